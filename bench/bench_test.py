@@ -6,6 +6,8 @@ import json
 import os
 import pathlib
 import subprocess
+import tempfile
+import time
 import unittest
 
 PROGRAM = pathlib.Path(os.environ.get("CODEQ_BUILD", "build")).resolve() / "bin/codeq-bench"
@@ -20,6 +22,27 @@ def measure(*words):
     if more:
         raise AssertionError(f"more than one line: {done.stdout}")
     return json.loads(line)
+
+
+class Coordinator:
+    """A coordinator on a scratch directory."""
+
+    def __enter__(self):
+        self._directory = tempfile.TemporaryDirectory(prefix="codeq-bench-")
+        port = pathlib.Path(self._directory.name) / "port"
+        self._process = subprocess.Popen(
+            [PROGRAM.with_name("codeq-coordinator"), "--dev", "--data",
+             pathlib.Path(self._directory.name) / "store", "--listen", "127.0.0.1:0",
+             "--port-file", port], stderr=subprocess.DEVNULL)
+        end = time.monotonic() + 20
+        while time.monotonic() < end and not (port.exists() and port.read_text().endswith("\n")):
+            time.sleep(0.05)
+        return f"127.0.0.1:{port.read_text().strip()}"
+
+    def __exit__(self, *_):
+        self._process.terminate()
+        self._process.wait(timeout=20)
+        self._directory.cleanup()
 
 
 class Measurements(unittest.TestCase):
@@ -83,6 +106,24 @@ class Measurements(unittest.TestCase):
             self.assertGreater(figures["claim_rate_full"], 0)
             self.assertGreater(figures["claim_ratio"], 0)
             self.assertGreater(figures["restart_first_claim_s"], 0)
+
+    def test_http_counts_requests_and_cpu(self):
+        figures = measure("http", "--connections", "4", "--seconds", "1")
+        for name in ("enqueue_per_s", "cycle_requests_per_s", "server_us_per_enqueue",
+                     "server_us_per_cycle", "cycles"):
+            self.assertGreater(figures[name], 0, name)
+
+    def test_produce_waits_before_its_tasks_and_after_them(self):
+        with Coordinator() as address, subprocess.Popen(
+                [PROGRAM, "produce", "--coordinator", address, "--seconds", "1", "--rate", "20"],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as producing:
+            steps = []
+            for _ in ("ready", "accepted"):
+                steps.append(json.loads(producing.stdout.readline())["now"])
+                producing.stdin.write("\n")
+                producing.stdin.flush()
+            self.assertEqual(steps, ["ready", "accepted"])
+            self.assertEqual(json.loads(producing.stdout.readline())["tasks"], 20)
 
     def test_idle_uses_little(self):
         figures = measure("idle", "--seconds", "1", "--settle", "1")

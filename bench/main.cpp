@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backlog/backlog.hpp"
 #include "cycle/cycle.hpp"
+#include "http/http.hpp"
 #include "idle/idle.hpp"
+#include "instructions/produce.hpp"
 #include "latency/latency.hpp"
 #include "leases/leases.hpp"
 #include "load/options.hpp"
@@ -98,7 +100,9 @@ std::vector<measurement> make_measurements(const std::filesystem::path& library)
     codeq::bench::expiry_measurement(),
     codeq::bench::recover_measurement(library),
     codeq::bench::backlog_measurement(),
-    codeq::bench::retries_measurement(library)};
+    codeq::bench::retries_measurement(library),
+    codeq::bench::produce_measurement(),
+    codeq::bench::http_measurement()};
 }
 
 int print(const config::exit_request& request) {

@@ -105,17 +105,15 @@ void log_start(
     CODEQ_LOG_INFO("gateway serves metrics listen={}", config.node.metrics);
   if (config.node.development)
     CODEQ_LOG_WARN(
-      "coordinator runs as a single-user setup dev=true: whoever reaches this machine's loopback "
-      "may do everything");
+      "coordinator runs as a single-user setup dev=true risk=\"all clients on this machine may do "
+      "everything\"");
 }
 
 int run(const config::coordinator_config& config) {
   auto signals = hold_stop_signals();
   ignore_file_signals();
-  auto level = observe::parse_log_level(config.log_level);
-  if (!level)
-    return fail(level.error().context);
-  observe::init_log(*level);
+  if (auto ok = observe::init_log(config.log_level, config.log_format); !ok)
+    return fail(ok.error().context);
   auto node = coordinator_node::start(config.node);
   if (!node)
     return fail(to_string(node.error()));

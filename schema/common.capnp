@@ -34,6 +34,7 @@ enum ErrorCode @0xd7f3a1b2c4e59607 {
   corruption @21;
   incompatibleStore @22;
   unavailable @23;
+  unknownQueue @24;
 }
 
 struct TaskId {

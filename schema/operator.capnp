@@ -74,16 +74,61 @@ struct StatsReply {
     ready @2 :UInt64;
     leased @3 :UInt64;
     completed @4 :UInt64;
-    # Since the store was created.
+    # This count, `dead`, `lost` and `cancelled` are those since the store was created.
     dead @5 :UInt64;
     lost @6 :UInt64;
-    # Leases that expired since the store was created.
+    # Leases that expired.
     gated @7 :UInt64;
+    deadNow @8 :UInt64;
+    # Dead tasks that are still stored.
+    cancelled @9 :UInt64;
+    paused @10 :Bool;
+    oldestReadyMs @11 :UInt64;
+    # Time since the oldest ready task was added, or since the end of its deferral; 0: none is
+    # ready.
+    maxDepth @12 :UInt64;
+    maxLeased @13 :UInt64;
+    # Limits, as in `QueueSettings`, summed over the shards.
   }
 
   struct Gauge {
     name @0 :Text;
     value @1 :Int64;
+  }
+}
+
+struct WorkersRequest {
+  # List the workers that are connected or have leases. Reply: WorkersReply with the same number.
+  number @0 :UInt64;
+}
+
+struct WorkersReply {
+  number @0 :UInt64;
+  code @1 :Common.ErrorCode;
+  context @2 :Text;
+  # When `code` is set: why there is no list; ignore the other fields.
+  workers @3 :List(Worker);
+
+  struct Worker {
+    name @0 :Text;
+    connected @1 :Bool;
+    freeSlots @2 :UInt64;
+    # Number of tasks that it could accept now.
+    leases @3 :UInt64;
+    queues @4 :List(Common.QueueAddress);
+    # Queues that it claims from; at most 20 of them.
+    queueCount @5 :UInt32;
+    # Number of all queues that it claims from.
+    running @6 :List(Lease);
+    # The oldest of its leases, at most 20 of them.
+  }
+
+  struct Lease {
+    task @0 :Common.TaskId;
+    queue @1 :Common.QueueAddress;
+    grantedAtMs @2 :Int64;
+    leaseLeftMs @3 :UInt64;
+    # Remaining time of the lease if no further heartbeat arrives.
   }
 }
 
@@ -177,6 +222,8 @@ struct QueueRequest {
     pause @5 :Void;
     resume @6 :Void;
   }
+  operation @7 :UInt64;
+  # As in `BulkRequest`.
 }
 
 struct QueueReply {
@@ -186,6 +233,8 @@ struct QueueReply {
   # When `code` is set: why nothing was changed; ignore the other fields.
   settings @3 :QueueSettings;
   # Settings after the change.
+  isUnknown @4 :Bool;
+  # With `show`: the shard has no such queue, and the settings are the defaults.
 }
 
 struct TaskFilter {
@@ -208,6 +257,21 @@ struct TaskFilter {
   newestFirst @8 :Bool;
   # Descending order of sequences: the scan starts at `below`, and the reply's `after` is the next
   # `below`.
+  group @9 :Data;
+  # With a list only, as all fields below; an empty one selects any task.
+  key @10 :Data;
+  workers @11 :List(Text);
+  # At most 16 names; one is that of the worker of the current attempt, or of the last one.
+  headers @12 :List(Task.TaskBody.Header);
+  # At most 16 headers, which the task has, with these values.
+  error @13 :Text;
+  # A part of the latest error text.
+  enqueuedSinceMs @14 :Int64;
+  enqueuedUntilMs @15 :Int64;
+  # When the task was enqueued, in shard time; the end is exclusive, and 0 is no bound.
+  endedSinceMs @16 :Int64;
+  endedUntilMs @17 :Int64;
+  # The same for its end; a bound leaves out live tasks.
 }
 
 enum BulkKind @0xe5d6c7b8a9901728 {
@@ -217,6 +281,19 @@ enum BulkKind @0xe5d6c7b8a9901728 {
   # Removes dead tasks for good.
   purgeAll @2;
   # Removes tasks of any state for good; leases are revoked.
+  redriveListed @3;
+  # As `redrive`, for the tasks in `tasks`; so are the next three.
+  purgeListed @4;
+  countRedrive @5;
+  # `changed` is the number of tasks that `redriveListed` would redrive; the next: `purgeListed`.
+  countPurge @6;
+}
+
+struct DeadTask {
+  # A dead task as a list showed it.
+  seq @0 :UInt64;
+  token @1 :UInt64;
+  # Token of its last lease; a task with another one is left alone.
 }
 
 struct BulkRequest {
@@ -227,6 +304,11 @@ struct BulkRequest {
   what @2 :BulkKind;
   filter @3 :TaskFilter;
   # Its state must be `anyState`; `what` determines the states.
+  operation @4 :UInt64;
+  # The same random number in all parts of one command, which the audit log then shows as one; 0:
+  # this request is a command of its own.
+  tasks @5 :List(DeadTask);
+  # With `what` about a list: 1..1000, ascending; those outside of the filter's queues are left out.
 }
 
 struct BulkReply {
@@ -265,6 +347,10 @@ struct TaskView {
   lostInRow @10 :UInt8;
   group @11 :Data;
   key @12 :Data;
+  endedAtMs @13 :Int64;
+  # In a list: when an ended task ended; else 0. `worker` is then also that of a completed task.
+  error @14 :Data;
+  # In a list: the latest error text of a dead task, or with a filter by error; at most 1 KiB.
 }
 
 struct ListReply {
@@ -276,7 +362,11 @@ struct ListReply {
   after @4 :UInt64;
   # Where the next part begins.
   more @5 :Bool;
-  # False when no further tasks can match the filter.
+  # False when no further tasks can match the filter. True with fewer tasks than requested: the part
+  # examined as many records as one request may.
+  knowsAllFilters @6 :Bool;
+  # Set by coordinators that evaluate all fields of the filter and list ended tasks; older ones
+  # ignored what they did not know.
 }
 
 struct ExplainRequest {
@@ -396,6 +486,73 @@ struct EventsReply {
     # State of the task after the event.
     untilMs @8 :Int64;
     # With `scheduled`: when the task becomes eligible.
+    subject @9 :Text;
+    # With `operatorUser`: who asked for the change, the holder of the token.
+  }
+}
+
+struct AuditRequest {
+  # Read operators' commands of the last 30 days, latest first. An admin of one tenant gets the
+  # commands that changed something of this tenant. Reply: AuditReply with the same number.
+  number @0 :UInt64;
+  shard @1 :UInt16;
+  # Any shard; the reply covers all of them.
+  sinceMs @2 :Int64;
+  # Only commands from this shard time on; 0: no bound.
+  afterMs @3 :Int64;
+  afterOperation @4 :UInt64;
+  # Only commands before this one: where the previous reply ended; 0: from the latest on.
+  limit @5 :UInt32;
+  # Maximum number of commands, 1..1000.
+  tenant @6 :Text;
+  # Only commands that changed something of this tenant; empty: all that my token may see.
+}
+
+enum OperatorAction @0xb9d4c6e7f8a90b1d {
+  # Mirrors `codeq::operator_action`.
+  cancel @0;
+  promote @1;
+  redrive @2;
+  purge @3;
+  forceRevoke @4;
+  forceComplete @5;
+  forceFail @6;
+  queueSet @7;
+  queuePause @8;
+  queueResume @9;
+  deadRedrive @10;
+  deadPurge @11;
+  queuePurge @12;
+  tenantPurge @13;
+  backup @14;
+}
+
+struct AuditReply {
+  number @0 :UInt64;
+  code @1 :Common.ErrorCode;
+  context @2 :Text;
+  # When `code` is set: why there is no list; ignore the other fields.
+  commands @3 :List(Command);
+  more @4 :Bool;
+  # There may be earlier ones, before the last command here or the place below.
+  afterMs @5 :Int64;
+  afterOperation @6 :UInt64;
+  # Where the next request continues.
+
+  struct Command {
+    atMs @0 :Int64;
+    operation @1 :UInt64;
+    action @2 :OperatorAction;
+    tenant @3 :Text;
+    queue @4 :Text;
+    shard @5 :UInt16;
+    task @6 :UInt64;
+    # Sequence of the task, on that shard; 0: not exactly one.
+    changed @7 :UInt64;
+    subject @8 :Text;
+    bearerTenant @9 :Text;
+    remote @10 :Text;
+    detail @11 :Text;
   }
 }
 
@@ -404,6 +561,8 @@ struct BackupRequest {
   number @0 :UInt64;
   start @1 :Bool;
   # Start a backup now, into the directory that the coordinator is configured with.
+  list @2 :Bool;
+  # List the backups in that directory.
 }
 
 enum BackupState @0xa7c3d5e1f2046b8d {
@@ -428,4 +587,31 @@ struct BackupReply {
   files @6 :UInt32;
   problem @7 :Text;
   # Why the backup failed.
+  backups @8 :List(Backup);
+  # With `list`: all backups in the directory, oldest first.
+
+  struct Backup {
+    number @0 :UInt32;
+    bytes @1 :UInt64;
+    files @2 :UInt32;
+    atMs @3 :Int64;
+    # When it was made, in wall-clock time.
+  }
+}
+
+struct LogLevelRequest {
+  # Read or change the level of the coordinator's log. Reply: LogLevelReply with the same number.
+  number @0 :UInt64;
+  level @1 :Text;
+  # The new level, until the coordinator stops: trace, debug, info, warn, error or off. Empty: only
+  # read it.
+}
+
+struct LogLevelReply {
+  number @0 :UInt64;
+  code @1 :Common.ErrorCode;
+  context @2 :Text;
+  # When `code` is set: why the level was not changed; ignore the other field.
+  level @3 :Text;
+  # The level from now on.
 }

@@ -59,6 +59,12 @@ struct Message {
     backupRequest @36 :Operator.BackupRequest;
     backupReply @37 :Operator.BackupReply;
     checkpointsSaved @38 :Checkpoint.CheckpointsSaved;
+    workersRequest @39 :Operator.WorkersRequest;
+    workersReply @40 :Operator.WorkersReply;
+    auditRequest @41 :Operator.AuditRequest;
+    auditReply @42 :Operator.AuditReply;
+    logLevelRequest @43 :Operator.LogLevelRequest;
+    logLevelReply @44 :Operator.LogLevelReply;
   }
 }
 
@@ -82,6 +88,9 @@ struct Hello {
   # Bearer token, at most 512 bytes; empty in single-user setups.
   queues @6 :List(Common.QueueAddress);
   # Queues that a worker handles.
+  prefixes @7 :List(Common.QueueAddress);
+  # It also handles all queues of the tenant whose names begin with `queue`, now and later; an empty
+  # one means every queue. At most 64.
 }
 
 struct HelloAck {
@@ -95,6 +104,10 @@ struct HelloAck {
   pingIntervalMs @4 :UInt32;
   nowMs @5 :Int64;
   # Shard time, from which a producer derives its session id; 0: not given.
+  tenant @6 :Text;
+  # Tenant of the token that was shown; `*`: all tenants; empty: no token was needed.
+  takesPrefixes @7 :Bool;
+  # I heed `Hello.prefixes` and `ClaimRequest.prefixes`.
 }
 
 struct Refused {
@@ -202,6 +215,10 @@ struct ClaimRequest {
   queues @3 :List(Common.QueueAddress);
   batchTasks @4 :UInt32;
   # Maximum number of tasks in one TaskBatch; 0: the coordinator's limit.
+  prefixes @5 :List(Common.QueueAddress);
+  # With `setsQueues`: as in Hello, in place of those named before.
+  without @6 :List(Common.QueueAddress);
+  # With `setsQueues`: queues that the prefixes leave out.
 }
 
 struct TaskBatch {
@@ -346,7 +363,8 @@ struct ResultReply {
 struct ResumeRequest {
   # Sent after a reconnect, once the unanswered results have been resent: the leases that I hold.
   # Replies: a LeasesLost for leases unknown to you, a TaskBatch for leases unknown to me, then
-  # ResumeReply.
+  # ResumeReply. At most one per shard and connection; with another one you close the connection.
+  # You deliver at most 8 MiB of the leases unknown to me, and give back the others uncharged.
   shard @0 :UInt16;
   leases @1 :List(TaskLease);
 }

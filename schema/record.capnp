@@ -30,6 +30,8 @@ struct Record {
     history @13 :HistoryRecord;
     checkpoint @14 :CheckpointRecord;
     totals @15 :TotalsRecord;
+    audit @16 :AuditRecord;
+    headers @17 :HeadersRecord;
   }
 }
 
@@ -346,6 +348,26 @@ struct FateRecord {
   # such task.
   retentionMs @13 :UInt64;
   # How long after `closedAtMs` the record is kept; 0: for ever.
+  group @14 :Data;
+  # Group and producer's key of the segment's single task; empty: none. Older versions did not write
+  # them.
+  key @15 :Data;
+}
+
+struct HeadersRecord {
+  # The headers of a segment's tasks, by which lists find tasks whose bodies were removed. Written
+  # in the same batch as the segment, or as the copy of a task, if a task has headers. Removed when
+  # neither the segment nor its fate record exists. Older versions did not write it.
+  atMs @0 :Int64;
+  # When the record was written, in shard time.
+  tasks @1 :List(TaskHeaders);
+  # In ascending order of `index`; tasks without headers are left out.
+
+  struct TaskHeaders {
+    index @0 :UInt32;
+    # The task's sequence, less the first one of the segment.
+    headers @1 :List(Task.TaskBody.Header);
+  }
 }
 
 struct KeyRecord {
@@ -398,6 +420,33 @@ struct HistoryRecord {
   # its fate record exists, nor a copy of the task, nor the copy's fate.
   aside @12 :Bool;
   # The segment is stored under an aside key.
+  subject @13 :Text;
+  # Who asked for a change: the holder of the token, with events of a user or tool; empty when there
+  # was no token.
+}
+
+struct AuditRecord {
+  # An operator's command, and what it changed on this shard; its time and its operation are in the
+  # key. Written in the same batch as the change, and overwritten in that of each further part of
+  # the same command. Dropped 30 days after the command, or earlier when there are too many.
+  action @0 :UInt8;
+  # `codeq::operator_action`.
+  tenant @1 :Text;
+  # Tenant of what was changed; empty: the coordinator itself.
+  queue @2 :Text;
+  # Empty when the command was about several queues, or none.
+  task @3 :UInt64;
+  # Sequence of the task; 0 when the command was not about exactly one.
+  changed @4 :UInt64;
+  # Number of tasks that were changed.
+  subject @5 :Text;
+  # Holder of the token; empty when there was none.
+  bearerTenant @6 :Text;
+  # Tenant of the token, `*` for all.
+  remote @7 :Text;
+  # Address that the command came from.
+  detail @8 :Text;
+  # At most 512 bytes: the settings that were changed, or the text of a forced end.
 }
 
 struct CheckpointRecord {

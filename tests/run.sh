@@ -97,7 +97,7 @@ run_fuzz() {
     -DCMAKE_CXX_COMPILER=clang++ >/dev/null
   ninja -C build-fuzz
   python3 tests/fuzz/corpus.py build-fuzz/corpus
-  for kind in frame http message token_file; do
+  for kind in frame http jwt message token_file; do
     "build-fuzz/bin/fuzz_$kind" -max_total_time="$1" -max_len=4096 \
       -artifact_prefix="build-fuzz/$kind-" -print_final_stats=1 "build-fuzz/corpus/$kind" \
       >"build-fuzz/$kind.log" 2>&1 || { tail -50 "build-fuzz/$kind.log" >&2; exit 1; }

@@ -28,12 +28,6 @@ sigset_t hold_stop_signals() {
   return signals;
 }
 
-/// Resets SIGCHLD: an ignored one is inherited, and the kernel would not report how `--exec`
-/// programs end.
-void heed_children() {
-  std::signal(SIGCHLD, SIG_DFL);
-}
-
 int fail(const std::string& text) {
   codeq::observe::flush_log();
   std::fprintf(stderr, "codeq-worker: %s\n", text.c_str());
@@ -62,6 +56,10 @@ codeq::worker_node_options to_options(const codeq::config::worker_config& config
   for (const auto& wish : config.queues)
     options.queues[wish.queue] = {wish.slots, wish.weight, to_isolation(wish.isolation)};
   options.only = config.only;
+  options.metrics = config.metrics;
+  options.metrics_token_file = config.metrics_token_file;
+  options.metrics_certificate = config.metrics_certificate;
+  options.metrics_key = config.metrics_key;
   options.isolation_program = "/proc/self/exe";
   return options;
 }
@@ -83,6 +81,9 @@ void reread(codeq::worker_node& node, const codeq::config::command_line& line) {
     taken = codeq::error{codeq::errc::invalid_argument, bad->text};
   else if (taken)
     taken = node.reconfigure(to_options(std::get<codeq::config::worker_config>(parsed)));
+  if (taken)
+    static_cast<void>(codeq::observe::change_log_level(
+      std::get<codeq::config::worker_config>(parsed).log_level, "SIGHUP"));
   if (!taken)
     CODEQ_LOG_ERROR("worker keeps its settings reason=\"{}\"", to_string(taken.error()));
   else
@@ -107,11 +108,10 @@ void heed_signals(
 
 int run(const codeq::config::worker_config& config, const codeq::config::command_line& line) {
   auto signals = hold_stop_signals();
-  heed_children();
-  auto level = codeq::observe::parse_log_level(config.log_level);
-  if (!level)
-    return fail(level.error().context);
-  codeq::observe::init_log(*level);
+  // An ignored SIGCHLD is inherited, and the kernel would not report how `--exec` programs end.
+  std::signal(SIGCHLD, SIG_DFL);
+  if (auto ok = codeq::observe::init_log(config.log_level, config.log_format); !ok)
+    return fail(ok.error().context);
   auto node = codeq::worker_node::start(to_options(config));
   if (!node)
     return fail(to_string(node.error()));

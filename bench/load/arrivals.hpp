@@ -21,6 +21,9 @@ struct arrival_options {
   duration length = std::chrono::seconds(10);
   /// Payload size of each task, in bytes.
   std::size_t payload = 256;
+  /// Reads the result of each task, which says when its handler began. Otherwise a run ends when
+  /// all tasks are accepted, and `begun` is not set.
+  bool reads_results = true;
 };
 
 /// Times of one task, on the monotonic clock that all processes of a machine share.
@@ -34,7 +37,8 @@ struct arrival {
   steady::time_point begun;
 };
 
-/// Runs until all tasks have ended. Errors: of a request, or that there was no more progress.
+/// Runs until all tasks have ended, if it reads their results. Errors: of a request, or that there
+/// was no more progress.
 [[nodiscard]] result<std::vector<arrival>>
 run_arrivals(producer& to, const arrival_options& options);
 

@@ -18,6 +18,13 @@ std::string tail_of(const std::filesystem::path& log) {
   return text.size() > log_tail_bytes ? text.substr(text.size() - log_tail_bytes) : text;
 }
 
+std::string first_line_of(const std::filesystem::path& file) {
+  std::string line;
+  std::ifstream in(file);
+  std::getline(in, line);
+  return line;
+}
+
 } // namespace
 
 result<cluster> cluster::start(const cluster_options& options) {
@@ -43,29 +50,38 @@ std::filesystem::path cluster::log_of(std::size_t process) const {
 
 result<void> cluster::start_coordinator(const cluster_options& options) {
   const auto port_file = directory_.path() / "port";
+  const auto http_port_file = directory_.path() / "http-port";
+  std::vector<std::string> arguments{
+    "--dev",
+    "--data",
+    (directory_.path() / "store").string(),
+    "--listen",
+    "127.0.0.1:0",
+    "--port-file",
+    port_file.string(),
+    "--shards",
+    std::to_string(options.shards),
+    "--durability",
+    options.durability};
+  if (options.http) {
+    for (const auto* word : {"--http", "127.0.0.1:0", "--http-port-file"})
+      arguments.emplace_back(word);
+    arguments.push_back(http_port_file.string());
+  }
   auto process = child_process::start(
     {.executable = executable_folder() / "codeq-coordinator",
-     .arguments =
-       {"--dev",
-        "--data",
-        (directory_.path() / "store").string(),
-        "--listen",
-        "127.0.0.1:0",
-        "--port-file",
-        port_file.string(),
-        "--shards",
-        std::to_string(options.shards),
-        "--durability",
-        options.durability},
+     .arguments = std::move(arguments),
      .log = log_of(0)});
   if (!process) {
     return process.error();
   }
   processes_.push_back(std::move(*process));
   for (duration waited{0}; waited < start_max; waited += poll_interval) {
-    std::string port;
-    if (std::getline(std::ifstream(port_file), port) && !port.empty()) {
+    auto port = first_line_of(port_file);
+    auto http_port = options.http ? first_line_of(http_port_file) : "0";
+    if (!port.empty() && !http_port.empty()) {
       address_ = "127.0.0.1:" + port;
+      http_port_ = static_cast<std::uint16_t>(std::stoul(http_port));
       return {};
     }
     if (!coordinator().is_running() || !pause(poll_interval)) {

@@ -5,6 +5,7 @@
 
 #include "load/processes.hpp"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct cluster_options {
   std::string durability = "sync";
   /// Drain time of a worker that is stopped, in the format of its option.
   std::string drain = "30s";
+  /// Starts the coordinator's HTTP gateway.
+  bool http = false;
   /// Handler library of every worker.
   std::filesystem::path library;
 };
@@ -37,6 +40,9 @@ public:
 
   /// `address:port` that nodes connect to.
   [[nodiscard]] const std::string& address() const noexcept { return address_; }
+
+  /// The port of the HTTP gateway on 127.0.0.1; 0 without one.
+  [[nodiscard]] std::uint16_t http_port() const noexcept { return http_port_; }
 
   /// The scratch directory.
   [[nodiscard]] const std::filesystem::path& directory() const noexcept {
@@ -71,6 +77,7 @@ private:
   scratch_directory directory_;
   std::vector<child_process> processes_;
   std::string address_;
+  std::uint16_t http_port_ = 0;
 };
 
 } // namespace codeq::bench

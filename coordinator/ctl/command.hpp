@@ -19,6 +19,8 @@ struct context {
   operator_api& api;
   /// Print one JSON object per answer.
   bool json = false;
+  /// A person can be asked to confirm.
+  bool is_interactive = false;
 };
 
 struct no_options {};
@@ -38,6 +40,8 @@ struct command {
   result<void> (*check)(const Options&) = nullptr;
   /// Values of the options that are not given.
   Options defaults{};
+  /// Explains the output; printed below the options in the command's own help text.
+  std::string details{};
 };
 
 /// Runs the chosen command and returns its exit status.
@@ -57,7 +61,7 @@ public:
   void add(command<Options> entry) {
     auto given = std::make_shared<Options>(std::move(entry.defaults));
     auto options = entry.grammar ? entry.grammar(*given) : std::vector<config::option>();
-    options_.add({entry.name, entry.help, std::move(options)});
+    options_.add({entry.name, entry.help, std::move(options), entry.details});
     chosen_[entry.name] = [given, entry]() -> result<chosen_command> {
       if (entry.check != nullptr)
         if (auto ok = entry.check(*given); !ok)

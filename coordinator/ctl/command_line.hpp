@@ -16,6 +16,8 @@ struct invocation {
   /// URL of an HTTP gateway to use instead of the node port; empty: none.
   std::string http{};
   bool json = false;
+  /// The tenant of commands that name none; empty: the token's.
+  std::string tenant{};
   chosen_command run{};
 };
 

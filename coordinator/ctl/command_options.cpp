@@ -3,6 +3,8 @@
 
 #include "codeq/limits.hpp"
 
+#include <chrono>
+
 namespace codeq::ctl {
 
 namespace {
@@ -44,11 +46,55 @@ option id_option(task_id& target) {
 }
 
 option tenant_option(std::string& target) {
-  return name_option("tenant", "Tenant of the queue [default: default]", target);
+  target.clear();
+  return name_option(
+    "tenant",
+    "Tenant of the queue [default: that of CODEQ_TENANT, else the token's, else default]",
+    target);
 }
 
 option queue_filter_option(std::string& target) {
   return name_option("queue", "Only tasks of this queue [default: all of the tenant]", target);
+}
+
+option group_filter_option(std::string& target) {
+  return text_option(
+    "group", "Only tasks of this group [default: all]", target, limits::group_bytes_max);
+}
+
+option error_filter_option(std::string& target) {
+  return text_option(
+    "error",
+    "Only tasks whose latest error text contains this text [default: all]",
+    target,
+    limits::error_text_bytes_max);
+}
+
+timestamp wall_time() {
+  auto since = std::chrono::system_clock::now().time_since_epoch();
+  return timestamp{std::chrono::duration_cast<duration>(since)};
+}
+
+std::vector<option> age_options(time_window& died) {
+  auto ago = [](timestamp& target, duration more) {
+    return [&target, more](const std::string& text) -> result<void> {
+      auto age = config::parse_duration_in(text, {duration{0}, limits::not_before_ahead_max});
+      if (!age)
+        return age.error();
+      target = wall_time() - *age + more;
+      return {};
+    };
+  };
+  return {
+    {.name = "older-than",
+     .value = "DURATION",
+     .help = "Only tasks that died at least this long ago, for example 2d [default: all]",
+     // The bound is exclusive.
+     .take = ago(died.until, duration{1})},
+    {.name = "newer-than",
+     .value = "DURATION",
+     .help = "Only tasks that died at most this long ago, for example 1h [default: all]",
+     .take = ago(died.since, duration{0})}};
 }
 
 option queue_option(std::string& target, bool required) {

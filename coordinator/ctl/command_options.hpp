@@ -51,10 +51,24 @@ template <class Target, std::size_t N>
 text_option(const char* name, std::string help, std::string& target, std::size_t limit);
 
 [[nodiscard]] option id_option(task_id& target);
+
+/// `--tenant`. Clears the target: an empty name stands for the default tenant, which `operator_api`
+/// knows.
 [[nodiscard]] option tenant_option(std::string& target);
 
 /// `--queue`, which limits a command to one queue.
 [[nodiscard]] option queue_filter_option(std::string& target);
+
+// Options that limit a command to some tasks of a queue.
+
+[[nodiscard]] option group_filter_option(std::string& target);
+[[nodiscard]] option error_filter_option(std::string& target);
+
+/// This machine's wall-clock time, which a coordinator's shard time follows.
+[[nodiscard]] timestamp wall_time();
+
+/// `--older-than` and `--newer-than`: how long ago a task died.
+[[nodiscard]] std::vector<option> age_options(time_window& died);
 
 /// The queue's name as a positional argument.
 [[nodiscard]] option queue_option(std::string& target, bool required = true);

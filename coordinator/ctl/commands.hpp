@@ -19,7 +19,10 @@ void add_queue(command_table& to);
 void add_bulk(command_table& to);
 void add_token(command_table& to);
 void add_store(command_table& to);
+void add_workers(command_table& to);
+void add_audit(command_table& to);
 void add_stats(command_table& to);
+void add_log_level(command_table& to);
 
 /// In the order of the help text.
 inline constexpr std::array commands{
@@ -34,6 +37,9 @@ inline constexpr std::array commands{
   add_bulk,
   add_token,
   add_store,
-  add_stats};
+  add_workers,
+  add_audit,
+  add_stats,
+  add_log_level};
 
 } // namespace codeq::ctl

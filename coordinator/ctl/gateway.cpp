@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "base/json_writer.hpp"
+#include "base/rfc3339.hpp"
 #include "base/text_encoding.hpp"
 #include "config/values.hpp"
 #include "ctl/command_options.hpp"
@@ -144,18 +145,27 @@ result<std::string> gateway::send(
 }
 
 result<std::string> to_gateway_json(const task_spec& task) {
-  if (task.tenant != "default")
-    return error{errc::unsupported, "--tenant is not possible over --http: the token decides"};
   if (!http::is_json(task.payload))
     return error{
       errc::unsupported, "over --http a payload has to be JSON; --coordinator takes any bytes"};
   if (!base::is_utf8(task.key) || !base::is_utf8(task.group))
     return error{errc::unsupported, "over --http --key and --group have to be UTF-8"};
+  for (const auto& [name, value] : task.headers)
+    if (!base::is_utf8(name) || !base::is_utf8(value))
+      return error{errc::unsupported, "over --http --header has to be UTF-8"};
   base::json_writer json;
   json.begin_object().field("command", task.queue).key("payload").raw(task.payload);
   json.field("priority", task.priority);
   if (task.delay > duration{0})
     json.field("delayMs", task.delay.count());
+  if (task.not_before)
+    json.field("runAt", base::to_rfc3339(*task.not_before));
+  if (!task.headers.empty()) {
+    json.begin_object("headers");
+    for (const auto& [name, value] : task.headers)
+      json.field(name, value);
+    json.end_object();
+  }
   if (task.max_attempts)
     json.field("maxAttempts", *task.max_attempts);
   if (task.retry)

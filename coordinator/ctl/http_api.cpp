@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json_writer.hpp"
 #include "ctl/command_options.hpp"
+#include "base/rfc3339.hpp"
 #include "ctl/gateway.hpp"
 #include "ctl/operator_api.hpp"
 #include "http/json/json_reader.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace codeq::ctl {
 
@@ -17,18 +20,6 @@ using std::chrono::steady_clock;
 
 error not_possible(const std::string& what) {
   return {errc::unsupported, what + " is not possible over --http; it takes --coordinator"};
-}
-
-/// Requests can only refer to the token's own tenant.
-result<void> check_tenant(const std::string& tenant) {
-  if (tenant == "default")
-    return {};
-  return not_possible("another tenant than the token's");
-}
-
-result<void> check_tenant(const task_target& task) {
-  const auto* key = std::get_if<task_key>(&task);
-  return key ? check_tenant(key->queue.tenant) : result<void>();
 }
 
 error unreadable() {
@@ -56,6 +47,67 @@ std::string path_with(const task_target& task, const std::string& verb) {
 
 const char* path_of(dead_change what) {
   return what == dead_change::redrive ? "/admin/dead/redrive" : "/admin/dead/purge";
+}
+
+void add_parameter(std::string& query, const std::string& name, const std::string& value) {
+  if (!value.empty())
+    query += "&" + name + "=" + http::escape(value);
+}
+
+std::string age_at(timestamp now, timestamp at) {
+  return std::to_string(std::max<duration::rep>((now - at).count(), 0)) + "ms";
+}
+
+/// The fields that select dead tasks in a request. Times become ages, since the gateway's clock
+/// decides.
+std::vector<std::pair<std::string, std::string>> fields_of(const dead_filter& filter) {
+  std::vector<std::pair<std::string, std::string>> fields;
+  auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty())
+      fields.emplace_back(name, value);
+  };
+  auto now = wall_time();
+  add("queue", filter.queue);
+  add("group", filter.group);
+  add("error", filter.error);
+  if (filter.died.since != timestamp{})
+    add("newerThan", age_at(now, filter.died.since));
+  if (filter.died.until != timestamp{})
+    add("olderThan", age_at(now, filter.died.until));
+  return fields;
+}
+
+/// The query of a list of dead tasks, behind its first parameter.
+std::string dead_query(const task_filter& filter) {
+  dead_filter dead;
+  dead.queue = filter.queue;
+  dead.group = filter.group;
+  dead.error = filter.error;
+  dead.died = filter.ended;
+  std::string query;
+  for (const auto& [name, value] : fields_of(dead))
+    add_parameter(query, name, value);
+  return filter.is_blocking ? query + "&blocking=true" : query;
+}
+
+/// The same of a list of any tasks.
+std::string task_query(const task_filter& filter) {
+  std::string query;
+  add_parameter(query, "queue", filter.queue);
+  if (filter.state)
+    add_parameter(query, "state", std::string(to_string(*filter.state)));
+  add_parameter(query, "group", filter.group);
+  add_parameter(query, "key", filter.key);
+  add_parameter(query, "error", filter.error);
+  for (const auto& worker : filter.workers)
+    add_parameter(query, "worker", worker);
+  for (const auto& [name, value] : filter.headers)
+    add_parameter(query, "header." + http::escape(name), value);
+  if (filter.enqueued.since != timestamp{})
+    add_parameter(query, "since", base::to_rfc3339(filter.enqueued.since));
+  if (filter.enqueued.until != timestamp{})
+    add_parameter(query, "until", base::to_rfc3339(filter.enqueued.until));
+  return query;
 }
 
 /// Adds the tasks in the answer to a batch enqueue to `to`. Errors: the reason why the rest was
@@ -103,8 +155,8 @@ result<task_end> read_end(task_id id, std::string json) {
 /// Client of an HTTP gateway.
 class http_api final : public operator_api {
 public:
-  http_api(std::string url, operator_options options)
-    : url_(std::move(url)), options_(std::move(options)) {}
+  http_api(std::string url, operator_options options, std::string tenant)
+    : url_(std::move(url)), options_(std::move(options)), tenant_(std::move(tenant)) {}
 
   answer<task_status> status(const task_target& task) override {
     if (auto ok = check_tenant(task); !ok)
@@ -163,20 +215,20 @@ public:
     return ask_of(queue, "POST", paused ? "/pause" : "/resume");
   }
 
-  answer<std::vector<task_summary>> list(const task_filter& filter, std::size_t limit) override {
+  answer<task_page> list(const task_filter& filter, const page_request& page) override {
     if (auto ok = check_tenant(filter.tenant); !ok)
       return ok.error();
-    if (filter.is_blocking)
-      return not_possible("--blocking");
     constexpr auto most = limits::http_listed_tasks_max;
-    if (limit > most)
+    if (page.limit > most)
       return error{errc::unsupported, "over --http --limit may be at most " + std::to_string(most)};
-    auto path = "/tasks?limit=" + std::to_string(limit);
-    if (!filter.queue.empty())
-      path += "&queue=" + http::escape(filter.queue);
-    if (filter.state)
-      path += "&state=" + std::string(to_string(*filter.state));
-    return ask("GET", path);
+    bool is_dead = filter.state == task_state::dead;
+    auto query = is_dead ? dead_query(filter) : task_query(filter);
+    if (page.order == list_order::oldest_first)
+      query += "&order=oldest";
+    if (!page.after.empty())
+      query += "&after=" + http::escape(page.after);
+    auto path = is_dead ? "/admin/dead?limit=" : "/tasks?limit=";
+    return ask("GET", path + std::to_string(page.limit) + query);
   }
 
   answer<std::uint64_t> change_dead(const dead_filter& filter, dead_change what) override {
@@ -184,10 +236,21 @@ public:
       return ok.error();
     base::json_writer json;
     json.begin_object();
-    if (!filter.queue.empty())
-      json.field("queue", filter.queue);
+    for (const auto& [name, value] : fields_of(filter))
+      json.field(name, value);
+    if (filter.is_dry_run)
+      json.field("dryRun", true);
     json.field("limit", filter.limit).field("rate", filter.rate).end_object();
     return ask("POST", path_of(what), json.take());
+  }
+
+  answer<dead_summary> summarize_dead(const dead_filter& filter) override {
+    if (auto ok = check_tenant(filter.tenant); !ok)
+      return ok.error();
+    std::string query;
+    for (const auto& [name, value] : fields_of(filter))
+      query += (query.empty() ? '?' : '&') + name + "=" + http::escape(value);
+    return ask("GET", "/admin/dead/summary" + query);
   }
 
   answer<std::uint64_t> purge_queue(const queue_address& queue) override {
@@ -208,13 +271,39 @@ public:
     return stats();
   }
 
+  answer<std::vector<worker_info>> workers() override { return ask("GET", "/admin/workers"); }
+
+  answer<audit_page> audit(const audit_filter& filter) override {
+    if (auto ok = check_tenant(filter.tenant); !ok)
+      return ok.error();
+    auto path = "/admin/audit?limit=" + std::to_string(filter.limit);
+    if (filter.since != timestamp{})
+      path += "&since=" + http::escape(base::to_rfc3339(filter.since));
+    if (filter.after)
+      path += "&after=" + std::to_string(filter.after->at.time_since_epoch().count()) + "-"
+              + std::to_string(filter.after->operation);
+    return ask("GET", path);
+  }
+
   result<backup_status> back_up() override { return not_possible("backup"); }
+
+  result<std::vector<backup_info>> backups() override { return not_possible("backups"); }
+
+  answer<std::string> log_level(const std::string& level) override {
+    if (level.empty())
+      return ask("GET", "/admin/log-level");
+    base::json_writer json;
+    json.begin_object().field("level", level).end_object();
+    return ask("PUT", "/admin/log-level", json.take());
+  }
 
   result<void> prepare_enqueue() override { return open(); }
 
   result<void> enqueue(const task_spec& task, std::size_t copies, const added& told) override {
     if (auto ready = open(); !ready)
       return ready;
+    if (auto ok = check_tenant(task.tenant); !ok)
+      return ok;
     auto text = to_gateway_json(task);
     if (!text)
       return text.error();
@@ -256,6 +345,19 @@ public:
   error cause_of(const error& reason) override { return reason; }
 
 private:
+  /// Requests can only refer to the token's own tenant.
+  [[nodiscard]] result<void> check_tenant(const std::string& given) const {
+    const auto& tenant = given.empty() ? tenant_ : given;
+    if (tenant.empty() || tenant == "default")
+      return {};
+    return not_possible("a tenant (--tenant or CODEQ_TENANT) other than the token's");
+  }
+
+  [[nodiscard]] result<void> check_tenant(const task_target& task) const {
+    const auto* key = std::get_if<task_key>(&task);
+    return key ? check_tenant(key->queue.tenant) : result<void>();
+  }
+
   result<void> open() {
     if (gateway_)
       return {};
@@ -318,13 +420,16 @@ private:
 
   std::string url_;
   operator_options options_;
+  /// The tenant of the environment; empty: none.
+  std::string tenant_;
   std::optional<gateway> gateway_;
 };
 
 } // namespace
 
-std::unique_ptr<operator_api> make_http_api(std::string url, operator_options options) {
-  return std::make_unique<http_api>(std::move(url), std::move(options));
+std::unique_ptr<operator_api>
+make_http_api(std::string url, operator_options options, std::string tenant) {
+  return std::make_unique<http_api>(std::move(url), std::move(options), std::move(tenant));
 }
 
 } // namespace codeq::ctl

@@ -8,13 +8,17 @@
 #include <utility>
 #include <variant>
 
+#include <unistd.h>
+
 namespace codeq::ctl {
 
 namespace {
 
 int run(const invocation& given) {
-  auto api = given.http.empty() ? make_node_api(given.node) : make_http_api(given.http, given.node);
-  context with{*api, given.json};
+  auto api = given.http.empty() ? make_node_api(given.node, given.tenant)
+                                : make_http_api(given.http, given.node, given.tenant);
+  bool is_interactive = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
+  context with{*api, given.json, is_interactive};
   return given.run(with);
 }
 

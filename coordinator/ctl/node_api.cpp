@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <mutex>
 #include <thread>
 #include <type_traits>
@@ -73,81 +74,116 @@ result<backup_status> back_up_at(operator_client& client) {
   return error{errc::unavailable, status->problem};
 }
 
+/// As many pages as the limit needs, in one.
+result<task_page>
+list_at(operator_client& client, const task_filter& filter, const page_request& wanted) {
+  task_page all;
+  all.after = wanted.after;
+  do {
+    auto page = wanted;
+    page.limit = std::min(wanted.limit - all.tasks.size(), limits::listed_page_max);
+    page.after = all.after;
+    auto found = client.list(filter, page);
+    if (!found)
+      return found;
+    std::move(found->tasks.begin(), found->tasks.end(), std::back_inserter(all.tasks));
+    all.after = std::move(found->after);
+  } while (!all.after.empty() && all.tasks.size() < wanted.limit);
+  return all;
+}
+
 /// Client of a coordinator's node port.
 class node_api final : public operator_api {
 public:
-  explicit node_api(operator_options options) : options_(std::move(options)) {}
+  node_api(operator_options options, std::string tenant)
+    : options_(std::move(options)), tenant_(std::move(tenant)) {}
 
   answer<task_status> status(const task_target& task) override {
     return ask([&](operator_client& client) {
-      return std::visit([&](const auto& named) { return client.status(named); }, task);
+      return std::visit([&](const auto& named) { return client.status(whole(named)); }, task);
     });
   }
 
   answer<change_outcome> change(const task_target& task, task_change what) override {
     return ask([&](operator_client& client) {
-      return std::visit([&](const auto& named) { return client.change(named, what); }, task);
+      return std::visit([&](const auto& named) { return client.change(whole(named), what); }, task);
     });
   }
 
   answer<change_outcome> force(task_id task, force_kind how, const std::string& text) override {
-    return ask(&operator_client::force, task, how, text);
+    return ask([&](operator_client& client) { return client.force(task, how, text); });
   }
 
   answer<task_explanation> explain(task_id task) override {
-    return ask(&operator_client::explain, task);
+    return ask([&](operator_client& client) { return client.explain(task); });
   }
 
   answer<task_timeline> events(task_id task) override {
-    return ask(&operator_client::events, task);
+    return ask([&](operator_client& client) { return client.events(task); });
   }
 
   answer<queue_info> show_queue(const queue_address& queue) override {
-    return ask(&operator_client::show_queue, queue);
+    return ask([&](operator_client& client) { return client.show_queue(whole(queue)); });
   }
 
   answer<queue_info>
   configure_queue(const queue_address& queue, const queue_changes& changes) override {
     return ask([&](operator_client& client) {
-      auto before = client.show_queue(queue);
-      return before ? client.configure_queue(queue, changes.applied_to(before->config)) : before;
+      auto address = whole(queue);
+      auto before = client.show_queue(address);
+      return before ? client.configure_queue(address, changes.applied_to(before->config)) : before;
     });
   }
 
   answer<queue_info> pause_queue(const queue_address& queue, bool paused) override {
-    return ask(&operator_client::pause_queue, queue, paused);
+    return ask([&](operator_client& client) { return client.pause_queue(whole(queue), paused); });
   }
 
-  answer<std::vector<task_summary>> list(const task_filter& filter, std::size_t limit) override {
-    return ask(&operator_client::list, filter, limit);
+  answer<task_page> list(const task_filter& filter, const page_request& page) override {
+    return ask([&](operator_client& client) { return list_at(client, whole(filter), page); });
   }
 
   answer<std::uint64_t> change_dead(const dead_filter& filter, dead_change what) override {
-    return ask(&operator_client::change_dead, filter, what);
+    return ask([&](operator_client& client) { return client.change_dead(whole(filter), what); });
+  }
+
+  answer<dead_summary> summarize_dead(const dead_filter& filter) override {
+    return ask([&](operator_client& client) { return client.summarize_dead(whole(filter)); });
   }
 
   answer<std::uint64_t> purge_queue(const queue_address& queue) override {
-    return ask(&operator_client::purge_queue, queue);
+    return ask([&](operator_client& client) { return client.purge_queue(whole(queue)); });
   }
 
   answer<std::uint64_t> purge_tenant(const std::string& tenant) override {
-    return ask(&operator_client::purge_tenant, tenant);
+    return ask([&](operator_client& client) { return client.purge_tenant(tenant); });
   }
 
-  answer<coordinator_stats> stats() override { return ask(&operator_client::stats); }
+  answer<coordinator_stats> stats() override {
+    return ask([&](operator_client& client) { return client.stats(); });
+  }
 
   answer<coordinator_stats> stats_of(const queue_address& queue) override {
     return ask([&](operator_client& client) {
       auto stats = client.stats();
       if (!stats)
         return stats;
+      auto wanted = whole(queue);
       stats->gauges.clear();
       std::erase_if(stats->queues, [&](const queue_stats& one) {
-        return one.queue.tenant != queue.tenant
-               || (!queue.queue.empty() && one.queue.queue != queue.queue);
+        return one.queue.tenant != wanted.tenant
+               || (!wanted.queue.empty() && one.queue.queue != wanted.queue);
       });
       return stats;
     });
+  }
+
+  answer<std::vector<worker_info>> workers() override {
+    return ask([&](operator_client& client) { return client.workers(); });
+  }
+
+  answer<audit_page> audit(const audit_filter& filter) override {
+    return ask([&](operator_client& client) { return client.audit(filter); });
   }
 
   result<backup_status> back_up() override {
@@ -156,9 +192,22 @@ public:
     return back_up_at(*client_);
   }
 
+  answer<std::string> log_level(const std::string& level) override {
+    return ask([&](operator_client& client) { return client.log_level(level); });
+  }
+
+  result<std::vector<backup_info>> backups() override {
+    if (auto ready = connect(); !ready)
+      return ready.error();
+    return client_->backups();
+  }
+
   result<void> prepare_enqueue() override {
     if (producer_)
       return {};
+    // It tells at once why no coordinator can be reached, and the token's tenant.
+    if (auto ready = connect(); !ready)
+      return ready;
     producer_options options;
     options.coordinators = options_.coordinators;
     options.name = "codeqctl";
@@ -170,9 +219,10 @@ public:
     return {};
   }
 
-  result<void> enqueue(const task_spec& task, std::size_t copies, const added& told) override {
+  result<void> enqueue(const task_spec& given, std::size_t copies, const added& told) override {
     if (auto ready = prepare_enqueue(); !ready)
       return ready;
+    auto task = whole(given);
     auto batch = batch_of(task);
     for (std::size_t done = 0; done < copies; done += batch) {
       auto tasks =
@@ -235,27 +285,44 @@ private:
     return {};
   }
 
-  /// Calls a function of the connected client; `question` is a member function or takes the client.
-  template <class Question, class... Arguments>
-  auto ask(const Question& question, const Arguments&... arguments) -> answer<
-    typename std::invoke_result_t<Question, operator_client&, const Arguments&...>::value_type> {
+  /// Calls `question` with the connected client.
+  template <class Question>
+  auto ask(const Question& question)
+    -> answer<typename std::invoke_result_t<Question, operator_client&>::value_type> {
     if (auto ready = connect(); !ready)
       return ready.error();
-    auto got = std::invoke(question, *client_, arguments...);
+    auto got = question(*client_);
     if (!got)
       return got.error();
     return {std::move(*got)};
   }
 
+  /// The same address, filter or task, with the default tenant if it names none. @pre connected
+  template <class Named>
+  [[nodiscard]] Named whole(Named named) {
+    if constexpr (requires { named.queue.tenant; })
+      fill(named.queue.tenant);
+    else if constexpr (requires { named.tenant; })
+      fill(named.tenant);
+    return named;
+  }
+
+  void fill(std::string& tenant) {
+    if (tenant.empty())
+      tenant = tenant_.empty() ? client_->tenant() : tenant_;
+  }
+
   operator_options options_;
+  /// The tenant of the environment; empty: none.
+  std::string tenant_;
   std::unique_ptr<operator_client> client_;
   std::unique_ptr<producer> producer_;
 };
 
 } // namespace
 
-std::unique_ptr<operator_api> make_node_api(operator_options options) {
-  return std::make_unique<node_api>(std::move(options));
+std::unique_ptr<operator_api> make_node_api(operator_options options, std::string tenant) {
+  return std::make_unique<node_api>(std::move(options), std::move(tenant));
 }
 
 } // namespace codeq::ctl

@@ -47,6 +47,7 @@ struct task_end {
 /// The requests that codeqctl can make to a coordinator, through its node port or an HTTP gateway.
 /// Connects with the first request; use from one thread at a time. Errors: of the connection; of
 /// `operator_client` and `producer`; `unsupported` names what a gateway cannot do.
+/// An empty tenant stands for the default one: the environment's, else the token's, else `default`.
 class operator_api {
 public:
   using progressed = std::function<void(const task_progress&)>;
@@ -70,8 +71,11 @@ public:
   virtual answer<queue_info>
   configure_queue(const queue_address& queue, const queue_changes& changes) = 0;
   virtual answer<queue_info> pause_queue(const queue_address& queue, bool paused) = 0;
-  virtual answer<std::vector<task_summary>> list(const task_filter& filter, std::size_t limit) = 0;
+  /// A page of at most `limits::listed_tasks_max` tasks; of a gateway at most
+  /// `limits::http_listed_tasks_max`.
+  virtual answer<task_page> list(const task_filter& filter, const page_request& page) = 0;
   virtual answer<std::uint64_t> change_dead(const dead_filter& filter, dead_change what) = 0;
+  virtual answer<dead_summary> summarize_dead(const dead_filter& filter) = 0;
   virtual answer<std::uint64_t> purge_queue(const queue_address& queue) = 0;
   virtual answer<std::uint64_t> purge_tenant(const std::string& tenant) = 0;
 
@@ -82,8 +86,19 @@ public:
   /// Counts of one queue, or of all queues of the tenant when the name is empty.
   virtual answer<coordinator_stats> stats_of(const queue_address& queue) = 0;
 
+  virtual answer<std::vector<worker_info>> workers() = 0;
+
+  /// A page of the audit log.
+  virtual answer<audit_page> audit(const audit_filter& filter) = 0;
+
   /// Starts a backup of the store and waits until it has ended.
   virtual result<backup_status> back_up() = 0;
+
+  /// Changes the level of the coordinator's log, or only reads it when `level` is empty; returns
+  /// the level in force.
+  virtual answer<std::string> log_level(const std::string& level) = 0;
+
+  virtual result<std::vector<backup_info>> backups() = 0;
 
   // Requests of producers.
 
@@ -109,10 +124,11 @@ public:
 };
 
 /// Client of a coordinator's node port.
-[[nodiscard]] std::unique_ptr<operator_api> make_node_api(operator_options options);
+[[nodiscard]] std::unique_ptr<operator_api>
+make_node_api(operator_options options, std::string tenant);
 
 /// Client of the HTTP gateway at that URL; the coordinators in `options` are ignored.
 [[nodiscard]] std::unique_ptr<operator_api>
-make_http_api(std::string url, operator_options options);
+make_http_api(std::string url, operator_options options, std::string tenant);
 
 } // namespace codeq::ctl

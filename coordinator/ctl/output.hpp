@@ -12,6 +12,9 @@ namespace codeq::ctl {
 // Exit statuses of codeqctl; documented in its help text.
 inline constexpr int exit_done = 0;
 inline constexpr int exit_failed = 1;
+/// Wrong usage, or a destructive command that was not confirmed.
+inline constexpr int exit_usage = 2;
+/// Verification could not open the store.
 inline constexpr int exit_not_opened = 2;
 inline constexpr int exit_not_ended = 3;
 inline constexpr int exit_not_completed = 4;

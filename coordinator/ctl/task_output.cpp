@@ -37,6 +37,8 @@ void add_summary(base::json_writer& out, const task_summary& status) {
     out.bytes_field("group", status.group);
   if (!status.key.empty())
     out.bytes_field("key", status.key);
+  if (status.ended_at)
+    out.field("ended_at_ms", status.ended_at->time_since_epoch().count());
 }
 
 } // namespace
@@ -44,6 +46,8 @@ void add_summary(base::json_writer& out, const task_summary& status) {
 void write_summary(base::json_writer& out, const task_summary& task) {
   out.begin_object();
   add_summary(out, task);
+  if (!task.error_text.empty())
+    out.bytes_field("error_text", task.error_text);
   out.end_object();
 }
 

@@ -42,7 +42,7 @@ issue() {
 
 # Writes a token for $1 with the given options to $1.token.
 create_token() {
-  "$bin/codeqctl" token create --file "$work/tokens" --subject "$@" >"$work/$1.token"
+  "$bin/codeqctl" token create --file "$work/tokens" --subject "$@" --out "$work/$1.token"
 }
 
 # Starts `$2...` in the background with its output in $work/$1.log; its process id is in `started`.

@@ -61,7 +61,7 @@ class Verify(StoreTest):
         done = self.cluster.try_ctl("verify", self.store)
 
         self.assertEqual(done.returncode, 2)
-        self.assertIn("another process holds the directory", done.stderr.decode())
+        self.assertIn("is in use: a coordinator", done.stderr.decode())
 
     def test_refuses_what_is_no_store(self):
         self.cluster.start_coordinator()

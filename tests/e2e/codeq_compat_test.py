@@ -6,6 +6,7 @@ import re
 import unittest
 
 import cluster
+from access import issuer
 from gateway import BASE, Gateway
 
 TASK_ID = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
@@ -19,16 +20,21 @@ class CodeqCompat(cluster.ClusterTest):
 
     def setUp(self):
         super().setUp()
+        self.tokens, access = self.make_tokens()
+        port_file = self.cluster.path("http-port")
+        self.cluster.start_coordinator("--http", "127.0.0.1:0", "--http-port-file", port_file,
+                                       access=access)
+        self.http = Gateway(int(cluster.wait_until(
+            lambda: port_file.exists() and port_file.read_text().strip(), 10, "the port")))
+
+    def make_tokens(self):
+        """A token of each role, and the coordinator's options that let them in."""
         file = self.cluster.path("tokens")
-        self.tokens = {
+        tokens = {
             name: self.cluster.ctl("token", "create", "--file", file, "--subject", f"{name}-dev",
                                    "--tenant", "dev-tenant", "--role", name, *more).decode().strip()
             for name, *more in (("producer",), ("worker", "--queues", "*"), ("admin",))}
-        port_file = self.cluster.path("http-port")
-        self.cluster.start_coordinator("--http", "127.0.0.1:0", "--http-port-file", port_file,
-                                       access=("--tokens", file))
-        self.http = Gateway(int(cluster.wait_until(
-            lambda: port_file.exists() and port_file.read_text().strip(), 10, "the port")))
+        return tokens, ("--tokens", file)
 
     def send(self, role, method, path, body=None, status=200):
         """A request as the clients make it; returns the JSON of the answer."""
@@ -222,6 +228,20 @@ class CodeqCompat(cluster.ClusterTest):
                 ("worker", "/tasks", task, 403, "forbidden")):
             with self.subTest(path=path, body=str(body)[:80]):
                 self.refused(role, "POST", path, body, status, error)
+
+
+class CodeqCompatWithJwts(CodeqCompat):
+    """The same with JWTs, which are all that codeQ's clients have."""
+
+    def make_tokens(self):
+        key = issuer.Key(self.cluster.directory, "k", "RS256")
+        keys = self.cluster.path("keys.json")
+        keys.write_text(issuer.key_set(key))
+        tokens = {
+            name: key.sign(issuer.claims(f"{name}-dev", **more))
+            for name, more in (("producer", {}), ("worker", issuer.WORKER),
+                               ("admin", {"role": "ADMIN"}))}
+        return tokens, issuer.options(keys)
 
 
 if __name__ == "__main__":

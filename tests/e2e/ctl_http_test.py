@@ -55,7 +55,8 @@ class CtlOverHttp(cluster.ClusterTest):
         self.assertIn("COMMAND", table[0])
         self.assertEqual(250, json.loads(self.ctl("--json", "queue", "stats", "many"))["ready"])
         self.assertIn("codeq:q:many:default:pending:0", self.ctl("stats"))
-        self.assertEqual({"changed": 250}, json.loads(self.ctl("--json", "queue", "purge", "many")))
+        purged = self.ctl("--json", "queue", "purge", "many", "--yes")
+        self.assertEqual({"changed": 250}, json.loads(purged))
 
     def test_changes_and_the_dead(self):
         task = self.add("q", "1", "--delay", "1h", "--allow-promotion")

@@ -28,7 +28,7 @@ POST /admin/queues/:queue/pause | POST /admin/queues/:queue/resume
 POST /admin/queues/:queue/purge | GET /admin/queues/:queue/settings
 PUT /admin/queues/:queue/settings | GET /admin/dead | POST /admin/dead/redrive
 POST /admin/dead/purge | POST /admin/tasks/cleanup | POST /admin/tasks/:id/force
-GET /admin/workers | GET /admin/shards | POST /workers/subscriptions
+GET /admin/workers | GET /admin/shards | GET /admin/audit | POST /workers/subscriptions
 POST /workers/subscriptions/:id/heartbeat | PUT /admin/topics/:name | GET /admin/topics/:name
 DELETE /admin/topics/:name | GET //healthz | GET //readyz | GET //metrics | GET //openapi.json
 """
@@ -229,16 +229,20 @@ class Curl(cluster.ClusterTest):
 
     def queue_routes(self):
         self.case("GET /admin/queues", "own", 200, "codeq:q:q:a:pending:0", bearer="admin")
+        self.task(queue="purged")
         for route, queue, good in (
                 ("GET /admin/queues/:queue", "q", '"inProgress"'),
                 ("POST /admin/queues/:queue/pause", "q", '"paused":true'),
                 ("POST /admin/queues/:queue/resume", "q", '"paused":false'),
                 ("GET /admin/queues/:queue/settings", "q", "maxAttempts"),
-                ("POST /admin/queues/:queue/purge", "empty", '"changed":0')):
+                ("POST /admin/queues/:queue/purge", "purged", '"changed":1')):
             path = route.split(" ")[1]
             self.case(route, "own", 200, good, bearer="admin", path=path.replace(":queue", queue))
             self.case(route, "name", 400, "invalid command", bearer="admin",
                       path=path.replace(":queue", "a%20b"))
+        for verb in ("pause", "resume", "purge"):
+            self.case(f"POST /admin/queues/:queue/{verb}", "unknown", 404, "queue not found",
+                      bearer="admin", path=f"/admin/queues/unknown/{verb}")
         route = "PUT /admin/queues/:queue/settings"
         self.case(route, "set", 200, '"maxAttempts":9', bearer="admin",
                   path="/admin/queues/q/settings", body={"maxAttempts": 9})
@@ -287,6 +291,9 @@ class Curl(cluster.ClusterTest):
                   body={"before": "x"})
         self.case("GET /admin/workers", "listed", 200, '"workers"', bearer="admin")
         self.case("GET /admin/shards", "own", 200, '"queues":', bearer="admin")
+        self.case("GET /admin/audit", "listed", 200, '"action":"queue purge"', bearer="admin")
+        self.case("GET /admin/audit", "after", 400, "invalid 'after'", bearer="admin",
+                  path="/admin/audit?after=x")
 
     def process_routes(self):
         self.case("GET //healthz", "alive", 200, '"ok"', bearer=None)
@@ -349,7 +356,7 @@ class CurlGuide(cluster.ClusterTest):
         answers = done.stdout.splitlines()
         for words in ('"ok":true', '"requeued"', '"sent":true', '"state":"dead"'):
             self.assertTrue(any(words in answer for answer in answers), f"{words}: {done.stdout}")
-        # What the commands led to.
+        # The effects of the commands.
         self.assertEqual('{"sent":"ada"}', self.http.claim("log", wait=5)["payload"])
         settings = self.http.get("/admin/queues/bills/settings").json["settings"]
         self.assertEqual((8, 604800), (settings["maxAttempts"], settings["retentionSeconds"]))

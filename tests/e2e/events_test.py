@@ -162,7 +162,7 @@ class Events(cluster.ClusterTest):
 
     def test_unknown_task(self):
         task = self.cluster.enqueue("echo", "x")
-        self.cluster.ctl("queue", "purge", "echo")
+        self.cluster.ctl("queue", "purge", "echo", "--yes")
 
         self.cluster.ctl("events", task, status=1)
         said = self.cluster.ctl_error("events", task)

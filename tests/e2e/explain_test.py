@@ -71,6 +71,7 @@ class Explain(cluster.ClusterTest):
 
     def test_paused_queue(self):
         self.cluster.start_worker("w")
+        self.cluster.ctl("queue", "set", "echo", "--max-depth", "0")
         self.cluster.ctl("queue", "pause", "echo")
         task = self.cluster.enqueue("echo", "x")
 
@@ -122,7 +123,7 @@ class Explain(cluster.ClusterTest):
 
     def test_unknown_task(self):
         task = self.cluster.enqueue("echo", "x")
-        self.cluster.ctl("queue", "purge", "echo")
+        self.cluster.ctl("queue", "purge", "echo", "--yes")
 
         said = self.cluster.ctl_error("explain", task)
 

@@ -13,7 +13,7 @@ from gateway import BASE, Gateway
 APP = "https://app.example:8443"
 OTHER = "https://other.example"
 TASK_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-# What an operation needs of the task that its path or body names.
+# Operations by the state that the task in their path or body has to be in.
 LEASED = {"extendLease", "reportProgress", "saveCheckpoint", "abandonTask", "nackTask",
           "reportResult", "reportResults"}
 ENDED = {"showResult"}

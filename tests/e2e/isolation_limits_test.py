@@ -28,13 +28,14 @@ RSS_GROWTH_MAX = 3 * ENQUEUE_BYTES // 2 + 64 * MIB + cluster.SANITIZER_BYTES
 # the disk at once. Without a bound it is three gigabytes.
 UNREAD_CONNECTIONS = 60
 UNREAD_GROWTH_MAX = 768 * MIB + cluster.SANITIZER_BYTES
+RESUMED_TASKS = 200
 FLOOD = cluster.BIN / "tests" / "e2e_flood"
 
 
 class TwoTenants(TenantsTest):
     """`mallory` is hostile, `acme` is not."""
 
-    # Of acme's calls, in seconds.
+    # The longest call of acme, in seconds.
     longest = 0.0
 
     def start_gateway_of_two(self, *options, slow_disk=False):
@@ -124,9 +125,25 @@ class FloodedConnection(TwoTenants):
         self.assertEqual(0, again.wait(60))
         self.assertIn("looked up answered=3 refused=0", again.text())
 
-    def start_flood(self, *words, name="flood"):
-        """Starts a producer of mallory that keeps no bounds."""
-        os.environ["CODEQ_TOKEN"] = self.tokens["mallory"]
+    def test_is_delivered_its_leases_again_once(self):
+        worker = self.cluster.ctl(
+            "token", "create", "--file", self.cluster.path("tokens"), "--subject", "flood",
+            "--tenant", "mallory", "--role", "worker", "--queues", "*").decode().strip()
+        self.start_gateway_of_two()
+        large = {"command": "q", "payload": "x" * 950_000}
+        for _ in range(RESUMED_TASKS // 10):
+            self.ask("mallory", "POST", "/tasks/batch", {"tasks": [large] * 10})
+
+        flood = self.start_flood("resume", RESUMED_TASKS, 200, token=worker)
+        wait_until(lambda: "resumed" in flood.text(), 60, "the worker resumes")
+        self.assert_acme_is_served()
+        print(f"acme was served within {self.longest:.2f} s\n{flood.text()}")
+        self.assertEqual(0, flood.wait(20))
+        self.assertIn("closed protocol_error: a second ResumeRequest for shard 0", flood.text())
+
+    def start_flood(self, *words, name="flood", token=None):
+        """Starts a client of mallory that keeps no bounds."""
+        os.environ["CODEQ_TOKEN"] = token or self.tokens["mallory"]
         try:
             return self.cluster.start(name, [FLOOD, self.cluster.address, "mallory", *words])
         finally:
@@ -142,6 +159,21 @@ class FloodedConnection(TwoTenants):
         print(f"acme was served {served} times, within {self.longest:.2f} s\n{flood.text()}")
         self.assertEqual(0, flood.wait(20))
         return flood.text()
+
+
+class FullQueue(TwoTenants):
+    def test_over_http_is_logged_with_the_tenant_of_the_task(self):
+        self.start_gateway_of_two()
+        settings = self.ask("mallory", "PUT", "/admin/queues/q/settings", {"maxDepth": 1})
+        self.assertEqual(200, settings.status, settings.text)
+        task = {"command": "q", "payload": 1}
+        self.assertEqual(202, self.ask("mallory", "POST", "/tasks", task).status)
+
+        refused = self.ask("mallory", "POST", "/tasks", task)
+
+        self.assertIn("full", refused.text)
+        self.assert_met("max_depth")
+        self.assert_acme_is_served()
 
 
 class UnreadClaims(TwoTenants):
@@ -182,6 +214,37 @@ class UnreadClaims(TwoTenants):
         for peer in peers:
             peer.close()
         wait_until(lambda: self.ready() == 100, 10, "all tasks are ready again")
+
+
+class NewQueues(TwoTenants):
+    QUEUES = 900
+    CLAIMS = 1000
+
+    def test_of_a_tenant_with_many_waiting_claims_delay_no_other(self):
+        self.start_gateway_of_two()
+        self.add_queues([f"old-{i}" for i in range(self.QUEUES)])
+        peers = [self.dial() for _ in range(self.CLAIMS)]
+        body = b'{"waitSeconds":30}'
+        claim = (f"POST /v1/codeq/tasks/claim HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "
+                 f"{self.tokens['mallory']}\r\nContent-Length: {len(body)}\r\n\r\n").encode()
+        for peer in peers:
+            peer.sendall(claim + body)
+        self.assert_acme_is_served()
+        for i in range(20):
+            self.add_queues([f"new-{i}"])
+        self.assert_acme_is_served()
+
+        print(f"acme was served within {self.longest:.2f} s")
+        # A task of a new queue reaches one of the claims.
+        self.ask("mallory", "POST", "/tasks", {"command": "newest", "payload": 1})
+        ready = select.select(peers, [], [], 20)[0]
+        self.assertIn(b'"newest"', ready[0].recv(4096))
+
+    def add_queues(self, names):
+        """Adds queues whose tasks cannot be claimed yet."""
+        tasks = [{"command": name, "payload": 1, "delaySeconds": 3600} for name in names]
+        added = self.ask("mallory", "POST", "/tasks/batch?limit=extended", {"tasks": tasks})
+        self.assertEqual(200, added.status, added.text[:200])
 
 
 class HttpBytes(TwoTenants):

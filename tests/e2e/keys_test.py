@@ -80,7 +80,7 @@ class Scenarios(KeyTest):
         self.cluster.start_worker("w")
         task, _ = self.put("echo", "x")
         self.cluster.result(task)
-        self.cluster.ctl("queue", "purge", "echo")
+        self.cluster.ctl("queue", "purge", "echo", "--yes")
 
         self.by_key("promote", "echo", status=1)
 

@@ -48,7 +48,8 @@ class HelpText(unittest.TestCase):
     def test_every_option_of_a_command_has_its_default(self):
         for command in ("enqueue", "get", "result", "stats", "list", "explain", "events", "cancel",
                         "purge", "dead list", "dead redrive", "queue set", "queue show",
-                        "queue stats", "tenant purge", "force revoke", "force fail"):
+                        "queue stats", "queue purge", "dead purge", "tenant purge", "force revoke",
+                        "force fail", "workers", "backup", "backups", "restore"):
             self.check(self.blocks(BIN / "codeqctl", *command.split(), "--help"))
 
     def test_durability_is_said_plainly(self):

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators change queues, tenants, dead tasks and leases of others."""
+"""Operators find tasks, also ended ones, and change queues, dead tasks and leases of others."""
 
 import json
 import unittest
 
 import cluster
 from cluster import wait_until
+from gateway import Gateway
 
 
 class OperatorTest(cluster.ClusterTest):
@@ -39,6 +40,7 @@ class OperatorTest(cluster.ClusterTest):
 class Queues(OperatorTest):
     def test_paused_queue_keeps_its_tasks_over_a_restart(self):
         self.cluster.start_worker("w")
+        self.cluster.ctl("queue", "set", "echo", "--max-depth", "0")
         self.cluster.ctl("queue", "pause", "echo")
         task = self.cluster.enqueue("echo", "x")
         self.cluster.coordinator.kill()
@@ -65,7 +67,7 @@ class Queues(OperatorTest):
         waiting = self.cluster.enqueue("sleep", f"{self.path} 0 0")
         other = self.cluster.enqueue("echo", "x", "--delay", "1h")
 
-        self.cluster.ctl("queue", "purge", "sleep")
+        self.cluster.ctl("queue", "purge", "sleep", "--yes")
 
         for task in (running, waiting):
             self.cluster.ctl("get", task, status=1)
@@ -98,6 +100,7 @@ class Order(cluster.ClusterTest):
     def test_priority_then_enqueue_order_within_a_shard(self):
         self.cluster.start_coordinator("--shards", "1")
         path = self.cluster.path("starts")
+        self.cluster.ctl("queue", "set", "sleep", "--max-depth", "0")
         self.cluster.ctl("queue", "pause", "sleep")
         priorities = (0, 5, 9, 0, 9, 5)
         tasks = [self.cluster.enqueue("sleep", f"{path} 0 0", "--priority", str(priority))
@@ -141,7 +144,7 @@ class Dead(OperatorTest):
         redriven = self.json("dead", "redrive", "--queue", "fail", "--limit", "4")
         self.assertEqual(redriven["changed"], 4)
         wait_until(lambda: all(self.state(task) == "dead" for task in dead), 10, "they die again")
-        purged = self.json("dead", "purge", "--queue", "fail")
+        purged = self.json("dead", "purge", "--queue", "fail", "--yes")
 
         self.assertEqual(purged["changed"], 6)
         for task in dead:
@@ -214,6 +217,218 @@ class Groups(OperatorTest):
         self.cluster.ctl("purge", head)
 
         wait_until(lambda: self.state(behind) == "dead", 10, "the gate opens")
+
+
+class FindTest(cluster.ClusterTest):
+    def setUp(self):
+        super().setUp()
+        self.start()
+
+    def start(self):
+        port_file = self.cluster.path("http-port")
+        port_file.unlink(missing_ok=True)
+        self.cluster.start_coordinator("--http", "127.0.0.1:0", "--http-port-file", port_file)
+        self.http = Gateway(int(wait_until(
+            lambda: port_file.exists() and port_file.read_text().strip(), 10, "the port")))
+
+    def restart(self):
+        self.cluster.coordinator.terminate(10)
+        self.start()
+
+    def json(self, *arguments):
+        return json.loads(self.cluster.ctl("--json", *arguments))
+
+    def listed(self, *options):
+        return [task["id"] for task in self.json("list", *options)["tasks"]]
+
+    def found(self, query):
+        return [task["id"] for task in self.http.get("/tasks?" + query).json["tasks"]]
+
+    def complete(self, queue, payload, *options):
+        task = self.cluster.enqueue(queue, payload, *options)
+        self.cluster.result(task)
+        return task
+
+
+class EndedTasks(FindTest):
+    def test_are_listed_for_long_after_their_end_and_over_a_restart(self):
+        self.cluster.start_worker("w")
+        tasks = [self.complete("echo", str(number)) for number in range(5)]
+        cancelled = self.cluster.enqueue("idle", "x")
+        self.cluster.ctl("cancel", cancelled)
+        everything = [cancelled, *reversed(tasks)]
+        self.assertEqual(everything, self.listed())
+        self.restart()
+
+        self.assertEqual(everything, self.listed())
+        self.assertEqual(tasks, self.listed("--queue", "echo", "--order", "oldest"))
+        self.assertEqual([cancelled], self.listed("--state", "cancelled"))
+        self.assertEqual(everything, self.found("limit=10"))
+        shown = self.json("list", "--queue", "echo", "--limit", "1")["tasks"][0]
+        self.assertEqual(("completed", "w"), (shown["state"], shown["worker"]))
+        self.assertGreaterEqual(shown["ended_at_ms"], shown["enqueued_at_ms"])
+        live = self.cluster.enqueue("idle", "y")
+        self.assertEqual([live, *everything], self.listed())
+
+    def test_are_found_by_group_key_header_worker_error_and_time(self):
+        self.cluster.start_worker("w")
+        grouped = self.complete("echo", "1", "--group", "g")
+        keyed = self.complete("echo", "2", "--key", "k")
+        marked = self.http.enqueue("echo", 3, headers={"traceparent": "00-7"})["id"]
+        self.cluster.result(marked)
+        other = self.http.enqueue("http", 4)["id"]
+        self.http.complete(self.http.claim("http"), {"ok": True})
+        failing = self.cluster.enqueue("fail", "5", "--retry-base", "10m", "--retry", "fixed")
+        wait_until(lambda: self.cluster.status(failing)["state"] == "scheduled", 10, "it fails")
+
+        for _ in ("before the restart", "after it"):
+            self.assertEqual([grouped], self.listed("--group", "g"))
+            self.assertEqual([keyed], self.found("key=k"))
+            self.assertEqual([marked], self.found("header.traceparent=00-7"))
+            self.assertEqual([marked], self.found("header[traceparent]=00-7&queue=echo"))
+            self.assertEqual([], self.found("header.traceparent=00-8"))
+            self.assertEqual([marked], self.listed("--header", "traceparent=00-7"))
+            self.assertEqual([failing, marked, keyed, grouped], self.listed("--worker", "w"))
+            worker = self.http.get("/tasks?queue=http").json["tasks"][0]["workerId"]
+            self.assertEqual([other], self.found(f"worker={worker}"))
+            self.assertEqual([failing], self.listed("--error", "told to"))
+            self.assertEqual(5, len(self.listed("--since", "1h")))
+            self.assertEqual([], self.listed("--until", "1h"))
+            self.restart()
+
+    def test_pages_show_each_task_once_while_tasks_end(self):
+        self.cluster.start_worker("w", "--slots", "4")
+        ended = self.cluster.ctl("enqueue", "echo", "x", "--count", "300").decode().split()
+        wait_until(lambda: self.cluster.queue_stats("echo")["completed"] == 300, 20, "they end")
+        self.restart()
+        self.cluster.ctl("queue", "pause", "echo")
+        live = self.cluster.ctl("enqueue", "echo", "x", "--count", "200").decode().split()
+
+        for order in ("newest", "oldest"):
+            seen, after = [], ""
+            while True:
+                page = self.http.get(f"/tasks?queue=echo&limit=37&order={order}&after={after}").json
+                seen += [task["id"] for task in page["tasks"]]
+                if "after" not in page:
+                    break
+                after = page["after"]
+                if len(seen) == 37:
+                    # They end while the walk is on.
+                    self.cluster.ctl("queue", "resume", "echo")
+            self.assertEqual(len(seen), len(set(seen)))
+            self.assertEqual(set(ended + live), set(seen))
+        times = [task["enqueued_at_ms"] for task in self.json(
+            "list", "--queue", "echo", "--limit", "1000")["tasks"]]
+        self.assertEqual(sorted(times, reverse=True), times)
+
+    def test_of_a_purged_queue_are_gone(self):
+        self.cluster.start_worker("w")
+        self.complete("echo", "1")
+        kept = self.complete("measure", "2")
+        self.restart()
+        self.http.post("/admin/queues/echo/purge")
+
+        self.assertEqual([kept], self.listed())
+        self.restart()
+        self.assertEqual([kept], self.listed())
+
+    def test_of_another_tenant_are_not_listed(self):
+        task = self.cluster.enqueue("idle", "x", "--tenant", "a", "--group", "g")
+        self.cluster.ctl("cancel", task)
+        self.restart()
+
+        self.assertEqual([task], self.listed("--tenant", "a", "--group", "g"))
+        self.assertEqual([], self.listed("--tenant", "b"))
+        self.assertEqual([], self.listed("--group", "g"))
+        self.assertEqual([], self.found("group=g"))
+
+    def test_after_of_another_list_is_refused(self):
+        self.cluster.ctl("enqueue", "idle", "x", "--count", "3")
+        after = self.json("list", "--limit", "1")["after"]
+
+        refusal = self.cluster.ctl_error("list", "--after", after, "--order", "oldest")
+        self.assertIn("after", refusal)
+        self.assertEqual(2, len(self.listed("--after", after)))
+
+
+class DeadTasks(FindTest):
+    def setUp(self):
+        super().setUp()
+        self.dead = {}
+        for number, error in enumerate(["no order 17", "no order 4711", "disk is full"]):
+            task = self.cluster.enqueue("mail", str(number), "--group", f"g{number}")
+            self.cluster.ctl("force", "fail", task, "--text", error)
+            self.dead[error] = task
+
+    def dead_listed(self, *options):
+        return [task["id"] for task in self.json("dead", "list", *options)["tasks"]]
+
+    def test_say_why_and_when_they_died(self):
+        shown = {task["error_text"]: task for task in self.json("dead", "list")["tasks"]}
+
+        self.assertEqual(set(self.dead), set(shown))
+        for error, task in shown.items():
+            self.assertEqual(self.dead[error], task["id"])
+            self.assertEqual((0, 5), (task["attempt"], task["max_attempts"]))
+            self.assertGreaterEqual(task["ended_at_ms"], task["enqueued_at_ms"])
+        text = self.cluster.ctl("dead", "list").decode()
+        self.assertIn("no order 4711", text)
+        over_http = self.http.get("/admin/dead?order=oldest").json["tasks"]
+        self.assertEqual(list(self.dead), [task["error"] for task in over_http])
+        self.assertTrue(all("endedAt" in task for task in over_http))
+
+    def test_are_found_by_error_group_and_age(self):
+        full = self.dead["disk is full"]
+        for _ in ("before the restart", "after it"):
+            self.assertEqual([full], self.dead_listed("--error", "disk"))
+            self.assertEqual([full], self.dead_listed("--group", "g2"))
+            self.assertEqual(3, len(self.dead_listed("--newer-than", "1h")))
+            self.assertEqual([], self.dead_listed("--older-than", "1h"))
+            self.assertEqual(
+                1, len(self.http.get("/admin/dead?error=disk&newerThan=1h").json["tasks"]))
+            self.restart()
+
+    def test_are_summarized_by_their_errors(self):
+        summary = self.json("dead", "summary")
+        kinds = {kind["fingerprint"]: kind["tasks"] for kind in summary["kinds"]}
+        self.assertEqual({"no order #": 2, "disk is full": 1}, kinds)
+        self.assertEqual(3, summary["tasks"])
+        over_http = self.http.get("/admin/dead/summary?error=order").json
+        self.assertEqual([("no order #", 2)], [
+            (kind["fingerprint"], kind["tasks"]) for kind in over_http["kinds"]])
+        self.assertIn("no order #", self.cluster.ctl("dead", "summary").decode())
+
+    def test_dry_run_counts_what_is_then_changed(self):
+        for verb in ("redrive", "purge"):
+            options = ("dead", verb, "--error", "order")
+            would = self.json(*options, "--dry-run")["changed"]
+            self.assertEqual(2, would)
+            self.assertEqual(3, len(self.dead_listed()))
+            over_http = self.http.post(f"/admin/dead/{verb}", {"error": "order", "dryRun": True})
+            self.assertEqual({"changed": 2, "dryRun": True}, over_http.json)
+        self.assertEqual(2, self.json("dead", "purge", "--error", "order", "--yes")["changed"])
+        self.assertEqual([self.dead["disk is full"]], self.dead_listed())
+        self.assertEqual(1, self.http.post("/admin/dead/redrive", {"group": "g2"}).json["changed"])
+        self.assertEqual([], self.dead_listed())
+        self.assertEqual("ready", self.cluster.status(self.dead["disk is full"])["state"])
+
+    def test_dry_run_counts_one_task_per_key(self):
+        for _ in range(3):
+            task = self.cluster.enqueue("keyed", "x", "--key", "k", "--on-duplicate",
+                                        "replace_ended")
+            self.cluster.ctl("force", "fail", task, "--text", "why")
+        would = self.json("dead", "redrive", "--queue", "keyed", "--dry-run")["changed"]
+        over_http = self.http.post("/admin/dead/redrive", {"queue": "keyed", "dryRun": True}).json
+
+        self.assertEqual(1, would)
+        self.assertEqual(1, over_http["changed"])
+        self.assertEqual(would, self.json("dead", "redrive", "--queue", "keyed")["changed"])
+
+    def test_limit_and_age_bound_what_is_changed(self):
+        purge = ("dead", "purge", "--yes")
+        self.assertEqual(0, self.json(*purge, "--older-than", "1h")["changed"])
+        self.assertEqual(1, self.json(*purge, "--limit", "1", "--rate", "5")["changed"])
+        self.assertEqual(2, len(self.dead_listed()))
 
 
 if __name__ == "__main__":

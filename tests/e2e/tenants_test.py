@@ -86,8 +86,8 @@ class Tenants(cluster.ClusterTest):
 
         self.assertEqual(self.json("dead", "redrive", "--queue", "fail", *THEIRS)["changed"], 1)
         self.assertEqual(self.cluster.status(my_dead)["state"], "dead")
-        self.assertEqual(self.json("dead", "purge", *THEIRS)["changed"], 0)
-        self.assertEqual(self.json("queue", "purge", "fail", *THEIRS)["changed"], 1)
+        self.assertEqual(self.json("dead", "purge", "--yes", *THEIRS)["changed"], 0)
+        self.assertEqual(self.json("queue", "purge", "fail", "--yes", *THEIRS)["changed"], 1)
 
         self.cluster.ctl("get", their_dead, status=1)
         self.assertEqual(self.listed("list"), {mine, my_dead})

@@ -55,7 +55,7 @@ class Heartbeat(ZombieTest):
     def test_after_a_purge_revives_nothing(self):
         task = self.start_sleeper("--lease", "1h")
         self.worker.suspend()
-        self.cluster.ctl("queue", "purge", "sleep")
+        self.cluster.ctl("queue", "purge", "sleep", "--yes")
         self.cluster.ctl("get", task, status=1)
 
         self.worker.go_on()

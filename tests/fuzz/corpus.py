@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes seeds for the fuzz targets. Usage: corpus.py FOLDER"""
 
+import base64
 import pathlib
 import re
 import struct
@@ -30,6 +31,22 @@ _BODIES = (
     '{"ids":["x"],"queue":"q","limit":1,"rate":2,"before":"2026-05-20T10:00:00Z"}',
     '{"delaySeconds":1,"reason":"X","extendSeconds":5,"how":"revoke"}',
 )
+
+
+_CLAIMS = ('{"iss":"i","aud":["a"],"sub":"w","tenantId":"t","exp":1800000000,"role":["worker"],'
+           '"scope":"codeq:claim","eventTypes":["*"]}')
+
+
+def jwts():
+    """A token, a key set and claims, each with the letter of its kind."""
+    parts = ('{"alg":"ES256","kid":"k"}', _CLAIMS)
+    text = ".".join(base64.urlsafe_b64encode(p.encode()).rstrip(b"=").decode() for p in parts)
+    yield f"t{text}.{'A' * 86}"
+    yield f"c{_CLAIMS}"
+    yield ('k{"keys":[{"kty":"EC","crv":"P-256","kid":"k","use":"sig","alg":"ES256",'
+           '"x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",'
+           '"y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"},'
+           '{"kty":"RSA","n":"AQAB","e":"AQAB","key_ops":["verify"]}]}')
 
 
 def requests():
@@ -62,7 +79,7 @@ def golden_messages():
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for target in ("frame", "http", "message", "token_file"):
+    for target in ("frame", "http", "jwt", "message", "token_file"):
         (folder / target).mkdir(parents=True, exist_ok=True)
     for name, number, body in golden_messages():
         (folder / "message" / name).write_bytes(struct.pack("<H", number) + body)
@@ -70,6 +87,8 @@ def main():
         (folder / "frame" / name).write_bytes(header + body)
     for number, text in enumerate(requests()):
         (folder / "http" / str(number)).write_text(text, encoding="utf-8", newline="")
+    for number, text in enumerate(jwts()):
+        (folder / "jwt" / str(number)).write_text(text, encoding="utf-8")
     tokens = _TOKENS.format(*("%064x" % i for i in range(3)))
     (folder / "token_file" / "tokens").write_text(tokens, encoding="utf-8")
 

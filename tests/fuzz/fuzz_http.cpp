@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "base/rfc3339.hpp"
 #include "base/text_encoding.hpp"
 #include "http/json/json_reader.hpp"
-#include "http/json/rfc3339.hpp"
 #include "http/json/task_fields.hpp"
 #include "http/json/task_input.hpp"
 #include "http/json/task_json.hpp"
@@ -126,7 +126,7 @@ void read_body(std::string_view text) {
   if (!object)
     return;
   read_members(*object);
-  static_cast<void>(parse_rfc3339(object->text("runAt")));
+  static_cast<void>(base::parse_rfc3339(object->text("runAt")));
   static_cast<void>(parse_url(object->text("webhook")));
 }
 

@@ -57,6 +57,9 @@ void read(const protocol::frame<S>& m) {
 void read(const protocol::stats_request&) {
 }
 
+void read(const protocol::workers_request&) {
+}
+
 // Messages that an operator receives from coordinators.
 
 void read(const protocol::status_reply& m) {
@@ -89,6 +92,19 @@ void read(const protocol::events_reply& m) {
 
 void read(const protocol::stats_reply& m) {
   static_cast<void>(client::read_stats(m));
+}
+
+void read(const protocol::workers_reply& m) {
+  static_cast<void>(client::read_workers(m));
+}
+
+void read(const protocol::audit_reply& m) {
+  static_cast<void>(client::read_audit(m));
+}
+
+void read(const protocol::backup_reply& m) {
+  static_cast<void>(client::read_backup(m));
+  static_cast<void>(client::read_backups(m));
 }
 
 /// All other messages are read field by field where they are used.

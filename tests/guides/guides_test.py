@@ -21,12 +21,13 @@ from cluster import BIN, BUILD
 
 SECONDS_MAX = 600 if cluster.SANITIZERS else 200
 PROGRAMS = ("codeq-coordinator", "codeq-worker", "codeqctl", "codeq-bench")
-# What the guides' commands measure with, so that a run takes seconds.
+# Options of measurements in the guides, so that a run takes seconds.
 SMALL = {"cycle": "--tasks 2000", "latency": "--rate 100 --seconds 1", "retries": "--tasks 2000",
          "open-loop": "--rate 200 --seconds 1", "idle": "--seconds 1 --settle 1",
          "backlog": "--tasks 9000 --claims 500 --rounds 1 --settle 1",
          "leases": "--live 1000 --lease 2 --seconds 2", "expiry": "--leases 1000 --lease 2",
-         "recover": "--tasks 4 --slots 2 --prefetch 2", "scale-out": "--nodes 2 --seconds 1"}
+         "recover": "--tasks 4 --slots 2 --prefetch 2", "scale-out": "--nodes 2 --seconds 1",
+         "http": "--connections 4 --seconds 1"}
 
 
 def free_port():
@@ -153,6 +154,9 @@ class Followed(unittest.TestCase):
 
     def test_guide_for_operators(self):
         self.follow("coordinator/README.md")
+
+    def test_guide_for_tokens(self):
+        self.follow("coordinator/TOKENS.md")
 
     def test_guide_for_handlers(self):
         self.follow("worker/README.md")

@@ -77,6 +77,16 @@ protected:
     return number_of(request);
   }
 
+  /// Answers that the queue exists on one of the shards, or on none.
+  void tell_whether_it_exists(bool exists) {
+    for (std::uint16_t shard = 0; shard < 4; ++shard)
+      coordinator.say(protocol::queue_reply::build([&](auto root) {
+                        root.setNumber(expect_for<protocol::queue_request>(shard));
+                        root.initSettings().initDefaults();
+                        root.setIsUnknown(!exists || shard != 2);
+                      }).to_wire());
+  }
+
   std::future<result<task_status>> ask_status() {
     return std::async(std::launch::async, [this] { return client->status({shard_id{0}, 5}); });
   }
@@ -169,7 +179,7 @@ TEST_F(ClientOperator, AQueueIsConfiguredOnEveryShard) {
 TEST_F(ClientOperator, AWalkThatFailsSaysHowFarItCame) {
   connect();
   auto waiting = std::async(std::launch::async, [&] {
-    return client->pause_queue({"default", "q"}, true);
+    return client->configure_queue({"default", "q"}, {});
   });
 
   coordinator.say(protocol::queue_reply::build([&](auto root) {
@@ -209,6 +219,7 @@ TEST_F(ClientOperator, APurgeWalksAllPartsOfAllShards) {
                     }).to_wire());
   };
 
+  tell_whether_it_exists(true);
   answer(0, 0, true);
   answer(0, 10, false);
   for (std::uint16_t shard = 1; shard < 4; ++shard)
@@ -217,6 +228,22 @@ TEST_F(ClientOperator, APurgeWalksAllPartsOfAllShards) {
   auto changed = waiting.get();
   ASSERT_TRUE(changed) << to_string(changed.error());
   EXPECT_EQ(*changed, 25u);
+}
+
+TEST_F(ClientOperator, AQueueThatDoesNotExistIsNeitherPausedNorPurged) {
+  connect();
+  auto paused = std::async(std::launch::async, [&] {
+    return client->pause_queue({"default", "q"}, true);
+  });
+  tell_whether_it_exists(false);
+  auto purged = [&] {
+    EXPECT_EQ(
+      to_string(paused.get().error()), "unknown_queue: tenant default has no queue `q`");
+    return std::async(std::launch::async, [&] { return client->purge_queue({"default", "q"}); });
+  }();
+  tell_whether_it_exists(false);
+
+  EXPECT_EQ(purged.get().error().code, errc::unknown_queue);
 }
 
 TEST_F(ClientOperator, AListIsTheOldestOfAllShards) {
@@ -300,6 +327,18 @@ TEST(ClientOperatorOptions, NoCoordinatorIsADisconnect) {
 
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, errc::disconnected);
+}
+
+TEST(ClientOperatorOptions, ARefusedConnectionFailsWithinASecond) {
+  auto begin = std::chrono::steady_clock::now();
+
+  auto made = operator_client::connect({{"127.0.0.1:1"}, 10s});
+
+  auto took = std::chrono::steady_clock::now() - begin;
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, errc::disconnected);
+  EXPECT_NE(made.error().context.find("refused"), std::string::npos) << made.error().context;
+  EXPECT_LT(took, 1s);
 }
 
 } // namespace codeq::test

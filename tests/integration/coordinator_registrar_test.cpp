@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/rfc3339.hpp"
 #include "coordinator/actors/registrar_driver.hpp"
+#include "security/authenticator.hpp"
 #include "security/token.hpp"
-#include "security/token_table.hpp"
 #include "support/deterministic_system.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -173,7 +174,10 @@ protected:
     options.registrar.shard_count = 0;
     options.gauges = [] { return std::map<std::string, std::int64_t>{}; };
     options.clock = std::make_shared<base::manual_clock>();
-    options.tokens = tokens_;
+    security::authenticator::options access;
+    access.tokens = tokens_;
+    access.now = [this] { return wall_; };
+    options.access = std::make_shared<const security::authenticator>(access);
     options.limiter = std::make_shared<security::rate_limiter>();
     options.registrar.connections_max = connections_max;
     options.meter = meter_;
@@ -189,7 +193,8 @@ protected:
       auto role = name.substr(0, dash);
       file << "sha256=" << security::to_text(security::digest_of(name))
            << " subject=s tenant=" << name.substr(dash + 1) << " role=" << role
-           << (role == "worker" ? " queues=q" : "") << '\n';
+           << (role == "worker" ? " queues=q" : "")
+           << (name.ends_with("-short") ? " expires=2026-05-20T10:00:00Z" : "") << '\n';
     }
   }
 
@@ -205,6 +210,8 @@ protected:
   temporary_directory directory_;
   std::filesystem::path file_ = directory_.path() / "tokens";
   std::shared_ptr<security::token_source> tokens_;
+  /// A second before the tokens with `-short` in their name expire.
+  timestamp wall_ = base::parse_rfc3339("2026-05-20T09:59:59Z").value();
 };
 
 TEST_F(GuardedRegistrar, LetsNobodyInWithoutATokenThatFits) {
@@ -274,6 +281,23 @@ TEST_F(GuardedRegistrar, EndsSessionsOfRevokedTokensOnly) {
   EXPECT_THAT(take("b"), ElementsAre("accepted"));
   hello("a again", 3, "worker-a", "a");
   EXPECT_THAT(take("a again"), ElementsAre("closed unauthorized"));
+}
+
+TEST_F(GuardedRegistrar, EndsSessionsWhoseTokensExpire) {
+  write("worker-a worker-b-short");
+  reload();
+  hello("a", 1, "worker-a", "a");
+  hello("b", 2, "worker-b-short", "b-short");
+
+  system_.advance(std::chrono::seconds(1));
+  EXPECT_THAT(take("b"), ElementsAre("accepted"));
+  wall_ += std::chrono::seconds(1);
+  system_.advance(std::chrono::seconds(1));
+
+  EXPECT_THAT(take("a"), ElementsAre("accepted"));
+  EXPECT_THAT(take("b"), ElementsAre("closed going_away")) << "it may have a newer token";
+  hello("b again", 3, "worker-b-short", "b-short");
+  EXPECT_THAT(take("b again"), ElementsAre("closed unauthorized"));
 }
 
 } // namespace

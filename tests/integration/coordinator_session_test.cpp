@@ -113,6 +113,7 @@ protected:
     options.limiter = std::make_shared<security::rate_limiter>();
     options.outgoing = outgoing_;
     options.unread = unread_;
+    options.clock = std::make_shared<base::manual_clock>();
     options.gauges = [] { return std::map<std::string, std::int64_t>{{"g", 1}}; };
     options.connection = system_.own(system_.get().spawn(pretended_connection, &lines_));
     options.shards = {system_.own(system_.get().spawn(pretended_shard, &lines_, &held_))};
@@ -134,7 +135,7 @@ protected:
 
   /// The peer's connection reads an enqueue for the tenant `t`.
   void read(const protocol::enqueue_request& frame) {
-    auto sink = coordinator::session_sink(schema::Role::PRODUCER, session_, {"t", shares_});
+    auto sink = coordinator::session_sink(schema::Role::PRODUCER, {session_}, {"t", shares_});
     ASSERT_TRUE(sink(frame.to_wire()));
     system_.run();
   }
@@ -370,6 +371,31 @@ TEST_F(CoordinatorSession, RefusesAnswersToQuestionsWhileItsTenantHasTooManyUnre
   receive(status_of(8, 100u << 10));
 
   EXPECT_THAT(take(), ElementsAre("8 none: "));
+}
+
+TEST_F(CoordinatorSession, EndsWhenItReadsNoAnswersAndTheShareOfItsTenantIsUsedUp) {
+  unread_ = std::make_shared<coordinator::unread_shares>(256u << 10);
+  start(nullptr);
+  coordinator::shard_reply many{
+    shard_id{}, core::reports_answered{1, std::vector<core::report_answer>(40'000)}};
+  auto answer = "frame " + std::to_string(protocol::frame_type<schema::ResultReply>);
+  auto refusal = "frame " + std::to_string(protocol::frame_type<schema::Refused>);
+  receive(many);
+  EXPECT_THAT(take(), ElementsAre(answer)) << "it cannot be refused";
+
+  receive(many);
+  receive(many);
+  EXPECT_THAT(take(), ElementsAre(refusal)) << "the connection ends once";
+}
+
+TEST_F(CoordinatorSession, LetsAWorkerResumeOnceAtEachShard) {
+  auto resume = protocol::resume_request::build([](schema::ResumeRequest::Builder) {});
+  receive(resume);
+  EXPECT_THAT(take(), ElementsAre("another request"));
+
+  receive(resume);
+
+  EXPECT_THAT(take(), ElementsAre(StartsWith("frame "))) << "only the refusal";
 }
 
 TEST_F(CoordinatorSession, HoldsCreditsBeyondTheRateBackUntilTheirTime) {

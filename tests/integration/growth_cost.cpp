@@ -66,6 +66,21 @@ public:
   /// Ends the latest lease, and its task is dead.
   void fail() { end(disposition::failed_permanently); }
 
+  /// A worker replaces an earlier process, resumes without leases and says goodbye.
+  void connect_again(const std::string& name) {
+    auto identity =
+      std::make_shared<const worker_identity>(worker_identity{name, ++incarnations_});
+    run(core::replace_worker{identity});
+    run(core::attach_worker{first_other + 1, identity, {{"default", "q"}}});
+    run(core::resume{first_other + 1, identity, {}});
+    run(core::release_worker{identity});
+    run(core::detach_peer{first_other + 1});
+  }
+
+  void name_queues(const std::vector<queue_address>& names) {
+    run(core::change_queues{worker, names});
+  }
+
   void take_snapshot() {
     auto events = run(core::take_snapshot{});
     horizon_ = storage::horizon_of(state_, std::get<core::snapshot_taken>(events.back()));
@@ -109,6 +124,7 @@ private:
   core::shard_state state_{shard_id{}, 1};
   producer_id session_ = make_producer_id(clock_.now().shard, 1, 2);
   std::uint64_t requests_ = 0;
+  std::uint64_t incarnations_ = 0;
   std::pair<sequence, fencing_token> held_;
   storage::shard_horizon horizon_;
 };
@@ -164,6 +180,24 @@ round take_snapshot_of_retries(busy_shard& shard, unsigned size) {
   };
 }
 
+/// Lets a worker connect, resume and go while another one has leases.
+round connect_beside_leases(busy_shard& shard, unsigned size) {
+  shard.attach(first_other, "other");
+  for (unsigned i = 0; i < size; ++i) {
+    shard.claim();
+    shard.enqueue("q");
+  }
+  return [&shard] { shard.connect_again("newcomer"); };
+}
+
+/// Names queues that do not exist.
+round name_queues(busy_shard& shard, unsigned size) {
+  std::vector<queue_address> names;
+  for (unsigned i = 0; i < size; ++i)
+    names.push_back({"default", "unknown-" + std::to_string(i)});
+  return [&shard, names] { shard.name_queues(names); };
+}
+
 /// Takes a snapshot of one changed queue while the others are unchanged.
 round take_snapshot_of_one_queue(busy_shard& shard, unsigned size) {
   for (unsigned i = 0; i < size; ++i)
@@ -191,8 +225,10 @@ round find_owner_of_key(busy_shard& shard, unsigned size) {
 const std::map<std::string, round (*)(busy_shard&, unsigned)> subjects = {
   {"claimers_without_credits", pass_claimers_without_credits},
   {"claimers_who_know", pass_claimers_who_know},
+  {"names_of_a_claim", name_queues},
   {"owner_of_key", find_owner_of_key},
   {"peers", find_peer},
+  {"resume", connect_beside_leases},
   {"snapshot_of_one_queue", take_snapshot_of_one_queue},
   {"snapshot_of_retries", take_snapshot_of_retries},
 };

@@ -15,7 +15,7 @@ class HttpAccess : public http_fixture {};
 struct access_case {
   const char* method;
   const char* target;
-  /// Roles, of p, w, a and t, that are allowed.
+  /// Roles, of p, w, a, r (reader), t (all tenants) and m (metrics), that are allowed.
   const char* roles;
 };
 
@@ -31,36 +31,39 @@ constexpr access_case cases[] = {
   {"POST", "/tasks/x/nack", "wa"},
   {"POST", "/tasks/x/result", "wa"},
   {"POST", "/tasks/batch/results", "wa"},
-  {"GET", "/tasks", "pwa"},
-  {"GET", "/tasks/x", "pwa"},
-  {"GET", "/tasks/x/result", "pwa"},
-  {"GET", "/tasks/x/explain", "pwa"},
-  {"GET", "/tasks/x/events", "pwa"},
+  {"GET", "/tasks", "pwar"},
+  {"GET", "/tasks/x", "pwar"},
+  {"GET", "/tasks/x/result", "pwar"},
+  {"GET", "/tasks/x/explain", "pwar"},
+  {"GET", "/tasks/x/events", "pwar"},
   {"POST", "/tasks/x/cancel", "pa"},
   {"POST", "/tasks/x/promote", "pa"},
-  {"GET", "/queues/q/keys/k", "pa"},
+  {"GET", "/queues/q/keys/k", "par"},
   {"POST", "/queues/q/keys/k/cancel", "pa"},
   {"POST", "/queues/q/keys/k/promote", "pa"},
   {"POST", "/workers/subscriptions", "wa"},
   {"POST", "/workers/subscriptions/x/heartbeat", "wa"},
-  {"GET", "/admin/queues", "a"},
-  {"GET", "/admin/queues/q", "a"},
+  {"GET", "/admin/queues", "ar"},
+  {"GET", "/admin/queues/q", "ar"},
   {"POST", "/admin/queues/q/pause", "a"},
   {"POST", "/admin/queues/q/resume", "a"},
   {"POST", "/admin/queues/q/purge", "a"},
-  {"GET", "/admin/queues/q/settings", "a"},
+  {"GET", "/admin/queues/q/settings", "ar"},
   {"PUT", "/admin/queues/q/settings", "a"},
-  {"GET", "/admin/dead", "a"},
+  {"GET", "/admin/dead", "ar"},
   {"POST", "/admin/dead/redrive", "a"},
   {"POST", "/admin/dead/purge", "a"},
   {"POST", "/admin/tasks/cleanup", "a"},
   {"POST", "/admin/tasks/x/force", "a"},
-  {"GET", "/admin/workers", "a"},
-  {"GET", "/admin/shards", "a"},
+  {"GET", "/admin/workers", "ar"},
+  {"GET", "/admin/shards", "ar"},
+  {"GET", "/admin/audit", "ar"},
   {"PUT", "/admin/topics/t", "a"},
-  {"GET", "/admin/topics/t", "a"},
+  {"GET", "/admin/topics/t", "ar"},
   {"DELETE", "/admin/topics/t", "a"},
-  {"GET", "//metrics", "t"},
+  {"GET", "//metrics", "tm"},
+  {"GET", "/admin/log-level", ""},
+  {"PUT", "/admin/log-level", ""},
 };
 
 TEST_F(HttpAccess, EveryRouteNeedsAToken) {
@@ -76,7 +79,7 @@ TEST_F(HttpAccess, EveryRouteNeedsAToken) {
 
 TEST_F(HttpAccess, EveryRouteNeedsARoleThatMay) {
   for (const auto& c : cases) {
-    for (char role : {'p', 'w', 'a', 't'}) {
+    for (char role : {'p', 'w', 'a', 'r', 't', 'm'}) {
       use_token(std::string("acme:s:") + role);
       if (role == 't' && std::string(c.target) != "//metrics")
         continue;
@@ -296,6 +299,7 @@ TEST_F(HttpTenants, CannotListTasks) {
   EXPECT_EQ("[]", get("/tasks")["tasks"]);
   EXPECT_EQ("[]", get("/tasks?queue=q")["tasks"]);
   EXPECT_EQ("[]", get("/admin/dead")["tasks"]);
+  EXPECT_EQ("0", get("/admin/dead/summary")["tasks"]);
 }
 
 TEST_F(HttpTenants, CannotCountTasks) {
@@ -325,11 +329,11 @@ TEST_F(HttpTenants, CannotForceRedriveOrPurgeTasks) {
   EXPECT_EQ("0", post("/admin/dead/purge", ids)["changed"]);
   EXPECT_EQ("0", post("/admin/dead/redrive", R"({"queue":"q"})")["changed"]);
   EXPECT_EQ("0", post("/admin/dead/purge")["changed"]);
-  EXPECT_EQ("0", post("/admin/queues/q/purge", "")["changed"]);
+  EXPECT_EQ(404u, post("/admin/queues/q/purge", "").status);
 }
 
 TEST_F(HttpTenants, CannotPauseOrConfigureQueues) {
-  EXPECT_EQ(200u, post("/admin/queues/q/pause", "").status);
+  EXPECT_EQ(404u, post("/admin/queues/q/pause", "").status);
   EXPECT_EQ(200u, call("PUT", "/admin/queues/q/settings", R"({"maxAttempts":9})").status);
 
   use_token("acme:root:pwa");

@@ -26,9 +26,15 @@ std::shared_ptr<const http::caller> caller_of(std::string_view token) {
   by.is_worker = parts[2].find('w') != std::string::npos;
   by.is_admin = parts[2].find('a') != std::string::npos;
   by.sees_all_tenants = parts[2].find('t') != std::string::npos;
-  if (parts.size() > 4 && !parts[3].empty())
-    by.scopes = {parts[3] + ":" + parts[4]};
-  if (parts.size() > 5)
+  by.is_reader = parts[2].find('r') != std::string::npos;
+  by.sees_metrics = by.sees_all_tenants || parts[2].find('m') != std::string::npos;
+  if (parts.size() > 4 && !parts[3].empty()) {
+    by.scopes = {};
+    if (auto scope = security::parse_scope(parts[3] + ":" + parts[4]))
+      by.scopes.add(*scope);
+  }
+  by.all_queues = parts.size() <= 5;
+  if (!by.all_queues)
     by.queues = {parts[5]};
   return std::make_shared<const http::caller>(std::move(by));
 }

@@ -137,7 +137,7 @@ json::object schema_of(std::span<const input_field> fields) {
   return schema;
 }
 
-/// What the document says of a route's input, without descriptions and examples.
+/// The input of a route as the document should describe it, without descriptions and examples.
 json::object input_of(const route& r) {
   json::object input;
   json::array parameters;
@@ -145,12 +145,16 @@ json::object input_of(const route& r) {
     json::object parameter{{"name", text_of(field.name)}, {"in", "query"}};
     if (field.is_required)
       parameter["required"] = true;
+    if (field.type == input_type::text_map) {
+      parameter["style"] = "deepObject";
+      parameter["explode"] = true;
+    }
     parameter["schema"] = schema_of(field);
     parameters.emplace_back(std::move(parameter));
   }
   if (!parameters.empty())
     input["parameters"] = parameters;
-  // What is allowed with `?limit=extended` only is described in words.
+  // The larger limits of `?limit=extended` are those of the schema.
   const auto& body = r.fields.extended.fields.empty() ? r.fields.body : r.fields.extended;
   if (!body.fields.empty())
     input["requestBody"] = {
@@ -188,7 +192,7 @@ std::string pattern_of(std::string_view path) {
   return pattern;
 }
 
-/// What an operation says of its input, as `input_of` has it.
+/// The input of an operation in the document, in the form of `input_of`.
 json::object input_in(const json::object& operation) {
   json::object input;
   json::array parameters;

@@ -12,7 +12,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 using namespace std::chrono_literals;
 
-/// What no route declares is refused, and what a route declares means the same everywhere.
+/// Undeclared fields are refused, and a declared field means the same on every route.
 class HttpStrict : public http_fixture {
 protected:
   /// Why the request is refused with 400.
@@ -70,6 +70,9 @@ constexpr strict_route routes[] = {
   {"POST", "/admin/tasks/x/force", R"("how":"revoke",)"},
   {"GET", "/admin/workers", nullptr},
   {"GET", "/admin/shards", nullptr},
+  {"GET", "/admin/audit", nullptr},
+  {"GET", "/admin/log-level", nullptr},
+  {"PUT", "/admin/log-level", R"("level":"info",)"},
   {"POST", "/workers/subscriptions", R"("callbackUrl":"https://a.example/",)"},
   {"POST", "/workers/subscriptions/x/heartbeat"},
   {"PUT", "/admin/topics/t"},

@@ -448,6 +448,66 @@ TEST_F(HttpWakeups, SubscriptionsSurviveARestartWithTheirRenewals) {
   EXPECT_EQ(404u, post("/workers/subscriptions/" + short_lived + "/heartbeat", "").status);
 }
 
+TEST_F(HttpWakeups, NobodyIsCalledForAPausedQueue) {
+  subscribe("a.example", R"(,"minIntervalSeconds":1)");
+  enqueue("mail");
+  enqueue("other");
+  post("/admin/queues/mail/pause", "");
+  EXPECT_EQ((calls{"a.example other", "a.example other"}), called(2s));
+
+  post("/admin/queues/mail/resume", "");
+
+  EXPECT_EQ((calls{"a.example mail", "a.example other"}), called(2s));
+}
+
+/// Subscriptions end with the tokens that made them.
+class RevokedWakeups : public HttpWakeups {
+protected:
+  RevokedWakeups() {
+    options_.callers_of = [this](const std::string& tenant, const std::string& subject) {
+      std::vector<std::shared_ptr<const http::caller>> found;
+      for (const auto& by : tokens_)
+        if (by.tenant == tenant && by.subject == subject)
+          found.push_back(std::make_shared<http::caller>(by));
+      return found;
+    };
+    restart();
+  }
+
+  std::vector<http::caller> tokens_{
+    {.subject = "root", .tenant = "acme", .is_admin = true},
+    {.subject = "w", .tenant = "acme", .is_worker = true, .queues = {"mail", "other"}}};
+};
+
+TEST_F(RevokedWakeups, ASubscriptionEndsWithTheLastTokenOfItsSubscriber) {
+  use_token("acme:w:w");
+  auto id = subscribe("w.example", R"(,"minIntervalSeconds":1)");
+  use_token("acme:root:pwa");
+  subscribe("root.example", R"(,"minIntervalSeconds":1)");
+  enqueue("mail");
+  EXPECT_EQ((calls{"root.example mail", "w.example mail"}), called(1s));
+
+  tokens_.pop_back();
+
+  EXPECT_EQ(calls{"root.example mail"}, called(1s));
+  use_token("codeq.subscriptions:root:pwa");
+  EXPECT_THAT(get("/tasks?state=ready")["tasks"], Not(HasSubstr(id)));
+}
+
+TEST_F(RevokedWakeups, ASubscriberIsNotCalledForAQueueThatItsTokenNoLongerAllows) {
+  use_token("acme:w:w");
+  subscribe("w.example", R"(,"minIntervalSeconds":1)");
+  use_token("acme:root:pwa");
+  enqueue("mail");
+  EXPECT_EQ(calls{"w.example mail"}, called(1s));
+
+  tokens_.back().queues = {"other"};
+  EXPECT_EQ(calls{}, called(2s));
+  enqueue("other");
+
+  EXPECT_THAT(called(2s), testing::Contains("w.example other"));
+}
+
 TEST_F(HttpWakeups, OnlyItsSubscriberRenewsIt) {
   auto id = subscribe("a.example");
   for (const char* token : {"acme:other:w", "umbrella:root:w"}) {

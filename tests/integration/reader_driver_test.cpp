@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/actors/reader_driver.hpp"
+#include "storage/keys/keyspace.hpp"
 #include "storage/memory/memory_store.hpp"
+#include "storage/records/record_codec.hpp"
 #include "support/deterministic_system.hpp"
 
 #include <gtest/gtest.h>
@@ -17,6 +19,7 @@ namespace {
 using namespace coordinator;
 
 constexpr std::size_t hostile_look_ups = 5000;
+constexpr std::size_t lists_max = 8;
 
 struct pretended_peers {
   static constexpr const char* name = "pretended peers";
@@ -28,8 +31,9 @@ class ReaderDriver : public testing::Test {
 protected:
   ReaderDriver() {
     reader_driver_options options;
-    options.reader.store = std::make_shared<storage::memory_store>();
+    options.reader.store = store_;
     options.lookups_max = hostile_look_ups;
+    options.lists_max = lists_max;
     options.meter = meter_;
     reader_ = system_.own(system_.get().spawn(drive_reader, options));
     peers_ = system_.own(system_.get().spawn(
@@ -37,6 +41,11 @@ protected:
         shard_peer_actor::stateful_pointer<pretended_peers>) -> shard_peer_actor::behavior_type {
         return {
           [=](const shard_reply& m) {
+            if (const auto* listed = std::get_if<core::tasks_listed>(&m.reply))
+              return log->push_back("list " + std::to_string(listed->number));
+            using refused_list = protocol::request_refused<schema::ListRequest>;
+            if (const auto* refused = std::get_if<refused_list>(&m.reply))
+              return log->push_back("list " + std::to_string(refused->number) + " put off");
             const auto& told = std::get<protocol::tasks_told>(m.reply);
             const auto& task = told.tasks.front();
             auto line = "task " + std::to_string(task.seq);
@@ -58,6 +67,34 @@ protected:
     caf::anon_send(reader_, answer_inquiry{peers_, std::move(asked)});
   }
 
+  /// Adds closed tasks of a queue that nobody lists.
+  void add_fates(int count) {
+    auto writes = std::make_shared<storage::write_set>();
+    for (int i = 1; i <= count; ++i) {
+      core::segment_fate fate;
+      fate.first = static_cast<sequence>(i);
+      fate.queue = {"default", "other"};
+      fate.entries.resize(1);
+      writes->put(storage::fate_key{shard_id{}, fate.first}.encode(), storage::encode(fate, 1));
+    }
+    std::shared_ptr<const storage::write_set> set = writes;
+    ASSERT_TRUE(store_->commit({&set, 1}, storage::durability::os));
+  }
+
+  void list(
+    core::peer_id peer,
+    std::uint64_t number,
+    const std::string& tenant = "default",
+    bool is_bounded = true) {
+    stored_list asked;
+    asked.is_bounded = is_bounded;
+    asked.in_memory.peer = peer;
+    asked.in_memory.number = number;
+    asked.in_memory.part.filter = {.tenant = tenant, .queue = "q"};
+    asked.in_memory.part.limit = 10;
+    caf::anon_send(reader_, list_stored{peers_, std::move(asked)});
+  }
+
   /// Asks for a body that does not exist; the credit is then returned.
   void deliver(core::peer_id peer) {
     bodies_wanted wanted;
@@ -73,6 +110,7 @@ protected:
     return static_cast<std::size_t>(at - log_->begin());
   }
 
+  std::shared_ptr<storage::memory_store> store_ = std::make_shared<storage::memory_store>();
   deterministic_system system_;
   std::shared_ptr<std::vector<std::string>> log_ = std::make_shared<std::vector<std::string>>();
   std::shared_ptr<observe::limit_meter> meter_ = std::make_shared<observe::limit_meter>();
@@ -130,6 +168,41 @@ TEST_F(ReaderDriver, LooksUpWhileAPeerAsksForMoreThanItRefuses) {
 
   auto last_refusal = "task " + std::to_string(hostile_look_ups + refused) + " put off";
   EXPECT_LT(place_of("task 1"), place_of(last_refusal));
+}
+
+TEST_F(ReaderDriver, ListsOfOneTenantDoNotDelayThoseOfAnother) {
+  add_fates(1000);
+  for (std::uint64_t number = 1; number <= 50; ++number)
+    list(1, number, "many", false);
+  list(1, 100, "one", false);
+  system_.run();
+
+  EXPECT_EQ(log_->size(), 51u);
+  EXPECT_LE(place_of("list 100"), 1u) << "although all of them came through the gateway";
+}
+
+TEST_F(ReaderDriver, LookUpsAndDeliveriesComeBetweenTheStepsOfAList) {
+  add_fates(1000);
+  list(1, 1);
+  look_up(1, 7);
+  deliver(2);
+  system_.run();
+
+  EXPECT_EQ(*log_, (std::vector<std::string>{"delivery", "task 7", "list 1"}));
+}
+
+TEST_F(ReaderDriver, PutsTheListsOfAConnectionOffBeyondItsPlaces) {
+  for (std::uint64_t number = 1; number <= lists_max + 1; ++number)
+    list(1, number);
+  list(2, 100);
+  for (std::uint64_t number = 200; number <= 200 + lists_max; ++number)
+    list(3, number, "default", false);
+  system_.run();
+
+  EXPECT_EQ(place_of("list " + std::to_string(lists_max + 1) + " put off"), 0u) << "at once";
+  EXPECT_LT(place_of("list 100"), log_->size());
+  EXPECT_LT(place_of("list 208"), log_->size()) << "the gateway's callers have bounds of their own";
+  EXPECT_EQ(meter_->counts().at("lists_waiting_max"), 1u);
 }
 
 } // namespace

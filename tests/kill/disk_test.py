@@ -186,7 +186,7 @@ class FullDisk(cluster.ClusterTest):
         self.assertIn("disk reserve is given up", self.cluster.coordinator.text())
         self.assertEqual(len(self.cluster.try_ctl("result", ended[0]).stdout), 1_000_000)
         self.cluster.ctl("cancel", small[0])
-        self.cluster.ctl("queue", "purge", "waits")
+        self.cluster.ctl("queue", "purge", "waits", "--yes")
         self.assertTrue(self.cluster.coordinator.is_running(), self.cluster.coordinator.text())
 
         # With free space everything works again.

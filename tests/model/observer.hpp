@@ -34,7 +34,7 @@ public:
   /// Sequences below which all tasks of a queue were purged.
   struct purge_notes {
     std::map<queue_address, sequence> purged_below;
-    /// Of queues that were removed: those whose tasks need no mark any more.
+    /// Removed queues, with the tasks that need no mark any more.
     std::map<queue_address, sequence> expired_below;
   };
 
@@ -61,10 +61,17 @@ private:
   void see(const core::bulk_answered& e);
   void see(const core::timer_wanted& e);
   void see(const core::timer_dropped& e);
+
+  /// For the log only.
+  void see(const core::leases_expired&) {}
   void see(const core::task_described& e);
   void see(const core::task_explained& e);
   void see(const core::queue_answered& e);
   void see(const core::tasks_listed& e);
+
+  /// No command asks for the audit log.
+  void see(const core::audit_wanted&) {}
+
   void see(const core::progress_told& e);
   void see(const core::task_not_here& e);
   void remember_fates(const core::sealed_turn& turn);

@@ -87,7 +87,37 @@ bool reference_shard::change_one(core::bulk_kind what, sequence seq) {
   return true;
 }
 
+void reference_shard::change_listed(const core::change_many& c) {
+  using core::bulk_kind;
+  core::bulk_answered answer{c.peer, c.number, 0, 0, false};
+  for (const auto& listed : c.tasks) {
+    auto at = tasks.find(listed.seq);
+    if (at == tasks.end())
+      continue;
+    const auto& task = at->second;
+    bool is_of_queue = task.queue.tenant == c.part.filter.tenant
+                       && (c.part.filter.queue.empty() || task.queue.queue == c.part.filter.queue);
+    if (!is_of_queue || task.state != task_state::dead || task.token != listed.token)
+      continue;
+    if (c.what == bulk_kind::count_redrive)
+      answer.changed += is_key_taken(task) ? 0 : 1;
+    else if (c.what == bulk_kind::count_purge)
+      ++answer.changed;
+    else
+      answer.changed +=
+        change_one(
+          c.what == bulk_kind::redrive_listed ? bulk_kind::redrive : bulk_kind::purge_dead,
+          listed.seq)
+          ? 1
+          : 0;
+  }
+  expected.push_back(say_bulk(answer));
+  expected_parts.push_back({});
+}
+
 void reference_shard::run(const core::change_many& c) {
+  if (core::is_of_list(c.what))
+    return change_listed(c);
   auto below = c.part.below == 0 ? next_seq_ : c.part.below;
   auto is_of_queue = [&](const reference_task& task) {
     return task.seq < below && task.queue.tenant == c.part.filter.tenant

@@ -109,6 +109,8 @@ void reference_shard::run(const core::list_tasks& c) {
     const auto& f = c.part.filter;
     bool is_in = task.queue.tenant == f.tenant && (f.queue.empty() || task.queue.queue == f.queue)
                  && (!f.state || *f.state == task.state) && seq > c.part.after
+                 && (f.group.empty() || f.group == task.group)
+                 && (f.key.empty() || f.key == task.key)
                  && (c.part.below == 0 || seq < c.part.below);
     if (is_in)
       seen.push_back(task);

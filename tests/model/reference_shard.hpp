@@ -256,6 +256,7 @@ private:
   void run(const core::purge& c);
   void run(const core::force& c);
   void run(const core::change_many& c);
+  void change_listed(const core::change_many& c);
   void run(const core::await_tasks& c);
   void run(const core::stop_awaiting& c);
   void run(const core::describe_task& c);

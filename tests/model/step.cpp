@@ -245,7 +245,7 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
   }
   case step_kind::attach:
     if (d.one_in(2))
-      return {core::change_queues{w.peer, random_queues(d)}};
+      return {core::change_queues{w.peer, random_queues(d), d.one_in(2)}};
     return connect(w, d);
   case step_kind::detach:
     return {core::detach_peer{d.one_in(2) ? w.peer : producers_first_peer + d.below(3)}};
@@ -382,6 +382,8 @@ core::list_tasks step_maker::random_list(dice& d, const reference_shard& referen
   c.part.filter.queue = d.one_in(2) ? "" : random_queue(d).queue;
   if (d.one_in(2))
     c.part.filter.state = static_cast<task_state>(d.below(7));
+  if (d.one_in(4))
+    c.part.filter.group = d.one_in(2) ? "g" : "h";
   if (d.one_in(3))
     c.part.after = random_task(d, reference);
   if (d.one_in(3))

@@ -22,7 +22,7 @@ core::force step_maker::random_force(dice& d, const reference_shard& reference) 
 
 core::change_many step_maker::random_change_many(dice& d, const reference_shard& reference) {
   core::change_many c{operator_peer, d.below(100), {}, {}};
-  c.what = static_cast<core::bulk_kind>(d.below(3));
+  c.what = static_cast<core::bulk_kind>(d.below(7));
   c.part.filter.tenant = d.one_in(8) ? "nobody" : "default";
   if (!d.one_in(4))
     c.part.filter.queue = "q" + std::to_string(d.below(3));
@@ -35,7 +35,21 @@ core::change_many step_maker::random_change_many(dice& d, const reference_shard&
   if (may_skip && d.one_in(3))
     c.part.after = random_task(d, reference);
   c.part.limit = 1 + d.below(d.one_in(2) ? 3 : 30);
+  if (core::is_of_list(c.what))
+    add_listed(d, reference, c);
   return c;
+}
+
+void step_maker::add_listed(
+  dice& d, const reference_shard& reference, core::change_many& c) {
+  c.part.after = c.part.below = 0;
+  c.part.filter.state.reset();
+  for (const auto& [seq, task] : reference.tasks) {
+    bool is_listed = d.one_in(task.state == task_state::dead ? 2 : 16);
+    // A task may have had another lease since it was listed.
+    if (is_listed && c.tasks.size() < 30)
+      c.tasks.push_back({seq, d.one_in(8) ? fencing_token{1} : task.token});
+  }
 }
 
 } // namespace codeq::model

@@ -24,6 +24,7 @@ std::string inquirer(const core::inquiry& why) {
   case core::inquiry::kind::history:
     return peer_name(why.peer) + "asked what happened #" + std::to_string(why.number)
            + " and is told ";
+  case core::inquiry::kind::audit:
   case core::inquiry::kind::repeated_report:
     break;
   }

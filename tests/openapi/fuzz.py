@@ -140,7 +140,10 @@ class Fuzzer:
                 continue
             if one.get("required") or rarely(data, 3):
                 value = data.draw(values.of_schema(one["schema"], self.some_id(), one["name"]))
-                chosen[one["name"]] = str(value).lower() if isinstance(value, bool) else value
+                if isinstance(value, dict):
+                    chosen.update({f"{one['name']}[{name}]": text for name, text in value.items()})
+                else:
+                    chosen[one["name"]] = str(value).lower() if isinstance(value, bool) else value
         if rarely(data, 20):
             chosen[data.draw(st.sampled_from(["limit", "wombat", "payload", "after"]))] = \
                 data.draw(st.text(max_size=5))

@@ -3,7 +3,7 @@
 
 from hypothesis import strategies as st
 
-# What a text of that pattern may be; all patterns of the document have to be here.
+# Texts of each pattern; all patterns of the document have to be here.
 _PATTERNS = {
     "^[A-Za-z0-9._-]{1,128}$": ["mail", "q", "GENERATE_MASTER", "a.b-c_d", "x" * 128],
     "^[0-9]+(ms|s|m|h|d)$": ["90s", "2m", "1h", "0s", "500ms", "1d"],

@@ -58,9 +58,12 @@ public:
 
   void to_shards(core::command command) override;
 
-  [[nodiscard]] std::shared_ptr<const security::token_table> tokens() const override {
-    return nullptr;
+  [[nodiscard]] result<std::shared_ptr<const security::principal>>
+  authenticate(const std::string&) const override {
+    return std::shared_ptr<const security::principal>();
   }
+
+  [[nodiscard]] result<void> review(const security::principal&) const override { return {}; }
 
 private:
   void recover_shard(shard_id id);

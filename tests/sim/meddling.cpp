@@ -36,10 +36,12 @@ void meddling::meddle() {
     change_by_key();
   else if (which < 77)
     force_task();
-  else if (which < 91)
+  else if (which < 89)
     change_queue();
-  else if (which < 94)
+  else if (which < 91)
     operator_.count();
+  else if (which < 94)
+    operator_.list();
   else if (which < 95)
     operator_.misbehave();
   else

@@ -4,6 +4,7 @@
 #include "base/tuning.hpp"
 #include "client/operator_replies.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -52,6 +53,8 @@ template <>
 constexpr bool is_answer<schema::BulkReply> = true;
 template <>
 constexpr bool is_answer<schema::StatsReply> = true;
+template <>
+constexpr bool is_answer<schema::ListReply> = true;
 
 } // namespace
 
@@ -157,7 +160,7 @@ void operator_process::pause(const queue_address& queue, bool paused) {
     auto answered = [this, shard, queue, wish](const protocol::wire_frame& frame) {
       auto reply = or_throw(client::read_queue(or_throw(protocol::queue_reply::parse(frame.body))));
       if (reply.answer)
-        auditor_.pause_answered(shard, queue, wish, reply.answer->paused);
+        auditor_.pause_answered(shard, queue, wish, reply.answer->settings.paused);
     };
     ask(
       (paused ? "pause of " : "resume of ") + queue.queue,
@@ -194,6 +197,35 @@ void operator_process::purge_part(const walk& w) {
     "a purge of " + w.queue.tenant + "/" + w.queue.queue,
     client::change_many(core::bulk_kind::purge_all, w.queue, part.at),
     answered);
+}
+
+void operator_process::list() {
+  if (!link_.is_up())
+    return;
+  list_walk w;
+  w.began_at = world_.time.now();
+  w.at.shard = static_cast<std::uint16_t>(world_.random.workload.below(shards_));
+  w.at.newest_first = world_.random.workload.hits(500);
+  list_part(w);
+}
+
+void operator_process::list_part(const list_walk& w) {
+  auto part = w;
+  part.at.limit = static_cast<std::uint32_t>(world_.random.workload.between(1, 8));
+  auto answered = [this, w](const protocol::wire_frame& frame) {
+    auto reply = or_throw(client::read_list(or_throw(protocol::list_reply::parse(frame.body))));
+    auto told = or_throw(std::move(reply.answer));
+    auto next = w;
+    for (const auto& task : told.tasks)
+      next.seen.push_back(task.id.seq);
+    (w.at.newest_first ? next.at.below : next.at.after) = told.after;
+    if (told.more)
+      return list_part(next);
+    if (w.at.newest_first)
+      std::reverse(next.seen.begin(), next.seen.end());
+    auditor_.listed(static_cast<shard_id>(w.at.shard), next.seen, w.began_at);
+  };
+  ask("a list of shard " + std::to_string(w.at.shard), client::list_tasks({}, part.at), answered);
 }
 
 void operator_process::take(const protocol::wire_frame& frame) {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace codeq::sim {
 
@@ -34,6 +35,9 @@ public:
   void pause(const queue_address& queue, bool paused);
   void configure(const queue_address& queue, const queue_config& config);
 
+  /// Lists all tasks of the default tenant on one shard, in parts; the auditor expects every one.
+  void list();
+
   /// Purges the queue on every shard, in parts; an empty name means all queues of the tenant.
   void purge(const queue_address& queue);
 
@@ -45,12 +49,21 @@ private:
     virtual_time began_at{0};
   };
 
+  /// Progress of a list of one shard.
+  struct list_walk {
+    client::walk_position at;
+    virtual_time began_at{0};
+    /// In the order listed.
+    std::vector<sequence> seen{};
+  };
+
   using answer_function = std::function<void(const protocol::wire_frame&)>;
 
   void ask(const std::string& what, const client::question& q, answer_function answered);
   void expect_answer(std::uint64_t number, const std::string& what, const connection_ptr& link);
   void ask_change(const task_id& of, const client::task_address& task, task_change what);
   void purge_part(const walk& w);
+  void list_part(const list_walk& w);
   void take(const protocol::wire_frame& frame);
 
   world& world_;

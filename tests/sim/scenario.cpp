@@ -111,6 +111,7 @@ scenario scenario_of(std::uint64_t seed) {
     s.retention = duration{random.between(1'000, 8'000)};
     s.compact_every = 300ms;
   }
+  s.runs_to_completion = random.hits(400);
   return s;
 }
 
@@ -118,6 +119,8 @@ std::string to_string(const scenario& s) {
   std::ostringstream out;
   out << s.name << ": " << (s.os_durability ? "os" : "sync") << ", shards " << s.shards
       << ", workers " << s.workers << ", producers " << s.producers;
+  if (s.runs_to_completion)
+    out << ", runs to completion";
   if (s.comes_back_later)
     out << ", comes back later";
   write(out, "cut", s.cut_every);

@@ -25,6 +25,11 @@ struct scenario {
   /// Interval of operator requests; these are not faults.
   virtual_time change_every = std::chrono::milliseconds(250);
 
+  /// Without company: the coordinator carries out everything that follows from a message before it
+  /// takes the next one, as its loop does while there is little to do. Otherwise other messages
+  /// come in between.
+  bool runs_to_completion = false;
+
   /// Producers enqueue again after most ended records have expired.
   bool comes_back_later = false;
 

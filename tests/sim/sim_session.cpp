@@ -55,7 +55,7 @@ void sim_session::close(const error& reason) {
   parts_.link->close(side::acceptor);
 }
 
-void sim_session::gather_stats(std::uint64_t number) {
+void sim_session::gather_stats(std::uint64_t number, bool) {
   auto parts = std::make_shared<std::vector<base::coordinator_counts>>();
   for (auto* shard : parts_.shards)
     shard->box().send([this, shard, number, parts] {
@@ -75,6 +75,10 @@ coordinator::outgoing_bytes sim_session::outgoing() const {
 
 result<backup_status> sim_session::back_up(bool) {
   return error{errc::unsupported, "the simulation takes no backups"};
+}
+
+result<std::string> sim_session::set_log_level(const std::string&) {
+  return error{errc::unsupported, "the simulation has no log"};
 }
 
 void sim_session::end_later(const error& reason) {

@@ -49,7 +49,7 @@ public:
   void command_shard(shard_id to, core::command command) override;
   void send(const protocol::wire_frame& frame) override;
   void close(const error& reason) override;
-  void gather_stats(std::uint64_t number) override;
+  void gather_stats(std::uint64_t number, bool with_leases) override;
   void wake_after(duration wait, coordinator::session_wake what) override;
   [[nodiscard]] coordinator::outgoing_bytes outgoing() const override;
 
@@ -60,9 +60,16 @@ public:
     return duration{0};
   }
 
+  [[nodiscard]] timestamp now() override { return timestamp{}; }
+
   [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override { return {}; }
 
   [[nodiscard]] result<backup_status> back_up(bool start) override;
+  [[nodiscard]] result<std::string> set_log_level(const std::string& level) override;
+
+  [[nodiscard]] result<std::vector<backup_info>> list_backups() const override {
+    return std::vector<backup_info>{};
+  }
 
   void note_limit(std::string_view, std::uint64_t) override {}
 

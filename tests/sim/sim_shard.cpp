@@ -222,6 +222,10 @@ void sim_shard::answer_inquiry(core::peer_id peer, coordinator::stored_inquiry i
   parts_.reader->answer(*peers_.at(peer), std::move(inquiry));
 }
 
+void sim_shard::list_stored(core::peer_id peer, coordinator::stored_list list) {
+  parts_.reader->list(*peers_.at(peer), std::move(list));
+}
+
 void sim_shard::find_keys(coordinator::keys_wanted wanted) {
   parts_.reader->find(*this, std::move(wanted));
 }

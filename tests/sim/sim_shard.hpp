@@ -53,7 +53,7 @@ public:
   /// True once it was stopped and everything it decided is durable.
   [[nodiscard]] bool has_settled() const { return has_settled_; }
 
-  [[nodiscard]] base::coordinator_counts stats() const { return shard_.stats(); }
+  [[nodiscard]] base::coordinator_counts stats() { return shard_.stats(clock()); }
 
   /// The shard's state when all of it is durable; otherwise null.
   [[nodiscard]] core::shard_state* settled_state();
@@ -72,6 +72,7 @@ public:
   void end_peer(core::peer_id peer, const error& reason) override;
   void fetch_bodies(core::peer_id peer, coordinator::bodies_wanted wanted) override;
   void answer_inquiry(core::peer_id peer, coordinator::stored_inquiry inquiry) override;
+  void list_stored(core::peer_id peer, coordinator::stored_list list) override;
   void find_keys(coordinator::keys_wanted wanted) override;
   void read_survivors(coordinator::survivors_wanted wanted) override;
   [[nodiscard]] bool may_hold_key(const task_key& name) override;
@@ -83,6 +84,8 @@ public:
   void wake_after(duration wait, std::uint64_t number) override;
 
   void note_limit(std::string_view, std::uint64_t, std::string_view) override {}
+
+  void note_expired(const core::leases_expired&) override {}
 
   void settled() override { has_settled_ = true; }
 

@@ -54,6 +54,11 @@ void sim_journal::raise_epoch(sim_shard& from, shard_id shard) {
   });
 }
 
+virtual_time sim_journal::write_time() {
+  bool is_on_the_loop = world_.options.runs_to_completion && world_.options.os_durability;
+  return is_on_the_loop && mode_ == storage::durability::os ? virtual_time{0} : some_disk_time();
+}
+
 virtual_time sim_journal::some_disk_time() {
   auto& random = world_.random.mailboxes;
   return random.hits(30) ? random.moment(5'000, 60'000) : random.moment(50, 3'000);
@@ -69,7 +74,7 @@ void sim_journal::begin_write(const coordinator::commit_group& group) {
        turn.horizon});
   if (group.identity)
     writing_.push_back({group.epoch_for, {}, group.identity});
-  home_.after(some_disk_time(), [this] {
+  home_.after(write_time(), [this] {
     put_on_disk();
     journal_.written({}, now());
   });
@@ -138,6 +143,19 @@ void sim_reader::answer(sim_session& to, coordinator::stored_inquiry asked) {
   box_.send([this, &to, asked = std::move(asked)] {
     peer_ = &to;
     reader_.answer(asked);
+  });
+}
+
+void sim_reader::list(sim_session& to, coordinator::stored_list asked) {
+  auto list = coordinator::begin_list(std::move(asked));
+  go_on(to, std::make_shared<coordinator::open_list>(std::move(list)));
+}
+
+void sim_reader::go_on(sim_session& to, const std::shared_ptr<coordinator::open_list>& list) {
+  box_.send([this, &to, list] {
+    peer_ = &to;
+    if (!reader_.go_on(*list))
+      go_on(to, list);
   });
 }
 

@@ -43,6 +43,9 @@ private:
   [[nodiscard]] time_point now() const { return time_point{world_.time.now()}; }
 
   [[nodiscard]] virtual_time some_disk_time();
+
+  /// The time of a write of this group; none when it is made on the thread of the shards.
+  [[nodiscard]] virtual_time write_time();
   void put_on_disk();
 
   world& world_;
@@ -69,6 +72,9 @@ public:
   void answer(sim_session& to, coordinator::stored_inquiry asked);
 
   /// Called from a shard.
+  void list(sim_session& to, coordinator::stored_list asked);
+
+  /// Called from a shard.
   void find(sim_shard& from, coordinator::keys_wanted wanted);
 
   /// Called from a shard.
@@ -90,6 +96,9 @@ public:
   [[noreturn]] void fail(const error& reason) override;
 
 private:
+  /// Other messages may come between two steps of a list.
+  void go_on(sim_session& to, const std::shared_ptr<coordinator::open_list>& list);
+
   sim_disk& disk_;
   mailbox box_;
   coordinator::reader reader_;

@@ -124,7 +124,7 @@ sim_handlers::parts worker_process::parts_of_handlers() {
     });
   };
   made.end = [this](worker::handler_number handler, const outcome& why) {
-    box_.send([this, handler, why] { dispatcher_.take_handler_end(handler, why); });
+    box_.send([this, handler, why] { dispatcher_.take_handler_end(handler, why, now()); });
   };
   return made;
 }

@@ -71,11 +71,15 @@ public:
 
   void note_connected(std::size_t, std::size_t) override {}
 
+  void note_no_patterns(std::size_t) override {}
+
   void note_settings(std::size_t, std::size_t, std::size_t) override {}
 
   void note_unhandled(const task&) override {}
 
   void note_handler_end(fencing_token, const std::string&) override {}
+
+  void note_failed(const worker::failed_attempt&) override {}
 
   void note_lost(const task_id& task, fencing_token token) override;
 

@@ -95,7 +95,7 @@ private:
 };
 
 /// The mailbox of an actor: messages are processed one by one in the order in which they were sent,
-/// each after a short random delay.
+/// each after a short random delay; or without one, when the process runs to completion.
 class mailbox {
 public:
   /// `slow`: messages per thousand that take long, like those that wait for a disk.
@@ -110,6 +110,9 @@ public:
 
 private:
   void plan() {
+    // Actions of the same time run in the order in which they were planned.
+    if (world_.options.runs_to_completion && slow_ == 0)
+      return home_.after(virtual_time{0}, [this] { take(); });
     auto& random = world_.random.mailboxes;
     bool is_slow = slow_ > 0 && random.hits(slow_);
     home_.after(is_slow ? random.moment(1'000, 60'000) : random.moment(1, 300), [this] { take(); });

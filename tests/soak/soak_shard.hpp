@@ -67,6 +67,10 @@ public:
     reader_.answer(inquiry);
   }
 
+  void list_stored(core::peer_id, coordinator::stored_list list) override {
+    reader_.answer(std::move(list));
+  }
+
   void find_keys(coordinator::keys_wanted wanted) override { keys_.push_back(std::move(wanted)); }
 
   void
@@ -100,6 +104,8 @@ public:
   void wake_after(duration wait, std::uint64_t number) override;
 
   void note_limit(std::string_view, std::uint64_t, std::string_view) override {}
+
+  void note_expired(const core::leases_expired&) override {}
 
   void settled() override {}
 

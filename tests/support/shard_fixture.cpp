@@ -23,6 +23,19 @@ core::lease_report reported(disposition how) {
   return r;
 }
 
+/// A text that ends with `*` is a prefix.
+void split_queues(
+  const std::vector<std::string>& texts,
+  std::vector<queue_address>& queues,
+  std::vector<queue_address>& prefixes) {
+  for (const auto& text : texts) {
+    if (text.ends_with('*'))
+      prefixes.push_back({"default", text.substr(0, text.size() - 1)});
+    else
+      queues.push_back({"default", text});
+  }
+}
+
 } // namespace
 
 shard_fixture::shard_fixture()
@@ -42,7 +55,14 @@ std::string shard_fixture::together(const std::function<void()>& all) {
   return seal();
 }
 
-std::string shard_fixture::run(const core::command& c) {
+std::string shard_fixture::run(const core::command& given) {
+  auto c = given;
+  std::visit(
+    [this](auto& one) {
+      if constexpr (requires { one.origin; })
+        one.origin = origin_;
+    },
+    c);
   if (!turn_)
     turn_ = std::make_unique<core::turn>(*state_);
   if (auto recalled = closed_keys_.recall(c))
@@ -117,8 +137,7 @@ shard_fixture::run_of(const std::string& queue, std::size_t count, const enqueue
 std::string
 shard_fixture::attach(const std::string& worker, const std::vector<std::string>& queues) {
   core::attach_worker c{peer_of(worker), identity_of(worker), {}};
-  for (const auto& queue : queues)
-    c.queues.push_back({"default", queue});
+  split_queues(queues, c.queues, c.prefixes);
   return run(c);
 }
 
@@ -187,10 +206,21 @@ std::string shard_fixture::tell_progress(
 }
 
 std::string
-shard_fixture::change_queues(const std::string& worker, const std::vector<std::string>& queues) {
-  core::change_queues c{peer_of(worker), {}};
+shard_fixture::add_queues(const std::string& worker, const std::vector<std::string>& queues) {
+  core::change_queues c{peer_of(worker), {}, true};
   for (const auto& queue : queues)
     c.queues.push_back({"default", queue});
+  return run(c);
+}
+
+std::string shard_fixture::change_queues(
+  const std::string& worker,
+  const std::vector<std::string>& queues,
+  const std::vector<std::string>& without) {
+  core::change_queues c{peer_of(worker), {}};
+  split_queues(queues, c.queues, c.prefixes);
+  for (const auto& queue : without)
+    c.without.push_back({"default", queue});
   return run(c);
 }
 

@@ -55,6 +55,7 @@ protected:
   enqueue(const std::string& queue, std::size_t count = 1, const enqueue_options& options = {});
   /// Enqueues one request with a task for each of `tasks`.
   std::string enqueue_all(const std::string& queue, const std::vector<enqueue_options>& tasks);
+  /// A queue that ends with `*` is a prefix.
   std::string attach(const std::string& worker, const std::vector<std::string>& queues);
   std::string detach(const std::string& peer);
   /// A claim with room for `bytes` bytes of bodies.
@@ -83,7 +84,12 @@ protected:
   /// Reports progress twice in one message: with the notes `first` and `last`.
   std::string tell_progress_twice(
     const std::string& worker, core::task_lease lease, std::string first, std::string last);
-  std::string change_queues(const std::string& worker, const std::vector<std::string>& queues);
+  /// `without`: queues that the prefixes leave out.
+  std::string change_queues(
+    const std::string& worker,
+    const std::vector<std::string>& queues,
+    const std::vector<std::string>& without = {});
+  std::string add_queues(const std::string& worker, const std::vector<std::string>& queues);
   std::string
   report(const std::string& worker, core::task_lease lease, const core::lease_report& how);
   std::string
@@ -107,6 +113,8 @@ protected:
   std::string force(int task, force_kind how, const std::string& text = {});
   /// In tenant `default` unless the filter names another.
   std::string change_many(core::bulk_kind what, core::task_part part);
+  /// Any command of the producer's peer.
+  std::string decide(const core::command& c) { return run(c); }
   std::string cancel_key(const std::string& queue, const std::string& key);
   std::string promote_key(const std::string& queue, const std::string& key);
   std::string describe_key(const std::string& queue, const std::string& key);
@@ -131,6 +139,10 @@ protected:
   std::string bring(const core::copy_survivors& found);
   /// Advances time; events due by time alone happen in the turn returned.
   std::string advance(duration by);
+
+  /// Changes of tasks and queues come from this operator from now on; those with the same operation
+  /// are parts of one command. Null: from nobody.
+  void act_as(core::origin_ptr origin) { origin_ = std::move(origin); }
 
   /// A new process takes over the worker's name; it is not attached to any queue yet.
   std::string replace(const std::string& worker);
@@ -161,6 +173,8 @@ protected:
   /// Shard time.
   [[nodiscard]] timestamp now() { return clock_.now().shard; }
 
+  [[nodiscard]] instant instant_now() { return clock_.now(); }
+
   /// The events of the latest turn.
   [[nodiscard]] const std::vector<core::event>& events() const { return turns_.back(); }
 
@@ -184,6 +198,7 @@ private:
   std::unique_ptr<core::shard_state> state_;
   std::unique_ptr<core::turn> turn_;
   bool together_ = false;
+  core::origin_ptr origin_;
   std::vector<std::vector<core::event>> turns_;
   closed_keys closed_keys_;
   std::map<core::peer_id, std::string> names_;

@@ -204,6 +204,10 @@ void transcript::say(const core::tasks_listed& e) {
   line(e.peer, words + " after " + short_number(e.after) + (e.more ? " and there is more" : ""));
 }
 
+void transcript::say(const core::audit_wanted& e) {
+  line(e.why.peer, "audit wanted of " + (e.filter.tenant.empty() ? "all" : e.filter.tenant));
+}
+
 void transcript::say(const core::task_not_here& e) {
   line(e.why.peer, short_number(e.seq) + " is not here");
 }

@@ -42,11 +42,14 @@ private:
   void say(const core::bulk_answered& e);
   void say(const core::timer_wanted& e);
   void say(const core::timer_dropped& e);
+  /// For the log only, so that it is left out.
+  void say(const core::leases_expired&) {}
   void say(const core::task_described& e);
   void say(const core::progress_told& e);
   void say(const core::task_explained& e);
   void say(const core::queue_answered& e);
   void say(const core::tasks_listed& e);
+  void say(const core::audit_wanted& e);
   void say(const core::task_not_here& e);
   void line(const std::string& words);
   void line(core::peer_id peer, const std::string& words);

@@ -11,13 +11,14 @@ import posixpath
 import re
 
 # Lines of each guide at most.
-GUIDES = {"README.md": 150, "coordinator/README.md": 300, "worker/README.md": 300,
+GUIDES = {"README.md": 150, "coordinator/README.md": 300,
+          "coordinator/TOKENS.md": 300, "worker/README.md": 300,
           "schema/README.md": 300, "bench/README.md": 300}
 # Commands that the test of the guides leaves out, and the file that runs them.
 RUN_ELSEWHERE = {"./tests/run.sh": ".ci/run"}
 # Languages of blocks that are shown only.
 _SHOWN = ("text", "json", "http", "toml", "cpp")
-# What a guide calls a command when it names one inside of a sentence.
+# A command that is named inside of a sentence.
 _COMMAND = re.compile(
     r"`((?:codeqctl|codeq-bench)(?: [a-z][a-z-]*)+|codeqctl(?: --\S+)+ [a-z]+|"
     r"(?:\./|bench/|examples/|tests/)\S+\.(?:sh|py))\b")

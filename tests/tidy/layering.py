@@ -38,7 +38,7 @@ CONTENTS = {
     "core": "the state machine of a shard, pure and deterministic",
     "config": "options of the programs",
     "observe": "the log, the metrics",
-    "security": "tokens and their rights, rate limits, TLS contexts",
+    "security": "tokens, JWTs and their rights, rate limits, TLS contexts",
     "replication": "replicas of a shard, elections, the primary's side, pure",
     "encoding": "structs that messages and records share",
     "protocol": "frames, conversion and validation of messages",
@@ -78,12 +78,14 @@ PLACES = {
     "CLI11": r"src/config/",
     "toml++": r"src/config/",
     "OpenSSL": r"src/(security|transport|http)/",
-    "Boost": r"src/http/|codeq/json_codec\.hpp|examples/",
+    "cjose": r"src/security/",
+    "Boost": r"src/(http|security)/|codeq/json_codec\.hpp|examples/",
 }
 _LIBRARIES = [
     ("CAF io", r"caf/io/"), ("CAF", r"caf/"), ("Cap'n Proto", r"(capnp|kj)/|.*\.capnp\.h$"),
     ("RocksDB", r"rocksdb/"), ("spdlog", r"(spdlog|fmt)/"), ("prometheus-cpp", r"prometheus/"),
-    ("CLI11", r"CLI/"), ("toml++", r"toml"), ("OpenSSL", r"openssl/"), ("Boost", r"boost/"),
+    ("CLI11", r"CLI/"), ("toml++", r"toml"), ("OpenSSL", r"openssl/"), ("cjose", r"cjose/"),
+    ("Boost", r"boost/"),
 ]
 # Rooms of classes that are driven by others: they use no actor, log, clock or thread.
 _DRIVEN = r"libcodeq/src/(coordinator/(shard|session|store)|worker/node|replication)/"

@@ -10,7 +10,7 @@ FOLDER = "libcodeq/include/codeq/"
 HEADERS_MAX = 20
 LIMITS = FOLDER + "limits.hpp"
 HANDLER = FOLDER + "handler.hpp"
-GUIDE = "worker/README.md"
+GUIDE = "worker/UPGRADE.md"
 _ABI = re.compile(r"handler_abi_version = (\d+);")
 _CONSTANT = re.compile(r"inline constexpr .*?(\w+)(?: =|\{)")
 # A second sentence, or a clause that gives a reason.

@@ -2,6 +2,7 @@
 #include "codeq/limits.hpp"
 
 #include "base/json_writer.hpp"
+#include "base/rfc3339.hpp"
 #include "ctl/command_options.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/progress_bar.hpp"
@@ -34,6 +35,34 @@ struct enqueue_options {
   std::optional<duration> wait;
 };
 
+/// A time as 2026-01-31T12:00:00Z.
+result<timestamp> parse_time(const std::string& text) {
+  if (auto time = base::parse_rfc3339(text))
+    return *time;
+  return error{
+    errc::invalid_argument,
+    quote(text) + " is not a time with a zone, such as 2026-01-31T12:00:00Z or "
+      "2026-01-31T13:00:00+01:00"};
+}
+
+option header_option(task_spec& task) {
+  auto take = [&task](const std::string& text) -> result<void> {
+    auto end = text.find('=');
+    if (end == 0 || end == std::string::npos)
+      return error{errc::invalid_argument, quote(text) + " is not NAME=VALUE"};
+    if (!task.headers.emplace(text.substr(0, end), text.substr(end + 1)).second)
+      return error{errc::invalid_argument, quote(text.substr(0, end)) + " is given twice"};
+    return {};
+  };
+  return {
+    .name = "header",
+    .value = "NAME=VALUE",
+    .help = "Header that is passed to the handler, such as traceparent=00-...; may be repeated, at "
+            "most 16 KiB in all [default: none]",
+    .take = take,
+    .repeatable = true};
+}
+
 std::vector<option> place_options(enqueue_options& to) {
   return {
     queue_option(to.task.queue),
@@ -57,9 +86,15 @@ std::vector<option> place_options(enqueue_options& to) {
       "Time until the task may be claimed [default: 0]",
       to.task.delay,
       {duration{0}, limits::not_before_ahead_max}),
+    {.name = "at",
+     .value = "TIME",
+     .help = "Time before which the task may not be claimed, in place of --delay, such as "
+             "2026-01-31T12:00:00Z [default: now]",
+     .take = put_into(to.task.not_before, parse_time)},
+    header_option(to.task),
     switch_option(
       "allow-promotion",
-      "Let `codeqctl promote` lift --delay, too [default: off]",
+      "Let `codeqctl promote` lift --delay and --at, too [default: off]",
       to.task.allow_promotion)};
 }
 
@@ -106,6 +141,8 @@ std::vector<option> grammar(enqueue_options& to) {
 result<void> check(const enqueue_options& given) {
   const auto& task = given.task;
   auto refuse = [](std::string text) { return error{errc::invalid_argument, std::move(text)}; };
+  if (task.not_before && task.delay != duration{0})
+    return refuse("--at and --delay are both given; give one of them");
   if (!task.key.empty() && given.count > 1)
     return refuse(
       "--count: " + quote(std::to_string(given.count)) + " tasks cannot share --key; it must be 1");

@@ -23,6 +23,8 @@ void write_event(base::json_writer& out, const task_event& event) {
   }
   if (!event.worker.empty())
     out.field("worker", event.worker);
+  if (!event.subject.empty())
+    out.field("subject", event.subject);
   if (!event.text.empty())
     out.bytes_field("text", event.text);
   if (event.what != task_event::kind::enqueued)
@@ -69,6 +71,8 @@ std::string line_of(const task_event& event) {
               + std::string(to_string(event.by));
   if (!event.worker.empty() && event.by == task_event::author::worker)
     text += " " + printable(event.worker);
+  if (!event.subject.empty())
+    text += " " + printable(event.subject);
   if (event.attempt != 0)
     text += ", attempt " + std::to_string(event.attempt);
   if (!event.worker.empty() && event.by != task_event::author::worker)

@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t queue_limit_max = 1'000'000'000'000;
 
 struct queue_options {
-  queue_address queue{"default", {}};
+  queue_address queue{};
   /// Used by `queue set` only.
   queue_changes changes{};
 };
@@ -55,7 +55,7 @@ std::string to_json(const queue_info& info) {
   base::json_writer out;
   out.begin_object().field("tenant", info.queue.tenant).field("queue", info.queue.queue);
   out.field("paused", info.paused).field("shards", info.shards);
-  out.field("uniform", info.is_uniform);
+  out.field("exists", info.exists).field("uniform", info.is_uniform);
   write_config(out, info.config);
   return out.end_object().take() + "\n";
 }
@@ -78,6 +78,8 @@ std::string to_text(const queue_info& info) {
   for (auto& field : config_fields(info.config))
     fields.push_back(std::move(field));
   auto text = format_fields(fields);
+  if (!info.exists)
+    text += "\nThere is no such queue yet: these are the defaults.\n";
   if (!info.is_uniform)
     text += "\nThe shards differ, because a change did not reach all of them: make it again.\n";
   return text;

@@ -55,7 +55,7 @@ std::vector<option> restore_grammar(restore_options& to) {
     place_option("DIR", "The new data directory; missing or empty", to.directory),
     count_option(
       "number",
-      "Number of the backup, as `codeqctl backup` printed it [default: the newest]",
+      "Number of the backup, as `codeqctl backups` prints it [default: the newest]",
       to.number,
       {1, std::numeric_limits<std::uint32_t>::max()})};
 }
@@ -116,6 +116,36 @@ int back_up(context& with, const no_options&) {
   return exit_done;
 }
 
+std::string to_json(const std::vector<backup_info>& backups) {
+  base::json_writer out;
+  out.begin_object().begin_array("backups");
+  for (const auto& backup : backups) {
+    out.begin_object().field("backup", backup.number);
+    out.field("at_ms", backup.at.time_since_epoch().count());
+    out.field("bytes", backup.bytes).field("files", backup.files).end_object();
+  }
+  return out.end_array().end_object().take() + "\n";
+}
+
+std::string to_text(const std::vector<backup_info>& backups) {
+  std::vector<std::vector<std::string>> rows{{"BACKUP", "MADE", "BYTES", "FILES"}};
+  for (const auto& backup : backups)
+    rows.push_back(
+      {std::to_string(backup.number),
+       to_string(backup.at),
+       std::to_string(backup.bytes),
+       std::to_string(backup.files)});
+  return format_table(rows);
+}
+
+int list(context& with, const std::filesystem::path& directory) {
+  auto found = directory.empty() ? with.api.backups() : list_backups(directory);
+  if (!found)
+    return fail(found.error(), with.json);
+  print(with.json ? to_json(*found) : to_text(*found));
+  return exit_done;
+}
+
 int verify(context& with, const verify_options& given) {
   auto report = verify_store({given.directory, given.sync, given.findings_max});
   if (!report) {
@@ -155,6 +185,21 @@ void add_store(command_table& to) {
     .name = "backup",
     .help = "Make the coordinator back up its store, and wait until that is done",
     .run = back_up});
+  to.add(command<std::filesystem::path>{
+    .name = "backups",
+    .help = "List the backups of the coordinator, or those in a directory",
+    .grammar =
+      [](std::filesystem::path& directory) {
+        return std::vector{placed(config::path_option(
+          "DIR",
+          "DIR",
+          "A --backup-dir or a copy of it, read without a coordinator [default: ask the "
+          "coordinator]",
+          directory))};
+      },
+    .run = list,
+    .details = "BYTES and FILES include files that a backup shares with earlier ones. `codeqctl "
+               "restore --number` takes the number."});
   to.add(command<verify_options>{
     .name = "verify",
     .help = "Check a data directory that no coordinator has open",

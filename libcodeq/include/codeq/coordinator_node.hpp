@@ -3,14 +3,40 @@
 
 #include "codeq/limits.hpp"
 #include "codeq/result.hpp"
+#include "codeq/time.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace codeq {
+
+/// Which JSON web tokens (JWTs) are accepted beside the tokens of the token file.
+struct jwt_options {
+  /// File, or `https` URL, of the JWK set with the issuer's public keys. RS256 and ES256 are
+  /// accepted. Empty: no JWTs.
+  std::string keys{};
+  /// PEM file of CA certificates trusted for the URL, in addition to those of the system.
+  std::filesystem::path authority{};
+  /// How often the keys are read again; at least 1 s. A token that names an unknown key causes an
+  /// earlier read, at most one in 30 s.
+  duration refresh = std::chrono::minutes(10);
+  /// How long keys stay in use when they cannot be read again; at least 1 s.
+  duration stale_after = std::chrono::hours(24);
+  /// Accepted values of `iss` and `aud`; at least one of each.
+  std::vector<std::string> issuers{};
+  std::vector<std::string> audiences{};
+  /// Names of claims, by what they say: `subject`, `tenant`, `role`, `scopes`, `queues`.
+  std::vector<std::pair<std::string, std::string>> claims{};
+  /// Further values of the role claim and the roles that they stand for.
+  std::vector<std::pair<std::string, std::string>> roles{};
+  /// Tenant of tokens without a tenant claim. Empty: they are refused.
+  std::string tenant{};
+};
 
 struct coordinator_node_options {
   /// Directory of the store; created when missing, locked against a second process.
@@ -38,8 +64,10 @@ struct coordinator_node_options {
   /// Single-user setup without tokens: every client that reaches the port has all rights. Loopback
   /// only.
   bool development = false;
-  /// Token file (format: see README). Required without `development`, refused with it.
+  /// Token file (format: see README). Without `development` this or `jwt` is required; with it both
+  /// are refused.
   std::filesystem::path tokens{};
+  jwt_options jwt{};
   /// PEM files of the coordinator's certificate chain and its key. When set, every connection uses
   /// TLS. Required for an address that is not loopback.
   std::filesystem::path tls_certificate{};
@@ -101,9 +129,9 @@ public:
   /// The port it listens on.
   [[nodiscard]] std::uint16_t port() const noexcept;
 
-  /// Reads the token file and the certificates again. Sessions whose token was removed end; new
-  /// connections get the new certificate. Errors: `invalid_argument`, `too_large`, `unavailable`; a
-  /// file that cannot be used leaves its old content in force.
+  /// Reads the token file, the keys of JWTs and the certificates again. Sessions whose token was
+  /// removed end; new connections get the new certificate. Errors: `invalid_argument`, `too_large`,
+  /// `unavailable`; a file that cannot be used leaves its old content in force.
   [[nodiscard]] result<void> reload();
 
   /// The port of the HTTP gateway; 0 without one.

@@ -11,7 +11,7 @@ namespace codeq {
 struct credentials {
   /// Bearer token; empty for a coordinator that needs none (`--dev`).
   std::string token{};
-  /// File that holds only the token, in place of `token`; read once at the start.
+  /// File that holds only the token, in place of `token`; read again for each connection.
   std::filesystem::path token_file{};
   /// PEM file of the CA certificates that the coordinator's certificate is verified against; the
   /// certificate must also name the host that was dialled. Empty: no TLS.

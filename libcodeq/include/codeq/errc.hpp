@@ -41,6 +41,8 @@ enum class errc : std::uint8_t {
   superseded = 26,
   /// The report was accepted before, with the same token.
   already = 27,
+  /// The queue does not exist.
+  unknown_queue = 28,
 
   // Worth a retry, after a pause.
   /// Too many requests in flight; the context says how long to wait.

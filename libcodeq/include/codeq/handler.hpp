@@ -47,7 +47,7 @@ enum class isolation : std::uint8_t {
 
 [[nodiscard]] std::string_view to_string(isolation where) noexcept;
 
-/// How a queue is served relative to the node's other queues.
+/// How a queue, or each queue of a pattern, is served relative to the node's other queues.
 struct queue_options {
   /// Maximum number of concurrent tasks of this queue; 0: as many as the node has slots.
   std::size_t slots = 0;
@@ -70,8 +70,11 @@ concept registers_actors = requires {
   sizeof(actor_handler<Behavior>);
 };
 
-/// The handlers that a handler library registers, by queue of the worker's tenant. A second handler
-/// for the same queue is refused when the node starts.
+/// The handlers that a handler library registers, by queue of the worker's tenant. `queue` is a
+/// name or a pattern: the beginning of names and a `*`, or `*` for all queues; `task::queue` then
+/// says which one it is. Of several that match a queue, the handler of its name is used, else the
+/// one with the longest pattern. A second handler for the same name or pattern is refused when the
+/// node starts.
 class handler_registry {
 public:
   /// Handles `queue` by a function; each slot calls a copy of it on its own thread.

@@ -108,9 +108,44 @@ inline constexpr std::size_t awaited_tasks_max = 1'000'000;
 inline constexpr std::size_t listed_tasks_max = 10'000;
 /// Number of tasks that a list returns by default: as many as a person reads.
 inline constexpr std::size_t listed_tasks_default = 100;
+/// Maximum number of tasks on one page of a list. The next page goes on after it.
+inline constexpr std::size_t listed_page_max = 1000;
+/// Maximum number of headers in the filter of a list. Each is compared with those of every task
+/// that is looked at.
+inline constexpr std::size_t filter_headers_max = 16;
+/// Maximum number of workers in the filter of a list. Each is compared with that of every task that
+/// is looked at.
+inline constexpr std::size_t filter_workers_max = 16;
+/// Maximum number of lists of one connection that wait for the store. Beyond it they are refused
+/// with `overloaded`. Each holds the tasks of a page in memory.
+inline constexpr std::size_t lists_waiting_max = 64;
+/// Maximum number of kinds of errors in a summary. Errors of further kinds are counted together.
+inline constexpr std::size_t summary_kinds_max = 1000;
+/// Maximum number of tasks with keys, per shard, that a dry run of a redrive looks at: it remembers
+/// their keys, since only one task of a key can live again.
+inline constexpr std::size_t dry_run_keys_max = 1'000'000;
 /// Maximum rate of a redrive or purge of dead tasks, in tasks per second. Above it, no limit is
 /// meant: leave the rate out.
 inline constexpr std::uint64_t bulk_rate_max = 1'000'000;
+/// How long an operator's command stays in the audit log. An incident is looked into for weeks.
+inline constexpr duration audit_retention = 30 * 24h;
+/// Maximum size of the detail of a command in the audit log; a longer one is cut.
+inline constexpr std::size_t audit_detail_bytes_max = 512;
+/// Maximum size of the audit log of a store. Above it, the oldest commands are dropped before their
+/// time, so that operators cannot fill the disk.
+inline constexpr std::uint64_t audit_bytes_max = 256u << 20;
+/// Maximum number of commands in one page of the audit log. They are one message.
+inline constexpr std::size_t audited_max = 1000;
+/// Number of commands in a page by default: as many as a person reads.
+inline constexpr std::size_t audited_default = 100;
+/// Maximum number of queues that the list of workers names for one worker: as many as a person
+/// reads. Fewer when there are many workers.
+inline constexpr std::size_t worker_queues_shown_max = 20;
+/// Maximum number of leases in it for one worker, the oldest ones: as many as a person reads.
+inline constexpr std::size_t worker_leases_shown_max = 20;
+/// Maximum number of workers in a list, and of all leases and of all queues in it. They are one
+/// message.
+inline constexpr std::size_t workers_shown_max = 10'000;
 /// Maximum number of queues of a tenant. Each costs memory on every shard.
 inline constexpr std::size_t queues_per_tenant_max = 10'000;
 
@@ -123,6 +158,9 @@ inline constexpr std::size_t slots_max = 4096;
 inline constexpr std::size_t slots_default = 8;
 /// Maximum number of queues that one worker serves. Each of its claims names them.
 inline constexpr std::size_t queues_per_worker_max = 1000;
+/// Maximum number of patterns of queue names among them. Each new queue is compared with those of
+/// all workers of its tenant.
+inline constexpr std::size_t queue_patterns_per_worker_max = 64;
 /// Maximum weight of a queue, when several wait for slots. A greater one would leave the others
 /// next to none.
 inline constexpr unsigned queue_weight_max = 1000;
@@ -213,6 +251,8 @@ inline constexpr std::size_t http_claim_tasks_max = 10;
 inline constexpr std::size_t http_claim_queues_max = 1000;
 /// Maximum number of tasks on one page of a list. The next page goes on after it.
 inline constexpr std::size_t http_listed_tasks_max = 1000;
+/// Maximum size of the worker's name in the filter of a list: that of a token's subject.
+inline constexpr std::size_t http_worker_name_bytes_max = 256;
 /// Maximum number of ids in one request that redrives or purges dead tasks. Each is one change.
 inline constexpr std::size_t http_bulk_ids_max = 1000;
 

@@ -27,13 +27,17 @@ struct operator_options {
 /// half way, the error says what has been done, and repeating the request does the rest.
 class operator_client {
 public:
-  /// Connects. Errors: `disconnected`, `timeout`, `unauthorized`; `invalid_argument` and
-  /// `unavailable` for credentials that cannot be used.
+  /// Connects. Errors: `disconnected`, within a second when no coordinator accepts connections;
+  /// `timeout`, `unauthorized`; `invalid_argument` and `unavailable` for credentials that cannot be
+  /// used.
   [[nodiscard]] static result<std::unique_ptr<operator_client>> connect(operator_options options);
 
   ~operator_client();
   operator_client(const operator_client&) = delete;
   operator_client& operator=(const operator_client&) = delete;
+
+  /// The tenant of the token; `default` without a token, and for a token of all tenants.
+  [[nodiscard]] std::string tenant();
 
   // One task.
 
@@ -68,7 +72,8 @@ public:
   [[nodiscard]] result<queue_info>
   configure_queue(const queue_address& queue, const queue_config& config);
 
-  /// Pauses or resumes a queue. A paused queue grants no leases; existing leases go on.
+  /// Pauses or resumes a queue. A paused queue grants no leases; existing leases go on. Errors:
+  /// `unknown_queue`.
   [[nodiscard]] result<queue_info> pause_queue(const queue_address& queue, bool paused);
 
   // Many tasks.
@@ -78,18 +83,35 @@ public:
   [[nodiscard]] result<std::vector<task_summary>>
   list(const task_filter& filter, std::size_t limit = limits::listed_tasks_default);
 
-  /// Redrives or purges the dead tasks that match the filter; returns how many.
+  /// Returns a page of the tasks that match the filter, also of ended ones as long as they are
+  /// retained. A task that ends or moves between two pages is on one of them. Errors:
+  /// `invalid_argument` for an `after` of another list; `unsupported` for a filter that the
+  /// coordinator, which is of an older version, does not know.
+  [[nodiscard]] result<task_page> list(const task_filter& filter, const page_request& page);
+
+  /// Redrives or purges the dead tasks that match the filter, or counts them in a dry run; returns
+  /// how many.
   [[nodiscard]] result<std::uint64_t> change_dead(const dead_filter& filter, dead_change what);
 
+  /// Counts the dead tasks that match the filter, at most `filter.limit` of each shard, by kinds of
+  /// errors.
+  [[nodiscard]] result<dead_summary> summarize_dead(const dead_filter& filter);
+
   /// Removes every task of a queue for good, whatever its state; leases are revoked. Returns how
-  /// many.
+  /// many. Errors: `unknown_queue`.
   [[nodiscard]] result<std::uint64_t> purge_queue(const queue_address& queue);
 
-  /// The same for all queues of a tenant.
+  /// The same for all queues of a tenant; 0 when it has none.
   [[nodiscard]] result<std::uint64_t> purge_tenant(const std::string& tenant);
 
   /// Counts per queue and the coordinator's gauges.
   [[nodiscard]] result<coordinator_stats> stats();
+
+  /// The workers that are connected or have leases, by name.
+  [[nodiscard]] result<std::vector<worker_info>> workers();
+
+  /// Returns operators' commands of the last 30 days, latest first. Errors: `invalid_argument`.
+  [[nodiscard]] result<audit_page> audit(const audit_filter& filter);
 
   /// Starts a backup of the coordinator's store into its configured backup directory. Errors:
   /// `unsupported` when none is configured, `already` while a backup is running.
@@ -97,6 +119,14 @@ public:
 
   /// Returns the status of the latest backup.
   [[nodiscard]] result<backup_status> backup();
+
+  /// Changes the level of the coordinator's log until it stops, or only reads it when `level` is
+  /// empty; returns the level in force. Errors: `invalid_argument` for an unknown level.
+  [[nodiscard]] result<std::string> log_level(const std::string& level);
+
+  /// The backups in the configured backup directory, oldest first. Errors: `unsupported` when none
+  /// is configured.
+  [[nodiscard]] result<std::vector<backup_info>> backups();
 
 private:
   struct impl;

@@ -15,24 +15,61 @@
 
 namespace codeq {
 
-/// Numbers of a queue's tasks by state, over all shards.
+/// Counts and limits of a queue, over all shards.
 struct queue_stats {
   queue_address queue;
   std::uint64_t scheduled = 0;
   std::uint64_t gated = 0;
   std::uint64_t ready = 0;
   std::uint64_t leased = 0;
-  /// Since the store was created.
+  /// Ends of tasks since the store was created.
   std::uint64_t completed = 0;
   std::uint64_t dead = 0;
   /// Leases that expired, since the store was created.
   std::uint64_t lost = 0;
+  /// Tasks that were cancelled, since the store was created.
+  std::uint64_t cancelled = 0;
+  /// Dead tasks that are still stored.
+  std::uint64_t dead_now = 0;
+  /// The queue grants no leases.
+  bool paused = false;
+  /// Time since the oldest ready task was added, or since the end of its deferral; zero: none is
+  /// ready.
+  duration oldest_ready{0};
+  /// Limits of the queue's settings; 0: unlimited.
+  std::uint64_t max_depth = 0;
+  std::uint64_t max_leased = 0;
 };
 
 struct coordinator_stats {
   std::vector<queue_stats> queues;
   /// Keyed by metric name, for example `codeq_lease_timers`.
   std::map<std::string, std::int64_t> gauges;
+};
+
+/// A lease that a worker holds.
+struct running_lease {
+  task_id task;
+  queue_address queue;
+  /// When the lease was granted, in shard time.
+  timestamp since{};
+  /// Remaining time of the lease if no further heartbeat arrives.
+  duration left{0};
+};
+
+/// A worker that is connected or has leases.
+struct worker_info {
+  /// With access tokens `TENANT/NAME`; for a worker of the HTTP gateway `http:TENANT/SUBJECT`.
+  std::string name;
+  bool is_connected = false;
+  /// Number of tasks that it could accept now.
+  std::uint64_t free_slots = 0;
+  std::uint64_t leases = 0;
+  /// Queues that it claims from, at most `limits::worker_queues_shown_max` of `queue_count`.
+  std::vector<queue_address> queues{};
+  std::uint32_t queue_count = 0;
+  /// Its oldest leases, at most `limits::worker_leases_shown_max`.
+  std::vector<running_lease> running{};
 };
 
 /// Configuration of a queue: the defaults of its tasks, and its limits.
@@ -62,6 +99,8 @@ struct queue_info {
   std::uint32_t shards = 0;
   /// False when a change did not reach every shard; the operator should repeat it.
   bool is_uniform = true;
+  /// False when no shard knows the queue: it has neither tasks nor settings.
+  bool exists = true;
 };
 
 /// What an operator does to a task without its token. On the wire, never renumber.
@@ -71,7 +110,24 @@ enum class force_kind : std::uint8_t {
   fail = 2,     ///< A live task is dead, with a text as the reason.
 };
 
-/// Which tasks to list or to change.
+/// A span of time; the epoch (0) is no bound.
+struct time_window {
+  timestamp since{};
+  /// Exclusive.
+  timestamp until{};
+
+  [[nodiscard]] bool contains(timestamp at) const noexcept {
+    return at >= since && (until == timestamp{} || at < until);
+  }
+
+  [[nodiscard]] bool is_bounded() const noexcept {
+    return since != timestamp{} || until != timestamp{};
+  }
+
+  friend bool operator==(const time_window&, const time_window&) = default;
+};
+
+/// Which tasks to list. A task has to match all fields.
 struct task_filter {
   std::string tenant = "default";
   /// Empty: every queue of the tenant.
@@ -79,6 +135,43 @@ struct task_filter {
   std::optional<task_state> state{};
   /// Only dead tasks that block their group.
   bool is_blocking = false;
+  /// Empty: any group, or none.
+  std::string group{};
+  /// Empty: any key, or none.
+  std::string key{};
+  /// The worker of the current attempt, or of the last one, is one of these, at most
+  /// `limits::filter_workers_max`; empty: any worker, or none.
+  std::vector<std::string> workers{};
+  /// Headers that the task has, with these values; at most `limits::filter_headers_max`.
+  std::map<std::string, std::string> headers{};
+  /// A part of the task's latest error text; empty: any text, or none.
+  std::string error{};
+  /// When the task was enqueued.
+  time_window enqueued{};
+  /// When the task ended; a bounded window contains only ended tasks.
+  time_window ended{};
+};
+
+enum class list_order : std::uint8_t { oldest_first, newest_first };
+
+/// Which page of a list to return.
+struct page_request {
+  /// Maximum number of tasks, 1..`limits::listed_page_max`.
+  std::size_t limit = limits::listed_tasks_default;
+  list_order order = list_order::oldest_first;
+  /// `task_page::after` of the page before; empty: the first page.
+  std::string after{};
+};
+
+/// A page of a list. Each shard's tasks are in order over all pages; tasks of different shards are
+/// in order of their enqueue times within a page, and also over pages as long as none is partial.
+struct task_page {
+  std::vector<task_summary> tasks;
+  /// Where the next page begins; empty on the last page.
+  std::string after;
+  /// The page has fewer tasks than requested, because a shard examined as many records as it may
+  /// for one page. The next page goes on from there.
+  bool is_partial = false;
 };
 
 /// Which dead tasks to redrive or purge, and how fast.
@@ -90,6 +183,34 @@ struct dead_filter {
   std::uint64_t limit = 0;
   /// Maximum number of tasks per second, up to `limits::bulk_rate_max`; 0: unlimited.
   std::uint64_t rate = 0;
+  /// Empty: any group, or none.
+  std::string group{};
+  /// A part of the last error text; empty: any text.
+  std::string error{};
+  /// When the task died.
+  time_window died{};
+  /// Changes nothing; the returned number is that of the tasks that would be changed now.
+  bool is_dry_run = false;
+};
+
+/// Dead tasks whose error texts differ only in numbers and ids.
+struct dead_kind {
+  /// The error text without them.
+  std::string fingerprint;
+  std::uint64_t tasks = 0;
+  timestamp first_died{};
+  timestamp last_died{};
+  /// The task that died last, and its error text, cut to `limits::history_text_bytes_max`.
+  task_id last{};
+  std::string error_text;
+};
+
+struct dead_summary {
+  /// The most frequent kind first; at most `limits::summary_kinds_max`.
+  std::vector<dead_kind> kinds;
+  /// Number of tasks, including those of kinds that are left out.
+  std::uint64_t tasks = 0;
+  std::uint64_t left_out = 0;
 };
 
 enum class dead_change : std::uint8_t {
@@ -181,6 +302,8 @@ struct task_event {
   /// Result or error text of an attempt that ended, cut to `limits::history_text_bytes_max` with a
   /// mark.
   std::string text{};
+  /// With `author::operator_user`: the holder of the token; empty without tokens.
+  std::string subject{};
 
   friend bool operator==(const task_event&, const task_event&) = default;
 };
@@ -201,6 +324,81 @@ struct task_timeline {
   friend bool operator==(const task_timeline&, const task_timeline&) = default;
 };
 
+/// Kinds of operators' commands. Stored on disk, never renumber.
+enum class operator_action : std::uint8_t {
+  cancel = 0,
+  promote = 1,
+  redrive = 2,
+  purge = 3, ///< Of one dead task.
+  force_revoke = 4,
+  force_complete = 5,
+  force_fail = 6,
+  queue_set = 7,
+  queue_pause = 8,
+  queue_resume = 9,
+  dead_redrive = 10,
+  dead_purge = 11,
+  queue_purge = 12,
+  tenant_purge = 13,
+  backup = 14,
+};
+
+/// The name of the command, for example "queue pause".
+[[nodiscard]] std::string_view to_string(operator_action action) noexcept;
+
+/// An entry of the audit log: an operator's command that changed something.
+struct audited_command {
+  /// When the command came, in shard time.
+  timestamp at{};
+  /// Distinguishes commands of the same millisecond.
+  std::uint64_t operation = 0;
+  operator_action action = operator_action::cancel;
+  /// The object: a tenant, one of its queues, or one task; the tenant is empty when the
+  /// command was about the coordinator itself.
+  std::string tenant{};
+  std::string queue{};
+  std::optional<task_id> task{};
+  /// Number of changed tasks.
+  std::uint64_t changed = 0;
+  /// The holder of the token; empty without tokens.
+  std::string subject{};
+  /// The tenant of the token, `*` for all.
+  std::string bearer_tenant{};
+  /// The address that the command came from.
+  std::string remote{};
+  /// The settings that were changed, or the text of a forced end, cut to
+  /// `limits::audit_detail_bytes_max`.
+  std::string detail{};
+
+  friend bool operator==(const audited_command&, const audited_command&) = default;
+};
+
+/// A place in the audit log: before a command.
+struct audit_place {
+  timestamp at{};
+  std::uint64_t operation = 0;
+
+  friend auto operator<=>(const audit_place&, const audit_place&) = default;
+};
+
+/// Which commands of the audit log to read.
+struct audit_filter {
+  /// Only commands that changed something of this tenant; empty: all that the token may see.
+  std::string tenant{};
+  /// Only commands from this shard time on.
+  timestamp since{};
+  /// Only commands before this place; empty: from the latest on.
+  std::optional<audit_place> after{};
+  std::size_t limit = limits::audited_default;
+};
+
+/// A page of the audit log, latest command first.
+struct audit_page {
+  std::vector<audited_command> commands;
+  /// Where the next page begins; empty when there is none.
+  std::optional<audit_place> after{};
+};
+
 /// State of a backup. On the wire, never renumber.
 enum class backup_state : std::uint8_t { none = 0, running = 1, done = 2, failed = 3 };
 
@@ -214,6 +412,16 @@ struct backup_status {
   std::uint32_t files = 0;
   /// Why the backup failed; empty unless `failed`.
   std::string problem;
+};
+
+/// A backup in a backup directory.
+struct backup_info {
+  std::uint32_t number = 0;
+  /// When it was made, in wall-clock time.
+  timestamp at{};
+  /// Size of all its files, including those that it shares with earlier backups.
+  std::uint64_t bytes = 0;
+  std::uint32_t files = 0;
 };
 
 } // namespace codeq

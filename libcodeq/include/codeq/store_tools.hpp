@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/ids.hpp"
+#include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 
 #include <cstdint>
@@ -44,6 +45,11 @@ struct store_report {
 /// the store cannot be opened: `unavailable` (no store there), `incompatible_store` (a coordinator
 /// has it open, a newer format), `corruption`, `io_error`.
 [[nodiscard]] result<store_report> verify_store(const verify_options& options);
+
+/// The backups in a coordinator's backup directory, oldest first. Errors: `unavailable` (no
+/// directory), `io_error`, `corruption`.
+[[nodiscard]] result<std::vector<backup_info>>
+list_backups(const std::filesystem::path& directory);
 
 struct restore_options {
   /// The coordinator's backup directory.

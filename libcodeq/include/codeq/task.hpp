@@ -182,20 +182,23 @@ struct task_summary {
   timestamp enqueued_at;
   /// When a scheduled task becomes eligible.
   std::optional<timestamp> eligible_at;
-  /// Worker that holds the lease of a leased task.
+  /// Worker that holds the lease of a leased task; in a list also the one that completed a task.
   std::string worker;
   std::string group{};
   std::string key{};
   /// Number of leases lost in a row (the worker did not live to report).
   std::uint32_t lost_in_row = 0;
+  /// When an ended task ended; only in lists.
+  std::optional<timestamp> ended_at{};
+  /// The latest error text of a task that is not completed; empty when no attempt failed. In lists
+  /// of dead tasks, or with a filter by error, cut to `limits::history_text_bytes_max`; else empty.
+  std::string error_text{};
 };
 
 /// The whole record of one task.
 struct task_status : task_summary {
   /// The result of a completed task.
   std::string result;
-  /// The latest error text of a task that is not completed; empty when no attempt failed.
-  std::string error_text;
 };
 
 /// What a producer learns about a task that has ended.

@@ -5,6 +5,8 @@
 #include "codeq/handler.hpp"
 #include "codeq/result.hpp"
 
+#include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -31,19 +33,30 @@ struct worker_node_options {
   duration drain = limits::drain_default;
   /// Paths of handler libraries to load.
   std::vector<std::string> libraries;
-  /// `QUEUE=command args`: a program that handles a queue.
+  /// `QUEUE=command args`: a program that handles a queue or pattern.
   std::vector<std::string> programs;
   /// Handlers registered by the embedding program.
   handler_registry handlers;
   /// How to authenticate to coordinators.
   credentials access{};
-  /// Options by queue name; they replace those that the handlers registered.
+  /// Options by queue name or pattern; they replace those that the handlers registered.
   std::map<std::string, queue_options> queues{};
-  /// Queues to serve; handlers of other queues are not used. Empty: all queues that have handlers.
+  /// Queues to serve, names and patterns; other queues are not served. Empty: all queues that have
+  /// handlers.
   std::vector<std::string> only{};
   /// Path of the program that runs the handlers of isolated queues: `codeq-worker` itself. Empty:
   /// `isolation::process` is refused.
   std::string isolation_program{};
+  /// Address that serves `/metrics` and `/healthz`, `address:port`; empty: none. An address that is
+  /// not loopback needs `metrics_token_file` and a certificate.
+  std::string metrics{};
+  /// File that holds only the token that requests for `/metrics` have to show; read once at the
+  /// start. Empty: none.
+  std::filesystem::path metrics_token_file{};
+  /// PEM files of the certificate chain for `metrics` and its key. Empty: those of `access` for an
+  /// address that is not loopback, otherwise no TLS.
+  std::filesystem::path metrics_certificate{};
+  std::filesystem::path metrics_key{};
 };
 
 /// One queue that a node would serve with given options.
@@ -89,6 +102,9 @@ public:
   /// Applies `slots`, `prefetch`, `queues` and `only` while the node runs; running tasks are not
   /// disturbed. Errors: `invalid_argument`; nothing is changed then.
   [[nodiscard]] result<void> reconfigure(const worker_node_options& options);
+
+  /// The port of `metrics`; 0 when that is empty.
+  [[nodiscard]] std::uint16_t metrics_port() const noexcept;
 
   /// Blocks until the node ends by itself (refused or superseded) and returns the reason, or until
   /// `drain` is done.

@@ -49,10 +49,26 @@ struct close_connection {
 /// Asks a connection whether its peer still answers a ping within `tuning::name_probe_timeout`.
 struct probe_peer {};
 
+/// The side of a connection that its owner writes to by plain calls instead of messages. Used on
+/// the thread of the sockets only.
+class frame_outlet {
+public:
+  virtual ~frame_outlet() = default;
+
+  /// Adds a frame behind those written before.
+  virtual void write(const protocol::wire_frame& frame) = 0;
+
+  /// Sends the frames that were written, as far as the socket takes them; the rest leaves later.
+  virtual void flush() = 0;
+};
+
 /// Progress of a connection owner's frames. Written by the connection, read on any thread.
 struct outgoing_progress {
   /// Bytes that the socket has accepted, frame headers included.
   std::atomic<std::uint64_t> written{0};
+  /// Not null while the owner may write by plain calls: from the acceptance of the connection until
+  /// it closes, without TLS. Used on the thread of the sockets only.
+  frame_outlet* outlet = nullptr;
 };
 
 /// Lets an accepted connection read beyond the hello: `owner` is notified of its end, `sink` gets
@@ -61,6 +77,8 @@ struct connection_accepted {
   frame_sink sink;
   caf::strong_actor_ptr owner;
   std::shared_ptr<outgoing_progress> progress;
+  /// Called after the sink has got all frames of a read; may be empty.
+  std::function<void()> read_done{};
 };
 
 /// The CONNECTION actor interface: a broker of the middleman, one per peer.
@@ -163,6 +181,20 @@ struct reconfigure_worker {
   std::size_t prefetch = 0;
 };
 
+/// The state of a worker, for those who monitor it.
+struct worker_health {
+  /// Prometheus' text.
+  std::string metrics;
+  std::size_t links = 0;
+  std::size_t links_up = 0;
+  bool is_draining = false;
+};
+
+/// Asks the dispatcher for the worker's state; `answer` is called on its thread.
+struct ask_health {
+  std::function<void(const worker_health&)> answer;
+};
+
 /// The DISPATCHER actor interface: owns a worker's slots, leases and reports. It runs on the thread
 /// of the sockets, so that no handler can delay it.
 using dispatcher_actor = caf::typed_actor<
@@ -197,7 +229,9 @@ using dispatcher_actor = caf::typed_actor<
   // Sends heartbeats, ends idle keyed handlers, continues a drain.
   caf::reacts_to<wake_dispatcher>,
   // Serves other queues, with other slots, from now on.
-  caf::reacts_to<reconfigure_worker>>;
+  caf::reacts_to<reconfigure_worker>,
+  // Tells the worker's state.
+  caf::reacts_to<ask_health>>;
 
 } // namespace codeq::actors
 
@@ -225,3 +259,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::dispatcher_flush)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::attempt_news)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::wake_dispatcher)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::reconfigure_worker)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_health)

@@ -120,8 +120,14 @@ using inquiry_actor = caf::typed_actor<
   caf::reacts_to<protocol::events_reply>,
   // Handles counts.
   caf::reacts_to<protocol::stats_reply>,
+  // Handles a list of workers.
+  caf::reacts_to<protocol::workers_reply>,
+  // Handles a page of the audit log.
+  caf::reacts_to<protocol::audit_reply>,
   // Handles the status of a backup.
   caf::reacts_to<protocol::backup_reply>,
+  // Handles the level of the log.
+  caf::reacts_to<protocol::log_level_reply>,
   // Sends the open request.
   caf::reacts_to<link_up>,
   // Waits for the next connection.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/clock.hpp"
 
+#include "base/wall_clock.hpp"
+
 #include <algorithm>
 
 #include <time.h>
@@ -22,11 +24,11 @@ monotonic_time steady_now() {
   return monotonic_time{read_clock(CLOCK_BOOTTIME)};
 }
 
+} // namespace
+
 timestamp wall_now() {
   return timestamp{read_clock(CLOCK_REALTIME)};
 }
-
-} // namespace
 
 shard_time::shard_time(timestamp persisted, monotonic_time steady, timestamp wall)
   : last_steady_(steady), last_(std::max(persisted, wall)) {

@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 #include "codeq/operator_types.hpp"
+#include "codeq/time.hpp"
 
 #include <array>
 #include <cstdint>
@@ -14,27 +15,6 @@
 /// The counts of shards and coordinators: those that operators read, and those for the metrics and
 /// the gateway.
 namespace codeq::base {
-
-/// Counts of one queue.
-struct queue_counts : queue_stats {
-  /// Dead tasks that are still stored.
-  std::uint64_t dead_now = 0;
-  /// Since the store was created.
-  std::uint64_t cancelled = 0;
-  /// `ready`, split by priority.
-  std::array<std::uint64_t, limits::priority_max + 1> ready_by_priority{};
-};
-
-/// A connected worker, or a disconnected one that still has leases.
-struct worker_counts {
-  std::string name;
-  bool is_connected = false;
-  /// Number of tasks that it could accept now.
-  std::uint64_t free_slots = 0;
-  std::uint64_t leases = 0;
-  /// Tenants of the queues that it claims from.
-  std::set<std::string> tenants{};
-};
 
 /// Histogram of durations.
 struct time_counts {
@@ -49,12 +29,41 @@ struct time_counts {
   void add(const time_counts& other);
 };
 
+/// Counts of one queue.
+struct queue_counts : queue_stats {
+  /// `ready`, split by priority.
+  std::array<std::uint64_t, limits::priority_max + 1> ready_by_priority{};
+
+  // Since the start of the process.
+  std::uint64_t enqueued = 0;
+  std::uint64_t granted = 0;
+  /// Attempts that failed, of tasks that were not dead then.
+  std::uint64_t retried = 0;
+  /// Attempts that ended uncharged.
+  std::uint64_t returned = 0;
+  /// Attempts that ran over `run_timeout` or `progress_timeout`.
+  std::uint64_t timed_out = 0;
+  std::uint64_t redriven = 0;
+  /// As in `coordinator_counts`.
+  time_counts dispatch{};
+  time_counts run{};
+};
+
+/// A connected worker, or a disconnected one that still has leases. Its queues and leases are
+/// filled in only when they were asked for.
+struct worker_counts : worker_info {
+  /// Tenants of the queues that it claims from.
+  std::set<std::string> tenants{};
+};
+
 /// Counts of a shard, or their sum over the shards of a coordinator.
 struct coordinator_counts {
   std::vector<queue_counts> queues;
   /// Keyed by metric name, for example `codeq_lease_timers`.
   std::map<std::string, std::int64_t> gauges;
   std::vector<worker_counts> workers{};
+  /// Enqueues that were refused since the start, keyed by the name of the error.
+  std::map<std::string, std::uint64_t> refused{};
   /// Time from a task's enqueue to its first grant.
   time_counts dispatch{};
   /// Time from a grant to the report that ended the lease.

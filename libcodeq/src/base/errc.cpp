@@ -26,6 +26,8 @@ std::string_view to_string(errc code) noexcept {
     return "unknown_task";
   case errc::duplicate:
     return "duplicate";
+  case errc::unknown_queue:
+    return "unknown_queue";
   case errc::key_taken:
     return "key_taken";
   case errc::session_expired:

@@ -54,6 +54,42 @@ std::string_view to_string(task_reason reason) noexcept {
   return name_of(reason, names);
 }
 
+std::string_view to_string(operator_action action) noexcept {
+  switch (action) {
+  case operator_action::cancel:
+    return "cancel";
+  case operator_action::promote:
+    return "promote";
+  case operator_action::redrive:
+    return "redrive";
+  case operator_action::purge:
+    return "purge";
+  case operator_action::force_revoke:
+    return "force revoke";
+  case operator_action::force_complete:
+    return "force complete";
+  case operator_action::force_fail:
+    return "force fail";
+  case operator_action::queue_set:
+    return "queue set";
+  case operator_action::queue_pause:
+    return "queue pause";
+  case operator_action::queue_resume:
+    return "queue resume";
+  case operator_action::dead_redrive:
+    return "dead redrive";
+  case operator_action::dead_purge:
+    return "dead purge";
+  case operator_action::queue_purge:
+    return "queue purge";
+  case operator_action::tenant_purge:
+    return "tenant purge";
+  case operator_action::backup:
+    return "backup";
+  }
+  return "unknown";
+}
+
 std::string_view to_string(task_event::kind what) noexcept {
   static constexpr std::array<std::string_view, 17> names{
     "enqueued",

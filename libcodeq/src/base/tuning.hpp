@@ -20,6 +20,12 @@ inline constexpr std::size_t holdings_per_request_max = 65536;
 inline constexpr std::size_t awaited_tasks_per_request_max = 1000;
 inline constexpr std::size_t bulk_tasks_max = 1000;
 inline constexpr std::size_t bulk_looked_at_max = 10 * bulk_tasks_max;
+/// Records that one list reads from the store, in turns of `list_turn_reads`.
+inline constexpr std::size_t list_reads_max = 2048;
+inline constexpr std::size_t list_turn_reads = 32;
+inline constexpr std::size_t open_audits_max = 64;
+inline constexpr std::size_t session_operations_max = 16;
+inline constexpr std::size_t audited_looked_at_max = 2000;
 
 // A shard.
 inline constexpr std::size_t turn_commands_max = 256;
@@ -100,6 +106,8 @@ inline constexpr std::size_t results_asked_again_max = 8;
 /// As many unread bytes of each connection do not count, so that every connection makes progress.
 inline constexpr std::size_t unread_bytes_free = 64u << 10;
 /// Beyond this number of unread bytes of a connection its questions are refused.
+/// A connection with more unread bytes is closed when its tenant's share is used up.
+inline constexpr std::size_t unread_bytes_over_share_max = 1u << 20;
 inline constexpr std::size_t unread_bytes_per_connection_max = 8u << 20;
 /// Memory that an enqueue request occupies in addition to its body.
 inline constexpr std::size_t enqueue_overhead_bytes = 1024;

@@ -22,13 +22,16 @@ void inquiry_state::start(inquiry_settings settings) {
      transport::deliver<
        schema::StatusReply,
        schema::StatsReply,
+       schema::WorkersReply,
+       schema::AuditReply,
        schema::ChangeReply,
        schema::QueueReply,
        schema::BulkReply,
        schema::ListReply,
        schema::ExplainReply,
        schema::EventsReply,
-       schema::BackupReply>(me),
+       schema::BackupReply,
+       schema::LogLevelReply>(me),
      caf::actor_cast<caf::strong_actor_ptr>(me),
      settings_.tls});
 }
@@ -62,7 +65,11 @@ void inquiry_state::accept(const protocol::frame<S>& reply) {
 void inquiry_state::use(const peer& connected) {
   connection_ = connected.connection;
   settings_.tell(
-    {.up = true, .shard_count = connected.store.shard_count, .final = false, .reason = {}});
+    {.up = true,
+     .shard_count = connected.store.shard_count,
+     .final = false,
+     .reason = {},
+     .tenant = connected.tenant});
   send_open();
 }
 
@@ -85,7 +92,12 @@ void inquiry_state::take_down(const actors::link_down& down) {
   if (loss.instead)
     use(*loss.instead);
   else if (!connection_)
-    settings_.tell({.up = false, .shard_count = 0, .final = loss.final, .reason = down.reason});
+    settings_.tell(
+      {.up = false,
+       .shard_count = 0,
+       .final = loss.final,
+       .reason = down.reason,
+       .unreachable = loss.unreachable});
 }
 
 void inquiry_state::stop() {
@@ -105,7 +117,10 @@ inquiry(actors::inquiry_actor::stateful_pointer<inquiry_state> self, inquiry_set
     [self](const protocol::explain_reply& reply) { self->state.accept(reply); },
     [self](const protocol::events_reply& reply) { self->state.accept(reply); },
     [self](const protocol::stats_reply& reply) { self->state.accept(reply); },
+    [self](const protocol::workers_reply& reply) { self->state.accept(reply); },
+    [self](const protocol::audit_reply& reply) { self->state.accept(reply); },
     [self](const protocol::backup_reply& reply) { self->state.accept(reply); },
+    [self](const protocol::log_level_reply& reply) { self->state.accept(reply); },
     [self](const actors::link_up& up) { self->state.take_up(up); },
     [self](const actors::link_down& down) { self->state.take_down(down); },
     [self](const actors::stop_client&) { self->state.stop(); },

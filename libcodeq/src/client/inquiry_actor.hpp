@@ -26,6 +26,10 @@ struct connection_news {
   bool final = false;
   /// The reason when the connection is not up.
   error reason;
+  /// No coordinator accepts connections at present.
+  bool unreachable = false;
+  /// When up: see `HelloAck.tenant`.
+  std::string tenant{};
 };
 
 struct inquiry_settings {

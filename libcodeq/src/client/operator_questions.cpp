@@ -7,11 +7,18 @@
 #include "protocol/messages.hpp"
 #include "protocol/shared_data.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace codeq::client {
 
 namespace {
 
 using protocol::data_of;
+
+std::int64_t ms_of(timestamp t) {
+  return t.time_since_epoch().count();
+}
 
 capnp::Text::Reader text_of(const std::string& text) {
   return {text.data(), text.size()};
@@ -66,6 +73,32 @@ void write_filter(
   to.setAnyState();
 }
 
+/// Writes the fields of a filter that only lists have.
+void write_list_filter(schema::TaskFilter::Builder to, const task_filter& filter) {
+  to.setBlocking(filter.is_blocking);
+  if (filter.state)
+    to.setState(encoding::to_schema(*filter.state));
+  if (!filter.group.empty())
+    to.setGroup(data_of(filter.group));
+  if (!filter.key.empty())
+    to.setKey(data_of(filter.key));
+  if (!filter.error.empty())
+    to.setError(text_of(filter.error));
+  auto workers = to.initWorkers(static_cast<capnp::uint>(filter.workers.size()));
+  for (capnp::uint i = 0; i < workers.size(); ++i)
+    workers.set(i, text_of(filter.workers[i]));
+  auto headers = to.initHeaders(static_cast<capnp::uint>(filter.headers.size()));
+  capnp::uint i = 0;
+  for (const auto& [name, value] : filter.headers) {
+    headers[i].setName(text_of(name));
+    headers[i++].setValue(text_of(value));
+  }
+  to.setEnqueuedSinceMs(ms_of(filter.enqueued.since));
+  to.setEnqueuedUntilMs(ms_of(filter.enqueued.until));
+  to.setEndedSinceMs(ms_of(filter.ended.since));
+  to.setEndedUntilMs(ms_of(filter.ended.until));
+}
+
 } // namespace
 
 task_address address_of(const task_key& key, std::uint16_t shard_count) {
@@ -108,21 +141,50 @@ question ask_stats() {
   return ask<schema::StatsRequest>([](auto) {});
 }
 
+question ask_audit(const audit_filter& filter) {
+  return ask<schema::AuditRequest>([filter](auto request) {
+    request.setSinceMs(filter.since.time_since_epoch().count());
+    if (filter.after) {
+      request.setAfterMs(filter.after->at.time_since_epoch().count());
+      request.setAfterOperation(filter.after->operation);
+    }
+    request.setLimit(static_cast<std::uint32_t>(filter.limit));
+    request.setTenant(text_of(filter.tenant));
+  });
+}
+
+question ask_workers() {
+  return ask<schema::WorkersRequest>([](auto) {});
+}
+
+question ask_backups() {
+  return ask<schema::BackupRequest>([](auto r) { r.setList(true); });
+}
+
 question ask_backup(bool start) {
   return ask<schema::BackupRequest>([start](auto r) { r.setStart(start); });
+}
+
+question ask_log_level(const std::string& level) {
+  return ask<schema::LogLevelRequest>([level](auto r) { r.setLevel(level); });
 }
 
 question show_queue(std::uint16_t shard, const queue_address& queue) {
   return ask_queue(shard, queue, [](auto request) { request.setShow(); });
 }
 
-question set_queue(std::uint16_t shard, const queue_address& queue, const queue_config& part) {
-  return ask_queue(
-    shard, queue, [part](auto request) { encoding::write_config(request.initSet(), part); });
+question set_queue(
+  std::uint16_t shard, const queue_address& queue, const queue_config& part, operation whole) {
+  return ask_queue(shard, queue, [part, whole](auto request) {
+    request.setOperation(static_cast<std::uint64_t>(whole));
+    encoding::write_config(request.initSet(), part);
+  });
 }
 
-question pause_queue(std::uint16_t shard, const queue_address& queue, bool paused) {
-  return ask_queue(shard, queue, [paused](auto request) {
+question
+pause_queue(std::uint16_t shard, const queue_address& queue, bool paused, operation whole) {
+  return ask_queue(shard, queue, [paused, whole](auto request) {
+    request.setOperation(static_cast<std::uint64_t>(whole));
     if (paused)
       request.setPause();
     else
@@ -135,18 +197,41 @@ question list_tasks(const task_filter& filter, const walk_position& at) {
     request.setShard(at.shard);
     auto to = request.initFilter();
     write_filter(to, {filter.tenant, filter.queue}, at);
-    if (filter.state)
-      to.setState(encoding::to_schema(*filter.state));
-    to.setBlocking(filter.is_blocking);
+    write_list_filter(to, filter);
   });
 }
 
-question change_many(core::bulk_kind what, const queue_address& of, const walk_position& at) {
-  return ask<schema::BulkRequest>([what, of, at](auto request) {
+question change_many(
+  core::bulk_kind what, const queue_address& of, const walk_position& at, operation whole) {
+  return ask<schema::BulkRequest>([what, of, at, whole](auto request) {
+    request.setOperation(static_cast<std::uint64_t>(whole));
     request.setShard(at.shard);
     request.setWhat(encoding::to_schema(what));
     write_filter(request.initFilter(), of, at);
   });
+}
+
+question change_listed(
+  core::bulk_kind what,
+  const queue_address& of,
+  std::uint16_t shard,
+  std::vector<core::dead_task> tasks,
+  operation whole) {
+  auto words = 128 + tasks.size() * 2;
+  auto fill = [what, of, shard, tasks = std::move(tasks), whole](auto request) {
+    request.setOperation(static_cast<std::uint64_t>(whole));
+    request.setShard(shard);
+    request.setWhat(encoding::to_schema(what));
+    walk_position all;
+    all.limit = static_cast<std::uint32_t>(std::max<std::size_t>(tasks.size(), 1));
+    write_filter(request.initFilter(), of, all);
+    auto list = request.initTasks(static_cast<capnp::uint>(tasks.size()));
+    for (capnp::uint i = 0; i < list.size(); ++i) {
+      list[i].setSeq(tasks[i].seq);
+      list[i].setToken(value(tasks[i].token));
+    }
+  };
+  return ask<schema::BulkRequest>(std::move(fill), words);
 }
 
 } // namespace codeq::client

@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 /// Builds the requests of operators, one function per request. The number is passed when the
 /// request is sent.
@@ -47,19 +48,41 @@ struct walk_position {
 [[nodiscard]] question ask_explain(task_id task);
 [[nodiscard]] question ask_events(task_id task);
 [[nodiscard]] question ask_stats();
+[[nodiscard]] question ask_workers();
+[[nodiscard]] question ask_audit(const audit_filter& filter);
 [[nodiscard]] question ask_backup(bool start);
+[[nodiscard]] question ask_backups();
+
+/// An empty level only reads it.
+[[nodiscard]] question ask_log_level(const std::string& level);
 
 [[nodiscard]] question show_queue(std::uint16_t shard, const queue_address& queue);
 
+/// The number that all parts of a command on several shards share; 0: none.
+enum class operation : std::uint64_t {};
+
 /// `part` is this shard's configuration.
-[[nodiscard]] question
-set_queue(std::uint16_t shard, const queue_address& queue, const queue_config& part);
-[[nodiscard]] question pause_queue(std::uint16_t shard, const queue_address& queue, bool paused);
+[[nodiscard]] question set_queue(
+  std::uint16_t shard,
+  const queue_address& queue,
+  const queue_config& part,
+  operation whole = {});
+[[nodiscard]] question pause_queue(
+  std::uint16_t shard, const queue_address& queue, bool paused, operation whole = {});
 
 [[nodiscard]] question list_tasks(const task_filter& filter, const walk_position& at);
 
 /// An empty queue name means every queue of the tenant.
 [[nodiscard]] question
-change_many(core::bulk_kind what, const queue_address& of, const walk_position& at);
+change_many(
+  core::bulk_kind what, const queue_address& of, const walk_position& at, operation whole = {});
+
+/// Changes or counts dead tasks of a list. @pre core::is_of_list(what); `tasks` ascend
+[[nodiscard]] question change_listed(
+  core::bulk_kind what,
+  const queue_address& of,
+  std::uint16_t shard,
+  std::vector<core::dead_task> tasks,
+  operation whole = {});
 
 } // namespace codeq::client

@@ -110,6 +110,24 @@ result<void> fill_event(schema::EventsReply::Event::Reader from, task_event& to)
   to.token = fencing_token{from.getToken()};
   to.worker = read_text(from.getWorker());
   to.text = string_of(from.getText());
+  to.subject = read_text(from.getSubject());
+  return {};
+}
+
+result<void> fill_command(schema::AuditReply::Command::Reader from, audited_command& to) {
+  if (auto ok = take_known("operator's command", from.getAction(), to.action); !ok)
+    return ok;
+  to.at = timestamp{duration{from.getAtMs()}};
+  to.operation = from.getOperation();
+  to.tenant = read_text(from.getTenant());
+  to.queue = read_text(from.getQueue());
+  if (from.getTask() != 0)
+    to.task = task_id{static_cast<shard_id>(from.getShard()), from.getTask()};
+  to.changed = from.getChanged();
+  to.subject = read_text(from.getSubject());
+  to.bearer_tenant = read_text(from.getBearerTenant());
+  to.remote = read_text(from.getRemote());
+  to.detail = read_text(from.getDetail());
   return {};
 }
 
@@ -136,7 +154,31 @@ queue_stats read_counts(schema::StatsReply::QueueStats::Reader from) {
   stats.completed = from.getCompleted();
   stats.dead = from.getDead();
   stats.lost = from.getLost();
+  stats.dead_now = from.getDeadNow();
+  stats.cancelled = from.getCancelled();
+  stats.paused = from.getPaused();
+  stats.oldest_ready = duration{static_cast<duration::rep>(from.getOldestReadyMs())};
+  stats.max_depth = from.getMaxDepth();
+  stats.max_leased = from.getMaxLeased();
   return stats;
+}
+
+worker_info read_worker(schema::WorkersReply::Worker::Reader from) {
+  worker_info worker;
+  worker.name = read_text(from.getName());
+  worker.is_connected = from.getConnected();
+  worker.free_slots = from.getFreeSlots();
+  worker.leases = from.getLeases();
+  for (auto queue : from.getQueues())
+    worker.queues.push_back(encoding::read_queue(queue));
+  worker.queue_count = from.getQueueCount();
+  for (auto lease : from.getRunning())
+    worker.running.push_back(
+      {read_id(lease.getTask()),
+       encoding::read_queue(lease.getQueue()),
+       timestamp{duration{lease.getGrantedAtMs()}},
+       duration{static_cast<duration::rep>(lease.getLeaseLeftMs())}});
+  return worker;
 }
 
 } // namespace
@@ -164,12 +206,12 @@ result<answered<change_outcome>> read_change(const protocol::change_reply& reply
   });
 }
 
-result<answered<core::queue_settings>> read_queue(const protocol::queue_reply& reply) {
-  return read_reply<core::queue_settings>(
-    reply, [](auto from, core::queue_settings& to) -> result<void> {
-      to = {encoding::read_config(from.getSettings()), from.getSettings().getPaused()};
-      return {};
-    });
+result<answered<queue_part>> read_queue(const protocol::queue_reply& reply) {
+  return read_reply<queue_part>(reply, [](auto from, queue_part& to) -> result<void> {
+    to.settings = {encoding::read_config(from.getSettings()), from.getSettings().getPaused()};
+    to.is_known = !from.getIsUnknown();
+    return {};
+  });
 }
 
 result<answered<bulk_part>> read_bulk(const protocol::bulk_reply& reply) {
@@ -186,9 +228,13 @@ result<answered<list_part>> read_list(const protocol::list_reply& reply) {
       status.id.seq = view.getSeq();
       if (auto ok = read_common(view, status); !ok)
         return ok;
+      if (view.getEndedAtMs() != 0)
+        status.ended_at = timestamp{duration{view.getEndedAtMs()}};
+      status.error_text = string_of(view.getError());
     }
     to.after = from.getAfter();
     to.more = from.getMore();
+    to.knows_all_filters = from.getKnowsAllFilters();
     return {};
   });
 }
@@ -209,6 +255,46 @@ result<answered<backup_status>> read_backup(const protocol::backup_reply& reply)
     to.problem = read_text(from.getProblem());
     return take_known("state of a backup", from.getState(), to.state);
   });
+}
+
+result<answered<std::string>> read_log_level(const protocol::log_level_reply& reply) {
+  return read_reply<std::string>(reply, [](auto from, std::string& to) -> result<void> {
+    to = read_text(from.getLevel());
+    return {};
+  });
+}
+
+result<answered<audit_page>> read_audit(const protocol::audit_reply& reply) {
+  return read_reply<audit_page>(reply, [](auto from, audit_page& to) -> result<void> {
+    for (auto command : from.getCommands())
+      if (auto ok = fill_command(command, to.commands.emplace_back()); !ok)
+        return ok;
+    if (from.getMore())
+      to.after = audit_place{timestamp{duration{from.getAfterMs()}}, from.getAfterOperation()};
+    return {};
+  });
+}
+
+result<answered<std::vector<backup_info>>> read_backups(const protocol::backup_reply& reply) {
+  return read_reply<std::vector<backup_info>>(
+    reply, [](auto from, std::vector<backup_info>& to) -> result<void> {
+      for (auto backup : from.getBackups())
+        to.push_back(
+          {backup.getNumber(),
+           timestamp{duration{backup.getAtMs()}},
+           backup.getBytes(),
+           backup.getFiles()});
+      return {};
+    });
+}
+
+result<answered<std::vector<worker_info>>> read_workers(const protocol::workers_reply& reply) {
+  return read_reply<std::vector<worker_info>>(
+    reply, [](auto from, std::vector<worker_info>& to) -> result<void> {
+      for (auto worker : from.getWorkers())
+        to.push_back(read_worker(worker));
+      return {};
+    });
 }
 
 result<answered<coordinator_stats>> read_stats(const protocol::stats_reply& reply) {

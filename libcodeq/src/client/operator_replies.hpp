@@ -20,6 +20,13 @@ struct answered {
   result<T> answer;
 };
 
+/// One shard's part of a queue.
+struct queue_part {
+  core::queue_settings settings;
+  /// False when the shard has no such queue.
+  bool is_known = true;
+};
+
 /// Outcome of one part of a bulk change.
 struct bulk_part {
   std::uint64_t changed = 0;
@@ -33,16 +40,24 @@ struct list_part {
   std::vector<task_summary> tasks;
   sequence after = 0;
   bool more = false;
+  /// False for an older coordinator, which ignored the fields of the filter that it did not know.
+  bool knows_all_filters = false;
 };
 
 [[nodiscard]] result<answered<task_status>> read_status(const protocol::status_reply& reply);
 [[nodiscard]] result<answered<change_outcome>> read_change(const protocol::change_reply& reply);
-[[nodiscard]] result<answered<core::queue_settings>> read_queue(const protocol::queue_reply& reply);
+[[nodiscard]] result<answered<queue_part>> read_queue(const protocol::queue_reply& reply);
 [[nodiscard]] result<answered<bulk_part>> read_bulk(const protocol::bulk_reply& reply);
 [[nodiscard]] result<answered<list_part>> read_list(const protocol::list_reply& reply);
 [[nodiscard]] result<answered<task_explanation>> read_explain(const protocol::explain_reply& reply);
 [[nodiscard]] result<answered<task_timeline>> read_events(const protocol::events_reply& reply);
 [[nodiscard]] result<answered<coordinator_stats>> read_stats(const protocol::stats_reply& reply);
+[[nodiscard]] result<answered<std::vector<worker_info>>>
+read_workers(const protocol::workers_reply& reply);
+[[nodiscard]] result<answered<audit_page>> read_audit(const protocol::audit_reply& reply);
 [[nodiscard]] result<answered<backup_status>> read_backup(const protocol::backup_reply& reply);
+[[nodiscard]] result<answered<std::string>> read_log_level(const protocol::log_level_reply& reply);
+[[nodiscard]] result<answered<std::vector<backup_info>>>
+read_backups(const protocol::backup_reply& reply);
 
 } // namespace codeq::client

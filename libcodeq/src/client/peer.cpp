@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/peer.hpp"
 
+#include "encoding/shared_structs.hpp"
 #include "observe/log.hpp"
 #include "protocol/version.hpp"
 #include "transport/link.hpp"
@@ -22,16 +23,23 @@ result<store_identity> identity_of(const protocol::hello_ack& ack) {
   });
 }
 
+std::string tenant_of(const protocol::hello_ack& ack) {
+  auto tenant = ack.read(
+    [](auto reader) -> result<std::string> { return encoding::read_text(reader.getTenant()); });
+  return tenant ? std::move(*tenant) : std::string();
+}
+
 } // namespace
 
 protocol::hello make_hello(const client_identity& who) {
+  auto token = who.token ? who.token() : std::string();
   return protocol::hello::build([&](auto hello) {
     hello.setMinVersion(protocol::version);
     hello.setMaxVersion(protocol::version);
     hello.setRole(who.role);
     hello.setName(who.name);
     hello.setIncarnation(who.incarnation);
-    hello.setToken({reinterpret_cast<const capnp::byte*>(who.token.data()), who.token.size()});
+    hello.setToken({reinterpret_cast<const capnp::byte*>(token.data()), token.size()});
   });
 }
 
@@ -60,7 +68,8 @@ result<std::optional<peer>> peers::take_up(const actors::link_up& up) {
     caf::anon_send(up.connection, actors::close_connection{store.error()});
     return store.error();
   }
-  states_[up.link].up = peer{up.link, up.connection, *store};
+  states_[up.link].up = peer{up.link, up.connection, *store, tenant_of(up.ack)};
+  states_[up.link].unreachable = false;
   if (in_use_)
     return std::optional<peer>{};
   in_use_ = up.link;
@@ -71,7 +80,10 @@ peers::loss peers::take_down(const actors::link_down& down) {
   auto& lost = states_[down.link];
   lost.up.reset();
   lost.final = lost.final || down.final;
+  lost.unreachable = down.reason.code == errc::disconnected;
   loss what;
+  what.unreachable =
+    std::all_of(states_.begin(), states_.end(), [](const state& s) { return s.unreachable; });
   what.final = std::all_of(states_.begin(), states_.end(), [](const state& s) { return s.final; });
   what.in_use = in_use_ == down.link;
   if (!what.in_use)

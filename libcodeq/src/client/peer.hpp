@@ -11,6 +11,7 @@
 #include <caf/actor_system.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,8 +25,8 @@ struct client_identity {
   std::string name;
   /// Random per process start.
   std::uint64_t incarnation = 0;
-  /// Bearer token; empty for none.
-  std::string token{};
+  /// Returns the bearer token for a new connection, empty for none; called on the links' threads.
+  std::function<std::string()> token{};
 };
 
 [[nodiscard]] protocol::hello make_hello(const client_identity& who);
@@ -38,6 +39,8 @@ struct peer {
   std::size_t link = 0;
   actors::connection_actor connection;
   store_identity store;
+  /// See `HelloAck.tenant`.
+  std::string tenant{};
 };
 
 /// The links of a client, one per coordinator address. Only one is used: the first that is up.
@@ -68,6 +71,8 @@ public:
     std::optional<peer> instead;
     /// Every coordinator has refused this client for good.
     bool final = false;
+    /// The latest attempt to reach each coordinator has failed: no connection was accepted.
+    bool unreachable = false;
   };
 
   [[nodiscard]] loss take_down(const actors::link_down& down);
@@ -81,6 +86,7 @@ private:
   struct state {
     std::optional<peer> up;
     bool final = false;
+    bool unreachable = false;
   };
 
   std::vector<actors::link_actor> links_;

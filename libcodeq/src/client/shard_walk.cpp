@@ -4,7 +4,6 @@
 #include "base/tuning.hpp"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 namespace codeq::client {
@@ -29,32 +28,22 @@ queue_config part_of(const queue_config& whole, std::uint32_t shards) {
   return part;
 }
 
-queue_info merge_parts(queue_address queue, const std::vector<core::queue_settings>& parts) {
-  const auto& first = parts.front();
+queue_info merge_parts(queue_address queue, const std::vector<queue_part>& parts) {
+  const auto& first = parts.front().settings;
   queue_info info;
   info.queue = std::move(queue);
   info.config = first.config;
   info.paused = first.paused;
   info.shards = static_cast<std::uint32_t>(parts.size());
+  info.exists = parts.front().is_known;
   for (std::size_t i = 1; i < parts.size(); ++i) {
-    info.is_uniform = info.is_uniform && parts[i] == first;
-    info.config.max_depth = sum_of(info.config.max_depth, parts[i].config.max_depth);
-    info.config.max_leased = sum_of(info.config.max_leased, parts[i].config.max_leased);
+    const auto& other = parts[i].settings;
+    info.is_uniform = info.is_uniform && other == first;
+    info.exists = info.exists || parts[i].is_known;
+    info.config.max_depth = sum_of(info.config.max_depth, other.config.max_depth);
+    info.config.max_leased = sum_of(info.config.max_leased, other.config.max_leased);
   }
   return info;
-}
-
-std::vector<task_summary>
-merge_oldest(std::vector<std::vector<task_summary>> lists, std::size_t limit) {
-  std::vector<task_summary> all;
-  for (auto& list : lists)
-    std::move(list.begin(), list.end(), std::back_inserter(all));
-  std::stable_sort(all.begin(), all.end(), [](const task_summary& a, const task_summary& b) {
-    return std::tie(a.enqueued_at, a.id) < std::tie(b.enqueued_at, b.id);
-  });
-  if (all.size() > limit)
-    all.resize(limit);
-  return all;
 }
 
 bulk_pace::bulk_pace(std::uint64_t limit, std::uint64_t rate) : limit_(limit), rate_(rate) {

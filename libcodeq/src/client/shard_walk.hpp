@@ -18,11 +18,7 @@ namespace codeq::client {
 
 /// The whole queue, given the settings of its parts. @pre !parts.empty()
 [[nodiscard]] queue_info
-merge_parts(queue_address queue, const std::vector<core::queue_settings>& parts);
-
-/// The oldest `limit` tasks of all shards, by enqueue time; each list is in order.
-[[nodiscard]] std::vector<task_summary>
-merge_oldest(std::vector<std::vector<task_summary>> lists, std::size_t limit);
+merge_parts(queue_address queue, const std::vector<queue_part>& parts);
 
 /// Limits the number and rate of tasks in a bulk change.
 class bulk_pace {

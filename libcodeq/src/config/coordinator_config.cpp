@@ -7,6 +7,9 @@
 #include "config/value_options.hpp"
 #include "config/values.hpp"
 
+#include <chrono>
+#include <utility>
+
 namespace codeq::config {
 
 namespace {
@@ -26,13 +29,6 @@ constexpr auto footer =
 constexpr std::uint64_t backups_kept_max = 1'000;
 constexpr std::uint64_t connections_least = 8;
 constexpr std::uint64_t connections_most = 1'000'000;
-
-result<std::string> parse_listen(const std::string& text) {
-  auto address = parse_host_port(text, true);
-  if (!address)
-    return address.error();
-  return text;
-}
 
 /// Parses `address:port` with a loopback address.
 result<std::string> parse_loopback(const std::string& text) {
@@ -195,12 +191,83 @@ void add_network_options(option_set& options, coordinator_config& config) {
     config.node.development));
 }
 
+/// A pair of texts with an equals sign between them.
+result<std::pair<std::string, std::string>> parse_pair(const std::string& text) {
+  auto equals = text.rfind('=');
+  if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
+    return error{
+      errc::invalid_argument, quote(text) + " must be two texts with `=` between them"};
+  return std::pair(text.substr(0, equals), text.substr(equals + 1));
+}
+
+result<std::string> parse_filled(const std::string& text) {
+  if (text.empty())
+    return error{errc::invalid_argument, "must not be empty"};
+  return text;
+}
+
+void add_jwt_options(option_set& options, jwt_options& jwt) {
+  constexpr duration_range periods{std::chrono::seconds(1), 30 * std::chrono::hours(24)};
+  options.add(plain_option(
+    "jwks",
+    "FILE|URL",
+    "JWK set with the public keys that verify JWTs, which are then accepted beside the tokens of "
+    "--tokens; https, or http on loopback [default: none, JWTs are refused]",
+    jwt.keys));
+  options.add(file_option(
+    "jwks-ca",
+    "PEM file with CAs that the certificate of that URL may be signed by, in addition to the "
+    "system's [default: none]",
+    jwt.authority));
+  options.add(duration_option(
+    "jwks-refresh",
+    "How often the keys are read again, 1s to 30d. A token that names an unknown key causes an "
+    "earlier read, at most one in 30s [default: 10m]",
+    jwt.refresh,
+    periods));
+  options.add(duration_option(
+    "jwks-stale",
+    "How long keys stay in use while they cannot be read again, 1s to 30d [default: 24h]",
+    jwt.stale_after,
+    periods));
+  options.add(
+    {.name = "jwt-issuer",
+     .value = "TEXT",
+     .help = "Accepted `iss` of JWTs; may be repeated; --jwks needs one [default: none]",
+     .take = add_to(jwt.issuers, parse_filled),
+     .repeatable = true});
+  options.add(
+    {.name = "jwt-audience",
+     .value = "TEXT",
+     .help = "Accepted `aud` of JWTs; may be repeated; --jwks needs one [default: none]",
+     .take = add_to(jwt.audiences, parse_filled),
+     .repeatable = true});
+  options.add(
+    {.name = "jwt-claim",
+     .value = "FIELD=NAME",
+     .help = "Claim that says the subject, tenant, role, scopes or queues; NAME may be a path with "
+             "dots; may be repeated [default: subject=sub, tenant=tenantId, role=role, "
+             "scopes=scope, queues=eventTypes]",
+     .take = add_to(jwt.claims, parse_pair),
+     .repeatable = true});
+  options.add(
+    {.name = "jwt-role",
+     .value = "VALUE=ROLE",
+     .help = "Value of the role claim that stands for a role of codeq; may be repeated [default: "
+             "the names of the roles, in any case]",
+     .take = add_to(jwt.roles, parse_pair),
+     .repeatable = true});
+  options.add(name_option(
+    "jwt-tenant", "Tenant of JWTs without a tenant claim [default: none, refused]", jwt.tenant));
+}
+
 void add_access_options(option_set& options, coordinator_node_options& node) {
   options.add(file_option(
     "tokens",
     "File with the access tokens of clients, as `codeqctl token create` writes it; reread on "
-    "SIGHUP [default: none; required without --dev]",
+    "SIGHUP [default: none; this or --jwks is required without --dev]",
     node.tokens));
+  add_jwt_options(options, node.jwt);
   options.add(file_option(
     "tls-cert",
     "PEM file with the coordinator's certificate chain; turns TLS on; reread on SIGHUP [default: "
@@ -225,8 +292,12 @@ void add_access_options(option_set& options, coordinator_node_options& node) {
 std::string weakness(const coordinator_node_options& node) {
   if (node.development && !node.tokens.empty())
     return "--dev and --tokens exclude each other";
-  if (!node.development && node.tokens.empty())
-    return "give --tokens FILE, or --dev to run a single-user setup on loopback";
+  if (node.development && !node.jwt.keys.empty())
+    return "--dev and --jwks exclude each other";
+  if (!node.development && node.tokens.empty() && node.jwt.keys.empty())
+    return "give --tokens FILE, --jwks FILE|URL, or --dev to run a single-user setup on loopback";
+  if (!node.jwt.keys.empty() && (node.jwt.issuers.empty() || node.jwt.audiences.empty()))
+    return "--jwks needs --jwt-issuer and --jwt-audience";
   if (node.tls_certificate.empty() != node.tls_key.empty())
     return "--tls-cert and --tls-key need each other";
   if (node.tls_certificate.empty() && !node.tls_authority.empty())
@@ -291,6 +362,7 @@ parsed<coordinator_config> parse_coordinator(const command_line& line) {
   add_network_options(options, config);
   add_access_options(options, config.node);
   options.add(log_level_option(config.log_level));
+  options.add(log_format_option(config.log_format));
   if (auto end = options.parse(line))
     return *end;
   if (auto why = weakness_of(config.node); !why.empty())

@@ -19,6 +19,8 @@ struct coordinator_config {
   std::filesystem::path http_port_file;
   /// A level that the log knows.
   std::string log_level = "info";
+  /// A format that the log knows.
+  std::string log_format = "text";
 };
 
 /// Parses flags, environment and file. Refuses insecure configurations, such as an address that is

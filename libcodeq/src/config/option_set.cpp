@@ -156,6 +156,10 @@ exit_request option_set::refuse(const std::string& text) const {
   return {exit_usage, program_ + ": " + text};
 }
 
+exit_request option_set::refuse_unknown(const std::string& word) const {
+  return refuse("unknown subcommand or option " + quote(word) + " (see --help)");
+}
+
 std::optional<exit_request> option_set::parse(const command_line& line) {
   if (auto end = read_flags(line))
     return end;
@@ -188,6 +192,7 @@ std::optional<exit_request> option_set::read_flags(const command_line& line) {
     auto space = entry.name.find(' ');
     auto& parent = space == std::string::npos ? app : *groups.at(entry.name.substr(0, space));
     auto* sub = parent.add_subcommand(entry.name.substr(space + 1), entry.help)->fallthrough();
+    sub->footer(entry.details);
     for (const auto& inner : entry.options)
       declare(*sub, inner, sinks);
   }
@@ -198,11 +203,12 @@ std::optional<exit_request> option_set::read_flags(const command_line& line) {
   } catch (const CLI::CallForVersion&) {
     return exit_request{0, program_ + " " + std::string(version()) + "\n"};
   } catch (const CLI::CallForHelp&) {
+    if (auto unknown = app.remaining(true); !unknown.empty() && !is_complete(name_of_chosen(app)))
+      return refuse_unknown(unknown.front());
     return exit_request{0, app.help()};
   } catch (const CLI::ParseError& e) {
-    if (!commands_.empty() && app.get_subcommands().empty() && !app.remaining().empty())
-      return refuse(
-        "unknown subcommand or option " + quote(app.remaining().front()) + " (see --help)");
+    if (auto unknown = app.remaining(true); !unknown.empty() && !is_complete(name_of_chosen(app)))
+      return refuse_unknown(unknown.front());
     return refuse(describe(app, e) + " (see --help)");
   }
   for (auto& found : sinks) {
@@ -213,6 +219,13 @@ std::optional<exit_request> option_set::read_flags(const command_line& line) {
   }
   chosen_ = name_of_chosen(app);
   return std::nullopt;
+}
+
+bool option_set::is_complete(const std::string& command) const {
+  return commands_.empty()
+         || std::any_of(commands_.begin(), commands_.end(), [&](const config::command& entry) {
+              return entry.name == command;
+            });
 }
 
 std::optional<exit_request> option_set::read_file(const command_line& line) {

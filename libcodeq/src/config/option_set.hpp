@@ -62,6 +62,8 @@ struct command {
   std::string name;
   std::string help;
   std::vector<option> options;
+  /// Printed below the options in the command's own help text.
+  std::string details{};
 };
 
 /// All options of one program. It adds `--help`, `--version` and `--config FILE` by itself.
@@ -87,9 +89,13 @@ public:
   [[nodiscard]] exit_request refuse(const std::string& text) const;
 
 private:
+  [[nodiscard]] exit_request refuse_unknown(const std::string& word) const;
+
   using values = std::map<std::string, std::vector<std::string>>;
 
   std::optional<exit_request> read_flags(const command_line& line);
+  /// False for a group without one of its commands, and for a program without one.
+  [[nodiscard]] bool is_complete(const std::string& command) const;
   std::optional<exit_request> read_file(const command_line& line);
   std::optional<exit_request> apply(const option& entry, const command_line& line);
   std::optional<exit_request> apply_flags(const std::vector<option>& options);

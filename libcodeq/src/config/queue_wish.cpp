@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/queue_wish.hpp"
 
-#include "codeq/ids.hpp"
 #include "codeq/limits.hpp"
 
+#include "base/queue_pattern.hpp"
 #include "config/value_options.hpp"
 #include "config/values.hpp"
 
@@ -37,9 +37,11 @@ result<queue_wish> parse_queue_wish(std::string_view text) {
   queue_wish wish;
   auto equals = text.find('=');
   wish.queue = text.substr(0, equals);
-  if (equals == std::string_view::npos || !is_valid_name(wish.queue))
+  if (equals == std::string_view::npos || !base::queue_pattern::parse(wish.queue))
     return not_readable(
-      text, "is not QUEUE=... with a queue of 1 to 128 letters, digits, `.`, `_` or `-`");
+      text,
+      "is not QUEUE=... with a queue of 1 to 128 letters, digits, `.`, `_` or `-`, or a pattern "
+      "such as print-* or *");
   for (auto rest = text.substr(equals + 1); !rest.empty();) {
     auto comma = rest.find(',');
     if (auto ok = take_part(wish, rest.substr(0, comma)); !ok)

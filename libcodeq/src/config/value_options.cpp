@@ -47,6 +47,21 @@ option log_level_option(std::string& target) {
     .take = put_into(target, parse)};
 }
 
+option log_format_option(std::string& target) {
+  auto parse = [](const std::string& text) -> result<std::string> {
+    auto choice = parse_choice(text, {"text", "json"});
+    if (!choice)
+      return choice.error();
+    return text;
+  };
+  return {
+    .name = "log-format",
+    .value = "text|json",
+    .help = "Format of the log lines: text, or json with one object per line [default: " + target
+            + "]",
+    .take = put_into(target, parse)};
+}
+
 option coordinator_option(std::vector<std::string>& target) {
   return {
     .name = "coordinator",

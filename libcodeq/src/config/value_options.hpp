@@ -107,6 +107,9 @@ path_option(const char* name, const char* value, std::string help, std::filesyst
 /// `--log-level`.
 [[nodiscard]] option log_level_option(std::string& target);
 
+/// `--log-format`.
+[[nodiscard]] option log_format_option(std::string& target);
+
 /// `--coordinator`.
 [[nodiscard]] option coordinator_option(std::vector<std::string>& target);
 

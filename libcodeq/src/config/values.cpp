@@ -118,6 +118,13 @@ result<host_port> parse_host_port(std::string_view text, bool zero_allowed) {
   return host_port{std::string(host), static_cast<std::uint16_t>(*port)};
 }
 
+result<std::string> parse_listen(const std::string& text) {
+  auto address = parse_host_port(text, true);
+  if (!address)
+    return address.error();
+  return text;
+}
+
 result<std::string> parse_origin(const std::string& text) {
   auto wrong = refusal(
     quote(text) + " is not the origin of web pages; write * or for example https://app.example");

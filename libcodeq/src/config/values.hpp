@@ -49,6 +49,9 @@ struct host_port {
 /// `HOST:PORT` or `[IPV6]:PORT`; port 0 only when `zero_allowed`.
 [[nodiscard]] result<host_port> parse_host_port(std::string_view text, bool zero_allowed);
 
+/// `ADDR:PORT` to listen on; port 0 lets the system choose.
+[[nodiscard]] result<std::string> parse_listen(const std::string& text);
+
 /// `*`, or the origin of web pages: `http[s]://HOST[:PORT]` without a path.
 [[nodiscard]] result<std::string> parse_origin(const std::string& text);
 

@@ -7,6 +7,7 @@
 #include "config/option_set.hpp"
 #include "config/queue_wish.hpp"
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,15 @@ struct worker_config {
   bool list_handlers = false;
   /// The one queue to serve for a parent process; empty in a worker.
   std::string isolated;
+  /// As in `worker_node_options`; empty: none.
+  std::string metrics;
+  std::filesystem::path metrics_token_file;
+  std::filesystem::path metrics_certificate;
+  std::filesystem::path metrics_key;
   /// A level that the log knows.
   std::string log_level = "info";
+  /// A format that the log knows.
+  std::string log_format = "text";
 };
 
 /// Parses flags, environment and file. At least one handler library or program is required.

@@ -49,7 +49,11 @@ struct names_of<core::bulk_kind> {
   static constexpr same_value<ours, theirs> all[] = {
     {ours::redrive, theirs::REDRIVE},
     {ours::purge_dead, theirs::PURGE_DEAD},
-    {ours::purge_all, theirs::PURGE_ALL}};
+    {ours::purge_all, theirs::PURGE_ALL},
+    {ours::redrive_listed, theirs::REDRIVE_LISTED},
+    {ours::purge_listed, theirs::PURGE_LISTED},
+    {ours::count_redrive, theirs::COUNT_REDRIVE},
+    {ours::count_purge, theirs::COUNT_PURGE}};
 };
 
 template <>
@@ -105,6 +109,28 @@ struct names_of<task_event::author> {
     {ours::producer, theirs::PRODUCER},
     {ours::worker, theirs::WORKER},
     {ours::operator_user, theirs::OPERATOR_USER}};
+};
+
+template <>
+struct names_of<operator_action> {
+  using ours = operator_action;
+  using theirs = schema::OperatorAction;
+  static constexpr same_value<ours, theirs> all[] = {
+    {ours::cancel, theirs::CANCEL},
+    {ours::promote, theirs::PROMOTE},
+    {ours::redrive, theirs::REDRIVE},
+    {ours::purge, theirs::PURGE},
+    {ours::force_revoke, theirs::FORCE_REVOKE},
+    {ours::force_complete, theirs::FORCE_COMPLETE},
+    {ours::force_fail, theirs::FORCE_FAIL},
+    {ours::queue_set, theirs::QUEUE_SET},
+    {ours::queue_pause, theirs::QUEUE_PAUSE},
+    {ours::queue_resume, theirs::QUEUE_RESUME},
+    {ours::dead_redrive, theirs::DEAD_REDRIVE},
+    {ours::dead_purge, theirs::DEAD_PURGE},
+    {ours::queue_purge, theirs::QUEUE_PURGE},
+    {ours::tenant_purge, theirs::TENANT_PURGE},
+    {ours::backup, theirs::BACKUP}};
 };
 
 template <>

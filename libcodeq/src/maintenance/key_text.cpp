@@ -61,8 +61,12 @@ constexpr std::string_view name_of(storage::key_tag kind) {
     return "follow-up";
   case key_tag::checkpoint:
     return "task-checkpoint";
+  case key_tag::headers:
+    return "headers";
   case key_tag::dead:
     return "dead";
+  case key_tag::audit:
+    return "audit";
   }
   return "key";
 }
@@ -105,6 +109,14 @@ std::string in_words(const storage::producer_key& key) {
     storage::key_tag::producer,
     key.shard,
     std::to_string(key.producer.high) + "-" + std::to_string(key.producer.low));
+}
+
+std::string in_words(const storage::audit_key& key) {
+  return named(
+    storage::key_tag::audit,
+    key.shard,
+    std::to_string(key.at_ms) + "-" + std::to_string(key.operation) + " "
+      + number_in_words(key.position));
 }
 
 std::string in_words(const storage::history_key& key) {

@@ -28,6 +28,7 @@ template <storage::key_tag Kind>
 [[nodiscard]] std::string in_words(const storage::shard_key& key);
 [[nodiscard]] std::string in_words(const storage::key_key& key);
 [[nodiscard]] std::string in_words(const storage::producer_key& key);
+[[nodiscard]] std::string in_words(const storage::audit_key& key);
 [[nodiscard]] std::string in_words(const storage::history_key& key);
 
 /// A key of an unknown kind, as bytes.

@@ -6,6 +6,7 @@
 #include "core/blocks/segment_block.hpp"
 #include "maintenance/common_checks.hpp"
 #include "maintenance/key_text.hpp"
+#include "storage/records/headers_codec.hpp"
 #include "storage/records/record_codec.hpp"
 #include "storage/records/retention_codec.hpp"
 
@@ -353,6 +354,31 @@ void check(
   facts.histories_left += is_known ? 0 : 1;
 }
 
+void check(
+  shard_facts& facts,
+  const storage::headers_key& key,
+  std::string_view value,
+  finding_list& found) {
+  auto at = storage::decode_headers_time(value);
+  if (is_read(key, at, found))
+    check_given(facts, in_words(key), {"sequence", key.number}, found);
+}
+
+void check(
+  shard_facts& facts, const storage::audit_key& key, std::string_view value, finding_list& found) {
+  timestamp at{duration{static_cast<duration::rep>(key.at_ms)}};
+  auto entry = storage::decode_audit(value, at, key.operation);
+  if (!is_read(key, entry, found))
+    return;
+  check_given(facts, in_words(key), {"position", key.position}, found);
+  if (entry->task != 0)
+    check_given(facts, in_words(key), {"sequence", entry->task}, found);
+  if (to_string(entry->action) == "unknown")
+    found.add(in_words(key), "is of an unknown kind of command");
+  else if (entry->tenant.empty() && !entry->queue.empty())
+    found.add(in_words(key), "is of a queue without a tenant");
+}
+
 template <class Key>
 constexpr record_kind kind_of(std::string_view name) {
   return {
@@ -384,7 +410,9 @@ constexpr std::array kinds{
   kind_of<storage::body_key>("body"),
   kind_of<storage::checkpoint_key>("task-checkpoint"),
   kind_of<storage::dead_key>("dead"),
+  kind_of<storage::headers_key>("headers"),
   kind_of<storage::history_key>("history"),
+  kind_of<storage::audit_key>("audit"),
 };
 
 } // namespace

@@ -2,6 +2,7 @@
 #include "codeq/store_tools.hpp"
 
 #include "base/random.hpp"
+#include "base/wall_clock.hpp"
 #include "maintenance/store_restore.hpp"
 #include "maintenance/store_verifier.hpp"
 #include "storage/rocksdb/rocksdb_backup.hpp"
@@ -9,7 +10,6 @@
 #include "storage/rocksdb/rocksdb_store.hpp"
 
 #include <cerrno>
-#include <chrono>
 #include <system_error>
 
 #include <fcntl.h>
@@ -20,11 +20,6 @@ namespace codeq {
 namespace {
 
 namespace fs = std::filesystem;
-
-timestamp wall_time() {
-  auto since = std::chrono::system_clock::now().time_since_epoch();
-  return timestamp{std::chrono::floor<duration>(since)};
-}
 
 /// Syncs the whole file system that contains the directory.
 result<void> sync_files_of(const fs::path& directory) {
@@ -76,7 +71,7 @@ result<restored_store> restore_to(const fs::path& draft, const restore_options& 
     auto store = storage::open_rocksdb_store(how);
     if (!store)
       return store.error();
-    auto identity = maintenance::give_identity(**store, base::random_bits() | 1, wall_time());
+    auto identity = maintenance::give_identity(**store, base::random_bits() | 1, base::wall_now());
     if (!identity)
       return identity.error();
     restored.store_id = identity->store_id;
@@ -108,6 +103,19 @@ result<store_report> verify_store(const verify_options& options) {
     report.findings.push_back("the records cannot be checked: " + to_string(ok.error()));
   }
   return report;
+}
+
+result<std::vector<backup_info>> list_backups(const fs::path& directory) {
+  std::error_code failure;
+  if (!fs::is_directory(directory, failure))
+    return error{errc::unavailable, directory.string() + " is not a directory"};
+  auto found = storage::find_backups(directory);
+  if (!found)
+    return found.error();
+  std::vector<backup_info> backups;
+  for (const auto& backup : *found)
+    backups.push_back({backup.number, backup.at, backup.bytes, backup.files});
+  return backups;
 }
 
 result<restored_store> restore_store(const restore_options& options) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/coordinator_counts.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <iterator>
+#include <system_error>
 
 namespace codeq::node {
 
@@ -52,6 +55,24 @@ observe::process_counts counts_of(
   counts.store_stall_microseconds = store.counter("stall_micros");
   counts.store = counters_of(store);
   return counts;
+}
+
+std::optional<double> backup_age_seconds(const std::filesystem::path& directory) {
+  using std::filesystem::directory_iterator;
+  std::optional<std::filesystem::file_time_type> newest;
+  std::error_code why;
+  // RocksDB writes a file with the number of the backup once the backup is whole.
+  for (directory_iterator at(directory / "meta", why), end; !why && at != end; at.increment(why)) {
+    auto name = at->path().filename().string();
+    bool is_whole = name.find_first_not_of("0123456789") == std::string::npos;
+    auto made = at->last_write_time(why);
+    if (is_whole && !why)
+      newest = std::max(newest.value_or(made), made);
+  }
+  if (!newest)
+    return std::nullopt;
+  auto age = std::filesystem::file_time_type::clock::now() - *newest;
+  return std::max(std::chrono::duration<double>(age).count(), 0.0);
 }
 
 } // namespace codeq::node

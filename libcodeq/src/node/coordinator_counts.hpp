@@ -8,7 +8,9 @@
 #include "storage/task_store.hpp"
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 
 /// Counters of a coordinator's process that do not belong to a shard.
@@ -25,5 +27,9 @@ namespace codeq::node {
   const storage::task_store& store,
   const coordinator::journal_meter& journal,
   const http::server_meter& gateway);
+
+/// Time since the newest backup in the directory was made; empty when there is none. Reads the
+/// directory's list of backups.
+[[nodiscard]] std::optional<double> backup_age_seconds(const std::filesystem::path& directory);
 
 } // namespace codeq::node

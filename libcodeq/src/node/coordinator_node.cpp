@@ -3,8 +3,10 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/clock.hpp"
 #include "base/random.hpp"
 #include "base/tuning.hpp"
+#include "base/wall_clock.hpp"
 #include "coordinator/actors/backup_runner.hpp"
 #include "coordinator/actors/journal_driver.hpp"
 #include "coordinator/actors/keeper.hpp"
@@ -16,12 +18,15 @@
 #include "node/coordinator_counts.hpp"
 #include "node/coordinator_options.hpp"
 #include "node/http_access.hpp"
+#include "node/jwt_access.hpp"
 #include "node/open_files.hpp"
 #include "node/shard_recovery.hpp"
 #include "node/start_space.hpp"
+#include "node/token_warnings.hpp"
 #include "node/webhook_access.hpp"
 #include "observe/limit_meter.hpp"
 #include "observe/log.hpp"
+#include "security/authenticator.hpp"
 #include "security/rate_limiter.hpp"
 #include "security/tls_context.hpp"
 #include "security/token_source.hpp"
@@ -30,6 +35,7 @@
 #include "transport/acceptor.hpp"
 #include "transport/configure.hpp"
 #include "transport/socket.hpp"
+#include "transport/spawn_beside_sockets.hpp"
 
 #include <caf/all.hpp>
 
@@ -73,14 +79,19 @@ storage::rocksdb_store_options store_options(
 } // namespace
 
 struct coordinator_node::impl {
-  /// Reads tokens and certificates. Errors: of their files.
+  /// Reads tokens, keys and certificates. Errors: of their files.
   result<void> open_access(const coordinator_node_options& options);
+
+  /// The same for tokens and the keys of JWTs.
+  result<void> open_tokens(const coordinator_node_options& options);
 
   /// Recovers the store. Errors: of the store.
   result<void> recover(const coordinator_node_options& options);
 
   /// Starts the actors of the coordinator.
   void spawn_actors(const coordinator_node_options& options);
+  void spawn_shards(
+    const coordinator_node_options& options, const std::shared_ptr<coordinator::turn_loop>& loop);
 
   /// Opens the listening port.
   result<void> listen(const coordinator_node_options& options);
@@ -90,8 +101,12 @@ struct coordinator_node::impl {
   result<void> serve_http(const coordinator_node_options& options);
   void stop();
 
-  /// Null in a single-user setup, where every client has all rights.
+  /// Null without a token file.
   std::shared_ptr<security::token_source> tokens;
+  /// Null without JWTs.
+  std::unique_ptr<node::key_refresher> jwt_keys;
+  /// Null in a single-user setup, where every client has all rights.
+  std::shared_ptr<const security::authenticator> access;
   std::shared_ptr<security::rate_limiter> limiter = std::make_shared<security::rate_limiter>();
   /// Null without TLS.
   std::shared_ptr<security::tls_source> tls;
@@ -128,13 +143,38 @@ struct coordinator_node::impl {
   bool stopped = false;
 };
 
-result<void> coordinator_node::impl::open_access(const coordinator_node_options& options) {
+result<void> coordinator_node::impl::open_tokens(const coordinator_node_options& options) {
+  if (options.development)
+    return {};
+  security::authenticator::options a;
+  a.now = &base::wall_now;
+  a.on_refused = node::refusal_log();
   if (!options.tokens.empty()) {
     auto source = security::token_source::open(options.tokens);
     if (!source)
       return source.error();
     tokens = std::move(*source);
+    a.tokens = tokens;
+    node::warn_of_readers(options.tokens);
   }
+  if (!options.jwt.keys.empty()) {
+    auto rules = node::jwt_rules_of(options.jwt);
+    if (!rules)
+      return rules.error();
+    auto keys = node::key_refresher::start(options.jwt);
+    if (!keys)
+      return keys.error();
+    jwt_keys = std::move(*keys);
+    a.rules = std::move(*rules);
+    a.keys = jwt_keys->keys();
+  }
+  access = std::make_shared<const security::authenticator>(std::move(a));
+  return {};
+}
+
+result<void> coordinator_node::impl::open_access(const coordinator_node_options& options) {
+  if (auto ok = open_tokens(options); !ok)
+    return ok;
   if (auto files = node::http_files(options); !files.certificate.empty() || !files.key.empty()) {
     auto source = security::tls_source::open(std::move(files), security::tls_side::server);
     if (!source)
@@ -168,6 +208,8 @@ result<void> coordinator_node::impl::reload() {
   for (const auto& source : {tls, http_tls})
     if (source)
       static_cast<void>(note(source->reload()));
+  if (jwt_keys)
+    static_cast<void>(note(jwt_keys->refresh()));
   if (!tokens || !note(tokens->reload()))
     return outcome;
   limiter->forget_idle(base::system_clock(timestamp{}).now().steady);
@@ -206,42 +248,27 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
     syncer = system->spawn<caf::detached>(coordinator::log_syncer, store);
   coordinator::journal_driver_options writes{
     store, {mode, identity}, die, horizons, journal_meter, syncer, reserve};
+  auto loop = std::make_shared<coordinator::turn_loop>();
   // Waiting for a disk needs a thread of its own. A write to the page cache is done before another
   // thread would have woken up.
-  journal = options.sync ? system->spawn<caf::detached>(coordinator::drive_journal, writes)
-                         : system->spawn(coordinator::drive_journal, writes);
+  if (!options.sync)
+    writes.loop = loop;
+  journal = options.sync
+              ? system->spawn<caf::detached>(coordinator::drive_journal, writes)
+              : transport::spawn_beside_sockets(*system, coordinator::drive_journal, writes);
   coordinator::reader_driver_options reads{
     {store, tuning::segment_cache_bytes_default / 4 / identity.shard_count},
     die,
     lookups,
     limits::lookups_waiting_max,
+    limits::lists_waiting_max,
     limit_meter};
   reader = system->spawn<caf::detached>(coordinator::drive_reader, reads);
   keeper = system->spawn<caf::detached>(
     coordinator::keeper,
     coordinator::keeper_options{
       {store, horizons, options.retention_bytes}, cancelled, die, limit_meter});
-  coordinator::meet_shards introduction;
-  for (auto& state : states) {
-    latest = std::max(latest, state->at);
-    coordinator::shard_driver_options s;
-    s.clock = std::make_shared<base::system_clock>(state->at);
-    s.shard.state = std::move(state);
-    s.shard.shard_count = identity.shard_count;
-    s.store = store;
-    s.meter = limit_meter;
-    s.journal = journal;
-    s.reader = reader;
-    s.space =
-      std::make_shared<coordinator::free_space>(options.data, options.free_bytes_least, reserve);
-    s.shard.cache_bytes = tuning::segment_cache_bytes_default / identity.shard_count;
-    auto shard = system->spawn(coordinator::drive_shard, s);
-    introduction.shards.emplace_back(shard);
-    shards.emplace_back(shard);
-  }
-  for (const auto& shard : introduction.shards)
-    caf::anon_send(caf::actor_cast<coordinator::shard_internal_actor>(shard), introduction);
-  states.clear();
+  spawn_shards(options, loop);
   coordinator::registrar_driver_options r;
   r.registrar = {
     identity.shard_count, base::random_bits() | 1, identity.store_id, options.connections_max};
@@ -257,12 +284,42 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
     return gauges;
   };
   r.clock = std::make_shared<base::system_clock>(latest);
-  r.tokens = tokens;
+  r.access = access;
   r.limiter = limiter;
   backups = std::make_shared<coordinator::backup_runner>(
     coordinator::backup_options{store, options.backups, options.backups_kept});
   r.backups = [b = backups](bool start) { return start ? b->start() : b->status(); };
-  registrar = system->spawn(coordinator::drive_registrar, r);
+  r.list_backups = [b = backups] { return b->list(); };
+  r.loop = loop;
+  registrar = transport::spawn_beside_sockets(*system, coordinator::drive_registrar, r);
+  if (jwt_keys)
+    jwt_keys->notify([to = registrar] { caf::anon_send(to, coordinator::tokens_replaced{}); });
+}
+
+void coordinator_node::impl::spawn_shards(
+  const coordinator_node_options& options, const std::shared_ptr<coordinator::turn_loop>& loop) {
+  coordinator::meet_shards introduction;
+  for (auto& state : states) {
+    latest = std::max(latest, state->at);
+    coordinator::shard_driver_options s;
+    s.clock = std::make_shared<base::system_clock>(state->at);
+    s.shard.state = std::move(state);
+    s.shard.shard_count = identity.shard_count;
+    s.store = store;
+    s.meter = limit_meter;
+    s.journal = journal;
+    s.reader = reader;
+    s.space =
+      std::make_shared<coordinator::free_space>(options.data, options.free_bytes_least, reserve);
+    s.shard.cache_bytes = tuning::segment_cache_bytes_default / identity.shard_count;
+    s.loop = loop;
+    auto shard = transport::spawn_beside_sockets(*system, coordinator::drive_shard, s);
+    introduction.shards.emplace_back(shard);
+    shards.emplace_back(shard);
+  }
+  for (const auto& shard : introduction.shards)
+    caf::anon_send(caf::actor_cast<coordinator::shard_internal_actor>(shard), introduction);
+  states.clear();
 }
 
 result<void> coordinator_node::impl::listen(const coordinator_node_options& options) {
@@ -277,7 +334,7 @@ result<void> coordinator_node::impl::listen(const coordinator_node_options& opti
   // Otherwise nodes that are connected could use up the places of those that have yet to show their
   // tokens, for which the registrar may end another connection.
   a.connections_max =
-    options.connections_max + (tokens ? limits::unauthenticated_connections_max : 0);
+    options.connections_max + (access ? limits::unauthenticated_connections_max : 0);
   a.meter = limit_meter;
   auto spawned = transport::spawn_acceptor(*system, std::move(a));
   if (!spawned)
@@ -300,7 +357,10 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
   g.actor.webhooks = std::move(*webhooks);
   g.actor.desk = {
     shards, identity.store_id, std::make_shared<base::system_clock>(latest), limit_meter, enqueues};
-  g.actor.who = node::authenticate_by(tokens);
+  g.actor.who = node::authenticate_by(access);
+  // A subject that is not in the token file may be that of a JWT; its subscriptions end by their
+  // TTL.
+  g.actor.callers_of = node::callers_by(jwt_keys ? nullptr : tokens);
   g.actor.limit = node::limit_by(limiter, limit_meter);
   g.actor.is_loopback_only = options.development;
   g.actor.cors = http::cors_policy(options.http_cors_origins);
@@ -315,14 +375,23 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
                      e = enqueues,
                      w = lookups,
                      h = horizons,
-                     d = reserve](const base::coordinator_counts& stats) {
+                     d = reserve,
+                     b = backups,
+                     directory = options.backups,
+                     series = std::make_shared<observe::queue_series>(
+                       observe::metric_queues_max)](const base::coordinator_counts& stats) {
     auto counts = node::counts_of(*s, *j, *m);
     counts.limits_met = l->counts();
     counts.enqueue_bytes = e->used();
     counts.lookups_waiting = w->load();
     counts.records_evicted = h->evicted();
     counts.disk_reserve_bytes = d->held();
-    return observe::metrics_text(stats, counts);
+    if (auto usable = d->usable())
+      counts.disk_free_bytes = *usable;
+    if (!directory.empty())
+      counts.backup_age_seconds = node::backup_age_seconds(directory);
+    counts.backups_failed = b->failures();
+    return observe::metrics_text(stats, counts, *series);
   };
   auto started = http::gateway_node::start(*system, std::move(g));
   if (!started)
@@ -334,6 +403,7 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
 void coordinator_node::impl::stop() {
   if (!system || std::exchange(stopped, true))
     return;
+  jwt_keys = nullptr;
   if (gateway)
     gateway->stop();
   *cancelled = true;

@@ -84,11 +84,12 @@ result<void> check_access(const coordinator_node_options& options) {
   auto endpoint = transport::parse_listen_address(options.listen);
   if (!endpoint)
     return endpoint.error();
-  if (options.development == !options.tokens.empty())
+  bool has_tokens = !options.tokens.empty() || !options.jwt.keys.empty();
+  if (options.development == has_tokens)
     return error{
       errc::invalid_argument,
-      options.development ? "tokens and development exclude each other"
-                          : "neither tokens nor development is set"};
+      options.development ? "tokens or JWTs and development exclude each other"
+                          : "neither tokens nor JWTs nor development is set"};
   bool is_open = !has_tls(options) || options.development;
   if (is_open && !config::is_loopback(endpoint->host))
     return not_loopback(

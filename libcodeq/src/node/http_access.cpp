@@ -2,6 +2,7 @@
 #include "node/http_access.hpp"
 
 #include "base/clock.hpp"
+#include "base/wall_clock.hpp"
 
 #include <chrono>
 #include <utility>
@@ -16,9 +17,13 @@ using security::role;
 std::shared_ptr<const http::caller> caller_of(std::shared_ptr<const security::principal> who) {
   http::caller by{who->subject, who->is_of_all_tenants() ? "default" : who->tenant};
   by.is_producer = who->may_produce();
-  by.is_worker = who->role == role::worker;
+  by.is_worker = who->may_work();
   by.is_admin = who->may_operate();
-  by.sees_all_tenants = by.is_admin && who->is_of_all_tenants();
+  by.is_reader = who->role == role::reader;
+  by.sees_all_tenants = who->may_inspect() && who->is_of_all_tenants();
+  by.sees_metrics = by.sees_all_tenants || who->role == role::metrics;
+  by.scopes = who->scopes;
+  by.all_queues = !who->may_work() || who->claims_from_all();
   for (const auto& queue : who->queues)
     if (queue != security::everything)
       by.queues.push_back(queue);
@@ -47,12 +52,25 @@ std::string name_of(rate_scope scope) {
 
 } // namespace
 
-http::authenticate authenticate_by(std::shared_ptr<security::token_source> tokens) {
-  if (!tokens)
+http::authenticate authenticate_by(std::shared_ptr<const security::authenticator> access) {
+  if (!access)
     return [user = http::single_user()](std::string_view) { return user; };
-  return [tokens = std::move(tokens)](std::string_view bearer) {
-    auto who = tokens->current()->authenticate(bearer);
+  return [access = std::move(access)](std::string_view bearer) {
+    auto who = access->authenticate(bearer);
     return who ? caller_of(std::move(who)) : nullptr;
+  };
+}
+
+http::find_callers callers_by(std::shared_ptr<security::token_source> tokens) {
+  if (!tokens)
+    return {};
+  return [tokens = std::move(tokens)](const std::string& tenant, const std::string& subject) {
+    std::vector<std::shared_ptr<const http::caller>> callers;
+    for (auto& who : tokens->current()->find_subject(subject))
+      if (auto by = caller_of(std::move(who));
+          by->tenant == tenant && !by->bearer->is_expired(base::wall_now()))
+        callers.push_back(std::move(by));
+    return callers;
   };
 }
 

@@ -3,8 +3,8 @@
 
 #include "http/server/caller.hpp"
 #include "observe/limit_meter.hpp"
+#include "security/authenticator.hpp"
 #include "security/rate_limiter.hpp"
-#include "security/token_source.hpp"
 
 #include <memory>
 
@@ -12,8 +12,12 @@
 namespace codeq::node {
 
 /// Authenticates callers by bearer token. An admin of all tenants acts in tenant `default`, since
-/// no route names another tenant. Null `tokens`: single-user setup.
-[[nodiscard]] http::authenticate authenticate_by(std::shared_ptr<security::token_source> tokens);
+/// no route names another tenant. Null `access`: single-user setup.
+[[nodiscard]] http::authenticate
+authenticate_by(std::shared_ptr<const security::authenticator> access);
+
+/// Finds the callers of the current tokens by tenant and subject. Null `tokens`: an empty function.
+[[nodiscard]] http::find_callers callers_by(std::shared_ptr<security::token_source> tokens);
 
 /// Applies the token buckets, which a token shares with its connections to the node port.
 [[nodiscard]] http::limit_rate limit_by(

@@ -2,6 +2,8 @@
 #include "node/link_security.hpp"
 
 #include "config/values.hpp"
+#include "node/token_warnings.hpp"
+#include "observe/log.hpp"
 #include "security/access_limits.hpp"
 #include "security/token_file.hpp"
 #include "transport/socket.hpp"
@@ -21,6 +23,19 @@ result<std::string> token_of(const credentials& access) {
       "token has " + std::to_string(access.token.size()) + " bytes; it must have at most "
         + std::to_string(limits::bearer_bytes_max)};
   return access.token;
+}
+
+std::function<std::string()> reader_of(const credentials& access, std::string token) {
+  if (access.token_file.empty())
+    return [token = std::move(token)] { return token; };
+  return [file = access.token_file, token = std::move(token)]() mutable {
+    if (auto fresh = security::read_bearer(file))
+      token = std::move(*fresh);
+    else
+      CODEQ_LOG_WARN(
+        "link uses the token that it read earlier reason=\"{}\"", to_string(fresh.error()));
+    return token;
+  };
 }
 
 result<void> check_loopback(const std::vector<std::string>& coordinators) {
@@ -44,6 +59,7 @@ open_credentials(const credentials& access, const std::vector<std::string>& coor
   auto token = token_of(access);
   if (!token)
     return token.error();
+  warn_of_readers(access.token_file);
   bool has_files =
     !access.tls_authority.empty() || !access.tls_certificate.empty() || !access.tls_key.empty();
   if (has_files) {
@@ -51,12 +67,12 @@ open_credentials(const credentials& access, const std::vector<std::string>& coor
       {access.tls_certificate, access.tls_key, access.tls_authority}, security::tls_side::client);
     if (!tls)
       return tls.error();
-    return link_security{std::move(*token), std::move(*tls)};
+    return link_security{reader_of(access, std::move(*token)), std::move(*tls)};
   }
   if (!token->empty())
     if (auto ok = check_loopback(coordinators); !ok)
       return ok.error();
-  return link_security{std::move(*token), nullptr};
+  return link_security{reader_of(access, std::move(*token)), nullptr};
 }
 
 } // namespace codeq::node

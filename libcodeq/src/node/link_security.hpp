@@ -6,6 +6,7 @@
 
 #include "security/tls_context.hpp"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,8 +15,10 @@ namespace codeq::node {
 
 /// Credentials of links to coordinators, loaded from files.
 struct link_security {
-  /// Empty: none.
-  std::string token;
+  /// Returns the token for a new connection, empty for none. Reads the token file again, so that a
+  /// token can be replaced before it expires; a file that cannot be used leaves the earlier token.
+  /// A copy is used by one thread.
+  std::function<std::string()> token;
   /// Null: without TLS.
   std::shared_ptr<security::tls_source> tls;
 };

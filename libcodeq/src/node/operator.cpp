@@ -6,11 +6,15 @@
 #include "base/random.hpp"
 #include "base/tuning.hpp"
 #include "client/answer_slot.hpp"
+#include "client/dead_kinds.hpp"
+#include "client/dead_walk.hpp"
 #include "client/inquiry_actor.hpp"
 #include "client/operator_questions.hpp"
 #include "client/operator_replies.hpp"
 #include "client/shard_walk.hpp"
+#include "client/task_pages.hpp"
 #include "node/link_security.hpp"
+#include "security/principal.hpp"
 #include "transport/configure.hpp"
 
 #include <caf/actor_system.hpp>
@@ -20,6 +24,8 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <iterator>
+#include <limits>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -36,16 +42,22 @@ public:
     {
       std::lock_guard lock(mutex_);
       news_ = news;
-      if (news.up)
+      if (news.up) {
         shard_count_ = news.shard_count;
+        tenant_ = news.tenant;
+      }
     }
     changed_.notify_all();
   }
 
   /// Waits until a connection is up or finally refused, or until `until`; returns the latest state.
-  client::connection_news wait(std::chrono::steady_clock::time_point until) {
+  /// While no coordinator accepts connections it waits until `soon` only.
+  client::connection_news wait(
+    std::chrono::steady_clock::time_point soon, std::chrono::steady_clock::time_point until) {
     std::unique_lock lock(mutex_);
-    changed_.wait_until(lock, until, [this] { return news_.up || news_.final; });
+    auto is_decided = [this] { return news_.up || news_.final; };
+    changed_.wait_until(lock, std::min(soon, until), is_decided);
+    changed_.wait_until(lock, until, [&] { return is_decided() || news_.unreachable; });
     return news_;
   }
 
@@ -55,12 +67,22 @@ public:
     return shard_count_;
   }
 
+  /// The tenant of the token, as the coordinator that was connected last told it.
+  std::string tenant() {
+    std::lock_guard lock(mutex_);
+    return tenant_;
+  }
+
 private:
   std::mutex mutex_;
   std::condition_variable changed_;
   client::connection_news news_;
   std::uint16_t shard_count_ = 0;
+  std::string tenant_;
 };
+
+/// How long a coordinator that does not accept connections is given to start.
+constexpr duration unreachable_wait{800};
 
 struct operator_system : caf::actor_system_config {
   operator_system() { transport::configure(*this, 1); }
@@ -75,6 +97,11 @@ std::string joined(const std::vector<std::string>& addresses) {
 
 std::string within(duration wait) {
   return " within " + std::to_string(wait.count()) + " ms";
+}
+
+/// A number for a command that has a part on each shard.
+client::operation new_operation() {
+  return static_cast<client::operation>(base::random_bits() | 1);
 }
 
 error after_shards(const error& reason, std::uint16_t done, std::uint16_t all) {
@@ -137,13 +164,17 @@ struct operator_client::impl {
   template <class Of>
   result<queue_info> ask_each_shard(const queue_address& queue, Of of);
 
+  /// Errors: `unknown_queue`.
+  result<void> check_exists(const queue_address& queue);
+
   /// Changes the tasks that match a filter, shard by shard.
   result<std::uint64_t>
   change_many(core::bulk_kind what, const queue_address& of, client::bulk_pace pace);
 
-  /// The oldest tasks of one shard that match the filter.
-  result<std::vector<task_summary>>
-  list_shard(std::uint16_t shard, const task_filter& filter, std::size_t limit);
+  /// Calls `take` with the tasks of one shard that match the filter, part by part, at most `limit`.
+  template <class Take>
+  result<void> list_shard(
+    std::uint16_t shard, const task_filter& filter, std::uint64_t limit, const Take& take);
 
   /// Number of shards of the connected store. @pre connected()
   std::uint16_t shard_count() { return watch.shard_count(); }
@@ -156,12 +187,13 @@ struct operator_client::impl {
 };
 
 result<void> operator_client::impl::connected() {
-  auto news = watch.wait(client::deadline_after(options.timeout));
+  auto news = watch.wait(
+    client::deadline_after(unreachable_wait), client::deadline_after(options.timeout));
   if (news.up)
     return {};
   auto reason = news.reason.code == errc::none ? "" : ": " + news.reason.context;
   auto where = "no connection to " + joined(options.coordinators);
-  if (news.final)
+  if (news.final || news.unreachable)
     return error{news.reason.code, where + reason};
   return error{errc::disconnected, where + within(options.timeout) + reason};
 }
@@ -200,7 +232,7 @@ result<T> operator_client::impl::ask(
 
 template <class Of>
 result<queue_info> operator_client::impl::ask_each_shard(const queue_address& queue, Of of) {
-  std::vector<core::queue_settings> parts;
+  std::vector<client::queue_part> parts;
   auto shards = shard_count();
   for (std::uint16_t shard = 0; shard < shards; ++shard) {
     auto part = ask(of(shard), client::read_queue);
@@ -213,13 +245,25 @@ result<queue_info> operator_client::impl::ask_each_shard(const queue_address& qu
   return client::merge_parts(queue, parts);
 }
 
+result<void> operator_client::impl::check_exists(const queue_address& queue) {
+  auto found =
+    ask_each_shard(queue, [&](std::uint16_t shard) { return client::show_queue(shard, queue); });
+  if (!found)
+    return found.error();
+  if (found->exists)
+    return {};
+  return error{
+    errc::unknown_queue, "tenant " + queue.tenant + " has no queue `" + queue.queue + "`"};
+}
+
 result<std::uint64_t> operator_client::impl::change_many(
   core::bulk_kind what, const queue_address& of, client::bulk_pace pace) {
   auto shards = shard_count();
+  auto whole = new_operation();
   for (std::uint16_t shard = 0; shard < shards; ++shard) {
     client::walk_position at{shard, 0, pace.next_part()};
     for (bool more = true; more && at.limit > 0; at.limit = pace.next_part()) {
-      auto part = ask(client::change_many(what, of, at), client::read_bulk);
+      auto part = ask(client::change_many(what, of, at, whole), client::read_bulk);
       if (!part)
         return after_tasks(part.error(), pace.changed());
       more = part->more;
@@ -230,23 +274,26 @@ result<std::uint64_t> operator_client::impl::change_many(
   return pace.changed();
 }
 
-result<std::vector<task_summary>> operator_client::impl::list_shard(
-  std::uint16_t shard, const task_filter& filter, std::size_t limit) {
-  std::vector<task_summary> tasks;
+template <class Take>
+result<void> operator_client::impl::list_shard(
+  std::uint16_t shard, const task_filter& filter, std::uint64_t limit, const Take& take) {
   client::walk_position at{shard, 0, 0};
-  for (bool more = true; more && tasks.size() < limit;) {
-    at.limit = static_cast<std::uint32_t>(std::min(limit - tasks.size(), tuning::bulk_tasks_max));
+  for (bool more = true; more && limit > 0;) {
+    at.limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(limit, tuning::bulk_tasks_max));
     auto part = ask(client::list_tasks(filter, at), client::read_list);
     if (!part)
       return part.error();
+    if (!part->knows_all_filters)
+      return error{errc::unsupported, "the coordinator is of an older version"};
     for (auto& task : part->tasks) {
       task.id.shard = static_cast<shard_id>(shard);
-      tasks.push_back(std::move(task));
+      take(task);
     }
+    limit -= std::min<std::uint64_t>(limit, part->tasks.size());
     more = part->more;
     at.after = part->after;
   }
-  return tasks;
+  return {};
 }
 
 result<std::unique_ptr<operator_client>> operator_client::connect(operator_options options) {
@@ -266,6 +313,11 @@ operator_client::operator_client(std::unique_ptr<impl> state) : impl_(std::move(
 }
 
 operator_client::~operator_client() = default;
+
+std::string operator_client::tenant() {
+  auto tenant = impl_->watch.tenant();
+  return tenant.empty() || tenant == security::everything ? "default" : tenant;
+}
 
 result<task_status> operator_client::status(task_id task) {
   return impl_->ask(client::ask_status({task}), client::read_status);
@@ -319,36 +371,84 @@ result<queue_info> operator_client::show_queue(const queue_address& queue) {
 result<queue_info>
 operator_client::configure_queue(const queue_address& queue, const queue_config& config) {
   auto part = client::part_of(config, impl_->shard_count());
+  auto whole = new_operation();
   return impl_->ask_each_shard(
-    queue, [&](std::uint16_t shard) { return client::set_queue(shard, queue, part); });
+    queue, [&](std::uint16_t shard) { return client::set_queue(shard, queue, part, whole); });
 }
 
 result<queue_info> operator_client::pause_queue(const queue_address& queue, bool paused) {
+  if (auto ok = impl_->check_exists(queue); !ok)
+    return ok.error();
+  auto whole = new_operation();
   return impl_->ask_each_shard(
-    queue, [&](std::uint16_t shard) { return client::pause_queue(shard, queue, paused); });
+    queue, [&](std::uint16_t shard) { return client::pause_queue(shard, queue, paused, whole); });
+}
+
+result<task_page>
+operator_client::list(const task_filter& filter, const page_request& page) {
+  if (page.limit < 1 || page.limit > limits::listed_page_max)
+    return out_of_range("limit", page.limit, 1, limits::listed_page_max);
+  auto shards = impl_->shard_count();
+  auto pages = client::page_merge::begin(filter, page, shards);
+  if (!pages)
+    return error{
+      errc::invalid_argument,
+      "after is `" + page.after + "`; it must be what an earlier page of the same list said"};
+  std::vector<client::list_part> parts;
+  for (std::uint16_t shard = 0; shard < shards; ++shard) {
+    auto part = impl_->ask(pages->question_for(shard), client::read_list);
+    if (!part)
+      return part.error();
+    parts.push_back(std::move(*part));
+  }
+  return pages->merge(std::move(parts));
 }
 
 result<std::vector<task_summary>>
 operator_client::list(const task_filter& filter, std::size_t limit) {
   if (limit < 1 || limit > limits::listed_tasks_max)
     return out_of_range("limit", limit, 1, limits::listed_tasks_max);
-  std::vector<std::vector<task_summary>> lists;
-  auto shards = impl_->shard_count();
-  for (std::uint16_t shard = 0; shard < shards; ++shard) {
-    auto list = impl_->list_shard(shard, filter, limit);
-    if (!list)
-      return list.error();
-    lists.push_back(std::move(*list));
-  }
-  return client::merge_oldest(std::move(lists), limit);
+  std::vector<task_summary> tasks;
+  page_request page;
+  do {
+    page.limit = std::min(limit - tasks.size(), limits::listed_page_max);
+    auto found = list(filter, page);
+    if (!found)
+      return found.error();
+    std::move(found->tasks.begin(), found->tasks.end(), std::back_inserter(tasks));
+    page.after = std::move(found->after);
+  } while (!page.after.empty() && tasks.size() < limit);
+  return tasks;
 }
 
 result<std::uint64_t> operator_client::change_dead(const dead_filter& filter, dead_change what) {
   if (filter.rate > limits::bulk_rate_max)
     return out_of_range("rate", filter.rate, 0, limits::bulk_rate_max);
-  auto kind = what == dead_change::redrive ? core::bulk_kind::redrive : core::bulk_kind::purge_dead;
-  client::bulk_pace pace(filter.limit, filter.rate);
-  return impl_->change_many(kind, {filter.tenant, filter.queue}, pace);
+  client::dead_walk walk(filter, what, impl_->shard_count(), new_operation());
+  while (!walk.is_over()) {
+    if (walk.wants_list()) {
+      auto part = impl_->ask(walk.next(), client::read_list);
+      result<void> ok = part ? walk.take(*part) : part.error();
+      if (!ok)
+        return after_tasks(ok.error(), filter.is_dry_run ? 0 : walk.changed());
+      continue;
+    }
+    auto part = impl_->ask(walk.next(), client::read_bulk);
+    if (!part)
+      return after_tasks(part.error(), filter.is_dry_run ? 0 : walk.changed());
+    std::this_thread::sleep_for(walk.take(*part));
+  }
+  return walk.changed();
+}
+
+result<dead_summary> operator_client::summarize_dead(const dead_filter& filter) {
+  client::dead_kinds kinds;
+  auto limit = filter.limit == 0 ? std::numeric_limits<std::uint64_t>::max() : filter.limit;
+  auto add = [&](const task_summary& dead) { kinds.add(dead); };
+  for (std::uint16_t shard = 0; shard < impl_->shard_count(); ++shard)
+    if (auto ok = impl_->list_shard(shard, client::filter_of(filter), limit, add); !ok)
+      return ok.error();
+  return kinds.summary();
 }
 
 result<std::uint64_t> operator_client::purge_queue(const queue_address& queue) {
@@ -356,6 +456,8 @@ result<std::uint64_t> operator_client::purge_queue(const queue_address& queue) {
     return error{
       errc::invalid_argument,
       "queue is `" + queue.queue + "`; it must be 1 to 128 letters, digits, `.`, `_` or `-`"};
+  if (auto ok = impl_->check_exists(queue); !ok)
+    return ok.error();
   return impl_->change_many(core::bulk_kind::purge_all, queue, {0, 0});
 }
 
@@ -367,6 +469,20 @@ result<coordinator_stats> operator_client::stats() {
   return impl_->ask(client::ask_stats(), client::read_stats);
 }
 
+result<std::vector<worker_info>> operator_client::workers() {
+  return impl_->ask(client::ask_workers(), client::read_workers);
+}
+
+result<audit_page> operator_client::audit(const audit_filter& filter) {
+  if (filter.limit < 1 || filter.limit > limits::audited_max)
+    return out_of_range("limit", filter.limit, 1, limits::audited_max);
+  return impl_->ask(client::ask_audit(filter), client::read_audit);
+}
+
+result<std::vector<backup_info>> operator_client::backups() {
+  return impl_->ask(client::ask_backups(), client::read_backups);
+}
+
 result<backup_status> operator_client::start_backup() {
   constexpr bool repeatable = false;
   return impl_->ask(client::ask_backup(true), client::read_backup, repeatable);
@@ -374,6 +490,10 @@ result<backup_status> operator_client::start_backup() {
 
 result<backup_status> operator_client::backup() {
   return impl_->ask(client::ask_backup(false), client::read_backup);
+}
+
+result<std::string> operator_client::log_level(const std::string& level) {
+  return impl_->ask(client::ask_log_level(level), client::read_log_level);
 }
 
 } // namespace codeq

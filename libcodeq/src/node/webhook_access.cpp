@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/webhook_access.hpp"
 
+#include "base/wall_clock.hpp"
 #include "http/server/request_sender.hpp"
 #include "security/tls_context.hpp"
 #include "security/token_file.hpp"
 
-#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -14,10 +14,7 @@ namespace codeq::node {
 result<http::webhook_options> open_webhooks(const coordinator_node_options& options) {
   http::webhook_options opened;
   opened.allow_private = options.webhook_allow_private;
-  opened.wall_time = [] {
-    auto since = std::chrono::system_clock::now().time_since_epoch();
-    return timestamp{std::chrono::floor<duration>(since)};
-  };
+  opened.wall_time = &base::wall_now;
   if (!options.webhook_secret_file.empty()) {
     auto secret = security::read_bearer(options.webhook_secret_file);
     if (!secret)

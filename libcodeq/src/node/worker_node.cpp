@@ -3,9 +3,14 @@
 
 #include "base/random.hpp"
 #include "base/tuning.hpp"
+#include "config/values.hpp"
 #include "node/link_security.hpp"
+#include "node/worker_monitor.hpp"
+#include "observe/log.hpp"
+#include "security/token_file.hpp"
 #include "transport/configure.hpp"
 #include "transport/link.hpp"
+#include "transport/socket.hpp"
 #include "worker/host/dispatcher_driver.hpp"
 #include "worker/host/dispatcher_sink.hpp"
 #include "worker/host/handler_set.hpp"
@@ -82,21 +87,29 @@ worker::handler_wishes wishes_of(const worker_node_options& options) {
   return {options.queues, options.only};
 }
 
-result<protocol::hello> introduce(
+using hello_maker = std::function<protocol::hello()>;
+
+/// Makes the hello of each connection, with the current token.
+result<hello_maker> introduce(
   const worker_node_options& options,
   const std::vector<handler_registry::entry>& handlers,
-  const std::string& token) {
+  std::function<std::string()> token) {
   std::vector<std::string> queues;
   for (const auto& handler : handlers)
     queues.push_back(handler.queue);
-  auto hello =
-    worker::make_hello({options.name, base::random_bits()}, options.tenant, queues, token);
+  hello_maker make = [who = worker_identity{options.name, base::random_bits()},
+                      tenant = options.tenant,
+                      queues,
+                      token = std::move(token)] {
+    return worker::make_hello(who, tenant, queues, token());
+  };
+  auto hello = make();
   if (hello.body().size() > tuning::hello_bytes_max)
     return wrong_option(
-      "the names of " + std::to_string(queues.size()) + " queues make a hello of "
+      "the token and the names of " + std::to_string(queues.size()) + " queues make a hello of "
       + std::to_string(hello.body().size()) + " bytes; it must not pass "
       + std::to_string(tuning::hello_bytes_max));
-  return hello;
+  return make;
 }
 
 } // namespace
@@ -106,6 +119,7 @@ struct worker_node::impl {
     : options(std::move(given)), handlers(std::move(set)), system(config) {}
 
   ~impl() {
+    monitor.reset();
     stop(duration{0});
     // The last handle; the system then waits for the end of the handlers.
     dispatcher = nullptr;
@@ -115,7 +129,11 @@ struct worker_node::impl {
   impl(const impl&) = delete;
   impl& operator=(const impl&) = delete;
 
-  void spawn(const protocol::hello& hello, std::vector<handler_registry::entry> chosen);
+  /// Reads the token and the certificate for `metrics`. Errors: of their files.
+  result<void> open_metrics_access();
+  /// Serves the metrics, if that is configured. Errors: of `worker_monitor::start`.
+  result<void> monitor_worker();
+  void spawn(const hello_maker& hello, std::vector<handler_registry::entry> chosen);
   void stop(duration limit);
   void end(result<void> how);
   result<void> await_end();
@@ -123,16 +141,20 @@ struct worker_node::impl {
   worker_node_options options;
   worker::handler_set handlers;
   std::shared_ptr<security::tls_source> tls;
+  /// The same certificate for `metrics`; null without TLS there.
+  std::shared_ptr<security::tls_source> metrics_tls;
+  std::string metrics_token;
   std::mutex mutex;
   std::condition_variable ended;
   std::optional<result<void>> outcome;
   worker_system config;
   caf::actor_system system;
   actors::dispatcher_actor dispatcher;
+  std::unique_ptr<node::worker_monitor> monitor;
 };
 
 void worker_node::impl::spawn(
-  const protocol::hello& hello, std::vector<handler_registry::entry> chosen) {
+  const hello_maker& hello, std::vector<handler_registry::entry> chosen) {
   worker::dispatcher_driver_options dispatching;
   dispatching.handlers = std::move(chosen);
   dispatching.dispatcher.tenant = options.tenant;
@@ -147,13 +169,46 @@ void worker_node::impl::spawn(
     transport::link_options link;
     link.index = i;
     link.coordinator = options.coordinators[i];
-    link.make_hello = [hello] { return hello; };
+    link.make_hello = hello;
     link.sink = worker::dispatcher_sink(dispatcher, i);
     link.owner = caf::actor_cast<caf::strong_actor_ptr>(dispatcher);
     link.tls = tls;
     spawned.links.push_back(transport::spawn_link(system, std::move(link)));
   }
   caf::anon_send(dispatcher, std::move(spawned));
+}
+
+result<void> worker_node::impl::open_metrics_access() {
+  if (!options.metrics_token_file.empty()) {
+    auto token = security::read_bearer(options.metrics_token_file);
+    if (!token)
+      return token.error();
+    metrics_token = std::move(*token);
+  }
+  auto endpoint = transport::parse_listen_address(options.metrics);
+  bool is_remote = endpoint && !config::is_loopback(endpoint->host);
+  security::tls_files files{options.metrics_certificate, options.metrics_key};
+  if (files.certificate.empty() && is_remote)
+    files = {options.access.tls_certificate, options.access.tls_key};
+  if (options.metrics.empty() || files.certificate.empty())
+    return {};
+  auto source = security::tls_source::open(std::move(files), security::tls_side::server);
+  if (!source)
+    return source.error();
+  metrics_tls = std::move(*source);
+  return {};
+}
+
+result<void> worker_node::impl::monitor_worker() {
+  if (options.metrics.empty())
+    return {};
+  auto started =
+    node::worker_monitor::start({options.metrics, metrics_token, metrics_tls, dispatcher});
+  if (!started)
+    return started.error();
+  monitor = std::move(*started);
+  CODEQ_LOG_INFO("worker serves metrics listen={} port={}", options.metrics, monitor->port());
+  return {};
 }
 
 void worker_node::impl::stop(duration limit) {
@@ -190,7 +245,11 @@ result<std::unique_ptr<worker_node>> worker_node::start(worker_node_options opti
     return hello.error();
   auto state = std::make_unique<impl>(std::move(options), std::move(*set));
   state->tls = std::move(access->tls);
+  if (auto ok = state->open_metrics_access(); !ok)
+    return ok.error();
   state->spawn(*hello, std::move(*chosen));
+  if (auto ok = state->monitor_worker(); !ok)
+    return ok.error();
   return std::unique_ptr<worker_node>(new worker_node(std::move(state)));
 }
 
@@ -229,17 +288,13 @@ std::string to_string(const handled_queue& handled) {
 }
 
 result<void> serve_isolated(worker_node_options options, const std::string& queue) {
-  options.only = {queue};
-  // This process is the isolated one, so it starts no child of its own.
-  options.queues = {{queue, {}}};
   auto set = worker::handler_set::load(sources_of(options));
   if (!set)
     return set.error();
-  auto chosen = set->choose(wishes_of(options));
-  if (!chosen)
-    return chosen.error();
-  const auto& handler = chosen->front();
-  const auto* function = std::get_if<handler_function>(&handler.handler);
+  auto handler = set->handler_of(queue);
+  if (!handler)
+    return handler.error();
+  const auto* function = std::get_if<handler_function>(&handler->handler);
   if (function == nullptr)
     return wrong_option("queue `" + queue + "` is not handled by a function");
   worker::serve_parent(*function, STDIN_FILENO, STDOUT_FILENO);
@@ -255,7 +310,14 @@ void worker_node::drain() {
 }
 
 result<void> worker_node::reload() {
-  return impl_->tls ? impl_->tls->reload() : result<void>{};
+  for (const auto& source : {impl_->tls, impl_->metrics_tls})
+    if (auto ok = source ? source->reload() : result<void>{}; !ok)
+      return ok;
+  return {};
+}
+
+std::uint16_t worker_node::metrics_port() const noexcept {
+  return impl_->monitor ? impl_->monitor->port() : 0;
 }
 
 result<void> worker_node::wait() {

@@ -24,6 +24,7 @@ inline constexpr std::string_view counted_limits[] = {
   "http_drain_bytes_max",
   "http_enqueues_open_max",
   "http_unauthenticated_connections_max",
+  "lists_waiting_max",
   "lookups_waiting_max",
   "max_depth",
   "producer_inflight_bytes_max",

@@ -13,13 +13,7 @@ constexpr std::size_t owners_max = 1024;
 
 std::optional<std::uint64_t> line_pace::take(std::string_view owner, time_point now) {
   std::lock_guard guard(mutex_);
-  auto at = owners_.find(owner);
-  if (at == owners_.end()) {
-    if (owners_.size() >= owners_max)
-      owners_.clear();
-    at = owners_.emplace(owner, second{now}).first;
-  }
-  auto& current = at->second;
+  auto& current = second_of(owner, now);
   if (now - current.begin >= std::chrono::seconds{1}) {
     current.begin = now;
     current.lines = 0;
@@ -30,6 +24,18 @@ std::optional<std::uint64_t> line_pace::take(std::string_view owner, time_point 
   }
   ++current.lines;
   return std::exchange(current.left_out, 0);
+}
+
+line_pace::second& line_pace::second_of(std::string_view owner, time_point now) {
+  if (auto at = owners_.find(owner); at != owners_.end())
+    return at->second;
+  if (owners_.size() >= owners_max && now - swept_ >= std::chrono::seconds{1}) {
+    swept_ = now;
+    std::erase_if(owners_, [&](const auto& known) {
+      return now - known.second.begin >= std::chrono::seconds{1};
+    });
+  }
+  return owners_.size() < owners_max ? owners_.emplace(owner, second{now}).first->second : others_;
 }
 
 } // namespace codeq::observe

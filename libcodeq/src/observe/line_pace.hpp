@@ -12,7 +12,8 @@
 namespace codeq::observe {
 
 /// Bounds how many log lines each owner causes: strangers could otherwise fill the disk. Memory: at
-/// most 1,024 owners; beyond that all are forgotten, and may log again. Thread-safe.
+/// most 1,024 owners. When as many have logged within a second, all further ones together have the
+/// lines of one owner, since a stranger may have any number of addresses. Thread-safe.
 class line_pace {
 public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -30,9 +31,15 @@ private:
     std::uint64_t left_out = 0;
   };
 
+  [[nodiscard]] second& second_of(std::string_view owner, time_point now);
+
   std::uint32_t lines_per_second_;
   std::mutex mutex_;
   std::map<std::string, second, std::less<>> owners_;
+  /// Of the owners for which there is no room.
+  second others_{};
+  /// When owners that had logged nothing for a second were last forgotten.
+  time_point swept_{};
 };
 
 } // namespace codeq::observe

@@ -5,8 +5,11 @@
 
 #include <fmt/core.h>
 
+#include <array>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 /// The log: one line per event, `subject verb object key=value ...`, with ids and peers as
@@ -15,25 +18,71 @@ namespace codeq::observe {
 
 enum class log_level { trace, debug, info, warn, error, off };
 
+/// `json`: each line is an object with `time`, `level`, `message` and a member for each `key=value`
+/// of the line.
+enum class log_format { text, json };
+
 /// The level with the name `text`, as in `log_level`. Errors: `invalid_argument`.
 [[nodiscard]] result<log_level> parse_log_level(std::string_view text);
 
+[[nodiscard]] std::string_view to_string(log_level level) noexcept;
+
+/// The format with the name `text`. Errors: `invalid_argument`.
+[[nodiscard]] result<log_format> parse_log_format(std::string_view text);
+
 /// Starts logging to stderr from `level` upward. Before the first call only warnings and errors are
-/// written. May be called again to change the level.
-void init_log(log_level level);
+/// written, as text.
+void init_log(log_level level, log_format format = log_format::text);
+
+/// The same with the names of both. Errors: `invalid_argument`.
+[[nodiscard]] result<void> init_log(std::string_view level, std::string_view format);
+
+/// Changes the level while the process runs; the next start does not know of it.
+void set_log_level(log_level level);
+
+[[nodiscard]] log_level current_log_level() noexcept;
+
+/// Changes the level at the request of `subject`, or only reads it when `text` is empty; returns
+/// the level in force. A change is logged. Errors: `invalid_argument`.
+[[nodiscard]] result<std::string>
+change_log_level(std::string_view text, std::string_view subject);
 
 /// True when a line of that level would be written.
 [[nodiscard]] bool log_enabled(log_level level) noexcept;
 
+/// True when lines are written as JSON.
+[[nodiscard]] bool log_is_json() noexcept;
+
+/// One argument of a line, as text.
+struct log_argument {
+  std::string text;
+  bool is_number = false;
+};
+
 /// Writes one line. Control characters become `?`, so that text from a peer cannot forge a line.
 void write_log(log_level level, std::string line);
+
+/// Writes one line as a JSON object. The members come from the format, in which each placeholder is
+/// `{}`, and not from the finished line: so text from a peer cannot forge a member.
+void write_json_log(
+  log_level level, std::string_view format, std::span<const log_argument> arguments);
 
 /// Writes buffered lines; called before a process ends.
 void flush_log();
 
+template <class T>
+[[nodiscard]] log_argument to_log_argument(const T& value) {
+  return {fmt::format("{}", value), std::is_arithmetic_v<T>};
+}
+
 template <class... Args>
 void log(log_level level, fmt::format_string<Args...> format, Args&&... args) {
-  write_log(level, fmt::format(format, std::forward<Args>(args)...));
+  if (!log_is_json())
+    return write_log(level, fmt::format(format, std::forward<Args>(args)...));
+  fmt::string_view text = format;
+  std::array<log_argument, sizeof...(Args)> arguments{
+    to_log_argument<std::remove_cvref_t<Args>>(args)...};
+  write_json_log(level, {text.data(), text.size()}, arguments);
 }
 
 } // namespace codeq::observe

@@ -1,97 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/metrics.hpp"
 
+#include "observe/metric_families.hpp"
+
 #include <algorithm>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <prometheus/metric_family.h>
-#include <prometheus/text_serializer.h>
+#include <prometheus/metric_type.h>
 
 namespace codeq::observe {
 
 namespace {
 
-using prometheus::ClientMetric;
-using prometheus::MetricFamily;
 using prometheus::MetricType;
-using labels = std::vector<ClientMetric::Label>;
 
-constexpr double milliseconds_per_second = 1000;
-constexpr double microseconds_per_second = 1'000'000;
-
-/// The metrics of one output.
-class families {
-public:
-  /// Begins a metric; the values that follow belong to it.
-  void begin(const char* name, const char* help, MetricType type) {
-    MetricFamily family;
-    family.name = name;
-    family.help = help;
-    family.type = type;
-    all_.push_back(std::move(family));
-  }
-
-  void add(double value, labels of = {}) {
-    auto& metric = append(std::move(of));
-    if (all_.back().type == MetricType::Counter)
-      metric.counter.value = value;
-    else
-      metric.gauge.value = value;
-  }
-
-  void add(const base::time_counts& times) {
-    auto& histogram = append({}).histogram;
-    std::uint64_t below = 0;
-    for (std::size_t i = 0; i < times.bounds_ms.size(); ++i) {
-      below += times.counts[i];
-      histogram.bucket.push_back(
-        {below, static_cast<double>(times.bounds_ms[i]) / milliseconds_per_second});
-    }
-    histogram.sample_count = below + times.counts.back();
-    histogram.sample_sum = static_cast<double>(times.sum_ms) / milliseconds_per_second;
-  }
-
-  [[nodiscard]] std::string text() const { return prometheus::TextSerializer().Serialize(all_); }
-
-private:
-  ClientMetric& append(labels of) {
-    auto& metric = all_.back().metric.emplace_back();
-    metric.label = std::move(of);
-    return metric;
-  }
-
-  std::vector<MetricFamily> all_;
-};
-
-labels of_queue(const base::queue_counts& q, const char* name, const char* value) {
-  return {{"tenant", q.queue.tenant}, {"queue", q.queue.queue}, {name, value}};
+double seconds_of(std::uint64_t microseconds) {
+  return static_cast<double>(microseconds) / 1'000'000;
 }
 
-double number(std::uint64_t n) {
-  return static_cast<double>(n);
+metric_labels of_queue(const base::queue_counts& q) {
+  return {{"tenant", q.queue.tenant}, {"queue", q.queue.queue}};
 }
 
-void write_queues(families& to, const std::vector<base::queue_counts>& queues) {
-  to.begin("codeq_tasks", "Tasks that are kept, by queue and state", MetricType::Gauge);
+metric_labels of_queue(const base::queue_counts& q, const char* name, const char* value) {
+  auto labels = of_queue(q);
+  labels.push_back({name, value});
+  return labels;
+}
+
+void write_tasks(metric_families& to, const std::vector<base::queue_counts>& queues) {
+  to.begin_gauge("codeq_tasks", "Tasks that are kept, by queue and state");
   for (const auto& q : queues) {
-    to.add(number(q.scheduled), of_queue(q, "state", "scheduled"));
-    to.add(number(q.gated), of_queue(q, "state", "gated"));
-    to.add(number(q.ready), of_queue(q, "state", "ready"));
-    to.add(number(q.leased), of_queue(q, "state", "leased"));
-    to.add(number(q.dead_now), of_queue(q, "state", "dead"));
+    to.add(q.scheduled, of_queue(q, "state", "scheduled"));
+    to.add(q.gated, of_queue(q, "state", "gated"));
+    to.add(q.ready, of_queue(q, "state", "ready"));
+    to.add(q.leased, of_queue(q, "state", "leased"));
+    to.add(q.dead_now, of_queue(q, "state", "dead"));
   }
-  to.begin(
+  to.begin_counter(
     "codeq_task_transitions_total",
-    "Ends of tasks and lost leases since the store was created, by queue",
-    MetricType::Counter);
+    "Transitions of tasks, by queue; completed, dead, cancelled and lost count from the creation "
+    "of the store, the others from the start");
   for (const auto& q : queues) {
-    to.add(number(q.completed), of_queue(q, "transition", "completed"));
-    to.add(number(q.dead), of_queue(q, "transition", "dead"));
-    to.add(number(q.cancelled), of_queue(q, "transition", "cancelled"));
-    to.add(number(q.lost), of_queue(q, "transition", "lost"));
+    to.add(q.enqueued, of_queue(q, "transition", "enqueued"));
+    to.add(q.granted, of_queue(q, "transition", "leased"));
+    to.add(q.completed, of_queue(q, "transition", "completed"));
+    to.add(q.retried, of_queue(q, "transition", "retried"));
+    to.add(q.returned, of_queue(q, "transition", "returned"));
+    to.add(q.timed_out, of_queue(q, "transition", "timed_out"));
+    to.add(q.lost, of_queue(q, "transition", "lost"));
+    to.add(q.dead, of_queue(q, "transition", "dead"));
+    to.add(q.cancelled, of_queue(q, "transition", "cancelled"));
+    to.add(q.redriven, of_queue(q, "transition", "redriven"));
   }
+}
+
+void write_queues(metric_families& to, const std::vector<base::queue_counts>& queues) {
+  to.begin_gauge(
+    "codeq_oldest_ready_seconds",
+    "Time that the oldest ready task has waited since its enqueue or the end of its deferral; 0 if "
+    "none is ready");
+  for (const auto& q : queues)
+    to.add(static_cast<double>(q.oldest_ready.count()) / 1000, of_queue(q));
+  to.begin_gauge("codeq_queue_paused", "1 while the queue is paused, otherwise 0");
+  for (const auto& q : queues)
+    to.add(q.paused ? 1.0 : 0.0, of_queue(q));
+  to.begin_histogram(
+    "codeq_queue_dispatch_seconds",
+    "From the enqueue of a task that was not deferred to its first grant, by queue, since the "
+    "start");
+  for (const auto& q : queues)
+    to.add(q.dispatch, of_queue(q));
+  to.begin_histogram(
+    "codeq_queue_run_seconds",
+    "From a grant to the report that ended it, by queue, since the start");
+  for (const auto& q : queues)
+    to.add(q.run, of_queue(q));
 }
 
 std::int64_t gauge_of(const base::coordinator_counts& stats, const std::string& name) {
@@ -152,98 +138,118 @@ constexpr shard_metric shard_metrics[] = {
    MetricType::Counter},
 };
 
-void write_shards(families& to, const base::coordinator_counts& stats) {
+void write_shards(metric_families& to, const base::coordinator_counts& stats) {
   for (const auto& m : shard_metrics) {
-    to.begin(m.name, m.help, m.type);
-    to.add(static_cast<double>(gauge_of(stats, m.source)));
+    if (m.type == MetricType::Counter)
+      to.begin_counter(m.name, m.help);
+    else
+      to.begin_gauge(m.name, m.help);
+    to.add(gauge_of(stats, m.source));
   }
-  to.begin(
+  to.begin_histogram(
     "codeq_dispatch_seconds",
-    "From the enqueue of a task that was not deferred to its first grant, since the start",
-    MetricType::Histogram);
+    "From the enqueue of a task that was not deferred to its first grant, since the start");
   to.add(stats.dispatch);
-  to.begin(
-    "codeq_run_seconds",
-    "From a grant to the report that ended it, since the start",
-    MetricType::Histogram);
+  to.begin_histogram(
+    "codeq_run_seconds", "From a grant to the report that ended it, since the start");
   to.add(stats.run);
-  to.begin("codeq_workers", "Connected workers", MetricType::Gauge);
-  to.add(static_cast<double>(
+  to.begin_gauge("codeq_workers", "Connected workers");
+  to.add(static_cast<std::int64_t>(
     std::count_if(stats.workers.begin(), stats.workers.end(), [](const base::worker_counts& w) {
       return w.is_connected;
     })));
 }
 
-void write_journal(families& to, const process_counts& process) {
-  to.begin("codeq_journal_groups_total", "Group commits", MetricType::Counter);
-  to.add(number(process.journal_groups));
-  to.begin(
-    "codeq_journal_parts_total", "Turns of shards in all group commits", MetricType::Counter);
-  to.add(number(process.journal_parts));
-  to.begin("codeq_journal_bytes_total", "Bytes in all group commits", MetricType::Counter);
-  to.add(number(process.journal_bytes));
-  to.begin("codeq_journal_commit_seconds_total", "Time of all group commits", MetricType::Counter);
-  to.add(number(process.journal_microseconds) / microseconds_per_second);
-  to.begin(
-    "codeq_store_stall_seconds_total",
-    "Time that writes waited for the store's background work",
-    MetricType::Counter);
-  to.add(number(process.store_stall_microseconds) / microseconds_per_second);
+void write_journal(metric_families& to, const process_counts& process) {
+  to.begin_counter("codeq_journal_groups_total", "Group commits");
+  to.add(process.journal_groups);
+  to.begin_counter("codeq_journal_parts_total", "Turns of shards in all group commits");
+  to.add(process.journal_parts);
+  to.begin_counter("codeq_journal_bytes_total", "Bytes in all group commits");
+  to.add(process.journal_bytes);
+  to.begin_counter("codeq_journal_commit_seconds_total", "Time of all group commits");
+  to.add(seconds_of(process.journal_microseconds));
+  to.begin_counter(
+    "codeq_store_stall_seconds_total", "Time that writes waited for the store's background work");
+  to.add(seconds_of(process.store_stall_microseconds));
   for (const auto& [name, value] : process.store) {
     auto full = "codeq_store_" + name + "_total";
-    to.begin(full.c_str(), "A counter of the store since it was opened", MetricType::Counter);
-    to.add(number(value));
+    to.begin_counter(full.c_str(), "A counter of the store since it was opened");
+    to.add(value);
   }
 }
 
-void write_gateway(families& to, const process_counts& process) {
-  to.begin("codeq_http_connections", "Open connections of the gateway", MetricType::Gauge);
-  to.add(static_cast<double>(process.http_connections));
-  to.begin(
-    "codeq_http_connections_refused_total",
-    "Connections refused because there were too many",
-    MetricType::Counter);
-  to.add(number(process.http_connections_refused));
-  to.begin("codeq_http_answers_total", "Answers of the gateway by status", MetricType::Counter);
+void write_gateway(metric_families& to, const process_counts& process) {
+  to.begin_gauge("codeq_http_connections", "Open connections of the gateway");
+  to.add(process.http_connections);
+  to.begin_counter(
+    "codeq_http_connections_refused_total", "Connections refused because there were too many");
+  to.add(process.http_connections_refused);
+  to.begin_counter("codeq_http_answers_total", "Answers of the gateway by status");
   for (const auto& [status, count] : process.http_answers)
-    to.add(number(count), {{"status", status}});
+    to.add(count, {{"status", status}});
 }
 
-void write_process(families& to, const process_counts& process) {
-  to.begin("codeq_enqueue_bytes", "Bytes of enqueues that are not durable yet", MetricType::Gauge);
-  to.add(number(process.enqueue_bytes));
-  to.begin("codeq_lookups_waiting", "Look-ups that wait for the store", MetricType::Gauge);
-  to.add(number(process.lookups_waiting));
-  to.begin(
-    "codeq_disk_reserve_bytes",
-    "Bytes on the disk that are reserved for when it is full",
-    MetricType::Gauge);
-  to.add(number(process.disk_reserve_bytes));
-  to.begin(
+void write_process(metric_families& to, const process_counts& process) {
+  to.begin_gauge("codeq_enqueue_bytes", "Bytes of enqueues that are not durable yet");
+  to.add(process.enqueue_bytes);
+  to.begin_gauge("codeq_lookups_waiting", "Look-ups that wait for the store");
+  to.add(process.lookups_waiting);
+  to.begin_gauge(
+    "codeq_disk_reserve_bytes", "Bytes on the disk that are reserved for when it is full");
+  to.add(process.disk_reserve_bytes);
+  to.begin_counter(
     "codeq_records_evicted_total",
-    "Records of ended tasks that were dropped before their retention passed, to make room",
-    MetricType::Counter);
-  to.add(number(process.records_evicted));
+    "Records of ended tasks that were dropped before their retention passed, to make room");
+  to.add(process.records_evicted);
 }
 
-void write_limits(families& to, const process_counts& process) {
-  to.begin(
+void write_disk(metric_families& to, const process_counts& process) {
+  if (process.disk_free_bytes) {
+    to.begin_gauge(
+      "codeq_disk_free_bytes", "Space on the store's disk that is left for its records");
+    to.add(*process.disk_free_bytes);
+  }
+  if (process.backup_age_seconds) {
+    to.begin_gauge(
+      "codeq_backup_age_seconds", "Time since the newest backup in the backup directory was made");
+    to.add(*process.backup_age_seconds);
+  }
+  to.begin_counter("codeq_backups_failed_total", "Backups that failed since the start");
+  to.add(process.backups_failed);
+}
+
+void write_refused(metric_families& to, const base::coordinator_counts& stats) {
+  to.begin_counter(
+    "codeq_enqueues_refused_total", "Enqueue requests that a shard refused, by the error");
+  for (const auto& [reason, count] : stats.refused)
+    to.add(count, {{"reason", reason}});
+}
+
+void write_limits(metric_families& to, const process_counts& process) {
+  to.begin_counter(
     "codeq_limits_met_total",
-    "Requests and connections refused, ended or put off at a limit, by the limit's name",
-    MetricType::Counter);
+    "Requests and connections refused, ended or put off at a limit, by the limit's name");
   for (const auto& [name, count] : process.limits_met)
-    to.add(number(count), {{"limit", name}});
+    to.add(count, {{"limit", name}});
 }
 
 } // namespace
 
-std::string metrics_text(const base::coordinator_counts& stats, const process_counts& process) {
-  families all;
-  write_queues(all, stats.queues);
+std::string metrics_text(
+  const base::coordinator_counts& stats, const process_counts& process, queue_series& series) {
+  metric_families all;
+  auto queues = series.choose(stats.queues);
+  write_tasks(all, queues);
+  write_queues(all, queues);
+  all.begin_gauge("codeq_queues", "Queues that exist");
+  all.add(static_cast<std::uint64_t>(stats.queues.size()));
   write_shards(all, stats);
   write_journal(all, process);
   write_gateway(all, process);
   write_process(all, process);
+  write_disk(all, process);
+  write_refused(all, stats);
   write_limits(all, process);
   return all.text();
 }

@@ -4,9 +4,11 @@
 #include "codeq/operator_types.hpp"
 
 #include "base/coordinator_counts.hpp"
+#include "observe/queue_series.hpp"
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 /// The names and values of all metrics.
@@ -28,6 +30,11 @@ struct process_counts {
   std::uint64_t records_evicted = 0;
   /// Size of the file that reserves space on the disk.
   std::uint64_t disk_reserve_bytes = 0;
+  /// Empty when it is unknown.
+  std::optional<std::uint64_t> disk_free_bytes{};
+  /// Empty when there is no backup.
+  std::optional<double> backup_age_seconds{};
+  std::uint64_t backups_failed = 0;
   std::uint64_t journal_groups = 0;
   std::uint64_t journal_parts = 0;
   std::uint64_t journal_bytes = 0;
@@ -37,8 +44,11 @@ struct process_counts {
   std::map<std::string, std::uint64_t> store;
 };
 
-/// All metrics in the Prometheus text format.
-[[nodiscard]] std::string
-metrics_text(const base::coordinator_counts& stats, const process_counts& process);
+/// Maximum number of queues with metrics of their own.
+inline constexpr std::size_t metric_queues_max = 100;
+
+/// All metrics in the Prometheus text format. `series` chooses the queues.
+[[nodiscard]] std::string metrics_text(
+  const base::coordinator_counts& stats, const process_counts& process, queue_series& series);
 
 } // namespace codeq::observe

@@ -130,6 +130,44 @@ to_command(const await_request& message, core::peer_id peer) {
   });
 }
 
+namespace {
+
+/// A worker leaves out queues of which it holds a task.
+constexpr std::size_t queues_left_out_max = 2 * limits::slots_max;
+
+using queue_list = capnp::List<schema::QueueAddress>::Reader;
+
+result<std::vector<queue_address>>
+read_queues(const char* what, queue_list from, std::size_t most) {
+  if (from.size() > most)
+    return too_many(what, from.size(), most);
+  std::vector<queue_address> queues;
+  for (auto queue : from) {
+    queues.push_back(encoding::read_queue(queue));
+    if (auto ok = check_queue(queues.back()); !ok)
+      return ok.error();
+  }
+  return queues;
+}
+
+result<std::vector<queue_address>> read_prefixes(queue_list from) {
+  if (from.size() > limits::queue_patterns_per_worker_max)
+    return too_many("prefixes", from.size(), limits::queue_patterns_per_worker_max);
+  std::vector<queue_address> prefixes;
+  for (auto prefix : from) {
+    prefixes.push_back(encoding::read_queue(prefix));
+    auto& [tenant, name] = prefixes.back();
+    auto ok = check_name("tenant", tenant);
+    if (ok && !name.empty())
+      ok = check_name("prefix", name);
+    if (!ok)
+      return ok.error();
+  }
+  return prefixes;
+}
+
+} // namespace
+
 result<claim_wish> read_claim(const claim_request& message) {
   return message.read([](auto reader) -> result<claim_wish> {
     claim_wish wish;
@@ -145,15 +183,15 @@ result<claim_wish> read_claim(const claim_request& message) {
         + std::to_string(duration{limits::lease_max}.count()) + " ms");
     if (!reader.getSetsQueues())
       return wish;
-    auto queues = reader.getQueues();
-    if (queues.size() > limits::queues_per_worker_max)
-      return too_many("queues", queues.size(), limits::queues_per_worker_max);
-    wish.queues.emplace();
-    for (auto queue : queues) {
-      wish.queues->push_back(encoding::read_queue(queue));
-      if (auto ok = check_queue(wish.queues->back()); !ok)
-        return ok.error();
-    }
+    auto queues = read_queues("queues", reader.getQueues(), limits::queues_per_worker_max);
+    auto prefixes = read_prefixes(reader.getPrefixes());
+    auto without = read_queues("queues left out", reader.getWithout(), queues_left_out_max);
+    for (const auto* part : {&queues, &prefixes, &without})
+      if (!*part)
+        return part->error();
+    wish.queues = std::move(*queues);
+    wish.prefixes = std::move(*prefixes);
+    wish.without = std::move(*without);
     return wish;
   });
 }
@@ -170,13 +208,12 @@ result<node_introduction> to_introduction(const hello& message) {
       return malformed("an unknown role");
     if (auto ok = check_name("name", n.identity.name); !ok)
       return ok.error();
-    if (reader.getQueues().size() > limits::queues_per_worker_max)
-      return too_many("queues", reader.getQueues().size(), limits::queues_per_worker_max);
-    for (auto queue : reader.getQueues()) {
-      n.queues.push_back(encoding::read_queue(queue));
-      if (auto ok = check_queue(n.queues.back()); !ok)
-        return ok.error();
-    }
+    auto queues = read_queues("queues", reader.getQueues(), limits::queues_per_worker_max);
+    auto prefixes = read_prefixes(reader.getPrefixes());
+    if (!queues || !prefixes)
+      return (queues ? prefixes : queues).error();
+    n.queues = std::move(*queues);
+    n.prefixes = std::move(*prefixes);
     return n;
   });
 }

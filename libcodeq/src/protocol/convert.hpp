@@ -71,6 +71,9 @@ struct claim_wish {
   std::uint32_t batch_tasks = 0;
   /// The queues to claim from, from now on; empty: no change.
   std::optional<std::vector<queue_address>> queues{};
+  /// With `queues`; see `core::change_queues`.
+  std::vector<queue_address> prefixes{};
+  std::vector<queue_address> without{};
 };
 
 [[nodiscard]] result<claim_wish> read_claim(const claim_request& message);
@@ -83,6 +86,8 @@ struct node_introduction {
   std::uint16_t max_version = 0;
   /// Queues that a worker handles.
   std::vector<queue_address> queues;
+  /// See `core::attach_worker`.
+  std::vector<queue_address> prefixes{};
   /// Empty when the node has none. Must never be logged.
   std::string token{};
 };

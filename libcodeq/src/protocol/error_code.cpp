@@ -33,6 +33,7 @@ constexpr std::array codes{
   errc::corruption,
   errc::incompatible_store,
   errc::unavailable,
+  errc::unknown_queue,
 };
 
 } // namespace

@@ -50,7 +50,13 @@ using events_request = frame<schema::EventsRequest>;
 using events_reply = frame<schema::EventsReply>;
 using backup_request = frame<schema::BackupRequest>;
 using backup_reply = frame<schema::BackupReply>;
+using log_level_request = frame<schema::LogLevelRequest>;
+using log_level_reply = frame<schema::LogLevelReply>;
 using checkpoints_saved = frame<schema::CheckpointsSaved>;
+using workers_request = frame<schema::WorkersRequest>;
+using workers_reply = frame<schema::WorkersReply>;
+using audit_request = frame<schema::AuditRequest>;
+using audit_reply = frame<schema::AuditReply>;
 
 namespace detail {
 
@@ -97,7 +103,13 @@ using all_bodies = body_list<
   schema::EventsReply,
   schema::BackupRequest,
   schema::BackupReply,
-  schema::CheckpointsSaved>;
+  schema::CheckpointsSaved,
+  schema::WorkersRequest,
+  schema::WorkersReply,
+  schema::AuditRequest,
+  schema::AuditReply,
+  schema::LogLevelRequest,
+  schema::LogLevelReply>;
 
 /// Number of bodies before `S` in the list; the size of the list when it does not contain `S`.
 template <class S, class... Bodies>

@@ -10,7 +10,12 @@
 #include "protocol/shared_data.hpp"
 #include "task.capnp.h"
 
+#include <cstdint>
+#include <limits>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace codeq::protocol {
 
@@ -127,6 +132,66 @@ result<queue_command> read_queue_request(schema::QueueRequest::Reader from, aske
   return unknown_kind("queue request", static_cast<unsigned>(from.which()));
 }
 
+time_window read_window(std::int64_t since_ms, std::int64_t until_ms) {
+  return {timestamp{duration{since_ms}}, timestamp{duration{until_ms}}};
+}
+
+/// Reads the fields of a filter that only lists have.
+result<void> read_list_filter(schema::TaskFilter::Reader from, task_filter& to) {
+  if (auto ok = check_size("group", from.getGroup().size(), limits::group_bytes_max); !ok)
+    return ok;
+  if (auto ok = check_size("key", from.getKey().size(), limits::key_bytes_max); !ok)
+    return ok;
+  if (auto ok = check_size("error", from.getError().size(), limits::error_text_bytes_max); !ok)
+    return ok;
+  auto workers = from.getWorkers();
+  auto headers = from.getHeaders();
+  if (auto ok = check_count("workers", workers.size(), 0, limits::filter_workers_max); !ok)
+    return ok;
+  if (auto ok = check_count("headers", headers.size(), 0, limits::filter_headers_max); !ok)
+    return ok;
+  to.group = string_of(from.getGroup());
+  to.key = string_of(from.getKey());
+  to.error = encoding::read_text(from.getError());
+  for (auto worker : workers)
+    to.workers.push_back(encoding::read_text(worker));
+  std::size_t header_bytes = 0;
+  for (auto header : headers) {
+    auto name = encoding::read_text(header.getName());
+    auto value = encoding::read_text(header.getValue());
+    if (name.empty())
+      return out_of_range("a header's name", "empty", "at least 1 byte");
+    header_bytes += name.size() + value.size();
+    to.headers[std::move(name)] = std::move(value);
+  }
+  to.enqueued = read_window(from.getEnqueuedSinceMs(), from.getEnqueuedUntilMs());
+  to.ended = read_window(from.getEndedSinceMs(), from.getEndedUntilMs());
+  return check_size("headers", header_bytes, limits::headers_bytes_max);
+}
+
+/// True when the filter has a field that only lists may have.
+bool has_list_fields(schema::TaskFilter::Reader from) {
+  return from.hasGroup() || from.hasKey() || from.hasWorkers() || from.hasHeaders()
+         || from.hasError() || from.getEnqueuedSinceMs() != 0 || from.getEnqueuedUntilMs() != 0
+         || from.getEndedSinceMs() != 0 || from.getEndedUntilMs() != 0;
+}
+
+result<std::vector<core::dead_task>>
+read_dead_tasks(capnp::List<schema::DeadTask>::Reader from, bool is_of_list) {
+  std::uint64_t least = is_of_list ? 1 : 0;
+  std::uint64_t most = is_of_list ? tuning::bulk_tasks_max : 0;
+  if (auto ok = check_count("tasks", from.size(), least, most); !ok)
+    return ok.error();
+  std::vector<core::dead_task> tasks;
+  tasks.reserve(from.size());
+  for (auto task : from) {
+    if (!tasks.empty() && task.getSeq() <= tasks.back().seq)
+      return out_of_range("tasks", "not in order", "in ascending order");
+    tasks.push_back({task.getSeq(), fencing_token{task.getToken()}});
+  }
+  return tasks;
+}
+
 result<core::task_part> read_part(schema::TaskFilter::Reader from) {
   core::task_part part;
   auto& filter = part.filter;
@@ -138,6 +203,12 @@ result<core::task_part> read_part(schema::TaskFilter::Reader from) {
     if (auto ok = check_name("queue", filter.queue); !ok)
       return ok.error();
   if (auto ok = check_count("limit", from.getLimit(), 1, tuning::bulk_tasks_max); !ok)
+    return ok.error();
+  // Sequences are below that bound.
+  constexpr std::uint64_t bound_max = std::numeric_limits<std::int64_t>::max();
+  if (auto ok = check_count("after", from.getAfter(), 0, bound_max); !ok)
+    return ok.error();
+  if (auto ok = check_count("below", from.getBelow(), 0, bound_max); !ok)
     return ok.error();
   part.limit = from.getLimit();
   part.after = from.getAfter();
@@ -163,8 +234,16 @@ result<core::change_many> read_bulk(schema::BulkRequest::Reader from, asked_at b
       "state", std::string(to_string(*part->filter.state)), "left out: the kind of change says it");
   if (part->newest_first)
     return out_of_range("newest_first", "true", "false in a change of many tasks");
+  if (has_list_fields(from.getFilter()))
+    return error{
+      errc::invalid_argument,
+      "a change of many tasks takes tenant and queue; list the tasks first"};
   auto what = encoding::from_schema<core::bulk_kind>(from.getWhat());
-  return core::change_many{by.peer, from.getNumber(), what, std::move(*part)};
+  auto tasks = read_dead_tasks(from.getTasks(), core::is_of_list(what));
+  if (!tasks)
+    return tasks.error();
+  return core::change_many{
+    by.peer, from.getNumber(), what, std::move(*part), std::move(*tasks)};
 }
 
 } // namespace
@@ -200,6 +279,8 @@ result<core::list_tasks> to_command(const list_request& message, asked_at by) {
     auto part = read_part(from.getFilter());
     if (!part)
       return part.error();
+    if (auto ok = read_list_filter(from.getFilter(), part->filter); !ok)
+      return ok.error();
     return core::list_tasks{by.peer, from.getNumber(), std::move(*part)};
   });
 }
@@ -207,6 +288,24 @@ result<core::list_tasks> to_command(const list_request& message, asked_at by) {
 result<core::explain_task> to_command(const explain_request& message, asked_at by) {
   return message.read([&](auto from) -> result<core::explain_task> {
     return core::explain_task{by.peer, from.getNumber(), from.getTask().getSeq()};
+  });
+}
+
+result<core::tell_audit> to_command(const audit_request& message, asked_at by) {
+  return message.read([&](auto from) -> result<core::tell_audit> {
+    if (auto ok = check_count("limit", from.getLimit(), 1, limits::audited_max); !ok)
+      return ok.error();
+    core::tell_audit c{by.peer, from.getNumber(), {}};
+    c.filter.since = timestamp{duration{from.getSinceMs()}};
+    c.filter.limit = from.getLimit();
+    c.filter.tenant = encoding::read_text(from.getTenant());
+    if (!c.filter.tenant.empty())
+      if (auto ok = check_name("tenant", c.filter.tenant); !ok)
+        return ok.error();
+    if (from.getAfterMs() != 0)
+      c.filter.after =
+        audit_place{timestamp{duration{from.getAfterMs()}}, from.getAfterOperation()};
+    return c;
   });
 }
 

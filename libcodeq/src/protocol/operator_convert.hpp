@@ -66,6 +66,16 @@ struct reply_of<schema::StatsRequest> {
   using type = schema::StatsReply;
 };
 
+template <>
+struct reply_of<schema::AuditRequest> {
+  using type = schema::AuditReply;
+};
+
+template <>
+struct reply_of<schema::WorkersRequest> {
+  using type = schema::WorkersReply;
+};
+
 /// The reply to a request `S` that reports why nothing was done.
 template <class S>
 [[nodiscard]] frame<typename reply_of<S>::type>
@@ -125,5 +135,19 @@ using queue_command = std::variant<core::show_queue, core::configure_queue, core
 [[nodiscard]] result<core::list_tasks> to_command(const list_request& message, asked_at by);
 [[nodiscard]] result<core::explain_task> to_command(const explain_request& message, asked_at by);
 [[nodiscard]] result<core::tell_history> to_command(const events_request& message, asked_at by);
+[[nodiscard]] result<core::tell_audit> to_command(const audit_request& message, asked_at by);
+
+/// The number that all parts of an operator's command share; 0: the request is a command of its
+/// own.
+template <class S>
+[[nodiscard]] std::uint64_t operation_of(const frame<S>& message) {
+  if constexpr (requires(typename S::Reader reader) { reader.getOperation(); }) {
+    auto number =
+      message.read([](auto reader) -> result<std::uint64_t> { return reader.getOperation(); });
+    return number ? *number : 0;
+  } else {
+    return 0;
+  }
+}
 
 } // namespace codeq::protocol

@@ -42,11 +42,51 @@ void write_common(Builder to, const core::task_view& view) {
 void write_view(schema::TaskView::Builder to, const core::task_view& view) {
   to.setSeq(view.seq);
   write_common(to, view);
+  to.setEndedAtMs(ms_of(view.ended_at));
+  if (!view.error_text.empty())
+    to.setError(data_of(view.error_text));
 }
 
 void write_settings(schema::QueueSettings::Builder to, const core::queue_settings& settings) {
   encoding::write_config(to, settings.config);
   to.setPaused(settings.paused);
+}
+
+void write_counts(schema::StatsReply::QueueStats::Builder to, const queue_stats& q) {
+  encoding::write_queue(to.initQueue(), q.queue);
+  to.setScheduled(q.scheduled);
+  to.setGated(q.gated);
+  to.setReady(q.ready);
+  to.setLeased(q.leased);
+  to.setCompleted(q.completed);
+  to.setDead(q.dead);
+  to.setLost(q.lost);
+  to.setDeadNow(q.dead_now);
+  to.setCancelled(q.cancelled);
+  to.setPaused(q.paused);
+  to.setOldestReadyMs(static_cast<std::uint64_t>(q.oldest_ready.count()));
+  to.setMaxDepth(q.max_depth);
+  to.setMaxLeased(q.max_leased);
+}
+
+void write_worker(schema::WorkersReply::Worker::Builder to, const worker_info& worker) {
+  to.setName(text_of(worker.name));
+  to.setConnected(worker.is_connected);
+  to.setFreeSlots(worker.free_slots);
+  to.setLeases(worker.leases);
+  auto queues = to.initQueues(count_of(worker.queues.size()));
+  for (capnp::uint i = 0; i < queues.size(); ++i)
+    encoding::write_queue(queues[i], worker.queues[i]);
+  to.setQueueCount(worker.queue_count);
+  auto running = to.initRunning(count_of(worker.running.size()));
+  for (capnp::uint i = 0; i < running.size(); ++i) {
+    const auto& lease = worker.running[i];
+    running[i].initTask().setShard(value(lease.task.shard));
+    running[i].getTask().setSeq(lease.task.seq);
+    encoding::write_queue(running[i].initQueue(), lease.queue);
+    running[i].setGrantedAtMs(ms_of(lease.since));
+    running[i].setLeaseLeftMs(static_cast<std::uint64_t>(lease.left.count()));
+  }
 }
 
 void write_event(schema::EventsReply::Event::Builder to, const task_event& event) {
@@ -59,6 +99,24 @@ void write_event(schema::EventsReply::Event::Builder to, const task_event& event
   to.setBy(encoding::to_schema(event.by));
   to.setState(encoding::to_schema(event.state));
   to.setUntilMs(ms_of(event.until));
+  to.setSubject(text_of(event.subject));
+}
+
+void write_command(schema::AuditReply::Command::Builder to, const audited_command& command) {
+  to.setAtMs(ms_of(command.at));
+  to.setOperation(command.operation);
+  to.setAction(encoding::to_schema(command.action));
+  to.setTenant(text_of(command.tenant));
+  to.setQueue(text_of(command.queue));
+  if (command.task) {
+    to.setShard(value(command.task->shard));
+    to.setTask(command.task->seq);
+  }
+  to.setChanged(command.changed);
+  to.setSubject(text_of(command.subject));
+  to.setBearerTenant(text_of(command.bearer_tenant));
+  to.setRemote(text_of(command.remote));
+  to.setDetail(text_of(command.detail));
 }
 
 } // namespace
@@ -95,6 +153,7 @@ queue_reply make_queue_reply(const core::queue_answered& answer) {
     r.setCode(to_schema(answer.allowed.error().code));
     r.setContext(text_of(answer.allowed.error().context));
     write_settings(r.initSettings(), answer.settings);
+    r.setIsUnknown(answer.is_unknown);
   });
 }
 
@@ -109,6 +168,9 @@ bulk_reply make_bulk_reply(const core::bulk_answered& answer) {
 
 list_reply make_list_reply(const core::tasks_listed& answer) {
   constexpr std::size_t task_words = 48;
+  std::size_t text_words = 0;
+  for (const auto& task : answer.tasks)
+    text_words += task.error_text.size() / 8;
   return list_reply::build(
     [&](auto r) {
       r.setNumber(answer.number);
@@ -117,8 +179,9 @@ list_reply make_list_reply(const core::tasks_listed& answer) {
         write_view(tasks[i], answer.tasks[i]);
       r.setAfter(answer.after);
       r.setMore(answer.more);
+      r.setKnowsAllFilters(true);
     },
-    answer.tasks.size() * task_words + 32);
+    answer.tasks.size() * task_words + text_words + 32);
 }
 
 explain_reply make_explain_reply(shard_id shard, const core::task_explained& answer) {
@@ -150,6 +213,23 @@ events_reply make_events_reply(std::uint64_t number, const task_timeline& timeli
   });
 }
 
+audit_reply make_audit_reply(std::uint64_t number, const audit_page& page) {
+  constexpr std::size_t command_words = 64;
+  return audit_reply::build(
+    [&](auto r) {
+      r.setNumber(number);
+      auto list = r.initCommands(count_of(page.commands.size()));
+      for (capnp::uint i = 0; i < list.size(); ++i)
+        write_command(list[i], page.commands[i]);
+      r.setMore(page.after.has_value());
+      if (!page.after)
+        return;
+      r.setAfterMs(ms_of(page.after->at));
+      r.setAfterOperation(page.after->operation);
+    },
+    page.commands.size() * command_words + 32);
+}
+
 backup_reply make_backup_reply(std::uint64_t number, const result<backup_status>& status) {
   return backup_reply::build([&](auto r) {
     r.setNumber(number);
@@ -166,21 +246,52 @@ backup_reply make_backup_reply(std::uint64_t number, const result<backup_status>
   });
 }
 
+log_level_reply make_log_level_reply(std::uint64_t number, const result<std::string>& level) {
+  return log_level_reply::build([&](auto r) {
+    r.setNumber(number);
+    if (level)
+      return r.setLevel(text_of(*level));
+    r.setCode(to_schema(level.error().code));
+    r.setContext(text_of(level.error().context));
+  });
+}
+
+backup_reply
+make_backups_reply(std::uint64_t number, const result<std::vector<backup_info>>& backups) {
+  return backup_reply::build([&](auto r) {
+    r.setNumber(number);
+    if (!backups) {
+      r.setCode(to_schema(backups.error().code));
+      r.setContext(text_of(backups.error().context));
+      return;
+    }
+    auto list = r.initBackups(count_of(backups->size()));
+    for (capnp::uint i = 0; i < list.size(); ++i) {
+      const auto& backup = (*backups)[i];
+      list[i].setNumber(backup.number);
+      list[i].setBytes(backup.bytes);
+      list[i].setFiles(backup.files);
+      list[i].setAtMs(ms_of(backup.at));
+    }
+  });
+}
+
+workers_reply
+make_workers_reply(std::uint64_t number, const std::vector<base::worker_counts>& workers) {
+  return workers_reply::build([&](auto r) {
+    r.setNumber(number);
+    auto list = r.initWorkers(count_of(workers.size()));
+    for (capnp::uint i = 0; i < list.size(); ++i)
+      write_worker(list[i], workers[i]);
+  });
+}
+
 stats_reply make_stats_reply(std::uint64_t number, const base::coordinator_counts& stats) {
   return stats_reply::build([&](auto r) {
     r.setNumber(number);
     auto queues = r.initQueues(count_of(stats.queues.size()));
-    for (capnp::uint i = 0; i < stats.queues.size(); ++i) {
-      const auto& q = stats.queues[i];
-      encoding::write_queue(queues[i].initQueue(), q.queue);
-      queues[i].setScheduled(q.scheduled);
-      queues[i].setGated(q.gated);
-      queues[i].setReady(q.ready);
-      queues[i].setLeased(q.leased);
-      queues[i].setCompleted(q.completed);
-      queues[i].setDead(q.dead);
-      queues[i].setLost(q.lost);
-    }
+    for (capnp::uint i = 0; i < stats.queues.size(); ++i)
+      write_counts(queues[i], stats.queues[i]);
     auto gauges = r.initGauges(count_of(stats.gauges.size()));
     capnp::uint i = 0;
     for (const auto& [name, value] : stats.gauges) {

@@ -10,6 +10,7 @@
 #include "protocol/messages.hpp"
 
 #include <cstdint>
+#include <vector>
 
 /// Converts a shard's answers to operators to messages.
 namespace codeq::protocol {
@@ -37,11 +38,24 @@ struct task_texts {
 
 [[nodiscard]] events_reply make_events_reply(std::uint64_t number, const task_timeline& timeline);
 
+[[nodiscard]] audit_reply make_audit_reply(std::uint64_t number, const audit_page& page);
+
 [[nodiscard]] stats_reply
 make_stats_reply(std::uint64_t number, const base::coordinator_counts& stats);
+
+[[nodiscard]] workers_reply
+make_workers_reply(std::uint64_t number, const std::vector<base::worker_counts>& workers);
 
 /// Answers a `BackupRequest`.
 [[nodiscard]] backup_reply
 make_backup_reply(std::uint64_t number, const result<backup_status>& status);
+
+/// Answers a `LogLevelRequest`.
+[[nodiscard]] log_level_reply
+make_log_level_reply(std::uint64_t number, const result<std::string>& level);
+
+/// Answers a `BackupRequest` with `list`.
+[[nodiscard]] backup_reply
+make_backups_reply(std::uint64_t number, const result<std::vector<backup_info>>& backups);
 
 } // namespace codeq::protocol

@@ -100,6 +100,10 @@ struct reply_writer {
     write(make_status_reply(shard, r.number, r.view, r.texts).to_wire());
   }
 
+  void operator()(const audit_answered& r) const {
+    write(make_audit_reply(r.number, r.page).to_wire());
+  }
+
   void operator()(const history_answered& r) const {
     write(make_events_reply(r.number, r.timeline).to_wire());
   }
@@ -132,6 +136,7 @@ void write_reply(shard_id shard, const peer_reply& reply, const frame_writer& wr
 bool answers_question(const peer_reply& reply) {
   return std::holds_alternative<status_answered>(reply)
          || std::holds_alternative<history_answered>(reply)
+         || std::holds_alternative<audit_answered>(reply)
          || std::holds_alternative<core::tasks_listed>(reply)
          || std::holds_alternative<core::task_explained>(reply);
 }
@@ -141,6 +146,8 @@ wire_frame refusal_of(const peer_reply& reply, const error& reason) {
     return make_refusal<schema::StatusRequest>(status->number, reason).to_wire();
   if (const auto* history = std::get_if<history_answered>(&reply))
     return make_refusal<schema::EventsRequest>(history->number, reason).to_wire();
+  if (const auto* audit = std::get_if<audit_answered>(&reply))
+    return make_refusal<schema::AuditRequest>(audit->number, reason).to_wire();
   if (const auto* listed = std::get_if<core::tasks_listed>(&reply))
     return make_refusal<schema::ListRequest>(listed->number, reason).to_wire();
   auto number = std::get<core::task_explained>(reply).number;

@@ -32,7 +32,8 @@ using shard_request = std::variant<
   bulk_request,
   list_request,
   explain_request,
-  events_request>;
+  events_request,
+  audit_request>;
 
 /// Every message that a session accepts. Which of them a node may send depends on its role.
 using session_request = std::variant<
@@ -50,8 +51,11 @@ using session_request = std::variant<
   list_request,
   explain_request,
   events_request,
+  audit_request,
   stats_request,
+  workers_request,
   backup_request,
+  log_level_request,
   goodbye>;
 
 /// Parses a frame from a node with that role. Errors: `protocol_error` for a frame that the role
@@ -74,6 +78,12 @@ struct status_answered {
 struct history_answered {
   std::uint64_t number = 0;
   task_timeline timeline;
+};
+
+/// Answers an `AuditRequest`.
+struct audit_answered {
+  std::uint64_t number = 0;
+  audit_page page;
 };
 
 /// The request `S` was refused for `reason`.
@@ -99,6 +109,7 @@ using peer_reply = std::variant<
   tasks_told,
   status_answered,
   history_answered,
+  audit_answered,
   request_refused<schema::StatusRequest>,
   request_refused<schema::ChangeRequest>,
   request_refused<schema::ForceRequest>,
@@ -106,7 +117,8 @@ using peer_reply = std::variant<
   request_refused<schema::BulkRequest>,
   request_refused<schema::ListRequest>,
   request_refused<schema::ExplainRequest>,
-  request_refused<schema::EventsRequest>>;
+  request_refused<schema::EventsRequest>,
+  request_refused<schema::AuditRequest>>;
 
 using frame_writer = std::function<void(const wire_frame&)>;
 

@@ -2,12 +2,16 @@
 #include "security/tls_context.hpp"
 
 #include <array>
+#include <cerrno>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <arpa/inet.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <unistd.h>
 
 namespace codeq::security {
 
@@ -32,8 +36,36 @@ error missing(const char* what) {
 }
 
 error unusable(const char* what, const std::filesystem::path& file) {
-  return {errc::unavailable, std::string(what) + " " + file.string() + ": " + take_tls_error()};
+  auto reason = take_tls_error();
+  // OpenSSL does not say why a file cannot be opened.
+  if (!file.empty() && ::access(file.c_str(), R_OK) != 0)
+    reason = std::generic_category().message(errno);
+  return {errc::unavailable, std::string(what) + " " + file.string() + ": " + reason};
 }
+
+/// A reason of OpenSSL, and what an operator should know about it.
+struct described_reason {
+  std::string_view reason;
+  std::string_view words;
+};
+
+constexpr auto described_reasons = std::to_array<described_reason>({
+  {"no start line", "it is not a PEM file of that kind"},
+  {"no certificate or crl found", "it is not a PEM file with certificates"},
+  {"bad base64 decode", "it is a damaged PEM file"},
+  {"key values mismatch", "it is not the key of the certificate"},
+  {"bad password read", "it has a password; a key without one is needed"},
+  {"wrong version number", "the peer does not speak TLS"},
+  {"packet length too long", "the peer does not speak TLS"},
+  {"unsupported protocol", "the peer does not speak TLS 1.3"},
+  {"tlsv1 alert protocol version", "the peer does not speak TLS 1.3"},
+  {"peer did not return a certificate", "the peer showed no certificate, but one is required"},
+  {"tlsv13 alert certificate required",
+   "the peer requires a certificate, which --tls-cert and --tls-key give"},
+  {"tlsv1 alert unknown ca", "the peer knows no authority that signed the certificate shown to it"},
+  {"sslv3 alert bad certificate", "the peer refused the certificate shown to it"},
+  {"sslv3 alert certificate expired", "the certificate shown to the peer has expired"},
+});
 
 result<void> check(const tls_files& files, tls_side side) {
   if (files.certificate.empty() != files.key.empty())
@@ -137,7 +169,35 @@ std::string take_tls_error() {
   auto code = ERR_peek_last_error();
   const char* reason = code == 0 ? nullptr : ERR_reason_error_string(code);
   ERR_clear_error();
-  return reason ? reason : "it cannot be used";
+  return reason ? describe_tls_reason(reason) : "it cannot be used";
+}
+
+std::string describe_tls_reason(std::string_view reason) {
+  for (const auto& known : described_reasons)
+    if (reason.find(known.reason) != std::string_view::npos)
+      return std::string(known.words) + " (" + std::string(known.reason) + ")";
+  return std::string(reason);
+}
+
+std::string certificate_fault(long verified) {
+  std::string text = X509_verify_cert_error_string(verified);
+  switch (verified) {
+  case X509_V_ERR_HOSTNAME_MISMATCH:
+  case X509_V_ERR_IP_ADDRESS_MISMATCH:
+    return "the peer's certificate does not name the host that was dialled (" + text + ")";
+  case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+  case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+  case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+  case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+  case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    return "no authority of --tls-ca signed the peer's certificate (" + text + ")";
+  case X509_V_ERR_CERT_HAS_EXPIRED:
+    return "the peer's certificate has expired";
+  case X509_V_ERR_CERT_NOT_YET_VALID:
+    return "the peer's certificate is not valid yet; or a clock is wrong";
+  default:
+    return "the peer's certificate is refused: " + text;
+  }
 }
 
 } // namespace codeq::security

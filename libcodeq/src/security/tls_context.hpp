@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 struct ssl_ctx_st;
 struct ssl_st;
@@ -77,7 +78,15 @@ private:
 /// neither.
 [[nodiscard]] bool expect_name(ssl_st* connection, const std::string& host);
 
-/// Returns OpenSSL's error text for the calling thread's latest failure, and clears it.
+/// Describes the calling thread's latest failure in OpenSSL, in words for an operator, and clears
+/// it.
 [[nodiscard]] std::string take_tls_error();
+
+/// Why a peer's certificate was refused, in words for an operator. `verified` is the result of
+/// `SSL_get_verify_result`.
+[[nodiscard]] std::string certificate_fault(long verified);
+
+/// Describes an OpenSSL reason, as its error texts name it, in words for an operator.
+[[nodiscard]] std::string describe_tls_reason(std::string_view reason);
 
 } // namespace codeq::security

@@ -2,6 +2,7 @@
 #include "security/token_file.hpp"
 
 #include "security/access_limits.hpp"
+#include "security/private_file.hpp"
 #include "security/token.hpp"
 
 #include <algorithm>
@@ -106,25 +107,57 @@ result<void> replace(const std::filesystem::path& file, std::string_view text) {
   return failed;
 }
 
-/// The text without the line of that token; comments that mention the token stay.
-std::string without_token(std::string_view text, const token_digest& token) {
+/// The text with `line` in place of that token's line, or without it when `line` is empty. Comments
+/// that mention the token stay.
+std::string with_line(std::string_view text, const token_digest& token, const std::string& line) {
   auto field = "sha256=" + to_text(token);
   std::string kept;
   while (!text.empty()) {
-    auto line = text.substr(0, text.find('\n'));
-    auto whole = text.substr(0, std::min(text.size(), line.size() + 1));
+    auto old = text.substr(0, text.find('\n'));
+    auto whole = text.substr(0, std::min(text.size(), old.size() + 1));
     text.remove_prefix(whole.size());
-    auto first = line.find_first_not_of(" \t\r");
-    bool is_remark = first == line.npos || line[first] == '#';
-    if (is_remark || line.find(field) == line.npos)
+    auto first = old.find_first_not_of(" \t\r");
+    bool is_remark = first == old.npos || old[first] == '#';
+    if (is_remark || old.find(field) == old.npos)
       kept += whole;
+    else if (!line.empty())
+      kept += line + "\n";
   }
   return kept;
+}
+
+/// The token whose digest begins with `name`. Errors: `invalid_argument`.
+result<principal> find_one(const token_table& table, std::string_view name) {
+  std::optional<principal> found;
+  for (const auto& who : table.principals()) {
+    if (name.size() < name_digits_min || !to_text(who->token).starts_with(name))
+      continue;
+    if (found)
+      return error{errc::invalid_argument, "several tokens begin so; give more digits"};
+    found = *who;
+  }
+  if (!found)
+    return error{errc::invalid_argument, "no token has a digest that begins so"};
+  return *found;
+}
+
+/// Adds the line of a new token for `who` to a file's text. Returns the token.
+result<std::string> add_token(std::string& text, principal who) {
+  auto token = make_token();
+  if (!token)
+    return token;
+  who.token = digest_of(*token);
+  if (!text.empty() && text.back() != '\n')
+    text += '\n';
+  text += to_line(who) + "\n";
+  return token;
 }
 
 } // namespace
 
 result<token_table> read_token_file(const std::filesystem::path& file) {
+  if (is_writable_by_others(file))
+    return fault(file, "every user may write it, and so grant rights; take that right away");
   auto text = read_text(file, limits::token_file_bytes_max);
   if (!text)
     return text.error();
@@ -148,13 +181,9 @@ result<std::string> create_token(const std::filesystem::path& file, principal wh
       return old.error();
     text = std::move(*old);
   }
-  auto token = make_token();
+  auto token = add_token(text, std::move(who));
   if (!token)
     return token;
-  who.token = digest_of(*token);
-  if (!text.empty() && text.back() != '\n')
-    text += '\n';
-  text += to_line(who) + "\n";
   if (auto table = parse_file(file, text); !table)
     return table.error();
   if (auto ok = replace(file, text); !ok)
@@ -172,17 +201,10 @@ result<principal> revoke_token(const std::filesystem::path& file, std::string_vi
   auto table = parse_file(file, *text);
   if (!table)
     return table.error();
-  std::optional<principal> found;
-  for (const auto& who : table->principals()) {
-    if (name.size() < name_digits_min || !to_text(who->token).starts_with(name))
-      continue;
-    if (found)
-      return error{errc::invalid_argument, "several tokens begin so; give more digits"};
-    found = *who;
-  }
+  auto found = find_one(*table, name);
   if (!found)
-    return error{errc::invalid_argument, "no token has a digest that begins so"};
-  auto rest = without_token(*text, found->token);
+    return found;
+  auto rest = with_line(*text, found->token, {});
   auto left = parse_file(file, rest);
   if (!left)
     return left.error();
@@ -191,6 +213,42 @@ result<principal> revoke_token(const std::filesystem::path& file, std::string_vi
   if (auto ok = replace(file, rest); !ok)
     return ok.error();
   return *found;
+}
+
+result<rotated_token> rotate_token(
+  const std::filesystem::path& file,
+  std::string_view name,
+  std::optional<timestamp> expires,
+  timestamp old_until) {
+  change_lock lock;
+  if (auto ok = lock.take(file); !ok)
+    return ok.error();
+  auto text = read_text(file, limits::token_file_bytes_max);
+  if (!text)
+    return text.error();
+  auto table = parse_file(file, *text);
+  if (!table)
+    return table.error();
+  auto old = find_one(*table, name);
+  if (!old)
+    return old.error();
+  if (old->expires && !expires)
+    return error{errc::invalid_argument, "the token expires, so the new one needs an expiry, too"};
+  auto fresh = *old;
+  fresh.expires = expires;
+  old->expires = std::min(old->expires.value_or(old_until), old_until);
+  auto changed = with_line(*text, old->token, to_line(*old));
+  auto token = add_token(changed, std::move(fresh));
+  if (!token)
+    return token.error();
+  auto check = parse_file(file, changed);
+  if (!check)
+    return check.error();
+  if (auto kept = check->find(old->token); !kept || *kept != *old)
+    return fault(file, "the token's line cannot be found; change it by hand");
+  if (auto ok = replace(file, changed); !ok)
+    return ok.error();
+  return rotated_token{std::move(*token), std::move(*old)};
 }
 
 result<std::string> read_bearer(const std::filesystem::path& file) {

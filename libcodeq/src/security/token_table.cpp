@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/rfc3339.hpp"
 #include "security/access_limits.hpp"
 #include "security/token.hpp"
 
@@ -51,6 +52,22 @@ std::string_view take_word(std::string_view& rest) {
   return word;
 }
 
+/// Reads one of the rates, which are the last fields that a line may have.
+result<void> read_rate(std::string_view name, std::string_view value, principal& to) {
+  for (std::size_t i = 0; i < rate_fields.size(); ++i) {
+    if (name != rate_fields[i])
+      continue;
+    auto limit = parse_rate(value);
+    if (!limit)
+      return limit.error();
+    to.rates[i] = *limit;
+    return {};
+  }
+  return wrong(
+    "is not a field; there are sha256, subject, tenant, role, queues, scopes, expires, "
+    "rate-producer, rate-claim and rate-admin");
+}
+
 result<void> read_field(std::string_view name, std::string_view value, principal& to) {
   if (name == "sha256") {
     auto digest = parse_digest(value);
@@ -74,18 +91,18 @@ result<void> read_field(std::string_view name, std::string_view value, principal
     to.queues = split_names(value);
     return {};
   }
-  for (std::size_t i = 0; i < rate_fields.size(); ++i) {
-    if (name != rate_fields[i])
-      continue;
-    auto limit = parse_rate(value);
-    if (!limit)
-      return limit.error();
-    to.rates[i] = *limit;
+  if (name == "scopes") {
+    auto scopes = parse_scopes(value);
+    if (!scopes)
+      return scopes.error();
+    to.scopes = *scopes;
     return {};
   }
-  return wrong(
-    "is not a field; there are sha256, subject, tenant, role, queues, rate-producer, rate-claim "
-    "and rate-admin");
+  if (name == "expires") {
+    to.expires = base::parse_rfc3339(value);
+    return to.expires ? result<void>{} : wrong("must be a time like 2026-05-20T10:00:00Z");
+  }
+  return read_rate(name, value, to);
 }
 
 /// A field's name for an error text, shortened because it could be a token by mistake.
@@ -117,9 +134,11 @@ result<principal> parse_line(std::string_view line) {
 }
 
 result<void> check_queues(const principal& who) {
-  if (who.role != role::worker && !who.queues.empty())
+  if (!who.may_work() && !who.queues.empty())
     return wrong("queues is for workers only");
-  if (who.role == role::worker && who.queues.empty())
+  if (!who.may_work() && who.scopes != scope_set::all())
+    return wrong("scopes is for workers only");
+  if (who.may_work() && who.queues.empty())
     return wrong("queues is missing; a worker's token names queues or has `*`");
   if (who.queues.size() > limits::queues_per_token_max)
     return error{
@@ -138,6 +157,7 @@ result<void> check_queues(const principal& who) {
 token_table::token_table(std::vector<principal> principals) {
   for (auto& who : principals) {
     places_.emplace(beginning_of(who.token), principals_.size());
+    subjects_.emplace(who.subject, principals_.size());
     principals_.push_back(std::make_shared<const principal>(std::move(who)));
   }
 }
@@ -154,6 +174,15 @@ std::shared_ptr<const principal> token_table::find(const token_digest& digest) c
   for (auto at = from; at != to; ++at)
     if (is_same(principals_[at->second]->token, digest))
       found = principals_[at->second];
+  return found;
+}
+
+std::vector<std::shared_ptr<const principal>>
+token_table::find_subject(std::string_view subject) const {
+  std::vector<std::shared_ptr<const principal>> found;
+  auto [from, to] = subjects_.equal_range(subject);
+  for (auto at = from; at != to; ++at)
+    found.push_back(principals_[at->second]);
   return found;
 }
 
@@ -192,6 +221,10 @@ std::string to_line(const principal& who) {
                      + " tenant=" + who.tenant + " role=" + std::string(to_string(who.role));
   for (std::size_t i = 0; i < who.queues.size(); ++i)
     line += (i == 0 ? " queues=" : ",") + who.queues[i];
+  if (who.scopes != scope_set::all())
+    line += " scopes=" + to_string(who.scopes);
+  if (who.expires)
+    line += " expires=" + base::to_rfc3339(*who.expires);
   for (std::size_t i = 0; i < rate_scopes; ++i)
     if (who.rates[i].per_second != 0)
       line += " " + std::string(rate_fields[i]) + "=" + std::to_string(who.rates[i].per_second)
@@ -213,8 +246,11 @@ result<rate> parse_rate(std::string_view text) {
 result<void> check(const principal& who) {
   if (!is_valid_name(who.subject))
     return wrong(std::string("subject must be ") + name_rule);
-  if (who.is_of_all_tenants() ? who.role != role::admin : !is_valid_name(who.tenant))
-    return wrong(std::string("tenant must be ") + name_rule + ", or, of an admin, `*`");
+  bool may_be_all = who.may_inspect() || who.role == role::metrics;
+  if (who.is_of_all_tenants() ? !may_be_all : !is_valid_name(who.tenant))
+    return wrong(std::string("tenant must be ") + name_rule + ", or, of an admin or reader, `*`");
+  if (who.role == role::metrics && !who.is_of_all_tenants())
+    return wrong("tenant of a metrics token must be `*`, since metrics are of the whole process");
   return check_queues(who);
 }
 
@@ -226,15 +262,21 @@ std::string_view to_string(role what) noexcept {
     return "worker";
   case role::admin:
     return "admin";
+  case role::producer_worker:
+    return "producer-worker";
+  case role::reader:
+    return "reader";
+  case role::metrics:
+    return "metrics";
   }
   return "unknown";
 }
 
 result<role> parse_role(std::string_view text) {
-  for (auto what : {role::producer, role::worker, role::admin})
+  for (auto what : all_roles)
     if (text == to_string(what))
       return what;
-  return wrong("must be producer, worker or admin");
+  return wrong("must be producer, worker, producer-worker, admin, reader or metrics");
 }
 
 std::vector<std::string> split_names(std::string_view text) {

@@ -6,6 +6,7 @@
 #include "security/principal.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,11 +24,15 @@ public:
   /// @pre the digests differ
   explicit token_table(std::vector<principal> principals);
 
-  /// The bearer of that token; null when the token is unknown.
+  /// The bearer of that token; null when the token is unknown. Does not check whether it expired.
   [[nodiscard]] std::shared_ptr<const principal> authenticate(std::string_view bearer) const;
 
   /// The principal of a token by its digest; null when there is none.
   [[nodiscard]] std::shared_ptr<const principal> find(const token_digest& digest) const;
+
+  /// The principals with that subject, of any tenant.
+  [[nodiscard]] std::vector<std::shared_ptr<const principal>>
+  find_subject(std::string_view subject) const;
 
   /// The tokens' bearers in the order of the file.
   [[nodiscard]] const std::vector<std::shared_ptr<const principal>>& principals() const noexcept {
@@ -38,13 +43,15 @@ private:
   std::vector<std::shared_ptr<const principal>> principals_;
   /// Keyed by the first bytes of the digest; candidates are then compared as a whole.
   std::multimap<std::uint64_t, std::size_t> places_;
+  std::multimap<std::string, std::size_t, std::less<>> subjects_;
 };
 
 /// Parses the text of a token file: one token per line, as `field=value` separated by blanks; `#`
-/// begins a comment. Fields: `sha256`, `subject`, `tenant`, `role` (producer, worker or admin),
-/// `queues` (for a worker: names separated by commas, or `*`), and `rate-producer`, `rate-claim`,
-/// `rate-admin` as `PER_SECOND` or `PER_SECOND:BURST`. Errors: `invalid_argument` and `too_large`
-/// name line, field and what is allowed; they never quote a text that may be a token.
+/// begins a comment. Fields: `sha256`, `subject`, `tenant`, `role`, for a worker `queues` (names
+/// separated by commas, or `*`) and `scopes` (left out: all of them), `expires` (RFC 3339; left
+/// out: never), and `rate-producer`, `rate-claim`, `rate-admin` as `PER_SECOND` or
+/// `PER_SECOND:BURST`. Errors: `invalid_argument` and `too_large` name line, field and what is
+/// allowed; they never quote a text that may be a token.
 [[nodiscard]] result<token_table> parse_tokens(std::string_view text);
 
 /// The line of a principal in a token file, without the newline.

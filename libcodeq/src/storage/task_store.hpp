@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/result.hpp"
+#include "codeq/time.hpp"
 
 #include "storage/write_set.hpp"
 
@@ -15,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace codeq::storage {
 
@@ -34,6 +36,8 @@ struct backup_report {
   /// Size of all its files, including those that it shares with earlier backups.
   std::uint64_t bytes = 0;
   std::uint32_t files = 0;
+  /// When it was made, in wall-clock time.
+  timestamp at{};
 };
 
 /// Returns false to end the scan.
@@ -101,6 +105,14 @@ public:
     static_cast<void>(kept);
     static_cast<void>(cancelled);
     return error{errc::unavailable, "this store cannot be backed up to " + directory.string()};
+  }
+
+  /// The backups in `directory`, oldest first; none when it does not exist. Thread-safe. Errors:
+  /// `io_error`, `corruption`.
+  [[nodiscard]] virtual result<std::vector<backup_report>>
+  list_backups(const std::filesystem::path& directory) const {
+    static_cast<void>(directory);
+    return std::vector<backup_report>{};
   }
 
   /// Approximate size of the pairs in [begin, end), in bytes. Thread-safe. Errors: as `read`.

@@ -204,6 +204,11 @@ void test_shard::answer_inquiry(core::peer_id, coordinator::stored_inquiry inqui
   reader_.answer(inquiry);
 }
 
+void test_shard::list_stored(core::peer_id, coordinator::stored_list list) {
+  list.now = {};
+  reader_.answer(std::move(list));
+}
+
 void test_shard::find_keys(coordinator::keys_wanted wanted) {
   wanted_keys_.push_back(std::move(wanted));
 }

@@ -75,6 +75,7 @@ public:
   [[noreturn]] void end_peer(core::peer_id peer, const error& reason) override;
   void fetch_bodies(core::peer_id peer, coordinator::bodies_wanted wanted) override;
   void answer_inquiry(core::peer_id peer, coordinator::stored_inquiry inquiry) override;
+  void list_stored(core::peer_id peer, coordinator::stored_list list) override;
   void find_keys(coordinator::keys_wanted wanted) override;
   void read_survivors(coordinator::survivors_wanted wanted) override;
   [[nodiscard]] bool may_hold_key(const task_key& name) override;
@@ -100,6 +101,8 @@ public:
   void wake_after(duration wait, std::uint64_t number) override;
 
   void note_limit(std::string_view, std::uint64_t, std::string_view) override {}
+
+  void note_expired(const core::leases_expired&) override {}
 
   void settled() override {}
 

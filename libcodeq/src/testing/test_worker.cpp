@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "testing/test_worker.hpp"
 
+#include "base/queue_pattern.hpp"
+
 #include <stdexcept>
 #include <utility>
 
@@ -54,8 +56,14 @@ void test_worker::later(event_loop::action what) {
 
 void test_worker::connect() {
   coordinator::peer_attached attached{connection_.peer, connection_.worker};
-  for (const auto& served : parts_.queues)
-    attached.queues.push_back({"default", served.queue});
+  for (const auto& served : parts_.queues) {
+    // A handler that is registered for neither gets no tasks.
+    auto pattern = base::queue_pattern::parse(served.queue);
+    if (!pattern)
+      continue;
+    auto& to = pattern->is_one_queue() ? attached.queues : attached.prefixes;
+    to.push_back({"default", pattern->stem()});
+  }
   parts_.shard.attach(attached, [this, me = weak_from_this()](auto message) {
     if (auto alive = me.lock())
       receive(std::move(message));
@@ -119,7 +127,9 @@ void test_worker::take_outcomes(worker::handler_number handler, std::vector<outc
 }
 
 void test_worker::take_handler_end(worker::handler_number handler, const outcome& answer) {
-  later([this, handler, answer] { dispatcher_.take_handler_end(handler, answer); });
+  later([this, handler, answer] {
+    dispatcher_.take_handler_end(handler, answer, parts_.loop.now().steady);
+  });
 }
 
 void test_worker::take_news() {
@@ -166,8 +176,20 @@ void test_worker::wake_after(duration wait, coordinator::session_wake what) {
     parts_.loop.post_after(wait, while_alive([this, what] { session_.wake(what); }));
 }
 
+timestamp test_worker::now() {
+  return parts_.loop.now().shard;
+}
+
+result<std::vector<backup_info>> test_worker::list_backups() const {
+  return error{errc::unsupported, "a testbed has no backups"};
+}
+
 result<backup_status> test_worker::back_up(bool) {
   return error{errc::unsupported, "a testbed has no backups"};
+}
+
+result<std::string> test_worker::set_log_level(const std::string&) {
+  return error{errc::unsupported, "a testbed does not set the level of the log"};
 }
 
 void test_worker::break_link(std::size_t, const error& reason) {

@@ -80,11 +80,15 @@ public:
 
   void note_connected(std::size_t, std::size_t) override {}
 
+  void note_no_patterns(std::size_t) override {}
+
   void note_settings(std::size_t, std::size_t, std::size_t) override {}
 
   void note_unhandled(const task&) override {}
 
   void note_handler_end(fencing_token, const std::string&) override {}
+
+  void note_failed(const worker::failed_attempt&) override {}
 
   void note_lost(const task_id&, fencing_token) override {}
 
@@ -106,7 +110,7 @@ public:
 
   void close(const error&) override {}
 
-  void gather_stats(std::uint64_t) override {}
+  void gather_stats(std::uint64_t, bool) override {}
 
   void wake_after(duration wait, coordinator::session_wake what) override;
 
@@ -120,9 +124,13 @@ public:
     return duration{0};
   }
 
+  [[nodiscard]] timestamp now() override;
+
   [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override { return {}; }
 
   [[nodiscard]] result<backup_status> back_up(bool start) override;
+  [[nodiscard]] result<std::string> set_log_level(const std::string& level) override;
+  [[nodiscard]] result<std::vector<backup_info>> list_backups() const override;
 
   void note_limit(std::string_view, std::uint64_t) override {}
 

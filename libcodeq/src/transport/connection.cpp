@@ -32,7 +32,10 @@ void set_handlers(connection_self self) {
 }
 
 connection_broker::behavior_type handlers(connection_self self) {
+  // The most frequent ones first, since a message is compared with one after the other.
   return {
+    [self](caf::io::new_data_msg& data) { self->state.receive(data); },
+    [self](const caf::io::data_transferred_msg& progress) { self->state.sent(progress); },
     [self](const protocol::wire_frame& frame) { self->state.write_for_owner(frame); },
     [self](const actors::connection_accepted& accepted) { self->state.accept(accepted); },
     [self](actors::probe_peer) { return self->state.probe(); },
@@ -41,8 +44,6 @@ connection_broker::behavior_type handlers(connection_self self) {
         return self->state.abandon(request.reason);
       self->state.close(request.reason);
     },
-    [self](caf::io::new_data_msg& data) { self->state.receive(data); },
-    [self](const caf::io::data_transferred_msg& progress) { self->state.sent(progress); },
     [self](const caf::io::connection_closed_msg&) { self->state.peer_closed(); },
     [self](const connection_deadline& deadline) { self->state.fire(deadline); }};
 }

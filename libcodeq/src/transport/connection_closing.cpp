@@ -27,13 +27,14 @@ protocol::wire_frame make_refused(const error& reason) {
 } // namespace
 
 void connection_state::refuse(error reason) {
-  write(make_refused(reason));
+  write_own(make_refused(reason));
   close(std::move(reason));
 }
 
 void connection_state::close(error reason) {
   if (phase_ == phase::closing)
     return;
+  flush();
   enter_closing(std::move(reason));
   if (tls_) {
     tls_->end_writing();
@@ -58,7 +59,10 @@ void connection_state::abandon(error reason) {
 }
 
 void connection_state::peer_closed() {
-  enter_closing({errc::disconnected, "the peer closed the connection"});
+  error reason{errc::disconnected, "the peer closed the connection"};
+  if (phase_ == phase::awaiting_answer && !tls_)
+    reason.context += " without an answer; it may expect TLS, which takes --tls-ca";
+  enter_closing(std::move(reason));
   tell_owner();
   self_->quit();
 }
@@ -71,6 +75,7 @@ void connection_state::enter_closing(error reason) {
   reason_ = std::move(reason);
   answer_probes(false);
   sink_ = nullptr;
+  close_outlet();
 }
 
 void connection_state::log_closing(const error& reason) const {

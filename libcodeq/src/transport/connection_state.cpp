@@ -9,6 +9,8 @@
 
 #include <algorithm>
 
+#include <sys/socket.h>
+
 namespace codeq::transport {
 
 namespace {
@@ -16,8 +18,9 @@ namespace {
 /// An outgoing buffer larger than this is released once it is empty.
 constexpr std::size_t idle_buffer_bytes_max = 4u << 20;
 
-/// Size of reads while frames are small: separate reads of header and body cost more than a copy.
-constexpr std::size_t read_bytes = 8u << 10;
+/// Maximum size of reads while frames are small: separate reads of header and body cost more than a
+/// copy.
+constexpr std::size_t read_bytes_max = 8u << 10;
 
 } // namespace
 
@@ -67,7 +70,7 @@ void connection_state::start_dialled(
       caf::down_msg{dialled_->link, caf::exit_reason::unknown});
   if (dialled_->tls)
     start_secured(tls_stream::connect(*dialled_->tls, dialled_->host));
-  write(dialled_->hello.to_wire());
+  write_own(dialled_->hello.to_wire());
   arm({connection_deadline::what::handshake}, settings_.hello_timeout);
 }
 
@@ -80,25 +83,43 @@ void connection_state::receive(caf::io::new_data_msg& data) {
     return;
   last_received_ = self_->clock().now();
   answer_probes(true);
-  if (tls_)
-    return receive_secured({data.buf.data(), data.buf.size()});
-  if (phase_ == phase::open)
+  if (tls_) {
+    receive_secured({data.buf.data(), data.buf.size()});
+    return end_read();
+  }
+  if (phase_ == phase::open) {
+    adapt_reads(data.buf.size());
     take_received(data.buf);
-  else
+  } else {
     take_part(std::move(data.buf));
+  }
+  end_read();
   if (phase_ != phase::closing)
     self_->configure_read(handle_, next_read());
 }
 
+void connection_state::end_read() const {
+  if (read_done_)
+    read_done_();
+}
+
+void connection_state::adapt_reads(std::size_t count) {
+  // The middleman fills the rest of the buffer with zeros before each read.
+  if (count >= read_bytes_)
+    read_bytes_ = std::min(2 * read_bytes_, read_bytes_max);
+  else if (count < read_bytes_ / 4)
+    read_bytes_ = std::max(read_bytes_ / 2, read_bytes_min);
+}
+
 caf::io::receive_policy::config connection_state::next_read() const {
   auto missing = part_bytes_ - part_.size();
-  if (phase_ == phase::open && missing <= read_bytes)
-    return caf::io::receive_policy::at_most(read_bytes);
+  if (phase_ == phase::open && missing <= read_bytes_max)
+    return caf::io::receive_policy::at_most(std::max(missing, read_bytes_));
   return caf::io::receive_policy::exactly(missing);
 }
 
 void connection_state::take_received(std::vector<char>& received) {
-  bool is_large_body = part_.empty() && part_bytes_ > read_bytes;
+  bool is_large_body = part_.empty() && part_bytes_ > read_bytes_max;
   if (is_large_body && received.size() == part_bytes_)
     return take_part(std::move(received));
   std::string_view left{received.data(), received.size()};
@@ -226,7 +247,7 @@ void connection_state::answer_ping(const protocol::wire_frame& frame) {
     parsed->read([](auto reader) -> result<std::uint64_t> { return reader.getNumber(); });
   if (!number)
     return refuse(number.error());
-  write(protocol::pong::build([&](auto root) { root.setNumber(*number); }, 4).to_wire());
+  write_own(protocol::pong::build([&](auto root) { root.setNumber(*number); }, 4).to_wire());
 }
 
 void connection_state::accept(const actors::connection_accepted& accepted) {
@@ -237,12 +258,17 @@ void connection_state::accept(const actors::connection_accepted& accepted) {
   sink_ = accepted.sink;
   owner_ = accepted.owner;
   progress_ = accepted.progress;
+  read_done_ = accepted.read_done;
+  if (!tls_)
+    progress_->outlet = this;
   self_->monitor(owner_);
   ticket_->authenticated();
   open();
   self_->trigger(handle_);
-  if (tls_)
-    take_secured();
+  if (!tls_)
+    return;
+  take_secured();
+  end_read();
 }
 
 void connection_state::open() {
@@ -251,27 +277,55 @@ void connection_state::open() {
   arm({connection_deadline::what::liveness}, settings_.ping_interval);
 }
 
-void connection_state::write_for_owner(const protocol::wire_frame& frame) {
-  write(frame);
+void connection_state::write(const protocol::wire_frame& frame) {
   if (progress_)
     taken_ += protocol::frame_header_bytes + frame.body.size();
+  if (phase_ == phase::closing || is_overfull_)
+    return;
+  if (tls_)
+    return write_secured(frame);
+  append_frame(frame, out_);
+  check_outgoing();
+}
+
+void connection_state::write_own(const protocol::wire_frame& frame) {
+  auto taken = taken_;
+  write(frame);
+  taken_ = taken;
+  flush();
+}
+
+void connection_state::flush() {
+  if (out_.empty())
+    return;
+  // The middleman would watch the socket for the write, send, and stop watching.
+  auto count = buffered_ == 0
+                 ? ::send(fd(), out_.data(), out_.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
+                 : ssize_t{0};
+  // The middleman meets an error again, and reports it.
+  auto sent = static_cast<std::size_t>(std::max<ssize_t>(count, 0));
+  if (sent < out_.size()) {
+    auto& rest = self_->wr_buf(handle_);
+    rest.insert(rest.end(), out_.begin() + static_cast<std::ptrdiff_t>(sent), out_.end());
+    buffered_ += out_.size() - sent;
+    self_->flush(handle_);
+  }
+  if (out_.capacity() > idle_buffer_bytes_max)
+    std::vector<char>{}.swap(out_);
+  else
+    out_.clear();
+  note_progress();
+}
+
+void connection_state::close_outlet() {
+  if (progress_)
+    progress_->outlet = nullptr;
 }
 
 void connection_state::note_progress() {
   if (progress_)
     progress_->written.store(
-      taken_ - std::min<std::uint64_t>(taken_, buffered_), std::memory_order_relaxed);
-}
-
-void connection_state::write(const protocol::wire_frame& frame) {
-  if (phase_ == phase::closing)
-    return;
-  if (tls_)
-    return write_secured(frame);
-  append_frame(frame, self_->wr_buf(handle_));
-  buffered_ += protocol::frame_header_bytes + frame.body.size();
-  self_->flush(handle_);
-  check_outgoing();
+      taken_ - std::min<std::uint64_t>(taken_, unsent()), std::memory_order_relaxed);
 }
 
 void connection_state::sent(const caf::io::data_transferred_msg& progress) {
@@ -293,11 +347,17 @@ void connection_state::sent(const caf::io::data_transferred_msg& progress) {
 void connection_state::check_outgoing() {
   if (dialled_)
     return;
-  if (buffered_ > 2 * settings_.outgoing_bytes_high)
-    return abandon(
-      {errc::overloaded, "the peer reads too slowly, buffered_bytes=" + std::to_string(buffered_)});
-  bool changed = pressure_ ? buffered_ < settings_.outgoing_bytes_low
-                           : buffered_ > settings_.outgoing_bytes_high;
+  auto waiting = unsent();
+  if (waiting > 2 * settings_.outgoing_bytes_high) {
+    is_overfull_ = true;
+    error reason{
+      errc::overloaded, "the peer reads too slowly, buffered_bytes=" + std::to_string(waiting)};
+    // The message has no sender: see the pitfalls in README.md.
+    return caf::anon_send(
+      actors::connection_actor{self_}, actors::close_connection{std::move(reason), true});
+  }
+  bool changed = pressure_ ? waiting < settings_.outgoing_bytes_low
+                           : waiting > settings_.outgoing_bytes_high;
   if (!changed || !owner_)
     return;
   pressure_ = !pressure_;
@@ -312,7 +372,7 @@ caf::result<bool> connection_state::probe() {
   }
   auto number = ++last_number_;
   probes_.push_back({number, promise});
-  write(protocol::ping::build([&](auto root) { root.setNumber(number); }, 4).to_wire());
+  write_own(protocol::ping::build([&](auto root) { root.setNumber(number); }, 4).to_wire());
   arm({connection_deadline::what::probe, number}, settings_.probe_timeout);
   return promise;
 }
@@ -360,7 +420,8 @@ void connection_state::check_liveness() {
 }
 
 void connection_state::send_ping() {
-  write(protocol::ping::build([&](auto root) { root.setNumber(++last_number_); }, 4).to_wire());
+  write_own(
+    protocol::ping::build([&](auto root) { root.setNumber(++last_number_); }, 4).to_wire());
 }
 
 } // namespace codeq::transport

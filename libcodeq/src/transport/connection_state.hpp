@@ -12,6 +12,8 @@
 #include <caf/typed_response_promise.hpp>
 
 #include <chrono>
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -77,9 +79,11 @@ using connection_self = connection_broker::stateful_broker_pointer<connection_st
 /// header of 8 bytes and then exactly the announced body. After that it reads several small frames
 /// at once and splits them; a large body is read into a buffer of its own. It allocates nothing for
 /// a length that was not checked.
-class connection_state {
+class connection_state : public actors::frame_outlet {
 public:
   static constexpr const char* name = "connection";
+
+  ~connection_state() override { close_outlet(); }
 
   /// Starts with a connection that a peer dialled and waits for its hello. `tls` null: without TLS.
   void start_accepted(
@@ -99,8 +103,19 @@ public:
   void receive(caf::io::new_data_msg& data);
   void sent(const caf::io::data_transferred_msg& progress);
   void peer_closed();
-  /// Writes a frame of the owner and counts its bytes.
-  void write_for_owner(const protocol::wire_frame& frame);
+
+  /// Writes and sends a frame of the owner.
+  void write_for_owner(const protocol::wire_frame& frame) {
+    write(frame);
+    flush();
+  }
+
+  // For the owner, which may call them while another actor runs. So they do not end the connection,
+  // but have a message do so.
+
+  void write(const protocol::wire_frame& frame) override;
+  void flush() override;
+
   void accept(const actors::connection_accepted& accepted);
   caf::result<bool> probe();
   void fire(const connection_deadline& deadline);
@@ -112,6 +127,8 @@ public:
   void abandon(error reason);
 
 private:
+  static constexpr std::size_t read_bytes_min = 1u << 10;
+
   /// Transitions: awaiting_hello -> awaiting_registrar -> open, or awaiting_answer -> open; each
   /// phase can change to closing.
   enum class phase { awaiting_hello, awaiting_registrar, awaiting_answer, open, closing };
@@ -121,13 +138,25 @@ private:
     caf::typed_response_promise<bool> promise;
   };
 
-  void write(const protocol::wire_frame& frame);
+  /// Writes and sends a frame of the connection itself.
+  void write_own(const protocol::wire_frame& frame);
+
+  /// The owner may not write by plain calls any more.
+  void close_outlet();
+
+  /// Number of bytes that the socket has not accepted.
+  [[nodiscard]] std::size_t unsent() const { return out_.size() + buffered_; }
+
   void note_progress();
   void start(
     connection_self self, caf::io::connection_handle handle, const connection_settings& settings);
   [[nodiscard]] std::size_t body_bytes_max() const;
   /// Size of the next read.
   [[nodiscard]] caf::io::receive_policy::config next_read() const;
+  /// The sink has got all frames of a read.
+  void end_read() const;
+  /// Adapts the size of reads to the number of bytes that one returned.
+  void adapt_reads(std::size_t count);
   /// Splits received bytes into headers and bodies and handles those that are complete. A large
   /// body takes the buffer over; otherwise it is kept for the next read.
   void take_received(std::vector<char>& received);
@@ -185,6 +214,9 @@ private:
 
   // Incoming.
   actors::frame_sink sink_;
+  std::function<void()> read_done_;
+  /// Size of reads while frames are small.
+  std::size_t read_bytes_ = read_bytes_min;
   std::optional<frame_header> header_;
   /// Size of the header or body that is due.
   std::size_t part_bytes_ = protocol::frame_header_bytes;
@@ -197,8 +229,13 @@ private:
   std::shared_ptr<actors::outgoing_progress> progress_;
   /// Bytes of the owner's frames.
   std::uint64_t taken_ = 0;
+  /// Frames that were written since the last `flush`.
+  std::vector<char> out_;
+  /// Bytes that the middleman sends when the socket accepts more.
   std::size_t buffered_ = 0;
   bool pressure_ = false;
+  /// The peer reads too slowly, and the connection is about to be closed for it.
+  bool is_overfull_ = false;
 
   /// The received beginning of the header or body that is due. With TLS the vector has its full
   /// size, of which `part_filled_` bytes are decrypted.

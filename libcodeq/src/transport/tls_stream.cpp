@@ -138,7 +138,7 @@ error tls_stream::fault(const char* what) {
   auto text = std::string(what) + ": " + security::take_tls_error();
   if (verified == X509_V_OK)
     return {errc::protocol_error, std::move(text)};
-  return {errc::unauthorized, text + ": " + X509_verify_cert_error_string(verified)};
+  return {errc::unauthorized, std::string(what) + ": " + security::certificate_fault(verified)};
 }
 
 } // namespace codeq::transport

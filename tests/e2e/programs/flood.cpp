@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A producer that keeps none of the bounds of the libraries; prints a line for each event. Usage:
+// A client that keeps none of the bounds of the libraries; prints a line for each event. Usage:
 //   e2e_flood ADDRESS TENANT enqueue REQUESTS PAYLOAD_BYTES
 // sends so many requests of one task at once, and the refused ones again and again.
 //   e2e_flood ADDRESS TENANT await TASKS
@@ -7,6 +7,8 @@
 //   e2e_flood ADDRESS TENANT look-up CONNECTIONS REQUESTS PAYLOAD_BYTES
 // asks each connection so many times for a task with its payload, and reads the answers after a
 // SIGHUP.
+//   e2e_flood ADDRESS TENANT resume TASKS REQUESTS
+// is a worker that leases tasks, and then pretends so many times to have none of them.
 #include "codeq/limits.hpp"
 
 #include "base/tuning.hpp"
@@ -15,6 +17,7 @@
 #include "protocol/task_convert.hpp"
 #include "transport/framing.hpp"
 #include "transport/socket.hpp"
+#include "worker/node/wire.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -78,6 +81,8 @@ public:
     while (sent_ < out_.size()) {
       pollfd ready{socket_.get(), POLLOUT, 0};
       ::poll(&ready, 1, -1);
+      if ((ready.revents & (POLLHUP | POLLERR)) != 0)
+        return;
       send_some();
     }
   }
@@ -149,15 +154,26 @@ enqueue_answer read(const protocol::enqueue_reply& reply) {
   }));
 }
 
+std::string token() {
+  const char* given = std::getenv("CODEQ_TOKEN");
+  return given ? given : "";
+}
+
 class flood {
 public:
   flood(const std::string& address, std::string tenant)
+    : flood(
+      address,
+      std::move(tenant),
+      client::make_hello({schema::Role::PRODUCER, "flood", std::random_device()(), token()})) {}
+
+  flood(const std::string& address, std::string tenant, const protocol::hello& hello)
     : peer_(address), tenant_(std::move(tenant)) {
-    const char* token = std::getenv("CODEQ_TOKEN");
-    peer_.send(
-      client::make_hello({schema::Role::PRODUCER, "flood", random_(), token ? token : ""}));
+    peer_.send(hello);
     auto ack = value_of(protocol::hello_ack::parse(next(protocol::frame_type<schema::HelloAck>)));
     producer_ = make_producer_id(client::shard_time_of(ack), 1, random_());
+    shards_ = value_of(
+      ack.read([](auto from) -> result<std::size_t> { return std::size_t{from.getShardCount()}; }));
   }
 
   void enqueue(std::size_t requests, std::size_t payload_bytes) {
@@ -166,7 +182,7 @@ public:
       send(tasks, number, 1);
     auto refused = answers_to(requests, "answered");
     for (; !refused.empty(); refused = answers_to(refused.size(), "again"))
-      // Whoever sends a request again acknowledges the answers to earlier ones.
+      // A repeated request acknowledges the answers to earlier ones.
       for (auto number : refused)
         send(tasks, number, *refused.begin());
   }
@@ -204,6 +220,23 @@ public:
         request.setWithBody(true);
       }));
     peer_.send_all();
+  }
+
+  /// Leases tasks, and resumes without any of them, without reading what is delivered.
+  void resume(std::size_t tasks, std::size_t requests) {
+    peer_.send(worker::make_claim(tasks));
+    for (std::size_t leased = 0; leased < tasks;) {
+      auto batch =
+        value_of(protocol::task_batch::parse(next(protocol::frame_type<schema::TaskBatch>)));
+      leased += value_of(worker::read_task_batch(batch)).tasks.size();
+    }
+    print("leased");
+    for (std::size_t i = 0; i < requests; ++i)
+      for (const auto& request : worker::make_resumes({}, shards_))
+        peer_.send(request);
+    peer_.send_all();
+    print("resumed");
+    next(protocol::frame_type<schema::Refused>);
   }
 
   /// Reads the answers to look-ups; returns the reasons of those that were refused.
@@ -300,6 +333,7 @@ private:
   flood_connection peer_;
   std::string tenant_;
   producer_id producer_{};
+  std::size_t shards_ = 0;
 };
 
 void flood_with_lookups(
@@ -340,6 +374,10 @@ int main(int argc, char** argv) {
       flood(words[0], words[1]).enqueue(std::stoul(words[3]), std::stoul(words[4]));
     } else if (words.size() == 4 && words[2] == "await") {
       flood(words[0], words[1]).await(std::stoul(words[3]));
+    } else if (words.size() == 5 && words[2] == "resume") {
+      auto hello = worker::make_hello(
+        {"flood", std::random_device()()}, words[1], std::vector<std::string>{"q"}, token());
+      flood(words[0], words[1], hello).resume(std::stoul(words[3]), std::stoul(words[4]));
     } else if (words.size() == 6 && words[2] == "look-up") {
       sigset_t blocked{};
       sigemptyset(&blocked);
@@ -349,7 +387,7 @@ int main(int argc, char** argv) {
         words[0], words[1], std::stoul(words[3]), std::stoul(words[4]), std::stoul(words[5]));
     } else {
       std::cerr << "usage: e2e_flood ADDRESS TENANT enqueue REQUESTS PAYLOAD_BYTES | await TASKS"
-                   " | look-up CONNECTIONS REQUESTS PAYLOAD_BYTES\n";
+                   " | look-up CONNECTIONS REQUESTS PAYLOAD_BYTES | resume TASKS REQUESTS\n";
       return 2;
     }
   } catch (const std::exception& e) {

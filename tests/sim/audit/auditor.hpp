@@ -88,6 +88,9 @@ public:
   /// The pause request with that number was answered; `paused` is the queue's state.
   void pause_answered(shard_id shard, const queue_address& queue, std::uint64_t wish, bool paused);
 
+  /// All tasks of the default tenant on a shard, as an operator listed them in parts.
+  void listed(shard_id shard, const std::vector<sequence>& seen, virtual_time began_at);
+
   /// All tasks of the queue are to be purged; an empty name means every queue of the tenant.
   void purge_asked(const queue_address& queue);
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/audit/auditor.hpp"
 
+#include <algorithm>
+#include <functional>
+#include <string>
+
 /// Answers to pauses and purges of queues must stay true.
 namespace codeq::sim {
 
@@ -44,6 +48,20 @@ void auditor::purged(shard_id shard, const queue_address& queue, virtual_time be
       t.purged_at = world_.time.now();
       ++totals_.purged;
     }
+  }
+}
+
+void auditor::listed(
+  shard_id shard, const std::vector<sequence>& seen, virtual_time began_at) {
+  if (std::adjacent_find(seen.begin(), seen.end(), std::greater_equal<>()) != seen.end())
+    breach("list", "of shard " + std::to_string(value(shard)) + " has a task twice");
+  for (const auto& [id, t] : tasks_) {
+    const auto* spec = id.shard == shard ? spec_of(id, t) : nullptr;
+    bool is_expected = spec != nullptr && spec->tenant == "default" && t.acked_at
+                       && *t.acked_at < began_at && !t.doubtful && !t.forgotten && !t.is_unknown
+                       && !is_purge_asked(id, t) && !may_be_forgotten(id, t);
+    if (is_expected && !std::binary_search(seen.begin(), seen.end(), id.seq))
+      breach("list", t.name + " is missing in a list of all tasks");
   }
 }
 

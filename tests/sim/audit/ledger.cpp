@@ -9,9 +9,10 @@ namespace codeq::sim {
 
 namespace {
 
-/// Checkpoints are checked by the auditor, when workers get them.
+/// Checkpoints are checked by the auditor, when workers get them. The audit log changes no task.
 template <class Event>
-constexpr bool is_read = !std::is_same_v<Event, core::checkpoints_changed>;
+constexpr bool is_read = !std::is_same_v<Event, core::checkpoints_changed>
+                         && !std::is_same_v<Event, core::commands_audited>;
 
 bool is_live(task_state state) {
   return !is_terminal(state);

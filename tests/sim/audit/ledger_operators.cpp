@@ -19,6 +19,13 @@ bool may_purge(const core::command& c, sequence seq, const queue_address& queue,
   const auto* many = std::get_if<core::change_many>(&c);
   if (many == nullptr || many->what == core::bulk_kind::redrive)
     return false;
+  if (core::is_of_list(many->what)) {
+    const auto& tasks = many->tasks;
+    bool is_listed = std::any_of(
+      tasks.begin(), tasks.end(), [&](const core::dead_task& task) { return task.seq == seq; });
+    return many->what == core::bulk_kind::purge_listed && is_listed && is_dead
+           && is_in(many->part.filter, queue);
+  }
   return is_in(many->part.filter, queue) && (is_dead || many->what == core::bulk_kind::purge_all);
 }
 

@@ -166,6 +166,49 @@ TEST(OperatorQuestions, WalksSayWhereTheyAre) {
   EXPECT_EQ(bulk.part.filter.queue, "");
   EXPECT_EQ(bulk.part.filter.state, std::nullopt);
   EXPECT_EQ(bulk.part.after, 41u);
+
+  auto listed = command_of<schema::BulkRequest>(
+    change_listed(core::bulk_kind::purge_listed, {"t", "q"}, 0, {{4, fencing_token{7}}}));
+  EXPECT_EQ(listed.what, core::bulk_kind::purge_listed);
+  EXPECT_EQ(listed.part.filter.tenant + listed.part.filter.queue, "tq");
+  ASSERT_EQ(listed.tasks.size(), 1u);
+  EXPECT_EQ(listed.tasks.front().seq, 4u);
+  EXPECT_EQ(listed.tasks.front().token, fencing_token{7});
+}
+
+TEST(OperatorQuestions, FiltersOfListsAreWhole) {
+  task_filter filter;
+  filter.group = "g";
+  filter.key = "k";
+  filter.workers = {"v", "w"};
+  filter.headers = {{"a", "1"}, {"b", "2"}};
+  filter.error = "e";
+  filter.enqueued = {timestamp{duration{1}}, timestamp{duration{2}}};
+  filter.ended = {timestamp{duration{3}}, timestamp{duration{4}}};
+  filter.is_blocking = true;
+
+  auto asked = command_of<schema::ListRequest>(list_tasks(filter, {0, 0, 1})).part.filter;
+
+  EXPECT_EQ(asked.group + asked.key + asked.error, "gke");
+  EXPECT_EQ(asked.workers, filter.workers);
+  EXPECT_EQ(asked.headers, filter.headers);
+  EXPECT_EQ(asked.enqueued, filter.enqueued);
+  EXPECT_EQ(asked.ended, filter.ended);
+  EXPECT_TRUE(asked.is_blocking);
+}
+
+TEST(OperatorReplies, AListSaysWhenAndWhyTasksEnded) {
+  core::tasks_listed listed{0, number, {some_view()}, 5, true};
+  listed.tasks.front().ended_at = timestamp{duration{9}};
+  listed.tasks.front().error_text = "why";
+
+  auto told = read_list(protocol::make_list_reply(listed));
+
+  ASSERT_TRUE(told && told->answer);
+  const auto& task = told->answer->tasks.front();
+  EXPECT_EQ(task.ended_at, timestamp{duration{9}});
+  EXPECT_EQ(task.error_text, "why");
+  EXPECT_TRUE(told->answer->knows_all_filters);
 }
 
 TEST(OperatorReplies, AStatusIsReadAsItWasWritten) {
@@ -204,8 +247,100 @@ TEST(OperatorReplies, AQueueIsReadAsItWasWritten) {
   auto told = read_queue(protocol::make_queue_reply(answer));
 
   ASSERT_TRUE(told && told->answer);
-  EXPECT_EQ(told->answer->config, some_config());
-  EXPECT_TRUE(told->answer->paused);
+  EXPECT_EQ(told->answer->settings.config, some_config());
+  EXPECT_TRUE(told->answer->settings.paused);
+  EXPECT_TRUE(told->answer->is_known);
+  answer.is_unknown = true;
+  EXPECT_FALSE(read_queue(protocol::make_queue_reply(answer))->answer->is_known);
+}
+
+TEST(OperatorReplies, WorkersAreReadAsTheyWereWritten) {
+  base::worker_counts worker;
+  worker.name = "t/w";
+  worker.is_connected = true;
+  worker.free_slots = 3;
+  worker.leases = 2;
+  worker.queues = {{"t", "q"}};
+  worker.queue_count = 25;
+  worker.running = {{{shard_id{2}, 9}, {"t", "q"}, timestamp{duration{70}}, 4s}};
+
+  auto told = read_workers(protocol::make_workers_reply(number, {worker}));
+
+  ASSERT_TRUE(told && told->answer);
+  ASSERT_EQ(told->answer->size(), 1u);
+  const auto& read = told->answer->front();
+  EXPECT_EQ(
+    std::tie(read.name, read.is_connected, read.free_slots, read.leases, read.queue_count),
+    std::tuple("t/w", true, 3u, 2u, 25u));
+  EXPECT_EQ(read.queues, worker.queues);
+  ASSERT_EQ(read.running.size(), 1u);
+  EXPECT_EQ(read.running[0].task, (task_id{shard_id{2}, 9}));
+  EXPECT_EQ(read.running[0].queue, (queue_address{"t", "q"}));
+  EXPECT_EQ(read.running[0].since, timestamp{duration{70}});
+  EXPECT_EQ(read.running[0].left, 4s);
+}
+
+TEST(OperatorQuestions, AnAuditFilterReachesTheCoreWhole) {
+  audit_filter filter;
+  filter.tenant = "t";
+  filter.since = timestamp{duration{70}};
+  filter.after = audit_place{timestamp{duration{80}}, 9};
+  filter.limit = 11;
+
+  auto asked = command_of<schema::AuditRequest>(ask_audit(filter));
+
+  EXPECT_EQ(asked.filter.tenant, "t");
+  EXPECT_EQ(asked.filter.since, filter.since);
+  EXPECT_EQ(asked.filter.after, filter.after);
+  EXPECT_EQ(asked.filter.limit, 11u);
+  EXPECT_FALSE(command_of<schema::AuditRequest>(ask_audit({})).filter.after);
+  auto refused = [](const audit_filter& bad) {
+    auto frame = ask_audit(bad)(number);
+    return protocol::to_command(*protocol::audit_request::parse(frame.body), {1, {}}).error().code;
+  };
+  EXPECT_EQ(refused({.limit = 0}), errc::invalid_argument);
+  EXPECT_EQ(refused({.limit = 1001}), errc::invalid_argument);
+  EXPECT_EQ(refused({.tenant = "a b"}), errc::invalid_argument);
+}
+
+TEST(OperatorReplies, TheAuditLogIsReadAsItWasWritten) {
+  audited_command command;
+  command.at = timestamp{duration{70}};
+  command.operation = 1ull << 63;
+  command.action = operator_action::dead_purge;
+  command.tenant = "t";
+  command.queue = "q";
+  command.task = task_id{shard_id{3}, 77};
+  command.changed = 12;
+  command.subject = "ada";
+  command.bearer_tenant = "*";
+  command.remote = "192.0.2.1:5";
+  command.detail = "why";
+  audited_command other;
+  other.action = operator_action::backup;
+  audit_page page{{command, other}, audit_place{timestamp{duration{60}}, 4}};
+
+  auto told = read_audit(protocol::make_audit_reply(number, page));
+
+  ASSERT_TRUE(told && told->answer);
+  EXPECT_EQ(told->answer->commands, page.commands);
+  EXPECT_EQ(told->answer->after, page.after);
+  EXPECT_FALSE(read_audit(protocol::make_audit_reply(number, {}))->answer->after);
+}
+
+TEST(OperatorReplies, BackupsAreReadAsTheyWereWritten) {
+  std::vector<backup_info> backups{{7, timestamp{duration{90}}, 4096, 5}};
+
+  auto told = read_backups(protocol::make_backups_reply(number, backups));
+  auto refused =
+    read_backups(protocol::make_backups_reply(number, error{errc::unsupported, "no directory"}));
+
+  ASSERT_TRUE(told && told->answer);
+  ASSERT_EQ(told->answer->size(), 1u);
+  const auto& read = told->answer->front();
+  EXPECT_EQ(std::tie(read.number, read.bytes, read.files), std::tuple(7u, 4096u, 5u));
+  EXPECT_EQ(read.at, timestamp{duration{90}});
+  EXPECT_EQ(refused->answer.error().code, errc::unsupported);
 }
 
 TEST(OperatorReplies, PartsOfWalksSayWhereToGoOn) {
@@ -266,6 +401,12 @@ TEST(OperatorReplies, EveryCountIsReadAsItWasWritten) {
   base::coordinator_counts counts;
   base::queue_counts queue;
   static_cast<queue_stats&>(queue) = {{"t", "q"}, 1, 2, 3, 4, 5, 6, 7};
+  queue.cancelled = 9;
+  queue.dead_now = 10;
+  queue.paused = true;
+  queue.oldest_ready = 11ms;
+  queue.max_depth = 12;
+  queue.max_leased = 13;
   counts.queues = {queue};
   counts.gauges = {{"codeq_lease_timers", 8}};
 
@@ -278,6 +419,9 @@ TEST(OperatorReplies, EveryCountIsReadAsItWasWritten) {
   EXPECT_EQ(
     std::tie(q.scheduled, q.gated, q.ready, q.leased, q.completed, q.dead, q.lost),
     std::tuple(1u, 2u, 3u, 4u, 5u, 6u, 7u));
+  EXPECT_EQ(
+    std::tie(q.cancelled, q.dead_now, q.paused, q.oldest_ready, q.max_depth, q.max_leased),
+    std::tuple(9u, 10u, true, 11ms, 12u, 13u));
   EXPECT_EQ(told->answer->gauges, counts.gauges);
 }
 
@@ -292,6 +436,7 @@ TEST(OperatorReplies, EventsAreReadAsTheyWereWritten) {
   auto failed = granted;
   failed.what = task_event::kind::timed_out;
   failed.by = task_event::author::operator_user;
+  failed.subject = "ada";
   failed.state = task_state::scheduled;
   failed.until = timestamp{duration{5}};
   failed.text = std::string("\0x", 2);

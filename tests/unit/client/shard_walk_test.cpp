@@ -9,18 +9,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-core::queue_settings part_with(std::uint64_t max_depth, std::uint64_t max_leased) {
-  core::queue_settings part;
-  part.config.max_depth = max_depth;
-  part.config.max_leased = max_leased;
+queue_part part_with(std::uint64_t max_depth, std::uint64_t max_leased) {
+  queue_part part;
+  part.settings.config.max_depth = max_depth;
+  part.settings.config.max_leased = max_leased;
   return part;
-}
-
-task_summary task(std::uint16_t shard, sequence seq, std::int64_t enqueued_at) {
-  task_summary status;
-  status.id = {shard_id{shard}, seq};
-  status.enqueued_at = timestamp{duration{enqueued_at}};
-  return status;
 }
 
 } // namespace
@@ -36,8 +29,8 @@ TEST(ShardWalk, LimitsAreDividedRoundedUpAndTheRestIsTheSame) {
   EXPECT_EQ(part.max_depth, 3u);
   EXPECT_EQ(part.max_leased, 1u);
   EXPECT_EQ(part.defaults.lease, 7s);
-  EXPECT_EQ(part_of(part_with(0, ~0ull).config, 4).max_depth, 0u);
-  EXPECT_EQ(part_of(part_with(0, ~0ull).config, 1).max_leased, ~0ull);
+  EXPECT_EQ(part_of(part_with(0, ~0ull).settings.config, 4).max_depth, 0u);
+  EXPECT_EQ(part_of(part_with(0, ~0ull).settings.config, 1).max_leased, ~0ull);
 }
 
 TEST(ShardWalk, PartsTogetherAreTheQueue) {
@@ -54,21 +47,19 @@ TEST(ShardWalk, PartsTogetherAreTheQueue) {
 
 TEST(ShardWalk, ShardsThatDifferAreSaid) {
   auto paused = part_with(0, 0);
-  paused.paused = true;
+  paused.settings.paused = true;
 
   EXPECT_FALSE(merge_parts({}, {part_with(0, 0), paused}).is_uniform);
   EXPECT_FALSE(merge_parts({}, {part_with(1, 0), part_with(0, 0)}).is_uniform);
   EXPECT_EQ(merge_parts({}, {part_with(1, 0), part_with(0, 0)}).config.max_depth, 0u);
 }
 
-TEST(ShardWalk, TheOldestOfAllShardsComeFirst) {
-  auto merged =
-    merge_oldest({{task(0, 1, 10), task(0, 2, 30)}, {task(1, 1, 20), task(1, 2, 25)}, {}}, 3);
+TEST(ShardWalk, AQueueExistsWhenOneShardKnowsIt) {
+  auto unknown = part_with(0, 0);
+  unknown.is_known = false;
 
-  ASSERT_EQ(merged.size(), 3u);
-  EXPECT_EQ(merged[0].id, (task_id{shard_id{0}, 1}));
-  EXPECT_EQ(merged[1].id, (task_id{shard_id{1}, 1}));
-  EXPECT_EQ(merged[2].id, (task_id{shard_id{1}, 2}));
+  EXPECT_FALSE(merge_parts({}, {unknown, unknown}).exists);
+  EXPECT_TRUE(merge_parts({}, {unknown, part_with(0, 0)}).exists);
 }
 
 TEST(BulkPace, WithoutBoundsPartsAreAsLargeAsTheyMayBe) {

@@ -76,7 +76,8 @@ TEST(CoordinatorConfig, EveryFlagIsTaken) {
 TEST(CoordinatorConfig, WithoutTokensOrDevItSaysWhatToGive) {
   EXPECT_EQ(
     refused({{"--data", "d"}}),
-    "codeq-coordinator: give --tokens FILE, or --dev to run a single-user setup on loopback");
+    "codeq-coordinator: give --tokens FILE, --jwks FILE|URL, or --dev to run a single-user setup "
+    "on loopback");
   EXPECT_EQ(
     refused({{"--data", "d", "--dev", "--tokens", "t"}}),
     "codeq-coordinator: --dev and --tokens exclude each other");
@@ -175,6 +176,47 @@ TEST(CoordinatorConfig, TlsOptionsThatDoNotFitAreRefused) {
     refused(
       {{"--data", "d", "--dev", "--tls-cert", "c", "--tls-key", "k", "--tls-require-client-cert"}}),
     "codeq-coordinator: --tls-require-client-cert needs --tls-ca");
+}
+
+TEST(CoordinatorConfig, JwtsNeedIssuerAndAudience) {
+  auto config = accepted(
+    {{"--data=d",
+      "--jwks=https://issuer.test/keys",
+      "--jwks-ca=ca",
+      "--jwks-refresh=1m",
+      "--jwks-stale=2h",
+      "--jwt-issuer=https://issuer.test",
+      "--jwt-audience=a",
+      "--jwt-audience=b",
+      "--jwt-claim=role=realm_access.roles",
+      "--jwt-claim=tenant=https://claims.test/t",
+      "--jwt-role=ops=admin",
+      "--jwt-tenant=main"}});
+  const auto& jwt = config.node.jwt;
+  EXPECT_EQ(jwt.keys, "https://issuer.test/keys");
+  EXPECT_EQ(jwt.authority, "ca");
+  EXPECT_EQ(jwt.refresh, std::chrono::minutes(1));
+  EXPECT_EQ(jwt.stale_after, std::chrono::hours(2));
+  EXPECT_EQ(jwt.issuers, std::vector<std::string>{"https://issuer.test"});
+  EXPECT_EQ(jwt.audiences, (std::vector<std::string>{"a", "b"}));
+  using pairs = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(
+    jwt.claims, (pairs{{"role", "realm_access.roles"}, {"tenant", "https://claims.test/t"}}));
+  EXPECT_EQ(jwt.roles, (pairs{{"ops", "admin"}}));
+  EXPECT_EQ(jwt.tenant, "main");
+
+  for (const char* one : {"--jwt-issuer=i", "--jwt-audience=a"})
+    EXPECT_EQ(
+      refused({{"--data=d", "--jwks=f", one}}),
+      "codeq-coordinator: --jwks needs --jwt-issuer and --jwt-audience");
+  EXPECT_EQ(
+    refused({{"--data=d", "--dev", "--jwks=f"}}),
+    "codeq-coordinator: --dev and --jwks exclude each other");
+  EXPECT_EQ(
+    refused({{"--data=d", "--jwks=f", "--jwt-claim=role"}}),
+    "codeq-coordinator: --jwt-claim: `role` must be two texts with `=` between them");
+  EXPECT_NE(
+    refused({{"--data=d", "--jwks=f", "--jwks-refresh=10ms"}}).find("1s"), std::string::npos);
 }
 
 TEST(CoordinatorConfig, ErrorsNameOptionValueAndWhatIsAllowed) {

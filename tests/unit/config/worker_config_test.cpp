@@ -39,6 +39,36 @@ TEST(WorkerConfig, DefaultsNameTheWorkerAfterItsHost) {
   EXPECT_EQ(config.drain, 30s);
 }
 
+TEST(WorkerConfig, QueuesAreNamesAndPatternsSeparatedByCommas) {
+  auto config = accepted({{"--handlers", "l", "--queues", "mail,print-*", "--only", "*"}});
+
+  EXPECT_EQ(config.only, (std::vector<std::string>{"mail", "print-*", "*"}));
+  EXPECT_EQ(accepted({{"--exec", "*=cat"}}).programs, std::vector<std::string>{"*=cat"});
+  EXPECT_EQ(
+    accepted({{"--exec", "a-*=cat", "--queue", "a-*=slots:2"}}).queues.front().queue, "a-*");
+  for (const char* wrong : {"mail,", "a*b", "**", ""})
+    EXPECT_NE(refused({{"--handlers", "l", "--queues", wrong}}), "") << wrong;
+}
+
+TEST(WorkerConfig, MetricsOutsideOfTheMachineNeedATokenAndACertificate) {
+  EXPECT_EQ(accepted({{"--handlers", "l", "--metrics", "127.0.0.1:0"}}).metrics, "127.0.0.1:0");
+  EXPECT_EQ(
+    refused({{"--handlers", "l", "--metrics", "0.0.0.0:9000"}}),
+    "codeq-worker: --metrics: \"0.0.0.0:9000\" is not a loopback address; others need "
+    "--metrics-token-file");
+  EXPECT_EQ(
+    refused(
+      {{"--handlers", "l", "--metrics", "0.0.0.0:9000", "--metrics-token-file", "t"}}),
+    "codeq-worker: --metrics: \"0.0.0.0:9000\" is not a loopback address; others need "
+    "--metrics-cert and --metrics-key");
+}
+
+TEST(WorkerConfig, LogFormatIsTextOrJson) {
+  EXPECT_EQ(accepted({{"--handlers", "l"}}).log_format, "text");
+  EXPECT_EQ(accepted({{"--handlers", "l", "--log-format", "json"}}).log_format, "json");
+  EXPECT_NE(refused({{"--handlers", "l", "--log-format", "xml"}}), "");
+}
+
 TEST(WorkerConfig, PrefetchFollowsTheSlotsUnlessGiven) {
   EXPECT_EQ(accepted({{"--handlers", "l", "--slots", "3"}}).prefetch, 3u);
   EXPECT_EQ(accepted({{"--handlers", "l", "--slots", "3", "--prefetch", "0"}}).prefetch, 0u);

@@ -68,5 +68,44 @@ TEST(LookupQueue, ForgetsWhatAPeerAskedThatIsGone) {
   EXPECT_EQ(next_turn(queue), "");
 }
 
+stored_list list_of(core::peer_id peer, const std::string& tenant, std::uint64_t number) {
+  stored_list asked;
+  asked.in_memory.peer = peer;
+  asked.in_memory.number = number;
+  asked.in_memory.part.filter.tenant = tenant;
+  return asked;
+}
+
+TEST(LookupQueue, TenantsOfOnePeerTakeTurnsWithTheirLists) {
+  lookup_queue<open_list> queue;
+  for (std::uint64_t i = 0; i < 3; ++i)
+    queue.add(begin_list(list_of(1, "many", i)));
+  queue.add(begin_list(list_of(1, "one", 9)));
+  queue.add(begin_list(list_of(2, "many", 9)));
+
+  std::string turns;
+  for (auto taken = queue.take(); !taken.empty(); taken = queue.take()) {
+    ASSERT_EQ(taken.size(), 1u) << "a list takes a whole turn";
+    turns += std::to_string(taken.front().peer) + taken.front().tenant + " ";
+  }
+
+  EXPECT_EQ(turns, "1many 1one 2many 1many 1many ");
+}
+
+TEST(LookupQueue, ForgetsTheListsOfAllTenantsOfAPeer) {
+  lookup_queue<open_list> queue;
+  queue.add(begin_list(list_of(1, "a", 1)));
+  queue.add(begin_list(list_of(1, "b", 1)));
+  queue.add(begin_list(list_of(2, "a", 1)));
+  EXPECT_EQ(queue.size_of(1), 2u);
+
+  queue.drop(1);
+
+  EXPECT_EQ(queue.size(), 1u);
+  EXPECT_FALSE(queue.has(1));
+  EXPECT_EQ(queue.take().front().peer, 2u);
+  EXPECT_TRUE(queue.take().empty());
+}
+
 } // namespace
 } // namespace codeq::coordinator

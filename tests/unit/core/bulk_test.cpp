@@ -180,5 +180,94 @@ TEST_F(Bulk, WhatIsEnqueuedAfterAPurgeStays) {
   EXPECT_EQ(describe("p", 2), "p: 2 is ready");
 }
 
+class BulkOfAList : public Bulk {
+protected:
+  /// Changes the tasks of a list; each is expected to have died under that token.
+  std::string change_listed(
+    core::bulk_kind what,
+    const std::vector<std::pair<int, std::uint64_t>>& tasks,
+    const std::string& tenant = "default",
+    const std::string& queue = "q") {
+    core::change_many c{1, 1, what, {}};
+    c.part.filter.tenant = tenant;
+    c.part.filter.queue = queue;
+    c.part.limit = 100;
+    for (const auto& [number, token] : tasks)
+      c.tasks.push_back({task(number), fencing_token{token}});
+    return decide(c);
+  }
+};
+
+TEST_F(BulkOfAList, ChangesTheTasksOfTheListOnly) {
+  bury("q", 4);
+
+  EXPECT_EQ(change_listed(core::bulk_kind::redrive_listed, {{1, 0}, {3, 0}}), "p: 2 changed");
+  EXPECT_EQ(change_listed(core::bulk_kind::purge_listed, {{2, 0}}), "p: 1 changed");
+
+  EXPECT_EQ(state_of(1), "ready");
+  EXPECT_EQ(state_of(3), "ready");
+  EXPECT_EQ(state_of(4), "dead");
+  EXPECT_EQ(describe("o", 2), "o: 2 is not here");
+}
+
+TEST_F(BulkOfAList, LeavesTasksAloneThatAreNotDeadByThatDeath) {
+  attach("w", {"q"});
+  enqueue("q", 2);
+  claim("w", 2);
+  fail_permanently("w", held(1, 1));
+  auto first = value(entry_of(1).token);
+  redrive(1);
+  claim("w", 1);
+  fail_permanently("w", held(1, 3));
+  auto second = value(entry_of(1).token);
+
+  EXPECT_EQ(change_listed(core::bulk_kind::redrive_listed, {{1, first}, {2, 0}}), "p: 0 changed");
+  EXPECT_EQ(state_of(1), "dead");
+  EXPECT_EQ(state_of(2), "leased");
+  EXPECT_EQ(change_listed(core::bulk_kind::redrive_listed, {{1, second}}), "p: 1 changed");
+}
+
+TEST_F(BulkOfAList, TouchesNoOtherTenantOrQueue) {
+  bury("q", 1);
+
+  for (auto what : {core::bulk_kind::redrive_listed, core::bulk_kind::purge_listed}) {
+    EXPECT_EQ(change_listed(what, {{1, 0}}, "other"), "p: 0 changed");
+    EXPECT_EQ(change_listed(what, {{1, 0}}, "default", "r"), "p: 0 changed");
+  }
+  EXPECT_EQ(change_listed(core::bulk_kind::count_purge, {{1, 0}}, "other"), "p: 0 changed");
+  EXPECT_EQ(state_of(1), "dead");
+  EXPECT_EQ(change_listed(core::bulk_kind::purge_listed, {{1, 0}}, "default", ""), "p: 1 changed");
+}
+
+TEST_F(BulkOfAList, CountingChangesNothing) {
+  bury("q", 2);
+  auto events_before = turns();
+
+  EXPECT_EQ(change_listed(core::bulk_kind::count_redrive, {{1, 0}, {2, 0}}), "p: 2 changed");
+  EXPECT_EQ(change_listed(core::bulk_kind::count_purge, {{1, 0}, {2, 0}}), "p: 2 changed");
+
+  EXPECT_EQ(state_of(1), "dead");
+  EXPECT_EQ(state_of(2), "dead");
+  for (auto turn = events_before; turn < turns(); ++turn)
+    EXPECT_TRUE(events_of(turn).empty());
+}
+
+TEST_F(BulkOfAList, TaskWhoseKeyIsTakenIsNeitherRedrivenNorCounted) {
+  enqueue("q", 1, {.key = "k"});
+  force(1, force_kind::fail);
+  enqueue("q", 1, {.key = "k", .duplicate = on_duplicate::replace_ended});
+
+  EXPECT_EQ(change_listed(core::bulk_kind::count_redrive, {{1, 0}}), "p: 0 changed");
+  EXPECT_EQ(change_listed(core::bulk_kind::redrive_listed, {{1, 0}}), "p: 0 changed");
+  EXPECT_EQ(change_listed(core::bulk_kind::count_purge, {{1, 0}}), "p: 1 changed");
+}
+
+TEST_F(BulkOfAList, UnknownTasksAreLeftOut) {
+  bury("q", 1);
+
+  EXPECT_EQ(
+    change_listed(core::bulk_kind::purge_listed, {{1, 0}, {7, 0}, {1000, 0}}), "p: 1 changed");
+}
+
 } // namespace
 } // namespace codeq::test

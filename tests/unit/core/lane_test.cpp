@@ -70,9 +70,24 @@ TEST_F(Lane, TaskPutBackFromTheMiddleSplitsNothing) {
   put_back(2);
   put_back(1);
 
-  EXPECT_EQ(take(9), (seq_run{1, 1}));
-  EXPECT_EQ(take(9), (seq_run{2, 1}));
+  EXPECT_EQ(take(9), (seq_run{1, 2}));
   EXPECT_EQ(take(9), (seq_run{3, 2}));
+}
+
+TEST_F(Lane, NeighboursThatWerePutBackAreOneRunWithinTheirSegmentAndTheLimit) {
+  add(1, 6);
+  add(7, 4);
+  add(11, 1);
+  take(6);
+  take(4);
+  for (sequence seq : {9u, 3u, 8u, 5u, 7u, 2u, 6u})
+    put_back(seq);
+
+  EXPECT_EQ(take(9), (seq_run{2, 2}));
+  EXPECT_EQ(take(9), (seq_run{5, 2}));
+  EXPECT_EQ(take(2), (seq_run{7, 2}));
+  EXPECT_EQ(take(9), (seq_run{9, 1}));
+  EXPECT_EQ(take(9), (seq_run{11, 1}));
 }
 
 TEST_F(Lane, DeferredTaskStandsBetweenFreshOnes) {

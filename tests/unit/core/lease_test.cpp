@@ -31,6 +31,45 @@ TEST_F(Lease, HeartbeatExtendsIt) {
   EXPECT_EQ(state_of(1), "leased");
 }
 
+TEST_F(Lease, ThoseOfAQueueThatExpireTogetherAreNotedOnce) {
+  attach("w", {"q", "r"});
+  claim("w", 9);
+  enqueue("q", 2, {.settings = {.lease = 10s}});
+  enqueue("r", 1, {.settings = {.lease = 10s}});
+  instant late{state().steady + 10s, state().at + 10s};
+  core::turn turn(state());
+  for (int task = 1; task <= 3; ++task)
+    turn.decide(core::expire_lease{held(task, task).seq, held(task, task).token}, late);
+
+  std::vector<std::string> noted;
+  for (const auto& effect : turn.seal(late).effects)
+    if (const auto* e = std::get_if<core::leases_expired>(&effect))
+      noted.push_back(
+        e->queue.queue + " " + std::to_string(e->count) + " attempt "
+        + std::to_string(e->attempt) + " of " + e->worker);
+
+  EXPECT_THAT(
+    noted, testing::UnorderedElementsAre("q 2 attempt 1 of w", "r 1 attempt 1 of w"));
+}
+
+TEST_F(Lease, TransitionsOfAQueueAreCounted) {
+  attach("w", {"q"});
+  claim("w", 9);
+  enqueue("q", 4);
+  complete("w", held(1, 1));
+  fail("w", held(2, 2));
+  abandon("w", held(3, 3));
+  fail_permanently("w", held(4, 4));
+  redrive(4);
+
+  const auto& counted = state().queues.front()->activity;
+  EXPECT_EQ(counted.enqueued, 4u);
+  EXPECT_EQ(counted.granted, 6u) << "two came back and were granted again";
+  EXPECT_EQ(counted.retried, 1u);
+  EXPECT_EQ(counted.returned, 1u);
+  EXPECT_EQ(counted.redriven, 1u);
+}
+
 TEST_F(Lease, HeartbeatExtendsItByWhatItAsksFor) {
   lease_one({.lease = 10s});
 

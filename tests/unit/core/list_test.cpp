@@ -180,5 +180,67 @@ TEST_F(List, TaskIsSeenWithItsGroup) {
   EXPECT_EQ(std::get<core::tasks_listed>(sealed.effects.at(0)).tasks.at(0).group, "g");
 }
 
+TEST_F(List, OnlyTasksOfTheGroupOrWithTheKeyAreListed) {
+  enqueue("q", 2);
+  enqueue("q", 1, {.group = "g"});
+  enqueue("q", 1, {.group = "h", .key = "k"});
+  enqueue("q", 1, {.key = "k"});
+  auto part = all_of("default");
+
+  part.filter.group = "g";
+  EXPECT_EQ(list(part), "o: listed 3 ready after 5");
+  part.filter.group = {};
+  part.filter.key = "k";
+  EXPECT_EQ(list(part), "o: listed 4 ready 5 ready after 5");
+  part.filter.group = "h";
+  EXPECT_EQ(list(part), "o: listed 4 ready after 5");
+}
+
+TEST_F(List, OnlyTasksEnqueuedInTheWindowAreListed) {
+  enqueue("q", 2);
+  advance(1min);
+  auto then = now();
+  enqueue("q", 1);
+  advance(1min);
+  enqueue("q", 1);
+  auto part = all_of("default");
+
+  part.filter.enqueued = {then, then + 1ms};
+  EXPECT_EQ(list(part), "o: listed 3 ready after 3") << "and nothing behind it is looked at";
+  part.newest_first = true;
+  EXPECT_EQ(list(part), "o: listed 3 ready after 3");
+}
+
+TEST_F(List, TasksWhoseAttemptsCannotMatchAreLeftOut) {
+  attach("w", {"q"});
+  enqueue("q", 4);
+  claim("w", 3);
+  complete("w", held(1, 1));
+  fail("w", held(2, 2));
+  auto part = all_of("default");
+
+  part.filter.workers = {"w"};
+  EXPECT_EQ(list(part), "o: listed 1 completed 2 scheduled 3 leased after 4");
+  part.filter.workers = {};
+  part.filter.error = "why";
+  EXPECT_EQ(list(part), "o: listed 1 completed 2 scheduled after 4");
+  part.filter.error = {};
+  part.filter.ended = {timestamp{1ms}, {}};
+  EXPECT_EQ(list(part), "o: listed 1 completed after 4");
+}
+
+TEST(TaskSelection, NeedsTheStoreForWhatIsNotInMemory) {
+  auto needs = [](const task_filter& filter) { return core::needs_store(filter); };
+
+  EXPECT_TRUE(needs({}));
+  EXPECT_TRUE(needs({.state = task_state::completed}));
+  EXPECT_TRUE(needs({.state = task_state::dead}));
+  EXPECT_FALSE(needs({.state = task_state::ready}));
+  EXPECT_FALSE(needs({.state = task_state::leased, .group = "g", .key = "k"}));
+  EXPECT_TRUE(needs({.state = task_state::leased, .workers = {"w"}}));
+  EXPECT_TRUE(needs({.state = task_state::ready, .headers = {{"a", "b"}}}));
+  EXPECT_TRUE(needs({.state = task_state::scheduled, .error = "e"}));
+}
+
 } // namespace
 } // namespace codeq::test

@@ -53,6 +53,22 @@ TEST(PackedSet, DoesWhatAnOrderedSetDoes) {
   EXPECT_EQ(all_of(packed), std::vector<number_pair>(plain.begin(), plain.end()));
 }
 
+TEST(PackedSet, CountsTheElementsThatFollowEachOtherAtTheFront) {
+  packed_set packed;
+  for (std::uint64_t number : {12u, 9u, 7u, 8u, 30u, 6u})
+    packed.insert({number, 0});
+
+  EXPECT_EQ(packed.front_run(10), 4u);
+  EXPECT_EQ(packed.front_run(3), 3u);
+  packed.pop_front();
+  EXPECT_EQ(packed.front_run(10), 3u);
+  packed.insert({8, 1});
+  EXPECT_EQ(packed.front_run(10), 2u) << "another one stands between";
+  for (int i = 0; i < 5; ++i)
+    packed.pop_front();
+  EXPECT_EQ(packed.front_run(10), 1u);
+}
+
 TEST(PackedSet, KeepsTheGreatestNumbers) {
   constexpr auto greatest = std::numeric_limits<std::uint64_t>::max();
   packed_set packed;

@@ -166,6 +166,25 @@ TEST_F(ManyProducerSessions, TenantThatHasMostLosesItsOldest) {
   EXPECT_EQ(enqueue_of("small", create()), "p: enqueued 4");
 }
 
+TEST_F(ManyProducerSessions, ThoseThatEndAnywayMakeRoomFirst) {
+  std::vector<producer_id> ended;
+  for (int i = 0; i < 10; ++i) {
+    ended.push_back(create());
+    enqueue_of("large", ended.back());
+  }
+  for (const auto& session : ended)
+    end_session(session);
+
+  take_snapshot();
+
+  // The small tenant has one session, so the large one is still one beyond its share.
+  EXPECT_EQ(state().sessions_forgotten, 1u);
+  EXPECT_EQ(state().producer_ends.size(), limits::producer_sessions_per_shard_max);
+  EXPECT_EQ(state().producers.count(first_), 0u);
+  for (const auto& session : ended)
+    EXPECT_EQ(state().producers.count(session), 0u);
+}
+
 TEST_F(ManyProducerSessions, ForgottenSessionIsNotTakenUpByAnotherTenant) {
   enqueue_of("large", create());
   take_snapshot();

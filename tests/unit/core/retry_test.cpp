@@ -53,6 +53,22 @@ TEST(RetryDelay, JitterIsAFunctionOfTaskAndAttempt) {
   EXPECT_NE(delay(jitter, 9, 77), delay(jitter, 8, 77));
 }
 
+TEST(RetryDelay, NeighboursShareTheJitterOfTheirFirstRetryOnly) {
+  auto jitter = retry_kind::exponential_jitter;
+  std::set<duration> first;
+  std::set<duration> second;
+  for (sequence seq = 32; seq < 48; ++seq) {
+    first.insert(delay(jitter, 1, seq));
+    second.insert(delay(jitter, 2, seq));
+  }
+  EXPECT_EQ(first.size(), 1u);
+  EXPECT_GT(second.size(), 14u);
+
+  for (sequence seq = 0; seq < 1600; seq += 16)
+    first.insert(delay(jitter, 1, seq));
+  EXPECT_GT(first.size(), 90u) << "others than the neighbours are spread";
+}
+
 TEST(RetryDelay, BaseOverTheCapIsTheCap) {
   for (auto kind : {retry_kind::fixed, retry_kind::linear, retry_kind::exponential})
     EXPECT_EQ(retry_delay({kind, 1min, 2s}, 3, {shard_id{}, 1}), 2s);

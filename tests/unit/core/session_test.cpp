@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/shard_fixture.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace codeq::test {
@@ -75,6 +76,29 @@ TEST_F(WorkerSession, RedeliveryUsesNoCreditsAndTellsTheAttempt) {
 
   EXPECT_EQ(resume("w", {}), "w: got again 2/t2 1/t3@2; w: resumed");
   EXPECT_EQ(enqueue("q"), "p: enqueued 3; w: got 3/t4");
+}
+
+TEST_F(WorkerSession, ResumeDeliversABoundedSizeAndGivesTheRestBackUncharged) {
+  attach("w", {"q"});
+  claim("w", 20);
+  for (int i = 0; i < 20; ++i)
+    enqueue("q", 1, {.body_size = 1u << 20});
+  detach("w");
+  attach("w", {"q"});
+
+  auto said = resume("w", {});
+
+  EXPECT_THAT(said, testing::HasSubstr("w: got again 1/t1"));
+  EXPECT_THAT(said, testing::HasSubstr("w: resumed"));
+  int kept = 0;
+  for (sequence seq = 1; seq <= 20; ++seq) {
+    bool is_kept = state_of(seq) == "leased";
+    kept += is_kept ? 1 : 0;
+    EXPECT_EQ(entry_of(seq).attempt, is_kept ? 1 : 0) << seq;
+    EXPECT_EQ(is_kept, said.find(" " + std::to_string(seq) + "/t") != said.npos) << seq;
+  }
+  EXPECT_LE(kept, 8);
+  EXPECT_GE(kept, 7);
 }
 
 TEST_F(WorkerSession, GoodbyeGivesBackAtOnceAndUncharged) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 
 namespace codeq::ctl {
@@ -217,7 +218,7 @@ TEST(CtlCommandLine, ATaskIsNamedByIdOrByKey) {
   EXPECT_EQ(
     asked({{"promote", "--tenant", "t", "--queue", "q", "--key", "k", "--group", "g"}}),
     "change t/q/g/k 1\n");
-  EXPECT_EQ(asked({{"get", "--queue", "q", "--key", "k"}}), "status default/q//k\n");
+  EXPECT_EQ(asked({{"get", "--queue", "q", "--key", "k"}}), "status /q//k\n");
   EXPECT_EQ(asked({{"redrive", some_id.c_str()}}), "change " + some_id + " 2\n");
   EXPECT_EQ(asked({{"purge", some_id.c_str()}}), "change " + some_id + " 3\n");
   EXPECT_EQ(
@@ -232,11 +233,11 @@ TEST(CtlCommandLine, CommandsOfTwoWordsAreChosen) {
   EXPECT_EQ(asked({{"force", "fail", id, "--text", "poison"}}), "force " + some_id + " 2 poison\n");
   EXPECT_EQ(asked({{"force", "complete", id}}), "force " + some_id + " 1 \n");
   EXPECT_EQ(asked({{"force", "revoke", id}}), "force " + some_id + " 0 \n");
-  EXPECT_EQ(asked({{"queue", "show", "q"}}), "show_queue default/q\n");
-  EXPECT_EQ(asked({{"queue", "pause", "q"}}), "pause default/q\n");
-  EXPECT_EQ(asked({{"queue", "resume", "q"}}), "resume default/q\n");
-  EXPECT_EQ(asked({{"queue", "purge", "q"}}), "purge_queue default/q\n");
-  EXPECT_EQ(asked({{"queue", "stats"}}), "stats_of default/\n");
+  EXPECT_EQ(asked({{"queue", "show", "q"}}), "show_queue /q\n");
+  EXPECT_EQ(asked({{"queue", "pause", "q"}}), "pause /q\n");
+  EXPECT_EQ(asked({{"queue", "resume", "q"}}), "resume /q\n");
+  EXPECT_EQ(asked({{"queue", "purge", "q", "--yes"}}), "purge_queue /q\n");
+  EXPECT_EQ(asked({{"queue", "stats"}}), "stats_of /\n");
   EXPECT_NE(refused({{"queue"}}), "");
   EXPECT_NE(refused({{"queue", "dance"}}), "");
 }
@@ -244,14 +245,15 @@ TEST(CtlCommandLine, CommandsOfTwoWordsAreChosen) {
 TEST(CtlCommandLine, ListAndDeadTakeFilters) {
   EXPECT_EQ(
     asked({{"list", "--tenant", "t", "--state", "leased", "--limit", "5"}}),
-    "list t/ leased limit 5\n");
+    "list t/ leased limit 5 newest\n");
   EXPECT_EQ(
     asked({{"dead", "list", "--queue", "q", "--blocking"}}),
-    "list default/q dead blocking limit 100\n");
+    "list /q dead blocking limit 100 newest\
+");
   EXPECT_EQ(
     asked({{"dead", "redrive", "--limit", "10", "--rate", "2"}}),
-    "redrive default/ limit 10 rate 2\n");
-  EXPECT_EQ(asked({{"dead", "purge"}}), "purge default/ limit 0 rate 0\n");
+    "redrive / limit 10 rate 2\n");
+  EXPECT_EQ(asked({{"dead", "purge", "--yes"}}), "purge / limit 0 rate 0\n");
   EXPECT_EQ(
     refused({{"list", "--limit", "10001"}}),
     "codeqctl: --limit: `10001` is not a whole number from 1 to 10000");
@@ -265,6 +267,57 @@ TEST(CtlCommandLine, ListAndDeadTakeFilters) {
   EXPECT_EQ(
     refused({{"list", "--queue", "a b"}}),
     "codeqctl: --queue: `a b` is not a name of 1 to 128 letters, digits, `.`, `_` or `-`");
+}
+
+TEST(CtlCommandLine, ListTakesEveryFilter) {
+  auto api = run(
+    {{"list",     "--group",   "g",        "--key",  "k",       "--worker",
+      "w",        "--header",  "a=1",      "--header", "b=x=y", "--error",
+      "refused",  "--since",   "2026-05-20T10:00:00Z", "--until", "2026-05-20T11:00:00Z",
+      "--order",  "oldest",    "--after",  "o1.2"}});
+  const auto& filter = api.asked_for;
+
+  EXPECT_EQ(api.asked, "list / any limit 100 oldest after o1.2\n");
+  EXPECT_EQ(filter.group + filter.key + filter.error, "gkrefused");
+  EXPECT_EQ(filter.workers, std::vector<std::string>{"w"});
+  EXPECT_EQ(filter.headers, (std::map<std::string, std::string>{{"a", "1"}, {"b", "x=y"}}));
+  EXPECT_EQ(filter.enqueued.until - filter.enqueued.since, 1h);
+  EXPECT_EQ(refused({{"list", "--header", "=1"}}), "codeqctl: --header: `=1` is not NAME=VALUE");
+  EXPECT_EQ(
+    refused({{"list", "--since", "today"}}),
+    "codeqctl: --since: `today` is neither a time such as 2026-05-20T10:00:00Z nor a duration "
+    "before now such as 2h");
+  EXPECT_EQ(
+    refused({{"list", "--order", "random"}}),
+    "codeqctl: --order: `random` is not oldest or newest");
+}
+
+TEST(CtlCommandLine, DeadTakesAgesGroupsErrorsAndADryRun) {
+  auto now = std::chrono::system_clock::now().time_since_epoch();
+  auto api = run(
+    {{"dead",
+      "redrive",
+      "--group",
+      "g",
+      "--error",
+      "refused",
+      "--older-than",
+      "1h",
+      "--newer-than",
+      "2d",
+      "--dry-run"}});
+  const auto& filter = api.asked_for_dead;
+
+  EXPECT_EQ(api.asked, "redrive / limit 0 rate 0 dry\n");
+  EXPECT_EQ(filter.group + filter.error, "grefused");
+  EXPECT_EQ(filter.died.until - filter.died.since, 47h + 1ms);
+  EXPECT_NEAR(
+    static_cast<double>((now - filter.died.until.time_since_epoch()) / 1ms),
+    static_cast<double>(1h / 1ms),
+    60'000.0);
+  EXPECT_EQ(asked({{"dead", "summary", "--queue", "q"}}), "summary /q\n");
+  EXPECT_TRUE(run({{"dead", "list", "--older-than", "1h"}}).asked_for.ended.is_bounded());
+  EXPECT_NE(refused({{"dead", "purge", "--older-than", "soon"}}), "");
 }
 
 TEST(CtlCommandLine, QueueSetChangesWhatIsGivenAndNothingElse) {
@@ -300,16 +353,76 @@ TEST(CtlCommandLine, QueueSetChangesWhatIsGivenAndNothingElse) {
     "codeqctl: --max-depth: `-1` is not a whole number from 0 to 1000000000000");
 }
 
-TEST(CtlCommandLine, PurgingATenantHasToBeConfirmed) {
-  EXPECT_EQ(
-    refused({{"tenant", "purge", "t"}}),
-    "codeqctl: tenant purge: this removes every task of tenant `t` for good; add --yes to do it");
-  EXPECT_EQ(asked({{"tenant", "purge", "t", "--yes"}}), "purge_tenant t\n");
-}
-
 TEST(CtlCommandLine, ACommandIsRequired) {
   EXPECT_NE(refused({{}}), "");
   EXPECT_NE(refused({{"bogus"}}), "");
+}
+
+TEST(CtlCommandLine, AnUnknownCommandIsRefusedAlsoWithHelp) {
+  EXPECT_EQ(
+    refused({{"bogus", "--help"}}),
+    "codeqctl: unknown subcommand or option `bogus` (see --help)");
+  EXPECT_EQ(
+    refused({{"queue", "dance", "--help"}}),
+    "codeqctl: unknown subcommand or option `dance` (see --help)");
+  auto parsed = parse_command_line(program_input({"queue", "pause", "--help"}).line());
+  EXPECT_EQ(std::get<config::exit_request>(parsed).status, 0);
+}
+
+TEST(CtlCommandLine, TheEnvironmentNamesTheTenantOfCommandsThatNameNone) {
+  EXPECT_EQ(accepted({{"stats"}}).tenant, "");
+  EXPECT_EQ(accepted({{"stats"}, {{"CODEQ_TENANT", "shop"}}}).tenant, "shop");
+  EXPECT_EQ(
+    refused({{"stats"}, {{"CODEQ_TENANT", "a b"}}}),
+    "codeqctl: CODEQ_TENANT (environment): `a b` is not a name of 1 to 128 letters, digits, `.`, "
+    "`_` or `-`");
+}
+
+TEST(CtlCommandLine, AuditTakesATimeOrAnAgeAndAPlace) {
+  EXPECT_EQ(asked({{"audit", "--since", "24h"}}), "audit  after none limit 100\n");
+  EXPECT_EQ(asked({{"audit", "--since", "2026-01-31T12:00:00Z"}}), "audit  after none limit 100\n");
+  EXPECT_EQ(
+    refused({{"audit", "--since", "40d"}}),
+    "codeqctl: --since: `40d` is neither a time, such as 2026-01-31T12:00:00Z, nor a duration up "
+    "to 30d");
+  EXPECT_EQ(
+    refused({{"audit", "--after", "70"}}),
+    "codeqctl: --after: `70` is not what an earlier page printed");
+  EXPECT_EQ(
+    refused({{"audit", "--limit", "1001"}}),
+    "codeqctl: --limit: `1001` is not a whole number from 1 to 1000");
+}
+
+TEST(CtlCommandLine, EnqueueTakesHeadersAndATime) {
+  auto task = run(
+                {{"enqueue",
+                  "q",
+                  "x",
+                  "--header",
+                  "traceparent=00-1=2",
+                  "--header",
+                  "empty=",
+                  "--at",
+                  "2026-01-31T13:00:00+01:00"}})
+                .task;
+
+  EXPECT_EQ(
+    task.headers,
+    (std::map<std::string, std::string>{{"traceparent", "00-1=2"}, {"empty", ""}}));
+  EXPECT_EQ(task.not_before, timestamp{1769860800s});
+  EXPECT_EQ(
+    refused({{"enqueue", "q", "x", "--at", "tomorrow"}}),
+    "codeqctl: --at: `tomorrow` is not a time with a zone, such as 2026-01-31T12:00:00Z or "
+    "2026-01-31T13:00:00+01:00");
+  EXPECT_EQ(
+    refused({{"enqueue", "q", "x", "--at", "2026-01-31T12:00:00Z", "--delay", "1s"}}),
+    "codeqctl: enqueue: --at and --delay are both given; give one of them");
+  EXPECT_EQ(
+    refused({{"enqueue", "q", "x", "--header", "=v"}}),
+    "codeqctl: --header: `=v` is not NAME=VALUE");
+  EXPECT_EQ(
+    refused({{"enqueue", "q", "x", "--header", "a=1", "--header", "a=2"}}),
+    "codeqctl: --header: `a` is given twice");
 }
 
 TEST(CtlCommandLine, HelpDocumentsTheExitStatuses) {

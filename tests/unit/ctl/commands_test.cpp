@@ -5,7 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <iostream>
+#include <sstream>
 #include <string>
+#include <vector>
 
 namespace codeq::ctl {
 
@@ -19,12 +23,13 @@ const auto id_text = to_string(id);
 const auto* word = id_text.c_str();
 
 /// Output and exit status of a command line whose requests `api` answers.
-std::string shown(recorded_api& api, const program_input& input) {
+std::string
+shown(recorded_api& api, const program_input& input, bool is_interactive = false) {
   auto parsed = parse_command_line(input.line());
   auto* given = std::get_if<invocation>(&parsed);
   if (given == nullptr)
     return "refused";
-  context with{api, given->json};
+  context with{api, given->json, is_interactive};
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
   auto status = given->run(with);
@@ -46,6 +51,177 @@ task_end ended(task_state state) {
 }
 
 } // namespace
+
+TEST(CtlCommands, LogLevelIsShownOrChanged) {
+  recorded_api api;
+
+  EXPECT_EQ(shown(api, {{"log-level"}}), "{}\n= 0");
+  EXPECT_EQ(shown(api, {{"log-level", "debug"}}), "{}\n= 0");
+  EXPECT_EQ(shown(api, {{"log-level", "loud"}}), "refused");
+  EXPECT_EQ(api.asked, "log_level \nlog_level debug\n");
+}
+
+TEST(CtlCommands, WhatCannotBeUndoneHasToBeConfirmed) {
+  recorded_api api;
+  auto refused = [&](const program_input& input) { return shown(api, input); };
+
+  EXPECT_EQ(
+    refused({{"queue", "purge", "q"}}),
+    "codeqctl: invalid_argument: this removes every task of queue `q` for good, also those that "
+    "run; add --yes to do it\n= 2");
+  EXPECT_EQ(
+    refused({{"tenant", "purge", "t", "--json"}}),
+    "{\"error\":\"invalid_argument\",\"context\":\"this removes every task of tenant `t` for good; "
+    "add --yes to do it\"}\n= 2");
+  EXPECT_EQ(
+    refused({{"dead", "purge", "--queue", "q"}}),
+    "codeqctl: invalid_argument: this removes dead tasks of queue `q` for good; add --yes to do "
+    "it\n= 2");
+  EXPECT_EQ(api.asked, "");
+
+  for (const char* verb : {"queue", "tenant"})
+    EXPECT_EQ(shown(api, {{verb, "purge", "x", "--yes", "--json"}}), "{}\n= 0");
+  EXPECT_EQ(api.asked, "purge_queue /x\npurge_tenant x\n");
+}
+
+TEST(CtlCommands, ATerminalIsAsked) {
+  recorded_api api;
+  std::istringstream answers("n\n\ny\n");
+  auto* before = std::cin.rdbuf(answers.rdbuf());
+  auto question = std::string(
+    "This removes every task of queue `q` for good, also those that run. Go on? [y/N] ");
+  auto kept = question + "codeqctl: not confirmed; nothing was changed\n= 1";
+
+  EXPECT_EQ(shown(api, {{"queue", "purge", "q"}}, true), kept);
+  EXPECT_EQ(shown(api, {{"queue", "purge", "q"}}, true), kept);
+  EXPECT_EQ(api.asked, "");
+  EXPECT_EQ(shown(api, {{"queue", "purge", "q"}}, true), question + "= 0");
+  EXPECT_EQ(api.asked, "purge_queue /q\n");
+  std::cin.rdbuf(before);
+}
+
+TEST(CtlCommands, StatsTellNowAndEverApart) {
+  recorded_api api;
+  queue_stats queue{{"t", "q"}, 1, 2, 3, 4, 5, 6, 7};
+  queue.cancelled = 8;
+  queue.dead_now = 9;
+  queue.paused = true;
+  queue.oldest_ready = std::chrono::milliseconds(61'500);
+  queue.max_depth = 10;
+  api.counts = coordinator_stats{{queue}, {{"codeq_leases", 4}}};
+
+  EXPECT_EQ(
+    shown(api, {{"stats"}}),
+    "QUEUE  PAUSED  SCHEDULED  GATED  READY  OLDEST  LEASED  DEAD  MAX-DEPTH  MAX-LEASED  COMPLETED"
+    "  CANCELLED  DIED  LOST\n"
+    "t/q       yes          1      2      3     61s       4     9         10           -          5"
+    "          8     6     7\n"
+    "\ncodeq_leases  4\n= 0");
+  EXPECT_EQ(
+    shown(api, {{"stats", "--json"}}),
+    R"({"queues":[{"tenant":"t","queue":"q","paused":true,"scheduled":1,"gated":2,"ready":3,)"
+    R"("leased":4,"dead":9,"oldest_ready_ms":61500,"max_depth":10,"max_leased":0,"completed":5,)"
+    R"("cancelled":8,"died":6,"lost":7}],"gauges":{"codeq_leases":4}})"
+    "\n= 0");
+}
+
+TEST(CtlCommands, HelpExplainsTheColumnsOfStats) {
+  auto parsed = parse_command_line(program_input({"stats", "--help"}).line());
+
+  const auto& text = std::get<config::exit_request>(parsed).text;
+  for (const char* word : {"SCHEDULED", "GATED", "READY", "LEASED", "DEAD", "OLDEST", "PAUSED",
+                           "MAX-DEPTH", "MAX-LEASED", "COMPLETED", "CANCELLED", "DIED", "LOST"})
+    EXPECT_NE(text.find(word), std::string::npos) << word;
+}
+
+TEST(CtlCommands, WorkersAreShownWithWhatTheyRun) {
+  recorded_api api;
+  worker_info worker;
+  worker.name = "w1";
+  worker.is_connected = true;
+  worker.free_slots = 7;
+  worker.leases = 1;
+  worker.queues = {{"default", "mail"}};
+  worker.queue_count = 3;
+  worker.running = {{id, {"default", "mail"}, timestamp{}, std::chrono::seconds(9)}};
+  api.found_workers = std::vector{worker};
+
+  EXPECT_EQ(
+    shown(api, {{"workers"}}),
+    "WORKER  CONNECTED  FREE  LEASES                   QUEUES\n"
+    "w1            yes     7       1  default/mail and 2 more\n\n"
+    "WORKER                                  RUNS         QUEUE                        SINCE  "
+    "LEASE ENDS IN\n"
+    "w1      " + id_text + "  default/mail  1970-01-01 00:00:00.000 UTC             9s\n= 0");
+  EXPECT_EQ(
+    shown(api, {{"workers", "--json"}}),
+    R"({"workers":[{"name":"w1","connected":true,"free_slots":7,"leases":1,"queue_count":3,)"
+    R"("queues":[{"tenant":"default","queue":"mail"}],"running":[{"id":")" + id_text
+      + R"(","tenant":"default","queue":"mail","since_ms":0,"lease_left_ms":9000}]}]})"
+        "\n= 0");
+}
+
+TEST(CtlCommands, TheAuditLogTellsWhoDidWhat) {
+  recorded_api api;
+  audited_command purged;
+  purged.at = timestamp{};
+  purged.action = operator_action::queue_purge;
+  purged.tenant = "shop";
+  purged.queue = "mail";
+  purged.changed = 12;
+  purged.subject = "ops";
+  purged.remote = "192.0.2.1:5";
+  audited_command forced;
+  forced.action = operator_action::force_fail;
+  forced.tenant = "shop";
+  forced.queue = "mail";
+  forced.task = id;
+  forced.changed = 1;
+  forced.detail = "bro\nken";
+  audited_command backup;
+  backup.action = operator_action::backup;
+  api.audited = audit_page{{purged, forced, backup}, audit_place{timestamp{duration{70}}, 9}};
+  auto task = "shop/mail " + id_text;
+  auto pad = std::string(task.size() - 9, ' ');
+
+  EXPECT_EQ(
+    shown(api, {{"audit"}}),
+    "TIME                         WHO         FROM      COMMAND  "
+      + std::string(task.size() - 2, ' ') + "ON  TASKS   DETAIL\n"
+        "1970-01-01 00:00:00.000 UTC  ops  192.0.2.1:5  queue purge  "
+      + pad
+      + "shop/mail     12         \n"
+        "1970-01-01 00:00:00.000 UTC    -            -   force fail  "
+      + task
+      + "      1  bro ken\n"
+        "1970-01-01 00:00:00.000 UTC    -            -       backup  "
+      + std::string(task.size() - 11, ' ')
+      + "coordinator      0         \n\nThere is more: --after 70-9\n= 0");
+  EXPECT_EQ(
+    shown(api, {{"audit", "--json", "--limit", "3", "--after", "80-2", "--tenant", "shop"}}),
+    R"({"commands":[{"at_ms":0,"action":"queue purge","subject":"ops","remote":"192.0.2.1:5",)"
+    R"("tenant":"shop","queue":"mail","changed":12,"detail":""},{"at_ms":0,"action":"force fail",)"
+    R"("subject":"","remote":"","tenant":"shop","queue":"mail","id":")" + id_text
+      + R"(","changed":1,"detail":"bro\nken"},{"at_ms":0,"action":"backup","subject":"",)"
+        R"("remote":"","tenant":"","queue":"","changed":0,"detail":""}],"after":"70-9"})"
+        "\n= 0");
+  EXPECT_EQ(api.asked, "audit  after none limit 100\naudit shop after 2 limit 3\n");
+}
+
+TEST(CtlCommands, BackupsAreListed) {
+  recorded_api api;
+
+  EXPECT_EQ(
+    shown(api, {{"backups"}}),
+    "BACKUP                         MADE  BYTES  FILES\n"
+    "3       1970-01-01 00:00:01.000 UTC   4096      7\n= 0");
+  EXPECT_EQ(
+    shown(api, {{"backups", "--json"}}),
+    "{\"backups\":[{\"backup\":3,\"at_ms\":1000,\"bytes\":4096,\"files\":7}]}\n= 0");
+  EXPECT_EQ(
+    shown(api, {{"backups", "/nowhere"}}),
+    "codeqctl: unavailable: /nowhere is not a directory\n= 1");
+}
 
 TEST(CtlCommands, ValuesAreShownInTheCommandsWords) {
   recorded_api api;
@@ -119,6 +295,44 @@ TEST(CtlCommands, EnqueueOfWhatWasRefusedHalfwayPrintsIdsOnly) {
 
   EXPECT_EQ(shown(api, {{"enqueue", "q", "x"}}), id_text + "\n= 0");
   EXPECT_EQ(shown(api, {{"enqueue", "q", "x", "--json"}}), "= 0");
+}
+
+TEST(CtlCommands, ListOfDeadTasksSaysWhenAndWhy) {
+  recorded_api api;
+  task_summary dead;
+  dead.id = id;
+  dead.tenant = "default";
+  dead.queue = "mail";
+  dead.state = task_state::dead;
+  dead.attempt = 3;
+  dead.max_attempts = 5;
+  dead.ended_at = timestamp{std::chrono::seconds(1)};
+  dead.error_text = "no order 17\nat line 3";
+  api.page = task_page{{dead}, "4.7", false};
+
+  auto text = shown(api, {{"dead", "list"}});
+  EXPECT_NE(text.find("DIED"), text.npos) << text;
+  EXPECT_NE(text.find(to_string(*dead.ended_at)), text.npos) << text;
+  EXPECT_NE(text.find("3/5"), text.npos) << text;
+  EXPECT_NE(text.find("no order 17 at line 3"), text.npos) << text;
+  EXPECT_NE(text.find("more with --after 4.7\n= 0"), text.npos) << text;
+  auto json = shown(api, {{"dead", "list", "--json"}});
+  EXPECT_NE(json.find("\"ended_at_ms\":1000"), json.npos) << json;
+  EXPECT_NE(json.find("\"error_text\":\"no order 17\\nat line 3\""), json.npos) << json;
+  EXPECT_NE(json.find("\"after\":\"4.7\""), json.npos) << json;
+}
+
+TEST(CtlCommands, SummaryShowsKindsOfErrors) {
+  recorded_api api;
+  dead_kind kind{"no order #", 3, {}, timestamp{std::chrono::seconds(1)}, id, "no order 17"};
+  api.kinds = dead_summary{{kind}, 5, 2};
+
+  auto text = shown(api, {{"dead", "summary"}});
+  EXPECT_NE(text.find("no order #"), text.npos) << text;
+  EXPECT_NE(text.find("5 dead tasks, of which 2 with other errors\n= 0"), text.npos) << text;
+  auto json = shown(api, {{"dead", "summary", "--json"}});
+  EXPECT_NE(json.find("{\"fingerprint\":\"no order #\",\"tasks\":3,"), json.npos) << json;
+  EXPECT_NE(json.find("\"tasks\":5,\"left_out\":2}"), json.npos) << json;
 }
 
 } // namespace codeq::ctl

@@ -20,9 +20,17 @@ public:
   task_spec task;
   ctl::queue_changes changes;
 
+  task_filter asked_for;
+  dead_filter asked_for_dead;
+
   // Answers set by the test.
 
+  std::optional<task_page> page;
+  std::optional<dead_summary> kinds;
   std::optional<change_outcome> outcome;
+  std::optional<coordinator_stats> counts;
+  std::optional<audit_page> audited;
+  std::optional<std::vector<worker_info>> found_workers;
   ctl::added_tasks tasks;
   ctl::task_end end;
 
@@ -66,19 +74,29 @@ public:
     return said<queue_info>((paused ? "pause " : "resume ") + text(queue));
   }
 
-  ctl::answer<std::vector<task_summary>>
-  list(const task_filter& filter, std::size_t limit) override {
+  ctl::answer<task_page> list(const task_filter& filter, const page_request& of) override {
+    asked_for = filter;
     auto state = filter.state ? std::string(to_string(*filter.state)) : "any";
-    return said<std::vector<task_summary>>(
+    auto got = said<task_page>(
       "list " + text(queue_address{filter.tenant, filter.queue}) + " " + state
-      + (filter.is_blocking ? " blocking" : "") + " limit " + std::to_string(limit));
+      + (filter.is_blocking ? " blocking" : "") + " limit " + std::to_string(of.limit)
+      + (of.order == list_order::newest_first ? " newest" : " oldest")
+      + (of.after.empty() ? "" : " after " + of.after));
+    return page ? ctl::answer<task_page>{*page} : got;
+  }
+
+  ctl::answer<dead_summary> summarize_dead(const dead_filter& filter) override {
+    asked_for_dead = filter;
+    auto got = said<dead_summary>("summary " + text(queue_address{filter.tenant, filter.queue}));
+    return kinds ? ctl::answer<dead_summary>{*kinds} : got;
   }
 
   ctl::answer<std::uint64_t> change_dead(const dead_filter& filter, dead_change what) override {
+    asked_for_dead = filter;
     return said<std::uint64_t>(
       (what == dead_change::redrive ? "redrive " : "purge ")
       + text(queue_address{filter.tenant, filter.queue}) + " limit " + std::to_string(filter.limit)
-      + " rate " + std::to_string(filter.rate));
+      + " rate " + std::to_string(filter.rate) + (filter.is_dry_run ? " dry" : ""));
   }
 
   ctl::answer<std::uint64_t> purge_queue(const queue_address& queue) override {
@@ -89,15 +107,45 @@ public:
     return said<std::uint64_t>("purge_tenant " + tenant);
   }
 
-  ctl::answer<coordinator_stats> stats() override { return said<coordinator_stats>("stats"); }
+  ctl::answer<coordinator_stats> stats() override {
+    auto got = said<coordinator_stats>("stats");
+    if (counts)
+      return {*counts};
+    return got;
+  }
 
   ctl::answer<coordinator_stats> stats_of(const queue_address& queue) override {
     return said<coordinator_stats>("stats_of " + text(queue));
   }
 
+  ctl::answer<std::vector<worker_info>> workers() override {
+    auto got = said<std::vector<worker_info>>("workers");
+    if (found_workers)
+      return {*found_workers};
+    return got;
+  }
+
+  ctl::answer<audit_page> audit(const audit_filter& filter) override {
+    auto after = filter.after ? std::to_string(filter.after->operation) : "none";
+    auto got = said<audit_page>(
+      "audit " + filter.tenant + " after " + after + " limit " + std::to_string(filter.limit));
+    if (audited)
+      return {*audited};
+    return got;
+  }
+
+  result<std::vector<backup_info>> backups() override {
+    asked += "backups\n";
+    return std::vector<backup_info>{{3, timestamp{duration{1000}}, 4096, 7}};
+  }
+
   result<backup_status> back_up() override {
     asked += "back_up\n";
     return backup_status{};
+  }
+
+  ctl::answer<std::string> log_level(const std::string& level) override {
+    return said<std::string>("log_level " + level);
   }
 
   result<void> prepare_enqueue() override { return {}; }

@@ -235,5 +235,19 @@ TEST(Input, AQueryIsReadWithTheSameWords) {
     "'color' is \"base64:/w==\"; it must be one of red, green", why_query({{"color", "\xff"}}));
 }
 
+TEST(Input, AMapInAQueryHasAParameterForEachMember) {
+  std::map<std::string, std::string> query{{"headers.a.b", "1"}, {"headers[c]", "2"}};
+  auto in = input::read(query, fields);
+
+  ASSERT_TRUE(in) << in.error().context;
+  std::map<std::string, std::string> members{{"a.b", "1"}, {"c", "2"}};
+  EXPECT_EQ(members, in->text_map("headers"));
+  EXPECT_NE("taken", why_query({{"headers", "x"}}));
+  EXPECT_NE("taken", why_query({{"headers.", "x"}}));
+  EXPECT_NE("taken", why_query({{"headers[]", "x"}}));
+  EXPECT_NE("taken", why_query({{"headers.a", "1"}, {"headers[a]", "2"}})) << "given twice";
+  EXPECT_NE("taken", why_query({{"headers.a", "123456789"}})) << "too long";
+}
+
 } // namespace
 } // namespace codeq::http

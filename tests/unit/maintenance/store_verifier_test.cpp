@@ -37,7 +37,10 @@ protected:
     force(7, force_kind::complete);
     queue_config settings;
     settings.max_depth = 1'000;
+    act_as(std::make_shared<const core::command_origin>(
+      core::command_origin{now(), 5, "ada", "default", "192.0.2.1:5"}));
     configure("q", settings);
+    act_as(nullptr);
     take_snapshot();
     nack("w", held(2, 2), 1h);
     write();
@@ -96,6 +99,7 @@ TEST_F(StoreVerifier, FindsNothingInASoundStore) {
         "body",
         "dead",
         "history",
+        "audit",
         "producer"})
     EXPECT_TRUE(records.contains(kind)) << kind;
 }
@@ -192,8 +196,38 @@ struct harm {
 };
 
 constexpr std::uint64_t never_given = std::uint64_t{9} << 39;
+constexpr std::uint64_t first_position = (std::uint64_t{1} << 39) + 1;
+
+/// The value of an entry of the audit log.
+std::string audit_value(operator_action action, const std::string& tenant) {
+  core::audit_entry entry;
+  entry.by = std::make_shared<const core::command_origin>();
+  entry.action = action;
+  entry.tenant = tenant;
+  entry.queue = "q";
+  return encode(entry);
+}
+
+std::string audit_key_at(core::log_position position) {
+  return audit_key{harmed_store::only_shard, 1000, 5, position}.encode();
+}
 
 const harm harms[] = {
+  {"AuditUnreadable",
+   [](auto& s) { s.put(audit_key_at(first_position), "?"); },
+   "audit 0/1000-5 1:1: cannot be read"},
+  {"AuditOfANewerPosition",
+   [](auto& s) { s.put(audit_key_at(never_given), audit_value(operator_action::cancel, "t")); },
+   "audit 0/1000-5 9:0: "},
+  {"AuditOfAnUnknownCommand",
+   [](auto& s) {
+     auto unknown = static_cast<operator_action>(200);
+     s.put(audit_key_at(first_position), audit_value(unknown, "t"));
+   },
+   "audit 0/1000-5 1:1: is of an unknown kind of command"},
+  {"AuditOfAQueueWithoutATenant",
+   [](auto& s) { s.put(audit_key_at(first_position), audit_value(operator_action::cancel, "")); },
+   "audit 0/1000-5 1:1: is of a queue without a tenant"},
   {"SegmentLost", [](auto& s) { s.remove(s.segment()); }, "block 0/1:1 segment 1:1: is not there"},
   {"SegmentUnreadable", [](auto& s) { s.put(s.segment(), "?"); }, "segment 0/1:1: cannot be read"},
   {"SegmentOverlaps",

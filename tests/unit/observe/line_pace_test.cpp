@@ -23,15 +23,20 @@ TEST(LinePace, LeavesOutAndCountsWhatIsBeyondItForASecond) {
   EXPECT_EQ(pace.take("mallory", now + 1s), 0u);
 }
 
-TEST(LinePace, ForgetsOwnersBeyondItsMemory) {
+TEST(LinePace, OwnersBeyondItsMemoryShareTheLinesOfOne) {
   line_pace pace{1};
   line_pace::time_point now{1h};
   for (int owner = 0; owner < 1024; ++owner)
     EXPECT_EQ(pace.take(std::to_string(owner), now), 0u);
-  EXPECT_EQ(pace.take("0", now), std::nullopt);
 
-  EXPECT_EQ(pace.take("one more", now), 0u);
-  EXPECT_EQ(pace.take("0", now), 0u);
+  int lines = 0;
+  for (int owner = 1024; owner < 10'000; ++owner)
+    lines += pace.take(std::to_string(owner), now) ? 1 : 0;
+  EXPECT_EQ(lines, 1);
+  EXPECT_EQ(pace.take("0", now), std::nullopt) << "the first ones are still known";
+
+  EXPECT_EQ(pace.take("one more", now + 1s), 0u) << "there is room again";
+  EXPECT_EQ(pace.take("another one", now + 1s), 0u);
 }
 
 } // namespace

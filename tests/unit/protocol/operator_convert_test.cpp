@@ -248,8 +248,57 @@ TEST(OperatorConvert, BulkChangesSayTheirStateByTheirKind) {
     said_of_bulk(schema::BulkKind::REDRIVE, true),
     "invalid_argument: state is dead; it must be left out: the kind of change says it");
   EXPECT_EQ(
-    said_of_bulk(static_cast<schema::BulkKind>(3), false),
-    "unsupported: bulk change 3 is not known to this coordinator");
+    said_of_bulk(static_cast<schema::BulkKind>(7), false),
+    "unsupported: bulk change 7 is not known to this coordinator");
+}
+
+TEST(OperatorConvert, FiltersOfListsAreChecked) {
+  auto said_has = [](const std::string& part, auto change) {
+    auto text = said_of_filter(change);
+    return text.find(part) != text.npos ? "yes" : text;
+  };
+
+  EXPECT_EQ(said_of_filter([](auto f) { f.setGroup(as_data("g")); }), "fine");
+  EXPECT_EQ(said_has("group", [](auto f) { f.setGroup(as_data(std::string(257, 'g'))); }), "yes");
+  EXPECT_EQ(said_has("key", [](auto f) { f.setKey(as_data(std::string(257, 'k'))); }), "yes");
+  EXPECT_EQ(said_has("error", [](auto f) { f.setError(std::string(16385, 'e')); }), "yes");
+  EXPECT_EQ(said_has("workers is 17; it must be 0..16", [](auto f) { f.initWorkers(17); }), "yes");
+  EXPECT_EQ(said_has("headers is 17; it must be 0..16", [](auto f) { f.initHeaders(17); }), "yes");
+  EXPECT_EQ(said_has("a header's name", [](auto f) { f.initHeaders(1)[0].setValue("v"); }), "yes");
+  EXPECT_EQ(said_has("after", [](auto f) { f.setAfter(~0ull); }), "yes");
+  EXPECT_EQ(said_has("below", [](auto f) { f.setBelow(1ull << 63); }), "yes");
+}
+
+TEST(OperatorConvert, ListsOfDeadTasksAreChecked) {
+  auto said_of_tasks = [](schema::BulkKind what, const std::vector<std::uint64_t>& tasks) {
+    return said<schema::BulkRequest>([&](auto request) {
+      request.setWhat(what);
+      request.initFilter().setTenant("default");
+      request.getFilter().setLimit(10);
+      auto list = request.initTasks(static_cast<capnp::uint>(tasks.size()));
+      for (capnp::uint i = 0; i < list.size(); ++i)
+        list[i].setSeq(tasks[i]);
+    });
+  };
+  using kind = schema::BulkKind;
+
+  EXPECT_EQ(said_of_tasks(kind::REDRIVE_LISTED, {1, 2, 5}), "fine");
+  EXPECT_EQ(
+    said_of_tasks(kind::COUNT_PURGE, {}), "invalid_argument: tasks is 0; it must be 1..1000");
+  EXPECT_EQ(
+    said_of_tasks(kind::PURGE_LISTED, std::vector<std::uint64_t>(1001, 1)),
+    "invalid_argument: tasks is 1001; it must be 1..1000");
+  EXPECT_EQ(
+    said_of_tasks(kind::PURGE_LISTED, {1, 1}),
+    "invalid_argument: tasks is not in order; it must be in ascending order");
+  EXPECT_EQ(said_of_tasks(kind::REDRIVE, {1}), "invalid_argument: tasks is 1; it must be 0..0");
+  EXPECT_EQ(
+    said<schema::BulkRequest>([](auto request) {
+      request.initFilter().setTenant("default");
+      request.getFilter().setLimit(10);
+      request.getFilter().setError("e");
+    }),
+    "invalid_argument: a change of many tasks takes tenant and queue; list the tasks first");
 }
 
 TEST(OperatorConvert, ARefusalHasTheNumberAndTheReason) {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/rfc3339.hpp"
+#include "security/access_limits.hpp"
+#include "security/private_file.hpp"
 #include "security/token.hpp"
 #include "security/token_file.hpp"
 #include "security/token_source.hpp"
@@ -73,6 +76,80 @@ TEST_F(TokenFile, ChangesKeepRemarksAndAccessRights) {
   kept.token = digest_of(*two);
   EXPECT_EQ(text(), "# ours\n" + to_line(kept) + "\n");
   EXPECT_EQ(std::filesystem::status(file_).permissions(), std::filesystem::perms{0640});
+}
+
+TEST_F(TokenFile, BothTokensOfARotationAreValidUntilTheOldOneExpires) {
+  auto end = base::parse_rfc3339("2026-05-20T10:00:00Z").value();
+  auto who = producer_of("shop");
+  who.role = role::worker;
+  who.queues = {"mail"};
+  auto old = create_token(file_, who);
+  ASSERT_TRUE(old);
+  write("# ours\n" + text());
+
+  auto rotated = rotate_token(file_, short_name(digest_of(*old)), end + std::chrono::hours(1), end);
+
+  ASSERT_TRUE(rotated) << rotated.error().context;
+  auto table = read_token_file(file_);
+  ASSERT_TRUE(table) << table.error().context;
+  auto before = table->authenticate(*old);
+  auto after = table->authenticate(rotated->token);
+  ASSERT_TRUE(before && after);
+  EXPECT_EQ(before->expires, end);
+  EXPECT_EQ(after->expires, end + std::chrono::hours(1));
+  EXPECT_EQ(after->queues, before->queues);
+  EXPECT_EQ(after->subject, before->subject);
+  EXPECT_TRUE(text().starts_with("# ours\n"));
+}
+
+TEST_F(TokenFile, RotationProlongsNoToken) {
+  auto end = base::parse_rfc3339("2026-05-20T10:00:00Z").value();
+  auto who = producer_of("shop");
+  who.expires = end;
+  auto old = create_token(file_, who);
+  auto name = short_name(digest_of(*old));
+  auto before = text();
+
+  EXPECT_FALSE(rotate_token(file_, name, std::nullopt, end)) << "the new one would never expire";
+  EXPECT_EQ(text(), before);
+  auto rotated = rotate_token(file_, name, end, end + std::chrono::hours(1));
+
+  ASSERT_TRUE(rotated) << rotated.error().context;
+  EXPECT_EQ(rotated->old.expires, end);
+}
+
+TEST_F(TokenFile, ThatEveryUserMayWriteIsRefused) {
+  ASSERT_TRUE(create_token(file_, producer_of("shop")));
+  EXPECT_FALSE(is_readable_by_others(file_));
+  std::filesystem::permissions(file_, std::filesystem::perms{0644});
+  EXPECT_TRUE(is_readable_by_others(file_));
+  EXPECT_TRUE(read_token_file(file_));
+  std::filesystem::permissions(file_, std::filesystem::perms{0666});
+
+  auto refused = read_token_file(file_);
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(
+    refused.error().context,
+    file_.string() + ": every user may write it, and so grant rights; take that right away");
+}
+
+TEST_F(TokenFile, PrivateFileAppearsWholeOrNotAtAll) {
+  auto path = directory_.path() / "ada.token";
+  {
+    auto file = private_file::create(path);
+    ASSERT_TRUE(file);
+    EXPECT_FALSE(std::filesystem::exists(path));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
+  ASSERT_TRUE(private_file::create(path)->write("secret\n"));
+
+  using std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(path).permissions(), perms::owner_read | perms::owner_write);
+  EXPECT_EQ(read_bearer(path).value(), "secret");
+  EXPECT_FALSE(private_file::create(path));
+  EXPECT_TRUE(private_file::create(path, true)->write("newer"));
+  EXPECT_EQ(read_bearer(path).value(), "newer");
 }
 
 TEST_F(TokenFile, RevokingNeedsOneTokenAndEightDigits) {
@@ -167,7 +244,10 @@ TEST_F(TokenFile, BearerIsReadWithoutBlanksAroundIt) {
   EXPECT_EQ(read_bearer(file_).value(), "secret");
 
   for (const auto& bad :
-       {std::string(), std::string("\n"), std::string("two words"), std::string(513, 'x')}) {
+       {std::string(),
+        std::string("\n"),
+        std::string("two words"),
+        std::string(limits::bearer_bytes_max + 1, 'x')}) {
     write(bad);
     auto bearer = read_bearer(file_);
     ASSERT_FALSE(bearer);

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 
 namespace codeq::security {
@@ -62,6 +63,21 @@ TEST(TokenTable, OtherBearersAreNobody) {
     EXPECT_EQ(table->authenticate(bearer), nullptr) << bearer;
 }
 
+TEST(TokenTable, FindsThePrincipalsOfASubject) {
+  auto table = parse_tokens(
+    sha_of("one") + " subject=ada tenant=shop role=producer\n" + sha_of("two")
+    + " subject=bob tenant=shop role=producer\n" + sha_of("three")
+    + " subject=ada tenant=mill role=worker queues=*");
+  ASSERT_TRUE(table);
+
+  std::set<std::string> tenants;
+  for (const auto& who : table->find_subject("ada"))
+    tenants.insert(who->tenant);
+
+  EXPECT_EQ(tenants, (std::set<std::string>{"mill", "shop"}));
+  EXPECT_TRUE(table->find_subject("eve").empty());
+}
+
 TEST(TokenTable, WorkerMayClaimItsQueuesOfItsTenantOnly) {
   principal who;
   who.tenant = "shop";
@@ -78,17 +94,53 @@ TEST(TokenTable, WorkerMayClaimItsQueuesOfItsTenantOnly) {
   EXPECT_FALSE(who.may_claim({"shop", "pay"}));
 }
 
+TEST(TokenTable, RolesAllowWhatTheySay) {
+  auto of = [](role what) {
+    principal who;
+    who.tenant = "shop";
+    who.role = what;
+    who.queues = {"mail"};
+    return who;
+  };
+  auto reader = of(role::reader);
+  EXPECT_TRUE(reader.may_read() && reader.may_inspect());
+  EXPECT_FALSE(reader.may_produce() || reader.may_operate() || reader.may_work());
+  auto both = of(role::producer_worker);
+  EXPECT_TRUE(both.may_produce() && both.may_work() && both.may_claim({"shop", "mail"}));
+  EXPECT_FALSE(both.may_operate() || both.may_inspect());
+  EXPECT_FALSE(both.may_use({"shop", "print"})) << "its queues limit all that it does";
+  auto metrics = of(role::metrics);
+  EXPECT_FALSE(metrics.may_read() || metrics.may_work() || metrics.may_inspect());
+}
+
+TEST(TokenTable, ScopesAndExpiryAreReadAsTheyAreWritten) {
+  auto line = sha_of("t") + " subject=w tenant=shop role=producer-worker queues=mail"
+              + " scopes=codeq:claim,codeq:result expires=2026-05-20T10:00:00.000Z";
+
+  auto table = parse_tokens(line);
+
+  ASSERT_TRUE(table) << table.error().context;
+  const auto& who = *table->principals().front();
+  EXPECT_EQ(to_line(who), line);
+  EXPECT_TRUE(who.scopes.has(scope::claim));
+  EXPECT_FALSE(who.scopes.has(scope::nack));
+  EXPECT_FALSE(who.is_expired(*who.expires - duration(1)));
+  EXPECT_TRUE(who.is_expired(*who.expires));
+}
+
 TEST(TokenTable, BadFilesAreRefusedWithLineAndField) {
   auto good = sha_of("t") + " subject=ada tenant=shop role=producer";
   EXPECT_EQ(refusal(good + "\n\n" + good), "line 3: sha256 is the same as on an earlier line");
   EXPECT_EQ(refusal("sha256=12 subject=ada"), "line 1: sha256 must be 64 digits of 0-9 and a-f");
   EXPECT_EQ(refusal("subject=a tenant=b role=admin"), "line 1: sha256 is missing");
   EXPECT_EQ(
-    refusal_of("subject=a tenant=b role=boss"), "line 1: role must be producer, worker or admin");
+    refusal_of("subject=a tenant=b role=boss"),
+    "line 1: role must be producer, worker, producer-worker, admin, reader or metrics");
   EXPECT_EQ(refusal_of("subject=a tenant=b role=admin role=admin"), "line 1: role is there twice");
   EXPECT_EQ(
     refusal_of("subject=a tenant=* role=producer"),
-    "line 1: tenant must be 1 to 128 letters, digits, `.`, `_` or `-`, or, of an admin, `*`");
+    "line 1: tenant must be 1 to 128 letters, digits, `.`, `_` or `-`, or, of an admin or reader, "
+    "`*`");
   EXPECT_EQ(
     refusal_of("subject= tenant=b role=producer"),
     "line 1: subject must be 1 to 128 letters, digits, `.`, `_` or `-`");
@@ -97,6 +149,19 @@ TEST(TokenTable, BadFilesAreRefusedWithLineAndField) {
     "line 1: queues is missing; a worker's token names queues or has `*`");
   EXPECT_EQ(
     refusal_of("subject=a tenant=b role=producer queues=c"), "line 1: queues is for workers only");
+  EXPECT_EQ(
+    refusal_of("subject=a tenant=b role=admin scopes=codeq:claim"),
+    "line 1: scopes is for workers only");
+  EXPECT_EQ(
+    refusal_of("subject=a tenant=b role=worker queues=c scopes=claim"),
+    "line 1: scopes must be names with commas between them, of codeq:claim,codeq:heartbeat,"
+    "codeq:abandon,codeq:nack,codeq:result,codeq:subscribe");
+  EXPECT_EQ(
+    refusal_of("subject=a tenant=b role=admin expires=tomorrow"),
+    "line 1: expires must be a time like 2026-05-20T10:00:00Z");
+  EXPECT_EQ(
+    refusal_of("subject=a tenant=b role=metrics"),
+    "line 1: tenant of a metrics token must be `*`, since metrics are of the whole process");
   EXPECT_EQ(
     refusal_of("subject=a tenant=b role=worker queues=c,*"),
     "line 1: queues must be names of 1 to 128 letters, digits, `.`, `_` or `-` with commas "

@@ -38,6 +38,7 @@ using numbered_keys = testing::Types<
   block_key,
   fate_key,
   copied_fate_key,
+  headers_key,
   dead_key,
   change_key,
   body_key,
@@ -75,6 +76,24 @@ TYPED_TEST(NumberedKey, RefusesForeignBytes) {
   EXPECT_FALSE(TypeParam::decode(good.substr(0, good.size() - 1)));
   EXPECT_FALSE(TypeParam::decode(good + '\0'));
   EXPECT_FALSE(TypeParam::decode(shard_key{shard_id{7}}.encode()));
+}
+
+TEST(AuditKey, DecodesOnlyWhatItEncodedAndIsOrderedByTime) {
+  audit_key key{shard_id{7}, 1000, 5, 9};
+  auto bytes = key.encode();
+
+  EXPECT_EQ(audit_key::decode(bytes), key);
+  EXPECT_FALSE(audit_key::decode(bytes + '\0'));
+  EXPECT_FALSE(audit_key::decode(bytes.substr(0, bytes.size() - 1)));
+  EXPECT_FALSE(audit_key::decode({}));
+  EXPECT_LT(bytes, (audit_key{shard_id{7}, 1001, 0, 0}.encode()));
+  EXPECT_LT(bytes, (audit_key{shard_id{7}, 1000, 6, 0}.encode()));
+  EXPECT_TRUE(audits_of(shard_id{7}, 1000).contains(bytes));
+  EXPECT_FALSE(audits_of(shard_id{7}, 1001).contains(bytes));
+  EXPECT_FALSE(audits_of(shard_id{6}).contains(bytes));
+  EXPECT_TRUE(all_audits().contains(bytes));
+  bytes.front() = 'S';
+  EXPECT_FALSE(audit_key::decode(bytes));
 }
 
 TEST(ShardKey, DecodesOnlyWhatItEncoded) {
@@ -155,7 +174,11 @@ TEST(Keyspace, BytesOfEveryKindAreAsDocumented) {
   EXPECT_EQ((change_key{shard_id{0x0102}, 0x0304}.encode()), "E" + number);
   EXPECT_EQ((body_key{shard_id{0x0102}, 0x0304}.encode()), "P" + number);
   EXPECT_EQ((checkpoint_key{shard_id{0x0102}, 0x0304}.encode()), "V" + number);
+  EXPECT_EQ((headers_key{shard_id{0x0102}, 0x0304}.encode()), "W" + number);
   EXPECT_EQ((history_key{shard_id{0x0102}, 0x0304, 0x1f}.encode()), "H" + number + "\x1f");
+  EXPECT_EQ(
+    (audit_key{shard_id{0x0102}, 0x0304, 0x05, 0x06}.encode()),
+    "J" + number + std::string(7, '\0') + "\x05" + std::string(7, '\0') + "\x06");
   key_key name{shard_id{0x0102}, {{"te", "q"}, "", "key"}};
   EXPECT_EQ(name.encode(), std::string("K\x01\x02\0\2te\0\1q\0\0\0\3key", 17));
   EXPECT_EQ((follow_up_key{shard_id{0x0102}, 0x0304}.encode()), "U" + number);

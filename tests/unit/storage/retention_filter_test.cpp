@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
 #include "storage/keys/keyspace.hpp"
+#include "storage/records/headers_codec.hpp"
 #include "storage/records/record_codec.hpp"
 #include "storage/retention/retention_filter.hpp"
+#include "support/task_bodies.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr shard_id shard{3};
-constexpr timestamp start{duration{1'000'000}};
+constexpr timestamp start{2000h};
 
 /// All records are judged as of a snapshot at position 100, a day after the start.
 class RetentionFilter : public testing::Test {
@@ -49,10 +53,21 @@ protected:
     return drops(history_key{shard, 8, 0}.encode(), encode(note));
   }
 
+  /// The headers of segment 7.
+  [[nodiscard]] bool drops_headers(timestamp at) {
+    auto tasks = test::encode_bodies_with_headers({{{"a", "1"}}});
+    return drops(headers_key{shard, 7}.encode(), encode_headers({&tasks, 1}, at));
+  }
+
   /// For task 7, whose fate record exists if `stored_` has it.
   [[nodiscard]] verdict judged_key(timestamp expires_at) {
     core::retained_key record{7, 50, expires_at};
     return judged(key_key{shard, {{"default", "q"}, {}, "x"}}.encode(), encode(record));
+  }
+
+  [[nodiscard]] verdict judged_audit(timestamp at, shard_id of = shard) {
+    auto ms = static_cast<std::uint64_t>(at.time_since_epoch().count());
+    return judged(audit_key{of, ms, 1, 2}.encode(), {});
   }
 
   [[nodiscard]] bool drops(const std::string& key, const std::string& value) {
@@ -60,7 +75,10 @@ protected:
   }
 
   [[nodiscard]] verdict judged(const std::string& key, const std::string& value) {
-    retention_view view{{{shard, std::make_shared<shard_horizon>(horizon_)}}, evicted_before_};
+    retention_view view{
+      {{shard, std::make_shared<shard_horizon>(horizon_)}},
+      evicted_before_,
+      audits_evicted_before_};
     auto is_there = [this](std::string_view record) {
       asked_.emplace_back(record);
       return stored_.contains(record);
@@ -70,6 +88,7 @@ protected:
 
   const timestamp now_ = start + 24h;
   timestamp evicted_before_{};
+  timestamp audits_evicted_before_{};
   std::set<std::string, std::less<>> stored_;
   std::vector<std::string> asked_;
 
@@ -123,6 +142,20 @@ TEST_F(RetentionFilter, TellsWhatIsEvictedFromWhatIsPast) {
 
   EXPECT_EQ(of(1h), verdict::past);
   EXPECT_EQ(of(2h), verdict::evicted);
+}
+
+TEST_F(RetentionFilter, DropsCommandsThatAreOlderThanThirtyDays) {
+  EXPECT_EQ(judged_audit(now_ - limits::audit_retention), verdict::past);
+  EXPECT_EQ(judged_audit(now_ - limits::audit_retention + 1ms), verdict::keep);
+  EXPECT_EQ(judged_audit(start, shard_id{4}), verdict::keep);
+}
+
+TEST_F(RetentionFilter, EvictsTheOldestCommandsOfALogThatIsTooLong) {
+  evicted_before_ = now_;
+  EXPECT_EQ(judged_audit(now_ - 1h), verdict::keep);
+  audits_evicted_before_ = now_ - 30min;
+  EXPECT_EQ(judged_audit(now_ - 1h), verdict::evicted);
+  EXPECT_EQ(judged_audit(now_ - 30min), verdict::keep);
 }
 
 TEST_F(RetentionFilter, DropsKeysWhoseTimeIsOver) {
@@ -194,6 +227,24 @@ TEST_F(RetentionFilter, KeepsYoungHistoriesWithoutLooking) {
   EXPECT_TRUE(asked_.empty());
 
   EXPECT_TRUE(drops_history(now_ - 1h));
+}
+
+TEST_F(RetentionFilter, DropsHeadersWithTheLastRecordOfTheirTasks) {
+  const std::string keys[] = {
+    segment_key{shard, 7}.encode(),
+    aside_key{shard, 7}.encode(),
+    fate_key{shard, 7}.encode(),
+    copied_fate_key{shard, 7}.encode()};
+  for (const auto& key : keys) {
+    stored_ = {key};
+    EXPECT_FALSE(drops_headers(start));
+  }
+  stored_.clear();
+  asked_.clear();
+  EXPECT_FALSE(drops_headers(now_ - 1h + 1ms));
+  EXPECT_TRUE(asked_.empty()) << "young ones are kept without looking";
+
+  EXPECT_TRUE(drops_headers(now_ - 1h));
 }
 
 TEST_F(RetentionFilter, KeepsHistoriesOfShardsWithoutASnapshotOrALookup) {

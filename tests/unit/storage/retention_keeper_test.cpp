@@ -49,6 +49,22 @@ protected:
     publish();
   }
 
+  /// One command per minute.
+  void add_commands(std::size_t commands) {
+    write_set writes;
+    for (std::size_t i = 0; i < commands; ++i) {
+      now_ += 1min;
+      core::audit_entry entry;
+      entry.by = std::make_shared<const core::command_origin>(core::command_origin{now_, i});
+      entry.tenant = "t";
+      entry.position = ++position_;
+      auto ms = static_cast<std::uint64_t>(now_.time_since_epoch().count());
+      writes.put(audit_key{shard, ms, i, position_}.encode(), encode(entry));
+    }
+    commit(std::move(writes));
+    publish();
+  }
+
   void commit(write_set writes) {
     std::shared_ptr<const write_set> set = std::make_shared<write_set>(std::move(writes));
     ASSERT_TRUE(store_->commit({&set, 1}, durability::sync));
@@ -70,7 +86,7 @@ protected:
 
   std::shared_ptr<retention_horizons> horizons_ = std::make_shared<retention_horizons>();
   std::shared_ptr<memory_store> store_ = std::make_shared<memory_store>(horizons_);
-  retention_keeper keeper_{{store_, horizons_, bytes_max, 10'000}};
+  retention_keeper keeper_{{store_, horizons_, bytes_max, bytes_max, 10'000}};
   std::atomic<bool> cancelled_{false};
   core::log_position position_ = 0;
   timestamp now_{};
@@ -131,6 +147,30 @@ TEST_F(RetentionKeeper, DropsTheOldestFatesWhereThereAreNoOutcomes) {
   EXPECT_LE(bytes(all_fates()), bytes_max);
   EXPECT_GT(bytes(all_fates()), bytes_max / 2);
   EXPECT_TRUE(store_->read(first)->has_value());
+}
+
+TEST_F(RetentionKeeper, DropsTheOldestCommandsOfALogThatIsTooLong) {
+  add_commands(2'000);
+  ASSERT_GT(bytes(all_audits()), bytes_max);
+  add(10);
+
+  look();
+
+  EXPECT_LE(bytes(all_audits()), bytes_max);
+  EXPECT_GT(bytes(all_audits()), bytes_max / 2);
+  EXPECT_EQ(count(), 10u);
+  EXPECT_GT(horizons_->evicted(), 0u);
+}
+
+TEST_F(RetentionKeeper, DropsCommandsAfterThirtyDays) {
+  add_commands(200);
+  now_ += limits::audit_retention;
+  add_commands(1);
+
+  look();
+
+  EXPECT_EQ(count(all_audits()), 1u);
+  EXPECT_EQ(horizons_->evicted(), 0u);
 }
 
 TEST_F(RetentionKeeper, RewritesNothingUntilItWouldJudgeOtherwise) {

@@ -8,7 +8,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
+#include <string>
+#include <thread>
 
 namespace codeq::storage {
 namespace {
@@ -69,6 +72,31 @@ TEST_F(Stores, HoldTheSameAfterRandomCommitsAndReopening) {
       reopen_rocksdb(round % 4 == 1 ? durability::sync : durability::os);
     expect_equal();
   }
+}
+
+TEST_F(Stores, ReadsSeeSortedKeysWhileCommitsGoOn) {
+  random_writes writes{choose_seed(), {4, 8, 50}};
+  reopen_rocksdb(durability::os);
+  std::atomic<bool> is_done{false};
+  std::thread reader([&] {
+    while (!is_done) {
+      std::string last;
+      auto scanned = rocksdb_->scan({}, "\xff\xff\xff\xff", [&](auto key, auto) {
+        EXPECT_LT(last, key);
+        last = key;
+        EXPECT_TRUE(rocksdb_->read(key));
+        return true;
+      });
+      EXPECT_TRUE(scanned);
+    }
+  });
+
+  for (int commits = 0; commits < 300; ++commits)
+    commit(writes.next(), durability::os);
+
+  is_done = true;
+  reader.join();
+  expect_equal();
 }
 
 TEST_F(Stores, AnswerRandomReadsAlike) {

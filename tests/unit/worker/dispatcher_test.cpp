@@ -24,6 +24,10 @@ std::string describe(const protocol::wire_frame& frame) {
         text = root.getSetsQueues() ? "queues" : "claim " + std::to_string(root.getCredits());
         for (auto queue : root.getQueues())
           text += " " + std::string(queue.getQueue().cStr());
+        for (auto prefix : root.getPrefixes())
+          text += " " + std::string(prefix.getQueue().cStr()) + "*";
+        for (auto queue : root.getWithout())
+          text += " without " + std::string(queue.getQueue().cStr());
       } else if constexpr (std::is_same_v<S, schema::ResultRequest>) {
         text = "results";
         for (auto line : root.getReports())
@@ -50,7 +54,8 @@ public:
 
   void close_link(std::size_t, const error&) override { say("close"); }
 
-  handler_number start_handler(const std::string&, const std::string&) override {
+  handler_number start_handler(const std::string& handler, const std::string&) override {
+    handlers += handler + "\n";
     return ++last_handler_;
   }
 
@@ -73,11 +78,20 @@ public:
 
   void note_connected(std::size_t, std::size_t) override {}
 
+  void note_no_patterns(std::size_t) override {}
+
   void note_settings(std::size_t, std::size_t, std::size_t) override {}
 
   void note_unhandled(const task&) override {}
 
   void note_handler_end(fencing_token, const std::string&) override {}
+
+  void note_failed(const failed_attempt& failed) override {
+    say(
+      std::string(failed.is_last ? "last attempt " : "attempt ")
+      + std::to_string(failed.about.attempt) + " of " + failed.about.queue + " fails after "
+      + std::to_string(failed.ran.count()) + " ms: " + std::string(failed.reason));
+  }
 
   void note_lost(const task_id&, fencing_token) override {}
 
@@ -94,6 +108,8 @@ public:
   void say(const std::string& line) { said += line + "\n"; }
 
   std::string said;
+  /// The started handlers, by the names that they are registered for.
+  std::string handlers;
   bool wants_flush = false;
   std::uint64_t last_wake = 0;
 
@@ -116,7 +132,11 @@ protected:
     port.said.clear();
   }
 
-  void grant(std::uint64_t token, const std::string& queue = "a", bool redelivered = false) {
+  void grant(
+    std::uint64_t token,
+    const std::string& queue = "a",
+    bool redelivered = false,
+    std::uint16_t attempt = 1) {
     auto body = protocol::frame<schema::TaskBody>::build([](auto) {});
     auto batch = protocol::task_batch::build([&](schema::TaskBatch::Builder root) {
       root.setRedelivered(redelivered);
@@ -126,6 +146,7 @@ protected:
       run.setFirstToken(token);
       run.setLeaseMs(10'000);
       run.setMaxAttempts(5);
+      run.setAttempts({attempt});
       run.getQueue().setTenant("default");
       run.getQueue().setQueue(queue);
       auto bytes = body.body().view();
@@ -145,8 +166,9 @@ protected:
     settle();
   }
 
-  void complete(handler_number handler) {
-    auto answer = outcome::completed();
+  void complete(handler_number handler) { end(handler, outcome::completed()); }
+
+  void end(handler_number handler, outcome answer) {
     dispatcher_->take_outcomes(handler, {&answer, 1}, now);
     settle();
   }
@@ -207,6 +229,116 @@ TEST_F(DispatcherAlone, QueueThatHoldsItsQuotaIsClosedUntilItHasLess) {
   EXPECT_EQ(said(), "results 2 unstarted\nclaim 1\n") << "what comes meanwhile goes back";
   complete(1);
   EXPECT_EQ(said(), "queues a b\nresults 1\nclaim 1\n");
+}
+
+TEST_F(DispatcherAlone, FailedAttemptIsNotedWithItsReasonAndDuration) {
+  start(one_at_a_time());
+  grant(1);
+  said();
+
+  now += duration{250};
+  end(1, outcome::failed("no paper"));
+
+  EXPECT_EQ(
+    said(), "attempt 1 of a fails after 250 ms: no paper\nresults 1\nclaim 1\n");
+}
+
+TEST_F(DispatcherAlone, LastAttemptOfATaskIsNotedAsSuch) {
+  start(one_at_a_time());
+  grant(1, "a", false, 5);
+  end(1, outcome::nack("later"));
+  EXPECT_TRUE(said().find("last attempt 5 of a fails after 0 ms: later\n") != std::string::npos);
+
+  grant(2);
+  end(1, outcome::failed_permanently("never"));
+  EXPECT_TRUE(said().find("last attempt 1 of a fails after 0 ms: never\n") != std::string::npos);
+
+  grant(3);
+  dispatcher_->take_handler_end(1, outcome::failed("crashed"), now + duration{7});
+  EXPECT_TRUE(said().find("attempt 1 of a fails after 7 ms: crashed\n") != std::string::npos);
+}
+
+TEST_F(DispatcherAlone, CountsHowAttemptsEnd) {
+  start(one_at_a_time());
+  for (std::uint64_t token = 1; token <= 3; ++token) {
+    grant(token);
+    now += duration{20};
+    end(1, token == 1 ? outcome::completed() : outcome::failed("x"));
+  }
+  grant(4);
+  lose(4);
+
+  auto counts = dispatcher_->counts();
+  EXPECT_EQ(counts.slots, 1u);
+  EXPECT_EQ(counts.running, 1u) << "the handler of the lost lease runs on";
+  EXPECT_EQ(counts.links_up, 1u);
+  EXPECT_EQ(counts.unanswered, 3u);
+  const auto& of_queue = counts.queues.at("a");
+  EXPECT_EQ(of_queue.ended[static_cast<std::size_t>(disposition::completed)], 1u);
+  EXPECT_EQ(of_queue.ended[static_cast<std::size_t>(disposition::failed)], 2u);
+  EXPECT_EQ(of_queue.lost, 1u);
+  EXPECT_EQ(of_queue.run.sum_ms, 60);
+}
+
+TEST_F(DispatcherAlone, QueueOfAPatternIsServedByItsHandlerWithItsOptions) {
+  dispatcher_options options;
+  options.queues = {{"mail"}, {"print-*", 1}, {"*"}};
+  options.slots = 3;
+  options.prefetch = 0;
+  start(options);
+
+  grant(1, "print-a4");
+  EXPECT_EQ(said(), "run 1 by 1\nqueues mail print-* * without print-a4\n");
+  grant(2, "mail");
+  grant(3, "other");
+  EXPECT_EQ(port.handlers, "print-*\nmail\n*\n");
+  said();
+
+  complete(1);
+  EXPECT_EQ(said(), "queues mail print-* *\nresults 1\nclaim 1\n");
+  grant(4, "print-a3");
+  EXPECT_EQ(said(), "run 4 by 1\nqueues mail print-* * without print-a3\n")
+    << "the handlers of a pattern serve all of its queues";
+}
+
+TEST_F(DispatcherAlone, ClosedQueueIsLeftOutOfThePatternsThatMatchItsName) {
+  dispatcher_options options;
+  options.queues = {{"mail", 1}, {"m*"}};
+  options.slots = 2;
+  options.prefetch = 0;
+  start(options);
+
+  grant(1, "mail");
+
+  EXPECT_EQ(said(), "run 1 by 1\nqueues m* without mail\n");
+}
+
+TEST_F(DispatcherAlone, TaskOfAQueueThatNoPatternMatchesIsGivenBack) {
+  dispatcher_options options;
+  options.queues = {{"print-*"}};
+  options.slots = 1;
+  options.prefetch = 0;
+  start(options);
+
+  grant(1, "mail");
+
+  EXPECT_EQ(said(), "results 1 unstarted\nclaim 1\n");
+}
+
+TEST_F(DispatcherAlone, QueuesOfPatternsAreForgottenBeyondTheirLimit) {
+  dispatcher_options options;
+  options.queues = {{"*"}};
+  options.slots = 1;
+  options.prefetch = 0;
+  start(options);
+  for (std::uint64_t token = 1; token <= limits::queues_per_tenant_max + 5; ++token) {
+    grant(token, "q" + std::to_string(token));
+    complete(1);
+    answer(token);
+  }
+
+  EXPECT_LE(dispatcher_->adopted_queues(), limits::queues_per_tenant_max);
+  EXPECT_EQ(port.handlers, "*\n");
 }
 
 TEST_F(DispatcherAlone, DrainEndsOnceAllReportsAreAnsweredAndTheLinkIsClosed) {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "observe/log.hpp"
 #include "support/temporary_directory.hpp"
 #include "worker/process/exec_handler.hpp"
+#include "worker/process/process_text.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -66,6 +69,49 @@ TEST_F(ExecHandler, PayloadGoesInAndOutputIsTheResult) {
 
   EXPECT_EQ(ended.what(), disposition::completed);
   EXPECT_EQ(ended.text(), std::string("a\0bx", 4));
+}
+
+TEST_F(ExecHandler, LinesOfStandardErrorGoToTheLogWithTheTask) {
+  observe::init_log(observe::log_level::info);
+  testing::internal::CaptureStderr();
+
+  auto ended = run("echo one >&2; printf 'two\\r\\n\\nthree' >&2; exit 1");
+
+  auto log = testing::internal::GetCapturedStderr();
+  observe::init_log(observe::log_level::warn);
+  auto id = to_string(attempt.id);
+  for (const char* line : {"one", "two", "three"})
+    EXPECT_THAT(
+      log,
+      HasSubstr(
+        "info program says task=" + id + " queue=thumbs attempt=2 left_out=0 text=\"" + line
+        + "\"\n"));
+  EXPECT_EQ(ended.text(), "exit status 1: one\ntwo\r\n\nthree");
+}
+
+TEST_F(ExecHandler, LogLinesOfAProgramAreBounded) {
+  observe::init_log(observe::log_level::info);
+  testing::internal::CaptureStderr();
+
+  static_cast<void>(run("for i in $(seq 1000); do echo $i >&2; done"));
+  static_cast<void>(run("head -c 3000 /dev/zero | tr '\\0' x >&2"));
+
+  auto log = testing::internal::GetCapturedStderr();
+  observe::init_log(observe::log_level::warn);
+  EXPECT_LE(std::count(log.begin(), log.end(), '\n'), 200);
+}
+
+TEST(LineReader, LongLineIsCutWithAMark) {
+  std::vector<std::string> lines;
+  line_reader reader(4, [&](std::string_view line) { lines.emplace_back(line); });
+
+  reader.append("ab");
+  reader.append("cdef\n\ng");
+  reader.append("h\n");
+  reader.append("end");
+  reader.finish();
+
+  EXPECT_THAT(lines, testing::ElementsAre("abcd... [cut from 6 bytes]", "gh", "end"));
 }
 
 TEST_F(ExecHandler, LargePayloadAndResultFlowAtOnce) {

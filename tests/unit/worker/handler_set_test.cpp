@@ -63,6 +63,56 @@ TEST(HandlerSet, WrongWishNamesItsQueueAndLimit) {
     refusal_of({{{"b", {.run_in = isolation::process}}}, {}}), HasSubstr("functions only"));
 }
 
+handler_registry of_patterns() {
+  handler_registry made;
+  made.handle("*", done, {.weight = 1});
+  made.handle("print-*", done, {.weight = 2});
+  made.handle("print-a4", done, {.weight = 3});
+  return made;
+}
+
+/// Each chosen queue with the weight of its handler.
+std::string chosen(const handler_wishes& wishes) {
+  auto all = load(of_patterns()).choose(wishes);
+  if (!all)
+    return all.error().context;
+  std::string text;
+  for (const auto& each : *all)
+    text += (text.empty() ? "" : " ") + each.queue + "=" + std::to_string(each.options.weight);
+  return text;
+}
+
+TEST(HandlerSet, NameDecidesBeforePatternsAndLongerPatternsBeforeShorterOnes) {
+  EXPECT_EQ(chosen({}), "*=1 print-*=2 print-a4=3");
+  EXPECT_EQ(chosen({{}, {"mail", "print-a3", "print-a4"}}), "print-a4=3 mail=1 print-a3=2");
+  EXPECT_EQ(chosen({{}, {"print-*"}}), "print-*=2 print-a4=3");
+  EXPECT_EQ(chosen({{}, {"print-a*", "*"}}), "*=1 print-*=2 print-a4=3 print-a*=2");
+}
+
+TEST(HandlerSet, OptionsOfAQueueThatAPatternHandlesAreItsOwn) {
+  handler_wishes wishes{{{"mail", {.weight = 7}}, {"print-*", {.weight = 8}}}, {}};
+
+  EXPECT_EQ(chosen(wishes), "*=1 print-*=8 print-a4=3 mail=7");
+}
+
+TEST(HandlerSet, WrongPatternIsRefused) {
+  EXPECT_THAT(chosen({{}, {"a*b"}}), HasSubstr("`a*b` is no queue or pattern"));
+  handler_registry many;
+  for (std::size_t i = 0; i <= limits::queue_patterns_per_worker_max; ++i)
+    many.handle("q" + std::to_string(i) + "-*", done);
+  EXPECT_THAT(
+    load(many).choose({}).error().context, HasSubstr("65 patterns of queues are handled"));
+  EXPECT_THAT(refusal_of({{}, {"x*"}}), HasSubstr("queue `x*` has no handler here"));
+}
+
+TEST(HandlerSet, IsolatedHandlerIsTheOneThatDecidesForTheQueue) {
+  auto set = load(of_patterns());
+
+  EXPECT_EQ(set.handler_of("print-a3").value().queue, "print-*");
+  EXPECT_EQ(set.handler_of("print-*").value().queue, "print-*");
+  EXPECT_EQ(set.handler_of("mail").value().queue, "*");
+}
+
 TEST(HandlerSet, KindsAreNamed) {
   auto set = load();
   auto chosen = set.choose({}).value();

@@ -5,6 +5,25 @@
 
 namespace codeq::coordinator {
 
+backup_runner::backup_runner(backup_options options) : options_(std::move(options)) {
+  read_list();
+}
+
+void backup_runner::read_list() {
+  if (options_.directory.empty())
+    return;
+  auto found = options_.store->list_backups(options_.directory);
+  if (!found)
+    CODEQ_LOG_WARN(
+      "coordinator cannot list the backups directory={} reason=\"{}\"",
+      options_.directory.string(),
+      to_string(found.error()));
+  std::lock_guard lock{mutex_};
+  list_.clear();
+  for (const auto& backup : found ? *found : std::vector<storage::backup_report>())
+    list_.push_back({backup.number, backup.at, backup.bytes, backup.files});
+}
+
 void backup_runner::stop() {
   std::thread running;
   {
@@ -38,6 +57,13 @@ backup_status backup_runner::status() const {
   return status_;
 }
 
+result<std::vector<backup_info>> backup_runner::list() const {
+  std::lock_guard lock{mutex_};
+  if (options_.directory.empty())
+    return error{errc::unsupported, "the coordinator was started without --backup-dir"};
+  return list_;
+}
+
 void backup_runner::run() {
   auto directory = options_.directory.string();
   CODEQ_LOG_INFO("coordinator begins a backup directory={}", directory);
@@ -51,6 +77,9 @@ void backup_runner::run() {
       report->files);
   else
     CODEQ_LOG_WARN("backup fails directory={} reason=\"{}\"", directory, to_string(report.error()));
+  failures_ += report ? 0 : 1;
+  if (report)
+    read_list();
   std::lock_guard lock{mutex_};
   status_.state = report ? backup_state::done : backup_state::failed;
   if (report) {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace codeq::coordinator {
 
@@ -26,7 +27,8 @@ struct backup_options {
 /// Takes backups on request, one at a time, on a thread of its own. Thread-safe.
 class backup_runner {
 public:
-  explicit backup_runner(backup_options options) : options_(std::move(options)) {}
+  /// Reads which backups exist, if there is a directory.
+  explicit backup_runner(backup_options options);
 
   backup_runner(const backup_runner&) = delete;
   backup_runner& operator=(const backup_runner&) = delete;
@@ -40,17 +42,27 @@ public:
   /// `going_away`.
   [[nodiscard]] result<backup_status> start();
 
+  /// Number of backups that failed since the start of the process.
+  [[nodiscard]] std::uint64_t failures() const noexcept { return failures_; }
+
   /// Status of the latest backup since the start of the process.
   [[nodiscard]] backup_status status() const;
 
+  /// The backups in the directory, oldest first, as of the start and of the latest backup. Errors:
+  /// `unsupported` without a directory.
+  [[nodiscard]] result<std::vector<backup_info>> list() const;
+
 private:
   void run();
+  void read_list();
 
   backup_options options_;
   mutable std::mutex mutex_;
   backup_status status_;
+  std::vector<backup_info> list_;
   std::thread thread_;
   std::atomic<bool> cancelled_{false};
+  std::atomic<std::uint64_t> failures_{0};
 };
 
 } // namespace codeq::coordinator

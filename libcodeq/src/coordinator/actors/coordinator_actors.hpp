@@ -85,7 +85,10 @@ struct shard_command {
   core::command what;
 };
 
-struct ask_shard_stats {};
+struct ask_shard_stats {
+  /// With the queues and leases of each worker.
+  bool with_leases = false;
+};
 
 /// Asks a shard to commit its decisions and to accept no more.
 struct stop_shard {};
@@ -220,6 +223,12 @@ struct answer_inquiry {
   stored_inquiry asked;
 };
 
+/// Asks the reader to complete a part of a list and to send it to a peer.
+struct list_stored {
+  shard_peer_actor peer;
+  stored_list list;
+};
+
 /// Asks the reader which tasks had the keys.
 struct find_keys {
   shard_internal_actor shard;
@@ -242,6 +251,8 @@ using reader_actor = caf::typed_actor<
   caf::reacts_to<fetch_bodies>,
   // Queues a query until it is its peer's turn.
   caf::reacts_to<answer_inquiry>,
+  // Queues a list in the same way.
+  caf::reacts_to<list_stored>,
   // Queues a key look-up in the same way.
   caf::reacts_to<find_keys>,
   // Queues the bodies that a shard copies in the same way.
@@ -263,13 +274,18 @@ using keeper_actor = caf::typed_actor<
 /// Asks the registrar to accept no more nodes.
 struct stop_registrar {};
 
-/// The token table was replaced.
+/// The token table or the keys of JWTs were replaced.
 struct tokens_replaced {};
+
+/// Tokens of sessions may have expired.
+struct expiry_tick {};
 
 /// The REGISTRAR interface inside the coordinator's process.
 using registrar_internal_actor = actors::registrar_actor::extend<
   // Ends the sessions whose tokens were removed or changed.
   caf::reacts_to<tokens_replaced>,
+  // Ends the sessions whose tokens have expired.
+  caf::reacts_to<expiry_tick>,
   // Refuses further hellos and ends every session.
   caf::replies_to<stop_registrar>::with<bool>>;
 
@@ -307,6 +323,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::sync_log)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::log_synced)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::fetch_bodies)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::answer_inquiry)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::list_stored)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::find_keys)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::read_survivors)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::keys_found)
@@ -314,3 +331,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::look_up_next)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::look_at_retention)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::stop_registrar)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::tokens_replaced)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::expiry_tick)

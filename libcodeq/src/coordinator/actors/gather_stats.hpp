@@ -28,7 +28,8 @@ template <class Self>
 void gather_stats(
   Self self,
   const std::vector<shard_actor>& shards,
-  std::function<void(result<std::vector<base::coordinator_counts>>)> done) {
+  std::function<void(result<std::vector<base::coordinator_counts>>)> done,
+  ask_shard_stats question = {}) {
   struct gathered {
     std::vector<base::coordinator_counts> parts;
     std::optional<error> failure;
@@ -47,7 +48,7 @@ void gather_stats(
       done(std::move(all->parts));
   };
   for (std::size_t i = 0; i < shards.size(); ++i) {
-    self->request(shards[i], stats_timeout, ask_shard_stats{})
+    self->request(shards[i], stats_timeout, question)
       .then(
         [all, i, finish_one](const base::coordinator_counts& part) {
           all->parts[i] = part;

@@ -10,15 +10,22 @@
 
 namespace codeq::coordinator {
 
+journal_driver::~journal_driver() {
+  if (options_.loop)
+    options_.loop->set_journal(nullptr);
+}
+
 void journal_driver::start(journal_actor::pointer self, journal_driver_options options) {
   self_ = self;
   options_ = std::move(options);
   journal_.emplace(options_.journal, *this);
+  if (options_.loop)
+    options_.loop->set_journal(this);
 }
 
-void journal_driver::gather(commit_request& m) {
-  shards_.try_emplace(m.turn.shard, m.shard);
-  journal_->gather(std::move(m.turn), now());
+void journal_driver::gather(const shard_internal_actor& shard, turn_commit turn) {
+  shards_.try_emplace(turn.shard, shard);
+  journal_->gather(std::move(turn), now());
   write_all();
 }
 
@@ -77,7 +84,10 @@ void journal_driver::begin_sync() {
 }
 
 void journal_driver::committed(shard_id shard, std::uint64_t number) {
-  self_->send(shards_.at(shard), batch_committed{number});
+  if (options_.loop)
+    options_.loop->committed(shard, number);
+  else
+    self_->send(shards_.at(shard), batch_committed{number});
 }
 
 void journal_driver::epoch_raised(shard_id shard, std::uint32_t epoch) {
@@ -91,7 +101,10 @@ void journal_driver::publish_horizon(std::shared_ptr<const storage::shard_horizo
 }
 
 void journal_driver::write_soon() {
-  self_->send(self_, write_group{});
+  if (options_.loop)
+    options_.loop->group_opened();
+  else
+    self_->send(self_, write_group{});
 }
 
 void journal_driver::sync_after(time_point::duration wait) {
@@ -103,7 +116,7 @@ journal_actor::behavior_type drive_journal(
   self->set_default_handler(caf::drop);
   self->state.start(self, options);
   return {
-    [self](commit_request& m) { self->state.gather(m); },
+    [self](commit_request& m) { self->state.gather(m.shard, std::move(m.turn)); },
     [self](const raise_epoch& m) { self->state.raise_epoch(m); },
     [self](write_group) { self->state.write(); },
     [self](sync_journal) { self->state.sync(); },

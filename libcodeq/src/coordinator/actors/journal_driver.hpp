@@ -3,6 +3,7 @@
 
 #include "coordinator/actors/coordinator_actors.hpp"
 #include "coordinator/actors/disk_reserve.hpp"
+#include "coordinator/actors/turn_loop.hpp"
 #include "coordinator/store/journal.hpp"
 
 #include <atomic>
@@ -36,6 +37,8 @@ struct journal_driver_options {
   log_syncer_actor syncer{};
   /// Released before a write that the disk has no space for; null when there is none.
   std::shared_ptr<disk_reserve> reserve{};
+  /// Not null when the actor runs on the thread of the sockets, with the shards.
+  std::shared_ptr<turn_loop> loop{};
 };
 
 /// The actor of the journal: writes its groups to the store and waits for the writes.
@@ -43,9 +46,14 @@ class journal_driver : public journal_port {
 public:
   static constexpr const char* name = "journal";
 
+  journal_driver() = default;
+  journal_driver(const journal_driver&) = delete;
+  journal_driver& operator=(const journal_driver&) = delete;
+  ~journal_driver() override;
+
   void start(journal_actor::pointer self, journal_driver_options options);
 
-  void gather(commit_request& m);
+  void gather(const shard_internal_actor& shard, turn_commit turn);
   void raise_epoch(const coordinator::raise_epoch& m);
   void write();
 

@@ -14,6 +14,13 @@ constexpr std::size_t noted_lookups = 1000;
 /// hundredth of a turn.
 constexpr std::size_t refusals_per_turn = 128;
 
+error refusal_of(const std::string& what, const std::string& limit, std::size_t max) {
+  auto number = std::to_string(max);
+  return {
+    errc::overloaded,
+    "the connection has " + number + " " + what + " waiting; " + limit + "=" + number};
+}
+
 } // namespace
 
 void reader_driver::start(reader_actor::pointer self, reader_driver_options options) {
@@ -30,27 +37,53 @@ void reader_driver::fetch(coordinator::fetch_bodies& m) {
 
 void reader_driver::keep(coordinator::answer_inquiry& m) {
   auto id = m.asked.why.peer;
-  if (m.asked.is_bounded && lookups_.size_of(id) >= options_.lookups_max)
-    return refuse(m);
-  auto [at, is_new] = askers_.try_emplace(id, asker{m.peer});
-  if (is_new)
-    self_->monitor(m.peer);
+  if (m.asked.is_bounded && lookups_.size_of(id) >= options_.lookups_max) {
+    auto max = options_.lookups_max;
+    const auto& by = m.asked.asker;
+    options_.meter->note(
+      {"lookups_waiting_max", max, "tenant", by ? std::string_view(by->tenant) : "default"});
+    return refuse(m.peer, m.asked, refusal_of("look-ups", "lookups_waiting_max", max));
+  }
+  auto& peer = enter(id, m.peer);
   lookups_.add(std::move(m.asked));
-  note_waiting(id, at->second);
+  note_waiting(id, peer);
   schedule();
 }
 
-void reader_driver::refuse(const coordinator::answer_inquiry& m) {
-  auto max = options_.lookups_max;
-  const auto& asker = m.asked.asker;
-  options_.meter->note(
-    {"lookups_waiting_max", max, "tenant", asker ? std::string_view(asker->tenant) : "default"});
-  peer_ = m.peer;
-  reader_->refuse(
-    m.asked,
-    {errc::overloaded,
-     "the connection has " + std::to_string(max)
-       + " look-ups waiting; lookups_waiting_max=" + std::to_string(max)});
+void reader_driver::keep(coordinator::list_stored& m) {
+  auto id = m.list.in_memory.peer;
+  if (m.list.is_bounded && lists_.size_of(id) >= options_.lists_max) {
+    auto max = options_.lists_max;
+    options_.meter->note(
+      {"lists_waiting_max", max, "tenant", m.list.in_memory.part.filter.tenant});
+    return refuse(m.peer, m.list, refusal_of("lists", "lists_waiting_max", max));
+  }
+  enter(id, m.peer);
+  lists_.add(begin_list(std::move(m.list)));
+  note_size();
+  schedule();
+}
+
+reader_driver::asker& reader_driver::enter(core::peer_id id, const shard_peer_actor& actor) {
+  auto [at, is_new] = askers_.try_emplace(id, asker{actor});
+  if (is_new)
+    self_->monitor(actor);
+  return at->second;
+}
+
+void reader_driver::leave(core::peer_id id) {
+  if (lookups_.has(id) || lists_.has(id))
+    return;
+  auto at = askers_.find(id);
+  self_->demonitor(at->second.actor.address());
+  askers_.erase(at);
+}
+
+template <class Asked>
+void reader_driver::refuse(
+  const shard_peer_actor& peer, const Asked& asked, const error& reason) {
+  peer_ = peer;
+  reader_->refuse(asked, reason);
   peer_ = nullptr;
   // Otherwise peers that ask again faster than they are refused would keep it from any other work.
   if (++refused_ % refusals_per_turn == 0)
@@ -75,6 +108,7 @@ void reader_driver::look_up() {
   for (const auto& wanted : keys_.take())
     reader_->find(wanted);
   answer_next();
+  list_next();
   for (const auto& wanted : survivors_.take())
     reader_->read(wanted);
   note_size();
@@ -90,11 +124,19 @@ void reader_driver::answer_next() {
   auto at = askers_.find(id);
   peer_ = at->second.actor;
   reader_->answer(asked);
-  if (!lookups_.has(id)) {
-    self_->demonitor(peer_.address());
-    askers_.erase(at);
-  }
   peer_ = nullptr;
+  leave(id);
+}
+
+void reader_driver::list_next() {
+  for (auto& list : lists_.take()) {
+    auto id = list.peer;
+    peer_ = askers_.at(id).actor;
+    if (!reader_->go_on(list))
+      lists_.add(std::move(list));
+    peer_ = nullptr;
+    leave(id);
+  }
 }
 
 void reader_driver::keys_found(
@@ -119,6 +161,7 @@ void reader_driver::forget(const caf::actor_addr& gone) {
     if (entry.second.actor.address() != gone)
       return false;
     lookups_.drop(entry.first);
+    lists_.drop(entry.first);
     return true;
   });
   note_size();
@@ -149,6 +192,7 @@ reader_actor::behavior_type drive_reader(
   return {
     [self](fetch_bodies& m) { self->state.fetch(m); },
     [self](answer_inquiry& m) { self->state.keep(m); },
+    [self](list_stored& m) { self->state.keep(m); },
     [self](find_keys& m) { self->state.keep(m); },
     [self](read_survivors& m) { self->state.keep(m); },
     [self](look_up_next) { self->state.look_up(); },

@@ -25,6 +25,8 @@ struct reader_driver_options {
   std::shared_ptr<std::atomic<std::size_t>> waiting{};
   /// Maximum number of waiting look-ups of one connection.
   std::size_t lookups_max = limits::lookups_waiting_max;
+  /// Maximum number of waiting lists of one connection.
+  std::size_t lists_max = limits::lists_waiting_max;
   std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
 };
 
@@ -37,6 +39,7 @@ public:
   void start(reader_actor::pointer self, reader_driver_options options);
   void fetch(coordinator::fetch_bodies& m);
   void keep(coordinator::answer_inquiry& m);
+  void keep(coordinator::list_stored& m);
   void keep(coordinator::find_keys& m);
   void keep(coordinator::read_survivors& m);
   void look_up();
@@ -67,16 +70,24 @@ private:
   };
 
   [[nodiscard]] std::size_t waiting() const {
-    return lookups_.size() + keys_.size() + survivors_.size();
+    return lookups_.size() + lists_.size() + keys_.size() + survivors_.size();
   }
 
   void schedule();
 
-  /// Answers a query for which there is no room.
-  void refuse(const coordinator::answer_inquiry& m);
+  /// Answers a query, or a list, for which there is no room.
+  template <class Asked>
+  void refuse(const shard_peer_actor& peer, const Asked& asked, const error& reason);
+
+  /// Keeps a peer that waits, until `leave`.
+  asker& enter(core::peer_id id, const shard_peer_actor& actor);
+  void leave(core::peer_id id);
 
   /// Answers the queries of one turn.
   void answer_next();
+
+  /// Goes on with the list whose turn it is.
+  void list_next();
   void note_waiting(core::peer_id id, asker& peer);
   void note_size();
 
@@ -84,6 +95,7 @@ private:
   reader_driver_options options_;
   std::optional<reader> reader_;
   lookup_queue<stored_inquiry> lookups_;
+  lookup_queue<open_list> lists_;
   lookup_queue<keys_wanted> keys_;
   lookup_queue<survivors_wanted> survivors_;
   std::unordered_map<shard_id, shard_internal_actor> shards_;

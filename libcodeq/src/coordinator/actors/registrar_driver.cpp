@@ -25,6 +25,11 @@ std::string_view role_name(schema::Role role) {
   return "unknown";
 }
 
+/// Tools and short-lived producers come and go all the time.
+observe::log_level level_for(schema::Role role) {
+  return role == schema::Role::WORKER ? observe::log_level::info : observe::log_level::debug;
+}
+
 } // namespace
 
 void registrar_driver::start(
@@ -44,6 +49,7 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
   auto from = std::move(hellos_.extract(hello).mapped());
   const auto& node = opening.node;
   auto peer = opening.session.peer;
+  opening.session.remote = from.remote;
   auto progress = std::make_shared<actors::outgoing_progress>();
   session_driver_options options{
     opening.session,
@@ -53,37 +59,52 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
     node.identity.name,
     from.remote,
     options_.gauges,
+    options_.clock,
     options_.limiter,
     options_.backups,
+    options_.list_backups,
     options_.unread,
     options_.meter};
+  options.loop = options_.loop;
   auto session = transport::spawn_beside_sockets(self_->system(), drive_session, options);
   self_->monitor(session);
-  // Sent by this actor, like the end of a session, so that a shard gets both in this order.
-  for (const auto& shard : options_.shards)
-    self_->send(
-      shard,
-      attach_peer{{peer, opening.session.worker, node.queues, opening.session.bearer}, session});
+  attach(
+    {{peer, opening.session.worker, node.queues, opening.session.bearer, false, node.prefixes},
+     session});
   sessions_.emplace(
-    peer, connected{session, from.connection, node.identity.name, options.last_message});
+    peer,
+    connected{session, from.connection, node.identity.name, node.role, options.last_message});
   peers_.emplace(session.address(), peer);
-  CODEQ_LOG_INFO(
-    "{} connects name={} subject={} remote={} queues={}",
+  CODEQ_LOG_AT(
+    level_for(node.role),
+    "{} connects name={} subject={} remote={} queues={} patterns={}",
     role_name(node.role),
     node.identity.name,
     opening.session.bearer ? opening.session.bearer->subject : "-",
     from.remote,
-    node.queues.size());
+    node.queues.size(),
+    node.prefixes.size());
   enqueue_payer payer{.shares = options_.enqueues};
-  if (opening.session.bearer)
-    payer.tenant = opening.session.bearer->tenant;
+  if (const auto& bearer = opening.session.bearer) {
+    payer.tenant = bearer->tenant;
+    if (bearer->expires)
+      watch_expiry();
+  }
   self_->send(from.connection, opening.ack.to_wire());
-  self_->send(
-    from.connection,
-    actors::connection_accepted{
-      session_sink(node.role, session, std::move(payer)),
-      caf::actor_cast<caf::strong_actor_ptr>(session),
-      std::move(progress)});
+  actors::connection_accepted accepted{
+    session_sink(node.role, {session, peer, options_.loop}, std::move(payer)),
+    caf::actor_cast<caf::strong_actor_ptr>(session),
+    std::move(progress)};
+  if (options_.loop)
+    accepted.read_done = [loop = options_.loop] { loop->read_done(); };
+  self_->send(from.connection, std::move(accepted));
+}
+
+void registrar_driver::attach(const attach_peer& who) {
+  // Sent by this actor, like the end of a session, so that a shard gets both in this order.
+  for (std::size_t i = 0; i < options_.shards.size(); ++i)
+    if (!options_.loop || !options_.loop->attach(static_cast<shard_id>(i), who))
+      self_->send(options_.shards[i], who);
 }
 
 void registrar_driver::note_full(const std::string& tenant) {
@@ -123,17 +144,45 @@ std::int64_t registrar_driver::last_message(core::peer_id peer) const {
 }
 
 void registrar_driver::detach(core::peer_id peer) {
-  for (const auto& shard : options_.shards)
-    self_->send(shard, detach_peer{peer});
+  for (std::size_t i = 0; i < options_.shards.size(); ++i)
+    if (!options_.loop || !options_.loop->detach(static_cast<shard_id>(i), peer))
+      self_->send(options_.shards[i], detach_peer{peer});
 }
 
 void registrar_driver::to_shards(core::command command) {
-  for (const auto& shard : options_.shards)
-    self_->send(shard, shard_command{command});
+  for (std::size_t i = 0; i < options_.shards.size(); ++i)
+    if (!options_.loop || !options_.loop->command(static_cast<shard_id>(i), command))
+      self_->send(options_.shards[i], shard_command{command});
 }
 
-std::shared_ptr<const security::token_table> registrar_driver::tokens() const {
-  return options_.tokens ? options_.tokens->current() : nullptr;
+result<std::shared_ptr<const security::principal>>
+registrar_driver::authenticate(const std::string& token) const {
+  std::shared_ptr<const security::principal> bearer;
+  if (!options_.access)
+    return bearer;
+  if (token.empty())
+    return error{errc::unauthorized, "this coordinator takes nobody in without a token"};
+  bearer = options_.access->authenticate(token);
+  if (!bearer)
+    return error{errc::unauthorized, "this coordinator does not know the token"};
+  return bearer;
+}
+
+result<void> registrar_driver::review(const security::principal& bearer) const {
+  return options_.access->review(bearer);
+}
+
+void registrar_driver::watch_expiry() {
+  if (std::exchange(watches_expiry_, true))
+    return;
+  self_->delayed_send(self_, expiry_interval, expiry_tick{});
+}
+
+void registrar_driver::end_expired() {
+  watches_expiry_ = false;
+  registrar_->review_sessions();
+  if (registrar_->has_expiring_sessions())
+    watch_expiry();
 }
 
 void registrar_driver::forget(const caf::actor_addr& session) {
@@ -141,7 +190,8 @@ void registrar_driver::forget(const caf::actor_addr& session) {
   if (at == peers_.end())
     return;
   auto peer = at->second;
-  CODEQ_LOG_INFO("node disconnects name={}", sessions_.at(peer).node_name);
+  const auto& gone = sessions_.at(peer);
+  CODEQ_LOG_AT(level_for(gone.role), "node disconnects name={}", gone.node_name);
   peers_.erase(at);
   sessions_.erase(peer);
   registrar_->forget(peer);
@@ -156,6 +206,7 @@ registrar_internal_actor::behavior_type drive_registrar(
   return {
     [self](const actors::peer_hello& m) { self->state.welcome(m); },
     [self](tokens_replaced) { self->state.hosted().review_sessions(); },
+    [self](expiry_tick) { self->state.end_expired(); },
     [self](stop_registrar) {
       self->state.hosted().stop();
       return true;

@@ -6,8 +6,9 @@
 #include "coordinator/session/registrar.hpp"
 #include "observe/limit_meter.hpp"
 #include "observe/line_pace.hpp"
-#include "security/token_source.hpp"
+#include "security/authenticator.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -24,16 +25,19 @@ struct registrar_driver_options {
   process_gauges gauges;
   /// Source of shard time; used by the registrar only.
   std::shared_ptr<base::clock> clock;
-  /// Token table; null: single-user setup.
-  std::shared_ptr<security::token_source> tokens{};
+  /// Null: single-user setup.
+  std::shared_ptr<const security::authenticator> access{};
   /// Not null when there are tokens.
   std::shared_ptr<security::rate_limiter> limiter{};
   backup_control backups{};
+  backup_list list_backups{};
   /// Bounds the enqueues of all connections together.
   std::shared_ptr<enqueue_shares> enqueues = std::make_shared<enqueue_shares>();
   /// Bounds what the peers of all connections together have not read.
   std::shared_ptr<unread_shares> unread = std::make_shared<unread_shares>();
   std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
+  /// Not null when the actor runs on the thread of the sockets, with the shards.
+  std::shared_ptr<turn_loop> loop{};
 };
 
 /// The actor of the registrar, which decides which nodes may connect; spawns the sessions of those
@@ -59,26 +63,42 @@ public:
   [[nodiscard]] std::int64_t last_message(core::peer_id peer) const override;
   void detach(core::peer_id peer) override;
   void to_shards(core::command command) override;
-  [[nodiscard]] std::shared_ptr<const security::token_table> tokens() const override;
+  [[nodiscard]] result<std::shared_ptr<const security::principal>>
+  authenticate(const std::string& token) const override;
+  [[nodiscard]] result<void> review(const security::principal& bearer) const override;
+
+  /// Ends the sessions whose tokens have expired, and arranges the next call while a session has a
+  /// token that expires.
+  void end_expired();
 
 private:
   /// Log lines about the refused nodes of one address.
   static constexpr std::uint32_t refusal_lines_per_second = 10;
 
+  /// How often sessions are checked for expired tokens, while there are any that expire.
+  static constexpr duration expiry_interval = std::chrono::seconds(1);
+
   struct connected {
     session_actor session;
     actors::connection_actor connection;
     std::string node_name;
+    schema::Role role = schema::Role::WORKER;
     /// See `session_driver_options`.
     std::shared_ptr<const std::atomic<std::int64_t>> last_message;
   };
 
+  void watch_expiry();
+
   [[nodiscard]] timestamp now() { return options_.clock->now().shard; }
+
+  void attach(const attach_peer& who);
 
   registrar_internal_actor::pointer self_ = nullptr;
   registrar_driver_options options_;
   std::optional<registrar> registrar_;
   observe::line_pace refusal_lines_{refusal_lines_per_second};
+  /// A call of `end_expired` is arranged.
+  bool watches_expiry_ = false;
   std::uint64_t last_hello_ = 0;
   /// Hellos that are not decided yet.
   std::unordered_map<std::uint64_t, actors::peer_hello> hellos_;

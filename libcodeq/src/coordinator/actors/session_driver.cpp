@@ -14,22 +14,49 @@ namespace codeq::coordinator {
 
 namespace {
 
-/// Sends a session an enqueue with its share, or the refusal of one for which there is no share.
-result<void> pass_on(
-  const session_actor& session, const protocol::enqueue_request& m, const enqueue_payer& payer) {
+void take(session& to, const protocol::session_request& m) {
+  to.take(m);
+}
+
+void take(session& to, const peer_enqueue& m) {
+  to.take(m.request, m.share);
+}
+
+void take(session& to, const enqueue_without_share& m) {
+  to.take(m);
+}
+
+/// Passes a message of the peer to its session: by a plain call when it runs on this thread.
+template <class Message>
+void pass_on(const session_place& to, Message message) {
+  auto* here = to.loop ? to.loop->session(to.peer) : nullptr;
+  if (here == nullptr)
+    return caf::anon_send(to.session, std::move(message));
+  to.loop->begin_read();
+  take(here->used(), message);
+}
+
+/// Passes on an enqueue with its share, or the refusal of one for which there is no share.
+result<void> pass_on_enqueue(
+  const session_place& to, const protocol::enqueue_request& m, const enqueue_payer& payer) {
   auto share = payer.shares->take(payer.tenant, m.body().size() + tuning::enqueue_overhead_bytes);
   if (share) {
-    caf::anon_send(session, peer_enqueue{m, std::move(*share)});
+    pass_on(to, peer_enqueue{m, std::move(*share)});
     return {};
   }
   auto number = protocol::number_of(m);
   if (!number)
     return number.error();
-  caf::anon_send(session, enqueue_without_share{*number, share.error()});
+  pass_on(to, enqueue_without_share{*number, share.error()});
   return {};
 }
 
 } // namespace
+
+session_driver::~session_driver() {
+  if (options_.loop)
+    options_.loop->remove(options_.session.peer);
+}
 
 void session_driver::start(session_actor::pointer self, const session_driver_options& options) {
   self_ = self;
@@ -37,6 +64,8 @@ void session_driver::start(session_actor::pointer self, const session_driver_opt
   session_.emplace(options_.session, *this);
   const auto& bearer = options_.session.bearer;
   unread_.emplace(options_.unread, bearer ? bearer->tenant : "default");
+  if (options_.loop)
+    options_.loop->add(options_.session.peer, *this);
   // The connection may have ended before it got this session as its owner.
   self_->monitor(options_.connection);
 }
@@ -48,27 +77,36 @@ session& session_driver::used() {
 }
 
 void session_driver::ask_shard(shard_id to, peer_request request) {
-  self_->send(options_.shards[value(to)], std::move(request));
+  if (!options_.loop || !options_.loop->ask(to, request))
+    self_->send(options_.shards[value(to)], std::move(request));
 }
 
 void session_driver::command_shard(shard_id to, core::command command) {
-  self_->send(options_.shards[value(to)], shard_command{std::move(command)});
+  if (!options_.loop || !options_.loop->command(to, command))
+    self_->send(options_.shards[value(to)], shard_command{std::move(command)});
 }
 
 void session_driver::send(const protocol::wire_frame& frame) {
   sent_ += protocol::frame_header_bytes + frame.body.size();
-  self_->send(options_.connection, frame);
+  auto* outlet = options_.loop ? options_.outgoing->outlet : nullptr;
+  if (outlet == nullptr)
+    return self_->send(options_.connection, frame);
+  outlet->write(frame);
+  options_.loop->written(options_.outgoing);
 }
 
 void session_driver::close(const error& reason) {
   self_->send(options_.connection, actors::close_connection{reason});
 }
 
-void session_driver::gather_stats(std::uint64_t number) {
-  auto done = [this, number](result<std::vector<base::coordinator_counts>> parts) {
-    session_->tell_stats(number, std::move(parts));
+void session_driver::gather_stats(std::uint64_t number, bool with_leases) {
+  auto done = [this, number, with_leases](result<std::vector<base::coordinator_counts>> parts) {
+    if (with_leases)
+      session_->tell_workers(number, parts);
+    else
+      session_->tell_stats(number, std::move(parts));
   };
-  coordinator::gather_stats(self_, options_.shards, std::move(done));
+  coordinator::gather_stats(self_, options_.shards, std::move(done), {with_leases});
 }
 
 void session_driver::wake_after(duration wait, session_wake what) {
@@ -98,13 +136,29 @@ result<backup_status> session_driver::back_up(bool start) {
   return options_.backups(start);
 }
 
+result<std::string> session_driver::set_log_level(const std::string& level) {
+  const auto& bearer = options_.session.bearer;
+  return observe::change_log_level(level, bearer ? bearer->subject : "-");
+}
+
+result<std::vector<backup_info>> session_driver::list_backups() const {
+  return options_.list_backups();
+}
+
+timestamp session_driver::now() {
+  return options_.clock->now().shard;
+}
+
 void session_driver::note_limit(std::string_view name, std::uint64_t max) {
   const auto& bearer = options_.session.bearer;
   options_.meter->note({name, max, "tenant", bearer ? std::string_view(bearer->tenant) : "-"});
 }
 
 void session_driver::note_goodbye() {
-  CODEQ_LOG_INFO("node says goodbye name={} remote={}", options_.node_name, options_.remote);
+  // Tools and short-lived producers come and go all the time.
+  auto level = options_.session.worker ? observe::log_level::info : observe::log_level::debug;
+  CODEQ_LOG_AT(
+    level, "node says goodbye name={} remote={}", options_.node_name, options_.remote);
 }
 
 void session_driver::note_refused(const error& reason) {
@@ -121,14 +175,14 @@ session_actor::behavior_type drive_session(
   self->set_down_handler([self](const caf::down_msg&) { self->quit(); });
   self->state.start(self, options);
   return {
-    [self](const shard_reply& m) { self->state.hosted().take(m); },
-    [self](const task_delivery& m) { self->state.hosted().take(m); },
-    [self](const credit_news& m) { self->state.hosted().take(m); },
-    [](const queues_added&) {},
-    [self](const peer_misbehaved& m) { self->state.hosted().end(m.reason); },
-    [self](const protocol::session_request& m) { self->state.used().take(m); },
-    [self](const peer_enqueue& m) { self->state.used().take(m.request, m.share); },
-    [self](const enqueue_without_share& m) { self->state.used().take(m); },
+    [self](const shard_reply& m) { self->state.take(m); },
+    [self](const task_delivery& m) { self->state.take(m); },
+    [self](const credit_news& m) { self->state.take(m); },
+    [self](const queues_added& m) { self->state.take(m); },
+    [self](const peer_misbehaved& m) { self->state.take(m); },
+    [self](const protocol::session_request& m) { take(self->state.used(), m); },
+    [self](const peer_enqueue& m) { take(self->state.used(), m); },
+    [self](const enqueue_without_share& m) { take(self->state.used(), m); },
     [self](const wake_session& m) { self->state.hosted().wake(m.what); },
     [self](const actors::outgoing_pressure& m) { self->state.hosted().set_pressure(m.high); },
     [self](const actors::connection_lost&) { self->quit(); },
@@ -136,18 +190,17 @@ session_actor::behavior_type drive_session(
   };
 }
 
-actors::frame_sink
-session_sink(schema::Role role, const session_actor& session, enqueue_payer payer) {
-  return
-    [role, session, payer = std::move(payer)](const protocol::wire_frame& frame) -> result<void> {
-      auto request = protocol::read_request(role, frame);
-      if (!request)
-        return request.error();
-      if (const auto* enqueue = std::get_if<protocol::enqueue_request>(&*request))
-        return pass_on(session, *enqueue, payer);
-      caf::anon_send(session, std::move(*request));
-      return {};
-    };
+actors::frame_sink session_sink(schema::Role role, session_place to, enqueue_payer payer) {
+  return [role, to = std::move(to), payer = std::move(payer)](
+           const protocol::wire_frame& frame) -> result<void> {
+    auto request = protocol::read_request(role, frame);
+    if (!request)
+      return request.error();
+    if (const auto* enqueue = std::get_if<protocol::enqueue_request>(&*request))
+      return pass_on_enqueue(to, *enqueue, payer);
+    pass_on(to, std::move(*request));
+    return {};
+  };
 }
 
 } // namespace codeq::coordinator

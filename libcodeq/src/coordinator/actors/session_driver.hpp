@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/clock.hpp"
 #include "coordinator/actors/coordinator_actors.hpp"
 #include "coordinator/actors/enqueue_shares.hpp"
+#include "coordinator/actors/turn_loop.hpp"
 #include "coordinator/actors/unread_shares.hpp"
 #include "coordinator/session/session.hpp"
 #include "observe/limit_meter.hpp"
@@ -24,32 +26,45 @@ using process_gauges = std::function<std::map<std::string, std::int64_t>()>;
 /// Starts a backup, or with false only returns the status of the latest one; called on any thread.
 using backup_control = std::function<result<backup_status>(bool start)>;
 
+/// Returns the backups that exist; called on any thread.
+using backup_list = std::function<result<std::vector<backup_info>>()>;
+
 struct session_driver_options {
   session_options session;
   actors::connection_actor connection;
-  std::shared_ptr<const actors::outgoing_progress> outgoing;
+  std::shared_ptr<actors::outgoing_progress> outgoing;
   /// Indexed by shard number.
   std::vector<shard_actor> shards;
   /// Name and address of the peer, for logs.
   std::string node_name;
   std::string remote;
   process_gauges gauges;
+  /// Null only where no operator connects.
+  std::shared_ptr<base::clock> clock{};
   /// Not null when there is a bearer.
   std::shared_ptr<security::rate_limiter> limiter{};
   /// Empty when there is no store to back up.
   backup_control backups{};
+  backup_list list_backups{};
   std::shared_ptr<unread_shares> unread = std::make_shared<unread_shares>();
   std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
   /// When the peer sent its latest message, on a monotonic clock; 0 before the first one. Pings do
   /// not count.
   std::shared_ptr<std::atomic<std::int64_t>> last_message =
     std::make_shared<std::atomic<std::int64_t>>(0);
+  /// Not null when the actor runs on the thread of the sockets, with the shards.
+  std::shared_ptr<turn_loop> loop{};
 };
 
 /// The actor of one connected node: passes its session's messages to shards and connection.
 class session_driver : public session_port {
 public:
   static constexpr const char* name = "session";
+
+  session_driver() = default;
+  session_driver(const session_driver&) = delete;
+  session_driver& operator=(const session_driver&) = delete;
+  ~session_driver() override;
 
   void start(session_actor::pointer self, const session_driver_options& options);
 
@@ -58,11 +73,23 @@ public:
   /// The session, which handles a message of the peer next.
   [[nodiscard]] session& used();
 
+  // Messages of shards.
+
+  void take(const shard_reply& m) { session_->take(m); }
+
+  void take(const task_delivery& m) { session_->take(m); }
+
+  void take(const credit_news& m) { session_->take(m); }
+
+  void take(const queues_added&) {}
+
+  void take(const peer_misbehaved& m) { session_->end(m.reason); }
+
   void ask_shard(shard_id to, peer_request request) override;
   void command_shard(shard_id to, core::command command) override;
   void send(const protocol::wire_frame& frame) override;
   void close(const error& reason) override;
-  void gather_stats(std::uint64_t number) override;
+  void gather_stats(std::uint64_t number, bool with_leases) override;
   void wake_after(duration wait, session_wake what) override;
   [[nodiscard]] outgoing_bytes outgoing() const override;
   [[nodiscard]] result<void> keep_unread(std::uint64_t bytes) override;
@@ -70,6 +97,9 @@ public:
     const security::principal& bearer, security::rate_scope scope, std::uint64_t cost) override;
   [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override;
   [[nodiscard]] result<backup_status> back_up(bool start) override;
+  [[nodiscard]] result<std::string> set_log_level(const std::string& level) override;
+  [[nodiscard]] result<std::vector<backup_info>> list_backups() const override;
+  [[nodiscard]] timestamp now() override;
   void note_limit(std::string_view name, std::uint64_t max) override;
   void note_goodbye() override;
   void note_refused(const error& reason) override;
@@ -93,9 +123,17 @@ struct enqueue_payer {
   std::shared_ptr<enqueue_shares> shares = std::make_shared<enqueue_shares>();
 };
 
+/// A session, and where it runs.
+struct session_place {
+  session_actor session;
+  core::peer_id peer = 0;
+  /// See `session_driver_options`.
+  std::shared_ptr<turn_loop> loop{};
+};
+
 /// The sink for frames of a node with that role; refuses those that the role must not send. An
 /// enqueue takes its share here, before it is queued anywhere, or is dropped.
 [[nodiscard]] actors::frame_sink
-session_sink(schema::Role role, const session_actor& session, enqueue_payer payer);
+session_sink(schema::Role role, session_place to, enqueue_payer payer);
 
 } // namespace codeq::coordinator

@@ -6,12 +6,22 @@
 #include "observe/log.hpp"
 #include "storage/keys/keyspace.hpp"
 
+#include <chrono>
+#include <utility>
+
 namespace codeq::coordinator {
+
+shard_driver::~shard_driver() {
+  if (shard_ && options_.loop)
+    options_.loop->remove(shard_->state().id);
+}
 
 void shard_driver::start(shard_internal_actor::pointer self, const shard_driver_options& options) {
   self_ = self;
   options_ = options;
   shard_.emplace(options_.shard, *this, now());
+  if (options_.loop)
+    options_.loop->add(shard_->state().id, *this);
   shard_->start(now());
   if (options_.space)
     look_at_disk();
@@ -27,11 +37,44 @@ void shard_driver::look_at_disk() {
       CODEQ_LOG_INFO("shard hands tasks out again shard={}", shard);
     shard_->pause_grants(is_tight, now());
   }
+  note_disk();
   self_->delayed_send(self_, tuning::free_space_look_interval, coordinator::look_at_disk{});
+}
+
+void shard_driver::note_disk() {
+  // All shards see the same disk, so one of them is enough.
+  if (value(shard_->state().id) != 0)
+    return;
+  const auto& has_room = options_.space->check(now().steady);
+  if (!has_room == std::exchange(is_disk_low_, !has_room))
+    return;
+  if (!has_room)
+    CODEQ_LOG_WARN(
+      "disk is low on space, new tasks are refused reason=\"{}\"", has_room.error().context);
+  else
+    CODEQ_LOG_INFO("disk has space again, new tasks are accepted");
+}
+
+void shard_driver::close_turn() {
+  if (options_.loop)
+    options_.loop->settle();
+  else
+    shard_->close_turn(now());
+}
+
+void shard_driver::settle_later() {
+  self_->send(self_, coordinator::close_turn{});
 }
 
 shard_internal_actor shard_driver::me() const {
   return caf::actor_cast<shard_internal_actor>(self_);
+}
+
+base::coordinator_counts shard_driver::stats(const ask_shard_stats& question) {
+  auto counts = shard_->stats(now());
+  if (question.with_leases)
+    shard_->add_leases(counts.workers, now());
+  return counts;
 }
 
 void shard_driver::attach(const attach_peer& m) {
@@ -61,13 +104,34 @@ void shard_driver::note_limit(std::string_view name, std::uint64_t max, std::str
   options_.meter->note({name, max, "tenant", owner});
 }
 
+void shard_driver::note_expired(const core::leases_expired& expired) {
+  auto owner = expired.queue.tenant + "/" + expired.queue.queue;
+  auto left_out = expiry_lines_.take(owner, std::chrono::steady_clock::now());
+  if (!left_out)
+    return;
+  CODEQ_LOG_WARN(
+    "leases expire tenant={} queue={} count={} task={} attempt={} worker={} left_out={} "
+    "reason=\"{}\"",
+    expired.queue.tenant,
+    expired.queue.queue,
+    expired.count,
+    to_string(task_id{shard_->state().id, expired.seq}),
+    expired.attempt,
+    expired.worker,
+    *left_out,
+    expired.reason);
+}
+
 void shard_driver::settled() {
   if (stopping_)
     std::exchange(stopping_, std::nullopt)->deliver(true);
 }
 
 void shard_driver::commit(turn_commit turn, const std::vector<core::event>&) {
-  self_->send(options_.journal, commit_request{me(), std::move(turn)});
+  if (options_.loop && options_.loop->has_journal())
+    options_.loop->commit(me(), std::move(turn));
+  else
+    self_->send(options_.journal, commit_request{me(), std::move(turn)});
 }
 
 void shard_driver::raise_epoch() {
@@ -102,6 +166,11 @@ void shard_driver::fetch_bodies(core::peer_id peer, bodies_wanted wanted) {
 void shard_driver::answer_inquiry(core::peer_id peer, stored_inquiry inquiry) {
   if (auto at = peers_.find(peer); at != peers_.end())
     self_->send(options_.reader, coordinator::answer_inquiry{at->second, std::move(inquiry)});
+}
+
+void shard_driver::list_stored(core::peer_id peer, stored_list list) {
+  if (auto at = peers_.find(peer); at != peers_.end())
+    self_->send(options_.reader, coordinator::list_stored{at->second, std::move(list)});
 }
 
 void shard_driver::find_keys(keys_wanted wanted) {
@@ -144,7 +213,10 @@ bool shard_driver::drop_timer(fencing_token token) {
 }
 
 void shard_driver::close_turn_soon() {
-  self_->send(self_, close_turn{});
+  if (options_.loop)
+    options_.loop->opened(*this);
+  else
+    settle_later();
 }
 
 void shard_driver::wake_after(duration wait, std::uint64_t number) {
@@ -169,7 +241,7 @@ shard_internal_actor::behavior_type drive_shard(
     [self](const shard_command& m) { self->state.hosted().decide(m.what, self->state.now()); },
     [self](const attach_peer& m) { self->state.attach(m); },
     [self](const detach_peer& m) { self->state.detach(m.peer); },
-    [self](ask_shard_stats) { return self->state.hosted().stats(); },
+    [self](ask_shard_stats m) { return self->state.stats(m); },
     [self](stop_shard) { return self->state.stop(); },
     [self](const meet_shards& m) { self->state.meet(m); },
     [self](const batch_committed& m) {
@@ -179,7 +251,7 @@ shard_internal_actor::behavior_type drive_shard(
       self->state.hosted().keys_found(m.number, std::move(m.found), self->state.now());
     },
     [self](const epoch_raised& m) { self->state.hosted().begin_epoch(m.epoch); },
-    [self](close_turn) { self->state.hosted().close_turn(self->state.now()); },
+    [self](close_turn) { self->state.close_turn(); },
     [self](look_at_disk) { self->state.look_at_disk(); },
     [self](const wake_shard& m) { self->state.hosted().wake(m.number, self->state.now()); },
   };

@@ -4,8 +4,10 @@
 #include "base/clock.hpp"
 #include "coordinator/actors/coordinator_actors.hpp"
 #include "coordinator/actors/free_space.hpp"
+#include "coordinator/actors/turn_loop.hpp"
 #include "coordinator/shard/shard.hpp"
 #include "observe/limit_meter.hpp"
+#include "observe/line_pace.hpp"
 #include "storage/task_store.hpp"
 
 #include <memory>
@@ -27,12 +29,22 @@ struct shard_driver_options {
   /// Decides when tasks may be added; used by this shard's actor only; null: always.
   std::shared_ptr<free_space> space{};
   std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
+  /// Not null when the actor runs on the thread of the sockets, with the sessions.
+  std::shared_ptr<turn_loop> loop{};
 };
+
+/// Maximum number of log lines about expired leases of a queue at a shard.
+inline constexpr std::uint32_t expiry_lines_per_second = 1;
 
 /// The actor of one shard: passes it the time, and its messages to other actors.
 class shard_driver : public shard_port {
 public:
   static constexpr const char* name = "shard";
+
+  shard_driver() = default;
+  shard_driver(const shard_driver&) = delete;
+  shard_driver& operator=(const shard_driver&) = delete;
+  ~shard_driver() override;
 
   void start(shard_internal_actor::pointer self, const shard_driver_options& options);
 
@@ -40,12 +52,23 @@ public:
 
   [[nodiscard]] instant now() { return options_.clock->now(); }
 
+  [[nodiscard]] base::coordinator_counts stats(const ask_shard_stats& question);
+
   void attach(const attach_peer& m);
   void detach(core::peer_id peer);
   void meet(const meet_shards& m);
 
   /// Checks the free space periodically.
   void look_at_disk();
+
+  /// Logs when the disk begins and ends to have too little space for new tasks.
+  void note_disk();
+
+  /// Closes the turn, and with a loop does everything else that there is to do.
+  void close_turn();
+
+  /// Has the actor call the loop's `settle`, behind what is already waiting for the thread.
+  void settle_later();
   [[nodiscard]] caf::result<bool> stop();
 
   void commit(turn_commit turn, const std::vector<core::event>& events) override;
@@ -57,6 +80,7 @@ public:
   void end_peer(core::peer_id peer, const error& reason) override;
   void fetch_bodies(core::peer_id peer, bodies_wanted wanted) override;
   void answer_inquiry(core::peer_id peer, stored_inquiry inquiry) override;
+  void list_stored(core::peer_id peer, stored_list list) override;
   void find_keys(keys_wanted wanted) override;
   void read_survivors(survivors_wanted wanted) override;
   [[nodiscard]] bool may_hold_key(const task_key& name) override;
@@ -67,6 +91,7 @@ public:
   void close_turn_soon() override;
   void wake_after(duration wait, std::uint64_t number) override;
   void note_limit(std::string_view name, std::uint64_t max, std::string_view owner) override;
+  void note_expired(const core::leases_expired& expired) override;
   void settled() override;
   [[nodiscard]] const result<void>& check_disk(monotonic_time now) override;
   [[nodiscard]] bool is_disk_tight(monotonic_time now, std::size_t bytes) override;
@@ -76,6 +101,8 @@ private:
 
   template <class Message>
   void send_to(core::peer_id peer, Message&& message) {
+    if (options_.loop && options_.loop->session(peer) != nullptr)
+      return options_.loop->tell(peer, std::forward<Message>(message));
     if (auto at = peers_.find(peer); at != peers_.end())
       self_->send(at->second, std::forward<Message>(message));
   }
@@ -84,6 +111,9 @@ private:
   shard_driver_options options_;
   std::optional<shard> shard_;
   bool pauses_grants_ = false;
+  bool is_disk_low_ = false;
+  /// Bounds the lines about expired leases of each queue.
+  observe::line_pace expiry_lines_{expiry_lines_per_second};
   std::unordered_map<core::peer_id, shard_peer_actor> peers_;
   std::vector<shard_actor> shards_;
   /// Commands for the other shards, until their handles are known.

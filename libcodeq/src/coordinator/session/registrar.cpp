@@ -30,16 +30,10 @@ registrar::registrar(const registrar_options& options, registrar_port& port)
 
 result<std::shared_ptr<const security::principal>>
 registrar::authenticate(const protocol::node_introduction& node) const {
-  std::shared_ptr<const security::principal> bearer;
-  auto tokens = port_.tokens();
-  if (!tokens)
+  auto bearer = port_.authenticate(node.token);
+  if (!bearer || !*bearer)
     return bearer;
-  if (node.token.empty())
-    return error{errc::unauthorized, "this coordinator takes nobody in without a token"};
-  bearer = tokens->authenticate(node.token);
-  if (!bearer)
-    return error{errc::unauthorized, "this coordinator does not know the token"};
-  if (auto ok = access::check(*bearer, node); !ok)
+  if (auto ok = access::check(**bearer, node); !ok)
     return ok.error();
   return bearer;
 }
@@ -63,6 +57,9 @@ result<registrar::newcomer> registrar::introduce(const protocol::hello& message)
     return bearer.error();
   if (*bearer)
     if (auto ok = check_share((*bearer)->tenant); !ok)
+      return ok.error();
+  if (*bearer && node->role == schema::Role::WORKER)
+    if (auto ok = access::narrow(**bearer, node->queues, node->prefixes); !ok)
       return ok.error();
   node->token.clear();
   // Otherwise a worker of one tenant could take over the leases of another tenant's worker.
@@ -189,7 +186,7 @@ void registrar::end_session_of(const worker_name& name, const error& reason) {
   drop(peer);
 }
 
-protocol::hello_ack registrar::make_ack(timestamp now) const {
+protocol::hello_ack registrar::make_ack(const newcomer& who, timestamp now) const {
   return protocol::hello_ack::build([&](auto r) {
     r.setVersion(protocol::version);
     r.setShardCount(static_cast<std::uint16_t>(options_.shard_count));
@@ -197,6 +194,9 @@ protocol::hello_ack registrar::make_ack(timestamp now) const {
     r.setStoreId(options_.store_id);
     r.setPingIntervalMs(static_cast<std::uint32_t>(tuning::ping_interval.count()));
     r.setNowMs(now.time_since_epoch().count());
+    r.setTakesPrefixes(true);
+    if (who.bearer)
+      r.setTenant(who.bearer->tenant);
   });
 }
 
@@ -212,7 +212,7 @@ void registrar::accept(std::uint64_t hello, const newcomer& who, timestamp now) 
   if (c.bearer)
     take_share(c.bearer->tenant);
   sessions_.emplace(session.peer, std::move(c));
-  port_.open_session(hello, {std::move(session), node, make_ack(now)});
+  port_.open_session(hello, {std::move(session), node, make_ack(who, now)});
 }
 
 void registrar::drop(core::peer_id peer) {
@@ -236,14 +236,19 @@ void registrar::forget(core::peer_id peer) {
 }
 
 void registrar::review_sessions() {
-  auto table = port_.tokens();
   for (const auto& [peer, c] : sessions_) {
-    auto now = c.bearer ? table->find(c.bearer->token) : nullptr;
-    if (!now)
-      port_.end_session(peer, {errc::unauthorized, "the token was revoked"});
-    else if (*now != *c.bearer)
-      port_.end_session(peer, {errc::going_away, "the token was changed"});
+    if (!c.bearer)
+      continue;
+    if (auto ok = port_.review(*c.bearer); !ok)
+      port_.end_session(peer, ok.error());
   }
+}
+
+bool registrar::has_expiring_sessions() const {
+  return std::any_of(sessions_.begin(), sessions_.end(), [](const auto& session) {
+    const auto& bearer = session.second.bearer;
+    return bearer && bearer->expires;
+  });
 }
 
 void registrar::stop() {

@@ -7,7 +7,7 @@
 #include "base/fair_share.hpp"
 #include "coordinator/session/session.hpp"
 #include "protocol/convert.hpp"
-#include "security/token_table.hpp"
+#include "security/principal.hpp"
 
 #include <cstdint>
 #include <deque>
@@ -65,8 +65,13 @@ public:
   /// Sends every shard a command.
   virtual void to_shards(core::command command) = 0;
 
-  /// The current token table; null: single-user setup.
-  [[nodiscard]] virtual std::shared_ptr<const security::token_table> tokens() const = 0;
+  /// The bearer of a node's token; null in a single-user setup. Errors: `unauthorized`.
+  [[nodiscard]] virtual result<std::shared_ptr<const security::principal>>
+  authenticate(const std::string& token) const = 0;
+
+  /// Checks whether the rights of a session's bearer still hold. Errors: `unauthorized`,
+  /// `going_away`.
+  [[nodiscard]] virtual result<void> review(const security::principal& bearer) const = 0;
 };
 
 /// Decides which nodes may connect: one connected worker per name and tenant. Uses no actor, clock
@@ -85,8 +90,11 @@ public:
   /// A session has ended.
   void forget(core::peer_id peer);
 
-  /// Ends the sessions whose tokens were removed or changed.
+  /// Ends the sessions whose tokens were removed or changed, or have expired.
   void review_sessions();
+
+  /// True when a session has a token that expires.
+  [[nodiscard]] bool has_expiring_sessions() const;
 
   /// Ends every session and accepts no more nodes.
   void stop();
@@ -129,7 +137,7 @@ private:
 
   /// @pre the tenant has a session
   [[nodiscard]] core::peer_id most_idle_of(const std::string& tenant) const;
-  [[nodiscard]] protocol::hello_ack make_ack(timestamp now) const;
+  [[nodiscard]] protocol::hello_ack make_ack(const newcomer& who, timestamp now) const;
   void end_session_of(const worker_name& name, const error& reason);
   void drop(core::peer_id peer);
 

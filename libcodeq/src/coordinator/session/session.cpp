@@ -5,6 +5,7 @@
 
 #include "base/tuning.hpp"
 #include "coordinator/session/stats_sum.hpp"
+#include "coordinator/shard/access.hpp"
 #include "protocol/convert.hpp"
 #include "protocol/operator_convert.hpp"
 
@@ -25,6 +26,18 @@ error over_rate(duration wait) {
     errc::overloaded,
     "over the rate of the token; retry after " + std::to_string(wait.count()) + " ms"};
 }
+
+/// True for requests that change tasks or queues.
+template <class S>
+constexpr bool is_change = false;
+template <>
+constexpr bool is_change<schema::ChangeRequest> = true;
+template <>
+constexpr bool is_change<schema::ForceRequest> = true;
+template <>
+constexpr bool is_change<schema::QueueRequest> = true;
+template <>
+constexpr bool is_change<schema::BulkRequest> = true;
 
 /// The part of the counts that a bearer may see.
 base::coordinator_counts visible_to(const security::principal& who, base::coordinator_counts all) {
@@ -74,7 +87,32 @@ void session::take_request(const protocol::frame<S>& m) {
     ok = protocol::no_such_shard<S>(*to, options_.shard_count);
   if (!ok)
     return port_.send(protocol::make_refusal<S>(to->number, ok.error()).to_wire());
-  port_.ask_shard(static_cast<shard_id>(to->shard), {options_.peer, m, options_.bearer});
+  peer_request request{options_.peer, m, options_.bearer};
+  if constexpr (is_change<S>)
+    request.origin = origin_of(protocol::operation_of(m));
+  port_.ask_shard(static_cast<shard_id>(to->shard), std::move(request));
+}
+
+core::origin_ptr session::origin_of(std::uint64_t operation) {
+  auto known = std::find_if(operations_.begin(), operations_.end(), [&](const auto& one) {
+    return operation != 0 && one.first == operation;
+  });
+  if (known != operations_.end())
+    return known->second;
+  core::command_origin origin{port_.now(), std::uint64_t{options_.peer} << 32 | ++last_operation_};
+  if (const auto& bearer = options_.bearer) {
+    origin.subject = bearer->subject;
+    origin.tenant = bearer->tenant;
+    origin.is_audited = bearer->may_operate();
+  }
+  origin.remote = options_.remote;
+  auto shared = std::make_shared<const core::command_origin>(std::move(origin));
+  if (operation == 0)
+    return shared;
+  if (operations_.size() >= tuning::session_operations_max)
+    operations_.pop_front();
+  operations_.emplace_back(operation, shared);
+  return shared;
 }
 
 duration session::take_rate(security::rate_scope scope, std::uint64_t cost) {
@@ -83,8 +121,8 @@ duration session::take_rate(security::rate_scope scope, std::uint64_t cost) {
 
 result<void> session::count_request() {
   using security::rate_scope;
-  bool is_admin = options_.bearer && options_.bearer->may_operate();
-  auto wait = take_rate(is_admin ? rate_scope::admin : rate_scope::producer, 1);
+  bool is_operator = options_.bearer && options_.bearer->may_inspect();
+  auto wait = take_rate(is_operator ? rate_scope::admin : rate_scope::producer, 1);
   if (wait == duration{0})
     return {};
   port_.note_limit("token_rate", 0);
@@ -151,12 +189,23 @@ void session::refuse_enqueue(std::uint64_t number, const error& reason, duration
   port_.send(protocol::make_enqueue_reply({}, refusal, retry_after).to_wire());
 }
 
+void session::take_request(const protocol::resume_request& m) {
+  auto shard = protocol::shard_of(m, options_.shard_count);
+  // Each one has tasks read and sent again, so that a few bytes would cost others much.
+  if (shard && !resumed_.insert(*shard).second)
+    return refuse(
+      {errc::protocol_error,
+       "a second ResumeRequest for shard " + std::to_string(value(*shard))
+         + " on one connection; the limit is 1"});
+  forward(m);
+}
+
 void session::take_request(const protocol::claim_request& m) {
   auto wish = protocol::read_claim(m);
   if (!wish)
     return refuse(wish.error());
   if (wish->queues)
-    take_from(*wish->queues);
+    take_from(*wish);
   else if (wish->credits == 0)
     return drain();
   constexpr auto credits_max = 2 * limits::slots_max;
@@ -173,15 +222,24 @@ void session::take_request(const protocol::claim_request& m) {
     place_held_credits();
 }
 
-void session::take_from(const std::vector<queue_address>& queues) {
+void session::take_from(protocol::claim_wish wish) {
+  auto& queues = *wish.queues;
   for (const auto& queue : queues)
     if (options_.bearer && !options_.bearer->may_claim(queue))
       return refuse(
         {errc::unauthorized,
          "the token of " + options_.bearer->subject + " does not allow to claim from queue "
            + queue.queue + " of tenant " + queue.tenant});
+  if (options_.bearer)
+    if (auto ok = access::narrow(*options_.bearer, queues, wish.prefixes); !ok)
+      return refuse(ok.error());
+  // A queue that is left out must not come back by its name.
+  std::erase_if(queues, [&](const queue_address& queue) {
+    return std::find(wish.without.begin(), wish.without.end(), queue) != wish.without.end();
+  });
   for_each_shard([&](shard_id shard) {
-    port_.command_shard(shard, core::change_queues{options_.peer, queues});
+    port_.command_shard(
+      shard, core::change_queues{options_.peer, queues, false, wish.prefixes, wish.without});
   });
 }
 
@@ -292,16 +350,33 @@ void session::take(const credit_news& m) {
   }
 }
 
-void session::take_request(const protocol::stats_request& m) {
+template <class S>
+void session::ask_for_counts(const protocol::frame<S>& m, bool with_leases) {
   auto number = m.read([](auto reader) -> result<std::uint64_t> { return reader.getNumber(); });
   if (!number)
     return refuse(number.error());
   auto ok = count_request();
-  if (ok && options_.bearer && !options_.bearer->may_operate())
-    ok = error{errc::unauthorized, "this takes an admin's token"};
+  if (ok && options_.bearer && !options_.bearer->may_inspect())
+    ok = error{errc::unauthorized, "this takes an admin's or a reader's token"};
   if (!ok)
-    return port_.send(protocol::make_refusal<schema::StatsRequest>(*number, ok.error()).to_wire());
-  port_.gather_stats(*number);
+    return port_.send(protocol::make_refusal<S>(*number, ok.error()).to_wire());
+  port_.gather_stats(*number, with_leases);
+}
+
+template <class S, class Reply>
+void session::send_counts(std::uint64_t number, const Reply& reply) {
+  auto frame = reply.to_wire();
+  if (auto ok = take_answer(frame.body.size()); !ok)
+    frame = protocol::make_refusal<S>(number, ok.error()).to_wire();
+  port_.send(frame);
+}
+
+void session::take_request(const protocol::stats_request& m) {
+  ask_for_counts(m, false);
+}
+
+void session::take_request(const protocol::workers_request& m) {
+  ask_for_counts(m, true);
 }
 
 void session::tell_stats(
@@ -313,19 +388,51 @@ void session::tell_stats(
   auto sum = sum_of(*parts);
   if (options_.bearer)
     sum = visible_to(*options_.bearer, std::move(sum));
-  auto reply = protocol::make_stats_reply(number, sum).to_wire();
-  if (auto ok = take_answer(reply.body.size()); !ok)
-    reply = protocol::make_refusal<schema::StatsRequest>(number, ok.error()).to_wire();
-  port_.send(reply);
+  send_counts<schema::StatsRequest>(number, protocol::make_stats_reply(number, sum));
+}
+
+void session::tell_workers(
+  std::uint64_t number, const result<std::vector<base::coordinator_counts>>& parts) {
+  if (!parts)
+    return port_.send(
+      protocol::make_refusal<schema::WorkersRequest>(number, parts.error()).to_wire());
+  auto workers = sum_of(*parts).workers;
+  if (options_.bearer && !options_.bearer->is_of_all_tenants())
+    workers = workers_of(options_.bearer->tenant, std::move(workers));
+  limit_shown(workers);
+  send_counts<schema::WorkersRequest>(number, protocol::make_workers_reply(number, workers));
 }
 
 void session::take_request(const protocol::backup_request& m) {
   auto reply = m.read([&](auto reader) -> result<protocol::backup_reply> {
     auto number = reader.getNumber();
-    if (options_.bearer && !options_.bearer->is_of_all_tenants())
+    const auto* bearer = options_.bearer.get();
+    bool may = !bearer || bearer->may_operate() || (bearer->may_inspect() && !reader.getStart());
+    if (!may || (bearer && !bearer->is_of_all_tenants()))
       return protocol::make_backup_reply(
         number, error{errc::unauthorized, "a backup takes the token of an admin of all tenants"});
-    return protocol::make_backup_reply(number, port_.back_up(reader.getStart()));
+    if (reader.getList())
+      return protocol::make_backups_reply(number, port_.list_backups());
+    auto status = port_.back_up(reader.getStart());
+    if (status && reader.getStart())
+      port_.command_shard(shard_id{0}, core::note_command{origin_of(0), operator_action::backup});
+    return protocol::make_backup_reply(number, status);
+  });
+  if (!reply)
+    return refuse(reply.error());
+  port_.send(reply->to_wire());
+}
+
+void session::take_request(const protocol::log_level_request& m) {
+  auto reply = m.read([&](auto reader) -> result<protocol::log_level_reply> {
+    auto number = reader.getNumber();
+    if (options_.bearer && !options_.bearer->is_of_all_tenants())
+      return protocol::make_log_level_reply(
+        number,
+        error{errc::unauthorized, "the log's level takes the token of an admin of all tenants"});
+    auto level = reader.getLevel();
+    return protocol::make_log_level_reply(
+      number, port_.set_log_level({level.begin(), level.size()}));
   });
   if (!reply)
     return refuse(reply.error());

@@ -10,14 +10,17 @@
 #include "coordinator/session/delivery_window.hpp"
 #include "coordinator/session/result_backlog.hpp"
 #include "coordinator/shard/shard_messages.hpp"
+#include "protocol/convert.hpp"
 #include "security/principal.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace codeq::coordinator {
@@ -29,6 +32,8 @@ struct session_options {
   /// Null in a single-user setup.
   std::shared_ptr<const security::principal> bearer{};
   std::size_t shard_count = 1;
+  /// Address of the peer.
+  std::string remote{};
   /// Maximum bytes of tasks, and of results, that wait for the connection.
   std::uint64_t delivery_bytes_max = tuning::delivery_bytes_waiting_max;
   std::uint64_t result_bytes_max = tuning::result_bytes_waiting_max;
@@ -75,8 +80,9 @@ public:
   /// Closes the connection after the frames sent before.
   virtual void close(const error& reason) = 0;
 
-  /// Requests the counts of all shards; answered by `tell_stats`.
-  virtual void gather_stats(std::uint64_t number) = 0;
+  /// Requests the counts of all shards; answered by `tell_stats`, or by `tell_workers` when the
+  /// leases of workers are wanted, too.
+  virtual void gather_stats(std::uint64_t number, bool with_leases) = 0;
 
   /// Requests a call of `wake` after `wait`.
   virtual void wake_after(duration wait, session_wake what) = 0;
@@ -91,11 +97,21 @@ public:
   [[nodiscard]] virtual duration
   take_rate(const security::principal& bearer, security::rate_scope scope, std::uint64_t cost) = 0;
 
+  /// Shard time.
+  [[nodiscard]] virtual timestamp now() = 0;
+
   /// The metrics of the whole process, by name.
   [[nodiscard]] virtual std::map<std::string, std::int64_t> gauges() const = 0;
 
   /// Starts a backup, or with false only returns the status of the latest one.
   [[nodiscard]] virtual result<backup_status> back_up(bool start) = 0;
+
+  /// Changes the level of the log, or only reads it when `level` is empty; returns the one in
+  /// force. Errors: `invalid_argument`.
+  [[nodiscard]] virtual result<std::string> set_log_level(const std::string& level) = 0;
+
+  /// The backups that exist.
+  [[nodiscard]] virtual result<std::vector<backup_info>> list_backups() const = 0;
 
   // For the log.
 
@@ -132,6 +148,10 @@ public:
   /// Answers the `StatsRequest` of that number from the parts of all shards.
   void tell_stats(std::uint64_t number, result<std::vector<base::coordinator_counts>> parts);
 
+  /// The same for the `WorkersRequest` of that number.
+  void
+  tell_workers(std::uint64_t number, const result<std::vector<base::coordinator_counts>>& parts);
+
   /// The connection has too many unread bytes, or no longer.
   void set_pressure(bool high);
 
@@ -153,17 +173,31 @@ private:
 
   void take_request(const protocol::result_request& m) { forward(m); }
 
-  void take_request(const protocol::resume_request& m) { forward(m); }
+  void take_request(const protocol::resume_request& m);
 
   void take_request(const protocol::await_request& m) { forward(m); }
 
   void take_request(const protocol::stats_request& m);
+  void take_request(const protocol::workers_request& m);
   void take_request(const protocol::backup_request& m);
+  void take_request(const protocol::log_level_request& m);
   void take_request(const protocol::goodbye& m);
+
+  /// Asks for counts on behalf of an admin.
+  template <class S>
+  void ask_for_counts(const protocol::frame<S>& m, bool with_leases);
+
+  /// Sends the answer to a request without effects, or its refusal.
+  template <class S, class Reply>
+  void send_counts(std::uint64_t number, const Reply& reply);
 
   /// Passes an operator's request to its shard, or to the shard of its task.
   template <class S>
   void take_request(const protocol::frame<S>& m);
+
+  /// Where a command of the peer comes from. Requests with the same `operation`, unless it is 0,
+  /// are parts of one command.
+  [[nodiscard]] core::origin_ptr origin_of(std::uint64_t operation);
 
   /// Passes a message to the shard that it names.
   template <class S>
@@ -190,6 +224,10 @@ private:
 
   // Bytes that the peer has not read.
 
+  /// Sends what cannot be refused. Closes the connection instead when it has many unread bytes and
+  /// its tenant's share is used up.
+  void write_in_any_case(const protocol::wire_frame& frame);
+
   /// Takes the tenant's share for the bytes that the peer has not read and for `more` bytes.
   /// Errors: `overloaded`.
   [[nodiscard]] result<void> take_unread(std::uint64_t more);
@@ -213,7 +251,7 @@ private:
   [[nodiscard]] std::uint64_t room_for_results(const protocol::tasks_told& told);
 
   /// From now on the worker claims from these queues.
-  void take_from(const std::vector<queue_address>& queues);
+  void take_from(protocol::claim_wish wish);
 
   /// Takes all credits back, permanently.
   void drain();
@@ -250,8 +288,16 @@ private:
   bool high_pressure_ = false;
   /// The tenant's share of unread bytes is used up.
   bool over_share_ = false;
+  /// The connection was closed because of that.
+  bool is_over_ = false;
+  /// The shards at which the worker has resumed.
+  std::set<shard_id> resumed_;
   /// Credits beyond the token's rate.
   std::uint32_t held_credits_ = 0;
+
+  /// The latest commands with several parts, by the peer's numbers, oldest first.
+  std::deque<std::pair<std::uint64_t, core::origin_ptr>> operations_;
+  std::uint32_t last_operation_ = 0;
 
   // A producer's unanswered requests.
   std::unordered_multimap<std::uint64_t, std::size_t> enqueue_bytes_;

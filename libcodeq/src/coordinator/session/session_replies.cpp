@@ -17,9 +17,23 @@ namespace codeq::coordinator {
 void session::write(shard_id shard, const protocol::peer_reply& reply) {
   bool may_refuse = protocol::answers_question(reply);
   protocol::write_reply(shard, reply, [&](const auto& frame) {
-    auto room = may_refuse ? take_answer(frame.body.size()) : result<void>{};
+    if (!may_refuse)
+      return write_in_any_case(frame);
+    auto room = take_answer(frame.body.size());
     port_.send(room ? frame : protocol::refusal_of(reply, room.error()));
   });
+}
+
+void session::write_in_any_case(const protocol::wire_frame& frame) {
+  if (is_over_)
+    return;
+  auto unread = port_.outgoing().waiting();
+  auto room = take_unread(frame.body.size());
+  is_over_ = !room && unread > tuning::unread_bytes_over_share_max;
+  if (is_over_)
+    end(room.error());
+  else
+    port_.send(frame);
 }
 
 void session::tell(shard_id shard, const protocol::tasks_told& told) {
@@ -75,7 +89,7 @@ result<void> session::take_answer(std::uint64_t bytes) {
 void session::give_back_unread() {
   auto unread = port_.outgoing().waiting();
   bool is_read = unread <= tuning::unread_bytes_free;
-  // What is not counted until now is counted with the next frame.
+  // Bytes that are not counted until now are counted with the next frame.
   std::ignore = port_.keep_unread(is_read ? 0 : unread);
   if (!is_read)
     return wake_later(session_wake::unread_bytes, tuning::delivery_look_interval);

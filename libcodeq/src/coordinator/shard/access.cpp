@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/shard/access.hpp"
 
+#include "base/queue_pattern.hpp"
 #include "core/state/lane.hpp"
+#include "security/token_table.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -21,10 +23,29 @@ result<void> check_tenant(const principal& who, const std::string& tenant) {
   return unauthorized("the token is for tenant " + who.tenant + ", not for " + tenant);
 }
 
+result<void> check_queue(const principal& who, const queue_address& queue) {
+  if (auto ok = check_tenant(who, queue.tenant); !ok)
+    return ok;
+  if (who.may_use(queue))
+    return {};
+  return unauthorized("the token does not allow to use queue " + queue.queue);
+}
+
+/// The words for the role of a token that is refused.
+std::string owner_of(const principal& who) {
+  return "the token is a " + std::string(to_string(who.role)) + "'s";
+}
+
 result<void> check_producer(const principal& who) {
   if (who.may_produce())
     return {};
-  return unauthorized("the token is a worker's; this takes a producer's or an admin's");
+  return unauthorized(owner_of(who) + "; this takes a producer's or an admin's");
+}
+
+result<void> check_reader(const principal& who) {
+  if (who.may_read())
+    return {};
+  return unauthorized(owner_of(who) + "; this takes a producer's, a reader's or an admin's");
 }
 
 result<void> check_admin(const principal& who) {
@@ -36,15 +57,45 @@ result<void> check_admin(const principal& who) {
 /// For a command that may identify its task by key.
 template <class Command>
 result<void> check_named(const principal& who, const Command& c) {
+  return c.key ? check_queue(who, c.key->queue) : result<void>{};
+}
+
+/// For a command that changes its task.
+template <class Command>
+result<void> check_change(const principal& who, const Command& c) {
   if (auto ok = check_producer(who); !ok)
     return ok;
-  return c.key ? check_tenant(who, c.key->queue.tenant) : result<void>{};
+  return check_named(who, c);
 }
 
 result<void> check_admin_of(const principal& who, const std::string& tenant) {
   if (auto ok = check_admin(who); !ok)
     return ok;
   return check_tenant(who, tenant);
+}
+
+result<void> check_inspector(const principal& who) {
+  if (who.may_inspect())
+    return {};
+  return unauthorized("this takes an admin's or a reader's token");
+}
+
+result<void> check_inspector_of(const principal& who, const std::string& tenant) {
+  if (auto ok = check_inspector(who); !ok)
+    return ok;
+  return check_tenant(who, tenant);
+}
+
+/// What a worker needs to work as a node, whose messages are not limited one by one.
+result<void> check_node_scopes(const principal& who) {
+  using security::scope;
+  for (auto one : {scope::claim, scope::heartbeat, scope::abandon, scope::nack, scope::result})
+    if (!who.scopes.has(one))
+      return unauthorized(
+        "the token of " + who.subject + " has no scope "
+        + std::string(security::scope_names[static_cast<std::size_t>(one)])
+        + ", which a worker node needs");
+  return {};
 }
 
 /// Removes the elements selected by `is_foreign` from `from` and returns them.
@@ -64,7 +115,7 @@ error unknown_task() {
 }
 
 bool may_see(const principal& who, const queue_address& queue) {
-  return who.may_produce() ? who.sees(queue.tenant) : who.may_claim(queue);
+  return (who.may_read() || who.may_work()) && who.may_use(queue);
 }
 
 bool may_see(const principal& who, core::shard_state& state, sequence seq) {
@@ -74,10 +125,12 @@ bool may_see(const principal& who, core::shard_state& state, sequence seq) {
 
 result<void> check(const principal& who, const protocol::node_introduction& node) {
   if (node.role != schema::Role::WORKER)
-    return check_producer(who);
-  if (who.role != security::role::worker)
+    return check_reader(who);
+  if (!who.may_work())
     return unauthorized(
       "the token of " + who.subject + " is not a worker's; a worker needs one that is");
+  if (auto ok = check_node_scopes(who); !ok)
+    return ok;
   for (const auto& queue : node.queues)
     if (!who.may_claim(queue))
       return unauthorized(
@@ -86,33 +139,58 @@ result<void> check(const principal& who, const protocol::node_introduction& node
   return {};
 }
 
+result<void> narrow(
+  const principal& who, std::vector<queue_address>& queues, std::vector<queue_address>& prefixes) {
+  std::vector<queue_address> kept;
+  for (const auto& prefix : prefixes) {
+    auto pattern = base::queue_pattern::of_prefix(prefix.queue);
+    bool is_allowed = false;
+    for (const auto& text : who.queues) {
+      auto right = base::queue_pattern::parse(text);
+      auto common = right ? pattern.common_with(*right) : std::nullopt;
+      if (!common || !who.sees(prefix.tenant))
+        continue;
+      is_allowed = true;
+      (common->is_one_queue() ? queues : kept).push_back({prefix.tenant, common->stem()});
+    }
+    if (!is_allowed)
+      return unauthorized(
+        "the token of " + who.subject + " does not allow to claim from any queue "
+        + pattern.text() + " of tenant " + prefix.tenant);
+  }
+  prefixes = std::move(kept);
+  return {};
+}
+
 result<void> check(const principal& who, const core::enqueue& c) {
   if (auto ok = check_producer(who); !ok)
     return ok;
   for (const auto& run : c.runs)
-    if (auto ok = check_tenant(who, run.queue.tenant); !ok)
+    if (auto ok = check_queue(who, run.queue); !ok)
       return ok;
   return {};
 }
 
 result<void> check(const principal& who, const core::describe_task& c) {
+  if (auto ok = check_reader(who); !ok)
+    return ok;
   return check_named(who, c);
 }
 
 result<void> check(const principal& who, const core::cancel& c) {
-  return check_named(who, c);
+  return check_change(who, c);
 }
 
 result<void> check(const principal& who, const core::promote& c) {
-  return check_named(who, c);
+  return check_change(who, c);
 }
 
 result<void> check(const principal& who, const core::explain_task&) {
-  return check_producer(who);
+  return check_reader(who);
 }
 
 result<void> check(const principal& who, const core::tell_history&) {
-  return check_producer(who);
+  return check_reader(who);
 }
 
 result<void> check(const principal& who, const core::redrive&) {
@@ -136,7 +214,7 @@ result<void> check(const principal& who, const core::pause_queue& c) {
 }
 
 result<void> check(const principal& who, const core::show_queue& c) {
-  return check_admin_of(who, c.queue.tenant);
+  return check_inspector_of(who, c.queue.tenant);
 }
 
 result<void> check(const principal& who, const core::change_many& c) {
@@ -144,7 +222,12 @@ result<void> check(const principal& who, const core::change_many& c) {
 }
 
 result<void> check(const principal& who, const core::list_tasks& c) {
-  return check_admin_of(who, c.part.filter.tenant);
+  return check_inspector_of(who, c.part.filter.tenant);
+}
+
+result<void> check(const principal& who, const core::tell_audit& c) {
+  return c.filter.tenant.empty() ? check_inspector(who)
+                                 : check_inspector_of(who, c.filter.tenant);
 }
 
 std::vector<core::lease_beat>

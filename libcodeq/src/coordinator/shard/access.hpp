@@ -30,6 +30,12 @@ using security::principal;
 /// Checks whether a node may connect with the role and queues of its hello. Errors: `unauthorized`.
 [[nodiscard]] result<void> check(const principal& who, const protocol::node_introduction& node);
 
+/// Limits prefixes that a worker claims from to what the bearer may claim: where it may not claim
+/// from every queue, the prefix is replaced by the queues of the token that it matches. Errors:
+/// `unauthorized` when there is none.
+[[nodiscard]] result<void> narrow(
+  const principal& who, std::vector<queue_address>& queues, std::vector<queue_address>& prefixes);
+
 // Check whether a command is allowed, regardless of its task. Errors: `unauthorized`.
 
 [[nodiscard]] result<void> check(const principal& who, const core::enqueue& c);
@@ -46,6 +52,7 @@ using security::principal;
 [[nodiscard]] result<void> check(const principal& who, const core::show_queue& c);
 [[nodiscard]] result<void> check(const principal& who, const core::change_many& c);
 [[nodiscard]] result<void> check(const principal& who, const core::list_tasks& c);
+[[nodiscard]] result<void> check(const principal& who, const core::tell_audit& c);
 
 // For batches, whose parts are decided individually.
 

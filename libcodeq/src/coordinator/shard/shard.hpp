@@ -59,6 +59,9 @@ public:
   virtual void fetch_bodies(core::peer_id peer, bodies_wanted wanted) = 0;
   virtual void answer_inquiry(core::peer_id peer, stored_inquiry inquiry) = 0;
 
+  /// To the reader, which answers the peer directly.
+  virtual void list_stored(core::peer_id peer, stored_list list) = 0;
+
   /// To the reader, which answers by `keys_found`, even if the peer has detached.
   virtual void find_keys(keys_wanted wanted) = 0;
 
@@ -92,6 +95,9 @@ public:
   /// A request of the peer met a limit. `name` is one of `observe::counted_limits`; `max` is 0 when
   /// it differs between queues. `owner`: the tenant of the peer's token, if it has one.
   virtual void note_limit(std::string_view name, std::uint64_t max, std::string_view owner) = 0;
+
+  /// Leases of a queue expired.
+  virtual void note_expired(const core::leases_expired& expired) = 0;
 
   /// Everything decided before `stop` is durable.
   virtual void settled() = 0;
@@ -153,7 +159,10 @@ public:
   void stop(const instant& now);
 
   /// The shard's counts, since the start unless stated otherwise.
-  [[nodiscard]] base::coordinator_counts stats() const;
+  [[nodiscard]] base::coordinator_counts stats(const instant& now) const;
+
+  /// Adds the queues and the oldest leases of these workers, from a bounded number of leases.
+  void add_leases(std::vector<base::worker_counts>& workers, const instant& now) const;
 
   [[nodiscard]] const core::shard_state& state() const noexcept { return *state_; }
 
@@ -217,9 +226,12 @@ private:
   void carry_out(core::follow_ups_taken& e, const instant& now);
   void carry_out(core::timer_wanted& e, const instant& now);
   void carry_out(core::timer_dropped& e, const instant& now);
+  void carry_out(core::leases_expired& e, const instant& now);
   void carry_out(core::task_described& e, const instant& now);
   void carry_out(core::task_not_here& e, const instant& now);
+  void carry_out(core::tasks_listed& e, const instant& now);
   void carry_out(core::progress_told& e, const instant& now);
+  void carry_out(core::audit_wanted& e, const instant& now);
 
   /// For effects that are replies to the peer.
   template <class Effect>
@@ -227,7 +239,7 @@ private:
 
   void reply_to(core::peer_id peer, protocol::peer_reply reply);
   /// Counts the limit that a request was refused for, if it was one.
-  void note_refusal(core::peer_id peer, const error& reason);
+  void note_refusal(std::string_view owner, const error& reason);
   [[nodiscard]] std::string_view owner_of(core::peer_id peer) const;
   void tell_credits(core::peer_id peer, credit_news::kind what, std::uint32_t credits = 0);
   void inquire(const core::inquiry& why, stored_inquiry inquiry, const instant& now);
@@ -236,6 +248,10 @@ private:
   /// The names of the queues that arrived from that number on.
   [[nodiscard]] queues_added queues_from(std::uint64_t arrival) const;
   void note_dispatch(const core::tasks_granted& granted, const instant& now);
+  /// The times of a queue; null when the queue was removed.
+  [[nodiscard]] core::queue_times* times_of(std::uint32_t queue_index);
+  /// Counts a refused enqueue by the reason.
+  void count_refusal(errc reason);
 
   // shard.cpp: turns.
 
@@ -295,6 +311,7 @@ private:
   std::map<core::peer_id, std::vector<protocol::awaited_task>> ended_;
   // Since the start.
   std::uint64_t results_put_off_ = 0;
+  std::map<errc, std::uint64_t> refused_enqueues_;
   base::time_counts dispatched_;
   base::time_counts ran_;
   /// Another epoch was requested from the journal.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/shard/shard.hpp"
 
+#include "core/turn/task_selection.hpp"
+
 #include <utility>
 #include <variant>
 
@@ -35,28 +37,36 @@ std::string_view shard::owner_of(core::peer_id peer) const {
   return has_tenant ? std::string_view(at->second.bearer->tenant) : "-";
 }
 
-void shard::note_refusal(core::peer_id peer, const error& reason) {
+void shard::note_refusal(std::string_view owner, const error& reason) {
   if (reason.code == errc::queue_full)
-    port_.note_limit("max_depth", 0, owner_of(peer));
+    port_.note_limit("max_depth", 0, owner);
   else if (reason.code == errc::too_large)
-    port_.note_limit("queues_per_tenant_max", limits::queues_per_tenant_max, owner_of(peer));
+    port_.note_limit("queues_per_tenant_max", limits::queues_per_tenant_max, owner);
   else if (reason.code == errc::overloaded)
-    port_.note_limit("producer_requests_max", limits::producer_requests_max, owner_of(peer));
+    port_.note_limit("producer_requests_max", limits::producer_requests_max, owner);
   else if (reason.code == errc::disk_full)
-    port_.note_limit("free_bytes", 0, owner_of(peer));
+    port_.note_limit("free_bytes", 0, owner);
 }
 
-void shard::carry_out(core::enqueue_answered& e, const instant&) {
+void shard::carry_out(core::enqueue_answered& e, const instant& now) {
   auto peer = e.peer;
-  if (!e.allowed)
-    note_refusal(peer, e.allowed.error());
+  // The gateway is one peer for all tenants.
+  if (!e.allowed) {
+    note_refusal(e.tenant.empty() ? owner_of(peer) : e.tenant, e.allowed.error());
+    count_refusal(e.allowed.error().code);
+  }
+  // The gateway shows its callers the tasks that they added, and would ask for them.
+  auto shown = queue_watchers_.contains(peer) ? e.tasks : std::vector<core::seq_run>{};
   reply_to(peer, std::move(e));
+  for (const auto& run : shown)
+    for (std::uint32_t i = 0; i < run.count; ++i)
+      decide_now(core::describe_task{peer, unasked_status, run.first + i}, now);
 }
 
 void shard::carry_out(core::queue_answered& e, const instant&) {
   auto peer = e.peer;
   if (!e.allowed)
-    note_refusal(peer, e.allowed.error());
+    note_refusal(owner_of(peer), e.allowed.error());
   reply_to(peer, std::move(e));
 }
 
@@ -100,9 +110,13 @@ void shard::carry_out(core::credits_revoked& e, const instant&) {
 }
 
 void shard::carry_out(core::reports_answered& e, const instant&) {
-  for (const auto& answer : e.answers)
-    if (answer.code == errc::none)
-      ran_.add(answer.ran);
+  for (const auto& answer : e.answers) {
+    if (answer.code != errc::none)
+      continue;
+    ran_.add(answer.ran);
+    if (auto* times = times_of(answer.queue_index))
+      times->run.add(answer.ran);
+  }
   reply_to(e.peer, std::move(e));
 }
 
@@ -125,6 +139,10 @@ void shard::carry_out(core::timer_dropped& e, const instant&) {
   wheel_.drop(e.token);
 }
 
+void shard::carry_out(core::leases_expired& e, const instant&) {
+  port_.note_expired(e);
+}
+
 void shard::carry_out(core::task_described& e, const instant& now) {
   auto peer = e.why.peer;
   if (!e.text) {
@@ -141,6 +159,22 @@ void shard::carry_out(core::task_described& e, const instant& now) {
 
 void shard::carry_out(core::task_not_here& e, const instant& now) {
   inquire(e.why, {state_->id, e.why, e.seq, nullptr, std::move(e.purged)}, now);
+}
+
+void shard::carry_out(core::tasks_listed& e, const instant& now) {
+  auto peer = e.peer;
+  if (!core::needs_store(e.part.filter))
+    return reply_to(peer, std::move(e));
+  if (peers_.contains(peer))
+    port_.list_stored(
+      peer, {state_->id, std::move(e), now.shard, !queue_watchers_.contains(peer)});
+}
+
+void shard::carry_out(core::audit_wanted& e, const instant& now) {
+  stored_inquiry inquiry{state_->id, e.why};
+  inquiry.audit = std::move(e.filter);
+  inquiry.shard_count = shard_count_;
+  inquire(e.why, std::move(inquiry), now);
 }
 
 void shard::inquire(const core::inquiry& why, stored_inquiry inquiry, const instant& now) {
@@ -185,11 +219,25 @@ queues_added shard::queues_from(std::uint64_t arrival) const {
   return news;
 }
 
+core::queue_times* shard::times_of(std::uint32_t queue_index) {
+  auto* queue =
+    queue_index < state_->queues.size() ? state_->queues[queue_index].get() : nullptr;
+  return queue ? &queue->activity.measured() : nullptr;
+}
+
+void shard::count_refusal(errc reason) {
+  ++refused_enqueues_[reason];
+}
+
 void shard::note_dispatch(const core::tasks_granted& granted, const instant& now) {
   for (const auto& run : granted.runs) {
     // The task in an aside may have been deferred, and a later attempt may have waited for a retry.
-    if (!run.aside && run.attempts.empty())
-      dispatched_.add(now.shard - run.enqueued_at, run.count);
+    if (run.aside || !run.attempts.empty())
+      continue;
+    auto waited = now.shard - run.enqueued_at;
+    dispatched_.add(waited, run.count);
+    if (auto* times = times_of(run.queue_index))
+      times->dispatch.add(waited, run.count);
   }
 }
 

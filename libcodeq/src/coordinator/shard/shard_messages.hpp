@@ -41,6 +41,8 @@ struct peer_request {
   std::shared_ptr<const security::principal> sender{};
   /// Held until the request's effects are durable; null unless it is an enqueue.
   enqueue_share share{};
+  /// Where a change by an operator comes from; null for other requests.
+  core::origin_ptr origin{};
 };
 
 /// A peer was attached.
@@ -54,7 +56,13 @@ struct peer_attached {
   std::shared_ptr<const security::principal> bearer{};
   /// The peer is to be sent the names of all queues.
   bool watches_queues = false;
+  /// See `core::attach_worker`.
+  std::vector<queue_address> prefixes{};
 };
+
+/// Number of the status that a peer which watches queues is sent of each task that it enqueued,
+/// behind the answer to the enqueue. The peer numbers its questions from 1.
+inline constexpr std::uint64_t unasked_status = 0;
 
 /// A shard's reply or notification to a peer.
 struct shard_reply {
@@ -122,6 +130,19 @@ struct stored_inquiry {
   std::shared_ptr<const security::principal> asker{};
   /// The peer is a connection, whose waiting look-ups are bounded. The gateway is not: its callers
   /// have bounds of their own.
+  bool is_bounded = false;
+  /// Set for a query for the audit log of this number of shards, and for nothing else.
+  std::optional<audit_filter> audit{};
+  std::uint16_t shard_count = 0;
+};
+
+/// A part of a list that the store has to complete.
+struct stored_list {
+  shard_id shard{};
+  core::tasks_listed in_memory;
+  /// Shard time.
+  timestamp now{};
+  /// See `stored_inquiry`.
   bool is_bounded = false;
 };
 

@@ -8,6 +8,7 @@
 #include "protocol/operator_convert.hpp"
 
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -46,6 +47,24 @@ result<void> check_access(
   core::shard_state& state,
   const std::variant<Commands...>& command) {
   return std::visit([&](const auto& one) { return check_access(who, state, one); }, command);
+}
+
+/// Fills in what the message does not say: where a change comes from, and whose part of the audit
+/// log the bearer may see.
+template <class Command>
+void complete(const peer_request& by, Command& command) {
+  if constexpr (requires { command.origin; })
+    command.origin = by.origin;
+  if constexpr (std::is_same_v<Command, core::tell_audit>) {
+    bool is_of_one = by.sender && !by.sender->is_of_all_tenants();
+    if (is_of_one && command.filter.tenant.empty())
+      command.filter.tenant = by.sender->tenant;
+  }
+}
+
+template <class... Commands>
+void complete(const peer_request& by, std::variant<Commands...>& command) {
+  std::visit([&](auto& one) { complete(by, one); }, command);
 }
 
 } // namespace
@@ -156,6 +175,8 @@ shard::read(const peer_request& by, const protocol::frame<S>& m, const instant&)
     return std::nullopt;
   }
   auto ok = command ? result<void>{} : result<void>{command.error()};
+  if (ok)
+    complete(by, *command);
   if (ok && by.sender)
     ok = check_access(*by.sender, *state_, *command);
   if (ok)

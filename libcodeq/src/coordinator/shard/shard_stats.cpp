@@ -1,12 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/shard/shard.hpp"
 
+#include "codeq/limits.hpp"
+
+#include <algorithm>
 #include <map>
+#include <optional>
+#include <tuple>
 
 /// The counts of a shard.
 namespace codeq::coordinator {
 
-base::coordinator_counts shard::stats() const {
+namespace {
+
+/// Since when the task is ready.
+timestamp ready_since(core::shard_state& state, sequence seq) {
+  const auto& s = *core::find_segment(state.segments, seq);
+  return std::max(s.enqueued_at, s.not_before);
+}
+
+/// Since when the oldest ready task of the queue waits; empty when none is ready.
+std::optional<timestamp> oldest_ready(core::shard_state& state, const core::queue_state& queue) {
+  std::optional<timestamp> oldest;
+  for (std::size_t priority = 0; priority < queue.lanes.size(); ++priority) {
+    if (queue.ready_by_priority[priority] == 0)
+      continue;
+    auto first = queue.lanes[priority]->first_tasks(state.segments);
+    for (auto seq : {first.fresh, first.returned})
+      if (seq)
+        oldest = std::min(oldest.value_or(timestamp::max()), ready_since(state, *seq));
+  }
+  return oldest;
+}
+
+void add_activity(base::queue_counts& to, const core::queue_activity& from) {
+  to.enqueued = from.enqueued;
+  to.granted = from.granted;
+  to.retried = from.retried;
+  to.returned = from.returned;
+  to.timed_out = from.timed_out;
+  to.redriven = from.redriven;
+  if (!from.times)
+    return;
+  to.dispatch = from.times->dispatch;
+  to.run = from.times->run;
+}
+
+} // namespace
+
+base::coordinator_counts shard::stats(const instant& now) const {
   base::coordinator_counts s;
   for (const auto& [arrival, index] : state_->queues_by_arrival) {
     const auto& q = state_->queues[index];
@@ -22,9 +64,17 @@ base::coordinator_counts shard::stats() const {
     counts.dead_now = q->dead;
     counts.ready_by_priority = q->ready_by_priority;
     counts.cancelled = q->totals.cancelled;
+    counts.paused = q->settings.paused;
+    counts.max_depth = q->settings.config.max_depth;
+    counts.max_leased = q->settings.config.max_leased;
+    if (auto since = oldest_ready(*state_, *q))
+      counts.oldest_ready = std::max(duration{1}, now.shard - *since);
+    add_activity(counts, q->activity);
     s.queues.push_back(std::move(counts));
   }
   s.workers = worker_counts();
+  for (const auto& [reason, count] : refused_enqueues_)
+    s.refused[std::string(to_string(reason))] = count;
   s.dispatch = dispatched_;
   s.run = ran_;
   s.gauges["codeq_lease_timers"] = static_cast<std::int64_t>(timers_);
@@ -51,6 +101,8 @@ std::vector<base::worker_counts> shard::worker_counts() const {
     counts.free_slots += attached.credits;
     for (auto queue : attached.queues)
       counts.tenants.insert(state_->queues[queue]->address.tenant);
+    for (const auto& prefix : attached.prefixes)
+      counts.tenants.insert(prefix.name.tenant);
   }
   state_->leases.for_each_grant(
     [&](const core::live_grant& grant) { workers[grant.worker->name].leases += grant.live; });
@@ -60,6 +112,39 @@ std::vector<base::worker_counts> shard::worker_counts() const {
     all.push_back(std::move(counts));
   }
   return all;
+}
+
+void shard::add_leases(std::vector<base::worker_counts>& workers, const instant& now) const {
+  std::map<std::string, base::worker_counts*> by_name;
+  for (auto& worker : workers)
+    by_name[worker.name] = &worker;
+  for (const auto& [peer, attached] : state_->attached) {
+    auto& worker = *by_name.at(attached.worker->name);
+    for (auto queue : attached.queues)
+      if (worker.queues.size() < limits::worker_queues_shown_max)
+        worker.queues.push_back(state_->queues[queue]->address);
+    for (const auto& prefix : attached.prefixes)
+      if (worker.queues.size() < limits::worker_queues_shown_max)
+        worker.queues.push_back({prefix.name.tenant, prefix.name.queue + "*"});
+    auto all = attached.queues.size() + attached.wanted.size() + attached.prefixes.size();
+    worker.queue_count = std::max(worker.queue_count, static_cast<std::uint32_t>(all));
+  }
+  state_->leases.for_each_lease(tuning::bulk_looked_at_max, [&](const core::lease& l) {
+    const auto& grant = state_->leases.grant_at(l.grant);
+    auto left = std::max(duration{0}, l.deadline - now.steady);
+    by_name.at(grant.worker->name)
+      ->running.push_back({{state_->id, l.seq}, queue_address{}, grant.at, left});
+  });
+  for (auto& worker : workers) {
+    auto& running = worker.running;
+    std::sort(running.begin(), running.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.since, a.task) < std::tie(b.since, b.task);
+    });
+    if (running.size() > limits::worker_leases_shown_max)
+      running.resize(limits::worker_leases_shown_max);
+    for (auto& lease : running)
+      lease.queue = state_->queue_of(*core::find_segment(state_->segments, lease.task.seq)).address;
+  }
 }
 
 } // namespace codeq::coordinator

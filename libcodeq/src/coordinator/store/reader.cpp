@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/store/reader.hpp"
 
+#include "storage/recovery/audit_reader.hpp"
 #include "storage/recovery/timeline_reader.hpp"
 
 #include <string>
@@ -175,6 +176,8 @@ void reader::answer(std::span<const stored_inquiry> asked) {
 }
 
 void reader::answer(const stored_inquiry& asked, storage::fate_reader& fates) {
+  if (asked.audit)
+    return tell_audit(asked);
   if (asked.view)
     return describe(asked, *asked.view);
   auto view = or_fail(fates.read(asked.shard, asked.seq, {asked.now, asked.purged.get()}));
@@ -182,6 +185,34 @@ void reader::answer(const stored_inquiry& asked, storage::fate_reader& fates) {
     describe(asked, *view);
   else
     answer_unknown(asked);
+}
+
+open_list begin_list(stored_list asked) {
+  auto peer = asked.in_memory.peer;
+  auto tenant = asked.in_memory.part.filter.tenant;
+  return {
+    asked.shard,
+    peer,
+    std::move(tenant),
+    storage::task_list(asked.shard, std::move(asked.in_memory), asked.now)};
+}
+
+bool reader::go_on(open_list& list) {
+  if (!or_fail(list.tasks.read_on(*options_.store, tuning::list_turn_reads)))
+    return false;
+  port_.reply(list.peer, {list.shard, list.tasks.take()});
+  return true;
+}
+
+void reader::answer(stored_list asked) {
+  auto list = begin_list(std::move(asked));
+  while (!go_on(list)) {
+  }
+}
+
+void reader::refuse(const stored_list& asked, const error& reason) {
+  protocol::request_refused<schema::ListRequest> refused{asked.in_memory.number, reason};
+  port_.reply(asked.in_memory.peer, {asked.shard, std::move(refused)});
 }
 
 void reader::reply_to(const stored_inquiry& asked, protocol::peer_reply reply) {
@@ -205,6 +236,8 @@ void reader::describe(const stored_inquiry& asked, const core::task_view& view) 
     return reply_to(asked, explain_ended(why, view));
   case core::inquiry::kind::history:
     return tell_history(asked, view);
+  case core::inquiry::kind::audit:
+    return;
   case core::inquiry::kind::status:
   case core::inquiry::kind::ending:
     return tell_text(asked, view);
@@ -235,6 +268,12 @@ void reader::tell_history(const stored_inquiry& asked, const core::task_view& vi
     answer_unknown(asked);
 }
 
+void reader::tell_audit(const stored_inquiry& asked) {
+  auto page =
+    or_fail(storage::read_audit(*options_.store, asked.shard_count, *asked.audit, asked.now));
+  reply_to(asked, protocol::audit_answered{asked.why.number, std::move(page)});
+}
+
 void reader::refuse(const stored_inquiry& asked, const error& reason) {
   const auto& why = asked.why;
   auto refuse = [&]<class S>(std::type_identity<S>) {
@@ -245,6 +284,8 @@ void reader::refuse(const stored_inquiry& asked, const error& reason) {
     return refuse(std::type_identity<schema::ExplainRequest>{});
   case core::inquiry::kind::history:
     return refuse(std::type_identity<schema::EventsRequest>{});
+  case core::inquiry::kind::audit:
+    return refuse(std::type_identity<schema::AuditRequest>{});
   case core::inquiry::kind::status:
     return refuse(std::type_identity<schema::StatusRequest>{});
   case core::inquiry::kind::change:

@@ -5,6 +5,7 @@
 #include "coordinator/shard/access.hpp"
 #include "coordinator/shard/segment_cache.hpp"
 #include "coordinator/shard/shard_messages.hpp"
+#include "storage/recovery/task_list.hpp"
 #include "storage/recovery/task_reader.hpp"
 #include "storage/task_store.hpp"
 
@@ -12,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace codeq::coordinator {
@@ -21,6 +23,16 @@ struct reader_options {
   /// Size of the cache of bodies per shard, since a segment is claimed in many parts.
   std::size_t cache_bytes = tuning::segment_cache_bytes_default / 4;
 };
+
+/// A part of a list that the reader works on.
+struct open_list {
+  shard_id shard{};
+  core::peer_id peer = 0;
+  std::string tenant;
+  storage::task_list tasks;
+};
+
+[[nodiscard]] open_list begin_list(stored_list asked);
 
 /// The reader's interface to its driver. Calls return before they call the reader back.
 class reader_port {
@@ -62,6 +74,15 @@ public:
 
   void answer(const stored_inquiry& asked) { answer({&asked, 1}); }
 
+  /// Does one turn's work on a list. Returns true when it is complete and was sent to the peer.
+  [[nodiscard]] bool go_on(open_list& list);
+
+  /// Completes a list.
+  void answer(stored_list asked);
+
+  /// Answers a list for which there is no room.
+  void refuse(const stored_list& asked, const error& reason);
+
   /// Answers a look-up for which there is no room: nothing is read.
   void refuse(const stored_inquiry& asked, const error& reason);
 
@@ -89,6 +110,7 @@ private:
   void describe(const stored_inquiry& asked, const core::task_view& view);
   void tell_text(const stored_inquiry& asked, const core::task_view& view);
   void tell_history(const stored_inquiry& asked, const core::task_view& view);
+  void tell_audit(const stored_inquiry& asked);
 
   void answer_unknown(const stored_inquiry& asked) { refuse(asked, access::unknown_task()); }
 

@@ -136,9 +136,28 @@ bool packed_set::erase(const number_pair& pair) {
   return true;
 }
 
-void packed_set::pop_front() {
+void packed_set::order_front() {
   if (!leaves_.begin()->second.is_ordered())
     replace(leaves_.begin(), unpack(*leaves_.begin()));
+}
+
+std::size_t packed_set::front_run(std::size_t limit) {
+  order_front();
+  const auto& [first, rest] = *leaves_.begin();
+  auto most = std::min<std::size_t>(limit, rest.count);
+  number_reader from(rest.bytes, rest.skipped);
+  auto last = first;
+  for (std::size_t count = 1; count < most; ++count) {
+    auto next = read_element(from, last);
+    if (next != number_pair{last.first + 1, last.second})
+      return count;
+    last = next;
+  }
+  return most;
+}
+
+void packed_set::pop_front() {
+  order_front();
   auto node = leaves_.extract(leaves_.begin());
   --size_;
   auto& rest = node.mapped();

@@ -44,6 +44,10 @@ public:
   /// The first element. @pre not empty
   [[nodiscard]] const number_pair& front() const { return leaves_.begin()->first; }
 
+  /// The number of elements at the front whose first numbers follow each other and whose second
+  /// numbers are equal: at most `limit`, and those of one leaf. @pre not empty, `limit` > 0
+  [[nodiscard]] std::size_t front_run(std::size_t limit);
+
   /// Removes the first element. @pre not empty
   void pop_front();
 
@@ -87,6 +91,9 @@ private:
 
   /// Replaces a leaf by one, or two halves, with these elements.
   void replace(leaf_map::const_iterator old, const std::vector<number_pair>& ascending);
+
+  /// Puts the elements of the first leaf in order.
+  void order_front();
 
   /// Adds a leaf with the elements [from, to) of `ascending`.
   void add_leaf(const std::vector<number_pair>& ascending, std::size_t from, std::size_t to);

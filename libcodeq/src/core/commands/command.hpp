@@ -68,12 +68,20 @@ struct attach_worker {
   peer_id peer = 0;
   std::shared_ptr<const worker_identity> worker;
   std::vector<queue_address> queues;
+  /// Also all queues of the tenant whose names begin with `queue`, now and later.
+  std::vector<queue_address> prefixes{};
 };
 
 /// From now on an attached worker claims from these queues only; its credits stay valid.
 struct change_queues {
   peer_id peer = 0;
   std::vector<queue_address> queues;
+  /// It claims from these queues beside the earlier ones, which cost nothing then.
+  bool keeps_others = false;
+  /// As in `attach_worker`.
+  std::vector<queue_address> prefixes{};
+  /// Queues that the prefixes leave out.
+  std::vector<queue_address> without{};
 };
 
 /// A session has ended; its credits are void. Leases stay valid.
@@ -240,6 +248,8 @@ using command = std::variant<
   recall_keys,
   copy_survivors,
   end_session,
+  note_command,
+  tell_audit,
   tick,
   take_snapshot>;
 

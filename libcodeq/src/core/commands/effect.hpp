@@ -28,6 +28,8 @@ struct enqueue_answered {
   std::vector<enqueue_kind> kinds{};
   /// An error when nothing was done.
   result<void> allowed{};
+  /// The tenant of the tasks of a refused request; empty when there are several.
+  std::string tenant{};
 };
 
 /// Consecutive tasks of one segment under consecutive tokens.
@@ -43,6 +45,8 @@ struct granted_run {
   /// One per task; empty when all are at attempt 1.
   std::vector<std::uint16_t> attempts;
   queue_address queue;
+  /// The queue's index; another queue may have it by the time the effect is carried out.
+  std::uint32_t queue_index = 0;
   std::uint8_t priority = 0;
   duration lease{0};
   std::uint16_t max_attempts = 0;
@@ -88,6 +92,8 @@ struct report_answer {
   std::string context{};
   /// Duration of the attempt that this report ended; negative when it ended none.
   duration ran{-1};
+  /// Index of the task's queue, if it ended an attempt; see `granted_run`.
+  std::uint32_t queue_index = 0;
 };
 
 struct reports_answered {
@@ -152,9 +158,29 @@ struct timer_dropped {
   fencing_token token{};
 };
 
+/// Leases of a queue expired, in one turn.
+struct leases_expired {
+  queue_address queue;
+  std::size_t count = 0;
+  /// One of their tasks, its attempt and its worker.
+  sequence seq = 0;
+  std::uint16_t attempt = 0;
+  std::string worker;
+  /// Why that lease expired.
+  std::string reason;
+};
+
 /// A query for a task, and its purpose.
 struct inquiry {
-  enum class kind : std::uint8_t { status, ending, repeated_report, change, explain, history };
+  enum class kind : std::uint8_t {
+    status,
+    ending,
+    repeated_report,
+    change,
+    explain,
+    history,
+    audit,
+  };
 
   kind what = kind::status;
   peer_id peer = 0;
@@ -193,6 +219,12 @@ struct task_not_here {
   std::shared_ptr<const purge_marks> purged{};
 };
 
+/// The answer is in the store: commands that operators gave to any shard.
+struct audit_wanted {
+  inquiry why;
+  audit_filter filter;
+};
+
 using effect = std::variant<
   enqueue_answered,
   tasks_granted,
@@ -210,8 +242,10 @@ using effect = std::variant<
   bulk_answered,
   timer_wanted,
   timer_dropped,
+  leases_expired,
   task_described,
   task_explained,
+  audit_wanted,
   queue_answered,
   tasks_listed,
   progress_told,

@@ -5,6 +5,7 @@
 #include "codeq/ids.hpp"
 #include "codeq/time.hpp"
 
+#include "core/commands/audit_entry.hpp"
 #include "core/commands/change_event.hpp"
 #include "core/commands/command.hpp"
 #include "core/commands/encoded_tasks.hpp"
@@ -183,6 +184,9 @@ struct segment_fate {
   std::vector<task_entry> entries;
   /// How long the record is kept after `closed_at`; 0: for ever.
   duration retention{0};
+  /// Names of an aside; else empty.
+  std::string group{};
+  std::string key{};
   /// Not part of the fate record: a replaced body's record is removed together with the segment.
   bool replaced = false;
   /// See `segment::copied`. Not part of the fate record, but of its key.
@@ -260,6 +264,7 @@ using event = std::variant<
   queue_configured,
   follow_ups_sent,
   checkpoints_changed,
+  commands_audited,
   snapshot_taken>;
 
 } // namespace codeq::core

@@ -6,12 +6,14 @@
 #include "codeq/operator_types.hpp"
 #include "codeq/time.hpp"
 
+#include "core/commands/audit_entry.hpp"
 #include "core/commands/task_settings.hpp"
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 /// Operators' requests to a shard. Every bound of `codeq/limits.hpp` has been checked before a
 /// command is created.
@@ -28,6 +30,8 @@ struct cancel {
   sequence seq = 0;
   /// When set, identifies the task in place of `seq`.
   std::shared_ptr<const task_key> key{};
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
 /// Makes a task that waits for a time ready now; the user's deferral stays unless the task allows
@@ -38,6 +42,8 @@ struct promote {
   sequence seq = 0;
   /// When set, identifies the task in place of `seq`.
   std::shared_ptr<const task_key> key{};
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
 /// Makes a dead task live again, with all its attempts. Effects: `change_answered` or
@@ -46,6 +52,8 @@ struct redrive {
   peer_id peer = 0;
   std::uint64_t number = 0;
   sequence seq = 0;
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
 /// Removes a dead task for good. Effects: `change_answered` or `task_not_here`.
@@ -53,6 +61,8 @@ struct purge {
   peer_id peer = 0;
   std::uint64_t number = 0;
   sequence seq = 0;
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
 /// Ends a lease or a task without its token, on an operator's request. Effects: `change_answered`
@@ -63,6 +73,8 @@ struct force {
   sequence seq = 0;
   force_kind how = force_kind::revoke;
   bytes text;
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
 /// Queries a task. Effects: `task_described` or `task_not_here`.
@@ -90,6 +102,8 @@ struct configure_queue {
   std::uint64_t number = 0;
   queue_address queue;
   queue_config config;
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
 /// Pauses or resumes a queue; leases stay valid. Creates the queue when it does not exist. Effect:
@@ -99,6 +113,8 @@ struct pause_queue {
   std::uint64_t number = 0;
   queue_address queue;
   bool paused = false;
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
 /// Queries a queue; one without a configuration has the default settings. Effect: `queue_answered`.
@@ -138,6 +154,27 @@ enum class bulk_kind : std::uint8_t {
   /// part ended. Unless a state is given, the last part also removes the queues' tasks that have
   /// left memory.
   purge_all = 2,
+  redrive_listed = 3, ///< As `redrive`, for the tasks of a list.
+  purge_listed = 4,   ///< As `purge_dead`, for the tasks of a list.
+  count_redrive = 5,  ///< Counts the tasks that `redrive_listed` would redrive; changes nothing.
+  count_purge = 6,    ///< The same for `purge_listed`.
+};
+
+/// True when the kind of change is about the tasks of a list.
+[[nodiscard]] constexpr bool is_of_list(bulk_kind what) noexcept {
+  return what >= bulk_kind::redrive_listed;
+}
+
+/// True when the command only counts tasks.
+[[nodiscard]] constexpr bool is_count(bulk_kind what) noexcept {
+  return what == bulk_kind::count_redrive || what == bulk_kind::count_purge;
+}
+
+/// A dead task as a list showed it.
+struct dead_task {
+  sequence seq = 0;
+  /// Token of its last lease; the task is left alone when it has another one.
+  fencing_token token{};
 };
 
 /// Makes the same change to many tasks, one part per command; the answer says where the next part
@@ -147,14 +184,32 @@ struct change_many {
   std::uint64_t number = 0;
   bulk_kind what = bulk_kind::redrive;
   task_part part;
+  /// With `is_of_list(what)`: these tasks, if they are dead and of the tenant and queue of the
+  /// part's filter. At most `tuning::bulk_tasks_max`.
+  std::vector<dead_task> tasks{};
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
-/// Lists tasks in memory: live and dead ones, and for a while ended ones. Effect: `tasks_listed`,
-/// in the part's order of sequences.
+/// Lists tasks. Effect: `tasks_listed`, with those in memory, in the part's order of sequences.
 struct list_tasks {
   peer_id peer = 0;
   std::uint64_t number = 0;
   task_part part;
+};
+
+/// Enters a command in the audit log that changed something other than the shard's tasks.
+struct note_command {
+  origin_ptr origin;
+  operator_action action = operator_action::backup;
+  std::string detail{};
+};
+
+/// Queries the audit log, which is in the store. Effect: `audit_wanted`.
+struct tell_audit {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  audit_filter filter;
 };
 
 } // namespace codeq::core

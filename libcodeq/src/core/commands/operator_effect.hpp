@@ -8,6 +8,7 @@
 #include "core/commands/event.hpp"
 #include "core/commands/operator_command.hpp"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,8 @@ struct queue_answered {
   queue_settings settings;
   /// An error when nothing was done.
   result<void> allowed{};
+  /// With `show_queue`: there is no such queue, and the settings are the defaults.
+  bool is_unknown = false;
 };
 
 /// Answers one part of a bulk change.
@@ -67,14 +70,23 @@ struct task_view {
   sequence segment = 0;
   bool aside = false;
   bool replaced = false;
+  // Known to the store only; a list contains them.
+  timestamp ended_at{};
+  std::string error_text{};
 };
 
+/// Answers a list with the tasks in memory. Those whose segments are closed, and what a filter asks
+/// of texts, headers and workers, are in the store: see `needs_store`.
 struct tasks_listed {
   peer_id peer = 0;
   std::uint64_t number = 0;
   std::vector<task_view> tasks;
   sequence after = 0;
   bool more = false;
+  /// As in the command.
+  task_part part{};
+  /// See `task_not_here`.
+  std::shared_ptr<const purge_marks> purged{};
 };
 
 struct task_explained {

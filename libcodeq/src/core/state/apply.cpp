@@ -159,6 +159,9 @@ void apply_event(shard_state& state, const follow_ups_sent& e) {
     keep_follow_up(state, e.position, task);
 }
 
+void apply_event(shard_state&, const commands_audited&) {
+}
+
 void apply_event(shard_state& state, const checkpoints_changed& e) {
   for (const auto& checkpoint : e.saved)
     set_checkpoint(state, checkpoint.seq, checkpoint.mark);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/ids.hpp"
+
 #include "core/commands/command.hpp"
 
 #include <array>
@@ -58,5 +60,56 @@ private:
 
   std::array<std::set<claimer>, 3> parts_;
 };
+
+struct attached_worker;
+struct queue_state;
+struct shard_state;
+
+/// The workers that claim from all queues whose names begin with a prefix, and those queues that
+/// have ready tasks. A worker is listed here once, and not at each queue, so that the number of
+/// queues that a prefix matches costs nothing per task. Volatile.
+struct prefix_claims {
+  queue_claimers claimers;
+  /// The number of the turn that leased tasks of the queue last, and the queue's index.
+  std::set<std::pair<std::uint64_t, std::uint32_t>> busy;
+};
+
+/// A worker's membership of `prefix_claims`.
+struct claimed_prefix {
+  /// `queue` is the prefix.
+  queue_address name;
+  prefix_claims* claims = nullptr;
+};
+
+/// Adds the worker to the claims of a prefix. The first worker links them to the queues that exist,
+/// in time linear in the number of the shard's queues.
+[[nodiscard]] prefix_claims* join_prefix(
+  shard_state& state, const queue_address& prefix, const claimer& who, claimer_need need);
+
+/// Removes the worker; the last one removes the claims.
+void leave_prefix(
+  shard_state& state, const claimed_prefix& prefix, const claimer& who, claimer_need need);
+
+/// Links a new queue to the prefixes that match it.
+void link_prefixes(shard_state& state, std::uint32_t queue);
+
+// The queue has ready tasks from now on, or none any more.
+void list_busy(queue_state& queue, std::uint32_t index);
+void unlist_busy(queue_state& queue, std::uint32_t index);
+
+/// A turn leased tasks of the queue.
+void note_served(queue_state& queue, std::uint32_t index, std::uint64_t turn);
+
+/// True when tasks of the queue may be leased to the worker because of its prefixes.
+[[nodiscard]] bool takes_by_prefix(const attached_worker& worker, const queue_state& queue);
+
+struct claimer_counts {
+  std::size_t all = 0;
+  /// With open credits.
+  std::size_t free = 0;
+};
+
+/// The workers that claim from the queue, by its name or by a prefix.
+[[nodiscard]] claimer_counts count_claimers(const shard_state& state, const queue_state& queue);
 
 } // namespace codeq::core

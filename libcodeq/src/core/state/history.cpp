@@ -72,11 +72,15 @@ task_event::author author_of(lease_end_kind kind) noexcept {
 }
 
 std::string cut_for_history(std::string_view text) {
-  if (text.size() <= limits::history_text_bytes_max)
+  return cut_text(text, limits::history_text_bytes_max);
+}
+
+std::string cut_text(std::string_view text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max)
     return std::string(text);
   auto mark = "... [cut from " + std::to_string(text.size()) + " bytes]";
   constexpr std::size_t continuation_bytes_max = 3;
-  auto size = limits::history_text_bytes_max - mark.size();
+  auto size = bytes_max - mark.size();
   auto least = size - continuation_bytes_max;
   auto is_inside = [&] { return (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80; };
   while (size > least && is_inside())

@@ -5,6 +5,7 @@
 
 #include "core/commands/event.hpp"
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,10 @@ namespace codeq::core {
 
 /// Who ended the lease.
 [[nodiscard]] task_event::author author_of(lease_end_kind kind) noexcept;
+
+/// A text cut to at most `bytes_max`, including the mark for a cut; UTF-8 characters are not split.
+/// @pre bytes_max >= 64
+[[nodiscard]] std::string cut_text(std::string_view text, std::size_t bytes_max);
 
 /// The text as stored in a history: at most `limits::history_text_bytes_max`, including the mark
 /// for a cut; UTF-8 characters are not split.

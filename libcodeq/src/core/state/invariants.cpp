@@ -182,12 +182,40 @@ void check_claimers(const shard_state& state, std::vector<std::string>& found) {
       found.push_back("I11: queue " + state.queues[i]->address.queue + " has other claimers");
 }
 
+/// Checks that each prefix lists its workers, and its queues that have ready tasks.
+void check_prefixes(const shard_state& state, std::vector<std::string>& found) {
+  std::map<const prefix_claims*, std::size_t> listed;
+  for (const auto& [peer, a] : state.attached) {
+    for (const auto& prefix : a.prefixes) {
+      ++listed[prefix.claims];
+      if (!prefix.claims->claimers.waiting_for(a.need()).contains({a.arrival, peer}))
+        found.push_back(
+          "I11: prefix " + prefix.name.queue + " does not have a worker where it looks for it");
+    }
+  }
+  for (const auto& [name, claims] : state.prefixes) {
+    std::set<std::pair<std::uint64_t, std::uint32_t>> busy;
+    for (const auto& [arrival, i] : state.queues_by_arrival) {
+      const auto& queue = *state.queues[i];
+      bool is_of =
+        queue.address.tenant == name.tenant && queue.address.queue.starts_with(name.queue);
+      bool is_linked = std::count(queue.prefixes.begin(), queue.prefixes.end(), claims.get()) == 1;
+      if (is_of != is_linked)
+        found.push_back("I11: queue " + queue.address.queue + " is wrongly linked to a prefix");
+      if (is_of && queue.ready > 0)
+        busy.emplace(queue.served, i);
+    }
+    if (claims->busy != busy || claims->claimers.size() != listed[claims.get()])
+      found.push_back("I11: prefix " + name.queue + " has other queues or claimers");
+  }
+}
+
 /// Checks that every possible match is considered at the end of the next turn.
 void check_matches(const shard_state& state, std::vector<std::string>& found) {
   for (const auto& [arrival, index] : state.queues_by_arrival) {
     const auto& queue = state.queues[index];
-    bool any_free = !queue->claimers.waiting_for(claimer_need::tasks).empty();
-    if (queue->grantable() > 0 && any_free && !queue->is_stirred)
+    bool is_missed = queue->grantable() > 0 && count_claimers(state, *queue).free > 0;
+    if (is_missed && !queue->is_stirred)
       found.push_back(
         "I11: queue " + queue->address.queue + " has ready tasks, free workers and no match");
   }
@@ -317,6 +345,7 @@ std::vector<std::string> find_violations(const shard_state& state) {
     found.push_back("I12: what happened to " + name_of(state, first) + " would not be written");
   check_leases(state, found);
   check_claimers(state, found);
+  check_prefixes(state, found);
   check_matches(state, found);
   check_groups(state, found);
   find_key_violations(state, found);

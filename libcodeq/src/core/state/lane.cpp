@@ -32,11 +32,18 @@ segment* lane::settle(segment_table& segments) {
   return nullptr;
 }
 
+seq_run lane::front_of_returned(segment_table& segments, std::uint32_t limit) {
+  auto first = returned_.front().first;
+  const auto* s = segments.find(first);
+  auto left = s ? std::min<sequence>(limit, s->first + s->count - first) : 1;
+  return {first, static_cast<std::uint32_t>(returned_.front_run(left))};
+}
+
 seq_run lane::front(segment_table& segments, std::uint32_t limit) {
   auto* head = settle(segments);
   bool has_returned = !returned_.empty();
   if (has_returned && (!head || returned_.front().first < cursor_))
-    return {returned_.front().first, 1};
+    return front_of_returned(segments, limit);
   if (!head)
     return {};
   auto end = std::min<sequence>(head->first + head->count, cursor_ + limit);
@@ -46,6 +53,15 @@ seq_run lane::front(segment_table& segments, std::uint32_t limit) {
   while (last < end && is_fresh(*head, last))
     ++last;
   return {cursor_, static_cast<std::uint32_t>(last - cursor_)};
+}
+
+lane::heads lane::first_tasks(segment_table& segments) {
+  heads first;
+  if (settle(segments) != nullptr)
+    first.fresh = cursor_;
+  if (!returned_.empty())
+    first.returned = returned_.front().first;
+  return first;
 }
 
 } // namespace codeq::core

@@ -6,6 +6,8 @@
 #include "core/blocks/packed_set.hpp"
 #include "core/blocks/segment_table.hpp"
 
+#include <optional>
+
 namespace codeq::core {
 
 /// The ready tasks of one queue and priority in the order of their enqueue: segments whose tasks
@@ -26,9 +28,20 @@ public:
   /// `remove`. Amortised constant in the number of skipped tasks.
   [[nodiscard]] seq_run front(segment_table& segments, std::uint32_t limit);
 
+  /// The first tasks of both kinds; of tasks that returned, the one with the oldest place.
+  struct heads {
+    std::optional<sequence> fresh;
+    std::optional<sequence> returned;
+  };
+
+  [[nodiscard]] heads first_tasks(segment_table& segments);
+
 private:
   /// Skips touched tasks; returns the segment at the head, or null.
   segment* settle(segment_table& segments);
+
+  /// The first tasks that were put back. @pre there are some
+  [[nodiscard]] seq_run front_of_returned(segment_table& segments, std::uint32_t limit);
 
   /// The first task of each segment.
   packed_set fresh_;

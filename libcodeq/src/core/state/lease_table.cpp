@@ -18,8 +18,16 @@ duration youth_of(duration lease) {
 
 } // namespace
 
+void lease_table::add_grant(log_position position, live_grant grant) {
+  grants_by_worker_[grant.worker->name].insert(position);
+  grants_.emplace(position, std::move(grant));
+}
+
 void lease_table::insert(fencing_token token, const lease& l, monotonic_time now) {
   auto& grant = grants_.at(l.grant);
+  if (grant.first == fencing_token{})
+    grant.first = token;
+  grant.last = token;
   ++grant.live;
   bool is_new = leases_.emplace(token, l).second;
   CODEQ_ASSERT(is_new);
@@ -46,6 +54,10 @@ void lease_table::erase(fencing_token token) {
   auto grant = grants_.find(at->second.grant);
   if (--grant->second.live == 0) {
     ended_grants_.push_back(grant->first);
+    auto own = grants_by_worker_.find(grant->second.worker->name);
+    own->second.erase(grant->first);
+    if (own->second.empty())
+      grants_by_worker_.erase(own);
     grants_.erase(grant);
   }
   leases_.erase(at);
@@ -57,6 +69,24 @@ lease_table::tokens_of(const std::function<bool(const live_grant&)>& wanted) con
   for (const auto& [token, l] : leases_) {
     if (wanted(grants_.at(l.grant)))
       tokens.push_back(token);
+  }
+  std::sort(tokens.begin(), tokens.end());
+  return tokens;
+}
+
+std::vector<fencing_token> lease_table::tokens_of_worker(
+  const std::string& name, const std::function<bool(const live_grant&)>& wanted) const {
+  std::vector<fencing_token> tokens;
+  auto own = grants_by_worker_.find(name);
+  if (own == grants_by_worker_.end())
+    return tokens;
+  for (auto position : own->second) {
+    const auto& grant = grants_.at(position);
+    if (!wanted(grant))
+      continue;
+    for (auto token = value(grant.first); token <= value(grant.last); ++token)
+      if (leases_.contains(static_cast<fencing_token>(token)))
+        tokens.push_back(static_cast<fencing_token>(token));
   }
   std::sort(tokens.begin(), tokens.end());
   return tokens;

@@ -12,6 +12,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -41,15 +43,17 @@ struct live_grant {
   /// Shard time.
   timestamp at;
   std::uint32_t live = 0;
+  /// The first and the last token of its leases so far; those of one grant follow each other.
+  fencing_token first{};
+  fencing_token last{};
 };
 
 /// The live leases of a shard by token, their grants, and the leases that need no timer yet.
-/// Look-ups take constant time; walks are linear and in order of tokens.
+/// Look-ups take constant time; walks are linear and in order of tokens. A walk over the leases of
+/// one worker's name does not depend on those of others.
 class lease_table {
 public:
-  void add_grant(log_position position, live_grant grant) {
-    grants_.emplace(position, std::move(grant));
-  }
+  void add_grant(log_position position, live_grant grant);
 
   /// @pre the grant was added and the token is new
   void insert(fencing_token token, const lease& l, monotonic_time now);
@@ -70,11 +74,22 @@ public:
   [[nodiscard]] std::vector<fencing_token>
   tokens_of(const std::function<bool(const live_grant&)>& wanted) const;
 
+  /// The same for the leases of workers with that name.
+  [[nodiscard]] std::vector<fencing_token> tokens_of_worker(
+    const std::string& name, const std::function<bool(const live_grant&)>& wanted) const;
+
   /// Calls `visit(grant)` for each grant with live leases.
   template <class Visit>
   void for_each_grant(Visit&& visit) const {
     for (const auto& [position, grant] : grants_)
       visit(grant);
+  }
+
+  /// Calls `visit(lease)` for at most `most` leases, in no particular order.
+  template <class Visit>
+  void for_each_lease(std::size_t most, Visit&& visit) const {
+    for (auto at = leases_.begin(); at != leases_.end() && most > 0; ++at, --most)
+      visit(at->second);
   }
 
   /// Grants that ended since the last call.
@@ -97,6 +112,8 @@ private:
 
   std::unordered_map<fencing_token, lease> leases_;
   std::map<log_position, live_grant> grants_;
+  /// The grants of each worker's name.
+  std::unordered_map<std::string, std::set<log_position>> grants_by_worker_;
   std::vector<log_position> ended_grants_;
   std::deque<untimed_lease> untimed_;
 };

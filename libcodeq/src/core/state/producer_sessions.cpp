@@ -206,11 +206,22 @@ std::vector<producer_id> idle_sessions(const shard_state& state, timestamp now) 
   return idle;
 }
 
-/// Maximum number of sessions of one tenant, so that all tenants together fit the shard.
-std::size_t share_of_tenant(const shard_state& state) {
-  std::vector<std::size_t> counts;
+/// The number of sessions of each tenant without those that end anyway. `ended` is sorted.
+std::map<std::string, std::size_t>
+count_sessions(const shard_state& state, const std::vector<producer_id>& ended) {
+  std::map<std::string, std::size_t> counts;
   for (const auto& [tenant, sessions] : state.sessions_by_use)
-    counts.push_back(sessions.size());
+    counts.emplace(tenant, sessions.size());
+  for (const auto& id : ended)
+    --counts.at(state.producers.at(id).tenant);
+  return counts;
+}
+
+/// Maximum number of sessions of one tenant, so that all tenants together fit the shard.
+std::size_t share_of_tenant(const std::map<std::string, std::size_t>& counts_by_tenant) {
+  std::vector<std::size_t> counts;
+  for (const auto& [tenant, count] : counts_by_tenant)
+    counts.push_back(count);
   std::sort(counts.begin(), counts.end());
   auto room = limits::producer_sessions_per_shard_max;
   for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -222,25 +233,35 @@ std::size_t share_of_tenant(const shard_state& state) {
   return limits::producer_sessions_per_shard_max;
 }
 
-/// Ends the sessions that tenants have beyond their share, the least recently used ones first.
-void end_surplus(
+/// Returns the sessions that tenants have beyond their share, the least recently used ones first,
+/// in addition to `ended`, which is sorted.
+std::vector<producer_id> surplus_sessions(
   const shard_state& state,
-  std::map<std::string, timestamp>& forgotten_until,
-  std::vector<producer_id>& ended) {
-  if (state.producer_ends.size() <= limits::producer_sessions_per_shard_max)
-    return;
-  auto share = share_of_tenant(state);
-  for (const auto& [tenant, sessions] : state.sessions_by_use) {
-    if (sessions.size() <= share)
-      continue;
-    auto& until = forgotten_until[tenant];
-    auto surplus = static_cast<std::ptrdiff_t>(sessions.size() - share);
-    auto end = std::next(sessions.begin(), surplus);
-    for (auto at = sessions.begin(); at != end; ++at) {
+  const std::vector<producer_id>& ended,
+  std::map<std::string, timestamp>& forgotten_until) {
+  std::vector<producer_id> surplus;
+  if (state.producer_ends.size() - ended.size() <= limits::producer_sessions_per_shard_max)
+    return surplus;
+  auto counts = count_sessions(state, ended);
+  auto share = share_of_tenant(counts);
+  for (const auto& [tenant, count] : counts) {
+    auto left = count;
+    const auto& sessions = state.sessions_by_use.at(tenant);
+    for (auto at = sessions.begin(); left > share; ++at) {
+      if (std::binary_search(ended.begin(), ended.end(), at->second))
+        continue;
+      auto& until = forgotten_until[tenant];
       until = std::max(until, created_at(at->second));
-      ended.push_back(at->second);
+      surplus.push_back(at->second);
+      --left;
     }
   }
+  return surplus;
+}
+
+void sort_unique(std::vector<producer_id>& ids) {
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
 }
 
 std::vector<producer_record>
@@ -269,13 +290,14 @@ void note_sessions(const shard_state& state, snapshot_taken& c) {
   for (const auto& id : state.ended_sessions)
     if (state.producers.at(id).is_ended)
       ended.push_back(id);
-  end_surplus(state, forgotten_until, ended);
+  sort_unique(ended);
+  auto surplus = surplus_sessions(state, ended, forgotten_until);
+  ended.insert(ended.end(), surplus.begin(), surplus.end());
   for (const auto& [tenant, until] : forgotten_until)
     // After that time the ids alone show that such sessions are too old.
     if (until + limits::producer_session_idle_max > c.at)
       c.forgotten.push_back({tenant, until});
-  std::sort(ended.begin(), ended.end());
-  ended.erase(std::unique(ended.begin(), ended.end()), ended.end());
+  sort_unique(ended);
   c.producers = used_sessions(state, ended);
   c.ended_producers = std::move(ended);
 }

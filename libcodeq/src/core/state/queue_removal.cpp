@@ -86,6 +86,7 @@ void remove_queue(shard_state& state, const removed_queue& removed) {
   auto& queue = *state.queues[index];
   CODEQ_ASSERT(is_idle(queue) && !queue.has_changed_totals);
   move_claimers(state, index);
+  unlist_busy(queue, index);
   if (queue.is_stirred)
     std::erase(state.stirred, index);
   if (queue.listed_end)

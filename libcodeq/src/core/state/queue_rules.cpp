@@ -101,6 +101,64 @@ result<void> check_new_queues(const shard_state& state, const std::vector<follow
   return check_new(state, added);
 }
 
+namespace {
+
+std::string text_of(duration value) {
+  return std::to_string(value.count()) + "ms";
+}
+
+std::string text_of(std::uint64_t value) {
+  return std::to_string(value);
+}
+
+std::string text_of(on_dead value) {
+  return value == on_dead::skip ? "skip" : "block";
+}
+
+std::string text_of(retry_kind value) {
+  switch (value) {
+  case retry_kind::fixed:
+    return "fixed";
+  case retry_kind::linear:
+    return "linear";
+  case retry_kind::exponential:
+    return "exponential";
+  case retry_kind::exponential_jitter:
+    return "exponential-jitter";
+  }
+  return "unknown";
+}
+
+/// Appends a setting if it has changed.
+template <class Value>
+void add_change(std::string& text, const char* name, Value before, Value after) {
+  if (before == after)
+    return;
+  text += (text.empty() ? "" : ", ") + std::string(name) + " " + text_of(before) + " -> "
+          + text_of(after);
+}
+
+} // namespace
+
+std::string describe_change(const queue_config& before, const queue_config& after) {
+  std::string text;
+  const auto& a = before.defaults;
+  const auto& b = after.defaults;
+  add_change<std::uint64_t>(text, "max-attempts", a.max_attempts, b.max_attempts);
+  add_change(text, "retry", a.retry.kind, b.retry.kind);
+  add_change(text, "retry-base", a.retry.base, b.retry.base);
+  add_change(text, "retry-cap", a.retry.cap, b.retry.cap);
+  add_change(text, "lease", a.lease, b.lease);
+  add_change(text, "run-timeout", a.run_timeout, b.run_timeout);
+  add_change(text, "progress-timeout", a.progress_timeout, b.progress_timeout);
+  add_change(text, "retention", a.retention, b.retention);
+  add_change(text, "dead-retention", a.dead_retention, b.dead_retention);
+  add_change(text, "on-dead", a.when_dead, b.when_dead);
+  add_change(text, "max-depth per shard", before.max_depth, after.max_depth);
+  add_change(text, "max-leased per shard", before.max_leased, after.max_leased);
+  return text;
+}
+
 error too_many_queues(const queue_address& queue) {
   return {
     errc::too_large,

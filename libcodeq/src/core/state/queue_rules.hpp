@@ -6,6 +6,7 @@
 #include "core/commands/command.hpp"
 #include "core/state/shard_state.hpp"
 
+#include <string>
 #include <vector>
 
 namespace codeq::core {
@@ -32,5 +33,10 @@ check_new_queues(const shard_state& state, const std::vector<follow_up>& tasks);
 
 /// The error for a queue for which its tenant has no room.
 [[nodiscard]] error too_many_queues(const queue_address& queue);
+
+/// The differences of two configurations of a shard's part of a queue, for people: for example
+/// "max-attempts 5 -> 3, lease 10000ms -> 30000ms".
+[[nodiscard]] std::string
+describe_change(const queue_config& before, const queue_config& after);
 
 } // namespace codeq::core

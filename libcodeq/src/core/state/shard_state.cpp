@@ -30,6 +30,7 @@ std::uint32_t shard_state::intern(const queue_address& address) {
     // The name must be stored even when the queue has no other records.
     change_totals(at->second).queue = address;
     ++tenant_queues[address.tenant];
+    link_prefixes(*this, at->second);
     attach_waiting(at->second);
   }
   return at->second;
@@ -55,6 +56,8 @@ void shard_state::list_need(peer_id peer) {
     return;
   for (auto queue : a.queues)
     queues[queue]->claimers.move({a.arrival, peer}, listed, a.listed_need);
+  for (const auto& prefix : a.prefixes)
+    prefix.claims->claimers.move({a.arrival, peer}, listed, a.listed_need);
 }
 
 const queue_state* shard_state::find_queue(const queue_address& address) const {

@@ -5,8 +5,10 @@
 #include "codeq/time.hpp"
 
 #include "base/assert.hpp"
+#include "base/coordinator_counts.hpp"
 #include "base/tuning.hpp"
 #include "core/blocks/position_set.hpp"
+#include "core/commands/audit_entry.hpp"
 #include "core/commands/task_checkpoint.hpp"
 #include "core/state/claimers.hpp"
 #include "core/state/key_index.hpp"
@@ -28,13 +30,42 @@
 
 namespace codeq::core {
 
+/// Times of a queue's tasks since the start of the process; see `base::coordinator_counts`.
+struct queue_times {
+  base::time_counts dispatch;
+  base::time_counts run;
+};
+
+/// Counts of a queue's transitions since the start of the process.
+struct queue_activity {
+  std::uint64_t enqueued = 0;
+  std::uint64_t granted = 0;
+  /// Attempts that failed, of tasks that are not dead yet.
+  std::uint64_t retried = 0;
+  /// Attempts that ended uncharged.
+  std::uint64_t returned = 0;
+  /// Attempts that ran over `run_timeout` or `progress_timeout`.
+  std::uint64_t timed_out = 0;
+  std::uint64_t redriven = 0;
+  /// Null until a time is measured.
+  std::unique_ptr<queue_times> times;
+
+  [[nodiscard]] queue_times& measured() {
+    if (!times)
+      times = std::make_unique<queue_times>();
+    return *times;
+  }
+};
+
 /// One queue of the shard: its lanes, claimers and counts.
 struct queue_state {
   queue_address address;
   /// Indexed by priority; null until used.
   std::array<std::unique_ptr<lane>, limits::priority_max + 1> lanes;
-  /// Attached peers that claim from it. Volatile.
+  /// Attached peers that claim from it by its name. Volatile.
   queue_claimers claimers;
+  /// Prefixes that match its name. Volatile.
+  std::vector<prefix_claims*> prefixes;
   std::uint64_t scheduled = 0;
   std::uint64_t gated = 0;
   std::uint64_t ready = 0;
@@ -46,6 +77,8 @@ struct queue_state {
   /// Ends since the store was created. Changed by `shard_state::change_totals` only.
   queue_totals totals;
   queue_settings settings;
+  /// Volatile.
+  queue_activity activity;
   /// True when the queue is in `shard_state::stirred`.
   bool is_stirred = false;
   /// True when the queue is in `shard_state::changed_totals`.
@@ -88,6 +121,10 @@ struct attached_worker {
   std::vector<std::uint32_t> queues;
   /// The worker's queues that do not exist yet.
   std::vector<queue_address> wanted;
+  /// Different from each other.
+  std::vector<claimed_prefix> prefixes{};
+  /// Queues that the prefixes leave out.
+  std::set<queue_address> without{};
   std::uint32_t credits = 0;
   /// Room for bodies of tasks. The task granted last may exceed it.
   std::int64_t bytes = 0;
@@ -226,6 +263,10 @@ struct shard_state {
   std::set<std::pair<timestamp, queue_address>> queue_ends;
   /// The workers that wait for a queue to exist: a claim does not create one.
   std::unordered_map<queue_address, std::vector<peer_id>> wanted_queues;
+  /// By tenant and prefix.
+  std::map<queue_address, std::unique_ptr<prefix_claims>> prefixes;
+  /// Workers with prefixes that claimed since the last match.
+  std::set<peer_id> prefix_claimers;
   std::unordered_map<sequence, std::vector<peer_id>> awaited;
   std::map<peer_id, std::unordered_set<sequence>> awaiting;
   /// Peers that await a task and also want progress of its handler.
@@ -251,6 +292,8 @@ struct shard_state {
   /// Queues that may have a match at the end of the turn, because tasks became ready, leases became
   /// possible or credits arrived.
   std::vector<std::uint32_t> stirred;
+  /// The latest commands of operators, which may have further parts; the one used last comes last.
+  std::vector<audit_entry> open_audits;
   /// No task is granted while the disk has no space for results.
   bool are_grants_paused = false;
   due_window released;

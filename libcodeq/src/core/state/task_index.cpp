@@ -142,7 +142,8 @@ void leave_index(shard_state& state, segment& s, sequence seq) {
   } else if (entry.state == task_state::ready) {
     if (s.aside || has_history(entry))
       state.lane_of(s).remove(seq);
-    --queue.ready;
+    if (--queue.ready == 0)
+      unlist_busy(queue, s.queue);
     --queue.ready_by_priority[s.priority];
   } else if (entry.state == task_state::gated) {
     --queue.gated;
@@ -162,7 +163,8 @@ void enter_index(shard_state& state, segment& s, sequence seq, const task_entry&
   case task_state::ready:
     if (s.aside || has_history(entry))
       state.lane_of(s).put_back(seq);
-    ++queue.ready;
+    if (queue.ready++ == 0)
+      list_busy(queue, s.queue);
     ++queue.ready_by_priority[s.priority];
     state.stir(s.queue);
     break;
@@ -185,7 +187,8 @@ void enter_index(shard_state& state, segment& s, sequence seq, const task_entry&
 
 void count_fresh(shard_state& state, const segment& s, std::uint32_t count) {
   auto& queue = state.queue_of(s);
-  queue.ready += count;
+  if (std::exchange(queue.ready, queue.ready + count) == 0 && count > 0)
+    list_busy(queue, s.queue);
   queue.ready_by_priority[s.priority] += count;
   state.stir(s.queue);
 }

@@ -39,6 +39,7 @@ granted_run describe_run(
   run.aside = s.aside;
   run.replaced = s.replaced;
   run.queue = state.queue_of(s).address;
+  run.queue_index = s.queue;
   run.priority = s.priority;
   run.lease = lease;
   run.max_attempts = s.settings.max_attempts;

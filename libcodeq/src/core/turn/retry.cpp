@@ -14,6 +14,12 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
+/// What the jitter of the delay after this attempt depends on, besides the attempt and the shard.
+std::uint64_t jitter_place(std::uint32_t attempt, sequence seq) {
+  constexpr unsigned neighbour_bits = 4;
+  return attempt == 1 ? seq >> neighbour_bits : seq;
+}
+
 /// base * 2^(attempt - 1), at most `cap`, without overflow.
 duration doubled(duration base, std::uint32_t attempt, duration cap) {
   auto delay = base;
@@ -36,7 +42,8 @@ retry_delay(const retry_policy& policy, std::uint32_t attempt, const task_id& ta
   case retry_kind::exponential_jitter: {
     auto longest = static_cast<std::uint64_t>(doubled(policy.base, attempt, policy.cap).count());
     auto random =
-      mix(task.seq + (std::uint64_t{value(task.shard)} << 48) + attempt * 0x9E3779B97F4A7C15ull);
+      mix(jitter_place(attempt, task.seq) + (std::uint64_t{value(task.shard)} << 48)
+          + attempt * 0x9E3779B97F4A7C15ull);
     return duration{static_cast<duration::rep>(random % (longest + 1))};
   }
   }

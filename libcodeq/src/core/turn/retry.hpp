@@ -10,7 +10,9 @@ namespace codeq::core {
 
 /// The delay after the failure of attempt number `attempt` (from 1), at most the policy's cap.
 /// Jitter is a hash of the task and the attempt, not a random number, so that every machine decides
-/// the same. Constant time.
+/// the same. At the first retry sixteen neighbours have the same jitter: after an outage most of a
+/// batch has failed, and as single tasks its retries cost several times as much. Neighbours that
+/// fail again may be in each other's way, so from then on each has its own. Constant time.
 [[nodiscard]] duration
 retry_delay(const retry_policy& policy, std::uint32_t attempt, const task_id& task) noexcept;
 

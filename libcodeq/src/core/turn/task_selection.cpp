@@ -25,6 +25,9 @@ public:
 
   task_selection run() {
     auto visit = [this](const segment& s) {
+      // Later segments were enqueued later.
+      if (is_beyond(s))
+        return false;
       found_.more = !walk(s);
       return !found_.more;
     };
@@ -46,12 +49,33 @@ private:
     return true;
   }
 
+  /// True when the window of enqueue times ends before this segment, in the order of the walk.
+  [[nodiscard]] bool is_beyond(const segment& s) const {
+    const auto& window = filter_.enqueued;
+    if (part_.newest_first)
+      return s.enqueued_at < window.since;
+    return window.until != timestamp{} && s.enqueued_at >= window.until;
+  }
+
   [[nodiscard]] bool is_asked_for(const segment& s) const {
-    const auto& queue = state_.queues[s.queue]->address;
-    // An untouched segment contains no ended tasks.
-    bool may_hold = !s.entries.empty() || !filter_.state || !is_terminal(*filter_.state);
-    return may_hold && queue.tenant == filter_.tenant
-           && (filter_.queue.empty() || queue.queue == filter_.queue);
+    // An untouched segment contains no ended tasks, and none that was leased.
+    bool needs_touch = (filter_.state && is_terminal(*filter_.state)) || !filter_.workers.empty()
+                       || !filter_.error.empty() || filter_.ended.is_bounded();
+    if (s.entries.empty() && needs_touch)
+      return false;
+    std::string_view key = s.key ? s.key->name : std::string_view();
+    return may_match(filter_, state_.queues[s.queue]->address, s.enqueued_at, s.group, key);
+  }
+
+  /// False when the task cannot match what the filter asks of its attempts.
+  [[nodiscard]] bool may_be_asked_for(const task_entry& entry) const {
+    if (entry.gone || (filter_.state && entry.state != *filter_.state))
+      return false;
+    if (filter_.ended.is_bounded() && !is_terminal(entry.state))
+      return false;
+    if (!filter_.workers.empty() && entry.token == fencing_token{})
+      return false;
+    return filter_.error.empty() || entry.outcome != 0 || entry.state == task_state::dead;
   }
 
   /// False when the walk ends before the segment does.
@@ -81,9 +105,8 @@ private:
   bool take(const segment& s, sequence seq) {
     if (!look())
       return false;
-    auto entry = s.view(seq);
-    bool is_picked = !entry.gone && (!filter_.state || entry.state == *filter_.state)
-                     && (!filter_.is_blocking || is_blocking(s, seq));
+    bool is_picked =
+      may_be_asked_for(s.view(seq)) && (!filter_.is_blocking || is_blocking(s, seq));
     if (is_picked && found_.tasks.size() == limit_)
       return false;
     if (is_picked)
@@ -102,6 +125,23 @@ private:
 };
 
 } // namespace
+
+bool needs_store(const task_filter& filter) {
+  if (!filter.workers.empty() || !filter.headers.empty() || !filter.error.empty())
+    return true;
+  return filter.ended.is_bounded() || !filter.state || is_terminal(*filter.state);
+}
+
+bool may_match(
+  const task_filter& filter,
+  const queue_address& queue,
+  timestamp enqueued_at,
+  std::string_view group,
+  std::string_view key) {
+  return queue.tenant == filter.tenant && (filter.queue.empty() || queue.queue == filter.queue)
+         && (filter.group.empty() || group == filter.group)
+         && (filter.key.empty() || key == filter.key) && filter.enqueued.contains(enqueued_at);
+}
 
 task_selection select_tasks(const shard_state& state, const task_part& part) {
   return selector(state, part).run();

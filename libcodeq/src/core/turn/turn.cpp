@@ -49,7 +49,14 @@ void turn::advance(const instant& now) {
 void turn::decide(const command& c, const instant& now) {
   advance(now);
   ++commands_;
-  std::visit([this](const auto& x) { run(x); }, c);
+  std::visit(
+    [this](const auto& x) {
+      if constexpr (requires { x.origin; })
+        origin_ = x.origin;
+      run(x);
+    },
+    c);
+  origin_ = nullptr;
 }
 
 void turn::release_due_tasks() {
@@ -66,6 +73,7 @@ void turn::release_due_tasks() {
 
 sealed_turn turn::seal(const instant& now) {
   close_checkpoints();
+  close_audits();
   advance(now);
   purge_past_dead();
   release_due_tasks();
@@ -79,6 +87,7 @@ sealed_turn turn::seal(const instant& now) {
   move_all(configured_, sealed.events);
   move_all(follow_ups_, sealed.events);
   move_all(changed_checkpoints_, sealed.events);
+  move_all(closed_audits_, sealed.events);
   move_all(grants_, sealed.events);
   std::sort(sealed.events.begin(), sealed.events.end(), [](const event& a, const event& b) {
     return position_of(a) < position_of(b);
@@ -92,6 +101,8 @@ sealed_turn turn::seal(const instant& now) {
   }
   state_.keys.recalled.clear();
   sealed.effects = std::move(effects_);
+  for (auto& [queue, expired] : expired_)
+    sealed.effects.emplace_back(std::move(expired));
   for (auto& g : granted_)
     sealed.effects.emplace_back(std::move(g.batch));
   return sealed;

@@ -84,13 +84,27 @@ private:
   // Claim.
   void run(const attach_worker& c);
   void run(const change_queues& c);
+  void add_queues(attached_worker& a, peer_id peer, const std::vector<queue_address>& queues);
   void take_queues(attached_worker& a, peer_id peer, const std::vector<queue_address>& queues);
+  void take_prefixes(attached_worker& a, peer_id peer, const std::vector<queue_address>& prefixes);
   void leave_queues(const attached_worker& a, peer_id peer);
+  /// The worker has credits, so its queues are to be matched.
+  void stir_for(const attached_worker& a, peer_id peer);
   void run(const detach_peer& c);
   void run(const claim& c);
   void run(const revoke_credits& c);
   [[nodiscard]] std::vector<std::uint32_t> match();
+  /// The stirred queues, the one that was served longest ago first.
+  [[nodiscard]] std::vector<std::uint32_t> take_stirred();
+  /// Stirs queues of prefixes for workers that claimed and have credits left. `tried`: the credits
+  /// that each of them had before. False when there are none.
+  bool stir_for_prefixes(std::map<peer_id, std::uint32_t>& tried);
+  /// Stirs at most `limit` such queues for the worker; returns how many.
+  std::size_t stir_prefixes_of(const attached_worker& a, std::size_t limit);
   void match_queue(std::uint32_t queue);
+  /// Adds the workers with credits that claim from the queue by a prefix only.
+  void add_by_prefix(
+    const queue_state& queue, std::vector<std::pair<std::uint32_t, peer_id>>& waiting) const;
   void grant(std::uint32_t queue, peer_id peer, std::uint32_t count);
   void lease_run(segment& s, const seq_run& tasks, peer_id peer);
   [[nodiscard]] fencing_token extend_grant(
@@ -108,6 +122,8 @@ private:
   void tell_progress(const std::vector<lease_progress>& lines);
   void tell_progress(const lease_progress& p);
   void expire(fencing_token token, const lease& l);
+  /// Notes the end of an expired lease for the log. @pre the task still has the lease
+  void note_expired(const lease_end& e);
   void give_back(fencing_token token, const lease& l);
   void redeliver(peer_id peer, const std::vector<fencing_token>& tokens);
   void want_timers();
@@ -132,6 +148,7 @@ private:
   /// Adds the lease's grant to the record unless it is there; returns `lease_end::grant`.
   [[nodiscard]] std::uint16_t add_grant(fencing_token token, leases_ended& record) const;
   void append_end(lease_end e);
+  void count_activity(std::uint32_t queue, const lease_end& e);
 
   // Follow-ups.
   void run(const take_follow_ups& c);
@@ -163,7 +180,7 @@ private:
   void run(const configure_queue& c);
   void run(const pause_queue& c);
   void run(const show_queue& c);
-  void change_queue(queue_answered answer);
+  void change_queue(queue_answered answer, operator_action action);
 
   // Purge, force and bulk changes.
   void run(const purge& c);
@@ -171,10 +188,21 @@ private:
   void run(const change_many& c);
   void end_by_force(segment& s, const force& c);
   void tell_holder(fencing_token token);
+  /// Changes, or only counts, the tasks of a list; returns how many.
+  std::size_t change_listed(const change_many& c);
   std::size_t redrive_all(const std::vector<sequence>& tasks);
   void purge_all(const std::vector<sequence>& tasks);
-  void mark_purged(const task_part& part);
+  /// False when there was nothing to mark.
+  bool mark_purged(const task_part& part);
   void purge_past_dead();
+
+  // The audit log.
+  void run(const note_command& c);
+  void run(const tell_audit& c);
+  /// Enters a change of the current command in the audit log, if an operator gave it.
+  void audit(operator_action action, const queue_address& of, sequence task, std::uint64_t changed);
+  void audit(audit_entry entry);
+  void close_audits();
 
   // Keys.
   void run(const recall_keys& c);
@@ -234,8 +262,16 @@ private:
   std::map<sequence, lease_checkpoint> saved_;
   std::set<sequence> dropped_;
   std::vector<checkpoints_changed> changed_checkpoints_;
+  /// The origin of the command that is being decided; null when no operator gave it.
+  origin_ptr origin_;
+  std::vector<audit_entry> audited_;
+  std::vector<commands_audited> closed_audits_;
   bool snapshot_wanted_ = false;
   std::vector<open_grant> granted_;
+  /// Index of the queue of the lease that was ended last.
+  std::uint32_t ended_queue_ = 0;
+  /// By the queue's index.
+  std::map<std::uint32_t, leases_expired> expired_;
   /// Workers that attached or claimed, or whose queues have ready tasks: they may need a
   /// notification.
   std::set<peer_id> touched_;

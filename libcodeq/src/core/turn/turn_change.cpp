@@ -26,6 +26,35 @@ task_state next_of(force_kind how) {
   return task_state::ready;
 }
 
+operator_action action_of(force_kind how) {
+  switch (how) {
+  case force_kind::revoke:
+    return operator_action::force_revoke;
+  case force_kind::complete:
+    return operator_action::force_complete;
+  case force_kind::fail:
+    return operator_action::force_fail;
+  }
+  return operator_action::force_revoke;
+}
+
+operator_action action_of(const change_many& c) {
+  switch (c.what) {
+  case bulk_kind::redrive:
+  case bulk_kind::redrive_listed:
+  case bulk_kind::count_redrive:
+    return operator_action::dead_redrive;
+  case bulk_kind::purge_dead:
+  case bulk_kind::purge_listed:
+  case bulk_kind::count_purge:
+    return operator_action::dead_purge;
+  case bulk_kind::purge_all:
+    break;
+  }
+  return c.part.filter.queue.empty() ? operator_action::tenant_purge
+                                     : operator_action::queue_purge;
+}
+
 /// The part of the tasks that a command of this kind selects.
 task_part part_of(const change_many& c) {
   auto part = c.part;
@@ -60,6 +89,8 @@ void turn::run(const promote& c) {
     auto not_before = is_guarded ? s->not_before : timestamp{};
     if (s->not_before != not_before || entry.retry_at != timestamp{})
       append_change({*seq, change_kind::rescheduled, not_before, {}}, by_operator);
+    if (!is_guarded || entry.retry_at != timestamp{})
+      audit(operator_action::promote, state_.queue_of(*s).address, *seq, 1);
     answer.result = is_guarded ? change_result::guarded : change_result::changed;
     answer.state = s->view(*seq).state;
   }
@@ -75,6 +106,7 @@ void turn::run(const redrive& c) {
     answer.result = change_result::key_taken;
   } else if (answer.state == task_state::dead) {
     append_change({c.seq, change_kind::redriven, {}, {}}, by_operator);
+    audit(operator_action::redrive, state_.queue_of(*s).address, c.seq, 1);
     answer.result = change_result::changed;
     answer.state = s->view(c.seq).state;
   }
@@ -90,12 +122,15 @@ void turn::run(const cancel& c) {
   change_answered answer{c.peer, c.number, *seq, change_result::unchanged, entry.state};
   if (entry.state == task_state::leased) {
     answer.result = change_result::requested;
-    if (!entry.cancelling)
+    if (!entry.cancelling) {
       append_change({*seq, change_kind::cancel_requested, {}, {}}, by_operator);
+      audit(operator_action::cancel, state_.queue_of(*s).address, *seq, 1);
+    }
   } else if (!is_terminal(entry.state)) {
     answer.result = change_result::changed;
     answer.state = task_state::cancelled;
     append_change({*seq, change_kind::cancelled, {}, {}}, by_operator);
+    audit(operator_action::cancel, state_.queue_of(*s).address, *seq, 1);
     tell_awaiting(*seq);
   }
   effects_.emplace_back(answer);
@@ -112,6 +147,8 @@ void turn::run(const cancel& c) {
 void turn::append_change(task_change change, task_event::author by) {
   const auto& s = *find_segment(state_.segments, change.seq);
   // The tasks of a key are ordered by the positions at which they became live.
+  if (change.kind == change_kind::redriven)
+    ++state_.queue_of(s).activity.redriven;
   bool takes_key = change.kind == change_kind::redriven && s.key;
   auto& record = open_changes(takes_key);
   if (is_noted(change.kind)) {
@@ -164,6 +201,9 @@ void turn::run(const force& c) {
     end_by_force(*s, c);
     answer.result = change_result::changed;
     answer.state = s->view(c.seq).state;
+    const auto& queue = state_.queue_of(*s).address;
+    auto detail = std::string(c.text.view());
+    audit({c.origin, action_of(c.how), queue.tenant, queue.queue, c.seq, 1, std::move(detail)});
   }
   effects_.emplace_back(answer);
 }
@@ -196,6 +236,13 @@ void turn::tell_holder(fencing_token token) {
 }
 
 void turn::run(const change_many& c) {
+  if (is_of_list(c.what)) {
+    bulk_answered answer{c.peer, c.number, change_listed(c)};
+    if (answer.changed > 0 && !is_count(c.what))
+      audit(action_of(c), {c.part.filter.tenant, c.part.filter.queue}, 0, answer.changed);
+    effects_.emplace_back(answer);
+    return;
+  }
   auto selected = select_tasks(state_, part_of(c));
   bulk_answered answer{c.peer, c.number, 0, selected.after, selected.more};
   if (c.what == bulk_kind::redrive) {
@@ -206,9 +253,36 @@ void turn::run(const change_many& c) {
   }
   // The last part also purges the queue's tasks that have left memory.
   bool is_whole = c.what == bulk_kind::purge_all && !c.part.filter.state && !answer.more;
-  if (is_whole)
-    mark_purged(c.part);
+  bool is_marked = is_whole && mark_purged(c.part);
+  const auto& filter = c.part.filter;
+  if (answer.changed > 0 || is_marked)
+    audit(action_of(c), {filter.tenant, filter.queue}, 0, answer.changed);
   effects_.emplace_back(answer);
+}
+
+std::size_t turn::change_listed(const change_many& c) {
+  std::vector<sequence> tasks;
+  for (const auto& listed : c.tasks) {
+    const auto* s = find_segment(state_.segments, listed.seq);
+    if (!s)
+      continue;
+    auto entry = s->view(listed.seq);
+    bool is_same = entry.state == task_state::dead && entry.token == listed.token;
+    const auto& queue = state_.queues[s->queue]->address;
+    bool is_of_part = queue.tenant == c.part.filter.tenant
+                      && (c.part.filter.queue.empty() || queue.queue == c.part.filter.queue);
+    if (is_same && is_of_part)
+      tasks.push_back(listed.seq);
+  }
+  if (c.what == bulk_kind::redrive_listed)
+    return redrive_all(tasks);
+  if (c.what == bulk_kind::purge_listed)
+    purge_all(tasks);
+  if (c.what == bulk_kind::count_redrive)
+    std::erase_if(tasks, [this](sequence seq) {
+      return is_key_taken(*find_segment(state_.segments, seq));
+    });
+  return tasks.size();
 }
 
 std::size_t turn::redrive_all(const std::vector<sequence>& tasks) {

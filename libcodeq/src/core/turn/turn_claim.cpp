@@ -7,6 +7,8 @@
 #include "core/turn/turn.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <unordered_set>
 #include <utility>
 
 namespace codeq::core {
@@ -37,6 +39,7 @@ void turn::run(const attach_worker& c) {
   attached_worker a;
   a.worker = c.worker;
   take_queues(a, c.peer, c.queues);
+  take_prefixes(a, c.peer, c.prefixes);
   state_.peers_by_worker.emplace(*c.worker, c.peer);
   state_.attached.insert_or_assign(c.peer, std::move(a));
   touched_.insert(c.peer);
@@ -46,37 +49,79 @@ void turn::run(const change_queues& c) {
   auto at = state_.attached.find(c.peer);
   if (at == state_.attached.end())
     return;
+  if (c.keeps_others)
+    return add_queues(at->second, c.peer, c.queues);
   leave_queues(at->second, c.peer);
+  auto left = std::exchange(at->second.prefixes, {});
+  claimer before{at->second.arrival, c.peer};
+  auto need = at->second.listed_need;
   // Earlier notifications were about other queues.
   at->second.notified = false;
   at->second.listed_need = at->second.need();
   take_queues(at->second, c.peer, c.queues);
+  take_prefixes(at->second, c.peer, c.prefixes);
+  at->second.without = {c.without.begin(), c.without.end()};
+  // Left after the others were joined, so that a prefix that stays keeps its queues.
+  for (const auto& prefix : left)
+    leave_prefix(state_, prefix, before, need);
   touched_.insert(c.peer);
   if (at->second.credits > 0)
-    for (auto queue : at->second.queues)
-      state_.stir(queue);
+    stir_for(at->second, c.peer);
+}
+
+void turn::stir_for(const attached_worker& a, peer_id peer) {
+  for (auto queue : a.queues)
+    state_.stir(queue);
+  if (!a.prefixes.empty())
+    state_.prefix_claimers.insert(peer);
 }
 
 void turn::take_queues(attached_worker& a, peer_id peer, const std::vector<queue_address>& queues) {
   // A queue that is named twice would be served twice from the same credits.
-  auto add = [](auto& to, const auto& one) {
-    bool is_new = std::find(to.begin(), to.end(), one) == to.end();
-    if (is_new)
-      to.push_back(one);
-    return is_new;
-  };
+  std::unordered_set<queue_address> named;
   a.queues.clear();
   a.wanted.clear();
   a.arrival = state_.arrivals++;
   for (const auto& address : queues) {
+    if (!named.insert(address).second)
+      continue;
     auto at = state_.queue_index.find(address);
     if (at == state_.queue_index.end()) {
-      if (add(a.wanted, address))
-        state_.wanted_queues[address].push_back(peer);
-    } else if (add(a.queues, at->second)) {
+      a.wanted.push_back(address);
+      state_.wanted_queues[address].push_back(peer);
+    } else {
+      a.queues.push_back(at->second);
       state_.queues[at->second]->claimers.add({a.arrival, peer}, a.listed_need);
     }
   }
+}
+
+void turn::take_prefixes(
+  attached_worker& a, peer_id peer, const std::vector<queue_address>& prefixes) {
+  a.prefixes.clear();
+  for (const auto& name : prefixes) {
+    auto is_same = [&](const claimed_prefix& one) { return one.name == name; };
+    if (std::none_of(a.prefixes.begin(), a.prefixes.end(), is_same))
+      a.prefixes.push_back({name, join_prefix(state_, name, {a.arrival, peer}, a.listed_need)});
+  }
+}
+
+void turn::add_queues(attached_worker& a, peer_id peer, const std::vector<queue_address>& queues) {
+  for (const auto& address : queues) {
+    auto at = state_.queue_index.find(address);
+    if (at == state_.queue_index.end()) {
+      if (std::find(a.wanted.begin(), a.wanted.end(), address) != a.wanted.end())
+        continue;
+      a.wanted.push_back(address);
+      state_.wanted_queues[address].push_back(peer);
+    } else if (std::find(a.queues.begin(), a.queues.end(), at->second) == a.queues.end()) {
+      a.queues.push_back(at->second);
+      state_.queues[at->second]->claimers.add({a.arrival, peer}, a.listed_need);
+      if (a.credits > 0)
+        state_.stir(at->second);
+    }
+  }
+  touched_.insert(peer);
 }
 
 void turn::leave_queues(const attached_worker& a, peer_id peer) {
@@ -93,6 +138,8 @@ void turn::leave_queues(const attached_worker& a, peer_id peer) {
 void turn::run(const detach_peer& c) {
   if (auto at = state_.attached.find(c.peer); at != state_.attached.end()) {
     leave_queues(at->second, c.peer);
+    for (const auto& prefix : at->second.prefixes)
+      leave_prefix(state_, prefix, {at->second.arrival, c.peer}, at->second.listed_need);
     state_.peers_by_worker.erase({*at->second.worker, c.peer});
     state_.attached.erase(at);
   }
@@ -115,8 +162,7 @@ void turn::run(const claim& c) {
   at->second.claimed = true;
   state_.list_need(c.peer);
   touched_.insert(c.peer);
-  for (auto queue : at->second.queues)
-    state_.stir(queue);
+  stir_for(at->second, c.peer);
 }
 
 void turn::run(const revoke_credits& c) {
@@ -132,6 +178,22 @@ void turn::run(const revoke_credits& c) {
 std::vector<std::uint32_t> turn::match() {
   if (state_.are_grants_paused)
     return {};
+  ++state_.turns;
+  auto has_work = [&](std::uint32_t queue) { return state_.queues[queue]->grantable() > 0; };
+  std::vector<std::uint32_t> with_work;
+  std::map<peer_id, std::uint32_t> tried;
+  do {
+    for (auto queue : take_stirred()) {
+      if (has_work(queue))
+        match_queue(queue);
+      if (has_work(queue))
+        with_work.push_back(queue);
+    }
+  } while (stir_for_prefixes(tried));
+  return with_work;
+}
+
+std::vector<std::uint32_t> turn::take_stirred() {
   auto stirred = std::exchange(state_.stirred, {});
   for (auto queue : stirred)
     state_.queues[queue]->is_stirred = false;
@@ -140,13 +202,37 @@ std::vector<std::uint32_t> turn::match() {
   std::sort(stirred.begin(), stirred.end(), [&](std::uint32_t a, std::uint32_t b) {
     return std::pair(state_.queues[a]->served, a) < std::pair(state_.queues[b]->served, b);
   });
-  ++state_.turns;
-  auto has_work = [&](std::uint32_t queue) { return state_.queues[queue]->grantable() > 0; };
-  for (auto queue : stirred) {
-    if (has_work(queue))
-      match_queue(queue);
+  return stirred;
+}
+
+bool turn::stir_for_prefixes(std::map<peer_id, std::uint32_t>& tried) {
+  bool any = false;
+  for (auto at = state_.prefix_claimers.begin(); at != state_.prefix_claimers.end();) {
+    auto worker = state_.attached.find(*at);
+    auto credits = worker == state_.attached.end() ? 0 : worker->second.open_credits();
+    auto [before, is_first] = tried.try_emplace(*at, credits);
+    // Each round grants at least one task, so that the rounds end.
+    bool goes_on = credits > 0 && (is_first || std::exchange(before->second, credits) > credits);
+    bool has_more = goes_on && stir_prefixes_of(worker->second, credits) > 0;
+    any = any || has_more;
+    at = has_more ? std::next(at) : state_.prefix_claimers.erase(at);
   }
-  std::erase_if(stirred, [&](std::uint32_t queue) { return !has_work(queue); });
+  return any;
+}
+
+std::size_t turn::stir_prefixes_of(const attached_worker& a, std::size_t limit) {
+  std::size_t stirred = 0;
+  for (const auto& prefix : a.prefixes) {
+    for (const auto& [served, queue] : prefix.claims->busy) {
+      if (stirred == limit)
+        return stirred;
+      const auto& q = *state_.queues[queue];
+      if (q.grantable() == 0 || !takes_by_prefix(a, q))
+        continue;
+      state_.stir(queue);
+      ++stirred;
+    }
+  }
   return stirred;
 }
 
@@ -159,6 +245,8 @@ void turn::match_queue(std::uint32_t queue) {
     if (auto credits = state_.attached.at(peer).open_credits(); credits > 0)
       waiting.emplace_back(credits, peer);
   }
+  if (!q.prefixes.empty())
+    add_by_prefix(q, waiting);
   // The least loaded first, in equal shares; the rest is distributed again.
   std::stable_sort(
     waiting.begin(), waiting.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -174,10 +262,24 @@ void turn::match_queue(std::uint32_t queue) {
   }
 }
 
+void turn::add_by_prefix(
+  const queue_state& queue, std::vector<std::pair<std::uint32_t, peer_id>>& waiting) const {
+  std::set<peer_id> known;
+  for (const auto& [credits, peer] : waiting)
+    known.insert(peer);
+  for (const auto* claims : queue.prefixes) {
+    for (const auto& [arrival, peer] : claims->claimers.waiting_for(claimer_need::tasks)) {
+      const auto& a = state_.attached.at(peer);
+      if (a.open_credits() > 0 && takes_by_prefix(a, queue) && known.insert(peer).second)
+        waiting.emplace_back(a.open_credits(), peer);
+    }
+  }
+}
+
 void turn::grant(std::uint32_t queue, peer_id peer, std::uint32_t count) {
   auto& q = *state_.queues[queue];
   const auto& a = state_.attached.at(peer);
-  q.served = state_.turns;
+  note_served(q, queue, state_.turns);
   for (std::size_t priority = q.lanes.size(); priority-- > 0 && count > 0;) {
     auto* from = q.lanes[priority].get();
     while (from && count > 0 && a.bytes > 0) {
@@ -203,6 +305,7 @@ void turn::lease_run(segment& s, const seq_run& tasks, peer_id peer) {
     auto token = static_cast<fencing_token>(value(first) + i);
     start_lease(state_, s, tasks.first + i, token, position);
   }
+  state_.queue_of(s).activity.granted += tasks.count;
   auto bytes = bytes_of(s, tasks.count);
   a.bytes -= static_cast<std::int64_t>(bytes);
   auto open = std::find_if(
@@ -241,8 +344,14 @@ fencing_token turn::extend_grant(
 }
 
 bool turn::has_ready(const attached_worker& a) const {
-  return std::any_of(a.queues.begin(), a.queues.end(), [&](std::uint32_t queue) {
-    return state_.queues[queue]->grantable() > 0;
+  auto has_work = [&](std::uint32_t queue) { return state_.queues[queue]->grantable() > 0; };
+  if (std::any_of(a.queues.begin(), a.queues.end(), has_work))
+    return true;
+  return std::any_of(a.prefixes.begin(), a.prefixes.end(), [&](const claimed_prefix& prefix) {
+    const auto& busy = prefix.claims->busy;
+    return std::any_of(busy.begin(), busy.end(), [&](const auto& one) {
+      return has_work(one.second) && takes_by_prefix(a, *state_.queues[one.second]);
+    });
   });
 }
 
@@ -256,9 +365,12 @@ void turn::tell_claimers(const std::vector<std::uint32_t>& with_work) {
   // No other claimer needs a notification: those that still have credits found no task in the last
   // turn.
   for (auto queue : with_work) {
-    for (const auto& [arrival, peer] :
-         state_.queues[queue]->claimers.waiting_for(claimer_need::news))
+    const auto& q = *state_.queues[queue];
+    for (const auto& [arrival, peer] : q.claimers.waiting_for(claimer_need::news))
       touched_.insert(peer);
+    for (const auto* claims : q.prefixes)
+      for (const auto& [arrival, peer] : claims->claimers.waiting_for(claimer_need::news))
+        touched_.insert(peer);
   }
   for (auto peer : touched_) {
     auto at = state_.attached.find(peer);

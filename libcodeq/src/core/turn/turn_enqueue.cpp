@@ -64,6 +64,7 @@ void turn::run(const enqueue& c) {
     answer.kinds = known->kinds;
   } else if (auto ok = check(c); !ok) {
     answer.allowed = ok.error();
+    answer.tenant = c.runs.empty() ? std::string() : tenant_of(c.runs);
   } else {
     auto given = add(c.request, c.runs);
     answer.tasks = std::move(given.tasks);
@@ -110,7 +111,9 @@ std::vector<seq_run> turn::add_run(const enqueue_run& r, const request_id* marke
     body_bytes_ += bytes;
     if (auto behind = open.first + open.count; behind > state_.sequences.next)
       state_.sequences.take(behind - state_.sequences.next);
-    grow_segment(state_, state_.segments.at(open.first), count, bytes);
+    auto& grown = state_.segments.at(open.first);
+    grow_segment(state_, grown, count, bytes);
+    state_.queue_of(grown).activity.enqueued += count;
     if (marked)
       remember_request(state_, *marked, r.queue.tenant, {first, count}, now_.shard);
     added.push_back({first, count});

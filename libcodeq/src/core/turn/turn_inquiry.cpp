@@ -22,12 +22,12 @@ task_reason reason_to_wait(const segment& s, sequence seq) {
 task_reason reason_of_ready(const shard_state& state, const queue_state& queue) {
   if (queue.settings.paused)
     return task_reason::queue_paused;
-  if (queue.claimers.size() == 0)
+  auto claimers = count_claimers(state, queue);
+  if (claimers.all == 0)
     return task_reason::no_worker;
   if (queue.lease_room() == 0)
     return task_reason::queue_at_max_leased;
-  bool any_free = !queue.claimers.waiting_for(claimer_need::tasks).empty();
-  return any_free ? task_reason::next : task_reason::no_free_slots;
+  return claimers.free > 0 ? task_reason::next : task_reason::no_free_slots;
 }
 
 } // namespace
@@ -139,7 +139,8 @@ void turn::tell_awaiting(sequence seq) {
 
 void turn::run(const list_tasks& c) {
   auto selected = select_tasks(state_, c.part);
-  tasks_listed listed{c.peer, c.number, {}, selected.after, selected.more};
+  tasks_listed listed{
+    c.peer, c.number, {}, selected.after, selected.more, c.part, state_.purged};
   listed.tasks.reserve(selected.tasks.size());
   for (auto seq : selected.tasks)
     listed.tasks.push_back(view_of(*find_segment(state_.segments, seq), seq));
@@ -156,7 +157,7 @@ void turn::run(const explain_task& c) {
   e.view = view_of(*s, c.seq);
   const auto& queue = state_.queue_of(*s);
   e.queue = queue.settings;
-  e.workers = static_cast<std::uint32_t>(queue.claimers.size());
+  e.workers = static_cast<std::uint32_t>(count_claimers(state_, queue).all);
   if (auto until = s->eligible_at(c.seq); !is_terminal(e.view.entry.state) && until > now_.shard)
     e.until = until;
   explain(e, *s);
@@ -208,6 +209,8 @@ turn::begin_note(const segment& s, sequence seq, task_event::kind what, task_eve
   note.event.at = now_.shard;
   note.event.what = what;
   note.event.by = by;
+  if (origin_ && by == task_event::author::operator_user)
+    note.event.subject = origin_->subject;
   if (entry.state == task_state::leased) {
     const auto& grant = state_.leases.grant_at(state_.leases.find(entry.token)->grant);
     note.granted_at = grant.at;

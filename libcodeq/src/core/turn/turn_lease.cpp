@@ -87,15 +87,32 @@ void turn::expire(fencing_token token, const lease& l) {
     e.text = now_.steady >= l.run_deadline
                ? bytes("run_timeout: the attempt ran longer than its limit")
                : bytes("progress_timeout: the handler gave no sign of progress in time");
+    note_expired(e);
     return l.queued ? append_end(std::move(e)) : end_failed(std::move(e), std::nullopt);
   }
   if (l.queued)
     return append_end(std::move(e));
   e.text = bytes("lease_expired: the worker did not report in time");
+  note_expired(e);
   // The first loss in a row may be the fault of a crashing node and is retried at once; a task that
   // loses its workers repeatedly is slowed down and ends dead.
   bool first_in_row = entry.lost == 0;
   end_failed(std::move(e), first_in_row ? std::optional{duration{0}} : std::nullopt);
+}
+
+void turn::note_expired(const lease_end& e) {
+  const auto& s = *find_segment(state_.segments, e.seq);
+  auto [at, is_first] = expired_.try_emplace(s.queue);
+  auto& expired = at->second;
+  ++expired.count;
+  if (!is_first)
+    return;
+  const auto* l = state_.leases.find(e.token);
+  expired.queue = state_.queue_of(s).address;
+  expired.seq = e.seq;
+  expired.attempt = s.view(e.seq).attempt;
+  expired.worker = state_.leases.grant_at(l->grant).worker->name;
+  expired.reason = std::string(e.text.view());
 }
 
 void turn::give_back(fencing_token token, const lease& l) {
@@ -104,15 +121,15 @@ void turn::give_back(fencing_token token, const lease& l) {
 
 void turn::run(const release_worker& c) {
   auto is_of_worker = [&](const live_grant& g) { return *g.worker == *c.worker; };
-  for (auto token : state_.leases.tokens_of(is_of_worker))
+  for (auto token : state_.leases.tokens_of_worker(c.worker->name, is_of_worker))
     give_back(token, *state_.leases.find(token));
 }
 
 void turn::run(const replace_worker& c) {
   auto is_of_older = [&](const live_grant& g) {
-    return g.worker->name == c.worker->name && g.worker->incarnation != c.worker->incarnation;
+    return g.worker->incarnation != c.worker->incarnation;
   };
-  for (auto token : state_.leases.tokens_of(is_of_older))
+  for (auto token : state_.leases.tokens_of_worker(c.worker->name, is_of_older))
     expire(token, *state_.leases.find(token));
 }
 
@@ -131,14 +148,15 @@ void turn::run(const resume& c) {
   if (!lost.leases.empty())
     effects_.emplace_back(std::move(lost));
   std::sort(held.begin(), held.end());
-  auto own = state_.leases.tokens_of([&](const live_grant& g) { return *g.worker == *c.worker; });
+  auto own = state_.leases.tokens_of_worker(
+    c.worker->name, [&](const live_grant& g) { return *g.worker == *c.worker; });
   std::vector<fencing_token> unknown;
   std::set_difference(
     own.begin(), own.end(), held.begin(), held.end(), std::back_inserter(unknown));
   redeliver(c.peer, unknown);
   for (auto token : own) {
-    auto seq = state_.leases.find(token)->seq;
-    if (find_segment(state_.segments, seq)->view(seq).cancelling)
+    const auto* l = state_.leases.find(token);
+    if (l && find_segment(state_.segments, l->seq)->view(l->seq).cancelling)
       send_cancel(c.peer, token);
   }
   effects_.emplace_back(resumed{c.peer});
@@ -150,14 +168,17 @@ void turn::redeliver(peer_id peer, const std::vector<fencing_token>& tokens) {
   for (auto token : tokens) {
     const auto& l = *state_.leases.find(token);
     const auto& s = *find_segment(state_.segments, l.seq);
-    auto bytes = s.body_bytes / s.count;
-    if (held_bytes + bytes > tuning::grant_bytes_max) {
-      effects_.emplace_back(std::exchange(batch, {peer, true, false, {}}));
-      held_bytes = 0;
-    }
-    held_bytes += bytes;
-    batch.runs.push_back(
-      describe_run(state_, s, {l.seq, 1}, token, state_.leases.grant_at(l.grant).lease));
+    held_bytes += s.body_bytes / s.count;
+    bool fits = batch.runs.empty()
+                || (held_bytes <= tuning::grant_bytes_max
+                    && batch.runs.size() < tuning::grant_tasks_max);
+    // More cannot be on its way to a worker that reads, so this bounds what one that only pretends
+    // not to know its leases can ask for.
+    if (!fits)
+      give_back(token, l);
+    else
+      batch.runs.push_back(
+        describe_run(state_, s, {l.seq, 1}, token, state_.leases.grant_at(l.grant).lease));
   }
   if (!batch.runs.empty())
     effects_.emplace_back(std::move(batch));

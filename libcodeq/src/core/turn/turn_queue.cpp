@@ -18,29 +18,33 @@ void turn::run(const configure_queue& c) {
       errc::unsupported,
       "keep_payload is true; it must be false: this version does not keep payloads of completed "
       "tasks"};
-  change_queue(std::move(answer));
+  change_queue(std::move(answer), operator_action::queue_set);
 }
 
 void turn::run(const pause_queue& c) {
   const auto* known = state_.find_queue(c.queue);
   queue_answered answer{c.peer, c.number, c.queue, known ? known->settings : queue_settings{}, {}};
   answer.settings.paused = c.paused;
-  change_queue(std::move(answer));
+  change_queue(
+    std::move(answer), c.paused ? operator_action::queue_pause : operator_action::queue_resume);
 }
 
 void turn::run(const show_queue& c) {
   const auto* known = state_.find_queue(c.queue);
   auto settings = known ? known->settings : queue_settings{};
-  effects_.emplace_back(queue_answered{c.peer, c.number, c.queue, settings, {}});
+  effects_.emplace_back(queue_answered{c.peer, c.number, c.queue, settings, {}, known == nullptr});
 }
 
-void turn::change_queue(queue_answered answer) {
+void turn::change_queue(queue_answered answer, operator_action action) {
   if (answer.allowed && !state_.has_room_for(answer.queue))
     answer.allowed = too_many_queues(answer.queue);
   const auto* known = state_.find_queue(answer.queue);
   if (!answer.allowed) {
     answer.settings = known ? known->settings : queue_settings{};
   } else if (!known || known->settings != answer.settings) {
+    auto before = known ? known->settings.config : queue_config{};
+    auto detail = describe_change(before, answer.settings.config);
+    audit({origin_, action, answer.queue.tenant, answer.queue.queue, 0, 0, std::move(detail)});
     set_queue(state_, answer.queue, answer.settings);
     configured_.push_back({state_.positions.take(1), now_.shard, answer.queue, answer.settings});
   }
@@ -53,6 +57,7 @@ void turn::run(const purge& c) {
     return;
   change_answered answer{c.peer, c.number, c.seq, change_result::unchanged, s->view(c.seq).state};
   if (answer.state == task_state::dead) {
+    audit(operator_action::purge, state_.queue_of(*s).address, c.seq, 1);
     purge_all({c.seq});
     answer.result = change_result::changed;
     answer.state = s->view(c.seq).state;
@@ -85,7 +90,7 @@ void turn::purge_past_dead() {
     purge_all(past);
 }
 
-void turn::mark_purged(const task_part& part) {
+bool turn::mark_purged(const task_part& part) {
   const auto& filter = part.filter;
   auto next = state_.sequences.next;
   auto below = part.below == 0 ? next : std::min(part.below, next);
@@ -98,12 +103,13 @@ void turn::mark_purged(const task_part& part) {
       purges.push_back({queue->address, below});
   }
   if (purges.empty())
-    return;
+    return false;
   note_purges(state_, purges);
   // Tasks enqueued from now on must have sequences after the mark.
   open_lanes_.clear();
   auto& record = open_changes();
   record.purges.insert(record.purges.end(), purges.begin(), purges.end());
+  return true;
 }
 
 } // namespace codeq::core

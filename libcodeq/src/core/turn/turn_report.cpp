@@ -45,7 +45,8 @@ void turn::run(const report& c) {
     auto ran =
       l && l->seq == r.seq ? now_.shard - state_.leases.grant_at(l->grant).at : duration{-1};
     if (auto answer = answer_to(r, c.peer))
-      answered.answers.push_back({r.seq, r.token, answer->code, std::move(answer->context), ran});
+      answered.answers.push_back(
+        {r.seq, r.token, answer->code, std::move(answer->context), ran, ended_queue_});
   }
   if (!answered.answers.empty())
     effects_.emplace_back(std::move(answered));
@@ -154,6 +155,14 @@ std::uint16_t turn::add_grant(fencing_token token, leases_ended& record) const {
   return static_cast<std::uint16_t>(at - grants.begin() + 1);
 }
 
+void turn::count_activity(std::uint32_t queue, const lease_end& e) {
+  auto& activity = state_.queues[queue]->activity;
+  bool goes_on = !is_terminal(e.next);
+  activity.timed_out += e.kind == lease_end_kind::timed_out ? 1 : 0;
+  activity.returned += goes_on && !e.charged ? 1 : 0;
+  activity.retried += goes_on && e.charged && e.kind != lease_end_kind::expired ? 1 : 0;
+}
+
 void turn::append_end(lease_end e) {
   const auto& s = *find_segment(state_.segments, e.seq);
   auto entry = s.view(e.seq);
@@ -184,6 +193,8 @@ void turn::append_end(lease_end e) {
   end_lease(state_, e, record.position, static_cast<std::uint32_t>(record.ends.size()));
   if (note)
     record.notes.push_back(finish_note(std::move(*note), s));
+  count_activity(s.queue, e);
+  ended_queue_ = s.queue;
   auto seq = e.seq;
   bool is_over = is_terminal(e.next);
   record.ends.push_back(std::move(e));

@@ -23,6 +23,8 @@ segment_fate fate_of(shard_state& state, segment& s, timestamp now) {
   fate.replaced = s.replaced;
   fate.copied = s.copied;
   fate.retention = s.settings.retention;
+  fate.group = s.group;
+  fate.key = s.key ? s.key->name : std::string();
   return fate;
 }
 

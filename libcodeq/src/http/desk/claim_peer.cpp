@@ -126,9 +126,11 @@ void claim_state::add(const std::vector<queue_address>& queues) {
   if (ending_ || finished_)
     return;
   options_.queues.insert(options_.queues.end(), queues.begin(), queues.end());
+  constexpr bool keeps_others = true;
   for (const auto& shard : options_.shards)
     self_->send(
-      shard, coordinator::shard_command{core::change_queues{options_.peer, options_.queues}});
+      shard,
+      coordinator::shard_command{core::change_queues{options_.peer, queues, keeps_others}});
 }
 
 void claim_state::end() {

@@ -36,7 +36,21 @@ private:
     return {this, [queue](queue_locks* self) { self->next(queue); }};
   }
 
+  /// Passes the lock on. A request that drops it at once calls this function again from within the
+  /// loop, which therefore does not grow the stack.
   void next(const queue_address& queue) {
+    free_.push_back(queue);
+    if (std::exchange(is_passing_, true))
+      return;
+    while (!free_.empty()) {
+      auto freed = std::move(free_.front());
+      free_.pop_front();
+      pass_on(freed);
+    }
+    is_passing_ = false;
+  }
+
+  void pass_on(const queue_address& queue) {
     auto at = waiting_.find(queue);
     if (at == waiting_.end())
       return;
@@ -51,6 +65,9 @@ private:
 
   /// The queues that are locked, with the requests that wait for them.
   std::map<queue_address, std::deque<locked_function>> waiting_;
+  /// The queues whose locks were dropped and not passed on yet.
+  std::deque<queue_address> free_;
+  bool is_passing_ = false;
 };
 
 } // namespace codeq::http

@@ -50,14 +50,15 @@ result<client::answered<task_detail>> read_detail(const protocol::status_reply& 
     return status.error();
   if (!status->answer)
     return client::answered<task_detail>{status->answer.error()};
-  return reply.read([&](auto from) -> result<client::answered<task_detail>> {
-    task_detail detail{std::move(*status->answer)};
+  task_detail detail{std::move(*status->answer)};
+  auto read = reply.read([&](auto from) -> result<void> {
     detail.lease_left = duration{static_cast<duration::rep>(from.getLeaseLeftMs())};
-    if (auto body = protocol::share(reply.body(), from.getBody()); !body.empty())
-      if (auto ok = read_body(body, detail); !ok)
-        return ok.error();
-    return client::answered<task_detail>{std::move(detail)};
+    auto body = protocol::share(reply.body(), from.getBody());
+    return body.empty() ? result<void>{} : read_body(body, detail);
   });
+  if (!read)
+    return read.error();
+  return client::answered<task_detail>{std::move(detail)};
 }
 
 } // namespace
@@ -97,7 +98,10 @@ core::peer_id shard_desk::next_peer() {
 }
 
 void shard_desk::send_frame(
-  std::uint16_t shard, const protocol::wire_frame& frame, const coordinator::enqueue_share& share) {
+  std::uint16_t shard,
+  const protocol::wire_frame& frame,
+  const coordinator::enqueue_share& share,
+  const core::origin_ptr& origin) {
   auto sent = protocol::visit_frame(frame, [&]<class S>(protocol::frame<S> message) {
     if constexpr (std::is_constructible_v<protocol::shard_request, protocol::frame<S>>) {
       // Requests built by the client's code name their shard themselves.
@@ -107,7 +111,7 @@ void shard_desk::send_frame(
       }
       self_->send(
         options_.shards[shard],
-        coordinator::peer_request{peer_, std::move(message), nullptr, share});
+        coordinator::peer_request{peer_, std::move(message), nullptr, share, origin});
     }
   });
   if (!sent)
@@ -133,6 +137,12 @@ void shard_desk::describe(const client::task_address& task, then<task_detail> do
   if (value(task.task.shard) >= shard_count())
     return done(no_such_shard());
   ask<task_detail>(value(task.task.shard), client::ask_status(task), &read_detail, std::move(done));
+}
+
+void shard_desk::describe_added(const task_id& task, then<task_detail> done) {
+  if (stopped_)
+    return done(going_away());
+  added_.insert_or_assign(task, std::move(done));
 }
 
 void shard_desk::describe_with_body(
@@ -194,6 +204,13 @@ void shard_desk::connect_stats() {
   parts_.connect([this](std::function<void(const parts_result&)> done) {
     coordinator::gather_stats(self_, options_.shards, std::move(done));
   });
+  workers_.connect([this](std::function<void(const workers_result&)> done) {
+    auto gathered = [done = std::move(done)](const parts_result& parts) {
+      done(parts ? workers_result(coordinator::sum_of(*parts).workers)
+                 : workers_result(parts.error()));
+    };
+    coordinator::gather_stats(self_, options_.shards, std::move(gathered), {.with_leases = true});
+  });
   stats_.connect([this](std::function<void(const stats_result&)> done) {
     parts_.ask([this, done = std::move(done)](const parts_result& parts) {
       ++stats_number_;
@@ -209,8 +226,28 @@ void shard_desk::take(const coordinator::shard_reply& m) {
     return take_lost(m.shard, *lost);
   if (const auto* saved = std::get_if<core::checkpoints_saved>(&m.reply))
     return take_saved(m.shard, *saved);
+  const auto* status = std::get_if<protocol::status_answered>(&m.reply);
+  if (status && status->number == coordinator::unasked_status)
+    return take_added(m);
   // The client's code reads frames.
   protocol::write_reply(m.shard, m.reply, [this](const auto& frame) { take_frame(frame); });
+}
+
+void shard_desk::take_added(const coordinator::shard_reply& m) {
+  auto added = added_.extract({m.shard, std::get<protocol::status_answered>(m.reply).view.seq});
+  if (added.empty())
+    return;
+  auto done = std::move(added.mapped());
+  protocol::write_reply(m.shard, m.reply, [&](const protocol::wire_frame& frame) {
+    auto reply = protocol::status_reply::parse(frame.body);
+    if (!reply)
+      return done(reply.error());
+    auto detail = read_detail(*reply);
+    if (detail)
+      done(std::move(detail->answer));
+    else
+      done(detail.error());
+  });
 }
 
 void shard_desk::take_frame(const protocol::wire_frame& frame) {
@@ -264,6 +301,8 @@ void shard_desk::misbehaved(const error& reason) {
 void shard_desk::fail_all(const error& reason) {
   for (auto& [number, open] : std::exchange(questions_, {}))
     open.failed(reason);
+  for (auto& [task, done] : std::exchange(added_, {}))
+    done(reason);
   for (auto& [name, done] : std::exchange(reports_, {}))
     done(reason);
   for (auto& [name, done] : std::exchange(saves_, {}))

@@ -11,6 +11,7 @@
 #include "client/operator_replies.hpp"
 #include "client/watch_list.hpp"
 #include "core/commands/command.hpp"
+#include "http/desk/claim_peer.hpp"
 #include "http/desk/claim_turns.hpp"
 #include "http/desk/enqueue_desk.hpp"
 #include "http/desk/gateway_actors.hpp"
@@ -44,6 +45,8 @@ struct desk_options {
   /// The gateway and all connections of nodes share it.
   std::shared_ptr<coordinator::enqueue_shares> shares =
     std::make_shared<coordinator::enqueue_shares>();
+  /// Spawns the actor of a claim; empty: in the scheduler.
+  std::function<claim_actor(const claim_options&)> spawn_claim{};
   /// The gateway and its servers share it.
   std::shared_ptr<answer_shares> answers = std::make_shared<answer_shares>();
 };
@@ -141,6 +144,10 @@ public:
   void give_up(const enqueue_ticket& ticket);
   void describe(const client::task_address& task, then<task_detail> done);
 
+  /// The same for a task whose enqueue was answered just now, in the call of `enqueue`'s `done`.
+  /// The shard sends it unasked.
+  void describe_added(const task_id& task, then<task_detail> done);
+
   /// The same with the task's body. At most `limits::http_bodies_read_max` such reads are open; the
   /// others wait, and their owners take turns: the tenants that ask, and `own_reads`.
   void describe_with_body(
@@ -151,6 +158,7 @@ public:
 
   using stats_result = result<base::coordinator_counts>;
   using parts_result = result<std::vector<base::coordinator_counts>>;
+  using workers_result = result<std::vector<base::worker_counts>>;
 
   /// Adds up the statistics of all shards. Errors: `timeout`.
   void stats(std::function<void(const stats_result&)> done) { stats_.ask(std::move(done)); }
@@ -158,18 +166,28 @@ public:
   /// The number of the statistics that `stats` has passed on latest.
   [[nodiscard]] std::uint64_t stats_number() const noexcept { return stats_number_; }
 
+  /// The workers of all shards, with their queues and leases. Errors: `timeout`.
+  void workers(std::function<void(const workers_result&)> done) { workers_.ask(std::move(done)); }
+
   /// The statistics of each shard, indexed by shard number.
   void stats_by_shard(std::function<void(const parts_result&)> done) {
     parts_.ask(std::move(done));
   }
 
-  /// Asks a shard a question whose reply is `S`.
+  /// Asks a shard a question whose reply is `S`. `origin`: where the question comes from when it is
+  /// an operator's change.
   template <class T, class S>
   void ask(
     std::uint16_t shard,
     const client::question& question,
     result<client::answered<T>> (*read)(const protocol::frame<S>&),
-    then<T> done);
+    then<T> done,
+    const core::origin_ptr& origin = {});
+
+  /// A number for the next command of an operator; never used twice by this process.
+  [[nodiscard]] std::uint64_t next_operation() {
+    return std::uint64_t{peer_} << 32 | ++last_operation_;
+  }
 
   /// Reads the ready tasks of a tenant on a shard, newest first, and calls `take` for each part
   /// until one is an error or has no `more`. For the tenants whose tasks are the gateway's own
@@ -250,12 +268,19 @@ private:
 
   void read_next_bodies();
   void start_claim(std::uint64_t name, claim_wish wish, claim_events events);
+
+  /// Lets the waiting claims from every queue of the tenant serve new queues, too.
+  void serve_also(const std::string& tenant, const std::vector<queue_address>& queues);
   [[nodiscard]] core::peer_id next_peer();
   void send_frame(
-    std::uint16_t shard, const protocol::wire_frame& frame, const coordinator::enqueue_share& = {});
+    std::uint16_t shard,
+    const protocol::wire_frame& frame,
+    const coordinator::enqueue_share& share = {},
+    const core::origin_ptr& origin = {});
   void take_reports(shard_id shard, const core::reports_answered& answered);
   void take_lost(shard_id shard, const core::leases_lost& lost);
   void take_saved(shard_id shard, const core::checkpoints_saved& saved);
+  void take_added(const coordinator::shard_reply& m);
   void take_frame(const protocol::wire_frame& frame);
   void take_enqueued(const protocol::enqueue_reply& reply);
   void take_reply(const protocol::wire_frame& frame);
@@ -267,13 +292,18 @@ private:
   core::peer_id peer_ = 0;
   core::peer_id last_peer_ = 0;
   std::uint64_t last_number_ = 0;
+  std::uint32_t last_operation_ = 0;
   std::unordered_map<std::uint64_t, question_open> questions_;
+  /// The tasks whose enqueue was answered and whose status is on its way.
+  std::map<task_id, then<task_detail>> added_;
   std::multimap<lease_name, std::function<void(error)>> reports_;
   /// The heartbeats whose questions are not answered yet; true once the lease is known to be lost.
   std::multimap<lease_name, std::shared_ptr<bool>> beats_;
   /// The checkpoints that are not known to be durable, in the order in which they were sent.
   std::multimap<lease_name, then<void>> saves_;
   std::unordered_map<std::uint64_t, open_claim> claims_;
+  /// The claims from every queue, by tenant.
+  std::map<std::string, std::set<std::uint64_t>> claims_of_all_;
   /// The reads of task bodies that wait for their turn, and the number of open ones.
   base::turn_queue<std::function<void()>> waiting_bodies_;
   std::size_t open_bodies_ = 0;
@@ -286,6 +316,7 @@ private:
   std::unordered_map<std::uint64_t, open_watch> watches_;
   shared_question<parts_result> parts_;
   shared_question<stats_result> stats_;
+  shared_question<workers_result> workers_;
   std::uint64_t stats_number_ = 0;
   claim_turns turns_;
   enqueue_desk enqueues_;
@@ -300,7 +331,8 @@ void shard_desk::ask(
   std::uint16_t shard,
   const client::question& question,
   result<client::answered<T>> (*read)(const protocol::frame<S>&),
-  then<T> done) {
+  then<T> done,
+  const core::origin_ptr& origin) {
   if (stopped_)
     return done(error{errc::going_away, "the coordinator is stopping"});
   auto number = ++last_number_;
@@ -315,7 +347,7 @@ void shard_desk::ask(
       done(told.error());
   };
   questions_.emplace(number, question_open{std::move(answered), done});
-  send_frame(shard, question(number));
+  send_frame(shard, question(number), {}, origin);
 }
 
 /// Adds the time of the task's last change, if its history is still there.

@@ -199,7 +199,8 @@ void shard_desk::start_claim(std::uint64_t name, claim_wish wish, claim_events e
   options.lease = wish.lease;
   options.room = wish.room / shard_count();
   options.only_now = wish.wait == duration{0};
-  auto actor = self_->system().spawn(http::claim, options);
+  auto actor = options_.spawn_claim ? options_.spawn_claim(options)
+                                    : self_->system().spawn(http::claim, options);
   timer_list::id timer = 0;
   if (!options.only_now) {
     timer =
@@ -207,6 +208,8 @@ void shard_desk::start_claim(std::uint64_t name, claim_wish wish, claim_events e
     arm();
   }
   auto tenant = is_of_all ? std::move(wish.tenant) : std::string();
+  if (is_of_all)
+    claims_of_all_[tenant].insert(name);
   claims_.emplace(name, open_claim{actor, timer, std::move(events), std::move(tenant), queues});
 }
 
@@ -225,6 +228,23 @@ void shard_desk::remove_queue(shard_id shard, const queue_address& queue) {
     queues_.erase(tenant);
 }
 
+void shard_desk::serve_also(
+  const std::string& tenant, const std::vector<queue_address>& queues) {
+  auto waiting = claims_of_all_.find(tenant);
+  if (waiting == claims_of_all_.end())
+    return;
+  for (auto name : waiting->second) {
+    auto& open = claims_.at(name);
+    auto room =
+      limits::http_claim_queues_max - std::min(limits::http_claim_queues_max, open.queues);
+    auto added = queues;
+    added.resize(std::min(added.size(), room));
+    open.queues += added.size();
+    if (!added.empty())
+      self_->send(open.actor, add_queues{std::move(added)});
+  }
+}
+
 void shard_desk::take(const coordinator::queues_added& m) {
   for (const auto& queue : m.removed)
     remove_queue(m.shard, queue);
@@ -235,18 +255,8 @@ void shard_desk::take(const coordinator::queues_added& m) {
     if (is_new)
       fresh[queue.tenant].push_back(queue);
   }
-  for (auto& [name, open] : claims_) {
-    auto news = fresh.find(open.tenant);
-    if (open.tenant.empty() || news == fresh.end())
-      continue;
-    auto room =
-      limits::http_claim_queues_max - std::min(limits::http_claim_queues_max, open.queues);
-    auto added = news->second;
-    added.resize(std::min(added.size(), room));
-    open.queues += added.size();
-    if (!added.empty())
-      self_->send(open.actor, add_queues{std::move(added)});
-  }
+  for (const auto& [tenant, queues] : fresh)
+    serve_also(tenant, queues);
   known_shards_.insert(m.shard);
   if (known_shards_.size() == shard_count())
     for (auto& [name, start] : std::exchange(early_claims_, {}))
@@ -264,6 +274,11 @@ void shard_desk::take(claim_ended& m) {
   auto open = claims_.extract(m.claim);
   if (open.empty())
     return;
+  if (auto own = claims_of_all_.find(open.mapped().tenant); own != claims_of_all_.end()) {
+    own->second.erase(m.claim);
+    if (own->second.empty())
+      claims_of_all_.erase(own);
+  }
   timers_.remove(open.mapped().timer);
   open.mapped().events.ended({std::move(m.tasks), m.is_cut});
 }

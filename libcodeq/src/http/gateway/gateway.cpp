@@ -2,12 +2,15 @@
 #include "http/gateway/gateway.hpp"
 
 #include "base/tuning.hpp"
+#include "http/gateway/beside_server.hpp"
 #include "http/server/replies.hpp"
 #include "transport/socket.hpp"
 
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace codeq::http {
@@ -18,8 +21,8 @@ namespace {
 /// made in its name.
 std::shared_ptr<const caller> metrics_reader() {
   caller by{"metrics", {}};
-  by.is_admin = true;
   by.sees_all_tenants = true;
+  by.sees_metrics = true;
   return std::make_shared<const caller>(std::move(by));
 }
 
@@ -29,15 +32,22 @@ result<std::unique_ptr<gateway_node>>
 gateway_node::start(caf::actor_system& system, gateway_options options) {
   auto& desk = options.actor.desk;
   desk.answers = std::make_shared<answer_shares>(limits::http_answers_bytes_max, desk.meter);
-  auto actor = system.spawn(gateway, options.actor);
-  std::unique_ptr<gateway_node> node(new gateway_node(system, actor));
+  auto loop = std::make_shared<server_loop>();
+  auto unit = std::make_shared<server_unit>(system, loop);
+  desk.spawn_claim = [&system, unit](const claim_options& wanted) {
+    return spawn_beside_server(system, unit, claim, wanted);
+  };
+  auto actor = spawn_beside_server(system, unit, gateway, options.actor);
+  std::unique_ptr<gateway_node> node(new gateway_node(system, actor, loop, unit));
   auto serve = [actor](exchange_ptr call) { caf::anon_send(actor, call_arrived{std::move(call)}); };
   server_options s;
   s.meter = options.meter;
   s.limit_meter = desk.meter;
   s.answers = desk.answers;
   auto metrics_options = s;
+  metrics_options.loop = std::make_shared<server_loop>();
   s.serve = serve;
+  s.loop = loop;
   s.tls = options.tls;
   s.identify = options.actor.who;
   s.connections_max = options.connections_max;
@@ -75,6 +85,16 @@ result<std::unique_ptr<server>> gateway_node::listen(const std::string& address,
   return server::start(std::move(s));
 }
 
+void gateway_node::wait_for_rest() {
+  auto end = std::chrono::steady_clock::now() + tuning::http_shutdown_max;
+  loop_->run_rest();
+  // Claims whose clients went away may still wait for shards.
+  while (unit_->actors() > 0 && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    loop_->run_rest();
+  }
+}
+
 gateway_node::~gateway_node() {
   stop();
 }
@@ -92,8 +112,9 @@ void gateway_node::stop() {
     if (one)
       one->stop();
   // The actor ends before the servers, because exchanges that it may still have belong to their
-  // connections.
+  // connections. Its thread has ended already.
   caf::anon_send_exit(actor_, caf::exit_reason::user_shutdown);
+  wait_for_rest();
   self->wait_for(actor_);
   actor_ = nullptr;
   metrics_server_.reset();

@@ -15,6 +15,8 @@
 
 namespace codeq::http {
 
+class server_unit;
+
 struct gateway_options {
   /// `address:port`; port 0 lets the system choose.
   std::string listen;
@@ -28,7 +30,7 @@ struct gateway_options {
 };
 
 /// The HTTP gateway of a coordinator: a server on its own thread, and the actor that asks the
-/// shards.
+/// shards, on the same thread.
 class gateway_node {
 public:
   /// Starts the gateway. Errors: `invalid_argument` for a malformed address, `unavailable`.
@@ -51,8 +53,18 @@ public:
   void stop();
 
 private:
-  gateway_node(caf::actor_system& system, gateway_actor actor)
-    : system_(system), actor_(std::move(actor)) {}
+  gateway_node(
+    caf::actor_system& system,
+    gateway_actor actor,
+    std::shared_ptr<server_loop> loop,
+    std::shared_ptr<server_unit> unit)
+    : system_(system),
+      actor_(std::move(actor)),
+      loop_(std::move(loop)),
+      unit_(std::move(unit)) {}
+
+  /// Lets the actors of the server's thread end. @pre the thread has ended
+  void wait_for_rest();
 
   /// Starts a server at `address` that tells the actor when a client goes away.
   [[nodiscard]] result<std::unique_ptr<server>>
@@ -60,6 +72,8 @@ private:
 
   caf::actor_system& system_;
   gateway_actor actor_;
+  std::shared_ptr<server_loop> loop_;
+  std::shared_ptr<server_unit> unit_;
   std::unique_ptr<server> server_;
   std::unique_ptr<server> metrics_server_;
 };

@@ -1,18 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/gateway/gateway_actor.hpp"
 
+#include "base/wall_clock.hpp"
 #include "http/server/gateway_limits.hpp"
 #include "http/server/replies.hpp"
 
 #include <caf/actor_cast.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace codeq::http {
 
+namespace {
+
+/// How long the token of the caller is still valid.
+duration lifetime_of(const exchange& call) {
+  if (!call.by || !call.by->bearer || !call.by->bearer->expires)
+    return duration::max();
+  return *call.by->bearer->expires - base::wall_now();
+}
+
+} // namespace
+
 void gateway_state::start(gateway_actor::pointer self, const gateway_actor_options& options) {
   self_ = self;
-  context_.who = options.who;
   context_.limit = options.limit;
   context_.is_loopback_only = options.is_loopback_only;
   context_.cors = options.cors;
@@ -31,7 +43,8 @@ void gateway_state::start(gateway_actor::pointer self, const gateway_actor_optio
     if (auto me = caf::actor_cast<caf::strong_actor_ptr>(to))
       caf::anon_send(caf::actor_cast<caf::actor>(me), wakeup_answered{number});
   };
-  context_.wakeups.start(context_.desk, options.webhooks, std::move(end_call));
+  context_.wakeups.start(
+    context_.desk, options.webhooks, options.callers_of, std::move(end_call));
   context_.return_leases = [to = self->address()](std::vector<granted_lease> leases) {
     if (auto me = caf::actor_cast<caf::strong_actor_ptr>(to))
       caf::anon_send(caf::actor_cast<caf::actor>(me), leases_unread{std::move(leases)});
@@ -84,6 +97,8 @@ void gateway_state::forget(const exchange_ptr& call) {
 void gateway_state::arm_deadline(const exchange_ptr& call) {
   context_.desk.cancel(call->timer);
   auto wait = call->deadline - context_.desk.steady_now();
+  if (auto left = lifetime_of(*call); left > duration{0})
+    wait = std::min(wait, left);
   call->timer = context_.desk.after(wait, [this, weak = std::weak_ptr(call)] {
     if (auto open = weak.lock())
       check_deadline(open);
@@ -93,6 +108,8 @@ void gateway_state::arm_deadline(const exchange_ptr& call) {
 void gateway_state::check_deadline(const exchange_ptr& call) {
   if (stopped_ || call->is_answered)
     return;
+  if (call->is_waiting && lifetime_of(*call) <= duration{0})
+    return end_expired(call);
   if (call->deadline > context_.desk.steady_now())
     return arm_deadline(call);
   for (auto* end : {&call->on_gone, &call->on_given_up})
@@ -101,6 +118,16 @@ void gateway_state::check_deadline(const exchange_ptr& call) {
   if (!call->is_answered)
     call->answer(refusal_of(
       {errc::timeout, "the request was not answered in time; whether it took effect is unknown"}));
+}
+
+void gateway_state::end_expired(const exchange_ptr& call) {
+  auto gone = std::exchange(call->on_gone, nullptr);
+  auto given_up = std::exchange(call->on_given_up, nullptr);
+  call->answer(no_valid_token("invalid token"));
+  if (gone)
+    gone();
+  if (given_up)
+    given_up();
 }
 
 void gateway_state::answered(exchange& call) {

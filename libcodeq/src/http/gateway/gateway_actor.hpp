@@ -13,6 +13,7 @@ namespace codeq::http {
 struct gateway_actor_options {
   desk_options desk;
   authenticate who;
+  find_callers callers_of{};
   limit_rate limit;
   bool is_loopback_only = false;
   cors_policy cors{};
@@ -49,6 +50,9 @@ private:
   /// Arranges that `check_deadline` is called at the request's deadline.
   void arm_deadline(const exchange_ptr& call);
   void check_deadline(const exchange_ptr& call);
+
+  /// Answers a request that waits after its token has expired, and frees what it has.
+  void end_expired(const exchange_ptr& call);
 
   gateway_actor::pointer self_ = nullptr;
   gateway_context context_;

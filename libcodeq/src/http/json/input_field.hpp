@@ -38,7 +38,8 @@ enum class input_type : std::uint8_t {
   json,
   /// An object with `members`.
   object,
-  /// An object whose members have any names and are strings.
+  /// An object whose members have any names and are strings. In a query string each member is a
+  /// parameter of its own: `map.NAME=VALUE` or `map[NAME]=VALUE`.
   text_map,
   /// An array of strings.
   texts,

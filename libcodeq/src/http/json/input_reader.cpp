@@ -4,9 +4,9 @@
 #include "codeq/ids.hpp"
 
 #include "base/nearest_name.hpp"
+#include "base/rfc3339.hpp"
 #include "config/duration_text.hpp"
 #include "http/json/input_refusal.hpp"
-#include "http/json/rfc3339.hpp"
 #include "http/server/gateway_limits.hpp"
 
 #include <algorithm>
@@ -37,6 +37,17 @@ bool contains(const input_range& range, std::int64_t number) {
   return number >= range.least && number <= range.most;
 }
 
+/// The member that the parameter `map.NAME` or `map[NAME]` is about; empty for another parameter.
+std::string_view member_of(std::string_view map, std::string_view parameter) {
+  if (!parameter.starts_with(map))
+    return {};
+  parameter.remove_prefix(map.size());
+  if (parameter.starts_with('.'))
+    return parameter.substr(1);
+  bool is_in_brackets = parameter.starts_with('[') && parameter.ends_with(']');
+  return is_in_brackets ? parameter.substr(1, parameter.size() - 2) : std::string_view();
+}
+
 /// How many elements an array has, of which not more than so many were read.
 std::string elements_text(std::size_t count) {
   if (count > limits::http_json_members_max)
@@ -60,9 +71,28 @@ result<input> input_reader::read(const std::map<std::string, std::string>& query
   return read_given();
 }
 
+const input_field* input_reader::find_map(std::string_view name) const {
+  for (const auto& field : fields_) {
+    bool is_map = place_.is_query && field.type == input_type::text_map;
+    if (is_map && !member_of(field.name, name).empty())
+      return &field;
+  }
+  return nullptr;
+}
+
 result<void> input_reader::take(std::string_view name, std::string_view raw) {
-  auto at =
-    std::find_if(fields_.begin(), fields_.end(), [&](const auto& f) { return f.name == name; });
+  if (const auto* map = find_map(name)) {
+    auto member = std::string(member_of(map->name, name));
+    if (!query_maps_[map].emplace(std::move(member), raw).second)
+      return given_twice(name);
+    if (query_maps_[map].size() == 1)
+      given_.push_back({map, raw});
+    return {};
+  }
+  auto at = std::find_if(fields_.begin(), fields_.end(), [&](const auto& f) {
+    bool is_map = place_.is_query && f.type == input_type::text_map;
+    return f.name == name && !is_map;
+  });
   if (at == fields_.end())
     return unknown(name);
   if (std::find(taken_.begin(), taken_.end(), &*at) != taken_.end())
@@ -209,7 +239,7 @@ result<void> input_reader::check_text(const input_field& field, input::value& to
     return out_of_range(field, quote(to.text), describe_choices(field));
   if (field.type != input_type::time)
     return {};
-  auto time = parse_rfc3339(to.text);
+  auto time = base::parse_rfc3339(to.text);
   if (!time)
     return out_of_range(field, quote(to.text), "a time such as \"2026-05-20T10:00:00Z\"");
   to.number = time->time_since_epoch().count();
@@ -236,7 +266,19 @@ result<bool> input_reader::read_object(const given_field& given, input::value& t
   return true;
 }
 
+result<bool> input_reader::read_query_map(const given_field& given, input::value& to) const {
+  to.text_map = query_maps_.at(given.field);
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : to.text_map)
+    bytes += name.size() + value.size();
+  if (static_cast<std::int64_t>(bytes) > given.field->range.most)
+    return too_long(*given.field, bytes);
+  return true;
+}
+
 result<bool> input_reader::read_text_map(const given_field& given, input::value& to) const {
+  if (place_.is_query)
+    return read_query_map(given, to);
   if (!given.raw.starts_with('{'))
     return wrong_type(given);
   auto object = json_object::parse(given.raw);

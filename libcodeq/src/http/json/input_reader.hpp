@@ -33,6 +33,9 @@ private:
     std::string_view raw;
   };
 
+  /// The map that a parameter of a query is a member of; null when there is none.
+  [[nodiscard]] const input_field* find_map(std::string_view name) const;
+
   /// Refuses an unknown name, and one that was taken before.
   [[nodiscard]] result<void> take(std::string_view name, std::string_view raw);
   [[nodiscard]] result<void> check_pairs() const;
@@ -49,6 +52,7 @@ private:
   [[nodiscard]] result<bool> read_json(const given_field& given, input::value& to) const;
   [[nodiscard]] result<bool> read_object(const given_field& given, input::value& to) const;
   [[nodiscard]] result<bool> read_text_map(const given_field& given, input::value& to) const;
+  [[nodiscard]] result<bool> read_query_map(const given_field& given, input::value& to) const;
   [[nodiscard]] result<bool> read_array(const given_field& given, input::value& to) const;
   [[nodiscard]] result<bool>
   add_text(std::size_t index, std::string_view raw, input::value& to) const;
@@ -73,6 +77,8 @@ private:
   /// The fields that were named, also with null.
   std::vector<const input_field*> taken_;
   std::vector<given_field> given_;
+  /// The members of the maps of a query.
+  std::map<const input_field*, std::map<std::string, std::string>> query_maps_;
 };
 
 /// Explains why a text cannot be read as a JSON object. @pre `json_object::parse` refused it

@@ -26,10 +26,10 @@ namespace codeq::http {
 [[nodiscard]] std::string
 describe_value(const std::string& field, const std::string& value, const std::string& rule);
 
-/// What a value of the field has to be: `a whole number`.
+/// The type in words, for example `a whole number`.
 [[nodiscard]] std::string_view describe_type(input_type type);
 
-/// What a JSON value is: `a string`, `an object`, `1.5`.
+/// A JSON value in words: `a string`, `an object`, `1.5`.
 [[nodiscard]] std::string describe_json(std::string_view raw);
 
 /// Which numbers the field takes: `1..1000, or 0 for the default`.
@@ -38,7 +38,7 @@ describe_value(const std::string& field, const std::string& value, const std::st
 /// Which strings the field takes: `one of a, b`.
 [[nodiscard]] std::string describe_choices(const input_field& field);
 
-/// What a queue's name has to be.
+/// The rule for a queue's name.
 [[nodiscard]] std::string describe_queue_name();
 
 /// Refuses a name that no queue can have. Errors: `invalid_argument`.

@@ -161,7 +161,7 @@ bool is_null(std::string_view raw) {
 } // namespace
 
 std::optional<json_object> json_object::parse(std::string_view text) {
-  // What is valid and begins so is an object.
+  // A valid text that begins with a brace is an object.
   if (!is_json(text) || walker(text).peek() != '{')
     return std::nullopt;
   return members_of(text);
@@ -184,7 +184,7 @@ std::optional<json_object> json_object::members_of(std::string_view object) {
 }
 
 const json_object::member* json_object::find(std::string_view name) const {
-  // Of a name that comes twice the last, as most readers have it.
+  // The last member of that name counts, as for most JSON readers.
   auto at = std::find_if(
     members_.rbegin(), members_.rend(), [&](const member& m) { return m.name == name; });
   return at == members_.rend() ? nullptr : &*at;

@@ -2,15 +2,15 @@
 #include "http/json/task_input.hpp"
 
 #include "base/json_writer.hpp"
+#include "base/rfc3339.hpp"
 #include "http/json/input_refusal.hpp"
-#include "http/json/rfc3339.hpp"
 #include "http/json/task_fields.hpp"
 
 namespace codeq::http {
 
 namespace {
 
-/// What was left out is as in `policy`.
+/// Fields that are left out are those of `policy`.
 retry_policy read_retry(const input& from, retry_policy policy) {
   if (auto kind = from.choice("kind"))
     policy.kind = static_cast<retry_kind>(*kind);
@@ -87,7 +87,9 @@ result<void> check_task(const task_spec& task, timestamp now) {
   bool is_late = task.not_before && *task.not_before - now > limits::not_before_ahead_max;
   if (is_early || is_late)
     return refused(
-      "runAt", quote(to_rfc3339(*task.not_before)), "after 1970 and within ten years from now");
+      "runAt",
+      quote(base::to_rfc3339(*task.not_before)),
+      "after 1970 and within ten years from now");
   if (!task.key.empty())
     return {};
   constexpr std::string_view without_key = " without 'idempotencyKey'";

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/json/task_json.hpp"
 
+#include "base/rfc3339.hpp"
 #include "base/text_encoding.hpp"
 #include "http/json/json_reader.hpp"
-#include "http/json/rfc3339.hpp"
 
 namespace codeq::http {
 
@@ -60,7 +60,7 @@ void write_headers(base::json_writer& json, const std::map<std::string, std::str
 
 void write_lease(base::json_writer& json, const task_detail& task, timestamp now) {
   json.field("workerId", subject_of(task.status.worker))
-    .field("leaseUntil", to_rfc3339(now + task.lease_left))
+    .field("leaseUntil", base::to_rfc3339(now + task.lease_left))
     .field("fencingToken", std::to_string(value(task.status.token)));
   if (!task.checkpoint.empty())
     write_value(json.key("checkpoint"), task.checkpoint);
@@ -91,9 +91,9 @@ void write_common(base::json_writer& json, const task_summary& task) {
     .field("attempts", task.attempt)
     .field("maxAttempts", task.max_attempts)
     .field("tenantId", task.tenant)
-    .field("createdAt", to_rfc3339(task.enqueued_at));
+    .field("createdAt", base::to_rfc3339(task.enqueued_at));
   if (task.eligible_at)
-    json.field("eligibleAt", to_rfc3339(*task.eligible_at));
+    json.field("eligibleAt", base::to_rfc3339(*task.eligible_at));
   write_names(json, task);
 }
 
@@ -141,7 +141,7 @@ void write_task(base::json_writer& json, const task_detail& task, const task_vie
   write_payload(json, task, view.payload_as_json);
   write_headers(json, task.headers);
   write_common(json, status);
-  json.field("updatedAt", to_rfc3339(task.updated_at.value_or(status.enqueued_at)));
+  json.field("updatedAt", base::to_rfc3339(task.updated_at.value_or(status.enqueued_at)));
   if (status.state == task_state::leased)
     write_lease(json, task, view.now);
   if (status.state == task_state::completed)
@@ -155,8 +155,22 @@ void write_task(base::json_writer& json, const task_detail& task, const task_vie
 void write_listed(base::json_writer& json, const task_summary& task) {
   write_place(json.begin_object(), task);
   write_common(json, task);
-  if (task.state == task_state::leased)
+  if (!task.worker.empty())
     json.field("workerId", subject_of(task.worker));
+  if (task.ended_at)
+    json.field("endedAt", base::to_rfc3339(*task.ended_at));
+  write_error(json, task.error_text);
+  json.end_object();
+}
+
+void write_kind(base::json_writer& json, const dead_kind& kind) {
+  json.begin_object()
+    .field("fingerprint", shown_text(kind.fingerprint))
+    .field("tasks", kind.tasks)
+    .field("firstDiedAt", base::to_rfc3339(kind.first_died))
+    .field("lastDiedAt", base::to_rfc3339(kind.last_died))
+    .field("lastTaskId", to_string(kind.last));
+  write_error(json, kind.error_text);
   json.end_object();
 }
 
@@ -181,11 +195,11 @@ void write_result(base::json_writer& json, const result_record& record) {
     write_error(json, record.error_text);
   else
     write_stored_result(json, record.result, false);
-  json.field("completedAt", to_rfc3339(record.at));
+  json.field("completedAt", base::to_rfc3339(record.at));
   if (record.will_retry)
     json.field("willRetry", *record.will_retry);
   if (record.retry_at)
-    json.field("retryAt", to_rfc3339(*record.retry_at));
+    json.field("retryAt", base::to_rfc3339(*record.retry_at));
   json.end_object();
 }
 
@@ -215,7 +229,7 @@ void write_explanation(base::json_writer& json, const task_explanation& why) {
     .field("queue", why.task.queue)
     .field("workers", why.workers);
   if (why.until != timestamp{})
-    json.field("until", to_rfc3339(why.until));
+    json.field("until", base::to_rfc3339(why.until));
   if (why.blocker.seq != 0)
     json.field("blocker", to_string(why.blocker))
       .field("blockerState", to_string(why.blocker_state));
@@ -228,18 +242,20 @@ void write_timeline(base::json_writer& json, const task_timeline& timeline) {
   json.begin_object().key("events").begin_array();
   for (const auto& event : timeline.events) {
     json.begin_object()
-      .field("at", to_rfc3339(event.at))
+      .field("at", base::to_rfc3339(event.at))
       .field("event", to_string(event.what))
       .field("by", to_string(event.by))
       .field("state", to_string(event.state));
     if (event.until != timestamp{})
-      json.field("until", to_rfc3339(event.until));
+      json.field("until", base::to_rfc3339(event.until));
     if (event.attempt != 0)
       json.field("attempt", event.attempt);
     if (value(event.token) != 0)
       json.field("fencingToken", std::to_string(value(event.token)));
     if (!event.worker.empty())
       json.field("workerId", subject_of(event.worker));
+    if (!event.subject.empty())
+      json.field("subject", event.subject);
     if (!event.text.empty())
       json.field(
         "text", base::is_utf8(event.text) ? event.text : "base64:" + base::to_base64(event.text));

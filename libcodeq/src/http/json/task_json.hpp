@@ -56,6 +56,9 @@ void write_task(base::json_writer& json, const task_detail& task, const task_vie
 /// A list's task: what is known without its payload and texts.
 void write_listed(base::json_writer& json, const task_summary& task);
 
+/// Dead tasks of one kind of error.
+void write_kind(base::json_writer& json, const dead_kind& kind);
+
 /// Bytes as a JSON value: themselves when they are JSON, else a string, or `{"base64": "..."}` when
 /// they are no text.
 void write_value(base::json_writer& json, std::string_view bytes);

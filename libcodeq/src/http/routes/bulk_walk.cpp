@@ -1,62 +1,198 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/routes/bulk_walk.hpp"
 
+#include "codeq/limits.hpp"
+
+#include "client/dead_kinds.hpp"
+#include "client/dead_walk.hpp"
 #include "client/shard_walk.hpp"
 #include "http/routes/route_steps.hpp"
 
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 
 namespace codeq::http {
 
 namespace {
 
-/// A change of many tasks that goes from shard to shard.
+/// Something that goes over the tasks of all shards, part by part.
 struct walk {
-  gateway_context* context = nullptr;
+  walk(gateway_context& from, exchange_ptr of) : context(&from), call(std::move(of)) {}
+
+  gateway_context* context;
   exchange_ptr call;
-  core::bulk_kind what{};
-  queue_address of;
-  client::bulk_pace pace;
-  client::walk_position at;
   bool is_gone = false;
 };
 
-void answer(const walk& w) {
+/// A walk that ends when the client goes away. The callbacks of the walk own it; a shared pointer
+/// in the call would make a cycle.
+template <class Walk, class Subject>
+std::shared_ptr<Walk> begin(gateway_context& context, const exchange_ptr& call, Subject subject) {
+  auto begun = std::make_shared<Walk>(context, call, std::move(subject));
+  begun->call->on_gone = [weak = std::weak_ptr(begun)] {
+    if (auto open = weak.lock())
+      open->is_gone = true;
+  };
+  return begun;
+}
+
+void answer(const walk& w, base::json_writer& json) {
   w.call->on_gone = nullptr;
-  base::json_writer json;
-  json.begin_object().field("changed", w.pace.changed()).end_object();
   w.call->answer(reply(200, json));
 }
 
-void change_next(const std::shared_ptr<walk>& w);
+void answer_count(const walk& w, std::uint64_t changed, bool is_dry_run) {
+  base::json_writer json;
+  json.begin_object().field("changed", changed);
+  if (is_dry_run)
+    json.field("dryRun", true);
+  json.end_object();
+  answer(w, json);
+}
 
-void take_part(const std::shared_ptr<walk>& w, const result<client::bulk_part>& part) {
-  if (!part) {
-    w->call->on_gone = nullptr;
-    auto text = part.error().context + "; " + std::to_string(w->pace.changed())
-                + " tasks were changed before";
-    return w->call->answer(refusal_of({part.error().code, std::move(text)}));
-  }
+void refuse(const walk& w, const error& reason, std::uint64_t changed) {
+  w.call->on_gone = nullptr;
+  auto text = reason.context + "; " + std::to_string(changed) + " tasks were changed before";
+  w.call->answer(refusal_of({reason.code, std::move(text)}));
+}
+
+/// Goes on after a pause, which puts the request's deadline off.
+void go_on(const walk& w, duration wait, std::function<void()> next) {
+  put_off_deadline(*w.context, *w.call, wait);
+  if (wait == duration{0})
+    return next();
+  w.context->desk.after(wait, std::move(next));
+}
+
+struct queue_purge : walk {
+  queue_purge(gateway_context& from, exchange_ptr of, queue_address purged)
+    : walk(from, std::move(of)), queue(std::move(purged)) {}
+
+  queue_address queue;
+  client::bulk_pace pace{0, 0};
+  client::walk_position at{};
+};
+
+void purge_next(const std::shared_ptr<queue_purge>& w);
+
+void take_part(const std::shared_ptr<queue_purge>& w, const result<client::bulk_part>& part) {
+  if (!part)
+    return refuse(*w, part.error(), w->pace.changed());
   auto wait = w->pace.take(part->changed);
   w->at.after = part->more ? part->after : 0;
   w->at.shard += part->more ? 0 : 1;
-  put_off_deadline(*w->context, *w->call, wait);
-  if (wait == duration{0})
-    return change_next(w);
-  w->context->desk.after(wait, [w] { change_next(w); });
+  go_on(*w, wait, [w] { purge_next(w); });
 }
 
-void change_next(const std::shared_ptr<walk>& w) {
+void purge_next(const std::shared_ptr<queue_purge>& w) {
   w->at.limit = w->pace.next_part();
-  bool is_over = w->at.shard == w->context->desk.shard_count() || w->at.limit == 0 || w->is_gone;
-  if (is_over)
-    return answer(*w);
+  if (w->at.shard == w->context->desk.shard_count() || w->is_gone)
+    return answer_count(*w, w->pace.changed(), false);
   w->context->desk.ask<client::bulk_part>(
     w->at.shard,
-    client::change_many(w->what, w->of, w->at),
+    client::change_many(core::bulk_kind::purge_all, w->queue, w->at),
     &client::read_bulk,
     shard_desk::then<client::bulk_part>(
-      [w](result<client::bulk_part> part) { take_part(w, part); }));
+      [w](result<client::bulk_part> part) { take_part(w, part); }),
+    origin_of(*w->context, *w->call));
+}
+
+struct dead_change_walk : walk {
+  dead_change_walk(gateway_context& from, exchange_ptr of, client::dead_walk tasks)
+    : walk(from, std::move(of)), dead(std::move(tasks)) {}
+
+  client::dead_walk dead;
+};
+
+void change_next(const std::shared_ptr<dead_change_walk>& w);
+
+std::uint64_t changed_by(const dead_change_walk& w) {
+  return w.dead.is_dry_run() ? 0 : w.dead.changed();
+}
+
+void take_list(const std::shared_ptr<dead_change_walk>& w, const result<client::list_part>& part) {
+  result<void> ok = part ? w->dead.take(*part) : part.error();
+  if (!ok)
+    return refuse(*w, ok.error(), changed_by(*w));
+  go_on(*w, duration{0}, [w] { change_next(w); });
+}
+
+void take_change(
+  const std::shared_ptr<dead_change_walk>& w, const result<client::bulk_part>& part) {
+  if (!part)
+    return refuse(*w, part.error(), changed_by(*w));
+  go_on(*w, w->dead.take(*part), [w] { change_next(w); });
+}
+
+void change_next(const std::shared_ptr<dead_change_walk>& w) {
+  if (w->dead.is_over() || w->is_gone)
+    return answer_count(*w, w->dead.changed(), w->dead.is_dry_run());
+  if (w->dead.wants_list())
+    return w->context->desk.ask<client::list_part>(
+      w->dead.shard(),
+      w->dead.next(),
+      &client::read_list,
+      shard_desk::then<client::list_part>(
+        [w](result<client::list_part> part) { take_list(w, part); }));
+  w->context->desk.ask<client::bulk_part>(
+    w->dead.shard(),
+    w->dead.next(),
+    &client::read_bulk,
+    shard_desk::then<client::bulk_part>(
+      [w](result<client::bulk_part> part) { take_change(w, part); }),
+    origin_of(*w->context, *w->call));
+}
+
+struct summary_walk : walk {
+  summary_walk(gateway_context& from, exchange_ptr of, task_filter dead)
+    : walk(from, std::move(of)), filter(std::move(dead)) {
+    at.limit = limits::listed_page_max;
+  }
+
+  task_filter filter;
+  client::dead_kinds kinds{};
+  client::walk_position at{};
+};
+
+void answer_summary(const summary_walk& w) {
+  auto found = w.kinds.summary();
+  base::json_writer json;
+  json.begin_object().key("kinds").begin_array();
+  for (const auto& kind : found.kinds)
+    write_kind(json, kind);
+  json.end_array();
+  json.field("tasks", found.tasks).field("leftOut", found.left_out).end_object();
+  answer(w, json);
+}
+
+void summarize_next(const std::shared_ptr<summary_walk>& w);
+
+void take_part(const std::shared_ptr<summary_walk>& w, result<client::list_part> part) {
+  if (!part) {
+    w->call->on_gone = nullptr;
+    return w->call->answer(refusal_of(part.error()));
+  }
+  for (auto& task : part->tasks) {
+    task.id.shard = static_cast<shard_id>(w->at.shard);
+    w->kinds.add(task);
+  }
+  w->at.after = part->more ? part->after : 0;
+  w->at.shard += part->more ? 0 : 1;
+  go_on(*w, duration{0}, [w] { summarize_next(w); });
+}
+
+void summarize_next(const std::shared_ptr<summary_walk>& w) {
+  if (w->at.shard == w->context->desk.shard_count() || w->is_gone)
+    return answer_summary(*w);
+  w->context->desk.ask<client::list_part>(
+    w->at.shard,
+    client::list_tasks(w->filter, w->at),
+    &client::read_list,
+    shard_desk::then<client::list_part>(
+      [w](result<client::list_part> part) { take_part(w, std::move(part)); }));
 }
 
 /// The outcome for one task of a list.
@@ -86,16 +222,21 @@ each_outcome outcome_of(const std::string& id, const result<change_outcome>& out
 
 } // namespace
 
-void change_all(
-  gateway_context& context, const exchange_ptr& call, core::bulk_kind what, const bulk_wish& wish) {
-  auto w = std::make_shared<walk>(
-    walk{&context, call, what, wish.of, client::bulk_pace(wish.limit, wish.rate), {}});
-  // The callbacks of the walk own it. A shared pointer here would make a cycle with the call.
-  call->on_gone = [weak = std::weak_ptr(w)] {
-    if (auto open = weak.lock())
-      open->is_gone = true;
-  };
-  change_next(w);
+void purge_queue(gateway_context& context, const exchange_ptr& call, const queue_address& queue) {
+  purge_next(begin<queue_purge>(context, call, queue));
+}
+
+void change_all_dead(
+  gateway_context& context,
+  const exchange_ptr& call,
+  const dead_filter& filter,
+  dead_change what) {
+  client::dead_walk dead(filter, what, context.desk.shard_count());
+  change_next(begin<dead_change_walk>(context, call, std::move(dead)));
+}
+
+void summarize_dead(gateway_context& context, const exchange_ptr& call, const dead_filter& filter) {
+  summarize_next(begin<summary_walk>(context, call, client::filter_of(filter)));
 }
 
 void change_each(
@@ -111,7 +252,7 @@ void change_each(
     auto set = [gathered, i, id = ids[i]](const result<change_outcome>& outcome) {
       gathered->set(i, outcome_of(id, outcome));
     };
-    find_own(context, call, ids[i], false, [&context, set, what](const result<task_detail>& task) {
+    auto change = [&context, call, set, what](const result<task_detail>& task) {
       if (!task)
         return set(task.error());
       auto id = task->status.id;
@@ -119,8 +260,10 @@ void change_each(
         value(id.shard),
         client::ask_change({id, {}}, what),
         &client::read_change,
-        shard_desk::then<change_outcome>(set));
-    });
+        shard_desk::then<change_outcome>(set),
+        origin_of(context, *call));
+    };
+    find_own(context, call, ids[i], false, std::move(change));
   }
 }
 

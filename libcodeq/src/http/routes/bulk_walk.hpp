@@ -9,20 +9,21 @@
 /// Changes of many tasks, one part after the other.
 namespace codeq::http {
 
-/// Selects the tasks to change and limits the speed.
-struct bulk_wish {
-  /// An empty queue name selects every queue of the tenant.
-  queue_address of;
-  /// The largest number of tasks to change; 0 changes all.
-  std::uint64_t limit = 0;
-  /// The largest number of tasks per second; 0 does not limit the rate.
-  std::uint64_t rate = 0;
-};
+/// Removes all tasks of a queue for good, one shard after the other, and answers `{"changed":n}`.
+/// When the client goes away, the walk ends after the current part.
+void purge_queue(gateway_context& context, const exchange_ptr& call, const queue_address& queue);
 
-/// Applies one change to all selected tasks, one shard after the other, and answers
-/// `{"changed":n}`. When the client goes away, the walk ends after the current part.
-void change_all(
-  gateway_context& context, const exchange_ptr& call, core::bulk_kind what, const bulk_wish& wish);
+/// Redrives or purges the dead tasks that match the filter in the same way, or counts them in a dry
+/// run: `{"changed":n,"dryRun":true}`.
+void change_all_dead(
+  gateway_context& context,
+  const exchange_ptr& call,
+  const dead_filter& filter,
+  dead_change what);
+
+/// Counts the dead tasks that match the filter by kinds of errors, part by part, and answers
+/// `{"kinds":[...],"tasks":n,"leftOut":n}`.
+void summarize_dead(gateway_context& context, const exchange_ptr& call, const dead_filter& filter);
 
 /// Changes these tasks of the caller, and answers `{"changed":n,"results":[{"id","outcome"}]}`.
 void change_each(

@@ -9,8 +9,10 @@ namespace codeq::http {
 void ask_parts(
   gateway_context& context,
   const std::function<client::question(std::uint16_t shard)>& question_of,
-  shard_desk::then<queue_parts> done) {
-  ask_each_shard<core::queue_settings>(context, question_of, &client::read_queue, std::move(done));
+  shard_desk::then<queue_parts> done,
+  const core::origin_ptr& origin) {
+  ask_each_shard<client::queue_part>(
+    context, question_of, &client::read_queue, std::move(done), origin);
 }
 
 void show_parts(
@@ -19,8 +21,24 @@ void show_parts(
   ask_parts(context, question_of, std::move(done));
 }
 
+void with_existing(
+  gateway_context& context,
+  const exchange_ptr& call,
+  const queue_address& queue,
+  std::function<void()> go_on) {
+  auto decide = [call, queue, go_on = std::move(go_on)](const result<queue_parts>& found) {
+    if (!found)
+      return call->answer(refusal_of(found.error()));
+    if (!client::merge_parts(queue, *found).exists)
+      return call->answer(refusal_of({errc::unknown_queue, "queue not found"}));
+    go_on();
+  };
+  show_parts(context, queue, std::move(decide));
+}
+
 void set_parts(
   gateway_context& context,
+  const exchange_ptr& call,
   const queue_address& queue,
   const queue_config& config,
   shard_desk::then<queue_parts> done) {
@@ -28,7 +46,7 @@ void set_parts(
   auto question_of = [queue, part](std::uint16_t shard) {
     return client::set_queue(shard, queue, part);
   };
-  ask_parts(context, question_of, std::move(done));
+  ask_parts(context, question_of, std::move(done), origin_of(context, *call));
 }
 
 } // namespace codeq::http

@@ -42,6 +42,18 @@ task_view view_for(gateway_context& context, const exchange& call) {
   return {context.desk.now(), call.fields->query.text(payload_field.name) == "json"};
 }
 
+core::origin_ptr origin_of(gateway_context& context, exchange& call) {
+  if (call.origin)
+    return call.origin;
+  core::command_origin origin{context.desk.now(), context.desk.next_operation()};
+  origin.subject = call.by->bearer ? call.by->subject : std::string();
+  origin.tenant = call.by->bearer ? call.by->bearer->tenant : std::string();
+  origin.remote = call.in.remote;
+  origin.is_audited = call.by->is_admin;
+  call.origin = std::make_shared<const core::command_origin>(std::move(origin));
+  return call.origin;
+}
+
 void put_off_deadline(gateway_context& context, exchange& call, duration wait) {
   call.deadline = context.desk.steady_now() + wait + limits::http_request_time_max;
 }

@@ -28,6 +28,9 @@ void find_own(
 /// The refusal of a queue that the caller's token does not name. Queues are event types in codeQ.
 [[nodiscard]] error refuse_queue(const std::string& queue);
 
+/// The request as a command of an operator: the same for all changes that it makes.
+[[nodiscard]] core::origin_ptr origin_of(gateway_context& context, exchange& call);
+
 /// How the request, which declares `payload_field`, wants to see tasks.
 [[nodiscard]] task_view view_for(gateway_context& context, const exchange& call);
 
@@ -65,7 +68,8 @@ void ask_each_shard(
   gateway_context& context,
   const std::function<client::question(std::uint16_t shard)>& question_of,
   result<client::answered<T>> (*read)(const protocol::frame<S>&),
-  shard_desk::then<std::vector<T>> done) {
+  shard_desk::then<std::vector<T>> done,
+  const core::origin_ptr& origin = {}) {
   using part = std::optional<result<T>>;
   auto finish = [done = std::move(done)](std::vector<part> parts) {
     std::vector<T> whole;
@@ -79,9 +83,13 @@ void ask_each_shard(
   auto count = context.desk.shard_count();
   auto gathered = std::make_shared<gathering<part>>(count, std::move(finish));
   for (std::uint16_t i = 0; i < count; ++i)
-    context.desk.ask<T>(i, question_of(i), read, shard_desk::then<T>([gathered, i](result<T> told) {
-                          gathered->set(i, std::move(told));
-                        }));
+    context.desk.ask<T>(
+      i,
+      question_of(i),
+      read,
+      shard_desk::then<T>(
+        [gathered, i](result<T> told) { gathered->set(i, std::move(told)); }),
+      origin);
 }
 
 } // namespace codeq::http

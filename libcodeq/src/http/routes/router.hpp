@@ -31,7 +31,6 @@ struct gateway_context {
   std::uint64_t queue_lists_number = 0;
   webhook_desk webhooks;
   wakeup_desk wakeups;
-  authenticate who;
   limit_rate limit;
   /// A single-user setup: only pages of this machine may call, and those of origins named to
   /// `cors`.
@@ -48,8 +47,22 @@ struct gateway_context {
 };
 
 /// Who may use a route.
-/// `process` is an admin of all tenants.
-enum class access : std::uint8_t { open, any, producer, worker, admin, process };
+enum class access : std::uint8_t {
+  open,
+  /// Whoever may read tasks: all roles but that for metrics.
+  any,
+  /// Producers, admins and readers, for routes that change nothing.
+  read,
+  producer,
+  worker,
+  admin,
+  /// Admins and readers, for routes that change nothing.
+  inspect,
+  /// Admins of all tenants.
+  process,
+  /// Admins and readers of all tenants, and the role for metrics.
+  metrics,
+};
 
 /// What a route accepts as the body of a request.
 enum class body_need : std::uint8_t {
@@ -103,6 +116,8 @@ void dispatch(gateway_context& context, const exchange_ptr& call);
 [[nodiscard]] std::span<const route> task_routes();
 [[nodiscard]] std::span<const route> queue_routes();
 [[nodiscard]] std::span<const route> admin_routes();
+[[nodiscard]] std::span<const route> audit_routes();
+[[nodiscard]] std::span<const route> dead_routes();
 [[nodiscard]] std::span<const route> subscription_routes();
 [[nodiscard]] std::span<const route> policy_routes();
 [[nodiscard]] std::span<const route> process_routes();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "base/rfc3339.hpp"
+#include "coordinator/session/stats_sum.hpp"
 #include "http/json/json_reader.hpp"
-#include "http/json/rfc3339.hpp"
 #include "http/json/task_fields.hpp"
-#include "http/routes/bulk_walk.hpp"
 #include "http/routes/route_steps.hpp"
 #include "http/routes/task_list.hpp"
 
@@ -12,34 +12,10 @@
 #include <array>
 #include <iterator>
 
-/// Dead tasks, force, and what runs where; for admins.
+/// Force, and what runs where; for admins.
 namespace codeq::http {
 
 namespace {
-
-/// What a redrive or purge of dead tasks is about: a list of ids, or else a filter.
-void change_dead(
-  gateway_context& context, const exchange_ptr& call, core::bulk_kind all, task_change each) {
-  const auto& body = call->fields->body;
-  if (body.has("ids"))
-    return change_each(context, call, body.texts("ids"), each);
-  bulk_wish wish{{call->by->tenant, body.text("queue")}, 0, 0};
-  wish.limit = static_cast<std::uint64_t>(body.integer("limit").value_or(0));
-  wish.rate = static_cast<std::uint64_t>(body.integer("rate").value_or(0));
-  change_all(context, call, all, wish);
-}
-
-void redrive(gateway_context& context, const exchange_ptr& call) {
-  change_dead(context, call, core::bulk_kind::redrive, task_change::redrive);
-}
-
-void purge(gateway_context& context, const exchange_ptr& call) {
-  change_dead(context, call, core::bulk_kind::purge_dead, task_change::purge);
-}
-
-void list_dead(gateway_context& context, const exchange_ptr& call) {
-  list_newest(context, call, task_state::dead);
-}
 
 /// Ended tasks leave by their retention alone, and from then on nobody sees them; so nothing is
 /// left to delete here, and clients that ask for it from time to time learn just that.
@@ -50,7 +26,7 @@ void clean_up(gateway_context& context, const exchange_ptr& call) {
     .field("deleted", 0)
     .field(
       "before",
-      body.has("before") ? unquote_json(body.raw("before")) : to_rfc3339(context.desk.now()))
+      body.has("before") ? unquote_json(body.raw("before")) : base::to_rfc3339(context.desk.now()))
     .field("limit", body.integer("limit").value_or(0))
     .end_object();
   call->answer(reply(200, json));
@@ -84,30 +60,48 @@ void force(gateway_context& context, const exchange_ptr& call) {
         client::ask_force(id, wish.how, wish.text),
         &client::read_change,
         shard_desk::then<change_outcome>(
-          [call](result<change_outcome> outcome) { answer_change(call, outcome); }));
+          [call](result<change_outcome> outcome) { answer_change(call, outcome); }),
+        origin_of(context, *call));
     };
   find_own(context, call, call->arguments[0], false, std::move(end));
 }
 
+void write_worker(base::json_writer& json, const worker_info& w, bool is_own) {
+  json.begin_object()
+    .field("workerId", subject_of(w.name))
+    .field("http", is_own)
+    .field("connected", w.is_connected)
+    .field("freeSlots", w.free_slots)
+    .field("leases", w.leases)
+    .field("queueCount", w.queue_count)
+    .begin_array("queues");
+  for (const auto& queue : w.queues)
+    json.text(queue.queue);
+  json.end_array().begin_array("running");
+  for (const auto& lease : w.running)
+    json.begin_object()
+      .field("id", to_string(lease.task))
+      .field("queue", lease.queue.queue)
+      .field("tenantId", lease.queue.tenant)
+      .field("startedAt", base::to_rfc3339(lease.since))
+      .field("leaseLeftMs", lease.left.count())
+      .end_object();
+  json.end_array().end_object();
+}
+
 void show_workers(gateway_context& context, const exchange_ptr& call) {
-  with_stats(context, call, [call](const base::coordinator_counts& stats) {
-    // Those of other tenants are none of the caller's business.
+  context.desk.workers([call](const result<std::vector<base::worker_counts>>& all) {
+    if (!all)
+      return call->answer(refusal_of(all.error()));
+    auto workers = *all;
+    if (!call->by->sees_all_tenants)
+      workers = coordinator::workers_of(call->by->tenant, std::move(workers));
+    coordinator::limit_shown(workers);
     auto own_prefix = worker_name_of(call->by->tenant, "");
     base::json_writer json;
     json.begin_object().key("workers").begin_array();
-    for (const auto& w : stats.workers) {
-      bool is_own = w.name.starts_with(own_prefix);
-      bool is_seen = call->by->sees_all_tenants || w.tenants.contains(call->by->tenant);
-      if (!is_own && !is_seen)
-        continue;
-      json.begin_object()
-        .field("workerId", subject_of(w.name))
-        .field("http", is_own)
-        .field("connected", w.is_connected)
-        .field("freeSlots", w.free_slots)
-        .field("leases", w.leases)
-        .end_object();
-    }
+    for (const auto& w : workers)
+      write_worker(json, w, w.name.starts_with(own_prefix));
     json.end_array().end_object();
     call->answer(reply(200, json));
   });
@@ -140,14 +134,6 @@ void show_shards(gateway_context& context, const exchange_ptr& call) {
   });
 }
 
-constexpr auto change_fields = std::to_array<input_field>({
-  {.name = "ids", .type = input_type::texts, .range = at_most(limits::http_bulk_ids_max)},
-  queue_filter_field,
-  command_filter_field,
-  {.name = "limit", .type = input_type::integer},
-  {.name = "rate", .type = input_type::integer, .range = at_most(limits::bulk_rate_max)},
-});
-
 constexpr auto cleanup_fields = std::to_array<input_field>({
   {.name = "limit", .type = input_type::integer},
   {.name = "before", .type = input_type::time, .refusal = "invalid 'before' (use RFC3339)"},
@@ -159,25 +145,7 @@ constexpr auto force_fields = std::to_array<input_field>({
   {.name = "error", .range = at_most(limits::error_text_bytes_max)},
 });
 
-constexpr std::array<route, 7> routes{{
-  {.method = "GET",
-   .pattern = "admin/dead",
-   .who = access::admin,
-   .rate = "admin",
-   .run = &list_dead,
-   .fields = {.query = page_parameters}},
-  {.method = "POST",
-   .pattern = "admin/dead/redrive",
-   .who = access::admin,
-   .rate = "admin",
-   .run = &redrive,
-   .fields = {.body = {change_fields}}},
-  {.method = "POST",
-   .pattern = "admin/dead/purge",
-   .who = access::admin,
-   .rate = "admin",
-   .run = &purge,
-   .fields = {.body = {change_fields}}},
+constexpr std::array<route, 4> routes{{
   {.method = "POST",
    .pattern = "admin/tasks/cleanup",
    .who = access::admin,
@@ -192,12 +160,12 @@ constexpr std::array<route, 7> routes{{
    .fields = {.body = {force_fields}, .need = body_need::required}},
   {.method = "GET",
    .pattern = "admin/workers",
-   .who = access::admin,
+   .who = access::inspect,
    .rate = "admin",
    .run = &show_workers},
   {.method = "GET",
    .pattern = "admin/shards",
-   .who = access::admin,
+   .who = access::inspect,
    .rate = "admin",
    .run = &show_shards},
 }};

@@ -16,7 +16,7 @@ namespace {
 /// Of every HTTP worker, so that its leases outlive the process that answers it.
 constexpr std::uint64_t only_incarnation = 1;
 
-/// What a claim asks for.
+/// The fields of a claim.
 struct claim_input {
   std::vector<std::string> queues;
   duration lease{0};
@@ -34,6 +34,8 @@ result<claim_input> read_claim(const input& body, const caller& by) {
       return refuse_queue(queue);
   if (in.queues.empty())
     in.queues = by.queues;
+  if (in.queues.empty() && !by.all_queues)
+    return error{errc::unauthorized, "event type not allowed: the token names no queue"};
   return in;
 }
 
@@ -208,6 +210,7 @@ void start_step(gateway_context& context, const exchange_ptr& call, const open_c
     end_turn(context, *call, *all);
   };
   put_off_deadline(context, *call, all->in.wait);
+  call->is_waiting = all->in.wait > duration{0};
   auto name = context.desk.claim(std::move(wish), std::move(events));
   if (!call->is_answered && all->has_turn)
     call->on_gone = [&context, all, name] {

@@ -42,13 +42,19 @@ bool make_room(const exchange_ptr& call, const task_detail& found) {
   return call->share && static_cast<bool>(call->share->resize(call->share->size() + bytes));
 }
 
+/// A task of a request that was stored.
+struct stored_task {
+  enqueued_task added;
+  task_spec task;
+  /// The answer to its enqueue came just now.
+  bool is_new_answer = true;
+};
+
 /// Shows a task that was just added: its payload is the one at hand.
 void show_added(
-  gateway_context& context,
-  const exchange_ptr& call,
-  const enqueued_task& added,
-  const task_spec& task,
-  enqueued done) {
+  gateway_context& context, const exchange_ptr& call, const stored_task& what, enqueued done) {
+  const auto& added = what.added;
+  const auto& task = what.task;
   task_detail stored;
   stored.status.id = added.id;
   stored.status.tenant = task.tenant;
@@ -68,7 +74,9 @@ void show_added(
     }
     done(std::move(found));
   };
-  if (is_new)
+  if (is_new && what.is_new_answer)
+    context.desk.describe_added(added.id, std::move(show));
+  else if (is_new)
     context.desk.describe({added.id, {}}, std::move(show));
   else
     context.desk.describe_with_body(task.tenant, {added.id, {}}, std::move(show));
@@ -105,11 +113,11 @@ void enqueue_one(
     if (!added)
       return done(added.error());
     if (webhook.empty())
-      return show_added(context, call, *added, task, done);
+      return show_added(context, call, {*added, task}, done);
     auto remembered = [&context, call, added = *added, task, done](const result<void>& ok) {
       if (!ok)
         return done(ok.error());
-      show_added(context, call, added, task, done);
+      show_added(context, call, {added, task, false}, done);
     };
     open->push_back(context.webhooks.add(added->id, task.tenant, webhook, std::move(remembered)));
   };

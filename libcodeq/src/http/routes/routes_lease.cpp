@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <array>
 
-/// What a worker says of a task that it claimed.
+/// The reports of a worker about a task that it claimed.
 namespace codeq::http {
 
 namespace {

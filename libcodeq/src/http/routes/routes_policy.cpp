@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/rfc3339.hpp"
 #include "client/shard_walk.hpp"
 #include "http/json/input_refusal.hpp"
-#include "http/json/rfc3339.hpp"
 #include "http/json/task_fields.hpp"
 #include "http/routes/queue_parts.hpp"
 #include "http/routes/queue_policy.hpp"
@@ -128,8 +128,8 @@ void answer_policy(const exchange_ptr& call, unsigned status, const policy_state
     .field("maxConsumers", 0)
     .end_object()
     .field("version", state.record.version)
-    .field("createdAt", to_rfc3339(state.record.created_at))
-    .field("updatedAt", to_rfc3339(state.record.updated_at))
+    .field("createdAt", base::to_rfc3339(state.record.created_at))
+    .field("updatedAt", base::to_rfc3339(state.record.updated_at))
     .end_object();
   call->answer(reply(status, json));
 }
@@ -208,7 +208,7 @@ void store_policy(
       context.desk.enqueue(state.queue.tenant, to_task(state.queue, state.record), stored);
     call->on_given_up = [&context, ticket] { context.desk.give_up(ticket); };
   };
-  set_parts(context, state.queue, state.config, std::move(set));
+  set_parts(context, call, state.queue, state.config, std::move(set));
 }
 
 void set_policy(gateway_context& context, const exchange_ptr& call) {
@@ -258,7 +258,7 @@ void drop_policy(
       &client::read_change,
       shard_desk::then<change_outcome>(ended));
   };
-  set_parts(context, queue, config, std::move(set));
+  set_parts(context, call, queue, config, std::move(set));
 }
 
 /// Gives the queue the settings that queues have by default; its tasks stay.
@@ -307,7 +307,7 @@ constexpr std::array<route, 3> routes{{
    .fields = {.body = {policy_fields, "invalid request body"}, .need = body_need::required}},
   {.method = "GET",
    .pattern = "admin/topics/:",
-   .who = access::admin,
+   .who = access::inspect,
    .rate = "admin",
    .run = &show_policy},
   {.method = "DELETE",

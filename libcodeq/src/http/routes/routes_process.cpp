@@ -3,6 +3,7 @@
 #include "base/tuning.hpp"
 #include "http/routes/openapi.hpp"
 #include "http/routes/route_steps.hpp"
+#include "observe/log.hpp"
 
 #include <array>
 
@@ -10,6 +11,9 @@
 namespace codeq::http {
 
 namespace {
+
+constexpr auto log_levels =
+  std::to_array<std::string_view>({"trace", "debug", "info", "warn", "error", "off"});
 
 void say_alive(gateway_context&, const exchange_ptr& call) {
   base::json_writer json;
@@ -32,18 +36,18 @@ void say_ready(gateway_context& context, const exchange_ptr& call) {
   auto question_of = [](std::uint16_t shard) {
     return client::show_queue(shard, {"default", "default"});
   };
-  auto finish = [answer_once](const result<std::vector<core::queue_settings>>& parts) {
+  auto finish = [answer_once](const result<std::vector<client::queue_part>>& parts) {
     if (!parts)
       return answer_once(refusal_of(parts.error()));
     base::json_writer json;
     json.begin_object().field("status", "ready").field("shards", parts->size()).end_object();
     answer_once(reply(200, json));
   };
-  ask_each_shard<core::queue_settings>(
+  ask_each_shard<client::queue_part>(
     context,
     question_of,
     &client::read_queue,
-    shard_desk::then<std::vector<core::queue_settings>>(std::move(finish)));
+    shard_desk::then<std::vector<client::queue_part>>(std::move(finish)));
 }
 
 void show_metrics(gateway_context& context, const exchange_ptr& call) {
@@ -55,17 +59,50 @@ void show_metrics(gateway_context& context, const exchange_ptr& call) {
   });
 }
 
+void answer_log_level(const exchange_ptr& call, std::string_view wish) {
+  auto level = observe::change_log_level(wish, call->by->subject);
+  if (!level)
+    return call->answer(refusal_of(level.error()));
+  base::json_writer json;
+  json.begin_object().field("level", *level).end_object();
+  call->answer(reply(200, json));
+}
+
+void show_log_level(gateway_context&, const exchange_ptr& call) {
+  answer_log_level(call, {});
+}
+
+/// Lasts until the process ends.
+void change_log_level(gateway_context&, const exchange_ptr& call) {
+  answer_log_level(call, log_levels[*call->fields->body.choice("level")]);
+}
+
 void show_document(gateway_context&, const exchange_ptr& call) {
   response answer;
   answer.body = openapi_document();
   call->answer(std::move(answer));
 }
 
-constexpr std::array<route, 4> routes{{
+constexpr auto log_level_fields = std::to_array<input_field>({
+  {.name = "level", .type = input_type::choice, .is_required = true, .choices = log_levels},
+});
+
+constexpr std::array<route, 6> routes{{
   {.method = "GET", .pattern = "/healthz", .who = access::open, .run = &say_alive},
   {.method = "GET", .pattern = "/readyz", .who = access::open, .run = &say_ready},
   {.method = "GET", .pattern = "/openapi.json", .who = access::open, .run = &show_document},
-  {.method = "GET", .pattern = "/metrics", .who = access::process, .run = &show_metrics},
+  {.method = "GET", .pattern = "/metrics", .who = access::metrics, .run = &show_metrics},
+  {.method = "GET",
+   .pattern = "admin/log-level",
+   .who = access::process,
+   .rate = "admin",
+   .run = &show_log_level},
+  {.method = "PUT",
+   .pattern = "admin/log-level",
+   .who = access::process,
+   .rate = "admin",
+   .run = &change_log_level,
+   .fields = {.body = {log_level_fields}, .need = body_need::required}},
 }};
 
 } // namespace

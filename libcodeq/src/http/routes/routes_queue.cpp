@@ -92,6 +92,13 @@ void show_one(gateway_context& context, const exchange_ptr& call) {
       .field("inProgress", counts.leased)
       .field("dlq", counts.dead_now)
       .field("completed", counts.completed)
+      .field("cancelled", counts.cancelled)
+      .field("died", counts.dead)
+      .field("lost", counts.lost)
+      .field("paused", counts.paused)
+      .field("maxDepth", counts.max_depth)
+      .field("maxLeased", counts.max_leased)
+      .field("oldestReadyAgeMs", counts.oldest_ready.count())
       .end_object();
     call->answer(reply(200, json));
   });
@@ -116,11 +123,14 @@ void set_paused(gateway_context& context, const exchange_ptr& call, bool paused)
   auto queue = queue_meant(call);
   if (!queue)
     return;
-  auto question_of = [queue = *queue, paused](std::uint16_t shard) {
-    return client::pause_queue(shard, queue, paused);
-  };
-  ask_parts(context, question_of, [call, queue = *queue](const result<queue_parts>& found) {
-    answer_queue(call, queue, found);
+  with_existing(context, call, *queue, [&context, call, queue = *queue, paused] {
+    auto question_of = [queue, paused](std::uint16_t shard) {
+      return client::pause_queue(shard, queue, paused);
+    };
+    auto answer = [call, queue](const result<queue_parts>& found) {
+      answer_queue(call, queue, found);
+    };
+    ask_parts(context, question_of, answer, origin_of(context, *call));
   });
 }
 
@@ -152,24 +162,26 @@ void change_locked(
       return call->answer(refusal_of(found.error()));
     auto config = client::merge_parts(queue, *found).config;
     apply_settings(call->fields->body, config);
-    set_parts(context, queue, config, [call, queue, taken](const result<queue_parts>& changed) {
+    auto answer = [call, queue, taken](const result<queue_parts>& changed) {
       answer_queue(call, queue, changed);
-    });
+    };
+    set_parts(context, call, queue, config, answer);
   };
   show_parts(context, queue, std::move(change));
 }
 
-/// What the body leaves out stays as it is.
+/// Settings that the body leaves out stay as they are.
 void change_settings(gateway_context& context, const exchange_ptr& call) {
   auto queue = queue_meant(call);
   if (!queue)
     return;
   if (auto ok = check_settings(call->fields->body); !ok)
     return call->answer(refusal_of(ok.error()));
-  auto locked = [&context, call, queue = *queue](const queue_locks::lock& taken) {
-    // The request may have been given up while it waited.
-    if (!call->is_answered)
-      change_locked(context, call, queue, taken);
+  // A request that is given up while it waits occupies no memory any more.
+  auto locked = [&context, weak = std::weak_ptr(call), queue = *queue](
+                  const queue_locks::lock& taken) {
+    if (auto open = weak.lock(); open && !open->is_answered)
+      change_locked(context, open, queue, taken);
   };
   context.changing_queues.take(*queue, std::move(locked));
 }
@@ -177,19 +189,22 @@ void change_settings(gateway_context& context, const exchange_ptr& call) {
 /// Removes all tasks of a queue, whatever their state.
 void purge(gateway_context& context, const exchange_ptr& call) {
   auto queue = queue_meant(call);
-  if (queue)
-    change_all(context, call, core::bulk_kind::purge_all, {*queue, 0, 0});
+  if (!queue)
+    return;
+  with_existing(context, call, *queue, [&context, call, queue = *queue] {
+    purge_queue(context, call, queue);
+  });
 }
 
 constexpr std::array<route, 7> routes{{
   {.method = "GET",
    .pattern = "admin/queues",
-   .who = access::admin,
+   .who = access::inspect,
    .rate = "admin",
    .run = &show_all},
   {.method = "GET",
    .pattern = "admin/queues/:",
-   .who = access::admin,
+   .who = access::inspect,
    .rate = "admin",
    .run = &show_one},
   {.method = "POST",
@@ -209,7 +224,7 @@ constexpr std::array<route, 7> routes{{
    .run = &purge},
   {.method = "GET",
    .pattern = "admin/queues/:/settings",
-   .who = access::admin,
+   .who = access::inspect,
    .rate = "admin",
    .run = &show_settings},
   {.method = "PUT",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/random.hpp"
+#include "base/rfc3339.hpp"
 #include "base/text_encoding.hpp"
 #include "http/json/input_refusal.hpp"
-#include "http/json/rfc3339.hpp"
 #include "http/json/task_fields.hpp"
 #include "http/routes/route_steps.hpp"
 
@@ -28,7 +28,7 @@ void put(gateway_context& context, const exchange_ptr& call, subscription s) {
     base::json_writer json;
     json.begin_object()
       .field("subscriptionId", id)
-      .field("expiresAt", to_rfc3339(expires_at))
+      .field("expiresAt", base::to_rfc3339(expires_at))
       .end_object();
     call->answer(reply(200, json));
   };
@@ -49,6 +49,8 @@ result<subscription> subscription_of(const input& body, const caller& by) {
       return refuse_queue(queue);
   if (s.queues.empty())
     s.queues = by.queues;
+  if (s.queues.empty() && !by.all_queues)
+    return error{errc::unauthorized, "event type not allowed: the token names no queue"};
   std::sort(s.queues.begin(), s.queues.end());
   s.mode = static_cast<delivery_mode>(body.choice("deliveryMode").value_or(0));
   s.group = body.text("groupId");

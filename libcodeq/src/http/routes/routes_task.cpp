@@ -7,7 +7,7 @@
 
 #include <array>
 
-/// What anybody of a tenant may know of its tasks, and what their producers may change.
+/// Reads of tasks by every token of their tenant, and changes by producers.
 namespace codeq::http {
 
 namespace {
@@ -66,6 +66,7 @@ void await_end(gateway_context& context, const exchange_ptr& call, task_id id, d
     call->answer(refusal_of(how.error()));
   };
   put_off_deadline(context, *call, wait);
+  call->is_waiting = true;
   auto name = context.desk.watch(id, wait, std::move(ended));
   call->on_gone = [&context, call = std::weak_ptr(call), name] {
     context.desk.unwatch(name);
@@ -133,8 +134,20 @@ void show_events(gateway_context& context, const exchange_ptr& call) {
 }
 
 void list(gateway_context& context, const exchange_ptr& call) {
-  auto state = call->fields->query.choice("state");
-  list_newest(context, call, state ? std::optional(static_cast<task_state>(*state)) : std::nullopt);
+  const auto& query = call->fields->query;
+  task_filter filter;
+  if (auto state = query.choice("state"))
+    filter.state = static_cast<task_state>(*state);
+  filter.group = query.text("group");
+  filter.key = query.text("key");
+  filter.error = query.text("error");
+  filter.headers = query.text_map("header");
+  // A worker of this gateway is shown by its subject.
+  if (auto worker = query.text("worker"); !worker.empty())
+    filter.workers = {worker, worker_name_of(call->by->tenant, worker)};
+  filter.enqueued = {
+    query.time("since").value_or(timestamp{}), query.time("until").value_or(timestamp{})};
+  list_page(context, call, std::move(filter));
 }
 
 void change_own(gateway_context& context, const exchange_ptr& call, task_change what) {
@@ -217,6 +230,15 @@ constexpr auto list_parameters = std::to_array<input_field>({
   queue_filter_field,
   command_filter_field,
   {.name = "state", .type = input_type::choice, .choices = state_names},
+  group_filter_field,
+  {.name = "key", .range = at_most(limits::key_bytes_max)},
+  {.name = "idempotencyKey", .same_as = "key", .range = at_most(limits::key_bytes_max)},
+  {.name = "worker", .range = at_most(limits::http_worker_name_bytes_max)},
+  {.name = "header", .type = input_type::text_map, .range = at_most(limits::headers_bytes_max)},
+  error_filter_field,
+  {.name = "since", .type = input_type::time},
+  {.name = "until", .type = input_type::time},
+  order_field,
   limit_field,
   after_field,
 });
@@ -253,7 +275,7 @@ constexpr std::array<route, 10> routes{{
   {.method = "POST", .pattern = "tasks/:/promote", .who = access::producer, .run = &promote},
   {.method = "GET",
    .pattern = "queues/:/keys/:",
-   .who = access::producer,
+   .who = access::read,
    .run = &show_keyed,
    .fields = {.query = keyed_task_parameters}},
   {.method = "POST",

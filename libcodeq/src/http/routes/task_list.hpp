@@ -5,7 +5,6 @@
 #include "http/routes/router.hpp"
 
 #include <array>
-#include <optional>
 
 /// Lists of tasks, and the answer to a change of one.
 namespace codeq::http {
@@ -14,14 +13,26 @@ inline constexpr input_field after_field{.name = "after"};
 inline constexpr input_field limit_field{
   .name = "limit", .type = input_type::integer, .range = {1, limits::http_listed_tasks_max}};
 
-/// What the query of a list may have.
-inline constexpr auto page_parameters =
-  std::to_array<input_field>({queue_filter_field, command_filter_field, limit_field, after_field});
+/// In the order of `list_order`.
+inline constexpr auto order_names = std::to_array<std::string_view>({"oldest", "newest"});
+inline constexpr input_field order_field{
+  .name = "order", .type = input_type::choice, .choices = order_names};
 
-/// Answers with a page of the caller's tasks, newest first, `{"tasks":[...],"after":"..."}`, as the
-/// query's `page_parameters` say, of one state or of all. `after` is missing on the last page.
-void list_newest(
-  gateway_context& context, const exchange_ptr& call, std::optional<task_state> state);
+inline constexpr input_field group_filter_field{
+  .name = "group", .range = at_most(limits::group_bytes_max)};
+
+/// A part of the latest error text.
+inline constexpr input_field error_filter_field{
+  .name = "error", .range = at_most(limits::error_text_bytes_max)};
+
+/// Answers with a page of the caller's tasks, `{"tasks":[...],"after":"...","partial":true}`, as
+/// the query's `queue`, `order`, `limit` and `after` say; the newest come first by default. `after`
+/// is missing on the last page; `partial` marks a page that ended early, because it examined as
+/// many records as it may. The filter's queue and tenant are the query's and the caller's.
+void list_page(gateway_context& context, const exchange_ptr& call, task_filter filter);
+
+/// The queue that a list or a summary is about. Errors: `unauthorized`.
+[[nodiscard]] result<std::string> queue_listed(const caller& by, const std::string& queue);
 
 /// Changes a task and answers with what it came to.
 void change_task(

@@ -44,7 +44,7 @@ read_follow_ups(const input& body, const std::string& tenant, timestamp now) {
   return worker::encode_follow_ups(tasks);
 }
 
-/// What the body says of the attempt's end, without its task, token and follow-ups.
+/// The end of the attempt as the body gives it, without task, token and follow-ups.
 result<attempt_end> read_end(const input& body) {
   attempt_end end;
   for (const auto& artifact : body.objects("artifacts"))

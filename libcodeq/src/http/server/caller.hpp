@@ -21,21 +21,32 @@ struct caller {
   bool is_producer = false;
   bool is_worker = false;
   bool is_admin = false;
-  /// The scopes of a worker, for example `codeq:claim`; empty allows all of them.
-  std::vector<std::string> scopes{};
-  /// The queues that the caller may use; empty allows all queues of its tenant.
+  /// May read what the others may, and changes nothing.
+  bool is_reader = false;
+  /// The scopes of a worker.
+  security::scope_set scopes = security::scope_set::all();
+  /// The caller may use all queues of its tenant, else only `queues`.
+  bool all_queues = true;
   std::vector<std::string> queues{};
+  /// The caller may read the metrics of the process.
+  bool sees_metrics = false;
   /// The caller may also see the statistics of the process and of all tenants together.
   bool sees_all_tenants = false;
   /// The owner of the token; null in a single-user setup.
   std::shared_ptr<const security::principal> bearer{};
 
+  /// True when the caller may use routes of that scope, such as `codeq:claim`.
   [[nodiscard]] bool has_scope(std::string_view scope) const;
   [[nodiscard]] bool may_use(std::string_view queue) const;
 };
 
 /// Returns the caller of a bearer token; null when the token is not accepted. Called on any thread.
 using authenticate = std::function<std::shared_ptr<const caller>(std::string_view bearer)>;
+
+/// Returns a caller for each accepted token of that tenant and subject. Called on any thread. An
+/// empty function means that there are no tokens.
+using find_callers = std::function<std::vector<std::shared_ptr<const caller>>(
+  const std::string& tenant, const std::string& subject)>;
 
 /// Describes a call that was refused because of its rate.
 struct rate_refusal {

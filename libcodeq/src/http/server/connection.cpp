@@ -9,6 +9,7 @@
 #include "http/server/replies.hpp"
 #include "http/server/target.hpp"
 
+#include <chrono>
 #include <new>
 #include <utility>
 
@@ -44,12 +45,19 @@ SSL* make_secured(const server_options& options) {
   return native;
 }
 
+std::string host_and_port(const asio::ip::tcp::endpoint& remote) {
+  auto host = remote.address().to_string();
+  bool is_v6 = remote.address().is_v6();
+  return (is_v6 ? "[" + host + "]" : host) + ":" + std::to_string(remote.port());
+}
+
 } // namespace
 
 connection::connection(
   asio::ip::tcp::socket socket, std::shared_ptr<connection_hall> hall, std::string remote)
   : stream_(std::move(socket), make_secured(hall->options)),
     patience_(stream_.get_executor()),
+    expiry_(stream_.get_executor()),
     hall_(std::move(hall)),
     buffer_(limits::http_header_bytes_max + limits::http_batch_body_bytes_max),
     remote_(std::move(remote)) {
@@ -77,7 +85,7 @@ void connection::start() {
   if (!stream_.is_secured())
     return read();
   is_idle_ = true;
-  stream_.lowest().expires_after(limits::http_tls_handshake_max);
+  expire_after(limits::http_tls_handshake_max);
   stream_.async_accept([self = shared_from_this()](error_code failure) {
     if (failure)
       return self->drop();
@@ -200,7 +208,7 @@ void connection::on_request(error_code failure) {
 }
 
 void connection::serve() {
-  stream_.lowest().expires_never();
+  expire_never();
   auto& head = parser_->get();
   keep_alive_ = head.keep_alive();
   open_ = std::make_shared<exchange>();
@@ -213,6 +221,9 @@ void connection::serve() {
   in.preflight_method = std::string(view_of(head[field::field::access_control_request_method]));
   in.idempotency_key = std::string(view_of(head["Idempotency-Key"]));
   in.id = request_id_;
+  error_code gone;
+  auto remote = stream_.lowest().socket().remote_endpoint(gone);
+  in.remote = gone ? remote_ : host_and_port(remote);
   if (!read_target(view_of(head.target()), in))
     return refuse(400, "malformed request target");
   in.body = std::move(head.body());
@@ -253,8 +264,38 @@ void connection::watch() {
 }
 
 void connection::expire_read(duration limit) {
+  expire_after(limit);
   // Asio would not report the end of a connection a second time.
-  stream_.lowest().expires_after(has_ended_ ? duration{0} : limit);
+  if (has_ended_)
+    stream_.lowest().expires_after(duration{0});
+}
+
+void connection::expire_after(duration limit) {
+  if (has_ended_)
+    stream_.lowest().expires_never();
+  deadline_ = std::chrono::steady_clock::now() + limit;
+  if (deadline_ < armed_)
+    arm_deadline();
+}
+
+void connection::arm_deadline() {
+  armed_ = deadline_;
+  expiry_.expires_at(armed_);
+  expiry_.async_wait([weak = weak_from_this()](error_code stopped) {
+    if (auto self = weak.lock(); self && !stopped)
+      self->look_at_deadline();
+  });
+}
+
+void connection::look_at_deadline() {
+  armed_ = time_point::max();
+  if (deadline_ == time_point::max())
+    return;
+  if (std::chrono::steady_clock::now() < deadline_)
+    return arm_deadline();
+  has_expired_ = true;
+  // What is under way ends with an error.
+  drop();
 }
 
 void connection::stop_watching() {
@@ -312,7 +353,7 @@ void connection::write(response answer) {
     out.body().clear();
   share_ = std::move(answer.share);
   on_unwritten_ = std::move(answer.on_unwritten);
-  stream_.lowest().expires_after(tuning::http_write_time_max);
+  expire_after(tuning::http_write_time_max);
   field::async_write(stream_, out, [self = shared_from_this()](error_code failure, std::size_t) {
     self->on_written(failure);
   });
@@ -327,7 +368,7 @@ void connection::on_written(error_code failure) {
     // The rest of the request is read below TLS and dropped.
     is_secured_ = false;
     stream_.lowest().socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
-    stream_.lowest().expires_after(limits::http_drain_time_max);
+    expire_after(limits::http_drain_time_max);
     return drain();
   }
   bool has_more = !has_ended_ || buffer_.size() > 0;
@@ -342,7 +383,7 @@ void connection::drain() {
   stream_.lowest().async_read_some(
     room, [self = shared_from_this()](error_code failure, std::size_t count) {
       self->drain_bytes_ -= std::min(self->drain_bytes_, count);
-      bool is_over_limit = failure == beast::error::timeout || self->drain_bytes_ == 0;
+      bool is_over_limit = self->has_expired_ || self->drain_bytes_ == 0;
       if (is_over_limit)
         self->hall_->note(
           "http_drain_bytes_max", limits::http_drain_bytes_max, "remote", self->remote_);
@@ -393,7 +434,7 @@ void connection::close() {
   bool says_so = std::exchange(is_secured_, false);
   if (!says_so)
     return drop();
-  stream_.lowest().expires_after(tuning::connection_linger);
+  expire_after(tuning::connection_linger);
   stream_.async_end([self = shared_from_this()](error_code) { self->drop(); });
 }
 

@@ -73,6 +73,16 @@ private:
   /// gone when its request is not answered within `limits::http_gone_grace`.
   void stop_watching();
 
+  /// Closes the connection when it takes longer than that from now on, unless another limit is set
+  /// or `expire_never` is called before. Cheap: the timer runs on, and is set again when it fires.
+  void expire_after(duration limit);
+
+  void expire_never() { deadline_ = time_point::max(); }
+
+  /// Has the timer fire at the deadline.
+  void arm_deadline();
+  void look_at_deadline();
+
   /// Limits the time of the next read. Once the client has sent everything, requests are read only
   /// as far as they are buffered.
   void expire_read(duration limit);
@@ -109,8 +119,14 @@ private:
   void release_body();
   void release_answer();
 
+  using time_point = boost::asio::steady_timer::time_point;
+
   socket_stream stream_;
   boost::asio::steady_timer patience_;
+  boost::asio::steady_timer expiry_;
+  time_point deadline_ = time_point::max();
+  /// When `expiry_` fires; the maximum when it does not.
+  time_point armed_ = time_point::max();
   std::shared_ptr<connection_hall> hall_;
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
@@ -142,6 +158,8 @@ private:
   bool is_secured_ = false;
   /// The end of what the client sends was read.
   bool has_ended_ = false;
+  /// A deadline has passed.
+  bool has_expired_ = false;
   /// The connection waits for the first byte of a request.
   bool is_idle_ = false;
 };

@@ -3,6 +3,8 @@
 
 #include "codeq/time.hpp"
 
+#include "core/commands/audit_entry.hpp"
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -36,6 +38,8 @@ struct request {
   std::string idempotency_key;
   /// The client's name for the request, or one of ours.
   std::string id;
+  /// Address of the client.
+  std::string remote{};
 };
 
 /// The bytes of a response that were taken from its owner's share, see `answer_shares.hpp`.
@@ -57,7 +61,7 @@ struct response {
 /// One request on its way through the gateway. Used by the gateway's actor, except `answer`.
 struct exchange {
   request in;
-  /// Set once the request was let in; null for routes that are open to all.
+  /// The caller that the server found; null when its token is not accepted.
   std::shared_ptr<const caller> by;
   /// The values of query and body; set before the route runs.
   std::shared_ptr<const route_input> fields;
@@ -76,8 +80,12 @@ struct exchange {
   /// The time at which the request is given up and answered with an error, unless it was answered
   /// before. A route that waits because its client asked for it, or that makes progress, moves it.
   monotonic_time deadline{};
+  /// The client asked to wait, which ends when its token expires.
+  bool is_waiting = false;
   /// The timer of the deadline; used by the gateway's actor only.
   std::uint64_t timer = 0;
+  /// The request as a command of an operator; set by `origin_of`.
+  std::shared_ptr<const core::command_origin> origin;
   bool is_answered = false;
   /// The client closed its side of the connection before the response.
   bool is_gone = false;

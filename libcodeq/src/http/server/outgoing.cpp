@@ -115,7 +115,9 @@ private:
 
   [[nodiscard]] bool is_over() const { return !done_; }
 
-  void fail(errc code, const error_code& why) { finish(error{code, why.message()}); }
+  void fail(errc code, const error_code& why) {
+    finish(error{code, security::describe_tls_reason(why.message())});
+  }
 
   asio::io_context& io_;
   outgoing_request request_;
@@ -207,7 +209,7 @@ void outgoing::shake_hands(error_code failure) {
     if (broken && verified != X509_V_OK)
       return self->finish(error{
         errc::unauthorized,
-        std::string("the certificate does not do: ") + X509_verify_cert_error_string(verified)});
+        security::certificate_fault(verified)});
     self->write(broken);
   });
 }

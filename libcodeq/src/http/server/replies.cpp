@@ -6,6 +6,7 @@ namespace codeq::http {
 namespace {
 
 constexpr unsigned bad_request = 400;
+constexpr unsigned unauthenticated = 401;
 constexpr unsigned forbidden = 403;
 constexpr unsigned not_found = 404;
 constexpr unsigned conflict = 409;
@@ -22,6 +23,7 @@ unsigned status_of(errc code) {
   case errc::unauthorized:
     return forbidden;
   case errc::unknown_task:
+  case errc::unknown_queue:
     return not_found;
   case errc::stale_lease:
   case errc::duplicate:
@@ -63,6 +65,12 @@ response refusal_of(const error& reason) {
   auto answer = refusal(status_of(reason.code), text);
   if (is_retryable(reason.code))
     answer.fields.emplace_back("Retry-After", "1");
+  return answer;
+}
+
+response no_valid_token(std::string_view why) {
+  auto answer = refusal(unauthenticated, why);
+  answer.fields.emplace_back("WWW-Authenticate", "Bearer");
   return answer;
 }
 

@@ -19,6 +19,9 @@ namespace codeq::http {
 /// Makes a refusal from an error, with the status that fits its code.
 [[nodiscard]] response refusal_of(const error& reason);
 
+/// Makes the refusal of a request without a token that is accepted. `why` says no more than that.
+[[nodiscard]] response no_valid_token(std::string_view why);
+
 [[nodiscard]] response rate_exceeded(const rate_refusal& refusal);
 
 /// Makes a response from the JSON text that was written.

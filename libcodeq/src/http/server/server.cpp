@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
@@ -34,7 +35,7 @@ error not_listening(const server_options& options, const error_code& why) {
 
 struct server::impl {
   explicit impl(server_options options)
-    : hall(std::make_shared<connection_hall>(std::move(options))) {}
+    : loop(options.loop), hall(std::make_shared<connection_hall>(std::move(options))) {}
 
   /// Opens the socket. Errors: `unavailable`.
   result<void> listen();
@@ -51,7 +52,10 @@ struct server::impl {
   /// over.
   void wait_for_rest();
 
-  asio::io_context io{1};
+  std::shared_ptr<server_loop> loop;
+  asio::io_context& io = loop->io();
+  /// The loop waits for actions until the server stops.
+  asio::executor_work_guard<asio::io_context::executor_type> work{io.get_executor()};
   tcp::acceptor acceptor{io};
   asio::steady_timer pause{io};
   asio::steady_timer patience{io};
@@ -153,7 +157,10 @@ void server::stop() {
   if (!impl_->thread.joinable())
     return;
   stop_accepting();
-  asio::post(impl_->io, [state = impl_.get()] { state->wait_for_rest(); });
+  asio::post(impl_->io, [state = impl_.get()] {
+    state->work.reset();
+    state->wait_for_rest();
+  });
   impl_->thread.join();
   impl_->hall->on_empty = nullptr;
   // A connection whose call was not answered in time keeps itself alive.

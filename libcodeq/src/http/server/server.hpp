@@ -7,6 +7,7 @@
 #include "http/server/answer_shares.hpp"
 #include "http/server/cors_policy.hpp"
 #include "http/server/message.hpp"
+#include "http/server/server_loop.hpp"
 #include "observe/limit_meter.hpp"
 #include "security/tls_context.hpp"
 
@@ -48,6 +49,8 @@ struct server_options {
   std::shared_ptr<observe::limit_meter> limit_meter = std::make_shared<observe::limit_meter>();
   /// Bounds the bodies of responses.
   std::shared_ptr<answer_shares> answers = std::make_shared<answer_shares>();
+  /// The server's thread runs this loop, and nothing else does.
+  std::shared_ptr<server_loop> loop = std::make_shared<server_loop>();
   /// The TLS certificates for new connections; null: without TLS.
   std::shared_ptr<security::tls_source> tls{};
 };

@@ -61,6 +61,22 @@ std::set<std::string> subscription_list::tenants() const {
   return names;
 }
 
+std::set<std::pair<std::string, std::string>> subscription_list::owners() const {
+  std::set<std::pair<std::string, std::string>> names;
+  for (const auto& [id, e] : all_)
+    names.emplace(e.what.tenant, e.what.subject);
+  return names;
+}
+
+std::vector<std::string>
+subscription_list::of_owner(const std::string& tenant, const std::string& subject) const {
+  std::vector<std::string> ids;
+  for (const auto& [id, e] : all_)
+    if (e.what.tenant == tenant && e.what.subject == subject)
+      ids.push_back(id);
+  return ids;
+}
+
 std::vector<std::string> subscription_list::expired(timestamp now) const {
   std::vector<std::string> ids;
   for (const auto& [id, e] : all_)

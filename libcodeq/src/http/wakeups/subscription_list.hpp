@@ -10,7 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace codeq::http {
@@ -42,6 +42,13 @@ public:
 
   /// The tenants that have subscriptions.
   [[nodiscard]] std::set<std::string> tenants() const;
+
+  /// Tenant and subject of those who subscribed.
+  [[nodiscard]] std::set<std::pair<std::string, std::string>> owners() const;
+
+  /// The ids of their subscriptions.
+  [[nodiscard]] std::vector<std::string>
+  of_owner(const std::string& tenant, const std::string& subject) const;
 
   /// The ids of those that have expired.
   [[nodiscard]] std::vector<std::string> expired(timestamp now) const;

@@ -48,9 +48,13 @@ std::string body_of(const wakeup& w, std::optional<timestamp> oldest, timestamp 
 } // namespace
 
 void wakeup_desk::start(
-  shard_desk& desk, webhook_options options, std::function<void(std::uint64_t number)> post) {
+  shard_desk& desk,
+  webhook_options options,
+  find_callers callers_of,
+  std::function<void(std::uint64_t number)> post) {
   desk_ = &desk;
   options_ = std::move(options);
+  callers_of_ = std::move(callers_of);
   post_ = std::move(post);
   if (!options_.send)
     return;
@@ -143,6 +147,7 @@ void wakeup_desk::arm() {
 
 void wakeup_desk::look() {
   drop_expired();
+  drop_revoked();
   if (list_.empty())
     return;
   desk_->stats([this](const result<base::coordinator_counts>& stats) {
@@ -155,11 +160,32 @@ void wakeup_desk::look() {
 }
 
 void wakeup_desk::drop_expired() {
-  for (const auto& id : list_.expired(desk_->now() - renewal_max)) {
-    close(list_.record_of(id));
-    places_.give_back(list_.find(id)->tenant);
-    list_.remove(id);
-  }
+  for (const auto& id : list_.expired(desk_->now() - renewal_max))
+    drop(id);
+}
+
+void wakeup_desk::drop(const std::string& id) {
+  close(list_.record_of(id));
+  places_.give_back(list_.find(id)->tenant);
+  list_.remove(id);
+}
+
+void wakeup_desk::drop_revoked() {
+  if (!callers_of_)
+    return;
+  for (const auto& [tenant, subject] : list_.owners())
+    if (callers_of_(tenant, subject).empty())
+      for (const auto& id : list_.of_owner(tenant, subject))
+        drop(id);
+}
+
+bool wakeup_desk::may_claim(const subscription& s, const std::string& queue) const {
+  if (!callers_of_)
+    return true;
+  auto callers = callers_of_(s.tenant, s.subject);
+  return std::any_of(callers.begin(), callers.end(), [&](const auto& by) {
+    return (by->is_worker && by->may_use(queue)) || by->is_admin;
+  });
 }
 
 void wakeup_desk::close(task_id record) {
@@ -175,11 +201,11 @@ void wakeup_desk::wake(const base::coordinator_counts& stats) {
   auto tenants = list_.tenants();
   ready_queues ready;
   for (const auto& q : stats.queues)
-    if (q.ready > 0 && tenants.contains(q.queue.tenant))
+    if (q.ready > 0 && !q.paused && tenants.contains(q.queue.tenant))
       ready[q.queue.tenant].emplace(q.queue.queue, q.ready);
   std::map<queue_address, std::vector<wakeup>> by_queue;
   for (auto& due : list_.take_due(ready, desk_->steady_now()))
-    if (due.to.expires_at > desk_->now())
+    if (due.to.expires_at > desk_->now() && may_claim(due.to, due.queue))
       by_queue[{due.to.tenant, due.queue}].push_back(std::move(due));
   for (auto& [queue, due] : by_queue)
     find_oldest(std::make_shared<const std::vector<wakeup>>(std::move(due)), 0, std::nullopt);

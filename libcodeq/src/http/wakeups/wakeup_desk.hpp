@@ -4,6 +4,7 @@
 #include "base/coordinator_counts.hpp"
 #include "base/fair_share.hpp"
 #include "http/desk/shard_desk.hpp"
+#include "http/server/caller.hpp"
 #include "http/server/gateway_limits.hpp"
 #include "http/wakeups/subscription_list.hpp"
 #include "http/webhooks/webhook_options.hpp"
@@ -26,9 +27,12 @@ namespace codeq::http {
 class wakeup_desk {
 public:
   /// Reads the stored subscriptions. `post` tells the actor, which calls `answered`, that a call
-  /// has ended.
-  void
-  start(shard_desk& desk, webhook_options options, std::function<void(std::uint64_t number)> post);
+  /// has ended. A subscription ends with the last token of its subject.
+  void start(
+    shard_desk& desk,
+    webhook_options options,
+    find_callers callers_of,
+    std::function<void(std::uint64_t number)> post);
 
   void stop() { stopped_ = true; }
 
@@ -54,6 +58,13 @@ private:
   void arm();
   void look();
   void drop_expired();
+  void drop(const std::string& id);
+
+  /// Drops the subscriptions of subjects whose tokens were revoked.
+  void drop_revoked();
+
+  /// True when a token of the subscriber allows to claim from the queue.
+  [[nodiscard]] bool may_claim(const subscription& s, const std::string& queue) const;
   void close(task_id record);
   void wake(const base::coordinator_counts& stats);
 
@@ -66,6 +77,7 @@ private:
 
   shard_desk* desk_ = nullptr;
   webhook_options options_;
+  find_callers callers_of_;
   std::function<void(std::uint64_t)> post_;
   subscription_list list_;
   /// The tenants' shares of the places for subscriptions and of the simultaneous calls.

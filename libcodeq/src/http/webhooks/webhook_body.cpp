@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json_writer.hpp"
+#include "base/rfc3339.hpp"
 #include "base/text_encoding.hpp"
 #include "http/json/json_reader.hpp"
-#include "http/json/rfc3339.hpp"
 #include "http/webhooks/webhook_desk.hpp"
 
 #include <array>
@@ -31,7 +31,7 @@ std::string webhook_body(const task_detail& task) {
         is_completed         ? ""
         : base::is_utf8(why) ? why
                              : base::to_base64(why))
-    .field("completedAt", to_rfc3339(task.updated_at.value_or(status.enqueued_at)))
+    .field("completedAt", base::to_rfc3339(task.updated_at.value_or(status.enqueued_at)))
     .end_object();
   return json.take();
 }

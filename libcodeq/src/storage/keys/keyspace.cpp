@@ -190,6 +190,28 @@ std::optional<history_key> history_key::decode(std::string_view bytes) {
   return history_key{task->first, task->second, static_cast<std::uint8_t>(bytes.back())};
 }
 
+std::string audit_key::encode() const {
+  auto key = encode_numbered(key_tag::audit, shard, at_ms);
+  append_big_endian(key, operation);
+  append_big_endian(key, position);
+  return key;
+}
+
+std::optional<audit_key> audit_key::decode(std::string_view bytes) {
+  bool fits = bytes.size() == key_prefix_bytes + 3 * number_bytes
+              && bytes.front() == static_cast<char>(key_tag::audit);
+  if (!fits)
+    return std::nullopt;
+  auto number_at = [&](std::size_t place) {
+    return read_big_endian<std::uint64_t>(bytes.substr(key_prefix_bytes + place * number_bytes));
+  };
+  return audit_key{
+    shard_id{read_big_endian<std::uint16_t>(bytes.substr(1))},
+    number_at(0),
+    number_at(1),
+    number_at(2)};
+}
+
 key_range segments_of(shard_id shard, sequence from) {
   return range_of(key_tag::segment, shard, from);
 }
@@ -226,12 +248,12 @@ key_range blocks_of(shard_id shard) {
   return range_of(key_tag::block, shard);
 }
 
-key_range fates_of(shard_id shard) {
-  return range_of(key_tag::fate, shard);
+key_range fates_of(shard_id shard, sequence from) {
+  return range_of(key_tag::fate, shard, from);
 }
 
-key_range copied_fates_of(shard_id shard) {
-  return range_of(key_tag::copied_fate, shard);
+key_range copied_fates_of(shard_id shard, sequence from) {
+  return range_of(key_tag::copied_fate, shard, from);
 }
 
 key_range dead_of(shard_id shard) {
@@ -253,6 +275,10 @@ key_range histories_of(shard_id shard) {
 key_range history_of(shard_id shard, sequence seq) {
   auto begin = encode_numbered(key_tag::history, shard, seq);
   return {begin, begin + '\xff'};
+}
+
+key_range audits_of(shard_id shard, std::uint64_t from_ms) {
+  return range_of(key_tag::audit, shard, from_ms);
 }
 
 key_range keys_of(shard_id shard) {
@@ -279,12 +305,24 @@ key_range all_histories() {
   return range_of(key_tag::history);
 }
 
+key_range all_headers() {
+  return range_of(key_tag::headers);
+}
+
+key_range all_audits() {
+  return range_of(key_tag::audit);
+}
+
 key_range all_keys() {
   return range_of(key_tag::key);
 }
 
 key_range fates_up_to(shard_id shard, sequence seq) {
   return range_up_to(key_tag::fate, shard, seq);
+}
+
+key_range copied_fates_up_to(shard_id shard, sequence seq) {
+  return range_up_to(key_tag::copied_fate, shard, seq);
 }
 
 } // namespace codeq::storage

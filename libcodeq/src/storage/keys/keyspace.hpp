@@ -33,7 +33,12 @@
 ///   'P' shard:u16 seq:u64         a body in place of the     overwritten        remove
 ///                                 one in the task's 'A'
 ///   'V' shard:u16 seq:u64         CheckpointRecord           overwritten        remove
+///   'W' shard:u16 first_seq:u64   HeadersRecord, the headers  put               by compaction
+///                                 of a segment's tasks
 ///   'X' shard:u16 seq:u64         DeadRecord                 put                remove
+///   'J' shard:u16 at:u64          AuditRecord                overwritten        by compaction
+///       operation:u64
+///       position:u64
 ///   'H' shard:u16 seq:u64 slot:u8 HistoryRecord              overwritten        remove, compaction
 ///
 /// `name` is tenant, queue, group and key, each behind its length:u16. `slot` is the number of the
@@ -52,6 +57,7 @@ enum class key_tag : char {
   fate = 'F',
   grant = 'G',
   history = 'H',
+  audit = 'J',
   key = 'K',
   totals = 'L',
   store = 'M',
@@ -62,6 +68,7 @@ enum class key_tag : char {
   segment = 'S',
   follow_up = 'U',
   checkpoint = 'V',
+  headers = 'W',
   dead = 'X',
 };
 
@@ -134,6 +141,10 @@ using body_key = numbered_key<key_tag::body>;
 /// The checkpoint of a live task, for its next attempt.
 using checkpoint_key = numbered_key<key_tag::checkpoint>;
 
+/// The headers of the tasks of a segment, or of a task with a record of its own; the number is that
+/// of its `segment_key` or `aside_key`.
+using headers_key = numbered_key<key_tag::headers>;
+
 /// The only record of the store as a whole.
 struct store_key {
   friend auto operator<=>(const store_key&, const store_key&) = default;
@@ -204,6 +215,19 @@ struct history_key {
   [[nodiscard]] static std::optional<history_key> decode(std::string_view bytes);
 };
 
+/// An operator's command, by its time in milliseconds, its operation and the position of its entry.
+/// The position tells apart entries of one command that was forgotten between two of its parts.
+struct audit_key {
+  shard_id shard{};
+  std::uint64_t at_ms = 0;
+  std::uint64_t operation = 0;
+  std::uint64_t position = 0;
+
+  friend auto operator<=>(const audit_key&, const audit_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<audit_key> decode(std::string_view bytes);
+};
+
 /// Size of tag and shard: keys with the same prefix are adjacent. Most of them are written in
 /// ascending order; those of names, histories and copied tasks are not.
 inline constexpr std::size_t key_prefix_bytes = 3;
@@ -229,8 +253,8 @@ struct key_range {
 [[nodiscard]] key_range totals_of(shard_id shard);
 [[nodiscard]] key_range follow_ups_of(shard_id shard);
 [[nodiscard]] key_range blocks_of(shard_id shard);
-[[nodiscard]] key_range fates_of(shard_id shard);
-[[nodiscard]] key_range copied_fates_of(shard_id shard);
+[[nodiscard]] key_range fates_of(shard_id shard, sequence from = 0);
+[[nodiscard]] key_range copied_fates_of(shard_id shard, sequence from = 0);
 [[nodiscard]] key_range dead_of(shard_id shard);
 [[nodiscard]] key_range bodies_of(shard_id shard);
 [[nodiscard]] key_range checkpoints_of(shard_id shard);
@@ -244,16 +268,24 @@ struct key_range {
 /// In the order of their bytes.
 [[nodiscard]] key_range keys_of(shard_id shard);
 
+/// From that time on.
+[[nodiscard]] key_range audits_of(shard_id shard, std::uint64_t from_ms = 0);
+
 // All keys of one kind, of all shards.
 
 [[nodiscard]] key_range all_outcomes();
 [[nodiscard]] key_range all_fates();
 [[nodiscard]] key_range all_copied_fates();
 [[nodiscard]] key_range all_histories();
+[[nodiscard]] key_range all_headers();
 [[nodiscard]] key_range all_keys();
+[[nodiscard]] key_range all_audits();
 
 /// For `task_store::read_last`: the greatest key of the range belongs to the only fate that may
 /// contain `seq`; the caller checks that it really does.
 [[nodiscard]] key_range fates_up_to(shard_id shard, sequence seq);
+
+/// The same for the fates of copied tasks.
+[[nodiscard]] key_range copied_fates_up_to(shard_id shard, sequence seq);
 
 } // namespace codeq::storage

@@ -4,10 +4,14 @@
 #include "codeq/limits.hpp"
 
 #include "storage/keys/keyspace.hpp"
+#include "storage/records/headers_codec.hpp"
 #include "storage/records/record_codec.hpp"
 #include "storage/records/retention_codec.hpp"
 
 #include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
 
 namespace codeq::storage {
 
@@ -28,10 +32,33 @@ void remove_history(shard_id shard, const core::task_change& purged, write_set& 
     writes.remove(history_key{shard, purged.seq, slot_of(slot)}.encode());
 }
 
+/// Adds the headers of the tasks from `first` on, if they have any; returns true if so.
+bool put_headers(
+  shard_id shard,
+  sequence first,
+  std::span<const core::encoded_tasks> tasks,
+  timestamp at,
+  write_set& writes) {
+  auto record = encode_headers(tasks, at);
+  if (record.empty())
+    return false;
+  writes.put(headers_key{shard, first}.encode(), std::move(record));
+  return true;
+}
+
+void replace_body(
+  shard_id shard, const core::task_change& change, timestamp at, write_set& writes) {
+  writes.put(body_key{shard, change.seq}.encode(), std::string(change.body.view()));
+  core::encoded_tasks task{change.body, {static_cast<std::uint32_t>(change.body.size())}};
+  if (!put_headers(shard, change.seq, {&task, 1}, at, writes))
+    writes.remove(headers_key{shard, change.seq}.encode());
+}
+
 void project_event(shard_id shard, const core::segment_appended& e, write_set& writes) {
   auto key =
     e.is_aside() ? aside_key{shard, e.first}.encode() : segment_key{shard, e.first}.encode();
   writes.put(std::move(key), encode(e));
+  put_headers(shard, e.first, e.pieces, e.at, writes);
 }
 
 void project_event(shard_id shard, const core::batch_granted& e, write_set& writes) {
@@ -51,7 +78,7 @@ void project_event(shard_id shard, const core::tasks_changed& e, write_set& writ
   add_notes(shard, e.notes, writes);
   for (const auto& change : e.changes) {
     if (change.kind == core::change_kind::body_replaced)
-      writes.put(body_key{shard, change.seq}.encode(), std::string(change.body.view()));
+      replace_body(shard, change, e.at, writes);
     // A purged task may have been dead.
     if (change.kind == core::change_kind::redriven || change.kind == core::change_kind::purged)
       writes.remove(dead_key{shard, change.seq}.encode());
@@ -73,6 +100,14 @@ void project_event(shard_id shard, const core::checkpoints_changed& e, write_set
     writes.put(checkpoint_key{shard, checkpoint.seq}.encode(), encode(checkpoint, e.at));
   for (auto seq : e.dropped)
     writes.remove(checkpoint_key{shard, seq}.encode());
+}
+
+void project_event(shard_id shard, const core::commands_audited& e, write_set& writes) {
+  for (const auto& entry : e.entries) {
+    auto at = static_cast<std::uint64_t>(entry.by->at.time_since_epoch().count());
+    writes.put(
+      audit_key{shard, at, entry.by->operation, entry.position}.encode(), encode(entry));
+  }
 }
 
 void project_event(shard_id shard, const core::snapshot_taken& e, write_set& writes) {
@@ -100,8 +135,10 @@ void project_event(shard_id shard, const core::snapshot_taken& e, write_set& wri
     else
       writes.put(std::move(key), encode(block, e.position));
   }
-  for (const auto& copy : e.copied)
+  for (const auto& copy : e.copied) {
     writes.put(aside_key{shard, copy.first}.encode(), encode(copy));
+    put_headers(shard, copy.first, copy.pieces, e.at, writes);
+  }
   for (const auto& fate : e.closed) {
     writes.put(
       fate.copied ? copied_fate_key{shard, fate.first}.encode()

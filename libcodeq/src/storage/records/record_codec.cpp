@@ -202,6 +202,10 @@ std::string encode(const core::segment_fate& fate, core::log_position position) 
     r.setPriority(fate.priority);
     r.setMaxAttempts(fate.max_attempts);
     r.setRetentionMs(count_of(fate.retention));
+    if (!fate.group.empty())
+      r.setGroup({reinterpret_cast<const kj::byte*>(fate.group.data()), fate.group.size()});
+    if (!fate.key.empty())
+      r.setKey({reinterpret_cast<const kj::byte*>(fate.key.data()), fate.key.size()});
     write_entries(r, fate.entries);
   });
 }
@@ -334,6 +338,8 @@ result<core::segment_fate> decode_fate(std::string_view value, sequence first) {
     fate.priority = r.getPriority();
     fate.max_attempts = r.getMaxAttempts();
     fate.retention = duration_of(r.getRetentionMs());
+    fate.group.assign(r.getGroup().asChars().begin(), r.getGroup().size());
+    fate.key.assign(r.getKey().asChars().begin(), r.getKey().size());
     fate.entries = std::move(*entries);
     return fate;
   });

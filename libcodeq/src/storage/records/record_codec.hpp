@@ -55,6 +55,13 @@ struct store_record {
 /// Does not encode the task's id, which is in the record's key.
 [[nodiscard]] std::string encode(const core::task_note& note);
 
+/// Does not encode the command's time and operation, which are in the record's key.
+[[nodiscard]] std::string encode(const core::audit_entry& entry);
+
+/// `by` has the time and the operation of the key.
+[[nodiscard]] result<core::audit_entry>
+decode_audit(std::string_view value, timestamp at, std::uint64_t operation);
+
 /// A task's checkpoint and the time at which it was saved.
 struct checkpoint_record {
   core::lease_checkpoint checkpoint;

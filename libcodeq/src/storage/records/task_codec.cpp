@@ -11,7 +11,8 @@ namespace codeq::storage {
 
 std::string encode(const core::task_note& note) {
   const auto& event = note.event;
-  auto words = small_words + (event.worker.size() + event.text.size()) / sizeof(capnp::word);
+  auto texts = event.worker.size() + event.text.size() + event.subject.size();
+  auto words = small_words + texts / sizeof(capnp::word);
   return build<schema::HistoryRecord>(words, [&](auto r) {
     r.setNumber(note.number);
     r.setAtMs(ms_of(event.at));
@@ -26,6 +27,7 @@ std::string encode(const core::task_note& note) {
     r.setText({reinterpret_cast<const kj::byte*>(event.text.data()), event.text.size()});
     r.setSegment(note.segment);
     r.setAside(note.aside);
+    r.setSubject({event.subject.data(), event.subject.size()});
   });
 }
 
@@ -47,7 +49,48 @@ result<core::task_note> decode_note(std::string_view value, sequence seq) {
     event.token = static_cast<fencing_token>(r.getToken());
     event.worker = encoding::read_text(r.getWorker());
     event.text.assign(r.getText().asChars().begin(), r.getText().size());
+    event.subject = encoding::read_text(r.getSubject());
     return note;
+  });
+}
+
+std::string encode(const core::audit_entry& entry) {
+  auto text_of = [](const std::string& text) {
+    return capnp::Text::Reader(text.data(), text.size());
+  };
+  const auto& by = *entry.by;
+  auto texts = entry.tenant.size() + entry.queue.size() + by.subject.size() + by.tenant.size()
+               + by.remote.size() + entry.detail.size();
+  auto words = small_words + texts / sizeof(capnp::word);
+  return build<schema::AuditRecord>(words, [&](auto r) {
+    r.setAction(static_cast<std::uint8_t>(entry.action));
+    r.setTenant(text_of(entry.tenant));
+    r.setQueue(text_of(entry.queue));
+    r.setTask(entry.task);
+    r.setChanged(entry.changed);
+    r.setSubject(text_of(by.subject));
+    r.setBearerTenant(text_of(by.tenant));
+    r.setRemote(text_of(by.remote));
+    r.setDetail(text_of(entry.detail));
+  });
+}
+
+result<core::audit_entry>
+decode_audit(std::string_view value, timestamp at, std::uint64_t operation) {
+  return parse<schema::AuditRecord>(value, [&](auto r) -> result<core::audit_entry> {
+    core::audit_entry entry;
+    core::command_origin by{at, operation};
+    by.subject = encoding::read_text(r.getSubject());
+    by.tenant = encoding::read_text(r.getBearerTenant());
+    by.remote = encoding::read_text(r.getRemote());
+    entry.by = std::make_shared<const core::command_origin>(std::move(by));
+    entry.action = static_cast<operator_action>(r.getAction());
+    entry.tenant = encoding::read_text(r.getTenant());
+    entry.queue = encoding::read_text(r.getQueue());
+    entry.task = r.getTask();
+    entry.changed = r.getChanged();
+    entry.detail = encoding::read_text(r.getDetail());
+    return entry;
   });
 }
 

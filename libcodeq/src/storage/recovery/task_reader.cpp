@@ -168,7 +168,8 @@ load_fate(const task_store& store, shard_id shard, sequence seq) {
   return std::optional{std::move(*fate)};
 }
 
-/// @pre the task is one of the fate's
+} // namespace
+
 bool is_known(const core::segment_fate& fate, sequence seq, const fate_filter& as_of) {
   return !record_lifetime{0, fate.closed_at, fate.retention}.is_past(as_of.now)
          && !is_purged(fate, seq, as_of.purged);
@@ -182,10 +183,10 @@ core::task_view view_of(const core::segment_fate& fate, sequence seq) {
   view.max_attempts = fate.max_attempts;
   view.enqueued_at = fate.enqueued_at;
   view.entry = fate.entries[seq - fate.first];
+  view.group = fate.group;
+  view.key = fate.key;
   return view;
 }
-
-} // namespace
 
 result<std::optional<core::task_view>>
 read_fate(const task_store& store, shard_id shard, sequence seq, const fate_filter& as_of) {

@@ -50,6 +50,13 @@ struct fate_filter {
   const core::purge_marks* purged = nullptr;
 };
 
+/// False when the task was purged or its retention has passed. @pre the task is one of the fate's
+[[nodiscard]] bool
+is_known(const core::segment_fate& fate, sequence seq, const fate_filter& as_of);
+
+/// A task of a closed segment. @pre the task is one of the fate's
+[[nodiscard]] core::task_view view_of(const core::segment_fate& fate, sequence seq);
+
 /// The final state of a task whose segment is closed; empty when it was purged or its retention has
 /// passed. Depends on `as_of` only, not on whether the record still exists on disk.
 [[nodiscard]] result<std::optional<core::task_view>>

@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "storage/keys/keyspace.hpp"
+#include "storage/records/headers_codec.hpp"
 #include "storage/records/record_codec.hpp"
 #include "storage/records/retention_codec.hpp"
 
@@ -14,8 +15,8 @@ namespace codeq::storage {
 
 namespace {
 
-bool is_of_key(std::string_view key) {
-  return !key.empty() && key.front() == static_cast<char>(key_tag::key);
+bool is_of_kind(key_tag kind, std::string_view key) {
+  return !key.empty() && key.front() == static_cast<char>(kind);
 }
 
 /// The shard of a fate, copied or not, or nothing when the key is of another kind.
@@ -65,6 +66,22 @@ verdict judge_history(
   return is_needed ? verdict::keep : verdict::past;
 }
 
+verdict judge_headers(
+  const shard_horizon& horizon,
+  const headers_key& key,
+  std::string_view value,
+  const record_lookup& is_there) {
+  auto at = decode_headers_time(value);
+  if (!at || !is_there || horizon.at - *at < limits::retention_classes.front())
+    return verdict::keep;
+  // As for a history.
+  bool is_needed = is_there(segment_key{key.shard, key.number}.encode())
+                   || is_there(fate_key{key.shard, key.number}.encode())
+                   || is_there(aside_key{key.shard, key.number}.encode())
+                   || is_there(copied_fate_key{key.shard, key.number}.encode());
+  return is_needed ? verdict::keep : verdict::past;
+}
+
 verdict judge_key(
   const retention_view& view,
   const shard_horizon& horizon,
@@ -79,6 +96,16 @@ verdict judge_key(
   if (!any_evicted || is_there(fate_key{horizon.shard, record->seq}.encode()))
     return verdict::keep;
   return verdict::evicted;
+}
+
+verdict judge_audit(const retention_view& view, const audit_key& key) {
+  const auto* horizon = find_horizon(view.horizons, key.shard);
+  if (!horizon)
+    return verdict::keep;
+  timestamp at{duration{static_cast<duration::rep>(key.at_ms)}};
+  if (at + limits::audit_retention <= horizon->at)
+    return verdict::past;
+  return at < view.audits_evicted_before ? verdict::evicted : verdict::keep;
 }
 
 verdict judge_end(
@@ -104,29 +131,35 @@ verdict judge(
   std::string_view key,
   std::string_view value,
   const record_lookup& is_there) {
+  if (auto audit = audit_key::decode(key))
+    return judge_audit(view, *audit);
   auto outcome = outcome_key::decode(key);
   auto fate = find_fate(key);
   auto history = history_key::decode(key);
-  auto name = is_of_key(key) ? key_key::decode(key) : std::nullopt;
-  if (!outcome && !fate && !history && !name)
+  auto headers = headers_key::decode(key);
+  auto name = is_of_kind(key_tag::key, key) ? key_key::decode(key) : std::nullopt;
+  if (!outcome && !fate && !history && !headers && !name)
     return verdict::keep;
   const auto* horizon = find_horizon(
     view.horizons,
     outcome   ? outcome->shard
     : fate    ? *fate
     : history ? history->shard
+    : headers ? headers->shard
               : name->shard);
   if (!horizon)
     return verdict::keep;
   if (history)
     return judge_history(*horizon, *history, value, is_there);
+  if (headers)
+    return judge_headers(*horizon, *headers, value, is_there);
   if (name)
     return judge_key(view, *horizon, value, is_there);
   return judge_end(view, *horizon, outcome, value);
 }
 
 bool may_hide_older(std::string_view key) {
-  return is_of_key(key);
+  return is_of_kind(key_tag::key, key) || is_of_kind(key_tag::audit, key);
 }
 
 void retention_horizons::publish(std::shared_ptr<const shard_horizon> horizon) {
@@ -138,6 +171,11 @@ void retention_horizons::publish(std::shared_ptr<const shard_horizon> horizon) {
 void retention_horizons::evict_before(timestamp time) {
   std::lock_guard lock{mutex_};
   view_.evicted_before = std::max(view_.evicted_before, time);
+}
+
+void retention_horizons::evict_audits_before(timestamp time) {
+  std::lock_guard lock{mutex_};
+  view_.audits_evicted_before = std::max(view_.audits_evicted_before, time);
 }
 
 retention_view retention_horizons::view() const {

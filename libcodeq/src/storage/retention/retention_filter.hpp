@@ -15,9 +15,10 @@
 #include <mutex>
 #include <string_view>
 
-/// Decides which outcomes, fates, histories and keys of closed tasks may be dropped, because they
-/// are no longer needed or because there is no space for them. They are dropped while the store
-/// rewrites its files, so that no task costs a deletion of its own.
+/// Decides which outcomes, fates, histories, headers and keys of closed tasks, and which entries of
+/// the audit log, may be dropped, because they are no longer needed or because there is no space
+/// for them. They are dropped while the store rewrites its files, so that no task costs a deletion
+/// of its own.
 ///
 /// A history is dropped when the store contains neither the record of its task's segment nor that
 /// segment's fate, and no copy of the task nor the copy's fate. A segment is removed in the write
@@ -25,8 +26,13 @@
 /// are looked up in this order and none is found, then the fates were dropped, by the rule below
 /// and thus as of a synced snapshot.
 ///
+/// The headers of a segment, or of a single task, are dropped by the same rule.
+///
 /// A key is dropped when it had expired at the horizon, or when the fate of its task was dropped to
 /// free space: both were written together.
+///
+/// An entry of the audit log, which recovery does not need, is dropped when it is older than
+/// `limits::audit_retention` at the horizon, or earlier when the log is too large.
 ///
 /// The rule for the others: every record is judged as of one snapshot that is synced. A record may
 /// be dropped when
@@ -64,6 +70,8 @@ struct retention_view {
   /// Records older than this shard time are dropped before their retention has passed, to free
   /// space.
   timestamp evicted_before{};
+  /// The same for the audit log.
+  timestamp audits_evicted_before{};
 };
 
 enum class verdict : std::uint8_t {
@@ -77,8 +85,9 @@ enum class verdict : std::uint8_t {
 /// Returns true when the store has a record under the key, even an unreadable one.
 using record_lookup = std::function<bool(std::string_view key)>;
 
-/// Judges whether a record may be dropped: an outcome, fate, history or key record of a shard with
-/// a horizon. Unreadable records are kept; so are histories when there is no `is_there`.
+/// Judges whether a record may be dropped: an outcome, fate, history, headers, key or audit record
+/// of a shard with a horizon. Unreadable records are kept; so are histories and headers when there
+/// is no `is_there`.
 [[nodiscard]] verdict judge(
   const retention_view& view,
   std::string_view key,
@@ -98,6 +107,9 @@ public:
   /// Allows older records to be dropped before their retention has passed. The time never goes
   /// back.
   void evict_before(timestamp time);
+
+  /// The same for the audit log.
+  void evict_audits_before(timestamp time);
 
   [[nodiscard]] retention_view view() const;
 

@@ -18,7 +18,26 @@ constexpr std::uint64_t eighths_kept = 7;
 
 /// Compares by identity: a horizon is never changed, only replaced.
 bool is_same(const retention_view& a, const retention_view& b) {
-  return a.evicted_before == b.evicted_before && a.horizons == b.horizons;
+  return a.evicted_before == b.evicted_before
+         && a.audits_evicted_before == b.audits_evicted_before && a.horizons == b.horizons;
+}
+
+timestamp latest_of(const retention_view& view) {
+  timestamp now{};
+  for (const auto& [shard, horizon] : view.horizons)
+    now = std::max(now, horizon->at);
+  return now;
+}
+
+/// The time before which records are dropped so that the rest is within its limit. Assumes that
+/// they arrived evenly since `from`; otherwise the next look drops more.
+timestamp
+time_to_evict(timestamp from, timestamp now, std::uint64_t bytes, std::uint64_t bytes_max) {
+  if (from >= now)
+    return {};
+  auto surplus = bytes - bytes_max / 8 * eighths_kept;
+  auto share = static_cast<duration::rep>(surplus * 1024 / bytes);
+  return from + (now - from) * share / 1024;
 }
 
 result<std::uint64_t> bytes_of(const task_store& store, std::initializer_list<key_range> ranges) {
@@ -39,12 +58,17 @@ result<void> retention_keeper::look(std::atomic<bool>& cancelled) {
   if (!found)
     return found.error();
   bool is_too_much = found->ends > options_.bytes_max;
-  bool is_due = is_too_much || has_grown(found->ends, kept_.ends)
-                || has_grown(found->histories, kept_.histories);
+  bool is_log_too_long = found->audits > options_.audit_bytes_max;
+  bool is_due = is_too_much || is_log_too_long || has_grown(found->ends, kept_.ends)
+                || has_grown(found->histories, kept_.histories)
+                || has_grown(found->audits, kept_.audits);
   if (!is_due)
     return {};
   if (is_too_much)
     if (auto ok = choose_victims(found->ends, cancelled); !ok)
+      return ok;
+  if (is_log_too_long)
+    if (auto ok = choose_audit_victims(found->audits); !ok)
       return ok;
   return rewrite(cancelled);
 }
@@ -54,9 +78,15 @@ result<void> retention_keeper::rewrite(std::atomic<bool>& cancelled) {
   // The same records would be kept as last time.
   if (is_same(view, judged_by_))
     return {};
-  // Histories and keys come last, since they depend on the fates.
+  // The others come last, since they depend on the fates.
   for (const auto& range :
-       {all_outcomes(), all_fates(), all_copied_fates(), all_histories(), all_keys()})
+       {all_outcomes(),
+        all_fates(),
+        all_copied_fates(),
+        all_histories(),
+        all_headers(),
+        all_keys(),
+        all_audits()})
     if (auto ok = options_.store->compact(range.begin, range.end, cancelled); !ok)
       return ok;
   if (cancelled)
@@ -78,30 +108,46 @@ result<retention_keeper::sizes> retention_keeper::measure() const {
     bytes_of(*options_.store, {all_outcomes(), all_fates(), all_copied_fates(), all_keys()});
   if (!ends)
     return ends.error();
-  auto histories = bytes_of(*options_.store, {all_histories()});
+  auto histories = bytes_of(*options_.store, {all_histories(), all_headers()});
   if (!histories)
     return histories.error();
-  return sizes{*ends, *histories};
+  auto audits = bytes_of(*options_.store, {all_audits()});
+  if (!audits)
+    return audits.error();
+  return sizes{*ends, *histories, *audits};
 }
 
 result<void>
 retention_keeper::choose_victims(std::uint64_t bytes, const std::atomic<bool>& cancelled) {
   auto view = options_.horizons->view();
-  timestamp now{};
-  for (const auto& [shard, horizon] : view.horizons)
-    now = std::max(now, horizon->at);
+  auto now = latest_of(view);
   auto first = oldest(cancelled);
   if (!first)
     return first.error();
   // The scan was not complete.
   if (cancelled)
     return {};
-  // Assumes that records arrived evenly; otherwise the next look drops more.
   auto from = std::max(*first, view.evicted_before);
-  auto surplus = bytes - options_.bytes_max / 8 * eighths_kept;
-  auto share = static_cast<duration::rep>(surplus * 1024 / bytes);
-  if (from < now)
-    options_.horizons->evict_before(from + (now - from) * share / 1024);
+  options_.horizons->evict_before(time_to_evict(from, now, bytes, options_.bytes_max));
+  return {};
+}
+
+result<void> retention_keeper::choose_audit_victims(std::uint64_t bytes) {
+  auto view = options_.horizons->view();
+  auto first = timestamp::max();
+  auto note = [&](std::string_view key, std::string_view) {
+    if (auto entry = audit_key::decode(key))
+      first = std::min(first, timestamp{duration{static_cast<duration::rep>(entry->at_ms)}});
+    return false;
+  };
+  for (const auto& [shard, horizon] : view.horizons) {
+    auto entries = audits_of(shard);
+    if (auto ok = options_.store->scan(entries.begin, entries.end, note); !ok)
+      return ok.error();
+  }
+  auto from = std::max(first, view.audits_evicted_before);
+  options_.horizons->evict_audits_before(
+    time_to_evict(from, latest_of(view), bytes, options_.audit_bytes_max));
   return {};
 }
 

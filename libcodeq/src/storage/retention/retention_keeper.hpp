@@ -19,14 +19,16 @@ struct retention_keeper_options {
   std::shared_ptr<retention_horizons> horizons;
   /// Above this size the oldest outcomes and fates are dropped before their retention has passed.
   std::uint64_t bytes_max = limits::retention_bytes_default;
+  /// The same for the audit log.
+  std::uint64_t audit_bytes_max = limits::audit_bytes_max;
   /// Files are not rewritten if they have grown by less than this.
   std::uint64_t slack_bytes = tuning::retention_slack_bytes;
 };
 
 /// Frees the space of ended tasks. Most of it is freed by the store itself when it rewrites its
 /// files for other reasons. But files may stay untouched for a long time, so the keeper has
-/// outcomes, fates and histories rewritten when they have grown by half. Used from one thread,
-/// which waits meanwhile.
+/// outcomes, fates, histories and headers rewritten when they have grown by half. Used from one
+/// thread, which waits meanwhile.
 class retention_keeper {
 public:
   explicit retention_keeper(retention_keeper_options options) : options_(std::move(options)) {}
@@ -36,10 +38,11 @@ public:
   [[nodiscard]] result<void> look(std::atomic<bool>& cancelled);
 
 private:
-  /// Size of outcomes and fates together, and of histories, in bytes.
+  /// Size of outcomes and fates together, of histories and headers, and of the audit log, in bytes.
   struct sizes {
     std::uint64_t ends = 0;
     std::uint64_t histories = 0;
+    std::uint64_t audits = 0;
   };
 
   [[nodiscard]] result<sizes> measure() const;
@@ -47,6 +50,7 @@ private:
   [[nodiscard]] result<void>
   choose_victims(std::uint64_t bytes, const std::atomic<bool>& cancelled);
   [[nodiscard]] result<timestamp> oldest(const std::atomic<bool>& cancelled) const;
+  [[nodiscard]] result<void> choose_audit_victims(std::uint64_t bytes);
   [[nodiscard]] result<void> rewrite(std::atomic<bool>& cancelled);
 
   retention_keeper_options options_;

@@ -8,6 +8,7 @@
 #include <rocksdb/sst_file_reader.h>
 #include <rocksdb/utilities/backup_engine.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -23,7 +24,8 @@ error describe(const rocksdb::Status& status, const std::filesystem::path& direc
 }
 
 backup_report report_of(const rocksdb::BackupInfo& info) {
-  return {info.backup_id, info.size, info.number_files};
+  return {
+    info.backup_id, info.size, info.number_files, timestamp{std::chrono::seconds(info.timestamp)}};
 }
 
 /// Checks the tables of a backup against their checksums, one by one, so that it can be cancelled.
@@ -86,6 +88,25 @@ result<backup_report> add_backup(
   if (!status.ok())
     return describe(status, directory);
   return report_of(info);
+}
+
+result<std::vector<backup_report>> find_backups(const std::filesystem::path& directory) {
+  std::vector<backup_report> found;
+  std::error_code failure;
+  if (!std::filesystem::exists(directory, failure))
+    return found;
+  rocksdb::BackupEngineOptions options(directory.string());
+  rocksdb::BackupEngineReadOnly* opened = nullptr;
+  rocksdb::Status status =
+    rocksdb::BackupEngineReadOnly::Open(options, rocksdb::Env::Default(), &opened);
+  if (!status.ok())
+    return describe(status, directory);
+  std::unique_ptr<rocksdb::BackupEngineReadOnly> engine{opened};
+  std::vector<rocksdb::BackupInfo> all;
+  engine->GetBackupInfo(&all);
+  for (const auto& info : all)
+    found.push_back(report_of(info));
+  return found;
 }
 
 result<backup_report> fetch_backup(

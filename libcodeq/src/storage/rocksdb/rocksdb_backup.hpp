@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <vector>
 
 namespace rocksdb {
 class DB;
@@ -21,6 +22,11 @@ namespace codeq::storage {
   const std::filesystem::path& directory,
   std::uint32_t kept,
   std::atomic<bool>& cancelled);
+
+/// The backups in `directory`, oldest first; none when it does not exist. Errors: `io_error`,
+/// `corruption`.
+[[nodiscard]] result<std::vector<backup_report>>
+find_backups(const std::filesystem::path& directory);
 
 /// Copies a backup, the newest when `number` is 0, to `target`, which is created or must be empty,
 /// and checks every file. The copy is the store with its old identity: it must not be served.

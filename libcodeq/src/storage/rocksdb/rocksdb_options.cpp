@@ -3,6 +3,7 @@
 
 #include "storage/keys/keyspace.hpp"
 #include "storage/retention/retention_filter.hpp"
+#include "storage/rocksdb/rocksdb_memtable.hpp"
 
 #include <rocksdb/cache.h>
 #include <rocksdb/compaction_filter.h>
@@ -178,6 +179,7 @@ void set_memory(
   target.arena_block_size = std::min(memtable_block_bytes_max, target.write_buffer_size / 8);
   target.max_write_buffer_number = memtables_max;
   target.min_write_buffer_number_to_merge = memtables_per_flush;
+  target.memtable_factory = make_memtable_factory();
   // There is one writer, and keys ascend per kind and shard, so inserts are fast without
   // concurrency.
   target.allow_concurrent_memtable_write = false;

@@ -17,7 +17,8 @@ error to_open_error(const rocksdb::Status& status, const std::filesystem::path& 
       || text.find("lock hold by current process") != std::string::npos)
       return {
         errc::incompatible_store,
-        "another process holds the directory " + directory.string() + ": " + text};
+        "the store in " + directory.string()
+          + " is in use: a coordinator or another codeqctl has it open; stop that one first"};
   }
   translated.context = "cannot open the store in " + directory.string() + ": " + translated.context;
   return translated;

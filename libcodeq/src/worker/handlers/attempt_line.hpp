@@ -59,6 +59,7 @@ public:
     std::string queue;
     std::uint32_t attempt = 0;
     fencing_token token{};
+    std::uint32_t max_attempts = 0;
   };
 
   attempt_line(subject about, std::shared_ptr<wake_signal> wake);
@@ -76,6 +77,8 @@ public:
   void set_valid_until(monotonic_time until);
 
   [[nodiscard]] attempt_said take();
+
+  [[nodiscard]] const subject& about() const noexcept { return about_; }
 
   [[nodiscard]] unsaved_checkpoint& unsaved() { return unsaved_; }
 

@@ -2,6 +2,7 @@
 #include "worker/host/dispatcher_driver.hpp"
 
 #include "observe/log.hpp"
+#include "observe/worker_metrics.hpp"
 #include "transport/spawn_beside_sockets.hpp"
 #include "worker/handlers/batch_handler.hpp"
 #include "worker/handlers/call_handler.hpp"
@@ -93,7 +94,7 @@ void dispatcher_driver::take_down(const caf::down_msg& down) {
       return dispatcher_->take_link_end(i);
     }
   handlers_.erase(down.source.id());
-  dispatcher_->take_handler_end(down.source.id(), ended_with(self_->system(), down.reason));
+  dispatcher_->take_handler_end(down.source.id(), ended_with(self_->system(), down.reason), now());
 }
 
 void dispatcher_driver::take_exception(const std::exception_ptr& thrown) {
@@ -109,6 +110,12 @@ void dispatcher_driver::take_exception(const std::exception_ptr& thrown) {
 
 void dispatcher_driver::reconfigure(actors::reconfigure_worker& wish) {
   dispatcher_->reconfigure(serve(std::move(wish.handlers)), wish.slots, wish.prefetch);
+}
+
+void dispatcher_driver::tell_health(const actors::ask_health& question) const {
+  auto counts = dispatcher_->counts();
+  question.answer(
+    {observe::worker_metrics_text(counts), counts.links, counts.links_up, counts.is_draining});
 }
 
 void dispatcher_driver::to_link(std::size_t link, const protocol::wire_frame& frame) {
@@ -198,6 +205,7 @@ actors::dispatcher_actor::behavior_type drive_dispatcher(
       self->state.hosted().wake(m.number, self->state.now());
     },
     [self](actors::reconfigure_worker& wish) { self->state.reconfigure(wish); },
+    [self](const actors::ask_health& question) { self->state.tell_health(question); },
   };
 }
 

@@ -5,6 +5,7 @@
 #include "codeq/result.hpp"
 
 #include "actors/actors.hpp"
+#include "observe/line_pace.hpp"
 #include "worker/node/dispatcher.hpp"
 
 #include <exception>
@@ -15,6 +16,10 @@
 #include <vector>
 
 namespace codeq::worker {
+
+/// Maximum number of log lines about failed attempts of a queue; attempts that were a task's last
+/// have as many of their own.
+inline constexpr std::uint32_t failure_lines_per_second = 5;
 
 struct dispatcher_driver_options {
   /// One per queue.
@@ -45,6 +50,7 @@ public:
   void take_down(const caf::down_msg& down);
   void take_exception(const std::exception_ptr& thrown);
   void reconfigure(actors::reconfigure_worker& wish);
+  void tell_health(const actors::ask_health& question) const;
 
   void to_link(std::size_t link, const protocol::wire_frame& frame) override;
   void break_link(std::size_t link, const error& reason) override;
@@ -60,9 +66,11 @@ public:
   // Defined in dispatcher_log.cpp.
 
   void note_connected(std::size_t link, std::size_t shards) override;
+  void note_no_patterns(std::size_t link) override;
   void note_settings(std::size_t queues, std::size_t slots, std::size_t prefetch) override;
   void note_unhandled(const task& given_back) override;
   void note_handler_end(fencing_token token, const std::string& reason) override;
+  void note_failed(const failed_attempt& failed) override;
   void note_lost(const task_id& task, fencing_token token) override;
   void note_refused(const report_answer& answer) override;
   void note_over(const task_id& task, fencing_token token) override;
@@ -84,9 +92,11 @@ private:
   std::function<void(result<void>)> on_end_;
   std::optional<dispatcher> dispatcher_;
   std::vector<link_handles> links_;
-  /// The handler entry of each queue, including queues that are no longer served.
+  /// The handler entry of each name and pattern, including those that are no longer served.
   std::unordered_map<std::string, handler_registry::entry> entries_;
   std::unordered_map<handler_number, caf::actor> handlers_;
+  /// Bounds the lines about failed attempts of each queue.
+  observe::line_pace failure_lines_{failure_lines_per_second};
 };
 
 /// The behavior of the dispatcher's actor. Spawn it beside the sockets, where no handler can delay

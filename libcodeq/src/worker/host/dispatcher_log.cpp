@@ -2,11 +2,19 @@
 #include "observe/log.hpp"
 #include "worker/host/dispatcher_driver.hpp"
 
+#include <chrono>
+
 /// Log lines of a dispatcher.
 namespace codeq::worker {
 
 void dispatcher_driver::note_connected(std::size_t link, std::size_t shards) {
   CODEQ_LOG_INFO("worker connected to coordinator link={} shards={}", link, shards);
+}
+
+void dispatcher_driver::note_no_patterns(std::size_t link) {
+  CODEQ_LOG_WARN(
+    "coordinator does not know patterns of queues link={} advice=\"upgrade it, or name queues\"",
+    link);
 }
 
 void dispatcher_driver::note_settings(std::size_t queues, std::size_t slots, std::size_t prefetch) {
@@ -16,7 +24,7 @@ void dispatcher_driver::note_settings(std::size_t queues, std::size_t slots, std
 
 void dispatcher_driver::note_unhandled(const task& given_back) {
   CODEQ_LOG_WARN(
-    "worker gave back task={} of a queue that it does not handle tenant={} queue={}",
+    "worker gives back a task of a queue that it does not handle task={} tenant={} queue={}",
     to_string(given_back.id),
     given_back.tenant,
     given_back.queue);
@@ -24,6 +32,27 @@ void dispatcher_driver::note_unhandled(const task& given_back) {
 
 void dispatcher_driver::note_handler_end(fencing_token token, const std::string& reason) {
   CODEQ_LOG_WARN("handler ended with a task token={} reason=\"{}\"", value(token), reason);
+}
+
+void dispatcher_driver::note_failed(const failed_attempt& failed) {
+  const auto& about = failed.about;
+  auto owner = (failed.is_last ? "last " : "") + about.queue;
+  auto left_out = failure_lines_.take(owner, std::chrono::steady_clock::now());
+  if (!left_out)
+    return;
+  auto level = failed.is_last ? observe::log_level::error : observe::log_level::warn;
+  CODEQ_LOG_AT(
+    level,
+    "attempt fails queue={} task={} attempt={} max_attempts={} last={} duration_ms={} left_out={} "
+    "reason=\"{}\"",
+    about.queue,
+    to_string(about.id),
+    about.attempt,
+    about.max_attempts,
+    failed.is_last,
+    failed.ran.count(),
+    *left_out,
+    cut_note(std::string(failed.reason)));
 }
 
 void dispatcher_driver::note_lost(const task_id& task, fencing_token token) {
@@ -41,7 +70,7 @@ void dispatcher_driver::note_refused(const report_answer& answer) {
 
 void dispatcher_driver::note_over(const task_id& task, fencing_token token) {
   CODEQ_LOG_WARN(
-    "worker stops task={} token={}: no connection for the time of its lease",
+    "worker stops a task task={} token={} reason=\"no connection for the time of its lease\"",
     to_string(task),
     value(token));
 }
@@ -52,7 +81,9 @@ void dispatcher_driver::note_drain(std::size_t running, duration limit) {
 
 void dispatcher_driver::note_abandoned(const task_id& task, fencing_token token) {
   CODEQ_LOG_WARN(
-    "worker gives back task={} token={}: its handler did not stop", to_string(task), value(token));
+    "worker gives back a task task={} token={} reason=\"its handler did not stop\"",
+    to_string(task),
+    value(token));
 }
 
 void dispatcher_driver::note_unanswered(std::size_t reports) {

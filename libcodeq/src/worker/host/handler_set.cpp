@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/queue_pattern.hpp"
 #include "worker/host/plugin_loader.hpp"
 #include "worker/process/child_handler.hpp"
 #include "worker/process/exec_handler.hpp"
@@ -31,10 +32,6 @@ check_range(const std::string& what, std::size_t found, std::size_t least, std::
 
 result<void> check(const handler_registry::entry& handler) {
   auto of = "queue `" + handler.queue + "`: ";
-  if (!is_valid_name(handler.queue))
-    return wrong(
-      "queue is `" + handler.queue + "`; it must be 1 to " + std::to_string(limits::name_bytes_max)
-      + " letters, digits, `.`, `_` or `-`");
   const auto* function = std::get_if<handler_function>(&handler.handler);
   const auto* batch = std::get_if<handler_registry::batch>(&handler.handler);
   if ((function != nullptr && !*function) || (batch != nullptr && !batch->function))
@@ -51,25 +48,123 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-result<void> check_known(const handler_registry& all, const std::string& queue) {
-  for (const auto& handler : all.entries())
-    if (handler.queue == queue)
-      return {};
+error no_handler(const std::string& queue) {
   return wrong("queue `" + queue + "` has no handler here");
 }
 
-/// Checks that every queue with options has a handler, and that no queue has two.
-result<void> check_wishes(const handler_registry& all, const handler_wishes& wishes) {
-  for (const auto& [queue, options] : wishes.queues)
-    if (auto ok = check_known(all, queue); !ok)
-      return ok;
-  for (const auto& queue : wishes.only)
-    if (auto ok = check_known(all, queue); !ok)
-      return ok;
+using entry = handler_registry::entry;
+
+/// The name or pattern of a handler or of an option.
+result<base::queue_pattern> parse_queue(const std::string& text) {
+  auto pattern = base::queue_pattern::parse(text);
+  return pattern ? std::move(pattern) : wrong("queue: " + pattern.error().context);
+}
+
+/// The queues of each entry. @pre their names are valid
+std::vector<base::queue_pattern> patterns_of(const std::vector<entry>& entries) {
+  std::vector<base::queue_pattern> patterns;
+  for (const auto& each : entries)
+    patterns.push_back(*base::queue_pattern::parse(each.queue));
+  return patterns;
+}
+
+/// The entry that decides for the queues of `wanted`; null when none handles all of them. @pre the
+/// names of the entries are valid
+const entry* find_entry(const std::vector<entry>& entries, const base::queue_pattern& wanted) {
+  auto patterns = patterns_of(entries);
+  const auto* found = base::most_specific(patterns, wanted);
+  return found ? &entries[static_cast<std::size_t>(found - patterns.data())] : nullptr;
+}
+
+/// Checks that names are valid and that no queue has two handlers.
+result<void> check_registered(const std::vector<entry>& entries) {
   std::set<std::string> seen;
-  for (const auto& handler : all.entries())
+  for (const auto& handler : entries) {
+    if (auto name = parse_queue(handler.queue); !name)
+      return name.error();
     if (!seen.insert(handler.queue).second)
       return wrong("queue `" + handler.queue + "` has two handlers; it must have one");
+  }
+  return {};
+}
+
+/// Sets the operator's options. Those of queues that only a pattern handles make a handler of their
+/// own.
+result<void>
+set_options(std::vector<entry>& entries, const std::map<std::string, queue_options>& options) {
+  for (const auto& [queue, wish] : options) {
+    auto name = parse_queue(queue);
+    const auto* found = name ? find_entry(entries, *name) : nullptr;
+    if (!found)
+      return name ? no_handler(queue) : name.error();
+    if (found->queue == queue) {
+      entries[static_cast<std::size_t>(found - entries.data())].options = wish;
+    } else {
+      auto own = *found;
+      own.queue = queue;
+      own.options = wish;
+      entries.push_back(std::move(own));
+    }
+  }
+  return {};
+}
+
+/// Adds the handlers of the queues that one wish names. `patterns`: of the entries.
+result<void> select(
+  const std::vector<entry>& from,
+  const std::vector<base::queue_pattern>& patterns,
+  const std::string& wish,
+  std::map<std::string, entry>& to) {
+  auto wanted = parse_queue(wish);
+  if (!wanted)
+    return wanted.error();
+  bool any = false;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    auto common = wanted->common_with(patterns[i]);
+    // Another handler may decide for these queues.
+    if (!common || base::most_specific(patterns, *common) != &patterns[i])
+      continue;
+    any = true;
+    auto chosen = from[i];
+    chosen.queue = common->text();
+    to.emplace(chosen.queue, std::move(chosen));
+  }
+  return any ? result<void>{} : no_handler(wish);
+}
+
+/// The handlers of the queues that the wishes name, in the order of registration.
+result<std::vector<entry>>
+select_all(const std::vector<entry>& from, const std::vector<std::string>& wishes) {
+  if (wishes.empty())
+    return from;
+  auto patterns = patterns_of(from);
+  std::map<std::string, entry> chosen;
+  for (const auto& wish : wishes)
+    if (auto ok = select(from, patterns, wish, chosen); !ok)
+      return ok.error();
+  std::vector<entry> ordered;
+  for (const auto& each : from)
+    if (auto at = chosen.extract(each.queue))
+      ordered.push_back(std::move(at.mapped()));
+  for (auto& [queue, each] : chosen)
+    ordered.push_back(std::move(each));
+  return ordered;
+}
+
+result<void> check_counts(const std::vector<entry>& chosen) {
+  if (chosen.empty())
+    return wrong("no queue is handled; give a handler library, a program or handlers");
+  if (chosen.size() > limits::queues_per_worker_max)
+    return wrong(
+      std::to_string(chosen.size()) + " queues are handled; it must be 1.."
+      + std::to_string(limits::queues_per_worker_max));
+  auto patterns = std::count_if(chosen.begin(), chosen.end(), [](const entry& each) {
+    return !base::queue_pattern::parse(each.queue)->is_one_queue();
+  });
+  if (static_cast<std::size_t>(patterns) > limits::queue_patterns_per_worker_max)
+    return wrong(
+      std::to_string(patterns) + " patterns of queues are handled; it must be 0.."
+      + std::to_string(limits::queue_patterns_per_worker_max));
   return {};
 }
 
@@ -95,32 +190,45 @@ result<handler_set> handler_set::load(handler_sources from) {
 
 result<std::vector<handler_registry::entry>>
 handler_set::choose(const handler_wishes& wishes) const {
-  if (auto ok = check_wishes(all_, wishes); !ok)
+  auto all = all_.entries();
+  if (auto ok = check_registered(all); !ok)
     return ok.error();
-  std::vector<handler_registry::entry> chosen;
-  for (auto handler : all_.entries()) {
-    if (!wishes.only.empty() && !contains(wishes.only, handler.queue))
-      continue;
-    if (auto wish = wishes.queues.find(handler.queue); wish != wishes.queues.end())
-      handler.options = wish->second;
+  if (auto ok = set_options(all, wishes.queues); !ok)
+    return ok.error();
+  auto chosen = select_all(all, wishes.only);
+  if (!chosen)
+    return chosen;
+  for (auto& handler : *chosen) {
     if (auto ok = check(handler); !ok)
       return ok.error();
     auto isolated = isolate(std::move(handler));
     if (!isolated)
       return isolated.error();
-    chosen.push_back(std::move(*isolated));
+    handler = std::move(*isolated);
   }
-  if (chosen.empty())
-    return wrong("no queue is handled; give a handler library, a program or handlers");
-  if (chosen.size() > limits::queues_per_worker_max)
-    return wrong(
-      std::to_string(chosen.size()) + " queues are handled; it must be 1.."
-      + std::to_string(limits::queues_per_worker_max));
+  if (auto ok = check_counts(*chosen); !ok)
+    return ok.error();
   return chosen;
 }
 
+result<handler_registry::entry> handler_set::handler_of(const std::string& queue) const {
+  if (auto ok = check_registered(all_.entries()); !ok)
+    return ok.error();
+  auto name = parse_queue(queue);
+  if (!name)
+    return name.error();
+  const auto* found = find_entry(all_.entries(), *name);
+  return found ? result<entry>(*found) : no_handler(queue);
+}
+
+bool handler_set::is_program(const std::string& queue) const {
+  auto name = base::queue_pattern::parse(queue);
+  const auto* found = name ? find_entry(all_.entries(), *name) : nullptr;
+  return found && contains(program_queues_, found->queue);
+}
+
 std::string_view handler_set::kind_of(const handler_registry::entry& handler) const {
-  if (contains(program_queues_, handler.queue))
+  if (is_program(handler.queue))
     return "program";
   if (std::holds_alternative<handler_registry::batch>(handler.handler))
     return "batch";
@@ -134,7 +242,7 @@ result<handler_registry::entry> handler_set::isolate(handler_registry::entry han
   if (handler.options.run_in != isolation::process)
     return handler;
   auto of = "queue `" + handler.queue + "`: isolation ";
-  if (contains(program_queues_, handler.queue))
+  if (is_program(handler.queue))
     return handler;
   if (!std::holds_alternative<handler_function>(handler.handler))
     return wrong(of + "process is for functions only; actors and batches may have a thread");

@@ -21,10 +21,10 @@ struct handler_sources {
   std::string isolation_program;
 };
 
-/// An operator's options for queues.
+/// An operator's options for queues; each is a name or a pattern.
 struct handler_wishes {
   std::map<std::string, queue_options> queues;
-  /// Empty: all queues.
+  /// Empty: all queues that have handlers.
   std::vector<std::string> only;
 };
 
@@ -34,7 +34,9 @@ public:
   /// Loads libraries and looks up programs. Errors: `invalid_argument`, `unavailable`.
   [[nodiscard]] static result<handler_set> load(handler_sources from);
 
-  /// The chosen handlers, with the operator's options. Errors: `invalid_argument` names an option
+  /// The chosen handlers, with the operator's options: of several that match a queue, its name
+  /// decides, else the longest pattern. `queue` of each is the part of its handler's name or
+  /// pattern that was chosen. Errors: `invalid_argument` names an option
   /// that is out of bounds, a queue with no handler or with two, or an isolation that the handler
   /// does not support.
   [[nodiscard]] result<std::vector<handler_registry::entry>>
@@ -43,12 +45,18 @@ public:
   /// "function", "batch", "actor", "keyed actor" or "program".
   [[nodiscard]] std::string_view kind_of(const handler_registry::entry& handler) const;
 
+  /// The registered handler of a queue or pattern. Errors: `invalid_argument`.
+  [[nodiscard]] result<handler_registry::entry> handler_of(const std::string& queue) const;
+
 private:
   [[nodiscard]] result<handler_registry::entry> isolate(handler_registry::entry handler) const;
 
   handler_sources from_;
   handler_registry all_;
-  /// Queues that are handled by programs.
+  /// True when a program handles the queue or pattern. @pre the registered names are valid
+  [[nodiscard]] bool is_program(const std::string& queue) const;
+
+  /// Names and patterns that are handled by programs.
   std::vector<std::string> program_queues_;
 };
 

@@ -28,8 +28,7 @@ dispatcher::dispatcher(const dispatcher_options& options, dispatcher_port& port)
     prefetch_(options.prefetch),
     batch_(options.batch),
     links_(options.links) {
-  for (const auto& served : options.queues)
-    waiting_.set_weight(served.queue, served.weight);
+  set_weights();
   set_quotas();
 }
 
@@ -139,6 +138,20 @@ void dispatcher::pass_news_on(monotonic_time now) {
   for (std::size_t link = 0; link < by_link.size(); ++link)
     for (const auto& request : make_progress(std::move(by_link[link])))
       send_to(link, request.to_wire());
+}
+
+base::worker_node_counts dispatcher::counts() const {
+  base::worker_node_counts counts;
+  counts.slots = pool_.slots();
+  counts.running = pool_.running();
+  counts.waiting = book_.size() - std::min(book_.size(), pool_.running());
+  counts.links = links_.size();
+  counts.links_up = static_cast<std::uint64_t>(
+    std::count_if(links_.begin(), links_.end(), [](const link_state& at) { return at.open; }));
+  counts.unanswered = outbox_.size();
+  counts.is_draining = step_ != step::running;
+  counts.queues = meter_.counts();
+  return counts;
 }
 
 void dispatcher::end_idle(monotonic_time now) {

@@ -6,6 +6,7 @@
 #include "codeq/result.hpp"
 
 #include "worker/handlers/attempt_line.hpp"
+#include "worker/node/attempt_meter.hpp"
 #include "worker/node/claim_loop.hpp"
 #include "worker/node/dispatcher_notes.hpp"
 #include "worker/node/lease_book.hpp"
@@ -60,8 +61,8 @@ public:
 
   // Handlers.
 
-  /// Starts a handler of the queue; `group` is set for a keyed queue and empty otherwise.
-  virtual handler_number start_handler(const std::string& queue, const std::string& group) = 0;
+  /// Starts a handler of that name or pattern; `group` is set for a keyed queue, otherwise empty.
+  virtual handler_number start_handler(const std::string& handler, const std::string& group) = 0;
 
   /// Answered by `take_outcomes` or `take_handler_end`.
   virtual void run(handler_number handler, task&& attempt) = 0;
@@ -109,7 +110,7 @@ public:
   void take_outcomes(handler_number handler, std::span<outcome> answers, monotonic_time now);
 
   /// A handler has ended; `answer` is the outcome of each of its attempts.
-  void take_handler_end(handler_number handler, const outcome& answer);
+  void take_handler_end(handler_number handler, const outcome& answer, monotonic_time now);
 
   /// The wake signal was raised.
   void take_news();
@@ -140,6 +141,12 @@ public:
   /// ends the wait.
   void drain(duration limit);
 
+  /// Number of known queues that patterns match.
+  [[nodiscard]] std::size_t adopted_queues() const noexcept { return pool_.adopted(); }
+
+  /// The node's state and the counts of its attempts.
+  [[nodiscard]] base::worker_node_counts counts() const;
+
   /// Ends at once, because the node cannot go on.
   void fail(const error& reason) { end(reason); }
 
@@ -169,6 +176,8 @@ private:
   void run(waiting_list together);
   void begin(waiting_task& waiting);
   void end_attempt(const lease_key& key, outcome answer);
+  /// Counts the end of an attempt, and notes it if it failed.
+  void note_end(const held_lease& lease, const report& made);
   /// Drops a lease of a running task; its checkpoints wait for no answer any more.
   void drop_lease(const lease_key& key);
   /// Slots are free again.
@@ -196,6 +205,12 @@ private:
 
   // dispatcher_queues.cpp: how many tasks of each queue to take.
 
+  /// True when the queue is handled, if need be because of a pattern.
+  [[nodiscard]] bool serves(const std::string& queue);
+  /// Forgets queues of patterns of which the node holds no task.
+  void forget_idle_queues();
+  void set_weights();
+  void set_quota(const std::string& queue);
   [[nodiscard]] std::size_t held_of(const std::string& queue) const;
   void set_quotas();
   void look_at_quotas();
@@ -225,6 +240,7 @@ private:
   waiting_tasks waiting_;
   claim_loop claims_;
   outbox outbox_;
+  attempt_meter meter_;
   std::size_t prefetch_;
   /// Maximum number of tasks in one message.
   const std::size_t batch_;
@@ -236,6 +252,8 @@ private:
   std::uint64_t queues_version_ = 0;
   std::vector<link_state> links_;
 
+  /// The latest time that was passed in.
+  monotonic_time now_{};
   step step_ = step::running;
   bool flush_scheduled_ = false;
   std::optional<monotonic_time> look_armed_;

@@ -16,12 +16,17 @@ void dispatcher::take_links(std::size_t count) {
 
 void dispatcher::take_link_up(
   std::size_t link, const protocol::hello_ack& ack, monotonic_time now) {
-  auto shards = ack.read(
-    [](schema::HelloAck::Reader read) -> result<std::size_t> { return read.getShardCount(); });
+  bool takes_patterns = false;
+  auto shards = ack.read([&](schema::HelloAck::Reader read) -> result<std::size_t> {
+    takes_patterns = read.getTakesPrefixes();
+    return read.getShardCount();
+  });
   links_[link].open = true;
   if (!shards || *shards == 0 || *shards > limits::shards_max)
     return port_.break_link(link, {errc::protocol_error, "hello ack without a usable shard count"});
   port_.note_connected(link, *shards);
+  if (!takes_patterns && !pool_.patterns().empty())
+    port_.note_no_patterns(link);
   resume(link, *shards, now);
 }
 

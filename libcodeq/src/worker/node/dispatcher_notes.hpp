@@ -5,12 +5,24 @@
 #include "codeq/ids.hpp"
 #include "codeq/time.hpp"
 
+#include "worker/handlers/attempt_line.hpp"
 #include "worker/node/wire.hpp"
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace codeq::worker {
+
+/// An attempt that failed, as its handler reported it or ended with it.
+struct failed_attempt {
+  const attempt_line::subject& about;
+  std::string_view reason;
+  /// Time since the handler got the task.
+  duration ran{0};
+  /// The task has no attempt left, or must not be retried.
+  bool is_last = false;
+};
 
 /// Events of a dispatcher that are logged.
 class dispatcher_notes {
@@ -18,12 +30,16 @@ public:
   virtual ~dispatcher_notes() = default;
 
   virtual void note_connected(std::size_t link, std::size_t shards) = 0;
+  /// The coordinator is too old to know patterns, so it sends tasks of named queues only.
+  virtual void note_no_patterns(std::size_t link) = 0;
+
   virtual void note_settings(std::size_t queues, std::size_t slots, std::size_t prefetch) = 0;
 
   /// The task is given back, since its queue is not handled here.
   virtual void note_unhandled(const task& given_back) = 0;
 
   virtual void note_handler_end(fencing_token token, const std::string& reason) = 0;
+  virtual void note_failed(const failed_attempt& failed) = 0;
   virtual void note_lost(const task_id& task, fencing_token token) = 0;
 
   /// The coordinator refused a report.

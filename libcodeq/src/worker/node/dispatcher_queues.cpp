@@ -7,6 +7,34 @@
 /// How a dispatcher requests queues, and how it applies new settings.
 namespace codeq::worker {
 
+bool dispatcher::serves(const std::string& queue) {
+  if (pool_.handles(queue))
+    return true;
+  if (pool_.adopted() >= limits::queues_per_tenant_max)
+    forget_idle_queues();
+  if (!pool_.adopt(queue))
+    return false;
+  waiting_.set_weight(queue, pool_.weight_of(queue));
+  set_quota(queue);
+  return true;
+}
+
+void dispatcher::forget_idle_queues() {
+  for (const auto& queue : pool_.queues()) {
+    if (!pool_.is_adopted(queue) || held_of(queue) > 0 || !pool_.forget(queue))
+      continue;
+    waiting_.forget(queue);
+    quotas_.erase(queue);
+    if (closed_.erase(queue) > 0)
+      ++queues_version_;
+  }
+}
+
+void dispatcher::set_weights() {
+  for (const auto& queue : pool_.queues())
+    waiting_.set_weight(queue, pool_.weight_of(queue));
+}
+
 std::size_t dispatcher::held_of(const std::string& queue) const {
   return waiting_.count(queue) + pool_.running_of(queue);
 }
@@ -14,8 +42,12 @@ std::size_t dispatcher::held_of(const std::string& queue) const {
 void dispatcher::set_quotas() {
   quotas_.clear();
   for (const auto& queue : pool_.queues())
-    if (auto own = pool_.slots_of(queue); own < pool_.slots())
-      quotas_.emplace(queue, make_quota(own, pool_.slots(), prefetch_));
+    set_quota(queue);
+}
+
+void dispatcher::set_quota(const std::string& queue) {
+  if (auto own = pool_.slots_of(queue); own < pool_.slots())
+    quotas_.emplace(queue, make_quota(own, pool_.slots(), prefetch_));
 }
 
 void dispatcher::look_at_quotas() {
@@ -38,9 +70,17 @@ void dispatcher::send_queues(std::size_t link) {
     return;
   at.queues_version = queues_version_;
   auto open = pool_.queues();
-  std::erase_if(open, [this](const auto& queue) { return closed_.contains(queue); });
+  std::erase_if(open, [this](const auto& queue) {
+    return closed_.contains(queue) || pool_.is_adopted(queue);
+  });
   std::sort(open.begin(), open.end());
-  send_to(link, make_queue_change(tenant_, open).to_wire());
+  auto patterns = pool_.patterns();
+  open.insert(open.end(), patterns.begin(), patterns.end());
+  // A pattern may match a closed queue, whether it is served by its name or not.
+  std::vector<std::string> without;
+  if (!patterns.empty())
+    without.assign(closed_.begin(), closed_.end());
+  send_to(link, make_queue_change(tenant_, open, without).to_wire());
 }
 
 void dispatcher::reconfigure(
@@ -48,10 +88,9 @@ void dispatcher::reconfigure(
   if (step_ != step::running)
     return;
   port_.note_settings(queues.size(), slots, prefetch);
-  for (const auto& served : queues)
-    waiting_.set_weight(served.queue, served.weight);
   prefetch_ = prefetch;
   pool_.configure(queues, slots);
+  set_weights();
   claims_.resize(slots + prefetch);
   closed_.clear();
   set_quotas();

@@ -8,6 +8,7 @@
 namespace codeq::worker {
 
 void dispatcher::take(std::size_t link, const protocol::task_batch& batch, monotonic_time now) {
+  now_ = now;
   auto read = read_task_batch(batch);
   if (!read)
     return port_.break_link(link, read.error());
@@ -25,7 +26,7 @@ void dispatcher::accept_task(std::size_t link, task&& attempt, monotonic_time re
   // late, or that has just ended.
   if (book_.find(key) != nullptr || outbox_.contains(key))
     return claims_.released(link);
-  if (step_ != step::running || attempt.tenant != tenant_ || !pool_.handles(attempt.queue))
+  if (step_ != step::running || attempt.tenant != tenant_ || !serves(attempt.queue))
     return refuse_task(key, attempt);
   if (auto quota = quotas_.find(attempt.queue);
       quota != quotas_.end() && held_of(attempt.queue) >= quota->second.most)
@@ -71,7 +72,9 @@ void dispatcher::begin(waiting_task& waiting) {
   auto& lease = *book_.find(waiting.key);
   auto& attempt = waiting.attempt;
   lease.phase = lease_phase::running;
-  attempt_line::subject about{attempt.id, attempt.queue, attempt.attempt, attempt.token};
+  lease.started_at = now_;
+  attempt_line::subject about{
+    attempt.id, attempt.queue, attempt.attempt, attempt.token, attempt.max_attempts};
   lease.line = std::make_shared<attempt_line>(std::move(about), wake_);
   lease.line->set_valid_until(lease.valid_until());
   attempt.runtime = lease.line;
@@ -79,6 +82,7 @@ void dispatcher::begin(waiting_task& waiting) {
 
 void dispatcher::take_outcomes(
   handler_number handler, std::span<outcome> answers, monotonic_time now) {
+  now_ = now;
   auto ended = pool_.finish(handler, now);
   for (std::size_t i = 0; i < ended.size() && i < answers.size(); ++i)
     end_attempt(ended[i], std::move(answers[i]));
@@ -86,7 +90,9 @@ void dispatcher::take_outcomes(
   go_on();
 }
 
-void dispatcher::take_handler_end(handler_number handler, const outcome& answer) {
+void dispatcher::take_handler_end(
+  handler_number handler, const outcome& answer, monotonic_time now) {
+  now_ = now;
   auto ended = pool_.remove(handler);
   if (ended.empty())
     return;
@@ -105,10 +111,26 @@ void dispatcher::end_attempt(const lease_key& key, outcome answer) {
     // waits, and gets the outcome of the handler that ran on. Until now it counted twice.
     if (lease->phase == lease_phase::queued)
       claims_.released(key.link);
-    report_later(make_report(key, *lease, std::move(answer)));
+    auto made = make_report(key, *lease, std::move(answer));
+    note_end(*lease, made);
+    report_later(std::move(made));
     if (lease->line)
       lease->line->unsaved().give_up();
   }
+}
+
+void dispatcher::note_end(const held_lease& lease, const report& made) {
+  if (!lease.line)
+    return;
+  const auto& about = lease.line->about();
+  meter_.ended(about.queue, made.what, now_ - lease.started_at);
+  bool has_failed = made.what == disposition::failed || made.what == disposition::nack
+                    || made.what == disposition::failed_permanently;
+  if (!has_failed)
+    return;
+  bool is_last =
+    made.what == disposition::failed_permanently || about.attempt >= about.max_attempts;
+  port_.note_failed({about, made.text, now_ - lease.started_at, is_last});
 }
 
 void dispatcher::drop_lease(const lease_key& key) {
@@ -144,6 +166,8 @@ void dispatcher::lose(const lease_ref& gone) {
     return;
   port_.note_lost({gone.key.shard, gone.seq}, gone.key.token);
   bool was_waiting = lease->phase == lease_phase::queued;
+  if (lease->line)
+    meter_.lost(lease->line->about().queue);
   auto cancel = std::move(lease->cancel);
   drop_lease(gone.key);
   if (was_waiting)

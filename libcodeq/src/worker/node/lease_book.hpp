@@ -39,6 +39,8 @@ struct held_lease {
   std::shared_ptr<cancellation> cancel;
   /// Connects to the handler once it runs.
   std::shared_ptr<attempt_line> line{};
+  /// When the handler got the task.
+  monotonic_time started_at{};
   /// End of the validity that the handler requested, independent of heartbeats.
   monotonic_time extended_until{};
 

@@ -9,6 +9,7 @@ namespace codeq::worker {
 
 served_queue served_by(const handler_registry::entry& handler) {
   served_queue served{handler.queue, handler.options.slots, handler.options.weight};
+  served.handler = handler.queue;
   if (const auto* batch = std::get_if<handler_registry::batch>(&handler.handler)) {
     served.takes_batches = true;
     served.batch_max = batch->tasks_max;
@@ -28,11 +29,69 @@ void slot_pool::configure(const std::vector<served_queue>& queues, std::size_t s
   slots_ = slots;
   for (auto& [name, queue] : queues_)
     queue.is_handled = false;
+  patterns_.clear();
+  served_patterns_.clear();
   for (const auto& served : queues) {
-    auto& queue = queues_[served.queue];
-    queue.served = served;
-    queue.is_handled = true;
+    auto pattern = base::queue_pattern::parse(served.queue);
+    if (!pattern || pattern->is_one_queue()) {
+      serve(served.queue, served, false);
+    } else {
+      patterns_.push_back(std::move(*pattern));
+      served_patterns_.push_back(served);
+    }
   }
+  for (auto& [name, queue] : queues_)
+    if (const auto* served = queue.is_handled ? nullptr : find_pattern(name))
+      serve(name, *served, true);
+}
+
+void slot_pool::serve(const std::string& queue, served_queue served, bool is_adopted) {
+  if (served.handler.empty())
+    served.handler = served.queue;
+  auto& of_queue = queues_[queue];
+  adopted_ += is_adopted && !of_queue.is_adopted ? 1 : 0;
+  adopted_ -= !is_adopted && of_queue.is_adopted ? 1 : 0;
+  of_queue.served = std::move(served);
+  of_queue.served.queue = queue;
+  of_queue.kind = &kinds_[of_queue.served.handler];
+  of_queue.is_handled = true;
+  of_queue.is_adopted = is_adopted;
+}
+
+const served_queue* slot_pool::find_pattern(const std::string& queue) const {
+  const auto* found = base::most_specific(patterns_, base::queue_pattern::of_queue(queue));
+  return found ? &served_patterns_[static_cast<std::size_t>(found - patterns_.data())] : nullptr;
+}
+
+bool slot_pool::adopt(const std::string& queue) {
+  const auto* served = find_pattern(queue);
+  if (!served)
+    return false;
+  serve(queue, *served, true);
+  return true;
+}
+
+bool slot_pool::is_adopted(const std::string& queue) const {
+  auto found = queues_.find(queue);
+  return found != queues_.end() && found->second.is_adopted;
+}
+
+bool slot_pool::forget(const std::string& queue) {
+  auto found = queues_.find(queue);
+  bool is_idle = found != queues_.end() && found->second.is_adopted && found->second.running == 0
+                 && found->second.keyed.empty();
+  if (!is_idle)
+    return false;
+  queues_.erase(found);
+  --adopted_;
+  return true;
+}
+
+std::vector<std::string> slot_pool::patterns() const {
+  std::vector<std::string> texts;
+  for (const auto& pattern : patterns_)
+    texts.push_back(pattern.text());
+  return texts;
 }
 
 bool slot_pool::handles(const std::string& queue) const {
@@ -87,6 +146,7 @@ slot_pool::started slot_pool::start(const waiting_list& together) {
   auto handler = find_or_start(of_queue, first.group);
   auto& used = slots_by_number_.at(handler);
   used.is_running = true;
+  used.queue = &of_queue;
   used.leases.clear();
   for (const auto& task : together)
     used.leases.push_back(task.key);
@@ -97,16 +157,18 @@ handler_number slot_pool::find_or_start(queue_slots& of_queue, const std::string
   bool is_keyed = of_queue.served.idle && !group.empty();
   if (auto of_group = of_queue.keyed.find(group); is_keyed && of_group != of_queue.keyed.end())
     return of_group->second;
-  if (!is_keyed && !of_queue.idle.empty()) {
-    auto handler = of_queue.idle.back();
-    of_queue.idle.pop_back();
+  auto& idle = of_queue.kind->idle;
+  if (!is_keyed && !idle.empty()) {
+    auto handler = idle.back();
+    idle.pop_back();
     return handler;
   }
   auto lives_for = is_keyed ? group : std::string();
-  auto handler = start_handler_(of_queue.served.queue, lives_for);
+  auto handler = start_handler_(of_queue.served.handler, lives_for);
   if (is_keyed)
     of_queue.keyed.emplace(group, handler);
-  slots_by_number_.emplace(handler, slot{&of_queue, std::move(lives_for), false, {}, {}});
+  slots_by_number_.emplace(
+    handler, slot{of_queue.kind, &of_queue, std::move(lives_for), false, {}, {}});
   return handler;
 }
 
@@ -121,7 +183,7 @@ std::span<const lease_key> slot_pool::finish(handler_number handler, monotonic_t
   used.idle_since = now;
   // The most recently used handler is used next, since its stack and caches are warm.
   if (used.group.empty())
-    used.queue->idle.push_back(handler);
+    used.kind->idle.push_back(handler);
   return used.leases;
 }
 
@@ -130,21 +192,21 @@ std::vector<lease_key> slot_pool::remove(handler_number handler) {
   if (found == slots_by_number_.end())
     return {};
   std::vector<lease_key> leases;
-  if (found->second.is_running)
+  if (found->second.is_running) {
     leases = std::move(found->second.leases);
-  running_ -= leases.size();
-  found->second.queue->running -= leases.size();
+    running_ -= leases.size();
+    found->second.queue->running -= leases.size();
+  }
   let_go(handler);
   return leases;
 }
 
 void slot_pool::let_go(handler_number handler) {
   auto found = slots_by_number_.find(handler);
-  auto& of_queue = *found->second.queue;
   if (found->second.group.empty())
-    std::erase(of_queue.idle, handler);
+    std::erase(found->second.kind->idle, handler);
   else
-    of_queue.keyed.erase(found->second.group);
+    found->second.queue->keyed.erase(found->second.group);
   slots_by_number_.erase(found);
 }
 

@@ -4,6 +4,7 @@
 #include "codeq/handler.hpp"
 #include "codeq/time.hpp"
 
+#include "base/queue_pattern.hpp"
 #include "worker/node/lease_key.hpp"
 #include "worker/node/waiting_tasks.hpp"
 
@@ -20,7 +21,8 @@ namespace codeq::worker {
 /// Number of a started handler; never reused.
 using handler_number = std::uint64_t;
 
-/// A queue that this node serves.
+/// A queue that this node serves, or a pattern: its options then hold for each queue that it
+/// matches.
 struct served_queue {
   std::string queue;
   /// Maximum number of its running tasks; 0: as many as the node has slots.
@@ -31,6 +33,9 @@ struct served_queue {
   std::size_t batch_max = 1;
   /// Idle time after which a handler of a keyed queue ends; empty for other queues.
   std::optional<duration> idle{};
+  /// The argument of `start_function`: the name or pattern that the handler is registered for;
+  /// empty: `queue`.
+  std::string handler{};
 };
 
 /// How the queue of a registered handler is served.
@@ -38,14 +43,14 @@ struct served_queue {
 
 /// The handlers of a node and their tasks. Each handler runs one task, or one batch, at a time; at
 /// most `slots` tasks run in total, and of each queue at most its own slots. A handler is started
-/// when first needed and kept for its queue, so there may be up to `slots` idle ones for every
-/// queue, and up to `limits::keyed_actors_max` for a keyed queue. Pure: starts handlers through a
-/// function and never ends one itself.
+/// when first needed and kept for its queue, or for all queues of its pattern, so there may be up
+/// to `slots` idle ones for each of these, and up to `limits::keyed_actors_max` for a keyed queue.
+/// Pure: starts handlers through a function and never ends one itself.
 class slot_pool {
 public:
-  /// Starts a handler of the queue, for that group if the queue is keyed; returns its number.
+  /// Starts a handler, for that group if the queue is keyed; returns its number.
   using start_function =
-    std::function<handler_number(const std::string& queue, const std::string& group)>;
+    std::function<handler_number(const std::string& handler, const std::string& group)>;
 
   /// @pre the names of `queues` are different
   slot_pool(
@@ -57,8 +62,28 @@ public:
 
   [[nodiscard]] bool handles(const std::string& queue) const;
 
-  /// The names of all queues, in no particular order.
+  /// Serves a queue that a pattern matches, from now on; the longest one decides. False when none
+  /// does. @pre the queue is not handled
+  bool adopt(const std::string& queue);
+
+  /// True when the queue is served because of a pattern.
+  [[nodiscard]] bool is_adopted(const std::string& queue) const;
+
+  /// Number of queues that were adopted and not forgotten.
+  [[nodiscard]] std::size_t adopted() const noexcept { return adopted_; }
+
+  /// Forgets an adopted queue, unless something of it runs or its handlers keep state.
+  bool forget(const std::string& queue);
+
+  /// The names of all queues, including adopted ones, in no particular order.
   [[nodiscard]] std::vector<std::string> queues() const;
+
+  /// The patterns, as they were given.
+  [[nodiscard]] std::vector<std::string> patterns() const;
+
+  [[nodiscard]] unsigned weight_of(const std::string& queue) const {
+    return queues_.at(queue).served.weight;
+  }
 
   /// Maximum number of running tasks of the queue.
   [[nodiscard]] std::size_t slots_of(const std::string& queue) const;
@@ -113,16 +138,24 @@ public:
   [[nodiscard]] std::vector<handler_number> handlers() const;
 
 private:
+  /// The handlers of a name or pattern that were registered, without those of keyed queues.
+  struct handler_kind {
+    std::vector<handler_number> idle;
+  };
+
   struct queue_slots {
     served_queue served;
+    handler_kind* kind = nullptr;
     bool is_handled = true;
+    bool is_adopted = false;
     std::size_t running = 0;
-    std::vector<handler_number> idle;
     /// For a keyed queue: the handler of each group.
     std::unordered_map<std::string, handler_number> keyed;
   };
 
   struct slot {
+    handler_kind* kind = nullptr;
+    /// The queue of the current or latest run. Valid while the slot runs or has a group.
     queue_slots* queue = nullptr;
     std::string group;
     bool is_running = false;
@@ -134,9 +167,18 @@ private:
   [[nodiscard]] std::size_t slots_of(const queue_slots& of_queue) const;
   [[nodiscard]] handler_number find_or_start(queue_slots& of_queue, const std::string& group);
   void let_go(handler_number handler);
+  void serve(const std::string& queue, served_queue served, bool is_adopted);
+  /// How the queue is served because of a pattern; null when none matches it.
+  [[nodiscard]] const served_queue* find_pattern(const std::string& queue) const;
 
   start_function start_handler_;
   std::unordered_map<std::string, queue_slots> queues_;
+  /// By `served_queue::handler`.
+  std::unordered_map<std::string, handler_kind> kinds_;
+  std::vector<base::queue_pattern> patterns_;
+  /// One for each pattern.
+  std::vector<served_queue> served_patterns_;
+  std::size_t adopted_ = 0;
   std::unordered_map<handler_number, slot> slots_by_number_;
   std::size_t slots_;
   std::size_t running_ = 0;

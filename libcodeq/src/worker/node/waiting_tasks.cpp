@@ -33,6 +33,12 @@ void waiting_tasks::add(const lease_key& key, task&& received) {
   listed_.insert(&lane);
 }
 
+void waiting_tasks::forget(const std::string& queue) {
+  auto found = lanes_.find(queue);
+  if (found != lanes_.end() && found->second.size == 0 && !found->second.is_listed)
+    lanes_.erase(found);
+}
+
 waiting_list waiting_tasks::take_next() {
   waiting_list taken;
   for (auto at = listed_.begin(); at != listed_.end() && taken.empty();) {

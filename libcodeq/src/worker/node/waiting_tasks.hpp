@@ -50,6 +50,9 @@ public:
   /// Sets the weight of a queue; the default is 1.
   void set_weight(const std::string& queue, unsigned weight) { lane_of(queue).weight = weight; }
 
+  /// Forgets the weight of a queue without waiting tasks.
+  void forget(const std::string& queue);
+
   void add(const lease_key& key, task&& received);
 
   /// Number of waiting tasks of the queue, including those whose lease was lost and that are not

@@ -88,11 +88,16 @@ make_resumes(const std::vector<beat>& held, std::size_t shards);
 /// `batch_tasks`: maximum number of tasks in one message; 0: the coordinator's limit.
 [[nodiscard]] protocol::claim_request make_claim(std::size_t credits, std::size_t batch_tasks = 0);
 
-/// Restricts claims to these queues of the tenant from now on; contains no credits.
+/// Restricts claims to these queues and patterns of the tenant from now on, but not to those in
+/// `without`, which patterns match; contains no credits.
 [[nodiscard]] protocol::claim_request
-make_queue_change(const std::string& tenant, std::span<const std::string> queues);
+make_queue_change(
+  const std::string& tenant,
+  std::span<const std::string> queues,
+  std::span<const std::string> without = {});
 
-/// The hello of a worker that handles `queues` of a tenant. An empty `token`: none.
+/// The hello of a worker that handles `queues`, names and patterns, of a tenant. An empty `token`:
+/// none.
 [[nodiscard]] protocol::hello make_hello(
   const worker_identity& self,
   const std::string& tenant,

@@ -111,6 +111,22 @@ void fill_queues(
   }
 }
 
+/// Writes names and patterns into the lists of queues and prefixes of a hello or a claim.
+template <class Builder>
+void fill_patterns(
+  Builder root, const std::string& tenant, std::span<const std::string> queues) {
+  std::vector<std::string> names;
+  std::vector<std::string> prefixes;
+  for (const auto& text : queues)
+    if (text.ends_with('*'))
+      prefixes.push_back(text.substr(0, text.size() - 1));
+    else
+      names.push_back(text);
+  fill_queues(root.initQueues(static_cast<unsigned>(names.size())), tenant, names);
+  if (!prefixes.empty())
+    fill_queues(root.initPrefixes(static_cast<unsigned>(prefixes.size())), tenant, prefixes);
+}
+
 } // namespace
 
 std::vector<protocol::heartbeat_request> make_heartbeats(std::vector<beat> beats) {
@@ -191,10 +207,15 @@ protocol::claim_request make_claim(std::size_t credits, std::size_t batch_tasks)
 }
 
 protocol::claim_request
-make_queue_change(const std::string& tenant, std::span<const std::string> queues) {
+make_queue_change(
+  const std::string& tenant,
+  std::span<const std::string> queues,
+  std::span<const std::string> without) {
   return protocol::claim_request::build([&](schema::ClaimRequest::Builder root) {
     root.setSetsQueues(true);
-    fill_queues(root.initQueues(static_cast<unsigned>(queues.size())), tenant, queues);
+    fill_patterns(root, tenant, queues);
+    if (!without.empty())
+      fill_queues(root.initWithout(static_cast<unsigned>(without.size())), tenant, without);
   });
 }
 
@@ -210,7 +231,7 @@ protocol::hello make_hello(
     root.setName(self.name);
     root.setIncarnation(self.incarnation);
     root.setToken({reinterpret_cast<const capnp::byte*>(token.data()), token.size()});
-    fill_queues(root.initQueues(static_cast<unsigned>(queues.size())), tenant, queues);
+    fill_patterns(root, tenant, queues);
   });
 }
 

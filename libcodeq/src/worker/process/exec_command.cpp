@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/process/exec_command.hpp"
 
-#include "codeq/ids.hpp"
 #include "codeq/limits.hpp"
+
+#include "base/queue_pattern.hpp"
 
 #include <cstdlib>
 #include <utility>
@@ -83,7 +84,7 @@ private:
 
 result<exec_command> parse_exec_command(std::string_view text) {
   auto equals = text.find('=');
-  if (equals == std::string_view::npos || !is_valid_name(text.substr(0, equals)))
+  if (equals == std::string_view::npos || !base::queue_pattern::parse(text.substr(0, equals)))
     return error{
       errc::invalid_argument, "program \"" + std::string(text) + "\" is not `QUEUE=command args`"};
   auto arguments = split_command(text.substr(equals + 1));

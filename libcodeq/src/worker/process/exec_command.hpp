@@ -11,6 +11,7 @@ namespace codeq::worker {
 
 /// A program that handles a queue.
 struct exec_command {
+  /// A name or a pattern.
   std::string queue;
   /// Path of the program's file, found in the worker's `PATH`.
   std::string path;

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/process/exec_handler.hpp"
 
+#include "observe/line_pace.hpp"
+#include "observe/log.hpp"
 #include "worker/process/exec_process.hpp"
 #include "worker/process/exec_spawn.hpp"
 #include "worker/process/process_text.hpp"
 
+#include <chrono>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -14,6 +18,22 @@
 namespace codeq::worker {
 
 namespace {
+
+/// Maximum number of lines that the programs of a queue write to the log in a second.
+constexpr std::uint32_t program_lines_per_second = 20;
+
+void log_line(observe::line_pace& pace, const task& attempt, std::string_view line) {
+  if (!observe::log_enabled(observe::log_level::info))
+    return;
+  if (auto left_out = pace.take(attempt.queue, std::chrono::steady_clock::now()))
+    CODEQ_LOG_INFO(
+      "program says task={} queue={} attempt={} left_out={} text=\"{}\"",
+      to_string(attempt.id),
+      attempt.queue,
+      attempt.attempt,
+      *left_out,
+      line);
+}
 
 /// Space for the text before the end of standard error in an error text.
 constexpr std::size_t preface_bytes_max = 256;
@@ -56,8 +76,11 @@ outcome to_outcome(process_end end) {
 } // namespace
 
 handler_function make_exec_handler(exec_command command, duration kill_grace) {
-  return [command = std::move(command), kill_grace](const task& attempt) {
-    auto end = run_process(make_request(command, attempt, kill_grace));
+  auto pace = std::make_shared<observe::line_pace>(program_lines_per_second);
+  return [command = std::move(command), kill_grace, pace](const task& attempt) {
+    auto request = make_request(command, attempt, kill_grace);
+    request.on_error_line = [&](std::string_view line) { log_line(*pace, attempt, line); };
+    auto end = run_process(request);
     if (!end)
       return outcome::failed(to_string(end.error()));
     return to_outcome(std::move(*end));

@@ -27,6 +27,8 @@ using clock = std::chrono::steady_clock;
 
 constexpr std::size_t read_bytes = 64u << 10;
 
+constexpr std::size_t error_line_bytes_max = 1024;
+
 /// Maximum number of reads from a pipe before other events are handled, so that a program that
 /// writes without end can still be stopped. Together they can read the whole capacity of a pipe.
 constexpr int reads_per_turn = 16;
@@ -39,7 +41,8 @@ public:
     : request_(request),
       child_(std::move(child)),
       wake_(std::move(wake_up)),
-      errors_(request.error_bytes_kept) {}
+      errors_(request.error_bytes_kept),
+      error_lines_(error_line_bytes_max, request.on_error_line) {}
 
   result<process_end> run() {
     // The action may run after this run has ended, so it shares ownership of the descriptor.
@@ -58,6 +61,8 @@ public:
         errc::unavailable, "the end of the program is unknown: this process ignores SIGCHLD"};
     read_output();
     read_errors();
+    if (request_.on_error_line)
+      error_lines_.finish();
     end_.error_text = errors_.text();
     return std::move(end_);
   }
@@ -141,7 +146,11 @@ private:
   }
 
   void read_errors() {
-    read_all(child_.errors, [this](std::string_view text) { errors_.append(text); });
+    read_all(child_.errors, [this](std::string_view text) {
+      errors_.append(text);
+      if (request_.on_error_line)
+        error_lines_.append(text);
+    });
   }
 
   void stop() {
@@ -178,6 +187,7 @@ private:
   child_process child_;
   std::shared_ptr<unique_fd> wake_;
   tail errors_;
+  line_reader error_lines_;
   std::size_t written_ = 0;
   std::optional<clock::time_point> kill_at_;
   bool reaped_ = false;

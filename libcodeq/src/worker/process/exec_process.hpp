@@ -5,7 +5,9 @@
 #include "codeq/handler.hpp"
 #include "codeq/result.hpp"
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace codeq::worker {
@@ -22,6 +24,8 @@ struct process_request {
   std::size_t output_bytes_max = limits::result_bytes_max;
   /// Only this many bytes of the end of standard error are kept.
   std::size_t error_bytes_kept = limits::error_text_bytes_max;
+  /// Called with each line of standard error as it is written; may be empty.
+  std::function<void(std::string_view line)> on_error_line{};
   /// Time to end after SIGTERM.
   duration kill_grace = limits::exec_kill_grace_default;
   /// Ends the run early. Never null.

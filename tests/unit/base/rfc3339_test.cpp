@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/json/rfc3339.hpp"
+#include "base/rfc3339.hpp"
 
 #include <gtest/gtest.h>
 
-namespace codeq::http {
+namespace codeq::base {
 namespace {
 
 TEST(Rfc3339, IsReadAsItIsWritten) {
@@ -42,4 +42,4 @@ TEST(Rfc3339, AnythingElseIsRefused) {
 }
 
 } // namespace
-} // namespace codeq::http
+} // namespace codeq::base

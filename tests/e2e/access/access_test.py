@@ -11,7 +11,7 @@ import unittest
 import cluster
 from cluster import wait_until
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 UNKNOWN = "unknown_task"
 UNAUTHORIZED = "unauthorized"
 
@@ -193,8 +193,11 @@ class Verbs(AccessTest):
         self.seen("force", "fail", task)
 
         self.assert_strangers_refused(UNAUTHORIZED, "dead", "list", "--tenant", "a")
+        self.assert_strangers_refused(UNAUTHORIZED, "dead", "summary", "--tenant", "a")
         self.assert_strangers_refused(UNAUTHORIZED, "dead", "redrive", "--tenant", "a")
-        self.assert_strangers_refused(UNAUTHORIZED, "dead", "purge", "--tenant", "a")
+        self.assert_strangers_refused(
+            UNAUTHORIZED, "dead", "redrive", "--tenant", "a", "--error", "x", "--dry-run")
+        self.assert_strangers_refused(UNAUTHORIZED, "dead", "purge", "--yes", "--tenant", "a")
         self.assert_strangers_refused(UNKNOWN, "redrive", task)
         self.assert_refused("ada", UNAUTHORIZED, "redrive", task)
 
@@ -215,7 +218,7 @@ class Verbs(AccessTest):
 
         for command in (("queue", "set", "echo", "--max-depth", "1"), ("queue", "show", "echo"),
                         ("queue", "pause", "echo"), ("queue", "resume", "echo"),
-                        ("queue", "purge", "echo")):
+                        ("queue", "purge", "echo", "--yes")):
             self.assert_strangers_refused(UNAUTHORIZED, *command, "--tenant", "a")
             self.assert_refused("ada", UNAUTHORIZED, *command, "--tenant", "a")
         self.assert_strangers_refused(UNAUTHORIZED, "tenant", "purge", "a", "--yes")

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/json/rfc3339.hpp"
+#include "base/rfc3339.hpp"
 
 #include <array>
 #include <charconv>
 
-namespace codeq::http {
+namespace codeq::base {
 
 namespace {
 
@@ -120,4 +120,4 @@ std::optional<timestamp> parse_rfc3339(std::string_view text) {
   return timestamp{chrono::duration_cast<duration>(since)};
 }
 
-} // namespace codeq::http
+} // namespace codeq::base

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace codeq::http {
+namespace codeq::base {
 
 /// Formats a time as `2026-05-20T10:00:00.123Z`.
 [[nodiscard]] std::string to_rfc3339(timestamp when);
@@ -16,4 +16,4 @@ namespace codeq::http {
 /// beyond milliseconds are cut off. Empty for any other text.
 [[nodiscard]] std::optional<timestamp> parse_rfc3339(std::string_view text);
 
-} // namespace codeq::http
+} // namespace codeq::base

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/state/claimers.hpp"
+
+#include "core/state/shard_state.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+namespace codeq::core {
+
+namespace {
+
+constexpr claimer_need all_needs[] = {
+  claimer_need::tasks, claimer_need::news, claimer_need::nothing};
+
+bool is_of(const queue_state& queue, const queue_address& prefix) {
+  return queue.address.tenant == prefix.tenant && queue.address.queue.starts_with(prefix.queue);
+}
+
+void link(queue_state& queue, std::uint32_t index, prefix_claims& claims) {
+  queue.prefixes.push_back(&claims);
+  if (queue.ready > 0)
+    claims.busy.emplace(queue.served, index);
+}
+
+} // namespace
+
+prefix_claims* join_prefix(
+  shard_state& state, const queue_address& prefix, const claimer& who, claimer_need need) {
+  auto [at, is_new] = state.prefixes.try_emplace(prefix);
+  if (is_new) {
+    at->second = std::make_unique<prefix_claims>();
+    for (const auto& [arrival, index] : state.queues_by_arrival)
+      if (auto& queue = *state.queues[index]; is_of(queue, prefix))
+        link(queue, index, *at->second);
+  }
+  at->second->claimers.add(who, need);
+  return at->second.get();
+}
+
+void leave_prefix(
+  shard_state& state, const claimed_prefix& prefix, const claimer& who, claimer_need need) {
+  prefix.claims->claimers.remove(who, need);
+  if (prefix.claims->claimers.size() > 0)
+    return;
+  for (const auto& [arrival, index] : state.queues_by_arrival)
+    std::erase(state.queues[index]->prefixes, prefix.claims);
+  state.prefixes.erase(prefix.name);
+}
+
+void link_prefixes(shard_state& state, std::uint32_t index) {
+  if (state.prefixes.empty())
+    return;
+  auto& queue = *state.queues[index];
+  queue_address prefix{queue.address.tenant, {}};
+  for (std::size_t length = 0; length <= queue.address.queue.size(); ++length) {
+    prefix.queue.assign(queue.address.queue, 0, length);
+    if (auto at = state.prefixes.find(prefix); at != state.prefixes.end())
+      link(queue, index, *at->second);
+  }
+}
+
+void list_busy(queue_state& queue, std::uint32_t index) {
+  for (auto* claims : queue.prefixes)
+    claims->busy.emplace(queue.served, index);
+}
+
+void unlist_busy(queue_state& queue, std::uint32_t index) {
+  for (auto* claims : queue.prefixes)
+    claims->busy.erase({queue.served, index});
+}
+
+void note_served(queue_state& queue, std::uint32_t index, std::uint64_t turn) {
+  unlist_busy(queue, index);
+  queue.served = turn;
+  if (queue.ready > 0)
+    list_busy(queue, index);
+}
+
+bool takes_by_prefix(const attached_worker& worker, const queue_state& queue) {
+  return !worker.without.contains(queue.address);
+}
+
+claimer_counts count_claimers(const shard_state& state, const queue_state& queue) {
+  claimer_counts counts{
+    queue.claimers.size(), queue.claimers.waiting_for(claimer_need::tasks).size()};
+  if (queue.prefixes.empty())
+    return counts;
+  std::set<peer_id> all;
+  std::set<peer_id> free;
+  auto count = [&](const queue_claimers& claimers, bool by_prefix) {
+    for (auto need : all_needs) {
+      for (const auto& [arrival, peer] : claimers.waiting_for(need)) {
+        if (by_prefix && !takes_by_prefix(state.attached.at(peer), queue))
+          continue;
+        all.insert(peer);
+        if (need == claimer_need::tasks)
+          free.insert(peer);
+      }
+    }
+  };
+  count(queue.claimers, false);
+  for (const auto* claims : queue.prefixes)
+    count(claims->claimers, true);
+  return {all.size(), free.size()};
+}
+
+} // namespace codeq::core

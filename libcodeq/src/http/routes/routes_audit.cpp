@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
+#include "base/rfc3339.hpp"
+#include "http/json/input_refusal.hpp"
+#include "http/routes/route_steps.hpp"
+
+#include <array>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <utility>
+
+/// The audit log, for admins.
+namespace codeq::http {
+
+namespace {
+
+/// `MILLISECONDS-OPERATION`, as an earlier page said.
+std::string to_text(const audit_place& place) {
+  return std::to_string(place.at.time_since_epoch().count()) + "-"
+         + std::to_string(place.operation);
+}
+
+template <class Number>
+bool read_number(std::string_view text, Number& to) {
+  auto [stop, failure] = std::from_chars(text.data(), text.data() + text.size(), to);
+  return failure == std::errc{} && stop == text.data() + text.size();
+}
+
+std::optional<audit_place> read_place(std::string_view text) {
+  auto middle = text.find('-');
+  std::int64_t at = 0;
+  audit_place place;
+  bool is_read = middle != std::string_view::npos && read_number(text.substr(0, middle), at)
+                 && at > 0 && read_number(text.substr(middle + 1), place.operation);
+  if (!is_read)
+    return std::nullopt;
+  place.at = timestamp{duration{at}};
+  return place;
+}
+
+void write_command(base::json_writer& json, const audited_command& command) {
+  json.begin_object()
+    .field("at", base::to_rfc3339(command.at))
+    .field("action", to_string(command.action))
+    .field("subject", command.subject)
+    .field("remote", command.remote)
+    .field("tenantId", command.tenant)
+    .field("queue", command.queue);
+  if (command.task)
+    json.field("taskId", to_string(*command.task));
+  json.field("changed", command.changed).field("detail", command.detail).end_object();
+}
+
+void answer_page(const exchange_ptr& call, const result<audit_page>& page) {
+  if (!page)
+    return call->answer(refusal_of(page.error()));
+  base::json_writer json;
+  json.begin_object().begin_array("commands");
+  for (const auto& command : page->commands)
+    write_command(json, command);
+  json.end_array();
+  if (page->after)
+    json.field("after", to_text(*page->after));
+  json.end_object();
+  call->answer(reply(200, json));
+}
+
+void show_audit(gateway_context& context, const exchange_ptr& call) {
+  const auto& query = call->fields->query;
+  audit_filter filter;
+  if (!call->by->sees_all_tenants)
+    filter.tenant = call->by->tenant;
+  filter.since = query.time("since").value_or(timestamp{});
+  filter.limit =
+    static_cast<std::size_t>(query.integer("limit").value_or(limits::audited_default));
+  if (query.has("after")) {
+    filter.after = read_place(query.text("after"));
+    if (!filter.after)
+      return call->answer(refusal_of(refuse_input(
+        {}, describe_value("'after'", quote(query.text("after")), "what an earlier page said"))));
+  }
+  context.desk.ask<audit_page>(
+    0,
+    client::ask_audit(filter),
+    &client::read_audit,
+    shard_desk::then<audit_page>(
+      [call](const result<audit_page>& page) { answer_page(call, page); }));
+}
+
+constexpr auto audit_parameters = std::to_array<input_field>({
+  {.name = "since", .type = input_type::time},
+  {.name = "after"},
+  {.name = "limit",
+   .type = input_type::integer,
+   .range = {1, static_cast<std::int64_t>(limits::audited_max)}},
+});
+
+constexpr std::array<route, 1> routes{{
+  {.method = "GET",
+   .pattern = "admin/audit",
+   .who = access::inspect,
+   .rate = "admin",
+   .run = &show_audit,
+   .fields = {.query = audit_parameters}},
+}};
+
+} // namespace
+
+std::span<const route> audit_routes() {
+  return routes;
+}
+
+} // namespace codeq::http

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include <boost/json.hpp>
+
+namespace codeq::security {
+
+/// Parses a JSON object whose nesting is within `limits::jwt_json_depth_max`; empty for any other
+/// text. The caller bounds the bytes.
+[[nodiscard]] std::optional<boost::json::object> parse_bounded_object(std::string_view text);
+
+} // namespace codeq::security

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "security/jwt.hpp"
+
+#include "security/access_limits.hpp"
+#include "security/bounded_json.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include <cjose/cjose.h>
+#include <openssl/err.h>
+
+namespace codeq::security {
+
+namespace {
+
+error refused(std::string why) {
+  return {errc::unauthorized, std::move(why)};
+}
+
+/// Forgets OpenSSL's errors at the end of a scope. The thread may serve TLS connections, which
+/// would take them for their own.
+struct error_eraser {
+  error_eraser() = default;
+  error_eraser(const error_eraser&) = delete;
+  error_eraser& operator=(const error_eraser&) = delete;
+
+  ~error_eraser() { ERR_clear_error(); }
+};
+
+std::optional<std::string> decode_base64url(std::string_view text) {
+  uint8_t* bytes = nullptr;
+  std::size_t size = 0;
+  cjose_err failure{};
+  if (!cjose_base64url_decode(text.data(), text.size(), &bytes, &size, &failure))
+    return std::nullopt;
+  std::string decoded(reinterpret_cast<const char*>(bytes), size);
+  std::free(bytes);
+  return decoded;
+}
+
+std::optional<jwt_algorithm> algorithm_named(std::string_view name) {
+  for (auto one : {jwt_algorithm::rs256, jwt_algorithm::es256})
+    if (name == to_string(one))
+      return one;
+  return std::nullopt;
+}
+
+std::string text_of(const boost::json::object& header, std::string_view name) {
+  const auto* value = header.if_contains(name);
+  const auto* text = value ? value->if_string() : nullptr;
+  return text ? std::string(*text) : std::string();
+}
+
+} // namespace
+
+result<signed_jwt> signed_jwt::read(std::string_view text) {
+  error_eraser eraser;
+  auto end = text.find('.');
+  if (std::count(text.begin(), text.end(), '.') != 2 || end > limits::jwt_header_bytes_max)
+    return refused("it is not a JWT");
+  auto decoded = decode_base64url(text.substr(0, end));
+  auto header = decoded ? parse_bounded_object(*decoded) : std::nullopt;
+  if (!header)
+    return refused("its header is not base64url of a JSON object");
+  auto algorithm = algorithm_named(text_of(*header, "alg"));
+  if (!algorithm)
+    return refused("its alg is not RS256 or ES256");
+  if (header->contains("crit"))
+    return refused("its header has crit, of which no extension is known");
+  signed_jwt jwt;
+  jwt.algorithm_ = *algorithm;
+  jwt.key_id_ = text_of(*header, "kid");
+  if (jwt.key_id_.size() > limits::jwks_key_id_bytes_max)
+    return refused("its kid is too long");
+  cjose_err failure{};
+  auto* native = cjose_jws_import(text.data(), text.size(), &failure);
+  if (!native)
+    return refused("it is malformed");
+  jwt.native_ = {native, cjose_jws_release};
+  // The library reads the header by itself and has to see the same algorithm.
+  const auto* alg = cjose_header_get(cjose_jws_get_protected(native), CJOSE_HDR_ALG, &failure);
+  if (!alg || alg != to_string(*algorithm))
+    return refused("its header is ambiguous");
+  return jwt;
+}
+
+result<std::string> signed_jwt::verify(const verification_key& key) const {
+  error_eraser eraser;
+  // A key is for one algorithm, so the token cannot choose how it is used.
+  if (key.algorithm != algorithm_)
+    return refused("its alg is not that of its key");
+  cjose_err failure{};
+  if (!cjose_jws_verify(native_.get(), key.native.get(), &failure))
+    return refused("its signature is wrong");
+  uint8_t* claims = nullptr;
+  std::size_t size = 0;
+  if (!cjose_jws_get_plaintext(native_.get(), &claims, &size, &failure))
+    return refused("it has no claims");
+  return std::string(reinterpret_cast<const char*>(claims), size);
+}
+
+} // namespace codeq::security

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/shard/access.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace codeq::coordinator {
+namespace {
+
+security::principal worker_of(std::vector<std::string> queues) {
+  security::principal who;
+  who.subject = "w1";
+  who.tenant = "shop";
+  who.role = security::role::worker;
+  who.queues = std::move(queues);
+  return who;
+}
+
+/// The queues and prefixes that are left of the prefixes, or the refusal.
+std::string narrowed(const security::principal& who, const std::vector<std::string>& given) {
+  std::vector<queue_address> queues;
+  std::vector<queue_address> prefixes;
+  for (const auto& prefix : given)
+    prefixes.push_back({"shop", prefix});
+  if (auto ok = access::narrow(who, queues, prefixes); !ok)
+    return ok.error().context;
+  std::string text;
+  for (const auto& queue : queues)
+    text += queue.queue + " ";
+  for (const auto& prefix : prefixes)
+    text += prefix.queue + "* ";
+  return text;
+}
+
+TEST(Access, PrefixIsLimitedToTheQueuesOfTheToken) {
+  EXPECT_EQ(narrowed(worker_of({"*"}), {"print-", ""}), "print-* * ");
+  EXPECT_EQ(
+    narrowed(worker_of({"mail", "print-a4", "print-a3"}), {"print-"}), "print-a4 print-a3 ");
+  EXPECT_EQ(narrowed(worker_of({"mail", "print-a4"}), {""}), "mail print-a4 ");
+}
+
+TEST(Access, PrefixOfWhichTheTokenAllowsNoQueueIsRefused) {
+  EXPECT_EQ(
+    narrowed(worker_of({"mail"}), {"print-"}),
+    "the token of w1 does not allow to claim from any queue print-* of tenant shop");
+  auto other = worker_of({"*"});
+  other.tenant = "other";
+  EXPECT_NE(narrowed(other, {""}).find("does not allow"), std::string::npos);
+}
+
+} // namespace
+} // namespace codeq::coordinator
