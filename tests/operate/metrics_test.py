@@ -110,7 +110,7 @@ class Metrics(cluster.ClusterTest):
         self.cluster.enqueue("gone", "x")
         self.assertEqual(self.scrape().value("codeq_tasks", queue="gone", state="ready"), 1)
 
-        self.cluster.ctl("queue", "purge", "gone")
+        self.cluster.ctl("queue", "purge", "gone", "--yes")
 
         cluster.wait_until(lambda: self.scrape().value("codeq_tasks", queue="gone") is None, 30,
                            "the queue leaves")

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workers that serve the queues of a pattern."""
 
-import json
 import unittest
 
 import cluster
@@ -98,14 +97,6 @@ class Patterns(cluster.ClusterTest):
         self.assertEqual(listing.wait(20), 0)
         self.assertEqual([line.split()[0] for line in listing.text().splitlines()],
                          ["print-*", "mail"])
-
-    def test_handlers_of_a_library_may_be_isolated(self):
-        self.cluster.start_coordinator()
-        self.cluster.start_worker("w1", "--queue", "echo=isolation:process")
-
-        task = self.cluster.enqueue("echo", "x")
-
-        self.assertEqual(self.cluster.result(task), "x")
 
 
 if __name__ == "__main__":

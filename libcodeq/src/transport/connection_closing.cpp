@@ -12,6 +12,8 @@ namespace codeq::transport {
 
 namespace {
 
+constexpr auto peer_closed_text = "the peer closed the connection";
+
 /// Size of reads whose bytes are discarded, from a peer that still sends while the connection
 /// closes.
 constexpr std::size_t discard_bytes = 4096;
@@ -59,7 +61,7 @@ void connection_state::abandon(error reason) {
 }
 
 void connection_state::peer_closed() {
-  error reason{errc::disconnected, "the peer closed the connection"};
+  error reason{errc::disconnected, peer_closed_text};
   if (phase_ == phase::awaiting_answer && !tls_)
     reason.context += " without an answer; it may expect TLS, which takes --tls-ca";
   enter_closing(std::move(reason));
@@ -79,8 +81,11 @@ void connection_state::enter_closing(error reason) {
 }
 
 void connection_state::log_closing(const error& reason) const {
+  // Tools come and go all the time. The registrar logs the end of a worker's session.
+  bool is_routine =
+    phase_ == phase::open && (reason.code == errc::none || reason.context == peer_closed_text);
   // The link of a dialled connection logs the reason itself, once until it changes.
-  if (dialled_)
+  if (dialled_ || is_routine)
     CODEQ_LOG_DEBUG("connection closes remote={} reason=\"{}\"", remote_, to_string(reason));
   else if (auto left_out = ticket_->take_log_line(self_->clock().now()))
     CODEQ_LOG_INFO(

@@ -54,12 +54,12 @@ TEST(WorkerConfig, MetricsOutsideOfTheMachineNeedATokenAndACertificate) {
   EXPECT_EQ(accepted({{"--handlers", "l", "--metrics", "127.0.0.1:0"}}).metrics, "127.0.0.1:0");
   EXPECT_EQ(
     refused({{"--handlers", "l", "--metrics", "0.0.0.0:9000"}}),
-    "codeq-worker: --metrics: \"0.0.0.0:9000\" is not a loopback address; others need "
+    "codeq-worker: --metrics: `0.0.0.0:9000` is not a loopback address; others need "
     "--metrics-token-file");
   EXPECT_EQ(
     refused(
       {{"--handlers", "l", "--metrics", "0.0.0.0:9000", "--metrics-token-file", "t"}}),
-    "codeq-worker: --metrics: \"0.0.0.0:9000\" is not a loopback address; others need "
+    "codeq-worker: --metrics: `0.0.0.0:9000` is not a loopback address; others need "
     "--metrics-cert and --metrics-key");
 }
 
@@ -97,7 +97,7 @@ TEST(WorkerConfig, AProgramNeedsAQueueAndACommand) {
   EXPECT_EQ(
     refused({{"--exec", "cat"}}),
     "codeq-worker: --exec: `cat` is not QUEUE=COMMAND with a queue of "
-    "1 to 128 letters, digits, `.`, `_` or `-`");
+    "1 to 128 letters, digits, `.`, `_` or `-`, or a pattern such as print-* or *");
   EXPECT_EQ(
     refused({{"--exec", "q= "}}), "codeq-worker: --exec: `q= ` has no command behind the `=`");
 }
@@ -158,7 +158,7 @@ TEST(WorkerConfig, WrongWishForAQueueIsNamed) {
   EXPECT_EQ(
     refusal_of("mail"),
     "codeq-worker: --queue: `mail` is not QUEUE=... with a queue of 1 to 128 letters, digits, `.`, "
-    "`_` or `-`");
+    "`_` or `-`, or a pattern such as print-* or *");
   EXPECT_EQ(
     refusal_of("mail=speed:2"),
     "codeq-worker: --queue: queue mail: `speed:2` is not slots:N, weight:N or isolation:WHERE");

@@ -126,7 +126,7 @@ TEST(CtlCommandLine, ErrorsNameOptionValueAndWhatIsAllowed) {
   EXPECT_EQ(refused({{"result"}}), "codeqctl: ID is required (see --help)");
   EXPECT_EQ(
     refused({{"dead"}}),
-    "codeqctl: a subcommand is required: list, redrive, purge (see --help)");
+    "codeqctl: a subcommand is required: list, summary, redrive, purge (see --help)");
   EXPECT_EQ(
     refused({{"enqueue", "q", "x", "--prio", "-3"}}),
     "codeqctl: unknown option `--prio`; did you mean `--priority`? (see --help)");
@@ -248,8 +248,7 @@ TEST(CtlCommandLine, ListAndDeadTakeFilters) {
     "list t/ leased limit 5 newest\n");
   EXPECT_EQ(
     asked({{"dead", "list", "--queue", "q", "--blocking"}}),
-    "list /q dead blocking limit 100 newest\
-");
+    "list /q dead blocking limit 100 newest\n");
   EXPECT_EQ(
     asked({{"dead", "redrive", "--limit", "10", "--rate", "2"}}),
     "redrive / limit 10 rate 2\n");

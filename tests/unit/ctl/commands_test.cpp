@@ -55,8 +55,8 @@ task_end ended(task_state state) {
 TEST(CtlCommands, LogLevelIsShownOrChanged) {
   recorded_api api;
 
-  EXPECT_EQ(shown(api, {{"log-level"}}), "{}\n= 0");
-  EXPECT_EQ(shown(api, {{"log-level", "debug"}}), "{}\n= 0");
+  EXPECT_EQ(shown(api, {{"log-level", "--json"}}), "{}\n= 0");
+  EXPECT_EQ(shown(api, {{"log-level", "debug", "--json"}}), "{}\n= 0");
   EXPECT_EQ(shown(api, {{"log-level", "loud"}}), "refused");
   EXPECT_EQ(api.asked, "log_level \nlog_level debug\n");
 }
