@@ -6,6 +6,8 @@
 #include "observe/log.hpp"
 #include "storage/keys/keyspace.hpp"
 
+#include <caf/send.hpp>
+
 #include <chrono>
 #include <utility>
 
@@ -63,7 +65,8 @@ void shard_driver::close_turn() {
 }
 
 void shard_driver::settle_later() {
-  self_->send(self_, coordinator::close_turn{});
+  // Another actor may be running, so that the message cannot be sent in the name of this one.
+  caf::anon_send(me(), coordinator::close_turn{});
 }
 
 shard_internal_actor shard_driver::me() const {
