@@ -145,11 +145,11 @@ json::object input_of(const route& r) {
     json::object parameter{{"name", text_of(field.name)}, {"in", "query"}};
     if (field.is_required)
       parameter["required"] = true;
+    parameter["schema"] = schema_of(field);
     if (field.type == input_type::text_map) {
       parameter["style"] = "deepObject";
       parameter["explode"] = true;
     }
-    parameter["schema"] = schema_of(field);
     parameters.emplace_back(std::move(parameter));
   }
   if (!parameters.empty())

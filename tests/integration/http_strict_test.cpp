@@ -94,6 +94,7 @@ TEST_F(HttpStrict, EveryRouteRefusesAnUnknownQueryParameter) {
 }
 
 TEST_F(HttpStrict, EveryRouteRefusesAnUnknownFieldAndWhatIsNoJson) {
+  use_token("acme:root:pwat");
   for (const auto& r : routes) {
     if (!r.body)
       continue;
