@@ -235,6 +235,13 @@ private:
   void run(const core::enqueue& c);
   void run(const core::attach_worker& c);
   void run(const core::change_queues& c);
+
+  // The audit log is not part of the model, and no step contains these.
+
+  void run(const core::note_command&) {}
+
+  void run(const core::tell_audit&) {}
+
   void tell_progress(const std::vector<core::lease_progress>& lines);
   void tell_progress(const core::lease_progress& p);
   void save(reference_task& task, const core::lease_checkpoint& c);

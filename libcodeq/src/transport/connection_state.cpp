@@ -259,7 +259,7 @@ void connection_state::accept(const actors::connection_accepted& accepted) {
   owner_ = accepted.owner;
   progress_ = accepted.progress;
   read_done_ = accepted.read_done;
-  if (!tls_)
+  if (progress_ && !tls_)
     progress_->outlet = this;
   self_->monitor(owner_);
   ticket_->authenticated();

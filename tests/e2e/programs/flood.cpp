@@ -165,7 +165,7 @@ public:
     : flood(
       address,
       std::move(tenant),
-      client::make_hello({schema::Role::PRODUCER, "flood", std::random_device()(), token()})) {}
+      client::make_hello({schema::Role::PRODUCER, "flood", std::random_device()(), token})) {}
 
   flood(const std::string& address, std::string tenant, const protocol::hello& hello)
     : peer_(address), tenant_(std::move(tenant)) {

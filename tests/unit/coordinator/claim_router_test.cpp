@@ -56,6 +56,29 @@ TEST(ClaimRouter, AsksForCreditsBackOnlyOnce) {
   EXPECT_EQ(say(router.has_work(shard(2))), "");
 }
 
+TEST(ClaimRouter, DoesNotAskAgainForCreditsThatAreOnTheirWayWithTasks) {
+  claim_router router(2);
+  EXPECT_EQ(say(router.add_credits(1)), "claim0x1");
+  EXPECT_EQ(say(router.has_work(shard(1))), "revoke0x1");
+
+  EXPECT_EQ(say(router.returned(shard(0), 0)), "");
+  EXPECT_EQ(say(router.has_work(shard(1))), "");
+  EXPECT_EQ(say(router.granted(shard(0), 1, std::nullopt)), "");
+  EXPECT_EQ(say(router.add_credits(1)), "claim1x1");
+}
+
+TEST(ClaimRouter, AsksAgainForCreditsThatWereAddedMeanwhile) {
+  claim_router router(2);
+  EXPECT_EQ(say(router.add_credits(2)), "claim0x1 claim1x1");
+  EXPECT_EQ(say(router.pause(true)), "revoke0x1 revoke1x1");
+  EXPECT_EQ(say(router.pause(false)), "");
+  EXPECT_EQ(say(router.add_credits(2)), "claim0x1 claim1x1");
+  EXPECT_EQ(say(router.pause(true)), "");
+
+  EXPECT_EQ(say(router.returned(shard(0), 0)), "revoke0x2");
+  EXPECT_EQ(say(router.returned(shard(0), 1)), "");
+}
+
 TEST(ClaimRouter, LateTasksDoNotHideWorkThatCameMeanwhile) {
   claim_router router(3);
   EXPECT_EQ(say(router.add_credits(3)), "claim0x1 claim1x1 claim2x1");

@@ -9,6 +9,14 @@
 
 namespace codeq::coordinator {
 
+namespace {
+
+/// Number of rounds after which other actors of the thread run, and sockets are read. One request
+/// takes three.
+constexpr std::size_t rounds_max = 32;
+
+} // namespace
+
 void turn_loop::add(shard_id id, shard_driver& shard) {
   if (shards_.size() <= value(id))
     shards_.resize(value(id) + std::size_t{1});
@@ -121,7 +129,7 @@ bool turn_loop::has_work() const {
 void turn_loop::settle() {
   is_settling_ = true;
   is_woken_ = false;
-  while (has_work()) {
+  for (std::size_t round = 0; has_work() && round < rounds_max; ++round) {
     deliver();
     close_turns();
     if (std::exchange(has_group_, false) && journal_ != nullptr)
@@ -132,6 +140,8 @@ void turn_loop::settle() {
   }
   is_settling_ = false;
   settled_ = std::chrono::steady_clock::now();
+  if (has_work())
+    settle_later();
 }
 
 void turn_loop::deliver() {

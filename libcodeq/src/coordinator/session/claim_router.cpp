@@ -2,6 +2,7 @@
 #include "coordinator/session/claim_router.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace codeq::coordinator {
 
@@ -18,6 +19,7 @@ claim_router::moves
 claim_router::granted(shard_id shard, std::uint32_t tasks, std::optional<bool> more) {
   auto& p = places_[value(shard)];
   p.waiting -= std::min(p.waiting, tasks);
+  p.spent = false;
   p.busy = more.value_or(p.busy);
   return rebalance();
 }
@@ -36,6 +38,8 @@ claim_router::moves claim_router::returned(shard_id shard, std::uint32_t credits
   auto& p = places_[value(shard)];
   p.waiting -= std::min(p.waiting, credits);
   p.revoking = false;
+  // Without this the shard would be asked again and again until the tasks arrive.
+  p.spent = !p.added;
   free_ += credits;
   return rebalance();
 }
@@ -56,7 +60,7 @@ claim_router::moves claim_router::rebalance() {
   moves out;
   if (paused_) {
     for (std::size_t i = 0; i < places_.size(); ++i) {
-      if (places_[i].waiting > 0 && !std::exchange(places_[i].revoking, true))
+      if (begin_revoke(places_[i]))
         out.push_back({move::kind::revoke, static_cast<shard_id>(i), places_[i].waiting});
     }
     return out;
@@ -68,6 +72,13 @@ claim_router::moves claim_router::rebalance() {
   else
     spread(out, any_busy);
   return out;
+}
+
+bool claim_router::begin_revoke(place& p) {
+  if (p.waiting == 0 || p.spent || std::exchange(p.revoking, true))
+    return false;
+  p.added = false;
+  return true;
 }
 
 void claim_router::spread(moves& out, bool only_busy) {
@@ -82,7 +93,10 @@ void claim_router::spread(moves& out, bool only_busy) {
       if (best == places_.size() || places_[i].waiting < places_[best].waiting)
         best = i;
     }
-    ++places_[best].waiting;
+    auto& p = places_[best];
+    ++p.waiting;
+    p.added = true;
+    p.spent = false;
     ++share[best];
     --free_;
     next_ = (best + 1) % places_.size();
@@ -100,7 +114,7 @@ void claim_router::fetch_for_busy(moves& out) {
     return;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     auto& p = places_[i];
-    if (p.busy || p.waiting == 0 || std::exchange(p.revoking, true))
+    if (p.busy || !begin_revoke(p))
       continue;
     out.push_back({move::kind::revoke, static_cast<shard_id>(i), p.waiting});
   }

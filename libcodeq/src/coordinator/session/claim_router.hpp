@@ -59,7 +59,14 @@ private:
     std::uint32_t waiting = 0;
     bool busy = false;
     bool revoking = false;
+    /// Credits were added since they were requested back.
+    bool added = false;
+    /// The shard has no unused credits: all of `waiting` are on their way with tasks.
+    bool spent = false;
   };
+
+  /// True when credits are to be requested back from the place; notes that they are.
+  [[nodiscard]] static bool begin_revoke(place& p);
 
   [[nodiscard]] moves rebalance();
   void spread(moves& out, bool only_busy);
