@@ -501,6 +501,7 @@ TEST_F(RevokedWakeups, ASubscriberIsNotCalledForAQueueThatItsTokenNoLongerAllows
   enqueue("mail");
   EXPECT_EQ(calls{"w.example mail"}, called(1s));
 
+  tokens_.back().all_queues = false;
   tokens_.back().queues = {"other"};
   EXPECT_EQ(calls{}, called(2s));
   enqueue("other");

@@ -16,6 +16,7 @@ BELOW = {
     "config": {"base"},
     "observe": {"base"},
     "security": {"base"},
+    "replication": {"base"},
     "encoding": {"base", "core"},
     "protocol": {"base", "core", "encoding"},
     "storage": {"base", "core", "encoding"},
@@ -38,6 +39,7 @@ CONTENTS = {
     "config": "options of the programs",
     "observe": "the log, the metrics",
     "security": "tokens, JWTs and their rights, rate limits, TLS contexts",
+    "replication": "replicas of a shard, elections, the primary's side, pure",
     "encoding": "structs that messages and records share",
     "protocol": "frames, conversion and validation of messages",
     "storage": "keys, records, stores, recovery",
@@ -86,7 +88,7 @@ _LIBRARIES = [
     ("Boost", r"boost/"),
 ]
 # Rooms of classes that are driven by others: they use no actor, log, clock or thread.
-_DRIVEN = r"libcodeq/src/(coordinator/(shard|session|store)|worker/node)/"
+_DRIVEN = r"libcodeq/src/(coordinator/(shard|session|store)|worker/node|replication)/"
 _DRIVERS = {"actors", "transport", "observe"}
 # Public headers that include actors.
 _ACTOR_HEADERS = {"codeq/actor_handler.hpp"}

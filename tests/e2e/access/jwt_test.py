@@ -91,7 +91,8 @@ class Rights(JwtTest):
 
         mail = self.ec.sign(issuer.claims("w2", scope="codeq:claim", eventTypes=["mail"]))
         refused = self.ask(mail, "POST", "/tasks/claim", {"commands": ["print"]})
-        self.assertEqual((403, "event type not allowed"), (refused.status, refused.json["error"]))
+        self.assertEqual(403, refused.status)
+        self.assertTrue(refused.json["error"].startswith("event type not allowed"))
         self.assertEqual(task, self.ask(mail, "POST", "/tasks/claim", {}).json["id"])
         refused = self.ask(mail, "POST", f"/tasks/{task}/result", {"status": "COMPLETED"})
         self.assertEqual((403, "missing scope codeq:result"),
@@ -186,7 +187,7 @@ class Expiry(JwtTest):
         self.assertEqual("X", self.run_task())
 
         self.assertNotEqual(0, worker.wait(15))
-        self.assertIn("the token has expired", worker.text())
+        self.assertIn("the token has expired", self.coordinator.text())
         self.assertIn("does not know the token", worker.text())
 
     def test_node_goes_on_with_a_newer_token_from_its_file(self):
@@ -194,7 +195,7 @@ class Expiry(JwtTest):
         self.assertEqual("X", self.run_task())
         self.token_file("w", self.token(600))
 
-        wait_until(lambda: "the token has expired" in worker.text(), 15, "the end of the token")
+        wait_until(lambda: "the token has expired" in self.coordinator.text(), 15, "its end")
         self.assertEqual("X", self.run_task())
         self.assertTrue(worker.is_running())
 
@@ -246,7 +247,7 @@ class Keys(JwtTest):
         wait_until(lambda: self.status(by_old) == 401, 10, "the end of the old key")
         self.assertEqual(200, self.status(by_new))
         self.assertNotEqual(0, worker.wait(10))
-        self.assertIn("the key of the token was withdrawn", worker.text())
+        self.assertIn("the key of the token was withdrawn", self.coordinator.text())
 
     def test_unknown_keys_cause_few_reads(self):
         known = self.key("k1")

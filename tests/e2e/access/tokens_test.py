@@ -81,30 +81,35 @@ class Roles(TokensTest):
             self.assertIn("another role", answer.json["error"], (method, path))
 
     def test_reader_reads_what_an_admin_reads_over_http(self):
+        of_the_process = ("/metrics", "/v1/codeq/admin/log-level")
         for method, path in self.routes():
-            if method == "GET" and path != "/metrics":
+            if method == "GET" and path not in of_the_process:
                 answers = [self.ask(who, method, path).status for who in ("reader", "boss")]
                 self.assertEqual(answers[0], answers[1], path)
                 self.assertNotEqual(403, answers[0], path)
         self.assertEqual(403, self.ask("reader", "GET", "/metrics").status)
-        self.assertEqual(200, self.ask("auditor", "GET", "/metrics").status)
+        for path in of_the_process:
+            self.assertEqual(200, self.ask("auditor", "GET", path).status)
 
     def test_reader_changes_nothing_at_the_node_port(self):
         task = self.ctl("ada", "enqueue", "mail", "x", *TENANT).strip()
+        dead = self.ctl("ada", "enqueue", "mail", "y", *TENANT).strip()
+        self.ctl("boss", "force", "fail", dead, "--text", "x")
         key = ("--queue", "mail", "--key", "K", *TENANT)
         for verb in (
                 ("enqueue", "mail", "x", *TENANT), ("cancel", task), ("cancel", *key),
-                ("promote", task), ("redrive", task), ("purge", task),
+                ("promote", task), ("redrive", dead), ("purge", dead),
                 ("dead", "redrive", "--queue", "mail", *TENANT),
                 ("dead", "purge", "--queue", "mail", "--yes", *TENANT), ("force", "revoke", task),
                 ("force", "complete", task, "--text", "x"), ("force", "fail", task, "--text", "x"),
                 ("queue", "set", "mail", "--lease", "9s", *TENANT),
                 ("queue", "pause", "mail", *TENANT), ("queue", "resume", "mail", *TENANT),
                 ("queue", "purge", "mail", "--yes", *TENANT), ("tenant", "purge", "a", "--yes"),
-                ("backup",)):
+                ("backup",), ("log-level", "debug")):
             self.refused("reader", *verb)
             self.refused("auditor", *verb)
-        self.assertEqual("ready", json.loads(self.ctl("boss", "--json", "get", task))["state"])
+        for one, state in ((task, "ready"), (dead, "dead")):
+            self.assertEqual(state, json.loads(self.ctl("boss", "--json", "get", one))["state"])
 
     def test_reader_reads_at_the_node_port(self):
         task = self.ctl("ada", "enqueue", "mail", "x", *TENANT).strip()
@@ -119,6 +124,7 @@ class Roles(TokensTest):
             self.ctl(reader, "audit")
             self.ctl(reader, "workers")
         self.ctl("auditor", "backups")
+        self.ctl("auditor", "log-level")
         self.refused("reader", "list", "--tenant", "b")
 
     def test_producer_and_worker_in_one(self):
@@ -167,7 +173,7 @@ class Lifetimes(TokensTest):
         wait_until(lambda: self.ask("short", "GET", "/v1/codeq/tasks").status == 200, 4, "it")
 
         wait_until(lambda: self.ask("short", "GET", "/v1/codeq/tasks").status == 401, 8, "its end")
-        self.refused("short", "get", "00000000-0000-0001-0000-000000000000")
+        self.refused("short", "get", "--queue", "mail", "--key", "K", *TENANT)
         self.assertIn('reason="it has expired, subject short"', self.coordinator.text())
         self.assertIn("expired", self.ctl("ada", "token", "list", "--file", self.file))
 

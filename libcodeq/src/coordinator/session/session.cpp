@@ -39,6 +39,11 @@ constexpr bool is_change<schema::QueueRequest> = true;
 template <>
 constexpr bool is_change<schema::BulkRequest> = true;
 
+/// True when a bearer may see, or with `changes` change, what concerns the whole process.
+bool may_use_process(const security::principal& who, bool changes) {
+  return who.is_of_all_tenants() && (changes ? who.may_operate() : who.may_inspect());
+}
+
 /// The part of the counts that a bearer may see.
 base::coordinator_counts visible_to(const security::principal& who, base::coordinator_counts all) {
   if (who.is_of_all_tenants())
@@ -407,8 +412,7 @@ void session::take_request(const protocol::backup_request& m) {
   auto reply = m.read([&](auto reader) -> result<protocol::backup_reply> {
     auto number = reader.getNumber();
     const auto* bearer = options_.bearer.get();
-    bool may = !bearer || bearer->may_operate() || (bearer->may_inspect() && !reader.getStart());
-    if (!may || (bearer && !bearer->is_of_all_tenants()))
+    if (bearer && !may_use_process(*bearer, reader.getStart()))
       return protocol::make_backup_reply(
         number, error{errc::unauthorized, "a backup takes the token of an admin of all tenants"});
     if (reader.getList())
@@ -426,11 +430,11 @@ void session::take_request(const protocol::backup_request& m) {
 void session::take_request(const protocol::log_level_request& m) {
   auto reply = m.read([&](auto reader) -> result<protocol::log_level_reply> {
     auto number = reader.getNumber();
-    if (options_.bearer && !options_.bearer->is_of_all_tenants())
+    auto level = reader.getLevel();
+    if (options_.bearer && !may_use_process(*options_.bearer, level.size() > 0))
       return protocol::make_log_level_reply(
         number,
         error{errc::unauthorized, "the log's level takes the token of an admin of all tenants"});
-    auto level = reader.getLevel();
     return protocol::make_log_level_reply(
       number, port_.set_log_level({level.begin(), level.size()}));
   });

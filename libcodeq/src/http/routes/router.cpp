@@ -103,6 +103,8 @@ bool has_role(const caller& by, access who) {
     return by.is_admin || by.is_reader;
   case access::process:
     return by.is_admin && by.sees_all_tenants;
+  case access::inspect_process:
+    return by.sees_all_tenants;
   case access::metrics:
     return by.sees_metrics;
   }

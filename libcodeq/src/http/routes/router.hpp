@@ -60,6 +60,8 @@ enum class access : std::uint8_t {
   inspect,
   /// Admins of all tenants.
   process,
+  /// Admins and readers of all tenants, for routes that change nothing.
+  inspect_process,
   /// Admins and readers of all tenants, and the role for metrics.
   metrics,
 };

@@ -94,7 +94,7 @@ constexpr std::array<route, 6> routes{{
   {.method = "GET", .pattern = "/metrics", .who = access::metrics, .run = &show_metrics},
   {.method = "GET",
    .pattern = "admin/log-level",
-   .who = access::process,
+   .who = access::inspect_process,
    .rate = "admin",
    .run = &show_log_level},
   {.method = "PUT",

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of `shard_replica` that finds a new primary.
+#include "replication/shard_replica.hpp"
+#include "replication/timing.hpp"
+
+#include <algorithm>
+
+namespace codeq::replication {
+
+void shard_replica::suspect(monotonic_time now) {
+  if (!contains(value_.in_sync, id_) || is_rebuilding_ || promising_ != promised_)
+    return;
+  // A process goes on in no epoch that it finds.
+  const auto is_own = value_.primary == id_;
+  const auto is_released = released_ >= value_.epoch;
+  if (!is_own && !is_released && now < heard_ + timing::suspicion)
+    return;
+  election_.emplace();
+  election_->number = ++questions_;
+  election_->began = now;
+  for (auto member : value_.in_sync)
+    if (member != id_)
+      port_.send(member, question{election_->number});
+  decide_election(now);
+}
+
+void shard_replica::answer_question(
+  const envelope& from, const question& what, monotonic_time now) {
+  const auto hears = leads_ || (now < heard_ + timing::suspicion && released_ < value_.epoch);
+  port_.send(
+    from.from,
+    answer{what.number, promising_, log_.last(), doubtful_ || is_rebuilding_, hears});
+}
+
+std::optional<membership> shard_replica::choose(monotonic_time now) const {
+  auto answers = election_->answers;
+  answers[id_] = answer{0, promising_, log_.last(), doubtful_, false};
+  std::vector<replica_id> reachable;
+  std::optional<replica_id> best;
+  std::optional<replica_id> largest;
+  auto highest = value_.epoch;
+  for (const auto& [member, said] : answers) {
+    highest = std::max(highest, said.promised);
+    if (said.hears_primary && now < heard_ + timing::postponement)
+      return std::nullopt;
+    if (!contains(value_.in_sync, member))
+      continue;
+    reachable.push_back(member);
+    if (!largest || said.last > answers[*largest].last)
+      largest = member;
+    if (!said.doubtful && (!best || said.last > answers[*best].last))
+      best = member;
+  }
+  if (best)
+    return elect(value_, *best, std::move(reachable), highest + 1);
+  if (reachable.size() < value_.in_sync.size())
+    return std::nullopt;
+  // All members lost power: the one that lost least goes on, and the loss is named.
+  auto next = elect(value_, *largest, std::move(reachable), highest + 1);
+  next.condition = shard_condition::loss_accepted;
+  return next;
+}
+
+void shard_replica::decide_election(monotonic_time now) {
+  if (!election_->proposed) {
+    const auto is_complete = election_->answers.size() + 1 >= value_.in_sync.size();
+    if (!is_complete && now < election_->began + timing::answers)
+      return;
+    election_->proposed = choose(now);
+    if (!election_->proposed) {
+      election_.reset();
+      return;
+    }
+  } else if (now < election_->asked + timing::unanswered) {
+    return;
+  }
+  election_->asked = now;
+  port_.compare_and_set(value_, *election_->proposed);
+}
+
+void shard_replica::etcd_answered(
+  const membership& current, bool applied, monotonic_time now) {
+  const auto is_own = applied && election_ && election_->proposed == current;
+  if (is_own && current.primary == id_ && released_ == value_.epoch)
+    without_wait_ = current.epoch;
+  learn(current, now);
+  if (!is_own)
+    return;
+  for (auto member : current.replicas)
+    if (member != id_)
+      port_.send(member, elected{current});
+}
+
+void shard_replica::take_over_if_chosen() {
+  if (value_.primary != id_ || value_.epoch <= promising_ || is_rebuilding_)
+    return;
+  // It may have lost power since it was asked; then the next election passes it by.
+  if (doubtful_ && value_.condition != shard_condition::loss_accepted)
+    return;
+  promise(value_.epoch);
+}
+
+} // namespace codeq::replication

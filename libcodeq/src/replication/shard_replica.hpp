@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/time.hpp"
+#include "replication/epoch_index.hpp"
+#include "replication/leadership.hpp"
+#include "replication/membership.hpp"
+#include "replication/messages.hpp"
+
+#include <map>
+#include <optional>
+
+namespace codeq::replication {
+
+/// The outside of a `shard_replica`. Calls return at once; the effect may fail to happen, and its
+/// end is reported by the functions of `shard_replica` that are named here.
+class replica_port {
+public:
+  virtual ~replica_port() = default;
+
+  /// Sends a message; it may be lost.
+  virtual void send(replica_id to, const message& what) = 0;
+
+  /// Writes the promise, synced in both durability modes; then `promise_saved`.
+  virtual void save_promise(epoch_number epoch) = 0;
+
+  /// Appends to the log; then `written`, in order, when it is durable as the mode wants it.
+  virtual void write(const entry& what) = 0;
+
+  /// Replaces the log by the copy of another one; then `rebuilt`.
+  virtual void replace_log(const std::vector<entry>& entries) = 0;
+
+  /// Notes on the disk, synced, that the replica is not doubtful any more.
+  virtual void clear_doubt() = 0;
+
+  /// The deltas of the log after one of them, oldest first, at most `most`.
+  virtual std::vector<entry> read_after(position after, std::size_t most) = 0;
+
+  /// `txn(if value == old then put next else get)`; then `etcd_answered`, or nothing.
+  virtual void compare_and_set(const membership& old, const membership& next) = 0;
+
+  /// The delta of this epoch is on all members that count: its effects may leave.
+  virtual void acknowledge(position at) = 0;
+
+  /// The shard is served from now on, or not any more.
+  virtual void serve(epoch_number epoch) = 0;
+  virtual void stop_serving() = 0;
+};
+
+/// The state that a replica finds on its disk when it starts.
+struct replica_start {
+  replica_id id{};
+  epoch_number promised = 0;
+  epoch_index log;
+  /// Whether its last boot may have lost what was not synced.
+  bool doubtful = false;
+  /// The shard's value as last known; an old one is corrected by the first compare-and-set.
+  membership value;
+};
+
+/// One replica of one shard: follows a primary, takes part in elections, and is the primary. It is
+/// told the time and what happens, and acts through its port. One per shard and process; a restart
+/// makes a new one, which goes on in no epoch that it finds.
+class shard_replica {
+public:
+  shard_replica(replica_start start, replica_port& port, monotonic_time now);
+
+  void receive(const envelope& from, monotonic_time now);
+  /// Called at least every 50 ms.
+  void tick(monotonic_time now);
+  void promise_saved(epoch_number epoch, monotonic_time now);
+  void written(position at, monotonic_time now);
+  void rebuilt(const epoch_index& log);
+  /// etcd's value after a compare-and-set, whether it was applied or not.
+  void etcd_answered(const membership& current, bool applied, monotonic_time now);
+
+  /// Starts a delta; false when this replica does not serve, or too few members are in sync.
+  bool propose(std::shared_ptr<const std::string> data, monotonic_time now);
+  /// Whether a heartbeat or a read may be answered.
+  [[nodiscard]] bool may_answer(monotonic_time now) const;
+  /// Gives up the epoch for good; `to` is asked to take over first.
+  void hand_over(replica_id to);
+
+  [[nodiscard]] const membership& value() const { return value_; }
+
+  [[nodiscard]] const epoch_index& log() const { return log_; }
+
+  [[nodiscard]] bool is_serving() const;
+
+private:
+  struct election {
+    std::uint64_t number = 0;
+    monotonic_time began{};
+    std::map<replica_id, answer> answers;
+    /// The value that was proposed, once the members had their time to answer.
+    std::optional<membership> proposed;
+    monotonic_time asked{};
+  };
+
+  // Follower.
+  bool enter(epoch_number epoch, replica_id from);
+  void promise(epoch_number epoch);
+  void on_append(const envelope& from, const append& what, monotonic_time now);
+  void take(const entry& what, monotonic_time now);
+  void write(const entry& what, monotonic_time now);
+  void release_if_disk_hangs(monotonic_time now);
+  void on_rebuild(const envelope& from, const rebuild& what);
+  void on_trust(const trust& what);
+  void on_collect(const envelope& from, const collect& what);
+  void learn(const membership& current, monotonic_time now);
+
+  // Election.
+  void suspect(monotonic_time now);
+  void answer_question(const envelope& from, const question& what, monotonic_time now);
+  void decide_election(monotonic_time now);
+  [[nodiscard]] std::optional<membership> choose(monotonic_time now) const;
+  void take_over_if_chosen();
+
+  // Primary.
+  void step_down();
+  void on_confirm(const envelope& from, const confirm& what, monotonic_time now);
+  void on_collected(const envelope& from, const collected& what, monotonic_time now);
+  void begin_epoch(monotonic_time now);
+  void send_to(replica_id other, monotonic_time now);
+  void commit(monotonic_time now);
+  void lead(monotonic_time now);
+
+  replica_port& port_;
+  const replica_id id_;
+  epoch_number promised_;
+  /// The promise that is being written; nothing older is answered.
+  epoch_number promising_;
+  epoch_index log_;
+  position written_;
+  bool doubtful_;
+  bool is_rebuilding_ = false;
+  membership value_;
+  monotonic_time heard_;
+  /// A beacon may have been confirmed at this time, at the latest.
+  monotonic_time confirmed_beacon_;
+  monotonic_time beat_{};
+  /// Since when the disk has not finished a write of the log.
+  std::optional<monotonic_time> writing_since_;
+  std::uint64_t questions_ = 0;
+  std::optional<election> election_;
+  std::optional<leadership> leads_;
+  /// The epoch whose primary said that it answers nothing more.
+  epoch_number released_ = 0;
+  /// The own epoch that follows a release, and so needs no wait.
+  epoch_number without_wait_ = 0;
+};
+
+} // namespace codeq::replication

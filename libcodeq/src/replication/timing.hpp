@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/time.hpp"
+
+namespace codeq::replication::timing {
+
+using namespace std::chrono_literals;
+
+/// Interval of a primary's beacons.
+inline constexpr duration beacon = 300ms;
+/// Silence of the primary after which a follower asks the others.
+inline constexpr duration suspicion = 1200ms;
+/// Silence up to which a member that still heard the primary puts an election off.
+inline constexpr duration postponement = 2000ms;
+/// How long the members have to answer a question.
+inline constexpr duration answers = 200ms;
+/// How long a confirmed beacon entitles its sender, from its sending.
+inline constexpr duration entitlement = 1500ms;
+/// How long a new primary waits from the last beacon that it confirmed. With clocks whose rates
+/// differ by up to 25 % the entitlement of the old one is still shorter.
+inline constexpr duration wait = 2000ms;
+/// A member that confirms nothing for so long is removed from the set.
+inline constexpr duration unconfirmed = 1500ms;
+/// A primary whose disk has not finished a write for so long gives up its epoch.
+inline constexpr duration hung_disk = 1000ms;
+/// A compare-and-set that is not answered for so long is sent again.
+inline constexpr duration unanswered = 300ms;
+
+} // namespace codeq::replication::timing

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mutation/hunt.hpp"
+
+#include "mutation/active_fault.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <iomanip>
+#include <iostream>
+#include <map>
+#include <sstream>
+#include <thread>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace codeq::mutation {
+namespace {
+
+/// Time limit of a run; instrumented builds get more.
+constexpr unsigned seconds_max = 60 * CODEQ_TEST_PATIENCE;
+constexpr std::size_t words_max = 100;
+
+/// Runs seeds until one fails; returns the seed and the reason.
+std::string hunt(std::size_t fault, std::uint64_t seeds_max, const seed_run& run) {
+  active_fault = fault;
+  for (std::uint64_t seed = 1; seed <= seeds_max; ++seed) {
+    auto breach = run(seed);
+    if (!breach.empty())
+      return "caught " + std::to_string(seed) + " " + breach;
+  }
+  return "missed " + std::to_string(seeds_max) + " nothing";
+}
+
+/// A run with one fault in a process of its own, because a fault may also trip an assertion.
+struct hunter {
+  std::size_t fault = 0;
+  int output = -1;
+  std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
+};
+
+void write_all(int to, const std::string& text) {
+  for (std::size_t done = 0; done < text.size();) {
+    auto n = ::write(to, text.data() + done, text.size() - done);
+    if (n <= 0)
+      return;
+    done += static_cast<std::size_t>(n);
+  }
+}
+
+std::string read_all(int from) {
+  std::string text;
+  char part[4096];
+  for (ssize_t n = 0; (n = ::read(from, part, sizeof part)) > 0;)
+    text.append(part, static_cast<std::size_t>(n));
+  ::close(from);
+  return text;
+}
+
+pid_t start(hunter& h, std::uint64_t seeds_max, const seed_run& run) {
+  int ends[2];
+  if (::pipe(ends) != 0)
+    return -1;
+  auto child = ::fork();
+  if (child == 0) {
+    ::close(ends[0]);
+    ::dup2(ends[1], STDERR_FILENO);
+    ::alarm(seconds_max);
+    write_all(ends[1], hunt(h.fault, seeds_max, run));
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  h.output = ends[0];
+  return child;
+}
+
+verdict read_verdict(const hunter& h, int status) {
+  verdict v;
+  auto text = read_all(h.output);
+  std::chrono::duration<double> took = std::chrono::steady_clock::now() - h.since;
+  v.seconds = took.count();
+  if (WIFSIGNALED(status)) {
+    v.caught = WTERMSIG(status) == SIGABRT;
+    v.words = v.caught                      ? "assertion: " + text.substr(0, text.find('\n'))
+              : WTERMSIG(status) == SIGALRM ? "ran too long"
+                                            : "died of signal " + std::to_string(WTERMSIG(status));
+    return v;
+  }
+  std::istringstream in(text);
+  std::string what;
+  in >> what >> v.seeds >> std::ws;
+  std::getline(in, v.words);
+  v.caught = what == "caught";
+  return v;
+}
+
+} // namespace
+
+std::vector<verdict> hunt_all(std::uint64_t seeds_max, const seed_run& run) {
+  std::vector<verdict> verdicts(fault_names.size());
+  std::map<pid_t, hunter> running;
+  std::size_t next = 0;
+  auto at_once = std::max(1u, std::thread::hardware_concurrency());
+  while (next < fault_names.size() || !running.empty()) {
+    for (; next < fault_names.size() && running.size() < at_once; ++next) {
+      hunter h{next};
+      auto pid = start(h, seeds_max, run);
+      running.emplace(pid, h);
+    }
+    int status = 0;
+    auto ended = running.extract(::waitpid(-1, &status, 0));
+    if (ended)
+      verdicts[ended.mapped().fault] = read_verdict(ended.mapped(), status);
+  }
+  return verdicts;
+}
+
+void print(const std::vector<verdict>& verdicts) {
+  std::cout << std::left << std::setw(36) << "fault" << std::setw(6) << "seeds" << std::setw(9)
+            << "seconds"
+            << "caught by\n";
+  for (std::size_t fault = 0; fault < verdicts.size(); ++fault) {
+    const auto& v = verdicts[fault];
+    std::cout << std::setw(36) << fault_names[fault] << std::setw(6) << v.seeds << std::setw(9)
+              << std::fixed << std::setprecision(2) << v.seconds << v.words.substr(0, words_max)
+              << '\n';
+  }
+}
+
+} // namespace codeq::mutation

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "replication/epoch_index.hpp"
+#include "replication/messages.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace codeq::replication::sim {
+
+/// Checks what the replicas of one shard did against the promises. It sees what they wrote,
+/// acknowledged, served and answered, never what they believe.
+class auditor {
+public:
+  /// A replica writes a delta behind `log`.
+  void writes(const std::vector<entry>& log, const entry& what);
+  /// A primary acknowledges a delta that it has written.
+  void acknowledges(epoch_number epoch, position at);
+  /// A primary serves from now on, with this log. One that was paused may do so late; then it can
+  /// neither acknowledge nor answer.
+  void serves(epoch_number epoch, const std::vector<entry>& log);
+  /// A primary may answer what is not a commit.
+  void may_answer(epoch_number epoch);
+  /// A replica was made primary after all had lost power: what it has not is lost, as it was said.
+  void accept_loss() { is_loss_accepted_ = true; }
+
+  /// Each acknowledged delta is in a log.
+  void check_log(const std::vector<entry>& log);
+
+  [[nodiscard]] const std::string& violation() const { return violation_; }
+
+  [[nodiscard]] std::size_t acknowledged() const { return acknowledged_.size(); }
+
+  [[nodiscard]] std::size_t epochs_served() const { return served_.size(); }
+
+private:
+  void fail(const std::string& what);
+  void check_before(epoch_number epoch, const std::vector<entry>& log);
+  [[nodiscard]] bool has(const std::vector<entry>& log, position at) const;
+
+  /// Every delta that was ever written, by its position.
+  std::map<position, entry> deltas_;
+  std::vector<position> acknowledged_;
+  std::map<epoch_number, std::vector<entry>> served_;
+  bool is_loss_accepted_ = false;
+  std::string violation_;
+};
+
+} // namespace codeq::replication::sim

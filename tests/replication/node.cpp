@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replication/world.hpp"
+
+#include <algorithm>
+
+namespace codeq::replication::sim {
+
+using namespace std::chrono_literals;
+
+node::node(world& world, std::size_t index, double rate, membership value)
+  : world_(world),
+    index_(index),
+    id_(value.replicas[index]),
+    rate_(rate),
+    value_(std::move(value)) {}
+
+monotonic_time node::now() const {
+  const auto own = static_cast<double>(world_.time_.now().count()) * rate_ / 1000;
+  return monotonic_time{duration{1'000'000 + static_cast<std::int64_t>(own)}};
+}
+
+void node::start() {
+  ++incarnation_;
+  epoch_index index;
+  for (const auto& e : log_)
+    index.append(e.at);
+  process_ = std::make_unique<shard_replica>(
+    replica_start{id_, promised_, index, is_doubtful_, value_}, *this, now());
+  world_.note("start " + std::to_string(index_));
+  run(0us, [this](shard_replica&, monotonic_time) { tick(); });
+  run(0us, [this](shard_replica&, monotonic_time) { sync_log(); });
+}
+
+void node::kill() {
+  if (!process_)
+    return;
+  process_.reset();
+  paused_until_ = {};
+  log_.resize(written_);
+  world_.note("kill " + std::to_string(index_));
+}
+
+void node::cut_power() {
+  kill();
+  if (!world_.scenario_.is_os)
+    return;
+  synced_ = std::min(synced_, written_);
+  written_ = synced_ + world_.random_.below(written_ - synced_ + 1);
+  synced_ = written_;
+  log_.resize(written_);
+  is_doubtful_ = true;
+  world_.note("power cut " + std::to_string(index_) + " keeps " + std::to_string(written_));
+}
+
+void node::pause(span length) {
+  paused_until_ = std::max(paused_until_, world_.time_.now() + length);
+}
+
+void node::run(span delay, std::function<void(shard_replica&, monotonic_time)> what) {
+  world_.time_.after(delay, [this, what = std::move(what), started = incarnation_] {
+    if (!process_ || started != incarnation_)
+      return;
+    if (world_.time_.now() < paused_until_) {
+      run(paused_until_ - world_.time_.now() + 1us, what);
+      return;
+    }
+    what(*process_, now());
+  });
+}
+
+void node::tick() {
+  process_->tick(now());
+  run(world_.random_.moment(5'000, 50'000), [this](shard_replica&, monotonic_time) { tick(); });
+}
+
+void node::sync_log() {
+  synced_ = written_;
+  value_ = process_->value();
+  run(1s, [this](shard_replica&, monotonic_time) { sync_log(); });
+}
+
+span node::next_write() {
+  const auto now = world_.time_.now();
+  disk_free_ = std::max(disk_free_, now) + world_.random_.moment(50, 2'000);
+  return disk_free_ - now;
+}
+
+void node::send(replica_id to, const message& what) {
+  world_.send(index_, to, {id_, incarnation_, what});
+}
+
+void node::save_promise(epoch_number epoch) {
+  run(next_write(), [this, epoch](shard_replica& process, monotonic_time now) {
+    promised_ = std::max(promised_, epoch);
+    process.promise_saved(epoch, now);
+  });
+}
+
+void node::write(const entry& what) {
+  world_.audit_.writes(log_, what);
+  log_.push_back(what);
+  run(next_write(), [this, at = what.at](shard_replica& process, monotonic_time now) {
+    written_ = at.number;
+    if (!world_.scenario_.is_os)
+      synced_ = written_;
+    process.written(at, now);
+  });
+}
+
+void node::replace_log(const std::vector<entry>& entries) {
+  world_.note("rebuild " + std::to_string(index_));
+  run(next_write(), [this, entries](shard_replica& process, monotonic_time) {
+    log_ = entries;
+    written_ = synced_ = log_.size();
+    epoch_index index;
+    for (const auto& e : log_)
+      index.append(e.at);
+    process.rebuilt(index);
+  });
+}
+
+void node::clear_doubt() {
+  is_doubtful_ = false;
+}
+
+std::vector<entry> node::read_after(position after, std::size_t most) {
+  const auto first = std::min<std::size_t>(after.number, log_.size());
+  const auto count = std::min(most, log_.size() - first);
+  const auto begin = log_.begin() + static_cast<std::ptrdiff_t>(first);
+  return {begin, begin + static_cast<std::ptrdiff_t>(count)};
+}
+
+void node::compare_and_set(const membership& old, const membership& next) {
+  world_.compare_and_set(index_, old, next);
+}
+
+void node::acknowledge(position at) {
+  world_.audit_.acknowledges(at.epoch, at);
+}
+
+void node::serve(epoch_number epoch) {
+  world_.note("serve " + std::to_string(index_) + " epoch " + std::to_string(epoch));
+  world_.audit_.serves(epoch, log_);
+  world_.check_answers();
+}
+
+void node::stop_serving() {
+  world_.note("stop serving " + std::to_string(index_));
+}
+
+} // namespace codeq::replication::sim

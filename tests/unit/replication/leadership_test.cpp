@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replication/leadership.hpp"
+
+#include "replication/timing.hpp"
+
+#include <gtest/gtest.h>
+
+namespace codeq::replication {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr replica_id a{1};
+constexpr replica_id b{2};
+constexpr replica_id c{3};
+
+/// A primary `a` in epoch 2, with `b` in sync and `c` as a learner, which serves.
+class LeadershipTest : public testing::Test {
+protected:
+  LeadershipTest() { leads_.set_phase(leadership::phase::serving); }
+
+  void advance(duration by) { now_ += by; }
+
+  position propose() { return leads_.propose(nullptr).at; }
+
+  void confirm_by(replica_id from, position written, std::uint64_t incarnation = 1) {
+    leads_.note_confirm({from, incarnation, {}}, confirm{2, beacon_, written, false}, now_);
+  }
+
+  void beat() { beacon_ = leads_.next_beacon(now_); }
+
+  monotonic_time now_{1'000'000ms};
+  std::uint64_t beacon_ = 0;
+  membership value_{
+    .version = 1, .epoch = 2, .primary = a, .in_sync = {a, b}, .replicas = {a, b, c}};
+  leadership leads_{a, value_, {1, 9}, now_};
+};
+
+TEST_F(LeadershipTest, DeltaIsReadyWhenTheOthersHaveConfirmedIt) {
+  const auto first = propose();
+  propose();
+
+  EXPECT_TRUE(leads_.take_ready().empty());
+  confirm_by(b, first);
+
+  const auto ready = leads_.take_ready();
+  ASSERT_EQ(ready.size(), 1u);
+  EXPECT_EQ(ready.front().at, first);
+  EXPECT_EQ(ready.front().previous, (position{1, 9}));
+}
+
+TEST_F(LeadershipTest, ConfirmationEndsWithItsProcess) {
+  const auto first = propose();
+  confirm_by(b, first, 1);
+  confirm_by(b, {1, 9}, 2);
+
+  EXPECT_TRUE(leads_.take_ready().empty());
+}
+
+TEST_F(LeadershipTest, RemovalCountsAfterItsAnswer) {
+  propose();
+  advance(timing::unconfirmed + 1ms);
+
+  const auto next = leads_.next_change(now_);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->in_sync, (std::vector{a}));
+  EXPECT_TRUE(leads_.take_ready().empty());
+  leads_.note_value(*next);
+
+  EXPECT_EQ(leads_.take_ready().size(), 1u);
+}
+
+TEST_F(LeadershipTest, ChangeWithoutAnAnswerIsAskedForAgain) {
+  advance(timing::unconfirmed + 1ms);
+  const auto next = leads_.next_change(now_);
+
+  EXPECT_FALSE(leads_.next_change(now_));
+  advance(timing::unanswered);
+
+  EXPECT_EQ(leads_.next_change(now_), next);
+}
+
+TEST_F(LeadershipTest, LearnerCountsForNewDeltasUntilItsAdditionIsAskedFor) {
+  const auto start = propose();
+  confirm_by(b, start);
+  confirm_by(c, start);
+  EXPECT_EQ(leads_.take_ready().size(), 1u);
+  const auto old = propose();
+  EXPECT_FALSE(leads_.next_change(now_));
+  confirm_by(b, old);
+
+  EXPECT_EQ(leads_.take_ready().size(), 1u);
+  const auto later = propose();
+  confirm_by(b, later);
+  EXPECT_TRUE(leads_.take_ready().empty());
+}
+
+TEST_F(LeadershipTest, LearnerThatIsBeingAddedCountsForAllThatIsNotAcknowledged) {
+  const auto start = propose();
+  confirm_by(b, start);
+  confirm_by(c, start);
+  EXPECT_EQ(leads_.take_ready().size(), 1u);
+  const auto old = propose();
+  EXPECT_FALSE(leads_.next_change(now_));
+  confirm_by(c, old);
+  ASSERT_TRUE(leads_.next_change(now_));
+  // It loses power, and with it what it had confirmed.
+  confirm_by(c, start, 2);
+  confirm_by(b, old);
+
+  EXPECT_TRUE(leads_.take_ready().empty());
+}
+
+TEST_F(LeadershipTest, NobodyIsAddedBeforeThePrimaryServes) {
+  leads_.set_phase(leadership::phase::waiting);
+  const auto start = propose();
+  confirm_by(b, start);
+  confirm_by(c, start);
+
+  EXPECT_FALSE(leads_.next_change(now_));
+}
+
+TEST_F(LeadershipTest, EntitlementCountsFromTheSendingOfABeacon) {
+  beat();
+  advance(timing::entitlement - 1ms);
+  confirm_by(b, {1, 9});
+  EXPECT_TRUE(leads_.is_entitled(now_));
+
+  advance(1ms);
+  EXPECT_FALSE(leads_.is_entitled(now_));
+}
+
+TEST_F(LeadershipTest, EntitlementIsAlsoALearnersThatCounts) {
+  const auto start = propose();
+  beat();
+  confirm_by(b, start);
+  confirm_by(c, start);
+  (void)leads_.next_change(now_);
+  advance(1s);
+  beat();
+  confirm_by(b, start);
+  EXPECT_TRUE(leads_.is_entitled(now_));
+
+  advance(timing::entitlement - 1s);
+  EXPECT_FALSE(leads_.is_entitled(now_));
+}
+
+TEST_F(LeadershipTest, AloneItIsAlwaysEntitled) {
+  advance(timing::unconfirmed + 1ms);
+  leads_.note_value(*leads_.next_change(now_));
+
+  EXPECT_TRUE(leads_.is_entitled(now_));
+}
+
+} // namespace
+} // namespace codeq::replication
