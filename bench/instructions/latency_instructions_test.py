@@ -98,9 +98,9 @@ def parts_of(profile):
             name_of("function", line[4:])
         elif line.startswith("calls="):
             is_call = True
-        elif line[:1].isdigit() or line[:1] in "+-*":
+        elif found := re.fullmatch(r"[\d+*-]\S* (\d+)", line):
             if not is_call:
-                parts[part_of(library, function)] += int(line.split()[1])
+                parts[part_of(library, function)] += int(found.group(1))
             is_call = False
     return parts
 

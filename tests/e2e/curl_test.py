@@ -26,7 +26,8 @@ GET /queues/:queue/keys/:key | POST /queues/:queue/keys/:key/cancel
 POST /queues/:queue/keys/:key/promote | GET /admin/queues | GET /admin/queues/:queue
 POST /admin/queues/:queue/pause | POST /admin/queues/:queue/resume
 POST /admin/queues/:queue/purge | GET /admin/queues/:queue/settings
-PUT /admin/queues/:queue/settings | GET /admin/dead | POST /admin/dead/redrive
+PUT /admin/queues/:queue/settings | GET /admin/dead | GET /admin/dead/summary
+POST /admin/dead/redrive
 POST /admin/dead/purge | POST /admin/tasks/cleanup | POST /admin/tasks/:id/force
 GET /admin/workers | GET /admin/shards | GET /admin/audit | POST /workers/subscriptions
 POST /workers/subscriptions/:id/heartbeat | PUT /admin/topics/:name | GET /admin/topics/:name
@@ -279,6 +280,9 @@ class Curl(cluster.ClusterTest):
         self.case("GET /admin/dead", "listed", 200, '"state":"dead"', bearer="admin")
         self.case("GET /admin/dead", "name", 400, "invalid queue", bearer="admin",
                   path="/admin/dead?queue=a%20b")
+        self.case("GET /admin/dead/summary", "counted", 200, '"kinds":', bearer="admin")
+        self.case("GET /admin/dead/summary", "age", 400, "'olderThan' is", bearer="admin",
+                  path="/admin/dead/summary?olderThan=old")
         for verb in ("redrive", "purge"):
             route = f"POST /admin/dead/{verb}"
             self.case(route, "unknown", 200, '"not_found"', bearer="admin",
