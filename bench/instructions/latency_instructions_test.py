@@ -3,7 +3,7 @@
 `latency_instructions.json` says, when tasks come one by one, 50 a second. Callgrind counts them in
 the real programs, which no machine's load changes.
 
-`python3 latency_instructions_test.py --write` takes today's numbers as the new ones; `--profile`
+`python3 latency_instructions_test.py --write` takes today's numbers as the new ones; `profile`
 prints which parts of the programs they belong to."""
 
 import collections
@@ -201,7 +201,7 @@ class LatencyInstructions(unittest.TestCase):
 if __name__ == "__main__":
     if sys.argv[1:] == ["--write"]:
         BASELINE.write_text(json.dumps(totals(count()), indent=2) + "\n")
-    elif sys.argv[1:] == ["--profile"]:
+    elif sys.argv[1:] == ["profile"]:
         print_profile(count())
     else:
         unittest.main()

@@ -19,7 +19,7 @@ namespace codeq::mutation {
 namespace {
 
 /// Time limit of a run; instrumented builds get more.
-constexpr unsigned seconds_max = 60 * CODEQ_TEST_PATIENCE;
+constexpr unsigned seconds_max = 240 * CODEQ_TEST_PATIENCE;
 constexpr std::size_t words_max = 100;
 
 /// Runs seeds until one fails; returns the seed and the reason.

@@ -9,7 +9,7 @@ namespace codeq::mutation {
 namespace {
 
 /// A fault has to be caught within the first `seeds_max` seeds; without a fault all of them pass.
-constexpr std::uint64_t seeds_max = 300;
+constexpr std::uint64_t seeds_max = 600;
 
 TEST(MutationList, EveryDeliberateFaultIsCaughtAndNothingElse) {
   auto verdicts = hunt_all(seeds_max, [](std::uint64_t seed) {

@@ -101,6 +101,8 @@ std::vector<base::worker_counts> shard::worker_counts() const {
     counts.free_slots += attached.credits;
     for (auto queue : attached.queues)
       counts.tenants.insert(state_->queues[queue]->address.tenant);
+    for (const auto& queue : attached.wanted)
+      counts.tenants.insert(queue.tenant);
     for (const auto& prefix : attached.prefixes)
       counts.tenants.insert(prefix.name.tenant);
   }

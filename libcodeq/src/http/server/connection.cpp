@@ -394,7 +394,8 @@ void connection::drain() {
 }
 
 void connection::refuse_body() {
-  auto length = parser_->content_length();
+  // A header that names too large a body is refused before it is read as a whole.
+  auto length = parser_->is_header_done() ? parser_->content_length() : boost::none;
   auto has = length ? "it has " + std::to_string(*length) + " bytes; " : std::string();
   auto most = std::to_string(body_bytes_max(view_of(parser_->get().target())));
   refuse(413, "request body is too large: " + has + "it must have at most " + most + " bytes");
