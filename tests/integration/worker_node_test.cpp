@@ -34,7 +34,7 @@ TEST(WorkerNode, WrongOptionIsNamedWithItsLimit) {
     {[](auto& o) { o.prefetch = 5000; }, "prefetch is 5000; it must be 0..4096"},
     {[](auto& o) { o.handlers = {}; }, "no queue is handled"},
     {[](auto& o) { o.programs = {"q=true"}; }, "queue `q` has two handlers"},
-    {[](auto& o) { o.handlers.handle("a/b", {}); }, "queue is `a/b`"},
+    {[](auto& o) { o.handlers.handle("a/b", {}); }, "queue: `a/b` is no queue or pattern"},
     {[](auto& o) { o.handlers.handle("e", {}); }, "queue `e`: the handler is empty"},
     {[](auto& o) {
        for (int i = 0; i < 200; ++i)

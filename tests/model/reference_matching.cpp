@@ -99,7 +99,7 @@ void reference_shard::grant_one(
   auto& task = what->second;
   require(worker.credits > 0, name + " was granted without a credit");
   worker.credits -= worker.credits > 0 ? 1 : 0;
-  require(worker.queues.contains(task.queue), name + " is of a queue that is not claimed");
+  require(worker.claims_from(task.queue), name + " is of a queue that is not claimed");
   require(run.queue == task.queue && run.priority == task.priority, name + " has another queue");
   require(run.max_attempts == task.settings.max_attempts, name + " has another max_attempts");
   require(task.eligible_at() <= now_.shard, name + " is delivered early");
@@ -138,7 +138,7 @@ void reference_shard::start_clocks(reference_task& task) {
 
 bool reference_shard::has_work(const reference_worker& worker) const {
   return std::any_of(tasks.begin(), tasks.end(), [&](const auto& t) {
-    return t.second.state == task_state::ready && worker.queues.contains(t.second.queue)
+    return t.second.state == task_state::ready && worker.claims_from(t.second.queue)
            && hands_out(t.second.queue);
   });
 }

@@ -136,6 +136,7 @@ void reference_shard::run(const core::attach_worker& c) {
   reference_worker worker;
   worker.identity = *c.worker;
   worker.queues.insert(c.queues.begin(), c.queues.end());
+  worker.prefixes = c.prefixes;
   workers[c.peer] = std::move(worker);
 }
 

@@ -97,11 +97,23 @@ struct reference_task {
 struct reference_worker {
   worker_identity identity;
   std::set<queue_address> queues;
+  /// `queue` is the beginning of names.
+  std::vector<queue_address> prefixes;
+  /// Queues that the prefixes leave out.
+  std::set<queue_address> without;
   std::uint32_t credits = 0;
   duration wish{0};
   /// The worker was notified of ready tasks and has not claimed since.
   bool told = false;
   bool claimed = false;
+
+  [[nodiscard]] bool claims_from(const queue_address& queue) const {
+    auto matches = [&](const queue_address& prefix) {
+      return prefix.tenant == queue.tenant && queue.queue.starts_with(prefix.queue);
+    };
+    bool by_prefix = std::any_of(prefixes.begin(), prefixes.end(), matches);
+    return queues.contains(queue) || (by_prefix && !without.contains(queue));
+  }
 };
 
 /// Bounds for the position where a part of a bulk change says that the next part begins.

@@ -12,6 +12,8 @@ void reference_shard::run(const core::change_queues& c) {
   if (c.keeps_others)
     return at->second.queues.insert(c.queues.begin(), c.queues.end());
   at->second.queues = {c.queues.begin(), c.queues.end()};
+  at->second.prefixes = c.prefixes;
+  at->second.without = {c.without.begin(), c.without.end()};
   at->second.told = false;
 }
 

@@ -245,7 +245,8 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
   }
   case step_kind::attach:
     if (d.one_in(2))
-      return {core::change_queues{w.peer, random_queues(d), d.one_in(2)}};
+      return {core::change_queues{
+        w.peer, random_queues(d), d.one_in(2), random_prefixes(d), random_queues(d)}};
     return connect(w, d);
   case step_kind::detach:
     return {core::detach_peer{d.one_in(2) ? w.peer : producers_first_peer + d.below(3)}};
@@ -545,6 +546,14 @@ std::vector<queue_address> step_maker::random_queues(dice& d) {
   return queues;
 }
 
+std::vector<queue_address> step_maker::random_prefixes(dice& d) {
+  std::vector<queue_address> prefixes;
+  for (const char* prefix : {"", "q", "q1"})
+    if (d.one_in(4))
+      prefixes.push_back({"default", prefix});
+  return prefixes;
+}
+
 std::vector<core::command> step_maker::connect(named_worker& w, dice& d) {
   std::vector<core::command> commands;
   if (w.peer != no_session)
@@ -553,7 +562,8 @@ std::vector<core::command> step_maker::connect(named_worker& w, dice& d) {
   core::attach_worker attach{
     w.peer,
     std::make_shared<const worker_identity>(worker_identity{w.name, w.incarnation}),
-    random_queues(d)};
+    random_queues(d),
+    random_prefixes(d)};
   commands.emplace_back(std::move(attach));
   return commands;
 }

@@ -104,6 +104,7 @@ private:
   core::lease_checkpoint random_checkpoint(dice& d, const core::task_lease& lease);
   core::heartbeat random_beats(dice& d, const reference_shard& reference);
   static std::vector<queue_address> random_queues(dice& d);
+  static std::vector<queue_address> random_prefixes(dice& d);
   core::report random_reports(dice& d, const reference_shard& reference, const instant& now);
   std::vector<core::follow_up> random_follow_ups(dice& d, const instant& now);
   static core::confirm_follow_ups random_confirmation(dice& d, const reference_shard& reference);
