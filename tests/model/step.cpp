@@ -215,6 +215,11 @@ duration step_maker::advance_of(const step& s) {
   }
 }
 
+std::vector<core::command> step_maker::change_queues(const named_worker& w, dice& d) {
+  return {core::change_queues{
+    w.peer, random_queues(d), d.one_in(2), random_prefixes(d), random_queues(d)}};
+}
+
 std::vector<core::command>
 step_maker::commands_of(const step& s, const reference_shard& reference, const instant& now) {
   dice d(s.randomness);
@@ -244,10 +249,7 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
     return {core::expire_lease{lease.seq, lease.token}};
   }
   case step_kind::attach:
-    if (d.one_in(2))
-      return {core::change_queues{
-        w.peer, random_queues(d), d.one_in(2), random_prefixes(d), random_queues(d)}};
-    return connect(w, d);
+    return d.one_in(2) ? change_queues(w, d) : connect(w, d);
   case step_kind::detach:
     return {core::detach_peer{d.one_in(2) ? w.peer : producers_first_peer + d.below(3)}};
   case step_kind::resume:

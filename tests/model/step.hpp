@@ -116,6 +116,7 @@ private:
   static core::force random_force(dice& d, const reference_shard& reference);
   static core::change_many random_change_many(dice& d, const reference_shard& reference);
   core::task_lease random_lease(dice& d, const reference_shard& reference);
+  std::vector<core::command> change_queues(const named_worker& w, dice& d);
   std::vector<core::command> connect(named_worker& w, dice& d);
   std::vector<core::command> resume(named_worker& w, dice& d, const reference_shard& reference);
   std::vector<core::command> replace(named_worker& w, dice& d);
