@@ -31,7 +31,7 @@ public:
 };
 
 struct request_loop_options {
-  /// Of the server, on 127.0.0.1.
+  /// The server's port on the loopback address.
   std::uint16_t port = 0;
   std::size_t connections = 1;
   /// How long new requests are made.

@@ -86,8 +86,8 @@ struct coordinator_node_options {
   /// requests; enqueues above it are refused with `overloaded`. Shared fairly among tenants: each
   /// gets at most half.
   std::uint64_t enqueue_bytes_max = limits::enqueue_bytes_default;
-  /// Number of threads that shards and sessions share. The journal, the reader and the sockets have
-  /// threads of their own.
+  /// Number of threads for lease timers. Sessions and shards run on the thread of the sockets; the
+  /// reader, the HTTP gateway and, in `sync`, the journal have threads of their own.
   std::size_t threads = limits::scheduler_threads_default;
   /// Address of the HTTP gateway: `address:port`; port 0 picks a free one. Must be loopback unless
   /// TLS and tokens are configured. Empty: no gateway.

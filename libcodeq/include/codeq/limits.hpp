@@ -222,8 +222,8 @@ inline constexpr std::uint64_t retention_bytes_min = 1ull << 20;
 /// Free bytes on the disk below which new tasks are refused, by default. They are left to claims
 /// and results.
 inline constexpr std::uint64_t free_bytes_least_default = 512ull << 20;
-/// Number of threads that shards and sessions share, by default. More of them help when the
-/// processors of the machine are idle and a shard is not.
+/// Number of threads for lease timers, by default. A second one wakes timers while the first is
+/// busy with those of another shard.
 inline constexpr std::size_t scheduler_threads_default = 2;
 /// Maximum number of the same. More than there are processors is of no use.
 inline constexpr std::size_t scheduler_threads_max = 256;

@@ -58,8 +58,8 @@ void add_store_options(option_set& options, coordinator_config& config) {
   options.add(durability_option(durability_help, config.node.sync));
   options.add(count_option(
     "threads",
-    "Threads for shards and sessions, 1 to 256; sockets, journal and reader have threads of their "
-    "own [default: 2]",
+    "Threads for lease timers, 1 to 256; sockets with sessions and shards, reader and HTTP have "
+    "threads of their own [default: 2]",
     config.node.threads,
     {1, limits::scheduler_threads_max}));
 }

@@ -36,7 +36,7 @@ private:
   std::uint32_t lines_per_second_;
   std::mutex mutex_;
   std::map<std::string, second, std::less<>> owners_;
-  /// Of the owners for which there is no room.
+  /// The shared count of all owners beyond the maximum.
   second others_{};
   /// When owners that had logged nothing for a second were last forgotten.
   time_point swept_{};

@@ -68,7 +68,7 @@ public:
   /// A replica confirmed. What it confirmed on an earlier connection is void.
   void note_confirm(const envelope& from, const confirm& what, monotonic_time now);
 
-  /// What a replica is known to have; nothing before its first confirmation.
+  /// The last position that a replica confirmed; none before its first confirmation.
   [[nodiscard]] std::optional<position> written_by(replica_id replica) const;
 
   /// Whether requests that are not commits may be answered.

@@ -41,7 +41,7 @@ public:
     written_.clear();
   }
 
-  /// What was sent since the last call.
+  /// Numbers of the messages sent since the last call.
   std::vector<std::uint16_t> take() { return std::exchange(sent_, {}); }
 
 private:

@@ -104,7 +104,7 @@ private:
   std::unordered_map<core::peer_id, session_driver*> sessions_;
   journal_driver* journal_ = nullptr;
 
-  // What is to be done.
+  // Pending work, which `settle` does.
   std::vector<shard_driver*> open_;
   bool has_group_ = false;
   std::vector<std::pair<core::peer_id, peer_news>> news_;

@@ -86,7 +86,7 @@ result<void> check_inspector_of(const principal& who, const std::string& tenant)
   return check_tenant(who, tenant);
 }
 
-/// What a worker needs to work as a node, whose messages are not limited one by one.
+/// Refuses a worker whose token lacks a scope: the messages of a node are not checked one by one.
 result<void> check_node_scopes(const principal& who) {
   using security::scope;
   for (auto one : {scope::claim, scope::heartbeat, scope::abandon, scope::nack, scope::result})

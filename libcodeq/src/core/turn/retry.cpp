@@ -14,7 +14,8 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// What the jitter of the delay after this attempt depends on, besides the attempt and the shard.
+/// The place that the jitter is computed from. Neighbours share it at their first retry, so that
+/// they stay together.
 std::uint64_t jitter_place(std::uint32_t attempt, sequence seq) {
   constexpr unsigned neighbour_bits = 4;
   return attempt == 1 ? seq >> neighbour_bits : seq;

@@ -68,7 +68,7 @@ struct json_fault {
   enum kind_type : std::uint8_t { none, malformed, too_deep };
 
   kind_type kind = none;
-  /// What is wrong in words, and the number of bytes before it; set if `malformed`.
+  /// The fault in words, and its offset in bytes. Only set if `malformed`.
   std::string text{};
   std::size_t at = 0;
 };

@@ -49,7 +49,7 @@ struct gateway_context {
 /// Who may use a route.
 enum class access : std::uint8_t {
   open,
-  /// Whoever may read tasks: all roles but that for metrics.
+  /// Every role that may read tasks: all but the one for metrics.
   any,
   /// Producers, admins and readers, for routes that change nothing.
   read,

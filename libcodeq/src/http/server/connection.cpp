@@ -294,7 +294,7 @@ void connection::look_at_deadline() {
   if (std::chrono::steady_clock::now() < deadline_)
     return arm_deadline();
   has_expired_ = true;
-  // What is under way ends with an error.
+  // Pending reads and writes end with an error.
   drop();
 }
 
