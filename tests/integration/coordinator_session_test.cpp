@@ -396,6 +396,10 @@ TEST_F(CoordinatorSession, LetsAWorkerResumeOnceAtEachShard) {
   receive(resume);
 
   EXPECT_THAT(take(), ElementsAre(StartsWith("frame "))) << "only the refusal";
+
+  receive(resume);
+
+  EXPECT_THAT(take(), IsEmpty()) << "it was told once";
 }
 
 TEST_F(CoordinatorSession, HoldsCreditsBeyondTheRateBackUntilTheirTime) {

@@ -472,11 +472,15 @@ void session::take_request(const protocol::goodbye& m) {
 }
 
 void session::refuse(const error& reason) {
-  port_.note_refused(reason);
+  if (!has_ended_)
+    port_.note_refused(reason);
   end(reason);
 }
 
 void session::end(const error& reason) {
+  // What the connection had read before it closes still arrives.
+  if (std::exchange(has_ended_, true))
+    return;
   if (reason.code == errc::going_away)
     port_.send(protocol::make_goodbye(reason.code).to_wire());
   else

@@ -290,6 +290,8 @@ private:
   bool over_share_ = false;
   /// The connection was closed because of that.
   bool is_over_ = false;
+  /// The peer was told why the connection closes.
+  bool has_ended_ = false;
   /// The shards at which the worker has resumed.
   std::set<shard_id> resumed_;
   /// Credits beyond the token's rate.
