@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text_encoding.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -83,6 +84,15 @@ bool is_base64(std::string_view text) noexcept {
   auto body = end == std::string_view::npos ? std::string_view() : text.substr(0, end + 1);
   return text.size() - body.size() <= 2
          && body.find_first_not_of(alphabet) == std::string_view::npos;
+}
+
+bool is_base64url(std::string_view text) noexcept {
+  auto is_digit = [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'
+           || c == '_';
+  };
+  // A last group of one digit has six bits, less than a byte.
+  return text.size() % 4 != 1 && std::all_of(text.begin(), text.end(), is_digit);
 }
 
 std::string to_hex(std::string_view bytes) {

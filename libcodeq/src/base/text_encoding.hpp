@@ -16,6 +16,9 @@ namespace codeq::base {
 /// True when the text is base64 with padding.
 [[nodiscard]] bool is_base64(std::string_view text) noexcept;
 
+/// True when the text is base64url without padding, as RFC 7515 has it. The empty text is.
+[[nodiscard]] bool is_base64url(std::string_view text) noexcept;
+
 /// Two lower-case hexadecimal digits for each byte.
 [[nodiscard]] std::string to_hex(std::string_view bytes);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "security/jwk_set.hpp"
 
+#include "base/text_encoding.hpp"
 #include "security/access_limits.hpp"
 #include "security/bounded_json.hpp"
 #include "security/token.hpp"
@@ -30,6 +31,12 @@ std::string text_of(const json::object& from, std::string_view name) {
   return text ? std::string(*text) : std::string();
 }
 
+/// A number of a key; empty when it is not base64url, for which the library stops the program.
+std::string number_of(const json::object& from, std::string_view name) {
+  auto text = text_of(from, name);
+  return base::is_base64url(text) ? text : std::string();
+}
+
 bool is_for_signatures(const json::object& key) {
   if (key.contains("use"))
     return text_of(key, "use") == "sig";
@@ -46,14 +53,16 @@ bool is_for_signatures(const json::object& key) {
 /// such as those of a private key, are not read.
 json::object public_members(const json::object& key) {
   if (text_of(key, "kty") == "RSA") {
-    auto modulus = text_of(key, "n");
-    auto exponent = text_of(key, "e");
-    if (modulus.size() > modulus_digits_max || exponent.size() > exponent_digits_max)
+    auto modulus = number_of(key, "n");
+    auto exponent = number_of(key, "e");
+    if (
+      modulus.empty() || modulus.size() > modulus_digits_max || exponent.empty()
+      || exponent.size() > exponent_digits_max)
       return {};
     return {{"kty", "RSA"}, {"n", modulus}, {"e", exponent}};
   }
-  auto x = text_of(key, "x");
-  auto y = text_of(key, "y");
+  auto x = number_of(key, "x");
+  auto y = number_of(key, "y");
   bool fits = text_of(key, "crv") == "P-256" && x.size() == coordinate_digits
               && y.size() == coordinate_digits;
   return fits ? json::object{{"kty", "EC"}, {"crv", "P-256"}, {"x", x}, {"y", y}} : json::object();

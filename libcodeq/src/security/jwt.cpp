@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "security/jwt.hpp"
 
+#include "base/text_encoding.hpp"
 #include "security/access_limits.hpp"
 #include "security/bounded_json.hpp"
 
@@ -29,6 +30,16 @@ struct error_eraser {
   ~error_eraser() { ERR_clear_error(); }
 };
 
+/// Three texts in base64url, between dots. The library stops the program for other texts.
+bool is_compact(std::string_view text) {
+  auto first = text.find('.');
+  auto last = text.rfind('.');
+  return std::count(text.begin(), text.end(), '.') == 2 && base::is_base64url(text.substr(0, first))
+         && base::is_base64url(text.substr(first + 1, last - first - 1))
+         && base::is_base64url(text.substr(last + 1));
+}
+
+/// @pre `text` is base64url
 std::optional<std::string> decode_base64url(std::string_view text) {
   uint8_t* bytes = nullptr;
   std::size_t size = 0;
@@ -58,7 +69,7 @@ std::string text_of(const boost::json::object& header, std::string_view name) {
 result<signed_jwt> signed_jwt::read(std::string_view text) {
   error_eraser eraser;
   auto end = text.find('.');
-  if (std::count(text.begin(), text.end(), '.') != 2 || end > limits::jwt_header_bytes_max)
+  if (!is_compact(text) || end > limits::jwt_header_bytes_max)
     return refused("it is not a JWT");
   auto decoded = decode_base64url(text.substr(0, end));
   auto header = decoded ? parse_bounded_object(*decoded) : std::nullopt;

@@ -167,5 +167,12 @@ TEST(Base64, KnowsItself) {
     EXPECT_FALSE(base::is_base64(text)) << text;
 }
 
+TEST(Base64, KnowsTheAlphabetOfUrls) {
+  for (const char* text : {"", "Zg", "Zm8", "Zm9v", "-_-_"})
+    EXPECT_TRUE(base::is_base64url(text)) << text;
+  for (const char* text : {"Z", "Zg==", "Zg=a", "Zm9v\n", "+/+/", "Zm9vZ"})
+    EXPECT_FALSE(base::is_base64url(text)) << text;
+}
+
 } // namespace
 } // namespace codeq::http

@@ -135,7 +135,8 @@ TEST_F(Authenticator, KnowsJwtsUntilTheyExpire) {
 TEST_F(Authenticator, RefusesWithTheReasonThatFits) {
   EXPECT_EQ(refusal(jwt(seconds(60), {{"iss", "x"}})), "its iss is another issuer");
   EXPECT_EQ(refusal(jwt(seconds(60), {{"aud", "x"}})), "its aud is another audience");
-  EXPECT_EQ(refusal("a.b.c"), "its header is not base64url of a JSON object");
+  EXPECT_EQ(refusal("a.b.c"), "it is not a JWT");
+  EXPECT_EQ(refusal("YWJj.e30.e30"), "its header is not base64url of a JSON object");
   auto tampered = jwt(seconds(60));
   auto& last = tampered[tampered.size() - 9];
   last = last == 'A' ? 'B' : 'A';

@@ -75,6 +75,7 @@ TEST(JwkSet, KeysThatVerifyNoAcceptedTokenAreLeftOut) {
   EXPECT_EQ(refusal(set_of({with(rsa, "alg", "PS256")})), no_key);
   EXPECT_EQ(refusal(set_of({with(ec, "x", "AAAA")})), no_key);
   EXPECT_EQ(refusal(set_of({with(rsa, "e", "AQABAQABAQAB")})), no_key);
+  EXPECT_EQ(refusal(set_of({with(rsa, "e", "AQ=B")})), no_key) << "not base64url";
   EXPECT_EQ(refusal(set_of({test_key::ec("e", CJOSE_JWK_EC_P_384).jwk()})), no_key);
   EXPECT_EQ(refusal(set_of({test_key::rsa("weak", 1024).jwk()})), no_key);
   EXPECT_EQ(refusal(set_of({"text", 1, nullptr})), no_key);

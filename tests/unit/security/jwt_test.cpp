@@ -181,8 +181,13 @@ TEST_F(SignedJwt, OfAnotherFormIsRefused) {
   for (const char* text :
        {"", ".", "..", "a.b", "a.b.c", "a.b.c.d.e", "e30.e30.e30", "!!!.e30.e30"})
     EXPECT_NE(refusal(text), "") << text;
-  for (const auto& text : {good + ".", "." + good, good + "\n", " " + good})
+  for (const auto& text : {good + ".", "." + good, good + "\n", " " + good, good + "="})
     EXPECT_NE(refusal(text), "") << text;
+  // The library would stop the program.
+  auto header = good.substr(0, good.find('.'));
+  for (const auto& text :
+       {std::string("eyJhbGciw=XMi.e30.e30"), header + ".e3=0.e30", header + ".e30.A=AA"})
+    EXPECT_EQ(refusal(text), "it is not a JWT") << text;
   EXPECT_EQ(
     refusal(with_header(R"({"alg":"ES256","kid":"e","crit":["b64"],"b64":false})", good)),
     "its header has crit, of which no extension is known");
