@@ -2,11 +2,14 @@
 #include "integration/worker_fixture.hpp"
 #include "worker/host/dispatcher_sink.hpp"
 
+#include <caf/error.hpp>
+#include <caf/sec.hpp>
 #include <caf/typed_response_promise.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <future>
 #include <map>
 #include <ranges>
@@ -263,6 +266,39 @@ TEST_F(Dispatcher, ActorThatEndsWithoutAnAnswerIsAFailure) {
   auto report = await_report();
   EXPECT_EQ(report.what, Disposition::FAILED);
   EXPECT_THAT(report.text, HasSubstr("handler actor ended"));
+}
+
+TEST_F(Dispatcher, ErrorThatAnActorAnswersIsAFailureAndTheActorGoesOn) {
+  auto begun = std::make_shared<std::atomic<int>>(0);
+  handlers.handle_actor("q", [begun](handler_actor::pointer self) {
+    ++*begun;
+    return handler_actor::behavior_type{[self](const task& attempt) -> caf::result<outcome> {
+      if (attempt.payload == "text")
+        return caf::make_error(caf::sec::runtime_error, std::string("no such image"));
+      auto promise = self->make_response_promise<outcome>();
+      if (attempt.payload == "code")
+        promise.deliver(caf::make_error(caf::sec::request_timeout));
+      else
+        promise.deliver(outcome::completed("fine"));
+      return promise;
+    }};
+  });
+  start(1, 0);
+  connect();
+
+  send_grant({.seq = 1, .token = 10, .payload = "text"});
+  auto with_text = await_report();
+  send_grant({.seq = 2, .token = 11, .payload = "code"});
+  auto with_code = await_report();
+  send_grant({.seq = 3, .token = 12, .payload = "good"});
+  auto completed = await_report();
+
+  EXPECT_EQ(with_text.what, Disposition::FAILED);
+  EXPECT_EQ(with_text.text, "error: no such image");
+  EXPECT_EQ(with_code.what, Disposition::FAILED);
+  EXPECT_THAT(with_code.text, HasSubstr("error: system_error(request_timeout"));
+  EXPECT_EQ(completed.text, "fine");
+  EXPECT_EQ(*begun, 1);
 }
 
 TEST_F(Dispatcher, HandlerMayAnswerByAPromise) {

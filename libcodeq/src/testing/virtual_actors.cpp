@@ -37,12 +37,19 @@ virtual_actors::virtual_actors(hearer by) : by_(std::move(by)) {
       if (ended && handlers_.erase(ended.mapped()) > 0)
         by_.ended(ended.mapped(), worker::ended_with(*system_, down.reason));
     });
-    return {[this](outcome& answer) {
-      if (auto at = numbers_.find(self_->current_sender()->id()); at != numbers_.end())
-        by_.answered(at->second, std::move(answer));
-    }};
+    self->set_error_handler(
+      [this](caf::error& reason) { take(worker::answered_with(*system_, reason)); });
+    return {[this](outcome& answer) { take(std::move(answer)); }};
   });
   run();
+}
+
+void virtual_actors::take(outcome answer) {
+  auto sender = self_->current_sender();
+  if (!sender)
+    return;
+  if (auto at = numbers_.find(sender->id()); at != numbers_.end())
+    by_.answered(at->second, std::move(answer));
 }
 
 virtual_actors::~virtual_actors() {

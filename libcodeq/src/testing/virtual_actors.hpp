@@ -62,6 +62,9 @@ private:
     configuration();
   };
 
+  /// An answer of the actor whose message is being handled.
+  void take(outcome answer);
+
   hearer by_;
   configuration config_;
   std::optional<caf::actor_system> system_;

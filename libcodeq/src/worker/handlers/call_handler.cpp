@@ -10,6 +10,16 @@
 
 namespace codeq::worker {
 
+namespace {
+
+/// The text that an error was made with; empty when it was made without one.
+std::string text_of(const caf::error& reason) {
+  bool has_text = reason && reason.context().match_elements<std::string>();
+  return has_text ? reason.context().get_as<std::string>(0) : std::string();
+}
+
+} // namespace
+
 outcome call_handler(const handler_function& function, const task& attempt) {
   try {
     return function(attempt);
@@ -29,10 +39,14 @@ handler_actor spawn_function_handler(caf::actor_system& system, handler_function
 }
 
 outcome ended_with(const caf::actor_system& system, const caf::error& reason) {
-  bool has_text = reason && reason.context().match_elements<std::string>();
+  auto text = text_of(reason);
   return outcome::failed(
-    has_text ? "exception: " + reason.context().get_as<std::string>(0)
-             : "handler actor ended: " + system.render(reason));
+    text.empty() ? "handler actor ended: " + system.render(reason) : "exception: " + text);
+}
+
+outcome answered_with(const caf::actor_system& system, const caf::error& reason) {
+  auto text = text_of(reason);
+  return outcome::failed("error: " + (text.empty() ? system.render(reason) : text));
 }
 
 } // namespace codeq::worker
