@@ -329,6 +329,14 @@ TEST(ClientOperatorOptions, NoCoordinatorIsADisconnect) {
   EXPECT_EQ(made.error().code, errc::disconnected);
 }
 
+TEST(ClientOperatorOptions, AddressThatIsNoneIsRefused) {
+  auto made = operator_client::connect({{"nowhere"}, 10s});
+
+  ASSERT_FALSE(made);
+  EXPECT_EQ(
+    to_string(made.error()), "invalid_argument: coordinators: \"nowhere\" is not host:port");
+}
+
 TEST(ClientOperatorOptions, ARefusedConnectionFailsWithinASecond) {
   auto begin = std::chrono::steady_clock::now();
 

@@ -384,6 +384,7 @@ TEST(ClientProducerOptions, BadOptionsAreRefused) {
   EXPECT_FALSE(producer::connect({{"127.0.0.1:1"}, "a b"}));
   EXPECT_FALSE(producer::connect({{"127.0.0.1:1"}, "p", 0}));
   EXPECT_FALSE(producer::connect({{"127.0.0.1:1"}, "p", 1025}));
+  EXPECT_FALSE(producer::connect({{"127.0.0.1:1", "nowhere"}}));
 }
 
 } // namespace codeq::test

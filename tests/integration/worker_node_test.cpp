@@ -28,6 +28,11 @@ struct refusal {
 TEST(WorkerNode, WrongOptionIsNamedWithItsLimit) {
   const std::vector<refusal> refusals = {
     {[](auto& o) { o.coordinators.clear(); }, "coordinators is empty"},
+    {[](auto& o) { o.coordinators = {"127.0.0.1:1", "nowhere"}; },
+     "coordinators: \"nowhere\" is not host:port"},
+    {[](auto& o) { o.coordinators = {"nowhere:0"}; },
+     "coordinators: \"nowhere:0\" is not host:port with a port from 1 on"},
+    {[](auto& o) { o.queues["q"].run_in = isolation::process; }, "isolation_program is empty"},
     {[](auto& o) { o.name = "a b"; }, "name is `a b`"},
     {[](auto& o) { o.slots = 0; }, "slots is 0; it must be 1..4096"},
     {[](auto& o) { o.slots = 4097; }, "slots is 4097; it must be 1..4096"},
@@ -84,18 +89,6 @@ TEST(WorkerNode, EndsWhenDestroyed) {
   ASSERT_TRUE(node);
 
   node->reset();
-}
-
-TEST(WorkerNode, AddressThatIsNoneEndsIt) {
-  auto options = good_options();
-  options.coordinators = {"nowhere"};
-  auto node = worker_node::start(std::move(options));
-  ASSERT_TRUE(node);
-
-  auto ended = (*node)->wait();
-
-  ASSERT_FALSE(ended);
-  EXPECT_EQ(ended.error().code, errc::invalid_argument);
 }
 
 } // namespace

@@ -40,7 +40,6 @@ std::function<std::string()> reader_of(const credentials& access, std::string to
 
 result<void> check_loopback(const std::vector<std::string>& coordinators) {
   for (const auto& address : coordinators) {
-    // A malformed address is reported when it is dialled.
     auto peer = transport::parse_endpoint(address);
     if (peer && !config::is_loopback(peer->host))
       return error{
@@ -53,6 +52,16 @@ result<void> check_loopback(const std::vector<std::string>& coordinators) {
 }
 
 } // namespace
+
+result<void> check_coordinators(const std::vector<std::string>& coordinators) {
+  if (coordinators.empty())
+    return error{
+      errc::invalid_argument, "coordinators is empty; it must name at least one `host:port`"};
+  for (const auto& address : coordinators)
+    if (auto parsed = transport::parse_endpoint(address); !parsed)
+      return error{errc::invalid_argument, "coordinators: " + parsed.error().context};
+  return {};
+}
 
 result<link_security>
 open_credentials(const credentials& access, const std::vector<std::string>& coordinators) {

@@ -23,6 +23,9 @@ struct link_security {
   std::shared_ptr<security::tls_source> tls;
 };
 
+/// Errors: `invalid_argument` when there is no address, or for one that is not `host:port`.
+[[nodiscard]] result<void> check_coordinators(const std::vector<std::string>& coordinators);
+
 /// Reads the files of the credentials. Errors: `invalid_argument` for credentials that do not fit
 /// together, or that would send a token unencrypted over a network; `unavailable` for files that
 /// cannot be used.

@@ -297,9 +297,8 @@ result<void> operator_client::impl::list_shard(
 }
 
 result<std::unique_ptr<operator_client>> operator_client::connect(operator_options options) {
-  if (options.coordinators.empty())
-    return error{
-      errc::invalid_argument, "coordinators is empty; it must name at least one `host:port`"};
+  if (auto ok = node::check_coordinators(options.coordinators); !ok)
+    return ok.error();
   auto access = node::open_credentials(options.access, options.coordinators);
   if (!access)
     return access.error();

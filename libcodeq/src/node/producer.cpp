@@ -57,8 +57,8 @@ error wrong_option(std::string text) {
 }
 
 result<void> check(const producer_options& options) {
-  if (options.coordinators.empty())
-    return wrong_option("coordinators is empty; it must name at least one `host:port`");
+  if (auto ok = node::check_coordinators(options.coordinators); !ok)
+    return ok;
   if (!is_valid_name(options.name))
     return wrong_option(
       "name is `" + options.name + "`; it must be 1 to 128 letters, digits, `.`, `_` or `-`");

@@ -53,8 +53,8 @@ std::string range_text(std::size_t from, std::size_t to) {
 }
 
 result<void> check(const worker_node_options& options) {
-  if (options.coordinators.empty())
-    return wrong_option("coordinators is empty; it must name at least one `host:port`");
+  if (auto ok = node::check_coordinators(options.coordinators); !ok)
+    return ok;
   if (!is_valid_name(options.name))
     return wrong_option(
       "name is `" + options.name + "`; it must be 1 to " + std::to_string(limits::name_bytes_max)

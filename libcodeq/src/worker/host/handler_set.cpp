@@ -247,7 +247,8 @@ result<handler_registry::entry> handler_set::isolate(handler_registry::entry han
   if (!std::holds_alternative<handler_function>(handler.handler))
     return wrong(of + "process is for functions only; actors and batches may have a thread");
   if (from_.isolation_program.empty())
-    return wrong(of + "process needs a program that serves the handler");
+    return wrong(
+      of + "process needs a program that serves the handler; isolation_program is empty");
   child_command command{from_.isolation_program, handler.queue, from_.libraries};
   handler_registry made;
   made.handle(handler.queue, make_child_handler(std::move(command)), handler.options);
