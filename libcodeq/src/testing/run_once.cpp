@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "testing/said_runtime.hpp"
 #include "worker/handlers/call_handler.hpp"
+#include "worker/host/handler_set.hpp"
 
 #include <stdexcept>
 #include <variant>
@@ -36,13 +37,15 @@ run_once(const handler_function& function, const task_spec& spec, const attempt_
 
 run_result
 run_once(const handler_registry& handlers, const task_spec& spec, const attempt_options& options) {
-  for (const auto& handler : handlers.entries()) {
-    const auto* function = std::get_if<handler_function>(&handler.handler);
-    if (handler.queue == spec.queue && function != nullptr)
-      return run_once(*function, spec, options);
-  }
+  auto all = worker::handler_set::load({handlers, {}, {}, {}});
+  auto handler = all ? all->handler_of(spec.queue) : all.error();
+  if (!handler)
+    throw std::invalid_argument("run_once: " + handler.error().context);
+  if (const auto* function = std::get_if<handler_function>(&handler->handler))
+    return run_once(*function, spec, options);
   throw std::invalid_argument(
-    "run_once: queue `" + spec.queue + "` is not handled by a function; use a testbed");
+    "run_once: queue `" + spec.queue + "` is not handled by a function but as a "
+    + std::string(all->kind_of(*handler)) + "; use a testbed");
 }
 
 } // namespace codeq::testing

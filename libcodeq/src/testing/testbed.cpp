@@ -2,13 +2,29 @@
 #include "codeq/testing.hpp"
 
 #include "testing/testbed_state.hpp"
+#include "worker/host/handler_set.hpp"
 
+#include <stdexcept>
 #include <utility>
 
 namespace codeq::testing {
 
+namespace {
+
+/// The handlers, if a node would start with them.
+const handler_registry& checked(const handler_registry& handlers) {
+  // A test of a producer may have none. The program stands for the one of isolated handlers.
+  auto all = worker::handler_set::load({handlers, {}, {}, "codeq-worker"});
+  auto chosen = all ? all->choose({}) : all.error();
+  if (!handlers.entries().empty() && !chosen)
+    throw std::invalid_argument("testbed: " + chosen.error().context);
+  return handlers;
+}
+
+} // namespace
+
 testbed::testbed(const handler_registry& handlers, std::size_t slots)
-  : impl_(std::make_unique<impl>(handlers, slots)) {
+  : impl_(std::make_unique<impl>(checked(handlers), slots)) {
 }
 
 testbed::~testbed() = default;
@@ -40,6 +56,7 @@ std::vector<task_status> testbed::tasks(const std::string& queue) {
 }
 
 const std::vector<attempt_seen>& testbed::attempts() const {
+  impl_->update_said();
   return impl_->attempts;
 }
 

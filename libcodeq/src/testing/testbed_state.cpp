@@ -169,7 +169,13 @@ void testbed::impl::expire(fencing_token token) {
   }
 }
 
+void testbed::impl::update_said() {
+  for (const auto& [token, each] : running_attempts)
+    attempts.at(each.place).said = each.runtime->said();
+}
+
 void testbed::impl::crash() {
+  update_said();
   for (auto& [token, gone] : std::exchange(running_attempts, {}))
     gone.cancel->request();
   calls.clear();

@@ -61,6 +61,8 @@ struct testbed::impl final : handler_host {
   /// reported, since the handler's process is gone.
   bool take_answers(worker::handler_number handler, const std::vector<outcome>& answers);
   void expire(fencing_token token);
+  /// Copies what the handlers of running attempts said so far to `attempts`.
+  void update_said();
   void crash();
   void step(duration by);
   [[nodiscard]] std::optional<duration> next_event() const;

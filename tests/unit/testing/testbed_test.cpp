@@ -229,6 +229,68 @@ TEST_F(Testbed, EndOfAnActorFailsItsAttempt) {
   EXPECT_THAT(status(task).error_text, HasSubstr("handler actor ended"));
 }
 
+TEST_F(Testbed, ErrorThatAnActorAnswersFailsItsAttempt) {
+  handlers.handle_actor("q", [](handler_actor::pointer) -> handler_actor::behavior_type {
+    return {[](const task&) -> caf::result<outcome> {
+      return caf::make_error(caf::sec::runtime_error, std::string("no such image"));
+    }};
+  });
+
+  auto task = enqueue({.queue = "q", .payload = {}, .max_attempts = 2});
+  bed().advance(1h);
+
+  EXPECT_EQ(status(task).state, task_state::dead);
+  EXPECT_EQ(bed().attempts().size(), 2u);
+  EXPECT_EQ(status(task).error_text, "error: no such image");
+}
+
+/// Reports progress and saves a checkpoint, and never answers.
+handler_actor::behavior_type save_and_wait(handler_actor::pointer self) {
+  return {[self](const task& attempt) -> caf::result<outcome> {
+    attempt.progress(50, "half");
+    attempt.save_checkpoint("50");
+    return self->make_response_promise<outcome>();
+  }};
+}
+
+TEST_F(Testbed, AttemptShowsWhatItsHandlerSaidWhileItRunsAndAfterACrash) {
+  handlers.handle_actor("q", save_and_wait);
+  enqueue();
+
+  EXPECT_THAT(
+    bed().attempts().front().said.progress, ElementsAre(std::pair(50, std::string("half"))));
+  bed().crash();
+
+  EXPECT_EQ(bed().attempts().size(), 2u);
+  EXPECT_THAT(bed().attempts().front().said.checkpoints, ElementsAre("50"));
+}
+
+TEST_F(Testbed, HandlersThatANodeRefusesAreAnException) {
+  handle([](const task&) { return outcome::completed(); });
+  handle([](const task&) { return outcome::completed(); });
+
+  EXPECT_THAT(
+    [this] { bed(); },
+    ::testing::ThrowsMessage<std::invalid_argument>(
+      HasSubstr("queue `q` has two handlers; it must have one")));
+}
+
+TEST_F(Testbed, HandlersOfEveryIsolationRunInTheTest) {
+  handlers.handle(
+    "q", [](const task&) { return outcome::completed("here"); }, {.run_in = isolation::process});
+
+  EXPECT_EQ(status(enqueue()).result, "here");
+}
+
+TEST(TestNames, StatesAndIdsAreShownByName) {
+  using ::testing::PrintToString;
+
+  EXPECT_EQ(PrintToString(task_state::scheduled), "scheduled");
+  EXPECT_EQ(PrintToString(enqueue_kind::existing), "existing");
+  EXPECT_EQ(PrintToString(disposition::failed_permanently), "failed_permanently");
+  EXPECT_EQ(PrintToString(task_id{}), to_string(task_id{}));
+}
+
 TEST_F(Testbed, QueueRunsNoMoreTasksTogetherThanItsOptionsSay) {
   handlers.handle_actor("slow", stay_silent, {.slots = 1});
 

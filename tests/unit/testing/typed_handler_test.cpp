@@ -184,10 +184,26 @@ TEST(RunOnceRegistered, HandlerSeesEveryFieldOfTheTask) {
 TEST(RunOnceRegistered, QueueWithoutAFunctionIsAnException) {
   handler_registry handlers;
   handlers.handle_batch("q", 2, [](std::span<const task>) { return std::vector<outcome>(); });
+  auto run = [&](const char* queue) {
+    static_cast<void>(run_once(handlers, {.queue = queue, .payload = {}}));
+  };
 
   EXPECT_THAT(
-    [&] { static_cast<void>(run_once(handlers, {.queue = "q", .payload = {}})); },
-    ::testing::ThrowsMessage<std::invalid_argument>(HasSubstr("queue `q` is not handled")));
+    [&] { run("q"); },
+    ::testing::ThrowsMessage<std::invalid_argument>(
+      HasSubstr("queue `q` is not handled by a function but as a batch; use a testbed")));
+  EXPECT_THAT(
+    [&] { run("other"); },
+    ::testing::ThrowsMessage<std::invalid_argument>(
+      HasSubstr("queue `other` has no handler here")));
+}
+
+TEST(RunOnceRegistered, HandlerOfTheLongestPatternIsCalled) {
+  handler_registry handlers;
+  handlers.handle("*", [](const task&) { return outcome::completed("any"); });
+  handlers.handle("print-*", [](const task& given) { return outcome::completed(given.queue); });
+
+  EXPECT_EQ(run_once(handlers, {.queue = "print-a4", .payload = {}}).outcome.text(), "print-a4");
 }
 
 } // namespace
