@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "core/blocks/segment_block.hpp"
+#include "core/state/history.hpp"
 #include "maintenance/common_checks.hpp"
 #include "maintenance/key_text.hpp"
 #include "storage/records/headers_codec.hpp"
@@ -342,15 +343,21 @@ void check(
   auto note = storage::decode_note(value, key.seq);
   if (!is_read(key, note, found))
     return;
-  check_given(facts, in_words(key), {"sequence", key.seq}, found);
-  if (note->number % limits::history_events_max != key.slot)
+  auto last = key.seq + note->tasks - 1;
+  check_given(facts, in_words(key), {"sequence", last}, found);
+  if (note->tasks > core::shared_note_tasks_max)
+    found.add(in_words(key), "is the entry of " + std::to_string(note->tasks) + " tasks");
+  auto slot = note->tasks > 1 ? storage::history_key::shared_slot
+                              : note->number % limits::history_events_max;
+  if (slot != key.slot || (note->tasks > 1 && note->number > 0))
     found.add(in_words(key), "is entry " + std::to_string(note->number) + " in a wrong place");
   auto segment = note->aside ? storage::aside_key{facts.id, note->segment}.encode()
                              : storage::segment_key{facts.id, note->segment}.encode();
   bool is_known = facts.has(segment)
-                  || facts.has(storage::fate_key{facts.id, note->segment}.encode())
-                  || facts.has(storage::aside_key{facts.id, key.seq}.encode())
-                  || facts.has(storage::copied_fate_key{facts.id, key.seq}.encode());
+                  || facts.has(storage::fate_key{facts.id, note->segment}.encode());
+  for (auto seq = key.seq; !is_known && seq <= last; ++seq)
+    is_known = facts.has(storage::aside_key{facts.id, seq}.encode())
+               || facts.has(storage::copied_fate_key{facts.id, seq}.encode());
   facts.histories_left += is_known ? 0 : 1;
 }
 

@@ -247,6 +247,19 @@ TEST_F(RetentionFilter, DropsHeadersWithTheLastRecordOfTheirTasks) {
   EXPECT_TRUE(drops_headers(now_ - 1h));
 }
 
+TEST_F(RetentionFilter, KeepsAnEntryThatTasksShareForTheLastOfThem) {
+  core::task_note note;
+  note.segment = 7;
+  note.tasks = 3;
+  note.event.at = start;
+  auto key = history_key{shard, 8, history_key::shared_slot}.encode();
+
+  stored_ = {copied_fate_key{shard, 10}.encode()};
+  EXPECT_FALSE(drops(key, encode(note)));
+  stored_ = {copied_fate_key{shard, 11}.encode()};
+  EXPECT_TRUE(drops(key, encode(note)));
+}
+
 TEST_F(RetentionFilter, KeepsHistoriesOfShardsWithoutASnapshotOrALookup) {
   core::task_note note;
   note.event.at = start;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/ids.hpp"
+#include "codeq/limits.hpp"
 #include "codeq/task.hpp"
 
 #include <cstdint>
@@ -42,7 +43,8 @@
 ///   'H' shard:u16 seq:u64 slot:u8 HistoryRecord              overwritten        remove, compaction
 ///
 /// `name` is tenant, queue, group and key, each behind its length:u16. `slot` is the number of the
-/// history's entry modulo `limits::history_events_max`.
+/// history's entry modulo `limits::history_events_max`, or that limit for the first
+/// entry of several tasks.
 ///
 /// The tags 'O' and 'T' were used once and must not be used again.
 namespace codeq::storage {
@@ -204,8 +206,12 @@ struct producer_key {
   [[nodiscard]] static std::optional<producer_key> decode(std::string_view bytes);
 };
 
-/// An entry of a task's history; it overwrites the entry that had the same slot before.
+/// An entry of a task's history; it overwrites the entry that had the same slot before. The first
+/// entry of several neighbours is under the first of them, in a slot of its own that nothing
+/// overwrites.
 struct history_key {
+  static constexpr auto shared_slot = static_cast<std::uint8_t>(limits::history_events_max);
+
   shard_id shard{};
   sequence seq = 0;
   std::uint8_t slot = 0;

@@ -60,9 +60,10 @@ verdict judge_history(
   auto segment = note->aside ? aside_key{key.shard, note->segment}.encode()
                              : segment_key{key.shard, note->segment}.encode();
   // The order matters: see the header.
-  bool is_needed = is_there(segment) || is_there(fate_key{key.shard, note->segment}.encode())
-                   || is_there(aside_key{key.shard, key.seq}.encode())
-                   || is_there(copied_fate_key{key.shard, key.seq}.encode());
+  bool is_needed = is_there(segment) || is_there(fate_key{key.shard, note->segment}.encode());
+  for (auto seq = key.seq; !is_needed && seq < key.seq + note->tasks; ++seq)
+    is_needed = is_there(aside_key{key.shard, seq}.encode())
+                || is_there(copied_fate_key{key.shard, seq}.encode());
   return is_needed ? verdict::keep : verdict::past;
 }
 
