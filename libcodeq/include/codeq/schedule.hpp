@@ -23,67 +23,23 @@ struct schedule_address {
   friend auto operator<=>(const schedule_address&, const schedule_address&) = default;
 };
 
-/// Which of the nominal times fire that passed while the coordinator did not serve. Stored on disk,
-/// never renumber.
-enum class misfire_policy : std::uint8_t {
-  latest = 0, ///< Only the newest one.
-  all = 1,    ///< All of them in order, at most `limits::schedule_misfires_max`.
-  skip = 2,   ///< None.
-};
-
-/// How an occurrence is treated whose predecessor has not ended. Stored on disk, never renumber.
-enum class overlap_policy : std::uint8_t {
-  skip = 0,            ///< It does not fire.
-  allow = 1,           ///< It fires.
-  queue_one = 2,       ///< It fires when the predecessor ends; a second one that waits is skipped.
-  cancel_previous = 3, ///< Its predecessors are cancelled, and it fires.
-};
-
-/// How a nominal time is treated that the local clock leaves out. Stored on disk, never renumber.
-enum class gap_policy : std::uint8_t {
-  shift = 0, ///< It fires at the end of the gap.
-  skip = 1,  ///< It does not fire.
-};
-
-/// Which of two equal local times fire when the local clock is set back. Stored on disk, never
-/// renumber.
-enum class fold_policy : std::uint8_t {
-  first = 0,
-  last = 1,
-  both = 2,
-};
-
-/// When a schedule fires: by `cron` or by `every`, not both.
-struct schedule_rule {
-  /// Five fields (minute, hour, day of month, month, day of week), or six with seconds first; or
-  /// `@daily` and the like.
-  std::string cron{};
-  /// A fixed period, counted from `anchor`; 0: by `cron`.
-  duration every{0};
-  /// Default: 1970-01-01 00:00:00 UTC.
-  std::optional<timestamp> anchor{};
-  /// IANA name of the time zone in which `cron` is read.
-  std::string zone = "UTC";
-  /// No nominal time before it fires. Default: none.
-  std::optional<timestamp> start{};
-  /// No nominal time at or after it fires. Default: none.
-  std::optional<timestamp> end{};
-  gap_policy gap = gap_policy::shift;
-  fold_policy fold = fold_policy::first;
-};
-
 /// A schedule as its owner sets it.
 struct schedule_spec {
-  schedule_rule rule;
-  /// An occurrence starts up to this much after its nominal time, at a delay that its name and time
-  /// determine.
-  duration jitter{0};
-  /// Nominal times that passed longer ago than this do not fire any more. Default: 1 h.
+  /// When it fires: a cron expression of 5 or 6 fields or `every 90s`, then `; field=value` for
+  /// other fields, as in `30 2 * * 1-5; zone=Europe/Berlin; gap=skip`. Fields are `zone` (IANA name,
+  /// default `UTC`), `gap` (`shift` or `skip`), `fold` (`first`, `last` or `both`), `start`, `end`
+  /// and `anchor` (RFC 3339) and `jitter`.
+  std::string rule;
+  /// What happens to nominal times that passed while nobody served: `latest` (only the newest
+  /// fires), `all` (in order) or `skip`.
+  std::string misfire = "latest";
+  /// Nominal times that passed longer ago than this do not fire any more.
   duration catch_up = std::chrono::hours(1);
-  misfire_policy misfire = misfire_policy::latest;
-  overlap_policy overlap = overlap_policy::skip;
-  /// The task that each occurrence enqueues. It belongs to the schedule's tenant, and its
-  /// `not_before` is not used.
+  /// What happens when the task of an earlier occurrence has not ended: `skip`, `allow`,
+  /// `queue_one` or `cancel_previous`.
+  std::string overlap = "skip";
+  /// The task that each occurrence enqueues. It belongs to the schedule's tenant; `not_before` may
+  /// not be set.
   task_spec task;
 };
 
@@ -106,19 +62,18 @@ enum class occurrence_state : std::uint8_t {
   waiting = 7,         ///< It fires when its predecessor ends.
 };
 
-[[nodiscard]] std::string_view to_string(misfire_policy policy) noexcept;
-[[nodiscard]] std::string_view to_string(overlap_policy policy) noexcept;
-[[nodiscard]] std::string_view to_string(gap_policy policy) noexcept;
-[[nodiscard]] std::string_view to_string(fold_policy policy) noexcept;
 [[nodiscard]] std::string_view to_string(occurrence_cause cause) noexcept;
 [[nodiscard]] std::string_view to_string(occurrence_state state) noexcept;
 
-/// A time at which a schedule fires.
+/// One occurrence's time.
 struct schedule_time {
-  /// The nominal time on the local clock, with its offset: `2026-03-29T02:30:00+01:00`.
+  /// The time on the local clock of the schedule's zone by which the occurrence is known:
+  /// `2026-10-25T02:30:00`, with ` second` behind it for the second of two.
   std::string nominal;
-  /// The same as an instant, without jitter.
+  /// When it is due.
   timestamp at;
+  /// The same on the local clock, with its offset: `2026-10-25T02:30:00+01:00`.
+  std::string local{};
 };
 
 /// An entry of a schedule's history.
