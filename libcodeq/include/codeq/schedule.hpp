@@ -119,4 +119,18 @@ enum class schedule_result : std::uint8_t {
 
 [[nodiscard]] std::string_view to_string(schedule_result result) noexcept;
 
+/// What can be done to a schedule as it is.
+enum class schedule_action : std::uint8_t {
+  pause,
+  resume,
+  remove,
+  run, ///< Fires it now, once, whatever its rule and its overlap policy say.
+};
+
+/// What a request for a schedule did, and the schedule after it.
+struct schedule_answer {
+  schedule_result what = schedule_result::unchanged;
+  schedule_info schedule;
+};
+
 } // namespace codeq
