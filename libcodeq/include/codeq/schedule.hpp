@@ -119,6 +119,9 @@ enum class schedule_result : std::uint8_t {
 
 [[nodiscard]] std::string_view to_string(schedule_result result) noexcept;
 
+/// When the schedule fires next, and what became of its latest occurrence, for people.
+[[nodiscard]] std::string explain(const schedule_info& schedule, timestamp now);
+
 /// What can be done to a schedule as it is.
 enum class schedule_action : std::uint8_t {
   pause,
