@@ -95,7 +95,7 @@ struct planned_occurrence {
 };
 
 /// Fires occurrences and moves the schedule on, in one write. Does nothing when the schedule is not
-/// as the caller saw it. Effect: `schedule_answered` for a peer.
+/// as the caller saw it. Effect: `schedule_answered`, unless the cause is `due`.
 struct fire_schedule {
   peer_id peer = 0;
   std::uint64_t number = 0;

@@ -79,8 +79,6 @@ error no_such_schedule(const schedule_address& name) {
 } // namespace
 
 void turn::answer(schedule_answered answer) {
-  if (answer.peer == 0)
-    return;
   if (const auto* entry = state_.schedules.find(answer.view.name)) {
     answer.view.definition = entry->definition;
     answer.view.progress = entry->progress;
@@ -158,8 +156,9 @@ void turn::run(const fire_schedule& c) {
   schedule_answered answered{c.peer, c.number, schedule_result::unchanged, {c.name}};
   answered.allowed = c.allowed;
   const auto* known = state_.schedules.find(c.name);
+  bool is_own = c.cause == occurrence_cause::due;
   if (!known || !c.allowed || !is_current(*known, c))
-    return answer(std::move(answered));
+    return is_own ? void() : answer(std::move(answered));
   if (c.is_waiting)
     return fire_waiting(c);
   if (c.skipped > 0)
@@ -174,7 +173,7 @@ void turn::run(const fire_schedule& c) {
        c.skipped});
   for (const auto& o : c.fire)
     fire(c, o);
-  if (c.cause == occurrence_cause::due) {
+  if (is_own) {
     if (c.from != c.to) {
       auto progress = state_.schedules.find(c.name)->progress;
       progress.mark = c.to;
