@@ -37,6 +37,13 @@ struct nominal_time {
 /// Reads what `encode` wrote; empty for any other length.
 [[nodiscard]] std::optional<nominal_time> decode_nominal_time(std::string_view bytes);
 
+/// A local time within what is computed with some room, so that arithmetic with any stored mark is
+/// defined.
+[[nodiscard]] local_seconds limited(local_seconds when);
+
+/// `2026-10-25T02:30:00`
+[[nodiscard]] std::string to_text(local_seconds when);
+
 /// `2026-10-25T02:30:00`, with ` second` behind it for the second of two. No two nominal times of a
 /// schedule have the same text, so it can be part of a key.
 [[nodiscard]] std::string to_string(const nominal_time& when);

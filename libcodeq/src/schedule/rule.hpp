@@ -68,20 +68,20 @@ struct rule {
 /// The fields of a rule as users write them; empty ones are not given.
 struct rule_fields {
   /// Exactly one of `cron` and `every` is given.
-  std::string_view cron;
+  std::string_view cron{};
   /// A whole number of seconds, as `90s`, `5m`, `1h`, `7d`.
-  std::string_view every;
+  std::string_view every{};
   /// RFC 3339 in whole seconds; only with `every`. Default: 1970-01-01T00:00:00Z.
-  std::string_view anchor;
-  std::string_view zone;
+  std::string_view anchor{};
+  std::string_view zone{};
   /// `shift` or `skip`.
-  std::string_view gap;
+  std::string_view gap{};
   /// `first`, `last` or `both`.
-  std::string_view fold;
+  std::string_view fold{};
   /// RFC 3339.
-  std::string_view start;
-  std::string_view end;
-  std::string_view jitter;
+  std::string_view start{};
+  std::string_view end{};
+  std::string_view jitter{};
 };
 
 /// Errors: `invalid_argument` or `too_large` names field, value and limit. Does not look up the

@@ -13,8 +13,9 @@
 
 namespace codeq::schedule {
 
-/// The instant up to which zones and rules are computed: 2200-01-01T00:00:00Z. No occurrence is at
-/// or after it.
+/// Zones and rules are computed from 1970-01-01T00:00:00Z to 2200-01-01T00:00:00Z. No occurrence is
+/// before or after them.
+inline constexpr sys_seconds computed_from{};
 inline constexpr sys_seconds horizon{std::chrono::sys_days{std::chrono::year{2200} / 1 / 1}};
 
 /// Largest distance between local time and UTC that a zone may have; it bounds how far apart the
@@ -38,11 +39,11 @@ struct zone_span {
   friend bool operator==(const zone_span&, const zone_span&) = default;
 };
 
-/// The offsets of one zone for all times up to the horizon. Immutable; its spans touch each other
+/// The offsets of one zone up to the horizon. Immutable; its spans touch each other
 /// and neighbours differ in their offset.
 class time_zone {
 public:
-  /// @pre spans cover all time up to the horizon without gaps
+  /// @pre spans cover the time from `computed_from` to `horizon` without gaps
   time_zone(std::string name, std::vector<zone_span> spans);
 
   /// A zone with one offset for all times.

@@ -3,6 +3,7 @@
 
 #include "schedule/rule.hpp"
 #include "schedule/time_zone.hpp"
+#include "schedule/zone_walk.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -42,6 +43,10 @@ public:
   /// The first occurrence after a nominal time; empty when there is none any more.
   [[nodiscard]] std::optional<occurrence> next_after(const nominal_time& mark) const;
 
+  /// The next occurrences after the mark of a schedule; fewer when there are no more.
+  [[nodiscard]] std::vector<occurrence>
+  next_of(const nominal_time& mark, std::size_t number) const;
+
   /// The first occurrence that is due at or after an instant.
   [[nodiscard]] std::optional<occurrence> first_due_from(timestamp from) const;
 
@@ -51,22 +56,36 @@ public:
   /// The number of occurrences that are due in [from, until).
   [[nodiscard]] std::uint64_t count(timestamp from, timestamp until) const;
 
-  /// The `count` last occurrences that are due in [from, until), or all if there are fewer; in
+  /// The `number` last occurrences that are due in [from, until), or all if there are fewer; in
   /// order.
   [[nodiscard]] std::vector<occurrence>
-  last_of(timestamp from, timestamp until, std::size_t count) const;
+  last_of(timestamp from, timestamp until, std::size_t number) const;
 
-  /// The `count` first occurrences that are due at or after an instant, for previews and for
-  /// backfills, which end at `until`.
+  /// The `number` first occurrences that are due at or after an instant; those for a backfill end
+  /// before `until`.
   [[nodiscard]] std::vector<occurrence>
-  preview(timestamp from, std::size_t count, std::optional<timestamp> until = {}) const;
+  preview(timestamp from, std::size_t number, std::optional<timestamp> until = {}) const;
 
 private:
+  /// An occurrence without its jitter.
+  using match = zone_match;
+
   timetable(rule r, zone_ptr zone, std::uint64_t seed);
+
+  [[nodiscard]] std::optional<match> match_from(sys_seconds from) const;
+  [[nodiscard]] std::optional<match> match_after(const nominal_time& mark) const;
+  [[nodiscard]] std::optional<match> match_before(sys_seconds until) const;
+  [[nodiscard]] std::optional<match> first_match_due_from(timestamp from) const;
+  [[nodiscard]] std::optional<match> last_match_due_before(timestamp until) const;
+  [[nodiscard]] std::uint64_t count_matches(sys_seconds from, sys_seconds until) const;
+  [[nodiscard]] occurrence to_occurrence(const match& each) const;
 
   rule rule_;
   zone_ptr zone_;
   std::uint64_t jitter_seed_ = 0;
+  /// Start and end of the rule, within what is computed.
+  sys_seconds begin_;
+  sys_seconds end_;
 };
 
 /// The mark of a schedule whose rule is changed: what has fired under the old rule does not fire

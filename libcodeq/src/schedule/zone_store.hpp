@@ -59,12 +59,17 @@ private:
     version seen;
   };
 
+  [[nodiscard]] error unknown(std::string_view name);
+  [[nodiscard]] std::string path_of(const std::string& name) const;
   [[nodiscard]] result<zone_ptr> read(const std::string& name) const;
+  /// The default when there is no such file.
   [[nodiscard]] version version_of(const std::string& name) const;
 
   std::string folder_;
   std::mutex mutex_;
   std::map<std::string, entry, std::less<>> known_;
+  /// For the text of errors; empty when not listed since the last refresh.
+  std::vector<std::string> names_;
 };
 
 } // namespace codeq::schedule
