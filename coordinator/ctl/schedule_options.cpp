@@ -54,7 +54,9 @@ std::vector<option> rule_options(schedule_options& to) {
     field_option("start", "TIME", "Do not fire before this time [default: none]", to.fields),
     field_option("end", "TIME", "Do not fire at or after this time [default: none]", to.fields),
     field_option(
-      "jitter", "DURATION", "Fire up to this much later, at a fixed delay for each time [default: 0s]",
+      "jitter",
+      "DURATION",
+      "Fire up to this much later, at a fixed delay for each time [default: 0s]",
       to.fields)};
 }
 

@@ -32,8 +32,8 @@ struct schedule_options {
   bool is_dry_run = false;
   std::uint32_t count = limits::schedule_next_default;
 
-  /// The schedule without its payload. Errors: `invalid_argument` when not exactly one of rule, cron
-  /// and every is given.
+  /// The schedule without its payload. Errors: `invalid_argument` when not exactly one of rule,
+  /// cron and every is given.
   [[nodiscard]] result<schedule_spec> spec() const;
 };
 

@@ -2,7 +2,7 @@
 #include "fault/shard_rig.hpp"
 
 #include "core/state/apply.hpp"
-#include "core/state/invariants.hpp"
+#include "core/checks/invariants.hpp"
 #include "storage/keys/keyspace.hpp"
 #include "storage/records/projection.hpp"
 #include "storage/records/record_codec.hpp"

@@ -59,7 +59,7 @@ CONTENTS = {
 # Layer -> its rooms. A room may include the rooms before it. Files of the layer outside of its
 # rooms are below all of them.
 ROOMS = {
-    "core": ("commands", "blocks", "state", "turn"),
+    "core": ("commands", "blocks", "state", "checks", "turn"),
     "storage": ("keys", "records", "retention", "memory", "rocksdb", "recovery"),
     "coordinator": ("shard", "store", "session", "actors"),
     "worker": ("handlers", "node", "process", "host"),

@@ -26,7 +26,7 @@ struct schedule_address {
 /// A schedule as its owner sets it.
 struct schedule_spec {
   /// When it fires: a cron expression of 5 or 6 fields or `every 90s`, then `; field=value` for
-  /// other fields, as in `30 2 * * 1-5; zone=Europe/Berlin; gap=skip`. Fields are `zone` (IANA name,
+  /// others, as in `30 2 * * 1-5; zone=Europe/Berlin; gap=skip`. Fields are `zone` (IANA name,
   /// default `UTC`), `gap` (`shift` or `skip`), `fold` (`first`, `last` or `both`), `start`, `end`
   /// and `anchor` (RFC 3339) and `jitter`.
   std::string rule;

@@ -82,7 +82,8 @@ struct schedule_place {
 [[nodiscard]] schedule_place place_of(const schedule_address& name, std::uint16_t shard_count);
 
 /// Errors: as `protocol::encode_spec`.
-[[nodiscard]] result<question> ask_set_schedule(const schedule_place& at, const schedule_spec& spec);
+[[nodiscard]] result<question>
+ask_set_schedule(const schedule_place& at, const schedule_spec& spec);
 [[nodiscard]] question ask_change_schedule(const schedule_place& at, schedule_action what);
 [[nodiscard]] question
 ask_backfill_schedule(const schedule_place& at, timestamp from, timestamp until);

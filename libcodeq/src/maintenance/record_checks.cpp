@@ -337,7 +337,8 @@ void check(
   auto entry = storage::decode_occurrence(value);
   if (!is_read(key, entry, found) || !facts.state)
     return;
-  check_given(facts, in_words(key), {"sequence", entry->shard == facts.id ? entry->task : 0}, found);
+  auto own_task = entry->shard == facts.id ? entry->task : 0;
+  check_given(facts, in_words(key), {"sequence", own_task}, found);
   const auto* schedule = facts.state->schedules.find(key.schedule);
   if (!schedule || entry->number >= schedule->progress.occurrences)
     found.add(in_words(key), "is of no entry of a schedule's history");

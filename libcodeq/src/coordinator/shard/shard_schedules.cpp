@@ -45,7 +45,8 @@ shard::read(const peer_request& by, const protocol::schedule_request& m, const i
     ok = access::check(*by.sender, *asked);
   if (ok)
     return read(by, *asked, now);
-  reply_to(by.peer, protocol::request_refused<schema::ScheduleRequest>{address->number, ok.error()});
+  reply_to(
+    by.peer, protocol::request_refused<schema::ScheduleRequest>{address->number, ok.error()});
   return std::nullopt;
 }
 

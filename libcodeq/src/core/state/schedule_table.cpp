@@ -157,7 +157,7 @@ void schedule_table::set_look(map::value_type& entry, std::optional<timestamp> w
 }
 
 result<void> check_room(
-  const schedule_table& table, const schedule_address& name, const schedule_definition& definition) {
+  const schedule_table& table, const schedule_address& name, const schedule_definition& wanted) {
   const auto* known = table.find(name);
   auto refuse = [&](const std::string& what) { return error{errc::too_large, what}; };
   if (!known && table.size_of(name.tenant) >= limits::schedules_per_tenant_max)
@@ -170,7 +170,7 @@ result<void> check_room(
       "schedule \"" + name.name + "\" would be one more than the "
       + std::to_string(limits::schedules_per_shard_max) + " schedules that a shard may have");
   auto before = known ? bytes_of(name, *known->definition) : 0;
-  auto bytes = table.byte_size() - before + bytes_of(name, definition);
+  auto bytes = table.byte_size() - before + bytes_of(name, wanted);
   if (bytes > limits::schedule_bytes_per_shard_max)
     return refuse(
       "schedules of the shard would take " + std::to_string(bytes) + " bytes with schedule \""

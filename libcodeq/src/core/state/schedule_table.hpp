@@ -83,8 +83,8 @@ public:
   /// The schedule with an open occurrence of that task; null when there is none.
   [[nodiscard]] const schedule_address* owner_of(shard_id shard, sequence task) const;
 
-  /// The schedules with open occurrences that were sent to the shard in that record, by the place of
-  /// the task in it.
+  /// The schedules with open occurrences that were sent to the shard in that record, by the place
+  /// of the task in it.
   [[nodiscard]] std::map<std::uint32_t, schedule_address>
   sent_in(shard_id shard, log_position record) const;
 
@@ -125,6 +125,6 @@ private:
 /// Checks that a tenant may have another schedule, or another definition of this one. Errors:
 /// `too_large`.
 [[nodiscard]] result<void> check_room(
-  const schedule_table& table, const schedule_address& name, const schedule_definition& definition);
+  const schedule_table& table, const schedule_address& name, const schedule_definition& wanted);
 
 } // namespace codeq::core
