@@ -158,6 +158,9 @@ class Followed(unittest.TestCase):
     def test_guide_for_tokens(self):
         self.follow("coordinator/TOKENS.md")
 
+    def test_guide_for_schedules(self):
+        self.follow("coordinator/SCHEDULES.md")
+
     def test_guide_for_handlers(self):
         self.follow("worker/README.md")
 

@@ -317,9 +317,9 @@ void check(
   auto where = in_words(key);
   check_given(facts, where, {"position", record->position}, found);
   for (const auto& open : record->progress.open) {
-    check_given(facts, where, {"position", open.sent}, found);
-    bool is_here = open.sent == 0 && open.entry.shard == facts.id;
-    if (!is_here)
+    if (open.sent != 0)
+      check_given(facts, where, {"position", open.sent}, found);
+    if (open.sent != 0 || open.entry.shard != facts.id)
       continue;
     auto task = open.entry.task;
     check_given(facts, where, {"sequence", task}, found);
@@ -337,8 +337,8 @@ void check(
   auto entry = storage::decode_occurrence(value);
   if (!is_read(key, entry, found) || !facts.state)
     return;
-  auto own_task = entry->shard == facts.id ? entry->task : 0;
-  check_given(facts, in_words(key), {"sequence", own_task}, found);
+  if (entry->shard == facts.id && entry->task != 0)
+    check_given(facts, in_words(key), {"sequence", entry->task}, found);
   const auto* schedule = facts.state->schedules.find(key.schedule);
   if (!schedule || entry->number >= schedule->progress.occurrences)
     found.add(in_words(key), "is of no entry of a schedule's history");
