@@ -15,6 +15,9 @@ namespace codeq::core {
 
 namespace {
 
+/// As many schedules of the largest size as fit into one message.
+constexpr std::size_t listed_together_max = 200;
+
 occurrence_state state_of(task_state state) {
   switch (state) {
   case task_state::completed:
@@ -146,7 +149,8 @@ void turn::run(const list_schedules& c) {
   auto is_of_tenant = [&] {
     return at != state_.schedules.end() && at->first.tenant == c.tenant;
   };
-  for (; is_of_tenant() && listed.schedules.size() < c.limit; ++at)
+  auto most = std::min<std::size_t>(c.limit, listed_together_max);
+  for (; is_of_tenant() && listed.schedules.size() < most; ++at)
     listed.schedules.push_back({at->first, at->second.definition, at->second.progress});
   listed.more = is_of_tenant();
   effects_.emplace_back(std::move(listed));

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 /// Schedules: admins change them, readers see them.
@@ -189,13 +190,17 @@ void answer_list(
   std::vector<client::schedules_part> parts,
   std::size_t limit) {
   std::vector<schedule_info> all;
-  bool more = false;
+  // What a shard left out comes after its last one.
+  std::optional<schedule_address> complete_to;
   for (auto& part : parts) {
-    more = more || part.more;
+    if (part.more && (!complete_to || part.schedules.back().name < *complete_to))
+      complete_to = part.schedules.back().name;
     std::move(part.schedules.begin(), part.schedules.end(), std::back_inserter(all));
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-  more = more || all.size() > limit;
+  if (complete_to)
+    std::erase_if(all, [&](const schedule_info& one) { return *complete_to < one.name; });
+  bool more = complete_to || all.size() > limit;
   all.resize(std::min(all.size(), limit));
   base::json_writer json;
   json.begin_object().begin_array("schedules");
