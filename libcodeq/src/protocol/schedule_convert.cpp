@@ -165,7 +165,8 @@ read_question(schema::ScheduleRequest::Reader from, schedule_question question) 
     question.from = timestamp{duration{from.getBackfill().getFromMs()}};
     question.until = timestamp{duration{from.getBackfill().getUntilMs()}};
     if (question.from >= question.until)
-      return error{errc::invalid_argument, "from is not before until; it must be"};
+      return out_of_range(
+        "until", to_string(question.until), "after from, " + to_string(question.from));
     return question;
   case kind::NEXT: {
     auto preview = from.getNext();

@@ -42,7 +42,7 @@
 ///       position:u64
 ///   'H' shard:u16 seq:u64 slot:u8 HistoryRecord              overwritten        remove, compaction
 ///   'I' shard:u16 tenant 0 name   ScheduleRecord             overwritten        remove
-///   'Y' shard:u16 tenant 0 name   ScheduleProgressRecord     overwritten        remove
+///   'p' shard:u16 tenant 0 name   ScheduleProgressRecord     overwritten        remove
 ///   'Z' shard:u16 tenant 0 name   OccurrenceRecord           overwritten        remove
 ///       0 slot:u8
 ///
@@ -77,7 +77,7 @@ enum class key_tag : char {
   checkpoint = 'V',
   headers = 'W',
   dead = 'X',
-  schedule_progress = 'Y',
+  schedule_progress = 'p',
   occurrence = 'Z',
 };
 
