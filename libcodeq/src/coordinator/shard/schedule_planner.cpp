@@ -204,8 +204,9 @@ schedule_planner::describe(core::schedule_view view, std::uint32_t count, timest
   protocol::schedule_part part{std::move(view)};
   if (!part.view.definition)
     return part;
-  if (auto times = next(part.view, count, now); times && !part.view.progress.paused)
-    part.next = std::move(*times);
+  if (count > 0 && !part.view.progress.paused)
+    if (auto times = next(part.view, count, now))
+      part.next = std::move(*times);
   if (part.view.progress.latest)
     part.latest = show(*part.view.progress.latest, zone_of(*part.view.definition).get());
   return part;

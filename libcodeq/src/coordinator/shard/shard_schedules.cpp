@@ -138,7 +138,8 @@ void shard::carry_out(core::schedule_answered& e, const instant& now) {
   protocol::schedules_told told{e.number, e.what};
   auto definition = e.view.definition;
   auto name = e.view.name;
-  told.schedules.push_back(planner_.describe(std::move(e.view), e.next, now.shard));
+  auto next = e.what == schedule_result::deleted ? 0 : e.next;
+  told.schedules.push_back(planner_.describe(std::move(e.view), next, now.shard));
   if (!e.with_history)
     return reply_to(e.peer, std::move(told));
   stored_inquiry inquiry{state_->id, {core::inquiry::kind::schedule, e.peer, e.number, {}, {}}};
