@@ -427,8 +427,8 @@ struct HistoryRecord {
   # Who asked for a change: the holder of the token, with events of a user or tool; empty when there
   # was no token.
   tasks @14 :UInt16;
-  # How many tasks share this record as their first one: the task of the key and those after it, whose
-  # tokens follow each other. 0 is 1.
+  # How many tasks share this record as their first one: the task of the key and those after it,
+  # whose tokens follow each other. 0 is 1.
 }
 
 struct AuditRecord {
