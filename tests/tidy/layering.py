@@ -19,8 +19,8 @@ BELOW = {
     "replication": {"base"},
     "encoding": {"base", "core"},
     "protocol": {"base", "core", "encoding"},
-    "storage": {"base", "core", "encoding"},
-    "maintenance": {"base", "core", "storage"},
+    "storage": {"base", "core", "encoding", "replication"},
+    "maintenance": {"base", "core", "replication", "storage"},
     "actors": {"base", "core", "security", "protocol", "storage"},
     "transport": {"base", "observe", "security", "protocol", "actors"},
 }
@@ -58,8 +58,8 @@ CONTENTS = {
 # rooms are below all of them.
 ROOMS = {
     "core": ("commands", "blocks", "state", "turn"),
-    "storage": ("keys", "records", "retention", "memory", "rocksdb", "recovery"),
-    "coordinator": ("shard", "store", "session", "actors"),
+    "storage": ("keys", "records", "retention", "memory", "rocksdb", "recovery", "replica"),
+    "coordinator": ("shard", "store", "replica", "session", "actors"),
     "worker": ("handlers", "node", "process", "host"),
     "http": ("server", "json", "desk", "webhooks", "wakeups", "routes", "gateway"),
 }
@@ -88,7 +88,7 @@ _LIBRARIES = [
     ("Boost", r"boost/"),
 ]
 # Rooms of classes that are driven by others: they use no actor, log, clock or thread.
-_DRIVEN = r"libcodeq/src/(coordinator/(shard|session|store)|worker/node|replication)/"
+_DRIVEN = r"libcodeq/src/(coordinator/(shard|session|store|replica)|worker/node|replication)/"
 _DRIVERS = {"actors", "transport", "observe"}
 # Public headers that include actors.
 _ACTOR_HEADERS = {"codeq/actor_handler.hpp"}
