@@ -174,6 +174,8 @@ struct turn_commit {
   std::shared_ptr<const storage::write_set> writes;
   /// The records that may be dropped once these writes are synced; null without a snapshot.
   std::shared_ptr<const storage::shard_horizon> horizon{};
+  /// Records of the shard's replica that belong to the writes; null without a replica.
+  std::shared_ptr<const storage::write_set> replica_writes{};
 };
 
 } // namespace codeq::coordinator
