@@ -12,6 +12,10 @@ inline constexpr std::size_t message_bytes = 256u << 10;
 inline constexpr std::size_t message_entries = 256;
 /// The deltas of a shard that a replica was sent and has not confirmed.
 inline constexpr std::size_t in_flight_bytes = 8u << 20;
+/// Messages of one frame between two coordinators.
+inline constexpr std::size_t frame_messages = 4096;
+/// Replicas of a shard; there are up to three, and more for a while when one is replaced.
+inline constexpr std::size_t replicas = 16;
 /// What an entry takes beside its body.
 inline constexpr std::size_t entry_bytes = 64;
 /// The latest deltas that a primary or follower keeps in memory, of a shard and of all together.

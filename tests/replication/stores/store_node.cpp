@@ -5,7 +5,6 @@
 #include "replication/bounds.hpp"
 #include "replication/stores/store_world.hpp"
 #include "storage/recovery/recovery.hpp"
-#include "storage/replica/packed_writes.hpp"
 #include "storage/replica/shard_sweep.hpp"
 #include "storage/rocksdb/rocksdb_store.hpp"
 
@@ -186,14 +185,6 @@ void store_node::decide(const core::command& command) {
   process_->shard->decide(command, now());
 }
 
-void store_node::receive(const envelope& what) {
-  process_->driver->receive(what, steady());
-}
-
-void store_node::receive(replica_id from, const coordinator::copy_message& what) {
-  process_->driver->receive(from, what, steady());
-}
-
 void store_node::etcd_answered(const membership& current, bool applied) {
   process_->driver->etcd_answered(current, applied, steady());
 }
@@ -201,36 +192,31 @@ void store_node::etcd_answered(const membership& current, bool applied) {
 // Of the replica.
 
 void store_node::send(replica_id to, const message& what) {
-  // Deltas travel as the bytes that other processes would get.
-  std::vector<std::string> bytes;
-  auto rest = what;
-  const auto encode_all = [&bytes](std::vector<entry>& entries) {
-    for (const auto& e : entries)
-      bytes.push_back(storage::encode(shard_number, e));
-    entries.clear();
-  };
-  if (auto* sent = std::get_if<append>(&rest))
-    encode_all(sent->entries);
-  else if (auto* told = std::get_if<collected>(&rest))
-    encode_all(told->entries);
-  envelope sent{id_, incarnation_, std::move(rest)};
-  world_.send(index_, to, [sent, bytes](store_node& receiver) {
-    auto taken = sent;
-    for (const auto& each : bytes) {
-      auto e = or_throw(storage::decode_entry(shard_number, each));
-      if (auto* appended = std::get_if<append>(&taken.content))
-        appended->entries.push_back(std::move(e));
-      else
-        std::get<collected>(taken.content).entries.push_back(std::move(e));
-    }
-    receiver.receive(taken);
-  });
+  send(to, coordinator::shard_message{shard_number, what});
 }
 
 void store_node::send(replica_id to, const coordinator::copy_message& what) {
-  world_.send(index_, to, [from = id_, what](store_node& receiver) {
-    receiver.receive(from, what);
-  });
+  send(to, coordinator::shard_message{shard_number, what});
+}
+
+void store_node::send(replica_id to, const coordinator::shard_message& what) {
+  const std::vector<bytes> messages{coordinator::encode(what)};
+  world_.send(
+    index_,
+    to,
+    [from = id_, incarnation = incarnation_, frame = coordinator::encode_frame(messages)](
+      store_node& receiver) { receiver.receive(from, incarnation, frame); });
+}
+
+void store_node::receive(replica_id from, std::uint64_t incarnation, const bytes& frame) {
+  for (const auto& body : or_throw(coordinator::decode_frame(frame))) {
+    auto m = or_throw(coordinator::decode_shard_message(body));
+    if (const auto* copy = std::get_if<coordinator::copy_message>(&m.content))
+      process_->driver->receive(from, *copy, steady());
+    else
+      process_->driver->receive(
+        {from, incarnation, std::get<message>(std::move(m.content))}, steady());
+  }
 }
 
 void store_node::gather(coordinator::turn_commit turn, bool is_synced) {

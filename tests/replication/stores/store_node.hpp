@@ -3,6 +3,7 @@
 
 #include "base/clock.hpp"
 #include "coordinator/replica/replica_driver.hpp"
+#include "coordinator/replica/replica_wire.hpp"
 #include "coordinator/shard/shard.hpp"
 #include "coordinator/store/journal.hpp"
 #include "coordinator/store/reader.hpp"
@@ -73,8 +74,8 @@ public:
 
   [[nodiscard]] std::filesystem::path directory() const { return directory_.path() / "store"; }
 
-  void receive(const envelope& what);
-  void receive(replica_id from, const coordinator::copy_message& what);
+  /// Bytes from another node.
+  void receive(replica_id from, std::uint64_t incarnation, const bytes& frame);
   void etcd_answered(const membership& current, bool applied);
 
   /// Runs something of this process later; nothing when it ended in between.
@@ -171,6 +172,7 @@ public:
 private:
   struct process;
 
+  void send(replica_id to, const coordinator::shard_message& what);
   [[nodiscard]] monotonic_time steady() const;
   [[nodiscard]] instant now();
   [[nodiscard]] time_point journal_now() const;
