@@ -9,6 +9,7 @@
 #include "maintenance/key_text.hpp"
 #include "storage/records/headers_codec.hpp"
 #include "storage/records/record_codec.hpp"
+#include "storage/records/replica_codec.hpp"
 #include "storage/records/retention_codec.hpp"
 
 #include <algorithm>
@@ -436,6 +437,38 @@ void check(
     found.add(in_words(key), "is of a queue without a tenant");
 }
 
+void check(
+  shard_facts&, const storage::replica_key& key, std::string_view value, finding_list& found) {
+  static_cast<void>(is_read(key, storage::decode_replica(value), found));
+}
+
+void check(
+  shard_facts& facts,
+  const storage::replica_position_key& key,
+  std::string_view value,
+  finding_list& found) {
+  auto at = storage::decode_position(value);
+  if (!is_read(key, at, found))
+    return;
+  auto start = storage::epoch_start_key{key.shard, at->epoch}.encode();
+  if (!facts.has(storage::replica_key{key.shard}.encode()))
+    found.add(in_words(key), "is there without a replica");
+  if (at->number != 0 && !facts.has(start))
+    found.add(in_words(key), "is in an epoch that never began");
+}
+
+void check(
+  shard_facts& facts,
+  const storage::epoch_start_key& key,
+  std::string_view value,
+  finding_list& found) {
+  auto number = storage::decode_epoch_start(value);
+  if (!is_read(key, number, found))
+    return;
+  if (key.epoch > facts.replica_last.epoch || *number > facts.replica_last.number)
+    found.add(in_words(key), "begins after the last delta of the replica");
+}
+
 template <class Key>
 constexpr record_kind kind_of(std::string_view name) {
   return {
@@ -473,6 +506,9 @@ constexpr std::array kinds{
   kind_of<storage::schedule_key>("schedule"),
   kind_of<storage::progress_key>("schedule-progress"),
   kind_of<storage::occurrence_key>("occurrence"),
+  kind_of<storage::replica_key>("replica"),
+  kind_of<storage::replica_position_key>("replica-position"),
+  kind_of<storage::epoch_start_key>("epoch-start"),
 };
 
 } // namespace

@@ -283,6 +283,17 @@ TEST(RetentionHorizons, KeepTheLatestOfEachShard) {
   EXPECT_EQ(all.at(shard_id{1})->through, 2u);
 }
 
+TEST(RetentionHorizons, NothingOfAForgottenShardIsDropped) {
+  retention_horizons horizons;
+  horizons.publish(std::make_shared<shard_horizon>(shard_horizon{shard_id{0}, 1, {}, {}}));
+  horizons.publish(std::make_shared<shard_horizon>(shard_horizon{shard_id{1}, 2, {}, {}}));
+
+  horizons.forget(shard_id{0});
+
+  EXPECT_FALSE(horizons.view().horizons.contains(shard_id{0}));
+  EXPECT_TRUE(horizons.view().horizons.contains(shard_id{1}));
+}
+
 TEST(RetentionHorizons, EvictionNeverGoesBack) {
   retention_horizons horizons;
   horizons.evict_before(start + 2h);

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 /// The keys of the store. All numbers are big-endian and of fixed width, so that the order of the
 /// bytes is the order of the fields. Stored on disk, never renumber; see README.md for a change.
@@ -46,11 +47,17 @@
 ///   'p' shard:u16 tenant 0 name   ScheduleProgressRecord     overwritten        remove
 ///   'Z' shard:u16 tenant 0 name   OccurrenceRecord           overwritten        remove
 ///       0 slot:u8
+///   'M' "boot"                    BootRecord                 overwritten        never
+///   'Y' shard:u16 0:u8            ReplicaRecord              overwritten        never
+///   'Y' shard:u16 1:u8            ReplicaPositionRecord      overwritten        remove
+///   'Y' shard:u16 2:u8 epoch:u32  EpochStartRecord           once               remove
 ///
 /// The `name` of a key is tenant, queue, group and key, each behind its length:u16. `slot` is the
 /// number of the history's entry modulo `limits::history_events_max`, or that limit for the first
 /// entry of several tasks; with 'Z', which has the history of a schedule, modulo
 /// `limits::schedule_history_max`.
+///
+/// Records of 'M' and 'Y' are each store's own; all others of a shard are those of all replicas.
 ///
 /// The tags 'O' and 'T' were used once and must not be used again.
 namespace codeq::storage {
@@ -81,6 +88,7 @@ enum class key_tag : char {
   dead = 'X',
   schedule_progress = 'p',
   occurrence = 'Z',
+  replica = 'Y',
 };
 
 namespace detail {
@@ -161,6 +169,41 @@ struct store_key {
   friend auto operator<=>(const store_key&, const store_key&) = default;
   [[nodiscard]] std::string encode() const;
   [[nodiscard]] static std::optional<store_key> decode(std::string_view bytes);
+};
+
+/// Under which boot of the machine the store was open last.
+struct boot_key {
+  friend auto operator<=>(const boot_key&, const boot_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<boot_key> decode(std::string_view bytes);
+};
+
+/// The store's replica of a shard.
+struct replica_key {
+  shard_id shard{};
+
+  friend auto operator<=>(const replica_key&, const replica_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<replica_key> decode(std::string_view bytes);
+};
+
+/// The last delta that the replica of a shard has written.
+struct replica_position_key {
+  shard_id shard{};
+
+  friend auto operator<=>(const replica_position_key&, const replica_position_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<replica_position_key> decode(std::string_view bytes);
+};
+
+/// The first delta of an epoch of a shard.
+struct epoch_start_key {
+  shard_id shard{};
+  std::uint32_t epoch = 0;
+
+  friend auto operator<=>(const epoch_start_key&, const epoch_start_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<epoch_start_key> decode(std::string_view bytes);
 };
 
 /// The snapshot of a shard.
@@ -330,7 +373,19 @@ struct key_range {
 /// From that time on.
 [[nodiscard]] key_range audits_of(shard_id shard, std::uint64_t from_ms = 0);
 
+/// The records of the store's replica of a shard.
+[[nodiscard]] key_range replica_of(shard_id shard);
+[[nodiscard]] key_range epoch_starts_of(shard_id shard);
+
+/// All keys of a shard that are the same on all its replicas, one range for each kind.
+[[nodiscard]] std::vector<key_range> data_of(shard_id shard);
+
+/// True when a key is in one of these ranges.
+[[nodiscard]] bool is_data_of(shard_id shard, std::string_view key);
+
 // All keys of one kind, of all shards.
+
+[[nodiscard]] key_range all_replicas();
 
 [[nodiscard]] key_range all_outcomes();
 [[nodiscard]] key_range all_fates();

@@ -169,6 +169,11 @@ void retention_horizons::publish(std::shared_ptr<const shard_horizon> horizon) {
   view_.horizons.insert_or_assign(shard, std::move(horizon));
 }
 
+void retention_horizons::forget(shard_id shard) {
+  std::lock_guard lock{mutex_};
+  view_.horizons.erase(shard);
+}
+
 void retention_horizons::evict_before(timestamp time) {
   std::lock_guard lock{mutex_};
   view_.evicted_before = std::max(view_.evicted_before, time);
