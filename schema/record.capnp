@@ -473,7 +473,7 @@ struct CheckpointRecord {
 }
 
 struct ScheduleRecord {
-  # What a schedule does. Its name is in the key. Overwritten when the schedule is set.
+  # A schedule. Its name is in the key. Overwritten when the schedule is set.
   spec @0 :Data;
   # A packed `ScheduleSpec`.
   overlap @1 :UInt8;
@@ -565,8 +565,8 @@ struct BootRecord {
 }
 
 struct DeltaRecord {
-  # What one turn of one shard writes, as replicas send it to each other and keep it in files that
-  # may be lost. Not a value of the store.
+  # The writes of one turn of one shard, as replicas send them to each other and keep them in files
+  # that may be lost. Not a value of the store.
   shard @0 :UInt16;
   epoch @1 :UInt32;
   # Place of the delta in the history of the shard: the epoch whose primary made it,

@@ -166,7 +166,7 @@ private:
   bool is_incomplete_ = false;
   bool is_incomplete_synced_ = false;
   membership value_;
-  // Of the process.
+  // The process.
   std::uint64_t copies_ = 0;
   copy_id taken_;
   epoch_number recovered_ = 0;

@@ -294,7 +294,7 @@ TEST_F(ReplicatedStore, NothingIsAcknowledgedWithoutTheMembers) {
   world_->run(1s);
 
   EXPECT_EQ(user().enqueued().size(), before);
-  // What was under way ends with what is left of the set; then nothing new is taken.
+  // Deltas that were under way end with the rest of the set; then nothing new is taken.
   const auto ends = [&] { return user().enqueued().size() == before + 4; };
   EXPECT_TRUE(world_->run_until(ends, 4s));
   EXPECT_FALSE(world_->at(0).driver().accepts_writes());

@@ -189,7 +189,7 @@ void store_node::etcd_answered(const membership& current, bool applied) {
   process_->driver->etcd_answered(current, applied, steady());
 }
 
-// Of the replica.
+// The port of the replica.
 
 void store_node::send(replica_id to, const message& what) {
   send(to, coordinator::shard_message{shard_number, what});
@@ -321,7 +321,7 @@ timestamp store_node::shard_time() {
   return process_->clock ? now().shard : timestamp{};
 }
 
-// Of the journal.
+// The port of the journal.
 
 void store_node::begin_write(const coordinator::commit_group& group) {
   std::vector<std::shared_ptr<const storage::write_set>> sets;
@@ -358,7 +358,7 @@ void store_node::sync_after(time_point::duration wait) {
   later(std::chrono::duration_cast<sim::span>(wait), [this] { process_->journal->sync(); });
 }
 
-// Of the shard and the reader.
+// The ports of the shard and the reader.
 
 void store_node::commit(coordinator::turn_commit turn, const std::vector<core::event>&) {
   process_->driver->propose(std::move(turn), steady());

@@ -81,7 +81,7 @@ public:
   /// Runs something of this process later; nothing when it ended in between.
   void later(sim::span delay, std::function<void()> what);
 
-  // Of the replica.
+  // The port of the replica.
   void send(replica_id to, const message& what) override;
   void send(replica_id to, const coordinator::copy_message& what) override;
   void gather(coordinator::turn_commit turn, bool is_synced) override;
@@ -99,7 +99,7 @@ public:
   void acknowledged(std::uint64_t number) override;
   timestamp shard_time() override;
 
-  // Of the journal.
+  // The port of the journal.
   void begin_write(const coordinator::commit_group& group) override;
   void begin_sync() override;
   void committed(shard_id shard, std::uint64_t number) override;
@@ -110,7 +110,7 @@ public:
   void write_soon() override;
   void sync_after(time_point::duration wait) override;
 
-  // Of the shard and the reader.
+  // The ports of the shard and the reader.
   void commit(coordinator::turn_commit turn, const std::vector<core::event>& events) override;
 
   void raise_epoch() override {}

@@ -65,7 +65,7 @@ public:
 
   [[nodiscard]] std::size_t running() const;
 
-  // Of the nodes.
+  // Calls of the nodes.
 
   void send(std::size_t from, replica_id to, std::function<void(store_node&)> deliver);
   void compare_and_set(std::size_t from, const membership& old, const membership& next);

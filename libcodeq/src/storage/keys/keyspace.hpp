@@ -259,7 +259,7 @@ struct key_of_schedule {
   }
 };
 
-/// What a schedule does.
+/// The key of a schedule itself.
 using schedule_key = key_of_schedule<key_tag::schedule>;
 
 /// How far a schedule has come.

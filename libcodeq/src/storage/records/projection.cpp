@@ -28,7 +28,7 @@ void add_notes(shard_id shard, const std::vector<core::task_note>& notes, write_
   }
 }
 
-/// What a purged task shares with its neighbours stays with them.
+/// An entry that a purged task shares with its neighbours stays with them.
 
 void remove_history(shard_id shard, const core::task_change& purged, write_set& writes) {
   auto slots = std::min(purged.notes, limits::history_events_max);

@@ -15,7 +15,7 @@ namespace codeq::storage {
 
 namespace {
 
-/// What a note that tells of several tasks says of one of them. @pre it tells of that task
+/// One task's note out of a note that tells of several. @pre it tells of that task
 core::task_note note_of(core::task_note shared, sequence seq) {
   auto place = seq - shared.seq;
   shared.seq = seq;
