@@ -53,6 +53,10 @@ result<std::map<std::string, std::vector<std::string>>> read_option_file(const s
   try {
     auto table = toml::parse(content.str());
     for (const auto& [key, node] : table) {
+      if (node.is_table())
+        return error{
+          errc::invalid_argument,
+          "[" + std::string(key.str()) + "] is a table; options stand outside of tables"};
       auto texts = value_texts(node);
       if (!texts)
         return error{
@@ -63,7 +67,8 @@ result<std::map<std::string, std::vector<std::string>>> read_option_file(const s
   } catch (const toml::parse_error& e) {
     return error{
       errc::invalid_argument,
-      "line " + std::to_string(e.source().begin.line) + ": " + std::string(e.description())};
+      "line " + std::to_string(e.source().begin.line)
+        + ": it is not TOML, in which text has quotes: " + std::string(e.description())};
   }
   return values;
 }
