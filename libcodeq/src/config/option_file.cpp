@@ -53,10 +53,6 @@ result<std::map<std::string, std::vector<std::string>>> read_option_file(const s
   try {
     auto table = toml::parse(content.str());
     for (const auto& [key, node] : table) {
-      if (node.is_table())
-        return error{
-          errc::invalid_argument,
-          "[" + std::string(key.str()) + "] is a table; options stand outside of tables"};
       auto texts = value_texts(node);
       if (!texts)
         return error{
