@@ -32,6 +32,14 @@ struct Record {
     totals @15 :TotalsRecord;
     audit @16 :AuditRecord;
     headers @17 :HeadersRecord;
+    schedule @18 :ScheduleRecord;
+    scheduleProgress @19 :ScheduleProgressRecord;
+    occurrence @20 :OccurrenceRecord;
+    replica @21 :ReplicaRecord;
+    replicaPosition @22 :ReplicaPositionRecord;
+    epochStart @23 :EpochStartRecord;
+    boot @24 :BootRecord;
+    delta @25 :DeltaRecord;
   }
 }
 
@@ -423,6 +431,9 @@ struct HistoryRecord {
   subject @13 :Text;
   # Who asked for a change: the holder of the token, with events of a user or tool; empty when there
   # was no token.
+  tasks @14 :UInt16;
+  # How many tasks share this record as their first one: the task of the key and those after it,
+  # whose tokens follow each other. 0 is 1.
 }
 
 struct AuditRecord {
@@ -459,4 +470,114 @@ struct CheckpointRecord {
   data @2 :Data;
   atMs @3 :Int64;
   # When the checkpoint was saved, in shard time.
+}
+
+struct ScheduleRecord {
+  # A schedule. Its name is in the key. Overwritten when the schedule is set.
+  spec @0 :Data;
+  # A packed `ScheduleSpec`.
+  overlap @1 :UInt8;
+  # The number of its overlap policy.
+}
+
+struct ScheduleProgressRecord {
+  # How far a schedule has come, written in the same batch as the tasks of its occurrences. Its name
+  # is in the key.
+  position @0 :UInt64;
+  atMs @1 :Int64;
+  paused @2 :Bool;
+  markOrder @3 :Int64;
+  markLocal @4 :Int64;
+  # The newest nominal time that fired or was passed over, in seconds since 1970 on the local clock.
+  occurrences @5 :UInt64;
+  # Number of entries of its history so far.
+  waiting @6 :OccurrenceRecord;
+  # The occurrence that waits for its predecessor; unset: none.
+  open @7 :List(Open);
+  # Occurrences whose tasks have not ended.
+  latest @8 :OccurrenceRecord;
+  # The latest entry of the history; unset: none.
+
+  struct Open {
+    entry @0 :OccurrenceRecord;
+    sent @1 :UInt64;
+    # The `FollowUpRecord` that has its task for another shard; 0: that shard has it.
+    place @2 :UInt32;
+    # Place of the task among those for that shard in the record.
+    isUnwanted @3 :Bool;
+    # It is cancelled as soon as its task is known.
+  }
+}
+
+struct OccurrenceRecord {
+  # An entry of a schedule's history. The key has its number modulo 100.
+  number @0 :UInt64;
+  order @1 :Int64;
+  local @2 :Int64;
+  # The nominal time, as in `ScheduleProgressRecord`.
+  atMs @3 :Int64;
+  # When it was due.
+  decidedAtMs @4 :Int64;
+  cause @5 :UInt8;
+  state @6 :UInt8;
+  # The numbers of `OccurrenceCause` and `OccurrenceState`.
+  count @7 :UInt64;
+  shard @8 :UInt16;
+  task @9 :UInt64;
+  # The task; 0: none, or not confirmed yet.
+  endedAtMs @10 :Int64;
+}
+
+struct ReplicaRecord {
+  # The store's replica of a shard. Overwritten, and synced in both durability modes. A store that
+  # is alone has none.
+  id @0 :UInt64;
+  # Random number, new with the data: an emptied disk has another replica.
+  promisedEpoch @1 :UInt32;
+  # Deltas of earlier epochs are refused.
+  isIncomplete @2 :Bool;
+  # The data are a part of a copy, and have to be copied again.
+  isDoubtful @3 :Bool;
+  # The end of the data may have been lost with the power, although it was confirmed.
+}
+
+struct ReplicaPositionRecord {
+  # The last delta that a replica has. Overwritten in the same batch as each delta.
+  epoch @0 :UInt32;
+  number @1 :UInt64;
+}
+
+struct EpochStartRecord {
+  # Where an epoch began in a replica's history. Written in the same batch as that delta; only the
+  # latest epochs are kept.
+  number @0 :UInt64;
+}
+
+struct BootRecord {
+  # Under which boot of the machine the store was open last. Overwritten at each start and at an
+  # orderly end, and synced.
+  bootId @0 :Text;
+  # The kernel's id of the boot; empty: unknown.
+  isClosed @1 :Bool;
+  # The store was closed in order, so that all of it is on the disk.
+  isSynced @2 :Bool;
+  # Writes were confirmed only when they were on the disk.
+}
+
+struct DeltaRecord {
+  # The writes of one turn of one shard, as replicas send them to each other and keep them in files
+  # that may be lost. Not a value of the store.
+  shard @0 :UInt16;
+  epoch @1 :UInt32;
+  # Place of the delta in the history of the shard: the epoch whose primary made it,
+  number @2 :UInt64;
+  # and its number, which is greater by one than that of the delta before.
+  previousEpoch @3 :UInt32;
+  # Epoch of the delta before.
+  writes @4 :Data;
+  # The writes in order, each as kind:u8 key:u16 value:u32 and then the bytes of key and value. The
+  # numbers, which are little-endian, are their sizes. 1: put, 2: remove, 3: single_remove. Empty:
+  # the start of an epoch.
+  checksum @5 :UInt32;
+  # CRC-32C of the fields before, as little-endian numbers of their width, and of `writes`.
 }

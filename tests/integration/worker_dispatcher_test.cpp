@@ -294,9 +294,9 @@ TEST_F(Dispatcher, ErrorThatAnActorAnswersIsAFailureAndTheActorGoesOn) {
   auto completed = await_report();
 
   EXPECT_EQ(with_text.what, Disposition::FAILED);
-  EXPECT_EQ(with_text.text, "error: no such image");
+  EXPECT_EQ(with_text.text, "handler actor answered with an error: no such image");
   EXPECT_EQ(with_code.what, Disposition::FAILED);
-  EXPECT_THAT(with_code.text, HasSubstr("error: system_error(request_timeout"));
+  EXPECT_THAT(with_code.text, HasSubstr("answered with an error: system_error(request_timeout"));
   EXPECT_EQ(completed.text, "fine");
   EXPECT_EQ(*begun, 1);
 }

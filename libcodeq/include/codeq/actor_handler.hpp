@@ -21,10 +21,10 @@
 /// `codeq::actor_handler`.
 namespace codeq {
 
-/// The HANDLER actor interface: the only one that users implement. It has one task at a time and
+/// The HANDLER actor interface: the only one that users implement. It has one task at a time. It
 /// replies with an `outcome`, at once or through a response promise. If it replies with a
-/// `caf::error`, throws or ends, the attempt is `failed` with that reason. It receives no other
-/// messages: to wait, or to work in steps, it sends requests to an actor that it has spawned.
+/// `caf::error` instead, the attempt is `failed` with that error; if the actor throws or ends, with
+/// that reason.
 using handler_actor = caf::typed_actor<
   // Runs one attempt and replies with its outcome.
   caf::replies_to<task>::with<outcome>>;

@@ -67,6 +67,14 @@ constexpr std::string_view name_of(storage::key_tag kind) {
     return "dead";
   case key_tag::audit:
     return "audit";
+  case key_tag::schedule:
+    return "schedule";
+  case key_tag::schedule_progress:
+    return "schedule-progress";
+  case key_tag::occurrence:
+    return "occurrence";
+  case key_tag::replica:
+    return "replica";
   }
   return "key";
 }
@@ -94,6 +102,18 @@ std::string in_words(const storage::shard_key& key) {
   return "snapshot " + std::to_string(value(key.shard));
 }
 
+std::string in_words(const storage::replica_key& key) {
+  return "replica " + std::to_string(value(key.shard));
+}
+
+std::string in_words(const storage::replica_position_key& key) {
+  return "replica position " + std::to_string(value(key.shard));
+}
+
+std::string in_words(const storage::epoch_start_key& key) {
+  return named(storage::key_tag::replica, key.shard, "epoch " + std::to_string(key.epoch));
+}
+
 std::string queue_in_words(storage::key_tag kind, shard_id shard, const queue_address& queue) {
   return named(kind, shard, queue.tenant + "/" + queue.queue);
 }
@@ -117,6 +137,12 @@ std::string in_words(const storage::audit_key& key) {
     key.shard,
     std::to_string(key.at_ms) + "-" + std::to_string(key.operation) + " "
       + number_in_words(key.position));
+}
+
+std::string in_words(const storage::occurrence_key& key) {
+  const auto& [tenant, name] = key.schedule;
+  return named(storage::key_tag::occurrence, key.shard, tenant + "/" + name) + "#"
+         + std::to_string(key.slot);
 }
 
 std::string in_words(const storage::history_key& key) {

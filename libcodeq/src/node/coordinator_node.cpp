@@ -152,7 +152,7 @@ result<void> coordinator_node::impl::open_tokens(const coordinator_node_options&
   if (!options.tokens.empty()) {
     auto source = security::token_source::open(options.tokens);
     if (!source)
-      return source.error();
+      return error{source.error().code, "--tokens " + source.error().context};
     tokens = std::move(*source);
     a.tokens = tokens;
     node::warn_of_readers(options.tokens);
@@ -305,6 +305,7 @@ void coordinator_node::impl::spawn_shards(
     s.clock = std::make_shared<base::system_clock>(state->at);
     s.shard.state = std::move(state);
     s.shard.shard_count = identity.shard_count;
+    s.shard.zones = std::make_shared<schedule::zone_store>();
     s.store = store;
     s.meter = limit_meter;
     s.journal = journal;

@@ -78,7 +78,8 @@ class Roles(TokensTest):
         for method, path in writing:
             answer = self.ask("reader", method, path, {})
             self.assertEqual(403, answer.status, (method, path))
-            self.assertIn("another role", answer.json["error"], (method, path))
+            self.assertIn("another role than this route takes: reader, not ",
+                          answer.json["error"], (method, path))
 
     def test_reader_reads_what_an_admin_reads_over_http(self):
         of_the_process = ("/metrics", "/v1/codeq/admin/log-level")
@@ -105,6 +106,9 @@ class Roles(TokensTest):
                 ("queue", "set", "mail", "--lease", "9s", *TENANT),
                 ("queue", "pause", "mail", *TENANT), ("queue", "resume", "mail", *TENANT),
                 ("queue", "purge", "mail", "--yes", *TENANT), ("tenant", "purge", "a", "--yes"),
+                ("schedule", "set", "s", "--every", "1h", "--queue", "mail", *TENANT),
+                ("schedule", "pause", "s", *TENANT), ("schedule", "run", "s", *TENANT),
+                ("schedule", "delete", "s", *TENANT),
                 ("backup",), ("log-level", "debug")):
             self.refused("reader", *verb)
             self.refused("auditor", *verb)

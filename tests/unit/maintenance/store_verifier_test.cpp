@@ -120,6 +120,27 @@ TEST_F(StoreVerifier, TakesEndsOfOneTurnInAnyOrderOfTheirTimes) {
   EXPECT_EQ(findings(), "");
 }
 
+TEST_F(StoreVerifier, NamesHistoryEntriesOfTooManyTasksOrInAWrongPlace) {
+  auto shared = [](std::uint32_t tasks, std::uint32_t number) {
+    core::task_note note;
+    note.segment = task(1);
+    note.tasks = tasks;
+    note.number = number;
+    return encode(note);
+  };
+  auto under = [](std::uint8_t slot) { return history_key{only_shard, task(1), slot}.encode(); };
+
+  put(under(history_key::shared_slot), shared(2, 0));
+  EXPECT_EQ(findings(), "");
+  put(under(history_key::shared_slot), shared(3, 1));
+  EXPECT_NE(findings().find("is entry 1 in a wrong place"), std::string::npos) << findings();
+  put(under(history_key::shared_slot), shared(17, 0));
+  EXPECT_NE(findings().find("is the entry of 17 tasks"), std::string::npos) << findings();
+  put(under(history_key::shared_slot), shared(2, 0));
+  put(under(0), shared(2, 0));
+  EXPECT_NE(findings().find("is entry 0 in a wrong place"), std::string::npos) << findings();
+}
+
 TEST_F(StoreVerifier, StoreWithoutItsOwnRecordCannotBeChecked) {
   remove(store_key{}.encode());
 
@@ -343,6 +364,27 @@ const harm harms[] = {
      s.put(checkpoint_key{s.only_shard, s.task(3)}.encode(), encode(left, {}));
    },
    "task-checkpoint 0/1:3: token 9:0 was never given"},
+  {"ScheduleWithoutProgress",
+   [](auto& s) {
+     s.put(schedule_key{s.only_shard, {"t", "s"}}.encode(), encode(core::schedule_definition{}));
+   },
+   "schedule 0/t/s: has no progress"},
+  {"OccurrenceOfAnEndedTaskCountsAsRunning",
+   [](auto& s) {
+     core::schedule_progress progress;
+     core::open_occurrence open;
+     open.entry.task = s.task(1);
+     progress.open.push_back(open);
+     schedule_address name{"t", "s"};
+     s.put(schedule_key{s.only_shard, name}.encode(), encode(core::schedule_definition{}));
+     s.put(progress_key{s.only_shard, name}.encode(), encode(progress, 0, {}));
+   },
+   "counts task 1:1 as running, which has ended"},
+  {"OccurrenceOfNoSchedule",
+   [](auto& s) {
+     s.put(occurrence_key{s.only_shard, {"t", "s"}, 3}.encode(), encode(core::occurrence{3}));
+   },
+   "occurrence 0/t/s#3: is of no entry of a schedule's history"},
   {"ChangeMergedAndThere",
    [](auto& s) {
      core::tasks_changed e;

@@ -241,7 +241,7 @@ TEST_F(Testbed, ErrorThatAnActorAnswersFailsItsAttempt) {
 
   EXPECT_EQ(status(task).state, task_state::dead);
   EXPECT_EQ(bed().attempts().size(), 2u);
-  EXPECT_EQ(status(task).error_text, "error: no such image");
+  EXPECT_EQ(status(task).error_text, "handler actor answered with an error: no such image");
 }
 
 /// Reports progress and saves a checkpoint, and never answers.

@@ -163,6 +163,23 @@ void turn::count_activity(std::uint32_t queue, const lease_end& e) {
   activity.retried += goes_on && e.charged && e.kind != lease_end_kind::expired ? 1 : 0;
 }
 
+bool turn::shares_note(
+  const leases_ended& record, const segment& s, const lease_end& e, task_event::kind what) const {
+  if (record.notes.empty() || s.view(e.seq).notes > 0)
+    return false;
+  const auto& last = record.notes.back();
+  const auto& told = last.event;
+  const auto* ended = state_.leases.find(e.token);
+  const auto& grant = state_.leases.grant_at(ended->grant);
+  return last.number == 0 && last.segment == s.first && last.aside == s.aside
+         && last.tasks < shared_note_tasks_max && e.seq == last.seq + last.tasks
+         && value(e.token) == value(told.token) + last.tasks && told.what == what
+         && told.by == author_of(e.kind) && told.attempt == s.view(e.seq).attempt
+         && told.state == e.next && (e.next != task_state::scheduled || told.until == e.due)
+         && last.granted_at == grant.at && told.worker == grant.worker->name
+         && told.text == e.text.view();
+}
+
 void turn::append_end(lease_end e) {
   const auto& s = *find_segment(state_.segments, e.seq);
   auto entry = s.view(e.seq);
@@ -186,6 +203,8 @@ void turn::append_end(lease_end e) {
   std::optional<task_note> note;
   if (!is_noted(e.kind)) {
     e.grant = add_grant(e.token, record);
+  } else if (shares_note(record, s, e, what)) {
+    ++record.notes.back().tasks;
   } else {
     note = begin_note(s, e.seq, what, author_of(e.kind));
     note->event.text = cut_for_history(e.text.view());
@@ -251,7 +270,12 @@ void turn::run(const take_follow_ups& c) {
   bool is_below = session != state_.producers.end() && c.number < session->second.answered_below;
   if (!is_below && !known_answer(request))
     add(request, c.runs);
-  effects_.emplace_back(follow_ups_taken{c.from, c.number});
+  follow_ups_taken taken{c.from, c.number};
+  if (const auto* answer = is_below ? nullptr : known_answer(request))
+    for (const auto& run : answer->tasks)
+      for (std::uint32_t i = 0; i < run.count; ++i)
+        taken.tasks.push_back(run.first + i);
+  effects_.emplace_back(std::move(taken));
 }
 
 void turn::run(const confirm_follow_ups& c) {
@@ -260,6 +284,7 @@ void turn::run(const confirm_follow_ups& c) {
     return;
   if (shard->second.empty())
     state_.outgoing.erase(shard);
+  settle_sent(c);
   if (--state_.follow_up_records.at(c.number) > 0)
     return;
   state_.delivered_follow_ups.push_back(c.number);

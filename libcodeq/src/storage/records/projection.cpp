@@ -22,9 +22,13 @@ std::uint8_t slot_of(std::uint32_t number) {
 }
 
 void add_notes(shard_id shard, const std::vector<core::task_note>& notes, write_set& writes) {
-  for (const auto& note : notes)
-    writes.put(history_key{shard, note.seq, slot_of(note.number)}.encode(), encode(note));
+  for (const auto& note : notes) {
+    auto slot = note.tasks > 1 ? history_key::shared_slot : slot_of(note.number);
+    writes.put(history_key{shard, note.seq, slot}.encode(), encode(note));
+  }
 }
+
+/// An entry that a purged task shares with its neighbours stays with them.
 
 void remove_history(shard_id shard, const core::task_change& purged, write_set& writes) {
   auto slots = std::min(purged.notes, limits::history_events_max);
@@ -108,6 +112,29 @@ void project_event(shard_id shard, const core::commands_audited& e, write_set& w
     writes.put(
       audit_key{shard, at, entry.by->operation, entry.position}.encode(), encode(entry));
   }
+}
+
+std::uint8_t slot_of_occurrence(std::uint64_t number) {
+  return static_cast<std::uint8_t>(number % limits::schedule_history_max);
+}
+
+void remove_schedule(shard_id shard, const core::schedule_changed& e, write_set& writes) {
+  writes.remove(schedule_key{shard, e.name}.encode());
+  writes.remove(progress_key{shard, e.name}.encode());
+  auto slots = std::min(e.progress.occurrences, limits::schedule_history_max);
+  for (std::uint64_t slot = 0; slot < slots; ++slot)
+    writes.remove(occurrence_key{shard, e.name, slot_of_occurrence(slot)}.encode());
+}
+
+void project_event(shard_id shard, const core::schedule_changed& e, write_set& writes) {
+  if (e.is_removed)
+    return remove_schedule(shard, e, writes);
+  if (e.definition)
+    writes.put(schedule_key{shard, e.name}.encode(), encode(*e.definition));
+  writes.put(progress_key{shard, e.name}.encode(), encode(e.progress, e.position, e.at));
+  for (const auto& entry : e.entries)
+    writes.put(
+      occurrence_key{shard, e.name, slot_of_occurrence(entry.number)}.encode(), encode(entry));
 }
 
 void project_event(shard_id shard, const core::snapshot_taken& e, write_set& writes) {

@@ -46,7 +46,8 @@ outcome ended_with(const caf::actor_system& system, const caf::error& reason) {
 
 outcome answered_with(const caf::actor_system& system, const caf::error& reason) {
   auto text = text_of(reason);
-  return outcome::failed("error: " + (text.empty() ? system.render(reason) : text));
+  return outcome::failed(
+    "handler actor answered with an error: " + (text.empty() ? system.render(reason) : text));
 }
 
 } // namespace codeq::worker

@@ -87,11 +87,6 @@ void dispatcher_driver::take_outcomes(std::span<outcome> answers) {
     dispatcher_->take_outcomes(sender->id(), answers, now());
 }
 
-void dispatcher_driver::take_error(const caf::error& reason) {
-  auto failed = answered_with(self_->system(), reason);
-  take_outcomes({&failed, 1});
-}
-
 void dispatcher_driver::take_down(const caf::down_msg& down) {
   for (std::size_t i = 0; i < links_.size(); ++i)
     if (links_[i].link && links_[i].link.address() == down.source) {
@@ -178,8 +173,11 @@ actors::dispatcher_actor::behavior_type drive_dispatcher(
   dispatcher_driver_options options) {
   using actors::from_link;
   self->set_down_handler([self](const caf::down_msg& down) { self->state.take_down(down); });
-  // Errors of other senders have no attempt that they could end.
-  self->set_error_handler([self](caf::error& reason) { self->state.take_error(reason); });
+  self->set_error_handler([self](caf::error& reason) {
+    // Only a handler's error is an answer; the end of any other receiver is monitored.
+    auto failed = answered_with(self->system(), reason);
+    self->state.take_outcomes({&failed, 1});
+  });
   self->set_exception_handler([self](std::exception_ptr& thrown) -> caf::error {
     self->state.take_exception(thrown);
     return caf::exit_reason::unhandled_exception;

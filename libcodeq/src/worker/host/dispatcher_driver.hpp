@@ -47,8 +47,6 @@ public:
   void take_link_down(const actors::link_down& down);
   void take_links(std::vector<actors::link_actor> links);
   void take_outcomes(std::span<outcome> answers);
-  /// A handler answered its attempt with an error.
-  void take_error(const caf::error& reason);
   void take_down(const caf::down_msg& down);
   void take_exception(const std::exception_ptr& thrown);
   void reconfigure(actors::reconfigure_worker& wish);
