@@ -19,6 +19,12 @@ const schedule::sys_seconds last_change{
 
 } // namespace
 
+bool schedule_oracle::knows(const std::string& zone) {
+  const auto& all = date::get_tzdb().zones;
+  return std::any_of(
+    all.begin(), all.end(), [&](const date::time_zone& each) { return each.name() == zone; });
+}
+
 std::vector<schedule::sys_seconds> schedule_oracle::changes_of(const std::string& zone) {
   const auto* known = date::locate_zone(zone);
   std::vector<schedule::sys_seconds> changes;

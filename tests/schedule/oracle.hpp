@@ -30,6 +30,9 @@ struct time_range {
 /// zones from another library and does not read the text of rules.
 class schedule_oracle {
 public:
+  /// False for names that are not those of places, such as `Factory`.
+  [[nodiscard]] static bool knows(const std::string& zone);
+
   /// The instants at which the offset of a zone changes between 1970 and 2037, which is as far as
   /// the library reads its files.
   [[nodiscard]] static std::vector<schedule::sys_seconds> changes_of(const std::string& zone);
