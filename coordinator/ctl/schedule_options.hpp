@@ -14,7 +14,7 @@
 
 namespace codeq::ctl {
 
-/// What the options of `schedule set`, and the keys of a file of schedules, say.
+/// The options of `schedule set`, which are the keys of a file of schedules too.
 struct schedule_options {
   schedule_address name;
   std::string rule;

@@ -25,6 +25,7 @@ std::string inquirer(const core::inquiry& why) {
     return peer_name(why.peer) + "asked what happened #" + std::to_string(why.number)
            + " and is told ";
   case core::inquiry::kind::audit:
+  case core::inquiry::kind::schedule:
   case core::inquiry::kind::repeated_report:
     break;
   }

@@ -28,7 +28,7 @@ struct apply_options {
 
 using specs = std::map<std::string, schedule_spec>;
 
-/// What was done, or would be, to one schedule.
+/// The change that was made, or would be, to one schedule.
 struct outcome {
   std::string name;
   std::string what;
@@ -105,7 +105,7 @@ std::string to_text(const std::vector<outcome>& done) {
   return rows.empty() ? std::string() : format_table(rows);
 }
 
-/// What an answer says was done.
+/// The change that an answer names.
 template <class T>
 std::string result_in(const std::variant<T, document>& got) {
   if constexpr (std::is_same_v<T, schedule_answer>)

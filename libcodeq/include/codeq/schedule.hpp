@@ -50,7 +50,7 @@ enum class occurrence_cause : std::uint8_t {
   backfill = 2, ///< It belongs to a past range that an operator named.
 };
 
-/// What became of an occurrence. Stored on disk, never renumber.
+/// The fate of an occurrence. Stored on disk, never renumber.
 enum class occurrence_state : std::uint8_t {
   running = 0, ///< Its task was enqueued and has not ended.
   completed = 1,
@@ -108,7 +108,7 @@ struct schedule_info {
   std::uint64_t occurrences = 0;
 };
 
-/// What a request for a schedule did.
+/// The effect of a request for a schedule.
 enum class schedule_result : std::uint8_t {
   unchanged = 0,
   created = 1,
@@ -122,7 +122,7 @@ enum class schedule_result : std::uint8_t {
 /// When the schedule fires next, and what became of its latest occurrence, for people.
 [[nodiscard]] std::string explain(const schedule_info& schedule, timestamp now);
 
-/// What can be done to a schedule as it is.
+/// An action on a schedule as it is.
 enum class schedule_action : std::uint8_t {
   pause,
   resume,
@@ -130,7 +130,7 @@ enum class schedule_action : std::uint8_t {
   run, ///< Fires it now, once, whatever its rule and its overlap policy say.
 };
 
-/// What a request for a schedule did, and the schedule after it.
+/// The effect of a request for a schedule, and the schedule after it.
 struct schedule_answer {
   schedule_result what = schedule_result::unchanged;
   schedule_info schedule;

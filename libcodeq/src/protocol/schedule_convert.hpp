@@ -29,7 +29,7 @@ inline constexpr std::string_view schedule_header = "codeq-schedule";
 /// Name of the header with the nominal time of the occurrence that a task belongs to.
 inline constexpr std::string_view nominal_time_header = "codeq-nominal-time";
 
-/// What a definition says.
+/// The contents of a definition.
 struct schedule_content {
   schedule::rule rule;
   schedule::catch_up catch_up;

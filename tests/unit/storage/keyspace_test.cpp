@@ -220,6 +220,9 @@ TEST(DataOfAShard, IsAllThatItsReplicasHaveInCommon) {
   EXPECT_TRUE(has(segment_key{shard, ~std::uint64_t{0}}.encode()));
   EXPECT_TRUE(has(queue_key{shard, {"t", "q"}}.encode()));
   EXPECT_TRUE(has(history_key{shard, 1, 2}.encode()));
+  EXPECT_TRUE(has(schedule_key{shard, {"t", "s"}}.encode()));
+  EXPECT_TRUE(has(progress_key{shard, {"t", "s"}}.encode()));
+  EXPECT_TRUE(has(occurrence_key{shard, {"t", "s"}, 99}.encode()));
   EXPECT_FALSE(has(segment_key{shard_id{0x0200}, 0}.encode()));
   EXPECT_FALSE(has(store_key{}.encode()));
   EXPECT_FALSE(has(boot_key{}.encode()));

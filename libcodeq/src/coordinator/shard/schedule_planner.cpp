@@ -131,7 +131,7 @@ core::fire_schedule schedule_planner::due(
     c.is_waiting = true;
     const auto& waiting = *entry.progress.waiting;
     c.fire.push_back(plan_one(name, *found, {waiting.nominal, waiting.at}));
-    // What is due by now is planned after it.
+    // Everything due by now is planned after it.
     c.next = timestamp{};
     return c;
   }

@@ -38,7 +38,7 @@ public:
     const core::schedule_entry* before,
     timestamp now) const;
 
-  /// What is due of a schedule, or its waiting occurrence.
+  /// The occurrences of a schedule that are due, or the one that waits.
   [[nodiscard]] core::fire_schedule
   due(const schedule_address& name, const core::schedule_entry& entry, timestamp now) const;
 

@@ -74,7 +74,7 @@ shard::read(const peer_request& by, const protocol::schedule_question& asked, co
   case kind::BACKFILL:
     break;
   }
-  // What is due comes first: a change does not take an occurrence away that is a little late.
+  // Occurrences that are due come first: a change does not take one away that is a little late.
   advance(asked.name, now);
   return read_change(by, asked, now);
 }

@@ -23,7 +23,7 @@ namespace codeq::core {
 
 struct enqueue_run;
 
-/// What a schedule does, as it was set. Never changed, only replaced.
+/// The definition of a schedule, as it was set. Never changed, only replaced.
 struct schedule_definition {
   /// A packed `ScheduleSpec` message. The core compares it and does not read it.
   std::string spec;

@@ -190,7 +190,7 @@ void answer_list(
   std::vector<client::schedules_part> parts,
   std::size_t limit) {
   std::vector<schedule_info> all;
-  // What a shard left out comes after its last one.
+  // Schedules that a shard left out come after its last one.
   std::optional<schedule_address> complete_to;
   for (auto& part : parts) {
     if (part.more && (!complete_to || part.schedules.back().name < *complete_to))
