@@ -110,11 +110,18 @@ std::vector<zone_store::change> zone_store::refresh() {
                   : read(name);
     if (zone && **zone == *entry.zone)
       continue;
-    if (zone)
+    if (zone) {
       entry.zone = *zone;
+      ++generation_;
+    }
     changes.push_back({name, std::move(zone)});
   }
   return changes;
+}
+
+std::uint64_t zone_store::generation() const {
+  std::lock_guard lock(mutex_);
+  return generation_;
 }
 
 std::vector<std::string> zone_store::names() const {

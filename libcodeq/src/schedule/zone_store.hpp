@@ -38,7 +38,12 @@ public:
   /// Looks whether files of known zones changed (by inode, size and time of change), reads those
   /// that did, and returns zones with new rules and, once per change, those whose file could not be
   /// used. Call it every minute; it costs one `stat` per known zone.
+  /// Each change is returned to one caller; others see the generation.
   [[nodiscard]] std::vector<change> refresh();
+
+  /// Grows whenever the rules of a known zone change. Times that were computed from zones are
+  /// computed again when it differs.
+  [[nodiscard]] std::uint64_t generation() const;
 
   /// All names in the folder, sorted; empty without it.
   [[nodiscard]] std::vector<std::string> names() const;
@@ -66,8 +71,9 @@ private:
   [[nodiscard]] version version_of(const std::string& name) const;
 
   std::string folder_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<std::string, entry, std::less<>> known_;
+  std::uint64_t generation_ = 0;
   /// For the text of errors; empty when not listed since the last refresh.
   std::vector<std::string> names_;
 };

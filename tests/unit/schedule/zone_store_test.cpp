@@ -136,6 +136,25 @@ TEST_F(ZoneStore, ChangedFileIsReadAgain) {
   EXPECT_TRUE(store_.refresh().empty());
 }
 
+TEST_F(ZoneStore, GenerationTellsEveryoneThatRulesChanged) {
+  write("Europe/Test", 3600);
+  ASSERT_TRUE(store_.find("Europe/Test"));
+  auto first = store_.generation();
+
+  write("Europe/Test", 3600);
+  ASSERT_TRUE(store_.refresh().empty());
+  EXPECT_EQ(store_.generation(), first);
+
+  write("Europe/Test", 7200);
+  ASSERT_EQ(store_.refresh().size(), 1u);
+  EXPECT_NE(store_.generation(), first);
+
+  auto changed = store_.generation();
+  remove("Europe/Test");
+  ASSERT_EQ(store_.refresh().size(), 1u);
+  EXPECT_EQ(store_.generation(), changed);
+}
+
 TEST_F(ZoneStore, ZoneThatVanishedStaysKnownAndIsReportedOnce) {
   write("Europe/Test", 3600);
   ASSERT_TRUE(store_.find("Europe/Test"));
