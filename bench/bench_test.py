@@ -125,6 +125,12 @@ class Measurements(unittest.TestCase):
             self.assertEqual(steps, ["ready", "accepted"])
             self.assertEqual(json.loads(producing.stdout.readline())["tasks"], 20)
 
+    def test_schedules_fire_in_time(self):
+        figures = measure("schedules", "--schedules", "1000", "--burst", "0", "--seconds", "5",
+                          "--settle", "1")
+        self.assertGreater(figures["fired"], 0)
+        self.assertLess(figures["late_p99_ms"], 1000)
+
     def test_idle_uses_little(self):
         figures = measure("idle", "--seconds", "1", "--settle", "1")
         self.assertLess(figures["cpu_percent"], 50)

@@ -10,6 +10,7 @@
 #include "recover/recover.hpp"
 #include "retries/retries.hpp"
 #include "scale/scale_out.hpp"
+#include "schedules/schedules.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -102,6 +103,7 @@ std::vector<measurement> make_measurements(const std::filesystem::path& library)
     codeq::bench::backlog_measurement(),
     codeq::bench::retries_measurement(library),
     codeq::bench::produce_measurement(),
+    codeq::bench::schedules_measurement(),
     codeq::bench::http_measurement()};
 }
 

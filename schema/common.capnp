@@ -35,6 +35,7 @@ enum ErrorCode @0xd7f3a1b2c4e59607 {
   incompatibleStore @22;
   unavailable @23;
   unknownQueue @24;
+  unknownSchedule @25;
 }
 
 struct TaskId {

@@ -525,6 +525,12 @@ enum OperatorAction @0xb9d4c6e7f8a90b1d {
   queuePurge @12;
   tenantPurge @13;
   backup @14;
+  scheduleSet @15;
+  schedulePause @16;
+  scheduleResume @17;
+  scheduleDelete @18;
+  scheduleRun @19;
+  scheduleBackfill @20;
 }
 
 struct AuditReply {

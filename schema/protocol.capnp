@@ -5,6 +5,7 @@ using Cxx = import "/capnp/c++.capnp";
 using Checkpoint = import "checkpoint.capnp";
 using Common = import "common.capnp";
 using Operator = import "operator.capnp";
+using Schedule = import "schedule.capnp";
 using Task = import "task.capnp";
 $Cxx.namespace("codeq::schema");
 
@@ -65,6 +66,8 @@ struct Message {
     auditReply @42 :Operator.AuditReply;
     logLevelRequest @43 :Operator.LogLevelRequest;
     logLevelReply @44 :Operator.LogLevelReply;
+    scheduleRequest @45 :Schedule.ScheduleRequest;
+    scheduleReply @46 :Schedule.ScheduleReply;
   }
 }
 

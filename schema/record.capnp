@@ -32,6 +32,9 @@ struct Record {
     totals @15 :TotalsRecord;
     audit @16 :AuditRecord;
     headers @17 :HeadersRecord;
+    schedule @18 :ScheduleRecord;
+    scheduleProgress @19 :ScheduleProgressRecord;
+    occurrence @20 :OccurrenceRecord;
   }
 }
 
@@ -459,4 +462,60 @@ struct CheckpointRecord {
   data @2 :Data;
   atMs @3 :Int64;
   # When the checkpoint was saved, in shard time.
+}
+
+struct ScheduleRecord {
+  # What a schedule does. Its name is in the key. Overwritten when the schedule is set.
+  spec @0 :Data;
+  # A packed `ScheduleSpec`.
+  overlap @1 :UInt8;
+  # The number of its overlap policy.
+}
+
+struct ScheduleProgressRecord {
+  # How far a schedule has come, written in the same batch as the tasks of its occurrences. Its name
+  # is in the key.
+  position @0 :UInt64;
+  atMs @1 :Int64;
+  paused @2 :Bool;
+  markOrder @3 :Int64;
+  markLocal @4 :Int64;
+  # The newest nominal time that fired or was passed over, in seconds since 1970 on the local clock.
+  occurrences @5 :UInt64;
+  # Number of entries of its history so far.
+  waiting @6 :OccurrenceRecord;
+  # The occurrence that waits for its predecessor; unset: none.
+  open @7 :List(Open);
+  # Occurrences whose tasks have not ended.
+  latest @8 :OccurrenceRecord;
+  # The latest entry of the history; unset: none.
+
+  struct Open {
+    entry @0 :OccurrenceRecord;
+    sent @1 :UInt64;
+    # The `FollowUpRecord` that has its task for another shard; 0: that shard has it.
+    place @2 :UInt32;
+    # Place of the task among those for that shard in the record.
+    isUnwanted @3 :Bool;
+    # It is cancelled as soon as its task is known.
+  }
+}
+
+struct OccurrenceRecord {
+  # An entry of a schedule's history. The key has its number modulo 100.
+  number @0 :UInt64;
+  order @1 :Int64;
+  local @2 :Int64;
+  # The nominal time, as in `ScheduleProgressRecord`.
+  atMs @3 :Int64;
+  # When it was due.
+  decidedAtMs @4 :Int64;
+  cause @5 :UInt8;
+  state @6 :UInt8;
+  # The numbers of `OccurrenceCause` and `OccurrenceState`.
+  count @7 :UInt64;
+  shard @8 :UInt16;
+  task @9 :UInt64;
+  # The task; 0: none, or not confirmed yet.
+  endedAtMs @10 :Int64;
 }

@@ -16,6 +16,8 @@ void add_events(command_table& to);
 void add_change(command_table& to);
 void add_list(command_table& to);
 void add_queue(command_table& to);
+void add_schedule(command_table& to);
+void add_schedule_apply(command_table& to);
 void add_bulk(command_table& to);
 void add_token(command_table& to);
 void add_store(command_table& to);
@@ -34,6 +36,7 @@ inline constexpr std::array commands{
   add_change,
   add_list,
   add_queue,
+  add_schedule,
   add_bulk,
   add_token,
   add_store,

@@ -261,6 +261,60 @@ public:
     return not_possible("tenant purge");
   }
 
+  answer<schedule_answer>
+  set_schedule(const schedule_address& name, const schedule_spec& spec) override {
+    return put_schedule(name, spec, {});
+  }
+
+  answer<schedule_answer>
+  change_schedule(const schedule_address& name, schedule_action what) override {
+    switch (what) {
+    case schedule_action::pause:
+      return ask_of(name, "POST", "/pause");
+    case schedule_action::resume:
+      return ask_of(name, "POST", "/resume");
+    case schedule_action::remove:
+      return ask_of(name, "DELETE", {});
+    case schedule_action::run:
+      break;
+    }
+    return ask_of(name, "POST", "/run");
+  }
+
+  answer<schedule_answer>
+  backfill_schedule(const schedule_address& name, timestamp from, timestamp until) override {
+    base::json_writer json;
+    json.begin_object()
+      .field("from", base::to_rfc3339(from))
+      .field("until", base::to_rfc3339(until))
+      .end_object();
+    return ask_of(name, "POST", "/backfill", json.take());
+  }
+
+  answer<schedule_info> show_schedule(const schedule_address& name) override {
+    return ask_of(name, "GET", {});
+  }
+
+  answer<schedule_info> next_of(const schedule_address& name, std::uint32_t count) override {
+    return ask_of(name, "GET", "/next?count=" + std::to_string(count));
+  }
+
+  answer<std::vector<schedule_time>> preview_schedule(
+    const schedule_address& name, const schedule_spec& spec, std::uint32_t) override {
+    return put_schedule(name, spec, "?dryRun=true");
+  }
+
+  answer<std::vector<schedule_occurrence>>
+  schedule_history(const schedule_address& name) override {
+    return ask_of(name, "GET", "/history");
+  }
+
+  answer<std::vector<schedule_info>> list_schedules(const std::string& tenant) override {
+    if (auto ok = check_tenant(tenant); !ok)
+      return ok.error();
+    return ask("GET", "/schedules?limit=" + std::to_string(limits::schedules_listed_max));
+  }
+
   answer<coordinator_stats> stats() override { return ask("GET", "/admin/queues"); }
 
   answer<coordinator_stats> stats_of(const queue_address& queue) override {
@@ -398,6 +452,32 @@ private:
     if (auto ok = check_tenant(queue.tenant); !ok)
       return {ok.error()};
     return ask(method, path_of(queue) + path, std::move(body));
+  }
+
+  /// Sends a request for a schedule of the token's tenant.
+  said ask_of(
+    const schedule_address& name,
+    std::string_view method,
+    const std::string& path,
+    std::string body = {}) {
+    if (auto ok = check_tenant(name.tenant); !ok)
+      return {ok.error()};
+    return ask(method, "/schedules/" + http::escape(name.name) + path, std::move(body));
+  }
+
+  said put_schedule(
+    const schedule_address& name, const schedule_spec& spec, const std::string& query) {
+    auto task = to_gateway_json(spec.task);
+    if (!task)
+      return {task.error()};
+    base::json_writer json;
+    json.begin_object()
+      .field("rule", spec.rule)
+      .field("misfire", spec.misfire)
+      .field("catchUp", std::to_string(spec.catch_up.count()) + "ms")
+      .field("overlap", spec.overlap);
+    json.key("task").raw(*task).end_object();
+    return ask_of(name, "PUT", query, json.take());
   }
 
   /// Adds `count` copies of a task in one request.

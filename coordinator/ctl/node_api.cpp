@@ -159,6 +159,51 @@ public:
     return ask([&](operator_client& client) { return client.purge_tenant(tenant); });
   }
 
+  answer<schedule_answer>
+  set_schedule(const schedule_address& name, const schedule_spec& spec) override {
+    return ask([&](operator_client& client) {
+      return client.set_schedule(whole(name), whole_spec(name, spec));
+    });
+  }
+
+  answer<schedule_answer>
+  change_schedule(const schedule_address& name, schedule_action what) override {
+    return ask([&](operator_client& client) { return client.change_schedule(whole(name), what); });
+  }
+
+  answer<schedule_answer>
+  backfill_schedule(const schedule_address& name, timestamp from, timestamp until) override {
+    return ask([&](operator_client& client) {
+      return client.backfill_schedule(whole(name), from, until);
+    });
+  }
+
+  answer<schedule_info> show_schedule(const schedule_address& name) override {
+    return next_of(name, 1);
+  }
+
+  answer<schedule_info> next_of(const schedule_address& name, std::uint32_t count) override {
+    return ask([&](operator_client& client) { return client.show_schedule(whole(name), count); });
+  }
+
+  answer<std::vector<schedule_time>> preview_schedule(
+    const schedule_address& name, const schedule_spec& spec, std::uint32_t count) override {
+    return ask([&](operator_client& client) {
+      return client.preview_schedule(whole(name), whole_spec(name, spec), count);
+    });
+  }
+
+  answer<std::vector<schedule_occurrence>>
+  schedule_history(const schedule_address& name) override {
+    return ask([&](operator_client& client) { return client.schedule_history(whole(name)); });
+  }
+
+  answer<std::vector<schedule_info>> list_schedules(const std::string& tenant) override {
+    return ask([&](operator_client& client) {
+      return client.list_schedules(whole(schedule_address{tenant, {}}).tenant);
+    });
+  }
+
   answer<coordinator_stats> stats() override {
     return ask([&](operator_client& client) { return client.stats(); });
   }
@@ -305,6 +350,12 @@ private:
     else if constexpr (requires { named.tenant; })
       fill(named.tenant);
     return named;
+  }
+
+  /// The same for the spec of a schedule, whose task belongs to the schedule's tenant.
+  [[nodiscard]] schedule_spec whole_spec(const schedule_address& name, schedule_spec spec) {
+    spec.task.tenant = whole(name).tenant;
+    return spec;
   }
 
   void fill(std::string& tenant) {

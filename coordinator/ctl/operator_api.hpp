@@ -79,6 +79,26 @@ public:
   virtual answer<std::uint64_t> purge_queue(const queue_address& queue) = 0;
   virtual answer<std::uint64_t> purge_tenant(const std::string& tenant) = 0;
 
+  // Schedules.
+
+  virtual answer<schedule_answer>
+  set_schedule(const schedule_address& name, const schedule_spec& spec) = 0;
+  virtual answer<schedule_answer>
+  change_schedule(const schedule_address& name, schedule_action what) = 0;
+  virtual answer<schedule_answer>
+  backfill_schedule(const schedule_address& name, timestamp from, timestamp until) = 0;
+  virtual answer<schedule_info> show_schedule(const schedule_address& name) = 0;
+
+  /// The next times of a schedule.
+  virtual answer<schedule_info> next_of(const schedule_address& name, std::uint32_t count) = 0;
+
+  /// The next times of a schedule that was not set.
+  virtual answer<std::vector<schedule_time>> preview_schedule(
+    const schedule_address& name, const schedule_spec& spec, std::uint32_t count) = 0;
+  virtual answer<std::vector<schedule_occurrence>>
+  schedule_history(const schedule_address& name) = 0;
+  virtual answer<std::vector<schedule_info>> list_schedules(const std::string& tenant) = 0;
+
   // The coordinator.
 
   virtual answer<coordinator_stats> stats() = 0;

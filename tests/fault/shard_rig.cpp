@@ -2,7 +2,7 @@
 #include "fault/shard_rig.hpp"
 
 #include "core/state/apply.hpp"
-#include "core/state/invariants.hpp"
+#include "core/checks/invariants.hpp"
 #include "storage/keys/keyspace.hpp"
 #include "storage/records/projection.hpp"
 #include "storage/records/record_codec.hpp"
@@ -319,7 +319,10 @@ void shard_rig::hand_out(std::size_t index, const core::effect& e) {
     shards_[value(sent->to)].inbox.push_back(
       core::take_follow_ups{own, sent->number, sent->answered_below, sent->runs});
   else if (const auto* taken = std::get_if<core::follow_ups_taken>(&e))
-    shards_[value(taken->from)].inbox.push_back(core::confirm_follow_ups{own, taken->number});
+    shards_[value(taken->from)].inbox.push_back(
+      core::confirm_follow_ups{own, taken->number, taken->tasks});
+  else if (const auto* told = std::get_if<core::shard_told>(&e))
+    std::visit([&](const auto& c) { shards_[value(told->to)].inbox.push_back(c); }, told->what);
 }
 
 result<void> shard_rig::sync_log() {

@@ -2,6 +2,7 @@
 #include "client/operator_replies.hpp"
 #include "protocol/convert.hpp"
 #include "protocol/operator_convert.hpp"
+#include "protocol/schedule_convert.hpp"
 
 #include <memory>
 #include <string>
@@ -60,7 +61,17 @@ void read(const protocol::stats_request&) {
 void read(const protocol::workers_request&) {
 }
 
+void read(const protocol::schedule_request& m) {
+  auto asked = protocol::read_schedule_request(m, place);
+  if (asked && asked->definition)
+    static_cast<void>(protocol::read_content(*asked->definition));
+}
+
 // Messages that an operator receives from coordinators.
+
+void read(const protocol::schedule_reply& m) {
+  static_cast<void>(client::read_schedules(m));
+}
 
 void read(const protocol::status_reply& m) {
   static_cast<void>(client::read_status(m));

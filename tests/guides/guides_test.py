@@ -27,7 +27,8 @@ SMALL = {"cycle": "--tasks 2000", "latency": "--rate 100 --seconds 1", "retries"
          "backlog": "--tasks 9000 --claims 500 --rounds 1 --settle 1",
          "leases": "--live 1000 --lease 2 --seconds 2", "expiry": "--leases 1000 --lease 2",
          "recover": "--tasks 4 --slots 2 --prefetch 2", "scale-out": "--nodes 2 --seconds 1",
-         "http": "--connections 4 --seconds 1"}
+         "http": "--connections 4 --seconds 1",
+         "schedules": "--schedules 500 --burst 0 --seconds 1 --settle 1"}
 
 
 def free_port():
@@ -157,6 +158,9 @@ class Followed(unittest.TestCase):
 
     def test_guide_for_tokens(self):
         self.follow("coordinator/TOKENS.md")
+
+    def test_guide_for_schedules(self):
+        self.follow("coordinator/SCHEDULES.md")
 
     def test_guide_for_handlers(self):
         self.follow("worker/README.md")

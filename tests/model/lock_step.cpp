@@ -2,7 +2,7 @@
 #include "model/lock_step.hpp"
 
 #include "core/state/apply.hpp"
-#include "core/state/invariants.hpp"
+#include "core/checks/invariants.hpp"
 #include "core/state/survivors.hpp"
 #include "core/state/task_keys.hpp"
 #include "model/words.hpp"

@@ -72,6 +72,10 @@ private:
   /// No command asks for the audit log.
   void see(const core::audit_wanted&) {}
 
+  void see(const core::schedule_answered&) {}
+  void see(const core::schedules_listed&) {}
+  void see(const core::shard_told&) {}
+  void see(const core::occurrence_noted&) {}
   void see(const core::progress_told& e);
   void see(const core::task_not_here& e);
   void remember_fates(const core::sealed_turn& turn);

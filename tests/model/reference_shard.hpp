@@ -251,6 +251,13 @@ private:
   // The audit log is not part of the model, and no step contains these.
 
   void run(const core::note_command&) {}
+  void run(const core::set_schedule&) {}
+  void run(const core::change_schedule&) {}
+  void run(const core::show_schedule&) {}
+  void run(const core::list_schedules&) {}
+  void run(const core::fire_schedule&) {}
+  void run(const core::watch_ends&) {}
+  void run(const core::note_ends&) {}
 
   void run(const core::tell_audit&) {}
 

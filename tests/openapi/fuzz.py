@@ -126,7 +126,7 @@ class Fuzzer:
                 path = path.replace("{id}", leased)
                 continue
             pools = {"id": self.ids, "subscription": self.subscriptions,
-                     "key": ["k", "order-7", "none"]}
+                     "key": ["k", "order-7", "none"], "name": ["nightly", "hourly"]}
             names = pools.get(one["name"], ["mail", "q", "GENERATE_MASTER"])
             value = data.draw(st.sampled_from(["a b", "x" * 200, "ä", "%"]) if rarely(data, 20)
                               else one_of(names))

@@ -2,7 +2,7 @@
 #include "support/shard_fixture.hpp"
 
 #include "core/state/apply.hpp"
-#include "core/state/invariants.hpp"
+#include "core/checks/invariants.hpp"
 #include "support/task_builder.hpp"
 #include "support/transcript.hpp"
 

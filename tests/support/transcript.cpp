@@ -212,4 +212,39 @@ void transcript::say(const core::task_not_here& e) {
   line(e.why.peer, short_number(e.seq) + " is not here");
 }
 
+void transcript::say(const core::schedule_answered& e) {
+  if (!e.allowed)
+    return line(e.peer, "refused " + std::string(to_string(e.allowed.error().code)));
+  line(e.peer, e.view.name.name + ' ' + std::string(to_string(e.what)));
+}
+
+void transcript::say(const core::schedules_listed& e) {
+  std::string words = "schedules";
+  for (const auto& view : e.schedules)
+    words += ' ' + view.name.name;
+  line(e.peer, words + (e.more ? " and there is more" : ""));
+}
+
+void transcript::say(const core::shard_told& e) {
+  auto to = " to shard " + std::to_string(value(e.to));
+  if (const auto* watched = std::get_if<core::watch_ends>(&e.what)) {
+    std::string words = "watch";
+    for (auto seq : watched->tasks)
+      words += ' ' + short_number(seq);
+    return line(words + to);
+  }
+  if (const auto* ended = std::get_if<core::note_ends>(&e.what)) {
+    std::string words = "ended";
+    for (const auto& end : ended->ends)
+      words += ' ' + short_number(end.seq) + ' ' + std::string(to_string(end.how));
+    return line(words + to);
+  }
+  line("cancel " + short_number(std::get<core::cancel>(e.what).seq) + to);
+}
+
+void transcript::say(const core::occurrence_noted& e) {
+  bool is_late = e.entry.state == occurrence_state::running;
+  line(e.name.name + ' ' + (is_late ? "late" : std::string(to_string(e.entry.state))));
+}
+
 } // namespace codeq::test

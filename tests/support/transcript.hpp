@@ -46,6 +46,10 @@ private:
   void say(const core::leases_expired&) {}
   void say(const core::task_described& e);
   void say(const core::progress_told& e);
+  void say(const core::schedule_answered& e);
+  void say(const core::schedules_listed& e);
+  void say(const core::shard_told& e);
+  void say(const core::occurrence_noted& e);
   void say(const core::task_explained& e);
   void say(const core::queue_answered& e);
   void say(const core::tasks_listed& e);

@@ -7,23 +7,23 @@ import re
 
 # The headers of include/codeq that are vocabulary; the others are facades.
 VOCABULARY = {"bytes", "errc", "fwd", "ids", "limits", "operator_types", "result",
-              "task", "time"}
+              "schedule", "task", "time"}
 
 # Folder of libcodeq/src -> folders below it that it may include, besides itself and vocabulary.
 BELOW = {
     "base": set(),
-    "core": {"base"},
+    "core": {"base", "schedule"},
     "config": {"base"},
     "observe": {"base"},
     "security": {"base"},
     "replication": {"base"},
     "schedule": {"base"},
-    "encoding": {"base", "core"},
-    "protocol": {"base", "core", "encoding"},
-    "storage": {"base", "core", "encoding"},
-    "maintenance": {"base", "core", "storage"},
-    "actors": {"base", "core", "security", "protocol", "storage"},
-    "transport": {"base", "observe", "security", "protocol", "actors"},
+    "encoding": {"base", "schedule", "core"},
+    "protocol": {"base", "schedule", "core", "encoding"},
+    "storage": {"base", "schedule", "core", "encoding"},
+    "maintenance": {"base", "schedule", "core", "storage"},
+    "actors": {"base", "schedule", "core", "security", "protocol", "storage"},
+    "transport": {"base", "schedule", "observe", "security", "protocol", "actors"},
 }
 _UP_TO_TRANSPORT = set(BELOW) - {"maintenance"}
 BELOW["coordinator"] = _UP_TO_TRANSPORT
@@ -59,7 +59,7 @@ CONTENTS = {
 # Layer -> its rooms. A room may include the rooms before it. Files of the layer outside of its
 # rooms are below all of them.
 ROOMS = {
-    "core": ("commands", "blocks", "state", "turn"),
+    "core": ("commands", "blocks", "state", "checks", "turn"),
     "storage": ("keys", "records", "retention", "memory", "rocksdb", "recovery"),
     "coordinator": ("shard", "store", "session", "actors"),
     "worker": ("handlers", "node", "process", "host"),

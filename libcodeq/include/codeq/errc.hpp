@@ -43,6 +43,8 @@ enum class errc : std::uint8_t {
   already = 27,
   /// The queue does not exist.
   unknown_queue = 28,
+  /// The schedule does not exist.
+  unknown_schedule = 29,
 
   // Worth a retry, after a pause.
   /// Too many requests in flight; the context says how long to wait.

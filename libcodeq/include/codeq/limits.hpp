@@ -149,6 +149,28 @@ inline constexpr std::size_t workers_shown_max = 10'000;
 /// Maximum number of queues of a tenant. Each costs memory on every shard.
 inline constexpr std::size_t queues_per_tenant_max = 10'000;
 
+// Schedules.
+
+/// Maximum number of schedules of a tenant on one shard. Each is kept in memory.
+inline constexpr std::size_t schedules_per_tenant_max = 100'000;
+/// Maximum number of schedules of all tenants on one shard, so that one tenant leaves room.
+inline constexpr std::size_t schedules_per_shard_max = 200'000;
+/// Maximum size of all schedules of a shard. They are kept in memory.
+inline constexpr std::size_t schedule_bytes_per_shard_max = 256u << 20;
+/// Maximum size of a schedule with its task. All occurrences share it, so large payloads belong
+/// elsewhere.
+inline constexpr std::size_t schedule_bytes_max = 64u << 10;
+/// Number of entries in the history of a schedule. The latest ones are kept.
+inline constexpr std::uint64_t schedule_history_max = 100;
+/// Maximum number of nominal times of a backfill. A longer range takes several requests.
+inline constexpr std::size_t schedule_backfill_max = 1000;
+/// Maximum number of nominal times that a preview shows: more are one message too many.
+inline constexpr std::uint32_t schedule_next_max = 1000;
+/// Number of nominal times that a preview shows by default: as many as fit on a screen.
+inline constexpr std::uint32_t schedule_next_default = 20;
+/// Maximum number of schedules in one part of a list. They are one message.
+inline constexpr std::uint32_t schedules_listed_max = 1000;
+
 // A worker.
 
 /// Maximum number of concurrent tasks of a worker. Each slot of a function is a thread.

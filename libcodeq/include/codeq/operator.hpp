@@ -4,6 +4,7 @@
 #include "codeq/credentials.hpp"
 #include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
+#include "codeq/schedule.hpp"
 #include "codeq/task.hpp"
 
 #include <cstdint>
@@ -75,6 +76,40 @@ public:
   /// Pauses or resumes a queue. A paused queue grants no leases; existing leases go on. Errors:
   /// `unknown_queue`.
   [[nodiscard]] result<queue_info> pause_queue(const queue_address& queue, bool paused);
+
+  // Schedules.
+
+  /// Sets a schedule; creates it when it does not exist, and changes nothing when it is equal.
+  /// Errors: `invalid_argument` and `too_large` name the field, its value and the limit.
+  [[nodiscard]] result<schedule_answer>
+  set_schedule(const schedule_address& name, const schedule_spec& spec);
+
+  /// Errors: `unknown_schedule`. After a `disconnected` a `run` may or may not have fired.
+  [[nodiscard]] result<schedule_answer>
+  change_schedule(const schedule_address& name, schedule_action what);
+
+  /// Fires the occurrences that were due in [from, until), at most
+  /// `limits::schedule_backfill_max`. Errors: `unknown_schedule`, `invalid_argument`; after a
+  /// `disconnected` they may or may not have fired.
+  [[nodiscard]] result<schedule_answer>
+  backfill_schedule(const schedule_address& name, timestamp from, timestamp until);
+
+  /// A schedule with its next `next` times, 1..`limits::schedule_next_max`. Errors:
+  /// `unknown_schedule`.
+  [[nodiscard]] result<schedule_info>
+  show_schedule(const schedule_address& name, std::uint32_t next = 1);
+
+  /// The times at which a schedule would fire next; changes nothing. Errors: as `set_schedule`.
+  [[nodiscard]] result<std::vector<schedule_time>>
+  preview_schedule(const schedule_address& name, const schedule_spec& spec, std::uint32_t count);
+
+  /// The latest entries of a schedule's history, at most `limits::schedule_history_max`, in order.
+  /// Errors: `unknown_schedule`.
+  [[nodiscard]] result<std::vector<schedule_occurrence>>
+  schedule_history(const schedule_address& name);
+
+  /// All schedules of a tenant, by name, each with its next time.
+  [[nodiscard]] result<std::vector<schedule_info>> list_schedules(const std::string& tenant);
 
   // Many tasks.
 

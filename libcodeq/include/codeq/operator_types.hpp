@@ -341,6 +341,12 @@ enum class operator_action : std::uint8_t {
   queue_purge = 12,
   tenant_purge = 13,
   backup = 14,
+  schedule_set = 15,
+  schedule_pause = 16,
+  schedule_resume = 17,
+  schedule_delete = 18,
+  schedule_run = 19,
+  schedule_backfill = 20,
 };
 
 /// The name of the command, for example "queue pause".

@@ -3,6 +3,7 @@
 
 #include "codeq/handler.hpp"
 #include "codeq/result.hpp"
+#include "codeq/schedule.hpp"
 #include "codeq/task.hpp"
 
 #include <cstdint>
@@ -104,6 +105,17 @@ public:
 
   /// Adds a task and processes everything that is due now. Errors: as `producer::enqueue`.
   result<enqueued_task> enqueue(const task_spec& spec);
+
+  /// Sets a schedule, which fires while the clock advances. Its tenant is that of its task. Errors:
+  /// as `operator_client::set_schedule`.
+  result<schedule_answer> set_schedule(const std::string& name, const schedule_spec& spec);
+
+  /// Errors: `unknown_schedule`.
+  result<schedule_answer> change_schedule(const std::string& name, schedule_action what);
+
+  /// The occurrences of a schedule, at most `limits::schedule_history_max`. Errors:
+  /// `unknown_schedule`.
+  [[nodiscard]] result<std::vector<schedule_occurrence>> occurrences(const std::string& name);
 
   /// Advances the clock; events that become due on the way happen at their time.
   void advance(duration by);

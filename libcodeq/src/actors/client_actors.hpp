@@ -124,6 +124,8 @@ using inquiry_actor = caf::typed_actor<
   caf::reacts_to<protocol::workers_reply>,
   // Handles a page of the audit log.
   caf::reacts_to<protocol::audit_reply>,
+  // Handles schedules.
+  caf::reacts_to<protocol::schedule_reply>,
   // Handles the status of a backup.
   caf::reacts_to<protocol::backup_reply>,
   // Handles the level of the log.

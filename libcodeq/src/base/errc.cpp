@@ -28,6 +28,8 @@ std::string_view to_string(errc code) noexcept {
     return "duplicate";
   case errc::unknown_queue:
     return "unknown_queue";
+  case errc::unknown_schedule:
+    return "unknown_schedule";
   case errc::key_taken:
     return "key_taken";
   case errc::session_expired:

@@ -86,6 +86,18 @@ std::string_view to_string(operator_action action) noexcept {
     return "tenant purge";
   case operator_action::backup:
     return "backup";
+  case operator_action::schedule_set:
+    return "schedule set";
+  case operator_action::schedule_pause:
+    return "schedule pause";
+  case operator_action::schedule_resume:
+    return "schedule resume";
+  case operator_action::schedule_delete:
+    return "schedule delete";
+  case operator_action::schedule_run:
+    return "schedule run";
+  case operator_action::schedule_backfill:
+    return "schedule backfill";
   }
   return "unknown";
 }

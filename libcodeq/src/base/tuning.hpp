@@ -71,6 +71,16 @@ inline constexpr duration os_unsynced_max = 1s;
 inline constexpr std::uint64_t retention_slack_bytes = 64ull << 20;
 inline constexpr duration retention_look_interval = 1min;
 
+// Schedules.
+/// How many schedules one turn looks at, and the time between two turns that do.
+inline constexpr std::size_t schedules_per_turn_max = 256;
+inline constexpr duration schedule_turn_interval = 10ms;
+/// Size of the records of one schedule's change, about.
+inline constexpr std::size_t schedule_record_bytes = 512;
+/// An occurrence that fires later than this is late.
+inline constexpr duration schedule_late_after = 1s;
+inline constexpr duration zones_look_interval = 1min;
+
 // The disk.
 inline constexpr duration free_space_look_interval = 1s;
 inline constexpr std::uint64_t free_space_look_bytes = 1u << 20;

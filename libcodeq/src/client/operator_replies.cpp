@@ -5,6 +5,7 @@
 #include "encoding/operator_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "protocol/error_code.hpp"
+#include "protocol/schedule_convert.hpp"
 #include "protocol/shared_data.hpp"
 
 #include <string>
@@ -111,6 +112,46 @@ result<void> fill_event(schema::EventsReply::Event::Reader from, task_event& to)
   to.worker = read_text(from.getWorker());
   to.text = string_of(from.getText());
   to.subject = read_text(from.getSubject());
+  return {};
+}
+
+schedule_time read_time(schema::ScheduleTime::Reader from) {
+  return {
+    read_text(from.getNominal()),
+    timestamp{duration{from.getAtMs()}},
+    read_text(from.getLocal())};
+}
+
+result<void>
+fill_occurrence(schema::ScheduleOccurrence::Reader from, schedule_occurrence& to) {
+  to.number = from.getNumber();
+  to.when = read_time(from.getWhen());
+  to.decided_at = timestamp{duration{from.getDecidedAtMs()}};
+  to.count = from.getCount();
+  if (from.getTask().getSeq() != 0)
+    to.task = read_id(from.getTask());
+  if (from.getEndedAtMs() != 0)
+    to.ended_at = timestamp{duration{from.getEndedAtMs()}};
+  if (auto ok = take_known("cause of an occurrence", from.getCause(), to.cause); !ok)
+    return ok;
+  return take_known("state of an occurrence", from.getState(), to.state);
+}
+
+result<void> fill_schedule(schema::ScheduleReply::View::Reader from, schedule_info& to) {
+  auto spec = protocol::read_spec(from.getSpec());
+  if (!spec)
+    return spec.error();
+  to.spec = std::move(*spec);
+  to.name = {to.spec.task.tenant, read_text(from.getName())};
+  to.paused = from.getPaused();
+  for (auto time : from.getNext())
+    to.next.push_back(read_time(time));
+  if (from.hasLatest())
+    if (auto ok = fill_occurrence(from.getLatest(), to.latest.emplace()); !ok)
+      return ok;
+  to.running = from.getRunning();
+  to.has_waiting = from.getHasWaiting();
+  to.occurrences = from.getOccurrences();
   return {};
 }
 
@@ -245,6 +286,19 @@ result<answered<task_explanation>> read_explain(const protocol::explain_reply& r
 
 result<answered<task_timeline>> read_events(const protocol::events_reply& reply) {
   return read_reply<task_timeline>(reply, fill_timeline);
+}
+
+result<answered<schedules_part>> read_schedules(const protocol::schedule_reply& reply) {
+  return read_reply<schedules_part>(reply, [](auto from, schedules_part& to) -> result<void> {
+    for (auto view : from.getSchedules())
+      if (auto ok = fill_schedule(view, to.schedules.emplace_back()); !ok)
+        return ok;
+    for (auto entry : from.getHistory())
+      if (auto ok = fill_occurrence(entry, to.history.emplace_back()); !ok)
+        return ok;
+    to.more = from.getMore();
+    return take_known("result of a schedule's request", from.getResult(), to.what);
+  });
 }
 
 result<answered<backup_status>> read_backup(const protocol::backup_reply& reply) {

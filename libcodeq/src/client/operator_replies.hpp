@@ -3,6 +3,7 @@
 
 #include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
+#include "codeq/schedule.hpp"
 #include "codeq/task.hpp"
 
 #include "core/commands/task_settings.hpp"
@@ -55,6 +56,18 @@ struct list_part {
 [[nodiscard]] result<answered<std::vector<worker_info>>>
 read_workers(const protocol::workers_reply& reply);
 [[nodiscard]] result<answered<audit_page>> read_audit(const protocol::audit_reply& reply);
+
+/// An answer to a request for schedules.
+struct schedules_part {
+  schedule_result what = schedule_result::unchanged;
+  /// One, or those of a list.
+  std::vector<schedule_info> schedules;
+  bool more = false;
+  std::vector<schedule_occurrence> history;
+};
+
+[[nodiscard]] result<answered<schedules_part>>
+read_schedules(const protocol::schedule_reply& reply);
 [[nodiscard]] result<answered<backup_status>> read_backup(const protocol::backup_reply& reply);
 [[nodiscard]] result<answered<std::string>> read_log_level(const protocol::log_level_reply& reply);
 [[nodiscard]] result<answered<std::vector<backup_info>>>

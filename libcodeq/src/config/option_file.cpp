@@ -7,6 +7,8 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include <toml++/toml.h>
 
@@ -42,30 +44,61 @@ std::optional<std::vector<std::string>> value_texts(const toml::node& node) {
   return texts;
 }
 
-} // namespace
+using option_values = std::map<std::string, std::vector<std::string>>;
 
-result<std::map<std::string, std::vector<std::string>>> read_option_file(const std::string& path) {
+/// Reads the file and calls `fn` with its table.
+template <class F>
+auto with_table(const std::string& path, F&& fn) -> std::invoke_result_t<F, const toml::table&> {
   std::ifstream file(path);
   std::stringstream content;
   if (!file || !(content << file.rdbuf()))
     return error{errc::unavailable, std::string("cannot be read: ") + std::strerror(errno)};
-  std::map<std::string, std::vector<std::string>> values;
   try {
-    auto table = toml::parse(content.str());
-    for (const auto& [key, node] : table) {
-      auto texts = value_texts(node);
-      if (!texts)
-        return error{
-          errc::invalid_argument,
-          std::string(key.str()) + ": must be text, a whole number, true, false or a list of them"};
-      values.emplace(key.str(), std::move(*texts));
-    }
+    return fn(toml::parse(content.str()));
   } catch (const toml::parse_error& e) {
     return error{
       errc::invalid_argument,
       "line " + std::to_string(e.source().begin.line) + ": " + std::string(e.description())};
   }
+}
+
+result<option_values> read_values(const toml::table& table) {
+  option_values values;
+  for (const auto& [key, node] : table) {
+    auto texts = value_texts(node);
+    if (!texts)
+      return error{
+        errc::invalid_argument,
+        std::string(key.str()) + ": must be text, a whole number, true, false or a list of them"};
+    values.emplace(key.str(), std::move(*texts));
+  }
   return values;
+}
+
+} // namespace
+
+result<option_values> read_option_file(const std::string& path) {
+  return with_table(path, read_values);
+}
+
+result<std::map<std::string, option_values>> read_section_file(const std::string& path) {
+  return with_table(
+    path, [](const toml::table& table) -> result<std::map<std::string, option_values>> {
+      std::map<std::string, option_values> sections;
+      for (const auto& [name, node] : table) {
+        const auto* section = node.as_table();
+        if (!section)
+          return error{
+            errc::invalid_argument, std::string(name.str()) + ": must be a table, [NAME]"};
+        auto values = read_values(*section);
+        if (!values)
+          return error{
+            errc::invalid_argument,
+            "[" + std::string(name.str()) + "] " + values.error().context};
+        sections.emplace(name.str(), std::move(*values));
+      }
+      return sections;
+    });
 }
 
 } // namespace codeq::config

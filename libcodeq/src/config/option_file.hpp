@@ -15,4 +15,9 @@ namespace codeq::config {
 [[nodiscard]] result<std::map<std::string, std::vector<std::string>>>
 read_option_file(const std::string& path);
 
+/// Reads a TOML file of tables, each with options as above, by the names of the tables. Errors: as
+/// above.
+[[nodiscard]] result<std::map<std::string, std::map<std::string, std::vector<std::string>>>>
+read_section_file(const std::string& path);
+
 } // namespace codeq::config

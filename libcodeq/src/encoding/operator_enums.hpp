@@ -2,10 +2,12 @@
 #pragma once
 
 #include "codeq/operator_types.hpp"
+#include "codeq/schedule.hpp"
 
 #include "core/commands/operator_command.hpp"
 #include "encoding/schema_enums.hpp"
 #include "operator.capnp.h"
+#include "schedule.capnp.h"
 
 /// The enums in the requests and replies of operators.
 namespace codeq::encoding {
@@ -130,7 +132,50 @@ struct names_of<operator_action> {
     {ours::dead_purge, theirs::DEAD_PURGE},
     {ours::queue_purge, theirs::QUEUE_PURGE},
     {ours::tenant_purge, theirs::TENANT_PURGE},
-    {ours::backup, theirs::BACKUP}};
+    {ours::backup, theirs::BACKUP},
+    {ours::schedule_set, theirs::SCHEDULE_SET},
+    {ours::schedule_pause, theirs::SCHEDULE_PAUSE},
+    {ours::schedule_resume, theirs::SCHEDULE_RESUME},
+    {ours::schedule_delete, theirs::SCHEDULE_DELETE},
+    {ours::schedule_run, theirs::SCHEDULE_RUN},
+    {ours::schedule_backfill, theirs::SCHEDULE_BACKFILL}};
+};
+
+template <>
+struct names_of<schedule_result> {
+  using ours = schedule_result;
+  using theirs = schema::ScheduleResult;
+  static constexpr same_value<ours, theirs> all[] = {
+    {ours::unchanged, theirs::UNCHANGED},
+    {ours::created, theirs::CREATED},
+    {ours::changed, theirs::CHANGED},
+    {ours::deleted, theirs::DELETED},
+    {ours::fired, theirs::FIRED}};
+};
+
+template <>
+struct names_of<occurrence_state> {
+  using ours = occurrence_state;
+  using theirs = schema::OccurrenceState;
+  static constexpr same_value<ours, theirs> all[] = {
+    {ours::running, theirs::RUNNING},
+    {ours::completed, theirs::COMPLETED},
+    {ours::dead, theirs::DEAD},
+    {ours::cancelled, theirs::CANCELLED},
+    {ours::ended, theirs::ENDED},
+    {ours::skipped_overlap, theirs::SKIPPED_OVERLAP},
+    {ours::skipped_misfire, theirs::SKIPPED_MISFIRE},
+    {ours::waiting, theirs::WAITING}};
+};
+
+template <>
+struct names_of<occurrence_cause> {
+  using ours = occurrence_cause;
+  using theirs = schema::OccurrenceCause;
+  static constexpr same_value<ours, theirs> all[] = {
+    {ours::due, theirs::DUE},
+    {ours::run_now, theirs::RUN_NOW},
+    {ours::backfill, theirs::BACKFILL}};
 };
 
 template <>

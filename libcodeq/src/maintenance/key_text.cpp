@@ -67,6 +67,12 @@ constexpr std::string_view name_of(storage::key_tag kind) {
     return "dead";
   case key_tag::audit:
     return "audit";
+  case key_tag::schedule:
+    return "schedule";
+  case key_tag::schedule_progress:
+    return "schedule-progress";
+  case key_tag::occurrence:
+    return "occurrence";
   }
   return "key";
 }
@@ -117,6 +123,12 @@ std::string in_words(const storage::audit_key& key) {
     key.shard,
     std::to_string(key.at_ms) + "-" + std::to_string(key.operation) + " "
       + number_in_words(key.position));
+}
+
+std::string in_words(const storage::occurrence_key& key) {
+  const auto& [tenant, name] = key.schedule;
+  return named(storage::key_tag::occurrence, key.shard, tenant + "/" + name) + "#"
+         + std::to_string(key.slot);
 }
 
 std::string in_words(const storage::history_key& key) {

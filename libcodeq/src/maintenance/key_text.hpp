@@ -25,6 +25,12 @@ template <storage::key_tag Kind>
   return queue_in_words(Kind, key.shard, key.queue);
 }
 
+template <storage::key_tag Kind>
+[[nodiscard]] std::string in_words(const storage::key_of_schedule<Kind>& key) {
+  return queue_in_words(Kind, key.shard, {key.schedule.tenant, key.schedule.name});
+}
+
+[[nodiscard]] std::string in_words(const storage::occurrence_key& key);
 [[nodiscard]] std::string in_words(const storage::shard_key& key);
 [[nodiscard]] std::string in_words(const storage::key_key& key);
 [[nodiscard]] std::string in_words(const storage::producer_key& key);

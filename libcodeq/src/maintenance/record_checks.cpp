@@ -297,6 +297,56 @@ void check(
 }
 
 void check(
+  shard_facts& facts,
+  const storage::schedule_key& key,
+  std::string_view value,
+  finding_list& found) {
+  auto definition = storage::decode_schedule(value);
+  if (is_read(key, definition, found) && facts.state && !facts.state->schedules.find(key.schedule))
+    found.add(in_words(key), "has no progress");
+}
+
+void check(
+  shard_facts& facts,
+  const storage::progress_key& key,
+  std::string_view value,
+  finding_list& found) {
+  auto record = storage::decode_progress(value);
+  if (!is_read(key, record, found) || !facts.state)
+    return;
+  auto where = in_words(key);
+  check_given(facts, where, {"position", record->position}, found);
+  for (const auto& open : record->progress.open) {
+    if (open.sent != 0)
+      check_given(facts, where, {"position", open.sent}, found);
+    if (open.sent != 0 || open.entry.shard != facts.id)
+      continue;
+    auto task = open.entry.task;
+    check_given(facts, where, {"sequence", task}, found);
+    const auto* s = core::find_segment(facts.state->segments, task);
+    if (!s || is_terminal(s->view(task).state))
+      found.add(where, "counts task " + number_in_words(task) + " as running, which has ended");
+  }
+}
+
+void check(
+  shard_facts& facts,
+  const storage::occurrence_key& key,
+  std::string_view value,
+  finding_list& found) {
+  auto entry = storage::decode_occurrence(value);
+  if (!is_read(key, entry, found) || !facts.state)
+    return;
+  if (entry->shard == facts.id && entry->task != 0)
+    check_given(facts, in_words(key), {"sequence", entry->task}, found);
+  const auto* schedule = facts.state->schedules.find(key.schedule);
+  if (!schedule || entry->number >= schedule->progress.occurrences)
+    found.add(in_words(key), "is of no entry of a schedule's history");
+  else if (entry->number % limits::schedule_history_max != key.slot)
+    found.add(in_words(key), "is not in its place");
+}
+
+void check(
   shard_facts& facts, const storage::queue_key& key, std::string_view value, finding_list& found) {
   auto e = storage::decode_queue(value, key.queue);
   if (is_read(key, e, found))
@@ -413,6 +463,9 @@ constexpr std::array kinds{
   kind_of<storage::headers_key>("headers"),
   kind_of<storage::history_key>("history"),
   kind_of<storage::audit_key>("audit"),
+  kind_of<storage::schedule_key>("schedule"),
+  kind_of<storage::progress_key>("schedule-progress"),
+  kind_of<storage::occurrence_key>("occurrence"),
 };
 
 } // namespace

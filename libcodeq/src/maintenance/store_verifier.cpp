@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "maintenance/store_verifier.hpp"
 
-#include "core/state/invariants.hpp"
+#include "core/checks/invariants.hpp"
 #include "maintenance/common_checks.hpp"
 #include "maintenance/finding_list.hpp"
 #include "maintenance/key_text.hpp"

@@ -305,6 +305,7 @@ void coordinator_node::impl::spawn_shards(
     s.clock = std::make_shared<base::system_clock>(state->at);
     s.shard.state = std::move(state);
     s.shard.shard_count = identity.shard_count;
+    s.shard.zones = std::make_shared<schedule::zone_store>();
     s.store = store;
     s.meter = limit_meter;
     s.journal = journal;

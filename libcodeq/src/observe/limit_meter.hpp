@@ -32,6 +32,7 @@ inline constexpr std::string_view counted_limits[] = {
   "producer_sessions_per_shard_max",
   "queues_per_tenant_max",
   "retention_bytes",
+  "schedules_max",
   "subscriptions_max",
   "token_rate",
   "unauthenticated_connections_max",

@@ -34,6 +34,7 @@ constexpr std::array codes{
   errc::incompatible_store,
   errc::unavailable,
   errc::unknown_queue,
+  errc::unknown_schedule,
 };
 
 } // namespace

@@ -57,6 +57,8 @@ using workers_request = frame<schema::WorkersRequest>;
 using workers_reply = frame<schema::WorkersReply>;
 using audit_request = frame<schema::AuditRequest>;
 using audit_reply = frame<schema::AuditReply>;
+using schedule_request = frame<schema::ScheduleRequest>;
+using schedule_reply = frame<schema::ScheduleReply>;
 
 namespace detail {
 
@@ -109,7 +111,9 @@ using all_bodies = body_list<
   schema::AuditRequest,
   schema::AuditReply,
   schema::LogLevelRequest,
-  schema::LogLevelReply>;
+  schema::LogLevelReply,
+  schema::ScheduleRequest,
+  schema::ScheduleReply>;
 
 /// Number of bodies before `S` in the list; the size of the list when it does not contain `S`.
 template <class S, class... Bodies>

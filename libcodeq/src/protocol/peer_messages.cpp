@@ -100,6 +100,8 @@ struct reply_writer {
     write(make_status_reply(shard, r.number, r.view, r.texts).to_wire());
   }
 
+  void operator()(const schedules_told& r) const { write(make_schedule_reply(r).to_wire()); }
+
   void operator()(const audit_answered& r) const {
     write(make_audit_reply(r.number, r.page).to_wire());
   }
@@ -133,11 +135,22 @@ void write_reply(shard_id shard, const peer_reply& reply, const frame_writer& wr
   std::visit(reply_writer{shard, write}, reply);
 }
 
+namespace {
+
+/// True for the answer to a request for schedules that changed none.
+bool is_schedule_question(const peer_reply& reply) {
+  const auto* told = std::get_if<schedules_told>(&reply);
+  return told && told->what == schedule_result::unchanged;
+}
+
+} // namespace
+
 bool answers_question(const peer_reply& reply) {
   return std::holds_alternative<status_answered>(reply)
          || std::holds_alternative<history_answered>(reply)
          || std::holds_alternative<audit_answered>(reply)
          || std::holds_alternative<core::tasks_listed>(reply)
+         || is_schedule_question(reply)
          || std::holds_alternative<core::task_explained>(reply);
 }
 
@@ -148,6 +161,8 @@ wire_frame refusal_of(const peer_reply& reply, const error& reason) {
     return make_refusal<schema::EventsRequest>(history->number, reason).to_wire();
   if (const auto* audit = std::get_if<audit_answered>(&reply))
     return make_refusal<schema::AuditRequest>(audit->number, reason).to_wire();
+  if (const auto* told = std::get_if<schedules_told>(&reply))
+    return make_refusal<schema::ScheduleRequest>(told->number, reason).to_wire();
   if (const auto* listed = std::get_if<core::tasks_listed>(&reply))
     return make_refusal<schema::ListRequest>(listed->number, reason).to_wire();
   auto number = std::get<core::task_explained>(reply).number;

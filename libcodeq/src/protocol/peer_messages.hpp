@@ -8,6 +8,7 @@
 #include "protocol/messages.hpp"
 #include "protocol/operator_reply.hpp"
 #include "protocol/reply.hpp"
+#include "protocol/schedule_convert.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -33,7 +34,8 @@ using shard_request = std::variant<
   list_request,
   explain_request,
   events_request,
-  audit_request>;
+  audit_request,
+  schedule_request>;
 
 /// Every message that a session accepts. Which of them a node may send depends on its role.
 using session_request = std::variant<
@@ -52,6 +54,7 @@ using session_request = std::variant<
   explain_request,
   events_request,
   audit_request,
+  schedule_request,
   stats_request,
   workers_request,
   backup_request,
@@ -110,6 +113,7 @@ using peer_reply = std::variant<
   status_answered,
   history_answered,
   audit_answered,
+  schedules_told,
   request_refused<schema::StatusRequest>,
   request_refused<schema::ChangeRequest>,
   request_refused<schema::ForceRequest>,
@@ -118,7 +122,8 @@ using peer_reply = std::variant<
   request_refused<schema::ListRequest>,
   request_refused<schema::ExplainRequest>,
   request_refused<schema::EventsRequest>,
-  request_refused<schema::AuditRequest>>;
+  request_refused<schema::AuditRequest>,
+  request_refused<schema::ScheduleRequest>>;
 
 using frame_writer = std::function<void(const wire_frame&)>;
 

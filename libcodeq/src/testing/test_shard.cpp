@@ -23,11 +23,33 @@ coordinator::shard_options make_options() {
   // A snapshot would close segments, and the remaining fates have no key, group or worker.
   options.turns.snapshot_records = std::numeric_limits<std::size_t>::max();
   options.turns.snapshot_interval = std::chrono::years(100);
+  options.zones = std::make_shared<schedule::zone_store>();
   return options;
 }
 
 error taken_by(const enqueued_task& duplicate) {
   return {errc::duplicate, "task " + to_string(duplicate.id) + " has the key"};
+}
+
+/// The answer as `operator_client` gives it.
+result<schedule_answer> answer_of(const protocol::schedules_told& told) {
+  const auto& part = told.schedules.front();
+  auto spec = protocol::read_spec(*part.view.definition);
+  if (!spec)
+    return spec.error();
+  const auto& progress = part.view.progress;
+  schedule_answer answered;
+  answered.what = told.what;
+  answered.schedule = {
+    part.view.name,
+    std::move(*spec),
+    progress.paused,
+    part.next,
+    part.latest,
+    static_cast<std::uint32_t>(progress.open.size()),
+    progress.waiting.has_value(),
+    progress.occurrences};
+  return answered;
 }
 
 task_status status_of(const core::task_view& view) {
@@ -76,6 +98,71 @@ result<enqueued_task> test_shard::enqueue(const task_spec& spec) {
   if (made.kind == enqueue_kind::duplicate)
     return taken_by(made);
   return made;
+}
+
+template <class What>
+result<protocol::schedules_told>
+test_shard::ask_schedule(const schedule_address& name, What what) {
+  auto request = protocol::schedule_request::build([&](auto to) {
+    to.setNumber(1);
+    to.setTenant({name.tenant.data(), name.tenant.size()});
+    to.setName({name.name.data(), name.name.size()});
+    what(to);
+  });
+  ask({producer_peer, request});
+  if (const auto* told = answer<protocol::schedules_told>())
+    return *told;
+  const auto* refused = answer<protocol::request_refused<schema::ScheduleRequest>>();
+  return refused ? refused->reason : error{errc::unavailable, "no answer about the schedule"};
+}
+
+schedule_address test_shard::address_of(const std::string& name) const {
+  auto at = schedules_.find(name);
+  return {at == schedules_.end() ? task_spec().tenant : at->second, name};
+}
+
+result<schedule_answer>
+test_shard::set_schedule(const schedule_address& name, const schedule_spec& spec) {
+  auto encoded = protocol::encode_spec(spec);
+  if (!encoded)
+    return encoded.error();
+  auto told = ask_schedule(name, [&](auto request) {
+    auto copied = encoded->read([&](auto from) -> result<void> {
+      request.setSet(from);
+      return {};
+    });
+    static_cast<void>(copied);
+  });
+  if (!told)
+    return told.error();
+  schedules_.insert_or_assign(name.name, name.tenant);
+  return answer_of(*told);
+}
+
+result<schedule_answer>
+test_shard::change_schedule(const std::string& name, schedule_action what) {
+  auto told = ask_schedule(address_of(name), [what](auto request) {
+    switch (what) {
+    case schedule_action::pause:
+      return request.setPause();
+    case schedule_action::resume:
+      return request.setResume();
+    case schedule_action::remove:
+      return request.setDelete();
+    case schedule_action::run:
+      return request.setRun();
+    }
+  });
+  if (!told)
+    return told.error();
+  return answer_of(*told);
+}
+
+result<std::vector<schedule_occurrence>> test_shard::occurrences(const std::string& name) {
+  auto told = ask_schedule(address_of(name), [](auto request) { request.setHistory(); });
+  if (!told)
+    return told.error();
+  return told->history;
 }
 
 result<task_status> test_shard::status(sequence seq) {

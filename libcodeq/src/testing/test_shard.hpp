@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/result.hpp"
+#include "codeq/schedule.hpp"
 #include "codeq/task.hpp"
 
 #include "coordinator/shard/shard.hpp"
@@ -37,6 +38,14 @@ public:
 
   /// Errors: as `producer::enqueue`.
   [[nodiscard]] result<enqueued_task> enqueue(const task_spec& spec);
+
+  // Schedules, by the name that the test gave them. Errors: as `operator_client`.
+
+  [[nodiscard]] result<schedule_answer>
+  set_schedule(const schedule_address& name, const schedule_spec& spec);
+  [[nodiscard]] result<schedule_answer>
+  change_schedule(const std::string& name, schedule_action what);
+  [[nodiscard]] result<std::vector<schedule_occurrence>> occurrences(const std::string& name);
 
   /// Errors: `unknown_task`.
   [[nodiscard]] result<task_status> status(sequence seq);
@@ -103,6 +112,7 @@ public:
   void note_limit(std::string_view, std::uint64_t, std::string_view) override {}
 
   void note_expired(const core::leases_expired&) override {}
+  void note_occurrence(const core::occurrence_noted&, timestamp) override {}
 
   void settled() override {}
 
@@ -116,6 +126,13 @@ private:
   /// Commits all decisions, then processes and commits their consequences.
   void settle();
   void to_worker(core::peer_id peer, worker_message message);
+
+  /// Sends a request for a schedule; `what` sets the member of the union.
+  template <class What>
+  [[nodiscard]] result<protocol::schedules_told>
+  ask_schedule(const schedule_address& name, What what);
+  /// The schedule that the test set under that name.
+  [[nodiscard]] schedule_address address_of(const std::string& name) const;
 
   /// The answer to the producer's latest request, if it is an `Answer`; otherwise null.
   template <class Answer>
@@ -137,6 +154,8 @@ private:
   std::map<fencing_token, monotonic_time> timers_;
   std::set<fencing_token> silenced_;
   std::map<std::string, std::vector<sequence>> tasks_;
+  /// The tenant of each schedule by its name.
+  std::map<std::string, std::string> schedules_;
   producer_id producer_;
   std::uint64_t requests_ = 0;
   std::optional<protocol::peer_reply> answer_;

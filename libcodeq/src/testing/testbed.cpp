@@ -19,6 +19,24 @@ result<enqueued_task> testbed::enqueue(const task_spec& spec) {
   return made;
 }
 
+result<schedule_answer>
+testbed::set_schedule(const std::string& name, const schedule_spec& spec) {
+  auto answered = impl_->shard.set_schedule({spec.task.tenant, name}, spec);
+  impl_->settle();
+  return answered;
+}
+
+result<schedule_answer>
+testbed::change_schedule(const std::string& name, schedule_action what) {
+  auto answered = impl_->shard.change_schedule(name, what);
+  impl_->settle();
+  return answered;
+}
+
+result<std::vector<schedule_occurrence>> testbed::occurrences(const std::string& name) {
+  return impl_->shard.occurrences(name);
+}
+
 void testbed::advance(duration by) {
   impl_->advance(by);
 }

@@ -105,6 +105,9 @@ class Roles(TokensTest):
                 ("queue", "set", "mail", "--lease", "9s", *TENANT),
                 ("queue", "pause", "mail", *TENANT), ("queue", "resume", "mail", *TENANT),
                 ("queue", "purge", "mail", "--yes", *TENANT), ("tenant", "purge", "a", "--yes"),
+                ("schedule", "set", "s", "--every", "1h", "--queue", "mail", *TENANT),
+                ("schedule", "pause", "s", *TENANT), ("schedule", "run", "s", *TENANT),
+                ("schedule", "delete", "s", *TENANT),
                 ("backup",), ("log-level", "debug")):
             self.refused("reader", *verb)
             self.refused("auditor", *verb)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/apply.hpp"
-#include "core/state/invariants.hpp"
+#include "core/checks/invariants.hpp"
 #include "sim/audit/auditor.hpp"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 
 #include "base/tuning.hpp"
 #include "core/state/epoch.hpp"
-#include "core/state/invariants.hpp"
+#include "core/checks/invariants.hpp"
 #include "support/shard_fixture.hpp"
 
 namespace codeq::core {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/state/invariants.hpp"
+#include "core/checks/invariants.hpp"
 #include "core/state/task_keys.hpp"
 #include "core/turn/granted_run.hpp"
 #include "support/shard_fixture.hpp"

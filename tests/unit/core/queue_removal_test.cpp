@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/state/invariants.hpp"
+#include "core/checks/invariants.hpp"
 #include "core/state/queue_removal.hpp"
 #include "support/shard_fixture.hpp"
 

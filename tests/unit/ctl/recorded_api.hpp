@@ -31,6 +31,8 @@ public:
   std::optional<coordinator_stats> counts;
   std::optional<audit_page> audited;
   std::optional<std::vector<worker_info>> found_workers;
+  std::optional<std::vector<schedule_info>> found_schedules;
+  schedule_spec schedule;
   ctl::added_tasks tasks;
   ctl::task_end end;
 
@@ -107,6 +109,51 @@ public:
     return said<std::uint64_t>("purge_tenant " + tenant);
   }
 
+  ctl::answer<schedule_answer>
+  set_schedule(const schedule_address& name, const schedule_spec& spec) override {
+    schedule = spec;
+    return said<schedule_answer>("set_schedule " + text(name));
+  }
+
+  ctl::answer<schedule_answer>
+  change_schedule(const schedule_address& name, schedule_action what) override {
+    return said<schedule_answer>(
+      "change_schedule " + text(name) + " " + std::to_string(static_cast<int>(what)));
+  }
+
+  ctl::answer<schedule_answer>
+  backfill_schedule(const schedule_address& name, timestamp from, timestamp until) override {
+    return said<schedule_answer>(
+      "backfill_schedule " + text(name) + " " + to_string(from) + " " + to_string(until));
+  }
+
+  ctl::answer<schedule_info> show_schedule(const schedule_address& name) override {
+    return said<schedule_info>("show_schedule " + text(name));
+  }
+
+  ctl::answer<schedule_info> next_of(const schedule_address& name, std::uint32_t count) override {
+    return said<schedule_info>("next_of " + text(name) + " " + std::to_string(count));
+  }
+
+  ctl::answer<std::vector<schedule_time>> preview_schedule(
+    const schedule_address& name, const schedule_spec& spec, std::uint32_t count) override {
+    schedule = spec;
+    return said<std::vector<schedule_time>>(
+      "preview_schedule " + text(name) + " " + std::to_string(count));
+  }
+
+  ctl::answer<std::vector<schedule_occurrence>>
+  schedule_history(const schedule_address& name) override {
+    return said<std::vector<schedule_occurrence>>("schedule_history " + text(name));
+  }
+
+  ctl::answer<std::vector<schedule_info>> list_schedules(const std::string& tenant) override {
+    auto got = said<std::vector<schedule_info>>("list_schedules " + tenant);
+    if (found_schedules)
+      return {*found_schedules};
+    return got;
+  }
+
   ctl::answer<coordinator_stats> stats() override {
     auto got = said<coordinator_stats>("stats");
     if (counts)
@@ -173,6 +220,8 @@ public:
   error cause_of(const error& reason) override { return reason; }
 
 private:
+  static std::string text(const schedule_address& name) { return name.tenant + "/" + name.name; }
+
   static std::string text(const queue_address& queue) { return queue.tenant + "/" + queue.queue; }
 
   static std::string text(const ctl::task_target& task) {

@@ -343,6 +343,27 @@ const harm harms[] = {
      s.put(checkpoint_key{s.only_shard, s.task(3)}.encode(), encode(left, {}));
    },
    "task-checkpoint 0/1:3: token 9:0 was never given"},
+  {"ScheduleWithoutProgress",
+   [](auto& s) {
+     s.put(schedule_key{s.only_shard, {"t", "s"}}.encode(), encode(core::schedule_definition{}));
+   },
+   "schedule 0/t/s: has no progress"},
+  {"OccurrenceOfAnEndedTaskCountsAsRunning",
+   [](auto& s) {
+     core::schedule_progress progress;
+     core::open_occurrence open;
+     open.entry.task = s.task(1);
+     progress.open.push_back(open);
+     schedule_address name{"t", "s"};
+     s.put(schedule_key{s.only_shard, name}.encode(), encode(core::schedule_definition{}));
+     s.put(progress_key{s.only_shard, name}.encode(), encode(progress, 0, {}));
+   },
+   "counts task 1:1 as running, which has ended"},
+  {"OccurrenceOfNoSchedule",
+   [](auto& s) {
+     s.put(occurrence_key{s.only_shard, {"t", "s"}, 3}.encode(), encode(core::occurrence{3}));
+   },
+   "occurrence 0/t/s#3: is of no entry of a schedule's history"},
   {"ChangeMergedAndThere",
    [](auto& s) {
      core::tasks_changed e;

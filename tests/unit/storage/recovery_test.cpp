@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/state/invariants.hpp"
+#include "core/checks/invariants.hpp"
 #include "record.capnp.h"
 #include "storage/keys/keyspace.hpp"
 #include "storage/memory/memory_store.hpp"

@@ -40,6 +40,7 @@ void shard_driver::look_at_disk() {
     shard_->pause_grants(is_tight, now());
   }
   note_disk();
+  shard_->look_at_zones(now());
   self_->delayed_send(self_, tuning::free_space_look_interval, coordinator::look_at_disk{});
 }
 
@@ -123,6 +124,25 @@ void shard_driver::note_expired(const core::leases_expired& expired) {
     expired.worker,
     *left_out,
     expired.reason);
+}
+
+void shard_driver::note_occurrence(const core::occurrence_noted& noted, timestamp now) {
+  auto owner = noted.name.tenant + "/" + noted.name.name;
+  auto left_out = occurrence_lines_.take(owner, std::chrono::steady_clock::now());
+  if (!left_out)
+    return;
+  const auto& entry = noted.entry;
+  bool is_late = entry.state == occurrence_state::running;
+  CODEQ_LOG_WARN(
+    "occurrence of a schedule {} tenant={} schedule={} nominal=\"{}\" late_ms={} count={} "
+    "left_out={}",
+    is_late ? std::string("is late") : "is left out reason=" + std::string(to_string(entry.state)),
+    noted.name.tenant,
+    noted.name.name,
+    schedule::to_string(entry.nominal),
+    (now - entry.at).count(),
+    entry.count,
+    *left_out);
 }
 
 void shard_driver::settled() {

@@ -92,6 +92,7 @@ public:
   void wake_after(duration wait, std::uint64_t number) override;
   void note_limit(std::string_view name, std::uint64_t max, std::string_view owner) override;
   void note_expired(const core::leases_expired& expired) override;
+  void note_occurrence(const core::occurrence_noted& noted, timestamp now) override;
   void settled() override;
   [[nodiscard]] const result<void>& check_disk(monotonic_time now) override;
   [[nodiscard]] bool is_disk_tight(monotonic_time now, std::size_t bytes) override;
@@ -114,6 +115,8 @@ private:
   bool is_disk_low_ = false;
   /// Bounds the lines about expired leases of each queue.
   observe::line_pace expiry_lines_{expiry_lines_per_second};
+  /// The same for lines about occurrences of each schedule.
+  observe::line_pace occurrence_lines_{expiry_lines_per_second};
   std::unordered_map<core::peer_id, shard_peer_actor> peers_;
   std::vector<shard_actor> shards_;
   /// Commands for the other shards, until their handles are known.

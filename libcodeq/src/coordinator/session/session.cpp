@@ -38,6 +38,8 @@ template <>
 constexpr bool is_change<schema::QueueRequest> = true;
 template <>
 constexpr bool is_change<schema::BulkRequest> = true;
+template <>
+constexpr bool is_change<schema::ScheduleRequest> = true;
 
 /// True when a bearer may see, or with `changes` change, what concerns the whole process.
 bool may_use_process(const security::principal& who, bool changes) {

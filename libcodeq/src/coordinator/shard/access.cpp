@@ -230,6 +230,14 @@ result<void> check(const principal& who, const core::tell_audit& c) {
                                  : check_inspector_of(who, c.filter.tenant);
 }
 
+result<void> check(const principal& who, const protocol::schedule_question& asked) {
+  using kind = protocol::schedule_question::kind;
+  bool is_inspection = asked.what == kind::SHOW || asked.what == kind::LIST
+                       || asked.what == kind::NEXT || asked.what == kind::HISTORY;
+  return is_inspection ? check_inspector_of(who, asked.name.tenant)
+                       : check_admin_of(who, asked.name.tenant);
+}
+
 std::vector<core::lease_beat>
 take_foreign(const principal& who, core::shard_state& state, core::heartbeat& c) {
   // Progress is never answered.

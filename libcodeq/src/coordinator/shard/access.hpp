@@ -7,6 +7,7 @@
 #include "core/commands/command.hpp"
 #include "core/state/shard_state.hpp"
 #include "protocol/convert.hpp"
+#include "protocol/schedule_convert.hpp"
 #include "security/principal.hpp"
 
 #include <vector>
@@ -53,6 +54,7 @@ using security::principal;
 [[nodiscard]] result<void> check(const principal& who, const core::change_many& c);
 [[nodiscard]] result<void> check(const principal& who, const core::list_tasks& c);
 [[nodiscard]] result<void> check(const principal& who, const core::tell_audit& c);
+[[nodiscard]] result<void> check(const principal& who, const protocol::schedule_question& asked);
 
 // For batches, whose parts are decided individually.
 

@@ -18,8 +18,15 @@ shard::shard(const shard_options& options, shard_port& port, const instant& now)
     state_(options.state),
     shard_count_(options.shard_count),
     turns_(*state_, now.steady, options.turns),
+    planner_(options.zones, {state_->id, options.shard_count}, now.shard),
+    zones_seen_(now.steady),
     cache_(options.cache_bytes),
     wheel_(now.steady) {
+}
+
+void shard::start(const instant& now) {
+  decide(core::tick{}, now);
+  fire_due(now);
 }
 
 void shard::take(const peer_request& m, const instant& now) {
@@ -126,6 +133,8 @@ void shard::commit(std::vector<core::event> events) {
       note_removed(*snapshot);
       snapshot_commit_ = turns_.submitted();
     }
+    if (const auto* scheduled = std::get_if<core::schedule_changed>(&e))
+      turn.is_synced = turn.is_synced || scheduled->is_fired;
   }
   if (!turn.horizon)
     turns_.note_written(writes->byte_size());
@@ -201,6 +210,7 @@ void shard::wake(std::uint64_t number, const instant& now) {
   for (auto token : wheel_.take_due(now.steady))
     port_.fire_timer(token);
   decide(core::tick{}, now);
+  fire_due(now);
 }
 
 void shard::pause_grants(bool paused, const instant& now) {

@@ -6,6 +6,7 @@
 #include "base/coordinator_counts.hpp"
 #include "base/tuning.hpp"
 #include "coordinator/shard/key_lookups.hpp"
+#include "coordinator/shard/schedule_planner.hpp"
 #include "coordinator/shard/segment_cache.hpp"
 #include "coordinator/shard/shard_messages.hpp"
 #include "coordinator/shard/timing_wheel.hpp"
@@ -30,6 +31,8 @@ struct shard_options {
   std::size_t cache_bytes = tuning::segment_cache_bytes_default;
   /// When turns are closed and snapshots taken.
   turn_limits turns{};
+  /// The time zones of schedules; null: only UTC and fixed offsets are known.
+  std::shared_ptr<schedule::zone_store> zones{};
 };
 
 /// The shard's interface to its driver. Calls return before they call the shard back.
@@ -99,6 +102,9 @@ public:
   /// Leases of a queue expired.
   virtual void note_expired(const core::leases_expired& expired) = 0;
 
+  /// An occurrence of a schedule was skipped, or fired late.
+  virtual void note_occurrence(const core::occurrence_noted& noted, timestamp now) = 0;
+
   /// Everything decided before `stop` is durable.
   virtual void settled() = 0;
 
@@ -120,7 +126,7 @@ public:
   shard(const shard_options& options, shard_port& port, const instant& now);
 
   /// Does what has become due since the last start. Call once, first.
-  void start(const instant& now) { decide(core::tick{}, now); }
+  void start(const instant& now);
 
   /// Parses and decides a peer's request.
   void take(const peer_request& m, const instant& now);
@@ -154,6 +160,10 @@ public:
 
   /// Stops or resumes grants, since the disk has too little space for results.
   void pause_grants(bool paused, const instant& now);
+
+  /// Reads the time zones whose files have changed, if some time has passed since it did last. Call
+  /// it every few seconds.
+  void look_at_zones(const instant& now);
 
   /// Takes a snapshot; `settled` is called when everything is durable.
   void stop(const instant& now);
@@ -192,6 +202,8 @@ private:
   read(const peer_request& by, const protocol::resume_request& m, const instant& now);
   [[nodiscard]] std::optional<core::command>
   read(const peer_request& by, const protocol::await_request& m, const instant& now);
+  [[nodiscard]] std::optional<core::command>
+  read(const peer_request& by, const protocol::schedule_request& m, const instant& now);
 
   /// Requests of operators.
   template <class S>
@@ -211,6 +223,24 @@ private:
   void reply_not_there(core::peer_id peer, const std::vector<sequence>& awaited);
 
   [[nodiscard]] protocol::shard_place place() const { return {state_->id, shard_count_}; }
+
+  // shard_schedules.cpp: schedules.
+
+  /// Fires what is due, of a bounded number of schedules.
+  void fire_due(const instant& now);
+  /// Fires what is due of one schedule.
+  void advance(const schedule_address& name, const instant& now);
+  [[nodiscard]] std::optional<core::command>
+  read(const peer_request& by, const protocol::schedule_question& asked, const instant& now);
+  [[nodiscard]] core::command
+  read_change(const peer_request& by, const protocol::schedule_question& asked, const instant& now);
+  /// Answers at once which occurrences a definition has.
+  void
+  preview(const peer_request& by, const protocol::schedule_question& asked, const instant& now);
+  void carry_out(core::schedule_answered& e, const instant& now);
+  void carry_out(core::schedules_listed& e, const instant& now);
+  void carry_out(core::shard_told& e, const instant& now);
+  void carry_out(core::occurrence_noted& e, const instant& now);
 
   // shard_effects.cpp: carrying out the effects of turns.
 
@@ -289,6 +319,8 @@ private:
   std::shared_ptr<core::shard_state> state_;
   std::uint16_t shard_count_;
   turn_runner turns_;
+  schedule_planner planner_;
+  monotonic_time zones_seen_;
   segment_cache cache_;
   key_lookups lookups_;
   /// Look-ups that were not sent yet.

@@ -126,7 +126,7 @@ void shard::carry_out(core::deliver_follow_ups& e, const instant&) {
 }
 
 void shard::carry_out(core::follow_ups_taken& e, const instant&) {
-  port_.to_shard(e.from, core::confirm_follow_ups{state_->id, e.number});
+  port_.to_shard(e.from, core::confirm_follow_ups{state_->id, e.number, std::move(e.tasks)});
 }
 
 void shard::carry_out(core::timer_wanted& e, const instant&) {

@@ -9,6 +9,7 @@
 #include "core/commands/effect.hpp"
 #include "core/commands/event.hpp"
 #include "protocol/peer_messages.hpp"
+#include "schedule/time_zone.hpp"
 #include "security/principal.hpp"
 #include "storage/retention/retention_filter.hpp"
 #include "storage/write_set.hpp"
@@ -134,6 +135,10 @@ struct stored_inquiry {
   /// Set for a query for the audit log of this number of shards, and for nothing else.
   std::optional<audit_filter> audit{};
   std::uint16_t shard_count = 0;
+  /// Set for a query for the history of a schedule: the answer without it.
+  std::shared_ptr<const protocol::schedules_told> schedule{};
+  /// With `schedule`: writes the nominal times.
+  std::shared_ptr<const schedule::time_zone> zone{};
 };
 
 /// A part of a list that the store has to complete.
@@ -174,6 +179,8 @@ struct turn_commit {
   std::shared_ptr<const storage::write_set> writes;
   /// The records that may be dropped once these writes are synced; null without a snapshot.
   std::shared_ptr<const storage::shard_horizon> horizon{};
+  /// The writes must be synced before anything that follows from them is told, in both modes.
+  bool is_synced = false;
 };
 
 } // namespace codeq::coordinator

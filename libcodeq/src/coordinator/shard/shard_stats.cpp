@@ -85,6 +85,14 @@ base::coordinator_counts shard::stats(const instant& now) const {
   s.gauges["codeq_commands_waiting"] = static_cast<std::int64_t>(waiting_commands());
   s.gauges["codeq_results_put_off"] = static_cast<std::int64_t>(results_put_off_);
   s.gauges["codeq_stale_beats"] = static_cast<std::int64_t>(state_->stale_beats);
+  const auto& schedules = state_->schedules;
+  s.gauges["codeq_schedules"] = static_cast<std::int64_t>(schedules.size());
+  s.gauges["codeq_occurrences_fired"] = static_cast<std::int64_t>(schedules.counts.fired);
+  s.gauges["codeq_occurrences_late"] = static_cast<std::int64_t>(schedules.counts.late);
+  s.gauges["codeq_occurrences_overlapping"] =
+    static_cast<std::int64_t>(schedules.counts.skipped_overlap);
+  s.gauges["codeq_occurrences_missed"] =
+    static_cast<std::int64_t>(schedules.counts.skipped_misfire);
   const auto& segments = state_->segments;
   s.gauges["codeq_segments_unpacked"] = static_cast<std::int64_t>(segments.unpacked_segments());
   s.gauges["codeq_segments_packed"] = static_cast<std::int64_t>(segments.packed_segments());

@@ -31,6 +31,8 @@ void journal::gather(turn_commit turn, time_point now) {
     port_.write_soon();
   auto& group = open_group();
   group.bytes += turn.writes->byte_size();
+  if (turn.is_synced)
+    group.mode = storage::durability::sync;
   group.turns.push_back(std::move(turn));
   if (group.is_full())
     write(now);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/store/reader.hpp"
 
+#include "coordinator/shard/schedule_planner.hpp"
 #include "storage/recovery/audit_reader.hpp"
+#include "storage/recovery/schedule_reader.hpp"
 #include "storage/recovery/timeline_reader.hpp"
 
 #include <string>
@@ -178,6 +180,8 @@ void reader::answer(std::span<const stored_inquiry> asked) {
 void reader::answer(const stored_inquiry& asked, storage::fate_reader& fates) {
   if (asked.audit)
     return tell_audit(asked);
+  if (asked.schedule)
+    return tell_schedule(asked);
   if (asked.view)
     return describe(asked, *asked.view);
   auto view = or_fail(fates.read(asked.shard, asked.seq, {asked.now, asked.purged.get()}));
@@ -237,6 +241,7 @@ void reader::describe(const stored_inquiry& asked, const core::task_view& view) 
   case core::inquiry::kind::history:
     return tell_history(asked, view);
   case core::inquiry::kind::audit:
+  case core::inquiry::kind::schedule:
     return;
   case core::inquiry::kind::status:
   case core::inquiry::kind::ending:
@@ -274,6 +279,15 @@ void reader::tell_audit(const stored_inquiry& asked) {
   reply_to(asked, protocol::audit_answered{asked.why.number, std::move(page)});
 }
 
+void reader::tell_schedule(const stored_inquiry& asked) {
+  auto told = *asked.schedule;
+  const auto& name = told.schedules.front().view.name;
+  auto history = or_fail(storage::read_occurrences(*options_.store, asked.shard, name));
+  for (const auto& entry : history)
+    told.history.push_back(show(entry, asked.zone.get()));
+  reply_to(asked, std::move(told));
+}
+
 void reader::refuse(const stored_inquiry& asked, const error& reason) {
   const auto& why = asked.why;
   auto refuse = [&]<class S>(std::type_identity<S>) {
@@ -286,6 +300,8 @@ void reader::refuse(const stored_inquiry& asked, const error& reason) {
     return refuse(std::type_identity<schema::EventsRequest>{});
   case core::inquiry::kind::audit:
     return refuse(std::type_identity<schema::AuditRequest>{});
+  case core::inquiry::kind::schedule:
+    return refuse(std::type_identity<schema::ScheduleRequest>{});
   case core::inquiry::kind::status:
     return refuse(std::type_identity<schema::StatusRequest>{});
   case core::inquiry::kind::change:

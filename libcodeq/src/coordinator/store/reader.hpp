@@ -111,6 +111,7 @@ private:
   void tell_text(const stored_inquiry& asked, const core::task_view& view);
   void tell_history(const stored_inquiry& asked, const core::task_view& view);
   void tell_audit(const stored_inquiry& asked);
+  void tell_schedule(const stored_inquiry& asked);
 
   void answer_unknown(const stored_inquiry& asked) { refuse(asked, access::unknown_task()); }
 

@@ -10,6 +10,7 @@
 #include "core/commands/heartbeat_command.hpp"
 #include "core/commands/operator_command.hpp"
 #include "core/commands/retained_key.hpp"
+#include "core/commands/schedule_command.hpp"
 #include "core/commands/survivors.hpp"
 #include "core/commands/task_checkpoint.hpp"
 #include "core/commands/task_settings.hpp"
@@ -157,6 +158,8 @@ struct take_follow_ups {
 struct confirm_follow_ups {
   shard_id by{};
   std::uint64_t number = 0;
+  /// The task of each run, in order; empty when they are not known any more.
+  std::vector<sequence> tasks{};
 };
 
 /// A lease's timer fired; only a hint. Effect: `timer_wanted` when the lease was extended.
@@ -250,6 +253,13 @@ using command = std::variant<
   end_session,
   note_command,
   tell_audit,
+  set_schedule,
+  change_schedule,
+  show_schedule,
+  list_schedules,
+  fire_schedule,
+  watch_ends,
+  note_ends,
   tick,
   take_snapshot>;
 

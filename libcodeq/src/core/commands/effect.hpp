@@ -7,6 +7,7 @@
 #include "core/commands/command.hpp"
 #include "core/commands/event.hpp"
 #include "core/commands/operator_effect.hpp"
+#include "core/commands/schedule_effect.hpp"
 
 #include <memory>
 #include <optional>
@@ -115,6 +116,8 @@ struct deliver_follow_ups {
 struct follow_ups_taken {
   shard_id from{};
   std::uint64_t number = 0;
+  /// The task of each run, in order; empty when they are not known any more.
+  std::vector<sequence> tasks{};
 };
 
 /// A checkpoint is durable.
@@ -180,6 +183,7 @@ struct inquiry {
     explain,
     history,
     audit,
+    schedule,
   };
 
   kind what = kind::status;
@@ -248,6 +252,10 @@ using effect = std::variant<
   audit_wanted,
   queue_answered,
   tasks_listed,
+  schedule_answered,
+  schedules_listed,
+  shard_told,
+  occurrence_noted,
   progress_told,
   task_not_here>;
 

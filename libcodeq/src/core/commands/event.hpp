@@ -12,6 +12,7 @@
 #include "core/commands/queue_totals.hpp"
 #include "core/commands/request_answer.hpp"
 #include "core/commands/retained_key.hpp"
+#include "core/commands/schedule_event.hpp"
 #include "core/commands/seq_run.hpp"
 #include "core/commands/task_checkpoint.hpp"
 #include "core/commands/task_note.hpp"
@@ -265,6 +266,7 @@ using event = std::variant<
   follow_ups_sent,
   checkpoints_changed,
   commands_audited,
+  schedule_changed,
   snapshot_taken>;
 
 } // namespace codeq::core

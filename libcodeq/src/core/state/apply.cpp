@@ -162,6 +162,14 @@ void apply_event(shard_state& state, const follow_ups_sent& e) {
 void apply_event(shard_state&, const commands_audited&) {
 }
 
+void apply_event(shard_state& state, const schedule_changed& e) {
+  if (e.is_removed)
+    return state.schedules.erase(e.name);
+  const auto* known = state.schedules.find(e.name);
+  auto definition = e.definition ? e.definition : known->definition;
+  state.schedules.put(e.name, std::move(definition), e.progress);
+}
+
 void apply_event(shard_state& state, const checkpoints_changed& e) {
   for (const auto& checkpoint : e.saved)
     set_checkpoint(state, checkpoint.seq, checkpoint.mark);
@@ -356,7 +364,6 @@ void note_purges(shard_state& state, const std::vector<queue_purge>& purges) {
 }
 
 void keep_follow_up(shard_state& state, log_position record, const follow_up& task) {
-  CODEQ_ASSERT(task.shard != state.id);
   auto& runs = state.outgoing[task.shard][record];
   auto& missing = state.follow_up_records[record];
   missing += runs.empty() ? 1 : 0;

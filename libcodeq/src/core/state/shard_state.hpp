@@ -15,6 +15,7 @@
 #include "core/state/lane.hpp"
 #include "core/state/lease_table.hpp"
 #include "core/state/outcome_holds.hpp"
+#include "core/state/schedule_table.hpp"
 
 #include <algorithm>
 #include <array>
@@ -241,6 +242,7 @@ struct shard_state {
   std::map<log_position, std::size_t> follow_up_records;
   /// The checkpoints of live tasks.
   std::map<sequence, checkpoint_mark> checkpoints;
+  schedule_table schedules;
   /// The latest shard time seen.
   timestamp at;
 
@@ -271,6 +273,12 @@ struct shard_state {
   std::map<peer_id, std::unordered_set<sequence>> awaiting;
   /// Peers that await a task and also want progress of its handler.
   std::set<std::pair<sequence, peer_id>> watched;
+  /// Tasks of which other shards want to know the end.
+  std::map<sequence, std::set<shard_id>> watched_ends;
+  /// The shards with tasks of schedules were asked for their ends by this process.
+  bool are_ends_wanted = false;
+  /// When an occurrence fired last.
+  monotonic_time fired;
   /// Follow-ups that other shards have not confirmed, by the record that contains them.
   std::map<shard_id, std::map<log_position, std::vector<enqueue_run>>> outgoing;
   /// Records up to this one were sent to their shards by this process.

@@ -75,11 +75,13 @@ sealed_turn turn::seal(const instant& now) {
   close_checkpoints();
   close_audits();
   advance(now);
+  want_ends();
   purge_past_dead();
   release_due_tasks();
   tell_claimers(match());
   want_timers();
   say_follow_ups();
+  close_schedules();
   sealed_turn sealed;
   move_all(segments_, sealed.events);
   move_all(ended_, sealed.events);
@@ -88,6 +90,7 @@ sealed_turn turn::seal(const instant& now) {
   move_all(follow_ups_, sealed.events);
   move_all(changed_checkpoints_, sealed.events);
   move_all(closed_audits_, sealed.events);
+  move_all(scheduled_, sealed.events);
   move_all(grants_, sealed.events);
   std::sort(sealed.events.begin(), sealed.events.end(), [](const event& a, const event& b) {
     return position_of(a) < position_of(b);
@@ -130,6 +133,9 @@ std::optional<duration> next_wakeup(shard_state& state, const instant& now) {
       until = std::max(until, state.released.begin + due_window_length - now.steady);
     sooner(until);
   }
+  if (auto look = state.schedules.next_look())
+    // A burst of occurrences is fired in few turns.
+    sooner(std::max(time_until(*look), state.fired + tuning::schedule_turn_interval - now.steady));
   if (!state.dead_ends.empty())
     sooner(time_until(time_of(state.dead_ends.front())));
   // When it is past, the next snapshot is due for it.

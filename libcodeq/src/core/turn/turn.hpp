@@ -163,6 +163,10 @@ private:
   void run(const promote& c);
   void run(const redrive& c);
   [[nodiscard]] segment* find_to_change(peer_id peer, std::uint64_t number, sequence seq);
+  /// Cancels a task, or marks it if it is leased.
+  [[nodiscard]] change_answered cancel_task(const segment& s, sequence seq, task_event::author by);
+  /// Asks the holder of the task's lease to stop, unless it was asked before.
+  void stop_holder(const segment& s, sequence seq);
   void append_change(task_change change, task_event::author by);
   /// The record for the next change; a new one when the last one cannot take it, or when `is_new`.
   [[nodiscard]] tasks_changed& open_changes(bool is_new = false);
@@ -203,6 +207,38 @@ private:
   void audit(operator_action action, const queue_address& of, sequence task, std::uint64_t changed);
   void audit(audit_entry entry);
   void close_audits();
+
+  // Schedules.
+  void run(const set_schedule& c);
+  void run(const change_schedule& c);
+  void run(const show_schedule& c);
+  void run(const list_schedules& c);
+  void run(const fire_schedule& c);
+  void run(const watch_ends& c);
+  void run(const note_ends& c);
+  void answer(schedule_answered answer);
+  void fire(const fire_schedule& c, const planned_occurrence& o);
+  void fire_due(const fire_schedule& c, const planned_occurrence& o);
+  void fire_waiting(const fire_schedule& c);
+  /// Adds the task of an occurrence.
+  void start(const fire_schedule& c, occurrence entry, const planned_occurrence& o);
+  /// Adds the entry of a schedule's next occurrence to its history; returns its number.
+  std::uint64_t add_entry(const schedule_address& name, occurrence entry);
+  /// Replaces an entry of the history.
+  void change_entry(const schedule_address& name, const occurrence& entry);
+  /// Cancels the open occurrences of a schedule.
+  void cancel_running(const schedule_address& name);
+  /// The task of an open occurrence ended.
+  void end_occurrence(shard_id shard, sequence task, occurrence_state how);
+  /// The task ended; notifies schedules and the shards that watch it.
+  void tell_schedules(sequence seq);
+  /// A shard has the tasks that this one sent it in that record.
+  void settle_sent(const confirm_follow_ups& c);
+  /// Asks other shards once for the ends of tasks that they took before this process began.
+  void want_ends();
+  /// The record of the schedule's changes in this turn.
+  schedule_changed& change_of(const schedule_address& name);
+  void close_schedules();
 
   // Keys.
   void run(const recall_keys& c);
@@ -258,6 +294,9 @@ private:
   std::vector<tasks_changed> changed_;
   std::vector<queue_configured> configured_;
   std::vector<follow_ups_sent> follow_ups_;
+  std::vector<schedule_changed> scheduled_;
+  /// The records in `scheduled_` of schedules that are not removed.
+  std::map<schedule_address, std::size_t> open_schedules_;
   /// Checkpoints saved in this turn, and tasks whose checkpoints were dropped.
   std::map<sequence, lease_checkpoint> saved_;
   std::set<sequence> dropped_;

@@ -118,22 +118,34 @@ void turn::run(const cancel& c) {
   auto* s = seq ? find_to_change(c.peer, c.number, *seq) : nullptr;
   if (!s)
     return;
-  auto entry = s->view(*seq);
-  change_answered answer{c.peer, c.number, *seq, change_result::unchanged, entry.state};
+  auto answer = cancel_task(*s, *seq, by_operator);
+  answer.peer = c.peer;
+  answer.number = c.number;
+  effects_.emplace_back(answer);
+  stop_holder(*s, *seq);
+}
+
+change_answered turn::cancel_task(const segment& s, sequence seq, task_event::author by) {
+  auto entry = s.view(seq);
+  change_answered answer{0, 0, seq, change_result::unchanged, entry.state};
   if (entry.state == task_state::leased) {
     answer.result = change_result::requested;
     if (!entry.cancelling) {
-      append_change({*seq, change_kind::cancel_requested, {}, {}}, by_operator);
-      audit(operator_action::cancel, state_.queue_of(*s).address, *seq, 1);
+      append_change({seq, change_kind::cancel_requested, {}, {}}, by);
+      audit(operator_action::cancel, state_.queue_of(s).address, seq, 1);
     }
   } else if (!is_terminal(entry.state)) {
     answer.result = change_result::changed;
     answer.state = task_state::cancelled;
-    append_change({*seq, change_kind::cancelled, {}, {}}, by_operator);
-    audit(operator_action::cancel, state_.queue_of(*s).address, *seq, 1);
-    tell_awaiting(*seq);
+    append_change({seq, change_kind::cancelled, {}, {}}, by);
+    audit(operator_action::cancel, state_.queue_of(s).address, seq, 1);
+    tell_awaiting(seq);
   }
-  effects_.emplace_back(answer);
+  return answer;
+}
+
+void turn::stop_holder(const segment& s, sequence seq) {
+  auto entry = s.view(seq);
   if (entry.state != task_state::leased)
     return;
   const auto& l = *state_.leases.find(entry.token);

@@ -123,6 +123,7 @@ std::optional<bytes> turn::text_at_hand(const task_entry& entry) const {
 }
 
 void turn::tell_awaiting(sequence seq) {
+  tell_schedules(seq);
   auto waiters = state_.awaited.find(seq);
   if (waiters == state_.awaited.end())
     return;

@@ -251,7 +251,12 @@ void turn::run(const take_follow_ups& c) {
   bool is_below = session != state_.producers.end() && c.number < session->second.answered_below;
   if (!is_below && !known_answer(request))
     add(request, c.runs);
-  effects_.emplace_back(follow_ups_taken{c.from, c.number});
+  follow_ups_taken taken{c.from, c.number};
+  if (const auto* answer = is_below ? nullptr : known_answer(request))
+    for (const auto& run : answer->tasks)
+      for (std::uint32_t i = 0; i < run.count; ++i)
+        taken.tasks.push_back(run.first + i);
+  effects_.emplace_back(std::move(taken));
 }
 
 void turn::run(const confirm_follow_ups& c) {
@@ -260,6 +265,7 @@ void turn::run(const confirm_follow_ups& c) {
     return;
   if (shard->second.empty())
     state_.outgoing.erase(shard);
+  settle_sent(c);
   if (--state_.follow_up_records.at(c.number) > 0)
     return;
   state_.delivered_follow_ups.push_back(c.number);

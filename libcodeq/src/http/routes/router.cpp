@@ -218,6 +218,7 @@ std::vector<std::span<const route>> all_routes() {
     dead_routes(),
     subscription_routes(),
     policy_routes(),
+    schedule_routes(),
     process_routes()};
 }
 

@@ -122,6 +122,7 @@ void dispatch(gateway_context& context, const exchange_ptr& call);
 [[nodiscard]] std::span<const route> dead_routes();
 [[nodiscard]] std::span<const route> subscription_routes();
 [[nodiscard]] std::span<const route> policy_routes();
+[[nodiscard]] std::span<const route> schedule_routes();
 [[nodiscard]] std::span<const route> process_routes();
 
 /// All of them.

@@ -24,6 +24,7 @@ unsigned status_of(errc code) {
     return forbidden;
   case errc::unknown_task:
   case errc::unknown_queue:
+  case errc::unknown_schedule:
     return not_found;
   case errc::stale_lease:
   case errc::duplicate:

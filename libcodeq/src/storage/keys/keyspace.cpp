@@ -190,6 +190,26 @@ std::optional<history_key> history_key::decode(std::string_view bytes) {
   return history_key{task->first, task->second, static_cast<std::uint8_t>(bytes.back())};
 }
 
+std::string occurrence_key::encode() const {
+  auto key = detail::encode_queue(key_tag::occurrence, shard, {schedule.tenant, schedule.name});
+  key += '\0';
+  append_big_endian(key, slot);
+  return key;
+}
+
+std::optional<occurrence_key> occurrence_key::decode(std::string_view bytes) {
+  if (bytes.size() < 2 || bytes[bytes.size() - 2] != '\0')
+    return std::nullopt;
+  auto found = detail::decode_queue(key_tag::occurrence, bytes.substr(0, bytes.size() - 2));
+  if (!found)
+    return std::nullopt;
+  auto& [tenant, name] = found->second;
+  return occurrence_key{
+    found->first,
+    {std::move(tenant), std::move(name)},
+    static_cast<std::uint8_t>(bytes.back())};
+}
+
 std::string audit_key::encode() const {
   auto key = encode_numbered(key_tag::audit, shard, at_ms);
   append_big_endian(key, operation);
@@ -238,6 +258,27 @@ key_range queues_of(shard_id shard) {
 
 key_range totals_of(shard_id shard) {
   return {encode_prefix(key_tag::totals, shard), end_of(key_tag::totals, shard)};
+}
+
+key_range schedules_of(shard_id shard) {
+  return {encode_prefix(key_tag::schedule, shard), end_of(key_tag::schedule, shard)};
+}
+
+key_range progress_of(shard_id shard) {
+  return {
+    encode_prefix(key_tag::schedule_progress, shard), end_of(key_tag::schedule_progress, shard)};
+}
+
+key_range occurrences_of(shard_id shard) {
+  return {encode_prefix(key_tag::occurrence, shard), end_of(key_tag::occurrence, shard)};
+}
+
+key_range occurrences_of(shard_id shard, const schedule_address& schedule) {
+  auto begin =
+    detail::encode_queue(key_tag::occurrence, shard, {schedule.tenant, schedule.name}) + '\0';
+  auto end = begin;
+  end.back() = '\1';
+  return {std::move(begin), std::move(end)};
 }
 
 key_range follow_ups_of(shard_id shard) {

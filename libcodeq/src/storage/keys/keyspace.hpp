@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/ids.hpp"
+#include "codeq/schedule.hpp"
 #include "codeq/task.hpp"
 
 #include <cstdint>
@@ -40,9 +41,14 @@
 ///       operation:u64
 ///       position:u64
 ///   'H' shard:u16 seq:u64 slot:u8 HistoryRecord              overwritten        remove, compaction
+///   'I' shard:u16 tenant 0 name   ScheduleRecord             overwritten        remove
+///   'p' shard:u16 tenant 0 name   ScheduleProgressRecord     overwritten        remove
+///   'Z' shard:u16 tenant 0 name   OccurrenceRecord           overwritten        remove
+///       0 slot:u8
 ///
-/// `name` is tenant, queue, group and key, each behind its length:u16. `slot` is the number of the
-/// history's entry modulo `limits::history_events_max`.
+/// The `name` of a key is tenant, queue, group and key, each behind its length:u16. `slot` is the
+/// number of the history's entry modulo `limits::history_events_max`; with 'Z', which has the
+/// history of a schedule, modulo `limits::schedule_history_max`.
 ///
 /// The tags 'O' and 'T' were used once and must not be used again.
 namespace codeq::storage {
@@ -57,6 +63,7 @@ enum class key_tag : char {
   fate = 'F',
   grant = 'G',
   history = 'H',
+  schedule = 'I',
   audit = 'J',
   key = 'K',
   totals = 'L',
@@ -70,6 +77,8 @@ enum class key_tag : char {
   checkpoint = 'V',
   headers = 'W',
   dead = 'X',
+  schedule_progress = 'p',
+  occurrence = 'Z',
 };
 
 namespace detail {
@@ -184,6 +193,44 @@ using queue_key = key_of_queue<key_tag::queue>;
 /// Totals of a queue, as of a snapshot.
 using totals_key = key_of_queue<key_tag::totals>;
 
+/// A key that contains a schedule within a shard, as `key_of_queue` does a queue.
+template <key_tag Kind>
+struct key_of_schedule {
+  shard_id shard{};
+  schedule_address schedule;
+
+  friend auto operator<=>(const key_of_schedule&, const key_of_schedule&) = default;
+
+  [[nodiscard]] std::string encode() const {
+    return detail::encode_queue(Kind, shard, {schedule.tenant, schedule.name});
+  }
+
+  [[nodiscard]] static std::optional<key_of_schedule> decode(std::string_view bytes) {
+    auto found = detail::decode_queue(Kind, bytes);
+    if (!found)
+      return std::nullopt;
+    auto& [tenant, name] = found->second;
+    return key_of_schedule{found->first, {std::move(tenant), std::move(name)}};
+  }
+};
+
+/// What a schedule does.
+using schedule_key = key_of_schedule<key_tag::schedule>;
+
+/// How far a schedule has come.
+using progress_key = key_of_schedule<key_tag::schedule_progress>;
+
+/// An entry of a schedule's history; it overwrites the entry that had the same slot before.
+struct occurrence_key {
+  shard_id shard{};
+  schedule_address schedule;
+  std::uint8_t slot = 0;
+
+  friend auto operator<=>(const occurrence_key&, const occurrence_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<occurrence_key> decode(std::string_view bytes);
+};
+
 /// A producer's key of a task whose segment is closed.
 struct key_key {
   shard_id shard{};
@@ -259,6 +306,12 @@ struct key_range {
 [[nodiscard]] key_range bodies_of(shard_id shard);
 [[nodiscard]] key_range checkpoints_of(shard_id shard);
 [[nodiscard]] key_range producers_of(shard_id shard);
+[[nodiscard]] key_range schedules_of(shard_id shard);
+[[nodiscard]] key_range progress_of(shard_id shard);
+[[nodiscard]] key_range occurrences_of(shard_id shard);
+
+/// The history of one schedule, in the order of its slots.
+[[nodiscard]] key_range occurrences_of(shard_id shard, const schedule_address& schedule);
 
 [[nodiscard]] key_range histories_of(shard_id shard);
 

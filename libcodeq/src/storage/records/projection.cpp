@@ -110,6 +110,29 @@ void project_event(shard_id shard, const core::commands_audited& e, write_set& w
   }
 }
 
+std::uint8_t slot_of_occurrence(std::uint64_t number) {
+  return static_cast<std::uint8_t>(number % limits::schedule_history_max);
+}
+
+void remove_schedule(shard_id shard, const core::schedule_changed& e, write_set& writes) {
+  writes.remove(schedule_key{shard, e.name}.encode());
+  writes.remove(progress_key{shard, e.name}.encode());
+  auto slots = std::min(e.progress.occurrences, limits::schedule_history_max);
+  for (std::uint64_t slot = 0; slot < slots; ++slot)
+    writes.remove(occurrence_key{shard, e.name, slot_of_occurrence(slot)}.encode());
+}
+
+void project_event(shard_id shard, const core::schedule_changed& e, write_set& writes) {
+  if (e.is_removed)
+    return remove_schedule(shard, e, writes);
+  if (e.definition)
+    writes.put(schedule_key{shard, e.name}.encode(), encode(*e.definition));
+  writes.put(progress_key{shard, e.name}.encode(), encode(e.progress, e.position, e.at));
+  for (const auto& entry : e.entries)
+    writes.put(
+      occurrence_key{shard, e.name, slot_of_occurrence(entry.number)}.encode(), encode(entry));
+}
+
 void project_event(shard_id shard, const core::snapshot_taken& e, write_set& writes) {
   writes.put(shard_key{shard}.encode(), encode(e));
   for (const auto& totals : e.queues)

@@ -50,6 +50,24 @@ struct store_record {
 
 [[nodiscard]] std::string encode(const core::retained_key& record);
 
+/// Does not encode the schedule's name, which is in the record's key; nor do the next two.
+[[nodiscard]] std::string encode(const core::schedule_definition& definition);
+[[nodiscard]] std::string
+encode(const core::schedule_progress& progress, core::log_position position, timestamp at);
+[[nodiscard]] std::string encode(const core::occurrence& entry);
+
+[[nodiscard]] result<core::schedule_definition> decode_schedule(std::string_view value);
+
+/// How far a schedule had come at a time.
+struct progress_record {
+  core::log_position position = 0;
+  timestamp at;
+  core::schedule_progress progress;
+};
+
+[[nodiscard]] result<progress_record> decode_progress(std::string_view value);
+[[nodiscard]] result<core::occurrence> decode_occurrence(std::string_view value);
+
 [[nodiscard]] std::string encode(const core::producer_record& session);
 
 /// Does not encode the task's id, which is in the record's key.

@@ -43,6 +43,7 @@ public:
   result<void> load_changes();
   result<void> load_follow_ups();
   result<void> load_checkpoints();
+  result<void> load_schedules();
   void replay();
 
 private:
@@ -296,6 +297,35 @@ result<void> shard_recovery::load_checkpoints() {
     });
 }
 
+result<void> shard_recovery::load_schedules() {
+  std::map<schedule_address, core::definition_ptr> definitions;
+  auto load = [&](std::string_view key, std::string_view value) -> result<void> {
+    auto name = schedule_key::decode(key);
+    if (!name)
+      return error{errc::corruption, "a key that is not a schedule's among the schedules"};
+    auto definition = decode_schedule(value);
+    if (!definition)
+      return definition.error();
+    definitions.emplace(
+      name->schedule, std::make_shared<const core::schedule_definition>(std::move(*definition)));
+    return {};
+  };
+  if (auto ok = each(schedules_of(shard_), load); !ok)
+    return ok;
+  return each(progress_of(shard_), [&](std::string_view key, std::string_view v) -> result<void> {
+    auto name = progress_key::decode(key);
+    auto definition = name ? definitions.find(name->schedule) : definitions.end();
+    if (definition == definitions.end())
+      return error{errc::corruption, "the progress of a schedule that does not exist"};
+    auto record = decode_progress(v);
+    if (!record)
+      return record.error();
+    state_.at = std::max(state_.at, record->at);
+    state_.schedules.put(name->schedule, definition->second, std::move(record->progress));
+    return {};
+  });
+}
+
 void shard_recovery::replay() {
   for (const auto& [position, e] : tail_)
     core::apply(state_, e);
@@ -340,6 +370,8 @@ result<std::unique_ptr<core::shard_state>> recover(
   if (auto ok = r.load_follow_ups(); !ok)
     return ok.error();
   if (auto ok = r.load_checkpoints(); !ok)
+    return ok.error();
+  if (auto ok = r.load_schedules(); !ok)
     return ok.error();
   r.replay();
   return state;

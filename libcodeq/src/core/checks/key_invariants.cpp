@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/state/key_invariants.hpp"
+#include "core/checks/key_invariants.hpp"
 
 #include "core/state/task_keys.hpp"
 

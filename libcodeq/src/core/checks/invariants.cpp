@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/state/invariants.hpp"
+#include "core/checks/invariants.hpp"
 
-#include "core/state/key_invariants.hpp"
+#include "core/checks/key_invariants.hpp"
 #include "core/state/task_index.hpp"
 #include "core/state/task_outcomes.hpp"
 

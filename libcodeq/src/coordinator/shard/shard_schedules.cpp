@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
+#include "coordinator/shard/access.hpp"
+#include "coordinator/shard/shard.hpp"
+
+#include <utility>
+
+/// The schedules of a shard: what is due, and requests for them.
+namespace codeq::coordinator {
+
+void shard::fire_due(const instant& now) {
+  for (const auto& name : state_->schedules.due(now.shard, tuning::schedules_per_turn_max))
+    advance(name, now);
+}
+
+void shard::advance(const schedule_address& name, const instant& now) {
+  const auto* entry = state_->schedules.find(name);
+  bool is_due = entry && entry->next && *entry->next <= now.shard;
+  if (!is_due)
+    return;
+  decide_now(planner_.due(name, *entry, now.shard), now);
+  close_if_full(now);
+}
+
+void shard::look_at_zones(const instant& now) {
+  if (state_->schedules.empty() || now.steady < zones_seen_ + tuning::zones_look_interval)
+    return;
+  zones_seen_ = now.steady;
+  if (!planner_.refresh_zones())
+    return;
+  state_->schedules.look_at_all();
+  decide(core::tick{}, now);
+}
+
+std::optional<core::command>
+shard::read(const peer_request& by, const protocol::schedule_request& m, const instant& now) {
+  auto asked = protocol::read_schedule_request(m, place());
+  auto address = protocol::address_of(m);
+  if (!asked && (!address || asked.error().code == errc::protocol_error)) {
+    port_.end_peer(by.peer, asked.error());
+    return std::nullopt;
+  }
+  auto ok = asked ? result<void>{} : result<void>{asked.error()};
+  if (ok && by.sender)
+    ok = access::check(*by.sender, *asked);
+  if (ok)
+    return read(by, *asked, now);
+  reply_to(
+    by.peer, protocol::request_refused<schema::ScheduleRequest>{address->number, ok.error()});
+  return std::nullopt;
+}
+
+std::optional<core::command>
+shard::read(const peer_request& by, const protocol::schedule_question& asked, const instant& now) {
+  using kind = protocol::schedule_question::kind;
+  switch (asked.what) {
+  case kind::LIST:
+    return core::list_schedules{
+      by.peer, asked.number, asked.name.tenant, asked.after, asked.count};
+  case kind::SHOW:
+    return core::show_schedule{by.peer, asked.number, asked.name};
+  case kind::HISTORY:
+    return core::show_schedule{by.peer, asked.number, asked.name, 1, true};
+  case kind::NEXT:
+    if (!asked.definition)
+      return core::show_schedule{by.peer, asked.number, asked.name, asked.count};
+    preview(by, asked, now);
+    return std::nullopt;
+  case kind::SET:
+  case kind::DELETE:
+  case kind::PAUSE:
+  case kind::RESUME:
+  case kind::RUN:
+  case kind::BACKFILL:
+    break;
+  }
+  // What is due comes first: a change does not take an occurrence away that is a little late.
+  advance(asked.name, now);
+  return read_change(by, asked, now);
+}
+
+void shard::preview(
+  const peer_request& by, const protocol::schedule_question& asked, const instant& now) {
+  core::schedule_view view{asked.name, asked.definition};
+  auto next = planner_.next(view, asked.count, now.shard);
+  if (!next)
+    return reply_to(
+      by.peer,
+      protocol::request_refused<schema::ScheduleRequest>{asked.number, next.error()});
+  protocol::schedules_told told{asked.number};
+  told.schedules.push_back({std::move(view), std::move(*next)});
+  reply_to(by.peer, std::move(told));
+}
+
+core::command shard::read_change(
+  const peer_request& by, const protocol::schedule_question& asked, const instant& now) {
+  using kind = protocol::schedule_question::kind;
+  const auto* entry = state_->schedules.find(asked.name);
+  if (asked.what == kind::SET) {
+    core::set_schedule c{by.peer, asked.number, asked.name, asked.definition};
+    c.origin = by.origin;
+    if (auto mark = planner_.mark_of(asked.name, *c.definition, entry, now.shard))
+      c.mark = *mark;
+    else
+      c.allowed = mark.error();
+    return c;
+  }
+  if (asked.what == kind::RUN || asked.what == kind::BACKFILL) {
+    if (!entry)
+      return core::show_schedule{by.peer, asked.number, asked.name};
+    auto c = asked.what == kind::RUN
+               ? planner_.run_now(asked.name, *entry, now.shard)
+               : planner_.backfill(asked.name, *entry, asked, now.shard);
+    c.peer = by.peer;
+    c.number = asked.number;
+    c.origin = by.origin;
+    return c;
+  }
+  core::change_schedule c{by.peer, asked.number, asked.name};
+  c.origin = by.origin;
+  c.what = asked.what == kind::PAUSE    ? core::schedule_change::pause
+           : asked.what == kind::RESUME ? core::schedule_change::resume
+                                        : core::schedule_change::remove;
+  if (entry)
+    if (auto times = planner_.times_of(asked.name, *entry->definition))
+      c.mark = times->mark_at(now.shard);
+  return c;
+}
+
+void shard::carry_out(core::schedule_answered& e, const instant& now) {
+  if (!e.allowed) {
+    if (e.allowed.error().code == errc::too_large)
+      port_.note_limit("schedules_max", 0, owner_of(e.peer));
+    return reply_to(
+      e.peer,
+      protocol::request_refused<schema::ScheduleRequest>{e.number, e.allowed.error()});
+  }
+  protocol::schedules_told told{e.number, e.what};
+  auto definition = e.view.definition;
+  auto name = e.view.name;
+  auto next = e.what == schedule_result::deleted ? 0 : e.next;
+  told.schedules.push_back(planner_.describe(std::move(e.view), next, now.shard));
+  if (!e.with_history)
+    return reply_to(e.peer, std::move(told));
+  stored_inquiry inquiry{state_->id, {core::inquiry::kind::schedule, e.peer, e.number, {}, {}}};
+  inquiry.schedule = std::make_shared<const protocol::schedules_told>(std::move(told));
+  inquiry.zone = planner_.zone_of(*definition);
+  auto why = inquiry.why;
+  inquire(why, std::move(inquiry), now);
+}
+
+void shard::carry_out(core::schedules_listed& e, const instant& now) {
+  protocol::schedules_told told{e.number};
+  told.more = e.more;
+  for (auto& view : e.schedules)
+    told.schedules.push_back(planner_.describe(std::move(view), 1, now.shard));
+  reply_to(e.peer, std::move(told));
+}
+
+void shard::carry_out(core::shard_told& e, const instant&) {
+  std::visit([&](auto& what) { port_.to_shard(e.to, std::move(what)); }, e.what);
+}
+
+void shard::carry_out(core::occurrence_noted& e, const instant& now) {
+  port_.note_occurrence(e, now.shard);
+}
+
+} // namespace codeq::coordinator
