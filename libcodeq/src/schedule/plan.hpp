@@ -44,9 +44,9 @@ struct catch_up {
 
 /// The times that decide what was missed.
 struct serving {
-  /// Since when the schedule has been served without a break: the shard began to serve, or the
-  /// rules of the zone changed. What is due from then on fires however late it is looked at; what
-  /// was due before is missed. Keep it unchanged between calls: it makes their number irrelevant.
+  /// Since when the shard of the schedule has been served without a break. What is due from then on
+  /// fires however late it is looked at; what was due before is missed. Keep it unchanged between
+  /// calls: it makes their number irrelevant.
   timestamp since;
   timestamp now;
 };

@@ -22,18 +22,21 @@ public:
   /// The folder of Debian's `tzdata`.
   static constexpr std::string_view default_folder = "/usr/share/zoneinfo";
 
-  explicit zone_store(std::string folder = std::string(default_folder));
-
-  /// The zone as it was read last; a zone without a file is found without the folder. Errors:
-  /// `invalid_argument` names an unknown zone and the nearest known name; `corruption`, `io_error`.
-  [[nodiscard]] result<zone_ptr> find(std::string_view name);
-
   /// A zone whose file differs from what was read.
   struct change {
     std::string name;
     /// The new rules, or why the last known ones stay in force.
     result<zone_ptr> zone;
   };
+
+  /// `on_change` is called by `refresh` for each change, on its thread.
+  explicit zone_store(
+    std::string folder = std::string(default_folder),
+    std::function<void(const change&)> on_change = {});
+
+  /// The zone as it was read last; a zone without a file is found without the folder. Errors:
+  /// `invalid_argument` names an unknown zone and the nearest known name; `corruption`, `io_error`.
+  [[nodiscard]] result<zone_ptr> find(std::string_view name);
 
   /// Looks whether files of known zones changed (by inode, size and time of change), reads those
   /// that did, and returns zones with new rules and, once per change, those whose file could not be
@@ -64,6 +67,7 @@ private:
     version seen;
   };
 
+  [[nodiscard]] std::vector<change> find_changes();
   [[nodiscard]] error unknown(std::string_view name);
   [[nodiscard]] std::string path_of(const std::string& name) const;
   [[nodiscard]] result<zone_ptr> read(const std::string& name) const;
@@ -71,6 +75,7 @@ private:
   [[nodiscard]] version version_of(const std::string& name) const;
 
   std::string folder_;
+  std::function<void(const change&)> on_change_;
   mutable std::mutex mutex_;
   std::map<std::string, entry, std::less<>> known_;
   std::uint64_t generation_ = 0;

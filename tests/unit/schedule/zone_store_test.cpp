@@ -173,6 +173,23 @@ TEST_F(ZoneStore, ZoneThatVanishedStaysKnownAndIsReportedOnce) {
   EXPECT_EQ(offset("Europe/Test"), 7200);
 }
 
+TEST_F(ZoneStore, ChangesAreTold) {
+  std::string told;
+  zone_store store(folder_.path().string(), [&](const zone_store::change& change) {
+    told += change.name + (change.zone ? " changed\n" : " is gone\n");
+  });
+  write("Europe/One", 3600);
+  write("Europe/Two", 3600);
+  ASSERT_TRUE(store.find("Europe/One"));
+  ASSERT_TRUE(store.find("Europe/Two"));
+
+  write("Europe/One", 7200);
+  remove("Europe/Two");
+  static_cast<void>(store.refresh());
+
+  EXPECT_EQ(told, "Europe/One changed\nEurope/Two is gone\n");
+}
+
 TEST_F(ZoneStore, ZoneThatIsDamagedLaterStaysKnown) {
   write("Europe/Test", 3600);
   ASSERT_TRUE(store_.find("Europe/Test"));
