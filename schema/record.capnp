@@ -35,6 +35,11 @@ struct Record {
     schedule @18 :ScheduleRecord;
     scheduleProgress @19 :ScheduleProgressRecord;
     occurrence @20 :OccurrenceRecord;
+    replica @21 :ReplicaRecord;
+    replicaPosition @22 :ReplicaPositionRecord;
+    epochStart @23 :EpochStartRecord;
+    boot @24 :BootRecord;
+    delta @25 :DeltaRecord;
   }
 }
 
@@ -426,6 +431,9 @@ struct HistoryRecord {
   subject @13 :Text;
   # Who asked for a change: the holder of the token, with events of a user or tool; empty when there
   # was no token.
+  tasks @14 :UInt16;
+  # How many tasks share this record as their first one: the task of the key and those after it,
+  # whose tokens follow each other. 0 is 1.
 }
 
 struct AuditRecord {
@@ -465,7 +473,7 @@ struct CheckpointRecord {
 }
 
 struct ScheduleRecord {
-  # What a schedule does. Its name is in the key. Overwritten when the schedule is set.
+  # A schedule. Its name is in the key. Overwritten when the schedule is set.
   spec @0 :Data;
   # A packed `ScheduleSpec`.
   overlap @1 :UInt8;
@@ -518,4 +526,58 @@ struct OccurrenceRecord {
   task @9 :UInt64;
   # The task; 0: none, or not confirmed yet.
   endedAtMs @10 :Int64;
+}
+
+struct ReplicaRecord {
+  # The store's replica of a shard. Overwritten, and synced in both durability modes. A store that
+  # is alone has none.
+  id @0 :UInt64;
+  # Random number, new with the data: an emptied disk has another replica.
+  promisedEpoch @1 :UInt32;
+  # Deltas of earlier epochs are refused.
+  isIncomplete @2 :Bool;
+  # The data are a part of a copy, and have to be copied again.
+  isDoubtful @3 :Bool;
+  # The end of the data may have been lost with the power, although it was confirmed.
+}
+
+struct ReplicaPositionRecord {
+  # The last delta that a replica has. Overwritten in the same batch as each delta.
+  epoch @0 :UInt32;
+  number @1 :UInt64;
+}
+
+struct EpochStartRecord {
+  # Where an epoch began in a replica's history. Written in the same batch as that delta; only the
+  # latest epochs are kept.
+  number @0 :UInt64;
+}
+
+struct BootRecord {
+  # Under which boot of the machine the store was open last. Overwritten at each start and at an
+  # orderly end, and synced.
+  bootId @0 :Text;
+  # The kernel's id of the boot; empty: unknown.
+  isClosed @1 :Bool;
+  # The store was closed in order, so that all of it is on the disk.
+  isSynced @2 :Bool;
+  # Writes were confirmed only when they were on the disk.
+}
+
+struct DeltaRecord {
+  # The writes of one turn of one shard, as replicas send them to each other and keep them in files
+  # that may be lost. Not a value of the store.
+  shard @0 :UInt16;
+  epoch @1 :UInt32;
+  # Place of the delta in the history of the shard: the epoch whose primary made it,
+  number @2 :UInt64;
+  # and its number, which is greater by one than that of the delta before.
+  previousEpoch @3 :UInt32;
+  # Epoch of the delta before.
+  writes @4 :Data;
+  # The writes in order, each as kind:u8 key:u16 value:u32 and then the bytes of key and value. The
+  # numbers, which are little-endian, are their sizes. 1: put, 2: remove, 3: single_remove. Empty:
+  # the start of an epoch.
+  checksum @5 :UInt32;
+  # CRC-32C of the fields before, as little-endian numbers of their width, and of `writes`.
 }

@@ -10,7 +10,7 @@ $Cxx.namespace("codeq::schema");
 # has the catalogue. Comments speak from the sender's view.
 
 struct ScheduleSpec {
-  # What a schedule does. Stored on disk in packed form; equal specs have equal bytes.
+  # A schedule without its name. Stored on disk in packed form; equal specs have equal bytes.
   rule @0 :Text;
   # When it fires: a cron expression or `every 90s`, then `; field=value` for other fields.
   misfire @1 :Text;

@@ -52,6 +52,14 @@ error refusal_of(const http::outgoing_answer& answer) {
   return {code_of(answer.status), std::move(text)};
 }
 
+/// Why there is no answer. A gateway with a certificate hangs up when it is sent plain HTTP.
+error no_answer(const http::http_url& from, const error& why) {
+  auto text = http::host_field(from) + ": " + why.context;
+  if (why.code == errc::disconnected && !from.is_secured)
+    text += "; if the gateway has a certificate, --http takes https://";
+  return {why.code, std::move(text)};
+}
+
 /// As `name_of` in the options, but spelled as the gateway does.
 std::string spelled(retry_kind kind) {
   std::string name(name_of(kind));
@@ -137,7 +145,7 @@ result<std::string> gateway::send(
     request.fields.emplace_back("Content-Type", "application/json");
   auto answer = http::send_and_wait(std::move(request));
   if (!answer)
-    return error{answer.error().code, host_field(base_) + ": " + answer.error().context};
+    return no_answer(base_, answer.error());
   constexpr unsigned first_refusal = 300;
   if (answer->status >= first_refusal)
     return refusal_of(*answer);

@@ -307,7 +307,7 @@ class Curl(cluster.ClusterTest):
         self.case("GET //openapi.json", "document", 200, '"openapi": "3.1.0"', bearer=None)
         self.case("GET //openapi.json", "with any token", 200, '"paths"', bearer="wrong")
         self.case("GET //metrics", "all tenants", 200, "codeq_tasks", bearer="all")
-        self.case("GET //metrics", "one tenant", 403, "forbidden: the token has another role",
+        self.case("GET //metrics", "one tenant", 403, "forbidden: the token is for tenant ",
                   bearer="admin")
 
     def strangers(self):

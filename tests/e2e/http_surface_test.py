@@ -99,13 +99,16 @@ class HttpMethods(cluster.ClusterTest):
                 ("OPTIONS", "/healthz", "GET, HEAD")):
             answer = self.http.raw(method, path)
             self.assertEqual((405, allowed), (answer.status, answer.fields["allow"]), path)
-            self.assertEqual({"error": "method not allowed"}, answer.json)
+            self.assertEqual({"error": f"method not allowed: this path takes {allowed}"},
+                             answer.json)
         self.assertNotIn("allow", self.http.raw("GET", "/healthz").fields)
 
     def test_no_page_may_call_by_default(self):
         self.start_with_tokens()
         answer = self.preflight(BASE + "/tasks", APP)
         self.assertEqual(405, answer.status)
+        self.assertIn(f"'Origin' is \"{APP}\", which --cors-origin does not name",
+                      answer.json["error"])
         self.assertNotIn("access-control-allow-origin", answer.fields)
         answer = self.http.raw("GET", "/healthz", fields={"Origin": APP})
         self.assertNotIn("access-control-allow-origin", answer.fields)

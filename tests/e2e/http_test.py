@@ -136,6 +136,9 @@ class RoutesTest(HttpTest):
         self.assertEqual({"status": "requeued", "delaySeconds": 0}, self.expect(
             self.http.post(path + "/nack", {"delaySeconds": 0, "reason": "X"}), 200))
         self.assertEqual(2, self.http.claim("q")["attempts"])
+        # The answer repeats the wish, however the clocks of the threads differ.
+        self.assertEqual({"status": "requeued", "delaySeconds": 60}, self.expect(
+            self.http.post(path + "/nack", {"delay": "60s"}), 200))
 
     def test_not_owner(self):
         self.cluster.start_worker("native-worker")

@@ -132,9 +132,9 @@ class HttpTls(cluster.ClusterTest):
         self.assertEqual("PENDING", added.json["status"])
 
     def test_codeqctl_asks_over_https(self):
-        def ctl(*words):
+        def ctl(*words, scheme="https"):
             return subprocess.run(
-                [cluster.BIN / "codeqctl", "--http", f"https://localhost:{self.port}", *words],
+                [cluster.BIN / "codeqctl", "--http", f"{scheme}://localhost:{self.port}", *words],
                 env={"CODEQ_TOKEN": self.token}, capture_output=True, timeout=60, check=False)
 
         trusted = ctl("--tls-ca", self.authority.file, "enqueue", "q", "1")
@@ -142,6 +142,9 @@ class HttpTls(cluster.ClusterTest):
         unknown = ctl("list")
         self.assertEqual(1, unknown.returncode)
         self.assertIn(b"certificate", unknown.stderr)
+        plain = ctl("list", scheme="http")
+        self.assertEqual(1, plain.returncode)
+        self.assertIn(b"if the gateway has a certificate, --http takes https://", plain.stderr)
 
 
 class Refusals(cluster.ClusterTest):

@@ -94,6 +94,12 @@ class Refusal(cluster.ClusterTest):
                                  names="/proc/store")
         self.assertEqual(len(lines), 1, lines)
 
+    def test_file_that_is_missing_is_named_with_its_option(self):
+        start = ("--data", self.cluster.path("store"), "--listen", "127.0.0.1:0")
+        self.coordinator(*start, "--tokens", "/no/tokens", names="--tokens /no/tokens: cannot")
+        self.coordinator(*start, "--dev", "--http", "127.0.0.1:0", "--webhook-secret-file",
+                         "/no/secret", names="--webhook-secret-file /no/secret: cannot")
+
     def test_port_in_use(self):
         self.cluster.start_coordinator()
         self.coordinator("--dev", "--data", self.cluster.path("other"),

@@ -4,6 +4,7 @@
 #include "protocol.capnp.h"
 #include "protocol/frame.hpp"
 #include "record.capnp.h"
+#include "replication.capnp.h"
 
 #include <kj/string.h>
 
@@ -105,6 +106,8 @@ std::vector<format> all_formats() {
   std::vector<format> formats;
   append_members(capnp::Schema::from<schema::Message>(), "message.", formats);
   append_members(capnp::Schema::from<schema::Record>(), "record.", formats);
+  append_members(capnp::Schema::from<schema::ReplicaMessage>(), "replica.", formats);
+  formats.push_back({"replica.frame", capnp::Schema::from<schema::ReplicaFrame>()});
   formats.push_back({"task.taskBody", capnp::Schema::from<schema::TaskBody>()});
   return formats;
 }

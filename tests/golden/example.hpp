@@ -18,7 +18,8 @@ struct format {
   capnp::StructSchema schema;
 };
 
-/// Every member of `schema::Message` and `schema::Record`, and `TaskBody`, which both contain.
+/// Every member of `schema::Message`, `schema::Record` and `schema::ReplicaMessage`, frames of the
+/// latter, and `TaskBody`.
 [[nodiscard]] std::vector<format> all_formats();
 
 /// A single-segment message in which every field has a different value, so that swapped fields

@@ -90,6 +90,25 @@ TEST_F(HttpAccess, EveryRouteNeedsARoleThatMay) {
   }
 }
 
+TEST_F(HttpAccess, ARefusedRoleIsToldWhichRolesTheRouteTakes) {
+  auto why = [&](const char* token, const char* method, const char* target) {
+    use_token(token);
+    return call(method, target, R"({"level":"info"})").text("error");
+  };
+  const std::string other = "forbidden: the token has another role than this route takes: ";
+  const std::string one_tenant =
+    "forbidden: the token is for tenant acme; this route takes one of all tenants ";
+
+  EXPECT_EQ(other + "worker or admin", why("acme:s:p", "POST", "/tasks/claim"));
+  EXPECT_EQ(other + "producer or admin", why("acme:s:w", "POST", "/tasks"));
+  EXPECT_EQ(other + "admin", why("acme:s:r", "POST", "/admin/queues/q/pause"));
+  EXPECT_EQ(other + "admin", why("acme:s:r", "PUT", "/admin/log-level"));
+  EXPECT_EQ(other + "producer, worker, admin or reader", why("acme:s:m", "GET", "/tasks"));
+  EXPECT_EQ(one_tenant + "(admin)", why("acme:s:a", "PUT", "/admin/log-level"));
+  EXPECT_EQ(one_tenant + "(admin or reader)", why("acme:s:r", "GET", "/admin/log-level"));
+  EXPECT_EQ(one_tenant + "(metrics, admin or reader)", why("acme:s:a", "GET", "//metrics"));
+}
+
 TEST_F(HttpAccess, WorkersNeedTheScopeOfARoute) {
   const std::pair<const char*, const char*> scopes[] = {
     {"/tasks/claim", "claim"},

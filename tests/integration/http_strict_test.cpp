@@ -88,8 +88,9 @@ TEST_F(HttpStrict, EveryRouteRefusesAnUnknownQueryParameter) {
   for (const auto& r : routes) {
     auto body = r.body ? "{" + std::string(r.body) + R"("wombat":1})" : "";
 
-    EXPECT_EQ(
-      "unknown query parameter 'wombat'", why(r.method, std::string(r.target) + "?wombat=1", body));
+    EXPECT_THAT(
+      why(r.method, std::string(r.target) + "?wombat=1", body),
+      StartsWith("unknown query parameter 'wombat'; "));
   }
 }
 
@@ -100,7 +101,8 @@ TEST_F(HttpStrict, EveryRouteRefusesAnUnknownFieldAndWhatIsNoJson) {
       continue;
     auto with = [&](const char* more) { return "{" + std::string(r.body) + more + "}"; };
 
-    EXPECT_EQ("unknown field 'wombat'", why(r.method, r.target, with(R"("wombat":1)")));
+    EXPECT_THAT(
+      why(r.method, r.target, with(R"("wombat":1)")), StartsWith("unknown field 'wombat'; "));
     EXPECT_THAT(why(r.method, r.target, "nonsense"), StartsWith("invalid "));
     EXPECT_THAT(
       why(r.method, r.target, "[]"), HasSubstr("body: it must be an object, not an array"));

@@ -229,7 +229,7 @@ TEST_F(HttpWorkers, OneInvalidFollowUpRefusesTheCompletionAndTheLeaseStays) {
     "unknown field 'followUps[1].prio'; did you mean 'followUps[1].priority'?",
     why(good + R"(,{"queue":"next","payload":1,"prio":1})"));
   EXPECT_EQ(
-    "unknown field 'followUps[0].webhook'",
+    "unknown field 'followUps[0].webhook'; /openapi.json lists the known ones",
     why(R"({"queue":"next","payload":1,"webhook":"https://a.example/"})"));
   EXPECT_EQ(
     "follow-up 1: 'onDuplicate' is \"reject\"; it must be \"existing\" without 'idempotencyKey'",
@@ -239,6 +239,9 @@ TEST_F(HttpWorkers, OneInvalidFollowUpRefusesTheCompletionAndTheLeaseStays) {
     "'followUps' is given with status=FAILED; only a completion adds tasks",
     report(id, "result", R"({"status":"FAILED","error":"x","followUps":[)" + good + "]}")
       .text("error"));
+  EXPECT_EQ(
+    "'error' is given with status=COMPLETED; only a failure has one",
+    report(id, "result", R"({"status":"COMPLETED","error":"x"})").text("error"));
   EXPECT_EQ("IN_PROGRESS", get("/tasks/" + id).text("status"));
   EXPECT_EQ(204u, post("/tasks/claim", R"({"commands":["next"]})").status);
   EXPECT_EQ(200u, complete(id, R"(,"followUps":[)" + times(64, good) + "]").status);

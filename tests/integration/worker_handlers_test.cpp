@@ -259,6 +259,28 @@ TEST_F(Handlers, NewSettingsAddAndTakeAwayQueuesWhileTasksRun) {
   EXPECT_EQ(await_report().text, "old one ends in peace");
 }
 
+TEST_F(Handlers, ActorThatAnswersWithAnErrorFailsTheAttemptAtOnce) {
+  auto fail_first = [](handler_actor::pointer) {
+    return handler_actor::behavior_type{[](const task& attempt) -> caf::result<outcome> {
+      if (attempt.id.seq == 1)
+        return caf::make_error(caf::sec::runtime_error, std::string("out of paper"));
+      return outcome::completed("printed");
+    }};
+  };
+  handlers.handle_actor("p", fail_first);
+  start(1, 0);
+  connect();
+
+  send_grants({{.seq = 1, .token = 1, .queue = "p"}});
+  auto failed = await_report();
+  EXPECT_EQ(failed.what, Disposition::FAILED);
+  EXPECT_THAT(failed.text, HasSubstr("handler actor answered with an error"));
+  EXPECT_THAT(failed.text, HasSubstr("out of paper"));
+  send_grants({{.seq = 2, .token = 2, .queue = "p"}});
+
+  EXPECT_EQ(await_report().text, "printed") << "the actor and its slot serve the next task";
+}
+
 TEST_F(Handlers, TaskOfAGroupWaitsForTheActorThatLostItsLease) {
   auto begun = started;
   handlers.handle_keyed(

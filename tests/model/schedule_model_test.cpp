@@ -100,7 +100,7 @@ private:
   std::size_t synced_ = 0;
   /// Plans that were made earlier and may be stale.
   std::vector<core::fire_schedule> old_plans_;
-  /// What the other shard has: tasks by the number of their record, and its own next task.
+  /// The other shard: tasks by the number of their record, and its own next task.
   std::map<std::uint64_t, std::vector<sequence>> taken_;
   std::vector<core::command> from_other_;
   std::set<sequence> live_there_;

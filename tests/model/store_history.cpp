@@ -197,9 +197,10 @@ std::string store_history::check_leftovers(core::shard_state& state) const {
     bool is_known = note
                     && (is_young || has(storage::segment_key{only_shard, note->segment}.encode())
                         || has(storage::aside_key{only_shard, note->segment}.encode())
-                        || has(storage::fate_key{only_shard, note->segment}.encode())
-                        || has(storage::aside_key{only_shard, seq}.encode())
-                        || has(storage::copied_fate_key{only_shard, seq}.encode()));
+                        || has(storage::fate_key{only_shard, note->segment}.encode()));
+    for (auto each = seq; note && !is_known && each < seq + note->tasks; ++each)
+      is_known = has(storage::aside_key{only_shard, each}.encode())
+                 || has(storage::copied_fate_key{only_shard, each}.encode());
     wrong += is_known ? "" : short_number(seq) + " is forgotten, but not its history\n";
     return true;
   });

@@ -25,7 +25,7 @@ void auditor::writes(const std::vector<entry>& log, const entry& what) {
   if (what.at.number != log.size() + 1 || what.previous != last)
     fail("delta " + text(what.at) + " is written out of order, after " + text(last));
   const auto [known, is_new] = deltas_.emplace(what.at, what);
-  if (!is_new && known->second.data != what.data)
+  if (!is_new && known->second.body != what.body)
     fail("two deltas have the position " + text(what.at));
   if (!is_new && known->second.previous != what.previous)
     fail("delta " + text(what.at) + " is written to a state that it was not made for");

@@ -16,7 +16,7 @@ class auditor {
 public:
   /// A replica writes a delta behind `log`.
   void writes(const std::vector<entry>& log, const entry& what);
-  /// A primary acknowledges a delta that it has written.
+  /// A primary acknowledges all deltas of its epoch up to one that it has written.
   void acknowledges(epoch_number epoch, position at);
   /// A primary serves from now on, with this log. One that was paused may do so late; then it can
   /// neither acknowledge nor answer.
@@ -25,6 +25,9 @@ public:
   void may_answer(epoch_number epoch);
   /// A replica was made primary after all had lost power: what it has not is lost, as it was said.
   void accept_loss() { is_loss_accepted_ = true; }
+
+  /// Notes a violation that was found elsewhere.
+  void fail(const std::string& what);
 
   /// Each acknowledged delta is in a log.
   void check_log(const std::vector<entry>& log);
@@ -36,7 +39,6 @@ public:
   [[nodiscard]] std::size_t epochs_served() const { return served_.size(); }
 
 private:
-  void fail(const std::string& what);
   void check_before(epoch_number epoch, const std::vector<entry>& log);
   [[nodiscard]] bool has(const std::vector<entry>& log, position at) const;
 

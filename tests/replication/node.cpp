@@ -25,7 +25,11 @@ void node::start() {
   for (const auto& e : log_)
     index.append(e.at);
   process_ = std::make_unique<shard_replica>(
-    replica_start{id_, promised_, index, is_doubtful_, value_}, *this, now());
+    replica_start{id_, promised_, index, is_doubtful_, is_incomplete_, value_}, *this, now());
+  ring_begin_ = log_.size();
+  const auto keeps_spool = world_.random_.hits(600);
+  spool_begin_ = keeps_spool ? world_.random_.below(log_.size() / 4 + 1) : log_.size();
+  tails_read_.clear();
   world_.note("start " + std::to_string(index_));
   run(0us, [this](shard_replica&, monotonic_time) { tick(); });
   run(0us, [this](shard_replica&, monotonic_time) { sync_log(); });
@@ -47,6 +51,9 @@ void node::cut_power() {
   synced_ = std::min(synced_, written_);
   written_ = synced_ + world_.random_.below(written_ - synced_ + 1);
   synced_ = written_;
+  is_incomplete_ = is_incomplete_synced_;
+  if (is_incomplete_)
+    written_ = synced_ = 0;
   log_.resize(written_);
   is_doubtful_ = true;
   world_.note("power cut " + std::to_string(index_) + " keeps " + std::to_string(written_));
@@ -75,6 +82,7 @@ void node::tick() {
 
 void node::sync_log() {
   synced_ = written_;
+  is_incomplete_synced_ = is_incomplete_;
   value_ = process_->value();
   run(1s, [this](shard_replica&, monotonic_time) { sync_log(); });
 }
@@ -98,6 +106,8 @@ void node::save_promise(epoch_number epoch) {
 
 void node::write(const entry& what) {
   world_.audit_.writes(log_, what);
+  if (is_incomplete_)
+    world_.audit_.fail("a delta is written to incomplete data");
   log_.push_back(what);
   run(next_write(), [this, at = what.at](shard_replica& process, monotonic_time now) {
     written_ = at.number;
@@ -107,27 +117,76 @@ void node::write(const entry& what) {
   });
 }
 
-void node::replace_log(const std::vector<entry>& entries) {
-  world_.note("rebuild " + std::to_string(index_));
-  run(next_write(), [this, entries](shard_replica& process, monotonic_time) {
-    log_ = entries;
-    written_ = synced_ = log_.size();
-    epoch_index index;
-    for (const auto& e : log_)
-      index.append(e.at);
-    process.rebuilt(index);
-  });
-}
-
 void node::clear_doubt() {
   is_doubtful_ = false;
 }
 
-std::vector<entry> node::read_after(position after, std::size_t most) {
-  const auto first = std::min<std::size_t>(after.number, log_.size());
-  const auto count = std::min(most, log_.size() - first);
-  const auto begin = log_.begin() + static_cast<std::ptrdiff_t>(first);
-  return {begin, begin + static_cast<std::ptrdiff_t>(count)};
+log_tail node::read_after(replica_id to, position after) {
+  if (after.number < spool_begin_)
+    return {};
+  if (after.number < ring_begin_ && !tails_read_.contains({to, after})) {
+    run(world_.random_.moment(50, 20'000), [this, to, after](auto& process, auto now) {
+      tails_read_.insert({to, after});
+      process.tail_read(to, now);
+    });
+    return {log_tail::state::reading};
+  }
+  constexpr std::size_t most = 64;
+  const auto count = std::min(most, log_.size() - after.number);
+  const auto begin = log_.begin() + static_cast<std::ptrdiff_t>(after.number);
+  return {log_tail::state::held, {begin, begin + static_cast<std::ptrdiff_t>(count)}};
+}
+
+void node::begin_copy(replica_id to, epoch_number epoch) {
+  copy_offer offer{epoch, {id_, incarnation_, ++copies_}, {}};
+  const std::vector<entry> data(
+    log_.begin(), log_.begin() + static_cast<std::ptrdiff_t>(written_));
+  for (const auto& e : data)
+    offer.log.append(e.at);
+  world_.copies_[offer.id] = data;
+  send(to, offer);
+  // It gives up some copies that are still under way.
+  run(world_.random_.moment(50'000, 1'500'000), [to](auto& process, auto) {
+    process.copy_ended(to);
+  });
+}
+
+void node::take_copy(replica_id, const copy_offer& what) {
+  world_.note("copy to " + std::to_string(index_));
+  taken_ = what.id;
+  run(next_write(), [this, id = what.id](auto&, auto) { clear_log(id); });
+}
+
+void node::clear_log(const copy_id& copy) {
+  log_.clear();
+  written_ = synced_ = ring_begin_ = spool_begin_ = 0;
+  is_incomplete_ = is_incomplete_synced_ = true;
+  const auto is_long = world_.random_.hits(300);
+  run(world_.random_.moment(1'000, is_long ? 2'000'000 : 50'000), [this, copy](auto&, auto) {
+    fill_log(copy);
+  });
+}
+
+void node::fill_log(const copy_id& copy) {
+  if (copy != taken_)
+    return;
+  log_ = world_.copies_[copy];
+  written_ = ring_begin_ = spool_begin_ = log_.size();
+  if (!world_.scenario_.is_os)
+    synced_ = written_;
+  is_incomplete_ = false;
+  is_incomplete_synced_ = world_.scenario_.is_os;
+  epoch_index index;
+  for (const auto& e : log_)
+    index.append(e.at);
+  process_->rebuilt(index);
+}
+
+void node::recover(epoch_number epoch, timestamp) {
+  run(world_.random_.moment(100, 400'000), [this, epoch](auto& process, auto now) {
+    recovered_ = epoch;
+    process.recovered(epoch, now);
+  });
 }
 
 void node::compare_and_set(const membership& old, const membership& next) {
@@ -141,6 +200,8 @@ void node::acknowledge(position at) {
 void node::serve(epoch_number epoch) {
   world_.note("serve " + std::to_string(index_) + " epoch " + std::to_string(epoch));
   world_.audit_.serves(epoch, log_);
+  if (is_incomplete_ || recovered_ != epoch)
+    world_.audit_.fail("a shard is served that is incomplete or was not recovered");
   world_.check_answers();
 }
 

@@ -122,8 +122,8 @@ void world::poll(std::size_t index) {
 void world::make_load() {
   for (auto& n : nodes_)
     n->run(0us, [this](shard_replica& process, monotonic_time now) {
-      if (process.is_serving())
-        process.propose(std::make_shared<std::string>(std::to_string(++deltas_)), now);
+      if (process.accepts_writes())
+        process.propose(std::make_shared<text_body>(std::to_string(++deltas_)), now);
     });
   time_.after(random_.moment(2'000, 60'000), [this] { make_load(); });
 }

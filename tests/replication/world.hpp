@@ -7,8 +7,12 @@
 #include "sim/chance.hpp"
 
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
+#include <utility>
 
 namespace codeq::replication::sim {
 
@@ -29,6 +33,17 @@ struct scenario {
   std::uint64_t stale_permille;
   /// Upper bound of the pause between two faults.
   std::int64_t fault_pause_ms;
+};
+
+/// A delta of the simulation.
+class text_body final : public delta_body {
+public:
+  explicit text_body(std::string text) : text_(std::move(text)) {}
+
+  [[nodiscard]] std::size_t byte_size() const override { return text_.size(); }
+
+private:
+  std::string text_;
 };
 
 class node;
@@ -73,6 +88,8 @@ private:
   std::array<std::array<bool, nodes_count>, nodes_count> is_cut_{};
   std::array<bool, nodes_count> is_etcd_cut_{};
   std::vector<membership> values_;
+  /// The data of copies that were offered.
+  std::map<copy_id, std::vector<entry>> copies_;
   std::uint64_t deltas_ = 0;
   bool is_healed_ = false;
   std::vector<std::string> lines_;
@@ -110,11 +127,16 @@ public:
   void send(replica_id to, const message& what) override;
   void save_promise(epoch_number epoch) override;
   void write(const entry& what) override;
-  void replace_log(const std::vector<entry>& entries) override;
   void clear_doubt() override;
-  std::vector<entry> read_after(position after, std::size_t most) override;
+  log_tail read_after(replica_id to, position after) override;
+  void begin_copy(replica_id to, epoch_number epoch) override;
+  void take_copy(replica_id from, const copy_offer& what) override;
   void compare_and_set(const membership& old, const membership& next) override;
   void acknowledge(position at) override;
+  void recover(epoch_number epoch, timestamp shard_time) override;
+
+  timestamp shard_time() override { return {}; }
+
   void serve(epoch_number epoch) override;
   void stop_serving() override;
 
@@ -123,6 +145,8 @@ private:
   span next_write();
   void sync_log();
   void tick();
+  void clear_log(const copy_id& copy);
+  void fill_log(const copy_id& copy);
 
   world& world_;
   std::size_t index_;
@@ -138,7 +162,18 @@ private:
   std::size_t synced_ = 0;
   epoch_number promised_ = 1;
   bool is_doubtful_ = false;
+  /// Whether the log is a part of a copy, now and as it was last synced.
+  bool is_incomplete_ = false;
+  bool is_incomplete_synced_ = false;
   membership value_;
+  // The process.
+  std::uint64_t copies_ = 0;
+  copy_id taken_;
+  epoch_number recovered_ = 0;
+  /// Deltas up to these numbers are kept neither in memory nor in the spool, or not in memory.
+  std::size_t spool_begin_ = 0;
+  std::size_t ring_begin_ = 0;
+  std::set<std::pair<replica_id, position>> tails_read_;
 };
 
 } // namespace codeq::replication::sim

@@ -8,7 +8,7 @@
 
 namespace codeq::test {
 
-/// What a call of `plan` has to decide.
+/// The question that a call of `plan` answers.
 struct naive_plan {
   std::vector<schedule::occurrence> to_fire;
   std::vector<schedule::occurrence> skipped;

@@ -20,8 +20,8 @@ BELOW = {
     "schedule": {"base"},
     "encoding": {"base", "schedule", "core"},
     "protocol": {"base", "schedule", "core", "encoding"},
-    "storage": {"base", "schedule", "core", "encoding"},
-    "maintenance": {"base", "schedule", "core", "storage"},
+    "storage": {"base", "schedule", "core", "encoding", "replication"},
+    "maintenance": {"base", "schedule", "core", "replication", "storage"},
     "actors": {"base", "schedule", "core", "security", "protocol", "storage"},
     "transport": {"base", "schedule", "observe", "security", "protocol", "actors"},
 }
@@ -60,8 +60,8 @@ CONTENTS = {
 # rooms are below all of them.
 ROOMS = {
     "core": ("commands", "blocks", "state", "checks", "turn"),
-    "storage": ("keys", "records", "retention", "memory", "rocksdb", "recovery"),
-    "coordinator": ("shard", "store", "session", "actors"),
+    "storage": ("keys", "records", "retention", "memory", "rocksdb", "recovery", "replica"),
+    "coordinator": ("shard", "store", "replica", "session", "actors"),
     "worker": ("handlers", "node", "process", "host"),
     "http": ("server", "json", "desk", "webhooks", "wakeups", "routes", "gateway"),
 }
@@ -90,7 +90,7 @@ _LIBRARIES = [
     ("Boost", r"boost/"),
 ]
 # Rooms of classes that are driven by others: they use no actor, log, clock or thread.
-_DRIVEN = (r"libcodeq/src/((coordinator/(shard|session|store)|worker/node|replication)/"
+_DRIVEN = (r"libcodeq/src/((coordinator/(shard|session|store|replica)|worker/node|replication)/"
            r"|schedule/(?!zone_store))")
 _DRIVERS = {"actors", "transport", "observe"}
 # Public headers that include actors.

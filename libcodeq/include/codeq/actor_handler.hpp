@@ -22,9 +22,9 @@
 namespace codeq {
 
 /// The HANDLER actor interface: the only one that users implement. It has one task at a time. It
-/// replies with an `outcome`, at once or through a response promise; it must not reply with a
-/// `caf::error`, which the runtime does not see. If the actor throws or ends, the attempt is
-/// `failed` with that reason.
+/// replies with an `outcome`, at once or through a response promise. If it replies with a
+/// `caf::error` instead, the attempt is `failed` with that error; if the actor throws or ends, with
+/// that reason.
 using handler_actor = caf::typed_actor<
   // Runs one attempt and replies with its outcome.
   caf::replies_to<task>::with<outcome>>;

@@ -23,7 +23,8 @@
 #include <boost/system/system_error.hpp>
 
 /// Types as JSON, with Boost.JSON: the only public header that includes Boost. Link
-/// `codeq::json_codec`. A struct is an object with a field for each described member:
+/// `codeq::json_codec`. A struct is an object with a field for each described member; the structs
+/// and enums of its members have to be described, too:
 ///
 ///     struct order {
 ///       std::string id;
@@ -243,6 +244,10 @@ read_struct(const boost::json::value& from, T& to, const json_place& place) {
 template <class T>
 [[nodiscard]] result<void>
 read_other(const boost::json::value& from, T& to, const json_place& place) {
+  static_assert(
+    boost::json::has_value_to<T>::value,
+    "describe this type with BOOST_DESCRIBE_STRUCT or BOOST_DESCRIBE_ENUM, or give it Boost.JSON's "
+    "value_to");
   try {
     to = boost::json::value_to<T>(from);
     return {};
@@ -338,6 +343,10 @@ boost::json::value write_json(const T& from, const json_place& place) {
   } else if constexpr (described_struct<T>) {
     return write_struct(from, place);
   } else {
+    static_assert(
+      boost::json::has_value_from<T>::value,
+      "describe this type with BOOST_DESCRIBE_STRUCT or BOOST_DESCRIBE_ENUM, or give it "
+      "Boost.JSON's value_from");
     return boost::json::value_from(from);
   }
 }

@@ -8,8 +8,8 @@
 #include <cstdint>
 
 /// The limits and defaults that users meet. A value over its limit is refused with an error that
-/// names the field, the value and the limit; nothing is clamped or cut silently. `*_bytes_*` are
-/// bytes, durations carry their unit, all others are numbers of what they name.
+/// names field, value and limit; only HTTP takes `priority` 10 as 9, and a longer `waitSeconds` as
+/// 60. `*_bytes_*` are bytes, durations carry their unit, all others are numbers of what they name.
 namespace codeq::limits {
 
 using namespace std::chrono_literals;
@@ -233,8 +233,8 @@ inline constexpr std::uint64_t enqueue_bytes_default = 256ull << 20;
 /// Maximum number of bytes that the nodes of all tenants have not read, beyond 64 KiB of each
 /// connection. They are held in the coordinator's memory.
 inline constexpr std::uint64_t unread_bytes_max = 512ull << 20;
-/// Minimum of the same. It lets one tenant send its largest request while that of another tenant is
-/// not durable yet.
+/// Minimum of what `enqueue_bytes_default` sets. It lets one tenant send its largest request while
+/// that of another tenant is not durable yet.
 inline constexpr std::uint64_t enqueue_bytes_min = 64ull << 20;
 /// Maximum bytes of the records of ended tasks, by default. Above it, the oldest ones are removed
 /// before their time, so that the disk does not fill up.

@@ -28,8 +28,8 @@ struct producer_options {
 };
 
 /// One answer per task, in the order given. Errors of a task: `invalid_argument` and `too_large`
-/// name the field, its value and the limit; `duplicate` when its key has a record and it asked for
-/// `on_duplicate::reject`; otherwise the reason why its part of the batch was refused.
+/// name the field, its value and the limit, and refuse the whole request; `duplicate` when its key
+/// has a record and it asked for `reject`; otherwise the reason why its part was refused.
 using enqueue_answers = std::vector<result<enqueued_task>>;
 
 /// Progress of a task that has not ended.
@@ -77,9 +77,9 @@ public:
   enqueue(task_spec task, duration wait = std::chrono::seconds(30));
 
   /// Adds up to 1,000 tasks and answers each of them. Tasks of one shard (those of a key or group,
-  /// and all tasks that have neither) are one part of the batch, which is added all or none; each
-  /// part succeeds or fails on its own. Tasks of one group keep their order. Errors: as for one
-  /// task; an error of the whole request is the answer of every task.
+  /// and all tasks that have neither) are one part of the batch, which is added all or none; parts
+  /// are independent. Tasks of one group keep their order. Errors: as for one task; that of a field
+  /// is the answer of every task, and names the index of the task, as in `task 0: priority is 12`.
   template <std::same_as<std::vector<task_spec>> Tasks>
   [[nodiscard]] enqueue_answers enqueue(Tasks tasks, duration wait = std::chrono::seconds(30)) {
     return enqueue_each(std::move(tasks), wait);

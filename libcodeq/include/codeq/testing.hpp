@@ -7,6 +7,7 @@
 #include "codeq/task.hpp"
 
 #include <cstdint>
+#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,17 @@
 
 /// Defined by `CODEQ_HANDLERS` in the source under test.
 extern "C" void codeq_register_handlers(codeq::handler_registry& registry);
+
+namespace codeq {
+
+// Test frameworks show these values by name in their messages.
+
+std::ostream& operator<<(std::ostream& out, task_state state);
+std::ostream& operator<<(std::ostream& out, enqueue_kind kind);
+std::ostream& operator<<(std::ostream& out, disposition what);
+std::ostream& operator<<(std::ostream& out, const task_id& id);
+
+} // namespace codeq
 
 /// Tests of handlers without a coordinator, a network or a clock. Link `codeq::testing`.
 namespace codeq::testing {
@@ -49,12 +61,12 @@ struct run_result {
 };
 
 /// Calls a function for one attempt at `spec`, on the calling thread. An exception becomes a
-/// failure with its text, as in a node.
+/// failure with `exception: ` and its text, as in a node.
 [[nodiscard]] run_result
 run_once(const handler_function& function, const task_spec& spec, const attempt_options& = {});
 
-/// The same with the handler that is registered for `spec.queue`, typed ones included. @throws
-/// std::invalid_argument when that is not a function
+/// The same with the handler that decides for `spec.queue`, typed ones and those of patterns
+/// included. @throws std::invalid_argument when that is not a function
 [[nodiscard]] run_result
 run_once(const handler_registry& handlers, const task_spec& spec, const attempt_options& = {});
 
@@ -87,6 +99,7 @@ struct attempt_seen {
   std::optional<codeq::outcome> answer;
   /// True when the shard accepted the answer; false when it was refused or lost.
   bool accepted = false;
+  /// Also of an attempt that still runs, or that ended with the worker.
   handler_said said;
 };
 
@@ -96,7 +109,8 @@ struct attempt_seen {
 /// run in this process, so a handler that crashes takes the test with it.
 class testbed {
 public:
-  /// Starts a worker with these handlers and this number of slots. @pre each queue has one handler
+  /// Starts a worker with these handlers and this number of slots. @throws std::invalid_argument
+  /// for handlers that `worker_node::start` refuses, such as two for one queue
   explicit testbed(const handler_registry& handlers, std::size_t slots = limits::slots_default);
 
   ~testbed();

@@ -32,11 +32,11 @@ struct worker_node_options {
   /// Time that a drain gives running handlers to finish.
   duration drain = limits::drain_default;
   /// Paths of handler libraries to load.
-  std::vector<std::string> libraries;
+  std::vector<std::string> libraries{};
   /// `QUEUE=command args`: a program that handles a queue or pattern.
-  std::vector<std::string> programs;
+  std::vector<std::string> programs{};
   /// Handlers registered by the embedding program.
-  handler_registry handlers;
+  handler_registry handlers{};
   /// How to authenticate to coordinators.
   credentials access{};
   /// Options by queue name or pattern; they replace those that the handlers registered.

@@ -58,7 +58,8 @@ auto with_table(const std::string& path, F&& fn) -> std::invoke_result_t<F, cons
   } catch (const toml::parse_error& e) {
     return error{
       errc::invalid_argument,
-      "line " + std::to_string(e.source().begin.line) + ": " + std::string(e.description())};
+      "line " + std::to_string(e.source().begin.line)
+        + ": it is not TOML, in which text has quotes: " + std::string(e.description())};
   }
 }
 

@@ -73,6 +73,8 @@ constexpr std::string_view name_of(storage::key_tag kind) {
     return "schedule-progress";
   case key_tag::occurrence:
     return "occurrence";
+  case key_tag::replica:
+    return "replica";
   }
   return "key";
 }
@@ -98,6 +100,18 @@ std::string bytes_in_words(std::string_view key) {
 
 std::string in_words(const storage::shard_key& key) {
   return "snapshot " + std::to_string(value(key.shard));
+}
+
+std::string in_words(const storage::replica_key& key) {
+  return "replica " + std::to_string(value(key.shard));
+}
+
+std::string in_words(const storage::replica_position_key& key) {
+  return "replica position " + std::to_string(value(key.shard));
+}
+
+std::string in_words(const storage::epoch_start_key& key) {
+  return named(storage::key_tag::replica, key.shard, "epoch " + std::to_string(key.epoch));
 }
 
 std::string queue_in_words(storage::key_tag kind, shard_id shard, const queue_address& queue) {

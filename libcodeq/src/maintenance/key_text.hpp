@@ -32,6 +32,9 @@ template <storage::key_tag Kind>
 
 [[nodiscard]] std::string in_words(const storage::occurrence_key& key);
 [[nodiscard]] std::string in_words(const storage::shard_key& key);
+[[nodiscard]] std::string in_words(const storage::replica_key& key);
+[[nodiscard]] std::string in_words(const storage::replica_position_key& key);
+[[nodiscard]] std::string in_words(const storage::epoch_start_key& key);
 [[nodiscard]] std::string in_words(const storage::key_key& key);
 [[nodiscard]] std::string in_words(const storage::producer_key& key);
 [[nodiscard]] std::string in_words(const storage::audit_key& key);

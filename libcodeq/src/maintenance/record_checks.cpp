@@ -4,10 +4,12 @@
 #include "codeq/limits.hpp"
 
 #include "core/blocks/segment_block.hpp"
+#include "core/state/history.hpp"
 #include "maintenance/common_checks.hpp"
 #include "maintenance/key_text.hpp"
 #include "storage/records/headers_codec.hpp"
 #include "storage/records/record_codec.hpp"
+#include "storage/records/replica_codec.hpp"
 #include "storage/records/retention_codec.hpp"
 
 #include <algorithm>
@@ -392,15 +394,21 @@ void check(
   auto note = storage::decode_note(value, key.seq);
   if (!is_read(key, note, found))
     return;
-  check_given(facts, in_words(key), {"sequence", key.seq}, found);
-  if (note->number % limits::history_events_max != key.slot)
+  auto last = key.seq + note->tasks - 1;
+  check_given(facts, in_words(key), {"sequence", last}, found);
+  if (note->tasks > core::shared_note_tasks_max)
+    found.add(in_words(key), "is the entry of " + std::to_string(note->tasks) + " tasks");
+  auto slot = note->tasks > 1 ? storage::history_key::shared_slot
+                              : note->number % limits::history_events_max;
+  if (slot != key.slot || (note->tasks > 1 && note->number > 0))
     found.add(in_words(key), "is entry " + std::to_string(note->number) + " in a wrong place");
   auto segment = note->aside ? storage::aside_key{facts.id, note->segment}.encode()
                              : storage::segment_key{facts.id, note->segment}.encode();
   bool is_known = facts.has(segment)
-                  || facts.has(storage::fate_key{facts.id, note->segment}.encode())
-                  || facts.has(storage::aside_key{facts.id, key.seq}.encode())
-                  || facts.has(storage::copied_fate_key{facts.id, key.seq}.encode());
+                  || facts.has(storage::fate_key{facts.id, note->segment}.encode());
+  for (auto seq = key.seq; !is_known && seq <= last; ++seq)
+    is_known = facts.has(storage::aside_key{facts.id, seq}.encode())
+               || facts.has(storage::copied_fate_key{facts.id, seq}.encode());
   facts.histories_left += is_known ? 0 : 1;
 }
 
@@ -427,6 +435,38 @@ void check(
     found.add(in_words(key), "is of an unknown kind of command");
   else if (entry->tenant.empty() && !entry->queue.empty())
     found.add(in_words(key), "is of a queue without a tenant");
+}
+
+void check(
+  shard_facts&, const storage::replica_key& key, std::string_view value, finding_list& found) {
+  static_cast<void>(is_read(key, storage::decode_replica(value), found));
+}
+
+void check(
+  shard_facts& facts,
+  const storage::replica_position_key& key,
+  std::string_view value,
+  finding_list& found) {
+  auto at = storage::decode_position(value);
+  if (!is_read(key, at, found))
+    return;
+  auto start = storage::epoch_start_key{key.shard, at->epoch}.encode();
+  if (!facts.has(storage::replica_key{key.shard}.encode()))
+    found.add(in_words(key), "is there without a replica");
+  if (at->number != 0 && !facts.has(start))
+    found.add(in_words(key), "is in an epoch that never began");
+}
+
+void check(
+  shard_facts& facts,
+  const storage::epoch_start_key& key,
+  std::string_view value,
+  finding_list& found) {
+  auto number = storage::decode_epoch_start(value);
+  if (!is_read(key, number, found))
+    return;
+  if (key.epoch > facts.replica_last.epoch || *number > facts.replica_last.number)
+    found.add(in_words(key), "begins after the last delta of the replica");
 }
 
 template <class Key>
@@ -466,6 +506,9 @@ constexpr std::array kinds{
   kind_of<storage::schedule_key>("schedule"),
   kind_of<storage::progress_key>("schedule-progress"),
   kind_of<storage::occurrence_key>("occurrence"),
+  kind_of<storage::replica_key>("replica"),
+  kind_of<storage::replica_position_key>("replica-position"),
+  kind_of<storage::epoch_start_key>("epoch-start"),
 };
 
 } // namespace

@@ -8,6 +8,7 @@
 #include "core/commands/event.hpp"
 #include "core/commands/seq_run.hpp"
 #include "core/state/shard_state.hpp"
+#include "replication/membership.hpp"
 #include "storage/keys/keyspace.hpp"
 #include "storage/task_store.hpp"
 
@@ -37,6 +38,8 @@ struct shard_facts {
   std::unique_ptr<core::shard_state> state;
   /// The position of the snapshot; 0 without one.
   core::log_position snapshot = 0;
+  /// The last delta of the store's replica of the shard; 0 without one.
+  replication::position replica_last;
   /// All positions, sequences and tokens in the store are below this number.
   std::uint64_t given_below = 0;
 

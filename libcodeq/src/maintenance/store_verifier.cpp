@@ -10,6 +10,7 @@
 #include "maintenance/shard_facts.hpp"
 #include "storage/records/record_codec.hpp"
 #include "storage/recovery/recovery.hpp"
+#include "storage/replica/replica_store.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -39,15 +40,47 @@ std::unique_ptr<core::shard_state> recover_shard(
   return nullptr;
 }
 
+/// Looks at the store's replica of the shard, if there is one, whose epochs are not those of the
+/// store. False when its data are only a part of the shard.
+bool look_at_replica(
+  const storage::task_store& store,
+  shard_facts& facts,
+  std::uint32_t& epoch,
+  store_report& report,
+  finding_list& found) {
+  auto where = "shard " + std::to_string(value(facts.id));
+  auto replica = storage::read_replica(store, facts.id);
+  if (!replica)
+    found.add(where, "has a replica that cannot be read: " + to_string(replica.error()));
+  if (!replica || !*replica)
+    return true;
+  const auto& [record, log] = **replica;
+  facts.replica_last = log.last();
+  epoch = std::max({epoch, record.promised, log.last().epoch});
+  if (record.is_doubtful)
+    report.notes.push_back(
+      where + ": lost power; its last writes may be gone until it is compared with others");
+  if (record.is_incomplete)
+    report.notes.push_back(where + ": is a part of a copy that was not finished");
+  return !record.is_incomplete;
+}
+
 std::vector<shard_facts> recover_all(
-  const storage::task_store& store, const storage::store_record& identity, finding_list& found) {
+  const storage::task_store& store,
+  const storage::store_record& identity,
+  store_report& report,
+  finding_list& found) {
   std::vector<shard_facts> shards;
   for (std::uint16_t i = 0; i < identity.shard_count; ++i) {
     auto& facts = shards.emplace_back();
     facts.id = shard_id{i};
     facts.store = &store;
-    facts.given_below = core::first_of_epoch(identity.epoch + 1);
-    facts.state = recover_shard(store, facts.id, identity.epoch + 1, found);
+    auto epoch = identity.epoch;
+    auto is_whole = look_at_replica(store, facts, epoch, report, found);
+    facts.given_below = core::first_of_epoch(epoch + 1);
+    if (!is_whole)
+      continue;
+    facts.state = recover_shard(store, facts.id, epoch + 1, found);
     auto value = store.read(storage::shard_key{facts.id}.encode());
     if (!value || !*value)
       continue;
@@ -63,7 +96,7 @@ void check_record(
   store_report& report,
   finding_list& found) {
   const auto& [key, value] = record;
-  if (storage::store_key::decode(key))
+  if (storage::store_key::decode(key) || storage::boot_key::decode(key))
     return;
   for (const auto& kind : record_kinds()) {
     auto shard = kind.shard_of(key);
@@ -156,7 +189,7 @@ verify_records(const storage::task_store& store, std::size_t findings_max, store
   report.format = identity->version;
   report.epoch = identity->epoch;
   finding_list found(report, findings_max);
-  auto shards = recover_all(store, *identity, found);
+  auto shards = recover_all(store, *identity, report, found);
   auto scanned = store.scan({}, keys_end, [&](std::string_view key, std::string_view value) {
     check_record(shards, {key, value}, report, found);
     return true;

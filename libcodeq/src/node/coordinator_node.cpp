@@ -161,7 +161,7 @@ result<void> coordinator_node::impl::open_tokens(const coordinator_node_options&
   if (!options.tokens.empty()) {
     auto source = security::token_source::open(options.tokens);
     if (!source)
-      return source.error();
+      return error{source.error().code, "--tokens " + source.error().context};
     tokens = std::move(*source);
     a.tokens = tokens;
     node::warn_of_readers(options.tokens);

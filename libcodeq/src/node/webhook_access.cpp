@@ -18,7 +18,7 @@ result<http::webhook_options> open_webhooks(const coordinator_node_options& opti
   if (!options.webhook_secret_file.empty()) {
     auto secret = security::read_bearer(options.webhook_secret_file);
     if (!secret)
-      return secret.error();
+      return error{secret.error().code, "--webhook-secret-file " + secret.error().context};
     opened.secret = std::move(*secret);
   }
   security::tls_files files{{}, {}, options.webhook_authority};

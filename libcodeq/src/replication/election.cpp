@@ -8,7 +8,7 @@
 namespace codeq::replication {
 
 void shard_replica::suspect(monotonic_time now) {
-  if (!contains(value_.in_sync, id_) || is_rebuilding_ || promising_ != promised_)
+  if (!contains(value_.in_sync, id_) || is_incomplete_ || promising_ != promised_)
     return;
   // A process goes on in no epoch that it finds.
   const auto is_own = value_.primary == id_;
@@ -29,7 +29,7 @@ void shard_replica::answer_question(
   const auto hears = leads_ || (now < heard_ + timing::suspicion && released_ < value_.epoch);
   port_.send(
     from.from,
-    answer{what.number, promising_, log_.last(), doubtful_ || is_rebuilding_, hears});
+    answer{what.number, promising_, log_.last(), doubtful_ || is_incomplete_, hears});
 }
 
 std::optional<membership> shard_replica::choose(monotonic_time now) const {
@@ -92,7 +92,7 @@ void shard_replica::etcd_answered(
 }
 
 void shard_replica::take_over_if_chosen() {
-  if (value_.primary != id_ || value_.epoch <= promising_ || is_rebuilding_)
+  if (value_.primary != id_ || value_.epoch <= promising_ || is_incomplete_)
     return;
   // It may have lost power since it was asked; then the next election passes it by.
   if (doubtful_ && value_.condition != shard_condition::loss_accepted)

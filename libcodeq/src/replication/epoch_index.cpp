@@ -17,10 +17,15 @@ bool epoch_index::contains(position at) const {
   return next == begins_.end() ? at.number <= last_.number : at.number < next->second;
 }
 
-void epoch_index::append(position at) {
+std::optional<epoch_number> epoch_index::append(position at) {
   CODEQ_ASSERT(at.number == last_.number + 1 && at.epoch >= last_.epoch);
   begins_.emplace(at.epoch, at.number);
   last_ = at;
+  if (begins_.size() <= epochs_max)
+    return std::nullopt;
+  const auto forgotten = begins_.begin()->first;
+  begins_.erase(begins_.begin());
+  return forgotten;
 }
 
 } // namespace codeq::replication

@@ -2,11 +2,19 @@
 #include "replication/leadership.hpp"
 
 #include "base/assert.hpp"
+#include "replication/bounds.hpp"
 #include "replication/timing.hpp"
 
 #include <algorithm>
 
 namespace codeq::replication {
+
+void leadership::member_view::forget_written() {
+  written.reset();
+  sent.reset();
+  in_flight.clear();
+  in_flight_bytes = 0;
+}
 
 leadership::leadership(replica_id self, membership value, position last, monotonic_time now)
   : self_(self),
@@ -15,7 +23,7 @@ leadership::leadership(replica_id self, membership value, position last, monoton
   CODEQ_ASSERT(value_.primary == self_);
   for (auto replica : value_.replicas)
     if (replica != self_)
-      views_[replica].heard = now;
+      views_[replica].heard = views_[replica].progressed = now;
 }
 
 std::vector<replica_id> leadership::others() const {
@@ -39,8 +47,11 @@ bool leadership::has_collected() const {
   });
 }
 
-entry leadership::propose(std::shared_ptr<const std::string> data) {
-  entry next{{epoch(), sent_.number + 1}, sent_, std::move(data)};
+entry leadership::propose(std::shared_ptr<const delta_body> body, monotonic_time now) {
+  for (auto& [replica, view] : views_)
+    if (!view.written || *view.written >= sent_)
+      view.progressed = now;
+  entry next{{epoch(), sent_.number + 1}, sent_, std::move(body)};
   window_.push_back(next);
   sent_ = next.at;
   return next;
@@ -48,10 +59,74 @@ entry leadership::propose(std::shared_ptr<const std::string> data) {
 
 std::vector<entry> leadership::window_after(position after) const {
   std::vector<entry> entries;
-  for (const auto& e : window_)
-    if (e.at > after)
-      entries.push_back(e);
+  const auto first = window_.empty() ? 0 : window_.front().at.number;
+  if (window_.empty() || after.number + 1 < first)
+    return entries;
+  std::size_t bytes = 0;
+  for (auto i = after.number + 1 - first; i < window_.size(); ++i) {
+    bytes += window_[i].byte_size();
+    const auto is_full = bytes > bounds::message_bytes || entries.size() == bounds::message_entries;
+    if (is_full && !entries.empty())
+      break;
+    entries.push_back(window_[i]);
+  }
   return entries;
+}
+
+std::optional<position> leadership::next_for(replica_id replica) const {
+  const auto& view = views_.at(replica);
+  if (view.is_copying || view.is_lost || view.in_flight_bytes >= bounds::in_flight_bytes)
+    return std::nullopt;
+  return view.sent;
+}
+
+void leadership::note_sent(replica_id replica, const std::vector<entry>& entries) {
+  auto& view = views_.at(replica);
+  std::size_t bytes = 0;
+  for (const auto& e : entries)
+    bytes += e.byte_size() + bounds::entry_bytes;
+  view.sent = entries.back().at;
+  view.in_flight.emplace_back(*view.sent, bytes);
+  view.in_flight_bytes += bytes;
+}
+
+void leadership::resend_if_stuck(replica_id replica) {
+  auto& view = views_.at(replica);
+  if (view.written == view.written_before && view.sent != view.written) {
+    view.sent = view.written;
+    view.in_flight.clear();
+    view.in_flight_bytes = 0;
+  }
+  view.written_before = view.written;
+}
+
+void leadership::note_lost(replica_id replica) {
+  if (contains(value_.in_sync, replica))
+    views_.at(replica).is_lost = true;
+  else if (change_ == change_kind::counting && changed_ == replica)
+    change_ = change_kind::none;
+}
+
+bool leadership::needs_copy(replica_id replica) const {
+  return views_.at(replica).needs_copy;
+}
+
+bool leadership::may_copy(replica_id replica) const {
+  const auto counts = contains(others(), replica);
+  return phase_ == phase::serving && !counts && !views_.at(replica).is_copying;
+}
+
+void leadership::note_copying(replica_id replica) {
+  auto& view = views_.at(replica);
+  view.is_copying = true;
+  view.forget_written();
+}
+
+void leadership::note_copy_ended(replica_id replica) {
+  auto& view = views_.at(replica);
+  view.is_copying = false;
+  // What the replica has now, its next confirmation says.
+  view.needs_copy = false;
 }
 
 bool leadership::is_needed(replica_id replica, position at) const {
@@ -73,9 +148,9 @@ bool leadership::has_confirmed(replica_id replica, position at) const {
 
 std::vector<entry> leadership::take_ready() {
   std::vector<entry> ready;
+  const auto set = others();
   while (!window_.empty()) {
     const auto at = window_.front().at;
-    const auto set = others();
     const auto is_missing = [this, at](replica_id other) {
       return is_needed(other, at) && !has_confirmed(other, at);
     };
@@ -88,9 +163,16 @@ std::vector<entry> leadership::take_ready() {
 }
 
 std::uint64_t leadership::next_beacon(monotonic_time now) {
+  // Messages that are sent close together share a number, that of the first one.
+  const auto latest = beacons_.find(beacon_);
+  if (latest != beacons_.end() && now < latest->second + timing::beacon_shared)
+    return beacon_;
   while (!beacons_.empty() && beacons_.begin()->second + timing::entitlement < now)
     beacons_.erase(beacons_.begin());
   beacons_[++beacon_] = now;
+  marks_.emplace_back(now, sent_);
+  while (marks_.size() > 1 && marks_[1].first + timing::close <= now)
+    marks_.pop_front();
   return beacon_;
 }
 
@@ -101,13 +183,24 @@ void leadership::note_confirm(const envelope& from, const confirm& what, monoton
   auto& view = found->second;
   if (from.incarnation > view.incarnation) {
     view.incarnation = from.incarnation;
-    view.written.reset();
+    view.forget_written();
   }
-  if (!view.written || what.written > *view.written)
-    view.written = what.written;
   view.heard = now;
   if (const auto sent = beacons_.find(what.beacon); sent != beacons_.end())
     view.entitled_until = std::max(view.entitled_until, sent->second + timing::entitlement);
+  view.needs_copy = what.incomplete;
+  if (what.incomplete || view.is_copying)
+    return view.forget_written();
+  if (!view.written || what.written > *view.written) {
+    view.written = what.written;
+    view.progressed = now;
+  }
+  if (!view.sent || *view.sent < *view.written)
+    view.sent = view.written;
+  while (!view.in_flight.empty() && view.in_flight.front().first <= *view.written) {
+    view.in_flight_bytes -= view.in_flight.front().second;
+    view.in_flight.pop_front();
+  }
 }
 
 std::optional<position> leadership::written_by(replica_id replica) const {
@@ -123,21 +216,36 @@ bool leadership::is_entitled(monotonic_time now) const {
             });
 }
 
+bool leadership::is_failing(replica_id member, monotonic_time now) const {
+  const auto& view = views_.at(member);
+  if (view.is_lost || view.heard + timing::unconfirmed < now)
+    return true;
+  // Its beacons come, but its disk may hang.
+  const auto is_behind = !window_.empty() && !has_confirmed(member, window_.front().at);
+  return is_behind && view.progressed + timing::unconfirmed < now;
+}
+
+bool leadership::is_close(const member_view& view, monotonic_time now) const {
+  if (marks_.empty() || marks_.front().first + timing::close > now)
+    return true;
+  return *view.written >= marks_.front().second;
+}
+
 void leadership::start_change(monotonic_time now) {
   for (auto member : value_.in_sync) {
-    const auto view = views_.find(member);
-    if (view != views_.end() && view->second.heard + timing::unconfirmed < now) {
-      change_ = change_kind::removing;
-      changed_ = member;
-      return;
-    }
+    if (member == self_ || !is_failing(member, now))
+      continue;
+    change_ = change_kind::removing;
+    changed_ = member;
+    return;
   }
   // A primary that still waits adds nobody: a learner has no beacon of the old primary to wait for.
   if (phase_ != phase::serving)
     return;
   for (const auto& [replica, view] : views_) {
     const auto is_live = view.heard + timing::beacon * 2 >= now && view.written;
-    if (!contains(value_.in_sync, replica) && is_live && view.written->epoch == epoch()) {
+    const auto follows = is_live && view.written->epoch == epoch() && is_close(view, now);
+    if (!contains(value_.in_sync, replica) && follows) {
       change_ = change_kind::counting;
       changed_ = replica;
       counted_after_ = sent_;
@@ -175,6 +283,12 @@ void leadership::note_value(const membership& current) {
   value_ = current;
   change_ = change_kind::none;
   asked_.reset();
+  for (auto replica : value_.replicas)
+    if (replica != self_)
+      views_.try_emplace(replica);
+  for (auto& [replica, view] : views_)
+    if (!contains(value_.in_sync, replica))
+      view.is_lost = false;
 }
 
 } // namespace codeq::replication

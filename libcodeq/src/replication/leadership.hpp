@@ -6,9 +6,12 @@
 #include "replication/membership.hpp"
 #include "replication/messages.hpp"
 
+#include <cstddef>
 #include <deque>
 #include <map>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace codeq::replication {
 
@@ -50,14 +53,42 @@ public:
   /// The history grew by what a member had more. @pre collecting
   void note_fetched(position last) { sent_ = last; }
 
+  /// Whether the shard was recovered from the own store, with which it can be served.
+  [[nodiscard]] bool has_recovered() const { return has_recovered_; }
+
+  void note_recovered() { has_recovered_ = true; }
+
   /// Adds a delta to the window.
-  entry propose(std::shared_ptr<const std::string> data);
+  entry propose(std::shared_ptr<const delta_body> body, monotonic_time now);
 
   /// The last delta of the window, or of the own log.
   [[nodiscard]] position sent() const { return sent_; }
 
-  /// The deltas of the window that are after `after`.
+  /// The next deltas of the window after `after`, as many as fit into a message; none when others
+  /// come before them.
   [[nodiscard]] std::vector<entry> window_after(position after) const;
+
+  /// The delta after which a replica is sent more. None while that is not known, while the replica
+  /// is copied, or when it has to confirm first.
+  [[nodiscard]] std::optional<position> next_for(replica_id replica) const;
+
+  void note_sent(replica_id replica, const std::vector<entry>& entries);
+
+  /// To be called with each beacon: what was sent and brought no confirmation for so long is sent
+  /// again.
+  void resend_if_stuck(replica_id replica);
+
+  /// The replica cannot be sent what it lacks. As a member it is removed, since it could not be
+  /// copied before.
+  void note_lost(replica_id replica);
+
+  /// Whether the replica said that it has no usable data.
+  [[nodiscard]] bool needs_copy(replica_id replica) const;
+
+  /// Whether a copy may begin: one at a time, and never of a replica that counts.
+  [[nodiscard]] bool may_copy(replica_id replica) const;
+  void note_copying(replica_id replica);
+  void note_copy_ended(replica_id replica);
 
   /// The deltas that may be written to the own log: all members that count have confirmed them.
   [[nodiscard]] std::vector<entry> take_ready();
@@ -85,15 +116,33 @@ private:
   struct member_view {
     std::uint64_t incarnation = 0;
     std::optional<position> written;
+    /// The last delta that was sent; each one follows the one before.
+    std::optional<position> sent;
+    /// `written` as of the last beacon.
+    std::optional<position> written_before;
+    /// The last delta and the size of each message that is not confirmed.
+    std::deque<std::pair<position, std::size_t>> in_flight;
+    std::size_t in_flight_bytes = 0;
     monotonic_time heard{};
+    /// When it last confirmed another delta, or had none to confirm.
+    monotonic_time progressed{};
     monotonic_time entitled_until{};
     bool has_promised = false;
+    bool is_lost = false;
+    bool needs_copy = false;
+    bool is_copying = false;
+
+    /// What it has is not known any more.
+    void forget_written();
   };
 
   enum class change_kind : std::uint8_t { none, removing, counting, adding };
 
   [[nodiscard]] bool is_needed(replica_id replica, position at) const;
   [[nodiscard]] bool has_confirmed(replica_id replica, position at) const;
+  [[nodiscard]] bool is_failing(replica_id member, monotonic_time now) const;
+  /// Whether a learner is so little behind that others can wait for it.
+  [[nodiscard]] bool is_close(const member_view& view, monotonic_time now) const;
   void start_change(monotonic_time now);
   [[nodiscard]] membership changed_value() const;
 
@@ -103,8 +152,11 @@ private:
   position sent_;
   std::deque<entry> window_;
   std::map<replica_id, member_view> views_;
+  bool has_recovered_ = false;
   std::map<std::uint64_t, monotonic_time> beacons_;
   std::uint64_t beacon_ = 0;
+  /// The last delta of the window at earlier times.
+  std::deque<std::pair<monotonic_time, position>> marks_;
   change_kind change_ = change_kind::none;
   replica_id changed_{};
   /// The last delta before those that count a learner.

@@ -10,9 +10,6 @@ namespace codeq::replication {
 
 namespace {
 
-/// Maximum number of deltas in one message.
-constexpr std::size_t message_entries_max = 64;
-
 template <class... Functions>
 struct overloaded : Functions... {
   using Functions::operator()...;
@@ -28,6 +25,7 @@ shard_replica::shard_replica(replica_start start, replica_port& port, monotonic_
     log_(std::move(start.log)),
     written_(log_.last()),
     doubtful_(start.doubtful),
+    is_incomplete_(start.incomplete),
     value_(std::move(start.value)),
     heard_(now),
     confirmed_beacon_(now) {}
@@ -48,7 +46,7 @@ void shard_replica::receive(const envelope& from, monotonic_time now) {
       if (leads_ && what.promised > leads_->epoch())
         step_down();
     },
-    [&](const rebuild& what) { on_rebuild(from, what); },
+    [&](const copy_offer& what) { on_copy_offer(from, what); },
     [&](const trust& what) { on_trust(what); },
     [&](const collect& what) {
       heard_ = now;
@@ -111,16 +109,27 @@ void shard_replica::on_append(const envelope& from, const append& what, monotoni
   if (!enter(what.epoch, from.from))
     return;
   heard_ = now;
-  if (is_rebuilding_)
-    return;
+  shard_time_ = std::max(shard_time_, what.shard_time);
+  if (follows_.epoch != what.epoch)
+    follows_ = {from.from, what.epoch, 0};
+  const auto before = log_.last();
   for (const auto& e : what.entries)
     take(e, now);
   confirmed_beacon_ = now;
-  port_.send(from.from, confirm{what.epoch, what.beacon, written_, doubtful_});
+  // What was taken is confirmed when it is written; only a beacon is confirmed at once.
+  if (what.beacon <= follows_.beacon && log_.last() != before)
+    return;
+  follows_.beacon = std::max(follows_.beacon, what.beacon);
+  confirm_to(from.from, what.beacon);
+}
+
+void shard_replica::confirm_to(replica_id primary, std::uint64_t beacon) {
+  const auto has = is_incomplete_ ? position{} : written_;
+  port_.send(primary, confirm{promised_, beacon, has, doubtful_, is_incomplete_});
 }
 
 void shard_replica::take(const entry& what, monotonic_time now) {
-  if (log_.contains(what.at) || what.previous != log_.last())
+  if (is_incomplete_ || log_.contains(what.at) || what.previous != log_.last())
     return;
   write(what, now);
 }
@@ -133,37 +142,70 @@ void shard_replica::write(const entry& what, monotonic_time now) {
 }
 
 void shard_replica::written(position at, monotonic_time now) {
+  // A write that was under way when a copy began is a part of what the copy replaced.
+  if (is_incomplete_)
+    return;
   written_ = at;
   writing_since_ = now;
   if (written_ == log_.last())
     writing_since_.reset();
-  if (!leads_ || at.epoch != leads_->epoch())
+  if (!leads_) {
+    if (follows_.epoch == promised_ && promised_ == promising_)
+      confirm_to(follows_.primary, 0);
     return;
-  if (leads_->at() == leadership::phase::starting)
+  }
+  if (at.epoch != leads_->epoch())
+    return;
+  if (leads_->at() == leadership::phase::starting) {
     leads_->set_phase(leadership::phase::waiting);
-  else
+    port_.recover(leads_->epoch(), shard_time_);
+  } else {
     port_.acknowledge(at);
-  commit(now);
+  }
+  if (leads_)
+    commit(now);
 }
 
-void shard_replica::on_rebuild(const envelope& from, const rebuild& what) {
-  if (!enter(what.epoch, from.from) || is_rebuilding_)
+void shard_replica::recovered(epoch_number epoch, monotonic_time now) {
+  if (!leads_ || leads_->epoch() != epoch)
     return;
-  epoch_index copy;
-  for (const auto& e : what.entries)
-    copy.append(e.at);
-  // The copy is late or doubled when the own log joins it.
-  if (copy.contains(log_.last()) || log_.contains(copy.last()))
+  leads_->note_recovered();
+  lead(now);
+}
+
+void shard_replica::on_copy_offer(const envelope& from, const copy_offer& what) {
+  if (!enter(what.epoch, from.from))
     return;
-  is_rebuilding_ = true;
-  port_.replace_log(what.entries);
+  const auto is_same_sender =
+    copy_.from == what.id.from && copy_.incarnation == what.id.incarnation;
+  // It is late or doubled when a later copy was begun, or when the own history has it already. A
+  // copy never takes anything away that was confirmed to count: no member is copied.
+  if (is_same_sender && what.id.number <= copy_.number)
+    return;
+  if (!is_incomplete_ && log_.contains(what.log.last()))
+    return;
+  is_incomplete_ = true;
+  copy_ = what.id;
+  writing_since_.reset();
+  port_.take_copy(from.from, what);
 }
 
 void shard_replica::rebuilt(const epoch_index& log) {
   log_ = log;
   written_ = log_.last();
-  is_rebuilding_ = false;
-  writing_since_.reset();
+  is_incomplete_ = false;
+  if (!leads_ && follows_.epoch == promised_ && promised_ == promising_)
+    confirm_to(follows_.primary, 0);
+}
+
+void shard_replica::copy_ended(replica_id to) {
+  if (leads_)
+    leads_->note_copy_ended(to);
+}
+
+void shard_replica::tail_read(replica_id to, monotonic_time now) {
+  if (leads_)
+    stream_to(to, now);
 }
 
 void shard_replica::on_trust(const trust& what) {
@@ -176,11 +218,20 @@ void shard_replica::on_trust(const trust& what) {
 }
 
 void shard_replica::on_collect(const envelope& from, const collect& what) {
-  if (!enter(what.epoch, from.from) || is_rebuilding_)
+  if (!enter(what.epoch, from.from) || is_incomplete_)
     return;
   collected reply{what.epoch, log_.last(), {}};
-  if (log_.contains(what.last))
-    reply.entries = port_.read_after(what.last, message_entries_max);
+  const auto is_ahead = log_.last() > what.last;
+  if (is_ahead && log_.contains(what.last)) {
+    auto tail = port_.read_after(from.from, what.last);
+    // The winner will ask again.
+    if (tail.how == log_tail::state::reading)
+      return;
+    reply.entries = std::move(tail.entries);
+    reply.gone = tail.how == log_tail::state::gone;
+  } else if (is_ahead) {
+    reply.gone = true;
+  }
   port_.send(from.from, std::move(reply));
 }
 
@@ -204,23 +255,31 @@ void shard_replica::step_down() {
 }
 
 void shard_replica::on_confirm(const envelope& from, const confirm& what, monotonic_time now) {
-  if (!leads_ || what.epoch != leads_->epoch())
+  if (!leads_ || what.epoch != leads_->epoch() || !contains(value_.replicas, from.from))
     return;
   leads_->note_confirm(from, what, now);
   const auto has_started = leads_->at() >= leadership::phase::waiting;
   if (what.doubtful && has_started && what.written >= log_.last())
     port_.send(from.from, trust{what.epoch, log_.last()});
   commit(now);
+  if (leads_)
+    stream_to(from.from, now);
 }
 
 void shard_replica::on_collected(const envelope& from, const collected& what, monotonic_time now) {
   if (!leads_ || what.epoch != leads_->epoch() || leads_->at() != leadership::phase::collecting)
     return;
+  const auto before = log_.last();
   for (const auto& e : what.entries)
     take(e, now);
   leads_->note_fetched(log_.last());
-  if (log_.contains(what.last))
+  // A member whose tail does not join, or cannot be read, is removed from the set and copied later:
+  // what it has more is not acknowledged, since the winner, which is in the set, has not got it.
+  const auto cannot_join = what.gone || what.last < log_.last();
+  if (log_.contains(what.last) || cannot_join)
     leads_->note_collected(from.from);
+  else if (log_.last() != before)
+    port_.send(from.from, collect{leads_->epoch(), log_.last()});
   begin_epoch(now);
 }
 
@@ -228,32 +287,67 @@ void shard_replica::begin_epoch(monotonic_time now) {
   if (leads_->at() != leadership::phase::collecting || !leads_->has_collected())
     return;
   leads_->set_phase(leadership::phase::starting);
-  leads_->propose(nullptr);
+  leads_->propose(nullptr, now);
   for (auto other : value_.replicas)
-    send_to(other, now);
+    beat_to(other, now);
   commit(now);
 }
 
-void shard_replica::send_to(replica_id other, monotonic_time now) {
+void shard_replica::beat_to(replica_id other, monotonic_time now) {
   if (other == id_)
     return;
   if (leads_->at() == leadership::phase::collecting) {
     port_.send(other, collect{leads_->epoch(), log_.last()});
     return;
   }
-  append what{leads_->epoch(), leads_->next_beacon(now), {}};
-  if (const auto known = leads_->written_by(other)) {
-    const auto joins = log_.contains(*known) || known->epoch == leads_->epoch();
-    if (!joins && !contains(value_.in_sync, other)) {
-      port_.send(other, rebuild{what.epoch, port_.read_after({}, static_cast<std::size_t>(-1))});
-    } else if (joins) {
-      if (log_.contains(*known))
-        what.entries = port_.read_after(*known, message_entries_max);
-      for (auto& e : leads_->window_after(*known))
-        what.entries.push_back(std::move(e));
-    }
+  leads_->resend_if_stuck(other);
+  if (leads_->needs_copy(other))
+    give_up(other);
+  port_.send(other, append{leads_->epoch(), leads_->next_beacon(now), {}, port_.shard_time()});
+  stream_to(other, now);
+}
+
+void shard_replica::stream_to(replica_id other, monotonic_time now) {
+  if (other == id_ || leads_->at() == leadership::phase::collecting)
+    return;
+  for (auto entries = next_entries(other); !entries.empty(); entries = next_entries(other)) {
+    leads_->note_sent(other, entries);
+    port_.send(
+      other,
+      append{
+        leads_->epoch(), leads_->next_beacon(now), std::move(entries), port_.shard_time()});
   }
-  port_.send(other, std::move(what));
+}
+
+std::vector<entry> shard_replica::next_entries(replica_id other) {
+  const auto after = leads_->next_for(other);
+  if (!after)
+    return {};
+  const auto is_in_log = log_.contains(*after);
+  if (!is_in_log && after->epoch != leads_->epoch()) {
+    give_up(other);
+    return {};
+  }
+  if (!is_in_log || *after == log_.last())
+    return leads_->window_after(*after);
+  auto tail = port_.read_after(other, *after);
+  // The tail comes from a cache, which may have what the own log has not.
+  const auto is_foreign = [this](const entry& e) { return !log_.contains(e.at); };
+  const auto end = std::find_if(tail.entries.begin(), tail.entries.end(), is_foreign);
+  tail.entries.erase(end, tail.entries.end());
+  const auto joins = !tail.entries.empty() && tail.entries.front().previous == *after;
+  if (tail.how == log_tail::state::reading || joins)
+    return std::move(tail.entries);
+  give_up(other);
+  return {};
+}
+
+void shard_replica::give_up(replica_id other) {
+  leads_->note_lost(other);
+  if (!leads_->may_copy(other))
+    return;
+  leads_->note_copying(other);
+  port_.begin_copy(other, leads_->epoch());
 }
 
 void shard_replica::commit(monotonic_time now) {
@@ -275,7 +369,8 @@ void shard_replica::lead(monotonic_time now) {
     begin_epoch(now);
   const auto has_waited =
     without_wait_ == leads_->epoch() || now >= confirmed_beacon_ + timing::wait;
-  if (leads_->at() == leadership::phase::waiting && has_waited) {
+  const auto is_ready = has_waited && leads_->has_recovered();
+  if (leads_->at() == leadership::phase::waiting && is_ready) {
     leads_->set_phase(leadership::phase::serving);
     port_.serve(leads_->epoch());
   }
@@ -289,17 +384,21 @@ void shard_replica::lead(monotonic_time now) {
     return;
   beat_ = now;
   for (auto other : value_.replicas)
-    send_to(other, now);
+    beat_to(other, now);
 }
 
-bool shard_replica::propose(std::shared_ptr<const std::string> data, monotonic_time now) {
-  if (!is_serving() || value_.in_sync.size() < value_.min_in_sync)
+bool shard_replica::propose(std::shared_ptr<const delta_body> body, monotonic_time now) {
+  if (!is_serving())
     return false;
-  leads_->propose(std::move(data));
+  leads_->propose(std::move(body), now);
   for (auto other : leads_->others())
-    send_to(other, now);
+    stream_to(other, now);
   commit(now);
   return true;
+}
+
+bool shard_replica::accepts_writes() const {
+  return is_serving() && value_.in_sync.size() >= value_.min_in_sync;
 }
 
 void shard_replica::hand_over(replica_id to) {

@@ -12,6 +12,21 @@
 
 namespace codeq::replication {
 
+/// The deltas of a replica's own history after one of them.
+struct log_tail {
+  enum class state : std::uint8_t {
+    /// The next ones, as many as fit into a message; at least one.
+    held,
+    /// They are being read; `tail_read` follows.
+    reading,
+    /// Nobody keeps them any more.
+    gone,
+  };
+
+  state how = state::gone;
+  std::vector<entry> entries{};
+};
+
 /// The outside of a `shard_replica`. Calls return at once; the effect may fail to happen, and its
 /// end is reported by the functions of `shard_replica` that are named here.
 class replica_port {
@@ -27,20 +42,33 @@ public:
   /// Appends to the log; then `written`, in order, when it is durable as the mode wants it.
   virtual void write(const entry& what) = 0;
 
-  /// Replaces the log by the copy of another one; then `rebuilt`.
-  virtual void replace_log(const std::vector<entry>& entries) = 0;
-
   /// Notes on the disk, synced, that the replica is not doubtful any more.
   virtual void clear_doubt() = 0;
 
-  /// The deltas of the log after one of them, oldest first, at most `most`.
-  virtual std::vector<entry> read_after(position after, std::size_t most) = 0;
+  /// The deltas of the log after `after`, for that replica. @pre the log has `after` and more
+  virtual log_tail read_after(replica_id to, position after) = 0;
+
+  /// Copies the data, as they are now, to a replica: sends it a `copy_offer` and then the data;
+  /// then `copy_ended`, also when it failed.
+  virtual void begin_copy(replica_id to, epoch_number epoch) = 0;
+
+  /// Replaces the own data, log included, by the copy that comes from `from`, after it has noted on
+  /// the disk, synced, that they are incomplete; then `rebuilt`. Replaces a copy that is under
+  /// way.
+  virtual void take_copy(replica_id from, const copy_offer& what) = 0;
 
   /// `txn(if value == old then put next else get)`; then `etcd_answered`, or nothing.
   virtual void compare_and_set(const membership& old, const membership& next) = 0;
 
-  /// The delta of this epoch is on all members that count: its effects may leave.
+  /// All deltas of this epoch up to this one are on all members: their effects may leave.
   virtual void acknowledge(position at) = 0;
+
+  /// Recovers the shard from the own store, to serve it in this epoch, with a shard time that is
+  /// not earlier than this one; then `recovered`.
+  virtual void recover(epoch_number epoch, timestamp shard_time) = 0;
+
+  /// The shard time of a shard that is served.
+  virtual timestamp shard_time() = 0;
 
   /// The shard is served from now on, or not any more.
   virtual void serve(epoch_number epoch) = 0;
@@ -54,6 +82,8 @@ struct replica_start {
   epoch_index log;
   /// Whether its last boot may have lost what was not synced.
   bool doubtful = false;
+  /// Whether a copy was begun and not ended, or never begun: a replica that is new.
+  bool incomplete = false;
   /// The shard's value as last known; an old one is corrected by the first compare-and-set.
   membership value;
 };
@@ -70,12 +100,21 @@ public:
   void tick(monotonic_time now);
   void promise_saved(epoch_number epoch, monotonic_time now);
   void written(position at, monotonic_time now);
+  /// The latest copy that was taken is complete, with this history.
   void rebuilt(const epoch_index& log);
+  /// A copy to a replica has ended, well or not.
+  void copy_ended(replica_id to);
+  /// What `read_after` has to read for a replica is there.
+  void tail_read(replica_id to, monotonic_time now);
+  /// The shard is recovered.
+  void recovered(epoch_number epoch, monotonic_time now);
   /// etcd's value after a compare-and-set, whether it was applied or not.
   void etcd_answered(const membership& current, bool applied, monotonic_time now);
 
-  /// Starts a delta; false when this replica does not serve, or too few members are in sync.
-  bool propose(std::shared_ptr<const std::string> data, monotonic_time now);
+  /// Starts a delta; false when this replica does not serve.
+  bool propose(std::shared_ptr<const delta_body> body, monotonic_time now);
+  /// Whether new writes may be taken: it serves, and enough members are in sync.
+  [[nodiscard]] bool accepts_writes() const;
   /// Whether a heartbeat or a read may be answered.
   [[nodiscard]] bool may_answer(monotonic_time now) const;
   /// Gives up the epoch for good; `to` is asked to take over first.
@@ -104,7 +143,8 @@ private:
   void take(const entry& what, monotonic_time now);
   void write(const entry& what, monotonic_time now);
   void release_if_disk_hangs(monotonic_time now);
-  void on_rebuild(const envelope& from, const rebuild& what);
+  void confirm_to(replica_id primary, std::uint64_t beacon);
+  void on_copy_offer(const envelope& from, const copy_offer& what);
   void on_trust(const trust& what);
   void on_collect(const envelope& from, const collect& what);
   void learn(const membership& current, monotonic_time now);
@@ -121,7 +161,10 @@ private:
   void on_confirm(const envelope& from, const confirm& what, monotonic_time now);
   void on_collected(const envelope& from, const collected& what, monotonic_time now);
   void begin_epoch(monotonic_time now);
-  void send_to(replica_id other, monotonic_time now);
+  void beat_to(replica_id other, monotonic_time now);
+  void stream_to(replica_id other, monotonic_time now);
+  std::vector<entry> next_entries(replica_id other);
+  void give_up(replica_id other);
   void commit(monotonic_time now);
   void lead(monotonic_time now);
 
@@ -133,9 +176,20 @@ private:
   epoch_index log_;
   position written_;
   bool doubtful_;
-  bool is_rebuilding_ = false;
+  bool is_incomplete_;
+  /// The copy that is taken or was taken last.
+  copy_id copy_;
   membership value_;
   monotonic_time heard_;
+  /// The primary that sent the last append, in the promised epoch.
+  struct source {
+    replica_id primary{};
+    epoch_number epoch = 0;
+    std::uint64_t beacon = 0;
+  };
+  source follows_;
+  /// The latest one that a primary sent.
+  timestamp shard_time_{};
   /// A beacon may have been confirmed at this time, at the latest.
   monotonic_time confirmed_beacon_;
   monotonic_time beat_{};

@@ -9,6 +9,10 @@ using namespace std::chrono_literals;
 
 /// Interval of a primary's beacons.
 inline constexpr duration beacon = 300ms;
+/// Messages that a primary sends within this time count as one beacon, sent with the first of them.
+inline constexpr duration beacon_shared = 50ms;
+/// How much later a learner may be than the primary when it begins to count.
+inline constexpr duration close = 1000ms;
 /// Silence of the primary after which a follower asks the others.
 inline constexpr duration suspicion = 1200ms;
 /// Silence up to which a member that still heard the primary puts an election off.
@@ -24,6 +28,8 @@ inline constexpr duration wait = 2000ms;
 inline constexpr duration unconfirmed = 1500ms;
 /// A primary whose disk has not finished a write for so long gives up its epoch.
 inline constexpr duration hung_disk = 1000ms;
+/// A copy whose taker is silent for so long is given up.
+inline constexpr duration copy_silence = 5000ms;
 /// A compare-and-set that is not answered for so long is sent again.
 inline constexpr duration unanswered = 300ms;
 

@@ -52,7 +52,7 @@ public:
   [[nodiscard]] std::vector<std::string> names() const;
 
 private:
-  /// What tells a file from its earlier contents.
+  /// Tells a file from its earlier contents.
   struct version {
     std::uint64_t device = 0;
     std::uint64_t inode = 0;

@@ -53,7 +53,7 @@ private:
   [[nodiscard]] std::array<piece, 3> pieces_of(std::size_t index) const;
   /// Where the span before ended; the span's own begin for the first span.
   [[nodiscard]] local_seconds end_before(std::size_t index) const;
-  /// What fires at the beginning of a span for the gap before it.
+  /// The time that fires at the beginning of a span for the gap before it.
   [[nodiscard]] std::optional<zone_match>
   match_of_gap(const cron_expression& cron, std::size_t index) const;
 

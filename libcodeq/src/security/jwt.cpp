@@ -16,6 +16,9 @@ namespace codeq::security {
 
 namespace {
 
+/// The length of an ES256 signature, 64 bytes, in base64url. The library takes one with more bytes.
+constexpr std::size_t es256_text_bytes = 86;
+
 error refused(std::string why) {
   return {errc::unauthorized, std::move(why)};
 }
@@ -82,6 +85,7 @@ result<signed_jwt> signed_jwt::read(std::string_view text) {
     return refused("its header has crit, of which no extension is known");
   signed_jwt jwt;
   jwt.algorithm_ = *algorithm;
+  jwt.signature_text_bytes_ = text.size() - text.rfind('.') - 1;
   jwt.key_id_ = text_of(*header, "kid");
   if (jwt.key_id_.size() > limits::jwks_key_id_bytes_max)
     return refused("its kid is too long");
@@ -102,6 +106,8 @@ result<std::string> signed_jwt::verify(const verification_key& key) const {
   // A key is for one algorithm, so the token cannot choose how it is used.
   if (key.algorithm != algorithm_)
     return refused("its alg is not that of its key");
+  if (algorithm_ == jwt_algorithm::es256 && signature_text_bytes_ != es256_text_bytes)
+    return refused("its signature has a wrong length");
   cjose_err failure{};
   if (!cjose_jws_verify(native_.get(), key.native.get(), &failure))
     return refused("its signature is wrong");

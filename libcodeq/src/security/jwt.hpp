@@ -7,6 +7,7 @@
 #include "security/jwk_set.hpp"
 #include "security/principal.hpp"
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -56,6 +57,7 @@ public:
 private:
   std::string key_id_;
   jwt_algorithm algorithm_ = jwt_algorithm::rs256;
+  std::size_t signature_text_bytes_ = 0;
   std::shared_ptr<_cjose_jws_int> native_;
 };
 

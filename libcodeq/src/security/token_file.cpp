@@ -133,11 +133,17 @@ result<principal> find_one(const token_table& table, std::string_view name) {
     if (name.size() < name_digits_min || !to_text(who->token).starts_with(name))
       continue;
     if (found)
-      return error{errc::invalid_argument, "several tokens begin so; give more digits"};
+      return error{
+        errc::invalid_argument,
+        "several tokens begin with `" + std::string(name) + "`; give more digits"};
     found = *who;
   }
   if (!found)
-    return error{errc::invalid_argument, "no token has a digest that begins so"};
+    return error{
+      errc::invalid_argument,
+      "no token begins with `" + std::string(name)
+        + "`; give what `token list` shows under TOKEN, at least "
+        + std::to_string(name_digits_min) + " digits of it"};
   return *found;
 }
 

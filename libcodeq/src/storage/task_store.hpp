@@ -46,6 +46,17 @@ using pair_visitor = std::function<bool(std::string_view key, std::string_view v
 /// Returns false to end the visit; `place` is the index of the key.
 using value_visitor = std::function<bool(std::size_t place, std::string_view value)>;
 
+/// A store at one point in time, read in parts. Keeps what it sees from being freed, so it should
+/// not live long. Used by one thread at a time; must not outlive the store.
+class store_view {
+public:
+  virtual ~store_view() = default;
+
+  /// As `task_store::scan`, at the time of the view.
+  [[nodiscard]] virtual result<void>
+  scan(std::string_view begin, std::string_view end, const pair_visitor& visit) = 0;
+};
+
 /// An ordered key-value store with atomic, durable batches; all shards of a coordinator share one.
 /// `commit` is called only by the journal's thread, all other functions by any thread.
 class task_store {
@@ -83,6 +94,9 @@ public:
   /// false. Sees one point in time. Errors: as `read`.
   [[nodiscard]] virtual result<void>
   scan(std::string_view begin, std::string_view end, const pair_visitor& visit) const = 0;
+
+  /// A view of the present, with every commit that has returned. Thread-safe.
+  [[nodiscard]] virtual std::unique_ptr<store_view> view() const = 0;
 
   /// The pair with the greatest key in [begin, end); empty when there is none. Errors: as `read`.
   [[nodiscard]] virtual result<std::optional<std::pair<std::string, std::string>>>

@@ -78,7 +78,8 @@ class Roles(TokensTest):
         for method, path in writing:
             answer = self.ask("reader", method, path, {})
             self.assertEqual(403, answer.status, (method, path))
-            self.assertIn("another role", answer.json["error"], (method, path))
+            self.assertIn("another role than this route takes: reader, not ",
+                          answer.json["error"], (method, path))
 
     def test_reader_reads_what_an_admin_reads_over_http(self):
         of_the_process = ("/metrics", "/v1/codeq/admin/log-level")

@@ -300,6 +300,14 @@ TEST_F(CoordinatorFile, WhatIsNotTomlNamesTheLine) {
   EXPECT_NE(refused({{"--dev", "--config", file.c_str()}}).find(": line 2: "), std::string::npos);
 }
 
+TEST_F(CoordinatorFile, TextWithoutQuotesIsExplained) {
+  auto bare = write("data = \"d\"\nlog-level = info\n");
+  EXPECT_NE(
+    refused({{"--dev", "--config", bare.c_str()}})
+      .find(": line 2: it is not TOML, in which text has quotes: "),
+    std::string::npos);
+}
+
 TEST_F(CoordinatorFile, AFileThatIsMissingIsRefused) {
   EXPECT_EQ(
     refused({{"--dev", "--config", "/nonexistent/codeq.toml"}}),

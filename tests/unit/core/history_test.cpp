@@ -75,6 +75,29 @@ TEST_F(History, FailureTellsOfTheAttemptAndOfWhatComesNext) {
   EXPECT_EQ(failed.event.until, failed.event.at + 1min);
 }
 
+TEST_F(History, NeighboursThatFailAlikeShareTheirFirstNote) {
+  attach("w", {"q"});
+  claim("w", 20);
+  enqueue("q", 20, {.settings = {.retry = {retry_kind::fixed, 1min, 1min}}});
+
+  core::lease_report how;
+  how.how = disposition::failed;
+  how.text = bytes("no disk");
+  together([&] {
+    for (int i = 1; i <= 20; ++i)
+      report("w", held(i, i), how);
+  });
+
+  auto found = notes();
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].seq, task(1));
+  EXPECT_EQ(found[0].tasks, core::shared_note_tasks_max);
+  EXPECT_EQ(found[0].event.token, held(1, 1).token);
+  EXPECT_EQ(found[1].seq, task(17));
+  EXPECT_EQ(found[1].tasks, 4u);
+  EXPECT_EQ(entry_of(20).notes, 1u);
+}
+
 TEST_F(History, CompletionAfterAFailureIsOnlyInItsRecordWithItsGrant) {
   lease_one();
   nack("w", held(1, 1), 0s);

@@ -277,7 +277,8 @@ TEST_F(QueueSettings, RunsOfOneRequestCountTogether) {
   EXPECT_EQ(checked.error().code, errc::queue_full);
   EXPECT_EQ(
     checked.error().context,
-    "queue \"q\" has 0 live tasks here and would have 4; its max_depth is 3");
+    "queue \"q\" has 0 live tasks on this shard and would have 4; the shard's part of max_depth "
+    "is 3");
   EXPECT_TRUE(core::check_queues(state(), {r}));
 }
 

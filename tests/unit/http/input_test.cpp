@@ -99,13 +99,25 @@ TEST(Input, NullAndEmptyAndMissingValuesAreNotGiven) {
 
 TEST(Input, AnUnknownFieldIsNamedWithTheNearestOne) {
   EXPECT_EQ("unknown field 'texts'; did you mean 'text'?", why(R"({"texts":1})"));
-  EXPECT_EQ("unknown field 'wombat'", why(R"({"wombat":1})"));
+  EXPECT_EQ(
+    "unknown field 'wombat'; /openapi.json lists the known ones", why(R"({"wombat":1})"));
   EXPECT_EQ(
     "unknown field 'inner.basMs'; did you mean 'inner.baseMs'?", why(R"({"inner":{"basMs":1}})"));
   EXPECT_EQ(
     "unknown field 'list[1].nam'; did you mean 'list[1].name'?",
     why(R"({"list":[{"name":"a"},{"nam":"a"}]})"));
-  EXPECT_EQ("unknown field 'a\\\"b'", why(R"({"a\"b":1})"));
+  EXPECT_TRUE(why(R"({"a\"b":1})").starts_with("unknown field 'a\\\"b'; "));
+}
+
+TEST(Input, AnUnknownFieldOfFewIsRefusedWithAllOfThem) {
+  EXPECT_EQ(
+    "unknown field 'list[0].wombat'; known: baseMs, name", why(R"({"list":[{"wombat":1}]})"));
+  auto why_of_none = input::read({{"x", "1"}}, std::span<const input_field>());
+  EXPECT_EQ("unknown query parameter 'x'; none is known here", why_of_none.error().context);
+}
+
+TEST(Input, ATextThatIsNotUtf8IsNamed) {
+  EXPECT_EQ("invalid body: it is not UTF-8", why("{\"text\":\"\xff\"}"));
 }
 
 TEST(Input, AFieldThatIsGivenTwiceIsNamed) {
@@ -217,6 +229,18 @@ TEST(Input, WhatIsNoJsonIsInvalidAndTheRefusalSaysWhere) {
 std::string why_query(std::map<std::string, std::string> query) {
   auto in = input::read(query, fields);
   return in ? "taken" : in.error().context;
+}
+
+TEST(Input, AMapInAQueryIsRefusedWithItsSpelling) {
+  EXPECT_EQ(
+    "unknown query parameter 'headers'; write 'headers.NAME'", why_query({{"headers", "a:b"}}));
+}
+
+TEST(Input, APlusThatAQueryTurnedIntoASpaceIsNamed) {
+  EXPECT_EQ(
+    "invalid 'at': 'at' is \"2026-05-20T10:00:00 02:00\"; it must be a time such as "
+    "\"2026-05-20T10:00:00Z\"; write + as %2B in a URL",
+    why_query({{"at", "2026-05-20T10:00:00 02:00"}}));
 }
 
 TEST(Input, AQueryIsReadWithTheSameWords) {

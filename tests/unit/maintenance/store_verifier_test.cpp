@@ -120,6 +120,27 @@ TEST_F(StoreVerifier, TakesEndsOfOneTurnInAnyOrderOfTheirTimes) {
   EXPECT_EQ(findings(), "");
 }
 
+TEST_F(StoreVerifier, NamesHistoryEntriesOfTooManyTasksOrInAWrongPlace) {
+  auto shared = [](std::uint32_t tasks, std::uint32_t number) {
+    core::task_note note;
+    note.segment = task(1);
+    note.tasks = tasks;
+    note.number = number;
+    return encode(note);
+  };
+  auto under = [](std::uint8_t slot) { return history_key{only_shard, task(1), slot}.encode(); };
+
+  put(under(history_key::shared_slot), shared(2, 0));
+  EXPECT_EQ(findings(), "");
+  put(under(history_key::shared_slot), shared(3, 1));
+  EXPECT_NE(findings().find("is entry 1 in a wrong place"), std::string::npos) << findings();
+  put(under(history_key::shared_slot), shared(17, 0));
+  EXPECT_NE(findings().find("is the entry of 17 tasks"), std::string::npos) << findings();
+  put(under(history_key::shared_slot), shared(2, 0));
+  put(under(0), shared(2, 0));
+  EXPECT_NE(findings().find("is entry 0 in a wrong place"), std::string::npos) << findings();
+}
+
 TEST_F(StoreVerifier, StoreWithoutItsOwnRecordCannotBeChecked) {
   remove(store_key{}.encode());
 

@@ -5,6 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
+#include <vector>
+
 namespace codeq::replication {
 namespace {
 
@@ -21,7 +25,7 @@ protected:
 
   void advance(duration by) { now_ += by; }
 
-  position propose() { return leads_.propose(nullptr).at; }
+  position propose() { return leads_.propose(nullptr, now_).at; }
 
   void confirm_by(replica_id from, position written, std::uint64_t incarnation = 1) {
     leads_.note_confirm({from, incarnation, {}}, confirm{2, beacon_, written, false}, now_);
@@ -118,6 +122,128 @@ TEST_F(LeadershipTest, NobodyIsAddedBeforeThePrimaryServes) {
   confirm_by(c, start);
 
   EXPECT_FALSE(leads_.next_change(now_));
+}
+
+TEST_F(LeadershipTest, MemberWhoseBeaconsComeButNotItsConfirmationsIsRemoved) {
+  const auto first = propose();
+  for (int i = 0; i < 7; ++i) {
+    EXPECT_FALSE(leads_.next_change(now_));
+    advance(timing::beacon);
+    confirm_by(b, {1, 9});
+  }
+
+  const auto next = leads_.next_change(now_);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->in_sync, (std::vector{a}));
+  EXPECT_TRUE(leads_.take_ready().empty());
+  leads_.note_value(*next);
+  EXPECT_EQ(leads_.take_ready().front().at, first);
+}
+
+TEST_F(LeadershipTest, MemberThatConfirmsStepByStepStays) {
+  std::vector<position> made;
+  for (int i = 0; i < 10; ++i)
+    made.push_back(propose());
+
+  for (const auto at : made) {
+    advance(timing::unconfirmed - 1ms);
+    confirm_by(b, at);
+    EXPECT_FALSE(leads_.next_change(now_));
+  }
+}
+
+TEST_F(LeadershipTest, MemberThatCannotBeSentWhatItLacksIsRemovedAndThenCopied) {
+  propose();
+  confirm_by(b, {1, 9});
+
+  leads_.note_lost(b);
+  EXPECT_FALSE(leads_.may_copy(b));
+  EXPECT_FALSE(leads_.next_for(b));
+  const auto next = leads_.next_change(now_);
+  ASSERT_TRUE(next);
+  leads_.note_value(*next);
+
+  EXPECT_TRUE(leads_.may_copy(b));
+}
+
+TEST_F(LeadershipTest, LearnerThatIsAddedIsNotCopied) {
+  const auto start = propose();
+  confirm_by(b, start);
+  confirm_by(c, start);
+  (void)leads_.next_change(now_);
+
+  EXPECT_FALSE(leads_.may_copy(c));
+}
+
+TEST_F(LeadershipTest, LearnerBeginsToCountWhenItIsLittleBehind) {
+  const auto start = propose();
+  confirm_by(b, start);
+  confirm_by(c, start);
+  beat();
+  propose();
+  beat();
+  advance(timing::beacon_shared);
+  beat();
+  advance(timing::close);
+  confirm_by(b, start);
+  confirm_by(c, start);
+  beat();
+  EXPECT_FALSE(leads_.next_change(now_));
+  const auto late = propose();
+  EXPECT_FALSE(std::ranges::count(leads_.others(), c));
+
+  confirm_by(c, late);
+  const auto next = leads_.next_change(now_);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->in_sync, (std::vector{a, b, c}));
+}
+
+TEST_F(LeadershipTest, ReplicaIsSentEachDeltaOnceUntilItIsStuck) {
+  const auto first = propose();
+  propose();
+  confirm_by(b, {1, 9});
+  ASSERT_EQ(leads_.next_for(b), (position{1, 9}));
+  leads_.note_sent(b, leads_.window_after({1, 9}));
+  EXPECT_TRUE(leads_.window_after(*leads_.next_for(b)).empty());
+
+  leads_.resend_if_stuck(b);
+  confirm_by(b, first);
+  leads_.resend_if_stuck(b);
+  EXPECT_TRUE(leads_.window_after(*leads_.next_for(b)).empty());
+  leads_.resend_if_stuck(b);
+
+  EXPECT_EQ(leads_.next_for(b), first);
+}
+
+TEST_F(LeadershipTest, ReplicaThatConfirmsNothingIsSentABoundedSize) {
+  class large_body final : public delta_body {
+  public:
+    [[nodiscard]] std::size_t byte_size() const override { return 1u << 20; }
+  };
+  confirm_by(b, {1, 9});
+  for (int i = 0; i < 20; ++i)
+    leads_.propose(std::make_shared<large_body>(), now_);
+  std::size_t sent = 0;
+
+  while (const auto after = leads_.next_for(b)) {
+    const auto entries = leads_.window_after(*after);
+    ASSERT_EQ(entries.size(), 1u);
+    leads_.note_sent(b, entries);
+    ++sent;
+  }
+  EXPECT_EQ(sent, 8u);
+  confirm_by(b, {2, 10});
+
+  EXPECT_TRUE(leads_.next_for(b));
+}
+
+TEST_F(LeadershipTest, MessagesThatAreSentCloseTogetherAreOneBeacon) {
+  const auto first = leads_.next_beacon(now_);
+  advance(timing::beacon_shared - 1ms);
+  EXPECT_EQ(leads_.next_beacon(now_), first);
+  advance(1ms);
+
+  EXPECT_NE(leads_.next_beacon(now_), first);
 }
 
 TEST_F(LeadershipTest, EntitlementCountsFromTheSendingOfABeacon) {

@@ -55,5 +55,17 @@ TEST(EpochIndex, KnowsWhichDeltasItHas) {
   EXPECT_FALSE(index.contains({4, 4}));
 }
 
+TEST(EpochIndex, ForgetsTheOldestEpochs) {
+  epoch_index index;
+  std::optional<epoch_number> forgotten;
+  for (epoch_number epoch = 1; epoch <= epoch_index::epochs_max + 1; ++epoch)
+    forgotten = index.append({epoch, epoch});
+
+  EXPECT_EQ(forgotten, 1u);
+  EXPECT_FALSE(index.contains({1, 1}));
+  EXPECT_TRUE(index.contains({2, 2}));
+  EXPECT_EQ(epoch_index(index.begins(), index.last()), index);
+}
+
 } // namespace
 } // namespace codeq::replication

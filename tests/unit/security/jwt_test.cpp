@@ -128,6 +128,15 @@ TEST_F(SignedJwt, ThatWasTamperedWithIsRefused) {
   }
 }
 
+TEST_F(SignedJwt, WithMoreThanItsSignatureIsRefused) {
+  auto good = ec_->sign("{\"a\":1}", "ES256");
+  for (const char* more : {"A", "x", "AA", "AAAA"})
+    EXPECT_EQ(refusal(good + more), "its signature has a wrong length") << more;
+  auto of_rsa = rsa_->sign("{\"a\":1}", "RS256");
+  for (const char* more : {"A", "x", "AA", "AAA", "AAAA"})
+    EXPECT_NE(refusal(of_rsa + more), "") << more;
+}
+
 TEST_F(SignedJwt, ThatIsRefusedLeavesNoErrorForTheNextUserOfOpenssl) {
   auto good = rsa_->sign("{}", "RS256");
   ERR_clear_error();

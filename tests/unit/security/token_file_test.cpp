@@ -158,6 +158,10 @@ TEST_F(TokenFile, RevokingNeedsOneTokenAndEightDigits) {
   auto name = to_text(digest_of(*token));
 
   EXPECT_FALSE(revoke_token(file_, name.substr(0, 7)));
+  EXPECT_EQ(
+    revoke_token(file_, "ada").error().context,
+    "no token begins with `ada`; give what `token list` shows under TOKEN, at least 8 digits of "
+    "it");
   EXPECT_FALSE(revoke_token(file_, std::string(16, 'f')));
   EXPECT_FALSE(revoke_token(file_, ""));
   EXPECT_TRUE(revoke_token(file_, name.substr(0, 8)));

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <vector>
 
@@ -182,6 +183,49 @@ TEST(Keyspace, BytesOfEveryKindAreAsDocumented) {
   key_key name{shard_id{0x0102}, {{"te", "q"}, "", "key"}};
   EXPECT_EQ(name.encode(), std::string("K\x01\x02\0\2te\0\1q\0\0\0\3key", 17));
   EXPECT_EQ((follow_up_key{shard_id{0x0102}, 0x0304}.encode()), "U" + number);
+  EXPECT_EQ(boot_key{}.encode(), "Mboot");
+  EXPECT_EQ(replica_key{shard_id{0x0102}}.encode(), std::string("Y\x01\x02\0", 4));
+  EXPECT_EQ(replica_position_key{shard_id{0x0102}}.encode(), "Y\x01\x02\x01");
+  EXPECT_EQ(
+    (epoch_start_key{shard_id{0x0102}, 0x0304}.encode()),
+    std::string("Y\x01\x02\x02\0\0\x03\x04", 8));
+}
+
+TEST(ReplicaKeys, DecodeOnlyWhatTheyEncoded) {
+  const epoch_start_key start{shard_id{7}, 9};
+  const auto replica = replica_key{shard_id{7}}.encode();
+  const auto position = replica_position_key{shard_id{7}}.encode();
+
+  EXPECT_EQ(epoch_start_key::decode(start.encode()), start);
+  EXPECT_EQ(replica_key::decode(replica), replica_key{shard_id{7}});
+  EXPECT_EQ(replica_position_key::decode(position), replica_position_key{shard_id{7}});
+  EXPECT_FALSE(replica_key::decode(position));
+  EXPECT_FALSE(replica_position_key::decode(replica));
+  EXPECT_FALSE(epoch_start_key::decode(replica));
+  EXPECT_FALSE(replica_key::decode(replica + '\0'));
+  EXPECT_FALSE(store_key::decode(boot_key{}.encode()));
+}
+
+TEST(DataOfAShard, IsAllThatItsReplicasHaveInCommon) {
+  const shard_id shard{0x01ff};
+  const auto ranges = data_of(shard);
+  const auto has = [&](const std::string& key) {
+    const auto is_in = [&](const key_range& range) { return range.contains(key); };
+    const auto found = std::any_of(ranges.begin(), ranges.end(), is_in);
+    EXPECT_EQ(found, is_data_of(shard, key));
+    return found;
+  };
+
+  EXPECT_TRUE(has(shard_key{shard}.encode()));
+  EXPECT_TRUE(has(segment_key{shard, ~std::uint64_t{0}}.encode()));
+  EXPECT_TRUE(has(queue_key{shard, {"t", "q"}}.encode()));
+  EXPECT_TRUE(has(history_key{shard, 1, 2}.encode()));
+  EXPECT_FALSE(has(segment_key{shard_id{0x0200}, 0}.encode()));
+  EXPECT_FALSE(has(store_key{}.encode()));
+  EXPECT_FALSE(has(boot_key{}.encode()));
+  EXPECT_FALSE(has(replica_key{shard}.encode()));
+  EXPECT_FALSE(has(replica_position_key{shard}.encode()));
+  EXPECT_FALSE(has("S"));
 }
 
 TEST(QueueKey, DecodesOnlyWhatItEncoded) {

@@ -247,6 +247,19 @@ TEST_F(RetentionFilter, DropsHeadersWithTheLastRecordOfTheirTasks) {
   EXPECT_TRUE(drops_headers(now_ - 1h));
 }
 
+TEST_F(RetentionFilter, KeepsAnEntryThatTasksShareForTheLastOfThem) {
+  core::task_note note;
+  note.segment = 7;
+  note.tasks = 3;
+  note.event.at = start;
+  auto key = history_key{shard, 8, history_key::shared_slot}.encode();
+
+  stored_ = {copied_fate_key{shard, 10}.encode()};
+  EXPECT_FALSE(drops(key, encode(note)));
+  stored_ = {copied_fate_key{shard, 11}.encode()};
+  EXPECT_TRUE(drops(key, encode(note)));
+}
+
 TEST_F(RetentionFilter, KeepsHistoriesOfShardsWithoutASnapshotOrALookup) {
   core::task_note note;
   note.event.at = start;
@@ -268,6 +281,17 @@ TEST(RetentionHorizons, KeepTheLatestOfEachShard) {
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all.at(shard_id{0})->through, 3u);
   EXPECT_EQ(all.at(shard_id{1})->through, 2u);
+}
+
+TEST(RetentionHorizons, NothingOfAForgottenShardIsDropped) {
+  retention_horizons horizons;
+  horizons.publish(std::make_shared<shard_horizon>(shard_horizon{shard_id{0}, 1, {}, {}}));
+  horizons.publish(std::make_shared<shard_horizon>(shard_horizon{shard_id{1}, 2, {}, {}}));
+
+  horizons.forget(shard_id{0});
+
+  EXPECT_FALSE(horizons.view().horizons.contains(shard_id{0}));
+  EXPECT_TRUE(horizons.view().horizons.contains(shard_id{1}));
 }
 
 TEST(RetentionHorizons, EvictionNeverGoesBack) {

@@ -129,6 +129,46 @@ TEST_F(Timeline, GrantsStandBeforeWhatHappenedDuringThem) {
     "enqueued, granted 1, nacked 1, granted 2, cancel_requested 2, completed 2; completed");
 }
 
+TEST_F(Timeline, NeighboursShareTheRecordOfTheirFirstFailure) {
+  attach("w", {"q"});
+  claim("w", 3);
+  enqueue("q", 3);
+  together([&] {
+    for (int i = 1; i <= 3; ++i)
+      nack("w", held(i, i), 0s);
+  });
+
+  EXPECT_EQ(records(), 1u);
+  for (int i = 1; i <= 3; ++i)
+    EXPECT_EQ(read(i), "enqueued, granted 1, nacked 1; ready");
+
+  purge(1);
+  cancel(2);
+
+  EXPECT_EQ(read(2), "enqueued, granted 1, nacked 1, cancelled; cancelled");
+  EXPECT_EQ(read(3), "enqueued, granted 1, nacked 1; ready");
+}
+
+TEST_F(Timeline, SharedEntryIsDroppedWhenThereAreTooMany) {
+  attach("w", {"q"});
+  claim("w", 2);
+  enqueue("q", 2);
+  together([&] {
+    nack("w", held(1, 1), 0s);
+    nack("w", held(2, 2), 0s);
+  });
+  for (int i = 0; i < 16; ++i) {
+    force(2, force_kind::fail);
+    redrive(2);
+  }
+
+  auto words = read(2);
+
+  EXPECT_TRUE(words.starts_with("enqueued, forced_to_fail, redriven, ")) << words;
+  EXPECT_TRUE(words.ends_with("; dropped 1; ready")) << words;
+  EXPECT_EQ(read(1), "enqueued, granted 1, nacked 1; ready");
+}
+
 TEST_F(Timeline, EndsWithTheView) {
   lease_one();
   nack("w", held(1, 1), 0s);

@@ -59,8 +59,11 @@ result<void> journal_driver::write(const commit_group& group) {
   auto begin = std::chrono::steady_clock::now();
   std::vector<std::shared_ptr<const storage::write_set>> sets;
   sets.reserve(group.turns.size());
-  for (const auto& turn : group.turns)
+  for (const auto& turn : group.turns) {
     sets.push_back(turn.writes);
+    if (turn.replica_writes)
+      sets.push_back(turn.replica_writes);
+  }
   if (group.identity)
     sets.push_back(group.identity);
   auto how = options_.store->commit(sets, group.mode);

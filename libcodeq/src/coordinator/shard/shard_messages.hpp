@@ -181,6 +181,8 @@ struct turn_commit {
   std::shared_ptr<const storage::shard_horizon> horizon{};
   /// The writes must be synced before anything that follows from them is told, in both modes.
   bool is_synced = false;
+  /// Records of the shard's replica that belong to the writes; null without a replica.
+  std::shared_ptr<const storage::write_set> replica_writes{};
 };
 
 } // namespace codeq::coordinator

@@ -13,6 +13,9 @@ namespace codeq::core {
 /// enough.
 struct task_note {
   sequence seq = 0;
+  /// How many tasks it is about: this one and its neighbours in the segment, of which the same is
+  /// told as their first entry. Their tokens follow each other as well.
+  std::uint32_t tasks = 1;
   /// The task's segment, for checking whether any record of the task is left.
   sequence segment = 0;
   bool aside = false;

@@ -14,6 +14,10 @@
 /// written together with its event, into a ring of `limits::history_events_max`.
 namespace codeq::core {
 
+/// Maximum number of tasks that one entry is about, so that few records are read to find the entry
+/// that a task shares. As many neighbours share the jitter of their first retry.
+inline constexpr std::uint32_t shared_note_tasks_max = 16;
+
 /// A completion ends a task's timeline, and its ordinary record says all of it.
 [[nodiscard]] constexpr bool is_noted(lease_end_kind kind) noexcept {
   return kind != lease_end_kind::completed;

@@ -21,8 +21,9 @@ error queue_full(const queue_state& queue, std::uint64_t added) {
   return {
     errc::queue_full,
     "queue \"" + queue.address.queue + "\" has " + std::to_string(queue.depth())
-      + " live tasks here and would have " + std::to_string(queue.depth() + added)
-      + "; its max_depth is " + std::to_string(queue.settings.config.max_depth)};
+      + " live tasks on this shard and would have " + std::to_string(queue.depth() + added)
+      + "; the shard's part of max_depth is "
+      + std::to_string(queue.settings.config.max_depth)};
 }
 
 result<void> check_new(const shard_state& state, const added_tasks& added) {

@@ -148,6 +148,10 @@ private:
   /// Adds the lease's grant to the record unless it is there; returns `lease_end::grant`.
   [[nodiscard]] std::uint16_t add_grant(fencing_token token, leases_ended& record) const;
   void append_end(lease_end e);
+  /// Whether the record's last history entry says the same of the task before this one. It then
+  /// tells of both, so that tasks that fail together do not cost a record each.
+  [[nodiscard]] bool shares_note(
+    const leases_ended& record, const segment& s, const lease_end& e, task_event::kind what) const;
   void count_activity(std::uint32_t queue, const lease_end& e);
 
   // Follow-ups.

@@ -163,6 +163,23 @@ void turn::count_activity(std::uint32_t queue, const lease_end& e) {
   activity.retried += goes_on && e.charged && e.kind != lease_end_kind::expired ? 1 : 0;
 }
 
+bool turn::shares_note(
+  const leases_ended& record, const segment& s, const lease_end& e, task_event::kind what) const {
+  if (record.notes.empty() || s.view(e.seq).notes > 0)
+    return false;
+  const auto& last = record.notes.back();
+  const auto& told = last.event;
+  const auto* ended = state_.leases.find(e.token);
+  const auto& grant = state_.leases.grant_at(ended->grant);
+  return last.number == 0 && last.segment == s.first && last.aside == s.aside
+         && last.tasks < shared_note_tasks_max && e.seq == last.seq + last.tasks
+         && value(e.token) == value(told.token) + last.tasks && told.what == what
+         && told.by == author_of(e.kind) && told.attempt == s.view(e.seq).attempt
+         && told.state == e.next && (e.next != task_state::scheduled || told.until == e.due)
+         && last.granted_at == grant.at && told.worker == grant.worker->name
+         && told.text == e.text.view();
+}
+
 void turn::append_end(lease_end e) {
   const auto& s = *find_segment(state_.segments, e.seq);
   auto entry = s.view(e.seq);
@@ -186,6 +203,8 @@ void turn::append_end(lease_end e) {
   std::optional<task_note> note;
   if (!is_noted(e.kind)) {
     e.grant = add_grant(e.token, record);
+  } else if (shares_note(record, s, e, what)) {
+    ++record.notes.back().tasks;
   } else {
     note = begin_note(s, e.seq, what, author_of(e.kind));
     note->event.text = cut_for_history(e.text.view());

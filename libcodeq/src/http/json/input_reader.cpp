@@ -6,6 +6,7 @@
 #include "base/duration_text.hpp"
 #include "base/nearest_name.hpp"
 #include "base/rfc3339.hpp"
+#include "base/text_encoding.hpp"
 #include "http/json/input_refusal.hpp"
 #include "http/server/gateway_limits.hpp"
 
@@ -20,6 +21,8 @@ namespace {
 constexpr std::string_view null = "null";
 /// The maximum length of a number in a refusal, in bytes.
 constexpr std::size_t digits_max = 32;
+/// The maximum number of known names that the refusal of an unknown one lists.
+constexpr std::size_t listed_names_max = 12;
 
 /// The whole number that a text is; one of too many digits is the largest or smallest.
 std::optional<std::int64_t> whole_number(std::string_view text) {
@@ -240,8 +243,13 @@ result<void> input_reader::check_text(const input_field& field, input::value& to
   if (field.type != input_type::time)
     return {};
   auto time = base::parse_rfc3339(to.text);
+  bool is_plus_lost = place_.is_query && to.text.find(' ') != std::string::npos;
   if (!time)
-    return out_of_range(field, quote(to.text), "a time such as \"2026-05-20T10:00:00Z\"");
+    return out_of_range(
+      field,
+      quote(to.text),
+      std::string("a time such as \"2026-05-20T10:00:00Z\"")
+        + (is_plus_lost ? "; write + as %2B in a URL" : ""));
   to.number = time->time_since_epoch().count();
   return {};
 }
@@ -399,15 +407,37 @@ error input_reader::unknown(std::string_view name) const {
     known.push_back(field.name);
   auto text = std::string(place_.is_query ? "unknown query parameter " : "unknown field ")
               + quote_name(place_.path, name);
+  if (const auto* map = known_map(name))
+    return refuse_input({}, text + "; write " + quote_name({}, std::string(map->name) + ".NAME"));
   if (auto nearest = base::nearest_name(name, known))
-    text += "; did you mean " + quote_name(place_.path, *nearest) + "?";
-  return refuse_input({}, text);
+    return refuse_input({}, text + "; did you mean " + quote_name(place_.path, *nearest) + "?");
+  return refuse_input({}, text + describe_known());
+}
+
+const input_field* input_reader::known_map(std::string_view name) const {
+  auto at = std::find_if(fields_.begin(), fields_.end(), [&](const auto& field) {
+    return place_.is_query && field.type == input_type::text_map && field.name == name;
+  });
+  return at == fields_.end() ? nullptr : &*at;
+}
+
+std::string input_reader::describe_known() const {
+  if (fields_.empty())
+    return "; none is known here";
+  if (fields_.size() > listed_names_max)
+    return "; /openapi.json lists the known ones";
+  std::string names;
+  for (const auto& field : fields_)
+    names.append(names.empty() ? "" : ", ").append(field.name);
+  return "; known: " + names;
 }
 
 error refuse_object(std::string_view json, std::string_view refusal) {
   if (json.find_first_not_of(" \t\r\n") == json.npos)
     return refuse_input(refusal, "it is empty; it must be a JSON object");
   auto fault = check_json(json);
+  if (fault.kind == json_fault::malformed && !base::is_utf8(json))
+    return refuse_input(refusal, "it is not UTF-8");
   if (fault.kind == json_fault::malformed)
     return refuse_input(
       refusal, "it is not JSON: " + fault.text + " at byte " + std::to_string(fault.at));

@@ -6,6 +6,7 @@
 #include "http/server/gateway_limits.hpp"
 #include "http/server/replies.hpp"
 #include "http/server/target.hpp"
+#include "security/token_table.hpp"
 
 #include <algorithm>
 #include <array>
@@ -111,6 +112,46 @@ bool has_role(const caller& by, access who) {
   return false;
 }
 
+/// The roles that may use a route, in words.
+std::string_view describe_roles(access who) {
+  switch (who) {
+  case access::open:
+  case access::any:
+    return "producer, worker, admin or reader";
+  case access::read:
+    return "producer, admin or reader";
+  case access::producer:
+    return "producer or admin";
+  case access::worker:
+    return "worker or admin";
+  case access::admin:
+  case access::process:
+    return "admin";
+  case access::inspect:
+  case access::inspect_process:
+    return "admin or reader";
+  case access::metrics:
+    return "metrics, admin or reader";
+  }
+  return {};
+}
+
+/// Refuses a caller without a role for the route.
+response refuse_role(const caller& by, access who) {
+  bool is_of_process =
+    who == access::process || who == access::inspect_process || who == access::metrics;
+  bool has_one_tenant = by.is_admin || (by.is_reader && who != access::process);
+  auto roles = std::string(describe_roles(who));
+  if (is_of_process && has_one_tenant)
+    return refusal(
+      403,
+      "forbidden: the token is for tenant " + by.tenant + "; this route takes one of all tenants ("
+        + roles + ")");
+  auto own = by.bearer ? std::string(security::to_string(by.bearer->role)) + ", not " : "";
+  return refusal(
+    403, "forbidden: the token has another role than this route takes: " + own + roles);
+}
+
 /// Why the caller may not use the route; nothing when it may.
 std::optional<response> let_in(const route& r, const exchange& call) {
   if (r.who == access::open)
@@ -119,7 +160,7 @@ std::optional<response> let_in(const route& r, const exchange& call) {
   if (!call.by)
     return no_valid_token(call.in.bearer.empty() ? "missing bearer token" : "invalid token");
   if (!has_role(*call.by, r.who))
-    return refusal(403, "forbidden: the token has another role than this route takes");
+    return refuse_role(*call.by, r.who);
   if (r.who == access::worker && !call.by->has_scope(r.scope))
     return refusal(403, "missing scope " + std::string(r.scope));
   return std::nullopt;
@@ -187,15 +228,21 @@ result<void> reserve_answer(gateway_context& context, const route& r, exchange& 
   return {};
 }
 
-bool is_foreign(const gateway_context& context, const request& in) {
+/// The header field that is not of this machine; nothing when the request is.
+std::optional<std::string> find_foreign(const gateway_context& context, const request& in) {
+  if (!is_loopback_host(in.host))
+    return "'Host' is " + quote(in.host);
   bool is_own_page =
     in.origin.empty() || is_loopback_origin(in.origin) || context.cors.names(in.origin);
-  return !is_loopback_host(in.host) || !is_own_page;
+  return is_own_page ? std::nullopt : std::optional("'Origin' is " + quote(in.origin));
 }
 
 /// Refuses a method that the path does not have.
-response refuse_method(const std::string& methods) {
-  auto answer = refusal(405, "method not allowed");
+response refuse_method(const request& in, const std::string& methods) {
+  auto text = "method not allowed: this path takes " + methods;
+  if (in.method == "OPTIONS" && !in.preflight_method.empty())
+    text += "; 'Origin' is " + quote(in.origin) + ", which --cors-origin does not name";
+  auto answer = refusal(405, text);
   answer.fields.emplace_back("Allow", methods);
   return answer;
 }
@@ -224,15 +271,17 @@ std::vector<std::span<const route>> all_routes() {
 
 void dispatch(gateway_context& context, const exchange_ptr& call) {
   // Without tokens a page from anywhere could otherwise have a browser here do everything.
-  if (context.is_loopback_only && is_foreign(context, call->in))
-    return call->answer(refusal(403, "only loopback hosts and origins may call with --dev"));
+  auto foreign = context.is_loopback_only ? find_foreign(context, call->in) : std::nullopt;
+  if (foreign)
+    return call->answer(
+      refusal(403, "only loopback hosts and origins may call with --dev: " + *foreign));
   auto found = find_route(*call);
   if (found.methods.empty())
     return call->answer(refusal(404, "not found: no such route; /openapi.json lists all routes"));
   if (is_preflight(context, call->in))
     return call->answer(cors_policy::preflight(found.methods));
   if (!found.at)
-    return call->answer(refuse_method(found.methods));
+    return call->answer(refuse_method(call->in, found.methods));
   const auto& route = *found.at;
   if (auto refused = let_in(route, *call))
     return call->answer(std::move(*refused));

@@ -91,9 +91,10 @@ void abandon(gateway_context& context, const exchange_ptr& call) {
   });
 }
 
-/// Tells where a task went that was given back with a delay.
-void show_delay(gateway_context& context, const exchange_ptr& call, task_id id) {
-  context.desk.describe({id, {}}, [&context, call](const result<task_detail>& task) {
+/// Tells where a task went that was given back with a delay, which the worker may have wished.
+void show_delay(
+  gateway_context& context, const exchange_ptr& call, task_id id, std::optional<duration> wish) {
+  context.desk.describe({id, {}}, [&context, call, wish](const result<task_detail>& task) {
     base::json_writer json;
     if (!task) {
       // It is stored; where the task went could not be found out.
@@ -105,6 +106,8 @@ void show_delay(gateway_context& context, const exchange_ptr& call, task_id id) 
     std::int64_t seconds = 0;
     if (task->status.eligible_at) {
       auto left = std::max(duration{0}, *task->status.eligible_at - context.desk.now());
+      // The clock here is a moment behind that of the shard, which must not count as a second.
+      left = std::min(left, wish.value_or(left));
       seconds = std::chrono::ceil<std::chrono::seconds>(left).count();
     }
     json.begin_object()
@@ -123,10 +126,10 @@ void nack(gateway_context& context, const exchange_ptr& call) {
   with_lease(context, call, [&context, call, end](const auto& task, auto token) mutable {
     end.task = task.status.id;
     end.token = token;
-    context.desk.report(end, [&context, call, id = end.task](const error& how) {
+    context.desk.report(end, [&context, call, id = end.task, wish = end.delay](const error& how) {
       if (how.code != errc::none && how.code != errc::already)
         return refuse(call, how);
-      show_delay(context, call, id);
+      show_delay(context, call, id, wish);
     });
   });
 }

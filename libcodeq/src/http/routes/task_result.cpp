@@ -51,6 +51,8 @@ result<attempt_end> read_end(const input& body) {
     if (auto ok = check_artifact(artifact); !ok)
       return ok.error();
   if (body.text("status") == "COMPLETED") {
+    if (body.has("error"))
+      return refuse_input({}, "'error' is given with status=COMPLETED; only a failure has one");
     end.how = disposition::completed;
     end.text = text_of(body.raw("result"));
     if (!body.objects("artifacts").empty())

@@ -2,6 +2,7 @@
 #include "storage/keys/keyspace.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 namespace codeq::storage {
@@ -12,9 +13,37 @@ using detail::encode_numbered;
 namespace {
 
 constexpr std::string_view store_name = "store";
+constexpr std::string_view boot_name = "boot";
 constexpr std::size_t shard_bytes = sizeof(std::uint16_t);
 constexpr std::size_t number_bytes = sizeof(std::uint64_t);
 static_assert(key_prefix_bytes == 1 + shard_bytes);
+
+/// The kinds of a shard's records that are the same on all its replicas.
+constexpr std::array data_tags{
+  key_tag::aside,
+  key_tag::block,
+  key_tag::shard,
+  key_tag::copied_fate,
+  key_tag::change,
+  key_tag::fate,
+  key_tag::grant,
+  key_tag::history,
+  key_tag::audit,
+  key_tag::key,
+  key_tag::totals,
+  key_tag::producer,
+  key_tag::queue,
+  key_tag::body,
+  key_tag::outcome,
+  key_tag::segment,
+  key_tag::follow_up,
+  key_tag::checkpoint,
+  key_tag::headers,
+  key_tag::dead,
+};
+
+/// The records of a replica. Stored on disk, never renumber.
+enum class replica_part : std::uint8_t { replica = 0, position = 1, epoch_start = 2 };
 
 template <class Integer>
 void append_big_endian(std::string& out, Integer number) {
@@ -38,6 +67,23 @@ std::string encode_prefix(key_tag kind, shard_id shard) {
   key.push_back(static_cast<char>(kind));
   append_big_endian(key, value(shard));
   return key;
+}
+
+std::string encode_part(shard_id shard, replica_part part) {
+  auto key = encode_prefix(key_tag::replica, shard);
+  append_big_endian(key, static_cast<std::uint8_t>(part));
+  return key;
+}
+
+/// The shard of a replica's record; empty when it is another part or size.
+std::optional<shard_id>
+decode_part(std::string_view bytes, replica_part part, std::size_t more_bytes = 0) {
+  bool fits = bytes.size() == key_prefix_bytes + 1 + more_bytes
+              && bytes.front() == static_cast<char>(key_tag::replica)
+              && bytes[key_prefix_bytes] == static_cast<char>(part);
+  if (!fits)
+    return std::nullopt;
+  return shard_id{read_big_endian<std::uint16_t>(bytes.substr(1))};
 }
 
 /// The smallest key greater than all keys of `kind` and `shard`.
@@ -104,6 +150,48 @@ std::optional<store_key> store_key::decode(std::string_view bytes) {
   if (bytes != store_key{}.encode())
     return std::nullopt;
   return store_key{};
+}
+
+std::string boot_key::encode() const {
+  return static_cast<char>(key_tag::store) + std::string(boot_name);
+}
+
+std::optional<boot_key> boot_key::decode(std::string_view bytes) {
+  if (bytes != boot_key{}.encode())
+    return std::nullopt;
+  return boot_key{};
+}
+
+std::string replica_key::encode() const {
+  return encode_part(shard, replica_part::replica);
+}
+
+std::optional<replica_key> replica_key::decode(std::string_view bytes) {
+  auto found = decode_part(bytes, replica_part::replica);
+  return found ? std::optional{replica_key{*found}} : std::nullopt;
+}
+
+std::string replica_position_key::encode() const {
+  return encode_part(shard, replica_part::position);
+}
+
+std::optional<replica_position_key> replica_position_key::decode(std::string_view bytes) {
+  auto found = decode_part(bytes, replica_part::position);
+  return found ? std::optional{replica_position_key{*found}} : std::nullopt;
+}
+
+std::string epoch_start_key::encode() const {
+  auto key = encode_part(shard, replica_part::epoch_start);
+  append_big_endian(key, epoch);
+  return key;
+}
+
+std::optional<epoch_start_key> epoch_start_key::decode(std::string_view bytes) {
+  auto found = decode_part(bytes, replica_part::epoch_start, sizeof epoch);
+  if (!found)
+    return std::nullopt;
+  return epoch_start_key{
+    *found, read_big_endian<std::uint32_t>(bytes.substr(key_prefix_bytes + 1))};
 }
 
 std::string shard_key::encode() const {
@@ -328,6 +416,33 @@ key_range keys_of(shard_id shard) {
 
 key_range producers_of(shard_id shard) {
   return range_of(key_tag::producer, shard);
+}
+
+key_range replica_of(shard_id shard) {
+  return {encode_prefix(key_tag::replica, shard), end_of(key_tag::replica, shard)};
+}
+
+key_range epoch_starts_of(shard_id shard) {
+  return {encode_part(shard, replica_part::epoch_start), end_of(key_tag::replica, shard)};
+}
+
+std::vector<key_range> data_of(shard_id shard) {
+  std::vector<key_range> ranges;
+  for (auto kind : data_tags)
+    ranges.push_back({encode_prefix(kind, shard), end_of(kind, shard)});
+  return ranges;
+}
+
+bool is_data_of(shard_id shard, std::string_view key) {
+  if (key.size() < key_prefix_bytes)
+    return false;
+  auto is_data = std::find(data_tags.begin(), data_tags.end(), key_tag{key.front()})
+                 != data_tags.end();
+  return is_data && read_big_endian<std::uint16_t>(key.substr(1)) == value(shard);
+}
+
+key_range all_replicas() {
+  return range_of(key_tag::replica);
 }
 
 key_range all_outcomes() {

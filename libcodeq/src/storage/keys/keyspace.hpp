@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/ids.hpp"
+#include "codeq/limits.hpp"
 #include "codeq/schedule.hpp"
 #include "codeq/task.hpp"
 
@@ -10,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 /// The keys of the store. All numbers are big-endian and of fixed width, so that the order of the
 /// bytes is the order of the fields. Stored on disk, never renumber; see README.md for a change.
@@ -45,10 +47,17 @@
 ///   'p' shard:u16 tenant 0 name   ScheduleProgressRecord     overwritten        remove
 ///   'Z' shard:u16 tenant 0 name   OccurrenceRecord           overwritten        remove
 ///       0 slot:u8
+///   'M' "boot"                    BootRecord                 overwritten        never
+///   'Y' shard:u16 0:u8            ReplicaRecord              overwritten        never
+///   'Y' shard:u16 1:u8            ReplicaPositionRecord      overwritten        remove
+///   'Y' shard:u16 2:u8 epoch:u32  EpochStartRecord           once               remove
 ///
 /// The `name` of a key is tenant, queue, group and key, each behind its length:u16. `slot` is the
-/// number of the history's entry modulo `limits::history_events_max`; with 'Z', which has the
-/// history of a schedule, modulo `limits::schedule_history_max`.
+/// number of the history's entry modulo `limits::history_events_max`, or that limit for the first
+/// entry of several tasks; with 'Z', which has the history of a schedule, modulo
+/// `limits::schedule_history_max`.
+///
+/// Records of 'M' and 'Y' are each store's own; all others of a shard are those of all replicas.
 ///
 /// The tags 'O' and 'T' were used once and must not be used again.
 namespace codeq::storage {
@@ -79,6 +88,7 @@ enum class key_tag : char {
   dead = 'X',
   schedule_progress = 'p',
   occurrence = 'Z',
+  replica = 'Y',
 };
 
 namespace detail {
@@ -161,6 +171,41 @@ struct store_key {
   [[nodiscard]] static std::optional<store_key> decode(std::string_view bytes);
 };
 
+/// Under which boot of the machine the store was open last.
+struct boot_key {
+  friend auto operator<=>(const boot_key&, const boot_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<boot_key> decode(std::string_view bytes);
+};
+
+/// The store's replica of a shard.
+struct replica_key {
+  shard_id shard{};
+
+  friend auto operator<=>(const replica_key&, const replica_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<replica_key> decode(std::string_view bytes);
+};
+
+/// The last delta that the replica of a shard has written.
+struct replica_position_key {
+  shard_id shard{};
+
+  friend auto operator<=>(const replica_position_key&, const replica_position_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<replica_position_key> decode(std::string_view bytes);
+};
+
+/// The first delta of an epoch of a shard.
+struct epoch_start_key {
+  shard_id shard{};
+  std::uint32_t epoch = 0;
+
+  friend auto operator<=>(const epoch_start_key&, const epoch_start_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<epoch_start_key> decode(std::string_view bytes);
+};
+
 /// The snapshot of a shard.
 struct shard_key {
   shard_id shard{};
@@ -214,7 +259,7 @@ struct key_of_schedule {
   }
 };
 
-/// What a schedule does.
+/// The key of a schedule itself.
 using schedule_key = key_of_schedule<key_tag::schedule>;
 
 /// How far a schedule has come.
@@ -251,8 +296,12 @@ struct producer_key {
   [[nodiscard]] static std::optional<producer_key> decode(std::string_view bytes);
 };
 
-/// An entry of a task's history; it overwrites the entry that had the same slot before.
+/// An entry of a task's history; it overwrites the entry that had the same slot before. The first
+/// entry of several neighbours is under the first of them, in a slot of its own that nothing
+/// overwrites.
 struct history_key {
+  static constexpr auto shared_slot = static_cast<std::uint8_t>(limits::history_events_max);
+
   shard_id shard{};
   sequence seq = 0;
   std::uint8_t slot = 0;
@@ -324,7 +373,19 @@ struct key_range {
 /// From that time on.
 [[nodiscard]] key_range audits_of(shard_id shard, std::uint64_t from_ms = 0);
 
+/// The records of the store's replica of a shard.
+[[nodiscard]] key_range replica_of(shard_id shard);
+[[nodiscard]] key_range epoch_starts_of(shard_id shard);
+
+/// All keys of a shard that are the same on all its replicas, one range for each kind.
+[[nodiscard]] std::vector<key_range> data_of(shard_id shard);
+
+/// True when a key is in one of these ranges.
+[[nodiscard]] bool is_data_of(shard_id shard, std::string_view key);
+
 // All keys of one kind, of all shards.
+
+[[nodiscard]] key_range all_replicas();
 
 [[nodiscard]] key_range all_outcomes();
 [[nodiscard]] key_range all_fates();

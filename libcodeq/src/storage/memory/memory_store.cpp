@@ -7,6 +7,27 @@
 
 namespace codeq::storage {
 
+namespace {
+
+class memory_view final : public store_view {
+public:
+  explicit memory_view(std::map<std::string, std::string, std::less<>> pairs)
+    : pairs_(std::move(pairs)) {}
+
+  result<void>
+  scan(std::string_view begin, std::string_view end, const pair_visitor& visit) override {
+    for (auto at = pairs_.lower_bound(begin); at != pairs_.end() && at->first < end; ++at)
+      if (!visit(at->first, at->second))
+        break;
+    return {};
+  }
+
+private:
+  std::map<std::string, std::string, std::less<>> pairs_;
+};
+
+} // namespace
+
 result<void>
 memory_store::commit(std::span<const std::shared_ptr<const write_set>> sets, durability mode) {
   std::lock_guard lock{mutex_};
@@ -64,6 +85,11 @@ memory_store::scan(std::string_view begin, std::string_view end, const pair_visi
     if (!visit(key, value))
       break;
   return {};
+}
+
+std::unique_ptr<store_view> memory_store::view() const {
+  std::lock_guard lock{mutex_};
+  return std::make_unique<memory_view>(current_);
 }
 
 result<std::optional<std::pair<std::string, std::string>>>

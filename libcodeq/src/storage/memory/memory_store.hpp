@@ -5,6 +5,7 @@
 #include "storage/task_store.hpp"
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -29,6 +30,7 @@ public:
   read_many(std::span<const std::string> keys, const value_visitor& visit) const override;
   [[nodiscard]] result<void>
   scan(std::string_view begin, std::string_view end, const pair_visitor& visit) const override;
+  [[nodiscard]] std::unique_ptr<store_view> view() const override;
   [[nodiscard]] result<std::optional<std::pair<std::string, std::string>>>
   read_last(std::string_view begin, std::string_view end) const override;
   [[nodiscard]] result<void>

@@ -22,9 +22,13 @@ std::uint8_t slot_of(std::uint32_t number) {
 }
 
 void add_notes(shard_id shard, const std::vector<core::task_note>& notes, write_set& writes) {
-  for (const auto& note : notes)
-    writes.put(history_key{shard, note.seq, slot_of(note.number)}.encode(), encode(note));
+  for (const auto& note : notes) {
+    auto slot = note.tasks > 1 ? history_key::shared_slot : slot_of(note.number);
+    writes.put(history_key{shard, note.seq, slot}.encode(), encode(note));
+  }
 }
+
+/// An entry that a purged task shares with its neighbours stays with them.
 
 void remove_history(shard_id shard, const core::task_change& purged, write_set& writes) {
   auto slots = std::min(purged.notes, limits::history_events_max);

@@ -5,6 +5,8 @@
 #include "storage/records/record_build.hpp"
 #include "storage/records/record_codec.hpp"
 
+#include <algorithm>
+
 /// Records of single tasks: history, checkpoint, key. Each is overwritten by the next one of its
 /// kind.
 namespace codeq::storage {
@@ -28,6 +30,8 @@ std::string encode(const core::task_note& note) {
     r.setSegment(note.segment);
     r.setAside(note.aside);
     r.setSubject({event.subject.data(), event.subject.size()});
+    if (note.tasks > 1)
+      r.setTasks(static_cast<std::uint16_t>(note.tasks));
   });
 }
 
@@ -35,6 +39,7 @@ result<core::task_note> decode_note(std::string_view value, sequence seq) {
   return parse<schema::HistoryRecord>(value, [&](auto r) -> result<core::task_note> {
     core::task_note note;
     note.seq = seq;
+    note.tasks = std::max<std::uint32_t>(r.getTasks(), 1);
     note.segment = r.getSegment();
     note.aside = r.getAside();
     note.number = r.getNumber();

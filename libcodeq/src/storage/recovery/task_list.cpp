@@ -7,6 +7,7 @@
 #include "storage/records/headers_codec.hpp"
 #include "storage/records/record_codec.hpp"
 #include "storage/records/retention_codec.hpp"
+#include "storage/recovery/note_reader.hpp"
 #include "storage/recovery/task_reader.hpp"
 
 #include <algorithm>
@@ -205,26 +206,16 @@ task_list::read_worker(const task_store& store, core::task_view& view, read_budg
   if (!is_cancelled && !is_wanted)
     return {};
   ++budget.used;
-  std::uint32_t latest = 0;
-  result<void> decoded;
-  auto range = history_of(shard_, view.seq);
-  auto take = [&](std::string_view, std::string_view value) {
-    auto note = decode_note(value, view.seq);
-    if (!note) {
-      decoded = note.error();
-      return false;
-    }
-    if (note->number < latest)
-      return true;
-    latest = note->number;
+  auto notes = read_notes(store, shard_, view.seq);
+  if (!notes)
+    return notes.error();
+  for (auto& note : *notes) {
     if (is_cancelled)
-      view.ended_at = note->event.at;
-    if (!note->event.worker.empty())
-      view.worker = std::move(note->event.worker);
-    return true;
-  };
-  auto scanned = store.scan(range.begin, range.end, take);
-  return scanned ? decoded : scanned;
+      view.ended_at = note.event.at;
+    if (!note.event.worker.empty())
+      view.worker = std::move(note.event.worker);
+  }
+  return {};
 }
 
 bool task_list::matches(const core::task_view& view) const {

@@ -4,6 +4,7 @@
 #include "core/state/history.hpp"
 #include "storage/keys/keyspace.hpp"
 #include "storage/records/record_codec.hpp"
+#include "storage/recovery/note_reader.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -12,30 +13,6 @@
 namespace codeq::storage {
 
 namespace {
-
-/// The stored history entries of a task, in order.
-result<std::vector<core::task_note>>
-read_notes(const task_store& store, shard_id shard, sequence seq) {
-  std::vector<core::task_note> notes;
-  result<void> outcome;
-  auto range = history_of(shard, seq);
-  auto scanned = store.scan(range.begin, range.end, [&](std::string_view, std::string_view value) {
-    auto note = decode_note(value, seq);
-    if (!note) {
-      outcome = note.error();
-      return false;
-    }
-    notes.push_back(std::move(*note));
-    return true;
-  });
-  if (!scanned)
-    return scanned.error();
-  if (!outcome)
-    return outcome.error();
-  std::sort(
-    notes.begin(), notes.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
-  return notes;
-}
 
 /// The end of a task's latest lease, from its record; empty when the record was removed.
 result<std::optional<core::task_note>>

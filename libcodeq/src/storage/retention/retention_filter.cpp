@@ -60,9 +60,10 @@ verdict judge_history(
   auto segment = note->aside ? aside_key{key.shard, note->segment}.encode()
                              : segment_key{key.shard, note->segment}.encode();
   // The order matters: see the header.
-  bool is_needed = is_there(segment) || is_there(fate_key{key.shard, note->segment}.encode())
-                   || is_there(aside_key{key.shard, key.seq}.encode())
-                   || is_there(copied_fate_key{key.shard, key.seq}.encode());
+  bool is_needed = is_there(segment) || is_there(fate_key{key.shard, note->segment}.encode());
+  for (auto seq = key.seq; !is_needed && seq < key.seq + note->tasks; ++seq)
+    is_needed = is_there(aside_key{key.shard, seq}.encode())
+                || is_there(copied_fate_key{key.shard, seq}.encode());
   return is_needed ? verdict::keep : verdict::past;
 }
 
@@ -166,6 +167,11 @@ void retention_horizons::publish(std::shared_ptr<const shard_horizon> horizon) {
   std::lock_guard lock{mutex_};
   auto shard = horizon->shard;
   view_.horizons.insert_or_assign(shard, std::move(horizon));
+}
+
+void retention_horizons::forget(shard_id shard) {
+  std::lock_guard lock{mutex_};
+  view_.horizons.erase(shard);
 }
 
 void retention_horizons::evict_before(timestamp time) {

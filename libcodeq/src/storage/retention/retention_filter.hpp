@@ -104,6 +104,9 @@ public:
   /// @pre the horizon's snapshot is synced and not older than the one published before
   void publish(std::shared_ptr<const shard_horizon> horizon);
 
+  /// Nothing of the shard may be dropped until another horizon is published.
+  void forget(shard_id shard);
+
   /// Allows older records to be dropped before their retention has passed. The time never goes
   /// back.
   void evict_before(timestamp time);

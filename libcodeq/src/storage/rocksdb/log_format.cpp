@@ -1,42 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/rocksdb/log_format.hpp"
 
+#include "base/crc32c.hpp"
+
 #include <algorithm>
-#include <array>
 
 namespace codeq::storage::log_format {
 
 namespace {
 
-constexpr std::array<std::uint32_t, 256> make_crc_table() {
-  constexpr std::uint32_t castagnoli_reversed = 0x82f63b78;
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t index = 0; index < table.size(); ++index) {
-    auto crc = index;
-    for (int bit = 0; bit < 8; ++bit)
-      crc = crc >> 1 ^ (crc & 1 ? castagnoli_reversed : 0);
-    table[index] = crc;
-  }
-  return table;
-}
-
 /// CRC-32C as RocksDB stores it: rotated and with an offset, since logs may contain bytes with a
 /// CRC of their own.
-class masked_crc {
-public:
-  void add(char byte) {
-    static constexpr auto table = make_crc_table();
-    crc_ = crc_ >> 8 ^ table[(crc_ ^ static_cast<unsigned char>(byte)) & 0xff];
-  }
-
-  [[nodiscard]] std::uint32_t value() const {
-    auto crc = ~crc_;
-    return (crc >> 15 | crc << 17) + 0xa282ead8u;
-  }
-
-private:
-  std::uint32_t crc_ = ~0u;
-};
+std::uint32_t masked(std::uint32_t crc) {
+  return (crc >> 15 | crc << 17) + 0xa282ead8u;
+}
 
 /// Offset of the bytes that a fragment's checksum covers: those after its length.
 constexpr std::size_t type_offset = 6;
@@ -71,10 +48,8 @@ std::optional<fragment> read_header(std::string_view bytes, std::size_t offset) 
 bool is_sound(std::string_view bytes, const fragment& found) {
   if (found.end > bytes.size())
     return false;
-  masked_crc crc;
-  for (char byte : bytes.substr(found.begin + type_offset, found.end - found.begin - type_offset))
-    crc.add(byte);
-  return crc.value() == read_little_endian(bytes.substr(found.begin), 4);
+  auto covered = bytes.substr(found.begin + type_offset, found.end - found.begin - type_offset);
+  return masked(base::crc32c(covered)) == read_little_endian(bytes.substr(found.begin), 4);
 }
 
 std::optional<fragment> read_fragment(std::string_view bytes, std::size_t offset) {
@@ -85,10 +60,10 @@ std::optional<fragment> read_fragment(std::string_view bytes, std::size_t offset
 bool has_other_length(std::string_view bytes, const fragment& found) {
   auto limit = std::min(bytes.size(), block_end(found.begin));
   auto stored = read_little_endian(bytes.substr(found.begin), 4);
-  masked_crc crc;
+  std::uint32_t crc = 0;
   for (auto at = found.begin + type_offset; at < limit; ++at) {
-    crc.add(bytes[at]);
-    if (crc.value() == stored && (is_zero(bytes.substr(at + 1)) || read_fragment(bytes, at + 1)))
+    crc = base::crc32c(bytes.substr(at, 1), crc);
+    if (masked(crc) == stored && (is_zero(bytes.substr(at + 1)) || read_fragment(bytes, at + 1)))
       return true;
   }
   return false;

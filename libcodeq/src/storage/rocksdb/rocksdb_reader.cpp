@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <utility>
 
 namespace codeq::storage {
 
@@ -16,6 +17,28 @@ namespace {
 
 /// RocksDB looks up this many keys at once; see `MultiGetContext::MAX_BATCH_SIZE`.
 constexpr std::size_t keys_per_read = 32;
+
+/// One iterator: compactions drop records that a snapshot would still see, but not those in the
+/// files that an iterator keeps.
+class rocksdb_view final : public store_view {
+public:
+  explicit rocksdb_view(std::unique_ptr<rocksdb::Iterator> at) : at_(std::move(at)) {}
+
+  result<void>
+  scan(std::string_view begin, std::string_view end, const pair_visitor& visit) override {
+    for (at_->Seek(rocksdb::Slice(begin)); at_->Valid(); at_->Next()) {
+      auto key = at_->key().ToStringView();
+      if (key >= end || !visit(key, at_->value().ToStringView()))
+        return {};
+    }
+    if (!at_->status().ok())
+      return to_error(at_->status());
+    return {};
+  }
+
+private:
+  std::unique_ptr<rocksdb::Iterator> at_;
+};
 
 } // namespace
 
@@ -70,6 +93,13 @@ result<void> rocksdb_reader::scan(
   if (!at->status().ok())
     return to_error(at->status());
   return {};
+}
+
+std::unique_ptr<store_view> rocksdb_reader::view() const {
+  rocksdb::ReadOptions how;
+  // A copy of a shard must not take the place of what is in use.
+  how.fill_cache = false;
+  return std::make_unique<rocksdb_view>(std::unique_ptr<rocksdb::Iterator>(db_.NewIterator(how)));
 }
 
 result<std::optional<std::pair<std::string, std::string>>>

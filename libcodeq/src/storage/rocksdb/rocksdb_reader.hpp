@@ -6,6 +6,7 @@
 #include "storage/task_store.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +30,7 @@ public:
   read_many(std::span<const std::string> keys, const value_visitor& visit) const final;
   [[nodiscard]] result<void>
   scan(std::string_view begin, std::string_view end, const pair_visitor& visit) const final;
+  [[nodiscard]] std::unique_ptr<store_view> view() const final;
   [[nodiscard]] result<std::optional<std::pair<std::string, std::string>>>
   read_last(std::string_view begin, std::string_view end) const final;
   [[nodiscard]] result<std::uint64_t>

@@ -35,4 +35,8 @@ outcome ended_with(const caf::actor_system& system, const caf::error& reason) {
              : "handler actor ended: " + system.render(reason));
 }
 
+outcome answered_with(const caf::actor_system& system, const caf::error& reason) {
+  return outcome::failed("handler actor answered with an error: " + system.render(reason));
+}
+
 } // namespace codeq::worker

@@ -16,4 +16,7 @@ spawn_function_handler(caf::actor_system& system, handler_function function);
 /// exception if there was one.
 [[nodiscard]] outcome ended_with(const caf::actor_system& system, const caf::error& reason);
 
+/// The outcome of an attempt whose handler actor answered with an error in place of an outcome.
+[[nodiscard]] outcome answered_with(const caf::actor_system& system, const caf::error& reason);
+
 } // namespace codeq::worker

@@ -173,8 +173,10 @@ actors::dispatcher_actor::behavior_type drive_dispatcher(
   dispatcher_driver_options options) {
   using actors::from_link;
   self->set_down_handler([self](const caf::down_msg& down) { self->state.take_down(down); });
-  self->set_error_handler([](caf::error&) {
-    // An error from a receiver of a message; its end is monitored, so it is handled there.
+  self->set_error_handler([self](caf::error& reason) {
+    // Only a handler's error is an answer; the end of any other receiver is monitored.
+    auto failed = answered_with(self->system(), reason);
+    self->state.take_outcomes({&failed, 1});
   });
   self->set_exception_handler([self](std::exception_ptr& thrown) -> caf::error {
     self->state.take_exception(thrown);

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-/// What wakes a dispatcher: news of handlers, leases that need heartbeats, messages to send.
+/// Reasons to wake a dispatcher: news of handlers, leases that need heartbeats, messages to send.
 namespace codeq::worker {
 
 dispatcher::dispatcher(const dispatcher_options& options, dispatcher_port& port)

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace codeq::base {
+
+/// CRC-32C (Castagnoli) of bytes that follow others whose checksum is `before`.
+[[nodiscard]] std::uint32_t crc32c(std::string_view bytes, std::uint32_t before = 0);
+
+} // namespace codeq::base

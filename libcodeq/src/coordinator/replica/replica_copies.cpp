@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of `replica_driver` that sends and takes copies of a shard's data.
+#include "coordinator/replica/replica_driver.hpp"
+
+#include "replication/bounds.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+namespace codeq::coordinator {
+
+namespace bounds = replication::bounds;
+using replication::copy_id;
+using replication::copy_offer;
+using replication::epoch_index;
+using replication::epoch_number;
+using replication::replica_id;
+
+void replica_driver::receive(replica_id from, const copy_message& what, monotonic_time now) {
+  now_ = now;
+  if (const auto* part = std::get_if<copy_part>(&what))
+    on_part(*part);
+  else
+    on_answer(from, std::get<copy_answer>(what), now);
+}
+
+void replica_driver::begin_copy(replica_id to, epoch_number epoch) {
+  const copy_id id{record_.id, incarnation_, ++copies_};
+  outgoing_.insert_or_assign(to, outgoing_copy{.id = id, .epoch = epoch, .heard = now_});
+  host_.open_copy(id);
+}
+
+std::map<replica_id, replica_driver::outgoing_copy>::iterator
+replica_driver::find_copy(const copy_id& id) {
+  return std::find_if(outgoing_.begin(), outgoing_.end(), [&id](const auto& copy) {
+    return copy.second.id == id;
+  });
+}
+
+void replica_driver::copy_opened(const copy_id& id, result<epoch_index> log) {
+  const auto copy = find_copy(id);
+  if (copy == outgoing_.end())
+    return host_.close_copy(id);
+  if (!log)
+    return end_copy(copy->first);
+  host_.send(copy->first, copy_offer{copy->second.epoch, id, std::move(*log)});
+}
+
+void replica_driver::on_answer(replica_id from, const copy_answer& what, monotonic_time now) {
+  const auto copy = outgoing_.find(from);
+  if (copy == outgoing_.end() || copy->second.id != what.id)
+    return;
+  copy->second.heard = now;
+  copy->second.parts_written = what.parts;
+  if (what.is_whole)
+    end_copy(from);
+  else
+    read_parts(copy->second);
+}
+
+void replica_driver::read_parts(outgoing_copy& copy) {
+  while (!copy.has_ended && copy.parts_read < copy.parts_written + bounds::copy_parts_ahead) {
+    ++copy.parts_read;
+    host_.read_part(copy.id);
+  }
+}
+
+void replica_driver::part_read(const copy_id& id, result<std::string> packed) {
+  const auto copy = find_copy(id);
+  if (copy == outgoing_.end() || copy->second.has_ended)
+    return;
+  if (!packed)
+    return end_copy(copy->first);
+  auto& sent = copy->second;
+  sent.has_ended = packed->empty();
+  copy_part part{
+    id,
+    ++sent.parts_sent,
+    std::make_shared<const std::string>(std::move(*packed)),
+    sent.has_ended};
+  host_.send(copy->first, part);
+}
+
+void replica_driver::end_copy(replica_id to) {
+  host_.close_copy(outgoing_.at(to).id);
+  outgoing_.erase(to);
+  replica_.copy_ended(to);
+}
+
+void replica_driver::take_copy(replica_id from, const copy_offer& what) {
+  incoming_ = incoming_copy{what.id, from, what.log};
+  record_.is_incomplete = true;
+  ring_.clear();
+  host_.forget_horizon();
+  auto writes = std::make_shared<storage::write_set>();
+  storage::put_replica(shard_, record_, *writes);
+  storage::remove_history(shard_, std::exchange(log_, {}), *writes);
+  submit(
+    {.what = submitted::kind::copy_clear, .copy = what.id}, {.writes = std::move(writes)}, true);
+}
+
+void replica_driver::keys_read(const copy_id& id, result<std::vector<std::string>> keys) {
+  if (!incoming_ || incoming_->id != id)
+    return;
+  // Without an answer the sender gives the copy up, and begins another one.
+  if (!keys)
+    return incoming_.reset();
+  if (keys->empty())
+    return host_.send(incoming_->from, copy_answer{id, 0, false});
+  auto writes = std::make_shared<storage::write_set>();
+  for (auto& key : *keys)
+    writes->remove(std::move(key));
+  submit({.what = submitted::kind::copy_clear, .copy = id}, {.writes = std::move(writes)}, false);
+}
+
+void replica_driver::on_part(const copy_part& what) {
+  if (!incoming_ || incoming_->id != what.id || incoming_->next_part != what.number)
+    return;
+  ++incoming_->next_part;
+  if (what.is_last) {
+    record_.is_incomplete = false;
+    auto writes = std::make_shared<storage::write_set>();
+    storage::put_history(shard_, incoming_->log, *writes);
+    storage::put_replica(shard_, record_, *writes);
+    submit(
+      {.what = submitted::kind::copy_end, .copy = what.id, .part = what.number},
+      {.writes = std::move(writes)},
+      true);
+    return;
+  }
+  auto writes = storage::unpack(*what.packed, shard_);
+  if (!writes)
+    return incoming_.reset();
+  submit(
+    {.what = submitted::kind::copy_part, .copy = what.id, .part = what.number},
+    {.writes = std::make_shared<const storage::write_set>(std::move(*writes))},
+    false);
+}
+
+} // namespace codeq::coordinator

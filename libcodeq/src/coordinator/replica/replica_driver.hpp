@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+#include "codeq/result.hpp"
+#include "codeq/time.hpp"
+
+#include "coordinator/replica/copy_messages.hpp"
+#include "coordinator/replica/delta_ring.hpp"
+#include "coordinator/shard/shard_messages.hpp"
+#include "replication/shard_replica.hpp"
+#include "storage/replica/replica_store.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace codeq::coordinator {
+
+/// The outside of a `replica_driver`. Calls return before they call the driver back.
+class replica_host {
+public:
+  virtual ~replica_host() = default;
+
+  /// To another replica of the shard; a message may be lost with its connection.
+  virtual void send(replication::replica_id to, const replication::message& what) = 0;
+  virtual void send(replication::replica_id to, const copy_message& what) = 0;
+
+  /// Adds writes to the journal, in order; answered by `committed` with the number of the turn, and
+  /// `settle`. `is_synced`: they are synced in both durability modes.
+  virtual void gather(turn_commit turn, bool is_synced) = 0;
+
+  /// See `replication::replica_port`; answered by `etcd_answered`, or not at all.
+  virtual void
+  compare_and_set(const replication::membership& old, const replication::membership& next) = 0;
+
+  /// Adds the delta to the spool.
+  virtual void spool(const replication::entry& e) = 0;
+
+  /// Reads the spool; answered by `spool_read`.
+  virtual void read_spool(replication::replica_id to, replication::position after) = 0;
+
+  /// Opens a view of the shard's data; answered by `copy_opened`.
+  virtual void open_copy(const replication::copy_id& id) = 0;
+
+  /// Reads the next part of an open copy; answered by `part_read`.
+  virtual void read_part(const replication::copy_id& id) = 0;
+  virtual void close_copy(const replication::copy_id& id) = 0;
+
+  /// Reads the next keys of the shard's own data, which this copy replaces, as they were at the
+  /// first call for it; answered by `keys_read`.
+  virtual void read_keys(const replication::copy_id& id) = 0;
+
+  /// Records of the shard may not be dropped any more by what was published of it before.
+  virtual void forget_horizon() = 0;
+
+  /// Recovers the shard from the store; answered by `recovered`.
+  virtual void recover(replication::epoch_number epoch, timestamp shard_time) = 0;
+
+  /// The recovered shard is served from now on, or is dropped with all that it has not committed.
+  virtual void serve(replication::epoch_number epoch) = 0;
+  virtual void stop_serving() = 0;
+
+  /// All commits of the shard that is served, up to this number, are durable on all members.
+  virtual void acknowledged(std::uint64_t number) = 0;
+
+  /// The time of the shard that is served.
+  [[nodiscard]] virtual timestamp shard_time() = 0;
+};
+
+struct replica_driver_options {
+  shard_id shard{};
+  /// As it is on disk.
+  storage::stored_replica stored;
+  /// The shard's value in etcd, as last known.
+  replication::membership value;
+  /// Counts the starts of this process.
+  std::uint64_t incarnation = 0;
+};
+
+/// Connects a `shard_replica` with a store: turns deltas into writes of the journal, keeps the
+/// latest ones for others, and sends and takes copies. One per shard and process, used by one
+/// thread, which passes the time.
+class replica_driver final : public replication::replica_port {
+public:
+  /// @pre `host` and `memory` outlive the driver
+  replica_driver(
+    replica_driver_options options, replica_host& host, ring_memory& memory, monotonic_time now);
+
+  replica_driver(const replica_driver&) = delete;
+  replica_driver& operator=(const replica_driver&) = delete;
+  ~replica_driver() override = default;
+
+  // From the shard that is served.
+
+  /// Proposes a turn; `acknowledged` follows. Returns false, and drops it, when the shard is not
+  /// served any more.
+  bool propose(turn_commit turn, monotonic_time now);
+
+  [[nodiscard]] bool accepts_writes() const { return replica_.accepts_writes(); }
+
+  [[nodiscard]] bool may_answer(monotonic_time now) const { return replica_.may_answer(now); }
+
+  // From the host.
+
+  void receive(const replication::envelope& from, monotonic_time now);
+  void receive(replication::replica_id from, const copy_message& what, monotonic_time now);
+
+  /// The journal has committed everything up to this number. Several calls may come before one of
+  /// `settle`, which reports them to the replicas at once.
+  void committed(std::uint64_t number) { committed_ = number; }
+
+  void settle(monotonic_time now);
+
+  /// Called at least every 50 ms.
+  void tick(monotonic_time now);
+  void etcd_answered(const replication::membership& current, bool applied, monotonic_time now);
+  void spool_read(
+    replication::replica_id to,
+    replication::position after,
+    std::vector<replication::entry> entries,
+    monotonic_time now);
+  void copy_opened(const replication::copy_id& id, result<replication::epoch_index> log);
+  void part_read(const replication::copy_id& id, result<std::string> packed);
+  /// No keys: none are left.
+  void keys_read(const replication::copy_id& id, result<std::vector<std::string>> keys);
+  void recovered(replication::epoch_number epoch, monotonic_time now);
+
+  /// Gives up the epoch for good; `to` is asked to take over first.
+  void hand_over(replication::replica_id to) { replica_.hand_over(to); }
+
+  [[nodiscard]] const replication::shard_replica& replica() const { return replica_; }
+
+  // Port.
+
+  void send(replication::replica_id to, const replication::message& what) override;
+  void save_promise(replication::epoch_number epoch) override;
+  void write(const replication::entry& what) override;
+  void clear_doubt() override;
+  replication::log_tail
+  read_after(replication::replica_id to, replication::position after) override;
+  void begin_copy(replication::replica_id to, replication::epoch_number epoch) override;
+  void take_copy(replication::replica_id from, const replication::copy_offer& what) override;
+  void compare_and_set(
+    const replication::membership& old, const replication::membership& next) override;
+  void acknowledge(replication::position at) override;
+  void recover(replication::epoch_number epoch, timestamp shard_time) override;
+  timestamp shard_time() override;
+  void serve(replication::epoch_number epoch) override;
+  void stop_serving() override;
+
+private:
+  /// Writes that the journal has got.
+  struct submitted {
+    enum class kind : std::uint8_t { delta, promise, mark, copy_clear, copy_part, copy_end };
+
+    std::uint64_t number = 0;
+    kind what = kind::mark;
+    /// Of a delta; of a promise its epoch.
+    replication::position at{};
+    /// Of a copy.
+    replication::copy_id copy{};
+    std::uint32_t part = 0;
+  };
+
+  /// A turn of the shard that is proposed and not written.
+  struct proposed {
+    std::uint64_t number = 0;
+    std::shared_ptr<const storage::shard_horizon> horizon;
+  };
+
+  /// A turn of the shard that is being written.
+  struct written_turn {
+    replication::position at;
+    std::uint64_t number = 0;
+  };
+
+  struct outgoing_copy {
+    replication::copy_id id;
+    replication::epoch_number epoch = 0;
+    std::uint32_t parts_read = 0;
+    std::uint32_t parts_sent = 0;
+    std::uint32_t parts_written = 0;
+    bool has_ended = false;
+    monotonic_time heard{};
+  };
+
+  struct incoming_copy {
+    replication::copy_id id;
+    replication::replica_id from{};
+    replication::epoch_index log;
+    std::uint32_t next_part = 1;
+  };
+
+  struct spooled_tail {
+    replication::position after;
+    std::vector<replication::entry> entries;
+    bool is_read = false;
+  };
+
+  void submit(submitted what, turn_commit turn, bool is_synced);
+  void submit_record(submitted what);
+  void report(const submitted& what, monotonic_time now);
+  void on_part(const copy_part& what);
+  void on_answer(replication::replica_id from, const copy_answer& what, monotonic_time now);
+  void read_parts(outgoing_copy& copy);
+  void end_copy(replication::replica_id to);
+  [[nodiscard]] std::map<replication::replica_id, outgoing_copy>::iterator
+  find_copy(const replication::copy_id& id);
+
+  shard_id shard_;
+  replica_host& host_;
+  std::uint64_t incarnation_;
+  storage::replica_record record_;
+  /// The history as far as it was submitted to the journal.
+  replication::epoch_index log_;
+  delta_ring ring_;
+  monotonic_time now_;
+  std::uint64_t submitted_number_ = 0;
+  std::uint64_t committed_ = 0;
+  std::deque<submitted> submitted_;
+  std::deque<proposed> proposed_;
+  std::deque<written_turn> written_turns_;
+  std::map<replication::replica_id, spooled_tail> tails_;
+  std::uint64_t copies_ = 0;
+  std::map<replication::replica_id, outgoing_copy> outgoing_;
+  std::optional<incoming_copy> incoming_;
+  replication::shard_replica replica_;
+};
+
+} // namespace codeq::coordinator

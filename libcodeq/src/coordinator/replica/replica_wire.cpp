@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/replica/replica_wire.hpp"
+
+#include "protocol/frame.hpp"
+#include "protocol/shared_data.hpp"
+#include "replication.capnp.h"
+#include "replication/bounds.hpp"
+#include "storage/replica/packed_writes.hpp"
+
+#include <map>
+#include <string>
+#include <utility>
+
+namespace codeq::coordinator {
+
+namespace bounds = replication::bounds;
+using protocol::data_of;
+using protocol::string_of;
+using replication::position;
+using replication::replica_id;
+
+namespace {
+
+error refused(const char* what) {
+  return {errc::protocol_error, std::string("a message of a replica has ") + what};
+}
+
+// Parts of messages.
+
+void write(schema::ReplicaPosition::Builder to, position at) {
+  to.setEpoch(at.epoch);
+  to.setNumber(at.number);
+}
+
+position read(schema::ReplicaPosition::Reader from) {
+  return {from.getEpoch(), from.getNumber()};
+}
+
+void write(schema::ReplicaCopyId::Builder to, const replication::copy_id& id) {
+  to.setReplica(static_cast<std::uint64_t>(id.from));
+  to.setIncarnation(id.incarnation);
+  to.setNumber(id.number);
+}
+
+replication::copy_id read(schema::ReplicaCopyId::Reader from) {
+  return {replica_id{from.getReplica()}, from.getIncarnation(), from.getNumber()};
+}
+
+void write(
+  capnp::List<capnp::Data>::Builder to,
+  shard_id shard,
+  const std::vector<replication::entry>& entries) {
+  for (capnp::uint i = 0; i < entries.size(); ++i)
+    to.set(i, data_of(storage::encode(shard, entries[i])));
+}
+
+result<std::vector<replication::entry>>
+read(capnp::List<capnp::Data>::Reader from, shard_id shard) {
+  if (from.size() > bounds::message_entries)
+    return refused("too many deltas");
+  std::vector<replication::entry> entries;
+  for (auto bytes : from) {
+    auto e = storage::decode_entry(shard, string_of(bytes));
+    if (!e)
+      return e.error();
+    entries.push_back(std::move(*e));
+  }
+  return entries;
+}
+
+void write(capnp::List<std::uint64_t>::Builder to, const std::vector<replica_id>& set) {
+  for (capnp::uint i = 0; i < set.size(); ++i)
+    to.set(i, static_cast<std::uint64_t>(set[i]));
+}
+
+result<std::vector<replica_id>> read(capnp::List<std::uint64_t>::Reader from) {
+  if (from.size() > bounds::replicas)
+    return refused("too many replicas");
+  std::vector<replica_id> set;
+  for (auto id : from)
+    set.push_back(replica_id{id});
+  return set;
+}
+
+// Messages.
+
+/// Writes one message into the union.
+struct message_writer {
+  schema::ReplicaMessage::Builder to;
+  shard_id shard;
+
+  void operator()(const replication::append& m) {
+    auto r = to.initAppend();
+    r.setEpoch(m.epoch);
+    r.setBeacon(m.beacon);
+    r.setShardTimeMs(m.shard_time.time_since_epoch().count());
+    write(r.initDeltas(static_cast<capnp::uint>(m.entries.size())), shard, m.entries);
+  }
+
+  void operator()(const replication::confirm& m) {
+    auto r = to.initConfirm();
+    r.setEpoch(m.epoch);
+    r.setBeacon(m.beacon);
+    write(r.initWritten(), m.written);
+    r.setDoubtful(m.doubtful);
+    r.setIncomplete(m.incomplete);
+  }
+
+  void operator()(const replication::reject& m) { to.initReject().setPromised(m.promised); }
+
+  void operator()(const replication::copy_offer& m) {
+    auto r = to.initCopyOffer();
+    r.setEpoch(m.epoch);
+    write(r.initId(), m.id);
+    write(r.initLast(), m.log.last());
+    auto begins = r.initBegins(static_cast<capnp::uint>(m.log.begins().size()));
+    capnp::uint i = 0;
+    for (const auto& [epoch, number] : m.log.begins())
+      write(begins[i++], position{epoch, number});
+  }
+
+  void operator()(const replication::trust& m) {
+    auto r = to.initTrust();
+    r.setEpoch(m.epoch);
+    write(r.initCommitted(), m.committed);
+  }
+
+  void operator()(const replication::collect& m) {
+    auto r = to.initCollect();
+    r.setEpoch(m.epoch);
+    write(r.initLast(), m.last);
+  }
+
+  void operator()(const replication::collected& m) {
+    auto r = to.initCollected();
+    r.setEpoch(m.epoch);
+    write(r.initLast(), m.last);
+    write(r.initDeltas(static_cast<capnp::uint>(m.entries.size())), shard, m.entries);
+    r.setGone(m.gone);
+  }
+
+  void operator()(const replication::question& m) { to.initQuestion().setNumber(m.number); }
+
+  void operator()(const replication::answer& m) {
+    auto r = to.initAnswer();
+    r.setNumber(m.number);
+    r.setPromised(m.promised);
+    write(r.initLast(), m.last);
+    r.setDoubtful(m.doubtful);
+    r.setHearsPrimary(m.hears_primary);
+  }
+
+  void operator()(const replication::elected& m) {
+    auto r = to.initElected();
+    r.setVersion(m.value.version);
+    r.setEpoch(m.value.epoch);
+    r.setPrimary(static_cast<std::uint64_t>(m.value.primary));
+    write(r.initInSync(static_cast<capnp::uint>(m.value.in_sync.size())), m.value.in_sync);
+    write(r.initReplicas(static_cast<capnp::uint>(m.value.replicas.size())), m.value.replicas);
+    r.setMinInSync(m.value.min_in_sync);
+    r.setLossAccepted(m.value.condition == replication::shard_condition::loss_accepted);
+  }
+
+  void operator()(const replication::release& m) { to.initRelease().setEpoch(m.epoch); }
+
+  void operator()(const copy_part& m) {
+    auto r = to.initCopyPart();
+    write(r.initId(), m.id);
+    r.setNumber(m.number);
+    r.setWrites(data_of(*m.packed));
+    r.setIsLast(m.is_last);
+  }
+
+  void operator()(const copy_answer& m) {
+    auto r = to.initCopyAnswer();
+    write(r.initId(), m.id);
+    r.setParts(m.parts);
+    r.setIsWhole(m.is_whole);
+  }
+
+  void operator()(const replication::message& m) { std::visit(*this, m); }
+
+  void operator()(const copy_message& m) { std::visit(*this, m); }
+};
+
+using shard_content = std::variant<replication::message, copy_message>;
+using decoded = result<shard_content>;
+
+decoded made(replication::message m) {
+  return shard_content(std::move(m));
+}
+
+decoded made(copy_message m) {
+  return shard_content(std::move(m));
+}
+
+decoded read(schema::ReplicaAppend::Reader from, shard_id shard) {
+  auto entries = read(from.getDeltas(), shard);
+  if (!entries)
+    return entries.error();
+  return made(replication::append{
+    from.getEpoch(),
+    from.getBeacon(),
+    std::move(*entries),
+    timestamp{duration{from.getShardTimeMs()}}});
+}
+
+decoded read(schema::ReplicaCollected::Reader from, shard_id shard) {
+  auto entries = read(from.getDeltas(), shard);
+  if (!entries)
+    return entries.error();
+  return made(replication::collected{
+    from.getEpoch(), read(from.getLast()), std::move(*entries), from.getGone()});
+}
+
+decoded read(schema::ReplicaCopyOffer::Reader from) {
+  const auto last = read(from.getLast());
+  if (from.getBegins().size() > replication::epoch_index::epochs_max)
+    return refused("too many epochs");
+  std::map<replication::epoch_number, std::uint64_t> begins;
+  for (auto start : from.getBegins())
+    begins.emplace(start.getEpoch(), start.getNumber());
+  for (const auto& [epoch, number] : begins)
+    if (epoch > last.epoch || number > last.number)
+      return refused("an epoch that begins after its last delta");
+  return made(replication::copy_offer{
+    from.getEpoch(), read(from.getId()), replication::epoch_index(std::move(begins), last)});
+}
+
+decoded read(schema::ReplicaElected::Reader from) {
+  auto in_sync = read(from.getInSync());
+  auto replicas = read(from.getReplicas());
+  if (!in_sync || !replicas)
+    return (in_sync ? replicas : in_sync).error();
+  replication::elected m;
+  m.value.version = from.getVersion();
+  m.value.epoch = from.getEpoch();
+  m.value.primary = replica_id{from.getPrimary()};
+  m.value.in_sync = std::move(*in_sync);
+  m.value.replicas = std::move(*replicas);
+  m.value.min_in_sync = from.getMinInSync();
+  if (from.getLossAccepted())
+    m.value.condition = replication::shard_condition::loss_accepted;
+  return made(m);
+}
+
+decoded read(schema::ReplicaCopyPart::Reader from, shard_id shard) {
+  auto packed = string_of(from.getWrites());
+  if (from.getIsLast() != packed.empty())
+    return refused("a part of a copy without writes, or a last one with some");
+  if (auto writes = storage::unpack(packed, shard); !writes)
+    return writes.error();
+  return made(copy_part{
+    read(from.getId()),
+    from.getNumber(),
+    std::make_shared<const std::string>(std::move(packed)),
+    from.getIsLast()});
+}
+
+decoded read(schema::ReplicaConfirm::Reader r) {
+  return made(replication::confirm{
+    r.getEpoch(), r.getBeacon(), read(r.getWritten()), r.getDoubtful(), r.getIncomplete()});
+}
+
+decoded read(schema::ReplicaAnswer::Reader r) {
+  return made(replication::answer{
+    r.getNumber(), r.getPromised(), read(r.getLast()), r.getDoubtful(), r.getHearsPrimary()});
+}
+
+decoded read(schema::ReplicaMessage::Reader from, shard_id shard) {
+  using kind = schema::ReplicaMessage;
+  switch (from.which()) {
+  case kind::APPEND:
+    return read(from.getAppend(), shard);
+  case kind::CONFIRM:
+    return read(from.getConfirm());
+  case kind::REJECT:
+    return made(replication::reject{from.getReject().getPromised()});
+  case kind::COPY_OFFER:
+    return read(from.getCopyOffer());
+  case kind::TRUST:
+    return made(
+      replication::trust{from.getTrust().getEpoch(), read(from.getTrust().getCommitted())});
+  case kind::COLLECT:
+    return made(
+      replication::collect{from.getCollect().getEpoch(), read(from.getCollect().getLast())});
+  case kind::COLLECTED:
+    return read(from.getCollected(), shard);
+  case kind::QUESTION:
+    return made(replication::question{from.getQuestion().getNumber()});
+  case kind::ANSWER:
+    return read(from.getAnswer());
+  case kind::ELECTED:
+    return read(from.getElected());
+  case kind::RELEASE:
+    return made(replication::release{from.getRelease().getEpoch()});
+  case kind::COPY_PART:
+    return read(from.getCopyPart(), shard);
+  case kind::COPY_ANSWER: {
+    auto r = from.getCopyAnswer();
+    return made(copy_answer{read(r.getId()), r.getParts(), r.getIsWhole()});
+  }
+  }
+  return refused("an unknown kind");
+}
+
+} // namespace
+
+bytes encode(const shard_message& m) {
+  return protocol::frame<schema::ReplicaMessage>::build([&](auto r) {
+           r.setShard(value(m.shard));
+           std::visit(message_writer{r, m.shard}, m.content);
+         })
+    .body();
+}
+
+result<shard_message> decode_shard_message(const bytes& body) {
+  auto parsed = protocol::frame<schema::ReplicaMessage>::parse(body);
+  if (!parsed)
+    return parsed.error();
+  return parsed->read([](auto r) -> result<shard_message> {
+    const shard_id shard{r.getShard()};
+    auto content = read(r, shard);
+    if (!content)
+      return content.error();
+    return shard_message{shard, std::move(*content)};
+  });
+}
+
+bytes encode_frame(std::span<const bytes> messages) {
+  std::string all;
+  for (const auto& m : messages)
+    all += m.view();
+  auto words = 16 + messages.size() + all.size() / sizeof(capnp::word);
+  return protocol::frame<schema::ReplicaFrame>::build(
+           [&](auto r) {
+             auto ends = r.initEnds(static_cast<capnp::uint>(messages.size()));
+             std::uint32_t end = 0;
+             for (capnp::uint i = 0; i < messages.size(); ++i)
+               ends.set(i, end += static_cast<std::uint32_t>(messages[i].size()));
+             r.setMessages(data_of(all));
+           },
+           words)
+    .body();
+}
+
+result<std::vector<bytes>> decode_frame(const bytes& body) {
+  auto parsed = protocol::frame<schema::ReplicaFrame>::parse(body);
+  if (!parsed)
+    return parsed.error();
+  return parsed->read([&](auto r) -> result<std::vector<bytes>> {
+    const auto all = protocol::share(body, r.getMessages());
+    if (r.getEnds().size() > bounds::frame_messages)
+      return refused("too many neighbours in its frame");
+    std::vector<bytes> messages;
+    std::uint32_t begin = 0;
+    for (auto end : r.getEnds()) {
+      if (end <= begin || end > all.size())
+        return refused("an end outside of its frame");
+      messages.push_back(all.slice(begin, end - begin));
+      begin = end;
+    }
+    if (begin != all.size())
+      return refused("bytes that belong to no message behind it");
+    return messages;
+  });
+}
+
+} // namespace codeq::coordinator

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+@0xf1a6b3c7d2e84950;
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("codeq::schema");
+
+# Messages between the replicas of a shard, from one coordinator to another. The rules are in
+# `libcodeq/src/replication`. Sender and incarnation are those of the connection's hello.
+
+struct ReplicaFrame {
+  # Many messages, of any shards, in the order in which they were sent.
+  ends @0 :List(UInt32);
+  # Where each message ends within `messages`.
+  messages @1 :Data;
+  # Each one is a `ReplicaMessage` of its own, of a single segment and without its segment table.
+}
+
+struct ReplicaMessage {
+  shard @0 :UInt16;
+  union {
+    append @1 :ReplicaAppend;
+    confirm @2 :ReplicaConfirm;
+    reject @3 :ReplicaReject;
+    copyOffer @4 :ReplicaCopyOffer;
+    trust @5 :ReplicaTrust;
+    collect @6 :ReplicaCollect;
+    collected @7 :ReplicaCollected;
+    question @8 :ReplicaQuestion;
+    answer @9 :ReplicaAnswer;
+    elected @10 :ReplicaElected;
+    release @11 :ReplicaRelease;
+    copyPart @12 :ReplicaCopyPart;
+    copyAnswer @13 :ReplicaCopyAnswer;
+  }
+}
+
+struct ReplicaPosition {
+  # Place of a delta in the history of its shard.
+  epoch @0 :UInt32;
+  number @1 :UInt64;
+}
+
+struct ReplicaAppend {
+  # From a primary: deltas in order, or none. Answered by a confirm or a reject.
+  epoch @0 :UInt32;
+  beacon @1 :UInt64;
+  deltas @2 :List(Data);
+  # Each one is a `DeltaRecord`, as files contain it.
+  shardTimeMs @3 :Int64;
+  # The primary's shard time; 0 before it serves.
+}
+
+struct ReplicaConfirm {
+  # Everything up to `written` is as durable as the durability mode wants it.
+  epoch @0 :UInt32;
+  beacon @1 :UInt64;
+  # The beacon that is answered; 0: none, a write is through.
+  written @2 :ReplicaPosition;
+  doubtful @3 :Bool;
+  incomplete @4 :Bool;
+  # The replica needs a copy; `written` says nothing then.
+}
+
+struct ReplicaReject {
+  # Answers what comes from an older epoch.
+  promised @0 :UInt32;
+}
+
+struct ReplicaCopyId {
+  replica @0 :UInt64;
+  incarnation @1 :UInt64;
+  number @2 :UInt64;
+}
+
+struct ReplicaCopyOffer {
+  # From a primary: the replica is to be copied. Answered by a copyAnswer without parts when it is
+  # ready for them, and not at all when it is not to be copied.
+  epoch @0 :UInt32;
+  id @1 :ReplicaCopyId;
+  last @2 :ReplicaPosition;
+  # The history of the copy: its last delta, and the first delta of each epoch.
+  begins @3 :List(ReplicaPosition);
+}
+
+struct ReplicaTrust {
+  # From a primary: a doubtful replica has all that is committed.
+  epoch @0 :UInt32;
+  committed @1 :ReplicaPosition;
+}
+
+struct ReplicaCollect {
+  # From a winner that collects the promises of its set. Answered by collected or reject.
+  epoch @0 :UInt32;
+  last @1 :ReplicaPosition;
+}
+
+struct ReplicaCollected {
+  epoch @0 :UInt32;
+  last @1 :ReplicaPosition;
+  deltas @2 :List(Data);
+  # As in `ReplicaAppend`: those after the winner's last one.
+  gone @3 :Bool;
+  # They cannot be read any more.
+}
+
+struct ReplicaQuestion {
+  # Asks a member about an election. Answered by an answer with the same number.
+  number @0 :UInt64;
+}
+
+struct ReplicaAnswer {
+  number @0 :UInt64;
+  promised @1 :UInt32;
+  last @2 :ReplicaPosition;
+  doubtful @3 :Bool;
+  hearsPrimary @4 :Bool;
+}
+
+struct ReplicaElected {
+  # The shard's value, so that others need not wait until they read it.
+  version @0 :UInt64;
+  epoch @1 :UInt32;
+  primary @2 :UInt64;
+  inSync @3 :List(UInt64);
+  replicas @4 :List(UInt64);
+  minInSync @5 :UInt32;
+  lossAccepted @6 :Bool;
+}
+
+struct ReplicaRelease {
+  # From a primary: it answers nothing more in this epoch.
+  epoch @0 :UInt32;
+}
+
+struct ReplicaCopyPart {
+  # The next part of a copy, from 1. Answered by a copyAnswer when it is written.
+  id @0 :ReplicaCopyId;
+  number @1 :UInt32;
+  writes @2 :Data;
+  # Packed as in `DeltaRecord`; empty with `isLast`.
+  isLast @3 :Bool;
+}
+
+struct ReplicaCopyAnswer {
+  id @0 :ReplicaCopyId;
+  parts @1 :UInt32;
+  # So many parts are written.
+  isWhole @2 :Bool;
+}

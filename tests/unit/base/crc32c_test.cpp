@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/crc32c.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace codeq::base {
+namespace {
+
+TEST(Crc32c, IsThatOfThePublishedExamples) {
+  EXPECT_EQ(crc32c("123456789"), 0xe3069283u);
+  EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8a9136aau);
+  EXPECT_EQ(crc32c(std::string(32, '\xff')), 0x62a8ab43u);
+  EXPECT_EQ(crc32c(""), 0u);
+}
+
+TEST(Crc32c, OfPartsIsThatOfTheWhole) {
+  const std::string text = "the bytes of a delta, in two parts of any length";
+
+  for (std::size_t i = 0; i <= text.size(); ++i)
+    EXPECT_EQ(crc32c(text.substr(i), crc32c(text.substr(0, i))), crc32c(text)) << i;
+}
+
+} // namespace
+} // namespace codeq::base

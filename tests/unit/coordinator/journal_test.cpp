@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/store/journal.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace codeq::coordinator {
+namespace {
+
+using namespace std::chrono_literals;
+using storage::durability;
+
+/// Writes the groups in words, and ends a write when it is told to.
+class JournalTest : public testing::Test, public journal_port {
+protected:
+  void begin_write(const commit_group& group) override {
+    story_ += group.mode == durability::sync ? "sync" : "os";
+    for (const auto& turn : group.turns)
+      story_ += " " + std::to_string(turn.number);
+    story_ += "\n";
+  }
+
+  void begin_sync() override {}
+
+  void committed(shard_id, std::uint64_t number) override { committed_.push_back(number); }
+
+  void epoch_raised(shard_id, std::uint32_t) override {}
+
+  void publish_horizon(std::shared_ptr<const storage::shard_horizon>) override {}
+
+  void write_soon() override { ++wished_; }
+
+  void sync_after(time_point::duration) override {}
+
+  void fail(const error&) override { FAIL(); }
+
+  static turn_commit turn(std::uint64_t number) {
+    return {shard_id{1}, number, std::make_shared<const storage::write_set>()};
+  }
+
+  void end_write() { journal_.written({}, now_); }
+
+  time_point now_{1s};
+  std::string story_;
+  std::vector<std::uint64_t> committed_;
+  int wished_ = 0;
+  journal journal_{{durability::os, {}}, *this};
+};
+
+TEST_F(JournalTest, SyncedTurnIsAGroupOfItsOwnInOrder) {
+  journal_.gather(turn(1), now_);
+  journal_.gather(turn(2), now_);
+  journal_.gather_synced(turn(3), now_);
+  journal_.gather(turn(4), now_);
+  journal_.gather(turn(5), now_);
+  for (int i = 0; i < 3; ++i)
+    end_write();
+
+  EXPECT_EQ(story_, "os 1 2\nsync 3\nos 4 5\n");
+  EXPECT_EQ(committed_, (std::vector<std::uint64_t>{1, 2, 3, 4, 5}));
+}
+
+TEST_F(JournalTest, SyncedTurnIsWrittenAtOnceAndWhatFollowsAfterIt) {
+  journal_.gather_synced(turn(1), now_);
+  journal_.gather(turn(2), now_);
+
+  EXPECT_EQ(story_, "sync 1\n");
+  end_write();
+  // The write was not requested while another one was under way.
+  journal_.write(now_);
+  EXPECT_EQ(story_, "sync 1\nos 2\n");
+}
+
+} // namespace
+} // namespace codeq::coordinator
