@@ -62,6 +62,15 @@ namespace {
   ::_exit(EXIT_FAILURE);
 }
 
+void log_zone(const schedule::zone_store::change& change) {
+  if (change.zone)
+    CODEQ_LOG_INFO("time zone has new rules zone={}", change.name);
+  else
+    CODEQ_LOG_WARN(
+      "time zone cannot be read, the last known rules stay in use zone={} reason=\"{}\"",
+      change.name, to_string(change.zone.error()));
+}
+
 storage::rocksdb_store_options store_options(
   const coordinator_node_options& options,
   const std::shared_ptr<storage::retention_horizons>& horizons) {
@@ -299,13 +308,15 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
 void coordinator_node::impl::spawn_shards(
   const coordinator_node_options& options, const std::shared_ptr<coordinator::turn_loop>& loop) {
   coordinator::meet_shards introduction;
+  auto zones = std::make_shared<schedule::zone_store>(
+    std::string(schedule::zone_store::default_folder), log_zone);
   for (auto& state : states) {
     latest = std::max(latest, state->at);
     coordinator::shard_driver_options s;
     s.clock = std::make_shared<base::system_clock>(state->at);
     s.shard.state = std::move(state);
     s.shard.shard_count = identity.shard_count;
-    s.shard.zones = std::make_shared<schedule::zone_store>();
+    s.shard.zones = zones;
     s.store = store;
     s.meter = limit_meter;
     s.journal = journal;

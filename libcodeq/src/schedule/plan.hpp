@@ -20,8 +20,8 @@ inline constexpr duration catch_up_default = std::chrono::hours{1};
 /// Maximum of it.
 inline constexpr duration catch_up_max = std::chrono::hours{365 * 24};
 
-/// What happens to occurrences that were due while the shard of the schedule was not served, or
-/// while the schedule was paused.
+/// What happens to occurrences that were due while the shard of the schedule was not served. A
+/// schedule that is resumed takes `mark_at(now)` as its mark, so that its pause is not caught up.
 enum class misfire_policy : std::uint8_t {
   /// The newest one within the catch-up window fires.
   latest = 0,
@@ -44,9 +44,9 @@ struct catch_up {
 
 /// The times that decide what was missed.
 struct serving {
-  /// Since when the schedule has been served without a break: the shard began to serve, or the
-  /// schedule was set or resumed. What is due from then on fires however late it is looked at; what
-  /// was due before is missed. Keep it unchanged between calls: it makes their number irrelevant.
+  /// Since when the shard of the schedule has been served without a break. What is due from then on
+  /// fires however late it is looked at; what was due before is missed. Keep it unchanged between
+  /// calls: it makes their number irrelevant.
   timestamp since;
   timestamp now;
 };

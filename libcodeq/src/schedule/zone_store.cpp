@@ -55,7 +55,8 @@ bool is_zone_file(const std::filesystem::path& path) {
 
 } // namespace
 
-zone_store::zone_store(std::string folder) : folder_(std::move(folder)) {}
+zone_store::zone_store(std::string folder, std::function<void(const change&)> on_change)
+  : folder_(std::move(folder)), on_change_(std::move(on_change)) {}
 
 result<zone_ptr> zone_store::find(std::string_view name) {
   std::lock_guard lock(mutex_);
@@ -95,6 +96,14 @@ error zone_store::unknown(std::string_view name) {
 }
 
 std::vector<zone_store::change> zone_store::refresh() {
+  auto changes = find_changes();
+  if (on_change_)
+    for (const auto& each : changes)
+      on_change_(each);
+  return changes;
+}
+
+std::vector<zone_store::change> zone_store::find_changes() {
   std::lock_guard lock(mutex_);
   names_.clear();
   std::vector<change> changes;
@@ -110,11 +119,18 @@ std::vector<zone_store::change> zone_store::refresh() {
                   : read(name);
     if (zone && **zone == *entry.zone)
       continue;
-    if (zone)
+    if (zone) {
       entry.zone = *zone;
+      ++generation_;
+    }
     changes.push_back({name, std::move(zone)});
   }
   return changes;
+}
+
+std::uint64_t zone_store::generation() const {
+  std::lock_guard lock(mutex_);
+  return generation_;
 }
 
 std::vector<std::string> zone_store::names() const {

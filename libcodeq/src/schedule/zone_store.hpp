@@ -22,12 +22,6 @@ public:
   /// The folder of Debian's `tzdata`.
   static constexpr std::string_view default_folder = "/usr/share/zoneinfo";
 
-  explicit zone_store(std::string folder = std::string(default_folder));
-
-  /// The zone as it was read last; a zone without a file is found without the folder. Errors:
-  /// `invalid_argument` names an unknown zone and the nearest known name; `corruption`, `io_error`.
-  [[nodiscard]] result<zone_ptr> find(std::string_view name);
-
   /// A zone whose file differs from what was read.
   struct change {
     std::string name;
@@ -35,10 +29,24 @@ public:
     result<zone_ptr> zone;
   };
 
+  /// `on_change` is called by `refresh` for each change, on its thread.
+  explicit zone_store(
+    std::string folder = std::string(default_folder),
+    std::function<void(const change&)> on_change = {});
+
+  /// The zone as it was read last; a zone without a file is found without the folder. Errors:
+  /// `invalid_argument` names an unknown zone and the nearest known name; `corruption`, `io_error`.
+  [[nodiscard]] result<zone_ptr> find(std::string_view name);
+
   /// Looks whether files of known zones changed (by inode, size and time of change), reads those
   /// that did, and returns zones with new rules and, once per change, those whose file could not be
   /// used. Call it every minute; it costs one `stat` per known zone.
+  /// Each change is returned to one caller; others see the generation.
   [[nodiscard]] std::vector<change> refresh();
+
+  /// Grows whenever the rules of a known zone change. Times that were computed from zones are
+  /// computed again when it differs.
+  [[nodiscard]] std::uint64_t generation() const;
 
   /// All names in the folder, sorted; empty without it.
   [[nodiscard]] std::vector<std::string> names() const;
@@ -59,6 +67,7 @@ private:
     version seen;
   };
 
+  [[nodiscard]] std::vector<change> find_changes();
   [[nodiscard]] error unknown(std::string_view name);
   [[nodiscard]] std::string path_of(const std::string& name) const;
   [[nodiscard]] result<zone_ptr> read(const std::string& name) const;
@@ -66,8 +75,10 @@ private:
   [[nodiscard]] version version_of(const std::string& name) const;
 
   std::string folder_;
-  std::mutex mutex_;
+  std::function<void(const change&)> on_change_;
+  mutable std::mutex mutex_;
   std::map<std::string, entry, std::less<>> known_;
+  std::uint64_t generation_ = 0;
   /// For the text of errors; empty when not listed since the last refresh.
   std::vector<std::string> names_;
 };

@@ -136,6 +136,25 @@ TEST_F(ZoneStore, ChangedFileIsReadAgain) {
   EXPECT_TRUE(store_.refresh().empty());
 }
 
+TEST_F(ZoneStore, GenerationTellsEveryoneThatRulesChanged) {
+  write("Europe/Test", 3600);
+  ASSERT_TRUE(store_.find("Europe/Test"));
+  auto first = store_.generation();
+
+  write("Europe/Test", 3600);
+  ASSERT_TRUE(store_.refresh().empty());
+  EXPECT_EQ(store_.generation(), first);
+
+  write("Europe/Test", 7200);
+  ASSERT_EQ(store_.refresh().size(), 1u);
+  EXPECT_NE(store_.generation(), first);
+
+  auto changed = store_.generation();
+  remove("Europe/Test");
+  ASSERT_EQ(store_.refresh().size(), 1u);
+  EXPECT_EQ(store_.generation(), changed);
+}
+
 TEST_F(ZoneStore, ZoneThatVanishedStaysKnownAndIsReportedOnce) {
   write("Europe/Test", 3600);
   ASSERT_TRUE(store_.find("Europe/Test"));
@@ -152,6 +171,23 @@ TEST_F(ZoneStore, ZoneThatVanishedStaysKnownAndIsReportedOnce) {
   write("Europe/Test", 7200);
   EXPECT_EQ(store_.refresh().size(), 1u);
   EXPECT_EQ(offset("Europe/Test"), 7200);
+}
+
+TEST_F(ZoneStore, ChangesAreTold) {
+  std::string told;
+  zone_store store(folder_.path().string(), [&](const zone_store::change& change) {
+    told += change.name + (change.zone ? " changed\n" : " is gone\n");
+  });
+  write("Europe/One", 3600);
+  write("Europe/Two", 3600);
+  ASSERT_TRUE(store.find("Europe/One"));
+  ASSERT_TRUE(store.find("Europe/Two"));
+
+  write("Europe/One", 7200);
+  remove("Europe/Two");
+  static_cast<void>(store.refresh());
+
+  EXPECT_EQ(told, "Europe/One changed\nEurope/Two is gone\n");
 }
 
 TEST_F(ZoneStore, ZoneThatIsDamagedLaterStaysKnown) {

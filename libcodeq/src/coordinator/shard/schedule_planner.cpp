@@ -51,7 +51,10 @@ bool fires_waiting(const core::schedule_entry& entry) {
 
 schedule_planner::schedule_planner(
   std::shared_ptr<schedule::zone_store> zones, protocol::shard_place place, timestamp since)
-  : zones_(std::move(zones)), place_(place), since_(since) {
+  : zones_(std::move(zones)),
+    place_(place),
+    since_(since),
+    zones_generation_(zones_ ? zones_->generation() : 0) {
 }
 
 result<schedule::zone_ptr> schedule_planner::find_zone(const std::string& name) const {
@@ -218,8 +221,12 @@ schedule::zone_ptr schedule_planner::zone_of(const core::schedule_definition& de
   return zone ? *zone : nullptr;
 }
 
-bool schedule_planner::refresh_zones() const {
-  return zones_ && !zones_->refresh().empty();
+bool schedule_planner::refresh_zones() {
+  if (!zones_)
+    return false;
+  static_cast<void>(zones_->refresh());
+  auto generation = zones_->generation();
+  return std::exchange(zones_generation_, generation) != generation;
 }
 
 schedule_occurrence show(const core::occurrence& entry, const schedule::time_zone* zone) {

@@ -65,8 +65,9 @@ public:
   /// The zone of a schedule.
   [[nodiscard]] schedule::zone_ptr zone_of(const core::schedule_definition& definition) const;
 
-  /// Reads the zones whose files have changed; true when there are any.
-  [[nodiscard]] bool refresh_zones() const;
+  /// Reads the zones whose files have changed. True when rules of zones have changed since the call
+  /// before, also if another shard read them.
+  [[nodiscard]] bool refresh_zones();
 
 private:
   /// A definition, read.
@@ -84,6 +85,7 @@ private:
   std::shared_ptr<schedule::zone_store> zones_;
   protocol::shard_place place_;
   timestamp since_;
+  std::uint64_t zones_generation_;
 };
 
 /// An entry of a history as answers show it.
