@@ -9,8 +9,8 @@ packages="
   g++ cmake ninja-build ccache
   capnproto libcapnp-dev libcaf-dev librocksdb-dev
   libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libmimalloc-dev libssl-dev openssl
-  libcjose-dev libxxhash-dev
-  libgtest-dev libgmock-dev libbenchmark-dev libsqlite3-dev
+  libcjose-dev libxxhash-dev tzdata
+  libgtest-dev libgmock-dev libbenchmark-dev libsqlite3-dev libhowardhinnant-date-dev
   libboost1.81-dev libboost-json1.81-dev prometheus-cpp-dev
   pkgconf procps python3 python3-hypothesis python3-jsonschema libfaketime valgrind curl spin
   ca-certificates

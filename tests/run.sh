@@ -22,6 +22,8 @@ target for 20 seconds.
                      else; fails when disk, memory or CPU per task grow
   --soak-kill        run real programs under kill -9 and nothing else, in each durability mode,
                      and check what their clients saw; CODEQ_SEED repeats the faults of a run
+  --soak-schedules N compare ten years of N random schedules in all zones with an oracle and do
+                     nothing else; CODEQ_SEED chooses other schedules
   --openapi          send random requests to a coordinator and nothing else, and check that each
                      answer is as /openapi.json says; CODEQ_SEED repeats the requests of a run
   --fuzz             run the fuzz targets and nothing else, built by clang++ into build-fuzz/
@@ -47,6 +49,7 @@ sanitize=""
 build_only=false
 soak=""
 soak_days=""
+soak_schedules=""
 soak_kill=false
 openapi=false
 fuzz=false
@@ -54,12 +57,13 @@ minutes=""
 seconds=""
 while [ $# -gt 0 ]; do
   case "$1" in
-    --label | --sanitize | --soak | --soak-days | --minutes | --seconds)
+    --label | --sanitize | --soak | --soak-days | --soak-schedules | --minutes | --seconds)
       [ $# -ge 2 ] || fail_usage "$1 needs a value" ;;&
     --label) labels+=("$2"); shift ;;
     --sanitize) sanitize="$2"; shift ;;
     --soak) soak="$2"; shift ;;
     --soak-days) soak_days="$2"; shift ;;
+    --soak-schedules) soak_schedules="$2"; shift ;;
     --soak-kill) soak_kill=true ;;
     --openapi) openapi=true ;;
     --fuzz) fuzz=true ;;
@@ -82,6 +86,9 @@ esac
 case "$soak_days" in
   *[!0-9]*) fail_usage "--soak-days takes a number of days, not '$soak_days'" ;;
 esac
+case "$soak_schedules" in
+  *[!0-9]* | 0*) fail_usage "--soak-schedules takes a number from 1 on, not '$soak_schedules'" ;;
+esac
 case "$minutes" in
   *[!0-9]* | 0*) fail_usage "--minutes takes a number from 1 on, not '$minutes'" ;;
 esac
@@ -97,7 +104,7 @@ run_fuzz() {
     -DCMAKE_CXX_COMPILER=clang++ >/dev/null
   ninja -C build-fuzz
   python3 tests/fuzz/corpus.py build-fuzz/corpus
-  for kind in frame http jwt message token_file; do
+  for kind in frame http jwt message schedule token_file; do
     "build-fuzz/bin/fuzz_$kind" -max_total_time="$1" -max_len=4096 \
       -artifact_prefix="build-fuzz/$kind-" -print_final_stats=1 "build-fuzz/corpus/$kind" \
       >"build-fuzz/$kind.log" 2>&1 || { tail -50 "build-fuzz/$kind.log" >&2; exit 1; }
@@ -129,6 +136,7 @@ rm -f "$build.configure.log"
 targets=()
 [ -z "$soak" ] || targets=(cluster_sim_test)
 [ -z "$soak_days" ] || targets=(soak_days)
+[ -z "$soak_schedules" ] || targets=(schedule_oracle_test)
 ! $soak_kill || targets=(codeq-coordinator codeq-worker codeqctl kill_handlers kill_producer)
 ! $openapi || targets=(codeq-coordinator codeqctl)
 ninja -C "$build" "${targets[@]}"
@@ -167,6 +175,12 @@ fi
 
 if [ -n "$soak_days" ]; then
   watched "$build/bin/tests/soak_days" "$soak_days"
+  exit 0
+fi
+
+if [ -n "$soak_schedules" ]; then
+  export CODEQ_SCHEDULES="$soak_schedules"
+  watched "$build/bin/tests/schedule_oracle_test" --gtest_filter='*TenYears*'
   exit 0
 fi
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/text.hpp"
 
-#include "config/duration_text.hpp"
+#include "base/duration_text.hpp"
 
 #include <algorithm>
 
@@ -24,7 +24,7 @@ std::string in_one_line(std::string_view text) {
 }
 
 std::string format_duration(duration value) {
-  return value == duration{0} ? "0ms" : config::format_duration(value);
+  return value == duration{0} ? "0ms" : base::format_duration(value);
 }
 
 std::string format_fields(const std::vector<std::pair<std::string, std::string>>& fields) {

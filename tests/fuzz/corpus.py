@@ -37,6 +37,28 @@ _CLAIMS = ('{"iss":"i","aud":["a"],"sub":"w","tenantId":"t","exp":1800000000,"ro
            '"scope":"codeq:claim","eventTypes":["*"]}')
 
 
+_RULES = (
+    "30 2 * * mon-fri; zone=Europe/Berlin; gap=skip; fold=both",
+    "*/20 5,8-18/2 1-31/7 JAN,3 *; start=2026-01-01T00:00:00Z; end=2027-01-01T00:00:00+01:00",
+    "0 0 0 29 2 7; jitter=90s; fold=last",
+    "every 90s; anchor=2026-05-20T10:00:00Z; zone=-03:30",
+    "@daily",
+)
+
+
+def zones():
+    """Zone files: two transitions and a rule for the years after them, as northern and southern
+    zones have, and one whose clocks change by a day."""
+    for footer, early, late in (("CET-1CEST,M3.5.0,M10.5.0/3", 3600, 7200),
+                                ("<-03>3<-02>,M10.1.0/0,M3.4.4/50", -10800, -7200),
+                                ("", -39600, 50400)):
+        empty, full = (struct.pack(">4sc15x6I", b"TZif", b"2", 0, 0, 0, *counts)
+                       for counts in ((0, 0, 0), (2, 2, 4)))
+        block = struct.pack(">2q2B", 1_700_000_000, 1_800_000_000, 1, 0)
+        block += b"".join(struct.pack(">iBB", offset, 0, 0) for offset in (early, late))
+        yield empty + full + block + b"LMT\0" + f"\n{footer}\n".encode()
+
+
 def jwts():
     """A token, a key set and claims, each with the letter of its kind."""
     parts = ('{"alg":"ES256","kid":"k"}', _CLAIMS)
@@ -79,7 +101,7 @@ def golden_messages():
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for target in ("frame", "http", "jwt", "message", "token_file"):
+    for target in ("frame", "http", "jwt", "message", "schedule", "token_file"):
         (folder / target).mkdir(parents=True, exist_ok=True)
     for name, number, body in golden_messages():
         (folder / "message" / name).write_bytes(struct.pack("<H", number) + body)
@@ -89,6 +111,10 @@ def main():
         (folder / "http" / str(number)).write_text(text, encoding="utf-8", newline="")
     for number, text in enumerate(jwts()):
         (folder / "jwt" / str(number)).write_text(text, encoding="utf-8")
+    for number, text in enumerate(_RULES):
+        (folder / "schedule" / str(number)).write_text("r" + text, encoding="utf-8")
+    for number, body in enumerate(zones()):
+        (folder / "schedule" / f"zone{number}").write_bytes(b"z" + body)
     tokens = _TOKENS.format(*("%064x" % i for i in range(3)))
     (folder / "token_file" / "tokens").write_text(tokens, encoding="utf-8")
 

@@ -17,6 +17,7 @@ BELOW = {
     "observe": {"base"},
     "security": {"base"},
     "replication": {"base"},
+    "schedule": {"base"},
     "encoding": {"base", "core"},
     "protocol": {"base", "core", "encoding"},
     "storage": {"base", "core", "encoding", "replication"},
@@ -40,6 +41,7 @@ CONTENTS = {
     "observe": "the log, the metrics",
     "security": "tokens, JWTs and their rights, rate limits, TLS contexts",
     "replication": "replicas of a shard, elections, the primary's side, pure",
+    "schedule": "rules of schedules, zones, which occurrences fire, pure",
     "encoding": "structs that messages and records share",
     "protocol": "frames, conversion and validation of messages",
     "storage": "keys, records, stores, recovery",
@@ -88,7 +90,8 @@ _LIBRARIES = [
     ("Boost", r"boost/"),
 ]
 # Rooms of classes that are driven by others: they use no actor, log, clock or thread.
-_DRIVEN = r"libcodeq/src/(coordinator/(shard|session|store|replica)|worker/node|replication)/"
+_DRIVEN = (r"libcodeq/src/((coordinator/(shard|session|store|replica)|worker/node|replication)/"
+           r"|schedule/(?!zone_store))")
 _DRIVERS = {"actors", "transport", "observe"}
 # Public headers that include actors.
 _ACTOR_HEADERS = {"codeq/actor_handler.hpp"}

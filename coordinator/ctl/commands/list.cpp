@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "base/duration_text.hpp"
 #include "base/json_writer.hpp"
 #include "base/rfc3339.hpp"
-#include "config/duration_text.hpp"
 #include "ctl/command_options.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/task_output.hpp"
@@ -33,7 +33,7 @@ struct list_options {
 result<timestamp> parse_time(const std::string& text) {
   if (auto at = base::parse_rfc3339(text))
     return *at;
-  if (auto age = config::parse_duration(text))
+  if (auto age = base::parse_duration(text))
     return wall_time() - *age;
   return error{
     errc::invalid_argument,

@@ -3,7 +3,7 @@
 
 #include "codeq/ids.hpp"
 
-#include "config/duration_text.hpp"
+#include "base/duration_text.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -66,13 +66,13 @@ result<std::uint64_t> parse_count(std::string_view text, count_range range) {
 }
 
 result<duration> parse_duration_in(std::string_view text, duration_range range) {
-  auto parsed = parse_duration(text);
+  auto parsed = base::parse_duration(text);
   if (!parsed)
     return parsed.error();
   if (*parsed < range.min || *parsed > range.max)
     return refusal(
-      quote(text) + " is outside " + format_duration(range.min) + " to "
-      + format_duration(range.max));
+      quote(text) + " is outside " + base::format_duration(range.min) + " to "
+      + base::format_duration(range.max));
   return *parsed;
 }
 

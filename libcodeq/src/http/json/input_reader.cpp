@@ -3,9 +3,9 @@
 
 #include "codeq/ids.hpp"
 
+#include "base/duration_text.hpp"
 #include "base/nearest_name.hpp"
 #include "base/rfc3339.hpp"
-#include "config/duration_text.hpp"
 #include "http/json/input_refusal.hpp"
 #include "http/server/gateway_limits.hpp"
 
@@ -193,7 +193,7 @@ input_reader::take_number(const given_field& given, std::int64_t number, input::
     numbers.empty() || std::find(numbers.begin(), numbers.end(), number) != numbers.end();
   if (is_listed && contains(field.range, to.number))
     return true;
-  auto shown = field.type == input_type::period ? config::format_duration(duration(number))
+  auto shown = field.type == input_type::period ? base::format_duration(duration(number))
                                                 : std::string(given.raw.substr(0, digits_max));
   bool is_above = number > field.range.most && !field.refusal_above.empty();
   return refuse_input(
@@ -219,7 +219,7 @@ result<bool> input_reader::read_text(const given_field& given, input::value& to)
     auto ok = check_text(*given.field, to);
     return ok ? result<bool>(true) : ok.error();
   }
-  auto period = config::parse_duration(to.text);
+  auto period = base::parse_duration(to.text);
   if (!period)
     return out_of_range(*given.field, quote(to.text), "a duration such as \"90s\"");
   return take_number(given, period->count(), to);

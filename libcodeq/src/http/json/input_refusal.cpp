@@ -3,9 +3,9 @@
 
 #include "codeq/ids.hpp"
 
+#include "base/duration_text.hpp"
 #include "base/json_writer.hpp"
 #include "base/text_encoding.hpp"
-#include "config/duration_text.hpp"
 
 #include <limits>
 
@@ -21,7 +21,7 @@ bool is_inside_character(char c) {
 }
 
 std::string number_text(input_type type, std::int64_t number) {
-  return type == input_type::period ? config::format_duration(duration{number})
+  return type == input_type::period ? base::format_duration(duration{number})
                                     : std::to_string(number);
 }
 

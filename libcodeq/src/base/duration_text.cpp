@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/duration_text.hpp"
+#include "base/duration_text.hpp"
 
 #include <array>
 #include <charconv>
 #include <cstdint>
 
-namespace codeq::config {
+namespace codeq::base {
 
 namespace {
 
@@ -60,4 +60,4 @@ std::string format_duration(duration value) {
   return std::to_string(value.count()) + "ms";
 }
 
-} // namespace codeq::config
+} // namespace codeq::base

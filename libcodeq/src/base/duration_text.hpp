@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace codeq::config {
+namespace codeq::base {
 
 /// Parses a whole number with its unit: `500ms`, `2s`, `5m`, `1h`, `7d`; a bare `0` needs none.
 /// Errors: `invalid_argument` says what is allowed.
@@ -16,4 +16,4 @@ namespace codeq::config {
 /// Formats a duration for `parse_duration`, in the largest unit that represents it exactly.
 [[nodiscard]] std::string format_duration(duration value);
 
-} // namespace codeq::config
+} // namespace codeq::base

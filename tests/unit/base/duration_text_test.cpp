@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/duration_text.hpp"
+#include "base/duration_text.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
 
-namespace codeq::config {
+namespace codeq::base {
 
 using namespace std::chrono_literals;
 
@@ -54,4 +54,4 @@ TEST(DurationText, WritesTheLargestUnitThatLosesNothing) {
   EXPECT_EQ(format_duration(24h), "1d");
 }
 
-} // namespace codeq::config
+} // namespace codeq::base

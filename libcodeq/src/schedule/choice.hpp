@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/result.hpp"
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace codeq::schedule {
+
+/// Reads the name of a policy; `names` are those of the values of `Enum` from 0 on. Errors:
+/// `invalid_argument` names the field, the value and all names.
+template <class Enum>
+[[nodiscard]] result<Enum> parse_choice(
+  std::string_view field, std::string_view text, std::span<const std::string_view> names) {
+  std::string all;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == text)
+      return static_cast<Enum>(i);
+    all += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + std::string(names[i]);
+  }
+  constexpr std::size_t shown_bytes_max = 40;
+  return error{
+    errc::invalid_argument,
+    std::string(field) + ": `" + std::string(text.substr(0, shown_bytes_max)) + "` is not " + all};
+}
+
+} // namespace codeq::schedule

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/plan.hpp"
+
+#include "schedule/choice.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace codeq::schedule {
+
+namespace {
+
+constexpr std::array<std::string_view, 3> names{"latest", "all", "skip"};
+
+std::size_t caught_up_max(misfire_policy policy) {
+  switch (policy) {
+  case misfire_policy::latest:
+    return 1;
+  case misfire_policy::all:
+    return occurrences_max;
+  case misfire_policy::skip:
+    break;
+  }
+  return 0;
+}
+
+/// Decides about all occurrences that were due before `since`. @pre `to.next` is one of them
+void pass_missed(const timetable& times, const catch_up& how, timestamp since, planned& to) {
+  auto from = to.next->due;
+  auto window = std::clamp(how.window, duration{0}, catch_up_max);
+  to.to_fire = times.last_of(std::max(from, since - window), since, caught_up_max(how.policy));
+  auto skipped_until = to.to_fire.empty() ? since : to.to_fire.front().due;
+  to.skipped = times.count(from, skipped_until);
+  to.newest_skipped = times.last_of(from, skipped_until, skipped_named_max);
+  to.mark = to.to_fire.empty() ? to.newest_skipped.back().nominal : to.to_fire.back().nominal;
+  to.next = times.next_after(to.mark);
+}
+
+} // namespace
+
+result<misfire_policy> parse_misfire_policy(std::string_view text) {
+  return parse_choice<misfire_policy>("misfire", text, names);
+}
+
+std::string_view to_string(misfire_policy policy) noexcept {
+  return names[static_cast<std::size_t>(policy)];
+}
+
+planned
+plan(const timetable& times, const nominal_time& mark, const catch_up& how, const serving& when) {
+  planned done;
+  done.mark = mark;
+  done.next = times.next_after(mark);
+  // What is due at this very moment is not missed.
+  auto since = std::min(when.since, when.now);
+  if (done.next && done.next->due < since)
+    pass_missed(times, how, since, done);
+  while (done.next && done.next->due <= when.now && done.to_fire.size() < occurrences_max) {
+    done.to_fire.push_back(*done.next);
+    done.mark = done.next->nominal;
+    done.next = times.next_after(done.mark);
+  }
+  return done;
+}
+
+} // namespace codeq::schedule
