@@ -223,7 +223,7 @@ void shard_replica::on_collect(const envelope& from, const collect& what) {
   collected reply{what.epoch, log_.last(), {}};
   const auto is_ahead = log_.last() > what.last;
   if (is_ahead && log_.contains(what.last)) {
-    auto tail = port_.read_after(from.from, what.last);
+    auto tail = read_own(from.from, what.last);
     // The winner will ask again.
     if (tail.how == log_tail::state::reading)
       return;
@@ -330,16 +330,22 @@ std::vector<entry> shard_replica::next_entries(replica_id other) {
   }
   if (!is_in_log || *after == log_.last())
     return leads_->window_after(*after);
-  auto tail = port_.read_after(other, *after);
-  // The tail comes from a cache, which may have what the own log has not.
+  auto tail = read_own(other, *after);
+  if (tail.how == log_tail::state::gone)
+    give_up(other);
+  return std::move(tail.entries);
+}
+
+log_tail shard_replica::read_own(replica_id to, position after) {
+  auto tail = port_.read_after(to, after);
+  // It comes from a cache, which may have what the own log has not.
   const auto is_foreign = [this](const entry& e) { return !log_.contains(e.at); };
   const auto end = std::find_if(tail.entries.begin(), tail.entries.end(), is_foreign);
   tail.entries.erase(end, tail.entries.end());
-  const auto joins = !tail.entries.empty() && tail.entries.front().previous == *after;
-  if (tail.how == log_tail::state::reading || joins)
-    return std::move(tail.entries);
-  give_up(other);
-  return {};
+  const auto joins = !tail.entries.empty() && tail.entries.front().previous == after;
+  if (tail.how == log_tail::state::held && !joins)
+    return {};
+  return tail;
 }
 
 void shard_replica::give_up(replica_id other) {

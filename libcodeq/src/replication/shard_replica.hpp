@@ -164,6 +164,8 @@ private:
   void beat_to(replica_id other, monotonic_time now);
   void stream_to(replica_id other, monotonic_time now);
   std::vector<entry> next_entries(replica_id other);
+  /// As the port's `read_after`, but only what is in the own log.
+  log_tail read_own(replica_id to, position after);
   void give_up(replica_id other);
   void commit(monotonic_time now);
   void lead(monotonic_time now);

@@ -61,12 +61,16 @@ std::vector<shard_message> all_messages() {
     answer{77, 4, {3, 29}, true, true},
     elected{value},
     release{4}};
-  std::vector<shard_message> all;
-  for (auto& m : of_replicas)
-    all.push_back({shard, std::move(m)});
-  all.push_back({shard, copy_message{some_part()}});
-  all.push_back({shard, copy_message{last}});
-  all.push_back({shard, copy_message{copy_answer{{replica_id{5}, 6, 7}, 8, true}}});
+  // In place, since GCC 12 warns of moved variants of variants.
+  std::vector<shard_message> all(of_replicas.size() + 3);
+  for (auto& m : all)
+    m.shard = shard;
+  for (std::size_t i = 0; i < of_replicas.size(); ++i)
+    all[i].content.emplace<message>(of_replicas[i]);
+  auto* copies = &all[of_replicas.size()];
+  copies[0].content.emplace<copy_message>(some_part());
+  copies[1].content.emplace<copy_message>(last);
+  copies[2].content.emplace<copy_message>(copy_answer{{replica_id{5}, 6, 7}, 8, true});
   return all;
 }
 
@@ -103,7 +107,9 @@ TEST(ReplicaWire, WritesOfAnotherShardAreRefused) {
   foreign.shard = shard_id{8};
   EXPECT_FALSE(decode_shard_message(encode(foreign)));
 
-  shard_message part{shard_id{8}, copy_message{some_part()}};
+  shard_message part;
+  part.shard = shard_id{8};
+  part.content.emplace<copy_message>(some_part());
   EXPECT_FALSE(decode_shard_message(encode(part)));
 }
 

@@ -26,6 +26,8 @@ void replica_driver::receive(replica_id from, const copy_message& what, monotoni
 }
 
 void replica_driver::begin_copy(replica_id to, epoch_number epoch) {
+  if (const auto old = outgoing_.find(to); old != outgoing_.end())
+    host_.close_copy(old->second.id);
   const copy_id id{record_.id, incarnation_, ++copies_};
   outgoing_.insert_or_assign(to, outgoing_copy{.id = id, .epoch = epoch, .heard = now_});
   host_.open_copy(id);

@@ -229,6 +229,9 @@ void replica_driver::stop_serving() {
   proposed_.clear();
   written_turns_.clear();
   tails_.clear();
+  for (const auto& [to, copy] : outgoing_)
+    host_.close_copy(copy.id);
+  outgoing_.clear();
   host_.stop_serving();
 }
 

@@ -183,37 +183,39 @@ struct message_writer {
   void operator()(const copy_message& m) { std::visit(*this, m); }
 };
 
-using shard_content = std::variant<replication::message, copy_message>;
-using decoded = result<shard_content>;
+/// Messages are put in place, since GCC 12 warns of moved variants of variants.
+using content = std::variant<replication::message, copy_message>;
 
-decoded made(replication::message m) {
-  return shard_content(std::move(m));
+result<void> make(content& to, replication::message m) {
+  to.emplace<replication::message>(std::move(m));
+  return {};
 }
 
-decoded made(copy_message m) {
-  return shard_content(std::move(m));
+result<void> make(content& to, copy_message m) {
+  to.emplace<copy_message>(std::move(m));
+  return {};
 }
 
-decoded read(schema::ReplicaAppend::Reader from, shard_id shard) {
+result<void> read(schema::ReplicaAppend::Reader from, shard_id shard, content& to) {
   auto entries = read(from.getDeltas(), shard);
   if (!entries)
     return entries.error();
-  return made(replication::append{
+  return make(to, replication::append{
     from.getEpoch(),
     from.getBeacon(),
     std::move(*entries),
     timestamp{duration{from.getShardTimeMs()}}});
 }
 
-decoded read(schema::ReplicaCollected::Reader from, shard_id shard) {
+result<void> read(schema::ReplicaCollected::Reader from, shard_id shard, content& to) {
   auto entries = read(from.getDeltas(), shard);
   if (!entries)
     return entries.error();
-  return made(replication::collected{
+  return make(to, replication::collected{
     from.getEpoch(), read(from.getLast()), std::move(*entries), from.getGone()});
 }
 
-decoded read(schema::ReplicaCopyOffer::Reader from) {
+result<void> read(schema::ReplicaCopyOffer::Reader from, content& to) {
   const auto last = read(from.getLast());
   if (from.getBegins().size() > replication::epoch_index::epochs_max)
     return refused("too many epochs");
@@ -223,11 +225,11 @@ decoded read(schema::ReplicaCopyOffer::Reader from) {
   for (const auto& [epoch, number] : begins)
     if (epoch > last.epoch || number > last.number)
       return refused("an epoch that begins after its last delta");
-  return made(replication::copy_offer{
+  return make(to, replication::copy_offer{
     from.getEpoch(), read(from.getId()), replication::epoch_index(std::move(begins), last)});
 }
 
-decoded read(schema::ReplicaElected::Reader from) {
+result<void> read(schema::ReplicaElected::Reader from, content& to) {
   auto in_sync = read(from.getInSync());
   auto replicas = read(from.getReplicas());
   if (!in_sync || !replicas)
@@ -241,64 +243,64 @@ decoded read(schema::ReplicaElected::Reader from) {
   m.value.min_in_sync = from.getMinInSync();
   if (from.getLossAccepted())
     m.value.condition = replication::shard_condition::loss_accepted;
-  return made(m);
+  return make(to, m);
 }
 
-decoded read(schema::ReplicaCopyPart::Reader from, shard_id shard) {
+result<void> read(schema::ReplicaCopyPart::Reader from, shard_id shard, content& to) {
   auto packed = string_of(from.getWrites());
   if (from.getIsLast() != packed.empty())
     return refused("a part of a copy without writes, or a last one with some");
   if (auto writes = storage::unpack(packed, shard); !writes)
     return writes.error();
-  return made(copy_part{
+  return make(to, copy_part{
     read(from.getId()),
     from.getNumber(),
     std::make_shared<const std::string>(std::move(packed)),
     from.getIsLast()});
 }
 
-decoded read(schema::ReplicaConfirm::Reader r) {
-  return made(replication::confirm{
+result<void> read(schema::ReplicaConfirm::Reader r, content& to) {
+  return make(to, replication::confirm{
     r.getEpoch(), r.getBeacon(), read(r.getWritten()), r.getDoubtful(), r.getIncomplete()});
 }
 
-decoded read(schema::ReplicaAnswer::Reader r) {
-  return made(replication::answer{
+result<void> read(schema::ReplicaAnswer::Reader r, content& to) {
+  return make(to, replication::answer{
     r.getNumber(), r.getPromised(), read(r.getLast()), r.getDoubtful(), r.getHearsPrimary()});
 }
 
-decoded read(schema::ReplicaMessage::Reader from, shard_id shard) {
+result<void> read(schema::ReplicaMessage::Reader from, shard_id shard, content& to) {
   using kind = schema::ReplicaMessage;
   switch (from.which()) {
   case kind::APPEND:
-    return read(from.getAppend(), shard);
+    return read(from.getAppend(), shard, to);
   case kind::CONFIRM:
-    return read(from.getConfirm());
+    return read(from.getConfirm(), to);
   case kind::REJECT:
-    return made(replication::reject{from.getReject().getPromised()});
+    return make(to, replication::reject{from.getReject().getPromised()});
   case kind::COPY_OFFER:
-    return read(from.getCopyOffer());
+    return read(from.getCopyOffer(), to);
   case kind::TRUST:
-    return made(
+    return make(to, 
       replication::trust{from.getTrust().getEpoch(), read(from.getTrust().getCommitted())});
   case kind::COLLECT:
-    return made(
+    return make(to, 
       replication::collect{from.getCollect().getEpoch(), read(from.getCollect().getLast())});
   case kind::COLLECTED:
-    return read(from.getCollected(), shard);
+    return read(from.getCollected(), shard, to);
   case kind::QUESTION:
-    return made(replication::question{from.getQuestion().getNumber()});
+    return make(to, replication::question{from.getQuestion().getNumber()});
   case kind::ANSWER:
-    return read(from.getAnswer());
+    return read(from.getAnswer(), to);
   case kind::ELECTED:
-    return read(from.getElected());
+    return read(from.getElected(), to);
   case kind::RELEASE:
-    return made(replication::release{from.getRelease().getEpoch()});
+    return make(to, replication::release{from.getRelease().getEpoch()});
   case kind::COPY_PART:
-    return read(from.getCopyPart(), shard);
+    return read(from.getCopyPart(), shard, to);
   case kind::COPY_ANSWER: {
     auto r = from.getCopyAnswer();
-    return made(copy_answer{read(r.getId()), r.getParts(), r.getIsWhole()});
+    return make(to, copy_answer{read(r.getId()), r.getParts(), r.getIsWhole()});
   }
   }
   return refused("an unknown kind");
@@ -319,11 +321,11 @@ result<shard_message> decode_shard_message(const bytes& body) {
   if (!parsed)
     return parsed.error();
   return parsed->read([](auto r) -> result<shard_message> {
-    const shard_id shard{r.getShard()};
-    auto content = read(r, shard);
-    if (!content)
-      return content.error();
-    return shard_message{shard, std::move(*content)};
+    shard_message m;
+    m.shard = shard_id{r.getShard()};
+    if (auto ok = read(r, m.shard, m.content); !ok)
+      return ok.error();
+    return m;
   });
 }
 
