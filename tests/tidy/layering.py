@@ -17,6 +17,7 @@ BELOW = {
     "observe": {"base"},
     "security": {"base"},
     "replication": {"base"},
+    "etcd": {"base", "security"},
     "encoding": {"base", "core"},
     "protocol": {"base", "core", "encoding"},
     "storage": {"base", "core", "encoding"},
@@ -39,6 +40,7 @@ CONTENTS = {
     "config": "options of the programs",
     "observe": "the log, the metrics",
     "security": "tokens, JWTs and their rights, rate limits, TLS contexts",
+    "etcd": "a client of etcd",
     "replication": "replicas of a shard, elections, the primary's side, pure",
     "encoding": "structs that messages and records share",
     "protocol": "frames, conversion and validation of messages",
@@ -77,9 +79,9 @@ PLACES = {
     "prometheus-cpp": r"src/observe/",
     "CLI11": r"src/config/",
     "toml++": r"src/config/",
-    "OpenSSL": r"src/(security|transport|http)/",
+    "OpenSSL": r"src/(security|etcd|transport|http)/",
     "cjose": r"src/security/",
-    "Boost": r"src/(http|security)/|codeq/json_codec\.hpp|examples/",
+    "Boost": r"src/(http|security|etcd)/|codeq/json_codec\.hpp|examples/",
 }
 _LIBRARIES = [
     ("CAF io", r"caf/io/"), ("CAF", r"caf/"), ("Cap'n Proto", r"(capnp|kj)/|.*\.capnp\.h$"),
