@@ -134,7 +134,8 @@ class Rights(JwtTest):
             ("its tenant is not a valid name", sign({**good, "tenantId": "a b"})),
             ("it names no subject", sign({**good, "sub": None})),
             ("it is not a JWT", "a.b"),
-            ("it is malformed", f"{head}.{body}.!"),
+            ("it is not a JWT", f"{head}.{body}.!"),
+            ("its signature is wrong", f"{head}.{body}."),
             ("it is not known", "codeq_" + "0" * 64),
             ("it has 3073 bytes; the limit is 3072", "x." * 1536 + "x"),
         )
