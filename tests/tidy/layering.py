@@ -18,6 +18,7 @@ BELOW = {
     "security": {"base"},
     "replication": {"base"},
     "etcd": {"base", "security"},
+    "cluster": {"base", "replication", "etcd"},
     "encoding": {"base", "core"},
     "protocol": {"base", "core", "encoding"},
     "storage": {"base", "core", "encoding"},
@@ -41,6 +42,7 @@ CONTENTS = {
     "observe": "the log, the metrics",
     "security": "tokens, JWTs and their rights, rate limits, TLS contexts",
     "etcd": "a client of etcd",
+    "cluster": "records in etcd, placement of replicas, the map, a coordinator's membership",
     "replication": "replicas of a shard, elections, the primary's side, pure",
     "encoding": "structs that messages and records share",
     "protocol": "frames, conversion and validation of messages",
@@ -81,7 +83,7 @@ PLACES = {
     "toml++": r"src/config/",
     "OpenSSL": r"src/(security|etcd|transport|http)/",
     "cjose": r"src/security/",
-    "Boost": r"src/(http|security|etcd)/|codeq/json_codec\.hpp|examples/",
+    "Boost": r"src/(http|security|etcd|cluster)/|codeq/json_codec\.hpp|examples/",
 }
 _LIBRARIES = [
     ("CAF io", r"caf/io/"), ("CAF", r"caf/"), ("Cap'n Proto", r"(capnp|kj)/|.*\.capnp\.h$"),

@@ -125,6 +125,19 @@ TEST(EtcdDecision, MalformedAnswersDecideNothing) {
   }
 }
 
+TEST(EtcdDecision, DamagedAnswerIsRefusedOrWellFormed) {
+  const auto good_body = failed_branch(kv("k", "c")).body;
+  for (std::size_t at = 0; at < good_body.size(); ++at)
+    for (int c = 0; c < 256; c += 5) {
+      auto body = good_body;
+      body[at] = static_cast<char>(c);
+      const auto reading = read_decision({200, body}, a_to_b);
+      if (const auto* made = std::get_if<decision>(&reading)) {
+        EXPECT_EQ(made->is_applied, made->current == "b") << body;
+      }
+    }
+}
+
 TEST(EtcdRefusal, IsFinalWhenNoOtherMemberWouldAnswerDifferently) {
   const std::pair<int, bool> cases[] = {{3, true}, {5, true}, {7, true}, {16, true}, {12, true},
                                         {14, false}, {8, false}, {4, false}, {2, false}};
