@@ -13,6 +13,7 @@ packages="
   libgtest-dev libgmock-dev libbenchmark-dev libsqlite3-dev libhowardhinnant-date-dev
   libboost1.81-dev libboost-json1.81-dev prometheus-cpp-dev
   pkgconf procps python3 python3-hypothesis python3-jsonschema libfaketime valgrind curl spin
+  etcd-server
   ca-certificates
 "
 
@@ -37,5 +38,27 @@ fi
 
 echo "installing packages:$missing"
 $as_root apt-get update --quiet=2 </dev/null
+
+# Debian starts a daemon when its package is installed. A policy forbids that, unless this machine
+# has one of its own; etcd's unit is masked, so that it does not start with the machine either.
+policy=/usr/sbin/policy-rc.d
+remove_policy() {
+  [ -z "$own_policy" ] || $as_root rm -f "$policy"
+}
+own_policy=""
+trap remove_policy EXIT
+trap 'exit 1' INT TERM HUP
+case " $missing " in
+  *" etcd-server "*)
+    if [ ! -e "$policy" ]; then
+      own_policy=yes
+      printf '#!/bin/sh\nexit 101\n' | $as_root tee "$policy" >/dev/null
+      $as_root chmod 755 "$policy"
+    fi
+    if [ -d /run/systemd/system ]; then
+      $as_root systemctl mask --quiet etcd.service
+    fi
+    ;;
+esac
 # shellcheck disable=SC2086 # both are lists of words
 $as_root apt-get install --yes --quiet=2 --no-install-recommends $missing </dev/null

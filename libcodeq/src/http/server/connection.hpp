@@ -2,7 +2,7 @@
 #pragma once
 
 #include "http/server/connection_hall.hpp"
-#include "http/server/socket_stream.hpp"
+#include "security/socket_stream.hpp"
 
 #include <functional>
 #include <memory>
@@ -121,7 +121,7 @@ private:
 
   using time_point = boost::asio::steady_timer::time_point;
 
-  socket_stream stream_;
+  security::socket_stream stream_;
   boost::asio::steady_timer patience_;
   boost::asio::steady_timer expiry_;
   time_point deadline_ = time_point::max();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/server/outgoing.hpp"
 
-#include "http/server/socket_stream.hpp"
+#include "security/socket_stream.hpp"
 
 #include <algorithm>
 #include <array>
@@ -126,7 +126,7 @@ private:
   asio::steady_timer deadline_;
   std::vector<tcp::endpoint> endpoints_;
   std::optional<tcp::socket> socket_;
-  std::optional<socket_stream> stream_;
+  std::optional<security::socket_stream> stream_;
   field::request<field::string_body> message_;
   beast::flat_buffer buffer_;
   std::optional<field::response_parser<field::string_body>> parser_;

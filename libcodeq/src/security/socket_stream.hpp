@@ -9,8 +9,8 @@
 #include <boost/beast/core/tcp_stream.hpp>
 #include <openssl/types.h>
 
-/// Only the files that read and write sockets include this header, like `connection.hpp`.
-namespace codeq::http {
+/// Only files that read and write sockets with Boost.Beast include this header.
+namespace codeq::security {
 
 /// A socket with or without TLS, which Boost.Beast reads and writes. Its time-outs are those of the
 /// socket.
@@ -75,4 +75,4 @@ private:
   std::unique_ptr<secured_stream> secured_;
 };
 
-} // namespace codeq::http
+} // namespace codeq::security

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/cluster_map.hpp"
+
+#include "codeq/limits.hpp"
+
+#include "base/assert.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace codeq::cluster {
+
+namespace {
+
+constexpr std::size_t address_bytes_max = 255;
+
+error refuse(std::string words) {
+  return {errc::protocol_error, "cluster map: " + std::move(words)};
+}
+
+} // namespace
+
+result<void> check(const map_news& news) {
+  if (news.shards == 0 || news.shards > limits::shards_max)
+    return refuse(
+      "shards is " + std::to_string(news.shards) + ", from 1 to "
+      + std::to_string(limits::shards_max) + " are possible");
+  std::int32_t last = -1;
+  for (const auto& [shard, place] : news.items) {
+    const auto number = codeq::value(shard);
+    if (number >= news.shards)
+      return refuse(
+        "shard " + std::to_string(number) + " of " + std::to_string(news.shards) + " shards");
+    if (number <= last)
+      return refuse("shard " + std::to_string(number) + " is out of order");
+    if (!is_valid_name(place.node))
+      return refuse("the node of shard " + std::to_string(number) + " is no name");
+    const auto longest = std::max(place.address.size(), place.http_address.size());
+    if (place.address.empty() || longest > address_bytes_max)
+      return refuse(
+        "the address of shard " + std::to_string(number) + " has " + std::to_string(longest)
+        + " bytes, from 1 to " + std::to_string(address_bytes_max) + " are possible");
+    last = number;
+  }
+  return {};
+}
+
+result<bool> cluster_map::merge(const map_news& news) {
+  if (auto fits = check(news); !fits)
+    return fits.error();
+  if (places_.empty())
+    set_shards(news.shards);
+  if (news.shards != shards())
+    return refuse(
+      "shards is " + std::to_string(news.shards) + ", but this cluster has "
+      + std::to_string(shards()));
+  bool is_changed = false;
+  for (const auto& [shard, place] : news.items)
+    is_changed = merge(shard, place) || is_changed;
+  return is_changed;
+}
+
+bool cluster_map::merge(shard_id shard, const shard_place& place) {
+  auto& known = places_.at(codeq::value(shard));
+  if (known && known->version >= place.version)
+    return false;
+  const auto is_elsewhere =
+    !known || known->node != place.node || known->address != place.address
+    || known->http_address != place.http_address || known->epoch != place.epoch;
+  known = place;
+  return is_elsewhere;
+}
+
+bool cluster_map::move_node(
+  const std::string& node, const std::string& address, const std::string& http) {
+  bool is_changed = false;
+  for (auto& known : places_) {
+    if (!known || known->node != node)
+      continue;
+    is_changed = is_changed || known->address != address || known->http_address != http;
+    known->address = address;
+    known->http_address = http;
+  }
+  return is_changed;
+}
+
+void cluster_map::set_shards(std::uint32_t count) {
+  CODEQ_ASSERT(places_.empty() || places_.size() == count);
+  places_.resize(count);
+}
+
+const shard_place* cluster_map::of(shard_id shard) const {
+  const auto number = codeq::value(shard);
+  return number < places_.size() && places_[number] ? &*places_[number] : nullptr;
+}
+
+std::vector<std::string> cluster_map::addresses() const {
+  std::set<std::string> addresses;
+  for (const auto& known : places_)
+    if (known)
+      addresses.insert(known->address);
+  return {addresses.begin(), addresses.end()};
+}
+
+map_news cluster_map::whole() const {
+  map_news news{shards(), {}};
+  for (std::size_t i = 0; i < places_.size(); ++i)
+    if (places_[i])
+      news.items.push_back({shard_id{static_cast<std::uint16_t>(i)}, *places_[i]});
+  return news;
+}
+
+map_news cluster_map::news_for(shard_id shard) const {
+  auto news = whole();
+  const auto* asked = of(shard);
+  std::erase_if(news.items, [asked](const map_news::item& one) {
+    return !asked || one.place.node != asked->node;
+  });
+  return news;
+}
+
+} // namespace codeq::cluster

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/result.hpp"
+#include "codeq/time.hpp"
+
+#include "cluster/catalogue.hpp"
+#include "cluster/cluster_map.hpp"
+#include "cluster/node_watch.hpp"
+#include "cluster/placement.hpp"
+#include "etcd/messages.hpp"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace codeq::cluster {
+
+/// The outside of a `member`. Calls return at once.
+class member_port {
+public:
+  virtual ~member_port() = default;
+
+  // etcd. Each call is answered by the function of `member` that is named here, or never.
+
+  /// `decided` with the same number.
+  virtual void decide(std::uint64_t number, const etcd::swap& what) = 0;
+  /// `polled`.
+  virtual void read(const etcd::key_range& what) = 0;
+  /// `granted`.
+  virtual void grant(duration length) = 0;
+  /// `kept`.
+  virtual void keep_alive(std::uint64_t lease) = 0;
+  virtual void revoke(std::uint64_t lease) = 0;
+  /// A poll has found a change of this revision.
+  virtual void note_poll(std::uint64_t modified) = 0;
+
+  // The coordinator.
+
+  /// A shard's record, for its replica here. `is_applied`: it is what the replica had asked for.
+  /// May be called within `compare_and_set`, so it has to be passed on, not acted upon.
+  virtual void shard_told(shard_id shard, const shard_record& record, bool is_applied) = 0;
+  /// A copy of the shard is wanted here: create its data with a new identity, then `replica_built`.
+  /// Called again until then.
+  virtual void build_replica(shard_id shard) = 0;
+  /// The replica here is not one of the shard's any more.
+  virtual void drop_replica(shard_id shard, replication::replica_id replica) = 0;
+  /// The primary here is to hand over to a replica that is in sync.
+  virtual void hand_over(shard_id shard, replication::replica_id to) = 0;
+  /// The map has changed.
+  virtual void map_changed() = 0;
+  /// Another process has this node's name; this one has to end.
+  virtual void superseded(const std::string& words) = 0;
+  /// etcd was restored or replaced: no election, and an operator has to look.
+  virtual void needs_repair(const std::string& words) = 0;
+};
+
+struct member_options {
+  std::string cluster;
+  std::string node;
+  /// What is told of this node; its version is set here.
+  node_record self;
+  placement_bounds bounds{};
+};
+
+/// The life of one coordinator in its cluster: it registers with a lease and keeps it, follows the
+/// catalogue by a watch and by polls, carries the decisions of its replicas to etcd, and places the
+/// copies of shards while it is the controller. Pure: it is told the time and what happened, and
+/// acts through its port. Suggestions of etcd only ever lead to decisions that compare the value.
+class member {
+public:
+  member(member_options options, member_port& port, monotonic_time now);
+
+  /// Called at least every 100 ms.
+  void tick(monotonic_time now);
+
+  // Answers and news of etcd.
+
+  void decided(std::uint64_t number, const etcd::swap_answer& how, monotonic_time now);
+  void polled(const result<etcd::range_answer>& found, monotonic_time now);
+  void granted(const result<etcd::lease_answer>& lease, monotonic_time now);
+  void kept(const result<etcd::lease_answer>& lease, monotonic_time now);
+  void watched(const etcd::watch_line& line, monotonic_time now);
+  /// Changes may be missing: everything is polled.
+  void watch_missed() { needs_full_poll_ = true; }
+
+  // The coordinator.
+
+  /// A replica's compare-and-set. Its end is told by `shard_told`, or never: then it is sent again.
+  void compare_and_set(
+    shard_id shard,
+    const replication::membership& old,
+    const replication::membership& next);
+  void replica_built(shard_id shard, replication::replica_id replica);
+  /// Replicas here that the coordinator has on its disk.
+  void holds(shard_id shard, replication::replica_id replica) { held_[shard] = replica; }
+  void set_load(std::uint64_t free_bytes, std::uint64_t tasks);
+  /// The coordinator will stop: its shards and copies are wanted elsewhere.
+  void leave() { self_.is_leaving = true; }
+  /// The coordinator stops now: its lease is given up, so that others need not wait for its end.
+  void end();
+
+  [[nodiscard]] const catalogue& known() const { return known_; }
+
+  [[nodiscard]] const cluster_map& map() const { return map_; }
+
+  /// The lease is kept, and the node is registered.
+  [[nodiscard]] bool is_registered() const { return is_registered_; }
+
+  [[nodiscard]] bool has_lease() const { return lease_ != 0; }
+
+  [[nodiscard]] bool is_controller() const;
+
+private:
+  /// A decision that is under way.
+  struct pending {
+    std::string key;
+    std::string next;
+    std::optional<shard_id> replicas_own{};
+  };
+
+  void note_changes(const std::vector<catalogue_keys::parsed>& changed);
+  void note_change(const catalogue_keys::parsed& key);
+  void note_shard(shard_id shard, bool is_applied);
+  void update_map(shard_id shard);
+  [[nodiscard]] bool start(const std::string& key, etcd::swap what, bool is_replicas);
+  void change_shard(shard_id shard, const shard_record& next);
+  void settle(shard_id shard);
+  void settle_primary(shard_id shard, const shard_record& record);
+
+  void keep_lease(monotonic_time now);
+  void poll(monotonic_time now);
+  void register_node(monotonic_time now);
+  void control(monotonic_time now);
+  void note_failure(const error& why);
+
+  member_options options_;
+  member_port& port_;
+  catalogue known_;
+  cluster_map map_;
+  node_record self_;
+  node_watch nodes_;
+  std::map<shard_id, replication::replica_id> held_;
+
+  std::uint64_t lease_ = 0;
+  bool is_granting_ = false;
+  monotonic_time lease_asked_;
+  bool is_registered_ = false;
+  /// The node's load was told at this time.
+  monotonic_time load_told_;
+  bool has_registered_once_ = false;
+  /// Superseded, or at its end: nothing is asked any more.
+  bool is_over_ = false;
+
+  bool is_polling_ = false;
+  bool needs_full_poll_ = true;
+  bool is_full_poll_ = false;
+  monotonic_time polled_;
+  monotonic_time polled_fully_;
+  /// All changes up to this revision are known.
+  std::uint64_t polled_revision_ = 0;
+  /// A complete list was read.
+  bool is_complete_ = false;
+
+  monotonic_time controlled_;
+  monotonic_time settled_;
+  std::uint64_t numbers_ = 0;
+  std::map<std::uint64_t, pending> pending_;
+  std::set<std::string> busy_keys_;
+};
+
+} // namespace codeq::cluster

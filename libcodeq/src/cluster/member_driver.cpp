@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/member_driver.hpp"
+
+#include "etcd/engine.hpp"
+#include "etcd/watcher.hpp"
+
+#include <utility>
+
+namespace codeq::cluster {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr duration tick_interval = 50ms;
+
+} // namespace
+
+struct member_driver::impl final : member_port {
+  impl(etcd::client::options etcd, member_options options, member_events told)
+    : events(std::move(told)),
+      self(std::move(options), *this, etcd::steady_now()),
+      client(std::move(etcd)) {}
+
+  void start() {
+    const auto prefix = self.known().keys().prefix();
+    client.watch(
+      {etcd::range_of_prefix(prefix),
+       [this](const etcd::watch_line& line) { self.watched(line, etcd::steady_now()); },
+       [this] { self.watch_missed(); },
+       [this](const std::string& why) { events.noted(why); }});
+    client.run_after(0ms, [this] { tick(); });
+  }
+
+  void tick() {
+    self.tick(etcd::steady_now());
+    client.run_after(tick_interval, [this] { tick(); });
+  }
+
+  template <class Action>
+  void run(Action action) {
+    client.run_after(0ms, [this, action = std::move(action)] { action(self); });
+  }
+
+  void decide(std::uint64_t number, const etcd::swap& what) override {
+    client.decide(what, [this, number](const etcd::swap_answer& how) {
+      self.decided(number, how, etcd::steady_now());
+    });
+  }
+
+  void read(const etcd::key_range& what) override {
+    client.read(what, [this](const result<etcd::range_answer>& found) {
+      self.polled(found, etcd::steady_now());
+    });
+  }
+
+  void grant(duration length) override {
+    client.grant(length, [this](const result<etcd::lease_answer>& lease) {
+      self.granted(lease, etcd::steady_now());
+    });
+  }
+
+  void keep_alive(std::uint64_t lease) override {
+    client.keep_alive(lease, [this](const result<etcd::lease_answer>& kept) {
+      self.kept(kept, etcd::steady_now());
+    });
+  }
+
+  void revoke(std::uint64_t lease) override {
+    client.revoke(lease, [this](const result<etcd::lease_answer>&) { ended(); });
+  }
+
+  void note_poll(std::uint64_t modified) override { client.note_poll(modified); }
+
+  void shard_told(shard_id shard, const shard_record& record, bool is_applied) override {
+    events.shard_told(shard, record, is_applied);
+  }
+
+  void build_replica(shard_id shard) override { events.build_replica(shard); }
+
+  void drop_replica(shard_id shard, replication::replica_id replica) override {
+    events.drop_replica(shard, replica);
+  }
+
+  void hand_over(shard_id shard, replication::replica_id to) override {
+    events.hand_over(shard, to);
+  }
+
+  void map_changed() override { events.map_changed(self.map()); }
+
+  void superseded(const std::string& words) override { events.superseded(words); }
+
+  void needs_repair(const std::string& words) override { events.needs_repair(words); }
+
+  void ended() {
+    if (auto done = std::exchange(at_end, nullptr))
+      done();
+  }
+
+  member_events events;
+  std::function<void()> at_end;
+  member self;
+  // Ends first: its thread calls the member.
+  etcd::client client;
+};
+
+member_driver::member_driver(
+  etcd::client::options etcd, member_options options, member_events events)
+  : impl_(std::make_unique<impl>(std::move(etcd), std::move(options), std::move(events))) {
+  impl_->start();
+}
+
+member_driver::~member_driver() = default;
+
+void member_driver::compare_and_set(
+  shard_id shard, replication::membership old, replication::membership next) {
+  impl_->run([shard, old = std::move(old), next = std::move(next)](member& self) {
+    self.compare_and_set(shard, old, next);
+  });
+}
+
+void member_driver::replica_built(shard_id shard, replication::replica_id replica) {
+  impl_->run([shard, replica](member& self) { self.replica_built(shard, replica); });
+}
+
+void member_driver::holds(shard_id shard, replication::replica_id replica) {
+  impl_->run([shard, replica](member& self) { self.holds(shard, replica); });
+}
+
+void member_driver::set_load(std::uint64_t free_bytes, std::uint64_t tasks) {
+  impl_->run([free_bytes, tasks](member& self) { self.set_load(free_bytes, tasks); });
+}
+
+void member_driver::leave() {
+  impl_->run([](member& self) { self.leave(); });
+}
+
+void member_driver::end(std::function<void()> done) {
+  impl_->client.run_after(0ms, [impl = impl_.get(), done = std::move(done)] {
+    impl->at_end = done;
+    const auto has_lease = impl->self.has_lease();
+    impl->self.end();
+    if (!has_lease)
+      impl->ended();
+  });
+}
+
+void member_driver::look(std::function<void(const member&)> at) {
+  impl_->run([at = std::move(at)](member& self) { at(self); });
+}
+
+etcd::header member_driver::known_etcd() const {
+  return impl_->client.known();
+}
+
+} // namespace codeq::cluster

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "cluster/member.hpp"
+#include "etcd/client.hpp"
+
+#include <functional>
+#include <memory>
+
+namespace codeq::cluster {
+
+/// What a `member` tells its coordinator, called on the thread of the client of etcd.
+struct member_events {
+  std::function<void(shard_id, const shard_record&, bool is_applied)> shard_told;
+  std::function<void(shard_id)> build_replica;
+  std::function<void(shard_id, replication::replica_id)> drop_replica;
+  std::function<void(shard_id, replication::replica_id to)> hand_over;
+  std::function<void(const cluster_map&)> map_changed;
+  /// The process has to end.
+  std::function<void(const std::string&)> superseded;
+  std::function<void(const std::string&)> needs_repair;
+  /// A line for the log, about a watch that was cut.
+  std::function<void(const std::string&)> noted;
+};
+
+/// Drives a `member` with a client of etcd and a timer. Thread-safe; its functions return at once.
+class member_driver {
+public:
+  /// Starts at once.
+  member_driver(etcd::client::options etcd, member_options options, member_events events);
+  ~member_driver();
+  member_driver(const member_driver&) = delete;
+  member_driver& operator=(const member_driver&) = delete;
+
+  /// As in `member`.
+  void compare_and_set(shard_id shard, replication::membership old, replication::membership next);
+  void replica_built(shard_id shard, replication::replica_id replica);
+  void holds(shard_id shard, replication::replica_id replica);
+  void set_load(std::uint64_t free_bytes, std::uint64_t tasks);
+  void leave();
+  /// Gives up the lease; then `done` is called, also when etcd does not answer.
+  void end(std::function<void()> done);
+
+  /// Looks at the member, on the client's thread.
+  void look(std::function<void(const member&)> at);
+
+  /// To be kept on a disk, synced.
+  [[nodiscard]] etcd::header known_etcd() const;
+
+private:
+  struct impl;
+  std::unique_ptr<impl> impl_;
+};
+
+} // namespace codeq::cluster
