@@ -50,7 +50,7 @@ public:
   /// A client cannot reach etcd while it is cut. Numbers are chosen by the caller.
   void cut(std::size_t client, bool is_cut);
 
-  // Questions of a client; each is answered once, later, or never when the client was cut meanwhile.
+  // Questions of a client. Each is answered once, or never when the client was cut meanwhile.
 
   void decide(
     std::size_t client, etcd::swap what, std::function<void(const etcd::swap_answer&)> done);
