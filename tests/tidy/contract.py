@@ -17,8 +17,8 @@ _SCENARIOS = "abcdefghij"
 _INVARIANTS = 13
 
 # Tests that each column may name, and those that races and scenarios must name in it.
-_COLUMNS = (("core", r"tests/(unit|model|sim|mutation)/",
-             r"tests/(unit|model|sim|mutation)/"),
+_COLUMNS = (("core", r"tests/(unit|model|schedule|sim|mutation)/",
+             r"tests/(unit|model|schedule|sim|mutation)/"),
             ("real", r"tests/(integration|fault|golden|kill|e2e)/", r"tests/(kill|e2e)/"))
 
 
