@@ -61,6 +61,7 @@ struct store_node::process {
   std::optional<base::shard_time> clock;
   std::optional<coordinator::shard> shard;
   std::optional<coordinator::reader> reader;
+  std::map<fencing_token, sequence> timers;
   /// Counts shards, so that messages of an earlier one are not taken for those of a later one.
   std::uint64_t served = 0;
 };
@@ -166,7 +167,7 @@ store_node::time_point store_node::journal_now() const {
 }
 
 bool store_node::is_serving() const {
-  return process_ && process_->shard;
+  return process_ && process_->shard && process_->driver->replica().is_serving();
 }
 
 coordinator::replica_driver& store_node::driver() {
@@ -290,6 +291,7 @@ void store_node::recover(epoch_number epoch, timestamp shard_time) {
 void store_node::serve(epoch_number) {
   auto& p = *process_;
   ++p.served;
+  p.timers.clear();
   const timestamp wall{duration{1'700'000'000'000} + steady().time_since_epoch()};
   p.clock.emplace(p.recovered->at, steady(), wall);
   p.shard.emplace(options_of(std::exchange(p.recovered, nullptr)), *this, now());
@@ -300,14 +302,14 @@ void store_node::serve(epoch_number) {
 }
 
 void store_node::stop_serving() {
-  // The shard may be the caller.
-  later(0us, [this, served = process_->served] {
+  process_->timers.clear();
+  // Messages to the shard are void from now on; it goes later, since it may be the caller.
+  later(0us, [this, served = ++process_->served] {
     if (process_->served == served) {
       process_->shard.reset();
       process_->clock.reset();
     }
   });
-  ++process_->served;
 }
 
 void store_node::acknowledged(std::uint64_t number) {
@@ -388,6 +390,22 @@ void store_node::survivors_read(shard_id, core::copy_survivors found) {
     if (process_->shard)
       decide(command);
   });
+}
+
+bool store_node::make_timer(sequence seq, fencing_token token) {
+  return process_->timers.emplace(token, seq).second;
+}
+
+void store_node::fire_timer(fencing_token token) {
+  later(0us, [this, token, served = process_->served] {
+    const auto timer = process_->timers.find(token);
+    if (process_->served == served && timer != process_->timers.end())
+      decide(core::expire_lease{timer->second, token});
+  });
+}
+
+bool store_node::drop_timer(fencing_token token) {
+  return process_->timers.erase(token) > 0;
 }
 
 void store_node::close_turn_soon() {

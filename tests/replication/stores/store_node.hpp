@@ -148,11 +148,9 @@ public:
 
   void to_shard(shard_id, core::command) override {}
 
-  bool make_timer(sequence, fencing_token) override { return true; }
-
-  void fire_timer(fencing_token) override {}
-
-  bool drop_timer(fencing_token) override { return true; }
+  bool make_timer(sequence seq, fencing_token token) override;
+  void fire_timer(fencing_token token) override;
+  bool drop_timer(fencing_token token) override;
 
   void close_turn_soon() override;
   void wake_after(duration wait, std::uint64_t number) override;

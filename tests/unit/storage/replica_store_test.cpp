@@ -189,6 +189,10 @@ TEST(ShardCopy, OverOldDataCanBeRemovedSinglyAndNothingOldComesBack) {
     writes.single_remove(segment_key{shard, i}.encode());
   commit(*to, std::move(writes));
   ASSERT_TRUE(to->compact(std::string(1, '\0'), "\xff", cancelled));
+  // A store whose newest writes vanished in a flush finds a smaller sequence number than it noted.
+  write_set last;
+  last.put(outcome_key{shard, 0}.encode(), "outcome 0");
+  commit(*to, std::move(last));
   to.reset();
   auto opened = open_rocksdb_store(options);
   ASSERT_TRUE(opened) << to_string(opened.error());
