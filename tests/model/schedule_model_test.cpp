@@ -151,7 +151,7 @@ void schedule_history::pause_or_resume() {
 }
 
 void schedule_history::purge_one() {
-  core::change_many c{1, 1, core::bulk_kind::purge_all};
+  core::change_many c{1, 1, core::bulk_kind::purge_all, {}};
   c.part.filter.tenant = "t";
   c.part.filter.queue = "q";
   c.part.limit = 1;

@@ -96,6 +96,7 @@ private:
   std::map<shard_id, shard_record> placed_;
   std::vector<shard_state> shards_;
   std::unordered_map<std::uint64_t, large_node*> homes_;
+  std::map<replication::copy_id, std::vector<replication::entry>> copies_;
   std::size_t acknowledged_ = 0;
   std::string violation_;
 };

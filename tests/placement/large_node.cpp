@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "placement/large_node.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace codeq::cluster::sim {
@@ -13,6 +14,8 @@ using replication::replica_id;
 namespace {
 
 constexpr span tick_interval = 50ms;
+/// A shard with ten million waiting tasks.
+constexpr span recovery_longest = 400ms;
 
 } // namespace
 
@@ -20,7 +23,7 @@ large_replica::large_replica(
   large_node& node, shard_id shard, replica_id id, const membership& value)
   : node_(node), shard_(shard), id_(id) {
   process_ = std::make_unique<replication::shard_replica>(
-    replication::replica_start{id, value.epoch, {}, false, value}, *this, node.now());
+    replication::replica_start{id, value.epoch, {}, false, false, value}, *this, node.now());
 }
 
 template <class Action>
@@ -42,20 +45,30 @@ void large_replica::write(const entry& what) {
   node_.run(200us, [this, at = what.at] { process_->written(at, node_.now()); });
 }
 
-void large_replica::replace_log(const std::vector<entry>& entries) {
-  after_write([this, entries] {
-    log_ = entries;
-    replication::epoch_index index;
-    for (const auto& one : log_)
-      index.append(one.at);
-    process_->rebuilt(index);
+replication::log_tail large_replica::read_after(replica_id, replication::position after) {
+  constexpr std::size_t most = 64;
+  const auto count = std::min<std::size_t>(most, log_.size() - after.number);
+  const auto begin = log_.begin() + static_cast<std::ptrdiff_t>(after.number);
+  return {
+    replication::log_tail::state::held, {begin, begin + static_cast<std::ptrdiff_t>(count)}};
+}
+
+void large_replica::begin_copy(replica_id to, replication::epoch_number epoch) {
+  replication::copy_offer offer{epoch, {id_, 1, ++copies_}, {}};
+  for (const auto& one : log_)
+    offer.log.append(one.at);
+  node_.world().copies_[offer.id] = log_;
+  send(to, offer);
+  node_.run(node_.world().random_.moment(50'000, 500'000), [this, to] {
+    process_->copy_ended(to);
   });
 }
 
-std::vector<entry> large_replica::read_after(replication::position after, std::size_t most) {
-  const auto first = std::min<std::size_t>(after.number, log_.size());
-  const auto begin = log_.begin() + static_cast<std::ptrdiff_t>(first);
-  return {begin, begin + static_cast<std::ptrdiff_t>(std::min(most, log_.size() - first))};
+void large_replica::take_copy(replica_id, const replication::copy_offer& what) {
+  after_write([this, what] {
+    log_ = node_.world().copies_.at(what.id);
+    process_->rebuilt(what.log);
+  });
 }
 
 void large_replica::compare_and_set(const membership& old, const membership& next) {
@@ -81,6 +94,12 @@ void large_replica::acknowledge(replication::position at) {
   if (const auto found = proposed_.find(at.number); found != proposed_.end())
     shard.proposed_at = std::max(shard.proposed_at, found->second);
   proposed_.erase(proposed_.begin(), proposed_.upper_bound(at.number));
+}
+
+void large_replica::recover(replication::epoch_number epoch, timestamp) {
+  node_.run(node_.world().random_.moment(100, recovery_longest.count()), [this, epoch] {
+    process_->recovered(epoch, node_.now());
+  });
 }
 
 void large_replica::serve(replication::epoch_number epoch) {

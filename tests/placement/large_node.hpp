@@ -19,13 +19,18 @@ public:
   void send(replication::replica_id to, const replication::message& what) override;
   void save_promise(replication::epoch_number epoch) override;
   void write(const replication::entry& what) override;
-  void replace_log(const std::vector<replication::entry>& entries) override;
   void clear_doubt() override {}
-  std::vector<replication::entry>
-  read_after(replication::position after, std::size_t most) override;
+  replication::log_tail
+  read_after(replication::replica_id to, replication::position after) override;
+  void begin_copy(replication::replica_id to, replication::epoch_number epoch) override;
+  void take_copy(replication::replica_id from, const replication::copy_offer& what) override;
   void compare_and_set(
     const replication::membership& old, const replication::membership& next) override;
   void acknowledge(replication::position at) override;
+  void recover(replication::epoch_number epoch, timestamp shard_time) override;
+
+  timestamp shard_time() override { return {}; }
+
   void serve(replication::epoch_number epoch) override;
   void stop_serving() override {}
 
@@ -43,6 +48,7 @@ private:
   shard_id shard_;
   replication::replica_id id_;
   std::vector<replication::entry> log_;
+  std::uint64_t copies_ = 0;
   /// When the delta was proposed, by its number in the current epoch.
   std::map<std::uint64_t, span> proposed_;
   std::unique_ptr<replication::shard_replica> process_;

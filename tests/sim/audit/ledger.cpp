@@ -12,7 +12,8 @@ namespace {
 /// Checkpoints are checked by the auditor, when workers get them. The audit log changes no task.
 template <class Event>
 constexpr bool is_read = !std::is_same_v<Event, core::checkpoints_changed>
-                         && !std::is_same_v<Event, core::commands_audited>;
+                         && !std::is_same_v<Event, core::commands_audited>
+                         && !std::is_same_v<Event, core::schedule_changed>;
 
 bool is_live(task_state state) {
   return !is_terminal(state);

@@ -382,7 +382,9 @@ const harm harms[] = {
    "counts task 1:1 as running, which has ended"},
   {"OccurrenceOfNoSchedule",
    [](auto& s) {
-     s.put(occurrence_key{s.only_shard, {"t", "s"}, 3}.encode(), encode(core::occurrence{3}));
+     core::occurrence third;
+     third.number = 3;
+     s.put(occurrence_key{s.only_shard, {"t", "s"}, 3}.encode(), encode(third));
    },
    "occurrence 0/t/s#3: is of no entry of a schedule's history"},
   {"ChangeMergedAndThere",

@@ -56,9 +56,15 @@ protected:
     return answered ? "" : to_string(answered.error());
   }
 
+  std::vector<schedule_occurrence> occurrences(const std::string& name = "s") {
+    auto found = bed().occurrences(name);
+    EXPECT_TRUE(found) << to_string(found.error());
+    return found ? std::move(*found) : std::vector<schedule_occurrence>();
+  }
+
   std::vector<std::string> states(const std::string& name = "s") {
     std::vector<std::string> all;
-    for (const auto& one : bed().occurrences(name).value())
+    for (const auto& one : occurrences(name))
       all.emplace_back(to_string(one.state));
     return all;
   }
@@ -87,7 +93,7 @@ TEST_F(TestbedSchedule, FiresInTimeAndNeverEarly) {
 
   bed().advance(1h);
 
-  for (const auto& one : bed().occurrences("s").value()) {
+  for (const auto& one : occurrences()) {
     EXPECT_GE(one.decided_at, one.when.at);
     EXPECT_LT(one.decided_at - one.when.at, 50ms);
   }
@@ -202,7 +208,7 @@ TEST_F(TestbedSchedule, ManyOfTheSameMinuteFireWithinASecond) {
 
   EXPECT_GE(nominal.size(), 2000u);
   for (int i = 0; i < 2000; i += 100)
-    for (const auto& one : bed().occurrences("s" + std::to_string(i)).value())
+    for (const auto& one : occurrences("s" + std::to_string(i)))
       EXPECT_LT(one.decided_at - one.when.at, 1s);
 }
 
