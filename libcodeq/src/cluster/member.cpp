@@ -201,9 +201,9 @@ void member::note_change(const catalogue_keys::parsed& key) {
   const auto& record = found->second.record;
   if (map_.move_node(node->name, record.address, record.http_address))
     port_.map_changed();
+  // A shard may have moved to this node before its address was known.
   for (const auto& [shard, known] : known_.shards())
-    if (!map_.of(shard))
-      update_map(shard);
+    update_map(shard);
 }
 
 void member::note_shard(shard_id shard, bool is_applied) {

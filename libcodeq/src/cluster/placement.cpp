@@ -276,6 +276,10 @@ void planner::balance_copies() {
       if (state_of(name) == node_state::serving || state_of(name) == node_state::full)
         crowded.emplace_back(count, name);
     std::sort(crowded.rbegin(), crowded.rend());
+    // Nodes with about as few copies as the one with fewest have none to give.
+    std::erase_if(crowded, [fewest = crowded.empty() ? 0 : crowded.back().first](const auto& one) {
+      return one.first < fewest + 2;
+    });
     const auto moved = std::any_of(
       crowded.begin(), crowded.end(), [this](const auto& one) { return move_from(one.second); });
     if (!moved)

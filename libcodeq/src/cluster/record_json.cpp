@@ -141,9 +141,9 @@ shard_record read_shard(field_reader& from) {
     state == state_normal ? shard_condition::normal : shard_condition::loss_accepted;
   if (state_of(record) != state)
     from.fail("state", "is not normal, loss_accepted or forced");
+  check(from, record);
   if (told_learners != learners(record))
     from.fail("learners", "are not the replicas that are not in sync");
-  check(from, record);
   return record;
 }
 

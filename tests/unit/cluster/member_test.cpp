@@ -178,7 +178,8 @@ TEST_F(MemberTest, KeepsItsLeaseAndReplacesOneThatEnded) {
   EXPECT_FALSE(member_.is_registered());
   EXPECT_EQ(port_.grants, 2);
   member_.granted(etcd::lease_answer{{7, revision_}, 34, 5s}, now_);
-  EXPECT_EQ(port_.decisions.front().what.lease, 34u);
+  EXPECT_EQ(port_.decisions.back().what.key, keys_.node("a"));
+  EXPECT_EQ(port_.decisions.back().what.lease, 34u);
 }
 
 TEST_F(MemberTest, RegistersAnewWhenItsKeyHasGoneAlthoughTheLeaseIsKept) {
@@ -192,6 +193,7 @@ TEST_F(MemberTest, RegistersAnewWhenItsKeyHasGoneAlthoughTheLeaseIsKept) {
   answer_poll();
 
   EXPECT_FALSE(member_.is_registered());
+  member_.kept(etcd::lease_answer{{7, revision_}, 33, 5s}, now_);
   advance(500ms);
   EXPECT_EQ(port_.grants, 2) << "the lease is not trusted any more";
 }
@@ -395,8 +397,9 @@ TEST_F(MemberTest, PlacesCopiesWhileItIsTheController) {
 TEST_F(MemberTest, LeavesTheControllerToOthers) {
   join();
   put(keys_.controller(), encode(controller_record{1, "b", 9, {}}));
-  advance(1s);
-  answer_poll();
+  etcd::watch_line line;
+  line.changes = {{keys_.controller(), etcd_[keys_.controller()].first, revision_}};
+  member_.watched(line, now_);
   advance(5s);
   for (const auto& one : port_.decisions)
     EXPECT_EQ(one.what.key, "/codeq/c/nodes/a");
@@ -438,6 +441,23 @@ TEST_F(MemberTest, KeepsTheMap) {
   answer_poll();
   EXPECT_EQ(member_.map().of(s0)->address, "b:1");
   EXPECT_EQ(member_.map().of(s0)->epoch, 2u);
+}
+
+TEST_F(MemberTest, MapLearnsOfANodeAfterItsShards) {
+  join();
+  auto shard = shard_of(2);
+  shard.value = elect(shard_of(1).value, replica_id{2}, {replica_id{2}}, 2);
+  put(keys_.shard(s0), encode(shard));
+  advance(1s);
+  answer_poll();
+  EXPECT_EQ(member_.map().of(s0)->address, "a:1") << "b is not known yet";
+  auto b = options().self;
+  b.incarnation = 3;
+  b.address = "b:1";
+  put(keys_.node("b"), encode(b));
+  advance(1s);
+  answer_poll();
+  EXPECT_EQ(member_.map().of(s0)->address, "b:1");
 }
 
 TEST_F(MemberTest, RestoredEtcdNeedsARepair) {
