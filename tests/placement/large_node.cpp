@@ -17,6 +17,11 @@ constexpr span tick_interval = 50ms;
 /// A shard with ten million waiting tasks.
 constexpr span recovery_longest = 400ms;
 
+class small_delta final : public replication::delta_body {
+public:
+  [[nodiscard]] std::size_t byte_size() const override { return 1; }
+};
+
 } // namespace
 
 large_replica::large_replica(
@@ -80,7 +85,7 @@ void large_replica::propose() {
   if (!process_->is_serving())
     return;
   const auto number = log_.size() + 1;
-  if (process_->propose(std::make_shared<std::string>("delta"), node_.now()))
+  if (process_->propose(std::make_shared<small_delta>(), node_.now()))
     proposed_.emplace(number, node_.world().now());
 }
 

@@ -264,13 +264,13 @@ void store_node::close_copy(const copy_id& id) {
   later(0us, [this, id] { process_->copies.erase(id); });
 }
 
-void store_node::read_keys(const copy_id& id) {
+void store_node::read_removals(const copy_id& id) {
   later(300us, [this, id] {
     auto& p = *process_;
     if (!p.sweep || p.swept_for != id)
       p.sweep.emplace(*p.store, shard_number);
     p.swept_for = id;
-    p.driver->keys_read(id, p.sweep->next(20));
+    p.driver->removals_read(id, p.sweep->next(20));
   });
 }
 

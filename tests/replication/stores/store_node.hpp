@@ -91,7 +91,7 @@ public:
   void open_copy(const copy_id& id) override;
   void read_part(const copy_id& id) override;
   void close_copy(const copy_id& id) override;
-  void read_keys(const copy_id& id) override;
+  void read_removals(const copy_id& id) override;
   void forget_horizon() override;
   void recover(epoch_number epoch, timestamp shard_time) override;
   void serve(epoch_number epoch) override;

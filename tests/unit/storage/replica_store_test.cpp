@@ -50,12 +50,8 @@ std::size_t copy(const task_store& from, task_store& to, std::size_t part_bytes,
   auto source = shard_copy::begin(from, shard);
   EXPECT_TRUE(source);
   shard_sweep old(to, shard);
-  for (auto keys = *old.next(7); !keys.empty(); keys = *old.next(7)) {
-    write_set removal;
-    for (auto& key : keys)
-      removal.remove(key);
-    commit(to, std::move(removal));
-  }
+  for (auto removals = *old.next(7); !removals.empty(); removals = *old.next(7))
+    commit(to, std::move(removals));
   EXPECT_TRUE(data_in(to).empty());
   std::size_t parts = 0;
   for (;; ++parts) {

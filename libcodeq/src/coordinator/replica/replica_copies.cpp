@@ -102,17 +102,15 @@ void replica_driver::take_copy(replica_id from, const copy_offer& what) {
     {.what = submitted::kind::copy_clear, .copy = what.id}, {.writes = std::move(writes)}, true);
 }
 
-void replica_driver::keys_read(const copy_id& id, result<std::vector<std::string>> keys) {
+void replica_driver::removals_read(const copy_id& id, result<storage::write_set> removals) {
   if (!incoming_ || incoming_->id != id)
     return;
   // Without an answer the sender gives the copy up, and begins another one.
-  if (!keys)
+  if (!removals)
     return incoming_.reset();
-  if (keys->empty())
+  if (removals->empty())
     return host_.send(incoming_->from, copy_answer{id, 0, false});
-  auto writes = std::make_shared<storage::write_set>();
-  for (auto& key : *keys)
-    writes->remove(std::move(key));
+  auto writes = std::make_shared<const storage::write_set>(std::move(*removals));
   submit({.what = submitted::kind::copy_clear, .copy = id}, {.writes = std::move(writes)}, false);
 }
 

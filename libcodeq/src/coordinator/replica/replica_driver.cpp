@@ -87,7 +87,7 @@ void replica_driver::report(const submitted& what, monotonic_time now) {
     break;
   case submitted::kind::copy_clear:
     if (is_current)
-      host_.read_keys(what.copy);
+      host_.read_removals(what.copy);
     break;
   case submitted::kind::copy_part:
     if (is_current)

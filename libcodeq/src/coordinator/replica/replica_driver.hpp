@@ -51,9 +51,9 @@ public:
   virtual void read_part(const replication::copy_id& id) = 0;
   virtual void close_copy(const replication::copy_id& id) = 0;
 
-  /// Reads the next keys of the shard's own data, which this copy replaces, as they were at the
-  /// first call for it; answered by `keys_read`.
-  virtual void read_keys(const replication::copy_id& id) = 0;
+  /// Reads the next removals of the shard's own data, which this copy replaces, as they were at the
+  /// first call for it; answered by `removals_read`.
+  virtual void read_removals(const replication::copy_id& id) = 0;
 
   /// Records of the shard may not be dropped any more by what was published of it before.
   virtual void forget_horizon() = 0;
@@ -126,8 +126,8 @@ public:
     monotonic_time now);
   void copy_opened(const replication::copy_id& id, result<replication::epoch_index> log);
   void part_read(const replication::copy_id& id, result<std::string> packed);
-  /// No keys: none are left.
-  void keys_read(const replication::copy_id& id, result<std::vector<std::string>> keys);
+  /// Without removals none are left.
+  void removals_read(const replication::copy_id& id, result<storage::write_set> removals);
   void recovered(replication::epoch_number epoch, monotonic_time now);
 
   /// Gives up the epoch for good; `to` is asked to take over first.

@@ -165,16 +165,17 @@ void turn::count_activity(std::uint32_t queue, const lease_end& e) {
 
 bool turn::shares_note(
   const leases_ended& record, const segment& s, const lease_end& e, task_event::kind what) const {
-  if (record.notes.empty() || s.view(e.seq).notes > 0)
+  auto entry = s.view(e.seq);
+  const auto* ended = state_.leases.find(e.token);
+  if (record.notes.empty() || entry.notes > 0 || !ended)
     return false;
   const auto& last = record.notes.back();
   const auto& told = last.event;
-  const auto* ended = state_.leases.find(e.token);
   const auto& grant = state_.leases.grant_at(ended->grant);
   return last.number == 0 && last.segment == s.first && last.aside == s.aside
          && last.tasks < shared_note_tasks_max && e.seq == last.seq + last.tasks
          && value(e.token) == value(told.token) + last.tasks && told.what == what
-         && told.by == author_of(e.kind) && told.attempt == s.view(e.seq).attempt
+         && told.by == author_of(e.kind) && told.attempt == entry.attempt
          && told.state == e.next && (e.next != task_state::scheduled || told.until == e.due)
          && last.granted_at == grant.at && told.worker == grant.worker->name
          && told.text == e.text.view();

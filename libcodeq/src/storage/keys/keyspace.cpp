@@ -436,6 +436,12 @@ std::vector<key_range> data_of(shard_id shard) {
   return ranges;
 }
 
+bool is_removed_singly(std::string_view key) {
+  constexpr std::array once{
+    key_tag::aside, key_tag::change, key_tag::grant, key_tag::segment, key_tag::follow_up};
+  return !key.empty() && std::find(once.begin(), once.end(), key_tag{key.front()}) != once.end();
+}
+
 bool is_data_of(shard_id shard, std::string_view key) {
   if (key.size() < key_prefix_bytes)
     return false;

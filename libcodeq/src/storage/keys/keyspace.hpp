@@ -380,6 +380,10 @@ struct key_range {
 /// All keys of a shard that are the same on all its replicas, one range for each kind.
 [[nodiscard]] std::vector<key_range> data_of(shard_id shard);
 
+/// True for a key of a kind that is put once and removed by `single_remove`. RocksDB must see no
+/// other removal of such a key: after put, `remove`, put and `single_remove` the first put is back.
+[[nodiscard]] bool is_removed_singly(std::string_view key);
+
 /// True when a key is in one of these ranges.
 [[nodiscard]] bool is_data_of(shard_id shard, std::string_view key);
 

@@ -94,15 +94,12 @@ create_replica(task_store& store, shard_id shard, replication::replica_id id) {
     return ok.error();
   shard_sweep old(store, shard);
   for (;;) {
-    auto keys = old.next(replication::bounds::swept_keys);
-    if (!keys)
-      return keys.error();
-    if (keys->empty())
+    auto removals = old.next(replication::bounds::swept_keys);
+    if (!removals)
+      return removals.error();
+    if (removals->empty())
       return made;
-    write_set removal;
-    for (auto& key : *keys)
-      removal.remove(std::move(key));
-    if (auto ok = commit_synced(store, std::move(removal)); !ok)
+    if (auto ok = commit_synced(store, std::move(*removals)); !ok)
       return ok.error();
   }
 }

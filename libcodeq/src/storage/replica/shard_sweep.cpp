@@ -3,24 +3,26 @@
 
 namespace codeq::storage {
 
-result<std::vector<std::string>> shard_sweep::next(std::size_t keys_max) {
-  std::vector<std::string> keys;
+result<write_set> shard_sweep::next(std::size_t keys_max) {
+  write_set removals;
+  std::size_t keys = 0;
   for (; range_ < ranges_.size(); ++range_) {
     auto& range = ranges_[range_];
-    const auto before = keys.size();
+    std::string last;
     auto scanned = view_->scan(range.begin, range.end, [&](auto key, auto) {
-      keys.emplace_back(key);
-      return keys.size() < keys_max;
+      last = key;
+      is_removed_singly(key) ? removals.single_remove(last) : removals.remove(last);
+      return ++keys < keys_max;
     });
     if (!scanned)
       return scanned.error();
     // The successor of a string is the string with a zero byte appended.
-    if (keys.size() > before)
-      range.begin = keys.back() + '\0';
-    if (keys.size() >= keys_max)
+    if (!last.empty())
+      range.begin = last + '\0';
+    if (keys >= keys_max)
       break;
   }
-  return keys;
+  return removals;
 }
 
 } // namespace codeq::storage

@@ -14,16 +14,16 @@
 
 namespace codeq::storage {
 
-/// The keys of a shard's data, to be removed one by one before a copy. Ranges are not removed as
-/// such: RocksDB would give the hints of our memory tables to a list of its own.
+/// Removals of a shard's data, key by key, before a copy. Ranges are not removed as such: RocksDB
+/// would give the hints of our memory tables to a list of its own.
 class shard_sweep {
 public:
   /// Sees the keys of this moment. @pre `store` outlives the sweep
   shard_sweep(const task_store& store, shard_id shard)
     : view_(store.view()), ranges_(data_of(shard)) {}
 
-  /// The next keys, at most so many; none at the end. Errors: of the store.
-  [[nodiscard]] result<std::vector<std::string>> next(std::size_t keys_max);
+  /// The next removals, at most so many; none at the end. Errors: of the store.
+  [[nodiscard]] result<write_set> next(std::size_t keys_max);
 
 private:
   std::unique_ptr<store_view> view_;
