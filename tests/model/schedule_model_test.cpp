@@ -30,7 +30,7 @@ using namespace std::chrono_literals;
 
 constexpr shard_id own{0};
 constexpr shard_id other{1};
-constexpr int rounds = 40;
+constexpr int rounds = 120;
 constexpr int steps_per_round = 120;
 
 schedule::nominal_time nominal(std::int64_t second) {

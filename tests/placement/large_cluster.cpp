@@ -58,7 +58,8 @@ void large_cluster::place_shards() {
   const placement_bounds bounds{view.shards.size(), view.shards.size(), view.shards.size()};
   for (auto changed = place(view, bounds); !changed.empty(); changed = place(view, bounds))
     for (auto& [id, shard] : changed) {
-      for (const auto& name : shard.wanted) {
+      const auto wanted = shard.wanted;
+      for (const auto& name : wanted) {
         if (replica_on(shard, name))
           continue;
         const auto next = static_cast<std::uint64_t>(shard.value.replicas.back()) + 1;

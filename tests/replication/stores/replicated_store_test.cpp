@@ -74,7 +74,11 @@ protected:
   void expect_nothing_lost() {
     ASSERT_NE(world_->server(), nullptr);
     EXPECT_EQ(user().violation(), "");
+    EXPECT_FALSE(user().enqueued().empty());
     for (auto seq : user().enqueued()) {
+      // The record of a segment that the shard has just closed is still on its way to the store.
+      const auto is_known = [&] { return world_->server() && entry_of(seq); };
+      ASSERT_TRUE(world_->run_until(is_known, 10s)) << "task " << seq << " is lost";
       const auto entry = entry_of(seq);
       ASSERT_TRUE(entry) << "task " << seq << " is lost";
       const auto done = user().completed().find(seq);
@@ -285,7 +289,8 @@ TEST_F(ReplicatedStore, PrimaryThatComesBackBehindFollows) {
 
 TEST_F(ReplicatedStore, NothingIsAcknowledgedWithoutTheMembers) {
   make({.mode = durability::sync, .nodes = 2, .min_in_sync = 2});
-  ASSERT_TRUE(world_->run_until([this] { return world_->value().in_sync.size() == 2; }));
+  ASSERT_EQ(world_->await_server(), &world_->at(0));
+  ASSERT_TRUE(world_->await_in_sync());
   work(5);
   const auto before = user().enqueued().size();
   world_->at(1).kill();

@@ -296,6 +296,7 @@ void store_node::serve(epoch_number) {
   p.clock.emplace(p.recovered->at, steady(), wall);
   p.shard.emplace(options_of(std::exchange(p.recovered, nullptr)), *this, now());
   p.shard->start(now());
+  p.shard->attach({client::producer}, now());
   auto identity = std::make_shared<const worker_identity>(worker_identity{"w", 1});
   p.shard->attach({client::worker, identity, {{"default", "q"}}}, now());
   p.shard->close_turn(now());
@@ -379,6 +380,10 @@ void store_node::deliver(core::peer_id, coordinator::task_delivery tasks) {
 
 void store_node::fetch_bodies(core::peer_id, coordinator::bodies_wanted wanted) {
   process_->reader->fetch(std::move(wanted));
+}
+
+void store_node::answer_inquiry(core::peer_id, coordinator::stored_inquiry asked) {
+  process_->reader->answer(asked);
 }
 
 void store_node::read_survivors(coordinator::survivors_wanted wanted) {

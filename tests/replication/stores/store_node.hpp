@@ -129,7 +129,7 @@ public:
 
   void fetch_bodies(core::peer_id peer, coordinator::bodies_wanted wanted) override;
 
-  void answer_inquiry(core::peer_id, coordinator::stored_inquiry) override {}
+  void answer_inquiry(core::peer_id peer, coordinator::stored_inquiry asked) override;
 
   void list_stored(core::peer_id, coordinator::stored_list) override {}
 
