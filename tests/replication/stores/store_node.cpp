@@ -374,6 +374,10 @@ void store_node::reply(core::peer_id, protocol::peer_reply reply) {
     world_.user().told(*ended);
 }
 
+void store_node::reply(core::peer_id peer, coordinator::shard_reply reply) {
+  this->reply(peer, std::move(reply.reply));
+}
+
 void store_node::deliver(core::peer_id, coordinator::task_delivery tasks) {
   world_.user().given(tasks);
 }

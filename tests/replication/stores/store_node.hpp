@@ -117,7 +117,7 @@ public:
 
   void reply(core::peer_id peer, protocol::peer_reply reply) override;
 
-  void reply(core::peer_id, coordinator::shard_reply) override {}
+  void reply(core::peer_id peer, coordinator::shard_reply reply) override;
 
   void deliver(core::peer_id peer, coordinator::task_delivery tasks) override;
 
