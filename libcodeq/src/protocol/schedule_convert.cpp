@@ -262,9 +262,11 @@ pack_spec(schema::ScheduleSpec::Reader spec, const std::string& tenant) {
   auto overlap = schedule::parse_overlap_policy(text_of(spec.getOverlap()));
   if (!overlap)
     return overlap.error();
-  if (auto ok = check_size("task", spec.getTask().size(), limits::schedule_bytes_max); !ok)
+  // Taken once: each time counts as bytes that were read, which are bounded.
+  auto task = spec.getTask();
+  if (auto ok = check_size("task", task.size(), limits::schedule_bytes_max); !ok)
     return ok.error();
-  auto run = read_task(spec.getTask());
+  auto run = read_task(task);
   if (!run)
     return run.error();
   if (auto ok = check_run(*run, tenant); !ok)
@@ -275,7 +277,7 @@ pack_spec(schema::ScheduleSpec::Reader spec, const std::string& tenant) {
   packed.setMisfire(text_of(std::string(schedule::to_string(times->catch_up.policy))));
   packed.setCatchUpMs(spec.getCatchUpMs());
   packed.setOverlap(text_of(std::string(schedule::to_string(*overlap))));
-  packed.setTask(spec.getTask());
+  packed.setTask(task);
   return std::make_shared<const core::schedule_definition>(
     core::schedule_definition{pack(message), *overlap});
 }
