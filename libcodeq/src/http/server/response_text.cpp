@@ -22,7 +22,8 @@ std::string header_text(const response& answer, const response_framing& framing)
   constexpr std::size_t usual_bytes = 512;
   std::string out;
   out.reserve(usual_bytes);
-  auto reason = boost::beast::http::obsolete_reason(boost::beast::http::int_to_status(answer.status));
+  auto known = boost::beast::http::int_to_status(answer.status);
+  auto reason = boost::beast::http::obsolete_reason(known);
   out.append("HTTP/1.1 ").append(std::to_string(answer.status)).append(" ");
   out.append(reason.data(), reason.size()).append("\r\n");
   add_field(out, "X-Request-Id", framing.request_id);

@@ -19,7 +19,8 @@ struct response_framing {
 };
 
 /// Makes the status line and the header of an HTTP/1.1 response, with the empty line behind them.
-/// The length is that of `answer.body`, also when the body is left out as the answer to a HEAD. Pure.
+/// The length is that of `answer.body`, also when the body is left out as in the answer to a HEAD.
+/// Pure.
 /// @pre the names and values of `answer.fields` hold no line break
 [[nodiscard]] std::string header_text(const response& answer, const response_framing& framing);
 
