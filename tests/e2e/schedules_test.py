@@ -155,7 +155,7 @@ class Schedules(cluster.ClusterTest):
             self.cluster.ctl("--json", "schedule", "list"))["schedules"]))
         file.write_text('[a]\nevery = "1h"\nqueue = "q"\n[b]\ncron = "0 5 * * *"\nqueue = "q"\n')
 
-        done = json.loads(self.cluster.ctl("--json", "schedule", "apply", file, "--prune"))
+        done = json.loads(self.cluster.ctl("--json", "schedule", "apply", file, "--prune", "--yes"))
 
         self.assertEqual([("a", "created"), ("b", "created"), ("old", "deleted")],
                          [(one["name"], one["result"]) for one in done["schedules"]])

@@ -51,7 +51,10 @@ template <class F>
 auto with_table(const std::string& path, F&& fn) -> std::invoke_result_t<F, const toml::table&> {
   std::ifstream file(path);
   std::stringstream content;
-  if (!file || !(content << file.rdbuf()))
+  // Nothing can be copied from an empty file, which is no failure.
+  bool is_empty = file && file.peek() == std::ifstream::traits_type::eof();
+  bool is_read = is_empty || (file && content << file.rdbuf());
+  if (!is_read || file.bad())
     return error{errc::unavailable, std::string("cannot be read: ") + std::strerror(errno)};
   try {
     return fn(toml::parse(content.str()));
