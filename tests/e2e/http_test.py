@@ -442,6 +442,12 @@ class ServerTest(HttpTest):
         self.expect(self.http.complete(task, {"ok": True}), 200)
 
 
+    def test_headers_with_any_character_are_shown_whole(self):
+        headers = {"a\0b": "1", "a\0c": "2", "d": "x\0y"}
+        task = self.http.enqueue("q", {"n": 1}, headers=headers)
+
+        self.assertEqual(headers, self.http.get(f"/tasks/{task['id']}").json["headers"])
+
     def test_checkpoints_and_follow_ups_survive_a_killed_coordinator(self):
         self.http.enqueue("q", {"n": 1}, headers={"a": "b"}, group="g", key="k")
         task = self.http.claim("q")

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import stat
+import threading
 import time
 import unittest
 
@@ -69,6 +70,28 @@ class TokensTest(cluster.ClusterTest):
             for method, route in methods.items():
                 if method != "parameters" and route.get("security") != []:
                     yield method.upper(), re.sub(r"\{\w+\}", "x", path)
+
+
+class Revoked(TokensTest):
+    def test_token_ends_a_change_at_a_rate(self):
+        tasks = [self.ctl("ada", "enqueue", "mail", str(i), *TENANT).strip() for i in range(20)]
+        for task in tasks:
+            self.ctl("boss", "force", "fail", task, "--text", "x")
+        self.cluster.ctl("token", "revoke", "--file", self.file, self.listed()["boss"]["token"])
+        answers = []
+        purge = threading.Thread(target=lambda: answers.append(self.ask(
+            "boss", "POST", "/v1/codeq/admin/dead/purge", {"queue": "mail", "rate": 2})))
+        purge.start()
+        wait_until(lambda: self.dead() < len(tasks), 10, "the purge begins")
+
+        self.cluster.coordinator.hang_up()
+
+        purge.join(30)
+        self.assertEqual(401, answers[0].status, answers[0].text)
+        self.assertGreater(self.dead(), 5)
+
+    def dead(self):
+        return self.ask("reader", "GET", "/v1/codeq/admin/queues/mail").json["dlq"]
 
 
 class Roles(TokensTest):

@@ -26,6 +26,7 @@ duration lifetime_of(const exchange& call) {
 void gateway_state::start(gateway_actor::pointer self, const gateway_actor_options& options) {
   self_ = self;
   context_.limit = options.limit;
+  context_.who = options.who;
   context_.is_loopback_only = options.is_loopback_only;
   context_.cors = options.cors;
   context_.needs_token = options.needs_token;

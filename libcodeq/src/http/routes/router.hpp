@@ -32,6 +32,8 @@ struct gateway_context {
   webhook_desk webhooks;
   wakeup_desk wakeups;
   limit_rate limit;
+  /// The caller behind a token at present.
+  authenticate who;
   /// A single-user setup: only pages of this machine may call, and those of origins named to
   /// `cors`.
   bool is_loopback_only = false;
