@@ -531,6 +531,7 @@ enum OperatorAction @0xb9d4c6e7f8a90b1d {
   scheduleDelete @18;
   scheduleRun @19;
   scheduleBackfill @20;
+  logLevel @21;
 }
 
 struct AuditReply {

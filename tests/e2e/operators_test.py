@@ -231,6 +231,21 @@ class Audit(TokenTest):
             self.assertAlmostEqual(one["at_ms"] / 1000, time.time(), delta=60)
         self.assertIn("queue purge", self.act("boss", "audit"))
 
+    def test_log_level_is_entered_when_it_changes(self):
+        self.act("ops", "log-level")
+        self.act("ops", "log-level", "info")
+        self.act("ops", "log-level", "warn")
+        fields = {"Authorization": f"Bearer {self.tokens['ops']}"}
+        changed = self.http.raw("PUT", "/v1/codeq/admin/log-level", '{"level":"info"}',
+                                fields=fields)
+
+        self.assertEqual(changed.status, 200, changed.text)
+        self.assertEqual(
+            [(one["subject"], one["action"], one["tenant"], one["detail"])
+             for one in self.log("ops")],
+            [("ops", "log-level", "", "warn -> info"), ("ops", "log-level", "", "info -> warn")])
+        self.assertEqual(self.log("boss"), [], "it is of no tenant")
+
     def test_survives_a_kill_and_a_backup(self):
         self.act("ada", "enqueue", "mail", "x")
         self.act("boss", "queue", "pause", "mail")

@@ -98,6 +98,8 @@ std::string_view to_string(operator_action action) noexcept {
     return "schedule run";
   case operator_action::schedule_backfill:
     return "schedule backfill";
+  case operator_action::log_level:
+    return "log-level";
   }
   return "unknown";
 }

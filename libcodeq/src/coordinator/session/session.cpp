@@ -437,8 +437,13 @@ void session::take_request(const protocol::log_level_request& m) {
       return protocol::make_log_level_reply(
         number,
         error{errc::unauthorized, "the log's level takes the token of an admin of all tenants"});
-    return protocol::make_log_level_reply(
-      number, port_.set_log_level({level.begin(), level.size()}));
+    auto from = port_.set_log_level({});
+    auto to = port_.set_log_level({level.begin(), level.size()});
+    if (from && to && *from != *to)
+      port_.command_shard(
+        shard_id{0},
+        core::note_command{origin_of(0), operator_action::log_level, *from + " -> " + *to});
+    return protocol::make_log_level_reply(number, to);
   });
   if (!reply)
     return refuse(reply.error());

@@ -189,6 +189,9 @@ public:
     return std::uint64_t{peer_} << 32 | ++last_operation_;
   }
 
+  /// Enters an operator's command in the audit log that changed something other than tasks.
+  void note(core::note_command command);
+
   /// Reads the ready tasks of a tenant on a shard, newest first, and calls `take` for each part
   /// until one is an error or has no `more`. For the tenants whose tasks are the gateway's own
   /// records.
