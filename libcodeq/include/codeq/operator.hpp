@@ -16,7 +16,7 @@ namespace codeq {
 
 struct operator_options {
   /// Addresses of coordinators, `host:port`.
-  std::vector<std::string> coordinators;
+  std::vector<std::string> coordinators{};
   /// Maximum wait for a connection, and for each answer.
   duration timeout = std::chrono::seconds(10);
   /// How to authenticate to coordinators.

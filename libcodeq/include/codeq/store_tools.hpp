@@ -17,7 +17,7 @@ namespace codeq {
 
 struct verify_options {
   /// The data directory of a coordinator.
-  std::filesystem::path directory;
+  std::filesystem::path directory{};
   /// The coordinator's durability setting: without `sync` the end of the log may be missing.
   bool sync = true;
   /// Maximum number of findings described in words; further ones are only counted.
@@ -53,11 +53,11 @@ list_backups(const std::filesystem::path& directory);
 
 struct restore_options {
   /// The coordinator's backup directory.
-  std::filesystem::path backups;
+  std::filesystem::path backups{};
   /// Number of the backup; 0: the newest.
   std::uint32_t number = 0;
   /// The new data directory; must be missing or empty.
-  std::filesystem::path directory;
+  std::filesystem::path directory{};
 };
 
 /// Result of `restore_store`.

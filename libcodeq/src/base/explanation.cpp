@@ -160,7 +160,9 @@ std::string to_sentence(const task_explanation& why) {
     return "handed out next";
   case task_reason::leased:
     return "leased by " + task.worker + ", attempt " + attempt_of(task, task.attempt)
-           + "; lease ends in " + in_seconds(why.lease_left) + " without a heartbeat";
+           + "; lease ends in " + in_seconds(why.lease_left) + " without a heartbeat"
+           + (task.cancel_requested ? "; a cancel was requested, and its handler may still complete"
+                                    : "");
   case task_reason::completed:
     return "completed";
   case task_reason::dead:

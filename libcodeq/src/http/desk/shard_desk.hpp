@@ -209,7 +209,7 @@ public:
   void give_back(const std::vector<granted_lease>& leases);
 
   /// Extends a lease and tells those who watch its task of its progress. Errors: `stale_lease`.
-  void beat(const lease_beat& said, then<void> done);
+  void beat(const lease_beat& said, then<task_detail> done);
 
   /// Saves the checkpoint of a lease for the task's next attempt, and extends the lease. `done` is
   /// called when it is durable. Errors: `stale_lease`.
