@@ -3,6 +3,7 @@
 
 #include "config/version.hpp"
 #include "config/worker_config.hpp"
+#include "node/environment_log.hpp"
 #include "observe/log.hpp"
 #include "observe/standard_streams.hpp"
 
@@ -112,6 +113,7 @@ int run(const codeq::config::worker_config& config, const codeq::config::command
   std::signal(SIGCHLD, SIG_DFL);
   if (auto ok = codeq::observe::init_log(config.log_level, config.log_format); !ok)
     return fail(ok.error().context);
+  codeq::node::log_unknown_variables("worker");
   auto node = codeq::worker_node::start(to_options(config));
   if (!node)
     return fail(to_string(node.error()));
@@ -136,11 +138,8 @@ int main(int argc, char** argv) {
   codeq::observe::open_standard_streams();
   codeq::config::command_line line{argc, argv, codeq::config::process_environment()};
   auto parsed = codeq::config::parse_worker(line);
-  if (auto* end = std::get_if<codeq::config::exit_request>(&parsed)) {
-    std::fprintf(
-      end->status == 0 ? stdout : stderr, end->status == 0 ? "%s" : "%s\n", end->text.c_str());
-    return end->status;
-  }
+  if (auto* end = std::get_if<codeq::config::exit_request>(&parsed))
+    return print(*end);
   const auto& config = std::get<codeq::config::worker_config>(parsed);
   if (config.list_handlers)
     return print_handlers(config);

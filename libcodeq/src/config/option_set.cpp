@@ -7,9 +7,12 @@
 #include "config/version.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <memory>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 
@@ -78,10 +81,43 @@ std::vector<std::string> known_options(const CLI::App& app) {
   return names;
 }
 
+/// A name that other programs give to an option of ours.
+struct other_name {
+  std::string_view name;
+  std::string_view ours;
+};
+
+constexpr auto other_names = std::to_array<other_name>({
+  {"--port", "--listen"},
+  {"--port", "--coordinator"},
+  {"--bind", "--listen"},
+  {"--host", "--coordinator"},
+  {"--host", "--listen"},
+  {"--address", "--coordinator"},
+  {"--address", "--listen"},
+  {"--server", "--coordinator"},
+  {"--dir", "--data"},
+  {"--concurrency", "--slots"},
+  {"--verbose", "--log-level"},
+  {"--debug", "--log-level"},
+  {"--token", "--token-file"},
+  {"--command", "--exec"},
+});
+
+std::optional<std::string_view>
+find_by_other_name(const std::string& unknown, const std::vector<std::string>& known) {
+  for (const auto& other : other_names)
+    if (other.name == unknown && std::find(known.begin(), known.end(), other.ours) != known.end())
+      return other.ours;
+  return std::nullopt;
+}
+
 /// "; did you mean ...?", or nothing when no known name is near.
 std::string suggest(const std::string& unknown, const std::vector<std::string>& known) {
   std::vector<std::string_view> names(known.begin(), known.end());
-  auto nearest = base::nearest_name(unknown, names);
+  auto nearest = find_by_other_name(unknown, known);
+  if (!nearest)
+    nearest = base::nearest_name(unknown, names);
   return nearest ? "; did you mean " + quote(std::string(*nearest)) + "?" : "";
 }
 
@@ -129,6 +165,14 @@ environment process_environment() {
       return std::nullopt;
     return std::string(value);
   };
+}
+
+int print(const exit_request& end) {
+  if (end.status == 0)
+    std::fputs(end.text.c_str(), stdout);
+  else
+    std::fprintf(stderr, "%s\n", end.text.c_str());
+  return end.status;
 }
 
 option_set::option_set(std::string program, std::string description, std::string footer)

@@ -19,6 +19,9 @@ struct exit_request {
   std::string text;
 };
 
+/// Prints the text where it belongs and returns the status.
+[[nodiscard]] int print(const exit_request& end);
+
 /// Exit status for an invalid command line, environment or file.
 inline constexpr int exit_usage = 2;
 

@@ -126,13 +126,18 @@ duration session::take_rate(security::rate_scope scope, std::uint64_t cost) {
   return options_.bearer ? port_.take_rate(*options_.bearer, scope, cost) : duration{0};
 }
 
+void session::note_rate(security::rate_scope scope) {
+  port_.note_limit("token_rate", options_.bearer->rate_of(scope).per_second);
+}
+
 result<void> session::count_request() {
   using security::rate_scope;
   bool is_operator = options_.bearer && options_.bearer->may_inspect();
-  auto wait = take_rate(is_operator ? rate_scope::admin : rate_scope::producer, 1);
+  auto scope = is_operator ? rate_scope::admin : rate_scope::producer;
+  auto wait = take_rate(scope, 1);
   if (wait == duration{0})
     return {};
-  port_.note_limit("token_rate", 0);
+  note_rate(scope);
   return over_rate(wait);
 }
 
@@ -161,7 +166,7 @@ void session::take(const protocol::enqueue_request& m, enqueue_share share) {
   if (!tasks)
     return refuse(tasks.error());
   if (auto wait = take_rate(security::rate_scope::producer, *tasks); wait > duration{0}) {
-    port_.note_limit("token_rate", 0);
+    note_rate(security::rate_scope::producer);
     return refuse_enqueue(*number, over_rate(wait), wait);
   }
   enqueue_bytes_.emplace(*number, size);

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Environment variables whose names begin with `CODEQ_`. An unknown one is not refused, since
+/// handlers and programs may have variables of their own under that prefix; it is reported.
+namespace codeq::config {
+
+/// The names of this process's variables that begin with `CODEQ_`, sorted.
+[[nodiscard]] std::vector<std::string> codeq_variables();
+
+/// The names that the programs of codeq read or set: those of options, the access token, the tenant
+/// of codeqctl, and what a program run by `--exec` gets.
+[[nodiscard]] std::span<const std::string_view> known_variables();
+
+/// A variable that no program of codeq knows.
+struct unknown_variable {
+  std::string name;
+  /// A known name that is near; empty: none.
+  std::string_view meant;
+};
+
+/// The unknown ones of `variables`.
+[[nodiscard]] std::vector<unknown_variable>
+find_unknown(const std::vector<std::string>& variables);
+
+} // namespace codeq::config
