@@ -294,6 +294,7 @@ class LimitsMet(TenantsTest):
         for _ in range(5):
             self.enqueue("slow")
         self.assert_met("token_rate")
+        self.assertRegex(self.cluster.coordinator.text(), "limit=token_rate max=\\d+ tenant")
         self.assertEqual(self.enqueue("mallory"), "", "another token")
         self.assertEqual(self.enqueue("acme"), "")
 

@@ -104,6 +104,12 @@ TEST(CoordinatorConfig, AnUnknownFlagIsNamedWithTheNearestOne) {
     refused({{"--dev", "data"}}), "codeq-coordinator: unexpected argument `data` (see --help)");
 }
 
+TEST(CoordinatorConfig, NamesOfOtherProgramsAreKnown) {
+  EXPECT_EQ(
+    refused({{"--dev", "--data", "d", "--port", "1"}}),
+    "codeq-coordinator: unknown option `--port`; did you mean `--listen`? (see --help)");
+}
+
 TEST(CoordinatorConfig, AnAddressThatIsNotLoopbackTakesTokensAndTls) {
   EXPECT_EQ(
     refused({{"--data", "d", "--dev", "--listen", "0.0.0.0:7400"}}),
