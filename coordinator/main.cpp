@@ -2,8 +2,9 @@
 #include "codeq/coordinator_node.hpp"
 
 #include "config/coordinator_config.hpp"
+#include "config/environment_names.hpp"
 #include "config/version.hpp"
-#include "node/environment_log.hpp"
+#include "observe/environment_log.hpp"
 #include "observe/log.hpp"
 #include "observe/standard_streams.hpp"
 
@@ -115,7 +116,8 @@ int run(const config::coordinator_config& config) {
   ignore_file_signals();
   if (auto ok = observe::init_log(config.log_level, config.log_format); !ok)
     return fail(ok.error().context);
-  node::log_unknown_variables("coordinator");
+  observe::log_unknown_variables(
+    "coordinator", config::find_unknown(config::codeq_variables()));
   auto node = coordinator_node::start(config.node);
   if (!node)
     return fail(to_string(node.error()));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/worker_node.hpp"
 
+#include "config/environment_names.hpp"
 #include "config/version.hpp"
 #include "config/worker_config.hpp"
-#include "node/environment_log.hpp"
+#include "observe/environment_log.hpp"
 #include "observe/log.hpp"
 #include "observe/standard_streams.hpp"
 
@@ -113,7 +114,8 @@ int run(const codeq::config::worker_config& config, const codeq::config::command
   std::signal(SIGCHLD, SIG_DFL);
   if (auto ok = codeq::observe::init_log(config.log_level, config.log_format); !ok)
     return fail(ok.error().context);
-  codeq::node::log_unknown_variables("worker");
+  auto unknown = codeq::config::find_unknown(codeq::config::codeq_variables());
+  codeq::observe::log_unknown_variables("worker", unknown);
   auto node = codeq::worker_node::start(to_options(config));
   if (!node)
     return fail(to_string(node.error()));

@@ -19,13 +19,13 @@ namespace {
 int run(const invocation& given) {
   auto api = given.http.empty() ? make_node_api(given.node, given.tenant)
                                 : make_http_api(given.http, given.node, given.tenant);
-  for (const auto& unknown : config::find_unknown(config::codeq_variables()))
-    if (!unknown.meant.empty())
+  for (const auto& [name, meant] : config::find_unknown(config::codeq_variables()))
+    if (!meant.empty())
       std::fprintf(
         stderr,
         "codeqctl: the unknown variable %s is ignored; did you mean %s?\n",
-        unknown.name.c_str(),
-        std::string(unknown.meant).c_str());
+        name.c_str(),
+        std::string(meant).c_str());
   bool is_interactive = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
   context with{*api, given.json, is_interactive};
   return given.run(with);

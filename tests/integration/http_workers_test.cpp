@@ -139,7 +139,8 @@ TEST_F(HttpWorkers, ProgressRestartsItsTimeoutAndExtendsTheLease) {
   advance(4s);
   auto shown = get("/tasks/" + id);
   EXPECT_EQ("IN_PROGRESS", shown.text("status"));
-  EXPECT_EQ(R"({"percent":40,"note":"page 7"})", shown.raw("progress"));
+  EXPECT_NE(
+    std::string::npos, shown.body.find(R"("progress":{"percent":40,"note":"page 7"})"));
 
   EXPECT_EQ(200u, report(id, "checkpoint", R"({"checkpoint":7})").status);
   advance(4s);

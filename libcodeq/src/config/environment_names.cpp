@@ -101,20 +101,19 @@ std::span<const std::string_view> known_variables() {
   return names;
 }
 
-std::vector<unknown_variable> find_unknown(const std::vector<std::string>& variables) {
+std::map<std::string, std::string_view> find_unknown(const std::vector<std::string>& variables) {
   // Compared without the prefix, which would make all names alike.
   std::vector<std::string_view> endings;
   for (auto name : names)
     endings.push_back(name.substr(prefix.size()));
-  std::vector<unknown_variable> unknown;
+  std::map<std::string, std::string_view> unknown;
   for (const auto& name : variables) {
     if (std::binary_search(names.begin(), names.end(), name))
       continue;
     auto ending = std::string_view(name).substr(prefix.size());
     auto nearest = base::nearest_name(ending, endings);
     auto at = nearest ? std::find(endings.begin(), endings.end(), *nearest) : endings.end();
-    auto meant = at == endings.end() ? std::string_view() : names[at - endings.begin()];
-    unknown.push_back({name, meant});
+    unknown[name] = at == endings.end() ? std::string_view() : names[at - endings.begin()];
   }
   return unknown;
 }

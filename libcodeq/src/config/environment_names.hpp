@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,15 +18,8 @@ namespace codeq::config {
 /// of codeqctl, and what a program run by `--exec` gets.
 [[nodiscard]] std::span<const std::string_view> known_variables();
 
-/// A variable that no program of codeq knows.
-struct unknown_variable {
-  std::string name;
-  /// A known name that is near; empty: none.
-  std::string_view meant;
-};
-
-/// The unknown ones of `variables`.
-[[nodiscard]] std::vector<unknown_variable>
+/// The variables that no program of codeq knows, each with a known name that is near, or with none.
+[[nodiscard]] std::map<std::string, std::string_view>
 find_unknown(const std::vector<std::string>& variables);
 
 } // namespace codeq::config

@@ -110,8 +110,8 @@ public:
   compact(std::string_view begin, std::string_view end, std::atomic<bool>& cancelled) = 0;
 
   /// Frees the space of deleted pairs by rewriting files one after the other. A file is left out
-  /// while `room()`, the bytes that the rewrite may need meanwhile, is too small for it. Returns the
-  /// bytes of files that were left out. May take long; returns early when `cancelled` becomes true.
+  /// while `room()`, the bytes that the rewrite may need meanwhile, is too small for it. Returns
+  /// the bytes of files that were left out. May take long; returns early when `cancelled` is set.
   /// Thread-safe. Errors: as `read`.
   [[nodiscard]] virtual result<std::uint64_t>
   reclaim(const std::function<std::uint64_t()>& room, std::atomic<bool>& cancelled) {

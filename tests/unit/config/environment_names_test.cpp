@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/environment_names.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,21 +9,18 @@
 namespace codeq::config {
 namespace {
 
-TEST(EnvironmentNames, AMisspeltOneIsFoundWithTheNameThatIsMeant) {
-  auto unknown = find_unknown({"CODEQ_DATA", "CODEQ_DATA_DIR", "CODEQ_LOGLEVEL", "CODEQ_TOKEN"});
+using testing::ElementsAre;
+using testing::Pair;
 
-  ASSERT_EQ(unknown.size(), 2u);
-  EXPECT_EQ(unknown[0].name, "CODEQ_DATA_DIR");
-  EXPECT_EQ(unknown[0].meant, "CODEQ_DATA");
-  EXPECT_EQ(unknown[1].name, "CODEQ_LOGLEVEL");
-  EXPECT_EQ(unknown[1].meant, "CODEQ_LOG_LEVEL");
+TEST(EnvironmentNames, AMisspeltOneIsFoundWithTheNameThatIsMeant) {
+  EXPECT_THAT(
+    find_unknown({"CODEQ_DATA", "CODEQ_DATA_DIR", "CODEQ_LOGLEVEL", "CODEQ_TOKEN"}),
+    ElementsAre(
+      Pair("CODEQ_DATA_DIR", "CODEQ_DATA"), Pair("CODEQ_LOGLEVEL", "CODEQ_LOG_LEVEL")));
 }
 
 TEST(EnvironmentNames, AHandlersOwnIsFoundWithoutAMeaning) {
-  auto unknown = find_unknown({"CODEQ_LEDGER"});
-
-  ASSERT_EQ(unknown.size(), 1u);
-  EXPECT_EQ(unknown[0].meant, "");
+  EXPECT_THAT(find_unknown({"CODEQ_LEDGER"}), ElementsAre(Pair("CODEQ_LEDGER", "")));
 }
 
 TEST(EnvironmentNames, AreSorted) {
