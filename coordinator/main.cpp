@@ -116,8 +116,7 @@ int run(const config::coordinator_config& config) {
   ignore_file_signals();
   if (auto ok = observe::init_log(config.log_level, config.log_format); !ok)
     return fail(ok.error().context);
-  observe::log_unknown_variables(
-    "coordinator", config::find_unknown(config::codeq_variables()));
+  observe::log_unknown_variables("coordinator", config::unknown_variables());
   auto node = coordinator_node::start(config.node);
   if (!node)
     return fail(to_string(node.error()));

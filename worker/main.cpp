@@ -114,8 +114,7 @@ int run(const codeq::config::worker_config& config, const codeq::config::command
   std::signal(SIGCHLD, SIG_DFL);
   if (auto ok = codeq::observe::init_log(config.log_level, config.log_format); !ok)
     return fail(ok.error().context);
-  auto unknown = codeq::config::find_unknown(codeq::config::codeq_variables());
-  codeq::observe::log_unknown_variables("worker", unknown);
+  codeq::observe::log_unknown_variables("worker", codeq::config::unknown_variables());
   auto node = codeq::worker_node::start(to_options(config));
   if (!node)
     return fail(to_string(node.error()));

@@ -19,7 +19,7 @@ namespace {
 int run(const invocation& given) {
   auto api = given.http.empty() ? make_node_api(given.node, given.tenant)
                                 : make_http_api(given.http, given.node, given.tenant);
-  for (const auto& [name, meant] : config::find_unknown(config::codeq_variables()))
+  for (const auto& [name, meant] : config::unknown_variables())
     if (!meant.empty())
       std::fprintf(
         stderr,

@@ -22,4 +22,9 @@ namespace codeq::config {
 [[nodiscard]] std::map<std::string, std::string_view>
 find_unknown(const std::vector<std::string>& variables);
 
+/// The same for this process.
+[[nodiscard]] inline std::map<std::string, std::string_view> unknown_variables() {
+  return find_unknown(codeq_variables());
+}
+
 } // namespace codeq::config
