@@ -102,6 +102,26 @@ constexpr auto other_names = std::to_array<other_name>({
   {"--debug", "--log-level"},
   {"--token", "--token-file"},
   {"--command", "--exec"},
+  {"help", "--help"},
+  {"version", "--version"},
+  {"status", "get"},
+  {"show", "get"},
+  {"task", "get"},
+  {"tasks", "list"},
+  {"ls", "list"},
+  {"queues", "stats"},
+  {"list", "stats"},
+  {"health", "stats"},
+  {"info", "stats"},
+  {"retry", "redrive"},
+  {"requeue", "redrive"},
+  {"delete", "purge"},
+  {"remove", "purge"},
+  {"add", "enqueue"},
+  {"push", "enqueue"},
+  {"submit", "enqueue"},
+  {"kill", "cancel"},
+  {"wait", "result"},
 });
 
 std::optional<std::string_view>
@@ -132,10 +152,15 @@ std::string describe(const CLI::App& app, const CLI::ParseError& fault) {
   auto option = std::find_if(left.begin(), left.end(), [](const std::string& word) {
     return word.starts_with("--") && word.size() > 2;
   });
+  auto known = known_options(app);
+  bool takes_queue = !app.get_subcommands().empty()
+                     && std::find(known.begin(), known.end(), "--queue") != known.end();
+  if (option == left.end() && takes_queue)
+    return "unexpected argument " + quote(left.front()) + "; a queue is given as --queue NAME";
   if (option == left.end())
     return "unexpected argument " + quote(left.front());
   auto name = option->substr(0, option->find('='));
-  return "unknown option " + quote(name) + suggest(name, known_options(app));
+  return "unknown option " + quote(name) + suggest(name, known);
 }
 
 std::string environment_name(const std::string& option_name) {
@@ -200,8 +225,19 @@ exit_request option_set::refuse(const std::string& text) const {
   return {exit_usage, program_ + ": " + text};
 }
 
-exit_request option_set::refuse_unknown(const std::string& word) const {
-  return refuse("unknown subcommand or option " + quote(word) + " (see --help)");
+exit_request
+option_set::refuse_unknown(const std::string& word, const std::string& group) const {
+  std::vector<std::string> known{"--help", "--version"};
+  for (const auto& entry : commands_) {
+    auto space = std::min(entry.name.find(' '), entry.name.size());
+    auto first = entry.name.substr(0, space);
+    if (group.empty())
+      known.push_back(first);
+    else if (first == group)
+      known.push_back(entry.name.substr(space + 1));
+  }
+  auto text = "unknown subcommand or option " + quote(word) + suggest(word, known);
+  return refuse(text + " (see --help)");
 }
 
 std::optional<exit_request> option_set::parse(const command_line& line) {
@@ -248,11 +284,11 @@ std::optional<exit_request> option_set::read_flags(const command_line& line) {
     return exit_request{0, program_ + " " + std::string(version()) + "\n"};
   } catch (const CLI::CallForHelp&) {
     if (auto unknown = app.remaining(true); !unknown.empty() && !is_complete(name_of_chosen(app)))
-      return refuse_unknown(unknown.front());
+      return refuse_unknown(unknown.front(), name_of_chosen(app));
     return exit_request{0, app.help()};
   } catch (const CLI::ParseError& e) {
     if (auto unknown = app.remaining(true); !unknown.empty() && !is_complete(name_of_chosen(app)))
-      return refuse_unknown(unknown.front());
+      return refuse_unknown(unknown.front(), name_of_chosen(app));
     return refuse(describe(app, e) + " (see --help)");
   }
   for (auto& found : sinks) {

@@ -92,7 +92,9 @@ public:
   [[nodiscard]] exit_request refuse(const std::string& text) const;
 
 private:
-  [[nodiscard]] exit_request refuse_unknown(const std::string& word) const;
+  /// `group`: the group that was named before the word; empty: none.
+  [[nodiscard]] exit_request
+  refuse_unknown(const std::string& word, const std::string& group) const;
 
   using values = std::map<std::string, std::vector<std::string>>;
 
