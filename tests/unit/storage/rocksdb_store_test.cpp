@@ -121,6 +121,33 @@ TEST_F(RocksdbStore, FindsSyncedCommitsAfterReopening) {
   EXPECT_EQ(*(*store)->read("a"), "1");
 }
 
+TEST_F(RocksdbStore, ReclaimsTheFilesOfDeletedPairsAsFarAsThereIsRoom) {
+  constexpr std::uint64_t value_bytes = 1 << 20;
+  constexpr int pairs = 8;
+  std::atomic<bool> cancelled{false};
+  auto store = *open();
+  for (int i = 0; i < pairs; ++i) {
+    auto value = std::string(value_bytes, static_cast<char>('a' + i));
+    ASSERT_TRUE(store->commit(write_group{puts({{std::to_string(i), value}})}, durability::os));
+  }
+  ASSERT_TRUE(store->reclaim([] { return pairs * value_bytes * 2; }, cancelled));
+  auto deletions = std::make_shared<write_set>();
+  for (int i = 0; i < pairs; ++i)
+    deletions->remove(std::to_string(i));
+  ASSERT_TRUE(store->commit(write_group{deletions}, durability::os));
+
+  auto left_out = store->reclaim([] { return value_bytes; }, cancelled);
+  ASSERT_TRUE(left_out);
+  EXPECT_GT(*left_out, value_bytes * pairs / 2);
+  EXPECT_GT(*store->approximate_bytes("0", "9"), value_bytes);
+
+  left_out = store->reclaim([] { return pairs * value_bytes * 2; }, cancelled);
+  ASSERT_TRUE(left_out);
+  EXPECT_EQ(*left_out, 0u);
+  EXPECT_LT(*store->approximate_bytes("0", "9"), value_bytes);
+  EXPECT_FALSE(*store->read("3"));
+}
+
 TEST_F(RocksdbStore, RefusesADirectoryThatThisProcessHolds) {
   auto first = open();
   ASSERT_TRUE(first);
