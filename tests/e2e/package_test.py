@@ -39,7 +39,6 @@ SPECS = """
 #include "codeq/operator.hpp"
 #include "codeq/producer.hpp"
 #include "codeq/schedule.hpp"
-#include "codeq/store_tools.hpp"
 #include "codeq/worker_node.hpp"
 
 void take(const codeq::task_spec&, const codeq::producer_options&, const codeq::operator_options&,
