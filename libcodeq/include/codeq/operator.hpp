@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-/// The functions of `codeqctl`: requests to a coordinator, and tools for a store that none has open.
+/// The functions of `codeqctl`: requests to a coordinator, and tools for stores that none has open.
 namespace codeq {
 
 struct operator_options {
