@@ -66,6 +66,17 @@ public:
     return std::move(*std::get_if<0>(&state_));
   }
 
+  /// The value, or `other` when there is an error.
+  template <class U>
+  [[nodiscard]] T value_or(U&& other) const& {
+    return has_value() ? value() : static_cast<T>(std::forward<U>(other));
+  }
+
+  template <class U>
+  [[nodiscard]] T value_or(U&& other) && {
+    return has_value() ? std::move(*this).value() : static_cast<T>(std::forward<U>(other));
+  }
+
   [[nodiscard]] T& operator*() & { return value(); }
 
   [[nodiscard]] const T& operator*() const& { return value(); }

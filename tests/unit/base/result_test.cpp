@@ -44,6 +44,13 @@ TEST(Result, ThrownExceptionHasTheError) {
   }
 }
 
+TEST(Result, ValueOrTakesTheOtherInPlaceOfAnError) {
+  result<std::string> refused = error{errc::queue_full, "full"};
+
+  EXPECT_EQ(refused.value_or("none"), "none");
+  EXPECT_EQ(result<std::string>("some").value_or("none"), "some");
+}
+
 TEST(Result, ErrorOfAValueThrows) {
   result<int> seven = 7;
 
