@@ -9,11 +9,15 @@
 #include <cstdio>
 #include <utility>
 
+#include <unistd.h>
+
 namespace codeq::ctl {
 
 namespace {
 
 std::string read_payload() {
+  if (isatty(STDIN_FILENO) == 1)
+    std::fputs("codeqctl: type the payload, then Ctrl-D\n", stderr);
   std::string text;
   std::array<char, 1 << 16> part{};
   while (text.size() <= limits::payload_bytes_max) {

@@ -23,6 +23,12 @@ result<store_identity> identity_of(const protocol::hello_ack& ack) {
   });
 }
 
+/// True when no coordinator answers at the address, but nothing, another protocol, or a certificate
+/// that is not accepted.
+bool is_unreachable(errc code) {
+  return code == errc::disconnected || code == errc::protocol_error || code == errc::unauthorized;
+}
+
 std::string tenant_of(const protocol::hello_ack& ack) {
   auto tenant = ack.read(
     [](auto reader) -> result<std::string> { return encoding::read_text(reader.getTenant()); });
@@ -80,7 +86,7 @@ peers::loss peers::take_down(const actors::link_down& down) {
   auto& lost = states_[down.link];
   lost.up.reset();
   lost.final = lost.final || down.final;
-  lost.unreachable = down.reason.code == errc::disconnected;
+  lost.unreachable = is_unreachable(down.reason.code);
   loss what;
   what.unreachable =
     std::all_of(states_.begin(), states_.end(), [](const state& s) { return s.unreachable; });

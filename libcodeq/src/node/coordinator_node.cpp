@@ -276,7 +276,12 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   keeper = system->spawn<caf::detached>(
     coordinator::keeper,
     coordinator::keeper_options{
-      {store, horizons, options.retention_bytes}, cancelled, die, limit_meter});
+      {store, horizons, options.retention_bytes},
+      cancelled,
+      die,
+      limit_meter,
+      reserve,
+      options.free_bytes_least});
   spawn_shards(options, loop);
   coordinator::registrar_driver_options r;
   r.registrar = {
@@ -323,6 +328,7 @@ void coordinator_node::impl::spawn_shards(
     s.reader = reader;
     s.space =
       std::make_shared<coordinator::free_space>(options.data, options.free_bytes_least, reserve);
+    s.reserve = reserve;
     s.shard.cache_bytes = tuning::segment_cache_bytes_default / identity.shard_count;
     s.loop = loop;
     auto shard = transport::spawn_beside_sockets(*system, coordinator::drive_shard, s);

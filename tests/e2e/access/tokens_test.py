@@ -259,6 +259,21 @@ class Lifetimes(TokensTest):
             self.assertIn(wrong, error)
         self.assertNotIn("x", self.listed())
 
+    def test_wrong_role_is_wrong_usage(self):
+        done = self.cluster.try_ctl("token", "create", "--file", self.file, "--subject", "x",
+                                    *TENANT, "--role", "boss")
+        self.assertEqual(2, done.returncode)
+        self.assertIn("--role must be producer, worker", done.stderr.decode())
+
+    def test_second_rotation_names_the_token_to_rotate(self):
+        name = self.listed()["ada"]["token"]
+        out = self.cluster.path("ada.token")
+        self.ctl("ada", "token", "rotate", name, "--file", self.file, "--out", out)
+        error = self.cluster.ctl_error("token", "rotate", name, "--file", self.file)
+        successor = re.search(r"If it was rotated before, rotate its successor (\w+)", error)[1]
+        self.assertNotEqual(successor, name)
+        self.ctl("ada", "token", "rotate", successor, "--file", self.file, "--out", out)
+
 
 class Files(TokensTest):
     def test_tokens_are_written_to_private_files(self):

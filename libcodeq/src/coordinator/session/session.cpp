@@ -126,13 +126,18 @@ duration session::take_rate(security::rate_scope scope, std::uint64_t cost) {
   return options_.bearer ? port_.take_rate(*options_.bearer, scope, cost) : duration{0};
 }
 
+void session::note_rate(security::rate_scope scope) {
+  port_.note_limit("token_rate", options_.bearer->rate_of(scope).per_second);
+}
+
 result<void> session::count_request() {
   using security::rate_scope;
   bool is_operator = options_.bearer && options_.bearer->may_inspect();
-  auto wait = take_rate(is_operator ? rate_scope::admin : rate_scope::producer, 1);
+  auto scope = is_operator ? rate_scope::admin : rate_scope::producer;
+  auto wait = take_rate(scope, 1);
   if (wait == duration{0})
     return {};
-  port_.note_limit("token_rate", 0);
+  note_rate(scope);
   return over_rate(wait);
 }
 
@@ -161,7 +166,7 @@ void session::take(const protocol::enqueue_request& m, enqueue_share share) {
   if (!tasks)
     return refuse(tasks.error());
   if (auto wait = take_rate(security::rate_scope::producer, *tasks); wait > duration{0}) {
-    port_.note_limit("token_rate", 0);
+    note_rate(security::rate_scope::producer);
     return refuse_enqueue(*number, over_rate(wait), wait);
   }
   enqueue_bytes_.emplace(*number, size);
@@ -437,8 +442,13 @@ void session::take_request(const protocol::log_level_request& m) {
       return protocol::make_log_level_reply(
         number,
         error{errc::unauthorized, "the log's level takes the token of an admin of all tenants"});
-    return protocol::make_log_level_reply(
-      number, port_.set_log_level({level.begin(), level.size()}));
+    auto from = port_.set_log_level({});
+    auto to = port_.set_log_level({level.begin(), level.size()});
+    if (from && to && *from != *to)
+      port_.command_shard(
+        shard_id{0},
+        core::note_command{origin_of(0), operator_action::log_level, *from + " -> " + *to});
+    return protocol::make_log_level_reply(number, to);
   });
   if (!reply)
     return refuse(reply.error());

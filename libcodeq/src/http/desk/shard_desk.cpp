@@ -122,6 +122,10 @@ void shard_desk::send_frame(
     CODEQ_LOG_ERROR("gateway cannot send a frame reason=\"{}\"", to_string(sent.error()));
 }
 
+void shard_desk::note(core::note_command command) {
+  self_->send(options_.shards.front(), coordinator::shard_command{std::move(command)});
+}
+
 enqueue_ticket
 shard_desk::enqueue(const std::string& tenant, const task_spec& task, then<enqueued_task> done) {
   if (!stopped_)
