@@ -67,6 +67,30 @@ class Schedules(cluster.ClusterTest):
 
         self.assertGreaterEqual(self.check_once("tick"), 6)
 
+    @unittest.skipIf("thread" in cluster.SANITIZERS,
+                     "libfaketime's waits hide from the sanitizer")
+    def test_stepped_clock_loses_and_doubles_none(self):
+        clock = cluster.WallClock(self.cluster.path("clock"))
+        with clock:
+            self.start()
+        self.set("tick", "--every", "1s", "--misfire", "all", "--overlap", "allow")
+        wait_until(lambda: len(self.fired("tick")) >= 2, 20, "two occurrences")
+        # A clock that steps while the coordinator runs changes the time of schedules slowly, one
+        # that stepped before it starts at once, but never back.
+        for offset in ("-1h", "+20", "+40", "-1d"):
+            clock.set(offset)
+            count = len(self.fired("tick"))
+            wait_until(lambda n=count: len(self.fired("tick")) >= n + 2, 20, "it goes on")
+            self.cluster.coordinator.kill()
+            with clock:
+                self.start()
+        count = len(self.fired("tick"))
+        wait_until(lambda: len(self.fired("tick")) >= count + 2, 20, "it goes on")
+
+        fired = self.check_once("tick")
+        self.assertGreaterEqual(fired, 45)
+        self.assertLess(fired, 100, "the history has all")
+
     def test_latest_of_the_missed_times_fires_by_default(self):
         self.start()
         self.set("tick", "--every", "1s", "--overlap", "allow")

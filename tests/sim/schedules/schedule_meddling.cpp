@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t name_count = 4;
 /// The schedules fire for so long after the last fault.
-constexpr virtual_time quiet = 3s;
+constexpr virtual_time quiet = 8s;
 constexpr virtual_time delete_again_after = 2s;
 
 template <class T>

@@ -21,8 +21,9 @@ constexpr std::string_view payload_mark = "tick-";
 constexpr duration turn_span_max = 50ms;
 /// How far ahead ticks are looked for; longer than the longest pause between two.
 constexpr duration ahead = 20s;
-/// A tick fires at the latest this long after its time, or after the start of its shard.
-constexpr duration late_max = 1s;
+/// A tick fires at the latest this long after its time, or after the start of its shard. A full
+/// disk holds it up.
+constexpr duration late_max = 3s;
 
 std::size_t wish_in(std::string_view payload) {
   return std::stoul(std::string(payload.substr(payload_mark.size())));
