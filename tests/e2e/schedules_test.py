@@ -4,6 +4,7 @@
 import concurrent.futures
 import datetime
 import json
+import os
 import time
 import unittest
 
@@ -90,6 +91,24 @@ class Schedules(cluster.ClusterTest):
         fired = self.check_once("tick")
         self.assertGreaterEqual(fired, 45)
         self.assertLess(fired, 100, "the history has all")
+
+    def test_full_disk_holds_occurrences_until_it_has_space(self):
+        self.start()
+        self.set("tick", "--every", "1s", "--misfire", "all", "--overlap", "allow")
+        wait_until(lambda: len(self.fired("tick")) >= 2, 20, "two occurrences")
+        self.cluster.coordinator.terminate(10)
+        disk = os.statvfs(self.cluster.directory)
+        self.start("--free-bytes", str(2 * disk.f_bavail * disk.f_frsize))
+        count = len(self.fired("tick"))
+        time.sleep(2.5)
+        for command in (("set", "other", "--every", "1s", "--queue", "q"), ("run", "tick")):
+            self.assertIn("disk_full", self.cluster.ctl_error("schedule", *command))
+        self.assertEqual(count, len(self.fired("tick")))
+        self.cluster.coordinator.terminate(10)
+        self.start()
+        wait_until(lambda: len(self.fired("tick")) >= count + 3, 20, "it catches up")
+
+        self.check_once("tick")
 
     def test_latest_of_the_missed_times_fires_by_default(self):
         self.start()
