@@ -391,8 +391,8 @@ void tick_book::check_missed(
     bool is_missed = each.due < since;
     bool is_within = each.due >= since - wish.catch_up;
     bool is_newest = is_missed && all.begin() + static_cast<std::ptrdiff_t>(i) + 1 == newest_missed;
-    bool may_fire = !is_missed
-                    || (is_within && (wish.misfire == "all" || (wish.misfire == "latest" && is_newest)));
+    bool is_wanted = wish.misfire == "all" || (wish.misfire == "latest" && is_newest);
+    bool may_fire = !is_missed || (is_within && is_wanted);
     bool is_skipped = entry.state == occurrence_state::skipped_misfire;
     if (is_skipped && may_fire)
       breach("missed", e.name, "skipped " + what + ", which was within its window");

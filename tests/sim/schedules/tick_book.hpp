@@ -94,7 +94,7 @@ private:
     std::optional<timestamp> next{};
   };
 
-  /// What else the records of a turn say.
+  /// The other records of a turn.
   struct turn_notes {
     /// Schedules that a command may have changed.
     std::set<schedule_address> changed;
@@ -137,7 +137,7 @@ private:
   /// How many tasks each occurrence enqueued, and how many of them became tasks of a shard.
   std::map<occurrence_name, std::int64_t> started_;
   std::map<occurrence_name, std::int64_t> arrived_;
-  /// What the bodies of tasks and of follow-ups say; records that come back after a crash have no
+  /// The bodies of tasks and of follow-ups; records that come back after a crash have no
   /// bodies.
   std::map<task_id, occurrence_name> bodies_;
   std::map<std::pair<shard_id, core::log_position>, std::vector<occurrence_name>> sent_bodies_;
