@@ -5,6 +5,7 @@ import concurrent.futures
 import datetime
 import json
 import os
+import shutil
 import time
 import unittest
 
@@ -110,6 +111,34 @@ class Schedules(cluster.ClusterTest):
 
         self.check_once("tick")
 
+    def test_restored_backup_goes_on_with_the_first_time_that_it_does_not_have(self):
+        backups, store = self.cluster.path("backups"), self.cluster.path("store")
+        self.start("--backup-dir", backups)
+        self.set("tick", "--every", "1s", "--misfire", "all", "--overlap", "allow")
+        wait_until(lambda: len(self.fired("tick")) >= 2, 20, "two occurrences")
+        self.cluster.ctl("backup")
+        count = len(self.fired("tick"))
+        wait_until(lambda: len(self.fired("tick")) >= count + 2, 20, "two after the backup")
+        self.cluster.coordinator.kill()
+        shutil.rmtree(store)
+        self.cluster.ctl("restore", backups, store)
+        self.start()
+        wait_until(lambda: len(self.fired("tick")) >= count + 4, 20, "it goes on")
+
+        self.check_once("tick")
+        self.cluster.coordinator.terminate(10)
+        self.assertEqual([], json.loads(self.cluster.ctl("--json", "verify", store))["findings"])
+
+    def test_tenant_purge_leaves_schedules_and_ends_their_occurrences(self):
+        self.start()
+        self.set("tick", "--every", "1s")
+        wait_until(lambda: self.fired("tick"), 20, "an occurrence")
+
+        self.cluster.ctl("tenant", "purge", "default", "--yes")
+
+        wait_until(lambda: len(self.fired("tick")) >= 2, 20, "the next one is not held back")
+        self.assertIn("ended", [one["state"] for one in self.fired("tick")])
+
     def test_latest_of_the_missed_times_fires_by_default(self):
         self.start()
         self.set("tick", "--every", "1s", "--overlap", "allow")
@@ -128,7 +157,7 @@ class Schedules(cluster.ClusterTest):
         self.set("tick", "--every", "1s", "--overlap", "allow")
         wait_until(lambda: self.fired("tick"), 20, "an occurrence")
 
-        with concurrent.futures.ThreadPoolExecutor(20) as pool:
+        with concurrent.futures.ThreadPoolExecutor(100) as pool:
             results = list(pool.map(
                 lambda _: self.set("tick", "--every", "1s", "--overlap", "allow")["result"],
                 range(100)))
