@@ -4,6 +4,7 @@
 #include "client/operator_replies.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -80,15 +81,18 @@ void schedule_meddling::set() {
   const auto& [wish, payload] = known->second;
   auto spec = spec_of(wish, name.name, payload);
   auto asked = or_throw(client::ask_set_schedule(operator_.place_of(name), spec));
-  // Equal requests at once leave one schedule.
-  auto count = random.hits(300) ? random.between(2, 4) : 1;
-  for (std::int64_t i = 0; i < count; ++i) {
+  auto is_set = std::make_shared<bool>(false);
+  auto answered = [this, name, is_set](const protocol::wire_frame& frame) {
+    auto answer = read(frame);
+    if (!answer && !(answer.error().code == errc::disk_full && world_.was_disk_full))
+      auditor_.breach("schedule", name.name + " was refused: " + to_string(answer.error()));
+    // Equal requests at once leave one schedule.
+    if (answer && std::exchange(*is_set, true) && answer->what != schedule_result::unchanged)
+      auditor_.breach("schedule", "an equal request changed schedule " + name.name);
+  };
+  for (auto count = random.hits(300) ? random.between(2, 4) : 1; count > 0; --count) {
     auditor_.ticks().change_asked(name);
-    operator_.ask("set of " + name.name, asked, [this, name, i](const protocol::wire_frame& frame) {
-      auto answer = or_throw(read(frame));
-      if (i > 0 && answer.what != schedule_result::unchanged)
-        auditor_.breach("schedule", "an equal request changed schedule " + name.name);
-    });
+    operator_.ask("set of " + name.name, asked, answered);
   }
 }
 
