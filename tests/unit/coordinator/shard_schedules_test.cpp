@@ -24,7 +24,7 @@ public:
 
   void wake_after(duration wait, std::uint64_t number) override { wakeup = {wait, number}; }
 
-  void close_turn_soon() override { is_open = true; }
+  void close_turn_soon() override {}
 
   [[nodiscard]] const result<void>& check_disk(monotonic_time) override { return disk; }
 
@@ -52,7 +52,6 @@ public:
 
   std::uint64_t submitted = 0;
   std::optional<std::pair<duration, std::uint64_t>> wakeup;
-  bool is_open = false;
   result<void> disk;
 };
 
