@@ -109,6 +109,9 @@ void tick_book::asked(shard_id shard, const core::command& c) {
 
 void tick_book::follow(
   shard_id shard, const std::vector<core::event>& events, timestamp sealed_at) {
+  // Most runs have no schedules.
+  if (wishes_.empty())
+    return;
   shard_ = shard;
   turn_ = {};
   turn_.changed = std::exchange(changed_[shard], {});
