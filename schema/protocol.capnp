@@ -5,6 +5,7 @@ using Cxx = import "/capnp/c++.capnp";
 using Checkpoint = import "checkpoint.capnp";
 using Common = import "common.capnp";
 using Operator = import "operator.capnp";
+using Replication = import "replication.capnp";
 using Schedule = import "schedule.capnp";
 using Task = import "task.capnp";
 $Cxx.namespace("codeq::schema");
@@ -68,6 +69,7 @@ struct Message {
     logLevelReply @44 :Operator.LogLevelReply;
     scheduleRequest @45 :Schedule.ScheduleRequest;
     scheduleReply @46 :Schedule.ScheduleReply;
+    replicaFrame @47 :Replication.ReplicaFrame;
   }
 }
 
@@ -75,6 +77,8 @@ enum Role @0xd1c2b3a495867718 {
   worker @0;
   producer @1;
   operator @2;
+  coordinator @3;
+  # Another coordinator of the cluster, for its replicas: it sends `ReplicaFrame` and gets none.
 }
 
 struct Hello {
@@ -86,7 +90,7 @@ struct Hello {
   name @3 :Text;
   # Name of the node; `[A-Za-z0-9._-]{1,128}`. Unique among connected workers.
   incarnation @4 :UInt64;
-  # Random number per process start.
+  # Random number per process start. From a coordinator: counts the starts of its store.
   token @5 :Data;
   # Bearer token, at most 512 bytes; empty in single-user setups.
   queues @6 :List(Common.QueueAddress);
@@ -94,6 +98,10 @@ struct Hello {
   prefixes @7 :List(Common.QueueAddress);
   # It also handles all queues of the tenant whose names begin with `queue`, now and later; an empty
   # one means every queue. At most 64.
+  cluster @8 :Text;
+  # From a coordinator: name of its cluster; any other one is refused.
+  copies @9 :Bool;
+  # From a coordinator: this connection is for copies of shards, so that they delay no delta.
 }
 
 struct HelloAck {

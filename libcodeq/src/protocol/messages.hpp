@@ -59,6 +59,7 @@ using audit_request = frame<schema::AuditRequest>;
 using audit_reply = frame<schema::AuditReply>;
 using schedule_request = frame<schema::ScheduleRequest>;
 using schedule_reply = frame<schema::ScheduleReply>;
+using replica_frame = frame<schema::ReplicaFrame>;
 
 namespace detail {
 
@@ -113,7 +114,8 @@ using all_bodies = body_list<
   schema::LogLevelRequest,
   schema::LogLevelReply,
   schema::ScheduleRequest,
-  schema::ScheduleReply>;
+  schema::ScheduleReply,
+  schema::ReplicaFrame>;
 
 /// Number of bodies before `S` in the list; the size of the list when it does not contain `S`.
 template <class S, class... Bodies>
