@@ -205,10 +205,15 @@ result<node_introduction> to_introduction(const hello& message) {
     n.max_version = reader.getMaxVersion();
     n.takes_map = reader.getTakesMap();
     n.token = string_of(reader.getToken());
-    if (n.role > schema::Role::OPERATOR)
+    if (n.role > schema::Role::COORDINATOR)
       return malformed("an unknown role");
     if (auto ok = check_name("name", n.identity.name); !ok)
       return ok.error();
+    n.cluster = encoding::read_text(reader.getCluster());
+    n.carries_copies = reader.getCopies();
+    if (n.role == schema::Role::COORDINATOR)
+      if (auto ok = check_name("cluster", n.cluster); !ok)
+        return ok.error();
     auto queues = read_queues("queues", reader.getQueues(), limits::queues_per_worker_max);
     auto prefixes = read_prefixes(reader.getPrefixes());
     if (!queues || !prefixes)

@@ -92,6 +92,10 @@ struct node_introduction {
   bool takes_map = false;
   /// Empty when the node has none. Must never be logged.
   std::string token{};
+  /// Name of a coordinator's cluster.
+  std::string cluster{};
+  /// A coordinator's connection is for copies of shards.
+  bool carries_copies = false;
 };
 
 [[nodiscard]] result<node_introduction> to_introduction(const hello& message);

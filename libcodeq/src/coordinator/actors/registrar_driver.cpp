@@ -21,6 +21,8 @@ std::string_view role_name(schema::Role role) {
     return "producer";
   case schema::Role::OPERATOR:
     return "operator";
+  case schema::Role::COORDINATOR:
+    return "coordinator";
   }
   return "unknown";
 }
@@ -98,6 +100,33 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
   if (options_.loop)
     accepted.read_done = [loop = options_.loop] { loop->read_done(); };
   self_->send(from.connection, std::move(accepted));
+}
+
+void registrar_driver::open_stream(
+  std::uint64_t hello, const protocol::node_introduction& node, const protocol::hello_ack& ack) {
+  auto from = std::move(hellos_.extract(hello).mapped());
+  CODEQ_LOG_INFO(
+    "coordinator connects name={} remote={} copies={}",
+    node.identity.name,
+    from.remote,
+    node.carries_copies);
+  auto pass_on = [to = options_.replicas,
+                  name = node.identity.name,
+                  incarnation = node.identity.incarnation](
+                   const protocol::wire_frame& frame) -> result<void> {
+    auto parsed = protocol::replica_frame::from_wire(frame);
+    if (!parsed)
+      return parsed.error();
+    caf::anon_send(to, replica_frame_arrived{name, incarnation, std::move(*parsed)});
+    return {};
+  };
+  self_->send(from.connection, ack.to_wire());
+  self_->send(
+    from.connection,
+    actors::connection_accepted{
+      std::move(pass_on),
+      caf::actor_cast<caf::strong_actor_ptr>(options_.replicas),
+      std::make_shared<actors::outgoing_progress>()});
 }
 
 void registrar_driver::attach(const attach_peer& who) {

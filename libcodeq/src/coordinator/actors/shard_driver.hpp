@@ -22,7 +22,7 @@ struct shard_driver_options {
   shard_options shard;
   /// Used by this shard's actor only.
   std::shared_ptr<base::clock> clock;
-  journal_actor journal;
+  shard_journal_actor journal;
   reader_actor reader;
   /// Answers from memory which keys it cannot contain.
   std::shared_ptr<const storage::task_store> store;

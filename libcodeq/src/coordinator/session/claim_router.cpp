@@ -49,6 +49,14 @@ claim_router::moves claim_router::pause(bool paused) {
   return rebalance();
 }
 
+claim_router::moves claim_router::set_here(shard_id shard, bool is_here) {
+  auto& p = places_[value(shard)];
+  free_ += p.waiting;
+  p = {};
+  p.is_away = !is_here;
+  return rebalance();
+}
+
 std::uint32_t claim_router::credits() const {
   auto sum = free_;
   for (const auto& p : places_)
@@ -88,11 +96,13 @@ void claim_router::spread(moves& out, bool only_busy) {
     std::size_t best = places_.size();
     for (std::size_t k = 0; k < places_.size(); ++k) {
       auto i = (next_ + k) % places_.size();
-      if (only_busy && !places_[i].busy)
+      if (places_[i].is_away || (only_busy && !places_[i].busy))
         continue;
       if (best == places_.size() || places_[i].waiting < places_[best].waiting)
         best = i;
     }
+    if (best == places_.size())
+      break;
     auto& p = places_[best];
     ++p.waiting;
     p.added = true;

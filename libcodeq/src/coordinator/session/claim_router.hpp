@@ -48,6 +48,10 @@ public:
   /// Stops or resumes placing credits; a stop takes back those that wait at shards.
   [[nodiscard]] moves pause(bool paused);
 
+  /// A shard is served by this coordinator from now on, or not any more; the credits that were at
+  /// one that left are placed elsewhere. At first all shards are here.
+  [[nodiscard]] moves set_here(shard_id shard, bool is_here);
+
   /// Number of unused credits: here, at shards or on their way back.
   [[nodiscard]] std::uint32_t credits() const;
 
@@ -63,6 +67,7 @@ private:
     bool added = false;
     /// The shard has no unused credits: all of `waiting` are on their way with tasks.
     bool spent = false;
+    bool is_away = false;
   };
 
   /// True when credits are to be requested back from the place; notes that they are.

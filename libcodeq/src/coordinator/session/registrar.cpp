@@ -63,7 +63,7 @@ result<registrar::newcomer> registrar::introduce(const protocol::hello& message)
       return ok.error();
   node->token.clear();
   // Otherwise a worker of one tenant could take over the leases of another tenant's worker.
-  if (*bearer)
+  if (*bearer && node->role != schema::Role::COORDINATOR)
     node->identity.name = (*bearer)->tenant + "/" + node->identity.name;
   return newcomer{std::move(*node), std::move(*bearer)};
 }
@@ -115,10 +115,24 @@ void registrar::welcome(std::uint64_t hello, const protocol::hello& message, tim
   auto who = introduce(message);
   if (!who)
     return port_.refuse(hello, who.error());
+  if (who->node.role == schema::Role::COORDINATOR)
+    return welcome_coordinator(hello, *who, now);
   if (who->node.role != schema::Role::WORKER)
     return accept(hello, *who, now);
   probing_.insert_or_assign(hello, message);
   welcome_worker(hello, *who, now);
+}
+
+void registrar::welcome_coordinator(std::uint64_t hello, const newcomer& who, timestamp now) {
+  if (options_.cluster.empty())
+    return port_.refuse(
+      hello, {errc::unsupported, "this coordinator is alone; it belongs to no cluster"});
+  if (who.node.cluster != options_.cluster)
+    return port_.refuse(
+      hello,
+      {errc::unauthorized,
+       "this coordinator is of cluster " + options_.cluster + ", not of " + who.node.cluster});
+  port_.open_stream(hello, who.node, make_ack(who, now));
 }
 
 void registrar::welcome_worker(std::uint64_t hello, const newcomer& who, timestamp now) {
@@ -203,6 +217,7 @@ protocol::hello_ack registrar::make_ack(const newcomer& who, timestamp now) cons
 void registrar::accept(std::uint64_t hello, const newcomer& who, timestamp now) {
   const auto& node = who.node;
   session_options session{++last_peer_, nullptr, who.bearer, options_.shard_count};
+  session.places = options_.places;
   connected c{{}, who.bearer};
   if (node.role == schema::Role::WORKER) {
     session.worker = std::make_shared<const worker_identity>(node.identity);

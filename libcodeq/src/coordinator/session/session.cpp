@@ -70,6 +70,7 @@ session::session(session_options options, session_port& port)
     port_(port),
     router_(options_.shard_count),
     window_(options_.shard_count, options_.delivery_bytes_max) {
+  find_places();
 }
 
 void session::take(const protocol::session_request& request) {
@@ -164,8 +165,10 @@ void session::take(const protocol::enqueue_request& m, enqueue_share share) {
     port_.note_limit("token_rate", 0);
     return refuse_enqueue(*number, over_rate(wait), wait);
   }
-  enqueue_bytes_.emplace(*number, size);
-  inflight_bytes_ += size;
+  if (auto shard = protocol::shard_of(m, options_.shard_count)) {
+    enqueue_bytes_.emplace(*number, waiting_enqueue{*shard, size});
+    inflight_bytes_ += size;
+  }
   forward(m, std::move(share));
 }
 
@@ -319,7 +322,7 @@ void session::carry_out(const claim_router::moves& moves) {
 void session::take(const shard_reply& m) {
   if (const auto* answered = std::get_if<core::enqueue_answered>(&m.reply)) {
     if (auto at = enqueue_bytes_.find(answered->number); at != enqueue_bytes_.end()) {
-      inflight_bytes_ -= at->second;
+      inflight_bytes_ -= at->second.bytes;
       enqueue_bytes_.erase(at);
     }
   }

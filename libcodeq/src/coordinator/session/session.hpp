@@ -8,6 +8,7 @@
 #include "base/tuning.hpp"
 #include "coordinator/session/claim_router.hpp"
 #include "coordinator/session/delivery_window.hpp"
+#include "coordinator/session/map_source.hpp"
 #include "coordinator/session/result_backlog.hpp"
 #include "coordinator/shard/shard_messages.hpp"
 #include "protocol/convert.hpp"
@@ -37,6 +38,8 @@ struct session_options {
   /// Maximum bytes of tasks, and of results, that wait for the connection.
   std::uint64_t delivery_bytes_max = tuning::delivery_bytes_waiting_max;
   std::uint64_t result_bytes_max = tuning::result_bytes_waiting_max;
+  /// Null when this coordinator serves all shards.
+  std::shared_ptr<const map_source> places{};
 };
 
 /// Why a session requested a wake-up.
@@ -145,6 +148,15 @@ public:
   void take(const task_delivery& m);
   void take(const credit_news& m);
 
+  // In a cluster.
+
+  /// A shard is served here from now on.
+  void shard_came(shard_id shard);
+
+  /// A shard is not served here any more. Its unanswered requests are void: the peer sends them
+  /// again where the shard is now.
+  void shard_left(shard_id shard);
+
   /// Answers the `StatsRequest` of that number from the parts of all shards.
   void tell_stats(std::uint64_t number, result<std::vector<base::coordinator_counts>> parts);
 
@@ -202,6 +214,12 @@ private:
   /// Passes a message to the shard that it names.
   template <class S>
   void forward(const protocol::frame<S>& m, enqueue_share share = nullptr);
+
+  /// Whether this coordinator serves the shard now.
+  [[nodiscard]] bool is_here(shard_id shard) const;
+
+  /// Keeps credits from shards that are not here.
+  void find_places();
 
   void carry_out(const claim_router::moves& moves);
 
@@ -302,7 +320,12 @@ private:
   std::uint32_t last_operation_ = 0;
 
   // A producer's unanswered requests.
-  std::unordered_multimap<std::uint64_t, std::size_t> enqueue_bytes_;
+  struct waiting_enqueue {
+    shard_id shard{};
+    std::size_t bytes = 0;
+  };
+
+  std::unordered_multimap<std::uint64_t, waiting_enqueue> enqueue_bytes_;
   std::size_t inflight_bytes_ = 0;
   /// The session of the latest request, and the shards that it was used at.
   producer_id producer_{};
