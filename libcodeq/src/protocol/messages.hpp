@@ -60,10 +60,7 @@ using audit_reply = frame<schema::AuditReply>;
 using schedule_request = frame<schema::ScheduleRequest>;
 using schedule_reply = frame<schema::ScheduleReply>;
 using replica_frame = frame<schema::ReplicaFrame>;
-<<<<<<< HEAD
 using cluster_map_news = frame<schema::ClusterMap>;
-=======
->>>>>>> clusterd
 
 namespace detail {
 
@@ -119,12 +116,8 @@ using all_bodies = body_list<
   schema::LogLevelReply,
   schema::ScheduleRequest,
   schema::ScheduleReply,
-<<<<<<< HEAD
   schema::ReplicaFrame,
   schema::ClusterMap>;
-=======
-  schema::ReplicaFrame>;
->>>>>>> clusterd
 
 /// Number of bodies before `S` in the list; the size of the list when it does not contain `S`.
 template <class S, class... Bodies>
