@@ -70,6 +70,7 @@ struct Message {
     scheduleRequest @45 :Schedule.ScheduleRequest;
     scheduleReply @46 :Schedule.ScheduleReply;
     replicaFrame @47 :Replication.ReplicaFrame;
+    clusterMap @48 :ClusterMap;
   }
 }
 
@@ -102,6 +103,8 @@ struct Hello {
   # From a coordinator: name of its cluster; any other one is refused.
   copies @9 :Bool;
   # From a coordinator: this connection is for copies of shards, so that they delay no delta.
+  takesMap @10 :Bool;
+  # I heed `ClusterMap`. A coordinator of a cluster refuses a client that does not.
 }
 
 struct HelloAck {
@@ -119,6 +122,9 @@ struct HelloAck {
   # Tenant of the token that was shown; `*`: all tenants; empty: no token was needed.
   takesPrefixes @7 :Bool;
   # I heed `Hello.prefixes` and `ClaimRequest.prefixes`.
+  node @8 :Text;
+  # Name of this coordinator in its cluster, as in `ClusterMap`, which follows at once. Empty: it is
+  # alone and serves every shard. In a cluster `shardCount` and `storeId` are the cluster's.
 }
 
 struct Refused {
@@ -419,4 +425,37 @@ struct CancelNotice {
   shard @0 :UInt16;
   lease @1 :TaskLease;
   graceMs @2 :UInt64;
+}
+
+struct ClusterMap {
+  # Where shards are served. From a coordinator of a cluster to a client: all places that it knows
+  # directly after `HelloAck`, later those that have changed, and the place of a shard in front of an
+  # answer with `notOwner`. Per shard the place with the highest `version` counts.
+  shards @0 :UInt16;
+  # Number of shards of the cluster.
+  nodes @1 :List(Node);
+  # The coordinators of `places`, each once.
+  places @2 :List(Place);
+  # Ascending by shard. A shard that is missing keeps its known place.
+  notHere @3 :List(UInt16);
+  # I do not serve these shards. I have answered all that I will of your messages about them on this
+  # connection: claims, results, heartbeats, resumes and awaited tasks. Send what is open to their
+  # places.
+
+  struct Node {
+    name @0 :Text;
+    address @1 :Text;
+    # Where clients connect, `host:port`; at most 255 bytes.
+    httpAddress @2 :Text;
+    # Empty: it serves no HTTP.
+  }
+
+  struct Place {
+    shard @0 :UInt16;
+    node @1 :UInt16;
+    # Index in `nodes`.
+    epoch @2 :UInt32;
+    # Counts the primaries of the shard; what is unanswered from an earlier one is to be resent.
+    version @3 :UInt64;
+  }
 }

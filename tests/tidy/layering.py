@@ -21,7 +21,7 @@ BELOW = {
     "etcd": {"base", "security"},
     "cluster": {"base", "replication", "etcd"},
     "encoding": {"base", "schedule", "core"},
-    "protocol": {"base", "schedule", "core", "encoding"},
+    "protocol": {"base", "schedule", "core", "encoding", "replication", "cluster"},
     "storage": {"base", "schedule", "core", "encoding", "replication"},
     "maintenance": {"base", "schedule", "core", "replication", "storage"},
     "actors": {"base", "schedule", "core", "security", "protocol", "storage"},

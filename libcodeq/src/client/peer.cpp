@@ -39,6 +39,7 @@ protocol::hello make_hello(const client_identity& who) {
     hello.setRole(who.role);
     hello.setName(who.name);
     hello.setIncarnation(who.incarnation);
+    hello.setTakesMap(true);
     hello.setToken({reinterpret_cast<const capnp::byte*>(token.data()), token.size()});
   });
 }

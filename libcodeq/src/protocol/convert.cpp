@@ -203,6 +203,7 @@ result<node_introduction> to_introduction(const hello& message) {
     n.identity = {encoding::read_text(reader.getName()), reader.getIncarnation()};
     n.min_version = reader.getMinVersion();
     n.max_version = reader.getMaxVersion();
+    n.takes_map = reader.getTakesMap();
     n.token = string_of(reader.getToken());
     if (n.role > schema::Role::COORDINATOR)
       return malformed("an unknown role");

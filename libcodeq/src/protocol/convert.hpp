@@ -88,6 +88,8 @@ struct node_introduction {
   std::vector<queue_address> queues;
   /// See `core::attach_worker`.
   std::vector<queue_address> prefixes{};
+  /// It follows the places of a cluster's shards.
+  bool takes_map = false;
   /// Empty when the node has none. Must never be logged.
   std::string token{};
   /// Name of a coordinator's cluster.

@@ -60,6 +60,7 @@ using audit_reply = frame<schema::AuditReply>;
 using schedule_request = frame<schema::ScheduleRequest>;
 using schedule_reply = frame<schema::ScheduleReply>;
 using replica_frame = frame<schema::ReplicaFrame>;
+using cluster_map_news = frame<schema::ClusterMap>;
 
 namespace detail {
 
@@ -115,7 +116,8 @@ using all_bodies = body_list<
   schema::LogLevelReply,
   schema::ScheduleRequest,
   schema::ScheduleReply,
-  schema::ReplicaFrame>;
+  schema::ReplicaFrame,
+  schema::ClusterMap>;
 
 /// Number of bodies before `S` in the list; the size of the list when it does not contain `S`.
 template <class S, class... Bodies>

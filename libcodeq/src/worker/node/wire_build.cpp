@@ -230,6 +230,7 @@ protocol::hello make_hello(
     root.setRole(schema::Role::WORKER);
     root.setName(self.name);
     root.setIncarnation(self.incarnation);
+    root.setTakesMap(true);
     root.setToken({reinterpret_cast<const capnp::byte*>(token.data()), token.size()});
     fill_patterns(root, tenant, queues);
   });
