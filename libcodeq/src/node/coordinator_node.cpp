@@ -15,6 +15,8 @@
 #include "coordinator/actors/registrar_driver.hpp"
 #include "coordinator/actors/shard_driver.hpp"
 #include "http/gateway/gateway.hpp"
+#include "node/cluster_entry.hpp"
+#include "node/cluster_seat.hpp"
 #include "node/coordinator_counts.hpp"
 #include "node/coordinator_options.hpp"
 #include "node/http_access.hpp"
@@ -42,6 +44,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -94,13 +97,25 @@ struct coordinator_node::impl {
   /// The same for tokens and the keys of JWTs.
   result<void> open_tokens(const coordinator_node_options& options);
 
-  /// Recovers the store. Errors: of the store.
+  /// Recovers the store, unless the shards of a cluster are to be recovered later. Errors: of the
+  /// store, and of the cluster.
   result<void> recover(const coordinator_node_options& options);
 
-  /// Starts the actors of the coordinator.
-  void spawn_actors(const coordinator_node_options& options);
+  /// Starts the actors of the coordinator. Errors: of the cluster's credentials.
+  result<void> spawn_actors(const coordinator_node_options& options);
+  void spawn_journal(
+    const coordinator_node_options& options, const std::shared_ptr<coordinator::turn_loop>& loop);
+  void spawn_registrar(
+    const coordinator_node_options& options, const std::shared_ptr<coordinator::turn_loop>& loop);
   void spawn_shards(
     const coordinator_node_options& options, const std::shared_ptr<coordinator::turn_loop>& loop);
+
+  /// Starts the replicas, and the hosts of the shards that they will serve.
+  result<void> take_seat(const coordinator_node_options& options);
+  [[nodiscard]] coordinator::shard_driver_options shard_options(
+    const coordinator_node_options& options,
+    std::shared_ptr<core::shard_state> state,
+    std::shared_ptr<base::clock> clock) const;
 
   /// Opens the listening port.
   result<void> listen(const coordinator_node_options& options);
@@ -127,6 +142,10 @@ struct coordinator_node::impl {
   std::shared_ptr<storage::task_store> store;
   storage::store_record identity;
   std::vector<std::shared_ptr<core::shard_state>> states;
+  std::shared_ptr<schedule::zone_store> zones = std::make_shared<schedule::zone_store>(
+    std::string(schedule::zone_store::default_folder), log_zone);
+  /// How the cluster was entered; empty for a coordinator that is alone.
+  std::optional<node::cluster_entry> entry;
   caf::actor_system_config config;
   std::unique_ptr<caf::actor_system> system;
   coordinator::journal_actor journal;
@@ -138,7 +157,10 @@ struct coordinator_node::impl {
   coordinator::keeper_actor keeper;
   std::shared_ptr<coordinator::backup_runner> backups;
   std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
+  /// In a cluster the hosts of its shards.
   std::vector<coordinator::shard_actor> shards;
+  /// Null for a coordinator that is alone.
+  std::unique_ptr<node::cluster_seat> seat;
   coordinator::registrar_internal_actor registrar;
   /// The latest shard time found in the store.
   timestamp latest{};
@@ -232,16 +254,37 @@ result<void> coordinator_node::impl::recover(const coordinator_node_options& opt
   auto usable = reserve->usable();
   if (auto ok = node::check_start_space(options.data); !ok)
     return ok;
+  std::unique_ptr<node::cluster_door> door;
+  auto shard_count = options.shards;
+  if (!options.cluster.name.empty()) {
+    auto found = node::cluster_door::open(options);
+    if (!found)
+      return found.error();
+    door = std::move(*found);
+    auto count = door->shard_count();
+    if (!count)
+      return count.error();
+    shard_count = *count;
+  }
   auto opened = storage::open_rocksdb_store(store_options(options, horizons));
   if (!opened)
     return opened.error();
   store = std::move(*opened);
   if (!usable)
     CODEQ_LOG_WARN("disk reserve is not looked after reason=\"{}\"", to_string(usable.error()));
-  auto record = storage::open_identity(*store, options.shards, base::random_bits() | 1);
+  auto record = storage::open_identity(*store, shard_count, base::random_bits() | 1);
   if (!record)
     return record.error();
   identity = *record;
+  if (door) {
+    auto entered = door->enter(*store, identity);
+    if (!entered)
+      return entered.error();
+    entry = std::move(*entered);
+    return {};
+  }
+  if (auto ok = node::check_alone(*store); !ok)
+    return ok;
   auto recovered = node::recover_shards(*store, identity);
   if (!recovered)
     return recovered.error();
@@ -249,15 +292,13 @@ result<void> coordinator_node::impl::recover(const coordinator_node_options& opt
   return {};
 }
 
-void coordinator_node::impl::spawn_actors(const coordinator_node_options& options) {
-  transport::configure(config, options.threads);
-  system = std::make_unique<caf::actor_system>(config);
+void coordinator_node::impl::spawn_journal(
+  const coordinator_node_options& options, const std::shared_ptr<coordinator::turn_loop>& loop) {
   auto mode = options.sync ? storage::durability::sync : storage::durability::os;
   if (!options.sync)
     syncer = system->spawn<caf::detached>(coordinator::log_syncer, store);
   coordinator::journal_driver_options writes{
     store, {mode, identity}, die, horizons, journal_meter, syncer, reserve};
-  auto loop = std::make_shared<coordinator::turn_loop>();
   // Waiting for a disk needs a thread of its own. A write to the page cache is done before another
   // thread would have woken up.
   if (!options.sync)
@@ -265,6 +306,14 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   journal = options.sync
               ? system->spawn<caf::detached>(coordinator::drive_journal, writes)
               : transport::spawn_beside_sockets(*system, coordinator::drive_journal, writes);
+}
+
+result<void> coordinator_node::impl::spawn_actors(const coordinator_node_options& options) {
+  transport::configure(config, options.threads);
+  system = std::make_unique<caf::actor_system>(config);
+  // In a cluster shards come and go, so sessions reach them by messages to their hosts.
+  auto loop = entry ? nullptr : std::make_shared<coordinator::turn_loop>();
+  spawn_journal(options, loop);
   coordinator::reader_driver_options reads{
     {store, tuning::segment_cache_bytes_default / 4 / identity.shard_count},
     die,
@@ -277,10 +326,26 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
     coordinator::keeper,
     coordinator::keeper_options{
       {store, horizons, options.retention_bytes}, cancelled, die, limit_meter});
-  spawn_shards(options, loop);
+  if (!entry)
+    spawn_shards(options, loop);
+  else if (auto ok = take_seat(options); !ok)
+    return ok;
+  spawn_registrar(options, loop);
+  return {};
+}
+
+void coordinator_node::impl::spawn_registrar(
+  const coordinator_node_options& options, const std::shared_ptr<coordinator::turn_loop>& loop) {
   coordinator::registrar_driver_options r;
   r.registrar = {
     identity.shard_count, base::random_bits() | 1, identity.store_id, options.connections_max};
+  if (seat) {
+    r.registrar.store_id = seat->entry().record.identity;
+    r.registrar.cluster = options.cluster.name;
+    r.registrar.node = node::name_in_cluster(options);
+    r.registrar.places = seat->places();
+    r.replicas = seat->replicas();
+  }
   r.meter = limit_meter;
   enqueues = std::make_shared<coordinator::enqueue_shares>(options.enqueue_bytes_max, limit_meter);
   r.enqueues = enqueues;
@@ -305,25 +370,32 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
     jwt_keys->notify([to = registrar] { caf::anon_send(to, coordinator::tokens_replaced{}); });
 }
 
+coordinator::shard_driver_options coordinator_node::impl::shard_options(
+  const coordinator_node_options& options,
+  std::shared_ptr<core::shard_state> state,
+  std::shared_ptr<base::clock> clock) const {
+  coordinator::shard_driver_options s;
+  s.clock = std::move(clock);
+  s.shard.state = std::move(state);
+  s.shard.shard_count = identity.shard_count;
+  s.shard.zones = zones;
+  s.store = store;
+  s.meter = limit_meter;
+  s.reader = reader;
+  s.space =
+    std::make_shared<coordinator::free_space>(options.data, options.free_bytes_least, reserve);
+  s.shard.cache_bytes = tuning::segment_cache_bytes_default / identity.shard_count;
+  return s;
+}
+
 void coordinator_node::impl::spawn_shards(
   const coordinator_node_options& options, const std::shared_ptr<coordinator::turn_loop>& loop) {
   coordinator::meet_shards introduction;
-  auto zones = std::make_shared<schedule::zone_store>(
-    std::string(schedule::zone_store::default_folder), log_zone);
   for (auto& state : states) {
     latest = std::max(latest, state->at);
-    coordinator::shard_driver_options s;
-    s.clock = std::make_shared<base::system_clock>(state->at);
-    s.shard.state = std::move(state);
-    s.shard.shard_count = identity.shard_count;
-    s.shard.zones = zones;
-    s.store = store;
-    s.meter = limit_meter;
+    auto clock = std::make_shared<base::system_clock>(state->at);
+    auto s = shard_options(options, std::move(state), std::move(clock));
     s.journal = journal;
-    s.reader = reader;
-    s.space =
-      std::make_shared<coordinator::free_space>(options.data, options.free_bytes_least, reserve);
-    s.shard.cache_bytes = tuning::segment_cache_bytes_default / identity.shard_count;
     s.loop = loop;
     auto shard = transport::spawn_beside_sockets(*system, coordinator::drive_shard, s);
     introduction.shards.emplace_back(shard);
@@ -332,6 +404,27 @@ void coordinator_node::impl::spawn_shards(
   for (const auto& shard : introduction.shards)
     caf::anon_send(caf::actor_cast<coordinator::shard_internal_actor>(shard), introduction);
   states.clear();
+}
+
+result<void> coordinator_node::impl::take_seat(const coordinator_node_options& options) {
+  node::cluster_seat_parts parts{store, horizons, journal, identity.epoch, {}};
+  parts.start_shard = [this, options](
+                        std::shared_ptr<core::shard_state> state,
+                        std::shared_ptr<base::clock> clock,
+                        const coordinator::shard_journal_actor& replicas) {
+    auto s = shard_options(options, std::move(state), std::move(clock));
+    s.journal = replicas;
+    auto shard = transport::spawn_beside_sockets(*system, coordinator::drive_shard, s);
+    caf::anon_send(shard, coordinator::meet_shards{shards});
+    return coordinator::shard_actor{shard};
+  };
+  auto taken = node::cluster_seat::take(*system, options, std::move(parts), std::move(*entry));
+  if (!taken)
+    return taken.error();
+  seat = std::move(*taken);
+  for (const auto& host : seat->hosts())
+    shards.emplace_back(host);
+  return {};
 }
 
 result<void> coordinator_node::impl::listen(const coordinator_node_options& options) {
@@ -420,6 +513,8 @@ void coordinator_node::impl::stop() {
     gateway->stop();
   *cancelled = true;
   backups->stop();
+  if (seat)
+    seat->leave();
   caf::anon_send_exit(keeper, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(acceptor.actor, caf::exit_reason::user_shutdown);
   {
@@ -478,13 +573,17 @@ coordinator_node::start(coordinator_node_options options) {
     return ok.error();
   if (auto ok = state->recover(options); !ok)
     return ok.error();
-  state->spawn_actors(options);
+  if (auto ok = state->spawn_actors(options); !ok)
+    return ok.error();
   auto* pending = state.get();
   std::unique_ptr<coordinator_node> node(new coordinator_node(std::move(state)));
   if (auto ok = pending->listen(options); !ok)
     return ok.error();
   if (auto ok = pending->serve_http(options); !ok)
     return ok.error();
+  if (pending->seat)
+    if (auto ok = pending->seat->join(); !ok)
+      return ok.error();
   return node;
 }
 

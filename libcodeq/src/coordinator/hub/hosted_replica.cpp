@@ -169,7 +169,7 @@ void hosted_replica::serve(epoch_number epoch) {
     state->leases.size(),
     (hub_.now() - recovery_began_).count());
   clock_ = std::make_shared<base::system_clock>(state->at);
-  served_ = hub_.options().start_shard(std::move(state), clock_);
+  served_ = hub_.options().start_shard(std::move(state), clock_, hub_.journal());
   hub_.host(shard_, served_);
 }
 

@@ -5,6 +5,7 @@
 #include "coordinator/replica/replica_wire.hpp"
 #include "observe/log.hpp"
 #include "protocol/messages.hpp"
+#include "protocol/shared_data.hpp"
 #include "protocol/version.hpp"
 #include "replication/bounds.hpp"
 #include "transport/link.hpp"
@@ -31,13 +32,14 @@ transport::connection_settings settings() {
 }
 
 protocol::hello make_hello(const peer_links_options& options, bool is_for_copies) {
+  const auto token = options.token ? options.token() : std::string();
   return protocol::hello::build([&](auto r) {
     r.setMinVersion(protocol::version);
     r.setMaxVersion(protocol::version);
     r.setRole(schema::Role::COORDINATOR);
     r.setName(options.node);
     r.setIncarnation(options.incarnation);
-    r.setToken({reinterpret_cast<const kj::byte*>(options.token.data()), options.token.size()});
+    r.setToken(protocol::data_of(token));
     r.setCluster(options.cluster);
     r.setCopies(is_for_copies);
   });

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -22,8 +23,9 @@ struct peer_links_options {
   std::string node;
   /// Counts the starts of the store.
   std::uint64_t incarnation = 0;
-  /// Shown to the other coordinators; empty when they need none.
-  std::string token;
+  /// Returns the token that is shown to the other coordinators; called for each connection. May be
+  /// empty when they need none.
+  std::function<std::string()> token;
   /// Null without TLS.
   std::shared_ptr<security::tls_source> tls{};
 };

@@ -49,6 +49,9 @@ void replica_hub::join(
   member_ = std::move(member);
   for (auto& found : replicas) {
     records_[found.shard] = found.record;
+    // One that was dropped while this coordinator was away.
+    if (!found.record.nodes.contains(found.stored.record.id))
+      continue;
     add(found.shard, std::move(found.stored), found.record.value);
   }
   look_at_nodes();
@@ -100,10 +103,9 @@ void replica_hub::drop(shard_id shard, replica_id replica) {
   CODEQ_LOG_INFO("replica is dropped shard={}", value(shard));
   replicas_.erase(shard);
   options_.horizons->forget(shard);
-  // Without its record the data are nobody's; the next replica of the shard removes them before it
-  // takes its copy.
+  // The next replica of the shard here removes the data before it takes its copy.
   auto writes = std::make_shared<storage::write_set>();
-  writes->remove(storage::replica_key{shard}.encode());
+  storage::put_replica(shard, {replica, 0, true, false}, *writes);
   turn_commit turn{shard, 0, std::move(writes)};
   turn.is_synced = true;
   write(std::move(turn));

@@ -34,8 +34,9 @@ struct replica_hub_options {
   /// Indexed by shard number.
   std::vector<shard_host_actor> hosts;
   std::shared_ptr<served_shards> places;
-  /// Starts the actor of a recovered shard, whose journal are the replicas.
-  std::function<shard_actor(std::shared_ptr<core::shard_state>, std::shared_ptr<base::clock>)>
+  /// Starts the actor of a recovered shard, with the replicas as its journal.
+  std::function<shard_actor(
+    std::shared_ptr<core::shard_state>, std::shared_ptr<base::clock>, const shard_journal_actor&)>
     start_shard;
   std::uint64_t name_seed = 0;
 };
@@ -99,6 +100,11 @@ public:
   void compare_and_set(
     shard_id shard, const replication::membership& old, const replication::membership& next);
   void host(shard_id shard, const shard_actor& served);
+
+  /// The journal of the shards that are served here.
+  [[nodiscard]] shard_journal_actor journal() const {
+    return caf::actor_cast<shard_journal_actor>(self_);
+  }
 
   /// Has a worker do something, then calls what it returned unless the replica is gone.
   void work(

@@ -209,6 +209,8 @@ protocol::hello_ack registrar::make_ack(const newcomer& who, timestamp now) cons
     r.setPingIntervalMs(static_cast<std::uint32_t>(tuning::ping_interval.count()));
     r.setNowMs(now.time_since_epoch().count());
     r.setTakesPrefixes(true);
+    if (!options_.node.empty())
+      r.setNode(options_.node);
     if (who.bearer)
       r.setTenant(who.bearer->tenant);
   });
