@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -22,6 +23,8 @@ struct session_opening {
   session_options session;
   protocol::node_introduction node;
   protocol::hello_ack ack;
+  /// In a cluster, the frame behind it.
+  std::optional<protocol::cluster_map_news> places{};
 };
 
 struct registrar_options {
@@ -33,6 +36,8 @@ struct registrar_options {
   std::size_t connections_max = limits::connections_max;
   /// Name of the cluster; empty: this coordinator is alone.
   std::string cluster{};
+  /// Name of this coordinator in the cluster.
+  std::string node{};
   /// Null when this coordinator is alone.
   std::shared_ptr<const map_source> places{};
 };
