@@ -71,6 +71,7 @@ struct Message {
     scheduleReply @46 :Schedule.ScheduleReply;
     replicaFrame @47 :Replication.ReplicaFrame;
     clusterMap @48 :ClusterMap;
+    creditNews @49 :CreditNews;
   }
 }
 
@@ -236,6 +237,18 @@ struct ClaimRequest {
   # With `setsQueues`: as in Hello, in place of those named before.
   without @6 :List(Common.QueueAddress);
   # With `setsQueues`: queues that the prefixes leave out.
+  takeBack @7 :UInt32;
+  # In a cluster: return this many of my unused credits, by CreditNews. Such a request with 0 credits
+  # does not void any.
+}
+
+struct CreditNews {
+  # From a coordinator of a cluster to a worker, which spreads its credits over coordinators.
+  returned @0 :UInt32;
+  # This many of your credits are void, since you asked for them.
+  wants @1 :Bool;
+  # Tasks are ready for you here, and I have none of your credits; until I say that it is no longer
+  # so.
 }
 
 struct TaskBatch {

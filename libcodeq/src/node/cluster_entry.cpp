@@ -60,7 +60,7 @@ result<void> check_cluster(const coordinator_node_options& options) {
   const auto& wanted = options.cluster;
   if (wanted.name.empty())
     return {};
-  if (!cluster::is_valid_name(wanted.name))
+  if (!is_valid_name(wanted.name))
     return wrong("cluster is " + wanted.name + "; it must have 1..128 of A-Z a-z 0-9 . _ -");
   if (auto urls = etcd::parse_member_urls(wanted.etcd); !urls)
     return wrong("etcd: " + urls.error().context);
@@ -73,7 +73,7 @@ result<void> check_cluster(const coordinator_node_options& options) {
     return wrong("advertise: " + address.error().context);
   if (address->port == 0)
     return wrong("advertise is " + address_in_cluster(options) + "; its port must not be 0");
-  if (!cluster::is_valid_name(name_in_cluster(options)))
+  if (!is_valid_name(name_in_cluster(options)))
     return wrong(
       "node is " + name_in_cluster(options) + "; it must have 1..128 of A-Z a-z 0-9 . _ -");
   if (!options.development && wanted.token_file.empty())

@@ -416,7 +416,7 @@ result<void> coordinator_node::impl::take_seat(const coordinator_node_options& o
     s.journal = replicas;
     auto shard = transport::spawn_beside_sockets(*system, coordinator::drive_shard, s);
     caf::anon_send(shard, coordinator::meet_shards{shards});
-    return coordinator::shard_actor{shard};
+    return shard;
   };
   auto taken = node::cluster_seat::take(*system, options, std::move(parts), std::move(*entry));
   if (!taken)

@@ -173,6 +173,7 @@ result<claim_wish> read_claim(const claim_request& message) {
     claim_wish wish;
     wish.credits = reader.getCredits();
     wish.batch_tasks = reader.getBatchTasks();
+    wish.take_back = reader.getTakeBack();
     wish.lease = duration{static_cast<duration::rep>(reader.getLeaseMs())};
     bool is_in_range = wish.lease == duration{0}
                        || (wish.lease >= limits::lease_min && wish.lease <= limits::lease_max);

@@ -69,6 +69,8 @@ struct claim_wish {
   duration lease{0};
   /// Maximum number of tasks in one message; zero: the coordinator's limit.
   std::uint32_t batch_tasks = 0;
+  /// Unused credits to return.
+  std::uint32_t take_back = 0;
   /// The queues to claim from, from now on; empty: no change.
   std::optional<std::vector<queue_address>> queues{};
   /// With `queues`; see `core::change_queues`.

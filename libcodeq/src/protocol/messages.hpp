@@ -61,6 +61,7 @@ using schedule_request = frame<schema::ScheduleRequest>;
 using schedule_reply = frame<schema::ScheduleReply>;
 using replica_frame = frame<schema::ReplicaFrame>;
 using cluster_map_news = frame<schema::ClusterMap>;
+using credit_news = frame<schema::CreditNews>;
 
 namespace detail {
 
@@ -117,7 +118,8 @@ using all_bodies = body_list<
   schema::ScheduleRequest,
   schema::ScheduleReply,
   schema::ReplicaFrame,
-  schema::ClusterMap>;
+  schema::ClusterMap,
+  schema::CreditNews>;
 
 /// Number of bodies before `S` in the list; the size of the list when it does not contain `S`.
 template <class S, class... Bodies>

@@ -93,6 +93,8 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
       watch_expiry();
   }
   self_->send(from.connection, opening.ack.to_wire());
+  if (opening.places)
+    self_->send(from.connection, opening.places->to_wire());
   actors::connection_accepted accepted{
     session_sink(node.role, {session, peer, options_.loop}, std::move(payer)),
     caf::actor_cast<caf::strong_actor_ptr>(session),

@@ -178,7 +178,7 @@ void hosted_replica::stop_serving() {
   if (!served_)
     return;
   CODEQ_LOG_INFO("shard is not served here any more shard={}", value(shard_));
-  hub_.host(shard_, nullptr);
+  hub_.host(shard_, shard_actor{});
   caf::anon_send_exit(served_, caf::exit_reason::kill);
   served_ = nullptr;
   clock_.reset();
@@ -186,8 +186,7 @@ void hosted_replica::stop_serving() {
 
 void hosted_replica::acknowledged(std::uint64_t number) {
   if (served_)
-    caf::anon_send(
-      caf::actor_cast<shard_internal_actor>(served_), batch_committed{number, shard_});
+    caf::anon_send(served_, batch_committed{number, shard_});
 }
 
 timestamp hosted_replica::shard_time() {

@@ -73,7 +73,8 @@ private:
   // While the shard is served, or recovered for it.
   std::shared_ptr<core::shard_state> recovered_;
   std::shared_ptr<base::clock> clock_;
-  shard_actor served_;
+  /// Null while the shard is not served here.
+  shard_internal_actor served_;
   monotonic_time recovery_began_{};
   /// Last, since it calls this object when it begins.
   std::optional<replica_driver> driver_;

@@ -118,6 +118,8 @@ void replica_hub::hand_over(shard_id shard, replica_id to) {
 
 void replica_hub::map_changed(const cluster::cluster_map& map) {
   options_.places->set_map(map);
+  // Every peer is attached to each host.
+  self_->send(options_.hosts.front(), places_changed{});
 }
 
 void replica_hub::nodes_seen(const std::map<std::string, std::string>& addresses) {

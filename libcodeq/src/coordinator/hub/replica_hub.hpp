@@ -35,7 +35,7 @@ struct replica_hub_options {
   std::vector<shard_host_actor> hosts;
   std::shared_ptr<served_shards> places;
   /// Starts the actor of a recovered shard, with the replicas as its journal.
-  std::function<shard_actor(
+  std::function<shard_internal_actor(
     std::shared_ptr<core::shard_state>, std::shared_ptr<base::clock>, const shard_journal_actor&)>
     start_shard;
   std::uint64_t name_seed = 0;

@@ -61,6 +61,11 @@ void shard_host_state::host(const host_shard& m) {
   }
 }
 
+void shard_host_state::tell(places_changed m) {
+  for (const auto& [peer, who] : peers_)
+    self_->send(who.actor, m);
+}
+
 shard_host_actor::behavior_type
 shard_host(shard_host_actor::stateful_pointer<shard_host_state> self, shard_id shard) {
   self->set_default_handler(caf::drop);
@@ -76,6 +81,7 @@ shard_host(shard_host_actor::stateful_pointer<shard_host_state> self, shard_id s
     [self](const ask_shard_stats& m) { return self->state.stats(m); },
     [self](stop_shard) { return self->state.stop(); },
     [self](const host_shard& m) { self->state.host(m); },
+    [self](places_changed m) { self->state.tell(m); },
   };
 }
 

@@ -31,6 +31,9 @@ public:
   [[nodiscard]] caf::result<base::coordinator_counts> stats(const ask_shard_stats& m);
   [[nodiscard]] caf::result<bool> stop();
 
+  /// Tells all peers.
+  void tell(places_changed m);
+
   /// The shard comes, or leaves when `m` names none.
   void host(const host_shard& m);
 

@@ -57,6 +57,19 @@ claim_router::moves claim_router::set_here(shard_id shard, bool is_here) {
   return rebalance();
 }
 
+claim_router::moves claim_router::take_back(std::uint32_t credits) {
+  wanted_back_ += credits;
+  return rebalance();
+}
+
+bool claim_router::is_starving(bool before) const {
+  bool any_busy =
+    std::any_of(places_.begin(), places_.end(), [](const place& p) { return p.busy; });
+  if (paused_ || !any_busy)
+    return false;
+  return before || credits() == 0;
+}
+
 std::uint32_t claim_router::credits() const {
   auto sum = free_;
   for (const auto& p : places_)
@@ -66,6 +79,8 @@ std::uint32_t claim_router::credits() const {
 
 claim_router::moves claim_router::rebalance() {
   moves out;
+  if (wanted_back_ > 0)
+    withdraw(out);
   if (paused_) {
     for (std::size_t i = 0; i < places_.size(); ++i) {
       if (begin_revoke(places_[i]))
@@ -80,6 +95,23 @@ claim_router::moves claim_router::rebalance() {
   else
     spread(out, any_busy);
   return out;
+}
+
+void claim_router::withdraw(moves& out) {
+  const auto now = std::min(free_, wanted_back_);
+  free_ -= now;
+  returned_ += now;
+  wanted_back_ -= now;
+  bool is_coming = false;
+  for (std::size_t i = 0; i < places_.size() && wanted_back_ > 0; ++i) {
+    auto& p = places_[i];
+    if (!p.busy && begin_revoke(p))
+      out.push_back({move::kind::revoke, static_cast<shard_id>(i), p.waiting});
+    is_coming = is_coming || p.revoking;
+  }
+  // The others are used where tasks wait.
+  if (!is_coming)
+    wanted_back_ = 0;
 }
 
 bool claim_router::begin_revoke(place& p) {

@@ -3,6 +3,7 @@
 
 #include "base/tuning.hpp"
 #include "coordinator/shard/access.hpp"
+#include "protocol/map_convert.hpp"
 #include "protocol/version.hpp"
 
 #include <algorithm>
@@ -52,6 +53,9 @@ result<registrar::newcomer> registrar::introduce(const protocol::hello& message)
       "this coordinator speaks protocol version " + std::to_string(protocol::version)
         + ", the node " + std::to_string(node->min_version) + ".."
         + std::to_string(node->max_version)};
+  if (options_.places && !node->takes_map && node->role != schema::Role::COORDINATOR)
+    return error{
+      errc::unsupported, "this coordinator is one of a cluster, which takes a newer client"};
   auto bearer = authenticate(*node);
   if (!bearer)
     return bearer.error();
@@ -209,7 +213,7 @@ protocol::hello_ack registrar::make_ack(const newcomer& who, timestamp now) cons
     r.setPingIntervalMs(static_cast<std::uint32_t>(tuning::ping_interval.count()));
     r.setNowMs(now.time_since_epoch().count());
     r.setTakesPrefixes(true);
-    if (!options_.node.empty())
+    if (options_.places)
       r.setNode(options_.node);
     if (who.bearer)
       r.setTenant(who.bearer->tenant);
@@ -229,7 +233,12 @@ void registrar::accept(std::uint64_t hello, const newcomer& who, timestamp now) 
   if (c.bearer)
     take_share(c.bearer->tenant);
   sessions_.emplace(session.peer, std::move(c));
-  port_.open_session(hello, {std::move(session), node, make_ack(who, now)});
+  session_opening opening{std::move(session), node, make_ack(who, now)};
+  if (const auto& places = options_.places) {
+    opening.places = protocol::make_cluster_map(places->map().whole(), {});
+    opening.session.map_changes = places->map().changes();
+  }
+  port_.open_session(hello, std::move(opening));
 }
 
 void registrar::drop(core::peer_id peer) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -22,6 +23,8 @@ struct session_opening {
   session_options session;
   protocol::node_introduction node;
   protocol::hello_ack ack;
+  /// In a cluster, the frame behind it.
+  std::optional<protocol::cluster_map_news> places{};
 };
 
 struct registrar_options {

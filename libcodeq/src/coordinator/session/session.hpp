@@ -40,6 +40,8 @@ struct session_options {
   std::uint64_t result_bytes_max = tuning::result_bytes_waiting_max;
   /// Null when this coordinator serves all shards.
   std::shared_ptr<const map_source> places{};
+  /// `changes()` of the map that the peer was told with its acknowledgement.
+  std::uint64_t map_changes = 0;
 };
 
 /// Why a session requested a wake-up.
@@ -153,6 +155,9 @@ public:
   /// A shard is served here from now on.
   void shard_came(shard_id shard);
 
+  /// The map has changed: tells the peer what has.
+  void map_changed();
+
   /// A shard is not served here any more. Its unanswered requests are void: the peer sends them
   /// again where the shard is now.
   void shard_left(shard_id shard);
@@ -218,10 +223,19 @@ private:
   /// Whether this coordinator serves the shard now.
   [[nodiscard]] bool is_here(shard_id shard) const;
 
+  /// Tells the peer where the shard is served instead, and that it is not here.
+  void tell_places(shard_id shard);
+
   /// Keeps credits from shards that are not here.
   void find_places();
 
   void carry_out(const claim_router::moves& moves);
+
+  /// Returns unused credits to the worker, which has slots on several coordinators.
+  void take_back(std::uint32_t credits);
+
+  /// Tells the worker of a cluster which credits have come back, and whether tasks wait for some.
+  void tell_credits();
 
   /// Gives credits to a shard, and the room for bytes that it is owed.
   void claim_at(shard_id shard, std::uint32_t credits);
@@ -314,6 +328,10 @@ private:
   std::set<shard_id> resumed_;
   /// Credits beyond the token's rate.
   std::uint32_t held_credits_ = 0;
+  /// Those of them that the worker has asked for.
+  std::uint32_t returned_credits_ = 0;
+  /// The worker was told that tasks wait here.
+  bool wants_credits_ = false;
 
   /// The latest commands with several parts, by the peer's numbers, oldest first.
   std::deque<std::pair<std::uint64_t, core::origin_ptr>> operations_;

@@ -30,6 +30,7 @@ void session::shard_left(shard_id shard) {
     return is_there;
   });
   carry_out(router_.set_here(shard, false));
+  tell_places(shard);
 }
 
 } // namespace codeq::coordinator

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of `session` that tells a client of a cluster where shards are and where tasks wait.
+#include "coordinator/session/session.hpp"
+#include "protocol/map_convert.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::coordinator {
+
+void session::tell_places(shard_id shard) {
+  const std::vector<shard_id> not_here{shard};
+  port_.send(
+    protocol::make_cluster_map(options_.places->map().news_for(shard), not_here).to_wire());
+}
+
+void session::map_changed() {
+  const auto& map = options_.places->map();
+  const auto news = map.news_after(std::exchange(options_.map_changes, map.changes()));
+  if (news.items.empty())
+    return;
+  // With another epoch of a shard that is still here, the peer resumes there once more.
+  for (const auto& item : news.items)
+    resumed_.erase(item.shard);
+  port_.send(protocol::make_cluster_map(news, {}).to_wire());
+}
+
+void session::take_back(std::uint32_t credits) {
+  const auto held = std::min(held_credits_, credits);
+  held_credits_ -= held;
+  returned_credits_ += held;
+  carry_out(router_.take_back(credits - held));
+}
+
+void session::tell_credits() {
+  const auto returned = std::exchange(returned_credits_, 0) + router_.take_returned();
+  const auto wants = held_credits_ == 0 && router_.is_starving(wants_credits_);
+  if (returned == 0 && wants == wants_credits_)
+    return;
+  wants_credits_ = wants;
+  port_.send(protocol::credit_news::build([&](auto news) {
+               news.setReturned(returned);
+               news.setWants(wants);
+             }).to_wire());
+}
+
+} // namespace codeq::coordinator
