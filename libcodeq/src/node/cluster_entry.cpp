@@ -211,8 +211,8 @@ result<void> cluster_door::found_shards(
         return founded.error();
       *stored = std::move(*founded);
     }
-    auto record =
-      cluster::first_record((*stored)->record.id, name_in_cluster(options_), (*stored)->record.promised);
+    const auto& own = (*stored)->record;
+    auto record = cluster::first_record(own.id, name_in_cluster(options_), own.promised);
     record.value.min_in_sync = known_.record->min_in_sync;
     (void)decide({keys.shard(shard), std::nullopt, encode(record), 0});
   }

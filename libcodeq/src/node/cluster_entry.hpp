@@ -44,7 +44,7 @@ struct cluster_entry {
   std::map<shard_id, storage::stored_replica> replicas;
 };
 
-/// Finds the cluster or creates it, before a coordinator serves. Waits for etcd as long as it takes.
+/// Finds the cluster or creates it, before a coordinator serves. Waits until etcd answers.
 class cluster_door {
 public:
   /// @pre `check_cluster` was passed

@@ -13,7 +13,7 @@
 
 namespace codeq::node {
 
-/// What the replicas of a coordinator use of it.
+/// Parts of a coordinator that its replicas use.
 struct cluster_seat_parts {
   std::shared_ptr<storage::task_store> store;
   std::shared_ptr<storage::retention_horizons> horizons;

@@ -6,7 +6,6 @@
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "base/tuning.hpp"
-#include "base/wall_clock.hpp"
 #include "coordinator/actors/backup_runner.hpp"
 #include "coordinator/actors/journal_driver.hpp"
 #include "coordinator/actors/keeper.hpp"
@@ -17,21 +16,16 @@
 #include "http/gateway/gateway.hpp"
 #include "node/cluster_entry.hpp"
 #include "node/cluster_seat.hpp"
+#include "node/coordinator_access.hpp"
 #include "node/coordinator_counts.hpp"
 #include "node/coordinator_options.hpp"
 #include "node/http_access.hpp"
-#include "node/jwt_access.hpp"
 #include "node/open_files.hpp"
 #include "node/shard_recovery.hpp"
 #include "node/start_space.hpp"
-#include "node/token_warnings.hpp"
 #include "node/webhook_access.hpp"
 #include "observe/limit_meter.hpp"
 #include "observe/log.hpp"
-#include "security/authenticator.hpp"
-#include "security/rate_limiter.hpp"
-#include "security/tls_context.hpp"
-#include "security/token_source.hpp"
 #include "storage/recovery/recovery.hpp"
 #include "storage/rocksdb/rocksdb_store.hpp"
 #include "transport/acceptor.hpp"
@@ -91,12 +85,6 @@ storage::rocksdb_store_options store_options(
 } // namespace
 
 struct coordinator_node::impl {
-  /// Reads tokens, keys and certificates. Errors: of their files.
-  result<void> open_access(const coordinator_node_options& options);
-
-  /// The same for tokens and the keys of JWTs.
-  result<void> open_tokens(const coordinator_node_options& options);
-
   /// Recovers the store, unless the shards of a cluster are to be recovered later. Errors: of the
   /// store, and of the cluster.
   result<void> recover(const coordinator_node_options& options);
@@ -125,16 +113,7 @@ struct coordinator_node::impl {
   result<void> serve_http(const coordinator_node_options& options);
   void stop();
 
-  /// Null without a token file.
-  std::shared_ptr<security::token_source> tokens;
-  /// Null without JWTs.
-  std::unique_ptr<node::key_refresher> jwt_keys;
-  /// Null in a single-user setup, where every client has all rights.
-  std::shared_ptr<const security::authenticator> access;
-  std::shared_ptr<security::rate_limiter> limiter = std::make_shared<security::rate_limiter>();
-  /// Null without TLS.
-  std::shared_ptr<security::tls_source> tls;
-  std::shared_ptr<security::tls_source> http_tls;
+  node::coordinator_access rights;
 
   std::shared_ptr<storage::retention_horizons> horizons =
     std::make_shared<storage::retention_horizons>();
@@ -174,78 +153,13 @@ struct coordinator_node::impl {
   bool stopped = false;
 };
 
-result<void> coordinator_node::impl::open_tokens(const coordinator_node_options& options) {
-  if (options.development)
-    return {};
-  security::authenticator::options a;
-  a.now = &base::wall_now;
-  a.on_refused = node::refusal_log();
-  if (!options.tokens.empty()) {
-    auto source = security::token_source::open(options.tokens);
-    if (!source)
-      return error{source.error().code, "--tokens " + source.error().context};
-    tokens = std::move(*source);
-    a.tokens = tokens;
-    node::warn_of_readers(options.tokens);
-  }
-  if (!options.jwt.keys.empty()) {
-    auto rules = node::jwt_rules_of(options.jwt);
-    if (!rules)
-      return rules.error();
-    auto keys = node::key_refresher::start(options.jwt);
-    if (!keys)
-      return keys.error();
-    jwt_keys = std::move(*keys);
-    a.rules = std::move(*rules);
-    a.keys = jwt_keys->keys();
-  }
-  access = std::make_shared<const security::authenticator>(std::move(a));
-  return {};
-}
-
-result<void> coordinator_node::impl::open_access(const coordinator_node_options& options) {
-  if (auto ok = open_tokens(options); !ok)
-    return ok;
-  if (auto files = node::http_files(options); !files.certificate.empty() || !files.key.empty()) {
-    auto source = security::tls_source::open(std::move(files), security::tls_side::server);
-    if (!source)
-      return source.error();
-    http_tls = std::move(*source);
-  }
-  if (!node::has_tls(options))
-    return {};
-  auto source = security::tls_source::open(
-    {options.tls_certificate,
-     options.tls_key,
-     options.tls_authority,
-     options.tls_require_client_certificate},
-    security::tls_side::server);
-  if (!source)
-    return source.error();
-  tls = std::move(*source);
-  return {};
-}
-
 result<void> coordinator_node::impl::reload() {
-  result<void> outcome;
-  auto note = [&](const result<void>& reloaded) {
-    if (outcome)
-      outcome = reloaded;
-    else if (!reloaded)
-      outcome =
-        error{reloaded.error().code, outcome.error().context + "; " + reloaded.error().context};
-    return reloaded.has_value();
-  };
-  for (const auto& source : {tls, http_tls})
-    if (source)
-      static_cast<void>(note(source->reload()));
-  if (jwt_keys)
-    static_cast<void>(note(jwt_keys->refresh()));
-  if (!tokens || !note(tokens->reload()))
-    return outcome;
-  limiter->forget_idle(base::system_clock(timestamp{}).now().steady);
-  caf::anon_send(registrar, coordinator::tokens_replaced{});
-  return outcome;
+  auto outcome = rights.reload();
+  if (outcome.is_new) {
+    rights.limiter->forget_idle(base::system_clock(timestamp{}).now().steady);
+    caf::anon_send(registrar, coordinator::tokens_replaced{});
+  }
+  return outcome.how;
 }
 
 result<void> coordinator_node::impl::recover(const coordinator_node_options& options) {
@@ -358,16 +272,17 @@ void coordinator_node::impl::spawn_registrar(
     return gauges;
   };
   r.clock = std::make_shared<base::system_clock>(latest);
-  r.access = access;
-  r.limiter = limiter;
+  r.access = rights.access;
+  r.limiter = rights.limiter;
   backups = std::make_shared<coordinator::backup_runner>(
     coordinator::backup_options{store, options.backups, options.backups_kept});
   r.backups = [b = backups](bool start) { return start ? b->start() : b->status(); };
   r.list_backups = [b = backups] { return b->list(); };
   r.loop = loop;
   registrar = transport::spawn_beside_sockets(*system, coordinator::drive_registrar, r);
-  if (jwt_keys)
-    jwt_keys->notify([to = registrar] { caf::anon_send(to, coordinator::tokens_replaced{}); });
+  if (rights.jwt_keys)
+    rights.jwt_keys->notify(
+      [to = registrar] { caf::anon_send(to, coordinator::tokens_replaced{}); });
 }
 
 coordinator::shard_driver_options coordinator_node::impl::shard_options(
@@ -408,12 +323,10 @@ void coordinator_node::impl::spawn_shards(
 
 result<void> coordinator_node::impl::take_seat(const coordinator_node_options& options) {
   node::cluster_seat_parts parts{store, horizons, journal, identity.epoch, {}};
-  parts.start_shard = [this, options](
-                        std::shared_ptr<core::shard_state> state,
-                        std::shared_ptr<base::clock> clock,
-                        const coordinator::shard_journal_actor& replicas) {
-    auto s = shard_options(options, std::move(state), std::move(clock));
-    s.journal = replicas;
+  parts.start_shard = [this, options](coordinator::served_shard served) {
+    auto s = shard_options(options, std::move(served.state), std::move(served.clock));
+    s.journal = std::move(served.journal);
+    s.authority = std::move(served.authority);
     auto shard = transport::spawn_beside_sockets(*system, coordinator::drive_shard, s);
     caf::anon_send(shard, coordinator::meet_shards{shards});
     return shard;
@@ -435,11 +348,11 @@ result<void> coordinator_node::impl::listen(const coordinator_node_options& opti
   a.address = endpoint->host;
   a.port = endpoint->port;
   a.registrar = registrar;
-  a.tls = tls;
+  a.tls = rights.tls;
   // Otherwise nodes that are connected could use up the places of those that have yet to show their
   // tokens, for which the registrar may end another connection.
   a.connections_max =
-    options.connections_max + (access ? limits::unauthenticated_connections_max : 0);
+    options.connections_max + (rights.access ? limits::unauthenticated_connections_max : 0);
   a.meter = limit_meter;
   auto spawned = transport::spawn_acceptor(*system, std::move(a));
   if (!spawned)
@@ -454,7 +367,7 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
   http::gateway_options g;
   g.listen = options.http;
   g.metrics_listen = options.metrics;
-  g.tls = http_tls;
+  g.tls = rights.http_tls;
   g.connections_max = options.http_connections_max;
   auto webhooks = node::open_webhooks(options);
   if (!webhooks)
@@ -462,11 +375,11 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
   g.actor.webhooks = std::move(*webhooks);
   g.actor.desk = {
     shards, identity.store_id, std::make_shared<base::system_clock>(latest), limit_meter, enqueues};
-  g.actor.who = node::authenticate_by(access);
+  g.actor.who = node::authenticate_by(rights.access);
   // A subject that is not in the token file may be that of a JWT; its subscriptions end by their
   // TTL.
-  g.actor.callers_of = node::callers_by(jwt_keys ? nullptr : tokens);
-  g.actor.limit = node::limit_by(limiter, limit_meter);
+  g.actor.callers_of = node::callers_by(rights.jwt_keys ? nullptr : rights.tokens);
+  g.actor.limit = node::limit_by(rights.limiter, limit_meter);
   g.actor.is_loopback_only = options.development;
   g.actor.cors = http::cors_policy(options.http_cors_origins);
   g.actor.needs_token = options.http_needs_token;
@@ -508,7 +421,7 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
 void coordinator_node::impl::stop() {
   if (!system || std::exchange(stopped, true))
     return;
-  jwt_keys = nullptr;
+  rights.jwt_keys = nullptr;
   if (gateway)
     gateway->stop();
   *cancelled = true;
@@ -569,7 +482,7 @@ coordinator_node::start(coordinator_node_options options) {
     return ok.error();
   node::fit_connections(options);
   auto state = std::make_unique<impl>();
-  if (auto ok = state->open_access(options); !ok)
+  if (auto ok = state->rights.open(options); !ok)
     return ok.error();
   if (auto ok = state->recover(options); !ok)
     return ok.error();

@@ -23,6 +23,26 @@ using replication::membership;
 using replication::position;
 using replication::replica_id;
 
+/// The shard may outlive its leadership by the messages that it had before.
+class hosted_replica::authority final : public shard_authority {
+public:
+  authority(replica_hub& hub, const replica_driver& driver) : hub_(hub), driver_(&driver) {}
+
+  [[nodiscard]] bool accepts_writes() const override {
+    return driver_ != nullptr && driver_->accepts_writes();
+  }
+
+  [[nodiscard]] bool may_answer() const override {
+    return driver_ != nullptr && driver_->may_answer(hub_.now());
+  }
+
+  void end() { driver_ = nullptr; }
+
+private:
+  replica_hub& hub_;
+  const replica_driver* driver_;
+};
+
 hosted_replica::hosted_replica(
   replica_hub& hub, replica_driver_options options, ring_memory& memory)
   : hub_(hub), shard_(options.shard), id_(options.stored.record.id) {
@@ -169,7 +189,8 @@ void hosted_replica::serve(epoch_number epoch) {
     state->leases.size(),
     (hub_.now() - recovery_began_).count());
   clock_ = std::make_shared<base::system_clock>(state->at);
-  served_ = hub_.options().start_shard(std::move(state), clock_, hub_.journal());
+  authority_ = std::make_shared<authority>(hub_, *driver_);
+  served_ = hub_.options().start_shard({std::move(state), clock_, hub_.journal(), authority_});
   hub_.host(shard_, served_);
 }
 
@@ -179,6 +200,7 @@ void hosted_replica::stop_serving() {
     return;
   CODEQ_LOG_INFO("shard is not served here any more shard={}", value(shard_));
   hub_.host(shard_, shard_actor{});
+  authority_->end();
   caf::anon_send_exit(served_, caf::exit_reason::kill);
   served_ = nullptr;
   clock_.reset();

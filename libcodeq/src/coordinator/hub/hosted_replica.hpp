@@ -3,6 +3,7 @@
 
 #include "base/clock.hpp"
 #include "coordinator/actors/coordinator_actors.hpp"
+#include "coordinator/actors/shard_driver.hpp"
 #include "coordinator/replica/replica_driver.hpp"
 #include "storage/replica/delta_spool.hpp"
 #include "storage/replica/shard_copy.hpp"
@@ -16,6 +17,14 @@
 namespace codeq::coordinator {
 
 class replica_hub;
+
+/// A shard that is to be served, and what its actor gets.
+struct served_shard {
+  std::shared_ptr<core::shard_state> state;
+  std::shared_ptr<base::clock> clock;
+  shard_journal_actor journal;
+  std::shared_ptr<const shard_authority> authority;
+};
 
 /// One replica of this coordinator, and the shard while it is served here. Owned by the hub, whose
 /// thread it uses; what waits for the disk is done by the hub's workers.
@@ -58,6 +67,8 @@ public:
   [[nodiscard]] timestamp shard_time() override;
 
 private:
+  class authority;
+
   [[nodiscard]] std::filesystem::path spool_directory() const;
 
   replica_hub& hub_;
@@ -73,6 +84,7 @@ private:
   // While the shard is served, or recovered for it.
   std::shared_ptr<core::shard_state> recovered_;
   std::shared_ptr<base::clock> clock_;
+  std::shared_ptr<authority> authority_;
   /// Null while the shard is not served here.
   shard_internal_actor served_;
   monotonic_time recovery_began_{};

@@ -110,7 +110,8 @@ void peer_links::up(const actors::link_up& m) {
     return;
   at->second.connection = m.connection;
   if (!at->second.is_for_copies)
-    CODEQ_LOG_INFO("coordinator is reached node={} address={}", at->second.node, at->second.address);
+    CODEQ_LOG_INFO(
+      "coordinator is reached node={} address={}", at->second.node, at->second.address);
 }
 
 void peer_links::down(const actors::link_down& m) {

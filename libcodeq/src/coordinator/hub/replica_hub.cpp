@@ -24,8 +24,8 @@ constexpr duration tick_interval = 25ms;
 /// How often the nodes of the cluster are looked up, in ticks.
 constexpr std::uint64_t node_look_ticks = 20;
 
-/// How long a stop waits for the messages of hand-overs to leave, in ticks.
-constexpr std::uint64_t stop_ticks = 4;
+/// How long a stop waits until others serve what was served here, in ticks.
+constexpr std::uint64_t stop_ticks = 18;
 
 /// Another member of the set; the replica itself when there is none.
 replica_id other_member(const membership& value, replica_id self) {
@@ -204,7 +204,7 @@ void replica_hub::tick() {
     replica->driver().tick(now());
   if (ticks_ % node_look_ticks == 0)
     look_at_nodes();
-  if (stopping_ && ticks_ >= stops_at_tick_)
+  if (stopping_ && (ticks_ >= stops_at_tick_ || has_handed_over()))
     std::exchange(stopping_, std::nullopt)->deliver(true);
   self_->delayed_send(self_, tick_interval, replica_tick{});
 }
@@ -212,6 +212,15 @@ void replica_hub::tick() {
 void replica_hub::flush() {
   is_flush_due_ = false;
   links_->flush();
+}
+
+bool replica_hub::has_handed_over() const {
+  return std::all_of(records_.begin(), records_.end(), [this](const auto& record) {
+    const auto& value = record.second.value;
+    const auto found = replicas_.find(record.first);
+    return found == replicas_.end() || found->second->id() != value.primary
+           || other_member(value, value.primary) == value.primary;
+  });
 }
 
 caf::result<bool> replica_hub::stop() {

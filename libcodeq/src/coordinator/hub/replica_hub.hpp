@@ -34,10 +34,8 @@ struct replica_hub_options {
   /// Indexed by shard number.
   std::vector<shard_host_actor> hosts;
   std::shared_ptr<served_shards> places;
-  /// Starts the actor of a recovered shard, with the replicas as its journal.
-  std::function<shard_internal_actor(
-    std::shared_ptr<core::shard_state>, std::shared_ptr<base::clock>, const shard_journal_actor&)>
-    start_shard;
+  /// Starts the actor of a recovered shard.
+  std::function<shard_internal_actor(served_shard)> start_shard;
   std::uint64_t name_seed = 0;
 };
 
@@ -55,7 +53,7 @@ class replica_hub {
 public:
   static constexpr const char* name = "replicas";
 
-  /// What a worker has found, for the replica that asked; empty: nothing.
+  /// The end of a work, for the replica that asked; empty: nothing.
   using replica_end = std::function<void(hosted_replica&, monotonic_time)>;
 
   void start(replicas_actor::pointer self, replica_hub_options options);
@@ -70,7 +68,7 @@ public:
   void join(
     std::shared_ptr<cluster::member_driver> member, std::vector<found_replica_data> replicas);
 
-  /// What the member tells; see `cluster::member_port`.
+  /// News of the member; see `cluster::member_port`.
   void shard_told(shard_id shard, const cluster::shard_record& record, bool is_applied);
   void build(shard_id shard);
   void drop(shard_id shard, replication::replica_id replica);
@@ -116,6 +114,7 @@ private:
   [[nodiscard]] hosted_replica* find(shard_id shard, replication::replica_id id);
   void add(shard_id shard, storage::stored_replica stored, const replication::membership& value);
   void look_at_nodes();
+  [[nodiscard]] bool has_handed_over() const;
 
   replicas_actor::pointer self_ = nullptr;
   replica_hub_options options_;
@@ -130,6 +129,7 @@ private:
   bool is_flush_due_ = false;
   std::uint64_t ticks_ = 0;
   std::optional<caf::typed_response_promise<bool>> stopping_;
+  /// The stop ends at this tick although shards have not moved.
   std::uint64_t stops_at_tick_ = 0;
 };
 

@@ -5,7 +5,8 @@
 
 namespace codeq::coordinator {
 
-/// Does what the replicas would have to wait for, in order, on a thread of its own.
-[[nodiscard]] replica_worker_actor::behavior_type replica_worker(replica_worker_actor::pointer self);
+/// Does the work for which replicas would have to wait, in order, on a thread of its own.
+[[nodiscard]] replica_worker_actor::behavior_type
+replica_worker(replica_worker_actor::pointer self);
 
 } // namespace codeq::coordinator
