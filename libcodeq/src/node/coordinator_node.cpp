@@ -472,6 +472,10 @@ coordinator_node::~coordinator_node() {
   stop();
   if (impl_->system)
     transport::finish(*impl_->system);
+  // All writes are over. A store that was not closed in order may have lost some in a power cut.
+  if (impl_->seat)
+    if (auto ok = storage::end_boot(*impl_->store); !ok)
+      CODEQ_LOG_WARN("store is not closed in order reason=\"{}\"", to_string(ok.error()));
 }
 
 result<std::unique_ptr<coordinator_node>>

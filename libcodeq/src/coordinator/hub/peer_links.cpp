@@ -12,6 +12,8 @@
 
 #include <caf/send.hpp>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace codeq::coordinator {
@@ -65,24 +67,25 @@ peer_links::~peer_links() {
 }
 
 void peer_links::set_addresses(const std::map<std::string, std::string>& addresses) {
-  std::map<std::string, std::string> missing = addresses;
-  missing.erase(options_.node);
   for (auto at = links_.begin(); at != links_.end();) {
     const auto wanted = addresses.find(at->second.node);
-    if (wanted == addresses.end() || wanted->second == at->second.address) {
-      missing.erase(at->second.node);
-      ++at;
-      continue;
-    }
-    caf::anon_send(
-      at->second.actor,
-      actors::close_link{{errc::going_away, "the coordinator has another address"}, {}});
-    at = links_.erase(at);
+    const auto has_moved = wanted != addresses.end() && wanted->second != at->second.address;
+    if (has_moved)
+      caf::anon_send(
+        at->second.actor,
+        actors::close_link{{errc::going_away, "the coordinator has another address"}, {}});
+    at = has_moved ? links_.erase(at) : std::next(at);
   }
-  for (const auto& [node, address] : missing) {
-    dial(node, address, false);
-    dial(node, address, true);
-  }
+  for (const auto& [node, address] : addresses)
+    for (auto is_for_copies : {false, true})
+      if (node != options_.node && !has_link(node, is_for_copies))
+        dial(node, address, is_for_copies);
+}
+
+bool peer_links::has_link(const std::string& node, bool is_for_copies) const {
+  return std::any_of(links_.begin(), links_.end(), [&](const auto& known) {
+    return known.second.node == node && known.second.is_for_copies == is_for_copies;
+  });
 }
 
 void peer_links::dial(const std::string& node, const std::string& address, bool is_for_copies) {
@@ -121,9 +124,9 @@ void peer_links::down(const actors::link_down& m) {
   at->second.connection = nullptr;
   at->second.gathered.clear();
   at->second.bytes_gathered = 0;
+  // The other side may be mended: it is dialled anew with the next look at the nodes.
   if (m.final)
-    CODEQ_LOG_ERROR(
-      "coordinator is refused node={} reason=\"{}\"", at->second.node, to_string(m.reason));
+    links_.erase(at);
 }
 
 bool peer_links::gather(const std::string& node, bytes message, bool is_copy) {

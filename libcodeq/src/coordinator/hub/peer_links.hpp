@@ -66,6 +66,7 @@ private:
     std::size_t bytes_gathered = 0;
   };
 
+  [[nodiscard]] bool has_link(const std::string& node, bool is_for_copies) const;
   void dial(const std::string& node, const std::string& address, bool is_for_copies);
   static void send(link& to);
 
