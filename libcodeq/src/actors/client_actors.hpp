@@ -54,6 +54,9 @@ struct resend_due {
 /// The pause before awaited tasks are asked about again is over.
 struct ask_again_due {};
 
+/// The pause before shards that were nowhere are asked for again is over.
+struct shards_due {};
+
 /// Asks a client to send `goodbye` on all links and to end, at the latest after
 /// `tuning::shutdown_max`.
 struct stop_client {};
@@ -81,6 +84,10 @@ using producer_actor = caf::typed_actor<
   caf::reacts_to<link_up>,
   // Waits for the next connection.
   caf::reacts_to<link_down>,
+  // Follows the places of a cluster's shards.
+  caf::reacts_to<from_link<schema::ClusterMap>>,
+  // Asks again for shards that were nowhere.
+  caf::reacts_to<shards_due>,
   // Closes all links and ends.
   caf::reacts_to<stop_client>,
   // Ends without waiting for the links.
@@ -134,6 +141,10 @@ using inquiry_actor = caf::typed_actor<
   caf::reacts_to<link_up>,
   // Waits for the next connection.
   caf::reacts_to<link_down>,
+  // Follows the places of a cluster's shards.
+  caf::reacts_to<from_link<schema::ClusterMap>>,
+  // Asks again for shards that were nowhere.
+  caf::reacts_to<shards_due>,
   // Closes all links and ends.
   caf::reacts_to<stop_client>,
   // Ends without waiting for the links.
@@ -146,6 +157,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::watch_tasks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::unwatch_tasks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::resend_due)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_again_due)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::shards_due)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_client)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_overdue)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_coordinator)
