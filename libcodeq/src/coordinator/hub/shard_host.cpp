@@ -8,6 +8,9 @@ namespace codeq::coordinator {
 void shard_host_state::attach(const attach_peer& m) {
   peers_.insert_or_assign(m.who.peer, m);
   pass_on(m);
+  // The shard may have come after the peer had looked and before it was attached.
+  if (shard_)
+    self_->send(m.actor, shard_moved{id_, true});
 }
 
 void shard_host_state::detach(const detach_peer& m) {
