@@ -57,6 +57,9 @@ public:
   /// without work come back first.
   [[nodiscard]] moves take_back(std::uint32_t credits);
 
+  /// Credits that it asked for may still come back.
+  [[nodiscard]] bool is_taking_back() const { return wanted_back_ > 0; }
+
   /// The credits that have come back for the worker since the last call.
   [[nodiscard]] std::uint32_t take_returned() { return std::exchange(returned_, 0); }
 

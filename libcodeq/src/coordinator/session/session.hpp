@@ -330,6 +330,8 @@ private:
   std::uint32_t held_credits_ = 0;
   /// Those of them that the worker has asked for.
   std::uint32_t returned_credits_ = 0;
+  /// The worker has asked for credits, and not all that come back have.
+  bool is_asked_back_ = false;
   /// The worker was told that tasks wait here.
   bool wants_credits_ = false;
 

@@ -29,14 +29,18 @@ void session::take_back(std::uint32_t credits) {
   const auto held = std::min(held_credits_, credits);
   held_credits_ -= held;
   returned_credits_ += held;
+  is_asked_back_ = true;
   carry_out(router_.take_back(credits - held));
 }
 
 void session::tell_credits() {
   const auto returned = std::exchange(returned_credits_, 0) + router_.take_returned();
   const auto wants = held_credits_ == 0 && router_.is_starving(wants_credits_);
-  if (returned == 0 && wants == wants_credits_)
+  // The worker asks again only after an answer, also when nothing has come back.
+  const auto answers = is_asked_back_ && !router_.is_taking_back();
+  if (returned == 0 && wants == wants_credits_ && !answers)
     return;
+  is_asked_back_ = is_asked_back_ && !answers;
   wants_credits_ = wants;
   port_.send(protocol::credit_news::build([&](auto news) {
                news.setReturned(returned);
