@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/ids.hpp"
+
 #include "cluster/records.hpp"
 #include "etcd/client.hpp"
 #include "support/etcd_cluster.hpp"

@@ -56,9 +56,10 @@ raw_client::raw_client(
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   ::inet_pton(AF_INET, host.c_str(), &address.sin_addr);
-  if (::connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
-    return close();
-  send(make_hello(role, name).to_wire());
+  if (::connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0)
+    send(make_hello(role, name).to_wire());
+  else
+    close();
   if (!receive_a<schema::HelloAck>(end))
     close();
 }
