@@ -440,8 +440,10 @@ void coordinator_node::impl::stop() {
       return self->request(shard, tuning::shutdown_max / 2, coordinator::stop_shard{});
     };
     std::vector<decltype(stop_one(shards.front()))> stops;
-    for (const auto& shard : shards)
-      stops.push_back(stop_one(shard));
+    // In a cluster the others go on with them.
+    if (!seat)
+      for (const auto& shard : shards)
+        stops.push_back(stop_one(shard));
     for (auto& stop : stops) {
       stop.receive(
         [](bool) {},
