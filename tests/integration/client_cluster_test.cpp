@@ -184,7 +184,7 @@ TEST_F(ClientOfACluster, EndOfATaskIsAwaitedWhereItsShardIs) {
 
   auto end = waiting.get();
   ASSERT_TRUE(end) << to_string(end.error());
-  EXPECT_EQ(end->text, "done");
+  EXPECT_EQ(end->result, "done");
 }
 
 TEST_F(ClientOfACluster, OperatorAsksTheCoordinatorOfATask) {
