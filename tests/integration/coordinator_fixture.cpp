@@ -98,6 +98,7 @@ coordinator::shard_peer_actor::behavior_type pretended_session(
     [](const coordinator::queues_added&) {},
     [note](const coordinator::peer_misbehaved& m) { note("misbehaved " + m.reason.context); },
     [](const coordinator::shard_moved&) {},
+    [](coordinator::places_changed) {},
   };
 }
 

@@ -56,6 +56,7 @@ protected:
           [](const queues_added&) {},
           [](const peer_misbehaved&) {},
           [](const shard_moved&) {},
+          [](places_changed) {},
         };
       }));
   }

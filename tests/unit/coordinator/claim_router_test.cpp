@@ -228,6 +228,31 @@ TEST(ClaimRouter, NeverIdlesWhileWorkWaitsAndNeverClaimsTooMuch) {
   }
 }
 
+TEST(ClaimRouter, CreditsOfAShardThatLeavesArePlacedElsewhere) {
+  claim_router router(3);
+  EXPECT_EQ(say(router.add_credits(3)), "claim0x1 claim1x1 claim2x1");
+
+  EXPECT_EQ(say(router.set_here(shard(1), false)), "claim0x1");
+  EXPECT_EQ(say(router.add_credits(2)), "claim0x1 claim2x1");
+  EXPECT_EQ(router.credits(), 5u);
+}
+
+TEST(ClaimRouter, CreditsWaitWhileNoShardIsHere) {
+  claim_router router(2);
+  EXPECT_EQ(say(router.set_here(shard(0), false)), "");
+  EXPECT_EQ(say(router.set_here(shard(1), false)), "");
+  EXPECT_EQ(say(router.add_credits(4)), "");
+
+  EXPECT_EQ(say(router.set_here(shard(1), true)), "claim1x4");
+}
+
+TEST(ClaimRouter, WorkOfAShardThatLeftHoldsNoCreditsBack) {
+  claim_router router(2);
+  EXPECT_EQ(say(router.has_work(shard(1))), "");
+  EXPECT_EQ(say(router.set_here(shard(1), false)), "");
+
+  EXPECT_EQ(say(router.add_credits(2)), "claim0x2");
+
 TEST(ClaimRouter, ReturnsIdleCreditsToTheWorker) {
   claim_router router(2);
   EXPECT_EQ(say(router.add_credits(5)), "claim0x3 claim1x2");

@@ -35,6 +35,9 @@ struct shard_moved {
   bool is_here = false;
 };
 
+/// In a cluster: shards have other places now.
+struct places_changed {};
+
 /// The PEER interface: the messages that shards and the reader send to a session or to the gateway.
 using shard_peer_actor = caf::typed_actor<
   // Handles a reply or a notification.
@@ -48,7 +51,9 @@ using shard_peer_actor = caf::typed_actor<
   // Ends, because the peer violated the protocol.
   caf::reacts_to<peer_misbehaved>,
   // Uses a shard that came, or forgets what it had at one that left.
-  caf::reacts_to<shard_moved>>;
+  caf::reacts_to<shard_moved>,
+  // Tells its client where shards are now.
+  caf::reacts_to<places_changed>>;
 
 /// The token's rate allows more credits again.
 struct wake_session {
@@ -383,7 +388,9 @@ struct host_shard {
 /// not. Requests for one that is not here are dropped; sessions look before they send them.
 using shard_host_actor = shard_actor::extend<
   // Passes messages on to that shard.
-  caf::reacts_to<host_shard>>;
+  caf::reacts_to<host_shard>,
+  // Passes the message on to all peers.
+  caf::reacts_to<places_changed>>;
 
 } // namespace codeq::coordinator
 
@@ -394,6 +401,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::protocol::session_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::end_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::peer_misbehaved)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::shard_moved)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::places_changed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::replica_frame_arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::replica_step)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::replica_tick)

@@ -116,7 +116,12 @@ void registrar_driver::open_stream(
                   name = node.identity.name,
                   incarnation = node.identity.incarnation](
                    const protocol::wire_frame& frame) -> result<void> {
-    auto parsed = protocol::replica_frame::from_wire(frame);
+    if (frame.type != protocol::frame_type<schema::ReplicaFrame>)
+      return error{
+        errc::protocol_error,
+        "a coordinator sends a frame of type " + std::to_string(frame.type)
+          + "; it may send replicas' messages only"};
+    auto parsed = protocol::replica_frame::parse(frame.body);
     if (!parsed)
       return parsed.error();
     caf::anon_send(to, replica_frame_arrived{name, incarnation, std::move(*parsed)});

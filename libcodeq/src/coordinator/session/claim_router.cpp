@@ -51,6 +51,8 @@ claim_router::moves claim_router::pause(bool paused) {
 
 claim_router::moves claim_router::set_here(shard_id shard, bool is_here) {
   auto& p = places_[value(shard)];
+  if (p.is_away != is_here)
+    return {};
   free_ += p.waiting;
   p = {};
   p.is_away = !is_here;

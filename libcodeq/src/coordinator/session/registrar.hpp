@@ -34,9 +34,8 @@ struct registrar_options {
   std::uint64_t store_id = 0;
   /// Maximum number of nodes; tenants share it fairly.
   std::size_t connections_max = limits::connections_max;
-  /// Name of the cluster; empty: this coordinator is alone.
+  /// Name of the cluster, and this coordinator's in it; empty: this coordinator is alone.
   std::string cluster{};
-  /// Name of this coordinator in the cluster.
   std::string node{};
   /// Null when this coordinator is alone.
   std::shared_ptr<const map_source> places{};

@@ -354,6 +354,10 @@ void session::take(const shard_reply& m) {
 }
 
 void session::take(const task_delivery& m) {
+  // The credits are placed elsewhere by now. Where the shard is served the worker gets the tasks
+  // again, under the same tokens, when it resumes.
+  if (!is_here(m.shard))
+    return;
   protocol::write_tasks(
     m.shard, m.granted, m.bodies, [this](const auto& frame) { port_.send(frame); });
   auto outgoing = port_.outgoing();
@@ -371,6 +375,8 @@ void session::take(const task_delivery& m) {
 }
 
 void session::take(const credit_news& m) {
+  if (!is_here(m.shard))
+    return;
   switch (m.what) {
   case credit_news::kind::drained:
     return carry_out(router_.drained(m.shard));
