@@ -11,6 +11,7 @@
 #include <caf/send.hpp>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace codeq::client {
@@ -157,6 +158,24 @@ std::optional<std::size_t> peers::first_up() const {
 const actors::connection_actor* peers::connection_of(shard_id shard) const {
   auto link = routes_->link_of(shard);
   return link && states_[*link].up ? &states_[*link].up->connection : nullptr;
+}
+
+peers::members peers::all_members() const {
+  const auto& map = routes_->map();
+  std::set<std::string> reached;
+  std::set<std::string> missing;
+  members all;
+  for (std::uint32_t i = 0; i < map.shards(); ++i) {
+    const auto shard = static_cast<shard_id>(i);
+    const auto* place = map.of(shard);
+    const auto* connection = connection_of(shard);
+    if (place && !connection)
+      missing.insert(place->node);
+    else if (place && reached.insert(place->node).second)
+      all.connections.push_back(*connection);
+  }
+  all.missing = reached.empty() && missing.empty() ? 1 : missing.size();
+  return all;
 }
 
 actors::connection_actor peers::connection_on(std::size_t link) const {

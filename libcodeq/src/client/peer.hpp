@@ -104,6 +104,15 @@ public:
   /// In a cluster, the connection to the coordinator that serves the shard; null when there is none.
   [[nodiscard]] const actors::connection_actor* connection_of(shard_id shard) const;
 
+  /// The coordinators of the cluster, as far as they are connected.
+  struct members {
+    std::vector<actors::connection_actor> connections;
+    /// Number of those that serve shards and are not connected; 1 before the first map.
+    std::size_t missing = 0;
+  };
+
+  [[nodiscard]] members all_members() const;
+
   /// The connection of a link; null when it is not up.
   [[nodiscard]] actors::connection_actor connection_on(std::size_t link) const;
 
