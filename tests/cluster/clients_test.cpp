@@ -130,13 +130,15 @@ TEST_F(ClientsOfACluster, LoseAndDoubleNothingWhenACoordinatorDies) {
     const auto before = std::chrono::steady_clock::now();
     enqueue_batch(number);
     longest = std::max(
-      longest, std::chrono::duration_cast<std::chrono::milliseconds>(
-                 std::chrono::steady_clock::now() - before));
+      longest,
+      std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::steady_clock::now() - before));
   }
   expect_all_completed();
 
   std::printf(
-    "%zu tasks, all completed, longest enqueue %ld ms\n", ids_.size(),
+    "%zu tasks, all completed, longest enqueue %ld ms\n",
+    ids_.size(),
     static_cast<long>(longest.count()));
   EXPECT_EQ(ids_.size(), batches * batch_tasks);
 }

@@ -39,8 +39,8 @@ public:
 
   [[nodiscard]] std::string address() const;
 
-  /// Waits for a client's hello and accepts it. `node`: the name of this coordinator in its cluster;
-  /// empty: it is alone.
+  /// Waits for a client's hello and accepts it. `node`: the name of this coordinator in its
+  /// cluster; empty: it is alone.
   void
   accept(std::uint64_t store = 1, std::uint16_t shards = 4, const std::string& node = {});
 

@@ -133,6 +133,7 @@ public:
   }
 
   void note_limit(std::string_view, std::uint64_t) override {}
+
   void note_goodbye() override {}
 
   void note_refused(const error& reason) override { ADD_FAILURE() << to_string(reason); }
@@ -235,8 +236,7 @@ void routed_worker::enqueue(std::uint16_t shard, std::uint32_t tasks) {
   command.request = {make_producer_id(now().shard, 1, 1), ++last_request_, 1};
   core::enqueue_run run;
   run.queue = the_queue;
-  run.tasks = encode_bodies_with_headers(
-    std::vector<std::map<std::string, std::string>>(tasks));
+  run.tasks = encode_bodies_with_headers(std::vector<std::map<std::string, std::string>>(tasks));
   command.runs.push_back(std::move(run));
   shards_[shard].ready += tasks;
   enqueued_ += tasks;
@@ -281,12 +281,11 @@ void routed_worker::carry_out(std::uint16_t shard, core::effect& effect) {
     effect);
 }
 
-void routed_worker::grant(
-  std::uint16_t shard, core::tasks_granted& granted, peer_session& to) {
+void routed_worker::grant(std::uint16_t shard, core::tasks_granted& granted, peer_session& to) {
   std::vector<core::encoded_tasks> bodies;
   for (const auto& run : granted.runs) {
-    bodies.push_back(encode_bodies_with_headers(
-      std::vector<std::map<std::string, std::string>>(run.count)));
+    bodies.push_back(
+      encode_bodies_with_headers(std::vector<std::map<std::string, std::string>>(run.count)));
     if (!granted.redelivered)
       shards_[shard].ready -= run.count;
   }
@@ -306,7 +305,10 @@ void routed_worker::learn(std::size_t node, std::uint16_t shard) {
     return;
   nodes_[node].places->merge(
     shard,
-    {name_of(*at.node), name_of(*at.node) + ":1", "", static_cast<std::uint32_t>(at.version),
+    {name_of(*at.node),
+     name_of(*at.node) + ":1",
+     "",
+     static_cast<std::uint32_t>(at.version),
      at.version});
   if (nodes_[node].session)
     nodes_[node].session->hosted().map_changed();
@@ -351,8 +353,8 @@ void routed_worker::accept(std::size_t link) {
   coordinator::session_options made{++last_peer_, identity, nullptr, options_.shards};
   const auto is_cluster = options_.nodes > 0;
   if (is_cluster) {
-    made.places = std::shared_ptr<const coordinator::map_source>(
-      std::shared_ptr<void>(), at.places.get());
+    made.places =
+      std::shared_ptr<const coordinator::map_source>(std::shared_ptr<void>(), at.places.get());
     made.map_changes = at.places->map().changes();
   }
   auto ack = protocol::hello_ack::build([&](auto root) {
@@ -422,8 +424,7 @@ void routed_worker::close_link(std::size_t link, const error&) {
   after(duration{1}, [this, link] { dispatcher_->take_link_end(link); });
 }
 
-worker::handler_number
-routed_worker::start_handler(const std::string&, const std::string&) {
+worker::handler_number routed_worker::start_handler(const std::string&, const std::string&) {
   return ++last_handler_;
 }
 

@@ -72,23 +72,38 @@ public:
   void close_link(std::size_t link, const error& reason) override;
   worker::handler_number start_handler(const std::string&, const std::string&) override;
   void run(worker::handler_number handler, task&& attempt) override;
+
   void run_batch(worker::handler_number, std::vector<task>) override {}
+
   void stop_handler(worker::handler_number) override {}
+
   void flush_soon() override;
   void wake_after(duration wait, std::uint64_t number) override;
+
   void ended(result<void>) override {}
 
   void note_connected(std::size_t, std::size_t) override {}
+
   void note_no_patterns(std::size_t) override {}
+
   void note_settings(std::size_t, std::size_t, std::size_t) override {}
+
   void note_unhandled(const task&) override {}
+
   void note_handler_end(fencing_token, const std::string&) override {}
+
   void note_failed(const worker::failed_attempt&) override {}
+
   void note_lost(const task_id&, fencing_token) override {}
+
   void note_refused(const worker::report_answer&) override {}
+
   void note_over(const task_id&, fencing_token) override {}
+
   void note_drain(std::size_t, duration) override {}
+
   void note_abandoned(const task_id&, fencing_token) override {}
+
   void note_unanswered(std::size_t) override {}
 
 private:

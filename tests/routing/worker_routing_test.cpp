@@ -31,12 +31,14 @@ void load(routed_worker& worker, const routed_worker::options& options, bool wit
   std::mt19937_64 random(options.seed + 1);
   for (int burst = 0; burst < 60; ++burst) {
     const auto shard = static_cast<std::uint16_t>(random() % options.shards);
-    const auto tasks = static_cast<std::uint32_t>(random() % 4 == 0 ? random() % 200 : 1 + random() % 5);
+    const auto tasks =
+      static_cast<std::uint32_t>(random() % 4 == 0 ? random() % 200 : 1 + random() % 5);
     if (tasks > 0)
       worker.enqueue(shard, tasks);
     if (with_faults && random() % 2 == 0)
       worker.move(
-        static_cast<std::uint16_t>(random() % options.shards), random() % options.nodes,
+        static_cast<std::uint16_t>(random() % options.shards),
+        random() % options.nodes,
         duration{static_cast<std::int64_t>(random() % 300)});
     if (with_faults && random() % 5 == 0)
       worker.cut(random() % options.nodes);

@@ -104,8 +104,8 @@ struct ask_coordinator {
   std::function<result<void>(const protocol::wire_frame& reply)> answered;
   std::function<void(const error& reason)> failed;
   bool repeatable = true;
-  /// If set, every coordinator of a cluster is asked, and `answered` handles each reply; then this is
-  /// called with the number of coordinators that could not be asked or were lost.
+  /// If set, every coordinator of a cluster is asked, and `answered` handles each reply; then this
+  /// is called with the number of coordinators that could not be asked or were lost.
   std::function<void(std::size_t missing)> completed{};
 };
 

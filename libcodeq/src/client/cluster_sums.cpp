@@ -36,8 +36,8 @@ void add(worker_info& to, worker_info part) {
   for (auto& queue : part.queues)
     if (std::find(to.queues.begin(), to.queues.end(), queue) == to.queues.end())
       to.queues.push_back(std::move(queue));
-  to.queue_count = std::max(
-    {to.queue_count, part.queue_count, static_cast<std::uint32_t>(to.queues.size())});
+  to.queue_count =
+    std::max({to.queue_count, part.queue_count, static_cast<std::uint32_t>(to.queues.size())});
   if (to.queues.size() > limits::worker_queues_shown_max)
     to.queues.resize(limits::worker_queues_shown_max);
   to.running.insert(to.running.end(), part.running.begin(), part.running.end());

@@ -89,8 +89,7 @@ void inquiry_state::send_to_all(bool waits) {
   auto all = peers_.all_members();
   if (all.missing > 0 && waits) {
     if (!std::exchange(waits_for_members_, true))
-      self_->delayed_send(
-        self_, links_wait, actors::coordinators_due{number_});
+      self_->delayed_send(self_, links_wait, actors::coordinators_due{number_});
     return;
   }
   missing_ = all.missing;
@@ -112,8 +111,7 @@ void inquiry_state::note_end(std::uint64_t number) {
     asked.completed(missing_);
 }
 
-const actors::connection_actor*
-inquiry_state::way_of(const protocol::wire_frame& question) const {
+const actors::connection_actor* inquiry_state::way_of(const protocol::wire_frame& question) const {
   if (!connection_)
     return nullptr;
   auto shard = peers_.is_cluster() ? shard_of_question(question) : std::nullopt;

@@ -80,8 +80,8 @@ private:
   actors::connection_actor connection_;
   std::uint64_t number_ = 0;
   std::optional<actors::ask_coordinator> open_;
-  /// The connection that the open request was sent on, so that it may have been executed there; null
-  /// when it was not sent, or refused without effect.
+  /// The connection that the open request was sent on, so that it may have been executed there;
+  /// null when it was not sent, or refused without effect.
   actors::connection_actor said_to_;
   /// The questions to all coordinators that are not answered, by their numbers.
   std::map<std::uint64_t, actors::connection_actor> asked_;

@@ -29,16 +29,15 @@ result<store_identity> identity_of(const protocol::hello_ack& ack) {
 /// A text of the acknowledgement; empty when it is malformed.
 template <class Get>
 std::string text_of(const protocol::hello_ack& ack, Get get) {
-  auto text = ack.read(
-    [get](schema::HelloAck::Reader reader) -> result<std::string> {
-      return encoding::read_text((reader.*get)());
-    });
+  auto text = ack.read([get](schema::HelloAck::Reader reader) -> result<std::string> {
+    return encoding::read_text((reader.*get)());
+  });
   return text ? std::move(*text) : std::string();
 }
 
 /// A sink that tells the owner which link places of shards come from.
-actors::frame_sink sink_with_places(
-  actors::frame_sink sink, const caf::strong_actor_ptr& owner, std::size_t link) {
+actors::frame_sink
+sink_with_places(actors::frame_sink sink, const caf::strong_actor_ptr& owner, std::size_t link) {
   return [sink = std::move(sink), owner = caf::actor_cast<caf::actor>(owner), link](
            const protocol::wire_frame& wire) -> result<void> {
     if (wire.type != protocol::frame_type<schema::ClusterMap>)
@@ -100,7 +99,8 @@ result<peers::arrival> peers::take_up(const actors::link_up& up) {
   auto& at = states_[up.link];
   if (at.is_closed)
     return arrival{};
-  at.up = peer{up.link, up.connection, *store, text_of(up.ack, &schema::HelloAck::Reader::getTenant)};
+  at.up =
+    peer{up.link, up.connection, *store, text_of(up.ack, &schema::HelloAck::Reader::getTenant)};
   at.unreachable = false;
   auto came =
     carry_out(routes_->take_up(up.link, text_of(up.ack, &schema::HelloAck::Reader::getNode)));

@@ -14,6 +14,7 @@
 #include "client/operator_replies.hpp"
 #include "client/shard_walk.hpp"
 #include "client/task_pages.hpp"
+#include "node/connection_watch.hpp"
 #include "node/link_security.hpp"
 #include "security/principal.hpp"
 #include "transport/configure.hpp"
@@ -24,10 +25,8 @@
 #include <caf/send.hpp>
 
 #include <algorithm>
-#include <condition_variable>
 #include <iterator>
 #include <limits>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -35,52 +34,6 @@
 namespace codeq {
 
 namespace {
-
-/// The latest connection state reported by the inquiry's actor, for the thread that waits for it.
-class connection_watch {
-public:
-  void tell(const client::connection_news& news) {
-    {
-      std::lock_guard lock(mutex_);
-      news_ = news;
-      if (news.up) {
-        shard_count_ = news.shard_count;
-        tenant_ = news.tenant;
-      }
-    }
-    changed_.notify_all();
-  }
-
-  /// Waits until a connection is up or finally refused, or until `until`; returns the latest state.
-  /// While no coordinator accepts connections it waits until `soon` only.
-  client::connection_news wait(
-    std::chrono::steady_clock::time_point soon, std::chrono::steady_clock::time_point until) {
-    std::unique_lock lock(mutex_);
-    auto is_decided = [this] { return news_.up || news_.final; };
-    changed_.wait_until(lock, std::min(soon, until), is_decided);
-    changed_.wait_until(lock, until, [&] { return is_decided() || news_.unreachable; });
-    return news_;
-  }
-
-  /// Number of shards of the store that was connected last; 0 when there was none.
-  std::uint16_t shard_count() {
-    std::lock_guard lock(mutex_);
-    return shard_count_;
-  }
-
-  /// The tenant of the token, as the coordinator that was connected last told it.
-  std::string tenant() {
-    std::lock_guard lock(mutex_);
-    return tenant_;
-  }
-
-private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  client::connection_news news_;
-  std::uint16_t shard_count_ = 0;
-  std::string tenant_;
-};
 
 /// How long a coordinator that does not accept connections is given to start.
 constexpr duration unreachable_wait{800};
@@ -161,8 +114,8 @@ struct operator_client::impl {
     result<client::answered<T>> (*read)(const protocol::frame<S>&),
     bool repeatable = true);
 
-  /// Sends a request to every coordinator and sums the replies; `missing`: the number of coordinators
-  /// whose part is not in the sum.
+  /// Sends a request to every coordinator and sums the replies; `missing`: the number of
+  /// coordinators whose part is not in the sum.
   template <class T, class S>
   result<T> ask_all(
     client::question question,
@@ -193,7 +146,7 @@ struct operator_client::impl {
 
   operator_options options;
   operator_system config;
-  connection_watch watch;
+  node::connection_watch watch;
   caf::actor_system system;
   actors::inquiry_actor actor;
 };

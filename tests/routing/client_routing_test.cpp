@@ -38,8 +38,7 @@ protected:
   void place(std::uint16_t shard, const std::string& node) {
     auto& at = places_[shard];
     const auto version = at.version + 1;
-    at = {
-      node, (node == "a" ? a : b).address(), "", static_cast<std::uint32_t>(version), version};
+    at = {node, (node == "a" ? a : b).address(), "", static_cast<std::uint32_t>(version), version};
   }
 
   /// The places of some shards.
@@ -75,7 +74,8 @@ protected:
       if (auto key = "k" + std::to_string(i);
           core::shard_of_name({"default", "q"}, key, shard_count) == shard_id{shard})
         task.key = key;
-    client->enqueue({task}, [this](enqueue_answers told) { answers.push(std::move(told.front())); });
+    client->enqueue(
+      {task}, [this](enqueue_answers told) { answers.push(std::move(told.front())); });
   }
 
   [[nodiscard]] std::string next_answer() {
@@ -163,7 +163,8 @@ TEST_F(ClientOfACluster, TaskWithoutAKeyGoesToAShardThatIsReached) {
   for (int i = 0; i < 4; ++i) {
     task_spec task;
     task.queue = "q";
-    client->enqueue({task}, [this](enqueue_answers told) { answers.push(std::move(told.front())); });
+    client->enqueue(
+      {task}, [this](enqueue_answers told) { answers.push(std::move(told.front())); });
     auto word = next_enqueue(a);
     EXPECT_LT(word.shard, 2u);
     a.say(durable(word, 1));
@@ -194,8 +195,7 @@ TEST_F(ClientOfACluster, OperatorAsksTheCoordinatorOfATask) {
   accept_both();
   auto made = waiting.get();
   ASSERT_TRUE(made) << to_string(made.error());
-  auto status =
-    std::async(std::launch::async, [&] { return (*made)->status({shard_id{2}, 5}); });
+  auto status = std::async(std::launch::async, [&] { return (*made)->status({shard_id{2}, 5}); });
 
   auto question = b.expect<protocol::status_request>();
   b.say(protocol::status_reply::build([&](auto root) {
