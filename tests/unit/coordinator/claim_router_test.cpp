@@ -252,6 +252,7 @@ TEST(ClaimRouter, WorkOfAShardThatLeftHoldsNoCreditsBack) {
   EXPECT_EQ(say(router.set_here(shard(1), false)), "");
 
   EXPECT_EQ(say(router.add_credits(2)), "claim0x2");
+}
 
   TEST(ClaimRouter, ReturnsIdleCreditsToTheWorker) {
     claim_router router(2);
