@@ -238,8 +238,8 @@ struct ClaimRequest {
   without @6 :List(Common.QueueAddress);
   # With `setsQueues`: queues that the prefixes leave out.
   takeBack @7 :UInt32;
-  # In a cluster: return this many of my unused credits, by CreditNews. Such a request with 0 credits
-  # does not void any.
+  # In a cluster: return this many of my unused credits, by CreditNews. Such a request with 0
+  # credits does not void any.
 }
 
 struct CreditNews {
@@ -442,8 +442,8 @@ struct CancelNotice {
 
 struct ClusterMap {
   # Where shards are served. From a coordinator of a cluster to a client: all places that it knows
-  # directly after `HelloAck`, later those that have changed, and the place of a shard in front of an
-  # answer with `notOwner`. Per shard the place with the highest `version` counts.
+  # directly after `HelloAck`, later those that have changed, and the place of a shard in front of
+  # an answer with `notOwner`. Per shard the place with the highest `version` counts.
   shards @0 :UInt16;
   # Number of shards of the cluster.
   nodes @1 :List(Node);

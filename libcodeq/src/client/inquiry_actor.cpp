@@ -14,6 +14,9 @@ namespace codeq::client {
 
 namespace {
 
+/// How long a question to all coordinators waits for those that are not connected.
+constexpr duration links_wait = std::chrono::seconds(1);
+
 /// The shard that an operator's request names, or that of its task; none: any coordinator answers.
 std::optional<shard_id> shard_of_question(const protocol::wire_frame& question) {
   std::optional<shard_id> shard;
@@ -69,11 +72,46 @@ void inquiry_state::ask(actors::ask_coordinator& question) {
   open_ = std::move(question);
   ++number_;
   said_to_ = nullptr;
+  asked_.clear();
+  missing_ = 0;
+  waits_for_members_ = false;
   send_open();
 }
 
-const actors::connection_actor*
-inquiry_state::way_of(const protocol::wire_frame& question) const {
+void inquiry_state::ask_members(const actors::coordinators_due& due) {
+  if (due.number == number_ && open_ && open_->completed && asked_.empty())
+    send_to_all(false);
+}
+
+void inquiry_state::send_to_all(bool waits) {
+  if (!asked_.empty())
+    return;
+  auto all = peers_.all_members();
+  if (all.missing > 0 && waits) {
+    if (!std::exchange(waits_for_members_, true))
+      self_->delayed_send(self_, links_wait, actors::coordinators_due{number_});
+    return;
+  }
+  missing_ = all.missing;
+  for (const auto& connection : all.connections) {
+    asked_.emplace(++number_, connection);
+    self_->send(connection, open_->question(number_));
+  }
+  if (asked_.empty())
+    note_end(0);
+}
+
+void inquiry_state::note_end(std::uint64_t number) {
+  asked_.erase(number);
+  if (!asked_.empty())
+    return;
+  auto asked = std::move(*open_);
+  open_.reset();
+  if (asked.completed)
+    asked.completed(missing_);
+}
+
+const actors::connection_actor* inquiry_state::way_of(const protocol::wire_frame& question) const {
   if (!connection_)
     return nullptr;
   auto shard = peers_.is_cluster() ? shard_of_question(question) : std::nullopt;
@@ -83,6 +121,8 @@ inquiry_state::way_of(const protocol::wire_frame& question) const {
 void inquiry_state::send_open() {
   if (!open_ || !connection_)
     return;
+  if (open_->completed && peers_.is_cluster())
+    return send_to_all(true);
   auto question = open_->question(number_);
   const auto* to = way_of(question);
   if (!to)
@@ -101,7 +141,7 @@ void inquiry_state::accept(const protocol::frame<S>& reply) {
   });
   if (!number)
     return peers_.drop(number.error());
-  if (*number != number_ || !open_)
+  if (!open_ || (*number != number_ && !asked_.contains(*number)))
     return;
   // The places that came before it lead to another attempt.
   if (code == errc::not_owner) {
@@ -110,7 +150,7 @@ void inquiry_state::accept(const protocol::frame<S>& reply) {
   }
   if (auto taken = open_->answered(reply.to_wire()); !taken)
     return peers_.drop(taken.error());
-  open_.reset();
+  note_end(*number);
 }
 
 void inquiry_state::use(const peer& connected) {
@@ -161,6 +201,11 @@ void inquiry_state::take_down(const actors::link_down& down) {
   auto loss = peers_.take_down(down);
   if (loss.in_use)
     connection_ = nullptr;
+  const auto is_lost = [&](const auto& one) { return lost && one.second == lost; };
+  if (const auto gone = std::erase_if(asked_, is_lost); gone > 0) {
+    missing_ += gone;
+    note_end(0);
+  }
   const auto was_said = said_to_ && said_to_ == lost;
   if (was_said)
     said_to_ = nullptr;
@@ -205,6 +250,7 @@ inquiry(actors::inquiry_actor::stateful_pointer<inquiry_state> self, inquiry_set
     [self](const actors::link_down& down) { self->state.take_down(down); },
     [self](const actors::from_link<schema::ClusterMap>& told) { self->state.take_places(told); },
     [self](const actors::shards_due&) { self->state.retry_shards(); },
+    [self](const actors::coordinators_due& due) { self->state.ask_members(due); },
     [self](const actors::stop_client&) { self->state.stop(); },
     [self](const actors::stop_overdue&) { self->quit(); }};
 }

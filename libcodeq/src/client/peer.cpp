@@ -11,6 +11,7 @@
 #include <caf/send.hpp>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace codeq::client {
@@ -28,16 +29,15 @@ result<store_identity> identity_of(const protocol::hello_ack& ack) {
 /// A text of the acknowledgement; empty when it is malformed.
 template <class Get>
 std::string text_of(const protocol::hello_ack& ack, Get get) {
-  auto text = ack.read(
-    [get](schema::HelloAck::Reader reader) -> result<std::string> {
-      return encoding::read_text((reader.*get)());
-    });
+  auto text = ack.read([get](schema::HelloAck::Reader reader) -> result<std::string> {
+    return encoding::read_text((reader.*get)());
+  });
   return text ? std::move(*text) : std::string();
 }
 
 /// A sink that tells the owner which link places of shards come from.
-actors::frame_sink sink_with_places(
-  actors::frame_sink sink, const caf::strong_actor_ptr& owner, std::size_t link) {
+actors::frame_sink
+sink_with_places(actors::frame_sink sink, const caf::strong_actor_ptr& owner, std::size_t link) {
   return [sink = std::move(sink), owner = caf::actor_cast<caf::actor>(owner), link](
            const protocol::wire_frame& wire) -> result<void> {
     if (wire.type != protocol::frame_type<schema::ClusterMap>)
@@ -99,7 +99,8 @@ result<peers::arrival> peers::take_up(const actors::link_up& up) {
   auto& at = states_[up.link];
   if (at.is_closed)
     return arrival{};
-  at.up = peer{up.link, up.connection, *store, text_of(up.ack, &schema::HelloAck::Reader::getTenant)};
+  at.up =
+    peer{up.link, up.connection, *store, text_of(up.ack, &schema::HelloAck::Reader::getTenant)};
   at.unreachable = false;
   auto came =
     carry_out(routes_->take_up(up.link, text_of(up.ack, &schema::HelloAck::Reader::getNode)));
@@ -157,6 +158,24 @@ std::optional<std::size_t> peers::first_up() const {
 const actors::connection_actor* peers::connection_of(shard_id shard) const {
   auto link = routes_->link_of(shard);
   return link && states_[*link].up ? &states_[*link].up->connection : nullptr;
+}
+
+peers::members peers::all_members() const {
+  const auto& map = routes_->map();
+  std::set<std::string> reached;
+  std::set<std::string> missing;
+  members all;
+  for (std::uint32_t i = 0; i < map.shards(); ++i) {
+    const auto shard = static_cast<shard_id>(i);
+    const auto* place = map.of(shard);
+    const auto* connection = connection_of(shard);
+    if (place && !connection)
+      missing.insert(place->node);
+    else if (place && reached.insert(place->node).second)
+      all.connections.push_back(*connection);
+  }
+  all.missing = reached.empty() && missing.empty() ? 1 : missing.size();
+  return all;
 }
 
 actors::connection_actor peers::connection_on(std::size_t link) const {

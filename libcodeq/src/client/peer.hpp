@@ -45,9 +45,9 @@ struct peer {
 };
 
 /// The links of a client, at first one per coordinator address that the user named. If these
-/// coordinators are alone, only one link is used: the first that is up. In a cluster there is a link
-/// to each coordinator, and a shard's requests go to the one that serves it. Owned by the client's
-/// actor and used from its thread.
+/// coordinators are alone, only one link is used: the first that is up. In a cluster there is a
+/// link to each coordinator, and a shard's requests go to the one that serves it. Owned by the
+/// client's actor and used from its thread.
 class peers {
 public:
   struct options {
@@ -72,8 +72,8 @@ public:
     bool retries = false;
   };
 
-  /// Handles a new connection. Errors: `protocol_error` when the answer to the hello cannot be used;
-  /// the connection is then closed.
+  /// Handles a new connection. Errors: `protocol_error` when the answer to the hello cannot be
+  /// used; the connection is then closed.
   [[nodiscard]] result<arrival> take_up(const actors::link_up& up);
 
   /// Handles places of shards. A message that cannot be used closes its connection.
@@ -101,8 +101,17 @@ public:
   /// True when the connection in use is to a coordinator of a cluster.
   [[nodiscard]] bool is_cluster() const noexcept { return routes_ && routes_->is_cluster(); }
 
-  /// In a cluster, the connection to the coordinator that serves the shard; null when there is none.
+  /// In a cluster, the connection to the coordinator that serves the shard; null: there is none.
   [[nodiscard]] const actors::connection_actor* connection_of(shard_id shard) const;
+
+  /// The coordinators of the cluster, as far as they are connected.
+  struct members {
+    std::vector<actors::connection_actor> connections;
+    /// Number of those that serve shards and are not connected; 1 before the first map.
+    std::size_t missing = 0;
+  };
+
+  [[nodiscard]] members all_members() const;
 
   /// The connection of a link; null when it is not up.
   [[nodiscard]] actors::connection_actor connection_on(std::size_t link) const;

@@ -91,13 +91,18 @@ void producer_state::use_cluster(const store_identity& store) {
   auto send = [this](shard_id shard, const auto& frame) {
     self_->send(*peers_.connection_of(shard), frame.to_wire());
   };
+  cluster_store_ = store;
   outbox_->connect(enqueue_outbox::way{send, reaches}, store);
   watches_.connect(watch_list::way{send, reaches}, store);
 }
 
 void producer_state::use(const peer& connected) {
-  if (peers_.is_cluster())
-    return use_cluster(connected.store);
+  if (peers_.is_cluster()) {
+    // Within one cluster, `resend` says what to send on which new connection.
+    if (cluster_store_ != connected.store)
+      use_cluster(connected.store);
+    return;
+  }
   auto send = [this, connection = connected.connection](const auto& frame) {
     self_->send(connection, frame.to_wire());
   };

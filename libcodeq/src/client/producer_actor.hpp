@@ -61,6 +61,8 @@ private:
   peers peers_;
   server_time server_time_;
   farewell<actors::producer_actor::pointer> farewell_;
+  /// The cluster that outbox and watch list are connected with.
+  std::optional<store_identity> cluster_store_;
   /// `ask_again_due` is on its way.
   bool will_ask_again_ = false;
   /// `shards_due` is on its way.

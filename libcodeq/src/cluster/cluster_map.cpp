@@ -68,10 +68,9 @@ bool cluster_map::merge(shard_id shard, const shard_place& place) {
                         && known->place != place;
   if (known && known->place.version >= place.version && !is_moved)
     return false;
-  const auto is_elsewhere = !known || known->place.node != place.node
-                            || known->place.address != place.address
-                            || known->place.http_address != place.http_address
-                            || known->place.epoch != place.epoch;
+  const auto is_elsewhere =
+    !known || known->place.node != place.node || known->place.address != place.address
+    || known->place.http_address != place.http_address || known->place.epoch != place.epoch;
   known = {place, ++changes_};
   return is_elsewhere;
 }

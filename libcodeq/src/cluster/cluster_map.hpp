@@ -52,7 +52,8 @@ public:
   /// another number of shards are refused: `protocol_error`.
   [[nodiscard]] result<bool> merge(const map_news& news);
 
-  /// Takes the place of one shard if it is newer, or another address of its node. @pre `shard` is below `shards()`
+  /// Takes the place of one shard if it is newer, or another address of its node. @pre `shard` is
+  /// below `shards()`
   bool merge(shard_id shard, const shard_place& place);
 
   /// Another address of a node, which does not change the version of its shards.

@@ -139,8 +139,8 @@ void shard_routes::find_links(changes& out) {
   for (std::size_t i = 0; i < link_of_.size(); ++i) {
     const auto* place = map_.of(shard_at(i));
     auto link = place ? link_to(*place) : std::nullopt;
-    // A place counts as reached when its coordinator is connected, so that a connection that is made
-    // later is new to the shard.
+    // A place counts as reached when its coordinator is connected, so that a connection that is
+    // made later is new to the shard.
     if (link && !links_[*link].is_up)
       link.reset();
     const auto is_same = link == link_of_[i] && (!link || epochs_[i] == place->epoch);

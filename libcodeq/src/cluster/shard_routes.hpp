@@ -17,11 +17,11 @@ namespace codeq::cluster {
 
 /// How a client reaches the shards of a cluster: its links to coordinators, the map that they tell
 /// it, and thus the link of each shard. Begins with the addresses that the user named, of which one
-/// is enough: a link is added for each coordinator of the map that has none. Pure; told of events by
-/// the client's actor, which carries out what is returned.
+/// is enough: a link is added for each coordinator of the map that has none. Pure; told of events
+/// by the client's actor, which carries out what is returned.
 class shard_routes {
 public:
-  /// What to do after an event.
+  /// The steps to take after an event.
   struct changes {
     /// Addresses of the links to add. Their numbers follow the number of the last link.
     std::vector<std::string> dial{};

@@ -103,8 +103,8 @@ result<told_places> read_cluster_map(const cluster_map_news& message) {
       if (shard >= told.news.shards)
         return error{
           errc::protocol_error,
-          "cluster map: shard " + std::to_string(shard) + " of "
-            + std::to_string(told.news.shards) + " shards is not here"};
+          "cluster map: shard " + std::to_string(shard) + " of " + std::to_string(told.news.shards)
+            + " shards is not here"};
       told.not_here.push_back(shard_id{shard});
     }
     return told;

@@ -53,7 +53,7 @@ seen_request read(const protocol::enqueue_request& request) {
   return *taken;
 }
 
-/// What a shard remembers wherever it is served: the first answer to each request, until the
+/// The memory that a shard keeps wherever it is served: the first answer to each request, until the
 /// producer has got it.
 struct shard_memory {
   std::uint64_t next_seq = 1;
@@ -66,11 +66,9 @@ struct shard_memory {
 class moving_cluster {
 public:
   explicit moving_cluster(std::uint32_t seed)
-    : random_(seed),
-      routes_({"n0:1"}),
-      outbox_({.in_flight_max = 64, .new_session = [this] {
-                 return producer_id{1, sessions_++};
-               }}) {
+    : random_(seed), routes_({"n0:1"}), outbox_({.in_flight_max = 64, .new_session = [this] {
+                                                   return producer_id{1, sessions_++};
+                                                 }}) {
     links_.push_back({.node = 0});
     for (std::uint16_t shard = 0; shard < shard_count; ++shard)
       place(shard, shard % nodes);
@@ -156,7 +154,10 @@ private:
       return;
     ++versions_[shard];
     latest_[shard] = {
-      node_name(node), node_name(node) + ":1", "", static_cast<std::uint32_t>(versions_[shard]),
+      node_name(node),
+      node_name(node) + ":1",
+      "",
+      static_cast<std::uint32_t>(versions_[shard]),
       versions_[shard]};
     learn(node, shard);
   }
@@ -247,8 +248,7 @@ private:
     // A late copy of a request that was answered elsewhere.
     if (request.number < memory.forgotten_below)
       return reply(at, request, 0, errc::session_expired);
-    auto [known, is_new] =
-      memory.first_seq_of.try_emplace(request.number, memory.next_seq);
+    auto [known, is_new] = memory.first_seq_of.try_emplace(request.number, memory.next_seq);
     if (is_new) {
       memory.next_seq += request.tasks;
       EXPECT_TRUE(executed_.emplace(request.number).second) << "on two shards";

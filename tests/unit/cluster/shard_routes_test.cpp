@@ -135,8 +135,7 @@ TEST_F(ShardRoutes, CoordinatorThatWasStartedElsewhereIsDialledThere) {
 TEST_F(ShardRoutes, LinkOfAnAddressThatTheUserNamedStays) {
   routes.take_down(0);
 
-  auto told = routes.take_places(
-    0, news_of({{s0, place_on("b", 2)}, {s1, place_on("b", 2)}}), {});
+  auto told = routes.take_places(0, news_of({{s0, place_on("b", 2)}, {s1, place_on("b", 2)}}), {});
 
   EXPECT_TRUE(told->close.empty());
 }
@@ -144,8 +143,7 @@ TEST_F(ShardRoutes, LinkOfAnAddressThatTheUserNamedStays) {
 TEST_F(ShardRoutes, MapOfAnotherClusterIsRefused) {
   auto told = routes.take_places(0, {4, {}}, {});
   EXPECT_EQ(
-    to_string(told.error()),
-    "protocol_error: cluster map: shards is 4, but this cluster has 3");
+    to_string(told.error()), "protocol_error: cluster map: shards is 4, but this cluster has 3");
   EXPECT_EQ(routes.link_of(s0), 0u);
 }
 

@@ -63,8 +63,8 @@ public:
   /// The credits that have come back for the worker since the last call.
   [[nodiscard]] std::uint32_t take_returned() { return std::exchange(returned_, 0); }
 
-  /// Whether tasks wait while there are no credits; `before` when it is undecided, because there are
-  /// both.
+  /// Whether tasks wait while there are no credits; `before` when it is undecided, because there
+  /// are both.
   [[nodiscard]] bool is_starving(bool before) const;
 
   /// Number of unused credits: here, at shards or on their way back.

@@ -223,8 +223,11 @@ private:
   /// Whether this coordinator serves the shard now.
   [[nodiscard]] bool is_here(shard_id shard) const;
 
-  /// Tells the peer where the shard is served instead, and that it is not here.
+  /// Tells the peer that the shard is not here, and the places that it was not told yet.
   void tell_places(shard_id shard);
+
+  /// The places that the peer was not told yet; they count as told.
+  [[nodiscard]] cluster::map_news take_news();
 
   /// Keeps credits from shards that are not here.
   void find_places();

@@ -10,19 +10,21 @@ namespace codeq::coordinator {
 
 void session::tell_places(shard_id shard) {
   const std::vector<shard_id> not_here{shard};
-  port_.send(
-    protocol::make_cluster_map(options_.places->map().news_for(shard), not_here).to_wire());
+  port_.send(protocol::make_cluster_map(take_news(), not_here).to_wire());
 }
 
 void session::map_changed() {
+  if (const auto news = take_news(); !news.items.empty())
+    port_.send(protocol::make_cluster_map(news, {}).to_wire());
+}
+
+cluster::map_news session::take_news() {
   const auto& map = options_.places->map();
-  const auto news = map.news_after(std::exchange(options_.map_changes, map.changes()));
-  if (news.items.empty())
-    return;
+  auto news = map.news_after(std::exchange(options_.map_changes, map.changes()));
   // With another epoch of a shard that is still here, the peer resumes there once more.
   for (const auto& item : news.items)
     resumed_.erase(item.shard);
-  port_.send(protocol::make_cluster_map(news, {}).to_wire());
+  return news;
 }
 
 void session::take_back(std::uint32_t credits) {

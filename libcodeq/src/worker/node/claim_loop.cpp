@@ -62,8 +62,8 @@ std::size_t claim_loop::take(std::size_t link) {
 
 std::size_t claim_loop::take_of_pool(std::size_t link) {
   auto& at = links_[link];
-  const auto any_wants = std::any_of(
-    links_.begin(), links_.end(), [](const per_link& l) { return l.open && l.wants; });
+  const auto any_wants =
+    std::any_of(links_.begin(), links_.end(), [](const per_link& l) { return l.open && l.wants; });
   if (at.is_asked || (any_wants && !at.wants))
     return 0;
   const auto target = pool_target(link, any_wants);

@@ -7,10 +7,10 @@
 namespace codeq::worker {
 
 /// Counts the tasks that this node can still accept and decides when to send credits. Pure: driven
-/// by the dispatcher, sends nothing itself. Over coordinators that are alone the capacity (slots and
-/// prefetch) is divided evenly: the sum of a link's credits and its tasks that have not ended never
-/// exceeds its share. Over the coordinators of a cluster it is one pool: credits go where tasks wait,
-/// and those that lie idle elsewhere are taken back for it.
+/// by the dispatcher, sends nothing itself. Over coordinators that are alone the capacity (slots
+/// and prefetch) is divided evenly: the sum of a link's credits and its tasks that have not ended
+/// never exceeds its share. Over the coordinators of a cluster it is one pool: credits go where
+/// tasks wait, and those that lie idle elsewhere are taken back for it.
 class claim_loop {
 public:
   /// `capacity`: maximum number of tasks held, at least 1. `links`: number of coordinators.
@@ -28,7 +28,7 @@ public:
   /// The credits of `link` are void; the tasks that it sent are still held.
   void close(std::size_t link);
 
-  /// `link` sent `tasks` of a store. Each used one credit, unless it was redelivered after a resume.
+  /// `link` sent `tasks` of a store. Each used one credit, unless it was redelivered.
   void received(std::size_t link, std::size_t store, std::size_t tasks, bool redelivered);
 
   /// A task of a store is no longer held: its handler has ended, or it was never started.

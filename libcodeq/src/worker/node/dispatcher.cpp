@@ -62,9 +62,10 @@ void dispatcher::send_reports() {
   for (std::size_t store = 0; store < outbox_.stores(); ++store) {
     if (store != cluster_store_ && !links_[store].open)
       continue;
-    auto batches = store == cluster_store_ ? outbox_.take(store, [&](shard_id shard) {
-      return link_of(store, shard).has_value();
-    }) : outbox_.take(store);
+    auto batches =
+      store == cluster_store_
+        ? outbox_.take(store, [&](shard_id shard) { return link_of(store, shard).has_value(); })
+        : outbox_.take(store);
     for (const auto& batch : batches)
       send_to(*link_of(store, batch.shard), make_results(batch).to_wire());
   }

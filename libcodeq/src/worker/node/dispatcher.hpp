@@ -211,9 +211,11 @@ private:
   [[nodiscard]] std::size_t store_of(std::size_t link) const;
   /// The link to the coordinator of a store's shard; none when it is not connected.
   [[nodiscard]] std::optional<std::size_t> link_of(std::size_t store, shard_id shard) const;
+
   [[nodiscard]] std::optional<std::size_t> link_of(const lease_key& key) const {
     return link_of(key.store, key.shard);
   }
+
   void send_reports();
   void retry_places(monotonic_time now);
   /// Sends the news of these leases' handlers again.

@@ -121,8 +121,9 @@ void dispatcher::resume_shards(std::span<const shard_id> shards, monotonic_time 
 void dispatcher::take(std::size_t link, const protocol::credit_news& news) {
   if (!links_[link].open)
     return;
-  auto read = news.read([](schema::CreditNews::Reader reader) -> result<std::pair<std::uint32_t, bool>> {
-    return std::pair{reader.getReturned(), reader.getWants()};
+  using content = std::pair<std::uint32_t, bool>;
+  auto read = news.read([](schema::CreditNews::Reader reader) -> result<content> {
+    return content{reader.getReturned(), reader.getWants()};
   });
   if (!read)
     return port_.break_link(link, read.error());

@@ -13,8 +13,8 @@ namespace codeq::worker {
 /// Identifies a lease within this node. A shard never reuses a token, so a task that is delivered
 /// again under a new lease, while its old handler still runs, has another key.
 struct lease_key {
-  /// The store that granted it: the number of the link to a coordinator that is alone. The shards of
-  /// a cluster, which move between its coordinators, have that of its first link.
+  /// The store that granted it: the number of the link to a coordinator that is alone. The shards
+  /// of a cluster, which move between its coordinators, have that of its first link.
   std::size_t store = 0;
   shard_id shard{};
   fencing_token token{};

@@ -22,9 +22,8 @@ std::vector<outbox::batch> outbox::take(std::size_t store) {
 
 std::vector<outbox::batch> outbox::take(std::size_t store, const shard_test& is_reached) {
   auto& unsent = unsent_[store];
-  auto kept = std::stable_partition(unsent.begin(), unsent.end(), [&](const lease_key& key) {
-    return is_reached(key.shard);
-  });
+  auto kept = std::stable_partition(
+    unsent.begin(), unsent.end(), [&](const lease_key& key) { return is_reached(key.shard); });
   std::vector<lease_key> now(unsent.begin(), kept);
   unsent.erase(unsent.begin(), kept);
   return pack(now);
