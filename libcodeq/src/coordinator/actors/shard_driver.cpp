@@ -55,13 +55,16 @@ void shard_driver::start(shard_internal_actor::pointer self, const shard_driver_
 
 void shard_driver::look_at_disk() {
   bool is_tight = options_.space->is_tight(now().steady, 0);
-  if (is_tight != std::exchange(pauses_grants_, is_tight)) {
+  bool pauses = is_tight || !accepts_writes();
+  if (pauses != std::exchange(pauses_grants_, pauses)) {
     auto shard = value(shard_->state().id);
-    if (is_tight)
-      CODEQ_LOG_WARN("shard hands no tasks out because the disk is full shard={}", shard);
+    if (pauses)
+      CODEQ_LOG_WARN(
+        "shard hands no tasks out shard={} reason=\"{}\"", shard,
+        is_tight ? "the disk is full" : "too few replicas are in sync");
     else
       CODEQ_LOG_INFO("shard hands tasks out again shard={}", shard);
-    shard_->pause_grants(is_tight, now());
+    shard_->pause_grants(pauses, now());
   }
   note_disk();
   shard_->look_at_zones(now());

@@ -105,6 +105,14 @@ public:
   /// An occurrence of a schedule was skipped, or fired late.
   virtual void note_occurrence(const core::occurrence_noted& noted, timestamp now) = 0;
 
+  // In a cluster.
+
+  /// False while too few replicas are in sync for new writes.
+  [[nodiscard]] virtual bool accepts_writes() const { return true; }
+
+  /// False while another coordinator may serve the shard: then no heartbeat is answered.
+  [[nodiscard]] virtual bool may_answer() const { return true; }
+
   /// Everything decided before `stop` is durable.
   virtual void settled() = 0;
 

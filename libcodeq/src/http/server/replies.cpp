@@ -38,6 +38,7 @@ unsigned status_of(errc code) {
   case errc::disconnected:
   case errc::timeout:
   case errc::disk_full:
+  case errc::not_owner:
   case errc::session_expired:
     return unavailable;
   case errc::none:
