@@ -14,6 +14,7 @@
 #include "coordinator/actors/reader_driver.hpp"
 #include "coordinator/actors/registrar_driver.hpp"
 #include "coordinator/actors/shard_driver.hpp"
+#include "coordinator/actors/shared_board.hpp"
 #include "http/gateway/gateway.hpp"
 #include "node/coordinator_counts.hpp"
 #include "node/coordinator_options.hpp"
@@ -310,6 +311,9 @@ void coordinator_node::impl::spawn_shards(
   coordinator::meet_shards introduction;
   auto zones = std::make_shared<schedule::zone_store>(
     std::string(schedule::zone_store::default_folder), log_zone);
+  std::shared_ptr<core::ready_board> board;
+  if (identity.shard_count > 1)
+    board = std::make_shared<coordinator::shared_board>(identity.shard_count);
   for (auto& state : states) {
     latest = std::max(latest, state->at);
     coordinator::shard_driver_options s;
@@ -317,6 +321,7 @@ void coordinator_node::impl::spawn_shards(
     s.shard.state = std::move(state);
     s.shard.shard_count = identity.shard_count;
     s.shard.zones = zones;
+    s.shard.board = board;
     s.store = store;
     s.meter = limit_meter;
     s.journal = journal;

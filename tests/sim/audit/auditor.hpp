@@ -9,6 +9,7 @@
 #include "core/state/shard_state.hpp"
 #include "core/turn/turn.hpp"
 #include "sim/audit/ledger.hpp"
+#include "sim/audit/order_audit.hpp"
 #include "sim/world.hpp"
 #include "worker/node/report.hpp"
 
@@ -56,7 +57,8 @@ class auditor {
 public:
   explicit auditor(world& all)
     : world_(all),
-      ledger_([this](const std::string& rule, const std::string& what) { breach(rule, what); }) {}
+      ledger_([this](const std::string& rule, const std::string& what) { breach(rule, what); }),
+      order_([this](const std::string& rule, const std::string& what) { breach(rule, what); }) {}
 
   /// Records a violation of the contract.
   void breach(const std::string& rule, const std::string& what);
@@ -339,6 +341,7 @@ private:
 
   world& world_;
   ledger ledger_;
+  order_audit order_;
   std::map<std::string, wish> wishes_;
   std::map<task_id, task_view> tasks_;
   std::vector<follow_up_plan> plans_;
