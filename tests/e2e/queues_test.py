@@ -116,8 +116,6 @@ class Order(cluster.ClusterTest):
     def test_priority_holds_over_the_shards(self):
         self.cluster.start_coordinator("--shards", "4")
         path = self.cluster.path("starts")
-        self.cluster.ctl("queue", "set", "sleep", "--max-depth", "0")
-        self.cluster.ctl("queue", "pause", "sleep")
         priority_of = {}
         for number in range(40):
             priority = number * 7 % 10
@@ -125,7 +123,6 @@ class Order(cluster.ClusterTest):
             priority_of[task] = priority
         self.assertEqual(len({task.replace("-", "")[20:24] for task in priority_of}), 4)
         self.cluster.start_worker("w", "--slots", "1", "--prefetch", "0")
-        self.cluster.ctl("queue", "resume", "sleep")
         for task in priority_of:
             self.cluster.result(task)
 

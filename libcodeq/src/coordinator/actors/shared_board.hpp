@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/state/ready_board.hpp"
+#include "core/flow/ready_board.hpp"
 
 #include <cstddef>
 #include <memory>

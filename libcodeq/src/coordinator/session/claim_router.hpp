@@ -52,7 +52,7 @@ public:
   /// A shard has returned credits on request.
   [[nodiscard]] moves returned(shard_id shard, std::uint32_t credits);
 
-  /// A shard has returned credits, because its tasks come after one of `priority` on the shard `by`.
+  /// A shard has returned credits: its tasks come after one of `priority` on the shard `by`.
   [[nodiscard]] moves outranked(shard_id shard, std::uint32_t credits, shard_id by, int priority);
 
   /// Stops or resumes placing credits; a stop takes back those that wait at shards.

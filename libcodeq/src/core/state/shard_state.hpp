@@ -10,12 +10,12 @@
 #include "core/blocks/position_set.hpp"
 #include "core/commands/audit_entry.hpp"
 #include "core/commands/task_checkpoint.hpp"
+#include "core/flow/ready_board.hpp"
 #include "core/state/claimers.hpp"
 #include "core/state/key_index.hpp"
 #include "core/state/lane.hpp"
 #include "core/state/lease_table.hpp"
 #include "core/state/outcome_holds.hpp"
-#include "core/state/ready_board.hpp"
 #include "core/state/schedule_table.hpp"
 
 #include <algorithm>
