@@ -11,7 +11,7 @@ namespace codeq::core {
 /// Deficit round robin over members with weights. In a round each member may use its weight times
 /// the largest cost of a task, so that each of them gets at least one task. What a member did not
 /// use is at most one task's cost, and is void once it leaves. Every operation but `turn` takes
-/// constant time; `turn` passes members over at most twice each. Costs are milliseconds, at least 1.
+/// constant time; `turn` passes members over at most twice each. Costs are in milliseconds.
 class fair_ring {
 public:
   using member = std::uint32_t;
@@ -79,7 +79,7 @@ private:
   std::list<place> order_;
   std::unordered_map<member, std::list<place>::iterator> places_;
   std::int64_t largest_ = 1;
-  /// The largest cost among the members that had a turn in this round, and the number of turns left.
+  /// The largest cost among the members that had a turn in this round, and the turns left.
   std::int64_t seen_ = 1;
   std::size_t turns_left_ = 0;
 };

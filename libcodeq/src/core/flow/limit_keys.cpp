@@ -72,7 +72,7 @@ void limit_keys::leave(const limit_use& use, const limited_task& task) {
     key.released_cost -= found->second;
     key.released.erase(found);
   }
-  // What it leaves may be another task's turn.
+  // It may be another task's turn now.
   changed_.insert(use.at);
 }
 

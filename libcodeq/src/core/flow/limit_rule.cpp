@@ -16,7 +16,7 @@ std::int64_t ns_of(timestamp at) {
   return at.time_since_epoch().count() * ns_per_ms;
 }
 
-/// What one start costs. Rounded up, so that the rate is never exceeded.
+/// The cost of one start, rounded up, so that the rate is never exceeded.
 std::int64_t interval_of(const start_rate& rate) {
   return (rate.period.count() * ns_per_ms + rate.count - 1) / rate.count;
 }

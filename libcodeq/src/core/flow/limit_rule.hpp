@@ -50,7 +50,7 @@ public:
 
   [[nodiscard]] bool is_idle(timestamp now) const { return idle_at() <= now; }
 
-  /// What to construct the same meter from.
+  /// The argument that constructs the same meter.
   [[nodiscard]] std::int64_t paid_at() const noexcept { return paid_at_; }
 
 private:
