@@ -48,13 +48,13 @@ struct limit_refusal {
   std::optional<timestamp> next_start;
 };
 
-/// The limit keys of a tenant that are in use: their slots, unpaid starts, closed keys, and the tasks
-/// that each holds back. The slots are the leases: they are taken with a grant
-/// and freed with the end of the lease. A key that nothing uses takes no memory.
+/// The limit keys of a tenant that are in use: their slots, unpaid starts, closed keys, and the
+/// tasks that each holds back. The slots are the leases: they are taken with a grant and freed with
+/// the end of the lease. A key that nothing uses takes no memory.
 ///
 /// A ready task is in its lane, or held by one key. `release` moves as many held tasks back to
-/// their lanes as their key admits; each of them then starts (`take`), is held by another of its keys
-/// (`hold`), or is not ready any more (`drop`). Costs are logarithmic in the number of keys.
+/// their lanes as their key admits; each of them then starts (`take`), is held by another of its
+/// keys (`hold`), or is not ready any more (`drop`). Costs are logarithmic in the number of keys.
 class limit_keys {
 public:
   /// Defines or changes a limit. Nothing is revoked when it becomes lower.
