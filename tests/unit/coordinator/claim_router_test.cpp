@@ -126,8 +126,8 @@ TEST(ClaimRouter, MovesCreditsToTheShardWithTheBetterTask) {
   EXPECT_EQ(say(router.has_work(shard(0))), "");
   EXPECT_EQ(say(router.add_credits(2)), "claim0x2");
 
-  EXPECT_EQ(say(router.outranked(shard(0), 2, shard(2), 5)), "claim2x2");
-  EXPECT_EQ(say(router.granted(shard(2), 2, true, 5)), "");
+  EXPECT_EQ(say(router.outranked(shard(0), 2, shard(2), 3)), "claim2x2");
+  EXPECT_EQ(say(router.granted(shard(2), 2, true, 4)), "");
   EXPECT_EQ(say(router.add_credits(1)), "claim2x1");
 }
 
@@ -135,10 +135,10 @@ TEST(ClaimRouter, MovesCreditsBackOnceTheBetterTasksAreGranted) {
   claim_router router(2);
   EXPECT_EQ(say(router.has_work(shard(0))), "");
   EXPECT_EQ(say(router.add_credits(2)), "claim0x2");
-  EXPECT_EQ(say(router.outranked(shard(0), 2, shard(1), 5)), "claim1x2");
-  EXPECT_EQ(say(router.granted(shard(1), 1, true, 5)), "");
-
+  EXPECT_EQ(say(router.outranked(shard(0), 2, shard(1), 3)), "claim1x2");
   EXPECT_EQ(say(router.granted(shard(1), 1, true, 4)), "");
+
+  EXPECT_EQ(say(router.granted(shard(1), 1, true, 3)), "");
 
   EXPECT_EQ(say(router.add_credits(2)), "claim0x1 claim1x1");
 }
@@ -225,7 +225,7 @@ public:
     s.notified = true;
     auto id = shard(static_cast<std::uint16_t>(at));
     auto by = shard(static_cast<std::uint16_t>(rival));
-    auto priority = static_cast<int>(rival % 3);
+    auto priority = static_cast<int>(at % 3);
     to_router.push_back([this, id, credits, by, priority] {
       carry_out(router.outranked(id, credits, by, priority));
     });

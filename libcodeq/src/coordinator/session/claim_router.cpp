@@ -21,7 +21,7 @@ claim_router::moves claim_router::granted(
   p.waiting -= std::min(p.waiting, tasks);
   p.spent = false;
   p.busy = more.value_or(p.busy);
-  drop_rival(shard, p.busy ? priority + 1 : 0);
+  drop_rival(shard, p.busy ? priority : 0);
   return rebalance();
 }
 
@@ -42,7 +42,7 @@ claim_router::moves claim_router::has_work(shard_id shard) {
 
 void claim_router::drop_rival(shard_id shard, int priority) {
   for (auto& p : places_)
-    if (p.rival == shard && p.rival_priority >= priority)
+    if (p.rival == shard && p.priority >= priority)
       p.rival.reset();
 }
 
@@ -62,7 +62,7 @@ claim_router::outranked(shard_id shard, std::uint32_t credits, shard_id by, int 
   p.waiting -= std::min(p.waiting, credits);
   p.busy = true;
   p.rival = by;
-  p.rival_priority = priority;
+  p.priority = priority;
   auto& better = places_[value(by)];
   better.busy = true;
   better.rival.reset();

@@ -52,7 +52,7 @@ public:
   /// A shard has returned credits on request.
   [[nodiscard]] moves returned(shard_id shard, std::uint32_t credits);
 
-  /// A shard has returned credits: its tasks come after one of `priority` on the shard `by`.
+  /// A shard has returned credits: its first task, of `priority`, comes after one of shard `by`.
   [[nodiscard]] moves outranked(shard_id shard, std::uint32_t credits, shard_id by, int priority);
 
   /// Stops or resumes placing credits; a stop takes back those that wait at shards.
@@ -73,12 +73,12 @@ private:
     bool added = false;
     /// The shard has no unused credits: all of `waiting` are on their way with tasks.
     bool spent = false;
-    /// The shard's tasks come after one of `rival_priority` on the shard `rival`.
+    /// The shard's first task, of `priority`, comes after one on the shard `rival`.
     std::optional<shard_id> rival;
-    int rival_priority = 0;
+    int priority = 0;
   };
 
-  /// The shard has no tasks of that priority or a higher one that come before those of others.
+  /// The shard's tasks do not come before those of other shards from that priority on.
   void drop_rival(shard_id shard, int priority);
 
   /// True when credits are to be requested back from the place; notes that they are.

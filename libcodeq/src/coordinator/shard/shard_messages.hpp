@@ -90,7 +90,7 @@ struct credit_news {
     has_work,
     /// `credits` were returned.
     returned,
-    /// `credits` were returned: the tasks here come after one of `priority` on the shard `by`.
+    /// `credits` were returned: the first task, of `priority`, comes after one on the shard `by`.
     outranked,
   };
 

@@ -90,7 +90,7 @@ struct credits_revoked {
 struct claim_outranked {
   peer_id peer = 0;
   std::uint32_t credits = 0;
-  /// The other shard, and the priority of its task.
+  /// The other shard, and the priority of the first task here.
   shard_id by{};
   std::uint8_t priority = 0;
 };

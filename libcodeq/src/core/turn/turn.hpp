@@ -323,7 +323,7 @@ private:
   std::vector<commands_audited> closed_audits_;
   bool snapshot_wanted_ = false;
   std::vector<open_grant> granted_;
-  /// Queues whose next task comes after the task of another shard.
+  /// Queues whose next task, which the pair contains, comes after one of that shard.
   std::vector<std::pair<std::uint32_t, rival_head>> outranked_;
   /// Index of the queue of the lease that was ended last.
   std::uint32_t ended_queue_ = 0;

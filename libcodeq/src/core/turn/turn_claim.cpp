@@ -273,20 +273,18 @@ void turn::match_queue(std::uint32_t queue) {
     }
     std::erase_if(waiting, [](const auto& one) { return one.first == 0; });
   }
-  if (!may_grant)
-    outranked_.emplace_back(queue, *rival);
 }
 
 void turn::give_back_outranked() {
   // After all queues were matched, so that tasks of other queues could use the credits.
-  for (const auto& [queue, rival] : outranked_) {
+  for (const auto& [queue, next] : outranked_) {
     for (auto [credits, peer] : waiting_at(*state_.queues[queue])) {
       auto& a = state_.attached.at(peer);
       a.credits -= credits;
       a.notified = true;
       a.is_outranked = true;
       state_.list_need(peer);
-      effects_.emplace_back(claim_outranked{peer, credits, rival.shard, rival.head.priority});
+      effects_.emplace_back(claim_outranked{peer, credits, next.shard, next.head.priority});
     }
   }
 }
@@ -318,8 +316,10 @@ bool turn::grant(
         break;
       auto* s = find_segment(state_.segments, tasks.first);
       ready_head next{static_cast<std::uint8_t>(priority), s->enqueued_at};
-      if (rival && is_outranked(next, rival->head))
+      if (rival && is_outranked(next, rival->head)) {
+        outranked_.emplace_back(queue, rival_head{next, rival->shard});
         return false;
+      }
       tasks.count = std::min(tasks.count, tasks_within(a.bytes, *s));
       lease_run(*s, tasks, peer);
       count -= tasks.count;

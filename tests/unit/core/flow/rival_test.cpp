@@ -63,7 +63,7 @@ TEST_F(Rival, TaskOfAHigherPriorityOnAnotherShardComesFirst) {
   set_rival("q", 5);
   attach("w", {"q"});
 
-  EXPECT_EQ(claim("w", 2), "w: outranked 2 by 1 with 5");
+  EXPECT_EQ(claim("w", 2), "w: outranked 2 by 1 with 3");
   EXPECT_EQ(state_of(1), "ready");
 
   board_->rows["q"].rival.reset();
@@ -78,7 +78,7 @@ TEST_F(Rival, OnlyTasksBelowItsPriorityWait) {
   attach("w", {"q"});
 
   EXPECT_EQ(
-    claim("w", 9), "w: outranked 6 by 1 with 5; w: got 1/t1 2/t2 3/t3 and there is more");
+    claim("w", 9), "w: outranked 6 by 1 with 3; w: got 1/t1 2/t2 3/t3 and there is more");
 }
 
 TEST_F(Rival, TaskOfTheSamePriorityComesFirstOnceItIsOlderByMoreThanASecond) {
@@ -97,7 +97,7 @@ TEST_F(Rival, ParkedCreditsGoBackWhenAWorseTaskArrives) {
   enqueue("other");
   set_rival("q", 5);
 
-  EXPECT_EQ(enqueue("q"), "p: enqueued 2; w: outranked 1 by 1 with 5");
+  EXPECT_EQ(enqueue("q"), "p: enqueued 2; w: outranked 1 by 1 with 0");
 }
 
 TEST_F(Rival, TasksOfOtherQueuesUseTheCreditsFirst) {
@@ -107,7 +107,7 @@ TEST_F(Rival, TasksOfOtherQueuesUseTheCreditsFirst) {
   attach("w", {"a", "b"});
 
   EXPECT_EQ(
-    claim("w", 2), "w: outranked 1 by 1 with 5; w: got 2/t1 and there is more");
+    claim("w", 2), "w: outranked 1 by 1 with 3; w: got 2/t1 and there is more");
 }
 
 TEST_F(Rival, WorkerHearsOfTasksOfOtherQueuesOnceItsCreditsWentBack) {
@@ -125,7 +125,7 @@ TEST_F(Rival, WorkerOfAPrefixHearsOfThemToo) {
   enqueue("q-a", 1, {.priority = 3});
   set_rival("q-a", 5);
   attach("w", {"q-*"});
-  EXPECT_EQ(claim("w", 1), "w: outranked 1 by 1 with 5");
+  EXPECT_EQ(claim("w", 1), "w: outranked 1 by 1 with 3");
 
   EXPECT_EQ(enqueue("q-b"), "p: enqueued 2; w: work available");
 }
