@@ -83,18 +83,6 @@ TEST_F(HttpWorkers, ABatchIsTheHighestPrioritiesOfAllShards) {
   EXPECT_THAT(batch.body, Not(HasSubstr(R"("priority":1)")));
 }
 
-TEST_F(HttpWorkers, ATaskWaitsForNoneOfAShardThatMayNotGrantIt) {
-  for (int i = 0; i < 8; ++i)
-    enqueue("q", R"(,"priority":9)");
-  for (int i = 0; i < 8; ++i)
-    enqueue("other", R"(,"priority":1)");
-  EXPECT_EQ(200u, post("/admin/queues/q/pause").status);
-
-  for (int i = 0; i < 8; ++i)
-    EXPECT_EQ("1", claim("other")["priority"]);
-  EXPECT_EQ(204u, post("/tasks/claim", R"({"commands":["q","other"]})").status);
-}
-
 TEST_F(HttpWorkers, AClaimCarriesHeadersGroupAndKey) {
   enqueue("q", R"(,"group":"g","key":"k","headers":{"traceparent":"00-1","a":"b"})");
 
