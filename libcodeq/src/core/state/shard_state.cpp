@@ -110,9 +110,10 @@ std::optional<ready_head> shard_state::first_ready(queue_state& queue) {
   auto priority = queue.ready_by_priority.size() - 1;
   while (queue.ready_by_priority[priority] == 0)
     --priority;
-  auto first = queue.lanes[priority]->front(segments, 1).first;
+  auto first = queue.lanes[priority]->front(segments, 1);
+  CODEQ_ASSERT(first.count == 1);
   return ready_head{
-    static_cast<std::uint8_t>(priority), find_segment(segments, first)->enqueued_at};
+    static_cast<std::uint8_t>(priority), find_segment(segments, first.first)->enqueued_at};
 }
 
 void shard_state::publish_heads() {
