@@ -13,6 +13,7 @@
 #include "coordinator/actors/reader_driver.hpp"
 #include "coordinator/actors/registrar_driver.hpp"
 #include "coordinator/actors/shard_driver.hpp"
+#include "coordinator/actors/shared_board.hpp"
 #include "http/gateway/gateway.hpp"
 #include "node/cluster_entry.hpp"
 #include "node/cluster_seat.hpp"
@@ -315,10 +316,14 @@ coordinator::shard_driver_options coordinator_node::impl::shard_options(
 void coordinator_node::impl::spawn_shards(
   const coordinator_node_options& options, const std::shared_ptr<coordinator::turn_loop>& loop) {
   coordinator::meet_shards introduction;
+  std::shared_ptr<core::ready_board> board;
+  if (identity.shard_count > 1)
+    board = std::make_shared<coordinator::shared_board>(identity.shard_count);
   for (auto& state : states) {
     latest = std::max(latest, state->at);
     auto clock = std::make_shared<base::system_clock>(state->at);
     auto s = shard_options(options, std::move(state), std::move(clock));
+    s.shard.board = board;
     s.journal = journal;
     s.loop = loop;
     auto shard = transport::spawn_beside_sockets(*system, coordinator::drive_shard, s);

@@ -372,7 +372,8 @@ void session::take(const task_delivery& m) {
   if (window_.is_filling())
     wake_later(session_wake::full_window, tuning::delivery_look_interval);
   if (!m.granted.redelivered)
-    carry_out(router_.granted(m.shard, count_of(m.granted), m.more));
+    carry_out(
+      router_.granted(m.shard, count_of(m.granted), m.more, m.granted.runs.back().priority));
   if (take_unread(0))
     return;
   over_share_ = true;
@@ -390,6 +391,8 @@ void session::take(const credit_news& m) {
   case credit_news::kind::returned:
     window_.dropped(m.shard, m.bytes);
     return carry_out(router_.returned(m.shard, m.credits));
+  case credit_news::kind::outranked:
+    return carry_out(router_.outranked(m.shard, m.credits, m.by, m.priority));
   }
 }
 
