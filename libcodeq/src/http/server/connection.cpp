@@ -16,6 +16,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/read.hpp>
+#include <boost/beast/http/rfc7230.hpp>
 #include <boost/beast/http/write.hpp>
 #include <openssl/ssl.h>
 
@@ -220,6 +221,8 @@ void connection::serve() {
   in.origin = origin_;
   in.preflight_method = std::string(view_of(head[field::field::access_control_request_method]));
   in.idempotency_key = std::string(view_of(head["Idempotency-Key"]));
+  in.known_etag = std::string(view_of(head[field::field::if_none_match]));
+  in.accepts_gzip = field::ext_list(head[field::field::accept_encoding]).exists("gzip");
   in.id = request_id_;
   error_code gone;
   auto remote = stream_.lowest().socket().remote_endpoint(gone);
@@ -353,6 +356,9 @@ void connection::write(response answer) {
     out.body().clear();
   share_ = std::move(answer.share);
   on_unwritten_ = std::move(answer.on_unwritten);
+  events_ = is_head_ ? nullptr : std::move(answer.events);
+  if (events_)
+    return write_events();
   expire_after(tuning::http_write_time_max);
   field::async_write(stream_, out, [self = shared_from_this()](error_code failure, std::size_t) {
     self->on_written(failure);
@@ -426,6 +432,8 @@ void connection::evict() {
 
 void connection::wind_up() {
   keep_alive_ = false;
+  if (events_)
+    return events_->end();
   if (is_idle_)
     close();
 }
