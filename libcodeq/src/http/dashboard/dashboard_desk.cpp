@@ -2,6 +2,7 @@
 #include "http/dashboard/dashboard_desk.hpp"
 
 #include "base/rfc3339.hpp"
+#include "base/text_encoding.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -39,6 +40,19 @@ std::string workers_text(
   return text;
 }
 
+std::string progress_text(timestamp now, const task_progress& p) {
+  base::json_writer json;
+  json.begin_object()
+    .field("at", base::to_rfc3339(now))
+    .field("attempt", p.attempt)
+    .field("percent", p.percent)
+    .field("note", base::is_utf8(p.note) ? p.note : std::string())
+    .end_object();
+  std::string text;
+  append_event(text, "progress", json.take());
+  return text;
+}
+
 } // namespace
 
 response event_answer(std::shared_ptr<event_stream> events) {
@@ -63,18 +77,37 @@ void dashboard_desk::stop() {
 }
 
 result<std::shared_ptr<event_stream>> dashboard_desk::subscribe(
-  std::shared_ptr<const caller> by, std::string bearer, unsigned topics) {
+  std::shared_ptr<const caller> by, std::string bearer, unsigned parts) {
+  return open({.by = std::move(by), .bearer = std::move(bearer), .parts = parts});
+}
+
+result<std::shared_ptr<event_stream>>
+dashboard_desk::follow(std::shared_ptr<const caller> by, std::string bearer, task_id task) {
+  auto opened = open({.by = std::move(by), .bearer = std::move(bearer)});
+  if (!opened)
+    return opened;
+  auto events = *opened;
+  auto ended = [events](const result<ended_task>&) { events->end(); };
+  auto progressed = [this, events](const task_progress& p) {
+    events->send({nullptr, std::make_shared<const std::string>(progress_text(desk_->now(), p))});
+  };
+  subscriptions_.back().watch = desk_->watch(task, std::nullopt, ended, progressed);
+  return events;
+}
+
+result<std::shared_ptr<event_stream>> dashboard_desk::open(subscription made) {
   drop_closed();
-  if (!places_.take(by->tenant)) {
-    desk_->meter().note({"live_streams_max", limits::live_streams_max, "tenant", by->tenant});
+  const auto& tenant = made.by->tenant;
+  if (!places_.take(tenant)) {
+    desk_->meter().note({"live_streams_max", limits::live_streams_max, "tenant", tenant});
     return error{
       errc::overloaded,
-      "tenant " + by->tenant + " has " + std::to_string(places_.used_by(by->tenant))
+      "tenant " + tenant + " has " + std::to_string(places_.used_by(tenant))
         + " live streams; all tenants share " + std::to_string(limits::live_streams_max)};
   }
-  auto events = std::make_shared<event_stream>();
-  subscriptions_.push_back({std::move(by), std::move(bearer), topics, events});
-  return events;
+  made.events = std::make_shared<event_stream>();
+  subscriptions_.push_back(std::move(made));
+  return subscriptions_.back().events;
 }
 
 void dashboard_desk::arm() {
@@ -95,6 +128,7 @@ void dashboard_desk::drop_closed() {
       continue;
     }
     at->events->end();
+    desk_->unwatch(at->watch);
     places_.give_back(at->by->tenant);
     at = subscriptions_.erase(at);
   }
@@ -105,9 +139,10 @@ void dashboard_desk::tick() {
   drop_closed();
   if (subscriptions_.empty())
     rows_.clear();
-  bool is_due =
-    !recorded_at_ || desk_->steady_now() - *recorded_at_ >= limits::history_step;
-  if (is_asking_ || (!is_due && subscriptions_.empty()))
+  bool is_due = !recorded_at_ || desk_->steady_now() - *recorded_at_ >= limits::history_step;
+  bool is_watched = std::any_of(
+    subscriptions_.begin(), subscriptions_.end(), [](const auto& one) { return one.parts != 0; });
+  if (is_asking_ || (!is_due && !is_watched))
     return;
   is_asking_ = true;
   desk_->stats([this, is_due](const shard_desk::stats_result& stats) {
@@ -124,7 +159,7 @@ void dashboard_desk::tick() {
 
 void dashboard_desk::ask_workers(const base::coordinator_counts& stats) {
   bool is_wanted = std::any_of(subscriptions_.begin(), subscriptions_.end(), [](const auto& one) {
-    return (one.topics & live_workers) != 0;
+    return (one.parts & live_workers) != 0;
   });
   if (!is_wanted)
     return publish(stats, {});
@@ -140,7 +175,9 @@ void dashboard_desk::publish(
   const base::coordinator_counts& stats, const std::vector<base::worker_counts>& workers) {
   std::map<audience, live_event> made;
   for (auto& one : subscriptions_) {
-    audience key{one.by->tenant, one.by->sees_all_tenants, one.topics};
+    if (one.parts == 0)
+      continue;
+    audience key{one.by->tenant, one.by->sees_all_tenants, one.parts};
     auto [at, is_new] = made.try_emplace(key);
     if (is_new)
       at->second = make_event(one, stats, workers);
@@ -163,13 +200,13 @@ live_event dashboard_desk::make_event(
   std::string change;
   std::string whole;
   auto before = rows_.find(to.by->tenant);
-  if (to.topics & live_queues) {
+  if (to.parts & live_queues) {
     auto rows = rows_of(stats, to.by->tenant);
     whole = queues_text(desk_->now(), rows, nullptr);
     if (before != rows_.end())
       change = queues_text(desk_->now(), rows, &before->second);
   }
-  if (to.topics & live_workers) {
+  if (to.parts & live_workers) {
     auto text = workers_text(desk_->now(), workers, *to.by);
     whole += text;
     change += change.empty() ? "" : text;

@@ -21,13 +21,13 @@
 
 namespace codeq::http {
 
-/// The topics of an event stream, as bits.
-enum live_topics : unsigned { live_queues = 1, live_workers = 2 };
+/// The parts of an event stream, as bits.
+enum live_parts : unsigned { live_queues = 1, live_workers = 2 };
 
 /// The response that these events follow.
 [[nodiscard]] response event_answer(std::shared_ptr<event_stream> events);
 
-/// What dashboards are told: the recent past, and once a second the present. All dashboards of a
+/// Tells dashboards the recent past, and once a second the present. All dashboards of a
 /// tenant share one computation, and nothing is computed while there are none, except the history.
 /// Used by the gateway's actor.
 class dashboard_desk {
@@ -40,7 +40,12 @@ public:
   /// Opens a stream of events about what the caller may see. It ends with the caller's token.
   /// Errors: `overloaded`.
   [[nodiscard]] result<std::shared_ptr<event_stream>>
-  subscribe(std::shared_ptr<const caller> by, std::string bearer, unsigned topics);
+  subscribe(std::shared_ptr<const caller> by, std::string bearer, unsigned parts);
+
+  /// Opens a stream of events about the progress of a task, which ends with the task. Errors:
+  /// `overloaded`.
+  [[nodiscard]] result<std::shared_ptr<event_stream>>
+  follow(std::shared_ptr<const caller> by, std::string bearer, task_id task);
 
   [[nodiscard]] const queue_history& history() const noexcept { return history_; }
 
@@ -48,15 +53,19 @@ private:
   struct subscription {
     std::shared_ptr<const caller> by;
     std::string bearer;
-    unsigned topics = 0;
+    /// None of a stream about a task.
+    unsigned parts = 0;
     std::shared_ptr<event_stream> events;
     /// It has got no event yet.
     bool is_new = true;
+    /// Of the task; zero when there is none.
+    std::uint64_t watch = 0;
   };
 
-  /// What one computation answers, for all who may see the same.
+  /// Those who may see the same share one computation.
   using audience = std::tuple<std::string, bool, unsigned>;
 
+  [[nodiscard]] result<std::shared_ptr<event_stream>> open(subscription made);
   void arm();
   void tick();
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-/// What dashboards show of queues and workers, as JSON.
+/// Queues and workers as dashboards get them, in JSON.
 namespace codeq::http {
 
 /// The workers that the caller may see, with their oldest leases, as the member `workers`.

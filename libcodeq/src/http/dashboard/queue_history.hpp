@@ -61,7 +61,7 @@ private:
   struct point {
     timestamp at{};
     std::array<std::uint32_t, counters> counted{};
-    /// Of the dispatch and then of the run time; `no_time` when nothing was counted.
+    /// Percentiles of the dispatch and then of the run time; `no_time` when nothing was counted.
     std::array<std::uint32_t, percentiles> times{};
     /// Tasks by state, and the age of the oldest ready one.
     std::array<std::uint32_t, levels> level{};

@@ -102,34 +102,49 @@ void show_caller(gateway_context& context, const exchange_ptr& call) {
   call->answer(reply(200, json));
 }
 
-/// In the order of the bits of `live_topics`.
-constexpr auto topic_names = std::to_array<std::string_view>({"queues", "workers"});
+/// In the order of the bits of `live_parts`.
+constexpr auto part_names = std::to_array<std::string_view>({"queues", "workers"});
 
 /// Errors: `invalid_argument`.
-result<unsigned> read_topics(std::string_view list) {
-  unsigned topics = 0;
+result<unsigned> read_parts(std::string_view list) {
+  unsigned parts = 0;
   while (!list.empty()) {
     auto name = list.substr(0, list.find(','));
     list.remove_prefix(std::min(list.size(), name.size() + 1));
-    const auto* at = std::find(topic_names.begin(), topic_names.end(), name);
-    if (at == topic_names.end())
+    const auto* at = std::find(part_names.begin(), part_names.end(), name);
+    if (at == part_names.end())
       return refuse_input(
         {}, describe_value("'topics'", quote(std::string(name)), "'queues' or 'workers'"));
-    topics |= 1u << (at - topic_names.begin());
+    parts |= 1u << (at - part_names.begin());
   }
-  return topics == 0 ? unsigned{live_queues} : topics;
+  return parts == 0 ? unsigned{live_queues} : parts;
 }
 
 void go_live(gateway_context& context, const exchange_ptr& call) {
-  auto topics = read_topics(call->fields->query.text("topics"));
-  if (!topics)
-    return call->answer(refusal_of(topics.error()));
+  auto parts = read_parts(call->fields->query.text("topics"));
+  if (!parts)
+    return call->answer(refusal_of(parts.error()));
   if (call->in.method == "HEAD")
     return call->answer(event_answer(nullptr));
-  auto events = context.dashboard.subscribe(call->by, call->in.bearer, *topics);
+  auto events = context.dashboard.subscribe(call->by, call->in.bearer, *parts);
   if (!events)
     return call->answer(refusal_of(events.error()));
   call->answer(event_answer(std::move(*events)));
+}
+
+/// Tells the progress of a task that runs, until it ends.
+void follow_task(gateway_context& context, const exchange_ptr& call) {
+  auto follow = [&context, call](const result<task_detail>& found) {
+    if (!found)
+      return call->answer(refusal_of(found.error()));
+    if (call->in.method == "HEAD")
+      return call->answer(event_answer(nullptr));
+    auto events = context.dashboard.follow(call->by, call->in.bearer, found->status.id);
+    if (!events)
+      return call->answer(refusal_of(events.error()));
+    call->answer(event_answer(std::move(*events)));
+  };
+  find_own(context, call, call->arguments[0], false, std::move(follow));
 }
 
 constexpr auto spans = std::to_array<std::string_view>({"hour", "day"});
@@ -151,10 +166,11 @@ constexpr auto history_parameters = std::to_array<input_field>({
   command_filter_field,
 });
 
-constexpr std::array<route, 5> routes{{
+constexpr std::array<route, 6> routes{{
   {.method = "GET", .pattern = "/", .who = access::open, .run = &serve_index},
   {.method = "GET", .pattern = "/ui/:", .who = access::open, .run = &serve_part},
   {.method = "GET", .pattern = "me", .who = access::any, .run = &show_caller},
+  {.method = "GET", .pattern = "tasks/:/progress", .who = access::any, .run = &follow_task},
   {.method = "GET",
    .pattern = "admin/live",
    .who = access::inspect,

@@ -17,7 +17,8 @@ struct live_event {
 };
 
 /// The events of one response. Its route sends them; the connection writes one after the other and
-/// keeps at most one that waits, so that a slow client costs no memory. Used on the server's thread.
+/// keeps at most one that waits, so that a slow client costs no memory. Used on the thread of the
+/// server.
 class event_stream {
 public:
   using write_function = std::function<void(live_event)>;

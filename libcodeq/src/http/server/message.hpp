@@ -36,7 +36,7 @@ struct request {
   std::string preflight_method;
   /// Of `Idempotency-Key`; empty when there is none.
   std::string idempotency_key;
-  /// Of `If-None-Match`; empty when there is none.
+  /// The value of `If-None-Match`; empty when there is none.
   std::string known_etag{};
   /// The client takes bodies that are compressed with gzip.
   bool accepts_gzip = false;

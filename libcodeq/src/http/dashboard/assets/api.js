@@ -1,5 +1,5 @@
 // Requests to the server that the page came from, in the name of the token of this session.
-import { setServerTime } from "./format.js";
+import {setServerTime} from "./format.js";
 
 const base = new URL("v1/codeq/", document.baseURI);
 const place = "codeq-token";
@@ -9,7 +9,9 @@ let onSignedOut = () => {};
 
 export const token = () => sessionStorage.getItem(place);
 export const me = () => caller;
-export const whenSignedOut = (action) => { onSignedOut = action; };
+export const whenSignedOut = (action) => {
+  onSignedOut = action;
+};
 
 /** True when the caller may use the route: what it may not use is not shown. */
 export const may = (route) => allowed.has(route);
@@ -22,15 +24,16 @@ export class Refused extends Error {
 }
 
 function addressOf(path, query) {
-  const address = new URL(path.startsWith("/") ? `.${path}` : path,
-    path.startsWith("/") ? document.baseURI : base);
+  const address = new URL(
+    path.startsWith("/") ? `.${path}` : path, path.startsWith("/") ? document.baseURI : base);
   for (const [name, value] of Object.entries(query ?? {}))
-    if (value !== "" && value !== null && value !== undefined) address.searchParams.set(name, value);
+    if (value !== "" && value !== null && value !== undefined)
+      address.searchParams.set(name, value);
   return address;
 }
 
 function headers() {
-  const fields = { Accept: "application/json" };
+  const fields = {Accept: "application/json"};
   if (token()) fields.Authorization = `Bearer ${token()}`;
   return fields;
 }
@@ -46,8 +49,8 @@ async function refuse(answer) {
   throw new Refused(answer.status, text);
 }
 
-async function send(method, path, { query, body, signal } = {}) {
-  const request = { method, headers: headers(), signal, cache: "no-store" };
+async function send(method, path, {query, body, signal} = {}) {
+  const request = {method, headers: headers(), signal, cache: "no-store"};
   if (body !== undefined) {
     request.headers["Content-Type"] = "application/json";
     request.body = JSON.stringify(body);
@@ -64,16 +67,14 @@ async function send(method, path, { query, body, signal } = {}) {
 }
 
 export async function get(path, query, signal) {
-  return (await send("GET", path, { query, signal })).json();
+  return (await send("GET", path, {query, signal})).json();
 }
 
-export async function getText(path) {
-  return (await send("GET", path)).text();
-}
+export async function getText(path) { return (await send("GET", path)).text(); }
 
 /** Sends a change; the answer is null when it has no body. */
 export async function change(method, path, body, query) {
-  const answer = await send(method, path, { body: body ?? {}, query });
+  const answer = await send(method, path, {body: body ?? {}, query});
   return answer.status === 204 ? null : answer.json();
 }
 
@@ -83,7 +84,8 @@ export const part = (text) => encodeURIComponent(text);
 /** Learns who calls with that token, or without one. */
 export async function signIn(text) {
   if (text) sessionStorage.setItem(place, text);
-  else if (text === "") sessionStorage.removeItem(place);
+  else if (text === "")
+    sessionStorage.removeItem(place);
   try {
     caller = await get("me");
   } catch (failure) {
@@ -103,11 +105,11 @@ export function signOut() {
 
 /** Reads server-sent events until the stream ends, and calls take(name, data) for each. */
 export async function listen(topics, take, signal) {
-  const answer = await send("GET", "admin/live", { query: { topics }, signal });
+  const answer = await send("GET", "admin/live", {query: {topics}, signal});
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {
-    const { done, value } = await reader.read();
+    const {done, value} = await reader.read();
     if (done) return;
     text += value;
     const events = text.split("\n\n");

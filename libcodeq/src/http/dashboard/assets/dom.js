@@ -5,10 +5,9 @@ const svgNames = new Set(["svg", "path", "line", "circle", "rect", "g", "polylin
 /** Makes an element. Properties that begin with "on" are listeners; null and false leave out. */
 export function h(name, properties, ...children) {
   const isSvg = svgNames.has(name);
-  const element = isSvg
-    ? document.createElementNS("http://www.w3.org/2000/svg", name)
-    : document.createElement(name);
-  element.codeq = { listeners: {}, values: {} };
+  const element = isSvg ? document.createElementNS("http://www.w3.org/2000/svg", name) :
+                          document.createElement(name);
+  element.codeq = {listeners: {}, values: {}};
   for (const [key, value] of Object.entries(properties ?? {})) {
     if (value === null || value === undefined || value === false) continue;
     set(element, key, value);
@@ -60,13 +59,15 @@ export function morph(old, wanted) {
 }
 
 function morphAttributes(old, wanted) {
-  for (const { name } of [...old.attributes])
-    if (name !== "style" && name !== "open" && !wanted.hasAttribute(name)) old.removeAttribute(name);
-  for (const { name, value } of [...wanted.attributes])
+  for (const {name} of [...old.attributes])
+    if (name !== "style" && name !== "open" && !wanted.hasAttribute(name))
+      old.removeAttribute(name);
+  for (const {name, value} of [...wanted.attributes])
     if (name !== "style" && old.getAttribute(name) !== value) old.setAttribute(name, value);
   const before = old.codeq?.style ?? {};
   const after = wanted.codeq?.style ?? {};
-  for (const name of Object.keys(before)) if (!(name in after)) old.style.removeProperty(name);
+  for (const name of Object.keys(before))
+    if (!(name in after)) old.style.removeProperty(name);
   for (const [name, value] of Object.entries(after))
     if (before[name] !== value) old.style.setProperty(name, value);
   if (old.codeq) old.codeq.style = wanted.codeq?.style;

@@ -1,5 +1,5 @@
 // Numbers and times that a person can read.
-import { h } from "./dom.js";
+import {h} from "./dom.js";
 
 const whole = new Intl.NumberFormat("en-US");
 
@@ -14,7 +14,7 @@ export function number(value) {
 
 /** A number with all its digits in the title. */
 export const count = (value) =>
-  h("span", { class: "num", title: value >= 10000 ? whole.format(value) : null }, number(value));
+  h("span", {class: "num", title: value >= 10000 ? whole.format(value) : null}, number(value));
 
 export const exact = (value) => whole.format(value);
 
@@ -30,7 +30,10 @@ export function rate(value) {
 }
 
 const units = [
-  ["d", 86400000], ["h", 3600000], ["min", 60000], ["s", 1000],
+  ["d", 86400000],
+  ["h", 3600000],
+  ["min", 60000],
+  ["s", 1000],
 ];
 
 /** 850 ms · 4.2 s · 3 min 10 s · 2 h 5 min · 3 d 4 h */
@@ -58,9 +61,7 @@ export function bytes(value) {
 
 /** How far the server's clock is ahead of this one. */
 let ahead = 0;
-export function setServerTime(text) {
-  ahead = Date.parse(text) - Date.now();
-}
+export function setServerTime(text) { ahead = Date.parse(text) - Date.now(); }
 export const now = () => Date.now() + ahead;
 
 export function relative(when) {
@@ -71,24 +72,28 @@ export function relative(when) {
   return difference > 0 ? `${text} ago` : `in ${text}`;
 }
 
-const local = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+const local = new Intl.DateTimeFormat(undefined, {dateStyle: "medium", timeStyle: "medium"});
+const clock = new Intl.DateTimeFormat("en-GB", {hour: "2-digit", minute: "2-digit"});
 
 export const localTime = (when) => local.format(new Date(when));
 export const clockTime = (when) => clock.format(new Date(when));
 
 /** A time as people say it; its title has local time and the exact one. */
 export function time(text) {
-  if (!text) return h("span", { class: "faint" }, "–");
+  if (!text) return h("span", {class: "faint"}, "–");
   const when = Date.parse(text);
-  return h("time", { datetime: text, title: `${localTime(when)}\n${text}` }, relative(when));
+  return h("time", {datetime: text, title: `${localTime(when)}\n${text}`}, relative(when));
 }
 
 /** Local time first, and the distance behind it. */
 export function fullTime(text) {
-  if (!text) return h("span", { class: "faint" }, "–");
-  return h("span", {}, localTime(Date.parse(text)), " ", h("span", { class: "faint" }, "(", time(text), ")"));
+  if (!text) return h("span", {class: "faint"}, "–");
+  return h("span", {}, localTime(Date.parse(text)), " ",
+    h("span", {class: "faint"}, "(", time(text), ")"));
 }
+
+/** A local time with its offset, as the server writes it, for people. */
+export const zoned = (text) => text.replace("T", " ").replace(/([+-]\d\d:\d\d)$/, " $1");
 
 /** The first and the last part of an id, which are what differs. */
 export const shortId = (id) => `${id.slice(0, 8)}…${id.slice(14, 23)}`;

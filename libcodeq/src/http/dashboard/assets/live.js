@@ -1,11 +1,12 @@
 // What the queues and workers do now, as the server says it once a second.
-import { listen, may } from "./api.js";
-import { setServerTime } from "./format.js";
+import {listen, may} from "./api.js";
+import {setServerTime} from "./format.js";
 
 const windowLength = 12;
 const trendLength = 90;
 const retryFirst = 500;
 const retryMost = 8000;
+const hiddenMost = 10000;
 
 /** Counters whose growth is a rate. */
 const counters = ["enqueued", "granted", "completed", "retried", "died", "cancelled", "lost"];
@@ -26,7 +27,9 @@ let topics = new Set(["queues"]);
 let stop = null;
 let changed = () => {};
 
-export const whenChanged = (action) => { changed = action; };
+export const whenChanged = (action) => {
+  changed = action;
+};
 
 /** Begins to listen, unless the caller may not. */
 export function startLive() {
@@ -36,10 +39,25 @@ export function startLive() {
   run(control.signal);
 }
 
-export function stopLive() {
+function pauseLive() {
   stop?.abort();
   stop = null;
-  Object.assign(live, { status: "off", queues: new Map(), workers: null, trend: [] });
+}
+
+// A browser opens few connections to one server, which tabs that nobody sees must not use up.
+let hiding = 0;
+addEventListener("pagehide", pauseLive);
+addEventListener("pageshow", startLive);
+document.addEventListener("visibilitychange", () => {
+  clearTimeout(hiding);
+  if (document.hidden) hiding = setTimeout(pauseLive, hiddenMost);
+  else
+    startLive();
+});
+
+export function stopLive() {
+  pauseLive();
+  Object.assign(live, {status: "off", queues: new Map(), workers: null, trend: []});
 }
 
 /** Asks for the topics that a page needs, beside the queues. */
@@ -55,7 +73,10 @@ export function setTopics(wanted) {
 
 const pause = (ms, signal) => new Promise((done) => {
   const timer = setTimeout(done, ms);
-  signal.addEventListener("abort", () => { clearTimeout(timer); done(); });
+  signal.addEventListener("abort", () => {
+    clearTimeout(timer);
+    done();
+  });
 });
 
 async function run(signal) {
@@ -88,7 +109,7 @@ function take(name, data) {
   changed();
 }
 
-function takeQueues({ whole, columns: names, rows, gone }) {
+function takeQueues({whole, columns: names, rows, gone}) {
   columns = names;
   const before = whole ? live.queues : null;
   if (whole) live.queues = new Map();
@@ -104,11 +125,11 @@ function takeQueues({ whole, columns: names, rows, gone }) {
 
 /** Keeps the counters of the last seconds, of which the rates are made. */
 function remember(queue) {
-  const { past } = queue;
+  const {past} = queue;
   const latest = past.at(-1);
   // The counters of a coordinator that has started again begin anew.
   if (latest && counters.some((name) => queue[name] < latest[name])) past.length = 0;
-  const sample = { at: live.at };
+  const sample = {at: live.at};
   for (const name of counters) sample[name] = queue[name];
   if (latest?.at === live.at) past.pop();
   past.push(sample);
@@ -117,7 +138,7 @@ function remember(queue) {
 
 /** Growth of a counter per second, over the last seconds. */
 export function rateOf(queue, name) {
-  const { past } = queue;
+  const {past} = queue;
   if (!past || past.length < 2) return 0;
   const [first, last] = [past[0], past.at(-1)];
   return last.at > first.at ? ((last[name] - first[name]) * 1000) / (last.at - first.at) : 0;
@@ -132,15 +153,18 @@ export function sums() {
   let oldest = 0;
   for (const queue of live.queues.values()) {
     for (const name of levels) sum[name] += queue[name];
-    for (const name of counters) rates[name] += rateOf(queue, name);
+    for (const name of counters) {
+      sum[name] += queue[name];
+      rates[name] += rateOf(queue, name);
+    }
     oldest = Math.max(oldest, queue.oldestReadyAgeMs);
   }
-  return { ...sum, rates, oldest };
+  return {...sum, rates, oldest};
 }
 
 function rememberSum() {
   const sum = sums();
   if (live.trend.at(-1)?.at === live.at) live.trend.pop();
-  live.trend.push({ at: live.at, ...sum });
+  live.trend.push({at: live.at, ...sum});
   if (live.trend.length > trendLength) live.trend.shift();
 }
