@@ -29,12 +29,12 @@ class TaskActions(dashboard.DashboardTest):
         self.browser.wait_text("may start now")
 
     def test_redrive_and_purge_of_one_dead_task(self):
-        task = self.fail("mail", "no order 17")
+        task = self.bury("mail", "no order 17")
         self.open_task(task)
         self.browser.click("Redrive")
         self.browser.click("Redrive this task")
         self.wait_state(task, "ready")
-        other = self.fail("bills", "no order 17")
+        other = self.bury("bills", "no order 17")
         self.open_task(other)
         self.browser.click("Purge")
         self.browser.click("Purge this task")
@@ -74,6 +74,15 @@ class TaskActions(dashboard.DashboardTest):
         self.browser.wait_text("running")
         self.http.post(f"/tasks/{task}/checkpoint", {"checkpoint": {"page": 41}})
         self.browser.wait_text('"page": 41')
+
+        def says_progress():
+            self.http.post(f"/tasks/{task}/progress", {"percent": 70, "note": "page 41 of 60"})
+            return "page 41 of 60" in self.browser.text()
+        cluster.wait_until(says_progress, 10, "progress on the page")
+        self.assertIn("70 %", self.browser.text())
+        self.http.post(f"/tasks/{task}/result", {"status": "COMPLETED", "result": {"pages": 60}})
+        self.browser.wait_gone("page 41 of 60")
+        self.browser.wait_text('"pages": 60')
 
 
 class QueueActions(dashboard.DashboardTest):
@@ -125,8 +134,8 @@ class QueueActions(dashboard.DashboardTest):
 
 class DeadLetters(dashboard.DashboardTest):
     def test_redrive_of_one_kind_says_how_many(self):
-        orders = [self.fail("mail", f"no order {number}") for number in range(3)]
-        other = self.fail("mail", "connection refused")
+        orders = [self.bury("mail", f"no order {number}") for number in range(3)]
+        other = self.bury("mail", "connection refused")
         self.show("dead", "no order")
         self.browser.click("Redrive", "button", within="tbody tr:first-child")
         self.browser.wait_text("Redrive 3 dead tasks?")
@@ -137,7 +146,7 @@ class DeadLetters(dashboard.DashboardTest):
         self.assertEqual("dead", self.state(other))
 
     def test_redrive_of_a_few_first(self):
-        tasks = [self.fail("mail", f"no order {number}") for number in range(4)]
+        tasks = [self.bury("mail", f"no order {number}") for number in range(4)]
         self.show("dead?queue=mail", "no order")
         self.browser.click("Redrive", "button", within=".page-head")
         self.browser.type("dialog input[name=limit]", "1")
@@ -146,7 +155,7 @@ class DeadLetters(dashboard.DashboardTest):
         self.assertEqual(3, [self.state(task) for task in tasks].count("dead"))
 
     def test_purge_wants_a_word(self):
-        task = self.fail("mail", "no order 1")
+        task = self.bury("mail", "no order 1")
         self.show("dead", "no order")
         self.browser.click("Purge", "button", within=".page-head")
         self.browser.type("dialog input[type=text]", "purge")

@@ -30,7 +30,13 @@ class DashboardTest(cluster.ClusterTest):
         self.browser = Browser(self.cluster.path("browser"), *DESK)
         self.addCleanup(self.browser.close)
         self.origin = f"http://127.0.0.1:{self.http_port}"
-        self.addCleanup(self.check_console)
+
+    def tearDown(self):
+        try:
+            self.check_console()
+        finally:
+            self.browser.close()
+            super().tearDown()
 
     def start_coordinator(self):
         port_file = self.cluster.path("http-port")
@@ -82,7 +88,7 @@ class DashboardTest(cluster.ClusterTest):
     def enqueue(self, queue, payload=None, **fields):
         return self.http.enqueue(queue, payload if payload is not None else {"n": 1}, **fields)["id"]
 
-    def fail(self, queue, error, **fields):
+    def bury(self, queue, error, **fields):
         """A dead task: claimed and failed for good."""
         task = self.enqueue(queue, **fields)
         claimed = self.http.post("/tasks/claim", {"queues": [queue]}).json

@@ -11,7 +11,6 @@ import subprocess
 import time
 
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
-_START_SECONDS = 30
 
 
 class BrowserError(Exception):
@@ -22,6 +21,7 @@ class Browser:
     """One chromium with a profile of its own."""
 
     def __init__(self, folder, width=1440, height=900):
+        folder.mkdir(parents=True)
         self._driver = subprocess.Popen(
             [shutil.which("chromedriver") or "/usr/bin/chromedriver", "--port=0",
              f"--log-path={folder}/chromedriver.log"],
@@ -62,6 +62,9 @@ class Browser:
         return self._call(method, f"/session/{self._session}{path}", body)
 
     def close(self):
+        """Ends browser and driver; nothing when they have ended."""
+        if self._driver.poll() is not None:
+            return
         try:
             if self._session:
                 self._call("DELETE", f"/session/{self._session}")

@@ -33,6 +33,7 @@ GET /admin/workers | GET /admin/shards | GET /admin/audit | POST /workers/subscr
 POST /workers/subscriptions/:id/heartbeat | PUT /admin/topics/:name | GET /admin/topics/:name
 DELETE /admin/topics/:name | GET //healthz | GET //readyz | GET //metrics | GET //openapi.json
 GET // | GET //ui/:name | GET /me | GET /admin/live | GET /admin/history
+GET /tasks/:id/progress
 """
 # Routes without a token, and words in the routes that workers may call.
 OPEN = {"GET //healthz", "GET //readyz", "GET //openapi.json", "GET //", "GET //ui/:name"}

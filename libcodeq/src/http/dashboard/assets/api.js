@@ -103,9 +103,15 @@ export function signOut() {
   allowed = new Set();
 }
 
-/** Reads server-sent events until the stream ends, and calls take(name, data) for each. */
-export async function listen(topics, take, signal) {
-  const answer = await send("GET", "admin/live", {query: {topics}, signal});
+/** Listens to queues and workers until the stream ends, and calls take(name, data) for each. */
+export const listen = (topics, take, signal) => readEvents("admin/live", {topics}, take, signal);
+
+/** The same for the progress of a task, until the task ends. */
+export const follow = (task, take, signal) =>
+  readEvents(`tasks/${part(task)}/progress`, {}, take, signal);
+
+async function readEvents(path, query, take, signal) {
+  const answer = await send("GET", path, {query, signal});
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {

@@ -42,7 +42,7 @@ export function auditPage({query, changed}) {
       columns: [
         {title: "When", cell: (row) => time(row.at)},
         {title: "Action", cell: (row) => h("b", {}, row.action)},
-        {title: "By", cell: (row) => h("span", {title: row.remote}, row.subject)},
+        {title: "By", cell: (row) => h("span", {title: row.remote}, row.subject || row.remote)},
         {
           title: "What",
           class: "fill",

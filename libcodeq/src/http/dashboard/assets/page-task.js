@@ -1,5 +1,5 @@
 // One task: what happens to it and why, what it carries, and what was done with it.
-import {get, may, part} from "./api.js";
+import {follow, get, may, part} from "./api.js";
 import {h} from "./dom.js";
 import {duration, exact, fullTime, plural, time} from "./format.js";
 import {
@@ -18,9 +18,36 @@ export function taskPage({subject: id, changed}) {
   const events = resource((signal) => get(`${path}/events`, {}, signal), changed, quick * 2);
   let result = null;
   let seen = null;
+  let progress = null;
+  let following = null;
+
+  /** Listens to what the attempt says of itself while the task runs. */
+  async function watch() {
+    if (following || !may("GET tasks/:/progress")) return;
+    following = new AbortController();
+    const {signal} = following;
+    try {
+      await follow(id, (name, data) => {
+        progress = data;
+        changed();
+      }, signal);
+    } catch {
+      // The task itself is asked for again in any case, and with it this stream.
+    }
+    if (!signal.aborted) following = null;
+  }
+
+  const unwatch = () => {
+    following?.abort();
+    following = null;
+    progress = null;
+  };
 
   function onTask() {
     const state = task.data?.state;
+    if (state === "leased") watch();
+    else
+      unwatch();
     if (state !== seen) {
       seen = state;
       // Whatever changed the task changed the rest, too.
@@ -85,6 +112,20 @@ export function taskPage({subject: id, changed}) {
           h("span", {}, `${plural(why.data.workers ?? 0, "worker")} for this queue`)));
   };
 
+  const howFar = () => progress && card("Progress", [
+    h("div", {
+      class: "progress",
+      role: "progressbar",
+      "aria-valuemin": "0",
+      "aria-valuemax": "100",
+      "aria-valuenow": String(progress.percent),
+      "aria-label": "Progress"
+    },
+      h("i", {style: {width: `${progress.percent}%`}})),
+    h("p", {class: "progress-note"}, h("b", {}, `${progress.percent} %`), " ", progress.note,
+      h("span", {class: "faint"}, " ", time(progress.at))),
+  ]);
+
   const about = (one) => facts([
     [
       "Queue",
@@ -148,7 +189,10 @@ export function taskPage({subject: id, changed}) {
 
   return {
     title: `Task ${id.slice(0, 8)}`,
-    close: () => [task, why, events, result].forEach((one) => one?.stop()),
+    close: () => {
+      unwatch();
+      [task, why, events, result].forEach((one) => one?.stop());
+    },
     render: () => {
       const one = task.data;
       if (task.error?.status === 404)
@@ -164,6 +208,7 @@ export function taskPage({subject: id, changed}) {
       return [
         head(one),
         sentence(one),
+        howFar(),
         one.error &&
           card(one.state === "dead" ? "Why it died" : "Latest error",
             h("pre", {class: "code is-error"}, one.error)),

@@ -23,9 +23,9 @@ function detail(task) {
   const parts = [];
   if (task.error) parts.push(h("span", {class: "error-text", title: task.error}, task.error));
   else if (task.state === "scheduled" && task.eligibleAt)
-    parts.push("due ", time(task.eligibleAt));
+    parts.push(h("span", {}, "due ", time(task.eligibleAt)));
   else if (task.workerId)
-    parts.push("by ", h("span", {}, task.workerId));
+    parts.push(h("span", {}, `by ${task.workerId}`));
   if (task.key) parts.push(h("span", {class: "tag", title: "key"}, task.key));
   if (task.group) parts.push(h("span", {class: "tag", title: "group"}, task.group));
   if (task.priority) parts.push(h("span", {class: "tag"}, `priority ${task.priority}`));

@@ -7,12 +7,15 @@ const fullPart = 0.9;
 
 const calmSeconds = 5;
 
+/** A worker that claims from more queues does not name them all. */
+const namedMost = 20;
+
 /** The connected workers that claim from a queue; null when that is not known. */
 export function workersOf(queue, workers) {
   if (!workers) return null;
-  // A worker with many queues does not name them all; one of HTTP names those that it asks for.
+  // A worker of HTTP names the queues that it asks for just now.
   const isUnnamed = ({http, queues, queueCount}) =>
-    !http && queues.length > 0 && queueCount > queues.length;
+    !http && queues.length >= namedMost && queueCount > queues.length;
   return workers.filter(
     (worker) => worker.connected && (worker.queues.includes(queue) || isUnnamed(worker)));
 }
