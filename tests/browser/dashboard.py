@@ -76,7 +76,7 @@ class DashboardTest(cluster.ClusterTest):
         self.set_theme("light")
         self.browser.resize(*PHONE)
         try:
-            self.browser.wait("return document.documentElement.scrollWidth <= innerWidth",
+            self.browser.wait(f"return document.documentElement.scrollWidth <= {PHONE[0]}",
                               f"phone width of {name}")
             self.browser.screenshot(SHOTS / f"{name}-phone.png", whole=True)
         finally:
@@ -86,7 +86,13 @@ class DashboardTest(cluster.ClusterTest):
         self.browser.run("document.documentElement.dataset.theme = arguments[0]", theme)
 
     def enqueue(self, queue, payload=None, **fields):
-        return self.http.enqueue(queue, payload if payload is not None else {"n": 1}, **fields)["id"]
+        content = payload if payload is not None else {"n": 1}
+        return self.http.enqueue(queue, content, **fields)["id"]
+
+    def wait_rows(self, count):
+        """Waits until the page's table has that many rows."""
+        self.browser.wait("return !document.querySelector('.loading') && document"
+                          f".querySelectorAll('tbody tr').length === {count}", f"{count} rows")
 
     def bury(self, queue, error, **fields):
         """A dead task: claimed and failed for good."""

@@ -39,8 +39,9 @@ class Live(dashboard.DashboardTest):
         self.show("queues/mail", "1 task waits")
         self.may_lose_connection = True
         self.cluster.coordinator.kill()
-        self.browser.wait("return document.querySelector('.live').innerText.includes('reconnecting')",
-                          "loss of the connection")
+        self.browser.wait(
+            "return document.querySelector('.live').innerText.includes('reconnecting')",
+            "loss of the connection")
         self.start_coordinator()
         self.browser.wait("return document.querySelector('.live').innerText === 'live'",
                           "return of the connection", 20)
@@ -54,7 +55,7 @@ class Live(dashboard.DashboardTest):
         self.cluster.coordinator.kill()
         self.browser.wait_text("the coordinator does not answer")
         self.start_coordinator()
-        self.browser.wait("return document.querySelectorAll('tbody tr').length === 1", "the task", 20)
+        self.wait_rows(1)
 
     def test_all_dashboards_share_one_stream_of_changes(self):
         """The second event of a stream has only what changed."""

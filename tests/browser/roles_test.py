@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signing in, and what each role finds: what it may not do is not there."""
 
+import json
+
 import dashboard
 from gateway import Gateway
 
-PAGES = """return [...document.querySelectorAll('nav li')].map((one) => one.innerText.split('\\n')[0])"""
-BUTTONS = """return [...document.querySelectorAll('main button')].map((one) => one.innerText.trim())"""
+PAGES = """return [...document.querySelectorAll('nav li a > span:first-of-type')]
+  .map((one) => one.innerText)"""
+BUTTONS = """return [...document.querySelectorAll('main button')]
+  .map((one) => one.innerText.trim())"""
 
 
 class Roles(dashboard.DashboardTest):
@@ -34,8 +38,8 @@ class Roles(dashboard.DashboardTest):
 
         class Client(Gateway):
             def raw(self, method, target, body=None, fields=None, connection=None):
-                return super().raw(method, target, body,
-                                   {**(fields or {}), "Authorization": f"Bearer {token}"}, connection)
+                own = {**(fields or {}), "Authorization": f"Bearer {token}"}
+                return super().raw(method, target, body, own, connection)
         return Client(self.http_port)
 
     def test_wrong_token_is_refused_and_the_right_one_is_kept_for_the_tab(self):
@@ -77,15 +81,19 @@ class Roles(dashboard.DashboardTest):
         task = self.admin.enqueue("mail", 1)["id"]
         dead = self.admin.enqueue("bills", 1)["id"]
         claimed = self.admin.post("/tasks/claim", {"queues": ["bills"]}).json
-        self.admin.post(f"/tasks/{dead}/result", {"status": "FAILED", "error": "no", "permanent": True,
-                                                  "fencingToken": claimed["fencingToken"]})
+        self.admin.post(f"/tasks/{dead}/result", {
+            "status": "FAILED", "error": "no", "permanent": True,
+            "fencingToken": claimed["fencingToken"]})
         self.admin.call("PUT", "/schedules/nightly", {
             "cron": "30 2 * * *", "task": {"queue": "reports", "payload": 1}})
         self.sign_in(self.tokens["rita"])
-        forbidden = {"Pause", "Purge", "Settings", "Cancel", "Redrive", "Force", "Run now", "Delete"}
-        for page, text in {"queues": "mail", "queues/mail": "Why tasks wait", f"tasks/{task}": "Timeline",
-                           f"tasks/{dead}": "Why it died", "dead": "no", "schedules": "nightly",
-                           "schedules/nightly": "Next times", "tasks": "mail"}.items():
+        forbidden = {
+            "Pause", "Purge", "Settings", "Cancel", "Redrive", "Force", "Run now", "Delete"}
+        pages = {
+            "queues": "mail", "queues/mail": "Why tasks wait", f"tasks/{task}": "Timeline",
+            f"tasks/{dead}": "Why it died", "dead": "no", "schedules": "nightly",
+            "schedules/nightly": "Next times", "tasks": "mail"}
+        for page, text in pages.items():
             with self.subTest(page):
                 self.show(page, text)
                 self.browser.wait("return !document.querySelector('.loading')", "data")
@@ -111,11 +119,17 @@ class Roles(dashboard.DashboardTest):
         self.browser.wait_text("mail")
         self.assertNotIn("bills", self.browser.text())
 
+    def digest(self, subject):
+        """What the file says of a token, which names it to the programs."""
+        listed = json.loads(self.cluster.ctl(
+            "--json", "token", "list", "--file", self.cluster.path("tokens")))
+        return next(one["token"] for one in listed["tokens"] if one["subject"] == subject)
+
     def test_page_ends_with_its_token(self):
         self.may_lose_connection = True
         self.sign_in(self.tokens["anna"])
         self.show("queues", "No queue yet")
         file = self.cluster.path("tokens")
-        self.cluster.ctl("token", "revoke", "--file", file, "anna")
+        self.cluster.ctl("token", "revoke", "--file", file, self.digest("anna"))
         self.cluster.coordinator.hang_up()
         self.browser.wait_text("not valid any more", 30)

@@ -118,7 +118,8 @@ class Browser:
 
     def wait_gone(self, text, seconds=15):
         quoted = json.dumps(text)
-        self.wait(f"return !document.body.innerText.includes({quoted})", f"end of {text!r}", seconds)
+        self.wait(
+            f"return !document.body.innerText.includes({quoted})", f"end of {text!r}", seconds)
 
     def click(self, text, selector="button, a, summary", within=""):
         """Clicks the first visible control with that text or label."""
@@ -129,7 +130,8 @@ class Browser:
           const all = roots.flatMap((root) => [...root.querySelectorAll(selector)]);
           return all.find((one) => (!dialog || dialog.contains(one)) && one.offsetParent !== null
             && !one.disabled
-            && (one.innerText.trim() === text || one.getAttribute('aria-label') === text)) ?? null"""
+            && (one.innerText.trim() === text || one.getAttribute('aria-label') === text))
+            ?? null"""
         end = time.monotonic() + 15
         while True:
             found = self.run(script, text, selector, within)
@@ -146,6 +148,7 @@ class Browser:
 
     def type(self, selector, text, enter=False):
         """Replaces the text of a field and leaves it."""
+        self.wait(f"return document.querySelector({json.dumps(selector)})", selector)
         element = self.find(selector)[0]
         self.call("POST", f"/element/{element}/clear")
         self.call("POST", f"/element/{element}/value", {"text": text + ("\ue007" if enter else "")})

@@ -310,7 +310,8 @@ class Curl(cluster.ClusterTest):
         self.case("GET //openapi.json", "with any token", 200, '"paths"', bearer="wrong")
         self.case("GET //", "page", 200, "<!doctype html>", bearer=None)
         self.case("GET //ui/:name", "script", 200, "import", bearer=None, path="//ui/app.js")
-        self.case("GET //ui/:name", "unknown", 404, "no such file", bearer=None, path="//ui/none.js")
+        self.case("GET //ui/:name", "unknown", 404, "no such file", bearer=None,
+                  path="//ui/none.js")
         self.case("GET /me", "admin", 200, '"role":"admin"', bearer="admin")
         self.case("GET /me", "worker", 200, '"role":"worker"', bearer="worker")
         self.case("GET /admin/live", "unknown topic", 400, "'queues' or 'workers'", bearer="admin",

@@ -78,12 +78,19 @@ void dashboard_desk::stop() {
 
 result<std::shared_ptr<event_stream>> dashboard_desk::subscribe(
   std::shared_ptr<const caller> by, std::string bearer, unsigned parts) {
-  return open({.by = std::move(by), .bearer = std::move(bearer), .parts = parts});
+  subscription made;
+  made.by = std::move(by);
+  made.bearer = std::move(bearer);
+  made.parts = parts;
+  return open(std::move(made));
 }
 
 result<std::shared_ptr<event_stream>>
 dashboard_desk::follow(std::shared_ptr<const caller> by, std::string bearer, task_id task) {
-  auto opened = open({.by = std::move(by), .bearer = std::move(bearer)});
+  subscription made;
+  made.by = std::move(by);
+  made.bearer = std::move(bearer);
+  auto opened = open(std::move(made));
   if (!opened)
     return opened;
   auto events = *opened;
@@ -189,7 +196,7 @@ void dashboard_desk::publish(
   std::map<std::string, queue_rows> rows;
   for (const auto& one : subscriptions_)
     if (!rows.contains(one.by->tenant))
-      rows.emplace(one.by->tenant, rows_of(stats, one.by->tenant));
+      rows.emplace(one.by->tenant, rows_of(stats, one.by->tenant, desk_->now()));
   rows_ = std::move(rows);
 }
 
@@ -201,7 +208,7 @@ live_event dashboard_desk::make_event(
   std::string whole;
   auto before = rows_.find(to.by->tenant);
   if (to.parts & live_queues) {
-    auto rows = rows_of(stats, to.by->tenant);
+    auto rows = rows_of(stats, to.by->tenant, desk_->now());
     whole = queues_text(desk_->now(), rows, nullptr);
     if (before != rows_.end())
       change = queues_text(desk_->now(), rows, &before->second);

@@ -58,7 +58,7 @@ private:
     std::shared_ptr<event_stream> events;
     /// It has got no event yet.
     bool is_new = true;
-    /// Of the task; zero when there is none.
+    /// The desk's name for the watch of the task; zero when there is none.
     std::uint64_t watch = 0;
   };
 

@@ -6,6 +6,7 @@
 #include "http/json/task_json.hpp"
 
 #include <array>
+#include <chrono>
 #include <utility>
 
 namespace codeq::http {
@@ -21,7 +22,7 @@ constexpr auto columns = std::to_array<std::string_view>(
    "gated",
    "leased",
    "dead",
-   "oldestReadyAgeMs",
+   "oldestReadyAt",
    "maxDepth",
    "maxLeased",
    "enqueued",
@@ -34,7 +35,15 @@ constexpr auto columns = std::to_array<std::string_view>(
    "returned",
    "timedOut"});
 
-auto values_of(const base::queue_counts& q) {
+/// When the oldest ready task became ready, in whole seconds as milliseconds; zero for none.
+std::uint64_t oldest_ready_at(const base::queue_counts& q, timestamp now) {
+  if (q.ready == 0)
+    return 0;
+  auto began = std::chrono::round<std::chrono::seconds>(now.time_since_epoch() - q.oldest_ready);
+  return static_cast<std::uint64_t>(duration(began).count());
+}
+
+auto values_of(const base::queue_counts& q, timestamp now) {
   return std::to_array<std::uint64_t>(
     {q.paused ? 1u : 0u,
      q.ready,
@@ -42,7 +51,7 @@ auto values_of(const base::queue_counts& q) {
      q.gated,
      q.leased,
      q.dead_now,
-     static_cast<std::uint64_t>(q.oldest_ready.count()),
+     oldest_ready_at(q, now),
      q.max_depth,
      q.max_leased,
      q.enqueued,
@@ -56,10 +65,10 @@ auto values_of(const base::queue_counts& q) {
      q.timed_out});
 }
 
-std::string row_of(const base::queue_counts& q) {
+std::string row_of(const base::queue_counts& q, timestamp now) {
   base::json_writer json;
   json.begin_array().text(q.queue.queue);
-  for (auto value : values_of(q))
+  for (auto value : values_of(q, now))
     json.number(value);
   json.end_array();
   return json.take();
@@ -102,11 +111,12 @@ void write_workers(
   json.end_array();
 }
 
-queue_rows rows_of(const base::coordinator_counts& stats, std::string_view tenant) {
+queue_rows
+rows_of(const base::coordinator_counts& stats, std::string_view tenant, timestamp now) {
   queue_rows rows;
   for (const auto& q : stats.queues)
     if (q.queue.tenant == tenant)
-      rows.emplace(q.queue.queue, row_of(q));
+      rows.emplace(q.queue.queue, row_of(q, now));
   return rows;
 }
 

@@ -20,7 +20,10 @@ void write_workers(
 /// The rows of a tenant's queues by name: the values of the columns, without the name.
 using queue_rows = std::map<std::string, std::string>;
 
-[[nodiscard]] queue_rows rows_of(const base::coordinator_counts& stats, std::string_view tenant);
+/// Ages are written as the second in which they began, so that a row stays as it is while nothing
+/// happens.
+[[nodiscard]] queue_rows
+rows_of(const base::coordinator_counts& stats, std::string_view tenant, timestamp now);
 
 /// The difference of `rows` to those of the event before: the changed rows and the names of queues
 /// that are gone. Without `before` all rows.

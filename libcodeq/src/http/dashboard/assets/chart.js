@@ -68,6 +68,8 @@ function areaOf(values, times, top, range) {
     height}Z`;
 }
 
+const lastOf = ({values}, text) => (values.at(-1) ?? null) === null ? "–" : text(values.at(-1));
+
 /**
  * Lines over time. `series`: `{name, state, values}`; `text(value)` writes a value; `span` in
  * milliseconds, so that a short past does not look like a long one.
@@ -75,13 +77,15 @@ function areaOf(values, times, top, range) {
 export function chart({title, times, series, text, span, note, gap}) {
   const shown = series.filter((one) => one.values.some((value) => value));
   const most = Math.max(0, ...series.flatMap((one) => one.values.map((value) => value ?? 0)));
+  if (most === 0 && times.length > 1)
+    return h("div", {class: "chart is-empty"}, h("p", {}, "Nothing in this time."));
   const top = roundUp(most, text === duration);
   if (times.length < 2)
     return h("div", {class: "chart is-empty"},
       h("p", {}, note ?? "The first points come within half a minute."));
   const end = times.at(-1);
   const range = [Math.max(end - span, Math.min(times[0], end - span / 12)), end];
-  const latest = series.map((one) => `${one.name} ${text(one.values.at(-1) ?? 0)}`).join(", ");
+  const latest = series.map((one) => `${one.name} ${lastOf(one, text)}`).join(", ");
   const same = `${title}${end}${times.length}${series.map((one) => one.values.at(-1)).join()}`;
   const tip = h("div", {class: "tip", hidden: true});
   const cross = h("i", {class: "cross", hidden: true});
@@ -112,7 +116,7 @@ export function chart({title, times, series, text, span, note, gap}) {
     {class: "chart", "data-same": same, role: "img", "aria-label": `${title}: ${latest}`},
     h("figcaption", {class: "legend"},
       series.map((one) => h("span", {}, h("i", {class: `dot is-${one.state}`}), one.name, " ",
-                   h("b", {}, text(one.values.at(-1) ?? 0))))),
+                   h("b", {}, lastOf(one, text))))),
     h("div", {class: "plot-row"}, axis, plot), h("div", {class: "times"}, [0, 0.5,
       1].map((part) => h("span", {}, clockTime(range[0] + (range[1] - range[0]) * part)))));
 }

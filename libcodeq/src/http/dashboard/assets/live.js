@@ -119,7 +119,11 @@ function takeQueues({whole, columns: names, rows, gone}) {
     live.queues.set(counts.queue, counts);
   }
   for (const name of gone) live.queues.delete(name);
-  for (const queue of live.queues.values()) remember(queue);
+  for (const queue of live.queues.values()) {
+    // Its row does not change while the oldest task only grows older.
+    queue.oldestReadyAgeMs = queue.oldestReadyAt ? Math.max(0, live.at - queue.oldestReadyAt) : 0;
+    remember(queue);
+  }
   rememberSum();
 }
 

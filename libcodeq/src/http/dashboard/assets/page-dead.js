@@ -112,7 +112,7 @@ export function deadPage({query, changed}) {
     if (!answer) return;
     await act(() => change("POST", `admin/dead/${verb}`,
                 {...body, rate: Number(answer.rate), limit: Number(answer.limit)}),
-      ({changed: done}) => `${isPurge ? "Purged" : "Redrove"} ${plural(done, "task")}`);
+      ({changed: done}) => `${isPurge ? "Purged" : "Redrove"} ${plural(done, "dead task")}`);
     load();
   };
 

@@ -214,8 +214,6 @@ export function taskPage({subject: id, changed}) {
             h("pre", {class: "code is-error"}, one.error)),
         h("div", {class: "grid two"},
           h("div", {class: "column"}, card("Payload", payload(one)), outcome(),
-            one.checkpoint !== undefined &&
-              card("Checkpoint", viewer(JSON.stringify(one.checkpoint), "Checkpoint")),
             one.headers && card("Headers", facts(Object.entries(one.headers).map(([name,
               value]) => [name, h("code", {}, value)])))),
           h("div", {class: "column"}, card("About", about(one)), card("Timeline", timeline()))),

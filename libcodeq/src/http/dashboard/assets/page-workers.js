@@ -10,7 +10,7 @@ const slotsShown = 64;
 
 function slots(worker) {
   const total = worker.leases + worker.freeSlots;
-  const label = `${worker.leases} of ${plural(total, "slot")} in use`;
+  const label = `${exact(worker.leases)} of ${exact(total)} places for tasks in use`;
   if (total > slotsShown)
     return h("div", {class: "bar", role: "img", "aria-label": label},
       h("i", {class: "is-leased", style: {"flex-grow": String(worker.leases)}}),
@@ -102,7 +102,7 @@ export function workersPage({query, changed}) {
           tile("running", exact(inUse), {state: "leased", note: "leases of all workers"}),
           tile("free slots", exact(free), {
             state: "ready",
-            note: free === 0 && nodes.length ? "all slots are in use" : "ready to take tasks"
+            note: free === 0 && nodes.length ? "all slots are in use" : "of slots and prefetch"
           })),
         h("div", {class: "filters"}, h("input", {
           type: "search",
