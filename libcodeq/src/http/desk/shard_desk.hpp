@@ -222,10 +222,15 @@ public:
   /// Ends a claim early; its `ended` is still called with its tasks.
   void end_claim_of(std::uint64_t claim);
 
-  /// Waits for the end of a task. Fails with `timeout` after `wait`. Returns a name for `unwatch`.
-  std::uint64_t watch(task_id task, std::optional<duration> wait, then<ended_task> ended);
+  /// Waits for the end of a task, and passes its progress on until then. Fails with `timeout` after
+  /// `wait`. Returns a name for `unwatch`.
+  std::uint64_t watch(
+    task_id task,
+    std::optional<duration> wait,
+    then<ended_task> ended,
+    client::watch_list::progressed_function progressed = {});
 
-  /// Drops a watch that has not ended.
+  /// Drops a watch that has not ended; does nothing for 0.
   void unwatch(std::uint64_t watch);
 
   /// Runs `action` after `wait`, or at once when the desk has stopped. Returns a name for `cancel`.

@@ -282,8 +282,11 @@ void shard_desk::take(const claim_waits& m) {
     at->second.events.waits();
 }
 
-std::uint64_t
-shard_desk::watch(task_id task, std::optional<duration> wait, then<ended_task> ended) {
+std::uint64_t shard_desk::watch(
+  task_id task,
+  std::optional<duration> wait,
+  then<ended_task> ended,
+  client::watch_list::progressed_function progressed) {
   auto name = ++last_number_;
   if (stopped_) {
     ended(error{errc::going_away, "the coordinator is stopping"});
@@ -299,13 +302,14 @@ shard_desk::watch(task_id task, std::optional<duration> wait, then<ended_task> e
     arm();
   }
   watches_.emplace(name, open_watch{task, timer});
-  watch_list_.add(name, {task}, [this, name, shared](result<ended_task> how) {
+  auto end = [this, name, shared](result<ended_task> how) {
     auto open = watches_.extract(name);
     if (open.empty())
       return;
     timers_.remove(open.mapped().timer);
     (*shared)(std::move(how));
-  });
+  };
+  watch_list_.add(name, {task}, std::move(end), std::move(progressed));
   return name;
 }
 
