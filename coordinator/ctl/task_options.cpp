@@ -5,6 +5,7 @@
 
 #include "base/rfc3339.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <utility>
@@ -97,10 +98,9 @@ void take_settings(const queue_changes& given, task_spec& task) {
   if (!given.retry && !given.retry_base && !given.retry_cap)
     return;
   const retry_policy plain;
+  auto base = given.retry_base.value_or(plain.base);
   task.retry = retry_policy{
-    given.retry.value_or(plain.kind),
-    given.retry_base.value_or(plain.base),
-    given.retry_cap.value_or(plain.cap)};
+    given.retry.value_or(plain.kind), base, given.retry_cap.value_or(std::max(plain.cap, base))};
 }
 
 std::string payload_of(const std::string& given) {
