@@ -63,11 +63,14 @@ namespace {
 }
 
 void log_zone(const schedule::zone_store::change& change) {
-  if (change.zone)
+  if (change.zone && change.was_known)
     CODEQ_LOG_INFO("time zone has new rules zone={}", change.name);
+  else if (change.zone)
+    CODEQ_LOG_INFO("time zone is known now, its schedules fire zone={}", change.name);
   else
     CODEQ_LOG_WARN(
-      "time zone cannot be read, the last known rules stay in use zone={} reason=\"{}\"",
+      "time zone cannot be read, {} zone={} reason=\"{}\"",
+      change.was_known ? "the last known rules stay in use" : "its schedules do not fire",
       change.name, to_string(change.zone.error()));
 }
 

@@ -105,6 +105,19 @@ TEST_F(Schedule, KeepsWhatItFiredWhenItIsChanged) {
   EXPECT_EQ(progress().open.size(), 1u);
 }
 
+TEST_F(Schedule, FiresIntoAFullQueue) {
+  core::queue_config config;
+  config.max_depth = 1;
+  decide(core::configure_queue{1, 1, {"default", "q"}, config});
+  set(allow);
+
+  fire({at(10)});
+  fire({at(20)});
+
+  EXPECT_EQ(progress().open.size(), 2u);
+  EXPECT_EQ(state().segments.size(), 2u);
+}
+
 TEST_F(Schedule, FiresInTheSameWriteAsItMovesOn) {
   set(skip);
 

@@ -116,16 +116,18 @@ core::planned_occurrence schedule_planner::plan_one(
 }
 
 core::fire_schedule schedule_planner::due(
-  const schedule_address& name, const core::schedule_entry& entry, timestamp now) const {
+  const schedule_address& name, const core::schedule_entry& entry, timestamp now) {
   auto c = command_for(name, entry, occurrence_cause::due);
   if (entry.progress.paused)
     return c;
   auto found = read(name, *entry.definition);
   if (!found) {
-    // Its zone is gone; it may come back.
+    // The file of its zone may come back.
+    wait_for_zone(name, *entry.definition);
     c.next = now + tuning::zones_look_interval;
     return c;
   }
+  without_zone_.erase(name);
   auto planned =
     schedule::plan(found->times, entry.progress.mark, found->content.catch_up, {since_, now});
   if (planned.next)
@@ -147,6 +149,20 @@ core::fire_schedule schedule_planner::due(
     c.last_skipped_at = planned.newest_skipped.back().due;
   }
   return c;
+}
+
+void schedule_planner::wait_for_zone(
+  const schedule_address& name, const core::schedule_definition& definition) {
+  without_zone_.insert(name);
+  if (auto content = protocol::read_content(definition); content && zones_)
+    zones_->await(content->rule.zone);
+}
+
+std::size_t schedule_planner::without_zone(const core::schedule_table& all) const {
+  return static_cast<std::size_t>(std::count_if(
+    without_zone_.begin(), without_zone_.end(), [&](const schedule_address& name) {
+      return all.find(name) != nullptr;
+    }));
 }
 
 core::fire_schedule schedule_planner::run_now(

@@ -228,8 +228,8 @@ private:
 
   /// Fires what is due, of a bounded number of schedules.
   void fire_due(const instant& now);
-  /// Fires what is due of one schedule.
-  void advance(const schedule_address& name, const instant& now);
+  /// Fires what is due of one schedule, unless the disk is full. Returns the number of occurrences.
+  std::size_t advance(const schedule_address& name, const instant& now);
   [[nodiscard]] std::optional<core::command>
   read(const peer_request& by, const protocol::schedule_question& asked, const instant& now);
   [[nodiscard]] core::command
