@@ -108,8 +108,8 @@ TEST_F(StoreVerifier, FindsNothingInASoundStore) {
 TEST_F(StoreVerifier, SaysOfAReplicaWithAPartOfACopyOnlyThatItIsIncomplete) {
   write();
   remove(segment());
-  const replica_record replica{replication::replica_id{9}, 3, true};
-  put(replica_key{only_shard}.encode(), encode(replica));
+  put(
+    replica_key{only_shard}.encode(), encode(replica_record{replication::replica_id{9}, 3, true}));
 
   const auto report = verify();
 
