@@ -105,6 +105,19 @@ TEST_F(Schedule, KeepsWhatItFiredWhenItIsChanged) {
   EXPECT_EQ(progress().open.size(), 1u);
 }
 
+TEST_F(Schedule, FiresIntoAFullQueue) {
+  core::queue_config config;
+  config.max_depth = 1;
+  decide(core::configure_queue{1, 1, {"default", "q"}, config});
+  set(allow);
+
+  fire({at(10)});
+  fire({at(20)});
+
+  EXPECT_EQ(progress().open.size(), 2u);
+  EXPECT_EQ(state().segments.size(), 2u);
+}
+
 TEST_F(Schedule, FiresInTheSameWriteAsItMovesOn) {
   set(skip);
 
@@ -311,6 +324,24 @@ TEST_F(Schedule, KeepsTheLatestHundredOpenOccurrences) {
   EXPECT_EQ(progress().open.front().entry.number, 50u);
   const auto& changed = std::get<core::schedule_changed>(events().back());
   EXPECT_EQ(changed.entries.size(), limits::schedule_history_max);
+}
+
+TEST_F(Schedule, StillSkipsWhileItsPredecessorRunsAfterALargeBackfill) {
+  set(skip);
+  fire({at(1)});
+  std::vector<core::planned_occurrence> many;
+  for (std::int64_t i = 0; i < 150; ++i)
+    many.push_back(at(i));
+  auto backfill = due(many);
+  backfill.peer = 1;
+  backfill.cause = occurrence_cause::backfill;
+  backfill.to = backfill.from;
+  decide(backfill);
+
+  fire({at(200)});
+
+  EXPECT_EQ(progress().open.size(), limits::schedule_history_max);
+  EXPECT_EQ(written(), "151 skipped_overlap");
 }
 
 TEST_F(Schedule, IsDueByTimeInOrder) {

@@ -54,9 +54,13 @@ void schedule_table::put(
 void schedule_table::move_on(const schedule_address& name, schedule_progress progress) {
   auto at = entries_.find(name);
   CODEQ_ASSERT(at != entries_.end());
-  forget_open(*at);
+  // An index of many open occurrences is not made anew for each step of a catch-up.
+  bool is_moved = at->second.progress.open != progress.open;
+  if (is_moved)
+    forget_open(*at);
   at->second.progress = std::move(progress);
-  index_open(*at);
+  if (is_moved)
+    index_open(*at);
 }
 
 void schedule_table::erase(const schedule_address& name) {

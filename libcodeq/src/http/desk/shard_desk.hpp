@@ -189,6 +189,9 @@ public:
     return std::uint64_t{peer_} << 32 | ++last_operation_;
   }
 
+  /// Enters an operator's command in the audit log that changed something other than tasks.
+  void note(core::note_command command);
+
   /// Reads the ready tasks of a tenant on a shard, newest first, and calls `take` for each part
   /// until one is an error or has no `more`. For the tenants whose tasks are the gateway's own
   /// records.
@@ -206,7 +209,7 @@ public:
   void give_back(const std::vector<granted_lease>& leases);
 
   /// Extends a lease and tells those who watch its task of its progress. Errors: `stale_lease`.
-  void beat(const lease_beat& said, then<void> done);
+  void beat(const lease_beat& said, then<task_detail> done);
 
   /// Saves the checkpoint of a lease for the task's next attempt, and extends the lease. `done` is
   /// called when it is durable. Errors: `stale_lease`.

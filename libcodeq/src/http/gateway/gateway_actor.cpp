@@ -26,6 +26,7 @@ duration lifetime_of(const exchange& call) {
 void gateway_state::start(gateway_actor::pointer self, const gateway_actor_options& options) {
   self_ = self;
   context_.limit = options.limit;
+  context_.who = options.who;
   context_.is_loopback_only = options.is_loopback_only;
   context_.cors = options.cors;
   context_.needs_token = options.needs_token;
@@ -161,6 +162,8 @@ gateway(gateway_actor::stateful_pointer<gateway_state> self, const gateway_actor
     [](const coordinator::credit_news&) {},
     [self](const coordinator::queues_added& m) { self->state.desk().take(m); },
     [self](const coordinator::peer_misbehaved& m) { self->state.desk().misbehaved(m.reason); },
+    [](const coordinator::shard_moved&) {},
+    [](coordinator::places_changed) {},
     [self](const call_arrived& m) { self->state.serve(m); },
     [self](const client_gone& m) { self->state.forget(m.call); },
     [self](claim_ended& m) { self->state.desk().take(m); },

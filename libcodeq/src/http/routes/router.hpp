@@ -34,6 +34,8 @@ struct gateway_context {
   wakeup_desk wakeups;
   dashboard_desk dashboard;
   limit_rate limit;
+  /// The caller behind a token at present.
+  authenticate who;
   /// A single-user setup: only pages of this machine may call, and those of origins named to
   /// `cors`.
   bool is_loopback_only = false;

@@ -46,7 +46,6 @@ public:
 private:
   using error_code = boost::beast::error_code;
   using string_request = boost::beast::http::request<boost::beast::http::string_body>;
-  using string_response = boost::beast::http::response<boost::beast::http::string_body>;
 
   /// Reads the next request.
   void read();
@@ -143,11 +142,16 @@ private:
   std::shared_ptr<connection_hall> hall_;
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
-  std::optional<string_response> response_;
+  /// The response that is being written; a small body is a part of `header_`.
+  std::string header_;
+  std::string body_;
   exchange_ptr open_;
   /// The connection itself, from the time a call is served until it is answered.
   std::shared_ptr<connection> unanswered_;
+  /// The block of addresses that shares and limits count.
   std::string remote_;
+  /// Host and port of the client.
+  std::string address_;
   /// The tenant of the latest token; empty before the first one.
   std::string tenant_;
   /// The caller of the request that is being read; null without a token.

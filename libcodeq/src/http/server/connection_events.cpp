@@ -2,13 +2,10 @@
 #include "base/tuning.hpp"
 #include "http/server/connection.hpp"
 
-#include <memory>
 #include <utility>
 
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/chunk_encode.hpp>
-#include <boost/beast/http/serializer.hpp>
-#include <boost/beast/http/write.hpp>
 
 /// Responses that go on: one chunk for each event.
 namespace codeq::http {
@@ -23,12 +20,9 @@ constexpr std::size_t read_chunk_bytes = 512;
 } // namespace
 
 void connection::write_events() {
-  // Only the header is written as Beast does it; the chunks follow it.
-  response_->chunked(true);
-  auto head = std::make_shared<field::response_serializer<field::string_body>>(*response_);
   expire_after(tuning::http_write_time_max);
-  field::async_write_header(
-    stream_, *head, [self = shared_from_this(), head](error_code failure, std::size_t) {
+  asio::async_write(
+    stream_, asio::buffer(header_), [self = shared_from_this()](error_code failure, std::size_t) {
       self->release_answer();
       if (failure)
         return self->end_events();

@@ -88,7 +88,7 @@ struct exchange {
   /// The time at which the request is given up and answered with an error, unless it was answered
   /// before. A route that waits because its client asked for it, or that makes progress, moves it.
   monotonic_time deadline{};
-  /// The client asked to wait, which ends when its token expires.
+  /// The request may take as long as its client asked for, and ends when its token does.
   bool is_waiting = false;
   /// The timer of the deadline; used by the gateway's actor only.
   std::uint64_t timer = 0;
