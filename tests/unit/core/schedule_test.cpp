@@ -106,7 +106,7 @@ TEST_F(Schedule, KeepsWhatItFiredWhenItIsChanged) {
 }
 
 TEST_F(Schedule, FiresIntoAFullQueue) {
-  core::queue_config config;
+  queue_config config;
   config.max_depth = 1;
   decide(core::configure_queue{1, 1, {"default", "q"}, config});
   set(allow);
@@ -115,7 +115,7 @@ TEST_F(Schedule, FiresIntoAFullQueue) {
   fire({at(20)});
 
   EXPECT_EQ(progress().open.size(), 2u);
-  EXPECT_EQ(state().segments.size(), 2u);
+  EXPECT_EQ(state().schedules.counts.fired, 2u);
 }
 
 TEST_F(Schedule, FiresInTheSameWriteAsItMovesOn) {
