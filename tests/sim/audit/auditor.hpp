@@ -60,7 +60,9 @@ public:
   explicit auditor(world& all)
     : world_(all),
       ledger_([this](const std::string& rule, const std::string& what) { breach(rule, what); }),
-      ticks_([this](const std::string& rule, const std::string& what) { breach(rule, what); }) {}
+      ticks_(
+        [this](const std::string& rule, const std::string& what) { breach(rule, what); },
+        all.was_disk_full) {}
 
   /// Records a violation of the contract.
   void breach(const std::string& rule, const std::string& what);
