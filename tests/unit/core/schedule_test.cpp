@@ -326,6 +326,24 @@ TEST_F(Schedule, KeepsTheLatestHundredOpenOccurrences) {
   EXPECT_EQ(changed.entries.size(), limits::schedule_history_max);
 }
 
+TEST_F(Schedule, StillSkipsWhileItsPredecessorRunsAfterALargeBackfill) {
+  set(skip);
+  fire({at(1)});
+  std::vector<core::planned_occurrence> many;
+  for (std::int64_t i = 0; i < 150; ++i)
+    many.push_back(at(i));
+  auto backfill = due(many);
+  backfill.peer = 1;
+  backfill.cause = occurrence_cause::backfill;
+  backfill.to = backfill.from;
+  decide(backfill);
+
+  fire({at(200)});
+
+  EXPECT_EQ(progress().open.size(), limits::schedule_history_max);
+  EXPECT_EQ(written(), "151 skipped_overlap");
+}
+
 TEST_F(Schedule, IsDueByTimeInOrder) {
   core::schedule_table table;
   for (const auto* name : {"a", "b", "c"})

@@ -219,13 +219,14 @@ result<std::vector<schedule_time>> schedule_planner::next(
 }
 
 protocol::schedule_part
-schedule_planner::describe(core::schedule_view view, std::uint32_t count, timestamp now) const {
+schedule_planner::describe(core::schedule_view view, std::uint32_t count) const {
   protocol::schedule_part part{std::move(view)};
   if (!part.view.definition)
     return part;
   if (count > 0 && !part.view.progress.paused)
-    if (auto times = next(part.view, count, now))
-      part.next = std::move(*times);
+    if (auto times = times_of(part.view.name, *part.view.definition))
+      for (const auto& when : times->next_of(part.view.progress.mark, count))
+        part.next.push_back(show_time(when.nominal, when.due, times->zone().get()));
   if (part.view.progress.latest)
     part.latest = show(*part.view.progress.latest, zone_of(*part.view.definition).get());
   return part;

@@ -64,7 +64,7 @@ public:
 
   /// A schedule as answers show it, with its next occurrences.
   [[nodiscard]] protocol::schedule_part
-  describe(core::schedule_view view, std::uint32_t count, timestamp now) const;
+  describe(core::schedule_view view, std::uint32_t count) const;
 
   /// The zone of a schedule.
   [[nodiscard]] schedule::zone_ptr zone_of(const core::schedule_definition& definition) const;

@@ -170,7 +170,7 @@ void shard::carry_out(core::schedule_answered& e, const instant& now) {
   auto definition = e.view.definition;
   auto name = e.view.name;
   auto next = e.what == schedule_result::deleted ? 0 : e.next;
-  told.schedules.push_back(planner_.describe(std::move(e.view), next, now.shard));
+  told.schedules.push_back(planner_.describe(std::move(e.view), next));
   if (!e.with_history)
     return reply_to(e.peer, std::move(told));
   stored_inquiry inquiry{state_->id, {core::inquiry::kind::schedule, e.peer, e.number, {}, {}}};
@@ -180,11 +180,11 @@ void shard::carry_out(core::schedule_answered& e, const instant& now) {
   inquire(why, std::move(inquiry), now);
 }
 
-void shard::carry_out(core::schedules_listed& e, const instant& now) {
+void shard::carry_out(core::schedules_listed& e, const instant&) {
   protocol::schedules_told told{e.number};
   told.more = e.more;
   for (auto& view : e.schedules)
-    told.schedules.push_back(planner_.describe(std::move(view), 1, now.shard));
+    told.schedules.push_back(planner_.describe(std::move(view), 1));
   reply_to(e.peer, std::move(told));
 }
 

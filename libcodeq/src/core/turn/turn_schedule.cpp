@@ -40,6 +40,12 @@ bool is_counted(const open_occurrence& open) {
   return open.entry.cause == occurrence_cause::due;
 }
 
+/// The open occurrence that is forgotten first: the oldest one that does not count.
+auto least_wanted(std::vector<open_occurrence>& open) {
+  auto found = std::find_if_not(open.begin(), open.end(), is_counted);
+  return found == open.end() ? open.begin() : found;
+}
+
 schedule::overlap_state overlap_of(const schedule_progress& p) {
   return {std::any_of(p.open.begin(), p.open.end(), is_counted), p.waiting.has_value()};
 }
@@ -264,7 +270,7 @@ void turn::start(const fire_schedule& c, occurrence entry, const planned_occurre
   progress.open.push_back(std::move(open));
   // The history has no place for the end of an older one.
   if (progress.open.size() > limits::schedule_history_max)
-    progress.open.erase(progress.open.begin());
+    progress.open.erase(least_wanted(progress.open));
   state_.schedules.move_on(c.name, std::move(progress));
   change_of(c.name).is_fired = true;
   state_.fired = now_.steady;
