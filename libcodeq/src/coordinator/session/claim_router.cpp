@@ -53,9 +53,12 @@ claim_router::moves claim_router::set_here(shard_id shard, bool is_here) {
   auto& p = places_[value(shard)];
   if (p.is_away != is_here)
     return {};
-  free_ += p.waiting;
-  p = {};
   p.is_away = !is_here;
+  // A shard that comes may have told of its work already.
+  if (!is_here) {
+    free_ += p.waiting;
+    p = {.is_away = true};
+  }
   return rebalance();
 }
 
@@ -66,7 +69,7 @@ claim_router::moves claim_router::take_back(std::uint32_t credits) {
 
 bool claim_router::is_starving(bool before) const {
   bool any_busy =
-    std::any_of(places_.begin(), places_.end(), [](const place& p) { return p.busy; });
+    std::any_of(places_.begin(), places_.end(), [](const place& p) { return p.has_work(); });
   if (paused_ || !any_busy)
     return false;
   return before || credits() == 0;
@@ -91,7 +94,7 @@ claim_router::moves claim_router::rebalance() {
     return out;
   }
   bool any_busy =
-    std::any_of(places_.begin(), places_.end(), [](const place& p) { return p.busy; });
+    std::any_of(places_.begin(), places_.end(), [](const place& p) { return p.has_work(); });
   if (any_busy && free_ == 0)
     fetch_for_busy(out);
   else
@@ -107,7 +110,7 @@ void claim_router::withdraw(moves& out) {
   bool is_coming = false;
   for (std::size_t i = 0; i < places_.size() && wanted_back_ > 0; ++i) {
     auto& p = places_[i];
-    if (!p.busy && begin_revoke(p))
+    if (!p.has_work() && begin_revoke(p))
       out.push_back({move::kind::revoke, static_cast<shard_id>(i), p.waiting});
     is_coming = is_coming || p.revoking;
   }
@@ -130,7 +133,7 @@ void claim_router::spread(moves& out, bool only_busy) {
     std::size_t best = places_.size();
     for (std::size_t k = 0; k < places_.size(); ++k) {
       auto i = (next_ + k) % places_.size();
-      if (places_[i].is_away || (only_busy && !places_[i].busy))
+      if (places_[i].is_away || (only_busy && !places_[i].has_work()))
         continue;
       if (best == places_.size() || places_[i].waiting < places_[best].waiting)
         best = i;
@@ -153,12 +156,12 @@ void claim_router::spread(moves& out, bool only_busy) {
 
 void claim_router::fetch_for_busy(moves& out) {
   bool starving = std::any_of(
-    places_.begin(), places_.end(), [](const place& p) { return p.busy && p.waiting == 0; });
+    places_.begin(), places_.end(), [](const place& p) { return p.has_work() && p.waiting == 0; });
   if (!starving)
     return;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     auto& p = places_[i];
-    if (p.busy || !begin_revoke(p))
+    if (p.has_work() || !begin_revoke(p))
       continue;
     out.push_back({move::kind::revoke, static_cast<shard_id>(i), p.waiting});
   }

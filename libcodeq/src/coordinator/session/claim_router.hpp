@@ -83,6 +83,8 @@ private:
     /// The shard has no unused credits: all of `waiting` are on their way with tasks.
     bool spent = false;
     bool is_away = false;
+
+    [[nodiscard]] bool has_work() const { return busy && !is_away; }
   };
 
   /// True when credits are to be requested back from the place; notes that they are.
