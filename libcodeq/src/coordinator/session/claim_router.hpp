@@ -67,6 +67,8 @@ public:
   /// are both.
   [[nodiscard]] bool is_starving(bool before) const;
 
+  [[nodiscard]] bool is_here(shard_id shard) const { return !places_[value(shard)].is_away; }
+
   /// Number of unused credits: here, at shards or on their way back.
   [[nodiscard]] std::uint32_t credits() const;
 
