@@ -113,7 +113,7 @@ std::optional<protocol::wire_frame> raw_client::receive(time_point end) {
     if (!read_bytes(header, sizeof header, end))
       return std::nullopt;
     std::string body(read_u32(header), '\0');
-    // What has begun to arrive is read to its end.
+    // A frame that has begun to arrive is read to its end.
     const auto body_end = std::max(end, std::chrono::steady_clock::now() + limit(500));
     if (!read_bytes(body.data(), body.size(), body_end))
       return std::nullopt;

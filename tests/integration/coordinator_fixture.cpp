@@ -81,6 +81,8 @@ std::string say_credits(const coordinator::credit_news& m) {
     return "has work";
   case coordinator::credit_news::kind::returned:
     return "returned " + std::to_string(m.credits);
+  case coordinator::credit_news::kind::outranked:
+    return "outranked " + std::to_string(m.credits);
   }
   return {};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "coordinator/actors/shared_board.hpp"
 #include "coordinator/session/registrar.hpp"
 #include "sim/audit/auditor.hpp"
 #include "sim/network.hpp"
@@ -84,6 +85,7 @@ private:
   coordinator::registrar registrar_;
   sim_journal journal_;
   sim_reader reader_;
+  std::shared_ptr<core::ready_board> board_;
   std::vector<std::unique_ptr<sim_shard>> shards_;
   /// By peer. Sessions that ended stay, because planned events may still refer to them.
   std::map<core::peer_id, std::unique_ptr<sim_session>> sessions_;

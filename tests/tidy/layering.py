@@ -63,11 +63,11 @@ CONTENTS = {
 # Layer -> its rooms. A room may include the rooms before it. Files of the layer outside of its
 # rooms are below all of them.
 ROOMS = {
-    "core": ("commands", "blocks", "state", "checks", "turn"),
+    "core": ("commands", "blocks", "flow", "state", "checks", "turn"),
     "storage": ("keys", "records", "retention", "memory", "rocksdb", "recovery", "replica"),
     "coordinator": ("shard", "store", "replica", "session", "actors", "hub"),
     "worker": ("handlers", "node", "process", "host"),
-    "http": ("server", "json", "desk", "webhooks", "wakeups", "routes", "gateway"),
+    "http": ("server", "json", "desk", "webhooks", "wakeups", "dashboard", "routes", "gateway"),
 }
 
 # Library -> paths that may use it. Tests and benches may use any.

@@ -64,7 +64,7 @@ struct cluster_options {
 
 struct coordinator_node_options {
   /// Directory of the store; created when missing, locked against a second process.
-  std::filesystem::path data;
+  std::filesystem::path data{};
   /// Address that workers, producers and operators connect to: `address:port`; port 0 picks a free
   /// one. Must be loopback unless TLS and tokens are configured.
   std::string listen = "127.0.0.1:7400";

@@ -26,6 +26,12 @@ result<store_identity> identity_of(const protocol::hello_ack& ack) {
   });
 }
 
+/// True when no coordinator answers at the address, but nothing, another protocol, or a certificate
+/// that is not accepted.
+bool is_unreachable(errc code) {
+  return code == errc::disconnected || code == errc::protocol_error || code == errc::unauthorized;
+}
+
 /// A text of the acknowledgement; empty when it is malformed.
 template <class Get>
 std::string text_of(const protocol::hello_ack& ack, Get get) {
@@ -186,7 +192,7 @@ peers::loss peers::take_down(const actors::link_down& down) {
   auto& lost = states_[down.link];
   lost.up.reset();
   lost.final = lost.final || down.final;
-  lost.unreachable = down.reason.code == errc::disconnected;
+  lost.unreachable = is_unreachable(down.reason.code);
   routes_->take_down(down.link);
   loss what;
   what.unreachable = std::all_of(

@@ -89,7 +89,8 @@ public:
     std::optional<peer> instead;
     /// Every coordinator has refused this client for good.
     bool final = false;
-    /// The latest attempt to reach each coordinator has failed: no connection was accepted.
+    /// The latest attempt to reach each coordinator has failed: no connection was accepted, or the
+    /// peer spoke another protocol or has a certificate that is not accepted.
     bool unreachable = false;
   };
 

@@ -13,6 +13,7 @@
 #include "coordinator/actors/reader_driver.hpp"
 #include "coordinator/actors/registrar_driver.hpp"
 #include "coordinator/actors/shard_driver.hpp"
+#include "coordinator/actors/shared_board.hpp"
 #include "http/gateway/gateway.hpp"
 #include "node/cluster_entry.hpp"
 #include "node/cluster_seat.hpp"
@@ -60,11 +61,14 @@ namespace {
 }
 
 void log_zone(const schedule::zone_store::change& change) {
-  if (change.zone)
+  if (change.zone && change.was_known)
     CODEQ_LOG_INFO("time zone has new rules zone={}", change.name);
+  else if (change.zone)
+    CODEQ_LOG_INFO("time zone is known now, its schedules fire zone={}", change.name);
   else
     CODEQ_LOG_WARN(
-      "time zone cannot be read, the last known rules stay in use zone={} reason=\"{}\"",
+      "time zone cannot be read, {} zone={} reason=\"{}\"",
+      change.was_known ? "the last known rules stay in use" : "its schedules do not fire",
       change.name, to_string(change.zone.error()));
 }
 
@@ -239,7 +243,12 @@ result<void> coordinator_node::impl::spawn_actors(const coordinator_node_options
   keeper = system->spawn<caf::detached>(
     coordinator::keeper,
     coordinator::keeper_options{
-      {store, horizons, options.retention_bytes}, cancelled, die, limit_meter});
+      {store, horizons, options.retention_bytes},
+      cancelled,
+      die,
+      limit_meter,
+      reserve,
+      options.free_bytes_least});
   if (!entry)
     spawn_shards(options, loop);
   else if (auto ok = take_seat(options); !ok)
@@ -299,6 +308,7 @@ coordinator::shard_driver_options coordinator_node::impl::shard_options(
   s.reader = reader;
   s.space =
     std::make_shared<coordinator::free_space>(options.data, options.free_bytes_least, reserve);
+  s.reserve = reserve;
   s.shard.cache_bytes = tuning::segment_cache_bytes_default / identity.shard_count;
   return s;
 }
@@ -306,10 +316,14 @@ coordinator::shard_driver_options coordinator_node::impl::shard_options(
 void coordinator_node::impl::spawn_shards(
   const coordinator_node_options& options, const std::shared_ptr<coordinator::turn_loop>& loop) {
   coordinator::meet_shards introduction;
+  std::shared_ptr<core::ready_board> board;
+  if (identity.shard_count > 1)
+    board = std::make_shared<coordinator::shared_board>(identity.shard_count);
   for (auto& state : states) {
     latest = std::max(latest, state->at);
     auto clock = std::make_shared<base::system_clock>(state->at);
     auto s = shard_options(options, std::move(state), std::move(clock));
+    s.shard.board = board;
     s.journal = journal;
     s.loop = loop;
     auto shard = transport::spawn_beside_sockets(*system, coordinator::drive_shard, s);
@@ -440,8 +454,10 @@ void coordinator_node::impl::stop() {
       return self->request(shard, tuning::shutdown_max / 2, coordinator::stop_shard{});
     };
     std::vector<decltype(stop_one(shards.front()))> stops;
-    for (const auto& shard : shards)
-      stops.push_back(stop_one(shard));
+    // In a cluster the others go on with them.
+    if (!seat)
+      for (const auto& shard : shards)
+        stops.push_back(stop_one(shard));
     for (auto& stop : stops) {
       stop.receive(
         [](bool) {},

@@ -16,10 +16,12 @@ constexpr duration timer_slack{1'000};
 
 void auditor::turn_sealed(core::shard_state& state, const std::vector<core::event>& events) {
   ledger_.follow(state.id, events, state.at);
+  ticks_.follow(state.id, events, state.at);
   for (const auto& e : events) {
     if (const auto* grant = std::get_if<core::batch_granted>(&e))
       granted(state, *grant);
   }
+  order_.turn_sealed(state, events, world_.time.now());
   for (const auto& violation : core::find_violations(state))
     breach("memory", violation);
 }
@@ -81,6 +83,7 @@ void auditor::beat_taken(shard_id shard, fencing_token token, bool queued) {
 void auditor::coordinator_ended(bool clock_went_back) {
   if (clock_went_back)
     ++clock_;
+  order_.forget();
   // A grant that was not sent to any worker may or may not be durable.
   for (auto& [id, t] : tasks_) {
     for (auto& [token, l] : t.leases)
@@ -137,6 +140,7 @@ void auditor::power_was_cut(virtual_time lost_since) {
   }
   for (auto& [queue, pause] : pauses_)
     drop(pause.told_at);
+  ticks_.power_was_cut();
 }
 
 void auditor::time_recovered(timestamp found, timestamp durable) {
@@ -170,7 +174,7 @@ std::vector<task_id> auditor::known_tasks() const {
 }
 
 std::string auditor::unfinished() const {
-  std::string rest;
+  auto rest = ticks_.missing() + ledger_.living_ticks();
   for (const auto& [name, wanted] : wishes_) {
     if (wanted.given_up || wanted.is_follow_up || wanted.is_settled)
       continue;

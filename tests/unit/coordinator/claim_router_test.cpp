@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <random>
 #include <string>
+#include <utility>
 
 namespace codeq::coordinator {
 namespace {
@@ -119,6 +121,49 @@ TEST(ClaimRouter, TakesEverythingBackWhilePaused) {
   EXPECT_EQ(say(router.pause(false)), "claim0x2 claim1x2");
 }
 
+TEST(ClaimRouter, MovesCreditsToTheShardWithTheBetterTask) {
+  claim_router router(3);
+  EXPECT_EQ(say(router.has_work(shard(0))), "");
+  EXPECT_EQ(say(router.add_credits(2)), "claim0x2");
+
+  EXPECT_EQ(say(router.outranked(shard(0), 2, shard(2), 3)), "claim2x2");
+  EXPECT_EQ(say(router.granted(shard(2), 2, true, 4)), "");
+  EXPECT_EQ(say(router.add_credits(1)), "claim2x1");
+}
+
+TEST(ClaimRouter, MovesCreditsBackOnceTheBetterTasksAreGranted) {
+  claim_router router(2);
+  EXPECT_EQ(say(router.has_work(shard(0))), "");
+  EXPECT_EQ(say(router.add_credits(2)), "claim0x2");
+  EXPECT_EQ(say(router.outranked(shard(0), 2, shard(1), 3)), "claim1x2");
+  EXPECT_EQ(say(router.granted(shard(1), 1, true, 4)), "");
+
+  EXPECT_EQ(say(router.granted(shard(1), 1, true, 3)), "");
+
+  EXPECT_EQ(say(router.add_credits(2)), "claim0x1 claim1x1");
+}
+
+TEST(ClaimRouter, FetchesCreditsFromAShardThatIsDrainedMeanwhile) {
+  claim_router router(2);
+  EXPECT_EQ(say(router.has_work(shard(0))), "");
+  EXPECT_EQ(say(router.add_credits(1)), "claim0x1");
+  EXPECT_EQ(say(router.outranked(shard(0), 1, shard(1), 5)), "claim1x1");
+
+  EXPECT_EQ(say(router.drained(shard(1))), "revoke1x1");
+  EXPECT_EQ(say(router.returned(shard(1), 1)), "claim0x1");
+}
+
+TEST(ClaimRouter, ShardsThatAreBothOutrankedGetCreditsAllTheSame) {
+  claim_router router(2);
+  EXPECT_EQ(say(router.has_work(shard(0))), "");
+  EXPECT_EQ(say(router.add_credits(1)), "claim0x1");
+  EXPECT_EQ(say(router.outranked(shard(0), 1, shard(1), 5)), "claim1x1");
+
+  EXPECT_EQ(say(router.outranked(shard(1), 1, shard(0), 3)), "claim0x1");
+  EXPECT_EQ(say(router.granted(shard(0), 1, false, 3)), "");
+  EXPECT_EQ(say(router.add_credits(1)), "claim1x1");
+}
+
 /// A router among shards that behave like the core: work comes and goes at random; messages in both
 /// directions are queued and arrive late, in order.
 class routed_shards {
@@ -165,8 +210,31 @@ public:
     serve(at, false);
   }
 
+  /// The shard of higher tasks, if the shard may not grant its own before them. The tasks of shard
+  /// n have the priority n % 3.
+  [[nodiscard]] std::optional<std::size_t> rival_of(std::size_t at) const {
+    for (std::size_t i = 0; i < shards.size(); ++i)
+      if (shards[i].ready > 0 && i % 3 > at % 3)
+        return i;
+    return std::nullopt;
+  }
+
+  void give_back(std::size_t at, std::size_t rival) {
+    auto& s = shards[at];
+    auto credits = std::exchange(s.credits, 0);
+    s.notified = true;
+    auto id = shard(static_cast<std::uint16_t>(at));
+    auto by = shard(static_cast<std::uint16_t>(rival));
+    auto priority = static_cast<int>(at % 3);
+    to_router.push_back([this, id, credits, by, priority] {
+      carry_out(router.outranked(id, credits, by, priority));
+    });
+  }
+
   void serve(std::size_t at, bool claimed) {
     auto& s = shards[at];
+    if (auto rival = rival_of(at); rival && s.ready > 0 && s.credits > 0)
+      return give_back(at, *rival);
     auto granted = std::min(s.ready, s.credits);
     s.ready -= granted;
     s.credits -= granted;
@@ -176,7 +244,9 @@ public:
     if (granted > 0) {
       s.notified = more;
       to_router.push_back(
-        [this, id, granted, more] { carry_out(router.granted(id, granted, more)); });
+        [this, id, granted, more, priority = static_cast<int>(at % 3)] {
+          carry_out(router.granted(id, granted, more, priority));
+        });
     }
     if (claimed && s.credits > 0)
       to_router.push_back([this, id] { carry_out(router.drained(id)); });

@@ -108,7 +108,8 @@ TEST_F(StoreVerifier, FindsNothingInASoundStore) {
 TEST_F(StoreVerifier, SaysOfAReplicaWithAPartOfACopyOnlyThatItIsIncomplete) {
   write();
   remove(segment());
-  put(replica_key{only_shard}.encode(), encode(replica_record{replication::replica_id{9}, 3, true}));
+  put(
+    replica_key{only_shard}.encode(), encode(replica_record{replication::replica_id{9}, 3, true}));
 
   const auto report = verify();
 

@@ -290,11 +290,16 @@ using reader_actor = caf::typed_actor<
 /// Asks for a periodic check of the space that ended tasks use.
 struct look_at_retention {};
 
+/// Time to check whether the space of purged tasks is needed.
+struct look_at_space {};
+
 /// The KEEPER actor interface: frees the space of ended tasks; detached, since it waits for the
 /// disk.
 using keeper_actor = caf::typed_actor<
   // Rewrites files with droppable records when that is worthwhile.
-  caf::reacts_to<look_at_retention>>;
+  caf::reacts_to<look_at_retention>,
+  // Frees the space of purged tasks if the disk is full.
+  caf::reacts_to<look_at_space>>;
 
 // The registrar inside the coordinator's process.
 
@@ -441,6 +446,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::read_survivors)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::keys_found)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::look_up_next)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::look_at_retention)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::look_at_space)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::stop_registrar)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::tokens_replaced)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::expiry_tick)

@@ -116,6 +116,8 @@ void registrar_driver::open_stream(
                   name = node.identity.name,
                   incarnation = node.identity.incarnation](
                    const protocol::wire_frame& frame) -> result<void> {
+    if (frame.type == protocol::frame_type<schema::Goodbye>)
+      return {};
     if (frame.type != protocol::frame_type<schema::ReplicaFrame>)
       return error{
         errc::protocol_error,

@@ -3,6 +3,7 @@
 
 #include "base/clock.hpp"
 #include "coordinator/actors/coordinator_actors.hpp"
+#include "coordinator/actors/disk_reserve.hpp"
 #include "coordinator/actors/free_space.hpp"
 #include "coordinator/actors/turn_loop.hpp"
 #include "coordinator/shard/shard.hpp"
@@ -38,6 +39,8 @@ struct shard_driver_options {
   std::shared_ptr<const storage::task_store> store;
   /// Decides when tasks may be added; used by this shard's actor only; null: always.
   std::shared_ptr<free_space> space{};
+  /// Told of purges; null: nothing is.
+  std::shared_ptr<disk_reserve> reserve{};
   std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
   /// Not null when the actor runs on the thread of the sockets, with the sessions.
   std::shared_ptr<turn_loop> loop{};

@@ -53,7 +53,14 @@ hosted_replica::hosted_replica(
 
 hosted_replica::~hosted_replica() {
   if (served_)
-    stop_serving();
+    end_shard();
+}
+
+void hosted_replica::end_shard() {
+  authority_->end();
+  caf::anon_send_exit(served_, caf::exit_reason::kill);
+  served_ = nullptr;
+  clock_.reset();
 }
 
 std::filesystem::path hosted_replica::spool_directory() const {
@@ -200,10 +207,7 @@ void hosted_replica::stop_serving() {
     return;
   CODEQ_LOG_INFO("shard is not served here any more shard={}", value(shard_));
   hub_.host(shard_, shard_actor{});
-  authority_->end();
-  caf::anon_send_exit(served_, caf::exit_reason::kill);
-  served_ = nullptr;
-  clock_.reset();
+  end_shard();
 }
 
 void hosted_replica::acknowledged(std::uint64_t number) {

@@ -70,6 +70,7 @@ private:
   class authority;
 
   [[nodiscard]] std::filesystem::path spool_directory() const;
+  void end_shard();
 
   replica_hub& hub_;
   shard_id shard_;

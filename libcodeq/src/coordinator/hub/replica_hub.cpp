@@ -101,6 +101,7 @@ void replica_hub::drop(shard_id shard, replica_id replica) {
   if (!find(shard, replica))
     return;
   CODEQ_LOG_INFO("replica is dropped shard={}", value(shard));
+  replicas_.at(shard)->stop_serving();
   replicas_.erase(shard);
   options_.horizons->forget(shard);
   // The next replica of the shard here removes the data before it takes its copy.

@@ -15,23 +15,35 @@ claim_router::moves claim_router::add_credits(std::uint32_t credits) {
   return rebalance();
 }
 
-claim_router::moves
-claim_router::granted(shard_id shard, std::uint32_t tasks, std::optional<bool> more) {
+claim_router::moves claim_router::granted(
+  shard_id shard, std::uint32_t tasks, std::optional<bool> more, int priority) {
   auto& p = places_[value(shard)];
   p.waiting -= std::min(p.waiting, tasks);
   p.spent = false;
   p.busy = more.value_or(p.busy);
+  drop_rival(shard, p.busy ? priority : 0);
   return rebalance();
 }
 
 claim_router::moves claim_router::drained(shard_id shard) {
-  places_[value(shard)].busy = false;
+  auto& p = places_[value(shard)];
+  p.busy = false;
+  p.rival.reset();
+  drop_rival(shard, 0);
   return rebalance();
 }
 
 claim_router::moves claim_router::has_work(shard_id shard) {
-  places_[value(shard)].busy = true;
+  auto& p = places_[value(shard)];
+  p.busy = true;
+  p.rival.reset();
   return rebalance();
+}
+
+void claim_router::drop_rival(shard_id shard, int priority) {
+  for (auto& p : places_)
+    if (p.rival == shard && p.priority >= priority)
+      p.rival.reset();
 }
 
 claim_router::moves claim_router::returned(shard_id shard, std::uint32_t credits) {
@@ -40,6 +52,20 @@ claim_router::moves claim_router::returned(shard_id shard, std::uint32_t credits
   p.revoking = false;
   // Without this the shard would be asked again and again until the tasks arrive.
   p.spent = !p.added;
+  free_ += credits;
+  return rebalance();
+}
+
+claim_router::moves
+claim_router::outranked(shard_id shard, std::uint32_t credits, shard_id by, int priority) {
+  auto& p = places_[value(shard)];
+  p.waiting -= std::min(p.waiting, credits);
+  p.busy = true;
+  p.rival = by;
+  p.priority = priority;
+  auto& better = places_[value(by)];
+  better.busy = true;
+  better.rival.reset();
   free_ += credits;
   return rebalance();
 }
@@ -53,12 +79,13 @@ claim_router::moves claim_router::set_here(shard_id shard, bool is_here) {
   auto& p = places_[value(shard)];
   if (p.is_away != is_here)
     return {};
-  p.is_away = !is_here;
   // A shard that comes may have told of its work already.
   if (!is_here) {
     free_ += p.waiting;
-    p = {.is_away = true};
+    p = {};
+    drop_rival(shard, 0);
   }
+  p.is_away = !is_here;
   return rebalance();
 }
 
@@ -126,14 +153,21 @@ bool claim_router::begin_revoke(place& p) {
   return true;
 }
 
+bool claim_router::is_passed_over(const place& p, bool only_busy, bool only_first) const {
+  return p.is_away || (only_busy && !p.busy) || (only_first && p.rival);
+}
+
 void claim_router::spread(moves& out, bool only_busy) {
   std::vector<std::uint32_t> share(places_.size());
+  bool only_first = only_busy && std::any_of(places_.begin(), places_.end(), [](const place& p) {
+    return p.has_work() && !p.rival;
+  });
   while (free_ > 0) {
     // Chooses the place with the fewest credits, starting where the last round ended.
     std::size_t best = places_.size();
     for (std::size_t k = 0; k < places_.size(); ++k) {
       auto i = (next_ + k) % places_.size();
-      if (places_[i].is_away || (only_busy && !places_[i].has_work()))
+      if (is_passed_over(places_[i], only_busy, only_first))
         continue;
       if (best == places_.size() || places_[i].waiting < places_[best].waiting)
         best = i;

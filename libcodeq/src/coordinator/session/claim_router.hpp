@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/ids.hpp"
+#include "codeq/limits.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -13,7 +14,9 @@ namespace codeq::coordinator {
 /// Decides at which shards a worker's credits wait. Pure: the session notifies it of events and
 /// carries out the moves that it returns. Idle credits are spread over all shards. When a shard has
 /// work, credits move there; if none are free, they are taken back from shards without work. So no
-/// credit is idle while work waits, and never more is claimed than there are credits.
+/// credit is idle while work waits, and never more is claimed than there are credits. A shard whose
+/// tasks come after those of another shard gives its credits back, and gets none while another
+/// shard has work, until that shard has granted the better tasks.
 class claim_router {
 public:
   /// Adds credits at a shard, or requests unused ones back.
@@ -33,9 +36,13 @@ public:
   /// The worker can take this many more tasks.
   [[nodiscard]] moves add_credits(std::uint32_t credits);
 
-  /// A shard granted tasks and says whether more are ready; `more` is empty when the tasks arrive
-  /// late and the shard has sent newer information meanwhile.
-  [[nodiscard]] moves granted(shard_id shard, std::uint32_t tasks, std::optional<bool> more);
+  /// A shard granted tasks, the last of them of `priority`, and says whether more are ready; `more`
+  /// is empty when the tasks arrive late and the shard has sent newer information meanwhile.
+  [[nodiscard]] moves granted(
+    shard_id shard,
+    std::uint32_t tasks,
+    std::optional<bool> more,
+    int priority = limits::priority_max);
 
   /// A shard has nothing more for this worker.
   [[nodiscard]] moves drained(shard_id shard);
@@ -45,6 +52,9 @@ public:
 
   /// A shard has returned credits on request.
   [[nodiscard]] moves returned(shard_id shard, std::uint32_t credits);
+
+  /// A shard has returned credits: its first task, of `priority`, comes after one of shard `by`.
+  [[nodiscard]] moves outranked(shard_id shard, std::uint32_t credits, shard_id by, int priority);
 
   /// Stops or resumes placing credits; a stop takes back those that wait at shards.
   [[nodiscard]] moves pause(bool paused);
@@ -85,15 +95,24 @@ private:
     /// The shard has no unused credits: all of `waiting` are on their way with tasks.
     bool spent = false;
     bool is_away = false;
+    /// The shard's first task, of `priority`, comes after one on the shard `rival`.
+    std::optional<shard_id> rival;
+    int priority = 0;
 
     [[nodiscard]] bool has_work() const { return busy && !is_away; }
   };
+
+  /// The shard's tasks do not come before those of other shards from that priority on.
+  void drop_rival(shard_id shard, int priority);
 
   /// True when credits are to be requested back from the place; notes that they are.
   [[nodiscard]] static bool begin_revoke(place& p);
 
   [[nodiscard]] moves rebalance();
   void spread(moves& out, bool only_busy);
+
+  /// True when a credit must not wait at the place while another one may be chosen.
+  [[nodiscard]] bool is_passed_over(const place& p, bool only_busy, bool only_first) const;
   void fetch_for_busy(moves& out);
 
   void withdraw(moves& out);

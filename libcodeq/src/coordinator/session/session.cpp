@@ -138,13 +138,18 @@ duration session::take_rate(security::rate_scope scope, std::uint64_t cost) {
   return options_.bearer ? port_.take_rate(*options_.bearer, scope, cost) : duration{0};
 }
 
+void session::note_rate(security::rate_scope scope) {
+  port_.note_limit("token_rate", options_.bearer->rate_of(scope).per_second);
+}
+
 result<void> session::count_request() {
   using security::rate_scope;
   bool is_operator = options_.bearer && options_.bearer->may_inspect();
-  auto wait = take_rate(is_operator ? rate_scope::admin : rate_scope::producer, 1);
+  auto scope = is_operator ? rate_scope::admin : rate_scope::producer;
+  auto wait = take_rate(scope, 1);
   if (wait == duration{0})
     return {};
-  port_.note_limit("token_rate", 0);
+  note_rate(scope);
   return over_rate(wait);
 }
 
@@ -178,7 +183,7 @@ void session::take(const protocol::enqueue_request& m, enqueue_share share) {
   if (!tasks)
     return refuse(tasks.error());
   if (auto wait = take_rate(security::rate_scope::producer, *tasks); wait > duration{0}) {
-    port_.note_limit("token_rate", 0);
+    note_rate(security::rate_scope::producer);
     return refuse_enqueue(*number, over_rate(wait), wait);
   }
   if (auto shard = protocol::shard_of(m, options_.shard_count)) {
@@ -371,7 +376,8 @@ void session::take(const task_delivery& m) {
   if (window_.is_filling())
     wake_later(session_wake::full_window, tuning::delivery_look_interval);
   if (!m.granted.redelivered)
-    carry_out(router_.granted(m.shard, count_of(m.granted), m.more));
+    carry_out(
+      router_.granted(m.shard, count_of(m.granted), m.more, m.granted.runs.back().priority));
   if (take_unread(0))
     return;
   over_share_ = true;
@@ -389,6 +395,8 @@ void session::take(const credit_news& m) {
   case credit_news::kind::returned:
     window_.dropped(m.shard, m.bytes);
     return carry_out(router_.returned(m.shard, m.credits));
+  case credit_news::kind::outranked:
+    return carry_out(router_.outranked(m.shard, m.credits, m.by, m.priority));
   }
 }
 
@@ -472,8 +480,13 @@ void session::take_request(const protocol::log_level_request& m) {
       return protocol::make_log_level_reply(
         number,
         error{errc::unauthorized, "the log's level takes the token of an admin of all tenants"});
-    return protocol::make_log_level_reply(
-      number, port_.set_log_level({level.begin(), level.size()}));
+    auto from = port_.set_log_level({});
+    auto to = port_.set_log_level({level.begin(), level.size()});
+    if (from && to && *from != *to)
+      port_.command_shard(
+        shard_id{0},
+        core::note_command{origin_of(0), operator_action::log_level, *from + " -> " + *to});
+    return protocol::make_log_level_reply(number, to);
   });
   if (!reply)
     return refuse(reply.error());

@@ -300,6 +300,9 @@ private:
   /// How long the bearer has to wait before it may use `cost`; zero: not at all.
   [[nodiscard]] duration take_rate(security::rate_scope scope, std::uint64_t cost);
 
+  /// Notes that the bearer met its rate.
+  void note_rate(security::rate_scope scope);
+
   /// Counts an operator's request. Errors: `overloaded`.
   [[nodiscard]] result<void> count_request();
 

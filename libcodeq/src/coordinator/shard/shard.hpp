@@ -33,6 +33,9 @@ struct shard_options {
   turn_limits turns{};
   /// The time zones of schedules; null: only UTC and fixed offsets are known.
   std::shared_ptr<schedule::zone_store> zones{};
+  /// The first ready tasks of the shards of the process, which are granted in one order; null: this
+  /// shard grants in its own order.
+  std::shared_ptr<core::ready_board> board{};
 };
 
 /// The shard's interface to its driver. Calls return before they call the shard back.
@@ -236,8 +239,8 @@ private:
 
   /// Fires what is due, of a bounded number of schedules.
   void fire_due(const instant& now);
-  /// Fires what is due of one schedule.
-  void advance(const schedule_address& name, const instant& now);
+  /// Fires what is due of one schedule, unless the disk is full. Returns the number of occurrences.
+  std::size_t advance(const schedule_address& name, const instant& now);
   [[nodiscard]] std::optional<core::command>
   read(const peer_request& by, const protocol::schedule_question& asked, const instant& now);
   [[nodiscard]] core::command
@@ -257,6 +260,7 @@ private:
   void carry_out(core::claim_parked& e, const instant& now);
   void carry_out(core::work_available& e, const instant& now);
   void carry_out(core::credits_revoked& e, const instant& now);
+  void carry_out(core::claim_outranked& e, const instant& now);
   void carry_out(core::enqueue_answered& e, const instant& now);
   void carry_out(core::queue_answered& e, const instant& now);
   void carry_out(core::reports_answered& e, const instant& now);

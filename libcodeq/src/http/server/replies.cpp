@@ -70,6 +70,13 @@ response refusal_of(const error& reason) {
   return answer;
 }
 
+void write_item_refusal(base::json_writer& json, const error& reason) {
+  auto code = to_string(reason.code);
+  json.field("error", reason.context.empty() ? code : std::string_view(reason.context))
+    .field("code", code)
+    .field("httpStatus", status_of(reason.code));
+}
+
 response no_valid_token(std::string_view why) {
   auto answer = refusal(unauthenticated, why);
   answer.fields.emplace_back("WWW-Authenticate", "Bearer");
