@@ -76,7 +76,7 @@ def _check_links(source, by_path):
     for match in re.finditer(r"\]\(([^)#]*)(#[^)]*)?\)", prose(source.text)):
         line = source.text.count("\n", 0, source.text.index(match[0])) + 1
         target = posixpath.normpath(posixpath.join(folder, match[1])) if match[1] else source.path
-        if "://" in match[1] or target.endswith((".svg", "LICENSE")):
+        if "://" in match[1] or target.endswith((".svg", ".png", "LICENSE")):
             continue
         if target not in by_path and target not in folders:
             yield source.found(line, "guide-link", f"there is no {target}")

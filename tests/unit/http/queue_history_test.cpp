@@ -89,6 +89,16 @@ TEST_F(QueueHistory, SumsTheQueuesOfATenant) {
   EXPECT_EQ(0u, points("").find("[[20000,5,5,5,"));
 }
 
+TEST_F(QueueHistory, LosesNothingOfATenantWhenAQueueIsRemoved) {
+  take({counts_of("mail", 10), counts_of("bills", 90)});
+  take({counts_of("mail", 14)});
+  EXPECT_EQ(0u, points("").find("[[20000,4,4,4,"));
+
+  // A queue that begins later counts from its beginning on.
+  take({counts_of("mail", 14), counts_of("orders", 2)});
+  EXPECT_NE(std::string::npos, points("").find("[30000,2,2,2,"));
+}
+
 TEST_F(QueueHistory, NeverGoesBackWhenCountersBeginAnew) {
   take({counts_of("mail", 50)});
   take({counts_of("mail", 2)});

@@ -42,25 +42,14 @@ base::time_counts difference_of(const base::time_counts& before, const base::tim
   return times;
 }
 
-/// Adds the counts of a queue to those of its tenant.
-void add_queue(base::queue_counts& to, const base::queue_counts& q) {
+/// Adds the tasks of a queue to those of its tenant.
+void add_levels(base::queue_counts& to, const base::queue_counts& q) {
   to.scheduled += q.scheduled;
   to.gated += q.gated;
   to.ready += q.ready;
   to.leased += q.leased;
   to.dead_now += q.dead_now;
   to.oldest_ready = std::max(to.oldest_ready, q.oldest_ready);
-  to.enqueued += q.enqueued;
-  to.granted += q.granted;
-  to.completed += q.completed;
-  to.retried += q.retried;
-  to.dead += q.dead;
-  to.cancelled += q.cancelled;
-  to.lost += q.lost;
-  to.returned += q.returned;
-  to.redriven += q.redriven;
-  to.dispatch.add(q.dispatch);
-  to.run.add(q.run);
 }
 
 } // namespace
@@ -124,48 +113,64 @@ queue_history::point queue_history::difference(
 }
 
 void queue_history::advance(series& to, timestamp now, bool is_new) {
-  auto after = totals_of(to.latest);
   for (std::size_t i = 0; i < to.rings.size(); ++i) {
     auto& ring = to.rings[i];
     if (!is_new && now - ring.since < spans[i].step)
       continue;
     if (!is_new) {
-      ring.points.push_back(difference(ring.before, after, to.latest));
+      ring.points.push_back(difference(ring.before, to.sum, to.latest));
       ring.points.back().at = now;
     }
     if (ring.points.size() > spans[i].points)
       ring.points.pop_front();
-    ring.before = after;
+    ring.before = to.sum;
     ring.since = now;
   }
 }
 
-void queue_history::add(const base::queue_counts& q, timestamp now) {
-  auto at = series_.find(q.queue);
+void queue_history::grow(const base::queue_counts& q) {
+  auto after = totals_of(q);
+  auto [at, is_new] = queues_.try_emplace(q.queue);
+  auto before = std::exchange(at->second.sum, after);
+  at->second.round = round_;
+  auto& tenant = tenants_[q.queue.tenant];
+  // It is not known when the queues counted what they had at the first call.
+  if (is_new && round_ == 1)
+    return;
+  for (std::size_t i = 0; i < counters; ++i)
+    tenant.counted[i] += after.counted[i] - std::min(after.counted[i], before.counted[i]);
+  tenant.dispatch.add(difference_of(before.dispatch, after.dispatch));
+  tenant.run.add(difference_of(before.run, after.run));
+}
+
+void queue_history::add(const base::queue_counts& latest, const totals& sum, timestamp now) {
+  auto at = series_.find(latest.queue);
   bool is_new = at == series_.end();
   if (is_new) {
-    if (!places_.take(q.queue.tenant))
+    if (!places_.take(latest.queue.tenant))
       return;
-    at = series_.emplace(q.queue, series{}).first;
+    at = series_.emplace(latest.queue, series{}).first;
   }
-  at->second.latest = q;
+  at->second.latest = latest;
+  at->second.sum = sum;
   at->second.round = round_;
   advance(at->second, now, is_new);
 }
 
 void queue_history::take(const base::coordinator_counts& stats, timestamp now) {
   ++round_;
-  std::map<std::string, base::queue_counts> tenants;
+  std::map<std::string, base::queue_counts> levels_of;
   for (const auto& q : stats.queues) {
-    auto& tenant = tenants[q.queue.tenant];
+    grow(q);
+    auto& tenant = levels_of[q.queue.tenant];
     tenant.queue = {q.queue.tenant, {}};
-    add_queue(tenant, q);
+    add_levels(tenant, q);
   }
   // The whole of a tenant matters more than its queues.
-  for (const auto& [name, counts] : tenants)
-    add(counts, now);
+  for (const auto& [name, latest] : levels_of)
+    add(latest, tenants_[name], now);
   for (const auto& q : stats.queues)
-    add(q, now);
+    add(q, totals_of(q), now);
   drop_gone();
 }
 
@@ -178,6 +183,11 @@ void queue_history::drop_gone() {
     places_.give_back(at->first.tenant);
     at = series_.erase(at);
   }
+  std::erase_if(queues_, [this](const auto& one) { return one.second.round != round_; });
+  std::erase_if(tenants_, [this](const auto& one) {
+    auto first = queues_.lower_bound({one.first, {}});
+    return first == queues_.end() || first->first.tenant != one.first;
+  });
 }
 
 void queue_history::write(

@@ -77,18 +77,32 @@ private:
   struct series {
     std::array<ring, 2> rings{};
     base::queue_counts latest{};
+    totals sum{};
     std::uint64_t round = 0;
   };
 
   [[nodiscard]] static totals totals_of(const base::queue_counts& q);
   [[nodiscard]] static point
   difference(const totals& before, const totals& after, const base::queue_counts& latest);
-  void add(const base::queue_counts& q, timestamp now);
+
+  /// Adds what a queue counted since the call before to the sum of its tenant.
+  void grow(const base::queue_counts& q);
+  void add(const base::queue_counts& latest, const totals& sum, timestamp now);
   static void advance(series& to, timestamp now, bool is_new);
   void drop_gone();
 
   base::fair_share places_;
   std::map<queue_address, series> series_;
+  /// Sums over the queues of tenants. They never go back, also when a queue is removed.
+  std::map<std::string, totals> tenants_;
+
+  struct counted_queue {
+    totals sum{};
+    std::uint64_t round = 0;
+  };
+
+  /// All queues at the latest call.
+  std::map<queue_address, counted_queue> queues_;
   /// Counts the calls of `take`.
   std::uint64_t round_ = 0;
 };

@@ -124,7 +124,8 @@ function takeQueues({whole, columns: names, rows, gone}) {
     queue.oldestReadyAgeMs = queue.oldestReadyAt ? Math.max(0, live.at - queue.oldestReadyAt) : 0;
     remember(queue);
   }
-  rememberSum();
+  // Rates begin with the second event.
+  if (!whole) rememberSum();
 }
 
 /** Keeps the counters of the last seconds, of which the rates are made. */

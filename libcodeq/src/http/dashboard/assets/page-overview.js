@@ -132,8 +132,7 @@ export function overviewPage({changed}) {
       }),
       tile("scheduled", count(sum.scheduled), {
         state: "scheduled",
-        note: sum.gated ? `${number(sum.gated)} behind their group` :
-                          "deferred or between attempts",
+        note: sum.gated ? `${number(sum.gated)} behind their group` : "deferred or retrying",
         trend: line((one) => one.scheduled, "scheduled"),
         href: "#/tasks?state=scheduled"
       }),

@@ -70,8 +70,7 @@ export function queuePage({subject: name, changed}) {
     }),
     tile("scheduled", count(queue.scheduled), {
       state: "scheduled",
-      note: queue.gated ? `${number(queue.gated)} behind their group` :
-                          "deferred or between attempts",
+      note: queue.gated ? `${number(queue.gated)} behind their group` : "deferred or retrying",
       href: `#/tasks?queue=${name}&state=scheduled`
     }),
     tile("completed", rate(rateOf(queue, "completed")), {
