@@ -149,6 +149,44 @@ class MachineNoise:
         self._thread.join()
 
 
+class WallClock:
+    """Sets the wall clock of the programs that are started in its `with` blocks, by a file; their
+    monotonic clocks are not changed."""
+
+    def __init__(self, file):
+        library = next(
+            (path for path in ("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
+                               "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1")
+             if os.path.exists(path)), None)
+        if not library:
+            raise RuntimeError("install the package libfaketime")
+        self._file = pathlib.Path(file)
+        self._environment = {
+            "LD_PRELOAD": library, "DONT_FAKE_MONOTONIC": "1", "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_TIMESTAMP_FILE": str(file),
+            # The address sanitizer refuses to be loaded after another library.
+            "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
+        self._before = {}
+        self.set("+0")
+
+    def set(self, offset):
+        """Steps the clock to so much from the real time, such as `-1h`, `+30` or `+1d`."""
+        fresh = self._file.with_suffix(".new")
+        fresh.write_text(offset + "\n")
+        fresh.rename(self._file)
+
+    def __enter__(self):
+        self._before = {name: os.environ.get(name) for name in self._environment}
+        os.environ.update(self._environment)
+
+    def __exit__(self, *_):
+        for name, value in self._before.items():
+            if value is None:
+                os.environ.pop(name)
+            else:
+                os.environ[name] = value
+
+
 class Cluster:
     """A coordinator, workers and the other programs that a test starts."""
 

@@ -5,7 +5,6 @@ import os
 import resource
 import time
 import unittest
-from unittest import mock
 
 import cluster
 import proxy
@@ -189,37 +188,16 @@ class Connections(RaceTest):
 
 @unittest.skipIf("thread" in cluster.SANITIZERS, "libfaketime's waits hide from the sanitizer")
 class WallClock(RaceTest):
-    """A file sets the coordinator's wall clock; its monotonic clock is not changed."""
-
-    def start_coordinator_with_clock(self):
-        library = next(
-            (path for path in ("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
-                               "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1")
-             if os.path.exists(path)), None)
-        self.assertIsNotNone(library, "install the package libfaketime")
-        self.clock = self.cluster.path("clock")
-        self.set_clock("+0")
-        environment = {
-            "LD_PRELOAD": library, "DONT_FAKE_MONOTONIC": "1", "FAKETIME_NO_CACHE": "1",
-            "FAKETIME_TIMESTAMP_FILE": str(self.clock),
-            # The address sanitizer refuses to be loaded after another library.
-            "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
-        with mock.patch.dict(os.environ, environment):
-            self.cluster.start_coordinator()
-
-    def set_clock(self, offset):
-        fresh = self.cluster.path("clock.new")
-        fresh.write_text(offset + "\n")
-        fresh.rename(self.clock)
-
     def check_step(self, offset):
-        self.start_coordinator_with_clock()
+        clock = cluster.WallClock(self.cluster.path("clock"))
+        with clock:
+            self.cluster.start_coordinator()
         self.cluster.start_worker("w", "--slots", "1")
         task = self.sleeper(2 * LEASE, 1)
         later = self.cluster.enqueue("echo", "later", "--delay", "1h")
         self.wait_for_starts(1)
 
-        self.set_clock(offset)
+        clock.set(offset)
 
         self.assertEqual(self.cluster.result(task), "1")
         self.assertEqual(len(self.starts()), 1)

@@ -4,6 +4,8 @@
 import concurrent.futures
 import datetime
 import json
+import os
+import shutil
 import time
 import unittest
 
@@ -67,6 +69,76 @@ class Schedules(cluster.ClusterTest):
 
         self.assertGreaterEqual(self.check_once("tick"), 6)
 
+    @unittest.skipIf("thread" in cluster.SANITIZERS,
+                     "libfaketime's waits hide from the sanitizer")
+    def test_stepped_clock_loses_and_doubles_none(self):
+        clock = cluster.WallClock(self.cluster.path("clock"))
+        with clock:
+            self.start()
+        self.set("tick", "--every", "1s", "--misfire", "all", "--overlap", "allow")
+        wait_until(lambda: len(self.fired("tick")) >= 2, 20, "two occurrences")
+        # A clock that steps while the coordinator runs changes the time of schedules slowly, one
+        # that stepped before it starts at once, but never back.
+        for offset in ("-1h", "+20", "+40", "-1d"):
+            clock.set(offset)
+            count = len(self.fired("tick"))
+            wait_until(lambda n=count: len(self.fired("tick")) >= n + 2, 20, "it goes on")
+            self.cluster.coordinator.kill()
+            with clock:
+                self.start()
+        count = len(self.fired("tick"))
+        wait_until(lambda: len(self.fired("tick")) >= count + 2, 20, "it goes on")
+
+        fired = self.check_once("tick")
+        self.assertGreaterEqual(fired, 45)
+        self.assertLess(fired, 100, "the history has all")
+
+    def test_full_disk_holds_occurrences_until_it_has_space(self):
+        self.start()
+        self.set("tick", "--every", "1s", "--misfire", "all", "--overlap", "allow")
+        wait_until(lambda: len(self.fired("tick")) >= 2, 20, "two occurrences")
+        self.cluster.coordinator.terminate(10)
+        disk = os.statvfs(self.cluster.directory)
+        self.start("--free-bytes", str(2 * disk.f_bavail * disk.f_frsize))
+        count = len(self.fired("tick"))
+        time.sleep(2.5)
+        for command in (("set", "other", "--every", "1s", "--queue", "q"), ("run", "tick")):
+            self.assertIn("disk_full", self.cluster.ctl_error("schedule", *command))
+        self.assertEqual(count, len(self.fired("tick")))
+        self.cluster.coordinator.terminate(10)
+        self.start()
+        wait_until(lambda: len(self.fired("tick")) >= count + 3, 20, "it catches up")
+
+        self.check_once("tick")
+
+    def test_restored_backup_goes_on_with_the_first_time_that_it_does_not_have(self):
+        backups, store = self.cluster.path("backups"), self.cluster.path("store")
+        self.start("--backup-dir", backups)
+        self.set("tick", "--every", "1s", "--misfire", "all", "--overlap", "allow")
+        wait_until(lambda: len(self.fired("tick")) >= 2, 20, "two occurrences")
+        self.cluster.ctl("backup")
+        count = len(self.fired("tick"))
+        wait_until(lambda: len(self.fired("tick")) >= count + 2, 20, "two after the backup")
+        self.cluster.coordinator.kill()
+        shutil.rmtree(store)
+        self.cluster.ctl("restore", backups, store)
+        self.start()
+        wait_until(lambda: len(self.fired("tick")) >= count + 4, 20, "it goes on")
+
+        self.check_once("tick")
+        self.cluster.coordinator.terminate(10)
+        self.assertEqual([], json.loads(self.cluster.ctl("--json", "verify", store))["findings"])
+
+    def test_tenant_purge_leaves_schedules_and_ends_their_occurrences(self):
+        self.start()
+        self.set("tick", "--every", "1s")
+        wait_until(lambda: self.fired("tick"), 20, "an occurrence")
+
+        self.cluster.ctl("tenant", "purge", "default", "--yes")
+
+        wait_until(lambda: len(self.fired("tick")) >= 2, 20, "the next one is not held back")
+        self.assertIn("ended", [one["state"] for one in self.fired("tick")])
+
     def test_latest_of_the_missed_times_fires_by_default(self):
         self.start()
         self.set("tick", "--every", "1s", "--overlap", "allow")
@@ -85,7 +157,7 @@ class Schedules(cluster.ClusterTest):
         self.set("tick", "--every", "1s", "--overlap", "allow")
         wait_until(lambda: self.fired("tick"), 20, "an occurrence")
 
-        with concurrent.futures.ThreadPoolExecutor(20) as pool:
+        with concurrent.futures.ThreadPoolExecutor(100) as pool:
             results = list(pool.map(
                 lambda _: self.set("tick", "--every", "1s", "--overlap", "allow")["result"],
                 range(100)))
@@ -155,10 +227,24 @@ class Schedules(cluster.ClusterTest):
             self.cluster.ctl("--json", "schedule", "list"))["schedules"]))
         file.write_text('[a]\nevery = "1h"\nqueue = "q"\n[b]\ncron = "0 5 * * *"\nqueue = "q"\n')
 
-        done = json.loads(self.cluster.ctl("--json", "schedule", "apply", file, "--prune"))
+        done = json.loads(self.cluster.ctl("--json", "schedule", "apply", file, "--prune", "--yes"))
 
         self.assertEqual([("a", "created"), ("b", "created"), ("old", "deleted")],
                          [(one["name"], one["result"]) for one in done["schedules"]])
+
+
+    def test_list_over_http_has_them_all(self):
+        port_file = self.cluster.path("http-port")
+        self.start("--shards", "1", "--http", "127.0.0.1:0", "--http-port-file", port_file)
+        port = wait_until(lambda: port_file.exists() and port_file.read_text().strip(), 10, "port")
+        file = self.cluster.path("schedules.toml")
+        file.write_text("".join(f'[s{i}]\nevery = "1h"\nqueue = "q"\n' for i in range(450)))
+        self.cluster.ctl("schedule", "apply", file)
+
+        listed = json.loads(self.cluster.ctl(
+            "--json", "--http", f"http://127.0.0.1:{port}", "schedule", "list"))["schedules"]
+
+        self.assertEqual({f"s{i}" for i in range(450)}, {one["name"] for one in listed})
 
 
 class SchedulesInOsMode(Schedules):

@@ -163,9 +163,14 @@ TEST_F(HttpWorkers, ProgressRestartsItsTimeoutAndExtendsTheLease) {
   auto id = enqueue("q", R"(,"leaseSeconds":60,"progressTimeoutMs":5000)");
   claim("q");
   advance(4s);
-  EXPECT_EQ(R"({"ok":true})", report(id, "progress", R"({"percent":40,"note":"page 7"})").body);
+  auto told = report(id, "progress", R"({"percent":40,"note":"page 7"})").body;
+  EXPECT_TRUE(told.starts_with(R"({"ok":true,"leaseUntil":")")) << told;
+  EXPECT_TRUE(told.ends_with(R"(Z","cancelRequested":false})")) << told;
   advance(4s);
-  EXPECT_EQ("IN_PROGRESS", get("/tasks/" + id).text("status"));
+  auto shown = get("/tasks/" + id);
+  EXPECT_EQ("IN_PROGRESS", shown.text("status"));
+  EXPECT_NE(
+    std::string::npos, shown.body.find(R"("progress":{"percent":40,"note":"page 7"})"));
 
   EXPECT_EQ(200u, report(id, "checkpoint", R"({"checkpoint":7})").status);
   advance(4s);

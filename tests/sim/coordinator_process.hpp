@@ -47,6 +47,11 @@ public:
 
   void open_session(std::uint64_t hello, coordinator::session_opening opening) override;
 
+  void open_stream(
+    std::uint64_t,
+    const protocol::node_introduction&,
+    const protocol::hello_ack&) override {}
+
   void note_full(const std::string&) override {}
 
   void refuse(std::uint64_t hello, const error& reason) override;

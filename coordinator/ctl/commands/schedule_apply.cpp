@@ -3,6 +3,7 @@
 #include "config/option_file.hpp"
 #include "ctl/command_options.hpp"
 #include "ctl/commands.hpp"
+#include "ctl/confirmation.hpp"
 #include "ctl/schedule_options.hpp"
 #include "ctl/task_options.hpp"
 #include "ctl/text.hpp"
@@ -24,6 +25,7 @@ struct apply_options {
   std::string tenant;
   bool prunes = false;
   bool is_dry_run = false;
+  bool is_confirmed = false;
 };
 
 using specs = std::map<std::string, schedule_spec>;
@@ -43,7 +45,8 @@ std::vector<option> grammar(apply_options& to) {
       "prune", "Delete the tenant's schedules that the file does not name [default: off]",
       to.prunes),
     switch_option(
-      "dry-run", "Check the file and print what would be done [default: off]", to.is_dry_run)};
+      "dry-run", "Check the file and print what would be done [default: off]", to.is_dry_run),
+    confirmation_option(to.is_confirmed)};
 }
 
 error in_table(const std::string& name, const error& reason) {
@@ -143,16 +146,13 @@ result<std::string> apply_one(
   return answered ? result<std::string>(result_in(*answered)) : answered.error();
 }
 
-result<std::vector<outcome>>
-apply(context& with, const apply_options& given, const specs& wanted) {
+/// `old`: the schedules to delete.
+result<std::vector<outcome>> apply(
+  context& with,
+  const apply_options& given,
+  const specs& wanted,
+  const std::vector<std::string>& old) {
   std::vector<outcome> done;
-  std::vector<std::string> old;
-  if (given.prunes) {
-    auto names = names_beside(with, given, wanted);
-    if (!names)
-      return names.error();
-    old = std::move(*names);
-  }
   // All are checked before the first one is set.
   auto checking = given;
   checking.is_dry_run = true;
@@ -179,7 +179,16 @@ int run(context& with, const apply_options& given) {
   auto wanted = read_file(given.file.string());
   if (!wanted)
     return fail(wanted.error(), with.json);
-  auto done = apply(with, given, *wanted);
+  auto old = given.prunes ? names_beside(with, given, *wanted)
+                          : result<std::vector<std::string>>(std::vector<std::string>());
+  if (!old)
+    return fail(old.error(), with.json);
+  auto effect = "deletes " + std::to_string(old->size()) + " schedules that "
+                + given.file.string() + " does not name, with their history";
+  if (!old->empty() && !given.is_dry_run)
+    if (auto refused = refuse_unconfirmed(with, given.is_confirmed, effect))
+      return *refused;
+  auto done = apply(with, given, *wanted, *old);
   if (!done)
     return fail(done.error(), with.json);
   print(with.json ? to_json(*done) : to_text(*done));

@@ -102,14 +102,21 @@ std::string latest_text(const schedule_occurrence& latest) {
   return name + "is in an unknown state";
 }
 
+/// A rule without an end fires for ever.
+bool has_end(std::string_view rule) {
+  return rule.find("; end=") != rule.npos;
+}
+
 } // namespace
 
 std::string explain(const schedule_info& schedule, timestamp now) {
   std::string text;
   if (schedule.paused)
     text = "paused, so it does not fire";
-  else if (schedule.next.empty())
+  else if (schedule.next.empty() && has_end(schedule.spec.rule))
     text = "does not fire any more";
+  else if (schedule.next.empty())
+    text = "cannot fire, because the coordinator does not know its time zone";
   else
     text = "next fire in " + length_text(std::max(duration{0}, schedule.next.front().at - now));
   if (!schedule.latest)

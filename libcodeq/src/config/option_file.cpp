@@ -51,7 +51,10 @@ template <class F>
 auto with_table(const std::string& path, F&& fn) -> std::invoke_result_t<F, const toml::table&> {
   std::ifstream file(path);
   std::stringstream content;
-  if (!file || !(content << file.rdbuf()))
+  // Nothing can be copied from an empty file, which is no failure.
+  bool is_empty = file && file.peek() == std::ifstream::traits_type::eof();
+  bool is_read = is_empty || (file && content << file.rdbuf());
+  if (!is_read || file.bad())
     return error{errc::unavailable, std::string("cannot be read: ") + std::strerror(errno)};
   try {
     return fn(toml::parse(content.str()));
@@ -66,6 +69,10 @@ auto with_table(const std::string& path, F&& fn) -> std::invoke_result_t<F, cons
 result<option_values> read_values(const toml::table& table) {
   option_values values;
   for (const auto& [key, node] : table) {
+    if (node.is_table())
+      return error{
+        errc::invalid_argument,
+        "[" + std::string(key.str()) + "] is a table; options stand outside of tables"};
     auto texts = value_texts(node);
     if (!texts)
       return error{

@@ -81,10 +81,11 @@ result<void> check_run(const core::enqueue_run& run, const std::string& tenant) 
   return body->read([](auto task) -> result<void> {
     std::size_t header_bytes = 0;
     for (auto header : task.getHeaders()) {
-      std::string_view name(header.getName().cStr(), header.getName().size());
+      auto text = header.getName();
+      std::string_view name(text.cStr(), text.size());
       if (name == schedule_header || name == nominal_time_header)
         return out_of_range("header", std::string(name), "another one; the coordinator sets it");
-      header_bytes += header.getName().size() + header.getValue().size();
+      header_bytes += name.size() + header.getValue().size();
     }
     return check_size(
       "headers", header_bytes, limits::headers_bytes_max - occurrence_headers_bytes);
@@ -262,9 +263,11 @@ pack_spec(schema::ScheduleSpec::Reader spec, const std::string& tenant) {
   auto overlap = schedule::parse_overlap_policy(text_of(spec.getOverlap()));
   if (!overlap)
     return overlap.error();
-  if (auto ok = check_size("task", spec.getTask().size(), limits::schedule_bytes_max); !ok)
+  // Taken once: each time counts as bytes that were read, which are bounded.
+  auto task = spec.getTask();
+  if (auto ok = check_size("task", task.size(), limits::schedule_bytes_max); !ok)
     return ok.error();
-  auto run = read_task(spec.getTask());
+  auto run = read_task(task);
   if (!run)
     return run.error();
   if (auto ok = check_run(*run, tenant); !ok)
@@ -275,7 +278,7 @@ pack_spec(schema::ScheduleSpec::Reader spec, const std::string& tenant) {
   packed.setMisfire(text_of(std::string(schedule::to_string(times->catch_up.policy))));
   packed.setCatchUpMs(spec.getCatchUpMs());
   packed.setOverlap(text_of(std::string(schedule::to_string(*overlap))));
-  packed.setTask(spec.getTask());
+  packed.setTask(task);
   return std::make_shared<const core::schedule_definition>(
     core::schedule_definition{pack(message), *overlap});
 }

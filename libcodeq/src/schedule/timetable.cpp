@@ -159,6 +159,10 @@ std::optional<timetable::match> timetable::last_match_due_before(timestamp until
 
 nominal_time timetable::mark_at(timestamp now) const {
   sys_seconds second{std::chrono::floor<seconds>(now.time_since_epoch())};
+  // With jitter the latest nominal time may not be due yet: it comes after the mark.
+  if (rule_.jitter != duration{0})
+    if (auto latest = match_before(second + seconds{1}); latest && to_occurrence(*latest).due > now)
+      second = latest->at - seconds{1};
   if (!rule_.is_cron())
     return utc_nominal(second);
   return zone_walk(*zone_, rule_.gap, rule_.fold).nominal_at(second);

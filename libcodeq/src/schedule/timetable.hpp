@@ -37,7 +37,7 @@ public:
 
   [[nodiscard]] const zone_ptr& zone() const noexcept { return zone_; }
 
-  /// The mark of a schedule that begins now: an occurrence at or before `now` does not fire.
+  /// The mark of a schedule that begins now: what is due at or before `now` does not fire.
   [[nodiscard]] nominal_time mark_at(timestamp now) const;
 
   /// The first occurrence after a nominal time; empty when there is none any more.
@@ -89,7 +89,7 @@ private:
 };
 
 /// The mark of a schedule whose rule is changed: what has fired under the old rule does not fire
-/// again under the new one. Occurrences at or before `now` do not fire, unless the rule is equal:
+/// again under the new one. What is due at or before `now` does not fire, unless the rule is equal:
 /// then the mark stays and what is to be caught up is caught up. Nominal times of different zones,
 /// and of `every` and cron, cannot be compared; after such a change only `now` counts.
 [[nodiscard]] nominal_time mark_after_change(

@@ -29,7 +29,9 @@ bool is_zone_name(std::string_view name) {
   };
   // All names of the database begin so; other files of the folder, and folders that repeat the
   // zones with leap seconds, do not.
-  return !name.empty() && name[0] >= 'A' && name[0] <= 'Z'
+  // An empty part would be one more name of the same file.
+  bool has_empty_part = name.ends_with('/') || name.find("//") != name.npos;
+  return !name.empty() && name[0] >= 'A' && name[0] <= 'Z' && !has_empty_part
          && std::all_of(name.begin(), name.end(), is_allowed);
 }
 
@@ -95,6 +97,23 @@ error zone_store::unknown(std::string_view name) {
               : "; give a name such as Europe/Berlin, UTC, or an offset such as +05:30")};
 }
 
+void zone_store::await(std::string_view name) {
+  change missing{std::string(name), error{errc::io_error, {}}, false};
+  {
+    std::lock_guard lock(mutex_);
+    if (known_.contains(name) || awaited_.contains(name) || !is_zone_name(name))
+      return;
+    auto seen = version_of(missing.name);
+    missing.zone = seen == version{} ? no_file(missing.name) : read(missing.name);
+    // The file came back a moment ago.
+    if (missing.zone)
+      return;
+    awaited_.emplace(missing.name, seen);
+  }
+  if (on_change_)
+    on_change_(missing);
+}
+
 std::vector<zone_store::change> zone_store::refresh() {
   auto changes = find_changes();
   if (on_change_)
@@ -114,9 +133,7 @@ std::vector<zone_store::change> zone_store::find_changes() {
     if (seen == entry.seen)
       continue;
     entry.seen = seen;
-    auto zone = seen == version{}
-                  ? result<zone_ptr>(error{errc::io_error, "there is no file " + path_of(name)})
-                  : read(name);
+    auto zone = seen == version{} ? no_file(name) : read(name);
     if (zone && **zone == *entry.zone)
       continue;
     if (zone) {
@@ -125,7 +142,27 @@ std::vector<zone_store::change> zone_store::find_changes() {
     }
     changes.push_back({name, std::move(zone)});
   }
+  find_awaited(changes);
   return changes;
+}
+
+void zone_store::find_awaited(std::vector<change>& changes) {
+  for (auto at = awaited_.begin(); at != awaited_.end();) {
+    auto& [name, before] = *at;
+    auto seen = version_of(name);
+    if (seen == std::exchange(before, seen) || seen == version{}) {
+      ++at;
+      continue;
+    }
+    auto zone = read(name);
+    bool is_found = zone.has_value();
+    if (is_found) {
+      known_[name] = {*zone, seen};
+      ++generation_;
+    }
+    changes.push_back({name, std::move(zone), false});
+    at = is_found ? awaited_.erase(at) : std::next(at);
+  }
 }
 
 std::uint64_t zone_store::generation() const {
@@ -151,6 +188,10 @@ std::vector<std::string> zone_store::names() const {
 
 std::string zone_store::path_of(const std::string& name) const {
   return folder_ + "/" + name;
+}
+
+result<zone_ptr> zone_store::no_file(const std::string& name) const {
+  return error{errc::io_error, "there is no file " + path_of(name)};
 }
 
 result<zone_ptr> zone_store::read(const std::string& name) const {

@@ -25,11 +25,13 @@ public:
   /// A zone whose file differs from what was read.
   struct change {
     std::string name;
-    /// The new rules, or why the last known ones stay in force.
+    /// The new rules, or why the file could not be used.
     result<zone_ptr> zone;
+    /// False when no rules were known before, so that schedules waited for the file.
+    bool was_known = true;
   };
 
-  /// `on_change` is called by `refresh` for each change, on its thread.
+  /// `on_change` is called by `refresh` and `await` for each change, on their thread.
   explicit zone_store(
     std::string folder = std::string(default_folder),
     std::function<void(const change&)> on_change = {});
@@ -37,6 +39,10 @@ public:
   /// The zone as it was read last; a zone without a file is found without the folder. Errors:
   /// `invalid_argument` names an unknown zone and the nearest known name; `corruption`, `io_error`.
   [[nodiscard]] result<zone_ptr> find(std::string_view name);
+
+  /// Schedules wait for a zone that `find` did not find. `refresh` looks for its file from now on.
+  /// Reports the zone as a change the first time.
+  void await(std::string_view name);
 
   /// Looks whether files of known zones changed (by inode, size and time of change), reads those
   /// that did, and returns zones with new rules and, once per change, those whose file could not be
@@ -68,9 +74,11 @@ private:
   };
 
   [[nodiscard]] std::vector<change> find_changes();
+  void find_awaited(std::vector<change>& changes);
   [[nodiscard]] error unknown(std::string_view name);
   [[nodiscard]] std::string path_of(const std::string& name) const;
   [[nodiscard]] result<zone_ptr> read(const std::string& name) const;
+  [[nodiscard]] result<zone_ptr> no_file(const std::string& name) const;
   /// The default when there is no such file.
   [[nodiscard]] version version_of(const std::string& name) const;
 
@@ -78,6 +86,8 @@ private:
   std::function<void(const change&)> on_change_;
   mutable std::mutex mutex_;
   std::map<std::string, entry, std::less<>> known_;
+  /// Zones that are awaited, and what was seen of their files.
+  std::map<std::string, version, std::less<>> awaited_;
   std::uint64_t generation_ = 0;
   /// For the text of errors; empty when not listed since the last refresh.
   std::vector<std::string> names_;

@@ -35,9 +35,14 @@ TEST(ScheduleText, SaysWhyTheLatestWasSkipped) {
     "not ended");
 }
 
-TEST(ScheduleText, SaysThatItIsPausedOrOver) {
+TEST(ScheduleText, SaysWhyItDoesNotFire) {
   schedule_info info;
+  info.spec.rule = "* * * * *; zone=Europe/Berlin; end=2026-01-01T00:00:00Z";
   EXPECT_EQ(explain(info, now), "does not fire any more; it has not fired yet");
+  info.spec.rule = "* * * * *; zone=Europe/Berlin";
+  EXPECT_EQ(
+    explain(info, now),
+    "cannot fire, because the coordinator does not know its time zone; it has not fired yet");
   info.paused = true;
   EXPECT_EQ(explain(info, now), "paused, so it does not fire; it has not fired yet");
 }

@@ -50,5 +50,35 @@ TEST(Access, PrefixOfWhichTheTokenAllowsNoQueueIsRefused) {
   EXPECT_NE(narrowed(other, {""}).find("does not allow"), std::string::npos);
 }
 
+/// Why a completion with a follow-up for the queue is refused; empty when it is not.
+std::string follow_up_refusal(const security::principal& who, const queue_address& queue) {
+  core::report c;
+  c.reports.emplace_back();
+  c.reports.front().follow_ups.emplace_back();
+  c.reports.front().follow_ups.front().run.queue = queue;
+  access::refuse_foreign_follow_ups(who, c);
+  const auto& allowed = c.reports.front().allowed;
+  return allowed ? "" : allowed.error().context;
+}
+
+TEST(Access, FollowUpsOfAWorkerStayInItsTenant) {
+  auto who = worker_of({"mail"});
+
+  EXPECT_EQ(follow_up_refusal(who, {"shop", "print"}), "");
+  EXPECT_EQ(
+    follow_up_refusal(who, {"other", "print"}),
+    "tenant of a follow-up is `other`; the worker's token is for shop");
+}
+
+TEST(Access, FollowUpsOfATokenThatEnqueuesStayInItsQueues) {
+  auto who = worker_of({"mail"});
+  who.role = security::role::producer_worker;
+
+  EXPECT_EQ(follow_up_refusal(who, {"shop", "mail"}), "");
+  EXPECT_EQ(
+    follow_up_refusal(who, {"shop", "print"}),
+    "queue of a follow-up is `print`; the token does not allow to use it");
+}
+
 } // namespace
 } // namespace codeq::coordinator

@@ -298,5 +298,89 @@ TEST(ClaimRouter, NeverIdlesWhileWorkWaitsAndNeverClaimsTooMuch) {
   }
 }
 
+TEST(ClaimRouter, CreditsOfAShardThatLeavesArePlacedElsewhere) {
+  claim_router router(3);
+  EXPECT_EQ(say(router.add_credits(3)), "claim0x1 claim1x1 claim2x1");
+
+  EXPECT_EQ(say(router.set_here(shard(1), false)), "claim0x1");
+  EXPECT_EQ(say(router.add_credits(2)), "claim0x1 claim2x1");
+  EXPECT_EQ(router.credits(), 5u);
+}
+
+TEST(ClaimRouter, CreditsWaitWhileNoShardIsHere) {
+  claim_router router(2);
+  EXPECT_EQ(say(router.set_here(shard(0), false)), "");
+  EXPECT_EQ(say(router.set_here(shard(1), false)), "");
+  EXPECT_EQ(say(router.add_credits(4)), "");
+
+  EXPECT_EQ(say(router.set_here(shard(1), true)), "claim1x4");
+}
+
+TEST(ClaimRouter, WorkOfAShardThatLeftHoldsNoCreditsBack) {
+  claim_router router(2);
+  EXPECT_EQ(say(router.has_work(shard(1))), "");
+  EXPECT_EQ(say(router.set_here(shard(1), false)), "");
+
+  EXPECT_EQ(say(router.add_credits(2)), "claim0x2");
+}
+
+  TEST(ClaimRouter, ReturnsIdleCreditsToTheWorker) {
+    claim_router router(2);
+    EXPECT_EQ(say(router.add_credits(5)), "claim0x3 claim1x2");
+
+    EXPECT_EQ(say(router.take_back(5)), "revoke0x3 revoke1x2");
+    EXPECT_EQ(router.take_returned(), 0u);
+    EXPECT_EQ(say(router.returned(shard(0), 3)), "");
+    EXPECT_EQ(router.take_returned(), 3u);
+    EXPECT_TRUE(router.is_taking_back());
+    EXPECT_EQ(say(router.returned(shard(1), 1)), "");
+    EXPECT_EQ(router.take_returned(), 1u);
+
+    EXPECT_FALSE(router.is_taking_back());
+    EXPECT_EQ(router.credits(), 1u);
+  }
+
+  TEST(ClaimRouter, KeepsCreditsWhereTasksWait) {
+    claim_router router(2);
+    EXPECT_EQ(say(router.add_credits(2)), "claim0x1 claim1x1");
+    EXPECT_EQ(say(router.has_work(shard(0))), "");
+
+    EXPECT_EQ(say(router.take_back(2)), "revoke1x1");
+    EXPECT_EQ(say(router.returned(shard(1), 1)), "");
+
+    EXPECT_EQ(router.take_returned(), 1u);
+    EXPECT_FALSE(router.is_taking_back());
+    EXPECT_EQ(say(router.granted(shard(0), 1, true)), "");
+  }
+
+  TEST(ClaimRouter, StarvesWhileTasksWaitWithoutCredits) {
+    claim_router router(2);
+    EXPECT_FALSE(router.is_starving(false));
+    EXPECT_EQ(say(router.has_work(shard(0))), "");
+    EXPECT_TRUE(router.is_starving(false));
+
+    EXPECT_EQ(say(router.add_credits(1)), "claim0x1");
+    EXPECT_TRUE(router.is_starving(true));
+    EXPECT_FALSE(router.is_starving(false));
+    EXPECT_EQ(say(router.drained(shard(0))), "");
+    EXPECT_FALSE(router.is_starving(true));
+  }
+
+  TEST(ClaimRouter, DoesNotStarveWhileItIsPaused) {
+    claim_router router(1);
+    EXPECT_EQ(say(router.has_work(shard(0))), "");
+    EXPECT_EQ(say(router.pause(true)), "");
+    EXPECT_FALSE(router.is_starving(true));
+  }
+
+  TEST(ClaimRouter, PlacesCreditsOfAShardThatLeftElsewhere) {
+    claim_router router(2);
+    EXPECT_EQ(say(router.add_credits(2)), "claim0x1 claim1x1");
+    EXPECT_EQ(say(router.set_here(shard(0), false)), "claim1x1");
+    EXPECT_EQ(say(router.set_here(shard(1), false)), "");
+    EXPECT_EQ(router.credits(), 2u);
+    EXPECT_EQ(say(router.set_here(shard(0), true)), "claim0x2");
+  }
+
 } // namespace
 } // namespace codeq::coordinator

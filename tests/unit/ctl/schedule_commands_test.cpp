@@ -153,10 +153,25 @@ TEST_F(ScheduleFile, PruneDeletesTheOthers) {
   old.name = {"default", "old"};
   api.found_schedules = {old};
 
-  auto said = shown(api, {{"schedule", "apply", file, "--prune"}});
+  auto refused = shown(api, {{"schedule", "apply", file, "--prune"}});
+  EXPECT_NE(refused.find("deletes 1 schedules that"), std::string::npos) << refused;
+  EXPECT_EQ(api.asked.find("change_schedule"), std::string::npos) << api.asked;
+
+  auto said = shown(api, {{"schedule", "apply", file, "--prune", "--yes"}});
 
   EXPECT_NE(api.asked.find("change_schedule /old 2"), std::string::npos) << api.asked;
   EXPECT_NE(said.find("deleted"), std::string::npos) << said;
+}
+
+TEST_F(ScheduleFile, EmptyOneDeletesAllOnlyWhenThatIsConfirmed) {
+  schedule_info old;
+  old.name = {"default", "old"};
+  api.found_schedules = {old};
+
+  auto refused = shown(api, {{"schedule", "apply", with(""), "--prune"}});
+
+  EXPECT_NE(refused.find("add --yes to do it"), std::string::npos) << refused;
+  EXPECT_EQ(api.asked.find("change_schedule"), std::string::npos) << api.asked;
 }
 
 TEST_F(ScheduleFile, RefusalNamesTableAndKey) {

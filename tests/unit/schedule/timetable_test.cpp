@@ -155,6 +155,29 @@ TEST(Jitter, OccurrencesAreFoundByTheTimeWhenTheyAreDue) {
   }
 }
 
+TEST(Jitter, OccurrenceThatIsNotDueYetComesAfterTheMark) {
+  for (const auto* rule : {"*/5 * * * *; jitter=5m", "every 5m; jitter=5m"}) {
+    auto times = times_of(rule);
+    for (const auto& each : times.preview(at("2026-01-01T00:00:00Z"), 300)) {
+      auto before = times.next_after(times.mark_at(each.due - 1ms));
+      auto after = times.next_after(times.mark_at(each.due));
+
+      EXPECT_EQ(before, each);
+      EXPECT_GT(after->due, each.due);
+    }
+  }
+}
+
+TEST(Jitter, ThatIsAddedFiresNothingAgain) {
+  auto before = times_of("*/5 * * * *");
+  auto after = times_of("*/5 * * * *; jitter=5m");
+  auto fired = before.next_after(before.mark_at(at("2026-01-01T00:00:00Z")));
+
+  auto mark = mark_after_change(before, fired->nominal, after, fired->due + 1ms);
+
+  EXPECT_GT(after.next_after(mark)->nominal, fired->nominal);
+}
+
 TEST(ZoneChange, WhatFiredAtALocalTimeDoesNotFireThereAgain) {
   auto before = in_zone("0 10 * * *", turning(3600, "2100-01-01T00:00:00Z", 3600));
   auto fired = before.next_after(before.mark_at(at("2026-05-01T08:00:00Z")));

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 namespace codeq::schedule {
 namespace {
@@ -81,7 +82,8 @@ TEST_F(ZoneStore, NamesLeadToNoOtherFiles) {
 
   for (const char* name :
        {"", "/etc/passwd", "../zoneinfo/UTC", "Europe/../Europe/Berlin", "Europe",
-        "posix/Europe/Berlin", "localtime", "Europe/Berlin\n"})
+        "posix/Europe/Berlin", "localtime", "Europe/Berlin\n", "Europe//Berlin",
+        "Europe/Berlin/"})
     EXPECT_NE(refusal(name), "") << name;
 }
 
@@ -134,6 +136,42 @@ TEST_F(ZoneStore, ChangedFileIsReadAgain) {
   EXPECT_EQ(offset("Europe/Test"), 7200);
   EXPECT_EQ(before->spans().front().offset.count(), 3600);
   EXPECT_TRUE(store_.refresh().empty());
+}
+
+TEST_F(ZoneStore, AwaitedZoneIsReportedOnceAndWhenItsFileComes) {
+  std::vector<std::string> reported;
+  zone_store store(folder_.path().string(), [&](const zone_store::change& each) {
+    EXPECT_FALSE(each.was_known);
+    reported.push_back(each.zone ? each.name + " is known" : to_string(each.zone.error()));
+  });
+
+  store.await("Europe/Test");
+  store.await("Europe/Test");
+  static_cast<void>(store.refresh());
+
+  auto missing = "io_error: there is no file " + path("Europe/Test");
+  EXPECT_EQ(reported, std::vector{missing});
+
+  auto before = store.generation();
+  write("Europe/Test", 3600);
+  EXPECT_EQ(store.refresh().size(), 1u);
+  static_cast<void>(store.refresh());
+
+  EXPECT_EQ(reported, (std::vector<std::string>{missing, "Europe/Test is known"}));
+  EXPECT_GT(store.generation(), before);
+  EXPECT_TRUE(store.find("Europe/Test"));
+}
+
+TEST_F(ZoneStore, AwaitedZoneThatIsKnownIsNotReported) {
+  int reported = 0;
+  zone_store store(folder_.path().string(), [&](const zone_store::change&) { ++reported; });
+  write("Europe/Test", 3600);
+
+  store.await("Europe/Test");
+  store.await("UTC");
+  static_cast<void>(store.refresh());
+
+  EXPECT_EQ(reported, 0);
 }
 
 TEST_F(ZoneStore, GenerationTellsEveryoneThatRulesChanged) {

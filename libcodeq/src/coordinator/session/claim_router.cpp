@@ -75,6 +75,29 @@ claim_router::moves claim_router::pause(bool paused) {
   return rebalance();
 }
 
+claim_router::moves claim_router::set_here(shard_id shard, bool is_here) {
+  auto& p = places_[value(shard)];
+  if (p.is_away != is_here)
+    return {};
+  free_ += p.waiting;
+  p = {};
+  p.is_away = !is_here;
+  return rebalance();
+}
+
+claim_router::moves claim_router::take_back(std::uint32_t credits) {
+  wanted_back_ += credits;
+  return rebalance();
+}
+
+bool claim_router::is_starving(bool before) const {
+  bool any_busy =
+    std::any_of(places_.begin(), places_.end(), [](const place& p) { return p.busy; });
+  if (paused_ || !any_busy)
+    return false;
+  return before || credits() == 0;
+}
+
 std::uint32_t claim_router::credits() const {
   auto sum = free_;
   for (const auto& p : places_)
@@ -84,6 +107,8 @@ std::uint32_t claim_router::credits() const {
 
 claim_router::moves claim_router::rebalance() {
   moves out;
+  if (wanted_back_ > 0)
+    withdraw(out);
   if (paused_) {
     for (std::size_t i = 0; i < places_.size(); ++i) {
       if (begin_revoke(places_[i]))
@@ -100,6 +125,23 @@ claim_router::moves claim_router::rebalance() {
   return out;
 }
 
+void claim_router::withdraw(moves& out) {
+  const auto now = std::min(free_, wanted_back_);
+  free_ -= now;
+  returned_ += now;
+  wanted_back_ -= now;
+  bool is_coming = false;
+  for (std::size_t i = 0; i < places_.size() && wanted_back_ > 0; ++i) {
+    auto& p = places_[i];
+    if (!p.busy && begin_revoke(p))
+      out.push_back({move::kind::revoke, static_cast<shard_id>(i), p.waiting});
+    is_coming = is_coming || p.revoking;
+  }
+  // The others are used where tasks wait.
+  if (!is_coming)
+    wanted_back_ = 0;
+}
+
 bool claim_router::begin_revoke(place& p) {
   if (p.waiting == 0 || p.spent || std::exchange(p.revoking, true))
     return false;
@@ -108,7 +150,7 @@ bool claim_router::begin_revoke(place& p) {
 }
 
 bool claim_router::is_passed_over(const place& p, bool only_busy, bool only_first) const {
-  return (only_busy && !p.busy) || (only_first && p.rival);
+  return p.is_away || (only_busy && !p.busy) || (only_first && p.rival);
 }
 
 void claim_router::spread(moves& out, bool only_busy) {
@@ -126,6 +168,8 @@ void claim_router::spread(moves& out, bool only_busy) {
       if (best == places_.size() || places_[i].waiting < places_[best].waiting)
         best = i;
     }
+    if (best == places_.size())
+      break;
     auto& p = places_[best];
     ++p.waiting;
     p.added = true;

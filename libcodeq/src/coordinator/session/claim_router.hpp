@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace codeq::coordinator {
@@ -58,6 +59,24 @@ public:
   /// Stops or resumes placing credits; a stop takes back those that wait at shards.
   [[nodiscard]] moves pause(bool paused);
 
+  /// A shard is served by this coordinator from now on, or not any more; the credits that were at
+  /// one that left are placed elsewhere. At first all shards are here.
+  [[nodiscard]] moves set_here(shard_id shard, bool is_here);
+
+  /// The worker asks for unused credits, which it gives to another coordinator; those at shards
+  /// without work come back first.
+  [[nodiscard]] moves take_back(std::uint32_t credits);
+
+  /// Credits that it asked for may still come back.
+  [[nodiscard]] bool is_taking_back() const { return wanted_back_ > 0; }
+
+  /// The credits that have come back for the worker since the last call.
+  [[nodiscard]] std::uint32_t take_returned() { return std::exchange(returned_, 0); }
+
+  /// Whether tasks wait while there are no credits; `before` when it is undecided, because there
+  /// are both.
+  [[nodiscard]] bool is_starving(bool before) const;
+
   /// Number of unused credits: here, at shards or on their way back.
   [[nodiscard]] std::uint32_t credits() const;
 
@@ -73,6 +92,7 @@ private:
     bool added = false;
     /// The shard has no unused credits: all of `waiting` are on their way with tasks.
     bool spent = false;
+    bool is_away = false;
     /// The shard's first task, of `priority`, comes after one on the shard `rival`.
     std::optional<shard_id> rival;
     int priority = 0;
@@ -91,8 +111,13 @@ private:
   [[nodiscard]] bool is_passed_over(const place& p, bool only_busy, bool only_first) const;
   void fetch_for_busy(moves& out);
 
+  void withdraw(moves& out);
+
   std::vector<place> places_;
   std::uint32_t free_ = 0;
+  /// Credits that the worker has asked for and that have not come back, and those that have.
+  std::uint32_t wanted_back_ = 0;
+  std::uint32_t returned_ = 0;
   /// Place of the next credit, so that no shard is always first.
   std::size_t next_ = 0;
   bool paused_ = false;

@@ -124,6 +124,9 @@ bool may_see(const principal& who, core::shard_state& state, sequence seq) {
 }
 
 result<void> check(const principal& who, const protocol::node_introduction& node) {
+  // A coordinator gets all data of the cluster.
+  if (node.role == schema::Role::COORDINATOR)
+    return check_admin_of(who, "*");
   if (node.role != schema::Role::WORKER)
     return check_reader(who);
   if (!who.may_work())
@@ -261,13 +264,29 @@ take_foreign(const principal& who, core::shard_state& state, core::await_tasks& 
   return take_if(c.tasks, [&](sequence seq) { return !may_see(who, state, seq); });
 }
 
+namespace {
+
+/// The follow-ups of a worker are a part of its completion. A token that enqueues by itself is held
+/// to its queues in both.
+result<void> check_follow_up(const principal& who, const queue_address& queue) {
+  if (!who.sees(queue.tenant))
+    return error{
+      errc::invalid_argument,
+      "tenant of a follow-up is `" + queue.tenant + "`; the worker's token is for " + who.tenant};
+  if (who.may_produce() && !who.may_use(queue))
+    return error{
+      errc::invalid_argument,
+      "queue of a follow-up is `" + queue.queue + "`; the token does not allow to use it"};
+  return {};
+}
+
+} // namespace
+
 void refuse_foreign_follow_ups(const principal& who, core::report& c) {
   for (auto& report : c.reports)
     for (const auto& task : report.follow_ups)
-      if (const auto& tenant = task.run.queue.tenant; !who.sees(tenant))
-        report.allowed = error{
-          errc::invalid_argument,
-          "tenant of a follow-up is `" + tenant + "`; the worker's token is for " + who.tenant};
+      if (auto ok = check_follow_up(who, task.run.queue); !ok)
+        report.allowed = ok;
 }
 
 } // namespace codeq::coordinator::access

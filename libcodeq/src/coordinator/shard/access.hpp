@@ -66,7 +66,8 @@ take_foreign(const principal& who, core::shard_state& state, core::report& c);
 [[nodiscard]] std::vector<sequence>
 take_foreign(const principal& who, core::shard_state& state, core::await_tasks& c);
 
-/// Refuses completions with follow-ups for another tenant.
+/// Refuses completions with follow-ups for another tenant, or for a queue that a token which also
+/// enqueues does not name.
 void refuse_foreign_follow_ups(const principal& who, core::report& c);
 
 } // namespace codeq::coordinator::access

@@ -116,16 +116,18 @@ core::planned_occurrence schedule_planner::plan_one(
 }
 
 core::fire_schedule schedule_planner::due(
-  const schedule_address& name, const core::schedule_entry& entry, timestamp now) const {
+  const schedule_address& name, const core::schedule_entry& entry, timestamp now) {
   auto c = command_for(name, entry, occurrence_cause::due);
   if (entry.progress.paused)
     return c;
   auto found = read(name, *entry.definition);
   if (!found) {
-    // Its zone is gone; it may come back.
+    // The file of its zone may come back.
+    wait_for_zone(name, *entry.definition);
     c.next = now + tuning::zones_look_interval;
     return c;
   }
+  without_zone_.erase(name);
   auto planned =
     schedule::plan(found->times, entry.progress.mark, found->content.catch_up, {since_, now});
   if (planned.next)
@@ -147,6 +149,20 @@ core::fire_schedule schedule_planner::due(
     c.last_skipped_at = planned.newest_skipped.back().due;
   }
   return c;
+}
+
+void schedule_planner::wait_for_zone(
+  const schedule_address& name, const core::schedule_definition& definition) {
+  without_zone_.insert(name);
+  if (auto content = protocol::read_content(definition); content && zones_)
+    zones_->await(content->rule.zone);
+}
+
+std::size_t schedule_planner::without_zone(const core::schedule_table& all) const {
+  return static_cast<std::size_t>(std::count_if(
+    without_zone_.begin(), without_zone_.end(), [&](const schedule_address& name) {
+      return all.find(name) != nullptr;
+    }));
 }
 
 core::fire_schedule schedule_planner::run_now(
@@ -203,13 +219,14 @@ result<std::vector<schedule_time>> schedule_planner::next(
 }
 
 protocol::schedule_part
-schedule_planner::describe(core::schedule_view view, std::uint32_t count, timestamp now) const {
+schedule_planner::describe(core::schedule_view view, std::uint32_t count) const {
   protocol::schedule_part part{std::move(view)};
   if (!part.view.definition)
     return part;
   if (count > 0 && !part.view.progress.paused)
-    if (auto times = next(part.view, count, now))
-      part.next = std::move(*times);
+    if (auto times = times_of(part.view.name, *part.view.definition))
+      for (const auto& when : times->next_of(part.view.progress.mark, count))
+        part.next.push_back(show_time(when.nominal, when.due, times->zone().get()));
   if (part.view.progress.latest)
     part.latest = show(*part.view.progress.latest, zone_of(*part.view.definition).get());
   return part;

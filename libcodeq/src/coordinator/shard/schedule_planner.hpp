@@ -11,14 +11,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace codeq::coordinator {
 
 /// Computes what a shard's schedules are to do: reads their definitions, applies their rules, and
-/// builds the tasks of occurrences. It keeps nothing of a schedule, so that one costs no more
-/// memory than the core's entry.
+/// builds the tasks of occurrences. It keeps nothing of a schedule whose zone is known, so that one
+/// costs no more memory than the core's entry.
 class schedule_planner {
 public:
   /// `since`: when the shard began to serve. Without `zones` only UTC and fixed offsets are known.
@@ -40,7 +41,10 @@ public:
 
   /// The occurrences of a schedule that are due, or the one that waits.
   [[nodiscard]] core::fire_schedule
-  due(const schedule_address& name, const core::schedule_entry& entry, timestamp now) const;
+  due(const schedule_address& name, const core::schedule_entry& entry, timestamp now);
+
+  /// Number of schedules that do not fire because their zone is not known.
+  [[nodiscard]] std::size_t without_zone(const core::schedule_table& all) const;
 
   /// One occurrence at once.
   [[nodiscard]] core::fire_schedule
@@ -60,7 +64,7 @@ public:
 
   /// A schedule as answers show it, with its next occurrences.
   [[nodiscard]] protocol::schedule_part
-  describe(core::schedule_view view, std::uint32_t count, timestamp now) const;
+  describe(core::schedule_view view, std::uint32_t count) const;
 
   /// The zone of a schedule.
   [[nodiscard]] schedule::zone_ptr zone_of(const core::schedule_definition& definition) const;
@@ -79,12 +83,14 @@ private:
   [[nodiscard]] result<reading>
   read(const schedule_address& name, const core::schedule_definition& definition) const;
   [[nodiscard]] result<schedule::zone_ptr> find_zone(const std::string& name) const;
+  void wait_for_zone(const schedule_address& name, const core::schedule_definition& definition);
   [[nodiscard]] core::planned_occurrence plan_one(
     const schedule_address& name, const reading& from, const schedule::occurrence& when) const;
 
   std::shared_ptr<schedule::zone_store> zones_;
   protocol::shard_place place_;
   timestamp since_;
+  std::set<schedule_address> without_zone_;
   std::uint64_t zones_generation_;
 };
 

@@ -108,6 +108,14 @@ public:
   /// An occurrence of a schedule was skipped, or fired late.
   virtual void note_occurrence(const core::occurrence_noted& noted, timestamp now) = 0;
 
+  // In a cluster.
+
+  /// False while too few replicas are in sync for new writes.
+  [[nodiscard]] virtual bool accepts_writes() const { return true; }
+
+  /// False while another coordinator may serve the shard: then no heartbeat is answered.
+  [[nodiscard]] virtual bool may_answer() const { return true; }
+
   /// Everything decided before `stop` is durable.
   virtual void settled() = 0;
 
@@ -231,8 +239,8 @@ private:
 
   /// Fires what is due, of a bounded number of schedules.
   void fire_due(const instant& now);
-  /// Fires what is due of one schedule.
-  void advance(const schedule_address& name, const instant& now);
+  /// Fires what is due of one schedule, unless the disk is full. Returns the number of occurrences.
+  std::size_t advance(const schedule_address& name, const instant& now);
   [[nodiscard]] std::optional<core::command>
   read(const peer_request& by, const protocol::schedule_question& asked, const instant& now);
   [[nodiscard]] core::command

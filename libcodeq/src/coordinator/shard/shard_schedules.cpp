@@ -8,18 +8,41 @@
 /// The schedules of a shard: what is due, and requests for them.
 namespace codeq::coordinator {
 
+namespace {
+
+using namespace std::chrono_literals;
+
+/// After so many occurrences the others wait for the next turn, so that a shard with much to catch
+/// up serves its peers in between.
+constexpr std::size_t occurrences_per_wakeup_max = 1000;
+/// While the disk has too little space for new tasks, what is due is looked at again after this.
+constexpr duration disk_wait = 1s;
+
+} // namespace
+
 void shard::fire_due(const instant& now) {
-  for (const auto& name : state_->schedules.due(now.shard, tuning::schedules_per_turn_max))
-    advance(name, now);
+  std::size_t fired = 0;
+  for (const auto& name : state_->schedules.due(now.shard, tuning::schedules_per_turn_max)) {
+    fired += advance(name, now);
+    // The others are due still, and other messages come in between.
+    if (fired >= occurrences_per_wakeup_max)
+      return;
+  }
 }
 
-void shard::advance(const schedule_address& name, const instant& now) {
+std::size_t shard::advance(const schedule_address& name, const instant& now) {
   const auto* entry = state_->schedules.find(name);
   bool is_due = entry && entry->next && *entry->next <= now.shard;
   if (!is_due)
-    return;
-  decide_now(planner_.due(name, *entry, now.shard), now);
+    return 0;
+  if (!port_.check_disk(now.steady)) {
+    state_->schedules.look_at(name, now.shard + disk_wait);
+    return 0;
+  }
+  auto due = planner_.due(name, *entry, now.shard);
+  decide_now(due, now);
   close_if_full(now);
+  return due.fire.size();
 }
 
 void shard::look_at_zones(const instant& now) {
@@ -53,6 +76,11 @@ shard::read(const peer_request& by, const protocol::schedule_request& m, const i
 std::optional<core::command>
 shard::read(const peer_request& by, const protocol::schedule_question& asked, const instant& now) {
   using kind = protocol::schedule_question::kind;
+  auto refuse = [&](const error& reason) {
+    reply_to(
+      by.peer, protocol::request_refused<schema::ScheduleRequest>{asked.number, reason});
+    return std::nullopt;
+  };
   switch (asked.what) {
   case kind::LIST:
     return core::list_schedules{
@@ -67,11 +95,14 @@ shard::read(const peer_request& by, const protocol::schedule_question& asked, co
     preview(by, asked, now);
     return std::nullopt;
   case kind::SET:
+  case kind::RUN:
+  case kind::BACKFILL:
+    if (const auto& ok = port_.check_disk(now.steady); !ok)
+      return refuse(ok.error());
+    break;
   case kind::DELETE:
   case kind::PAUSE:
   case kind::RESUME:
-  case kind::RUN:
-  case kind::BACKFILL:
     break;
   }
   // Occurrences that are due come first: a change does not take one away that is a little late.
@@ -139,7 +170,7 @@ void shard::carry_out(core::schedule_answered& e, const instant& now) {
   auto definition = e.view.definition;
   auto name = e.view.name;
   auto next = e.what == schedule_result::deleted ? 0 : e.next;
-  told.schedules.push_back(planner_.describe(std::move(e.view), next, now.shard));
+  told.schedules.push_back(planner_.describe(std::move(e.view), next));
   if (!e.with_history)
     return reply_to(e.peer, std::move(told));
   stored_inquiry inquiry{state_->id, {core::inquiry::kind::schedule, e.peer, e.number, {}, {}}};
@@ -149,11 +180,11 @@ void shard::carry_out(core::schedule_answered& e, const instant& now) {
   inquire(why, std::move(inquiry), now);
 }
 
-void shard::carry_out(core::schedules_listed& e, const instant& now) {
+void shard::carry_out(core::schedules_listed& e, const instant&) {
   protocol::schedules_told told{e.number};
   told.more = e.more;
   for (auto& view : e.schedules)
-    told.schedules.push_back(planner_.describe(std::move(view), 1, now.shard));
+    told.schedules.push_back(planner_.describe(std::move(view), 1));
   reply_to(e.peer, std::move(told));
 }
 

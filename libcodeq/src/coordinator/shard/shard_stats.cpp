@@ -87,6 +87,8 @@ base::coordinator_counts shard::stats(const instant& now) const {
   s.gauges["codeq_stale_beats"] = static_cast<std::int64_t>(state_->stale_beats);
   const auto& schedules = state_->schedules;
   s.gauges["codeq_schedules"] = static_cast<std::int64_t>(schedules.size());
+  s.gauges["codeq_schedules_without_zone"] =
+    static_cast<std::int64_t>(planner_.without_zone(schedules));
   s.gauges["codeq_occurrences_fired"] = static_cast<std::int64_t>(schedules.counts.fired);
   s.gauges["codeq_occurrences_late"] = static_cast<std::int64_t>(schedules.counts.late);
   s.gauges["codeq_occurrences_overlapping"] =

@@ -2,6 +2,7 @@
 #include "core/checks/invariants.hpp"
 
 #include "core/checks/key_invariants.hpp"
+#include "core/checks/schedule_invariants.hpp"
 #include "core/state/task_index.hpp"
 #include "core/state/task_outcomes.hpp"
 
@@ -349,6 +350,7 @@ std::vector<std::string> find_violations(const shard_state& state) {
   check_matches(state, found);
   check_groups(state, found);
   find_key_violations(state, found);
+  find_schedule_violations(state, found);
   check_purges(state, found);
   check_totals(state, found);
   check_queues(state, found);
@@ -400,6 +402,7 @@ std::string durable_text(const shard_state& state) {
     out << '\n';
   }
   write_keys(out, state);
+  write_schedules(out, state);
   for (const auto& [record, missing] : state.follow_up_records)
     out << "follow-ups of " << record << '\n';
   for (const auto& [seq, mark] : state.checkpoints)

@@ -167,6 +167,8 @@ claim(claim_actor::stateful_pointer<claim_state> self, const claim_options& opti
     [self](const coordinator::credit_news& m) { self->state.take(m); },
     [](const coordinator::queues_added&) {},
     [self](const coordinator::peer_misbehaved&) { self->state.end(); },
+    [](const coordinator::shard_moved&) {},
+    [](coordinator::places_changed) {},
     [self](const add_queues& m) { self->state.add(m.queues); },
     [self](end_claim) { self->state.end(); },
   };

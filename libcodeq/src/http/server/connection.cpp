@@ -7,8 +7,10 @@
 #include "http/server/caller.hpp"
 #include "http/server/gateway_limits.hpp"
 #include "http/server/replies.hpp"
+#include "http/server/response_text.hpp"
 #include "http/server/target.hpp"
 
+#include <array>
 #include <chrono>
 #include <new>
 #include <utility>
@@ -16,7 +18,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/read.hpp>
-#include <boost/beast/http/write.hpp>
+#include <boost/beast/http/rfc7230.hpp>
 #include <openssl/ssl.h>
 
 namespace codeq::http {
@@ -30,6 +32,8 @@ namespace field = boost::beast::http;
 constexpr std::size_t drain_chunk_bytes = 64u << 10;
 /// Maximum number of bytes that are read ahead from a client that waits for its response.
 constexpr std::size_t watched_bytes = limits::http_header_bytes_max;
+/// Maximum size of a body that is copied behind its header; a record of TLS holds as much.
+constexpr std::size_t copied_body_bytes = 16u << 10;
 
 std::string_view view_of(beast::string_view text) {
   return {text.data(), text.size()};
@@ -64,8 +68,11 @@ connection::connection(
   hall_->connections.insert(this);
   hall_->enter(*this, remote_);
   ++hall_->options.meter->connections;
-  error_code ignored;
-  stream_.lowest().socket().set_option(asio::ip::tcp::no_delay(true), ignored);
+  error_code failure;
+  auto& ours = stream_.lowest().socket();
+  ours.set_option(asio::ip::tcp::no_delay(true), failure);
+  auto endpoint = ours.remote_endpoint(failure);
+  address_ = failure ? remote_ : host_and_port(endpoint);
 }
 
 connection::~connection() {
@@ -220,10 +227,10 @@ void connection::serve() {
   in.origin = origin_;
   in.preflight_method = std::string(view_of(head[field::field::access_control_request_method]));
   in.idempotency_key = std::string(view_of(head["Idempotency-Key"]));
+  in.known_etag = std::string(view_of(head[field::field::if_none_match]));
+  in.accepts_gzip = field::ext_list(head[field::field::accept_encoding]).exists("gzip");
   in.id = request_id_;
-  error_code gone;
-  auto remote = stream_.lowest().socket().remote_endpoint(gone);
-  in.remote = gone ? remote_ : host_and_port(remote);
+  in.remote = address_;
   if (!read_target(view_of(head.target()), in))
     return refuse(400, "malformed request target");
   in.body = std::move(head.body());
@@ -336,27 +343,25 @@ void connection::write(response answer) {
   take_share(answer);
   ++hall_->options.meter->answers[std::min(answer.status / 100, 5u)];
   keep_alive_ = keep_alive_ && !hall_->is_stopping;
-  auto& out = response_.emplace();
-  out.version(11);
-  out.result(answer.status);
-  out.set("X-Request-Id", request_id_);
   hall_->options.cors.admit(origin_, answer);
-  for (const auto& [name, value] : answer.fields)
-    out.set(name, value);
-  out.keep_alive(keep_alive_);
-  out.body() = std::move(answer.body);
-  if (!out.body().empty())
-    out.set(field::field::content_type, answer.content_type);
-  out.prepare_payload();
-  // The answer to a HEAD has the header of that to a GET, with the length of what is left out.
-  if (is_head_)
-    out.body().clear();
+  header_ = header_text(answer, {request_id_, keep_alive_});
+  body_ = is_head_ ? std::string() : std::move(answer.body);
   share_ = std::move(answer.share);
   on_unwritten_ = std::move(answer.on_unwritten);
+  events_ = is_head_ ? nullptr : std::move(answer.events);
+  if (events_)
+    return write_events();
+  // A small body is copied, so that it is sent as one piece, and as one record of TLS.
+  if (body_.size() <= copied_body_bytes) {
+    header_ += body_;
+    body_.clear();
+  }
   expire_after(tuning::http_write_time_max);
-  field::async_write(stream_, out, [self = shared_from_this()](error_code failure, std::size_t) {
-    self->on_written(failure);
-  });
+  std::array<asio::const_buffer, 2> pieces{asio::buffer(header_), asio::buffer(body_)};
+  asio::async_write(
+    stream_, pieces, [self = shared_from_this()](error_code failure, std::size_t) {
+      self->on_written(failure);
+    });
 }
 
 void connection::on_written(error_code failure) {
@@ -426,6 +431,8 @@ void connection::evict() {
 
 void connection::wind_up() {
   keep_alive_ = false;
+  if (events_)
+    return events_->end();
   if (is_idle_)
     close();
 }
@@ -447,7 +454,8 @@ void connection::drop() {
 }
 
 void connection::release_answer() {
-  response_.reset();
+  header_.clear();
+  body_ = {};
   share_.reset();
 }
 

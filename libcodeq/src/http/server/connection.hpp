@@ -2,6 +2,7 @@
 #pragma once
 
 #include "http/server/connection_hall.hpp"
+#include "http/server/event_stream.hpp"
 #include "security/socket_stream.hpp"
 
 #include <functional>
@@ -45,7 +46,6 @@ public:
 private:
   using error_code = boost::beast::error_code;
   using string_request = boost::beast::http::request<boost::beast::http::string_body>;
-  using string_response = boost::beast::http::response<boost::beast::http::string_body>;
 
   /// Reads the next request.
   void read();
@@ -90,6 +90,18 @@ private:
   void write(response answer);
   void on_written(error_code failure);
 
+  /// Writes the header of a response with events, and then the events as they are sent.
+  void write_events();
+  void take_event(live_event event);
+
+  /// Writes the event that waits, or else the end of the response when that was sent.
+  void write_next_event();
+  void end_response();
+
+  /// Notices when the client of events goes away.
+  void watch_events();
+  void end_events();
+
   /// Reads and drops the rest of a refused request, within `limits::http_drain_bytes_max` and
   /// `http_drain_time_max`.
   void drain();
@@ -130,11 +142,16 @@ private:
   std::shared_ptr<connection_hall> hall_;
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
-  std::optional<string_response> response_;
+  /// The response that is being written; a small body is a part of `header_`.
+  std::string header_;
+  std::string body_;
   exchange_ptr open_;
   /// The connection itself, from the time a call is served until it is answered.
   std::shared_ptr<connection> unanswered_;
+  /// The block of addresses that shares and limits count.
   std::string remote_;
+  /// Host and port of the client.
+  std::string address_;
   /// The tenant of the latest token; empty before the first one.
   std::string tenant_;
   /// The caller of the request that is being read; null without a token.
@@ -148,6 +165,15 @@ private:
   answer_share share_;
   /// Of the response that is being written; may be empty.
   std::function<void()> on_unwritten_;
+  /// The events of the response that is being written; null for a response with a body.
+  std::shared_ptr<event_stream> events_;
+  /// The event that is written next; without texts when none waits.
+  live_event waiting_event_;
+  /// The text that is being written; null when nothing is.
+  std::shared_ptr<const std::string> event_text_;
+  /// An event was replaced before it was written.
+  bool has_missed_event_ = false;
+  bool have_events_ended_ = false;
   std::uint64_t served_ = 0;
   /// The number of bytes that may still be drained.
   std::size_t drain_bytes_ = 0;

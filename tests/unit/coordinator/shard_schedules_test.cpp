@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/shard/shard.hpp"
+#include "protocol/schedule_convert.hpp"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace codeq::coordinator {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Commits at once, and keeps the latest wake-up. The shard has no peers.
+class lone_port final : public shard_port {
+public:
+  void commit(turn_commit turn, const std::vector<core::event>&) override {
+    submitted = turn.number;
+  }
+
+  void wake_after(duration wait, std::uint64_t number) override { wakeup = {wait, number}; }
+
+  void close_turn_soon() override {}
+
+  [[nodiscard]] const result<void>& check_disk(monotonic_time) override { return disk; }
+
+  void raise_epoch() override {}
+  void reply(core::peer_id, protocol::peer_reply) override {}
+  void deliver(core::peer_id, task_delivery) override {}
+  void tell_credits(core::peer_id, const credit_news&) override {}
+  void tell_queues(core::peer_id, queues_added) override {}
+  void end_peer(core::peer_id, const error&) override {}
+  void fetch_bodies(core::peer_id, bodies_wanted) override {}
+  void answer_inquiry(core::peer_id, stored_inquiry) override {}
+  void list_stored(core::peer_id, stored_list) override {}
+  void find_keys(keys_wanted) override {}
+  void read_survivors(survivors_wanted) override {}
+  [[nodiscard]] bool may_hold_key(const task_key&) override { return false; }
+  void to_shard(shard_id, core::command) override {}
+  bool make_timer(sequence, fencing_token) override { return true; }
+  void fire_timer(fencing_token) override {}
+  bool drop_timer(fencing_token) override { return true; }
+  void note_limit(std::string_view, std::uint64_t, std::string_view) override {}
+  void note_expired(const core::leases_expired&) override {}
+  void note_occurrence(const core::occurrence_noted&, timestamp) override {}
+  void settled() override {}
+  [[nodiscard]] bool is_disk_tight(monotonic_time, std::size_t) override { return false; }
+
+  std::uint64_t submitted = 0;
+  std::optional<std::pair<duration, std::uint64_t>> wakeup;
+  result<void> disk;
+};
+
+class ShardSchedules : public testing::Test {
+protected:
+  /// Schedules that fire each second and have not been looked at for years.
+  ShardSchedules() {
+    schedule_spec spec;
+    spec.rule = "every 1s";
+    spec.misfire = "all";
+    spec.catch_up = 24h;
+    spec.overlap = "allow";
+    spec.task.queue = "q";
+    auto encoded = protocol::encode_spec(spec).value();
+    auto packed = encoded.read([](auto from) { return protocol::pack_spec(from, "default"); });
+    options_.state = std::make_shared<core::shard_state>(shard_id{}, 1);
+    for (const auto* name : {"a", "b", "c"})
+      options_.state->schedules.put({"default", name}, packed.value(), {});
+  }
+
+  void start() {
+    shard_.emplace(options_, port_, now_);
+    shard_->start(now_);
+    close();
+  }
+
+  void close() {
+    shard_->close_turn(now_);
+    shard_->committed(port_.submitted, now_);
+  }
+
+  /// Lets the time of the latest wake-up come; returns how long it was.
+  duration wake() {
+    auto [wait, number] = *std::exchange(port_.wakeup, std::nullopt);
+    now_.steady += wait;
+    now_.shard += wait;
+    shard_->wake(number, now_);
+    close();
+    return wait;
+  }
+
+  [[nodiscard]] std::uint64_t fired() const { return options_.state->schedules.counts.fired; }
+
+  lone_port port_;
+  shard_options options_;
+  instant now_{monotonic_time{1h}, timestamp{1'700'000'000s}};
+  std::optional<shard> shard_;
+};
+
+TEST_F(ShardSchedules, CatchUpLeavesRoomForOtherMessages) {
+  start();
+  EXPECT_EQ(fired(), 1000u) << "as many as one schedule catches up";
+
+  EXPECT_LE(wake(), 10ms);
+  EXPECT_EQ(fired(), 2000u);
+  wake();
+  EXPECT_EQ(fired(), 3000u);
+}
+
+TEST_F(ShardSchedules, FullDiskHoldsThemWithoutALoop) {
+  port_.disk = error{errc::disk_full, "no space"};
+  start();
+
+  EXPECT_EQ(fired(), 0u);
+  EXPECT_EQ(wake(), 1s);
+  EXPECT_EQ(fired(), 0u);
+
+  port_.disk = {};
+  EXPECT_EQ(wake(), 1s);
+  EXPECT_EQ(fired(), 1000u);
+}
+
+} // namespace
+} // namespace codeq::coordinator

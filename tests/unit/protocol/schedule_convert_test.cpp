@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/schedule_convert.hpp"
+
+#include "codeq/limits.hpp"
+
+#include <gtest/gtest.h>
+
+namespace codeq::protocol {
+namespace {
+
+schedule_spec spec_with(std::size_t payload_bytes) {
+  schedule_spec spec;
+  spec.rule = "every 1h";
+  spec.task.queue = "mail";
+  spec.task.payload = bytes(std::string(payload_bytes, 'x'));
+  return spec;
+}
+
+/// The request that sets a schedule, as a coordinator with one shard reads it.
+result<schedule_question> read_set(const schedule_spec& spec) {
+  auto encoded = encode_spec(spec);
+  if (!encoded)
+    return encoded.error();
+  auto request = schedule_request::build([&](auto to) {
+    to.setNumber(1);
+    to.setTenant("default");
+    to.setName("nightly");
+    auto copied = encoded->read([&](auto from) -> result<void> {
+      to.setSet(from);
+      return {};
+    });
+    EXPECT_TRUE(copied);
+  });
+  return read_schedule_request(request, {shard_id{0}, 1});
+}
+
+TEST(ScheduleConvert, ReadsAScheduleUpToItsLargestTask) {
+  constexpr std::size_t other_bytes = 1024;
+  for (std::size_t bytes : {0u, 390u, 2000u, unsigned(limits::schedule_bytes_max - other_bytes)}) {
+    auto read = read_set(spec_with(bytes));
+    ASSERT_TRUE(read) << bytes << ": " << to_string(read.error());
+    auto shown = read_spec(*read->definition);
+    ASSERT_TRUE(shown) << bytes << ": " << to_string(shown.error());
+    EXPECT_EQ(bytes, shown->task.payload.size());
+  }
+}
+
+TEST(ScheduleConvert, ReadsHeadersUpToTheirLimit) {
+  auto spec = spec_with(0);
+  spec.task.headers.emplace(std::string(limits::headers_bytes_max - 1024, 'n'), "");
+
+  auto read = read_set(spec);
+
+  ASSERT_TRUE(read) << to_string(read.error());
+}
+
+TEST(ScheduleConvert, RefusesATaskThatIsTooLarge) {
+  auto read = read_set(spec_with(limits::schedule_bytes_max));
+  ASSERT_FALSE(read);
+  EXPECT_EQ(errc::too_large, read.error().code);
+}
+
+} // namespace
+} // namespace codeq::protocol
