@@ -16,10 +16,13 @@ constexpr std::string_view prefix = "CODEQ_";
 
 /// Sorted. One list for all programs, because they may share an environment.
 constexpr auto names = std::to_array<std::string_view>({
+  "CODEQ_ADVERTISE",
   "CODEQ_ATTEMPT",
   "CODEQ_BACKUPS_KEPT",
   "CODEQ_BACKUP_DIR",
   "CODEQ_BATCH",
+  "CODEQ_CLUSTER",
+  "CODEQ_CLUSTER_TOKEN_FILE",
   "CODEQ_CONFIG",
   "CODEQ_CONNECTIONS",
   "CODEQ_COORDINATOR",
@@ -29,6 +32,10 @@ constexpr auto names = std::to_array<std::string_view>({
   "CODEQ_DRAIN",
   "CODEQ_DURABILITY",
   "CODEQ_ENQUEUE_BYTES",
+  "CODEQ_ETCD",
+  "CODEQ_ETCD_CA",
+  "CODEQ_ETCD_CERT",
+  "CODEQ_ETCD_KEY",
   "CODEQ_EXEC",
   "CODEQ_FREE_BYTES",
   "CODEQ_HANDLERS",
@@ -58,11 +65,13 @@ constexpr auto names = std::to_array<std::string_view>({
   "CODEQ_METRICS_KEY",
   "CODEQ_METRICS_TOKEN_FILE",
   "CODEQ_NAME",
+  "CODEQ_NODE",
   "CODEQ_ONLY",
   "CODEQ_PORT_FILE",
   "CODEQ_PREFETCH",
   "CODEQ_QUEUE",
   "CODEQ_QUEUES",
+  "CODEQ_REPLICAS",
   "CODEQ_REQUIRE_FENCING_TOKEN",
   "CODEQ_RETENTION_BYTES",
   "CODEQ_SHARDS",
@@ -81,6 +90,7 @@ constexpr auto names = std::to_array<std::string_view>({
   "CODEQ_WEBHOOK_ALLOW_PRIVATE",
   "CODEQ_WEBHOOK_CA",
   "CODEQ_WEBHOOK_SECRET_FILE",
+  "CODEQ_ZONE",
 });
 
 } // namespace

@@ -395,5 +395,16 @@ TEST(ClaimRouter, WorkOfAShardThatLeftHoldsNoCreditsBack) {
     EXPECT_EQ(say(router.set_here(shard(0), true)), "claim0x2");
   }
 
+TEST(ClaimRouter, ShardThatComesMayHaveToldOfItsWork) {
+  claim_router router(2);
+  EXPECT_EQ(say(router.set_here(shard(1), false)), "");
+  EXPECT_EQ(say(router.add_credits(1)), "claim0x1");
+  EXPECT_EQ(say(router.has_work(shard(1))), "");
+  EXPECT_FALSE(router.is_starving(false));
+
+  EXPECT_EQ(say(router.set_here(shard(1), true)), "revoke0x1");
+  EXPECT_EQ(say(router.returned(shard(0), 1)), "claim1x1");
+}
+
 } // namespace
 } // namespace codeq::coordinator
