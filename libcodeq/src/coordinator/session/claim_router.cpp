@@ -89,7 +89,6 @@ claim_router::moves claim_router::set_here(shard_id shard, bool is_here) {
     drop_rival(shard, 0);
   }
   p.is_away = !is_here;
-  drop_rival(shard, 0);
   return rebalance();
 }
 
