@@ -303,7 +303,7 @@ class RoutesTest(HttpTest):
         self.assertEqual(0, self.http.post("/admin/tasks/cleanup", {}).json["deleted"])
         self.expect(self.http.post("/admin/tasks/cleanup", {"before": "x"}), 400,
                     "invalid 'before' (use RFC3339)")
-        self.assertEqual(4, len(self.http.get("/admin/shards").json["shards"]))
+        self.assertEqual(12, len(self.http.get("/admin/shards").json["shards"]))
         self.expect(self.http.get("/admin/workers"), 200)
 
     def test_topics(self):
@@ -336,7 +336,7 @@ class RoutesTest(HttpTest):
 
     def test_root(self):
         self.assertEqual({"status": "ok"}, self.expect(self.http.raw("GET", "/healthz"), 200))
-        self.assertEqual({"status": "ready", "shards": 4},
+        self.assertEqual({"status": "ready", "shards": 12},
                          self.expect(self.http.raw("GET", "/readyz"), 200))
         self.expect(self.http.raw("GET", "/nothing"), 404,
                     "not found: no such route; /openapi.json lists all routes")

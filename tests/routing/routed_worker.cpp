@@ -81,13 +81,20 @@ public:
 
   void end() { is_over_ = true; }
 
+  // A shard decides after the call, and only what reaches it before it leaves.
+
   void ask_shard(shard_id to, coordinator::peer_request request) override {
-    std::visit([&](const auto& m) { ask(to, m); }, request.request);
+    all_.after(duration{0}, [this, to, m = std::move(request.request)] {
+      if (all_.shards_[value(to)].peers.contains(this))
+        std::visit([&](const auto& one) { ask(to, one); }, m);
+    });
   }
 
   void command_shard(shard_id to, core::command command) override {
-    if (all_.shards_[value(to)].peers.contains(this))
-      all_.decide(value(to), command);
+    all_.after(duration{0}, [this, to, c = std::move(command)] {
+      if (all_.shards_[value(to)].peers.contains(this))
+        all_.decide(value(to), c);
+    });
   }
 
   void send(const protocol::wire_frame& frame) override {
@@ -218,7 +225,21 @@ void routed_worker::run_for(duration time, bool watches_slots) {
     }
     if (watches_slots)
       watch_slots();
+    else
+      idle_since_ = time_;
   }
+}
+
+std::string routed_worker::describe() const {
+  const auto counts = dispatcher_->counts();
+  auto text = "running " + std::to_string(counts.running) + " waiting "
+              + std::to_string(counts.waiting);
+  for (std::size_t i = 0; i < shards_.size(); ++i)
+    text += "\nshard " + std::to_string(i) + " at "
+            + (shards_[i].node ? name_of(*shards_[i].node) : "none") + " ready "
+            + std::to_string(shards_[i].ready) + " leases "
+            + std::to_string(shards_[i].state.leases.size());
+  return text;
 }
 
 void routed_worker::watch_slots() {

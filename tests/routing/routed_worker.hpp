@@ -59,6 +59,9 @@ public:
   /// The accepted completions; a task that was accepted twice is counted twice.
   [[nodiscard]] std::size_t completed() const { return completed_; }
 
+  /// The state of worker and shards, for failures.
+  [[nodiscard]] std::string describe() const;
+
   /// Frames that coordinators sent of a type.
   template <class S>
   [[nodiscard]] std::size_t frames_of() const {

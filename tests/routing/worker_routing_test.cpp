@@ -60,7 +60,7 @@ TEST(WorkerOfACluster, NoSlotIdlesWhileAnyCoordinatorHasATask) {
 
     EXPECT_LE(worker.longest_idle(), idle_max);
     EXPECT_LE(worker.most_held(), options.slots + options.prefetch);
-    EXPECT_EQ(worker.completed(), worker.enqueued());
+    EXPECT_EQ(worker.completed(), worker.enqueued()) << worker.describe();
   }
 }
 
@@ -74,7 +74,7 @@ TEST(WorkerOfACluster, CompletesEachTaskOnceWhileShardsMove) {
     load(worker, options, true);
     worker.run_for(60s, false);
 
-    EXPECT_EQ(worker.completed(), worker.enqueued());
+    EXPECT_EQ(worker.completed(), worker.enqueued()) << worker.describe();
   }
 }
 

@@ -191,7 +191,7 @@ void inquiry_state::follow(const peers::arrival& came) {
 }
 
 void inquiry_state::send_moved() {
-  // What may have been executed is sent again only if it may be.
+  // A request that may have been executed is sent again only if it may be.
   if (open_ && (!said_to_ || open_->repeatable))
     send_open();
 }

@@ -22,6 +22,7 @@ shard_routes::shard_routes(std::vector<std::string> addresses) {
 shard_routes::changes shard_routes::take_up(std::size_t link, const std::string& node) {
   auto& at = links_[link];
   at.is_up = true;
+  at.is_told = false;
   at.node = node;
   changes out;
   if (node.empty())
@@ -33,9 +34,6 @@ shard_routes::changes shard_routes::take_up(std::size_t link, const std::string&
     if (other != link && links_[other].node == node && !links_[other].has_ended)
       end(other, out);
   // A new connection: whatever was sent on an earlier one may be lost.
-  for (auto& known : link_of_)
-    if (known == link)
-      known.reset();
   find_links(out);
   return out;
 }
@@ -53,6 +51,7 @@ result<shard_routes::changes> shard_routes::take_places(
   std::size_t link, const map_news& news, std::span<const shard_id> not_here) {
   if (auto merged = map_.merge(news); !merged)
     return merged.error();
+  links_[link].is_told = true;
   link_of_.resize(map_.shards());
   epochs_.resize(map_.shards());
   is_nowhere_.resize(map_.shards());
@@ -141,7 +140,7 @@ void shard_routes::find_links(changes& out) {
     auto link = place ? link_to(*place) : std::nullopt;
     // A place counts as reached when its coordinator is connected, so that a connection that is
     // made later is new to the shard.
-    if (link && !links_[*link].is_up)
+    if (link && !(links_[*link].is_up && links_[*link].is_told))
       link.reset();
     const auto is_same = link == link_of_[i] && (!link || epochs_[i] == place->epoch);
     link_of_[i] = link;

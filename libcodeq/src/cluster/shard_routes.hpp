@@ -39,7 +39,8 @@ public:
   /// Links 0 .. n - 1 lead to `addresses`.
   explicit shard_routes(std::vector<std::string> addresses);
 
-  /// A link is connected to the coordinator with that name in its cluster; empty: it is alone.
+  /// A link is connected to the coordinator with that name in its cluster; empty: it is alone. It is
+  /// used once it has told its map, which follows.
   [[nodiscard]] changes take_up(std::size_t link, const std::string& node);
 
   void take_down(std::size_t link);
@@ -72,6 +73,8 @@ private:
     /// Name of its coordinator; empty until it is known.
     std::string node{};
     bool is_up = false;
+    /// It has told its map on this connection, so that this client knows at least as much as it.
+    bool is_told = false;
     bool has_ended = false;
     /// Named by the user.
     bool is_given = false;

@@ -35,7 +35,11 @@ protected:
       0, news_of({{s0, place_on("a", 1)}, {s1, place_on("a", 1)}, {s2, place_on("b", 1)}}), {});
   }
 
-  shard_routes::changes connect_b() { return routes.take_up(1, "b"); }
+  /// b is connected and tells its map; returns what that leads to.
+  shard_routes::changes connect_b() {
+    static_cast<void>(routes.take_up(1, "b"));
+    return *routes.take_places(1, news_of({}), {});
+  }
 
   shard_routes routes;
   shard_routes::changes first;
@@ -81,7 +85,19 @@ TEST_F(ShardRoutes, ConnectionThatComesBackIsNewToItsShards) {
   routes.take_down(1);
   EXPECT_EQ(routes.link_of(s2), std::nullopt);
 
-  EXPECT_EQ(routes.take_up(1, "b").resend, shards{s2});
+  EXPECT_TRUE(routes.take_up(1, "b").resend.empty());
+  EXPECT_EQ(routes.link_of(s2), std::nullopt);
+  EXPECT_EQ(routes.take_places(1, news_of({}), {})->resend, shards{s2});
+}
+
+TEST_F(ShardRoutes, NewEpochThatAConnectionTellsFirstIsSentAgainOnce) {
+  connect_b();
+  routes.take_down(1);
+  static_cast<void>(routes.take_up(1, "b"));
+
+  auto told = routes.take_places(1, news_of({{s2, place_on("b", 2)}}), {});
+
+  EXPECT_EQ(told->resend, shards{s2});
 }
 
 TEST_F(ShardRoutes, ShardThatIsNowhereIsTriedAgainUntilItsPlaceIsKnown) {
@@ -110,12 +126,12 @@ TEST_F(ShardRoutes, SecondLinkToACoordinatorReplacesTheFirst) {
   static_cast<void>(two.take_up(0, "a"));
   auto told = two.take_places(0, news_of({{s2, place_on("b", 1)}}), {});
   EXPECT_EQ(told->dial, strings{"b:1"});
-  EXPECT_EQ(two.take_up(2, "b").resend, shards{s2});
+  static_cast<void>(two.take_up(2, "b"));
+  EXPECT_EQ(two.take_places(2, news_of({}), {})->resend, shards{s2});
 
-  auto again = two.take_up(1, "b");
+  EXPECT_EQ(two.take_up(1, "b").close, links{2});
 
-  EXPECT_EQ(again.close, links{2});
-  EXPECT_EQ(again.resend, shards{s2});
+  EXPECT_EQ(two.take_places(1, news_of({}), {})->resend, shards{s2});
   EXPECT_EQ(two.link_of(s2), 1u);
 }
 
@@ -129,7 +145,8 @@ TEST_F(ShardRoutes, CoordinatorThatWasStartedElsewhereIsDialledThere) {
 
   EXPECT_EQ(told->dial, strings{"elsewhere:1"});
   EXPECT_EQ(told->close, links{1});
-  EXPECT_EQ(routes.take_up(2, "b").resend, shards{s2});
+  static_cast<void>(routes.take_up(2, "b"));
+  EXPECT_EQ(routes.take_places(2, news_of({}), {})->resend, shards{s2});
 }
 
 TEST_F(ShardRoutes, LinkOfAnAddressThatTheUserNamedStays) {

@@ -106,7 +106,7 @@ TEST_F(Schedule, KeepsWhatItFiredWhenItIsChanged) {
 }
 
 TEST_F(Schedule, FiresIntoAFullQueue) {
-  core::queue_config config;
+  queue_config config;
   config.max_depth = 1;
   decide(core::configure_queue{1, 1, {"default", "q"}, config});
   set(allow);
@@ -115,7 +115,6 @@ TEST_F(Schedule, FiresIntoAFullQueue) {
   fire({at(20)});
 
   EXPECT_EQ(progress().open.size(), 2u);
-  EXPECT_EQ(state().segments.size(), 2u);
 }
 
 TEST_F(Schedule, FiresInTheSameWriteAsItMovesOn) {
@@ -373,6 +372,69 @@ TEST(ScheduleTable, RefusesTheOneTooManyOfATenant) {
   EXPECT_NE(refused.error().context.find("100000 schedules"), std::string::npos);
   EXPECT_TRUE(core::check_room(table, {"t", "1"}, *one));
   EXPECT_TRUE(core::check_room(table, {"u", "more"}, *one));
+}
+
+/// A definition of which a table takes that share of the bytes of a shard, with some for names.
+core::schedule_definition part_of_bytes(std::size_t parts) {
+  core::schedule_definition definition;
+  definition.spec.resize(limits::schedule_bytes_per_shard_max / parts - 100);
+  return definition;
+}
+
+TEST(ScheduleTable, GivesATenantNoMoreBytesThanAreFree) {
+  core::schedule_table table;
+  auto quarter = part_of_bytes(4);
+  for (const auto* name : {"1", "2"}) {
+    ASSERT_TRUE(core::check_room(table, {"t", name}, quarter));
+    table.put({"t", name}, std::make_shared<const core::schedule_definition>(quarter), {});
+  }
+
+  auto refused = core::check_room(table, {"t", "3"}, quarter);
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::too_large);
+  EXPECT_NE(refused.error().context.find("of 268435456 bytes"), std::string::npos);
+  EXPECT_NE(refused.error().context.find("tenant \"t\""), std::string::npos);
+  EXPECT_FALSE(core::check_room(table, {"t", "1"}, part_of_bytes(2)));
+  EXPECT_TRUE(core::check_room(table, {"u", "1"}, quarter));
+}
+
+TEST(ScheduleTable, TakesADefinitionThatIsNotLargerWhateverOthersHave) {
+  core::schedule_table table;
+  auto half = std::make_shared<const core::schedule_definition>(part_of_bytes(2));
+  table.put({"t", "s"}, half, {});
+  table.put({"u", "s"}, half, {});
+
+  EXPECT_TRUE(core::check_room(table, {"t", "s"}, *half));
+  EXPECT_TRUE(core::check_room(table, {"t", "s"}, part_of_bytes(3)));
+  EXPECT_FALSE(core::check_room(table, {"t", "more"}, {}));
+}
+
+TEST(ScheduleTable, LeavesSchedulesForEveryFurtherTenant) {
+  core::schedule_table table;
+  auto one = std::make_shared<const core::schedule_definition>();
+  auto add = [&](const std::string& tenant) {
+    std::size_t added = 0;
+    for (; core::check_room(table, {tenant, std::to_string(added)}, *one); ++added)
+      table.put({tenant, std::to_string(added)}, one, {});
+    return added;
+  };
+
+  EXPECT_EQ(add("a"), limits::schedules_per_tenant_max);
+  EXPECT_EQ(add("b"), limits::schedules_per_shard_max / 4);
+  EXPECT_EQ(add("c"), limits::schedules_per_shard_max / 8);
+}
+
+TEST(ScheduleTable, ForgetsTheBytesOfRemovedSchedules) {
+  core::schedule_table table;
+  auto third = part_of_bytes(3);
+  table.put({"t", "1"}, std::make_shared<const core::schedule_definition>(third), {});
+  ASSERT_FALSE(core::check_room(table, {"t", "2"}, third));
+
+  table.erase({"t", "1"});
+
+  EXPECT_TRUE(core::check_room(table, {"t", "2"}, third));
+  EXPECT_EQ(table.use_of("t").schedules, 0u);
 }
 
 TEST(ScheduleTable, BoundsTheBytesOfAllSchedules) {

@@ -330,8 +330,8 @@ private:
   bool is_over_ = false;
   /// The peer was told why the connection closes.
   bool has_ended_ = false;
-  /// The shards at which the worker has resumed.
-  std::set<shard_id> resumed_;
+  /// How often the worker has resumed at each shard since it was told of its place.
+  std::map<shard_id, unsigned> resumes_;
   /// Credits beyond the token's rate.
   std::uint32_t held_credits_ = 0;
   /// Those of them that the worker has asked for.

@@ -23,7 +23,7 @@ cluster::map_news session::take_news() {
   auto news = map.news_after(std::exchange(options_.map_changes, map.changes()));
   // With another epoch of a shard that is still here, the peer resumes there once more.
   for (const auto& item : news.items)
-    resumed_.erase(item.shard);
+    resumes_.erase(item.shard);
   return news;
 }
 

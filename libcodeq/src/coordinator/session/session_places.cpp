@@ -21,7 +21,7 @@ void session::shard_came(shard_id shard) {
 
 void session::shard_left(shard_id shard) {
   window_.forget(shard);
-  resumed_.erase(shard);
+  resumes_.erase(shard);
   producer_shards_.erase(shard);
   // The peer sends again where the shard is now what was not answered.
   std::erase_if(enqueue_bytes_, [&](const auto& waiting) {

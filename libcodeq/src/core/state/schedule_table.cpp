@@ -22,9 +22,9 @@ std::size_t bytes_of(const schedule_address& name, const schedule_definition& de
 
 } // namespace
 
-std::size_t schedule_table::size_of(std::string_view tenant) const {
+schedule_table::use schedule_table::use_of(std::string_view tenant) const {
   auto at = by_tenant_.find(tenant);
-  return at == by_tenant_.end() ? 0 : at->second;
+  return at == by_tenant_.end() ? use{} : at->second;
 }
 
 const schedule_entry* schedule_table::find(const schedule_address& name) const {
@@ -36,31 +36,53 @@ void schedule_table::put(
   const schedule_address& name, definition_ptr definition, schedule_progress progress) {
   auto [at, is_new] = entries_.try_emplace(name);
   auto& entry = at->second;
+  auto& used = by_tenant_[name.tenant];
   if (is_new) {
     entry.number = ++numbers_;
     by_number_.emplace(entry.number, at);
-    ++by_tenant_[name.tenant];
+    ++used.schedules;
   } else {
     forget_open(*at);
     bytes_ -= bytes_of(name, *entry.definition);
+    used.bytes -= bytes_of(name, *entry.definition);
   }
   entry.definition = std::move(definition);
   entry.progress = std::move(progress);
   bytes_ += bytes_of(name, *entry.definition);
+  used.bytes += bytes_of(name, *entry.definition);
   index_open(*at);
   set_look(*at, timestamp{});
 }
 
-void schedule_table::move_on(const schedule_address& name, schedule_progress progress) {
+schedule_table::map::value_type& schedule_table::existing(const schedule_address& name) {
   auto at = entries_.find(name);
   CODEQ_ASSERT(at != entries_.end());
-  // An index of many open occurrences is not made anew for each step of a catch-up.
-  bool is_moved = at->second.progress.open != progress.open;
-  if (is_moved)
-    forget_open(*at);
-  at->second.progress = std::move(progress);
-  if (is_moved)
-    index_open(*at);
+  return *at;
+}
+
+schedule_progress& schedule_table::progress_of(const schedule_address& name) {
+  return existing(name).second.progress;
+}
+
+void schedule_table::add_open(const schedule_address& name, open_occurrence added) {
+  auto& entry = existing(name);
+  index(added, entry.first);
+  entry.second.progress.open.push_back(std::move(added));
+}
+
+void schedule_table::remove_open(const schedule_address& name, std::size_t place) {
+  auto& open = existing(name).second.progress.open;
+  forget(open.at(place));
+  open.erase(open.begin() + static_cast<std::ptrdiff_t>(place));
+}
+
+void schedule_table::replace_open(
+  const schedule_address& name, std::size_t place, open_occurrence by) {
+  auto& entry = existing(name);
+  auto& open = entry.second.progress.open.at(place);
+  forget(open);
+  open = std::move(by);
+  index(open, entry.first);
 }
 
 void schedule_table::erase(const schedule_address& name) {
@@ -70,9 +92,11 @@ void schedule_table::erase(const schedule_address& name) {
   forget_open(*at);
   set_look(*at, std::nullopt);
   by_number_.erase(at->second.number);
-  bytes_ -= bytes_of(name, *at->second.definition);
+  auto bytes = bytes_of(name, *at->second.definition);
+  bytes_ -= bytes;
   auto tenant = by_tenant_.find(name.tenant);
-  if (--tenant->second == 0)
+  tenant->second.bytes -= bytes;
+  if (--tenant->second.schedules == 0)
     by_tenant_.erase(tenant);
   entries_.erase(at);
 }
@@ -131,22 +155,28 @@ std::map<shard_id, std::vector<sequence>> schedule_table::tasks_elsewhere(shard_
   return tasks;
 }
 
+void schedule_table::index(const open_occurrence& open, const schedule_address& name) {
+  if (open.sent != 0)
+    by_sent_.emplace(sent_place{open.entry.shard, open.sent, open.place}, &name);
+  else
+    by_task_.emplace(task_place{open.entry.shard, open.entry.task}, &name);
+}
+
+void schedule_table::forget(const open_occurrence& open) {
+  if (open.sent != 0)
+    by_sent_.erase({open.entry.shard, open.sent, open.place});
+  else
+    by_task_.erase({open.entry.shard, open.entry.task});
+}
+
 void schedule_table::index_open(const map::value_type& entry) {
-  for (const auto& open : entry.second.progress.open) {
-    if (open.sent != 0)
-      by_sent_.emplace(sent_place{open.entry.shard, open.sent, open.place}, &entry.first);
-    else
-      by_task_.emplace(task_place{open.entry.shard, open.entry.task}, &entry.first);
-  }
+  for (const auto& open : entry.second.progress.open)
+    index(open, entry.first);
 }
 
 void schedule_table::forget_open(const map::value_type& entry) {
-  for (const auto& open : entry.second.progress.open) {
-    if (open.sent != 0)
-      by_sent_.erase({open.entry.shard, open.sent, open.place});
-    else
-      by_task_.erase({open.entry.shard, open.entry.task});
-  }
+  for (const auto& open : entry.second.progress.open)
+    forget(open);
 }
 
 void schedule_table::set_look(map::value_type& entry, std::optional<timestamp> when) {
@@ -162,24 +192,37 @@ void schedule_table::set_look(map::value_type& entry, std::optional<timestamp> w
 
 result<void> check_room(
   const schedule_table& table, const schedule_address& name, const schedule_definition& wanted) {
+  constexpr auto count_max = limits::schedules_per_shard_max;
+  constexpr auto bytes_max = limits::schedule_bytes_per_shard_max;
   const auto* known = table.find(name);
-  auto refuse = [&](const std::string& what) { return error{errc::too_large, what}; };
-  if (!known && table.size_of(name.tenant) >= limits::schedules_per_tenant_max)
+  auto used = table.use_of(name.tenant);
+  auto refuse = [&](const std::string& what) {
+    return error{errc::too_large, "schedule \"" + name.name + "\" " + what};
+  };
+  if (!known && used.schedules >= limits::schedules_per_tenant_max)
     return refuse(
-      "schedule \"" + name.name + "\" would be one more than the "
-      + std::to_string(limits::schedules_per_tenant_max) + " schedules that tenant \""
-      + name.tenant + "\" may have on a shard");
-  if (!known && table.size() >= limits::schedules_per_shard_max)
-    return refuse(
-      "schedule \"" + name.name + "\" would be one more than the "
-      + std::to_string(limits::schedules_per_shard_max) + " schedules that a shard may have");
+      "would be one more than the " + std::to_string(limits::schedules_per_tenant_max)
+      + " schedules that tenant \"" + name.tenant + "\" may have on a shard");
+  auto exceeds_share = [](std::size_t mine, std::size_t all, std::size_t max) {
+    return all > max || mine > max - all;
+  };
+  auto text = [&](std::size_t mine, std::size_t all, std::size_t max, const std::string& unit) {
+    return "would give tenant \"" + name.tenant + "\" " + std::to_string(mine) + unit
+           + " of the shard's schedules; of " + std::to_string(max) + unit + ", all tenants would have "
+           + std::to_string(all) + ", and a tenant may not have more than is free";
+  };
+  auto mine = used.schedules + 1;
+  auto all = table.size() + 1;
+  if (!known && exceeds_share(mine, all, count_max))
+    return refuse(text(mine, all, count_max, ""));
   auto before = known ? bytes_of(name, *known->definition) : 0;
-  auto bytes = table.byte_size() - before + bytes_of(name, wanted);
-  if (bytes > limits::schedule_bytes_per_shard_max)
-    return refuse(
-      "schedules of the shard would take " + std::to_string(bytes) + " bytes with schedule \""
-      + name.name + "\"; they must take at most "
-      + std::to_string(limits::schedule_bytes_per_shard_max));
+  auto after = bytes_of(name, wanted);
+  if (after <= before)
+    return {};
+  mine = used.bytes - before + after;
+  all = table.byte_size() - before + after;
+  if (exceeds_share(mine, all, bytes_max))
+    return refuse(text(mine, all, bytes_max, " bytes"));
   return {};
 }
 

@@ -52,7 +52,13 @@ public:
   /// Size of all definitions and names in bytes.
   [[nodiscard]] std::size_t byte_size() const noexcept { return bytes_; }
 
-  [[nodiscard]] std::size_t size_of(std::string_view tenant) const;
+  /// What the schedules of a tenant take.
+  struct use {
+    std::size_t schedules = 0;
+    std::size_t bytes = 0;
+  };
+
+  [[nodiscard]] use use_of(std::string_view tenant) const;
 
   /// Null when there is none.
   [[nodiscard]] const schedule_entry* find(const schedule_address& name) const;
@@ -61,9 +67,15 @@ public:
   /// to be looked at at once.
   void put(const schedule_address& name, definition_ptr definition, schedule_progress progress);
 
-  /// Replaces a schedule's progress and leaves the time at which it is to be looked at. @pre it
-  /// exists
-  void move_on(const schedule_address& name, schedule_progress progress);
+  /// A schedule's progress, to be changed in place. The caller must not change its open occurrences,
+  /// which are indexed. @pre the schedule exists
+  [[nodiscard]] schedule_progress& progress_of(const schedule_address& name);
+
+  // The open occurrences of a schedule, by their place in its progress. @pre the schedule exists.
+
+  void add_open(const schedule_address& name, open_occurrence added);
+  void remove_open(const schedule_address& name, std::size_t place);
+  void replace_open(const schedule_address& name, std::size_t place, open_occurrence by);
 
   /// Does nothing when there is no such schedule.
   void erase(const schedule_address& name);
@@ -106,13 +118,15 @@ private:
   using task_place = std::pair<shard_id, sequence>;
   using sent_place = std::tuple<shard_id, log_position, std::uint32_t>;
 
+  [[nodiscard]] map::value_type& existing(const schedule_address& name);
+  void index(const open_occurrence& open, const schedule_address& name);
+  void forget(const open_occurrence& open);
   void index_open(const map::value_type& entry);
   void forget_open(const map::value_type& entry);
   void set_look(map::value_type& entry, std::optional<timestamp> when);
 
   map entries_;
-  /// Number of schedules of each tenant.
-  std::map<std::string, std::size_t, std::less<>> by_tenant_;
+  std::map<std::string, use, std::less<>> by_tenant_;
   std::size_t bytes_ = 0;
   /// (time, number) of the schedules that have to be looked at.
   packed_set looks_;
@@ -122,8 +136,9 @@ private:
   std::map<sent_place, const schedule_address*> by_sent_;
 };
 
-/// Checks that a tenant may have another schedule, or another definition of this one. Errors:
-/// `too_large`.
+/// Checks that a tenant may have another schedule, or a larger definition of this one. The schedules
+/// of a tenant may not take more of the shard's space than is free then, so that every other tenant
+/// finds some: one tenant alone gets half. Errors: `too_large`.
 [[nodiscard]] result<void> check_room(
   const schedule_table& table, const schedule_address& name, const schedule_definition& wanted);
 

@@ -41,9 +41,17 @@ bool is_counted(const open_occurrence& open) {
 }
 
 /// The open occurrence that is forgotten first: the oldest one that does not count.
-auto least_wanted(std::vector<open_occurrence>& open) {
+std::size_t least_wanted(const std::vector<open_occurrence>& open) {
   auto found = std::find_if_not(open.begin(), open.end(), is_counted);
-  return found == open.end() ? open.begin() : found;
+  return found == open.end() ? 0 : static_cast<std::size_t>(found - open.begin());
+}
+
+/// The place of the first open occurrence for which `is_wanted` is true. @pre there is one
+template <class Wanted>
+std::size_t place_of(const std::vector<open_occurrence>& open, const Wanted& is_wanted) {
+  auto found = std::find_if(open.begin(), open.end(), is_wanted);
+  CODEQ_ASSERT(found != open.end());
+  return static_cast<std::size_t>(found - open.begin());
 }
 
 schedule::overlap_state overlap_of(const schedule_progress& p) {
@@ -133,11 +141,10 @@ void turn::run(const change_schedule& c) {
     state_.schedules.erase(c.name);
     return answer(std::move(answered));
   }
-  auto progress = known->progress;
+  auto& progress = state_.schedules.progress_of(c.name);
   progress.paused = is_paused;
   if (!is_paused)
     progress.mark = c.mark;
-  state_.schedules.move_on(c.name, std::move(progress));
   state_.schedules.look_at(c.name, is_paused ? std::nullopt : std::optional{timestamp{}});
   answer(std::move(answered));
 }
@@ -185,9 +192,7 @@ void turn::run(const fire_schedule& c) {
     fire(c, o);
   if (is_own) {
     if (c.from != c.to) {
-      auto progress = state_.schedules.find(c.name)->progress;
-      progress.mark = c.to;
-      state_.schedules.move_on(c.name, std::move(progress));
+      state_.schedules.progress_of(c.name).mark = c.to;
       change_of(c.name);
     }
     state_.schedules.look_at(c.name, c.next);
@@ -229,17 +234,13 @@ void turn::fire_due(const fire_schedule& c, const planned_occurrence& o) {
   bool waits = decision.what == act::wait;
   entry.state = waits ? occurrence_state::waiting : occurrence_state::skipped_overlap;
   auto number = add_entry(c.name, entry);
-  if (!waits)
-    return;
-  auto progress = state_.schedules.find(c.name)->progress;
-  progress.waiting = waiting_occurrence{o.nominal, o.at, number};
-  state_.schedules.move_on(c.name, std::move(progress));
+  if (waits)
+    state_.schedules.progress_of(c.name).waiting = waiting_occurrence{o.nominal, o.at, number};
 }
 
 void turn::fire_waiting(const fire_schedule& c) {
-  auto progress = state_.schedules.find(c.name)->progress;
+  auto& progress = state_.schedules.progress_of(c.name);
   auto waiting = *std::exchange(progress.waiting, std::nullopt);
-  state_.schedules.move_on(c.name, std::move(progress));
   occurrence entry{waiting.number, waiting.nominal, waiting.at, now_.shard, c.cause};
   start(c, std::move(entry), c.fire.front());
   state_.schedules.look_at(c.name, c.next);
@@ -266,12 +267,11 @@ void turn::start(const fire_schedule& c, occurrence entry, const planned_occurre
   else
     add_entry(c.name, entry);
   open.entry = entry;
-  auto progress = state_.schedules.find(c.name)->progress;
-  progress.open.push_back(std::move(open));
+  state_.schedules.add_open(c.name, std::move(open));
+  const auto& all_open = state_.schedules.find(c.name)->progress.open;
   // The history has no place for the end of an older one.
-  if (progress.open.size() > limits::schedule_history_max)
-    progress.open.erase(least_wanted(progress.open));
-  state_.schedules.move_on(c.name, std::move(progress));
+  if (all_open.size() > limits::schedule_history_max)
+    state_.schedules.remove_open(c.name, least_wanted(all_open));
   change_of(c.name).is_fired = true;
   state_.fired = now_.steady;
   ++state_.schedules.counts.fired;
@@ -284,19 +284,15 @@ void turn::start(const fire_schedule& c, occurrence entry, const planned_occurre
 }
 
 std::uint64_t turn::add_entry(const schedule_address& name, occurrence entry) {
-  auto progress = state_.schedules.find(name)->progress;
-  entry.number = progress.occurrences++;
-  state_.schedules.move_on(name, std::move(progress));
+  entry.number = state_.schedules.progress_of(name).occurrences++;
   change_entry(name, entry);
   return entry.number;
 }
 
 void turn::change_entry(const schedule_address& name, const occurrence& entry) {
-  auto progress = state_.schedules.find(name)->progress;
-  if (!progress.latest || progress.latest->number <= entry.number) {
-    progress.latest = entry;
-    state_.schedules.move_on(name, std::move(progress));
-  }
+  auto& latest = state_.schedules.progress_of(name).latest;
+  if (!latest || latest->number <= entry.number)
+    latest = entry;
   change_of(name).entries.push_back(entry);
   auto& counts = state_.schedules.counts;
   bool is_overlap = entry.state == occurrence_state::skipped_overlap;
@@ -324,10 +320,14 @@ void turn::cancel_running(const schedule_address& name) {
         stop_holder(*left, open.entry.task);
     }
   }
-  auto progress = state_.schedules.find(name)->progress;
-  for (auto& open : progress.open)
-    open.is_unwanted = open.is_unwanted || is_unwanted(open);
-  state_.schedules.move_on(name, std::move(progress));
+  const auto& left = state_.schedules.find(name)->progress.open;
+  for (std::size_t place = 0; place < left.size(); ++place) {
+    auto open = left[place];
+    if (!is_unwanted(open))
+      continue;
+    open.is_unwanted = true;
+    state_.schedules.replace_open(name, place, std::move(open));
+  }
   change_of(name);
 }
 
@@ -336,16 +336,14 @@ void turn::end_occurrence(shard_id shard, sequence task, occurrence_state how) {
   if (!owner)
     return;
   auto name = *owner;
-  auto progress = state_.schedules.find(name)->progress;
-  auto at = std::find_if(progress.open.begin(), progress.open.end(), [&](const auto& open) {
-    return open.sent == 0 && open.entry.shard == shard && open.entry.task == task;
+  const auto& open = state_.schedules.find(name)->progress.open;
+  auto place = place_of(open, [&](const open_occurrence& one) {
+    return one.sent == 0 && one.entry.shard == shard && one.entry.task == task;
   });
-  CODEQ_ASSERT(at != progress.open.end());
-  auto entry = at->entry;
+  auto entry = open[place].entry;
   entry.state = how;
   entry.ended_at = now_.shard;
-  progress.open.erase(at);
-  state_.schedules.move_on(name, std::move(progress));
+  state_.schedules.remove_open(name, place);
   change_entry(name, entry);
   if (may_release(*state_.schedules.find(name)))
     state_.schedules.look_at(name, timestamp{});
@@ -385,23 +383,24 @@ void turn::run(const note_ends& c) {
 void turn::settle_sent(const confirm_follow_ups& c) {
   watch_ends watched{state_.id, {}};
   for (const auto& [place, name] : state_.schedules.sent_in(c.by, c.number)) {
-    auto progress = state_.schedules.find(name)->progress;
-    auto at = std::find_if(progress.open.begin(), progress.open.end(), [&](const auto& open) {
-      return open.sent == c.number && open.entry.shard == c.by && open.place == place;
+    const auto& all_open = state_.schedules.find(name)->progress.open;
+    auto at = place_of(all_open, [&, place = place](const open_occurrence& one) {
+      return one.sent == c.number && one.entry.shard == c.by && one.place == place;
     });
-    CODEQ_ASSERT(at != progress.open.end());
-    at->sent = 0;
-    at->entry.task = place < c.tasks.size() ? c.tasks[place] : 0;
-    bool is_unwanted = std::exchange(at->is_unwanted, false);
-    auto entry = at->entry;
+    auto open = all_open[at];
+    open.sent = 0;
+    open.entry.task = place < c.tasks.size() ? c.tasks[place] : 0;
+    bool is_unwanted = std::exchange(open.is_unwanted, false);
+    auto entry = open.entry;
     // A key's task may belong to an occurrence already.
     bool is_lost = entry.task == 0 || state_.schedules.owner_of(c.by, entry.task);
     if (is_lost) {
       entry.state = occurrence_state::ended;
       entry.ended_at = now_.shard;
-      progress.open.erase(at);
+      state_.schedules.remove_open(name, at);
+    } else {
+      state_.schedules.replace_open(name, at, std::move(open));
     }
-    state_.schedules.move_on(name, std::move(progress));
     change_entry(name, entry);
     if (is_lost) {
       if (may_release(*state_.schedules.find(name)))

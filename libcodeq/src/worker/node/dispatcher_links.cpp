@@ -52,8 +52,6 @@ void dispatcher::take_link_up(
     cluster_store_ = link;
   at.queues_version = 0;
   follow(changes, now);
-  claims_.open(link, true);
-  schedule_flush();
 }
 
 void dispatcher::take(
@@ -66,6 +64,10 @@ void dispatcher::take(
   if (!changes)
     return port_.break_link(link, changes.error());
   follow(*changes, now);
+  // Behind what is sent again, as after any reconnect.
+  if (!claims_.is_open(link))
+    claims_.open(link, true);
+  schedule_flush();
 }
 
 void dispatcher::follow(const cluster::shard_routes::changes& changes, monotonic_time now) {
