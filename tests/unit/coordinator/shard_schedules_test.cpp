@@ -93,6 +93,15 @@ protected:
     return wait;
   }
 
+  /// Lets so much time pass; returns how many wake-ups came.
+  std::size_t pass(duration span) {
+    const auto end = now_.steady + span;
+    std::size_t wakeups = 0;
+    for (; port_.wakeup && now_.steady + port_.wakeup->first <= end; ++wakeups)
+      wake();
+    return wakeups;
+  }
+
   [[nodiscard]] std::uint64_t fired() const { return options_.state->schedules.counts.fired; }
 
   lone_port port_;
@@ -116,12 +125,12 @@ TEST_F(ShardSchedules, FullDiskHoldsThemWithoutALoop) {
   start();
 
   EXPECT_EQ(fired(), 0u);
-  EXPECT_EQ(wake(), 1s);
+  EXPECT_LE(pass(1s), 5u);
   EXPECT_EQ(fired(), 0u);
 
   port_.disk = {};
-  EXPECT_EQ(wake(), 1s);
-  EXPECT_EQ(fired(), 1000u);
+  pass(1s);
+  EXPECT_GE(fired(), 1000u);
 }
 
 } // namespace
