@@ -23,9 +23,11 @@ NAMES = pathlib.Path(__file__).parents[2] / "libcodeq/src/config/environment_nam
 
 
 def run(*command, environment=None):
+    """Runs a program to its end, without the variable of the tests themselves."""
+    own = {name: value for name, value in os.environ.items() if name != "CODEQ_BUILD"}
     return subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=30, check=False,
-                          env={**os.environ, **(environment or {})})
+                          env={**own, **(environment or {})})
 
 
 class HelpText(unittest.TestCase):

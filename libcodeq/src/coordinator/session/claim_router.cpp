@@ -61,11 +61,14 @@ claim_router::outranked(shard_id shard, std::uint32_t credits, shard_id by, int 
   auto& p = places_[value(shard)];
   p.waiting -= std::min(p.waiting, credits);
   p.busy = true;
-  p.rival = by;
-  p.priority = priority;
   auto& better = places_[value(by)];
-  better.busy = true;
-  better.rival.reset();
+  // The better shard may have left meanwhile.
+  if (!better.is_away) {
+    p.rival = by;
+    p.priority = priority;
+    better.busy = true;
+    better.rival.reset();
+  }
   free_ += credits;
   return rebalance();
 }

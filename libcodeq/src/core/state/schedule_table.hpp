@@ -67,7 +67,7 @@ public:
   /// to be looked at at once.
   void put(const schedule_address& name, definition_ptr definition, schedule_progress progress);
 
-  /// A schedule's progress, to be changed in place. The caller must not change its open occurrences,
+  /// A schedule's progress, to be changed in place. The caller leaves its open occurrences alone,
   /// which are indexed. @pre the schedule exists
   [[nodiscard]] schedule_progress& progress_of(const schedule_address& name);
 
@@ -136,7 +136,7 @@ private:
   std::map<sent_place, const schedule_address*> by_sent_;
 };
 
-/// Checks that a tenant may have another schedule, or a larger definition of this one. The schedules
+/// Checks that a tenant may have another schedule, or a larger definition of this. The schedules
 /// of a tenant may not take more of the shard's space than is free then, so that every other tenant
 /// finds some: one tenant alone gets half. Errors: `too_large`.
 [[nodiscard]] result<void> check_room(
