@@ -56,8 +56,6 @@ struct chance_streams {
   chance workload;
   /// The behaviour of handlers and the settings of workers.
   chance handlers;
-  /// Schedules, and requests for them.
-  chance schedules;
 
 private:
   // Members are initialised in the order of their declaration.
@@ -66,8 +64,7 @@ private:
       network(seeds.next()),
       mailboxes(seeds.next()),
       workload(seeds.next()),
-      handlers(seeds.next()),
-      schedules(seeds.next()) {}
+      handlers(seeds.next()) {}
 };
 
 } // namespace codeq::sim

@@ -55,8 +55,6 @@ template <>
 constexpr bool is_answer<schema::StatsReply> = true;
 template <>
 constexpr bool is_answer<schema::ListReply> = true;
-template <>
-constexpr bool is_answer<schema::ScheduleReply> = true;
 
 } // namespace
 
