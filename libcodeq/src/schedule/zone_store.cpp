@@ -98,6 +98,8 @@ error zone_store::unknown(std::string_view name) {
 }
 
 void zone_store::await(std::string_view name) {
+  if (zone_without_file(name))
+    return;
   change missing{std::string(name), error{errc::io_error, {}}, false};
   {
     std::lock_guard lock(mutex_);
