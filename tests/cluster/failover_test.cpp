@@ -3,6 +3,8 @@
 #include "cluster/local_cluster.hpp"
 #include "cluster/raw_client.hpp"
 
+#include "base/wall_clock.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -57,7 +59,10 @@ protected:
       "client-" + std::to_string(++clients_));
   }
 
-  static producer_id producer_of(shard_id shard) { return {7, 100u + value(shard)}; }
+  /// A producer session of today: older ones are taken for expired.
+  [[nodiscard]] producer_id producer_of(shard_id shard) const {
+    return make_producer_id(began_, 1, 100u + value(shard));
+  }
 
   /// Enqueues into each shard at its primary, and completes a half of that.
   void work() {
@@ -144,6 +149,7 @@ protected:
   local_cluster cluster_{{.durability = GetParam()}};
   std::map<shard_id, acknowledged> told_;
   int clients_ = 0;
+  timestamp began_ = base::wall_now();
 };
 
 TEST_P(FailOver, ShardsOfAKilledCoordinatorAreServedByOthersInTimeWithEverythingAcknowledged) {

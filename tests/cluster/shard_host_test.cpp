@@ -111,7 +111,7 @@ TEST_F(ShardHost, ShardOfALaterEpochGetsThePeersWithTheQueuesThatTheyHaveNow) {
 
   send(host_shard{shard("b")});
 
-  EXPECT_EQ(take(), (std::vector<std::string>{"left", "b attach 2", "came"}));
+  EXPECT_EQ(take(), (std::vector<std::string>{"left", "came", "b attach 2"}));
 }
 
 TEST_F(ShardHost, PassesNewsOfTheMapOn) {
