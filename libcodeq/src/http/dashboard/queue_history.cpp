@@ -159,19 +159,26 @@ void queue_history::add(const base::queue_counts& latest, const totals& sum, tim
 
 void queue_history::take(const base::coordinator_counts& stats, timestamp now) {
   ++round_;
+  auto keep = [this](const queue_address& of) {
+    if (auto at = series_.find(of); at != series_.end())
+      at->second.round = round_;
+  };
   std::map<std::string, base::queue_counts> levels_of;
   for (const auto& q : stats.queues) {
     grow(q);
+    keep(q.queue);
+    keep({q.queue.tenant, {}});
     auto& tenant = levels_of[q.queue.tenant];
     tenant.queue = {q.queue.tenant, {}};
     add_levels(tenant, q);
   }
+  // Places of removed queues are free for others at once.
+  drop_gone();
   // The whole of a tenant matters more than its queues.
   for (const auto& [name, latest] : levels_of)
     add(latest, tenants_[name], now);
   for (const auto& q : stats.queues)
     add(q, totals_of(q), now);
-  drop_gone();
 }
 
 void queue_history::drop_gone() {
