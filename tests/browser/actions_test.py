@@ -25,8 +25,8 @@ class TaskActions(dashboard.DashboardTest):
         task = self.enqueue("mail", delaySeconds=3600, allowPromotion=True)
         self.open_task(task)
         self.browser.click("Run now")
-        self.wait_state(task, "ready")
         self.browser.wait_text("may start now")
+        self.wait_state(task, "ready")
 
     def test_redrive_and_purge_of_one_dead_task(self):
         task = self.bury("mail", "no order 17")
@@ -101,12 +101,12 @@ class QueueActions(dashboard.DashboardTest):
         self.enqueue("mail")
         self.show("queues/mail", "Why tasks wait")
         self.browser.click("Settings", "button")
-        self.browser.type("dialog input[name=maxLeased]", "8")
+        self.browser.type("dialog input[name=maxLeased]", "24")
         self.browser.type("dialog input[name=runTimeoutMs]", "90")
         self.browser.click("Save")
         self.browser.wait_text("1 min 30 s")
         settings = self.http.get("/admin/queues/mail/settings").json["settings"]
-        self.assertEqual((8, 90000), (settings["maxLeased"], settings["runTimeoutMs"]))
+        self.assertEqual((24, 90000), (settings["maxLeased"], settings["runTimeoutMs"]))
 
     def test_a_wrong_setting_is_refused_with_the_servers_words(self):
         self.enqueue("mail")

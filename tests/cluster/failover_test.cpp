@@ -66,12 +66,9 @@ protected:
 
   /// Enqueues into each shard at its primary, and completes a half of that.
   void work() {
-    for (const auto& [shard, record] : cluster_.shards()) {
-      auto producer = connect(cluster_.primary_of(record).value(), schema::Role::PRODUCER);
-      auto seqs = producer->enqueue(shard, producer_of(shard), 1, tasks_per_shard);
-      ASSERT_TRUE(seqs) << "shard " << value(shard);
-      told_[shard].enqueued = *seqs;
-    }
+    for (const auto& [shard, record] : cluster_.shards())
+      ASSERT_NE(await_served(shard, 1, tasks_per_shard), steady_clock::time_point::max())
+        << "shard " << value(shard);
     for (std::size_t i = 0; i < 3; ++i)
       complete_at(i, tasks_per_shard * told_.size() / 6);
   }
@@ -99,14 +96,15 @@ protected:
   }
 
   /// Enqueues into a shard at whichever coordinator serves it, until that is acknowledged.
-  steady_clock::time_point await_served(shard_id shard, std::uint64_t number) {
+  steady_clock::time_point
+  await_served(shard_id shard, std::uint64_t number, std::size_t tasks = 1) {
     const auto end = steady_clock::now() + 20s;
     while (steady_clock::now() < end) {
       const auto records = cluster_.shards();
       const auto at = cluster_.primary_of(records.at(shard));
       if (at && cluster_.is_up(*at)) {
         auto producer = connect(*at, schema::Role::PRODUCER);
-        if (auto seqs = producer->enqueue(shard, producer_of(shard), number, 1, 100ms)) {
+        if (auto seqs = producer->enqueue(shard, producer_of(shard), number, tasks, 100ms)) {
           auto& all = told_[shard].enqueued;
           all.insert(all.end(), seqs->begin(), seqs->end());
           return steady_clock::now();

@@ -153,6 +153,7 @@ TEST_F(ClientOfACluster, OtherShardsAreServedWhileOneCoordinatorIsAway) {
   a.say(durable(next_enqueue(a), 9));
   EXPECT_EQ(next_answer(), "0:9");
   b.accept(the_store, shard_count, "b");
+  b.say(all_places());
   b.say(durable(next_enqueue(b), 10));
   EXPECT_EQ(next_answer(), "3:10");
 }

@@ -125,7 +125,7 @@ void go_live(gateway_context& context, const exchange_ptr& call) {
   if (!parts)
     return call->answer(refusal_of(parts.error()));
   if (call->in.method == "HEAD")
-    return call->answer(event_answer(nullptr));
+    return call->answer(event_answer(std::make_shared<event_stream>()));
   auto events = context.dashboard.subscribe(call->by, call->in.bearer, *parts);
   if (!events)
     return call->answer(refusal_of(events.error()));
@@ -138,7 +138,7 @@ void follow_task(gateway_context& context, const exchange_ptr& call) {
     if (!found)
       return call->answer(refusal_of(found.error()));
     if (call->in.method == "HEAD")
-      return call->answer(event_answer(nullptr));
+      return call->answer(event_answer(std::make_shared<event_stream>()));
     auto events = context.dashboard.follow(call->by, call->in.bearer, found->status.id);
     if (!events)
       return call->answer(refusal_of(events.error()));

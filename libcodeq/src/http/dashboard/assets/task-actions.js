@@ -14,9 +14,21 @@ const outcomes = {
   key_taken: "has a key that another live task took",
 };
 const say1 = ({outcome}) => `The task ${outcomes[outcome] ?? outcome.replaceAll("_", " ")}`;
-const idChange = (verb) => (task) => change("POST", `tasks/${part(task.id)}/${verb}`);
+
+/** What a change that was made is called; the answer names its verb by the request alone. */
+const made = {
+  promote: () => "promoted",
+  cancel: ({state}) => (state === "cancelled" ? "cancelled" : "cancelling"),
+  redrive: () => "redriven",
+  purge: () => "purged",
+};
+const named = (verb) => (answer) =>
+  answer.outcome === "changed" ? {...answer, outcome: made[verb](answer)} : answer;
+const idChange = (verb) => (task) =>
+  change("POST", `tasks/${part(task.id)}/${verb}`).then(named(verb));
 const deadChange = (verb) => (task) =>
-  change("POST", `admin/dead/${verb}`, {ids: [task.id]}).then(({results}) => results[0]);
+  change("POST", `admin/dead/${verb}`, {ids: [task.id]})
+    .then(({results}) => named(verb)(results[0]));
 
 const waits = new Set(["scheduled", "gated", "ready"]);
 
