@@ -39,6 +39,20 @@ protected:
     for (std::size_t i = 0; i < 3; ++i)
       cluster_.start(i);
     ASSERT_TRUE(cluster_.await_in_sync(2, 3)) << logs();
+    ASSERT_TRUE(await_balance()) << logs();
+  }
+
+  /// Waits until each coordinator serves as many shards as the others, so that none moves later.
+  bool await_balance() {
+    const auto end = steady_clock::now() + 30s;
+    auto is_balanced = [&] {
+      const auto share = cluster_.shards().size() / 3;
+      return shards_of(0).size() == share && shards_of(1).size() == share
+             && shards_of(2).size() == share;
+    };
+    while (!is_balanced() && steady_clock::now() < end)
+      std::this_thread::sleep_for(50ms);
+    return is_balanced();
   }
 
   void TearDown() override {
@@ -77,7 +91,7 @@ protected:
   void complete_at(std::size_t coordinator, std::size_t count) {
     auto worker = connect(coordinator, schema::Role::WORKER);
     worker->give_credits(static_cast<std::uint32_t>(count));
-    for (const auto& task : worker->receive_tasks(count, 3s)) {
+    for (const auto& task : worker->receive_tasks(count, 20s)) {
       auto& shard = told_[task.shard];
       EXPECT_FALSE(shard.completed.contains(task.seq)) << "a completed task is delivered again";
       const auto text = "done " + std::to_string(task.seq);
