@@ -25,6 +25,7 @@ inline constexpr std::string_view counted_limits[] = {
   "http_enqueues_open_max",
   "http_unauthenticated_connections_max",
   "lists_waiting_max",
+  "live_streams_max",
   "lookups_waiting_max",
   "max_depth",
   "producer_inflight_bytes_max",
