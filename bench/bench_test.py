@@ -113,6 +113,12 @@ class Measurements(unittest.TestCase):
                      "server_us_per_cycle", "cycles"):
             self.assertGreater(figures[name], 0, name)
 
+    def test_priority_holds_over_the_shards(self):
+        for connections in ("1", "16"):
+            figures = measure("priority", "--tasks", "2000", "--connections", connections)
+            self.assertEqual(figures["grants"], 2000)
+            self.assertLessEqual(figures["inverted"], 1)
+
     def test_produce_waits_before_its_tasks_and_after_them(self):
         with Coordinator() as address, subprocess.Popen(
                 [PROGRAM, "produce", "--coordinator", address, "--seconds", "1", "--rate", "20"],

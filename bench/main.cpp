@@ -7,6 +7,7 @@
 #include "latency/latency.hpp"
 #include "leases/leases.hpp"
 #include "load/options.hpp"
+#include "priority/priority.hpp"
 #include "recover/recover.hpp"
 #include "retries/retries.hpp"
 #include "scale/scale_out.hpp"
@@ -104,7 +105,8 @@ std::vector<measurement> make_measurements(const std::filesystem::path& library)
     codeq::bench::retries_measurement(library),
     codeq::bench::produce_measurement(),
     codeq::bench::schedules_measurement(),
-    codeq::bench::http_measurement()};
+    codeq::bench::http_measurement(),
+    codeq::bench::priority_measurement()};
 }
 
 int print(const config::exit_request& request) {

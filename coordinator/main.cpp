@@ -2,7 +2,9 @@
 #include "codeq/coordinator_node.hpp"
 
 #include "config/coordinator_config.hpp"
+#include "config/environment_names.hpp"
 #include "config/version.hpp"
+#include "observe/environment_log.hpp"
 #include "observe/log.hpp"
 #include "observe/standard_streams.hpp"
 
@@ -114,6 +116,7 @@ int run(const config::coordinator_config& config) {
   ignore_file_signals();
   if (auto ok = observe::init_log(config.log_level, config.log_format); !ok)
     return fail(ok.error().context);
+  observe::log_unknown_variables("coordinator", config::unknown_variables());
   auto node = coordinator_node::start(config.node);
   if (!node)
     return fail(to_string(node.error()));
@@ -139,10 +142,7 @@ int main(int argc, char** argv) {
   codeq::observe::open_standard_streams();
   auto parsed =
     codeq::config::parse_coordinator({argc, argv, codeq::config::process_environment()});
-  if (auto* end = std::get_if<codeq::config::exit_request>(&parsed)) {
-    std::fprintf(
-      end->status == 0 ? stdout : stderr, end->status == 0 ? "%s" : "%s\n", end->text.c_str());
-    return end->status;
-  }
+  if (auto* end = std::get_if<codeq::config::exit_request>(&parsed))
+    return print(*end);
   return codeq::run(std::get<codeq::config::coordinator_config>(parsed));
 }

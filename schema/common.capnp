@@ -36,6 +36,7 @@ enum ErrorCode @0xd7f3a1b2c4e59607 {
   unavailable @23;
   unknownQueue @24;
   unknownSchedule @25;
+  notOwner @26;
 }
 
 struct TaskId {

@@ -53,6 +53,12 @@ struct StatusReply {
   # Remaining time of a leased task's lease if no further heartbeat arrives.
   body @18 :Data;
   # A `TaskBody`, when the request asked for it and it is still stored.
+  cancelRequested @19 :Bool;
+  # A cancel of the leased task was requested; its worker was asked to stop.
+  hasProgress @20 :Bool;
+  progressPercent @21 :UInt8;
+  progressNote @22 :Data;
+  # With hasProgress: the latest report of the leased task's attempt.
 }
 
 struct StatsRequest {
@@ -351,6 +357,8 @@ struct TaskView {
   # In a list: when an ended task ended; else 0. `worker` is then also that of a completed task.
   error @14 :Data;
   # In a list: the latest error text of a dead task, or with a filter by error; at most 1 KiB.
+  cancelRequested @15 :Bool;
+  # A cancel of the leased task was requested; its worker was asked to stop.
 }
 
 struct ListReply {
@@ -531,6 +539,7 @@ enum OperatorAction @0xb9d4c6e7f8a90b1d {
   scheduleDelete @18;
   scheduleRun @19;
   scheduleBackfill @20;
+  logLevel @21;
 }
 
 struct AuditReply {

@@ -5,6 +5,7 @@ using Cxx = import "/capnp/c++.capnp";
 using Checkpoint = import "checkpoint.capnp";
 using Common = import "common.capnp";
 using Operator = import "operator.capnp";
+using Replication = import "replication.capnp";
 using Schedule = import "schedule.capnp";
 using Task = import "task.capnp";
 $Cxx.namespace("codeq::schema");
@@ -68,6 +69,9 @@ struct Message {
     logLevelReply @44 :Operator.LogLevelReply;
     scheduleRequest @45 :Schedule.ScheduleRequest;
     scheduleReply @46 :Schedule.ScheduleReply;
+    replicaFrame @47 :Replication.ReplicaFrame;
+    clusterMap @48 :ClusterMap;
+    creditNews @49 :CreditNews;
   }
 }
 
@@ -75,6 +79,8 @@ enum Role @0xd1c2b3a495867718 {
   worker @0;
   producer @1;
   operator @2;
+  coordinator @3;
+  # Another coordinator of the cluster, for its replicas: it sends `ReplicaFrame` and gets none.
 }
 
 struct Hello {
@@ -86,7 +92,7 @@ struct Hello {
   name @3 :Text;
   # Name of the node; `[A-Za-z0-9._-]{1,128}`. Unique among connected workers.
   incarnation @4 :UInt64;
-  # Random number per process start.
+  # Random number per process start. From a coordinator: counts the starts of its store.
   token @5 :Data;
   # Bearer token, at most 512 bytes; empty in single-user setups.
   queues @6 :List(Common.QueueAddress);
@@ -94,6 +100,12 @@ struct Hello {
   prefixes @7 :List(Common.QueueAddress);
   # It also handles all queues of the tenant whose names begin with `queue`, now and later; an empty
   # one means every queue. At most 64.
+  cluster @8 :Text;
+  # From a coordinator: name of its cluster; any other one is refused.
+  copies @9 :Bool;
+  # From a coordinator: this connection is for copies of shards, so that they delay no delta.
+  takesMap @10 :Bool;
+  # I heed `ClusterMap`. A coordinator of a cluster refuses a client that does not.
 }
 
 struct HelloAck {
@@ -111,6 +123,9 @@ struct HelloAck {
   # Tenant of the token that was shown; `*`: all tenants; empty: no token was needed.
   takesPrefixes @7 :Bool;
   # I heed `Hello.prefixes` and `ClaimRequest.prefixes`.
+  node @8 :Text;
+  # Name of this coordinator in its cluster, as in `ClusterMap`, which follows at once. Empty: it is
+  # alone and serves every shard. In a cluster `shardCount` and `storeId` are the cluster's.
 }
 
 struct Refused {
@@ -222,6 +237,18 @@ struct ClaimRequest {
   # With `setsQueues`: as in Hello, in place of those named before.
   without @6 :List(Common.QueueAddress);
   # With `setsQueues`: queues that the prefixes leave out.
+  takeBack @7 :UInt32;
+  # In a cluster: return this many of my unused credits, by CreditNews. Such a request with 0
+  # credits does not void any.
+}
+
+struct CreditNews {
+  # From a coordinator of a cluster to a worker, which spreads its credits over coordinators.
+  returned @0 :UInt32;
+  # This many of your credits are void, since you asked for them.
+  wants @1 :Bool;
+  # Tasks are ready for you here, and I have none of your credits; until I say that it is no longer
+  # so.
 }
 
 struct TaskBatch {
@@ -411,4 +438,37 @@ struct CancelNotice {
   shard @0 :UInt16;
   lease @1 :TaskLease;
   graceMs @2 :UInt64;
+}
+
+struct ClusterMap {
+  # Where shards are served. From a coordinator of a cluster to a client: all places that it knows
+  # directly after `HelloAck`, later those that have changed, and the place of a shard in front of
+  # an answer with `notOwner`. Per shard the place with the highest `version` counts.
+  shards @0 :UInt16;
+  # Number of shards of the cluster.
+  nodes @1 :List(Node);
+  # The coordinators of `places`, each once.
+  places @2 :List(Place);
+  # Ascending by shard. A shard that is missing keeps its known place.
+  notHere @3 :List(UInt16);
+  # I do not serve these shards. I have answered all that I will of your messages about them on this
+  # connection: claims, results, heartbeats, resumes and awaited tasks. Send what is open to their
+  # places.
+
+  struct Node {
+    name @0 :Text;
+    address @1 :Text;
+    # Where clients connect, `host:port`; at most 255 bytes.
+    httpAddress @2 :Text;
+    # Empty: it serves no HTTP.
+  }
+
+  struct Place {
+    shard @0 :UInt16;
+    node @1 :UInt16;
+    # Index in `nodes`.
+    epoch @2 :UInt32;
+    # Counts the primaries of the shard; what is unanswered from an earlier one is to be resent.
+    version @3 :UInt64;
+  }
 }

@@ -5,7 +5,7 @@ using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("codeq::schema");
 
 # Messages between the replicas of a shard, from one coordinator to another. The rules are in
-# `libcodeq/src/replication`. Sender and incarnation are those of the connection's hello.
+# `libcodeq/src/replication`. The incarnation is that of the connection's hello.
 
 struct ReplicaFrame {
   # Many messages, of any shards, in the order in which they were sent.
@@ -32,6 +32,10 @@ struct ReplicaMessage {
     copyPart @12 :ReplicaCopyPart;
     copyAnswer @13 :ReplicaCopyAnswer;
   }
+  from @14 :UInt64;
+  to @15 :UInt64;
+  # Identities of the two replicas. A message for another replica than the one that is there is
+  # dropped: an emptied disk is another replica.
 }
 
 struct ReplicaPosition {

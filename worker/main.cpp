@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/worker_node.hpp"
 
+#include "config/environment_names.hpp"
 #include "config/version.hpp"
 #include "config/worker_config.hpp"
+#include "observe/environment_log.hpp"
 #include "observe/log.hpp"
 #include "observe/standard_streams.hpp"
 
@@ -112,6 +114,7 @@ int run(const codeq::config::worker_config& config, const codeq::config::command
   std::signal(SIGCHLD, SIG_DFL);
   if (auto ok = codeq::observe::init_log(config.log_level, config.log_format); !ok)
     return fail(ok.error().context);
+  codeq::observe::log_unknown_variables("worker", codeq::config::unknown_variables());
   auto node = codeq::worker_node::start(to_options(config));
   if (!node)
     return fail(to_string(node.error()));
@@ -136,11 +139,8 @@ int main(int argc, char** argv) {
   codeq::observe::open_standard_streams();
   codeq::config::command_line line{argc, argv, codeq::config::process_environment()};
   auto parsed = codeq::config::parse_worker(line);
-  if (auto* end = std::get_if<codeq::config::exit_request>(&parsed)) {
-    std::fprintf(
-      end->status == 0 ? stdout : stderr, end->status == 0 ? "%s" : "%s\n", end->text.c_str());
-    return end->status;
-  }
+  if (auto* end = std::get_if<codeq::config::exit_request>(&parsed))
+    return print(*end);
   const auto& config = std::get<codeq::config::worker_config>(parsed);
   if (config.list_handlers)
     return print_handlers(config);

@@ -141,7 +141,7 @@ public:
 
 private:
   [[nodiscard]] result<void> send_next(open_connection& on) {
-    on.waits = steady::now() < end_;
+    on.waits = steady::now() < end_ && !on.client->is_done();
     if (!on.waits)
       return {};
     ++waiting_;

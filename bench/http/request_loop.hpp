@@ -28,6 +28,9 @@ public:
 
   /// Takes the response to the latest request. Errors end the measurement.
   [[nodiscard]] virtual result<void> take(const http_response& answer) = 0;
+
+  /// True when the client makes no more requests.
+  [[nodiscard]] virtual bool is_done() const { return false; }
 };
 
 struct request_loop_options {

@@ -312,7 +312,22 @@ public:
   answer<std::vector<schedule_info>> list_schedules(const std::string& tenant) override {
     if (auto ok = check_tenant(tenant); !ok)
       return ok.error();
-    return ask("GET", "/schedules?limit=" + std::to_string(limits::schedules_listed_max));
+    base::json_writer all;
+    all.begin_object().begin_array("schedules");
+    std::string after;
+    do {
+      auto page = next_schedules(after);
+      if (!page)
+        return page.error();
+      auto read = http::json_object::parse(page->json);
+      if (!read)
+        return unreadable();
+      for (auto schedule : read->elements("schedules"))
+        all.raw(schedule);
+      after = read->text("after");
+    } while (!after.empty());
+    all.end_array().end_object();
+    return {document{all.take()}};
   }
 
   answer<coordinator_stats> stats() override { return ask("GET", "/admin/queues"); }
@@ -463,6 +478,13 @@ private:
     if (auto ok = check_tenant(name.tenant); !ok)
       return {ok.error()};
     return ask(method, "/schedules/" + http::escape(name.name) + path, std::move(body));
+  }
+
+  /// The page of the list behind that name.
+  result<document> next_schedules(const std::string& after) {
+    auto path = "/schedules?limit=" + std::to_string(limits::schedules_listed_max);
+    add_parameter(path, "after", after);
+    return ask("GET", path).text;
   }
 
   said put_schedule(

@@ -90,7 +90,7 @@ settings_options(queue_changes& to, const std::function<std::string(const char*)
       {zero, limits::retry_max}),
     duration_option(
       "retry-cap",
-      "Longest delay between attempts, at most 365d " + default_of("15m"),
+      "Longest delay between attempts, at least --retry-base, at most 365d " + default_of("15m"),
       to.retry_cap,
       {zero, limits::retry_max}),
     duration_option(

@@ -5,15 +5,20 @@
 
 #include "base/rfc3339.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <utility>
+
+#include <unistd.h>
 
 namespace codeq::ctl {
 
 namespace {
 
 std::string read_payload() {
+  if (isatty(STDIN_FILENO) == 1)
+    std::fputs("codeqctl: type the payload, then Ctrl-D\n", stderr);
   std::string text;
   std::array<char, 1 << 16> part{};
   while (text.size() <= limits::payload_bytes_max) {
@@ -93,10 +98,9 @@ void take_settings(const queue_changes& given, task_spec& task) {
   if (!given.retry && !given.retry_base && !given.retry_cap)
     return;
   const retry_policy plain;
+  auto base = given.retry_base.value_or(plain.base);
   task.retry = retry_policy{
-    given.retry.value_or(plain.kind),
-    given.retry_base.value_or(plain.base),
-    given.retry_cap.value_or(plain.cap)};
+    given.retry.value_or(plain.kind), base, given.retry_cap.value_or(std::max(plain.cap, base))};
 }
 
 std::string payload_of(const std::string& given) {

@@ -32,6 +32,8 @@ void add_summary(base::json_writer& out, const task_summary& status) {
     out.field("eligible_at_ms", status.eligible_at->time_since_epoch().count());
   if (!status.worker.empty())
     out.field("worker", status.worker);
+  if (status.cancel_requested)
+    out.field("cancel_requested", true);
   out.field("lost_in_row", status.lost_in_row);
   if (!status.group.empty())
     out.bytes_field("group", status.group);
@@ -55,6 +57,11 @@ std::string status_json(const task_status& status) {
   base::json_writer out;
   out.begin_object();
   add_summary(out, status);
+  if (const auto& progress = status.progress) {
+    out.begin_object("progress").field("percent", progress->percent);
+    out.bytes_field("note", progress->note);
+    out.end_object();
+  }
   add_end(out, status);
   return out.end_object().take() + "\n";
 }
@@ -73,6 +80,12 @@ std::string status_text(const task_status& status) {
     fields.emplace_back("eligible", to_string(*status.eligible_at));
   if (!status.worker.empty())
     fields.emplace_back("worker", printable(status.worker));
+  if (status.progress)
+    fields.emplace_back(
+      "progress",
+      to_string(status.progress->percent) + "% " + in_one_line(status.progress->note));
+  if (status.cancel_requested)
+    fields.emplace_back("cancel", "requested; the handler was asked to stop");
   if (!status.group.empty())
     fields.emplace_back("group", in_one_line(status.group));
   if (!status.key.empty())

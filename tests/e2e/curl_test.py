@@ -32,9 +32,11 @@ POST /admin/dead/purge | POST /admin/tasks/cleanup | POST /admin/tasks/:id/force
 GET /admin/workers | GET /admin/shards | GET /admin/audit | POST /workers/subscriptions
 POST /workers/subscriptions/:id/heartbeat | PUT /admin/topics/:name | GET /admin/topics/:name
 DELETE /admin/topics/:name | GET //healthz | GET //readyz | GET //metrics | GET //openapi.json
+GET // | GET //ui/:name | GET /me | GET /admin/live | GET /admin/history
+GET /tasks/:id/progress
 """
 # Routes without a token, and words in the routes that workers may call.
-OPEN = {"GET //healthz", "GET //readyz", "GET //openapi.json"}
+OPEN = {"GET //healthz", "GET //readyz", "GET //openapi.json", "GET //", "GET //ui/:name"}
 WORKERS = {"heartbeat", "progress", "checkpoint", "abandon", "nack", "claim", "subscriptions"}
 
 
@@ -306,6 +308,17 @@ class Curl(cluster.ClusterTest):
         self.case("GET //readyz", "with any token", 200, '"ready"', bearer="wrong")
         self.case("GET //openapi.json", "document", 200, '"openapi": "3.1.0"', bearer=None)
         self.case("GET //openapi.json", "with any token", 200, '"paths"', bearer="wrong")
+        self.case("GET //", "page", 200, "<!doctype html>", bearer=None)
+        self.case("GET //ui/:name", "script", 200, "import", bearer=None, path="//ui/app.js")
+        self.case("GET //ui/:name", "unknown", 404, "no such file", bearer=None,
+                  path="//ui/none.js")
+        self.case("GET /me", "admin", 200, '"role":"admin"', bearer="admin")
+        self.case("GET /me", "worker", 200, '"role":"worker"', bearer="worker")
+        self.case("GET /admin/live", "unknown topic", 400, "'queues' or 'workers'", bearer="admin",
+                  path="/admin/live?topics=x")
+        self.case("GET /admin/history", "hour", 200, '"stepMs":10000', bearer="admin")
+        self.case("GET /admin/history", "unknown span", 400, "'span'", bearer="admin",
+                  path="/admin/history?span=week")
         self.case("GET //metrics", "all tenants", 200, "codeq_tasks", bearer="all")
         self.case("GET //metrics", "one tenant", 403, "forbidden: the token is for tenant ",
                   bearer="admin")

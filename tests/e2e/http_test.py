@@ -92,6 +92,12 @@ class RoutesTest(HttpTest):
         done = self.expect(self.http.post("/tasks/batch", {"tasks": [
             {"command": "q", "payload": n} if n != 1 else {"payload": n} for n in range(3)]}), 200)
         self.assertEqual(["task", "error", "task"], [next(iter(r)) for r in done["results"]])
+        self.assertEqual(("invalid_argument", 400),
+                         (done["results"][1]["code"], done["results"][1]["httpStatus"]))
+        done = self.expect(self.http.post("/tasks/batch/results", {"results": [
+            {"taskId": UNKNOWN, "status": "COMPLETED"}]}), 200)
+        self.assertEqual({"taskId": UNKNOWN, "error": "task not found", "code": "unknown_task",
+                          "httpStatus": 404}, done["results"][0])
         self.expect(self.http.post("/tasks/batch", {"tasks": [1] * 101}), 400,
                     "batch size exceeds maximum of 100")
         self.expect(self.http.post("/tasks/batch", {}), 400, "invalid body")
@@ -124,8 +130,9 @@ class RoutesTest(HttpTest):
         for route in ("heartbeat", "abandon", "nack"):
             self.expect(self.http.post(f"/tasks/{UNKNOWN}/{route}", {}), 404, "not-found")
         self.expect(self.http.post(path + "/heartbeat"), 400, "invalid body")
-        self.assertEqual({"ok": True}, self.expect(
-            self.http.post(path + "/heartbeat", {"extendSeconds": 30}), 200))
+        beat = self.expect(self.http.post(path + "/heartbeat", {"extendSeconds": 30}), 200)
+        self.assertEqual((True, False), (beat["ok"], beat["cancelRequested"]))
+        self.assertGreaterEqual(beat["leaseUntil"], task["leaseUntil"])
         self.assertEqual({"status": "requeued"},
                          self.expect(self.http.post(path + "/abandon"), 200))
         self.expect(self.http.post(path + "/heartbeat", {}), 409, "not-in-progress")
@@ -139,6 +146,36 @@ class RoutesTest(HttpTest):
         # The answer repeats the wish, however the clocks of the threads differ.
         self.assertEqual({"status": "requeued", "delaySeconds": 60}, self.expect(
             self.http.post(path + "/nack", {"delay": "60s"}), 200))
+
+    def test_progress_and_a_wished_cancel_are_seen_by_both_sides(self):
+        self.http.enqueue("q", 1)
+        task = self.http.claim("q")
+        path = f"/tasks/{task['id']}"
+        self.assertNotIn("progress", self.expect(self.http.get(path), 200))
+        self.expect(self.http.post(path + "/progress", {"percent": 40, "note": "page 2"}), 200)
+        shown = self.expect(self.http.get(path), 200)
+        self.assertEqual({"percent": 40, "note": "page 2"}, shown["progress"])
+        self.assertNotIn("cancelRequested", shown)
+        self.assertIn("40% page 2", self.cluster.ctl("get", task["id"]).decode())
+
+        self.expect(self.http.post(path + "/cancel"), 200)
+        self.assertTrue(self.expect(self.http.post(path + "/heartbeat", {}), 200)
+                        ["cancelRequested"])
+        self.assertTrue(self.expect(self.http.post(path + "/progress", {"percent": 41}), 200)
+                        ["cancelRequested"])
+        self.assertTrue(self.expect(self.http.get(path), 200)["cancelRequested"])
+        why = self.expect(self.http.get(path + "/explain"), 200)
+        self.assertTrue(why["cancelRequested"])
+        self.assertIn("a cancel was requested", why["sentence"])
+        self.assertIn("a cancel was requested",
+                      self.cluster.ctl("explain", task["id"]).decode())
+        self.assertIn("cancel", self.cluster.ctl("get", task["id"]).decode())
+
+        self.expect(self.http.post(path + "/abandon"), 200)
+        ended = self.expect(self.http.get(path), 200)
+        self.assertEqual("cancelled", ended["state"])
+        self.assertNotIn("cancelRequested", ended)
+        self.assertNotIn("progress", ended)
 
     def test_not_owner(self):
         self.cluster.start_worker("native-worker")
@@ -186,6 +223,27 @@ class RoutesTest(HttpTest):
         self.assertEqual([one["id"], UNKNOWN], [r["taskId"] for r in batch["results"]])
         self.assertEqual("task not found", batch["results"][1]["error"])
         self.expect(self.http.post("/tasks/batch/results", {"results": []}), 400, "invalid body")
+
+    def test_times_may_be_ages(self):
+        task = self.http.enqueue("aged", 1)
+        for query, count in (("since=1h", 1), ("until=1h", 0), ("since=0", 0)):
+            page = self.expect(self.http.get(f"/tasks?queue=aged&{query}"), 200)
+            self.assertEqual(count, len(page["tasks"]), query)
+        self.assertIsNotNone(task)
+        self.expect(self.http.get("/admin/audit?since=1h"), 200)
+
+    def test_values_that_do_not_fit_are_refused(self):
+        self.expect(self.http.post("/tasks", {"queue": "", "payload": 1}), 400,
+                    "invalid command: 'queue' is \"\"")
+        retry = {"baseMs": 100, "capMs": 10}
+        self.expect(self.http.post("/tasks", {"queue": "q", "payload": 1, "retry": retry}), 400,
+                    "'retry.capMs' is 10; it must be at least 'retry.baseMs', 100")
+        self.expect(self.http.call("PUT", "/admin/queues/q/settings", {"retry": retry}), 400,
+                    "'retry.capMs' is 10")
+        self.expect(self.http.post("/tasks", {
+            "queue": "q", "payload": 1, "retry": {"kind": "fixed", "baseMs": 3_600_000}}), 202)
+        said = self.cluster.ctl_error("queue", "set", "q", "--retry-base", "1h")
+        self.assertIn("retry.cap is 900000 ms; it must be at least retry.base, 3600000 ms", said)
 
     def test_reads(self):
         task = self.http.enqueue("q", {"n": 1}, delaySeconds=60, allowPromotion=True,
@@ -442,6 +500,12 @@ class ServerTest(HttpTest):
         self.expect(self.http.complete(task, {"ok": True}), 200)
 
 
+    def test_headers_with_any_character_are_shown_whole(self):
+        headers = {"a\0b": "1", "a\0c": "2", "d": "x\0y"}
+        task = self.http.enqueue("q", {"n": 1}, headers=headers)
+
+        self.assertEqual(headers, self.http.get(f"/tasks/{task['id']}").json["headers"])
+
     def test_checkpoints_and_follow_ups_survive_a_killed_coordinator(self):
         self.http.enqueue("q", {"n": 1}, headers={"a": "b"}, group="g", key="k")
         task = self.http.claim("q")
@@ -489,8 +553,11 @@ class MetricsTest(HttpTest):
         other = Gateway(port)
         self.assertIn("codeq_leases", self.expect_text(other.raw("GET", "/metrics")))
         self.assertEqual("", self.expect_text(other.raw("HEAD", "/metrics")))
-        self.expect(other.raw("GET", "/healthz"), 404, "not found")
-        self.expect(other.call("GET", "/tasks"), 404, "not found")
+        self.assertEqual(200, other.raw("GET", "/healthz").status)
+        self.assertEqual(200, other.raw("GET", "/readyz").status)
+        self.expect(other.call("GET", "/tasks"), 404,
+                    "not found; this address serves /metrics, /healthz and /readyz")
+        self.expect(other.raw("POST", "/healthz", body=b"{}"), 404, "not found")
 
     def expect_text(self, answer):
         self.assertEqual(200, answer.status)

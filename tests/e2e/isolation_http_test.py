@@ -63,7 +63,7 @@ class GatewayTest(cluster.ClusterTest):
         fields = {"Authorization": "Bearer " + self.tokens["*"]} if self.tokens else {}
         seen = Metrics(self.http.raw("GET", "/metrics", fields=fields).text)
         self.assertGreater(seen.limit(limit), 0)
-        line = f"limit is reached limit={limit} max=\\S+ {owner} times="
+        line = f"limit is reached limit={limit} (max=\\d+ )?{owner} times="
         self.assertRegex(self.cluster.coordinator.text(), line)
 
     def dial(self, source="127.0.0.1"):
@@ -294,6 +294,7 @@ class LimitsMet(TenantsTest):
         for _ in range(5):
             self.enqueue("slow")
         self.assert_met("token_rate")
+        self.assertRegex(self.cluster.coordinator.text(), "limit=token_rate max=\\d+ tenant")
         self.assertEqual(self.enqueue("mallory"), "", "another token")
         self.assertEqual(self.enqueue("acme"), "")
 

@@ -18,6 +18,40 @@ GREETINGS = re.search(r"^```cmake CMakeLists.txt\n(.*?)^```$",
                       (SOURCE / "worker" / "README.md").read_text(), re.MULTILINE | re.DOTALL)[1]
 
 
+WRONG_HANDLERS = """
+#include "codeq/actor_handler.hpp"
+
+struct plain {};
+
+void register_all(codeq::handler_registry& to) {
+  using text = std::string;
+  to.handle("q", [](int) { return 1; });
+  to.handle_batch("q", 5, [](const codeq::task&) { return codeq::outcome::completed(); });
+  to.handle<text, text>("q", [](int*) { return text(); });
+  to.handle<text, text>("q", [](const text&) { return 1.5; });
+  to.handle<plain>("q", [](const plain&) {});
+  to.handle_actor("q", [](int) { return 1; });
+  to.handle_keyed("q", [](codeq::handler_actor::pointer) { return 1; });
+}
+"""
+SPECS = """
+#include "codeq/coordinator_node.hpp"
+#include "codeq/operator.hpp"
+#include "codeq/producer.hpp"
+#include "codeq/schedule.hpp"
+#include "codeq/worker_node.hpp"
+
+void take(const codeq::task_spec&, const codeq::producer_options&, const codeq::operator_options&,
+          const codeq::worker_node_options&, const codeq::coordinator_node_options&,
+          const codeq::schedule_spec&, const codeq::restore_options&);
+
+void give() {
+  take({.queue = "q"}, {.name = "p"}, {.timeout = codeq::duration{1}}, {.name = "w"},
+       {.http = "127.0.0.1:0"}, {.rule = "1h"}, {.directory = "store"});
+}
+"""
+
+
 def run(*command, **options):
     """Runs a program and returns its output; prints the output when it fails."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
@@ -129,6 +163,30 @@ class Package(cluster.ClusterTest):
 
         # Processor time, which other load on the machine changes least.
         self.assertLess(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 3)
+
+    def test_wrong_handlers_are_explained_to_their_author(self):
+        source = self.cluster.path("wrong.cpp")
+        source.write_text(WRONG_HANDLERS)
+        done = subprocess.run(
+            ["g++", "-std=c++20", "-fsyntax-only", f"-I{self.prefix}/include", source],
+            capture_output=True, text=True, check=False)
+
+        said = re.findall(r"error: static assertion failed: (.*)", done.stderr)
+        for words in ("const codeq::task& that returns a codeq::outcome",
+                      "span<const codeq::task> that returns a std::vector<codeq::outcome>",
+                      "has to take the Input of handle<Input, Result>",
+                      "has to return the Result of handle<Input, Result>",
+                      "this type has no codeq::codec",
+                      "the behavior of handle_actor has to be callable with",
+                      "the behavior of handle_keyed has to be callable with"):
+            self.assertTrue(any(words in text for text in said), f"{words}\n{done.stderr}")
+        self.assertEqual(len(re.findall("error: ", done.stderr)), len(said), done.stderr)
+
+    def test_specs_with_members_left_out_compile_without_warnings(self):
+        source = self.cluster.path("specs.cpp")
+        source.write_text(SPECS)
+        run("g++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
+            f"-I{self.prefix}/include", source)
 
     def test_component_whose_library_is_missing_is_named(self):
         project = self.cluster.path("actors")

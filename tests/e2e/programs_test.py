@@ -2,6 +2,7 @@
 """Help texts of the programs, and one clear line when they cannot start."""
 
 import os
+import pathlib
 import re
 import subprocess
 import unittest
@@ -16,6 +17,9 @@ _OPTIONS = {
                      "config", "log-level"],
     "codeqctl": ["coordinator", "json", "timeout"],
 }
+
+
+NAMES = pathlib.Path(__file__).parents[2] / "libcodeq/src/config/environment_names.cpp"
 
 
 def run(*command, environment=None):
@@ -88,6 +92,31 @@ class Refusal(cluster.ClusterTest):
                 self.worker("--exec", "no-command", names="no-command"),
                 self.refused(BIN / "codeqctl", "dance", names="`dance`")):
             self.assertEqual(len(lines), 1, lines)
+
+    def test_variables_of_all_options_are_known(self):
+        """Each option's variable is known to all programs, which may share an environment."""
+        for program in ("codeq-coordinator", "codeq-worker", "codeqctl"):
+            options = re.findall(r"^  (?:-\w,)?--([a-z-]+)", run(BIN / program, "--help").stdout,
+                                 re.MULTILINE)
+            names = {"CODEQ_" + option.upper().replace("-", "_") for option in options}
+            names -= {"CODEQ_HELP", "CODEQ_VERSION"}
+            source = NAMES.read_text()
+            self.assertEqual([name for name in sorted(names) if f'"{name}"' not in source], [])
+
+    def test_misspelt_variable_is_named_with_the_one_that_is_meant(self):
+        environment = {"CODEQ_LOGLEVEL": "debug", "CODEQ_LEDGER": "of a handler"}
+        ctl = run(BIN / "codeqctl", "--coordinator", "127.0.0.1:1", "--timeout", "1s", "stats",
+                  environment=environment).stderr
+        self.assertIn("CODEQ_LOGLEVEL is ignored; did you mean CODEQ_LOG_LEVEL?", ctl)
+        self.assertNotIn("CODEQ_LEDGER", ctl)
+        lines = self.worker("--coordinator", "127.0.0.1:1", "--exec", "q=/no/program",
+                            names="/no/program", environment=environment)
+        self.assertIn("ignores an unknown variable name=CODEQ_LOGLEVEL meant=CODEQ_LOG_LEVEL",
+                      lines[-2] + lines[0])
+
+    def test_shell_in_a_program_is_refused_with_a_hint(self):
+        for command in ("q=ls; wc", "q=ls | wc"):
+            self.worker("--coordinator", "127.0.0.1:1", "--exec", command, names="sh -c")
 
     def test_data_directory_that_cannot_be_written(self):
         lines = self.coordinator("--dev", "--data", "/proc/store", "--listen", "127.0.0.1:0",

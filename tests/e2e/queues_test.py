@@ -113,6 +113,23 @@ class Order(cluster.ClusterTest):
         started = [line.split()[4] for line in path.read_text().splitlines()]
         self.assertEqual([tasks.index(task) for task in started], [2, 4, 1, 5, 0, 3])
 
+    def test_priority_holds_over_the_shards(self):
+        self.cluster.start_coordinator("--shards", "4")
+        path = self.cluster.path("starts")
+        priority_of = {}
+        for number in range(40):
+            priority = number * 7 % 10
+            task = self.cluster.enqueue("sleep", f"{path} 0 0", "--priority", str(priority))
+            priority_of[task] = priority
+        self.assertEqual(len({task.replace("-", "")[20:24] for task in priority_of}), 4)
+        self.cluster.start_worker("w", "--slots", "1", "--prefetch", "0")
+        for task in priority_of:
+            self.cluster.result(task)
+
+        started = [line.split()[4] for line in path.read_text().splitlines()]
+        self.assertEqual([priority_of[task] for task in started],
+                         sorted(priority_of.values(), reverse=True))
+
 
 class Leases(OperatorTest):
     def lease_left(self, *options):

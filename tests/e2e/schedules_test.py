@@ -233,6 +233,20 @@ class Schedules(cluster.ClusterTest):
                          [(one["name"], one["result"]) for one in done["schedules"]])
 
 
+    def test_list_over_http_has_them_all(self):
+        port_file = self.cluster.path("http-port")
+        self.start("--shards", "1", "--http", "127.0.0.1:0", "--http-port-file", port_file)
+        port = wait_until(lambda: port_file.exists() and port_file.read_text().strip(), 10, "port")
+        file = self.cluster.path("schedules.toml")
+        file.write_text("".join(f'[s{i}]\nevery = "1h"\nqueue = "q"\n' for i in range(450)))
+        self.cluster.ctl("schedule", "apply", file)
+
+        listed = json.loads(self.cluster.ctl(
+            "--json", "--http", f"http://127.0.0.1:{port}", "schedule", "list"))["schedules"]
+
+        self.assertEqual({f"s{i}" for i in range(450)}, {one["name"] for one in listed})
+
+
 class SchedulesInOsMode(Schedules):
     durability = "os"
 

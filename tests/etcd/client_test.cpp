@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 using steady = std::chrono::steady_clock;
 
-/// Of calls that the test leaves without an answer.
+/// The limit of calls that the test leaves without an answer.
 constexpr duration short_limit = 400ms;
 
 /// A client whose functions wait for their ends.

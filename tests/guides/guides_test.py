@@ -162,6 +162,9 @@ class Followed(unittest.TestCase):
     def test_guide_for_schedules(self):
         self.follow("coordinator/SCHEDULES.md")
 
+    def test_guide_for_the_dashboard(self):
+        self.follow("coordinator/DASHBOARD.md")
+
     def test_guide_for_handlers(self):
         self.follow("worker/README.md")
 

@@ -81,6 +81,8 @@ std::string say_credits(const coordinator::credit_news& m) {
     return "has work";
   case coordinator::credit_news::kind::returned:
     return "returned " + std::to_string(m.credits);
+  case coordinator::credit_news::kind::outranked:
+    return "outranked " + std::to_string(m.credits);
   }
   return {};
 }
@@ -97,6 +99,8 @@ coordinator::shard_peer_actor::behavior_type pretended_session(
     [note](const coordinator::credit_news& m) { note(say_credits(m)); },
     [](const coordinator::queues_added&) {},
     [note](const coordinator::peer_misbehaved& m) { note("misbehaved " + m.reason.context); },
+    [](const coordinator::shard_moved&) {},
+    [](coordinator::places_changed) {},
   };
 }
 
@@ -272,7 +276,8 @@ void coordinator_fixture::commit_all() {
     auto request = std::move(held_->front());
     held_->pop_front();
     ASSERT_TRUE(store_->commit({&request.turn.writes, 1}, storage::durability::sync));
-    caf::anon_send(request.shard, coordinator::batch_committed{request.turn.number});
+    caf::anon_send(
+      request.from, coordinator::batch_committed{request.turn.number, request.turn.shard});
     system_.run();
   }
 }

@@ -73,13 +73,15 @@ actors::peer_hello fake_coordinator::next_hello() {
   return *hello;
 }
 
-void fake_coordinator::accept(std::uint64_t store, std::uint16_t shards) {
+void fake_coordinator::accept(
+  std::uint64_t store, std::uint16_t shards, const std::string& node) {
   connection_ = next_hello().connection;
   auto ack = protocol::hello_ack::build([&](auto root) {
     root.setVersion(1);
     root.setShardCount(shards);
     root.setStoreId(store);
     root.setNowMs(1'700'000'000'000);
+    root.setNode(node);
   });
   auto sink = transport::deliver<
     schema::EnqueueRequest,

@@ -39,8 +39,10 @@ public:
 
   [[nodiscard]] std::string address() const;
 
-  /// Waits for a client's hello and accepts it.
-  void accept(std::uint64_t store = 1, std::uint16_t shards = 4);
+  /// Waits for a client's hello and accepts it. `node`: the name of this coordinator in its
+  /// cluster; empty: it is alone.
+  void
+  accept(std::uint64_t store = 1, std::uint16_t shards = 4, const std::string& node = {});
 
   /// Waits for a client's hello and refuses it.
   void refuse(errc code, const std::string& context);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "integration/http_fixture.hpp"
 
+#include "coordinator/actors/shared_board.hpp"
 #include "http/server/target.hpp"
 #include "storage/recovery/recovery.hpp"
 
@@ -113,6 +114,7 @@ void http_fixture::start() {
   options_.desk.clock = std::make_shared<virtual_clock>(system_);
   coordinator::meet_shards neighbours;
   std::vector<coordinator::shard_internal_actor> shards;
+  auto board = std::make_shared<coordinator::shared_board>(shard_count);
   for (std::uint16_t i = 0; i < shard_count; ++i) {
     coordinator::shard_driver_options options;
     options.clock = std::make_shared<virtual_clock>(system_);
@@ -123,6 +125,7 @@ void http_fixture::start() {
     options.journal = journal;
     options.reader = reader;
     options.shard.shard_count = shard_count;
+    options.shard.board = board;
     auto shard = own(system_.get().spawn(coordinator::drive_shard, options));
     options_.desk.shards.push_back(own(filter(shard)));
     shards.push_back(shard);

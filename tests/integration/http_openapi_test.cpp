@@ -84,6 +84,7 @@ json::object schema_of(const input_field& field) {
   case input_type::queue:
   case input_type::period:
   case input_type::time:
+  case input_type::past:
   case input_type::choice:
     return text_schema(field);
   case input_type::integer:

@@ -256,8 +256,9 @@ TEST_F(HttpRoutes, BatchesDecideTheirItemsSingly) {
   EXPECT_EQ(200u, added.status);
   EXPECT_THAT(
     added.body,
-    HasSubstr(R"({"error":"invalid body: 'payload' is required"},)"
-              R"({"error":"invalid body: it must be an object, not a number"},{"task")"));
+    HasSubstr(R"({"error":"invalid body: 'payload' is required","code":"invalid_argument",)"
+              R"("httpStatus":400},{"error":"invalid body: it must be an object, not a number",)"
+              R"("code":"invalid_argument","httpStatus":400},{"task")"));
   EXPECT_EQ(400u, post("/tasks/batch", R"({"tasks":[]})").status);
   std::string many = "1";
   for (int i = 0; i < 100; ++i)
@@ -282,7 +283,8 @@ TEST_F(HttpRoutes, BatchesDecideTheirItemsSingly) {
     R"({"results":[{"taskId":"nonsense","status":"COMPLETED"},{"taskId":")" + id
       + R"(","status":"COMPLETED"},{"taskId":")" + id + R"(","status":"X"}]})");
   EXPECT_EQ(200u, done.status);
-  EXPECT_THAT(done.body, HasSubstr(R"({"taskId":"nonsense","error":"task not found"})"));
+  EXPECT_THAT(done.body, HasSubstr(R"({"taskId":"nonsense","error":"task not found",)"
+                                   R"("code":"unknown_task","httpStatus":404})"));
   EXPECT_THAT(done.body, HasSubstr(R"("error":"invalid status: )"));
   EXPECT_THAT(done.body, HasSubstr(R"("status":"COMPLETED")"));
 }

@@ -142,7 +142,8 @@ TEST_F(HttpStrict, ItemsOfABatchAreRefusedOnTheirOwn) {
   EXPECT_EQ(200u, added.status);
   EXPECT_THAT(
     added.body,
-    HasSubstr(R"([{"error":"unknown field 'prio'; did you mean 'priority'?"},{"task":)"));
+    HasSubstr(R"([{"error":"unknown field 'prio'; did you mean 'priority'?",)"
+              R"("code":"invalid_argument","httpStatus":400},{"task":)"));
   EXPECT_THAT(reported.body, HasSubstr("unknown field 'reslt'; did you mean 'result'?"));
 }
 

@@ -4,7 +4,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <chrono>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,6 +54,34 @@ protected:
   std::size_t last_ = 0;
   std::string body_;
 };
+
+TEST_F(HttpWorkers, ClaimsGetTheHighestPriorityOfAllShards) {
+  std::vector<int> priorities;
+  for (int i = 0; i < 100; ++i)
+    priorities.push_back(i * 37 % 10);
+  for (auto priority : priorities)
+    enqueue("q", R"(,"priority":)" + std::to_string(priority));
+  std::sort(priorities.begin(), priorities.end(), std::greater<>());
+
+  std::vector<int> claimed;
+  for (std::size_t i = 0; i < priorities.size(); ++i)
+    claimed.push_back(std::stoi(claim("q")["priority"]));
+
+  EXPECT_EQ(claimed, priorities);
+  EXPECT_EQ(204u, post("/tasks/claim", R"({"commands":["q"]})").status);
+}
+
+TEST_F(HttpWorkers, ABatchIsTheHighestPrioritiesOfAllShards) {
+  for (int i = 0; i < 40; ++i)
+    enqueue("q", R"(,"priority":)" + std::to_string(i % 4));
+
+  auto batch = post("/tasks/claim/batch", R"({"commands":["q"],"count":20})");
+
+  auto tasks = http::json_object::parse(batch.body)->elements("tasks");
+  EXPECT_EQ(20u, tasks.size());
+  EXPECT_THAT(batch.body, Not(HasSubstr(R"("priority":0)")));
+  EXPECT_THAT(batch.body, Not(HasSubstr(R"("priority":1)")));
+}
 
 TEST_F(HttpWorkers, AClaimCarriesHeadersGroupAndKey) {
   enqueue("q", R"(,"group":"g","key":"k","headers":{"traceparent":"00-1","a":"b"})");
@@ -133,9 +163,14 @@ TEST_F(HttpWorkers, ProgressRestartsItsTimeoutAndExtendsTheLease) {
   auto id = enqueue("q", R"(,"leaseSeconds":60,"progressTimeoutMs":5000)");
   claim("q");
   advance(4s);
-  EXPECT_EQ(R"({"ok":true})", report(id, "progress", R"({"percent":40,"note":"page 7"})").body);
+  auto told = report(id, "progress", R"({"percent":40,"note":"page 7"})").body;
+  EXPECT_TRUE(told.starts_with(R"({"ok":true,"leaseUntil":")")) << told;
+  EXPECT_TRUE(told.ends_with(R"(Z","cancelRequested":false})")) << told;
   advance(4s);
-  EXPECT_EQ("IN_PROGRESS", get("/tasks/" + id).text("status"));
+  auto shown = get("/tasks/" + id);
+  EXPECT_EQ("IN_PROGRESS", shown.text("status"));
+  EXPECT_NE(
+    std::string::npos, shown.body.find(R"("progress":{"percent":40,"note":"page 7"})"));
 
   EXPECT_EQ(200u, report(id, "checkpoint", R"({"checkpoint":7})").status);
   advance(4s);

@@ -55,6 +55,8 @@ protected:
           [=](const credit_news&) { log->push_back("delivery"); },
           [](const queues_added&) {},
           [](const peer_misbehaved&) {},
+          [](const shard_moved&) {},
+          [](places_changed) {},
         };
       }));
   }

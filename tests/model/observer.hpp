@@ -50,6 +50,10 @@ private:
   void see(const core::claim_parked& e);
   void see(const core::work_available& e);
   void see(const core::credits_revoked& e);
+
+  /// The model's shards have no neighbours.
+  void see(const core::claim_outranked&) {}
+
   void see(const core::reports_answered& e);
   void see(const core::deliver_follow_ups& e);
   void see(const core::follow_ups_taken& e);

@@ -169,6 +169,9 @@ class Fuzzer:
     def send(self, data):
         """Sends one request and checks its answer."""
         method, path, operation = data.draw(st.sampled_from(self.document.operations))
+        if operation["operationId"] in ("watchQueues", "followTask"):
+            # Their answers go on; the tests of the dashboard read them.
+            method = "HEAD"
         if "{key}" in path:
             self.post("/tasks", {"queue": "mail", "payload": 1, "key": "k"})
         # Half of the requests about a task are from the worker that holds its lease.

@@ -54,7 +54,8 @@ coordinator_process::coordinator_process(world& all, sim_disk& disk, auditor& au
     registrar_box_(all, process_),
     registrar_({identity_.shard_count, identity_.epoch, store_id}, *this),
     journal_(all, process_, disk, identity_),
-    reader_(all, process_, disk) {
+    reader_(all, process_, disk),
+    board_(std::make_shared<coordinator::shared_board>(identity_.shard_count)) {
   for (std::uint16_t i = 0; i < identity_.shard_count; ++i)
     recover_shard(static_cast<shard_id>(i));
   world_.say("coordinator starts epoch=" + std::to_string(identity_.epoch));
@@ -73,7 +74,7 @@ void coordinator_process::recover_shard(shard_id id) {
     world_,
     process_,
     sim_shard::parts{
-      std::move(state), &journal_, &reader_, &auditor_, identity_.shard_count, neighbour}));
+      std::move(state), &journal_, &reader_, &auditor_, identity_.shard_count, neighbour, board_}));
 }
 
 timestamp coordinator_process::earliest_shard_now() {

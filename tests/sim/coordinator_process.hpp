@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "coordinator/actors/shared_board.hpp"
 #include "coordinator/session/registrar.hpp"
 #include "sim/audit/auditor.hpp"
 #include "sim/network.hpp"
@@ -46,6 +47,11 @@ public:
 
   void open_session(std::uint64_t hello, coordinator::session_opening opening) override;
 
+  void open_stream(
+    std::uint64_t,
+    const protocol::node_introduction&,
+    const protocol::hello_ack&) override {}
+
   void note_full(const std::string&) override {}
 
   void refuse(std::uint64_t hello, const error& reason) override;
@@ -79,6 +85,7 @@ private:
   coordinator::registrar registrar_;
   sim_journal journal_;
   sim_reader reader_;
+  std::shared_ptr<core::ready_board> board_;
   std::vector<std::unique_ptr<sim_shard>> shards_;
   /// By peer. Sessions that ended stay, because planned events may still refer to them.
   std::map<core::peer_id, std::unique_ptr<sim_session>> sessions_;

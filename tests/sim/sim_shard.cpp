@@ -23,6 +23,7 @@ coordinator::shard_options options_of(const sim_shard::parts& made) {
   coordinator::shard_options options;
   options.state = made.state;
   options.shard_count = made.shard_count;
+  options.board = made.board;
   // So small that bodies are often read back, and that turns are often full.
   options.cache_bytes = 600;
   options.turns.commands_max = 6;

@@ -31,6 +31,7 @@ public:
     std::uint16_t shard_count = 1;
     /// Returns another shard of the same process.
     std::function<sim_shard&(shard_id)> neighbour;
+    std::shared_ptr<core::ready_board> board;
   };
 
   sim_shard(world& all, process& home, parts made);

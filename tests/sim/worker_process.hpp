@@ -51,6 +51,9 @@ public:
 
   void to_link(std::size_t link, const protocol::wire_frame& frame) override;
   void break_link(std::size_t link, const error& reason) override;
+  /// The simulated coordinator is alone.
+  void open_link(std::size_t, const std::string&) override {}
+
   void close_link(std::size_t link, const error& reason) override;
 
   worker::handler_number start_handler(const std::string&, const std::string&) override {

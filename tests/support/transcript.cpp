@@ -73,6 +73,13 @@ void transcript::say(const core::credits_revoked& e) {
   line(e.peer, "revoked " + std::to_string(e.credits));
 }
 
+void transcript::say(const core::claim_outranked& e) {
+  line(
+    e.peer,
+    "outranked " + std::to_string(e.credits) + " by " + std::to_string(value(e.by)) + " with "
+      + std::to_string(e.priority));
+}
+
 void transcript::say(const core::reports_answered& e) {
   std::string words = "answered";
   for (const auto& a : e.answers)

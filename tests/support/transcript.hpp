@@ -31,6 +31,7 @@ private:
   void say(const core::claim_parked& e);
   void say(const core::work_available& e);
   void say(const core::credits_revoked& e);
+  void say(const core::claim_outranked& e);
   void say(const core::reports_answered& e);
   void say(const core::deliver_follow_ups& e);
   void say(const core::follow_ups_taken& e);

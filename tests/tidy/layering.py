@@ -21,7 +21,7 @@ BELOW = {
     "etcd": {"base", "security"},
     "cluster": {"base", "replication", "etcd"},
     "encoding": {"base", "schedule", "core"},
-    "protocol": {"base", "schedule", "core", "encoding"},
+    "protocol": {"base", "schedule", "core", "encoding", "replication", "cluster"},
     "storage": {"base", "schedule", "core", "encoding", "replication"},
     "maintenance": {"base", "schedule", "core", "replication", "storage"},
     "actors": {"base", "schedule", "core", "security", "protocol", "storage"},
@@ -63,17 +63,17 @@ CONTENTS = {
 # Layer -> its rooms. A room may include the rooms before it. Files of the layer outside of its
 # rooms are below all of them.
 ROOMS = {
-    "core": ("commands", "blocks", "state", "checks", "turn"),
+    "core": ("commands", "blocks", "flow", "state", "checks", "turn"),
     "storage": ("keys", "records", "retention", "memory", "rocksdb", "recovery", "replica"),
-    "coordinator": ("shard", "store", "replica", "session", "actors"),
+    "coordinator": ("shard", "store", "replica", "session", "actors", "hub"),
     "worker": ("handlers", "node", "process", "host"),
-    "http": ("server", "json", "desk", "webhooks", "wakeups", "routes", "gateway"),
+    "http": ("server", "json", "desk", "webhooks", "wakeups", "dashboard", "routes", "gateway"),
 }
 
 # Library -> paths that may use it. Tests and benches may use any.
 PLACES = {
     "CAF": r"src/(actors|transport|worker/(?:handlers|host)|client|node|http|testing"
-           r"|coordinator/actors)/"
+           r"|coordinator/(?:actors|hub))/"
            r"|codeq/actor_handler\.hpp|examples/",
     "CAF io": r"src/(transport|node|actors)/",
     "Cap'n Proto": r"src/(encoding|protocol|actors|transport|coordinator|worker|client|http|node)/"

@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 /// Handlers that are CAF actors: the only public header that includes CAF. Link
@@ -76,16 +77,40 @@ class actor_handler {
 public:
   /// For behaviors that are called with the actor.
   [[nodiscard]] static std::shared_ptr<const actor_factory> make(Behavior behavior) {
-    return make_from(
-      [behavior](handler_actor::pointer self, const std::string&) { return behavior(self); });
+    constexpr bool fits = returns_behavior<handler_actor::pointer>();
+    static_assert(
+      fits,
+      "the behavior of handle_actor has to be callable with a codeq::handler_actor::pointer and to "
+      "return a codeq::handler_actor::behavior_type");
+    if constexpr (fits)
+      return make_from(
+        [behavior](handler_actor::pointer self, const std::string&) { return behavior(self); });
   }
 
   /// For behaviors that are called with the actor and the name of its group.
   [[nodiscard]] static std::shared_ptr<const actor_factory> make_keyed(Behavior behavior) {
-    return make_from(std::move(behavior));
+    constexpr bool fits = returns_behavior<handler_actor::pointer, const std::string&>();
+    static_assert(
+      fits,
+      "the behavior of handle_keyed has to be callable with a codeq::handler_actor::pointer and a "
+      "const std::string&, the group, and to return a codeq::handler_actor::behavior_type");
+    if constexpr (fits)
+      return make_from(std::move(behavior));
   }
 
 private:
+  template <class... Arguments>
+  [[nodiscard]] static constexpr bool returns_behavior() {
+    if constexpr (std::is_invocable_v<const Behavior&, Arguments...>) {
+      // CAF's behaviors are constructible from everything, with an error deep within CAF.
+      using answer = std::invoke_result_t<const Behavior&, Arguments...>;
+      return std::is_same_v<answer, handler_actor::behavior_type>
+             || std::is_invocable_v<answer&, const task&>;
+    } else {
+      return false;
+    }
+  }
+
   template <class Start>
   [[nodiscard]] static std::shared_ptr<const actor_factory> make_from(Start start) {
     return std::make_shared<const actor_factory>(

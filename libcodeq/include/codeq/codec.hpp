@@ -10,17 +10,28 @@
 
 namespace codeq {
 
-/// How values of type T are written into payloads and results, and read from them. `json_codec.hpp`
-/// provides it for described structs, as JSON; specialise it for other types and formats:
+/// How values of type T are written into payloads and results, and read from them. There are three
+/// ways to give a type a codec:
 ///
-///     template <>
-///     struct codeq::codec<order> {
-///       static std::string encode(const order& value);
-///       static codeq::result<order> decode(std::string_view bytes);
-///     };
+/// - `std::string` has one: the text as it is.
+/// - Include `codeq/json_codec.hpp` and describe the struct with `BOOST_DESCRIBE_STRUCT`: the bytes
+///   are JSON. For a type that is no struct, such as `std::vector<order>`, also name the codec, in
+///   the global namespace: `template <> struct codeq::codec<T> : codeq::json_codec<T> {};`
+/// - For any other format, specialise it in the global namespace:
+///
+///       template <>
+///       struct codeq::codec<order> {
+///         static std::string encode(const order& value) { return value.id; }
+///
+///         static codeq::result<order> decode(std::string_view bytes) {
+///           if (bytes.empty())
+///             return codeq::error{codeq::errc::invalid_argument, "field `id` is empty"};
+///           return order{std::string(bytes)};
+///         }
+///       };
 ///
 /// An error of `decode` should be `invalid_argument` and name the field that cannot be read. Both
-/// may throw; they are called from any thread.
+/// functions may throw, and any thread may call them.
 template <class T>
 struct codec;
 
@@ -44,19 +55,28 @@ concept has_codec = requires(const T& value, std::string_view bytes) {
 /// The bytes of a value, for a payload or a result.
 template <class T>
 [[nodiscard]] std::string encode(const T& value) {
-  static_assert(has_codec<T>, "specialise codeq::codec<T>, or include codeq/json_codec.hpp");
-  return codec<T>::encode(value);
+  static_assert(
+    has_codec<T>,
+    "this type has no codeq::codec: include codeq/json_codec.hpp and describe the struct with "
+    "BOOST_DESCRIBE_STRUCT, or specialise codeq::codec (see codeq/codec.hpp)");
+  if constexpr (has_codec<T>)
+    return codec<T>::encode(value);
 }
 
 /// The value that a payload or a result holds. Errors: those of the codec; `invalid_argument` with
 /// the text of an exception that it throws.
 template <class T>
 [[nodiscard]] result<T> decode(std::string_view bytes) {
-  static_assert(has_codec<T>, "specialise codeq::codec<T>, or include codeq/json_codec.hpp");
-  try {
-    return codec<T>::decode(bytes);
-  } catch (const std::exception& e) {
-    return error{errc::invalid_argument, e.what()};
+  static_assert(
+    has_codec<T>,
+    "this type has no codeq::codec: include codeq/json_codec.hpp and describe the struct with "
+    "BOOST_DESCRIBE_STRUCT, or specialise codeq::codec (see codeq/codec.hpp)");
+  if constexpr (has_codec<T>) {
+    try {
+      return codec<T>::decode(bytes);
+    } catch (const std::exception& e) {
+      return error{errc::invalid_argument, e.what()};
+    }
   }
 }
 

@@ -38,13 +38,37 @@ struct jwt_options {
   std::string tenant{};
 };
 
+/// How a coordinator takes part in a cluster, whose coordinators agree through etcd.
+struct cluster_options {
+  /// Name of the cluster; `[A-Za-z0-9._-]{1,128}`. Empty: this coordinator is alone. The first
+  /// coordinator that names a cluster creates it, the others join it.
+  std::string name{};
+  /// `http[s]://HOST[:PORT]` of 1 to 9 members of etcd, separated by commas.
+  std::string etcd{};
+  /// PEM files for `https`: the CAs of etcd's certificate, and a certificate and its key to show.
+  std::filesystem::path etcd_authority{};
+  std::filesystem::path etcd_certificate{};
+  std::filesystem::path etcd_key{};
+  /// Copies of each shard, 1 to 3; decided by the coordinator that creates the cluster.
+  std::uint32_t replicas = 2;
+  /// Copies of a shard are in different zones, as far as there are several.
+  std::string zone{};
+  /// Address at which clients and other coordinators reach this one: `host:port`. Empty: `listen`.
+  std::string advertise{};
+  /// Name of this coordinator, the same at each start with its store. Empty: its address.
+  std::string node{};
+  /// File with the token that is shown to the other coordinators: an admin's of all tenants. Not
+  /// used with `development`.
+  std::filesystem::path token_file{};
+};
+
 struct coordinator_node_options {
   /// Directory of the store; created when missing, locked against a second process.
-  std::filesystem::path data;
+  std::filesystem::path data{};
   /// Address that workers, producers and operators connect to: `address:port`; port 0 picks a free
   /// one. Must be loopback unless TLS and tokens are configured.
   std::string listen = "127.0.0.1:7400";
-  /// Number of shards, fixed when the store is created. 0: the store's number, or 4 for a new
+  /// Number of shards, fixed when the store is created. 0: the store's number, or 12 for a new
   /// store.
   std::size_t shards = 0;
   /// Durability. True: a write is acknowledged after fsync. False: it is acknowledged once the
@@ -111,6 +135,7 @@ struct coordinator_node_options {
   std::filesystem::path webhook_authority{};
   /// Allows webhook URLs on loopback and private networks.
   bool webhook_allow_private = false;
+  cluster_options cluster{};
 };
 
 /// A coordinator as an object: store, journal, shards, registrar, listening socket and HTTP

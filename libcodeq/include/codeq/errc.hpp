@@ -59,6 +59,9 @@ enum class errc : std::uint8_t {
   timeout = 44,
   /// Not enough free disk space to accept new tasks.
   disk_full = 45,
+  /// Another coordinator of the cluster serves the shard; nothing was done. Clients then ask that
+  /// one by themselves.
+  not_owner = 46,
 
   // Internal: an operator has to look.
   /// The store failed; the process stops.

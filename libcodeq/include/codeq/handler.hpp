@@ -89,18 +89,40 @@ public:
   template <class Input, class Result = void, class Function>
   void handle(std::string queue, Function function, queue_options options = {});
 
+  /// Explains to the compiler's user why a function of another signature is refused.
+  template <class Function>
+    requires(!std::is_convertible_v<Function, handler_function>)
+  void handle(std::string, Function, queue_options = {}) {
+    static_assert(
+      std::is_convertible_v<Function, handler_function>,
+      "the handler has to be a function of a const codeq::task& that returns a codeq::outcome; for "
+      "a function of other types name them: registry.handle<Input, Result>(queue, function)");
+  }
+
   /// Handles `queue` by a function that gets up to `batch_max` (1..1000) waiting tasks at once; it
   /// never waits for more to arrive. Each task takes a slot. If the function throws, all tasks of
   /// the batch fail.
   void handle_batch(
     std::string queue, std::size_t batch_max, batch_function function, queue_options options = {});
 
+  /// Explains to the compiler's user why a function of another signature is refused.
+  template <class Function>
+    requires(!std::is_convertible_v<Function, batch_function>)
+  void handle_batch(std::string, std::size_t, Function, queue_options = {}) {
+    static_assert(
+      std::is_convertible_v<Function, batch_function>,
+      "the handler has to be a function of a std::span<const codeq::task> that returns a "
+      "std::vector<codeq::outcome>");
+  }
+
   /// Handles `queue` by a typed actor behavior, with one actor per slot:
   /// `registry.handle_actor("q", [](codeq::handler_actor::pointer self) { return ...; })`.
   /// Include `codeq/actor_handler.hpp`, and link `codeq::actor_handler`.
   template <class Behavior>
   void handle_actor(std::string queue, Behavior behavior, queue_options options = {}) {
-    static_assert(registers_actors<Behavior>, "include codeq/actor_handler.hpp");
+    static_assert(
+      registers_actors<Behavior>,
+      "include codeq/actor_handler.hpp, and link codeq::actor_handler");
     auto factory = actor_handler<Behavior>::make(std::move(behavior));
     add({std::move(queue), options, actors{std::move(factory), std::nullopt}});
   }
@@ -116,7 +138,9 @@ public:
     Behavior behavior,
     duration idle = limits::keyed_idle_default,
     queue_options options = {}) {
-    static_assert(registers_actors<Behavior>, "include codeq/actor_handler.hpp");
+    static_assert(
+      registers_actors<Behavior>,
+      "include codeq/actor_handler.hpp, and link codeq::actor_handler");
     auto factory = actor_handler<Behavior>::make_keyed(std::move(behavior));
     add({std::move(queue), options, actors{std::move(factory), idle}});
   }
@@ -157,9 +181,13 @@ template <class Result, class Answer>
   if constexpr (std::is_convertible_v<Answer, outcome>) {
     return std::forward<Answer>(answer);
   } else {
+    constexpr bool fits = std::is_convertible_v<Answer, Result>;
     static_assert(
-      std::is_convertible_v<Answer, Result>, "the handler has to return a Result or an outcome");
-    return typed_outcome<Result>(std::forward<Answer>(answer));
+      fits,
+      "the handler has to return the Result of handle<Input, Result>, a "
+      "codeq::typed_outcome<Result> or a codeq::outcome");
+    if constexpr (fits)
+      return typed_outcome<Result>(std::forward<Answer>(answer));
   }
 }
 
@@ -168,7 +196,10 @@ template <class Result, class Function, class... Arguments>
 [[nodiscard]] outcome call_typed(Function& function, Arguments&&... arguments) {
   using answer = std::invoke_result_t<Function&, Arguments...>;
   if constexpr (std::is_void_v<answer>) {
-    static_assert(std::is_void_v<Result>, "the handler has to return a Result or an outcome");
+    static_assert(
+      std::is_void_v<Result>,
+      "the handler has to return the Result of handle<Input, Result>, a "
+      "codeq::typed_outcome<Result> or a codeq::outcome");
     function(std::forward<Arguments>(arguments)...);
     return outcome::completed();
   } else {
@@ -181,16 +212,18 @@ template <class Result, class Function, class... Arguments>
 template <class Input, class Result, class Function>
 void handler_registry::handle(std::string queue, Function function, queue_options options) {
   constexpr bool takes_task = std::is_invocable_v<Function&, Input, const task&>;
+  constexpr bool fits = takes_task || std::is_invocable_v<Function&, Input>;
   static_assert(
-    takes_task || std::is_invocable_v<Function&, Input>,
-    "the handler has to take an Input, or an Input and a const codeq::task&");
+    fits,
+    "the handler has to take the Input of handle<Input, Result>, or an Input and a const "
+    "codeq::task&");
   auto typed = [function = std::move(function)](const task& attempt) mutable -> outcome {
     auto input = decode<Input>(attempt.payload);
     if (!input)
       return outcome::failed_permanently("payload: " + input.error().context);
     if constexpr (takes_task)
       return detail::call_typed<Result>(function, std::move(*input), attempt);
-    else
+    else if constexpr (fits)
       return detail::call_typed<Result>(function, std::move(*input));
   };
   handle(std::move(queue), handler_function(std::move(typed)), options);

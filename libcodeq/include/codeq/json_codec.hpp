@@ -3,6 +3,7 @@
 
 #include "codeq/codec.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -351,6 +352,25 @@ boost::json::value write_json(const T& from, const json_place& place) {
   }
 }
 
+/// The text as a value. Errors: `invalid_argument` names the line and column of a syntax error.
+[[nodiscard]] inline result<boost::json::value> parse_json(std::string_view text) {
+  boost::json::stream_parser parser;
+  boost::json::error_code problem;
+  auto read = parser.write_some(text.data(), text.size(), problem);
+  if (!problem)
+    parser.finish(problem);
+  if (!problem && read == text.size())
+    return parser.release();
+  auto before = text.substr(0, read);
+  auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  // npos + 1 is 0, so the first line needs no case of its own.
+  auto column = before.size() - (before.rfind('\n') + 1) + 1;
+  return error{
+    errc::invalid_argument,
+    "not JSON: " + (problem ? problem.message() : std::string("extra data")) + " at line "
+      + std::to_string(line) + ", column " + std::to_string(column)};
+}
+
 } // namespace detail
 
 /// A codec that reads and writes JSON. It is the `codec` of described structs; for other types
@@ -363,16 +383,16 @@ struct json_codec {
     return boost::json::serialize(detail::write_json(value, {}));
   }
 
-  /// Errors: `invalid_argument` names the field that is missing, of another type or out of range.
+  /// Errors: `invalid_argument` names the line and column of a syntax error, or the field that is
+  /// missing, of another type or out of range.
   [[nodiscard]] static result<T> decode(std::string_view bytes) {
     if (bytes.find_first_not_of(" \t\r\n") == bytes.npos)
       return error{errc::invalid_argument, "empty; it must be JSON"};
-    boost::json::error_code problem;
-    auto parsed = boost::json::parse({bytes.data(), bytes.size()}, problem);
-    if (problem)
-      return error{errc::invalid_argument, "not JSON: " + problem.message()};
+    auto parsed = detail::parse_json(bytes);
+    if (!parsed)
+      return parsed.error();
     T value{};
-    if (auto ok = detail::read_json(parsed, value, {}); !ok)
+    if (auto ok = detail::read_json(*parsed, value, {}); !ok)
       return ok.error();
     return value;
   }

@@ -347,6 +347,7 @@ enum class operator_action : std::uint8_t {
   schedule_delete = 18,
   schedule_run = 19,
   schedule_backfill = 20,
+  log_level = 21,
 };
 
 /// The name of the command, for example "queue pause".

@@ -17,7 +17,7 @@ namespace codeq {
 
 struct producer_options {
   /// Addresses of coordinators, `host:port`.
-  std::vector<std::string> coordinators;
+  std::vector<std::string> coordinators{};
   /// Shown in the coordinator's log; `[A-Za-z0-9._-]{1,128}`.
   std::string name = "producer";
   /// Maximum number of unanswered requests, 1..`limits::producer_requests_max`; `enqueue` blocks
@@ -31,15 +31,6 @@ struct producer_options {
 /// name the field, its value and the limit, and refuse the whole request; `duplicate` when its key
 /// has a record and it asked for `reject`; otherwise the reason why its part was refused.
 using enqueue_answers = std::vector<result<enqueued_task>>;
-
-/// Progress of a task that has not ended.
-struct task_progress {
-  task_id id;
-  std::uint32_t attempt = 0;
-  /// 0..100.
-  int percent = 0;
-  std::string note;
-};
 
 /// Adds tasks and waits for their ends. Survives lost connections: an enqueue whose answer was lost
 /// is resent under the same request number and never adds a task twice. Thread-safe.

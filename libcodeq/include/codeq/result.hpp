@@ -3,6 +3,7 @@
 
 #include "codeq/errc.hpp"
 
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <variant>
@@ -20,6 +21,19 @@ struct error {
 /// "code: context", for logs and people.
 [[nodiscard]] std::string to_string(const error& e);
 
+/// Thrown when a `result` is asked for the value that it does not have. Its text is that of the
+/// error.
+class bad_result_access : public std::logic_error {
+public:
+  explicit bad_result_access(codeq::error refused)
+      : std::logic_error(to_string(refused)), error_(std::move(refused)) {}
+
+  [[nodiscard]] const codeq::error& error() const noexcept { return error_; }
+
+private:
+  codeq::error error_;
+};
+
 /// Either a value or an `error`; the shape of C++23's `std::expected`.
 template <class T>
 class [[nodiscard]] result {
@@ -36,12 +50,32 @@ public:
 
   explicit operator bool() const noexcept { return has_value(); }
 
-  /// @pre has_value()
-  [[nodiscard]] T& value() & { return std::get<0>(state_); }
+  /// @throws bad_result_access when there is an error; so do `*` and `->`
+  [[nodiscard]] T& value() & {
+    require_value();
+    return *std::get_if<0>(&state_);
+  }
 
-  [[nodiscard]] const T& value() const& { return std::get<0>(state_); }
+  [[nodiscard]] const T& value() const& {
+    require_value();
+    return *std::get_if<0>(&state_);
+  }
 
-  [[nodiscard]] T&& value() && { return std::get<0>(std::move(state_)); }
+  [[nodiscard]] T&& value() && {
+    require_value();
+    return std::move(*std::get_if<0>(&state_));
+  }
+
+  /// The value, or `other` when there is an error.
+  template <class U>
+  [[nodiscard]] T value_or(U&& other) const& {
+    return has_value() ? value() : static_cast<T>(std::forward<U>(other));
+  }
+
+  template <class U>
+  [[nodiscard]] T value_or(U&& other) && {
+    return has_value() ? std::move(*this).value() : static_cast<T>(std::forward<U>(other));
+  }
 
   [[nodiscard]] T& operator*() & { return value(); }
 
@@ -53,10 +87,19 @@ public:
 
   [[nodiscard]] const T* operator->() const { return &value(); }
 
-  /// @pre !has_value()
-  [[nodiscard]] const codeq::error& error() const { return std::get<1>(state_); }
+  /// @throws std::logic_error when there is a value
+  [[nodiscard]] const codeq::error& error() const {
+    if (has_value())
+      throw std::logic_error("this codeq::result has a value and no error");
+    return *std::get_if<1>(&state_);
+  }
 
 private:
+  void require_value() const {
+    if (const auto* refused = std::get_if<1>(&state_))
+      throw bad_result_access(*refused);
+  }
+
   std::variant<T, codeq::error> state_;
 };
 
@@ -72,6 +115,12 @@ public:
   [[nodiscard]] bool has_value() const noexcept { return error_.code == errc::none; }
 
   explicit operator bool() const noexcept { return has_value(); }
+
+  /// @throws bad_result_access when there is an error
+  void value() const {
+    if (!has_value())
+      throw bad_result_access(error_);
+  }
 
   [[nodiscard]] const codeq::error& error() const { return error_; }
 

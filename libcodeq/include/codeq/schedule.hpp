@@ -17,8 +17,8 @@ namespace codeq {
 
 /// A schedule within its tenant; both `[A-Za-z0-9._-]{1,128}`.
 struct schedule_address {
-  std::string tenant;
-  std::string name;
+  std::string tenant{};
+  std::string name{};
 
   friend auto operator<=>(const schedule_address&, const schedule_address&) = default;
 };
@@ -29,7 +29,7 @@ struct schedule_spec {
   /// others, as in `30 2 * * 1-5; zone=Europe/Berlin; gap=skip`. Fields are `zone` (IANA name,
   /// default `UTC`), `gap` (`shift` or `skip`), `fold` (`first`, `last` or `both`), `start`, `end`
   /// and `anchor` (RFC 3339) and `jitter`.
-  std::string rule;
+  std::string rule{};
   /// What happens to nominal times that passed while nobody served: `latest` (only the newest
   /// fires), `all` (in order) or `skip`.
   std::string misfire = "latest";
@@ -40,7 +40,7 @@ struct schedule_spec {
   std::string overlap = "skip";
   /// The task that each occurrence enqueues. It belongs to the schedule's tenant; `not_before` may
   /// not be set.
-  task_spec task;
+  task_spec task{};
 };
 
 /// Why an occurrence was to fire. Stored on disk, never renumber.

@@ -24,6 +24,7 @@ enum class retry_kind : std::uint8_t {
 struct retry_policy {
   retry_kind kind = retry_kind::exponential_jitter;
   duration base = limits::retry_base_default;
+  /// No delay is longer. At least `base`.
   duration cap = limits::retry_cap_default;
 
   friend bool operator==(const retry_policy&, const retry_policy&) = default;
@@ -98,9 +99,9 @@ struct task_key {
 /// configured.
 struct task_spec {
   std::string tenant = "default";
-  std::string queue;
+  std::string queue{};
   /// Opaque bytes, binary-safe; at most 1 MiB. A string, or `codeq::encode(value)`.
-  bytes payload;
+  bytes payload{};
   /// 0..9; 9 is the highest.
   int priority = 0;
   /// Delay after the enqueue before the task may be claimed. Default: 0.
@@ -168,6 +169,15 @@ enum class disposition : std::uint8_t {
   cancelled = 5, ///< It was asked to stop, and did.
 };
 
+/// Progress of a task that has not ended, as its handler reported it.
+struct task_progress {
+  task_id id;
+  std::uint32_t attempt = 0;
+  /// 0..100.
+  int percent = 0;
+  std::string note{};
+};
+
 /// What an operator learns about one task, without its texts.
 struct task_summary {
   task_id id;
@@ -193,12 +203,17 @@ struct task_summary {
   /// The latest error text of a task that is not completed; empty when no attempt failed. In lists
   /// of dead tasks, or with a filter by error, cut to `limits::history_text_bytes_max`; else empty.
   std::string error_text{};
+  /// A cancel of the leased task was requested; its handler was asked to stop.
+  bool cancel_requested = false;
 };
 
 /// The whole record of one task.
 struct task_status : task_summary {
   /// The result of a completed task.
   std::string result;
+  /// The latest progress of a leased task's attempt. It is not stored: empty after a restart of the
+  /// coordinator until the handler reports again.
+  std::optional<task_progress> progress{};
 };
 
 /// What a producer learns about a task that has ended.

@@ -16,9 +16,9 @@ namespace codeq {
 
 struct worker_node_options {
   /// Addresses of coordinators, `host:port`.
-  std::vector<std::string> coordinators;
+  std::vector<std::string> coordinators{};
   /// Name of the worker, unique among living workers; `[A-Za-z0-9._-]{1,128}`.
-  std::string name;
+  std::string name{};
   /// Tenant whose tasks to run; `[A-Za-z0-9._-]{1,128}`.
   std::string tenant = "default";
   /// Maximum number of concurrent tasks, over all queues.

@@ -214,6 +214,10 @@ using dispatcher_actor = caf::typed_actor<
   caf::reacts_to<from_link<schema::ResumeReply>>,
   // Notifies handlers that their checkpoints are durable.
   caf::reacts_to<from_link<schema::CheckpointsSaved>>,
+  // Follows the places of a cluster's shards.
+  caf::reacts_to<from_link<schema::ClusterMap>>,
+  // Moves credits to where tasks wait.
+  caf::reacts_to<from_link<schema::CreditNews>>,
   // Resends reports and sends the held leases to every shard.
   caf::reacts_to<link_up>,
   // Handlers go on running; their leases stay valid until they expire.

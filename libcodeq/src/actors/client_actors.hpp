@@ -54,6 +54,9 @@ struct resend_due {
 /// The pause before awaited tasks are asked about again is over.
 struct ask_again_due {};
 
+/// The pause before shards that were nowhere are asked for again is over.
+struct shards_due {};
+
 /// Asks a client to send `goodbye` on all links and to end, at the latest after
 /// `tuning::shutdown_max`.
 struct stop_client {};
@@ -81,6 +84,10 @@ using producer_actor = caf::typed_actor<
   caf::reacts_to<link_up>,
   // Waits for the next connection.
   caf::reacts_to<link_down>,
+  // Follows the places of a cluster's shards.
+  caf::reacts_to<from_link<schema::ClusterMap>>,
+  // Asks again for shards that were nowhere.
+  caf::reacts_to<shards_due>,
   // Closes all links and ends.
   caf::reacts_to<stop_client>,
   // Ends without waiting for the links.
@@ -97,6 +104,14 @@ struct ask_coordinator {
   std::function<result<void>(const protocol::wire_frame& reply)> answered;
   std::function<void(const error& reason)> failed;
   bool repeatable = true;
+  /// If set, every coordinator of a cluster is asked, and `answered` handles each reply; then this
+  /// is called with the number of coordinators that could not be asked or were lost.
+  std::function<void(std::size_t missing)> completed{};
+};
+
+/// The wait for links to all coordinators of a cluster is over, for the question with that number.
+struct coordinators_due {
+  std::uint64_t number = 0;
 };
 
 /// The INQUIRY actor interface: sends the requests of an operator's tool to a coordinator. A new
@@ -134,6 +149,12 @@ using inquiry_actor = caf::typed_actor<
   caf::reacts_to<link_up>,
   // Waits for the next connection.
   caf::reacts_to<link_down>,
+  // Follows the places of a cluster's shards.
+  caf::reacts_to<from_link<schema::ClusterMap>>,
+  // Asks again for shards that were nowhere.
+  caf::reacts_to<shards_due>,
+  // Asks the coordinators that are connected by now.
+  caf::reacts_to<coordinators_due>,
   // Closes all links and ends.
   caf::reacts_to<stop_client>,
   // Ends without waiting for the links.
@@ -146,6 +167,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::watch_tasks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::unwatch_tasks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::resend_due)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_again_due)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::shards_due)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_client)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_overdue)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_coordinator)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::coordinators_due)

@@ -52,6 +52,8 @@ std::string_view to_string(errc code) noexcept {
     return "timeout";
   case errc::disk_full:
     return "disk_full";
+  case errc::not_owner:
+    return "not_owner";
   case errc::io_error:
     return "io_error";
   case errc::corruption:

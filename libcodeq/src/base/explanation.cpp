@@ -98,6 +98,8 @@ std::string_view to_string(operator_action action) noexcept {
     return "schedule run";
   case operator_action::schedule_backfill:
     return "schedule backfill";
+  case operator_action::log_level:
+    return "log-level";
   }
   return "unknown";
 }
@@ -158,7 +160,9 @@ std::string to_sentence(const task_explanation& why) {
     return "handed out next";
   case task_reason::leased:
     return "leased by " + task.worker + ", attempt " + attempt_of(task, task.attempt)
-           + "; lease ends in " + in_seconds(why.lease_left) + " without a heartbeat";
+           + "; lease ends in " + in_seconds(why.lease_left) + " without a heartbeat"
+           + (task.cancel_requested ? "; a cancel was requested, and its handler may still complete"
+                                    : "");
   case task_reason::completed:
     return "completed";
   case task_reason::dead:

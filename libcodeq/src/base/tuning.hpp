@@ -13,6 +13,9 @@ namespace codeq::tuning {
 
 using namespace std::chrono_literals;
 
+/// Before a client asks again for a shard of a cluster that its place does not serve.
+inline constexpr duration not_here_pause = 50ms;
+
 // Batches.
 inline constexpr std::size_t beats_per_request_max = 65536;
 inline constexpr std::size_t checkpoint_bytes_per_request_max = 8u << 20;

@@ -7,6 +7,7 @@
 #include "protocol/error_code.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -17,6 +18,10 @@ namespace {
 /// Bounds of the pause after `overloaded` when the coordinator gives none or an absurd one.
 constexpr duration pause_min{10};
 constexpr duration pause_max = std::chrono::minutes(1);
+
+/// A request that any shard may have goes to the one of so many that has the fewest unanswered
+/// ones: a coordinator that is far away, or slow, then gets fewer.
+constexpr std::size_t choices = 3;
 
 error store_changed() {
   return {
@@ -45,6 +50,20 @@ enqueue_outbox::enqueue_outbox(options opts)
 }
 
 void enqueue_outbox::connect(send_function send, store_identity store) {
+  open_at_.clear();
+  connect_store(way::to_all(std::move(send)), store);
+}
+
+void enqueue_outbox::connect(way to, store_identity store) {
+  open_at_.assign(store.shard_count, 0);
+  window_.for_each([this](std::uint64_t, const request& one) {
+    if (value(one.shard) < open_at_.size())
+      ++open_at_[value(one.shard)];
+  });
+  connect_store(std::move(to), store);
+}
+
+void enqueue_outbox::connect_store(way to, store_identity store) {
   if (store_ && *store_ != store)
     expire_sent();
   else if (!store_)
@@ -52,18 +71,46 @@ void enqueue_outbox::connect(send_function send, store_identity store) {
   else
     has_late_copies_ = is_session_used_;
   store_ = store;
-  send_ = std::move(send);
-  window_.for_each([this](std::uint64_t, request& one) {
-    if (one.pausing)
-      return;
-    one.repeated = true;
-    send_(*one.frame);
-  });
-  send_waiting();
+  way_ = std::move(to);
+  window_.for_each([this](std::uint64_t, request& one) { send_again(one); });
+  send_parked();
 }
 
 void enqueue_outbox::disconnect() {
-  send_ = nullptr;
+  way_ = {};
+}
+
+void enqueue_outbox::resend(std::span<const shard_id> shards) {
+  if (!way_)
+    return;
+  window_.for_each([&](std::uint64_t, request& one) {
+    if (!std::binary_search(shards.begin(), shards.end(), one.shard))
+      return;
+    has_late_copies_ = true;
+    send_again(one);
+  });
+  send_parked();
+}
+
+void enqueue_outbox::send(const request& one) {
+  if (way_ && way_.reaches(one.shard))
+    way_.send(one.shard, *one.frame);
+}
+
+void enqueue_outbox::send_again(request& one) {
+  if (one.pausing)
+    return;
+  one.repeated = true;
+  send(one);
+}
+
+void enqueue_outbox::send_parked() {
+  waiting_.insert(
+    waiting_.begin(),
+    std::make_move_iterator(parked_.begin()),
+    std::make_move_iterator(parked_.end()));
+  parked_.clear();
+  send_waiting();
 }
 
 std::uint64_t enqueue_outbox::submit(tasks_ptr tasks, done_function done) {
@@ -88,13 +135,14 @@ void enqueue_outbox::give_up(std::uint64_t submission_name, const error& reason)
     return true;
   };
   std::erase_if(waiting_, is_part);
+  std::erase_if(parked_, is_part);
   std::vector<std::uint64_t> sent;
   window_.for_each([&](std::uint64_t number, const request& one) {
     if (is_part(one))
       sent.push_back(number);
   });
   for (auto number : sent)
-    static_cast<void>(window_.close(number));
+    static_cast<void>(close(number));
   has_late_copies_ = has_late_copies_ || !sent.empty();
   if (!found)
     return;
@@ -103,18 +151,45 @@ void enqueue_outbox::give_up(std::uint64_t submission_name, const error& reason)
 }
 
 void enqueue_outbox::send_waiting() {
-  while (send_ && !waiting_.empty() && window_.has_room()) {
+  while (way_ && !waiting_.empty() && window_.has_room()) {
     auto next = std::move(waiting_.front());
     waiting_.pop_front();
-    open(take_part(std::move(next)));
+    auto part = take_part(std::move(next));
+    // It takes no place in the window, so that requests for other shards go on.
+    if (way_.reaches(part.shard))
+      open(std::move(part));
+    else
+      parked_.push_back(std::move(part));
   }
+}
+
+shard_id enqueue_outbox::choose_shard() const {
+  auto first = core::shard_of_request(session_, window_.next_number(), store_->shard_count);
+  // Empty without a cluster.
+  std::optional<shard_id> best;
+  std::size_t reached = 0;
+  for (std::size_t i = 0; i < open_at_.size() && reached < choices; ++i) {
+    auto at = static_cast<shard_id>((value(first) + i) % open_at_.size());
+    if (!way_.reaches(at))
+      continue;
+    ++reached;
+    if (!best || open_at_[value(at)] < open_at_[value(*best)])
+      best = at;
+  }
+  return best.value_or(first);
+}
+
+std::optional<enqueue_outbox::request> enqueue_outbox::close(std::uint64_t number) {
+  auto closed = window_.close(number);
+  if (closed && value(closed->shard) < open_at_.size())
+    --open_at_[value(closed->shard)];
+  return closed;
 }
 
 enqueue_outbox::request enqueue_outbox::take_part(request whole) {
   // The split is repeated for each part, since the next connection may be to a store with another
   // number of shards.
-  auto anywhere = core::shard_of_request(session_, window_.next_number(), store_->shard_count);
-  auto parts = whole.of->tasks->split(whole.runs, store_->shard_count, anywhere);
+  auto parts = whole.of->tasks->split(whole.runs, store_->shard_count, choose_shard());
   for (auto rest = parts.rbegin(); rest + 1 != parts.rend(); ++rest) {
     auto later = whole;
     later.runs = std::move(rest->runs);
@@ -131,7 +206,9 @@ void enqueue_outbox::open(request fresh) {
     {session_, number, window_.answered_below(), fresh.shard}, fresh.runs);
   fresh.session = session_;
   is_session_used_ = true;
-  send_(*fresh.frame);
+  if (value(fresh.shard) < open_at_.size())
+    ++open_at_[value(fresh.shard)];
+  send(fresh);
   window_.open(std::move(fresh));
 }
 
@@ -179,13 +256,16 @@ result<std::optional<enqueue_outbox::retry>> enqueue_outbox::settle(request& ope
     open.pausing = true;
     return std::optional<retry>{{from.number, std::clamp(from.pause, pause_min, pause_max)}};
   }
+  // The places that came before the answer lead to a `resend`.
+  if (from.code == errc::not_owner)
+    return std::optional<retry>{};
   auto count = open.of->tasks->tasks_of(open.runs).size();
   if (from.code == errc::none && from.tasks.size() != count)
     return error{
       errc::protocol_error,
       "the reply to request number=" + std::to_string(from.number) + " names "
         + std::to_string(from.tasks.size()) + " tasks of " + std::to_string(count)};
-  auto closed = std::move(*window_.close(from.number));
+  auto closed = std::move(*close(from.number));
   if (!renew(closed, from.code)) {
     if (from.code == errc::none)
       finish(closed, from);
@@ -244,9 +324,7 @@ void enqueue_outbox::retry_due(std::uint64_t number) {
   if (open == nullptr || !open->pausing)
     return;
   open->pausing = false;
-  if (!send_)
-    return;
-  send_(*open->frame);
+  send(*open);
 }
 
 void enqueue_outbox::begin_session() {
@@ -256,12 +334,13 @@ void enqueue_outbox::begin_session() {
 }
 
 producer_id enqueue_outbox::finished_session() const {
-  bool is_finished = send_ && is_session_used_ && !has_late_copies_ && window_.size() == 0;
+  bool is_finished = way_ && is_session_used_ && !has_late_copies_ && window_.size() == 0;
   return is_finished ? session_ : producer_id{};
 }
 
 void enqueue_outbox::expire_sent() {
   begin_session();
+  open_at_.assign(open_at_.size(), 0);
   for (auto& one : window_.close_all())
     fail(one, store_changed());
 }
@@ -269,8 +348,10 @@ void enqueue_outbox::expire_sent() {
 void enqueue_outbox::fail_all(const error& reason) {
   for (auto& one : window_.close_all())
     fail(one, reason);
-  for (auto& one : std::exchange(waiting_, {}))
-    fail(one, reason);
+  open_at_.assign(open_at_.size(), 0);
+  for (auto* list : {&parked_, &waiting_})
+    for (auto& one : std::exchange(*list, {}))
+      fail(one, reason);
 }
 
 } // namespace codeq::client

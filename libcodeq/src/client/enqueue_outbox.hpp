@@ -6,6 +6,7 @@
 #include "codeq/result.hpp"
 
 #include "client/request_window.hpp"
+#include "client/shard_way.hpp"
 #include "client/store_identity.hpp"
 #include "protocol/messages.hpp"
 #include "protocol/task_convert.hpp"
@@ -14,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace codeq::client {
@@ -30,6 +32,7 @@ public:
   /// were refused, and none was added. Must not block.
   using done_function = std::function<void(result<enqueue_answers>)>;
   using send_function = std::function<void(const protocol::enqueue_request&)>;
+  using way = shard_way<protocol::enqueue_request>;
 
   struct options {
     std::size_t in_flight_max = limits::producer_window_requests_default;
@@ -46,6 +49,14 @@ public:
   /// the store is another one than before, requests that were sent end with `session_expired`,
   /// because it is unknown whether the other store executed them.
   void connect(send_function send, store_identity store);
+
+  /// The same for the coordinators of a cluster. A request whose shard is not reached waits for
+  /// `resend`; one without keys and groups goes to a shard that is reached, which is chosen once.
+  void connect(way to, store_identity store);
+
+  /// The shards have another coordinator, or a new connection to it: resends their unanswered
+  /// requests in order, then sends those that wait.
+  void resend(std::span<const shard_id> shards);
 
   /// The connection is lost; nothing is sent until the next `connect`.
   void disconnect();
@@ -112,8 +123,15 @@ private:
   static void finish(const request& one, const answer& from);
   static void fail(const request& one, const error& reason);
   [[nodiscard]] result<std::optional<retry>> settle(request& open, answer& from);
+  void connect_store(way to, store_identity store);
+  void send(const request& one);
+  void send_again(request& one);
+  void send_parked();
   void send_waiting();
+  /// The shard of the next request without keys and groups.
+  [[nodiscard]] shard_id choose_shard() const;
   [[nodiscard]] request take_part(request whole);
+  [[nodiscard]] std::optional<request> close(std::uint64_t number);
   void open(request fresh);
   [[nodiscard]] bool renew(request& refused, errc code);
   void expire_sent();
@@ -128,8 +146,12 @@ private:
   bool has_late_copies_ = false;
   request_window<request> window_;
   std::deque<request> waiting_;
+  /// Those of them whose shard was not reached.
+  std::deque<request> parked_;
+  /// In a cluster, the number of unanswered requests of each shard.
+  std::vector<std::uint32_t> open_at_;
   std::uint64_t last_submission_ = 0;
-  send_function send_;
+  way way_;
   std::optional<store_identity> store_;
 };
 

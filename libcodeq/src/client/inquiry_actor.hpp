@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,11 +57,21 @@ public:
   void accept(const protocol::frame<S>& reply);
   void take_up(const actors::link_up& up);
   void take_down(const actors::link_down& down);
+  void take_places(const actors::from_link<schema::ClusterMap>& told);
+  void retry_shards();
+  /// Asks the coordinators that are connected by now.
+  void ask_members(const actors::coordinators_due& due);
   void stop();
 
 private:
+  void follow(const peers::arrival& came);
   void use(const peer& connected);
+  /// The connection for a frame: in a cluster that of its shard, if it has one. Null: none is up.
+  [[nodiscard]] const actors::connection_actor* way_of(const protocol::wire_frame& question) const;
   void send_open();
+  void send_moved();
+  void send_to_all(bool waits);
+  void note_end(std::uint64_t number);
 
   actors::inquiry_actor::pointer self_;
   inquiry_settings settings_;
@@ -69,8 +80,17 @@ private:
   actors::connection_actor connection_;
   std::uint64_t number_ = 0;
   std::optional<actors::ask_coordinator> open_;
-  /// The open request was sent on a connection, so that it may have been executed.
-  bool said_ = false;
+  /// The connection that the open request was sent on, so that it may have been executed there;
+  /// null when it was not sent, or refused without effect.
+  actors::connection_actor said_to_;
+  /// The questions to all coordinators that are not answered, by their numbers.
+  std::map<std::uint64_t, actors::connection_actor> asked_;
+  /// Coordinators whose answer will not come.
+  std::size_t missing_ = 0;
+  /// `coordinators_due` is on its way.
+  bool waits_for_members_ = false;
+  /// `shards_due` is on its way.
+  bool will_retry_shards_ = false;
 };
 
 /// The behavior of an inquiry actor; starts its links at once.

@@ -70,6 +70,7 @@ result<void> read_common(Reader from, task_summary& to) {
   to.lost_in_row = from.getLostInRow();
   to.group = string_of(from.getGroup());
   to.key = string_of(from.getKey());
+  to.cancel_requested = from.getCancelRequested();
   return {};
 }
 
@@ -230,6 +231,9 @@ result<answered<task_status>> read_status(const protocol::status_reply& reply) {
       return ok;
     to.id = read_id(from.getTask());
     put_text(to, string_of(from.getText()));
+    if (from.getHasProgress())
+      to.progress = task_progress{
+        to.id, to.attempt, from.getProgressPercent(), string_of(from.getProgressNote())};
     return {};
   });
 }

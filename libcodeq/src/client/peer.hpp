@@ -5,6 +5,7 @@
 
 #include "actors/actors.hpp"
 #include "client/store_identity.hpp"
+#include "cluster/shard_routes.hpp"
 #include "protocol/messages.hpp"
 #include "security/tls_context.hpp"
 
@@ -43,8 +44,10 @@ struct peer {
   std::string tenant{};
 };
 
-/// The links of a client, one per coordinator address. Only one is used: the first that is up.
-/// Owned by the client's actor and used from its thread.
+/// The links of a client, at first one per coordinator address that the user named. If these
+/// coordinators are alone, only one link is used: the first that is up. In a cluster there is a
+/// link to each coordinator, and a shard's requests go to the one that serves it. Owned by the
+/// client's actor and used from its thread.
 class peers {
 public:
   struct options {
@@ -57,11 +60,26 @@ public:
   };
 
   /// Starts the links.
-  void dial(caf::actor_system& system, const options& opts);
+  void dial(caf::actor_system& system, options opts);
 
-  /// Handles a new connection. Returns it if it becomes the one in use. Errors: `protocol_error`
-  /// when the answer to the hello cannot be used; the connection is then closed.
-  [[nodiscard]] result<std::optional<peer>> take_up(const actors::link_up& up);
+  /// Consequences of a new connection, or of news of the map.
+  struct arrival {
+    /// The connection to use from now on.
+    std::optional<peer> use;
+    /// In a cluster: the shards whose unanswered requests are to be sent again, ascending.
+    std::vector<shard_id> resend;
+    /// Call `retry` after `tuning::not_here_pause`.
+    bool retries = false;
+  };
+
+  /// Handles a new connection. Errors: `protocol_error` when the answer to the hello cannot be
+  /// used; the connection is then closed.
+  [[nodiscard]] result<arrival> take_up(const actors::link_up& up);
+
+  /// Handles places of shards. A message that cannot be used closes its connection.
+  [[nodiscard]] arrival take_places(const actors::from_link<schema::ClusterMap>& told);
+
+  [[nodiscard]] arrival retry();
 
   /// Consequences of the loss of a connection.
   struct loss {
@@ -71,7 +89,8 @@ public:
     std::optional<peer> instead;
     /// Every coordinator has refused this client for good.
     bool final = false;
-    /// The latest attempt to reach each coordinator has failed: no connection was accepted.
+    /// The latest attempt to reach each coordinator has failed: no connection was accepted, or the
+    /// peer spoke another protocol or has a certificate that is not accepted.
     bool unreachable = false;
   };
 
@@ -80,6 +99,24 @@ public:
   /// Closes the connection in use because its peer violated the protocol; the link dials again.
   void drop(const error& reason);
 
+  /// True when the connection in use is to a coordinator of a cluster.
+  [[nodiscard]] bool is_cluster() const noexcept { return routes_ && routes_->is_cluster(); }
+
+  /// In a cluster, the connection to the coordinator that serves the shard; null: there is none.
+  [[nodiscard]] const actors::connection_actor* connection_of(shard_id shard) const;
+
+  /// The coordinators of the cluster, as far as they are connected.
+  struct members {
+    std::vector<actors::connection_actor> connections;
+    /// Number of those that serve shards and are not connected; 1 before the first map.
+    std::size_t missing = 0;
+  };
+
+  [[nodiscard]] members all_members() const;
+
+  /// The connection of a link; null when it is not up.
+  [[nodiscard]] actors::connection_actor connection_on(std::size_t link) const;
+
   [[nodiscard]] const std::vector<actors::link_actor>& links() const noexcept { return links_; }
 
 private:
@@ -87,10 +124,19 @@ private:
     std::optional<peer> up;
     bool final = false;
     bool unreachable = false;
+    /// Another link leads to its coordinator.
+    bool is_closed = false;
   };
 
+  void add_link(const std::string& coordinator);
+  [[nodiscard]] std::optional<std::size_t> first_up() const;
+  [[nodiscard]] arrival carry_out(cluster::shard_routes::changes changes);
+
+  caf::actor_system* system_ = nullptr;
+  options options_;
   std::vector<actors::link_actor> links_;
   std::vector<state> states_;
+  std::optional<cluster::shard_routes> routes_;
   std::optional<std::size_t> in_use_;
 };
 

@@ -86,7 +86,23 @@ void producer_state::resend(const actors::resend_due& due) {
   outbox_->retry_due(due.number);
 }
 
+void producer_state::use_cluster(const store_identity& store) {
+  auto reaches = [this](shard_id shard) { return peers_.connection_of(shard) != nullptr; };
+  auto send = [this](shard_id shard, const auto& frame) {
+    self_->send(*peers_.connection_of(shard), frame.to_wire());
+  };
+  cluster_store_ = store;
+  outbox_->connect(enqueue_outbox::way{send, reaches}, store);
+  watches_.connect(watch_list::way{send, reaches}, store);
+}
+
 void producer_state::use(const peer& connected) {
+  if (peers_.is_cluster()) {
+    // Within one cluster, `resend` says what to send on which new connection.
+    if (cluster_store_ != connected.store)
+      use_cluster(connected.store);
+    return;
+  }
   auto send = [this, connection = connected.connection](const auto& frame) {
     self_->send(connection, frame.to_wire());
   };
@@ -102,20 +118,40 @@ producer_id producer_state::new_session() {
 
 void producer_state::take_up(const actors::link_up& up) {
   server_time_.note(shard_time_of(up.ack));
-  auto connected = peers_.take_up(up);
-  if (connected && *connected)
-    use(**connected);
+  if (auto came = peers_.take_up(up))
+    follow(*came);
+}
+
+void producer_state::take_places(const actors::from_link<schema::ClusterMap>& told) {
+  follow(peers_.take_places(told));
+}
+
+void producer_state::retry_shards() {
+  will_retry_shards_ = false;
+  follow(peers_.retry());
+}
+
+void producer_state::follow(const peers::arrival& came) {
+  if (came.use)
+    use(*came.use);
+  if (!came.resend.empty()) {
+    outbox_->resend(came.resend);
+    watches_.resend(came.resend);
+  }
+  if (came.retries && !std::exchange(will_retry_shards_, true))
+    self_->delayed_send(self_, tuning::not_here_pause, actors::shards_due{});
 }
 
 void producer_state::take_down(const actors::link_down& down) {
   CODEQ_LOG_DEBUG(
     "producer lost link={} final={} reason=\"{}\"", down.link, down.final, to_string(down.reason));
   auto loss = peers_.take_down(down);
-  if (loss.in_use) {
+  // In a cluster the other coordinators are used all the time.
+  if (loss.in_use && !peers_.is_cluster()) {
     outbox_->disconnect();
     watches_.disconnect();
   }
-  if (loss.instead)
+  if (loss.instead && !peers_.is_cluster())
     use(*loss.instead);
   if (loss.final)
     fail_all(down.reason);
@@ -148,6 +184,8 @@ actors::producer_actor::behavior_type producer(
     [self](const actors::ask_again_due&) { self->state.ask_again(); },
     [self](const actors::link_up& up) { self->state.take_up(up); },
     [self](const actors::link_down& down) { self->state.take_down(down); },
+    [self](const actors::from_link<schema::ClusterMap>& told) { self->state.take_places(told); },
+    [self](const actors::shards_due&) { self->state.retry_shards(); },
     [self](const actors::stop_client&) { self->state.stop(); },
     [self](const actors::stop_overdue&) { self->quit(); }};
 }

@@ -43,9 +43,13 @@ public:
   void ask_again();
   void take_up(const actors::link_up& up);
   void take_down(const actors::link_down& down);
+  void take_places(const actors::from_link<schema::ClusterMap>& told);
+  void retry_shards();
   void stop();
 
 private:
+  void follow(const peers::arrival& came);
+  void use_cluster(const store_identity& store);
   void ask_again_later();
   void use(const peer& connected);
   void fail_all(const error& reason);
@@ -57,8 +61,12 @@ private:
   peers peers_;
   server_time server_time_;
   farewell<actors::producer_actor::pointer> farewell_;
+  /// The cluster that outbox and watch list are connected with.
+  std::optional<store_identity> cluster_store_;
   /// `ask_again_due` is on its way.
   bool will_ask_again_ = false;
+  /// `shards_due` is on its way.
+  bool will_retry_shards_ = false;
   /// Set when the producer cannot do anything any more, with the reason.
   std::optional<error> ended_;
 };

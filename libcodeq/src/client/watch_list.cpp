@@ -34,18 +34,33 @@ protocol::await_request watch_list::request_for(std::span<const task_id> tasks, 
 }
 
 void watch_list::connect(send_function send, store_identity store) {
+  connect(way::to_all(std::move(send)), store);
+}
+
+void watch_list::connect(way to, store_identity store) {
   if (store_ && *store_ != store)
     fail_all({errc::session_expired, "the coordinator now serves another store"});
   store_ = store;
-  send_ = std::move(send);
+  way_ = std::move(to);
   put_off_.clear();
+  ask_for([](task_id) { return true; });
+}
+
+void watch_list::resend(std::span<const shard_id> shards) {
+  if (way_)
+    ask_for([shards](task_id task) {
+      return std::binary_search(shards.begin(), shards.end(), task.shard);
+    });
+}
+
+void watch_list::ask_for(const std::function<bool(task_id)>& is_meant) {
   std::vector<task_id> plain;
   std::vector<task_id> with_progress;
-  plain.reserve(watched_.size());
   for (auto at = watched_.begin(); at != watched_.end();) {
     auto task = at->first;
     auto next = watched_.equal_range(task).second;
-    (wants_progress(at, next) ? with_progress : plain).push_back(task);
+    if (is_meant(task))
+      (wants_progress(at, next) ? with_progress : plain).push_back(task);
     at = next;
   }
   ask(std::move(plain), interest::ends);
@@ -79,7 +94,7 @@ std::size_t watch_list::size() const {
 }
 
 void watch_list::disconnect() {
-  send_ = nullptr;
+  way_ = {};
 }
 
 void watch_list::add(
@@ -115,7 +130,7 @@ void watch_list::remove(std::uint64_t watch, const std::vector<task_id>& tasks) 
 }
 
 void watch_list::ask(std::vector<task_id> tasks, interest in) {
-  if (!send_)
+  if (!way_)
     return;
   std::sort(tasks.begin(), tasks.end());
   for (std::size_t begin = 0; begin < tasks.size();) {
@@ -124,8 +139,10 @@ void watch_list::ask(std::vector<task_id> tasks, interest in) {
            && tasks[end].shard == tasks[begin].shard)
       ++end;
     auto part = std::span(tasks).subspan(begin, end - begin);
-    if (value(part.front().shard) < store_->shard_count) {
-      send_(request_for(part, in));
+    auto shard = part.front().shard;
+    if (value(shard) < store_->shard_count) {
+      if (way_.reaches(shard))
+        way_.send(shard, request_for(part, in));
     } else {
       for (auto task : part)
         finish(task, no_such_task(task));

@@ -6,6 +6,7 @@
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
 
+#include "client/shard_way.hpp"
 #include "client/store_identity.hpp"
 #include "protocol/messages.hpp"
 
@@ -33,10 +34,19 @@ public:
   /// Receives progress of a task. Must not block; empty: progress is not requested.
   using progressed_function = std::function<void(const task_progress&)>;
   using send_function = std::function<void(const protocol::await_request&)>;
+  using way = shard_way<protocol::await_request>;
 
   /// A connection is up: requests all tasks again. Ids of another store are unknown there, so their
   /// waits end with `session_expired`.
   void connect(send_function send, store_identity store);
+
+  /// The same for the coordinators of a cluster; tasks of shards that are not reached are requested
+  /// by `resend`.
+  void connect(way to, store_identity store);
+
+  /// The shards have another coordinator, or a new connection to it: requests their tasks again.
+  /// `shards` ascends.
+  void resend(std::span<const shard_id> shards);
 
   /// The connection is lost; nothing is sent until the next `connect`.
   void disconnect();
@@ -88,13 +98,15 @@ private:
   [[nodiscard]] static protocol::await_request
   request_for(std::span<const task_id> tasks, interest in);
   void ask(std::vector<task_id> tasks, interest in);
+  /// Requests the tasks for which `is_meant` returns true.
+  void ask_for(const std::function<bool(task_id)>& is_meant);
   void tell(const task_progress& progress);
   void finish(task_id task, const result<ended_task>& how);
 
   watcher_map watched_;
   /// Tasks for which the coordinator had no room, in the order of its refusals.
   std::deque<task_id> put_off_;
-  send_function send_;
+  way way_;
   std::optional<store_identity> store_;
 };
 

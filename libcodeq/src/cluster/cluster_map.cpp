@@ -62,12 +62,16 @@ result<bool> cluster_map::merge(const map_news& news) {
 
 bool cluster_map::merge(shard_id shard, const shard_place& place) {
   auto& known = places_.at(codeq::value(shard));
-  if (known && known->version >= place.version)
+  // The address of a node does not change the version of its shards.
+  const auto is_moved = known && known->place.version == place.version
+                        && known->place.node == place.node && known->place.epoch == place.epoch
+                        && known->place != place;
+  if (known && known->place.version >= place.version && !is_moved)
     return false;
   const auto is_elsewhere =
-    !known || known->node != place.node || known->address != place.address
-    || known->http_address != place.http_address || known->epoch != place.epoch;
-  known = place;
+    !known || known->place.node != place.node || known->place.address != place.address
+    || known->place.http_address != place.http_address || known->place.epoch != place.epoch;
+  known = {place, ++changes_};
   return is_elsewhere;
 }
 
@@ -75,11 +79,15 @@ bool cluster_map::move_node(
   const std::string& node, const std::string& address, const std::string& http) {
   bool is_changed = false;
   for (auto& known : places_) {
-    if (!known || known->node != node)
+    if (!known || known->place.node != node)
       continue;
-    is_changed = is_changed || known->address != address || known->http_address != http;
-    known->address = address;
-    known->http_address = http;
+    auto& place = known->place;
+    if (place.address == address && place.http_address == http)
+      continue;
+    is_changed = true;
+    place.address = address;
+    place.http_address = http;
+    known->change = ++changes_;
   }
   return is_changed;
 }
@@ -91,22 +99,26 @@ void cluster_map::set_shards(std::uint32_t count) {
 
 const shard_place* cluster_map::of(shard_id shard) const {
   const auto number = codeq::value(shard);
-  return number < places_.size() && places_[number] ? &*places_[number] : nullptr;
+  return number < places_.size() && places_[number] ? &places_[number]->place : nullptr;
 }
 
 std::vector<std::string> cluster_map::addresses() const {
   std::set<std::string> addresses;
   for (const auto& known : places_)
     if (known)
-      addresses.insert(known->address);
+      addresses.insert(known->place.address);
   return {addresses.begin(), addresses.end()};
 }
 
 map_news cluster_map::whole() const {
+  return news_after(0);
+}
+
+map_news cluster_map::news_after(std::uint64_t after) const {
   map_news news{shards(), {}};
   for (std::size_t i = 0; i < places_.size(); ++i)
-    if (places_[i])
-      news.items.push_back({shard_id{static_cast<std::uint16_t>(i)}, *places_[i]});
+    if (places_[i] && places_[i]->change > after)
+      news.items.push_back({shard_id{static_cast<std::uint16_t>(i)}, places_[i]->place});
   return news;
 }
 

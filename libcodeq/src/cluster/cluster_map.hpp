@@ -52,7 +52,8 @@ public:
   /// another number of shards are refused: `protocol_error`.
   [[nodiscard]] result<bool> merge(const map_news& news);
 
-  /// Takes the place of one shard if it is newer. @pre `shard` is below `shards()`
+  /// Takes the place of one shard if it is newer, or another address of its node. @pre `shard` is
+  /// below `shards()`
   bool merge(shard_id shard, const shard_place& place);
 
   /// Another address of a node, which does not change the version of its shards.
@@ -78,8 +79,21 @@ public:
   /// all that are served by the same node, which it will probably ask for next.
   [[nodiscard]] map_news news_for(shard_id shard) const;
 
+  /// Counts the places that were taken; grows whenever the map does.
+  [[nodiscard]] std::uint64_t changes() const { return changes_; }
+
+  /// The places that were taken since `changes()` was `after`.
+  [[nodiscard]] map_news news_after(std::uint64_t after) const;
+
 private:
-  std::vector<std::optional<shard_place>> places_;
+  struct known_place {
+    shard_place place;
+    /// `changes_` when it was taken.
+    std::uint64_t change = 0;
+  };
+
+  std::vector<std::optional<known_place>> places_;
+  std::uint64_t changes_ = 0;
 };
 
 } // namespace codeq::cluster

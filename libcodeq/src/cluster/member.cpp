@@ -18,6 +18,7 @@ member::member(member_options options, member_port& port, monotonic_time now)
     port_(port),
     known_(catalogue_keys(options_.cluster)),
     self_(options_.self),
+    held_(options_.held),
     lease_asked_(now - timing::lease),
     load_told_(now),
     polled_(now - timing::poll),
@@ -303,6 +304,11 @@ void member::settle(shard_id shard) {
     std::binary_search(record.wanted.begin(), record.wanted.end(), options_.node);
   const auto* own = replica_on(record, options_.node);
   const auto held = held_.find(shard);
+  const auto is_lost = own && (held == held_.end() || held->second != *own);
+  // The disk was emptied. While its replica counts as in sync, only the primary or an election can
+  // take it out of the set.
+  if (is_lost && !replication::contains(record.value.in_sync, *own))
+    return change_shard(shard, without_replica(record, *own));
   if (own && record.value.primary == *own)
     return settle_primary(shard, record);
   if (own)

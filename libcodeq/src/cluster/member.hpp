@@ -62,6 +62,8 @@ struct member_options {
   /// What is told of this node; its version is set here.
   node_record self;
   placement_bounds bounds{};
+  /// The replicas that this coordinator has on its disk.
+  std::map<shard_id, replication::replica_id> held{};
 };
 
 /// The life of one coordinator in its cluster: it registers with a lease and keeps it, follows the
@@ -93,7 +95,7 @@ public:
     const replication::membership& old,
     const replication::membership& next);
   void replica_built(shard_id shard, replication::replica_id replica);
-  /// Replicas here that the coordinator has on its disk.
+  /// A replica here that the coordinator has on its disk.
   void holds(shard_id shard, replication::replica_id replica) { held_[shard] = replica; }
   void set_load(std::uint64_t free_bytes, std::uint64_t tasks);
   /// The coordinator will stop: its shards and copies are wanted elsewhere.

@@ -52,7 +52,7 @@ void add_store_options(option_set& options, coordinator_config& config) {
   options.add(count_option(
     "shards",
     "Number of shards, 1 to 1024. Fixed when the store is created: another number is refused later "
-    "[default: the store's; 4 for a new store]",
+    "[default: the store's; 12 for a new store]",
     config.node.shards,
     {1, limits::shards_max}));
   options.add(durability_option(durability_help, config.node.sync));
@@ -288,6 +288,69 @@ void add_access_options(option_set& options, coordinator_node_options& node) {
     node.tls_require_client_certificate));
 }
 
+void add_cluster_options(option_set& options, cluster_options& cluster) {
+  options.add(name_option(
+    "cluster",
+    "Name of the cluster that this coordinator takes part in: the first one creates it, others "
+    "join it; needs --etcd [default: none, it is alone]",
+    cluster.name));
+  options.add(plain_option(
+    "etcd",
+    "URL[,URL...]",
+    "Members of etcd through which the cluster agrees: http[s]://HOST[:PORT] [default: none]",
+    cluster.etcd));
+  options.add(file_option(
+    "etcd-ca",
+    "PEM file with the CAs that must have signed etcd's certificate [default: none]",
+    cluster.etcd_authority));
+  options.add(file_option(
+    "etcd-cert",
+    "PEM file with the certificate that is shown to etcd [default: none]",
+    cluster.etcd_certificate));
+  options.add(file_option(
+    "etcd-key", "PEM file with the key of that certificate [default: none]", cluster.etcd_key));
+  options.add(count_option(
+    "replicas",
+    "Copies of each shard, 1 to 3; decided by the coordinator that creates the cluster [default: "
+    "2]",
+    cluster.replicas,
+    {1, 3}));
+  options.add(plain_option(
+    "zone",
+    "TEXT",
+    "Zone of this coordinator; copies of a shard are in different zones [default: none]",
+    cluster.zone));
+  options.add(plain_option(
+    "advertise",
+    "HOST:PORT",
+    "Address at which clients and other coordinators reach this one [default: that of --listen]",
+    cluster.advertise));
+  options.add(name_option(
+    "node",
+    "Name of this coordinator in its cluster, the same at each start [default: its address]",
+    cluster.node));
+  options.add(file_option(
+    "cluster-token-file",
+    "File with the token that is shown to the other coordinators: an admin's for all tenants; "
+    "needed unless --dev is given [default: none]",
+    cluster.token_file));
+}
+
+/// Describes what the options of a cluster lack; empty when nothing.
+std::string weakness_of(const cluster_options& cluster, bool is_dev) {
+  if (cluster.name.empty() && !cluster.etcd.empty())
+    return "--etcd needs --cluster";
+  if (cluster.name.empty())
+    return {};
+  if (cluster.etcd.empty())
+    return "--cluster needs --etcd";
+  if (cluster.etcd_certificate.empty() != cluster.etcd_key.empty())
+    return "--etcd-cert and --etcd-key need each other";
+  if (!is_dev && cluster.token_file.empty())
+    return "--cluster needs --cluster-token-file, unless --dev is given";
+  return {};
+}
+
 /// Describes options that contradict each other; empty when there are none.
 std::string weakness(const coordinator_node_options& node) {
   if (node.development && !node.tokens.empty())
@@ -361,6 +424,7 @@ parsed<coordinator_config> parse_coordinator(const command_line& line) {
   add_backup_options(options, config);
   add_network_options(options, config);
   add_access_options(options, config.node);
+  add_cluster_options(options, config.node.cluster);
   options.add(log_level_option(config.log_level));
   options.add(log_format_option(config.log_format));
   if (auto end = options.parse(line))
@@ -368,6 +432,8 @@ parsed<coordinator_config> parse_coordinator(const command_line& line) {
   if (auto why = weakness_of(config.node); !why.empty())
     return options.refuse(why);
   if (auto why = missing_gateway(config.node); !why.empty())
+    return options.refuse(why);
+  if (auto why = weakness_of(config.node.cluster, config.node.development); !why.empty())
     return options.refuse(why);
   return config;
 }

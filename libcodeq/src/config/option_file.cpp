@@ -69,6 +69,10 @@ auto with_table(const std::string& path, F&& fn) -> std::invoke_result_t<F, cons
 result<option_values> read_values(const toml::table& table) {
   option_values values;
   for (const auto& [key, node] : table) {
+    if (node.is_table())
+      return error{
+        errc::invalid_argument,
+        "[" + std::string(key.str()) + "] is a table; options stand outside of tables"};
     auto texts = value_texts(node);
     if (!texts)
       return error{

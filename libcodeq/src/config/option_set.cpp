@@ -7,9 +7,12 @@
 #include "config/version.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <memory>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 
@@ -78,10 +81,63 @@ std::vector<std::string> known_options(const CLI::App& app) {
   return names;
 }
 
+/// A name that other programs give to an option of ours.
+struct other_name {
+  std::string_view name;
+  std::string_view ours;
+};
+
+constexpr auto other_names = std::to_array<other_name>({
+  {"--port", "--listen"},
+  {"--port", "--coordinator"},
+  {"--bind", "--listen"},
+  {"--host", "--coordinator"},
+  {"--host", "--listen"},
+  {"--address", "--coordinator"},
+  {"--address", "--listen"},
+  {"--server", "--coordinator"},
+  {"--dir", "--data"},
+  {"--concurrency", "--slots"},
+  {"--verbose", "--log-level"},
+  {"--debug", "--log-level"},
+  {"--token", "--token-file"},
+  {"--command", "--exec"},
+  {"help", "--help"},
+  {"version", "--version"},
+  {"status", "get"},
+  {"show", "get"},
+  {"task", "get"},
+  {"tasks", "list"},
+  {"ls", "list"},
+  {"queues", "stats"},
+  {"list", "stats"},
+  {"health", "stats"},
+  {"info", "stats"},
+  {"retry", "redrive"},
+  {"requeue", "redrive"},
+  {"delete", "purge"},
+  {"remove", "purge"},
+  {"add", "enqueue"},
+  {"push", "enqueue"},
+  {"submit", "enqueue"},
+  {"kill", "cancel"},
+  {"wait", "result"},
+});
+
+std::optional<std::string_view>
+find_by_other_name(const std::string& unknown, const std::vector<std::string>& known) {
+  for (const auto& other : other_names)
+    if (other.name == unknown && std::find(known.begin(), known.end(), other.ours) != known.end())
+      return other.ours;
+  return std::nullopt;
+}
+
 /// "; did you mean ...?", or nothing when no known name is near.
 std::string suggest(const std::string& unknown, const std::vector<std::string>& known) {
   std::vector<std::string_view> names(known.begin(), known.end());
-  auto nearest = base::nearest_name(unknown, names);
+  auto nearest = find_by_other_name(unknown, known);
+  if (!nearest)
+    nearest = base::nearest_name(unknown, names);
   return nearest ? "; did you mean " + quote(std::string(*nearest)) + "?" : "";
 }
 
@@ -96,10 +152,15 @@ std::string describe(const CLI::App& app, const CLI::ParseError& fault) {
   auto option = std::find_if(left.begin(), left.end(), [](const std::string& word) {
     return word.starts_with("--") && word.size() > 2;
   });
+  auto known = known_options(app);
+  bool takes_queue = !app.get_subcommands().empty()
+                     && std::find(known.begin(), known.end(), "--queue") != known.end();
+  if (option == left.end() && takes_queue)
+    return "unexpected argument " + quote(left.front()) + "; a queue is given as --queue NAME";
   if (option == left.end())
     return "unexpected argument " + quote(left.front());
   auto name = option->substr(0, option->find('='));
-  return "unknown option " + quote(name) + suggest(name, known_options(app));
+  return "unknown option " + quote(name) + suggest(name, known);
 }
 
 std::string environment_name(const std::string& option_name) {
@@ -131,6 +192,14 @@ environment process_environment() {
   };
 }
 
+int print(const exit_request& end) {
+  if (end.status == 0)
+    std::fputs(end.text.c_str(), stdout);
+  else
+    std::fprintf(stderr, "%s\n", end.text.c_str());
+  return end.status;
+}
+
 option_set::option_set(std::string program, std::string description, std::string footer)
   : program_(std::move(program)), description_(std::move(description)), footer_(std::move(footer)) {
   add(
@@ -156,8 +225,19 @@ exit_request option_set::refuse(const std::string& text) const {
   return {exit_usage, program_ + ": " + text};
 }
 
-exit_request option_set::refuse_unknown(const std::string& word) const {
-  return refuse("unknown subcommand or option " + quote(word) + " (see --help)");
+exit_request
+option_set::refuse_unknown(const std::string& word, const std::string& group) const {
+  std::vector<std::string> known{"--help", "--version"};
+  for (const auto& entry : commands_) {
+    auto space = std::min(entry.name.find(' '), entry.name.size());
+    auto first = entry.name.substr(0, space);
+    if (group.empty())
+      known.push_back(first);
+    else if (first == group)
+      known.push_back(entry.name.substr(space + 1));
+  }
+  auto text = "unknown subcommand or option " + quote(word) + suggest(word, known);
+  return refuse(text + " (see --help)");
 }
 
 std::optional<exit_request> option_set::parse(const command_line& line) {
@@ -204,11 +284,11 @@ std::optional<exit_request> option_set::read_flags(const command_line& line) {
     return exit_request{0, program_ + " " + std::string(version()) + "\n"};
   } catch (const CLI::CallForHelp&) {
     if (auto unknown = app.remaining(true); !unknown.empty() && !is_complete(name_of_chosen(app)))
-      return refuse_unknown(unknown.front());
+      return refuse_unknown(unknown.front(), name_of_chosen(app));
     return exit_request{0, app.help()};
   } catch (const CLI::ParseError& e) {
     if (auto unknown = app.remaining(true); !unknown.empty() && !is_complete(name_of_chosen(app)))
-      return refuse_unknown(unknown.front());
+      return refuse_unknown(unknown.front(), name_of_chosen(app));
     return refuse(describe(app, e) + " (see --help)");
   }
   for (auto& found : sinks) {

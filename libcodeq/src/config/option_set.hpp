@@ -19,6 +19,9 @@ struct exit_request {
   std::string text;
 };
 
+/// Prints the text where it belongs and returns the status.
+[[nodiscard]] int print(const exit_request& end);
+
 /// Exit status for an invalid command line, environment or file.
 inline constexpr int exit_usage = 2;
 
@@ -89,7 +92,9 @@ public:
   [[nodiscard]] exit_request refuse(const std::string& text) const;
 
 private:
-  [[nodiscard]] exit_request refuse_unknown(const std::string& word) const;
+  /// `group`: the group that was named before the word; empty: none.
+  [[nodiscard]] exit_request
+  refuse_unknown(const std::string& word, const std::string& group) const;
 
   using values = std::map<std::string, std::vector<std::string>>;
 

@@ -138,7 +138,8 @@ struct names_of<operator_action> {
     {ours::schedule_resume, theirs::SCHEDULE_RESUME},
     {ours::schedule_delete, theirs::SCHEDULE_DELETE},
     {ours::schedule_run, theirs::SCHEDULE_RUN},
-    {ours::schedule_backfill, theirs::SCHEDULE_BACKFILL}};
+    {ours::schedule_backfill, theirs::SCHEDULE_BACKFILL},
+    {ours::log_level, theirs::LOG_LEVEL}};
 };
 
 template <>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/store_tools.hpp"
+#include "codeq/operator.hpp"
 
 #include <string>
 #include <utility>

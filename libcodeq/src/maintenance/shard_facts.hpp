@@ -36,6 +36,8 @@ struct shard_facts {
   const storage::task_store* store = nullptr;
   /// Null when the shard cannot be recovered; a finding contains the reason.
   std::unique_ptr<core::shard_state> state;
+  /// The records are a part of a copy that was not finished: nothing about them can be checked.
+  bool is_partial = false;
   /// The position of the snapshot; 0 without one.
   core::log_position snapshot = 0;
   /// The last delta of the store's replica of the shard; 0 without one.

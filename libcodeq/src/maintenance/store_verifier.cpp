@@ -78,6 +78,7 @@ std::vector<shard_facts> recover_all(
     auto epoch = identity.epoch;
     auto is_whole = look_at_replica(store, facts, epoch, report, found);
     facts.given_below = core::first_of_epoch(epoch + 1);
+    facts.is_partial = !is_whole;
     if (!is_whole)
       continue;
     facts.state = recover_shard(store, facts.id, epoch + 1, found);
@@ -105,7 +106,10 @@ void check_record(
     if (codeq::value(*shard) >= shards.size())
       return found.add(bytes_in_words(key), "belongs to a shard that the store does not have");
     ++report.records[*shard][std::string(kind.name)];
-    return kind.check(shards[codeq::value(*shard)], key, value, found);
+    auto& facts = shards[codeq::value(*shard)];
+    if (!facts.is_partial)
+      kind.check(facts, key, value, found);
+    return;
   }
   found.add(bytes_in_words(key), "is of no kind that is known");
 }

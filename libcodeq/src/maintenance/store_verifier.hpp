@@ -2,7 +2,7 @@
 #pragma once
 
 #include "codeq/result.hpp"
-#include "codeq/store_tools.hpp"
+#include "codeq/operator.hpp"
 
 #include "storage/task_store.hpp"
 

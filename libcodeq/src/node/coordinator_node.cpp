@@ -6,7 +6,6 @@
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "base/tuning.hpp"
-#include "base/wall_clock.hpp"
 #include "coordinator/actors/backup_runner.hpp"
 #include "coordinator/actors/journal_driver.hpp"
 #include "coordinator/actors/keeper.hpp"
@@ -14,22 +13,20 @@
 #include "coordinator/actors/reader_driver.hpp"
 #include "coordinator/actors/registrar_driver.hpp"
 #include "coordinator/actors/shard_driver.hpp"
+#include "coordinator/actors/shared_board.hpp"
 #include "http/gateway/gateway.hpp"
+#include "node/cluster_entry.hpp"
+#include "node/cluster_seat.hpp"
+#include "node/coordinator_access.hpp"
 #include "node/coordinator_counts.hpp"
 #include "node/coordinator_options.hpp"
 #include "node/http_access.hpp"
-#include "node/jwt_access.hpp"
 #include "node/open_files.hpp"
 #include "node/shard_recovery.hpp"
 #include "node/start_space.hpp"
-#include "node/token_warnings.hpp"
 #include "node/webhook_access.hpp"
 #include "observe/limit_meter.hpp"
 #include "observe/log.hpp"
-#include "security/authenticator.hpp"
-#include "security/rate_limiter.hpp"
-#include "security/tls_context.hpp"
-#include "security/token_source.hpp"
 #include "storage/recovery/recovery.hpp"
 #include "storage/rocksdb/rocksdb_store.hpp"
 #include "transport/acceptor.hpp"
@@ -42,6 +39,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -91,19 +89,25 @@ storage::rocksdb_store_options store_options(
 } // namespace
 
 struct coordinator_node::impl {
-  /// Reads tokens, keys and certificates. Errors: of their files.
-  result<void> open_access(const coordinator_node_options& options);
-
-  /// The same for tokens and the keys of JWTs.
-  result<void> open_tokens(const coordinator_node_options& options);
-
-  /// Recovers the store. Errors: of the store.
+  /// Recovers the store, unless the shards of a cluster are to be recovered later. Errors: of the
+  /// store, and of the cluster.
   result<void> recover(const coordinator_node_options& options);
 
-  /// Starts the actors of the coordinator.
-  void spawn_actors(const coordinator_node_options& options);
+  /// Starts the actors of the coordinator. Errors: of the cluster's credentials.
+  result<void> spawn_actors(const coordinator_node_options& options);
+  void spawn_journal(
+    const coordinator_node_options& options, const std::shared_ptr<coordinator::turn_loop>& loop);
+  void spawn_registrar(
+    const coordinator_node_options& options, const std::shared_ptr<coordinator::turn_loop>& loop);
   void spawn_shards(
     const coordinator_node_options& options, const std::shared_ptr<coordinator::turn_loop>& loop);
+
+  /// Starts the replicas, and the hosts of the shards that they will serve.
+  result<void> take_seat(const coordinator_node_options& options);
+  [[nodiscard]] coordinator::shard_driver_options shard_options(
+    const coordinator_node_options& options,
+    std::shared_ptr<core::shard_state> state,
+    std::shared_ptr<base::clock> clock) const;
 
   /// Opens the listening port.
   result<void> listen(const coordinator_node_options& options);
@@ -113,16 +117,7 @@ struct coordinator_node::impl {
   result<void> serve_http(const coordinator_node_options& options);
   void stop();
 
-  /// Null without a token file.
-  std::shared_ptr<security::token_source> tokens;
-  /// Null without JWTs.
-  std::unique_ptr<node::key_refresher> jwt_keys;
-  /// Null in a single-user setup, where every client has all rights.
-  std::shared_ptr<const security::authenticator> access;
-  std::shared_ptr<security::rate_limiter> limiter = std::make_shared<security::rate_limiter>();
-  /// Null without TLS.
-  std::shared_ptr<security::tls_source> tls;
-  std::shared_ptr<security::tls_source> http_tls;
+  node::coordinator_access rights;
 
   std::shared_ptr<storage::retention_horizons> horizons =
     std::make_shared<storage::retention_horizons>();
@@ -130,6 +125,10 @@ struct coordinator_node::impl {
   std::shared_ptr<storage::task_store> store;
   storage::store_record identity;
   std::vector<std::shared_ptr<core::shard_state>> states;
+  std::shared_ptr<schedule::zone_store> zones = std::make_shared<schedule::zone_store>(
+    std::string(schedule::zone_store::default_folder), log_zone);
+  /// How the cluster was entered; empty for a coordinator that is alone.
+  std::optional<node::cluster_entry> entry;
   caf::actor_system_config config;
   std::unique_ptr<caf::actor_system> system;
   coordinator::journal_actor journal;
@@ -141,7 +140,10 @@ struct coordinator_node::impl {
   coordinator::keeper_actor keeper;
   std::shared_ptr<coordinator::backup_runner> backups;
   std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
+  /// In a cluster the hosts of its shards.
   std::vector<coordinator::shard_actor> shards;
+  /// Null for a coordinator that is alone.
+  std::unique_ptr<node::cluster_seat> seat;
   coordinator::registrar_internal_actor registrar;
   /// The latest shard time found in the store.
   timestamp latest{};
@@ -155,78 +157,13 @@ struct coordinator_node::impl {
   bool stopped = false;
 };
 
-result<void> coordinator_node::impl::open_tokens(const coordinator_node_options& options) {
-  if (options.development)
-    return {};
-  security::authenticator::options a;
-  a.now = &base::wall_now;
-  a.on_refused = node::refusal_log();
-  if (!options.tokens.empty()) {
-    auto source = security::token_source::open(options.tokens);
-    if (!source)
-      return error{source.error().code, "--tokens " + source.error().context};
-    tokens = std::move(*source);
-    a.tokens = tokens;
-    node::warn_of_readers(options.tokens);
-  }
-  if (!options.jwt.keys.empty()) {
-    auto rules = node::jwt_rules_of(options.jwt);
-    if (!rules)
-      return rules.error();
-    auto keys = node::key_refresher::start(options.jwt);
-    if (!keys)
-      return keys.error();
-    jwt_keys = std::move(*keys);
-    a.rules = std::move(*rules);
-    a.keys = jwt_keys->keys();
-  }
-  access = std::make_shared<const security::authenticator>(std::move(a));
-  return {};
-}
-
-result<void> coordinator_node::impl::open_access(const coordinator_node_options& options) {
-  if (auto ok = open_tokens(options); !ok)
-    return ok;
-  if (auto files = node::http_files(options); !files.certificate.empty() || !files.key.empty()) {
-    auto source = security::tls_source::open(std::move(files), security::tls_side::server);
-    if (!source)
-      return source.error();
-    http_tls = std::move(*source);
-  }
-  if (!node::has_tls(options))
-    return {};
-  auto source = security::tls_source::open(
-    {options.tls_certificate,
-     options.tls_key,
-     options.tls_authority,
-     options.tls_require_client_certificate},
-    security::tls_side::server);
-  if (!source)
-    return source.error();
-  tls = std::move(*source);
-  return {};
-}
-
 result<void> coordinator_node::impl::reload() {
-  result<void> outcome;
-  auto note = [&](const result<void>& reloaded) {
-    if (outcome)
-      outcome = reloaded;
-    else if (!reloaded)
-      outcome =
-        error{reloaded.error().code, outcome.error().context + "; " + reloaded.error().context};
-    return reloaded.has_value();
-  };
-  for (const auto& source : {tls, http_tls})
-    if (source)
-      static_cast<void>(note(source->reload()));
-  if (jwt_keys)
-    static_cast<void>(note(jwt_keys->refresh()));
-  if (!tokens || !note(tokens->reload()))
-    return outcome;
-  limiter->forget_idle(base::system_clock(timestamp{}).now().steady);
-  caf::anon_send(registrar, coordinator::tokens_replaced{});
-  return outcome;
+  auto outcome = rights.reload();
+  if (outcome.is_new) {
+    rights.limiter->forget_idle(base::system_clock(timestamp{}).now().steady);
+    caf::anon_send(registrar, coordinator::tokens_replaced{});
+  }
+  return outcome.how;
 }
 
 result<void> coordinator_node::impl::recover(const coordinator_node_options& options) {
@@ -235,16 +172,37 @@ result<void> coordinator_node::impl::recover(const coordinator_node_options& opt
   auto usable = reserve->usable();
   if (auto ok = node::check_start_space(options.data); !ok)
     return ok;
+  std::unique_ptr<node::cluster_door> door;
+  auto shard_count = options.shards;
+  if (!options.cluster.name.empty()) {
+    auto found = node::cluster_door::open(options);
+    if (!found)
+      return found.error();
+    door = std::move(*found);
+    auto count = door->shard_count();
+    if (!count)
+      return count.error();
+    shard_count = *count;
+  }
   auto opened = storage::open_rocksdb_store(store_options(options, horizons));
   if (!opened)
     return opened.error();
   store = std::move(*opened);
   if (!usable)
     CODEQ_LOG_WARN("disk reserve is not looked after reason=\"{}\"", to_string(usable.error()));
-  auto record = storage::open_identity(*store, options.shards, base::random_bits() | 1);
+  auto record = storage::open_identity(*store, shard_count, base::random_bits() | 1);
   if (!record)
     return record.error();
   identity = *record;
+  if (door) {
+    auto entered = door->enter(*store, identity);
+    if (!entered)
+      return entered.error();
+    entry = std::move(*entered);
+    return {};
+  }
+  if (auto ok = node::check_alone(*store); !ok)
+    return ok;
   auto recovered = node::recover_shards(*store, identity);
   if (!recovered)
     return recovered.error();
@@ -252,15 +210,13 @@ result<void> coordinator_node::impl::recover(const coordinator_node_options& opt
   return {};
 }
 
-void coordinator_node::impl::spawn_actors(const coordinator_node_options& options) {
-  transport::configure(config, options.threads);
-  system = std::make_unique<caf::actor_system>(config);
+void coordinator_node::impl::spawn_journal(
+  const coordinator_node_options& options, const std::shared_ptr<coordinator::turn_loop>& loop) {
   auto mode = options.sync ? storage::durability::sync : storage::durability::os;
   if (!options.sync)
     syncer = system->spawn<caf::detached>(coordinator::log_syncer, store);
   coordinator::journal_driver_options writes{
     store, {mode, identity}, die, horizons, journal_meter, syncer, reserve};
-  auto loop = std::make_shared<coordinator::turn_loop>();
   // Waiting for a disk needs a thread of its own. A write to the page cache is done before another
   // thread would have woken up.
   if (!options.sync)
@@ -268,6 +224,14 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   journal = options.sync
               ? system->spawn<caf::detached>(coordinator::drive_journal, writes)
               : transport::spawn_beside_sockets(*system, coordinator::drive_journal, writes);
+}
+
+result<void> coordinator_node::impl::spawn_actors(const coordinator_node_options& options) {
+  transport::configure(config, options.threads);
+  system = std::make_unique<caf::actor_system>(config);
+  // In a cluster shards come and go, so sessions reach them by messages to their hosts.
+  auto loop = entry ? nullptr : std::make_shared<coordinator::turn_loop>();
+  spawn_journal(options, loop);
   coordinator::reader_driver_options reads{
     {store, tuning::segment_cache_bytes_default / 4 / identity.shard_count},
     die,
@@ -279,11 +243,32 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   keeper = system->spawn<caf::detached>(
     coordinator::keeper,
     coordinator::keeper_options{
-      {store, horizons, options.retention_bytes}, cancelled, die, limit_meter});
-  spawn_shards(options, loop);
+      {store, horizons, options.retention_bytes},
+      cancelled,
+      die,
+      limit_meter,
+      reserve,
+      options.free_bytes_least});
+  if (!entry)
+    spawn_shards(options, loop);
+  else if (auto ok = take_seat(options); !ok)
+    return ok;
+  spawn_registrar(options, loop);
+  return {};
+}
+
+void coordinator_node::impl::spawn_registrar(
+  const coordinator_node_options& options, const std::shared_ptr<coordinator::turn_loop>& loop) {
   coordinator::registrar_driver_options r;
   r.registrar = {
     identity.shard_count, base::random_bits() | 1, identity.store_id, options.connections_max};
+  if (seat) {
+    r.registrar.store_id = seat->entry().record.identity;
+    r.registrar.cluster = options.cluster.name;
+    r.registrar.node = node::name_in_cluster(options);
+    r.registrar.places = seat->places();
+    r.replicas = seat->replicas();
+  }
   r.meter = limit_meter;
   enqueues = std::make_shared<coordinator::enqueue_shares>(options.enqueue_bytes_max, limit_meter);
   r.enqueues = enqueues;
@@ -296,37 +281,50 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
     return gauges;
   };
   r.clock = std::make_shared<base::system_clock>(latest);
-  r.access = access;
-  r.limiter = limiter;
+  r.access = rights.access;
+  r.limiter = rights.limiter;
   backups = std::make_shared<coordinator::backup_runner>(
     coordinator::backup_options{store, options.backups, options.backups_kept});
   r.backups = [b = backups](bool start) { return start ? b->start() : b->status(); };
   r.list_backups = [b = backups] { return b->list(); };
   r.loop = loop;
   registrar = transport::spawn_beside_sockets(*system, coordinator::drive_registrar, r);
-  if (jwt_keys)
-    jwt_keys->notify([to = registrar] { caf::anon_send(to, coordinator::tokens_replaced{}); });
+  if (rights.jwt_keys)
+    rights.jwt_keys->notify(
+      [to = registrar] { caf::anon_send(to, coordinator::tokens_replaced{}); });
+}
+
+coordinator::shard_driver_options coordinator_node::impl::shard_options(
+  const coordinator_node_options& options,
+  std::shared_ptr<core::shard_state> state,
+  std::shared_ptr<base::clock> clock) const {
+  coordinator::shard_driver_options s;
+  s.clock = std::move(clock);
+  s.shard.state = std::move(state);
+  s.shard.shard_count = identity.shard_count;
+  s.shard.zones = zones;
+  s.store = store;
+  s.meter = limit_meter;
+  s.reader = reader;
+  s.space =
+    std::make_shared<coordinator::free_space>(options.data, options.free_bytes_least, reserve);
+  s.reserve = reserve;
+  s.shard.cache_bytes = tuning::segment_cache_bytes_default / identity.shard_count;
+  return s;
 }
 
 void coordinator_node::impl::spawn_shards(
   const coordinator_node_options& options, const std::shared_ptr<coordinator::turn_loop>& loop) {
   coordinator::meet_shards introduction;
-  auto zones = std::make_shared<schedule::zone_store>(
-    std::string(schedule::zone_store::default_folder), log_zone);
+  std::shared_ptr<core::ready_board> board;
+  if (identity.shard_count > 1)
+    board = std::make_shared<coordinator::shared_board>(identity.shard_count);
   for (auto& state : states) {
     latest = std::max(latest, state->at);
-    coordinator::shard_driver_options s;
-    s.clock = std::make_shared<base::system_clock>(state->at);
-    s.shard.state = std::move(state);
-    s.shard.shard_count = identity.shard_count;
-    s.shard.zones = zones;
-    s.store = store;
-    s.meter = limit_meter;
+    auto clock = std::make_shared<base::system_clock>(state->at);
+    auto s = shard_options(options, std::move(state), std::move(clock));
+    s.shard.board = board;
     s.journal = journal;
-    s.reader = reader;
-    s.space =
-      std::make_shared<coordinator::free_space>(options.data, options.free_bytes_least, reserve);
-    s.shard.cache_bytes = tuning::segment_cache_bytes_default / identity.shard_count;
     s.loop = loop;
     auto shard = transport::spawn_beside_sockets(*system, coordinator::drive_shard, s);
     introduction.shards.emplace_back(shard);
@@ -337,6 +335,25 @@ void coordinator_node::impl::spawn_shards(
   states.clear();
 }
 
+result<void> coordinator_node::impl::take_seat(const coordinator_node_options& options) {
+  node::cluster_seat_parts parts{store, horizons, journal, identity.epoch, {}};
+  parts.start_shard = [this, options](coordinator::served_shard served) {
+    auto s = shard_options(options, std::move(served.state), std::move(served.clock));
+    s.journal = std::move(served.journal);
+    s.authority = std::move(served.authority);
+    auto shard = transport::spawn_beside_sockets(*system, coordinator::drive_shard, s);
+    caf::anon_send(shard, coordinator::meet_shards{shards});
+    return shard;
+  };
+  auto taken = node::cluster_seat::take(*system, options, std::move(parts), std::move(*entry));
+  if (!taken)
+    return taken.error();
+  seat = std::move(*taken);
+  for (const auto& host : seat->hosts())
+    shards.emplace_back(host);
+  return {};
+}
+
 result<void> coordinator_node::impl::listen(const coordinator_node_options& options) {
   auto endpoint = transport::parse_listen_address(options.listen);
   if (!endpoint)
@@ -345,11 +362,11 @@ result<void> coordinator_node::impl::listen(const coordinator_node_options& opti
   a.address = endpoint->host;
   a.port = endpoint->port;
   a.registrar = registrar;
-  a.tls = tls;
+  a.tls = rights.tls;
   // Otherwise nodes that are connected could use up the places of those that have yet to show their
   // tokens, for which the registrar may end another connection.
   a.connections_max =
-    options.connections_max + (access ? limits::unauthenticated_connections_max : 0);
+    options.connections_max + (rights.access ? limits::unauthenticated_connections_max : 0);
   a.meter = limit_meter;
   auto spawned = transport::spawn_acceptor(*system, std::move(a));
   if (!spawned)
@@ -364,19 +381,20 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
   http::gateway_options g;
   g.listen = options.http;
   g.metrics_listen = options.metrics;
-  g.tls = http_tls;
+  g.tls = rights.http_tls;
   g.connections_max = options.http_connections_max;
   auto webhooks = node::open_webhooks(options);
   if (!webhooks)
     return webhooks.error();
   g.actor.webhooks = std::move(*webhooks);
+  const auto store_id = seat ? seat->entry().record.identity : identity.store_id;
   g.actor.desk = {
-    shards, identity.store_id, std::make_shared<base::system_clock>(latest), limit_meter, enqueues};
-  g.actor.who = node::authenticate_by(access);
+    shards, store_id, std::make_shared<base::system_clock>(latest), limit_meter, enqueues};
+  g.actor.who = node::authenticate_by(rights.access);
   // A subject that is not in the token file may be that of a JWT; its subscriptions end by their
   // TTL.
-  g.actor.callers_of = node::callers_by(jwt_keys ? nullptr : tokens);
-  g.actor.limit = node::limit_by(limiter, limit_meter);
+  g.actor.callers_of = node::callers_by(rights.jwt_keys ? nullptr : rights.tokens);
+  g.actor.limit = node::limit_by(rights.limiter, limit_meter);
   g.actor.is_loopback_only = options.development;
   g.actor.cors = http::cors_policy(options.http_cors_origins);
   g.actor.needs_token = options.http_needs_token;
@@ -418,11 +436,13 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
 void coordinator_node::impl::stop() {
   if (!system || std::exchange(stopped, true))
     return;
-  jwt_keys = nullptr;
+  rights.jwt_keys = nullptr;
   if (gateway)
     gateway->stop();
   *cancelled = true;
   backups->stop();
+  if (seat)
+    seat->leave();
   caf::anon_send_exit(keeper, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(acceptor.actor, caf::exit_reason::user_shutdown);
   {
@@ -434,8 +454,10 @@ void coordinator_node::impl::stop() {
       return self->request(shard, tuning::shutdown_max / 2, coordinator::stop_shard{});
     };
     std::vector<decltype(stop_one(shards.front()))> stops;
-    for (const auto& shard : shards)
-      stops.push_back(stop_one(shard));
+    // In a cluster the others go on with them.
+    if (!seat)
+      for (const auto& shard : shards)
+        stops.push_back(stop_one(shard));
     for (auto& stop : stops) {
       stop.receive(
         [](bool) {},
@@ -467,6 +489,10 @@ coordinator_node::~coordinator_node() {
   stop();
   if (impl_->system)
     transport::finish(*impl_->system);
+  // All writes are over. A store that was not closed in order may have lost some in a power cut.
+  if (impl_->seat)
+    if (auto ok = storage::end_boot(*impl_->store); !ok)
+      CODEQ_LOG_WARN("store is not closed in order reason=\"{}\"", to_string(ok.error()));
 }
 
 result<std::unique_ptr<coordinator_node>>
@@ -477,17 +503,21 @@ coordinator_node::start(coordinator_node_options options) {
     return ok.error();
   node::fit_connections(options);
   auto state = std::make_unique<impl>();
-  if (auto ok = state->open_access(options); !ok)
+  if (auto ok = state->rights.open(options); !ok)
     return ok.error();
   if (auto ok = state->recover(options); !ok)
     return ok.error();
-  state->spawn_actors(options);
+  if (auto ok = state->spawn_actors(options); !ok)
+    return ok.error();
   auto* pending = state.get();
   std::unique_ptr<coordinator_node> node(new coordinator_node(std::move(state)));
   if (auto ok = pending->listen(options); !ok)
     return ok.error();
   if (auto ok = pending->serve_http(options); !ok)
     return ok.error();
+  if (pending->seat)
+    if (auto ok = pending->seat->join(); !ok)
+      return ok.error();
   return node;
 }
 

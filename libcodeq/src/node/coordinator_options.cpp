@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "config/values.hpp"
+#include "node/cluster_entry.hpp"
 #include "transport/socket.hpp"
 
 #include <string>
@@ -36,7 +37,7 @@ result<void> check(const coordinator_node_options& options) {
   if (options.http.empty() && !options.metrics.empty())
     return error{
       errc::invalid_argument, "metrics is " + options.metrics + "; it needs http to be set, too"};
-  return {};
+  return check_cluster(options);
 }
 
 bool has_tls(const coordinator_node_options& options) {

@@ -87,7 +87,7 @@ http::limit_rate limit_by(
       limiter->take(*by.bearer, scope, count, base::system_clock(timestamp{}).now().steady);
     if (wait == duration{0})
       return nullptr;
-    meter->note({"token_rate", 0, "tenant", by.tenant});
+    meter->note({"token_rate", by.bearer->rate_of(scope).per_second, "tenant", by.tenant});
     auto seconds = std::chrono::ceil<std::chrono::seconds>(wait).count();
     return std::make_unique<http::rate_refusal>(
       name_of(scope), std::string(operation), static_cast<unsigned>(seconds));

@@ -6,6 +6,7 @@
 #include "base/random.hpp"
 #include "base/tuning.hpp"
 #include "client/answer_slot.hpp"
+#include "client/cluster_sums.hpp"
 #include "client/dead_kinds.hpp"
 #include "client/dead_walk.hpp"
 #include "client/inquiry_actor.hpp"
@@ -13,6 +14,7 @@
 #include "client/operator_replies.hpp"
 #include "client/shard_walk.hpp"
 #include "client/task_pages.hpp"
+#include "node/connection_watch.hpp"
 #include "node/link_security.hpp"
 #include "security/principal.hpp"
 #include "transport/configure.hpp"
@@ -23,10 +25,8 @@
 #include <caf/send.hpp>
 
 #include <algorithm>
-#include <condition_variable>
 #include <iterator>
 #include <limits>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -34,52 +34,6 @@
 namespace codeq {
 
 namespace {
-
-/// The latest connection state reported by the inquiry's actor, for the thread that waits for it.
-class connection_watch {
-public:
-  void tell(const client::connection_news& news) {
-    {
-      std::lock_guard lock(mutex_);
-      news_ = news;
-      if (news.up) {
-        shard_count_ = news.shard_count;
-        tenant_ = news.tenant;
-      }
-    }
-    changed_.notify_all();
-  }
-
-  /// Waits until a connection is up or finally refused, or until `until`; returns the latest state.
-  /// While no coordinator accepts connections it waits until `soon` only.
-  client::connection_news wait(
-    std::chrono::steady_clock::time_point soon, std::chrono::steady_clock::time_point until) {
-    std::unique_lock lock(mutex_);
-    auto is_decided = [this] { return news_.up || news_.final; };
-    changed_.wait_until(lock, std::min(soon, until), is_decided);
-    changed_.wait_until(lock, until, [&] { return is_decided() || news_.unreachable; });
-    return news_;
-  }
-
-  /// Number of shards of the store that was connected last; 0 when there was none.
-  std::uint16_t shard_count() {
-    std::lock_guard lock(mutex_);
-    return shard_count_;
-  }
-
-  /// The tenant of the token, as the coordinator that was connected last told it.
-  std::string tenant() {
-    std::lock_guard lock(mutex_);
-    return tenant_;
-  }
-
-private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  client::connection_news news_;
-  std::uint16_t shard_count_ = 0;
-  std::string tenant_;
-};
 
 /// How long a coordinator that does not accept connections is given to start.
 constexpr duration unreachable_wait{800};
@@ -160,6 +114,14 @@ struct operator_client::impl {
     result<client::answered<T>> (*read)(const protocol::frame<S>&),
     bool repeatable = true);
 
+  /// Sends a request to every coordinator and sums the replies; `missing`: the number of
+  /// coordinators whose part is not in the sum.
+  template <class T, class S>
+  result<T> ask_all(
+    client::question question,
+    result<client::answered<T>> (*read)(const protocol::frame<S>&),
+    std::size_t& missing);
+
   /// Sends a request for a queue to every shard; `of` creates the request.
   template <class Of>
   result<queue_info> ask_each_shard(const queue_address& queue, Of of);
@@ -184,7 +146,7 @@ struct operator_client::impl {
 
   operator_options options;
   operator_system config;
-  connection_watch watch;
+  node::connection_watch watch;
   caf::actor_system system;
   actors::inquiry_actor actor;
 };
@@ -231,6 +193,46 @@ result<T> operator_client::impl::ask(
   if (auto answer = slot->wait(client::deadline_after(options.timeout)))
     return std::move(*answer);
   return error{errc::timeout, "the coordinator did not answer" + within(options.timeout)};
+}
+
+template <class T, class S>
+result<T> operator_client::impl::ask_all(
+  client::question question,
+  result<client::answered<T>> (*read)(const protocol::frame<S>&),
+  std::size_t& missing) {
+  using whole = std::pair<T, std::size_t>;
+  auto slot = std::make_shared<client::answer_slot<whole>>();
+  auto sum = std::make_shared<result<T>>(T{});
+  actors::ask_coordinator wish;
+  wish.question = std::move(question);
+  wish.answered = [sum, read](const protocol::wire_frame& frame) -> result<void> {
+    if (frame.type != protocol::frame_type<S>)
+      return error{errc::protocol_error, "a reply of another type than was asked for"};
+    auto parsed = protocol::frame<S>::parse(frame.body);
+    auto told = parsed ? read(*parsed) : result<client::answered<T>>(parsed.error());
+    if (!told)
+      return told.error();
+    if (!told->answer)
+      *sum = told->answer.error();
+    else if (*sum)
+      client::add(**sum, std::move(*told->answer));
+    return {};
+  };
+  wish.failed = [slot](const error& reason) { slot->put(reason); };
+  wish.completed = [slot, sum](std::size_t gone) {
+    if (*sum)
+      slot->put(whole{std::move(**sum), gone});
+    else
+      slot->put(sum->error());
+  };
+  caf::anon_send(actor, std::move(wish));
+  auto answer = slot->wait(client::deadline_after(options.timeout));
+  if (!answer)
+    return error{errc::timeout, "the coordinator did not answer" + within(options.timeout)};
+  if (!*answer)
+    return answer->error();
+  missing = (*answer)->second;
+  return std::move((*answer)->first);
 }
 
 template <class Of>
@@ -476,11 +478,16 @@ result<std::uint64_t> operator_client::purge_tenant(const std::string& tenant) {
 }
 
 result<coordinator_stats> operator_client::stats() {
-  return impl_->ask(client::ask_stats(), client::read_stats);
+  std::size_t missing = 0;
+  auto sum = impl_->ask_all(client::ask_stats(), client::read_stats, missing);
+  if (sum && missing > 0)
+    sum->gauges[client::missing_coordinators_gauge] = static_cast<std::int64_t>(missing);
+  return sum;
 }
 
 result<std::vector<worker_info>> operator_client::workers() {
-  return impl_->ask(client::ask_workers(), client::read_workers);
+  std::size_t missing = 0;
+  return impl_->ask_all(client::ask_workers(), client::read_workers, missing);
 }
 
 result<audit_page> operator_client::audit(const audit_filter& filter) {

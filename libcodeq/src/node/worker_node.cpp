@@ -134,6 +134,11 @@ struct worker_node::impl {
   /// Serves the metrics, if that is configured. Errors: of `worker_monitor::start`.
   result<void> monitor_worker();
   void spawn(const hello_maker& hello, std::vector<handler_registry::entry> chosen);
+  [[nodiscard]] actors::link_actor start_link(
+    const actors::dispatcher_actor& owner,
+    const hello_maker& hello,
+    std::size_t index,
+    const std::string& coordinator);
   void stop(duration limit);
   void end(result<void> how);
   result<void> await_end();
@@ -161,21 +166,34 @@ void worker_node::impl::spawn(
   dispatching.dispatcher.slots = options.slots;
   dispatching.dispatcher.prefetch = options.prefetch;
   dispatching.dispatcher.batch = options.batch;
-  dispatching.dispatcher.links = options.coordinators.size();
+  dispatching.dispatcher.coordinators = options.coordinators;
+  dispatching.start_link = [this, hello](
+                             const actors::dispatcher_actor& owner,
+                             std::size_t index,
+                             const std::string& coordinator) {
+    return start_link(owner, hello, index, coordinator);
+  };
   dispatching.on_end = [this](result<void> how) { end(std::move(how)); };
   dispatcher = worker::spawn_dispatcher(system, std::move(dispatching));
   actors::links_spawned spawned;
-  for (std::size_t i = 0; i < options.coordinators.size(); ++i) {
-    transport::link_options link;
-    link.index = i;
-    link.coordinator = options.coordinators[i];
-    link.make_hello = hello;
-    link.sink = worker::dispatcher_sink(dispatcher, i);
-    link.owner = caf::actor_cast<caf::strong_actor_ptr>(dispatcher);
-    link.tls = tls;
-    spawned.links.push_back(transport::spawn_link(system, std::move(link)));
-  }
+  for (std::size_t i = 0; i < options.coordinators.size(); ++i)
+    spawned.links.push_back(start_link(dispatcher, hello, i, options.coordinators[i]));
   caf::anon_send(dispatcher, std::move(spawned));
+}
+
+actors::link_actor worker_node::impl::start_link(
+  const actors::dispatcher_actor& owner,
+  const hello_maker& hello,
+  std::size_t index,
+  const std::string& coordinator) {
+  transport::link_options link;
+  link.index = index;
+  link.coordinator = coordinator;
+  link.make_hello = hello;
+  link.sink = worker::dispatcher_sink(owner, index);
+  link.owner = caf::actor_cast<caf::strong_actor_ptr>(owner);
+  link.tls = tls;
+  return transport::spawn_link(system, std::move(link));
 }
 
 result<void> worker_node::impl::open_metrics_access() {

@@ -29,9 +29,16 @@ void limit_meter::note(const met_limit& met) {
     past.next_line = now + line_interval;
     times = std::exchange(past.unlogged, 0);
   }
-  auto max = met.max == 0 ? std::string("-") : std::to_string(met.max);
-  CODEQ_LOG_WARN(
-    "limit is reached limit={} max={} {}={} times={}", met.name, max, met.kind, met.who, times);
+  if (met.max == 0)
+    CODEQ_LOG_WARN("limit is reached limit={} {}={} times={}", met.name, met.kind, met.who, times);
+  else
+    CODEQ_LOG_WARN(
+      "limit is reached limit={} max={} {}={} times={}",
+      met.name,
+      met.max,
+      met.kind,
+      met.who,
+      times);
 }
 
 std::map<std::string, std::uint64_t> limit_meter::counts() const {

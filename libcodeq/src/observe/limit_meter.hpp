@@ -46,7 +46,7 @@ inline constexpr std::string_view counted_limits[] = {
 struct met_limit {
   /// One of `counted_limits`.
   std::string_view name;
-  /// 0: different for each queue or token; the refusal has it.
+  /// 0: different for each queue, not logged; the refusal has it.
   std::uint64_t max = 0;
   /// Who reached it: the kind, `tenant` or `remote`, and the name.
   std::string_view kind;

@@ -139,6 +139,56 @@ void write_member(
   to.text(readable(arguments.fill(value)));
 }
 
+/// Adds an argument to a line; within quotes it cannot end them.
+void append_text(std::string& line, std::string_view argument, bool is_quoted) {
+  for (auto c : argument) {
+    bool is_control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+    if (is_quoted && (c == '"' || c == '\\'))
+      line += '\\';
+    line += is_control ? '?' : c;
+  }
+}
+
+std::string text_line(std::string_view format, std::span<const log_argument> arguments) {
+  std::string line;
+  bool is_quoted = false;
+  for (std::size_t i = 0; i < format.size(); ++i) {
+    if (format[i] == '"')
+      is_quoted = !is_quoted;
+    if (!format.substr(i).starts_with("{}")) {
+      line += format[i];
+      continue;
+    }
+    append_text(line, arguments.front().text, is_quoted);
+    arguments = arguments.subspan(1);
+    ++i;
+  }
+  return line;
+}
+
+std::string json_line(
+  log_level level, std::string_view format, std::span<const log_argument> arguments) {
+  placeholders values(arguments);
+  base::json_writer members;
+  std::string message;
+  for (auto word : words_of(format)) {
+    auto equals = word.find('=');
+    bool is_member = equals != std::string_view::npos && equals > 0;
+    if (is_member) {
+      write_member(members, word.substr(0, equals), word.substr(equals + 1), values);
+      continue;
+    }
+    message += message.empty() ? "" : " ";
+    message += values.fill(word);
+  }
+  base::json_writer line;
+  line.begin_object().field("level", to_string(level)).field("message", readable(message));
+  auto begin = line.take().substr(1);
+  auto rest = members.take();
+  begin += rest.empty() ? "" : "," + rest;
+  return begin + "}";
+}
+
 spdlog::logger& logger() {
   static auto instance = [] {
     auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
@@ -228,34 +278,9 @@ bool log_enabled(log_level level) noexcept {
   return logger().should_log(to_spdlog(level));
 }
 
-void write_log(log_level level, std::string line) {
-  for (auto& c : line)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-      c = '?';
+void write_log(log_level level, std::string_view format, std::span<const log_argument> arguments) {
+  auto line = log_is_json() ? json_line(level, format, arguments) : text_line(format, arguments);
   logger().log(to_spdlog(level), line);
-}
-
-void write_json_log(
-  log_level level, std::string_view format, std::span<const log_argument> arguments) {
-  placeholders values(arguments);
-  base::json_writer members;
-  std::string message;
-  for (auto word : words_of(format)) {
-    auto equals = word.find('=');
-    bool is_member = equals != std::string_view::npos && equals > 0;
-    if (is_member) {
-      write_member(members, word.substr(0, equals), word.substr(equals + 1), values);
-      continue;
-    }
-    message += message.empty() ? "" : " ";
-    message += values.fill(word);
-  }
-  base::json_writer line;
-  line.begin_object().field("level", to_string(level)).field("message", readable(message));
-  auto begin = line.take().substr(1);
-  auto rest = members.take();
-  begin += rest.empty() ? "" : "," + rest;
-  logger().log(to_spdlog(level), begin + "}");
 }
 
 void flush_log() {

@@ -59,13 +59,11 @@ struct log_argument {
   bool is_number = false;
 };
 
-/// Writes one line. Control characters become `?`, so that text from a peer cannot forge a line.
-void write_log(log_level level, std::string line);
-
-/// Writes one line as a JSON object. The members come from the format, in which each placeholder is
-/// `{}`, and not from the finished line: so text from a peer cannot forge a member.
-void write_json_log(
-  log_level level, std::string_view format, std::span<const log_argument> arguments);
+/// Writes one line in the log's format, in which each placeholder is `{}`. Text from a peer cannot
+/// forge a line or a member: control characters become `?`, quotes and backslashes in a quoted
+/// value are escaped, and the members of a JSON object come from the format, not from the finished
+/// line.
+void write_log(log_level level, std::string_view format, std::span<const log_argument> arguments);
 
 /// Writes buffered lines; called before a process ends.
 void flush_log();
@@ -77,12 +75,10 @@ template <class T>
 
 template <class... Args>
 void log(log_level level, fmt::format_string<Args...> format, Args&&... args) {
-  if (!log_is_json())
-    return write_log(level, fmt::format(format, std::forward<Args>(args)...));
   fmt::string_view text = format;
   std::array<log_argument, sizeof...(Args)> arguments{
     to_log_argument<std::remove_cvref_t<Args>>(args)...};
-  write_json_log(level, {text.data(), text.size()}, arguments);
+  write_log(level, {text.data(), text.size()}, arguments);
 }
 
 } // namespace codeq::observe

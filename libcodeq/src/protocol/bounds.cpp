@@ -34,7 +34,12 @@ result<void> check_retry(const retry_policy& retry) {
       "fixed, linear, exponential or exponential_jitter");
   if (auto ok = check_duration("retry.base", retry.base, duration{0}, limits::retry_max); !ok)
     return ok;
-  return check_duration("retry.cap", retry.cap, duration{0}, limits::retry_max);
+  if (auto ok = check_duration("retry.cap", retry.cap, duration{0}, limits::retry_max); !ok)
+    return ok;
+  if (retry.cap >= retry.base)
+    return {};
+  return out_of_range(
+    "retry.cap", in_milliseconds(retry.cap), "at least retry.base, " + in_milliseconds(retry.base));
 }
 
 result<void> check_on_dead(on_dead when_dead) {

@@ -173,6 +173,7 @@ result<claim_wish> read_claim(const claim_request& message) {
     claim_wish wish;
     wish.credits = reader.getCredits();
     wish.batch_tasks = reader.getBatchTasks();
+    wish.take_back = reader.getTakeBack();
     wish.lease = duration{static_cast<duration::rep>(reader.getLeaseMs())};
     bool is_in_range = wish.lease == duration{0}
                        || (wish.lease >= limits::lease_min && wish.lease <= limits::lease_max);
@@ -203,11 +204,17 @@ result<node_introduction> to_introduction(const hello& message) {
     n.identity = {encoding::read_text(reader.getName()), reader.getIncarnation()};
     n.min_version = reader.getMinVersion();
     n.max_version = reader.getMaxVersion();
+    n.takes_map = reader.getTakesMap();
     n.token = string_of(reader.getToken());
-    if (n.role > schema::Role::OPERATOR)
+    if (n.role > schema::Role::COORDINATOR)
       return malformed("an unknown role");
     if (auto ok = check_name("name", n.identity.name); !ok)
       return ok.error();
+    n.cluster = encoding::read_text(reader.getCluster());
+    n.carries_copies = reader.getCopies();
+    if (n.role == schema::Role::COORDINATOR)
+      if (auto ok = check_name("cluster", n.cluster); !ok)
+        return ok.error();
     auto queues = read_queues("queues", reader.getQueues(), limits::queues_per_worker_max);
     auto prefixes = read_prefixes(reader.getPrefixes());
     if (!queues || !prefixes)

@@ -69,6 +69,8 @@ struct claim_wish {
   duration lease{0};
   /// Maximum number of tasks in one message; zero: the coordinator's limit.
   std::uint32_t batch_tasks = 0;
+  /// Unused credits to return.
+  std::uint32_t take_back = 0;
   /// The queues to claim from, from now on; empty: no change.
   std::optional<std::vector<queue_address>> queues{};
   /// With `queues`; see `core::change_queues`.
@@ -88,8 +90,14 @@ struct node_introduction {
   std::vector<queue_address> queues;
   /// See `core::attach_worker`.
   std::vector<queue_address> prefixes{};
+  /// It follows the places of a cluster's shards.
+  bool takes_map = false;
   /// Empty when the node has none. Must never be logged.
   std::string token{};
+  /// Name of a coordinator's cluster.
+  std::string cluster{};
+  /// A coordinator's connection is for copies of shards.
+  bool carries_copies = false;
 };
 
 [[nodiscard]] result<node_introduction> to_introduction(const hello& message);

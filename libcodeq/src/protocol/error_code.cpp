@@ -35,6 +35,7 @@ constexpr std::array codes{
   errc::unavailable,
   errc::unknown_queue,
   errc::unknown_schedule,
+  errc::not_owner,
 };
 
 } // namespace

@@ -59,6 +59,9 @@ using audit_request = frame<schema::AuditRequest>;
 using audit_reply = frame<schema::AuditReply>;
 using schedule_request = frame<schema::ScheduleRequest>;
 using schedule_reply = frame<schema::ScheduleReply>;
+using replica_frame = frame<schema::ReplicaFrame>;
+using cluster_map_news = frame<schema::ClusterMap>;
+using credit_news = frame<schema::CreditNews>;
 
 namespace detail {
 
@@ -113,7 +116,10 @@ using all_bodies = body_list<
   schema::LogLevelRequest,
   schema::LogLevelReply,
   schema::ScheduleRequest,
-  schema::ScheduleReply>;
+  schema::ScheduleReply,
+  schema::ReplicaFrame,
+  schema::ClusterMap,
+  schema::CreditNews>;
 
 /// Number of bodies before `S` in the list; the size of the list when it does not contain `S`.
 template <class S, class... Bodies>

@@ -37,6 +37,13 @@ void write_common(Builder to, const core::task_view& view) {
   to.setLostInRow(view.entry.lost);
   to.setGroup(data_of(view.group));
   to.setKey(data_of(view.key));
+  to.setCancelRequested(view.entry.state == task_state::leased && view.entry.cancelling);
+}
+
+void write_progress(schema::StatusReply::Builder to, const core::lease_progress& progress) {
+  to.setHasProgress(true);
+  to.setProgressPercent(progress.percent);
+  to.setProgressNote(data_of(progress.note));
 }
 
 void write_view(schema::TaskView::Builder to, const core::task_view& view) {
@@ -131,6 +138,8 @@ status_reply make_status_reply(
       write_common(r, view);
       r.setText(data_of(texts.text.view()));
       r.setLeaseLeftMs(static_cast<std::uint64_t>(view.lease_left.count()));
+      if (view.progress)
+        write_progress(r, *view.progress);
       if (!texts.body.empty())
         r.setBody(data_of(texts.body.view()));
     },

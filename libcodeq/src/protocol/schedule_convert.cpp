@@ -81,10 +81,11 @@ result<void> check_run(const core::enqueue_run& run, const std::string& tenant) 
   return body->read([](auto task) -> result<void> {
     std::size_t header_bytes = 0;
     for (auto header : task.getHeaders()) {
-      std::string_view name(header.getName().cStr(), header.getName().size());
+      auto text = header.getName();
+      std::string_view name(text.cStr(), text.size());
       if (name == schedule_header || name == nominal_time_header)
         return out_of_range("header", std::string(name), "another one; the coordinator sets it");
-      header_bytes += header.getName().size() + header.getValue().size();
+      header_bytes += name.size() + header.getValue().size();
     }
     return check_size(
       "headers", header_bytes, limits::headers_bytes_max - occurrence_headers_bytes);

@@ -286,6 +286,9 @@ void leadership::note_value(const membership& current) {
   for (auto replica : value_.replicas)
     if (replica != self_)
       views_.try_emplace(replica);
+  std::erase_if(views_, [this](const auto& view) {
+    return !contains(value_.replicas, view.first);
+  });
   for (auto& [replica, view] : views_)
     if (!contains(value_.in_sync, replica))
       view.is_lost = false;

@@ -199,12 +199,13 @@ void shard_replica::rebuilt(const epoch_index& log) {
 }
 
 void shard_replica::copy_ended(replica_id to) {
-  if (leads_)
+  // It may have been dropped meanwhile.
+  if (leads_ && contains(value_.replicas, to))
     leads_->note_copy_ended(to);
 }
 
 void shard_replica::tail_read(replica_id to, monotonic_time now) {
-  if (leads_)
+  if (leads_ && contains(value_.replicas, to))
     stream_to(to, now);
 }
 

@@ -29,7 +29,9 @@ bool is_zone_name(std::string_view name) {
   };
   // All names of the database begin so; other files of the folder, and folders that repeat the
   // zones with leap seconds, do not.
-  return !name.empty() && name[0] >= 'A' && name[0] <= 'Z'
+  // An empty part would be one more name of the same file.
+  bool has_empty_part = name.ends_with('/') || name.find("//") != name.npos;
+  return !name.empty() && name[0] >= 'A' && name[0] <= 'Z' && !has_empty_part
          && std::all_of(name.begin(), name.end(), is_allowed);
 }
 

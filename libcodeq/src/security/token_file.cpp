@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "security/token_file.hpp"
 
+#include "base/rfc3339.hpp"
 #include "security/access_limits.hpp"
 #include "security/private_file.hpp"
 #include "security/token.hpp"
@@ -147,6 +148,22 @@ result<principal> find_one(const token_table& table, std::string_view name) {
   return *found;
 }
 
+/// Why a token that expires is not rotated into one that does not. The usual reason is that it was
+/// rotated before.
+std::string describe_expiring(const token_table& table, const principal& old) {
+  auto text = "the token expires at " + base::to_rfc3339(*old.expires)
+              + ", so the new one needs an expiry, too; give --expires";
+  for (const auto& who : table.principals()) {
+    bool is_newer = who->token != old.token && (!who->expires || *who->expires > *old.expires);
+    bool is_same = who->subject == old.subject && who->tenant == old.tenant && who->role == old.role
+                   && who->queues == old.queues;
+    if (is_newer && is_same)
+      return text + ". If it was rotated before, rotate its successor " + short_name(who->token)
+             + " instead";
+  }
+  return text;
+}
+
 /// Adds the line of a new token for `who` to a file's text. Returns the token.
 result<std::string> add_token(std::string& text, principal who) {
   auto token = make_token();
@@ -239,7 +256,7 @@ result<rotated_token> rotate_token(
   if (!old)
     return old.error();
   if (old->expires && !expires)
-    return error{errc::invalid_argument, "the token expires, so the new one needs an expiry, too"};
+    return error{errc::invalid_argument, describe_expiring(*table, *old)};
   auto fresh = *old;
   fresh.expires = expires;
   old->expires = std::min(old->expires.value_or(old_until), old_until);

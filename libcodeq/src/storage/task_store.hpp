@@ -109,6 +109,17 @@ public:
   [[nodiscard]] virtual result<void>
   compact(std::string_view begin, std::string_view end, std::atomic<bool>& cancelled) = 0;
 
+  /// Frees the space of deleted pairs by rewriting files one after the other. A file is left out
+  /// while `room()`, the bytes that the rewrite may need meanwhile, is too small for it. Returns
+  /// the bytes of files that were left out. May take long; returns early when `cancelled` is set.
+  /// Thread-safe. Errors: as `read`.
+  [[nodiscard]] virtual result<std::uint64_t>
+  reclaim(const std::function<std::uint64_t()>& room, std::atomic<bool>& cancelled) {
+    static_cast<void>(room);
+    static_cast<void>(cancelled);
+    return std::uint64_t{0};
+  }
+
   /// Adds a backup of everything that was committed before the call to those in `directory`, and
   /// checks it. Copies only files that are not there, and keeps the newest `kept` backups. May take
   /// long, while commits go on, and ends soon with `going_away` when `cancelled` becomes true. One

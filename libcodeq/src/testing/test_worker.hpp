@@ -67,6 +67,9 @@ public:
   void to_link(std::size_t link, const protocol::wire_frame& frame) override;
   [[noreturn]] void break_link(std::size_t link, const error& reason) override;
 
+  /// The test's coordinator is alone.
+  void open_link(std::size_t, const std::string&) override {}
+
   void close_link(std::size_t, const error&) override {}
 
   worker::handler_number start_handler(const std::string& queue, const std::string& group) override;

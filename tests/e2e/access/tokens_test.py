@@ -5,6 +5,7 @@ import json
 import os
 import re
 import stat
+import threading
 import time
 import unittest
 
@@ -69,6 +70,28 @@ class TokensTest(cluster.ClusterTest):
             for method, route in methods.items():
                 if method != "parameters" and route.get("security") != []:
                     yield method.upper(), re.sub(r"\{\w+\}", "x", path)
+
+
+class Revoked(TokensTest):
+    def test_token_ends_a_change_at_a_rate(self):
+        tasks = [self.ctl("ada", "enqueue", "mail", str(i), *TENANT).strip() for i in range(20)]
+        for task in tasks:
+            self.ctl("boss", "force", "fail", task, "--text", "x")
+        self.cluster.ctl("token", "revoke", "--file", self.file, self.listed()["boss"]["token"])
+        answers = []
+        purge = threading.Thread(target=lambda: answers.append(self.ask(
+            "boss", "POST", "/v1/codeq/admin/dead/purge", {"queue": "mail", "rate": 2})))
+        purge.start()
+        wait_until(lambda: self.dead() < len(tasks), 10, "the purge begins")
+
+        self.cluster.coordinator.hang_up()
+
+        purge.join(30)
+        self.assertEqual(401, answers[0].status, answers[0].text)
+        self.assertGreater(self.dead(), 5)
+
+    def dead(self):
+        return self.ask("reader", "GET", "/v1/codeq/admin/queues/mail").json["dlq"]
 
 
 class Roles(TokensTest):
@@ -235,6 +258,21 @@ class Lifetimes(TokensTest):
                 "worker", "--queues", "*", *options)
             self.assertIn(wrong, error)
         self.assertNotIn("x", self.listed())
+
+    def test_wrong_role_is_wrong_usage(self):
+        done = self.cluster.try_ctl("token", "create", "--file", self.file, "--subject", "x",
+                                    *TENANT, "--role", "boss")
+        self.assertEqual(2, done.returncode)
+        self.assertIn("--role must be producer, worker", done.stderr.decode())
+
+    def test_second_rotation_names_the_token_to_rotate(self):
+        name = self.listed()["ada"]["token"]
+        out = self.cluster.path("ada.token")
+        self.ctl("ada", "token", "rotate", name, "--file", self.file, "--out", out)
+        error = self.cluster.ctl_error("token", "rotate", name, "--file", self.file)
+        successor = re.search(r"If it was rotated before, rotate its successor (\w+)", error)[1]
+        self.assertNotEqual(successor, name)
+        self.ctl("ada", "token", "rotate", successor, "--file", self.file, "--out", out)
 
 
 class Files(TokensTest):

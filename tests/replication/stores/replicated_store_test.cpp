@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "replication/stores/store_world.hpp"
 
-#include "codeq/store_tools.hpp"
+#include "codeq/operator.hpp"
 
 #include "storage/recovery/task_reader.hpp"
 #include "support/seed.hpp"

@@ -193,11 +193,11 @@ void store_node::etcd_answered(const membership& current, bool applied) {
 // The port of the replica.
 
 void store_node::send(replica_id to, const message& what) {
-  send(to, coordinator::shard_message{shard_number, what});
+  send(to, coordinator::shard_message{shard_number, id_, to, what});
 }
 
 void store_node::send(replica_id to, const coordinator::copy_message& what) {
-  send(to, coordinator::shard_message{shard_number, what});
+  send(to, coordinator::shard_message{shard_number, id_, to, what});
 }
 
 void store_node::send(replica_id to, const coordinator::shard_message& what) {

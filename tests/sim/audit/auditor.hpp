@@ -9,6 +9,7 @@
 #include "core/state/shard_state.hpp"
 #include "core/turn/turn.hpp"
 #include "sim/audit/ledger.hpp"
+#include "sim/audit/order_audit.hpp"
 #include "sim/schedules/tick_book.hpp"
 #include "sim/world.hpp"
 #include "worker/node/report.hpp"
@@ -60,6 +61,7 @@ public:
   explicit auditor(world& all)
     : world_(all),
       ledger_([this](const std::string& rule, const std::string& what) { breach(rule, what); }),
+      order_([this](const std::string& rule, const std::string& what) { breach(rule, what); }),
       ticks_([this](const std::string& rule, const std::string& what) { breach(rule, what); }) {}
 
   /// Records a violation of the contract.
@@ -352,6 +354,7 @@ private:
 
   world& world_;
   ledger ledger_;
+  order_audit order_;
   tick_book ticks_;
   std::map<std::string, wish> wishes_;
   std::map<task_id, task_view> tasks_;

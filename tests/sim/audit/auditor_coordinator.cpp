@@ -21,6 +21,7 @@ void auditor::turn_sealed(core::shard_state& state, const std::vector<core::even
     if (const auto* grant = std::get_if<core::batch_granted>(&e))
       granted(state, *grant);
   }
+  order_.turn_sealed(state, events, world_.time.now());
   for (const auto& violation : core::find_violations(state))
     breach("memory", violation);
 }
@@ -82,6 +83,7 @@ void auditor::beat_taken(shard_id shard, fencing_token token, bool queued) {
 void auditor::coordinator_ended(bool clock_went_back) {
   if (clock_went_back)
     ++clock_;
+  order_.forget();
   // A grant that was not sent to any worker may or may not be durable.
   for (auto& [id, t] : tasks_) {
     for (auto& [token, l] : t.leases)

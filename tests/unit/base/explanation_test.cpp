@@ -47,6 +47,12 @@ TEST(Explanation, IsOneSentenceForEachReason) {
   EXPECT_EQ(
     to_sentence(why(leased)),
     "leased by w1, attempt 2 of 5; lease ends in 7.2 s without a heartbeat");
+  auto cancelling = why(leased);
+  cancelling.task.cancel_requested = true;
+  EXPECT_EQ(
+    to_sentence(cancelling),
+    "leased by w1, attempt 2 of 5; lease ends in 7.2 s without a heartbeat; a cancel was "
+    "requested, and its handler may still complete");
   EXPECT_EQ(to_sentence(why(completed)), "completed");
   EXPECT_EQ(to_sentence(why(dead)), "dead after attempt 2 of 5 because: disk on fire");
   EXPECT_EQ(to_sentence(why(cancelled)), "cancelled");

@@ -5,7 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace codeq::client {
@@ -50,6 +53,15 @@ protected:
 
   void connect(enqueue_outbox& box, store_identity store = store_a) {
     box.connect([this](const auto& frame) { sent.push_back(read(frame)); }, store);
+  }
+
+  /// Connects with a cluster of which the shards in `reached` can be sent to.
+  void connect_cluster(enqueue_outbox& box) {
+    box.connect(
+      enqueue_outbox::way{
+        [this](shard_id, const protocol::enqueue_request& frame) { sent.push_back(read(frame)); },
+        [this](shard_id shard) { return reached.contains(shard); }},
+      store_a);
   }
 
   void submit(enqueue_outbox& box, std::size_t count = 1) {
@@ -126,6 +138,7 @@ protected:
   }
 
   std::vector<said> sent;
+  std::set<shard_id> reached;
   std::vector<std::string> answers;
   /// Number of the latest call of `submit`.
   std::uint64_t last = 0;
@@ -496,6 +509,81 @@ TEST_F(EnqueueOutbox, SessionWithARequestThatWasGivenUpIsNeverFinished) {
   box.give_up(last, {errc::timeout, "late"});
 
   EXPECT_EQ(box.finished_session(), producer_id{});
+}
+
+TEST_F(EnqueueOutbox, RequestWithoutKeysGoesToAShardThatIsReached) {
+  auto box = make();
+  reached = {shard_id{2}};
+  connect_cluster(box);
+  submit(box);
+  submit(box);
+
+  ASSERT_EQ(sent.size(), 2u);
+  EXPECT_EQ(sent[0].shard, 2u);
+  EXPECT_EQ(sent[1].shard, 2u);
+}
+
+TEST_F(EnqueueOutbox, RequestWithoutKeysPrefersTheShardWithFewestUnansweredOnes) {
+  auto box = make();
+  reached = {shard_id{1}, shard_id{3}};
+  connect_cluster(box);
+  for (int i = 0; i < 4; ++i)
+    submit(box);
+  std::map<std::uint16_t, int> at;
+  for (const auto& one : sent)
+    ++at[one.shard];
+  EXPECT_EQ(at, (std::map<std::uint16_t, int>{{1, 2}, {3, 2}}));
+
+  for (const auto& one : std::vector<said>(sent))
+    if (one.shard == 3)
+      answer(box, one);
+  submit(box);
+  EXPECT_EQ(sent.back().shard, 3u);
+}
+
+TEST_F(EnqueueOutbox, PartOfAShardThatIsNotReachedWaitsAndTakesNoPlace) {
+  auto box = make(2);
+  connect_cluster(box);
+  submit_keys(box, 8);
+  EXPECT_TRUE(sent.empty());
+  reached = {owner(0)};
+  const std::vector<shard_id> shards{owner(0)};
+  box.resend(shards);
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(shard_id{sent[0].shard}, owner(0));
+
+  submit(box);
+
+  ASSERT_EQ(sent.size(), 2u);
+  EXPECT_EQ(shard_id{sent[1].shard}, owner(0));
+}
+
+TEST_F(EnqueueOutbox, UnansweredRequestIsResentUnchangedToTheNewPlaceOfItsShard) {
+  auto box = make();
+  reached = {shard_id{0}, shard_id{1}, shard_id{2}, shard_id{3}};
+  connect_cluster(box);
+  for (int i = 0; i < 4; ++i)
+    submit(box);
+  auto before = std::exchange(sent, {});
+
+  const std::vector<shard_id> moved{shard_id{before[1].shard}};
+  box.resend(moved);
+
+  EXPECT_EQ(sent, std::vector<said>{before[1]});
+}
+
+TEST_F(EnqueueOutbox, NotOwnerKeepsTheRequestOpen) {
+  auto box = make();
+  reached = {shard_id{0}, shard_id{1}, shard_id{2}, shard_id{3}};
+  connect_cluster(box);
+  submit(box);
+  auto request = sent.back();
+
+  answer(box, request, errc::not_owner);
+
+  EXPECT_TRUE(answers.empty());
+  answer(box, request);
+  EXPECT_EQ(answers.size(), 1u);
 }
 
 } // namespace codeq::client

@@ -276,4 +276,22 @@ TEST_F(WatchList, AsksAgainForAPartOfManyTasksAtATime) {
   EXPECT_FALSE(list.wants_to_ask_again());
 }
 
+TEST_F(WatchList, TasksOfAShardThatMovedAreRequestedAgain) {
+  bool is_reached = false;
+  list.connect(
+    watch_list::way{
+      [this](shard_id, const protocol::await_request& frame) { asked.push_back(read(frame)); },
+      [&](shard_id shard) { return shard == shard_id{0} || is_reached; }},
+    store_a);
+  add(1, {task_0, task_1, task_2});
+  EXPECT_EQ(asked, std::vector<std::string>{"shard 0: 5 7"});
+  asked.clear();
+
+  is_reached = true;
+  const std::vector<shard_id> moved{shard_id{1}};
+  list.resend(moved);
+
+  EXPECT_EQ(asked, std::vector<std::string>{"shard 1: 6"});
+}
+
 } // namespace codeq::client

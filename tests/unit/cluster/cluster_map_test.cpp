@@ -111,5 +111,29 @@ TEST(ClusterMap, NewsOfAnotherClusterAreRefused) {
   EXPECT_EQ(map.of(s0)->node, "a");
 }
 
+TEST(ClusterMap, TellsWhatWasTakenSinceAChange) {
+  cluster_map map;
+  ASSERT_TRUE(map.merge(news_of({{s0, place_on("a", 10)}, {s1, place_on("a", 20)}})));
+  const auto before = map.changes();
+  EXPECT_TRUE(map.news_after(before).items.empty());
+
+  ASSERT_TRUE(map.merge(news_of({{s0, place_on("b", 11)}, {s1, place_on("a", 20)}})));
+  EXPECT_EQ(map.news_after(before), news_of({{s0, place_on("b", 11)}}));
+
+  ASSERT_TRUE(map.move_node("a", "elsewhere:1", ""));
+  EXPECT_EQ(map.news_after(before).items.size(), 2u);
+}
+
+TEST(ClusterMap, TakesAnotherAddressOfTheSameVersion) {
+  cluster_map map;
+  ASSERT_TRUE(map.merge(news_of({{s0, place_on("a", 10)}})));
+  auto moved = place_on("a", 10);
+  moved.address = "elsewhere:1";
+
+  EXPECT_TRUE(*map.merge(news_of({{s0, moved}})));
+
+  EXPECT_EQ(map.of(s0)->address, "elsewhere:1");
+}
+
 } // namespace
 } // namespace codeq::cluster

@@ -467,5 +467,29 @@ TEST_F(MemberTest, RestoredEtcdNeedsARepair) {
   EXPECT_EQ(port_.repair, "etcd was restored");
 }
 
+TEST_F(MemberTest, ReplicaOfAnEmptiedDiskIsTakenOutOnceItDoesNotCount) {
+  auto shard = shard_of(1);
+  shard.value.primary = replica_id{2};
+  shard.value.in_sync = {replica_id{2}};
+  put(keys_.cluster(), encode(cluster_record{1, 5, 1, 2, 1, 1, 1, {}, {}}));
+  put(keys_.shard(s0), encode(shard));
+  advance(50ms);
+
+  answer_poll();
+
+  ASSERT_FALSE(port_.decisions.empty());
+  EXPECT_EQ(port_.decisions.front().what.next, encode(without_replica(shard, replica_id{1})));
+}
+
+TEST_F(MemberTest, ReplicaOfAnEmptiedDiskStaysWhileItCounts) {
+  put(keys_.cluster(), encode(cluster_record{1, 5, 1, 2, 1, 1, 1, {}, {}}));
+  put(keys_.shard(s0), encode(shard_of(1)));
+  advance(50ms);
+
+  answer_poll();
+
+  EXPECT_TRUE(port_.decisions.empty());
+}
+
 } // namespace
 } // namespace codeq::cluster

@@ -104,6 +104,12 @@ TEST(CoordinatorConfig, AnUnknownFlagIsNamedWithTheNearestOne) {
     refused({{"--dev", "data"}}), "codeq-coordinator: unexpected argument `data` (see --help)");
 }
 
+TEST(CoordinatorConfig, NamesOfOtherProgramsAreKnown) {
+  EXPECT_EQ(
+    refused({{"--dev", "--data", "d", "--port", "1"}}),
+    "codeq-coordinator: unknown option `--port`; did you mean `--listen`? (see --help)");
+}
+
 TEST(CoordinatorConfig, AnAddressThatIsNotLoopbackTakesTokensAndTls) {
   EXPECT_EQ(
     refused({{"--data", "d", "--dev", "--listen", "0.0.0.0:7400"}}),
@@ -300,12 +306,18 @@ TEST_F(CoordinatorFile, WhatIsNotTomlNamesTheLine) {
   EXPECT_NE(refused({{"--dev", "--config", file.c_str()}}).find(": line 2: "), std::string::npos);
 }
 
-TEST_F(CoordinatorFile, TextWithoutQuotesIsExplained) {
+TEST_F(CoordinatorFile, TextWithoutQuotesAndATableAreExplained) {
   auto bare = write("data = \"d\"\nlog-level = info\n");
   EXPECT_NE(
     refused({{"--dev", "--config", bare.c_str()}})
       .find(": line 2: it is not TOML, in which text has quotes: "),
     std::string::npos);
+
+  auto table = write("[coordinator]\nlog-level = \"info\"\n");
+  EXPECT_EQ(
+    refused({{"--dev", "--config", table.c_str()}}),
+    "codeq-coordinator: --config " + table
+      + ": [coordinator] is a table; options stand outside of tables");
 }
 
 TEST_F(CoordinatorFile, AFileThatIsMissingIsRefused) {

@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <random>
 #include <string>
+#include <utility>
 
 namespace codeq::coordinator {
 namespace {
@@ -119,6 +121,49 @@ TEST(ClaimRouter, TakesEverythingBackWhilePaused) {
   EXPECT_EQ(say(router.pause(false)), "claim0x2 claim1x2");
 }
 
+TEST(ClaimRouter, MovesCreditsToTheShardWithTheBetterTask) {
+  claim_router router(3);
+  EXPECT_EQ(say(router.has_work(shard(0))), "");
+  EXPECT_EQ(say(router.add_credits(2)), "claim0x2");
+
+  EXPECT_EQ(say(router.outranked(shard(0), 2, shard(2), 3)), "claim2x2");
+  EXPECT_EQ(say(router.granted(shard(2), 2, true, 4)), "");
+  EXPECT_EQ(say(router.add_credits(1)), "claim2x1");
+}
+
+TEST(ClaimRouter, MovesCreditsBackOnceTheBetterTasksAreGranted) {
+  claim_router router(2);
+  EXPECT_EQ(say(router.has_work(shard(0))), "");
+  EXPECT_EQ(say(router.add_credits(2)), "claim0x2");
+  EXPECT_EQ(say(router.outranked(shard(0), 2, shard(1), 3)), "claim1x2");
+  EXPECT_EQ(say(router.granted(shard(1), 1, true, 4)), "");
+
+  EXPECT_EQ(say(router.granted(shard(1), 1, true, 3)), "");
+
+  EXPECT_EQ(say(router.add_credits(2)), "claim0x1 claim1x1");
+}
+
+TEST(ClaimRouter, FetchesCreditsFromAShardThatIsDrainedMeanwhile) {
+  claim_router router(2);
+  EXPECT_EQ(say(router.has_work(shard(0))), "");
+  EXPECT_EQ(say(router.add_credits(1)), "claim0x1");
+  EXPECT_EQ(say(router.outranked(shard(0), 1, shard(1), 5)), "claim1x1");
+
+  EXPECT_EQ(say(router.drained(shard(1))), "revoke1x1");
+  EXPECT_EQ(say(router.returned(shard(1), 1)), "claim0x1");
+}
+
+TEST(ClaimRouter, ShardsThatAreBothOutrankedGetCreditsAllTheSame) {
+  claim_router router(2);
+  EXPECT_EQ(say(router.has_work(shard(0))), "");
+  EXPECT_EQ(say(router.add_credits(1)), "claim0x1");
+  EXPECT_EQ(say(router.outranked(shard(0), 1, shard(1), 5)), "claim1x1");
+
+  EXPECT_EQ(say(router.outranked(shard(1), 1, shard(0), 3)), "claim0x1");
+  EXPECT_EQ(say(router.granted(shard(0), 1, false, 3)), "");
+  EXPECT_EQ(say(router.add_credits(1)), "claim1x1");
+}
+
 /// A router among shards that behave like the core: work comes and goes at random; messages in both
 /// directions are queued and arrive late, in order.
 class routed_shards {
@@ -165,8 +210,31 @@ public:
     serve(at, false);
   }
 
+  /// The shard of higher tasks, if the shard may not grant its own before them. The tasks of shard
+  /// n have the priority n % 3.
+  [[nodiscard]] std::optional<std::size_t> rival_of(std::size_t at) const {
+    for (std::size_t i = 0; i < shards.size(); ++i)
+      if (shards[i].ready > 0 && i % 3 > at % 3)
+        return i;
+    return std::nullopt;
+  }
+
+  void give_back(std::size_t at, std::size_t rival) {
+    auto& s = shards[at];
+    auto credits = std::exchange(s.credits, 0);
+    s.notified = true;
+    auto id = shard(static_cast<std::uint16_t>(at));
+    auto by = shard(static_cast<std::uint16_t>(rival));
+    auto priority = static_cast<int>(at % 3);
+    to_router.push_back([this, id, credits, by, priority] {
+      carry_out(router.outranked(id, credits, by, priority));
+    });
+  }
+
   void serve(std::size_t at, bool claimed) {
     auto& s = shards[at];
+    if (auto rival = rival_of(at); rival && s.ready > 0 && s.credits > 0)
+      return give_back(at, *rival);
     auto granted = std::min(s.ready, s.credits);
     s.ready -= granted;
     s.credits -= granted;
@@ -176,7 +244,9 @@ public:
     if (granted > 0) {
       s.notified = more;
       to_router.push_back(
-        [this, id, granted, more] { carry_out(router.granted(id, granted, more)); });
+        [this, id, granted, more, priority = static_cast<int>(at % 3)] {
+          carry_out(router.granted(id, granted, more, priority));
+        });
     }
     if (claimed && s.credits > 0)
       to_router.push_back([this, id] { carry_out(router.drained(id)); });
@@ -227,6 +297,90 @@ TEST(ClaimRouter, NeverIdlesWhileWorkWaitsAndNeverClaimsTooMuch) {
     ASSERT_EQ(world.router.credits() + world.running, slots);
   }
 }
+
+TEST(ClaimRouter, CreditsOfAShardThatLeavesArePlacedElsewhere) {
+  claim_router router(3);
+  EXPECT_EQ(say(router.add_credits(3)), "claim0x1 claim1x1 claim2x1");
+
+  EXPECT_EQ(say(router.set_here(shard(1), false)), "claim0x1");
+  EXPECT_EQ(say(router.add_credits(2)), "claim0x1 claim2x1");
+  EXPECT_EQ(router.credits(), 5u);
+}
+
+TEST(ClaimRouter, CreditsWaitWhileNoShardIsHere) {
+  claim_router router(2);
+  EXPECT_EQ(say(router.set_here(shard(0), false)), "");
+  EXPECT_EQ(say(router.set_here(shard(1), false)), "");
+  EXPECT_EQ(say(router.add_credits(4)), "");
+
+  EXPECT_EQ(say(router.set_here(shard(1), true)), "claim1x4");
+}
+
+TEST(ClaimRouter, WorkOfAShardThatLeftHoldsNoCreditsBack) {
+  claim_router router(2);
+  EXPECT_EQ(say(router.has_work(shard(1))), "");
+  EXPECT_EQ(say(router.set_here(shard(1), false)), "");
+
+  EXPECT_EQ(say(router.add_credits(2)), "claim0x2");
+}
+
+  TEST(ClaimRouter, ReturnsIdleCreditsToTheWorker) {
+    claim_router router(2);
+    EXPECT_EQ(say(router.add_credits(5)), "claim0x3 claim1x2");
+
+    EXPECT_EQ(say(router.take_back(5)), "revoke0x3 revoke1x2");
+    EXPECT_EQ(router.take_returned(), 0u);
+    EXPECT_EQ(say(router.returned(shard(0), 3)), "");
+    EXPECT_EQ(router.take_returned(), 3u);
+    EXPECT_TRUE(router.is_taking_back());
+    EXPECT_EQ(say(router.returned(shard(1), 1)), "");
+    EXPECT_EQ(router.take_returned(), 1u);
+
+    EXPECT_FALSE(router.is_taking_back());
+    EXPECT_EQ(router.credits(), 1u);
+  }
+
+  TEST(ClaimRouter, KeepsCreditsWhereTasksWait) {
+    claim_router router(2);
+    EXPECT_EQ(say(router.add_credits(2)), "claim0x1 claim1x1");
+    EXPECT_EQ(say(router.has_work(shard(0))), "");
+
+    EXPECT_EQ(say(router.take_back(2)), "revoke1x1");
+    EXPECT_EQ(say(router.returned(shard(1), 1)), "");
+
+    EXPECT_EQ(router.take_returned(), 1u);
+    EXPECT_FALSE(router.is_taking_back());
+    EXPECT_EQ(say(router.granted(shard(0), 1, true)), "");
+  }
+
+  TEST(ClaimRouter, StarvesWhileTasksWaitWithoutCredits) {
+    claim_router router(2);
+    EXPECT_FALSE(router.is_starving(false));
+    EXPECT_EQ(say(router.has_work(shard(0))), "");
+    EXPECT_TRUE(router.is_starving(false));
+
+    EXPECT_EQ(say(router.add_credits(1)), "claim0x1");
+    EXPECT_TRUE(router.is_starving(true));
+    EXPECT_FALSE(router.is_starving(false));
+    EXPECT_EQ(say(router.drained(shard(0))), "");
+    EXPECT_FALSE(router.is_starving(true));
+  }
+
+  TEST(ClaimRouter, DoesNotStarveWhileItIsPaused) {
+    claim_router router(1);
+    EXPECT_EQ(say(router.has_work(shard(0))), "");
+    EXPECT_EQ(say(router.pause(true)), "");
+    EXPECT_FALSE(router.is_starving(true));
+  }
+
+  TEST(ClaimRouter, PlacesCreditsOfAShardThatLeftElsewhere) {
+    claim_router router(2);
+    EXPECT_EQ(say(router.add_credits(2)), "claim0x1 claim1x1");
+    EXPECT_EQ(say(router.set_here(shard(0), false)), "claim1x1");
+    EXPECT_EQ(say(router.set_here(shard(1), false)), "");
+    EXPECT_EQ(router.credits(), 2u);
+    EXPECT_EQ(say(router.set_here(shard(0), true)), "claim0x2");
+  }
 
 } // namespace
 } // namespace codeq::coordinator

@@ -105,5 +105,17 @@ TEST_F(DeliveryWindow, NamesNoTaskThatTheSocketTook) {
   EXPECT_TRUE(window.take_late().empty());
 }
 
+TEST_F(DeliveryWindow, BeginsAnewForAShardThatLeft) {
+  window.sent(left, tasks_of(400), 1400);
+  window.sent(right, tasks_of(300), 1700);
+
+  window.forget(left);
+
+  EXPECT_EQ(window.take_room(left), 500);
+  window.written(1700);
+  EXPECT_EQ(window.take_room(left), 0);
+  EXPECT_EQ(window.take_room(right), 300);
+}
+
 } // namespace
 } // namespace codeq::coordinator

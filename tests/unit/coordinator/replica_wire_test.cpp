@@ -63,8 +63,11 @@ std::vector<shard_message> all_messages() {
     release{4}};
   // In place, since GCC 12 warns of moved variants of variants.
   std::vector<shard_message> all(of_replicas.size() + 3);
-  for (auto& m : all)
+  for (auto& m : all) {
     m.shard = shard;
+    m.from = replica_id{5};
+    m.to = replica_id{6};
+  }
   for (std::size_t i = 0; i < of_replicas.size(); ++i)
     all[i].content.emplace<message>(of_replicas[i]);
   auto* copies = &all[of_replicas.size()];
@@ -82,6 +85,8 @@ TEST(ReplicaWire, EveryMessageIsReadBack) {
 
     ASSERT_TRUE(read) << to_string(read.error());
     EXPECT_EQ(read->shard, shard);
+    EXPECT_EQ(read->from, replica_id{5});
+    EXPECT_EQ(read->to, replica_id{6});
     // The bytes show each field.
     EXPECT_EQ(encode(*read).view(), body.view());
     EXPECT_EQ(read->content.index(), m.content.index());

@@ -368,6 +368,21 @@ TEST(CtlCommandLine, AnUnknownCommandIsRefusedAlsoWithHelp) {
   EXPECT_EQ(std::get<config::exit_request>(parsed).status, 0);
 }
 
+TEST(CtlCommandLine, AnUnknownCommandIsRefusedWithTheNearestOne) {
+  auto hint = [](std::vector<const char*> words) {
+    auto text = refused({words});
+    auto begin = text.find("; ");
+    return begin == text.npos ? text : text.substr(begin + 2, text.find(" (") - begin - 2);
+  };
+
+  EXPECT_EQ(hint({"stat"}), "did you mean `stats`?");
+  EXPECT_EQ(hint({"status"}), "did you mean `get`?");
+  EXPECT_EQ(hint({"queue", "list"}), "did you mean `stats`?");
+  EXPECT_EQ(hint({"queue", "purg", "q"}), "did you mean `purge`?");
+  EXPECT_EQ(hint({"help"}), "did you mean `--help`?");
+  EXPECT_EQ(hint({"list", "mail"}), "a queue is given as --queue NAME");
+}
+
 TEST(CtlCommandLine, TheEnvironmentNamesTheTenantOfCommandsThatNameNone) {
   EXPECT_EQ(accepted({{"stats"}}).tenant, "");
   EXPECT_EQ(accepted({{"stats"}, {{"CODEQ_TENANT", "shop"}}}).tenant, "shop");

@@ -40,6 +40,7 @@ constexpr auto fields = std::to_array<input_field>({
    .range = milliseconds_in(1s, 60s)},
   {.name = "size", .type = input_type::seconds, .numbers = sizes},
   {.name = "at", .type = input_type::time, .refusal = "invalid 'at'"},
+  {.name = "since", .type = input_type::past},
   {.name = "flag", .type = input_type::flag},
   {.name = "color", .type = input_type::choice, .choices = colors},
   {.name = "only", .type = input_type::choice, .choices = only},
@@ -208,6 +209,34 @@ TEST(Input, ItemsAreRefusedOnTheirOwn) {
 TEST(Input, ARequiredFieldIsNamedByAllItsNames) {
   EXPECT_EQ(
     "invalid body: 'pair.first' or 'pair.second' is required", why(R"({"pair":{}})"));
+}
+
+TEST(Input, AnEmptyNameOfARequiredFieldIsRefusedAsTheFieldIs) {
+  constexpr auto named = std::to_array<input_field>({
+    {.name = "command", .type = input_type::queue, .is_required = true},
+    {.name = "queue", .type = input_type::queue, .same_as = "command"},
+  });
+
+  for (std::string name : {"command", "queue"}) {
+    auto in = input::read("{\"" + name + "\":\"\"}", {named});
+
+    ASSERT_FALSE(in);
+    EXPECT_EQ(
+      "'" + name + "' is \"\"; it must be 1 to 128 letters, digits, '.', '_' or '-'",
+      in.error().context);
+  }
+}
+
+TEST(Input, AgesAreBeforeTheTimeOfTheRequest) {
+  timestamp now{duration{1'769'860'800'000}};
+
+  EXPECT_EQ(now - 1h, read(R"({"since":"1h"})")->past("since", now));
+  EXPECT_EQ(now, read(R"({"since":"2026-01-31T12:00:00Z"})")->past("since", now));
+  EXPECT_EQ(std::nullopt, read("{}")->past("since", now));
+  EXPECT_EQ(
+    "'since' is \"soon\"; it must be a time such as \"2026-05-20T10:00:00Z\" or an age such as "
+    "\"1h\"",
+    why(R"({"since":"soon"})"));
 }
 
 TEST(Input, AnOnlyChoiceIsNamedAlone) {

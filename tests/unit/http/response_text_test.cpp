@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/server/response_text.hpp"
 
+#include "http/server/event_stream.hpp"
+
 #include <gtest/gtest.h>
 
 namespace codeq::http {
@@ -37,6 +39,17 @@ TEST(ResponseText, HasNoLengthWhereThereIsNoContent) {
   EXPECT_EQ(
     "HTTP/1.1 204 No Content\r\nX-Request-Id: r-1\r\n\r\n",
     header_text(answer_with(204, {}), {"r-1", true}));
+}
+
+TEST(ResponseText, AnnouncesChunksForEvents) {
+  auto answer = answer_with(200, {});
+  answer.content_type = "text/event-stream";
+  answer.events = std::make_shared<event_stream>();
+
+  EXPECT_EQ(
+    "HTTP/1.1 200 OK\r\nX-Request-Id: r-1\r\nContent-Type: text/event-stream\r\n"
+    "Transfer-Encoding: chunked\r\n\r\n",
+    header_text(answer, {"r-1", true}));
 }
 
 } // namespace

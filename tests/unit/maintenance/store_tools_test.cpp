@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/store_tools.hpp"
+#include "codeq/operator.hpp"
 
 #include "storage/recovery/recovery.hpp"
 #include "storage/rocksdb/rocksdb_store.hpp"

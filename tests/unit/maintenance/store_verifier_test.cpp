@@ -3,6 +3,7 @@
 
 #include "core/blocks/segment_block.hpp"
 #include "storage/keys/keyspace.hpp"
+#include "storage/records/replica_codec.hpp"
 #include "storage/records/retention_codec.hpp"
 #include "unit/maintenance/verifier_fixture.hpp"
 
@@ -102,6 +103,20 @@ TEST_F(StoreVerifier, FindsNothingInASoundStore) {
         "audit",
         "producer"})
     EXPECT_TRUE(records.contains(kind)) << kind;
+}
+
+TEST_F(StoreVerifier, SaysOfAReplicaWithAPartOfACopyOnlyThatItIsIncomplete) {
+  write();
+  remove(segment());
+  put(
+    replica_key{only_shard}.encode(), encode(replica_record{replication::replica_id{9}, 3, true}));
+
+  const auto report = verify();
+
+  EXPECT_EQ(report.findings, std::vector<std::string>{});
+  EXPECT_EQ(
+    report.notes,
+    std::vector<std::string>{"shard 0: is a part of a copy that was not finished"});
 }
 
 TEST_F(StoreVerifier, TakesEndsOfOneTurnInAnyOrderOfTheirTimes) {

@@ -32,6 +32,17 @@ TEST_F(Log, TextIsOneLineWithKeysAndValues) {
     "info task fails queue=mail reason=\"no?route\"\n");
 }
 
+TEST_F(Log, QuotesInAQuotedValueAreEscaped) {
+  init_log(log_level::info);
+
+  EXPECT_EQ(
+    written([] {
+      CODEQ_LOG_INFO("task fails reason=\"{}\" queue={}", R"(a "b" in C:\dir)", "mail");
+    }),
+    R"(info task fails reason="a \"b\" in C:\\dir" queue=mail)"
+    "\n");
+}
+
 TEST_F(Log, JsonHasAMemberForEachKey) {
   init_log(log_level::info, log_format::json);
 

@@ -45,6 +45,15 @@ TEST(ScheduleConvert, ReadsAScheduleUpToItsLargestTask) {
   }
 }
 
+TEST(ScheduleConvert, ReadsHeadersUpToTheirLimit) {
+  auto spec = spec_with(0);
+  spec.task.headers.emplace(std::string(limits::headers_bytes_max - 1024, 'n'), "");
+
+  auto read = read_set(spec);
+
+  ASSERT_TRUE(read) << to_string(read.error());
+}
+
 TEST(ScheduleConvert, RefusesATaskThatIsTooLarge) {
   auto read = read_set(spec_with(limits::schedule_bytes_max));
   ASSERT_FALSE(read);

@@ -278,5 +278,35 @@ TEST_F(LeadershipTest, AloneItIsAlwaysEntitled) {
   EXPECT_TRUE(leads_.is_entitled(now_));
 }
 
+TEST_F(LeadershipTest, LearnerOfTheSameEpochIsStreamedToAndAdded) {
+  const replica_id d{4};
+  auto next = value_;
+  ++next.version;
+  next.replicas.push_back(d);
+  leads_.note_value(next);
+  beat();
+  const auto last = propose();
+  confirm_by(b, last);
+  confirm_by(d, last);
+
+  const auto added = leads_.next_change(now_);
+
+  ASSERT_TRUE(added);
+  EXPECT_EQ(added->in_sync, (std::vector{a, b, d}));
+}
+
+TEST_F(LeadershipTest, DroppedLearnerIsNotAdded) {
+  beat();
+  const auto last = propose();
+  confirm_by(b, last);
+  confirm_by(c, last);
+  auto next = value_;
+  ++next.version;
+  next.replicas = {a, b};
+  leads_.note_value(next);
+
+  EXPECT_EQ(leads_.next_change(now_), std::nullopt);
+}
+
 } // namespace
 } // namespace codeq::replication

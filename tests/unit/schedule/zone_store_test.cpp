@@ -82,7 +82,8 @@ TEST_F(ZoneStore, NamesLeadToNoOtherFiles) {
 
   for (const char* name :
        {"", "/etc/passwd", "../zoneinfo/UTC", "Europe/../Europe/Berlin", "Europe",
-        "posix/Europe/Berlin", "localtime", "Europe/Berlin\n"})
+        "posix/Europe/Berlin", "localtime", "Europe/Berlin\n", "Europe//Berlin",
+        "Europe/Berlin/"})
     EXPECT_NE(refusal(name), "") << name;
 }
 

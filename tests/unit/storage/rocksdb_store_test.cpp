@@ -6,9 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <fstream>
+#include <random>
 #include <string>
 #include <thread>
 
@@ -119,6 +121,40 @@ TEST_F(RocksdbStore, FindsSyncedCommitsAfterReopening) {
   auto store = open();
   ASSERT_TRUE(store);
   EXPECT_EQ(*(*store)->read("a"), "1");
+}
+
+TEST_F(RocksdbStore, ReclaimsTheFilesOfDeletedPairsAsFarAsThereIsRoom) {
+  constexpr std::uint64_t value_bytes = 1 << 20;
+  constexpr int pairs = 8;
+  std::atomic<bool> cancelled{false};
+  std::mt19937 random(1);
+  auto store = *open();
+  for (int i = 0; i < pairs; ++i) {
+    // The store compresses what can be compressed.
+    std::string value(value_bytes, '\0');
+    std::generate(value.begin(), value.end(), [&] { return static_cast<char>(random()); });
+    ASSERT_TRUE(store->commit(write_group{puts({{std::to_string(i), value}})}, durability::os));
+  }
+  ASSERT_TRUE(store->reclaim([] { return pairs * value_bytes * 2; }, cancelled));
+  auto remove = [&](int from, int to) {
+    auto deletions = std::make_shared<write_set>();
+    for (int i = from; i < to; ++i)
+      deletions->remove(std::to_string(i));
+    ASSERT_TRUE(store->commit(write_group{deletions}, durability::os));
+  };
+
+  remove(0, 3);
+  auto left_out = store->reclaim([] { return value_bytes * 2; }, cancelled);
+  ASSERT_TRUE(left_out);
+  EXPECT_GT(*left_out, 0u) << "five live pairs do not fit into the room of two";
+
+  remove(3, 7);
+  left_out = store->reclaim([] { return value_bytes * 2; }, cancelled);
+  ASSERT_TRUE(left_out);
+  EXPECT_EQ(*left_out, 0u);
+  EXPECT_LT(*store->approximate_bytes("0", "9"), value_bytes * 2);
+  EXPECT_FALSE(*store->read("3"));
+  EXPECT_TRUE(*store->read("7"));
 }
 
 TEST_F(RocksdbStore, RefusesADirectoryThatThisProcessHolds) {

@@ -158,9 +158,16 @@ TEST(JsonCodec, UnknownFieldsAreIgnored) {
 
 TEST(JsonCodec, OtherValuesAndTextsAreRefused) {
   EXPECT_EQ(refusal_of("[]"), "invalid_argument: the JSON value is an array; it must be an object");
-  EXPECT_EQ(refusal_of("{"), "invalid_argument: not JSON: incomplete JSON");
+  EXPECT_EQ(refusal_of("{"), "invalid_argument: not JSON: incomplete JSON at line 1, column 2");
   EXPECT_EQ(refusal_of(""), "invalid_argument: empty; it must be JSON");
-  EXPECT_EQ(refusal_of(whole + "x"), "invalid_argument: not JSON: extra data");
+  EXPECT_EQ(
+    refusal_of("{}x"), "invalid_argument: not JSON: extra data at line 1, column 3");
+}
+
+TEST(JsonCodec, ASyntaxErrorIsRefusedWithItsPlace) {
+  EXPECT_EQ(
+    refusal_of("{\n  \"id\": \"a\",\n  'n': 1\n}"),
+    "invalid_argument: not JSON: syntax error at line 3, column 3");
 }
 
 } // namespace

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 namespace codeq::worker {
 namespace {
 
@@ -25,7 +28,7 @@ TEST(ClaimLoop, EachTaskUsesACreditAndFreesItWhenItEnds) {
   claims.open(0);
   EXPECT_EQ(claims.take(0), 4u);
 
-  claims.received(0, 3, false);
+  claims.received(0, 0, 3, false);
   EXPECT_EQ(claims.held(), 3u);
   EXPECT_EQ(claims.take(0), 0u);
   claims.released(0);
@@ -37,7 +40,7 @@ TEST(ClaimLoop, FewCreditsWaitWhileTheCoordinatorHasEnough) {
   claim_loop claims(16, 1);
   claims.open(0);
   EXPECT_EQ(claims.take(0), 16u);
-  claims.received(0, 5, false);
+  claims.received(0, 0, 5, false);
 
   for (int i = 0; i < 3; ++i)
     claims.released(0);
@@ -51,7 +54,7 @@ TEST(ClaimLoop, FewCreditsLeaveWhenTheCoordinatorHasNone) {
   claim_loop claims(16, 1);
   claims.open(0);
   EXPECT_EQ(claims.take(0), 16u);
-  claims.received(0, 16, false);
+  claims.received(0, 0, 16, false);
   claims.released(0);
 
   EXPECT_EQ(claims.take(0), 1u);
@@ -60,7 +63,7 @@ TEST(ClaimLoop, FewCreditsLeaveWhenTheCoordinatorHasNone) {
 TEST(ClaimLoop, RedeliveredTasksUseNoCredits) {
   claim_loop claims(4, 1);
   claims.open(0);
-  claims.received(0, 2, true);
+  claims.received(0, 0, 2, true);
 
   EXPECT_EQ(claims.take(0), 2u);
   EXPECT_EQ(claims.held(), 2u);
@@ -70,7 +73,7 @@ TEST(ClaimLoop, ReconnectStartsFromZeroCreditsAndCountsWhatIsHeld) {
   claim_loop claims(8, 1);
   claims.open(0);
   EXPECT_EQ(claims.take(0), 8u);
-  claims.received(0, 3, false);
+  claims.received(0, 0, 3, false);
 
   claims.close(0);
   EXPECT_EQ(claims.take(0), 0u);
@@ -95,7 +98,7 @@ TEST(ClaimLoop, LostLinkLeavesItsShareToTheOthers) {
   claims.open(1);
   EXPECT_EQ(claims.take(0), 4u);
   EXPECT_EQ(claims.take(1), 4u);
-  claims.received(1, 1, false);
+  claims.received(1, 1, 1, false);
 
   claims.close(1);
 
@@ -118,6 +121,120 @@ TEST(ClaimLoop, StoppedLoopClaimsNothing) {
   claims.stop();
 
   EXPECT_EQ(claims.take(0), 0u);
+}
+
+/// Three coordinators of a cluster, all connected.
+class SharedCredits : public testing::Test {
+protected:
+  explicit SharedCredits(std::size_t capacity = 9) : claims(capacity, 3) {
+    for (std::size_t link = 0; link < 3; ++link)
+      claims.open(link, true);
+  }
+
+  /// The credits that each link gets now.
+  std::vector<std::size_t> take_all() {
+    std::vector<std::size_t> taken;
+    for (std::size_t link = 0; link < 3; ++link)
+      taken.push_back(claims.take(link));
+    return taken;
+  }
+
+  using counts = std::vector<std::size_t>;
+
+  static constexpr std::size_t store = 0;
+  claim_loop claims;
+};
+
+class OneSharedCredit : public SharedCredits {
+protected:
+  OneSharedCredit() : SharedCredits(1) {}
+};
+
+TEST_F(SharedCredits, AreSpreadEvenlyWhileNoTaskWaits) {
+  EXPECT_EQ(take_all(), (counts{3, 3, 3}));
+  EXPECT_EQ(take_all(), (counts{0, 0, 0}));
+}
+
+TEST_F(SharedCredits, AreTakenBackForACoordinatorWhereTasksWait) {
+  take_all();
+  claims.received(1, store, 3, false);
+  claims.told(1, 0, true);
+
+  EXPECT_EQ(take_all(), (counts{0, 0, 0}));
+  EXPECT_EQ(claims.take_back(0), 3u);
+  EXPECT_EQ(claims.take_back(1), 0u);
+  EXPECT_EQ(claims.take_back(2), 3u);
+  EXPECT_EQ(claims.take_back(0), 0u);
+
+  claims.told(0, 3, false);
+  EXPECT_EQ(take_all(), (counts{0, 3, 0}));
+  claims.told(2, 2, false);
+  EXPECT_EQ(take_all(), (counts{0, 2, 0}));
+}
+
+TEST_F(SharedCredits, StayWhereTheyAreWhileASlotIsFree) {
+  take_all();
+  claims.received(1, store, 3, false);
+  claims.released(store);
+  claims.told(1, 0, true);
+
+  EXPECT_EQ(claims.take_back(0), 0u);
+  EXPECT_EQ(take_all(), (counts{0, 1, 0}));
+}
+
+TEST_F(SharedCredits, OfCoordinatorsWithTasksAreEqual) {
+  take_all();
+  for (std::size_t link : {0u, 1u}) {
+    claims.received(link, store, 3, false);
+    claims.told(link, 0, true);
+  }
+  for (int i = 0; i < 4; ++i)
+    claims.released(store);
+
+  EXPECT_EQ(take_all(), (counts{2, 2, 0}));
+}
+
+TEST_F(OneSharedCredit, GoesRoundWhenTasksWaitEverywhere) {
+  for (std::size_t link = 0; link < 3; ++link)
+    claims.told(link, 0, true);
+  std::vector<std::size_t> served(3);
+  for (int i = 0; i < 30; ++i) {
+    auto taken = take_all();
+    auto to = static_cast<std::size_t>(std::find(taken.begin(), taken.end(), 1u) - taken.begin());
+    ASSERT_LT(to, 3u);
+    EXPECT_EQ(take_all(), (counts{0, 0, 0}));
+    claims.received(to, store, 1, false);
+    claims.released(store);
+    ++served[to];
+  }
+  EXPECT_EQ(served, (counts{10, 10, 10}));
+}
+
+TEST_F(OneSharedCredit, IsNeverAtTwoCoordinators) {
+  EXPECT_EQ(take_all(), (counts{1, 0, 0}));
+  claims.told(2, 0, true);
+  EXPECT_EQ(take_all(), (counts{0, 0, 0}));
+  EXPECT_EQ(claims.take_back(0), 1u);
+  EXPECT_EQ(take_all(), (counts{0, 0, 0}));
+  claims.told(0, 1, false);
+  EXPECT_EQ(take_all(), (counts{0, 0, 1}));
+}
+
+TEST_F(SharedCredits, AnswerWithoutCreditsMayBeAskedAgain) {
+  take_all();
+  claims.received(1, store, 3, false);
+  claims.told(1, 0, true);
+  EXPECT_EQ(claims.take_back(0), 3u);
+
+  claims.told(0, 0, false);
+
+  EXPECT_EQ(claims.take_back(0), 3u);
+}
+
+TEST_F(SharedCredits, OfALostConnectionGoToTheOthers) {
+  take_all();
+  claims.close(2);
+  EXPECT_EQ(take_all(), (counts{2, 1, 0}));
 }
 
 } // namespace

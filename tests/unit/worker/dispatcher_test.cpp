@@ -52,6 +52,10 @@ public:
 
   void break_link(std::size_t, const error& reason) override { say("break " + reason.context); }
 
+  void open_link(std::size_t link, const std::string& coordinator) override {
+    say("open link " + std::to_string(link) + " to " + coordinator);
+  }
+
   void close_link(std::size_t, const error&) override { say("close"); }
 
   handler_number start_handler(const std::string& handler, const std::string&) override {

@@ -44,6 +44,13 @@ TEST(SplitCommand, WhatIsNotFinishedIsRefused) {
   EXPECT_THAT(split("  "), ElementsAre(HasSubstr("no command")));
 }
 
+TEST(SplitCommand, OperatorsOfAShellAreRefusedWithAHint) {
+  for (std::string text : {"ls; wc", "ls | wc", "ls && wc", "ls > out", "ls >out", "ls 2>&1"})
+    EXPECT_THAT(split(text), ElementsAre(HasSubstr("write QUEUE=sh -c '...' for a shell"))) << text;
+  EXPECT_THAT(split(R"(find -exec rm {} \;)"), ElementsAre("find", "-exec", "rm", "{}", ";"));
+  EXPECT_THAT(split("grep '|' a|b x&y"), ElementsAre("grep", "|", "a|b", "x&y"));
+}
+
 TEST(SplitCommand, TooManyArgumentsAreRefused) {
   std::string text;
   for (std::size_t i = 0; i <= limits::exec_arguments_max; ++i)

@@ -139,7 +139,7 @@ TEST(BatchHandler, WrongNumberOfOutcomesFailsEveryTask) {
 
   ASSERT_EQ(answers.size(), 2u);
   EXPECT_EQ(answers[0].what(), disposition::failed);
-  EXPECT_THAT(answers[0].text(), HasSubstr("1 outcomes for 2 tasks"));
+  EXPECT_THAT(answers[0].text(), HasSubstr("returned 1 outcome for 2 tasks"));
 }
 
 TEST(ChildMessages, AttemptTravelsWhole) {

@@ -23,7 +23,7 @@ protected:
   }
 
   lease_book::look_result look(bool connected = true) {
-    return book.look(now, [connected](std::size_t) { return connected; });
+    return book.look(now, [connected](const lease_key&) { return connected; });
   }
 
   lease_book book;

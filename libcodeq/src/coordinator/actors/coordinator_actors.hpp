@@ -10,7 +10,9 @@
 #include <caf/typed_actor.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 /// The actor interfaces of the coordinator, with one sentence per message: the drivers of shard,
@@ -27,6 +29,15 @@ struct peer_misbehaved {
   error reason;
 };
 
+/// In a cluster: a shard is served by this coordinator from now on, or not any more.
+struct shard_moved {
+  shard_id shard{};
+  bool is_here = false;
+};
+
+/// In a cluster: shards have other places now.
+struct places_changed {};
+
 /// The PEER interface: the messages that shards and the reader send to a session or to the gateway.
 using shard_peer_actor = caf::typed_actor<
   // Handles a reply or a notification.
@@ -38,7 +49,11 @@ using shard_peer_actor = caf::typed_actor<
   // Handles queues that were named for the first time.
   caf::reacts_to<queues_added>,
   // Ends, because the peer violated the protocol.
-  caf::reacts_to<peer_misbehaved>>;
+  caf::reacts_to<peer_misbehaved>,
+  // Uses a shard that came, or forgets what it had at one that left.
+  caf::reacts_to<shard_moved>,
+  // Tells its client where shards are now.
+  caf::reacts_to<places_changed>>;
 
 /// The token's rate allows more credits again.
 struct wake_session {
@@ -116,12 +131,20 @@ struct meet_shards {
 /// All commits of the shard up to this number are durable.
 struct batch_committed {
   std::uint64_t number = 0;
+  shard_id shard{};
 };
 
 /// The store is in a new epoch: the shard's numbers continue there.
 struct epoch_raised {
   std::uint32_t epoch = 0;
 };
+
+/// The COMMITTER interface: what the journal sends to those whose writes it has.
+using committer_actor = caf::typed_actor<
+  // Releases effects that waited for the commit.
+  caf::reacts_to<batch_committed>,
+  // Continues in a new epoch once the current turn is closed.
+  caf::reacts_to<epoch_raised>>;
 
 /// Closes the turn after the messages that were queued before.
 struct close_turn {};
@@ -167,16 +190,16 @@ using lease_timer_actor = caf::typed_actor<
 
 // The actors that use the store.
 
-/// One shard's part of a group commit, and the shard to notify.
+/// One shard's part of a group commit, and the actor to notify.
 struct commit_request {
-  shard_internal_actor shard;
+  committer_actor from;
   turn_commit turn;
 };
 
 /// A shard has nearly used up the numbers of the epoch.
 struct raise_epoch {
   shard_id id{};
-  shard_internal_actor shard;
+  committer_actor from;
 };
 
 /// Writes the gathered group.
@@ -185,13 +208,17 @@ struct write_group {};
 /// In `os` mode: it is time to sync the log.
 struct sync_journal {};
 
-/// The JOURNAL actor interface: the only writer of the store. It has a thread of its own when it
-/// waits for the disk.
-using journal_actor = caf::typed_actor<
+/// The SHARD JOURNAL actor interface: what a shard sends its writes to. Alone it is the journal; in
+/// a cluster the replicas of the shard get them first.
+using shard_journal_actor = caf::typed_actor<
   // Adds a shard's writes to the next group.
   caf::reacts_to<commit_request>,
-  // Raises the store's epoch, durably, then notifies the shard.
-  caf::reacts_to<raise_epoch>,
+  // Raises the epoch, durably, then notifies the shard.
+  caf::reacts_to<raise_epoch>>;
+
+/// The JOURNAL actor interface: the only writer of the store. It has a thread of its own when it
+/// waits for the disk.
+using journal_actor = shard_journal_actor::extend<
   // Commits the group, then notifies its shards.
   caf::reacts_to<write_group>,
   // Starts a sync of the writes since the previous one.
@@ -263,11 +290,16 @@ using reader_actor = caf::typed_actor<
 /// Asks for a periodic check of the space that ended tasks use.
 struct look_at_retention {};
 
+/// Time to check whether the space of purged tasks is needed.
+struct look_at_space {};
+
 /// The KEEPER actor interface: frees the space of ended tasks; detached, since it waits for the
 /// disk.
 using keeper_actor = caf::typed_actor<
   // Rewrites files with droppable records when that is worthwhile.
-  caf::reacts_to<look_at_retention>>;
+  caf::reacts_to<look_at_retention>,
+  // Frees the space of purged tasks if the disk is full.
+  caf::reacts_to<look_at_space>>;
 
 // The registrar inside the coordinator's process.
 
@@ -280,6 +312,58 @@ struct tokens_replaced {};
 /// Tokens of sessions may have expired.
 struct expiry_tick {};
 
+// The replicas of a coordinator in a cluster.
+
+/// A frame of another coordinator, on one of its connections.
+struct replica_frame_arrived {
+  /// The coordinator's node, and how often its store was started.
+  std::string node;
+  std::uint64_t incarnation = 0;
+  protocol::replica_frame frame;
+};
+
+class replica_hub;
+
+/// Runs on the thread of the replicas: the end of something that another thread did for them.
+struct replica_step {
+  std::function<void(replica_hub&)> run;
+};
+
+/// Time passes for the replicas.
+struct replica_tick {};
+
+/// Sends the messages that were gathered for other coordinators.
+struct flush_replicas {};
+
+/// Asks the replicas to hand over what they serve; then for no more writes.
+struct stop_replicas {};
+
+/// The REPLICAS actor interface: the replicas of all shards that this coordinator serves or
+/// follows. To the shards that it serves it is their journal.
+using replicas_actor = shard_journal_actor::extend<
+  // Reports writes to the replica that wrote them.
+  caf::reacts_to<batch_committed>,
+  // Ignored: epochs are those of etcd.
+  caf::reacts_to<epoch_raised>,
+  // Passes messages to replicas.
+  caf::reacts_to<replica_frame_arrived>,
+  // Uses a connection to another coordinator.
+  caf::reacts_to<actors::link_up>,
+  // The connection is gone; the link dials again.
+  caf::reacts_to<actors::link_down>,
+  // A connection that another coordinator dialled has ended.
+  caf::reacts_to<actors::connection_lost>,
+  // The other side reads slowly, or fast again.
+  caf::reacts_to<actors::outgoing_pressure>,
+  // Runs the step.
+  caf::reacts_to<replica_step>,
+  // Lets the time of all replicas go on.
+  caf::reacts_to<replica_tick>,
+  // Sends what was gathered.
+  caf::reacts_to<flush_replicas>,
+  // Hands over, and answers when nothing is served here any more, or after a while.
+  caf::replies_to<stop_replicas>::with<bool>>;
+
 /// The REGISTRAR interface inside the coordinator's process.
 using registrar_internal_actor = actors::registrar_actor::extend<
   // Ends the sessions whose tokens were removed or changed.
@@ -289,12 +373,45 @@ using registrar_internal_actor = actors::registrar_actor::extend<
   // Refuses further hellos and ends every session.
   caf::replies_to<stop_registrar>::with<bool>>;
 
+/// Reads or writes files for a replica; the returned step is sent to the replicas.
+struct replica_work {
+  std::function<replica_step()> run;
+  replicas_actor from;
+};
+
+/// The REPLICA WORKER actor interface: waits for the disk on a thread of its own.
+using replica_worker_actor = caf::typed_actor<
+  // Does the work.
+  caf::reacts_to<replica_work>>;
+
+/// The shard that is served here from now on; null: none.
+struct host_shard {
+  shard_actor shard;
+};
+
+/// The SHARD HOST actor interface: stands for a shard of the cluster, whether it is served here or
+/// not. Requests for one that is not here are dropped; sessions look before they send them.
+using shard_host_actor = shard_actor::extend<
+  // Passes messages on to that shard.
+  caf::reacts_to<host_shard>,
+  // Passes the message on to all peers.
+  caf::reacts_to<places_changed>>;
+
 } // namespace codeq::coordinator
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::base::coordinator_counts)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::replica_work)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::host_shard)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::protocol::session_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::end_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::peer_misbehaved)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::shard_moved)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::places_changed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::replica_frame_arrived)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::replica_step)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::replica_tick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::flush_replicas)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::stop_replicas)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::shard_reply)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::task_delivery)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::credit_news)
@@ -329,6 +446,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::read_survivors)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::keys_found)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::look_up_next)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::look_at_retention)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::look_at_space)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::stop_registrar)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::tokens_replaced)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::expiry_tick)

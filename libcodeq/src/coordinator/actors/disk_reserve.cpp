@@ -4,6 +4,7 @@
 #include "base/tuning.hpp"
 #include "observe/log.hpp"
 
+#include <algorithm>
 #include <system_error>
 
 #include <fcntl.h>
@@ -12,6 +13,19 @@
 namespace codeq::coordinator {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+result<std::uint64_t> available_at(const fs::path& directory) {
+  std::error_code why;
+  auto space = fs::space(directory, why);
+  if (why)
+    return error{
+      errc::disk_full, "the space on the coordinator's disk is unknown: " + why.message()};
+  return std::uint64_t{space.available};
+}
+
+} // namespace
 
 disk_reserve::disk_reserve(const fs::path& directory, std::uint64_t bytes)
   : file_(directory / "reserve"), bytes_(bytes) {
@@ -22,13 +36,20 @@ disk_reserve::disk_reserve(const fs::path& directory, std::uint64_t bytes)
   was_released_ = !failure && size < bytes_;
 }
 
+result<std::uint64_t> disk_reserve::room() const {
+  auto available = available_at(file_.parent_path());
+  if (!available)
+    return available;
+  // The journal needs some, too.
+  return *available - std::min(*available, tuning::disk_reserve_release_bytes);
+}
+
 result<std::uint64_t> disk_reserve::usable() {
   std::lock_guard lock{mutex_};
-  std::error_code why;
-  auto available = fs::space(file_.parent_path(), why).available;
-  if (why)
-    return error{
-      errc::disk_full, "the space on the coordinator's disk is unknown: " + why.message()};
+  auto found = available_at(file_.parent_path());
+  if (!found)
+    return found;
+  auto available = *found;
   if (is_held_ && available < tuning::disk_reserve_release_bytes)
     release(available);
   else if (!is_held_ && available >= bytes_ + 2 * tuning::disk_reserve_release_bytes)

@@ -5,6 +5,7 @@
 
 #include "base/tuning.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <mutex>
@@ -26,8 +27,17 @@ public:
   /// `disk_full` when the space cannot be determined.
   [[nodiscard]] result<std::uint64_t> usable();
 
+  /// Bytes that a rewrite of the store's files may use for a while, those of a released reserve
+  /// included. Errors: as `usable`.
+  [[nodiscard]] result<std::uint64_t> room() const;
+
   /// Size of the file.
   [[nodiscard]] std::uint64_t held() const;
+
+  /// Notes that tasks were purged, so that the store may free their space.
+  void note_purge() noexcept { ++purges_; }
+
+  [[nodiscard]] std::uint64_t purges() const noexcept { return purges_; }
 
 private:
   // All of these: @pre `mutex_` is held.
@@ -36,6 +46,7 @@ private:
 
   const std::filesystem::path file_;
   const std::uint64_t bytes_;
+  std::atomic<std::uint64_t> purges_{0};
   mutable std::mutex mutex_;
   bool is_held_ = false;
   /// The file exists, but is empty.

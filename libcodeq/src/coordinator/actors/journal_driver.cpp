@@ -23,14 +23,14 @@ void journal_driver::start(journal_actor::pointer self, journal_driver_options o
     options_.loop->set_journal(this);
 }
 
-void journal_driver::gather(const shard_internal_actor& shard, turn_commit turn) {
-  shards_.try_emplace(turn.shard, shard);
+void journal_driver::gather(const committer_actor& from, turn_commit turn) {
+  committers_.try_emplace(turn.shard, from);
   journal_->gather(std::move(turn), now());
   write_all();
 }
 
 void journal_driver::raise_epoch(const coordinator::raise_epoch& m) {
-  shards_.try_emplace(m.id, m.shard);
+  committers_.try_emplace(m.id, m.from);
   journal_->raise_epoch(m.id, now());
   write_all();
 }
@@ -90,12 +90,12 @@ void journal_driver::committed(shard_id shard, std::uint64_t number) {
   if (options_.loop)
     options_.loop->committed(shard, number);
   else
-    self_->send(shards_.at(shard), batch_committed{number});
+    self_->send(committers_.at(shard), batch_committed{number, shard});
 }
 
 void journal_driver::epoch_raised(shard_id shard, std::uint32_t epoch) {
   CODEQ_LOG_INFO("journal raises the epoch, whose numbers run out epoch={}", epoch);
-  self_->send(shards_.at(shard), coordinator::epoch_raised{epoch});
+  self_->send(committers_.at(shard), coordinator::epoch_raised{epoch});
 }
 
 void journal_driver::publish_horizon(std::shared_ptr<const storage::shard_horizon> horizon) {
@@ -119,7 +119,7 @@ journal_actor::behavior_type drive_journal(
   self->set_default_handler(caf::drop);
   self->state.start(self, options);
   return {
-    [self](commit_request& m) { self->state.gather(m.shard, std::move(m.turn)); },
+    [self](commit_request& m) { self->state.gather(m.from, std::move(m.turn)); },
     [self](const raise_epoch& m) { self->state.raise_epoch(m); },
     [self](write_group) { self->state.write(); },
     [self](sync_journal) { self->state.sync(); },

@@ -53,7 +53,7 @@ public:
 
   void start(journal_actor::pointer self, journal_driver_options options);
 
-  void gather(const shard_internal_actor& shard, turn_commit turn);
+  void gather(const committer_actor& from, turn_commit turn);
   void raise_epoch(const coordinator::raise_epoch& m);
   void write();
 
@@ -81,7 +81,8 @@ private:
   journal_actor::pointer self_ = nullptr;
   journal_driver_options options_;
   std::optional<journal> journal_;
-  std::map<shard_id, shard_internal_actor> shards_;
+  /// Who wrote the latest turn of each shard.
+  std::map<shard_id, committer_actor> committers_;
   /// Bytes written since the last check of the free space.
   std::size_t unlooked_bytes_ = 0;
   /// Group to write, owned by the journal until `written`; null when there is none.

@@ -2,6 +2,7 @@
 #include "coordinator/actors/keeper.hpp"
 
 #include "base/tuning.hpp"
+#include "observe/log.hpp"
 
 #include <utility>
 
@@ -12,6 +13,40 @@ void keeper_state::start(keeper_actor::pointer self, keeper_options options) {
   options_ = std::move(options);
   keeper_.emplace(options_.keep);
   self_->delayed_send(self_, tuning::retention_look_interval, look_at_retention{});
+  if (options_.reserve)
+    self_->delayed_send(self_, tuning::free_space_look_interval, look_at_space{});
+}
+
+void keeper_state::reclaim() {
+  if (*options_.cancelled)
+    return;
+  // A purge is noted before it is written, and may have many parts: wait until none was added.
+  auto purges = options_.reserve->purges();
+  bool is_settled = purges == std::exchange(seen_purges_, purges);
+  auto usable = options_.reserve->usable();
+  if (is_settled && purges != purges_ && usable && *usable < options_.free_bytes) {
+    purges_ = purges;
+    reclaim_now(*usable);
+  }
+  self_->delayed_send(self_, tuning::free_space_look_interval, look_at_space{});
+}
+
+void keeper_state::reclaim_now(std::uint64_t before) {
+  CODEQ_LOG_INFO("store frees the space of purged tasks, since the disk is full free={}", before);
+  auto room = [this] {
+    auto bytes = options_.reserve->room();
+    return bytes ? *bytes : 0;
+  };
+  auto left_out = options_.keep.store->reclaim(room, *options_.cancelled);
+  if (!left_out)
+    return options_.on_failure(left_out.error());
+  auto after = options_.reserve->usable();
+  CODEQ_LOG_INFO("store has freed space free={} left_out={}", after ? *after : 0, *left_out);
+  if (*left_out > 0)
+    CODEQ_LOG_WARN(
+      "store cannot rewrite files because the disk is full bytes={} advice=\"make space on the "
+      "disk, then purge again\"",
+      *left_out);
 }
 
 void keeper_state::look() {
@@ -32,6 +67,7 @@ keeper(keeper_actor::stateful_pointer<keeper_state> self, const keeper_options& 
   self->state.start(self, options);
   return {
     [self](look_at_retention) { self->state.look(); },
+    [self](look_at_space) { self->state.reclaim(); },
   };
 }
 

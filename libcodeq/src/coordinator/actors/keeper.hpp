@@ -2,10 +2,12 @@
 #pragma once
 
 #include "coordinator/actors/coordinator_actors.hpp"
+#include "coordinator/actors/disk_reserve.hpp"
 #include "observe/limit_meter.hpp"
 #include "storage/retention/retention_keeper.hpp"
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,6 +21,10 @@ struct keeper_options {
   /// Called when the store failed; must not return.
   std::function<void(const error&)> on_failure;
   std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
+  /// Null: the space of purged tasks is freed by and by.
+  std::shared_ptr<disk_reserve> reserve{};
+  /// With fewer bytes free, the space of purged tasks is freed at once.
+  std::uint64_t free_bytes = 0;
 };
 
 /// The state of the keeper.
@@ -29,10 +35,18 @@ public:
   void start(keeper_actor::pointer self, keeper_options options);
   void look();
 
+  /// Frees the space of purged tasks if the disk is full.
+  void reclaim();
+
 private:
+  void reclaim_now(std::uint64_t before);
+
   keeper_actor::pointer self_ = nullptr;
   keeper_options options_;
   std::optional<storage::retention_keeper> keeper_;
+  /// Purges whose space was freed, and those that the latest look saw.
+  std::uint64_t purges_ = 0;
+  std::uint64_t seen_purges_ = 0;
 };
 
 /// Frees the space of ended tasks, on a thread of its own.

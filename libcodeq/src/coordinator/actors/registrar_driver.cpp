@@ -21,6 +21,8 @@ std::string_view role_name(schema::Role role) {
     return "producer";
   case schema::Role::OPERATOR:
     return "operator";
+  case schema::Role::COORDINATOR:
+    return "coordinator";
   }
   return "unknown";
 }
@@ -91,6 +93,8 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
       watch_expiry();
   }
   self_->send(from.connection, opening.ack.to_wire());
+  if (opening.places)
+    self_->send(from.connection, opening.places->to_wire());
   actors::connection_accepted accepted{
     session_sink(node.role, {session, peer, options_.loop}, std::move(payer)),
     caf::actor_cast<caf::strong_actor_ptr>(session),
@@ -98,6 +102,40 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
   if (options_.loop)
     accepted.read_done = [loop = options_.loop] { loop->read_done(); };
   self_->send(from.connection, std::move(accepted));
+}
+
+void registrar_driver::open_stream(
+  std::uint64_t hello, const protocol::node_introduction& node, const protocol::hello_ack& ack) {
+  auto from = std::move(hellos_.extract(hello).mapped());
+  CODEQ_LOG_INFO(
+    "coordinator connects name={} remote={} copies={}",
+    node.identity.name,
+    from.remote,
+    node.carries_copies);
+  auto pass_on = [to = options_.replicas,
+                  name = node.identity.name,
+                  incarnation = node.identity.incarnation](
+                   const protocol::wire_frame& frame) -> result<void> {
+    if (frame.type == protocol::frame_type<schema::Goodbye>)
+      return {};
+    if (frame.type != protocol::frame_type<schema::ReplicaFrame>)
+      return error{
+        errc::protocol_error,
+        "a coordinator sends a frame of type " + std::to_string(frame.type)
+          + "; it may send replicas' messages only"};
+    auto parsed = protocol::replica_frame::parse(frame.body);
+    if (!parsed)
+      return parsed.error();
+    caf::anon_send(to, replica_frame_arrived{name, incarnation, std::move(*parsed)});
+    return {};
+  };
+  self_->send(from.connection, ack.to_wire());
+  self_->send(
+    from.connection,
+    actors::connection_accepted{
+      std::move(pass_on),
+      caf::actor_cast<caf::strong_actor_ptr>(options_.replicas),
+      std::make_shared<actors::outgoing_progress>()});
 }
 
 void registrar_driver::attach(const attach_peer& who) {

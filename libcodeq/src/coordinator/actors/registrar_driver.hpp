@@ -38,6 +38,8 @@ struct registrar_driver_options {
   std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
   /// Not null when the actor runs on the thread of the sockets, with the shards.
   std::shared_ptr<turn_loop> loop{};
+  /// Gets the messages of other coordinators; null when this one is alone.
+  replicas_actor replicas{};
 };
 
 /// The actor of the registrar, which decides which nodes may connect; spawns the sessions of those
@@ -56,6 +58,10 @@ public:
   void forget(const caf::actor_addr& session);
 
   void open_session(std::uint64_t hello, session_opening opening) override;
+  void open_stream(
+    std::uint64_t hello,
+    const protocol::node_introduction& node,
+    const protocol::hello_ack& ack) override;
   void note_full(const std::string& tenant) override;
   void refuse(std::uint64_t hello, const error& reason) override;
   void probe(core::peer_id peer, std::uint64_t hello) override;

@@ -180,6 +180,8 @@ session_actor::behavior_type drive_session(
     [self](const credit_news& m) { self->state.take(m); },
     [self](const queues_added& m) { self->state.take(m); },
     [self](const peer_misbehaved& m) { self->state.take(m); },
+    [self](const shard_moved& m) { self->state.take(m); },
+    [self](places_changed) { self->state.hosted().map_changed(); },
     [self](const protocol::session_request& m) { take(self->state.used(), m); },
     [self](const peer_enqueue& m) { take(self->state.used(), m); },
     [self](const enqueue_without_share& m) { take(self->state.used(), m); },

@@ -85,6 +85,13 @@ public:
 
   void take(const peer_misbehaved& m) { session_->end(m.reason); }
 
+  void take(const shard_moved& m) {
+    if (m.is_here)
+      session_->shard_came(m.shard);
+    else
+      session_->shard_left(m.shard);
+  }
+
   void ask_shard(shard_id to, peer_request request) override;
   void command_shard(shard_id to, core::command command) override;
   void send(const protocol::wire_frame& frame) override;

@@ -8,10 +8,34 @@
 
 #include <caf/send.hpp>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <utility>
+#include <variant>
 
 namespace codeq::coordinator {
+
+namespace {
+
+bool is_purge(const core::audit_entry& entry) {
+  constexpr std::array purges{
+    operator_action::purge,
+    operator_action::dead_purge,
+    operator_action::queue_purge,
+    operator_action::tenant_purge};
+  return std::find(purges.begin(), purges.end(), entry.action) != purges.end();
+}
+
+/// True when an operator's command removed tasks. It is audited with every part of its changes.
+bool has_purged(const std::vector<core::event>& events) {
+  return std::any_of(events.begin(), events.end(), [](const core::event& event) {
+    const auto* audited = std::get_if<core::commands_audited>(&event);
+    return audited && std::any_of(audited->entries.begin(), audited->entries.end(), is_purge);
+  });
+}
+
+} // namespace
 
 shard_driver::~shard_driver() {
   if (shard_ && options_.loop)
@@ -31,13 +55,16 @@ void shard_driver::start(shard_internal_actor::pointer self, const shard_driver_
 
 void shard_driver::look_at_disk() {
   bool is_tight = options_.space->is_tight(now().steady, 0);
-  if (is_tight != std::exchange(pauses_grants_, is_tight)) {
+  bool pauses = is_tight || !accepts_writes();
+  if (pauses != std::exchange(pauses_grants_, pauses)) {
     auto shard = value(shard_->state().id);
-    if (is_tight)
-      CODEQ_LOG_WARN("shard hands no tasks out because the disk is full shard={}", shard);
+    if (pauses)
+      CODEQ_LOG_WARN(
+        "shard hands no tasks out shard={} reason=\"{}\"", shard,
+        is_tight ? "the disk is full" : "too few replicas are in sync");
     else
       CODEQ_LOG_INFO("shard hands tasks out again shard={}", shard);
-    shard_->pause_grants(is_tight, now());
+    shard_->pause_grants(pauses, now());
   }
   note_disk();
   shard_->look_at_zones(now());
@@ -150,7 +177,9 @@ void shard_driver::settled() {
     std::exchange(stopping_, std::nullopt)->deliver(true);
 }
 
-void shard_driver::commit(turn_commit turn, const std::vector<core::event>&) {
+void shard_driver::commit(turn_commit turn, const std::vector<core::event>& events) {
+  if (options_.reserve && has_purged(events))
+    options_.reserve->note_purge();
   if (options_.loop && options_.loop->has_journal())
     options_.loop->commit(me(), std::move(turn));
   else

@@ -3,6 +3,7 @@
 
 #include "base/clock.hpp"
 #include "coordinator/actors/coordinator_actors.hpp"
+#include "coordinator/actors/disk_reserve.hpp"
 #include "coordinator/actors/free_space.hpp"
 #include "coordinator/actors/turn_loop.hpp"
 #include "coordinator/shard/shard.hpp"
@@ -18,19 +19,33 @@
 
 namespace codeq::coordinator {
 
+/// Whether a shard of a cluster may act, as its replica knows. Used by the shard's actor.
+class shard_authority {
+public:
+  virtual ~shard_authority() = default;
+
+  /// See `shard_port`.
+  [[nodiscard]] virtual bool accepts_writes() const = 0;
+  [[nodiscard]] virtual bool may_answer() const = 0;
+};
+
 struct shard_driver_options {
   shard_options shard;
   /// Used by this shard's actor only.
   std::shared_ptr<base::clock> clock;
-  journal_actor journal;
+  shard_journal_actor journal;
   reader_actor reader;
   /// Answers from memory which keys it cannot contain.
   std::shared_ptr<const storage::task_store> store;
   /// Decides when tasks may be added; used by this shard's actor only; null: always.
   std::shared_ptr<free_space> space{};
+  /// Told of purges; null: nothing is.
+  std::shared_ptr<disk_reserve> reserve{};
   std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
   /// Not null when the actor runs on the thread of the sockets, with the sessions.
   std::shared_ptr<turn_loop> loop{};
+  /// Null when the coordinator is alone.
+  std::shared_ptr<const shard_authority> authority{};
 };
 
 /// Maximum number of log lines about expired leases of a queue at a shard.
@@ -93,6 +108,14 @@ public:
   void note_limit(std::string_view name, std::uint64_t max, std::string_view owner) override;
   void note_expired(const core::leases_expired& expired) override;
   void note_occurrence(const core::occurrence_noted& noted, timestamp now) override;
+  [[nodiscard]] bool accepts_writes() const override {
+    return !options_.authority || options_.authority->accepts_writes();
+  }
+
+  [[nodiscard]] bool may_answer() const override {
+    return !options_.authority || options_.authority->may_answer();
+  }
+
   void settled() override;
   [[nodiscard]] const result<void>& check_disk(monotonic_time now) override;
   [[nodiscard]] bool is_disk_tight(monotonic_time now, std::size_t bytes) override;

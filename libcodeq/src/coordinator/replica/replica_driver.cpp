@@ -50,7 +50,7 @@ bool replica_driver::propose(turn_commit turn, monotonic_time now) {
   now_ = now;
   if (!replica_.is_serving())
     return false;
-  proposed_.push_back({turn.number, std::move(turn.horizon)});
+  proposed_.push_back({turn.number, std::move(turn.horizon), turn.is_synced});
   return replica_.propose(
     std::make_shared<const storage::packed_writes>(std::move(turn.writes)), now);
 }
@@ -168,6 +168,7 @@ void replica_driver::write(const entry& what) {
   const auto is_own = body && !proposed_.empty();
   if (is_own) {
     turn.horizon = std::move(proposed_.front().horizon);
+    turn.is_synced = proposed_.front().is_synced;
     written_turns_.push_back({what.at, proposed_.front().number});
     proposed_.pop_front();
   }

@@ -311,6 +311,8 @@ result<void> read(schema::ReplicaMessage::Reader from, shard_id shard, content& 
 bytes encode(const shard_message& m) {
   return protocol::frame<schema::ReplicaMessage>::build([&](auto r) {
            r.setShard(value(m.shard));
+           r.setFrom(static_cast<std::uint64_t>(m.from));
+           r.setTo(static_cast<std::uint64_t>(m.to));
            std::visit(message_writer{r, m.shard}, m.content);
          })
     .body();
@@ -323,6 +325,8 @@ result<shard_message> decode_shard_message(const bytes& body) {
   return parsed->read([](auto r) -> result<shard_message> {
     shard_message m;
     m.shard = shard_id{r.getShard()};
+    m.from = replica_id{r.getFrom()};
+    m.to = replica_id{r.getTo()};
     if (auto ok = read(r, m.shard, m.content); !ok)
       return ok.error();
     return m;

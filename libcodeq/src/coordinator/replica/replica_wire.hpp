@@ -21,6 +21,8 @@ namespace codeq::coordinator {
 /// A message of one shard's replica to another one.
 struct shard_message {
   shard_id shard{};
+  replication::replica_id from{};
+  replication::replica_id to{};
   std::variant<replication::message, copy_message> content;
 };
 

@@ -15,23 +15,35 @@ claim_router::moves claim_router::add_credits(std::uint32_t credits) {
   return rebalance();
 }
 
-claim_router::moves
-claim_router::granted(shard_id shard, std::uint32_t tasks, std::optional<bool> more) {
+claim_router::moves claim_router::granted(
+  shard_id shard, std::uint32_t tasks, std::optional<bool> more, int priority) {
   auto& p = places_[value(shard)];
   p.waiting -= std::min(p.waiting, tasks);
   p.spent = false;
   p.busy = more.value_or(p.busy);
+  drop_rival(shard, p.busy ? priority : 0);
   return rebalance();
 }
 
 claim_router::moves claim_router::drained(shard_id shard) {
-  places_[value(shard)].busy = false;
+  auto& p = places_[value(shard)];
+  p.busy = false;
+  p.rival.reset();
+  drop_rival(shard, 0);
   return rebalance();
 }
 
 claim_router::moves claim_router::has_work(shard_id shard) {
-  places_[value(shard)].busy = true;
+  auto& p = places_[value(shard)];
+  p.busy = true;
+  p.rival.reset();
   return rebalance();
+}
+
+void claim_router::drop_rival(shard_id shard, int priority) {
+  for (auto& p : places_)
+    if (p.rival == shard && p.priority >= priority)
+      p.rival.reset();
 }
 
 claim_router::moves claim_router::returned(shard_id shard, std::uint32_t credits) {
@@ -44,9 +56,46 @@ claim_router::moves claim_router::returned(shard_id shard, std::uint32_t credits
   return rebalance();
 }
 
+claim_router::moves
+claim_router::outranked(shard_id shard, std::uint32_t credits, shard_id by, int priority) {
+  auto& p = places_[value(shard)];
+  p.waiting -= std::min(p.waiting, credits);
+  p.busy = true;
+  p.rival = by;
+  p.priority = priority;
+  auto& better = places_[value(by)];
+  better.busy = true;
+  better.rival.reset();
+  free_ += credits;
+  return rebalance();
+}
+
 claim_router::moves claim_router::pause(bool paused) {
   paused_ = paused;
   return rebalance();
+}
+
+claim_router::moves claim_router::set_here(shard_id shard, bool is_here) {
+  auto& p = places_[value(shard)];
+  if (p.is_away != is_here)
+    return {};
+  free_ += p.waiting;
+  p = {};
+  p.is_away = !is_here;
+  return rebalance();
+}
+
+claim_router::moves claim_router::take_back(std::uint32_t credits) {
+  wanted_back_ += credits;
+  return rebalance();
+}
+
+bool claim_router::is_starving(bool before) const {
+  bool any_busy =
+    std::any_of(places_.begin(), places_.end(), [](const place& p) { return p.busy; });
+  if (paused_ || !any_busy)
+    return false;
+  return before || credits() == 0;
 }
 
 std::uint32_t claim_router::credits() const {
@@ -58,6 +107,8 @@ std::uint32_t claim_router::credits() const {
 
 claim_router::moves claim_router::rebalance() {
   moves out;
+  if (wanted_back_ > 0)
+    withdraw(out);
   if (paused_) {
     for (std::size_t i = 0; i < places_.size(); ++i) {
       if (begin_revoke(places_[i]))
@@ -74,6 +125,23 @@ claim_router::moves claim_router::rebalance() {
   return out;
 }
 
+void claim_router::withdraw(moves& out) {
+  const auto now = std::min(free_, wanted_back_);
+  free_ -= now;
+  returned_ += now;
+  wanted_back_ -= now;
+  bool is_coming = false;
+  for (std::size_t i = 0; i < places_.size() && wanted_back_ > 0; ++i) {
+    auto& p = places_[i];
+    if (!p.busy && begin_revoke(p))
+      out.push_back({move::kind::revoke, static_cast<shard_id>(i), p.waiting});
+    is_coming = is_coming || p.revoking;
+  }
+  // The others are used where tasks wait.
+  if (!is_coming)
+    wanted_back_ = 0;
+}
+
 bool claim_router::begin_revoke(place& p) {
   if (p.waiting == 0 || p.spent || std::exchange(p.revoking, true))
     return false;
@@ -81,18 +149,27 @@ bool claim_router::begin_revoke(place& p) {
   return true;
 }
 
+bool claim_router::is_passed_over(const place& p, bool only_busy, bool only_first) const {
+  return p.is_away || (only_busy && !p.busy) || (only_first && p.rival);
+}
+
 void claim_router::spread(moves& out, bool only_busy) {
   std::vector<std::uint32_t> share(places_.size());
+  bool only_first = only_busy && std::any_of(places_.begin(), places_.end(), [](const place& p) {
+    return p.busy && !p.rival;
+  });
   while (free_ > 0) {
     // Chooses the place with the fewest credits, starting where the last round ended.
     std::size_t best = places_.size();
     for (std::size_t k = 0; k < places_.size(); ++k) {
       auto i = (next_ + k) % places_.size();
-      if (only_busy && !places_[i].busy)
+      if (is_passed_over(places_[i], only_busy, only_first))
         continue;
       if (best == places_.size() || places_[i].waiting < places_[best].waiting)
         best = i;
     }
+    if (best == places_.size())
+      break;
     auto& p = places_[best];
     ++p.waiting;
     p.added = true;

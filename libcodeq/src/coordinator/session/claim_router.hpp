@@ -2,9 +2,11 @@
 #pragma once
 
 #include "codeq/ids.hpp"
+#include "codeq/limits.hpp"
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace codeq::coordinator {
@@ -12,7 +14,9 @@ namespace codeq::coordinator {
 /// Decides at which shards a worker's credits wait. Pure: the session notifies it of events and
 /// carries out the moves that it returns. Idle credits are spread over all shards. When a shard has
 /// work, credits move there; if none are free, they are taken back from shards without work. So no
-/// credit is idle while work waits, and never more is claimed than there are credits.
+/// credit is idle while work waits, and never more is claimed than there are credits. A shard whose
+/// tasks come after those of another shard gives its credits back, and gets none while another
+/// shard has work, until that shard has granted the better tasks.
 class claim_router {
 public:
   /// Adds credits at a shard, or requests unused ones back.
@@ -32,9 +36,13 @@ public:
   /// The worker can take this many more tasks.
   [[nodiscard]] moves add_credits(std::uint32_t credits);
 
-  /// A shard granted tasks and says whether more are ready; `more` is empty when the tasks arrive
-  /// late and the shard has sent newer information meanwhile.
-  [[nodiscard]] moves granted(shard_id shard, std::uint32_t tasks, std::optional<bool> more);
+  /// A shard granted tasks, the last of them of `priority`, and says whether more are ready; `more`
+  /// is empty when the tasks arrive late and the shard has sent newer information meanwhile.
+  [[nodiscard]] moves granted(
+    shard_id shard,
+    std::uint32_t tasks,
+    std::optional<bool> more,
+    int priority = limits::priority_max);
 
   /// A shard has nothing more for this worker.
   [[nodiscard]] moves drained(shard_id shard);
@@ -45,8 +53,29 @@ public:
   /// A shard has returned credits on request.
   [[nodiscard]] moves returned(shard_id shard, std::uint32_t credits);
 
+  /// A shard has returned credits: its first task, of `priority`, comes after one of shard `by`.
+  [[nodiscard]] moves outranked(shard_id shard, std::uint32_t credits, shard_id by, int priority);
+
   /// Stops or resumes placing credits; a stop takes back those that wait at shards.
   [[nodiscard]] moves pause(bool paused);
+
+  /// A shard is served by this coordinator from now on, or not any more; the credits that were at
+  /// one that left are placed elsewhere. At first all shards are here.
+  [[nodiscard]] moves set_here(shard_id shard, bool is_here);
+
+  /// The worker asks for unused credits, which it gives to another coordinator; those at shards
+  /// without work come back first.
+  [[nodiscard]] moves take_back(std::uint32_t credits);
+
+  /// Credits that it asked for may still come back.
+  [[nodiscard]] bool is_taking_back() const { return wanted_back_ > 0; }
+
+  /// The credits that have come back for the worker since the last call.
+  [[nodiscard]] std::uint32_t take_returned() { return std::exchange(returned_, 0); }
+
+  /// Whether tasks wait while there are no credits; `before` when it is undecided, because there
+  /// are both.
+  [[nodiscard]] bool is_starving(bool before) const;
 
   /// Number of unused credits: here, at shards or on their way back.
   [[nodiscard]] std::uint32_t credits() const;
@@ -63,17 +92,32 @@ private:
     bool added = false;
     /// The shard has no unused credits: all of `waiting` are on their way with tasks.
     bool spent = false;
+    bool is_away = false;
+    /// The shard's first task, of `priority`, comes after one on the shard `rival`.
+    std::optional<shard_id> rival;
+    int priority = 0;
   };
+
+  /// The shard's tasks do not come before those of other shards from that priority on.
+  void drop_rival(shard_id shard, int priority);
 
   /// True when credits are to be requested back from the place; notes that they are.
   [[nodiscard]] static bool begin_revoke(place& p);
 
   [[nodiscard]] moves rebalance();
   void spread(moves& out, bool only_busy);
+
+  /// True when a credit must not wait at the place while another one may be chosen.
+  [[nodiscard]] bool is_passed_over(const place& p, bool only_busy, bool only_first) const;
   void fetch_for_busy(moves& out);
+
+  void withdraw(moves& out);
 
   std::vector<place> places_;
   std::uint32_t free_ = 0;
+  /// Credits that the worker has asked for and that have not come back, and those that have.
+  std::uint32_t wanted_back_ = 0;
+  std::uint32_t returned_ = 0;
   /// Place of the next credit, so that no shard is always first.
   std::size_t next_ = 0;
   bool paused_ = false;

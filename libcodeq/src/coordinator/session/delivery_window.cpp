@@ -26,6 +26,11 @@ void delivery_window::sent(shard_id shard, const core::tasks_granted& granted, s
   waiting_.push_back(std::move(d));
 }
 
+void delivery_window::forget(shard_id shard) {
+  shares_[value(shard)] = {0, share_bytes_};
+  std::erase_if(waiting_, [shard](const delivery& d) { return d.shard == shard; });
+}
+
 void delivery_window::written(std::uint64_t bytes) {
   while (!waiting_.empty() && waiting_.front().end <= bytes) {
     const auto& d = waiting_.front();

@@ -37,6 +37,9 @@ public:
   /// Granted tasks of `bytes` bytes will not be sent.
   void dropped(shard_id shard, std::uint64_t bytes) { shares_[value(shard)].owed += bytes; }
 
+  /// The shard begins anew: what it had granted does not count any more.
+  void forget(shard_id shard);
+
   /// The socket has accepted `bytes` of all bytes passed to the connection.
   void written(std::uint64_t bytes);
 

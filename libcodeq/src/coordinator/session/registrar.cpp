@@ -3,6 +3,7 @@
 
 #include "base/tuning.hpp"
 #include "coordinator/shard/access.hpp"
+#include "protocol/map_convert.hpp"
 #include "protocol/version.hpp"
 
 #include <algorithm>
@@ -52,6 +53,9 @@ result<registrar::newcomer> registrar::introduce(const protocol::hello& message)
       "this coordinator speaks protocol version " + std::to_string(protocol::version)
         + ", the node " + std::to_string(node->min_version) + ".."
         + std::to_string(node->max_version)};
+  if (options_.places && !node->takes_map && node->role != schema::Role::COORDINATOR)
+    return error{
+      errc::unsupported, "this coordinator is one of a cluster, which takes a newer client"};
   auto bearer = authenticate(*node);
   if (!bearer)
     return bearer.error();
@@ -63,7 +67,7 @@ result<registrar::newcomer> registrar::introduce(const protocol::hello& message)
       return ok.error();
   node->token.clear();
   // Otherwise a worker of one tenant could take over the leases of another tenant's worker.
-  if (*bearer)
+  if (*bearer && node->role != schema::Role::COORDINATOR)
     node->identity.name = (*bearer)->tenant + "/" + node->identity.name;
   return newcomer{std::move(*node), std::move(*bearer)};
 }
@@ -115,10 +119,24 @@ void registrar::welcome(std::uint64_t hello, const protocol::hello& message, tim
   auto who = introduce(message);
   if (!who)
     return port_.refuse(hello, who.error());
+  if (who->node.role == schema::Role::COORDINATOR)
+    return welcome_coordinator(hello, *who, now);
   if (who->node.role != schema::Role::WORKER)
     return accept(hello, *who, now);
   probing_.insert_or_assign(hello, message);
   welcome_worker(hello, *who, now);
+}
+
+void registrar::welcome_coordinator(std::uint64_t hello, const newcomer& who, timestamp now) {
+  if (options_.cluster.empty())
+    return port_.refuse(
+      hello, {errc::unsupported, "this coordinator is alone; it belongs to no cluster"});
+  if (who.node.cluster != options_.cluster)
+    return port_.refuse(
+      hello,
+      {errc::unauthorized,
+       "this coordinator is of cluster " + options_.cluster + ", not of " + who.node.cluster});
+  port_.open_stream(hello, who.node, make_ack(who, now));
 }
 
 void registrar::welcome_worker(std::uint64_t hello, const newcomer& who, timestamp now) {
@@ -195,6 +213,8 @@ protocol::hello_ack registrar::make_ack(const newcomer& who, timestamp now) cons
     r.setPingIntervalMs(static_cast<std::uint32_t>(tuning::ping_interval.count()));
     r.setNowMs(now.time_since_epoch().count());
     r.setTakesPrefixes(true);
+    if (options_.places)
+      r.setNode(options_.node);
     if (who.bearer)
       r.setTenant(who.bearer->tenant);
   });
@@ -203,6 +223,7 @@ protocol::hello_ack registrar::make_ack(const newcomer& who, timestamp now) cons
 void registrar::accept(std::uint64_t hello, const newcomer& who, timestamp now) {
   const auto& node = who.node;
   session_options session{++last_peer_, nullptr, who.bearer, options_.shard_count};
+  session.places = options_.places;
   connected c{{}, who.bearer};
   if (node.role == schema::Role::WORKER) {
     session.worker = std::make_shared<const worker_identity>(node.identity);
@@ -212,7 +233,12 @@ void registrar::accept(std::uint64_t hello, const newcomer& who, timestamp now) 
   if (c.bearer)
     take_share(c.bearer->tenant);
   sessions_.emplace(session.peer, std::move(c));
-  port_.open_session(hello, {std::move(session), node, make_ack(who, now)});
+  session_opening opening{std::move(session), node, make_ack(who, now)};
+  if (const auto& places = options_.places) {
+    opening.places = protocol::make_cluster_map(places->map().whole(), {});
+    opening.session.map_changes = places->map().changes();
+  }
+  port_.open_session(hello, std::move(opening));
 }
 
 void registrar::drop(core::peer_id peer) {

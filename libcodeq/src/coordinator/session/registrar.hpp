@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -22,6 +23,8 @@ struct session_opening {
   session_options session;
   protocol::node_introduction node;
   protocol::hello_ack ack;
+  /// In a cluster, the frame behind it.
+  std::optional<protocol::cluster_map_news> places{};
 };
 
 struct registrar_options {
@@ -31,6 +34,11 @@ struct registrar_options {
   std::uint64_t store_id = 0;
   /// Maximum number of nodes; tenants share it fairly.
   std::size_t connections_max = limits::connections_max;
+  /// Name of the cluster, and this coordinator's in it; empty: this coordinator is alone.
+  std::string cluster{};
+  std::string node{};
+  /// Null when this coordinator is alone.
+  std::shared_ptr<const map_source> places{};
 };
 
 /// The registrar's interface to its driver. Calls return before they call the registrar back.
@@ -42,6 +50,12 @@ public:
   /// then acknowledges the hello, which is the first frame that the peer gets. Shards process the
   /// attachment after all earlier messages.
   virtual void open_session(std::uint64_t hello, session_opening opening) = 0;
+
+  /// Lets another coordinator of the cluster send messages to the replicas here; it gets the
+  /// acknowledgement of its hello first.
+  virtual void open_stream(
+    std::uint64_t hello, const protocol::node_introduction& node, const protocol::hello_ack& ack) =
+    0;
 
   /// A node of the tenant is refused because of `connections_max`.
   virtual void note_full(const std::string& tenant) = 0;
@@ -124,6 +138,7 @@ private:
   [[nodiscard]] result<std::shared_ptr<const security::principal>>
   authenticate(const protocol::node_introduction& node) const;
   void welcome_worker(std::uint64_t hello, const newcomer& who, timestamp now);
+  void welcome_coordinator(std::uint64_t hello, const newcomer& who, timestamp now);
   void take_over(std::uint64_t hello, const newcomer& who, timestamp now);
   void accept(std::uint64_t hello, const newcomer& who, timestamp now);
 

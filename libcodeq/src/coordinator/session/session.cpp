@@ -17,6 +17,11 @@ namespace codeq::coordinator {
 
 namespace {
 
+error not_here(shard_id shard) {
+  return {
+    errc::not_owner, "another coordinator serves shard " + std::to_string(value(shard))};
+}
+
 /// Minimum and maximum interval of checks for held-back credits.
 constexpr duration held_look_min{10};
 constexpr duration held_look_max{1000};
@@ -70,6 +75,7 @@ session::session(session_options options, session_port& port)
     port_(port),
     router_(options_.shard_count),
     window_(options_.shard_count, options_.delivery_bytes_max) {
+  find_places();
 }
 
 void session::take(const protocol::session_request& request) {
@@ -81,6 +87,8 @@ void session::forward(const protocol::frame<S>& m, enqueue_share share) {
   auto shard = protocol::shard_of(m, options_.shard_count);
   if (!shard)
     return refuse(shard.error());
+  if (!is_here(*shard))
+    return tell_places(*shard);
   port_.ask_shard(*shard, {options_.peer, m, options_.bearer, std::move(share)});
 }
 
@@ -92,6 +100,10 @@ void session::take_request(const protocol::frame<S>& m) {
   auto ok = count_request();
   if (ok && to->shard >= options_.shard_count)
     ok = protocol::no_such_shard<S>(*to, options_.shard_count);
+  if (ok && !is_here(static_cast<shard_id>(to->shard))) {
+    tell_places(static_cast<shard_id>(to->shard));
+    ok = not_here(static_cast<shard_id>(to->shard));
+  }
   if (!ok)
     return port_.send(protocol::make_refusal<S>(to->number, ok.error()).to_wire());
   peer_request request{options_.peer, m, options_.bearer};
@@ -126,13 +138,18 @@ duration session::take_rate(security::rate_scope scope, std::uint64_t cost) {
   return options_.bearer ? port_.take_rate(*options_.bearer, scope, cost) : duration{0};
 }
 
+void session::note_rate(security::rate_scope scope) {
+  port_.note_limit("token_rate", options_.bearer->rate_of(scope).per_second);
+}
+
 result<void> session::count_request() {
   using security::rate_scope;
   bool is_operator = options_.bearer && options_.bearer->may_inspect();
-  auto wait = take_rate(is_operator ? rate_scope::admin : rate_scope::producer, 1);
+  auto scope = is_operator ? rate_scope::admin : rate_scope::producer;
+  auto wait = take_rate(scope, 1);
   if (wait == duration{0})
     return {};
-  port_.note_limit("token_rate", 0);
+  note_rate(scope);
   return over_rate(wait);
 }
 
@@ -144,6 +161,11 @@ void session::take(const protocol::enqueue_request& m, enqueue_share share) {
   auto number = protocol::number_of(m);
   if (!number)
     return refuse(number.error());
+  auto to = protocol::shard_of(m, options_.shard_count);
+  if (to && !is_here(*to)) {
+    tell_places(*to);
+    return refuse_enqueue(*number, not_here(*to), duration{0});
+  }
   if (auto ok = note_producer(m); !ok)
     return refuse(ok.error());
   auto size = m.body().size();
@@ -161,11 +183,13 @@ void session::take(const protocol::enqueue_request& m, enqueue_share share) {
   if (!tasks)
     return refuse(tasks.error());
   if (auto wait = take_rate(security::rate_scope::producer, *tasks); wait > duration{0}) {
-    port_.note_limit("token_rate", 0);
+    note_rate(security::rate_scope::producer);
     return refuse_enqueue(*number, over_rate(wait), wait);
   }
-  enqueue_bytes_.emplace(*number, size);
-  inflight_bytes_ += size;
+  if (auto shard = protocol::shard_of(m, options_.shard_count)) {
+    enqueue_bytes_.emplace(*number, waiting_enqueue{*shard, size});
+    inflight_bytes_ += size;
+  }
   forward(m, std::move(share));
 }
 
@@ -198,8 +222,12 @@ void session::refuse_enqueue(std::uint64_t number, const error& reason, duration
 
 void session::take_request(const protocol::resume_request& m) {
   auto shard = protocol::shard_of(m, options_.shard_count);
+  if (shard && !is_here(*shard))
+    return tell_places(*shard);
   // Each one has tasks read and sent again, so that a few bytes would cost others much.
-  if (shard && !resumed_.insert(*shard).second)
+  // In a cluster the worker may hear of the shard's new place before it is told here.
+  const unsigned most = options_.places ? 2 : 1;
+  if (shard && ++resumes_[*shard] > most)
     return refuse(
       {errc::protocol_error,
        "a second ResumeRequest for shard " + std::to_string(value(*shard))
@@ -213,6 +241,8 @@ void session::take_request(const protocol::claim_request& m) {
     return refuse(wish.error());
   if (wish->queues)
     take_from(*wish);
+  else if (wish->take_back > 0)
+    return take_back(wish->take_back);
   else if (wish->credits == 0)
     return drain();
   constexpr auto credits_max = 2 * limits::slots_max;
@@ -314,12 +344,14 @@ void session::carry_out(const claim_router::moves& moves) {
     else
       port_.command_shard(move.shard, core::revoke_credits{options_.peer, move.credits});
   }
+  if (options_.places && options_.worker)
+    tell_credits();
 }
 
 void session::take(const shard_reply& m) {
   if (const auto* answered = std::get_if<core::enqueue_answered>(&m.reply)) {
     if (auto at = enqueue_bytes_.find(answered->number); at != enqueue_bytes_.end()) {
-      inflight_bytes_ -= at->second;
+      inflight_bytes_ -= at->second.bytes;
       enqueue_bytes_.erase(at);
     }
   }
@@ -329,6 +361,10 @@ void session::take(const shard_reply& m) {
 }
 
 void session::take(const task_delivery& m) {
+  // The credits are placed elsewhere by now. Where the shard is served the worker gets the tasks
+  // again, under the same tokens, when it resumes.
+  if (!is_here(m.shard))
+    return;
   protocol::write_tasks(
     m.shard, m.granted, m.bodies, [this](const auto& frame) { port_.send(frame); });
   auto outgoing = port_.outgoing();
@@ -338,7 +374,8 @@ void session::take(const task_delivery& m) {
   if (window_.is_filling())
     wake_later(session_wake::full_window, tuning::delivery_look_interval);
   if (!m.granted.redelivered)
-    carry_out(router_.granted(m.shard, count_of(m.granted), m.more));
+    carry_out(
+      router_.granted(m.shard, count_of(m.granted), m.more, m.granted.runs.back().priority));
   if (take_unread(0))
     return;
   over_share_ = true;
@@ -346,6 +383,8 @@ void session::take(const task_delivery& m) {
 }
 
 void session::take(const credit_news& m) {
+  if (!is_here(m.shard))
+    return;
   switch (m.what) {
   case credit_news::kind::drained:
     return carry_out(router_.drained(m.shard));
@@ -354,6 +393,8 @@ void session::take(const credit_news& m) {
   case credit_news::kind::returned:
     window_.dropped(m.shard, m.bytes);
     return carry_out(router_.returned(m.shard, m.credits));
+  case credit_news::kind::outranked:
+    return carry_out(router_.outranked(m.shard, m.credits, m.by, m.priority));
   }
 }
 
@@ -437,8 +478,13 @@ void session::take_request(const protocol::log_level_request& m) {
       return protocol::make_log_level_reply(
         number,
         error{errc::unauthorized, "the log's level takes the token of an admin of all tenants"});
-    return protocol::make_log_level_reply(
-      number, port_.set_log_level({level.begin(), level.size()}));
+    auto from = port_.set_log_level({});
+    auto to = port_.set_log_level({level.begin(), level.size()});
+    if (from && to && *from != *to)
+      port_.command_shard(
+        shard_id{0},
+        core::note_command{origin_of(0), operator_action::log_level, *from + " -> " + *to});
+    return protocol::make_log_level_reply(number, to);
   });
   if (!reply)
     return refuse(reply.error());

@@ -8,6 +8,7 @@
 #include "base/tuning.hpp"
 #include "coordinator/session/claim_router.hpp"
 #include "coordinator/session/delivery_window.hpp"
+#include "coordinator/session/map_source.hpp"
 #include "coordinator/session/result_backlog.hpp"
 #include "coordinator/shard/shard_messages.hpp"
 #include "protocol/convert.hpp"
@@ -37,6 +38,10 @@ struct session_options {
   /// Maximum bytes of tasks, and of results, that wait for the connection.
   std::uint64_t delivery_bytes_max = tuning::delivery_bytes_waiting_max;
   std::uint64_t result_bytes_max = tuning::result_bytes_waiting_max;
+  /// Null when this coordinator serves all shards.
+  std::shared_ptr<const map_source> places{};
+  /// `changes()` of the map that the peer was told with its acknowledgement.
+  std::uint64_t map_changes = 0;
 };
 
 /// Why a session requested a wake-up.
@@ -145,6 +150,18 @@ public:
   void take(const task_delivery& m);
   void take(const credit_news& m);
 
+  // In a cluster.
+
+  /// A shard is served here from now on.
+  void shard_came(shard_id shard);
+
+  /// The map has changed: tells the peer what has.
+  void map_changed();
+
+  /// A shard is not served here any more. Its unanswered requests are void: the peer sends them
+  /// again where the shard is now.
+  void shard_left(shard_id shard);
+
   /// Answers the `StatsRequest` of that number from the parts of all shards.
   void tell_stats(std::uint64_t number, result<std::vector<base::coordinator_counts>> parts);
 
@@ -203,7 +220,25 @@ private:
   template <class S>
   void forward(const protocol::frame<S>& m, enqueue_share share = nullptr);
 
+  /// Whether this coordinator serves the shard now.
+  [[nodiscard]] bool is_here(shard_id shard) const;
+
+  /// Tells the peer that the shard is not here, and the places that it was not told yet.
+  void tell_places(shard_id shard);
+
+  /// The places that the peer was not told yet; they count as told.
+  [[nodiscard]] cluster::map_news take_news();
+
+  /// Keeps credits from shards that are not here.
+  void find_places();
+
   void carry_out(const claim_router::moves& moves);
+
+  /// Returns unused credits to the worker, which has slots on several coordinators.
+  void take_back(std::uint32_t credits);
+
+  /// Tells the worker of a cluster which credits have come back, and whether tasks wait for some.
+  void tell_credits();
 
   /// Gives credits to a shard, and the room for bytes that it is owed.
   void claim_at(shard_id shard, std::uint32_t credits);
@@ -265,6 +300,9 @@ private:
   /// How long the bearer has to wait before it may use `cost`; zero: not at all.
   [[nodiscard]] duration take_rate(security::rate_scope scope, std::uint64_t cost);
 
+  /// Notes that the bearer met its rate.
+  void note_rate(security::rate_scope scope);
+
   /// Counts an operator's request. Errors: `overloaded`.
   [[nodiscard]] result<void> count_request();
 
@@ -292,17 +330,28 @@ private:
   bool is_over_ = false;
   /// The peer was told why the connection closes.
   bool has_ended_ = false;
-  /// The shards at which the worker has resumed.
-  std::set<shard_id> resumed_;
+  /// How often the worker has resumed at each shard since it was told of its place.
+  std::map<shard_id, unsigned> resumes_;
   /// Credits beyond the token's rate.
   std::uint32_t held_credits_ = 0;
+  /// Those of them that the worker has asked for.
+  std::uint32_t returned_credits_ = 0;
+  /// The worker has asked for credits, and not all that come back have.
+  bool is_asked_back_ = false;
+  /// The worker was told that tasks wait here.
+  bool wants_credits_ = false;
 
   /// The latest commands with several parts, by the peer's numbers, oldest first.
   std::deque<std::pair<std::uint64_t, core::origin_ptr>> operations_;
   std::uint32_t last_operation_ = 0;
 
   // A producer's unanswered requests.
-  std::unordered_multimap<std::uint64_t, std::size_t> enqueue_bytes_;
+  struct waiting_enqueue {
+    shard_id shard{};
+    std::size_t bytes = 0;
+  };
+
+  std::unordered_multimap<std::uint64_t, waiting_enqueue> enqueue_bytes_;
   std::size_t inflight_bytes_ = 0;
   /// The session of the latest request, and the shards that it was used at.
   producer_id producer_{};

@@ -124,6 +124,9 @@ bool may_see(const principal& who, core::shard_state& state, sequence seq) {
 }
 
 result<void> check(const principal& who, const protocol::node_introduction& node) {
+  // A coordinator gets all data of the cluster.
+  if (node.role == schema::Role::COORDINATOR)
+    return check_admin_of(who, "*");
   if (node.role != schema::Role::WORKER)
     return check_reader(who);
   if (!who.may_work())

@@ -22,6 +22,8 @@ shard::shard(const shard_options& options, shard_port& port, const instant& now)
     zones_seen_(now.steady),
     cache_(options.cache_bytes),
     wheel_(now.steady) {
+  if (options.board)
+    state_->join_board(options.board);
 }
 
 void shard::start(const instant& now) {
@@ -217,10 +219,13 @@ void shard::wake(std::uint64_t number, const instant& now) {
 }
 
 void shard::pause_grants(bool paused, const instant& now) {
-  bool resumes = std::exchange(state_->are_grants_paused, paused) && !paused;
-  // Queues that could not be matched before are matched at the end of this turn.
-  if (resumes)
-    decide(core::tick{}, now);
+  bool was_paused = std::exchange(state_->are_grants_paused, paused);
+  if (was_paused == paused)
+    return;
+  // Queues that could not be matched before are matched at the end of this turn. Other shards must
+  // not wait for tasks that cannot be granted.
+  state_->move_all_heads();
+  decide(core::tick{}, now);
 }
 
 void shard::renew_epoch() {

@@ -34,6 +34,9 @@ struct shard_options {
   turn_limits turns{};
   /// The time zones of schedules; null: only UTC and fixed offsets are known.
   std::shared_ptr<schedule::zone_store> zones{};
+  /// The first ready tasks of the shards of the process, which are granted in one order; null: this
+  /// shard grants in its own order.
+  std::shared_ptr<core::ready_board> board{};
 };
 
 /// The shard's interface to its driver. Calls return before they call the shard back.
@@ -105,6 +108,14 @@ public:
 
   /// An occurrence of a schedule was skipped, or fired late.
   virtual void note_occurrence(const core::occurrence_noted& noted, timestamp now) = 0;
+
+  // In a cluster.
+
+  /// False while too few replicas are in sync for new writes.
+  [[nodiscard]] virtual bool accepts_writes() const { return true; }
+
+  /// False while another coordinator may serve the shard: then no heartbeat is answered.
+  [[nodiscard]] virtual bool may_answer() const { return true; }
 
   /// Everything decided before `stop` is durable.
   virtual void settled() = 0;
@@ -283,6 +294,7 @@ private:
   void carry_out(core::claim_parked& e, const instant& now);
   void carry_out(core::work_available& e, const instant& now);
   void carry_out(core::credits_revoked& e, const instant& now);
+  void carry_out(core::claim_outranked& e, const instant& now);
   void carry_out(core::enqueue_answered& e, const instant& now);
   void carry_out(core::queue_answered& e, const instant& now);
   void carry_out(core::reports_answered& e, const instant& now);

@@ -109,6 +109,12 @@ void shard::carry_out(core::credits_revoked& e, const instant&) {
   tell_credits(e.peer, credit_news::kind::returned, e.credits);
 }
 
+void shard::carry_out(core::claim_outranked& e, const instant&) {
+  if (peers_.contains(e.peer))
+    port_.tell_credits(
+      e.peer, {state_->id, credit_news::kind::outranked, e.credits, 0, e.by, e.priority});
+}
+
 void shard::carry_out(core::reports_answered& e, const instant&) {
   for (const auto& answer : e.answers) {
     if (answer.code != errc::none)

@@ -90,6 +90,8 @@ struct credit_news {
     has_work,
     /// `credits` were returned.
     returned,
+    /// `credits` were returned: the first task, of `priority`, comes after one on the shard `by`.
+    outranked,
   };
 
   shard_id shard{};
@@ -97,6 +99,8 @@ struct credit_news {
   std::uint32_t credits = 0;
   /// Room for bytes that is returned.
   std::uint64_t bytes = 0;
+  shard_id by{};
+  std::uint8_t priority = 0;
 };
 
 /// Queues that a shard has not yet sent to a peer that watches them. The first message contains all

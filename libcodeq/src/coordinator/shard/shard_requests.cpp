@@ -105,6 +105,9 @@ shard::read(const peer_request& by, const protocol::enqueue_request& m, const in
   if (command) {
     if (const auto& ok = port_.check_disk(now.steady); !ok)
       command->allowed = ok;
+    else if (!port_.accepts_writes())
+      command->allowed =
+        error{errc::unavailable, "too few replicas of the shard are in sync to add tasks"};
     if (auto ok = by.sender ? access::check(*by.sender, *command) : result<void>{}; !ok)
       return refuse(command->request.number, ok.error());
     return std::move(*command);
@@ -119,6 +122,8 @@ shard::read(const peer_request& by, const protocol::enqueue_request& m, const in
 std::optional<core::command>
 shard::read(const peer_request& by, const protocol::heartbeat_request& m, const instant&) {
   auto command = accept(by.peer, protocol::to_command(m, by.peer));
+  if (!port_.may_answer())
+    return std::nullopt;
   if (command && by.sender)
     reply_not_there(by.peer, access::take_foreign(*by.sender, *state_, *command));
   return command;
@@ -151,7 +156,14 @@ bool shard::refuse_reports(
 }
 
 void shard::put_off_large(core::report& command, const instant& now) {
+  const auto accepts_writes = port_.accepts_writes();
   for (auto& report : command.reports) {
+    if (!accepts_writes) {
+      ++results_put_off_;
+      report.allowed = error{
+        errc::overloaded, "too few replicas of the shard are in sync; the result has to wait"};
+      continue;
+    }
     auto bytes = report.text.size();
     for (const auto& task : report.follow_ups)
       bytes += task.run.tasks.body.size();

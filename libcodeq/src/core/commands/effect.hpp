@@ -85,6 +85,16 @@ struct credits_revoked {
   std::uint32_t credits = 0;
 };
 
+/// Gives a worker's unused credits back, because another shard has a task that comes before all
+/// tasks that this one could grant.
+struct claim_outranked {
+  peer_id peer = 0;
+  std::uint32_t credits = 0;
+  /// The other shard, and the priority of the first task here.
+  shard_id by{};
+  std::uint8_t priority = 0;
+};
+
 struct report_answer {
   sequence seq = 0;
   fencing_token token{};
@@ -235,6 +245,7 @@ using effect = std::variant<
   claim_parked,
   work_available,
   credits_revoked,
+  claim_outranked,
   reports_answered,
   deliver_follow_ups,
   follow_ups_taken,

@@ -6,6 +6,7 @@
 #include "codeq/result.hpp"
 
 #include "core/commands/event.hpp"
+#include "core/commands/heartbeat_command.hpp"
 #include "core/commands/operator_command.hpp"
 
 #include <memory>
@@ -64,6 +65,8 @@ struct task_view {
   timestamp granted_at{};
   /// Remaining time of the lease if no further heartbeat arrives.
   duration lease_left{0};
+  /// The latest report of the lease's handler; null when there is none.
+  std::shared_ptr<const lease_progress> progress{};
   std::string group;
   std::string key;
   /// Where the task's body is stored; `segment` is 0 when that is unknown.

@@ -6,6 +6,7 @@
 #include "codeq/time.hpp"
 
 #include "core/commands/event.hpp"
+#include "core/commands/heartbeat_command.hpp"
 
 #include <deque>
 #include <functional>
@@ -34,6 +35,8 @@ struct lease {
   bool timed = false;
   /// The worker was sent a cancel notice; `run_deadline` is the end of the grace.
   bool cancel_sent = false;
+  /// The latest report of the handler, volatile like the deadline; null before the first.
+  std::shared_ptr<const lease_progress> progress{};
 };
 
 /// A grant that still has live leases.

@@ -30,6 +30,8 @@ std::uint32_t shard_state::intern(const queue_address& address) {
     // The name must be stored even when the queue has no other records.
     change_totals(at->second).queue = address;
     ++tenant_queues[address.tenant];
+    if (board)
+      queue.board = board->join(address, id);
     link_prefixes(*this, at->second);
     attach_waiting(at->second);
   }
@@ -87,6 +89,46 @@ void shard_state::settle_totals() {
 void shard_state::stir(std::uint32_t queue) {
   if (!std::exchange(queues[queue]->is_stirred, true))
     stirred.push_back(queue);
+  move_head(queue);
+}
+
+void shard_state::join_board(std::shared_ptr<ready_board> shared) {
+  board = std::move(shared);
+  for (const auto& [arrival, index] : queues_by_arrival)
+    queues[index]->board = board->join(queues[index]->address, id);
+  move_all_heads();
+}
+
+void shard_state::move_all_heads() {
+  for (const auto& [arrival, index] : queues_by_arrival)
+    move_head(index);
+}
+
+std::optional<ready_head> shard_state::first_ready(queue_state& queue) {
+  if (are_grants_paused || queue.grantable() == 0)
+    return std::nullopt;
+  auto priority = queue.ready_by_priority.size() - 1;
+  while (queue.ready_by_priority[priority] == 0)
+    --priority;
+  auto first = queue.lanes[priority]->front(segments, 1);
+  CODEQ_ASSERT(first.count == 1);
+  return ready_head{
+    static_cast<std::uint8_t>(priority), find_segment(segments, first.first)->enqueued_at};
+}
+
+void shard_state::publish_heads() {
+  for (auto index : std::exchange(moved_heads, {})) {
+    auto* queue = queues[index].get();
+    // The queue may have been removed.
+    if (!queue)
+      continue;
+    queue->has_moved_head = false;
+    auto head = first_ready(*queue);
+    if (head == queue->head)
+      continue;
+    queue->head = head;
+    queue->board->publish(head);
+  }
 }
 
 lane& shard_state::lane_of(const segment& s) {

@@ -10,6 +10,7 @@
 #include "core/blocks/position_set.hpp"
 #include "core/commands/audit_entry.hpp"
 #include "core/commands/task_checkpoint.hpp"
+#include "core/flow/ready_board.hpp"
 #include "core/state/claimers.hpp"
 #include "core/state/key_index.hpp"
 #include "core/state/lane.hpp"
@@ -84,6 +85,11 @@ struct queue_state {
   bool is_stirred = false;
   /// True when the queue is in `shard_state::changed_totals`.
   bool has_changed_totals = false;
+  /// True when the queue is in `shard_state::moved_heads`.
+  bool has_moved_head = false;
+  /// The queue's entry on the board, and the task that it shows. Null without a board. Volatile.
+  std::unique_ptr<queue_board> board;
+  std::optional<ready_head> head;
   /// The queue's time in `shard_state::queue_ends`, if it is in it. Volatile.
   std::optional<timestamp> listed_end;
   /// Number of queues that were created before, by this process. Volatile.
@@ -104,6 +110,12 @@ struct queue_state {
   /// Number of ready tasks that may be leased now.
   [[nodiscard]] std::uint64_t grantable() const noexcept {
     return settings.paused ? 0 : std::min(ready, lease_room());
+  }
+
+  /// The task of another shard that comes before the task that this shard shows, if there is one.
+  [[nodiscard]] std::optional<rival_head> rival() const {
+    auto best = head ? board->best_elsewhere() : std::nullopt;
+    return best && is_outranked(*head, best->head) ? best : std::nullopt;
   }
 };
 
@@ -134,6 +146,9 @@ struct attached_worker {
   std::uint32_t batch_tasks = tuning::grant_tasks_max;
   /// The worker was notified that tasks are ready, and has not claimed since.
   bool notified = false;
+  /// Its credits were given back because of tasks on other shards, and it was not notified of other
+  /// tasks since.
+  bool is_outranked = false;
   /// The worker claimed in this turn.
   bool claimed = false;
   /// The worker's position in the order in which all workers arrived at their queues.
@@ -147,7 +162,7 @@ struct attached_worker {
   [[nodiscard]] claimer_need need() const {
     if (open_credits() > 0)
       return claimer_need::tasks;
-    return notified ? claimer_need::nothing : claimer_need::news;
+    return notified && !is_outranked ? claimer_need::nothing : claimer_need::news;
   }
 };
 
@@ -302,6 +317,10 @@ struct shard_state {
   std::vector<std::uint32_t> stirred;
   /// The latest commands of operators, which may have further parts; the one used last comes last.
   std::vector<audit_entry> open_audits;
+  /// The first ready tasks of the other shards; null when this shard grants in its own order.
+  std::shared_ptr<ready_board> board;
+  /// Queues whose first ready task may have changed since it was shown on the board.
+  std::vector<std::uint32_t> moved_heads;
   /// No task is granted while the disk has no space for results.
   bool are_grants_paused = false;
   due_window released;
@@ -327,6 +346,22 @@ struct shard_state {
   /// Marks the queue to be matched at the end of the turn.
   void stir(std::uint32_t queue);
 
+  /// The shard shows its first ready tasks on the board from its next turn on, and grants none
+  /// before better ones of other shards.
+  void join_board(std::shared_ptr<ready_board> shared);
+
+  /// Marks the queue's first ready task to be shown on the board at the end of the turn.
+  void move_head(std::uint32_t queue) {
+    if (board && !std::exchange(queues[queue]->has_moved_head, true))
+      moved_heads.push_back(queue);
+  }
+
+  /// The same for all queues.
+  void move_all_heads();
+
+  /// Shows the first ready tasks that changed on the board.
+  void publish_heads();
+
   /// Updates the worker at its queues to what it needs now. @pre it is attached
   void list_need(peer_id peer);
 
@@ -347,6 +382,9 @@ struct shard_state {
   [[nodiscard]] task_id id_of(sequence seq) const { return {id, seq}; }
 
 private:
+  /// The first task of the queue that may be granted, if there is one.
+  [[nodiscard]] std::optional<ready_head> first_ready(queue_state& queue);
+
   /// Attaches the workers that wait for a queue, which now exists.
   void attach_waiting(std::uint32_t queue);
 };

@@ -145,6 +145,7 @@ void leave_index(shard_state& state, segment& s, sequence seq) {
     if (--queue.ready == 0)
       unlist_busy(queue, s.queue);
     --queue.ready_by_priority[s.priority];
+    state.move_head(s.queue);
   } else if (entry.state == task_state::gated) {
     --queue.gated;
   } else if (entry.state == task_state::dead) {

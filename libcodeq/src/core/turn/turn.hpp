@@ -102,14 +102,26 @@ private:
   /// Stirs at most `limit` such queues for the worker; returns how many.
   std::size_t stir_prefixes_of(const attached_worker& a, std::size_t limit);
   void match_queue(std::uint32_t queue);
+  /// The workers with credits that claim from the queue, and their credits.
+  [[nodiscard]] std::vector<std::pair<std::uint32_t, peer_id>>
+  waiting_at(const queue_state& queue) const;
   /// Adds the workers with credits that claim from the queue by a prefix only.
   void add_by_prefix(
     const queue_state& queue, std::vector<std::pair<std::uint32_t, peer_id>>& waiting) const;
-  void grant(std::uint32_t queue, peer_id peer, std::uint32_t count);
+  /// False when the queue's next task comes after the rival's.
+  bool grant(
+    std::uint32_t queue, peer_id peer, std::uint32_t count, const std::optional<rival_head>& rival);
+  /// Gives back the credits that wait at queues whose tasks come after those of other shards.
+  void give_back_outranked();
   void lease_run(segment& s, const seq_run& tasks, peer_id peer);
   [[nodiscard]] fencing_token extend_grant(
     const std::shared_ptr<const worker_identity>& worker, duration lease, const seq_run& tasks);
+  /// True when the worker may get a task of a queue that meets the condition.
+  template <class Condition>
+  [[nodiscard]] bool has_queue(const attached_worker& a, Condition meets) const;
   [[nodiscard]] bool has_ready(const attached_worker& a) const;
+  /// True when there is something new to notify a worker without credits of.
+  [[nodiscard]] bool has_news(const attached_worker& a) const;
   void tell_claimers(const std::vector<std::uint32_t>& with_work);
 
   // Leases.
@@ -311,6 +323,8 @@ private:
   std::vector<commands_audited> closed_audits_;
   bool snapshot_wanted_ = false;
   std::vector<open_grant> granted_;
+  /// Queues whose next task, which the pair contains, comes after one of that shard.
+  std::vector<std::pair<std::uint32_t, rival_head>> outranked_;
   /// Index of the queue of the lease that was ended last.
   std::uint32_t ended_queue_ = 0;
   /// By the queue's index.

@@ -159,6 +159,7 @@ void turn::run(const claim& c) {
   at->second.lease_wish = c.lease;
   at->second.batch_tasks = batch_tasks_of(c);
   at->second.notified = false;
+  at->second.is_outranked = false;
   at->second.claimed = true;
   state_.list_need(c.peer);
   touched_.insert(c.peer);
@@ -176,8 +177,10 @@ void turn::run(const revoke_credits& c) {
 }
 
 std::vector<std::uint32_t> turn::match() {
-  if (state_.are_grants_paused)
+  if (state_.are_grants_paused) {
+    state_.publish_heads();
     return {};
+  }
   ++state_.turns;
   auto has_work = [&](std::uint32_t queue) { return state_.queues[queue]->grantable() > 0; };
   std::vector<std::uint32_t> with_work;
@@ -190,6 +193,8 @@ std::vector<std::uint32_t> turn::match() {
         with_work.push_back(queue);
     }
   } while (stir_for_prefixes(tried));
+  give_back_outranked();
+  state_.publish_heads();
   return with_work;
 }
 
@@ -236,29 +241,51 @@ std::size_t turn::stir_prefixes_of(const attached_worker& a, std::size_t limit) 
   return stirred;
 }
 
-void turn::match_queue(std::uint32_t queue) {
-  auto& q = *state_.queues[queue];
+std::vector<std::pair<std::uint32_t, peer_id>> turn::waiting_at(const queue_state& queue) const {
   // There may be a thousand of them, so each is looked up once.
   std::vector<std::pair<std::uint32_t, peer_id>> waiting;
-  for (const auto& [arrival, peer] : q.claimers.waiting_for(claimer_need::tasks)) {
+  for (const auto& [arrival, peer] : queue.claimers.waiting_for(claimer_need::tasks)) {
     // Another queue of this turn may have used the last credits.
     if (auto credits = state_.attached.at(peer).open_credits(); credits > 0)
       waiting.emplace_back(credits, peer);
   }
-  if (!q.prefixes.empty())
-    add_by_prefix(q, waiting);
+  if (!queue.prefixes.empty())
+    add_by_prefix(queue, waiting);
+  return waiting;
+}
+
+void turn::match_queue(std::uint32_t queue) {
+  auto& q = *state_.queues[queue];
+  auto waiting = waiting_at(q);
+  auto rival = q.board ? q.board->best_elsewhere() : std::nullopt;
+  bool may_grant = true;
   // The least loaded first, in equal shares; the rest is distributed again.
   std::stable_sort(
     waiting.begin(), waiting.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  while (q.grantable() > 0 && !waiting.empty()) {
-    for (std::size_t i = 0; i < waiting.size() && q.grantable() > 0; ++i) {
+  while (may_grant && q.grantable() > 0 && !waiting.empty()) {
+    for (std::size_t i = 0; may_grant && i < waiting.size() && q.grantable() > 0; ++i) {
       auto sharers = waiting.size() - i;
       auto share = (q.grantable() + sharers - 1) / sharers;
       auto& [credits, peer] = waiting[i];
-      grant(queue, peer, static_cast<std::uint32_t>(std::min<std::uint64_t>(share, credits)));
+      auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(share, credits));
+      may_grant = grant(queue, peer, count, rival);
       credits = state_.attached.at(peer).open_credits();
     }
     std::erase_if(waiting, [](const auto& one) { return one.first == 0; });
+  }
+}
+
+void turn::give_back_outranked() {
+  // After all queues were matched, so that tasks of other queues could use the credits.
+  for (const auto& [queue, next] : outranked_) {
+    for (auto [credits, peer] : waiting_at(*state_.queues[queue])) {
+      auto& a = state_.attached.at(peer);
+      a.credits -= credits;
+      a.notified = true;
+      a.is_outranked = true;
+      state_.list_need(peer);
+      effects_.emplace_back(claim_outranked{peer, credits, next.shard, next.head.priority});
+    }
   }
 }
 
@@ -276,7 +303,8 @@ void turn::add_by_prefix(
   }
 }
 
-void turn::grant(std::uint32_t queue, peer_id peer, std::uint32_t count) {
+bool turn::grant(
+  std::uint32_t queue, peer_id peer, std::uint32_t count, const std::optional<rival_head>& rival) {
   auto& q = *state_.queues[queue];
   const auto& a = state_.attached.at(peer);
   note_served(q, queue, state_.turns);
@@ -287,11 +315,17 @@ void turn::grant(std::uint32_t queue, peer_id peer, std::uint32_t count) {
       if (tasks.count == 0)
         break;
       auto* s = find_segment(state_.segments, tasks.first);
+      ready_head next{static_cast<std::uint8_t>(priority), s->enqueued_at};
+      if (rival && is_outranked(next, rival->head)) {
+        outranked_.emplace_back(queue, rival_head{next, rival->shard});
+        return false;
+      }
       tasks.count = std::min(tasks.count, tasks_within(a.bytes, *s));
       lease_run(*s, tasks, peer);
       count -= tasks.count;
     }
   }
+  return true;
 }
 
 void turn::lease_run(segment& s, const seq_run& tasks, peer_id peer) {
@@ -343,15 +377,28 @@ fencing_token turn::extend_grant(
   return static_cast<fencing_token>(state_.tokens.take(tasks.count));
 }
 
-bool turn::has_ready(const attached_worker& a) const {
-  auto has_work = [&](std::uint32_t queue) { return state_.queues[queue]->grantable() > 0; };
-  if (std::any_of(a.queues.begin(), a.queues.end(), has_work))
+template <class Condition>
+bool turn::has_queue(const attached_worker& a, Condition meets) const {
+  auto meets_at = [&](std::uint32_t queue) { return meets(*state_.queues[queue]); };
+  if (std::any_of(a.queues.begin(), a.queues.end(), meets_at))
     return true;
   return std::any_of(a.prefixes.begin(), a.prefixes.end(), [&](const claimed_prefix& prefix) {
     const auto& busy = prefix.claims->busy;
     return std::any_of(busy.begin(), busy.end(), [&](const auto& one) {
-      return has_work(one.second) && takes_by_prefix(a, *state_.queues[one.second]);
+      return meets_at(one.second) && takes_by_prefix(a, *state_.queues[one.second]);
     });
+  });
+}
+
+bool turn::has_ready(const attached_worker& a) const {
+  return has_queue(a, [](const queue_state& queue) { return queue.grantable() > 0; });
+}
+
+bool turn::has_news(const attached_worker& a) const {
+  if (!a.is_outranked)
+    return !a.notified && has_ready(a);
+  return has_queue(a, [](const queue_state& queue) {
+    return queue.grantable() > 0 && !queue.rival();
   });
 }
 
@@ -381,8 +428,9 @@ void turn::tell_claimers(const std::vector<std::uint32_t>& with_work) {
     bool is_full = a.open_credits() == 0;
     if (!is_full && a.claimed) {
       effects_.emplace_back(claim_parked{peer});
-    } else if (is_full && !a.notified && has_ready(a)) {
+    } else if (is_full && has_news(a)) {
       a.notified = true;
+      a.is_outranked = false;
       state_.list_need(peer);
       effects_.emplace_back(work_available{peer});
     }

@@ -53,6 +53,7 @@ task_view turn::view_of(segment& s, sequence seq) {
       view.worker = grant.worker->name;
       view.granted_at = grant.at;
       view.lease_left = std::max(duration{0}, l->deadline - now_.steady);
+      view.progress = l->progress;
     }
   }
   return view;

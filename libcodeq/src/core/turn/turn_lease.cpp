@@ -42,6 +42,7 @@ void turn::tell_progress(const lease_progress& p) {
   auto* l = state_.leases.find(p.token);
   if (!l || l->seq != p.seq)
     return;
+  l->progress = std::make_shared<const lease_progress>(p);
   auto attempt = find_segment(state_.segments, p.seq)->view(p.seq).attempt;
   for (auto at = state_.watched.lower_bound({p.seq, 0});
        at != state_.watched.end() && at->first == p.seq;

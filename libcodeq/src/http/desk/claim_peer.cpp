@@ -101,7 +101,7 @@ void claim_state::take(const coordinator::task_delivery& m) {
   room -= static_cast<std::int64_t>(m.granted.bytes);
   is_cut_ = is_cut_ || room <= 0;
   if (!m.granted.redelivered)
-    carry_out(router_->granted(m.shard, count, m.more));
+    carry_out(router_->granted(m.shard, count, m.more, m.granted.runs.back().priority));
   finish_if_settled();
 }
 
@@ -118,6 +118,12 @@ void claim_state::take(const coordinator::credit_news& m) {
     return carry_out(router_->has_work(m.shard));
   case coordinator::credit_news::kind::returned:
     carry_out(router_->returned(m.shard, m.credits));
+    return finish_if_settled();
+  case coordinator::credit_news::kind::outranked:
+    carry_out(router_->outranked(m.shard, m.credits, m.by, m.priority));
+    // The better tasks do not fit in this claim's answer, so that it can get no others.
+    if (room_[value(m.by)] <= 0)
+      end();
     return finish_if_settled();
   }
 }
@@ -161,6 +167,8 @@ claim(claim_actor::stateful_pointer<claim_state> self, const claim_options& opti
     [self](const coordinator::credit_news& m) { self->state.take(m); },
     [](const coordinator::queues_added&) {},
     [self](const coordinator::peer_misbehaved&) { self->state.end(); },
+    [](const coordinator::shard_moved&) {},
+    [](coordinator::places_changed) {},
     [self](const add_queues& m) { self->state.add(m.queues); },
     [self](end_claim) { self->state.end(); },
   };

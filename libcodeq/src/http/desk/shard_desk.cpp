@@ -32,6 +32,10 @@ error no_such_shard() {
 }
 
 /// Reads an encoded task body.
+std::string text_of(capnp::Text::Reader text) {
+  return {text.cStr(), text.size()};
+}
+
 result<void> read_body(const bytes& body, task_detail& to) {
   auto frame = protocol::frame<schema::TaskBody>::parse(body);
   if (!frame)
@@ -39,7 +43,7 @@ result<void> read_body(const bytes& body, task_detail& to) {
   return frame->read([&](schema::TaskBody::Reader reader) -> result<void> {
     to.payload = protocol::string_of(reader.getPayload());
     for (auto header : reader.getHeaders())
-      to.headers.emplace(header.getName().cStr(), header.getValue().cStr());
+      to.headers.emplace(text_of(header.getName()), text_of(header.getValue()));
     return {};
   });
 }
@@ -116,6 +120,10 @@ void shard_desk::send_frame(
   });
   if (!sent)
     CODEQ_LOG_ERROR("gateway cannot send a frame reason=\"{}\"", to_string(sent.error()));
+}
+
+void shard_desk::note(core::note_command command) {
+  self_->send(options_.shards.front(), coordinator::shard_command{std::move(command)});
 }
 
 enqueue_ticket

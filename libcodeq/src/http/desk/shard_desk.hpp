@@ -189,6 +189,9 @@ public:
     return std::uint64_t{peer_} << 32 | ++last_operation_;
   }
 
+  /// Enters an operator's command in the audit log that changed something other than tasks.
+  void note(core::note_command command);
+
   /// Reads the ready tasks of a tenant on a shard, newest first, and calls `take` for each part
   /// until one is an error or has no `more`. For the tenants whose tasks are the gateway's own
   /// records.
@@ -206,7 +209,7 @@ public:
   void give_back(const std::vector<granted_lease>& leases);
 
   /// Extends a lease and tells those who watch its task of its progress. Errors: `stale_lease`.
-  void beat(const lease_beat& said, then<void> done);
+  void beat(const lease_beat& said, then<task_detail> done);
 
   /// Saves the checkpoint of a lease for the task's next attempt, and extends the lease. `done` is
   /// called when it is durable. Errors: `stale_lease`.
@@ -219,10 +222,15 @@ public:
   /// Ends a claim early; its `ended` is still called with its tasks.
   void end_claim_of(std::uint64_t claim);
 
-  /// Waits for the end of a task. Fails with `timeout` after `wait`. Returns a name for `unwatch`.
-  std::uint64_t watch(task_id task, std::optional<duration> wait, then<ended_task> ended);
+  /// Waits for the end of a task, and passes its progress on until then. Fails with `timeout` after
+  /// `wait`. Returns a name for `unwatch`.
+  std::uint64_t watch(
+    task_id task,
+    std::optional<duration> wait,
+    then<ended_task> ended,
+    client::watch_list::progressed_function progressed = {});
 
-  /// Drops a watch that has not ended.
+  /// Drops a watch that has not ended; does nothing for 0.
   void unwatch(std::uint64_t watch);
 
   /// Runs `action` after `wait`, or at once when the desk has stopped. Returns a name for `cancel`.

@@ -95,7 +95,7 @@ void shard_desk::take_reports(shard_id shard, const core::reports_answered& answ
     done(std::move(how));
 }
 
-void shard_desk::beat(const lease_beat& said, then<void> done) {
+void shard_desk::beat(const lease_beat& said, then<task_detail> done) {
   const auto& task = said.task;
   lease_name name{task.shard, task.seq, said.token};
   auto lost = std::make_shared<bool>(false);
@@ -103,7 +103,7 @@ void shard_desk::beat(const lease_beat& said, then<void> done) {
   send_frame(value(task.shard), make_beat(said).to_wire());
   // A shard answers a heartbeat only when the lease is lost. It answers this question after that.
   client::task_address where{task, {}};
-  auto answered = [this, name, lost, done](const result<task_status>& told) {
+  auto answered = [this, name, lost, done](result<task_detail> told) {
     auto [begin, end] = beats_.equal_range(name);
     for (auto i = begin; i != end; ++i) {
       if (i->second == lost) {
@@ -111,15 +111,9 @@ void shard_desk::beat(const lease_beat& said, then<void> done) {
         break;
       }
     }
-    if (!told)
-      done(told.error());
-    else if (*lost)
-      done(error{errc::stale_lease, "the lease is over"});
-    else
-      done({});
+    done(*lost ? error{errc::stale_lease, "the lease is over"} : std::move(told));
   };
-  ask<task_status>(
-    value(task.shard), client::ask_status(where), &client::read_status, std::move(answered));
+  describe(where, std::move(answered));
 }
 
 void shard_desk::save_checkpoint(
@@ -288,8 +282,11 @@ void shard_desk::take(const claim_waits& m) {
     at->second.events.waits();
 }
 
-std::uint64_t
-shard_desk::watch(task_id task, std::optional<duration> wait, then<ended_task> ended) {
+std::uint64_t shard_desk::watch(
+  task_id task,
+  std::optional<duration> wait,
+  then<ended_task> ended,
+  client::watch_list::progressed_function progressed) {
   auto name = ++last_number_;
   if (stopped_) {
     ended(error{errc::going_away, "the coordinator is stopping"});
@@ -305,13 +302,14 @@ shard_desk::watch(task_id task, std::optional<duration> wait, then<ended_task> e
     arm();
   }
   watches_.emplace(name, open_watch{task, timer});
-  watch_list_.add(name, {task}, [this, name, shared](result<ended_task> how) {
+  auto end = [this, name, shared](result<ended_task> how) {
     auto open = watches_.extract(name);
     if (open.empty())
       return;
     timers_.remove(open.mapped().timer);
     (*shared)(std::move(how));
-  });
+  };
+  watch_list_.add(name, {task}, std::move(end), std::move(progressed));
   return name;
 }
 

@@ -17,13 +17,17 @@ namespace codeq::http {
 
 namespace {
 
-/// The caller of the metrics address. It may see the metrics of all tenants; no other request is
-/// made in its name.
+/// The caller of the metrics address. It may see the metrics of all tenants.
 std::shared_ptr<const caller> metrics_reader() {
   caller by{"metrics", {}};
   by.sees_all_tenants = true;
   by.sees_metrics = true;
   return std::make_shared<const caller>(std::move(by));
+}
+
+/// True for the routes that the metrics address serves, too.
+bool is_of_monitoring(std::string_view name) {
+  return name == "metrics" || name == "healthz" || name == "readyz";
 }
 
 } // namespace
@@ -61,8 +65,10 @@ gateway_node::start(caf::actor_system& system, gateway_options options) {
   metrics_options.serve = [serve, by = metrics_reader()](exchange_ptr call) {
     const auto& in = call->in;
     bool is_read = in.method == "GET" || in.method == "HEAD";
-    if (!is_read || in.path.size() != 1 || in.path.front() != "metrics")
-      return call->answer(refusal(404, "not found"));
+    bool is_known = in.path.size() == 1 && is_of_monitoring(in.path.front());
+    if (!is_read || !is_known)
+      return call->answer(
+        refusal(404, "not found; this address serves /metrics, /healthz and /readyz"));
     call->by = by;
     serve(std::move(call));
   };

@@ -26,6 +26,7 @@ duration lifetime_of(const exchange& call) {
 void gateway_state::start(gateway_actor::pointer self, const gateway_actor_options& options) {
   self_ = self;
   context_.limit = options.limit;
+  context_.who = options.who;
   context_.is_loopback_only = options.is_loopback_only;
   context_.cors = options.cors;
   context_.needs_token = options.needs_token;
@@ -45,6 +46,7 @@ void gateway_state::start(gateway_actor::pointer self, const gateway_actor_optio
   };
   context_.wakeups.start(
     context_.desk, options.webhooks, options.callers_of, std::move(end_call));
+  context_.dashboard.start(context_.desk, options.who);
   context_.return_leases = [to = self->address()](std::vector<granted_lease> leases) {
     if (auto me = caf::actor_cast<caf::strong_actor_ptr>(to))
       caf::anon_send(caf::actor_cast<caf::actor>(me), leases_unread{std::move(leases)});
@@ -141,6 +143,7 @@ caf::result<bool> gateway_state::stop() {
   stopped_ = true;
   context_.webhooks.stop();
   context_.wakeups.stop();
+  context_.dashboard.stop();
   context_.desk.stop();
   if (open_ == 0)
     return true;
@@ -159,6 +162,8 @@ gateway(gateway_actor::stateful_pointer<gateway_state> self, const gateway_actor
     [](const coordinator::credit_news&) {},
     [self](const coordinator::queues_added& m) { self->state.desk().take(m); },
     [self](const coordinator::peer_misbehaved& m) { self->state.desk().misbehaved(m.reason); },
+    [](const coordinator::shard_moved&) {},
+    [](coordinator::places_changed) {},
     [self](const call_arrived& m) { self->state.serve(m); },
     [self](const client_gone& m) { self->state.forget(m.call); },
     [self](claim_ended& m) { self->state.desk().take(m); },

@@ -2,6 +2,7 @@
 #include "http/json/input.hpp"
 
 #include "base/assert.hpp"
+#include "base/duration_text.hpp"
 #include "http/json/input_reader.hpp"
 #include "http/json/input_refusal.hpp"
 
@@ -56,6 +57,14 @@ std::optional<duration> input::period(std::string_view name) const {
 std::optional<timestamp> input::time(std::string_view name) const {
   auto number = integer(name);
   return number ? std::optional(timestamp(duration(*number))) : std::nullopt;
+}
+
+std::optional<timestamp> input::past(std::string_view name, timestamp now) const {
+  const auto* given = find(name);
+  if (!given)
+    return std::nullopt;
+  auto age = base::parse_duration(given->text);
+  return age ? std::optional(now - *age) : time(name);
 }
 
 std::optional<bool> input::flag(std::string_view name) const {

@@ -47,6 +47,10 @@ public:
 
   [[nodiscard]] std::optional<timestamp> time(std::string_view name) const;
 
+  /// A time, or one so long before `now`.
+  [[nodiscard]] std::optional<timestamp> past(std::string_view name, timestamp now) const;
+
+
   [[nodiscard]] std::optional<bool> flag(std::string_view name) const;
 
   /// The index of the string among the field's choices.

@@ -160,6 +160,7 @@ result<bool> input_reader::read_value(const given_field& given, input::value& to
   case input_type::queue:
   case input_type::period:
   case input_type::time:
+  case input_type::past:
   case input_type::choice:
     return read_text(given, to);
   case input_type::flag:
@@ -216,7 +217,7 @@ result<bool> input_reader::read_text(const given_field& given, input::value& to)
   if (!place_.is_query && !given.raw.starts_with('"'))
     return wrong_type(given);
   to.text = place_.is_query ? std::string(given.raw) : unquote_json(given.raw);
-  if (to.text.empty() && !given.field->is_required)
+  if (to.text.empty() && !is_required(*given.field))
     return false;
   if (given.field->type != input_type::period) {
     auto ok = check_text(*given.field, to);
@@ -240,7 +241,15 @@ result<void> input_reader::check_text(const input_field& field, input::value& to
   bool is_chosen = std::find(choices.begin(), choices.end(), to.text) != choices.end();
   if (field.type == input_type::choice && !is_chosen)
     return out_of_range(field, quote(to.text), describe_choices(field));
-  if (field.type != input_type::time)
+  if (field.type == input_type::time || field.type == input_type::past)
+    return check_time(field, to);
+  return {};
+}
+
+result<void> input_reader::check_time(const input_field& field, input::value& to) const {
+  bool is_past = field.type == input_type::past;
+  // A duration is subtracted from the time of the request, which is not known here.
+  if (is_past && base::parse_duration(to.text))
     return {};
   auto time = base::parse_rfc3339(to.text);
   bool is_plus_lost = place_.is_query && to.text.find(' ') != std::string::npos;
@@ -249,9 +258,17 @@ result<void> input_reader::check_text(const input_field& field, input::value& to
       field,
       quote(to.text),
       std::string("a time such as \"2026-05-20T10:00:00Z\"")
+        + (is_past ? " or an age such as \"1h\"" : "")
         + (is_plus_lost ? "; write + as %2B in a URL" : ""));
   to.number = time->time_since_epoch().count();
   return {};
+}
+
+bool input_reader::is_required(const input_field& field) const {
+  auto named = [&](const auto& known) {
+    return known.is_required && known.name == field.canonical();
+  };
+  return field.is_required || std::any_of(fields_.begin(), fields_.end(), named);
 }
 
 result<bool> input_reader::read_json(const given_field& given, input::value&) const {

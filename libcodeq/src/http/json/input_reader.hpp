@@ -61,6 +61,9 @@ private:
 
   /// Checks the text of a field, and what it stands for.
   [[nodiscard]] result<void> check_text(const input_field& field, input::value& to) const;
+  [[nodiscard]] result<void> check_time(const input_field& field, input::value& to) const;
+  /// True when the field, or the one that it is another name of, has to be given.
+  [[nodiscard]] bool is_required(const input_field& field) const;
   [[nodiscard]] std::string name_of(const input_field& field) const;
   /// The name, and the other names of the same field.
   [[nodiscard]] std::string names_of(const input_field& field) const;

@@ -60,6 +60,7 @@ std::string_view describe_type(input_type type) {
   case input_type::text:
   case input_type::queue:
   case input_type::time:
+  case input_type::past:
   case input_type::choice:
     return "a string";
   case input_type::integer:

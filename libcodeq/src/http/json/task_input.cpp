@@ -6,6 +6,8 @@
 #include "http/json/input_refusal.hpp"
 #include "http/json/task_fields.hpp"
 
+#include <algorithm>
+
 namespace codeq::http {
 
 namespace {
@@ -40,8 +42,11 @@ void read_limits(const input& from, task_spec& to) {
   to.priority = static_cast<int>(from.integer("priority").value_or(0));
   if (auto attempts = from.integer("maxAttempts"))
     to.max_attempts = static_cast<std::uint32_t>(*attempts);
-  if (const auto* retry = from.object("retry"))
+  if (const auto* retry = from.object("retry")) {
     to.retry = read_retry(*retry, {});
+    if (!retry->has("capMs"))
+      to.retry->cap = std::max(to.retry->cap, to.retry->base);
+  }
   to.lease = from.period("leaseSeconds");
   to.run_timeout = from.period("runTimeoutMs");
   to.progress_timeout = from.period("progressTimeoutMs");
@@ -82,7 +87,18 @@ result<void> use_key_of_header(const std::string& key, task_spec& task) {
   return {};
 }
 
+result<void> check_retry(const retry_policy& retry) {
+  if (retry.cap >= retry.base)
+    return {};
+  return refused(
+    "retry.capMs",
+    std::to_string(retry.cap.count()),
+    "at least 'retry.baseMs', " + std::to_string(retry.base.count()));
+}
+
 result<void> check_task(const task_spec& task, timestamp now) {
+  if (auto ok = check_retry(task.retry.value_or(retry_policy{})); !ok)
+    return ok;
   bool is_early = task.not_before && task.not_before <= timestamp{};
   bool is_late = task.not_before && *task.not_before - now > limits::not_before_ahead_max;
   if (is_early || is_late)

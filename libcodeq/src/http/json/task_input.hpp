@@ -19,6 +19,9 @@ namespace codeq::http {
 /// Takes the key that a header names. Errors: `invalid_argument` when the task has another one.
 [[nodiscard]] result<void> use_key_of_header(const std::string& key, task_spec& task);
 
+/// Refuses a cap below the base. Errors: `invalid_argument`.
+[[nodiscard]] result<void> check_retry(const retry_policy& retry);
+
 /// Refuses values that do not fit each other or the time. Errors: `invalid_argument`.
 [[nodiscard]] result<void> check_task(const task_spec& task, timestamp now);
 

@@ -62,6 +62,11 @@ void write_lease(base::json_writer& json, const task_detail& task, timestamp now
   json.field("workerId", subject_of(task.status.worker))
     .field("leaseUntil", base::to_rfc3339(now + task.lease_left))
     .field("fencingToken", std::to_string(value(task.status.token)));
+  if (const auto& progress = task.status.progress)
+    json.begin_object("progress")
+      .field("percent", progress->percent)
+      .field("note", shown_text(progress->note))
+      .end_object();
   if (!task.checkpoint.empty())
     write_value(json.key("checkpoint"), task.checkpoint);
 }
@@ -94,6 +99,8 @@ void write_common(base::json_writer& json, const task_summary& task) {
     .field("createdAt", base::to_rfc3339(task.enqueued_at));
   if (task.eligible_at)
     json.field("eligibleAt", base::to_rfc3339(*task.eligible_at));
+  if (task.cancel_requested)
+    json.field("cancelRequested", true);
   write_names(json, task);
 }
 
@@ -234,7 +241,9 @@ void write_explanation(base::json_writer& json, const task_explanation& why) {
     json.field("blocker", to_string(why.blocker))
       .field("blockerState", to_string(why.blocker_state));
   if (why.reason == task_reason::leased)
-    json.field("workerId", shown.task.worker).field("leaseLeftMs", why.lease_left.count());
+    json.field("workerId", shown.task.worker)
+      .field("leaseLeftMs", why.lease_left.count())
+      .field("cancelRequested", why.task.cancel_requested);
   json.end_object();
 }
 

@@ -32,6 +32,7 @@ struct walk {
 template <class Walk, class Subject>
 std::shared_ptr<Walk> begin(gateway_context& context, const exchange_ptr& call, Subject subject) {
   auto begun = std::make_shared<Walk>(context, call, std::move(subject));
+  call->is_waiting = true;
   begun->call->on_gone = [weak = std::weak_ptr(begun)] {
     if (auto open = weak.lock())
       open->is_gone = true;
@@ -59,8 +60,17 @@ void refuse(const walk& w, const error& reason, std::uint64_t changed) {
   w.call->answer(refusal_of({reason.code, std::move(text)}));
 }
 
+/// False when the token of the request was revoked or has expired since.
+bool is_still_valid(const walk& w) {
+  return !w.call->by || !w.call->by->bearer || w.context->who(w.call->in.bearer) != nullptr;
+}
+
 /// Goes on after a pause, which puts the request's deadline off.
-void go_on(const walk& w, duration wait, std::function<void()> next) {
+void go_on(walk& w, duration wait, std::function<void()> next) {
+  if (!is_still_valid(w)) {
+    w.is_gone = true;
+    w.call->answer(no_valid_token("invalid token"));
+  }
   put_off_deadline(*w.context, *w.call, wait);
   if (wait == duration{0})
     return next();

@@ -266,7 +266,12 @@ std::vector<std::span<const route>> all_routes() {
     subscription_routes(),
     policy_routes(),
     schedule_routes(),
-    process_routes()};
+    process_routes(),
+    page_routes()};
+}
+
+bool may_use(const route& r, const caller& by) {
+  return has_role(by, r.who) && (r.who != access::worker || by.has_scope(r.scope));
 }
 
 void dispatch(gateway_context& context, const exchange_ptr& call) {

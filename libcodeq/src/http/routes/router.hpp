@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/coordinator_counts.hpp"
+#include "http/dashboard/dashboard_desk.hpp"
 #include "http/desk/queue_locks.hpp"
 #include "http/desk/shard_desk.hpp"
 #include "http/json/input.hpp"
@@ -31,7 +32,10 @@ struct gateway_context {
   std::uint64_t queue_lists_number = 0;
   webhook_desk webhooks;
   wakeup_desk wakeups;
+  dashboard_desk dashboard;
   limit_rate limit;
+  /// The caller behind a token at present.
+  authenticate who;
   /// A single-user setup: only pages of this machine may call, and those of origins named to
   /// `cors`.
   bool is_loopback_only = false;
@@ -107,6 +111,9 @@ struct route_input {
   input body;
 };
 
+/// True when the role and the scopes of the caller fit the route.
+[[nodiscard]] bool may_use(const route& r, const caller& by);
+
 /// Finds the route of a request, lets its caller in, checks what it takes and runs it; answers what
 /// fits no route or what is not allowed. HEAD is answered as GET.
 void dispatch(gateway_context& context, const exchange_ptr& call);
@@ -124,6 +131,7 @@ void dispatch(gateway_context& context, const exchange_ptr& call);
 [[nodiscard]] std::span<const route> policy_routes();
 [[nodiscard]] std::span<const route> schedule_routes();
 [[nodiscard]] std::span<const route> process_routes();
+[[nodiscard]] std::span<const route> page_routes();
 
 /// All of them.
 [[nodiscard]] std::vector<std::span<const route>> all_routes();

@@ -2,7 +2,7 @@
 #include "codeq/limits.hpp"
 
 #include "base/rfc3339.hpp"
-#include "coordinator/session/stats_sum.hpp"
+#include "http/dashboard/live_json.hpp"
 #include "http/json/json_reader.hpp"
 #include "http/json/task_fields.hpp"
 #include "http/routes/route_steps.hpp"
@@ -66,43 +66,14 @@ void force(gateway_context& context, const exchange_ptr& call) {
   find_own(context, call, call->arguments[0], false, std::move(end));
 }
 
-void write_worker(base::json_writer& json, const worker_info& w, bool is_own) {
-  json.begin_object()
-    .field("workerId", subject_of(w.name))
-    .field("http", is_own)
-    .field("connected", w.is_connected)
-    .field("freeSlots", w.free_slots)
-    .field("leases", w.leases)
-    .field("queueCount", w.queue_count)
-    .begin_array("queues");
-  for (const auto& queue : w.queues)
-    json.text(queue.queue);
-  json.end_array().begin_array("running");
-  for (const auto& lease : w.running)
-    json.begin_object()
-      .field("id", to_string(lease.task))
-      .field("queue", lease.queue.queue)
-      .field("tenantId", lease.queue.tenant)
-      .field("startedAt", base::to_rfc3339(lease.since))
-      .field("leaseLeftMs", lease.left.count())
-      .end_object();
-  json.end_array().end_object();
-}
-
 void show_workers(gateway_context& context, const exchange_ptr& call) {
   context.desk.workers([call](const result<std::vector<base::worker_counts>>& all) {
     if (!all)
       return call->answer(refusal_of(all.error()));
-    auto workers = *all;
-    if (!call->by->sees_all_tenants)
-      workers = coordinator::workers_of(call->by->tenant, std::move(workers));
-    coordinator::limit_shown(workers);
-    auto own_prefix = worker_name_of(call->by->tenant, "");
     base::json_writer json;
-    json.begin_object().key("workers").begin_array();
-    for (const auto& w : workers)
-      write_worker(json, w, w.name.starts_with(own_prefix));
-    json.end_array().end_object();
+    json.begin_object();
+    write_workers(json, *all, *call->by);
+    json.end_object();
     call->answer(reply(200, json));
   });
 }

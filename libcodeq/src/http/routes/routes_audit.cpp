@@ -72,7 +72,7 @@ void show_audit(gateway_context& context, const exchange_ptr& call) {
   audit_filter filter;
   if (!call->by->sees_all_tenants)
     filter.tenant = call->by->tenant;
-  filter.since = query.time("since").value_or(timestamp{});
+  filter.since = query.past("since", context.desk.now()).value_or(timestamp{});
   filter.limit =
     static_cast<std::size_t>(query.integer("limit").value_or(limits::audited_default));
   if (query.has("after")) {
@@ -90,7 +90,7 @@ void show_audit(gateway_context& context, const exchange_ptr& call) {
 }
 
 constexpr auto audit_parameters = std::to_array<input_field>({
-  {.name = "since", .type = input_type::time},
+  {.name = "since", .type = input_type::past},
   {.name = "after"},
   {.name = "limit",
    .type = input_type::integer,

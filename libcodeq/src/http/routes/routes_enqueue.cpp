@@ -147,7 +147,7 @@ void write_items(
     if (one)
       write_task(json.key("task"), *one, view);
     else
-      json.field("error", one.error().context);
+      write_item_refusal(json, one.error());
     json.end_object();
   }
   json.end_array().end_object();

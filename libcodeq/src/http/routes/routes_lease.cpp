@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "base/rfc3339.hpp"
 #include "http/json/task_fields.hpp"
 #include "http/routes/route_steps.hpp"
 #include "http/routes/task_result.hpp"
@@ -52,10 +53,25 @@ shard_desk::then<void> answer_ok(const exchange_ptr& call) {
   };
 }
 
+/// Answers how long the lease is valid, and whether the worker should stop; or why not.
+shard_desk::then<task_detail> answer_lease(gateway_context& context, const exchange_ptr& call) {
+  return [&context, call](const result<task_detail>& task) {
+    if (!task)
+      return refuse(call, task.error());
+    base::json_writer json;
+    json.begin_object()
+      .field("ok", true)
+      .field("leaseUntil", base::to_rfc3339(context.desk.now() + task->lease_left))
+      .field("cancelRequested", task->status.cancel_requested)
+      .end_object();
+    call->answer(reply(200, json));
+  };
+}
+
 void beat(gateway_context& context, const exchange_ptr& call) {
   auto extend = call->fields->body.period("extendSeconds").value_or(duration{0});
   with_lease(context, call, [&context, call, extend](const auto& task, auto token) {
-    context.desk.beat({task.status.id, token, extend}, answer_ok(call));
+    context.desk.beat({task.status.id, token, extend}, answer_lease(context, call));
   });
 }
 
@@ -65,7 +81,7 @@ void tell_progress(gateway_context& context, const exchange_ptr& call) {
     lease_beat said{task.status.id, token};
     said.percent = static_cast<std::uint8_t>(*body.integer("percent"));
     said.note = body.text("note");
-    context.desk.beat(said, answer_ok(call));
+    context.desk.beat(said, answer_lease(context, call));
   });
 }
 
@@ -152,6 +168,15 @@ struct batch_item {
   std::optional<result<result_record>> record;
 };
 
+/// The refusal of one result in the words of these routes.
+error in_words(const error& reason) {
+  if (reason.code == errc::unknown_task)
+    return {reason.code, "task not found"};
+  if (reason.code == errc::stale_lease)
+    return {reason.code, "not-in-progress"};
+  return reason;
+}
+
 void write_items(const exchange_ptr& call, const std::vector<batch_item>& items) {
   base::json_writer json;
   json.begin_object().key("results").begin_array();
@@ -160,12 +185,8 @@ void write_items(const exchange_ptr& call, const std::vector<batch_item>& items)
     const auto& record = *item.record;
     if (record)
       write_result(json.key("result"), *record);
-    else if (record.error().code == errc::unknown_task)
-      json.field("error", "task not found");
-    else if (record.error().code == errc::stale_lease)
-      json.field("error", "not-in-progress");
     else
-      json.field("error", record.error().context);
+      write_item_refusal(json, in_words(record.error()));
     json.end_object();
   }
   json.end_array().end_object();

@@ -59,22 +59,27 @@ void show_metrics(gateway_context& context, const exchange_ptr& call) {
   });
 }
 
-void answer_log_level(const exchange_ptr& call, std::string_view wish) {
-  auto level = observe::change_log_level(wish, call->by->subject);
-  if (!level)
-    return call->answer(refusal_of(level.error()));
+void answer_log_level(const exchange_ptr& call, std::string_view level) {
   base::json_writer json;
-  json.begin_object().field("level", *level).end_object();
+  json.begin_object().field("level", level).end_object();
   call->answer(reply(200, json));
 }
 
 void show_log_level(gateway_context&, const exchange_ptr& call) {
-  answer_log_level(call, {});
+  answer_log_level(call, to_string(observe::current_log_level()));
 }
 
 /// Lasts until the process ends.
-void change_log_level(gateway_context&, const exchange_ptr& call) {
-  answer_log_level(call, log_levels[*call->fields->body.choice("level")]);
+void change_log_level(gateway_context& context, const exchange_ptr& call) {
+  auto from = std::string(to_string(observe::current_log_level()));
+  auto to = observe::change_log_level(
+    log_levels[*call->fields->body.choice("level")], call->by->subject);
+  if (!to)
+    return call->answer(refusal_of(to.error()));
+  if (from != *to)
+    context.desk.note(
+      {origin_of(context, *call), operator_action::log_level, from + " -> " + *to});
+  answer_log_level(call, *to);
 }
 
 void show_document(gateway_context&, const exchange_ptr& call) {

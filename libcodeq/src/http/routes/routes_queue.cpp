@@ -162,6 +162,8 @@ void change_locked(
       return call->answer(refusal_of(found.error()));
     auto config = client::merge_parts(queue, *found).config;
     apply_settings(call->fields->body, config);
+    if (auto ok = check_retry(config.defaults.retry); !ok)
+      return call->answer(refusal_of(ok.error()));
     auto answer = [call, queue, taken](const result<queue_parts>& changed) {
       answer_queue(call, queue, changed);
     };

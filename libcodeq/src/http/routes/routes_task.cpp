@@ -146,7 +146,8 @@ void list(gateway_context& context, const exchange_ptr& call) {
   if (auto worker = query.text("worker"); !worker.empty())
     filter.workers = {worker, worker_name_of(call->by->tenant, worker)};
   filter.enqueued = {
-    query.time("since").value_or(timestamp{}), query.time("until").value_or(timestamp{})};
+    query.past("since", context.desk.now()).value_or(timestamp{}),
+    query.past("until", context.desk.now()).value_or(timestamp{})};
   list_page(context, call, std::move(filter));
 }
 
@@ -236,8 +237,8 @@ constexpr auto list_parameters = std::to_array<input_field>({
   {.name = "worker", .range = at_most(limits::http_worker_name_bytes_max)},
   {.name = "header", .type = input_type::text_map, .range = at_most(limits::headers_bytes_max)},
   error_filter_field,
-  {.name = "since", .type = input_type::time},
-  {.name = "until", .type = input_type::time},
+  {.name = "since", .type = input_type::past},
+  {.name = "until", .type = input_type::past},
   order_field,
   limit_field,
   after_field,

@@ -18,6 +18,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/read.hpp>
+#include <boost/beast/http/rfc7230.hpp>
 #include <openssl/ssl.h>
 
 namespace codeq::http {
@@ -226,6 +227,8 @@ void connection::serve() {
   in.origin = origin_;
   in.preflight_method = std::string(view_of(head[field::field::access_control_request_method]));
   in.idempotency_key = std::string(view_of(head["Idempotency-Key"]));
+  in.known_etag = std::string(view_of(head[field::field::if_none_match]));
+  in.accepts_gzip = field::ext_list(head[field::field::accept_encoding]).exists("gzip");
   in.id = request_id_;
   in.remote = address_;
   if (!read_target(view_of(head.target()), in))
@@ -345,6 +348,9 @@ void connection::write(response answer) {
   body_ = is_head_ ? std::string() : std::move(answer.body);
   share_ = std::move(answer.share);
   on_unwritten_ = std::move(answer.on_unwritten);
+  events_ = is_head_ ? nullptr : std::move(answer.events);
+  if (events_)
+    return write_events();
   // A small body is copied, so that it is sent as one piece, and as one record of TLS.
   if (body_.size() <= copied_body_bytes) {
     header_ += body_;
@@ -425,6 +431,8 @@ void connection::evict() {
 
 void connection::wind_up() {
   keep_alive_ = false;
+  if (events_)
+    return events_->end();
   if (is_idle_)
     close();
 }

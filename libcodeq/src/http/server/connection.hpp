@@ -2,6 +2,7 @@
 #pragma once
 
 #include "http/server/connection_hall.hpp"
+#include "http/server/event_stream.hpp"
 #include "security/socket_stream.hpp"
 
 #include <functional>
@@ -89,6 +90,18 @@ private:
   void write(response answer);
   void on_written(error_code failure);
 
+  /// Writes the header of a response with events, and then the events as they are sent.
+  void write_events();
+  void take_event(live_event event);
+
+  /// Writes the event that waits, or else the end of the response when that was sent.
+  void write_next_event();
+  void end_response();
+
+  /// Notices when the client of events goes away.
+  void watch_events();
+  void end_events();
+
   /// Reads and drops the rest of a refused request, within `limits::http_drain_bytes_max` and
   /// `http_drain_time_max`.
   void drain();
@@ -152,6 +165,15 @@ private:
   answer_share share_;
   /// Of the response that is being written; may be empty.
   std::function<void()> on_unwritten_;
+  /// The events of the response that is being written; null for a response with a body.
+  std::shared_ptr<event_stream> events_;
+  /// The event that is written next; without texts when none waits.
+  live_event waiting_event_;
+  /// The text that is being written; null when nothing is.
+  std::shared_ptr<const std::string> event_text_;
+  /// An event was replaced before it was written.
+  bool has_missed_event_ = false;
+  bool have_events_ended_ = false;
   std::uint64_t served_ = 0;
   /// The number of bytes that may still be drained.
   std::size_t drain_bytes_ = 0;

@@ -83,4 +83,16 @@ inline constexpr duration wakeup_round = std::chrono::seconds(1);
 inline constexpr duration wakeup_interval_max = std::chrono::hours(1);
 inline constexpr duration wakeup_interval_default = std::chrono::seconds(5);
 
+// The dashboard.
+/// Maximum number of open event streams of all tenants, which share them fairly.
+inline constexpr std::size_t live_streams_max = 256;
+/// Time from one event to the next.
+inline constexpr duration live_period = std::chrono::seconds(1);
+/// Maximum number of queues and tenants whose past is kept; each takes at most 60 KiB.
+inline constexpr std::size_t history_series_max = 512;
+inline constexpr duration history_step = std::chrono::seconds(10);
+inline constexpr std::size_t history_points_hour = 360;
+inline constexpr duration history_day_step = std::chrono::minutes(5);
+inline constexpr std::size_t history_points_day = 288;
+
 } // namespace codeq::limits

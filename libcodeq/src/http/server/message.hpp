@@ -36,11 +36,17 @@ struct request {
   std::string preflight_method;
   /// Of `Idempotency-Key`; empty when there is none.
   std::string idempotency_key;
+  /// The value of `If-None-Match`; empty when there is none.
+  std::string known_etag{};
+  /// The client takes bodies that are compressed with gzip.
+  bool accepts_gzip = false;
   /// The client's name for the request, or one of ours.
   std::string id;
   /// Address of the client.
   std::string remote{};
 };
+
+class event_stream;
 
 /// The bytes of a response that were taken from its owner's share, see `answer_shares.hpp`.
 class answer_bytes;
@@ -56,6 +62,8 @@ struct response {
   answer_share share{};
   /// Called when the client cannot have read the whole response, on any thread; may be empty.
   std::function<void()> on_unwritten{};
+  /// The events that follow the header in place of a body; null for a response with a body.
+  std::shared_ptr<event_stream> events{};
 };
 
 /// One request on its way through the gateway. Used by the gateway's actor, except `answer`.
@@ -80,7 +88,7 @@ struct exchange {
   /// The time at which the request is given up and answered with an error, unless it was answered
   /// before. A route that waits because its client asked for it, or that makes progress, moves it.
   monotonic_time deadline{};
-  /// The client asked to wait, which ends when its token expires.
+  /// The request may take as long as its client asked for, and ends when its token does.
   bool is_waiting = false;
   /// The timer of the deadline; used by the gateway's actor only.
   std::uint64_t timer = 0;

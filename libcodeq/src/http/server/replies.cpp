@@ -38,6 +38,7 @@ unsigned status_of(errc code) {
   case errc::disconnected:
   case errc::timeout:
   case errc::disk_full:
+  case errc::not_owner:
   case errc::session_expired:
     return unavailable;
   case errc::none:
@@ -67,6 +68,13 @@ response refusal_of(const error& reason) {
   if (is_retryable(reason.code))
     answer.fields.emplace_back("Retry-After", "1");
   return answer;
+}
+
+void write_item_refusal(base::json_writer& json, const error& reason) {
+  auto code = to_string(reason.code);
+  json.field("error", reason.context.empty() ? code : std::string_view(reason.context))
+    .field("code", code)
+    .field("httpStatus", status_of(reason.code));
 }
 
 response no_valid_token(std::string_view why) {

@@ -19,6 +19,10 @@ namespace codeq::http {
 /// Makes a refusal from an error, with the status that fits its code.
 [[nodiscard]] response refusal_of(const error& reason);
 
+/// Writes the members that say why an item of a batch failed: the text, the code as a name, and the
+/// status that a request for the item alone would have had.
+void write_item_refusal(base::json_writer& json, const error& reason);
+
 /// Makes the refusal of a request without a token that is accepted. `why` says no more than that.
 [[nodiscard]] response no_valid_token(std::string_view why);
 

@@ -31,9 +31,11 @@ std::string header_text(const response& answer, const response_framing& framing)
     add_field(out, name, value);
   if (!framing.keep_alive)
     add_field(out, "Connection", "close");
-  if (!answer.body.empty())
+  if (!answer.body.empty() || answer.events)
     add_field(out, "Content-Type", answer.content_type);
-  if (!has_no_content(answer.status) || !answer.body.empty())
+  if (answer.events)
+    add_field(out, "Transfer-Encoding", "chunked");
+  else if (!has_no_content(answer.status) || !answer.body.empty())
     add_field(out, "Content-Length", std::to_string(answer.body.size()));
   return out.append("\r\n");
 }

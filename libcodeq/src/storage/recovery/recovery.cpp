@@ -20,7 +20,7 @@ namespace codeq::storage {
 
 namespace {
 
-constexpr std::size_t shards_default = 4;
+constexpr std::size_t shards_default = 12;
 
 /// Rebuilds one shard; the functions are in the order in which `recover` calls them.
 class shard_recovery {

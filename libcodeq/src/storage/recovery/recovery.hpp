@@ -29,7 +29,7 @@ namespace codeq::storage {
 
 /// Reads the store's own record, or creates it in an empty store with the id `fresh_store_id`;
 /// raises the epoch and syncs the record, after which the store may serve. `shards` 0: the store's
-/// number, or 4 for a new store. Errors: `incompatible_store` for another shard count or a newer
+/// number, or 12 for a new store. Errors: `incompatible_store` for another shard count or a newer
 /// format.
 [[nodiscard]] result<store_record>
 open_identity(task_store& store, std::size_t shards, std::uint64_t fresh_store_id);

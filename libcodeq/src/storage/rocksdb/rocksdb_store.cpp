@@ -6,6 +6,7 @@
 #include "storage/rocksdb/rocksdb_backup.hpp"
 #include "storage/rocksdb/rocksdb_options.hpp"
 #include "storage/rocksdb/rocksdb_reader.hpp"
+#include "storage/rocksdb/rocksdb_reclaim.hpp"
 #include "storage/rocksdb/rocksdb_replay.hpp"
 
 #include <rocksdb/db.h>
@@ -112,6 +113,11 @@ public:
     if (!status.ok() && !status.IsIncomplete())
       return to_error(status);
     return {};
+  }
+
+  result<std::uint64_t> reclaim(
+    const std::function<std::uint64_t()>& room, std::atomic<bool>& cancelled) override {
+    return reclaim_files(*opened_.db, room, cancelled);
   }
 
   [[nodiscard]] result<std::vector<backup_report>>

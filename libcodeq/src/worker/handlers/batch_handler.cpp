@@ -9,14 +9,23 @@
 
 namespace codeq::worker {
 
+namespace {
+
+/// For example "1 task" or "2 tasks".
+std::string counted(std::size_t n, const char* noun) {
+  return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
+}
+
+} // namespace
+
 std::vector<outcome> call_batch(const batch_function& function, std::span<const task> attempts) {
   std::string reason = "unknown exception";
   try {
     auto answers = function(attempts);
     if (answers.size() == attempts.size())
       return answers;
-    reason = "the handler answered " + std::to_string(answers.size()) + " outcomes for "
-             + std::to_string(attempts.size()) + " tasks";
+    reason = "the handler returned " + counted(answers.size(), "outcome") + " for "
+             + counted(attempts.size(), "task") + "; it has to return one for each task";
   } catch (const std::exception& e) {
     reason = std::string("exception: ") + e.what();
   } catch (...) {

@@ -11,6 +11,7 @@
 #include <caf/actor_system.hpp>
 #include <caf/send.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 #include <variant>
@@ -36,7 +37,8 @@ void dispatcher_driver::start(
   actors::dispatcher_actor::pointer self, dispatcher_driver_options options) {
   self_ = self;
   on_end_ = std::move(options.on_end);
-  links_.resize(options.dispatcher.links);
+  start_link_ = std::move(options.start_link);
+  links_.resize(options.dispatcher.coordinators.size());
   options.dispatcher.queues = serve(std::move(options.handlers));
   options.dispatcher.wake = make_wake_signal();
   dispatcher_.emplace(options.dispatcher, *this);
@@ -128,6 +130,12 @@ void dispatcher_driver::break_link(std::size_t link, const error& reason) {
     self_->send(links_[link].connection, actors::close_connection{reason});
 }
 
+void dispatcher_driver::open_link(std::size_t link, const std::string& coordinator) {
+  links_.resize(std::max(links_.size(), link + 1));
+  links_[link].link = start_link_(self_, link, coordinator);
+  self_->monitor(links_[link].link);
+}
+
 void dispatcher_driver::close_link(std::size_t link, const error& reason) {
   self_->send(links_[link].link, actors::close_link{reason});
 }
@@ -197,6 +205,10 @@ actors::dispatcher_actor::behavior_type drive_dispatcher(
     [take](const from_link<schema::CancelNotice>& m) { take(m); },
     [take](const from_link<schema::ResumeReply>& m) { take(m); },
     [take](const from_link<schema::CheckpointsSaved>& m) { take(m); },
+    [self](const from_link<schema::ClusterMap>& m) {
+      self->state.hosted().take(m.link, m.message, self->state.now());
+    },
+    [take](const from_link<schema::CreditNews>& m) { take(m); },
     [self](const actors::link_up& up) { self->state.take_link_up(up); },
     [self](const actors::link_down& down) { self->state.take_link_down(down); },
     [self](const actors::links_spawned& spawned) { self->state.take_links(spawned.links); },

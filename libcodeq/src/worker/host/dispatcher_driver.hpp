@@ -26,6 +26,10 @@ struct dispatcher_driver_options {
   std::vector<handler_registry::entry> handlers;
   /// The driver fills in `queues` and `wake`.
   dispatcher_options dispatcher{};
+  /// Starts the link with that number to a coordinator.
+  std::function<actors::link_actor(
+    const actors::dispatcher_actor& owner, std::size_t link, const std::string& coordinator)>
+    start_link;
   /// Called once at the end, on the thread of the sockets: with success after a drain, otherwise
   /// with the reason why no coordinator accepts this node.
   std::function<void(result<void>)> on_end;
@@ -54,6 +58,7 @@ public:
 
   void to_link(std::size_t link, const protocol::wire_frame& frame) override;
   void break_link(std::size_t link, const error& reason) override;
+  void open_link(std::size_t link, const std::string& coordinator) override;
   void close_link(std::size_t link, const error& reason) override;
   handler_number start_handler(const std::string& queue, const std::string& group) override;
   void run(handler_number handler, task&& attempt) override;
@@ -90,6 +95,7 @@ private:
 
   actors::dispatcher_actor::pointer self_ = nullptr;
   std::function<void(result<void>)> on_end_;
+  decltype(dispatcher_driver_options::start_link) start_link_;
   std::optional<dispatcher> dispatcher_;
   std::vector<link_handles> links_;
   /// The handler entry of each name and pattern, including those that are no longer served.

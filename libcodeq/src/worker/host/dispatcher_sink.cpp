@@ -31,7 +31,9 @@ actors::frame_sink dispatcher_sink(actors::dispatcher_actor dispatcher, std::siz
       || offer(std::type_identity<schema::LeasesLost>{})
       || offer(std::type_identity<schema::CancelNotice>{})
       || offer(std::type_identity<schema::ResumeReply>{})
-      || offer(std::type_identity<schema::CheckpointsSaved>{}));
+      || offer(std::type_identity<schema::CheckpointsSaved>{})
+      || offer(std::type_identity<schema::ClusterMap>{})
+      || offer(std::type_identity<schema::CreditNews>{}));
     return taken;
   };
 }

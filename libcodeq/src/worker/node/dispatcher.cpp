@@ -23,11 +23,12 @@ dispatcher::dispatcher(const dispatcher_options& options, dispatcher_port& port)
       {[this](const std::string& queue) { return pool_.room(queue); },
        [this](const lease_key& key) { return book_.find(key) != nullptr; },
        [this](const task& attempt) { return pool_.may_start(attempt); }}),
-    claims_(options.slots + options.prefetch, options.links),
-    outbox_(options.links, options.batch),
+    claims_(options.slots + options.prefetch, options.coordinators.size()),
+    outbox_(options.coordinators.size(), options.batch),
     prefetch_(options.prefetch),
     batch_(options.batch),
-    links_(options.links) {
+    links_(options.coordinators.size()),
+    routes_(options.coordinators) {
   set_weights();
   set_quotas();
 }
@@ -41,13 +42,32 @@ void dispatcher::flush() {
     // Before the reports: tasks of a queue that they give back must not be granted to this node
     // again.
     send_queues(link);
-    for (const auto& batch : outbox_.take(link))
-      send_to(link, make_results(batch).to_wire());
+  }
+  send_reports();
+  for (std::size_t link = 0; link < links_.size(); ++link) {
+    if (!links_[link].open)
+      continue;
     for (auto credits = outbox_.is_full() ? 0 : claims_.take(link); credits > 0;) {
       auto part = std::min(credits, batch_);
       send_to(link, make_claim(part, batch_).to_wire());
       credits -= part;
     }
+  }
+  for (std::size_t link = 0; link < links_.size() && cluster_store_; ++link)
+    if (auto idle = claims_.take_back(link); idle > 0)
+      send_to(link, make_take_back(idle).to_wire());
+}
+
+void dispatcher::send_reports() {
+  for (std::size_t store = 0; store < outbox_.stores(); ++store) {
+    if (store != cluster_store_ && !links_[store].open)
+      continue;
+    auto batches =
+      store == cluster_store_
+        ? outbox_.take(store, [&](shard_id shard) { return link_of(store, shard).has_value(); })
+        : outbox_.take(store);
+    for (const auto& batch : batches)
+      send_to(*link_of(store, batch.shard), make_results(batch).to_wire());
   }
 }
 
@@ -79,11 +99,13 @@ void dispatcher::wake(std::uint64_t number, monotonic_time now) {
     end_step();
   else if (number == retry_wake_)
     send_postponed();
+  else if (number == places_wake_)
+    retry_places(now);
 }
 
 void dispatcher::look_at_leases(monotonic_time now) {
   look_armed_.reset();
-  auto seen = book_.look(now, [this](std::size_t link) { return links_[link].open; });
+  auto seen = book_.look(now, [this](const lease_key& key) { return link_of(key).has_value(); });
   send_beats(std::move(seen.beats));
   for (const auto& key : seen.over) {
     auto& lease = *book_.find(key);
@@ -99,7 +121,8 @@ void dispatcher::look_at_leases(monotonic_time now) {
 void dispatcher::send_beats(std::vector<beat> beats) {
   std::vector<std::vector<beat>> by_link(links_.size());
   for (auto& line : beats)
-    by_link[line.key.link].push_back(line);
+    if (auto link = link_of(line.key))
+      by_link[*link].push_back(line);
   for (std::size_t link = 0; link < by_link.size(); ++link)
     for (const auto& request : make_heartbeats(std::move(by_link[link])))
       send_to(link, request.to_wire());
@@ -122,7 +145,8 @@ void dispatcher::pass_news_on(monotonic_time now) {
   std::vector<std::vector<progress_of>> by_link(links_.size());
   book_.for_each([&](const lease_key& key, held_lease& lease) {
     // While there is no connection, the handlers' news is kept and extends no lease.
-    if (!lease.line || !links_[key.link].open)
+    auto link = link_of(key);
+    if (!lease.line || !link)
       return;
     auto said = lease.line->take();
     if (!said.progressed && !said.checkpoint)
@@ -130,7 +154,7 @@ void dispatcher::pass_news_on(monotonic_time now) {
     if (said.extend > duration{0})
       lease.extended_until = now + said.extend;
     lease.count_from(now);
-    by_link[key.link].push_back(
+    by_link[*link].push_back(
       {{key, lease.seq, lease.phase, true, said.extend},
        std::move(said.line),
        std::move(said.checkpoint)});

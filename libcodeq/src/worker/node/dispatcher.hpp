@@ -5,6 +5,7 @@
 #include "codeq/limits.hpp"
 #include "codeq/result.hpp"
 
+#include "cluster/shard_routes.hpp"
 #include "worker/handlers/attempt_line.hpp"
 #include "worker/node/attempt_meter.hpp"
 #include "worker/node/claim_loop.hpp"
@@ -38,8 +39,8 @@ struct dispatcher_options {
   std::size_t prefetch = limits::slots_default;
   /// Maximum number of tasks in one message, for claims and for reports; at least 1.
   std::size_t batch = limits::reports_per_request_max;
-  /// Number of coordinators; links are numbered from 0.
-  std::size_t links = 1;
+  /// Addresses of the coordinators that the user named; links are numbered from 0 in their order.
+  std::vector<std::string> coordinators{""};
   /// Raised when a running handler has news; the driver then calls `take_news`. Never null.
   std::shared_ptr<wake_signal> wake;
 };
@@ -55,6 +56,9 @@ public:
   /// Ends the connection of a link, if any, because its coordinator violated the protocol; the link
   /// dials again.
   virtual void break_link(std::size_t link, const error& reason) = 0;
+
+  /// Adds the link with that number, to another coordinator of the cluster.
+  virtual void open_link(std::size_t link, const std::string& coordinator) = 0;
 
   /// Ends a link in order; answered by `take_link_end`.
   virtual void close_link(std::size_t link, const error& reason) = 0;
@@ -103,6 +107,8 @@ public:
   void take(std::size_t link, const protocol::cancel_notice& notice);
   void take(std::size_t link, const protocol::resume_reply& reply);
   void take(std::size_t link, const protocol::checkpoints_saved& saved);
+  void take(std::size_t link, const protocol::cluster_map_news& told, monotonic_time now);
+  void take(std::size_t link, const protocol::credit_news& news);
 
   // Handlers.
 
@@ -159,8 +165,10 @@ private:
     bool is_there = false;
     /// Connected; frames may be sent.
     bool open = false;
-    /// The coordinator refused this node for good.
+    /// The coordinator refused this node for good, or another link leads to it.
     bool refused = false;
+    /// Its coordinator is one of a cluster.
+    bool is_of_cluster = false;
     /// Shards that have not answered the resume.
     std::set<shard_id> resuming;
     /// Version of the open queues that the coordinator knows; 0: those of the hello.
@@ -195,6 +203,23 @@ private:
 
   void send_to(std::size_t link, const protocol::wire_frame& message);
   void resume(std::size_t link, std::size_t shards, monotonic_time now);
+  /// Goes on in a cluster, after a connection or places of shards.
+  void follow(const cluster::shard_routes::changes& changes, monotonic_time now);
+  /// The same as `resume`, for shards that are reached on a new way.
+  void resume_shards(std::span<const shard_id> shards, monotonic_time now);
+  /// The store that the coordinator of a link serves.
+  [[nodiscard]] std::size_t store_of(std::size_t link) const;
+  /// The link to the coordinator of a store's shard; none when it is not connected.
+  [[nodiscard]] std::optional<std::size_t> link_of(std::size_t store, shard_id shard) const;
+
+  [[nodiscard]] std::optional<std::size_t> link_of(const lease_key& key) const {
+    return link_of(key.store, key.shard);
+  }
+
+  void send_reports();
+  void retry_places(monotonic_time now);
+  /// Sends the news of these leases' handlers again.
+  void resend_news(const lease_book::lease_test& is_meant);
   void forget_link(std::size_t link);
   void look_at_leases(monotonic_time now);
   void send_beats(std::vector<beat> beats);
@@ -251,6 +276,9 @@ private:
   /// Incremented when the set of wanted queues changes.
   std::uint64_t queues_version_ = 0;
   std::vector<link_state> links_;
+  cluster::shard_routes routes_;
+  /// The store of the cluster's shards, once one of its coordinators was connected.
+  std::optional<std::size_t> cluster_store_;
 
   /// The latest time that was passed in.
   monotonic_time now_{};
@@ -265,6 +293,8 @@ private:
   std::uint64_t news_wake_ = 0;
   std::uint64_t step_wake_ = 0;
   std::uint64_t retry_wake_ = 0;
+  std::uint64_t places_wake_ = 0;
+  bool retries_places_ = false;
   bool has_postponed_ = false;
 };
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
+#include "protocol/map_convert.hpp"
 #include "worker/node/dispatcher.hpp"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 
 /// How a dispatcher follows its links.
@@ -14,20 +18,119 @@ void dispatcher::take_links(std::size_t count) {
     close_links();
 }
 
+std::size_t dispatcher::store_of(std::size_t link) const {
+  return links_[link].is_of_cluster ? *cluster_store_ : link;
+}
+
+std::optional<std::size_t> dispatcher::link_of(std::size_t store, shard_id shard) const {
+  if (store == cluster_store_)
+    return routes_.link_of(shard);
+  return links_[store].open ? std::optional(store) : std::nullopt;
+}
+
 void dispatcher::take_link_up(
   std::size_t link, const protocol::hello_ack& ack, monotonic_time now) {
   bool takes_patterns = false;
+  std::string node;
   auto shards = ack.read([&](schema::HelloAck::Reader read) -> result<std::size_t> {
     takes_patterns = read.getTakesPrefixes();
+    node.assign(read.getNode().cStr(), read.getNode().size());
     return read.getShardCount();
   });
-  links_[link].open = true;
+  auto& at = links_[link];
+  at.open = true;
   if (!shards || *shards == 0 || *shards > limits::shards_max)
     return port_.break_link(link, {errc::protocol_error, "hello ack without a usable shard count"});
   port_.note_connected(link, *shards);
   if (!takes_patterns && !pool_.patterns().empty())
     port_.note_no_patterns(link);
-  resume(link, *shards, now);
+  at.is_of_cluster = !node.empty();
+  auto changes = routes_.take_up(link, node);
+  if (!at.is_of_cluster)
+    return resume(link, *shards, now);
+  if (!cluster_store_)
+    cluster_store_ = link;
+  at.queues_version = 0;
+  follow(changes, now);
+}
+
+void dispatcher::take(
+  std::size_t link, const protocol::cluster_map_news& told, monotonic_time now) {
+  if (!links_[link].open || !links_[link].is_of_cluster)
+    return;
+  auto read = protocol::read_cluster_map(told);
+  auto changes = read ? routes_.take_places(link, read->news, read->not_here)
+                      : result<cluster::shard_routes::changes>(read.error());
+  if (!changes)
+    return port_.break_link(link, changes.error());
+  follow(*changes, now);
+  // Behind what is sent again, as after any reconnect.
+  if (!claims_.is_open(link))
+    claims_.open(link, true);
+  schedule_flush();
+}
+
+void dispatcher::follow(const cluster::shard_routes::changes& changes, monotonic_time now) {
+  for (const auto& address : changes.dial) {
+    links_.emplace_back();
+    links_.back().is_there = true;
+    claims_.add_link();
+    port_.open_link(links_.size() - 1, address);
+  }
+  for (auto link : changes.close) {
+    auto& at = links_[link];
+    at.open = false;
+    at.refused = true;
+    claims_.close(link);
+    if (at.is_there)
+      port_.close_link(link, {errc::going_away, "another link leads to the coordinator"});
+  }
+  if (!changes.resend.empty())
+    resume_shards(changes.resend, now);
+  if (changes.retries && !std::exchange(retries_places_, true))
+    places_wake_ = wake_after(tuning::not_here_pause);
+}
+
+void dispatcher::retry_places(monotonic_time now) {
+  retries_places_ = false;
+  follow(routes_.retry(), now);
+}
+
+void dispatcher::resume_shards(std::span<const shard_id> shards, monotonic_time now) {
+  const auto store = *cluster_store_;
+  auto is_meant = [&](const lease_key& key) {
+    return key.store == store && std::binary_search(shards.begin(), shards.end(), key.shard);
+  };
+  outbox_.resend(store, shards);
+  send_reports();
+  auto held = book_.beat_all(now, is_meant);
+  std::map<shard_id, std::vector<const beat*>> by_shard;
+  for (auto shard : shards)
+    by_shard[shard];
+  for (const auto& lease : held)
+    by_shard[lease.key.shard].push_back(&lease);
+  for (const auto& [shard, leases] : by_shard)
+    if (auto link = routes_.link_of(shard)) {
+      send_to(*link, make_resume(shard, leases).to_wire());
+      // The shard may not know which queues this node wants at present.
+      links_[*link].queues_version = 0;
+    }
+  send_beats(std::move(held));
+  resend_news(is_meant);
+  schedule_flush();
+}
+
+void dispatcher::take(std::size_t link, const protocol::credit_news& news) {
+  if (!links_[link].open)
+    return;
+  using content = std::pair<std::uint32_t, bool>;
+  auto read = news.read([](schema::CreditNews::Reader reader) -> result<content> {
+    return content{reader.getReturned(), reader.getWants()};
+  });
+  if (!read)
+    return port_.break_link(link, read.error());
+  claims_.told(link, read->first, read->second);
+  schedule_flush();
 }
 
 void dispatcher::resume(std::size_t link, std::size_t shards, monotonic_time now) {
@@ -40,14 +143,19 @@ void dispatcher::resume(std::size_t link, std::size_t shards, monotonic_time now
   outbox_.resend(link);
   for (const auto& batch : outbox_.take(link))
     send_to(link, make_results(batch).to_wire());
-  auto held = book_.beat_all(link, now);
+  auto is_of_link = [link](const lease_key& key) { return key.store == link; };
+  auto held = book_.beat_all(now, is_of_link);
   for (const auto& request : make_resumes(held, shards))
     send_to(link, request.to_wire());
   // A lease that the coordinator still knows may be about to expire: send a heartbeat right away.
   send_beats(std::move(held));
+  resend_news(is_of_link);
+}
+
+void dispatcher::resend_news(const lease_book::lease_test& is_meant) {
   // News from the time without a connection, and news that was not answered.
-  book_.for_each([link](const lease_key& key, held_lease& lease) {
-    if (key.link == link && lease.line)
+  book_.for_each([&](const lease_key& key, held_lease& lease) {
+    if (is_meant(key) && lease.line)
       lease.line->unsaved().resend();
   });
   wake_->raise();
@@ -70,10 +178,12 @@ void dispatcher::take_link_down(std::size_t link, const error& reason, bool fina
   at.open = false;
   at.resuming.clear();
   claims_.close(link);
+  routes_.take_down(link);
   if (!final)
     return;
   at.refused = true;
-  forget_link(link);
+  if (!at.is_of_cluster)
+    forget_link(link);
   bool all_refused =
     std::all_of(links_.begin(), links_.end(), [](const auto& each) { return each.refused; });
   if (all_refused)
@@ -83,14 +193,17 @@ void dispatcher::take_link_down(std::size_t link, const error& reason, bool fina
 }
 
 void dispatcher::forget_link(std::size_t link) {
+  if (link >= outbox_.stores())
+    return;
   outbox_.drop(link);
   for (const auto& key : book_.keys())
-    if (key.link == link)
+    if (key.store == link)
       lose({book_.find(key)->seq, key});
 }
 
 void dispatcher::take_link_end(std::size_t link) {
   links_[link].is_there = false;
+  routes_.take_end(link);
   advance_drain();
 }
 

@@ -113,7 +113,7 @@ void dispatcher::give_back(const waiting_task& waiting) {
   if (book_.find(waiting.key) == nullptr)
     return;
   book_.remove(waiting.key);
-  claims_.released(waiting.key.link);
+  claims_.released(waiting.key.store);
   report_later(make_unstarted(waiting.key, waiting.attempt.id.seq));
 }
 

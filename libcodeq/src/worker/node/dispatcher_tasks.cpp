@@ -12,7 +12,7 @@ void dispatcher::take(std::size_t link, const protocol::task_batch& batch, monot
   auto read = read_task_batch(batch);
   if (!read)
     return port_.break_link(link, read.error());
-  claims_.received(link, read->tasks.size(), read->redelivered);
+  claims_.received(link, store_of(link), read->tasks.size(), read->redelivered);
   for (auto& attempt : read->tasks)
     accept_task(link, std::move(attempt), now);
   start_waiting();
@@ -21,11 +21,11 @@ void dispatcher::take(std::size_t link, const protocol::task_batch& batch, monot
 }
 
 void dispatcher::accept_task(std::size_t link, task&& attempt, monotonic_time received_at) {
-  lease_key key{link, attempt.id.shard, attempt.token};
+  lease_key key{store_of(link), attempt.id.shard, attempt.token};
   // After a resume the coordinator may deliver a lease that this node has: one that was listed too
   // late, or that has just ended.
   if (book_.find(key) != nullptr || outbox_.contains(key))
-    return claims_.released(link);
+    return claims_.released(key.store);
   if (step_ != step::running || attempt.tenant != tenant_ || !serves(attempt.queue))
     return refuse_task(key, attempt);
   if (auto quota = quotas_.find(attempt.queue);
@@ -47,7 +47,7 @@ void dispatcher::refuse_task(const lease_key& key, const task& attempt) {
 }
 
 void dispatcher::return_task(const lease_key& key, const task& attempt) {
-  claims_.released(key.link);
+  claims_.released(key.store);
   report_later(make_unstarted(key, attempt.id.seq));
 }
 
@@ -104,13 +104,13 @@ void dispatcher::take_handler_end(
 }
 
 void dispatcher::end_attempt(const lease_key& key, outcome answer) {
-  claims_.released(key.link);
+  claims_.released(key.store);
   // If the lease is not in the book, it was lost, or the drain has given the task back.
   if (auto lease = book_.take(key)) {
     // A power cut of the coordinator undid the loss of the lease: the task was delivered again,
     // waits, and gets the outcome of the handler that ran on. Until now it counted twice.
     if (lease->phase == lease_phase::queued)
-      claims_.released(key.link);
+      claims_.released(key.store);
     auto made = make_report(key, *lease, std::move(answer));
     note_end(*lease, made);
     report_later(std::move(made));
@@ -150,7 +150,7 @@ void dispatcher::stop_attempt(held_lease& lease, stop_cause cause) {
 }
 
 void dispatcher::take(std::size_t link, const protocol::leases_lost& lost) {
-  auto read = read_leases_lost(link, lost);
+  auto read = read_leases_lost(store_of(link), lost);
   if (!read)
     return port_.break_link(link, read.error());
   for (const auto& gone : *read)
@@ -171,13 +171,13 @@ void dispatcher::lose(const lease_ref& gone) {
   auto cancel = std::move(lease->cancel);
   drop_lease(gone.key);
   if (was_waiting)
-    claims_.released(gone.key.link);
+    claims_.released(gone.key.store);
   else
     cancel->request();
 }
 
 void dispatcher::take(std::size_t link, const protocol::checkpoints_saved& saved) {
-  auto read = read_checkpoints_saved(link, saved);
+  auto read = read_checkpoints_saved(store_of(link), saved);
   if (!read)
     return port_.break_link(link, read.error());
   for (const auto& line : *read)
@@ -186,7 +186,7 @@ void dispatcher::take(std::size_t link, const protocol::checkpoints_saved& saved
 }
 
 void dispatcher::take(std::size_t link, const protocol::cancel_notice& notice) {
-  auto read = read_cancel_notice(link, notice);
+  auto read = read_cancel_notice(store_of(link), notice);
   if (!read)
     return port_.break_link(link, read.error());
   auto* lease = book_.find(read->key);
@@ -197,12 +197,12 @@ void dispatcher::take(std::size_t link, const protocol::cancel_notice& notice) {
   auto unstarted = make_unstarted(read->key, lease->seq);
   unstarted.what = disposition::cancelled;
   book_.remove(read->key);
-  claims_.released(link);
+  claims_.released(read->key.store);
   report_later(std::move(unstarted));
 }
 
 void dispatcher::take(std::size_t link, const protocol::result_reply& reply) {
-  auto read = read_result_reply(link, reply);
+  auto read = read_result_reply(store_of(link), reply);
   if (!read)
     return port_.break_link(link, read.error());
   for (const auto& answer : *read)

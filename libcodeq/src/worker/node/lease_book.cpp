@@ -23,12 +23,12 @@ std::optional<held_lease> lease_book::take(const lease_key& key) {
   return taken ? std::optional(std::move(taken.mapped())) : std::nullopt;
 }
 
-lease_book::look_result lease_book::look(monotonic_time now, const is_open& open) {
+lease_book::look_result lease_book::look(monotonic_time now, const lease_test& is_reached) {
   look_result seen;
   auto shortest = duration::max();
   for (auto& [key, lease] : leases_) {
     shortest = std::min(shortest, lease.lease);
-    if (!open(key.link)) {
+    if (!is_reached(key)) {
       if (now >= lease.valid_until() && lease.stop == stop_cause::none)
         seen.over.push_back(key);
     } else if (now >= lease.counted_from + lease.lease / 4) {
@@ -41,10 +41,10 @@ lease_book::look_result lease_book::look(monotonic_time now, const is_open& open
   return seen;
 }
 
-std::vector<beat> lease_book::beat_all(std::size_t link, monotonic_time now) {
+std::vector<beat> lease_book::beat_all(monotonic_time now, const lease_test& is_meant) {
   std::vector<beat> beats;
   for (const auto& key : keys()) {
-    if (key.link != link)
+    if (!is_meant(key))
       continue;
     auto& lease = leases_.at(key);
     beats.push_back({key, lease.seq, lease.phase});

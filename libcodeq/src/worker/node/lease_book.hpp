@@ -76,13 +76,12 @@ struct beat {
 /// before half of it has passed, and tasks that end quickly need none.
 class lease_book {
 public:
-  /// True when the link has a connection.
-  using is_open = std::function<bool(std::size_t link)>;
+  using lease_test = std::function<bool(const lease_key& key)>;
 
   struct look_result {
     /// Heartbeats to send now; they count as sent.
     std::vector<beat> beats;
-    /// Leases that have expired while their link has no connection; each is listed once.
+    /// Leases that have expired while their coordinator is not connected; each is listed once.
     std::vector<lease_key> over;
   };
 
@@ -97,11 +96,12 @@ public:
   /// Removes and returns the lease; empty when it is not held.
   [[nodiscard]] std::optional<held_lease> take(const lease_key& key);
 
-  [[nodiscard]] look_result look(monotonic_time now, const is_open& open);
+  /// `is_reached`: the lease's coordinator is connected.
+  [[nodiscard]] look_result look(monotonic_time now, const lease_test& is_reached);
 
-  /// Every lease of `link`, in ascending order, for a resume or for heartbeats after a reconnect;
-  /// heartbeats count as sent at `now`.
-  [[nodiscard]] std::vector<beat> beat_all(std::size_t link, monotonic_time now);
+  /// Every lease that `is_meant`, in ascending order, for a resume or for heartbeats after a
+  /// reconnect; heartbeats count as sent at `now`.
+  [[nodiscard]] std::vector<beat> beat_all(monotonic_time now, const lease_test& is_meant);
 
   /// When the next look is due; empty when no lease is held.
   [[nodiscard]] std::optional<monotonic_time> next_look() const noexcept { return next_look_; }

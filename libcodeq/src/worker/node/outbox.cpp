@@ -13,10 +13,23 @@ void outbox::add(report made) {
   auto key = made.key;
   bytes_ += made.byte_size();
   waiting_.insert_or_assign(key, entry{std::move(made), next_order_++});
-  unsent_[key.link].push_back(key);
+  unsent_[key.store].push_back(key);
 }
 
-std::vector<outbox::batch> outbox::take(std::size_t link) {
+std::vector<outbox::batch> outbox::take(std::size_t store) {
+  return pack(std::exchange(unsent_[store], {}));
+}
+
+std::vector<outbox::batch> outbox::take(std::size_t store, const shard_test& is_reached) {
+  auto& unsent = unsent_[store];
+  auto kept = std::stable_partition(
+    unsent.begin(), unsent.end(), [&](const lease_key& key) { return is_reached(key.shard); });
+  std::vector<lease_key> now(unsent.begin(), kept);
+  unsent.erase(unsent.begin(), kept);
+  return pack(now);
+}
+
+std::vector<outbox::batch> outbox::pack(const std::vector<lease_key>& keys) const {
   struct filling {
     std::size_t index = 0;
     std::size_t bytes = 0;
@@ -24,7 +37,7 @@ std::vector<outbox::batch> outbox::take(std::size_t link) {
 
   std::vector<batch> batches;
   std::map<shard_id, filling> open;
-  for (const auto& key : std::exchange(unsent_[link], {})) {
+  for (const auto& key : keys) {
     auto found = waiting_.find(key);
     if (found == waiting_.end())
       continue;
@@ -42,15 +55,32 @@ std::vector<outbox::batch> outbox::take(std::size_t link) {
   return batches;
 }
 
-void outbox::resend(std::size_t link) {
+template <class Test>
+std::vector<lease_key> outbox::list(Test&& is_meant) const {
   std::vector<std::pair<std::uint64_t, lease_key>> ordered;
   for (const auto& [key, entry] : waiting_)
-    if (key.link == link)
+    if (is_meant(key))
       ordered.emplace_back(entry.order, key);
   std::sort(ordered.begin(), ordered.end());
-  unsent_[link].clear();
+  std::vector<lease_key> keys;
+  keys.reserve(ordered.size());
   for (const auto& [order, key] : ordered)
-    unsent_[link].push_back(key);
+    keys.push_back(key);
+  return keys;
+}
+
+void outbox::resend(std::size_t store) {
+  unsent_[store] = list([store](const lease_key& key) { return key.store == store; });
+}
+
+void outbox::resend(std::size_t store, std::span<const shard_id> shards) {
+  auto is_of = [&](const lease_key& key) {
+    return key.store == store && std::binary_search(shards.begin(), shards.end(), key.shard);
+  };
+  auto& unsent = unsent_[store];
+  std::erase_if(unsent, is_of);
+  auto again = list(is_of);
+  unsent.insert(unsent.end(), again.begin(), again.end());
 }
 
 bool outbox::answered(const lease_key& key) {
@@ -71,7 +101,7 @@ bool outbox::postpone(const lease_key& key) {
 
 void outbox::send_postponed() {
   for (const auto& key : std::exchange(postponed_, {}))
-    unsent_[key.link].push_back(key);
+    unsent_[key.store].push_back(key);
 }
 
 bool outbox::refused(const lease_key& key, const std::string& why) {
@@ -86,10 +116,10 @@ bool outbox::refused(const lease_key& key, const std::string& why) {
   return true;
 }
 
-void outbox::drop(std::size_t link) {
-  unsent_[link].clear();
+void outbox::drop(std::size_t store) {
+  unsent_[store].clear();
   std::erase_if(waiting_, [&](const auto& item) {
-    if (item.first.link != link)
+    if (item.first.store != store)
       return false;
     bytes_ -= item.second.made.byte_size();
     return true;

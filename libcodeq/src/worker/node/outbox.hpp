@@ -6,6 +6,8 @@
 #include "worker/node/report.hpp"
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -23,17 +25,26 @@ public:
   };
 
   /// `batch_reports`: maximum number of reports in one batch, at least 1.
-  explicit outbox(std::size_t links, std::size_t batch_reports = limits::reports_per_request_max)
-    : unsent_(links), batch_reports_(batch_reports) {}
+  explicit outbox(std::size_t stores, std::size_t batch_reports = limits::reports_per_request_max)
+    : unsent_(stores), batch_reports_(batch_reports) {}
+
+  /// True when the coordinator of the shard is connected.
+  using shard_test = std::function<bool(shard_id shard)>;
 
   void add(report made);
 
-  /// The reports that were not sent to `link` since it opened, oldest first, in batches within the
-  /// limits of a request; they count as sent.
-  [[nodiscard]] std::vector<batch> take(std::size_t link);
+  /// The reports that were not sent to the store since it was connected, oldest first, in batches
+  /// within the limits of a request; they count as sent.
+  [[nodiscard]] std::vector<batch> take(std::size_t store);
 
-  /// The connection of `link` is new: all unanswered reports have to be sent again.
-  void resend(std::size_t link);
+  /// The same for those whose shard is reached; the others are kept.
+  [[nodiscard]] std::vector<batch> take(std::size_t store, const shard_test& is_reached);
+
+  /// The connection to the store is new: all unanswered reports have to be sent again.
+  void resend(std::size_t store);
+
+  /// The same for these shards, in ascending order.
+  void resend(std::size_t store, std::span<const shard_id> shards);
 
   /// The coordinator answered the report; false when it was not waiting.
   bool answered(const lease_key& key);
@@ -47,8 +58,10 @@ public:
   /// reason. False when no completion was waiting.
   bool refused(const lease_key& key, const std::string& why);
 
-  /// Reports to `link` will never be answered.
-  void drop(std::size_t link);
+  /// Reports to the store will never be answered.
+  void drop(std::size_t store);
+
+  [[nodiscard]] std::size_t stores() const noexcept { return unsent_.size(); }
 
   [[nodiscard]] bool contains(const lease_key& key) const { return waiting_.contains(key); }
 
@@ -63,6 +76,11 @@ private:
     /// Number of the report, so that reports are resent in their order.
     std::uint64_t order = 0;
   };
+
+  /// Lists the waiting reports that `is_meant`, in their order.
+  template <class Test>
+  [[nodiscard]] std::vector<lease_key> list(Test&& is_meant) const;
+  [[nodiscard]] std::vector<batch> pack(const std::vector<lease_key>& keys) const;
 
   std::unordered_map<lease_key, entry, lease_key_hash> waiting_;
   std::vector<std::vector<lease_key>> unsent_;

@@ -26,7 +26,7 @@ struct delivery {
   std::vector<task> tasks;
 };
 
-/// A lease of a link, as named in a reply or notice.
+/// A lease of a store, as named in a reply or notice.
 struct lease_ref {
   sequence seq = 0;
   lease_key key;
@@ -47,13 +47,13 @@ struct report_answer {
 [[nodiscard]] result<delivery> read_task_batch(const protocol::task_batch& batch);
 
 [[nodiscard]] result<std::vector<lease_ref>>
-read_leases_lost(std::size_t link, const protocol::leases_lost& lost);
+read_leases_lost(std::size_t store, const protocol::leases_lost& lost);
 
 [[nodiscard]] result<lease_ref>
-read_cancel_notice(std::size_t link, const protocol::cancel_notice& notice);
+read_cancel_notice(std::size_t store, const protocol::cancel_notice& notice);
 
 [[nodiscard]] result<std::vector<report_answer>>
-read_result_reply(std::size_t link, const protocol::result_reply& reply);
+read_result_reply(std::size_t store, const protocol::result_reply& reply);
 
 /// All checkpoints of the lease's attempt up to `number` are durable.
 struct saved_line {
@@ -62,11 +62,11 @@ struct saved_line {
 };
 
 [[nodiscard]] result<std::vector<saved_line>>
-read_checkpoints_saved(std::size_t link, const protocol::checkpoints_saved& saved);
+read_checkpoints_saved(std::size_t store, const protocol::checkpoints_saved& saved);
 
 [[nodiscard]] result<shard_id> read_resume_reply(const protocol::resume_reply& reply);
 
-/// One heartbeat per shard of `beats`. @pre all belong to one link
+/// One heartbeat per shard of `beats`. @pre all belong to one store
 [[nodiscard]] std::vector<protocol::heartbeat_request> make_heartbeats(std::vector<beat> beats);
 
 /// News of a lease's handler.
@@ -76,17 +76,24 @@ struct progress_of {
   std::optional<checkpoint_line> checkpoint{};
 };
 
-/// As `make_heartbeats`, with the handlers' news. @pre all belong to one link
+/// As `make_heartbeats`, with the handlers' news. @pre all belong to one store
 [[nodiscard]] std::vector<protocol::heartbeat_request> make_progress(std::vector<progress_of> said);
 
 /// One resume request for each shard 0 .. `shards` - 1, including shards without held leases.
 [[nodiscard]] std::vector<protocol::resume_request>
 make_resumes(const std::vector<beat>& held, std::size_t shards);
 
+/// The resume request for one shard. @pre all of `held` are of that shard
+[[nodiscard]] protocol::resume_request
+make_resume(shard_id shard, const std::vector<const beat*>& held);
+
 [[nodiscard]] protocol::result_request make_results(const outbox::batch& batch);
 
 /// `batch_tasks`: maximum number of tasks in one message; 0: the coordinator's limit.
 [[nodiscard]] protocol::claim_request make_claim(std::size_t credits, std::size_t batch_tasks = 0);
+
+/// Asks a coordinator of a cluster for unused credits.
+[[nodiscard]] protocol::claim_request make_take_back(std::size_t credits);
 
 /// Restricts claims to these queues and patterns of the tenant from now on, but not to those in
 /// `without`, which patterns match; contains no credits.

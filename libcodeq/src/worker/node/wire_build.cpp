@@ -168,15 +168,19 @@ make_resumes(const std::vector<beat>& held, std::size_t shards) {
       by_shard[value(lease.key.shard)].push_back(&lease);
   std::vector<protocol::resume_request> made;
   for (std::size_t shard = 0; shard < shards; ++shard)
-    made.push_back(protocol::resume_request::build([&](schema::ResumeRequest::Builder root) {
-      root.setShard(static_cast<std::uint16_t>(shard));
-      auto lines = root.initLeases(static_cast<unsigned>(by_shard[shard].size()));
-      for (unsigned i = 0; i < lines.size(); ++i) {
-        lines[i].setSeq(by_shard[shard][i]->seq);
-        lines[i].setToken(value(by_shard[shard][i]->key.token));
-      }
-    }));
+    made.push_back(make_resume(static_cast<shard_id>(shard), by_shard[shard]));
   return made;
+}
+
+protocol::resume_request make_resume(shard_id shard, const std::vector<const beat*>& held) {
+  return protocol::resume_request::build([&](schema::ResumeRequest::Builder root) {
+    root.setShard(value(shard));
+    auto lines = root.initLeases(static_cast<unsigned>(held.size()));
+    for (unsigned i = 0; i < lines.size(); ++i) {
+      lines[i].setSeq(held[i]->seq);
+      lines[i].setToken(value(held[i]->key.token));
+    }
+  });
 }
 
 protocol::result_request make_results(const outbox::batch& batch) {
@@ -206,6 +210,14 @@ protocol::claim_request make_claim(std::size_t credits, std::size_t batch_tasks)
     8);
 }
 
+protocol::claim_request make_take_back(std::size_t credits) {
+  return protocol::claim_request::build(
+    [&](schema::ClaimRequest::Builder root) {
+      root.setTakeBack(static_cast<std::uint32_t>(credits));
+    },
+    8);
+}
+
 protocol::claim_request
 make_queue_change(
   const std::string& tenant,
@@ -230,6 +242,7 @@ protocol::hello make_hello(
     root.setRole(schema::Role::WORKER);
     root.setName(self.name);
     root.setIncarnation(self.incarnation);
+    root.setTakesMap(true);
     root.setToken({reinterpret_cast<const capnp::byte*>(token.data()), token.size()});
     fill_patterns(root, tenant, queues);
   });

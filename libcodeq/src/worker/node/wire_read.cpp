@@ -148,8 +148,8 @@ void copy_small_parts(const bytes& frame, delivery& from) {
         *part = part->empty() ? bytes{} : bytes(std::string(part->view()));
 }
 
-lease_ref ref_of(std::size_t link, std::uint16_t shard, schema::TaskLease::Reader lease) {
-  return {lease.getSeq(), {link, shard_id{shard}, fencing_token{lease.getToken()}}};
+lease_ref ref_of(std::size_t store, std::uint16_t shard, schema::TaskLease::Reader lease) {
+  return {lease.getSeq(), {store, shard_id{shard}, fencing_token{lease.getToken()}}};
 }
 
 } // namespace
@@ -174,28 +174,28 @@ result<delivery> read_task_batch(const protocol::task_batch& batch) {
 }
 
 result<std::vector<lease_ref>>
-read_leases_lost(std::size_t link, const protocol::leases_lost& lost) {
+read_leases_lost(std::size_t store, const protocol::leases_lost& lost) {
   return lost.read([&](schema::LeasesLost::Reader reader) -> result<std::vector<lease_ref>> {
     std::vector<lease_ref> refs;
     for (auto lease : reader.getLeases())
-      refs.push_back(ref_of(link, reader.getShard(), lease));
+      refs.push_back(ref_of(store, reader.getShard(), lease));
     return refs;
   });
 }
 
-result<lease_ref> read_cancel_notice(std::size_t link, const protocol::cancel_notice& notice) {
+result<lease_ref> read_cancel_notice(std::size_t store, const protocol::cancel_notice& notice) {
   return notice.read([&](schema::CancelNotice::Reader reader) -> result<lease_ref> {
-    return ref_of(link, reader.getShard(), reader.getLease());
+    return ref_of(store, reader.getShard(), reader.getLease());
   });
 }
 
 result<std::vector<report_answer>>
-read_result_reply(std::size_t link, const protocol::result_reply& reply) {
+read_result_reply(std::size_t store, const protocol::result_reply& reply) {
   return reply.read([&](schema::ResultReply::Reader reader) -> result<std::vector<report_answer>> {
     std::vector<report_answer> answers;
     for (auto answer : reader.getAnswers())
       answers.push_back(
-        {{link, shard_id{reader.getShard()}, fencing_token{answer.getToken()}},
+        {{store, shard_id{reader.getShard()}, fencing_token{answer.getToken()}},
          answer.getSeq(),
          protocol::from_schema(answer.getCode()),
          text_of(answer.getContext())});
@@ -204,13 +204,13 @@ read_result_reply(std::size_t link, const protocol::result_reply& reply) {
 }
 
 result<std::vector<saved_line>>
-read_checkpoints_saved(std::size_t link, const protocol::checkpoints_saved& saved) {
+read_checkpoints_saved(std::size_t store, const protocol::checkpoints_saved& saved) {
   return saved.read(
     [&](schema::CheckpointsSaved::Reader reader) -> result<std::vector<saved_line>> {
       std::vector<saved_line> lines;
       for (auto line : reader.getCheckpoints())
         lines.push_back(
-          {{link, shard_id{reader.getShard()}, fencing_token{line.getToken()}}, line.getNumber()});
+          {{store, shard_id{reader.getShard()}, fencing_token{line.getToken()}}, line.getNumber()});
       return lines;
     });
 }

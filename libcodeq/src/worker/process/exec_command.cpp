@@ -5,6 +5,8 @@
 
 #include "base/queue_pattern.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <utility>
 
@@ -23,6 +25,14 @@ bool is_program(const std::string& path) {
   return stat(path.c_str(), &file) == 0 && S_ISREG(file.st_mode) && access(path.c_str(), X_OK) == 0;
 }
 
+/// True for a word that a shell would take for an operator: `;`, a pipe or a redirection.
+bool is_shell_operator(std::string_view word) {
+  constexpr std::array<std::string_view, 4> whole{"|", "||", "&", "&&"};
+  bool redirects = word.starts_with('>') || word.starts_with('<') || word.starts_with("2>");
+  return redirects || word.ends_with(';')
+         || std::find(whole.begin(), whole.end(), word) != whole.end();
+}
+
 /// Parses one command line from left to right.
 class splitter {
 public:
@@ -31,8 +41,16 @@ public:
   result<std::vector<std::string>> split() {
     for (skip_space(); at_ < text_.size(); skip_space()) {
       std::string argument;
+      auto begin = at_;
       if (auto ok = read_argument(argument); !ok)
         return ok.error();
+      // With quotes or a backslash the word differs, and is meant as it is.
+      auto word = text_.substr(begin, at_ - begin);
+      if (is_shell_operator(word) && word == argument)
+        return error{
+          errc::invalid_argument,
+          "no shell runs the command, so `" + argument
+            + "` would be an argument; write QUEUE=sh -c '...' for a shell, or quote it"};
       arguments_.push_back(std::move(argument));
     }
     return std::move(arguments_);

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/cluster_sums.hpp"
+
+#include "codeq/limits.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+namespace codeq::client {
+
+namespace {
+
+void add(queue_stats& to, const queue_stats& part) {
+  to.scheduled += part.scheduled;
+  to.gated += part.gated;
+  to.ready += part.ready;
+  to.leased += part.leased;
+  to.completed += part.completed;
+  to.dead += part.dead;
+  to.lost += part.lost;
+  to.cancelled += part.cancelled;
+  to.dead_now += part.dead_now;
+  to.paused = to.paused || part.paused;
+  to.oldest_ready = std::max(to.oldest_ready, part.oldest_ready);
+  to.max_depth += part.max_depth;
+  to.max_leased += part.max_leased;
+}
+
+void add(worker_info& to, worker_info part) {
+  to.is_connected = to.is_connected || part.is_connected;
+  to.free_slots += part.free_slots;
+  to.leases += part.leases;
+  for (auto& queue : part.queues)
+    if (std::find(to.queues.begin(), to.queues.end(), queue) == to.queues.end())
+      to.queues.push_back(std::move(queue));
+  to.queue_count =
+    std::max({to.queue_count, part.queue_count, static_cast<std::uint32_t>(to.queues.size())});
+  if (to.queues.size() > limits::worker_queues_shown_max)
+    to.queues.resize(limits::worker_queues_shown_max);
+  to.running.insert(to.running.end(), part.running.begin(), part.running.end());
+  std::sort(to.running.begin(), to.running.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.since, a.task) < std::tie(b.since, b.task);
+  });
+  if (to.running.size() > limits::worker_leases_shown_max)
+    to.running.resize(limits::worker_leases_shown_max);
+}
+
+/// Merges elements that have the same name; new ones are added behind.
+template <class T, class Name>
+void merge(std::vector<T>& to, std::vector<T> part, Name name_of) {
+  if (to.empty()) {
+    to = std::move(part);
+    return;
+  }
+  std::map<std::decay_t<decltype(name_of(to.front()))>, std::size_t> places;
+  for (std::size_t i = 0; i < to.size(); ++i)
+    places.emplace(name_of(to[i]), i);
+  for (auto& one : part) {
+    auto known = places.find(name_of(one));
+    if (known == places.end())
+      to.push_back(std::move(one));
+    else
+      add(to[known->second], std::move(one));
+  }
+}
+
+} // namespace
+
+void add(coordinator_stats& to, coordinator_stats part) {
+  merge(to.queues, std::move(part.queues), [](const queue_stats& q) { return q.queue; });
+  for (const auto& [name, value] : part.gauges)
+    to.gauges[name] += value;
+}
+
+void add(std::vector<worker_info>& to, std::vector<worker_info> part) {
+  merge(to, std::move(part), [](const worker_info& w) { return w.name; });
+}
+
+} // namespace codeq::client

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+#include "codeq/result.hpp"
+
+#include "cluster/cluster_map.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace codeq::cluster {
+
+/// How a client reaches the shards of a cluster: its links to coordinators, the map that they tell
+/// it, and thus the link of each shard. Begins with the addresses that the user named, of which one
+/// is enough: a link is added for each coordinator of the map that has none. Pure; told of events
+/// by the client's actor, which carries out what is returned.
+class shard_routes {
+public:
+  /// The steps to take after an event.
+  struct changes {
+    /// Addresses of the links to add. Their numbers follow the number of the last link.
+    std::vector<std::string> dial{};
+    /// Links to end: there is another one to the same coordinator, or it has left the cluster.
+    std::vector<std::size_t> close{};
+    /// Shards whose unanswered messages are to be sent again: they have another primary, or its
+    /// connection is new. Ascending.
+    std::vector<shard_id> resend{};
+    /// Call `retry` after `tuning::not_here_pause`.
+    bool retries = false;
+
+    bool operator==(const changes&) const = default;
+  };
+
+  /// Links 0 .. n - 1 lead to `addresses`.
+  explicit shard_routes(std::vector<std::string> addresses);
+
+  /// A link is connected to the coordinator with that name in its cluster; empty: it is alone. It is
+  /// used once it has told its map, which follows.
+  [[nodiscard]] changes take_up(std::size_t link, const std::string& node);
+
+  void take_down(std::size_t link);
+
+  /// The link has ended for good.
+  void take_end(std::size_t link);
+
+  /// The coordinator of a link tells places, and shards that it does not serve. Errors:
+  /// `protocol_error`; nothing has changed.
+  [[nodiscard]] result<changes>
+  take_places(std::size_t link, const map_news& news, std::span<const shard_id> not_here);
+
+  /// The pause is over: shards that were nowhere are asked for again.
+  [[nodiscard]] changes retry();
+
+  /// True once a coordinator of a cluster was connected.
+  [[nodiscard]] bool is_cluster() const noexcept { return is_cluster_; }
+
+  /// The connected link to the coordinator that serves the shard, if there is one.
+  [[nodiscard]] std::optional<std::size_t> link_of(shard_id shard) const;
+
+  [[nodiscard]] const cluster_map& map() const noexcept { return map_; }
+
+  /// Number of links that were ever there.
+  [[nodiscard]] std::size_t links() const noexcept { return links_.size(); }
+
+private:
+  struct link {
+    std::string address;
+    /// Name of its coordinator; empty until it is known.
+    std::string node{};
+    bool is_up = false;
+    /// It has told its map on this connection, so that this client knows at least as much as it.
+    bool is_told = false;
+    bool has_ended = false;
+    /// Named by the user.
+    bool is_given = false;
+  };
+
+  /// The link to a place: connected to its node, or to be connected to it.
+  [[nodiscard]] std::optional<std::size_t> link_to(const shard_place& place) const;
+  void end(std::size_t link, changes& out);
+  void dial_missing(changes& out);
+  void close_left(changes& out);
+  /// Finds the link of each shard again, and lists the shards that have another one.
+  void find_links(changes& out);
+
+  std::vector<link> links_;
+  cluster_map map_;
+  /// By shard.
+  std::vector<std::optional<std::size_t>> link_of_;
+  /// By shard; the epoch of which `link_of_` is.
+  std::vector<replication::epoch_number> epochs_;
+  /// By shard: its place said that it is not there.
+  std::vector<bool> is_nowhere_;
+  bool is_cluster_ = false;
+};
+
+} // namespace codeq::cluster

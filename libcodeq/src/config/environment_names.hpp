@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Environment variables whose names begin with `CODEQ_`. An unknown one is not refused, since
+/// handlers and programs may have variables of their own under that prefix; it is reported.
+namespace codeq::config {
+
+/// The names of this process's variables that begin with `CODEQ_`, sorted.
+[[nodiscard]] std::vector<std::string> codeq_variables();
+
+/// The names that the programs of codeq read or set: those of options, the access token, the tenant
+/// of codeqctl, and what a program run by `--exec` gets.
+[[nodiscard]] std::span<const std::string_view> known_variables();
+
+/// The variables that no program of codeq knows, each with a known name that is near, or with none.
+[[nodiscard]] std::map<std::string, std::string_view>
+find_unknown(const std::vector<std::string>& variables);
+
+/// The same for this process.
+[[nodiscard]] inline std::map<std::string, std::string_view> unknown_variables() {
+  return find_unknown(codeq_variables());
+}
+
+} // namespace codeq::config

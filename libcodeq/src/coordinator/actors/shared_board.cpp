@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/actors/shared_board.hpp"
+
+#include "base/assert.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace codeq::coordinator {
+
+namespace {
+
+/// A task as a number: the one that comes first is the greatest, and 0 is none.
+constexpr int priority_shift = 56;
+constexpr std::uint64_t time_max = (std::uint64_t{1} << priority_shift) - 1;
+
+std::uint64_t pack(const std::optional<core::ready_head>& head) {
+  if (!head)
+    return 0;
+  auto time = static_cast<std::uint64_t>(head->enqueued_at.time_since_epoch().count());
+  return ((std::uint64_t{head->priority} + 1) << priority_shift) | (time_max - time);
+}
+
+core::ready_head unpack(std::uint64_t packed) {
+  auto time = static_cast<duration::rep>(time_max - (packed & time_max));
+  return {
+    static_cast<std::uint8_t>((packed >> priority_shift) - 1), timestamp{duration{time}}};
+}
+
+} // namespace
+
+/// The tasks of one queue, by shard. Each is replaced at once, and no other memory depends on it,
+/// so that the order of the accesses does not matter.
+struct shared_board::row {
+  explicit row(std::size_t shards) : heads(shards) {}
+
+  std::vector<std::atomic<std::uint64_t>> heads;
+};
+
+class shared_board::place final : public core::queue_board {
+public:
+  place(std::shared_ptr<row> all, std::size_t own) : row_(std::move(all)), own_(own) {}
+
+  ~place() override { publish(std::nullopt); }
+
+  void publish(const std::optional<core::ready_head>& head) override {
+    row_->heads[own_].store(pack(head), std::memory_order_relaxed);
+  }
+
+  [[nodiscard]] std::optional<core::rival_head> best_elsewhere() const override {
+    std::uint64_t best = 0;
+    std::size_t of = 0;
+    for (std::size_t i = 0; i < row_->heads.size(); ++i) {
+      auto head = row_->heads[i].load(std::memory_order_relaxed);
+      if (i == own_ || head <= best)
+        continue;
+      best = head;
+      of = i;
+    }
+    if (best == 0)
+      return std::nullopt;
+    return core::rival_head{unpack(best), static_cast<shard_id>(of)};
+  }
+
+private:
+  std::shared_ptr<row> row_;
+  std::size_t own_;
+};
+
+std::unique_ptr<core::queue_board>
+shared_board::join(const queue_address& queue, shard_id shard) {
+  CODEQ_ASSERT(value(shard) < shards_);
+  std::lock_guard lock(mutex_);
+  auto& known = rows_[queue];
+  auto joined = known.lock();
+  if (!joined)
+    known = joined = std::make_shared<row>(shards_);
+  if (rows_.size() >= sweep_at_)
+    sweep();
+  return std::make_unique<place>(std::move(joined), value(shard));
+}
+
+std::size_t shared_board::queues() {
+  std::lock_guard lock(mutex_);
+  sweep();
+  return rows_.size();
+}
+
+void shared_board::sweep() {
+  std::erase_if(rows_, [](const auto& one) { return one.second.expired(); });
+  sweep_at_ = 2 * rows_.size() + 64;
+}
+
+} // namespace codeq::coordinator

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/flow/ready_board.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+namespace codeq::coordinator {
+
+/// The first ready tasks of all queues on all shards of a coordinator. The shards publish and read
+/// them from their own threads without a lock; only the first use of a queue takes one.
+class shared_board final : public core::ready_board {
+public:
+  /// @pre every shard that joins has a number below `shards`
+  explicit shared_board(std::size_t shards) : shards_(shards) {}
+
+  [[nodiscard]] std::unique_ptr<core::queue_board>
+  join(const queue_address& queue, shard_id shard) override;
+
+  /// Number of queues that shards have joined and not left.
+  [[nodiscard]] std::size_t queues();
+
+private:
+  struct row;
+  class place;
+
+  /// Forgets the queues that all shards have left.
+  void sweep();
+
+  std::size_t shards_;
+  std::mutex mutex_;
+  std::unordered_map<queue_address, std::weak_ptr<row>> rows_;
+  /// Number of rows at which the next sweep is worth its time.
+  std::size_t sweep_at_ = 64;
+};
+
+} // namespace codeq::coordinator

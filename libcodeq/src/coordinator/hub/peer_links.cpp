@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/hub/peer_links.hpp"
+
+#include "base/tuning.hpp"
+#include "coordinator/replica/replica_wire.hpp"
+#include "observe/log.hpp"
+#include "protocol/messages.hpp"
+#include "protocol/shared_data.hpp"
+#include "protocol/version.hpp"
+#include "replication/bounds.hpp"
+#include "transport/link.hpp"
+
+#include <caf/send.hpp>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace codeq::coordinator {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A frame is sent when it has so many bytes.
+constexpr std::size_t frame_bytes = 1u << 20;
+
+/// A failed coordinator is noticed, and one that is back is found, within the time of a fail-over.
+transport::connection_settings settings() {
+  transport::connection_settings s;
+  s.ping_interval = 500ms;
+  s.silent_peer_max = 1500ms;
+  return s;
+}
+
+protocol::hello make_hello(const peer_links_options& options, bool is_for_copies) {
+  const auto token = options.token ? options.token() : std::string();
+  return protocol::hello::build([&](auto r) {
+    r.setMinVersion(protocol::version);
+    r.setMaxVersion(protocol::version);
+    r.setRole(schema::Role::COORDINATOR);
+    r.setName(options.node);
+    r.setIncarnation(options.incarnation);
+    r.setToken(protocol::data_of(token));
+    r.setCluster(options.cluster);
+    r.setCopies(is_for_copies);
+  });
+}
+
+result<void> refuse_frame(const protocol::wire_frame& frame) {
+  return error{
+    errc::protocol_error,
+    "a coordinator sends a frame of type " + std::to_string(frame.type)
+      + " on a connection that it did not dial"};
+}
+
+} // namespace
+
+peer_links::peer_links(
+  caf::actor_system& system, caf::strong_actor_ptr owner, peer_links_options options)
+  : system_(system), owner_(std::move(owner)), options_(std::move(options)) {
+}
+
+peer_links::~peer_links() {
+  for (auto& [number, link] : links_)
+    caf::anon_send(link.actor, actors::close_link{{errc::going_away, "the coordinator stops"}, {}});
+}
+
+void peer_links::set_addresses(const std::map<std::string, std::string>& addresses) {
+  for (auto at = links_.begin(); at != links_.end();) {
+    const auto wanted = addresses.find(at->second.node);
+    const auto has_moved = wanted != addresses.end() && wanted->second != at->second.address;
+    if (has_moved)
+      caf::anon_send(
+        at->second.actor,
+        actors::close_link{{errc::going_away, "the coordinator has another address"}, {}});
+    at = has_moved ? links_.erase(at) : std::next(at);
+  }
+  for (const auto& [node, address] : addresses)
+    for (auto is_for_copies : {false, true})
+      if (node != options_.node && !has_link(node, is_for_copies))
+        dial(node, address, is_for_copies);
+}
+
+bool peer_links::has_link(const std::string& node, bool is_for_copies) const {
+  return std::any_of(links_.begin(), links_.end(), [&](const auto& known) {
+    return known.second.node == node && known.second.is_for_copies == is_for_copies;
+  });
+}
+
+void peer_links::dial(const std::string& node, const std::string& address, bool is_for_copies) {
+  transport::link_options link;
+  link.index = ++last_number_;
+  link.coordinator = address;
+  link.make_hello = [options = options_, is_for_copies] {
+    return coordinator::make_hello(options, is_for_copies);
+  };
+  link.sink = refuse_frame;
+  link.owner = owner_;
+  link.connection = settings();
+  link.tls = options_.tls;
+  link.connect_timeout = 500ms;
+  link.reconnect_delay_min = 50ms;
+  link.reconnect_delay_max = 500ms;
+  const auto number = link.index;
+  auto actor = transport::spawn_link(system_, std::move(link));
+  links_.emplace(number, peer_links::link{node, is_for_copies, address, std::move(actor)});
+}
+
+void peer_links::up(const actors::link_up& m) {
+  const auto at = links_.find(m.link);
+  if (at == links_.end())
+    return;
+  at->second.connection = m.connection;
+  if (!at->second.is_for_copies)
+    CODEQ_LOG_INFO(
+      "coordinator is reached node={} address={}", at->second.node, at->second.address);
+}
+
+void peer_links::down(const actors::link_down& m) {
+  const auto at = links_.find(m.link);
+  if (at == links_.end())
+    return;
+  at->second.connection = nullptr;
+  at->second.gathered.clear();
+  at->second.bytes_gathered = 0;
+  // The other side may be mended: it is dialled anew with the next look at the nodes.
+  if (m.final)
+    links_.erase(at);
+}
+
+bool peer_links::gather(const std::string& node, bytes message, bool is_copy) {
+  for (auto& [number, link] : links_) {
+    if (link.node != node || link.is_for_copies != is_copy || !link.connection)
+      continue;
+    link.bytes_gathered += message.size();
+    link.gathered.push_back(std::move(message));
+    const auto is_full = link.bytes_gathered >= frame_bytes
+                         || link.gathered.size() >= replication::bounds::frame_messages;
+    if (is_full)
+      send(link);
+    return true;
+  }
+  return false;
+}
+
+void peer_links::send(link& to) {
+  const auto messages = std::exchange(to.gathered, {});
+  to.bytes_gathered = 0;
+  caf::anon_send(
+    to.connection,
+    protocol::wire_frame{protocol::frame_type<schema::ReplicaFrame>, encode_frame(messages)});
+}
+
+void peer_links::flush() {
+  for (auto& [number, link] : links_)
+    if (!link.gathered.empty())
+      send(link);
+}
+
+} // namespace codeq::coordinator

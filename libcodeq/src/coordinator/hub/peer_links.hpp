@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/bytes.hpp"
+
+#include "actors/actors.hpp"
+#include "security/tls_context.hpp"
+
+#include <caf/actor_system.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace codeq::coordinator {
+
+struct peer_links_options {
+  std::string cluster;
+  std::string node;
+  /// Counts the starts of the store.
+  std::uint64_t incarnation = 0;
+  /// Returns the token that is shown to the other coordinators; called for each connection. May be
+  /// empty when they need none.
+  std::function<std::string()> token;
+  /// Null without TLS.
+  std::shared_ptr<security::tls_source> tls{};
+};
+
+/// Two connections to each other coordinator, which this one dials: one for messages, and one for
+/// the parts of copies. What the others send arrives on the connections that they dial. Messages
+/// are gathered into frames; without a connection they are dropped. Used by the replicas' actor.
+class peer_links {
+public:
+  /// @pre `owner` gets `link_up` and `link_down`, and outlives the links
+  peer_links(caf::actor_system& system, caf::strong_actor_ptr owner, peer_links_options options);
+
+  peer_links(const peer_links&) = delete;
+  peer_links& operator=(const peer_links&) = delete;
+  ~peer_links();
+
+  /// The nodes that are there, with their addresses; those that were there before stay.
+  void set_addresses(const std::map<std::string, std::string>& addresses);
+
+  void up(const actors::link_up& m);
+  void down(const actors::link_down& m);
+
+  /// Adds an encoded message to the next frame. False: there is no connection.
+  bool gather(const std::string& node, bytes message, bool is_copy);
+
+  /// Sends what was gathered.
+  void flush();
+
+private:
+  struct link {
+    std::string node;
+    bool is_for_copies = false;
+    std::string address;
+    actors::link_actor actor;
+    /// Null while it is down.
+    actors::connection_actor connection{};
+    std::vector<bytes> gathered{};
+    std::size_t bytes_gathered = 0;
+  };
+
+  [[nodiscard]] bool has_link(const std::string& node, bool is_for_copies) const;
+  void dial(const std::string& node, const std::string& address, bool is_for_copies);
+  static void send(link& to);
+
+  caf::actor_system& system_;
+  caf::strong_actor_ptr owner_;
+  peer_links_options options_;
+  /// By number.
+  std::map<std::size_t, link> links_;
+  std::size_t last_number_ = 0;
+};
+
+} // namespace codeq::coordinator

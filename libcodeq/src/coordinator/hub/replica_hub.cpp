@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/hub/replica_hub.hpp"
+
+#include "base/random.hpp"
+#include "observe/log.hpp"
+
+#include <caf/actor_cast.hpp>
+#include <caf/send.hpp>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+namespace codeq::coordinator {
+
+namespace {
+
+using namespace std::chrono_literals;
+using replication::membership;
+using replication::replica_id;
+
+constexpr duration tick_interval = 25ms;
+
+/// How often the nodes of the cluster are looked up, in ticks.
+constexpr std::uint64_t node_look_ticks = 20;
+
+/// How long a stop waits until others serve what was served here, in ticks.
+constexpr std::uint64_t stop_ticks = 18;
+
+/// Another member of the set; the replica itself when there is none.
+replica_id other_member(const membership& value, replica_id self) {
+  for (auto member : value.in_sync)
+    if (member != self)
+      return member;
+  return self;
+}
+
+} // namespace
+
+void replica_hub::start(replicas_actor::pointer self, replica_hub_options options) {
+  self_ = self;
+  options_ = std::move(options);
+  links_.emplace(
+    self_->system(), caf::actor_cast<caf::strong_actor_ptr>(self_), options_.links);
+}
+
+void replica_hub::join(
+  std::shared_ptr<cluster::member_driver> member, std::vector<found_replica_data> replicas) {
+  member_ = std::move(member);
+  for (auto& found : replicas) {
+    records_[found.shard] = found.record;
+    // One that was dropped while this coordinator was away.
+    if (!found.record.nodes.contains(found.stored.record.id))
+      continue;
+    add(found.shard, std::move(found.stored), found.record.value);
+  }
+  look_at_nodes();
+  self_->delayed_send(self_, tick_interval, replica_tick{});
+}
+
+void replica_hub::add(
+  shard_id shard, storage::stored_replica stored, const membership& value) {
+  replica_driver_options driver{
+    shard, std::move(stored), value, options_.links.incarnation};
+  replicas_[shard] = std::make_unique<hosted_replica>(*this, std::move(driver), memory_);
+}
+
+hosted_replica* replica_hub::find(shard_id shard, replica_id id) {
+  const auto found = replicas_.find(shard);
+  const auto is_there = found != replicas_.end() && found->second->id() == id;
+  return is_there ? found->second.get() : nullptr;
+}
+
+// The member of the cluster.
+
+void replica_hub::shard_told(
+  shard_id shard, const cluster::shard_record& record, bool is_applied) {
+  const auto& known = records_[shard];
+  if (record.value.version < known.value.version)
+    return;
+  records_[shard] = record;
+  const auto found = replicas_.find(shard);
+  if (found == replicas_.end() || !record.nodes.contains(found->second->id()))
+    return;
+  found->second->driver().etcd_answered(record.value, is_applied, now());
+}
+
+void replica_hub::build(shard_id shard) {
+  if (replicas_.contains(shard) || building_.contains(shard))
+    return;
+  storage::stored_replica made{{replica_id{base::random_bits() | 1}, 0, true, false}, {}};
+  auto writes = std::make_shared<storage::write_set>();
+  storage::put_replica(shard, made.record, *writes);
+  building_.emplace(shard, std::move(made));
+  turn_commit turn{shard, 0, std::move(writes)};
+  turn.is_synced = true;
+  write(std::move(turn));
+}
+
+void replica_hub::drop(shard_id shard, replica_id replica) {
+  if (!find(shard, replica))
+    return;
+  CODEQ_LOG_INFO("replica is dropped shard={}", value(shard));
+  replicas_.at(shard)->stop_serving();
+  replicas_.erase(shard);
+  options_.horizons->forget(shard);
+  // The next replica of the shard here removes the data before it takes its copy.
+  auto writes = std::make_shared<storage::write_set>();
+  storage::put_replica(shard, {replica, 0, true, false}, *writes);
+  turn_commit turn{shard, 0, std::move(writes)};
+  turn.is_synced = true;
+  write(std::move(turn));
+}
+
+void replica_hub::hand_over(shard_id shard, replica_id to) {
+  if (const auto found = replicas_.find(shard); found != replicas_.end())
+    found->second->driver().hand_over(to);
+}
+
+void replica_hub::map_changed(const cluster::cluster_map& map) {
+  options_.places->set_map(map);
+  // Every peer is attached to each host.
+  self_->send(options_.hosts.front(), places_changed{});
+}
+
+void replica_hub::nodes_seen(const std::map<std::string, std::string>& addresses) {
+  links_->set_addresses(addresses);
+}
+
+void replica_hub::look_at_nodes() {
+  member_->look([to = caf::actor_cast<replicas_actor>(self_)](const cluster::member& member) {
+    std::map<std::string, std::string> addresses;
+    for (const auto& [node, known] : member.known().nodes())
+      addresses.emplace(node, known.record.address);
+    caf::anon_send(to, replica_step{[addresses](replica_hub& hub) { hub.nodes_seen(addresses); }});
+  });
+}
+
+// Messages.
+
+void replica_hub::commit(commit_request& m) {
+  if (const auto found = replicas_.find(m.turn.shard); found != replicas_.end())
+    found->second->propose(m.from, std::move(m.turn));
+}
+
+void replica_hub::raise_epoch(const coordinator::raise_epoch& m) {
+  const auto found = replicas_.find(m.id);
+  if (found == replicas_.end())
+    return;
+  CODEQ_LOG_INFO("shard needs another epoch, whose numbers run out shard={}", value(m.id));
+  auto& replica = *found->second;
+  replica.driver().hand_over(other_member(replica.driver().replica().value(), replica.id()));
+}
+
+void replica_hub::committed(const batch_committed& m) {
+  if (m.number == 0) {
+    auto built = building_.extract(m.shard);
+    if (!built)
+      return;
+    const auto id = built.mapped().record.id;
+    add(m.shard, std::move(built.mapped()), records_[m.shard].value);
+    member_->replica_built(m.shard, id);
+    return;
+  }
+  const auto found = replicas_.find(m.shard);
+  if (found == replicas_.end())
+    return;
+  found->second->driver().committed(m.number);
+  found->second->driver().settle(now());
+}
+
+void replica_hub::take(const replica_frame_arrived& m) {
+  auto messages = decode_frame(m.frame.body());
+  if (!messages) {
+    CODEQ_LOG_WARN(
+      "coordinator sends a malformed frame node={} reason=\"{}\"", m.node,
+      to_string(messages.error()));
+    return;
+  }
+  for (const auto& body : *messages) {
+    auto decoded = decode_shard_message(body);
+    if (!decoded) {
+      CODEQ_LOG_WARN(
+        "coordinator sends a malformed message node={} reason=\"{}\"", m.node,
+        to_string(decoded.error()));
+      return;
+    }
+    auto* to = find(decoded->shard, decoded->to);
+    if (!to)
+      continue;
+    if (const auto* copy = std::get_if<copy_message>(&decoded->content))
+      to->driver().receive(decoded->from, *copy, now());
+    else
+      to->driver().receive(
+        {decoded->from,
+         m.incarnation,
+         std::get<replication::message>(std::move(decoded->content))},
+        now());
+  }
+}
+
+void replica_hub::tick() {
+  ++ticks_;
+  for (auto& [shard, replica] : replicas_)
+    replica->driver().tick(now());
+  if (ticks_ % node_look_ticks == 0)
+    look_at_nodes();
+  if (stopping_ && (ticks_ >= stops_at_tick_ || has_handed_over()))
+    std::exchange(stopping_, std::nullopt)->deliver(true);
+  self_->delayed_send(self_, tick_interval, replica_tick{});
+}
+
+void replica_hub::flush() {
+  is_flush_due_ = false;
+  links_->flush();
+}
+
+bool replica_hub::has_handed_over() const {
+  return std::all_of(records_.begin(), records_.end(), [this](const auto& record) {
+    const auto& value = record.second.value;
+    const auto found = replicas_.find(record.first);
+    return found == replicas_.end() || found->second->id() != value.primary
+           || other_member(value, value.primary) == value.primary;
+  });
+}
+
+caf::result<bool> replica_hub::stop() {
+  auto promise = self_->make_response_promise<bool>();
+  stopping_ = promise;
+  stops_at_tick_ = ticks_ + stop_ticks;
+  for (auto& [shard, replica] : replicas_) {
+    const auto to = other_member(replica->driver().replica().value(), replica->id());
+    if (to != replica->id())
+      replica->driver().hand_over(to);
+  }
+  return promise;
+}
+
+// Calls of replicas.
+
+void replica_hub::send(const shard_message& m, bool is_copy) {
+  const auto record = records_.find(m.shard);
+  if (record == records_.end())
+    return;
+  const auto node = cluster::node_of(record->second, m.to);
+  if (node.empty() || !links_->gather(node, encode(m), is_copy))
+    return;
+  if (!std::exchange(is_flush_due_, true))
+    self_->send(self_, flush_replicas{});
+}
+
+void replica_hub::write(turn_commit turn) {
+  self_->send(
+    options_.journal,
+    commit_request{caf::actor_cast<committer_actor>(self_), std::move(turn)});
+}
+
+void replica_hub::compare_and_set(
+  shard_id shard, const membership& old, const membership& next) {
+  member_->compare_and_set(shard, old, next);
+}
+
+void replica_hub::host(shard_id shard, const shard_actor& served) {
+  options_.places->set(shard, static_cast<bool>(served));
+  self_->send(options_.hosts.at(value(shard)), host_shard{served});
+}
+
+void replica_hub::work(
+  const replica_worker_actor& worker,
+  const hosted_replica& who,
+  std::function<replica_end()> what) {
+  auto run = [what = std::move(what), shard = who.shard(), id = who.id()] {
+    return replica_step{[end = what(), shard, id](replica_hub& hub) {
+      auto* replica = hub.find(shard, id);
+      if (replica && end)
+        end(*replica, hub.now());
+    }};
+  };
+  self_->send(worker, replica_work{std::move(run), caf::actor_cast<replicas_actor>(self_)});
+}
+
+replicas_actor::behavior_type drive_replicas(
+  replicas_actor::stateful_pointer<replica_hub> self, const replica_hub_options& options) {
+  self->set_default_handler(caf::drop);
+  self->state.start(self, options);
+  return {
+    [self](commit_request& m) { self->state.commit(m); },
+    [self](const raise_epoch& m) { self->state.raise_epoch(m); },
+    [self](const batch_committed& m) { self->state.committed(m); },
+    [](const epoch_raised&) {},
+    [self](const replica_frame_arrived& m) { self->state.take(m); },
+    [self](const actors::link_up& m) { self->state.take(m); },
+    [self](const actors::link_down& m) { self->state.take(m); },
+    [](const actors::connection_lost&) {},
+    [](const actors::outgoing_pressure&) {},
+    [self](const replica_step& m) { m.run(self->state); },
+    [self](replica_tick) { self->state.tick(); },
+    [self](flush_replicas) { self->state.flush(); },
+    [self](stop_replicas) { return self->state.stop(); },
+  };
+}
+
+} // namespace codeq::coordinator

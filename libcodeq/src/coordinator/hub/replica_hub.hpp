@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/clock.hpp"
+#include "cluster/member_driver.hpp"
+#include "coordinator/actors/coordinator_actors.hpp"
+#include "coordinator/hub/hosted_replica.hpp"
+#include "coordinator/hub/peer_links.hpp"
+#include "coordinator/hub/served_shards.hpp"
+#include "coordinator/replica/replica_wire.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace codeq::coordinator {
+
+struct replica_hub_options {
+  /// This coordinator towards the others.
+  peer_links_options links;
+  std::shared_ptr<storage::task_store> store;
+  std::shared_ptr<storage::retention_horizons> horizons;
+  /// Directory of the spools.
+  std::filesystem::path spools;
+  journal_actor journal;
+  replica_worker_actor spooler;
+  replica_worker_actor copier;
+  replica_worker_actor recoverer;
+  /// Indexed by shard number.
+  std::vector<shard_host_actor> hosts;
+  std::shared_ptr<served_shards> places;
+  /// Starts the actor of a recovered shard.
+  std::function<shard_internal_actor(served_shard)> start_shard;
+  std::uint64_t name_seed = 0;
+};
+
+/// A replica that the store had when it was opened.
+struct found_replica_data {
+  shard_id shard{};
+  storage::stored_replica stored;
+  cluster::shard_record record;
+};
+
+/// The actor of all replicas of a coordinator: carries their messages to other coordinators, their
+/// writes to the journal, their decisions to etcd, and starts and stops the shards that they serve.
+/// Runs on the thread of the sockets.
+class replica_hub {
+public:
+  static constexpr const char* name = "replicas";
+
+  /// The end of a work, for the replica that asked; empty: nothing.
+  using replica_end = std::function<void(hosted_replica&, monotonic_time)>;
+
+  void start(replicas_actor::pointer self, replica_hub_options options);
+
+  [[nodiscard]] const replica_hub_options& options() const { return options_; }
+
+  [[nodiscard]] monotonic_time now() { return clock_.now().steady; }
+
+  // From the node, by steps.
+
+  /// Takes part in the cluster with the replicas of the store.
+  void join(
+    std::shared_ptr<cluster::member_driver> member, std::vector<found_replica_data> replicas);
+
+  /// News of the member; see `cluster::member_port`.
+  void shard_told(shard_id shard, const cluster::shard_record& record, bool is_applied);
+  void build(shard_id shard);
+  void drop(shard_id shard, replication::replica_id replica);
+  void hand_over(shard_id shard, replication::replica_id to);
+  void map_changed(const cluster::cluster_map& map);
+  void nodes_seen(const std::map<std::string, std::string>& addresses);
+
+  // Messages.
+
+  void commit(commit_request& m);
+  void raise_epoch(const coordinator::raise_epoch& m);
+  void committed(const batch_committed& m);
+  void take(const replica_frame_arrived& m);
+
+  void take(const actors::link_up& m) { links_->up(m); }
+
+  void take(const actors::link_down& m) { links_->down(m); }
+
+  void tick();
+  void flush();
+  [[nodiscard]] caf::result<bool> stop();
+
+  // From replicas.
+
+  void send(const shard_message& m, bool is_copy);
+  void write(turn_commit turn);
+  void compare_and_set(
+    shard_id shard, const replication::membership& old, const replication::membership& next);
+  void host(shard_id shard, const shard_actor& served);
+
+  /// The journal of the shards that are served here.
+  [[nodiscard]] shard_journal_actor journal() const {
+    return caf::actor_cast<shard_journal_actor>(self_);
+  }
+
+  /// Has a worker do something, then calls what it returned unless the replica is gone.
+  void work(
+    const replica_worker_actor& worker,
+    const hosted_replica& who,
+    std::function<replica_end()> what);
+
+private:
+  [[nodiscard]] hosted_replica* find(shard_id shard, replication::replica_id id);
+  void add(shard_id shard, storage::stored_replica stored, const replication::membership& value);
+  void look_at_nodes();
+  [[nodiscard]] bool has_handed_over() const;
+
+  replicas_actor::pointer self_ = nullptr;
+  replica_hub_options options_;
+  base::system_clock clock_{timestamp{}};
+  std::shared_ptr<cluster::member_driver> member_;
+  std::optional<peer_links> links_;
+  ring_memory memory_;
+  std::map<shard_id, cluster::shard_record> records_;
+  std::map<shard_id, std::unique_ptr<hosted_replica>> replicas_;
+  /// Replicas whose first record is on its way to the disk.
+  std::map<shard_id, storage::stored_replica> building_;
+  bool is_flush_due_ = false;
+  std::uint64_t ticks_ = 0;
+  std::optional<caf::typed_response_promise<bool>> stopping_;
+  /// The stop ends at this tick although shards have not moved.
+  std::uint64_t stops_at_tick_ = 0;
+};
+
+[[nodiscard]] replicas_actor::behavior_type drive_replicas(
+  replicas_actor::stateful_pointer<replica_hub> self, const replica_hub_options& options);
+
+} // namespace codeq::coordinator

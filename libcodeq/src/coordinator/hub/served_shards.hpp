@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "coordinator/session/map_source.hpp"
+
+#include <set>
+#include <utility>
+
+namespace codeq::coordinator {
+
+/// The shards of the cluster that are served here, and where the others are. Kept by the replicas.
+class served_shards final : public map_source {
+public:
+  [[nodiscard]] bool serves(shard_id shard) const override { return here_.contains(shard); }
+
+  [[nodiscard]] const cluster::cluster_map& map() const override { return map_; }
+
+  void set(shard_id shard, bool is_here) {
+    if (is_here)
+      here_.insert(shard);
+    else
+      here_.erase(shard);
+  }
+
+  void set_map(cluster::cluster_map map) { map_ = std::move(map); }
+
+private:
+  std::set<shard_id> here_;
+  cluster::cluster_map map_;
+};
+
+} // namespace codeq::coordinator

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/flow/fair_keys.hpp"
+
+#include "base/assert.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::core {
+
+void fair_keys::average::add(std::int64_t ms) {
+  eighths_ = is_known() ? eighths_ + ms - eighths_ / 8 : 8 * ms;
+}
+
+std::string_view fair_keys::group_of(std::string_view name) {
+  return name.substr(0, name.find('/'));
+}
+
+fair_key fair_keys::take(std::string_view name) {
+  auto known = numbers_.find(std::string(name));
+  auto key = known == numbers_.end() ? add(name) : known->second;
+  auto& e = keys_[key];
+  if (known != numbers_.end() && e.live == 0)
+    --idle_size_;
+  ++e.live;
+  return {e.group, key};
+}
+
+std::uint32_t fair_keys::add(std::string_view name) {
+  auto key = static_cast<std::uint32_t>(keys_.size());
+  if (free_keys_.empty()) {
+    keys_.emplace_back();
+  } else {
+    key = free_keys_.back();
+    free_keys_.pop_back();
+  }
+  auto [group, is_new] = groups_.try_emplace(std::string(group_of(name)));
+  if (is_new && free_groups_.empty()) {
+    group->second.number = groups_created_++;
+  } else if (is_new) {
+    group->second.number = free_groups_.back();
+    free_groups_.pop_back();
+  }
+  ++group->second.keys;
+  auto& e = keys_[key];
+  e.name = &numbers_.emplace(name, key).first->first;
+  e.group = group->second.number;
+  return key;
+}
+
+void fair_keys::drop(fair_key who) {
+  auto& e = keys_[who.key];
+  CODEQ_ASSERT(e.live > 0);
+  if (--e.live > 0)
+    return;
+  idle_.push_back({who.key, ++e.idle_count});
+  ++idle_size_;
+  // Entries of keys that are in use again are passed over, so that the list stays short.
+  while (idle_size_ > idle_keys_max || idle_.size() > 2 * idle_keys_max) {
+    auto oldest = idle_.front();
+    idle_.pop_front();
+    const auto& found = keys_[oldest.key];
+    if (found.name && found.live == 0 && found.idle_count == oldest.idle_count)
+      forget(oldest.key);
+  }
+}
+
+void fair_keys::forget(std::uint32_t key) {
+  auto& e = keys_[key];
+  auto group = groups_.find(std::string(group_of(*e.name)));
+  if (--group->second.keys == 0) {
+    free_groups_.push_back(group->second.number);
+    groups_.erase(group);
+  }
+  numbers_.erase(numbers_.find(*e.name));
+  auto count = e.idle_count;
+  e = {};
+  // An entry of the list must not match the number's next key.
+  e.idle_count = count;
+  free_keys_.push_back(key);
+  --idle_size_;
+}
+
+void fair_keys::note(fair_key who, duration ran) {
+  auto ms = std::max<std::int64_t>(ran.count(), 0);
+  keys_[who.key].ran.add(ms);
+  all_.add(ms);
+}
+
+std::int64_t fair_keys::cost_of(fair_key who) const {
+  const auto& own = keys_[who.key].ran;
+  return std::max<std::int64_t>(own.is_known() ? own.ms() : all_.ms(), 1);
+}
+
+} // namespace codeq::core

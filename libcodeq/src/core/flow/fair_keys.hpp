@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/time.hpp"
+
+#include "core/flow/fair_order.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace codeq::core {
+
+/// The fairness keys of one queue: their numbers, and how long their tasks run. A key is kept while
+/// it has live tasks, and a bounded number of keys after that, so that a key that comes and goes
+/// keeps its expected run time. About 200 bytes per key. Volatile.
+class fair_keys {
+public:
+  /// Number of keys without live tasks that are kept.
+  static constexpr std::size_t idle_keys_max = 10'000;
+
+  /// A task of the key became live. `name` is the whole key; it may be empty.
+  fair_key take(std::string_view name);
+
+  /// A task of the key ended. @pre it was live
+  void drop(fair_key who);
+
+  /// Number of keys that are kept.
+  [[nodiscard]] std::size_t size() const noexcept { return numbers_.size(); }
+
+  [[nodiscard]] const std::string& name_of(fair_key who) const { return *keys_[who.key].name; }
+
+  /// A task of the key ran for so long.
+  void note(fair_key who, duration ran);
+
+  /// The expected run time of a task of the key, in milliseconds, at least 1: the moving average of
+  /// the key, else that of the queue.
+  [[nodiscard]] std::int64_t cost_of(fair_key who) const;
+
+private:
+  /// The moving average of measured run times, with the weight of an eighth for the latest.
+  class average {
+  public:
+    void add(std::int64_t ms);
+
+    [[nodiscard]] bool is_known() const noexcept { return eighths_ >= 0; }
+
+    [[nodiscard]] std::int64_t ms() const noexcept { return eighths_ / 8; }
+
+  private:
+    /// In eighths of a millisecond; negative: unknown.
+    std::int64_t eighths_ = -1;
+  };
+
+  struct entry {
+    /// The name in `numbers_`; null when the number is free.
+    const std::string* name = nullptr;
+    std::uint32_t group = 0;
+    std::uint64_t live = 0;
+    /// Counts how often the key became idle.
+    std::uint32_t idle_count = 0;
+    average ran;
+  };
+
+  struct group_entry {
+    std::uint32_t number = 0;
+    std::size_t keys = 0;
+  };
+
+  /// A key that had no live tasks at that count.
+  struct idle_key {
+    std::uint32_t key = 0;
+    std::uint32_t idle_count = 0;
+  };
+
+  std::uint32_t add(std::string_view name);
+  void forget(std::uint32_t key);
+  [[nodiscard]] static std::string_view group_of(std::string_view name);
+
+  std::unordered_map<std::string, std::uint32_t> numbers_;
+  std::vector<entry> keys_;
+  std::vector<std::uint32_t> free_keys_;
+  std::unordered_map<std::string, group_entry> groups_;
+  std::vector<std::uint32_t> free_groups_;
+  std::uint32_t groups_created_ = 0;
+  /// In the order in which they became idle; some are in use again.
+  std::deque<idle_key> idle_;
+  std::size_t idle_size_ = 0;
+  average all_;
+};
+
+} // namespace codeq::core

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+#include "codeq/time.hpp"
+
+#include "core/flow/limit_rule.hpp"
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace codeq::core {
+
+/// A limit by its number, and one of its keys; empty: the tasks that give no key.
+struct limit_place {
+  std::uint32_t limit = 0;
+  std::string key{};
+
+  auto operator<=>(const limit_place&) const = default;
+};
+
+/// A task's use of a limit key.
+struct limit_use {
+  limit_place at;
+  /// Counts against the rate.
+  std::uint32_t cost = 1;
+};
+
+/// A ready task with limits. The one with the higher priority comes first, then the older one.
+struct limited_task {
+  sequence seq = 0;
+  std::uint8_t priority = 0;
+  std::vector<limit_use> uses;
+};
+
+/// Why a task is held back.
+struct limit_refusal {
+  /// The place of the use in `limited_task::uses`.
+  std::size_t use = 0;
+  /// When the key admits the task if nothing else starts; empty when a slot has to become free.
+  std::optional<timestamp> next_start;
+};
+
+/// The limit keys of a tenant that are in use: their slots, unpaid starts, closed keys, and the
+/// tasks that each holds back. The slots are the leases: they are taken with a grant and freed with
+/// the end of the lease. A key that nothing uses takes no memory.
+///
+/// A ready task is in its lane, or held by one key. `release` moves as many held tasks back to
+/// their lanes as their key admits; each of them then starts (`take`), is held by another of its
+/// keys (`hold`), or is not ready any more (`drop`). Costs are logarithmic in the number of keys.
+class limit_keys {
+public:
+  /// Defines or changes a limit. Nothing is revoked when it becomes lower.
+  void set(std::uint32_t limit, const limit_rule& rule);
+
+  /// Removes a limit, which admits everything from then on.
+  void remove(std::uint32_t limit);
+
+  /// Null when the limit is not defined.
+  [[nodiscard]] const limit_rule* find(std::uint32_t limit) const;
+
+  /// The first use that does not admit a start now; empty when all do.
+  [[nodiscard]] std::optional<limit_refusal>
+  check(const std::vector<limit_use>& uses, timestamp now) const;
+
+  /// The task starts, and takes a slot of each of its limits. @pre `check` admits it, or the start
+  /// is recovered from records; it is not held
+  void take(const limited_task& task, timestamp now);
+
+  /// The task's lease ended: frees its slots. @pre they were taken
+  void free(const std::vector<limit_use>& uses, timestamp now);
+
+  /// A task that was charged `use` cost `actual` instead.
+  void settle(const limit_use& use, std::uint32_t actual, timestamp now);
+
+  /// Nothing of the key starts before that time. A past time opens the key.
+  void close(const limit_place& at, timestamp until);
+
+  /// The burst of the key counts as used.
+  void use_up(const limit_place& at, timestamp now);
+
+  /// The task leaves its lane, because `check` refused it for `why`.
+  void hold(const limited_task& task, const limit_refusal& why);
+
+  /// The task is not ready any more, whether it is held or in its lane.
+  void drop(const limited_task& task);
+
+  [[nodiscard]] bool is_held(const limited_task& task) const;
+
+  /// Takes the tasks that return to their lanes, the first ones of each key.
+  [[nodiscard]] std::vector<sequence> release(timestamp now);
+
+  /// When to call `release` if nothing else happens; in the past when it should be called now.
+  [[nodiscard]] std::optional<timestamp> next_release() const;
+
+  struct key_counts {
+    std::uint64_t leased = 0;
+    std::size_t held = 0;
+    timestamp closed_until{};
+  };
+
+  [[nodiscard]] key_counts counts_of(const limit_place& at) const;
+
+  /// Number of held tasks of the key that come before this one.
+  [[nodiscard]] std::size_t held_before(const limit_place& at, const limited_task& task) const;
+
+  /// Number of keys that take memory.
+  [[nodiscard]] std::size_t size() const noexcept { return keys_.size(); }
+
+private:
+  /// The place of a held task: its priority, highest first, and its number.
+  using held_place = std::pair<std::uint8_t, sequence>;
+
+  struct key_state {
+    std::uint64_t leased = 0;
+    rate_meter meter{};
+    timestamp closed_until{};
+    /// With their costs.
+    std::map<held_place, std::uint32_t> held{};
+    /// Tasks that were released and are still in their lanes, with their costs.
+    std::map<sequence, std::uint32_t> released{};
+    std::uint64_t released_cost = 0;
+    /// The key's time in `due_`, if it has one.
+    std::optional<timestamp> due{};
+  };
+
+  [[nodiscard]] static held_place place_of(const limited_task& task);
+  [[nodiscard]] static bool is_used(const key_state& key);
+  [[nodiscard]] std::optional<timestamp>
+  next_start(std::uint32_t limit, const key_state& key, std::uint32_t cost) const;
+  /// The same for the first held task, after the released ones started.
+  [[nodiscard]] std::optional<timestamp> next_release_of(std::uint32_t limit, key_state& key) const;
+  void look_again_at_all(std::uint32_t limit);
+  void leave(const limit_use& use, const limited_task& task);
+  void schedule(const limit_place& at, key_state& key, const std::optional<timestamp>& when);
+  void release_of(const limit_place& at, timestamp now, std::vector<sequence>& released);
+
+  std::map<std::uint32_t, limit_rule> rules_;
+  std::map<limit_place, key_state> keys_;
+  /// Keys whose tasks may have become able to start, or that may not be in use any more.
+  std::set<limit_place> changed_;
+  /// Keys that change by time alone.
+  std::set<std::pair<timestamp, limit_place>> due_;
+};
+
+} // namespace codeq::core

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/flow/limit_rule.hpp"
+
+#include <algorithm>
+
+namespace codeq::core {
+
+namespace {
+
+constexpr std::int64_t ns_per_ms = 1'000'000;
+
+/// Times that are further away are not told apart, so that sums cannot overflow.
+constexpr std::int64_t span_max = std::int64_t{1} << 60;
+
+std::int64_t ns_of(timestamp at) {
+  return at.time_since_epoch().count() * ns_per_ms;
+}
+
+/// The cost of one start, rounded up, so that the rate is never exceeded.
+std::int64_t interval_of(const start_rate& rate) {
+  return (rate.period.count() * ns_per_ms + rate.count - 1) / rate.count;
+}
+
+std::int64_t span_of(const start_rate& rate, std::int64_t starts) {
+  auto interval = interval_of(rate);
+  return starts > span_max / interval ? span_max : starts * interval;
+}
+
+} // namespace
+
+timestamp rate_meter::next_start(const start_rate& rate, std::uint32_t cost) const {
+  auto spare = std::max(rate.burst, cost) - cost;
+  auto at = paid_at_ - std::min(paid_at_, span_of(rate, spare));
+  return timestamp{duration{(at + ns_per_ms - 1) / ns_per_ms}};
+}
+
+void rate_meter::take(const start_rate& rate, std::uint32_t cost, timestamp now) {
+  paid_at_ = std::max(paid_at_, ns_of(now)) + span_of(rate, cost);
+}
+
+void rate_meter::settle(const start_rate& rate, std::int64_t difference, timestamp now) {
+  if (difference >= 0)
+    paid_at_ = std::max(paid_at_, ns_of(now)) + span_of(rate, difference);
+  else
+    paid_at_ -= std::min(paid_at_, span_of(rate, -difference));
+}
+
+void rate_meter::use_up(const start_rate& rate, timestamp now) {
+  paid_at_ = std::max(paid_at_, ns_of(now) + span_of(rate, rate.burst));
+}
+
+timestamp rate_meter::idle_at() const {
+  return timestamp{duration{(paid_at_ + ns_per_ms - 1) / ns_per_ms}};
+}
+
+} // namespace codeq::core

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/time.hpp"
+
+#include <cstdint>
+#include <optional>
+
+namespace codeq::core {
+
+/// How fast tasks may start: on average `count` in a `period`, and `burst` at once after a pause.
+struct start_rate {
+  std::uint32_t count = 1;
+  duration period{1000};
+  std::uint32_t burst = 1;
+
+  bool operator==(const start_rate&) const = default;
+};
+
+/// A limit: how many tasks may be leased at once, and how fast they may start.
+struct limit_rule {
+  std::optional<std::uint32_t> concurrency{};
+  std::optional<start_rate> rate{};
+
+  bool operator==(const limit_rule&) const = default;
+};
+
+/// The starts of one limit key, by the generic cell rate algorithm: the whole state is the time at
+/// which the starts so far are paid for. A rule may change between any two calls.
+class rate_meter {
+public:
+  /// `paid_at`: in nanoseconds of shard time; 0 for a key that never started a task.
+  explicit rate_meter(std::int64_t paid_at = 0) : paid_at_(paid_at) {}
+
+  /// The earliest time at which a task of that cost may start; it may be in the past. A task whose
+  /// cost exceeds the burst may start when nothing is unpaid.
+  [[nodiscard]] timestamp next_start(const start_rate& rate, std::uint32_t cost) const;
+
+  /// A task of that cost starts.
+  void take(const start_rate& rate, std::uint32_t cost, timestamp now);
+
+  /// A task cost so much more than it was charged at its start, or less when negative.
+  void settle(const start_rate& rate, std::int64_t difference, timestamp now);
+
+  /// The whole burst counts as used, since it is unknown how many tasks started.
+  void use_up(const start_rate& rate, timestamp now);
+
+  /// When the past starts do not delay any other one; it may be in the past.
+  [[nodiscard]] timestamp idle_at() const;
+
+  [[nodiscard]] bool is_idle(timestamp now) const { return idle_at() <= now; }
+
+  /// The argument that constructs the same meter.
+  [[nodiscard]] std::int64_t paid_at() const noexcept { return paid_at_; }
+
+private:
+  std::int64_t paid_at_;
+};
+
+} // namespace codeq::core

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/flow/fair_keys.hpp"
+#include "core/flow/fair_order.hpp"
+#include "core/state/lane.hpp"
+
+#include <cstdint>
+#include <unordered_map>
+
+namespace codeq::core {
+
+/// The ready tasks of one queue and priority when some of them have a fairness key: a lane per key,
+/// and the order in which keys get their turns. A key without ready tasks takes no memory here.
+class fair_lanes {
+public:
+  struct weights {
+    std::uint32_t key = 1;
+    std::uint32_t group = 1;
+  };
+
+  /// `tasks` of the key become ready; the caller adds them to the lane that is returned.
+  lane& enter(fair_key who, weights of, std::uint64_t tasks);
+
+  /// One task of the key is not ready any more, because it was granted or changed. `was_returned`:
+  /// it was put back into its lane before, and leaves it now; fresh tasks leave by being touched.
+  /// @pre it was ready
+  void leave(fair_key who, sequence seq, bool was_returned);
+
+  [[nodiscard]] bool empty() const noexcept { return lanes_.empty(); }
+
+  [[nodiscard]] std::uint64_t ready() const noexcept { return ready_; }
+
+  /// The tasks to grant next, and their key.
+  struct turn {
+    fair_key who;
+    seq_run tasks;
+  };
+
+  /// At most `limit` tasks of one segment. Removes nothing. @pre not empty
+  [[nodiscard]] turn front(segment_table& segments, const fair_keys& keys, std::uint32_t limit);
+
+  /// The first of these tasks, at least one, were granted. @pre `front` returned the key last
+  void charge(fair_key who, const fair_keys& keys, std::uint32_t tasks) {
+    order_.charge(who, keys.cost_of(who) * tasks);
+  }
+
+  /// A task of the key ran for so much less than it was charged, or more when negative.
+  void settle(fair_key who, std::int64_t difference) { order_.settle(who, difference); }
+
+  void set_weights(fair_key who, weights of);
+
+private:
+  struct key_lane {
+    lane tasks;
+    std::uint64_t ready = 0;
+  };
+
+  fair_order order_;
+  std::unordered_map<std::uint32_t, key_lane> lanes_;
+  std::uint64_t ready_ = 0;
+};
+
+} // namespace codeq::core

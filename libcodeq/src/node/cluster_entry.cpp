@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/cluster_entry.hpp"
+
+#include "base/random.hpp"
+#include "cluster/catalogue_keys.hpp"
+#include "cluster/founding.hpp"
+#include "cluster/record_json.hpp"
+#include "config/values.hpp"
+#include "observe/log.hpp"
+#include "security/tls_context.hpp"
+#include "storage/keys/keyspace.hpp"
+#include "transport/socket.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <thread>
+#include <utility>
+
+namespace codeq::node {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Pause before etcd is asked again, and the interval of lines about it.
+constexpr auto retry_pause = 200ms;
+constexpr int tries_per_line = 25;
+
+error wrong(std::string text) {
+  return {errc::invalid_argument, std::move(text)};
+}
+
+/// Copies that have to be in sync for new writes: 2 of 3, else 1.
+std::uint32_t least_in_sync(std::uint32_t copies) {
+  return copies == 3 ? 2 : 1;
+}
+
+void note_wait(int tries, const std::string& words) {
+  if (tries % tries_per_line == 1)
+    CODEQ_LOG_WARN("coordinator waits for etcd reason=\"{}\"", words);
+}
+
+} // namespace
+
+std::string address_in_cluster(const coordinator_node_options& options) {
+  return options.cluster.advertise.empty() ? options.listen : options.cluster.advertise;
+}
+
+std::string name_in_cluster(const coordinator_node_options& options) {
+  if (!options.cluster.node.empty())
+    return options.cluster.node;
+  auto name = address_in_cluster(options);
+  const auto is_foreign = [](char c) { return c == ':' || c == '[' || c == ']'; };
+  std::replace_if(name.begin(), name.end(), is_foreign, '-');
+  return name;
+}
+
+result<void> check_cluster(const coordinator_node_options& options) {
+  const auto& wanted = options.cluster;
+  if (wanted.name.empty())
+    return {};
+  if (!is_valid_name(wanted.name))
+    return wrong("cluster is " + wanted.name + "; it must have 1..128 of A-Z a-z 0-9 . _ -");
+  if (auto urls = etcd::parse_member_urls(wanted.etcd); !urls)
+    return wrong("etcd: " + urls.error().context);
+  if (wanted.replicas < 1 || wanted.replicas > 3)
+    return wrong("replicas is " + std::to_string(wanted.replicas) + "; it must be 1..3");
+  if (wanted.etcd_certificate.empty() != wanted.etcd_key.empty())
+    return wrong("the certificate for etcd and its key need each other");
+  auto address = transport::parse_endpoint(address_in_cluster(options));
+  if (!address)
+    return wrong("advertise: " + address.error().context);
+  if (address->port == 0)
+    return wrong("advertise is " + address_in_cluster(options) + "; its port must not be 0");
+  if (!is_valid_name(name_in_cluster(options)))
+    return wrong(
+      "node is " + name_in_cluster(options) + "; it must have 1..128 of A-Z a-z 0-9 . _ -");
+  if (!options.development && wanted.token_file.empty())
+    return wrong("a cluster with tokens needs the file of the token for other coordinators");
+  return {};
+}
+
+result<etcd::client::options> etcd_options(const cluster_options& options) {
+  auto urls = etcd::parse_member_urls(options.etcd);
+  if (!urls)
+    return urls.error();
+  etcd::client::options made;
+  made.members = std::move(*urls);
+  const auto has_files = !options.etcd_authority.empty() || !options.etcd_certificate.empty();
+  if (!made.members.front().is_secured && !has_files)
+    return made;
+  auto tls = security::tls_source::open(
+    {options.etcd_certificate, options.etcd_key, options.etcd_authority},
+    security::tls_side::client);
+  if (!tls)
+    return tls.error();
+  made.tls = std::move(*tls);
+  return made;
+}
+
+cluster_door::cluster_door(const coordinator_node_options& options, etcd::client::options etcd)
+  : options_(options),
+    prefix_(cluster::catalogue_keys(options.cluster.name).prefix()),
+    client_(std::move(etcd)) {
+}
+
+result<std::unique_ptr<cluster_door>> cluster_door::open(const coordinator_node_options& options) {
+  auto etcd = etcd_options(options.cluster);
+  if (!etcd)
+    return etcd.error();
+  std::unique_ptr<cluster_door> door(new cluster_door(options, std::move(*etcd)));
+  auto known = door->look();
+  if (!known)
+    return known.error();
+  door->known_ = std::move(*known);
+  return door;
+}
+
+result<known_cluster> cluster_door::look() {
+  const cluster::catalogue_keys keys(options_.cluster.name);
+  for (int tries = 1;; ++tries) {
+    std::promise<result<etcd::range_answer>> promise;
+    client_.read(etcd::range_of_prefix(prefix_), [&](const result<etcd::range_answer>& found) {
+      promise.set_value(found);
+    });
+    auto found = promise.get_future().get();
+    if (!found) {
+      if (found.error().code == errc::incompatible_store)
+        return found.error();
+      note_wait(tries, to_string(found.error()));
+      std::this_thread::sleep_for(retry_pause);
+      continue;
+    }
+    known_cluster known;
+    for (const auto& one : found->found) {
+      const auto key = keys.parse(one.key);
+      if (std::holds_alternative<cluster::catalogue_keys::cluster_key>(key)) {
+        auto record = cluster::decode<cluster::cluster_record>(one.value.value_or(""));
+        if (!record)
+          return record.error();
+        known.record = std::move(*record);
+      } else if (const auto* shard = std::get_if<cluster::catalogue_keys::shard_key>(&key)) {
+        auto record = cluster::decode<cluster::shard_record>(one.value.value_or(""));
+        if (!record)
+          return record.error();
+        known.shards.emplace(shard->number, std::move(*record));
+      }
+    }
+    return known;
+  }
+}
+
+etcd::swap_answer cluster_door::decide(const etcd::swap& what) {
+  for (int tries = 1;; ++tries) {
+    std::promise<etcd::swap_answer> promise;
+    client_.decide(what, [&](const etcd::swap_answer& how) { promise.set_value(how); });
+    auto how = promise.get_future().get();
+    if (how.end == etcd::swap_end::applied || how.end == etcd::swap_end::not_applied)
+      return how;
+    note_wait(tries, how.words);
+    std::this_thread::sleep_for(retry_pause);
+  }
+}
+
+result<std::size_t> cluster_door::shard_count() {
+  if (!known_.record)
+    return options_.shards;
+  const auto count = known_.record->shards;
+  if (options_.shards != 0 && options_.shards != count)
+    return error{
+      errc::incompatible_store,
+      "cluster " + options_.cluster.name + " has " + std::to_string(count)
+        + " shards, which cannot be changed; " + std::to_string(options_.shards)
+        + " were asked for"};
+  return count;
+}
+
+result<void> cluster_door::create(const storage::store_record& identity) {
+  cluster::cluster_record record;
+  record.version = 1;
+  record.identity = identity.store_id;
+  record.shards = identity.shard_count;
+  record.copies = options_.cluster.replicas;
+  record.min_in_sync = least_in_sync(record.copies);
+  const cluster::catalogue_keys keys(options_.cluster.name);
+  (void)decide({keys.cluster(), std::nullopt, encode(record), 0});
+  auto known = look();
+  if (!known)
+    return known.error();
+  known_ = std::move(*known);
+  if (!known_.record)
+    return error{errc::unavailable, "etcd has lost the record of the cluster that was created"};
+  return {};
+}
+
+result<void> cluster_door::found_shards(
+  storage::task_store& store, const storage::store_record& identity) {
+  const cluster::catalogue_keys keys(options_.cluster.name);
+  for (std::uint16_t i = 0; i < identity.shard_count; ++i) {
+    const shard_id shard{i};
+    if (known_.shards.contains(shard))
+      continue;
+    auto stored = storage::read_replica(store, shard);
+    if (!stored)
+      return stored.error();
+    if (!*stored) {
+      const replication::replica_id id{base::random_bits() | 1};
+      auto founded = storage::found_replica(store, shard, id, identity.epoch);
+      if (!founded)
+        return founded.error();
+      *stored = std::move(*founded);
+    }
+    const auto& own = (*stored)->record;
+    auto record = cluster::first_record(own.id, name_in_cluster(options_), own.promised);
+    record.value.min_in_sync = known_.record->min_in_sync;
+    (void)decide({keys.shard(shard), std::nullopt, encode(record), 0});
+  }
+  auto known = look();
+  if (!known)
+    return known.error();
+  known_ = std::move(*known);
+  return {};
+}
+
+result<void> cluster_door::check_joiner(
+  const storage::task_store& store, const storage::store_record& identity) const {
+  if (identity.shard_count != known_.record->shards)
+    return error{
+      errc::incompatible_store,
+      "the store has " + std::to_string(identity.shard_count) + " shards, cluster "
+        + options_.cluster.name + " has " + std::to_string(known_.record->shards)};
+  for (std::uint16_t i = 0; i < identity.shard_count; ++i) {
+    const shard_id shard{i};
+    auto stored = storage::read_replica(store, shard);
+    if (!stored)
+      return stored.error();
+    if (*stored)
+      continue;
+    bool has_data = false;
+    for (const auto& range : storage::data_of(shard)) {
+      auto scanned = store.scan(range.begin, range.end, [&](auto, auto) {
+        has_data = true;
+        return false;
+      });
+      if (!scanned)
+        return scanned.error();
+    }
+    if (has_data)
+      return error{
+        errc::incompatible_store,
+        "the store has tasks of its own; only an empty one may join cluster "
+          + options_.cluster.name + ", which exists already"};
+  }
+  return {};
+}
+
+result<cluster_entry>
+cluster_door::enter(storage::task_store& store, const storage::store_record& identity) {
+  if (!known_.record)
+    if (auto ok = create(identity); !ok)
+      return ok.error();
+  const auto is_founder = known_.record->identity == identity.store_id;
+  auto ok = is_founder ? found_shards(store, identity) : check_joiner(store, identity);
+  if (!ok)
+    return ok.error();
+  const auto mode = options_.sync ? storage::durability::sync : storage::durability::os;
+  if (auto begun = storage::begin_boot(store, storage::kernel_boot_id(), mode); !begun)
+    return begun.error();
+  cluster_entry entry{*known_.record, known_.shards, {}};
+  for (const auto& [shard, record] : known_.shards) {
+    auto stored = storage::read_replica(store, shard);
+    if (!stored)
+      return stored.error();
+    if (*stored)
+      entry.replicas.emplace(shard, std::move(**stored));
+  }
+  CODEQ_LOG_INFO(
+    "coordinator {} cluster={} node={} shards={} copies={} replicas_here={}",
+    is_founder ? "has founded its" : "joins its",
+    options_.cluster.name,
+    name_in_cluster(options_),
+    entry.record.shards,
+    entry.record.copies,
+    entry.replicas.size());
+  return entry;
+}
+
+result<void> check_alone(const storage::task_store& store) {
+  bool has_replica = false;
+  const auto range = storage::all_replicas();
+  auto scanned = store.scan(range.begin, range.end, [&](auto, auto) {
+    has_replica = true;
+    return false;
+  });
+  if (!scanned)
+    return scanned.error();
+  if (has_replica)
+    return error{
+      errc::incompatible_store,
+      "the store belongs to a cluster; start it with the options of that cluster"};
+  return {};
+}
+
+} // namespace codeq::node

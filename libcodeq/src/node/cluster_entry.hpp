@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/coordinator_node.hpp"
+#include "codeq/result.hpp"
+
+#include "cluster/records.hpp"
+#include "etcd/client.hpp"
+#include "storage/records/record_codec.hpp"
+#include "storage/replica/replica_store.hpp"
+#include "storage/task_store.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace codeq::node {
+
+/// Checks the options of a cluster. Errors: `invalid_argument`.
+[[nodiscard]] result<void> check_cluster(const coordinator_node_options& options);
+
+/// The address and the name of a coordinator in its cluster.
+[[nodiscard]] std::string address_in_cluster(const coordinator_node_options& options);
+[[nodiscard]] std::string name_in_cluster(const coordinator_node_options& options);
+
+/// Errors: of the files, `invalid_argument`.
+[[nodiscard]] result<etcd::client::options> etcd_options(const cluster_options& options);
+
+/// A cluster as it is in etcd.
+struct known_cluster {
+  /// Empty: there is none yet.
+  std::optional<cluster::cluster_record> record;
+  std::map<shard_id, cluster::shard_record> shards;
+};
+
+/// The replicas that a coordinator begins with.
+struct cluster_entry {
+  cluster::cluster_record record;
+  std::map<shard_id, cluster::shard_record> shards;
+  /// Only of shards that are in `shards`.
+  std::map<shard_id, storage::stored_replica> replicas;
+};
+
+/// Finds the cluster or creates it, before a coordinator serves. Waits until etcd answers.
+class cluster_door {
+public:
+  /// @pre `check_cluster` was passed
+  [[nodiscard]] static result<std::unique_ptr<cluster_door>>
+  open(const coordinator_node_options& options);
+
+  /// The number of shards that the store has to have: the cluster's, else the wished one. Errors:
+  /// `incompatible_store` when another one is asked for.
+  [[nodiscard]] result<std::size_t> shard_count();
+
+  /// Creates the cluster with the store's data, or joins it. The store's replicas are those of
+  /// this boot afterwards. Errors: of the store, `incompatible_store`.
+  [[nodiscard]] result<cluster_entry>
+  enter(storage::task_store& store, const storage::store_record& identity);
+
+private:
+  cluster_door(const coordinator_node_options& options, etcd::client::options etcd);
+
+  [[nodiscard]] result<known_cluster> look();
+  [[nodiscard]] etcd::swap_answer decide(const etcd::swap& what);
+  [[nodiscard]] result<void> create(const storage::store_record& identity);
+  [[nodiscard]] result<void>
+  found_shards(storage::task_store& store, const storage::store_record& identity);
+  [[nodiscard]] result<void>
+  check_joiner(const storage::task_store& store, const storage::store_record& identity) const;
+
+  coordinator_node_options options_;
+  std::string prefix_;
+  etcd::client client_;
+  known_cluster known_;
+};
+
+/// Checks that the store of a coordinator that is alone belongs to no cluster. Errors:
+/// `incompatible_store`; of the store.
+[[nodiscard]] result<void> check_alone(const storage::task_store& store);
+
+} // namespace codeq::node

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/cluster_seat.hpp"
+
+#include "base/random.hpp"
+#include "base/tuning.hpp"
+#include "coordinator/hub/replica_worker.hpp"
+#include "coordinator/hub/shard_host.hpp"
+#include "node/coordinator_options.hpp"
+#include "node/link_security.hpp"
+#include "observe/log.hpp"
+#include "transport/spawn_beside_sockets.hpp"
+
+#include <caf/all.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <future>
+#include <utility>
+
+#include <unistd.h>
+
+namespace codeq::node {
+
+namespace {
+
+using coordinator::replica_hub;
+using coordinator::replica_step;
+
+/// Has the replicas do something, from another thread.
+template <class Action>
+void tell(const coordinator::replicas_actor& replicas, Action action) {
+  caf::anon_send(replicas, replica_step{std::move(action)});
+}
+
+/// The credentials that are shown to other coordinators: the certificate is this one's own.
+credentials credentials_of(const coordinator_node_options& options) {
+  credentials access;
+  if (!options.development)
+    access.token_file = options.cluster.token_file;
+  if (has_tls(options)) {
+    access.tls_authority = options.tls_authority;
+    access.tls_certificate = options.tls_certificate;
+    access.tls_key = options.tls_key;
+  }
+  return access;
+}
+
+} // namespace
+
+cluster_seat::cluster_seat(
+  caf::actor_system& system, const coordinator_node_options& options, cluster_entry entry)
+  : system_(system),
+    options_(options),
+    entry_(std::move(entry)),
+    places_(std::make_shared<coordinator::served_shards>()) {
+}
+
+result<std::unique_ptr<cluster_seat>> cluster_seat::take(
+  caf::actor_system& system,
+  const coordinator_node_options& options,
+  cluster_seat_parts parts,
+  cluster_entry entry) {
+  auto access = open_credentials(credentials_of(options), {address_in_cluster(options)});
+  if (!access)
+    return access.error();
+  std::unique_ptr<cluster_seat> seat(new cluster_seat(system, options, std::move(entry)));
+  coordinator::replica_hub_options hub;
+  hub.links = {
+    options.cluster.name, name_in_cluster(options), parts.incarnation, access->token, access->tls};
+  hub.store = std::move(parts.store);
+  hub.horizons = std::move(parts.horizons);
+  hub.journal = std::move(parts.journal);
+  hub.start_shard = std::move(parts.start_shard);
+  hub.spools = options.data / "replicas";
+  hub.places = seat->places_;
+  hub.name_seed = base::random_bits();
+  for (auto* worker : {&hub.spooler, &hub.copier, &hub.recoverer}) {
+    *worker = system.spawn<caf::detached>(coordinator::replica_worker);
+    seat->workers_.push_back(*worker);
+  }
+  for (std::uint32_t i = 0; i < seat->entry_.record.shards; ++i)
+    seat->hosts_.push_back(transport::spawn_beside_sockets(
+      system, coordinator::shard_host, static_cast<shard_id>(i)));
+  hub.hosts = seat->hosts_;
+  seat->replicas_ =
+    transport::spawn_beside_sockets(system, coordinator::drive_replicas, std::move(hub));
+  return seat;
+}
+
+cluster_seat::~cluster_seat() {
+  leave();
+}
+
+cluster::member_events cluster_seat::events() const {
+  cluster::member_events events;
+  events.shard_told =
+    [to = replicas_](shard_id shard, const cluster::shard_record& record, bool is_applied) {
+      tell(to, [shard, record, is_applied](replica_hub& hub) {
+        hub.shard_told(shard, record, is_applied);
+      });
+    };
+  events.build_replica = [to = replicas_](shard_id shard) {
+    tell(to, [shard](replica_hub& hub) { hub.build(shard); });
+  };
+  events.drop_replica = [to = replicas_](shard_id shard, replication::replica_id replica) {
+    tell(to, [shard, replica](replica_hub& hub) { hub.drop(shard, replica); });
+  };
+  events.hand_over = [to = replicas_](shard_id shard, replication::replica_id next) {
+    tell(to, [shard, next](replica_hub& hub) { hub.hand_over(shard, next); });
+  };
+  events.map_changed = [to = replicas_](const cluster::cluster_map& map) {
+    tell(to, [map](replica_hub& hub) { hub.map_changed(map); });
+  };
+  events.superseded = [](const std::string& words) {
+    CODEQ_LOG_ERROR("coordinator stops at once reason=\"{}\"", words);
+    observe::flush_log();
+    ::_exit(EXIT_FAILURE);
+  };
+  events.needs_repair = [](const std::string& words) {
+    CODEQ_LOG_ERROR(
+      "etcd was restored or replaced, no shard is moved until an operator repairs the cluster "
+      "reason=\"{}\"",
+      words);
+  };
+  events.noted = [](const std::string& words) {
+    CODEQ_LOG_DEBUG("coordinator follows etcd note=\"{}\"", words);
+  };
+  return events;
+}
+
+result<void> cluster_seat::join() {
+  auto etcd = etcd_options(options_.cluster);
+  if (!etcd)
+    return etcd.error();
+  cluster::member_options member;
+  member.cluster = options_.cluster.name;
+  member.node = name_in_cluster(options_);
+  member.self.incarnation = base::random_bits() | 1;
+  member.self.address = address_in_cluster(options_);
+  member.self.http_address = options_.http;
+  member.self.zone = options_.cluster.zone;
+  std::error_code code;
+  if (const auto space = std::filesystem::space(options_.data, code); !code)
+    member.self.free_bytes = space.available;
+  std::vector<coordinator::found_replica_data> replicas;
+  for (const auto& [shard, stored] : entry_.replicas) {
+    member.held.emplace(shard, stored.record.id);
+    replicas.push_back({shard, stored, entry_.shards.at(shard)});
+  }
+  member_ = std::make_shared<cluster::member_driver>(
+    std::move(*etcd), std::move(member), events());
+  tell(replicas_, [member = member_, replicas = std::move(replicas)](replica_hub& hub) {
+    hub.join(member, replicas);
+  });
+  return {};
+}
+
+void cluster_seat::leave() {
+  if (!replicas_)
+    return;
+  {
+    caf::scoped_actor self{system_};
+    self->request(replicas_, tuning::shutdown_max / 4, coordinator::stop_replicas{})
+      .receive([](bool) {}, [](const caf::error&) {});
+  }
+  if (member_) {
+    auto ended = std::make_shared<std::promise<void>>();
+    auto end = ended->get_future();
+    member_->end([ended] { ended->set_value(); });
+    (void)end.wait_for(tuning::shutdown_max / 4);
+  }
+  caf::anon_send_exit(replicas_, caf::exit_reason::user_shutdown);
+  for (const auto& host : hosts_)
+    caf::anon_send_exit(host, caf::exit_reason::user_shutdown);
+  for (const auto& worker : workers_)
+    caf::anon_send_exit(worker, caf::exit_reason::user_shutdown);
+  replicas_ = nullptr;
+  hosts_.clear();
+  workers_.clear();
+}
+
+} // namespace codeq::node

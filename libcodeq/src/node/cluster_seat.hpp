@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/coordinator_node.hpp"
+
+#include "coordinator/hub/replica_hub.hpp"
+#include "node/cluster_entry.hpp"
+
+#include <caf/actor_system.hpp>
+
+#include <memory>
+#include <vector>
+
+namespace codeq::node {
+
+/// Parts of a coordinator that its replicas use.
+struct cluster_seat_parts {
+  std::shared_ptr<storage::task_store> store;
+  std::shared_ptr<storage::retention_horizons> horizons;
+  coordinator::journal_actor journal;
+  std::uint64_t incarnation = 0;
+  /// See `coordinator::replica_hub_options`.
+  decltype(coordinator::replica_hub_options::start_shard) start_shard;
+};
+
+/// A coordinator's place in its cluster: the actors of its replicas, and its member of the cluster,
+/// which talks to etcd.
+class cluster_seat {
+public:
+  /// Starts the actors; nothing happens before `join`. Errors: of the files of the credentials.
+  [[nodiscard]] static result<std::unique_ptr<cluster_seat>>
+  take(caf::actor_system& system, const coordinator_node_options& options, cluster_seat_parts parts,
+       cluster_entry entry);
+
+  ~cluster_seat();
+  cluster_seat(const cluster_seat&) = delete;
+  cluster_seat& operator=(const cluster_seat&) = delete;
+
+  [[nodiscard]] const cluster_entry& entry() const { return entry_; }
+
+  [[nodiscard]] const coordinator::replicas_actor& replicas() const { return replicas_; }
+
+  [[nodiscard]] const std::vector<coordinator::shard_host_actor>& hosts() const { return hosts_; }
+
+  [[nodiscard]] std::shared_ptr<const coordinator::map_source> places() const { return places_; }
+
+  /// Takes part in the cluster from now on. Errors: as `etcd_options`.
+  [[nodiscard]] result<void> join();
+
+  /// Hands over the shards that others can serve; then leaves etcd. Takes a bounded time.
+  void leave();
+
+private:
+  cluster_seat(
+    caf::actor_system& system, const coordinator_node_options& options, cluster_entry entry);
+
+  [[nodiscard]] cluster::member_events events() const;
+
+  caf::actor_system& system_;
+  coordinator_node_options options_;
+  cluster_entry entry_;
+  std::shared_ptr<coordinator::served_shards> places_;
+  std::vector<coordinator::shard_host_actor> hosts_;
+  std::vector<coordinator::replica_worker_actor> workers_;
+  coordinator::replicas_actor replicas_;
+  std::shared_ptr<cluster::member_driver> member_;
+};
+
+} // namespace codeq::node

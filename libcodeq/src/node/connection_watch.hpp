@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "client/inquiry_actor.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+namespace codeq::node {
+
+/// The latest connection state reported by the inquiry's actor, for the thread that waits for it.
+class connection_watch {
+public:
+  void tell(const client::connection_news& news) {
+    {
+      std::lock_guard lock(mutex_);
+      news_ = news;
+      if (news.up) {
+        shard_count_ = news.shard_count;
+        tenant_ = news.tenant;
+      }
+    }
+    changed_.notify_all();
+  }
+
+  /// Waits until a connection is up or finally refused, or until `until`; returns the latest state.
+  /// While no coordinator accepts connections it waits until `soon` only.
+  client::connection_news wait(
+    std::chrono::steady_clock::time_point soon, std::chrono::steady_clock::time_point until) {
+    std::unique_lock lock(mutex_);
+    auto is_decided = [this] { return news_.up || news_.final; };
+    changed_.wait_until(lock, std::min(soon, until), is_decided);
+    changed_.wait_until(lock, until, [&] { return is_decided() || news_.unreachable; });
+    return news_;
+  }
+
+  /// Number of shards of the store that was connected last; 0 when there was none.
+  std::uint16_t shard_count() {
+    std::lock_guard lock(mutex_);
+    return shard_count_;
+  }
+
+  /// The tenant of the token, as the coordinator that was connected last told it.
+  std::string tenant() {
+    std::lock_guard lock(mutex_);
+    return tenant_;
+  }
+
+private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  client::connection_news news_;
+  std::uint16_t shard_count_ = 0;
+  std::string tenant_;
+};
+
+} // namespace codeq::node

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clients of a cluster, over real links, against two coordinators whose replies the test sends.
+#include "codeq/operator.hpp"
+#include "codeq/producer.hpp"
+
+#include "core/commands/routing.hpp"
+#include "integration/fake_coordinator.hpp"
+#include "protocol/error_code.hpp"
+#include "protocol/map_convert.hpp"
+#include "support/channel.hpp"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace codeq::test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::uint64_t the_store = 9;
+constexpr std::uint16_t shard_count = 4;
+
+/// Coordinator a, whose address the client knows, serves shards 0 and 1; b serves 2 and 3.
+class ClientOfACluster : public ::testing::Test {
+protected:
+  ClientOfACluster() {
+    for (std::uint16_t shard = 0; shard < shard_count; ++shard)
+      place(shard, shard < 2 ? "a" : "b");
+  }
+
+  /// Gives a shard to a coordinator in a new epoch.
+  void place(std::uint16_t shard, const std::string& node) {
+    auto& at = places_[shard];
+    const auto version = at.version + 1;
+    at = {node, (node == "a" ? a : b).address(), "", static_cast<std::uint32_t>(version), version};
+  }
+
+  /// The places of some shards.
+  [[nodiscard]] protocol::wire_frame
+  places(const std::vector<std::uint16_t>& shards, const std::vector<shard_id>& not_here = {}) {
+    cluster::map_news news{shard_count, {}};
+    for (auto shard : shards)
+      news.items.push_back({shard_id{shard}, places_.at(shard)});
+    return protocol::make_cluster_map(news, not_here).to_wire();
+  }
+
+  [[nodiscard]] protocol::wire_frame all_places() { return places({0, 1, 2, 3}); }
+
+  void accept_both() {
+    a.accept(the_store, shard_count, "a");
+    a.say(all_places());
+    b.accept(the_store, shard_count, "b");
+    b.say(all_places());
+  }
+
+  void connect_producer() {
+    auto made = producer::connect({{a.address()}, "p", 8});
+    ASSERT_TRUE(made) << to_string(made.error());
+    client = std::move(*made);
+    accept_both();
+  }
+
+  /// Adds a task with a key of the shard.
+  void enqueue_at(std::uint16_t shard) {
+    task_spec task;
+    task.queue = "q";
+    for (int i = 0; task.key.empty(); ++i)
+      if (auto key = "k" + std::to_string(i);
+          core::shard_of_name({"default", "q"}, key, shard_count) == shard_id{shard})
+        task.key = key;
+    client->enqueue(
+      {task}, [this](enqueue_answers told) { answers.push(std::move(told.front())); });
+  }
+
+  [[nodiscard]] std::string next_answer() {
+    auto answer = answers.pop();
+    if (!answer)
+      return "none came";
+    if (!*answer)
+      return std::string(to_string(answer->error().code));
+    return std::to_string(value((*answer)->id.shard)) + ":" + std::to_string((*answer)->id.seq);
+  }
+
+  [[nodiscard]] static enqueue_word next_enqueue(fake_coordinator& at) {
+    return read(at.expect<protocol::enqueue_request>());
+  }
+
+  fake_coordinator a;
+  fake_coordinator b;
+  channel<result<enqueued_task>> answers;
+  std::unique_ptr<producer> client;
+
+private:
+  std::map<std::uint16_t, cluster::shard_place> places_;
+};
+
+} // namespace
+
+TEST_F(ClientOfACluster, ProducerFindsEveryCoordinatorFromOneAddress) {
+  connect_producer();
+
+  enqueue_at(2);
+  enqueue_at(1);
+
+  auto at_b = next_enqueue(b);
+  EXPECT_EQ(at_b.shard, 2u);
+  b.say(durable(at_b, 5));
+  EXPECT_EQ(next_answer(), "2:5");
+  auto at_a = next_enqueue(a);
+  EXPECT_EQ(at_a.shard, 1u);
+  a.say(durable(at_a, 6));
+  EXPECT_EQ(next_answer(), "1:6");
+}
+
+TEST_F(ClientOfACluster, UnansweredRequestFollowsItsShard) {
+  connect_producer();
+  enqueue_at(1);
+  auto first = next_enqueue(a);
+
+  place(1, "b");
+  b.say(places({1}));
+
+  EXPECT_EQ(next_enqueue(b), first);
+  b.say(durable(first, 7));
+  EXPECT_EQ(next_answer(), "1:7");
+}
+
+TEST_F(ClientOfACluster, RequestIsRepeatedUntilItsShardIsServed) {
+  connect_producer();
+  enqueue_at(0);
+  auto first = next_enqueue(a);
+
+  a.say(places({0}, {shard_id{0}}));
+  a.say(refused(first, errc::not_owner));
+
+  EXPECT_EQ(next_enqueue(a), first);
+  a.say(durable(first, 8));
+  EXPECT_EQ(next_answer(), "0:8");
+}
+
+TEST_F(ClientOfACluster, OtherShardsAreServedWhileOneCoordinatorIsAway) {
+  connect_producer();
+  b.cut();
+  enqueue_at(3);
+  enqueue_at(0);
+
+  a.say(durable(next_enqueue(a), 9));
+  EXPECT_EQ(next_answer(), "0:9");
+  b.accept(the_store, shard_count, "b");
+  b.say(durable(next_enqueue(b), 10));
+  EXPECT_EQ(next_answer(), "3:10");
+}
+
+TEST_F(ClientOfACluster, TaskWithoutAKeyGoesToAShardThatIsReached) {
+  connect_producer();
+  b.cut();
+  for (int i = 0; i < 4; ++i) {
+    task_spec task;
+    task.queue = "q";
+    client->enqueue(
+      {task}, [this](enqueue_answers told) { answers.push(std::move(told.front())); });
+    auto word = next_enqueue(a);
+    EXPECT_LT(word.shard, 2u);
+    a.say(durable(word, 1));
+    EXPECT_NE(next_answer(), "none came");
+  }
+}
+
+TEST_F(ClientOfACluster, EndOfATaskIsAwaitedWhereItsShardIs) {
+  connect_producer();
+  const task_id task{shard_id{1}, 77};
+  auto waiting = std::async(std::launch::async, [&] { return client->await(task, 10s); });
+  static_cast<void>(a.expect<protocol::await_request>());
+
+  place(1, "b");
+  a.say(places({1}, {shard_id{1}}));
+  static_cast<void>(b.expect<protocol::await_request>());
+  b.say(ended(task, task_state::completed, "done"));
+
+  auto end = waiting.get();
+  ASSERT_TRUE(end) << to_string(end.error());
+  EXPECT_EQ(end->result, "done");
+}
+
+TEST_F(ClientOfACluster, OperatorAsksTheCoordinatorOfATask) {
+  auto waiting = std::async(std::launch::async, [this] {
+    return operator_client::connect({{a.address()}, 10s});
+  });
+  accept_both();
+  auto made = waiting.get();
+  ASSERT_TRUE(made) << to_string(made.error());
+  auto status = std::async(std::launch::async, [&] { return (*made)->status({shard_id{2}, 5}); });
+
+  auto question = b.expect<protocol::status_request>();
+  b.say(protocol::status_reply::build([&](auto root) {
+          auto number =
+            question.read([](auto reader) -> result<std::uint64_t> { return reader.getNumber(); });
+          root.setNumber(*number);
+          root.setCode(protocol::to_schema(errc::unknown_task));
+        }).to_wire());
+
+  auto answer = status.get();
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, errc::unknown_task);
+}
+
+} // namespace codeq::test

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "routing/routed_worker.hpp"
+#include "support/seed.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+namespace codeq::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The promise: a slot is idle for at most this time while a task waits for it.
+constexpr duration idle_max{50};
+
+routed_worker::options random_options(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  routed_worker::options options;
+  options.seed = seed;
+  options.nodes = 1 + random() % 5;
+  options.shards = static_cast<std::uint16_t>(options.nodes + random() % 8);
+  options.slots = 1 + random() % 12;
+  options.prefetch = random() % 3 == 0 ? 0 : random() % 12;
+  return options;
+}
+
+/// Adds bursts of tasks to random shards, with pauses in which the worker becomes idle.
+void load(routed_worker& worker, const routed_worker::options& options, bool with_faults) {
+  std::mt19937_64 random(options.seed + 1);
+  for (int burst = 0; burst < 60; ++burst) {
+    const auto shard = static_cast<std::uint16_t>(random() % options.shards);
+    const auto tasks =
+      static_cast<std::uint32_t>(random() % 4 == 0 ? random() % 200 : 1 + random() % 5);
+    if (tasks > 0)
+      worker.enqueue(shard, tasks);
+    if (with_faults && random() % 2 == 0)
+      worker.move(
+        static_cast<std::uint16_t>(random() % options.shards),
+        random() % options.nodes,
+        duration{static_cast<std::int64_t>(random() % 300)});
+    if (with_faults && random() % 5 == 0)
+      worker.cut(random() % options.nodes);
+    worker.run_for(duration{static_cast<std::int64_t>(random() % 150)}, !with_faults);
+  }
+}
+
+TEST(WorkerOfACluster, NoSlotIdlesWhileAnyCoordinatorHasATask) {
+  const auto first = choose_seed();
+  for (auto seed = first; seed < first + 40 && !HasFailure(); ++seed) {
+    SCOPED_TRACE("CODEQ_SEED=" + std::to_string(seed));
+    const auto options = random_options(seed);
+    routed_worker worker(options);
+    // The links to the other coordinators are made.
+    worker.run_for(100ms, false);
+
+    load(worker, options, false);
+    worker.run_for(20s, true);
+
+    EXPECT_LE(worker.longest_idle(), idle_max);
+    EXPECT_LE(worker.most_held(), options.slots + options.prefetch);
+    EXPECT_EQ(worker.completed(), worker.enqueued()) << worker.describe();
+  }
+}
+
+TEST(WorkerOfACluster, CompletesEachTaskOnceWhileShardsMove) {
+  const auto first = choose_seed();
+  for (auto seed = first; seed < first + 40 && !HasFailure(); ++seed) {
+    SCOPED_TRACE("CODEQ_SEED=" + std::to_string(seed));
+    const auto options = random_options(seed);
+    routed_worker worker(options);
+
+    load(worker, options, true);
+    worker.run_for(60s, false);
+
+    EXPECT_EQ(worker.completed(), worker.enqueued()) << worker.describe();
+  }
+}
+
+TEST(WorkerOfOneCoordinator, IsToldNeitherPlacesNorCredits) {
+  routed_worker::options options;
+  options.nodes = 0;
+  routed_worker worker(options);
+  for (std::uint16_t shard = 0; shard < options.shards; ++shard)
+    worker.enqueue(shard, 100);
+
+  worker.run_for(10s, true);
+
+  EXPECT_EQ(worker.completed(), worker.enqueued());
+  EXPECT_GT(worker.frames_of<schema::TaskBatch>(), 0u);
+  EXPECT_EQ(worker.frames_of<schema::ClusterMap>(), 0u);
+  EXPECT_EQ(worker.frames_of<schema::CreditNews>(), 0u);
+}
+
+} // namespace
+} // namespace codeq::test

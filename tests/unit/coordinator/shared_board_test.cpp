@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/actors/shared_board.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace codeq::coordinator {
+namespace {
+
+core::ready_head head(std::uint8_t priority, int time) {
+  return {priority, timestamp{duration{time}}};
+}
+
+TEST(SharedBoard, ShowsTheBestTaskOfTheOtherShards) {
+  shared_board board(3);
+  auto first = board.join({"t", "q"}, shard_id{0});
+  auto second = board.join({"t", "q"}, shard_id{1});
+  auto third = board.join({"t", "q"}, shard_id{2});
+  EXPECT_FALSE(first->best_elsewhere());
+
+  first->publish(head(9, 1));
+  EXPECT_FALSE(first->best_elsewhere());
+  second->publish(head(3, 20));
+  third->publish(head(3, 10));
+
+  EXPECT_EQ(first->best_elsewhere()->head, head(3, 10));
+  EXPECT_EQ(first->best_elsewhere()->shard, shard_id{2});
+  EXPECT_EQ(third->best_elsewhere()->head, head(9, 1));
+  EXPECT_EQ(third->best_elsewhere()->shard, shard_id{0});
+
+  third->publish(std::nullopt);
+  EXPECT_EQ(first->best_elsewhere()->head, head(3, 20));
+}
+
+TEST(SharedBoard, KeepsQueuesApart) {
+  shared_board board(2);
+  auto of_q = board.join({"t", "q"}, shard_id{0});
+  auto of_r = board.join({"t", "r"}, shard_id{1});
+  of_q->publish(head(1, 0));
+
+  EXPECT_FALSE(of_r->best_elsewhere());
+}
+
+TEST(SharedBoard, ShardThatLeavesWithdrawsItsTask) {
+  shared_board board(2);
+  auto first = board.join({"t", "q"}, shard_id{0});
+  auto second = board.join({"t", "q"}, shard_id{1});
+  second->publish(head(0, 0));
+  EXPECT_TRUE(first->best_elsewhere());
+
+  second.reset();
+
+  EXPECT_FALSE(first->best_elsewhere());
+}
+
+TEST(SharedBoard, ForgetsQueuesThatAllShardsLeft) {
+  shared_board board(2);
+  auto kept = board.join({"t", "kept"}, shard_id{0});
+  for (int i = 0; i < 1000; ++i)
+    static_cast<void>(board.join({"t", std::to_string(i)}, shard_id{0}));
+
+  EXPECT_EQ(board.queues(), 1u);
+}
+
+} // namespace
+} // namespace codeq::coordinator

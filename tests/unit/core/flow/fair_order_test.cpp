@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/flow/fair_order.hpp"
+#include "support/seed.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace codeq::core {
+namespace {
+
+/// Tasks of some keys that are ready all the time, and the cost of each key's tasks.
+class keys_with_tasks {
+public:
+  /// A key that is its group alone has its weight there.
+  void add(fair_key who, std::int64_t cost, std::uint32_t weight = 1) {
+    costs[who.key] = cost;
+    order.add(who, weight, who.group == who.key ? weight : 1);
+  }
+
+  [[nodiscard]] std::int64_t cost_of(fair_key who) const { return costs.at(who.key); }
+
+  /// Grants one task.
+  fair_key grant() {
+    auto who = order.next([this](fair_key key) { return cost_of(key); }).who;
+    order.charge(who, cost_of(who));
+    ++granted[who.key];
+    used[who.group] += cost_of(who);
+    return who;
+  }
+
+  void grant(int tasks) {
+    for (int i = 0; i < tasks; ++i)
+      grant();
+  }
+
+  fair_order order;
+  std::map<std::uint32_t, std::int64_t> costs;
+  std::map<std::uint32_t, int> granted;
+  std::map<std::uint32_t, std::int64_t> used;
+};
+
+constexpr fair_key key(std::uint32_t number) {
+  return {number, number};
+}
+
+TEST(FairOrder, KeysTakeTurns) {
+  keys_with_tasks tasks;
+  for (std::uint32_t k : {1u, 2u, 3u})
+    tasks.add(key(k), 10);
+
+  std::string order;
+  for (int i = 0; i < 6; ++i)
+    order += std::to_string(tasks.grant().key);
+
+  EXPECT_EQ(order, "123123");
+}
+
+TEST(FairOrder, KeyWhoseTasksRunTenTimesLongerGetsATenthOfTheStarts) {
+  keys_with_tasks tasks;
+  tasks.add(key(1), 10);
+  tasks.add(key(2), 100);
+
+  tasks.grant(1100);
+
+  EXPECT_NEAR(tasks.granted[1], 1000, 10);
+  EXPECT_NEAR(tasks.granted[2], 100, 1);
+}
+
+TEST(FairOrder, WeightsShareTheRunTime) {
+  keys_with_tasks tasks;
+  tasks.add(key(1), 10, 1);
+  tasks.add(key(2), 10, 3);
+
+  tasks.grant(400);
+
+  EXPECT_EQ(tasks.granted[1], 100);
+  EXPECT_EQ(tasks.granted[2], 300);
+}
+
+TEST(FairOrder, ChangedWeightHoldsFromTheNextTurnOn) {
+  keys_with_tasks tasks;
+  tasks.add(key(1), 10);
+  tasks.add(key(2), 10);
+  tasks.grant(10);
+
+  tasks.order.set_group_weight(2, 4);
+  tasks.grant(100);
+
+  EXPECT_EQ(tasks.granted[2], 5 + 80);
+}
+
+TEST(FairOrder, GroupsShareFirstHoweverManyKeysTheyHave) {
+  keys_with_tasks tasks;
+  for (std::uint32_t k = 1; k <= 1000; ++k)
+    tasks.add({1, k}, 10);
+  tasks.add({2, 2000}, 10);
+
+  tasks.grant(2000);
+
+  EXPECT_EQ(tasks.used[1], tasks.used[2]);
+  for (std::uint32_t k = 1; k <= 1000; ++k)
+    EXPECT_EQ(tasks.granted[k], 1);
+}
+
+TEST(FairOrder, GroupsHaveWeightsOfTheirOwn) {
+  keys_with_tasks tasks;
+  tasks.add({1, 11}, 10, 1000);
+  tasks.add({2, 12}, 10);
+  tasks.order.set_group_weight(2, 3);
+
+  tasks.grant(400);
+
+  EXPECT_EQ(tasks.granted[12], 300);
+}
+
+TEST(FairOrder, KeysOfAGroupHaveWeights) {
+  keys_with_tasks tasks;
+  tasks.add({1, 11}, 10, 3);
+  tasks.add({1, 12}, 10);
+  tasks.grant(40);
+  tasks.order.set_key_weight({1, 12}, 3);
+  tasks.grant(60);
+
+  EXPECT_NEAR(tasks.granted[11], 60, 3);
+  EXPECT_NEAR(tasks.granted[12], 40, 3);
+}
+
+TEST(FairOrder, KeyThatComesBackHasNoCreditSavedUp) {
+  keys_with_tasks tasks;
+  tasks.add(key(1), 10);
+  tasks.add(key(2), 10);
+  tasks.grant(2);
+  tasks.order.remove(key(2));
+  tasks.grant(1000);
+
+  tasks.order.add(key(2), 1);
+  tasks.granted.clear();
+  tasks.grant(10);
+
+  EXPECT_EQ(tasks.granted[1], 5);
+  EXPECT_EQ(tasks.granted[2], 5);
+}
+
+TEST(FairOrder, TasksThatRanLongerThanExpectedDelayTheirKey) {
+  keys_with_tasks tasks;
+  tasks.add(key(1), 10);
+  tasks.add(key(2), 10);
+  for (int i = 0; i < 300; ++i)
+    if (tasks.grant() == key(2))
+      tasks.order.settle(key(2), -10);
+
+  // Each of its tasks used the time of two.
+  EXPECT_NEAR(tasks.granted[1], 200, 2);
+  EXPECT_NEAR(tasks.granted[2], 100, 2);
+}
+
+TEST(FairOrder, DebtLastsForOneRound) {
+  keys_with_tasks tasks;
+  tasks.add(key(1), 10);
+  tasks.add(key(2), 10);
+  tasks.grant(2);
+
+  tasks.order.settle(key(2), -1'000'000);
+  tasks.granted.clear();
+  tasks.grant(10);
+
+  EXPECT_EQ(tasks.granted[2], 4);
+}
+
+TEST(FairOrder, SettlingWithAKeyThatLeftDoesNothing) {
+  keys_with_tasks tasks;
+  tasks.add(key(1), 10);
+  tasks.order.remove(key(1));
+
+  tasks.order.settle(key(1), 5);
+
+  EXPECT_TRUE(tasks.order.empty());
+}
+
+TEST(FairOrder, SaysHowManyTasksAKeyMayGetInARow) {
+  keys_with_tasks tasks;
+  tasks.add(key(1), 10, 8);
+  tasks.add(key(2), 40);
+  auto cost_of = [&](fair_key who) { return tasks.cost_of(who); };
+  tasks.grant(9);
+
+  auto next = tasks.order.next(cost_of);
+  EXPECT_EQ(next.who, key(1));
+  EXPECT_EQ(next.tasks, 8u);
+}
+
+TEST(FairOrder, LargeCostThatIsGoneDoesNotKeepAKeyInDebt) {
+  keys_with_tasks tasks;
+  tasks.add(key(1), 40'000'000);
+  tasks.add(key(2), 1);
+  tasks.grant(1);
+  tasks.order.settle(key(2), -40'000'000);
+  tasks.order.remove(key(1));
+  tasks.grant(1);
+  tasks.order.settle(key(2), -40'000'000);
+  tasks.granted.clear();
+
+  tasks.grant(1000);
+
+  EXPECT_EQ(tasks.granted[2], 1000);
+}
+
+/// Keys come and go, with random costs and weights. Checks the bound on what others get between two
+/// grants of a key.
+TEST(FairOrder, KeyWaitsForAtMostARound) {
+  std::minstd_rand random(static_cast<std::uint32_t>(test::choose_seed()));
+  constexpr std::int64_t cost_max = 50;
+  constexpr std::uint32_t weight_max = 9;
+  for (int round = 0; round < 50; ++round) {
+    keys_with_tasks tasks;
+    std::map<std::uint32_t, std::uint32_t> weights;
+    std::map<std::uint32_t, std::int64_t> waited;
+    // A key in the first group has no other group beside it.
+    auto place = [](std::uint32_t k) { return fair_key{0, k}; };
+    std::int64_t weights_of_all = 0;
+    for (int i = 0; i < 2000; ++i) {
+      auto k = static_cast<std::uint32_t>(random() % 20);
+      if (random() % 10 == 0 && !weights.contains(k)) {
+        weights[k] = 1 + random() % weight_max;
+        tasks.add(place(k), 1 + static_cast<std::int64_t>(random() % cost_max), weights[k]);
+        waited[k] = 0;
+      } else if (random() % 40 == 0 && weights.contains(k)) {
+        tasks.order.remove(place(k));
+        weights.erase(k);
+        waited.erase(k);
+      }
+      if (weights.empty())
+        continue;
+      auto who = tasks.grant();
+      ASSERT_TRUE(weights.contains(who.key));
+      for (auto& [other, time] : waited)
+        time += tasks.cost_of(who);
+      waited[who.key] = 0;
+      weights_of_all = 0;
+      for (const auto& [other, weight] : weights)
+        weights_of_all += weight + 1;
+      for (const auto& [other, time] : waited)
+        ASSERT_LE(time, (weights_of_all + 20 * (weight_max + 1)) * cost_max);
+    }
+  }
+}
+
+} // namespace
+} // namespace codeq::core

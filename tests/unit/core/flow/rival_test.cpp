@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/shard_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+namespace codeq::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A board on which the test writes the task of shard 1.
+class written_board final : public core::ready_board {
+public:
+  struct row {
+    std::optional<core::ready_head> shown;
+    std::optional<core::ready_head> rival;
+  };
+
+  class place final : public core::queue_board {
+  public:
+    explicit place(row& at) : row_(at) {}
+
+    void publish(const std::optional<core::ready_head>& head) override { row_.shown = head; }
+
+    [[nodiscard]] std::optional<core::rival_head> best_elsewhere() const override {
+      if (!row_.rival)
+        return std::nullopt;
+      return core::rival_head{*row_.rival, shard_id{1}};
+    }
+
+  private:
+    row& row_;
+  };
+
+  [[nodiscard]] std::unique_ptr<core::queue_board>
+  join(const queue_address& queue, shard_id) override {
+    return std::make_unique<place>(rows[queue.queue]);
+  }
+
+  std::map<std::string, row> rows;
+};
+
+/// A shard beside others that have tasks of the same queues.
+class Rival : public shard_fixture {
+protected:
+  Rival() { state().join_board(board_); }
+
+  void set_rival(const std::string& queue, std::uint8_t priority, duration age = duration{0}) {
+    board_->rows[queue].rival = core::ready_head{priority, now() - age};
+  }
+
+  /// The priority that the board shows of this shard; -1 when it shows no task.
+  int shown(const std::string& queue) {
+    const auto& head = board_->rows[queue].shown;
+    return head ? head->priority : -1;
+  }
+
+  std::shared_ptr<written_board> board_ = std::make_shared<written_board>();
+};
+
+TEST_F(Rival, TaskOfAHigherPriorityOnAnotherShardComesFirst) {
+  enqueue("q", 1, {.priority = 3});
+  set_rival("q", 5);
+  attach("w", {"q"});
+
+  EXPECT_EQ(claim("w", 2), "w: outranked 2 by 1 with 3");
+  EXPECT_EQ(state_of(1), "ready");
+
+  board_->rows["q"].rival.reset();
+  EXPECT_EQ(claim("w", 2), "w: parked; w: got 1/t1");
+}
+
+TEST_F(Rival, OnlyTasksBelowItsPriorityWait) {
+  enqueue("q", 2, {.priority = 7});
+  enqueue("q", 1, {.priority = 5});
+  enqueue("q", 1, {.priority = 3});
+  set_rival("q", 5);
+  attach("w", {"q"});
+
+  EXPECT_EQ(
+    claim("w", 9), "w: outranked 6 by 1 with 3; w: got 1/t1 2/t2 3/t3 and there is more");
+}
+
+TEST_F(Rival, TaskOfTheSamePriorityComesFirstOnceItIsOlderByMoreThanASecond) {
+  enqueue("q");
+  attach("w", {"q"});
+
+  set_rival("q", 0, 1001ms);
+  EXPECT_EQ(claim("w", 1), "w: outranked 1 by 1 with 0");
+  set_rival("q", 0, 1000ms);
+  EXPECT_EQ(claim("w", 1), "w: got 1/t1");
+}
+
+TEST_F(Rival, ParkedCreditsGoBackWhenAWorseTaskArrives) {
+  attach("w", {"q"});
+  claim("w", 1);
+  enqueue("other");
+  set_rival("q", 5);
+
+  EXPECT_EQ(enqueue("q"), "p: enqueued 2; w: outranked 1 by 1 with 0");
+}
+
+TEST_F(Rival, TasksOfOtherQueuesUseTheCreditsFirst) {
+  enqueue("a", 1, {.priority = 3});
+  enqueue("b");
+  set_rival("a", 5);
+  attach("w", {"a", "b"});
+
+  EXPECT_EQ(
+    claim("w", 2), "w: outranked 1 by 1 with 3; w: got 2/t1 and there is more");
+}
+
+TEST_F(Rival, WorkerHearsOfTasksOfOtherQueuesOnceItsCreditsWentBack) {
+  enqueue("a", 1, {.priority = 3});
+  set_rival("a", 5);
+  attach("w", {"a", "b"});
+  claim("w", 1);
+
+  EXPECT_EQ(enqueue("a"), "p: enqueued 2");
+  EXPECT_EQ(enqueue("b"), "p: enqueued 3; w: work available");
+  EXPECT_EQ(enqueue("b"), "p: enqueued 4");
+}
+
+TEST_F(Rival, WorkerOfAPrefixHearsOfThemToo) {
+  enqueue("q-a", 1, {.priority = 3});
+  set_rival("q-a", 5);
+  attach("w", {"q-*"});
+  EXPECT_EQ(claim("w", 1), "w: outranked 1 by 1 with 3");
+
+  EXPECT_EQ(enqueue("q-b"), "p: enqueued 2; w: work available");
+}
+
+TEST_F(Rival, BoardShowsTheFirstTaskThatMayBeGranted) {
+  enqueue("q", 1, {.priority = 3});
+  EXPECT_EQ(shown("q"), 3);
+  enqueue("q", 1, {.priority = 7});
+  EXPECT_EQ(shown("q"), 7);
+
+  cancel(2);
+  EXPECT_EQ(shown("q"), 3);
+
+  attach("w", {"q"});
+  claim("w", 1);
+  EXPECT_EQ(shown("q"), -1);
+  abandon("w", held(1, 1));
+  EXPECT_EQ(shown("q"), 3);
+}
+
+TEST_F(Rival, BoardShowsTheTimeOfTheEnqueueAlsoAfterARetry) {
+  enqueue("q");
+  auto enqueued = now();
+  advance(5s);
+  enqueue("q");
+  attach("w", {"q"});
+  claim("w", 1);
+  EXPECT_EQ(board_->rows["q"].shown->enqueued_at, now());
+
+  nack("w", held(1, 1), 0ms);
+
+  EXPECT_EQ(board_->rows["q"].shown->enqueued_at, enqueued);
+}
+
+TEST_F(Rival, BoardShowsNoTaskThatIsHeldBack) {
+  enqueue("q", 2);
+  pause("q");
+  EXPECT_EQ(shown("q"), -1);
+  unpause("q");
+  EXPECT_EQ(shown("q"), 0);
+
+  queue_config config;
+  config.max_leased = 1;
+  configure("q", config);
+  attach("w", {"q"});
+  claim("w", 1);
+  EXPECT_EQ(shown("q"), -1);
+  complete("w", held(1, 1));
+  EXPECT_EQ(shown("q"), 0);
+
+  state().are_grants_paused = true;
+  state().move_all_heads();
+  advance(1ms);
+  EXPECT_EQ(shown("q"), -1);
+}
+
+} // namespace
+} // namespace codeq::test
