@@ -208,8 +208,9 @@ result<void> check_room(
   };
   auto text = [&](std::size_t mine, std::size_t all, std::size_t max, const std::string& unit) {
     return "would give tenant \"" + name.tenant + "\" " + std::to_string(mine) + unit
-           + " of the shard's schedules; of " + std::to_string(max) + unit + ", all tenants would have "
-           + std::to_string(all) + ", and a tenant may not have more than is free";
+           + " of the shard's schedules; of " + std::to_string(max) + unit
+           + ", all tenants would have " + std::to_string(all)
+           + ", and a tenant may not have more than is free";
   };
   auto mine = used.schedules + 1;
   auto all = table.size() + 1;
