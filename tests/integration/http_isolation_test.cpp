@@ -357,7 +357,10 @@ TEST_F(HttpIsolation, EnqueuesAndWatchesOutliveTheGatewaysSession) {
   auto task = enqueue("watched");
   auto poll = begin("GET", "/tasks/" + task + "/result?waitSeconds=20");
   auto stored = begin_enqueue();
-  // The shard gets the enqueue before the end of the session, and its answer is lost.
+  // The gateway takes the request and sends it. The shard gets the enqueue before the end of the
+  // session, and its answer is lost.
+  step();
+  step();
   end_session();
   run();
   EXPECT_FALSE(stored.is_answered());
