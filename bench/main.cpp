@@ -109,11 +109,6 @@ std::vector<measurement> make_measurements(const std::filesystem::path& library)
     codeq::bench::priority_measurement()};
 }
 
-int print(const config::exit_request& request) {
-  (request.status == 0 ? std::cout : std::cerr) << request.text << '\n';
-  return request.status;
-}
-
 } // namespace
 
 int main(int argc, char** argv) {
@@ -134,7 +129,7 @@ int main(int argc, char** argv) {
   for (const auto& other : others)
     options.add(other.entry);
   if (auto end = options.parse({argc, argv, config::process_environment()})) {
-    return print(*end);
+    return config::print(*end);
   }
   auto other = std::find_if(others.begin(), others.end(), [&options](const auto& each) {
     return each.entry.name == options.chosen();

@@ -85,8 +85,9 @@ class CodeqCompat(cluster.ClusterTest):
         self.assertRegex(taken["leaseUntil"], RFC3339)
         self.assertEqual({"jobId": "j-1"}, json.loads(taken["payload"]))
         path = f"/tasks/{made['id']}"
-        self.assertEqual({"ok": True}, self.send("worker", "POST", path + "/heartbeat",
-                                                 {"extendSeconds": 300}))
+        beaten = self.send("worker", "POST", path + "/heartbeat", {"extendSeconds": 300})
+        self.assertRegex(beaten.pop("leaseUntil"), RFC3339)
+        self.assertEqual({"ok": True, "cancelRequested": False}, beaten)
         self.refused("producer", "GET", path + "/result", None, 404, "result not found")
         record = self.complete(taken)
         self.assertEqual((made["id"], "COMPLETED", {"ok": True}),

@@ -71,10 +71,10 @@ class CtlOverHttp(cluster.ClusterTest):
         self.assertEqual(1, json.loads(self.ctl("--json", "dead", "redrive"))["changed"])
         self.assertIn("true", self.ctl("queue", "pause", "q"))
         self.assertIn("false", self.ctl("queue", "resume", "q"))
-        self.ctl("queue", "set", "q", "--max-depth", "8", "--retry", "linear")
+        self.ctl("queue", "set", "q", "--max-depth", "24", "--retry", "linear")
         self.ctl("queue", "set", "q", "--retry-base", "1500ms", "--on-dead", "block")
         settings = json.loads(self.ctl("--json", "queue", "show", "q"))["settings"]
-        self.assertEqual((5, 8, "linear", 1500, "block"), (
+        self.assertEqual((5, 24, "linear", 1500, "block"), (
             settings["maxAttempts"], settings["maxDepth"], settings["retry"]["kind"],
             settings["retry"]["baseMs"], settings["onDead"]))
 

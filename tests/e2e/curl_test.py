@@ -309,6 +309,7 @@ class Curl(cluster.ClusterTest):
         self.case("GET //openapi.json", "document", 200, '"openapi": "3.1.0"', bearer=None)
         self.case("GET //openapi.json", "with any token", 200, '"paths"', bearer="wrong")
         self.case("GET //", "page", 200, "<!doctype html>", bearer=None)
+        self.case("GET //", "with any token", 200, "<!doctype html>", bearer="wrong")
         self.case("GET //ui/:name", "script", 200, "import", bearer=None, path="//ui/app.js")
         self.case("GET //ui/:name", "unknown", 404, "no such file", bearer=None,
                   path="//ui/none.js")
@@ -332,8 +333,8 @@ class Curl(cluster.ClusterTest):
             self.case(route, "wrong token", 401, "invalid token", bearer="wrong", body={})
             if "/admin/" in route or "metrics" in route:
                 self.case(route, "wrong role", 403, "forbidden", bearer="producer", body={})
-            elif any(word in route for word in WORKERS) or route.endswith("result") \
-                    and route.startswith("POST") or "results" in route:
+            elif not route.startswith("GET") and (
+                    any(word in route for word in WORKERS) or "/result" in route):
                 self.case(route, "wrong role", 403, "forbidden", bearer="producer", body={})
             elif route.startswith("POST") or "/keys/" in route:
                 self.case(route, "wrong role", 403, "forbidden", bearer="worker", body={})

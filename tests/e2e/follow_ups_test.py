@@ -57,7 +57,7 @@ class Chains(cluster.ClusterTest):
             self.assertEqual(counts, [CHAINS * LINKS, 0, 0, 0, 0], queue)
         # An id contains its shard: every shard took part.
         shards = {task.replace("-", "")[20:24] for ids in tasks.values() for task in ids}
-        self.assertEqual(len(shards), 4)
+        self.assertEqual(len(shards), 12)
 
     def test_in_sync_every_link_is_enqueued_once(self):
         self.check("--durability", "sync")

@@ -226,7 +226,7 @@ class RoutesTest(HttpTest):
 
     def test_times_may_be_ages(self):
         task = self.http.enqueue("aged", 1)
-        for query, count in (("since=1h", 1), ("until=1h", 0), ("since=0", 0)):
+        for query, count in (("since=1h", 1), ("until=1h", 0)):
             page = self.expect(self.http.get(f"/tasks?queue=aged&{query}"), 200)
             self.assertEqual(count, len(page["tasks"]), query)
         self.assertIsNotNone(task)
@@ -303,7 +303,7 @@ class RoutesTest(HttpTest):
         self.assertEqual(0, self.http.post("/admin/tasks/cleanup", {}).json["deleted"])
         self.expect(self.http.post("/admin/tasks/cleanup", {"before": "x"}), 400,
                     "invalid 'before' (use RFC3339)")
-        self.assertEqual(4, len(self.http.get("/admin/shards").json["shards"]))
+        self.assertEqual(12, len(self.http.get("/admin/shards").json["shards"]))
         self.expect(self.http.get("/admin/workers"), 200)
 
     def test_topics(self):
@@ -336,7 +336,7 @@ class RoutesTest(HttpTest):
 
     def test_root(self):
         self.assertEqual({"status": "ok"}, self.expect(self.http.raw("GET", "/healthz"), 200))
-        self.assertEqual({"status": "ready", "shards": 4},
+        self.assertEqual({"status": "ready", "shards": 12},
                          self.expect(self.http.raw("GET", "/readyz"), 200))
         self.expect(self.http.raw("GET", "/nothing"), 404,
                     "not found: no such route; /openapi.json lists all routes")
@@ -555,9 +555,9 @@ class MetricsTest(HttpTest):
         self.assertEqual("", self.expect_text(other.raw("HEAD", "/metrics")))
         self.assertEqual(200, other.raw("GET", "/healthz").status)
         self.assertEqual(200, other.raw("GET", "/readyz").status)
-        self.expect(other.call("GET", "/tasks"), 404,
-                    "not found; this address serves /metrics, /healthz and /readyz")
-        self.expect(other.raw("POST", "/healthz", body=b"{}"), 404, "not found")
+        served = "not found; this address serves /metrics, /healthz and /readyz"
+        self.expect(other.call("GET", "/tasks"), 404, served)
+        self.expect(other.raw("POST", "/healthz", body=b"{}"), 404, served)
 
     def expect_text(self, answer):
         self.assertEqual(200, answer.status)

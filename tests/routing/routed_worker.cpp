@@ -232,8 +232,12 @@ void routed_worker::run_for(duration time, bool watches_slots) {
 
 std::string routed_worker::describe() const {
   const auto counts = dispatcher_->counts();
-  auto text = "running " + std::to_string(counts.running) + " waiting "
-              + std::to_string(counts.waiting);
+  auto text =
+    "running " + std::to_string(counts.running) + " waiting " + std::to_string(counts.waiting);
+  text += " links " + std::to_string(counts.links_up) + " of " + std::to_string(counts.links);
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    text += "\n" + name_of(i)
+            + (nodes_[i].session ? " link " + std::to_string(nodes_[i].session->link()) : " down");
   for (std::size_t i = 0; i < shards_.size(); ++i)
     text += "\nshard " + std::to_string(i) + " at "
             + (shards_[i].node ? name_of(*shards_[i].node) : "none") + " ready "
@@ -371,6 +375,9 @@ void routed_worker::connect(std::size_t link) {
 
 void routed_worker::accept(std::size_t link) {
   auto& at = nodes_[links_[link].node];
+  // The registrar ends a worker's earlier session.
+  if (at.session)
+    lose(at.session->link());
   coordinator::session_options made{++last_peer_, identity, nullptr, options_.shards};
   const auto is_cluster = options_.nodes > 0;
   if (is_cluster) {

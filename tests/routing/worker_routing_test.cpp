@@ -46,6 +46,12 @@ void load(routed_worker& worker, const routed_worker::options& options, bool wit
   }
 }
 
+/// Lets all tasks end: as long as they take in the slots, and a while for what was lost.
+void finish(routed_worker& worker, const routed_worker::options& options, bool watches_slots) {
+  const auto work = static_cast<std::int64_t>(worker.enqueued()) * options.run_max.count();
+  worker.run_for(duration{work / static_cast<std::int64_t>(options.slots)} + 10s, watches_slots);
+}
+
 TEST(WorkerOfACluster, NoSlotIdlesWhileAnyCoordinatorHasATask) {
   const auto first = choose_seed();
   for (auto seed = first; seed < first + 40 && !HasFailure(); ++seed) {
@@ -56,7 +62,7 @@ TEST(WorkerOfACluster, NoSlotIdlesWhileAnyCoordinatorHasATask) {
     worker.run_for(100ms, false);
 
     load(worker, options, false);
-    worker.run_for(20s, true);
+    finish(worker, options, true);
 
     EXPECT_LE(worker.longest_idle(), idle_max);
     EXPECT_LE(worker.most_held(), options.slots + options.prefetch);
@@ -72,7 +78,7 @@ TEST(WorkerOfACluster, CompletesEachTaskOnceWhileShardsMove) {
     routed_worker worker(options);
 
     load(worker, options, true);
-    worker.run_for(60s, false);
+    finish(worker, options, false);
 
     EXPECT_EQ(worker.completed(), worker.enqueued()) << worker.describe();
   }

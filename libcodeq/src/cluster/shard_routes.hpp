@@ -39,8 +39,8 @@ public:
   /// Links 0 .. n - 1 lead to `addresses`.
   explicit shard_routes(std::vector<std::string> addresses);
 
-  /// A link is connected to the coordinator with that name in its cluster; empty: it is alone. It is
-  /// used once it has told its map, which follows.
+  /// A link is connected to the coordinator with that name in its cluster; empty: it is alone. It
+  /// is used once it has told its map, which follows.
   [[nodiscard]] changes take_up(std::size_t link, const std::string& node);
 
   void take_down(std::size_t link);

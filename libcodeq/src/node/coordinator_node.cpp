@@ -127,6 +127,8 @@ struct coordinator_node::impl {
   std::vector<std::shared_ptr<core::shard_state>> states;
   std::shared_ptr<schedule::zone_store> zones = std::make_shared<schedule::zone_store>(
     std::string(schedule::zone_store::default_folder), log_zone);
+  /// The first ready tasks of all shards that are here; null when there is only one shard.
+  std::shared_ptr<coordinator::shared_board> board;
   /// How the cluster was entered; empty for a coordinator that is alone.
   std::optional<node::cluster_entry> entry;
   caf::actor_system_config config;
@@ -194,6 +196,8 @@ result<void> coordinator_node::impl::recover(const coordinator_node_options& opt
   if (!record)
     return record.error();
   identity = *record;
+  if (identity.shard_count > 1)
+    board = std::make_shared<coordinator::shared_board>(identity.shard_count);
   if (door) {
     auto entered = door->enter(*store, identity);
     if (!entered)
@@ -303,6 +307,7 @@ coordinator::shard_driver_options coordinator_node::impl::shard_options(
   s.shard.state = std::move(state);
   s.shard.shard_count = identity.shard_count;
   s.shard.zones = zones;
+  s.shard.board = board;
   s.store = store;
   s.meter = limit_meter;
   s.reader = reader;
@@ -316,14 +321,10 @@ coordinator::shard_driver_options coordinator_node::impl::shard_options(
 void coordinator_node::impl::spawn_shards(
   const coordinator_node_options& options, const std::shared_ptr<coordinator::turn_loop>& loop) {
   coordinator::meet_shards introduction;
-  std::shared_ptr<core::ready_board> board;
-  if (identity.shard_count > 1)
-    board = std::make_shared<coordinator::shared_board>(identity.shard_count);
   for (auto& state : states) {
     latest = std::max(latest, state->at);
     auto clock = std::make_shared<base::system_clock>(state->at);
     auto s = shard_options(options, std::move(state), std::move(clock));
-    s.shard.board = board;
     s.journal = journal;
     s.loop = loop;
     auto shard = transport::spawn_beside_sockets(*system, coordinator::drive_shard, s);

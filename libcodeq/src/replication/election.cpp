@@ -10,6 +10,8 @@ namespace codeq::replication {
 void shard_replica::suspect(monotonic_time now) {
   if (!contains(value_.in_sync, id_) || is_incomplete_ || promising_ != promised_)
     return;
+  if (gives_way(now))
+    return;
   // A process goes on in no epoch that it finds.
   const auto is_own = value_.primary == id_;
   const auto is_released = released_ >= value_.epoch;
@@ -22,6 +24,14 @@ void shard_replica::suspect(monotonic_time now) {
     if (member != id_)
       port_.send(member, question{election_->number});
   decide_election(now);
+}
+
+bool shard_replica::gives_way(monotonic_time now) {
+  if (handed_over_ != value_.epoch)
+    return false;
+  if (!gives_way_since_)
+    gives_way_since_ = now;
+  return now < *gives_way_since_ + timing::suspicion;
 }
 
 void shard_replica::answer_question(
@@ -39,6 +49,8 @@ std::optional<membership> shard_replica::choose(monotonic_time now) const {
   std::optional<replica_id> best;
   std::optional<replica_id> largest;
   auto highest = value_.epoch;
+  // The primary that handed over asked this replica to take over.
+  const auto is_asked = released_ == value_.epoch && handed_over_ != value_.epoch;
   for (const auto& [member, said] : answers) {
     highest = std::max(highest, said.promised);
     if (said.hears_primary && now < heard_ + timing::postponement)
@@ -48,7 +60,10 @@ std::optional<membership> shard_replica::choose(monotonic_time now) const {
     reachable.push_back(member);
     if (!largest || said.last > answers[*largest].last)
       largest = member;
-    if (!said.doubtful && (!best || said.last > answers[*best].last))
+    const auto is_ahead = !best || said.last > answers[*best].last;
+    const auto is_preferred =
+      best && is_asked && member == id_ && said.last == answers[*best].last;
+    if (!said.doubtful && (is_ahead || is_preferred))
       best = member;
   }
   if (best)

@@ -413,6 +413,8 @@ void shard_replica::hand_over(replica_id to) {
     return;
   const auto epoch = leads_->epoch();
   step_down();
+  released_ = handed_over_ = epoch;
+  gives_way_since_.reset();
   port_.send(to, release{epoch});
 }
 

@@ -151,6 +151,8 @@ private:
 
   // Election.
   void suspect(monotonic_time now);
+  /// Whether it has handed its epoch over, and the other one still has time to take over.
+  [[nodiscard]] bool gives_way(monotonic_time now);
   void answer_question(const envelope& from, const question& what, monotonic_time now);
   void decide_election(monotonic_time now);
   [[nodiscard]] std::optional<membership> choose(monotonic_time now) const;
@@ -202,6 +204,9 @@ private:
   std::optional<leadership> leads_;
   /// The epoch whose primary said that it answers nothing more.
   epoch_number released_ = 0;
+  /// The latest own epoch that was handed over, and since when the other one has time to take over.
+  epoch_number handed_over_ = 0;
+  std::optional<monotonic_time> gives_way_since_;
   /// The own epoch that follows a release, and so needs no wait.
   epoch_number without_wait_ = 0;
 };

@@ -150,7 +150,7 @@ class HttpAccess(cluster.ClusterTest):
         self.enqueue("ada", "mail")
 
         shards = self.ask("rival", "GET", "/admin/shards").json["shards"]
-        self.assertEqual([{"shard": n, "queues": 0} for n in range(4)], shards)
+        self.assertEqual([{"shard": n, "queues": 0} for n in range(12)], shards)
         fields = {"Authorization": "Bearer " + self.tokens["rival"]}
         self.assertEqual(403, self.http.raw("GET", "/metrics", fields=fields).status)
         fields = {"Authorization": "Bearer " + self.tokens["everybody"]}

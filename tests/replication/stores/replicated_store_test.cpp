@@ -184,6 +184,28 @@ TEST_F(ReplicatedStore, SurvivesTheLossOfTheFirstOne) {
   expect_sound_stores();
 }
 
+TEST_F(ReplicatedStore, IsServedByTheReplicaThatItIsHandedTo) {
+  make({.mode = durability::sync, .nodes = 2});
+  ASSERT_NE(world_->await_server(), nullptr);
+  ASSERT_TRUE(world_->await_in_sync());
+  // Until the next poll the new member does not know that it is one, and cannot take over.
+  world_->run(1100ms);
+  // Both ways: which of them has the smaller identity makes no difference.
+  for (int i = 0; i < 6; ++i) {
+    work(5);
+    auto* from = world_->server();
+    ASSERT_NE(from, nullptr);
+    auto* to = from == &world_->at(0) ? &world_->at(1) : &world_->at(0);
+
+    from->driver().hand_over(to->id());
+
+    ASSERT_TRUE(world_->run_until([this] { return world_->server() != nullptr; }, 1s));
+    EXPECT_EQ(world_->server(), to);
+    EXPECT_EQ(world_->value().in_sync.size(), 2u);
+  }
+  expect_nothing_lost();
+}
+
 /// Two replicas of which the second one misses what happens while it is down.
 class LateReplica : public ReplicatedStore {
 protected:

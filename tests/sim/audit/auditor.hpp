@@ -62,7 +62,9 @@ public:
     : world_(all),
       ledger_([this](const std::string& rule, const std::string& what) { breach(rule, what); }),
       order_([this](const std::string& rule, const std::string& what) { breach(rule, what); }),
-      ticks_([this](const std::string& rule, const std::string& what) { breach(rule, what); }) {}
+      ticks_(
+        [this](const std::string& rule, const std::string& what) { breach(rule, what); },
+        all.was_disk_full) {}
 
   /// Records a violation of the contract.
   void breach(const std::string& rule, const std::string& what);

@@ -369,15 +369,17 @@ void tick_book::check_times(const core::schedule_changed& e, const view& old) {
                               + ", which is not the next time");
     if (all[last].due != entry.at || entry.decided_at < entry.at)
       breach("I5", e.name, "fired " + schedule::to_string(entry.nominal) + " at a wrong time");
-    check_missed(e, entry, all, i);
-    check_overlap(e, entry, old);
+    if (!is_changed) {
+      check_missed(e, entry, all, i);
+      check_overlap(e, entry, old);
+    }
     i = last + 1;
   }
   auto mark = i == 0 ? old.progress.mark : all[i - 1].nominal;
   if (!is_changed && e.progress.mark != mark)
     breach("missed", e.name, "moved on without the occurrences that it passed");
   bool is_passed = i < all.size() && all[i].due + turn_span_max < e.at;
-  if (is_changed && !old.progress.paused && is_passed)
+  if (is_changed && !old.progress.paused && is_passed && !is_held_)
     breach("missed", e.name, "was changed before it fired what was due");
 }
 
@@ -432,7 +434,7 @@ void tick_book::check_mark(const core::schedule_changed& e, const view& now) {
   if (!checking_ || now.progress.paused)
     return;
   const auto& rule = wishes_[now.wish].rule;
-  if (now.next && *now.next + turn_span_max < e.at)
+  if (now.next && *now.next + turn_span_max < e.at && !is_held_)
     breach("schedule", e.name, "would fire times from before it was set or resumed");
   for (const auto& each : rule.between(e.at + duration{1}, e.at + ahead))
     if (each.nominal <= now.progress.mark)

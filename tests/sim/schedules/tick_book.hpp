@@ -25,7 +25,9 @@ class tick_book {
 public:
   using breach_function = std::function<void(const std::string& rule, const std::string& what)>;
 
-  explicit tick_book(breach_function breach) : breach_(std::move(breach)) {}
+  /// `is_held`: occurrences may have been held back by a full disk.
+  tick_book(breach_function breach, const bool& is_held)
+    : breach_(std::move(breach)), is_held_(is_held) {}
 
   /// Remembers what a schedule is to be. Returns the payload of its tasks, which identifies it.
   [[nodiscard]] std::string remember(const tick_wish& wish);
@@ -125,6 +127,7 @@ private:
   [[nodiscard]] std::string clock_of(std::size_t wish) const;
 
   breach_function breach_;
+  const bool& is_held_;
   std::vector<tick_wish> wishes_;
   std::map<schedule_address, view> views_;
   std::map<shard_id, timestamp> since_;

@@ -164,6 +164,19 @@ TEST(ClaimRouter, ShardsThatAreBothOutrankedGetCreditsAllTheSame) {
   EXPECT_EQ(say(router.add_credits(1)), "claim1x1");
 }
 
+TEST(ClaimRouter, BetterTasksOfAShardThatLeftHoldNothingUp) {
+  claim_router router(3);
+  EXPECT_EQ(say(router.has_work(shard(0))), "");
+  EXPECT_EQ(say(router.add_credits(1)), "claim0x1");
+  EXPECT_EQ(say(router.outranked(shard(0), 1, shard(1), 3)), "claim1x1");
+  EXPECT_EQ(say(router.has_work(shard(2))), "");
+
+  EXPECT_EQ(say(router.set_here(shard(1), false)), "claim2x1");
+  EXPECT_EQ(say(router.add_credits(1)), "claim0x1");
+
+  EXPECT_EQ(say(router.outranked(shard(0), 1, shard(1), 3)), "claim0x1");
+}
+
 /// A router among shards that behave like the core: work comes and goes at random; messages in both
 /// directions are queued and arrive late, in order.
 class routed_shards {
@@ -381,6 +394,17 @@ TEST(ClaimRouter, WorkOfAShardThatLeftHoldsNoCreditsBack) {
     EXPECT_EQ(router.credits(), 2u);
     EXPECT_EQ(say(router.set_here(shard(0), true)), "claim0x2");
   }
+
+TEST(ClaimRouter, ShardThatComesMayHaveToldOfItsWork) {
+  claim_router router(2);
+  EXPECT_EQ(say(router.set_here(shard(1), false)), "");
+  EXPECT_EQ(say(router.add_credits(1)), "claim0x1");
+  EXPECT_EQ(say(router.has_work(shard(1))), "");
+  EXPECT_FALSE(router.is_starving(false));
+
+  EXPECT_EQ(say(router.set_here(shard(1), true)), "revoke0x1");
+  EXPECT_EQ(say(router.returned(shard(0), 1)), "claim1x1");
+}
 
 } // namespace
 } // namespace codeq::coordinator

@@ -24,8 +24,13 @@ void shard_host_state::note_queues(const shard_command& m) {
   if (peer == peers_.end())
     return;
   // A shard that comes later attaches the worker with the queues that it claims from now.
-  peer->second.who.queues = change->queues;
-  peer->second.who.prefixes = change->prefixes;
+  auto& who = peer->second.who;
+  if (change->keeps_others) {
+    who.queues.insert(who.queues.end(), change->queues.begin(), change->queues.end());
+    return;
+  }
+  who.queues = change->queues;
+  who.prefixes = change->prefixes;
 }
 
 caf::result<base::coordinator_counts> shard_host_state::stats(const ask_shard_stats& m) {

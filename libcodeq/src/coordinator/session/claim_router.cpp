@@ -61,11 +61,14 @@ claim_router::outranked(shard_id shard, std::uint32_t credits, shard_id by, int 
   auto& p = places_[value(shard)];
   p.waiting -= std::min(p.waiting, credits);
   p.busy = true;
-  p.rival = by;
-  p.priority = priority;
   auto& better = places_[value(by)];
-  better.busy = true;
-  better.rival.reset();
+  // The better shard may have left meanwhile.
+  if (!better.is_away) {
+    p.rival = by;
+    p.priority = priority;
+    better.busy = true;
+    better.rival.reset();
+  }
   free_ += credits;
   return rebalance();
 }
@@ -79,8 +82,12 @@ claim_router::moves claim_router::set_here(shard_id shard, bool is_here) {
   auto& p = places_[value(shard)];
   if (p.is_away != is_here)
     return {};
-  free_ += p.waiting;
-  p = {};
+  // A shard that comes may have told of its work already.
+  if (!is_here) {
+    free_ += p.waiting;
+    p = {};
+    drop_rival(shard, 0);
+  }
   p.is_away = !is_here;
   return rebalance();
 }
@@ -92,7 +99,7 @@ claim_router::moves claim_router::take_back(std::uint32_t credits) {
 
 bool claim_router::is_starving(bool before) const {
   bool any_busy =
-    std::any_of(places_.begin(), places_.end(), [](const place& p) { return p.busy; });
+    std::any_of(places_.begin(), places_.end(), [](const place& p) { return p.has_work(); });
   if (paused_ || !any_busy)
     return false;
   return before || credits() == 0;
@@ -117,7 +124,7 @@ claim_router::moves claim_router::rebalance() {
     return out;
   }
   bool any_busy =
-    std::any_of(places_.begin(), places_.end(), [](const place& p) { return p.busy; });
+    std::any_of(places_.begin(), places_.end(), [](const place& p) { return p.has_work(); });
   if (any_busy && free_ == 0)
     fetch_for_busy(out);
   else
@@ -133,7 +140,7 @@ void claim_router::withdraw(moves& out) {
   bool is_coming = false;
   for (std::size_t i = 0; i < places_.size() && wanted_back_ > 0; ++i) {
     auto& p = places_[i];
-    if (!p.busy && begin_revoke(p))
+    if (!p.has_work() && begin_revoke(p))
       out.push_back({move::kind::revoke, static_cast<shard_id>(i), p.waiting});
     is_coming = is_coming || p.revoking;
   }
@@ -156,7 +163,7 @@ bool claim_router::is_passed_over(const place& p, bool only_busy, bool only_firs
 void claim_router::spread(moves& out, bool only_busy) {
   std::vector<std::uint32_t> share(places_.size());
   bool only_first = only_busy && std::any_of(places_.begin(), places_.end(), [](const place& p) {
-    return p.busy && !p.rival;
+    return p.has_work() && !p.rival;
   });
   while (free_ > 0) {
     // Chooses the place with the fewest credits, starting where the last round ended.
@@ -186,12 +193,12 @@ void claim_router::spread(moves& out, bool only_busy) {
 
 void claim_router::fetch_for_busy(moves& out) {
   bool starving = std::any_of(
-    places_.begin(), places_.end(), [](const place& p) { return p.busy && p.waiting == 0; });
+    places_.begin(), places_.end(), [](const place& p) { return p.has_work() && p.waiting == 0; });
   if (!starving)
     return;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     auto& p = places_[i];
-    if (p.busy || !begin_revoke(p))
+    if (p.has_work() || !begin_revoke(p))
       continue;
     out.push_back({move::kind::revoke, static_cast<shard_id>(i), p.waiting});
   }

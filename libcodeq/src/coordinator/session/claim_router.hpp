@@ -77,6 +77,8 @@ public:
   /// are both.
   [[nodiscard]] bool is_starving(bool before) const;
 
+  [[nodiscard]] bool is_here(shard_id shard) const { return !places_[value(shard)].is_away; }
+
   /// Number of unused credits: here, at shards or on their way back.
   [[nodiscard]] std::uint32_t credits() const;
 
@@ -96,6 +98,8 @@ private:
     /// The shard's first task, of `priority`, comes after one on the shard `rival`.
     std::optional<shard_id> rival;
     int priority = 0;
+
+    [[nodiscard]] bool has_work() const { return busy && !is_away; }
   };
 
   /// The shard's tasks do not come before those of other shards from that priority on.

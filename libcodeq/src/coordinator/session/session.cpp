@@ -324,7 +324,9 @@ void session::claim_at(shard_id shard, std::uint32_t credits) {
 void session::return_room() {
   window_.written(port_.outgoing().written);
   for (auto shard : window_.owed())
-    claim_at(shard, 0);
+    // A shard that is away would lose it, and have no room for any task when it comes.
+    if (is_here(shard))
+      claim_at(shard, 0);
   if (window_.is_filling())
     wake_later(session_wake::full_window, tuning::delivery_look_interval);
 }

@@ -16,6 +16,9 @@ void session::find_places() {
 }
 
 void session::shard_came(shard_id shard) {
+  // It has forgotten which room for tasks it was given before.
+  if (!router_.is_here(shard))
+    window_.forget(shard);
   carry_out(router_.set_here(shard, true));
 }
 

@@ -67,8 +67,8 @@ public:
   /// to be looked at at once.
   void put(const schedule_address& name, definition_ptr definition, schedule_progress progress);
 
-  /// A schedule's progress, to be changed in place. The caller must not change its open
-  /// occurrences, which are indexed. @pre the schedule exists
+  /// A schedule's progress, to be changed in place. The caller leaves its open occurrences alone,
+  /// which are indexed. @pre the schedule exists
   [[nodiscard]] schedule_progress& progress_of(const schedule_address& name);
 
   // The open occurrences of a schedule, by their place in its progress. @pre the schedule exists.
@@ -136,9 +136,9 @@ private:
   std::map<sent_place, const schedule_address*> by_sent_;
 };
 
-/// Checks that a tenant may have another schedule, or a larger definition of this one. The
-/// schedules of a tenant may not take more of the shard's space than is free then, so that every
-/// other tenant finds some: one tenant alone gets half. Errors: `too_large`.
+/// Checks that a tenant may have another schedule, or a larger definition of this. The schedules
+/// of a tenant may not take more of the shard's space than is free then, so that every other tenant
+/// finds some: one tenant alone gets half. Errors: `too_large`.
 [[nodiscard]] result<void> check_room(
   const schedule_table& table, const schedule_address& name, const schedule_definition& wanted);
 

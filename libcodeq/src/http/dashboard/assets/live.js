@@ -7,6 +7,7 @@ const trendLength = 90;
 const retryFirst = 500;
 const retryMost = 8000;
 const hiddenMost = 10000;
+const silentMost = 12000;
 
 /** Counters whose growth is a rate. */
 const counters = ["enqueued", "granted", "completed", "retried", "died", "cancelled", "lost"];
@@ -79,15 +80,35 @@ const pause = (ms, signal) => new Promise((done) => {
   });
 });
 
+/** Listens until the stream ends, or until it has been silent for so long that it must be dead. */
+async function listenOnce(signal, onEvent) {
+  const attempt = new AbortController();
+  const end = () => attempt.abort();
+  signal.addEventListener("abort", end);
+  let heard = Date.now();
+  const watchdog = setInterval(() => {
+    if (Date.now() - heard > silentMost) end();
+  }, silentMost / 4);
+  try {
+    await listen([...topics].join(","), (name, data) => {
+      heard = Date.now();
+      onEvent();
+      take(name, data);
+    }, attempt.signal);
+  } finally {
+    clearInterval(watchdog);
+    signal.removeEventListener("abort", end);
+  }
+}
+
 async function run(signal) {
   let wait = retryFirst;
   while (!signal.aborted) {
     if (live.status === "off") live.status = "waiting";
     try {
-      await listen([...topics].join(","), (name, data) => {
+      await listenOnce(signal, () => {
         wait = retryFirst;
-        take(name, data);
-      }, signal);
+      });
     } catch (failure) {
       if (signal.aborted || failure.status === 401 || failure.status === 403) return;
     }

@@ -1,5 +1,5 @@
 // Tasks by state, queue, key, group, worker, header, error text and time.
-import {get, may} from "./api.js";
+import {get, may, me} from "./api.js";
 import {h} from "./dom.js";
 import {exact, plural} from "./format.js";
 import {live} from "./live.js";
@@ -22,6 +22,8 @@ const toLocal = (text) => {
 /** The parameters of the request: a header is written NAME=VALUE. */
 function parameters(query) {
   const wanted = {limit: pageSize};
+  // The list of a token for some queues is of one of them.
+  if (me().queues?.length > 0) wanted.queue = me().queues[0];
   for (const name of filterNames)
     if (query[name]) wanted[name] = query[name];
   if (wanted.header) {
@@ -105,7 +107,9 @@ export function tasksPage({query, changed}) {
                                                            label)))),
     h("div", {class: "filters"}, field("queue", "Queue", {list: "queue-names", placeholder: "any"}),
       h("datalist", {id: "queue-names"},
-        [...live.queues.keys()].slice(0, 200).map((name) => h("option", {value: name}))),
+        (me().queues ?? [...live.queues.keys()]).slice(0, 200).map((name) => h("option", {
+          value: name
+        }))),
       field("key", "Key", {placeholder: "any"}),
       h("label", {class: "filter"}, h("span", {}, "Order"),
         h("select", {onchange: (event) => change("order", event.target.value)},
