@@ -170,6 +170,14 @@ TEST_F(ShardSchedules, RefusesBackfillsBeyondThoseThatMayWait) {
   EXPECT_EQ(port_.limit, "backfills_waiting_max");
 }
 
+TEST_F(ShardSchedules, PausedOnesAreNotLookedAtAgain) {
+  set_paused();
+  start();
+
+  EXPECT_EQ(options_.state->schedules.next_look(), std::nullopt);
+  EXPECT_EQ(fired(), 0u);
+}
+
 TEST_F(ShardSchedules, FullDiskRefusesABackfillThatWaited) {
   set_paused();
   start();
