@@ -93,7 +93,7 @@ protected:
       if (number % 2 == 0)
         tasks[i].key = name;
     }
-    for (const auto& answer : producer_->enqueue_each(std::move(tasks), 30s)) {
+    for (const auto& answer : producer_->enqueue(std::move(tasks), 30s)) {
       ASSERT_TRUE(answer) << to_string(answer.error());
       EXPECT_EQ(answer->kind, enqueue_kind::created);
       EXPECT_TRUE(ids_.insert(answer->id).second) << "an id was given twice";

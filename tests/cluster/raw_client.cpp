@@ -143,7 +143,7 @@ std::optional<std::vector<sequence>> raw_client::enqueue(
   const auto end = std::chrono::steady_clock::now() + within;
   std::vector<task_spec> specs(tasks);
   for (auto& spec : specs)
-    spec.queue = queue;
+    spec.queue = std::string(queue);
   auto encoded = protocol::encoded_tasks::encode(specs).value();
   send(encoded.to_request({producer, number, 0, shard}).to_wire());
   while (auto reply = receive_a<schema::EnqueueReply>(end)) {

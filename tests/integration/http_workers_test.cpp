@@ -75,7 +75,7 @@ TEST_F(HttpWorkers, ABatchIsTheHighestPrioritiesOfAllShards) {
   for (int i = 0; i < 40; ++i)
     enqueue("q", R"(,"priority":)" + std::to_string(i % 4));
 
-  auto batch = post("/tasks/claim/batch", R"({"commands":["q"],"count":20})");
+  auto batch = post("/tasks/claim/batch?limit=extended", R"({"commands":["q"],"count":20})");
 
   auto tasks = http::json_object::parse(batch.body)->elements("tasks");
   EXPECT_EQ(20u, tasks.size());

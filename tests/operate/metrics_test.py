@@ -57,7 +57,8 @@ class Metrics(cluster.ClusterTest):
     def start(self, *options):
         ports = self.cluster.path("http_port")
         self.cluster.start_coordinator("--http", "127.0.0.1:0", "--http-port-file", ports, *options)
-        self.http = gateway.Gateway(int(ports.read_text()))
+        self.http = gateway.Gateway(int(cluster.wait_until(
+            lambda: ports.exists() and ports.read_text().strip(), 10, "the port")))
 
     def scrape(self):
         answer = self.http.raw("GET", "/metrics")
@@ -85,7 +86,8 @@ class Metrics(cluster.ClusterTest):
         self.cluster.result(self.cluster.enqueue("broken", "x", "--max-attempts", "1"), status=4)
         self.cluster.ctl("queue", "set", "full", "--max-depth", "1")
         self.cluster.ctl("queue", "pause", "full")
-        for _ in range(8):
+        # One task more than there are shards is refused.
+        for _ in range(13):
             self.cluster.try_ctl("enqueue", "full", "x")
 
         scrape = self.scrape()

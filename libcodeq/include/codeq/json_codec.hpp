@@ -357,7 +357,7 @@ boost::json::value write_json(const T& from, const json_place& place) {
   boost::json::stream_parser parser;
   boost::json::error_code problem;
   auto read = parser.write_some(text.data(), text.size(), problem);
-  if (!problem)
+  if (!problem && !parser.done())
     parser.finish(problem);
   if (!problem && read == text.size())
     return parser.release();

@@ -101,7 +101,8 @@ void zone_store::await(std::string_view name) {
   change missing{std::string(name), error{errc::io_error, {}}, false};
   {
     std::lock_guard lock(mutex_);
-    if (known_.contains(name) || awaited_.contains(name) || !is_zone_name(name))
+    bool has_file = is_zone_name(name) && !zone_without_file(name);
+    if (!has_file || known_.contains(name) || awaited_.contains(name))
       return;
     auto seen = version_of(missing.name);
     missing.zone = seen == version{} ? no_file(missing.name) : read(missing.name);

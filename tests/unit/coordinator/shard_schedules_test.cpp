@@ -107,34 +107,14 @@ protected:
     return wait;
   }
 
-  static protocol::schedule_request backfill(std::uint64_t number, const std::string& tenant) {
-    return protocol::schedule_request::build([&](auto request) {
-      request.setNumber(number);
-      request.setTenant(tenant);
-      request.setName("d");
-      auto range = request.initBackfill();
-      range.setFromMs(1'600'000'000'000);
-      range.setUntilMs(1'600'000'010'000);
-    });
+  /// Lets so much time pass; returns how many wake-ups came.
+  std::size_t pass(duration span) {
+    const auto end = now_.steady + span;
+    std::size_t wakeups = 0;
+    for (; port_.wakeup && now_.steady + port_.wakeup->first <= end; ++wakeups)
+      wake();
+    return wakeups;
   }
-
-  /// Paused schedules `d` of two tenants.
-  void set_paused() {
-    auto definition = options_.state->schedules.find({"default", "a"})->definition;
-    for (const auto* name : {"a", "b", "c"})
-      options_.state->schedules.erase({"default", name});
-    for (const auto* tenant : {"acme", "mallory"}) {
-      core::schedule_progress paused;
-      paused.paused = true;
-      options_.state->schedules.put({tenant, "d"}, definition, paused);
-    }
-  }
-
-  void ask(std::uint64_t number, const std::string& tenant) {
-    shard_->take({1, backfill(number, tenant)}, now_);
-  }
-
-  [[nodiscard]] std::string answers() { return std::exchange(port_.answers, {}); }
 
   [[nodiscard]] std::uint64_t fired() const { return options_.state->schedules.counts.fired; }
 
@@ -190,6 +170,14 @@ TEST_F(ShardSchedules, RefusesBackfillsBeyondThoseThatMayWait) {
   EXPECT_EQ(port_.limit, "backfills_waiting_max");
 }
 
+TEST_F(ShardSchedules, PausedOnesAreNotLookedAtAgain) {
+  set_paused();
+  start();
+
+  EXPECT_EQ(options_.state->schedules.next_look(), std::nullopt);
+  EXPECT_EQ(fired(), 0u);
+}
+
 TEST_F(ShardSchedules, FullDiskRefusesABackfillThatWaited) {
   set_paused();
   start();
@@ -208,12 +196,12 @@ TEST_F(ShardSchedules, FullDiskHoldsThemWithoutALoop) {
   start();
 
   EXPECT_EQ(fired(), 0u);
-  EXPECT_EQ(wake(), 1s);
+  EXPECT_LE(pass(1s), 5u);
   EXPECT_EQ(fired(), 0u);
 
   port_.disk = {};
-  EXPECT_EQ(wake(), 1s);
-  EXPECT_EQ(fired(), 1000u);
+  pass(1s);
+  EXPECT_GE(fired(), 1000u);
 }
 
 } // namespace
