@@ -120,7 +120,7 @@ void shard::refuse(
 std::optional<core::command> shard::read_backfill(wanted_backfill wanted, const instant& now) {
   if (!std::exchange(is_backfilling_, true))
     return plan(wanted, now);
-  const auto& tenant = wanted.asked.name.tenant;
+  auto tenant = wanted.asked.name.tenant;
   auto waiting = backfills_.size_of(tenant);
   if (waiting < backfills_waiting_max) {
     backfills_.add(tenant, std::move(wanted));
