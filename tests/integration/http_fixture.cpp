@@ -54,14 +54,37 @@ bool is_enqueue_of(const coordinator::peer_request& m, const std::string& tenant
   return found && *found;
 }
 
+/// True for a list request of that tenant.
+bool is_list_of(const coordinator::peer_request& m, const std::string& tenant) {
+  const auto* request = std::get_if<protocol::list_request>(&m.request);
+  if (!request)
+    return false;
+  auto found = request->read(
+    [&](auto r) -> result<bool> { return tenant == r.getFilter().getTenant().cStr(); });
+  return found && *found;
+}
+
+/// The request with nothing but its number, and a window that begins behind it.
+coordinator::peer_request malform(const coordinator::peer_request& m) {
+  auto number = protocol::number_of(std::get<protocol::enqueue_request>(m.request)).value();
+  auto malformed = m;
+  malformed.request = protocol::enqueue_request::build([&](auto request) {
+    request.setNumber(number);
+    request.setAnsweredBelow(number + 1);
+  });
+  return malformed;
+}
+
 } // namespace
 
 coordinator::shard_actor http_fixture::filter(const coordinator::shard_actor& shard) {
-  auto pass = [shard, tenant = unanswered_tenant_](
+  auto pass = [shard, tenant = unanswered_tenant_, malformed = malformed_tenant_](
                 coordinator::shard_actor::pointer self) -> coordinator::shard_actor::behavior_type {
     return {
       [=](const coordinator::peer_request& m) {
-        if (!is_enqueue_of(m, *tenant))
+        if (is_enqueue_of(m, *malformed))
+          self->send(shard, malform(m));
+        else if (!is_enqueue_of(m, *tenant) && !is_list_of(m, *tenant))
           self->send(shard, m);
       },
       [=](const coordinator::shard_command& m) { self->send(shard, m); },
@@ -200,6 +223,11 @@ http_fixture::call(const std::string& method, const std::string& target, const s
 
 bool http_fixture::step() {
   return dynamic_cast<caf::scheduler::test_coordinator&>(system_.get().scheduler()).try_run_once();
+}
+
+void http_fixture::end_session() {
+  error reason{errc::protocol_error, "a request cannot be read"};
+  caf::anon_send(gateway_, coordinator::peer_misbehaved{reason});
 }
 
 void http_fixture::stop_gateway() {

@@ -77,6 +77,10 @@ protected:
   /// Lets one actor process one message; false when nothing is left to do.
   bool step();
 
+  /// Ends the gateway's session, as a shard does when it cannot even read a request's number; the
+  /// message comes behind what was sent to the gateway before.
+  void end_session();
+
   /// Asks the gateway to answer all open requests and to accept no more.
   void stop_gateway();
 
@@ -99,8 +103,11 @@ protected:
 
   http::gateway_actor_options options_;
 
-  /// The shards drop the enqueues of this tenant unanswered, like a shard that hangs.
+  /// The shards drop enqueues and lists of this tenant unanswered, like a shard that hangs.
   std::shared_ptr<std::string> unanswered_tenant_ = std::make_shared<std::string>();
+
+  /// The enqueues of this tenant arrive malformed at the shards, but for their numbers.
+  std::shared_ptr<std::string> malformed_tenant_ = std::make_shared<std::string>();
 
   /// Meter of the gateway.
   std::shared_ptr<observe::limit_meter> meter_ = std::make_shared<observe::limit_meter>();
@@ -112,7 +119,7 @@ protected:
 private:
   void start();
 
-  /// An actor in front of a shard that drops the enqueues of `unanswered_tenant_`.
+  /// An actor in front of a shard that drops or changes the requests of the tenants above.
   [[nodiscard]] coordinator::shard_actor filter(const coordinator::shard_actor& shard);
   [[nodiscard]] pending
   make_request(const std::string& method, const std::string& target, const std::string& body);

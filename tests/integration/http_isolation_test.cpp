@@ -290,6 +290,94 @@ TEST_F(HttpIsolation, TenantsTakeTurnsAtTheGateway) {
   EXPECT_LT(answered_of(flood), 100u);
 }
 
+TEST_F(HttpIsolation, TenantsTakeTurnsReadingLists) {
+  become_mallory();
+  enqueue("q");
+  std::vector<pending> flood;
+  for (int i = 0; i < 60; ++i)
+    flood.push_back(send_along("GET", "/tasks?limit=10", {}));
+  // All of them wait for their turns when the first one is answered.
+  while (answered_of(flood) == 0 && step()) {
+  }
+  become_acme();
+  auto mine = send_along("GET", "/tasks?limit=10", {});
+
+  while (!mine.is_answered() && step()) {
+  }
+
+  ASSERT_TRUE(mine.is_answered());
+  EXPECT_EQ(200u, (*mine.answered)->status);
+  EXPECT_LT(answered_of(flood), 30u);
+  run();
+  EXPECT_EQ(60u, answered_of(flood));
+}
+
+TEST_F(HttpIsolation, ListsBeyondThoseOfATenantThatMayWaitAreRefusedAndNameTheLimit) {
+  *unanswered_tenant_ = "mallory";
+  become_mallory();
+  // Four lists are read, one by each of the four shards, and 64 wait for each shard.
+  std::vector<pending> open;
+  for (int i = 0; i < 68; ++i)
+    open.push_back(begin("GET", "/tasks?limit=10"));
+  EXPECT_EQ(0u, answered_of(open));
+
+  auto refused = get("/tasks?limit=10");
+
+  EXPECT_EQ(503u, refused.status);
+  EXPECT_THAT(refused.text("error"), HasSubstr("mallory"));
+  EXPECT_THAT(refused.text("error"), HasSubstr("lists_waiting_max=64"));
+  EXPECT_EQ("1", refused.fields["Retry-After"]);
+  EXPECT_LE(1u, meter_->counts()["lists_waiting_max"]);
+}
+
+TEST_F(HttpIsolation, AMalformedRequestFailsAlone) {
+  become_acme();
+  auto task = enqueue("watched");
+  auto poll = begin("GET", "/tasks/" + task + "/result?waitSeconds=20");
+  *malformed_tenant_ = "mallory";
+  become_mallory();
+  auto malformed = send_along("POST", "/tasks", R"({"command":"q","payload":1})");
+  become_acme();
+  auto mine = begin_enqueues(10);
+
+  ASSERT_TRUE(malformed.is_answered());
+  EXPECT_EQ(500u, (*malformed.answered)->status);
+  for (const auto& one : mine) {
+    ASSERT_TRUE(one.is_answered());
+    EXPECT_EQ(202u, (*one.answered)->status);
+  }
+  EXPECT_FALSE(poll.is_answered());
+  auto id = claim("watched").text("id");
+  EXPECT_EQ(200u, post("/tasks/" + id + "/result", R"({"status":"COMPLETED"})").status);
+  ASSERT_TRUE(poll.is_answered());
+  EXPECT_EQ(200u, (*poll.answered)->status);
+}
+
+TEST_F(HttpIsolation, EnqueuesAndWatchesOutliveTheGatewaysSession) {
+  auto task = enqueue("watched");
+  auto poll = begin("GET", "/tasks/" + task + "/result?waitSeconds=20");
+  auto stored = begin_enqueue();
+  // The gateway takes the request and sends it. The shard gets the enqueue before the end of the
+  // session, and its answer is lost.
+  step();
+  step();
+  end_session();
+  run();
+  EXPECT_FALSE(stored.is_answered());
+  EXPECT_FALSE(poll.is_answered());
+
+  advance(100ms);
+
+  ASSERT_TRUE(stored.is_answered());
+  EXPECT_EQ(202u, (*stored.answered)->status);
+  EXPECT_EQ("1", get("/admin/queues/q")["ready"]) << "not stored again";
+  EXPECT_FALSE(poll.is_answered());
+  auto id = claim("watched").text("id");
+  EXPECT_EQ(200u, post("/tasks/" + id + "/result", R"({"status":"COMPLETED"})").status);
+  ASSERT_TRUE(poll.is_answered());
+  EXPECT_EQ(200u, (*poll.answered)->status);
+}
+
 TEST_F(HttpIsolation, TenantsTakeTurnsReadingPayloads) {
   become_acme();
   auto own = enqueue("q");

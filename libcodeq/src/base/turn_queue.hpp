@@ -39,6 +39,12 @@ public:
 
   [[nodiscard]] bool empty() const noexcept { return turns_.empty(); }
 
+  /// Number of things of the owner that wait.
+  [[nodiscard]] std::size_t size_of(const std::string& owner) const {
+    auto at = waiting_.find(owner);
+    return at == waiting_.end() ? 0 : at->second.size();
+  }
+
 private:
   /// No queue in it is empty.
   std::map<std::string, std::deque<T>> waiting_;

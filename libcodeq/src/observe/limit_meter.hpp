@@ -15,6 +15,7 @@ namespace codeq::observe {
 /// has a row for each.
 inline constexpr std::string_view counted_limits[] = {
   "awaited_tasks_max",
+  "backfills_waiting_max",
   "connections_max",
   "enqueue_bytes_max",
   "free_bytes",

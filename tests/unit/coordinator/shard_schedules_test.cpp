@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Commits at once, and keeps the latest wake-up. The shard has no peers.
+/// Commits at once, and keeps the latest wake-up and the answers to schedule requests.
 class lone_port final : public shard_port {
 public:
   void commit(turn_commit turn, const std::vector<core::event>&) override {
@@ -29,11 +29,20 @@ public:
   [[nodiscard]] const result<void>& check_disk(monotonic_time) override { return disk; }
 
   void raise_epoch() override {}
-  void reply(core::peer_id, protocol::peer_reply) override {}
+  void reply(core::peer_id, protocol::peer_reply reply) override {
+    if (const auto* told = std::get_if<protocol::schedules_told>(&reply))
+      answers += std::to_string(told->number) + ' ';
+    using refusal = protocol::request_refused<schema::ScheduleRequest>;
+    if (const auto* refused = std::get_if<refusal>(&reply))
+      answers += std::to_string(refused->number) + ':'
+                 + std::string(to_string(refused->reason.code)) + ' ';
+  }
+
   void deliver(core::peer_id, task_delivery) override {}
   void tell_credits(core::peer_id, const credit_news&) override {}
   void tell_queues(core::peer_id, queues_added) override {}
-  void end_peer(core::peer_id, const error&) override {}
+  void end_peer(core::peer_id, const error&) override { answers += "ended "; }
+
   void fetch_bodies(core::peer_id, bodies_wanted) override {}
   void answer_inquiry(core::peer_id, stored_inquiry) override {}
   void list_stored(core::peer_id, stored_list) override {}
@@ -44,7 +53,8 @@ public:
   bool make_timer(sequence, fencing_token) override { return true; }
   void fire_timer(fencing_token) override {}
   bool drop_timer(fencing_token) override { return true; }
-  void note_limit(std::string_view, std::uint64_t, std::string_view) override {}
+  void note_limit(std::string_view name, std::uint64_t, std::string_view) override { limit = name; }
+
   void note_expired(const core::leases_expired&) override {}
   void note_occurrence(const core::occurrence_noted&, timestamp) override {}
   void settled() override {}
@@ -53,6 +63,9 @@ public:
   std::uint64_t submitted = 0;
   std::optional<std::pair<duration, std::uint64_t>> wakeup;
   result<void> disk;
+  /// Numbers of the answered requests, with the error of a refused one.
+  std::string answers;
+  std::string limit;
 };
 
 class ShardSchedules : public testing::Test {
@@ -75,6 +88,7 @@ protected:
   void start() {
     shard_.emplace(options_, port_, now_);
     shard_->start(now_);
+    shard_->attach({.peer = 1}, now_);
     close();
   }
 
@@ -118,6 +132,63 @@ TEST_F(ShardSchedules, CatchUpLeavesRoomForOtherMessages) {
   EXPECT_EQ(fired(), 2000u);
   wake();
   EXPECT_EQ(fired(), 3000u);
+}
+
+TEST_F(ShardSchedules, BackfillsTakeTurnsWithOtherMessagesAndByTenant) {
+  set_paused();
+  start();
+  for (auto number : {1, 2, 3})
+    ask(number, "mallory");
+  ask(4, "acme");
+  close();
+  EXPECT_EQ(answers(), "1 ");
+
+  EXPECT_LE(wake(), 10ms);
+  EXPECT_EQ(answers(), "2 ");
+  wake();
+  EXPECT_EQ(answers(), "4 ") << "the other tenant comes before the third of this one";
+  wake();
+  EXPECT_EQ(answers(), "3 ");
+  wake();
+  ask(5, "acme");
+  close();
+  EXPECT_EQ(answers(), "5 ") << "none waits, so it is done at once";
+}
+
+TEST_F(ShardSchedules, RefusesBackfillsBeyondThoseThatMayWait) {
+  set_paused();
+  start();
+  for (std::uint64_t number = 1; number <= 65; ++number)
+    ask(number, "mallory");
+  close();
+  EXPECT_EQ(answers(), "1 ");
+
+  ask(66, "mallory");
+  ask(67, "acme");
+
+  EXPECT_EQ(answers(), "66:overloaded ");
+  EXPECT_EQ(port_.limit, "backfills_waiting_max");
+}
+
+TEST_F(ShardSchedules, PausedOnesAreNotLookedAtAgain) {
+  set_paused();
+  start();
+
+  EXPECT_EQ(options_.state->schedules.next_look(), std::nullopt);
+  EXPECT_EQ(fired(), 0u);
+}
+
+TEST_F(ShardSchedules, FullDiskRefusesABackfillThatWaited) {
+  set_paused();
+  start();
+  ask(1, "acme");
+  ask(2, "acme");
+  close();
+  port_.disk = error{errc::disk_full, "no space"};
+
+  wake();
+
+  EXPECT_EQ(answers(), "1 2:disk_full ");
 }
 
 TEST_F(ShardSchedules, FullDiskHoldsThemWithoutALoop) {

@@ -202,6 +202,8 @@ void shard::arm(const instant& now) {
 }
 
 std::optional<monotonic_time> shard::next_timer_look() const {
+  if (is_backfilling_)
+    return monotonic_time{};
   // The wheel may contain tokens whose leases have ended; without a timer no wake-up is needed.
   return timers_ == 0 ? std::nullopt : wheel_.next_look();
 }
@@ -213,6 +215,7 @@ void shard::wake(std::uint64_t number, const instant& now) {
     port_.fire_timer(token);
   decide(core::tick{}, now);
   fire_due(now);
+  backfill_next(now);
 }
 
 void shard::pause_grants(bool paused, const instant& now) {

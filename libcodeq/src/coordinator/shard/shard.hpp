@@ -5,6 +5,7 @@
 
 #include "base/coordinator_counts.hpp"
 #include "base/tuning.hpp"
+#include "base/turn_queue.hpp"
 #include "coordinator/shard/key_lookups.hpp"
 #include "coordinator/shard/schedule_planner.hpp"
 #include "coordinator/shard/segment_cache.hpp"
@@ -221,9 +222,26 @@ private:
   [[nodiscard]] std::optional<core::command>
   read(const peer_request& by, const protocol::frame<S>& m, const instant& now);
 
+  /// True for the HTTP gateway: its session carries the requests of all tenants, so that a request
+  /// does not end it as long as it can be answered.
+  [[nodiscard]] bool is_shared(core::peer_id peer) const { return queue_watchers_.contains(peer); }
+
+  /// True when a request that cannot be converted has to end the session of its peer. `number`: the
+  /// number by which the request can be refused was read.
+  [[nodiscard]] bool ends_peer(core::peer_id peer, bool has_number, const error& reason) const {
+    return !has_number || (reason.code == errc::protocol_error && !is_shared(peer));
+  }
+
   /// Returns the converted message; a malformed one ends the peer's session and is returned empty.
   template <class Command>
   std::optional<Command> accept(core::peer_id peer, result<Command> command);
+
+  /// Refuses malformed reports one by one; false when there is none to refuse.
+  bool refuse_reports(
+    core::peer_id peer, const std::vector<core::lease_report>& reports, const error& reason);
+
+  /// Lets a peer ask again for tasks that it awaits.
+  void put_off(core::peer_id peer, const std::vector<sequence>& awaited);
 
   /// Refuses results that the disk has no space for, and extends their leases meanwhile.
   void put_off_large(core::report& command, const instant& now);
@@ -245,6 +263,22 @@ private:
   read(const peer_request& by, const protocol::schedule_question& asked, const instant& now);
   [[nodiscard]] core::command
   read_change(const peer_request& by, const protocol::schedule_question& asked, const instant& now);
+
+  /// A backfill that waits for its turn.
+  struct wanted_backfill {
+    core::peer_id peer = 0;
+    core::origin_ptr origin;
+    protocol::schedule_question asked;
+  };
+
+  /// Plans a backfill now, or lets it wait: each turn has at most one, so that peers are served
+  /// between two of them.
+  [[nodiscard]] std::optional<core::command>
+  read_backfill(wanted_backfill wanted, const instant& now);
+  [[nodiscard]] core::command plan(const wanted_backfill& wanted, const instant& now);
+  /// Decides the backfill whose turn it is; the tenants take turns.
+  void backfill_next(const instant& now);
+  void refuse(core::peer_id peer, const protocol::schedule_question& asked, const error& reason);
   /// Answers at once which occurrences a definition has.
   void
   preview(const peer_request& by, const protocol::schedule_question& asked, const instant& now);
@@ -333,6 +367,9 @@ private:
   turn_runner turns_;
   schedule_planner planner_;
   monotonic_time zones_seen_;
+  base::turn_queue<wanted_backfill> backfills_;
+  /// A backfill was decided; the next one waits for the shard's next wake-up.
+  bool is_backfilling_ = false;
   segment_cache cache_;
   key_lookups lookups_;
   /// Look-ups that were not sent yet.

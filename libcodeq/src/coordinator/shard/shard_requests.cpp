@@ -27,6 +27,20 @@ core::command as_command(std::variant<Commands...> any) {
   return std::visit([](auto& one) { return core::command{std::move(one)}; }, any);
 }
 
+/// The leases that a malformed message of the gateway is about; empty when they cannot be read.
+std::vector<core::lease_report> leases_of(const protocol::result_request& m) {
+  auto read = m.read([](auto reader) -> result<std::vector<core::lease_report>> {
+    std::vector<core::lease_report> found;
+    for (auto one : reader.getReports()) {
+      found.emplace_back();
+      found.back().seq = one.getSeq();
+      found.back().token = static_cast<fencing_token>(one.getToken());
+    }
+    return found;
+  });
+  return read ? std::move(*read) : std::vector<core::lease_report>{};
+}
+
 /// Checks whether the bearer may give the command. Errors: `unauthorized`, `unknown_task`.
 template <class Command>
 result<void>
@@ -99,7 +113,7 @@ shard::read(const peer_request& by, const protocol::enqueue_request& m, const in
     return std::move(*command);
   }
   auto number = protocol::number_of(m);
-  if (number && command.error().code != errc::protocol_error)
+  if (!ends_peer(by.peer, number.has_value(), command.error()))
     return refuse(*number, command.error());
   port_.end_peer(by.peer, command.error());
   return std::nullopt;
@@ -117,7 +131,10 @@ shard::read(const peer_request& by, const protocol::heartbeat_request& m, const 
 
 std::optional<core::command>
 shard::read(const peer_request& by, const protocol::result_request& m, const instant& now) {
-  auto command = accept(by.peer, protocol::to_command(m, by.peer, now.shard, place()));
+  auto read = protocol::to_command(m, by.peer, now.shard, place());
+  if (!read && is_shared(by.peer) && refuse_reports(by.peer, leases_of(m), read.error()))
+    return std::nullopt;
+  auto command = accept(by.peer, std::move(read));
   if (command && by.sender) {
     reply_not_there(by.peer, access::take_foreign(*by.sender, *state_, *command));
     access::refuse_foreign_follow_ups(*by.sender, *command);
@@ -125,6 +142,17 @@ shard::read(const peer_request& by, const protocol::result_request& m, const ins
   if (command)
     put_off_large(*command, now);
   return command;
+}
+
+bool shard::refuse_reports(
+  core::peer_id peer, const std::vector<core::lease_report>& reports, const error& reason) {
+  core::reports_answered answered{peer, {}};
+  for (const auto& report : reports)
+    answered.answers.push_back({report.seq, report.token, reason.code, reason.context});
+  if (answered.answers.empty())
+    return false;
+  reply_to(peer, std::move(answered));
+  return true;
 }
 
 void shard::put_off_large(core::report& command, const instant& now) {
@@ -169,7 +197,10 @@ shard::read(const peer_request& by, const protocol::await_request& m, const inst
       std::to_string(at->second.size()) + " tasks of one shard are awaited already; the limit is "
         + std::to_string(limits::awaited_tasks_max)};
     port_.note_limit("awaited_tasks_max", limits::awaited_tasks_max, owner_of(by.peer));
-    port_.end_peer(by.peer, reason);
+    if (is_shared(by.peer))
+      put_off(by.peer, wanted->tasks);
+    else
+      port_.end_peer(by.peer, reason);
     return std::nullopt;
   }
   if (by.sender)
@@ -182,7 +213,7 @@ std::optional<core::command>
 shard::read(const peer_request& by, const protocol::frame<S>& m, const instant&) {
   auto command = protocol::to_command(m, protocol::asked_at{by.peer, place()});
   auto address = protocol::address_of(m);
-  if (!command && (!address || command.error().code == errc::protocol_error)) {
+  if (!command && ends_peer(by.peer, address.has_value(), command.error())) {
     port_.end_peer(by.peer, command.error());
     return std::nullopt;
   }
@@ -211,6 +242,13 @@ void shard::reply_not_there(core::peer_id peer, const std::vector<core::lease_re
     answered.answers.push_back({report.seq, report.token, errc::unknown_task});
   if (!answered.answers.empty())
     reply_to(peer, std::move(answered));
+}
+
+void shard::put_off(core::peer_id peer, const std::vector<sequence>& awaited) {
+  protocol::tasks_told told;
+  for (auto seq : awaited)
+    told.tasks.push_back({seq, errc::overloaded, {}, 0, {}});
+  reply_to(peer, std::move(told));
 }
 
 void shard::reply_not_there(core::peer_id peer, const std::vector<sequence>& awaited) {

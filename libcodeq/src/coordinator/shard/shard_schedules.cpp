@@ -3,6 +3,7 @@
 #include "coordinator/shard/access.hpp"
 #include "coordinator/shard/shard.hpp"
 
+#include <string>
 #include <utility>
 
 /// The schedules of a shard: what is due, and requests for them.
@@ -17,6 +18,8 @@ using namespace std::chrono_literals;
 constexpr std::size_t occurrences_per_wakeup_max = 1000;
 /// While the disk has too little space for new tasks, what is due is looked at again after this.
 constexpr duration disk_wait = 1s;
+/// Maximum number of backfills of a tenant that wait for their turn.
+constexpr std::size_t backfills_waiting_max = 64;
 
 } // namespace
 
@@ -59,7 +62,7 @@ std::optional<core::command>
 shard::read(const peer_request& by, const protocol::schedule_request& m, const instant& now) {
   auto asked = protocol::read_schedule_request(m, place());
   auto address = protocol::address_of(m);
-  if (!asked && (!address || asked.error().code == errc::protocol_error)) {
+  if (!asked && ends_peer(by.peer, address.has_value(), asked.error())) {
     port_.end_peer(by.peer, asked.error());
     return std::nullopt;
   }
@@ -76,11 +79,6 @@ shard::read(const peer_request& by, const protocol::schedule_request& m, const i
 std::optional<core::command>
 shard::read(const peer_request& by, const protocol::schedule_question& asked, const instant& now) {
   using kind = protocol::schedule_question::kind;
-  auto refuse = [&](const error& reason) {
-    reply_to(
-      by.peer, protocol::request_refused<schema::ScheduleRequest>{asked.number, reason});
-    return std::nullopt;
-  };
   switch (asked.what) {
   case kind::LIST:
     return core::list_schedules{
@@ -97,8 +95,10 @@ shard::read(const peer_request& by, const protocol::schedule_question& asked, co
   case kind::SET:
   case kind::RUN:
   case kind::BACKFILL:
-    if (const auto& ok = port_.check_disk(now.steady); !ok)
-      return refuse(ok.error());
+    if (const auto& ok = port_.check_disk(now.steady); !ok) {
+      refuse(by.peer, asked, ok.error());
+      return std::nullopt;
+    }
     break;
   case kind::DELETE:
   case kind::PAUSE:
@@ -107,7 +107,56 @@ shard::read(const peer_request& by, const protocol::schedule_question& asked, co
   }
   // Occurrences that are due come first: a change does not take one away that is a little late.
   advance(asked.name, now);
+  if (asked.what == kind::BACKFILL)
+    return read_backfill({by.peer, by.origin, asked}, now);
   return read_change(by, asked, now);
+}
+
+void shard::refuse(
+  core::peer_id peer, const protocol::schedule_question& asked, const error& reason) {
+  reply_to(peer, protocol::request_refused<schema::ScheduleRequest>{asked.number, reason});
+}
+
+std::optional<core::command> shard::read_backfill(wanted_backfill wanted, const instant& now) {
+  if (!std::exchange(is_backfilling_, true))
+    return plan(wanted, now);
+  auto tenant = wanted.asked.name.tenant;
+  auto waiting = backfills_.size_of(tenant);
+  if (waiting < backfills_waiting_max) {
+    backfills_.add(tenant, std::move(wanted));
+    return std::nullopt;
+  }
+  port_.note_limit("backfills_waiting_max", backfills_waiting_max, tenant);
+  refuse(
+    wanted.peer,
+    wanted.asked,
+    {errc::overloaded,
+     "tenant \"" + tenant + "\" has " + std::to_string(waiting)
+       + " backfills waiting on the shard; backfills_waiting_max="
+       + std::to_string(backfills_waiting_max)});
+  return std::nullopt;
+}
+
+core::command shard::plan(const wanted_backfill& wanted, const instant& now) {
+  const auto& [peer, origin, asked] = wanted;
+  const auto* entry = state_->schedules.find(asked.name);
+  if (!entry)
+    return core::show_schedule{peer, asked.number, asked.name};
+  auto c = planner_.backfill(asked.name, *entry, asked, now.shard);
+  c.peer = peer;
+  c.number = asked.number;
+  c.origin = origin;
+  return c;
+}
+
+void shard::backfill_next(const instant& now) {
+  auto next = backfills_.take();
+  is_backfilling_ = next.has_value();
+  if (!next)
+    return;
+  if (const auto& ok = port_.check_disk(now.steady); !ok)
+    return refuse(next->peer, next->asked, ok.error());
+  decide(plan(*next, now), now);
 }
 
 void shard::preview(
@@ -136,12 +185,10 @@ core::command shard::read_change(
       c.allowed = mark.error();
     return c;
   }
-  if (asked.what == kind::RUN || asked.what == kind::BACKFILL) {
+  if (asked.what == kind::RUN) {
     if (!entry)
       return core::show_schedule{by.peer, asked.number, asked.name};
-    auto c = asked.what == kind::RUN
-               ? planner_.run_now(asked.name, *entry, now.shard)
-               : planner_.backfill(asked.name, *entry, asked, now.shard);
+    auto c = planner_.run_now(asked.name, *entry, now.shard);
     c.peer = by.peer;
     c.number = asked.number;
     c.origin = by.origin;

@@ -174,8 +174,12 @@ void turn::run(const fire_schedule& c) {
   answered.allowed = c.allowed;
   const auto* known = state_.schedules.find(c.name);
   bool is_own = c.cause == occurrence_cause::due;
-  if (!known || !c.allowed || !is_current(*known, c))
+  if (!known || !c.allowed || !is_current(*known, c)) {
+    // A paused schedule is looked at again when it is resumed.
+    if (is_own && known && known->progress.paused)
+      state_.schedules.look_at(c.name, std::nullopt);
     return is_own ? void() : answer(std::move(answered));
+  }
   if (c.is_waiting)
     return fire_waiting(c);
   if (c.skipped > 0)

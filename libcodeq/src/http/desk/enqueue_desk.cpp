@@ -38,13 +38,22 @@ std::size_t enqueue_desk::lane_of(const std::string& tenant) {
     opts.new_session = options_.new_session;
     opts.first_number = (static_cast<std::uint64_t>(lanes_.size()) << number_bits) + 1;
     auto& fresh = lanes_.emplace_back(std::make_unique<lane>(std::move(opts)));
-    // A frame is a copy of tasks that already passed admission, so that its share is forced.
-    auto send = [this, tenant](const protocol::enqueue_request& m) {
-      options_.send(m, options_.shares->force(tenant, m.body().size()));
-    };
-    fresh->outbox.connect(std::move(send), options_.store);
+    connect(*fresh, tenant);
   }
   return at->second;
+}
+
+void enqueue_desk::connect(lane& to, const std::string& tenant) {
+  // A frame is a copy of tasks that already passed admission, so that its share is forced.
+  auto send = [this, tenant](const protocol::enqueue_request& m) {
+    options_.send(m, options_.shares->force(tenant, m.body().size()));
+  };
+  to.outbox.connect(std::move(send), options_.store);
+}
+
+void enqueue_desk::send_again() {
+  for (const auto& [tenant, index] : by_tenant_)
+    connect(*lanes_[index], tenant);
 }
 
 enqueue_ticket

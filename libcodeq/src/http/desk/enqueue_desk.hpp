@@ -61,6 +61,10 @@ public:
   /// Sends the request `number` again, because the pause before its retry is over.
   void retry_due(std::uint64_t number);
 
+  /// Sends all enqueues that are not answered again, because the answers of the last session are
+  /// lost.
+  void send_again();
+
   /// Ends every enqueue with `reason`.
   void fail_all(const error& reason);
 
@@ -74,6 +78,7 @@ private:
   };
 
   [[nodiscard]] std::size_t lane_of(const std::string& tenant);
+  void connect(lane& to, const std::string& tenant);
 
   options options_;
   std::map<std::string, std::size_t> by_tenant_;

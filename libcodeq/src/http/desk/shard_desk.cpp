@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "base/random.hpp"
+#include "base/tuning.hpp"
 #include "coordinator/actors/gather_stats.hpp"
 #include "coordinator/session/stats_sum.hpp"
 #include "encoding/shared_structs.hpp"
@@ -21,6 +22,9 @@ namespace {
 
 /// The first peer id of the gateway. The registrar counts its sessions from 1 and never gets here.
 constexpr core::peer_id first_peer = 0x8000'0000;
+
+/// Time from the end of a session until enqueues are sent again in the next one.
+constexpr duration resume_pause{100};
 
 const error& going_away() {
   static const error reason{errc::going_away, "the coordinator is stopping"};
@@ -74,7 +78,6 @@ void shard_desk::start(gateway_actor::pointer self, const desk_options& options)
   connect_stats();
   peer_ = last_peer_ = first_peer;
   attach();
-  client::store_identity store{options_.store_id, shard_count()};
   auto new_session = [this] {
     return make_producer_id(
       now(), static_cast<std::uint16_t>(base::random_bits()), base::random_bits());
@@ -82,9 +85,17 @@ void shard_desk::start(gateway_actor::pointer self, const desk_options& options)
   auto send = [this](const protocol::enqueue_request& m, const coordinator::enqueue_share& share) {
     send_frame(0, m.to_wire(), share);
   };
-  enqueues_.start({new_session, send, store, options_.meter, options_.shares});
+  enqueues_.start({new_session, send, store(), options_.meter, options_.shares});
+  connect_watches();
+}
+
+client::store_identity shard_desk::store() const {
+  return {options_.store_id, shard_count()};
+}
+
+void shard_desk::connect_watches() {
   watch_list_.connect(
-    [this](const protocol::await_request& m) { send_frame(0, m.to_wire()); }, store);
+    [this](const protocol::await_request& m) { send_frame(0, m.to_wire()); }, store());
 }
 
 void shard_desk::attach() {
@@ -157,29 +168,40 @@ void shard_desk::describe_with_body(
   const std::string& owner, const client::task_address& task, then<task_detail> done) {
   if (value(task.task.shard) >= shard_count())
     return done(no_such_shard());
-  waiting_bodies_.add(owner, [this, task, done = std::move(done)] {
+  bodies_.add(owner, [this, task, done = std::move(done)] {
     // The next read begins behind the answer to this one.
     auto finish = [this, done](result<task_detail>&& found) {
       done(std::move(found));
-      --open_bodies_;
-      read_next_bodies();
+      bodies_.ended();
     };
     ask<task_detail>(
       value(task.task.shard), client::ask_status(task, true), &read_detail, std::move(finish));
   });
-  read_next_bodies();
 }
 
-void shard_desk::read_next_bodies() {
-  // A read that is refused at once calls this function again from within the loop.
-  if (std::exchange(reads_bodies_, true))
-    return;
-  while (!waiting_bodies_.empty() && open_bodies_ < limits::http_bodies_read_max) {
-    auto next = waiting_bodies_.take();
-    ++open_bodies_;
-    (*next)();
+void shard_desk::list(
+  const std::string& owner,
+  std::uint16_t shard,
+  const client::question& question,
+  then<client::list_part> done) {
+  auto max = limits::lists_waiting_max * shard_count();
+  if (lists_.waiting(owner) >= max) {
+    options_.meter->note({"lists_waiting_max", limits::lists_waiting_max, "tenant", owner});
+    return done(error{
+      errc::overloaded,
+      "tenant " + owner + " has " + std::to_string(limits::lists_waiting_max)
+        + " lists waiting for each shard; lists_waiting_max="
+        + std::to_string(limits::lists_waiting_max)});
   }
-  reads_bodies_ = false;
+  lists_.add(owner, [this, shard, question, done = std::move(done)] {
+    // The next list begins behind the answer to this one.
+    auto finish = [this, done](result<client::list_part>&& part) {
+      done(std::move(part));
+      lists_.ended();
+    };
+    ask<client::list_part>(
+      shard, question, &client::read_list, then<client::list_part>(std::move(finish)));
+  });
 }
 
 void shard_desk::walk_ready(
@@ -266,6 +288,7 @@ void shard_desk::take_frame(const protocol::wire_frame& frame) {
   } else if (frame.type == protocol::frame_type<schema::TasksEnded>) {
     if (auto ended = protocol::tasks_ended::parse(frame.body))
       read = watch_list_.accept(*ended);
+    ask_ends_again();
   } else {
     take_reply(frame);
   }
@@ -296,17 +319,39 @@ void shard_desk::take_enqueued(const protocol::enqueue_reply& reply) {
       (*accepted)->pause, [this, number = (*accepted)->number] { enqueues_.retry_due(number); });
 }
 
+void shard_desk::ask_ends_again() {
+  bool waits = watch_list_.wants_to_ask_again() && !stopped_;
+  if (!waits || std::exchange(will_ask_ends_, true))
+    return;
+  after(tuning::lookups_retry_after, [this] {
+    will_ask_ends_ = false;
+    watch_list_.ask_again();
+    ask_ends_again();
+  });
+}
+
 void shard_desk::misbehaved(const error& reason) {
   CODEQ_LOG_WARN("gateway begins a new session reason=\"{}\"", to_string(reason));
   for (const auto& shard : options_.shards)
     self_->send(shard, coordinator::detach_peer{peer_});
-  // A callback of `fail_all` may send its next request at once.
+  // A callback of `fail_questions` may send its next request at once.
   peer_ = next_peer();
   attach();
-  fail_all({errc::overloaded, reason.context});
+  fail_questions({errc::overloaded, reason.context});
+  if (stopped_ || std::exchange(will_resume_, true))
+    return;
+  // After a pause, in case that one of them ends the session again. The shards recognise repeated
+  // enqueues.
+  after(resume_pause, [this] {
+    will_resume_ = false;
+    if (stopped_)
+      return;
+    connect_watches();
+    enqueues_.send_again();
+  });
 }
 
-void shard_desk::fail_all(const error& reason) {
+void shard_desk::fail_questions(const error& reason) {
   for (auto& [number, open] : std::exchange(questions_, {}))
     open.failed(reason);
   for (auto& [task, done] : std::exchange(added_, {}))
@@ -316,6 +361,10 @@ void shard_desk::fail_all(const error& reason) {
   for (auto& [name, done] : std::exchange(saves_, {}))
     done(reason);
   beats_.clear();
+}
+
+void shard_desk::fail_all(const error& reason) {
+  fail_questions(reason);
   watch_list_.fail_all(reason);
   enqueues_.fail_all(reason);
 }

@@ -6,11 +6,11 @@
 
 #include "base/clock.hpp"
 #include "base/coordinator_counts.hpp"
-#include "base/turn_queue.hpp"
 #include "client/operator_questions.hpp"
 #include "client/operator_replies.hpp"
 #include "client/watch_list.hpp"
 #include "core/commands/command.hpp"
+#include "http/desk/bounded_reads.hpp"
 #include "http/desk/claim_peer.hpp"
 #include "http/desk/claim_turns.hpp"
 #include "http/desk/enqueue_desk.hpp"
@@ -19,6 +19,7 @@
 #include "http/desk/timer_list.hpp"
 #include "http/json/task_json.hpp"
 #include "http/server/answer_shares.hpp"
+#include "http/server/gateway_limits.hpp"
 #include "protocol/task_convert.hpp"
 
 #include <functional>
@@ -153,6 +154,15 @@ public:
   void describe_with_body(
     const std::string& owner, const client::task_address& task, then<task_detail> done);
 
+  /// Asks a shard for a part of a list. At most `limits::http_lists_read_max` such questions are
+  /// open; the others wait, and their owners take turns as with `describe_with_body`. Errors:
+  /// `overloaded` when too many of the owner wait.
+  void list(
+    const std::string& owner,
+    std::uint16_t shard,
+    const client::question& question,
+    then<client::list_part> done);
+
   /// The owner of reads that the gateway needs itself.
   static constexpr auto own_reads = "";
 
@@ -246,6 +256,9 @@ public:
   void remove_queue(shard_id shard, const queue_address& queue);
   void take(claim_ended& m);
   void take(const claim_waits& m);
+
+  /// A shard ended the gateway's session. Begins another one, in which enqueues and watches go on;
+  /// other open requests fail.
   void misbehaved(const error& reason);
   void tick();
 
@@ -274,7 +287,6 @@ private:
   void attach();
   void connect_stats();
 
-  void read_next_bodies();
   void start_claim(std::uint64_t name, claim_wish wish, claim_events events);
 
   /// Lets the waiting claims from every queue of the tenant serve new queues, too.
@@ -291,7 +303,12 @@ private:
   void take_added(const coordinator::shard_reply& m);
   void take_frame(const protocol::wire_frame& frame);
   void take_enqueued(const protocol::enqueue_reply& reply);
+  void ask_ends_again();
+  [[nodiscard]] client::store_identity store() const;
+  void connect_watches();
   void take_reply(const protocol::wire_frame& frame);
+  /// Fails what is open, except enqueues and watches.
+  void fail_questions(const error& reason);
   void fail_all(const error& reason);
   void arm();
 
@@ -312,10 +329,8 @@ private:
   std::unordered_map<std::uint64_t, open_claim> claims_;
   /// The claims from every queue, by tenant.
   std::map<std::string, std::set<std::uint64_t>> claims_of_all_;
-  /// The reads of task bodies that wait for their turn, and the number of open ones.
-  base::turn_queue<std::function<void()>> waiting_bodies_;
-  std::size_t open_bodies_ = 0;
-  bool reads_bodies_ = false;
+  bounded_reads bodies_{limits::http_bodies_read_max};
+  bounded_reads lists_{limits::http_lists_read_max};
   /// For each tenant, the names of its queues, each with the shards that have it.
   std::map<std::string, std::map<std::string, std::set<shard_id>>> queues_;
   /// The shards that have sent their queues, and the claims that wait until all have.
@@ -329,6 +344,8 @@ private:
   claim_turns turns_;
   enqueue_desk enqueues_;
   client::watch_list watch_list_;
+  bool will_ask_ends_ = false;
+  bool will_resume_ = false;
   timer_list timers_;
   std::optional<monotonic_time> armed_;
   bool stopped_ = false;

@@ -141,10 +141,10 @@ void change_next(const std::shared_ptr<dead_change_walk>& w) {
   if (w->dead.is_over() || w->is_gone)
     return answer_count(*w, w->dead.changed(), w->dead.is_dry_run());
   if (w->dead.wants_list())
-    return w->context->desk.ask<client::list_part>(
+    return w->context->desk.list(
+      w->call->by->tenant,
       w->dead.shard(),
       w->dead.next(),
-      &client::read_list,
       shard_desk::then<client::list_part>(
         [w](result<client::list_part> part) { take_list(w, part); }));
   w->context->desk.ask<client::bulk_part>(
@@ -197,10 +197,10 @@ void take_part(const std::shared_ptr<summary_walk>& w, result<client::list_part>
 void summarize_next(const std::shared_ptr<summary_walk>& w) {
   if (w->at.shard == w->context->desk.shard_count() || w->is_gone)
     return answer_summary(*w);
-  w->context->desk.ask<client::list_part>(
+  w->context->desk.list(
+    w->call->by->tenant,
     w->at.shard,
     client::list_tasks(w->filter, w->at),
-    &client::read_list,
     shard_desk::then<client::list_part>(
       [w](result<client::list_part> part) { take_part(w, std::move(part)); }));
 }

@@ -62,14 +62,12 @@ private:
   std::function<void(std::vector<T>)> done_;
 };
 
-/// Asks every shard and gathers what they told, or the first error.
-template <class T, class S>
-void ask_each_shard(
+/// Calls `ask` for every shard and gathers what they told, or the first error.
+template <class T>
+void gather_from_shards(
   gateway_context& context,
-  const std::function<client::question(std::uint16_t shard)>& question_of,
-  result<client::answered<T>> (*read)(const protocol::frame<S>&),
-  shard_desk::then<std::vector<T>> done,
-  const core::origin_ptr& origin = {}) {
+  const std::function<void(std::uint16_t shard, shard_desk::then<T>)>& ask,
+  shard_desk::then<std::vector<T>> done) {
   using part = std::optional<result<T>>;
   auto finish = [done = std::move(done)](std::vector<part> parts) {
     std::vector<T> whole;
@@ -83,13 +81,22 @@ void ask_each_shard(
   auto count = context.desk.shard_count();
   auto gathered = std::make_shared<gathering<part>>(count, std::move(finish));
   for (std::uint16_t i = 0; i < count; ++i)
-    context.desk.ask<T>(
-      i,
-      question_of(i),
-      read,
-      shard_desk::then<T>(
-        [gathered, i](result<T> told) { gathered->set(i, std::move(told)); }),
-      origin);
+    ask(
+      i, shard_desk::then<T>([gathered, i](result<T> told) { gathered->set(i, std::move(told)); }));
+}
+
+/// Asks every shard a question and gathers what they told, or the first error.
+template <class T, class S>
+void ask_each_shard(
+  gateway_context& context,
+  const std::function<client::question(std::uint16_t shard)>& question_of,
+  result<client::answered<T>> (*read)(const protocol::frame<S>&),
+  shard_desk::then<std::vector<T>> done,
+  const core::origin_ptr& origin = {}) {
+  auto ask = [&](std::uint16_t shard, shard_desk::then<T> told) {
+    context.desk.ask<T>(shard, question_of(shard), read, std::move(told), origin);
+  };
+  gather_from_shards<T>(context, ask, std::move(done));
 }
 
 } // namespace codeq::http

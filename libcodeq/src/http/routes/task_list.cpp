@@ -60,18 +60,17 @@ void list_page(gateway_context& context, const exchange_ptr& call, task_filter f
     return call->answer(
       refusal_of(refuse_input({}, describe_value("'after'", quote(page.after), rule))));
   }
-  auto question_of = [pages = *pages](std::uint16_t shard) { return pages.question_for(shard); };
+  auto ask = [&](std::uint16_t shard, shard_desk::then<client::list_part> told) {
+    context.desk.list(filter.tenant, shard, pages->question_for(shard), std::move(told));
+  };
   auto finish = [call, pages = *pages](result<std::vector<client::list_part>> parts) {
     auto merged = parts ? pages.merge(std::move(*parts)) : result<task_page>(parts.error());
     if (!merged)
       return call->answer(refusal_of(merged.error()));
     answer_page(call, *merged);
   };
-  ask_each_shard<client::list_part>(
-    context,
-    question_of,
-    &client::read_list,
-    shard_desk::then<std::vector<client::list_part>>(std::move(finish)));
+  gather_from_shards<client::list_part>(
+    context, ask, shard_desk::then<std::vector<client::list_part>>(std::move(finish)));
 }
 
 void change_task(

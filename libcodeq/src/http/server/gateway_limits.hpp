@@ -22,6 +22,9 @@ inline constexpr std::size_t http_small_answer_bytes = 16u << 10;
 inline constexpr std::size_t http_item_bytes = 1u << 10;
 /// Maximum number of payloads that are read at once; further requests wait for their turn.
 inline constexpr std::size_t http_bodies_read_max = 8;
+/// Maximum number of lists, one for each shard, that are read at once. `lists_waiting_max` lists of
+/// a tenant may wait at each shard for their turn.
+inline constexpr std::size_t http_lists_read_max = 16;
 /// Of each kind of batch, with `?limit=extended`.
 inline constexpr std::size_t http_extended_batch_max = 1000;
 /// A larger claim is made in steps of so many tasks, and ends once its answer has so many bytes.
