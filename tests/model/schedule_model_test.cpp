@@ -96,6 +96,8 @@ private:
   std::unique_ptr<core::shard_state> state_;
   std::unique_ptr<core::turn> turn_;
   std::vector<std::shared_ptr<const storage::write_set>> turns_;
+  /// The latest time in the records of each turn and those before it.
+  std::vector<timestamp> times_;
   /// Turns that a crash may not take.
   std::size_t synced_ = 0;
   /// Plans that were made earlier and may be stale.
@@ -231,7 +233,9 @@ void schedule_history::seal() {
   turn_.reset();
   auto writes = std::make_shared<storage::write_set>();
   bool is_fired = false;
+  auto latest = times_.empty() ? timestamp{} : times_.back();
   for (const auto& e : sealed.events) {
+    latest = std::max(latest, std::visit([](const auto& x) { return x.at; }, e));
     storage::project(own, e, *writes);
     if (const auto* changed = std::get_if<core::schedule_changed>(&e))
       is_fired = is_fired || changed->is_fired;
@@ -246,6 +250,7 @@ void schedule_history::seal() {
       }
   }
   turns_.push_back(writes);
+  times_.push_back(latest);
   std::shared_ptr<const storage::write_set> set = writes;
   ASSERT_TRUE(store_->commit({&set, 1}, storage::durability::os));
   if (is_fired)
@@ -264,6 +269,7 @@ void schedule_history::crash() {
 
 void schedule_history::restart(std::size_t turns) {
   turns_.resize(turns);
+  times_.resize(turns);
   synced_ = turns;
   store_ = std::make_unique<storage::memory_store>();
   storage::store_record identity;
@@ -289,6 +295,7 @@ void schedule_history::check() {
     EXPECT_EQ(count, 1u) << body << " was enqueued twice";
   auto again = storage::recover(*store_, own, epoch_, now_.steady);
   ASSERT_TRUE(again);
+  EXPECT_GE((*again)->at, times_.empty() ? timestamp{} : times_.back()) << "time went back";
   ASSERT_EQ((*again)->schedules.size(), state_->schedules.size());
   for (const auto& [name, entry] : state_->schedules) {
     const auto* found = (*again)->schedules.find(name);

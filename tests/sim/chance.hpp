@@ -56,6 +56,8 @@ struct chance_streams {
   chance workload;
   /// The behaviour of handlers and the settings of workers.
   chance handlers;
+  /// Schedules, and requests for them.
+  chance schedules;
 
 private:
   // Members are initialised in the order of their declaration.
@@ -64,7 +66,8 @@ private:
       network(seeds.next()),
       mailboxes(seeds.next()),
       workload(seeds.next()),
-      handlers(seeds.next()) {}
+      handlers(seeds.next()),
+      schedules(seeds.next()) {}
 };
 
 } // namespace codeq::sim

@@ -46,6 +46,8 @@ void cluster::start_worker(std::size_t i) {
   worker_process::parts made;
   made.identity = {"w" + std::to_string(i), next_incarnation_++};
   made.queues = served_queues();
+  if (world_.options.has_schedules)
+    made.queues.push_back(tick_queue);
   made.audit = &auditor_;
   made.shard_now = [this](shard_id shard) { return shard_now(shard); };
   all_workers_.push_back(std::make_unique<worker_process>(world_, network_, std::move(made)));
@@ -166,6 +168,7 @@ void cluster::tend() {
     return;
   world_.time.after(1s, [this] { tend(); });
   meddling_->relent();
+  check_ticks();
   // When two processes had one name, the dying one may have been the last to take it over.
   for (std::size_t i = 0; i < workers_.size(); ++i)
     replace_dead(i);
@@ -290,10 +293,33 @@ bool cluster::run_until(virtual_time longest, const std::function<bool()>& done)
 
 void cluster::finish() {
   stop_faults();
+  end_schedules();
   settle();
   bool is_good = auditor_.breaches().empty() && auditor_.unfinished().empty();
   if (world_.options.comes_back_later && is_good)
     come_back_later();
+}
+
+void cluster::check_ticks() {
+  for (std::size_t i = 0; coordinator_ && i < coordinator_->shard_count(); ++i) {
+    auto shard = static_cast<shard_id>(i);
+    auditor_.ticks().check_due(shard, shard_now(shard));
+  }
+}
+
+void cluster::end_schedules() {
+  if (!schedules_)
+    return;
+  schedules_->wind_up();
+  std::uint64_t looks = 0;
+  run_until(settle_max, [&] {
+    if (++looks % 256 == 0)
+      check_ticks();
+    return schedules_->is_over();
+  });
+  bool is_good = auditor_.breaches().empty();
+  if (is_good && !schedules_->is_over())
+    auditor_.breach("I11", "schedules were not deleted in time");
 }
 
 void cluster::come_back_later() {
@@ -361,6 +387,10 @@ run_report cluster::run() {
     plan_requests();
     operator_ = std::make_unique<operator_process>(world_, network_, auditor_);
     meddling_ = std::make_unique<meddling>(world_, auditor_, *operator_);
+    if (world_.options.has_schedules) {
+      schedules_ = std::make_unique<schedule_meddling>(world_, auditor_, *operator_);
+      schedules_->start();
+    }
     plan_faults();
     run_until(world_.options.length, [] { return false; });
     if (auditor_.breaches().empty())
@@ -383,6 +413,7 @@ run_report cluster::run() {
     report.failure = describe_failure(report.failure);
   report.trace_hash = world_.log.hash();
   report.totals = auditor_.totals();
+  report.totals.ticks = auditor_.ticks().fired();
   return report;
 }
 

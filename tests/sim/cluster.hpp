@@ -7,6 +7,7 @@
 #include "sim/network.hpp"
 #include "sim/operator_process.hpp"
 #include "sim/producer_process.hpp"
+#include "sim/schedules/schedule_meddling.hpp"
 #include "sim/sim_disk.hpp"
 #include "sim/worker_process.hpp"
 #include "sim/world.hpp"
@@ -67,6 +68,9 @@ private:
   /// Advances time until `done` or for `longest`; false when the time ran out or a check failed.
   bool run_until(virtual_time longest, const std::function<bool()>& done);
   void finish();
+  /// Lets schedules fire without faults, then deletes them.
+  void end_schedules();
+  void check_ticks();
   /// Waits until everything has ended and checks the result.
   void settle();
   /// Enqueues the keys once more after most of them have expired.
@@ -91,6 +95,8 @@ private:
   std::vector<producer_process*> producers_;
   std::unique_ptr<operator_process> operator_;
   std::unique_ptr<meddling> meddling_;
+  /// Null without schedules.
+  std::unique_ptr<schedule_meddling> schedules_;
   coordinator_process* coordinator_ = nullptr;
   std::vector<timestamp> last_shard_now_;
   std::uint64_t next_incarnation_ = 1;

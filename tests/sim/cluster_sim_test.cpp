@@ -39,7 +39,7 @@ void print(std::uint64_t seeds, const run_totals& t) {
             << " grouped=" << t.grouped << " follow_ups=" << t.follow_ups
             << " handed_on=" << t.handed_on << " duplicates=" << t.duplicates
             << " refused=" << t.refused << " forced=" << t.forced << " purged=" << t.purged
-            << " pauses=" << t.pauses << '\n';
+            << " pauses=" << t.pauses << " ticks=" << t.ticks << '\n';
 }
 
 /// The recorded hash of each seed's trace.

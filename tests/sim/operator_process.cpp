@@ -55,6 +55,8 @@ template <>
 constexpr bool is_answer<schema::StatsReply> = true;
 template <>
 constexpr bool is_answer<schema::ListReply> = true;
+template <>
+constexpr bool is_answer<schema::ScheduleReply> = true;
 
 } // namespace
 

@@ -23,6 +23,18 @@ public:
 
   void ask(const task_id& task, task_change what);
   void ask(const task_key& key, task_change what);
+
+  using answer_function = std::function<void(const protocol::wire_frame&)>;
+
+  /// @pre is_up()
+  void ask(const std::string& what, const client::question& q, answer_function answered);
+
+  [[nodiscard]] bool is_up() const { return link_.is_up(); }
+
+  /// @pre is_up()
+  [[nodiscard]] client::schedule_place place_of(const schedule_address& name) const {
+    return client::place_of(name, shards_);
+  }
   void force(const task_id& task, force_kind how);
 
   /// Requests the counts of all shards.
@@ -57,9 +69,6 @@ private:
     std::vector<sequence> seen{};
   };
 
-  using answer_function = std::function<void(const protocol::wire_frame&)>;
-
-  void ask(const std::string& what, const client::question& q, answer_function answered);
   void expect_answer(std::uint64_t number, const std::string& what, const connection_ptr& link);
   void ask_change(const task_id& of, const client::task_address& task, task_change what);
   void purge_part(const walk& w);

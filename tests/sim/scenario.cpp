@@ -56,6 +56,10 @@ void everything(scenario& s) {
   s.clock_step_every = 3s;
 }
 
+/// One of so many seeds has schedules; without a common divisor with the number of scenarios, so
+/// that all have them.
+constexpr std::uint64_t schedules_every = 3;
+
 struct named {
   const char* name;
   void (*compose)(scenario&);
@@ -112,6 +116,7 @@ scenario scenario_of(std::uint64_t seed) {
     s.compact_every = 300ms;
   }
   s.runs_to_completion = random.hits(400);
+  s.has_schedules = seed % schedules_every == 0;
   return s;
 }
 
@@ -123,6 +128,8 @@ std::string to_string(const scenario& s) {
     out << ", runs to completion";
   if (s.comes_back_later)
     out << ", comes back later";
+  if (s.has_schedules)
+    out << ", schedules";
   write(out, "cut", s.cut_every);
   write(out, "stall", s.stall_every);
   write(out, "worker crash", s.worker_crash_every);

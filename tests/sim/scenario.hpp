@@ -33,6 +33,9 @@ struct scenario {
   /// Producers enqueue again after most ended records have expired.
   bool comes_back_later = false;
 
+  /// There are schedules, which operators change.
+  bool has_schedules = false;
+
   virtual_time cut_every{0};
   virtual_time stall_every{0};
   virtual_time worker_crash_every{0};

@@ -28,6 +28,7 @@ coordinator::shard_options options_of(const sim_shard::parts& made) {
   options.cache_bytes = 600;
   options.turns.commands_max = 6;
   options.turns.bytes_max = 600;
+  options.zones = sim_zones();
   return options;
 }
 
@@ -46,6 +47,7 @@ sim_shard::sim_shard(world& all, process& home, parts made)
   paging.sparse_part = 2;
   paging.copied_wait_min = duration{0};
   state_.segments.set_limits(paging);
+  parts_.audit->ticks().serves_since(state_.id, clock().shard);
   box_.send([this] { call([this] { shard_.start(clock()); }); });
 }
 

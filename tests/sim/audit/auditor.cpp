@@ -49,6 +49,7 @@ run_totals& run_totals::operator+=(const run_totals& more) {
   forced += more.forced;
   purged += more.purged;
   pauses += more.pauses;
+  ticks += more.ticks;
   return *this;
 }
 
@@ -71,6 +72,8 @@ void auditor::submitted(const std::string& name, const task_spec& spec, timestam
 
 auditor::task_view* auditor::meet(const std::string& name, const task_id& id) {
   auto wanted = wishes_.find(name);
+  if (wanted == wishes_.end() && tick_book::is_tick(name))
+    wanted = meet_tick(name, id);
   if (wanted == wishes_.end()) {
     breach("I1", "task " + name_of(id) + " has a payload that nobody enqueued: " + name);
     return nullptr;
@@ -96,6 +99,14 @@ auditor::task_view* auditor::meet(const std::string& name, const task_id& id) {
     breach("I1", "task " + name_of(id) + " is " + t.name + " and also " + name);
   }
   return &t;
+}
+
+std::map<std::string, auditor::wish>::iterator
+auditor::meet_tick(const std::string& name, const task_id& id) {
+  wish wanted{{}, timestamp{}, clock_, std::nullopt};
+  wanted.is_follow_up = true;
+  tasks_[id].cancel_asked = tasks_[id].cancel_asked || ticks_.cancels(name);
+  return wishes_.emplace(name, std::move(wanted)).first;
 }
 
 void auditor::given_up(const std::string& name) {
@@ -171,6 +182,7 @@ void auditor::delivered(const worker_identity& worker, const delivery& d) {
     l->attempt = d.attempt;
   }
   l->redelivered = l->redelivered || d.redelivered;
+  ticks_.delivered(d.id);
   check_checkpoint(who, d, *t);
   check_retry_time(d.id, *t);
 }

@@ -10,6 +10,7 @@
 #include "core/turn/turn.hpp"
 #include "sim/audit/ledger.hpp"
 #include "sim/audit/order_audit.hpp"
+#include "sim/schedules/tick_book.hpp"
 #include "sim/world.hpp"
 #include "worker/node/report.hpp"
 
@@ -43,6 +44,8 @@ struct run_totals {
   std::uint64_t forced = 0;
   std::uint64_t purged = 0;
   std::uint64_t pauses = 0;
+  /// Occurrences of schedules.
+  std::uint64_t ticks = 0;
 
   run_totals& operator+=(const run_totals& more);
 };
@@ -58,7 +61,10 @@ public:
   explicit auditor(world& all)
     : world_(all),
       ledger_([this](const std::string& rule, const std::string& what) { breach(rule, what); }),
-      order_([this](const std::string& rule, const std::string& what) { breach(rule, what); }) {}
+      order_([this](const std::string& rule, const std::string& what) { breach(rule, what); }),
+      ticks_(
+        [this](const std::string& rule, const std::string& what) { breach(rule, what); },
+        all.was_disk_full) {}
 
   /// Records a violation of the contract.
   void breach(const std::string& rule, const std::string& what);
@@ -154,7 +160,10 @@ public:
   // The coordinator's life.
 
   /// A command reached a shard.
-  void asked(shard_id shard, const core::command& c) { ledger_.asked(shard, c); }
+  void asked(shard_id shard, const core::command& c) {
+    ledger_.asked(shard, c);
+    ticks_.asked(shard, c);
+  }
 
   void turn_sealed(core::shard_state& state, const std::vector<core::event>& events);
   void grant_left(shard_id shard, fencing_token token);
@@ -165,6 +174,7 @@ public:
   /// The events that are durable on the disk of a coordinator that ended.
   void left_on_disk(const std::vector<std::pair<shard_id, core::event>>& durable) {
     ledger_.rebuild(durable);
+    ticks_.rebuild(durable);
   }
 
   /// Shard time after recovery, and the latest shard time on the disk.
@@ -198,6 +208,9 @@ public:
   [[nodiscard]] const std::vector<std::string>& breaches() const noexcept { return breaches_; }
 
   [[nodiscard]] run_totals& totals() noexcept { return totals_; }
+
+  /// Checks of schedules.
+  [[nodiscard]] tick_book& ticks() noexcept { return ticks_; }
 
 private:
   /// One lease as the clients know it.
@@ -309,6 +322,8 @@ private:
   /// True when the completion was accepted; empty when no client knows.
   [[nodiscard]] std::optional<bool> is_accepted(const follow_up_plan& plan) const;
   task_view* meet(const std::string& name, const task_id& id);
+  /// Adds the task of a schedule, which no client enqueued.
+  std::map<std::string, wish>::iterator meet_tick(const std::string& name, const task_id& id);
   void met_record(const std::string& name, const enqueued_task& how);
   void refused(const std::string& name, const error& reason);
   void check_verdict(const std::string& name, const std::optional<enqueued_task>& told);
@@ -342,6 +357,7 @@ private:
   world& world_;
   ledger ledger_;
   order_audit order_;
+  tick_book ticks_;
   std::map<std::string, wish> wishes_;
   std::map<task_id, task_view> tasks_;
   std::vector<follow_up_plan> plans_;

@@ -16,6 +16,7 @@ constexpr duration timer_slack{1'000};
 
 void auditor::turn_sealed(core::shard_state& state, const std::vector<core::event>& events) {
   ledger_.follow(state.id, events, state.at);
+  ticks_.follow(state.id, events, state.at);
   for (const auto& e : events) {
     if (const auto* grant = std::get_if<core::batch_granted>(&e))
       granted(state, *grant);
@@ -139,6 +140,7 @@ void auditor::power_was_cut(virtual_time lost_since) {
   }
   for (auto& [queue, pause] : pauses_)
     drop(pause.told_at);
+  ticks_.power_was_cut();
 }
 
 void auditor::time_recovered(timestamp found, timestamp durable) {
@@ -172,7 +174,7 @@ std::vector<task_id> auditor::known_tasks() const {
 }
 
 std::string auditor::unfinished() const {
-  std::string rest;
+  auto rest = ticks_.missing() + ledger_.living_ticks();
   for (const auto& [name, wanted] : wishes_) {
     if (wanted.given_up || wanted.is_follow_up || wanted.is_settled)
       continue;

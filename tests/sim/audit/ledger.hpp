@@ -50,6 +50,9 @@ public:
   /// True when a record of the task was read.
   [[nodiscard]] bool knows(const task_id& id) const;
 
+  /// Describes tasks of schedules that have not ended.
+  [[nodiscard]] std::string living_ticks() const;
+
   /// True when the task that was enqueued with that payload has ended.
   [[nodiscard]] bool has_ended(const std::string& first_payload) const;
 
@@ -174,6 +177,8 @@ private:
   /// True for a task that was enqueued in this turn.
   [[nodiscard]] bool is_new(sequence seq) const;
   void read_items(const core::enqueue& c);
+  /// The payload, with a number behind it for a schedule's task: its occurrences share a payload.
+  [[nodiscard]] std::string name_of(const std::string& payload, sequence seq) const;
   [[nodiscard]] std::vector<std::string> payloads_of(const core::segment_appended& e) const;
   void
   take_payload(const core::segment_appended& e, sequence seq, const std::string& payload, task& t);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/frame.hpp"
 #include "sim/audit/ledger.hpp"
+#include "sim/schedules/tick_book.hpp"
 #include "task.capnp.h"
 
 #include <algorithm>
@@ -11,6 +12,9 @@ namespace codeq::sim {
 namespace {
 
 using namespace std::chrono_literals;
+
+/// Stands between payload and number of a schedule's task.
+constexpr char tick_name_mark = '#';
 
 /// A key must be free at the latest this long after its time.
 constexpr duration key_slack = 1s;
@@ -53,6 +57,15 @@ bool ledger::has_ended(const std::string& first_payload) const {
   auto id = tasks_of_payloads_.find(first_payload);
   return id != tasks_of_payloads_.end() && knows(id->second)
          && is_terminal(shards_.at(id->second.shard).tasks.at(id->second.seq).state);
+}
+
+std::string ledger::living_ticks() const {
+  std::string text;
+  for (const auto& [shard, book] : shards_)
+    for (const auto& [seq, t] : book.tasks)
+      if (tick_book::is_tick(t.first_payload) && !is_terminal(t.state))
+        text += t.first_payload + " has not ended\n";
+  return text;
 }
 
 std::optional<std::string> ledger::payload_of(shard_id shard, fencing_token token) const {
@@ -106,13 +119,21 @@ std::vector<std::string> ledger::payloads_of(const core::segment_appended& e) co
   return found;
 }
 
+std::string ledger::name_of(const std::string& payload, sequence seq) const {
+  bool is_plain = !tick_book::is_tick(payload) || payload.find(tick_name_mark) != payload.npos;
+  if (is_plain)
+    return payload;
+  return payload + tick_name_mark + std::to_string(value(shard_)) + '/' + std::to_string(seq);
+}
+
 void ledger::take_payload(
   const core::segment_appended& e, sequence seq, const std::string& payload, task& t) {
-  t.first_payload = payload;
-  t.payload = payload;
-  first_payloads_[{shard_, seq}] = payload;
-  tasks_of_payloads_[payload] = {shard_, seq};
-  turn_.added.emplace(payload, seq);
+  auto name = name_of(payload, seq);
+  t.first_payload = name;
+  t.payload = payload.substr(0, payload.find(tick_name_mark));
+  first_payloads_[{shard_, seq}] = name;
+  tasks_of_payloads_[name] = {shard_, seq};
+  turn_.added.emplace(name, seq);
   if (auto by = turn_.items.find(payload); checking_ && by != turn_.items.end())
     check_as_asked(e, by->second);
 }
@@ -210,7 +231,8 @@ void ledger::check_unanswered() {
   for (const auto& [shard, book] : shards_) {
     shard_ = shard;
     for (const auto& [seq, t] : book.tasks) {
-      if (!t.key.key.empty() && !verdicts_.contains(t.first_payload))
+      bool has_answer = verdicts_.contains(t.first_payload) || tick_book::is_tick(t.first_payload);
+      if (!t.key.key.empty() && !has_answer)
         breach("atomic", seq, "is on the disk, and the answer of its request is not");
     }
   }
