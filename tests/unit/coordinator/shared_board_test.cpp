@@ -41,15 +41,27 @@ TEST(SharedBoard, FindsTheShardOfTheFirstTask) {
   auto first = board.join({"t", "q"}, shard_id{0});
   auto second = board.join({"t", "q"}, shard_id{1});
   auto third = board.join({"t", "r"}, shard_id{2});
-  EXPECT_FALSE(board.first_shard(queues));
+  EXPECT_FALSE(board.first_shard(queues, 0));
 
-  second->publish(head(3, 20));
-  EXPECT_EQ(board.first_shard(queues), shard_id{1});
-  third->publish(head(3, 10));
-  EXPECT_EQ(board.first_shard(queues), shard_id{2});
-  EXPECT_EQ(board.first_shard(std::span(queues).first(1)), shard_id{1});
-  first->publish(head(4, 30));
-  EXPECT_EQ(board.first_shard(queues), shard_id{0});
+  second->publish(head(3, 5000));
+  EXPECT_EQ(board.first_shard(queues, 0), shard_id{1});
+  third->publish(head(3, 3999));
+  EXPECT_EQ(board.first_shard(queues, 0), shard_id{2});
+  EXPECT_EQ(board.first_shard(std::span(queues).first(1), 0), shard_id{1});
+  first->publish(head(4, 9000));
+  EXPECT_EQ(board.first_shard(queues, 1), shard_id{0});
+}
+
+TEST(SharedBoard, ShardsWithEqualTasksTakeTurns) {
+  shared_board board(3);
+  const std::vector<queue_address> queues{{"t", "q"}};
+  auto first = board.join(queues[0], shard_id{0});
+  auto third = board.join(queues[0], shard_id{2});
+  first->publish(head(3, 5000));
+  third->publish(head(3, 4000));
+
+  EXPECT_EQ(board.first_shard(queues, 6), shard_id{0});
+  EXPECT_EQ(board.first_shard(queues, 7), shard_id{2});
 }
 
 TEST(SharedBoard, KeepsQueuesApart) {

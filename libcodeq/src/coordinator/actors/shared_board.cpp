@@ -3,6 +3,7 @@
 
 #include "base/assert.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <utility>
@@ -37,21 +38,6 @@ struct shared_board::row {
   explicit row(std::size_t shards) : heads(shards) {}
 
   std::vector<std::atomic<std::uint64_t>> heads;
-
-  /// The number of the greatest head beside that of `other` that is above `best`, which becomes
-  /// that head; empty when there is none.
-  [[nodiscard]] std::optional<std::size_t>
-  find_above(std::uint64_t& best, std::size_t other) const {
-    std::optional<std::size_t> found;
-    for (std::size_t i = 0; i < heads.size(); ++i) {
-      auto head = heads[i].load(std::memory_order_relaxed);
-      if (i == other || head <= best)
-        continue;
-      best = head;
-      found = i;
-    }
-    return found;
-  }
 };
 
 class shared_board::place final : public core::queue_board {
@@ -66,10 +52,17 @@ public:
 
   [[nodiscard]] std::optional<core::rival_head> best_elsewhere() const override {
     std::uint64_t best = 0;
-    auto of = row_->find_above(best, own_);
-    if (!of)
+    std::size_t of = 0;
+    for (std::size_t i = 0; i < row_->heads.size(); ++i) {
+      auto head = row_->heads[i].load(std::memory_order_relaxed);
+      if (i == own_ || head <= best)
+        continue;
+      best = head;
+      of = i;
+    }
+    if (best == 0)
       return std::nullopt;
-    return core::rival_head{unpack(best), static_cast<shard_id>(*of)};
+    return core::rival_head{unpack(best), static_cast<shard_id>(of)};
   }
 
 private:
@@ -90,17 +83,29 @@ shared_board::join(const queue_address& queue, shard_id shard) {
   return std::make_unique<place>(std::move(joined), value(shard));
 }
 
-std::optional<shard_id> shared_board::first_shard(std::span<const queue_address> queues) {
+std::optional<shard_id>
+shared_board::first_shard(std::span<const queue_address> queues, std::uint64_t turn) {
+  auto heads = best_of_each(queues);
+  auto best = *std::max_element(heads.begin(), heads.end());
+  if (best == 0)
+    return std::nullopt;
+  std::vector<shard_id> first;
+  for (std::size_t i = 0; i < heads.size(); ++i)
+    if (heads[i] != 0 && !core::is_outranked(unpack(heads[i]), unpack(best)))
+      first.push_back(static_cast<shard_id>(i));
+  return first[turn % first.size()];
+}
+
+std::vector<std::uint64_t> shared_board::best_of_each(std::span<const queue_address> queues) {
+  std::vector<std::uint64_t> best(shards_);
   std::lock_guard lock(mutex_);
-  std::uint64_t best = 0;
-  std::optional<shard_id> first;
   for (const auto& queue : queues) {
     auto at = rows_.find(queue);
     auto known = at == rows_.end() ? nullptr : at->second.lock();
-    if (auto above = known ? known->find_above(best, shards_) : std::nullopt)
-      first = static_cast<shard_id>(*above);
+    for (std::size_t i = 0; known && i < shards_; ++i)
+      best[i] = std::max(best[i], known->heads[i].load(std::memory_order_relaxed));
   }
-  return first;
+  return best;
 }
 
 std::size_t shared_board::queues() {

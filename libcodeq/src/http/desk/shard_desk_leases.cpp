@@ -212,7 +212,8 @@ std::size_t
 shard_desk::first_shard_of(std::span<const queue_address> queues, std::uint64_t claim) const {
   constexpr std::size_t looked_at_max = 16;
   auto shown = options_.board
-                 ? options_.board->first_shard(queues.first(std::min(queues.size(), looked_at_max)))
+                 ? options_.board->first_shard(
+                     queues.first(std::min(queues.size(), looked_at_max)), claim)
                  : std::nullopt;
   // Claims that wait begin at different shards, so that all are served alike.
   return shown ? value(*shown) : claim % shard_count();
