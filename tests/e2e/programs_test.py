@@ -136,6 +136,11 @@ class Refusal(cluster.ClusterTest):
         self.coordinator("--dev", "--data", self.cluster.path("other"),
                          "--listen", self.cluster.address, names=str(self.cluster.port))
 
+    def test_operators_command_without_a_coordinator_is_one_line(self):
+        lines = self.refused(BIN / "codeqctl", "--coordinator", "127.0.0.1:1", "stats",
+                             names="Connection refused")
+        self.assertEqual(len(lines), 1, lines)
+
     def test_port_of_the_gateway_in_use(self):
         self.cluster.start_coordinator()
         lines = self.coordinator(
