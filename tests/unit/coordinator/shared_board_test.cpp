@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
 #include <string>
+#include <vector>
 
 namespace codeq::coordinator {
 namespace {
@@ -31,6 +33,23 @@ TEST(SharedBoard, ShowsTheBestTaskOfTheOtherShards) {
 
   third->publish(std::nullopt);
   EXPECT_EQ(first->best_elsewhere()->head, head(3, 20));
+}
+
+TEST(SharedBoard, FindsTheShardOfTheFirstTask) {
+  shared_board board(3);
+  const std::vector<queue_address> queues{{"t", "q"}, {"t", "r"}, {"t", "unknown"}};
+  auto first = board.join({"t", "q"}, shard_id{0});
+  auto second = board.join({"t", "q"}, shard_id{1});
+  auto third = board.join({"t", "r"}, shard_id{2});
+  EXPECT_FALSE(board.first_shard(queues));
+
+  second->publish(head(3, 20));
+  EXPECT_EQ(board.first_shard(queues), shard_id{1});
+  third->publish(head(3, 10));
+  EXPECT_EQ(board.first_shard(queues), shard_id{2});
+  EXPECT_EQ(board.first_shard(std::span(queues).first(1)), shard_id{1});
+  first->publish(head(4, 30));
+  EXPECT_EQ(board.first_shard(queues), shard_id{0});
 }
 
 TEST(SharedBoard, KeepsQueuesApart) {

@@ -37,6 +37,21 @@ struct shared_board::row {
   explicit row(std::size_t shards) : heads(shards) {}
 
   std::vector<std::atomic<std::uint64_t>> heads;
+
+  /// The number of the greatest head beside that of `other` that is above `best`, which becomes
+  /// that head; empty when there is none.
+  [[nodiscard]] std::optional<std::size_t>
+  find_above(std::uint64_t& best, std::size_t other) const {
+    std::optional<std::size_t> found;
+    for (std::size_t i = 0; i < heads.size(); ++i) {
+      auto head = heads[i].load(std::memory_order_relaxed);
+      if (i == other || head <= best)
+        continue;
+      best = head;
+      found = i;
+    }
+    return found;
+  }
 };
 
 class shared_board::place final : public core::queue_board {
@@ -51,17 +66,10 @@ public:
 
   [[nodiscard]] std::optional<core::rival_head> best_elsewhere() const override {
     std::uint64_t best = 0;
-    std::size_t of = 0;
-    for (std::size_t i = 0; i < row_->heads.size(); ++i) {
-      auto head = row_->heads[i].load(std::memory_order_relaxed);
-      if (i == own_ || head <= best)
-        continue;
-      best = head;
-      of = i;
-    }
-    if (best == 0)
+    auto of = row_->find_above(best, own_);
+    if (!of)
       return std::nullopt;
-    return core::rival_head{unpack(best), static_cast<shard_id>(of)};
+    return core::rival_head{unpack(best), static_cast<shard_id>(*of)};
   }
 
 private:
@@ -80,6 +88,19 @@ shared_board::join(const queue_address& queue, shard_id shard) {
   if (rows_.size() >= sweep_at_)
     sweep();
   return std::make_unique<place>(std::move(joined), value(shard));
+}
+
+std::optional<shard_id> shared_board::first_shard(std::span<const queue_address> queues) {
+  std::lock_guard lock(mutex_);
+  std::uint64_t best = 0;
+  std::optional<shard_id> first;
+  for (const auto& queue : queues) {
+    auto at = rows_.find(queue);
+    auto known = at == rows_.end() ? nullptr : at->second.lock();
+    if (auto above = known ? known->find_above(best, shards_) : std::nullopt)
+      first = static_cast<shard_id>(*above);
+  }
+  return first;
 }
 
 std::size_t shared_board::queues() {

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <unordered_map>
 
 namespace codeq::coordinator {
@@ -19,6 +21,10 @@ public:
 
   [[nodiscard]] std::unique_ptr<core::queue_board>
   join(const queue_address& queue, shard_id shard) override;
+
+  /// The shard with the task that comes before all others of these queues; empty when no shard
+  /// shows one. It may be outdated when it is used. Takes the lock once.
+  [[nodiscard]] std::optional<shard_id> first_shard(std::span<const queue_address> queues);
 
   /// Number of queues that shards have joined and not left.
   [[nodiscard]] std::size_t queues();

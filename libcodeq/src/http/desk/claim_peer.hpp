@@ -19,6 +19,8 @@ struct claim_options {
   core::peer_id peer = 0;
   /// Indexed by shard number.
   std::vector<coordinator::shard_actor> shards;
+  /// Number of the shard that is asked first; it likely has the first task of the queues.
+  std::size_t first_shard = 0;
   std::shared_ptr<const worker_identity> worker;
   /// A claim with `only_now` names at least one.
   std::vector<queue_address> queues;
@@ -32,8 +34,8 @@ struct claim_options {
   bool only_now = false;
 };
 
-/// The state of a claim: it attaches to every shard and places its credits by a claim router. The
-/// claim ends when it has its tasks, when `end_claim` asks for it, or when there is no work and it
+/// The state of a claim: it places its credits by a claim router. It attaches to a shard with its
+/// first credit there, and to all of them when one has less work than credits. The claim ends when it has its tasks, when `end_claim` asks for it, or when there is no work and it
 /// may not wait; one that waits reports once that there was no work. It keeps running until every
 /// credit is spent or returned, so that no task is granted to a claim that has gone.
 class claim_state {
@@ -50,6 +52,12 @@ public:
 private:
   void carry_out(const coordinator::claim_router::moves& moves);
 
+  /// Joins the shard's claimers, once.
+  void attach(std::size_t shard);
+
+  /// A shard has less work than credits: all shards tell of theirs from now on.
+  void look_everywhere();
+
   /// Asks every shard one question. The shard's answer arrives after everything that it sent
   /// before.
   void ask_all();
@@ -61,6 +69,8 @@ private:
   claim_actor::pointer self_ = nullptr;
   claim_options options_;
   std::optional<coordinator::claim_router> router_;
+  /// Indexed by shard number.
+  std::vector<bool> attached_;
   std::vector<task> tasks_;
   bool ending_ = false;
   bool finished_ = false;

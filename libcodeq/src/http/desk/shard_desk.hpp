@@ -9,6 +9,7 @@
 #include "client/operator_questions.hpp"
 #include "client/operator_replies.hpp"
 #include "client/watch_list.hpp"
+#include "coordinator/actors/shared_board.hpp"
 #include "core/commands/command.hpp"
 #include "http/desk/bounded_reads.hpp"
 #include "http/desk/claim_peer.hpp"
@@ -27,6 +28,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -50,6 +52,8 @@ struct desk_options {
   std::function<claim_actor(const claim_options&)> spawn_claim{};
   /// The gateway and its servers share it.
   std::shared_ptr<answer_shares> answers = std::make_shared<answer_shares>();
+  /// The first ready tasks of the shards; null when they show none.
+  std::shared_ptr<coordinator::shared_board> board{};
 };
 
 /// A claim of an HTTP worker.
@@ -288,6 +292,10 @@ private:
   void connect_stats();
 
   void start_claim(std::uint64_t name, claim_wish wish, claim_events events);
+
+  /// Number of the shard where a claim from these queues begins.
+  [[nodiscard]] std::size_t
+  first_shard_of(std::span<const queue_address> queues, std::uint64_t claim) const;
 
   /// Lets the waiting claims from every queue of the tenant serve new queues, too.
   void serve_also(const std::string& tenant, const std::vector<queue_address>& queues);

@@ -187,6 +187,7 @@ void shard_desk::start_claim(std::uint64_t name, claim_wish wish, claim_events e
   options.peer = next_peer();
   options.shards = options_.shards;
   options.worker = std::move(wish.worker);
+  options.first_shard = first_shard_of(wish.queues, name);
   options.queues = std::move(wish.queues);
   auto queues = options.queues.size();
   options.count = wish.count;
@@ -205,6 +206,16 @@ void shard_desk::start_claim(std::uint64_t name, claim_wish wish, claim_events e
   if (is_of_all)
     claims_of_all_[tenant].insert(name);
   claims_.emplace(name, open_claim{actor, timer, std::move(events), std::move(tenant), queues});
+}
+
+std::size_t
+shard_desk::first_shard_of(std::span<const queue_address> queues, std::uint64_t claim) const {
+  constexpr std::size_t looked_at_max = 16;
+  auto shown = options_.board
+                 ? options_.board->first_shard(queues.first(std::min(queues.size(), looked_at_max)))
+                 : std::nullopt;
+  // Claims that wait begin at different shards, so that all are served alike.
+  return shown ? value(*shown) : claim % shard_count();
 }
 
 void shard_desk::remove_queue(shard_id shard, const queue_address& queue) {

@@ -4,6 +4,7 @@
 #include "base/coordinator_counts.hpp"
 #include "http/dashboard/dashboard_desk.hpp"
 #include "http/desk/queue_locks.hpp"
+#include "http/desk/recent_leases.hpp"
 #include "http/desk/shard_desk.hpp"
 #include "http/json/input.hpp"
 #include "http/server/caller.hpp"
@@ -27,6 +28,7 @@ struct gateway_context {
   /// Of the queues whose settings are being changed. Outlives the desk, whose callbacks hold them.
   queue_locks changing_queues;
   shard_desk desk;
+  recent_leases leases;
   /// The bodies of `GET /admin/queues` by tenant, of the statistics with that number.
   std::map<std::string, std::string> queue_lists;
   std::uint64_t queue_lists_number = 0;
