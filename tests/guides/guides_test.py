@@ -21,6 +21,9 @@ from cluster import BIN, BUILD
 
 SECONDS_MAX = 600 if cluster.SANITIZERS else 200
 PROGRAMS = ("codeq-coordinator", "codeq-worker", "codeqctl", "codeq-bench")
+# Pages for users whose commands need more than this machine, or that have none.
+TABLES = ("coordinator/CLUSTERS.md", "coordinator/LIMITS.md", "coordinator/METRICS.md",
+          "worker/UPGRADE.md")
 # Options of measurements in the guides, so that a run takes seconds.
 SMALL = {"cycle": "--tasks 2000", "latency": "--rate 100 --seconds 1", "retries": "--tasks 2000",
          "open-loop": "--rate 200 --seconds 1", "idle": "--seconds 1 --settle 1",
@@ -270,14 +273,18 @@ class Named(unittest.TestCase):
         commands = [BIN / name for name in programs] + [SOURCE / "tests" / "run.sh"]
         known = {option for command in commands for text in self.help_of(command)
                  for option in re.findall(r"^ +(?:-\w,)?(--[a-z-]+)", text, re.MULTILINE)}
-        for guide in guides.GUIDES:
+        for guide in (*guides.GUIDES, *TABLES):
             if guide == "bench/README.md" and "codeq-bench" not in programs:
                 continue
             text = (SOURCE / guide).read_text()
             spans = re.findall(r"`([^`\n]+)`", guides.prose(text))
-            spans += [line for line in guides.commands(text) if re.search(r"codeq-?[a-z]+ ", line)]
+            lines = guides.commands(text)
+            for block in guides.blocks(text):
+                if block.language in ("text", "ini"):
+                    lines += block.text.replace("\\\n", " ").splitlines()
+            spans += [line for line in lines if re.search(r"codeq-?[a-z]+ ", line)]
             for span in spans:
-                if re.match(r"(cmake|curl|ninja|openssl|python3|bench/)", span):
+                if re.match(r"(cmake|curl|ninja|openssl|python3|systemctl|bench/)", span):
                     continue
                 for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", span):
                     self.assertIn(option, known, f"{guide}: {span}")
