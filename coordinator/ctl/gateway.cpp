@@ -52,11 +52,14 @@ error refusal_of(const http::outgoing_answer& answer) {
   return {code_of(answer.status), std::move(text)};
 }
 
-/// Why there is no answer. A gateway with a certificate hangs up when it is sent plain HTTP.
+/// Why there is no answer. A gateway with a certificate hangs up when it is sent plain HTTP; the
+/// port of nodes does not speak HTTP.
 error no_answer(const http::http_url& from, const error& why) {
   auto text = http::host_field(from) + ": " + why.context;
   if (why.code == errc::disconnected && !from.is_secured)
     text += "; if the gateway has a certificate, --http takes https://";
+  if (why.code == errc::protocol_error)
+    text += "; --http takes the address of the coordinator's --http, not that of its --listen";
   return {why.code, std::move(text)};
 }
 

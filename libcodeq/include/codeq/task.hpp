@@ -94,10 +94,17 @@ struct task_key {
   friend auto operator<=>(const task_key&, const task_key&) = default;
 };
 
-/// Description of a task to enqueue. Limits: `codeq/limits.hpp`; a field over its limit is refused.
-/// An unset field takes the queue's setting; the defaults below apply when the queue has none
-/// configured.
+/// First member of a struct whose fields have to be named: no value converts to it.
+struct fields_have_names {
+  explicit fields_have_names() = default;
+};
+
+/// Description of a task to enqueue: `{.queue = "mail", .payload = "hello"}`. Limits:
+/// `codeq/limits.hpp`; a field over its limit is refused. An unset field takes the queue's setting;
+/// the defaults below apply when the queue has none configured.
 struct task_spec {
+  // Without it `{"mail", "hello"}` would be tenant and queue. It takes no space.
+  [[no_unique_address]] fields_have_names only = fields_have_names();
   std::string tenant = "default";
   std::string queue{};
   /// Opaque bytes, binary-safe; at most 1 MiB. A string, or `codeq::encode(value)`.

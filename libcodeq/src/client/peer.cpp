@@ -92,6 +92,7 @@ void peers::add_link(const std::string& coordinator) {
   link.sink = sink_with_places(options_.sink, options_.owner, link.index);
   link.owner = options_.owner;
   link.tls = options_.tls;
+  link.owner_reports = options_.identity.role == schema::Role::OPERATOR;
   links_.push_back(transport::spawn_link(*system_, std::move(link)));
   states_.emplace_back();
 }

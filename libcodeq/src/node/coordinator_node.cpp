@@ -196,6 +196,11 @@ result<void> coordinator_node::impl::recover(const coordinator_node_options& opt
   if (!record)
     return record.error();
   identity = *record;
+  if (identity.epoch == 1)
+    CODEQ_LOG_INFO(
+      "store is new and has no tasks directory={} shards={}",
+      options.data.string(),
+      identity.shard_count);
   if (identity.shard_count > 1)
     board = std::make_shared<coordinator::shared_board>(identity.shard_count);
   if (door) {
