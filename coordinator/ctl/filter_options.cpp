@@ -82,8 +82,7 @@ std::vector<option> task_filter_options(task_filter& to) {
      .help = "Only tasks that are scheduled, gated, ready, leased, completed, dead or cancelled "
              "[default: any]",
      .take = choice_into(to.state, state_names)});
-  add(text_option(
-    "key", "Only tasks with this key [default: all]", to.key, limits::key_bytes_max));
+  add(text_option("key", "Only tasks with this key [default: all]", to.key, limits::key_bytes_max));
   add(
     {.name = "worker",
      .value = "NAME",
@@ -98,8 +97,8 @@ std::vector<option> task_filter_options(task_filter& to) {
     "Only tasks enqueued at this time or later: 2026-05-20T10:00:00Z, or 2h for two hours ago "
     "[default: all]",
     to.enqueued.since));
-  add(time_option(
-    "until", "Only tasks enqueued before this time [default: all]", to.enqueued.until));
+  add(
+    time_option("until", "Only tasks enqueued before this time [default: all]", to.enqueued.until));
   return options;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json_writer.hpp"
-#include "ctl/command_options.hpp"
 #include "base/rfc3339.hpp"
+#include "ctl/command_options.hpp"
 #include "ctl/gateway.hpp"
 #include "ctl/operator_api.hpp"
 #include "http/json/json_reader.hpp"
@@ -111,7 +111,7 @@ std::string task_query(const task_filter& filter) {
 }
 
 /// The body of a request that starts an operation.
-std::string to_gateway_json(const operation_start& what) {
+std::string body_of(const operation_start& what) {
   const auto& filter = what.filter;
   base::json_writer json;
   json.begin_object().field("kind", operation_kind_names[static_cast<std::size_t>(what.kind)]);
@@ -299,7 +299,7 @@ public:
   result<document> start_operation(const operation_start& what) override {
     if (auto ok = check_tenant(what.filter.tenant); !ok)
       return ok.error();
-    return ask("POST", "/admin/operations", to_gateway_json(what)).text;
+    return ask("POST", "/admin/operations", body_of(what)).text;
   }
 
   result<document> operations(const std::string& tenant) override {
@@ -366,8 +366,7 @@ public:
     return put_schedule(name, spec, "?dryRun=true");
   }
 
-  answer<std::vector<schedule_occurrence>>
-  schedule_history(const schedule_address& name) override {
+  answer<std::vector<schedule_occurrence>> schedule_history(const schedule_address& name) override {
     return ask_of(name, "GET", "/history");
   }
 
@@ -549,8 +548,8 @@ private:
     return ask("GET", path).text;
   }
 
-  said put_schedule(
-    const schedule_address& name, const schedule_spec& spec, const std::string& query) {
+  said
+  put_schedule(const schedule_address& name, const schedule_spec& spec, const std::string& query) {
     auto task = to_gateway_json(spec.task);
     if (!task)
       return {task.error()};

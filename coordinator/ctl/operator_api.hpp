@@ -36,7 +36,7 @@ enum class operation_verb : std::uint8_t { redrive, purge, cancel, promote };
 inline constexpr std::array<std::string_view, 4> operation_kind_names{
   "redrive", "purge", "cancel", "promote"};
 
-/// What to do with all tasks that match a filter.
+/// A change of all tasks that match a filter.
 struct operation_start {
   operation_verb kind = operation_verb::redrive;
   task_filter filter{};

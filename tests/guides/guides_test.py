@@ -165,6 +165,9 @@ class Followed(unittest.TestCase):
     def test_guide_for_the_dashboard(self):
         self.follow("coordinator/DASHBOARD.md")
 
+    def test_guide_for_operations(self):
+        self.follow("coordinator/OPERATIONS.md")
+
     def test_guide_for_handlers(self):
         self.follow("worker/README.md")
 

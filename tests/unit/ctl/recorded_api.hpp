@@ -121,8 +121,7 @@ public:
     return ctl::document{"{}"};
   }
 
-  result<ctl::document>
-  change_operation(const std::string& id, ctl::operation_step what) override {
+  result<ctl::document> change_operation(const std::string& id, ctl::operation_step what) override {
     asked += "operation " + id + " " + std::to_string(static_cast<int>(what)) + "\n";
     return ctl::document{"{}"};
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/operations/operation_run.hpp"
-
 #include "http/server/gateway_limits.hpp"
 
 #include <gtest/gtest.h>
@@ -346,8 +345,7 @@ TEST(BulkOperation, CanaryThatFailsAgainPausesTheOperationAndAUserMayGoOn) {
   o.restart();
 
   EXPECT_EQ(o.next(), "look at 2");
-  o.run.take_look(
-    {status(task_state::dead, 70, 5), status(task_state::completed, 71, 1)}, o.now);
+  o.run.take_look({status(task_state::dead, 70, 5), status(task_state::completed, 71, 1)}, o.now);
 
   EXPECT_EQ(o.next(), "idle");
   EXPECT_EQ(o.status_name(), "paused");
@@ -361,8 +359,7 @@ TEST(BulkOperation, FailedAttemptOfTheCanaryCountsBeforeTheTaskIsDead) {
   auto o = with_canary(0);
   static_cast<void>(o.next());
 
-  o.run.take_look(
-    {status(task_state::scheduled, 70, 1), status(task_state::ready, 20, 0)}, o.now);
+  o.run.take_look({status(task_state::scheduled, 70, 1), status(task_state::ready, 20, 0)}, o.now);
 
   EXPECT_EQ(o.status_name(), "paused");
 }

@@ -16,7 +16,7 @@
 
 namespace codeq::http {
 
-/// What an operation does to each task that its filter matches. Stored by name.
+/// The change that an operation makes to each task that its filter matches. Stored by name.
 enum class operation_kind : std::uint8_t { redrive, purge, cancel, promote };
 
 /// In the order of `operation_kind`.
@@ -30,7 +30,7 @@ enum class operation_status : std::uint8_t { running, paused, completed, cancell
 inline constexpr auto operation_statuses =
   std::to_array<std::string_view>({"running", "paused", "completed", "cancelled"});
 
-/// What a running operation does now. Stored by name.
+/// The stage of a running operation. Stored by name.
 enum class operation_phase : std::uint8_t {
   counting, ///< Counts the tasks that match, so that the size of the canary is known.
   canary,   ///< Changes the tasks of the canary.
@@ -55,7 +55,7 @@ struct operation_user {
   friend bool operator==(const operation_user&, const operation_user&) = default;
 };
 
-/// What a user requests.
+/// A request to start an operation.
 struct operation_request {
   std::string tenant{};
   operation_kind kind = operation_kind::redrive;
@@ -107,8 +107,8 @@ struct bulk_operation {
   /// The latest ones, at most `limits::operation_events_max`.
   std::vector<operation_event> events{};
 
-  /// Number of tasks that were found and changed, or found and left alone: their state, their key or
-  /// their producer does not allow the change.
+  /// Number of tasks that were found and changed, or found and left alone: their state, their key
+  /// or their producer does not allow the change.
   std::uint64_t done = 0;
   std::uint64_t unchanged = 0;
   /// Number of tasks that matched at the start; only known with a canary.
@@ -142,9 +142,6 @@ struct bulk_operation {
 /// Writes the operation as users see it, as an object. `problem`: why it waits at present; may be
 /// empty.
 void write_operation(
-  base::json_writer& json,
-  const bulk_operation& o,
-  std::uint16_t shards,
-  std::string_view problem);
+  base::json_writer& json, const bulk_operation& o, std::uint16_t shards, std::string_view problem);
 
 } // namespace codeq::http

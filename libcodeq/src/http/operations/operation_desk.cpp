@@ -155,8 +155,8 @@ result<void> operation_desk::check(const std::string& tenant) const {
       + std::to_string(limits::operations_open_of_all_max)};
 }
 
-std::string operation_desk::begin(
-  operation_request request, const operation_user& by, done_function done) {
+std::string
+operation_desk::begin(operation_request request, const operation_user& by, done_function done) {
   bulk_operation o;
   o.id = new_id();
   o.request = std::move(request);
@@ -198,8 +198,7 @@ void operation_desk::alter(
   step(id);
 }
 
-const operation_run*
-operation_desk::find(const std::string& tenant, const std::string& id) const {
+const operation_run* operation_desk::find(const std::string& tenant, const std::string& id) const {
   auto at = all_.find(id);
   bool is_own = at != all_.end() && at->second.run.operation().request.tenant == tenant;
   return is_own ? &at->second.run : nullptr;
@@ -237,7 +236,8 @@ void operation_desk::check_rights(operation_run& run) {
   bool is_allowed =
     std::any_of(callers.begin(), callers.end(), [](const auto& by) { return by->is_admin; });
   if (!is_allowed)
-    run.stop("the token of " + o.by.subject + " was revoked, or is no admin's any more", desk_->now());
+    run.stop(
+      "the token of " + o.by.subject + " was revoked, or is no admin's any more", desk_->now());
 }
 
 core::origin_ptr operation_desk::origin_of(const bulk_operation& o) const {
@@ -255,8 +255,7 @@ void operation_desk::step(const std::string& id) {
     return;
   check_rights(at->second.run);
   at->second.is_busy = true;
-  std::visit(
-    [&](const auto& next) { take(id, next); }, at->second.run.next(desk_->now()));
+  std::visit([&](const auto& next) { take(id, next); }, at->second.run.next(desk_->now()));
 }
 
 void operation_desk::finish(
@@ -360,8 +359,7 @@ void operation_desk::take(const std::string& id, const operation_run::change& ch
     change_singly(id, change);
 }
 
-void operation_desk::change_listed(
-  const std::string& id, const operation_run::change& change) {
+void operation_desk::change_listed(const std::string& id, const operation_run::change& change) {
   const auto& o = all_.at(id).run.operation();
   auto kind = o.request.kind == operation_kind::redrive ? core::bulk_kind::redrive_listed
                                                         : core::bulk_kind::purge_listed;
@@ -377,15 +375,14 @@ void operation_desk::change_listed(
     origin_of(o));
 }
 
-void operation_desk::change_singly(
-  const std::string& id, const operation_run::change& change) {
+void operation_desk::change_singly(const std::string& id, const operation_run::change& change) {
   const auto& o = all_.at(id).run.operation();
-  auto what =
-    o.request.kind == operation_kind::cancel ? task_change::cancel : task_change::promote;
+  auto what = o.request.kind == operation_kind::cancel ? task_change::cancel : task_change::promote;
   auto all = std::make_shared<single_changes>(single_changes{change.tasks.size()});
   auto done = [this, id, all](const result<change_outcome>& outcome) {
-    bool is_changed = outcome && (outcome->what == change_result::changed
-                                  || outcome->what == change_result::requested);
+    bool is_changed =
+      outcome
+      && (outcome->what == change_result::changed || outcome->what == change_result::requested);
     all->changed += is_changed ? 1 : 0;
     if (!outcome && outcome.error().code != errc::unknown_task)
       all->failure = outcome.error();

@@ -33,8 +33,8 @@ public:
   /// Refuses an operation too many. Errors: `too_large`, `overloaded`.
   [[nodiscard]] result<void> check(const std::string& tenant) const;
 
-  /// Begins an operation, and calls `done` when it is durable; returns its id. Errors: the errors of
-  /// the enqueue of its record; then the operation does not exist.
+  /// Begins an operation, and calls `done` when it is durable; returns its id. Errors: the errors
+  /// of the enqueue of its record; then the operation does not exist.
   std::string begin(operation_request request, const operation_user& by, done_function done);
 
   enum class change : std::uint8_t { pause, resume, cancel };

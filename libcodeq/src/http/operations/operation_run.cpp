@@ -22,7 +22,7 @@ bool is_of_list(operation_kind kind) {
 enum class canary_fate : std::uint8_t { waits, ran, failed, left_alone };
 
 canary_fate fate_of(const std::optional<task_status>& task, const core::dead_task& was) {
-  // What is no longer stored has ended well: dead tasks are kept.
+  // A task that is no longer stored has ended well: dead tasks are kept.
   if (!task || task->state == task_state::completed || task->state == task_state::cancelled)
     return canary_fate::ran;
   bool has_run = task->token != was.token;
@@ -209,8 +209,8 @@ void operation_run::take_change(std::uint64_t changed, timestamp now) {
 void operation_run::end_part(timestamp now) {
   o_.part.clear();
   move_on(o_.part_after, o_.part_has_more, now);
-  bool is_canary_full = o_.phase == operation_phase::canary && !is_over(o_.status)
-                        && o_.canary.size() >= canary_size();
+  bool is_canary_full =
+    o_.phase == operation_phase::canary && !is_over(o_.status) && o_.canary.size() >= canary_size();
   if (!is_canary_full)
     return;
   o_.phase = operation_phase::watching;
@@ -239,8 +239,7 @@ void operation_run::end_walk(timestamp now) {
   note("end", {}, now);
 }
 
-void operation_run::take_look(
-  const std::vector<std::optional<task_status>>& found, timestamp now) {
+void operation_run::take_look(const std::vector<std::optional<task_status>>& found, timestamp now) {
   problem_.clear();
   std::vector<canary_task> waiting(
     o_.canary.begin(), o_.canary.begin() + static_cast<std::ptrdiff_t>(looked_));

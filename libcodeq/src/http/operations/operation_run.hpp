@@ -17,11 +17,11 @@
 
 namespace codeq::http {
 
-/// Decides what an operation does next. Pure: its driver, `operation_desk`, takes one step after the
-/// other, passes the outcome on, and tells the time.
+/// Decides what an operation does next. Pure: its driver, `operation_desk`, takes one step after
+/// the other, passes the outcome on, and tells the time.
 ///
-/// A part is stored before its tasks are changed, with their tokens. When the outcome of a change is
-/// lost, by an error or with the process, the part's range is listed again: the tasks that still
+/// A part is stored before its tasks are changed, with their tokens. When the outcome of a change
+/// is lost, by an error or with the process, the part's range is listed again: the tasks that still
 /// match with the same token are changed now, and the others were. So no task is changed twice, and
 /// the counts are exact.
 class operation_run {
@@ -83,14 +83,14 @@ public:
   /// `changed` tasks of the part were changed, the others left alone.
   void take_change(std::uint64_t changed, timestamp now);
 
-  /// What became of the tasks of a `look`, in its order; empty when a task is no longer stored.
+  /// The tasks of a `look`, in its order; empty when a task is no longer stored.
   void take_look(const std::vector<std::optional<task_status>>& found, timestamp now);
 
   /// The outcome of a `change` is unknown.
   void lose_change();
 
-  /// The step failed. It is repeated after a pause when that may help, or when it was a `save`; else
-  /// the operation is paused.
+  /// The step failed. It is repeated after a pause when that may help, or when it was a `save`;
+  /// else the operation is paused.
   void fail(const error& why, timestamp now);
 
   // Users' changes. Each returns false when the state does not allow it, and nothing changed.

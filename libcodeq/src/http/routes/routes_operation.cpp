@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
-/// Operations on all tasks that match a filter: durable, paced, paused and resumed. Admins start and
-/// change them, readers look at them.
+/// Operations on all tasks that match a filter: durable, paced, paused and resumed. Admins start
+/// and change them, readers look at them.
 namespace codeq::http {
 
 namespace {
@@ -47,7 +47,7 @@ result<void> check_fields(operation_kind kind, const input& body) {
   return {};
 }
 
-/// What the body asks for. @pre the fields fit the kind
+/// Reads the body. @pre the fields fit the kind
 operation_request request_of(gateway_context& context, const exchange& call) {
   const auto& body = call.fields->body;
   auto now = context.desk.now();

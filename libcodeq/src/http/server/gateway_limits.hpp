@@ -96,7 +96,7 @@ inline constexpr std::size_t operations_open_of_all_max = 256;
 inline constexpr std::size_t operations_kept_max = 100;
 inline constexpr std::size_t operations_kept_of_all_max = 10'000;
 inline constexpr duration operation_kept_for = std::chrono::hours(30 * 24);
-/// Of one operation; the first one is always kept.
+/// Maximum number of events of one operation; the first one is always kept.
 inline constexpr std::size_t operation_events_max = 32;
 /// Maximum number of tasks of a canary.
 inline constexpr std::size_t operation_canary_tasks_max = 1000;
