@@ -158,7 +158,8 @@ export function operationPage({subject, changed}) {
         h("div", {class: "actions"}, actions(one, found.load))),
       one.reason &&
         h("p", {class: "notice is-bad", role: "alert"}, icon("alert"),
-          h("span", {}, `It was paused: ${one.reason}. Resume goes on without a canary.`)),
+          h("span", {}, `It was paused: ${one.reason}.`,
+            one.canary?.failed > 0 && " Resume goes on without a canary.")),
       card("Progress",
         [
           progress(one), h("p", {class: "progress-note", role: "status"}, stage(one)),
