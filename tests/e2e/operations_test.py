@@ -84,7 +84,7 @@ class OperationsTest(cluster.ClusterTest):
         return sum(event["event"] == "redriven" for event in events)
 
 
-class Killed(OperationsTest):
+class KilledOperation(OperationsTest):
     TASKS = 3000
 
     def check(self, *options):
@@ -136,7 +136,7 @@ class Killed(OperationsTest):
         self.assertEqual(10, self.count("other")["ready"])
 
 
-class Changed(OperationsTest):
+class ChangedOperation(OperationsTest):
     def test_it_is_paused_and_resumed(self):
         self.start()
         self.add_dead("mail", 400)
@@ -197,7 +197,7 @@ class Changed(OperationsTest):
         self.assertIn("--http", self.cluster.ctl_error("operation", "list"))
 
 
-class Rights(OperationsTest):
+class OperationRights(OperationsTest):
     def create(self, subject, *fields):
         return self.cluster.ctl(
             "token", "create", "--file", self.cluster.path("tokens"), "--subject", subject,
