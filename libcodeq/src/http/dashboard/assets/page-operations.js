@@ -46,12 +46,21 @@ function stage({status, phase, canary, problem, reason, shard, shards}) {
   return `shard ${Math.min(shard + 1, shards)} of ${shards}`;
 }
 
+/** Tasks, when their number is known, else shards. */
 function progress(one) {
-  const rest = one.total === undefined ? 0 : Math.max(0, one.total - one.matched);
+  if (one.total === undefined && !isOver(one))
+    return bar([
+      {value: one.shard, name: "shards done", state: "completed"},
+      {value: one.shards - one.shard, name: "shards to do", state: "scheduled"},
+    ]);
   return bar([
     {value: one.done, name: kindOf(one.kind).done, state: "completed"},
     {value: one.unchanged, name: "left alone", state: "gated"},
-    {value: rest, name: "to do", state: "scheduled"},
+    {
+      value: Math.max(0, (one.total ?? one.matched) - one.matched),
+      name: "to do",
+      state: "scheduled"
+    },
   ]);
 }
 
