@@ -25,6 +25,13 @@ class OperationsTest(cluster.ClusterTest):
         self.http = Gateway(int(wait_until(
             lambda: port_file.exists() and port_file.read_text().strip(), 10, "the port")))
 
+    def restart(self, *options):
+        """Kills the coordinator and starts it again; returns when the operations are read."""
+        self.coordinator.kill()
+        self.start(*options)
+        wait_until(lambda: self.http.get("/admin/operations").status == 200, 10,
+                   "the operations are read")
+
     def ask(self, method, path, body=None, status=200, bearer=None):
         bearer = bearer or self.bearer
         fields = {"Authorization": "Bearer " + bearer} if bearer else {}
@@ -99,11 +106,7 @@ class KilledOperation(OperationsTest):
             # Tasks that die again after the operation began stay dead.
             self.fail("mail", 20)
             again += 20
-            self.coordinator.kill()
-            self.start(*options)
-            wait_until(
-                lambda: self.http.get("/admin/operations/" + operation).status == 200, 10,
-                "the operation is read")
+            self.restart(*options)
         ended = self.wait_for_end(operation)
         self.assertEqual((self.TASKS, 0), (ended["done"], ended["unchanged"]))
         left = self.count("mail")
@@ -126,10 +129,7 @@ class KilledOperation(OperationsTest):
         self.add("other", 10)
         operation = self.begin("cancel", queue="mail", rate=1500)
         self.wait_for(operation, lambda o: o["done"] >= 500, "it goes on")
-        self.coordinator.kill()
-        self.start()
-        wait_until(lambda: self.http.get("/admin/operations/" + operation).status == 200, 10,
-                   "the operation is read")
+        self.restart()
         ended = self.wait_for_end(operation)
         self.assertEqual((2000, 0), (ended["done"], ended["unchanged"]))
         self.assertEqual(0, self.count("mail")["ready"] + self.count("mail")["delayed"])
@@ -145,9 +145,9 @@ class ChangedOperation(OperationsTest):
         paused = self.take(operation, "pause")
         self.assertEqual("paused", paused["status"])
         self.take(operation, "pause", status=409)
-        self.coordinator.kill()
-        self.start()
-        shown = self.wait_for(operation, lambda o: o["status"] == "paused", "it is read")
+        self.restart()
+        shown = self.show(operation)
+        self.assertEqual("paused", shown["status"])
         self.assertEqual(shown["done"], self.count("mail")["ready"])
         self.assertLess(shown["done"], 400)
         self.assertEqual("running", self.take(operation, "resume")["status"])
@@ -206,8 +206,9 @@ class OperationRights(OperationsTest):
     def setUp(self):
         super().setUp()
         self.bearer = self.create("boss", "--tenant", "a", "--role", "admin")
-        self.others = {role: self.create(role, "--tenant", "a", "--role", role)
-                       for role in ("producer", "worker", "reader")}
+        self.others = {
+            role: self.create(role, "--tenant", "a", "--role", role, *more) for role, *more in (
+                ("producer",), ("worker", "--queues", "*"), ("reader",))}
         self.stranger = self.create("stranger", "--tenant", "b", "--role", "admin")
         self.start(access=("--tokens", self.cluster.path("tokens")))
 
