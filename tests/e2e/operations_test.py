@@ -173,7 +173,7 @@ class ChangedOperation(OperationsTest):
         self.assertEqual(3, self.count("mail")["ready"])
         self.fail("mail", 1)
         shown = self.wait_for(operation, lambda o: o["status"] == "paused", "it stops")
-        self.assertIn("1 failed again, more than 20 %", shown["reason"])
+        self.assertIn("failed again in 1 of 1 runs, more than 20 %", shown["reason"])
         self.assertEqual(298, self.count("mail")["dlq"])
         self.take(operation, "cancel")
         self.take(operation, "resume", status=409)

@@ -190,7 +190,7 @@ TEST_F(HttpOperations, CanaryThatFailsAgainStopsTheRest) {
 
   auto shown = show(id);
   EXPECT_EQ("paused", shown.text("status"));
-  EXPECT_THAT(shown.text("reason"), HasSubstr("1 failed again, more than 10 %"));
+  EXPECT_THAT(shown.text("reason"), HasSubstr("failed again in 1 of 1 runs, more than 10 %"));
   EXPECT_EQ("148", std::to_string(std::stoi(count("mail", "dlq")) - 1));
   post("/admin/operations/" + id + "/resume", "");
   advance(2s);

@@ -270,8 +270,8 @@ void operation_run::judge_canary(timestamp now) {
   bool is_bad = o_.canary_failed * percent > size * o_.request.canary.value_or(0);
   if (!o_.canary.empty() && !is_bad)
     return;
-  auto reason = "of the canary's " + std::to_string(o_.canary_ran) + " tasks that ran since, "
-                + std::to_string(o_.canary_failed) + " failed again, more than "
+  auto reason = "the canary failed again in " + std::to_string(o_.canary_failed) + " of "
+                + std::to_string(o_.canary_ran) + " runs, more than "
                 + std::to_string(o_.request.canary.value_or(0)) + " %";
   o_.phase = operation_phase::changing;
   o_.canary.clear();

@@ -20,9 +20,13 @@ const filterNames = {
   diedUntil: "died before",
 };
 
+const times = new Set(["since", "until", "diedSince", "diedUntil"]);
+
+/** The filter in words, without its times. */
 function about({filter}) {
   const parts = Object.entries(filterNames)
-                  .filter(([name]) => filter[name] && !["diedUntil", "until"].includes(name))
+                  .filter(([name]) => filter[name] && !times.has(name))
+                  .filter(([name]) => name !== "state" || filter.state !== "dead")
                   .map(([name, label]) => `${label} ${filter[name]}`);
   for (const [name, value] of Object.entries(filter.headers ?? {}))
     parts.push(`header ${name}=${value}`);
@@ -36,7 +40,7 @@ const statusChip = ({status}) => h("span", {class: `chip is-${chipStates[status]
 /** The present step of a running operation, in words. */
 function stage({status, phase, canary, problem, reason, shard, shards}) {
   if (problem) return `waits: ${problem}`;
-  if (status === "paused") return reason || "paused by a user";
+  if (status === "paused") return reason ? "paused by the coordinator" : "paused by a user";
   if (status !== "running") return "";
   if (phase === "counting") return "counts the tasks that match";
   if (phase === "canary") return "changes the canary";
@@ -181,8 +185,10 @@ export function operationPage({subject, changed}) {
           ])
         ]),
       card("Request", facts([
-        ...Object.entries(filterNames).map(([name, label]) => one.filter[name] &&
-                                             [label, one.filter[name]]),
+        ...Object.entries(filterNames)
+          .filter(([name]) => one.filter[name])
+          .map(([name, label]) =>
+            [label, times.has(name) ? time(one.filter[name]) : one.filter[name]]),
         ["Tasks per second, at most", one.rate ? exact(one.rate) : "no limit"],
         ["How many, at most", one.limit ? exact(one.limit) : "all"],
         one.kind === "redrive" && ["Canary", percent(one)],
