@@ -91,7 +91,7 @@ class Roles(dashboard.DashboardTest):
             "Pause", "Purge", "Settings", "Cancel", "Redrive", "Force", "Run now", "Delete",
             "Cancel all", "Run all now", "Resume", "End"}
         self.assertEqual(202, self.admin.post(
-            "/admin/operations", {"kind": "redrive", "rate": 1}).status)
+            "/admin/operations", {"kind": "redrive", "queue": "none"}).status)
         pages = {
             "queues": "mail", "queues/mail": "Why tasks wait", f"tasks/{task}": "Timeline",
             f"tasks/{dead}": "Why it died", "dead": "no", "schedules": "nightly",

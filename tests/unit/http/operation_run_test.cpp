@@ -349,7 +349,9 @@ TEST(BulkOperation, CanaryThatFailsAgainPausesTheOperationAndAUserMayGoOn) {
 
   EXPECT_EQ(o.next(), "idle");
   EXPECT_EQ(o.status_name(), "paused");
-  EXPECT_NE(o.run.operation().reason.find("failed again in 1 of 2 runs, more than 49 %"), std::string::npos);
+  EXPECT_NE(
+    o.run.operation().reason.find("failed again in 1 of 2 runs, more than 49 %"),
+    std::string::npos);
   o.restart();
   EXPECT_TRUE(o.run.resume(root, o.now));
   EXPECT_EQ(o.next(), "list 0 after 2 limit 1000");
