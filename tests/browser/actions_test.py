@@ -199,7 +199,7 @@ class Operations(dashboard.DashboardTest):
         self.browser.wait_text("waits until the canary ran")
         claimed = self.http.post("/tasks/claim", {"queues": ["mail"], "waitSeconds": 10}).json
         self.http.post(f"/tasks/{claimed['id']}/result", {"status": "FAILED", "error": "no"})
-        self.browser.wait_text("It was paused: the canary failed again in 1 of 1 runs, more than 10 %")
+        self.browser.wait_text("the canary failed again in 1 of 1 runs, more than 10 %")
         self.shoot("operation-canary")
 
     def test_all_that_match_are_cancelled(self):
