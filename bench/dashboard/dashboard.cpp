@@ -39,13 +39,14 @@ struct page {
 };
 
 constexpr auto pages = std::to_array<page>({
-  {"overview", "/admin/history?range=hour"},
+  {"overview", "/admin/history?span=hour"},
   {"queues", "/admin/queues"},
   {"queue", "/admin/queues/broken"},
   {"tasks", "/tasks?limit=50"},
   {"tasks_by_state", "/tasks?limit=50&state=ready&order=oldest"},
   {"tasks_by_key", "/tasks?limit=50&queue=q0&key=none"},
   {"dead", "/admin/dead?limit=25"},
+  {"dead_by_error", "/admin/dead/summary"},
   {"operations", "/admin/operations"},
   {"workers", "/admin/workers"},
   {"schedules", "/schedules?limit=100"},
