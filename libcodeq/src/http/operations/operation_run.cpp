@@ -200,8 +200,8 @@ void operation_run::take_change(std::uint64_t changed, timestamp now) {
     // Small delays are made up for, long ones are not.
     constexpr std::uint64_t milliseconds = 1000;
     auto pause = (size * milliseconds + o_.request.rate - 1) / o_.request.rate;
-    paced_ = std::max(paced_, now - limits::operation_pace_slack)
-             + duration{static_cast<duration::rep>(pause)};
+    auto from = paced_ == timestamp{} ? now : now - limits::operation_pace_slack;
+    paced_ = std::max(paced_, from) + duration{static_cast<duration::rep>(pause)};
   }
   end_part(now);
 }
