@@ -113,6 +113,15 @@ class Measurements(unittest.TestCase):
                      "server_us_per_cycle", "cycles"):
             self.assertGreater(figures[name], 0, name)
 
+    def test_dashboard_times_pages_and_redrives_all(self):
+        figures = measure("dashboard", "--tasks", "3000", "--dead", "2000", "--queues", "3",
+                          "--rounds", "3", "--rate", "1000")
+        self.assertEqual((2000, True), (figures["redriven"], figures["killed_midway"]))
+        self.assertLess(figures["redriven_before_kill"], 2000)
+        for name in ("pages_p95_ms", "tasks_p95_ms", "dead_p95_ms", "accepted_ms"):
+            self.assertGreater(figures[name], 0, name)
+        self.assertLess(figures["redriven_per_s"], 1400)
+
     def test_priority_holds_over_the_shards(self):
         for connections in ("1", "16"):
             figures = measure("priority", "--tasks", "2000", "--connections", connections)

@@ -19,6 +19,7 @@ void add_queue(command_table& to);
 void add_schedule(command_table& to);
 void add_schedule_apply(command_table& to);
 void add_bulk(command_table& to);
+void add_operation(command_table& to);
 void add_token(command_table& to);
 void add_store(command_table& to);
 void add_workers(command_table& to);
@@ -38,6 +39,7 @@ inline constexpr std::array commands{
   add_queue,
   add_schedule,
   add_bulk,
+  add_operation,
   add_token,
   add_store,
   add_workers,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json_writer.hpp"
-#include "ctl/command_options.hpp"
 #include "base/rfc3339.hpp"
+#include "ctl/command_options.hpp"
 #include "ctl/gateway.hpp"
 #include "ctl/operator_api.hpp"
 #include "http/json/json_reader.hpp"
@@ -108,6 +108,41 @@ std::string task_query(const task_filter& filter) {
   if (filter.enqueued.until != timestamp{})
     add_parameter(query, "until", base::to_rfc3339(filter.enqueued.until));
   return query;
+}
+
+/// The body of a request that starts an operation.
+std::string body_of(const operation_start& what) {
+  const auto& filter = what.filter;
+  base::json_writer json;
+  json.begin_object().field("kind", operation_kind_names[static_cast<std::size_t>(what.kind)]);
+  dead_filter common;
+  common.queue = filter.queue;
+  common.group = filter.group;
+  common.error = filter.error;
+  common.died = filter.ended;
+  for (const auto& [name, value] : fields_of(common))
+    json.field(name, value);
+  if (filter.state)
+    json.field("state", to_string(*filter.state));
+  if (!filter.key.empty())
+    json.field("key", filter.key);
+  for (const auto& worker : filter.workers)
+    json.field("worker", worker);
+  if (!filter.headers.empty()) {
+    json.begin_object("headers");
+    for (const auto& [name, value] : filter.headers)
+      json.field(name, value);
+    json.end_object();
+  }
+  if (filter.enqueued.since != timestamp{})
+    json.field("since", base::to_rfc3339(filter.enqueued.since));
+  if (filter.enqueued.until != timestamp{})
+    json.field("until", base::to_rfc3339(filter.enqueued.until));
+  json.field("limit", what.limit).field("rate", what.rate);
+  if (what.canary)
+    json.field("canary", *what.canary);
+  json.end_object();
+  return json.take();
 }
 
 /// Adds the tasks in the answer to a batch enqueue to `to`. Errors: the reason why the rest was
@@ -261,6 +296,33 @@ public:
     return not_possible("tenant purge");
   }
 
+  result<document> start_operation(const operation_start& what) override {
+    if (auto ok = check_tenant(what.filter.tenant); !ok)
+      return ok.error();
+    return ask("POST", "/admin/operations", body_of(what)).text;
+  }
+
+  result<document> operations(const std::string& tenant) override {
+    if (auto ok = check_tenant(tenant); !ok)
+      return ok.error();
+    return ask("GET", "/admin/operations").text;
+  }
+
+  result<document> change_operation(const std::string& id, operation_step what) override {
+    auto path = "/admin/operations/" + http::escape(id);
+    switch (what) {
+    case operation_step::show:
+      return ask("GET", path).text;
+    case operation_step::pause:
+      return ask("POST", path + "/pause").text;
+    case operation_step::resume:
+      return ask("POST", path + "/resume").text;
+    case operation_step::cancel:
+      break;
+    }
+    return ask("POST", path + "/cancel").text;
+  }
+
   answer<schedule_answer>
   set_schedule(const schedule_address& name, const schedule_spec& spec) override {
     return put_schedule(name, spec, {});
@@ -304,8 +366,7 @@ public:
     return put_schedule(name, spec, "?dryRun=true");
   }
 
-  answer<std::vector<schedule_occurrence>>
-  schedule_history(const schedule_address& name) override {
+  answer<std::vector<schedule_occurrence>> schedule_history(const schedule_address& name) override {
     return ask_of(name, "GET", "/history");
   }
 
@@ -487,8 +548,8 @@ private:
     return ask("GET", path).text;
   }
 
-  said put_schedule(
-    const schedule_address& name, const schedule_spec& spec, const std::string& query) {
+  said
+  put_schedule(const schedule_address& name, const schedule_spec& spec, const std::string& query) {
     auto task = to_gateway_json(spec.task);
     if (!task)
       return {task.error()};

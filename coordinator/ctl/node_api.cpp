@@ -92,6 +92,10 @@ list_at(operator_client& client, const task_filter& filter, const page_request& 
   return all;
 }
 
+error takes_gateway() {
+  return {errc::unsupported, "operations are not possible over --coordinator; they take --http"};
+}
+
 /// Client of a coordinator's node port.
 class node_api final : public operator_api {
 public:
@@ -157,6 +161,14 @@ public:
 
   answer<std::uint64_t> purge_tenant(const std::string& tenant) override {
     return ask([&](operator_client& client) { return client.purge_tenant(tenant); });
+  }
+
+  result<document> start_operation(const operation_start&) override { return takes_gateway(); }
+
+  result<document> operations(const std::string&) override { return takes_gateway(); }
+
+  result<document> change_operation(const std::string&, operation_step) override {
+    return takes_gateway();
   }
 
   answer<schedule_answer>

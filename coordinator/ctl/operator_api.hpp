@@ -4,10 +4,13 @@
 #include "codeq/operator.hpp"
 #include "codeq/producer.hpp"
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -26,6 +29,25 @@ struct document {
 /// A value from a node port, or the document of a gateway.
 template <class T>
 using answer = result<std::variant<T, document>>;
+
+enum class operation_verb : std::uint8_t { redrive, purge, cancel, promote };
+
+/// In the order of `operation_verb`.
+inline constexpr std::array<std::string_view, 4> operation_kind_names{
+  "redrive", "purge", "cancel", "promote"};
+
+/// A change of all tasks that match a filter.
+struct operation_start {
+  operation_verb kind = operation_verb::redrive;
+  task_filter filter{};
+  /// Maximum number of tasks, and of tasks per second; 0: no limit.
+  std::uint64_t limit = 0;
+  std::uint64_t rate = 0;
+  /// Pauses when more than this percentage of the canary's tasks failed again.
+  std::optional<std::uint64_t> canary{};
+};
+
+enum class operation_step : std::uint8_t { show, pause, resume, cancel };
 
 /// Outcome of one request of an enqueue.
 struct added_tasks {
@@ -46,7 +68,7 @@ struct task_end {
 
 /// The requests that codeqctl can make to a coordinator, through its node port or an HTTP gateway.
 /// Connects with the first request; use from one thread at a time. Errors: of the connection; of
-/// `operator_client` and `producer`; `unsupported` names what a gateway cannot do.
+/// `operator_client` and `producer`; `unsupported` names what a gateway, or a node port, cannot do.
 /// An empty tenant stands for the default one: the environment's, else the token's, else `default`.
 class operator_api {
 public:
@@ -78,6 +100,12 @@ public:
   virtual answer<dead_summary> summarize_dead(const dead_filter& filter) = 0;
   virtual answer<std::uint64_t> purge_queue(const queue_address& queue) = 0;
   virtual answer<std::uint64_t> purge_tenant(const std::string& tenant) = 0;
+
+  // Operations; of a gateway only.
+
+  virtual result<document> start_operation(const operation_start& what) = 0;
+  virtual result<document> operations(const std::string& tenant) = 0;
+  virtual result<document> change_operation(const std::string& id, operation_step what) = 0;
 
   // Schedules.
 

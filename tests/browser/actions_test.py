@@ -140,7 +140,7 @@ class DeadLetters(dashboard.DashboardTest):
         self.browser.wait_text("Redrive 3 dead tasks?")
         self.browser.type("dialog input[name=rate]", "100")
         self.browser.click("Redrive 3 dead tasks")
-        self.browser.wait_text("Redrove 3 dead tasks")
+        self.browser.wait_text("completed")
         self.assertEqual({"ready"}, {self.state(task) for task in orders})
         self.assertEqual("dead", self.state(other))
 
@@ -150,7 +150,7 @@ class DeadLetters(dashboard.DashboardTest):
         self.browser.click("Redrive", "button", within=".page-head")
         self.browser.type("dialog input[name=limit]", "1")
         self.browser.click("Redrive 4 dead tasks")
-        self.browser.wait_text("Redrove 1 dead task")
+        self.browser.wait_text("completed")
         self.assertEqual(3, [self.state(task) for task in tasks].count("dead"))
 
     def test_purge_wants_a_word(self):
@@ -160,7 +160,67 @@ class DeadLetters(dashboard.DashboardTest):
         self.browser.type("dialog input[type=text]", "purge")
         self.browser.click("Purge 1 dead task")
         cluster.wait_until(lambda: self.http.get(f"/tasks/{task}").status == 404, 10, "the end")
-        self.browser.wait_text("No dead tasks")
+        self.browser.wait_text("completed")
+
+
+class Operations(dashboard.DashboardTest):
+    def add_dead(self, count):
+        return [self.bury("mail", f"no order {number}", maxAttempts=1) for number in range(count)]
+
+    def test_redrive_at_a_rate_is_paused_resumed_and_ended(self):
+        self.add_dead(30)
+        self.show("dead?queue=mail", "no order")
+        self.browser.click("Redrive", "button", within=".page-head")
+        self.browser.type("dialog input[name=rate]", "1")
+        self.browser.click("Redrive 30 dead tasks")
+        self.browser.wait_text("running")
+        self.browser.wait_text("Left alone")
+        self.browser.click("Pause")
+        self.browser.wait_text("paused by a user")
+        self.shoot("operation")
+        self.browser.click("Resume")
+        self.browser.wait_gone("paused by a user")
+        self.show("operations", "Redrive")
+        self.shoot("operations")
+        self.browser.click("End", "button")
+        self.browser.wait_text("What it has changed stays as it is")
+        self.browser.click("End the operation")
+        self.browser.wait_text("cancelled")
+        one = self.http.get("/admin/operations").json["operations"][0]
+        self.assertEqual("cancelled", one["status"])
+        self.assertLess(one["done"], 30)
+
+    def test_canary_that_fails_again_says_why_it_stopped(self):
+        self.add_dead(3)
+        self.show("dead?queue=mail", "no order")
+        self.browser.click("Redrive", "button", within=".page-head")
+        self.browser.type("dialog input[name=canary]", "10")
+        self.browser.click("Redrive 3 dead tasks")
+        self.browser.wait_text("waits until the canary ran")
+        claimed = self.http.post("/tasks/claim", {"queues": ["mail"], "waitSeconds": 10}).json
+        self.http.post(f"/tasks/{claimed['id']}/result", {"status": "FAILED", "error": "no"})
+        self.browser.wait_text("the canary failed again in 1 of 1 runs, more than 10 %")
+        self.shoot("operation-canary")
+
+    def test_all_that_match_are_cancelled(self):
+        tasks = [self.enqueue("mail") for _ in range(5)]
+        other = self.enqueue("bills")
+        self.show("tasks?queue=mail", "mail")
+        self.browser.click("Cancel all")
+        self.browser.wait_text("Cancel 5 live tasks?")
+        self.browser.type("dialog input[type=text]", "cancel")
+        self.browser.click("Cancel 5 live tasks")
+        self.browser.wait_text("completed")
+        self.assertEqual({"cancelled"}, {self.state(task) for task in tasks})
+        self.assertEqual("ready", self.state(other))
+
+    def test_all_that_match_run_now(self):
+        tasks = [self.enqueue("mail", delaySeconds=3600, allowPromotion=True) for _ in range(2)]
+        self.show("tasks?state=scheduled", "mail")
+        self.browser.click("Run all now")
+        self.browser.click("Run now 2 waiting tasks")
+        self.browser.wait_text("completed")
+        self.assertEqual({"ready"}, {self.state(task) for task in tasks})
 
 
 class Schedules(dashboard.DashboardTest):

@@ -173,6 +173,15 @@ class Pages(dashboard.DashboardTest):
         self.assertEqual(2, rows)
         self.check("dead")
 
+    def test_operations_show_their_progress(self):
+        begun = self.http.post("/admin/operations", {
+            "kind": "redrive", "queue": "mail", "rate": 1, "canary": 5})
+        self.http.post("/admin/operations", {"kind": "cancel", "queue": "reports", "error": "none"})
+        self.show("operations", "queue mail")
+        self.check("operations")
+        self.show(f"operations/{begun.json['id']}", "5 % may fail again")
+        self.check("operation")
+
     def test_workers_show_what_they_run(self):
         self.cluster.enqueue("sleep", f"{self.cluster.path('starts')} 60000 9")
         self.show("workers", "w1")
@@ -228,7 +237,8 @@ class EmptyCoordinator(dashboard.DashboardTest):
     def test_empty_pages_say_what_to_do_next(self):
         wanted = {
             "overview": "codeqctl enqueue", "queues": "codeqctl enqueue",
-            "tasks": "codeqctl enqueue", "dead": "No dead tasks", "workers": "codeq-worker --name",
+            "tasks": "codeqctl enqueue", "dead": "No dead tasks",
+            "operations": "operation start", "workers": "codeq-worker --name",
             "schedules": "codeqctl schedule set", "audit": "Nothing here",
             "nothing": "This address leads to no page"}
         for page, text in wanted.items():

@@ -67,8 +67,8 @@ class Roles(dashboard.DashboardTest):
         self.show("queues", "mail")
         self.assertNotIn("secrets", self.browser.text())
         # The metrics are of the whole process.
-        self.assertEqual(["Overview", "Queues", "Tasks", "Dead letters", "Workers", "Schedules",
-                          "Audit"], self.browser.run(PAGES))
+        self.assertEqual(["Overview", "Queues", "Tasks", "Dead letters", "Operations",
+                          "Workers", "Schedules", "Audit"], self.browser.run(PAGES))
 
     def test_admin_of_all_tenants_sees_the_store(self):
         self.may_lose_connection = True
@@ -88,11 +88,14 @@ class Roles(dashboard.DashboardTest):
             "cron": "30 2 * * *", "task": {"queue": "reports", "payload": 1}})
         self.sign_in(self.tokens["rita"])
         forbidden = {
-            "Pause", "Purge", "Settings", "Cancel", "Redrive", "Force", "Run now", "Delete"}
+            "Pause", "Purge", "Settings", "Cancel", "Redrive", "Force", "Run now", "Delete",
+            "Cancel all", "Run all now", "Resume", "End"}
+        self.assertEqual(202, self.admin.post(
+            "/admin/operations", {"kind": "redrive", "queue": "none"}).status)
         pages = {
             "queues": "mail", "queues/mail": "Why tasks wait", f"tasks/{task}": "Timeline",
             f"tasks/{dead}": "Why it died", "dead": "no", "schedules": "nightly",
-            "schedules/nightly": "Next times", "tasks": "mail"}
+            "schedules/nightly": "Next times", "tasks": "mail", "operations": "Redrive"}
         for page, text in pages.items():
             with self.subTest(page):
                 self.show(page, text)

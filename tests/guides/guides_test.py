@@ -31,6 +31,7 @@ SMALL = {"cycle": "--tasks 2000", "latency": "--rate 100 --seconds 1", "retries"
          "leases": "--live 1000 --lease 2 --seconds 2", "expiry": "--leases 1000 --lease 2",
          "recover": "--tasks 4 --slots 2 --prefetch 2", "scale-out": "--nodes 2 --seconds 1",
          "http": "--connections 4 --seconds 1",
+         "dashboard": "--tasks 3000 --dead 2000 --queues 3 --rounds 2 --rate 1000",
          "schedules": "--schedules 500 --burst 0 --seconds 1 --settle 1"}
 
 
@@ -170,6 +171,9 @@ class Followed(unittest.TestCase):
 
     def test_guide_for_services(self):
         self.follow("coordinator/SERVICE.md")
+
+    def test_guide_for_operations(self):
+        self.follow("coordinator/OPERATIONS.md")
 
     def test_guide_for_handlers(self):
         self.follow("worker/README.md")

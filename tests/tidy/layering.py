@@ -67,7 +67,8 @@ ROOMS = {
     "storage": ("keys", "records", "retention", "memory", "rocksdb", "recovery", "replica"),
     "coordinator": ("shard", "store", "replica", "session", "actors", "hub"),
     "worker": ("handlers", "node", "process", "host"),
-    "http": ("server", "json", "desk", "webhooks", "wakeups", "dashboard", "routes", "gateway"),
+    "http": ("server", "json", "desk", "webhooks", "wakeups", "operations", "dashboard",
+             "routes", "gateway"),
 }
 
 # Library -> paths that may use it. Tests and benches may use any.

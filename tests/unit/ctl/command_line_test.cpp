@@ -319,6 +319,43 @@ TEST(CtlCommandLine, DeadTakesAgesGroupsErrorsAndADryRun) {
   EXPECT_NE(refused({{"dead", "purge", "--older-than", "soon"}}), "");
 }
 
+TEST(CtlCommandLine, OperationTakesTheFiltersOfListsARateAndACanary) {
+  auto api = run(
+    {{"operation",
+      "start",
+      "redrive",
+      "--queue",
+      "q",
+      "--error",
+      "refused",
+      "--header",
+      "k=v",
+      "--older-than",
+      "1h",
+      "--rate",
+      "100",
+      "--limit",
+      "7",
+      "--canary",
+      "0"}});
+  const auto& what = api.asked_for_operation;
+
+  EXPECT_EQ(api.asked, "start_operation /q\n");
+  EXPECT_EQ(what.kind, operation_verb::redrive);
+  EXPECT_EQ(what.filter.error + what.filter.headers.at("k"), "refusedv");
+  EXPECT_TRUE(what.filter.ended.is_bounded());
+  EXPECT_EQ(what.rate, 100u);
+  EXPECT_EQ(what.limit, 7u);
+  EXPECT_EQ(what.canary, 0u);
+  EXPECT_EQ(asked({{"operation", "list"}}), "operations \n");
+  EXPECT_EQ(asked({{"operation", "show", "a1"}}), "operation a1 0\n");
+  EXPECT_EQ(asked({{"operation", "pause", "a1"}}), "operation a1 1\n");
+  EXPECT_EQ(asked({{"operation", "resume", "a1"}}), "operation a1 2\n");
+  EXPECT_EQ(asked({{"operation", "cancel", "a1"}}), "operation a1 3\n");
+  EXPECT_NE(refused({{"operation", "start", "forget"}}), "");
+  EXPECT_NE(refused({{"operation", "start", "redrive", "--canary", "101"}}), "");
+}
+
 TEST(CtlCommandLine, QueueSetChangesWhatIsGivenAndNothingElse) {
   auto api = run(
     {{"queue",

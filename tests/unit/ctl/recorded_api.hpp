@@ -22,6 +22,7 @@ public:
 
   task_filter asked_for;
   dead_filter asked_for_dead;
+  ctl::operation_start asked_for_operation;
 
   // Answers set by the test.
 
@@ -107,6 +108,22 @@ public:
 
   ctl::answer<std::uint64_t> purge_tenant(const std::string& tenant) override {
     return said<std::uint64_t>("purge_tenant " + tenant);
+  }
+
+  result<ctl::document> start_operation(const ctl::operation_start& what) override {
+    asked_for_operation = what;
+    asked += "start_operation " + text(queue_address{what.filter.tenant, what.filter.queue}) + "\n";
+    return ctl::document{"{}"};
+  }
+
+  result<ctl::document> operations(const std::string& tenant) override {
+    asked += "operations " + tenant + "\n";
+    return ctl::document{"{}"};
+  }
+
+  result<ctl::document> change_operation(const std::string& id, ctl::operation_step what) override {
+    asked += "operation " + id + " " + std::to_string(static_cast<int>(what)) + "\n";
+    return ctl::document{"{}"};
   }
 
   ctl::answer<schedule_answer>

@@ -46,6 +46,7 @@ void gateway_state::start(gateway_actor::pointer self, const gateway_actor_optio
   };
   context_.wakeups.start(
     context_.desk, options.webhooks, options.callers_of, std::move(end_call));
+  context_.operations.start(context_.desk, options.callers_of);
   context_.dashboard.start(context_.desk, options.who);
   context_.return_leases = [to = self->address()](std::vector<granted_lease> leases) {
     if (auto me = caf::actor_cast<caf::strong_actor_ptr>(to))
@@ -143,6 +144,7 @@ caf::result<bool> gateway_state::stop() {
   stopped_ = true;
   context_.webhooks.stop();
   context_.wakeups.stop();
+  context_.operations.stop();
   context_.dashboard.stop();
   context_.desk.stop();
   if (open_ == 0)

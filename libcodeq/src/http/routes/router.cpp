@@ -308,6 +308,7 @@ std::vector<std::span<const route>> all_routes() {
     admin_routes(),
     audit_routes(),
     dead_routes(),
+    operation_routes(),
     subscription_routes(),
     policy_routes(),
     schedule_routes(),

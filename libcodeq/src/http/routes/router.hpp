@@ -7,6 +7,7 @@
 #include "http/desk/recent_leases.hpp"
 #include "http/desk/shard_desk.hpp"
 #include "http/json/input.hpp"
+#include "http/operations/operation_desk.hpp"
 #include "http/server/caller.hpp"
 #include "http/server/cors_policy.hpp"
 #include "http/server/message.hpp"
@@ -34,6 +35,7 @@ struct gateway_context {
   std::uint64_t queue_lists_number = 0;
   webhook_desk webhooks;
   wakeup_desk wakeups;
+  operation_desk operations;
   dashboard_desk dashboard;
   limit_rate limit;
   /// The caller behind a token at present.
@@ -129,6 +131,7 @@ void dispatch(gateway_context& context, const exchange_ptr& call);
 [[nodiscard]] std::span<const route> admin_routes();
 [[nodiscard]] std::span<const route> audit_routes();
 [[nodiscard]] std::span<const route> dead_routes();
+[[nodiscard]] std::span<const route> operation_routes();
 [[nodiscard]] std::span<const route> subscription_routes();
 [[nodiscard]] std::span<const route> policy_routes();
 [[nodiscard]] std::span<const route> schedule_routes();

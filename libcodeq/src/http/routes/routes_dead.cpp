@@ -16,16 +16,6 @@ namespace codeq::http {
 
 namespace {
 
-/// How long ago a task died.
-constexpr input_field older_field{
-  .name = "olderThan",
-  .type = input_type::period,
-  .range = milliseconds_in(duration{0}, limits::not_before_ahead_max)};
-constexpr input_field newer_field{
-  .name = "newerThan",
-  .type = input_type::period,
-  .range = milliseconds_in(duration{0}, limits::not_before_ahead_max)};
-
 /// The filter that a query or a body has.
 dead_filter read_filter(gateway_context& context, const exchange& call, const input& from) {
   dead_filter filter;

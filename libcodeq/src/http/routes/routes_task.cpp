@@ -223,10 +223,6 @@ void promote_keyed(gateway_context& context, const exchange_ptr& call) {
     change_task(context, call, *key, task_change::promote);
 }
 
-/// In the order of `task_state`.
-constexpr auto state_names = std::to_array<std::string_view>(
-  {"scheduled", "gated", "ready", "leased", "completed", "dead", "cancelled"});
-
 constexpr auto list_parameters = std::to_array<input_field>({
   queue_filter_field,
   command_filter_field,

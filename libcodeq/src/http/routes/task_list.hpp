@@ -25,6 +25,20 @@ inline constexpr input_field group_filter_field{
 inline constexpr input_field error_filter_field{
   .name = "error", .range = at_most(limits::error_text_bytes_max)};
 
+/// How long ago a task died.
+inline constexpr input_field older_field{
+  .name = "olderThan",
+  .type = input_type::period,
+  .range = milliseconds_in(duration{0}, limits::not_before_ahead_max)};
+inline constexpr input_field newer_field{
+  .name = "newerThan",
+  .type = input_type::period,
+  .range = milliseconds_in(duration{0}, limits::not_before_ahead_max)};
+
+/// In the order of `task_state`.
+inline constexpr auto state_names = std::to_array<std::string_view>(
+  {"scheduled", "gated", "ready", "leased", "completed", "dead", "cancelled"});
+
 /// Answers with a page of the caller's tasks, `{"tasks":[...],"after":"...","partial":true}`, as
 /// the query's `queue`, `order`, `limit` and `after` say; the newest come first by default. `after`
 /// is missing on the last page; `partial` marks a page that ended early, because it examined as

@@ -90,6 +90,32 @@ inline constexpr duration wakeup_round = std::chrono::seconds(1);
 inline constexpr duration wakeup_interval_max = std::chrono::hours(1);
 inline constexpr duration wakeup_interval_default = std::chrono::seconds(5);
 
+// Operations on all tasks that match a filter.
+/// Maximum number of operations of one tenant that run or are paused.
+inline constexpr std::size_t operations_open_max = 16;
+/// The same of all tenants, which share them fairly.
+inline constexpr std::size_t operations_open_of_all_max = 256;
+/// Maximum number of ended operations of one tenant, and of all tenants, that are kept; the oldest
+/// go first.
+inline constexpr std::size_t operations_kept_max = 100;
+inline constexpr std::size_t operations_kept_of_all_max = 10'000;
+inline constexpr duration operation_kept_for = std::chrono::hours(30 * 24);
+/// Maximum number of events of one operation; the first one is always kept.
+inline constexpr std::size_t operation_events_max = 32;
+/// Maximum number of tasks of a canary.
+inline constexpr std::size_t operation_canary_tasks_max = 1000;
+/// Maximum number of tasks of a part that are changed one by one.
+inline constexpr std::size_t operation_single_changes_max = 200;
+/// Maximum number of tasks of a canary that are looked at together, and the pause between rounds.
+inline constexpr std::size_t operation_looks_max = 100;
+inline constexpr duration operation_look_pause = std::chrono::seconds(1);
+/// The pause before a step that failed is repeated.
+inline constexpr duration operation_retry_pause = std::chrono::seconds(1);
+/// How much of a delay the next parts of an operation with a rate make up for.
+inline constexpr duration operation_pace_slack = std::chrono::milliseconds(200);
+/// The place of a walk is stored after so many lists without a match.
+inline constexpr std::size_t operation_empty_lists_max = 64;
+
 // The dashboard.
 /// Maximum number of open event streams of all tenants, which share them fairly.
 inline constexpr std::size_t live_streams_max = 256;

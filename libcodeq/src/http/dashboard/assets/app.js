@@ -6,6 +6,7 @@ import {live, setTopics, startLive, stopLive, whenChanged} from "./live.js";
 import {button, failure, icon} from "./parts.js";
 import {auditPage} from "./page-audit.js";
 import {deadPage} from "./page-dead.js";
+import {operationPage, operationsPage} from "./page-operations.js";
 import {overviewPage} from "./page-overview.js";
 import {queuePage} from "./page-queue.js";
 import {queuesPage} from "./page-queues.js";
@@ -30,6 +31,14 @@ const pages = [
   },
   {name: "tasks", title: "Tasks", key: "t", needs: "GET tasks", open: tasksPage, one: taskPage},
   {name: "dead", title: "Dead letters", key: "d", needs: "GET admin/dead", open: deadPage},
+  {
+    name: "operations",
+    title: "Operations",
+    key: "p",
+    needs: "GET admin/operations",
+    open: operationsPage,
+    one: operationPage
+  },
   {name: "workers", title: "Workers", key: "w", needs: "GET admin/workers", open: workersPage},
   {
     name: "schedules",

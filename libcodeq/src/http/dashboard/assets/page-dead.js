@@ -3,8 +3,9 @@ import {change, get, may} from "./api.js";
 import {h} from "./dom.js";
 import {count, exact, plural, time} from "./format.js";
 import {live} from "./live.js";
+import {startOperation} from "./operations.js";
 import {
-  act, button, card, confirmChange, empty, exports, failure, icon, loading, resource, table,
+  act, button, card, empty, exports, failure, icon, loading, resource, table,
 } from "./parts.js";
 import {taskTable} from "./task-table.js";
 
@@ -68,57 +69,16 @@ export function deadPage({query, changed}) {
   const bodyOf = (extra) =>
     Object.fromEntries(Object.entries({...filter(), ...extra}).filter(([, value]) => value));
 
-  /** Counts what fits, asks, and changes it at the rate that was chosen. */
-  const changeAll = async (verb, extra = {}) => {
+  /** Counts the tasks that fit, asks, and starts an operation on them. */
+  const changeAll = async (kind, extra = {}) => {
     const body = bodyOf(extra);
-    const preview = await act(() => change("POST", `admin/dead/${verb}`, {...body, dryRun: true}));
-    if (!preview) return;
-    if (preview.changed === 0) {
-      await act(async () => true, "No dead task fits");
-      return;
-    }
-    const what = plural(preview.changed, "dead task");
-    const isPurge = verb === "purge";
-    const answer = await confirmChange({
-      title: `${isPurge ? "Purge" : "Redrive"} ${what}?`,
-      text: `All ${inWords(body)}. ${
-        isPurge ? "Payloads, errors and history are removed for good." :
-                  "They start again with all their attempts."}`,
-      fields: [
-        {
-          name: "rate",
-          label: "Tasks per second, at most",
-          type: "number",
-          min: 0,
-          max: 1000000,
-          value: isPurge          ? "0" :
-            preview.changed > 100 ? "100" :
-                                    "0",
-          hint: "0 is as fast as possible"
-        },
-        {
-          name: "limit",
-          label: "How many, at most",
-          type: "number",
-          min: 0,
-          value: "0",
-          hint: "0 is all; try a few first when you are not sure"
-        },
-      ],
-      yes: `${isPurge ? "Purge" : "Redrive"} ${what}`,
-      kind: isPurge ? "danger" : "primary",
-      word: isPurge ? "purge" : undefined,
-    });
-    if (!answer) return;
-    await act(() => change("POST", `admin/dead/${verb}`,
-                {...body, rate: Number(answer.rate), limit: Number(answer.limit)}),
-      ({changed: done}) => `${isPurge ? "Purged" : "Redrove"} ${plural(done, "dead task")}`);
-    load();
+    const preview = await act(() => change("POST", `admin/dead/${kind}`, {...body, dryRun: true}));
+    if (preview) await startOperation(kind, body, {amount: preview.changed, where: inWords(body)});
   };
 
-  const actions = (extra, size = "") => [may("POST admin/dead/redrive") &&
+  const actions = (extra, size = "") => [may("POST admin/operations") &&
       button("Redrive", {icon: "redo", kind: size, onclick: () => changeAll("redrive", extra)}),
-    may("POST admin/dead/purge") &&
+    may("POST admin/operations") &&
       button("Purge",
         {icon: "trash", kind: `danger-quiet ${size}`, onclick: () => changeAll("purge", extra)}),
   ];

@@ -3,13 +3,18 @@ import {get, may, me} from "./api.js";
 import {h} from "./dom.js";
 import {exact, plural} from "./format.js";
 import {live} from "./live.js";
+import {startOperation} from "./operations.js";
 import {
-  button, card, empty, exports, failure, icon, loading, resource, stateNames,
+  act, button, card, empty, exports, failure, icon, loading, resource, stateNames,
 } from "./parts.js";
 import {changeTasks, changesFor} from "./task-actions.js";
 import {taskTable} from "./task-table.js";
 
 const pageSize = 50;
+/** As many tasks as a page may have are counted before all that fit are changed. */
+const countedMost = 1000;
+const ended = new Set(["completed", "dead", "cancelled"]);
+const canPromote = new Set(["", "scheduled", "gated"]);
 const filterNames =
   ["queue", "state", "key", "group", "worker", "header", "error", "since", "until", "order"];
 
@@ -132,6 +137,37 @@ export function tasksPage({query, changed}) {
         field("header", "Header", {placeholder: "name=value"}), field("error", "Error contains"),
         timeField("since", "Enqueued from"), timeField("until", "until")));
 
+  /** Counts the tasks that fit, as far as a page goes, asks, and starts an operation on them. */
+  const changeAll = async (kind) => {
+    const {order, header, ...filter} = wanted;
+    if (kind === "promote") filter.state ||= "scheduled";
+    const asked = {...parameters({...wanted, ...filter}), limit: countedMost};
+    const found = await act(() => get("tasks", asked));
+    if (!found) return;
+    const live = found.tasks.filter((task) => !ended.has(task.state));
+    if (header) {
+      const [name, ...value] = header.split("=");
+      filter.headers = {[name]: value.join("=")};
+    }
+    const where = Object.entries(filter)
+                    .filter(([name, value]) => value && name !== "headers")
+                    .map(([name, value]) => `${name} ${value}`)
+                    .join(", ");
+    const more = {amount: live.length, isMore: Boolean(found.after)};
+    // A full page of ended tasks says nothing about the rest.
+    if (live.length === 0 && found.after) more.amount = 1;
+    await startOperation(
+      kind, filter, {...more, where: where ? `with ${where}` : "of this tenant"});
+  };
+
+  const all = () => may("POST admin/operations") && tasks.length > 0 &&
+    h("div", {class: "actions"},
+      canPromote.has(wanted.state ?? "") &&
+        button("Run all now", {icon: "up", kind: "small", onclick: () => changeAll("promote")}),
+      !ended.has(wanted.state) &&
+        button("Cancel all",
+          {icon: "close", kind: "danger-quiet small", onclick: () => changeAll("cancel")}));
+
   const selection = () => {
     const some = tasks.filter((task) => chosen.has(task.id));
     const able = changesFor(some);
@@ -187,7 +223,7 @@ export function tasksPage({query, changed}) {
     render: () => [h("div", {class: "page-head"}, h("h1", {}, "Tasks"),
                      h("span", {class: "faint"},
                        tasks.length ? `${exact(tasks.length)}${after ? " and more" : ""}` : ""),
-                     h("div", {class: "grow"}), exports("tasks", () => tasks)),
+                     h("div", {class: "grow"}), all(), exports("tasks", () => tasks)),
       filters(),
       chosen.size > 0 && selection(),
       card(null, rows(), {class: "flush"}),

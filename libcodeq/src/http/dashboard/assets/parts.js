@@ -7,6 +7,7 @@ const icons = {
   queues: "M4 6h16M4 12h16M4 18h10",
   tasks: "M5 5h14v14H5zM9 12l2 2 4-5",
   dead: "M12 4l9 16H3zM12 10v4M12 17v.01",
+  operations: "M4 7h10M4 12h6M4 17h8M15 12l2 2 4-5M14 18h6",
   workers: "M4 6h16v10H4zM9 20h6M12 16v4",
   schedules: "M12 4a8 8 0 1 1 0 16a8 8 0 0 1 0-16M12 8v4l3 2",
   store: "M5 7c0-4 14-4 14 0s-14 4-14 0v10c0 4 14 4 14 0V7M5 12c0 4 14 4 14 0",

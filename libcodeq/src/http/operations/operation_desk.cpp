@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/operations/operation_desk.hpp"
+
+#include "base/random.hpp"
+#include "base/text_encoding.hpp"
+#include "observe/log.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <variant>
+
+namespace codeq::http {
+
+namespace {
+
+/// No token of a tenant can see this tenant, unless an operator created a token for its name.
+constexpr auto records_tenant = "codeq.operations";
+
+std::string new_id() {
+  std::array<std::uint64_t, 1> bits{base::random_bits()};
+  return base::to_hex({reinterpret_cast<const char*>(bits.data()), sizeof(bits)});
+}
+
+task_spec record_of(const bulk_operation& o) {
+  task_spec record;
+  record.tenant = records_tenant;
+  record.queue = o.request.tenant;
+  record.key = o.id;
+  record.payload = to_record(o);
+  // A repeat replaces the text.
+  record.duplicate = on_duplicate::replace_ended;
+  record.replace_payload = true;
+  record.retention = limits::retention_classes.front();
+  return record;
+}
+
+void log_end(const bulk_operation& o) {
+  CODEQ_LOG_INFO(
+    "gateway ended an operation id={} kind={} tenant={} status={} done={} unchanged={}",
+    o.id,
+    operation_kinds[static_cast<std::size_t>(o.request.kind)],
+    o.request.tenant,
+    operation_statuses[static_cast<std::size_t>(o.status)],
+    o.done,
+    o.unchanged);
+}
+
+/// Outcomes of single changes, gathered.
+struct single_changes {
+  std::size_t missing = 0;
+  std::uint64_t changed = 0;
+  std::optional<error> failure{};
+};
+
+/// States of the tasks of a look, gathered.
+struct seen_tasks {
+  std::size_t missing = 0;
+  std::vector<std::optional<task_status>> found{};
+  std::optional<error> failure{};
+};
+
+} // namespace
+
+void operation_desk::start(shard_desk& desk, find_callers callers_of) {
+  desk_ = &desk;
+  callers_of_ = std::move(callers_of);
+  reading_ = desk.shard_count();
+  for (std::uint16_t shard = 0; shard < desk.shard_count(); ++shard)
+    read_stored(shard);
+}
+
+void operation_desk::read_stored(std::uint16_t shard) {
+  auto take = [this, shard](const result<client::list_part>& part) {
+    reading_ -= part && part->more ? 0 : 1;
+    if (!part) {
+      CODEQ_LOG_ERROR(
+        "gateway cannot read operations shard={} reason=\"{}\"", shard, to_string(part.error()));
+      return;
+    }
+    for (const auto& found : part->tasks)
+      read_record({static_cast<shard_id>(shard), found.id.seq});
+  };
+  desk_->walk_ready(records_tenant, shard, std::move(take));
+}
+
+void operation_desk::read_record(task_id record) {
+  ++reading_;
+  auto take = [this, record](const result<task_detail>& found) {
+    --reading_;
+    if (stopped_ || !found || !found->payload)
+      return;
+    auto stored = read_operation(*found->payload);
+    if (stored)
+      take_up(std::move(*stored), record);
+    else
+      CODEQ_LOG_ERROR(
+        "gateway cannot read an operation record={} reason=\"{}\"",
+        to_string(record),
+        to_string(stored.error()));
+    if (reading_ == 0)
+      drop_old();
+  };
+  desk_->describe_with_body(shard_desk::own_reads, {record, {}}, std::move(take));
+}
+
+void operation_desk::take_up(bulk_operation stored, task_id record) {
+  auto id = stored.id;
+  if (all_.contains(id))
+    return;
+  if (!is_over(stored.status))
+    CODEQ_LOG_INFO(
+      "gateway continues an operation id={} tenant={} done={}",
+      id,
+      stored.request.tenant,
+      stored.done);
+  entry fresh{operation_run::recover(std::move(stored), desk_->shard_count())};
+  fresh.record = record;
+  add(std::move(fresh));
+  step(id);
+}
+
+void operation_desk::add(entry fresh) {
+  const auto& o = fresh.run.operation();
+  if (!is_over(o.status))
+    places_.force(o.request.tenant);
+  auto id = o.id;
+  all_.emplace(std::move(id), std::move(fresh));
+}
+
+result<void> operation_desk::check_ready() const {
+  if (reading_ > 0)
+    return error{errc::overloaded, "the operations are being read after the start"};
+  return {};
+}
+
+result<void> operation_desk::check(const std::string& tenant) const {
+  auto open = places_.used_by(tenant);
+  if (open >= limits::operations_open_max) {
+    desk_->meter().note({"operations_open_max", limits::operations_open_max, "tenant", tenant});
+    return error{
+      errc::too_large,
+      "tenant " + tenant + " has " + std::to_string(open)
+        + " operations that are not over; operations_open_max="
+        + std::to_string(limits::operations_open_max) + "; cancel one or wait for its end"};
+  }
+  if (places_.has_room(tenant))
+    return {};
+  desk_->meter().note(
+    {"operations_open_of_all_max", limits::operations_open_of_all_max, "tenant", tenant});
+  return error{
+    errc::overloaded,
+    "tenant " + tenant + " has " + std::to_string(open)
+      + " operations that are not over; all tenants share "
+      + std::to_string(limits::operations_open_of_all_max)};
+}
+
+std::string
+operation_desk::begin(operation_request request, const operation_user& by, done_function done) {
+  bulk_operation o;
+  o.id = new_id();
+  o.request = std::move(request);
+  o.started_at = desk_->now();
+  o.number = desk_->next_operation();
+  o.by = by;
+  auto id = o.id;
+  entry fresh{operation_run::begin(std::move(o), desk_->shard_count())};
+  fresh.waiters.push_back({fresh.run.version(), std::move(done)});
+  add(std::move(fresh));
+  step(id);
+  return id;
+}
+
+void operation_desk::alter(
+  const std::string& tenant,
+  const std::string& id,
+  change what,
+  const operation_user& by,
+  done_function done) {
+  if (auto ok = check_ready(); !ok)
+    return done(ok.error());
+  auto at = all_.find(id);
+  if (at == all_.end() || at->second.run.operation().request.tenant != tenant)
+    return done(error{errc::unknown_task, "operation not found"});
+  auto& run = at->second.run;
+  bool is_changed = what == change::pause    ? run.pause(by, desk_->now())
+                    : what == change::resume ? run.resume(by, desk_->now())
+                                             : run.cancel(by, desk_->now());
+  if (!is_changed) {
+    auto status = operation_statuses[static_cast<std::size_t>(run.operation().status)];
+    return done(error{errc::duplicate, "the operation is " + std::string(status)});
+  }
+  if (is_over(run.operation().status))
+    places_.give_back(tenant);
+  at->second.waiters.push_back({run.version(), std::move(done)});
+  if (!at->second.is_busy)
+    desk_->cancel(std::exchange(at->second.timer, 0));
+  step(id);
+}
+
+const operation_run* operation_desk::find(const std::string& tenant, const std::string& id) const {
+  auto at = all_.find(id);
+  bool is_own = at != all_.end() && at->second.run.operation().request.tenant == tenant;
+  return is_own ? &at->second.run : nullptr;
+}
+
+std::vector<const operation_run*> operation_desk::of_tenant(const std::string& tenant) const {
+  std::vector<const operation_run*> found;
+  for (const auto& [id, one] : all_)
+    if (one.run.operation().request.tenant == tenant)
+      found.push_back(&one.run);
+  std::sort(found.begin(), found.end(), [](const operation_run* a, const operation_run* b) {
+    const auto& x = a->operation();
+    const auto& y = b->operation();
+    return std::pair(x.started_at, x.number) > std::pair(y.started_at, y.number);
+  });
+  return found;
+}
+
+operation_user operation_desk::user_of(const exchange& call) const {
+  operation_user by;
+  by.remote = call.in.remote;
+  if (!call.by->bearer)
+    return by;
+  by.subject = call.by->subject;
+  by.bearer_tenant = call.by->bearer->tenant;
+  by.is_listed = callers_of_ && !callers_of_(call.by->tenant, by.subject).empty();
+  return by;
+}
+
+void operation_desk::check_rights(operation_run& run) {
+  const auto& o = run.operation();
+  if (o.status != operation_status::running || !o.by.is_listed || !callers_of_)
+    return;
+  auto callers = callers_of_(o.request.tenant, o.by.subject);
+  bool is_allowed =
+    std::any_of(callers.begin(), callers.end(), [](const auto& by) { return by->is_admin; });
+  if (!is_allowed)
+    run.stop(
+      "the token of " + o.by.subject + " was revoked, or is no admin's any more", desk_->now());
+}
+
+core::origin_ptr operation_desk::origin_of(const bulk_operation& o) const {
+  // All parts are one command in the audit log, whoever resumed the operation.
+  core::command_origin origin{o.started_at, o.number};
+  origin.subject = o.events.front().subject;
+  origin.tenant = o.by.bearer_tenant;
+  origin.remote = o.events.front().remote;
+  return std::make_shared<const core::command_origin>(std::move(origin));
+}
+
+void operation_desk::step(const std::string& id) {
+  auto at = all_.find(id);
+  if (stopped_ || at == all_.end() || at->second.is_busy)
+    return;
+  check_rights(at->second.run);
+  at->second.is_busy = true;
+  std::visit([&](const auto& next) { take(id, next); }, at->second.run.next(desk_->now()));
+}
+
+void operation_desk::finish(
+  const std::string& id, const std::function<void(operation_run&)>& take) {
+  auto at = all_.find(id);
+  if (stopped_ || at == all_.end())
+    return;
+  auto& run = at->second.run;
+  bool was_over = is_over(run.operation().status);
+  take(run);
+  if (!was_over && is_over(run.operation().status))
+    places_.give_back(run.operation().request.tenant);
+  at->second.is_busy = false;
+  step(id);
+}
+
+void operation_desk::take(const std::string& id, const operation_run::idle&) {
+  all_.at(id).is_busy = false;
+}
+
+void operation_desk::take(const std::string& id, const operation_run::wait& wait) {
+  auto& waiting = all_.at(id);
+  waiting.is_busy = false;
+  waiting.timer = desk_->after(wait.pause, [this, id] {
+    auto at = all_.find(id);
+    if (at == all_.end())
+      return;
+    at->second.timer = 0;
+    step(id);
+  });
+}
+
+void operation_desk::take(const std::string& id, const operation_run::save& save) {
+  auto record = record_of(all_.at(id).run.operation());
+  auto done = [this, id, version = save.version](const result<enqueued_task>& added) {
+    stored(id, version, added);
+  };
+  // The outcome of an enqueue that is given up is unknown, so this one is not given up: a record
+  // that is stored all the same continues after the next start.
+  static_cast<void>(desk_->enqueue(record.queue, record, std::move(done)));
+}
+
+void operation_desk::stored(
+  const std::string& id, std::uint64_t version, const result<enqueued_task>& added) {
+  auto at = all_.find(id);
+  if (at == all_.end())
+    return;
+  auto& of = at->second;
+  auto is_told = [&](const waiter& one) { return !added || one.version <= version; };
+  auto told = std::stable_partition(
+    of.waiters.begin(), of.waiters.end(), [&](const waiter& one) { return !is_told(one); });
+  std::vector<waiter> waiters(
+    std::make_move_iterator(told), std::make_move_iterator(of.waiters.end()));
+  of.waiters.erase(told, of.waiters.end());
+  bool is_refused = !added && !of.record;
+  if (is_refused) {
+    const auto& o = of.run.operation();
+    if (!is_over(o.status))
+      places_.give_back(o.request.tenant);
+    all_.erase(at);
+  } else if (added) {
+    of.record = added->id;
+  }
+  for (const auto& one : waiters)
+    one.done(added ? result<void>{} : added.error());
+  bool has_ended = false;
+  finish(id, [&](operation_run& run) {
+    if (!added)
+      return run.fail(added.error(), desk_->now());
+    run.saved(version);
+    has_ended = is_over(run.operation().status) && run.version() == version;
+    if (has_ended)
+      log_end(run.operation());
+  });
+  if (has_ended)
+    drop_old();
+}
+
+void operation_desk::take(const std::string& id, const operation_run::list& list) {
+  const auto& run = all_.at(id).run;
+  auto done = [this, id, version = run.version()](const result<client::list_part>& part) {
+    finish(id, [&](operation_run& to) {
+      if (!part)
+        return to.fail(part.error(), desk_->now());
+      if (to.version() == version)
+        to.take_list(*part, desk_->now());
+    });
+  };
+  desk_->list(
+    run.operation().request.tenant,
+    list.at.shard,
+    client::list_tasks(list.filter, list.at),
+    shard_desk::then<client::list_part>(std::move(done)));
+}
+
+void operation_desk::take(const std::string& id, const operation_run::change& change) {
+  auto kind = all_.at(id).run.operation().request.kind;
+  if (kind == operation_kind::redrive || kind == operation_kind::purge)
+    change_listed(id, change);
+  else
+    change_singly(id, change);
+}
+
+void operation_desk::change_listed(const std::string& id, const operation_run::change& change) {
+  const auto& o = all_.at(id).run.operation();
+  auto kind = o.request.kind == operation_kind::redrive ? core::bulk_kind::redrive_listed
+                                                        : core::bulk_kind::purge_listed;
+  auto done = [this, id](const result<client::bulk_part>& part) {
+    changed(id, part ? result<std::uint64_t>(part->changed) : part.error());
+  };
+  desk_->ask<client::bulk_part>(
+    change.shard,
+    client::change_listed(
+      kind, {o.request.tenant, o.request.filter.queue}, change.shard, change.tasks),
+    &client::read_bulk,
+    shard_desk::then<client::bulk_part>(std::move(done)),
+    origin_of(o));
+}
+
+void operation_desk::change_singly(const std::string& id, const operation_run::change& change) {
+  const auto& o = all_.at(id).run.operation();
+  auto what = o.request.kind == operation_kind::cancel ? task_change::cancel : task_change::promote;
+  auto all = std::make_shared<single_changes>(single_changes{change.tasks.size()});
+  auto done = [this, id, all](const result<change_outcome>& outcome) {
+    bool is_changed =
+      outcome
+      && (outcome->what == change_result::changed || outcome->what == change_result::requested);
+    all->changed += is_changed ? 1 : 0;
+    if (!outcome && outcome.error().code != errc::unknown_task)
+      all->failure = outcome.error();
+    if (--all->missing == 0)
+      changed(id, all->failure ? result<std::uint64_t>(*all->failure) : all->changed);
+  };
+  auto origin = origin_of(o);
+  for (const auto& task : change.tasks)
+    desk_->ask<change_outcome>(
+      change.shard,
+      client::ask_change({{static_cast<shard_id>(change.shard), task.seq}, {}}, what),
+      &client::read_change,
+      shard_desk::then<change_outcome>(done),
+      origin);
+}
+
+void operation_desk::changed(const std::string& id, const result<std::uint64_t>& tasks) {
+  finish(id, [&](operation_run& run) {
+    if (tasks)
+      return run.take_change(*tasks, desk_->now());
+    run.lose_change();
+    run.fail(tasks.error(), desk_->now());
+  });
+}
+
+void operation_desk::take(const std::string& id, const operation_run::look& look) {
+  auto seen = std::make_shared<seen_tasks>();
+  seen->missing = look.tasks.size();
+  seen->found.resize(look.tasks.size());
+  auto version = all_.at(id).run.version();
+  auto finished = [this, id, seen, version] {
+    finish(id, [&](operation_run& run) {
+      if (seen->failure)
+        return run.fail(*seen->failure, desk_->now());
+      if (run.version() == version)
+        run.take_look(seen->found, desk_->now());
+    });
+  };
+  if (look.tasks.empty())
+    return finished();
+  for (std::size_t i = 0; i < look.tasks.size(); ++i)
+    desk_->describe({look.tasks[i], {}}, [seen, i, finished](const result<task_detail>& found) {
+      if (found)
+        seen->found[i] = found->status;
+      else if (found.error().code != errc::unknown_task)
+        seen->failure = found.error();
+      if (--seen->missing == 0)
+        finished();
+    });
+}
+
+void operation_desk::drop_old() {
+  std::map<std::string, std::vector<std::pair<timestamp, std::string>>> ended;
+  std::size_t kept = 0;
+  for (const auto& [id, one] : all_) {
+    const auto& o = one.run.operation();
+    if (!is_over(o.status) || one.is_busy)
+      continue;
+    ended[o.request.tenant].emplace_back(o.ended_at, id);
+    ++kept;
+  }
+  auto oldest_kept = desk_->now() - limits::operation_kept_for;
+  for (auto& [tenant, all] : ended) {
+    std::sort(all.begin(), all.end());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      bool is_one_too_many = all.size() - i > limits::operations_kept_max
+                             || (i == 0 && kept > limits::operations_kept_of_all_max);
+      if (is_one_too_many || all[i].first < oldest_kept)
+        drop(all[i].second);
+    }
+  }
+}
+
+void operation_desk::drop(const std::string& id) {
+  auto at = all_.find(id);
+  auto record = at->second.record;
+  all_.erase(at);
+  if (!record)
+    return;
+  // If this change is lost, the next start finds the record and drops it again.
+  desk_->ask<change_outcome>(
+    value(record->shard),
+    client::ask_force(*record, force_kind::complete, {}),
+    &client::read_change,
+    shard_desk::then<change_outcome>([](const result<change_outcome>&) {}));
+}
+
+} // namespace codeq::http
