@@ -21,6 +21,7 @@ void add_schedule_apply(command_table& to);
 void add_bulk(command_table& to);
 void add_token(command_table& to);
 void add_store(command_table& to);
+void add_cluster(command_table& to);
 void add_workers(command_table& to);
 void add_audit(command_table& to);
 void add_stats(command_table& to);
@@ -40,6 +41,7 @@ inline constexpr std::array commands{
   add_bulk,
   add_token,
   add_store,
+  add_cluster,
   add_workers,
   add_audit,
   add_stats,

@@ -6,6 +6,7 @@
 #include "base/random.hpp"
 #include "base/tuning.hpp"
 #include "client/answer_slot.hpp"
+#include "client/cluster_questions.hpp"
 #include "client/cluster_sums.hpp"
 #include "client/dead_kinds.hpp"
 #include "client/dead_walk.hpp"
@@ -511,6 +512,15 @@ result<backup_status> operator_client::backup() {
 
 result<std::string> operator_client::log_level(const std::string& level) {
   return impl_->ask(client::ask_log_level(level), client::read_log_level);
+}
+
+result<cluster_status> operator_client::cluster() {
+  std::size_t missing = 0;
+  return impl_->ask_all(client::ask_cluster({}), client::read_cluster, missing);
+}
+
+result<cluster_status> operator_client::change_cluster(const cluster_change& change) {
+  return impl_->ask(client::ask_cluster(change), client::read_cluster);
 }
 
 namespace {

@@ -2,6 +2,7 @@
 #include "coordinator/actors/session_driver.hpp"
 
 #include "base/tuning.hpp"
+#include "coordinator/actors/ask_cluster.hpp"
 #include "coordinator/actors/gather_stats.hpp"
 #include "observe/log.hpp"
 #include "protocol/convert.hpp"
@@ -107,6 +108,13 @@ void session_driver::gather_stats(std::uint64_t number, bool with_leases) {
       session_->tell_stats(number, std::move(parts));
   };
   coordinator::gather_stats(self_, options_.shards, std::move(done), {with_leases});
+}
+
+void session_driver::ask_cluster(std::uint64_t number, const cluster_change& change) {
+  auto done = [this, number](const result<cluster_status>& told) {
+    session_->tell_cluster(number, told);
+  };
+  coordinator::ask_cluster(self_, options_.replicas, change, done);
 }
 
 void session_driver::wake_after(duration wait, session_wake what) {
