@@ -5,7 +5,7 @@ using Common = import "common.capnp";
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("codeq::schema");
 
-# Messages about the coordinators of a cluster: for operators, and between gateways and coordinators.
+# Messages about the coordinators of a cluster: of operators, and of gateways to coordinators.
 
 struct ClusterRequest {
   # Read the state of the cluster, or change where its shards are served. Reply: ClusterReply with
@@ -14,8 +14,8 @@ struct ClusterRequest {
   union {
     show @1 :Void;
     move @2 :Move;
-    # Have another coordinator serve a shard, of which it has a copy that is in sync. The reply comes
-    # when that is decided, before it is done.
+    # Have another coordinator serve a shard of which it has a copy in sync. The reply comes when
+    # that is decided, before it is done.
     drain @3 :Text;
     # Move all shards and copies away from this node, for good.
     undrain @4 :Text;
@@ -91,7 +91,7 @@ struct ActingFor {
   # asked it for the change, for the audit log. Counts for the next request only.
   subject @0 :Text;
   tenant @1 :Text;
-  # Of the token; both are empty in a single-user setup.
+  # They are those of the token; both are empty in a single-user setup.
   remote @2 :Text;
   # Address of the client.
   audited @3 :Bool;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/cluster_status.hpp"
 #include "codeq/credentials.hpp"
 #include "codeq/ids.hpp"
 #include "codeq/operator_types.hpp"
@@ -26,79 +27,6 @@ struct operator_options {
   duration timeout = std::chrono::seconds(10);
   /// How to authenticate to coordinators.
   credentials access{};
-};
-
-/// A copy of a shard, or one that is to be made.
-struct cluster_copy {
-  std::string node;
-  bool is_in_sync = false;
-  /// Whether the following fields are known.
-  bool is_known = false;
-  /// The last change of the shard that the copy has.
-  std::uint32_t epoch = 0;
-  std::uint64_t position = 0;
-  /// Number of changes of the primary that the copy has not confirmed.
-  std::uint64_t lag = 0;
-};
-
-struct cluster_shard {
-  shard_id shard{};
-  /// Name of the node.
-  std::string primary;
-  /// The primary has said that it serves the shard.
-  bool is_served = false;
-  std::uint32_t epoch = 0;
-  /// By node.
-  std::vector<cluster_copy> copies;
-  /// What has to happen before the shard is as it should be; empty: nothing.
-  std::string waits_for;
-};
-
-struct cluster_node {
-  std::string name;
-  /// Address, HTTP address and zone are unknown of a node that is missing.
-  std::string address;
-  std::string http_address;
-  std::string zone;
-  /// It keeps its lease in etcd.
-  bool is_present = false;
-  bool is_draining = false;
-  std::uint64_t free_bytes = 0;
-  /// It has answered the question for this status.
-  bool has_answered = false;
-};
-
-/// The state of a cluster: its decisions in etcd, and the positions that primaries have told.
-struct cluster_status {
-  std::string name;
-  /// The coordinator that answered.
-  std::string node;
-  /// Number of copies that each shard is to have, and of those that have to be in sync for new
-  /// tasks.
-  std::uint32_t copies = 0;
-  std::uint32_t min_in_sync = 0;
-  /// By name.
-  std::vector<cluster_node> nodes;
-  /// By number.
-  std::vector<cluster_shard> shards;
-};
-
-/// An operator's wish for the places of shards.
-struct cluster_change {
-  enum class kind : std::uint8_t {
-    none,
-    /// `node` is to serve `shard`, of which it has a copy that is in sync, until the next `balance`.
-    move,
-    /// `node` gives away its shards and copies, for good.
-    drain,
-    undrain,
-    /// Forgets all moves.
-    balance,
-  };
-
-  kind what = kind::none;
-  shard_id shard{};
-  std::string node{};
 };
 
 /// The requests that an operator's tool can send to a coordinator. Calls block; use from one thread
@@ -237,12 +165,12 @@ public:
   /// empty; returns the level in force. Errors: `invalid_argument` for an unknown level.
   [[nodiscard]] result<std::string> log_level(const std::string& level);
 
-  /// The state of the cluster, of which each coordinator that can be reached tells its part. Errors:
+  /// The state of the cluster, of which each coordinator that is reached tells its part. Errors:
   /// `unsupported` when the coordinator is alone.
   [[nodiscard]] result<cluster_status> cluster();
 
-  /// Decides on places of shards, and returns the state as one coordinator knows it then; the shards
-  /// move later. Errors: `invalid_argument`; `overloaded` while another change is under way.
+  /// Decides on places of shards, and returns the state as one coordinator knows it then; the
+  /// shards move later. Errors: `invalid_argument`; `overloaded` while another change is under way.
   [[nodiscard]] result<cluster_status> change_cluster(const cluster_change& change);
 
   /// The backups in the configured backup directory, oldest first. Errors: `unsupported` when none

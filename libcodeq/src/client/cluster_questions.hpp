@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/operator.hpp"
+#include "codeq/cluster_status.hpp"
 #include "codeq/result.hpp"
 
 #include "client/operator_questions.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/operator.hpp"
+#include "codeq/cluster_status.hpp"
 
 #include "cluster/catalogue.hpp"
 
@@ -14,7 +14,7 @@ namespace codeq::cluster {
 [[nodiscard]] cluster_status
 view_of(const catalogue& known, const std::string& cluster, const std::string& node);
 
-/// Names what each shard waits for. @pre `is_served` is set for the shards that `status.node` serves
+/// Fills in what each shard waits for. @pre `is_served` is set where `status.node` serves the shard
 void note_waits(cluster_status& status);
 
 } // namespace codeq::cluster

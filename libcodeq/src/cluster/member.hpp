@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/operator.hpp"
+#include "codeq/cluster_status.hpp"
 #include "codeq/result.hpp"
 #include "codeq/time.hpp"
 
@@ -99,7 +99,7 @@ public:
   /// A replica here that the coordinator has on its disk.
   void holds(shard_id shard, replication::replica_id replica) { held_[shard] = replica; }
   void set_load(std::uint64_t free_bytes, std::uint64_t tasks);
-  /// Decides on an operator's change, which the primaries and the controller then carry out. Errors:
+  /// Decides on an operator's change, which primaries and the controller then carry out. Errors:
   /// `invalid_argument`; `overloaded` while another change is under way; `going_away` before etcd
   /// has told the cluster.
   [[nodiscard]] result<void> change(const cluster_change& wanted);

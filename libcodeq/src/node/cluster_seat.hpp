@@ -64,7 +64,7 @@ private:
   caf::actor_system& system_;
   coordinator_node_options options_;
   cluster_entry entry_;
-  /// What is shown to the coordinators of the cluster.
+  /// Credentials that are shown to the coordinators of the cluster.
   link_security access_;
   std::shared_ptr<coordinator::served_shards> places_;
   std::vector<coordinator::shard_host_actor> hosts_;

@@ -214,7 +214,8 @@ TEST(CatalogueKeys, NameTheirSubjects) {
 TEST(ClusterRecords, MoveOfAnOperatorIsWrittenOnlyWhenThereIsOne) {
   auto shard = golden_shard();
   shard.pinned = "b";
-  const auto bytes = replaced(shard_bytes, "\"preferred\":\"b\"", "\"preferred\":\"b\",\"pinned\":\"b\"");
+  const auto bytes =
+    replaced(shard_bytes, R"("preferred":"b")", R"("preferred":"b","pinned":"b")");
 
   EXPECT_EQ(encode(shard), bytes);
   EXPECT_EQ(decode<shard_record>(bytes).value(), shard);

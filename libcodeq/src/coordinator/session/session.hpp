@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/operator.hpp"
+#include "codeq/cluster_status.hpp"
+#include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 
 #include "base/coordinator_counts.hpp"

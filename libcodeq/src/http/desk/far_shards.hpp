@@ -34,7 +34,7 @@ public:
     /// The shards, ascending, have another coordinator, or a new connection to it: what is not
     /// answered is to be sent again.
     std::function<void(const std::vector<shard_id>&)> moved;
-    /// What was sent on the connection and is not answered will not be.
+    /// Requests that were sent on the connection and are not answered will not be.
     std::function<void(const actors::connection_actor&)> lost;
     /// Runs an action later.
     std::function<void(duration, std::function<void()>)> after;

@@ -290,7 +290,7 @@ private:
     std::uint16_t shard = 0;
     protocol::wire_frame frame{};
     core::origin_ptr origin{};
-    /// In a cluster: the connection that it was sent on; null when it was not, or was refused there.
+    /// In a cluster: the connection that it was sent on; null when it was not, or was refused.
     actors::connection_actor sent_to{};
   };
 

@@ -24,11 +24,10 @@ constexpr duration refusal_wait{100};
 
 /// Whether a request may be executed twice.
 bool is_repeatable(const protocol::wire_frame& frame) {
-  using namespace schema;
-  return frame.type != protocol::frame_type<ChangeRequest>
-         && frame.type != protocol::frame_type<ForceRequest>
-         && frame.type != protocol::frame_type<BulkRequest>
-         && frame.type != protocol::frame_type<ScheduleRequest>;
+  return frame.type != protocol::frame_type<schema::ChangeRequest>
+         && frame.type != protocol::frame_type<schema::ForceRequest>
+         && frame.type != protocol::frame_type<schema::BulkRequest>
+         && frame.type != protocol::frame_type<schema::ScheduleRequest>;
 }
 
 } // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/operator.hpp"
+#include "codeq/cluster_status.hpp"
 
 #include "base/coordinator_counts.hpp"
 #include "http/dashboard/dashboard_desk.hpp"

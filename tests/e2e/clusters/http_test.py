@@ -5,7 +5,7 @@ import concurrent.futures
 import time
 import unittest
 
-import coordinators
+from clusters import coordinators
 from cluster import wait_until
 
 TASKS = "/v1/codeq/tasks"

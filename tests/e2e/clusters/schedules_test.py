@@ -6,7 +6,7 @@ import json
 import time
 import unittest
 
-import coordinators
+from clusters import coordinators
 from cluster import wait_until
 
 

@@ -5,7 +5,7 @@ import json
 import time
 import unittest
 
-import coordinators
+from clusters import coordinators
 from cluster import wait_until
 
 
