@@ -58,13 +58,13 @@ using lease_place = std::pair<shard_id, fencing_token>;
 /// a line that names the broken rule.
 class auditor {
 public:
-  explicit auditor(world& all)
+  auditor(world& all, const sim_disk& disk)
     : world_(all),
       ledger_([this](const std::string& rule, const std::string& what) { breach(rule, what); }),
       order_([this](const std::string& rule, const std::string& what) { breach(rule, what); }),
       ticks_(
         [this](const std::string& rule, const std::string& what) { breach(rule, what); },
-        all.was_disk_full) {}
+        all.was_disk_full, disk) {}
 
   /// Records a violation of the contract.
   void breach(const std::string& rule, const std::string& what);
