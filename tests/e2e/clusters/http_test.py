@@ -6,7 +6,6 @@ import time
 import unittest
 
 from clusters import coordinators
-from cluster import wait_until
 
 TASKS = "/v1/codeq/tasks"
 
@@ -22,7 +21,7 @@ class HttpOfACluster(coordinators.CoordinatorsTest):
         tasks = [{"queue": "q", "payload": {"n": i}, "key": f"k{i}", **fields}
                  for i in range(count)]
         answer = self.ask(node, "POST", TASKS + "/batch", {"tasks": tasks})
-        ids = [one["id"] for one in answer["tasks"]]
+        ids = [one["task"]["id"] for one in answer["results"]]
         self.assertEqual(set(range(6)), {coordinators.shard_of(task) for task in ids})
         return ids
 
@@ -66,11 +65,11 @@ class HttpOfACluster(coordinators.CoordinatorsTest):
         for node in self.cluster.hosts:
             while True:
                 code, answer, _ = self.cluster.http(
-                    node, "POST", TASKS + "/claim", {"commands": ["q"], "maxTasks": 10})
-                if code == 204:
+                    node, "POST", TASKS + "/claim/batch", {"commands": ["q"], "count": 10})
+                if code == 204 or not answer["tasks"]:
                     break
                 self.assertEqual(200, code, answer)
-                for one in answer.get("tasks", [answer]):
+                for one in answer["tasks"]:
                     leased[one["id"]] = (node, one["fencingToken"])
         self.assertEqual(ids, set(leased))
         return leased

@@ -5,6 +5,7 @@ import json
 import time
 import unittest
 
+import cluster
 from clusters import coordinators
 from cluster import wait_until
 
@@ -51,10 +52,10 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
 
         self.assertFalse(self.node("c1")["answers"])
         wait_until(lambda: not self.node("c1")["present"], 20, "its lease has ended")
-        waits = wait_until(
-            lambda: [one["waits_for"] for one in self.status()["shards"]
-                     if "c1" in [copy["node"] for copy in one["copies"]]], 20, "shards with c1")
-        self.assertEqual({"c1, which is missing"}, set(waits))
+        wait_until(
+            lambda: {one["waits_for"] for one in self.status()["shards"]
+                     if "c1" in [copy["node"] for copy in one["copies"]]}
+            == {"c1, which is missing"}, 20, "its shards wait for it")
         self.assertIn("missing", self.cluster.ctl("cluster", "status").decode())
 
     def test_gateway_and_readiness_tell_the_cluster(self):
@@ -70,23 +71,24 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
                 lambda n=name: (lambda a: a if a[0] == 200 else None)(
                     self.cluster.http(n, "GET", "/readyz")), 20, "ready")
             self.assertEqual({"status": "ready", "shards": 6}, ready)
-        gone = {n for n, node in self.cluster.primaries().items() if node == "c2"}
+        gone = [n for n, record in self.cluster.records().items()
+                if "c0" not in record["replicas"].values()]
+        self.assertTrue(gone)
         for name in ("c1", "c2"):
             self.cluster.nodes[name].kill()
         code, refused, took = self.cluster.http("c0", "GET", "/readyz")
         self.assertEqual(503, code)
         for shard in gone:
-            self.assertIn(f"{shard} (shard {shard} is served by coordinator c2 at "
-                          f"{self.cluster.address_of('c2')}", refused["error"])
+            self.assertRegex(
+                refused["error"], rf"\b{shard} \(shard {shard} is served by coordinator c[12] at ")
         self.assertLess(took, 3)
 
     def test_coordinator_that_is_alone_has_no_cluster(self):
-        self.cluster.hosts = {"c0": "127.0.0.1"}
-        self.cluster.start_coordinator()
-        self.cluster.nodes["c0"] = self.cluster.coordinator
-        self.cluster.ports["c0"] = self.cluster.port
-        self.assertIn("this coordinator is alone",
-                      self.cluster.ctl_error("cluster", "status"))
+        alone = cluster.Cluster()
+        self.addCleanup(alone.close)
+        alone.start_coordinator()
+
+        self.assertIn("this coordinator is alone", alone.ctl_error("cluster", "status"))
 
     def test_moved_shard_stays_until_the_cluster_is_balanced(self):
         self.cluster.start_all()
@@ -119,7 +121,7 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
         self.cluster.start_all()
         tasks = [self.cluster.enqueue("q", "x", "--key", f"k{i}") for i in range(20)]
 
-        self.cluster.ctl("cluster", "drain", "c2", "--wait", "60s")
+        self.cluster.ctl("cluster", "drain", "c2", "--wait", "50s")
 
         nodes = {node for record in self.cluster.records().values()
                  for node in record["replicas"].values()}
