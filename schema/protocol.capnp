@@ -3,6 +3,7 @@
 
 using Cxx = import "/capnp/c++.capnp";
 using Checkpoint = import "checkpoint.capnp";
+using Cluster = import "cluster.capnp";
 using Common = import "common.capnp";
 using Operator = import "operator.capnp";
 using Replication = import "replication.capnp";
@@ -72,6 +73,9 @@ struct Message {
     replicaFrame @47 :Replication.ReplicaFrame;
     clusterMap @48 :ClusterMap;
     creditNews @49 :CreditNews;
+    clusterRequest @50 :Cluster.ClusterRequest;
+    clusterReply @51 :Cluster.ClusterReply;
+    actingFor @52 :Cluster.ActingFor;
   }
 }
 
@@ -81,6 +85,9 @@ enum Role @0xd1c2b3a495867718 {
   operator @2;
   coordinator @3;
   # Another coordinator of the cluster, for its replicas: it sends `ReplicaFrame` and gets none.
+  gateway @4;
+  # The HTTP gateway of another coordinator of the cluster, for clients of any tenant: it sends what
+  # producers and operators send, and heartbeats and results under the tokens of leases.
 }
 
 struct Hello {

@@ -403,6 +403,12 @@ public:
 
   answer<std::vector<worker_info>> workers() override { return ask("GET", "/admin/workers"); }
 
+  answer<cluster_status> cluster() override { return ask("GET", "/admin/cluster"); }
+
+  answer<cluster_status> change_cluster(const cluster_change& change) override {
+    return not_possible("a change of the cluster");
+  }
+
   answer<audit_page> audit(const audit_filter& filter) override {
     if (auto ok = check_tenant(filter.tenant); !ok)
       return ok.error();

@@ -239,6 +239,14 @@ public:
     return ask([&](operator_client& client) { return client.workers(); });
   }
 
+  answer<cluster_status> cluster() override {
+    return ask([&](operator_client& client) { return client.cluster(); });
+  }
+
+  answer<cluster_status> change_cluster(const cluster_change& change) override {
+    return ask([&](operator_client& client) { return client.change_cluster(change); });
+  }
+
   answer<audit_page> audit(const audit_filter& filter) override {
     return ask([&](operator_client& client) { return client.audit(filter); });
   }

@@ -136,6 +136,12 @@ public:
 
   virtual answer<std::vector<worker_info>> workers() = 0;
 
+  /// The state of the cluster.
+  virtual answer<cluster_status> cluster() = 0;
+
+  /// Decides on places of shards; see `operator_client::change_cluster`.
+  virtual answer<cluster_status> change_cluster(const cluster_change& change) = 0;
+
   /// A page of the audit log.
   virtual answer<audit_page> audit(const audit_filter& filter) = 0;
 

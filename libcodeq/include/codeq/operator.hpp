@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/cluster_status.hpp"
 #include "codeq/credentials.hpp"
 #include "codeq/ids.hpp"
 #include "codeq/operator_types.hpp"
@@ -163,6 +164,14 @@ public:
   /// Changes the level of the coordinator's log until it stops, or only reads it when `level` is
   /// empty; returns the level in force. Errors: `invalid_argument` for an unknown level.
   [[nodiscard]] result<std::string> log_level(const std::string& level);
+
+  /// The state of the cluster, of which each coordinator that is reached tells its part. Errors:
+  /// `unsupported` when the coordinator is alone.
+  [[nodiscard]] result<cluster_status> cluster();
+
+  /// Decides on places of shards, and returns the state as one coordinator knows it then; the
+  /// shards move later. Errors: `invalid_argument`; `overloaded` while another change is under way.
+  [[nodiscard]] result<cluster_status> change_cluster(const cluster_change& change);
 
   /// The backups in the configured backup directory, oldest first. Errors: `unsupported` when none
   /// is configured.

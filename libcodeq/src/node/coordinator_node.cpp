@@ -397,6 +397,10 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
   g.actor.desk = {
     shards, store_id, std::make_shared<base::system_clock>(latest), limit_meter, enqueues};
   g.actor.desk.board = board;
+  if (seat) {
+    g.actor.desk.cluster = seat->far_shards();
+    g.actor.replicas = seat->replicas();
+  }
   g.actor.who = node::authenticate_by(rights.access);
   // A subject that is not in the token file may be that of a JWT; its subscriptions end by their
   // TTL.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/cluster_status.hpp"
+
 #include "base/coordinator_counts.hpp"
 #include "http/dashboard/dashboard_desk.hpp"
 #include "http/desk/queue_locks.hpp"
@@ -50,6 +52,8 @@ struct gateway_context {
   std::function<result<void>()> check_disk;
   /// Prometheus' text of what all shards count.
   std::function<std::string(const base::coordinator_counts&)> metrics;
+  /// Asks for the state of the cluster as this coordinator knows it; empty when it is alone.
+  std::function<void(std::function<void(const result<cluster_status>&)>)> cluster;
   /// Gives leases back that no client learned of. Called on any thread.
   std::function<void(std::vector<granted_lease>)> return_leases;
 };
