@@ -3,6 +3,8 @@
 
 #include "codeq/limits.hpp"
 
+#include "core/state/queue_fairness.hpp"
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -25,6 +27,11 @@ std::optional<timestamp> oldest_ready(core::shard_state& state, const core::queu
   for (std::size_t priority = 0; priority < queue.lanes.size(); ++priority) {
     if (queue.ready_by_priority[priority] == 0)
       continue;
+    if (queue.fair) {
+      auto seq = queue.fair->lanes(priority)->first(state.segments);
+      oldest = std::min(oldest.value_or(timestamp::max()), ready_since(state, seq));
+      continue;
+    }
     auto first = queue.lanes[priority]->first_tasks(state.segments);
     for (auto seq : {first.fresh, first.returned})
       if (seq)

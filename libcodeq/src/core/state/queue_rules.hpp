@@ -22,7 +22,7 @@ namespace codeq::core {
 [[nodiscard]] duration effective_lease(const shard_state& state, const segment& s, duration wish);
 
 /// Checks that the queues can take all these runs together. Errors: `too_large` when a tenant would
-/// have too many queues, `queue_full` when a queue would have too many live tasks.
+/// have too many queues, `queue_full` when a queue would have too many live tasks or fairness keys.
 [[nodiscard]] result<void>
 check_queues(const shard_state& state, const std::vector<enqueue_run>& runs);
 
