@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backlog/backlog.hpp"
 #include "cycle/cycle.hpp"
+#include "fairness/fairness.hpp"
 #include "http/http.hpp"
 #include "idle/idle.hpp"
 #include "instructions/produce.hpp"
@@ -106,7 +107,8 @@ std::vector<measurement> make_measurements(const std::filesystem::path& library)
     codeq::bench::produce_measurement(),
     codeq::bench::schedules_measurement(),
     codeq::bench::http_measurement(),
-    codeq::bench::priority_measurement()};
+    codeq::bench::priority_measurement(),
+    codeq::bench::fairness_measurement()};
 }
 
 } // namespace

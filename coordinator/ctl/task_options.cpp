@@ -87,8 +87,8 @@ std::vector<option> key_options(task_spec& task) {
       task.replace_payload),
     text_option(
       "fairness-key",
-      "Ready tasks of one priority take turns by this key, at most 256 bytes; tenant/customer takes "
-      "turns by tenant first [default: the empty key]",
+      "Ready tasks of one priority take turns by this key, at most 256 bytes; tenant/customer "
+      "takes turns by tenant first [default: the empty key]",
       task.fairness_key,
       limits::fairness_key_bytes_max),
     count_option(

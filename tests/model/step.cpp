@@ -404,7 +404,6 @@ core::enqueue_run step_maker::random_run(dice& d, const instant& now) {
   static const std::vector<duration> delays{0ms, 1ms, 500ms, 2s, 10s, 5min};
   static const std::vector<duration> leases{1s, 2s, 10s, 1min};
   static const std::vector<duration> retentions{24h, 1s, 1min, 1h};
-  static const std::vector<std::string> fairness_keys{"", "a", "b", "t", "t/x", "t/y"};
   core::enqueue_run r;
   r.queue = {"default", std::string("q") + std::to_string(d.below(3))};
   r.priority = static_cast<std::uint8_t>(d.one_in(2) ? 0 : d.below(3) * 4);
@@ -426,9 +425,7 @@ core::enqueue_run step_maker::random_run(dice& d, const instant& now) {
     r.settings.when_dead = d.one_in(3) ? on_dead::block : on_dead::skip;
   }
   leave_to_queue(d, r);
-  // One queue has no fairness keys.
-  if (r.queue.queue != "q0" && d.one_in(2))
-    r.fairness = {d.pick(fairness_keys), static_cast<std::uint16_t>(1 + d.below(3))};
+  r.fairness = random_fairness(d, r.queue.queue);
   r.tasks = test::encode_bodies(1 + d.below(d.one_in(5) ? 12 : 3), 8 * (1 + d.below(4)));
   return r;
 }

@@ -76,7 +76,8 @@ std::string say_taken(shard_id from, std::uint64_t number) {
 std::string say_run(const core::enqueue_run& run) {
   const auto& s = run.settings;
   std::string text = run.queue.tenant + '/' + run.queue.queue + " group '" + run.group + "' key '"
-                     + run.key + "' fairness '" + run.fairness.key + "' bodies '" + std::string(run.tasks.body.view()) + "' of";
+                     + run.key + "' fairness '" + run.fairness.key + "' bodies '"
+                     + std::string(run.tasks.body.view()) + "' of";
   for (auto size : run.tasks.sizes)
     text += ' ' + std::to_string(size);
   const std::vector<std::int64_t> numbers{

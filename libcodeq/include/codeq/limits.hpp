@@ -43,9 +43,9 @@ inline constexpr std::uint32_t fairness_weight_max = 1000;
 /// Maximum number of fairness keys of one queue with live tasks on one shard: each needs about a
 /// kilobyte of memory. An enqueue above it is refused with `queue_full`.
 inline constexpr std::size_t fairness_keys_max = 200'000;
-/// Maximum number of fairness keys that one answer lists.
+/// Maximum number of fairness keys of one answer. With the longest names it stays below 1 MiB.
 inline constexpr std::size_t fairness_page_max = 1000;
-/// Number of fairness keys that are listed when the request names no number.
+/// Number of fairness keys of an answer when the request names none. They fit on a few screens.
 inline constexpr std::size_t fairness_page_default = 100;
 /// The highest priority; 0 is the lowest, and the default. Each priority of a queue is a list of
 /// its own.

@@ -16,6 +16,7 @@
 #include "client/task_pages.hpp"
 #include "node/connection_watch.hpp"
 #include "node/link_security.hpp"
+#include "node/operator_errors.hpp"
 #include "security/principal.hpp"
 #include "transport/configure.hpp"
 
@@ -42,13 +43,6 @@ struct operator_system : caf::actor_system_config {
   operator_system() { transport::configure(*this, 1); }
 };
 
-std::string joined(const std::vector<std::string>& addresses) {
-  std::string text;
-  for (const auto& address : addresses)
-    text += (text.empty() ? "" : ", ") + address;
-  return text;
-}
-
 std::string within(duration wait) {
   return " within " + std::to_string(wait.count()) + " ms";
 }
@@ -56,27 +50,6 @@ std::string within(duration wait) {
 /// A number for a command that has a part on each shard.
 client::operation new_operation() {
   return static_cast<client::operation>(base::random_bits() | 1);
-}
-
-error after_shards(const error& reason, std::uint16_t done, std::uint16_t all) {
-  return {
-    reason.code,
-    reason.context + "; done on " + std::to_string(done) + " of " + std::to_string(all)
-      + " shards, ask again for the rest"};
-}
-
-error after_tasks(const error& reason, std::uint64_t changed) {
-  if (changed == 0)
-    return reason;
-  return {reason.code, reason.context + "; " + std::to_string(changed) + " tasks were changed"};
-}
-
-error out_of_range(
-  const char* field, std::uint64_t found, std::uint64_t least, std::uint64_t most) {
-  return {
-    errc::invalid_argument,
-    std::string(field) + " is " + std::to_string(found) + "; it must be " + std::to_string(least)
-      + ".." + std::to_string(most)};
 }
 
 } // namespace
@@ -161,7 +134,7 @@ result<void> operator_client::impl::connected() {
   if (news.up)
     return {};
   auto reason = news.reason.code == errc::none ? "" : ": " + news.reason.context;
-  auto where = "no connection to " + joined(options.coordinators);
+  auto where = "no connection to " + node::joined(options.coordinators);
   if (news.final || news.unreachable)
     return error{news.reason.code, where + reason};
   return error{errc::disconnected, where + within(options.timeout) + reason};
@@ -254,7 +227,7 @@ result<std::vector<client::queue_part>> operator_client::impl::ask_parts(Of of) 
   for (std::uint16_t shard = 0; shard < shards; ++shard) {
     auto part = ask(of(shard), client::read_queue);
     if (!part && shard > 0)
-      return after_shards(part.error(), shard, shards);
+      return node::after_shards(part.error(), shard, shards);
     if (!part)
       return part.error();
     parts.push_back(std::move(*part));
@@ -282,7 +255,7 @@ result<std::uint64_t> operator_client::impl::change_many(
     for (bool more = true; more && at.limit > 0; at.limit = pace.next_part()) {
       auto part = ask(client::change_many(what, of, at, whole), client::read_bulk);
       if (!part)
-        return after_tasks(part.error(), pace.changed());
+        return node::after_tasks(part.error(), pace.changed());
       more = part->more;
       at.after = part->after;
       std::this_thread::sleep_for(pace.take(part->changed));
@@ -395,7 +368,7 @@ result<queue_info> operator_client::show_queue(const queue_address& queue) {
 result<fairness_page> operator_client::fairness(
   const queue_address& queue, const std::optional<std::string>& after, std::size_t limit) {
   if (limit < 1 || limit > limits::fairness_page_max)
-    return out_of_range("limit", limit, 1, limits::fairness_page_max);
+    return node::out_of_range("limit", limit, 1, limits::fairness_page_max);
   core::fairness_part wanted{
     after.value_or(std::string()), static_cast<std::uint32_t>(limit), !after.has_value()};
   auto parts = impl_->ask_parts(
@@ -424,7 +397,7 @@ result<queue_info> operator_client::pause_queue(const queue_address& queue, bool
 result<task_page>
 operator_client::list(const task_filter& filter, const page_request& page) {
   if (page.limit < 1 || page.limit > limits::listed_page_max)
-    return out_of_range("limit", page.limit, 1, limits::listed_page_max);
+    return node::out_of_range("limit", page.limit, 1, limits::listed_page_max);
   auto shards = impl_->shard_count();
   auto pages = client::page_merge::begin(filter, page, shards);
   if (!pages)
@@ -444,7 +417,7 @@ operator_client::list(const task_filter& filter, const page_request& page) {
 result<std::vector<task_summary>>
 operator_client::list(const task_filter& filter, std::size_t limit) {
   if (limit < 1 || limit > limits::listed_tasks_max)
-    return out_of_range("limit", limit, 1, limits::listed_tasks_max);
+    return node::out_of_range("limit", limit, 1, limits::listed_tasks_max);
   std::vector<task_summary> tasks;
   page_request page;
   do {
@@ -460,19 +433,19 @@ operator_client::list(const task_filter& filter, std::size_t limit) {
 
 result<std::uint64_t> operator_client::change_dead(const dead_filter& filter, dead_change what) {
   if (filter.rate > limits::bulk_rate_max)
-    return out_of_range("rate", filter.rate, 0, limits::bulk_rate_max);
+    return node::out_of_range("rate", filter.rate, 0, limits::bulk_rate_max);
   client::dead_walk walk(filter, what, impl_->shard_count(), new_operation());
   while (!walk.is_over()) {
     if (walk.wants_list()) {
       auto part = impl_->ask(walk.next(), client::read_list);
       result<void> ok = part ? walk.take(*part) : part.error();
       if (!ok)
-        return after_tasks(ok.error(), filter.is_dry_run ? 0 : walk.changed());
+        return node::after_tasks(ok.error(), filter.is_dry_run ? 0 : walk.changed());
       continue;
     }
     auto part = impl_->ask(walk.next(), client::read_bulk);
     if (!part)
-      return after_tasks(part.error(), filter.is_dry_run ? 0 : walk.changed());
+      return node::after_tasks(part.error(), filter.is_dry_run ? 0 : walk.changed());
     std::this_thread::sleep_for(walk.take(*part));
   }
   return walk.changed();
@@ -517,7 +490,7 @@ result<std::vector<worker_info>> operator_client::workers() {
 
 result<audit_page> operator_client::audit(const audit_filter& filter) {
   if (filter.limit < 1 || filter.limit > limits::audited_max)
-    return out_of_range("limit", filter.limit, 1, limits::audited_max);
+    return node::out_of_range("limit", filter.limit, 1, limits::audited_max);
   return impl_->ask(client::ask_audit(filter), client::read_audit);
 }
 

@@ -10,7 +10,7 @@ namespace codeq::core {
 
 namespace {
 
-/// What the segments say of a key.
+/// Tasks of a key, as counted from the segments.
 struct key_count {
   std::uint64_t live = 0;
   std::array<std::uint64_t, limits::priority_max + 1> ready{};

@@ -149,9 +149,10 @@ segment_appended& turn::segment_for(const enqueue_run& r, std::size_t bytes) {
   bool is_plain = !deferred && r.group.empty() && r.key.empty();
   if (is_plain && lane != open_lanes_.end() && *lane >= joined_from_) {
     auto& open = segments_[*lane];
-    bool fits = open.settings == settings && open.fairness.weight == r.fairness.weight
-                && room_of(open) > 0 && is_untouched(open.first) && open.body_bytes + bytes <= tuning::segment_bytes_max;
-    if (fits)
+    bool is_like_it = open.settings == settings && open.fairness.weight == r.fairness.weight;
+    bool has_room = room_of(open) > 0 && is_untouched(open.first)
+                    && open.body_bytes + bytes <= tuning::segment_bytes_max;
+    if (is_like_it && has_room)
       return open;
   }
   if (lane != open_lanes_.end())

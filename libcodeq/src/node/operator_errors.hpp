@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/result.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+/// Errors of an operator's requests.
+namespace codeq::node {
+
+/// The addresses of coordinators, for an error's text.
+[[nodiscard]] std::string joined(const std::vector<std::string>& addresses);
+
+/// A request that `done` of `all` shards have carried out.
+[[nodiscard]] error after_shards(const error& reason, std::uint16_t done, std::uint16_t all);
+
+/// A request that has changed so many tasks.
+[[nodiscard]] error after_tasks(const error& reason, std::uint64_t changed);
+
+[[nodiscard]] error
+out_of_range(const char* field, std::uint64_t found, std::uint64_t least, std::uint64_t most);
+
+} // namespace codeq::node
