@@ -57,6 +57,7 @@ void add_activity(base::queue_counts& to, const core::queue_activity& from) {
 
 base::coordinator_counts shard::stats(const instant& now) const {
   base::coordinator_counts s;
+  std::size_t fairness_keys = 0;
   for (const auto& [arrival, index] : state_->queues_by_arrival) {
     const auto& q = state_->queues[index];
     base::queue_counts counts;
@@ -77,6 +78,7 @@ base::coordinator_counts shard::stats(const instant& now) const {
     if (auto since = oldest_ready(*state_, *q))
       counts.oldest_ready = std::max(duration{1}, now.shard - *since);
     add_activity(counts, q->activity);
+    fairness_keys += q->fair ? q->fair->keys().active() : 0;
     s.queues.push_back(std::move(counts));
   }
   s.workers = worker_counts();
@@ -92,6 +94,7 @@ base::coordinator_counts shard::stats(const instant& now) const {
   s.gauges["codeq_commands_waiting"] = static_cast<std::int64_t>(waiting_commands());
   s.gauges["codeq_results_put_off"] = static_cast<std::int64_t>(results_put_off_);
   s.gauges["codeq_stale_beats"] = static_cast<std::int64_t>(state_->stale_beats);
+  s.gauges["codeq_fairness_keys"] = static_cast<std::int64_t>(fairness_keys);
   const auto& schedules = state_->schedules;
   s.gauges["codeq_schedules"] = static_cast<std::int64_t>(schedules.size());
   s.gauges["codeq_schedules_without_zone"] =

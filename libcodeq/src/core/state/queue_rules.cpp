@@ -29,6 +29,9 @@ error queue_full(const queue_state& queue, std::uint64_t added) {
       + std::to_string(queue.settings.config.max_depth)};
 }
 
+/// Occurs in the refusals because of fairness keys only.
+constexpr std::string_view of_fairness_keys = " fairness keys with live tasks on this shard";
+
 /// The fairness keys of a request, per queue.
 using named_fairness = std::map<
   std::reference_wrapper<const queue_address>,
@@ -54,7 +57,7 @@ result<void> check_fairness(const shard_state& state, const std::vector<enqueue_
       return error{
         errc::queue_full,
         "queue \"" + address.get().queue + "\" has " + std::to_string(active)
-          + " fairness keys with live tasks on this shard and would have "
+          + std::string(of_fairness_keys) + " and would have "
           + std::to_string(active + names.size()) + "; the limit is "
           + std::to_string(limits::fairness_keys_max)};
   }
@@ -127,6 +130,11 @@ result<void> check_queues(const shard_state& state, const std::vector<enqueue_ru
       return queue_full(*queue, count);
   }
   return check_fairness(state, runs);
+}
+
+bool is_of_fairness_keys(const error& reason) {
+  return reason.code == errc::queue_full
+         && reason.context.find(of_fairness_keys) != std::string::npos;
 }
 
 result<void> check_new_queues(const shard_state& state, const std::vector<follow_up>& tasks) {

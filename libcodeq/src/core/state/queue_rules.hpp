@@ -26,6 +26,9 @@ namespace codeq::core {
 [[nodiscard]] result<void>
 check_queues(const shard_state& state, const std::vector<enqueue_run>& runs);
 
+/// True when `check_queues` refused a request because of its fairness keys.
+[[nodiscard]] bool is_of_fairness_keys(const error& reason);
+
 /// Checks that the tenants of follow-ups for this shard can have all their queues. Errors:
 /// `too_large`. Other shards check their own follow-ups, when it is too late to refuse.
 [[nodiscard]] result<void>
