@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fairness/key_shard.hpp"
 
+#include "base/tuning.hpp"
 #include "core/turn/turn.hpp"
 
 #include <iterator>
@@ -13,8 +14,6 @@ namespace {
 constexpr core::peer_id producer = 1;
 constexpr core::peer_id worker = 2;
 constexpr std::size_t body_bytes = 64;
-/// Turns between snapshots, which pack segments and free memory.
-constexpr std::size_t turns_per_snapshot = 64;
 const queue_address queue{"default", "q"};
 
 } // namespace
@@ -61,7 +60,9 @@ void key_shard::complete(std::vector<core::task_lease> leases) {
 std::vector<core::effect> key_shard::run(const core::command& c) {
   core::turn turn(state_);
   turn.decide(c, clock_.now());
-  if (++turns_ % turns_per_snapshot == 0)
+  bool is_due =
+    state_.segments.is_heavy() || state_.records_since_snapshot >= tuning::snapshot_records;
+  if (is_due)
     turn.decide(core::take_snapshot{}, clock_.now());
   return std::move(turn.seal(clock_.now()).effects);
 }

@@ -13,7 +13,7 @@
 namespace codeq::bench {
 
 /// One shard with one queue and one worker under a manual clock, without storage and threads. Each
-/// call is one turn.
+/// call is one turn; snapshots are taken when a coordinator would take them.
 class key_shard {
 public:
   key_shard();
@@ -42,7 +42,6 @@ private:
   core::shard_state state_{shard_id{}, 1};
   producer_id session_ = make_producer_id(clock_.now().shard, 1, 2);
   std::uint64_t requests_ = 0;
-  std::size_t turns_ = 0;
 };
 
 } // namespace codeq::bench

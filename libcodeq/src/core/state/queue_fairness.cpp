@@ -27,9 +27,12 @@ struct weight_sums {
 } // namespace
 
 queue_fairness::queue_fairness(queue_state& queue) {
+  auto taken_lanes = std::exchange(queue.lanes, {});
+  if (queue.depth() == 0)
+    return;
   auto empty = keys_.take({}, queue.depth());
   for (std::size_t priority = 0; priority < lanes_.size(); ++priority) {
-    auto taken = std::exchange(queue.lanes[priority], nullptr);
+    auto& taken = taken_lanes[priority];
     auto ready = queue.ready_by_priority[priority];
     if (!taken || ready == 0)
       continue;

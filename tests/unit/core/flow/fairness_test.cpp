@@ -66,7 +66,7 @@ protected:
     return std::count(text.begin(), text.end(), c);
   }
 
-  /// The number of a task's live tasks by its key, and whether the queue has keys at all.
+  /// Null when no task had a key.
   core::queue_fairness* fair() { return state().find_queue({"default", "q"})->fair.get(); }
 
   std::map<int, std::string> key_of_;
@@ -167,11 +167,12 @@ TEST_F(Fairness, EndOfALeaseSettlesTheRunTime) {
   add("b", 50);
   run(8);
   // One task of `b` uses the time of ten.
-  ASSERT_EQ(key_of_.at(take()), "a");
-  complete("w", lease_of(taken_.back()));
-  ASSERT_EQ(key_of_.at(take()), "b");
-  advance(1000ms);
-  complete("w", lease_of(taken_.back()));
+  for (bool is_long = false; !is_long;) {
+    auto number = take();
+    is_long = key_of_.at(number) == "b";
+    advance(is_long ? 1000ms : 100ms);
+    complete("w", lease_of(number));
+  }
 
   auto keys = run(6);
 
