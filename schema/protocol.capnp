@@ -199,6 +199,10 @@ struct EnqueueRun {
   # Bit set of the `settings` fields that take the queue's value: 1 maxAttempts, 2 retry, 4 leaseMs,
   # 8 runTimeoutMs, 16 progressTimeoutMs, 32 retentionMs, 64 onDead, 128 deadRetentionMs. The values
   # sent in those fields are ignored.
+  fairnessKey @12 :Data;
+  # Ready tasks of one priority take turns by this key; at most 256 bytes.
+  fairnessWeight @13 :UInt16 = 1;
+  # Weight that the key has from now on, 1..1000.
 }
 
 enum OnDuplicate @0x93a4b5c6d7e80f1a {

@@ -250,6 +250,14 @@ public:
     return ask_of(queue, "POST", paused ? "/pause" : "/resume");
   }
 
+  answer<fairness_page> fairness(
+    const queue_address& queue,
+    const std::optional<std::string>& after,
+    std::size_t limit) override {
+    auto from = after ? "&after=" + http::escape(*after) : std::string();
+    return ask_of(queue, "GET", "/fairness?limit=" + std::to_string(limit) + from);
+  }
+
   answer<task_page> list(const task_filter& filter, const page_request& page) override {
     if (auto ok = check_tenant(filter.tenant); !ok)
       return ok.error();

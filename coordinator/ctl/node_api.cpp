@@ -143,6 +143,14 @@ public:
     return ask([&](operator_client& client) { return client.pause_queue(whole(queue), paused); });
   }
 
+  answer<fairness_page> fairness(
+    const queue_address& queue,
+    const std::optional<std::string>& after,
+    std::size_t limit) override {
+    return ask(
+      [&](operator_client& client) { return client.fairness(whole(queue), after, limit); });
+  }
+
   answer<task_page> list(const task_filter& filter, const page_request& page) override {
     return ask([&](operator_client& client) { return list_at(client, whole(filter), page); });
   }

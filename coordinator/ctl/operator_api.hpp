@@ -93,6 +93,9 @@ public:
   virtual answer<queue_info>
   configure_queue(const queue_address& queue, const queue_changes& changes) = 0;
   virtual answer<queue_info> pause_queue(const queue_address& queue, bool paused) = 0;
+  /// A page of the queue's fairness keys, as `operator_client::fairness`.
+  virtual answer<fairness_page> fairness(
+    const queue_address& queue, const std::optional<std::string>& after, std::size_t limit) = 0;
   /// A page of at most `limits::listed_tasks_max` tasks; of a gateway at most
   /// `limits::http_listed_tasks_max`.
   virtual answer<task_page> list(const task_filter& filter, const page_request& page) = 0;

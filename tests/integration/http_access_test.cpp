@@ -50,6 +50,7 @@ constexpr access_case cases[] = {
   {"POST", "/admin/queues/q/purge", "a"},
   {"GET", "/admin/queues/q/settings", "ar"},
   {"PUT", "/admin/queues/q/settings", "a"},
+  {"GET", "/admin/queues/q/fairness", "ar"},
   {"GET", "/admin/dead", "ar"},
   {"POST", "/admin/dead/redrive", "a"},
   {"POST", "/admin/dead/purge", "a"},

@@ -63,6 +63,7 @@ constexpr strict_route routes[] = {
   {"POST", "/admin/queues/q/purge"},
   {"GET", "/admin/queues/q/settings", nullptr},
   {"PUT", "/admin/queues/q/settings"},
+  {"GET", "/admin/queues/q/fairness", nullptr},
   {"GET", "/admin/dead", nullptr},
   {"POST", "/admin/dead/redrive"},
   {"POST", "/admin/dead/purge"},

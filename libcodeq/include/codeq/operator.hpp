@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,6 +83,14 @@ public:
   /// Pauses or resumes a queue. A paused queue grants no leases; existing leases go on. Errors:
   /// `unknown_queue`.
   [[nodiscard]] result<queue_info> pause_queue(const queue_address& queue, bool paused);
+
+  /// The fairness keys of a queue that have live tasks, from the first one or after `after` on, at
+  /// most `limit` (1..`limits::fairness_page_max`). Empty for a queue whose tasks have none.
+  /// Errors: `invalid_argument`.
+  [[nodiscard]] result<fairness_page> fairness(
+    const queue_address& queue,
+    const std::optional<std::string>& after = {},
+    std::size_t limit = limits::fairness_page_default);
 
   // Schedules.
 

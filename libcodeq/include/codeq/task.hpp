@@ -147,6 +147,13 @@ struct task_spec {
   on_duplicate duplicate = on_duplicate::existing;
   /// Lets a duplicate replace the payload and headers of a record that is not leased, too.
   bool replace_payload = false;
+  /// Ready tasks of one priority take turns by this key, so that a key with many or long tasks does
+  /// not hold up the others. `tenant/customer` takes turns by the part before the first `/`, then
+  /// by the rest. At most 256 bytes; empty is a key, too.
+  std::string fairness_key{};
+  /// Share of the key compared with others, 1..1000; that of a key without `/` is the share of all
+  /// keys that begin with it. The latest task of the key sets it.
+  std::uint32_t fairness_weight = 1;
 };
 
 /// A task's place in its life. Stored on disk, never renumber.
@@ -212,6 +219,9 @@ struct task_summary {
   std::string error_text{};
   /// A cancel of the leased task was requested; its handler was asked to stop.
   bool cancel_requested = false;
+  /// As its producer set them.
+  std::string fairness_key{};
+  std::uint32_t fairness_weight = 1;
 };
 
 /// The whole record of one task.

@@ -44,13 +44,6 @@ struct operator_system : caf::actor_system_config {
   operator_system() { transport::configure(*this, 1); }
 };
 
-std::string joined(const std::vector<std::string>& addresses) {
-  std::string text;
-  for (const auto& address : addresses)
-    text += (text.empty() ? "" : ", ") + address;
-  return text;
-}
-
 std::string within(duration wait) {
   return " within " + std::to_string(wait.count()) + " ms";
 }
@@ -107,6 +100,10 @@ struct operator_client::impl {
   template <class Of>
   result<queue_info> ask_each_shard(const queue_address& queue, Of of);
 
+  /// The parts of all shards.
+  template <class Of>
+  result<std::vector<client::queue_part>> ask_parts(Of of);
+
   /// Errors: `unknown_queue`.
   result<void> check_exists(const queue_address& queue);
 
@@ -138,7 +135,7 @@ result<void> operator_client::impl::connected() {
   if (news.up)
     return {};
   auto reason = news.reason.code == errc::none ? "" : ": " + news.reason.context;
-  auto where = "no connection to " + joined(options.coordinators);
+  auto where = "no connection to " + node::joined(options.coordinators);
   if (news.final || news.unreachable)
     return error{news.reason.code, where + reason};
   return error{errc::disconnected, where + within(options.timeout) + reason};
@@ -218,6 +215,14 @@ result<T> operator_client::impl::ask_all(
 
 template <class Of>
 result<queue_info> operator_client::impl::ask_each_shard(const queue_address& queue, Of of) {
+  auto parts = ask_parts(of);
+  if (!parts)
+    return parts.error();
+  return client::merge_parts(queue, *parts);
+}
+
+template <class Of>
+result<std::vector<client::queue_part>> operator_client::impl::ask_parts(Of of) {
   std::vector<client::queue_part> parts;
   auto shards = shard_count();
   for (std::uint16_t shard = 0; shard < shards; ++shard) {
@@ -226,9 +231,9 @@ result<queue_info> operator_client::impl::ask_each_shard(const queue_address& qu
       return node::after_shards(part.error(), shard, shards);
     if (!part)
       return part.error();
-    parts.push_back(*part);
+    parts.push_back(std::move(*part));
   }
-  return client::merge_parts(queue, parts);
+  return parts;
 }
 
 result<void> operator_client::impl::check_exists(const queue_address& queue) {
@@ -359,6 +364,19 @@ result<task_timeline> operator_client::events(task_id task) {
 result<queue_info> operator_client::show_queue(const queue_address& queue) {
   return impl_->ask_each_shard(
     queue, [&](std::uint16_t shard) { return client::show_queue(shard, queue); });
+}
+
+result<fairness_page> operator_client::fairness(
+  const queue_address& queue, const std::optional<std::string>& after, std::size_t limit) {
+  if (limit < 1 || limit > limits::fairness_page_max)
+    return node::out_of_range("limit", limit, 1, limits::fairness_page_max);
+  core::fairness_part wanted{
+    after.value_or(std::string()), static_cast<std::uint32_t>(limit), !after.has_value()};
+  auto parts = impl_->ask_parts(
+    [&](std::uint16_t shard) { return client::show_fairness(shard, queue, wanted); });
+  if (!parts)
+    return parts.error();
+  return client::merge_fairness(queue, *parts, limit);
 }
 
 result<queue_info>

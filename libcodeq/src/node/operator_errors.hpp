@@ -5,30 +5,21 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
-/// Errors of an operator's requests, which say how far a request got.
+/// Errors of an operator's requests.
 namespace codeq::node {
 
-[[nodiscard]] inline error
-after_shards(const error& reason, std::uint16_t done, std::uint16_t all) {
-  return {
-    reason.code,
-    reason.context + "; done on " + std::to_string(done) + " of " + std::to_string(all)
-      + " shards, ask again for the rest"};
-}
+/// The addresses of coordinators, for an error's text.
+[[nodiscard]] std::string joined(const std::vector<std::string>& addresses);
 
-[[nodiscard]] inline error after_tasks(const error& reason, std::uint64_t changed) {
-  if (changed == 0)
-    return reason;
-  return {reason.code, reason.context + "; " + std::to_string(changed) + " tasks were changed"};
-}
+/// A request that `done` of `all` shards have carried out.
+[[nodiscard]] error after_shards(const error& reason, std::uint16_t done, std::uint16_t all);
 
-[[nodiscard]] inline error out_of_range(
-  const char* field, std::uint64_t found, std::uint64_t least, std::uint64_t most) {
-  return {
-    errc::invalid_argument,
-    std::string(field) + " is " + std::to_string(found) + "; it must be " + std::to_string(least)
-      + ".." + std::to_string(most)};
-}
+/// A request that has changed so many tasks.
+[[nodiscard]] error after_tasks(const error& reason, std::uint64_t changed);
+
+[[nodiscard]] error
+out_of_range(const char* field, std::uint64_t found, std::uint64_t least, std::uint64_t most);
 
 } // namespace codeq::node

@@ -74,6 +74,15 @@ public:
     return said<queue_info>("configure_queue " + text(queue));
   }
 
+  ctl::answer<fairness_page> fairness(
+    const queue_address& queue,
+    const std::optional<std::string>& after,
+    std::size_t limit) override {
+    return said<fairness_page>(
+      "fairness " + text(queue) + (after ? " after '" + *after + "'" : std::string()) + " at most "
+      + std::to_string(limit));
+  }
+
   ctl::answer<queue_info> pause_queue(const queue_address& queue, bool paused) override {
     return said<queue_info>((paused ? "pause " : "resume ") + text(queue));
   }

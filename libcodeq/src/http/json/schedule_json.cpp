@@ -25,6 +25,10 @@ void write_task(base::json_writer& json, const task_spec& task) {
     json.field("idempotencyKey", task.key);
   if (!task.group.empty() && base::is_utf8(task.group))
     json.field("group", task.group);
+  if (!task.fairness_key.empty() && base::is_utf8(task.fairness_key))
+    json.field("fairnessKey", task.fairness_key);
+  if (task.fairness_weight != 1)
+    json.field("fairnessWeight", task.fairness_weight);
   if (task.max_attempts)
     json.field("maxAttempts", *task.max_attempts);
   if (!task.headers.empty()) {

@@ -29,6 +29,7 @@ void write_run(schema::FollowUpRecord::Run::Builder to, const core::follow_up& f
   to.setKey(data_of(from.run.key));
   to.setOnDuplicate(static_cast<std::uint8_t>(from.run.duplicate));
   to.setReplacePayload(from.run.replace_payload);
+  write_fairness(to, from.run.fairness);
 }
 
 /// Reads a run without its tasks.
@@ -45,6 +46,7 @@ core::follow_up read_run(schema::FollowUpRecord::Run::Reader from) {
   task.run.key = text_of(from.getKey());
   task.run.duplicate = static_cast<on_duplicate>(from.getOnDuplicate());
   task.run.replace_payload = from.getReplacePayload();
+  task.run.fairness = read_fairness(from);
   return task;
 }
 

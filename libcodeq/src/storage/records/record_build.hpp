@@ -4,6 +4,8 @@
 #include "codeq/result.hpp"
 #include "codeq/time.hpp"
 
+#include "core/commands/fairness_mark.hpp"
+
 #include <capnp/message.h>
 #include <capnp/serialize.h>
 #include <kj/exception.h>
@@ -96,6 +98,19 @@ inline std::uint64_t count_of(duration d) {
 
 inline std::int64_t ms_of(timestamp t) {
   return t.time_since_epoch().count();
+}
+
+template <class Builder>
+void write_fairness(Builder to, const core::fairness_mark& mark) {
+  if (!mark.key.empty())
+    to.setFairnessKey({reinterpret_cast<const kj::byte*>(mark.key.data()), mark.key.size()});
+  to.setFairnessWeight(mark.weight);
+}
+
+template <class Reader>
+core::fairness_mark read_fairness(Reader from) {
+  auto key = from.getFairnessKey().asChars();
+  return {{key.begin(), key.size()}, from.getFairnessWeight()};
 }
 
 } // namespace codeq::storage
