@@ -164,7 +164,7 @@ result<T> operator_client::impl::ask(
   caf::anon_send(actor, std::move(wish));
   if (auto answer = slot->wait(client::deadline_after(options.timeout)))
     return std::move(*answer);
-  return error{errc::timeout, "the coordinator did not answer" + within(options.timeout)};
+  return node::no_answer(options.timeout);
 }
 
 template <class T, class S>
@@ -200,7 +200,7 @@ result<T> operator_client::impl::ask_all(
   caf::anon_send(actor, std::move(wish));
   auto answer = slot->wait(client::deadline_after(options.timeout));
   if (!answer)
-    return error{errc::timeout, "the coordinator did not answer" + within(options.timeout)};
+    return node::no_answer(options.timeout);
   if (!*answer)
     return answer->error();
   missing = (*answer)->second;

@@ -15,6 +15,12 @@ error no_connection(
   return {waited ? errc::disconnected : reason.code, text};
 }
 
+error no_answer(duration waited) {
+  return {
+    errc::timeout,
+    "the coordinator did not answer within " + std::to_string(waited.count()) + " ms"};
+}
+
 error unknown_queue(const queue_address& queue) {
   return {errc::unknown_queue, "tenant " + queue.tenant + " has no queue `" + queue.queue + "`"};
 }

@@ -17,6 +17,9 @@ namespace codeq::node {
 [[nodiscard]] error no_connection(
   const std::vector<std::string>& addresses, const error& reason, std::optional<duration> waited);
 
+/// The coordinator has not answered for so long.
+[[nodiscard]] error no_answer(duration waited);
+
 [[nodiscard]] error unknown_queue(const queue_address& queue);
 
 /// A request that `done` of `all` shards have carried out.
