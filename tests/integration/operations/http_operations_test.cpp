@@ -337,6 +337,12 @@ TEST_F(HttpOperations, FieldThatTheKindDoesNotHaveIsRefused) {
   EXPECT_THAT(refused(R"("kind":"cancel","state":"dead")"), HasSubstr("scheduled, gated, ready"));
   EXPECT_THAT(refused(R"("kind":"promote","state":"ready")"), HasSubstr("scheduled, gated"));
   EXPECT_THAT(refused(R"("kind":"cancel","olderThan":"1h")"), HasSubstr("left out"));
+  std::string headers = R"("a0":"")";
+  for (int i = 1; i < 17; ++i)
+    headers += ",\"a" + std::to_string(i) + "\":\"\"";
+  EXPECT_THAT(
+    refused(R"("kind":"cancel","headers":{)" + headers + "}"),
+    HasSubstr("'headers' is 17 headers; it must be at most 16"));
 }
 
 TEST_F(HttpOperations, RecordThatCannotBeStoredBeginsNothing) {
