@@ -19,7 +19,8 @@ REQUESTS = {
     "queues": "/admin/queues/bulk", "history": "/admin/history", "tasks": "/tasks?limit=50",
     "ready tasks": "/tasks?limit=50&queue=bulk&state=ready&order=oldest",
     "tasks by key": "/tasks?limit=50&queue=bulk&key=none", "dead": "/admin/dead?limit=25",
-    "dead by error": "/admin/dead/summary", "workers": "/admin/workers",
+    "dead by error": "/admin/dead/summary", "operations": "/admin/operations",
+    "workers": "/admin/workers",
     "schedules": "/schedules?limit=100", "shards": "/admin/shards",
     "audit": "/admin/audit?limit=100"}
 # A request takes a few milliseconds; this notices one that depends on the number of tasks.

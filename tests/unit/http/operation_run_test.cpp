@@ -411,6 +411,24 @@ TEST(BulkOperation, PlaceOfAWalkThatFindsNothingIsStored) {
   EXPECT_EQ(in_words(o.run.next(o.now)), "save");
 }
 
+TEST(BulkOperation, EndedOnesAreKeptUpToAnAgeAndANumber) {
+  const timestamp now{limits::operation_kept_for + 1h};
+  std::vector<ended_operation> all{
+    {timestamp{30min}, "acme", "old"}, {timestamp{1h}, "acme", "just"}, {now, "acme", "new"}};
+  EXPECT_EQ(find_outdated(all, now), std::vector<std::string>{"old"});
+
+  std::vector<ended_operation> many;
+  for (std::size_t i = 0; i < limits::operations_kept_max + 2; ++i)
+    many.push_back({now - 1h + duration{i}, "acme", std::to_string(i)});
+  many.push_back({now - 2h, "other", "single"});
+  EXPECT_EQ(find_outdated(many, now), (std::vector<std::string>{"0", "1"}));
+
+  std::vector<ended_operation> everywhere;
+  for (std::size_t i = 0; i < limits::operations_kept_of_all_max + 1; ++i)
+    everywhere.push_back({now - 1h + duration{i}, "t" + std::to_string(i), std::to_string(i)});
+  EXPECT_EQ(find_outdated(everywhere, now), std::vector<std::string>{"0"});
+}
+
 // Stored records stay readable: this text is what the first version wrote.
 TEST(BulkOperation, RecordOfTheFirstVersionIsReadAndWritten) {
   auto careful = request(operation_kind::redrive);

@@ -3,9 +3,11 @@
 
 #include "base/rfc3339.hpp"
 #include "http/json/json_reader.hpp"
+#include "http/server/gateway_limits.hpp"
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <utility>
 
 namespace codeq::http {
@@ -239,6 +241,29 @@ void write_canary_view(base::json_writer& json, const bulk_operation& o) {
 }
 
 } // namespace
+
+std::vector<std::string> find_outdated(std::vector<ended_operation> ended, timestamp now) {
+  std::sort(ended.begin(), ended.end(), [](const ended_operation& a, const ended_operation& b) {
+    return std::pair(a.ended_at, a.id) < std::pair(b.ended_at, b.id);
+  });
+  std::map<std::string, std::size_t> kept;
+  for (const auto& one : ended)
+    ++kept[one.tenant];
+  auto left = ended.size();
+  std::vector<std::string> outdated;
+  for (const auto& one : ended) {
+    auto& of_tenant = kept[one.tenant];
+    bool is_kept = one.ended_at >= now - limits::operation_kept_for
+                   && of_tenant <= limits::operations_kept_max
+                   && left <= limits::operations_kept_of_all_max;
+    if (is_kept)
+      continue;
+    outdated.push_back(one.id);
+    --of_tenant;
+    --left;
+  }
+  return outdated;
+}
 
 std::string to_record(const bulk_operation& o) {
   base::json_writer json;

@@ -133,6 +133,18 @@ struct bulk_operation {
   return status == operation_status::completed || status == operation_status::cancelled;
 }
 
+/// An operation that is over.
+struct ended_operation {
+  timestamp ended_at{};
+  std::string tenant{};
+  std::string id{};
+};
+
+/// The ids of the ended operations that are kept no longer: they are too old, or their tenant, or
+/// all tenants together, have too many, of which the oldest go.
+[[nodiscard]] std::vector<std::string>
+find_outdated(std::vector<ended_operation> ended, timestamp now);
+
 /// The JSON text that is stored. Fields are only added.
 [[nodiscard]] std::string to_record(const bulk_operation& o);
 

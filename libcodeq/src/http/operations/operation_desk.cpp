@@ -435,25 +435,14 @@ void operation_desk::take(const std::string& id, const operation_run::look& look
 }
 
 void operation_desk::drop_old() {
-  std::map<std::string, std::vector<std::pair<timestamp, std::string>>> ended;
-  std::size_t kept = 0;
+  std::vector<ended_operation> ended;
   for (const auto& [id, one] : all_) {
     const auto& o = one.run.operation();
-    if (!is_over(o.status) || one.is_busy)
-      continue;
-    ended[o.request.tenant].emplace_back(o.ended_at, id);
-    ++kept;
+    if (is_over(o.status) && !one.is_busy)
+      ended.push_back({o.ended_at, o.request.tenant, id});
   }
-  auto oldest_kept = desk_->now() - limits::operation_kept_for;
-  for (auto& [tenant, all] : ended) {
-    std::sort(all.begin(), all.end());
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      bool is_one_too_many = all.size() - i > limits::operations_kept_max
-                             || (i == 0 && kept > limits::operations_kept_of_all_max);
-      if (is_one_too_many || all[i].first < oldest_kept)
-        drop(all[i].second);
-    }
-  }
+  for (const auto& id : find_outdated(std::move(ended), desk_->now()))
+    drop(id);
 }
 
 void operation_desk::drop(const std::string& id) {

@@ -33,6 +33,13 @@ result<void> check_fields(operation_kind kind, const input& body) {
       return refuse(name, "left out");
   if (kind != operation_kind::redrive && body.has("canary"))
     return refuse("canary", "left out");
+  if (auto headers = body.text_map("headers").size(); headers > limits::filter_headers_max)
+    return refuse_input(
+      {},
+      describe_value(
+        "'headers'",
+        std::to_string(headers) + " headers",
+        "at most " + std::to_string(limits::filter_headers_max)));
   auto state = body.choice("state");
   if (!state)
     return {};
