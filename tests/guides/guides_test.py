@@ -32,6 +32,8 @@ SMALL = {"cycle": "--tasks 2000", "latency": "--rate 100 --seconds 1", "retries"
          "recover": "--tasks 4 --slots 2 --prefetch 2", "scale-out": "--nodes 2 --seconds 1",
          "http": "--connections 4 --seconds 1",
          "dashboard": "--tasks 3000 --dead 2000 --queues 3 --rounds 2 --rate 1000",
+         "fairness": "--flood-tasks 20000 --flood-customers 500 --others 50 --claimed-tasks 5000 "
+                     "--claim-keys 50 --waiting-tasks 5000 --waiting-keys 500",
          "schedules": "--schedules 500 --burst 0 --seconds 1 --settle 1"}
 
 
@@ -165,6 +167,9 @@ class Followed(unittest.TestCase):
 
     def test_guide_for_schedules(self):
         self.follow("coordinator/SCHEDULES.md")
+
+    def test_guide_for_fairness(self):
+        self.follow("coordinator/FAIRNESS.md")
 
     def test_guide_for_the_dashboard(self):
         self.follow("coordinator/DASHBOARD.md")

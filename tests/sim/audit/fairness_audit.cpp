@@ -82,13 +82,13 @@ void fairness_audit::count_turn(
   auto& keys = waiting_[state.id];
   auto begin = keys.lower_bound({queue, priority, {}});
   auto end = keys.lower_bound({queue, static_cast<std::uint8_t>(priority + 1), {}});
-  // Weights are 1 to 3. A key that joins in the middle of a round has a turn of its own.
+  // Weights are 1 to 3. One share more is for tasks that run and were charged too much.
   constexpr std::int64_t share_max = 4;
   auto count = std::distance(begin, end) + 1;
   for (auto at = begin; at != end; ++at) {
     auto& waited = at->second.waited;
     waited = std::get<2>(at->first) == name ? 0 : waited + cost;
-    if (waited > share_max * 2 * count * largest)
+    if (waited > share_max * (count + 1) * largest)
       breach_("9.4", "key '" + std::get<2>(at->first) + "' waits for more than a round");
   }
 }

@@ -118,6 +118,7 @@ void expect_equal(const segment& a, const segment& b) {
   EXPECT_EQ(a.appended, b.appended);
   EXPECT_EQ(a.body_bytes, b.body_bytes);
   EXPECT_EQ(a.entries, b.entries);
+  EXPECT_EQ(a.mark(), b.mark());
   ASSERT_EQ(!a.key, !b.key);
   if (!a.key)
     return;

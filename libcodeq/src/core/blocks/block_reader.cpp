@@ -211,7 +211,9 @@ segment block_reader::read_segment(const place& at) {
   }
   if ((flags & block_format::has_fairness) != 0) {
     auto key = from.text();
-    s.set_mark({std::string(key), static_cast<std::uint16_t>(from.number())});
+    auto weight = from.number();
+    failed_ = failed_ || weight == 0 || weight > limits::fairness_weight_max;
+    s.set_mark({std::string(key), static_cast<std::uint16_t>(weight)});
   }
   s.kept = s.count;
   if ((flags & block_format::is_touched) != 0) {

@@ -17,20 +17,32 @@ std::string_view fair_keys::group_of(std::string_view name) {
 }
 
 fair_key fair_keys::take(std::string_view name, std::uint64_t tasks) {
-  auto known = numbers_.find(name);
-  auto key = known == numbers_.end() ? add(name) : known->second;
+  auto known = number_of(name);
+  auto key = known ? *known : add(name);
   auto& e = keys_[key];
-  if (known != numbers_.end() && e.live == 0)
+  if (known && e.live == 0)
     --idle_size_;
   e.live += tasks;
   return {e.group, key};
 }
 
-std::optional<fair_key> fair_keys::find(std::string_view name) const {
+std::optional<std::uint32_t> fair_keys::number_of(std::string_view name) const {
+  bool is_latest =
+    latest_ < keys_.size() && keys_[latest_].name != nullptr && *keys_[latest_].name == name;
+  if (is_latest)
+    return latest_;
   auto known = numbers_.find(name);
   if (known == numbers_.end())
     return std::nullopt;
-  return fair_key{keys_[known->second].group, known->second};
+  latest_ = known->second;
+  return latest_;
+}
+
+std::optional<fair_key> fair_keys::find(std::string_view name) const {
+  auto known = number_of(name);
+  if (!known)
+    return std::nullopt;
+  return fair_key{keys_[*known].group, *known};
 }
 
 std::uint32_t fair_keys::add(std::string_view name) {

@@ -125,6 +125,8 @@ private:
   template <class Value>
   using by_name = std::unordered_map<std::string, Value, name_hash, std::equal_to<>>;
 
+  /// The key's number; empty when it is not kept.
+  [[nodiscard]] std::optional<std::uint32_t> number_of(std::string_view name) const;
   std::uint32_t add(std::string_view name);
   void forget(std::uint32_t key);
   [[nodiscard]] static std::string_view group_of(std::string_view name);
@@ -139,6 +141,8 @@ private:
   std::deque<idle_key> idle_;
   std::size_t idle_size_ = 0;
   average all_;
+  /// The number that was looked up last: a change of a task looks its key up several times.
+  mutable std::uint32_t latest_ = 0;
 };
 
 } // namespace codeq::core

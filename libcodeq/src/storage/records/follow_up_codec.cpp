@@ -87,6 +87,8 @@ result<core::follow_ups_sent> decode_follow_ups(std::string_view value) {
       if (run.getCount() == 0 || run.getCount() > all.count() - next)
         return mismatch("runs do not fit the tasks");
       e.tasks.push_back(read_run(run));
+      if (!is_valid(e.tasks.back().run.fairness))
+        return mismatch("a task whose fairness key has no valid weight");
       e.tasks.back().run.tasks = all.part(next, run.getCount());
       next += run.getCount();
     }

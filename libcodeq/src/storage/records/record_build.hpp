@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/limits.hpp"
 #include "codeq/result.hpp"
 #include "codeq/time.hpp"
 
@@ -111,6 +112,11 @@ template <class Reader>
 core::fairness_mark read_fairness(Reader from) {
   auto key = from.getFairnessKey().asChars();
   return {{key.begin(), key.size()}, from.getFairnessWeight()};
+}
+
+/// False for a weight that no producer can have set.
+inline bool is_valid(const core::fairness_mark& mark) {
+  return mark.weight >= 1 && mark.weight <= limits::fairness_weight_max;
 }
 
 } // namespace codeq::storage

@@ -241,6 +241,8 @@ result<core::segment_appended> decode_segment(std::string_view value, sequence f
     }
     if (e.count == 0 || e.priority > limits::priority_max)
       return mismatch("a segment without tasks or of an unknown priority");
+    if (!is_valid(e.fairness))
+      return mismatch("a segment whose fairness key has no valid weight");
     return e;
   });
 }
