@@ -80,7 +80,8 @@ coordinator::shard_actor http_fixture::filter(const coordinator::shard_actor& sh
                tenant = unanswered_tenant_,
                malformed = malformed_tenant_,
                attached = claims_attached_,
-               questions = questions_asked_](coordinator::shard_actor::pointer self) -> coordinator::shard_actor::behavior_type {
+               questions = questions_asked_](
+                coordinator::shard_actor::pointer self) -> coordinator::shard_actor::behavior_type {
     return {
       [=](const coordinator::peer_request& m) {
         *questions += std::holds_alternative<protocol::status_request>(m.request) ? 1 : 0;

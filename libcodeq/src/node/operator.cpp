@@ -44,10 +44,6 @@ struct operator_system : caf::actor_system_config {
   operator_system() { transport::configure(*this, 1); }
 };
 
-std::string within(duration wait) {
-  return " within " + std::to_string(wait.count()) + " ms";
-}
-
 /// A number for a command that has a part on each shard.
 client::operation new_operation() {
   return static_cast<client::operation>(base::random_bits() | 1);
@@ -134,11 +130,9 @@ result<void> operator_client::impl::connected() {
     client::deadline_after(unreachable_wait), client::deadline_after(options.timeout));
   if (news.up)
     return {};
-  auto reason = news.reason.code == errc::none ? "" : ": " + news.reason.context;
-  auto where = "no connection to " + node::joined(options.coordinators);
-  if (news.final || news.unreachable)
-    return error{news.reason.code, where + reason};
-  return error{errc::disconnected, where + within(options.timeout) + reason};
+  bool is_decided = news.final || news.unreachable;
+  return node::no_connection(
+    options.coordinators, news.reason, is_decided ? std::nullopt : std::optional{options.timeout});
 }
 
 template <class T, class S>
@@ -243,8 +237,7 @@ result<void> operator_client::impl::check_exists(const queue_address& queue) {
     return found.error();
   if (found->exists)
     return {};
-  return error{
-    errc::unknown_queue, "tenant " + queue.tenant + " has no queue `" + queue.queue + "`"};
+  return node::unknown_queue(queue);
 }
 
 result<std::uint64_t> operator_client::impl::change_many(

@@ -3,11 +3,20 @@
 
 namespace codeq::node {
 
-std::string joined(const std::vector<std::string>& addresses) {
-  std::string text;
-  for (const auto& address : addresses)
-    text += (text.empty() ? "" : ", ") + address;
-  return text;
+error no_connection(
+  const std::vector<std::string>& addresses, const error& reason, std::optional<duration> waited) {
+  std::string text = "no connection to ";
+  for (std::size_t i = 0; i < addresses.size(); ++i)
+    text += (i == 0 ? "" : ", ") + addresses[i];
+  if (waited)
+    text += " within " + std::to_string(waited->count()) + " ms";
+  if (reason.code != errc::none)
+    text += ": " + reason.context;
+  return {waited ? errc::disconnected : reason.code, text};
+}
+
+error unknown_queue(const queue_address& queue) {
+  return {errc::unknown_queue, "tenant " + queue.tenant + " has no queue `" + queue.queue + "`"};
 }
 
 error after_shards(const error& reason, std::uint16_t done, std::uint16_t all) {

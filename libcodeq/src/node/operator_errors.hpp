@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/ids.hpp"
 #include "codeq/result.hpp"
+#include "codeq/time.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 /// Errors of an operator's requests.
 namespace codeq::node {
 
-/// The addresses of coordinators, for an error's text.
-[[nodiscard]] std::string joined(const std::vector<std::string>& addresses);
+/// There is no connection to these coordinators; with `waited`, so far.
+[[nodiscard]] error no_connection(
+  const std::vector<std::string>& addresses, const error& reason, std::optional<duration> waited);
+
+[[nodiscard]] error unknown_queue(const queue_address& queue);
 
 /// A request that `done` of `all` shards have carried out.
 [[nodiscard]] error after_shards(const error& reason, std::uint16_t done, std::uint16_t all);

@@ -23,11 +23,21 @@ void claim_state::start(claim_actor::pointer self, const claim_options& options)
   options_ = options;
   router_.emplace(options_.shards.size(), options_.first_shard);
   attached_.assign(options_.shards.size(), false);
+  for (auto shard : options_.away)
+    carry_out(router_->set_here(shard, false));
   untold_room_.assign(options_.shards.size(), options_.room);
   room_ = untold_room_;
   carry_out(router_->add_credits(options_.count));
-  if (options_.queues.empty())
+  // A host tells when its shard comes.
+  if (router_->waiting() == 0)
+    attach_to_all();
+  if (options_.queues.empty() || router_->waiting() == 0)
     found_no_work();
+}
+
+void claim_state::attach_to_all() {
+  for (std::size_t i = 0; i < options_.shards.size(); ++i)
+    attach(i);
 }
 
 void claim_state::attach(std::size_t shard) {
@@ -41,9 +51,18 @@ void claim_state::attach(std::size_t shard) {
 void claim_state::look_everywhere() {
   if (round_ > 0 || options_.queues.empty() || ending_)
     return;
-  for (std::size_t i = 0; i < options_.shards.size(); ++i)
-    attach(i);
+  attach_to_all();
   ask_all();
+}
+
+void claim_state::take(const coordinator::shard_moved& m) {
+  if (finished_ || router_->is_here(m.shard) == m.is_here)
+    return;
+  carry_out(router_->set_here(m.shard, m.is_here));
+  // A shard that left does not answer.
+  if (round_ > 0 && !ending_)
+    ask_all();
+  finish_if_settled();
 }
 
 void claim_state::carry_out(const coordinator::claim_router::moves& moves) {
@@ -65,12 +84,17 @@ void claim_state::carry_out(const coordinator::claim_router::moves& moves) {
 void claim_state::ask_all() {
   ++round_;
   any_news_ = false;
-  unanswered_ = options_.shards.size();
+  unanswered_ = 0;
   for (std::uint16_t i = 0; i < options_.shards.size(); ++i) {
+    if (!router_->is_here(static_cast<shard_id>(i)))
+      continue;
+    ++unanswered_;
     auto question = client::show_queue(i, options_.queues.front())(round_);
     auto request = protocol::queue_request::parse(question.body);
     self_->send(options_.shards[i], coordinator::peer_request{options_.peer, std::move(*request)});
   }
+  if (unanswered_ == 0)
+    found_no_work();
 }
 
 void claim_state::take(const coordinator::shard_reply& m) {
@@ -93,7 +117,8 @@ void claim_state::take(const coordinator::shard_reply& m) {
 void claim_state::found_no_work() {
   if (options_.only_now)
     return end();
-  self_->send(options_.gateway, claim_waits{options_.claim});
+  if (!std::exchange(has_told_, true))
+    self_->send(options_.gateway, claim_waits{options_.claim});
 }
 
 void claim_state::take(const coordinator::task_delivery& m) {
@@ -182,7 +207,7 @@ claim(claim_actor::stateful_pointer<claim_state> self, const claim_options& opti
     [self](const coordinator::credit_news& m) { self->state.take(m); },
     [](const coordinator::queues_added&) {},
     [self](const coordinator::peer_misbehaved&) { self->state.end(); },
-    [](const coordinator::shard_moved&) {},
+    [self](const coordinator::shard_moved& m) { self->state.take(m); },
     [](coordinator::places_changed) {},
     [self](const add_queues& m) { self->state.add(m.queues); },
     [self](end_claim) { self->state.end(); },

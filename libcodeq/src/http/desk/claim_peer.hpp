@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace codeq::http {
@@ -21,6 +22,8 @@ struct claim_options {
   std::vector<coordinator::shard_actor> shards;
   /// Number of the shard that is asked first; it likely has the first task of the queues.
   std::size_t first_shard = 0;
+  /// The shards that other coordinators of the cluster serve.
+  std::set<shard_id> away{};
   std::shared_ptr<const worker_identity> worker;
   /// A claim with `only_now` names at least one.
   std::vector<queue_address> queues;
@@ -35,9 +38,11 @@ struct claim_options {
 };
 
 /// The state of a claim: it places its credits by a claim router. It attaches to a shard with its
-/// first credit there, and to all of them when one has less work than credits. The claim ends when it has its tasks, when `end_claim` asks for it, or when there is no work and it
-/// may not wait; one that waits reports once that there was no work. It keeps running until every
-/// credit is spent or returned, so that no task is granted to a claim that has gone.
+/// first credit there, and to all of them when one has less work than credits. The claim ends when
+/// it has its tasks, when `end_claim` asks for it, or when there is no work and it may not wait;
+/// one that waits reports once that there was no work. It keeps running until every credit is spent
+/// or returned, so that no task is granted to a claim that has gone. In a cluster it has the tasks
+/// of the shards that are here.
 class claim_state {
 public:
   static constexpr const char* name = "claim";
@@ -46,6 +51,7 @@ public:
   void take(const coordinator::task_delivery& m);
   void take(const coordinator::credit_news& m);
   void take(const coordinator::shard_reply& m);
+  void take(const coordinator::shard_moved& m);
   void add(const std::vector<queue_address>& queues);
   void end();
 
@@ -55,11 +61,13 @@ private:
   /// Joins the shard's claimers, once.
   void attach(std::size_t shard);
 
+  void attach_to_all();
+
   /// A shard has less work than credits: all shards tell of theirs from now on.
   void look_everywhere();
 
-  /// Asks every shard one question. The shard's answer arrives after everything that it sent
-  /// before.
+  /// Asks every shard that is here one question. The shard's answer arrives after everything that
+  /// it sent before.
   void ask_all();
   void finish_if_settled();
 
@@ -73,6 +81,8 @@ private:
   std::vector<bool> attached_;
   std::vector<task> tasks_;
   bool ending_ = false;
+  /// The gateway knows that there was no work.
+  bool has_told_ = false;
   bool finished_ = false;
 
   // The claim knows that there is no work after a round of questions without news in between.

@@ -276,6 +276,8 @@ public:
 
   // In a cluster.
 
+  void take(const coordinator::shard_moved& m);
+
   void take(const actors::link_up& m) { far_->take(m); }
 
   void take(const actors::link_down& m) { far_->take(m); }
@@ -412,6 +414,8 @@ private:
   timer_list timers_;
   /// Empty for a coordinator that is alone.
   std::optional<far_shards> far_;
+  /// The shards that other coordinators serve.
+  std::set<shard_id> away_;
   std::optional<monotonic_time> armed_;
   bool stopped_ = false;
 };

@@ -38,9 +38,19 @@ error moved_away() {
     "the shard has moved to another coordinator; whether the request took effect is unknown"};
 }
 
+void shard_desk::take(const coordinator::shard_moved& m) {
+  if (m.is_here)
+    away_.erase(m.shard);
+  else
+    away_.insert(m.shard);
+}
+
 void shard_desk::connect_far() {
   if (!options_.cluster)
     return;
+  // The hosts tell which shards are here.
+  for (std::uint16_t i = 0; i < shard_count(); ++i)
+    away_.insert(shard_id{i});
   far_.emplace();
   far_->start(
     self_,

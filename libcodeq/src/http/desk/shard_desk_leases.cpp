@@ -198,6 +198,7 @@ void shard_desk::start_claim(std::uint64_t name, claim_wish wish, claim_events e
   options.shards = options_.shards;
   options.worker = std::move(wish.worker);
   options.first_shard = first_shard_of(wish.queues, name);
+  options.away = away_;
   options.queues = std::move(wish.queues);
   auto queues = options.queues.size();
   options.count = wish.count;

@@ -156,43 +156,41 @@ result<fencing_token> token_of(const task_detail& task, const lease_wish& wish, 
 
 namespace {
 
+/// A report of the caller about a task.
+struct own_report {
+  std::string id;
+  lease_wish wish;
+  /// Its task and token are known once the lease is.
+  attempt_end end;
+  recorded done;
+};
+
 /// Ends the attempt of the lease that the caller holds of the task.
-void report_own(
-  gateway_context& context,
-  const exchange_ptr& call,
-  const std::string& id,
-  const lease_wish& wish,
-  attempt_end end,
-  recorded done) {
-  auto go = [&context, call, wish, end = std::move(end), done = std::move(done)](
-              const result<task_detail>& task) mutable {
+void report_own(gateway_context& context, const exchange_ptr& call, own_report own) {
+  auto id = own.id;
+  auto go = [&context, call, own = std::move(own)](const result<task_detail>& task) mutable {
     if (!task)
-      return done(task.error());
-    auto token = token_of(*task, wish, *call->by);
+      return own.done(task.error());
+    auto token = token_of(*task, own.wish, *call->by);
     if (!token)
-      return done(token.error());
-    end.task = task->status.id;
-    end.token = *token;
-    report(context, end, done);
+      return own.done(token.error());
+    own.end.task = task->status.id;
+    own.end.token = *token;
+    report(context, own.end, own.done);
   };
   find_own(context, call, id, false, std::move(go));
 }
 
-/// Ends the attempt of a lease that was claimed here just now. When it is over, the task tells what
-/// became of it.
-void report_recent(
-  gateway_context& context,
-  const exchange_ptr& call,
-  const lease_wish& wish,
-  attempt_end end,
-  recorded done) {
-  auto finish = [&context, call, wish, end, done = std::move(done)](
-                  const result<result_record>& how) {
-    bool is_unclear = !how && (how.error().code == errc::stale_lease
-                               || how.error().code == errc::unknown_task);
+/// The same for a lease that was claimed here just now, which the report names. When it is over,
+/// the task tells what became of it.
+void report_recent(gateway_context& context, const exchange_ptr& call, own_report own) {
+  auto end = own.end;
+  auto finish = [&context, call, own = std::move(own)](const result<result_record>& how) {
+    bool is_unclear =
+      !how && (how.error().code == errc::stale_lease || how.error().code == errc::unknown_task);
     if (!is_unclear)
-      return done(how);
-    report_own(context, call, to_string(end.task), wish, end, done);
+      return own.done(how);
+    report_own(context, call, own);
   };
   report(context, end, std::move(finish));
 }
@@ -215,14 +213,14 @@ void submit_result(
   auto wish = lease_meant(body, context.needs_token);
   if (!wish)
     return done(wish.error());
+  own_report own{id, *wish, std::move(*end), std::move(done)};
   auto task = parse_task_id(id);
   auto lease = task ? context.leases.take(*task, *call->by) : std::nullopt;
-  if (lease && wish->token.value_or(lease->token) == lease->token) {
-    end->task = lease->task;
-    end->token = lease->token;
-    return report_recent(context, call, *wish, std::move(*end), std::move(done));
-  }
-  report_own(context, call, id, *wish, std::move(*end), std::move(done));
+  if (!lease || wish->token.value_or(lease->token) != lease->token)
+    return report_own(context, call, std::move(own));
+  own.end.task = lease->task;
+  own.end.token = lease->token;
+  report_recent(context, call, std::move(own));
 }
 
 } // namespace codeq::http
