@@ -17,8 +17,9 @@ cluster_status told_by(const std::string& node, std::uint32_t epoch = 1) {
   status.node = node;
   status.copies = 2;
   status.min_in_sync = 1;
-  status.nodes = {{.name = "a"}, {.name = "b"}};
-  for (auto& one : status.nodes) {
+  for (const char* name : {"a", "b"}) {
+    auto& one = status.nodes.emplace_back();
+    one.name = name;
     one.is_present = true;
     one.free_bytes = 7;
   }
