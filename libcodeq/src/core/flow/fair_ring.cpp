@@ -45,6 +45,8 @@ void fair_ring::begin_turn(place& p, std::int64_t cost) {
   --turns_left_;
   seen_ = std::max(seen_, cost);
   largest_ = std::max(largest_, cost);
+  largest_ever_ = std::max(largest_ever_, largest_);
+  heaviest_ = std::max(heaviest_, p.weight);
   // The largest cost may have been greater when the member came into debt.
   p.credit = std::max(p.credit, -allowance_of(p)) + allowance_of(p);
   p.has_turn = true;
