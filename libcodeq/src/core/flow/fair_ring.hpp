@@ -41,6 +41,9 @@ public:
   /// Removes a member with its credit or debt. @pre it is in the ring
   void remove(places& all, member who);
 
+  /// Changes a member's weight from its next turn on. @pre it is in the ring
+  void set_weight(places& all, member who, std::uint32_t weight);
+
   /// The member that gets the next task. `cost_of` returns the expected cost of a member's next
   /// task. @pre the ring is not empty
   template <class CostOf>
@@ -75,7 +78,7 @@ public:
 
   /// True when the member's credit or debt is not more than a turn could ever give. For checks.
   [[nodiscard]] bool is_bounded(const places& all, member who) const {
-    // The weight may have been greater at the beginning of the turn.
+    // The weight may have been greater at the beginning of the turn, or since.
     auto most = (std::int64_t{heaviest_} + 1) * largest_ever_;
     return all[who].credit <= most && all[who].credit >= -most;
   }
