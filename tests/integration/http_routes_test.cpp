@@ -400,7 +400,7 @@ TEST_F(HttpRoutes, FairnessKeysTakeTurnsAndAreListed) {
   auto small = enqueue("q", R"(,"fairnessKey":"small","fairnessWeight":3)");
 
   auto task = get("/tasks/" + small);
-  EXPECT_EQ("small", task["fairnessKey"]);
+  EXPECT_EQ("small", task.text("fairnessKey"));
   EXPECT_EQ("3", task["fairnessWeight"]);
   auto first = get("/admin/queues/q/fairness?limit=1");
   EXPECT_EQ("true", first["more"]);

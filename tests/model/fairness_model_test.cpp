@@ -39,8 +39,10 @@ struct model_key {
   duration runs_for{1};
   /// Ready tasks in the order of their enqueues.
   std::deque<sequence> ready;
-  /// The expected run times of the tasks that others were granted since the key waits.
+  /// The run times of the tasks that others were granted since the key waits.
   std::int64_t waited = 0;
+  /// A task of the key ran longer than expected since the last grant, so that it may miss a round.
+  bool has_overrun = false;
 };
 
 class fair_run {
@@ -107,15 +109,16 @@ private:
       ASSERT_EQ(key.ready.front(), seq) << "out of the order of key " << name;
       key.ready.pop_front();
       key.waited = 0;
-      charge_others(name, state_.leases.find(token)->charged);
+      key.has_overrun = false;
+      auto expected = std::int64_t{state_.leases.find(token)->charged};
+      largest_ = std::max({largest_, expected, std::int64_t{key.runs_for.count()}});
+      charge_others(name, key.runs_for.count());
       running_.push_back({seq, token, clock_.now().shard + key.runs_for});
       ++granted_;
     }
   }
 
   void charge_others(const std::string& served, std::int64_t cost) {
-    ASSERT_GT(cost, 0);
-    largest_ = std::max(largest_, cost);
     std::int64_t shares = 0;
     for (const auto& [name, key] : keys_)
       shares += key.weight + 1;
@@ -123,8 +126,9 @@ private:
       if (name == served || key.ready.empty())
         continue;
       key.waited += cost;
-      // Tasks that run may have been charged too much, which is settled when they end.
-      auto most = (shares - key.weight - 1 + slots) * largest_;
+      // Tasks that run may run longer than expected, which is settled when they end.
+      auto rounds = key.has_overrun ? 2 : 1;
+      auto most = (rounds * (shares - key.weight - 1) + slots) * largest_;
       ASSERT_LE(key.waited, most) << "key " << name << " starves";
     }
   }
@@ -139,6 +143,9 @@ private:
     core::lease_report report;
     report.seq = next->seq;
     report.token = next->token;
+    auto& key = keys_.at(name_of_.at(next->seq));
+    key.has_overrun =
+      key.has_overrun || state_.leases.find(next->token)->charged < key.runs_for.count();
     running_.erase(next);
     decide(core::report{worker, {report}});
   }

@@ -63,6 +63,10 @@ void check_key(
       found.push_back(
         "I8: fairness key '" + name + "' of queue " + queue.address.queue
         + " has ready tasks but no turns, or turns without ready tasks");
+    else if (has_turns && !lanes->is_bounded(*who))
+      found.push_back(
+        "9.5: fairness key '" + name + "' of queue " + queue.address.queue
+        + " has saved up credit");
   }
 }
 

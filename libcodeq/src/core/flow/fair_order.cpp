@@ -24,12 +24,12 @@ void fair_order::remove(fair_key who) {
 
 void fair_order::set_key_weight(fair_key who, std::uint32_t weight) {
   if (contains(who))
-    keys_[who.key].weight = weight;
+    rings_[who.group].set_weight(keys_, who.key, weight);
 }
 
 void fair_order::set_group_weight(std::uint32_t group, std::uint32_t weight) {
   if (group < groups_.size() && groups_[group].is_member())
-    groups_[group].weight = weight;
+    groups_in_turn_.set_weight(groups_, group, weight);
 }
 
 void fair_order::charge(fair_key who, std::int64_t cost) {

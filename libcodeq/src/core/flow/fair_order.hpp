@@ -70,6 +70,12 @@ public:
   /// the key has no tasks.
   void settle(fair_key who, std::int64_t difference);
 
+  /// True when neither the key nor its group has saved credit up. @pre the key has tasks
+  [[nodiscard]] bool is_bounded(fair_key who) const {
+    return groups_in_turn_.is_bounded(groups_, who.group)
+           && rings_[who.group].is_bounded(keys_, who.key);
+  }
+
   /// The largest expected run time in a round.
   [[nodiscard]] std::int64_t largest_cost() const noexcept {
     return groups_in_turn_.largest_cost();

@@ -12,6 +12,7 @@ void fair_ring::add(places& all, member who, std::uint32_t weight) {
     all.resize(who + 1);
   CODEQ_ASSERT(!all[who].is_member() && weight > 0);
   all[who] = {0, who, who, weight, false};
+  heaviest_ = std::max(heaviest_, weight);
   if (size_++ == 0) {
     first_ = who;
     return;
@@ -21,6 +22,11 @@ void fair_ring::add(places& all, member who, std::uint32_t weight) {
   all[who].previous = last;
   all[last].next = who;
   all[first_].previous = who;
+}
+
+void fair_ring::set_weight(places& all, member who, std::uint32_t weight) {
+  all[who].weight = weight;
+  heaviest_ = std::max(heaviest_, weight);
 }
 
 void fair_ring::remove(places& all, member who) {
@@ -45,6 +51,7 @@ void fair_ring::begin_turn(place& p, std::int64_t cost) {
   --turns_left_;
   seen_ = std::max(seen_, cost);
   largest_ = std::max(largest_, cost);
+  largest_ever_ = std::max(largest_ever_, largest_);
   // The largest cost may have been greater when the member came into debt.
   p.credit = std::max(p.credit, -allowance_of(p)) + allowance_of(p);
   p.has_turn = true;

@@ -41,6 +41,9 @@ public:
   /// Removes a member with its credit or debt. @pre it is in the ring
   void remove(places& all, member who);
 
+  /// Changes a member's weight from its next turn on. @pre it is in the ring
+  void set_weight(places& all, member who, std::uint32_t weight);
+
   /// The member that gets the next task. `cost_of` returns the expected cost of a member's next
   /// task. @pre the ring is not empty
   template <class CostOf>
@@ -73,12 +76,21 @@ public:
   /// The largest cost of this round or the last one.
   [[nodiscard]] std::int64_t largest_cost() const noexcept { return largest_; }
 
+  /// True when the member's credit or debt is not more than a turn could ever give. For checks.
+  [[nodiscard]] bool is_bounded(const places& all, member who) const {
+    // The weight may have been greater at the beginning of the turn, or since.
+    auto most = (std::int64_t{heaviest_} + 1) * largest_ever_;
+    return all[who].credit <= most && all[who].credit >= -most;
+  }
+
 private:
   [[nodiscard]] std::int64_t allowance_of(const place& p) const { return p.weight * largest_; }
 
   void begin_turn(place& p, std::int64_t cost);
 
   std::int64_t largest_ = 1;
+  std::int64_t largest_ever_ = 1;
+  std::uint32_t heaviest_ = 1;
   /// The largest cost among the members that had a turn in this round, and the turns left.
   std::int64_t seen_ = 1;
   std::uint32_t turns_left_ = 0;

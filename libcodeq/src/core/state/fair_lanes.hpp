@@ -43,6 +43,9 @@ public:
   /// True when the key is in the order.
   [[nodiscard]] bool has_turns(fair_key who) const { return order_.contains(who); }
 
+  /// True when the key has not saved credit up. @pre it has ready tasks
+  [[nodiscard]] bool is_bounded(fair_key who) const { return order_.is_bounded(who); }
+
   /// Number of keys with ready tasks.
   [[nodiscard]] std::size_t keys() const noexcept { return lanes_.size(); }
 
