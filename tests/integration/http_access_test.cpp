@@ -69,6 +69,7 @@ constexpr access_case cases[] = {
   {"GET", "/admin/topics/t", "ar"},
   {"DELETE", "/admin/topics/t", "a"},
   {"GET", "//metrics", "tm"},
+  {"GET", "/admin/cluster", ""},
   {"GET", "/admin/log-level", ""},
   {"PUT", "/admin/log-level", ""},
 };

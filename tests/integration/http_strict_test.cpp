@@ -72,6 +72,7 @@ constexpr strict_route routes[] = {
   {"GET", "/admin/workers", nullptr},
   {"GET", "/admin/shards", nullptr},
   {"GET", "/admin/audit", nullptr},
+  {"GET", "/admin/cluster", nullptr},
   {"GET", "/admin/log-level", nullptr},
   {"PUT", "/admin/log-level", R"("level":"info",)"},
   {"POST", "/workers/subscriptions", R"("callbackUrl":"https://a.example/",)"},
