@@ -193,7 +193,7 @@ TEST_F(ChildHandler, EveryFieldOfAFollowUpPasses) {
   // Does not compile when a field is added: add the field to the checks below, too.
   // clang-format off
   const auto& [
-    tenant, queue, payload, priority, delay, not_before, allow_promotion, max_attempts, retry,
+    only, tenant, queue, payload, priority, delay, not_before, allow_promotion, max_attempts, retry,
     lease, run_timeout, progress_timeout, retention, dead_retention, headers, group, when_dead, key,
     duplicate, replace_payload, fairness_key, fairness_weight] = ended.follow_ups()[1];
   // clang-format on
