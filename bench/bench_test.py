@@ -128,6 +128,15 @@ class Measurements(unittest.TestCase):
             self.assertEqual(figures["grants"], 2000)
             self.assertLessEqual(figures["inverted"], 1)
 
+    def test_fairness_protects_small_keys_from_a_flood(self):
+        figures = measure("fairness", "--flood-tasks", "50000", "--flood-customers", "1000",
+                          "--others", "200", "--claimed-tasks", "20000", "--claim-keys", "100",
+                          "--waiting-tasks", "20000", "--waiting-keys", "2000")
+        self.assertLessEqual(figures["flood_ratio"], 1.5)
+        self.assertLessEqual(figures["tenant_flood_ratio"], 2)
+        for name in ("claims_per_s", "keyed_claims_per_s", "batched_ratio", "rss_mib"):
+            self.assertGreater(figures[name], 0, name)
+
     def test_produce_waits_before_its_tasks_and_after_them(self):
         with Coordinator() as address, subprocess.Popen(
                 [PROGRAM, "produce", "--coordinator", address, "--seconds", "1", "--rate", "20"],

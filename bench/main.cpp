@@ -2,6 +2,7 @@
 #include "backlog/backlog.hpp"
 #include "cycle/cycle.hpp"
 #include "dashboard/dashboard.hpp"
+#include "fairness/fairness.hpp"
 #include "http/http.hpp"
 #include "idle/idle.hpp"
 #include "instructions/produce.hpp"
@@ -108,7 +109,8 @@ std::vector<measurement> make_measurements(const std::filesystem::path& library)
     codeq::bench::schedules_measurement(),
     codeq::bench::http_measurement(),
     codeq::bench::dashboard_measurement(),
-    codeq::bench::priority_measurement()};
+    codeq::bench::priority_measurement(),
+    codeq::bench::fairness_measurement()};
 }
 
 } // namespace

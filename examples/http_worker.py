@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A worker in standard-library Python: claims over HTTP, keeps its lease, reports the result.
+"""A worker in standard-library Python: claims over HTTP, keeps its lease, stops when a cancel is
+requested, reports the result.
 
 Usage: http_worker.py URL QUEUE, for example http_worker.py http://127.0.0.1:8080 greetings
 A bearer token may be given in the environment variable CODEQ_TOKEN. Ctrl-C stops it.
@@ -53,22 +54,37 @@ class Pauses:
         return max(least, random.uniform(self._longest / 2, self._longest))
 
 
-def keep_lease(url, task, lost, done):
-    """Extends the lease until the task is done; sets `lost` when the lease is lost."""
+def keep_lease(url, task, attempt):
+    """Extends the lease until the attempt has ended, and notices when the work is not wanted any
+    more."""
     body = {"extendSeconds": LEASE_SECONDS, "fencingToken": task["fencingToken"]}
-    while not done.wait(LEASE_SECONDS / 3):
+    while not attempt.ended.wait(LEASE_SECONDS / 3):
         try:
-            call(url, f"/tasks/{task['id']}/heartbeat", body)
+            answer = call(url, f"/tasks/{task['id']}/heartbeat", body)
+            if answer["cancelRequested"]:
+                attempt.stop.set()
         except OSError as trouble:
             if not is_passing(trouble):
                 print(f"lease lost: {trouble.read().decode()}", file=sys.stderr)
-                return lost.set()
+                attempt.lost.set()
+                return attempt.stop.set()
             print(f"heartbeat failed, trying again: {trouble}", file=sys.stderr)
 
 
-def handle(payload):
-    """The work. Raise an exception to fail the attempt; the task is then retried."""
+def handle(payload, stop):
+    """The work. An exception fails the attempt, and the task is retried, or cancelled if that was
+    requested. Long work checks `stop` between its steps; here each of them waits for a second."""
+    for _ in range(payload.get("steps", 0)):
+        if stop.wait(1):
+            raise InterruptedError("asked to stop")
     return {"greeting": f"hello {payload.get('name', 'world')}"}
+
+
+class Attempt:
+    """Events of one attempt: its work should stop, its lease is lost, it has ended."""
+
+    def __init__(self):
+        self.stop, self.lost, self.ended = (threading.Event() for _ in range(3))
 
 
 def send_report(url, task, report, lost):
@@ -87,22 +103,25 @@ def send_report(url, task, report, lost):
 
 def run(url, task):
     """Handles one task under its lease and reports how it ended."""
-    lost, done = threading.Event(), threading.Event()
-    beats = threading.Thread(target=keep_lease, args=(url, task, lost, done))
+    attempt = Attempt()
+    beats = threading.Thread(target=keep_lease, args=(url, task, attempt))
     beats.start()
     report = {"fencingToken": task["fencingToken"]}
     try:
-        report |= {"status": "COMPLETED", "result": handle(json.loads(task["payload"]))}
+        result = handle(json.loads(task["payload"]), attempt.stop)
+        report |= {"status": "COMPLETED", "result": result}
     except Exception as failure:  # pylint: disable=broad-except
         report |= {"status": "FAILED", "error": f"{type(failure).__name__}: {failure}"}
     try:
-        send_report(url, task, report, lost)
+        send_report(url, task, report, attempt.lost)
     finally:
-        done.set()
+        attempt.ended.set()
         beats.join()
 
 
 def main():
+    if len(sys.argv) != 3:
+        sys.exit("usage: http_worker.py URL QUEUE")
     url, queue = sys.argv[1].rstrip("/"), sys.argv[2]
     claim = {"commands": [queue], "leaseSeconds": LEASE_SECONDS, "waitSeconds": WAIT_SECONDS}
     pauses = Pauses()

@@ -99,6 +99,8 @@ struct FromChild {
     key @20 :Data;
     onDuplicate @21 :UInt8;
     replacePayload @22 :Bool;
+    fairnessKey @23 :Data;
+    fairnessWeight @24 :UInt32 = 1;
   }
 
   struct Header {

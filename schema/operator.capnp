@@ -59,6 +59,8 @@ struct StatusReply {
   progressPercent @21 :UInt8;
   progressNote @22 :Data;
   # With hasProgress: the latest report of the leased task's attempt.
+  fairnessKey @23 :Data;
+  fairnessWeight @24 :UInt16 = 1;
 }
 
 struct StatsRequest {
@@ -227,9 +229,20 @@ struct QueueRequest {
     # Sets all fields but `paused`, which does not change.
     pause @5 :Void;
     resume @6 :Void;
+    fairness @8 :FairnessPart;
+    # As `show`; the reply also lists fairness keys.
   }
   operation @7 :UInt64;
   # As in `BulkRequest`.
+
+  struct FairnessPart {
+    after @0 :Data;
+    # List the keys that come after this one in the order of their bytes.
+    fromStart @1 :Bool;
+    # List the keys from the empty one on; `after` is ignored.
+    limit @2 :UInt32;
+    # Maximum number of keys, 1..1000.
+  }
 }
 
 struct QueueReply {
@@ -241,6 +254,29 @@ struct QueueReply {
   # Settings after the change.
   isUnknown @4 :Bool;
   # With `show`: the shard has no such queue, and the settings are the defaults.
+  fairness @5 :Fairness;
+  # With `fairness`. Coordinators that do not know it refuse the request.
+
+  struct Fairness {
+    keys @0 :List(Share);
+    # Keys with live tasks, in the order of their bytes.
+    activeKeys @1 :UInt64;
+    # Number of all keys with live tasks.
+    more @2 :Bool;
+    # Further keys follow the last one.
+  }
+
+  struct Share {
+    key @0 :Data;
+    weight @1 :UInt32;
+    ready @2 :UInt64;
+    # Number of ready tasks.
+    sharePpm @3 :UInt32;
+    # Part of the shard's run time that the key gets, in millionths.
+    expectedRunMs @4 :UInt64;
+    waitMs @5 :UInt64;
+    # Maximum time until a task of the key starts; 0 without ready tasks.
+  }
 }
 
 struct TaskFilter {
@@ -359,6 +395,8 @@ struct TaskView {
   # In a list: the latest error text of a dead task, or with a filter by error; at most 1 KiB.
   cancelRequested @15 :Bool;
   # A cancel of the leased task was requested; its worker was asked to stop.
+  fairnessKey @16 :Data;
+  fairnessWeight @17 :UInt16 = 1;
 }
 
 struct ListReply {

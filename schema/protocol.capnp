@@ -3,6 +3,7 @@
 
 using Cxx = import "/capnp/c++.capnp";
 using Checkpoint = import "checkpoint.capnp";
+using Cluster = import "cluster.capnp";
 using Common = import "common.capnp";
 using Operator = import "operator.capnp";
 using Replication = import "replication.capnp";
@@ -72,6 +73,9 @@ struct Message {
     replicaFrame @47 :Replication.ReplicaFrame;
     clusterMap @48 :ClusterMap;
     creditNews @49 :CreditNews;
+    clusterRequest @50 :Cluster.ClusterRequest;
+    clusterReply @51 :Cluster.ClusterReply;
+    actingFor @52 :Cluster.ActingFor;
   }
 }
 
@@ -81,6 +85,9 @@ enum Role @0xd1c2b3a495867718 {
   operator @2;
   coordinator @3;
   # Another coordinator of the cluster, for its replicas: it sends `ReplicaFrame` and gets none.
+  gateway @4;
+  # The HTTP gateway of another coordinator of the cluster, for clients of any tenant: it sends what
+  # producers and operators send, and heartbeats and results under the tokens of leases.
 }
 
 struct Hello {
@@ -192,6 +199,10 @@ struct EnqueueRun {
   # Bit set of the `settings` fields that take the queue's value: 1 maxAttempts, 2 retry, 4 leaseMs,
   # 8 runTimeoutMs, 16 progressTimeoutMs, 32 retentionMs, 64 onDead, 128 deadRetentionMs. The values
   # sent in those fields are ignored.
+  fairnessKey @12 :Data;
+  # Ready tasks of one priority take turns by this key; at most 256 bytes.
+  fairnessWeight @13 :UInt16 = 1;
+  # Weight that the key has from now on, 1..1000.
 }
 
 enum OnDuplicate @0x93a4b5c6d7e80f1a {

@@ -149,6 +149,10 @@ struct SegmentRecord {
   # Empty: none.
   key @10 :Data;
   # Producer's key of the segment's single task; empty: none.
+  fairnessKey @11 :Data;
+  # Fairness key of all these tasks, and the weight that they give to it. Older versions did not
+  # write them.
+  fairnessWeight @12 :UInt16 = 1;
 
   struct RequestMark {
     # Tasks offset .. offset + count - 1 of this segment belong to that request.
@@ -323,6 +327,8 @@ struct FollowUpRecord {
     onDuplicate @10 :UInt8;
     # `codeq::on_duplicate`.
     replacePayload @11 :Bool;
+    fairnessKey @12 :Data;
+    fairnessWeight @13 :UInt16 = 1;
   }
 }
 
@@ -360,6 +366,9 @@ struct FateRecord {
   # Group and producer's key of the segment's single task; empty: none. Older versions did not write
   # them.
   key @15 :Data;
+  fairnessKey @16 :Data;
+  # As in `SegmentRecord`. Older versions did not write them.
+  fairnessWeight @17 :UInt16 = 1;
 }
 
 struct HeadersRecord {

@@ -22,6 +22,7 @@ void add_bulk(command_table& to);
 void add_operation(command_table& to);
 void add_token(command_table& to);
 void add_store(command_table& to);
+void add_cluster(command_table& to);
 void add_workers(command_table& to);
 void add_audit(command_table& to);
 void add_stats(command_table& to);
@@ -42,6 +43,7 @@ inline constexpr std::array commands{
   add_operation,
   add_token,
   add_store,
+  add_cluster,
   add_workers,
   add_audit,
   add_stats,

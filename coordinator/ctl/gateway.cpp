@@ -52,11 +52,14 @@ error refusal_of(const http::outgoing_answer& answer) {
   return {code_of(answer.status), std::move(text)};
 }
 
-/// Why there is no answer. A gateway with a certificate hangs up when it is sent plain HTTP.
+/// Why there is no answer. A gateway with a certificate hangs up when it is sent plain HTTP; the
+/// port of nodes does not speak HTTP.
 error no_answer(const http::http_url& from, const error& why) {
   auto text = http::host_field(from) + ": " + why.context;
   if (why.code == errc::disconnected && !from.is_secured)
     text += "; if the gateway has a certificate, --http takes https://";
+  if (why.code == errc::protocol_error)
+    text += "; --http takes the address of the coordinator's --http, not that of its --listen";
   return {why.code, std::move(text)};
 }
 
@@ -158,6 +161,8 @@ result<std::string> to_gateway_json(const task_spec& task) {
       errc::unsupported, "over --http a payload has to be JSON; --coordinator takes any bytes"};
   if (!base::is_utf8(task.key) || !base::is_utf8(task.group))
     return error{errc::unsupported, "over --http --key and --group have to be UTF-8"};
+  if (!base::is_utf8(task.fairness_key))
+    return error{errc::unsupported, "over --http --fairness-key has to be UTF-8"};
   for (const auto& [name, value] : task.headers)
     if (!base::is_utf8(name) || !base::is_utf8(value))
       return error{errc::unsupported, "over --http --header has to be UTF-8"};
@@ -190,6 +195,10 @@ result<std::string> to_gateway_json(const task_spec& task) {
   if (!task.key.empty())
     json.field("idempotencyKey", task.key)
       .field("onDuplicate", duplicate_names[static_cast<std::size_t>(task.duplicate)]);
+  if (!task.fairness_key.empty())
+    json.field("fairnessKey", task.fairness_key);
+  if (task.fairness_weight != 1)
+    json.field("fairnessWeight", task.fairness_weight);
   json.field("replacePayload", task.replace_payload);
   json.field("allowPromotion", task.allow_promotion).end_object();
   return json.take();

@@ -3,6 +3,7 @@
 #include "base/rfc3339.hpp"
 #include "ctl/command_options.hpp"
 #include "ctl/gateway.hpp"
+#include "ctl/http_queries.hpp"
 #include "ctl/operator_api.hpp"
 #include "http/json/json_reader.hpp"
 
@@ -24,90 +25,6 @@ error not_possible(const std::string& what) {
 
 error unreadable() {
   return {errc::protocol_error, "the gateway's answer cannot be read"};
-}
-
-std::string path_of(task_id task) {
-  return "/tasks/" + to_string(task);
-}
-
-std::string path_of(const task_key& key) {
-  auto path = "/queues/" + http::escape(key.queue.queue) + "/keys/" + http::escape(key.key);
-  return key.group.empty() ? path : path + "?group=" + http::escape(key.group);
-}
-
-std::string path_of(const queue_address& queue) {
-  return "/admin/queues/" + http::escape(queue.queue);
-}
-
-std::string path_with(const task_target& task, const std::string& verb) {
-  auto path = std::visit([](const auto& named) { return path_of(named); }, task);
-  auto query = path.find('?');
-  return query == path.npos ? path + verb : path.insert(query, verb);
-}
-
-const char* path_of(dead_change what) {
-  return what == dead_change::redrive ? "/admin/dead/redrive" : "/admin/dead/purge";
-}
-
-void add_parameter(std::string& query, const std::string& name, const std::string& value) {
-  if (!value.empty())
-    query += "&" + name + "=" + http::escape(value);
-}
-
-std::string age_at(timestamp now, timestamp at) {
-  return std::to_string(std::max<duration::rep>((now - at).count(), 0)) + "ms";
-}
-
-/// The fields that select dead tasks in a request. Times become ages, since the gateway's clock
-/// decides.
-std::vector<std::pair<std::string, std::string>> fields_of(const dead_filter& filter) {
-  std::vector<std::pair<std::string, std::string>> fields;
-  auto add = [&](const char* name, const std::string& value) {
-    if (!value.empty())
-      fields.emplace_back(name, value);
-  };
-  auto now = wall_time();
-  add("queue", filter.queue);
-  add("group", filter.group);
-  add("error", filter.error);
-  if (filter.died.since != timestamp{})
-    add("newerThan", age_at(now, filter.died.since));
-  if (filter.died.until != timestamp{})
-    add("olderThan", age_at(now, filter.died.until));
-  return fields;
-}
-
-/// The query of a list of dead tasks, behind its first parameter.
-std::string dead_query(const task_filter& filter) {
-  dead_filter dead;
-  dead.queue = filter.queue;
-  dead.group = filter.group;
-  dead.error = filter.error;
-  dead.died = filter.ended;
-  std::string query;
-  for (const auto& [name, value] : fields_of(dead))
-    add_parameter(query, name, value);
-  return filter.is_blocking ? query + "&blocking=true" : query;
-}
-
-/// The same of a list of any tasks.
-std::string task_query(const task_filter& filter) {
-  std::string query;
-  add_parameter(query, "queue", filter.queue);
-  if (filter.state)
-    add_parameter(query, "state", std::string(to_string(*filter.state)));
-  add_parameter(query, "group", filter.group);
-  add_parameter(query, "key", filter.key);
-  add_parameter(query, "error", filter.error);
-  for (const auto& worker : filter.workers)
-    add_parameter(query, "worker", worker);
-  for (const auto& [name, value] : filter.headers)
-    add_parameter(query, "header." + http::escape(name), value);
-  if (filter.enqueued.since != timestamp{})
-    add_parameter(query, "since", base::to_rfc3339(filter.enqueued.since));
-  if (filter.enqueued.until != timestamp{})
-    add_parameter(query, "until", base::to_rfc3339(filter.enqueued.until));
-  return query;
 }
 
 /// The body of a request that starts an operation.
@@ -248,6 +165,14 @@ public:
 
   answer<queue_info> pause_queue(const queue_address& queue, bool paused) override {
     return ask_of(queue, "POST", paused ? "/pause" : "/resume");
+  }
+
+  answer<fairness_page> fairness(
+    const queue_address& queue,
+    const std::optional<std::string>& after,
+    std::size_t limit) override {
+    auto from = after ? "&after=" + http::escape(*after) : std::string();
+    return ask_of(queue, "GET", "/fairness?limit=" + std::to_string(limit) + from);
   }
 
   answer<task_page> list(const task_filter& filter, const page_request& page) override {
@@ -402,6 +327,12 @@ public:
   }
 
   answer<std::vector<worker_info>> workers() override { return ask("GET", "/admin/workers"); }
+
+  answer<cluster_status> cluster() override { return ask("GET", "/admin/cluster"); }
+
+  answer<cluster_status> change_cluster(const cluster_change& change) override {
+    return not_possible("a change of the cluster");
+  }
 
   answer<audit_page> audit(const audit_filter& filter) override {
     if (auto ok = check_tenant(filter.tenant); !ok)

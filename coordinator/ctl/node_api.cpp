@@ -143,6 +143,14 @@ public:
     return ask([&](operator_client& client) { return client.pause_queue(whole(queue), paused); });
   }
 
+  answer<fairness_page> fairness(
+    const queue_address& queue,
+    const std::optional<std::string>& after,
+    std::size_t limit) override {
+    return ask(
+      [&](operator_client& client) { return client.fairness(whole(queue), after, limit); });
+  }
+
   answer<task_page> list(const task_filter& filter, const page_request& page) override {
     return ask([&](operator_client& client) { return list_at(client, whole(filter), page); });
   }
@@ -237,6 +245,14 @@ public:
 
   answer<std::vector<worker_info>> workers() override {
     return ask([&](operator_client& client) { return client.workers(); });
+  }
+
+  answer<cluster_status> cluster() override {
+    return ask([&](operator_client& client) { return client.cluster(); });
+  }
+
+  answer<cluster_status> change_cluster(const cluster_change& change) override {
+    return ask([&](operator_client& client) { return client.change_cluster(change); });
   }
 
   answer<audit_page> audit(const audit_filter& filter) override {

@@ -93,6 +93,9 @@ public:
   virtual answer<queue_info>
   configure_queue(const queue_address& queue, const queue_changes& changes) = 0;
   virtual answer<queue_info> pause_queue(const queue_address& queue, bool paused) = 0;
+  /// A page of the queue's fairness keys, as `operator_client::fairness`.
+  virtual answer<fairness_page> fairness(
+    const queue_address& queue, const std::optional<std::string>& after, std::size_t limit) = 0;
   /// A page of at most `limits::listed_tasks_max` tasks; of a gateway at most
   /// `limits::http_listed_tasks_max`.
   virtual answer<task_page> list(const task_filter& filter, const page_request& page) = 0;
@@ -135,6 +138,12 @@ public:
   virtual answer<coordinator_stats> stats_of(const queue_address& queue) = 0;
 
   virtual answer<std::vector<worker_info>> workers() = 0;
+
+  /// The state of the cluster.
+  virtual answer<cluster_status> cluster() = 0;
+
+  /// Decides on places of shards; see `operator_client::change_cluster`.
+  virtual answer<cluster_status> change_cluster(const cluster_change& change) = 0;
 
   /// A page of the audit log.
   virtual answer<audit_page> audit(const audit_filter& filter) = 0;

@@ -84,7 +84,18 @@ std::vector<option> key_options(task_spec& task) {
     switch_option(
       "replace-payload",
       "Let a duplicate also replace the payload of a live task that does not run [default: off]",
-      task.replace_payload)};
+      task.replace_payload),
+    text_option(
+      "fairness-key",
+      "Ready tasks of one priority take turns by this key, at most 256 bytes; tenant/customer "
+      "takes turns by tenant first [default: the empty key]",
+      task.fairness_key,
+      limits::fairness_key_bytes_max),
+    count_option(
+      "fairness-weight",
+      "Share of run time that the fairness key gets compared with others [default: 1]",
+      task.fairness_weight,
+      {1, limits::fairness_weight_max})};
 }
 
 void take_settings(const queue_changes& given, task_spec& task) {

@@ -39,6 +39,10 @@ void add_summary(base::json_writer& out, const task_summary& status) {
     out.bytes_field("group", status.group);
   if (!status.key.empty())
     out.bytes_field("key", status.key);
+  if (!status.fairness_key.empty())
+    out.bytes_field("fairness_key", status.fairness_key);
+  if (status.fairness_weight != 1)
+    out.field("fairness_weight", status.fairness_weight);
   if (status.ended_at)
     out.field("ended_at_ms", status.ended_at->time_since_epoch().count());
 }
@@ -90,6 +94,10 @@ std::string status_text(const task_status& status) {
     fields.emplace_back("group", in_one_line(status.group));
   if (!status.key.empty())
     fields.emplace_back("key", in_one_line(status.key));
+  if (!status.fairness_key.empty())
+    fields.emplace_back("fairness key", in_one_line(status.fairness_key));
+  if (status.fairness_weight != 1)
+    fields.emplace_back("fairness weight", to_string(status.fairness_weight));
   if (status.lost_in_row != 0)
     fields.emplace_back("lost in row", to_string(status.lost_in_row));
   if (status.state == task_state::completed)

@@ -71,6 +71,15 @@ class Verify(StoreTest):
         self.assertEqual(done.returncode, 2)
         self.assertIn("holds no store", done.stderr.decode())
 
+    def test_directory_of_backups_is_told_from_a_store(self):
+        self.cluster.start_coordinator("--backup-dir", self.cluster.path("kept"))
+        self.cluster.ctl("backup")
+
+        done = self.cluster.try_ctl("verify", self.cluster.path("kept"))
+
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("holds backups, not a store", done.stderr.decode())
+
     def test_store_of_a_newer_version_is_refused_by_all(self):
         self.cluster.start_coordinator()
         self.cluster.coordinator.terminate(5)

@@ -93,6 +93,10 @@ class CtlOverHttp(cluster.ClusterTest):
         self.assertIn("payload has to be JSON", self.refusal("enqueue", "q", "no json"))
         self.assertIn("HTTP 404: not found", self.refusal("get", "--queue", "q", "--key", "none"))
 
+    def test_port_of_nodes_is_told_from_that_of_the_gateway(self):
+        said = self.cluster.ctl_error("--http", f"http://{self.cluster.address}", "list")
+        self.assertIn("not that of its --listen", said)
+
     def test_token_is_not_sent_unencrypted_over_a_network(self):
         self.cluster.token = "codeq_x"
         said = self.cluster.ctl_error("--http", "http://192.0.2.1:1", "list")

@@ -103,6 +103,49 @@ class HttpMethods(cluster.ClusterTest):
                              answer.json)
         self.assertNotIn("allow", self.http.raw("GET", "/healthz").fields)
 
+    def test_delete_names_the_action_that_is_meant(self):
+        self.start()
+        for path, action in (("/tasks/x", "cancel"), ("/queues/q/keys/k", "cancel"),
+                             ("/admin/queues/q", "purge")):
+            answer = self.http.raw("DELETE", BASE + path)
+            self.assertEqual(405, answer.status, path)
+            self.assertTrue(answer.json["error"].endswith(
+                f"; to {action} it, POST to this path and /{action}"), answer.text)
+            self.assertNotEqual(405, self.http.raw("POST", f"{BASE}{path}/{action}", "{}").status)
+
+    def test_missing_task_is_told_from_a_missing_key(self):
+        self.start()
+        task = "/tasks/00000000-0000-0001-0000-000000000000"
+        missing = {"error": "not found: no such task, or it is past its retention"}
+        self.assertEqual(missing, self.http.get(task).json)
+        self.assertEqual(missing, self.http.post(task + "/cancel").json)
+        missing = {"error": "not found: no task has the key"}
+        self.assertEqual(missing, self.http.get("/queues/q/keys/none").json)
+        self.assertEqual(missing, self.http.post("/queues/q/keys/none/cancel").json)
+
+    def test_deleted_schedule_is_explained(self):
+        self.start()
+        self.http.call("PUT", "/schedules/n", {"every": "90s", "task": {"queue": "q",
+                                                                        "payload": 1}})
+        gone = self.http.call("DELETE", "/schedules/n")
+        self.assertEqual((200, "deleted, so it does not fire any more"), (
+            gone.status, gone.json["schedule"]["explanation"]), gone.text)
+
+    def test_unknown_route_names_its_neighbours(self):
+        self.start()
+        for path, names in (
+                ("/tasks/x/complete", "abandon, cancel, checkpoint, events, explain, heartbeat, "
+                                      "nack, progress, promote, result"),
+                ("/task", "me, schedules, tasks")):
+            self.assertEqual(
+                {"error": f"not found: no such route; the last part may be {names}; "
+                          "/openapi.json lists all routes"},
+                self.http.raw("POST", BASE + path, "{}").json)
+        for path in ("/nothing", "/v1/codeq", BASE + "/nothing/at/all"):
+            self.assertEqual(
+                {"error": "not found: no such route; /openapi.json lists all routes"},
+                self.http.raw("GET", path).json)
+
     def test_no_page_may_call_by_default(self):
         self.start_with_tokens()
         answer = self.preflight(BASE + "/tasks", APP)

@@ -252,7 +252,7 @@ class RoutesTest(HttpTest):
         read = self.expect(self.http.get(path), 200)
         self.assertEqual(("PENDING", "DELAYED_ZSET", '{"n": 1}'),
                          tuple(read[name] for name in ("status", "lastKnownLocation", "payload")))
-        self.expect(self.http.get(f"/tasks/{UNKNOWN}"), 404, "not found")
+        self.expect(self.http.get(f"/tasks/{UNKNOWN}"), 404)
         self.expect(self.http.get("/tasks/mail-7"), 404, 'not found: "mail-7" is not a task id')
         self.assertEqual("deferred", self.http.get(path + "/explain").json["reason"])
         self.assertEqual(["enqueued"],

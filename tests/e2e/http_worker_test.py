@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The example worker in Python with a busy gateway: it retries and loses nothing."""
 
+import contextlib
 import http.server
+import importlib.util
+import io
 import json
 import pathlib
 import subprocess
@@ -33,7 +36,7 @@ class BusyGateway(http.server.ThreadingHTTPServer):
             refusals = self.server.first.get(route, [])
             status = refusals.pop(0) if refusals else 200
             self.server.calls.append((route, status, body))
-            reply = {}
+            reply = {"cancelRequested": True} if route == "heartbeat" else {}
             if route == "claim" and status == 200:
                 status = 204 if self.server.handed_out else 200
                 reply = TASK
@@ -73,6 +76,28 @@ class PythonWorker(unittest.TestCase):
         self.assertEqual({"greeting": "hello Ada"}, reported()[0]["result"])
         self.assertEqual([503, 503, 200], [s for route, s, _ in gateway.calls if route == "result"])
         self.assertIsNone(worker.poll())
+
+    def test_work_stops_when_a_cancel_is_requested(self):
+        gateway = BusyGateway({})
+        self.addCleanup(gateway.server_close)
+        self.addCleanup(gateway.shutdown)
+        spec = importlib.util.spec_from_file_location("http_worker", SCRIPT)
+        worker = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(worker)
+        worker.LEASE_SECONDS = 0.1
+
+        with contextlib.redirect_stdout(io.StringIO()):
+            worker.run(f"http://127.0.0.1:{gateway.server_address[1]}",
+                       {**TASK, "payload": '{"steps":3600}'})
+
+        reports = [body for route, _, body in gateway.calls if route == "result"]
+        self.assertEqual([{"fencingToken": "7", "status": "FAILED",
+                           "error": "InterruptedError: asked to stop"}], reports)
+
+    def test_missing_arguments_are_named(self):
+        done = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, timeout=30,
+                              check=False)
+        self.assertEqual((1, "usage: http_worker.py URL QUEUE\n"), (done.returncode, done.stderr))
 
     def test_refusal_for_good_ends_it(self):
         _, worker = self.start({"claim": [403]})

@@ -83,6 +83,8 @@ class Scenarios(KeyTest):
         self.cluster.ctl("queue", "purge", "echo", "--yes")
 
         self.by_key("promote", "echo", status=1)
+        self.assertIn("codeqctl: unknown_task: no task has that key", self.cluster.ctl_error(
+            "promote", "--queue", "echo", "--key", "X"))
 
         self.by_key("get", "echo", status=1)
         self.cluster.ctl("get", task, status=1)

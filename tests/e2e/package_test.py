@@ -50,6 +50,22 @@ void give() {
        {.http = "127.0.0.1:0"}, {.rule = "1h"}, {.directory = "store"});
 }
 """
+# Each of these would be a task without a payload, in a queue of that name, of a tenant `mail`.
+UNNAMED = ('(void)to.enqueue(codeq::task_spec{"mail", "hello"});',
+           '(void)to.enqueue({"mail", "hello"});',
+           '(void)to.enqueue({{"mail", "hello"}, {"mail", "ahoy"}});')
+NAMED = """
+#include "codeq/producer.hpp"
+
+// Naming costs no space.
+static_assert(__builtin_offsetof(codeq::task_spec, tenant) == 0);
+
+void add(codeq::producer& to) {
+  (void)to.enqueue({.queue = "mail", .payload = "hello"});
+  (void)to.enqueue({{.queue = "mail"}, {.tenant = "shop", .queue = "mail"}});
+  %s
+}
+"""
 
 
 def run(*command, **options):
@@ -187,6 +203,16 @@ class Package(cluster.ClusterTest):
         source.write_text(SPECS)
         run("g++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
             f"-I{self.prefix}/include", source)
+
+    def test_specs_without_names_do_not_compile(self):
+        for wrong in ("", *UNNAMED):
+            source = self.cluster.path("named.cpp")
+            source.write_text(NAMED % wrong)
+            done = subprocess.run(
+                ["g++", "-std=c++20", "-fsyntax-only", "-Wno-invalid-offsetof",
+                 f"-I{self.prefix}/include", source],
+                capture_output=True, text=True, check=False)
+            self.assertEqual(bool(wrong), done.returncode != 0, f"{wrong}\n{done.stderr}")
 
     def test_component_whose_library_is_missing_is_named(self):
         project = self.cluster.path("actors")

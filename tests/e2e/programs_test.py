@@ -136,6 +136,25 @@ class Refusal(cluster.ClusterTest):
         self.coordinator("--dev", "--data", self.cluster.path("other"),
                          "--listen", self.cluster.address, names=str(self.cluster.port))
 
+    def test_operators_command_without_a_coordinator_is_one_line(self):
+        lines = self.refused(BIN / "codeqctl", "--coordinator", "127.0.0.1:1", "stats",
+                             names="Connection refused")
+        self.assertEqual(len(lines), 1, lines)
+
+    def test_port_of_the_gateway_in_use(self):
+        self.cluster.start_coordinator()
+        lines = self.coordinator(
+            "--dev", "--data", self.cluster.path("other"), "--listen", "127.0.0.1:0", "--http",
+            self.cluster.address, "--log-level", "warn", names=str(self.cluster.port))
+        self.assertEqual(len(lines), 1, lines)
+
+    def test_new_store_is_logged_once(self):
+        said = f"store is new and has no tasks directory={self.cluster.path('store')} shards="
+        for times in (1, 1):
+            self.cluster.start_coordinator("--log-level", "info")
+            self.cluster.coordinator.terminate(5)
+            self.assertEqual(self.cluster.coordinator.text().count(said), times)
+
     def test_store_in_use(self):
         self.cluster.start_coordinator()
         self.coordinator("--dev", "--data", self.cluster.path("store"),

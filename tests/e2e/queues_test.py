@@ -131,6 +131,28 @@ class Order(cluster.ClusterTest):
                          sorted(priority_of.values(), reverse=True))
 
 
+class Fairness(OperatorTest):
+    def test_small_key_is_not_held_up_by_a_flood(self):
+        self.cluster.ctl("queue", "set", "sleep", "--max-depth", "0")
+        self.cluster.ctl("queue", "pause", "sleep")
+        path = self.cluster.path("starts")
+        flood = [self.cluster.enqueue("sleep", f"{path} 50 0", "--fairness-key", "flood")
+                 for _ in range(40)]
+        small = [self.cluster.enqueue("sleep", f"{path} 50 0", "--fairness-key", "small",
+                                      "--fairness-weight", "2") for _ in range(4)]
+        page = self.json("queue", "fairness", "sleep")
+        self.assertEqual([(key["fairness_key"], key["fairness_weight"], key["ready"])
+                          for key in page["keys"]], [("flood", 1, 40), ("small", 2, 4)])
+        self.assertEqual(self.json("get", small[0])["fairness_key"], "small")
+        self.cluster.start_worker("w", "--slots", "1", "--prefetch", "0")
+        self.cluster.ctl("queue", "resume", "sleep")
+        for task in flood + small:
+            self.cluster.result(task)
+
+        started = [line.split()[4] for line in path.read_text().splitlines()]
+        self.assertLess(max(started.index(task) for task in small), 20)
+
+
 class Leases(OperatorTest):
     def lease_left(self, *options):
         """Remaining seconds of a lease at its beginning; frees the worker's only slot again."""

@@ -205,7 +205,8 @@ class Schedules(cluster.ClusterTest):
         # Clocks were turned forward on the second day.
         self.assertEqual(["02:00:00", "01:00:00", "01:00:00"],
                          [one["at"][11:19] for one in history[1:]])
-        self.cluster.ctl("schedule", "delete", "tick")
+        self.assertIn("deleted, so it does not fire any more",
+                      self.cluster.ctl("schedule", "delete", "tick").decode())
         self.assertIn("unknown_schedule", self.cluster.ctl_error("schedule", "show", "tick"))
 
     def test_dry_run_prints_times_and_sets_nothing(self):

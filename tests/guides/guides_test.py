@@ -21,6 +21,9 @@ from cluster import BIN, BUILD
 
 SECONDS_MAX = 600 if cluster.SANITIZERS else 200
 PROGRAMS = ("codeq-coordinator", "codeq-worker", "codeqctl", "codeq-bench")
+# Pages for users whose commands need more than this machine, or that have none.
+TABLES = ("coordinator/CLUSTERS.md", "coordinator/LIMITS.md", "coordinator/METRICS.md",
+          "worker/UPGRADE.md")
 # Options of measurements in the guides, so that a run takes seconds.
 SMALL = {"cycle": "--tasks 2000", "latency": "--rate 100 --seconds 1", "retries": "--tasks 2000",
          "open-loop": "--rate 200 --seconds 1", "idle": "--seconds 1 --settle 1",
@@ -29,6 +32,8 @@ SMALL = {"cycle": "--tasks 2000", "latency": "--rate 100 --seconds 1", "retries"
          "recover": "--tasks 4 --slots 2 --prefetch 2", "scale-out": "--nodes 2 --seconds 1",
          "http": "--connections 4 --seconds 1",
          "dashboard": "--tasks 3000 --dead 2000 --queues 3 --rounds 2 --rate 1000",
+         "fairness": "--flood-tasks 20000 --flood-customers 500 --others 50 --claimed-tasks 5000 "
+                     "--claim-keys 50 --waiting-tasks 5000 --waiting-keys 500",
          "schedules": "--schedules 500 --burst 0 --seconds 1 --settle 1"}
 
 
@@ -163,8 +168,14 @@ class Followed(unittest.TestCase):
     def test_guide_for_schedules(self):
         self.follow("coordinator/SCHEDULES.md")
 
+    def test_guide_for_fairness(self):
+        self.follow("coordinator/FAIRNESS.md")
+
     def test_guide_for_the_dashboard(self):
         self.follow("coordinator/DASHBOARD.md")
+
+    def test_guide_for_services(self):
+        self.follow("coordinator/SERVICE.md")
 
     def test_guide_for_operations(self):
         self.follow("coordinator/OPERATIONS.md")
@@ -185,6 +196,77 @@ class Followed(unittest.TestCase):
         self.assertEqual(sorted(followed), sorted(guides.GUIDES))
 
 
+class Units(unittest.TestCase):
+    """The unit files of the guide for systemd: their commands start, reload and stop."""
+
+    def setUp(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="codeq-units-"))
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+        self.ports = {"7400": free_port(), "8080": free_port()}
+        text = (SOURCE / "coordinator" / "SERVICE.md").read_text()
+        for path, here in (("/opt/codeq/bin", BIN), ("/etc/codeq", self.directory),
+                           ("/var/lib/codeq", self.directory), ("%l-%i", "host-1"),
+                           *((rf"\b{port}\b", free) for port, free in self.ports.items())):
+            text = re.sub(path, str(here), text)
+        self.units = {block.file: block.text for block in guides.blocks(text) if block.file}
+        for name, unit in self.units.items():
+            (self.directory / name).write_text(unit)
+        for role, *options in (("admin", "--tenant", "*", "--out", "ops.token"),
+                               ("worker", "--tenant", "shop", "--queues", "upper", "--out",
+                                "worker.token")):
+            self.run_ctl("token", "create", "--file", "tokens", "--subject", role, "--role", role,
+                         *options)
+
+    def run_ctl(self, *words):
+        done = subprocess.run(
+            [BIN / "codeqctl", *words], cwd=self.directory, capture_output=True, text=True,
+            timeout=60, check=False,
+            env={**os.environ, "CODEQ_COORDINATOR": f"127.0.0.1:{self.ports['7400']}"})
+        self.assertEqual(0, done.returncode, f"{words}: {done.stderr}")
+        return done.stdout.strip()
+
+    def command_of(self, unit):
+        return re.search(r"^ExecStart=(.*)$", self.units[unit], re.MULTILINE)[1].split()
+
+    def start(self, unit):
+        # Without --listen the coordinator has the default port, which may be taken here.
+        listen = f"127.0.0.1:{self.ports['7400']}"
+        with (self.directory / "units.log").open("a", encoding="utf-8") as log:
+            started = subprocess.Popen(self.command_of(unit), stderr=log, env={
+                **os.environ, "CODEQ_LISTEN": listen})
+        self.addCleanup(started.wait)
+        self.addCleanup(started.kill)
+        return started
+
+    def wait_for(self, text):
+        log = self.directory / "units.log"
+        cluster.wait_until(lambda: text in log.read_text(), 20, text)
+
+    def test_programs_start_reload_and_stop(self):
+        coordinator = self.start("codeq-coordinator.service")
+        self.wait_for("gateway serves HTTP")
+        coordinator.send_signal(signal.SIGHUP)
+        self.wait_for("has read tokens and certificates again")
+        worker = self.start("codeq-worker@.service")
+        task = self.run_ctl("enqueue", "upper", "text", "--tenant", "shop", "--token-file",
+                            "ops.token")
+        self.assertEqual("TEXT", self.run_ctl("result", task, "--wait", "20s", "--token-file",
+                                              "ops.token"))
+        backup = self.command_of("codeq-backup.service")
+        self.assertIn("backup 1", self.run_ctl(*backup[1:]))
+        for program in (worker, coordinator):
+            program.terminate()
+            self.assertEqual(0, program.wait(20))
+
+    def test_units_are_valid(self):
+        if not shutil.which("systemd-analyze"):
+            self.skipTest("systemd-analyze is not installed")
+        for unit in ("codeq-coordinator.service", "codeq-worker@.service", "codeq-backup.timer"):
+            done = subprocess.run(["systemd-analyze", "verify", self.directory / unit], check=False,
+                                  capture_output=True, text=True, timeout=60)
+            self.assertEqual([], [line for line in done.stderr.splitlines() if "codeq" in line])
+
+
 class Named(unittest.TestCase):
     def help_of(self, *command):
         """Help texts of a program and of all its commands."""
@@ -200,14 +282,18 @@ class Named(unittest.TestCase):
         commands = [BIN / name for name in programs] + [SOURCE / "tests" / "run.sh"]
         known = {option for command in commands for text in self.help_of(command)
                  for option in re.findall(r"^ +(?:-\w,)?(--[a-z-]+)", text, re.MULTILINE)}
-        for guide in guides.GUIDES:
+        for guide in (*guides.GUIDES, *TABLES):
             if guide == "bench/README.md" and "codeq-bench" not in programs:
                 continue
             text = (SOURCE / guide).read_text()
             spans = re.findall(r"`([^`\n]+)`", guides.prose(text))
-            spans += [line for line in guides.commands(text) if re.search(r"codeq-?[a-z]+ ", line)]
+            lines = guides.commands(text)
+            for block in guides.blocks(text):
+                if block.language in ("text", "ini"):
+                    lines += block.text.replace("\\\n", " ").splitlines()
+            spans += [line for line in lines if re.search(r"codeq-?[a-z]+ ", line)]
             for span in spans:
-                if re.match(r"(cmake|curl|ninja|openssl|python3|bench/)", span):
+                if re.match(r"(cmake|curl|ninja|openssl|python3|systemctl|bench/)", span):
                     continue
                 for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", span):
                     self.assertIn(option, known, f"{guide}: {span}")

@@ -50,6 +50,7 @@ constexpr access_case cases[] = {
   {"POST", "/admin/queues/q/purge", "a"},
   {"GET", "/admin/queues/q/settings", "ar"},
   {"PUT", "/admin/queues/q/settings", "a"},
+  {"GET", "/admin/queues/q/fairness", "ar"},
   {"GET", "/admin/dead", "ar"},
   {"POST", "/admin/dead/redrive", "a"},
   {"POST", "/admin/dead/purge", "a"},
@@ -68,6 +69,7 @@ constexpr access_case cases[] = {
   {"GET", "/admin/topics/t", "ar"},
   {"DELETE", "/admin/topics/t", "a"},
   {"GET", "//metrics", "tm"},
+  {"GET", "/admin/cluster", ""},
   {"GET", "/admin/log-level", ""},
   {"PUT", "/admin/log-level", ""},
 };

@@ -12,8 +12,6 @@ namespace codeq::test {
 
 namespace {
 
-constexpr std::uint16_t shard_count = 4;
-
 /// The caller that a test token describes; null for any other token.
 std::shared_ptr<const http::caller> caller_of(std::string_view token) {
   std::vector<std::string> parts;
@@ -78,17 +76,25 @@ coordinator::peer_request malform(const coordinator::peer_request& m) {
 } // namespace
 
 coordinator::shard_actor http_fixture::filter(const coordinator::shard_actor& shard) {
-  auto pass = [shard, tenant = unanswered_tenant_, malformed = malformed_tenant_](
+  auto pass = [shard,
+               tenant = unanswered_tenant_,
+               malformed = malformed_tenant_,
+               attached = claims_attached_,
+               questions = questions_asked_](
                 coordinator::shard_actor::pointer self) -> coordinator::shard_actor::behavior_type {
     return {
       [=](const coordinator::peer_request& m) {
+        *questions += std::holds_alternative<protocol::status_request>(m.request) ? 1 : 0;
         if (is_enqueue_of(m, *malformed))
           self->send(shard, malform(m));
         else if (!is_enqueue_of(m, *tenant) && !is_list_of(m, *tenant))
           self->send(shard, m);
       },
       [=](const coordinator::shard_command& m) { self->send(shard, m); },
-      [=](const coordinator::attach_peer& m) { self->send(shard, m); },
+      [=](const coordinator::attach_peer& m) {
+        *attached += m.who.worker ? 1 : 0;
+        self->send(shard, m);
+      },
       [=](const coordinator::detach_peer& m) { self->send(shard, m); },
       [=](const coordinator::ask_shard_stats& m) { return self->delegate(shard, m); },
       [=](const coordinator::stop_shard& m) { return self->delegate(shard, m); },
@@ -135,9 +141,10 @@ void http_fixture::start() {
   options_.desk.shares = shares_;
   options_.desk.answers = answers_;
   options_.desk.clock = std::make_shared<virtual_clock>(system_);
+  auto board = std::make_shared<coordinator::shared_board>(shard_count);
+  options_.desk.board = board;
   coordinator::meet_shards neighbours;
   std::vector<coordinator::shard_internal_actor> shards;
-  auto board = std::make_shared<coordinator::shared_board>(shard_count);
   for (std::uint16_t i = 0; i < shard_count; ++i) {
     coordinator::shard_driver_options options;
     options.clock = std::make_shared<virtual_clock>(system_);

@@ -109,6 +109,14 @@ protected:
   /// The enqueues of this tenant arrive malformed at the shards, but for their numbers.
   std::shared_ptr<std::string> malformed_tenant_ = std::make_shared<std::string>();
 
+  static constexpr std::uint16_t shard_count = 4;
+
+  /// How many shards the claims have attached to, in all.
+  std::shared_ptr<std::size_t> claims_attached_ = std::make_shared<std::size_t>(0);
+
+  /// How many questions about one task the shards were asked, in all.
+  std::shared_ptr<std::size_t> questions_asked_ = std::make_shared<std::size_t>(0);
+
   /// Meter of the gateway.
   std::shared_ptr<observe::limit_meter> meter_ = std::make_shared<observe::limit_meter>();
   std::shared_ptr<coordinator::enqueue_shares> shares_ =

@@ -394,6 +394,27 @@ TEST_F(HttpRoutes, AdminsSeeCountsPauseAndConfigureQueues) {
   EXPECT_EQ(404u, get("/tasks/" + leased).status);
 }
 
+TEST_F(HttpRoutes, FairnessKeysTakeTurnsAndAreListed) {
+  enqueue("q", R"(,"fairnessKey":"flood")");
+  enqueue("q", R"(,"fairnessKey":"flood")");
+  auto small = enqueue("q", R"(,"fairnessKey":"small","fairnessWeight":3)");
+
+  auto task = get("/tasks/" + small);
+  EXPECT_EQ("small", task.text("fairnessKey"));
+  EXPECT_EQ("3", task["fairnessWeight"]);
+  auto first = get("/admin/queues/q/fairness?limit=1");
+  EXPECT_EQ("true", first["more"]);
+  EXPECT_THAT(first["keys"], HasSubstr(R"("fairnessKey":"flood","fairnessWeight":1,"ready":2)"));
+  auto second = get("/admin/queues/q/fairness?after=flood");
+  EXPECT_EQ("false", second["more"]);
+  EXPECT_THAT(second["keys"], HasSubstr(R"("fairnessKey":"small","fairnessWeight":3,"ready":1)"));
+  EXPECT_EQ("[]", get("/admin/queues/other/fairness")["keys"]);
+
+  EXPECT_THAT(
+    post("/tasks", R"({"command":"q","payload":1,"fairnessWeight":1001})")["error"],
+    HasSubstr("'fairnessWeight' is 1001; it must be 1..1000"));
+}
+
 TEST_F(HttpRoutes, AnAdminEndsTasksByForce) {
   auto id = enqueue("q");
   auto path = "/admin/tasks/" + id + "/force";

@@ -71,6 +71,42 @@ TEST_F(HttpWorkers, ClaimsGetTheHighestPriorityOfAllShards) {
   EXPECT_EQ(204u, post("/tasks/claim", R"({"commands":["q"]})").status);
 }
 
+TEST_F(HttpWorkers, AClaimOfAReadyTaskAsksItsShardAlone) {
+  for (int i = 0; i < 20; ++i) {
+    post("/tasks", R"({"queue":"q","payload":1})");
+    *claims_attached_ = 0;
+
+    EXPECT_EQ(post("/tasks/claim", R"({"queues":["q"]})").status, 200u);
+    EXPECT_EQ(*claims_attached_, 1u);
+  }
+  EXPECT_EQ(post("/tasks/claim", R"({"queues":["q"]})").status, 204u);
+  EXPECT_EQ(*claims_attached_, 1u + shard_count);
+}
+
+TEST_F(HttpWorkers, AReportOfARecentLeaseNeedsNoQuestion) {
+  enqueue("q");
+  auto claimed = claim("q");
+  *questions_asked_ = 0;
+
+  auto token = R"(,"fencingToken":")" + claimed.text("fencingToken") + "\"";
+
+  EXPECT_EQ(complete(claimed.text("id"), token).status, 200u);
+  EXPECT_EQ(*questions_asked_, 0u);
+  EXPECT_EQ(complete(claimed.text("id"), token).status, 200u) << "a repeat";
+  EXPECT_GT(*questions_asked_, 0u);
+}
+
+TEST_F(HttpWorkers, AReportOfARecentLeaseThatIsOverIsToldWhatBecameOfIt) {
+  auto id = enqueue("q");
+  claim("q");
+  advance(61s);
+  EXPECT_EQ(complete(id).status, 409u) << "it is over";
+
+  // The same worker has it again, and gives no token.
+  EXPECT_EQ(claim("q").text("id"), id);
+  EXPECT_EQ(complete(id).status, 200u);
+}
+
 TEST_F(HttpWorkers, ABatchIsTheHighestPrioritiesOfAllShards) {
   for (int i = 0; i < 40; ++i)
     enqueue("q", R"(,"priority":)" + std::to_string(i % 4));

@@ -10,16 +10,30 @@
 /// reference checks every rule that the choice must obey.
 namespace codeq::model {
 
-std::vector<sequence> reference_shard::ready_in_order(const queue_address& queue) const {
-  std::vector<sequence> ready;
+reference_shard::ready_tasks reference_shard::ready_in_order(const queue_address& queue) const {
+  ready_tasks ready;
+  // Sequences are in ascending order, which is that of the enqueues of one key.
   for (const auto& [seq, task] : tasks)
     if (task.state == task_state::ready && task.queue == queue)
-      ready.push_back(seq);
-  // Sequences are in ascending order, so that a stable sort by priority gives the contract's order.
-  std::stable_sort(ready.begin(), ready.end(), [&](sequence a, sequence b) {
-    return tasks.at(a).priority > tasks.at(b).priority;
-  });
+      ready[task.priority][task.fairness_key].push_back(seq);
   return ready;
+}
+
+bool reference_shard::take_ready(ready_tasks& from, sequence seq) const {
+  auto task = tasks.find(seq);
+  // A task of a lower priority comes after all those of a higher one, whatever their keys.
+  if (task == tasks.end() || from.empty() || from.begin()->first != task->second.priority)
+    return false;
+  auto& keys = from.begin()->second;
+  auto key = keys.find(task->second.fairness_key);
+  if (key == keys.end() || key->second.front() != seq)
+    return false;
+  key->second.pop_front();
+  if (key->second.empty())
+    keys.erase(key);
+  if (keys.empty())
+    from.erase(from.begin());
+  return true;
 }
 
 void reference_shard::release_due(timestamp now) {
@@ -75,13 +89,10 @@ void reference_shard::check_order(
   const std::map<queue_address, std::map<fencing_token, sequence>>& granted) {
   for (const auto& [queue, leases] : granted) {
     auto ready = ready_in_order(queue);
-    std::size_t place = 0;
     for (const auto& [token, seq] : leases) {
-      bool in_order = place < ready.size() && ready[place] == seq;
-      require(in_order, say_task(seq, token) + " was granted out of order");
+      require(take_ready(ready, seq), say_task(seq, token) + " was granted out of order");
       require(
         value(token) > token_floor_, "token t" + short_number(value(token)) + " does not ascend");
-      ++place;
     }
   }
 }

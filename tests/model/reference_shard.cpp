@@ -124,8 +124,10 @@ sequence reference_shard::add_task(const core::enqueue_run& r, std::size_t i) {
   task.group = r.group;
   task.key = r.key;
   task.live_since = next_live_++;
-  auto& newest = newest_[{task.queue, task.priority}];
-  require(task.seq > newest, "tasks of a queue and priority are numbered in their order");
+  task.fairness_key = r.fairness.key;
+  auto& newest = newest_[{task.queue, task.priority, task.fairness_key}];
+  require(
+    task.seq > newest, "tasks of a queue, priority and fairness key are numbered in their order");
   newest = task.seq;
   auto& kept = tasks.emplace(task.seq, std::move(task)).first->second;
   settle_group(kept);

@@ -16,6 +16,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,7 @@ struct reference_task {
   /// Empty: none. Of all tasks with the same key that are not forgotten, the one that became live
   /// last has it; `live_since` ascends with each enqueue and redrive.
   std::string key;
+  std::string fairness_key;
   std::uint64_t live_since = 0;
   bool closed = false;
   /// For a closed task: from this time on its key no longer finds it.
@@ -347,7 +349,15 @@ private:
   void describe(const core::inquiry& why, sequence seq);
   [[nodiscard]] std::vector<sequence> held_by(const worker_identity& worker) const;
 
-  [[nodiscard]] std::vector<sequence> ready_in_order(const queue_address& queue) const;
+  /// The ready tasks of a queue by priority, the highest first, and fairness key; those of one key
+  /// in the order of their enqueues.
+  using ready_tasks =
+    std::map<int, std::map<std::string, std::deque<sequence>>, std::greater<>>;
+  [[nodiscard]] ready_tasks ready_in_order(const queue_address& queue) const;
+
+  /// Takes a task away that was granted. False when its key, or a higher priority, has an earlier
+  /// one.
+  bool take_ready(ready_tasks& from, sequence seq) const;
   void grant_one(const core::tasks_granted& batch, const core::granted_run& run, std::uint32_t i);
   void check_order(const std::map<queue_address, std::map<fencing_token, sequence>>& granted);
   [[nodiscard]] bool has_work(const reference_worker& worker) const;
@@ -363,7 +373,7 @@ private:
   /// Numbers of the tasks that the next command adds, ascending.
   std::deque<sequence> numbers_;
   /// The last task of each queue and priority.
-  std::map<std::pair<queue_address, int>, sequence> newest_;
+  std::map<std::tuple<queue_address, int, std::string>, sequence> newest_;
   /// This turn takes a snapshot.
   bool snapshotted_ = false;
   /// Not below any token ever granted, including those of turns lost in a crash.

@@ -425,6 +425,7 @@ core::enqueue_run step_maker::random_run(dice& d, const instant& now) {
     r.settings.when_dead = d.one_in(3) ? on_dead::block : on_dead::skip;
   }
   leave_to_queue(d, r);
+  r.fairness = random_fairness(d, r.queue.queue);
   r.tasks = test::encode_bodies(1 + d.below(d.one_in(5) ? 12 : 3), 8 * (1 + d.below(4)));
   return r;
 }

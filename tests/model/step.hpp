@@ -128,6 +128,7 @@ private:
   static void add_listed(dice& d, const reference_shard& reference, core::change_many& c);
   core::list_tasks random_list(dice& d, const reference_shard& reference);
   static void leave_to_queue(dice& d, core::enqueue_run& r);
+  static core::fairness_mark random_fairness(dice& d, const std::string& queue);
 
   std::vector<named_worker> workers_{{"w0"}, {"w1"}, {"w2"}};
   core::peer_id next_peer_ = 10;

@@ -20,6 +20,14 @@ task_key random_key(dice& d) {
 
 } // namespace
 
+core::fairness_mark step_maker::random_fairness(dice& d, const std::string& queue) {
+  static const std::vector<std::string> keys{"", "a", "b", "t", "t/x", "t/y"};
+  // One queue has no fairness keys.
+  if (queue == "q0" || d.one_in(2))
+    return {};
+  return {d.pick(keys), static_cast<std::uint16_t>(1 + d.below(3))};
+}
+
 core::enqueue_run step_maker::keyed_run(dice& d, const instant& now) {
   static const std::vector<duration> delays{-1s, 0ms, 1ms, 500ms, 2s, 10s, 5min};
   auto r = random_run(d, now);

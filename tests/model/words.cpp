@@ -76,7 +76,8 @@ std::string say_taken(shard_id from, std::uint64_t number) {
 std::string say_run(const core::enqueue_run& run) {
   const auto& s = run.settings;
   std::string text = run.queue.tenant + '/' + run.queue.queue + " group '" + run.group + "' key '"
-                     + run.key + "' bodies '" + std::string(run.tasks.body.view()) + "' of";
+                     + run.key + "' fairness '" + run.fairness.key + "' bodies '"
+                     + std::string(run.tasks.body.view()) + "' of";
   for (auto size : run.tasks.sizes)
     text += ' ' + std::to_string(size);
   const std::vector<std::int64_t> numbers{
@@ -86,6 +87,7 @@ std::string say_run(const core::enqueue_run& run) {
     static_cast<std::int64_t>(run.duplicate),
     run.replace_payload,
     run.left_to_queue,
+    run.fairness.weight,
     s.max_attempts,
     static_cast<std::int64_t>(s.retry.kind),
     s.retry.base.count(),

@@ -166,9 +166,9 @@ class Fuzzer:
     def some_id(self):
         return one_of(self.ids) | st.just("nonsense")
 
-    def send(self, data):
-        """Sends one request and checks its answer."""
-        method, path, operation = data.draw(st.sampled_from(self.document.operations))
+    def send(self, data, operations):
+        """Sends one request to one of the operations and checks its answer."""
+        method, path, operation = data.draw(st.sampled_from(operations))
         if operation["operationId"] in ("watchQueues", "followTask"):
             # Their answers go on; the tests of the dashboard read them.
             method = "HEAD"
@@ -208,21 +208,27 @@ class Fuzzer:
         if "subscriptionId" in answer.json:
             self.subscriptions.append(answer.json["subscriptionId"])
 
+    def send_all(self, seed, operations, count):
+        """Sends so many requests to these operations."""
+        @hypothesis.seed(seed)
+        @hypothesis.settings(
+            max_examples=count, deadline=None, database=None,
+            phases=[hypothesis.Phase.generate],
+            suppress_health_check=list(hypothesis.HealthCheck))
+        @hypothesis.given(st.data())
+        def send_each(data):
+            self.send(data, operations)
+
+        send_each()
+
     def run(self, seed, seconds):
-        """Sends requests for that time; returns how many."""
+        """Sends one request to each operation and others for that time; returns how many."""
+        for operation in self.document.operations:
+            self.send_all(f"{seed} {operation[2]['operationId']}", [operation], 1)
         end = time.monotonic() + seconds
         batch = 0
         while time.monotonic() < end:
-            @hypothesis.seed(f"{seed} {batch}")
-            @hypothesis.settings(
-                max_examples=BATCH, deadline=None, database=None,
-                phases=[hypothesis.Phase.generate],
-                suppress_health_check=list(hypothesis.HealthCheck))
-            @hypothesis.given(st.data())
-            def send_all(data):
-                self.send(data)
-
-            send_all()
+            self.send_all(f"{seed} {batch}", self.document.operations, BATCH)
             batch += 1
         return sum(self.seen.values())
 

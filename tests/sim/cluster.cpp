@@ -26,7 +26,7 @@ constexpr virtual_time later = 70min;
 cluster::cluster(std::uint64_t seed, const scenario& options)
   : seed_(seed),
     world_(seed, options),
-    auditor_(world_),
+    auditor_(world_, disk_),
     network_(world_),
     disk_(world_),
     last_shard_now_(options.shards) {

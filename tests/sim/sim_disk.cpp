@@ -4,8 +4,10 @@
 #include "core/state/apply.hpp"
 #include "storage/keys/keyspace.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
+#include <variant>
 
 namespace codeq::sim {
 
@@ -57,6 +59,17 @@ virtual_time sim_disk::cut_power() {
   }
   unsynced_.clear();
   return since;
+}
+
+bool sim_disk::is_synced(const task_id& task) const {
+  if (unsynced_.empty())
+    return true;
+  auto tail = events_.begin() + static_cast<std::ptrdiff_t>(unsynced_.front().events_before);
+  return std::none_of(tail, events_.end(), [&](const auto& written) {
+    const auto* added = std::get_if<core::segment_appended>(&written.second);
+    return written.first == task.shard && added && added->first <= task.seq
+           && task.seq < added->first + added->count;
+  });
 }
 
 std::unique_ptr<core::shard_state> sim_disk::follow(shard_id shard, std::uint32_t epoch) const {

@@ -45,6 +45,9 @@ public:
   /// seen before it still holds.
   virtual_time cut_power();
 
+  /// False while a power cut may lose the record of the task.
+  [[nodiscard]] bool is_synced(const task_id& task) const;
+
   /// Every durable event, in the order of the writes.
   [[nodiscard]] const std::vector<std::pair<shard_id, core::event>>& events() const {
     return events_;

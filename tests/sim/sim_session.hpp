@@ -50,6 +50,9 @@ public:
   void send(const protocol::wire_frame& frame) override;
   void close(const error& reason) override;
   void gather_stats(std::uint64_t number, bool with_leases) override;
+
+  void ask_cluster(std::uint64_t, const cluster_change&) override {}
+
   void wake_after(duration wait, coordinator::session_wake what) override;
   [[nodiscard]] coordinator::outgoing_bytes outgoing() const override;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/workload.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 namespace codeq::sim {
@@ -46,7 +47,19 @@ task_spec workload::some_task() {
     task.run_timeout = duration{random.between(200, 6'000)};
   add_time(task);
   task.allow_promotion = random.hits(300);
+  add_fairness(task);
   return task;
+}
+
+void workload::add_fairness(task_spec& task) {
+  if (task.queue != fair_queue)
+    return;
+  auto number = world_.random.workload.below(5);
+  // Some tasks have the empty key.
+  if (number == 0)
+    return;
+  task.fairness_key = "f" + std::to_string(number);
+  task.fairness_weight = static_cast<std::uint32_t>(std::min<std::uint64_t>(number, 3));
 }
 
 void workload::add_time(task_spec& task) {

@@ -12,6 +12,8 @@ namespace codeq::sim {
 
 /// Plain tasks and groups; operators do not change these queues.
 inline const std::vector<std::string> plain_queues = {"a", "b", "c"};
+/// The one of them whose tasks have fairness keys.
+inline const std::string fair_queue = "b";
 /// Tasks with keys; paused sometimes.
 inline const std::string keyed_queue = "k";
 /// Paused and limited, with defaults that change.
@@ -48,6 +50,7 @@ private:
   void add_group(task_spec& task);
   void add_key(task_spec& task);
   void add_time(task_spec& task);
+  void add_fairness(task_spec& task);
   [[nodiscard]] task_spec some_special_task();
   [[nodiscard]] std::vector<task_spec> some_plain_request();
 

@@ -128,6 +128,7 @@ shard_fixture::run_of(const std::string& queue, std::size_t count, const enqueue
   r.key = options.key;
   r.duplicate = options.duplicate;
   r.replace_payload = options.replace_payload;
+  r.fairness = options.fairness;
   if (options.delay != duration{0})
     r.not_before = clock_.now().shard + options.delay;
   r.tasks = encode_bodies(count, options.body_size);

@@ -38,6 +38,7 @@ struct enqueue_options {
   std::optional<producer_id> session{};
   /// The disk's reason to refuse the enqueue.
   result<void> allowed{};
+  core::fairness_mark fairness{};
 };
 
 /// One shard under a manual clock. Every verb runs one turn and returns the turn's effects as a

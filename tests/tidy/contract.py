@@ -11,15 +11,15 @@ import re
 _TABLE = "tests/README.md"
 _FIELDS = ("id", "names", "payload", "priority", "not_before", "max_attempts", "retry", "lease",
            "run_timeout", "progress_timeout", "group", "key", "retention", "headers", "limits",
-           "settings", "effective lease")
-_COUNTS = {"2": 11, "3": 13, "4": 8, "5": 9, "6": 12, "10": 5}
+           "fairness_key", "settings", "effective lease")
+_COUNTS = {"2": 11, "3": 13, "4": 8, "5": 9, "6": 12, "9": 6, "10": 5, "12": 7}
 _SCENARIOS = "abcdefghij"
 _INVARIANTS = 13
 
 # Tests that each column may name, and those that races and scenarios must name in it.
-_COLUMNS = (("core", r"tests/(unit|model|schedule|sim|mutation)/",
-             r"tests/(unit|model|schedule|sim|mutation)/"),
-            ("real", r"tests/(integration|fault|golden|kill|e2e)/", r"tests/(kill|e2e)/"))
+_CORE = r"tests/(unit|model|schedule|sim|mutation|replication|routing|placement)/"
+_COLUMNS = (("core", _CORE, _CORE),
+            ("real", r"tests/(integration|fault|golden|kill|e2e|cluster)/", r"tests/(kill|e2e)/"))
 
 
 def statements():

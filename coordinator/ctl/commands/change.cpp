@@ -50,8 +50,10 @@ bool is_failure(kind what) {
 }
 
 int show_change(const context& with, const answer<change_outcome>& got) {
-  auto status = show(with, got, to_json, to_text);
   const auto* outcome = got ? std::get_if<change_outcome>(&*got) : nullptr;
+  if (outcome && outcome->what == kind::not_found && !with.json)
+    return fail({errc::unknown_task, "no task has that key"}, false);
+  auto status = show(with, got, to_json, to_text);
   return outcome && is_failure(outcome->what) ? exit_failed : status;
 }
 

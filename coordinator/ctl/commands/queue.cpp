@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
 #include "base/json_writer.hpp"
 #include "ctl/command_options.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/queue_settings.hpp"
 #include "ctl/text.hpp"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -85,6 +88,70 @@ std::string to_text(const queue_info& info) {
   return text;
 }
 
+struct fairness_options {
+  queue_address queue{};
+  std::optional<std::string> after{};
+  std::size_t limit = limits::fairness_page_default;
+};
+
+std::vector<option> fairness_grammar(fairness_options& to) {
+  auto take_after = [&to](const std::string& text) -> result<void> {
+    to.after = text;
+    return {};
+  };
+  return {
+    queue_option(to.queue.queue),
+    tenant_option(to.queue.tenant),
+    count_option(
+      "limit", "Maximum number of keys [default: 100]", to.limit, {1, limits::fairness_page_max}),
+    {.name = "after",
+     .value = "KEY",
+     .help = "Only keys that come after this one [default: from the first key on]",
+     .take = take_after}};
+}
+
+std::string fairness_json(const fairness_page& page) {
+  base::json_writer out;
+  out.begin_object().field("tenant", page.queue.tenant).field("queue", page.queue.queue);
+  out.field("active_keys", page.active_keys).begin_array("keys");
+  for (const auto& share : page.keys) {
+    out.begin_object();
+    out.bytes_field("fairness_key", share.key);
+    out.field("fairness_weight", share.weight).field("ready", share.ready);
+    out.field("share_ppm", share.share_ppm);
+    out.field("expected_run_ms", share.expected_run.count());
+    out.field("wait_ms", share.wait.count()).end_object();
+  }
+  return out.end_array().field("more", page.more).end_object().take() + "\n";
+}
+
+/// A part in millionths as per cent, for example "12.5%".
+std::string percent_of(std::uint32_t ppm) {
+  constexpr std::uint32_t per_mille = 1000;
+  auto mille = (ppm + per_mille / 2) / per_mille;
+  return std::to_string(mille / 10) + "." + std::to_string(mille % 10) + "%";
+}
+
+std::string fairness_text(const fairness_page& page) {
+  using std::to_string;
+  std::vector<std::vector<std::string>> rows{
+    {"FAIRNESS KEY", "READY", "WEIGHT", "SHARE", "EXPECTED RUN", "WAIT AT MOST"}};
+  for (const auto& share : page.keys)
+    rows.push_back(
+      {share.key.empty() ? "(empty)" : in_one_line(share.key),
+       to_string(share.ready),
+       to_string(share.weight),
+       percent_of(share.share_ppm),
+       format_duration(share.expected_run),
+       share.ready == 0 ? "-" : format_duration(share.wait)});
+  if (page.keys.empty())
+    return "no task of the queue has a fairness key\n";
+  auto text = format_table(rows);
+  if (page.more)
+    text += "more with --after '" + in_one_line(page.keys.back().key) + "'\n";
+  return text;
+}
+
 using runner = int (*)(context&, const queue_options&);
 
 void add(command_table& to, const char* name, const char* help, runner run) {
@@ -128,6 +195,15 @@ void add_queue(command_table& to) {
     [](context& with, const queue_options& given) {
       return show_info(with, with.api.pause_queue(given.queue, false));
     });
+  to.add(command<fairness_options>{
+    .name = "queue fairness",
+    .help = "Show the fairness keys of a queue that have live tasks: ready tasks, weight, share of "
+            "run time, expected run time of a task, and the longest wait for the next start",
+    .grammar = fairness_grammar,
+    .run = [](context& with, const fairness_options& given) {
+      auto page = with.api.fairness(given.queue, given.after, given.limit);
+      return show(with, page, fairness_json, fairness_text);
+    }});
 }
 
 } // namespace codeq::ctl

@@ -8,6 +8,7 @@
 #include "ctl/schedule_options.hpp"
 #include "ctl/task_options.hpp"
 #include "ctl/text.hpp"
+#include "http/json/schedule_json.hpp"
 
 #include <string>
 #include <utility>
@@ -57,7 +58,8 @@ void write_entry(base::json_writer& out, const schedule_occurrence& entry) {
   out.end_object();
 }
 
-void write_schedule(base::json_writer& out, const schedule_info& info) {
+void write_schedule(base::json_writer& out, const schedule_answer& answer) {
+  const auto& info = answer.schedule;
   const auto& spec = info.spec;
   out.begin_object().field("tenant", info.name.tenant).field("name", info.name.name);
   out.field("rule", spec.rule).field("misfire", spec.misfire);
@@ -68,19 +70,19 @@ void write_schedule(base::json_writer& out, const schedule_info& info) {
   write_times(out, info.next);
   if (info.latest)
     write_entry(out.key("latest"), *info.latest);
-  out.field("explanation", explain(info, wall_time())).end_object();
+  out.field("explanation", http::explanation_of(answer, wall_time())).end_object();
 }
 
 std::string to_json(const schedule_info& info) {
   base::json_writer out;
-  write_schedule(out, info);
+  write_schedule(out, {schedule_result::unchanged, info});
   return out.take() + "\n";
 }
 
 std::string to_json(const schedule_answer& answer) {
   base::json_writer out;
   out.begin_object().field("result", to_string(answer.what));
-  write_schedule(out.key("schedule"), answer.schedule);
+  write_schedule(out.key("schedule"), answer);
   return out.end_object().take() + "\n";
 }
 
@@ -94,7 +96,7 @@ std::string to_json(const std::vector<schedule_info>& all) {
   base::json_writer out;
   out.begin_object().begin_array("schedules");
   for (const auto& one : all)
-    write_schedule(out, one);
+    write_schedule(out, {schedule_result::unchanged, one});
   return out.end_array().end_object().take() + "\n";
 }
 
@@ -114,7 +116,8 @@ std::string times_text(const std::vector<schedule_time>& times) {
   return format_table(rows);
 }
 
-std::string to_text(const schedule_info& info) {
+std::string fields_text(const schedule_answer& answer) {
+  const auto& info = answer.schedule;
   const auto& spec = info.spec;
   return format_fields(
     {{"schedule", info.name.tenant + "/" + info.name.name},
@@ -126,11 +129,15 @@ std::string to_text(const schedule_info& info) {
      {"paused", info.paused ? "yes" : "no"},
      {"running", std::to_string(info.running)},
      {"occurrences", std::to_string(info.occurrences)},
-     {"now", explain(info, wall_time())}});
+     {"now", http::explanation_of(answer, wall_time())}});
+}
+
+std::string to_text(const schedule_info& info) {
+  return fields_text({schedule_result::unchanged, info});
 }
 
 std::string to_text(const schedule_answer& answer) {
-  return std::string(to_string(answer.what)) + "\n" + to_text(answer.schedule);
+  return std::string(to_string(answer.what)) + "\n" + fields_text(answer);
 }
 
 std::string to_text(const std::vector<schedule_info>& all) {

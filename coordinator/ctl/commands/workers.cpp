@@ -89,9 +89,9 @@ void add_workers(command_table& to) {
         return show(with, with.api.workers(), to_json, to_text);
       },
     .details =
-      "FREE: tasks that the worker could accept now. LEASES: tasks that it holds. A worker that is "
-      "not connected is shown as long as it has leases. Of the queues and of the leases of a "
-      "worker, at most 20 are shown, the oldest leases first."});
+      "FREE: tasks that the worker could accept now, to run or to prefetch. LEASES: tasks that it "
+      "holds. A worker that is not connected is shown as long as it has leases. At most 20 queues "
+      "and 20 leases of a worker are shown, the oldest leases first."});
 }
 
 } // namespace codeq::ctl

@@ -35,6 +35,18 @@ inline constexpr std::size_t checkpoint_bytes_max = 64u << 10;
 inline constexpr std::size_t key_bytes_max = 256;
 /// Maximum name of a group. It is held in memory as long as the group has live tasks.
 inline constexpr std::size_t group_bytes_max = 256;
+/// Maximum fairness key of a task. It is held in memory as long as its key has live tasks.
+inline constexpr std::size_t fairness_key_bytes_max = 256;
+/// Maximum weight of a fairness key. A greater one would let the key's tasks run so long in a row
+/// that the others seem to be stuck.
+inline constexpr std::uint32_t fairness_weight_max = 1000;
+/// Maximum number of fairness keys of one queue with live tasks on one shard: each needs about a
+/// kilobyte of memory. An enqueue above it is refused with `queue_full`.
+inline constexpr std::size_t fairness_keys_max = 200'000;
+/// Maximum number of fairness keys of one answer. With the longest names it stays below 1 MiB.
+inline constexpr std::size_t fairness_page_max = 1000;
+/// Number of fairness keys of an answer when the request names none. They fit on a few screens.
+inline constexpr std::size_t fairness_page_default = 100;
 /// The highest priority; 0 is the lowest, and the default. Each priority of a queue is a list of
 /// its own.
 inline constexpr int priority_max = 9;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/cluster_status.hpp"
 #include "codeq/credentials.hpp"
 #include "codeq/ids.hpp"
 #include "codeq/operator_types.hpp"
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,6 +83,14 @@ public:
   /// Pauses or resumes a queue. A paused queue grants no leases; existing leases go on. Errors:
   /// `unknown_queue`.
   [[nodiscard]] result<queue_info> pause_queue(const queue_address& queue, bool paused);
+
+  /// The fairness keys of a queue that have live tasks, from the first one or after `after` on, at
+  /// most `limit` (1..`limits::fairness_page_max`). Empty for a queue whose tasks have none.
+  /// Errors: `invalid_argument`.
+  [[nodiscard]] result<fairness_page> fairness(
+    const queue_address& queue,
+    const std::optional<std::string>& after = {},
+    std::size_t limit = limits::fairness_page_default);
 
   // Schedules.
 
@@ -163,6 +173,14 @@ public:
   /// Changes the level of the coordinator's log until it stops, or only reads it when `level` is
   /// empty; returns the level in force. Errors: `invalid_argument` for an unknown level.
   [[nodiscard]] result<std::string> log_level(const std::string& level);
+
+  /// The state of the cluster, of which each coordinator that is reached tells its part. Errors:
+  /// `unsupported` when the coordinator is alone.
+  [[nodiscard]] result<cluster_status> cluster();
+
+  /// Decides on places of shards, and returns the state as one coordinator knows it then; the
+  /// shards move later. Errors: `invalid_argument`; `overloaded` while another change is under way.
+  [[nodiscard]] result<cluster_status> change_cluster(const cluster_change& change);
 
   /// The backups in the configured backup directory, oldest first. Errors: `unsupported` when none
   /// is configured.

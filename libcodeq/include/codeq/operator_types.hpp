@@ -103,6 +103,36 @@ struct queue_info {
   bool exists = true;
 };
 
+/// A fairness key of a queue, over all shards.
+struct fairness_share {
+  std::string key;
+  /// Weight of the key among the keys with the same part before the first `/`; without a `/` the
+  /// weight of all keys that begin with it.
+  std::uint32_t weight = 1;
+  /// Number of ready tasks.
+  std::uint64_t ready = 0;
+  /// Part of the run time of all tasks that the key gets while the same keys have ready tasks, in
+  /// millionths; 0 when it has no ready task.
+  std::uint32_t share_ppm = 0;
+  /// Expected run time of one of its tasks.
+  duration expected_run{0};
+  /// Maximum time until a task of the key starts, as long as the number of leases stays the same;
+  /// 0 when it has no ready task.
+  duration wait{0};
+
+  friend bool operator==(const fairness_share&, const fairness_share&) = default;
+};
+
+/// A part of the fairness keys of a queue that have live tasks, in the order of their bytes.
+struct fairness_page {
+  queue_address queue;
+  std::vector<fairness_share> keys;
+  /// Number of fairness keys with live tasks; keys that are on several shards count once for each.
+  std::uint64_t active_keys = 0;
+  /// Further keys follow the last one.
+  bool more = false;
+};
+
 /// What an operator does to a task without its token. On the wire, never renumber.
 enum class force_kind : std::uint8_t {
   revoke = 0,   ///< The lease ends uncharged and the task is ready again; only of a leased task.

@@ -35,6 +35,9 @@ using enqueue_answers = std::vector<result<enqueued_task>>;
 /// Adds tasks and waits for their ends. Survives lost connections: an enqueue whose answer was lost
 /// is resent under the same request number and never adds a task twice. Thread-safe.
 ///
+/// When the compiler finds no `enqueue` for a spec in braces, write `codeq::task_spec{...}`: its
+/// error then names the wrong field.
+///
 /// Each call comes in two forms. With a `wait` it blocks for at most that time. With a callback it
 /// returns once the request is in the window of `window_requests`, and blocks only while that is
 /// full. Callbacks run on a thread of the producer and must not block; one that is refused before

@@ -94,10 +94,17 @@ struct task_key {
   friend auto operator<=>(const task_key&, const task_key&) = default;
 };
 
-/// Description of a task to enqueue. Limits: `codeq/limits.hpp`; a field over its limit is refused.
-/// An unset field takes the queue's setting; the defaults below apply when the queue has none
-/// configured.
+/// First member of a struct whose fields have to be named: no value converts to it.
+struct fields_have_names {
+  explicit fields_have_names() = default;
+};
+
+/// Description of a task to enqueue: `{.queue = "mail", .payload = "hello"}`. Limits:
+/// `codeq/limits.hpp`; a field over its limit is refused. An unset field takes the queue's setting;
+/// the defaults below apply when the queue has none configured.
 struct task_spec {
+  // Without it `{"mail", "hello"}` would be tenant and queue. It takes no space.
+  [[no_unique_address]] fields_have_names only = fields_have_names();
   std::string tenant = "default";
   std::string queue{};
   /// Opaque bytes, binary-safe; at most 1 MiB. A string, or `codeq::encode(value)`.
@@ -140,6 +147,13 @@ struct task_spec {
   on_duplicate duplicate = on_duplicate::existing;
   /// Lets a duplicate replace the payload and headers of a record that is not leased, too.
   bool replace_payload = false;
+  /// Ready tasks of one priority take turns by this key, so that a key with many or long tasks does
+  /// not hold up the others. `tenant/customer` takes turns by the part before the first `/`, then
+  /// by the rest. At most 256 bytes; empty is a key, too.
+  std::string fairness_key{};
+  /// Share of the key compared with others, 1..1000; that of a key without `/` is the share of all
+  /// keys that begin with it. The latest task of the key sets it.
+  std::uint32_t fairness_weight = 1;
 };
 
 /// A task's place in its life. Stored on disk, never renumber.
@@ -205,6 +219,9 @@ struct task_summary {
   std::string error_text{};
   /// A cancel of the leased task was requested; its handler was asked to stop.
   bool cancel_requested = false;
+  /// As its producer set them.
+  std::string fairness_key{};
+  std::uint32_t fairness_weight = 1;
 };
 
 /// The whole record of one task.

@@ -145,6 +145,8 @@ using inquiry_actor = caf::typed_actor<
   caf::reacts_to<protocol::backup_reply>,
   // Handles the level of the log.
   caf::reacts_to<protocol::log_level_reply>,
+  // Handles the state of a cluster.
+  caf::reacts_to<protocol::cluster_reply>,
   // Sends the open request.
   caf::reacts_to<link_up>,
   // Waits for the next connection.

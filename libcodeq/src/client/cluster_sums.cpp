@@ -79,4 +79,21 @@ void add(std::vector<worker_info>& to, std::vector<worker_info> part) {
   merge(to, std::move(part), [](const worker_info& w) { return w.name; });
 }
 
+void add(std::vector<base::queue_counts>& to, const std::vector<queue_stats>& part) {
+  std::vector<base::queue_counts> counts;
+  for (const auto& queue : part)
+    counts.push_back({queue});
+  merge(to, std::move(counts), [](const queue_stats& q) { return q.queue; });
+}
+
+void add(std::vector<base::worker_counts>& to, const std::vector<worker_info>& part) {
+  std::vector<base::worker_counts> counts;
+  for (const auto& worker : part) {
+    auto& one = counts.emplace_back(base::worker_counts{worker});
+    for (const auto& queue : worker.queues)
+      one.tenants.insert(queue.tenant);
+  }
+  merge(to, std::move(counts), [](const worker_info& w) { return w.name; });
+}
+
 } // namespace codeq::client

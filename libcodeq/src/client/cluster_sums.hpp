@@ -3,6 +3,8 @@
 
 #include "codeq/operator_types.hpp"
 
+#include "base/coordinator_counts.hpp"
+
 #include <cstddef>
 #include <vector>
 
@@ -18,5 +20,10 @@ void add(coordinator_stats& to, coordinator_stats part);
 /// Adds the workers of another coordinator; those with the same name are merged. A slot is free at
 /// the coordinator that has its credit, so that free slots add up.
 void add(std::vector<worker_info>& to, std::vector<worker_info> part);
+
+// The same, to the counts of an own coordinator.
+
+void add(std::vector<base::queue_counts>& to, const std::vector<queue_stats>& part);
+void add(std::vector<base::worker_counts>& to, const std::vector<worker_info>& part);
 
 } // namespace codeq::client

@@ -63,7 +63,8 @@ void inquiry_state::start(inquiry_settings settings) {
        schema::ExplainReply,
        schema::EventsReply,
        schema::BackupReply,
-       schema::LogLevelReply>(me),
+       schema::LogLevelReply,
+       schema::ClusterReply>(me),
      caf::actor_cast<caf::strong_actor_ptr>(me),
      settings_.tls});
 }
@@ -246,6 +247,7 @@ inquiry(actors::inquiry_actor::stateful_pointer<inquiry_state> self, inquiry_set
     [self](const protocol::schedule_reply& reply) { self->state.accept(reply); },
     [self](const protocol::backup_reply& reply) { self->state.accept(reply); },
     [self](const protocol::log_level_reply& reply) { self->state.accept(reply); },
+    [self](const protocol::cluster_reply& reply) { self->state.accept(reply); },
     [self](const actors::link_up& up) { self->state.take_up(up); },
     [self](const actors::link_down& down) { self->state.take_down(down); },
     [self](const actors::from_link<schema::ClusterMap>& told) { self->state.take_places(told); },

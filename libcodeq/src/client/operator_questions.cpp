@@ -173,6 +173,16 @@ question show_queue(std::uint16_t shard, const queue_address& queue) {
   return ask_queue(shard, queue, [](auto request) { request.setShow(); });
 }
 
+question show_fairness(
+  std::uint16_t shard, const queue_address& queue, const core::fairness_part& part) {
+  return ask_queue(shard, queue, [part](auto request) {
+    auto to = request.initFairness();
+    to.setAfter(data_of(part.after));
+    to.setFromStart(part.from_start);
+    to.setLimit(part.limit);
+  });
+}
+
 question set_queue(
   std::uint16_t shard, const queue_address& queue, const queue_config& part, operation whole) {
   return ask_queue(shard, queue, [part, whole](auto request) {

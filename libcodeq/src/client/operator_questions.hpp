@@ -60,6 +60,10 @@ struct walk_position {
 
 [[nodiscard]] question show_queue(std::uint16_t shard, const queue_address& queue);
 
+/// As `show_queue`, with a part of the shard's fairness keys.
+[[nodiscard]] question show_fairness(
+  std::uint16_t shard, const queue_address& queue, const core::fairness_part& part);
+
 /// The number that all parts of a command on several shards share; 0: none.
 enum class operation : std::uint64_t {};
 

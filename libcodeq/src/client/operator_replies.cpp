@@ -71,6 +71,8 @@ result<void> read_common(Reader from, task_summary& to) {
   to.group = string_of(from.getGroup());
   to.key = string_of(from.getKey());
   to.cancel_requested = from.getCancelRequested();
+  to.fairness_key = string_of(from.getFairnessKey());
+  to.fairness_weight = from.getFairnessWeight();
   return {};
 }
 
@@ -95,6 +97,20 @@ result<void> fill_explanation(schema::ExplainReply::Reader from, task_explanatio
   to.workers = from.getWorkers();
   to.queue = encoding::read_config(from.getQueue());
   return {};
+}
+
+void fill_fairness(schema::QueueReply::Fairness::Reader from, fairness_page& to) {
+  auto time_of = [](std::uint64_t ms) { return duration{static_cast<duration::rep>(ms)}; };
+  to.active_keys = from.getActiveKeys();
+  to.more = from.getMore();
+  for (auto share : from.getKeys())
+    to.keys.push_back(
+      {string_of(share.getKey()),
+       share.getWeight(),
+       share.getReady(),
+       share.getSharePpm(),
+       time_of(share.getExpectedRunMs()),
+       time_of(share.getWaitMs())});
 }
 
 result<void> fill_event(schema::EventsReply::Event::Reader from, task_event& to) {
@@ -255,6 +271,8 @@ result<answered<queue_part>> read_queue(const protocol::queue_reply& reply) {
   return read_reply<queue_part>(reply, [](auto from, queue_part& to) -> result<void> {
     to.settings = {encoding::read_config(from.getSettings()), from.getSettings().getPaused()};
     to.is_known = !from.getIsUnknown();
+    if (from.hasFairness())
+      fill_fairness(from.getFairness(), to.fairness);
     return {};
   });
 }

@@ -26,6 +26,8 @@ struct queue_part {
   core::queue_settings settings;
   /// False when the shard has no such queue.
   bool is_known = true;
+  /// The shard's fairness keys, if they were asked for.
+  fairness_page fairness{};
 };
 
 /// Outcome of one part of a bulk change.

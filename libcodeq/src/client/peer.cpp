@@ -92,6 +92,7 @@ void peers::add_link(const std::string& coordinator) {
   link.sink = sink_with_places(options_.sink, options_.owner, link.index);
   link.owner = options_.owner;
   link.tls = options_.tls;
+  link.owner_reports = options_.identity.role == schema::Role::OPERATOR;
   links_.push_back(transport::spawn_link(*system_, std::move(link)));
   states_.emplace_back();
 }
@@ -166,7 +167,7 @@ const actors::connection_actor* peers::connection_of(shard_id shard) const {
   return link && states_[*link].up ? &states_[*link].up->connection : nullptr;
 }
 
-peers::members peers::all_members() const {
+peers::members peers::all_members(const std::string& without) const {
   const auto& map = routes_->map();
   std::set<std::string> reached;
   std::set<std::string> missing;
@@ -174,13 +175,15 @@ peers::members peers::all_members() const {
   for (std::uint32_t i = 0; i < map.shards(); ++i) {
     const auto shard = static_cast<shard_id>(i);
     const auto* place = map.of(shard);
+    if (place && place->node == without)
+      continue;
     const auto* connection = connection_of(shard);
     if (place && !connection)
       missing.insert(place->node);
     else if (place && reached.insert(place->node).second)
       all.connections.push_back(*connection);
   }
-  all.missing = reached.empty() && missing.empty() ? 1 : missing.size();
+  all.missing = map.shards() == 0 ? 1 : missing.size();
   return all;
 }
 

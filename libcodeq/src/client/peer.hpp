@@ -112,7 +112,11 @@ public:
     std::size_t missing = 0;
   };
 
-  [[nodiscard]] members all_members() const;
+  /// `without`: name of a coordinator that is left out; may be empty.
+  [[nodiscard]] members all_members(const std::string& without = {}) const;
+
+  /// Where shards are, as far as it is known.
+  [[nodiscard]] const cluster::cluster_map& map() const { return routes_->map(); }
 
   /// The connection of a link; null when it is not up.
   [[nodiscard]] actors::connection_actor connection_on(std::size_t link) const;

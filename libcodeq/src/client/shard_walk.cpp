@@ -4,6 +4,9 @@
 #include "base/tuning.hpp"
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
 #include <utility>
 
 namespace codeq::client {
@@ -17,6 +20,16 @@ std::uint64_t part_of(std::uint64_t whole, std::uint32_t shards) {
 /// Sum of two shards' limits; unlimited when one of them is.
 std::uint64_t sum_of(std::uint64_t a, std::uint64_t b) {
   return a == 0 || b == 0 ? 0 : a + b;
+}
+
+/// Adds what another shard says of a key.
+void add_share(fairness_share& to, const fairness_share& from) {
+  to.key = from.key;
+  to.weight = std::max(to.weight, from.weight);
+  to.ready += from.ready;
+  to.share_ppm += from.share_ppm;
+  to.expected_run = std::max(to.expected_run, from.expected_run);
+  to.wait = std::max(to.wait, from.wait);
 }
 
 } // namespace
@@ -44,6 +57,35 @@ queue_info merge_parts(queue_address queue, const std::vector<queue_part>& parts
     info.config.max_leased = sum_of(info.config.max_leased, other.config.max_leased);
   }
   return info;
+}
+
+fairness_page
+merge_fairness(queue_address queue, const std::vector<queue_part>& parts, std::size_t limit) {
+  std::map<std::string, fairness_share> all;
+  // A shard that has more keys says nothing of those after its last one.
+  std::optional<std::string> end;
+  fairness_page page;
+  page.queue = std::move(queue);
+  std::uint32_t sharers = 0;
+  for (const auto& part : parts) {
+    const auto& keys = part.fairness.keys;
+    page.active_keys += part.fairness.active_keys;
+    sharers += part.fairness.active_keys > 0 ? 1 : 0;
+    if (part.fairness.more && !keys.empty() && (!end || keys.back().key < *end))
+      end = keys.back().key;
+    for (const auto& share : keys)
+      add_share(all[share.key], share);
+  }
+  page.more = end.has_value();
+  for (auto& [key, share] : all) {
+    if (page.keys.size() == limit || (end && key > *end)) {
+      page.more = true;
+      break;
+    }
+    share.share_ppm /= std::max(sharers, 1u);
+    page.keys.push_back(std::move(share));
+  }
+  return page;
 }
 
 bulk_pace::bulk_pace(std::uint64_t limit, std::uint64_t rate) : limit_(limit), rate_(rate) {

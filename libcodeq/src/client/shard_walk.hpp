@@ -20,6 +20,10 @@ namespace codeq::client {
 [[nodiscard]] queue_info
 merge_parts(queue_address queue, const std::vector<queue_part>& parts);
 
+/// The first `limit` fairness keys of the whole queue, given those of its parts.
+[[nodiscard]] fairness_page
+merge_fairness(queue_address queue, const std::vector<queue_part>& parts, std::size_t limit);
+
 /// Limits the number and rate of tasks in a bulk change.
 class bulk_pace {
 public:

@@ -23,6 +23,8 @@ public:
   [[nodiscard]] std::uint64_t
   number(const char* name, std::uint64_t most = std::numeric_limits<std::int64_t>::max());
   [[nodiscard]] std::uint64_t id(const char* name);
+  [[nodiscard]] bool has(const char* name) const { return from_.contains(name); }
+
   [[nodiscard]] bool flag(const char* name);
   /// Printable ASCII.
   [[nodiscard]] std::string text(const char* name, std::size_t bytes_max);

@@ -249,9 +249,9 @@ bool member::start(const std::string& key, etcd::swap what, bool is_replicas) {
   return true;
 }
 
-void member::change_shard(shard_id shard, const shard_record& next) {
+bool member::change_shard(shard_id shard, const shard_record& next) {
   const auto key = known_.keys().shard(shard);
-  (void)start(key, {key, known_.shards().at(shard).bytes, encode(next), 0}, false);
+  return start(key, {key, known_.shards().at(shard).bytes, encode(next), 0}, false);
 }
 
 void member::decided(std::uint64_t number, const etcd::swap_answer& how, monotonic_time now) {
@@ -308,7 +308,7 @@ void member::settle(shard_id shard) {
   // The disk was emptied. While its replica counts as in sync, only the primary or an election can
   // take it out of the set.
   if (is_lost && !replication::contains(record.value.in_sync, *own))
-    return change_shard(shard, without_replica(record, *own));
+    return void(change_shard(shard, without_replica(record, *own)));
   if (own && record.value.primary == *own)
     return settle_primary(shard, record);
   if (own)
@@ -340,10 +340,10 @@ void member::settle_primary(shard_id shard, const shard_record& record) {
     if (is_wanted || replica == value.primary || record.wanted.empty())
       continue;
     if (!replication::contains(value.in_sync, replica))
-      return change_shard(shard, without_replica(record, replica));
+      return void(change_shard(shard, without_replica(record, replica)));
     if (static_cast<std::size_t>(kept) >= value.min_in_sync)
-      return change_shard(
-        shard, with_value(record, replication::remove_member(value, replica)));
+      return void(change_shard(
+        shard, with_value(record, replication::remove_member(value, replica))));
   }
 }
 

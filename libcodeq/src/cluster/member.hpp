@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/cluster_status.hpp"
 #include "codeq/result.hpp"
 #include "codeq/time.hpp"
 
@@ -98,6 +99,10 @@ public:
   /// A replica here that the coordinator has on its disk.
   void holds(shard_id shard, replication::replica_id replica) { held_[shard] = replica; }
   void set_load(std::uint64_t free_bytes, std::uint64_t tasks);
+  /// Decides on an operator's change, which primaries and the controller then carry out. Errors:
+  /// `invalid_argument`; `overloaded` while another change is under way; `going_away` before etcd
+  /// has told the cluster.
+  [[nodiscard]] result<void> change(const cluster_change& wanted);
   /// The coordinator will stop: its shards and copies are wanted elsewhere.
   void leave() { self_.is_leaving = true; }
   /// The coordinator stops now: its lease is given up, so that others need not wait for its end.
@@ -106,6 +111,9 @@ public:
   [[nodiscard]] const catalogue& known() const { return known_; }
 
   [[nodiscard]] const cluster_map& map() const { return map_; }
+
+  /// See `view_of`.
+  [[nodiscard]] cluster_status view() const;
 
   /// The lease is kept, and the node is registered.
   [[nodiscard]] bool is_registered() const { return is_registered_; }
@@ -127,7 +135,10 @@ private:
   void note_shard(shard_id shard, bool is_applied);
   void update_map(shard_id shard);
   [[nodiscard]] bool start(const std::string& key, etcd::swap what, bool is_replicas);
-  void change_shard(shard_id shard, const shard_record& next);
+  bool change_shard(shard_id shard, const shard_record& next);
+  [[nodiscard]] result<void> move_primary(shard_id shard, const std::string& node);
+  [[nodiscard]] result<void> set_drained(const std::string& node, bool is_drained);
+  [[nodiscard]] result<void> forget_moves();
   void settle(shard_id shard);
   void settle_primary(shard_id shard, const shard_record& record);
 

@@ -145,6 +145,14 @@ void member_driver::end(std::function<void()> done) {
   });
 }
 
+void member_driver::change(
+  const cluster_change& wanted, std::function<void(result<cluster_status>)> told) {
+  impl_->run([wanted, told = std::move(told)](member& self) {
+    const auto ok = self.change(wanted);
+    told(ok ? result<cluster_status>(self.view()) : result<cluster_status>(ok.error()));
+  });
+}
+
 void member_driver::look(std::function<void(const member&)> at) {
   impl_->run([at = std::move(at)](member& self) { at(self); });
 }

@@ -41,6 +41,11 @@ public:
   /// Gives up the lease; then `done` is called, also when etcd does not answer.
   void end(std::function<void()> done);
 
+  /// Decides on an operator's change, then calls `told` with the state of the cluster, on the
+  /// client's thread. Errors: as `member::change`.
+  void
+  change(const cluster_change& wanted, std::function<void(result<cluster_status>)> told);
+
   /// Looks at the member, on the client's thread.
   void look(std::function<void(const member&)> at);
 

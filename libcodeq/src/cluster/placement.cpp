@@ -291,6 +291,10 @@ void planner::balance_copies() {
 void planner::prefer(shard_id id, const std::map<std::string, std::size_t>& primaries) {
   auto& shard = shards_.at(id);
   const auto current = node_of(shard, shard.value.primary);
+  if (has(in_sync_nodes(shard), shard.pinned) && may_lead(shard, shard.pinned)) {
+    shard.preferred = shard.pinned == current ? std::string() : shard.pinned;
+    return;
+  }
   std::optional<std::pair<std::size_t, std::string>> best;
   for (const auto& node : in_sync_nodes(shard)) {
     if (!may_lead(shard, node))

@@ -48,7 +48,8 @@ struct placement_bounds {
 };
 
 /// Where the copies and the primaries of shards should be: on as many nodes as there are copies, in
-/// different zones first, then evenly; primaries evenly over the nodes that have copies. Returns
+/// different zones first, then evenly; primaries evenly over the nodes that have copies, but for
+/// those that an operator has placed. Returns
 /// the next records of the shards whose `wanted` or `preferred` changes; a new copy is added before
 /// an old one goes. Pure and without memory: it begins anew from what is in etcd, so that a new
 /// controller goes on where the old one was. What it decides is a wish; no promise depends on it.

@@ -136,6 +136,9 @@ shard_record read_shard(field_reader& from) {
   const auto state = from.text("state", address_bytes_max);
   record.wanted = from.names("wanted", wanted_max);
   record.preferred = from.name_or_none("preferred");
+  // Written since operators can move shards, and only then.
+  if (from.has("pinned"))
+    record.pinned = from.name("pinned");
   record.is_forced = state == state_forced;
   value.condition =
     state == state_normal ? shard_condition::normal : shard_condition::loss_accepted;
@@ -211,6 +214,8 @@ std::string encode(const shard_record& record) {
   to.end_object().field("min_in_sync", value.min_in_sync).field("state", state_of(record));
   write_names(to, "wanted", record.wanted);
   to.field("preferred", record.preferred);
+  if (!record.pinned.empty())
+    to.field("pinned", record.pinned);
   return end(to, record.extra);
 }
 

@@ -75,6 +75,8 @@ struct shard_record {
   std::vector<std::string> wanted;
   /// The node that is to be the primary; empty: any. Set by the controller.
   std::string preferred;
+  /// The node that an operator wants as the primary; empty: none.
+  std::string pinned;
   /// An operator has made its primary one, whatever was in sync. Ends with the next election.
   bool is_forced = false;
   extra_fields extra;

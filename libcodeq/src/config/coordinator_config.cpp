@@ -8,6 +8,8 @@
 #include "config/values.hpp"
 
 #include <chrono>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace codeq::config {
@@ -351,8 +353,20 @@ std::string weakness_of(const cluster_options& cluster, bool is_dev) {
   return {};
 }
 
+/// True when both paths name one place, however they are written.
+bool is_same_path(const std::filesystem::path& a, const std::filesystem::path& b) {
+  auto placed = [](const std::filesystem::path& path) {
+    std::error_code ignored;
+    auto whole = std::filesystem::absolute(path / "", ignored);
+    return std::filesystem::weakly_canonical(whole, ignored);
+  };
+  return placed(a) == placed(b);
+}
+
 /// Describes options that contradict each other; empty when there are none.
 std::string weakness(const coordinator_node_options& node) {
+  if (!node.backups.empty() && is_same_path(node.backups, node.data))
+    return "--backup-dir and --data name the same directory; backups need one of their own";
   if (node.development && !node.tokens.empty())
     return "--dev and --tokens exclude each other";
   if (node.development && !node.jwt.keys.empty())

@@ -6,7 +6,6 @@
 #include "coordinator/hub/replica_worker.hpp"
 #include "coordinator/hub/shard_host.hpp"
 #include "node/coordinator_options.hpp"
-#include "node/link_security.hpp"
 #include "observe/log.hpp"
 #include "transport/spawn_beside_sockets.hpp"
 
@@ -67,6 +66,7 @@ result<std::unique_ptr<cluster_seat>> cluster_seat::take(
   coordinator::replica_hub_options hub;
   hub.links = {
     options.cluster.name, name_in_cluster(options), parts.incarnation, access->token, access->tls};
+  seat->access_ = std::move(*access);
   hub.store = std::move(parts.store);
   hub.horizons = std::move(parts.horizons);
   hub.journal = std::move(parts.journal);
@@ -85,6 +85,15 @@ result<std::unique_ptr<cluster_seat>> cluster_seat::take(
   seat->replicas_ =
     transport::spawn_beside_sockets(system, coordinator::drive_replicas, std::move(hub));
   return seat;
+}
+
+http::far_shards_options cluster_seat::far_shards() const {
+  const auto name = name_in_cluster(options_);
+  return {
+    address_in_cluster(options_),
+    name,
+    {schema::Role::GATEWAY, name, base::random_bits() | 1, access_.token},
+    access_.tls};
 }
 
 cluster_seat::~cluster_seat() {

@@ -4,7 +4,9 @@
 #include "codeq/coordinator_node.hpp"
 
 #include "coordinator/hub/replica_hub.hpp"
+#include "http/desk/far_shards.hpp"
 #include "node/cluster_entry.hpp"
+#include "node/link_security.hpp"
 
 #include <caf/actor_system.hpp>
 
@@ -44,6 +46,9 @@ public:
 
   [[nodiscard]] std::shared_ptr<const coordinator::map_source> places() const { return places_; }
 
+  /// How the gateway reaches the shards of the cluster.
+  [[nodiscard]] http::far_shards_options far_shards() const;
+
   /// Takes part in the cluster from now on. Errors: as `etcd_options`.
   [[nodiscard]] result<void> join();
 
@@ -59,6 +64,8 @@ private:
   caf::actor_system& system_;
   coordinator_node_options options_;
   cluster_entry entry_;
+  /// Credentials that are shown to the coordinators of the cluster.
+  link_security access_;
   std::shared_ptr<coordinator::served_shards> places_;
   std::vector<coordinator::shard_host_actor> hosts_;
   std::vector<coordinator::replica_worker_actor> workers_;

@@ -196,6 +196,11 @@ result<void> coordinator_node::impl::recover(const coordinator_node_options& opt
   if (!record)
     return record.error();
   identity = *record;
+  if (identity.epoch == 1)
+    CODEQ_LOG_INFO(
+      "store is new and has no tasks directory={} shards={}",
+      options.data.string(),
+      identity.shard_count);
   if (identity.shard_count > 1)
     board = std::make_shared<coordinator::shared_board>(identity.shard_count);
   if (door) {
@@ -391,6 +396,11 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
   const auto store_id = seat ? seat->entry().record.identity : identity.store_id;
   g.actor.desk = {
     shards, store_id, std::make_shared<base::system_clock>(latest), limit_meter, enqueues};
+  g.actor.desk.board = board;
+  if (seat) {
+    g.actor.desk.cluster = seat->far_shards();
+    g.actor.replicas = seat->replicas();
+  }
   g.actor.who = node::authenticate_by(rights.access);
   // A subject that is not in the token file may be that of a JWT; its subscriptions end by their
   // TTL.

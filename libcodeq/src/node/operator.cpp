@@ -6,6 +6,7 @@
 #include "base/random.hpp"
 #include "base/tuning.hpp"
 #include "client/answer_slot.hpp"
+#include "client/cluster_questions.hpp"
 #include "client/cluster_sums.hpp"
 #include "client/dead_kinds.hpp"
 #include "client/dead_walk.hpp"
@@ -16,6 +17,7 @@
 #include "client/task_pages.hpp"
 #include "node/connection_watch.hpp"
 #include "node/link_security.hpp"
+#include "node/operator_errors.hpp"
 #include "security/principal.hpp"
 #include "transport/configure.hpp"
 
@@ -42,41 +44,9 @@ struct operator_system : caf::actor_system_config {
   operator_system() { transport::configure(*this, 1); }
 };
 
-std::string joined(const std::vector<std::string>& addresses) {
-  std::string text;
-  for (const auto& address : addresses)
-    text += (text.empty() ? "" : ", ") + address;
-  return text;
-}
-
-std::string within(duration wait) {
-  return " within " + std::to_string(wait.count()) + " ms";
-}
-
 /// A number for a command that has a part on each shard.
 client::operation new_operation() {
   return static_cast<client::operation>(base::random_bits() | 1);
-}
-
-error after_shards(const error& reason, std::uint16_t done, std::uint16_t all) {
-  return {
-    reason.code,
-    reason.context + "; done on " + std::to_string(done) + " of " + std::to_string(all)
-      + " shards, ask again for the rest"};
-}
-
-error after_tasks(const error& reason, std::uint64_t changed) {
-  if (changed == 0)
-    return reason;
-  return {reason.code, reason.context + "; " + std::to_string(changed) + " tasks were changed"};
-}
-
-error out_of_range(
-  const char* field, std::uint64_t found, std::uint64_t least, std::uint64_t most) {
-  return {
-    errc::invalid_argument,
-    std::string(field) + " is " + std::to_string(found) + "; it must be " + std::to_string(least)
-      + ".." + std::to_string(most)};
 }
 
 } // namespace
@@ -126,6 +96,10 @@ struct operator_client::impl {
   template <class Of>
   result<queue_info> ask_each_shard(const queue_address& queue, Of of);
 
+  /// The parts of all shards.
+  template <class Of>
+  result<std::vector<client::queue_part>> ask_parts(Of of);
+
   /// Errors: `unknown_queue`.
   result<void> check_exists(const queue_address& queue);
 
@@ -156,11 +130,9 @@ result<void> operator_client::impl::connected() {
     client::deadline_after(unreachable_wait), client::deadline_after(options.timeout));
   if (news.up)
     return {};
-  auto reason = news.reason.code == errc::none ? "" : ": " + news.reason.context;
-  auto where = "no connection to " + joined(options.coordinators);
-  if (news.final || news.unreachable)
-    return error{news.reason.code, where + reason};
-  return error{errc::disconnected, where + within(options.timeout) + reason};
+  bool is_decided = news.final || news.unreachable;
+  return node::no_connection(
+    options.coordinators, news.reason, is_decided ? std::nullopt : std::optional{options.timeout});
 }
 
 template <class T, class S>
@@ -192,7 +164,7 @@ result<T> operator_client::impl::ask(
   caf::anon_send(actor, std::move(wish));
   if (auto answer = slot->wait(client::deadline_after(options.timeout)))
     return std::move(*answer);
-  return error{errc::timeout, "the coordinator did not answer" + within(options.timeout)};
+  return node::no_answer(options.timeout);
 }
 
 template <class T, class S>
@@ -228,7 +200,7 @@ result<T> operator_client::impl::ask_all(
   caf::anon_send(actor, std::move(wish));
   auto answer = slot->wait(client::deadline_after(options.timeout));
   if (!answer)
-    return error{errc::timeout, "the coordinator did not answer" + within(options.timeout)};
+    return node::no_answer(options.timeout);
   if (!*answer)
     return answer->error();
   missing = (*answer)->second;
@@ -237,17 +209,25 @@ result<T> operator_client::impl::ask_all(
 
 template <class Of>
 result<queue_info> operator_client::impl::ask_each_shard(const queue_address& queue, Of of) {
+  auto parts = ask_parts(of);
+  if (!parts)
+    return parts.error();
+  return client::merge_parts(queue, *parts);
+}
+
+template <class Of>
+result<std::vector<client::queue_part>> operator_client::impl::ask_parts(Of of) {
   std::vector<client::queue_part> parts;
   auto shards = shard_count();
   for (std::uint16_t shard = 0; shard < shards; ++shard) {
     auto part = ask(of(shard), client::read_queue);
     if (!part && shard > 0)
-      return after_shards(part.error(), shard, shards);
+      return node::after_shards(part.error(), shard, shards);
     if (!part)
       return part.error();
-    parts.push_back(*part);
+    parts.push_back(std::move(*part));
   }
-  return client::merge_parts(queue, parts);
+  return parts;
 }
 
 result<void> operator_client::impl::check_exists(const queue_address& queue) {
@@ -257,8 +237,7 @@ result<void> operator_client::impl::check_exists(const queue_address& queue) {
     return found.error();
   if (found->exists)
     return {};
-  return error{
-    errc::unknown_queue, "tenant " + queue.tenant + " has no queue `" + queue.queue + "`"};
+  return node::unknown_queue(queue);
 }
 
 result<std::uint64_t> operator_client::impl::change_many(
@@ -270,7 +249,7 @@ result<std::uint64_t> operator_client::impl::change_many(
     for (bool more = true; more && at.limit > 0; at.limit = pace.next_part()) {
       auto part = ask(client::change_many(what, of, at, whole), client::read_bulk);
       if (!part)
-        return after_tasks(part.error(), pace.changed());
+        return node::after_tasks(part.error(), pace.changed());
       more = part->more;
       at.after = part->after;
       std::this_thread::sleep_for(pace.take(part->changed));
@@ -380,6 +359,19 @@ result<queue_info> operator_client::show_queue(const queue_address& queue) {
     queue, [&](std::uint16_t shard) { return client::show_queue(shard, queue); });
 }
 
+result<fairness_page> operator_client::fairness(
+  const queue_address& queue, const std::optional<std::string>& after, std::size_t limit) {
+  if (limit < 1 || limit > limits::fairness_page_max)
+    return node::out_of_range("limit", limit, 1, limits::fairness_page_max);
+  core::fairness_part wanted{
+    after.value_or(std::string()), static_cast<std::uint32_t>(limit), !after.has_value()};
+  auto parts = impl_->ask_parts(
+    [&](std::uint16_t shard) { return client::show_fairness(shard, queue, wanted); });
+  if (!parts)
+    return parts.error();
+  return client::merge_fairness(queue, *parts, limit);
+}
+
 result<queue_info>
 operator_client::configure_queue(const queue_address& queue, const queue_config& config) {
   auto part = client::part_of(config, impl_->shard_count());
@@ -399,7 +391,7 @@ result<queue_info> operator_client::pause_queue(const queue_address& queue, bool
 result<task_page>
 operator_client::list(const task_filter& filter, const page_request& page) {
   if (page.limit < 1 || page.limit > limits::listed_page_max)
-    return out_of_range("limit", page.limit, 1, limits::listed_page_max);
+    return node::out_of_range("limit", page.limit, 1, limits::listed_page_max);
   auto shards = impl_->shard_count();
   auto pages = client::page_merge::begin(filter, page, shards);
   if (!pages)
@@ -419,7 +411,7 @@ operator_client::list(const task_filter& filter, const page_request& page) {
 result<std::vector<task_summary>>
 operator_client::list(const task_filter& filter, std::size_t limit) {
   if (limit < 1 || limit > limits::listed_tasks_max)
-    return out_of_range("limit", limit, 1, limits::listed_tasks_max);
+    return node::out_of_range("limit", limit, 1, limits::listed_tasks_max);
   std::vector<task_summary> tasks;
   page_request page;
   do {
@@ -435,19 +427,19 @@ operator_client::list(const task_filter& filter, std::size_t limit) {
 
 result<std::uint64_t> operator_client::change_dead(const dead_filter& filter, dead_change what) {
   if (filter.rate > limits::bulk_rate_max)
-    return out_of_range("rate", filter.rate, 0, limits::bulk_rate_max);
+    return node::out_of_range("rate", filter.rate, 0, limits::bulk_rate_max);
   client::dead_walk walk(filter, what, impl_->shard_count(), new_operation());
   while (!walk.is_over()) {
     if (walk.wants_list()) {
       auto part = impl_->ask(walk.next(), client::read_list);
       result<void> ok = part ? walk.take(*part) : part.error();
       if (!ok)
-        return after_tasks(ok.error(), filter.is_dry_run ? 0 : walk.changed());
+        return node::after_tasks(ok.error(), filter.is_dry_run ? 0 : walk.changed());
       continue;
     }
     auto part = impl_->ask(walk.next(), client::read_bulk);
     if (!part)
-      return after_tasks(part.error(), filter.is_dry_run ? 0 : walk.changed());
+      return node::after_tasks(part.error(), filter.is_dry_run ? 0 : walk.changed());
     std::this_thread::sleep_for(walk.take(*part));
   }
   return walk.changed();
@@ -492,7 +484,7 @@ result<std::vector<worker_info>> operator_client::workers() {
 
 result<audit_page> operator_client::audit(const audit_filter& filter) {
   if (filter.limit < 1 || filter.limit > limits::audited_max)
-    return out_of_range("limit", filter.limit, 1, limits::audited_max);
+    return node::out_of_range("limit", filter.limit, 1, limits::audited_max);
   return impl_->ask(client::ask_audit(filter), client::read_audit);
 }
 
@@ -511,6 +503,15 @@ result<backup_status> operator_client::backup() {
 
 result<std::string> operator_client::log_level(const std::string& level) {
   return impl_->ask(client::ask_log_level(level), client::read_log_level);
+}
+
+result<cluster_status> operator_client::cluster() {
+  std::size_t missing = 0;
+  return impl_->ask_all(client::ask_cluster({}), client::read_cluster, missing);
+}
+
+result<cluster_status> operator_client::change_cluster(const cluster_change& change) {
+  return impl_->ask(client::ask_cluster(change), client::read_cluster);
 }
 
 namespace {

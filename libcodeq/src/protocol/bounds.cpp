@@ -144,6 +144,12 @@ check_key(std::string_view group, std::string_view key, on_duplicate duplicate, 
   return {};
 }
 
+result<void> check_fairness(std::size_t key_bytes, std::uint32_t weight) {
+  if (auto ok = check_size("fairness_key", key_bytes, limits::fairness_key_bytes_max); !ok)
+    return ok;
+  return check_count("fairness_weight", weight, 1, limits::fairness_weight_max);
+}
+
 result<void> check_follow_up_count(std::size_t found) {
   if (found <= limits::follow_ups_max)
     return {};

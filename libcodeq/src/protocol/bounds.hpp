@@ -52,6 +52,9 @@ inline constexpr const char* duplicate_policies =
 [[nodiscard]] result<void>
 check_key(std::string_view group, std::string_view key, on_duplicate duplicate, bool replaces);
 
+/// Checks the size of a fairness key, and its weight.
+[[nodiscard]] result<void> check_fairness(std::size_t key_bytes, std::uint32_t weight);
+
 // Totals over all follow-ups of one completion.
 
 [[nodiscard]] result<void> check_follow_up_count(std::size_t found);

@@ -206,7 +206,7 @@ result<node_introduction> to_introduction(const hello& message) {
     n.max_version = reader.getMaxVersion();
     n.takes_map = reader.getTakesMap();
     n.token = string_of(reader.getToken());
-    if (n.role > schema::Role::COORDINATOR)
+    if (n.role > schema::Role::GATEWAY)
       return malformed("an unknown role");
     if (auto ok = check_name("name", n.identity.name); !ok)
       return ok.error();

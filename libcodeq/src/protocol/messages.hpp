@@ -62,6 +62,9 @@ using schedule_reply = frame<schema::ScheduleReply>;
 using replica_frame = frame<schema::ReplicaFrame>;
 using cluster_map_news = frame<schema::ClusterMap>;
 using credit_news = frame<schema::CreditNews>;
+using cluster_request = frame<schema::ClusterRequest>;
+using cluster_reply = frame<schema::ClusterReply>;
+using acting_for = frame<schema::ActingFor>;
 
 namespace detail {
 
@@ -119,7 +122,10 @@ using all_bodies = body_list<
   schema::ScheduleReply,
   schema::ReplicaFrame,
   schema::ClusterMap,
-  schema::CreditNews>;
+  schema::CreditNews,
+  schema::ClusterRequest,
+  schema::ClusterReply,
+  schema::ActingFor>;
 
 /// Number of bodies before `S` in the list; the size of the list when it does not contain `S`.
 template <class S, class... Bodies>

@@ -110,6 +110,15 @@ read_configure(schema::QueueSettings::Reader from, core::configure_queue c) {
   return c;
 }
 
+result<core::fairness_part> read_fairness_part(schema::QueueRequest::FairnessPart::Reader from) {
+  auto after = from.getAfter();
+  if (auto ok = check_size("after", after.size(), limits::fairness_key_bytes_max); !ok)
+    return ok.error();
+  if (auto ok = check_count("limit", from.getLimit(), 1, limits::fairness_page_max); !ok)
+    return ok.error();
+  return core::fairness_part{string_of(after), from.getLimit(), from.getFromStart()};
+}
+
 result<queue_command> read_queue_request(schema::QueueRequest::Reader from, asked_at by) {
   auto queue = encoding::read_queue(from.getQueue());
   if (auto ok = check_queue(queue); !ok)
@@ -118,6 +127,12 @@ result<queue_command> read_queue_request(schema::QueueRequest::Reader from, aske
   switch (from.which()) {
   case schema::QueueRequest::SHOW:
     return queue_command{core::show_queue{by.peer, number, queue}};
+  case schema::QueueRequest::FAIRNESS: {
+    auto part = read_fairness_part(from.getFairness());
+    if (!part)
+      return part.error();
+    return queue_command{core::show_queue{by.peer, number, queue, std::move(*part)}};
+  }
   case schema::QueueRequest::SET: {
     auto c = read_configure(from.getSet(), {by.peer, number, queue, {}});
     if (!c)

@@ -37,6 +37,9 @@ void write_common(Builder to, const core::task_view& view) {
   to.setLostInRow(view.entry.lost);
   to.setGroup(data_of(view.group));
   to.setKey(data_of(view.key));
+  if (!view.fairness.key.empty())
+    to.setFairnessKey(data_of(view.fairness.key));
+  to.setFairnessWeight(view.fairness.weight);
   to.setCancelRequested(view.entry.state == task_state::leased && view.entry.cancelling);
 }
 
@@ -57,6 +60,21 @@ void write_view(schema::TaskView::Builder to, const core::task_view& view) {
 void write_settings(schema::QueueSettings::Builder to, const core::queue_settings& settings) {
   encoding::write_config(to, settings.config);
   to.setPaused(settings.paused);
+}
+
+void write_fairness(schema::QueueReply::Fairness::Builder to, const fairness_page& page) {
+  to.setActiveKeys(page.active_keys);
+  to.setMore(page.more);
+  auto keys = to.initKeys(count_of(page.keys.size()));
+  for (capnp::uint i = 0; i < keys.size(); ++i) {
+    const auto& share = page.keys[i];
+    keys[i].setKey(data_of(share.key));
+    keys[i].setWeight(share.weight);
+    keys[i].setReady(share.ready);
+    keys[i].setSharePpm(share.share_ppm);
+    keys[i].setExpectedRunMs(static_cast<std::uint64_t>(share.expected_run.count()));
+    keys[i].setWaitMs(static_cast<std::uint64_t>(share.wait.count()));
+  }
 }
 
 void write_counts(schema::StatsReply::QueueStats::Builder to, const queue_stats& q) {
@@ -157,13 +175,22 @@ change_reply make_change_reply(shard_id shard, const core::change_answered& answ
 }
 
 queue_reply make_queue_reply(const core::queue_answered& answer) {
-  return queue_reply::build([&](auto r) {
-    r.setNumber(answer.number);
-    r.setCode(to_schema(answer.allowed.error().code));
-    r.setContext(text_of(answer.allowed.error().context));
-    write_settings(r.initSettings(), answer.settings);
-    r.setIsUnknown(answer.is_unknown);
-  });
+  constexpr std::size_t key_words = 8;
+  std::size_t words = 64;
+  if (answer.fairness)
+    for (const auto& share : answer.fairness->keys)
+      words += key_words + share.key.size() / sizeof(capnp::word);
+  return queue_reply::build(
+    [&](auto r) {
+      r.setNumber(answer.number);
+      r.setCode(to_schema(answer.allowed.error().code));
+      r.setContext(text_of(answer.allowed.error().context));
+      write_settings(r.initSettings(), answer.settings);
+      r.setIsUnknown(answer.is_unknown);
+      if (answer.fairness)
+        write_fairness(r.initFairness(), *answer.fairness);
+    },
+    words);
 }
 
 bulk_reply make_bulk_reply(const core::bulk_answered& answer) {

@@ -33,10 +33,22 @@ constexpr bool is_of_worker<schema::ResultRequest> = true;
 template <>
 constexpr bool is_of_worker<schema::ResumeRequest> = true;
 
+/// Messages about leases, which a gateway sends for HTTP workers under the tokens of the leases.
+template <class S>
+constexpr bool needs_token = false;
+template <>
+constexpr bool needs_token<schema::HeartbeatRequest> = true;
+template <>
+constexpr bool needs_token<schema::ResultRequest> = true;
+
 template <class S>
 bool may_send(schema::Role role) {
-  bool is_of_all = std::is_same_v<S, schema::Goodbye>;
-  return is_of_all || is_of_worker<S> == (role == schema::Role::WORKER);
+  if (std::is_same_v<S, schema::Goodbye>)
+    return true;
+  if (role == schema::Role::GATEWAY)
+    return !is_of_worker<S> || needs_token<S>;
+  return !std::is_same_v<S, schema::ActingFor>
+         && is_of_worker<S> == (role == schema::Role::WORKER);
 }
 
 void write_told(shard_id shard, std::span<const awaited_task> rest, const frame_writer& write) {

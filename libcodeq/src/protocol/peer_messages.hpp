@@ -59,6 +59,8 @@ using session_request = std::variant<
   workers_request,
   backup_request,
   log_level_request,
+  cluster_request,
+  acting_for,
   goodbye>;
 
 /// Parses a frame from a node with that role. Errors: `protocol_error` for a frame that the role

@@ -130,6 +130,14 @@ result<void> read_key(schema::EnqueueRun::Reader run, core::enqueue_run& to) {
   return {};
 }
 
+result<void> read_fairness(schema::EnqueueRun::Reader run, core::enqueue_run& to) {
+  auto key = run.getFairnessKey();
+  if (auto ok = check_fairness(key.size(), run.getFairnessWeight()); !ok)
+    return ok;
+  to.fairness = {string_of(key), run.getFairnessWeight()};
+  return {};
+}
+
 /// Reads a run without its tasks.
 result<core::enqueue_run> read_run(schema::EnqueueRun::Reader run, timestamp now) {
   core::enqueue_run r;
@@ -150,6 +158,8 @@ result<core::enqueue_run> read_run(schema::EnqueueRun::Reader run, timestamp now
   r.not_before = *not_before;
   r.allow_promotion = run.getAllowPromotion();
   if (auto ok = read_key(run, r); !ok)
+    return ok.error();
+  if (auto ok = read_fairness(run, r); !ok)
     return ok.error();
   return r;
 }

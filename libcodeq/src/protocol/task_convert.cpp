@@ -71,7 +71,8 @@ bool shares_run(const task_spec& a, const task_spec& b) {
          && a.max_attempts == b.max_attempts && a.retry == b.retry && a.lease == b.lease
          && a.run_timeout == b.run_timeout && a.progress_timeout == b.progress_timeout
          && a.retention == b.retention && a.dead_retention == b.dead_retention
-         && a.when_dead == b.when_dead;
+         && a.when_dead == b.when_dead && a.fairness_key == b.fairness_key
+         && a.fairness_weight == b.fairness_weight;
 }
 
 task_spec without_body(const task_spec& task) {
@@ -94,6 +95,8 @@ task_spec without_body(const task_spec& task) {
   shared.key = task.key;
   shared.duplicate = task.duplicate;
   shared.replace_payload = task.replace_payload;
+  shared.fairness_key = task.fairness_key;
+  shared.fairness_weight = task.fairness_weight;
   return shared;
 }
 
@@ -136,6 +139,9 @@ void write_run(const task_spec& from, std::uint32_t count, schema::EnqueueRun::B
     to.setKey(data_of(from.key));
   to.setOnDuplicate(encoding::to_schema(from.duplicate));
   to.setReplacePayload(from.replace_payload);
+  if (!from.fairness_key.empty())
+    to.setFairnessKey(data_of(from.fairness_key));
+  to.setFairnessWeight(static_cast<std::uint16_t>(from.fairness_weight));
 }
 
 } // namespace
@@ -165,7 +171,8 @@ std::size_t encoded_tasks::bytes_of(const run_numbers& runs) const {
     const auto& one = runs_[number];
     words += run_words + words_for(one.shared.queue.size() + 1)
              + words_for(one.shared.tenant.size() + 1) + words_for(one.shared.group.size())
-             + words_for(one.shared.key.size()) + words_for(one.count * sizeof(std::uint32_t))
+             + words_for(one.shared.key.size()) + words_for(one.shared.fairness_key.size())
+             + words_for(one.count * sizeof(std::uint32_t))
              + words_for(end_of(one) - begin_of(one));
   }
   return word_bytes * words;

@@ -77,6 +77,8 @@ result<void> validate(const task_spec& task) {
     return ok;
   if (auto ok = check_key(task.group, task.key, task.duplicate, task.replace_payload); !ok)
     return ok;
+  if (auto ok = check_fairness(task.fairness_key.size(), task.fairness_weight); !ok)
+    return ok;
   return check_body(task);
 }
 

@@ -126,6 +126,16 @@ public:
 
   [[nodiscard]] bool is_serving() const;
 
+  /// The last delta of the shard that this replica knows of.
+  [[nodiscard]] position latest() const { return leads_ ? leads_->sent() : log_.last(); }
+
+  /// The last delta that a replica is known to have: this one, or one that has confirmed it.
+  [[nodiscard]] std::optional<position> position_of(replica_id replica) const {
+    if (replica == id_)
+      return log_.last();
+    return leads_ ? leads_->written_by(replica) : std::nullopt;
+  }
+
 private:
   struct election {
     std::uint64_t number = 0;

@@ -182,8 +182,8 @@ error unknown_field(std::string_view name) {
   for (std::size_t i = 0; i < known.size(); ++i)
     known[i] = named_fields[i].name;
   auto near = base::nearest_name(name, known);
-  return refusal(
-    "rule", quoted(name) + " is not a field" + (near ? "; do you mean " + std::string(*near) : ""));
+  auto hint = near ? "; did you mean " + std::string(*near) + "?" : std::string();
+  return refusal("rule", quoted(name) + " is not a field" + hint);
 }
 
 result<void> read_field(std::string_view text, rule_fields& to) {

@@ -93,7 +93,7 @@ error zone_store::unknown(std::string_view name) {
   return {
     errc::invalid_argument,
     text
-      + (near ? "; do you mean " + std::string(*near)
+      + (near ? "; did you mean " + std::string(*near) + "?"
               : "; give a name such as Europe/Berlin, UTC, or an offset such as +05:30")};
 }
 

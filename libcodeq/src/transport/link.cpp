@@ -160,8 +160,12 @@ void link_state::report(const error& reason, bool final) {
   // Logs one line for a coordinator that is away for hours, not one per attempt.
   auto text = to_string(reason);
   if (text != last_reason_)
-    CODEQ_LOG_WARN(
-      "link is down coordinator={} final={} reason=\"{}\"", options_.coordinator, final, text);
+    CODEQ_LOG_AT(
+      options_.owner_reports ? observe::log_level::debug : observe::log_level::warn,
+      "link is down coordinator={} final={} reason=\"{}\"",
+      options_.coordinator,
+      final,
+      text);
   last_reason_ = std::move(text);
   caf::anon_send(
     caf::actor_cast<caf::actor>(options_.owner), actors::link_down{options_.index, reason, final});

@@ -35,6 +35,8 @@ struct link_options {
   duration connect_timeout = tuning::connect_timeout;
   duration reconnect_delay_min = tuning::reconnect_delay_min;
   duration reconnect_delay_max = tuning::reconnect_delay_max;
+  /// The owner reports why there is no connection, so the link logs it as `debug`, not as `warn`.
+  bool owner_reports = false;
 };
 
 /// Keeps a connection to one coordinator: dials at once, and again with growing, jittered pauses

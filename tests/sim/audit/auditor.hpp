@@ -9,6 +9,7 @@
 #include "core/state/shard_state.hpp"
 #include "core/turn/turn.hpp"
 #include "sim/audit/ledger.hpp"
+#include "sim/audit/fairness_audit.hpp"
 #include "sim/audit/order_audit.hpp"
 #include "sim/schedules/tick_book.hpp"
 #include "sim/world.hpp"
@@ -58,13 +59,14 @@ using lease_place = std::pair<shard_id, fencing_token>;
 /// a line that names the broken rule.
 class auditor {
 public:
-  explicit auditor(world& all)
+  auditor(world& all, const sim_disk& disk)
     : world_(all),
       ledger_([this](const std::string& rule, const std::string& what) { breach(rule, what); }),
       order_([this](const std::string& rule, const std::string& what) { breach(rule, what); }),
+      fairness_([this](const std::string& rule, const std::string& what) { breach(rule, what); }),
       ticks_(
         [this](const std::string& rule, const std::string& what) { breach(rule, what); },
-        all.was_disk_full) {}
+        all.was_disk_full, disk) {}
 
   /// Records a violation of the contract.
   void breach(const std::string& rule, const std::string& what);
@@ -357,6 +359,7 @@ private:
   world& world_;
   ledger ledger_;
   order_audit order_;
+  fairness_audit fairness_;
   tick_book ticks_;
   std::map<std::string, wish> wishes_;
   std::map<task_id, task_view> tasks_;

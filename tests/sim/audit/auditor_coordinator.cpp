@@ -22,6 +22,7 @@ void auditor::turn_sealed(core::shard_state& state, const std::vector<core::even
       granted(state, *grant);
   }
   order_.turn_sealed(state, events, world_.time.now());
+  fairness_.turn_sealed(state, events);
   for (const auto& violation : core::find_violations(state))
     breach("memory", violation);
 }
@@ -84,6 +85,7 @@ void auditor::coordinator_ended(bool clock_went_back) {
   if (clock_went_back)
     ++clock_;
   order_.forget();
+  fairness_.forget();
   // A grant that was not sent to any worker may or may not be durable.
   for (auto& [id, t] : tasks_) {
     for (auto& [token, l] : t.leases)

@@ -131,6 +131,7 @@ void ledger::read(const core::segment_appended& e) {
     t.priority = e.priority;
     t.settings = e.settings;
     t.group = e.group;
+    t.fairness_key = e.fairness.key;
     t.not_before = e.not_before;
     t.allow_promotion = e.allow_promotion;
     take_payload(e, e.first + i, payloads[i], t);
@@ -203,27 +204,35 @@ bool ledger::may_run(sequence seq, const task& t) const {
 }
 
 void ledger::check_places(const std::vector<core::event>& events) {
-  // The worst place among the tasks of each queue that the turn granted; lower is better.
-  std::map<queue_address, std::pair<int, sequence>> worst;
+  // The worst places among the tasks that the turn granted, of each queue and of each of its
+  // fairness keys; lower is better. The order of enqueues holds within a key.
+  std::map<queue_address, int> worst_priority;
+  std::map<std::pair<queue_address, std::string>, std::pair<int, sequence>> worst;
   auto place_of = [](sequence seq, const task& t) { return std::pair{-t.priority, seq}; };
   for (const auto& e : events) {
     const auto* grant = std::get_if<core::batch_granted>(&e);
     if (grant == nullptr)
       continue;
-    for (const auto& run : grant->runs) {
-      auto last = run.first + run.count - 1;
-      const auto& t = book_->tasks.at(last);
-      auto& of_queue = worst.try_emplace(t.queue, place_of(last, t)).first->second;
-      of_queue = std::max(of_queue, place_of(last, t));
-    }
+    for (const auto& run : grant->runs)
+      for (auto seq = run.first; seq < run.first + run.count; ++seq) {
+        const auto& t = book_->tasks.at(seq);
+        auto& of_queue = worst_priority.try_emplace(t.queue, -t.priority).first->second;
+        of_queue = std::max(of_queue, -t.priority);
+        std::pair key{t.queue, t.fairness_key};
+        auto& of_key = worst.try_emplace(key, place_of(seq, t)).first->second;
+        of_key = std::max(of_key, place_of(seq, t));
+      }
   }
   if (worst.empty())
     return;
   for (const auto& [seq, t] : book_->tasks) {
-    auto of_queue = worst.find(t.queue);
-    bool is_passed_over =
-      of_queue != worst.end() && place_of(seq, t) < of_queue->second && may_run(seq, t);
-    if (is_passed_over)
+    auto of_queue = worst_priority.find(t.queue);
+    if (of_queue == worst_priority.end())
+      continue;
+    auto of_key = worst.find({t.queue, t.fairness_key});
+    bool is_behind = -t.priority < of_queue->second
+                     || (of_key != worst.end() && place_of(seq, t) < of_key->second);
+    if (is_behind && may_run(seq, t))
       breach("order", seq, "waits, and one behind it was leased");
   }
 }

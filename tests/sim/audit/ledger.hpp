@@ -68,6 +68,7 @@ private:
     int priority = 0;
     task_settings settings;
     std::string group;
+    std::string fairness_key;
     timestamp not_before;
     bool allow_promotion = false;
     timestamp retry_at;

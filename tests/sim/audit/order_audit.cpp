@@ -40,7 +40,9 @@ order_audit::waiting_map order_audit::waiting_on(core::shard_state& state, virtu
       if (s.view(seq).state == task_state::ready) {
         auto& tasks = found.try_emplace({queue.address, s.priority}).first->second;
         tasks.since = now;
-        tasks.oldest = std::min(tasks.oldest, s.enqueued_at);
+        // The age of another fairness key's task says nothing about whose turn it is.
+        if (!queue.fair)
+          tasks.oldest = std::min(tasks.oldest, s.enqueued_at);
       }
   });
   return found;
@@ -51,24 +53,26 @@ void order_audit::check(
   for (const auto& run : grant.runs)
     for (std::uint32_t i = 0; i < run.count; ++i)
       if (const auto* s = core::find_segment(state.segments, run.first + i))
-        check(state.id, *s, {state.queue_of(*s).address, s->priority}, now);
+        check(state, *s, {state.queue_of(*s).address, s->priority}, now);
 }
 
 void order_audit::check(
-  shard_id shard, const core::segment& granted, const place& at, virtual_time now) const {
+  core::shard_state& state, const core::segment& granted, const place& at, virtual_time now) const {
+  auto enqueued_at = state.queue_of(granted).fair ? timestamp{} : granted.enqueued_at;
   for (const auto& [other, waiting] : waiting_) {
-    if (other == shard)
+    if (other == state.id)
       continue;
     for (auto found = waiting.lower_bound(at);
          found != waiting.end() && found->first.first == at.first;
          ++found) {
       const auto& [since, oldest] = found->second;
       bool is_better =
-        found->first.second > at.second || oldest + age_margin < granted.enqueued_at;
+        found->first.second > at.second
+        || (oldest != timestamp::max() && oldest + age_margin < enqueued_at);
       if (is_better && since + ready_margin < now)
         breach_(
           "order",
-          "shard " + std::to_string(value(shard)) + " granted a task of priority "
+          "shard " + std::to_string(value(state.id)) + " granted a task of priority "
             + std::to_string(at.second) + " while shard " + std::to_string(value(other))
             + " had a better one of priority " + std::to_string(found->first.second));
     }

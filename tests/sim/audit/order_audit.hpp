@@ -38,7 +38,11 @@ private:
   using waiting_map = std::map<place, waiting_tasks>;
 
   void check(core::shard_state& state, const core::batch_granted& grant, virtual_time now) const;
-  void check(shard_id shard, const core::segment& granted, const place& at, virtual_time now) const;
+  void check(
+    core::shard_state& state,
+    const core::segment& granted,
+    const place& at,
+    virtual_time now) const;
   [[nodiscard]] static waiting_map waiting_on(core::shard_state& state, virtual_time now);
 
   breach_function breach_;

@@ -224,6 +224,10 @@ void tick_book::delivered(const task_id& task) {
     breach(
       "doubled", {"default", who->second.schedule},
       who->second.nominal + " was delivered as two tasks");
+  if (!disk_.is_synced(task))
+    breach(
+      "schedule sync", {"default", who->second.schedule},
+      who->second.nominal + " was delivered before its record was synced");
 }
 
 void tick_book::check_due(shard_id shard, timestamp now) {

@@ -4,6 +4,7 @@
 #include "core/commands/command.hpp"
 #include "core/commands/event.hpp"
 #include "sim/schedules/tick_rule.hpp"
+#include "sim/sim_disk.hpp"
 
 #include <compare>
 #include <cstdint>
@@ -26,8 +27,8 @@ public:
   using breach_function = std::function<void(const std::string& rule, const std::string& what)>;
 
   /// `is_held`: occurrences may have been held back by a full disk.
-  tick_book(breach_function breach, const bool& is_held)
-    : breach_(std::move(breach)), is_held_(is_held) {}
+  tick_book(breach_function breach, const bool& is_held, const sim_disk& disk)
+    : breach_(std::move(breach)), is_held_(is_held), disk_(disk) {}
 
   /// Remembers what a schedule is to be. Returns the payload of its tasks, which identifies it.
   [[nodiscard]] std::string remember(const tick_wish& wish);
@@ -128,6 +129,7 @@ private:
 
   breach_function breach_;
   const bool& is_held_;
+  const sim_disk& disk_;
   std::vector<tick_wish> wishes_;
   std::map<schedule_address, view> views_;
   std::map<shard_id, timestamp> since_;

@@ -491,5 +491,57 @@ TEST_F(MemberTest, ReplicaOfAnEmptiedDiskStaysWhileItCounts) {
   EXPECT_TRUE(port_.decisions.empty());
 }
 
+TEST_F(MemberTest, OperatorsMoveIsAWishThatThePrimaryCarriesOut) {
+  join();
+
+  ASSERT_TRUE(member_.change({cluster_change::kind::move, s0, "b"}));
+  EXPECT_EQ(member_.change({cluster_change::kind::move, s0, "b"}).error().code, errc::overloaded)
+    << "the first one is not decided yet";
+  decide();
+
+  EXPECT_EQ(port_.handed_to, std::vector{replica_id{2}});
+  const auto moved = decode<shard_record>(etcd_.at(keys_.shard(s0)).first).value();
+  EXPECT_EQ(moved.pinned, "b");
+  ASSERT_TRUE(member_.change({cluster_change::kind::balance, {}, {}}));
+  decide();
+  EXPECT_EQ(decode<shard_record>(etcd_.at(keys_.shard(s0)).first).value().pinned, "");
+}
+
+TEST_F(MemberTest, MoveThatIsNotPossibleNamesWhatIs) {
+  join();
+  auto why = [&](const cluster_change& change) { return member_.change(change).error(); };
+
+  EXPECT_EQ(
+    why({cluster_change::kind::move, s0, "x"}).context,
+    "node `x` has no copy of shard 0 that is in sync; the nodes that have one: a, b");
+  EXPECT_EQ(
+    why({cluster_change::kind::move, shard_id{3}, "a"}).context, "shard is 3; it must be 0..0");
+  EXPECT_EQ(
+    why({cluster_change::kind::drain, {}, "x"}).context, "node `x` is not one of the cluster");
+  EXPECT_TRUE(port_.decisions.empty());
+}
+
+TEST_F(MemberTest, DrainedNodesAreKeptInTheClusterSorted) {
+  join();
+  const auto drained = [&] {
+    return decode<cluster_record>(etcd_.at(keys_.cluster()).first).value().drained;
+  };
+
+  for (const char* node : {"b", "a", "b"}) {
+    ASSERT_TRUE(member_.change({cluster_change::kind::drain, {}, node}));
+    if (!port_.decisions.empty())
+      decide();
+  }
+  EXPECT_EQ(drained(), (std::vector<std::string>{"a", "b"}));
+  ASSERT_TRUE(member_.change({cluster_change::kind::undrain, {}, "b"}));
+  decide();
+  EXPECT_EQ(drained(), std::vector<std::string>{"a"});
+}
+
+TEST_F(MemberTest, ChangeBeforeEtcdWasReadIsRefused) {
+  EXPECT_EQ(
+    member_.change({cluster_change::kind::move, s0, "b"}).error().code, errc::going_away);
+}
+
 } // namespace
 } // namespace codeq::cluster

@@ -369,5 +369,23 @@ TEST_F(PlacementTest, IsTheSameWhoeverDecides) {
   }
 }
 
+TEST_F(PlacementTest, ShardThatAnOperatorHasMovedStaysThere) {
+  view_.copies = 2;
+  add_nodes(1, 3);
+  add_shards(12, "r0n0");
+  settle();
+  auto& moved = view_.shards.at(shard_id{0});
+  for (const auto& [replica, node] : moved.nodes)
+    if (replica != moved.value.primary)
+      moved.pinned = node;
+
+  settle();
+
+  EXPECT_EQ(node_of(moved, moved.value.primary), moved.pinned);
+  view_.nodes.at(moved.pinned).state = node_state::leaving;
+  settle();
+  EXPECT_NE(node_of(moved, moved.value.primary), moved.pinned) << "the node is drained";
+}
+
 } // namespace
 } // namespace codeq::cluster

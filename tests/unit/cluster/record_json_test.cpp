@@ -211,5 +211,15 @@ TEST(CatalogueKeys, NameTheirSubjects) {
     EXPECT_EQ(keys.parse(other), parsed(catalogue_keys::other_key{})) << other;
 }
 
+TEST(ClusterRecords, MoveOfAnOperatorIsWrittenOnlyWhenThereIsOne) {
+  auto shard = golden_shard();
+  shard.pinned = "b";
+  const auto bytes =
+    replaced(shard_bytes, R"("preferred":"b")", R"("preferred":"b","pinned":"b")");
+
+  EXPECT_EQ(encode(shard), bytes);
+  EXPECT_EQ(decode<shard_record>(bytes).value(), shard);
+}
+
 } // namespace
 } // namespace codeq::cluster

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -81,6 +82,17 @@ TEST(CoordinatorConfig, WithoutTokensOrDevItSaysWhatToGive) {
   EXPECT_EQ(
     refused({{"--data", "d", "--dev", "--tokens", "t"}}),
     "codeq-coordinator: --dev and --tokens exclude each other");
+}
+
+TEST(CoordinatorConfig, BackupsNeedADirectoryOfTheirOwn) {
+  auto there = std::filesystem::current_path() / "d";
+  for (const auto& backups : {std::string("d"), std::string("./d/"), there.string()})
+    EXPECT_EQ(
+      refused({{"--dev", "--data", "d", "--backup-dir", backups.c_str()}}),
+      "codeq-coordinator: --backup-dir and --data name the same directory; backups need one of "
+      "their own")
+      << backups;
+  EXPECT_EQ(accepted({{"--dev", "--data", "d", "--backup-dir", "e"}}).node.backups, "e");
 }
 
 TEST(CoordinatorConfig, MissingDataNamesAllThreePlaces) {

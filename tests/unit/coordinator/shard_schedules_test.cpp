@@ -92,6 +92,35 @@ protected:
     close();
   }
 
+  static protocol::schedule_request backfill(std::uint64_t number, const std::string& tenant) {
+    return protocol::schedule_request::build([&](auto request) {
+      request.setNumber(number);
+      request.setTenant(tenant);
+      request.setName("d");
+      auto range = request.initBackfill();
+      range.setFromMs(1'600'000'000'000);
+      range.setUntilMs(1'600'000'010'000);
+    });
+  }
+
+  /// Paused schedules `d` of two tenants.
+  void set_paused() {
+    auto definition = options_.state->schedules.find({"default", "a"})->definition;
+    for (const auto* name : {"a", "b", "c"})
+      options_.state->schedules.erase({"default", name});
+    for (const auto* tenant : {"acme", "mallory"}) {
+      core::schedule_progress paused;
+      paused.paused = true;
+      options_.state->schedules.put({tenant, "d"}, definition, paused);
+    }
+  }
+
+  void ask(std::uint64_t number, const std::string& tenant) {
+    shard_->take({1, backfill(number, tenant)}, now_);
+  }
+
+  [[nodiscard]] std::string answers() { return std::exchange(port_.answers, {}); }
+
   void close() {
     shard_->close_turn(now_);
     shard_->committed(port_.submitted, now_);

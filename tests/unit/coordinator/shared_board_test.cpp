@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
 #include <string>
+#include <vector>
 
 namespace codeq::coordinator {
 namespace {
@@ -31,6 +33,35 @@ TEST(SharedBoard, ShowsTheBestTaskOfTheOtherShards) {
 
   third->publish(std::nullopt);
   EXPECT_EQ(first->best_elsewhere()->head, head(3, 20));
+}
+
+TEST(SharedBoard, FindsTheShardOfTheFirstTask) {
+  shared_board board(3);
+  const std::vector<queue_address> queues{{"t", "q"}, {"t", "r"}, {"t", "unknown"}};
+  auto first = board.join({"t", "q"}, shard_id{0});
+  auto second = board.join({"t", "q"}, shard_id{1});
+  auto third = board.join({"t", "r"}, shard_id{2});
+  EXPECT_FALSE(board.first_shard(queues, 0));
+
+  second->publish(head(3, 5000));
+  EXPECT_EQ(board.first_shard(queues, 0), shard_id{1});
+  third->publish(head(3, 3999));
+  EXPECT_EQ(board.first_shard(queues, 0), shard_id{2});
+  EXPECT_EQ(board.first_shard(std::span(queues).first(1), 0), shard_id{1});
+  first->publish(head(4, 9000));
+  EXPECT_EQ(board.first_shard(queues, 1), shard_id{0});
+}
+
+TEST(SharedBoard, ShardsWithEqualTasksTakeTurns) {
+  shared_board board(3);
+  const std::vector<queue_address> queues{{"t", "q"}};
+  auto first = board.join(queues[0], shard_id{0});
+  auto third = board.join(queues[0], shard_id{2});
+  first->publish(head(3, 5000));
+  third->publish(head(3, 4000));
+
+  EXPECT_EQ(board.first_shard(queues, 6), shard_id{0});
+  EXPECT_EQ(board.first_shard(queues, 7), shard_id{2});
 }
 
 TEST(SharedBoard, KeepsQueuesApart) {

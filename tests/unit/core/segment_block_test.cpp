@@ -30,6 +30,10 @@ public:
     s.enqueued_at = timestamp{duration{1'700'000'000'000 + below(100'000)}};
     s.appended = position_ += below(5);
     s.body_bytes = below(3'000'000);
+    if (hits(3))
+      s.set_mark(
+        {hits(4) ? std::string() : std::string("key\0\xff/", 6) + std::to_string(below(3)),
+         static_cast<std::uint16_t>(1 + below(1000))});
     if (s.count == 1 && hits(2))
       make_aside(s);
     s.kept = s.count;
@@ -114,6 +118,7 @@ void expect_equal(const segment& a, const segment& b) {
   EXPECT_EQ(a.appended, b.appended);
   EXPECT_EQ(a.body_bytes, b.body_bytes);
   EXPECT_EQ(a.entries, b.entries);
+  EXPECT_EQ(a.mark(), b.mark());
   ASSERT_EQ(!a.key, !b.key);
   if (!a.key)
     return;

@@ -167,9 +167,15 @@ TEST(CtlCommandLine, EnqueueTakesKeysGroupsAndRetention) {
       "--progress-timeout",
       "2m",
       "--retry-cap",
-      "1h"}});
+      "1h",
+      "--fairness-key",
+      "t/c",
+      "--fairness-weight",
+      "12"}});
 
   const auto& task = api.task;
+  EXPECT_EQ(task.fairness_key, "t/c");
+  EXPECT_EQ(task.fairness_weight, 12u);
   EXPECT_EQ(task.group, "g h");
   EXPECT_EQ(task.when_dead, on_dead::block);
   EXPECT_EQ(task.key, "k/1");
@@ -190,6 +196,12 @@ TEST(CtlCommandLine, KeysAndGroupsAreChecked) {
   EXPECT_EQ(
     refused({{"enqueue", "q", "x", "--group", too_long.c_str()}}),
     "codeqctl: --group: " + long_text);
+  EXPECT_EQ(
+    refused({{"enqueue", "q", "x", "--fairness-key", too_long.c_str()}}),
+    "codeqctl: --fairness-key: " + long_text);
+  EXPECT_EQ(
+    refused({{"enqueue", "q", "x", "--fairness-weight", "1001"}}),
+    "codeqctl: --fairness-weight: `1001` is outside 1 to 1000");
   EXPECT_EQ(
     refused({{"enqueue", "q", "x", "--key", "k", "--count", "3"}}),
     "codeqctl: enqueue: --count: `3` tasks cannot share --key; it must be 1");
@@ -236,6 +248,10 @@ TEST(CtlCommandLine, CommandsOfTwoWordsAreChosen) {
   EXPECT_EQ(asked({{"queue", "show", "q"}}), "show_queue /q\n");
   EXPECT_EQ(asked({{"queue", "pause", "q"}}), "pause /q\n");
   EXPECT_EQ(asked({{"queue", "resume", "q"}}), "resume /q\n");
+  EXPECT_EQ(asked({{"queue", "fairness", "q"}}), "fairness /q at most 100\n");
+  EXPECT_EQ(
+    asked({{"queue", "fairness", "q", "--after", "", "--limit", "7"}}),
+    "fairness /q after '' at most 7\n");
   EXPECT_EQ(asked({{"queue", "purge", "q", "--yes"}}), "purge_queue /q\n");
   EXPECT_EQ(asked({{"queue", "stats"}}), "stats_of /\n");
   EXPECT_NE(refused({{"queue"}}), "");

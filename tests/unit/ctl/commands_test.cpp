@@ -335,4 +335,48 @@ TEST(CtlCommands, SummaryShowsKindsOfErrors) {
   EXPECT_NE(json.find("\"tasks\":5,\"left_out\":2}"), json.npos) << json;
 }
 
+TEST(CtlCommands, ClusterIsShownWithItsNodesAndShards) {
+  recorded_api api;
+  cluster_node node;
+  node.name = "c1";
+  node.address = "10.0.0.1:7400";
+  node.is_present = node.has_answered = true;
+  cluster_node gone;
+  gone.name = "c2";
+  cluster_shard shard;
+  shard.primary = "c1";
+  shard.is_served = true;
+  shard.epoch = 3;
+  shard.copies = {{"c1", true, true, 3, 20, 0}, {"c2", false, true, 3, 17, 3}};
+  shard.waits_for = "c2, which is missing";
+  api.found_cluster = {"jobs", "c1", 2, 1, {node, gone}, {shard}};
+
+  auto text = shown(api, {{"cluster", "status"}});
+  for (const char* part :
+       {"cluster jobs: 2 copies of each shard, of which 1 have to be in sync\n", "present",
+        "10.0.0.1:7400", "missing", "c1@3/20 c2@3/17(-3)(not in sync)", "c2, which is missing\n"})
+    EXPECT_NE(text.find(part), text.npos) << part << "\n" << text;
+  auto json = shown(api, {{"cluster", "status", "--json"}});
+  for (const char* part :
+       {"\"copies\":[{\"node\":\"c1\",\"in_sync\":true,\"epoch\":3,\"position\":20,\"lag\":0}",
+        "\"waits_for\":\"c2, which is missing\"", "\"present\":false"})
+    EXPECT_NE(json.find(part), json.npos) << part << "\n" << json;
+}
+
+TEST(CtlCommands, ClusterIsChanged) {
+  recorded_api api;
+  auto done = [&](const program_input& input) { EXPECT_EQ(shown(api, input), "{}\n= 0"); };
+
+  done({{"cluster", "move", "4", "--to", "c2", "--wait", "0s", "--json"}});
+  done({{"cluster", "drain", "c2", "--wait", "0s", "--json"}});
+  done({{"cluster", "undrain", "c2", "--json"}});
+  done({{"cluster", "balance", "--json"}});
+
+  EXPECT_EQ(shown(api, {{"cluster", "move", "4"}}), "refused");
+  EXPECT_EQ(
+    api.asked,
+    "change_cluster 1 4 c2\nchange_cluster 2 0 c2\nchange_cluster 3 0 c2\n"
+    "change_cluster 4 0 \n");
+}
+
 } // namespace codeq::ctl

@@ -32,6 +32,7 @@ public:
   std::optional<coordinator_stats> counts;
   std::optional<audit_page> audited;
   std::optional<std::vector<worker_info>> found_workers;
+  std::optional<cluster_status> found_cluster;
   std::optional<std::vector<schedule_info>> found_schedules;
   schedule_spec schedule;
   ctl::added_tasks tasks;
@@ -71,6 +72,15 @@ public:
   configure_queue(const queue_address& queue, const ctl::queue_changes& what) override {
     changes = what;
     return said<queue_info>("configure_queue " + text(queue));
+  }
+
+  ctl::answer<fairness_page> fairness(
+    const queue_address& queue,
+    const std::optional<std::string>& after,
+    std::size_t limit) override {
+    return said<fairness_page>(
+      "fairness " + text(queue) + (after ? " after '" + *after + "'" : std::string()) + " at most "
+      + std::to_string(limit));
   }
 
   ctl::answer<queue_info> pause_queue(const queue_address& queue, bool paused) override {
@@ -180,6 +190,17 @@ public:
 
   ctl::answer<coordinator_stats> stats_of(const queue_address& queue) override {
     return said<coordinator_stats>("stats_of " + text(queue));
+  }
+
+  ctl::answer<cluster_status> cluster() override {
+    auto got = said<cluster_status>("cluster");
+    return found_cluster ? ctl::answer<cluster_status>{*found_cluster} : got;
+  }
+
+  ctl::answer<cluster_status> change_cluster(const cluster_change& change) override {
+    return said<cluster_status>(
+      "change_cluster " + std::to_string(static_cast<int>(change.what)) + " "
+      + std::to_string(value(change.shard)) + " " + change.node);
   }
 
   ctl::answer<std::vector<worker_info>> workers() override {

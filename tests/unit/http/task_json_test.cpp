@@ -56,9 +56,12 @@ TEST(TaskInput, EveryFieldIsTaken) {
     R"("runAt":"2026-05-20T10:00:00Z","group":"g","onDuplicate":"defer","allowPromotion":true,)"
     R"("replacePayload":true,"retry":{"kind":"linear","baseMs":5,"capMs":9},"leaseSeconds":7,)"
     R"("runTimeoutMs":8,"progressTimeoutMs":9,"retentionSeconds":3600,)"
-    R"("deadRetentionSeconds":86400,"onDead":"block","headers":{"traceparent":"00-1"}})");
+    R"("deadRetentionSeconds":86400,"onDead":"block","headers":{"traceparent":"00-1"},)"
+    R"("fairnessKey":"tenant/customer","fairnessWeight":12})");
 
   ASSERT_TRUE(task) << task.error().context;
+  EXPECT_EQ("tenant/customer", task->fairness_key);
+  EXPECT_EQ(12u, task->fairness_weight);
   EXPECT_EQ("acme", task->tenant);
   EXPECT_EQ("q", task->queue);
   EXPECT_EQ(R"({"a": 1})", task->payload);

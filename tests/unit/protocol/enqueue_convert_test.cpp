@@ -167,6 +167,15 @@ const bad_input cases[] = {
   {"Key",
    [](auto, auto run) { run.setKey(as_data(long_name)); },
    "too_large: key is 257 bytes; it must be at most 256"},
+  {"FairnessKey",
+   [](auto, auto run) { run.setFairnessKey(as_data(long_name)); },
+   "too_large: fairness_key is 257 bytes; it must be at most 256"},
+  {"NoFairnessWeight",
+   [](auto, auto run) { run.setFairnessWeight(0); },
+   "invalid_argument: fairness_weight is 0; it must be 1..1000"},
+  {"FairnessWeight",
+   [](auto, auto run) { run.setFairnessWeight(1001); },
+   "invalid_argument: fairness_weight is 1001; it must be 1..1000"},
   {"KeyOfTwoTasks",
    [](auto root, auto run) {
      put_tasks(root, {body_of("x"), body_of("y")});
@@ -284,10 +293,13 @@ TEST(EnqueueConvert, WhatATaskSaysReachesTheCommand) {
     run.getSettings().setProgressTimeoutMs(9);
     run.getSettings().setOnDead(schema::OnDead::BLOCK);
     run.setLeftToQueue(static_cast<std::uint16_t>(core::setting_bit::lease));
+    run.setFairnessKey(as_data(group));
+    run.setFairnessWeight(1000);
   });
 
   ASSERT_TRUE(command) << to_string(command.error());
   const auto& run = command->runs.front();
+  EXPECT_EQ(run.fairness, (core::fairness_mark{group, 1000}));
   EXPECT_EQ(run.group, group);
   EXPECT_EQ(run.key, key);
   EXPECT_EQ(run.duplicate, on_duplicate::promote);
@@ -323,6 +335,8 @@ TEST(EnqueueConvert, WhatAProducerLeavesOutIsTheQueues) {
   task.queue = "q";
   task.lease = 5s;
   task.group = "g";
+  task.fairness_key = "tenant/customer";
+  task.fairness_weight = 3;
 
   auto request = encoded_tasks::encode({&task, 1})->to_request({{1, 2}, 1, 1, shard_id{}});
   auto command = to_command(request, 7, now, {});
@@ -332,6 +346,7 @@ TEST(EnqueueConvert, WhatAProducerLeavesOutIsTheQueues) {
   EXPECT_EQ(run.left_to_queue, 255 - static_cast<std::uint16_t>(core::setting_bit::lease));
   EXPECT_EQ(run.settings.lease, 5s);
   EXPECT_EQ(run.group, "g");
+  EXPECT_EQ(run.fairness, (core::fairness_mark{"tenant/customer", 3}));
 }
 
 } // namespace codeq::protocol

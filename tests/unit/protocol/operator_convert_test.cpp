@@ -195,6 +195,14 @@ TEST(OperatorConvert, QueueRequestsBecomeTheirCommands) {
   };
 
   EXPECT_TRUE(std::holds_alternative<core::show_queue>(of([](auto r) { r.setShow(); })));
+  auto listed = std::get<core::show_queue>(of([](auto r) {
+    r.initFairness().setAfter(as_data("k"));
+    r.getFairness().setLimit(3);
+  }));
+  ASSERT_TRUE(listed.fairness);
+  EXPECT_EQ(listed.fairness->after, "k");
+  EXPECT_EQ(listed.fairness->limit, 3u);
+  EXPECT_FALSE(listed.fairness->from_start);
   EXPECT_TRUE(std::get<core::pause_queue>(of([](auto r) { r.setPause(); })).paused);
   EXPECT_FALSE(std::get<core::pause_queue>(of([](auto r) { r.setResume(); })).paused);
   auto configure = std::get<core::configure_queue>(of([](auto r) {

@@ -72,5 +72,22 @@ TEST(WriteTasks, NothingIsWrittenForNothing) {
   EXPECT_TRUE(pack(0, 0).empty());
 }
 
+TEST(ReadRequest, GatewaySendsForLeasesAndOperatorsButClaimsNothing) {
+  const auto may = [](schema::Role role, const wire_frame& frame) {
+    return read_request(role, frame).has_value();
+  };
+  const auto acting = acting_for::build([](auto r) { r.setSubject("ann"); }).to_wire();
+  const auto results = result_request::build([](auto) {}).to_wire();
+  const auto claims = claim_request::build([](auto) {}).to_wire();
+  const auto status = status_request::build([](auto) {}).to_wire();
+
+  for (const auto& frame : {acting, results, status})
+    EXPECT_TRUE(may(schema::Role::GATEWAY, frame));
+  EXPECT_FALSE(may(schema::Role::GATEWAY, claims));
+  EXPECT_FALSE(may(schema::Role::OPERATOR, acting));
+  EXPECT_FALSE(may(schema::Role::WORKER, acting));
+  EXPECT_FALSE(may(schema::Role::OPERATOR, results));
+}
+
 } // namespace
 } // namespace codeq::protocol

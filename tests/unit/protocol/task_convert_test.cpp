@@ -153,6 +153,16 @@ TEST(TaskValidation, KeysGroupsAndRetentionAreChecked) {
     "a header's name is empty; it must be at least 1 byte");
 }
 
+TEST(TaskValidation, FairnessKeyAndWeightAreChecked) {
+  EXPECT_EQ(
+    why([](auto& t) { t.fairness_key = std::string(257, 'k'); }),
+    "fairness_key is 257 bytes; it must be at most 256");
+  EXPECT_EQ(
+    why([](auto& t) { t.fairness_weight = 0; }), "fairness_weight is 0; it must be 1..1000");
+  EXPECT_EQ(
+    why([](auto& t) { t.fairness_weight = 1001; }), "fairness_weight is 1001; it must be 1..1000");
+}
+
 TEST(TaskValidation, EveryFieldMayReachItsLimit) {
   auto task = spec(std::string(limits::payload_bytes_max, 'x'), std::string(128, 'q'));
   task.priority = 9;
@@ -168,6 +178,8 @@ TEST(TaskValidation, EveryFieldMayReachItsLimit) {
   task.duplicate = on_duplicate::promote;
   task.replace_payload = true;
   task.when_dead = on_dead::block;
+  task.fairness_key = std::string(256, 'f');
+  task.fairness_weight = 1000;
 
   for (auto retention : limits::retention_classes) {
     task.retention = task.dead_retention = retention;

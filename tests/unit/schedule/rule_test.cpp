@@ -42,7 +42,7 @@ TEST(Rule, RefusalsOfALineNameFieldValueAndLimit) {
     {"@daily;", "rule: `` is not field=value"},
     {"@daily; zone=", "zone: has no value"},
     {"@daily; zone=UTC; zone=UTC", "zone: is given twice"},
-    {"@daily; zoen=UTC", "rule: `zoen` is not a field; do you mean zone"},
+    {"@daily; zoen=UTC", "rule: `zoen` is not a field; did you mean zone?"},
     {"@daily; zone=Europe Berlin", "zone: `Europe Berlin` is not the name of a zone"},
     {"@daily; gap=fill", "gap: `fill` is not shift or skip"},
     {"@daily; fold=none", "fold: `none` is not first, last or both"},

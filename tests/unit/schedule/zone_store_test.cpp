@@ -66,10 +66,10 @@ TEST_F(ZoneStore, UnknownZoneIsRefusedWithTheNearestName) {
 
   EXPECT_EQ(
     refusal("Europe/Berln"),
-    "invalid_argument: zone: `Europe/Berln` is not known; do you mean Europe/Berlin");
+    "invalid_argument: zone: `Europe/Berln` is not known; did you mean Europe/Berlin?");
   EXPECT_EQ(
     refusal("america/new_york"),
-    "invalid_argument: zone: `america/new_york` is not known; do you mean America/New_York");
+    "invalid_argument: zone: `america/new_york` is not known; did you mean America/New_York?");
   EXPECT_EQ(
     refusal("Xx"), "invalid_argument: zone: `Xx` is not known; give a name such as Europe/Berlin, "
                    "UTC, or an offset such as +05:30");

@@ -57,6 +57,7 @@ protected:
     enqueue("q", 1, {.delay = 1h});
     enqueue("q", 1, {.group = "g"});
     enqueue("q", 1, {.key = "k"});
+    enqueue("r", 3, {.fairness = {"customer", 7}});
     claim("w", 4);
     nack("w", held(31, 1), 20s);
     fail_permanently("w", held(32, 2));

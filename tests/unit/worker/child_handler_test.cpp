@@ -193,9 +193,9 @@ TEST_F(ChildHandler, EveryFieldOfAFollowUpPasses) {
   // Does not compile when a field is added: add the field to the checks below, too.
   // clang-format off
   const auto& [
-    tenant, queue, payload, priority, delay, not_before, allow_promotion, max_attempts, retry,
+    only, tenant, queue, payload, priority, delay, not_before, allow_promotion, max_attempts, retry,
     lease, run_timeout, progress_timeout, retention, dead_retention, headers, group, when_dead, key,
-    duplicate, replace_payload] = ended.follow_ups()[1];
+    duplicate, replace_payload, fairness_key, fairness_weight] = ended.follow_ups()[1];
   // clang-format on
   EXPECT_EQ(tenant, "t");
   EXPECT_EQ(queue, "other");
@@ -217,6 +217,8 @@ TEST_F(ChildHandler, EveryFieldOfAFollowUpPasses) {
   EXPECT_EQ(key, "k");
   EXPECT_EQ(duplicate, on_duplicate::promote);
   EXPECT_TRUE(replace_payload);
+  EXPECT_EQ(fairness_key, "tenant/customer");
+  EXPECT_EQ(fairness_weight, 9u);
 }
 
 TEST_F(ChildHandler, MoreThanMayPassIsAFailureThatSaysSo) {

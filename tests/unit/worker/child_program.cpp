@@ -95,6 +95,8 @@ outcome add_follow_ups(const task&) {
   full.key = "k";
   full.duplicate = codeq::on_duplicate::promote;
   full.replace_payload = true;
+  full.fairness_key = "tenant/customer";
+  full.fairness_weight = 9;
   return outcome::completed("done").then(plain).then(full);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/cluster_status.hpp"
+
 #include "actors/actors.hpp"
 #include "base/coordinator_counts.hpp"
 #include "coordinator/session/session.hpp"
@@ -338,6 +340,15 @@ struct flush_replicas {};
 /// Asks the replicas to hand over what they serve; then for no more writes.
 struct stop_replicas {};
 
+/// Asks for the state of the cluster, after a change if there is one.
+struct cluster_question {
+  cluster_change change;
+};
+
+struct cluster_told {
+  result<cluster_status> status = error{};
+};
+
 /// The REPLICAS actor interface: the replicas of all shards that this coordinator serves or
 /// follows. To the shards that it serves it is their journal.
 using replicas_actor = shard_journal_actor::extend<
@@ -361,6 +372,8 @@ using replicas_actor = shard_journal_actor::extend<
   caf::reacts_to<replica_tick>,
   // Sends what was gathered.
   caf::reacts_to<flush_replicas>,
+  // Tells the state of the cluster, as etcd and the copies of the shards served here have told it.
+  caf::replies_to<cluster_question>::with<cluster_told>,
   // Hands over, and answers when nothing is served here any more, or after a while.
   caf::replies_to<stop_replicas>::with<bool>>;
 
@@ -412,6 +425,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::replica_step)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::replica_tick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::flush_replicas)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::stop_replicas)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::cluster_question)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::cluster_told)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::shard_reply)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::task_delivery)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::credit_news)

@@ -23,6 +23,8 @@ std::string_view role_name(schema::Role role) {
     return "operator";
   case schema::Role::COORDINATOR:
     return "coordinator";
+  case schema::Role::GATEWAY:
+    return "gateway";
   }
   return "unknown";
 }
@@ -68,6 +70,7 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
     options_.unread,
     options_.meter};
   options.loop = options_.loop;
+  options.replicas = options_.replicas;
   auto session = transport::spawn_beside_sockets(self_->system(), drive_session, options);
   self_->monitor(session);
   attach(

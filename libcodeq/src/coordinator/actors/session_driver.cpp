@@ -2,6 +2,7 @@
 #include "coordinator/actors/session_driver.hpp"
 
 #include "base/tuning.hpp"
+#include "coordinator/actors/ask_cluster.hpp"
 #include "coordinator/actors/gather_stats.hpp"
 #include "observe/log.hpp"
 #include "protocol/convert.hpp"
@@ -34,6 +35,22 @@ void pass_on(const session_place& to, Message message) {
     return caf::anon_send(to.session, std::move(message));
   to.loop->begin_read();
   take(here->used(), message);
+}
+
+std::string_view name_of(cluster_change::kind what) {
+  switch (what) {
+  case cluster_change::kind::none:
+    return "none";
+  case cluster_change::kind::move:
+    return "move";
+  case cluster_change::kind::drain:
+    return "drain";
+  case cluster_change::kind::undrain:
+    return "undrain";
+  case cluster_change::kind::balance:
+    return "balance";
+  }
+  return "unknown";
 }
 
 /// Passes on an enqueue with its share, or the refusal of one for which there is no share.
@@ -107,6 +124,21 @@ void session_driver::gather_stats(std::uint64_t number, bool with_leases) {
       session_->tell_stats(number, std::move(parts));
   };
   coordinator::gather_stats(self_, options_.shards, std::move(done), {with_leases});
+}
+
+void session_driver::ask_cluster(std::uint64_t number, const cluster_change& change) {
+  auto done = [this, number](const result<cluster_status>& told) {
+    session_->tell_cluster(number, told);
+  };
+  if (change.what != cluster_change::kind::none)
+    CODEQ_LOG_INFO(
+      "operator changes the places of shards change={} shard={} node={} subject={} remote={}",
+      name_of(change.what),
+      value(change.shard),
+      change.node,
+      options_.session.bearer ? options_.session.bearer->subject : "-",
+      options_.remote);
+  coordinator::ask_cluster(self_, options_.replicas, change, done);
 }
 
 void session_driver::wake_after(duration wait, session_wake what) {

@@ -54,6 +54,8 @@ struct session_driver_options {
     std::make_shared<std::atomic<std::int64_t>>(0);
   /// Not null when the actor runs on the thread of the sockets, with the shards.
   std::shared_ptr<turn_loop> loop{};
+  /// Null when this coordinator is alone.
+  replicas_actor replicas{};
 };
 
 /// The actor of one connected node: passes its session's messages to shards and connection.
@@ -97,6 +99,7 @@ public:
   void send(const protocol::wire_frame& frame) override;
   void close(const error& reason) override;
   void gather_stats(std::uint64_t number, bool with_leases) override;
+  void ask_cluster(std::uint64_t number, const cluster_change& change) override;
   void wake_after(duration wait, session_wake what) override;
   [[nodiscard]] outgoing_bytes outgoing() const override;
   [[nodiscard]] result<void> keep_unread(std::uint64_t bytes) override;

@@ -3,6 +3,7 @@
 
 #include "base/assert.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <utility>
@@ -80,6 +81,31 @@ shared_board::join(const queue_address& queue, shard_id shard) {
   if (rows_.size() >= sweep_at_)
     sweep();
   return std::make_unique<place>(std::move(joined), value(shard));
+}
+
+std::optional<shard_id>
+shared_board::first_shard(std::span<const queue_address> queues, std::uint64_t turn) {
+  auto heads = best_of_each(queues);
+  auto best = *std::max_element(heads.begin(), heads.end());
+  if (best == 0)
+    return std::nullopt;
+  std::vector<shard_id> first;
+  for (std::size_t i = 0; i < heads.size(); ++i)
+    if (heads[i] != 0 && !core::is_outranked(unpack(heads[i]), unpack(best)))
+      first.push_back(static_cast<shard_id>(i));
+  return first[turn % first.size()];
+}
+
+std::vector<std::uint64_t> shared_board::best_of_each(std::span<const queue_address> queues) {
+  std::vector<std::uint64_t> best(shards_);
+  std::lock_guard lock(mutex_);
+  for (const auto& queue : queues) {
+    auto at = rows_.find(queue);
+    auto known = at == rows_.end() ? nullptr : at->second.lock();
+    for (std::size_t i = 0; known && i < shards_; ++i)
+      best[i] = std::max(best[i], known->heads[i].load(std::memory_order_relaxed));
+  }
+  return best;
 }
 
 std::size_t shared_board::queues() {

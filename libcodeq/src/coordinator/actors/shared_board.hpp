@@ -4,9 +4,13 @@
 #include "core/flow/ready_board.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <unordered_map>
+#include <vector>
 
 namespace codeq::coordinator {
 
@@ -20,12 +24,21 @@ public:
   [[nodiscard]] std::unique_ptr<core::queue_board>
   join(const queue_address& queue, shard_id shard) override;
 
+  /// One of the shards whose tasks come before those of others, as far as these queues go; empty
+  /// when no shard shows a task. Other values of `turn` choose others of them. It may be outdated
+  /// when it is used. Takes the lock once.
+  [[nodiscard]] std::optional<shard_id>
+  first_shard(std::span<const queue_address> queues, std::uint64_t turn);
+
   /// Number of queues that shards have joined and not left.
   [[nodiscard]] std::size_t queues();
 
 private:
   struct row;
   class place;
+
+  /// The first task of these queues on each shard, as a number.
+  [[nodiscard]] std::vector<std::uint64_t> best_of_each(std::span<const queue_address> queues);
 
   /// Forgets the queues that all shards have left.
   void sweep();

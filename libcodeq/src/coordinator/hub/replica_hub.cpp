@@ -296,6 +296,7 @@ replicas_actor::behavior_type drive_replicas(
     [self](const replica_step& m) { m.run(self->state); },
     [self](replica_tick) { self->state.tick(); },
     [self](flush_replicas) { self->state.flush(); },
+    [self](const cluster_question& m) { return self->state.inquire(m); },
     [self](stop_replicas) { return self->state.stop(); },
   };
 }

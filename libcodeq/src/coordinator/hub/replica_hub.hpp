@@ -89,6 +89,7 @@ public:
 
   void tick();
   void flush();
+  [[nodiscard]] caf::result<cluster_told> inquire(const cluster_question& m);
   [[nodiscard]] caf::result<bool> stop();
 
   // From replicas.
@@ -115,6 +116,8 @@ private:
   void add(shard_id shard, storage::stored_replica stored, const replication::membership& value);
   void look_at_nodes();
   [[nodiscard]] bool has_handed_over() const;
+  void answer(std::uint64_t inquiry, result<cluster_status> told);
+  void add_positions(cluster_shard& shard) const;
 
   replicas_actor::pointer self_ = nullptr;
   replica_hub_options options_;
@@ -128,6 +131,8 @@ private:
   std::map<shard_id, storage::stored_replica> building_;
   bool is_flush_due_ = false;
   std::uint64_t ticks_ = 0;
+  std::uint64_t last_inquiry_ = 0;
+  std::map<std::uint64_t, caf::typed_response_promise<cluster_told>> inquiries_;
   std::optional<caf::typed_response_promise<bool>> stopping_;
   /// The stop ends at this tick although shards have not moved.
   std::uint64_t stops_at_tick_ = 0;

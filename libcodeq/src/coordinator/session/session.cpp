@@ -113,18 +113,26 @@ void session::take_request(const protocol::frame<S>& m) {
 }
 
 core::origin_ptr session::origin_of(std::uint64_t operation) {
+  const auto asker = std::exchange(acting_for_, std::nullopt);
+  if (asker)
+    operation = asker->operation;
   auto known = std::find_if(operations_.begin(), operations_.end(), [&](const auto& one) {
     return operation != 0 && one.first == operation;
   });
   if (known != operations_.end())
     return known->second;
   core::command_origin origin{port_.now(), std::uint64_t{options_.peer} << 32 | ++last_operation_};
-  if (const auto& bearer = options_.bearer) {
+  origin.remote = options_.remote;
+  if (asker) {
+    origin.subject = asker->subject;
+    origin.tenant = asker->tenant;
+    origin.remote = asker->remote;
+    origin.is_audited = asker->is_audited;
+  } else if (const auto& bearer = options_.bearer) {
     origin.subject = bearer->subject;
     origin.tenant = bearer->tenant;
     origin.is_audited = bearer->may_operate();
   }
-  origin.remote = options_.remote;
   auto shared = std::make_shared<const core::command_origin>(std::move(origin));
   if (operation == 0)
     return shared;

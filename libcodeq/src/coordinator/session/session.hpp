@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/cluster_status.hpp"
 #include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 
@@ -18,6 +19,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -88,6 +90,10 @@ public:
   /// Requests the counts of all shards; answered by `tell_stats`, or by `tell_workers` when the
   /// leases of workers are wanted, too.
   virtual void gather_stats(std::uint64_t number, bool with_leases) = 0;
+
+  /// Requests the state of the cluster, after a change if there is one; answered by `tell_cluster`.
+  /// Only called in a cluster.
+  virtual void ask_cluster(std::uint64_t number, const cluster_change& change) = 0;
 
   /// Requests a call of `wake` after `wait`.
   virtual void wake_after(duration wait, session_wake what) = 0;
@@ -169,6 +175,9 @@ public:
   void
   tell_workers(std::uint64_t number, const result<std::vector<base::coordinator_counts>>& parts);
 
+  /// Answers the `ClusterRequest` of that number.
+  void tell_cluster(std::uint64_t number, const result<cluster_status>& told);
+
   /// The connection has too many unread bytes, or no longer.
   void set_pressure(bool high);
 
@@ -198,6 +207,8 @@ private:
   void take_request(const protocol::workers_request& m);
   void take_request(const protocol::backup_request& m);
   void take_request(const protocol::log_level_request& m);
+  void take_request(const protocol::cluster_request& m);
+  void take_request(const protocol::acting_for& m);
   void take_request(const protocol::goodbye& m);
 
   /// Asks for counts on behalf of an admin.
@@ -211,6 +222,10 @@ private:
   /// Passes an operator's request to its shard, or to the shard of its task.
   template <class S>
   void take_request(const protocol::frame<S>& m);
+
+  /// Whether the bearer may see the state of the cluster, or change it. Errors: `unauthorized`,
+  /// `unsupported`, `overloaded`.
+  [[nodiscard]] result<void> allow_cluster(const cluster_change& change);
 
   /// Where a command of the peer comes from. Requests with the same `operation`, unless it is 0,
   /// are parts of one command.
@@ -344,6 +359,8 @@ private:
   /// The latest commands with several parts, by the peer's numbers, oldest first.
   std::deque<std::pair<std::uint64_t, core::origin_ptr>> operations_;
   std::uint32_t last_operation_ = 0;
+  /// Who has asked the peer, which is a gateway, for its next change.
+  std::optional<core::command_origin> acting_for_;
 
   // A producer's unanswered requests.
   struct waiting_enqueue {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of `session` that tells a client of a cluster where shards are and where tasks wait.
+// The part of `session` that tells a client of a cluster where shards are and where tasks wait, and
+// an operator how the cluster is.
 #include "coordinator/session/session.hpp"
+#include "protocol/cluster_convert.hpp"
 #include "protocol/map_convert.hpp"
 
 #include <algorithm>
@@ -48,6 +50,46 @@ void session::tell_credits() {
                news.setReturned(returned);
                news.setWants(wants);
              }).to_wire());
+}
+
+result<void> session::allow_cluster(const cluster_change& change) {
+  if (auto ok = count_request(); !ok)
+    return ok;
+  if (!options_.places)
+    return error{errc::unsupported, "this coordinator is alone; it belongs to no cluster"};
+  const auto* bearer = options_.bearer.get();
+  const auto is_change = change.what != cluster_change::kind::none;
+  const auto is_allowed =
+    !bearer || (bearer->is_of_all_tenants()
+                && (is_change ? bearer->may_operate() : bearer->may_inspect()));
+  if (is_allowed)
+    return {};
+  return error{errc::unauthorized, "this takes the token of an admin of all tenants"};
+}
+
+void session::take_request(const protocol::cluster_request& m) {
+  auto asked = protocol::read_cluster_request(m);
+  if (!asked)
+    return refuse(asked.error());
+  if (auto ok = allow_cluster(asked->change); !ok)
+    return tell_cluster(asked->number, ok.error());
+  port_.ask_cluster(asked->number, asked->change);
+}
+
+void session::tell_cluster(std::uint64_t number, const result<cluster_status>& told) {
+  using request = schema::ClusterRequest;
+  auto frame = told ? protocol::make_cluster_reply(number, *told).to_wire()
+                    : protocol::make_refusal<request>(number, told.error()).to_wire();
+  if (auto ok = take_answer(frame.body.size()); !ok)
+    frame = protocol::make_refusal<request>(number, ok.error()).to_wire();
+  port_.send(frame);
+}
+
+void session::take_request(const protocol::acting_for& m) {
+  auto asker = protocol::read_acting_for(m);
+  if (!asker)
+    return refuse(asker.error());
+  acting_for_ = std::move(*asker);
 }
 
 } // namespace codeq::coordinator

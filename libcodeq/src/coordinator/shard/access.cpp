@@ -124,8 +124,8 @@ bool may_see(const principal& who, core::shard_state& state, sequence seq) {
 }
 
 result<void> check(const principal& who, const protocol::node_introduction& node) {
-  // A coordinator gets all data of the cluster.
-  if (node.role == schema::Role::COORDINATOR)
+  // A coordinator gets all data of the cluster, and its gateway acts for all tenants.
+  if (node.role == schema::Role::COORDINATOR || node.role == schema::Role::GATEWAY)
     return check_admin_of(who, "*");
   if (node.role != schema::Role::WORKER)
     return check_reader(who);

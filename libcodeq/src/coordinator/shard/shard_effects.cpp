@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/shard/shard.hpp"
 
+#include "core/state/queue_rules.hpp"
 #include "core/turn/task_selection.hpp"
 
 #include <utility>
@@ -38,7 +39,9 @@ std::string_view shard::owner_of(core::peer_id peer) const {
 }
 
 void shard::note_refusal(std::string_view owner, const error& reason) {
-  if (reason.code == errc::queue_full)
+  if (core::is_of_fairness_keys(reason))
+    port_.note_limit("fairness_keys_max", limits::fairness_keys_max, owner);
+  else if (reason.code == errc::queue_full)
     port_.note_limit("max_depth", 0, owner);
   else if (reason.code == errc::too_large)
     port_.note_limit("queues_per_tenant_max", limits::queues_per_tenant_max, owner);

@@ -3,6 +3,8 @@
 
 #include "codeq/limits.hpp"
 
+#include "core/state/queue_fairness.hpp"
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -25,6 +27,11 @@ std::optional<timestamp> oldest_ready(core::shard_state& state, const core::queu
   for (std::size_t priority = 0; priority < queue.lanes.size(); ++priority) {
     if (queue.ready_by_priority[priority] == 0)
       continue;
+    if (queue.fair) {
+      auto seq = queue.fair->lanes(priority)->first(state.segments);
+      oldest = std::min(oldest.value_or(timestamp::max()), ready_since(state, seq));
+      continue;
+    }
     auto first = queue.lanes[priority]->first_tasks(state.segments);
     for (auto seq : {first.fresh, first.returned})
       if (seq)
@@ -50,6 +57,7 @@ void add_activity(base::queue_counts& to, const core::queue_activity& from) {
 
 base::coordinator_counts shard::stats(const instant& now) const {
   base::coordinator_counts s;
+  std::size_t fairness_keys = 0;
   for (const auto& [arrival, index] : state_->queues_by_arrival) {
     const auto& q = state_->queues[index];
     base::queue_counts counts;
@@ -70,6 +78,7 @@ base::coordinator_counts shard::stats(const instant& now) const {
     if (auto since = oldest_ready(*state_, *q))
       counts.oldest_ready = std::max(duration{1}, now.shard - *since);
     add_activity(counts, q->activity);
+    fairness_keys += q->fair ? q->fair->keys().active() : 0;
     s.queues.push_back(std::move(counts));
   }
   s.workers = worker_counts();
@@ -85,6 +94,7 @@ base::coordinator_counts shard::stats(const instant& now) const {
   s.gauges["codeq_commands_waiting"] = static_cast<std::int64_t>(waiting_commands());
   s.gauges["codeq_results_put_off"] = static_cast<std::int64_t>(results_put_off_);
   s.gauges["codeq_stale_beats"] = static_cast<std::int64_t>(state_->stale_beats);
+  s.gauges["codeq_fairness_keys"] = static_cast<std::int64_t>(fairness_keys);
   const auto& schedules = state_->schedules;
   s.gauges["codeq_schedules"] = static_cast<std::int64_t>(schedules.size());
   s.gauges["codeq_schedules_without_zone"] =

@@ -78,6 +78,7 @@ std::uint64_t flags_of(const segment& s) {
   flags |= s.key ? has_key : 0;
   flags |= s.replaced ? is_replaced : 0;
   flags |= s.copied ? is_copied : 0;
+  flags |= s.fairness ? has_fairness : 0;
   return flags;
 }
 
@@ -122,6 +123,10 @@ void block_builder::add(const segment& s) {
   if (s.key) {
     append_text(record, s.key->name);
     append_distance(record, position_, s.key->since);
+  }
+  if (s.fairness) {
+    append_text(record, s.fairness->key);
+    append_number(record, s.fairness->weight);
   }
   task_entry before = typical_.value_or(task_entry{});
   for (const auto& e : s.entries) {

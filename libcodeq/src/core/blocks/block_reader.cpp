@@ -209,6 +209,12 @@ segment block_reader::read_segment(const place& at) {
     auto name = from.text();
     s.key = std::make_unique<held_key>(held_key{std::string(name), from.distance_from(position_)});
   }
+  if ((flags & block_format::has_fairness) != 0) {
+    auto key = from.text();
+    auto weight = from.number();
+    failed_ = failed_ || weight == 0 || weight > limits::fairness_weight_max;
+    s.set_mark({std::string(key), static_cast<std::uint16_t>(weight)});
+  }
   s.kept = s.count;
   if ((flags & block_format::is_touched) != 0) {
     s.entries.reserve(std::min<std::size_t>(s.count, at.record.size()));

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace codeq::core {
@@ -42,6 +43,8 @@ struct segment {
   std::string group;
   /// For an aside; null: none.
   std::unique_ptr<held_key> key;
+  /// The same for all its tasks; null when they have none, as in most queues.
+  std::unique_ptr<fairness_mark> fairness;
   /// The body of an aside was replaced after its enqueue.
   bool replaced = false;
   log_position appended = 0;
@@ -51,6 +54,18 @@ struct segment {
 
   [[nodiscard]] bool contains(sequence seq) const noexcept {
     return seq >= first && seq - first < count;
+  }
+
+  /// The fairness key of all its tasks.
+  [[nodiscard]] std::string_view fairness_key() const noexcept {
+    return fairness ? std::string_view(fairness->key) : std::string_view();
+  }
+
+  /// As stored in records.
+  [[nodiscard]] fairness_mark mark() const { return fairness ? *fairness : fairness_mark{}; }
+
+  void set_mark(const fairness_mark& given) {
+    fairness = given.is_set() ? std::make_unique<fairness_mark>(given) : nullptr;
   }
 
   /// The entry of `seq` for reading; a fresh one if no task was touched.

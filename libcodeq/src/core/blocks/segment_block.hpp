@@ -21,7 +21,8 @@
 ///   kinds    = count (queue priority setting*)*
 ///   segments = count (size segment)*
 ///   segment  = first count kind flags enqueued_at appended body_bytes
-///              [not_before] [group] [key since] [entry flags and the fields not implied]*
+///              [not_before] [group] [key since] [fairness key, weight]
+///              [entry flags and the fields not implied]*
 ///
 /// All fields are numbers and texts of `packed_numbers.hpp`; sequences, times, positions and tokens
 /// are distances. Stored on disk: a change of the meaning needs another version.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checks/invariants.hpp"
 
+#include "core/checks/fairness_invariants.hpp"
 #include "core/checks/key_invariants.hpp"
 #include "core/checks/schedule_invariants.hpp"
 #include "core/state/task_index.hpp"
@@ -319,6 +320,8 @@ void write_segment(std::ostream& out, const shard_state& state, const segment& s
   out << s.first << '+' << s.count << ' ' << queue.address.tenant << '/' << queue.address.queue
       << ':' << int{s.priority} << " kept " << s.kept << " at "
       << s.enqueued_at.time_since_epoch().count();
+  if (s.fairness)
+    out << " fairness " << s.fairness->key << '*' << s.fairness->weight;
   for (std::uint32_t i = 0; i < s.count; ++i)
     write_entry(out, s.view(s.first + i), s.eligible_at(s.first + i), state.at);
   out << '\n';
@@ -351,6 +354,7 @@ std::vector<std::string> find_violations(const shard_state& state) {
   check_groups(state, found);
   find_key_violations(state, found);
   find_schedule_violations(state, found);
+  find_fairness_violations(state, found);
   check_purges(state, found);
   check_totals(state, found);
   check_queues(state, found);

@@ -7,6 +7,7 @@
 #include "codeq/time.hpp"
 
 #include "core/commands/encoded_tasks.hpp"
+#include "core/commands/fairness_mark.hpp"
 #include "core/commands/heartbeat_command.hpp"
 #include "core/commands/operator_command.hpp"
 #include "core/commands/retained_key.hpp"
@@ -53,6 +54,7 @@ struct enqueue_run {
   /// The fields of `settings` that take the queue's value: a bit set of `setting_bit`.
   std::uint16_t left_to_queue = 0;
   encoded_tasks tasks;
+  fairness_mark fairness{};
 };
 
 /// Adds tasks, all or none. Effect: `enqueue_answered`.

@@ -9,6 +9,7 @@
 #include "core/commands/change_event.hpp"
 #include "core/commands/command.hpp"
 #include "core/commands/encoded_tasks.hpp"
+#include "core/commands/fairness_mark.hpp"
 #include "core/commands/queue_totals.hpp"
 #include "core/commands/request_answer.hpp"
 #include "core/commands/retained_key.hpp"
@@ -53,6 +54,7 @@ struct segment_appended {
   std::vector<encoded_tasks> pieces;
   std::uint32_t count = 0;
   std::uint64_t body_bytes = 0;
+  fairness_mark fairness{};
 
   /// True for a segment of a single task that is deferred, has a group or has a key.
   [[nodiscard]] bool is_aside() const noexcept {
@@ -192,6 +194,7 @@ struct segment_fate {
   bool replaced = false;
   /// See `segment::copied`. Not part of the fate record, but of its key.
   bool copied = false;
+  fairness_mark fairness{};
 };
 
 struct producer_answer {

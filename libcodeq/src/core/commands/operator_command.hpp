@@ -117,11 +117,23 @@ struct pause_queue {
   origin_ptr origin{};
 };
 
+/// The part of a queue's fairness keys that an answer lists.
+struct fairness_part {
+  /// Only keys that come after this one.
+  std::string after{};
+  /// 1..`limits::fairness_page_max`.
+  std::uint32_t limit = 0;
+  /// Also the keys that `after` would leave out, from the empty one on.
+  bool from_start = true;
+};
+
 /// Queries a queue; one without a configuration has the default settings. Effect: `queue_answered`.
 struct show_queue {
   peer_id peer = 0;
   std::uint64_t number = 0;
   queue_address queue;
+  /// Also list these fairness keys.
+  std::optional<fairness_part> fairness{};
 };
 
 /// Queries the history of a task, which is in the store. Effects: `task_described` or

@@ -36,6 +36,8 @@ struct queue_answered {
   result<void> allowed{};
   /// With `show_queue`: there is no such queue, and the settings are the defaults.
   bool is_unknown = false;
+  /// With `show_queue::fairness`; else null.
+  std::shared_ptr<const fairness_page> fairness{};
 };
 
 /// Answers one part of a bulk change.
@@ -76,6 +78,7 @@ struct task_view {
   // Known to the store only; a list contains them.
   timestamp ended_at{};
   std::string error_text{};
+  fairness_mark fairness{};
 };
 
 /// Answers a list with the tasks in memory. Those whose segments are closed, and what a filter asks

@@ -16,14 +16,33 @@ std::string_view fair_keys::group_of(std::string_view name) {
   return name.substr(0, name.find('/'));
 }
 
-fair_key fair_keys::take(std::string_view name) {
-  auto known = numbers_.find(std::string(name));
-  auto key = known == numbers_.end() ? add(name) : known->second;
+fair_key fair_keys::take(std::string_view name, std::uint64_t tasks) {
+  auto known = number_of(name);
+  auto key = known ? *known : add(name);
   auto& e = keys_[key];
-  if (known != numbers_.end() && e.live == 0)
+  if (known && e.live == 0)
     --idle_size_;
-  ++e.live;
+  e.live += tasks;
   return {e.group, key};
+}
+
+std::optional<std::uint32_t> fair_keys::number_of(std::string_view name) const {
+  bool is_latest =
+    latest_ < keys_.size() && keys_[latest_].name != nullptr && *keys_[latest_].name == name;
+  if (is_latest)
+    return latest_;
+  auto known = numbers_.find(name);
+  if (known == numbers_.end())
+    return std::nullopt;
+  latest_ = known->second;
+  return latest_;
+}
+
+std::optional<fair_key> fair_keys::find(std::string_view name) const {
+  auto known = number_of(name);
+  if (!known)
+    return std::nullopt;
+  return fair_key{keys_[*known].group, *known};
 }
 
 std::uint32_t fair_keys::add(std::string_view name) {
@@ -36,10 +55,12 @@ std::uint32_t fair_keys::add(std::string_view name) {
   }
   auto [group, is_new] = groups_.try_emplace(std::string(group_of(name)));
   if (is_new && free_groups_.empty()) {
-    group->second.number = groups_created_++;
+    group->second.number = static_cast<std::uint32_t>(group_weights_.size());
+    group_weights_.push_back(1);
   } else if (is_new) {
     group->second.number = free_groups_.back();
     free_groups_.pop_back();
+    group_weights_[group->second.number] = 1;
   }
   ++group->second.keys;
   auto& e = keys_[key];
@@ -67,7 +88,7 @@ void fair_keys::drop(fair_key who) {
 
 void fair_keys::forget(std::uint32_t key) {
   auto& e = keys_[key];
-  auto group = groups_.find(std::string(group_of(*e.name)));
+  auto group = groups_.find(group_of(*e.name));
   if (--group->second.keys == 0) {
     free_groups_.push_back(group->second.number);
     groups_.erase(group);
@@ -79,6 +100,16 @@ void fair_keys::forget(std::uint32_t key) {
   e.idle_count = count;
   free_keys_.push_back(key);
   --idle_size_;
+}
+
+void fair_keys::set_weight(fair_key who, std::uint32_t weight) {
+  bool is_group = group_of(name_of(who)).size() == name_of(who).size();
+  (is_group ? group_weights_[who.group] : keys_[who.key].weight) = weight;
+}
+
+std::uint32_t fair_keys::own_weight(fair_key who) const {
+  bool is_group = group_of(name_of(who)).size() == name_of(who).size();
+  return is_group ? group_weights_[who.group] : keys_[who.key].weight;
 }
 
 void fair_keys::note(fair_key who, duration ran) {

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -15,24 +17,49 @@
 
 namespace codeq::core {
 
-/// The fairness keys of one queue: their numbers, and how long their tasks run. A key is kept while
-/// it has live tasks, and a bounded number of keys after that, so that a key that comes and goes
-/// keeps its expected run time. About 200 bytes per key. Volatile.
+/// The fairness keys of one queue: their numbers, weights, and how long their tasks run. A key is
+/// kept while it has live tasks, and a bounded number of keys after that, so that a key that comes
+/// and goes keeps its expected run time. About 200 bytes per key. Volatile.
 class fair_keys {
 public:
   /// Number of keys without live tasks that are kept.
   static constexpr std::size_t idle_keys_max = 10'000;
 
-  /// A task of the key became live. `name` is the whole key; it may be empty.
-  fair_key take(std::string_view name);
+  struct weights {
+    /// Among the keys of the same group.
+    std::uint32_t key = 1;
+    std::uint32_t group = 1;
+  };
+
+  /// `tasks` of the key became live. `name` is the whole key; it may be empty.
+  fair_key take(std::string_view name, std::uint64_t tasks = 1);
 
   /// A task of the key ended. @pre it was live
   void drop(fair_key who);
 
+  /// The key, if it is kept.
+  [[nodiscard]] std::optional<fair_key> find(std::string_view name) const;
+
   /// Number of keys that are kept.
   [[nodiscard]] std::size_t size() const noexcept { return numbers_.size(); }
 
+  /// Number of keys with live tasks.
+  [[nodiscard]] std::size_t active() const noexcept { return numbers_.size() - idle_size_; }
+
+  [[nodiscard]] std::uint64_t live(fair_key who) const { return keys_[who.key].live; }
+
   [[nodiscard]] const std::string& name_of(fair_key who) const { return *keys_[who.key].name; }
+
+  /// The weight of the key; that of a key without `/` is its group's. Starts at 1. Does not change
+  /// an order that contains the key.
+  void set_weight(fair_key who, std::uint32_t weight);
+
+  [[nodiscard]] weights weights_of(fair_key who) const {
+    return {keys_[who.key].weight, group_weights_[who.group]};
+  }
+
+  /// The weight that was set: of the key, or of its group when it has no `/`.
+  [[nodiscard]] std::uint32_t own_weight(fair_key who) const;
 
   /// A task of the key ran for so long.
   void note(fair_key who, duration ran);
@@ -40,6 +67,14 @@ public:
   /// The expected run time of a task of the key, in milliseconds, at least 1: the moving average of
   /// the key, else that of the queue.
   [[nodiscard]] std::int64_t cost_of(fair_key who) const;
+
+  /// Calls `visit(key)` for each key with live tasks, in no particular order.
+  template <class Visit>
+  void for_each_active(Visit visit) const {
+    for (std::uint32_t i = 0; i < keys_.size(); ++i)
+      if (keys_[i].name && keys_[i].live > 0)
+        visit(fair_key{keys_[i].group, i});
+  }
 
 private:
   /// The moving average of measured run times, with the weight of an eighth for the latest.
@@ -59,11 +94,12 @@ private:
   struct entry {
     /// The name in `numbers_`; null when the number is free.
     const std::string* name = nullptr;
-    std::uint32_t group = 0;
     std::uint64_t live = 0;
+    average ran;
+    std::uint32_t group = 0;
+    std::uint32_t weight = 1;
     /// Counts how often the key became idle.
     std::uint32_t idle_count = 0;
-    average ran;
   };
 
   struct group_entry {
@@ -77,20 +113,36 @@ private:
     std::uint32_t idle_count = 0;
   };
 
+  /// Lets look-ups by a part of a text allocate nothing.
+  struct name_hash {
+    using is_transparent = void;
+
+    std::size_t operator()(std::string_view name) const noexcept {
+      return std::hash<std::string_view>{}(name);
+    }
+  };
+
+  template <class Value>
+  using by_name = std::unordered_map<std::string, Value, name_hash, std::equal_to<>>;
+
+  /// The key's number; empty when it is not kept.
+  [[nodiscard]] std::optional<std::uint32_t> number_of(std::string_view name) const;
   std::uint32_t add(std::string_view name);
   void forget(std::uint32_t key);
   [[nodiscard]] static std::string_view group_of(std::string_view name);
 
-  std::unordered_map<std::string, std::uint32_t> numbers_;
+  by_name<std::uint32_t> numbers_;
   std::vector<entry> keys_;
   std::vector<std::uint32_t> free_keys_;
-  std::unordered_map<std::string, group_entry> groups_;
+  by_name<group_entry> groups_;
+  std::vector<std::uint32_t> group_weights_;
   std::vector<std::uint32_t> free_groups_;
-  std::uint32_t groups_created_ = 0;
   /// In the order in which they became idle; some are in use again.
   std::deque<idle_key> idle_;
   std::size_t idle_size_ = 0;
   average all_;
+  /// The number that was looked up last: a change of a task looks its key up several times.
+  mutable std::uint32_t latest_ = 0;
 };
 
 } // namespace codeq::core

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <unordered_map>
+#include <vector>
 
 namespace codeq::core {
 
@@ -19,12 +19,14 @@ struct fair_key {
 
 /// Which fairness key of one queue and priority gets the next task: deficit round robin over the
 /// groups, and within a group over its keys. It contains exactly the keys that have a ready task
-/// which is not held back. About 250 bytes per key.
+/// which is not held back. About 100 bytes per key with a number up to the greatest one so far.
 class fair_order {
 public:
   [[nodiscard]] bool empty() const noexcept { return groups_in_turn_.empty(); }
 
-  [[nodiscard]] bool contains(fair_key who) const;
+  [[nodiscard]] bool contains(fair_key who) const {
+    return who.key < keys_.size() && keys_[who.key].is_member();
+  }
 
   /// The key has tasks from now on. @pre it had none; the weights are positive
   void add(fair_key who, std::uint32_t key_weight, std::uint32_t group_weight = 1);
@@ -48,27 +50,44 @@ public:
   template <class CostOf>
   [[nodiscard]] choice next(CostOf cost_of) {
     fair_key who;
-    who.group = groups_in_turn_.turn([&](std::uint32_t group) {
-      auto key = groups_.at(group).turn([&](std::uint32_t one) {
+    who.group = groups_in_turn_.turn(groups_, [&](std::uint32_t group) {
+      auto key = rings_[group].turn(keys_, [&](std::uint32_t one) {
         return cost_of(fair_key{group, one});
       });
       return cost_of(fair_key{group, key});
     });
-    auto& keys = groups_.at(who.group);
-    who.key = keys.turn([&](std::uint32_t one) { return cost_of(fair_key{who.group, one}); });
+    auto& ring = rings_[who.group];
+    who.key =
+      ring.turn(keys_, [&](std::uint32_t one) { return cost_of(fair_key{who.group, one}); });
     auto cost = cost_of(who);
-    return {who, std::min(groups_in_turn_.share(cost), keys.share(cost))};
+    return {who, std::min(groups_in_turn_.share(groups_, cost), ring.share(keys_, cost))};
   }
 
   /// The chosen key got tasks whose expected run times have this sum. @pre `next` chose it last
   void charge(fair_key who, std::int64_t cost);
 
-  /// A task of the key ran for so much less than expected, or more when negative.
+  /// A task of the key ran for so much less than expected, or more when negative. Does nothing when
+  /// the key has no tasks.
   void settle(fair_key who, std::int64_t difference);
+
+  /// True when neither the key nor its group has saved credit up. @pre the key has tasks
+  [[nodiscard]] bool is_bounded(fair_key who) const {
+    return groups_in_turn_.is_bounded(groups_, who.group)
+           && rings_[who.group].is_bounded(keys_, who.key);
+  }
+
+  /// The largest expected run time in a round.
+  [[nodiscard]] std::int64_t largest_cost() const noexcept {
+    return groups_in_turn_.largest_cost();
+  }
 
 private:
   fair_ring groups_in_turn_;
-  std::unordered_map<std::uint32_t, fair_ring> groups_;
+  /// The places of all groups, and the rings of their keys, by the number of the group.
+  fair_ring::places groups_;
+  std::vector<fair_ring> rings_;
+  /// The places of all keys.
+  fair_ring::places keys_;
 };
 
 } // namespace codeq::core

@@ -3,8 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <list>
-#include <unordered_map>
+#include <vector>
 
 namespace codeq::core {
 
@@ -14,74 +13,90 @@ namespace codeq::core {
 /// constant time; `turn` passes members over at most twice each. Costs are in milliseconds.
 class fair_ring {
 public:
+  /// A small number: it is an index.
   using member = std::uint32_t;
 
-  [[nodiscard]] bool empty() const noexcept { return order_.empty(); }
+  /// A member's place in its ring, and its neighbours.
+  struct place {
+    std::int64_t credit = 0;
+    member next = 0;
+    member previous = 0;
+    std::uint32_t weight = 0;
+    bool has_turn = false;
 
-  [[nodiscard]] std::size_t size() const noexcept { return order_.size(); }
+    /// Members have a weight.
+    [[nodiscard]] bool is_member() const noexcept { return weight > 0; }
+  };
 
-  [[nodiscard]] bool contains(member who) const { return places_.contains(who); }
+  /// The places of the members of several rings, by member; a member is in one of them at most.
+  using places = std::vector<place>;
 
-  /// Adds a member, which comes last in the round and has no credit. @pre it is not in the ring
-  void add(member who, std::uint32_t weight);
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  /// Adds a member, which comes last in the round and has no credit. @pre it is in no ring
+  void add(places& all, member who, std::uint32_t weight);
 
   /// Removes a member with its credit or debt. @pre it is in the ring
-  void remove(member who);
+  void remove(places& all, member who);
 
   /// Changes a member's weight from its next turn on. @pre it is in the ring
-  void set_weight(member who, std::uint32_t weight) { places_.at(who)->weight = weight; }
+  void set_weight(places& all, member who, std::uint32_t weight);
 
   /// The member that gets the next task. `cost_of` returns the expected cost of a member's next
   /// task. @pre the ring is not empty
   template <class CostOf>
-  [[nodiscard]] member turn(CostOf cost_of) {
+  [[nodiscard]] member turn(places& all, CostOf cost_of) {
     for (;;) {
-      auto& first = order_.front();
-      std::int64_t cost = cost_of(first.who);
+      std::int64_t cost = cost_of(first_);
+      auto& first = all[first_];
       if (!first.has_turn)
         begin_turn(first, cost);
       if (first.credit >= cost)
-        return first.who;
-      end_turn();
+        return first_;
+      first.has_turn = false;
+      first_ = first.next;
     }
   }
 
   /// Number of tasks of that cost that the member with the turn may get before the next one; at
   /// least 1. @pre `turn` was called last, with that cost
-  [[nodiscard]] std::uint64_t share(std::int64_t cost) const {
-    return static_cast<std::uint64_t>(order_.front().credit / cost);
+  [[nodiscard]] std::uint64_t share(const places& all, std::int64_t cost) const {
+    return static_cast<std::uint64_t>(all[first_].credit / cost);
   }
 
   /// The member with the turn got tasks of that cost in all.
-  void charge(std::int64_t cost) { order_.front().credit -= cost; }
+  void charge(places& all, std::int64_t cost) const { all[first_].credit -= cost; }
 
   /// A task of the member cost less than it was charged, or more when negative. A debt makes the
-  /// member miss at most one round. Does nothing when the member has left.
-  void settle(member who, std::int64_t difference);
+  /// member miss at most one round. @pre it is in the ring
+  void settle(places& all, member who, std::int64_t difference) const;
 
   /// The largest cost of this round or the last one.
   [[nodiscard]] std::int64_t largest_cost() const noexcept { return largest_; }
 
-private:
-  struct place {
-    member who = 0;
-    std::uint32_t weight = 1;
-    std::int64_t credit = 0;
-    bool has_turn = false;
-  };
+  /// True when the member's credit or debt is not more than a turn could ever give. For checks.
+  [[nodiscard]] bool is_bounded(const places& all, member who) const {
+    // The weight may have been greater at the beginning of the turn, or since.
+    auto most = (std::int64_t{heaviest_} + 1) * largest_ever_;
+    return all[who].credit <= most && all[who].credit >= -most;
+  }
 
+private:
   [[nodiscard]] std::int64_t allowance_of(const place& p) const { return p.weight * largest_; }
 
   void begin_turn(place& p, std::int64_t cost);
-  void end_turn();
 
-  /// In the order of their turns.
-  std::list<place> order_;
-  std::unordered_map<member, std::list<place>::iterator> places_;
   std::int64_t largest_ = 1;
+  std::int64_t largest_ever_ = 1;
+  std::uint32_t heaviest_ = 1;
   /// The largest cost among the members that had a turn in this round, and the turns left.
   std::int64_t seen_ = 1;
-  std::size_t turns_left_ = 0;
+  std::uint32_t turns_left_ = 0;
+  std::uint32_t size_ = 0;
+  /// The member whose turn it is.
+  member first_ = 0;
 };
 
 } // namespace codeq::core

@@ -15,10 +15,14 @@ namespace codeq::core {
 /// The first ready task of a queue on one shard.
 struct ready_head {
   std::uint8_t priority = 0;
+  /// `ageless` for a task that has its turn by its fairness key.
   timestamp enqueued_at;
 
   bool operator==(const ready_head&) const = default;
 };
+
+/// The time of a task whose age does not count. The last one that a board can show.
+inline constexpr timestamp ageless{duration{(std::int64_t{1} << 56) - 1}};
 
 /// The first ready task of a queue on another shard.
 struct rival_head {
@@ -33,6 +37,9 @@ inline constexpr duration rival_age_margin{1000};
 [[nodiscard]] constexpr bool is_outranked(const ready_head& own, const ready_head& rival) noexcept {
   if (own.priority != rival.priority)
     return own.priority < rival.priority;
+  // The age of another key's task says nothing about whose turn it is.
+  if (own.enqueued_at == ageless || rival.enqueued_at == ageless)
+    return false;
   return rival.enqueued_at + rival_age_margin < own.enqueued_at;
 }
 

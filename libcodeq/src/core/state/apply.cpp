@@ -4,6 +4,7 @@
 #include "base/assert.hpp"
 #include "core/state/history.hpp"
 #include "core/state/producer_sessions.hpp"
+#include "core/state/queue_fairness.hpp"
 #include "core/state/queue_removal.hpp"
 #include "core/state/survivors.hpp"
 #include "core/state/task_checkpoints.hpp"
@@ -255,10 +256,10 @@ segment& add_segment(shard_state& state, const segment_appended& e) {
   if (!e.key.empty())
     s.key = std::make_unique<held_key>(held_key{e.key});
   s.appended = e.position;
+  s.set_mark(e.fairness);
   auto& added = state.segments.add(std::move(s));
   mark_dirty(state, added);
-  if (!added.aside)
-    state.lane_of(added).append(e.first);
+  state.use_fairness(added);
   hold_key(state, added, e.position);
   return added;
 }
@@ -268,23 +269,30 @@ void grow_segment(shard_state& state, segment& s, std::uint32_t count, std::uint
   s.count += count;
   s.kept += count;
   s.body_bytes += body_bytes;
-  if (!s.aside)
-    return count_fresh(state, s, count);
-  auto& entry = s.touch(s.first);
-  entry.state = s.fresh_state();
-  enter_index(state, s, s.first, entry);
-  settle_group_of(state, s);
+  if (s.aside) {
+    auto& entry = s.touch(s.first);
+    entry.state = s.fresh_state();
+    enter_index(state, s, s.first, entry);
+    settle_group_of(state, s);
+  } else {
+    count_fresh(state, s, count);
+  }
+  if (s.fairness)
+    state.queue_of(s).fair->take_weight(s);
 }
 
 void start_lease(
   shard_state& state, segment& s, sequence seq, fencing_token token, log_position grant) {
+  auto& queue = state.queue_of(s);
+  if (queue.fair)
+    queue.fair->take(s);
   leave_index(state, s, seq);
   auto& entry = s.touch(seq);
   entry.state = task_state::leased;
   entry.token = token;
   entry.retry_at = {};
   ++entry.attempt;
-  ++state.queue_of(s).leased;
+  ++queue.leased;
   mark_dirty(state, s);
   insert_fresh_lease(state, s, seq, grant);
 }
@@ -308,6 +316,8 @@ void end_lease(shard_state& state, const lease_end& e, log_position outcome, std
   end_entry(entry, e, outcome, index);
   hold_outcome(state, entry);
   enter_index(state, *s, e.seq, entry);
+  if (was_leased && queue.fair)
+    queue.fair->drop(*s);
   count_end(state, s->queue, e);
   // A dead task keeps its segment: its payload and its errors have to stay readable.
   if (e.next == task_state::completed || e.next == task_state::cancelled)

@@ -4,6 +4,7 @@
 #include "base/assert.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace codeq::core {
 
@@ -14,6 +15,29 @@ lane& fair_lanes::enter(fair_key who, weights of, std::uint64_t tasks) {
   at->second.ready += tasks;
   ready_ += tasks;
   return at->second.tasks;
+}
+
+void fair_lanes::adopt(fair_key who, weights of, lane tasks, std::uint64_t ready) {
+  enter(who, of, ready) = std::move(tasks);
+}
+
+sequence fair_lanes::first(segment_table& segments) {
+  constexpr int tries_max = 8;
+  auto least = [&] {
+    return std::min_element(lanes_.begin(), lanes_.end(), [](const auto& a, const auto& b) {
+      return *a.second.tasks.lower_bound() < *b.second.tasks.lower_bound();
+    });
+  };
+  auto oldest = segment_table::no_end;
+  for (int i = 0; i < tries_max; ++i) {
+    auto bounded = least();
+    if (*bounded->second.tasks.lower_bound() >= oldest)
+      break;
+    // The task at the bound may have left since.
+    auto [fresh, returned] = bounded->second.tasks.first_tasks(segments);
+    oldest = std::min({oldest, fresh.value_or(oldest), returned.value_or(oldest)});
+  }
+  return oldest;
 }
 
 void fair_lanes::leave(fair_key who, sequence seq, bool was_returned) {

@@ -14,13 +14,16 @@ namespace codeq::core {
 /// and the order in which keys get their turns. A key without ready tasks takes no memory here.
 class fair_lanes {
 public:
-  struct weights {
-    std::uint32_t key = 1;
-    std::uint32_t group = 1;
-  };
+  using weights = fair_keys::weights;
 
   /// `tasks` of the key become ready; the caller adds them to the lane that is returned.
   lane& enter(fair_key who, weights of, std::uint64_t tasks);
+
+  /// The lane of a key with ready tasks.
+  [[nodiscard]] lane& at(fair_key who) { return lanes_.at(who.key).tasks; }
+
+  /// Takes a lane with so many ready tasks over, as that of a key without ready tasks.
+  void adopt(fair_key who, weights of, lane tasks, std::uint64_t ready);
 
   /// One task of the key is not ready any more, because it was granted or changed. `was_returned`:
   /// it was put back into its lane before, and leaves it now; fresh tasks leave by being touched.
@@ -30,6 +33,28 @@ public:
   [[nodiscard]] bool empty() const noexcept { return lanes_.empty(); }
 
   [[nodiscard]] std::uint64_t ready() const noexcept { return ready_; }
+
+  /// Number of the key's ready tasks.
+  [[nodiscard]] std::uint64_t ready(fair_key who) const {
+    auto at = lanes_.find(who.key);
+    return at == lanes_.end() ? 0 : at->second.ready;
+  }
+
+  /// True when the key is in the order.
+  [[nodiscard]] bool has_turns(fair_key who) const { return order_.contains(who); }
+
+  /// True when the key has not saved credit up. @pre it has ready tasks
+  [[nodiscard]] bool is_bounded(fair_key who) const { return order_.is_bounded(who); }
+
+  /// Number of keys with ready tasks.
+  [[nodiscard]] std::size_t keys() const noexcept { return lanes_.size(); }
+
+  /// The first ready task of all keys; another ready one when that is too costly to find out.
+  /// Linear in the number of keys. @pre not empty
+  [[nodiscard]] sequence first(segment_table& segments);
+
+  /// The largest expected run time in a round of keys, in milliseconds.
+  [[nodiscard]] std::int64_t largest_cost() const noexcept { return order_.largest_cost(); }
 
   /// The tasks to grant next, and their key.
   struct turn {

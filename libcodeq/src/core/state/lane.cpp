@@ -55,6 +55,15 @@ seq_run lane::front(segment_table& segments, std::uint32_t limit) {
   return {cursor_, static_cast<std::uint32_t>(last - cursor_)};
 }
 
+std::optional<sequence> lane::lower_bound() const {
+  std::optional<sequence> first;
+  if (!fresh_.empty())
+    first = std::max(cursor_, fresh_.front().first);
+  if (!returned_.empty())
+    first = std::min(first.value_or(returned_.front().first), returned_.front().first);
+  return first;
+}
+
 lane::heads lane::first_tasks(segment_table& segments) {
   heads first;
   if (settle(segments) != nullptr)

@@ -36,6 +36,9 @@ public:
 
   [[nodiscard]] heads first_tasks(segment_table& segments);
 
+  /// A task that none of its ready tasks precedes; it may have left the lane. Constant time.
+  [[nodiscard]] std::optional<sequence> lower_bound() const;
+
 private:
   /// Skips touched tasks; returns the segment at the head, or null.
   segment* settle(segment_table& segments);

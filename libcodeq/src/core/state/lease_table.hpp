@@ -35,6 +35,8 @@ struct lease {
   bool timed = false;
   /// The worker was sent a cancel notice; `run_deadline` is the end of the grace.
   bool cancel_sent = false;
+  /// The expected run time in milliseconds that the task's fairness key was charged; 0: nothing.
+  std::uint32_t charged = 0;
   /// The latest report of the handler, volatile like the deadline; null before the first.
   std::shared_ptr<const lease_progress> progress{};
 };

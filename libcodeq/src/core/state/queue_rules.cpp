@@ -3,9 +3,12 @@
 
 #include "codeq/limits.hpp"
 
+#include "core/state/queue_fairness.hpp"
+
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -24,6 +27,41 @@ error queue_full(const queue_state& queue, std::uint64_t added) {
       + " live tasks on this shard and would have " + std::to_string(queue.depth() + added)
       + "; the shard's part of max_depth is "
       + std::to_string(queue.settings.config.max_depth)};
+}
+
+/// Occurs in the refusals because of fairness keys only.
+constexpr std::string_view of_fairness_keys = " fairness keys with live tasks on this shard";
+
+/// The fairness keys of a request, per queue.
+using named_fairness = std::map<
+  std::reference_wrapper<const queue_address>,
+  std::set<std::string_view>,
+  std::less<queue_address>>;
+
+/// Checks that the queues have room for fairness keys without live tasks.
+result<void> check_fairness(const shard_state& state, const std::vector<enqueue_run>& runs) {
+  named_fairness added;
+  for (const auto& r : runs) {
+    if (r.fairness.key.empty())
+      continue;
+    const auto* queue = state.find_queue(r.queue);
+    const auto* keys = queue && queue->fair ? &queue->fair->keys() : nullptr;
+    auto known = keys ? keys->find(r.fairness.key) : std::nullopt;
+    if (!known || keys->live(*known) == 0)
+      added[r.queue].insert(r.fairness.key);
+  }
+  for (const auto& [address, names] : added) {
+    const auto* queue = state.find_queue(address);
+    auto active = queue && queue->fair ? queue->fair->keys().active() : 0;
+    if (active + names.size() > limits::fairness_keys_max)
+      return error{
+        errc::queue_full,
+        "queue \"" + address.get().queue + "\" has " + std::to_string(active)
+          + std::string(of_fairness_keys) + " and would have "
+          + std::to_string(active + names.size()) + "; the limit is "
+          + std::to_string(limits::fairness_keys_max)};
+  }
+  return {};
 }
 
 result<void> check_new(const shard_state& state, const added_tasks& added) {
@@ -91,7 +129,12 @@ result<void> check_queues(const shard_state& state, const std::vector<enqueue_ru
     if (is_limited && queue->depth() + count > queue->settings.config.max_depth)
       return queue_full(*queue, count);
   }
-  return {};
+  return check_fairness(state, runs);
+}
+
+bool is_of_fairness_keys(const error& reason) {
+  return reason.code == errc::queue_full
+         && reason.context.find(of_fairness_keys) != std::string::npos;
 }
 
 result<void> check_new_queues(const shard_state& state, const std::vector<follow_up>& tasks) {

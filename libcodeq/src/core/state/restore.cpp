@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/restore.hpp"
 
+#include "core/state/queue_fairness.hpp"
 #include "core/state/survivors.hpp"
 #include "core/state/task_index.hpp"
 #include "core/state/task_keys.hpp"
@@ -50,7 +51,10 @@ void index_segment(shard_state& state, segment& s, gathered_index& gathered) {
     s.kept += is_kept(entry) ? 1 : 0;
     if (entry.state == task_state::scheduled) {
       gathered.due.push_back(place_of(s.eligible_at(seq), seq));
-      ++state.queue_of(s).scheduled;
+      auto& queue = state.queue_of(s);
+      ++queue.scheduled;
+      if (queue.fair)
+        queue.fair->take(s);
     } else if (entry.state == task_state::dead && entry.retry_at != timestamp{}) {
       gathered.dead_ends.push_back(place_of(entry.retry_at, seq));
       ++state.queue_of(s).dead;
@@ -65,16 +69,18 @@ void index_segment(shard_state& state, segment& s, gathered_index& gathered) {
 }
 
 void restore_segment(shard_state& state, segment& s, gathered_index& gathered) {
-  // A segment without fresh tasks is not needed in its lane.
-  bool any_fresh = s.entries.empty()
-                   || std::any_of(s.entries.begin(), s.entries.end(), [](const task_entry& entry) {
-                        return entry.state == task_state::ready && !has_history(entry);
-                      });
-  if (!s.aside && any_fresh)
-    state.lane_of(s).append(s.first);
+  state.use_fairness(s);
   if (s.key)
     gather_key(state, s, gathered);
   index_segment(state, s, gathered);
+  // A segment without fresh tasks is not needed in its lane. One without entries is in it.
+  bool any_fresh = std::any_of(s.entries.begin(), s.entries.end(), [](const task_entry& entry) {
+    return entry.state == task_state::ready && !has_history(entry);
+  });
+  if (!s.aside && any_fresh)
+    state.lane_of(s).append(s.first);
+  if (s.fairness)
+    state.queue_of(s).fair->take_weight(s);
   note_sparse(state, s);
 }
 

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/shard_state.hpp"
 
+#include "core/state/queue_fairness.hpp"
 #include "core/state/queue_removal.hpp"
 
 namespace codeq::core {
+
+queue_state::queue_state() = default;
+queue_state::~queue_state() = default;
 
 shard_state::shard_state(shard_id id, std::uint32_t epoch, std::uint64_t name_seed)
   : id(id),
@@ -110,6 +114,8 @@ std::optional<ready_head> shard_state::first_ready(queue_state& queue) {
   auto priority = queue.ready_by_priority.size() - 1;
   while (queue.ready_by_priority[priority] == 0)
     --priority;
+  if (queue.fair)
+    return ready_head{static_cast<std::uint8_t>(priority), ageless};
   auto first = queue.lanes[priority]->front(segments, 1);
   CODEQ_ASSERT(first.count == 1);
   return ready_head{
@@ -131,7 +137,15 @@ void shard_state::publish_heads() {
   }
 }
 
+void shard_state::use_fairness(const segment& s) {
+  auto& queue = queue_of(s);
+  if (s.fairness && !queue.fair)
+    queue.fair = std::make_unique<queue_fairness>(queue);
+}
+
 lane& shard_state::lane_of(const segment& s) {
+  if (auto* fair = queues[s.queue]->fair.get())
+    return fair->lane_of(s);
   auto& slot = queues[s.queue]->lanes[s.priority];
   if (!slot)
     slot = std::make_unique<lane>();

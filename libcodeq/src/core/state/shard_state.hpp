@@ -59,9 +59,17 @@ struct queue_activity {
   }
 };
 
+class queue_fairness;
+
 /// One queue of the shard: its lanes, claimers and counts.
 struct queue_state {
+  queue_state();
+  ~queue_state();
+
   queue_address address;
+  /// The ready tasks by priority and fairness key, in place of `lanes`. Null until a task has a
+  /// fairness key.
+  std::unique_ptr<queue_fairness> fair;
   /// Indexed by priority; null until used.
   std::array<std::unique_ptr<lane>, limits::priority_max + 1> lanes;
   /// Attached peers that claim from it by its name. Volatile.
@@ -373,8 +381,13 @@ struct shard_state {
   /// True when the queue exists or its tenant may have another one.
   [[nodiscard]] bool has_room_for(const queue_address& address) const;
 
-  /// The lane of a segment's tasks; created when it does not exist.
+  /// The lane of a segment's tasks; created when it does not exist. @pre its queue has no fairness
+  /// keys, or the key has ready tasks
   lane& lane_of(const segment& s);
+
+  /// Lets the ready tasks of the segment's queue take turns by fairness key from now on, if the
+  /// segment has one.
+  void use_fairness(const segment& s);
 
   /// The first attached peer of this worker, if any. Logarithmic in the number of peers.
   [[nodiscard]] std::optional<peer_id> peer_of(const worker_identity& worker) const;

@@ -31,6 +31,7 @@ segment_appended copy_of(const shard_state& state, const segment& s, sequence se
   copy.queue = state.queues[s.queue]->address;
   copy.priority = s.priority;
   copy.settings = s.settings;
+  copy.fairness = s.mark();
   copy.count = 1;
   return copy;
 }
@@ -51,6 +52,7 @@ segment aside_of(const segment& from, const segment_appended& copy) {
   aside.priority = from.priority;
   aside.aside = aside.copied = true;
   aside.settings = from.settings;
+  aside.set_mark(from.mark());
   aside.enqueued_at = from.enqueued_at;
   aside.appended = from.appended;
   aside.body_bytes = copy.body_bytes;

@@ -3,6 +3,7 @@
 
 #include "base/assert.hpp"
 #include "core/state/apply.hpp"
+#include "core/state/queue_fairness.hpp"
 
 #include <algorithm>
 #include <map>
@@ -140,7 +141,10 @@ void leave_index(shard_state& state, segment& s, sequence seq) {
     state.due.erase(place_of(s.eligible_at(seq), seq));
     --queue.scheduled;
   } else if (entry.state == task_state::ready) {
-    if (s.aside || has_history(entry))
+    bool was_returned = s.aside || has_history(entry);
+    if (queue.fair)
+      queue.fair->leave(s, seq, was_returned);
+    else if (was_returned)
       state.lane_of(s).remove(seq);
     if (--queue.ready == 0)
       unlist_busy(queue, s.queue);
@@ -152,16 +156,22 @@ void leave_index(shard_state& state, segment& s, sequence seq) {
     state.dead_ends.erase(place_of(entry.retry_at, seq));
     --queue.dead;
   }
+  if (queue.fair && !is_terminal(entry.state))
+    queue.fair->drop(s);
 }
 
 void enter_index(shard_state& state, segment& s, sequence seq, const task_entry& entry) {
   auto& queue = state.queue_of(s);
+  if (queue.fair && !is_terminal(entry.state))
+    queue.fair->take(s);
   switch (entry.state) {
   case task_state::scheduled:
     state.due.insert(place_of(s.eligible_at(seq), seq));
     ++queue.scheduled;
     break;
   case task_state::ready:
+    if (queue.fair)
+      queue.fair->enter(s, 1);
     if (s.aside || has_history(entry))
       state.lane_of(s).put_back(seq);
     if (queue.ready++ == 0)
@@ -188,6 +198,12 @@ void enter_index(shard_state& state, segment& s, sequence seq, const task_entry&
 
 void count_fresh(shard_state& state, const segment& s, std::uint32_t count) {
   auto& queue = state.queue_of(s);
+  if (queue.fair) {
+    queue.fair->take(s, count);
+    queue.fair->enter(s, count);
+  }
+  if (count == s.count)
+    state.lane_of(s).append(s.first);
   if (std::exchange(queue.ready, queue.ready + count) == 0 && count > 0)
     list_busy(queue, s.queue);
   queue.ready_by_priority[s.priority] += count;

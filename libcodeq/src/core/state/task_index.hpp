@@ -16,7 +16,8 @@ void leave_index(shard_state& state, segment& s, sequence seq);
 /// Adds a touched task to the index for its state.
 void enter_index(shard_state& state, segment& s, sequence seq, const task_entry& entry);
 
-/// Counts untouched tasks of a segment that is not an aside; they are ready through their lane.
+/// Counts untouched tasks of a segment that is not an aside; they are ready through their lane. Its
+/// first ones, or all of them, also add the segment to the lane.
 void count_fresh(shard_state& state, const segment& s, std::uint32_t count);
 
 /// True when the task keeps its place in its group: it is live, or dead and blocks the group.

@@ -113,7 +113,8 @@ private:
     std::uint32_t queue, peer_id peer, std::uint32_t count, const std::optional<rival_head>& rival);
   /// Gives back the credits that wait at queues whose tasks come after those of other shards.
   void give_back_outranked();
-  void lease_run(segment& s, const seq_run& tasks, peer_id peer);
+  /// `charged`: see `lease::charged`.
+  void lease_run(segment& s, const seq_run& tasks, peer_id peer, std::uint32_t charged);
   [[nodiscard]] fencing_token extend_grant(
     const std::shared_ptr<const worker_identity>& worker, duration lease, const seq_run& tasks);
   /// True when the worker may get a task of a queue that meets the condition.

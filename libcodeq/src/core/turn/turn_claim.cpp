@@ -2,6 +2,7 @@
 #include "base/assert.hpp"
 #include "base/tuning.hpp"
 #include "core/state/apply.hpp"
+#include "core/state/queue_fairness.hpp"
 #include "core/state/queue_rules.hpp"
 #include "core/turn/granted_run.hpp"
 #include "core/turn/turn.hpp"
@@ -25,6 +26,23 @@ std::uint32_t tasks_within(std::int64_t room, const segment& s) {
   auto each = std::max<std::uint64_t>(bytes_of(s, 1), 1);
   auto tasks = (static_cast<std::uint64_t>(room) + each - 1) / each;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(tasks, tuning::grant_tasks_max));
+}
+
+/// Tasks of a lane, and their fairness key in a queue that has such keys.
+struct next_tasks {
+  seq_run tasks{};
+  std::optional<fair_key> who{};
+};
+
+/// The tasks of a priority that are to be granted next, at most `limit`; count 0: there are none.
+next_tasks
+next_of(queue_state& queue, segment_table& segments, std::size_t priority, std::uint32_t limit) {
+  if (queue.ready_by_priority[priority] == 0)
+    return {};
+  if (!queue.fair)
+    return {queue.lanes[priority]->front(segments, limit)};
+  auto turn = queue.fair->front(priority, segments, limit);
+  return {turn.tasks, turn.who};
 }
 
 std::uint32_t batch_tasks_of(const claim& c) {
@@ -309,26 +327,26 @@ bool turn::grant(
   const auto& a = state_.attached.at(peer);
   note_served(q, queue, state_.turns);
   for (std::size_t priority = q.lanes.size(); priority-- > 0 && count > 0;) {
-    auto* from = q.lanes[priority].get();
-    while (from && count > 0 && a.bytes > 0) {
-      auto tasks = from->front(state_.segments, std::min(count, a.batch_tasks));
+    while (count > 0 && a.bytes > 0) {
+      auto limit = std::min(count, a.batch_tasks);
+      auto [tasks, who] = next_of(q, state_.segments, priority, limit);
       if (tasks.count == 0)
         break;
       auto* s = find_segment(state_.segments, tasks.first);
-      ready_head next{static_cast<std::uint8_t>(priority), s->enqueued_at};
+      ready_head next{static_cast<std::uint8_t>(priority), who ? ageless : s->enqueued_at};
       if (rival && is_outranked(next, rival->head)) {
         outranked_.emplace_back(queue, rival_head{next, rival->shard});
         return false;
       }
       tasks.count = std::min(tasks.count, tasks_within(a.bytes, *s));
-      lease_run(*s, tasks, peer);
+      lease_run(*s, tasks, peer, who ? q.fair->charge(priority, *who, tasks.count) : 0);
       count -= tasks.count;
     }
   }
   return true;
 }
 
-void turn::lease_run(segment& s, const seq_run& tasks, peer_id peer) {
+void turn::lease_run(segment& s, const seq_run& tasks, peer_id peer, std::uint32_t charged) {
   auto& a = state_.attached.at(peer);
   CODEQ_ASSERT(tasks.count <= a.credits);
   a.credits -= tasks.count;
@@ -338,6 +356,8 @@ void turn::lease_run(segment& s, const seq_run& tasks, peer_id peer) {
   for (std::uint32_t i = 0; i < tasks.count; ++i) {
     auto token = static_cast<fencing_token>(value(first) + i);
     start_lease(state_, s, tasks.first + i, token, position);
+    if (charged != 0)
+      state_.leases.find(token)->charged = charged;
   }
   state_.queue_of(s).activity.granted += tasks.count;
   auto bytes = bytes_of(s, tasks.count);

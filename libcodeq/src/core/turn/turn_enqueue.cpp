@@ -136,7 +136,9 @@ std::size_t turn::room_of(const segment_appended& s) const {
 
 std::vector<std::size_t>::iterator turn::find_lane(const enqueue_run& r) {
   return std::find_if(open_lanes_.begin(), open_lanes_.end(), [&](std::size_t place) {
-    return segments_[place].priority == r.priority && segments_[place].queue == r.queue;
+    const auto& open = segments_[place];
+    return open.priority == r.priority && open.fairness.key == r.fairness.key
+           && open.queue == r.queue;
   });
 }
 
@@ -147,9 +149,10 @@ segment_appended& turn::segment_for(const enqueue_run& r, std::size_t bytes) {
   bool is_plain = !deferred && r.group.empty() && r.key.empty();
   if (is_plain && lane != open_lanes_.end() && *lane >= joined_from_) {
     auto& open = segments_[*lane];
-    bool fits = open.settings == settings && room_of(open) > 0 && is_untouched(open.first)
-                && open.body_bytes + bytes <= tuning::segment_bytes_max;
-    if (fits)
+    bool is_like_it = open.settings == settings && open.fairness.weight == r.fairness.weight;
+    bool has_room = room_of(open) > 0 && is_untouched(open.first)
+                    && open.body_bytes + bytes <= tuning::segment_bytes_max;
+    if (is_like_it && has_room)
       return open;
   }
   if (lane != open_lanes_.end())
@@ -171,6 +174,7 @@ turn::open_segment(const enqueue_run& r, const task_settings& settings, timestam
   // A task with a key may be deferred later.
   opened.allow_promotion = (not_before != timestamp{} || !r.key.empty()) && r.allow_promotion;
   opened.group = r.group;
+  opened.fairness = r.fairness;
   opened.key = r.key;
   add_segment(state_, opened);
   if (!opened.is_aside())

@@ -41,6 +41,7 @@ task_view turn::view_of(segment& s, sequence seq) {
   view.enqueued_at = s.enqueued_at;
   view.entry = s.view(seq);
   view.group = s.group;
+  view.fairness = s.mark();
   view.segment = s.first;
   view.aside = s.aside;
   view.replaced = s.replaced;

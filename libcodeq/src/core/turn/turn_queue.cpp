@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/tuning.hpp"
 #include "core/state/apply.hpp"
+#include "core/state/queue_fairness.hpp"
 #include "core/state/queue_rules.hpp"
 #include "core/turn/turn.hpp"
 
@@ -32,7 +33,11 @@ void turn::run(const pause_queue& c) {
 void turn::run(const show_queue& c) {
   const auto* known = state_.find_queue(c.queue);
   auto settings = known ? known->settings : queue_settings{};
-  effects_.emplace_back(queue_answered{c.peer, c.number, c.queue, settings, {}, known == nullptr});
+  queue_answered answer{c.peer, c.number, c.queue, settings, {}, known == nullptr};
+  if (c.fairness)
+    answer.fairness = std::make_shared<const fairness_page>(
+      known && known->fair ? known->fair->list(*c.fairness, known->leased) : fairness_page{});
+  effects_.emplace_back(std::move(answer));
 }
 
 void turn::change_queue(queue_answered answer, operator_action action) {

@@ -3,6 +3,7 @@
 #include "core/commands/routing.hpp"
 #include "core/state/apply.hpp"
 #include "core/state/history.hpp"
+#include "core/state/queue_fairness.hpp"
 #include "core/state/queue_rules.hpp"
 #include "core/turn/retry.hpp"
 #include "core/turn/turn.hpp"
@@ -199,8 +200,11 @@ void turn::append_end(lease_end e) {
   // The time of the last end, so that no text is kept for less than its retention.
   record.at = now_.shard;
   body_bytes_ += e.text.size();
-  if (const auto* l = state_.leases.find(e.token); l && l->timed)
-    effects_.emplace_back(timer_dropped{e.token});
+  if (const auto* l = state_.leases.find(e.token)) {
+    if (l->timed)
+      effects_.emplace_back(timer_dropped{e.token});
+    settle_fairness(state_, s, e.token, e.charged, now_.shard);
+  }
   std::optional<task_note> note;
   if (!is_noted(e.kind)) {
     e.grant = add_grant(e.token, record);

@@ -24,6 +24,7 @@ segment_fate fate_of(shard_state& state, segment& s, timestamp now) {
   fate.copied = s.copied;
   fate.retention = s.settings.retention;
   fate.group = s.group;
+  fate.fairness = s.mark();
   fate.key = s.key ? s.key->name : std::string();
   return fate;
 }

@@ -21,24 +21,55 @@ constexpr std::uint64_t rounds_max = 32;
 void claim_state::start(claim_actor::pointer self, const claim_options& options) {
   self_ = self;
   options_ = options;
-  // Claims begin at different shards, so that all are served alike.
-  router_.emplace(options_.shards.size(), options_.claim);
-  coordinator::peer_attached me{options_.peer, options_.worker, options_.queues};
-  for (const auto& shard : options_.shards)
-    self_->send(shard, coordinator::attach_peer{me, claim_actor(self_)});
+  router_.emplace(options_.shards.size(), options_.first_shard);
+  attached_.assign(options_.shards.size(), false);
+  for (auto shard : options_.away)
+    carry_out(router_->set_here(shard, false));
   untold_room_.assign(options_.shards.size(), options_.room);
   room_ = untold_room_;
   carry_out(router_->add_credits(options_.count));
-  if (options_.only_now)
-    ask_all();
-  else if (options_.queues.empty())
+  // A host tells when its shard comes.
+  if (router_->waiting() == 0)
+    attach_to_all();
+  if (options_.queues.empty() || router_->waiting() == 0)
     found_no_work();
+}
+
+void claim_state::attach_to_all() {
+  for (std::size_t i = 0; i < options_.shards.size(); ++i)
+    attach(i);
+}
+
+void claim_state::attach(std::size_t shard) {
+  if (attached_[shard])
+    return;
+  attached_[shard] = true;
+  coordinator::peer_attached me{options_.peer, options_.worker, options_.queues};
+  self_->send(options_.shards[shard], coordinator::attach_peer{std::move(me), claim_actor(self_)});
+}
+
+void claim_state::look_everywhere() {
+  if (round_ > 0 || options_.queues.empty() || ending_)
+    return;
+  attach_to_all();
+  ask_all();
+}
+
+void claim_state::take(const coordinator::shard_moved& m) {
+  if (finished_ || router_->is_here(m.shard) == m.is_here)
+    return;
+  carry_out(router_->set_here(m.shard, m.is_here));
+  // A shard that left does not answer.
+  if (round_ > 0 && !ending_)
+    ask_all();
+  finish_if_settled();
 }
 
 void claim_state::carry_out(const coordinator::claim_router::moves& moves) {
   using kind = coordinator::claim_router::move::kind;
   for (const auto& move : moves) {
     const auto& shard = options_.shards[value(move.shard)];
+    attach(value(move.shard));
     coordinator::shard_command command;
     if (move.what == kind::claim) {
       auto room = std::exchange(untold_room_[value(move.shard)], 0);
@@ -53,12 +84,17 @@ void claim_state::carry_out(const coordinator::claim_router::moves& moves) {
 void claim_state::ask_all() {
   ++round_;
   any_news_ = false;
-  unanswered_ = options_.shards.size();
+  unanswered_ = 0;
   for (std::uint16_t i = 0; i < options_.shards.size(); ++i) {
+    if (!router_->is_here(static_cast<shard_id>(i)))
+      continue;
+    ++unanswered_;
     auto question = client::show_queue(i, options_.queues.front())(round_);
     auto request = protocol::queue_request::parse(question.body);
     self_->send(options_.shards[i], coordinator::peer_request{options_.peer, std::move(*request)});
   }
+  if (unanswered_ == 0)
+    found_no_work();
 }
 
 void claim_state::take(const coordinator::shard_reply& m) {
@@ -81,7 +117,8 @@ void claim_state::take(const coordinator::shard_reply& m) {
 void claim_state::found_no_work() {
   if (options_.only_now)
     return end();
-  self_->send(options_.gateway, claim_waits{options_.claim});
+  if (!std::exchange(has_told_, true))
+    self_->send(options_.gateway, claim_waits{options_.claim});
 }
 
 void claim_state::take(const coordinator::task_delivery& m) {
@@ -103,6 +140,8 @@ void claim_state::take(const coordinator::task_delivery& m) {
   if (!m.granted.redelivered)
     carry_out(router_->granted(m.shard, count, m.more, m.granted.runs.back().priority));
   finish_if_settled();
+  if (!finished_)
+    look_everywhere();
 }
 
 void claim_state::take(const coordinator::credit_news& m) {
@@ -110,10 +149,7 @@ void claim_state::take(const coordinator::credit_news& m) {
   switch (m.what) {
   case coordinator::credit_news::kind::drained:
     carry_out(router_->drained(m.shard));
-    // A claim that waits asks when it may be without work for the first time.
-    if (round_ == 0 && !options_.queues.empty())
-      ask_all();
-    return;
+    return look_everywhere();
   case coordinator::credit_news::kind::has_work:
     return carry_out(router_->has_work(m.shard));
   case coordinator::credit_news::kind::returned:
@@ -133,10 +169,13 @@ void claim_state::add(const std::vector<queue_address>& queues) {
     return;
   options_.queues.insert(options_.queues.end(), queues.begin(), queues.end());
   constexpr bool keeps_others = true;
-  for (const auto& shard : options_.shards)
-    self_->send(
-      shard,
-      coordinator::shard_command{core::change_queues{options_.peer, queues, keeps_others}});
+  for (std::size_t i = 0; i < options_.shards.size(); ++i) {
+    if (attached_[i])
+      self_->send(
+        options_.shards[i],
+        coordinator::shard_command{core::change_queues{options_.peer, queues, keeps_others}});
+    attach(i);
+  }
 }
 
 void claim_state::end() {
@@ -151,8 +190,9 @@ void claim_state::finish_if_settled() {
   bool is_done = is_full || (ending_ && router_->waiting() == 0);
   if (!is_done || std::exchange(finished_, true))
     return;
-  for (const auto& shard : options_.shards)
-    self_->send(shard, coordinator::detach_peer{options_.peer});
+  for (std::size_t i = 0; i < options_.shards.size(); ++i)
+    if (attached_[i])
+      self_->send(options_.shards[i], coordinator::detach_peer{options_.peer});
   self_->send(options_.gateway, claim_ended{options_.claim, std::move(tasks_), is_cut_});
   self_->quit();
 }
@@ -167,7 +207,7 @@ claim(claim_actor::stateful_pointer<claim_state> self, const claim_options& opti
     [self](const coordinator::credit_news& m) { self->state.take(m); },
     [](const coordinator::queues_added&) {},
     [self](const coordinator::peer_misbehaved&) { self->state.end(); },
-    [](const coordinator::shard_moved&) {},
+    [self](const coordinator::shard_moved& m) { self->state.take(m); },
     [](coordinator::places_changed) {},
     [self](const add_queues& m) { self->state.add(m.queues); },
     [self](end_claim) { self->state.end(); },

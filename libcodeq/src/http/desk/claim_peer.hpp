@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace codeq::http {
@@ -19,6 +20,10 @@ struct claim_options {
   core::peer_id peer = 0;
   /// Indexed by shard number.
   std::vector<coordinator::shard_actor> shards;
+  /// Number of the shard that is asked first; it likely has the first task of the queues.
+  std::size_t first_shard = 0;
+  /// The shards that other coordinators of the cluster serve.
+  std::set<shard_id> away{};
   std::shared_ptr<const worker_identity> worker;
   /// A claim with `only_now` names at least one.
   std::vector<queue_address> queues;
@@ -32,10 +37,12 @@ struct claim_options {
   bool only_now = false;
 };
 
-/// The state of a claim: it attaches to every shard and places its credits by a claim router. The
-/// claim ends when it has its tasks, when `end_claim` asks for it, or when there is no work and it
-/// may not wait; one that waits reports once that there was no work. It keeps running until every
-/// credit is spent or returned, so that no task is granted to a claim that has gone.
+/// The state of a claim: it places its credits by a claim router. It attaches to a shard with its
+/// first credit there, and to all of them when one has less work than credits. The claim ends when
+/// it has its tasks, when `end_claim` asks for it, or when there is no work and it may not wait;
+/// one that waits reports once that there was no work. It keeps running until every credit is spent
+/// or returned, so that no task is granted to a claim that has gone. In a cluster it has the tasks
+/// of the shards that are here.
 class claim_state {
 public:
   static constexpr const char* name = "claim";
@@ -44,14 +51,23 @@ public:
   void take(const coordinator::task_delivery& m);
   void take(const coordinator::credit_news& m);
   void take(const coordinator::shard_reply& m);
+  void take(const coordinator::shard_moved& m);
   void add(const std::vector<queue_address>& queues);
   void end();
 
 private:
   void carry_out(const coordinator::claim_router::moves& moves);
 
-  /// Asks every shard one question. The shard's answer arrives after everything that it sent
-  /// before.
+  /// Joins the shard's claimers, once.
+  void attach(std::size_t shard);
+
+  void attach_to_all();
+
+  /// A shard has less work than credits: all shards tell of theirs from now on.
+  void look_everywhere();
+
+  /// Asks every shard that is here one question. The shard's answer arrives after everything that
+  /// it sent before.
   void ask_all();
   void finish_if_settled();
 
@@ -61,8 +77,12 @@ private:
   claim_actor::pointer self_ = nullptr;
   claim_options options_;
   std::optional<coordinator::claim_router> router_;
+  /// Indexed by shard number.
+  std::vector<bool> attached_;
   std::vector<task> tasks_;
   bool ending_ = false;
+  /// The gateway knows that there was no work.
+  bool has_told_ = false;
   bool finished_ = false;
 
   // The claim knows that there is no work after a round of questions without news in between.

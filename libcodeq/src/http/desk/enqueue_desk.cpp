@@ -45,15 +45,24 @@ std::size_t enqueue_desk::lane_of(const std::string& tenant) {
 
 void enqueue_desk::connect(lane& to, const std::string& tenant) {
   // A frame is a copy of tasks that already passed admission, so that its share is forced.
-  auto send = [this, tenant](const protocol::enqueue_request& m) {
-    options_.send(m, options_.shares->force(tenant, m.body().size()));
+  auto send = [this, tenant](shard_id shard, const protocol::enqueue_request& m) {
+    options_.send(shard, m, options_.shares->force(tenant, m.body().size()));
   };
-  to.outbox.connect(std::move(send), options_.store);
+  if (options_.reaches)
+    to.outbox.connect({std::move(send), options_.reaches}, options_.store);
+  else
+    to.outbox.connect(
+      [send](const protocol::enqueue_request& m) { send(shard_id{0}, m); }, options_.store);
 }
 
 void enqueue_desk::send_again() {
   for (const auto& [tenant, index] : by_tenant_)
     connect(*lanes_[index], tenant);
+}
+
+void enqueue_desk::resend(std::span<const shard_id> shards) {
+  for (const auto& lane : lanes_)
+    lane->outbox.resend(shards);
 }
 
 enqueue_ticket

@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,9 +33,9 @@ class enqueue_desk {
 public:
   using done_function = std::function<void(result<enqueued_task>)>;
 
-  /// Sends a request. The request holds its enqueue share until it is durable.
+  /// Sends a request to its shard. The request holds its enqueue share until it is durable.
   using send_function =
-    std::function<void(const protocol::enqueue_request&, coordinator::enqueue_share)>;
+    std::function<void(shard_id, const protocol::enqueue_request&, coordinator::enqueue_share)>;
 
   struct options {
     std::function<producer_id()> new_session;
@@ -42,6 +43,9 @@ public:
     client::store_identity store;
     std::shared_ptr<observe::limit_meter> meter;
     std::shared_ptr<coordinator::enqueue_shares> shares;
+    /// In a cluster: whether the coordinator of the shard is connected. Empty when all shards are
+    /// here.
+    std::function<bool(shard_id)> reaches{};
   };
 
   void start(options opts) { options_ = std::move(opts); }
@@ -64,6 +68,9 @@ public:
   /// Sends all enqueues that are not answered again, because the answers of the last session are
   /// lost.
   void send_again();
+
+  /// In a cluster: the shards have another coordinator, or a new connection to it.
+  void resend(std::span<const shard_id> shards);
 
   /// Ends every enqueue with `reason`.
   void fail_all(const error& reason);

@@ -63,6 +63,11 @@ struct wakeup_answered {
   std::uint64_t number = 0;
 };
 
+/// A frame of another coordinator of the cluster, or of the own one.
+struct frame_arrived {
+  protocol::wire_frame frame;
+};
+
 /// The earliest timer of the gateway is due.
 struct gateway_tick {};
 
@@ -87,6 +92,14 @@ using gateway_actor = coordinator::shard_peer_actor::extend<
   caf::reacts_to<webhook_answered>,
   // Frees the place of a subscriber's call.
   caf::reacts_to<wakeup_answered>,
+  // Handles an answer of a coordinator of the cluster.
+  caf::reacts_to<frame_arrived>,
+  // Uses a connection to a coordinator of the cluster.
+  caf::reacts_to<actors::link_up>,
+  // Fails or repeats what was not answered on it.
+  caf::reacts_to<actors::link_down>,
+  // Follows the places of the cluster's shards.
+  caf::reacts_to<actors::from_link<schema::ClusterMap>>,
   // Runs the timers that are due.
   caf::reacts_to<gateway_tick>,
   // Replies when every request was answered.
@@ -117,6 +130,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::claim_waits)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::leases_unread)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::webhook_answered)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::wakeup_answered)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::frame_arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::gateway_tick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::stop_gateway)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::add_queues)

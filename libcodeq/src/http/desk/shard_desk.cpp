@@ -11,6 +11,7 @@
 #include "http/server/gateway_limits.hpp"
 #include "observe/log.hpp"
 #include "protocol/convert.hpp"
+#include "protocol/error_code.hpp"
 #include "protocol/shared_data.hpp"
 
 #include <algorithm>
@@ -78,14 +79,20 @@ void shard_desk::start(gateway_actor::pointer self, const desk_options& options)
   connect_stats();
   peer_ = last_peer_ = first_peer;
   attach();
+  connect_far();
   auto new_session = [this] {
     return make_producer_id(
       now(), static_cast<std::uint16_t>(base::random_bits()), base::random_bits());
   };
-  auto send = [this](const protocol::enqueue_request& m, const coordinator::enqueue_share& share) {
-    send_frame(0, m.to_wire(), share);
+  auto send = [this](
+                shard_id shard, const protocol::enqueue_request& m,
+                const coordinator::enqueue_share& share) {
+    send_frame(value(shard), m.to_wire(), share);
   };
-  enqueues_.start({new_session, send, store(), options_.meter, options_.shares});
+  std::function<bool(shard_id)> reaches;
+  if (far_)
+    reaches = [this](shard_id shard) { return far_->connection_of(shard) != nullptr; };
+  enqueues_.start({new_session, send, store(), options_.meter, options_.shares, reaches});
   connect_watches();
 }
 
@@ -94,6 +101,13 @@ client::store_identity shard_desk::store() const {
 }
 
 void shard_desk::connect_watches() {
+  if (far_)
+    return watch_list_.connect(
+      {[this](shard_id shard, const protocol::await_request& m) {
+         send_frame(value(shard), m.to_wire());
+       },
+       [this](shard_id shard) { return far_->connection_of(shard) != nullptr; }},
+      store());
   watch_list_.connect(
     [this](const protocol::await_request& m) { send_frame(0, m.to_wire()); }, store());
 }
@@ -117,6 +131,11 @@ void shard_desk::send_frame(
   const protocol::wire_frame& frame,
   const coordinator::enqueue_share& share,
   const core::origin_ptr& origin) {
+  if (far_) {
+    if (const auto* to = far_->connection_of(shard_id{shard}))
+      self_->send(*to, frame);
+    return;
+  }
   auto sent = protocol::visit_frame(frame, [&]<class S>(protocol::frame<S> message) {
     if constexpr (std::is_constructible_v<protocol::shard_request, protocol::frame<S>>) {
       // Requests built by the client's code name their shard themselves.
@@ -161,6 +180,9 @@ void shard_desk::describe(const client::task_address& task, then<task_detail> do
 void shard_desk::describe_added(const task_id& task, then<task_detail> done) {
   if (stopped_)
     return done(going_away());
+  // A coordinator sends no status unasked over a connection.
+  if (far_)
+    return describe({task, {}}, std::move(done));
   added_.insert_or_assign(task, std::move(done));
 }
 
@@ -231,21 +253,36 @@ void shard_desk::walk_ready(
 }
 
 void shard_desk::connect_stats() {
+  // The sums of a cluster are those of this coordinator and of the others.
   parts_.connect([this](std::function<void(const parts_result&)> done) {
     coordinator::gather_stats(self_, options_.shards, std::move(done));
   });
   workers_.connect([this](std::function<void(const workers_result&)> done) {
-    auto gathered = [done = std::move(done)](const parts_result& parts) {
-      done(parts ? workers_result(coordinator::sum_of(*parts).workers)
-                 : workers_result(parts.error()));
+    auto gathered = [this, done = std::move(done)](const parts_result& parts) {
+      if (parts)
+        add_others(coordinator::sum_of(*parts).workers, done);
+      else
+        done(parts.error());
     };
     coordinator::gather_stats(self_, options_.shards, std::move(gathered), {.with_leases = true});
   });
   stats_.connect([this](std::function<void(const stats_result&)> done) {
-    parts_.ask([this, done = std::move(done)](const parts_result& parts) {
+    auto count = [this, done = std::move(done)](const stats_result& sum) {
       ++stats_number_;
-      done(parts ? stats_result(coordinator::sum_of(*parts)) : stats_result(parts.error()));
+      done(sum);
+    };
+    parts_.ask([this, count = std::move(count)](const parts_result& parts) {
+      if (parts)
+        add_others(coordinator::sum_of(*parts), count);
+      else
+        count(parts.error());
     });
+  });
+}
+
+void shard_desk::own_stats(std::function<void(const stats_result&)> done) {
+  parts_.ask([done = std::move(done)](const parts_result& parts) {
+    done(parts ? stats_result(coordinator::sum_of(*parts)) : stats_result(parts.error()));
   });
 }
 
@@ -289,7 +326,7 @@ void shard_desk::take_frame(const protocol::wire_frame& frame) {
     if (auto ended = protocol::tasks_ended::parse(frame.body))
       read = watch_list_.accept(*ended);
     ask_ends_again();
-  } else {
+  } else if (!far_ || !take_lease_frame(frame)) {
     take_reply(frame);
   }
   if (!read)
@@ -298,13 +335,20 @@ void shard_desk::take_frame(const protocol::wire_frame& frame) {
 
 void shard_desk::take_reply(const protocol::wire_frame& frame) {
   std::uint64_t number = 0;
+  auto code = errc::none;
   auto read = protocol::visit_frame(frame, [&](const auto& typed) {
     using reader = typename std::decay_t<decltype(typed)>::reader_type;
     if constexpr (requires(reader r) { r.getNumber(); }) {
-      auto found = typed.read([](auto r) -> result<std::uint64_t> { return r.getNumber(); });
+      auto found = typed.read([&code](auto r) -> result<std::uint64_t> {
+        if constexpr (requires { r.getCode(); })
+          code = protocol::from_schema(r.getCode());
+        return r.getNumber();
+      });
       number = found ? *found : 0;
     }
   });
+  if (far_ && code == errc::not_owner)
+    return wait_for_shard(number);
   auto open = read ? questions_.extract(number) : decltype(questions_)::node_type{};
   if (!open.empty())
     open.mapped().answered(frame);
@@ -337,6 +381,9 @@ void shard_desk::misbehaved(const error& reason) {
   // A callback of `fail_questions` may send its next request at once.
   peer_ = next_peer();
   attach();
+  // In a cluster the session has only claims.
+  if (far_)
+    return;
   fail_questions({errc::overloaded, reason.context});
   if (stopped_ || std::exchange(will_resume_, true))
     return;

@@ -9,11 +9,13 @@
 #include "client/operator_questions.hpp"
 #include "client/operator_replies.hpp"
 #include "client/watch_list.hpp"
+#include "coordinator/actors/shared_board.hpp"
 #include "core/commands/command.hpp"
 #include "http/desk/bounded_reads.hpp"
 #include "http/desk/claim_peer.hpp"
 #include "http/desk/claim_turns.hpp"
 #include "http/desk/enqueue_desk.hpp"
+#include "http/desk/far_shards.hpp"
 #include "http/desk/gateway_actors.hpp"
 #include "http/desk/shared_question.hpp"
 #include "http/desk/timer_list.hpp"
@@ -27,6 +29,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -50,6 +53,11 @@ struct desk_options {
   std::function<claim_actor(const claim_options&)> spawn_claim{};
   /// The gateway and its servers share it.
   std::shared_ptr<answer_shares> answers = std::make_shared<answer_shares>();
+  /// The first ready tasks of the shards; null when they show none.
+  std::shared_ptr<coordinator::shared_board> board{};
+  /// In a cluster requests reach their shards over connections to the coordinators; only claims are
+  /// for the shards that are here. Empty for a coordinator that is alone.
+  std::optional<far_shards_options> cluster{};
 };
 
 /// A claim of an HTTP worker.
@@ -123,6 +131,9 @@ public:
     return static_cast<std::uint16_t>(options_.shards.size());
   }
 
+  /// In a cluster: why a shard cannot be reached at present; empty when it can.
+  [[nodiscard]] std::string why_unreached(std::uint16_t shard) const;
+
   /// The shards' time.
   [[nodiscard]] timestamp now() { return options_.clock->now().shard; }
 
@@ -170,8 +181,13 @@ public:
   using parts_result = result<std::vector<base::coordinator_counts>>;
   using workers_result = result<std::vector<base::worker_counts>>;
 
-  /// Adds up the statistics of all shards. Errors: `timeout`.
+  /// Adds up the statistics of all shards. In a cluster those of other coordinators are only counts
+  /// of queues; `client::missing_coordinators_gauge` counts those that did not answer. Errors:
+  /// `timeout`.
   void stats(std::function<void(const stats_result&)> done) { stats_.ask(std::move(done)); }
+
+  /// The same for the shards that are here.
+  void own_stats(std::function<void(const stats_result&)> done);
 
   /// The number of the statistics that `stats` has passed on latest.
   [[nodiscard]] std::uint64_t stats_number() const noexcept { return stats_number_; }
@@ -256,6 +272,17 @@ public:
   void remove_queue(shard_id shard, const queue_address& queue);
   void take(claim_ended& m);
   void take(const claim_waits& m);
+  void take(const frame_arrived& m);
+
+  // In a cluster.
+
+  void take(const coordinator::shard_moved& m);
+
+  void take(const actors::link_up& m) { far_->take(m); }
+
+  void take(const actors::link_down& m) { far_->take(m); }
+
+  void take(const actors::from_link<schema::ClusterMap>& m) { far_->take(m); }
 
   /// A shard ended the gateway's session. Begins another one, in which enqueues and watches go on;
   /// other open requests fail.
@@ -266,7 +293,15 @@ private:
   struct question_open {
     std::function<void(const protocol::wire_frame&)> answered;
     std::function<void(const error&)> failed;
+    std::uint16_t shard = 0;
+    protocol::wire_frame frame{};
+    core::origin_ptr origin{};
+    /// In a cluster: the connection that it was sent on; null when it was not, or was refused.
+    actors::connection_actor sent_to{};
   };
+
+  /// How a heartbeat ended, whose question is not answered yet.
+  enum class beat_fate : std::uint8_t { open, lost, unknown };
 
   struct open_claim {
     claim_actor actor;
@@ -287,7 +322,34 @@ private:
   void attach();
   void connect_stats();
 
+  // In a cluster.
+
+  void connect_far();
+  /// Sends a frame of a lease to its shard. Errors: `disconnected` when that is not reached.
+  [[nodiscard]] result<void> send_lease(shard_id shard, const protocol::wire_frame& frame);
+  void ask_number(std::uint64_t number);
+  void wait_for_shard(std::uint64_t number);
+  void fail_question(std::uint64_t number, const error& reason);
+  void send_moved(const std::vector<shard_id>& shards);
+  void send_lost(const actors::connection_actor& connection);
+  void fail_leases(const std::vector<shard_id>& shards);
+  void add_others(base::coordinator_counts sum, std::function<void(const stats_result&)> done);
+  void add_others(
+    std::vector<base::worker_counts> sum, std::function<void(const workers_result&)> done);
+  /// Asks the other coordinators a question; calls `take` with each answer and then `done` with the
+  /// number of those that did not answer.
+  template <class T, class S>
+  void ask_others(
+    const client::question& question,
+    result<client::answered<T>> (*read)(const protocol::frame<S>&),
+    std::function<void(T)> take,
+    std::function<void(std::size_t)> done);
+
   void start_claim(std::uint64_t name, claim_wish wish, claim_events events);
+
+  /// Number of the shard where a claim from these queues begins.
+  [[nodiscard]] std::size_t
+  first_shard_of(std::span<const queue_address> queues, std::uint64_t claim) const;
 
   /// Lets the waiting claims from every queue of the tenant serve new queues, too.
   void serve_also(const std::string& tenant, const std::vector<queue_address>& queues);
@@ -300,8 +362,11 @@ private:
   void take_reports(shard_id shard, const core::reports_answered& answered);
   void take_lost(shard_id shard, const core::leases_lost& lost);
   void take_saved(shard_id shard, const core::checkpoints_saved& saved);
+  void take_saved_by(shard_id shard, fencing_token token);
   void take_added(const coordinator::shard_reply& m);
   void take_frame(const protocol::wire_frame& frame);
+  /// Handles the answer to a frame of a lease; false when it is another one.
+  bool take_lease_frame(const protocol::wire_frame& frame);
   void take_enqueued(const protocol::enqueue_reply& reply);
   void ask_ends_again();
   [[nodiscard]] client::store_identity store() const;
@@ -322,8 +387,8 @@ private:
   /// The tasks whose enqueue was answered and whose status is on its way.
   std::map<task_id, then<task_detail>> added_;
   std::multimap<lease_name, std::function<void(error)>> reports_;
-  /// The heartbeats whose questions are not answered yet; true once the lease is known to be lost.
-  std::multimap<lease_name, std::shared_ptr<bool>> beats_;
+  /// The heartbeats whose questions are not answered yet.
+  std::multimap<lease_name, std::shared_ptr<beat_fate>> beats_;
   /// The checkpoints that are not known to be durable, in the order in which they were sent.
   std::multimap<lease_name, then<void>> saves_;
   std::unordered_map<std::uint64_t, open_claim> claims_;
@@ -347,6 +412,10 @@ private:
   bool will_ask_ends_ = false;
   bool will_resume_ = false;
   timer_list timers_;
+  /// Empty for a coordinator that is alone.
+  std::optional<far_shards> far_;
+  /// The shards that other coordinators serve.
+  std::set<shard_id> away_;
   std::optional<monotonic_time> armed_;
   bool stopped_ = false;
 };
@@ -371,9 +440,13 @@ void shard_desk::ask(
     else
       done(told.error());
   };
-  questions_.emplace(number, question_open{std::move(answered), done});
-  send_frame(shard, question(number), {}, origin);
+  questions_.emplace(
+    number, question_open{std::move(answered), done, shard, question(number), origin, {}});
+  ask_number(number);
 }
+
+/// The error for a request that may have been executed where its shard was before.
+[[nodiscard]] error moved_away();
 
 /// Adds the time of the task's last change, if its history is still there.
 void add_last_change(shard_desk& desk, task_detail task, std::function<void(task_detail)> done);

@@ -77,8 +77,9 @@ protocol::heartbeat_request make_checkpoint(const lease_beat& said, std::string_
 void shard_desk::report(const attempt_end& end, std::function<void(error)> done) {
   if (value(end.task.shard) >= shard_count())
     return done({errc::unknown_task, {}});
+  if (auto sent = send_lease(end.task.shard, make_report(end).to_wire()); !sent)
+    return done(sent.error());
   reports_.emplace(lease_name{end.task.shard, end.task.seq, end.token}, std::move(done));
-  send_frame(value(end.task.shard), make_report(end).to_wire());
 }
 
 void shard_desk::take_reports(shard_id shard, const core::reports_answered& answered) {
@@ -98,20 +99,26 @@ void shard_desk::take_reports(shard_id shard, const core::reports_answered& answ
 void shard_desk::beat(const lease_beat& said, then<task_detail> done) {
   const auto& task = said.task;
   lease_name name{task.shard, task.seq, said.token};
-  auto lost = std::make_shared<bool>(false);
-  beats_.emplace(name, lost);
-  send_frame(value(task.shard), make_beat(said).to_wire());
+  if (auto sent = send_lease(task.shard, make_beat(said).to_wire()); !sent)
+    return done(sent.error());
+  auto fate = std::make_shared<beat_fate>(beat_fate::open);
+  beats_.emplace(name, fate);
   // A shard answers a heartbeat only when the lease is lost. It answers this question after that.
   client::task_address where{task, {}};
-  auto answered = [this, name, lost, done](result<task_detail> told) {
+  auto answered = [this, name, fate, done](result<task_detail> told) {
     auto [begin, end] = beats_.equal_range(name);
     for (auto i = begin; i != end; ++i) {
-      if (i->second == lost) {
+      if (i->second == fate) {
         beats_.erase(i);
         break;
       }
     }
-    done(*lost ? error{errc::stale_lease, "the lease is over"} : std::move(told));
+    if (*fate == beat_fate::lost)
+      done(error{errc::stale_lease, "the lease is over"});
+    else if (*fate == beat_fate::unknown)
+      done(moved_away());
+    else
+      done(std::move(told));
   };
   describe(where, std::move(answered));
 }
@@ -120,8 +127,10 @@ void shard_desk::save_checkpoint(
   task_id task, fencing_token token, std::string_view checkpoint, then<void> done) {
   if (stopped_)
     return done(error{errc::going_away, "the coordinator is stopping"});
+  auto frame = make_checkpoint({task, token}, checkpoint).to_wire();
+  if (auto sent = send_lease(task.shard, frame); !sent)
+    return done(sent.error());
   saves_.emplace(lease_name{task.shard, task.seq, token}, std::move(done));
-  send_frame(value(task.shard), make_checkpoint({task, token}, checkpoint).to_wire());
 }
 
 void shard_desk::take_saved(shard_id shard, const core::checkpoints_saved& saved) {
@@ -143,7 +152,7 @@ void shard_desk::take_lost(shard_id shard, const core::leases_lost& lost) {
     lease_name name{shard, lease.seq, lease.token};
     auto [begin, end] = beats_.equal_range(name);
     for (auto i = begin; i != end; ++i)
-      *i->second = true;
+      *i->second = beat_fate::lost;
     auto [first, last] = saves_.equal_range(name);
     for (auto i = first; i != last; ++i)
       refused.push_back(std::move(i->second));
@@ -160,7 +169,8 @@ void shard_desk::give_back(const std::vector<granted_lease>& leases) {
 
 std::uint64_t shard_desk::claim(claim_wish wish, claim_events events) {
   auto name = ++last_number_;
-  bool is_early = wish.queues.empty() && known_shards_.size() < shard_count() && !stopped_;
+  bool is_early =
+    !far_ && wish.queues.empty() && known_shards_.size() < shard_count() && !stopped_;
   auto start = [this, name, wish = std::move(wish), events = std::move(events)]() mutable {
     start_claim(name, std::move(wish), std::move(events));
   };
@@ -187,6 +197,8 @@ void shard_desk::start_claim(std::uint64_t name, claim_wish wish, claim_events e
   options.peer = next_peer();
   options.shards = options_.shards;
   options.worker = std::move(wish.worker);
+  options.first_shard = first_shard_of(wish.queues, name);
+  options.away = away_;
   options.queues = std::move(wish.queues);
   auto queues = options.queues.size();
   options.count = wish.count;
@@ -205,6 +217,17 @@ void shard_desk::start_claim(std::uint64_t name, claim_wish wish, claim_events e
   if (is_of_all)
     claims_of_all_[tenant].insert(name);
   claims_.emplace(name, open_claim{actor, timer, std::move(events), std::move(tenant), queues});
+}
+
+std::size_t
+shard_desk::first_shard_of(std::span<const queue_address> queues, std::uint64_t claim) const {
+  constexpr std::size_t looked_at_max = 16;
+  auto shown = options_.board
+                 ? options_.board->first_shard(
+                     queues.first(std::min(queues.size(), looked_at_max)), claim)
+                 : std::nullopt;
+  // Claims that wait begin at different shards, so that all are served alike.
+  return shown ? value(*shown) : claim % shard_count();
 }
 
 void shard_desk::remove_queue(shard_id shard, const queue_address& queue) {

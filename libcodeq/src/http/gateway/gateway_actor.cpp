@@ -2,6 +2,7 @@
 #include "http/gateway/gateway_actor.hpp"
 
 #include "base/wall_clock.hpp"
+#include "coordinator/actors/ask_cluster.hpp"
 #include "http/server/gateway_limits.hpp"
 #include "http/server/replies.hpp"
 
@@ -32,6 +33,10 @@ void gateway_state::start(gateway_actor::pointer self, const gateway_actor_optio
   context_.needs_token = options.needs_token;
   context_.check_disk = options.check_disk;
   context_.metrics = options.metrics;
+  if (options.replicas)
+    context_.cluster = [self, replicas = options.replicas](auto done) {
+      coordinator::ask_cluster(self, replicas, {}, std::move(done));
+    };
   context_.desk.start(self, options.desk);
   auto post = [to = self->address()](std::uint64_t number, result<outgoing_answer> answer) {
     // The callback has only a weak reference, since the actor may have ended long before the
@@ -164,7 +169,7 @@ gateway(gateway_actor::stateful_pointer<gateway_state> self, const gateway_actor
     [](const coordinator::credit_news&) {},
     [self](const coordinator::queues_added& m) { self->state.desk().take(m); },
     [self](const coordinator::peer_misbehaved& m) { self->state.desk().misbehaved(m.reason); },
-    [](const coordinator::shard_moved&) {},
+    [self](const coordinator::shard_moved& m) { self->state.desk().take(m); },
     [](coordinator::places_changed) {},
     [self](const call_arrived& m) { self->state.serve(m); },
     [self](const client_gone& m) { self->state.forget(m.call); },
@@ -174,6 +179,10 @@ gateway(gateway_actor::stateful_pointer<gateway_state> self, const gateway_actor
     [self](const webhook_answered& m) { self->state.take(m); },
     [self](const wakeup_answered& m) { self->state.take(m); },
     [self](next_call) { self->state.dispatch_next(); },
+    [self](const frame_arrived& m) { self->state.desk().take(m); },
+    [self](const actors::link_up& m) { self->state.desk().take(m); },
+    [self](const actors::link_down& m) { self->state.desk().take(m); },
+    [self](const actors::from_link<schema::ClusterMap>& m) { self->state.desk().take(m); },
     [self](gateway_tick) { self->state.desk().tick(); },
     [self](stop_gateway) { return self->state.stop(); },
   };

@@ -21,6 +21,8 @@ struct gateway_actor_options {
   std::function<result<void>()> check_disk;
   std::function<std::string(const base::coordinator_counts&)> metrics;
   webhook_options webhooks{};
+  /// Know the state of the cluster; null when the coordinator is alone.
+  coordinator::replicas_actor replicas{};
 };
 
 /// The state of the gateway, which knows the requests that are not answered yet.

@@ -25,6 +25,10 @@ void write_task(base::json_writer& json, const task_spec& task) {
     json.field("idempotencyKey", task.key);
   if (!task.group.empty() && base::is_utf8(task.group))
     json.field("group", task.group);
+  if (!task.fairness_key.empty() && base::is_utf8(task.fairness_key))
+    json.field("fairnessKey", task.fairness_key);
+  if (task.fairness_weight != 1)
+    json.field("fairnessWeight", task.fairness_weight);
   if (task.max_attempts)
     json.field("maxAttempts", *task.max_attempts);
   if (!task.headers.empty()) {
@@ -91,7 +95,17 @@ void write_occurrence(base::json_writer& json, const schedule_occurrence& entry)
   json.end_object();
 }
 
+std::string explanation_of(const schedule_answer& answer, timestamp now) {
+  return answer.what == schedule_result::deleted ? "deleted, so it does not fire any more"
+                                                 : explain(answer.schedule, now);
+}
+
 void write_schedule(base::json_writer& json, const schedule_info& schedule, timestamp now) {
+  write_schedule(json, schedule_answer{schedule_result::unchanged, schedule}, now);
+}
+
+void write_schedule(base::json_writer& json, const schedule_answer& answer, timestamp now) {
+  const auto& schedule = answer.schedule;
   const auto& spec = schedule.spec;
   json.begin_object()
     .field("name", schedule.name.name)
@@ -108,7 +122,7 @@ void write_schedule(base::json_writer& json, const schedule_info& schedule, time
   write_times(json, schedule.next);
   if (schedule.latest)
     write_occurrence(json.key("latest"), *schedule.latest);
-  json.field("explanation", explain(schedule, now)).end_object();
+  json.field("explanation", explanation_of(answer, now)).end_object();
 }
 
 } // namespace codeq::http

@@ -47,8 +47,12 @@ inline constexpr auto schedule_fields = std::to_array<input_field>({
 /// Reads what `schedule_fields` says. Errors: `invalid_argument`, `too_large`.
 [[nodiscard]] result<schedule_spec> make_schedule(const input& from, const std::string& tenant);
 
+/// Explains the state of a schedule at `now`, also of one that was deleted.
+[[nodiscard]] std::string explanation_of(const schedule_answer& answer, timestamp now);
+
 /// A schedule as an object, and what explains its state at `now`.
 void write_schedule(base::json_writer& json, const schedule_info& schedule, timestamp now);
+void write_schedule(base::json_writer& json, const schedule_answer& answer, timestamp now);
 void write_times(base::json_writer& json, const std::vector<schedule_time>& times);
 void write_occurrence(base::json_writer& json, const schedule_occurrence& entry);
 

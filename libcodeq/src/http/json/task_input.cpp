@@ -36,6 +36,8 @@ void read_names(const input& from, task_spec& to) {
   to.allow_promotion = from.flag("allowPromotion").value_or(false);
   to.replace_payload = from.flag("replacePayload").value_or(false);
   to.duplicate = static_cast<on_duplicate>(from.choice("onDuplicate").value_or(0));
+  to.fairness_key = from.text("fairnessKey");
+  to.fairness_weight = static_cast<std::uint32_t>(from.integer("fairnessWeight").value_or(1));
 }
 
 void read_limits(const input& from, task_spec& to) {

@@ -76,6 +76,10 @@ void write_names(base::json_writer& json, const task_summary& task) {
     json.field("idempotencyKey", task.key).field("key", task.key);
   if (!task.group.empty() && base::is_utf8(task.group))
     json.field("group", task.group);
+  if (!task.fairness_key.empty() && base::is_utf8(task.fairness_key))
+    json.field("fairnessKey", task.fairness_key);
+  if (task.fairness_weight != 1)
+    json.field("fairnessWeight", task.fairness_weight);
 }
 
 void write_error(base::json_writer& json, std::string_view text) {
@@ -179,6 +183,24 @@ void write_kind(base::json_writer& json, const dead_kind& kind) {
     .field("lastTaskId", to_string(kind.last));
   write_error(json, kind.error_text);
   json.end_object();
+}
+
+void write_fairness(base::json_writer& json, const fairness_page& page) {
+  json.begin_object()
+    .field("command", page.queue.queue)
+    .field("queue", page.queue.queue)
+    .field("activeKeys", page.active_keys)
+    .begin_array("keys");
+  for (const auto& share : page.keys)
+    json.begin_object()
+      .field("fairnessKey", shown_text(share.key))
+      .field("fairnessWeight", share.weight)
+      .field("ready", share.ready)
+      .field("sharePpm", share.share_ppm)
+      .field("expectedRunMs", share.expected_run.count())
+      .field("waitMs", share.wait.count())
+      .end_object();
+  json.end_array().field("more", page.more).end_object();
 }
 
 void write_value(base::json_writer& json, std::string_view bytes) {

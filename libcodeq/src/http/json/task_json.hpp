@@ -56,6 +56,9 @@ void write_task(base::json_writer& json, const task_detail& task, const task_vie
 /// A list's task: what is known without its payload and texts.
 void write_listed(base::json_writer& json, const task_summary& task);
 
+/// A page of a queue's fairness keys, as an object.
+void write_fairness(base::json_writer& json, const fairness_page& page);
+
 /// Dead tasks of one kind of error.
 void write_kind(base::json_writer& json, const dead_kind& kind);
 

@@ -13,7 +13,7 @@ void find_own(
   std::string_view id,
   bool with_body,
   shard_desk::then<task_detail> done) {
-  const error unknown{errc::unknown_task, "not found"};
+  const error unknown{errc::unknown_task, "not found: no such task, or it is past its retention"};
   auto task = parse_task_id(id);
   bool has_shape = id.size() == to_string(task_id{}).size();
   if (!task)

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -237,9 +238,53 @@ std::optional<std::string> find_foreign(const gateway_context& context, const re
   return is_own_page ? std::nullopt : std::optional("'Origin' is " + quote(in.origin));
 }
 
+/// The last segments of the routes that are one segment longer than the path, in order.
+std::set<std::string_view> names_below(std::vector<std::string> path) {
+  std::set<std::string_view> names;
+  std::vector<std::string> arguments;
+  path.emplace_back();
+  for (auto routes : all_routes()) {
+    for (const auto& r : routes) {
+      auto name = r.pattern.substr(r.pattern.rfind('/') + 1);
+      path.back() = name;
+      if (name != ":" && fits(r.pattern, path, arguments))
+        names.insert(name);
+    }
+  }
+  return names;
+}
+
+/// Refuses a path that no route has; names the ones that differ from it in the last segment.
+response refuse_path(std::vector<std::string> path) {
+  std::string text = "not found: no such route; ";
+  if (path.size() > base_path.size()) {
+    path.pop_back();
+    std::string names;
+    for (auto name : names_below(std::move(path)))
+      names.append(names.empty() ? "" : ", ").append(name);
+    if (!names.empty())
+      text += "the last part may be " + names + "; ";
+  }
+  return refusal(404, text + "/openapi.json lists all routes");
+}
+
+/// Names the action that a client means by DELETE; empty when there is none.
+std::string_view meant_by_delete(const request& in) {
+  constexpr std::array<std::string_view, 2> actions{"cancel", "purge"};
+  if (in.method != "DELETE")
+    return {};
+  auto names = names_below(in.path);
+  for (auto action : actions)
+    if (names.contains(action))
+      return action;
+  return {};
+}
+
 /// Refuses a method that the path does not have.
 response refuse_method(const request& in, const std::string& methods) {
   auto text = "method not allowed: this path takes " + methods;
+  if (auto action = meant_by_delete(in); !action.empty())
+    text.append("; to ").append(action).append(" it, POST to this path and /").append(action);
   if (in.method == "OPTIONS" && !in.preflight_method.empty())
     text += "; 'Origin' is " + quote(in.origin) + ", which --cors-origin does not name";
   auto answer = refusal(405, text);
@@ -283,7 +328,7 @@ void dispatch(gateway_context& context, const exchange_ptr& call) {
       refusal(403, "only loopback hosts and origins may call with --dev: " + *foreign));
   auto found = find_route(*call);
   if (found.methods.empty())
-    return call->answer(refusal(404, "not found: no such route; /openapi.json lists all routes"));
+    return call->answer(refuse_path(call->in.path));
   if (is_preflight(context, call->in))
     return call->answer(cors_policy::preflight(found.methods));
   if (!found.at)

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/cluster_status.hpp"
+
 #include "base/coordinator_counts.hpp"
 #include "http/dashboard/dashboard_desk.hpp"
 #include "http/desk/queue_locks.hpp"
+#include "http/desk/recent_leases.hpp"
 #include "http/desk/shard_desk.hpp"
 #include "http/json/input.hpp"
 #include "http/operations/operation_desk.hpp"
@@ -28,6 +31,7 @@ struct gateway_context {
   /// Of the queues whose settings are being changed. Outlives the desk, whose callbacks hold them.
   queue_locks changing_queues;
   shard_desk desk;
+  recent_leases leases;
   /// The bodies of `GET /admin/queues` by tenant, of the statistics with that number.
   std::map<std::string, std::string> queue_lists;
   std::uint64_t queue_lists_number = 0;
@@ -48,6 +52,8 @@ struct gateway_context {
   std::function<result<void>()> check_disk;
   /// Prometheus' text of what all shards count.
   std::function<std::string(const base::coordinator_counts&)> metrics;
+  /// Asks for the state of the cluster as this coordinator knows it; empty when it is alone.
+  std::function<void(std::function<void(const result<cluster_status>&)>)> cluster;
   /// Gives leases back that no client learned of. Called on any thread.
   std::function<void(std::vector<granted_lease>)> return_leases;
 };

@@ -137,6 +137,7 @@ void add_tasks(
     all.json += all.json.empty() ? "" : ",";
     all.json += text;
     all.leases.push_back({one.id, one.token});
+    context.leases.note({one.id, one.token, one.queue, call->by});
   }
   context.desk.give_back(unfit);
   all.share->force(all.json.size() + frame_bytes);

@@ -6,6 +6,11 @@
 #include "observe/log.hpp"
 
 #include <array>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
 
 /// How the process itself is, at the root.
 namespace codeq::http {
@@ -21,40 +26,71 @@ void say_alive(gateway_context&, const exchange_ptr& call) {
   call->answer(reply(200, json));
 }
 
-/// Ready once every shard has answered, which it does behind all that it has to write before.
+/// The shards that have not answered yet whether they are ready.
+class readiness {
+public:
+  readiness(exchange_ptr call, std::uint16_t shards) : call_(std::move(call)), shards_(shards) {
+    for (std::uint16_t i = 0; i < shards; ++i)
+      silent_.insert(i);
+  }
+
+  void note(std::uint16_t shard, const result<client::queue_part>& told) {
+    if (!told)
+      return answer(refusal_of(told.error()));
+    silent_.erase(shard);
+    if (!silent_.empty())
+      return;
+    base::json_writer json;
+    json.begin_object().field("status", "ready").field("shards", shards_).end_object();
+    answer(reply(200, json));
+  }
+
+  /// `why_of`: the reason why a shard may be silent; empty when none is known.
+  void give_up(const std::function<std::string(std::uint16_t)>& why_of) {
+    std::string names;
+    for (auto shard : silent_) {
+      const auto why = why_of(shard);
+      names += (names.empty() ? "" : ", ") + std::to_string(shard)
+               + (why.empty() ? "" : " (" + why + ")");
+    }
+    answer(refusal(503, "not every shard answers in time: " + names));
+  }
+
+private:
+  void answer(response r) {
+    if (auto call = std::exchange(call_, nullptr))
+      call->answer(std::move(r));
+  }
+
+  exchange_ptr call_;
+  std::uint16_t shards_;
+  std::set<std::uint16_t> silent_;
+};
+
+/// Ready once every shard has answered, which it does behind all that it has to write before; in a
+/// cluster also those of other coordinators.
 void say_ready(gateway_context& context, const exchange_ptr& call) {
   if (auto ok = context.check_disk(); !ok)
     return call->answer(refusal(503, ok.error().context));
-  auto is_answered = std::make_shared<bool>(false);
-  auto answer_once = [call, is_answered](response r) {
-    if (!std::exchange(*is_answered, true))
-      call->answer(std::move(r));
-  };
-  context.desk.after(tuning::http_ready_timeout, [answer_once] {
-    answer_once(refusal(503, "not every shard answers in time"));
+  auto open = std::make_shared<readiness>(call, context.desk.shard_count());
+  context.desk.after(tuning::http_ready_timeout, [open, &desk = context.desk] {
+    open->give_up([&desk](std::uint16_t shard) { return desk.why_unreached(shard); });
   });
-  auto question_of = [](std::uint16_t shard) {
-    return client::show_queue(shard, {"default", "default"});
-  };
-  auto finish = [answer_once](const result<std::vector<client::queue_part>>& parts) {
-    if (!parts)
-      return answer_once(refusal_of(parts.error()));
-    base::json_writer json;
-    json.begin_object().field("status", "ready").field("shards", parts->size()).end_object();
-    answer_once(reply(200, json));
-  };
-  ask_each_shard<client::queue_part>(
-    context,
-    question_of,
-    &client::read_queue,
-    shard_desk::then<std::vector<client::queue_part>>(std::move(finish)));
+  for (std::uint16_t i = 0; i < context.desk.shard_count(); ++i)
+    context.desk.ask<client::queue_part>(
+      i, client::show_queue(i, {"default", "default"}), &client::read_queue,
+      shard_desk::then<client::queue_part>(
+        [open, i](const result<client::queue_part>& told) { open->note(i, told); }));
 }
 
+/// Those of this coordinator alone: a monitor adds up those of a cluster.
 void show_metrics(gateway_context& context, const exchange_ptr& call) {
-  with_stats(context, call, [&context, call](const base::coordinator_counts& stats) {
+  context.desk.own_stats([&context, call](const result<base::coordinator_counts>& stats) {
+    if (!stats)
+      return call->answer(refusal_of(stats.error()));
     response answer;
     answer.content_type = "text/plain; version=0.0.4; charset=utf-8";
-    answer.body = context.metrics(stats);
+    answer.body = context.metrics(*stats);
     call->answer(std::move(answer));
   });
 }

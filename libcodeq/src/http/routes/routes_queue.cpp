@@ -3,6 +3,7 @@
 #include "http/json/input_refusal.hpp"
 #include "http/json/task_fields.hpp"
 #include "http/json/task_input.hpp"
+#include "http/json/task_json.hpp"
 #include "http/routes/bulk_walk.hpp"
 #include "http/routes/queue_parts.hpp"
 #include "http/routes/route_steps.hpp"
@@ -119,6 +120,26 @@ void answer_queue(
   call->answer(reply(200, json));
 }
 
+void show_fairness(gateway_context& context, const exchange_ptr& call) {
+  auto queue = queue_meant(call);
+  if (!queue)
+    return;
+  const auto& query = call->fields->query;
+  auto limit = static_cast<std::uint32_t>(
+    query.integer("limit").value_or(limits::fairness_page_default));
+  core::fairness_part wanted{query.text("after"), limit, !query.has("after")};
+  auto question_of = [queue = *queue, wanted](std::uint16_t shard) {
+    return client::show_fairness(shard, queue, wanted);
+  };
+  ask_parts(context, question_of, [call, queue = *queue, limit](const result<queue_parts>& found) {
+    if (!found)
+      return call->answer(refusal_of(found.error()));
+    base::json_writer json;
+    write_fairness(json, client::merge_fairness(queue, *found, limit));
+    call->answer(reply(200, json));
+  });
+}
+
 void set_paused(gateway_context& context, const exchange_ptr& call, bool paused) {
   auto queue = queue_meant(call);
   if (!queue)
@@ -198,7 +219,12 @@ void purge(gateway_context& context, const exchange_ptr& call) {
   });
 }
 
-constexpr std::array<route, 7> routes{{
+constexpr auto fairness_parameters = std::to_array<input_field>({
+  {.name = "after", .range = at_most(limits::fairness_key_bytes_max)},
+  {.name = "limit", .type = input_type::integer, .range = {1, limits::fairness_page_max}},
+});
+
+constexpr std::array<route, 8> routes{{
   {.method = "GET",
    .pattern = "admin/queues",
    .who = access::inspect,
@@ -229,6 +255,12 @@ constexpr std::array<route, 7> routes{{
    .who = access::inspect,
    .rate = "admin",
    .run = &show_settings},
+  {.method = "GET",
+   .pattern = "admin/queues/:/fairness",
+   .who = access::inspect,
+   .rate = "admin",
+   .run = &show_fairness,
+   .fields = {.query = fairness_parameters}},
   {.method = "PUT",
    .pattern = "admin/queues/:/settings",
    .who = access::admin,

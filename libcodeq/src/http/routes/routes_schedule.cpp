@@ -61,7 +61,8 @@ void answer_schedule(
   gateway_context& context, const exchange_ptr& call, const client::schedules_part& part) {
   base::json_writer json;
   json.begin_object().field("result", to_string(part.what));
-  write_schedule(json.key("schedule"), part.schedules.front(), context.desk.now());
+  schedule_answer answer{part.what, part.schedules.front()};
+  write_schedule(json.key("schedule"), answer, context.desk.now());
   json.end_object();
   call->answer(reply(part.what == schedule_result::created ? 201 : 200, json));
 }

@@ -203,7 +203,7 @@ void show_keyed(gateway_context& context, const exchange_ptr& call) {
     return;
   auto show = [&context, call](const result<task_detail>& found) {
     if (!found && found.error().code == errc::unknown_task)
-      return call->answer(refusal(404, "not found"));
+      return call->answer(refusal(404, "not found: no task has the key"));
     if (!found)
       return call->answer(refusal_of(found.error()));
     base::json_writer json;

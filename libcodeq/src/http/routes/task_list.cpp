@@ -91,7 +91,10 @@ void answer_change(const exchange_ptr& call, const result<change_outcome>& outco
   bool is_missing = outcome ? outcome->what == change_result::not_found
                             : outcome.error().code == errc::unknown_task;
   if (is_missing)
-    return call->answer(refusal(404, "not found"));
+    return call->answer(refusal(
+      404,
+      outcome ? "not found: no task has the key"
+              : "not found: no such task, or it is past its retention"));
   if (!outcome)
     return call->answer(refusal_of(outcome.error()));
   base::json_writer json;

@@ -154,6 +154,49 @@ result<fencing_token> token_of(const task_detail& task, const lease_wish& wish, 
   return status.token;
 }
 
+namespace {
+
+/// A report of the caller about a task.
+struct own_report {
+  std::string id;
+  lease_wish wish;
+  /// Its task and token are known once the lease is.
+  attempt_end end;
+  recorded done;
+};
+
+/// Ends the attempt of the lease that the caller holds of the task.
+void report_own(gateway_context& context, const exchange_ptr& call, own_report own) {
+  auto id = own.id;
+  auto go = [&context, call, own = std::move(own)](const result<task_detail>& task) mutable {
+    if (!task)
+      return own.done(task.error());
+    auto token = token_of(*task, own.wish, *call->by);
+    if (!token)
+      return own.done(token.error());
+    own.end.task = task->status.id;
+    own.end.token = *token;
+    report(context, own.end, own.done);
+  };
+  find_own(context, call, id, false, std::move(go));
+}
+
+/// The same for a lease that was claimed here just now, which the report names. When it is over,
+/// the task tells what became of it.
+void report_recent(gateway_context& context, const exchange_ptr& call, own_report own) {
+  auto end = own.end;
+  auto finish = [&context, call, own = std::move(own)](const result<result_record>& how) {
+    bool is_unclear =
+      !how && (how.error().code == errc::stale_lease || how.error().code == errc::unknown_task);
+    if (!is_unclear)
+      return own.done(how);
+    report_own(context, call, own);
+  };
+  report(context, end, std::move(finish));
+}
+
+} // namespace
+
 void submit_result(
   gateway_context& context,
   const exchange_ptr& call,
@@ -170,18 +213,14 @@ void submit_result(
   auto wish = lease_meant(body, context.needs_token);
   if (!wish)
     return done(wish.error());
-  auto go = [&context, call, end = std::move(*end), wish = *wish, done = std::move(done)](
-              const result<task_detail>& task) mutable {
-    if (!task)
-      return done(task.error());
-    auto token = token_of(*task, wish, *call->by);
-    if (!token)
-      return done(token.error());
-    end.task = task->status.id;
-    end.token = *token;
-    report(context, end, done);
-  };
-  find_own(context, call, id, false, std::move(go));
+  own_report own{id, *wish, std::move(*end), std::move(done)};
+  auto task = parse_task_id(id);
+  auto lease = task ? context.leases.take(*task, *call->by) : std::nullopt;
+  if (!lease || wish->token.value_or(lease->token) != lease->token)
+    return report_own(context, call, std::move(own));
+  own.end.task = lease->task;
+  own.end.token = lease->token;
+  report_recent(context, call, std::move(own));
 }
 
 } // namespace codeq::http

@@ -74,6 +74,10 @@ inline constexpr duration webhook_retry_max = std::chrono::minutes(15);
 inline constexpr std::uint32_t webhook_attempts_max = 100;
 inline constexpr duration webhook_dead_retention = std::chrono::hours(7 * 24);
 
+/// Number of leases that are remembered from their claims, of all tenants. The report of another
+/// one takes a question more.
+inline constexpr std::size_t http_recent_leases_max = 16'384;
+
 // Wake-ups of subscribers.
 /// Maximum number of subscriptions of all tenants, which share them fairly.
 inline constexpr std::size_t subscriptions_max = 2000;

@@ -70,10 +70,12 @@ void webhook_desk::start(
 void webhook_desk::find_open(std::uint16_t shard) {
   auto take = [this, shard](const result<client::list_part>& part) {
     if (!part) {
-      CODEQ_LOG_ERROR(
-        "gateway cannot look for open webhooks shard={} reason=\"{}\"",
-        shard,
-        to_string(part.error()));
+      // A coordinator whose start fails has an error of its own to report.
+      if (part.error().code != errc::going_away)
+        CODEQ_LOG_ERROR(
+          "gateway cannot look for open webhooks shard={} reason=\"{}\"",
+          shard,
+          to_string(part.error()));
       return;
     }
     for (const auto& found : part->tasks)

@@ -29,6 +29,7 @@ void write_run(schema::FollowUpRecord::Run::Builder to, const core::follow_up& f
   to.setKey(data_of(from.run.key));
   to.setOnDuplicate(static_cast<std::uint8_t>(from.run.duplicate));
   to.setReplacePayload(from.run.replace_payload);
+  write_fairness(to, from.run.fairness);
 }
 
 /// Reads a run without its tasks.
@@ -45,6 +46,7 @@ core::follow_up read_run(schema::FollowUpRecord::Run::Reader from) {
   task.run.key = text_of(from.getKey());
   task.run.duplicate = static_cast<on_duplicate>(from.getOnDuplicate());
   task.run.replace_payload = from.getReplacePayload();
+  task.run.fairness = read_fairness(from);
   return task;
 }
 
@@ -85,6 +87,8 @@ result<core::follow_ups_sent> decode_follow_ups(std::string_view value) {
       if (run.getCount() == 0 || run.getCount() > all.count() - next)
         return mismatch("runs do not fit the tasks");
       e.tasks.push_back(read_run(run));
+      if (!is_valid(e.tasks.back().run.fairness))
+        return mismatch("a task whose fairness key has no valid weight");
       e.tasks.back().run.tasks = all.part(next, run.getCount());
       next += run.getCount();
     }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/limits.hpp"
 #include "codeq/result.hpp"
 #include "codeq/time.hpp"
+
+#include "core/commands/fairness_mark.hpp"
 
 #include <capnp/message.h>
 #include <capnp/serialize.h>
@@ -96,6 +99,24 @@ inline std::uint64_t count_of(duration d) {
 
 inline std::int64_t ms_of(timestamp t) {
   return t.time_since_epoch().count();
+}
+
+template <class Builder>
+void write_fairness(Builder to, const core::fairness_mark& mark) {
+  if (!mark.key.empty())
+    to.setFairnessKey({reinterpret_cast<const kj::byte*>(mark.key.data()), mark.key.size()});
+  to.setFairnessWeight(mark.weight);
+}
+
+template <class Reader>
+core::fairness_mark read_fairness(Reader from) {
+  auto key = from.getFairnessKey().asChars();
+  return {{key.begin(), key.size()}, from.getFairnessWeight()};
+}
+
+/// False for a weight that no producer can have set.
+inline bool is_valid(const core::fairness_mark& mark) {
+  return mark.weight >= 1 && mark.weight <= limits::fairness_weight_max;
 }
 
 } // namespace codeq::storage

@@ -123,6 +123,7 @@ std::string encode(const core::segment_appended& e) {
     r.setAllowPromotion(e.allow_promotion);
     r.setGroup({reinterpret_cast<const kj::byte*>(e.group.data()), e.group.size()});
     r.setKey({reinterpret_cast<const kj::byte*>(e.key.data()), e.key.size()});
+    write_fairness(r, e.fairness);
     write_marks(r, e.requests);
     write_packed(r.initTasks(), std::span<const core::encoded_tasks>(e.pieces));
   });
@@ -206,6 +207,7 @@ std::string encode(const core::segment_fate& fate, core::log_position position) 
       r.setGroup({reinterpret_cast<const kj::byte*>(fate.group.data()), fate.group.size()});
     if (!fate.key.empty())
       r.setKey({reinterpret_cast<const kj::byte*>(fate.key.data()), fate.key.size()});
+    write_fairness(r, fate.fairness);
     write_entries(r, fate.entries);
   });
 }
@@ -229,6 +231,7 @@ result<core::segment_appended> decode_segment(std::string_view value, sequence f
     e.allow_promotion = r.getAllowPromotion();
     e.group.assign(r.getGroup().asChars().begin(), r.getGroup().size());
     e.key.assign(r.getKey().asChars().begin(), r.getKey().size());
+    e.fairness = read_fairness(r);
     e.count = r.getTasks().getEnds().size();
     e.body_bytes = r.getTasks().getBytes().size();
     for (auto mark : r.getRequests()) {
@@ -238,6 +241,8 @@ result<core::segment_appended> decode_segment(std::string_view value, sequence f
     }
     if (e.count == 0 || e.priority > limits::priority_max)
       return mismatch("a segment without tasks or of an unknown priority");
+    if (!is_valid(e.fairness))
+      return mismatch("a segment whose fairness key has no valid weight");
     return e;
   });
 }
@@ -340,6 +345,7 @@ result<core::segment_fate> decode_fate(std::string_view value, sequence first) {
     fate.retention = duration_of(r.getRetentionMs());
     fate.group.assign(r.getGroup().asChars().begin(), r.getGroup().size());
     fate.key.assign(r.getKey().asChars().begin(), r.getKey().size());
+    fate.fairness = read_fairness(r);
     fate.entries = std::move(*entries);
     return fate;
   });

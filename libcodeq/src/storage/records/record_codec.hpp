@@ -13,8 +13,9 @@
 /// Decoding errors are `corruption`.
 namespace codeq::storage {
 
-/// The format that this version writes; stores with a newer format are refused.
-inline constexpr std::uint32_t format_version = 2;
+/// The format that this version writes; stores with a newer format are refused. Blocks of format 3
+/// may contain fairness keys.
+inline constexpr std::uint32_t format_version = 3;
 
 /// The store's own record.
 struct store_record {

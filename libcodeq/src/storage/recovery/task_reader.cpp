@@ -185,6 +185,7 @@ core::task_view view_of(const core::segment_fate& fate, sequence seq) {
   view.entry = fate.entries[seq - fate.first];
   view.group = fate.group;
   view.key = fate.key;
+  view.fairness = fate.fairness;
   return view;
 }
 

@@ -121,8 +121,14 @@ rocksdb::Options reading_options(const std::filesystem::path& directory, replay_
 result<store_inspection>
 inspect_rocksdb_store(const std::filesystem::path& directory, durability mode) {
   std::error_code failure;
-  if (!std::filesystem::exists(directory / "CURRENT", failure))
-    return error{errc::unavailable, directory.string() + " holds no store"};
+  if (!std::filesystem::exists(directory / "CURRENT", failure)) {
+    bool has_backups = std::filesystem::is_directory(directory / "meta", failure);
+    return error{
+      errc::unavailable,
+      directory.string()
+        + (has_backups ? " holds backups, not a store; restore one, which verifies it, too"
+                       : " holds no store")};
+  }
   auto lock = directory_lock::take(directory);
   if (!lock)
     return lock.error();

@@ -82,6 +82,8 @@ void write_spec(schema::FromChild::FollowUp::Builder to, const task_spec& spec) 
   to.setKey(data_of(spec.key));
   to.setOnDuplicate(static_cast<std::uint8_t>(spec.duplicate));
   to.setReplacePayload(spec.replace_payload);
+  to.setFairnessKey(data_of(spec.fairness_key));
+  to.setFairnessWeight(spec.fairness_weight);
 }
 
 task_spec read_spec(schema::FromChild::FollowUp::Reader from) {
@@ -101,6 +103,8 @@ task_spec read_spec(schema::FromChild::FollowUp::Reader from) {
   spec.key = string_of(from.getKey());
   spec.duplicate = static_cast<on_duplicate>(from.getOnDuplicate());
   spec.replace_payload = from.getReplacePayload();
+  spec.fairness_key = string_of(from.getFairnessKey());
+  spec.fairness_weight = from.getFairnessWeight();
   return spec;
 }
 

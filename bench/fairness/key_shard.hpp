@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/clock.hpp"
+#include "core/commands/effect.hpp"
+#include "core/state/shard_state.hpp"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace codeq::bench {
+
+/// One shard with one queue and one worker under a manual clock, without storage and threads. Each
+/// call is one turn; snapshots are taken when a coordinator would take them.
+class key_shard {
+public:
+  key_shard();
+
+  /// Tasks of a request: pairs of a fairness key and its number of tasks.
+  using keyed_tasks = std::vector<std::pair<std::string, std::uint32_t>>;
+
+  void enqueue(const keyed_tasks& tasks);
+
+  /// Leases `tasks` tasks, or as many as are ready, and returns them.
+  std::vector<core::granted_run> claim(std::uint32_t tasks);
+
+  void complete(std::vector<core::task_lease> leases);
+
+  void advance(duration by) { clock_.advance(by); }
+
+  [[nodiscard]] timestamp now() { return clock_.now().shard; }
+
+  /// The first sequence of tasks that are enqueued from now on.
+  [[nodiscard]] sequence next_sequence() const noexcept { return state_.sequences.next; }
+
+private:
+  std::vector<core::effect> run(const core::command& c);
+
+  base::manual_clock clock_;
+  core::shard_state state_{shard_id{}, 1};
+  producer_id session_ = make_producer_id(clock_.now().shard, 1, 2);
+  std::uint64_t requests_ = 0;
+};
+
+} // namespace codeq::bench

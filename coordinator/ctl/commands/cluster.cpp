@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/json_writer.hpp"
+#include "config/value_options.hpp"
+#include "ctl/command_options.hpp"
+#include "ctl/commands.hpp"
+#include "ctl/text.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace codeq::ctl {
+
+namespace {
+
+constexpr auto look_pause = std::chrono::milliseconds(100);
+
+bool serves(const std::string& node, const cluster_shard& shard) {
+  return shard.primary == node;
+}
+
+bool has_copy(const std::string& node, const cluster_shard& shard) {
+  return std::any_of(shard.copies.begin(), shard.copies.end(), [&](const cluster_copy& copy) {
+    return copy.node == node;
+  });
+}
+
+std::string state_of(const cluster_node& node) {
+  if (!node.is_present)
+    return node.is_draining ? "missing, drained" : "missing";
+  if (!node.has_answered)
+    return "does not answer";
+  return node.is_draining ? "draining" : "present";
+}
+
+void write_copy(base::json_writer& out, const cluster_copy& copy) {
+  out.begin_object().field("node", copy.node).field("in_sync", copy.is_in_sync);
+  if (copy.is_known)
+    out.field("epoch", copy.epoch).field("position", copy.position).field("lag", copy.lag);
+  out.end_object();
+}
+
+std::string to_json(const cluster_status& status) {
+  base::json_writer out;
+  out.begin_object().field("cluster", status.name).field("copies", status.copies);
+  out.field("min_in_sync", status.min_in_sync).begin_array("nodes");
+  for (const auto& node : status.nodes) {
+    out.begin_object().field("name", node.name).field("address", node.address);
+    out.field("http_address", node.http_address).field("zone", node.zone);
+    out.field("present", node.is_present).field("answers", node.has_answered);
+    out.field("draining", node.is_draining).field("free_bytes", node.free_bytes).end_object();
+  }
+  out.end_array().begin_array("shards");
+  for (const auto& shard : status.shards) {
+    out.begin_object().field("shard", value(shard.shard)).field("primary", shard.primary);
+    out.field("served", shard.is_served).field("epoch", shard.epoch).begin_array("copies");
+    for (const auto& copy : shard.copies)
+      write_copy(out, copy);
+    out.end_array().field("waits_for", shard.waits_for).end_object();
+  }
+  return out.end_array().end_object().take() + "\n";
+}
+
+/// For example "c1@3/120 c2@3/118(-2) c3(not in sync)".
+std::string copies_of(const cluster_shard& shard) {
+  std::string text;
+  for (const auto& copy : shard.copies) {
+    text += (text.empty() ? "" : " ") + copy.node;
+    if (copy.is_known)
+      text += "@" + std::to_string(copy.epoch) + "/" + std::to_string(copy.position);
+    if (copy.lag > 0)
+      text += "(-" + std::to_string(copy.lag) + ")";
+    if (!copy.is_in_sync)
+      text += "(not in sync)";
+  }
+  return text;
+}
+
+std::string to_text(const cluster_status& status) {
+  std::vector<std::vector<std::string>> nodes{
+    {"NODE", "STATE", "SERVES", "COPIES", "ADDRESS", "ZONE"}};
+  for (const auto& node : status.nodes) {
+    const auto count = [&](auto is_counted) {
+      return std::to_string(std::count_if(
+        status.shards.begin(), status.shards.end(), [&](const auto& shard) {
+          return is_counted(node.name, shard);
+        }));
+    };
+    nodes.push_back(
+      {node.name, state_of(node), count(serves), count(has_copy), node.address, node.zone});
+  }
+  std::vector<std::vector<std::string>> shards{
+    {"SHARD", "PRIMARY", "SERVED", "EPOCH", "COPIES", "WAITS FOR"}};
+  for (const auto& shard : status.shards)
+    shards.push_back(
+      {std::to_string(value(shard.shard)),
+       shard.primary,
+       shard.is_served ? "yes" : "no",
+       std::to_string(shard.epoch),
+       copies_of(shard),
+       shard.waits_for.empty() ? "-" : shard.waits_for});
+  return "cluster " + status.name + ": " + std::to_string(status.copies)
+         + " copies of each shard, of which " + std::to_string(status.min_in_sync)
+         + " have to be in sync\n\n" + format_table(nodes) + "\n" + format_table(shards);
+}
+
+int show_status(context& with, const answer<cluster_status>& got) {
+  return show(with, got, to_json, to_text);
+}
+
+struct change_options {
+  cluster_change change;
+  duration wait = std::chrono::seconds(30);
+};
+
+option node_option(const char* name, std::string& to) {
+  return required(
+    config::name_option(name, "Name of the node, as `cluster status` shows it [required]", to));
+}
+
+option wait_option(duration& to) {
+  return config::duration_option(
+    "wait",
+    "How long to wait until it is done; 0 does not wait [default: 30s]",
+    to,
+    {duration{0}, wait_max});
+}
+
+std::vector<option> move_grammar(change_options& to) {
+  to.change.what = cluster_change::kind::move;
+  auto shard = config::count_option(
+    "SHARD", "Number of the shard [required]", to.change.shard, {0, limits::shards_max - 1});
+  return {
+    required(placed(std::move(shard))), node_option("to", to.change.node), wait_option(to.wait)};
+}
+
+std::vector<option> drain_grammar(change_options& to) {
+  to.change.what = cluster_change::kind::drain;
+  return {placed(node_option("NODE", to.change.node)), wait_option(to.wait)};
+}
+
+std::vector<option> undrain_grammar(change_options& to) {
+  to.change.what = cluster_change::kind::undrain;
+  return {placed(node_option("NODE", to.change.node))};
+}
+
+/// Whether the cluster is as the change wants it.
+bool is_done(const cluster_change& change, const cluster_status& status) {
+  for (const auto& shard : status.shards) {
+    const auto is_moved = shard.primary == change.node && shard.is_served;
+    if (change.what == cluster_change::kind::move && shard.shard == change.shard && !is_moved)
+      return false;
+    if (change.what == cluster_change::kind::drain && has_copy(change.node, shard))
+      return false;
+  }
+  return true;
+}
+
+/// Makes the change, waits until it is done, and shows the state of the cluster.
+int run_change(context& with, const change_options& wish) {
+  auto got = with.api.change_cluster(wish.change);
+  const auto end = std::chrono::steady_clock::now() + wish.wait;
+  const auto* status = got ? std::get_if<cluster_status>(&*got) : nullptr;
+  // One coordinator does not know what the others serve.
+  while (status != nullptr && wish.wait > duration{0}) {
+    got = with.api.cluster();
+    status = got ? std::get_if<cluster_status>(&*got) : nullptr;
+    if (status == nullptr || is_done(wish.change, *status))
+      break;
+    if (std::chrono::steady_clock::now() >= end)
+      return fail({errc::timeout, "it is decided, but not done yet"}, with.json);
+    std::this_thread::sleep_for(look_pause);
+  }
+  return show_status(with, got);
+}
+
+} // namespace
+
+void add_cluster(command_table& to) {
+  to.group("cluster", "Show the coordinators of a cluster, and move shards between them");
+  to.add(command<no_options>{
+    .name = "cluster status",
+    .help = "Show nodes, shards, their primaries and copies, and what they wait for",
+    .run =
+      [](context& with, const no_options&) { return show_status(with, with.api.cluster()); },
+    .details =
+      "COPIES: the nodes that hold a copy, each with the epoch and the number of its last change, "
+      "and by how many changes it is behind. A shard that is not served has a primary that is "
+      "missing, does not answer or takes over."});
+  to.add(command<change_options>{
+    .name = "cluster move",
+    .help = "Have a node serve a shard of which it has a copy in sync",
+    .grammar = move_grammar,
+    .run = run_change,
+    .details = "The shard stays there, as long as the node has its copy, until it is moved again "
+               "or `cluster balance` is given."});
+  to.add(command<change_options>{
+    .name = "cluster drain",
+    .help = "Move all shards and copies away from a node, for good",
+    .grammar = drain_grammar,
+    .run = run_change,
+    .details = "Copies move only as far as there are other nodes for them. Afterwards the node can "
+               "be stopped."});
+  to.add(command<change_options>{
+    .name = "cluster undrain",
+    .help = "Give shards and copies to a node again",
+    .grammar = undrain_grammar,
+    .run = [](context& with, const change_options& wish) {
+      return show_status(with, with.api.change_cluster(wish.change));
+    }});
+  to.add(command<no_options>{
+    .name = "cluster balance",
+    .help = "Forget all moves: shards are spread evenly again",
+    .run = [](context& with, const no_options&) {
+      return show_status(
+        with, with.api.change_cluster({cluster_change::kind::balance, {}, {}}));
+    }});
+}
+
+} // namespace codeq::ctl

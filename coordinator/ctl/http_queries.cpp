@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/http_queries.hpp"
+
+#include "base/rfc3339.hpp"
+#include "ctl/command_options.hpp"
+#include "ctl/gateway.hpp"
+
+#include <algorithm>
+#include <variant>
+
+namespace codeq::ctl {
+
+std::string path_of(task_id task) {
+  return "/tasks/" + to_string(task);
+}
+
+std::string path_of(const task_key& key) {
+  auto path = "/queues/" + http::escape(key.queue.queue) + "/keys/" + http::escape(key.key);
+  return key.group.empty() ? path : path + "?group=" + http::escape(key.group);
+}
+
+std::string path_of(const queue_address& queue) {
+  return "/admin/queues/" + http::escape(queue.queue);
+}
+
+std::string path_with(const task_target& task, const std::string& verb) {
+  auto path = std::visit([](const auto& named) { return path_of(named); }, task);
+  auto query = path.find('?');
+  return query == path.npos ? path + verb : path.insert(query, verb);
+}
+
+const char* path_of(dead_change what) {
+  return what == dead_change::redrive ? "/admin/dead/redrive" : "/admin/dead/purge";
+}
+
+void add_parameter(std::string& query, const std::string& name, const std::string& value) {
+  if (!value.empty())
+    query += "&" + name + "=" + http::escape(value);
+}
+
+namespace {
+
+std::string age_at(timestamp now, timestamp at) {
+  return std::to_string(std::max<duration::rep>((now - at).count(), 0)) + "ms";
+}
+
+} // namespace
+
+std::vector<std::pair<std::string, std::string>> fields_of(const dead_filter& filter) {
+  std::vector<std::pair<std::string, std::string>> fields;
+  auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty())
+      fields.emplace_back(name, value);
+  };
+  auto now = wall_time();
+  add("queue", filter.queue);
+  add("group", filter.group);
+  add("error", filter.error);
+  if (filter.died.since != timestamp{})
+    add("newerThan", age_at(now, filter.died.since));
+  if (filter.died.until != timestamp{})
+    add("olderThan", age_at(now, filter.died.until));
+  return fields;
+}
+
+std::string dead_query(const task_filter& filter) {
+  dead_filter dead;
+  dead.queue = filter.queue;
+  dead.group = filter.group;
+  dead.error = filter.error;
+  dead.died = filter.ended;
+  std::string query;
+  for (const auto& [name, value] : fields_of(dead))
+    add_parameter(query, name, value);
+  return filter.is_blocking ? query + "&blocking=true" : query;
+}
+
+std::string task_query(const task_filter& filter) {
+  std::string query;
+  add_parameter(query, "queue", filter.queue);
+  if (filter.state)
+    add_parameter(query, "state", std::string(to_string(*filter.state)));
+  add_parameter(query, "group", filter.group);
+  add_parameter(query, "key", filter.key);
+  add_parameter(query, "error", filter.error);
+  for (const auto& worker : filter.workers)
+    add_parameter(query, "worker", worker);
+  for (const auto& [name, value] : filter.headers)
+    add_parameter(query, "header." + http::escape(name), value);
+  if (filter.enqueued.since != timestamp{})
+    add_parameter(query, "since", base::to_rfc3339(filter.enqueued.since));
+  if (filter.enqueued.until != timestamp{})
+    add_parameter(query, "until", base::to_rfc3339(filter.enqueued.until));
+  return query;
+}
+
+} // namespace codeq::ctl

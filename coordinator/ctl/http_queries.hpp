@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ctl/operator_api.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+/// Paths and queries of an operator's requests over HTTP.
+namespace codeq::ctl {
+
+[[nodiscard]] std::string path_of(task_id task);
+[[nodiscard]] std::string path_of(const task_key& key);
+[[nodiscard]] std::string path_of(const queue_address& queue);
+[[nodiscard]] const char* path_of(dead_change what);
+
+/// The path of a task with a verb behind it, such as `/events`.
+[[nodiscard]] std::string path_with(const task_target& task, const std::string& verb);
+
+/// Adds a parameter that is not the first; does nothing when the value is empty.
+void add_parameter(std::string& query, const std::string& name, const std::string& value);
+
+/// The fields that select dead tasks in a request. Times become ages, since the gateway's clock
+/// decides.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> fields_of(const dead_filter& filter);
+
+/// The query of a list of dead tasks, behind its first parameter.
+[[nodiscard]] std::string dead_query(const task_filter& filter);
+
+/// The same of a list of any tasks.
+[[nodiscard]] std::string task_query(const task_filter& filter);
+
+} // namespace codeq::ctl

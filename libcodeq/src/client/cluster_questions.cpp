@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/cluster_questions.hpp"
+
+#include "encoding/shared_structs.hpp"
+#include "protocol/cluster_convert.hpp"
+#include "protocol/error_code.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::client {
+
+namespace {
+
+/// Sorted by the member `name`; `merge` takes an element that is there already.
+template <class T, class Name, class Merge>
+void add_each(std::vector<T>& to, std::vector<T> part, Name name, const Merge& merge) {
+  for (auto& one : part) {
+    auto at = std::lower_bound(
+      to.begin(), to.end(), one, [&](const T& a, const T& b) { return a.*name < b.*name; });
+    if (at == to.end() || (*at).*name != one.*name)
+      to.insert(at, std::move(one));
+    else
+      merge(*at, one);
+  }
+}
+
+} // namespace
+
+question ask_cluster(const cluster_change& change) {
+  return [change](std::uint64_t number) {
+    return protocol::make_cluster_request(number, change).to_wire();
+  };
+}
+
+result<answered<cluster_status>> read_cluster(const protocol::cluster_reply& reply) {
+  error refusal{errc::none, {}};
+  auto ok = reply.read([&refusal](auto from) -> result<void> {
+    refusal = {protocol::from_schema(from.getCode()), encoding::read_text(from.getContext())};
+    return {};
+  });
+  if (!ok)
+    return ok.error();
+  if (refusal.code != errc::none)
+    return answered<cluster_status>{refusal};
+  auto status = protocol::read_cluster_status(reply);
+  if (!status)
+    return status.error();
+  for (auto& node : status->nodes)
+    node.has_answered = node.name == status->node;
+  return answered<cluster_status>{std::move(*status)};
+}
+
+void add(cluster_status& to, cluster_status part) {
+  if (to.name.empty()) {
+    to = std::move(part);
+    return;
+  }
+  add_each(
+    to.nodes, std::move(part.nodes), &cluster_node::name,
+    [](cluster_node& known, cluster_node& told) {
+      const auto has_answered = known.has_answered || told.has_answered;
+      if (!known.is_present)
+        known = std::move(told);
+      known.has_answered = has_answered;
+    });
+  add_each(
+    to.shards, std::move(part.shards), &cluster_shard::shard,
+    [&](cluster_shard& known, cluster_shard& told) {
+      const auto is_newer = std::pair(told.epoch, told.primary == part.node)
+                            > std::pair(known.epoch, known.primary == to.node || known.is_served);
+      if (is_newer)
+        known = std::move(told);
+    });
+}
+
+} // namespace codeq::client

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/cluster_view.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace codeq::cluster {
+
+namespace {
+
+/// All nodes that are there or that a shard names, by name.
+std::map<std::string, cluster_node> nodes_of(const catalogue& known) {
+  std::map<std::string, cluster_node> nodes;
+  for (const auto& [name, node] : known.nodes()) {
+    auto& to = nodes[name];
+    to.address = node.record.address;
+    to.http_address = node.record.http_address;
+    to.zone = node.record.zone;
+    to.is_present = true;
+    to.is_draining = node.record.is_leaving;
+    to.free_bytes = node.record.free_bytes;
+  }
+  for (const auto& [shard, known_shard] : known.shards()) {
+    for (const auto& [replica, name] : known_shard.record.nodes)
+      nodes.try_emplace(name);
+    for (const auto& name : known_shard.record.wanted)
+      nodes.try_emplace(name);
+  }
+  if (const auto& cluster = known.cluster())
+    for (const auto& name : cluster->record.drained)
+      nodes[name].is_draining = true;
+  for (auto& [name, node] : nodes)
+    node.name = name;
+  return nodes;
+}
+
+cluster_shard shard_of(shard_id id, const shard_record& record) {
+  cluster_shard shard;
+  shard.shard = id;
+  shard.primary = node_of(record, record.value.primary);
+  shard.epoch = record.value.epoch;
+  std::map<std::string, cluster_copy> copies;
+  for (const auto& [replica, node] : record.nodes)
+    copies[node].is_in_sync = replication::contains(record.value.in_sync, replica);
+  for (const auto& node : record.wanted)
+    copies.try_emplace(node);
+  for (auto& [node, copy] : copies) {
+    copy.node = node;
+    shard.copies.push_back(copy);
+  }
+  return shard;
+}
+
+bool is_present(const cluster_status& status, const std::string& name) {
+  return std::any_of(status.nodes.begin(), status.nodes.end(), [&](const cluster_node& node) {
+    return node.name == name && node.is_present;
+  });
+}
+
+std::string wait_of(const cluster_shard& shard, const cluster_status& status) {
+  if (!is_present(status, shard.primary))
+    return "another primary, since " + shard.primary + " is missing";
+  if (shard.primary == status.node && !shard.is_served)
+    return "its primary, which takes over";
+  const auto in_sync = std::count_if(
+    shard.copies.begin(), shard.copies.end(), [](const auto& copy) { return copy.is_in_sync; });
+  if (in_sync < static_cast<std::ptrdiff_t>(status.min_in_sync))
+    return std::to_string(status.min_in_sync) + " copies in sync before it takes tasks; there are "
+           + std::to_string(in_sync);
+  for (const auto& copy : shard.copies)
+    if (!copy.is_in_sync)
+      return is_present(status, copy.node) ? "the copy on " + copy.node
+                                           : copy.node + ", which is missing";
+  if (shard.copies.size() < status.copies)
+    return "a node that can take another copy";
+  return {};
+}
+
+} // namespace
+
+cluster_status
+view_of(const catalogue& known, const std::string& cluster, const std::string& node) {
+  cluster_status status;
+  status.name = cluster;
+  status.node = node;
+  if (const auto& record = known.cluster()) {
+    status.copies = record->record.copies;
+    status.min_in_sync = record->record.min_in_sync;
+  }
+  for (auto& [name, one] : nodes_of(known))
+    status.nodes.push_back(std::move(one));
+  for (const auto& [id, shard] : known.shards())
+    status.shards.push_back(shard_of(id, shard.record));
+  return status;
+}
+
+void note_waits(cluster_status& status) {
+  for (auto& shard : status.shards)
+    shard.waits_for = wait_of(shard, status);
+}
+
+} // namespace codeq::cluster

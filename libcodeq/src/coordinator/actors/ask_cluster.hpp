@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/cluster_status.hpp"
+#include "codeq/result.hpp"
+
+#include "coordinator/actors/coordinator_actors.hpp"
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+namespace codeq::coordinator {
+
+/// Maximum time for the answer of the replicas, which ask the thread that talks to etcd.
+inline constexpr duration cluster_timeout = std::chrono::seconds(5);
+
+/// Asks the replicas for the state of the cluster, after a change if there is one, and calls `done`
+/// once on the actor `self`. Errors: of the change; `timeout`.
+template <class Self>
+void ask_cluster(
+  Self self,
+  const replicas_actor& replicas,
+  const cluster_change& change,
+  std::function<void(const result<cluster_status>&)> done) {
+  self->request(replicas, cluster_timeout, cluster_question{change})
+    .then(
+      [done](const cluster_told& told) { done(told.status); },
+      [done](const caf::error&) {
+        done(error{
+          errc::timeout,
+          "this coordinator has not told the state of its cluster within "
+            + std::to_string(cluster_timeout.count()) + " ms"});
+      });
+}
+
+} // namespace codeq::coordinator

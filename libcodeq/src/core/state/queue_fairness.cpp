@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/state/queue_fairness.hpp"
+
+#include "core/state/shard_state.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace codeq::core {
+
+namespace {
+
+constexpr std::uint64_t millionths = 1'000'000;
+
+/// The weights of the keys that have ready tasks, over all priorities.
+struct weight_sums {
+  std::uint64_t groups = 0;
+  std::uint64_t members = 0;
+  /// By the number of the group.
+  std::unordered_map<std::uint32_t, std::uint64_t> keys;
+  std::unordered_map<std::uint32_t, std::uint64_t> counts;
+};
+
+} // namespace
+
+queue_fairness::queue_fairness(queue_state& queue) {
+  auto taken_lanes = std::exchange(queue.lanes, {});
+  if (queue.depth() == 0)
+    return;
+  auto empty = keys_.take({}, queue.depth());
+  for (std::size_t priority = 0; priority < lanes_.size(); ++priority) {
+    auto& taken = taken_lanes[priority];
+    auto ready = queue.ready_by_priority[priority];
+    if (!taken || ready == 0)
+      continue;
+    lanes_[priority] = std::make_unique<fair_lanes>();
+    lanes_[priority]->adopt(empty, keys_.weights_of(empty), std::move(*taken), ready);
+  }
+}
+
+void queue_fairness::take_weight(const segment& s) {
+  // Tasks of a segment that was recovered may all have ended.
+  auto who = keys_.find(s.fairness_key());
+  if (!s.fairness || !who)
+    return;
+  keys_.set_weight(*who, s.fairness->weight);
+  for (auto& of : lanes_)
+    if (of)
+      of->set_weights(*who, keys_.weights_of(*who));
+}
+
+lane& queue_fairness::enter(const segment& s, std::uint64_t tasks) {
+  auto& of = lanes_[s.priority];
+  if (!of)
+    of = std::make_unique<fair_lanes>();
+  auto who = key_of(s);
+  return of->enter(who, keys_.weights_of(who), tasks);
+}
+
+void queue_fairness::leave(const segment& s, sequence seq, bool was_returned) {
+  lanes_[s.priority]->leave(key_of(s), seq, was_returned);
+}
+
+std::uint32_t
+queue_fairness::charge(std::size_t priority, fair_key who, std::uint32_t tasks) {
+  lanes_[priority]->charge(who, keys_, tasks);
+  constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
+  return static_cast<std::uint32_t>(std::min(keys_.cost_of(who), most));
+}
+
+void queue_fairness::settle(
+  const segment& s, std::uint32_t charged, std::optional<duration> ran) {
+  auto who = key_of(s);
+  if (ran)
+    keys_.note(who, *ran);
+  auto cost = ran ? std::max<std::int64_t>(ran->count(), 1) : 0;
+  // Leases of before a restart were not charged.
+  if (charged != 0 && lanes_[s.priority])
+    lanes_[s.priority]->settle(who, std::int64_t{charged} - cost);
+}
+
+std::uint64_t queue_fairness::ready_of(fair_key who) const {
+  std::uint64_t ready = 0;
+  for (const auto& of : lanes_)
+    ready += of ? of->ready(who) : 0;
+  return ready;
+}
+
+fairness_share queue_fairness::describe(fair_key who) const {
+  fairness_share share;
+  share.key = keys_.name_of(who);
+  share.weight = keys_.own_weight(who);
+  share.ready = ready_of(who);
+  share.expected_run = duration{keys_.cost_of(who)};
+  return share;
+}
+
+fairness_page queue_fairness::list(const fairness_part& part, std::uint64_t leased) const {
+  fairness_page page;
+  page.active_keys = keys_.active();
+  weight_sums sums;
+  std::int64_t largest = 1;
+  std::vector<fair_key> wanted;
+  keys_.for_each_active([&](fair_key who) {
+    if (part.from_start || keys_.name_of(who) > part.after)
+      wanted.push_back(who);
+    if (ready_of(who) == 0)
+      return;
+    auto weights = keys_.weights_of(who);
+    sums.keys[who.group] += weights.key;
+    if (sums.counts[who.group]++ == 0)
+      sums.groups += weights.group;
+    largest = std::max(largest, keys_.cost_of(who));
+  });
+  auto by_name = [&](fair_key a, fair_key b) { return keys_.name_of(a) < keys_.name_of(b); };
+  page.more = wanted.size() > part.limit;
+  auto end = wanted.begin() + static_cast<std::ptrdiff_t>(
+                                std::min<std::size_t>(wanted.size(), part.limit));
+  std::partial_sort(wanted.begin(), end, wanted.end(), by_name);
+  wanted.erase(end, wanted.end());
+  auto slots = std::max<std::uint64_t>(leased, 1);
+  for (auto who : wanted) {
+    auto& share = page.keys.emplace_back(describe(who));
+    if (share.ready == 0)
+      continue;
+    auto weights = keys_.weights_of(who);
+    auto of_group = sums.keys.at(who.group);
+    share.share_ppm = static_cast<std::uint32_t>(
+      millionths * weights.group / sums.groups * weights.key / of_group);
+    // A round of the group's keys takes as many rounds of the groups.
+    auto others = sums.groups - weights.group + sums.counts.size() - 1;
+    auto in_group = of_group - weights.key + sums.counts.at(who.group) - 1;
+    auto rounds = 1 + in_group / weights.group;
+    auto ahead = others * rounds + in_group;
+    share.wait = duration{static_cast<duration::rep>(ahead) * largest
+                          / static_cast<duration::rep>(slots)};
+  }
+  return page;
+}
+
+void settle_fairness(
+  shard_state& state, const segment& s, fencing_token token, bool began, timestamp now) {
+  auto& queue = state.queue_of(s);
+  if (!queue.fair)
+    return;
+  const auto* ended = state.leases.find(token);
+  auto ran = now - state.leases.grant_at(ended->grant).at;
+  queue.fair->settle(s, ended->charged, began ? std::optional{ran} : std::nullopt);
+}
+
+} // namespace codeq::core

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/desk/far_shards.hpp"
+
+#include "base/tuning.hpp"
+
+#include <caf/actor_cast.hpp>
+#include <caf/send.hpp>
+
+#include <utility>
+
+namespace codeq::http {
+
+void far_shards::start(gateway_actor::pointer self, far_shards_options options, events then) {
+  self_ = self;
+  options_ = std::move(options);
+  then_ = std::move(then);
+  gateway_actor me = self_;
+  auto sink = [me](const protocol::wire_frame& frame) -> result<void> {
+    caf::anon_send(me, frame_arrived{frame});
+    return {};
+  };
+  peers_.dial(
+    self_->system(),
+    {{options_.coordinator},
+     options_.identity,
+     std::move(sink),
+     caf::actor_cast<caf::strong_actor_ptr>(me),
+     options_.tls});
+}
+
+error far_shards::unreached(shard_id shard) const {
+  const auto name = "shard " + std::to_string(value(shard));
+  const auto* place = peers_.map().of(shard);
+  if (!place)
+    return {errc::disconnected, name + " is served by no coordinator that is known here yet"};
+  return {
+    errc::disconnected,
+    name + " is served by coordinator " + place->node + " at " + place->address
+      + ", which cannot be reached from here at present"};
+}
+
+client::peers::members far_shards::others() const {
+  return peers_.all_members(options_.node);
+}
+
+void far_shards::take(const actors::link_up& m) {
+  if (auto came = peers_.take_up(m))
+    follow(*came);
+}
+
+void far_shards::take(const actors::link_down& m) {
+  const auto lost = peers_.connection_on(m.link);
+  // All coordinators are used all the time, so it makes no difference which one counts as in use.
+  static_cast<void>(peers_.take_down(m));
+  if (lost)
+    then_.lost(lost);
+}
+
+void far_shards::take(const actors::from_link<schema::ClusterMap>& m) {
+  follow(peers_.take_places(m));
+}
+
+void far_shards::follow(const client::peers::arrival& came) {
+  if (!came.resend.empty())
+    then_.moved(came.resend);
+  if (!came.retries || std::exchange(will_retry_, true))
+    return;
+  then_.after(tuning::not_here_pause, [this] {
+    will_retry_ = false;
+    follow(peers_.retry());
+  });
+}
+
+} // namespace codeq::http

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/result.hpp"
+
+#include "client/peer.hpp"
+#include "http/desk/gateway_actors.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace codeq::http {
+
+/// How the gateway of a cluster's coordinator reaches all shards.
+struct far_shards_options {
+  /// The own coordinator, whose map names the others.
+  std::string coordinator;
+  /// Name of the own coordinator.
+  std::string node;
+  /// With the role of a gateway.
+  client::client_identity identity;
+  /// Null without TLS.
+  std::shared_ptr<security::tls_source> tls{};
+};
+
+/// The gateway's connections to the coordinators of its cluster, the own one among them. Owned by
+/// the desk and used from its thread.
+class far_shards {
+public:
+  struct events {
+    /// The shards, ascending, have another coordinator, or a new connection to it: what is not
+    /// answered is to be sent again.
+    std::function<void(const std::vector<shard_id>&)> moved;
+    /// Requests that were sent on the connection and are not answered will not be.
+    std::function<void(const actors::connection_actor&)> lost;
+    /// Runs an action later.
+    std::function<void(duration, std::function<void()>)> after;
+  };
+
+  void start(gateway_actor::pointer self, far_shards_options options, events then);
+
+  /// Null: the coordinator of the shard is not known or not connected.
+  [[nodiscard]] const actors::connection_actor* connection_of(shard_id shard) const {
+    return peers_.connection_of(shard);
+  }
+
+  /// Why a shard cannot be reached.
+  [[nodiscard]] error unreached(shard_id shard) const;
+
+  /// The other coordinators that serve shards.
+  [[nodiscard]] client::peers::members others() const;
+
+  // Messages to the gateway's actor.
+
+  void take(const actors::link_up& m);
+  void take(const actors::link_down& m);
+  void take(const actors::from_link<schema::ClusterMap>& m);
+
+private:
+  void follow(const client::peers::arrival& came);
+
+  gateway_actor::pointer self_ = nullptr;
+  far_shards_options options_;
+  events then_;
+  client::peers peers_;
+  bool will_retry_ = false;
+};
+
+} // namespace codeq::http

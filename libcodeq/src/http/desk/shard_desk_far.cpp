@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// The desk's functions for the shards of a cluster, which it reaches over connections.
+#include "client/cluster_sums.hpp"
+#include "http/desk/shard_desk.hpp"
+#include "protocol/cluster_convert.hpp"
+#include "worker/node/wire.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::http {
+
+namespace {
+
+/// How long a request waits for a shard that no coordinator serves at present: a little longer than
+/// a fail-over takes.
+constexpr duration shard_wait{4000};
+
+/// Maximum time for the answers of the other coordinators to a question to all.
+constexpr duration others_wait{3000};
+
+/// How long a change waits for its refusal, once it is known that its shard has moved.
+constexpr duration refusal_wait{100};
+
+/// Whether a request may be executed twice.
+bool is_repeatable(const protocol::wire_frame& frame) {
+  return frame.type != protocol::frame_type<schema::ChangeRequest>
+         && frame.type != protocol::frame_type<schema::ForceRequest>
+         && frame.type != protocol::frame_type<schema::BulkRequest>
+         && frame.type != protocol::frame_type<schema::ScheduleRequest>;
+}
+
+} // namespace
+
+error moved_away() {
+  return {
+    errc::disconnected,
+    "the shard has moved to another coordinator; whether the request took effect is unknown"};
+}
+
+void shard_desk::take(const coordinator::shard_moved& m) {
+  if (m.is_here)
+    away_.erase(m.shard);
+  else
+    away_.insert(m.shard);
+}
+
+void shard_desk::connect_far() {
+  if (!options_.cluster)
+    return;
+  // The hosts tell which shards are here.
+  for (std::uint16_t i = 0; i < shard_count(); ++i)
+    away_.insert(shard_id{i});
+  far_.emplace();
+  far_->start(
+    self_,
+    *options_.cluster,
+    {[this](const std::vector<shard_id>& shards) { send_moved(shards); },
+     [this](const actors::connection_actor& connection) { send_lost(connection); },
+     [this](duration wait, std::function<void()> action) { after(wait, std::move(action)); }});
+}
+
+std::string shard_desk::why_unreached(std::uint16_t shard) const {
+  const auto is_reached = !far_ || far_->connection_of(shard_id{shard});
+  return is_reached ? std::string() : far_->unreached(shard_id{shard}).context;
+}
+
+void shard_desk::take(const frame_arrived& m) {
+  // The connection has said all that it will.
+  if (m.frame.type != protocol::frame_type<schema::Goodbye>)
+    take_frame(m.frame);
+}
+
+void shard_desk::ask_number(std::uint64_t number) {
+  auto& open = questions_.at(number);
+  if (!far_)
+    return send_frame(open.shard, open.frame, {}, open.origin);
+  const auto* to = far_->connection_of(shard_id{open.shard});
+  if (!to)
+    return wait_for_shard(number);
+  open.sent_to = *to;
+  if (open.origin)
+    self_->send(*to, protocol::make_acting_for(*open.origin).to_wire());
+  self_->send(*to, open.frame);
+}
+
+void shard_desk::wait_for_shard(std::uint64_t number) {
+  const auto at = questions_.find(number);
+  if (at == questions_.end())
+    return;
+  auto& open = at->second;
+  const auto* to = far_->connection_of(shard_id{open.shard});
+  const auto has_moved = to && open.sent_to && *to != open.sent_to;
+  open.sent_to = nullptr;
+  if (has_moved)
+    return ask_number(number);
+  after(shard_wait, [this, number] {
+    const auto waiting = questions_.find(number);
+    if (waiting != questions_.end() && !waiting->second.sent_to)
+      fail_question(number, far_->unreached(shard_id{waiting->second.shard}));
+  });
+}
+
+void shard_desk::fail_question(std::uint64_t number, const error& reason) {
+  auto open = questions_.extract(number);
+  if (!open.empty())
+    open.mapped().failed(reason);
+}
+
+void shard_desk::send_moved(const std::vector<shard_id>& shards) {
+  enqueues_.resend(shards);
+  watch_list_.resend(shards);
+  fail_leases(shards);
+  std::vector<std::uint64_t> numbers;
+  for (const auto& [number, open] : questions_)
+    if (std::binary_search(shards.begin(), shards.end(), shard_id{open.shard}))
+      numbers.push_back(number);
+  std::sort(numbers.begin(), numbers.end());
+  for (auto number : numbers) {
+    auto& open = questions_.at(number);
+    if (!open.sent_to || is_repeatable(open.frame)) {
+      ask_number(number);
+      continue;
+    }
+    after(refusal_wait, [this, number, before = open.sent_to] {
+      const auto waiting = questions_.find(number);
+      if (waiting != questions_.end() && waiting->second.sent_to == before)
+        fail_question(number, moved_away());
+    });
+  }
+}
+
+void shard_desk::send_lost(const actors::connection_actor& connection) {
+  std::vector<std::uint64_t> numbers;
+  for (const auto& [number, open] : questions_)
+    if (open.sent_to == connection)
+      numbers.push_back(number);
+  for (auto number : numbers) {
+    if (is_repeatable(questions_.at(number).frame))
+      wait_for_shard(number);
+    else
+      fail_question(number, moved_away());
+  }
+  std::vector<shard_id> shards;
+  for (std::uint16_t i = 0; i < shard_count(); ++i)
+    if (!far_->connection_of(shard_id{i}))
+      shards.push_back(shard_id{i});
+  fail_leases(shards);
+}
+
+// Leases.
+
+result<void> shard_desk::send_lease(shard_id shard, const protocol::wire_frame& frame) {
+  if (far_ && !far_->connection_of(shard))
+    return far_->unreached(shard);
+  send_frame(value(shard), frame);
+  return {};
+}
+
+void shard_desk::fail_leases(const std::vector<shard_id>& shards) {
+  auto is_of = [&](const lease_name& name) {
+    return std::binary_search(shards.begin(), shards.end(), std::get<shard_id>(name));
+  };
+  std::vector<std::function<void(error)>> failed;
+  for (auto i = reports_.begin(); i != reports_.end();) {
+    if (!is_of(i->first)) {
+      ++i;
+      continue;
+    }
+    failed.push_back(std::move(i->second));
+    i = reports_.erase(i);
+  }
+  for (auto i = saves_.begin(); i != saves_.end();) {
+    if (!is_of(i->first)) {
+      ++i;
+      continue;
+    }
+    failed.emplace_back([done = std::move(i->second)](error reason) { done(std::move(reason)); });
+    i = saves_.erase(i);
+  }
+  for (auto& [name, fate] : beats_)
+    if (is_of(name) && *fate == beat_fate::open)
+      *fate = beat_fate::unknown;
+  for (const auto& done : failed)
+    done(moved_away());
+}
+
+bool shard_desk::take_lease_frame(const protocol::wire_frame& frame) {
+  // The answers name their shard; there is one store.
+  constexpr std::size_t store = 0;
+  auto take = [&]<class S>(const protocol::frame<S>& typed) {
+    if constexpr (std::is_same_v<S, schema::ResultReply>) {
+      const auto answers = worker::read_result_reply(store, typed);
+      core::reports_answered told;
+      for (const auto& one : answers ? *answers : std::vector<worker::report_answer>())
+        told.answers.push_back({one.seq, one.key.token, one.code, one.context});
+      if (!told.answers.empty())
+        take_reports(answers->front().key.shard, told);
+    } else if constexpr (std::is_same_v<S, schema::LeasesLost>) {
+      const auto lost = worker::read_leases_lost(store, typed);
+      core::leases_lost told;
+      for (const auto& one : lost ? *lost : std::vector<worker::lease_ref>())
+        told.leases.push_back({one.seq, one.key.token});
+      if (!told.leases.empty())
+        take_lost(lost->front().key.shard, told);
+    } else if constexpr (std::is_same_v<S, schema::CheckpointsSaved>) {
+      const auto saved = worker::read_checkpoints_saved(store, typed);
+      for (const auto& line : saved ? *saved : std::vector<worker::saved_line>())
+        take_saved_by(line.key.shard, line.key.token);
+    }
+  };
+  return protocol::visit_one_of<
+           schema::ResultReply,
+           schema::LeasesLost,
+           schema::CheckpointsSaved,
+           schema::CancelNotice>(frame, take)
+    .has_value();
+}
+
+void shard_desk::take_saved_by(shard_id shard, fencing_token token) {
+  const auto at = std::find_if(saves_.begin(), saves_.end(), [&](const auto& save) {
+    return std::get<shard_id>(save.first) == shard && std::get<fencing_token>(save.first) == token;
+  });
+  if (at == saves_.end())
+    return;
+  auto done = std::move(at->second);
+  saves_.erase(at);
+  done({});
+}
+
+// Sums over the cluster.
+
+template <class T, class S>
+void shard_desk::ask_others(
+  const client::question& question,
+  result<client::answered<T>> (*read)(const protocol::frame<S>&),
+  std::function<void(T)> take,
+  std::function<void(std::size_t)> done) {
+  auto others = far_->others();
+  struct round {
+    std::size_t open = 0;
+    std::size_t missing = 0;
+    std::function<void(std::size_t)> done;
+  };
+  auto asked = std::make_shared<round>(
+    round{others.connections.size(), others.missing, std::move(done)});
+  if (asked->open == 0)
+    return asked->done(asked->missing);
+  auto end_one = [asked](bool is_missing) {
+    asked->missing += is_missing ? 1 : 0;
+    if (--asked->open == 0)
+      asked->done(asked->missing);
+  };
+  for (const auto& connection : others.connections) {
+    const auto number = ++last_number_;
+    auto answered = [read, take, end_one](const protocol::wire_frame& wire) {
+      auto frame = protocol::frame<S>::parse(wire.body);
+      auto told = frame ? read(*frame) : result<client::answered<T>>(frame.error());
+      const auto is_there = told && told->answer;
+      if (is_there)
+        take(std::move(*told->answer));
+      end_one(!is_there);
+    };
+    questions_.emplace(
+      number,
+      question_open{
+        std::move(answered), [end_one](const error&) { end_one(true); }, 0, question(number), {},
+        connection});
+    self_->send(connection, questions_.at(number).frame);
+    after(others_wait, [this, number] {
+      fail_question(number, {errc::timeout, "a coordinator does not answer"});
+    });
+  }
+}
+
+void shard_desk::add_others(
+  base::coordinator_counts sum, std::function<void(const stats_result&)> done) {
+  if (!far_)
+    return done(std::move(sum));
+  auto all = std::make_shared<base::coordinator_counts>(std::move(sum));
+  auto take = [all](coordinator_stats part) { client::add(all->queues, part.queues); };
+  ask_others<coordinator_stats>(
+    client::ask_stats(), &client::read_stats, std::function<void(coordinator_stats)>(take),
+    [all, done = std::move(done)](std::size_t missing) {
+      if (missing > 0)
+        all->gauges[client::missing_coordinators_gauge] = static_cast<std::int64_t>(missing);
+      done(std::move(*all));
+    });
+}
+
+void shard_desk::add_others(
+  std::vector<base::worker_counts> sum, std::function<void(const workers_result&)> done) {
+  if (!far_)
+    return done(std::move(sum));
+  auto all = std::make_shared<std::vector<base::worker_counts>>(std::move(sum));
+  auto take = [all](std::vector<worker_info> part) { client::add(*all, part); };
+  ask_others<std::vector<worker_info>>(
+    client::ask_workers(), &client::read_workers,
+    std::function<void(std::vector<worker_info>)>(take),
+    [all, done = std::move(done)](std::size_t) { done(std::move(*all)); });
+}
+
+} // namespace codeq::http

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/operator_errors.hpp"
+
+namespace codeq::node {
+
+error no_connection(
+  const std::vector<std::string>& addresses, const error& reason, std::optional<duration> waited) {
+  std::string text = "no connection to ";
+  for (std::size_t i = 0; i < addresses.size(); ++i)
+    text += (i == 0 ? "" : ", ") + addresses[i];
+  if (waited)
+    text += " within " + std::to_string(waited->count()) + " ms";
+  if (reason.code != errc::none)
+    text += ": " + reason.context;
+  return {waited ? errc::disconnected : reason.code, text};
+}
+
+error no_answer(duration waited) {
+  return {
+    errc::timeout,
+    "the coordinator did not answer within " + std::to_string(waited.count()) + " ms"};
+}
+
+error unknown_queue(const queue_address& queue) {
+  return {errc::unknown_queue, "tenant " + queue.tenant + " has no queue `" + queue.queue + "`"};
+}
+
+error after_shards(const error& reason, std::uint16_t done, std::uint16_t all) {
+  return {
+    reason.code,
+    reason.context + "; done on " + std::to_string(done) + " of " + std::to_string(all)
+      + " shards, ask again for the rest"};
+}
+
+error after_tasks(const error& reason, std::uint64_t changed) {
+  if (changed == 0)
+    return reason;
+  return {reason.code, reason.context + "; " + std::to_string(changed) + " tasks were changed"};
+}
+
+error
+out_of_range(const char* field, std::uint64_t found, std::uint64_t least, std::uint64_t most) {
+  return {
+    errc::invalid_argument,
+    std::string(field) + " is " + std::to_string(found) + "; it must be " + std::to_string(least)
+      + ".." + std::to_string(most)};
+}
+
+} // namespace codeq::node

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+#include "codeq/result.hpp"
+#include "codeq/time.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// Errors of an operator's requests.
+namespace codeq::node {
+
+/// There is no connection to these coordinators; with `waited`, so far.
+[[nodiscard]] error no_connection(
+  const std::vector<std::string>& addresses, const error& reason, std::optional<duration> waited);
+
+/// The coordinator has not answered for so long.
+[[nodiscard]] error no_answer(duration waited);
+
+[[nodiscard]] error unknown_queue(const queue_address& queue);
+
+/// A request that `done` of `all` shards have carried out.
+[[nodiscard]] error after_shards(const error& reason, std::uint16_t done, std::uint16_t all);
+
+/// A request that has changed so many tasks.
+[[nodiscard]] error after_tasks(const error& reason, std::uint64_t changed);
+
+[[nodiscard]] error
+out_of_range(const char* field, std::uint64_t found, std::uint64_t least, std::uint64_t most);
+
+} // namespace codeq::node

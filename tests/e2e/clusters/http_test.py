@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HTTP on any coordinator of a cluster serves the tasks of all shards."""
+
+import concurrent.futures
+import time
+import unittest
+
+from clusters import coordinators
+
+TASKS = "/v1/codeq/tasks"
+
+
+class HttpOfACluster(coordinators.CoordinatorsTest):
+    def ask(self, node, method, path, body=None, status=200, timeout=10):
+        code, answer, _ = self.cluster.http(node, method, path, body, timeout)
+        self.assertEqual(status, code, (node, method, path, answer))
+        return answer
+
+    def add(self, node, count=24, **fields):
+        """Adds tasks, whose keys spread them over all shards, in one request; returns the ids."""
+        tasks = [{"queue": "q", "payload": {"n": i}, "key": f"k{i}", **fields}
+                 for i in range(count)]
+        answer = self.ask(node, "POST", TASKS + "/batch", {"tasks": tasks})
+        ids = [one["task"]["id"] for one in answer["results"]]
+        self.assertEqual(set(range(6)), {coordinators.shard_of(task) for task in ids})
+        return ids
+
+    def test_tasks_are_added_read_and_ended_through_any_coordinator(self):
+        self.cluster.start_all()
+        ids = self.add("c0")
+        self.assertEqual(ids, self.add("c1"), "the keys name the same tasks")
+
+        for task in ids:
+            for node in self.cluster.hosts:
+                self.assertEqual("ready", self.ask(node, "GET", f"{TASKS}/{task}")["state"])
+        for node in self.cluster.hosts:
+            queue = self.ask(node, "GET", "/v1/codeq/admin/queues/q")
+            self.assertEqual(24, queue["ready"], node)
+            listed = self.ask(node, "GET", TASKS + "?queue=q&limit=100")["tasks"]
+            self.assertEqual(sorted(ids), sorted(one["id"] for one in listed))
+        self.ask("c2", "POST", f"{TASKS}/{ids[0]}/cancel")
+        self.assertEqual("cancelled", self.ask("c0", "GET", f"{TASKS}/{ids[0]}")["state"])
+
+    def test_lease_of_another_coordinator_is_extended_and_ended(self):
+        self.cluster.start_all()
+        ids = set(self.add("c0"))
+        leased = self.claim_all(ids)
+        elsewhere = {node: next(one for one in sorted(self.cluster.hosts) if one != node)
+                     for node in self.cluster.hosts}
+
+        for task, (node, token) in leased.items():
+            other, path = elsewhere[node], f"{TASKS}/{task}"
+            beat = self.ask(other, "POST", path + "/heartbeat", {"fencingToken": token})
+            self.assertIn("leaseUntil", beat)
+            self.ask(other, "POST", path + "/result",
+                     {"fencingToken": token, "status": "COMPLETED", "result": {"of": task}})
+            self.assertEqual("completed", self.ask(node, "GET", path)["state"])
+            code, refused, _ = self.cluster.http(
+                other, "POST", path + "/heartbeat", {"fencingToken": token})
+            self.assertEqual(409, code, refused)
+
+    def claim_all(self, ids):
+        """Claims the tasks at the coordinators that serve them: task -> (node, token)."""
+        leased = {}
+        for node in self.cluster.hosts:
+            while True:
+                code, answer, _ = self.cluster.http(
+                    node, "POST", TASKS + "/claim/batch", {"commands": ["q"], "count": 10})
+                if code == 204 or not answer["tasks"]:
+                    break
+                self.assertEqual(200, code, answer)
+                for one in answer["tasks"]:
+                    leased[one["id"]] = (node, one["fencingToken"])
+        self.assertEqual(ids, set(leased))
+        return leased
+
+    def test_long_poll_is_answered_by_the_end_at_another_coordinator(self):
+        self.cluster.start_all()
+        ids = set(self.add("c0"))
+        leased = self.claim_all(ids)
+        task, (node, token) = next(iter(leased.items()))
+        other = next(name for name in self.cluster.hosts if name != node)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            poll = pool.submit(self.cluster.http, other, "GET",
+                               f"{TASKS}/{task}/result?waitSeconds=30", None, 40)
+            time.sleep(0.5)
+            self.assertFalse(poll.done())
+            self.ask(node, "POST", f"{TASKS}/{task}/result",
+                     {"fencingToken": token, "status": "COMPLETED", "result": 7})
+            ended = time.monotonic()
+            code, answer, _ = poll.result()
+        self.assertEqual(200, code, answer)
+        self.assertLess(time.monotonic() - ended, 1)
+
+    def test_request_waits_for_a_fail_over_and_no_longer(self):
+        self.cluster.start_all()
+        ids = self.add("c0")
+        primaries = self.cluster.primaries()
+        task = next(one for one in ids if primaries[coordinators.shard_of(one)] == "c2")
+        self.cluster.nodes["c2"].kill()
+
+        code, answer, took = self.cluster.http("c0", "GET", f"{TASKS}/{task}")
+        self.assertEqual((200, "ready"), (code, answer.get("state")), answer)
+        print(f"answered {1000 * took:.0f} ms after the primary was killed")
+        self.assertLess(took, 5)
+
+    def test_shard_that_is_not_served_is_named_with_its_coordinator(self):
+        self.cluster.start_all()
+        ids = self.add("c0")
+        records = self.cluster.records()
+        # Both copies are on the nodes that end.
+        lost = next(number for number, one in sorted(records.items())
+                    if "c0" not in one["replicas"].values())
+        task = next(one for one in ids if coordinators.shard_of(one) == lost)
+        for name in ("c1", "c2"):
+            self.cluster.nodes[name].kill()
+
+        code, refused, took = self.cluster.http("c0", "GET", f"{TASKS}/{task}")
+        self.assertEqual(503, code, refused)
+        self.assertRegex(
+            refused["error"],
+            rf"^shard {lost} is served by coordinator c[12] at 127\.0\.0\.[23]:\d+, which cannot "
+            "be reached from here at present$")
+        self.assertLess(took, 6)
+        code, refused, took = self.cluster.http(
+            "c0", "POST", f"{TASKS}/{task}/heartbeat", {"fencingToken": "1"})
+        self.assertEqual(503, code, refused)
+        self.assertLess(took, 6)
+
+
+class HandOver(coordinators.CoordinatorsTest):
+    def steady_gap(self, node, shard, action):
+        """The longest pause between two tasks of the shard that were added through `node`, while
+        `action` runs, in seconds."""
+        keys = [f"k{i}" for i in range(200)]
+        answers = {}
+        for key in keys:
+            code, added, _ = self.cluster.http(
+                node, "POST", TASKS, {"queue": "q", "payload": 1, "key": key})
+            self.assertIn(code, (200, 201, 202), added)
+            answers.setdefault(coordinators.shard_of(added["id"]), []).append(key)
+        own = answers[shard]
+        done = []
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            other = None
+            end = time.monotonic() + 4
+            while time.monotonic() < end:
+                code, added, _ = self.cluster.http(
+                    node, "POST", TASKS, {"queue": "q", "payload": 1,
+                                          "key": own[len(done) % len(own)]})
+                self.assertIn(code, (200, 201, 202), added)
+                done.append(time.monotonic())
+                if other is None and len(done) == 50:
+                    other = pool.submit(action)
+            other.result()
+        return max(later - before for before, later in zip(done, done[1:]))
+
+    def test_terminated_coordinator_hands_its_shards_over_first(self):
+        self.cluster.start_all()
+        shard = next(n for n, node in sorted(self.cluster.primaries().items()) if node == "c1")
+
+        gap = self.steady_gap("c0", shard, lambda: self.cluster.nodes["c1"].terminate(20))
+
+        print(f"hand-over at SIGTERM: gap {1000 * gap:.0f} ms")
+        self.assertNotEqual("c1", self.cluster.primaries()[shard])
+        # A fail-over waits for 2 s.
+        self.assertLess(gap, 1.5)
+
+    def test_moved_shard_pauses_shortly(self):
+        self.cluster.start_all()
+        shard, record = next((n, one) for n, one in sorted(self.cluster.records().items())
+                             if one["replicas"][one["primary"]] == "c1")
+        target = next(record["replicas"][replica] for replica in record["in_sync"]
+                      if replica != record["primary"])
+
+        gap = self.steady_gap("c0", shard, lambda: self.cluster.ctl(
+            "cluster", "move", str(shard), "--to", target))
+
+        print(f"hand-over by cluster move: gap {1000 * gap:.0f} ms")
+        self.assertEqual(target, self.cluster.primaries()[shard])
+        self.assertLess(gap, 1.5)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators see the state of a cluster, and move its shards."""
+
+import json
+import time
+import unittest
+
+import cluster
+from clusters import coordinators
+from cluster import wait_until
+
+
+class OperatorsOfACluster(coordinators.CoordinatorsTest):
+    def status(self):
+        return json.loads(self.cluster.ctl("--json", "cluster", "status"))
+
+    def node(self, name):
+        return next(node for node in self.status()["nodes"] if node["name"] == name)
+
+    def test_status_tells_nodes_shards_and_positions(self):
+        self.cluster.start_all()
+        for i in range(20):
+            self.cluster.enqueue("q", "x", "--key", f"k{i}")
+
+        status = wait_until(
+            lambda: (lambda s: s if all(not one["waits_for"] for one in s["shards"]) else None)(
+                self.status()), 30, "no shard waits for anything")
+
+        self.assertEqual(("test", 2, 1), (
+            status["cluster"], status["copies"], status["min_in_sync"]))
+        self.assertEqual(
+            [(name, self.cluster.address_of(name), f"zone-{name}", True, True, False)
+             for name in ("c0", "c1", "c2")],
+            [(node["name"], node["address"], node["zone"], node["present"], node["answers"],
+              node["draining"]) for node in status["nodes"]])
+        self.assertEqual(self.cluster.primaries(),
+                         {one["shard"]: one["primary"] for one in status["shards"]})
+        for one in status["shards"]:
+            self.assertTrue(one["served"], one)
+            self.assertEqual(2, len(one["copies"]), one)
+            for copy in one["copies"]:
+                self.assertTrue(copy["in_sync"], one)
+                self.assertEqual(one["epoch"], copy["epoch"], one)
+                self.assertGreater(copy["position"], 0, one)
+        text = self.cluster.ctl("cluster", "status").decode()
+        self.assertIn("cluster test: 2 copies of each shard", text)
+        self.assertRegex(text, r"0 +c\d +yes +\d+ +c\d@\d+/\d+ c\d@\d+/\d+ +-")
+
+    def test_status_names_a_node_that_is_gone_and_who_waits_for_it(self):
+        self.cluster.start_all()
+        self.cluster.nodes["c1"].kill()
+
+        self.assertFalse(self.node("c1")["answers"])
+        wait_until(lambda: not self.node("c1")["present"], 20, "its lease has ended")
+        wait_until(
+            lambda: {one["waits_for"] for one in self.status()["shards"]
+                     if "c1" in [copy["node"] for copy in one["copies"]]}
+            == {"c1, which is missing"}, 20, "its shards wait for it")
+        self.assertIn("missing", self.cluster.ctl("cluster", "status").decode())
+
+    def test_gateway_and_readiness_tell_the_cluster(self):
+        self.cluster.start_all()
+
+        code, shown, _ = self.cluster.http("c0", "GET", "/v1/codeq/admin/cluster")
+        self.assertEqual((200, "test", "c0"), (code, shown["cluster"], shown["node"]))
+        own = [one for one in shown["shards"] if one["served"]]
+        self.assertEqual([n for n, node in sorted(self.cluster.primaries().items())
+                          if node == "c0"], [one["shard"] for one in own])
+        for name in self.cluster.hosts:
+            code, ready, _ = wait_until(
+                lambda n=name: (lambda a: a if a[0] == 200 else None)(
+                    self.cluster.http(n, "GET", "/readyz")), 20, "ready")
+            self.assertEqual({"status": "ready", "shards": 6}, ready)
+        gone = [n for n, record in self.cluster.records().items()
+                if "c0" not in record["replicas"].values()]
+        self.assertTrue(gone)
+        for name in ("c1", "c2"):
+            self.cluster.nodes[name].kill()
+        code, refused, took = self.cluster.http("c0", "GET", "/readyz")
+        self.assertEqual(503, code)
+        for shard in gone:
+            self.assertRegex(
+                refused["error"], rf"\b{shard} \(shard {shard} is served by coordinator c[12] at ")
+        self.assertLess(took, 3)
+
+    def test_coordinator_that_is_alone_has_no_cluster(self):
+        alone = cluster.Cluster()
+        self.addCleanup(alone.close)
+        alone.start_coordinator()
+
+        self.assertIn("this coordinator is alone", alone.ctl_error("cluster", "status"))
+
+    def test_moved_shard_stays_until_the_cluster_is_balanced(self):
+        self.cluster.start_all()
+        shard, target = self.copy_elsewhere()
+        other = next(name for name in self.cluster.hosts
+                     if name not in self.cluster.records()[shard]["replicas"].values())
+
+        refused = self.cluster.ctl_error("cluster", "move", str(shard), "--to", other)
+        self.assertIn(f"node `{other}` has no copy of shard {shard} that is in sync", refused)
+        self.assertIn("it must be 0..5",
+                      self.cluster.ctl_error("cluster", "move", "6", "--to", "c0"))
+        self.cluster.ctl("cluster", "move", str(shard), "--to", target)
+
+        self.assertEqual(target, self.cluster.primaries()[shard])
+        time.sleep(3)
+        self.assertEqual(target, self.cluster.primaries()[shard], "the balance leaves it there")
+        self.assertEqual(target, self.cluster.records()[shard]["pinned"])
+        self.cluster.ctl("cluster", "balance")
+        wait_until(lambda: "pinned" not in self.cluster.records()[shard], 10, "it is forgotten")
+        self.cluster.await_in_sync()
+
+    def copy_elsewhere(self):
+        """A shard and the node of its copy that does not serve it."""
+        shard, record = next(iter(sorted(self.cluster.records().items())))
+        target = next(record["replicas"][replica] for replica in record["in_sync"]
+                      if replica != record["primary"])
+        return shard, target
+
+    def test_drained_node_loses_all_copies_and_no_task(self):
+        self.cluster.start_all()
+        tasks = [self.cluster.enqueue("q", "x", "--key", f"k{i}") for i in range(20)]
+
+        self.cluster.ctl("cluster", "drain", "c2", "--wait", "50s")
+
+        nodes = {node for record in self.cluster.records().values()
+                 for node in record["replicas"].values()}
+        self.assertEqual({"c0", "c1"}, nodes)
+        self.assertEqual(0, self.cluster.nodes["c2"].terminate(20)[0])
+        for task in tasks:
+            self.assertEqual("ready", self.cluster.status(task)["state"])
+        self.assertIn("is not one of the cluster",
+                      self.cluster.ctl_error("cluster", "drain", "c9"))
+        self.cluster.start_node("c2")
+        self.cluster.ctl("cluster", "undrain", "c2")
+        self.cluster.await_in_sync()
+
+
+if __name__ == "__main__":
+    unittest.main()

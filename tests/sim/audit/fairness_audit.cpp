@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/audit/fairness_audit.hpp"
+
+#include "core/state/queue_fairness.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace codeq::sim {
+
+namespace {
+
+/// The latest measured run time counts for this part of the average.
+constexpr double latest_part = 0.125;
+
+/// By so much the average may differ: the shard counts in whole milliseconds.
+constexpr double average_margin_ms = 20;
+
+} // namespace
+
+void fairness_audit::turn_sealed(
+  core::shard_state& state, const std::vector<core::event>& events) {
+  for (const auto& e : events)
+    if (const auto* ended = std::get_if<core::leases_ended>(&e))
+      note(state, *ended);
+  check_run_times(state);
+  for (const auto& e : events)
+    if (const auto* grant = std::get_if<core::batch_granted>(&e))
+      check(state, *grant);
+  auto found = waiting_on(state);
+  auto& known = waiting_[state.id];
+  for (auto& [at, key] : found)
+    if (auto before = known.find(at); before != known.end())
+      key.waited = before->second.waited;
+  known = std::move(found);
+}
+
+fairness_audit::key_place
+fairness_audit::place_of(const core::shard_state& state, const core::segment& s) {
+  queue_number queue{state.id, state.queues[s.queue]->arrival};
+  return {queue, s.priority, std::string(s.fairness_key())};
+}
+
+fairness_audit::waiting_keys fairness_audit::waiting_on(core::shard_state& state) {
+  waiting_keys found;
+  if (state.are_grants_paused)
+    return found;
+  state.segments.for_each([&](const core::segment& s) {
+    const auto& queue = state.queue_of(s);
+    if (!queue.fair || queue.grantable() == 0)
+      return;
+    for (auto seq = s.first; s.contains(seq); ++seq)
+      if (s.view(seq).state == task_state::ready)
+        found.try_emplace(place_of(state, s), waiting_key{seq});
+  });
+  return found;
+}
+
+void fairness_audit::check(core::shard_state& state, const core::batch_granted& grant) {
+  auto token = value(grant.first_token);
+  for (const auto& run : grant.runs)
+    for (std::uint32_t i = 0; i < run.count; ++i, ++token) {
+      const auto* s = core::find_segment(state.segments, run.first + i);
+      const auto* lease = state.leases.find(static_cast<fencing_token>(token));
+      if (!s || !lease)
+        continue;
+      auto at = place_of(state, *s);
+      leases_[{state.id, static_cast<fencing_token>(token)}] = {
+        {std::get<0>(at), std::get<2>(at)}, grant.at};
+      if (state.queue_of(*s).fair)
+        count_turn(state, at, lease->charged);
+    }
+}
+
+void fairness_audit::count_turn(
+  core::shard_state& state, const key_place& served, std::int64_t cost) {
+  const auto& [queue, priority, name] = served;
+  if (cost == 0)
+    breach_("9.2", "key '" + name + "' was granted a task at no cost");
+  auto& largest = largest_[queue];
+  largest = std::max(largest, cost);
+  auto& keys = waiting_[state.id];
+  auto begin = keys.lower_bound({queue, priority, {}});
+  auto end = keys.lower_bound({queue, static_cast<std::uint8_t>(priority + 1), {}});
+  // Weights are 1 to 3. One share more is for tasks that run and were charged too much. A key whose
+  // tasks ran longer than expected misses a round.
+  constexpr std::int64_t share_max = 4;
+  auto count = std::distance(begin, end) + 1;
+  for (auto at = begin; at != end; ++at) {
+    auto& waited = at->second.waited;
+    waited = std::get<2>(at->first) == name ? 0 : waited + cost;
+    if (waited > 2 * share_max * (count + 1) * largest)
+      breach_("9.4", "key '" + std::get<2>(at->first) + "' waits for more than a round");
+  }
+}
+
+void fairness_audit::note(const core::shard_state& state, const core::leases_ended& ended) {
+  for (const auto& end : ended.ends) {
+    // Kept, since a crash may undo the end.
+    auto lease = leases_.find({state.id, end.token});
+    if (lease == leases_.end() || !end.charged)
+      continue;
+    auto ran = static_cast<double>((ended.at - lease->second.granted_at).count());
+    auto [average, is_first] = run_times_.try_emplace(lease->second.key, ran);
+    if (!is_first)
+      average->second += (ran - average->second) * latest_part;
+  }
+}
+
+void fairness_audit::check_run_times(const core::shard_state& state) {
+  for (const auto& [arrival, index] : state.queues_by_arrival) {
+    const auto& queue = *state.queues[index];
+    if (!queue.fair)
+      continue;
+    const auto& keys = queue.fair->keys();
+    keys.for_each_active([&](core::fair_key who) {
+      // The empty key may have run before the queue had others.
+      const auto& name = keys.name_of(who);
+      auto measured = run_times_.find({{state.id, arrival}, name});
+      if (name.empty() || measured == run_times_.end())
+        return;
+      auto expected = static_cast<double>(keys.cost_of(who));
+      if (std::abs(expected - std::max(measured->second, 1.0)) > average_margin_ms)
+        breach_(
+          "9.4",
+          "key '" + name + "' is expected to run " + std::to_string(expected) + " ms, but ran "
+            + std::to_string(measured->second) + " ms");
+    });
+  }
+}
+
+} // namespace codeq::sim

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/cluster_questions.hpp"
+#include "protocol/cluster_convert.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace codeq::client {
+namespace {
+
+/// A coordinator's answer: shard 0 is on `a`, shard 1 on `b`.
+cluster_status told_by(const std::string& node, std::uint32_t epoch = 1) {
+  cluster_status status;
+  status.name = "c";
+  status.node = node;
+  status.copies = 2;
+  status.min_in_sync = 1;
+  for (const char* name : {"a", "b"}) {
+    auto& one = status.nodes.emplace_back();
+    one.name = name;
+    one.is_present = true;
+    one.free_bytes = 7;
+  }
+  for (std::uint16_t i = 0; i < 2; ++i) {
+    cluster_shard shard;
+    shard.shard = shard_id{i};
+    shard.primary = i == 0 ? "a" : "b";
+    shard.is_served = shard.primary == node;
+    shard.epoch = epoch;
+    shard.copies = {{"a", true, shard.is_served, epoch, 9, 1}, {"b", false, false, 0, 0, 0}};
+    shard.waits_for = "said by " + node;
+    status.shards.push_back(shard);
+  }
+  return status;
+}
+
+cluster_status received(const cluster_status& status) {
+  return read_cluster(protocol::make_cluster_reply(1, status))->answer.value();
+}
+
+TEST(ClusterQuestions, ShardIsAsItsPrimaryTellsIt) {
+  for (const auto& order : {std::vector{"a", "b"}, std::vector{"b", "a"}}) {
+    cluster_status sum;
+    for (const char* node : order)
+      add(sum, received(told_by(node)));
+
+    ASSERT_EQ(sum.shards.size(), 2u);
+    EXPECT_TRUE(sum.shards[0].is_served);
+    EXPECT_EQ(sum.shards[0].waits_for, "said by a");
+    EXPECT_EQ(sum.shards[0].copies[0].position, 9u);
+    EXPECT_EQ(sum.shards[0].copies[0].lag, 1u);
+    EXPECT_EQ(sum.shards[1].waits_for, "said by b");
+    EXPECT_TRUE(sum.nodes[0].has_answered && sum.nodes[1].has_answered);
+  }
+}
+
+TEST(ClusterQuestions, LaterEpochCountsWhereThePrimaryIsSilent) {
+  cluster_status sum;
+  add(sum, received(told_by("x", 2)));
+  add(sum, received(told_by("y", 3)));
+
+  EXPECT_EQ(sum.shards[0].epoch, 3u);
+  EXPECT_FALSE(sum.shards[0].is_served);
+  EXPECT_FALSE(sum.nodes[0].has_answered);
+}
+
+TEST(ClusterQuestions, ChangesArriveAsTheyWereAsked) {
+  using kind = cluster_change::kind;
+  for (const auto& change : std::vector<cluster_change>{
+         {},
+         {kind::move, shard_id{7}, "b"},
+         {kind::drain, {}, "a"},
+         {kind::undrain, {}, "a"},
+         {kind::balance, {}, {}}}) {
+    const auto frame = ask_cluster(change)(5);
+    const auto asked =
+      protocol::read_cluster_request(protocol::cluster_request::parse(frame.body).value()).value();
+    EXPECT_EQ(asked.number, 5u);
+    EXPECT_EQ(asked.change.what, change.what);
+    EXPECT_EQ(asked.change.shard, change.shard);
+    EXPECT_EQ(asked.change.node, change.node);
+  }
+}
+
+TEST(ClusterQuestions, RefusalIsTheAnswersError) {
+  const auto reply = protocol::make_refusal<schema::ClusterRequest>(
+    1, {errc::unsupported, "this coordinator is alone"});
+
+  const auto told = read_cluster(reply);
+
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->answer.error().context, "this coordinator is alone");
+}
+
+} // namespace
+} // namespace codeq::client

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/cluster_view.hpp"
+#include "cluster/record_json.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace codeq::cluster {
+namespace {
+
+using replication::replica_id;
+
+/// Nodes `a` and `b` are there, shard 0 has copies on `a`, which serves it, and on `b`.
+class ClusterView : public testing::Test {
+protected:
+  ClusterView() {
+    cluster_.version = 1;
+    cluster_.shards = 1;
+    cluster_.copies = 2;
+    shard_.value.version = 1;
+    shard_.value.epoch = 4;
+    shard_.value.primary = replica_id{1};
+    shard_.value.in_sync = shard_.value.replicas = {replica_id{1}, replica_id{2}};
+    shard_.nodes = {{replica_id{1}, "a"}, {replica_id{2}, "b"}};
+    shard_.wanted = {"a", "b"};
+  }
+
+  void put(const std::string& key, const std::string& bytes) {
+    known_.note({key, bytes, ++revision_});
+  }
+
+  /// As `a` tells it; `served` are the shards that it serves.
+  cluster_status look(bool is_served = true) {
+    put(known_.keys().cluster(), encode(cluster_));
+    put(known_.keys().shard(shard_id{0}), encode(shard_));
+    for (const char* node : {"a", "b"}) {
+      node_record record;
+      record.version = 1;
+      record.incarnation = 1;
+      record.address = std::string(node) + ":1";
+      if (missing_ != node)
+        put(known_.keys().node(node), encode(record));
+    }
+    auto status = view_of(known_, "c", "a");
+    status.shards.front().is_served = is_served;
+    note_waits(status);
+    return status;
+  }
+
+  std::string wait() { return look().shards.front().waits_for; }
+
+  catalogue known_{catalogue_keys("c")};
+  std::uint64_t revision_ = 0;
+  cluster_record cluster_;
+  shard_record shard_;
+  std::string missing_;
+};
+
+TEST_F(ClusterView, ShowsNodesAndCopiesByName) {
+  const auto status = look();
+
+  ASSERT_EQ(status.nodes.size(), 2u);
+  EXPECT_EQ(status.nodes[1].name, "b");
+  EXPECT_EQ(status.nodes[1].address, "b:1");
+  EXPECT_TRUE(status.nodes[1].is_present);
+  ASSERT_EQ(status.shards.size(), 1u);
+  EXPECT_EQ(status.shards[0].primary, "a");
+  EXPECT_EQ(status.shards[0].epoch, 4u);
+  ASSERT_EQ(status.shards[0].copies.size(), 2u);
+  EXPECT_TRUE(status.shards[0].copies[1].is_in_sync);
+  EXPECT_EQ(status.shards[0].waits_for, "");
+}
+
+TEST_F(ClusterView, ShardWithoutItsPrimaryWaitsForAnother) {
+  shard_.value.primary = replica_id{2};
+  missing_ = "b";
+
+  EXPECT_EQ(wait(), "another primary, since b is missing");
+}
+
+TEST_F(ClusterView, PrimaryThatDoesNotServeYetIsWaitedFor) {
+  EXPECT_EQ(look(false).shards.front().waits_for, "its primary, which takes over");
+}
+
+TEST_F(ClusterView, TooFewCopiesInSyncStopTasks) {
+  shard_.value.in_sync = {replica_id{1}};
+  cluster_.min_in_sync = 2;
+
+  EXPECT_EQ(wait(), "2 copies in sync before it takes tasks; there are 1");
+}
+
+TEST_F(ClusterView, CopiesThatAreNotInSyncAreNamed) {
+  shard_.value.in_sync = {replica_id{1}};
+  EXPECT_EQ(wait(), "the copy on b");
+  missing_ = "b";
+  known_ = catalogue(catalogue_keys("c"));
+  EXPECT_EQ(wait(), "b, which is missing");
+}
+
+TEST_F(ClusterView, TooFewNodesAreWaitedFor) {
+  cluster_.copies = 3;
+
+  EXPECT_EQ(wait(), "a node that can take another copy");
+}
+
+TEST_F(ClusterView, DrainedNodeIsShownAlsoWhenItIsGone) {
+  cluster_.drained = {"z"};
+
+  const auto status = look();
+
+  ASSERT_EQ(status.nodes.size(), 3u);
+  EXPECT_EQ(status.nodes[2].name, "z");
+  EXPECT_TRUE(status.nodes[2].is_draining);
+  EXPECT_FALSE(status.nodes[2].is_present);
+}
+
+} // namespace
+} // namespace codeq::cluster

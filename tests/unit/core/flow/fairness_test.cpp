@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/state/queue_fairness.hpp"
+#include "core/state/survivors.hpp"
+#include "support/shard_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace codeq::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Tasks with fairness keys in one queue, which a worker takes one after the other.
+class Fairness : public shard_fixture {
+protected:
+  Fairness() { attach("w", {"q"}); }
+
+  /// Enqueues tasks of a key in a turn of their own; each is numbered.
+  void add(const std::string& key, std::size_t count, enqueue_options options = {}) {
+    options.fairness.key = key;
+    enqueue("q", count, options);
+    for (; count > 0; --count)
+      key_of_[++last_] = key;
+  }
+
+  void add_weighted(const std::string& key, std::size_t count, std::uint16_t weight) {
+    add(key, count, {.fairness = {{}, weight}});
+  }
+
+  /// Takes a task; returns its number.
+  int take() {
+    auto said = claim("w", 1);
+    auto at = said.find("got ");
+    if (at == std::string::npos) {
+      revoke("w", 1);
+      return 0;
+    }
+    auto number = std::stoi(said.substr(at + 4));
+    token_of_[number] = std::stoi(said.substr(said.find("/t", at) + 2));
+    taken_.push_back(number);
+    return number;
+  }
+
+  core::task_lease lease_of(int number) { return held(number, token_of_.at(number)); }
+
+  /// Takes tasks one at a time, each of which runs as long as its key's do. Returns their keys.
+  std::string run(int count) {
+    std::string keys;
+    for (int i = 0; i < count; ++i) {
+      auto number = take();
+      if (number == 0)
+        break;
+      const auto& key = key_of_.at(number);
+      keys += key.empty() ? "-" : key;
+      advance(runs_.contains(key) ? runs_.at(key) : 1ms);
+      complete("w", lease_of(number));
+    }
+    return keys;
+  }
+
+  [[nodiscard]] static auto count(const std::string& text, char c) {
+    return std::count(text.begin(), text.end(), c);
+  }
+
+  /// Null when no task had a key.
+  core::queue_fairness* fair() { return state().find_queue({"default", "q"})->fair.get(); }
+
+  std::map<int, std::string> key_of_;
+  std::map<int, int> token_of_;
+  std::vector<int> taken_;
+  std::map<std::string, duration> runs_;
+  int last_ = 0;
+};
+
+TEST_F(Fairness, KeysTakeTurnsAndNoSlotIdles) {
+  add("a", 4);
+  add("b", 2);
+
+  EXPECT_EQ(run(9), "ababaa");
+  EXPECT_EQ(taken_, (std::vector<int>{1, 5, 2, 6, 3, 4}));
+}
+
+TEST_F(Fairness, QueueWithoutKeysHasNoOrderOfThem) {
+  add("", 3);
+
+  EXPECT_EQ(fair(), nullptr);
+  EXPECT_EQ(run(3), "---");
+}
+
+TEST_F(Fairness, TasksOfBeforeTheFirstKeyHaveTheEmptyOne) {
+  add("", 2);
+  run(1);
+  add("a", 2);
+  add("", 1);
+
+  EXPECT_EQ(run(4), "-a-a");
+}
+
+TEST_F(Fairness, HigherPriorityComesFirstWhateverTheKey) {
+  add("a", 2, {.priority = 1});
+  add("b", 2);
+  add("b", 1, {.priority = 1});
+
+  EXPECT_EQ(run(5), "ababb");
+}
+
+TEST_F(Fairness, KeyWhoseTasksRunTenTimesLongerGetsATenthOfTheStarts) {
+  runs_ = {{"a", 1000ms}, {"b", 100ms}};
+  add("a", 100);
+  add("b", 100);
+  run(10);
+
+  auto keys = run(55);
+
+  EXPECT_NEAR(static_cast<double>(count(keys, 'a')), 5, 1);
+}
+
+TEST_F(Fairness, WeightsShareTheRunTime) {
+  add_weighted("a", 40, 3);
+  add("b", 40);
+
+  auto keys = run(40);
+
+  EXPECT_EQ(count(keys, 'a'), 30);
+}
+
+TEST_F(Fairness, WeightOfANewTaskIsTheWeightOfItsKey) {
+  add("a", 40);
+  add("b", 40);
+  run(10);
+  add_weighted("b", 1, 4);
+
+  auto keys = run(40);
+
+  EXPECT_NEAR(static_cast<double>(count(keys, 'b')), 32, 2);
+}
+
+TEST_F(Fairness, FirstPartOfTheKeyIsServedFirst) {
+  for (int i = 0; i < 4; ++i)
+    add("t/" + std::string(1, static_cast<char>('0' + i)), 10);
+  add("u", 10);
+
+  auto keys = run(16);
+
+  EXPECT_EQ(count(keys, 'u'), 8);
+  for (char c = '0'; c < '4'; ++c)
+    EXPECT_EQ(count(keys, c), 2);
+}
+
+TEST_F(Fairness, KeyThatComesBackHasNoCreditSavedUp) {
+  add("a", 100);
+  add("b", 1);
+  run(50);
+
+  add("b", 20);
+
+  EXPECT_EQ(count(run(20), 'b'), 10);
+}
+
+TEST_F(Fairness, EndOfALeaseSettlesTheRunTime) {
+  runs_ = {{"a", 100ms}, {"b", 100ms}};
+  add("a", 50);
+  add("b", 50);
+  run(8);
+  // One task of `b` uses the time of ten.
+  for (bool is_long = false; !is_long;) {
+    auto number = take();
+    is_long = key_of_.at(number) == "b";
+    advance(is_long ? 1000ms : 100ms);
+    complete("w", lease_of(number));
+  }
+
+  auto keys = run(6);
+
+  EXPECT_GE(count(keys, 'a'), 4);
+}
+
+TEST_F(Fairness, AttemptThatNeverBeganCostsNothing) {
+  runs_ = {{"a", 100ms}, {"b", 100ms}};
+  add("a", 20);
+  add("b", 20);
+  run(8);
+  for (int i = 0; i < 3; ++i) {
+    auto number = take();
+    advance(5s);
+    abandon("w", lease_of(number));
+  }
+
+  auto keys = run(10);
+
+  EXPECT_EQ(count(keys, 'a'), 5);
+}
+
+TEST_F(Fairness, RetryKeepsTheKeyAndThePlaceInIt) {
+  task_settings settings;
+  settings.retry = {retry_kind::fixed, 5s, 5s};
+  add("a", 3, {.settings = settings});
+  add("b", 3);
+  take();
+  fail("w", lease_of(1));
+  EXPECT_EQ(run(2), "ba");
+  advance(5s);
+
+  EXPECT_EQ(run(9), "baba");
+  EXPECT_EQ(taken_, (std::vector<int>{1, 4, 2, 5, 1, 6, 3}));
+}
+
+TEST_F(Fairness, RestartKeepsKeysAndWeights) {
+  add_weighted("a", 30, 2);
+  add("b", 30);
+  add("c", 1, {.delay = 1h});
+  run(3);
+
+  restart();
+  attach("w", {"q"});
+  token_of_.clear();
+  std::string keys;
+  for (int i = 0; i < 12; ++i) {
+    auto said = claim("w", 1);
+    keys += key_of_.at(std::stoi(said.substr(said.find("got ") + 4)));
+  }
+
+  EXPECT_EQ(count(keys, 'a'), 8);
+  EXPECT_EQ(fair()->keys().active(), 3u);
+}
+
+TEST_F(Fairness, CopyOfASurvivorKeepsItsKey) {
+  add("a", 8);
+  for (int i = 0; i < 8; ++i)
+    take();
+  for (int i = 1; i < 8; ++i)
+    complete("w", lease_of(i));
+  fail_permanently("w", lease_of(8));
+  take_snapshot();
+  for (const auto& left : core::take_sparse(state()))
+    bring({left.segment, {{left.tasks.at(0), {bytes("body"), {4}}}}});
+  take_snapshot();
+  restart();
+  attach("w", {"q"});
+
+  redrive(8);
+
+  EXPECT_EQ(core::find_segment(state().segments, task(8))->fairness_key(), "a");
+  EXPECT_TRUE(core::find_segment(state().segments, task(8))->copied);
+  EXPECT_EQ(fair()->keys().active(), 1u);
+}
+
+TEST_F(Fairness, GatedDeferredAndDeadTasksHaveNoTurns) {
+  add("a", 2, {.group = "g"});
+  add("b", 1, {.delay = 5s});
+  add("c", 1);
+  EXPECT_EQ(take(), 1);
+  EXPECT_EQ(take(), 4);
+  EXPECT_EQ(take(), 0);
+
+  fail_permanently("w", lease_of(1));
+  advance(5s);
+
+  EXPECT_EQ(run(3), "ab");
+  EXPECT_EQ(fair()->keys().active(), 1u);
+}
+
+TEST_F(Fairness, PausedQueueGrantsNothing) {
+  add("a", 2);
+  add("b", 2);
+  pause("q");
+  EXPECT_EQ(take(), 0);
+
+  unpause("q");
+
+  EXPECT_EQ(run(4), "abab");
+}
+
+TEST_F(Fairness, CancelledAndPurgedTasksLeaveTheirKey) {
+  add("a", 2);
+  add("b", 1);
+  cancel(1);
+  cancel(2);
+
+  EXPECT_EQ(fair()->keys().active(), 1u);
+  EXPECT_EQ(run(2), "b");
+}
+
+TEST_F(Fairness, TasksOfOneRequestAreGrantedByKey) {
+  std::vector<enqueue_options> tasks;
+  for (int i = 0; i < 12; ++i)
+    tasks.push_back({.fairness = {i % 4 == 3 ? "b" : "a"}});
+  enqueue_all("q", tasks);
+
+  auto said = claim("w", 4);
+
+  std::map<std::string, int> granted;
+  state().segments.for_each([&](const core::segment& s) {
+    for (auto i = s.first; i < s.first + s.count; ++i)
+      granted[std::string(s.fairness_key())] += s.view(i).state == task_state::leased ? 1 : 0;
+  });
+  EXPECT_EQ(granted["a"], 2) << said;
+  EXPECT_EQ(granted["b"], 2) << said;
+}
+
+TEST_F(Fairness, ListShowsBacklogShareWeightAndWait) {
+  runs_ = {{"a", 200ms}, {"t/x", 100ms}};
+  add_weighted("a", 10, 3);
+  add("t/x", 10);
+  add("t/y", 5);
+  run(8);
+
+  auto page = fair()->list({.limit = 10}, 2);
+
+  ASSERT_EQ(page.keys.size(), 3u);
+  EXPECT_EQ(page.active_keys, 3u);
+  EXPECT_FALSE(page.more);
+  EXPECT_EQ(page.keys[0].key, "a");
+  EXPECT_EQ(page.keys[0].weight, 3u);
+  EXPECT_EQ(page.keys[0].share_ppm, 750'000u);
+  EXPECT_EQ(page.keys[1].share_ppm, 125'000u);
+  EXPECT_EQ(page.keys[0].expected_run, 200ms);
+  // The other group has weight 1, and a task is expected to run 200 ms at most, in two slots.
+  EXPECT_EQ(page.keys[0].wait, 200ms);
+  EXPECT_EQ(page.keys[0].ready + page.keys[1].ready + page.keys[2].ready, 17u);
+}
+
+TEST_F(Fairness, ListHasPages) {
+  for (const auto* key : {"c", "", "a", "b"})
+    add(key, 1);
+
+  auto first = fair()->list({.limit = 2}, 0);
+  auto second = fair()->list({.after = "a", .limit = 2, .from_start = false}, 0);
+
+  EXPECT_TRUE(first.more);
+  EXPECT_EQ(first.keys[0].key + "," + first.keys[1].key, ",a");
+  EXPECT_FALSE(second.more);
+  EXPECT_EQ(second.keys[0].key + "," + second.keys[1].key, "b,c");
+}
+
+} // namespace
+} // namespace codeq::test
