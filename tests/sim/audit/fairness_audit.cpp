@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace codeq::sim {
 
@@ -20,6 +21,7 @@ constexpr double average_margin_ms = 20;
 
 void fairness_audit::turn_sealed(
   core::shard_state& state, const std::vector<core::event>& events) {
+  forget_removed(state);
   for (const auto& e : events)
     if (const auto* ended = std::get_if<core::leases_ended>(&e))
       note(state, *ended);
@@ -37,7 +39,7 @@ void fairness_audit::turn_sealed(
 
 fairness_audit::key_place
 fairness_audit::place_of(const core::shard_state& state, const core::segment& s) {
-  queue_number queue{state.id, state.queues[s.queue]->arrival};
+  queue_place queue{state.id, state.queues[s.queue]->address};
   return {queue, s.priority, std::string(s.fairness_key())};
 }
 
@@ -107,6 +109,16 @@ void fairness_audit::note(const core::shard_state& state, const core::leases_end
   }
 }
 
+void fairness_audit::forget_removed(const core::shard_state& state) {
+  for (const auto& [arrival, index] : state.queues_by_arrival) {
+    queue_place queue{state.id, state.queues[index]->address};
+    auto [known, is_new] = created_.try_emplace(queue, arrival);
+    if (is_new || std::exchange(known->second, arrival) == arrival)
+      continue;
+    std::erase_if(run_times_, [&](const auto& one) { return one.first.first == queue; });
+  }
+}
+
 void fairness_audit::check_run_times(const core::shard_state& state) {
   for (const auto& [arrival, index] : state.queues_by_arrival) {
     const auto& queue = *state.queues[index];
@@ -116,7 +128,7 @@ void fairness_audit::check_run_times(const core::shard_state& state) {
     keys.for_each_active([&](core::fair_key who) {
       // The empty key may have run before the queue had others.
       const auto& name = keys.name_of(who);
-      auto measured = run_times_.find({{state.id, arrival}, name});
+      auto measured = run_times_.find({{state.id, queue.address}, name});
       if (name.empty() || measured == run_times_.end())
         return;
       auto expected = static_cast<double>(keys.cost_of(who));

@@ -28,14 +28,14 @@ public:
   void forget() {
     waiting_.clear();
     run_times_.clear();
+    created_.clear();
   }
 
 private:
-  /// A queue of a shard, and the process that it was created in.
-  using queue_number = std::pair<shard_id, std::uint64_t>;
-  using key_name = std::pair<queue_number, std::string>;
+  using queue_place = std::pair<shard_id, queue_address>;
+  using key_name = std::pair<queue_place, std::string>;
   /// A key of one priority.
-  using key_place = std::tuple<queue_number, std::uint8_t, std::string>;
+  using key_place = std::tuple<queue_place, std::uint8_t, std::string>;
 
   /// A key with ready tasks.
   struct waiting_key {
@@ -55,6 +55,8 @@ private:
   void count_turn(core::shard_state& state, const key_place& served, std::int64_t cost);
   void note(const core::shard_state& state, const core::leases_ended& ended);
   void check_run_times(const core::shard_state& state);
+  /// A queue that was removed and created again knows nothing of its keys.
+  void forget_removed(const core::shard_state& state);
   [[nodiscard]] static waiting_keys waiting_on(core::shard_state& state);
   [[nodiscard]] static key_place
   place_of(const core::shard_state& state, const core::segment& s);
@@ -62,7 +64,9 @@ private:
   breach_function breach_;
   std::map<shard_id, waiting_keys> waiting_;
   /// The largest expected run time of a task so far.
-  std::map<queue_number, std::int64_t> largest_;
+  std::map<queue_place, std::int64_t> largest_;
+  /// The number of each queue in the order of their creation.
+  std::map<queue_place, std::uint64_t> created_;
   std::map<std::pair<shard_id, fencing_token>, held_lease> leases_;
   /// The moving average of each key, in milliseconds.
   std::map<key_name, double> run_times_;
