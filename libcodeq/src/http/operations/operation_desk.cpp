@@ -220,11 +220,11 @@ std::vector<const operation_run*> operation_desk::of_tenant(const std::string& t
 operation_user operation_desk::user_of(const exchange& call) const {
   operation_user by;
   by.remote = call.in.remote;
-  if (!call.by->bearer)
-    return by;
-  by.subject = call.by->subject;
-  by.bearer_tenant = call.by->bearer->tenant;
-  by.is_listed = callers_of_ && !callers_of_(call.by->tenant, by.subject).empty();
+  by.is_listed = callers_of_ && !callers_of_(call.by->tenant, call.by->subject).empty();
+  if (by.is_listed || call.by->bearer)
+    by.subject = call.by->subject;
+  if (call.by->bearer)
+    by.bearer_tenant = call.by->bearer->tenant;
   return by;
 }
 
