@@ -224,7 +224,8 @@ class Contract(unittest.TestCase):
         self.assertEqual(self.hints({"I1": self.row("I1", "", "`Disk.Fails`")}), [])
 
     def test_every_statement_has_one_row(self):
-        self.assertEqual(len(contract.statements()), 17 + 11 + 13 + 8 + 9 + 12 + 5 + 10 + 13)
+        all_parts = 18 + 11 + 13 + 8 + 9 + 12 + 6 + 5 + 7 + 10 + 13
+        self.assertEqual(len(contract.statements()), all_parts)
         self.assertEqual(self.hints({"5 (f)": None}), ["add a row for statement 5 (f)"])
         twice = self.row("I4", f"`{self.CORE}`", "")
         self.assertEqual(self.hints({"I4": f"{twice}\n{twice}"}), ["I4 has a row already"])

@@ -201,7 +201,7 @@ TEST(CtlCommandLine, KeysAndGroupsAreChecked) {
     "codeqctl: --fairness-key: " + long_text);
   EXPECT_EQ(
     refused({{"enqueue", "q", "x", "--fairness-weight", "1001"}}),
-    "codeqctl: --fairness-weight: `1001` is outside 1 to 1000");
+    "codeqctl: --fairness-weight: `1001` is not a whole number from 1 to 1000");
   EXPECT_EQ(
     refused({{"enqueue", "q", "x", "--key", "k", "--count", "3"}}),
     "codeqctl: enqueue: --count: `3` tasks cannot share --key; it must be 1");
