@@ -106,13 +106,15 @@ class Roles(TokensTest):
 
     def test_reader_reads_what_an_admin_reads_over_http(self):
         of_the_process = ("/metrics", "/v1/codeq/admin/log-level")
+        of_the_cluster = "/v1/codeq/admin/cluster"
         endless = "/v1/codeq/admin/live"
         for method, path in self.routes():
-            if method == "GET" and path not in (endless, *of_the_process):
+            if method == "GET" and path not in (endless, of_the_cluster, *of_the_process):
                 answers = [self.ask(who, method, path).status for who in ("reader", "boss")]
                 self.assertEqual(answers[0], answers[1], path)
                 self.assertNotEqual(403, answers[0], path)
-        self.assertEqual(403, self.ask("reader", "GET", "/metrics").status)
+        for path in ("/metrics", of_the_cluster):
+            self.assertEqual(403, self.ask("reader", "GET", path).status)
         for path in of_the_process:
             self.assertEqual(200, self.ask("auditor", "GET", path).status)
 
