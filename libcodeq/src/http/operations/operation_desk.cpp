@@ -74,8 +74,9 @@ void operation_desk::read_stored(std::uint16_t shard) {
   auto take = [this, shard](const result<client::list_part>& part) {
     reading_ -= part && part->more ? 0 : 1;
     if (!part) {
-      CODEQ_LOG_ERROR(
-        "gateway cannot read operations shard={} reason=\"{}\"", shard, to_string(part.error()));
+      if (part.error().code != errc::going_away)
+        CODEQ_LOG_ERROR(
+          "gateway cannot read operations shard={} reason=\"{}\"", shard, to_string(part.error()));
       return;
     }
     for (const auto& found : part->tasks)
