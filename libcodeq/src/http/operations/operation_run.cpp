@@ -49,7 +49,7 @@ operation_run operation_run::begin(bulk_operation o, std::uint16_t shards) {
   if (o.request.canary)
     o.phase = operation_phase::counting;
   operation_run run(std::move(o), shards);
-  run.note("start", run.o_.by, run.o_.started_at);
+  run.add_event("start", run.o_.by, run.o_.started_at);
   return run;
 }
 
@@ -236,7 +236,7 @@ void operation_run::end_walk(timestamp now) {
     return;
   change_status(operation_status::completed);
   o_.canary.clear();
-  note("end", {}, now);
+  add_event("end", {}, now);
 }
 
 void operation_run::take_look(const std::vector<std::optional<task_status>>& found, timestamp now) {
@@ -300,14 +300,14 @@ void operation_run::stop(std::string reason, timestamp now) {
     return;
   change_status(operation_status::paused);
   o_.reason = std::move(reason);
-  note("stop", {}, now);
+  add_event("stop", {}, now);
 }
 
 bool operation_run::pause(const operation_user& by, timestamp now) {
   if (o_.status != operation_status::running)
     return false;
   change_status(operation_status::paused);
-  note("pause", by, now);
+  add_event("pause", by, now);
   return true;
 }
 
@@ -319,7 +319,7 @@ bool operation_run::resume(const operation_user& by, timestamp now) {
   // Its tasks may have changed in the pause.
   if (!o_.part.empty())
     lose_change();
-  note("resume", by, now);
+  add_event("resume", by, now);
   return true;
 }
 
@@ -327,7 +327,7 @@ bool operation_run::cancel(const operation_user& by, timestamp now) {
   if (is_over(o_.status))
     return false;
   change_status(operation_status::cancelled);
-  note("cancel", by, now);
+  add_event("cancel", by, now);
   return true;
 }
 
@@ -339,7 +339,7 @@ void operation_run::change_status(operation_status to) {
   touch();
 }
 
-void operation_run::note(std::string what, const operation_user& by, timestamp now) {
+void operation_run::add_event(std::string what, const operation_user& by, timestamp now) {
   if (is_over(o_.status))
     o_.ended_at = now;
   o_.events.push_back({now, std::move(what), by.subject, by.remote});

@@ -121,7 +121,7 @@ private:
   void move_on(sequence after, bool has_more, timestamp now);
   void end_walk(timestamp now);
   void judge_canary(timestamp now);
-  void note(std::string what, const operation_user& by, timestamp now);
+  void add_event(std::string what, const operation_user& by, timestamp now);
   void change_status(operation_status to);
 
   bulk_operation o_;
