@@ -196,20 +196,6 @@ class FullDisk(cluster.ClusterTest):
             wait_until(lambda: self.cluster.status(task)["state"] == "completed", 60, "the end")
         print(harness.report({"large results before the disk was full": len(ended)}, "full disk:"))
 
-    def test_purge_on_a_full_disk_makes_space(self):
-        self.mount(160)
-        self.launch("--free-bytes", str(16 * MEBIBYTE))
-        tasks = self.enqueue_until_refused()
-        self.assertGreater(len(tasks), 15)
-        self.assertIn("disk_full", self.refusal())
-
-        self.cluster.ctl("queue", "purge", "echo", "--yes")
-
-        wait_until(self.accepted, 20, "tasks are taken again")
-        said = self.cluster.coordinator.text()
-        self.assertIn("store frees the space of purged tasks", said)
-        self.assertRegex(said, r"store has freed space free=\d{8,} left_out=0")
-
     def test_start_without_space_and_reserve_ends_with_an_error_that_says_what_to_do(self):
         self.mount(200)
         self.launch("--free-bytes", "0")
