@@ -11,7 +11,7 @@ namespace codeq::bench {
 struct backlog_options {
   /// The worker runs in this process, which can then measure when its first task begins.
   cluster_options cluster = {
-    .workers = 0, .slots = 16, .prefetch = 512, .durability = "os", .library = {}};
+    .workers = 0, .slots = 16, .prefetch = 512, .durability = "os"};
   std::size_t tasks = 1'000'000;
   /// Payload size of each task, in bytes.
   std::size_t payload = 256;

@@ -8,7 +8,7 @@
 namespace codeq::bench {
 
 struct cycle_options {
-  cluster_options cluster = {.slots = 128, .prefetch = 512, .shards = 2, .library = {}};
+  cluster_options cluster = {.slots = 128, .prefetch = 512, .shards = 2};
   std::size_t tasks = 200'000;
   std::string queue = "cycle";
   /// Payload size of each task, in bytes.

@@ -25,7 +25,7 @@ using clock = std::chrono::steady_clock;
 using milliseconds = std::chrono::duration<double, std::milli>;
 
 struct dashboard_options {
-  cluster_options cluster = {.workers = 0, .durability = "os", .http = true, .library = {}};
+  cluster_options cluster = {.workers = 0, .durability = "os", .http = true};
   std::size_t tasks = 1'000'000;
   std::size_t dead = 100'000;
   std::size_t queues = 1000;

@@ -12,7 +12,7 @@ namespace codeq::bench {
 namespace {
 
 struct http_options {
-  cluster_options cluster = {.workers = 0, .durability = "os", .http = true, .library = {}};
+  cluster_options cluster = {.workers = 0, .durability = "os", .http = true};
   std::size_t connections = 32;
   std::size_t payload = 256;
   duration length = std::chrono::seconds(5);

@@ -12,7 +12,7 @@ namespace codeq::bench {
 /// A cluster, and tasks that arrive at it one by one.
 struct paced_options {
   cluster_options cluster = {
-    .workers = 2, .slots = 128, .prefetch = 512, .durability = "os", .library = {}};
+    .workers = 2, .slots = 128, .prefetch = 512, .durability = "os"};
   arrival_options arrivals;
   /// Background load, in percent of the machine's maximum rate of full cycles.
   std::size_t load_percent = 0;

@@ -17,7 +17,7 @@ constexpr auto queue = "held";
 constexpr duration grant_max = std::chrono::minutes(5);
 
 struct lease_options {
-  cluster_options cluster = {.workers = 0, .durability = "os", .library = {}};
+  cluster_options cluster = {.workers = 0, .durability = "os"};
   std::size_t leases = 0;
   /// Lease duration of each task.
   duration lease = std::chrono::seconds(60);

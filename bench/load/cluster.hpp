@@ -27,7 +27,7 @@ struct cluster_options {
   /// Starts the coordinator's HTTP gateway.
   bool http = false;
   /// Handler library of every worker.
-  std::filesystem::path library;
+  std::filesystem::path library{};
 };
 
 /// A coordinator and its workers as processes on loopback, in a scratch directory. The destructor

@@ -25,7 +25,7 @@ constexpr duration run_max = std::chrono::hours(1);
 constexpr duration settle = std::chrono::milliseconds(20);
 
 struct priority_options {
-  cluster_options cluster = {.workers = 0, .durability = "os", .http = true, .library = {}};
+  cluster_options cluster = {.workers = 0, .durability = "os", .http = true};
   std::size_t tasks = 100'000;
   std::size_t connections = 1;
 };

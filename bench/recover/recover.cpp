@@ -25,7 +25,7 @@ constexpr duration start_max = std::chrono::seconds(20);
 constexpr duration poll_interval{20};
 
 struct recover_options {
-  cluster_options cluster = {.workers = 1, .durability = "os", .drain = "0s", .library = {}};
+  cluster_options cluster = {.workers = 1, .durability = "os", .drain = "0s"};
   std::size_t tasks = 16;
   duration lease = std::chrono::seconds(2);
 };

@@ -8,7 +8,7 @@
 namespace codeq::bench {
 
 struct scale_out_options {
-  cluster_options cluster = {.workers = 1, .slots = 8, .prefetch = 8, .library = {}};
+  cluster_options cluster = {.workers = 1, .slots = 8, .prefetch = 8};
   /// Number of worker nodes at the end.
   std::size_t nodes = 4;
   /// How long each number of nodes is measured.
