@@ -89,12 +89,14 @@ void operation_desk::read_record(task_id record) {
   ++reading_;
   auto take = [this, record](const result<task_detail>& found) {
     --reading_;
-    if (stopped_ || !found || !found->payload)
+    if (stopped_)
       return;
-    auto stored = read_operation(*found->payload);
+    auto stored = found ? read_operation(found->payload.value_or("")) : found.error();
+    bool is_gone = !found && (found.error().code == errc::unknown_task
+                              || found.error().code == errc::going_away);
     if (stored)
       take_up(std::move(*stored), record);
-    else
+    else if (!is_gone)
       CODEQ_LOG_ERROR(
         "gateway cannot read an operation record={} reason=\"{}\"",
         to_string(record),

@@ -52,7 +52,7 @@ public:
   /// Null when the tenant has none with that id.
   [[nodiscard]] const operation_run* find(const std::string& tenant, const std::string& id) const;
 
-  /// Those of the tenant, the latest first.
+  /// Returns the operations of the tenant, the latest first.
   [[nodiscard]] std::vector<const operation_run*> of_tenant(const std::string& tenant) const;
 
   /// Errors: `overloaded` while the stored operations are being read.

@@ -83,7 +83,7 @@ void say_ready(gateway_context& context, const exchange_ptr& call) {
         [open, i](const result<client::queue_part>& told) { open->note(i, told); }));
 }
 
-/// Those of this coordinator alone: a monitor adds up those of a cluster.
+/// Answers the metrics of this coordinator alone. A monitor adds up those of a cluster.
 void show_metrics(gateway_context& context, const exchange_ptr& call) {
   context.desk.own_stats([&context, call](const result<base::coordinator_counts>& stats) {
     if (!stats)

@@ -346,6 +346,8 @@ result<core::segment_fate> decode_fate(std::string_view value, sequence first) {
     fate.group.assign(r.getGroup().asChars().begin(), r.getGroup().size());
     fate.key.assign(r.getKey().asChars().begin(), r.getKey().size());
     fate.fairness = read_fairness(r);
+    if (!is_valid(fate.fairness))
+      return mismatch("a fate whose fairness key has no valid weight");
     fate.entries = std::move(*entries);
     return fate;
   });
