@@ -149,7 +149,7 @@ class HttpHostile(cluster.ClusterTest):
             self.assertEqual(200, self.http.raw("GET", "/healthz").status)
             time.sleep(0.1)
         print(f"500 answers of 1 MB that nobody reads: at most {most / 2**20:.0f} MiB")
-        self.assertLess(most, (450 << 20) + cluster.SANITIZER_BYTES)
+        self.assertLess(most, (250 << 20) + cluster.SANITIZER_BYTES)
         for peer in peers:
             peer.close()
         # With the thread sanitizer, the answers that nobody reads take a minute to be made.

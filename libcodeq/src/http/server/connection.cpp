@@ -455,7 +455,8 @@ void connection::drop() {
 
 void connection::release_answer() {
   header_.clear();
-  body_ = {};
+  // An assignment would keep the memory until the connection closes.
+  std::string().swap(body_);
   share_.reset();
 }
 
