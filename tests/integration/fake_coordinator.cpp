@@ -110,6 +110,8 @@ void fake_coordinator::refuse(errc code, const std::string& context) {
   caf::anon_send(connection, actors::close_connection{{code, context}});
 }
 
+void fake_coordinator::ignore_hello() { static_cast<void>(next_hello()); }
+
 void fake_coordinator::say(const protocol::wire_frame& frame) {
   caf::anon_send(connection_, frame);
 }

@@ -59,6 +59,9 @@ public:
     return std::get<T>(std::move(*next));
   }
 
+  /// Waits for a client's hello and leaves it without a reply.
+  void ignore_hello();
+
   /// Sends a frame to the client that was accepted last.
   void say(const protocol::wire_frame& frame);
 

@@ -161,6 +161,8 @@ TEST_F(ClientOfACluster, OtherShardsAreServedWhileOneCoordinatorIsAway) {
 TEST_F(ClientOfACluster, TaskWithoutAKeyGoesToAShardThatIsReached) {
   connect_producer();
   b.cut();
+  // The client connects again only after it has noticed that the link is down.
+  b.ignore_hello();
   for (int i = 0; i < 4; ++i) {
     task_spec task;
     task.queue = "q";

@@ -2,6 +2,7 @@
 """Runs an etcd and several coordinators of one cluster, on 127.0.0.1, 127.0.0.2 and so on."""
 
 import base64
+import collections
 import json
 import socket
 import time
@@ -69,6 +70,7 @@ class Coordinators(cluster.Cluster):
         for name in self.hosts:
             self.start_node(name, *options)
         self.await_in_sync()
+        wait_until(self.is_balanced, 60, "the shards are spread evenly")
 
     def records(self):
         """The shards as etcd has them, by number."""
@@ -89,6 +91,17 @@ class Coordinators(cluster.Cluster):
         """The node of each shard's primary, by the number of the shard."""
         return {number: record["replicas"][record["primary"]]
                 for number, record in self.records().items()}
+
+    def is_balanced(self):
+        """No copy is on its way, and all nodes have as many copies and primaries as the others."""
+        records = self.records().values()
+        copies = collections.Counter(
+            node for one in records for node in one["replicas"].values())
+        primaries = collections.Counter(self.primaries().values())
+        return (all(len(one["replicas"]) == len(one["in_sync"]) == self.replicas
+                    for one in records)
+                and max(copies.values()) - min(copies.values()) <= 1
+                and max(primaries.values()) - min(primaries.values()) <= 1)
 
     def await_in_sync(self, copies=None, nodes=None):
         """Waits until each shard has its copies in sync, and each node serves a shard."""
