@@ -229,7 +229,7 @@ void shard_desk::list(
 void shard_desk::walk_ready(
   const std::string& tenant,
   std::uint16_t shard,
-  std::function<void(const result<client::list_part>&)> take,
+  std::function<bool(const result<client::list_part>&)> take,
   sequence below) {
   task_filter filter;
   filter.tenant = tenant;
@@ -241,8 +241,7 @@ void shard_desk::walk_ready(
   at.newest_first = true;
   auto go_on =
     [this, tenant, shard, take = std::move(take)](const result<client::list_part>& part) {
-      take(part);
-      if (part && part->more)
+      if (take(part) && part && part->more)
         walk_ready(tenant, shard, take, part->after);
     };
   ask<client::list_part>(

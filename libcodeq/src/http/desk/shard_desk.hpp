@@ -131,6 +131,27 @@ public:
     return static_cast<std::uint16_t>(options_.shards.size());
   }
 
+  /// This coordinator serves the shard.
+  [[nodiscard]] bool is_here(shard_id shard) const { return !away_.contains(shard); }
+
+  /// This coordinator serves at least one shard.
+  [[nodiscard]] bool has_shards() const { return away_.size() < options_.shards.size(); }
+
+  using shard_follower = std::function<void(shard_id shard, bool is_here)>;
+
+  /// Calls `tell` for each shard that is here, and in a cluster whenever one comes or leaves.
+  void follow_shards(shard_follower tell);
+
+  /// Calls `tell` whenever another coordinator of the cluster, or the connection to it, was lost.
+  void follow_losses(std::function<void()> tell) { loss_followers_.push_back(std::move(tell)); }
+
+  [[nodiscard]] bool is_of_cluster() const noexcept { return far_.has_value(); }
+
+  /// In a cluster: which coordinator serves a shard, for people.
+  [[nodiscard]] std::string place_of(shard_id shard) const {
+    return far_ ? far_->place_of(shard) : std::string();
+  }
+
   /// In a cluster: why a shard cannot be reached at present; empty when it can.
   [[nodiscard]] std::string why_unreached(std::uint16_t shard) const;
 
@@ -219,12 +240,12 @@ public:
   void note(core::note_command command);
 
   /// Reads the ready tasks of a tenant on a shard, newest first, and calls `take` for each part
-  /// until one is an error or has no `more`. For the tenants whose tasks are the gateway's own
-  /// records.
+  /// until one is an error, has no `more`, or `take` returns false. For the tenants whose tasks are
+  /// the gateway's own records.
   void walk_ready(
     const std::string& tenant,
     std::uint16_t shard,
-    std::function<void(const result<client::list_part>&)> take,
+    std::function<bool(const result<client::list_part>&)> take,
     sequence below = 0);
 
   /// Reports the end of an attempt. `done` gets `errc::none`, `already`, `stale_lease`,
@@ -298,6 +319,8 @@ private:
     core::origin_ptr origin{};
     /// In a cluster: the connection that it was sent on; null when it was not, or was refused.
     actors::connection_actor sent_to{};
+    /// It is for the coordinator at the connection, and for no shard.
+    bool is_for_node = false;
   };
 
   /// How a heartbeat ended, whose question is not answered yet.
@@ -416,6 +439,8 @@ private:
   std::optional<far_shards> far_;
   /// The shards that other coordinators serve.
   std::set<shard_id> away_;
+  std::vector<shard_follower> followers_;
+  std::vector<std::function<void()>> loss_followers_;
   std::optional<monotonic_time> armed_;
   bool stopped_ = false;
 };
@@ -441,7 +466,7 @@ void shard_desk::ask(
       done(told.error());
   };
   questions_.emplace(
-    number, question_open{std::move(answered), done, shard, question(number), origin, {}});
+    number, question_open{std::move(answered), done, shard, question(number), origin});
   ask_number(number);
 }
 

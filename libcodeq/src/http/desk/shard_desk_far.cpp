@@ -39,10 +39,19 @@ error moved_away() {
 }
 
 void shard_desk::take(const coordinator::shard_moved& m) {
-  if (m.is_here)
-    away_.erase(m.shard);
-  else
-    away_.insert(m.shard);
+  // A host may tell the same twice.
+  const auto is_news = m.is_here ? away_.erase(m.shard) == 1 : away_.insert(m.shard).second;
+  if (!is_news || stopped_)
+    return;
+  for (const auto& tell : followers_)
+    tell(m.shard, m.is_here);
+}
+
+void shard_desk::follow_shards(shard_follower tell) {
+  for (std::uint16_t i = 0; i < shard_count(); ++i)
+    if (is_here(shard_id{i}))
+      tell(shard_id{i}, true);
+  followers_.push_back(std::move(tell));
 }
 
 void shard_desk::connect_far() {
@@ -113,7 +122,8 @@ void shard_desk::send_moved(const std::vector<shard_id>& shards) {
   fail_leases(shards);
   std::vector<std::uint64_t> numbers;
   for (const auto& [number, open] : questions_)
-    if (std::binary_search(shards.begin(), shards.end(), shard_id{open.shard}))
+    if (!open.is_for_node
+        && std::binary_search(shards.begin(), shards.end(), shard_id{open.shard}))
       numbers.push_back(number);
   std::sort(numbers.begin(), numbers.end());
   for (auto number : numbers) {
@@ -136,7 +146,9 @@ void shard_desk::send_lost(const actors::connection_actor& connection) {
     if (open.sent_to == connection)
       numbers.push_back(number);
   for (auto number : numbers) {
-    if (is_repeatable(questions_.at(number).frame))
+    // Another coordinator would answer for itself, and be counted twice.
+    const auto& open = questions_.at(number);
+    if (is_repeatable(open.frame) && !open.is_for_node)
       wait_for_shard(number);
     else
       fail_question(number, moved_away());
@@ -146,6 +158,8 @@ void shard_desk::send_lost(const actors::connection_actor& connection) {
     if (!far_->connection_of(shard_id{i}))
       shards.push_back(shard_id{i});
   fail_leases(shards);
+  for (const auto& tell : loss_followers_)
+    tell();
 }
 
 // Leases.
@@ -265,7 +279,7 @@ void shard_desk::ask_others(
       number,
       question_open{
         std::move(answered), [end_one](const error&) { end_one(true); }, 0, question(number), {},
-        connection});
+        connection, true});
     self_->send(connection, questions_.at(number).frame);
     after(others_wait, [this, number] {
       fail_question(number, {errc::timeout, "a coordinator does not answer"});

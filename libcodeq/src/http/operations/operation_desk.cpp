@@ -65,52 +65,37 @@ struct seen_tasks {
 void operation_desk::start(shard_desk& desk, find_callers callers_of) {
   desk_ = &desk;
   callers_of_ = std::move(callers_of);
-  reading_ = desk.shard_count();
-  for (std::uint16_t shard = 0; shard < desk.shard_count(); ++shard)
-    read_stored(shard);
-}
-
-void operation_desk::read_stored(std::uint16_t shard) {
-  auto take = [this, shard](const result<client::list_part>& part) {
-    reading_ -= part && part->more ? 0 : 1;
-    if (!part) {
-      if (part.error().code != errc::going_away)
-        CODEQ_LOG_ERROR(
-          "gateway cannot read operations shard={} reason=\"{}\"", shard, to_string(part.error()));
-      return;
-    }
-    for (const auto& found : part->tasks)
-      read_record({static_cast<shard_id>(shard), found.id.seq});
-  };
-  desk_->walk_ready(records_tenant, shard, std::move(take));
+  walk_.start(
+    desk,
+    records_tenant,
+    "operations",
+    {[this](const task_summary& found) { read_record(found.id); },
+     [this](shard_id shard) { leave(shard); }});
 }
 
 void operation_desk::read_record(task_id record) {
-  ++reading_;
   auto take = [this, record](const result<task_detail>& found) {
-    --reading_;
-    if (stopped_)
-      return;
     auto stored = found ? read_operation(found->payload.value_or("")) : found.error();
-    bool is_gone = !found && (found.error().code == errc::unknown_task
-                              || found.error().code == errc::going_away);
     if (stored)
       take_up(std::move(*stored), record);
-    else if (!is_gone)
+    else if (stored.error().code != errc::unknown_task)
       CODEQ_LOG_ERROR(
         "gateway cannot read an operation record={} reason=\"{}\"",
         to_string(record),
         to_string(stored.error()));
-    if (reading_ == 0)
+    if (!walk_.is_reading())
       drop_old();
   };
-  desk_->describe_with_body(shard_desk::own_reads, {record, {}}, std::move(take));
+  walk_.read(record, std::move(take));
 }
 
 void operation_desk::take_up(bulk_operation stored, task_id record) {
   auto id = stored.id;
-  if (all_.contains(id))
+  if (auto known = all_.find(id); known != all_.end()) {
+    known->second.is_back = known->second.has_left;
+    known->second.record = record;
     return;
+  }
   if (!is_over(stored.status))
     CODEQ_LOG_INFO(
       "gateway continues an operation id={} tenant={} done={}",
@@ -131,13 +116,51 @@ void operation_desk::add(entry fresh) {
   all_.emplace(std::move(id), std::move(fresh));
 }
 
+void operation_desk::leave(shard_id shard) {
+  std::vector<std::string> idle;
+  std::vector<enqueue_ticket> saving;
+  for (auto& [id, one] : all_) {
+    if (walk_.shard_of(one.run.operation().request.tenant, id) != shard)
+      continue;
+    one.has_left = true;
+    one.is_back = false;
+    if (one.is_busy)
+      saving.push_back(one.saving);
+    else
+      idle.push_back(id);
+  }
+  for (const auto& id : idle)
+    remove_left(id);
+  // They would be sent again, and replace what the next coordinator stores.
+  for (const auto& ticket : saving)
+    desk_->give_up(ticket);
+}
+
+void operation_desk::remove_left(const std::string& id) {
+  auto node = all_.extract(id);
+  auto& gone = node.mapped();
+  const auto& o = gone.run.operation();
+  desk_->cancel(gone.timer);
+  if (!is_over(o.status))
+    places_.give_back(o.request.tenant);
+  for (const auto& one : gone.waiters)
+    one.done(moved_away());
+  if (gone.is_back)
+    read_record(*gone.record);
+}
+
 result<void> operation_desk::check_ready() const {
-  if (reading_ > 0)
+  if (walk_.is_reading())
     return error{errc::overloaded, "the operations are being read after the start"};
   return {};
 }
 
 result<void> operation_desk::check(const std::string& tenant) const {
+  if (!desk_->has_shards())
+    return error{
+      errc::not_owner,
+      "this coordinator serves no shard at present, and so no operation; send the request to "
+      "another one"};
   auto open = places_.used_by(tenant);
   if (open >= limits::operations_open_max) {
     desk_->meter().note({"operations_open_max", limits::operations_open_max, "tenant", tenant});
@@ -161,7 +184,10 @@ result<void> operation_desk::check(const std::string& tenant) const {
 std::string
 operation_desk::begin(operation_request request, const operation_user& by, done_function done) {
   bulk_operation o;
-  o.id = new_id();
+  // Its record, and so the operation, belongs to this coordinator.
+  do
+    o.id = new_id();
+  while (!desk_->is_here(walk_.shard_of(request.tenant, o.id)));
   o.request = std::move(request);
   o.started_at = desk_->now();
   o.number = desk_->next_operation();
@@ -180,11 +206,9 @@ void operation_desk::alter(
   change what,
   const operation_user& by,
   done_function done) {
-  if (auto ok = check_ready(); !ok)
-    return done(ok.error());
+  if (auto found = find(tenant, id); !found)
+    return done(found.error());
   auto at = all_.find(id);
-  if (at == all_.end() || at->second.run.operation().request.tenant != tenant)
-    return done(error{errc::unknown_task, "operation not found"});
   auto& run = at->second.run;
   bool is_changed = what == change::pause    ? run.pause(by, desk_->now())
                     : what == change::resume ? run.resume(by, desk_->now())
@@ -201,16 +225,23 @@ void operation_desk::alter(
   step(id);
 }
 
-const operation_run* operation_desk::find(const std::string& tenant, const std::string& id) const {
+result<const operation_run*>
+operation_desk::find(const std::string& tenant, const std::string& id) const {
+  if (auto ok = walk_.check_here(tenant, id); !ok)
+    return ok.error();
   auto at = all_.find(id);
   bool is_own = at != all_.end() && at->second.run.operation().request.tenant == tenant;
-  return is_own ? &at->second.run : nullptr;
+  if (is_own && !at->second.has_left)
+    return &at->second.run;
+  if (walk_.is_reading() || !walk_.has_read(walk_.shard_of(tenant, id)))
+    return error{errc::overloaded, "the operations are being read after the start"};
+  return error{errc::unknown_task, "operation not found"};
 }
 
 std::vector<const operation_run*> operation_desk::of_tenant(const std::string& tenant) const {
   std::vector<const operation_run*> found;
   for (const auto& [id, one] : all_)
-    if (one.run.operation().request.tenant == tenant)
+    if (one.run.operation().request.tenant == tenant && !one.has_left)
       found.push_back(&one.run);
   std::sort(found.begin(), found.end(), [](const operation_run* a, const operation_run* b) {
     const auto& x = a->operation();
@@ -266,6 +297,8 @@ void operation_desk::finish(
   auto at = all_.find(id);
   if (stopped_ || at == all_.end())
     return;
+  if (at->second.has_left)
+    return remove_left(id);
   auto& run = at->second.run;
   bool was_over = is_over(run.operation().status);
   take(run);
@@ -296,9 +329,11 @@ void operation_desk::take(const std::string& id, const operation_run::save& save
   auto done = [this, id, version = save.version](const result<enqueued_task>& added) {
     stored(id, version, added);
   };
-  // The outcome of an enqueue that is given up is unknown, so this one is not given up: a record
-  // that is stored all the same continues after the next start.
-  static_cast<void>(desk_->enqueue(record.queue, record, std::move(done)));
+  // The outcome of an enqueue that is given up is unknown, so this one is not given up as long as
+  // its shard is here: a record that is stored all the same continues after the next start.
+  auto ticket = desk_->enqueue(record.queue, record, std::move(done));
+  if (auto at = all_.find(id); at != all_.end())
+    at->second.saving = ticket;
 }
 
 void operation_desk::stored(

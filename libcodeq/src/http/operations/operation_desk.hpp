@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/fair_share.hpp"
+#include "http/desk/record_walk.hpp"
 #include "http/desk/shard_desk.hpp"
 #include "http/operations/operation_run.hpp"
 #include "http/server/caller.hpp"
@@ -19,7 +20,9 @@ namespace codeq::http {
 
 /// Drives the operations of all tenants: takes the steps that `operation_run` decides. Each
 /// operation is stored as a task, its record, in a tenant of its own, so it continues after a
-/// restart. The record is durable before a user is answered. The gateway's actor owns the desk.
+/// restart. The record is durable before a user is answered. In a cluster an operation belongs to
+/// the coordinator that serves the shard of its record, and moves with it: only that one takes
+/// steps. The gateway's actor owns the desk.
 class operation_desk {
 public:
   using done_function = std::function<void(result<void>)>;
@@ -28,9 +31,13 @@ public:
   void start(shard_desk& desk, find_callers callers_of);
 
   /// Takes no further step. The next start continues the operations.
-  void stop() { stopped_ = true; }
+  void stop() {
+    stopped_ = true;
+    walk_.stop();
+  }
 
-  /// Refuses an operation too many. Errors: `too_large`, `overloaded`.
+  /// Refuses an operation too many. Errors: `too_large`, `overloaded`; `not_owner` when this
+  /// coordinator serves no shard.
   [[nodiscard]] result<void> check(const std::string& tenant) const;
 
   /// Begins an operation, and calls `done` when it is durable; returns its id. Errors: the errors
@@ -39,9 +46,8 @@ public:
 
   enum class change : std::uint8_t { pause, resume, cancel };
 
-  /// Changes an operation of the tenant, and calls `done` when that is durable. Errors:
-  /// `unknown_task`; `duplicate` when its status does not allow that; `overloaded` while the stored
-  /// ones are being read.
+  /// Changes an operation of the tenant, and calls `done` when that is durable. Errors: those of
+  /// `find`; `duplicate` when its status does not allow that.
   void alter(
     const std::string& tenant,
     const std::string& id,
@@ -49,8 +55,10 @@ public:
     const operation_user& by,
     done_function done);
 
-  /// Null when the tenant has none with that id.
-  [[nodiscard]] const operation_run* find(const std::string& tenant, const std::string& id) const;
+  /// The tenant's operation with that id. Errors: `unknown_task`; `not_owner`, with the coordinator
+  /// that has it, if it exists; `overloaded` while the stored ones are being read.
+  [[nodiscard]] result<const operation_run*>
+  find(const std::string& tenant, const std::string& id) const;
 
   /// Returns the operations of the tenant, the latest first.
   [[nodiscard]] std::vector<const operation_run*> of_tenant(const std::string& tenant) const;
@@ -73,14 +81,21 @@ private:
     std::optional<task_id> record{};
     /// A step is under way.
     bool is_busy = false;
+    /// Its shard has left. It goes when its step has ended, whose outcome does not count, and is
+    /// read anew if its shard is here again.
+    bool has_left = false;
+    bool is_back = false;
+    /// The latest store of the record.
+    enqueue_ticket saving{};
     timer_list::id timer = 0;
     std::vector<waiter> waiters{};
   };
 
-  void read_stored(std::uint16_t shard);
   void read_record(task_id record);
   void take_up(bulk_operation stored, task_id record);
   void add(entry fresh);
+  void leave(shard_id shard);
+  void remove_left(const std::string& id);
 
   /// Takes the next step of an operation, unless one is under way.
   void step(const std::string& id);
@@ -112,8 +127,7 @@ private:
   std::map<std::string, entry> all_;
   /// The tenants' shares of the places for operations that are not over.
   base::fair_share places_{limits::operations_open_of_all_max};
-  /// The number of reads of stored operations that are under way.
-  std::size_t reading_ = 0;
+  record_walk walk_;
   bool stopped_ = false;
 };
 

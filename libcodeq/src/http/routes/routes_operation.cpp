@@ -91,11 +91,11 @@ void write(gateway_context& context, base::json_writer& json, const operation_ru
 /// Answers with the operation, once it is durable.
 void answer_operation(
   gateway_context& context, const exchange_ptr& call, unsigned status, const std::string& id) {
-  const auto* run = context.operations.find(call->by->tenant, id);
+  auto run = context.operations.find(call->by->tenant, id);
   if (!run)
-    return call->answer(refusal(404, "operation not found"));
+    return call->answer(refusal_of(run.error()));
   base::json_writer json;
-  write(context, json, *run);
+  write(context, json, **run);
   call->answer(reply(status, json));
 }
 
@@ -135,8 +135,6 @@ void list_operations(gateway_context& context, const exchange_ptr& call) {
 }
 
 void show(gateway_context& context, const exchange_ptr& call) {
-  if (auto ok = context.operations.check_ready(); !ok)
-    return call->answer(refusal_of(ok.error()));
   answer_operation(context, call, 200, call->arguments[0]);
 }
 

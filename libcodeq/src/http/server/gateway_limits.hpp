@@ -70,6 +70,8 @@ inline constexpr std::size_t webhook_answer_bytes_max = 64u << 10;
 inline constexpr duration webhook_timeout = std::chrono::seconds(10);
 inline constexpr duration webhook_retry_min = std::chrono::seconds(1);
 inline constexpr duration webhook_retry_max = std::chrono::minutes(15);
+/// How long a coordinator waits before it delivers a webhook that another one may be delivering.
+inline constexpr duration webhook_takeover_pause = std::chrono::seconds(2);
 /// These attempts take about 17 hours, so that a task with the default retention is still stored.
 inline constexpr std::uint32_t webhook_attempts_max = 100;
 inline constexpr duration webhook_dead_retention = std::chrono::hours(7 * 24);
@@ -89,6 +91,13 @@ inline constexpr duration subscription_ttl_default = std::chrono::minutes(5);
 inline constexpr duration wakeup_round = std::chrono::seconds(1);
 inline constexpr duration wakeup_interval_max = std::chrono::hours(1);
 inline constexpr duration wakeup_interval_default = std::chrono::seconds(5);
+
+// Records that the gateway keeps as tasks.
+/// The pause before they are read again after a failure doubles from the one to the other.
+inline constexpr duration record_read_pause_min = std::chrono::seconds(1);
+inline constexpr duration record_read_pause_max = std::chrono::minutes(1);
+/// How long after the loss of a coordinator its records are looked for.
+inline constexpr duration record_walk_pause = std::chrono::seconds(5);
 
 // Operations on all tasks that match a filter.
 /// Maximum number of operations of one tenant that run or are paused.
