@@ -60,6 +60,7 @@ struct queue_activity {
 };
 
 class queue_fairness;
+struct fairness_use;
 
 /// One queue of the shard: its lanes, claimers and counts.
 struct queue_state {
@@ -270,6 +271,8 @@ struct shard_state {
   timestamp at;
 
   // Volatile.
+  /// Of the tenants that have used fairness keys.
+  std::unordered_map<std::string, std::shared_ptr<fairness_use>> tenant_fairness;
   name_hasher names;
   monotonic_time steady;
   std::map<peer_id, attached_worker> attached;
