@@ -23,7 +23,7 @@ namespace codeq::core {
 struct queue_state;
 struct shard_state;
 
-/// What the fairness keys of all queues of a tenant use on a shard. Volatile.
+/// The numbers of fairness keys that all queues of a tenant have on a shard. Volatile.
 struct fairness_use {
   /// Number of keys with live tasks, of which a tenant has `limits::fairness_keys_max`.
   std::size_t active = 0;

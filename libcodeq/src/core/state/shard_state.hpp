@@ -271,7 +271,7 @@ struct shard_state {
   timestamp at;
 
   // Volatile.
-  /// Of the tenants that have used fairness keys.
+  /// By tenant, for those that have used fairness keys.
   std::unordered_map<std::string, std::shared_ptr<fairness_use>> tenant_fairness;
   name_hasher names;
   monotonic_time steady;
