@@ -90,9 +90,7 @@ std::string role_refusal(const security::principal& who, schema::Role role) {
 
 TEST(Access, CoordinatorsAndTheirGatewaysNeedAnAdminsTokenForAllTenants) {
   auto who = worker_of({"*"});
-  for (auto role :
-       {security::role::worker, security::role::producer, security::role::producer_worker,
-        security::role::reader, security::role::metrics, security::role::admin}) {
+  for (auto role : security::all_roles) {
     who.role = role;
     who.tenant = "shop";
     EXPECT_NE(role_refusal(who, schema::Role::GATEWAY), "");

@@ -350,6 +350,16 @@ private:
   void connect_far();
   /// Sends a frame of a lease to its shard. Errors: `disconnected` when that is not reached.
   [[nodiscard]] result<void> send_lease(shard_id shard, const protocol::wire_frame& frame);
+  /// A bounded read of a shard: `start` begins it, or `fail` ends it.
+  struct shard_read {
+    std::uint16_t shard = 0;
+    std::string owner;
+    std::function<void()> start;
+    std::function<void(const error&)> fail;
+  };
+
+  /// Adds a read, once its shard is reached: one that waits for it must not use up a place.
+  void add_read(bounded_reads& reads, shard_read read, monotonic_time began);
   void ask_number(std::uint64_t number);
   void wait_for_shard(std::uint64_t number);
   void fail_question(std::uint64_t number, const error& reason);

@@ -16,6 +16,9 @@ namespace {
 /// a fail-over takes.
 constexpr duration shard_wait{4000};
 
+/// The pause between two looks whether the shard of a read is reached.
+constexpr duration reach_pause{100};
+
 /// Maximum time for the answers of the other coordinators to a question to all.
 constexpr duration others_wait{3000};
 
@@ -78,6 +81,20 @@ void shard_desk::take(const frame_arrived& m) {
   // The connection has said all that it will.
   if (m.frame.type != protocol::frame_type<schema::Goodbye>)
     take_frame(m.frame);
+}
+
+void shard_desk::add_read(bounded_reads& reads, shard_read read, monotonic_time began) {
+  auto owner = read.owner;
+  reads.add(owner, [this, &reads, began, read = std::move(read)] {
+    if (!far_ || far_->connection_of(shard_id{read.shard}))
+      return read.start();
+    reads.ended();
+    after(reach_pause, [this, &reads, began, read] {
+      if (stopped_ || steady_now() - began >= shard_wait)
+        return read.fail(far_->unreached(shard_id{read.shard}));
+      add_read(reads, read, began);
+    });
+  });
 }
 
 void shard_desk::ask_number(std::uint64_t number) {
