@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/cluster_status.hpp"
 #include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 
@@ -199,6 +200,10 @@ public:
   void stats_by_shard(std::function<void(const parts_result&)> done) {
     parts_.ask(std::move(done));
   }
+
+  /// Adds what the other coordinators of the cluster know to the own state of the cluster; those
+  /// that are not connected or do not answer in time are left out. @pre in a cluster
+  void gather_cluster(cluster_status own, std::function<void(const cluster_status&)> done);
 
   /// Asks a shard a question whose reply is `S`. `origin`: where the question comes from when it is
   /// an operator's change.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The desk's functions for the shards of a cluster, which it reaches over connections.
+#include "client/cluster_questions.hpp"
 #include "client/cluster_sums.hpp"
 #include "http/desk/shard_desk.hpp"
 #include "protocol/cluster_convert.hpp"
@@ -298,6 +299,17 @@ void shard_desk::add_others(
     client::ask_workers(), &client::read_workers,
     std::function<void(std::vector<worker_info>)>(take),
     [all, done = std::move(done)](std::size_t) { done(std::move(*all)); });
+}
+
+void shard_desk::gather_cluster(
+  cluster_status own, std::function<void(const cluster_status&)> done) {
+  for (auto& node : own.nodes)
+    node.has_answered = node.name == own.node;
+  auto all = std::make_shared<cluster_status>(std::move(own));
+  auto take = [all](cluster_status part) { client::add(*all, std::move(part)); };
+  ask_others<cluster_status>(
+    client::ask_cluster({}), &client::read_cluster, std::function<void(cluster_status)>(take),
+    [all, done = std::move(done)](std::size_t) { done(*all); });
 }
 
 } // namespace codeq::http
