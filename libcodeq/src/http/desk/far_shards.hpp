@@ -47,6 +47,9 @@ public:
     return peers_.connection_of(shard);
   }
 
+  /// The name of the coordinator that serves the shard; empty when it is not known.
+  [[nodiscard]] std::string node_of(shard_id shard) const;
+
   /// Why a shard cannot be reached.
   [[nodiscard]] error unreached(shard_id shard) const;
 

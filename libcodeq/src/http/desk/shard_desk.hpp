@@ -132,6 +132,20 @@ public:
     return static_cast<std::uint16_t>(options_.shards.size());
   }
 
+  [[nodiscard]] bool is_in_cluster() const { return far_.has_value(); }
+
+  /// Whether this coordinator serves a shard.
+  [[nodiscard]] bool has_shards() const { return !far_ || away_.size() < shard_count(); }
+
+  /// Whether this coordinator serves the shard; always when it is alone.
+  [[nodiscard]] bool is_here(std::uint16_t shard) const {
+    return !far_ || !away_.contains(shard_id{shard});
+  }
+
+  /// In a cluster: the name of the coordinator that serves the shard, as far as it is known; else
+  /// empty.
+  [[nodiscard]] std::string node_of(std::uint16_t shard) const;
+
   /// In a cluster: why a shard cannot be reached at present; empty when it can.
   [[nodiscard]] std::string why_unreached(std::uint16_t shard) const;
 

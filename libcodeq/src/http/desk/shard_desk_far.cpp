@@ -61,6 +61,12 @@ void shard_desk::connect_far() {
      [this](duration wait, std::function<void()> action) { after(wait, std::move(action)); }});
 }
 
+std::string shard_desk::node_of(std::uint16_t shard) const {
+  if (!far_)
+    return {};
+  return is_here(shard) ? options_.cluster->node : far_->node_of(shard_id{shard});
+}
+
 std::string shard_desk::why_unreached(std::uint16_t shard) const {
   const auto is_reached = !far_ || far_->connection_of(shard_id{shard});
   return is_reached ? std::string() : far_->unreached(shard_id{shard}).context;
