@@ -1,5 +1,5 @@
 // Operations on all tasks that match a filter: how they are started and changed.
-import {change, part} from "./api.js";
+import {change, me, part} from "./api.js";
 import {exact, plural} from "./format.js";
 import {act, confirmChange} from "./parts.js";
 
@@ -64,7 +64,8 @@ export async function startOperation(kind, filter, {amount, isMore = false, wher
   const isLoss = kind === "purge" || kind === "cancel";
   const answer = await confirmChange({
     title: `${verb} ${what}?`,
-    text: `All ${where}. ${text} Tasks that arrive later are left alone.`,
+    text: `All ${where}${me().inCluster ? ", on the shards of all coordinators" : ""}. ${
+      text} Tasks that arrive later are left alone.`,
     fields: fieldsOf(kind, amount),
     yes: `${verb} ${what}`,
     kind: isLoss ? "danger" : "primary",

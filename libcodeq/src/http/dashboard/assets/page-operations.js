@@ -38,7 +38,8 @@ const chipStates = {running: "leased", paused: "scheduled", completed: "complete
 const statusChip = ({status}) => h("span", {class: `chip is-${chipStates[status]}`}, status);
 
 /** The present step of a running operation, in words. */
-function stage({status, phase, canary, problem, reason, shard, shards}) {
+function stage(one) {
+  const {status, phase, canary, problem, reason, shard, shards, coordinator} = one;
   if (problem) return `waits: ${problem}`;
   if (status === "paused") return reason ? "paused by the coordinator" : "paused by a user";
   if (status !== "running") return "";
@@ -47,7 +48,7 @@ function stage({status, phase, canary, problem, reason, shard, shards}) {
   if (phase === "watching")
     return `waits until the canary ran: ${canary.ran} ran, ${canary.failed} failed again, ` +
       `${canary.waiting} wait`;
-  return `shard ${Math.min(shard + 1, shards)} of ${shards}`;
+  return `shard ${Math.min(shard + 1, shards)} of ${shards}${coordinator ? " of the cluster" : ""}`;
 }
 
 /** Tasks, when their number is known, else shards. */
@@ -193,6 +194,7 @@ export function operationPage({subject, changed}) {
         ["How many, at most", one.limit ? exact(one.limit) : "all"],
         one.kind === "redrive" && ["Canary", percent(one)],
         ["With the rights of", one.subject || "local user"],
+        one.coordinator && ["Run by", `coordinator ${one.coordinator}, on the shards of all`],
       ])),
       card("Events", events(one), {class: "flush"}),
     ];
