@@ -95,7 +95,7 @@ void far_operations::alter(operation_wish wish, shard_desk::then<void> done) {
                 done = std::move(done)](const result<bulk_operation>& found) {
     if (!found)
       return done(found.error());
-    // Nobody looks for wishes about operations that are over.
+    // Wishes about operations that are over are not looked for.
     if (is_over(found->status))
       return done(error{
         errc::duplicate,

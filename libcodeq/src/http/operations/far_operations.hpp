@@ -16,7 +16,8 @@ public:
   void start(shard_desk& desk) { desk_ = &desk; }
 
   /// Reads the record of an operation. Errors: `unknown_task`, and those of a read.
-  void find(const std::string& tenant, const std::string& id, shard_desk::then<bulk_operation> done);
+  void
+  find(const std::string& tenant, const std::string& id, shard_desk::then<bulk_operation> done);
 
   /// Reads the records of a tenant on the shards that other coordinators serve. Errors: those of
   /// the first read that failed.

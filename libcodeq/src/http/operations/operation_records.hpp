@@ -52,7 +52,7 @@ record_of(const operation_wish& wish, std::string_view unique, std::uint16_t sha
 /// Errors: `corruption`.
 [[nodiscard]] result<operation_wish> read_wish(std::string_view record);
 
-/// What became of a wish, as the result of its task.
+/// The outcome of a wish, as the result of its task.
 [[nodiscard]] std::string to_wish_answer(const result<void>& done);
 
 /// Errors: those of the change; `corruption`.

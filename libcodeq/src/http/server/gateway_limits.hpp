@@ -113,8 +113,8 @@ inline constexpr duration operation_look_pause = std::chrono::seconds(1);
 inline constexpr duration operation_retry_pause = std::chrono::seconds(1);
 /// How much of a delay the next parts of an operation with a rate make up for.
 inline constexpr duration operation_pace_slack = std::chrono::milliseconds(200);
-/// In a cluster: how often a coordinator looks for the wishes of others about the operations that it
-/// runs, and how long another one waits for the answer to its wish, which a fail-over delays.
+/// In a cluster: how often a coordinator looks for the wishes of others about the operations that
+/// it runs, and how long another one waits for the answer to its wish, which a fail-over delays.
 inline constexpr duration operation_wish_pause = std::chrono::milliseconds(500);
 inline constexpr duration operation_wish_wait = std::chrono::seconds(10);
 /// The place of a walk is stored after so many lists without a match.

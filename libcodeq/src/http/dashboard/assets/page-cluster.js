@@ -151,7 +151,8 @@ async function setDrained(node, isDrained, {shards, nodes, copies}) {
     yes: `Take ${node.name} back`,
   });
   return answer && act(
-    () => change("POST", `admin/cluster/nodes/${part(node.name)}/${isDrained ? "drain" : "undrain"}`),
+    () => change("POST",
+      `admin/cluster/nodes/${part(node.name)}/${isDrained ? "drain" : "undrain"}`),
     isDrained ? `${node.name} is being drained` : `${node.name} is taken back`);
 }
 
@@ -172,7 +173,8 @@ function alone() {
     card(null,
       empty("This coordinator is alone",
         "It serves all shards, and nobody takes over when it dies. Copies on other machines and " +
-          "fail-over need an etcd. Start this one again with its store, and others with empty ones:",
+          "fail-over need an etcd. Start this one again with its store, and others with empty " +
+          "ones:",
         "codeq-coordinator --data DIR --listen ADDRESS:7400 --cluster NAME \\\n" +
           "  --etcd http://ADDRESS:2379 --replicas 2 --node c1")),
   ];
@@ -196,7 +198,8 @@ function nodeTable(status, load) {
         title: "Coordinator",
         cell: (node) => h("div", {class: "about"},
           h("a", {href: `#/cluster?node=${part(node.name)}`}, h("b", {}, node.name)),
-          node.name === status.node && h("span", {class: "tag", title: "The coordinator that serves this page"}, "here"))
+          node.name === status.node &&
+            h("span", {class: "tag", title: "The coordinator that serves this page"}, "here"))
       },
       {
         title: "State",
