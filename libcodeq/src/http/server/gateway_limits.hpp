@@ -125,6 +125,8 @@ inline constexpr std::size_t operation_empty_lists_max = 64;
 inline constexpr std::size_t live_streams_max = 256;
 /// Time from one event to the next.
 inline constexpr duration live_period = std::chrono::seconds(1);
+/// The least time between two events of a stream: a new stream need not wait for the period to end.
+inline constexpr duration live_pause_min = std::chrono::milliseconds(200);
 /// Maximum number of queues and tenants whose past is kept; each takes at most 60 KiB.
 inline constexpr std::size_t history_series_max = 512;
 inline constexpr duration history_step = std::chrono::seconds(10);

@@ -3,7 +3,8 @@ import {get, may, part} from "./api.js";
 import {h} from "./dom.js";
 import {count, exact, plural, time} from "./format.js";
 import {changeOperation, kindOf} from "./operations.js";
-import {bar, button, card, empty, facts, failure, icon, loading, resource, table} from "./parts.js";
+import {bar, button, card, empty, exports, facts, failure, icon, loading, resource, table} from
+  "./parts.js";
 
 const isOver = ({status}) => status === "completed" || status === "cancelled";
 
@@ -130,7 +131,9 @@ export function operationsPage({changed}) {
     close: () => list.stop(),
     render: () => [h("div", {class: "page-head"}, h("h1", {}, "Operations"),
                      h("span", {class: "faint"},
-                       list.data ? plural(list.data.operations.length, "operation") : "")),
+                       list.data ? plural(list.data.operations.length, "operation") : ""),
+                     h("div", {class: "grow"}),
+                     list.data && exports("operations", () => list.data.operations)),
       card(null, content(), {class: "flush"})],
   };
 }
