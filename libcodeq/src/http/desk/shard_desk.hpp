@@ -234,7 +234,8 @@ public:
     return std::uint64_t{peer_} << 32 | ++last_operation_;
   }
 
-  /// Enters an operator's command in the audit log that changed something other than tasks.
+  /// Enters an operator's command in the audit log that changed something other than tasks: on a
+  /// shard that is here, if there is one.
   void note(core::note_command command);
 
   /// Reads the ready tasks of a tenant on a shard, newest first, and calls `take` for each part
