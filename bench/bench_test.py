@@ -115,7 +115,7 @@ class Measurements(unittest.TestCase):
 
     def test_dashboard_times_pages_and_redrives_all(self):
         figures = measure("dashboard", "--tasks", "3000", "--dead", "2000", "--queues", "3",
-                          "--rounds", "3", "--rate", "1000")
+                          "--workers", "3", "--rounds", "3", "--rate", "1000")
         self.assertEqual((2000, True), (figures["redriven"], figures["killed_midway"]))
         self.assertLess(figures["redriven_before_kill"], 2000)
         for name in ("pages_p95_ms", "tasks_p95_ms", "dead_p95_ms", "accepted_ms"):

@@ -63,6 +63,8 @@ config::command cycle_command(cycle_options& to) {
      count_option(
        "prefetch", "Tasks a worker takes beyond [default: 512]", cluster.prefetch, {0, 4096}),
      count_option("shards", "Shards of the coordinator [default: 2]", cluster.shards, {1, 1024}),
+     count_option(
+       "dashboards", "Dashboards that are open meanwhile [default: 0]", to.dashboards, {0, 100}),
      durability_option(cluster.durability)}};
   return entry;
 }

@@ -4,6 +4,8 @@
 #include "codeq/operator.hpp"
 #include "codeq/producer.hpp"
 
+#include "dashboard/open_dashboards.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -177,7 +179,8 @@ std::string to_json(const cycle_options& o, const cycle_figures& f) {
        << R"(,"payload":)" << o.payload << R"(,"producers":)" << o.producers << R"(,"batch":)"
        << o.batch << R"(,"window":)" << o.window << R"(,"workers":)" << o.cluster.workers
        << R"(,"slots":)" << o.cluster.slots << R"(,"prefetch":)" << o.cluster.prefetch
-       << R"(,"shards":)" << o.cluster.shards << R"(,"tasks_per_s":)" << f.tasks_per_s()
+       << R"(,"shards":)" << o.cluster.shards << R"(,"dashboards":)" << o.dashboards
+       << R"(,"dashboard_bytes":)" << f.dashboard_bytes << R"(,"tasks_per_s":)" << f.tasks_per_s()
        << R"(,"enqueued_per_s":)" << tasks / f.enqueue_seconds << R"(,"completed":)" << f.completed
        << R"(,"verified":)" << f.verified << R"(,"seconds":)" << f.seconds
        << R"(,"cpu_us_per_task":)" << f.cpu_seconds * 1e6 / tasks << R"(,"record_ops_per_task":)"
@@ -267,9 +270,13 @@ result<cycle_figures> run_cycle(const cycle_options& options) {
   auto around = options.cluster;
   if (options.batch == 1)
     around.worker_batch = 1;
+  around.http = around.http || options.dashboards > 0;
   auto running = cluster::start(around);
   if (!running)
     return running.error();
+  open_dashboards watching;
+  if (auto opened = watching.open(running->http_port(), options.dashboards); !opened)
+    return opened.error();
   auto client = operator_client::connect({.coordinators = {running->address()}});
   if (!client)
     return client.error();
@@ -280,6 +287,10 @@ result<cycle_figures> run_cycle(const cycle_options& options) {
   auto f = run(options, *running, **client, told);
   if (!f)
     return f.error();
+  auto watched = watching.close();
+  if (!watched)
+    return watched.error();
+  f->dashboard_bytes = *watched;
   auto verified = verify(**client, told);
   if (!verified)
     return verified.error();

@@ -331,7 +331,18 @@ public:
   answer<cluster_status> cluster() override { return ask("GET", "/admin/cluster"); }
 
   answer<cluster_status> change_cluster(const cluster_change& change) override {
-    return not_possible("a change of the cluster");
+    if (change.what == cluster_change::kind::balance)
+      return ask("POST", "/admin/cluster/balance");
+    if (change.what != cluster_change::kind::move)
+      return ask(
+        "POST",
+        "/admin/cluster/nodes/" + http::escape(change.node)
+          + (change.what == cluster_change::kind::drain ? "/drain" : "/undrain"));
+    base::json_writer json;
+    json.begin_object().field("to", change.node).end_object();
+    return ask(
+      "POST", "/admin/cluster/shards/" + std::to_string(value(change.shard)) + "/move",
+      json.take());
   }
 
   answer<audit_page> audit(const audit_filter& filter) override {

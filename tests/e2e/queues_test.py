@@ -441,6 +441,11 @@ class DeadTasks(FindTest):
         self.assertEqual([("no order #", 2)], [
             (kind["fingerprint"], kind["tasks"]) for kind in over_http["kinds"]])
         self.assertIn("no order #", self.cluster.ctl("dead", "summary").decode())
+        newest = self.http.get("/admin/dead/summary?newest=4000").json
+        self.assertEqual((3, False), (newest["tasks"], newest.get("partial", False)))
+        refused = self.http.get("/admin/dead/summary?newest=0")
+        self.assertEqual(400, refused.status)
+        self.assertIn("'newest' is 0; it must be 1..100000", refused.text)
 
     def test_dry_run_counts_what_is_then_changed(self):
         for verb in ("redrive", "purge"):

@@ -28,6 +28,11 @@ void far_shards::start(gateway_actor::pointer self, far_shards_options options, 
      options_.tls});
 }
 
+std::string far_shards::node_of(shard_id shard) const {
+  const auto* place = peers_.map().of(shard);
+  return place ? place->node : std::string();
+}
+
 std::string far_shards::place_of(shard_id shard) const {
   const auto name = "shard " + std::to_string(value(shard));
   const auto* place = peers_.map().of(shard);

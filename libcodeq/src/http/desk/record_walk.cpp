@@ -44,7 +44,7 @@ shard_id record_walk::shard_of(const std::string& queue, const std::string& key)
 
 result<void> record_walk::check_here(const std::string& queue, const std::string& key) const {
   auto shard = shard_of(queue, key);
-  if (desk_->is_here(shard))
+  if (desk_->is_here(value(shard)))
     return {};
   return error{errc::not_owner, desk_->place_of(shard) + "; send the request to that one"};
 }
@@ -54,7 +54,7 @@ void record_walk::came(shard_id shard) {
   state = {state.visit + 1};
   walk(shard);
   // Records that were on their way to where the shard was before come here now.
-  if (desk_->is_of_cluster())
+  if (desk_->is_in_cluster())
     walk_later();
 }
 

@@ -153,7 +153,10 @@ void shard_desk::send_frame(
 }
 
 void shard_desk::note(core::note_command command) {
-  self_->send(options_.shards.front(), coordinator::shard_command{std::move(command)});
+  for (std::uint16_t shard = 0; shard < shard_count(); ++shard)
+    if (is_here(shard))
+      return self_->send(options_.shards[shard], coordinator::shard_command{std::move(command)});
+  // A coordinator without shards has its log alone.
 }
 
 enqueue_ticket

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/cluster_status.hpp"
 #include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 
@@ -131,11 +132,19 @@ public:
     return static_cast<std::uint16_t>(options_.shards.size());
   }
 
-  /// This coordinator serves the shard.
-  [[nodiscard]] bool is_here(shard_id shard) const { return !away_.contains(shard); }
+  [[nodiscard]] bool is_in_cluster() const { return far_.has_value(); }
 
-  /// This coordinator serves at least one shard.
-  [[nodiscard]] bool has_shards() const { return away_.size() < options_.shards.size(); }
+  /// Whether this coordinator serves a shard.
+  [[nodiscard]] bool has_shards() const { return !far_ || away_.size() < shard_count(); }
+
+  /// Whether this coordinator serves the shard; always when it is alone.
+  [[nodiscard]] bool is_here(std::uint16_t shard) const {
+    return !far_ || !away_.contains(shard_id{shard});
+  }
+
+  /// In a cluster: the name of the coordinator that serves the shard, as far as it is known; else
+  /// empty.
+  [[nodiscard]] std::string node_of(std::uint16_t shard) const;
 
   using shard_follower = std::function<void(shard_id shard, bool is_here)>;
 
@@ -144,8 +153,6 @@ public:
 
   /// Calls `tell` whenever another coordinator of the cluster, or the connection to it, was lost.
   void follow_losses(std::function<void()> tell) { loss_followers_.push_back(std::move(tell)); }
-
-  [[nodiscard]] bool is_of_cluster() const noexcept { return far_.has_value(); }
 
   /// In a cluster: which coordinator serves a shard, for people.
   [[nodiscard]] std::string place_of(shard_id shard) const {
@@ -221,6 +228,10 @@ public:
     parts_.ask(std::move(done));
   }
 
+  /// Adds what the other coordinators of the cluster know to the own state of the cluster; those
+  /// that are not connected or do not answer in time are left out. @pre in a cluster
+  void gather_cluster(cluster_status own, std::function<void(const cluster_status&)> done);
+
   /// Asks a shard a question whose reply is `S`. `origin`: where the question comes from when it is
   /// an operator's change.
   template <class T, class S>
@@ -236,7 +247,8 @@ public:
     return std::uint64_t{peer_} << 32 | ++last_operation_;
   }
 
-  /// Enters an operator's command in the audit log that changed something other than tasks.
+  /// Enters an operator's command in the audit log that changed something other than tasks: on a
+  /// shard that is here, if there is one.
   void note(core::note_command command);
 
   /// Reads the ready tasks of a tenant on a shard, newest first, and calls `take` for each part

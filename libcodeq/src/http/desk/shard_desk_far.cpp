@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The desk's functions for the shards of a cluster, which it reaches over connections.
+#include "client/cluster_questions.hpp"
 #include "client/cluster_sums.hpp"
 #include "http/desk/shard_desk.hpp"
 #include "protocol/cluster_convert.hpp"
@@ -52,7 +53,7 @@ void shard_desk::take(const coordinator::shard_moved& m) {
 
 void shard_desk::follow_shards(shard_follower tell) {
   for (std::uint16_t i = 0; i < shard_count(); ++i)
-    if (is_here(shard_id{i}))
+    if (is_here(i))
       tell(shard_id{i}, true);
   followers_.push_back(std::move(tell));
 }
@@ -70,6 +71,12 @@ void shard_desk::connect_far() {
     {[this](const std::vector<shard_id>& shards) { send_moved(shards); },
      [this](const actors::connection_actor& connection) { send_lost(connection); },
      [this](duration wait, std::function<void()> action) { after(wait, std::move(action)); }});
+}
+
+std::string shard_desk::node_of(std::uint16_t shard) const {
+  if (!far_)
+    return {};
+  return is_here(shard) ? options_.cluster->node : far_->node_of(shard_id{shard});
 }
 
 std::string shard_desk::why_unreached(std::uint16_t shard) const {
@@ -329,6 +336,17 @@ void shard_desk::add_others(
     client::ask_workers(), &client::read_workers,
     std::function<void(std::vector<worker_info>)>(take),
     [all, done = std::move(done)](std::size_t) { done(std::move(*all)); });
+}
+
+void shard_desk::gather_cluster(
+  cluster_status own, std::function<void(const cluster_status&)> done) {
+  for (auto& node : own.nodes)
+    node.has_answered = node.name == own.node;
+  auto all = std::make_shared<cluster_status>(std::move(own));
+  auto take = [all](cluster_status part) { client::add(*all, std::move(part)); };
+  ask_others<cluster_status>(
+    client::ask_cluster({}), &client::read_cluster, std::function<void(cluster_status)>(take),
+    [all, done = std::move(done)](std::size_t) { done(*all); });
 }
 
 } // namespace codeq::http

@@ -52,8 +52,11 @@ struct gateway_context {
   std::function<result<void>()> check_disk;
   /// Prometheus' text of what all shards count.
   std::function<std::string(const base::coordinator_counts&)> metrics;
-  /// Asks for the state of the cluster as this coordinator knows it; empty when it is alone.
-  std::function<void(std::function<void(const result<cluster_status>&)>)> cluster;
+  /// Makes a change of the cluster, if it is one, and tells its state as this coordinator knows it
+  /// then; empty when it is alone.
+  std::function<void(
+    const cluster_change&, std::function<void(const result<cluster_status>&)>)>
+    cluster;
   /// Gives leases back that no client learned of. Called on any thread.
   std::function<void(std::vector<granted_lease>)> return_leases;
 };
@@ -133,6 +136,7 @@ void dispatch(gateway_context& context, const exchange_ptr& call);
 [[nodiscard]] std::span<const route> task_routes();
 [[nodiscard]] std::span<const route> queue_routes();
 [[nodiscard]] std::span<const route> admin_routes();
+[[nodiscard]] std::span<const route> cluster_routes();
 [[nodiscard]] std::span<const route> audit_routes();
 [[nodiscard]] std::span<const route> dead_routes();
 [[nodiscard]] std::span<const route> operation_routes();

@@ -122,6 +122,10 @@ inline constexpr duration operation_look_pause = std::chrono::seconds(1);
 inline constexpr duration operation_retry_pause = std::chrono::seconds(1);
 /// How much of a delay the next parts of an operation with a rate make up for.
 inline constexpr duration operation_pace_slack = std::chrono::milliseconds(200);
+/// In a cluster: how often a coordinator looks for the wishes of others about the operations that
+/// it runs, and how long another one waits for the answer to its wish, which a fail-over delays.
+inline constexpr duration operation_wish_pause = std::chrono::milliseconds(500);
+inline constexpr duration operation_wish_wait = std::chrono::seconds(10);
 /// The place of a walk is stored after so many lists without a match.
 inline constexpr std::size_t operation_empty_lists_max = 64;
 
@@ -130,6 +134,8 @@ inline constexpr std::size_t operation_empty_lists_max = 64;
 inline constexpr std::size_t live_streams_max = 256;
 /// Time from one event to the next.
 inline constexpr duration live_period = std::chrono::seconds(1);
+/// The least time between two events of a stream: a new stream need not wait for the period to end.
+inline constexpr duration live_pause_min = std::chrono::milliseconds(200);
 /// Maximum number of queues and tenants whose past is kept; each takes at most 60 KiB.
 inline constexpr std::size_t history_series_max = 512;
 inline constexpr duration history_step = std::chrono::seconds(10);

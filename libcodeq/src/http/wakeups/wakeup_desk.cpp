@@ -94,7 +94,7 @@ std::string wakeup_desk::new_id(const std::string& tenant) const {
   do {
     std::array<std::uint64_t, 2> bits{base::random_bits(), base::random_bits()};
     id = base::to_hex({reinterpret_cast<const char*>(bits.data()), sizeof(bits)});
-  } while (!desk_->is_here(walk_.shard_of(tenant, id)));
+  } while (!desk_->is_here(value(walk_.shard_of(tenant, id))));
   return id;
 }
 

@@ -159,7 +159,7 @@ void webhook_desk::wait_for_end(std::uint64_t number) {
 
 void webhook_desk::ended(std::uint64_t number) {
   auto at = open_.find(number);
-  auto may_be_twice = at != open_.end() && at->second.is_found && desk_->is_of_cluster();
+  auto may_be_twice = at != open_.end() && at->second.is_found && desk_->is_in_cluster();
   if (!may_be_twice || stopped_)
     return deliver(number);
   desk_->after(limits::webhook_takeover_pause, [this, number] { deliver(number); });

@@ -5,6 +5,7 @@ import {duration, relative} from "./format.js";
 import {live, setTopics, startLive, stopLive, whenChanged} from "./live.js";
 import {button, failure, icon} from "./parts.js";
 import {auditPage} from "./page-audit.js";
+import {clusterPage} from "./page-cluster.js";
 import {deadPage} from "./page-dead.js";
 import {operationPage, operationsPage} from "./page-operations.js";
 import {overviewPage} from "./page-overview.js";
@@ -48,6 +49,7 @@ const pages = [
     open: schedulesPage,
     one: schedulePage
   },
+  {name: "cluster", title: "Cluster", key: "c", needs: "GET admin/cluster", open: clusterPage},
   {name: "store", title: "Store", key: "b", needs: "GET /metrics", open: storePage},
   {name: "audit", title: "Audit", key: "a", needs: "GET admin/audit", open: auditPage},
 ];
