@@ -92,9 +92,6 @@ inline constexpr std::uint64_t tight_space_divisor = 4;
 inline constexpr std::uint64_t disk_reserve_bytes = 64ull << 20;
 /// The reserve file is released when fewer bytes are free.
 inline constexpr std::uint64_t disk_reserve_release_bytes = 16ull << 20;
-/// A purge of a full disk needs as much, because it first writes what is in memory to a file: the
-/// write buffers, and what the journal needs meanwhile.
-inline constexpr std::uint64_t purge_room_bytes = 40ull << 20;
 /// A result of at most this size, follow-ups included, is accepted however little space is free.
 inline constexpr std::size_t small_result_bytes_max = 16u << 10;
 /// Delay before a worker resends a result that the coordinator had no space for.

@@ -68,7 +68,7 @@ std::uint64_t disk_reserve::least(std::uint64_t wanted) const {
   // The bytes of a released reserve do not count as usable.
   if (wanted == 0 || is_held_ || was_released_)
     return wanted;
-  return std::max(wanted, tuning::purge_room_bytes);
+  return std::max(wanted, purge_room_bytes);
 }
 
 std::uint64_t disk_reserve::held() const {

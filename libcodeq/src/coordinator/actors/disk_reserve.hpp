@@ -18,6 +18,10 @@ namespace codeq::coordinator {
 /// again. Thread-safe.
 class disk_reserve {
 public:
+  /// A purge of a full disk needs as much, because it first writes what is in memory to a file: the
+  /// write buffers of the store, and what the journal needs meanwhile.
+  static constexpr std::uint64_t purge_room_bytes = 40ull << 20;
+
   /// While it lives, the reserve's space is given to work that frees more. Ends before the reserve.
   class loan {
   public:
