@@ -22,6 +22,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace codeq::http {
@@ -32,8 +33,9 @@ struct gateway_context {
   queue_locks changing_queues;
   shard_desk desk;
   recent_leases leases;
-  /// The bodies of `GET /admin/queues` by tenant, of the statistics with that number.
-  std::map<std::string, std::string> queue_lists;
+  /// The bodies of `GET /admin/queues` by tenant and form (true: `as=list`), of the statistics with
+  /// that number.
+  std::map<std::pair<std::string, bool>, std::string> queue_lists;
   std::uint64_t queue_lists_number = 0;
   webhook_desk webhooks;
   wakeup_desk wakeups;
