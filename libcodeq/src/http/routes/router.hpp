@@ -27,9 +27,10 @@
 
 namespace codeq::http {
 
-/// What all routes share. Owned by the gateway's actor.
+/// The state that all routes share. Owned by the gateway's actor.
 struct gateway_context {
-  /// Of the queues whose settings are being changed. Outlives the desk, whose callbacks hold them.
+  /// Locks the queues whose settings are being changed. Outlives the desk, whose callbacks hold
+  /// the locks.
   queue_locks changing_queues;
   shard_desk desk;
   recent_leases leases;
@@ -80,7 +81,7 @@ enum class access : std::uint8_t {
   metrics,
 };
 
-/// What a route accepts as the body of a request.
+/// The kind of request body that a route accepts.
 enum class body_need : std::uint8_t {
   /// None, or an object with some of the fields.
   optional,
@@ -104,7 +105,7 @@ struct route {
   /// Under the base path, unless it begins with a slash; a segment `:` stands for any text.
   std::string_view pattern;
   access who = access::open;
-  /// Of workers.
+  /// The scope that a token needs; only of routes for workers.
   std::string_view scope{};
   /// Calls of it count against the caller's rate; empty for no limit.
   std::string_view rate{};
