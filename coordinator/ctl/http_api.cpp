@@ -316,7 +316,7 @@ public:
     return {document{all.take()}};
   }
 
-  answer<coordinator_stats> stats() override { return ask("GET", "/admin/queues"); }
+  answer<coordinator_stats> stats() override { return ask("GET", "/admin/queues?as=list"); }
 
   answer<coordinator_stats> stats_of(const queue_address& queue) override {
     if (!queue.queue.empty())
