@@ -35,8 +35,8 @@ public:
   /// A task that was sent at `sent` is acknowledged.
   void acknowledged(shard_id shard, steady::time_point sent);
 
-  /// A handler begins. Only a later epoch than that of all tokens before the fault says that another
-  /// process hands tasks out.
+  /// A handler begins. Only a later epoch than that of all tokens before the fault says that
+  /// another process hands tasks out.
   void claimed(shard_id shard, fencing_token token);
 
   /// The times of all shards; empty when one had neither within this time.

@@ -40,8 +40,8 @@ struct cluster_options {
 /// ends all of them.
 class cluster {
 public:
-  /// Returns once the coordinator listens, or all shards of the cluster are in sync; workers connect
-  /// in the background. Errors: `unavailable` with the last lines of the log; `timeout`;
+  /// Returns once the coordinator listens, or all shards of the cluster are in sync; workers
+  /// connect in the background. Errors: `unavailable` with the last lines of the log; `timeout`;
   /// `invalid_argument` for more replicas than coordinators.
   [[nodiscard]] static result<cluster> start(const cluster_options& options);
 

@@ -29,7 +29,7 @@ std::filesystem::path find_program(const std::string& name) {
   return {};
 }
 
-/// What is missing, for a message.
+/// The reason why it is not as wanted, for a message.
 std::string missing_in(const result<cluster_status>& last) {
   if (!last)
     return last.error().context;

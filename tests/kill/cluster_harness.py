@@ -32,12 +32,12 @@ LONG = 5
 class Cluster(coordinators.Coordinators):
     """Coordinators and members of etcd in a network."""
 
-    def __init__(self, net):
+    def __init__(self, links):
         cluster.Cluster.__init__(self)
-        self.net = net
+        self.links = links
         self.replicas, self.shard_count = COPIES, SHARDS
         self.nodes = {}
-        self.hosts = {name: net.address(name) for name in NODES}
+        self.hosts = {name: links.address(name) for name in NODES}
         self.ports = {name: 7400 for name in NODES}
         self.http_ports = {name: 7480 for name in NODES}
         self.port = 7400
@@ -47,7 +47,7 @@ class Cluster(coordinators.Coordinators):
 
     @property
     def etcd_url(self):
-        return ",".join(f"http://{self.net.address(member)}:2379" for member in MEMBERS)
+        return ",".join(f"http://{self.links.address(member)}:2379" for member in MEMBERS)
 
     @property
     def address(self):
@@ -55,12 +55,12 @@ class Cluster(coordinators.Coordinators):
 
     def start(self, name, command):
         if name in self.hosts or name in MEMBERS:
-            command = self.net.inside(name, command)
+            command = self.links.inside(name, command)
         return super().start(name, command)
 
     def start_member(self, name):
-        url = f"http://{self.net.address(name)}"
-        all_members = ",".join(f"{one}=http://{self.net.address(one)}:2380" for one in MEMBERS)
+        url = f"http://{self.links.address(name)}"
+        all_members = ",".join(f"{one}=http://{self.links.address(one)}:2380" for one in MEMBERS)
         self.members[name] = self.start(name, [
             "etcd", "--name", name, "--data-dir", self.path(f"etcd-{name}"),
             "--listen-client-urls", f"{url}:2379", "--advertise-client-urls", f"{url}:2379",
@@ -71,9 +71,9 @@ class Cluster(coordinators.Coordinators):
 class ClusterHarness(harness.Harness):
     """One run. `counts` has the number of faults of each kind."""
 
-    def __init__(self, seed, durability, net):
-        super().__init__(seed, durability, Cluster(net))
-        self.net = net
+    def __init__(self, seed, durability, links):
+        super().__init__(seed, durability, Cluster(links))
+        self.links = links
         self.disturbed_from = 0
 
     def start(self):
@@ -146,30 +146,30 @@ class ClusterHarness(harness.Harness):
 
     def isolate_coordinator(self):
         name, = self.some_nodes(1)
-        self.while_cut(self.net.isolated(name))
+        self.while_cut(self.links.isolated(name))
 
     def isolate_coordinator_and_kill_another(self):
         isolated, killed = self.some_nodes(2)
-        with self.net.isolated(isolated):
+        with self.links.isolated(isolated):
             self.pause(0, 2)
             self.kill_nodes([killed])
 
     def cut_link_of_coordinators(self):
         one, other = self.some_nodes(2)
-        self.while_cut(self.net.silenced(one, [self.net.address(other)]),
-                       self.net.silenced(other, [self.net.address(one)]))
+        self.while_cut(self.links.silenced(one, [self.links.address(other)]),
+                       self.links.silenced(other, [self.links.address(one)]))
 
     def cut_link_of_coordinators_one_way(self):
         one, other = self.some_nodes(2)
-        self.while_cut(self.net.silenced(one, [self.net.address(other)]))
+        self.while_cut(self.links.silenced(one, [self.links.address(other)]))
 
     def cut_coordinator_from_etcd(self):
         name, = self.some_nodes(1)
-        self.while_cut(self.net.silenced(name, [self.net.address(one) for one in MEMBERS]))
+        self.while_cut(self.links.silenced(name, [self.links.address(one) for one in MEMBERS]))
 
     def cut_coordinator_from_clients(self):
         name, = self.some_nodes(1)
-        self.while_cut(self.net.silenced(name, [self.net.base]))
+        self.while_cut(self.links.silenced(name, [self.links.base]))
 
     def kill_etcd_member(self):
         self.kill_members([self.random.choice(MEMBERS)])
@@ -220,8 +220,8 @@ class ClusterHarness(harness.Harness):
 
 
 def longest_pauses(events, begin):
-    """The longest time between two acknowledgements, and two starts, of one shard from `begin` until
-    the last request was sent, in milliseconds."""
+    """The longest time between two acknowledgements, and two starts, of one shard from `begin`
+    until the last request was sent, in milliseconds."""
     end = max((event.at for event in events if event.what == "send"), default=begin)
     last = collections.defaultdict(lambda: begin)
     longest = {"acknowledgements": 0, "starts": 0}
@@ -245,10 +245,10 @@ def main():
     parser.add_argument("--seed", type=int, default=None, help="of the faults")
     parser.add_argument("--keep", metavar="DIR", help="copy all logs there")
     options = parser.parse_args()
-    net = network.enter([*NODES, *MEMBERS])
+    links = network.enter([*NODES, *MEMBERS])
     seed = options.seed if options.seed is not None else random.randrange(1 << 31)
     print(f"CODEQ_SEED={seed}", flush=True)
-    run = ClusterHarness(seed, options.durability, net)
+    run = ClusterHarness(seed, options.durability, links)
     try:
         wrong = run.run(options.seconds or options.minutes * 60)
     finally:

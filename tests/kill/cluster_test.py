@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A short run of the harness of a cluster in each durability mode, with the same faults each time."""
+"""A short run of the harness of a cluster in each durability mode, with always the same faults."""
 
 import pathlib
 import subprocess

@@ -2,8 +2,8 @@
 """A network of namespaces, one for each program that can be cut off, on one bridge.
 
 The addresses are of 127.77.0.0/24, which the namespaces route to each other, so that programs take
-them for loopback addresses and ask for no certificates. What runs in no namespace of its own runs in
-that of the bridge.
+them for loopback addresses and ask for no certificates. All that has no namespace of its own runs
+in that of the bridge.
 """
 
 import contextlib

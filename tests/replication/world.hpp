@@ -171,7 +171,7 @@ private:
   std::uint64_t copies_ = 0;
   copy_id taken_;
   std::uint64_t recoveries_ = 0;
-  /// Of the last recovery: the epoch that it is for, and the last delta of its state.
+  /// The last recovery: the epoch that it is for, and the last delta of its state.
   struct recovered_state {
     epoch_number epoch = 0;
     position last;

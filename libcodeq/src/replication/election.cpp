@@ -38,7 +38,7 @@ void shard_replica::on_release(const release& what, monotonic_time now) {
 }
 
 void shard_replica::prepare() {
-  // What is not written cannot be recovered, and an election is not certain to be won.
+  // Deltas that are not written would be missing.
   const auto is_whole = !is_incomplete_ && written_ == log_.last();
   if (preparation_ || !is_whole || !contains(value_.in_sync, id_))
     return;

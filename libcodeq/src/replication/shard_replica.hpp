@@ -68,7 +68,7 @@ public:
   /// served, of which no end is reported any more.
   virtual void recover(epoch_number epoch, timestamp shard_time) = 0;
 
-  /// What was recovered, or is being recovered, will not be served.
+  /// Drops the shard that was recovered, or is being recovered: it will not be served.
   virtual void drop_recovery() = 0;
 
   /// The shard time of a shard that is served.

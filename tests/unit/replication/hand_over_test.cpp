@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hand-over of a shard between replicas whose messages, disks and etcd answer at once: it takes no
-// time, since each step follows from the one before, and none from a tick.
+// A hand-over of a shard between replicas whose messages, disks and etcd answer at once: it takes
+// no time, since each step follows from the one before, and none from a tick.
 #include "replication/shard_replica.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ public:
   [[nodiscard]] std::size_t byte_size() const override { return 1; }
 };
 
-/// What is to happen next, in order, and etcd's value.
+/// The next steps, in order, and etcd's value.
 struct outside {
   std::deque<std::function<void()>> steps;
   membership value;
