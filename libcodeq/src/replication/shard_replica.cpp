@@ -271,6 +271,9 @@ void shard_replica::learn(const membership& current, monotonic_time now) {
   else if (leads_)
     leads_->note_value(value_);
   take_over_if_chosen();
+  // Something else of the value has changed: the shard is still without a primary.
+  if (!leads_ && released_ == value_.epoch)
+    suspect(now);
 }
 
 void shard_replica::step_down() {

@@ -168,6 +168,17 @@ TEST_F(HandOver, TakesNoTimeWhenAWatchIsAheadOfTheAnswer) {
   EXPECT_TRUE(b().is_serving());
 }
 
+TEST_F(HandOver, TakesNoTimeWhenTheValueWasChangedMeanwhile) {
+  // The operator's wish for another primary has reached the old one only.
+  ++world.value.version;
+  a().etcd_answered(world.value, false, world.now);
+
+  a().hand_over(id_b);
+  world.run();
+
+  EXPECT_TRUE(b().is_serving());
+}
+
 TEST_F(HandOver, RecoversOnceWhileTheElectionGoesOn) {
   const auto before = nodes[1]->recoveries;
 
