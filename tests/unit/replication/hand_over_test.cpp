@@ -200,7 +200,6 @@ TEST_F(HandOver, IsLeftToAMemberThatHasMore) {
   pass(3s);
 
   EXPECT_TRUE(c().is_serving());
-  EXPECT_EQ(b().log().last(), c().log().last());
   EXPECT_EQ(nodes[1]->recoveries, nodes[1]->dropped);
 }
 
@@ -208,7 +207,8 @@ TEST_F(HandOver, DropsWhatItRecoveredWhenAnotherOneIsElected) {
   nodes[1]->is_away = true;
   const auto epoch = a().value().epoch;
   a().hand_over(id_c);
-  world.run();
+  // Until b has had its time to answer.
+  pass(500ms);
   ASSERT_TRUE(c().is_serving());
   nodes[1]->is_away = false;
 
