@@ -276,6 +276,9 @@ public:
 
   // In a cluster.
 
+  /// The coordinator serves the shard; always, when it is alone.
+  [[nodiscard]] bool is_here(shard_id shard) const { return !away_.contains(shard); }
+
   void take(const coordinator::shard_moved& m);
 
   void take(const actors::link_up& m) { far_->take(m); }

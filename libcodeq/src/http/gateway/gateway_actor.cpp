@@ -169,7 +169,7 @@ gateway(gateway_actor::stateful_pointer<gateway_state> self, const gateway_actor
     [](const coordinator::credit_news&) {},
     [self](const coordinator::queues_added& m) { self->state.desk().take(m); },
     [self](const coordinator::peer_misbehaved& m) { self->state.desk().misbehaved(m.reason); },
-    [self](const coordinator::shard_moved& m) { self->state.desk().take(m); },
+    [self](const coordinator::shard_moved& m) { self->state.take(m); },
     [](coordinator::places_changed) {},
     [self](const call_arrived& m) { self->state.serve(m); },
     [self](const client_gone& m) { self->state.forget(m.call); },

@@ -3,6 +3,7 @@
 
 #include "base/json_writer.hpp"
 #include "base/random.hpp"
+#include "core/commands/routing.hpp"
 #include "http/json/json_reader.hpp"
 #include "http/webhooks/callback_url.hpp"
 #include "observe/log.hpp"
@@ -23,12 +24,22 @@ constexpr auto unknown_host = "-";
 constexpr unsigned first_success = 200;
 constexpr unsigned first_other = 300;
 
-/// Makes the record of a webhook, one per task and tenant.
-task_spec record_of(task_id task, const std::string& tenant, const std::string& url) {
+/// Behind the task in the key of a record there may be this and a number.
+constexpr char key_separator = '.';
+/// So many keys are tried for one on a shard that is here.
+constexpr int keys_tried_max = 1000;
+
+std::optional<task_id> task_in(const std::string& key) {
+  return parse_task_id(key.substr(0, key.find(key_separator)));
+}
+
+/// Makes the record of a webhook. With the same key there is one only.
+task_spec
+record_of(task_id task, const std::string& tenant, const std::string& url, std::string key) {
   task_spec record;
   record.tenant = records_tenant;
   record.queue = tenant;
-  record.key = to_string(task);
+  record.key = std::move(key);
   base::json_writer json;
   json.begin_object().field("task", to_string(task)).field("url", url).end_object();
   record.payload = json.take();
@@ -62,13 +73,40 @@ void webhook_desk::start(
   desk_ = &desk;
   options_ = std::move(options);
   post_ = std::move(post);
-  if (options_.send)
-    for (std::uint16_t shard = 0; shard < desk.shard_count(); ++shard)
+  for (std::uint16_t shard = 0; shard < desk.shard_count(); ++shard)
+    if (desk.is_here(shard_id{shard}))
       find_open(shard);
 }
 
+void webhook_desk::take(const coordinator::shard_moved& m) {
+  if (m.is_here)
+    find_open(value(m.shard));
+  else
+    leave(m.shard);
+}
+
+void webhook_desk::leave(shard_id shard) {
+  for (auto at = open_.begin(); at != open_.end();) {
+    if (at->second.record.shard != shard) {
+      ++at;
+      continue;
+    }
+    numbers_.erase(at->second.record);
+    places_.give_back(at->second.tenant);
+    at = open_.erase(at);
+  }
+}
+
 void webhook_desk::find_open(std::uint16_t shard) {
+  if (!options_.send || stopped_)
+    return;
   auto take = [this, shard](const result<client::list_part>& part) {
+    // It has moved on; its coordinator has an eye on them.
+    if (!desk_->is_here(shard_id{shard}))
+      return;
+    if (!part && part.error().code == errc::disconnected)
+      return static_cast<void>(
+        desk_->after(limits::webhook_retry_min, [this, shard] { find_open(shard); }));
     if (!part) {
       // A coordinator whose start fails has an error of its own to report.
       if (part.error().code != errc::going_away)
@@ -79,7 +117,7 @@ void webhook_desk::find_open(std::uint16_t shard) {
       return;
     }
     for (const auto& found : part->tasks)
-      if (auto task = parse_task_id(found.key))
+      if (auto task = task_in(found.key))
         take_up({{static_cast<shard_id>(shard), found.id.seq}, *task, found.queue});
   };
   desk_->walk_ready(records_tenant, shard, std::move(take));
@@ -98,6 +136,16 @@ result<void> webhook_desk::check(const std::string& tenant, const std::string& u
       + std::to_string(limits::webhooks_open_max)};
 }
 
+std::string webhook_desk::key_of(task_id task, const std::string& tenant) const {
+  const auto name = to_string(task);
+  for (int i = 0; i < keys_tried_max; ++i) {
+    auto key = i == 0 ? name : name + key_separator + std::to_string(i);
+    if (desk_->is_here(core::shard_of_name({records_tenant, tenant}, key, desk_->shard_count())))
+      return key;
+  }
+  return name;
+}
+
 enqueue_ticket webhook_desk::add(
   task_id task,
   const std::string& tenant,
@@ -114,7 +162,8 @@ enqueue_ticket webhook_desk::add(
       take_up({added->id, task, tenant, host});
     done({});
   };
-  return desk_->enqueue(tenant, record_of(task, tenant, url), std::move(taken));
+  return desk_->enqueue(
+    tenant, record_of(task, tenant, url, key_of(task, tenant)), std::move(taken));
 }
 
 void webhook_desk::take_up(entry fresh) {

@@ -18,8 +18,9 @@ namespace codeq::http {
 /// Delivers the ends of tasks to the webhooks of their producers. Each webhook is stored as a task,
 /// its record, in a tenant of its own. The record is durable before the producer is answered, found
 /// again after a restart, completed by the delivery, and dead when no delivery succeeded. So each
-/// end is delivered at least once, also when the process ends in between. The gateway's actor owns
-/// the desk.
+/// end is delivered at least once, also when the process ends in between. In a cluster the
+/// coordinator that serves a record's shard delivers; new records are on shards that are here. The
+/// gateway's actor owns the desk.
 class webhook_desk {
 public:
   /// Looks for open webhooks. `post` sends the result of each `options.send` to the actor, which
@@ -28,6 +29,10 @@ public:
     shard_desk& desk,
     webhook_options options,
     std::function<void(std::uint64_t, result<outgoing_answer>)> post);
+
+  /// In a cluster: takes up the webhooks of a shard that is served here from now on, or leaves them
+  /// to another coordinator.
+  void take(const coordinator::shard_moved& m);
 
   /// Sends nothing more. The next start finds the open webhooks again.
   void stop() { stopped_ = true; }
@@ -63,6 +68,9 @@ private:
   };
 
   void find_open(std::uint16_t shard);
+  void leave(shard_id shard);
+  /// The key of the record of a task's webhook: on a shard that is here, as far as there is one.
+  [[nodiscard]] std::string key_of(task_id task, const std::string& tenant) const;
   void take_up(entry fresh);
   void wait_for_end(std::uint64_t number);
   void deliver(std::uint64_t number);
