@@ -34,8 +34,8 @@ struct ReplicaMessage {
     copyPart @12 :ReplicaCopyPart;
     copyAnswer @13 :ReplicaCopyAnswer;
     neighbour @16 :NeighbourMessage;
-    # From another shard to the primary of this one; `from` and `to` are 0. Dropped when the shard is
-    # not served here; what matters is sent again.
+    # From another shard to the primary of this one; `from` and `to` are 0. Dropped when the shard
+    # is not served here; what matters is sent again.
   }
   from @14 :UInt64;
   to @15 :UInt64;
@@ -174,8 +174,8 @@ struct NeighbourMessage {
   }
 
   struct FollowUps {
-    # Tasks that a completion or a schedule of mine adds to the shard. Sent again until `taken` comes
-    # with the same number.
+    # Tasks that a completion or a schedule of mine adds to the shard. Sent again until `taken`
+    # comes with the same number.
     number @0 :UInt64;
     answeredBelow @1 :UInt64;
     # The shard has taken all smaller numbers.

@@ -16,7 +16,7 @@
 
 namespace codeq::neighbours {
 
-/// What a node uses of the simulated world.
+/// The part of the simulated world that a node uses.
 class surroundings {
 public:
   virtual ~surroundings() = default;
@@ -30,8 +30,8 @@ public:
   virtual ledger& book() = 0;
 };
 
-/// The coordinator of one shard, as it ships, with its disk. It completes tasks, each with follow-ups
-/// for the other shards.
+/// The coordinator of one shard, as it ships, with its disk. It completes tasks, each with
+/// follow-ups for the other shards.
 class shard_node final : public coordinator::shard_port {
 public:
   static constexpr std::uint16_t shard_count = 3;
@@ -112,7 +112,7 @@ private:
   shard_id shard_id_;
   storage::durability mode_;
   std::shared_ptr<storage::memory_store> disk_ = std::make_shared<storage::memory_store>();
-  /// What is on the disk, in order.
+  /// The writes that are on the disk, in order.
   std::vector<std::shared_ptr<const storage::write_set>> log_;
   result<void> disk_state_;
   coordinator::neighbour_routes routes_;

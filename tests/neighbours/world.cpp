@@ -81,7 +81,7 @@ void world::bring_back(shard_node& node) {
 }
 
 void world::note_loss(const shard_node& gone) {
-  // What another shard has been told of is the loss that is accepted.
+  // The loss that is accepted: what another shard was told that it is here.
   for (auto& [name, entry] : book_.entries()) {
     if (name.to != gone.id() || name.from == gone.id())
       continue;

@@ -15,7 +15,8 @@ namespace codeq::coordinator {
 /// and which of those messages are of the past. Pure.
 class neighbour_routes {
 public:
-  /// Etcd's word about a shard. Returns true when another primary serves it, or one in another epoch.
+  /// Etcd's word about a shard. Returns true when another primary serves it, or the same one in
+  /// another epoch.
   bool set(shard_id shard, const std::string& node, replication::epoch_number epoch);
 
   /// The node of the shard's primary; empty when it is not known.
@@ -24,8 +25,8 @@ public:
   /// The shards whose primaries are on the node, ascending.
   [[nodiscard]] std::vector<shard_id> shards_on(const std::string& node) const;
 
-  /// Whether what the shard says counts: not when it was said in an older epoch than is known, since
-  /// the primary of that epoch may have had what the present one has not.
+  /// Whether the shard's words count: not when they are of an older epoch than is known, since the
+  /// primary of that epoch may have had tasks that the present one has not.
   [[nodiscard]] bool hear(shard_id from, replication::epoch_number epoch);
 
 private:

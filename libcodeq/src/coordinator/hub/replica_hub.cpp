@@ -210,7 +210,7 @@ void replica_hub::receive(std::uint64_t incarnation, shard_message m) {
 }
 
 void replica_hub::pass_on(shard_id to, neighbour_message said) {
-  // What is dropped is said again, or of no use any more.
+  // Words that are dropped are said again, or of no use any more.
   if (options_.places->serves(to) && routes_.hear(said.from, said.epoch))
     self_->send(options_.hosts.at(value(to)), shard_command{std::move(said.what)});
 }

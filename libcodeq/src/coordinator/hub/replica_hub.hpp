@@ -104,7 +104,7 @@ public:
     shard_id shard, const replication::membership& old, const replication::membership& next);
   void host(shard_id shard, const shard_actor& served);
 
-  /// What the shards that are served here say to others goes there.
+  /// Carries the words of the shards that are served here to others.
   [[nodiscard]] neighbours_actor neighbours() const {
     return caf::actor_cast<neighbours_actor>(self_);
   }

@@ -16,7 +16,7 @@ namespace codeq::coordinator {
 
 namespace {
 
-/// What a message takes beside its lists and bodies, and a run of follow-ups beside its tasks.
+/// Words of a message beside its lists and bodies, and of a run of follow-ups beside its tasks.
 constexpr std::size_t message_words = 64;
 constexpr std::size_t run_words = 128;
 

@@ -13,8 +13,9 @@
 namespace codeq::coordinator {
 
 /// Decides when a shard of a cluster asks other shards again for the ends of the tasks that its
-/// schedules have there: those shards forget who waits when they are served anew, and what they tell
-/// may be lost. Requests to cancel such tasks are repeated as well, until the tasks have ended. Pure.
+/// schedules have there: those shards forget who waits when they are served anew, and their words
+/// may be lost. Requests to cancel such tasks are repeated as well, until the tasks have ended.
+/// Pure.
 class end_questions {
 public:
   static constexpr duration interval{1000};

@@ -64,9 +64,8 @@ std::optional<std::uint64_t> hand_overs::next_of(target& to, monotonic_time now)
   const auto record = to.open.upper_bound(to.sent);
   if (record == to.open.end())
     return std::nullopt;
-  const auto has_room = to.records_sent < limits_.records
-                        && (to.records_sent == 0 || to.bytes_sent + record->second <= limits_.bytes);
-  if (!has_room)
+  const auto fits = to.records_sent == 0 || to.bytes_sent + record->second <= limits_.bytes;
+  if (!fits || to.records_sent >= limits_.records)
     return std::nullopt;
   if (to.records_sent == 0)
     to.look = now + limits_.silence;

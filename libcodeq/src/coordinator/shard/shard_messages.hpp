@@ -176,7 +176,7 @@ struct survivors_wanted {
   core::survivors tasks;
 };
 
-/// What a shard of a cluster says to another one.
+/// A command that a shard of a cluster gives another one.
 struct neighbour_message {
   shard_id from{};
   /// The epoch in which that shard is served.

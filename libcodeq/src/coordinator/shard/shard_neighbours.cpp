@@ -4,7 +4,7 @@
 #include <utility>
 #include <variant>
 
-/// What a shard and the others tell each other: follow-ups, and the ends of schedules' tasks.
+/// The words of shards to each other: follow-ups, and the ends of schedules' tasks.
 namespace codeq::coordinator {
 
 namespace {

@@ -12,9 +12,9 @@
 
 namespace codeq::coordinator {
 
-/// Holds back, in `os` mode, what a shard of a cluster tells others of their follow-ups, until these
-/// are synced on all replicas: the others forget them then, and their disks may outlive the ones
-/// here. A sync covers all turns before it, so only some turns are synced: the first with
+/// Holds back, in `os` mode, what a shard of a cluster tells others of their follow-ups, until
+/// these are synced on all replicas: the others forget them then, and their disks may outlive the
+/// disks here. A sync covers all turns before it, so only some turns are synced: the first with
 /// follow-ups, and while more of them come one in each `pace`. Numbers are those of commits. Pure;
 /// holds as many as the windows of the other shards allow.
 class synced_confirmations {
