@@ -192,11 +192,11 @@ void replica_hub::take(const replica_frame_arrived& m) {
         to_string(decoded.error()));
       return;
     }
-    receive(m.incarnation, std::move(*decoded));
+    receive(m.incarnation, *decoded);
   }
 }
 
-void replica_hub::receive(std::uint64_t incarnation, shard_message m) {
+void replica_hub::receive(std::uint64_t incarnation, shard_message& m) {
   if (auto* said = std::get_if<neighbour_message>(&m.content))
     return pass_on(m.shard, std::move(*said));
   auto* to = find(m.shard, m.to);

@@ -123,7 +123,7 @@ public:
 private:
   [[nodiscard]] hosted_replica* find(shard_id shard, replication::replica_id id);
   void add(shard_id shard, storage::stored_replica stored, const replication::membership& value);
-  void receive(std::uint64_t incarnation, shard_message m);
+  void receive(std::uint64_t incarnation, shard_message& m);
   /// Gives the shard, if it is served here, what another one says.
   void pass_on(shard_id to, neighbour_message said);
   void tell_moved(std::vector<shard_id> shards) const;
