@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a shard hands over to a shard of another coordinator: follow-ups of completions, each added
-exactly once although coordinators are killed, and webhooks whose coordinator is gone."""
+exactly once although coordinators are killed, tasks of schedules and their ends, and webhooks whose
+coordinator is gone."""
 
 import collections
 import json
@@ -64,6 +65,35 @@ class Chains(coordinators.CoordinatorsTest):
 
     def test_in_os_every_link_is_added_once_over_kills_of_primaries(self):
         self.check("--durability", "os")
+
+
+class Schedules(coordinators.CoordinatorsTest):
+    """Tasks of schedules whose group puts them on other shards than the schedules."""
+
+    NAMES = [f"tick{i}" for i in range(6)]
+
+    def completed(self, name):
+        listed = json.loads(self.cluster.ctl("--json", "schedule", "history", name))
+        return sum(one["state"] == "completed" for one in listed["occurrences"])
+
+    def await_more(self, counts):
+        for name, count in counts.items():
+            wait_until(lambda name=name, count=count: self.completed(name) >= count + 2, 30,
+                       f"{name} learns that its tasks end")
+
+    def test_ends_of_their_tasks_reach_schedules_also_after_a_kill(self):
+        self.cluster.start_all()
+        self.cluster.start_worker("w", "--slots", "4")
+        for name in self.NAMES:
+            self.cluster.ctl("schedule", "set", name, "--queue", "echo", "--payload", "x",
+                             "--group", name, "--every", "1s", "--overlap", "skip")
+        self.await_more({name: 0 for name in self.NAMES})
+
+        victim = self.cluster.primaries()[0]
+        self.cluster.nodes[victim].kill()
+        wait_until(lambda: victim not in self.cluster.primaries().values(), 20, "other primaries")
+
+        self.await_more({name: self.completed(name) for name in self.NAMES})
 
 
 class Webhooks(coordinators.CoordinatorsTest):
