@@ -221,8 +221,14 @@ void hosted_replica::serve(epoch_number epoch) {
     (hub_.now() - recovery_began_).count());
   clock_ = std::make_shared<base::system_clock>(state->at);
   authority_ = std::make_shared<authority>(hub_, *driver_);
-  served_ = hub_.options().start_shard({std::move(state), clock_, hub_.journal(), authority_});
+  served_ = hub_.options().start_shard(
+    {std::move(state), clock_, hub_.journal(), authority_, hub_.neighbours(), epoch});
   hub_.host(shard_, served_);
+}
+
+void hosted_replica::tell_moved(const neighbours_moved& m) const {
+  if (served_)
+    caf::anon_send(served_, m);
 }
 
 void hosted_replica::stop_serving() {

@@ -24,6 +24,8 @@ struct served_shard {
   std::shared_ptr<base::clock> clock;
   shard_journal_actor journal;
   std::shared_ptr<const shard_authority> authority;
+  neighbours_actor neighbours;
+  replication::epoch_number epoch = 0;
 };
 
 /// One replica of this coordinator, and the shard while it is served here. Owned by the hub, whose
@@ -52,6 +54,9 @@ public:
 
   /// A turn of a shard. Dropped unless it is the one that is served.
   void propose(const committer_actor& from, turn_commit turn);
+
+  /// Tells the shard, if it is served here, that others are served anew.
+  void tell_moved(const neighbours_moved& m) const;
 
   /// The sweep of the replica's data, for a copy or since the replica is dropped.
   void read_removals(const replication::copy_id& id) override;

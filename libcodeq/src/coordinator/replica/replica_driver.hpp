@@ -173,7 +173,6 @@ private:
   struct proposed {
     std::uint64_t number = 0;
     std::shared_ptr<const storage::shard_horizon> horizon;
-    bool is_synced = false;
   };
 
   /// A turn of the shard that is being written.
