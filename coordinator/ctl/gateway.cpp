@@ -91,12 +91,12 @@ void write_seconds(
 }
 
 /// The limits of a task; nothing when it has none.
-void write_uses(base::json_writer& json, const std::vector<limit_use>& uses) {
+void write_limits(base::json_writer& json, const std::vector<task_limit>& uses) {
   if (uses.empty())
     return;
   json.begin_array("limits");
   for (const auto& use : uses) {
-    json.begin_object().field("name", use.limit).field("cost", use.cost);
+    json.begin_object().field("name", use.name).field("cost", use.cost);
     if (!use.key.empty())
       json.field("key", use.key);
     json.end_object();
@@ -216,22 +216,23 @@ result<std::string> to_gateway_json(const task_spec& task) {
     json.field("fairnessKey", task.fairness_key);
   if (task.fairness_weight != 1)
     json.field("fairnessWeight", task.fairness_weight);
-  write_uses(json, task.limits);
+  write_limits(json, task.limits);
   json.field("replacePayload", task.replace_payload);
   json.field("allowPromotion", task.allow_promotion).end_object();
   return json.take();
 }
 
-std::string to_gateway_json(const limit_rule& rule) {
+std::string to_gateway_json(const limit_definition& definition) {
   base::json_writer json;
   json.begin_object();
-  if (rule.concurrency)
-    json.field("concurrency", *rule.concurrency);
-  if (rule.rate)
+  if (definition.concurrency)
+    json.field("concurrency", *definition.concurrency);
+  const auto& rate = definition.rate;
+  if (rate)
     json.begin_object("rate")
-      .field("count", rule.rate->count)
-      .field("perMs", rule.rate->per.count())
-      .field("burst", rule.rate->burst)
+      .field("count", rate->count)
+      .field("perMs", rate->period.count())
+      .field("burst", rate->burst)
       .end_object();
   json.end_object();
   return json.take();

@@ -316,8 +316,10 @@ public:
     return {document{all.take()}};
   }
 
-  answer<limit_info> set_limit(const limit_address& name, const limit_rule& rule) override {
-    return ask_of(name, "PUT", path_of(name), to_gateway_json(rule));
+  answer<limit_info> set_limit(
+    const limit_address& name, const limit_definition& definition, bool is_dry_run) override {
+    auto path = path_of(name) + (is_dry_run ? "?dryRun=true" : "");
+    return ask_of(name, "PUT", path, to_gateway_json(definition));
   }
 
   answer<limit_info> show_limit(const limit_address& name) override {

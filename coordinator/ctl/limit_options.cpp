@@ -14,7 +14,7 @@ namespace codeq::ctl {
 namespace {
 
 /// `100/1s` is 100 starts in each second.
-result<limit_rate> parse_rate(const std::string& text) {
+result<start_rate> parse_rate(const std::string& text) {
   auto slash = text.find('/');
   if (slash == std::string::npos)
     return error{
@@ -26,22 +26,22 @@ result<limit_rate> parse_rate(const std::string& text) {
     text.substr(slash + 1), {limits::limit_rate_period_min, limits::limit_rate_period_max});
   if (!per)
     return per.error();
-  limit_rate rate;
+  start_rate rate;
   rate.count = static_cast<std::uint32_t>(*count);
-  rate.per = *per;
+  rate.period = *per;
   return rate;
 }
 
 } // namespace
 
-result<limit_use> parse_limit_use(const std::string& text) {
+result<task_limit> parse_task_limit(const std::string& text) {
   auto first = text.find(':');
   auto last = text.rfind(':');
-  limit_use use;
+  task_limit use;
   auto name = config::parse_name(text.substr(0, first));
   if (!name)
     return name.error();
-  use.limit = std::move(*name);
+  use.name = std::move(*name);
   if (first == std::string::npos)
     return use;
   bool has_cost = last != first;
@@ -61,20 +61,20 @@ result<limit_use> parse_limit_use(const std::string& text) {
   return use;
 }
 
-option limit_use_option(std::vector<limit_use>& uses) {
+option limit_of_task_option(std::vector<task_limit>& uses) {
   auto take = [&uses](const std::string& text) -> result<void> {
-    auto use = parse_limit_use(text);
+    auto use = parse_task_limit(text);
     if (!use)
       return use.error();
     if (uses.size() == limits::task_limits_max)
       return error{
         errc::invalid_argument,
         "more than " + std::to_string(limits::task_limits_max) + " limits are given"};
-    bool is_known = std::any_of(uses.begin(), uses.end(), [&](const limit_use& other) {
-      return other.limit == use->limit && other.key == use->key;
+    bool is_known = std::any_of(uses.begin(), uses.end(), [&](const task_limit& other) {
+      return other.name == use->name;
     });
     if (is_known)
-      return error{errc::invalid_argument, quote(text) + " is given twice"};
+      return error{errc::invalid_argument, "limit " + quote(use->name) + " is given twice"};
     uses.push_back(std::move(*use));
     return {};
   };
@@ -96,8 +96,8 @@ result<void> limit_options::check() const {
   return {};
 }
 
-limit_rule limit_options::rule() const {
-  limit_rule made;
+limit_definition limit_options::definition() const {
+  limit_definition made;
   made.concurrency = concurrency;
   made.rate = rate;
   if (made.rate && burst)
@@ -129,13 +129,16 @@ std::vector<option> limit_grammar(limit_options& to) {
       "burst",
       "Starts that may come at once when there were none for a while [default: 1]",
       to.burst,
-      {1, limits::limit_burst_max})};
+      {1, limits::limit_rate_count_max}),
+    switch_option(
+      "dry-run", "Change nothing; print what the limit would hold back now [default: off]",
+      to.is_dry_run)};
 }
 
-std::string rate_text(const std::optional<limit_rate>& rate) {
+std::string rate_text(const std::optional<start_rate>& rate) {
   if (!rate)
     return "-";
-  return std::to_string(rate->count) + "/" + format_duration(rate->per) + ", burst "
+  return std::to_string(rate->count) + "/" + format_duration(rate->period) + ", burst "
          + std::to_string(rate->burst);
 }
 

@@ -224,8 +224,12 @@ public:
     });
   }
 
-  answer<limit_info> set_limit(const limit_address& name, const limit_rule& rule) override {
-    return ask([&](operator_client& client) { return client.set_limit(whole(name), rule); });
+  answer<limit_info> set_limit(
+    const limit_address& name, const limit_definition& definition, bool is_dry_run) override {
+    return ask([&](operator_client& client) {
+      return is_dry_run ? client.preview_limit(whole(name), definition)
+                        : client.set_limit(whole(name), definition);
+    });
   }
 
   answer<limit_info> show_limit(const limit_address& name) override {
@@ -238,7 +242,7 @@ public:
 
   answer<std::vector<limit_info>> list_limits(const std::string& tenant) override {
     return ask(
-      [&](operator_client& client) { return client.list_limits(whole({tenant, {}}).tenant); });
+      [&](operator_client& client) { return client.list_limits(whole(limit_address{tenant, {}}).tenant); });
   }
 
   answer<limit_keys_page>

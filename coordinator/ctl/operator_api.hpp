@@ -132,7 +132,9 @@ public:
 
   // Limits.
 
-  virtual answer<limit_info> set_limit(const limit_address& name, const limit_rule& rule) = 0;
+  /// Sets a limit, or in a dry run only tells what that would come to.
+  virtual answer<limit_info>
+  set_limit(const limit_address& name, const limit_definition& definition, bool is_dry_run) = 0;
   virtual answer<limit_info> show_limit(const limit_address& name) = 0;
   virtual answer<limit_info> delete_limit(const limit_address& name) = 0;
   virtual answer<std::vector<limit_info>> list_limits(const std::string& tenant) = 0;

@@ -97,7 +97,7 @@ std::vector<option> key_options(task_spec& task) {
       "Share of run time that the fairness key gets compared with others [default: 1]",
       task.fairness_weight,
       {1, limits::fairness_weight_max}),
-    limit_use_option(task.limits)};
+    limit_of_task_option(task.limits)};
 }
 
 void take_settings(const queue_changes& given, task_spec& task) {

@@ -21,12 +21,12 @@ void add_end(base::json_writer& out, const Status& status) {
 }
 
 /// The limits of a task; nothing when it has none.
-void write_uses(base::json_writer& out, const std::vector<limit_use>& uses) {
+void write_limits(base::json_writer& out, const std::vector<task_limit>& uses) {
   if (uses.empty())
     return;
   out.begin_array("limits");
   for (const auto& use : uses) {
-    out.begin_object().field("name", use.limit);
+    out.begin_object().field("name", use.name);
     if (!use.key.empty())
       out.bytes_field("key", use.key);
     out.field("cost", use.cost).end_object();
@@ -35,8 +35,8 @@ void write_uses(base::json_writer& out, const std::vector<limit_use>& uses) {
 }
 
 /// As `--limit` takes it.
-std::string use_text(const limit_use& use) {
-  return use.limit + ":" + in_one_line(use.key) + ":" + std::to_string(use.cost);
+std::string limit_text_of(const task_limit& use) {
+  return use.name + ":" + in_one_line(use.key) + ":" + std::to_string(use.cost);
 }
 
 void add_summary(base::json_writer& out, const task_summary& status) {
@@ -62,7 +62,7 @@ void add_summary(base::json_writer& out, const task_summary& status) {
     out.bytes_field("fairness_key", status.fairness_key);
   if (status.fairness_weight != 1)
     out.field("fairness_weight", status.fairness_weight);
-  write_uses(out, status.limits);
+  write_limits(out, status.limits);
   if (status.ended_at)
     out.field("ended_at_ms", status.ended_at->time_since_epoch().count());
 }
@@ -119,7 +119,7 @@ std::string status_text(const task_status& status) {
   if (status.fairness_weight != 1)
     fields.emplace_back("fairness weight", to_string(status.fairness_weight));
   for (const auto& use : status.limits)
-    fields.emplace_back("limit", use_text(use));
+    fields.emplace_back("limit", limit_text_of(use));
   if (status.lost_in_row != 0)
     fields.emplace_back("lost in row", to_string(status.lost_in_row));
   if (status.state == task_state::completed)

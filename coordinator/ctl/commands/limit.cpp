@@ -29,27 +29,30 @@ struct key_options_of_limit : named_limit {
   duration closed_for{0};
 };
 
-void write_rule(base::json_writer& out, const limit_rule& rule) {
-  if (rule.concurrency)
-    out.field("concurrency", *rule.concurrency);
-  if (!rule.rate)
-    return;
-  out.begin_object("rate").field("count", rule.rate->count);
-  out.field("per_ms", rule.rate->per.count()).field("burst", rule.rate->burst).end_object();
+void write_definition(base::json_writer& out, const limit_definition& definition) {
+  if (definition.concurrency)
+    out.field("concurrency", *definition.concurrency);
+  const auto& rate = definition.rate;
+  if (rate)
+    out.begin_object("rate")
+      .field("count", rate->count)
+      .field("period_ms", rate->period.count())
+      .field("burst", rate->burst)
+      .end_object();
 }
 
 void write_limit(base::json_writer& out, const limit_info& info) {
-  out.begin_object().field("tenant", info.name.tenant).field("name", info.name.name);
-  write_rule(out, info.rule);
-  out.field("busy_keys", info.busy_keys).field("in_use", info.in_use);
-  out.field("waiting", info.waiting).end_object();
+  out.begin_object().field("tenant", info.limit.tenant).field("name", info.limit.name);
+  write_definition(out, info.definition);
+  out.field("leased", info.leased).field("held", info.held).field("keys", info.keys);
+  out.field("keys_above", info.keys_above).field("uniform", info.is_uniform).end_object();
 }
 
 void write_key(base::json_writer& out, const limit_key_info& info) {
   out.begin_object().bytes_field("key", info.key);
-  out.field("in_use", info.in_use).field("waiting", info.waiting);
-  if (info.next_start != timestamp{})
-    out.field("next_start", base::to_rfc3339(info.next_start));
+  out.field("leased", info.leased).field("held", info.held);
+  if (info.next_start)
+    out.field("next_start", base::to_rfc3339(*info.next_start));
   if (info.closed_until != timestamp{})
     out.field("closed_until", base::to_rfc3339(info.closed_until));
   out.end_object();
@@ -83,63 +86,75 @@ std::string to_json(const limit_keys_page& page) {
   return out.end_array().field("more", page.more).end_object().take() + "\n";
 }
 
-std::string concurrency_text(const limit_rule& rule) {
-  return rule.concurrency ? std::to_string(*rule.concurrency) : "-";
+std::string concurrency_text(const limit_definition& definition) {
+  return definition.concurrency ? std::to_string(*definition.concurrency) : "-";
 }
 
 std::string key_text(const std::string& key) {
   return key.empty() ? "(none)" : in_one_line(key);
 }
 
-std::string time_text(timestamp at) {
-  return at == timestamp{} ? "-" : to_string(at);
+std::string start_text(const limit_key_info& info) {
+  if (!info.next_start)
+    return "after a lease";
+  return *info.next_start <= wall_time() ? "now" : to_string(*info.next_start);
+}
+
+std::string closed_text(const limit_key_info& info) {
+  return info.closed_until == timestamp{} ? "-" : to_string(info.closed_until);
 }
 
 std::string to_text(const limit_info& info) {
   using std::to_string;
-  return format_fields(
-    {{"limit", info.name.tenant + "/" + info.name.name},
-     {"concurrency", concurrency_text(info.rule)},
-     {"rate", rate_text(info.rule.rate)},
-     {"busy keys", to_string(info.busy_keys)},
-     {"in use", to_string(info.in_use)},
-     {"waiting", to_string(info.waiting)}});
+  auto text = format_fields(
+    {{"limit", info.limit.tenant + "/" + info.limit.name},
+     {"concurrency", concurrency_text(info.definition)},
+     {"rate", rate_text(info.definition.rate)},
+     {"leased", to_string(info.leased)},
+     {"held back", to_string(info.held)},
+     {"keys in use", to_string(info.keys)}});
+  if (info.keys_above > 0)
+    text += "\n" + to_string(info.keys_above)
+            + " of the keys have more leases than that; they run to their ends.\n";
+  if (!info.is_uniform)
+    text += "\nThe shards differ, because a change did not reach all of them: make it again.\n";
+  return text;
 }
 
 std::string to_text(const limit_key_info& info) {
   return format_fields(
     {{"key", key_text(info.key)},
-     {"in use", std::to_string(info.in_use)},
-     {"waiting", std::to_string(info.waiting)},
-     {"next start", time_text(info.next_start)},
-     {"closed until", time_text(info.closed_until)}});
+     {"leased", std::to_string(info.leased)},
+     {"held back", std::to_string(info.held)},
+     {"next start", start_text(info)},
+     {"closed until", closed_text(info)}});
 }
 
 std::string to_text(const std::vector<limit_info>& all) {
   using std::to_string;
   std::vector<std::vector<std::string>> rows{
-    {"LIMIT", "CONCURRENCY", "RATE", "BUSY KEYS", "IN USE", "WAITING"}};
+    {"LIMIT", "CONCURRENCY", "RATE", "LEASED", "HELD BACK", "KEYS IN USE"}};
   for (const auto& one : all)
     rows.push_back(
-      {one.name.name,
-       concurrency_text(one.rule),
-       rate_text(one.rule.rate),
-       to_string(one.busy_keys),
-       to_string(one.in_use),
-       to_string(one.waiting)});
+      {one.limit.name,
+       concurrency_text(one.definition),
+       rate_text(one.definition.rate),
+       to_string(one.leased),
+       to_string(one.held),
+       to_string(one.keys)});
   return format_table(rows);
 }
 
 std::string to_text(const limit_keys_page& page) {
   std::vector<std::vector<std::string>> rows{
-    {"KEY", "IN USE", "WAITING", "NEXT START", "CLOSED UNTIL"}};
+    {"KEY", "LEASED", "HELD BACK", "NEXT START", "CLOSED UNTIL"}};
   for (const auto& one : page.keys)
     rows.push_back(
       {key_text(one.key),
-       std::to_string(one.in_use),
-       std::to_string(one.waiting),
-       time_text(one.next_start),
-       time_text(one.closed_until)});
+       std::to_string(one.leased),
+       std::to_string(one.held),
+       start_text(one),
+       closed_text(one)});
   auto text = format_table(rows);
   if (page.more)
     text += "more with --after '" + in_one_line(page.keys.back().key) + "'\n";
@@ -169,14 +184,14 @@ std::vector<option> keys_grammar(keys_options& to) {
     "limit",
     "Maximum number of keys [default: 100]",
     to.page.limit,
-    {1, limits::limit_keys_page_max}));
+    {1, limits::limits_page_max}));
   options.push_back(
     {.name = "after",
      .value = "KEY",
      .help = "Only keys that come after this one [default: from the first key on]",
      .take = take_after});
   options.push_back(switch_option(
-    "busy", "Only keys with tasks that run or wait [default: also closed ones]", to.page.only_busy));
+    "busy", "Only keys that run or hold back tasks [default: all in use]", to.page.only_busy));
   return options;
 }
 
@@ -196,14 +211,14 @@ std::vector<option> close_grammar(key_options_of_limit& to) {
     "for",
     "How long nothing of the key starts",
     to.closed_for,
-    {duration{1}, limits::limit_close_max})));
+    {duration{1}, limits::limit_closed_max})));
   return options;
 }
 
 void add_views(command_table& to) {
   to.add(command<named_limit>{
     .name = "limit show",
-    .help = "Show a limit, and how many of its tasks run and wait",
+    .help = "Show a limit, and how many of its tasks run and are held back",
     .grammar = name_grammar,
     .run = [](context& with, const named_limit& given) {
       return show_answer(with, with.api.show_limit(given.name));
@@ -220,8 +235,8 @@ void add_views(command_table& to) {
     }});
   to.add(command<keys_options>{
     .name = "limit keys",
-    .help = "List the keys of a limit that are in use, waited for or closed: tasks that run and "
-            "wait, the next possible start, and how long the key is closed",
+    .help = "List the keys of a limit that are in use: tasks that run and are held back, the next "
+            "possible start, and how long the key is closed",
     .grammar = keys_grammar,
     .run = [](context& with, const keys_options& given) {
       return show_answer(with, with.api.limit_keys(given.name, given.page));
@@ -238,7 +253,7 @@ void add_limit(command_table& to) {
     .grammar = limit_grammar,
     .run =
       [](context& with, const limit_options& given) {
-        return show_answer(with, with.api.set_limit(given.name, given.rule()));
+        return show_answer(with, with.api.set_limit(given.name, given.definition(), given.is_dry_run));
       },
     .check = [](const limit_options& given) { return given.check(); },
     .details = "Tasks name it with `codeqctl enqueue --limit NAME[:KEY[:COST]]`."});
