@@ -105,6 +105,14 @@ struct operator_client::impl {
   /// Sends a request for one schedule. Errors: `protocol_error` for an answer without it.
   result<client::schedules_part> ask_schedule(client::question question, bool repeatable = true);
 
+  /// The parts of all shards; that of a shard that does not have the limit is empty.
+  template <class Of>
+  result<std::vector<client::limits_part>> ask_limit_parts(Of of);
+
+  /// The same for one limit, added up. Errors: `unknown_limit`.
+  template <class Of>
+  result<limit_info> ask_limit(const limit_address& limit, Of of);
+
   /// Number of shards of the connected store. @pre connected()
   std::uint16_t shard_count() { return watch.shard_count(); }
 
