@@ -5,6 +5,7 @@
 #include "base/text_encoding.hpp"
 #include "http/json/input_refusal.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 namespace codeq::http {
@@ -28,8 +29,20 @@ void write_rate(base::json_writer& json, const start_rate& rate) {
   json.field("burst", rate.burst).end_object();
 }
 
-std::string name_of(std::size_t index) {
-  return "'limits[" + std::to_string(index) + "].name'";
+std::uint32_t cost_of(const input& from) {
+  return static_cast<std::uint32_t>(from.integer("cost").value_or(1));
+}
+
+std::string name_of(std::string_view field, std::size_t index) {
+  return quote_name({}, std::string(field) + "[" + std::to_string(index) + "].name");
+}
+
+/// The names of a task's limits in words.
+std::string names_of(const std::vector<task_limit>& all) {
+  std::string names;
+  for (const auto& one : all)
+    names += (names.empty() ? "" : ", ") + quote(one.name);
+  return names.empty() ? "left out, since the task has no limits" : "one of the task's: " + names;
 }
 
 } // namespace
@@ -53,22 +66,47 @@ result<limit_definition> make_limit(const input& from) {
 std::vector<task_limit> make_task_limits(const std::vector<input>& from) {
   std::vector<task_limit> all;
   for (const auto& one : from)
-    all.push_back(
-      {one.text("name"),
-       one.text("key"),
-       static_cast<std::uint32_t>(one.integer("cost").value_or(1))});
+    all.push_back({one.text("name"), one.text("key"), cost_of(one)});
   return all;
 }
 
-result<void> check_task_limits(const std::vector<task_limit>& all) {
+result<void> check_task_limits(const std::vector<task_limit>& all, std::string_view field) {
   for (std::size_t i = 0; i < all.size(); ++i)
     for (std::size_t earlier = 0; earlier < i; ++earlier)
       if (all[i].name == all[earlier].name)
         return refuse_input(
           {},
           describe_value(
-            name_of(i), quote(all[i].name), "another one than " + name_of(earlier)));
+            name_of(field, i),
+            quote(all[i].name),
+            "another one than " + name_of(field, earlier)));
   return {};
+}
+
+result<std::vector<task_limit>> read_costs(const input& from) {
+  std::vector<task_limit> costs;
+  for (const auto& one : from.objects(costs_field.name))
+    costs.push_back({one.text("name"), {}, cost_of(one)});
+  if (auto ok = check_task_limits(costs, costs_field.name); !ok)
+    return ok.error();
+  return costs;
+}
+
+result<void> check_limit_meant(
+  const std::vector<task_limit>& all, const std::string& name, const std::string& key) {
+  auto named = [&](const task_limit& one) { return one.name == name; };
+  auto meant = name.empty() ? all.begin() : std::find_if(all.begin(), all.end(), named);
+  if (meant == all.end() && !name.empty())
+    return refuse_input({}, describe_value("'limit'", quote(name), names_of(all)));
+  if (key.empty() || (meant != all.end() && meant->key == key))
+    return {};
+  return refuse_input(
+    {},
+    describe_value(
+      "'key'",
+      quote(key),
+      meant == all.end() ? "left out, since the task has no limits"
+                         : "the task's for limit " + quote(meant->name) + ", " + quote(meant->key)));
 }
 
 void write_task_limits(base::json_writer& json, const std::vector<task_limit>& all) {

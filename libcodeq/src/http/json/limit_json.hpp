@@ -10,6 +10,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 /// How limits look on this surface.
@@ -21,6 +22,21 @@ inline constexpr auto task_limit_fields = std::to_array<input_field>({
   {.name = "key", .range = at_most(limits::limit_key_bytes_max)},
   {.name = "cost", .type = input_type::integer, .range = {1, limits::limit_cost_max}},
 });
+
+/// What an attempt really cost for a limit of its task.
+inline constexpr auto cost_fields = std::to_array<input_field>({
+  {.name = "name", .type = input_type::queue, .is_required = true},
+  {.name = "cost",
+   .type = input_type::integer,
+   .is_required = true,
+   .range = {0, limits::limit_cost_max}},
+});
+
+inline constexpr input_field costs_field{
+  .name = "costs",
+  .type = input_type::objects,
+  .range = at_most(limits::task_limits_max),
+  .members = cost_fields};
 
 /// Rates take whole seconds, a period such as `90s`, or milliseconds.
 inline constexpr auto rate_fields = std::to_array<input_field>({
@@ -69,8 +85,17 @@ inline constexpr auto close_fields = std::to_array<input_field>({
 /// The limits in a field whose elements have `task_limit_fields`.
 [[nodiscard]] std::vector<task_limit> make_task_limits(const std::vector<input>& from);
 
-/// Refuses a limit that a task names twice. Errors: `invalid_argument`.
-[[nodiscard]] result<void> check_task_limits(const std::vector<task_limit>& all);
+/// Refuses a limit that the field `field` names twice. Errors: `invalid_argument`.
+[[nodiscard]] result<void>
+check_task_limits(const std::vector<task_limit>& all, std::string_view field = "limits");
+
+/// The actual costs in `costs_field`. Errors: `invalid_argument` for a limit that is named twice.
+[[nodiscard]] result<std::vector<task_limit>> read_costs(const input& from);
+
+/// Refuses a limit that the task does not have, or a key that is not the task's for it; empty ones
+/// are not checked. Errors: `invalid_argument`.
+[[nodiscard]] result<void> check_limit_meant(
+  const std::vector<task_limit>& all, const std::string& name, const std::string& key);
 
 /// Writes the member `limits`; nothing for a task that has none.
 void write_task_limits(base::json_writer& json, const std::vector<task_limit>& all);
