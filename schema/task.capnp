@@ -56,7 +56,7 @@ struct TaskLimit {
   name @0 :Text;
   key @1 :Data;
   # The limit applies to each key by itself; at most 256 bytes.
-  cost @2 :UInt16 = 1;
+  cost @2 :UInt32 = 1;
   # Number of starts that it counts as, 1..1000.
 }
 

@@ -53,6 +53,9 @@ inline constexpr std::size_t task_limits_max = 4;
 inline constexpr std::size_t limit_key_bytes_max = 256;
 /// Maximum cost of a task for a limit. More starts at once are better separate tasks.
 inline constexpr std::uint32_t limit_cost_max = 1000;
+/// Maximum actual cost that an ended attempt names, for example in tokens of a language model. A
+/// greater debt would delay the next starts for long.
+inline constexpr std::uint32_t limit_cost_settled_max = 1'000'000;
 /// Maximum `concurrency` of a limit. Above it, leave the limit out.
 inline constexpr std::uint32_t limit_concurrency_max = 1'000'000;
 /// Maximum `count` and `burst` of a limit's rate. With a period of a second, the time between two

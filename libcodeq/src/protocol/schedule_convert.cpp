@@ -218,6 +218,7 @@ task_spec spec_of(const core::enqueue_run& run) {
   task.replace_payload = run.replace_payload;
   task.fairness_key = run.fairness.key;
   task.fairness_weight = run.fairness.weight;
+  task.limits = run.limits;
   auto is_own = [&](bit b) { return (run.left_to_queue & static_cast<std::uint16_t>(b)) == 0; };
   const auto& s = run.settings;
   if (is_own(bit::max_attempts))

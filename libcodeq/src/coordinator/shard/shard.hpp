@@ -37,6 +37,9 @@ struct shard_options {
   /// The first ready tasks of the shards of the process, which are granted in one order; null: this
   /// shard grants in its own order.
   std::shared_ptr<core::ready_board> board{};
+  /// The store's last second may be missing after a power cut, and with it starts that count
+  /// against limits.
+  bool may_have_lost = false;
 };
 
 /// The shard's interface to its driver. Calls return before they call the shard back.

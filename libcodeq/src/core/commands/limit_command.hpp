@@ -65,7 +65,7 @@ struct close_limit_key {
   peer_id peer = 0;
   std::uint64_t number = 0;
   limit_address limit;
-  std::string key{};
+  std::string limit_key{};
   duration closed_for{0};
   /// Null when no operator gave the command.
   origin_ptr origin{};
