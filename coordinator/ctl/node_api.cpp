@@ -241,8 +241,9 @@ public:
   }
 
   answer<std::vector<limit_info>> list_limits(const std::string& tenant) override {
-    return ask(
-      [&](operator_client& client) { return client.list_limits(whole(limit_address{tenant, {}}).tenant); });
+    return ask([&](operator_client& client) {
+      return client.list_limits(whole(limit_address{tenant, {}}).tenant);
+    });
   }
 
   answer<limit_keys_page>

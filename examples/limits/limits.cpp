@@ -16,7 +16,7 @@ constexpr int too_many_requests = 429;
 
 struct provider_answer {
   int status = 200;
-  /// Of a 429: its field `Retry-After`.
+  /// The field `Retry-After` of a 429.
   std::chrono::seconds retry_after{0};
 };
 

@@ -191,7 +191,9 @@ std::vector<option> keys_grammar(keys_options& to) {
      .help = "Only keys that come after this one [default: from the first key on]",
      .take = take_after});
   options.push_back(switch_option(
-    "busy", "Only keys that run or hold back tasks [default: all in use]", to.page.only_busy));
+    "busy",
+    "Only keys that run or hold back tasks [default: all in use]",
+    to.page.only_busy));
   return options;
 }
 

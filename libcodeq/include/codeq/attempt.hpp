@@ -144,9 +144,9 @@ public:
   /// Gives the task back: it is ready at once in its old place, and the attempt is not charged.
   [[nodiscard]] static outcome abandon();
 
-  /// What the handler uses refuses more work for a while, as with HTTP status 429: gives the task
-  /// back uncharged, and starts no task of the same key of its limit before `retry_after` (0 to
-  /// 31 d) has passed. `limit` is the name of a limit of the task; empty: its first one. A task
+  /// Something that the handler uses refuses more work for a while, as with HTTP status 429: gives
+  /// the task back uncharged, and starts no task of the same key of its limit before `retry_after`
+  /// (0 to 31 d) has passed. `limit` is the name of a limit of the task; empty: its first one. A task
   /// without limits waits alone.
   [[nodiscard]] static outcome
   limited(duration retry_after, std::string limit = {}, std::string reason = {});

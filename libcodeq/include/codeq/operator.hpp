@@ -133,7 +133,7 @@ public:
   [[nodiscard]] result<limit_info>
   set_limit(const limit_address& limit, const limit_definition& definition);
 
-  /// What `set_limit` would come to; changes nothing. Errors: as `set_limit`.
+  /// Tells what `set_limit` would come to; changes nothing. Errors: as `set_limit`.
   [[nodiscard]] result<limit_info>
   preview_limit(const limit_address& limit, const limit_definition& definition);
 

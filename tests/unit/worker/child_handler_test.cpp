@@ -195,7 +195,8 @@ TEST_F(ChildHandler, EveryFieldOfAFollowUpPasses) {
   const auto& [
     only, tenant, queue, payload, priority, delay, not_before, allow_promotion, max_attempts, retry,
     lease, run_timeout, progress_timeout, retention, dead_retention, headers, group, when_dead, key,
-    duplicate, replace_payload, fairness_key, fairness_weight, limits_of_task] = ended.follow_ups()[1];
+    duplicate, replace_payload, fairness_key, fairness_weight, limits_of_task] =
+    ended.follow_ups()[1];
   // clang-format on
   EXPECT_EQ(tenant, "t");
   EXPECT_EQ(queue, "other");

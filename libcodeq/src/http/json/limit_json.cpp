@@ -106,7 +106,8 @@ result<void> check_limit_meant(
       "'key'",
       quote(key),
       meant == all.end() ? "left out, since the task has no limits"
-                         : "the task's for limit " + quote(meant->name) + ", " + quote(meant->key)));
+                         : "the task's for limit " + quote(meant->name) + ", "
+                             + quote(meant->key)));
 }
 
 void write_task_limits(base::json_writer& json, const std::vector<task_limit>& all) {

@@ -23,7 +23,7 @@ inline constexpr auto task_limit_fields = std::to_array<input_field>({
   {.name = "cost", .type = input_type::integer, .range = {1, limits::limit_cost_max}},
 });
 
-/// What an attempt really cost for a limit of its task.
+/// The actual cost of an attempt for a limit of its task.
 inline constexpr auto cost_fields = std::to_array<input_field>({
   {.name = "name", .type = input_type::queue, .is_required = true},
   {.name = "cost",

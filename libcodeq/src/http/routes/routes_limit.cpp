@@ -126,7 +126,8 @@ limit_keys_request page_meant(const input& query) {
   limit_keys_request page;
   if (query.has("after"))
     page.after = query.text("after");
-  page.limit = static_cast<std::size_t>(query.integer("limit").value_or(limits::limits_page_default));
+  if (auto most = query.integer("limit"))
+    page.limit = static_cast<std::size_t>(*most);
   page.only_busy = query.flag("busy").value_or(false);
   return page;
 }
