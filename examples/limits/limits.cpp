@@ -32,6 +32,7 @@ provider_answer charge_at_provider(const std::string& account) {
   return answer;
 }
 
+// [begin readme]
 codeq::outcome charge(const codeq::task& task) {
   auto account = task.headers.find("account");
   if (account == task.headers.end())
@@ -42,6 +43,7 @@ codeq::outcome charge(const codeq::task& task) {
     return codeq::outcome::limited(answer.retry_after, "provider", "429 from the provider");
   return codeq::outcome::completed("charged " + std::string(task.payload.view()));
 }
+// [end readme]
 
 } // namespace
 

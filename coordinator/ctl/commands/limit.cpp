@@ -255,7 +255,8 @@ void add_limit(command_table& to) {
     .grammar = limit_grammar,
     .run =
       [](context& with, const limit_options& given) {
-        return show_answer(with, with.api.set_limit(given.name, given.definition(), given.is_dry_run));
+        return show_answer(
+          with, with.api.set_limit(given.name, given.definition(), given.is_dry_run));
       },
     .check = [](const limit_options& given) { return given.check(); },
     .details = "Tasks name it with `codeqctl enqueue --limit NAME[:KEY[:COST]]`."});

@@ -146,8 +146,8 @@ public:
 
   /// Something that the handler uses refuses more work for a while, as with HTTP status 429: gives
   /// the task back uncharged, and starts no task of the same key of its limit before `retry_after`
-  /// (0 to 31 d) has passed. `limit` is the name of a limit of the task; empty: its first one. A task
-  /// without limits waits alone.
+  /// (0 to 31 d) has passed. `limit` is the name of a limit of the task; empty: its first one. A
+  /// task without limits waits alone.
   [[nodiscard]] static outcome
   limited(duration retry_after, std::string limit = {}, std::string reason = {});
 
