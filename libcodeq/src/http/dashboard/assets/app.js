@@ -6,6 +6,7 @@ import {live, setTopics, startLive, stopLive, whenChanged} from "./live.js";
 import {button, failure, icon} from "./parts.js";
 import {auditPage} from "./page-audit.js";
 import {deadPage} from "./page-dead.js";
+import {limitPage, limitsPage} from "./page-limits.js";
 import {operationPage, operationsPage} from "./page-operations.js";
 import {overviewPage} from "./page-overview.js";
 import {queuePage} from "./page-queue.js";
@@ -47,6 +48,14 @@ const pages = [
     needs: "GET schedules",
     open: schedulesPage,
     one: schedulePage
+  },
+  {
+    name: "limits",
+    title: "Limits",
+    key: "l",
+    needs: "GET admin/limits",
+    open: limitsPage,
+    one: limitPage
   },
   {name: "store", title: "Store", key: "b", needs: "GET /metrics", open: storePage},
   {name: "audit", title: "Audit", key: "a", needs: "GET admin/audit", open: auditPage},
