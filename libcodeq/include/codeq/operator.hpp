@@ -129,7 +129,7 @@ public:
   // Limits.
 
   /// Defines a limit, or changes it as a whole; leases are not revoked. Errors: `invalid_argument`
-  /// names the field, its value and the limit; `queue_full` when the tenant has too many limits.
+  /// names the field, its value and the limit; `too_large` when the tenant has too many limits.
   [[nodiscard]] result<limit_info>
   set_limit(const limit_address& limit, const limit_definition& definition);
 

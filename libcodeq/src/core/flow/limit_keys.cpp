@@ -150,7 +150,8 @@ void limit_keys::free(const std::vector<limit_use>& uses, timestamp now) {
     --key.leased;
     --sums_.at(use.at.limit).leased;
     bool is_over = !is_used(key) && key.closed_until <= now && key.meter.is_idle(now);
-    if (is_over && !key.due)
+    // What is stored of a key is removed by `release`, which every turn calls.
+    if (is_over && !key.due && !key.is_stored)
       erase(at);
     else
       changed_.insert(use.at);
@@ -198,6 +199,11 @@ void limit_keys::restore(const mark& stored) {
   if (stored.is_over && !keys_.contains(stored.at))
     return;
   auto& key = use(stored.at);
+  if (stored.is_over && !is_used(key)) {
+    key.is_stored = false;
+    schedule(stored.at, key, std::nullopt);
+    return erase(keys_.find(stored.at));
+  }
   key.meter = rate_meter(stored.paid_at);
   key.closed_until = stored.closed_until;
   key.is_stored = !stored.is_over;

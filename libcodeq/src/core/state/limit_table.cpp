@@ -4,12 +4,14 @@
 #include "codeq/limits.hpp"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 namespace codeq::core {
 
 namespace {
+
+/// Occurs in the refusals because of limit keys only.
+constexpr std::string_view of_limit_keys = " limit keys on this shard";
 
 limit_key_info describe(const std::string& key, const limit_keys::key_counts& counts) {
   limit_key_info info;
@@ -31,7 +33,7 @@ std::optional<std::uint32_t> limit_table::known_number(const limit_address& name
 std::uint32_t limit_table::number_of(const limit_address& name) {
   auto [at, is_new] = numbers_.try_emplace(name, next_number_);
   if (is_new) {
-    entries_.emplace(next_number_, entry{name});
+    names_.emplace(next_number_, name);
     undefined_.push_back(next_number_++);
   }
   return at->second;
@@ -96,10 +98,15 @@ result<void> limit_table::check_new(
       return error{
         errc::queue_full,
         "limits: tenant \"" + tenant + "\" uses " + std::to_string(keys)
-          + " limit keys on this shard and would use another one of limit \"" + use.name
+          + std::string(of_limit_keys) + " and would use another one of limit \"" + use.name
           + "\"; the limit is " + std::to_string(limits::limit_keys_max)};
   }
   return {};
+}
+
+bool is_of_limit_keys(const error& reason) {
+  return reason.code == errc::queue_full
+         && reason.context.find(of_limit_keys) != std::string::npos;
 }
 
 limit_place limit_table::place_of(const std::string& tenant, const task_limit& use) {
@@ -223,8 +230,8 @@ void limit_table::forget_removed() {
   std::erase_if(undefined_, [&](std::uint32_t number) {
     bool is_over = keys_.sums_of(number).keys == 0;
     if (is_over) {
-      numbers_.erase(entries_.at(number).name);
-      entries_.erase(number);
+      numbers_.erase(names_.at(number));
+      names_.erase(number);
     }
     return is_over;
   });

@@ -9,7 +9,6 @@
 #include "core/flow/limit_keys.hpp"
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -95,7 +94,7 @@ public:
 
   /// The name behind a place.
   [[nodiscard]] const limit_address& name_of(std::uint32_t limit) const {
-    return entries_.at(limit).name;
+    return names_.at(limit);
   }
 
   /// Calls `visit(name, definition)` for each definition, in the order of names.
@@ -120,16 +119,12 @@ public:
   bool is_behind = false;
 
 private:
-  struct entry {
-    limit_address name;
-  };
-
   [[nodiscard]] std::uint32_t number_of(const limit_address& name);
   [[nodiscard]] std::optional<std::uint32_t> known_number(const limit_address& name) const;
   [[nodiscard]] std::size_t keys_of(const std::string& tenant) const;
 
   std::map<limit_address, std::uint32_t> numbers_;
-  std::map<std::uint32_t, entry> entries_;
+  std::map<std::uint32_t, limit_address> names_;
   std::uint32_t next_number_ = 1;
   /// Numbers of definitions.
   std::map<std::string, std::size_t> defined_;
@@ -139,5 +134,8 @@ private:
   timestamp used_up_at_{};
   bool is_used_up_new_ = false;
 };
+
+/// True when `limit_table::check_new` refused a request because of its tenant's limit keys.
+[[nodiscard]] bool is_of_limit_keys(const error& reason);
 
 } // namespace codeq::core
