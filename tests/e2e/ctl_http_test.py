@@ -46,6 +46,30 @@ class CtlOverHttp(cluster.ClusterTest):
         self.assertIn("completed", self.ctl("events", task))
         self.assertEqual("completed", json.loads(self.ctl("--json", "explain", task))["reason"])
 
+    def test_limits(self):
+        set_limit = ("limit", "set", "stripe", "--concurrency", "1", "--rate", "100/1s")
+        self.assertEqual(1, json.loads(self.ctl("--json", *set_limit))["concurrency"])
+        tasks = [self.add("q", str(number), "--limit", "stripe:a b:2") for number in range(2)]
+        self.assertEqual([{"name": "stripe", "key": "a b", "cost": 2}],
+                         json.loads(self.ctl("--json", "get", tasks[0]))["limits"])
+        claimed = self.http.claim("q")
+        self.assertEqual("limited", json.loads(self.ctl("--json", "explain", tasks[1]))["reason"])
+        keys = json.loads(self.ctl("--json", "limit", "keys", "stripe", "--busy"))["keys"]
+        self.assertEqual([("a b", 1, 1)], [
+            (key["key"], key["leased"], key["held"]) for key in keys])
+        closed = json.loads(self.ctl("--json", "limit", "close", "stripe", "a b", "--for", "1h"))
+        self.assertIn("closedUntil", closed)
+        self.http.complete(claimed, {})
+        self.assertIsNone(self.http.claim("q"))
+        self.ctl("limit", "open", "stripe", "a b")
+        self.assertEqual(tasks[1], self.http.claim("q", wait=5)["id"])
+        self.assertIn("stripe", self.ctl("limit", "list"))
+        would = json.loads(self.ctl("--json", "limit", "set", "stripe", "--concurrency", "0",
+                                    "--dry-run"))
+        self.assertEqual(1, would["keysAbove"])
+        self.ctl("limit", "delete", "stripe")
+        self.assertIn('has no limit "stripe"', self.refusal("limit", "show", "stripe"))
+
     def test_many_and_stdin(self):
         ids = self.ctl("enqueue", "many", "--count", "250", payload=b'"x"').split()
         self.assertEqual(250, len(set(ids)))

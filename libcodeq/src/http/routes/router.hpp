@@ -146,6 +146,7 @@ void dispatch(gateway_context& context, const exchange_ptr& call);
 [[nodiscard]] std::span<const route> subscription_routes();
 [[nodiscard]] std::span<const route> policy_routes();
 [[nodiscard]] std::span<const route> schedule_routes();
+[[nodiscard]] std::span<const route> limit_routes();
 [[nodiscard]] std::span<const route> process_routes();
 [[nodiscard]] std::span<const route> page_routes();
 
