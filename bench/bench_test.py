@@ -51,6 +51,24 @@ class Measurements(unittest.TestCase):
         self.assertEqual(times, sorted(times))
         self.assertGreater(times[0], 0)
 
+    def test_cycle_runs_in_a_cluster(self):
+        figures = measure("cycle", "--coordinators", "2", "--replicas", "2", "--tasks", "3000")
+        self.assertEqual(figures["completed"], 3000)
+        self.assertEqual((figures["coordinators"], figures["replicas"]), (2, 2))
+        self.assertGreater(figures["cpu_us_per_task"], 0)
+
+    def test_failover_serves_all_shards_again(self):
+        figures = measure("failover", "--kills", "1", "--rate", "500", "--shards", "4")
+        self.assertGreater(figures["shards_lost"], 0)
+        for name in ("", "acknowledgement_", "claim_"):
+            self.assertGreater(figures[name + "p50_ms"], 0)
+            self.assertLessEqual(figures[name + "p50_ms"], figures[name + "max_ms"])
+
+    def test_handover_has_a_gap(self):
+        figures = measure("handover", "--tasks", "5000", "--moves", "2")
+        self.assertGreater(figures["gap_ms"], 0)
+        self.assertLessEqual(figures["gap_p50_ms"], figures["gap_ms"])
+
     def test_cycle_completes_and_verifies_all(self):
         for durability in ("os", "sync"):
             figures = measure("cycle", "--durability", durability, "--tasks", "3000")

@@ -39,7 +39,7 @@ struct cycle_figures {
   std::int64_t table_bytes = 0;
   /// Bytes that the open dashboards have read.
   std::size_t dashboard_bytes = 0;
-  /// Memory of the coordinator at the end.
+  /// Memory of the coordinators at the end.
   std::size_t resident_bytes = 0;
 
   [[nodiscard]] double tasks_per_s() const { return static_cast<double>(tasks) / seconds; }

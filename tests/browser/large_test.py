@@ -21,7 +21,7 @@ REQUESTS = {
     "tasks by key": "/tasks?limit=50&queue=bulk&key=none", "dead": "/admin/dead?limit=25",
     "dead by error": "/admin/dead/summary?newest=4000", "operations": "/admin/operations",
     "workers": "/admin/workers",
-    "schedules": "/schedules?limit=100", "shards": "/admin/shards",
+    "schedules": "/schedules?limit=100", "limits": "/admin/limits", "shards": "/admin/shards",
     "audit": "/admin/audit?limit=100"}
 # A request takes a few milliseconds; this notices one that depends on the number of tasks.
 SECONDS_MAX = 1.0 if not cluster.SANITIZERS else 20.0

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checks/fairness_invariants.hpp"
 
+#include "core/checks/limit_invariants.hpp"
 #include "core/state/queue_fairness.hpp"
 
 #include <array>
@@ -33,7 +34,7 @@ key_counts count_keys(const shard_state& state, std::vector<std::string>& found)
         continue;
       auto& count = counts[s.queue][std::string(queue.fair->turns_of(s))];
       ++count.live;
-      count.ready[s.priority] += is == task_state::ready ? 1 : 0;
+      count.ready[s.priority] += is == task_state::ready && !is_held(state, s) ? 1 : 0;
     }
   });
   return counts;

@@ -132,7 +132,12 @@ result<void> check_queues(const shard_state& state, const std::vector<enqueue_ru
     if (is_limited && queue->depth() + count > queue->settings.config.max_depth)
       return queue_full(*queue, count);
   }
-  return check_fairness(state, runs);
+  if (auto ok = check_fairness(state, runs); !ok)
+    return ok;
+  for (const auto& r : runs)
+    if (auto ok = state.limits.check_new(r.queue.tenant, r.limits); !ok)
+      return ok;
+  return {};
 }
 
 bool is_of_fairness_keys(const error& reason) {
@@ -145,6 +150,10 @@ result<void> check_new_queues(const shard_state& state, const std::vector<follow
   for (const auto& task : tasks)
     if (task.shard == state.id)
       added[task.run.queue] += task.run.tasks.count();
+  // Every shard has the definitions of all limits.
+  for (const auto& task : tasks)
+    if (auto ok = state.limits.check_new(task.run.queue.tenant, task.run.limits); !ok)
+      return ok;
   return check_new(state, added);
 }
 

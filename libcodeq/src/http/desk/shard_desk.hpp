@@ -109,10 +109,15 @@ struct attempt_end {
   fencing_token token{};
   disposition how = disposition::completed;
   std::string text{};
-  /// Only with nack; empty leaves the delay to the retry policy.
+  /// With nack; empty leaves the delay to the retry policy. With limited: how long the limit key is
+  /// closed.
   std::optional<duration> delay{};
   /// Only with a completion; null for none.
   std::shared_ptr<const protocol::encoded_tasks> follow_ups{};
+  /// Only with limited: the limit of the task; empty for its first one.
+  std::string limit_name{};
+  /// The actual costs, by the names of limits.
+  std::vector<task_limit> costs{};
 };
 
 /// Sends the routes' requests to the shards and hands the replies to the routes' callbacks. One

@@ -313,6 +313,7 @@ std::vector<std::span<const route>> all_routes() {
     subscription_routes(),
     policy_routes(),
     schedule_routes(),
+    limit_routes(),
     process_routes(),
     page_routes()};
 }

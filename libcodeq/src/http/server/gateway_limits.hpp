@@ -12,20 +12,20 @@ namespace codeq::limits {
 
 /// Maximum number of members of a JSON object, and of elements of an array that is parsed.
 inline constexpr std::size_t http_json_members_max = 4096;
-/// Of one result.
+/// Maximum number of artifacts of one result.
 inline constexpr std::size_t http_artifacts_max = 1000;
-/// Of all answers that are being read from the shards or written to clients.
+/// Maximum size of all answers together that are being read from the shards or written to clients.
 inline constexpr std::size_t http_answers_bytes_max = 128u << 20;
 /// An answer up to this size is never refused for its bytes; the number of connections bounds them.
 inline constexpr std::size_t http_small_answer_bytes = 16u << 10;
-/// What a response has of one task or result beside the texts that the request gave.
+/// Size of one task or result in a response, without the texts that the request gave.
 inline constexpr std::size_t http_item_bytes = 1u << 10;
 /// Maximum number of payloads that are read at once; further requests wait for their turn.
 inline constexpr std::size_t http_bodies_read_max = 8;
 /// Maximum number of lists, one for each shard, that are read at once. `lists_waiting_max` lists of
 /// a tenant may wait at each shard for their turn.
 inline constexpr std::size_t http_lists_read_max = 16;
-/// Of each kind of batch, with `?limit=extended`.
+/// Maximum number of items of a batch with `?limit=extended`.
 inline constexpr std::size_t http_extended_batch_max = 1000;
 /// A larger claim is made in steps of so many tasks, and ends once its answer has so many bytes.
 inline constexpr std::size_t http_claim_step_tasks = 64;
@@ -33,7 +33,7 @@ inline constexpr std::size_t http_claim_bytes_max = 16u << 20;
 /// The bytes of tasks that all shards together may grant to a step. The last task of each shard may
 /// exceed its part.
 inline constexpr std::size_t http_claim_room_bytes = 1u << 20;
-/// Of one task with its payload, headers, checkpoint and names.
+/// Maximum size of one claimed task with its payload, headers, checkpoint and names.
 inline constexpr std::size_t http_claimed_task_bytes =
   payload_bytes_max + headers_bytes_max + checkpoint_bytes_max + (8u << 10);
 /// The shards whose last tasks are reserved before a step. With more shards a step may exceed its
