@@ -278,6 +278,8 @@ struct shard_state {
   timestamp at;
 
   // Volatile.
+  /// By tenant, for those that have used fairness keys.
+  std::unordered_map<std::string, std::shared_ptr<fairness_use>> tenant_fairness;
   name_hasher names;
   monotonic_time steady;
   std::map<peer_id, attached_worker> attached;
@@ -349,8 +351,6 @@ struct shard_state {
   std::uint64_t stale_beats = 0;
   /// Number of producer sessions forgotten since the start for lack of room.
   std::uint64_t sessions_forgotten = 0;
-  /// By tenant, for those that have used fairness keys.
-  std::unordered_map<std::string, std::shared_ptr<fairness_use>> tenant_fairness;
 
   /// The queue's index; adds the queue when it is new.
   std::uint32_t intern(const queue_address& address);
