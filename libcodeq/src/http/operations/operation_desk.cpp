@@ -55,10 +55,11 @@ void operation_desk::start(shard_desk& desk, find_callers callers_of) {
       read_stored(shard);
 }
 
-void operation_desk::read_stored(std::uint16_t shard) {
-  ++reading_;
-  auto take = [this, shard](const result<client::list_part>& part) {
-    reading_ -= part && part->more ? 0 : 1;
+void operation_desk::read_stored(std::uint16_t shard, read_kind kind) {
+  const std::size_t counts = kind == read_kind::first ? 1 : 0;
+  reading_ += counts;
+  auto take = [this, shard, kind, counts](const result<client::list_part>& part) {
+    reading_ -= part && part->more ? 0 : counts;
     if (!part) {
       if (part.error().code != errc::going_away)
         CODEQ_LOG_ERROR(
@@ -66,15 +67,16 @@ void operation_desk::read_stored(std::uint16_t shard) {
       return read_again(shard);
     }
     for (const auto& found : part->tasks)
-      read_record({static_cast<shard_id>(shard), found.id.seq});
+      read_record({static_cast<shard_id>(shard), found.id.seq}, kind);
   };
   desk_->walk_ready(operations_tenant, shard, std::move(take));
 }
 
-void operation_desk::read_record(task_id record) {
-  ++reading_;
-  auto take = [this, record](const result<task_detail>& found) {
-    --reading_;
+void operation_desk::read_record(task_id record, read_kind kind) {
+  const std::size_t counts = kind == read_kind::first ? 1 : 0;
+  reading_ += counts;
+  auto take = [this, record, counts](const result<task_detail>& found) {
+    reading_ -= counts;
     if (stopped_)
       return;
     auto stored = found ? read_operation(found->payload.value_or("")) : found.error();
@@ -203,10 +205,8 @@ void operation_desk::alter(operation_wish wish, done_function done) {
 }
 
 void operation_desk::alter_own(const operation_wish& wish, done_function done) {
-  if (auto ok = check_ready(); !ok)
-    return done(ok.error());
   if (!find_entry(wish.tenant, wish.id))
-    return done(error{errc::unknown_task, "operation not found"});
+    return done(why_unknown());
   auto& of = all_.at(wish.id);
   auto& run = of.run;
   bool is_changed = wish.what == operation_change::pause    ? run.pause(wish.by, desk_->now())
@@ -224,6 +224,11 @@ void operation_desk::alter_own(const operation_wish& wish, done_function done) {
   step(wish.id);
 }
 
+error operation_desk::why_unknown() const {
+  auto ready = check_ready();
+  return ready ? error{errc::unknown_task, "operation not found"} : ready.error();
+}
+
 shown_operation operation_desk::show(const operation_run& run) const {
   const auto& o = run.operation();
   return {
@@ -233,11 +238,9 @@ shown_operation operation_desk::show(const operation_run& run) const {
 void operation_desk::find(
   const std::string& tenant, const std::string& id, shard_desk::then<shown_operation> done) {
   if (is_own(tenant, id)) {
-    if (auto ok = check_ready(); !ok)
-      return done(ok.error());
     if (const auto* found = find_entry(tenant, id))
       return done(show(found->run));
-    return done(error{errc::unknown_task, "operation not found"});
+    return done(why_unknown());
   }
   auto take = [this, tenant, id, done = std::move(done)](result<bulk_operation> found) {
     if (!found)

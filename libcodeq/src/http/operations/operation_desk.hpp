@@ -109,9 +109,15 @@ private:
   [[nodiscard]] std::string new_id(const std::string& tenant) const;
   [[nodiscard]] shown_operation show(const operation_run& run) const;
 
-  void read_stored(std::uint16_t shard);
+  /// For an operation that is not known here, though it would run here.
+  [[nodiscard]] error why_unknown() const;
+
+  /// Which reads users have to wait for.
+  enum class read_kind : std::uint8_t { first, late };
+
+  void read_stored(std::uint16_t shard, read_kind kind = read_kind::first);
   void read_again(std::uint16_t shard);
-  void read_record(task_id record);
+  void read_record(task_id record, read_kind kind);
   void take_up(bulk_operation stored, task_id record);
   void add(entry fresh);
 

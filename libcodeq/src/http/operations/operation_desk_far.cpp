@@ -15,7 +15,7 @@ void operation_desk::take(const coordinator::shard_moved& m) {
   // The coordinator that had it may have stored an operation just when it left.
   desk_->after(limits::operation_wish_wait, [this, shard = value(m.shard)] {
     if (!stopped_ && desk_->is_here(shard))
-      read_stored(shard);
+      read_stored(shard, read_kind::late);
   });
 }
 
