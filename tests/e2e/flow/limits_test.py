@@ -41,7 +41,7 @@ class LimitTest(cluster.ClusterTest):
         return self.cluster.enqueue("sleep", f"{self.path} 60000 9", *options)
 
 
-class Concurrency(LimitTest):
+class LimitedConcurrency(LimitTest):
     def spans(self, key):
         """Start and end of each handler of the key, in the order of their starts."""
         rows = [line.split() for line in self.path.read_text().splitlines()]
@@ -126,7 +126,7 @@ class Concurrency(LimitTest):
         self.assertIn('has no limit "smpt"', refused.json["error"])
 
 
-class Rates(LimitTest):
+class LimitedRates(LimitTest):
     def test_starts_are_spread(self):
         self.cluster.ctl("limit", "set", "slow", "--rate", "10/1s", "--burst", "3")
         self.cluster.start_worker("w", "--slots", "8")
@@ -141,7 +141,7 @@ class Rates(LimitTest):
         self.assertGreater(starts[-1] - starts[0], 1600)
 
 
-class Closed(LimitTest):
+class ClosedKeys(LimitTest):
     def test_a_refusal_closes_its_key_only(self):
         self.cluster.ctl("limit", "set", "api", "--concurrency", "5")
         busy = self.cluster.path("starts.busy")
