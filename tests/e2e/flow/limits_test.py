@@ -122,7 +122,7 @@ class LimitedConcurrency(LimitTest):
             "enqueue", "echo", "x", "--limit", "smpt"))
         refused = self.http.post("/tasks", {
             "command": "echo", "payload": 1, "limits": [{"name": "smpt"}]})
-        self.assertEqual(404, refused.status)
+        self.assertEqual(400, refused.status)
         self.assertIn('has no limit "smpt"', refused.json["error"])
 
 

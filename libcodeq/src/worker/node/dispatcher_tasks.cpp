@@ -215,16 +215,9 @@ namespace {
 
 /// Whether a report was refused for its content; the lease is still valid then.
 bool is_for_content(errc code) {
-  switch (code) {
-  case errc::invalid_argument:
-  case errc::too_large:
-  // Follow-ups that name a limit.
-  case errc::unknown_limit:
-  case errc::unsupported:
-    return true;
-  default:
-    return false;
-  }
+  // Those of follow-ups that name limits.
+  bool is_for_limits = code == errc::unknown_limit || code == errc::unsupported;
+  return is_for_limits || code == errc::invalid_argument || code == errc::too_large;
 }
 
 } // namespace
