@@ -195,6 +195,16 @@ struct limit_key_info {
   friend bool operator==(const limit_key_info&, const limit_key_info&) = default;
 };
 
+/// Which keys of a limit to list.
+struct limit_keys_request {
+  /// Only keys behind this one; empty: from the first one on, which may be the empty key.
+  std::optional<std::string> after{};
+  /// 1..`limits::limits_page_max`.
+  std::size_t limit = limits::limits_page_default;
+  /// Leaves out keys without leases and held tasks, which are closed or have unpaid starts.
+  bool only_busy = false;
+};
+
 /// A part of the keys of a limit that are in use, in the order of their bytes.
 struct limit_keys_page {
   limit_address limit;
