@@ -618,4 +618,6 @@ struct DeltaRecord {
   # the start of an epoch.
   checksum @5 :UInt32;
   # CRC-32C of the fields before, as little-endian numbers of their width, and of `writes`.
+  isSynced @6 :Bool;
+  # Every replica syncs its log before it confirms the delta, in both durability modes.
 }

@@ -2,10 +2,12 @@
 @0xf1a6b3c7d2e84950;
 
 using Cxx = import "/capnp/c++.capnp";
+using Schedule = import "schedule.capnp";
 $Cxx.namespace("codeq::schema");
 
-# Messages between the replicas of a shard, from one coordinator to another. The rules are in
-# `libcodeq/src/replication`. The incarnation is that of the connection's hello.
+# Messages between the replicas of a shard, from one coordinator to another, and between shards that
+# different coordinators serve. The rules are in `libcodeq/src/replication` and in
+# `libcodeq/src/coordinator`. The incarnation is that of the connection's hello.
 
 struct ReplicaFrame {
   # Many messages, of any shards, in the order in which they were sent.
@@ -31,6 +33,9 @@ struct ReplicaMessage {
     release @11 :ReplicaRelease;
     copyPart @12 :ReplicaCopyPart;
     copyAnswer @13 :ReplicaCopyAnswer;
+    neighbour @16 :NeighbourMessage;
+    # From another shard to the primary of this one; `from` and `to` are 0. Dropped when the shard
+    # is not served here; what matters is sent again.
   }
   from @14 :UInt64;
   to @15 :UInt64;
@@ -150,4 +155,43 @@ struct ReplicaCopyAnswer {
   parts @1 :UInt32;
   # So many parts are written.
   isWhole @2 :Bool;
+}
+
+struct NeighbourMessage {
+  shard @0 :UInt16;
+  # The shard that says it.
+  epoch @1 :UInt32;
+  # The epoch in which that shard is served. What comes from an older one than is known is dropped.
+  union {
+    followUps @2 :FollowUps;
+    taken @3 :Taken;
+    watchEnds @4 :List(UInt64);
+    # I want to know when these tasks end. Answered by `ends`, now or later, as long as the shard is
+    # served by the same coordinator.
+    ends @5 :List(End);
+    cancel @6 :UInt64;
+    # Cancel this task.
+  }
+
+  struct FollowUps {
+    # Tasks that a completion or a schedule of mine adds to the shard. Sent again until `taken`
+    # comes with the same number.
+    number @0 :UInt64;
+    answeredBelow @1 :UInt64;
+    # The shard has taken all smaller numbers.
+    record @2 :Data;
+    # A `FollowUpRecord` with the tasks of that shard.
+  }
+
+  struct Taken {
+    # The tasks are synced on all replicas in sync, in both durability modes.
+    number @0 :UInt64;
+    tasks @1 :List(UInt64);
+    # Their sequences, in order; empty when they are not known any more.
+  }
+
+  struct End {
+    task @0 :UInt64;
+    how @1 :Schedule.OccurrenceState;
+  }
 }

@@ -351,7 +351,7 @@ public:
     return ask_of(name, "POST", path_of(name, key, "/open"));
   }
 
-  answer<coordinator_stats> stats() override { return ask("GET", "/admin/queues"); }
+  answer<coordinator_stats> stats() override { return ask("GET", "/admin/queues?as=list"); }
 
   answer<coordinator_stats> stats_of(const queue_address& queue) override {
     if (!queue.queue.empty())
@@ -366,7 +366,18 @@ public:
   answer<cluster_status> cluster() override { return ask("GET", "/admin/cluster"); }
 
   answer<cluster_status> change_cluster(const cluster_change& change) override {
-    return not_possible("a change of the cluster");
+    if (change.what == cluster_change::kind::balance)
+      return ask("POST", "/admin/cluster/balance");
+    if (change.what != cluster_change::kind::move)
+      return ask(
+        "POST",
+        "/admin/cluster/nodes/" + http::escape(change.node)
+          + (change.what == cluster_change::kind::drain ? "/drain" : "/undrain"));
+    base::json_writer json;
+    json.begin_object().field("to", change.node).end_object();
+    return ask(
+      "POST", "/admin/cluster/shards/" + std::to_string(value(change.shard)) + "/move",
+      json.take());
   }
 
   answer<audit_page> audit(const audit_filter& filter) override {

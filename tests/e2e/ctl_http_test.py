@@ -78,7 +78,10 @@ class CtlOverHttp(cluster.ClusterTest):
         table = self.ctl("list", "--queue", "many", "--limit", "3").splitlines()
         self.assertIn("COMMAND", table[0])
         self.assertEqual(250, json.loads(self.ctl("--json", "queue", "stats", "many"))["ready"])
-        self.assertIn("codeq:q:many:default:pending:0", self.ctl("stats"))
+        header, *rows = self.ctl("stats").splitlines()
+        self.assertEqual("QUEUE PAUSED SCHEDULED GATED READY OLDESTREADYAGEMS LEASED DEAD".split(),
+                         header.split()[:8])
+        self.assertEqual(["many"], [row.split()[0] for row in rows])
         purged = self.ctl("--json", "queue", "purge", "many", "--yes")
         self.assertEqual({"changed": 250}, json.loads(purged))
 
@@ -98,6 +101,9 @@ class CtlOverHttp(cluster.ClusterTest):
         self.ctl("queue", "set", "q", "--max-depth", "24", "--retry", "linear")
         self.ctl("queue", "set", "q", "--retry-base", "1500ms", "--on-dead", "block")
         settings = json.loads(self.ctl("--json", "queue", "show", "q"))["settings"]
+        self.assertEqual([True, False], [
+            json.loads(self.ctl("--json", "queue", "show", queue))["exists"]
+            for queue in ("q", "none")])
         self.assertEqual((5, 24, "linear", 1500, "block"), (
             settings["maxAttempts"], settings["maxDepth"], settings["retry"]["kind"],
             settings["retry"]["baseMs"], settings["onDead"]))

@@ -79,6 +79,10 @@ constexpr access_case cases[] = {
   {"DELETE", "/admin/topics/t", "a"},
   {"GET", "//metrics", "tm"},
   {"GET", "/admin/cluster", ""},
+  {"POST", "/admin/cluster/shards/0/move", ""},
+  {"POST", "/admin/cluster/nodes/c1/drain", ""},
+  {"POST", "/admin/cluster/nodes/c1/undrain", ""},
+  {"POST", "/admin/cluster/balance", ""},
   {"GET", "/admin/log-level", ""},
   {"PUT", "/admin/log-level", ""},
 };

@@ -40,8 +40,9 @@ inline constexpr std::size_t fairness_key_bytes_max = 256;
 /// Maximum weight of a fairness key. A greater one would let the key's tasks run so long in a row
 /// that the others seem to be stuck.
 inline constexpr std::uint32_t fairness_weight_max = 1000;
-/// Maximum number of fairness keys of one queue with live tasks on one shard: each needs about a
-/// kilobyte of memory. An enqueue above it is refused with `queue_full`.
+/// Maximum number of fairness keys with live tasks of all queues of one tenant on one shard: each
+/// needs about a kilobyte of memory. An enqueue above it is refused with `queue_full`; what cannot
+/// be refused takes its turns under the empty key.
 inline constexpr std::size_t fairness_keys_max = 200'000;
 /// Maximum number of fairness keys of one answer. With the longest names it stays below 1 MiB.
 inline constexpr std::size_t fairness_page_max = 1000;

@@ -356,9 +356,12 @@ result<void> coordinator_node::impl::take_seat(const coordinator_node_options& o
     auto s = shard_options(options, std::move(served.state), std::move(served.clock));
     s.journal = std::move(served.journal);
     s.authority = std::move(served.authority);
-    auto shard = transport::spawn_beside_sockets(*system, coordinator::drive_shard, s);
-    caf::anon_send(shard, coordinator::meet_shards{shards});
-    return shard;
+    s.neighbours = std::move(served.neighbours);
+    s.epoch = served.epoch;
+    s.shard.hand_overs.emplace();
+    if (!options.sync)
+      s.shard.hand_overs->sync_pace = coordinator::os_hand_over_pace;
+    return transport::spawn_beside_sockets(*system, coordinator::drive_shard, s);
   };
   auto taken = node::cluster_seat::take(*system, options, std::move(parts), std::move(*entry));
   if (!taken)

@@ -20,6 +20,7 @@ inline constexpr std::string_view counted_limits[] = {
   "enqueue_bytes_max",
   "fairness_keys_max",
   "free_bytes",
+  "hand_over_bytes_max",
   "http_answers_bytes_max",
   "http_bodies_bytes_max",
   "http_connections_max",

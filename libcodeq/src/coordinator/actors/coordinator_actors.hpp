@@ -165,6 +165,22 @@ struct keys_found {
 /// Asks for a check of the free disk space; sent periodically.
 struct look_at_disk {};
 
+/// In a cluster: what a shard says to another one, wherever that is served.
+struct neighbour_told {
+  shard_id to{};
+  neighbour_message said;
+};
+
+/// The NEIGHBOURS interface: carries what shards of a cluster say to each other.
+using neighbours_actor = caf::typed_actor<
+  // Passes it on, unless that shard is served nowhere at present.
+  caf::reacts_to<neighbour_told>>;
+
+/// In a cluster: these shards are served anew, or have a new connection.
+struct neighbours_moved {
+  std::vector<shard_id> shards;
+};
+
 /// The SHARD interface inside the coordinator's process. Not passed outside.
 using shard_internal_actor = shard_actor::extend<
   // Stores the other shards' handles; commands for them wait until then.
@@ -180,7 +196,9 @@ using shard_internal_actor = shard_actor::extend<
   // Pauses or resumes grants according to the free disk space.
   caf::reacts_to<look_at_disk>,
   // Handles what has become due.
-  caf::reacts_to<wake_shard>>;
+  caf::reacts_to<wake_shard>,
+  // Says again to these shards what may be lost.
+  caf::reacts_to<neighbours_moved>>;
 
 /// The deadline of a lease has passed.
 struct lease_due {};
@@ -356,6 +374,8 @@ using replicas_actor = shard_journal_actor::extend<
   caf::reacts_to<batch_committed>,
   // Ignored: epochs are those of etcd.
   caf::reacts_to<epoch_raised>,
+  // Carries what a shard that is served here says to another one.
+  caf::reacts_to<neighbour_told>,
   // Passes messages to replicas.
   caf::reacts_to<replica_frame_arrived>,
   // Uses a connection to another coordinator.
@@ -446,6 +466,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::epoch_raised)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::close_turn)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::wake_shard)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::look_at_disk)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::neighbour_told)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::neighbours_moved)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::lease_due)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::commit_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::raise_epoch)

@@ -238,7 +238,11 @@ bool shard_driver::may_hold_key(const task_key& name) {
 }
 
 void shard_driver::to_shard(shard_id to, core::command command) {
-  if (shards_.empty())
+  if (options_.neighbours)
+    self_->send(
+      options_.neighbours,
+      neighbour_told{to, {shard_->state().id, options_.epoch, std::move(command)}});
+  else if (shards_.empty())
     undelivered_.emplace_back(to, std::move(command));
   else
     self_->send(shards_.at(value(to)), shard_command{std::move(command)});
@@ -306,6 +310,9 @@ shard_internal_actor::behavior_type drive_shard(
     [self](close_turn) { self->state.close_turn(); },
     [self](look_at_disk) { self->state.look_at_disk(); },
     [self](const wake_shard& m) { self->state.hosted().wake(m.number, self->state.now()); },
+    [self](const neighbours_moved& m) {
+      self->state.hosted().neighbours_moved(m.shards, self->state.now());
+    },
   };
 }
 

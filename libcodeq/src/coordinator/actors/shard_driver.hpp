@@ -46,6 +46,9 @@ struct shard_driver_options {
   std::shared_ptr<turn_loop> loop{};
   /// Null when the coordinator is alone.
   std::shared_ptr<const shard_authority> authority{};
+  /// In a cluster carries what the shard says to others, of this epoch; null: they are met.
+  neighbours_actor neighbours{};
+  std::uint32_t epoch = 0;
 };
 
 /// Maximum number of log lines about expired leases of a queue at a shard.

@@ -107,14 +107,15 @@ void peer_links::dial(const std::string& node, const std::string& address, bool 
   links_.emplace(number, peer_links::link{node, is_for_copies, address, std::move(actor)});
 }
 
-void peer_links::up(const actors::link_up& m) {
+std::string peer_links::up(const actors::link_up& m) {
   const auto at = links_.find(m.link);
   if (at == links_.end())
-    return;
+    return {};
   at->second.connection = m.connection;
-  if (!at->second.is_for_copies)
-    CODEQ_LOG_INFO(
-      "coordinator is reached node={} address={}", at->second.node, at->second.address);
+  if (at->second.is_for_copies)
+    return {};
+  CODEQ_LOG_INFO("coordinator is reached node={} address={}", at->second.node, at->second.address);
+  return at->second.node;
 }
 
 void peer_links::down(const actors::link_down& m) {

@@ -45,7 +45,8 @@ public:
   /// The nodes that are there, with their addresses; those that were there before stay.
   void set_addresses(const std::map<std::string, std::string>& addresses);
 
-  void up(const actors::link_up& m);
+  /// Returns the node whose connection for messages is new; empty when it is another one.
+  std::string up(const actors::link_up& m);
   void down(const actors::link_down& m);
 
   /// Adds an encoded message to the next frame. False: there is no connection.

@@ -27,6 +27,10 @@ constexpr std::uint64_t node_look_ticks = 20;
 /// How long a stop waits until others serve what was served here, in ticks.
 constexpr std::uint64_t stop_ticks = 18;
 
+/// How long a shard that is handed over has for what it has taken. What is not done by then its
+/// clients send to the next primary.
+constexpr duration drain_max = 200ms;
+
 /// Another member of the set; the replica itself when there is none.
 replica_id other_member(const membership& value, replica_id self) {
   for (auto member : value.in_sync)
@@ -49,6 +53,10 @@ void replica_hub::join(
   member_ = std::move(member);
   for (auto& found : replicas) {
     records_[found.shard] = found.record;
+    (void)routes_.set(
+      found.shard,
+      cluster::node_of(found.record, found.record.value.primary),
+      found.record.value.epoch);
     // One that was dropped while this coordinator was away.
     if (!found.record.nodes.contains(found.stored.record.id))
       continue;
@@ -79,6 +87,9 @@ void replica_hub::shard_told(
   if (record.value.version < known.value.version)
     return;
   records_[shard] = record;
+  const auto& value = record.value;
+  if (routes_.set(shard, cluster::node_of(record, value.primary), value.epoch))
+    tell_moved({shard});
   const auto found = replicas_.find(shard);
   if (found == replicas_.end() || !record.nodes.contains(found->second->id()))
     return;
@@ -114,7 +125,7 @@ void replica_hub::drop(shard_id shard, replica_id replica) {
 
 void replica_hub::hand_over(shard_id shard, replica_id to) {
   if (const auto found = replicas_.find(shard); found != replicas_.end())
-    found->second->driver().hand_over(to);
+    found->second->hand_over(to);
 }
 
 void replica_hub::map_changed(const cluster::cluster_map& map) {
@@ -149,7 +160,7 @@ void replica_hub::raise_epoch(const coordinator::raise_epoch& m) {
     return;
   CODEQ_LOG_INFO("shard needs another epoch, whose numbers run out shard={}", value(m.id));
   auto& replica = *found->second;
-  replica.driver().hand_over(other_member(replica.driver().replica().value(), replica.id()));
+  replica.hand_over(other_member(replica.driver().replica().value(), replica.id()));
 }
 
 void replica_hub::committed(const batch_committed& m) {
@@ -185,18 +196,51 @@ void replica_hub::take(const replica_frame_arrived& m) {
         to_string(decoded.error()));
       return;
     }
-    auto* to = find(decoded->shard, decoded->to);
-    if (!to)
-      continue;
-    if (const auto* copy = std::get_if<copy_message>(&decoded->content))
-      to->driver().receive(decoded->from, *copy, now());
-    else
-      to->driver().receive(
-        {decoded->from,
-         m.incarnation,
-         std::get<replication::message>(std::move(decoded->content))},
-        now());
+    receive(m.incarnation, *decoded);
   }
+}
+
+void replica_hub::receive(std::uint64_t incarnation, shard_message& m) {
+  if (auto* said = std::get_if<neighbour_message>(&m.content))
+    return pass_on(m.shard, std::move(*said));
+  auto* to = find(m.shard, m.to);
+  if (!to)
+    return;
+  if (const auto* copy = std::get_if<copy_message>(&m.content))
+    to->driver().receive(m.from, *copy, now());
+  else
+    to->driver().receive(
+      {m.from, incarnation, std::get<replication::message>(std::move(m.content))}, now());
+}
+
+void replica_hub::pass_on(shard_id to, neighbour_message said) {
+  // Words that are dropped are said again, or of no use any more.
+  if (options_.places->serves(to) && routes_.hear(said.from, said.epoch))
+    self_->send(options_.hosts.at(value(to)), shard_command{std::move(said.what)});
+}
+
+void replica_hub::tell(const neighbour_told& m) {
+  if (options_.places->serves(m.to))
+    return pass_on(m.to, m.said);
+  const auto& node = routes_.node_of(m.to);
+  if (node.empty() || !routes_.hear(m.said.from, m.said.epoch))
+    return;
+  shard_message out;
+  out.shard = m.to;
+  out.content.emplace<neighbour_message>(m.said);
+  gather(node, out, false);
+}
+
+void replica_hub::tell_moved(std::vector<shard_id> shards) const {
+  if (shards.empty())
+    return;
+  const neighbours_moved moved{std::move(shards)};
+  for (const auto& [shard, replica] : replicas_)
+    replica->tell_moved(moved);
+}
+
+void replica_hub::take(const actors::link_up& m) {
+  tell_moved(routes_.shards_on(links_->up(m)));
 }
 
 void replica_hub::tick() {
@@ -231,7 +275,7 @@ caf::result<bool> replica_hub::stop() {
   for (auto& [shard, replica] : replicas_) {
     const auto to = other_member(replica->driver().replica().value(), replica->id());
     if (to != replica->id())
-      replica->driver().hand_over(to);
+      replica->hand_over(to);
   }
   return promise;
 }
@@ -242,7 +286,10 @@ void replica_hub::send(const shard_message& m, bool is_copy) {
   const auto record = records_.find(m.shard);
   if (record == records_.end())
     return;
-  const auto node = cluster::node_of(record->second, m.to);
+  gather(cluster::node_of(record->second, m.to), m, is_copy);
+}
+
+void replica_hub::gather(const std::string& node, const shard_message& m, bool is_copy) {
   if (node.empty() || !links_->gather(node, encode(m), is_copy))
     return;
   if (!std::exchange(is_flush_due_, true))
@@ -263,6 +310,18 @@ void replica_hub::compare_and_set(
 void replica_hub::host(shard_id shard, const shard_actor& served) {
   options_.places->set(shard, static_cast<bool>(served));
   self_->send(options_.hosts.at(value(shard)), host_shard{served});
+  if (served)
+    tell_moved({shard});
+}
+
+void replica_hub::drain(
+  const hosted_replica& who, const shard_internal_actor& served, replica_id to) {
+  const auto end = [this, served, to, shard = who.shard(), id = who.id()] {
+    if (auto* replica = find(shard, id))
+      replica->drained(served, to);
+  };
+  self_->request(served, drain_max, stop_shard{})
+    .then([end](bool) { end(); }, [end](const caf::error&) { end(); });
 }
 
 void replica_hub::work(
@@ -288,6 +347,7 @@ replicas_actor::behavior_type drive_replicas(
     [self](const raise_epoch& m) { self->state.raise_epoch(m); },
     [self](const batch_committed& m) { self->state.committed(m); },
     [](const epoch_raised&) {},
+    [self](const neighbour_told& m) { self->state.tell(m); },
     [self](const replica_frame_arrived& m) { self->state.take(m); },
     [self](const actors::link_up& m) { self->state.take(m); },
     [self](const actors::link_down& m) { self->state.take(m); },

@@ -5,6 +5,7 @@
 #include "cluster/member_driver.hpp"
 #include "coordinator/actors/coordinator_actors.hpp"
 #include "coordinator/hub/hosted_replica.hpp"
+#include "coordinator/hub/neighbour_routes.hpp"
 #include "coordinator/hub/peer_links.hpp"
 #include "coordinator/hub/served_shards.hpp"
 #include "coordinator/replica/replica_wire.hpp"
@@ -83,7 +84,10 @@ public:
   void committed(const batch_committed& m);
   void take(const replica_frame_arrived& m);
 
-  void take(const actors::link_up& m) { links_->up(m); }
+  /// Passes on what a shard that is served here says to another one.
+  void tell(const neighbour_told& m);
+
+  void take(const actors::link_up& m);
 
   void take(const actors::link_down& m) { links_->down(m); }
 
@@ -99,6 +103,14 @@ public:
   void compare_and_set(
     shard_id shard, const replication::membership& old, const replication::membership& next);
   void host(shard_id shard, const shard_actor& served);
+  /// Waits for the end of what the shard has taken, for a limited time; then `drained`.
+  void drain(
+    const hosted_replica& who, const shard_internal_actor& served, replication::replica_id to);
+
+  /// Carries the words of the shards that are served here to others.
+  [[nodiscard]] neighbours_actor neighbours() const {
+    return caf::actor_cast<neighbours_actor>(self_);
+  }
 
   /// The journal of the shards that are served here.
   [[nodiscard]] shard_journal_actor journal() const {
@@ -114,6 +126,12 @@ public:
 private:
   [[nodiscard]] hosted_replica* find(shard_id shard, replication::replica_id id);
   void add(shard_id shard, storage::stored_replica stored, const replication::membership& value);
+  void receive(std::uint64_t incarnation, shard_message& m);
+  /// Gives the shard, if it is served here, what another one says.
+  void pass_on(shard_id to, neighbour_message said);
+  void tell_moved(std::vector<shard_id> shards) const;
+  /// Adds a message to the next frame for the node; it is lost without a connection.
+  void gather(const std::string& node, const shard_message& m, bool is_copy);
   void look_at_nodes();
   [[nodiscard]] bool has_handed_over() const;
   void answer(std::uint64_t inquiry, result<cluster_status> told);
@@ -126,6 +144,7 @@ private:
   std::optional<peer_links> links_;
   ring_memory memory_;
   std::map<shard_id, cluster::shard_record> records_;
+  neighbour_routes routes_;
   std::map<shard_id, std::unique_ptr<hosted_replica>> replicas_;
   /// Replicas whose first record is on its way to the disk.
   std::map<shard_id, storage::stored_replica> building_;

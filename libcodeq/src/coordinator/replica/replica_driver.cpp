@@ -50,9 +50,9 @@ bool replica_driver::propose(turn_commit turn, monotonic_time now) {
   now_ = now;
   if (!replica_.is_serving())
     return false;
-  proposed_.push_back({turn.number, std::move(turn.horizon), turn.is_synced});
+  proposed_.push_back({turn.number, std::move(turn.horizon)});
   return replica_.propose(
-    std::make_shared<const storage::packed_writes>(std::move(turn.writes)), now);
+    std::make_shared<const storage::packed_writes>(std::move(turn.writes), turn.is_synced), now);
 }
 
 void replica_driver::receive(const envelope& from, monotonic_time now) {
@@ -163,12 +163,12 @@ void replica_driver::write(const entry& what) {
   if (body) {
     CODEQ_ASSERT(body->writes());
     turn.replica_writes = std::exchange(turn.writes, body->writes());
+    turn.is_synced = body->is_synced();
     kept.body = body->without_writes();
   }
   const auto is_own = body && !proposed_.empty();
   if (is_own) {
     turn.horizon = std::move(proposed_.front().horizon);
-    turn.is_synced = proposed_.front().is_synced;
     written_turns_.push_back({what.at, proposed_.front().number});
     proposed_.pop_front();
   }
@@ -216,6 +216,10 @@ void replica_driver::compare_and_set(const membership& old, const membership& ne
 
 void replica_driver::recover(epoch_number epoch, timestamp shard_time) {
   host_.recover(epoch, shard_time);
+}
+
+void replica_driver::drop_recovery() {
+  host_.drop_recovery();
 }
 
 timestamp replica_driver::shard_time() {

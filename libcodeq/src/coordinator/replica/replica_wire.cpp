@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/replica/replica_wire.hpp"
 
+#include "coordinator/replica/neighbour_wire.hpp"
 #include "protocol/frame.hpp"
 #include "protocol/shared_data.hpp"
 #include "replication.capnp.h"
@@ -20,6 +21,8 @@ using replication::position;
 using replication::replica_id;
 
 namespace {
+
+constexpr std::size_t message_words = 128;
 
 error refused(const char* what) {
   return {errc::protocol_error, std::string("a message of a replica has ") + what};
@@ -181,10 +184,12 @@ struct message_writer {
   void operator()(const replication::message& m) { std::visit(*this, m); }
 
   void operator()(const copy_message& m) { std::visit(*this, m); }
+
+  void operator()(const neighbour_message& m) { write_neighbour(to.initNeighbour(), shard, m); }
 };
 
 /// Messages are put in place, since GCC 12 warns of moved variants of variants.
-using content = std::variant<replication::message, copy_message>;
+using content = std::variant<replication::message, copy_message, neighbour_message>;
 
 result<void> make(content& to, replication::message m) {
   to.emplace<replication::message>(std::move(m));
@@ -193,6 +198,14 @@ result<void> make(content& to, replication::message m) {
 
 result<void> make(content& to, copy_message m) {
   to.emplace<copy_message>(std::move(m));
+  return {};
+}
+
+result<void> read(schema::NeighbourMessage::Reader from, shard_id shard, content& to) {
+  auto m = read_neighbour(from, shard);
+  if (!m)
+    return m.error();
+  to.emplace<neighbour_message>(std::move(*m));
   return {};
 }
 
@@ -302,6 +315,8 @@ result<void> read(schema::ReplicaMessage::Reader from, shard_id shard, content& 
     auto r = from.getCopyAnswer();
     return make(to, copy_answer{read(r.getId()), r.getParts(), r.getIsWhole()});
   }
+  case kind::NEIGHBOUR:
+    return read(from.getNeighbour(), shard, to);
   }
   return refused("an unknown kind");
 }
@@ -309,12 +324,15 @@ result<void> read(schema::ReplicaMessage::Reader from, shard_id shard, content& 
 } // namespace
 
 bytes encode(const shard_message& m) {
-  return protocol::frame<schema::ReplicaMessage>::build([&](auto r) {
-           r.setShard(value(m.shard));
-           r.setFrom(static_cast<std::uint64_t>(m.from));
-           r.setTo(static_cast<std::uint64_t>(m.to));
-           std::visit(message_writer{r, m.shard}, m.content);
-         })
+  const auto* told = std::get_if<neighbour_message>(&m.content);
+  return protocol::frame<schema::ReplicaMessage>::build(
+           [&](auto r) {
+             r.setShard(value(m.shard));
+             r.setFrom(static_cast<std::uint64_t>(m.from));
+             r.setTo(static_cast<std::uint64_t>(m.to));
+             std::visit(message_writer{r, m.shard}, m.content);
+           },
+           message_words + (told ? neighbour_words(*told) : 0))
     .body();
 }
 

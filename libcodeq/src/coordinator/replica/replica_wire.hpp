@@ -6,6 +6,7 @@
 #include "codeq/result.hpp"
 
 #include "coordinator/replica/copy_messages.hpp"
+#include "coordinator/shard/shard_messages.hpp"
 #include "replication/messages.hpp"
 
 #include <cstddef>
@@ -14,16 +15,17 @@
 #include <variant>
 #include <vector>
 
-/// The bytes of messages between replicas. Errors of decoding are `protocol_error`, and
-/// `corruption` for a delta whose checksum does not fit.
+/// The bytes of messages between replicas, and between shards. Errors of decoding are
+/// `protocol_error`, and `corruption` for a delta whose checksum does not fit, and for follow-ups.
 namespace codeq::coordinator {
 
-/// A message of one shard's replica to another one.
+/// A message of one shard's replica to another one, or of another shard to the primary of this one.
 struct shard_message {
   shard_id shard{};
+  /// 0 when it is of another shard, like `to`.
   replication::replica_id from{};
   replication::replica_id to{};
-  std::variant<replication::message, copy_message> content;
+  std::variant<replication::message, copy_message, neighbour_message> content;
 };
 
 /// A single `ReplicaMessage`.

@@ -22,6 +22,10 @@ shard::shard(const shard_options& options, shard_port& port, const instant& now)
     zones_seen_(now.steady),
     cache_(options.cache_bytes),
     wheel_(now.steady) {
+  if (options.hand_overs) {
+    hand_overs_.emplace(*options.hand_overs);
+    confirmations_.emplace(options.hand_overs->sync_pace);
+  }
   if (options.board)
     state_->join_board(options.board);
   if (options.may_have_lost)
@@ -90,6 +94,8 @@ void shard::keys_found(
 void shard::decide_now(const core::command& command, const instant& now) {
   if (turns_.decide(command, now))
     port_.close_turn_soon();
+  if (hand_overs_)
+    note_neighbour(command, now);
 }
 
 void shard::close_if_full(const instant& now) {
@@ -117,14 +123,15 @@ void shard::close_turn(const instant& now) {
   if (!turns_.has_turn())
     return;
   if (auto events = turns_.close(now); !events.empty())
-    commit(std::move(events));
+    commit(std::move(events), now);
   renew_epoch();
   release(now);
   arm(now);
 }
 
-void shard::commit(std::vector<core::event> events) {
+void shard::commit(std::vector<core::event> events, const instant& now) {
   turn_commit turn{state_->id, turns_.submitted(), nullptr};
+  turn.is_synced = confirmations_ && confirmations_->submit(turn.number, now.steady);
   auto writes = std::make_shared<storage::write_set>();
   for (const auto& e : events) {
     storage::project(state_->id, e, *writes);
@@ -191,6 +198,8 @@ void shard::committed(std::uint64_t number, const instant& now) {
 void shard::release(const instant& now) {
   while (auto effects = turns_.release())
     carry_out(*effects, now);
+  confirm_synced();
+  hand_over(now);
   tell_queues();
   if (is_stopping_ && turns_.is_settled()) {
     is_stopping_ = false;
@@ -206,8 +215,19 @@ void shard::arm(const instant& now) {
 std::optional<monotonic_time> shard::next_timer_look() const {
   if (is_backfilling_)
     return monotonic_time{};
+  auto next = ends_.next_look();
+  const auto sooner = [&next](const std::optional<monotonic_time>& other) {
+    if (other && (!next || *other < *next))
+      next = other;
+  };
+  if (hand_overs_)
+    sooner(hand_overs_->next_look());
+  if (confirmations_)
+    sooner(confirmations_->next_look());
   // The wheel may contain tokens whose leases have ended; without a timer no wake-up is needed.
-  return timers_ == 0 ? std::nullopt : wheel_.next_look();
+  if (timers_ > 0)
+    sooner(wheel_.next_look());
+  return next;
 }
 
 void shard::wake(std::uint64_t number, const instant& now) {
@@ -215,6 +235,10 @@ void shard::wake(std::uint64_t number, const instant& now) {
     return;
   for (auto token : wheel_.take_due(now.steady))
     port_.fire_timer(token);
+  ask_ends(now);
+  if (const auto sync = confirmations_ ? confirmations_->next_look() : std::nullopt;
+      sync && *sync <= now.steady)
+    decide(core::take_snapshot{}, now);
   decide(core::tick{}, now);
   fire_due(now);
   backfill_next(now);

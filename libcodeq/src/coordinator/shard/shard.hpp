@@ -6,10 +6,13 @@
 #include "base/coordinator_counts.hpp"
 #include "base/tuning.hpp"
 #include "base/turn_queue.hpp"
+#include "coordinator/shard/end_questions.hpp"
+#include "coordinator/shard/hand_overs.hpp"
 #include "coordinator/shard/key_lookups.hpp"
 #include "coordinator/shard/schedule_planner.hpp"
 #include "coordinator/shard/segment_cache.hpp"
 #include "coordinator/shard/shard_messages.hpp"
+#include "coordinator/shard/synced_confirmations.hpp"
 #include "coordinator/shard/timing_wheel.hpp"
 #include "coordinator/shard/turn_runner.hpp"
 #include "protocol/convert.hpp"
@@ -37,6 +40,9 @@ struct shard_options {
   /// The first ready tasks of the shards of the process, which are granted in one order; null: this
   /// shard grants in its own order.
   std::shared_ptr<core::ready_board> board{};
+  /// In a cluster, where other shards come and go and messages to them may be lost; empty: each of
+  /// them is in this process, as long as this one.
+  std::optional<hand_over_limits> hand_overs{};
   /// The store's last second may be missing after a power cut, and with it starts that count
   /// against limits.
   bool may_have_lost = false;
@@ -82,7 +88,7 @@ public:
   /// True when the store may contain a record of the key, decided from memory; false is certain.
   [[nodiscard]] virtual bool may_hold_key(const task_key& name) = 0;
 
-  /// Sends another shard of the store a command.
+  /// Sends another shard a command. In a cluster it may be lost.
   virtual void to_shard(shard_id to, core::command command) = 0;
 
   // Timers of leases, by token.
@@ -172,6 +178,10 @@ public:
   void begin_epoch(std::uint32_t epoch);
 
   void wake(std::uint64_t number, const instant& now);
+
+  /// In a cluster: these shards are served anew, or have a new connection. What they were sent and
+  /// have not answered may be lost.
+  void neighbours_moved(const std::vector<shard_id>& shards, const instant& now);
 
   /// Stops or resumes grants, since the disk has too little space for results.
   void pause_grants(bool paused, const instant& now);
@@ -341,11 +351,22 @@ private:
   /// True when a closed task may have the key.
   [[nodiscard]] bool must_look_up(const task_key& name) const;
 
+  /// Notes what a command of another shard means for what is handed over.
+  void note_neighbour(const core::command& command, const instant& now);
+  /// Another shard that a follow-up of the report belongs to, and that has too many to take.
+  [[nodiscard]] std::optional<shard_id> full_neighbour(const core::lease_report& report) const;
+  /// Tells other shards which of their follow-ups are synced here.
+  void confirm_synced();
+  /// Sends the other shards the follow-ups that they are to get now.
+  void hand_over(const instant& now);
+  /// Asks again for ends of tasks on other shards.
+  void ask_ends(const instant& now);
+
   /// Sends the waiting look-ups to the store, once it has the keys that were closed last.
   void find_keys(const instant& now);
 
   /// Passes the events of a turn to the journal.
-  void commit(std::vector<core::event> events);
+  void commit(std::vector<core::event> events, const instant& now);
   void note_closed(const core::snapshot_taken& snapshot);
   /// Counts producer sessions that were forgotten for lack of room.
   void note_forgotten();
@@ -376,6 +397,10 @@ private:
   bool is_backfilling_ = false;
   segment_cache cache_;
   key_lookups lookups_;
+  /// Empty when this coordinator is alone.
+  std::optional<hand_overs> hand_overs_;
+  std::optional<synced_confirmations> confirmations_;
+  end_questions ends_;
   /// Look-ups that were not sent yet.
   std::vector<keys_wanted> wanted_keys_;
   /// The commit of the latest snapshot that closed keys.

@@ -140,15 +140,6 @@ void shard::carry_out(core::reports_answered& e, const instant&) {
   reply_to(e.peer, std::move(e));
 }
 
-void shard::carry_out(core::deliver_follow_ups& e, const instant&) {
-  port_.to_shard(
-    e.to, core::take_follow_ups{state_->id, e.number, e.answered_below, std::move(e.runs)});
-}
-
-void shard::carry_out(core::follow_ups_taken& e, const instant&) {
-  port_.to_shard(e.from, core::confirm_follow_ups{state_->id, e.number, std::move(e.tasks)});
-}
-
 void shard::carry_out(core::timer_wanted& e, const instant&) {
   timers_ += port_.make_timer(e.seq, e.token) ? 1 : 0;
   wheel_.add(e.token, e.deadline);

@@ -176,6 +176,14 @@ struct survivors_wanted {
   core::survivors tasks;
 };
 
+/// A command that a shard of a cluster gives another one.
+struct neighbour_message {
+  shard_id from{};
+  /// The epoch in which that shard is served.
+  std::uint32_t epoch = 0;
+  core::command what;
+};
+
 /// One shard's part of a group commit.
 struct turn_commit {
   shard_id shard{};

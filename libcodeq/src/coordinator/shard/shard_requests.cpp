@@ -164,6 +164,18 @@ void shard::put_off_large(core::report& command, const instant& now) {
         errc::overloaded, "too few replicas of the shard are in sync; the result has to wait"};
       continue;
     }
+    if (const auto full = full_neighbour(report)) {
+      ++results_put_off_;
+      port_.note_limit(
+        "hand_over_bytes_max", hand_overs_->limits().waiting_bytes, owner_of(command.peer));
+      report.allowed = error{
+        errc::overloaded,
+        "shard " + std::to_string(value(*full))
+          + " cannot take the follow-ups at present, and as many bytes wait for it as are allowed; "
+            "the result has to wait; hand_over_bytes_max="
+          + std::to_string(hand_overs_->limits().waiting_bytes)};
+      continue;
+    }
     auto bytes = report.text.size();
     for (const auto& task : report.follow_ups)
       bytes += task.run.tasks.body.size();

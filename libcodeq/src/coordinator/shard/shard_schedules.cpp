@@ -248,10 +248,6 @@ void shard::carry_out(core::schedules_listed& e, const instant&) {
   reply_to(e.peer, std::move(told));
 }
 
-void shard::carry_out(core::shard_told& e, const instant&) {
-  std::visit([&](auto& what) { port_.to_shard(e.to, std::move(what)); }, e.what);
-}
-
 void shard::carry_out(core::occurrence_noted& e, const instant& now) {
   port_.note_occurrence(e, now.shard);
 }

@@ -32,7 +32,7 @@ key_counts count_keys(const shard_state& state, std::vector<std::string>& found)
       auto is = s.view(s.first + i).state;
       if (is_terminal(is))
         continue;
-      auto& count = counts[s.queue][std::string(s.fairness_key())];
+      auto& count = counts[s.queue][std::string(queue.fair->turns_of(s))];
       ++count.live;
       count.ready[s.priority] += is == task_state::ready && !is_held(state, s) ? 1 : 0;
     }

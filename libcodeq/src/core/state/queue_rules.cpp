@@ -38,7 +38,7 @@ using named_fairness = std::map<
   std::set<std::string_view>,
   std::less<queue_address>>;
 
-/// Checks that the queues have room for fairness keys without live tasks.
+/// Checks that the tenants have room for fairness keys without live tasks.
 result<void> check_fairness(const shard_state& state, const std::vector<enqueue_run>& runs) {
   named_fairness added;
   for (const auto& r : runs) {
@@ -50,16 +50,19 @@ result<void> check_fairness(const shard_state& state, const std::vector<enqueue_
     if (!known || keys->live(*known) == 0)
       added[r.queue].insert(r.fairness.key);
   }
-  for (const auto& [address, names] : added) {
-    const auto* queue = state.find_queue(address);
-    auto active = queue && queue->fair ? queue->fair->keys().active() : 0;
-    if (active + names.size() > limits::fairness_keys_max)
+  std::map<std::string_view, std::size_t> by_tenant;
+  for (const auto& [address, names] : added)
+    by_tenant[address.get().tenant] += names.size();
+  for (const auto& [tenant, count] : by_tenant) {
+    auto use = state.tenant_fairness.find(std::string(tenant));
+    auto active = use == state.tenant_fairness.end() ? 0 : use->second->active;
+    if (active + count > limits::fairness_keys_max)
       return error{
         errc::queue_full,
-        "queue \"" + address.get().queue + "\" has " + std::to_string(active)
-          + std::string(of_fairness_keys) + " and would have "
-          + std::to_string(active + names.size()) + "; the limit is "
-          + std::to_string(limits::fairness_keys_max)};
+        "tenant \"" + std::string(tenant) + "\" has " + std::to_string(active)
+          + std::string(of_fairness_keys) + " and would have " + std::to_string(active + count)
+          + "; fairness_keys_max=" + std::to_string(limits::fairness_keys_max)
+          + "; there is room when some of them have ended"};
   }
   return {};
 }

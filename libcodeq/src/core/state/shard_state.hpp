@@ -61,6 +61,7 @@ struct queue_activity {
 };
 
 class queue_fairness;
+struct fairness_use;
 
 /// One queue of the shard: its lanes, claimers and counts.
 struct queue_state {
@@ -277,6 +278,8 @@ struct shard_state {
   timestamp at;
 
   // Volatile.
+  /// By tenant, for those that have used fairness keys.
+  std::unordered_map<std::string, std::shared_ptr<fairness_use>> tenant_fairness;
   name_hasher names;
   monotonic_time steady;
   std::map<peer_id, attached_worker> attached;

@@ -93,7 +93,7 @@ void write_place(base::json_writer& json, const task_summary& task) {
   json.field("id", to_string(task.id)).field("command", task.queue).field("queue", task.queue);
 }
 
-/// What all views of a task have, up to the names.
+/// Writes the members that all views of a task have, except its names.
 void write_common(base::json_writer& json, const task_summary& task) {
   json.field("priority", task.priority)
     .field("status", status_name(task.state))

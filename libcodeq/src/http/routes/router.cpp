@@ -306,6 +306,7 @@ std::vector<std::span<const route>> all_routes() {
     task_routes(),
     queue_routes(),
     admin_routes(),
+    cluster_routes(),
     audit_routes(),
     dead_routes(),
     operation_routes(),

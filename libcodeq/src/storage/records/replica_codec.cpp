@@ -175,6 +175,7 @@ std::string encode(const delta& d) {
     r.setPreviousEpoch(d.previous.epoch);
     r.setWrites({reinterpret_cast<const kj::byte*>(d.writes.data()), d.writes.size()});
     r.setChecksum(checksum_of(d));
+    r.setIsSynced(d.is_synced);
   });
 }
 
@@ -185,7 +186,8 @@ result<delta> decode_delta(std::string_view value) {
       shard_id{r.getShard()},
       {r.getEpoch(), r.getNumber()},
       {r.getPreviousEpoch(), r.getNumber() - 1},
-      std::string(writes.begin(), writes.size())};
+      std::string(writes.begin(), writes.size()),
+      r.getIsSynced()};
     if (d.at.number == 0 || d.at.epoch < d.previous.epoch)
       return mismatch("a delta without a place");
     if (checksum_of(d) != r.getChecksum())

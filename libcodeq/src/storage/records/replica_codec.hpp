@@ -62,6 +62,8 @@ struct delta {
   replication::position previous;
   /// Packed; empty: the start of an epoch.
   std::string writes;
+  /// Synced by every replica before it is confirmed, in both durability modes.
+  bool is_synced = false;
 
   friend bool operator==(const delta&, const delta&) = default;
 };

@@ -5,7 +5,8 @@ namespace codeq::storage {
 
 std::string encode(shard_id shard, const replication::entry& e) {
   const auto* body = packed_of(e);
-  return encode(delta{shard, e.at, e.previous, body ? body->packed() : std::string{}});
+  return encode(delta{
+    shard, e.at, e.previous, body ? body->packed() : std::string{}, body && body->is_synced()});
 }
 
 result<replication::entry> decode_entry(shard_id shard, std::string_view bytes) {
@@ -22,7 +23,8 @@ result<replication::entry> decode_entry(shard_id shard, std::string_view bytes) 
     return writes.error();
   e.body = std::make_shared<const packed_writes>(
     std::make_shared<const std::string>(std::move(found->writes)),
-    std::make_shared<const write_set>(std::move(*writes)));
+    std::make_shared<const write_set>(std::move(*writes)),
+    found->is_synced);
   return e;
 }
 

@@ -19,11 +19,15 @@ namespace codeq::storage {
 class packed_writes final : public replication::delta_body {
 public:
   packed_writes(
-    std::shared_ptr<const std::string> packed, std::shared_ptr<const write_set> writes)
-    : packed_(std::move(packed)), writes_(std::move(writes)) {}
+    std::shared_ptr<const std::string> packed,
+    std::shared_ptr<const write_set> writes,
+    bool is_synced = false)
+    : packed_(std::move(packed)), writes_(std::move(writes)), is_synced_(is_synced) {}
 
-  explicit packed_writes(std::shared_ptr<const write_set> writes)
-    : packed_(std::make_shared<const std::string>(pack(*writes))), writes_(std::move(writes)) {}
+  explicit packed_writes(std::shared_ptr<const write_set> writes, bool is_synced = false)
+    : packed_(std::make_shared<const std::string>(pack(*writes))),
+      writes_(std::move(writes)),
+      is_synced_(is_synced) {}
 
   [[nodiscard]] std::size_t byte_size() const override { return packed_->size(); }
 
@@ -32,13 +36,17 @@ public:
   /// Null when they were left out.
   [[nodiscard]] const std::shared_ptr<const write_set>& writes() const { return writes_; }
 
+  /// Every replica syncs its log before it confirms them, in both durability modes.
+  [[nodiscard]] bool is_synced() const noexcept { return is_synced_; }
+
   [[nodiscard]] std::shared_ptr<const packed_writes> without_writes() const {
-    return std::make_shared<const packed_writes>(packed_, nullptr);
+    return std::make_shared<const packed_writes>(packed_, nullptr, is_synced_);
   }
 
 private:
   std::shared_ptr<const std::string> packed_;
   std::shared_ptr<const write_set> writes_;
+  bool is_synced_ = false;
 };
 
 /// The body that replication handles as opaque. @pre it is one of these, or null

@@ -5,6 +5,7 @@ import {duration, relative} from "./format.js";
 import {live, setTopics, startLive, stopLive, whenChanged} from "./live.js";
 import {button, failure, icon} from "./parts.js";
 import {auditPage} from "./page-audit.js";
+import {clusterPage} from "./page-cluster.js";
 import {deadPage} from "./page-dead.js";
 import {limitPage, limitsPage} from "./page-limits.js";
 import {operationPage, operationsPage} from "./page-operations.js";
@@ -49,6 +50,7 @@ const pages = [
     open: schedulesPage,
     one: schedulePage
   },
+  {name: "cluster", title: "Cluster", key: "c", needs: "GET admin/cluster", open: clusterPage},
   {
     name: "limits",
     title: "Limits",

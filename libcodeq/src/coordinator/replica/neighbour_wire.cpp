@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/replica/neighbour_wire.hpp"
+
+#include "base/assert.hpp"
+#include "encoding/operator_enums.hpp"
+#include "protocol/shared_data.hpp"
+#include "storage/records/record_codec.hpp"
+
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace codeq::coordinator {
+
+namespace {
+
+/// Words of a message beside its lists and bodies, and of a run of follow-ups beside its tasks.
+constexpr std::size_t message_words = 64;
+constexpr std::size_t run_words = 128;
+
+void write(capnp::List<std::uint64_t>::Builder to, const std::vector<sequence>& tasks) {
+  for (capnp::uint i = 0; i < tasks.size(); ++i)
+    to.set(i, tasks[i]);
+}
+
+std::vector<sequence> read(capnp::List<std::uint64_t>::Reader from) {
+  std::vector<sequence> tasks;
+  tasks.reserve(from.size());
+  for (auto seq : from)
+    tasks.push_back(seq);
+  return tasks;
+}
+
+/// Writes one command into the union.
+struct command_writer {
+  schema::NeighbourMessage::Builder out;
+  shard_id to;
+
+  void operator()(const core::take_follow_ups& c) {
+    auto r = out.initFollowUps();
+    r.setNumber(c.number);
+    r.setAnsweredBelow(c.answered_below);
+    core::follow_ups_sent record{c.number, {}, {}};
+    for (const auto& run : c.runs)
+      record.tasks.push_back({to, run});
+    r.setRecord(protocol::data_of(storage::encode(record)));
+  }
+
+  void operator()(const core::confirm_follow_ups& c) {
+    auto r = out.initTaken();
+    r.setNumber(c.number);
+    write(r.initTasks(static_cast<capnp::uint>(c.tasks.size())), c.tasks);
+  }
+
+  void operator()(const core::watch_ends& c) {
+    write(out.initWatchEnds(static_cast<capnp::uint>(c.tasks.size())), c.tasks);
+  }
+
+  void operator()(const core::note_ends& c) {
+    auto list = out.initEnds(static_cast<capnp::uint>(c.ends.size()));
+    for (capnp::uint i = 0; i < c.ends.size(); ++i) {
+      list[i].setTask(c.ends[i].seq);
+      list[i].setHow(encoding::to_schema(c.ends[i].how));
+    }
+  }
+
+  void operator()(const core::cancel& c) { out.setCancel(c.seq); }
+
+  template <class Command>
+  void operator()(const Command&) {
+    CODEQ_ASSERT(!"a command that is not one between shards");
+  }
+};
+
+result<core::command>
+read(schema::NeighbourMessage::FollowUps::Reader in, shard_id from, shard_id to) {
+  auto record = storage::decode_follow_ups(protocol::string_of(in.getRecord()));
+  if (!record)
+    return record.error();
+  core::take_follow_ups taken{from, in.getNumber(), in.getAnsweredBelow(), {}};
+  for (auto& task : record->tasks) {
+    if (task.shard != to)
+      return error{errc::protocol_error, "a follow-up of another shard than the message is for"};
+    taken.runs.push_back(std::move(task.run));
+  }
+  if (taken.runs.empty())
+    return error{errc::protocol_error, "a message has no follow-ups"};
+  return core::command(std::move(taken));
+}
+
+result<core::command>
+read(capnp::List<schema::NeighbourMessage::End>::Reader in, shard_id from) {
+  core::note_ends noted{from, {}};
+  for (auto end : in) {
+    if (!encoding::is_known<occurrence_state>(end.getHow()))
+      return error{errc::protocol_error, "a message tells an end of an unknown kind"};
+    noted.ends.push_back({end.getTask(), encoding::from_schema<occurrence_state>(end.getHow())});
+  }
+  return core::command(std::move(noted));
+}
+
+result<core::command> read(schema::NeighbourMessage::Reader in, shard_id from, shard_id to) {
+  using kind = schema::NeighbourMessage;
+  switch (in.which()) {
+  case kind::FOLLOW_UPS:
+    return read(in.getFollowUps(), from, to);
+  case kind::TAKEN:
+    return core::command(core::confirm_follow_ups{
+      from, in.getTaken().getNumber(), read(in.getTaken().getTasks())});
+  case kind::WATCH_ENDS:
+    return core::command(core::watch_ends{from, read(in.getWatchEnds())});
+  case kind::ENDS:
+    return read(in.getEnds(), from);
+  case kind::CANCEL:
+    return core::command(core::cancel{0, 0, in.getCancel()});
+  }
+  return error{errc::protocol_error, "a message between shards has an unknown kind"};
+}
+
+} // namespace
+
+void write_neighbour(
+  schema::NeighbourMessage::Builder out, shard_id to, const neighbour_message& m) {
+  out.setShard(value(m.from));
+  out.setEpoch(m.epoch);
+  std::visit(command_writer{out, to}, m.what);
+}
+
+std::size_t neighbour_words(const neighbour_message& m) {
+  auto words = message_words;
+  if (const auto* c = std::get_if<core::take_follow_ups>(&m.what))
+    for (const auto& run : c->runs)
+      words += run_words + run.tasks.count() + run.tasks.body.size() / sizeof(capnp::word);
+  if (const auto* c = std::get_if<core::confirm_follow_ups>(&m.what))
+    words += c->tasks.size();
+  if (const auto* c = std::get_if<core::watch_ends>(&m.what))
+    words += c->tasks.size();
+  if (const auto* c = std::get_if<core::note_ends>(&m.what))
+    words += 2 * c->ends.size();
+  return words;
+}
+
+result<neighbour_message> read_neighbour(schema::NeighbourMessage::Reader in, shard_id to) {
+  const shard_id from{in.getShard()};
+  auto what = read(in, from, to);
+  if (!what)
+    return what.error();
+  return neighbour_message{from, in.getEpoch(), std::move(*what)};
+}
+
+} // namespace codeq::coordinator

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/shard/shard.hpp"
+
+#include <utility>
+#include <variant>
+
+/// The words of shards to each other: follow-ups, and the ends of schedules' tasks.
+namespace codeq::coordinator {
+
+namespace {
+
+std::size_t byte_size(const std::vector<core::enqueue_run>& runs) {
+  std::size_t bytes = 0;
+  for (const auto& run : runs)
+    bytes += run.tasks.body.size();
+  return bytes;
+}
+
+} // namespace
+
+void shard::carry_out(core::deliver_follow_ups& e, const instant&) {
+  if (hand_overs_)
+    return hand_overs_->add(e.to, e.number, byte_size(e.runs));
+  port_.to_shard(
+    e.to, core::take_follow_ups{state_->id, e.number, e.answered_below, std::move(e.runs)});
+}
+
+void shard::carry_out(core::follow_ups_taken& e, const instant&) {
+  if (confirmations_)
+    return confirmations_->add(std::move(e), turns_.committed());
+  port_.to_shard(e.from, core::confirm_follow_ups{state_->id, e.number, std::move(e.tasks)});
+}
+
+void shard::confirm_synced() {
+  if (!confirmations_)
+    return;
+  for (auto& taken : confirmations_->take(turns_.committed()))
+    port_.to_shard(
+      taken.from, core::confirm_follow_ups{state_->id, taken.number, std::move(taken.tasks)});
+}
+
+void shard::carry_out(core::shard_told& e, const instant& now) {
+  const auto* unwanted = std::get_if<core::cancel>(&e.what);
+  if (hand_overs_ && unwanted)
+    ends_.cancelled(e.to, unwanted->seq, now.steady);
+  if (hand_overs_ && std::holds_alternative<core::watch_ends>(e.what))
+    ends_.asked(now.steady);
+  std::visit([&](auto& what) { port_.to_shard(e.to, std::move(what)); }, e.what);
+}
+
+void shard::note_neighbour(const core::command& command, const instant& now) {
+  if (std::holds_alternative<core::take_follow_ups>(command))
+    confirmations_->note_taken();
+  if (const auto* confirmed = std::get_if<core::confirm_follow_ups>(&command))
+    hand_overs_->confirmed(confirmed->by, confirmed->number, now.steady);
+}
+
+std::optional<shard_id> shard::full_neighbour(const core::lease_report& report) const {
+  if (hand_overs_)
+    for (const auto& task : report.follow_ups)
+      if (hand_overs_->is_full(task.shard))
+        return task.shard;
+  return std::nullopt;
+}
+
+void shard::hand_over(const instant& now) {
+  while (auto next = hand_overs_ ? hand_overs_->next(now.steady) : std::nullopt) {
+    const auto records = state_->outgoing.find(next->to);
+    const auto is_open =
+      records != state_->outgoing.end() && records->second.contains(next->number);
+    if (!is_open) {
+      // Confirmed to an earlier process, after this one had read it.
+      hand_overs_->confirmed(next->to, next->number, now.steady);
+      continue;
+    }
+    port_.to_shard(
+      next->to,
+      core::take_follow_ups{
+        state_->id,
+        next->number,
+        records->second.begin()->first,
+        records->second.at(next->number)});
+  }
+}
+
+void shard::ask_ends(const instant& now) {
+  if (!ends_.is_due(now.steady))
+    return;
+  for (auto& asked : ends_.take(state_->schedules.tasks_elsewhere(state_->id), now.steady)) {
+    port_.to_shard(asked.to, core::watch_ends{state_->id, std::move(asked.tasks)});
+    for (auto seq : asked.cancels)
+      port_.to_shard(asked.to, core::cancel{0, 0, seq});
+  }
+}
+
+void shard::neighbours_moved(const std::vector<shard_id>& shards, const instant& now) {
+  if (!hand_overs_)
+    return;
+  for (auto shard : shards)
+    hand_overs_->moved(shard, now.steady);
+  ends_.moved(now.steady);
+  hand_over(now);
+  arm(now);
+}
+
+} // namespace codeq::coordinator

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/replica/replica_wire.hpp"
+#include "core/commands/command.hpp"
+#include "protocol/frame.hpp"
+#include "replication.capnp.h"
+#include "support/task_builder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <variant>
+#include <vector>
+
+namespace codeq::coordinator {
+namespace {
+
+constexpr shard_id sender{3};
+constexpr shard_id receiver{7};
+
+core::enqueue_run some_run(const std::string& group, std::size_t tasks) {
+  core::enqueue_run run;
+  run.queue = {"acme", "q"};
+  run.priority = 4;
+  run.group = group;
+  run.tasks = test::encode_bodies(tasks, 100);
+  return run;
+}
+
+shard_message message_of(core::command what) {
+  shard_message m;
+  m.shard = receiver;
+  m.content.emplace<neighbour_message>(neighbour_message{sender, 5, std::move(what)});
+  return m;
+}
+
+core::take_follow_ups some_follow_ups() {
+  return {sender, 90, 88, {some_run("g", 2), some_run("h", 1)}};
+}
+
+TEST(NeighbourWire, EveryMessageIsReadBack) {
+  const std::vector<core::command> all{
+    some_follow_ups(),
+    core::confirm_follow_ups{sender, 90, {11, 12, 13}},
+    core::confirm_follow_ups{sender, 91, {}},
+    core::watch_ends{sender, {5, 6}},
+    core::note_ends{
+      sender, {{5, occurrence_state::completed}, {6, occurrence_state::cancelled}}},
+    core::cancel{0, 0, 17}};
+  for (const auto& what : all) {
+    const auto body = encode(message_of(what));
+
+    const auto read = decode_shard_message(body);
+
+    ASSERT_TRUE(read) << to_string(read.error());
+    EXPECT_EQ(read->shard, receiver);
+    const auto* said = std::get_if<neighbour_message>(&read->content);
+    ASSERT_NE(said, nullptr);
+    EXPECT_EQ(said->from, sender);
+    EXPECT_EQ(said->epoch, 5u);
+    EXPECT_EQ(said->what.index(), what.index());
+    // The bytes show each field.
+    EXPECT_EQ(encode(*read).view(), body.view());
+  }
+}
+
+TEST(NeighbourWire, FollowUpsKeepTheirTasks) {
+  const auto read = decode_shard_message(encode(message_of(some_follow_ups())));
+
+  ASSERT_TRUE(read);
+  const auto& taken =
+    std::get<core::take_follow_ups>(std::get<neighbour_message>(read->content).what);
+  EXPECT_EQ(taken.from, sender);
+  EXPECT_EQ(taken.number, 90u);
+  EXPECT_EQ(taken.answered_below, 88u);
+  ASSERT_EQ(taken.runs.size(), 2u);
+  EXPECT_EQ(taken.runs[0].group, "g");
+  EXPECT_EQ(taken.runs[0].priority, 4);
+  EXPECT_EQ(taken.runs[0].tasks.count(), 2u);
+  EXPECT_EQ(taken.runs[1].tasks.body.view(), some_run("h", 1).tasks.body.view());
+}
+
+TEST(NeighbourWire, FollowUpsOfAnotherShardAreRefused) {
+  auto body = encode(message_of(some_follow_ups()));
+  auto parsed = protocol::frame<schema::ReplicaMessage>::parse(body);
+  ASSERT_TRUE(parsed);
+  const auto forged = parsed->read([](auto from) -> result<bytes> {
+    return protocol::frame<schema::ReplicaMessage>::build([&](auto to) {
+             to.setShard(value(receiver) + 1);
+             to.setNeighbour(from.getNeighbour());
+           })
+      .body();
+  });
+  ASSERT_TRUE(forged);
+
+  EXPECT_FALSE(decode_shard_message(*forged));
+}
+
+TEST(NeighbourWire, NoFollowUpsAreRefused) {
+  auto empty = some_follow_ups();
+  empty.runs.clear();
+
+  EXPECT_FALSE(decode_shard_message(encode(message_of(std::move(empty)))));
+}
+
+} // namespace
+} // namespace codeq::coordinator
