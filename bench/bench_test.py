@@ -51,6 +51,24 @@ class Measurements(unittest.TestCase):
         self.assertEqual(times, sorted(times))
         self.assertGreater(times[0], 0)
 
+    def test_cycle_runs_in_a_cluster(self):
+        figures = measure("cycle", "--coordinators", "2", "--replicas", "2", "--tasks", "3000")
+        self.assertEqual(figures["completed"], 3000)
+        self.assertEqual((figures["coordinators"], figures["replicas"]), (2, 2))
+        self.assertGreater(figures["cpu_us_per_task"], 0)
+
+    def test_failover_serves_all_shards_again(self):
+        figures = measure("failover", "--kills", "1", "--rate", "500", "--shards", "4")
+        self.assertGreater(figures["shards_lost"], 0)
+        for name in ("", "acknowledgement_", "claim_"):
+            self.assertGreater(figures[name + "p50_ms"], 0)
+            self.assertLessEqual(figures[name + "p50_ms"], figures[name + "max_ms"])
+
+    def test_handover_has_a_gap(self):
+        figures = measure("handover", "--tasks", "5000", "--moves", "2")
+        self.assertGreater(figures["gap_ms"], 0)
+        self.assertLessEqual(figures["gap_p50_ms"], figures["gap_ms"])
+
     def test_cycle_completes_and_verifies_all(self):
         for durability in ("os", "sync"):
             figures = measure("cycle", "--durability", durability, "--tasks", "3000")
@@ -115,7 +133,7 @@ class Measurements(unittest.TestCase):
 
     def test_dashboard_times_pages_and_redrives_all(self):
         figures = measure("dashboard", "--tasks", "3000", "--dead", "2000", "--queues", "3",
-                          "--rounds", "3", "--rate", "1000")
+                          "--workers", "3", "--rounds", "3", "--rate", "1000")
         self.assertEqual((2000, True), (figures["redriven"], figures["killed_midway"]))
         self.assertLess(figures["redriven_before_kill"], 2000)
         for name in ("pages_p95_ms", "tasks_p95_ms", "dead_p95_ms", "accepted_ms"):

@@ -2,7 +2,9 @@
 #include "backlog/backlog.hpp"
 #include "cycle/cycle.hpp"
 #include "dashboard/dashboard.hpp"
+#include "failover/failover.hpp"
 #include "fairness/fairness.hpp"
+#include "handover/handover.hpp"
 #include "http/http.hpp"
 #include "idle/idle.hpp"
 #include "instructions/produce.hpp"
@@ -62,7 +64,16 @@ config::command cycle_command(cycle_options& to) {
      count_option("slots", "Slots of each worker [default: 128]", cluster.slots, {1, 4096}),
      count_option(
        "prefetch", "Tasks a worker takes beyond [default: 512]", cluster.prefetch, {0, 4096}),
-     count_option("shards", "Shards of the coordinator [default: 2]", cluster.shards, {1, 1024}),
+     count_option("shards", "Shards of the coordinators [default: 2]", cluster.shards, {1, 1024}),
+     count_option(
+       "coordinators",
+       "Coordinators; several are a cluster with an etcd [default: 1]",
+       cluster.coordinators,
+       {1, 16}),
+     count_option(
+       "replicas", "Copies of each shard of a cluster [default: 1]", cluster.replicas, {1, 3}),
+     count_option(
+       "dashboards", "Dashboards that are open meanwhile [default: 0]", to.dashboards, {0, 100}),
      durability_option(cluster.durability)}};
   return entry;
 }
@@ -110,7 +121,9 @@ std::vector<measurement> make_measurements(const std::filesystem::path& library)
     codeq::bench::http_measurement(),
     codeq::bench::dashboard_measurement(),
     codeq::bench::priority_measurement(),
-    codeq::bench::fairness_measurement()};
+    codeq::bench::fairness_measurement(),
+    codeq::bench::failover_measurement(),
+    codeq::bench::handover_measurement()};
 }
 
 } // namespace

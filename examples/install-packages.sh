@@ -13,7 +13,7 @@ packages="
   libgtest-dev libgmock-dev libbenchmark-dev libsqlite3-dev libhowardhinnant-date-dev
   libboost1.81-dev libboost-json1.81-dev prometheus-cpp-dev
   pkgconf procps python3 python3-hypothesis python3-jsonschema libfaketime valgrind curl spin
-  etcd-server chromium chromium-driver fonts-inter fonts-jetbrains-mono
+  etcd-server iproute2 chromium chromium-driver fonts-inter fonts-jetbrains-mono
   ca-certificates
 "
 

@@ -37,6 +37,7 @@ enum ErrorCode @0xd7f3a1b2c4e59607 {
   unknownQueue @24;
   unknownSchedule @25;
   notOwner @26;
+  unknownLimit @27;
 }
 
 struct TaskId {

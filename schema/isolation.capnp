@@ -69,8 +69,18 @@ struct FromChild {
     # As `codeq::disposition`.
     text @1 :Data;
     delayMs @2 :Int64 = -1;
-    # A nack's own delay; negative: none.
+    # A nack's own delay; negative: none. With limited: how long the limit key is closed.
     followUps @3 :List(FollowUp);
+    limitName @4 :Text;
+    costs @5 :List(Limit);
+    # As in `ResultRequest.Report`.
+  }
+
+  struct Limit {
+    # As `codeq::task_limit`.
+    name @0 :Text;
+    key @1 :Data;
+    cost @2 :UInt32 = 1;
   }
 
   struct FollowUp {
@@ -101,6 +111,7 @@ struct FromChild {
     replacePayload @22 :Bool;
     fairnessKey @23 :Data;
     fairnessWeight @24 :UInt32 = 1;
+    limits @25 :List(Limit);
   }
 
   struct Header {

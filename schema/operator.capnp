@@ -61,6 +61,7 @@ struct StatusReply {
   # With hasProgress: the latest report of the leased task's attempt.
   fairnessKey @23 :Data;
   fairnessWeight @24 :UInt16 = 1;
+  limits @25 :List(Task.TaskLimit);
 }
 
 struct StatsRequest {
@@ -397,6 +398,7 @@ struct TaskView {
   # A cancel of the leased task was requested; its worker was asked to stop.
   fairnessKey @16 :Data;
   fairnessWeight @17 :UInt16 = 1;
+  limits @18 :List(Task.TaskLimit);
 }
 
 struct ListReply {
@@ -445,6 +447,8 @@ enum TaskReason @0xf6e7d8c9baa12839 {
   completed @10;
   dead @11;
   cancelled @12;
+  limited @13;
+  # The limit `limitName` holds it back.
 }
 
 struct ExplainReply {
@@ -463,6 +467,12 @@ struct ExplainReply {
   queue @10 :QueueSettings;
   workers @11 :UInt32;
   # Number of connected workers that claim from its queue.
+  limitName @12 :Text;
+  # With `limited`: the limit and its key; `untilMs` is when the key admits the next start, 0 when a
+  # lease has to end first.
+  limitKey @13 :Data;
+  limitBefore @14 :UInt64;
+  # Number of tasks that the key holds back before this one.
 }
 
 struct EventsRequest {
@@ -494,6 +504,8 @@ enum TaskEventKind @0x87f8e9dacbb2394a {
   # The attempt exceeded its run timeout or its progress timeout.
   payloadReplaced @16;
   # Replaced by a duplicate.
+  limited @17;
+  # Its handler gave it back, and closed its limit key.
 }
 
 enum TaskEventAuthor @0x98a1b2c3d4e5f60b {

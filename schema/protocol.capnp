@@ -5,6 +5,7 @@ using Cxx = import "/capnp/c++.capnp";
 using Checkpoint = import "checkpoint.capnp";
 using Cluster = import "cluster.capnp";
 using Common = import "common.capnp";
+using Limit = import "limit.capnp";
 using Operator = import "operator.capnp";
 using Replication = import "replication.capnp";
 using Schedule = import "schedule.capnp";
@@ -76,6 +77,8 @@ struct Message {
     clusterRequest @50 :Cluster.ClusterRequest;
     clusterReply @51 :Cluster.ClusterReply;
     actingFor @52 :Cluster.ActingFor;
+    limitRequest @53 :Limit.LimitRequest;
+    limitReply @54 :Limit.LimitReply;
   }
 }
 
@@ -203,6 +206,9 @@ struct EnqueueRun {
   # Ready tasks of one priority take turns by this key; at most 256 bytes.
   fairnessWeight @13 :UInt16 = 1;
   # Weight that the key has from now on, 1..1000.
+  limits @14 :List(Task.TaskLimit);
+  # The tasks start only when each of these admits them; at most 4, each name once. A run without
+  # group and key belongs to the shard of its first limit's key.
 }
 
 enum OnDuplicate @0x93a4b5c6d7e80f1a {
@@ -349,6 +355,8 @@ enum Disposition @0xf0e1d2c3b4a59687 {
   nack @3;
   abandon @4;
   cancelled @5;
+  limited @6;
+  # The task is given back uncharged, and its limit key is closed; see `Report.limitName`.
 }
 
 struct ResultRequest {
@@ -363,7 +371,8 @@ struct ResultRequest {
     token @1 :UInt64;
     disposition @2 :Disposition;
     delayMs @3 :Int64 = -1;
-    # With nack: the handler's own delay; negative: the retry policy's delay.
+    # With nack: the handler's own delay; negative: the retry policy's delay. With limited: how long
+    # the limit key is closed.
     started @4 :Bool = true;
     # False: the attempt never began and is not charged.
     followUps @5 :FollowUps;
@@ -373,6 +382,12 @@ struct ResultRequest {
     checkpoint @7 :Data;
     # The attempt's latest checkpoint, if it is not known to be saved; as in a heartbeat. Number 0:
     # none. Ignored when the task ends.
+    limitName @8 :Text;
+    # With limited: the limit of the task whose key is closed; empty: the task's first one. A task
+    # without limits only waits.
+    costs @9 :List(Task.TaskLimit);
+    # What the attempt really cost, for limits of the task by their names, in place of the costs of
+    # the task; `key` is ignored. A cost of 0 is allowed here.
   }
 }
 

@@ -40,6 +40,8 @@ struct Record {
     epochStart @23 :EpochStartRecord;
     boot @24 :BootRecord;
     delta @25 :DeltaRecord;
+    limit @26 :LimitRecord;
+    limitKey @27 :LimitKeyRecord;
   }
 }
 
@@ -153,6 +155,8 @@ struct SegmentRecord {
   # Fairness key of all these tasks, and the weight that they give to it. Older versions did not
   # write them.
   fairnessWeight @12 :UInt16 = 1;
+  limits @13 :List(Task.TaskLimit);
+  # Limits of the segment's single task. Older versions did not write them.
 
   struct RequestMark {
     # Tasks offset .. offset + count - 1 of this segment belong to that request.
@@ -191,6 +195,8 @@ enum LeaseEndKind @0xc0ffee1234567891 {
   forced @9;
   # An operator ended it without the token. Also used for a task that was not leased; the token is
   # then that of its latest lease, or 0.
+  limited @10;
+  # The handler gave the task back and closed its limit key.
 }
 
 struct OutcomeRecord {
@@ -329,6 +335,7 @@ struct FollowUpRecord {
     replacePayload @11 :Bool;
     fairnessKey @12 :Data;
     fairnessWeight @13 :UInt16 = 1;
+    limits @14 :List(Task.TaskLimit);
   }
 }
 
@@ -369,6 +376,7 @@ struct FateRecord {
   fairnessKey @16 :Data;
   # As in `SegmentRecord`. Older versions did not write them.
   fairnessWeight @17 :UInt16 = 1;
+  limits @18 :List(Task.TaskLimit);
 }
 
 struct HeadersRecord {
@@ -535,6 +543,27 @@ struct OccurrenceRecord {
   task @9 :UInt64;
   # The task; 0: none, or not confirmed yet.
   endedAtMs @10 :Int64;
+}
+
+struct LimitRecord {
+  # A limit of a tenant; both names are in the key. Overwritten by each change of its definition,
+  # removed with it. Every shard has it.
+  atMs @0 :Int64;
+  rule @1 :Task.LimitRule;
+}
+
+struct LimitKeyRecord {
+  # The starts of a limit key that are not paid for, and until when it is closed; tenant, limit and
+  # key are in the record's key. Written in the same batch as the starts; removed when neither
+  # matters any more. The record without names is about all keys, see `usedUpAtMs`.
+  atMs @0 :Int64;
+  # Shard time.
+  paidAtNs @1 :Int64;
+  # Time in nanoseconds at which the starts so far are paid for.
+  closedUntilMs @2 :Int64;
+  usedUpAtMs @3 :Int64;
+  # At this time the burst of each key counted as used up, since a power cut may have forgotten
+  # starts.
 }
 
 struct ReplicaRecord {

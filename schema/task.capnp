@@ -51,6 +51,27 @@ struct TaskSettings {
   onDead @9 :OnDead = skip;
 }
 
+struct TaskLimit {
+  # A task's use of a limit of its tenant.
+  name @0 :Text;
+  key @1 :Data;
+  # The limit applies to each key by itself; at most 256 bytes.
+  cost @2 :UInt32 = 1;
+  # Number of starts that it counts as, 1..1000.
+}
+
+struct LimitRule {
+  # How many tasks may be leased at once, and how fast they may start; for each limit key.
+  hasConcurrency @0 :Bool;
+  concurrency @1 :UInt32;
+  # 0..1,000,000
+  rateCount @2 :UInt32;
+  # Number of starts in a period, 1..1,000,000; 0: there is no rate.
+  ratePeriodMs @3 :UInt64;
+  rateBurst @4 :UInt32;
+  # Number of starts at once after a pause, 1..1,000,000.
+}
+
 enum TaskState @0xe1f2a3b4c5d60718 {
   # Stored on disk, never renumber; mirrors `codeq::task_state`.
   scheduled @0;

@@ -22,13 +22,15 @@ target for 20 seconds.
                      else; fails when disk, memory or CPU per task grow
   --soak-kill        run real programs under kill -9 and nothing else, in each durability mode,
                      and check what their clients saw; CODEQ_SEED repeats the faults of a run
+  --soak-cluster     the same with three coordinators of one cluster, each in a network namespace
+                     of its own; needs root
   --soak-schedules N compare ten years of N random schedules in all zones with an oracle and do
                      nothing else; CODEQ_SEED chooses other schedules
   --openapi          send random requests to a coordinator and nothing else, and check that each
                      answer is as /openapi.json says; CODEQ_SEED repeats the requests of a run
   --fuzz             run the fuzz targets and nothing else, built by clang++ into build-fuzz/
-  --minutes N        how long --soak-kill disturbs them in each mode, --openapi sends requests, or
-                     --fuzz runs each target [default: 10, 5 and 1]
+  --minutes N        how long --soak-kill and --soak-cluster disturb them in each mode, --openapi
+                     sends requests, or --fuzz runs each target [default: 10, 10, 5 and 1]
   --seconds N        how long --fuzz runs each target, where a minute is too long
   --build-only       build, run nothing
   --help             this text
@@ -51,6 +53,7 @@ soak=""
 soak_days=""
 soak_schedules=""
 soak_kill=false
+soak_cluster=false
 openapi=false
 fuzz=false
 minutes=""
@@ -65,6 +68,7 @@ while [ $# -gt 0 ]; do
     --soak-days) soak_days="$2"; shift ;;
     --soak-schedules) soak_schedules="$2"; shift ;;
     --soak-kill) soak_kill=true ;;
+    --soak-cluster) soak_cluster=true ;;
     --openapi) openapi=true ;;
     --fuzz) fuzz=true ;;
     --minutes) minutes="$2"; shift ;;
@@ -137,7 +141,9 @@ targets=()
 [ -z "$soak" ] || targets=(cluster_sim_test)
 [ -z "$soak_days" ] || targets=(soak_days)
 [ -z "$soak_schedules" ] || targets=(schedule_oracle_test)
-! $soak_kill || targets=(codeq-coordinator codeq-worker codeqctl kill_handlers kill_producer)
+if $soak_kill || $soak_cluster; then
+  targets=(codeq-coordinator codeq-worker codeqctl kill_handlers kill_producer)
+fi
 ! $openapi || targets=(codeq-coordinator codeqctl)
 ninja -C "$build" "${targets[@]}"
 if $build_only; then
@@ -184,10 +190,12 @@ if [ -n "$soak_schedules" ]; then
   exit 0
 fi
 
-if $soak_kill; then
+if $soak_kill || $soak_cluster; then
   export CODEQ_BUILD="$PWD/$build" PYTHONDONTWRITEBYTECODE=1
+  harness=tests/kill/harness.py
+  ! $soak_cluster || harness=tests/kill/cluster_harness.py
   for durability in sync os; do
-    watched python3 tests/kill/harness.py --minutes "${minutes:-10}" --durability "$durability" \
+    watched python3 "$harness" --minutes "${minutes:-10}" --durability "$durability" \
       ${CODEQ_SEED:+--seed "$CODEQ_SEED"}
   done
   exit 0

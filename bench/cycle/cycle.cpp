@@ -4,6 +4,8 @@
 #include "codeq/operator.hpp"
 #include "codeq/producer.hpp"
 
+#include "dashboard/open_dashboards.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -156,6 +158,18 @@ result<nanoseconds> total_cpu(cluster& running) {
   return sum;
 }
 
+/// Memory of all coordinators, in bytes.
+result<std::size_t> resident_bytes(const cycle_options& options, cluster& running) {
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < options.cluster.coordinators; ++i) {
+    const auto used = running.processes()[i].resident_bytes();
+    if (!used)
+      return used.error();
+    sum += *used;
+  }
+  return sum;
+}
+
 /// Compares a sample of stored results with the expected ones.
 result<std::size_t> verify(operator_client& client, const progress& told) {
   auto step = std::max<std::size_t>(told.ids().size() / samples, 1);
@@ -177,7 +191,10 @@ std::string to_json(const cycle_options& o, const cycle_figures& f) {
        << R"(,"payload":)" << o.payload << R"(,"producers":)" << o.producers << R"(,"batch":)"
        << o.batch << R"(,"window":)" << o.window << R"(,"workers":)" << o.cluster.workers
        << R"(,"slots":)" << o.cluster.slots << R"(,"prefetch":)" << o.cluster.prefetch
-       << R"(,"shards":)" << o.cluster.shards << R"(,"tasks_per_s":)" << f.tasks_per_s()
+       << R"(,"shards":)" << o.cluster.shards << R"(,"coordinators":)"
+       << o.cluster.coordinators << R"(,"replicas":)" << o.cluster.replicas
+       << R"(,"dashboards":)" << o.dashboards << R"(,"dashboard_bytes":)" << f.dashboard_bytes
+       << R"(,"tasks_per_s":)" << f.tasks_per_s()
        << R"(,"enqueued_per_s":)" << tasks / f.enqueue_seconds << R"(,"completed":)" << f.completed
        << R"(,"verified":)" << f.verified << R"(,"seconds":)" << f.seconds
        << R"(,"cpu_us_per_task":)" << f.cpu_seconds * 1e6 / tasks << R"(,"record_ops_per_task":)"
@@ -267,9 +284,13 @@ result<cycle_figures> run_cycle(const cycle_options& options) {
   auto around = options.cluster;
   if (options.batch == 1)
     around.worker_batch = 1;
+  around.http = around.http || options.dashboards > 0;
   auto running = cluster::start(around);
   if (!running)
     return running.error();
+  open_dashboards watching;
+  if (auto opened = watching.open(running->http_port(), options.dashboards); !opened)
+    return opened.error();
   auto client = operator_client::connect({.coordinators = {running->address()}});
   if (!client)
     return client.error();
@@ -280,12 +301,16 @@ result<cycle_figures> run_cycle(const cycle_options& options) {
   auto f = run(options, *running, **client, told);
   if (!f)
     return f.error();
+  auto watched = watching.close();
+  if (!watched)
+    return watched.error();
+  f->dashboard_bytes = *watched;
   auto verified = verify(**client, told);
   if (!verified)
     return verified.error();
   f->verified = *verified;
   auto after = (*client)->stats();
-  auto rss = running->coordinator().resident_bytes();
+  auto rss = resident_bytes(options, *running);
   if (!after || !rss)
     return after ? rss.error() : after.error();
   auto grown = [&](const std::string& counter) {

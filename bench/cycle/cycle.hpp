@@ -19,6 +19,8 @@ struct cycle_options {
   std::size_t batch = 64;
   /// Maximum number of tasks of one producer that wait for their acknowledgement.
   std::size_t window = 1024;
+  /// Number of dashboards that are open meanwhile.
+  std::size_t dashboards = 0;
 };
 
 struct cycle_figures {
@@ -35,7 +37,9 @@ struct cycle_figures {
   std::int64_t record_ops = 0;
   std::int64_t log_bytes = 0;
   std::int64_t table_bytes = 0;
-  /// Memory of the coordinator at the end.
+  /// Bytes that the open dashboards have read.
+  std::size_t dashboard_bytes = 0;
+  /// Memory of the coordinators at the end.
   std::size_t resident_bytes = 0;
 
   [[nodiscard]] double tasks_per_s() const { return static_cast<double>(tasks) / seconds; }

@@ -3,6 +3,7 @@
 
 #include "dashboard/gateway_fill.hpp"
 #include "http/request_loop.hpp"
+#include "leases/lease_holder.hpp"
 #include "load/cluster.hpp"
 
 #include <algorithm>
@@ -29,6 +30,7 @@ struct dashboard_options {
   std::size_t tasks = 1'000'000;
   std::size_t dead = 100'000;
   std::size_t queues = 1000;
+  std::size_t workers = 0;
   std::size_t rounds = 40;
   std::size_t rate = 0;
 };
@@ -46,7 +48,7 @@ constexpr auto pages = std::to_array<page>({
   {"tasks_by_state", "/tasks?limit=50&state=ready&order=oldest"},
   {"tasks_by_key", "/tasks?limit=50&queue=q0&key=none"},
   {"dead", "/admin/dead?limit=25"},
-  {"dead_by_error", "/admin/dead/summary"},
+  {"dead_by_error", "/admin/dead/summary?newest=4000"},
   {"operations", "/admin/operations"},
   {"workers", "/admin/workers"},
   {"schedules", "/schedules?limit=100"},
@@ -202,6 +204,35 @@ result<std::string> measure_redrive(cluster& running, const dashboard_options& o
   return members.str();
 }
 
+using workers = std::vector<std::unique_ptr<lease_holder>>;
+
+/// Connects workers that run some tasks each.
+result<workers> connect_workers(cluster& running, const dashboard_options& options) {
+  constexpr std::size_t leases = 8;
+  constexpr duration longest{60'000};
+  constexpr duration beat{10'000};
+  workers made;
+  for (std::size_t i = 0; i < options.workers; ++i) {
+    std::string tasks;
+    for (std::size_t k = 0; k < leases; ++k)
+      tasks += (k == 0 ? "" : ",") + std::string(R"({"queue":"busy","payload":1})");
+    auto added =
+      ask(running, post_request("/v1/codeq/tasks/batch", R"({"tasks":[)" + tasks + "]}"), 200);
+    if (!added)
+      return added.error();
+    made.push_back(std::make_unique<lease_holder>(lease_holder_options{
+      .coordinator = running.address(),
+      .name = "w" + std::to_string(i),
+      .queue = "busy",
+      .leases = leases}));
+    if (auto held = made.back()->wait(longest); !held)
+      return held.error();
+    if (auto ok = made.back()->beat(beat); !ok)
+      return ok.error();
+  }
+  return made;
+}
+
 result<std::string> measure(const dashboard_options& options) {
   auto running = cluster::start(options.cluster);
   if (!running)
@@ -209,16 +240,21 @@ result<std::string> measure(const dashboard_options& options) {
   const gateway_fill fill{options.tasks, options.dead, options.queues};
   if (auto filled = fill_gateway(running->http_port(), fill); !filled)
     return filled.error();
+  auto busy = connect_workers(*running, options);
+  if (!busy)
+    return busy.error();
   auto found = measure_pages(*running, options);
   if (!found)
     return found.error();
+  busy->clear();
   auto redriven = measure_redrive(*running, options);
   if (!redriven)
     return redriven.error();
   std::ostringstream line;
   line << R"({"bench":"dashboard","durability":")" << options.cluster.durability << R"(","shards":)"
        << options.cluster.shards << R"(,"tasks":)" << options.tasks << R"(,"dead":)" << options.dead
-       << R"(,"queues":)" << options.queues << ',' << *found << ',' << *redriven << '}';
+       << R"(,"queues":)" << options.queues << R"(,"workers":)" << options.workers << ',' << *found
+       << ',' << *redriven << '}';
   return line.str();
 }
 
@@ -232,6 +268,7 @@ measurement dashboard_measurement() {
     {count_option("tasks", "Waiting tasks [default: 1000000]", to->tasks, {1, 100'000'000}),
      count_option("dead", "Dead tasks [default: 100000]", to->dead, {1, 10'000'000}),
      count_option("queues", "Queues [default: 1000]", to->queues, {1, 9000}),
+     count_option("workers", "Workers with 8 tasks each [default: 0]", to->workers, {0, 1000}),
      count_option("rounds", "Requests for each page [default: 40]", to->rounds, {1, 10'000}),
      count_option(
        "rate", "Redriven tasks per second; 0: no limit [default: 0]", to->rate, {0, 1'000'000}),

@@ -33,11 +33,13 @@ result<cluster> cluster::start(const cluster_options& options) {
     return directory.error();
   }
   cluster made(std::move(*directory));
-  if (auto started = made.start_coordinator(options); !started) {
-    return started.error();
+  const auto is_alone = options.coordinators == 1 && options.replicas == 1;
+  auto started_first = is_alone ? made.start_coordinator(options) : made.start_nodes(options);
+  if (!started_first) {
+    return started_first.error();
   }
-  for (std::size_t number = 1; number <= options.workers; ++number) {
-    if (auto started = made.start_worker(number, options); !started) {
+  for (std::size_t number = 0; number < options.workers; ++number) {
+    if (auto started = made.start_worker(options.coordinators + number, options); !started) {
       return started.error();
     }
   }
@@ -89,6 +91,53 @@ result<void> cluster::start_coordinator(const cluster_options& options) {
     }
   }
   return error{errc::unavailable, "the coordinator did not start: " + tail_of(log_of(0))};
+}
+
+result<void> cluster::start_nodes(const cluster_options& options) {
+  if (options.replicas > options.coordinators)
+    return error{
+      errc::invalid_argument,
+      "replicas is " + std::to_string(options.replicas) + "; it must be 1.."
+        + std::to_string(options.coordinators) + ", the number of coordinators"};
+  auto etcd = start_etcd(directory_.path());
+  if (!etcd)
+    return etcd.error();
+  etcd_ = std::move(*etcd);
+  for (std::size_t i = 0; i < options.coordinators; ++i) {
+    const auto port = free_port(node_host(i));
+    if (!port)
+      return port.error();
+    addresses_.push_back(node_host(i) + ":" + std::to_string(*port));
+    if (auto ok = start_node(options, i); !ok)
+      return ok;
+  }
+  address_ = addresses_.front();
+  auto client = operator_client::connect({.coordinators = {address_}});
+  if (!client)
+    return client.error();
+  const auto settled = await_cluster(**client, [&options](const cluster_status& status) {
+    return is_settled(status, options.coordinators);
+  });
+  return settled ? result<void>{} : settled.error();
+}
+
+result<void> cluster::start_node(const cluster_options& options, std::size_t number) {
+  auto process = child_process::start(
+    {.executable = executable_folder() / "codeq-coordinator",
+     .arguments =
+       {"--dev", "--data", (directory_.path() / ("store-" + node_name(number))).string(),
+        "--listen", addresses_.at(number), "--cluster", "bench", "--etcd", etcd_->url,
+        "--node", node_name(number), "--zone", node_name(number), "--replicas",
+        std::to_string(options.replicas), "--shards", std::to_string(options.shards),
+        "--durability", options.durability},
+     .log = log_of(number)});
+  if (!process)
+    return process.error();
+  if (number < processes_.size())
+    processes_[number] = std::move(*process);
+  else
+    processes_.push_back(std::move(*process));
+  return {};
 }
 
 result<void> cluster::restart_coordinator(const cluster_options& options) {

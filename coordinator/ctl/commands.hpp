@@ -18,6 +18,7 @@ void add_list(command_table& to);
 void add_queue(command_table& to);
 void add_schedule(command_table& to);
 void add_schedule_apply(command_table& to);
+void add_limit(command_table& to);
 void add_bulk(command_table& to);
 void add_operation(command_table& to);
 void add_token(command_table& to);
@@ -39,6 +40,7 @@ inline constexpr std::array commands{
   add_list,
   add_queue,
   add_schedule,
+  add_limit,
   add_bulk,
   add_operation,
   add_token,

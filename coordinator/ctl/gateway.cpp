@@ -90,6 +90,20 @@ void write_seconds(
     json.field(name, std::chrono::ceil<std::chrono::seconds>(*value).count());
 }
 
+/// The limits of a task; nothing when it has none.
+void write_limits(base::json_writer& json, const std::vector<task_limit>& uses) {
+  if (uses.empty())
+    return;
+  json.begin_array("limits");
+  for (const auto& use : uses) {
+    json.begin_object().field("name", use.name).field("cost", use.cost);
+    if (!use.key.empty())
+      json.field("key", use.key);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 } // namespace
 
 result<gateway> gateway::open(const std::string& url, const operator_options& options) {
@@ -163,6 +177,9 @@ result<std::string> to_gateway_json(const task_spec& task) {
     return error{errc::unsupported, "over --http --key and --group have to be UTF-8"};
   if (!base::is_utf8(task.fairness_key))
     return error{errc::unsupported, "over --http --fairness-key has to be UTF-8"};
+  for (const auto& use : task.limits)
+    if (!base::is_utf8(use.key))
+      return error{errc::unsupported, "over --http the key of --limit has to be UTF-8"};
   for (const auto& [name, value] : task.headers)
     if (!base::is_utf8(name) || !base::is_utf8(value))
       return error{errc::unsupported, "over --http --header has to be UTF-8"};
@@ -199,8 +216,25 @@ result<std::string> to_gateway_json(const task_spec& task) {
     json.field("fairnessKey", task.fairness_key);
   if (task.fairness_weight != 1)
     json.field("fairnessWeight", task.fairness_weight);
+  write_limits(json, task.limits);
   json.field("replacePayload", task.replace_payload);
   json.field("allowPromotion", task.allow_promotion).end_object();
+  return json.take();
+}
+
+std::string to_gateway_json(const limit_definition& definition) {
+  base::json_writer json;
+  json.begin_object();
+  if (definition.concurrency)
+    json.field("concurrency", *definition.concurrency);
+  const auto& rate = definition.rate;
+  if (rate)
+    json.begin_object("rate")
+      .field("count", rate->count)
+      .field("perMs", rate->period.count())
+      .field("burst", rate->burst)
+      .end_object();
+  json.end_object();
   return json.take();
 }
 

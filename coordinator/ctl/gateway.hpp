@@ -44,6 +44,9 @@ private:
 /// have.
 [[nodiscard]] result<std::string> to_gateway_json(const task_spec& task);
 
+/// The JSON of a limit's definition.
+[[nodiscard]] std::string to_gateway_json(const limit_definition& definition);
+
 /// The JSON of a change of queue settings.
 [[nodiscard]] std::string to_gateway_json(const queue_changes& changes);
 

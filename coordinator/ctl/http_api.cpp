@@ -316,7 +316,42 @@ public:
     return {document{all.take()}};
   }
 
-  answer<coordinator_stats> stats() override { return ask("GET", "/admin/queues"); }
+  answer<limit_info> set_limit(
+    const limit_address& name, const limit_definition& definition, bool is_dry_run) override {
+    auto path = path_of(name) + (is_dry_run ? "?dryRun=true" : "");
+    return ask_of(name, "PUT", path, to_gateway_json(definition));
+  }
+
+  answer<limit_info> show_limit(const limit_address& name) override {
+    return ask_of(name, "GET", path_of(name));
+  }
+
+  answer<limit_info> delete_limit(const limit_address& name) override {
+    return ask_of(name, "DELETE", path_of(name));
+  }
+
+  answer<std::vector<limit_info>> list_limits(const std::string& tenant) override {
+    return ask_of(limit_address{tenant, {}}, "GET", "/admin/limits");
+  }
+
+  answer<limit_keys_page>
+  limit_keys(const limit_address& name, const limit_keys_request& page) override {
+    return ask_of(name, "GET", path_of(name, page));
+  }
+
+  answer<limit_key_info>
+  close_limit_key(const limit_address& name, const std::string& key, duration how_long) override {
+    base::json_writer json;
+    json.begin_object().field("for", std::to_string(how_long.count()) + "ms").end_object();
+    return ask_of(name, "POST", path_of(name, key, "/close"), json.take());
+  }
+
+  answer<limit_key_info>
+  open_limit_key(const limit_address& name, const std::string& key) override {
+    return ask_of(name, "POST", path_of(name, key, "/open"));
+  }
+
+  answer<coordinator_stats> stats() override { return ask("GET", "/admin/queues?as=list"); }
 
   answer<coordinator_stats> stats_of(const queue_address& queue) override {
     if (!queue.queue.empty())
@@ -331,7 +366,18 @@ public:
   answer<cluster_status> cluster() override { return ask("GET", "/admin/cluster"); }
 
   answer<cluster_status> change_cluster(const cluster_change& change) override {
-    return not_possible("a change of the cluster");
+    if (change.what == cluster_change::kind::balance)
+      return ask("POST", "/admin/cluster/balance");
+    if (change.what != cluster_change::kind::move)
+      return ask(
+        "POST",
+        "/admin/cluster/nodes/" + http::escape(change.node)
+          + (change.what == cluster_change::kind::drain ? "/drain" : "/undrain"));
+    base::json_writer json;
+    json.begin_object().field("to", change.node).end_object();
+    return ask(
+      "POST", "/admin/cluster/shards/" + std::to_string(value(change.shard)) + "/move",
+      json.take());
   }
 
   answer<audit_page> audit(const audit_filter& filter) override {
@@ -470,6 +516,17 @@ private:
     if (auto ok = check_tenant(name.tenant); !ok)
       return {ok.error()};
     return ask(method, "/schedules/" + http::escape(name.name) + path, std::move(body));
+  }
+
+  /// Sends a request for limits of the token's tenant.
+  said ask_of(
+    const limit_address& name,
+    std::string_view method,
+    const std::string& path,
+    std::string body = {}) {
+    if (auto ok = check_tenant(name.tenant); !ok)
+      return {ok.error()};
+    return ask(method, path, std::move(body));
   }
 
   /// The page of the list behind that name.

@@ -23,6 +23,26 @@ std::string path_of(const queue_address& queue) {
   return "/admin/queues/" + http::escape(queue.queue);
 }
 
+std::string path_of(const limit_address& name) {
+  return "/admin/limits/" + http::escape(name.name);
+}
+
+std::string path_of(const limit_address& name, const std::string& key, const char* verb) {
+  auto path = path_of(name);
+  if (!key.empty())
+    path += "/keys/" + http::escape(key);
+  return path + verb;
+}
+
+std::string path_of(const limit_address& name, const limit_keys_request& page) {
+  auto path = path_of(name) + "/keys?limit=" + std::to_string(page.limit);
+  if (page.only_busy)
+    path += "&busy=true";
+  if (page.after)
+    path += "&after=" + http::escape(*page.after);
+  return path;
+}
+
 std::string path_with(const task_target& task, const std::string& verb) {
   auto path = std::visit([](const auto& named) { return path_of(named); }, task);
   auto query = path.find('?');

@@ -13,7 +13,15 @@ namespace codeq::ctl {
 [[nodiscard]] std::string path_of(task_id task);
 [[nodiscard]] std::string path_of(const task_key& key);
 [[nodiscard]] std::string path_of(const queue_address& queue);
+[[nodiscard]] std::string path_of(const limit_address& name);
 [[nodiscard]] const char* path_of(dead_change what);
+
+/// The path of a verb for a key of a limit; the empty key needs no segment of its own.
+[[nodiscard]] std::string
+path_of(const limit_address& name, const std::string& key, const char* verb);
+
+/// The path and query of a page of a limit's keys.
+[[nodiscard]] std::string path_of(const limit_address& name, const limit_keys_request& page);
 
 /// The path of a task with a verb behind it, such as `/events`.
 [[nodiscard]] std::string path_with(const task_target& task, const std::string& verb);

@@ -224,6 +224,45 @@ public:
     });
   }
 
+  answer<limit_info> set_limit(
+    const limit_address& name, const limit_definition& definition, bool is_dry_run) override {
+    return ask([&](operator_client& client) {
+      return is_dry_run ? client.preview_limit(whole(name), definition)
+                        : client.set_limit(whole(name), definition);
+    });
+  }
+
+  answer<limit_info> show_limit(const limit_address& name) override {
+    return ask([&](operator_client& client) { return client.show_limit(whole(name)); });
+  }
+
+  answer<limit_info> delete_limit(const limit_address& name) override {
+    return ask([&](operator_client& client) { return client.delete_limit(whole(name)); });
+  }
+
+  answer<std::vector<limit_info>> list_limits(const std::string& tenant) override {
+    return ask([&](operator_client& client) {
+      return client.list_limits(whole(limit_address{tenant, {}}).tenant);
+    });
+  }
+
+  answer<limit_keys_page>
+  limit_keys(const limit_address& name, const limit_keys_request& page) override {
+    return ask([&](operator_client& client) { return client.limit_keys(whole(name), page); });
+  }
+
+  answer<limit_key_info>
+  close_limit_key(const limit_address& name, const std::string& key, duration how_long) override {
+    return ask([&](operator_client& client) {
+      return client.close_limit_key(whole(name), key, how_long);
+    });
+  }
+
+  answer<limit_key_info>
+  open_limit_key(const limit_address& name, const std::string& key) override {
+    return ask([&](operator_client& client) { return client.open_limit_key(whole(name), key); });
+  }
+
   answer<coordinator_stats> stats() override {
     return ask([&](operator_client& client) { return client.stats(); });
   }

@@ -130,6 +130,21 @@ public:
   schedule_history(const schedule_address& name) = 0;
   virtual answer<std::vector<schedule_info>> list_schedules(const std::string& tenant) = 0;
 
+  // Limits.
+
+  /// Sets a limit, or in a dry run only tells what that would come to.
+  virtual answer<limit_info>
+  set_limit(const limit_address& name, const limit_definition& definition, bool is_dry_run) = 0;
+  virtual answer<limit_info> show_limit(const limit_address& name) = 0;
+  virtual answer<limit_info> delete_limit(const limit_address& name) = 0;
+  virtual answer<std::vector<limit_info>> list_limits(const std::string& tenant) = 0;
+  virtual answer<limit_keys_page>
+  limit_keys(const limit_address& name, const limit_keys_request& page) = 0;
+  virtual answer<limit_key_info>
+  close_limit_key(const limit_address& name, const std::string& key, duration how_long) = 0;
+  virtual answer<limit_key_info>
+  open_limit_key(const limit_address& name, const std::string& key) = 0;
+
   // The coordinator.
 
   virtual answer<coordinator_stats> stats() = 0;

@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "base/rfc3339.hpp"
+#include "ctl/limit_options.hpp"
 
 #include <algorithm>
 #include <array>
@@ -95,7 +96,8 @@ std::vector<option> key_options(task_spec& task) {
       "fairness-weight",
       "Share of run time that the fairness key gets compared with others [default: 1]",
       task.fairness_weight,
-      {1, limits::fairness_weight_max})};
+      {1, limits::fairness_weight_max}),
+    limit_of_task_option(task.limits)};
 }
 
 void take_settings(const queue_changes& given, task_spec& task) {

@@ -20,6 +20,25 @@ void add_end(base::json_writer& out, const Status& status) {
     out.bytes_field("error_text", status.error_text);
 }
 
+/// The limits of a task; nothing when it has none.
+void write_limits(base::json_writer& out, const std::vector<task_limit>& uses) {
+  if (uses.empty())
+    return;
+  out.begin_array("limits");
+  for (const auto& use : uses) {
+    out.begin_object().field("name", use.name);
+    if (!use.key.empty())
+      out.bytes_field("key", use.key);
+    out.field("cost", use.cost).end_object();
+  }
+  out.end_array();
+}
+
+/// As `--limit` takes it.
+std::string limit_text_of(const task_limit& use) {
+  return use.name + ":" + in_one_line(use.key) + ":" + std::to_string(use.cost);
+}
+
 void add_summary(base::json_writer& out, const task_summary& status) {
   out.field("id", to_string(status.id));
   out.field("tenant", status.tenant).field("queue", status.queue);
@@ -43,6 +62,7 @@ void add_summary(base::json_writer& out, const task_summary& status) {
     out.bytes_field("fairness_key", status.fairness_key);
   if (status.fairness_weight != 1)
     out.field("fairness_weight", status.fairness_weight);
+  write_limits(out, status.limits);
   if (status.ended_at)
     out.field("ended_at_ms", status.ended_at->time_since_epoch().count());
 }
@@ -98,6 +118,8 @@ std::string status_text(const task_status& status) {
     fields.emplace_back("fairness key", in_one_line(status.fairness_key));
   if (status.fairness_weight != 1)
     fields.emplace_back("fairness weight", to_string(status.fairness_weight));
+  for (const auto& use : status.limits)
+    fields.emplace_back("limit", limit_text_of(use));
   if (status.lost_in_row != 0)
     fields.emplace_back("lost in row", to_string(status.lost_in_row));
   if (status.state == task_state::completed)

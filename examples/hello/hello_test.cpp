@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-TEST(Hello, GreetsWhoeverThePayloadNames) {
+TEST(Hello, GreetsThePersonWhomThePayloadNames) {
   codeq::testing::testbed bed(codeq::testing::registered_handlers());
 
   auto task = bed.enqueue({.queue = "hello", .payload = "Ada"}).value().id;

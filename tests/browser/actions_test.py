@@ -223,6 +223,33 @@ class Operations(dashboard.DashboardTest):
             self.wait_state(task, "ready")
 
 
+class Limits(dashboard.DashboardTest):
+    def key(self):
+        return self.http.get("/admin/limits/stripe/keys").json["keys"][0]
+
+    def test_define_close_open_and_delete(self):
+        self.show("limits", "No limit yet")
+        self.browser.click("Define a limit")
+        self.browser.type("dialog input[name=name]", "stripe")
+        self.browser.type("dialog input[name=concurrency]", "0")
+        self.browser.click("Define it")
+        self.browser.wait_text("stripe is set")
+        self.assertEqual(0, self.http.get("/admin/limits/stripe").json["concurrency"])
+        self.http.enqueue("mail", 1, limits=[{"name": "stripe", "key": "a/b"}])
+        self.show("limits/stripe", "a/b")
+        self.browser.click("Close")
+        self.browser.click("Close it")
+        self.browser.wait_text("a/b is closed")
+        self.assertIn("closedUntil", self.key())
+        self.browser.click("Open")
+        self.browser.wait_text("a/b is open")
+        self.browser.click("Delete")
+        self.browser.type("dialog input[type=text]", "stripe")
+        self.browser.click("Delete it")
+        self.browser.wait_text("No limit yet")
+        self.assertEqual(404, self.http.get("/admin/limits/stripe").status)
+
+
 class Schedules(dashboard.DashboardTest):
     def setUp(self):
         super().setUp()

@@ -19,9 +19,9 @@ REQUESTS = {
     "queues": "/admin/queues/bulk", "history": "/admin/history", "tasks": "/tasks?limit=50",
     "ready tasks": "/tasks?limit=50&queue=bulk&state=ready&order=oldest",
     "tasks by key": "/tasks?limit=50&queue=bulk&key=none", "dead": "/admin/dead?limit=25",
-    "dead by error": "/admin/dead/summary", "operations": "/admin/operations",
+    "dead by error": "/admin/dead/summary?newest=4000", "operations": "/admin/operations",
     "workers": "/admin/workers",
-    "schedules": "/schedules?limit=100", "shards": "/admin/shards",
+    "schedules": "/schedules?limit=100", "limits": "/admin/limits", "shards": "/admin/shards",
     "audit": "/admin/audit?limit=100"}
 # A request takes a few milliseconds; this notices one that depends on the number of tasks.
 SECONDS_MAX = 1.0 if not cluster.SANITIZERS else 20.0
@@ -61,6 +61,13 @@ class Large(dashboard.DashboardTest):
         for name, taken in times.items():
             print(f"{name}: p95 {statistics.quantiles(taken, n=20)[-1] * 1000:.1f} ms")
             self.assertLess(statistics.median(taken), SECONDS_MAX, name)
+
+    def test_summary_of_the_newest_looks_at_no_more(self):
+        found = self.http.get("/admin/dead/summary?newest=400").json
+        self.assertEqual((400, True), (found["tasks"], found["partial"]))
+        self.assertEqual(["no order #"], [kind["fingerprint"] for kind in found["kinds"]])
+        whole = self.http.get("/admin/dead/summary").json
+        self.assertEqual((DEAD, None), (whole["tasks"], whole.get("partial")))
 
     def test_pages_show_a_thousand_queues_and_stay_usable(self):
         self.show("queues", "bulk")

@@ -196,6 +196,18 @@ class Pages(dashboard.DashboardTest):
         self.browser.wait_text("run now")
         self.check("schedule")
 
+    def test_limits_show_the_keys_that_hold_tasks_back(self):
+        self.assertEqual(200, self.http.call("PUT", "/admin/limits/stripe", {
+            "concurrency": 0, "rate": {"count": 100, "perSeconds": 1, "burst": 20}}).status)
+        for _ in range(3):
+            self.enqueue("mail", limits=[{"name": "stripe", "key": "acct_42"}])
+        self.show("limits", "stripe")
+        self.browser.wait_text("100 in 1 s, up to 20 at once")
+        self.check("limits")
+        self.show("limits/stripe", "acct_42")
+        self.browser.wait_text("after a lease")
+        self.check("limit")
+
     def test_store_shows_space_and_work(self):
         self.show("store", "free on the disk")
         self.browser.wait("return document.querySelectorAll('table').length >= 2", "tables")
@@ -239,7 +251,8 @@ class EmptyCoordinator(dashboard.DashboardTest):
             "overview": "codeqctl enqueue", "queues": "codeqctl enqueue",
             "tasks": "codeqctl enqueue", "dead": "No dead tasks",
             "operations": "operation start", "workers": "codeq-worker --name",
-            "schedules": "codeqctl schedule set", "audit": "Nothing here",
+            "schedules": "codeqctl schedule set", "limits": "codeqctl limit set",
+            "audit": "Nothing here",
             "nothing": "This address leads to no page"}
         for page, text in wanted.items():
             with self.subTest(page):

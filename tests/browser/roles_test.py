@@ -86,16 +86,19 @@ class Roles(dashboard.DashboardTest):
             "fencingToken": claimed["fencingToken"]})
         self.admin.call("PUT", "/schedules/nightly", {
             "cron": "30 2 * * *", "task": {"queue": "reports", "payload": 1}})
+        self.admin.call("PUT", "/admin/limits/stripe", {"concurrency": 0})
+        self.admin.enqueue("mail", 1, limits=[{"name": "stripe", "key": "acct_42"}])
         self.sign_in(self.tokens["rita"])
         forbidden = {
             "Pause", "Purge", "Settings", "Cancel", "Redrive", "Force", "Run now", "Delete",
-            "Cancel all", "Run all now", "Resume", "End"}
+            "Cancel all", "Run all now", "Resume", "End", "Define a limit", "Change", "Close"}
         self.assertEqual(202, self.admin.post(
             "/admin/operations", {"kind": "redrive", "queue": "none"}).status)
         pages = {
             "queues": "mail", "queues/mail": "Why tasks wait", f"tasks/{task}": "Timeline",
             f"tasks/{dead}": "Why it died", "dead": "no", "schedules": "nightly",
-            "schedules/nightly": "Next times", "tasks": "mail", "operations": "Redrive"}
+            "schedules/nightly": "Next times", "tasks": "mail", "operations": "Redrive",
+            "limits": "stripe", "limits/stripe": "acct_42"}
         for page, text in pages.items():
             with self.subTest(page):
                 self.show(page, text)

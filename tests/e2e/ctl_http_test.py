@@ -46,6 +46,30 @@ class CtlOverHttp(cluster.ClusterTest):
         self.assertIn("completed", self.ctl("events", task))
         self.assertEqual("completed", json.loads(self.ctl("--json", "explain", task))["reason"])
 
+    def test_limits(self):
+        set_limit = ("limit", "set", "stripe", "--concurrency", "1", "--rate", "100/1s")
+        self.assertEqual(1, json.loads(self.ctl("--json", *set_limit))["concurrency"])
+        tasks = [self.add("q", str(number), "--limit", "stripe:a b:2") for number in range(2)]
+        self.assertEqual([{"name": "stripe", "key": "a b", "cost": 2}],
+                         json.loads(self.ctl("--json", "get", tasks[0]))["limits"])
+        claimed = self.http.claim("q")
+        self.assertEqual("limited", json.loads(self.ctl("--json", "explain", tasks[1]))["reason"])
+        keys = json.loads(self.ctl("--json", "limit", "keys", "stripe", "--busy"))["keys"]
+        self.assertEqual([("a b", 1, 1)], [
+            (key["key"], key["leased"], key["held"]) for key in keys])
+        closed = json.loads(self.ctl("--json", "limit", "close", "stripe", "a b", "--for", "1h"))
+        self.assertIn("closedUntil", closed)
+        self.http.complete(claimed, {})
+        self.assertIsNone(self.http.claim("q"))
+        self.ctl("limit", "open", "stripe", "a b")
+        self.assertEqual(tasks[1], self.http.claim("q", wait=5)["id"])
+        self.assertIn("stripe", self.ctl("limit", "list"))
+        would = json.loads(self.ctl("--json", "limit", "set", "stripe", "--concurrency", "0",
+                                    "--dry-run"))
+        self.assertEqual(1, would["keysAbove"])
+        self.ctl("limit", "delete", "stripe")
+        self.assertIn('has no limit "stripe"', self.refusal("limit", "show", "stripe"))
+
     def test_many_and_stdin(self):
         ids = self.ctl("enqueue", "many", "--count", "250", payload=b'"x"').split()
         self.assertEqual(250, len(set(ids)))
@@ -54,7 +78,10 @@ class CtlOverHttp(cluster.ClusterTest):
         table = self.ctl("list", "--queue", "many", "--limit", "3").splitlines()
         self.assertIn("COMMAND", table[0])
         self.assertEqual(250, json.loads(self.ctl("--json", "queue", "stats", "many"))["ready"])
-        self.assertIn("codeq:q:many:default:pending:0", self.ctl("stats"))
+        header, *rows = self.ctl("stats").splitlines()
+        self.assertEqual("QUEUE PAUSED SCHEDULED GATED READY OLDESTREADYAGEMS LEASED DEAD".split(),
+                         header.split()[:8])
+        self.assertEqual(["many"], [row.split()[0] for row in rows])
         purged = self.ctl("--json", "queue", "purge", "many", "--yes")
         self.assertEqual({"changed": 250}, json.loads(purged))
 
@@ -74,6 +101,9 @@ class CtlOverHttp(cluster.ClusterTest):
         self.ctl("queue", "set", "q", "--max-depth", "24", "--retry", "linear")
         self.ctl("queue", "set", "q", "--retry-base", "1500ms", "--on-dead", "block")
         settings = json.loads(self.ctl("--json", "queue", "show", "q"))["settings"]
+        self.assertEqual([True, False], [
+            json.loads(self.ctl("--json", "queue", "show", queue))["exists"]
+            for queue in ("q", "none")])
         self.assertEqual((5, 24, "linear", 1500, "block"), (
             settings["maxAttempts"], settings["maxDepth"], settings["retry"]["kind"],
             settings["retry"]["baseMs"], settings["onDead"]))

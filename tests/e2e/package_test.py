@@ -78,6 +78,30 @@ def run(*command, **options):
     return done.stdout
 
 
+class PartBuild(cluster.ClusterTest):
+    def test_build_without_all_files_is_refused_before_anything_is_installed(self):
+        build, prefix = self.cluster.path("part"), self.cluster.path("installed")
+        run("cmake", "-G", "Ninja", "-S", SOURCE, "-B", build, "-DCODEQ_TESTS=OFF",
+            "-DCODEQ_BENCH=OFF")
+
+        for component, file in (((), "libcodeq_testkit.so"),
+                                (("--component", "programs"), "codeq-worker")):
+            with self.assertRaisesRegex(AssertionError, "not built:(?s:.*)/" + file):
+                run("cmake", "--install", build, "--prefix", prefix, *component)
+            self.assertFalse(prefix.exists())
+
+    def test_programs_are_installed_alone(self):
+        prefix = self.cluster.path("installed")
+        run("cmake", "--install", cluster.BUILD, "--prefix", prefix, "--component", "programs")
+
+        found = sorted(str(path.relative_to(prefix)) for path in prefix.rglob("*")
+                       if path.is_file())
+        self.assertEqual(["bin/codeq-coordinator", "bin/codeq-worker", "bin/codeqctl",
+                          "lib/libcodeq_handler.so"], found)
+        for program in found[:3]:
+            self.assertIn("--help", run(prefix / program, "--help"))
+
+
 class Package(cluster.ClusterTest):
     def setUp(self):
         super().setUp()

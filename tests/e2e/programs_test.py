@@ -136,11 +136,6 @@ class Refusal(cluster.ClusterTest):
         self.coordinator("--dev", "--data", self.cluster.path("other"),
                          "--listen", self.cluster.address, names=str(self.cluster.port))
 
-    def test_operators_command_without_a_coordinator_is_one_line(self):
-        lines = self.refused(BIN / "codeqctl", "--coordinator", "127.0.0.1:1", "stats",
-                             names="Connection refused")
-        self.assertEqual(len(lines), 1, lines)
-
     def test_port_of_the_gateway_in_use(self):
         self.cluster.start_coordinator()
         lines = self.coordinator(
@@ -154,6 +149,13 @@ class Refusal(cluster.ClusterTest):
             self.cluster.start_coordinator("--log-level", "info")
             self.cluster.coordinator.terminate(5)
             self.assertEqual(self.cluster.coordinator.text().count(said), times)
+
+    def test_recovery_of_the_shards_is_one_line_of_the_log(self):
+        self.cluster.start_coordinator("--log-level", "info")
+        lines = [line for line in self.cluster.coordinator.text().splitlines()
+                 if "recover" in line]
+        self.assertEqual(len(lines), 1, lines)
+        self.assertIn("store has recovered its shards shards=", lines[0])
 
     def test_store_in_use(self):
         self.cluster.start_coordinator()
@@ -180,8 +182,9 @@ class Refusal(cluster.ClusterTest):
     def test_no_coordinator_to_ask(self):
         task = "00000080-0000-0001-cd80-000000000000"
         for command in (["stats"], ["enqueue", "q", "x"], ["result", task, "--wait", "1s"]):
-            self.refused(BIN / "codeqctl", "--coordinator", "127.0.0.1:1", "--timeout", "1s",
-                         *command, names="no connection to 127.0.0.1:1")
+            lines = self.refused(BIN / "codeqctl", "--coordinator", "127.0.0.1:1", "--timeout",
+                                 "1s", *command, names="no connection to 127.0.0.1:1")
+            self.assertEqual(1, len(lines), lines)
 
 
 class Streams(cluster.ClusterTest):

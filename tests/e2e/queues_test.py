@@ -62,6 +62,15 @@ class Queues(OperatorTest):
         self.assertEqual(self.cluster.status(task)["max_attempts"], 1)
         self.assertEqual(self.cluster.status(own)["max_attempts"], 7)
 
+    def test_queue_without_tasks_and_settings_is_said_to_be_none(self):
+        for words in (("queue", "show", "none"), ("queue", "stats", "none")):
+            self.assertIn(b"The queue has no tasks and no settings of its own",
+                          self.cluster.ctl(*words))
+        self.assertFalse(self.json("queue", "show", "none")["exists"])
+        self.assertNotIn(b"of its own", self.cluster.ctl("queue", "set", "none", "--lease", "5s"))
+        for words in (("queue", "show", "none"), ("queue", "stats", "none")):
+            self.assertNotIn(b"of its own", self.cluster.ctl(*words))
+
     def test_purge_removes_that_queue_only_and_stops_its_handlers(self):
         running = self.start_sleeper()
         waiting = self.cluster.enqueue("sleep", f"{self.path} 0 0")
@@ -441,6 +450,11 @@ class DeadTasks(FindTest):
         self.assertEqual([("no order #", 2)], [
             (kind["fingerprint"], kind["tasks"]) for kind in over_http["kinds"]])
         self.assertIn("no order #", self.cluster.ctl("dead", "summary").decode())
+        newest = self.http.get("/admin/dead/summary?newest=4000").json
+        self.assertEqual((3, False), (newest["tasks"], newest.get("partial", False)))
+        refused = self.http.get("/admin/dead/summary?newest=0")
+        self.assertEqual(400, refused.status)
+        self.assertIn("'newest' is 0; it must be 1..100000", refused.text)
 
     def test_dry_run_counts_what_is_then_changed(self):
         for verb in ("redrive", "purge"):

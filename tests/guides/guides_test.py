@@ -171,6 +171,9 @@ class Followed(unittest.TestCase):
     def test_guide_for_fairness(self):
         self.follow("coordinator/FAIRNESS.md")
 
+    def test_guide_for_limits_of_tasks(self):
+        self.follow("coordinator/TASK_LIMITS.md")
+
     def test_guide_for_the_dashboard(self):
         self.follow("coordinator/DASHBOARD.md")
 

@@ -375,9 +375,15 @@ TEST_F(HttpRoutes, AdminsSeeCountsPauseAndConfigureQueues) {
   auto all = get("/admin/queues");
   EXPECT_EQ("1", all["codeq:q:q:acme:delayed"]);
   EXPECT_EQ("1", all["codeq:q:q:acme:inprog"]);
+  auto listed = get("/admin/queues?as=list").body;
+  EXPECT_TRUE(listed.starts_with(R"({"queues":[{"queue":"q","paused":false,"scheduled":1,)"))
+    << listed;
   auto one = get("/admin/queues/q");
   EXPECT_EQ("1", one["ready"]);
   EXPECT_EQ("1", one["inProgress"]);
+  EXPECT_EQ("true", one["exists"]);
+  EXPECT_EQ("false", get("/admin/queues/none")["exists"]);
+  EXPECT_EQ("false", get("/admin/queues/none/settings")["exists"]);
   EXPECT_EQ("1", one["delayed"]);
   EXPECT_EQ("0", one["dlq"]);
 

@@ -38,7 +38,8 @@ TEST(WorkerNode, WrongOptionIsNamedWithItsLimit) {
     {[](auto& o) { o.slots = 4097; }, "slots is 4097; it must be 1..4096"},
     {[](auto& o) { o.prefetch = 5000; }, "prefetch is 5000; it must be 0..4096"},
     {[](auto& o) { o.handlers = {}; }, "no queue is handled"},
-    {[](auto& o) { o.programs = {"q=true"}; }, "queue `q` has two handlers"},
+    {[](auto& o) { o.programs = {"q=true"}; },
+     "queue `q` has two handlers, from this process and program true; it must have one"},
     {[](auto& o) { o.handlers.handle("a/b", {}); }, "queue: `a/b` is no queue or pattern"},
     {[](auto& o) { o.handlers.handle("e", {}); }, "queue `e`: the handler is empty"},
     {[](auto& o) {

@@ -196,6 +196,37 @@ class FullDisk(cluster.ClusterTest):
             wait_until(lambda: self.cluster.status(task)["state"] == "completed", 60, "the end")
         print(harness.report({"large results before the disk was full": len(ended)}, "full disk:"))
 
+    def purge_makes_space(self):
+        self.cluster.ctl("queue", "purge", "echo", "--yes")
+        wait_until(self.accepted, 20, "tasks are taken again")
+        said = self.cluster.coordinator.text()
+        self.assertIn("store frees the space of purged tasks", said)
+        self.assertRegex(said, r"store has freed space free=\d{8,} left_out=0")
+
+    def test_purge_has_the_space_of_the_reserve(self):
+        self.mount(192)
+        self.launch("--free-bytes", str(20 * MEBIBYTE))
+        # Some of them are in memory only, and in the log.
+        for _ in range(50):
+            self.cluster.ctl("enqueue", "echo", "-", payload=PAYLOAD)
+        # Too much for the reserve to be given up, and less than is needed to write a file.
+        self.disk.fill(leave_bytes=18 * MEBIBYTE)
+        self.assertIn("disk_full", wait_until(self.refusal, 10, "a refusal"))
+        self.assertNotIn("disk reserve is given up", self.cluster.coordinator.text())
+
+        self.purge_makes_space()
+
+        self.assertIn("disk reserve is lent to the purge", self.cluster.coordinator.text())
+
+    def test_purge_has_space_where_there_is_none_for_a_reserve(self):
+        self.mount(90)
+        self.launch("--free-bytes", str(8 * MEBIBYTE))
+        tasks = self.enqueue_until_refused()
+        self.assertGreater(len(tasks), 15)
+        self.assertIn("a purge needs some without a reserve", self.refusal())
+
+        self.purge_makes_space()
+
     def test_start_without_space_and_reserve_ends_with_an_error_that_says_what_to_do(self):
         self.mount(200)
         self.launch("--free-bytes", "0")

@@ -56,10 +56,10 @@ class Worker:
 class Harness:
     """One run. `counts` has the number of faults of each kind."""
 
-    def __init__(self, seed, durability):
+    def __init__(self, seed, durability, rig=None):
         self.random = random.Random(seed)
         self.durability = durability
-        self.rig = cluster.Cluster()
+        self.rig = rig or cluster.Cluster()
         self.folder = self.rig.path("history")
         self.folder.mkdir()
         os.environ["CODEQ_HISTORY"] = str(self.folder)
@@ -205,9 +205,14 @@ class Harness:
             if not worker.process.is_running():
                 self.count("worker killed by its task")
                 worker.start()
+        self.check_coordinators()
+
+    def check_coordinators(self):
         if not self.rig.coordinator.is_running():
-            raise RuntimeError("the coordinator ended by itself: "
-                               + self.rig.coordinator.text()[-3000:])
+            raise RuntimeError("the coordinator ended by itself: " + self.coordinator_text())
+
+    def coordinator_text(self):
+        return self.rig.coordinator.text()[-3000:]
 
     # The end.
 
@@ -244,7 +249,7 @@ class Harness:
                                   f"fewer than {left} unfinished tasks") - 1
             except TimeoutError as late:
                 raise RuntimeError(f"{late}\n{self.oldest_unfinished()}\n"
-                                   f"{self.rig.coordinator.text()[-3000:]}") from late
+                                   f"{self.coordinator_text()}") from late
         # All tasks have ended; a producer may only wait for answers.
         for producer in self.producers:
             try:

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sends random tasks to queue "kill" and logs requests and answers. Usage:
-//   kill_producer load ADDRESS LOG NAME RATE   sends RATE tasks per second until SIGTERM
-//   kill_producer audit ADDRESS LOG            asks how each task on standard input ended
+//   kill_producer load ADDRESS[,ADDRESS...] LOG NAME RATE
+//                                              sends RATE tasks per second until SIGTERM
+//   kill_producer audit ADDRESS[,ADDRESS...] LOG
+//                                              asks how each task on standard input ended
 #include "codeq/producer.hpp"
 
 #include "kill/event_log.hpp"
@@ -14,6 +16,7 @@
 #include <iostream>
 #include <mutex>
 #include <random>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -206,6 +209,14 @@ void run_audit(codeq::producer& producer, event_log& log) {
   left.wait();
 }
 
+std::vector<std::string> split(const std::string& text) {
+  std::istringstream words(text);
+  std::vector<std::string> parts;
+  for (std::string part; std::getline(words, part, ',');)
+    parts.push_back(part);
+  return parts;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -217,7 +228,7 @@ int main(int argc, char** argv) {
   }
   std::signal(SIGTERM, [](int) { stopped = 1; });
   event_log log{words[2]};
-  auto producer = codeq::producer::connect({.coordinators = {words[1]}, .name = "kill"});
+  auto producer = codeq::producer::connect({.coordinators = split(words[1]), .name = "kill"});
   if (!producer) {
     std::cerr << "kill_producer: " << codeq::to_string(producer.error()) << '\n';
     return 1;

@@ -253,7 +253,23 @@ void reference_shard::end_as_reported(reference_task& task, const core::lease_re
     if (task.refunds < abandons_uncharged)
       return end(task, kind::abandoned, task_state::ready, false);
     return fail(task, kind::abandoned, duration{0});
+  case disposition::limited:
+    return end_limited(task, r);
   }
+}
+
+void reference_shard::end_limited(reference_task& task, const core::lease_report& r) {
+  // The tasks of the model have no limits, so that this one only waits.
+  auto wait = r.delay.value_or(duration{0});
+  if (wait > duration{0})
+    task.retry_at = now_.shard + wait;
+  auto refunds = task.refunds;
+  end(
+    task,
+    task_event::kind::limited,
+    wait > duration{0} ? task_state::scheduled : task_state::ready,
+    false);
+  task.refunds = refunds;
 }
 
 void reference_shard::fail(

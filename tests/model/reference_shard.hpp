@@ -343,6 +343,7 @@ private:
   [[nodiscard]] bool is_key_taken(const reference_task& task);
   void live_again(reference_task& task);
   void start_clocks(reference_task& task);
+  void end_limited(reference_task& task, const core::lease_report& r);
   void fail(reference_task& task, task_event::kind what, std::optional<duration> delay);
   void end(reference_task& task, task_event::kind what, task_state next, bool charged);
   static void note_change(reference_task& task, task_event::kind what);

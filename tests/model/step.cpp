@@ -513,8 +513,8 @@ step_maker::random_reports(dice& d, const reference_shard& reference, const inst
     core::lease_report r;
     r.seq = lease.seq;
     r.token = lease.token;
-    r.how = d.one_in(2) ? disposition::completed : static_cast<disposition>(d.below(6));
-    if (r.how == disposition::nack)
+    r.how = d.one_in(2) ? disposition::completed : static_cast<disposition>(d.below(7));
+    if (r.how == disposition::nack || r.how == disposition::limited)
       r.delay = duration{d.one_in(2) ? 0 : d.below(5'000)};
     r.started = !d.one_in(6);
     r.text = bytes("text " + std::to_string(d.below(1000)));

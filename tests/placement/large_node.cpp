@@ -102,8 +102,10 @@ void large_replica::acknowledge(replication::position at) {
 }
 
 void large_replica::recover(replication::epoch_number epoch, timestamp) {
-  node_.run(node_.world().random_.moment(100, recovery_longest.count()), [this, epoch] {
-    process_->recovered(epoch, node_.now());
+  const auto wait = node_.world().random_.moment(100, recovery_longest.count());
+  node_.run(wait, [this, epoch, number = ++recoveries_] {
+    if (number == recoveries_)
+      process_->recovered(epoch, node_.now());
   });
 }
 

@@ -28,6 +28,7 @@ public:
     const replication::membership& old, const replication::membership& next) override;
   void acknowledge(replication::position at) override;
   void recover(replication::epoch_number epoch, timestamp shard_time) override;
+  void drop_recovery() override { ++recoveries_; }
 
   timestamp shard_time() override { return {}; }
 
@@ -51,6 +52,8 @@ private:
   std::uint64_t copies_ = 0;
   /// When the delta was proposed, by its number in the current epoch.
   std::map<std::uint64_t, span> proposed_;
+  /// Counts the recoveries; the end of an older one is void.
+  std::uint64_t recoveries_ = 0;
   std::unique_ptr<replication::shard_replica> process_;
 };
 

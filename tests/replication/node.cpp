@@ -183,10 +183,24 @@ void node::fill_log(const copy_id& copy) {
 }
 
 void node::recover(epoch_number epoch, timestamp) {
-  run(world_.random_.moment(100, 400'000), [this, epoch](auto& process, auto now) {
-    recovered_ = epoch;
-    process.recovered(epoch, now);
+  const auto number = ++recoveries_;
+  // It reads the log at some time before its end.
+  run(world_.random_.moment(50, 200'000), [this, number, epoch](auto&, auto) {
+    if (number != recoveries_)
+      return;
+    const auto last = log_.empty() ? position{} : log_.back().at;
+    run(world_.random_.moment(50, 200'000), [this, number, epoch, last](auto& process, auto now) {
+      if (number != recoveries_)
+        return;
+      recovered_ = {epoch, last};
+      process.recovered(epoch, now);
+    });
   });
+}
+
+void node::drop_recovery() {
+  ++recoveries_;
+  recovered_ = {};
 }
 
 void node::compare_and_set(const membership& old, const membership& next) {
@@ -200,8 +214,11 @@ void node::acknowledge(position at) {
 void node::serve(epoch_number epoch) {
   world_.note("serve " + std::to_string(index_) + " epoch " + std::to_string(epoch));
   world_.audit_.serves(epoch, log_);
-  if (is_incomplete_ || recovered_ != epoch)
+  if (is_incomplete_ || recovered_.epoch != epoch)
     world_.audit_.fail("a shard is served that is incomplete or was not recovered");
+  // The start of an epoch changes nothing of the shard.
+  else if (recovered_.last != log_.back().at && recovered_.last != log_.back().previous)
+    world_.audit_.fail("a shard is served without the last deltas of its log");
   world_.check_answers();
 }
 

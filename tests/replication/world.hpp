@@ -134,6 +134,7 @@ public:
   void compare_and_set(const membership& old, const membership& next) override;
   void acknowledge(position at) override;
   void recover(epoch_number epoch, timestamp shard_time) override;
+  void drop_recovery() override;
 
   timestamp shard_time() override { return {}; }
 
@@ -169,7 +170,13 @@ private:
   // The process.
   std::uint64_t copies_ = 0;
   copy_id taken_;
-  epoch_number recovered_ = 0;
+  std::uint64_t recoveries_ = 0;
+  /// The last recovery: the epoch that it is for, and the last delta of its state.
+  struct recovered_state {
+    epoch_number epoch = 0;
+    position last;
+  };
+  recovered_state recovered_;
   /// Deltas up to these numbers are kept neither in memory nor in the spool, or not in memory.
   std::size_t spool_begin_ = 0;
   std::size_t ring_begin_ = 0;

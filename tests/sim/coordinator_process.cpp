@@ -55,10 +55,21 @@ coordinator_process::coordinator_process(world& all, sim_disk& disk, auditor& au
     registrar_({identity_.shard_count, identity_.epoch, store_id}, *this),
     journal_(all, process_, disk, identity_),
     reader_(all, process_, disk),
-    board_(std::make_shared<coordinator::shared_board>(identity_.shard_count)) {
+    board_(std::make_shared<coordinator::shared_board>(identity_.shard_count)),
+    may_have_lost_(disk.take_may_have_lost()) {
   for (std::uint16_t i = 0; i < identity_.shard_count; ++i)
     recover_shard(static_cast<shard_id>(i));
+  if (world_.options.has_limits)
+    define_limits();
   world_.say("coordinator starts epoch=" + std::to_string(identity_.epoch));
+}
+
+void coordinator_process::define_limits() {
+  for (auto& shard : shards_)
+    shard->box().send([&one = *shard] {
+      for (const auto& [name, definition] : sim_limits)
+        one.decide(core::set_limit{nobody, 0, {"default", name}, definition});
+    });
 }
 
 void coordinator_process::recover_shard(shard_id id) {
@@ -74,7 +85,8 @@ void coordinator_process::recover_shard(shard_id id) {
     world_,
     process_,
     sim_shard::parts{
-      std::move(state), &journal_, &reader_, &auditor_, identity_.shard_count, neighbour, board_}));
+      std::move(state), &journal_, &reader_, &auditor_, identity_.shard_count, neighbour, board_,
+      may_have_lost_}));
 }
 
 timestamp coordinator_process::earliest_shard_now() {

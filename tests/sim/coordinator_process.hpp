@@ -73,6 +73,8 @@ public:
 
 private:
   void recover_shard(shard_id id);
+  /// Every start does, since a power cut may take the definitions.
+  void define_limits();
   void take_hello(const connection_ptr& from, const protocol::wire_frame& frame);
   void connect(core::peer_id peer, sim_session& session);
 
@@ -86,6 +88,7 @@ private:
   sim_journal journal_;
   sim_reader reader_;
   std::shared_ptr<core::ready_board> board_;
+  bool may_have_lost_ = false;
   std::vector<std::unique_ptr<sim_shard>> shards_;
   /// By peer. Sessions that ended stay, because planned events may still refer to them.
   std::map<core::peer_id, std::unique_ptr<sim_session>> sessions_;

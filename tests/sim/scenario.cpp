@@ -60,6 +60,9 @@ void everything(scenario& s) {
 /// that all have them.
 constexpr std::uint64_t schedules_every = 3;
 
+/// The same for limits.
+constexpr std::uint64_t limits_every = 5;
+
 struct named {
   const char* name;
   void (*compose)(scenario&);
@@ -117,6 +120,7 @@ scenario scenario_of(std::uint64_t seed) {
   }
   s.runs_to_completion = random.hits(400);
   s.has_schedules = seed % schedules_every == 0;
+  s.has_limits = seed % limits_every == 0;
   return s;
 }
 
@@ -130,6 +134,8 @@ std::string to_string(const scenario& s) {
     out << ", comes back later";
   if (s.has_schedules)
     out << ", schedules";
+  if (s.has_limits)
+    out << ", limits";
   write(out, "cut", s.cut_every);
   write(out, "stall", s.stall_every);
   write(out, "worker crash", s.worker_crash_every);

@@ -36,6 +36,9 @@ struct scenario {
   /// There are schedules, which operators change.
   bool has_schedules = false;
 
+  /// Some tasks have limits.
+  bool has_limits = false;
+
   virtual_time cut_every{0};
   virtual_time stall_every{0};
   virtual_time worker_crash_every{0};

@@ -52,6 +52,7 @@ void sim_disk::sync() {
 virtual_time sim_disk::cut_power() {
   auto kept = static_cast<std::size_t>(world_.random.faults.below(unsynced_.size() + 1));
   store_.cut_power(kept);
+  may_have_lost_ = world_.options.os_durability;
   auto since = world_.time.now();
   if (kept < unsynced_.size()) {
     since = unsynced_[kept].when;

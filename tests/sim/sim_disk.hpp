@@ -45,6 +45,9 @@ public:
   /// seen before it still holds.
   virtual_time cut_power();
 
+  /// True at the first start after a power cut that may have taken confirmed writes.
+  [[nodiscard]] bool take_may_have_lost() { return std::exchange(may_have_lost_, false); }
+
   /// False while a power cut may lose the record of the task.
   [[nodiscard]] bool is_synced(const task_id& task) const;
 
@@ -69,6 +72,7 @@ private:
   storage::memory_store store_{horizons_};
   std::vector<std::pair<shard_id, core::event>> events_;
   std::vector<commit_mark> unsynced_;
+  bool may_have_lost_ = false;
 };
 
 } // namespace codeq::sim

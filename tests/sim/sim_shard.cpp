@@ -29,6 +29,7 @@ coordinator::shard_options options_of(const sim_shard::parts& made) {
   options.turns.commands_max = 6;
   options.turns.bytes_max = 600;
   options.zones = sim_zones();
+  options.may_have_lost = made.may_have_lost;
   return options;
 }
 

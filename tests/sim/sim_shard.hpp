@@ -20,6 +20,9 @@ class sim_journal;
 class sim_reader;
 class sim_session;
 
+/// The peer of a request whose answer nobody hears.
+inline constexpr core::peer_id nobody = 0;
+
 /// Drives a shard under virtual time, and reports its commands and decisions to the auditor.
 class sim_shard final : public coordinator::shard_port {
 public:
@@ -32,6 +35,8 @@ public:
     /// Returns another shard of the same process.
     std::function<sim_shard&(shard_id)> neighbour;
     std::shared_ptr<core::ready_board> board;
+    /// The last writes before this start may have been lost with the power.
+    bool may_have_lost = false;
   };
 
   sim_shard(world& all, process& home, parts made);

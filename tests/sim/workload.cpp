@@ -62,6 +62,14 @@ void workload::add_fairness(task_spec& task) {
   task.fairness_weight = static_cast<std::uint32_t>(std::min<std::uint64_t>(number, 3));
 }
 
+void workload::add_limits(task_spec& task) {
+  auto& random = world_.random.workload;
+  if (!world_.options.has_limits || !task.group.empty() || !random.hits(400))
+    return;
+  auto key = std::to_string(random.below(3));
+  task.limits = {{random.hits(600) ? "one" : "slow", key, 1}};
+}
+
 void workload::add_time(task_spec& task) {
   auto& random = world_.random.workload;
   auto which = random.below(1000);
@@ -125,6 +133,8 @@ std::vector<task_spec> workload::some_plain_request() {
   std::vector<task_spec> tasks;
   for (auto count = random.hits(300) ? random.between(2, 20) : 1; count > 0; --count)
     tasks.push_back(is_grouped || random.hits(700) ? like : some_task());
+  for (auto& task : tasks)
+    add_limits(task);
   return tasks;
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/operator_types.hpp"
 #include "codeq/task.hpp"
 
 #include "sim/world.hpp"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,11 @@ inline const std::string managed_queue = "q";
 inline const std::string purged_queue = "p";
 /// A tenant without workers: its tasks wait until the whole tenant is purged.
 inline const std::string other_tenant = "other";
+
+/// The limits of a run with limits, which exist on every shard before tasks arrive.
+inline const std::map<std::string, limit_definition> sim_limits = {
+  {"one", {.concurrency = 1, .rate = {}}},
+  {"slow", {.concurrency = 3, .rate = start_rate{8, std::chrono::seconds(1), 3}}}};
 
 /// All queues that workers serve.
 [[nodiscard]] std::vector<std::string> served_queues();
@@ -51,6 +58,8 @@ private:
   void add_key(task_spec& task);
   void add_time(task_spec& task);
   void add_fairness(task_spec& task);
+  /// Of tasks that may be on any shard, in runs with limits.
+  void add_limits(task_spec& task);
   [[nodiscard]] task_spec some_special_task();
   [[nodiscard]] std::vector<task_spec> some_plain_request();
 

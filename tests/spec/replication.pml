@@ -380,8 +380,13 @@ inline begin(r) {
 #else
 #define HAS_WAITED(r) (!IN(r, entitles[1]) && !IN(r, entitles[2]))
 #endif
+#ifdef OLDER_RELEASE
+#define IS_RELEASED(r) (released != 0)
+#else
+#define IS_RELEASED(r) IN(leads[r] - 1, released)
+#endif
 #define SERVE(r) \
-  :: d_step { leads[r] && phase[r] == WAITS && (HAS_WAITED(r) || IN(leads[r] - 1, released)) -> \
+  :: d_step { leads[r] && phase[r] == WAITS && (HAS_WAITED(r) || IS_RELEASED(r)) -> \
      phase[r] = SERVES; served = (leads[r] > served -> leads[r] : served) }
 
 // A primary gives up its epoch for good and says so.

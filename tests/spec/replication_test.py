@@ -132,6 +132,9 @@ class BrokenRule(Spin):
     def test_release_before_serving(self):
         self.refute("TIMED", "RELEASE_BEFORE_SERVING")
 
+    def test_no_wait_after_the_release_of_an_older_epoch(self):
+        self.refute("TIMED", "OLDER_RELEASE")
+
     def test_release_that_is_not_final(self):
         self.refute("TIMED", "RELEASE_NOT_FINAL")
 

@@ -129,6 +129,7 @@ shard_fixture::run_of(const std::string& queue, std::size_t count, const enqueue
   r.duplicate = options.duplicate;
   r.replace_payload = options.replace_payload;
   r.fairness = options.fairness;
+  r.limits = options.limits;
   if (options.delay != duration{0})
     r.not_before = clock_.now().shard + options.delay;
   r.tasks = encode_bodies(count, options.body_size);
@@ -374,6 +375,17 @@ std::string shard_fixture::tell_history(int number) {
 
 std::string shard_fixture::configure(const std::string& queue, const queue_config& config) {
   return run(core::configure_queue{peer_of(operator_name), 1, {"default", queue}, config});
+}
+
+std::string shard_fixture::set_limit(
+  const std::string& name, const std::optional<limit_definition>& definition) {
+  return run(core::set_limit{peer_of(operator_name), 1, {"default", name}, definition});
+}
+
+std::string
+shard_fixture::close_key(const std::string& limit, const std::string& key, duration closed_for) {
+  return run(
+    core::close_limit_key{peer_of(operator_name), 1, {"default", limit}, key, closed_for});
 }
 
 std::string shard_fixture::pause(const std::string& queue) {

@@ -39,6 +39,7 @@ struct enqueue_options {
   /// The disk's reason to refuse the enqueue.
   result<void> allowed{};
   core::fairness_mark fairness{};
+  std::vector<task_limit> limits{};
 };
 
 /// One shard under a manual clock. Every verb runs one turn and returns the turn's effects as a
@@ -129,6 +130,9 @@ protected:
   std::string explain(int task);
   std::string tell_history(int task);
   std::string configure(const std::string& queue, const queue_config& config);
+  /// Of tenant `default`; empty removes the limit.
+  std::string set_limit(const std::string& name, const std::optional<limit_definition>& definition);
+  std::string close_key(const std::string& limit, const std::string& key, duration closed_for);
   std::string pause(const std::string& queue);
   std::string unpause(const std::string& queue);
   std::string show(const std::string& queue);

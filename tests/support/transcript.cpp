@@ -182,12 +182,15 @@ void transcript::say(const core::task_explained& e) {
     "leased",
     "completed",
     "dead",
-    "cancelled"};
+    "cancelled",
+    "limited"};
   auto words = short_number(e.view.seq) + ' ' + reasons.at(static_cast<std::size_t>(e.reason));
   if (e.blocker != 0)
     words += " behind " + short_number(e.blocker) + ' ' + std::string(to_string(e.blocker_state));
   if (e.until != timestamp{})
     words += " until " + std::to_string((e.until - start_shard_).count());
+  if (e.reason == task_reason::limited)
+    words += " by " + e.limit + ':' + e.limit_key + " behind " + std::to_string(e.limit_before);
   if (e.reason == task_reason::leased)
     words += " by " + e.view.worker + " for " + std::to_string(e.lease_left.count());
   line(e.peer, words);
@@ -202,6 +205,23 @@ void transcript::say(const core::queue_answered& e) {
     e.queue.queue + " depth " + std::to_string(s.max_depth) + " leased "
       + std::to_string(s.max_leased) + " attempts " + std::to_string(s.defaults.max_attempts)
       + (e.settings.paused ? " paused" : ""));
+}
+
+void transcript::say(const core::limits_answered& e) {
+  if (!e.allowed)
+    return line(e.peer, "refused " + std::string(to_string(e.allowed.error().code)));
+  std::string words = "limits";
+  for (const auto& limit : e.limits)
+    words += ' ' + limit.limit.name + " leased " + std::to_string(limit.leased) + " held "
+             + std::to_string(limit.held) + " keys " + std::to_string(limit.keys) + " above "
+             + std::to_string(limit.keys_above);
+  for (const auto& key : e.keys) {
+    words += " key " + key.key + " leased " + std::to_string(key.leased) + " held "
+             + std::to_string(key.held);
+    if (key.closed_until != timestamp{})
+      words += " closed until " + std::to_string((key.closed_until - start_shard_).count());
+  }
+  line(e.peer, words + (e.more ? " and more" : ""));
 }
 
 void transcript::say(const core::tasks_listed& e) {

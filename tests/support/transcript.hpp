@@ -53,6 +53,7 @@ private:
   void say(const core::occurrence_noted& e);
   void say(const core::task_explained& e);
   void say(const core::queue_answered& e);
+  void say(const core::limits_answered& e);
   void say(const core::tasks_listed& e);
   void say(const core::audit_wanted& e);
   void say(const core::task_not_here& e);

@@ -117,7 +117,7 @@ struct change_options {
 
 option node_option(const char* name, std::string& to) {
   return required(
-    config::name_option(name, "Name of the node, as `cluster status` shows it [required]", to));
+    config::name_option(name, "Name of the node, as `cluster status` shows it", to));
 }
 
 option wait_option(duration& to) {
@@ -131,7 +131,7 @@ option wait_option(duration& to) {
 std::vector<option> move_grammar(change_options& to) {
   to.change.what = cluster_change::kind::move;
   auto shard = config::count_option(
-    "SHARD", "Number of the shard [required]", to.change.shard, {0, limits::shards_max - 1});
+    "SHARD", "Number of the shard", to.change.shard, {0, limits::shards_max - 1});
   return {
     required(placed(std::move(shard))), node_option("to", to.change.node), wait_option(to.wait)};
 }
@@ -198,7 +198,7 @@ void add_cluster(command_table& to) {
                "or `cluster balance` is given."});
   to.add(command<change_options>{
     .name = "cluster drain",
-    .help = "Move all shards and copies away from a node, for good",
+    .help = "Move all shards and copies away from a node; it stays empty until `cluster undrain`",
     .grammar = drain_grammar,
     .run = run_change,
     .details = "Copies move only as far as there are other nodes for them. Afterwards the node can "

@@ -25,6 +25,10 @@ std::string to_json(const task_explanation& why) {
   if (why.reason == task_reason::gated || why.reason == task_reason::blocked)
     out.field("blocker", to_string(why.blocker))
       .field("blocker_state", to_string(why.blocker_state));
+  if (why.reason == task_reason::limited)
+    out.field("limit", why.limit)
+      .bytes_field("limit_key", why.limit_key)
+      .field("held_before", why.limit_before);
   if (why.reason == task_reason::leased)
     out.field("worker", why.task.worker).field("lease_left_ms", why.lease_left.count());
   out.begin_object("queue_settings");

@@ -82,7 +82,7 @@ std::string to_text(const queue_info& info) {
     fields.push_back(std::move(field));
   auto text = format_fields(fields);
   if (!info.exists)
-    text += "\nThere is no such queue yet: these are the defaults.\n";
+    text += "\nThe queue has no tasks and no settings of its own: these are the defaults.\n";
   if (!info.is_uniform)
     text += "\nThe shards differ, because a change did not reach all of them: make it again.\n";
   return text;

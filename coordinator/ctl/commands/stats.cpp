@@ -21,6 +21,8 @@ constexpr auto details =
   "that run. Since the store was created: COMPLETED, CANCELLED and DIED count the tasks that "
   "ended so, also dead ones that were redriven or purged later; LOST counts leases that expired.";
 
+constexpr auto no_queue = "The queue has no tasks and no settings of its own.\n";
+
 void write_queue(base::json_writer& out, const queue_stats& queue) {
   out.begin_object();
   out.field("tenant", queue.queue.tenant).field("queue", queue.queue.queue);
@@ -108,7 +110,10 @@ void add_stats(command_table& to) {
       },
     .run =
       [](context& with, const queue_address& queue) {
-        return show(with, with.api.stats_of(queue), to_json, to_text);
+        auto text = [&queue](const coordinator_stats& stats) {
+          return stats.queues.empty() && !queue.queue.empty() ? no_queue : to_text(stats);
+        };
+        return show(with, with.api.stats_of(queue), to_json, text);
       },
     .details = details});
   to.add(command<no_options>{

@@ -144,6 +144,21 @@ public:
   /// Gives the task back: it is ready at once in its old place, and the attempt is not charged.
   [[nodiscard]] static outcome abandon();
 
+  /// Something that the handler uses refuses more work for a while, as with HTTP status 429: gives
+  /// the task back uncharged, and starts no task of the same key of its limit before `retry_after`
+  /// (0 to 31 d) has passed. `limit` is the name of a limit of the task; empty: its first one. A
+  /// task without limits waits alone.
+  [[nodiscard]] static outcome
+  limited(duration retry_after, std::string limit = {}, std::string reason = {});
+
+  /// Says what the attempt really cost for a limit of the task, 0..`limits::limit_cost_max`, in
+  /// place of `task_limit::cost`. The difference delays the next starts of the limit's key, or lets
+  /// them come earlier. May be added to any outcome; the latest cost of a limit counts. Ignored for
+  /// limits that the task does not have. @throws std::invalid_argument for `actual`, and for more
+  /// limits than a task may have
+  outcome& cost(std::string limit, std::uint32_t actual) &;
+  [[nodiscard]] outcome&& cost(std::string limit, std::uint32_t actual) &&;
+
   /// Adds a follow-up task. It is enqueued in the same write as this completion: exactly once if
   /// the completion is accepted, never otherwise. At most 64 follow-ups of 8 MiB in total. They may
   /// be added to any outcome, but only `completed` enqueues them. A follow-up with a field over its
@@ -161,8 +176,15 @@ public:
   /// Moves the text out; it is empty afterwards.
   [[nodiscard]] std::string take_text() noexcept { return std::move(text_); }
 
-  /// The delay given to `nack`; empty when the retry policy decides.
+  /// The delay given to `nack`, or how long the key is closed by `limited`; empty when the retry
+  /// policy decides.
   [[nodiscard]] std::optional<duration> delay() const noexcept { return delay_; }
+
+  /// The limit given to `limited`; empty: the task's first one.
+  [[nodiscard]] const std::string& limit_name() const noexcept { return limit_name_; }
+
+  /// The actual costs, without keys.
+  [[nodiscard]] const std::vector<task_limit>& costs() const noexcept { return costs_; }
 
   /// In the order they were added.
   [[nodiscard]] const std::vector<task_spec>& follow_ups() const noexcept { return follow_ups_; }
@@ -174,6 +196,8 @@ private:
   std::string text_;
   std::optional<duration> delay_;
   std::vector<task_spec> follow_ups_;
+  std::string limit_name_;
+  std::vector<task_limit> costs_;
 };
 
 } // namespace codeq

@@ -45,6 +45,8 @@ enum class errc : std::uint8_t {
   unknown_queue = 28,
   /// The schedule does not exist.
   unknown_schedule = 29,
+  /// The tenant has no limit of that name.
+  unknown_limit = 30,
 
   // Worth a retry, after a pause.
   /// Too many requests in flight; the context says how long to wait.

@@ -230,7 +230,7 @@ void handler_registry::handle(std::string queue, Function function, queue_option
 }
 
 /// Incremented whenever a library built against an older codeq can no longer be loaded.
-inline constexpr std::uint32_t handler_abi_version = 5;
+inline constexpr std::uint32_t handler_abi_version = 6;
 
 } // namespace codeq
 

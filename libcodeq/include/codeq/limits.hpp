@@ -40,13 +40,45 @@ inline constexpr std::size_t fairness_key_bytes_max = 256;
 /// Maximum weight of a fairness key. A greater one would let the key's tasks run so long in a row
 /// that the others seem to be stuck.
 inline constexpr std::uint32_t fairness_weight_max = 1000;
-/// Maximum number of fairness keys of one queue with live tasks on one shard: each needs about a
-/// kilobyte of memory. An enqueue above it is refused with `queue_full`.
+/// Maximum number of fairness keys with live tasks of all queues of one tenant on one shard: each
+/// needs about a kilobyte of memory. An enqueue above it is refused with `queue_full`; what cannot
+/// be refused takes its turns under the empty key.
 inline constexpr std::size_t fairness_keys_max = 200'000;
 /// Maximum number of fairness keys of one answer. With the longest names it stays below 1 MiB.
 inline constexpr std::size_t fairness_page_max = 1000;
 /// Number of fairness keys of an answer when the request names none. They fit on a few screens.
 inline constexpr std::size_t fairness_page_default = 100;
+/// Maximum number of limits of one task. Each is checked for every start.
+inline constexpr std::size_t task_limits_max = 4;
+/// Maximum limit key of a task. Keys are held in memory while their limit holds tasks back.
+inline constexpr std::size_t limit_key_bytes_max = 256;
+/// Maximum cost of a task for a limit. More starts at once are better separate tasks.
+inline constexpr std::uint32_t limit_cost_max = 1000;
+/// Maximum actual cost that an ended attempt names, for example in tokens of a language model. A
+/// greater debt would delay the next starts for long.
+inline constexpr std::uint32_t limit_cost_settled_max = 1'000'000;
+/// Maximum `concurrency` of a limit. Above it, leave the limit out.
+inline constexpr std::uint32_t limit_concurrency_max = 1'000'000;
+/// Maximum `count` and `burst` of a limit's rate. With a period of a second, the time between two
+/// starts is then a microsecond.
+inline constexpr std::uint32_t limit_rate_count_max = 1'000'000;
+/// Minimum period of a limit's rate: times are in milliseconds.
+inline constexpr duration limit_rate_period_min = 1ms;
+/// Maximum period of a limit's rate. A longer one is most likely a wrong unit.
+inline constexpr duration limit_rate_period_max = 31 * 24h;
+/// Maximum time for which a limit key is closed, by an operator or by a handler. A longer one is
+/// most likely a wrong unit.
+inline constexpr duration limit_closed_max = 31 * 24h;
+/// Maximum number of limits of a tenant. Each is held in memory on every shard.
+inline constexpr std::size_t limits_per_tenant_max = 1000;
+/// Maximum number of limit keys in use of a tenant on one shard: those with leases, with tasks that
+/// are held back, with starts that are not paid for, or that are closed. Each needs about half a
+/// kilobyte of memory. An enqueue that names a further one is refused with `queue_full`.
+inline constexpr std::size_t limit_keys_max = 200'000;
+/// Maximum number of limits, or of limit keys, of one answer. They are one message.
+inline constexpr std::size_t limits_page_max = 1000;
+/// Number of limits, or of limit keys, of an answer when the request names none.
+inline constexpr std::size_t limits_page_default = 100;
 /// The highest priority; 0 is the lowest, and the default. Each priority of a queue is a list of
 /// its own.
 inline constexpr int priority_max = 9;

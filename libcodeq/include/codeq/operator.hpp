@@ -126,6 +126,40 @@ public:
   /// All schedules of a tenant, by name, each with its next time.
   [[nodiscard]] result<std::vector<schedule_info>> list_schedules(const std::string& tenant);
 
+  // Limits.
+
+  /// Defines a limit, or changes it as a whole; leases are not revoked. Errors: `invalid_argument`
+  /// names the field, its value and the limit; `too_large` when the tenant has too many limits.
+  [[nodiscard]] result<limit_info>
+  set_limit(const limit_address& limit, const limit_definition& definition);
+
+  /// Tells what `set_limit` would come to; changes nothing. Errors: as `set_limit`.
+  [[nodiscard]] result<limit_info>
+  preview_limit(const limit_address& limit, const limit_definition& definition);
+
+  /// Errors: `unknown_limit`.
+  [[nodiscard]] result<limit_info> show_limit(const limit_address& limit);
+
+  /// Deletes a limit; the tasks that it holds back go on without it. Returns what it was. Errors:
+  /// `unknown_limit`.
+  [[nodiscard]] result<limit_info> delete_limit(const limit_address& limit);
+
+  /// The limits of a tenant, by name.
+  [[nodiscard]] result<std::vector<limit_info>> list_limits(const std::string& tenant);
+
+  /// A page of the keys of a limit that are in use. Errors: `unknown_limit`, `invalid_argument`.
+  [[nodiscard]] result<limit_keys_page>
+  limit_keys(const limit_address& limit, const limit_keys_request& page = {});
+
+  /// Starts nothing of a key for that long (up to `limits::limit_closed_max`); leases go on.
+  /// Errors: `unknown_limit`, `invalid_argument`.
+  [[nodiscard]] result<limit_key_info>
+  close_limit_key(const limit_address& limit, const std::string& key, duration how_long);
+
+  /// Opens a closed key. Errors: `unknown_limit`.
+  [[nodiscard]] result<limit_key_info>
+  open_limit_key(const limit_address& limit, const std::string& key);
+
   // Many tasks.
 
   /// Returns the oldest tasks that match the filter; at most `limit`

@@ -133,6 +133,86 @@ struct fairness_page {
   bool more = false;
 };
 
+/// A limit within its tenant; both `[A-Za-z0-9._-]{1,128}`.
+struct limit_address {
+  std::string tenant = "default";
+  std::string name{};
+
+  friend auto operator<=>(const limit_address&, const limit_address&) = default;
+};
+
+/// How fast tasks may start: on average `count` in a `period`, and `burst` at once after a pause.
+struct start_rate {
+  /// 1..`limits::limit_rate_count_max`; so is `burst`.
+  std::uint32_t count = 1;
+  duration period{1000};
+  std::uint32_t burst = 1;
+
+  friend bool operator==(const start_rate&, const start_rate&) = default;
+};
+
+/// A limit: how many tasks may be leased at once, and how fast they may start, for each limit key
+/// by itself. At least one of them is set.
+struct limit_definition {
+  /// 0..`limits::limit_concurrency_max`; 0 starts nothing.
+  std::optional<std::uint32_t> concurrency{};
+  std::optional<start_rate> rate{};
+
+  friend bool operator==(const limit_definition&, const limit_definition&) = default;
+};
+
+/// A limit and its use, over all shards.
+struct limit_info {
+  limit_address limit;
+  limit_definition definition;
+  /// Number of leases that count against it.
+  std::uint64_t leased = 0;
+  /// Number of ready tasks that it holds back.
+  std::uint64_t held = 0;
+  /// Number of keys with leases, held tasks, unpaid starts, or that are closed.
+  std::uint64_t keys = 0;
+  /// After a change or its dry run: number of keys with more leases than the new definition allows.
+  /// None of them is revoked.
+  std::uint64_t keys_above = 0;
+  /// False when a change did not reach every shard; the operator should repeat it.
+  bool is_uniform = true;
+
+  friend bool operator==(const limit_info&, const limit_info&) = default;
+};
+
+/// A key of a limit that is in use.
+struct limit_key_info {
+  std::string key;
+  std::uint64_t leased = 0;
+  /// Number of ready tasks that it holds back.
+  std::uint64_t held = 0;
+  /// When a task of cost 1 can start, or when the first held task can; in the past: now. Empty when
+  /// a lease has to end first.
+  std::optional<timestamp> next_start{};
+  /// Nothing starts before, whatever else admits it; the epoch (0): the key is open.
+  timestamp closed_until{};
+
+  friend bool operator==(const limit_key_info&, const limit_key_info&) = default;
+};
+
+/// Which keys of a limit to list.
+struct limit_keys_request {
+  /// Only keys behind this one; empty: from the first one on, which may be the empty key.
+  std::optional<std::string> after{};
+  /// 1..`limits::limits_page_max`.
+  std::size_t limit = limits::limits_page_default;
+  /// Leaves out keys without leases and held tasks, which are closed or have unpaid starts.
+  bool only_busy = false;
+};
+
+/// A part of the keys of a limit that are in use, in the order of their bytes.
+struct limit_keys_page {
+  limit_address limit;
+  std::vector<limit_key_info> keys;
+  /// Further keys follow the last one.
+  bool more = false;
+};
+
 /// What an operator does to a task without its token. On the wire, never renumber.
 enum class force_kind : std::uint8_t {
   revoke = 0,   ///< The lease ends uncharged and the task is ready again; only of a leased task.
@@ -263,6 +343,7 @@ enum class task_reason : std::uint8_t {
   completed = 10,
   dead = 11,
   cancelled = 12,
+  limited = 13, ///< A limit holds it back; see `limit`.
 };
 
 [[nodiscard]] std::string_view to_string(task_reason reason) noexcept;
@@ -281,6 +362,11 @@ struct task_explanation {
   std::uint32_t workers = 0;
   /// Configuration on the task's shard; limits are those of this shard.
   queue_config queue;
+  /// With `limited`: the limit and its key, and the number of tasks that it holds back before this
+  /// one. `until` is when the key admits the next start; 0 when a lease has to end first.
+  std::string limit{};
+  std::string limit_key{};
+  std::uint64_t limit_before = 0;
 };
 
 /// One sentence for people, without a full stop, for example "retry 3 of 5 at 2026-01-31
@@ -308,6 +394,7 @@ struct task_event {
     forced_to_fail = 14,
     timed_out = 15,        ///< The attempt ran longer, or longer without progress, than it may.
     payload_replaced = 16, ///< By a duplicate.
+    limited = 17,          ///< Its handler gave it back, and closed its limit key.
   };
 
   /// Who caused the event. On the wire, never renumber.
@@ -378,6 +465,10 @@ enum class operator_action : std::uint8_t {
   schedule_run = 19,
   schedule_backfill = 20,
   log_level = 21,
+  limit_set = 22,
+  limit_delete = 23,
+  limit_close = 24,
+  limit_open = 25,
 };
 
 /// The name of the command, for example "queue pause".

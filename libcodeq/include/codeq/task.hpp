@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace codeq {
 
@@ -94,6 +95,18 @@ struct task_key {
   friend auto operator<=>(const task_key&, const task_key&) = default;
 };
 
+/// A task's use of a limit of its tenant; see `limit_definition`.
+struct task_limit {
+  /// Name of the limit. It has to be defined when the task is enqueued.
+  std::string name{};
+  /// The limit applies to each key by itself. At most 256 bytes; empty: the tasks without a key.
+  std::string key{};
+  /// Number of starts that the task counts as, 1..1000.
+  std::uint32_t cost = 1;
+
+  friend bool operator==(const task_limit&, const task_limit&) = default;
+};
+
 /// First member of a struct whose fields have to be named: no value converts to it.
 struct fields_have_names {
   explicit fields_have_names() = default;
@@ -154,6 +167,8 @@ struct task_spec {
   /// Share of the key compared with others, 1..1000; that of a key without `/` is the share of all
   /// keys that begin with it. The latest task of the key sets it.
   std::uint32_t fairness_weight = 1;
+  /// The task starts only when each of these limits admits it; at most 4, each limit once.
+  std::vector<task_limit> limits{};
 };
 
 /// A task's place in its life. Stored on disk, never renumber.
@@ -181,6 +196,9 @@ enum class disposition : std::uint8_t {
   nack = 3,
   abandon = 4,
   cancelled = 5, ///< It was asked to stop, and did.
+  /// Something that the handler uses refused more work for a while. The task is given back
+  /// uncharged, and no other task of its limit key starts before that time.
+  limited = 6,
 };
 
 /// Progress of a task that has not ended, as its handler reported it.
@@ -222,6 +240,7 @@ struct task_summary {
   /// As its producer set them.
   std::string fairness_key{};
   std::uint32_t fairness_weight = 1;
+  std::vector<task_limit> limits{};
 };
 
 /// The whole record of one task.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/handler.hpp"
+#include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 #include "codeq/schedule.hpp"
 #include "codeq/task.hpp"
@@ -119,6 +120,9 @@ public:
 
   /// Adds a task and processes everything that is due now. Errors: as `producer::enqueue`.
   result<enqueued_task> enqueue(const task_spec& spec);
+
+  /// Defines a limit of tenant `default`, or changes it. Errors: as `operator_client::set_limit`.
+  result<limit_info> set_limit(const std::string& name, const limit_definition& definition);
 
   /// Sets a schedule, which fires while the clock advances. Its tenant is that of its task. Errors:
   /// as `operator_client::set_schedule`.

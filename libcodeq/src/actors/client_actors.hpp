@@ -141,6 +141,8 @@ using inquiry_actor = caf::typed_actor<
   caf::reacts_to<protocol::audit_reply>,
   // Handles schedules.
   caf::reacts_to<protocol::schedule_reply>,
+  // Handles limits.
+  caf::reacts_to<protocol::limit_reply>,
   // Handles the status of a backup.
   caf::reacts_to<protocol::backup_reply>,
   // Handles the level of the log.

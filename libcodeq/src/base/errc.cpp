@@ -30,6 +30,8 @@ std::string_view to_string(errc code) noexcept {
     return "unknown_queue";
   case errc::unknown_schedule:
     return "unknown_schedule";
+  case errc::unknown_limit:
+    return "unknown_limit";
   case errc::key_taken:
     return "key_taken";
   case errc::session_expired:

@@ -30,6 +30,14 @@ std::string attempt_of(const task_summary& task, std::uint32_t attempt) {
   return std::to_string(attempt) + " of " + std::to_string(task.max_attempts);
 }
 
+/// Keys are any bytes; those that would spoil a line are shown as dots.
+std::string quoted(std::string text) {
+  for (auto& c : text)
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f')
+      c = '.';
+  return '"' + text + '"';
+}
+
 std::string because(const std::string& text) {
   return text.empty() ? "" : " because: " + text;
 }
@@ -37,7 +45,7 @@ std::string because(const std::string& text) {
 } // namespace
 
 std::string_view to_string(task_reason reason) noexcept {
-  static constexpr std::array<std::string_view, 13> names{
+  static constexpr std::array<std::string_view, 14> names{
     "deferred",
     "retry_waiting",
     "gated",
@@ -50,7 +58,8 @@ std::string_view to_string(task_reason reason) noexcept {
     "leased",
     "completed",
     "dead",
-    "cancelled"};
+    "cancelled",
+    "limited"};
   return name_of(reason, names);
 }
 
@@ -100,12 +109,20 @@ std::string_view to_string(operator_action action) noexcept {
     return "schedule backfill";
   case operator_action::log_level:
     return "log-level";
+  case operator_action::limit_set:
+    return "limit set";
+  case operator_action::limit_delete:
+    return "limit delete";
+  case operator_action::limit_close:
+    return "limit close";
+  case operator_action::limit_open:
+    return "limit open";
   }
   return "unknown";
 }
 
 std::string_view to_string(task_event::kind what) noexcept {
-  static constexpr std::array<std::string_view, 17> names{
+  static constexpr std::array<std::string_view, 18> names{
     "enqueued",
     "granted",
     "completed",
@@ -122,7 +139,8 @@ std::string_view to_string(task_event::kind what) noexcept {
     "forced_to_complete",
     "forced_to_fail",
     "timed_out",
-    "payload_replaced"};
+    "payload_replaced",
+    "limited"};
   return name_of(what, names);
 }
 
@@ -169,6 +187,12 @@ std::string to_sentence(const task_explanation& why) {
     return "dead after attempt " + attempt_of(task, task.attempt) + because(why.error_text);
   case task_reason::cancelled:
     return "cancelled";
+  case task_reason::limited:
+    return "held back by limit " + why.limit
+           + (why.limit_key.empty() ? "" : ", key " + quoted(why.limit_key)) + ", behind "
+           + std::to_string(why.limit_before) + " others; "
+           + (why.until == timestamp{} ? "a lease has to end first"
+                                       : "the next start is possible at " + to_string(why.until));
   }
   return "unknown";
 }

@@ -36,6 +36,8 @@ inline constexpr std::size_t turn_bytes_max = 256u << 10;
 inline constexpr std::size_t turn_open_lanes_max = 32;
 inline constexpr std::size_t turn_lane_sequences = 16;
 inline constexpr std::size_t due_released_per_turn_max = 10'000;
+/// Number of tasks that one turn takes out of their lanes because of limits.
+inline constexpr std::size_t limits_held_per_turn_max = 4096;
 inline constexpr std::size_t dead_purged_per_turn_max = 1'000;
 inline constexpr std::size_t queues_removed_per_snapshot_max = 1'000;
 inline constexpr std::size_t segment_bytes_max = 256u << 10;

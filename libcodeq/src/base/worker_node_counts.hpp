@@ -18,7 +18,7 @@ namespace codeq::base {
 /// Name of the queue, and of the tenant, that stands for all others in metrics.
 inline constexpr std::string_view all_others = "*";
 
-inline constexpr std::size_t dispositions = static_cast<std::size_t>(disposition::cancelled) + 1;
+inline constexpr std::size_t dispositions = static_cast<std::size_t>(disposition::limited) + 1;
 
 /// Counts of a queue's attempts on a worker since its start.
 struct attempt_counts {

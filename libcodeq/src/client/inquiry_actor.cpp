@@ -34,7 +34,8 @@ std::optional<shard_id> shard_of_question(const protocol::wire_frame& question) 
                     schema::ExplainRequest,
                     schema::EventsRequest,
                     schema::AuditRequest,
-                    schema::ScheduleRequest>(question, note));
+                    schema::ScheduleRequest,
+                    schema::LimitRequest>(question, note));
   return shard;
 }
 
@@ -56,6 +57,7 @@ void inquiry_state::start(inquiry_settings settings) {
        schema::WorkersReply,
        schema::AuditReply,
        schema::ScheduleReply,
+       schema::LimitReply,
        schema::ChangeReply,
        schema::QueueReply,
        schema::BulkReply,
@@ -245,6 +247,7 @@ inquiry(actors::inquiry_actor::stateful_pointer<inquiry_state> self, inquiry_set
     [self](const protocol::workers_reply& reply) { self->state.accept(reply); },
     [self](const protocol::audit_reply& reply) { self->state.accept(reply); },
     [self](const protocol::schedule_reply& reply) { self->state.accept(reply); },
+    [self](const protocol::limit_reply& reply) { self->state.accept(reply); },
     [self](const protocol::backup_reply& reply) { self->state.accept(reply); },
     [self](const protocol::log_level_reply& reply) { self->state.accept(reply); },
     [self](const protocol::cluster_reply& reply) { self->state.accept(reply); },

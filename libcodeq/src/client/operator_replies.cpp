@@ -2,6 +2,7 @@
 #include "client/operator_replies.hpp"
 
 #include "client/status_convert.hpp"
+#include "encoding/limit_structs.hpp"
 #include "encoding/operator_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "protocol/error_code.hpp"
@@ -73,6 +74,7 @@ result<void> read_common(Reader from, task_summary& to) {
   to.cancel_requested = from.getCancelRequested();
   to.fairness_key = string_of(from.getFairnessKey());
   to.fairness_weight = from.getFairnessWeight();
+  to.limits = encoding::read_limits(from.getLimits());
   return {};
 }
 
@@ -95,6 +97,9 @@ result<void> fill_explanation(schema::ExplainReply::Reader from, task_explanatio
   to.blocker_state = *state;
   to.lease_left = duration{static_cast<duration::rep>(from.getLeaseLeftMs())};
   to.workers = from.getWorkers();
+  to.limit = read_text(from.getLimitName());
+  to.limit_key = string_of(from.getLimitKey());
+  to.limit_before = from.getLimitBefore();
   to.queue = encoding::read_config(from.getQueue());
   return {};
 }
@@ -111,6 +116,28 @@ void fill_fairness(schema::QueueReply::Fairness::Reader from, fairness_page& to)
        share.getSharePpm(),
        time_of(share.getExpectedRunMs()),
        time_of(share.getWaitMs())});
+}
+
+limit_info read_limit(schema::LimitReply::Limit::Reader from) {
+  limit_info info;
+  info.limit.name = read_text(from.getName());
+  info.definition = encoding::read_rule(from.getRule());
+  info.leased = from.getLeased();
+  info.held = from.getHeld();
+  info.keys = from.getKeys();
+  info.keys_above = from.getKeysAbove();
+  return info;
+}
+
+limit_key_info read_limit_key(schema::LimitReply::Key::Reader from) {
+  limit_key_info info;
+  info.key = string_of(from.getKey());
+  info.leased = from.getLeased();
+  info.held = from.getHeld();
+  if (from.getHasNextStart())
+    info.next_start = timestamp{duration{from.getNextStartMs()}};
+  info.closed_until = timestamp{duration{from.getClosedUntilMs()}};
+  return info;
 }
 
 result<void> fill_event(schema::EventsReply::Event::Reader from, task_event& to) {
@@ -320,6 +347,17 @@ result<answered<schedules_part>> read_schedules(const protocol::schedule_reply& 
         return ok;
     to.more = from.getMore();
     return take_known("result of a schedule's request", from.getResult(), to.what);
+  });
+}
+
+result<answered<limits_part>> read_limits(const protocol::limit_reply& reply) {
+  return read_reply<limits_part>(reply, [](auto from, limits_part& to) -> result<void> {
+    for (auto limit : from.getLimits())
+      to.limits.push_back(read_limit(limit));
+    for (auto key : from.getKeys())
+      to.keys.push_back(read_limit_key(key));
+    to.more = from.getMore();
+    return {};
   });
 }
 

@@ -70,6 +70,17 @@ struct schedules_part {
 
 [[nodiscard]] result<answered<schedules_part>>
 read_schedules(const protocol::schedule_reply& reply);
+
+/// One shard's answer to a request about limits.
+struct limits_part {
+  /// One, or those of a list; without their tenant.
+  std::vector<limit_info> limits;
+  std::vector<limit_key_info> keys;
+  /// Further ones follow the last one.
+  bool more = false;
+};
+
+[[nodiscard]] result<answered<limits_part>> read_limits(const protocol::limit_reply& reply);
 [[nodiscard]] result<answered<backup_status>> read_backup(const protocol::backup_reply& reply);
 [[nodiscard]] result<answered<std::string>> read_log_level(const protocol::log_level_reply& reply);
 [[nodiscard]] result<answered<std::vector<backup_info>>>

@@ -59,6 +59,7 @@ result<shard_routes::changes> shard_routes::take_places(
   dial_missing(out);
   close_left(out);
   find_links(out);
+  find_arrivals(link, news, not_here, out);
   for (auto shard : not_here) {
     const auto number = value(shard);
     // If the shard has moved on, what is open was or will be sent to its new place.
@@ -131,6 +132,20 @@ void shard_routes::close_left(changes& out) {
     }
     if (is_left)
       end(link, out);
+  }
+}
+
+void shard_routes::find_arrivals(
+  std::size_t link, const map_news& news, std::span<const shard_id> not_here, changes& out) {
+  for (const auto& [shard, place] : news.items) {
+    const auto number = value(shard);
+    const auto is_arrival = is_nowhere_[number] && link_of_[number] == link
+                            && place.epoch == epochs_[number]
+                            && std::find(not_here.begin(), not_here.end(), shard) == not_here.end();
+    if (!is_arrival)
+      continue;
+    is_nowhere_[number] = false;
+    out.resend.insert(std::upper_bound(out.resend.begin(), out.resend.end(), shard), shard);
   }
 }
 

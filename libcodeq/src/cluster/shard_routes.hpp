@@ -30,7 +30,7 @@ public:
     /// Shards whose unanswered messages are to be sent again: they have another primary, or its
     /// connection is new. Ascending.
     std::vector<shard_id> resend{};
-    /// Call `retry` after `tuning::not_here_pause`.
+    /// Call `retry` after `tuning::not_here_pause`, unless the shard's coordinator tells earlier.
     bool retries = false;
 
     bool operator==(const changes&) const = default;
@@ -85,6 +85,10 @@ private:
   void end(std::size_t link, changes& out);
   void dial_missing(changes& out);
   void close_left(changes& out);
+  /// Finds the shards of which their coordinator tells again that they are there, after it has said
+  /// that they are not yet.
+  void find_arrivals(
+    std::size_t link, const map_news& news, std::span<const shard_id> not_here, changes& out);
   /// Finds the link of each shard again, and lists the shards that have another one.
   void find_links(changes& out);
 

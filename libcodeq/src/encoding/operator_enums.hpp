@@ -75,7 +75,8 @@ struct names_of<task_reason> {
     {ours::leased, theirs::LEASED},
     {ours::completed, theirs::COMPLETED},
     {ours::dead, theirs::DEAD},
-    {ours::cancelled, theirs::CANCELLED}};
+    {ours::cancelled, theirs::CANCELLED},
+    {ours::limited, theirs::LIMITED}};
 };
 
 template <>
@@ -99,7 +100,8 @@ struct names_of<task_event::kind> {
     {ours::forced_to_complete, theirs::FORCED_TO_COMPLETE},
     {ours::forced_to_fail, theirs::FORCED_TO_FAIL},
     {ours::timed_out, theirs::TIMED_OUT},
-    {ours::payload_replaced, theirs::PAYLOAD_REPLACED}};
+    {ours::payload_replaced, theirs::PAYLOAD_REPLACED},
+    {ours::limited, theirs::LIMITED}};
 };
 
 template <>

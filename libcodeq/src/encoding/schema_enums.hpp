@@ -84,7 +84,8 @@ struct names_of<disposition> {
     {ours::failed_permanently, theirs::FAILED_PERMANENTLY},
     {ours::nack, theirs::NACK},
     {ours::abandon, theirs::ABANDON},
-    {ours::cancelled, theirs::CANCELLED}};
+    {ours::cancelled, theirs::CANCELLED},
+    {ours::limited, theirs::LIMITED}};
 };
 
 template <>
@@ -101,7 +102,8 @@ struct names_of<core::lease_end_kind> {
     {ours::revoked, theirs::REVOKED},
     {ours::cancelled, theirs::CANCELLED},
     {ours::timed_out, theirs::TIMED_OUT},
-    {ours::forced, theirs::FORCED}};
+    {ours::forced, theirs::FORCED},
+    {ours::limited, theirs::LIMITED}};
 };
 
 template <>

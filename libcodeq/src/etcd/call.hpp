@@ -64,7 +64,7 @@ public:
 
   [[nodiscard]] bool is_over(monotonic_time now) const { return now >= ends_; }
 
-  /// What is known of a member; empty when it was not asked.
+  /// Describes how a member answered; empty when it was not asked.
   [[nodiscard]] std::string words_of(std::size_t member) const;
 
 private:

@@ -170,7 +170,7 @@ private:
   /// Number of the copy -> where it is under way.
   std::map<std::uint64_t, flight> flights_;
   std::optional<call::copy> last_;
-  /// What made requests fail, if it is not that a member cannot be reached.
+  /// The latest failure of a request, except that a member cannot be reached.
   errc last_code_ = errc::none;
   bool is_over_ = false;
 };

@@ -80,7 +80,7 @@ struct key_range {
 };
 
 struct range_answer {
-  /// Of the first page: changes after this revision may be missing.
+  /// The header of the first page: changes after its revision may be missing.
   header at;
   std::vector<entry> found;
   /// Number of all keys in the range, whenever they were changed.

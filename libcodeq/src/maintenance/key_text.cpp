@@ -73,6 +73,10 @@ constexpr std::string_view name_of(storage::key_tag kind) {
     return "schedule-progress";
   case key_tag::occurrence:
     return "occurrence";
+  case key_tag::limit:
+    return "limit";
+  case key_tag::limit_key:
+    return "limit-key";
   case key_tag::replica:
     return "replica";
   }
@@ -143,6 +147,16 @@ std::string in_words(const storage::occurrence_key& key) {
   const auto& [tenant, name] = key.schedule;
   return named(storage::key_tag::occurrence, key.shard, tenant + "/" + name) + "#"
          + std::to_string(key.slot);
+}
+
+std::string in_words(const storage::limit_name_key& key) {
+  return named(storage::key_tag::limit, key.shard, key.limit.tenant + "/" + key.limit.name);
+}
+
+std::string in_words(const storage::limit_key_key& key) {
+  // Keys are any bytes.
+  return named(storage::key_tag::limit_key, key.shard, key.limit.tenant + "/" + key.limit.name)
+         + " 0x" + hex(key.key);
 }
 
 std::string in_words(const storage::history_key& key) {

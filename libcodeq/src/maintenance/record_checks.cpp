@@ -349,6 +349,21 @@ void check(
 }
 
 void check(
+  shard_facts&, const storage::limit_name_key& key, std::string_view value, finding_list& found) {
+  static_cast<void>(is_read(key, storage::decode_limit(value, key.limit), found));
+}
+
+void check(
+  shard_facts&, const storage::limit_key_key& key, std::string_view value, finding_list& found) {
+  auto record = storage::decode_limit_key(value);
+  if (!is_read(key, record, found))
+    return;
+  bool is_of_all = key.limit.name.empty();
+  if (is_of_all != (record->used_up_at != timestamp{}))
+    found.add(in_words(key), "says something about other keys than its own");
+}
+
+void check(
   shard_facts& facts, const storage::queue_key& key, std::string_view value, finding_list& found) {
   auto e = storage::decode_queue(value, key.queue);
   if (is_read(key, e, found))
@@ -506,6 +521,8 @@ constexpr std::array kinds{
   kind_of<storage::schedule_key>("schedule"),
   kind_of<storage::progress_key>("schedule-progress"),
   kind_of<storage::occurrence_key>("occurrence"),
+  kind_of<storage::limit_name_key>("limit"),
+  kind_of<storage::limit_key_key>("limit-key"),
   kind_of<storage::replica_key>("replica"),
   kind_of<storage::replica_position_key>("replica-position"),
   kind_of<storage::epoch_start_key>("epoch-start"),

@@ -265,9 +265,10 @@ cluster_door::enter(storage::task_store& store, const storage::store_record& ide
   if (!ok)
     return ok.error();
   const auto mode = options_.sync ? storage::durability::sync : storage::durability::os;
-  if (auto begun = storage::begin_boot(store, storage::kernel_boot_id(), mode); !begun)
-    return begun.error();
-  cluster_entry entry{*known_.record, known_.shards, {}};
+  auto may_have_lost = storage::begin_boot(store, storage::kernel_boot_id(), mode);
+  if (!may_have_lost)
+    return may_have_lost.error();
+  cluster_entry entry{*known_.record, known_.shards, {}, *may_have_lost};
   for (const auto& [shard, record] : known_.shards) {
     auto stored = storage::read_replica(store, shard);
     if (!stored)

@@ -42,6 +42,8 @@ struct cluster_entry {
   std::map<shard_id, cluster::shard_record> shards;
   /// Only of shards that are in `shards`.
   std::map<shard_id, storage::stored_replica> replicas;
+  /// The store's last second may be missing after a power cut.
+  bool may_have_lost = false;
 };
 
 /// Finds the cluster or creates it, before a coordinator serves. Waits until etcd answers.

@@ -125,6 +125,8 @@ struct coordinator_node::impl {
   std::shared_ptr<storage::task_store> store;
   storage::store_record identity;
   std::vector<std::shared_ptr<core::shard_state>> states;
+  /// The last second may be missing after a power cut.
+  bool may_have_lost = false;
   std::shared_ptr<schedule::zone_store> zones = std::make_shared<schedule::zone_store>(
     std::string(schedule::zone_store::default_folder), log_zone);
   /// The first ready tasks of all shards that are here; null when there is only one shard.
@@ -207,11 +209,17 @@ result<void> coordinator_node::impl::recover(const coordinator_node_options& opt
     auto entered = door->enter(*store, identity);
     if (!entered)
       return entered.error();
+    may_have_lost = entered->may_have_lost;
     entry = std::move(*entered);
     return {};
   }
   if (auto ok = node::check_alone(*store); !ok)
     return ok;
+  auto mode = options.sync ? storage::durability::sync : storage::durability::os;
+  auto begun = storage::begin_boot(*store, storage::kernel_boot_id(), mode);
+  if (!begun)
+    return begun.error();
+  may_have_lost = *begun;
   auto recovered = node::recover_shards(*store, identity);
   if (!recovered)
     return recovered.error();
@@ -313,6 +321,7 @@ coordinator::shard_driver_options coordinator_node::impl::shard_options(
   s.shard.shard_count = identity.shard_count;
   s.shard.zones = zones;
   s.shard.board = board;
+  s.shard.may_have_lost = may_have_lost;
   s.store = store;
   s.meter = limit_meter;
   s.reader = reader;
@@ -504,7 +513,7 @@ coordinator_node::~coordinator_node() {
   if (impl_->system)
     transport::finish(*impl_->system);
   // All writes are over. A store that was not closed in order may have lost some in a power cut.
-  if (impl_->seat)
+  if (impl_->system)
     if (auto ok = storage::end_boot(*impl_->store); !ok)
       CODEQ_LOG_WARN("store is not closed in order reason=\"{}\"", to_string(ok.error()));
 }

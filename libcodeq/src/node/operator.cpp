@@ -3,28 +3,14 @@
 
 #include "codeq/limits.hpp"
 
-#include "base/random.hpp"
 #include "base/tuning.hpp"
-#include "client/answer_slot.hpp"
 #include "client/cluster_questions.hpp"
 #include "client/cluster_sums.hpp"
 #include "client/dead_kinds.hpp"
 #include "client/dead_walk.hpp"
-#include "client/inquiry_actor.hpp"
-#include "client/operator_questions.hpp"
-#include "client/operator_replies.hpp"
-#include "client/shard_walk.hpp"
 #include "client/task_pages.hpp"
-#include "node/connection_watch.hpp"
-#include "node/link_security.hpp"
-#include "node/operator_errors.hpp"
+#include "node/operator_impl.hpp"
 #include "security/principal.hpp"
-#include "transport/configure.hpp"
-
-#include <caf/actor_system.hpp>
-#include <caf/actor_system_config.hpp>
-#include <caf/scoped_actor.hpp>
-#include <caf/send.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -40,90 +26,7 @@ namespace {
 /// How long a coordinator that does not accept connections is given to start.
 constexpr duration unreachable_wait{800};
 
-struct operator_system : caf::actor_system_config {
-  operator_system() { transport::configure(*this, 1); }
-};
-
-/// A number for a command that has a part on each shard.
-client::operation new_operation() {
-  return static_cast<client::operation>(base::random_bits() | 1);
-}
-
 } // namespace
-
-struct operator_client::impl {
-  impl(operator_options opts, node::link_security access)
-    : options(std::move(opts)), system(config) {
-    auto tell = [this](const client::connection_news& news) { watch.tell(news); };
-    client::client_identity identity{
-      schema::Role::OPERATOR, "codeqctl", base::random_bits(), access.token};
-    actor = system.spawn(
-      client::inquiry, client::inquiry_settings{options.coordinators, identity, tell, access.tls});
-  }
-
-  ~impl() {
-    {
-      caf::scoped_actor self{system};
-      caf::anon_send(actor, actors::stop_client{});
-      self->wait_for(actor);
-    }
-    actor = nullptr;
-    transport::finish(system);
-  }
-
-  impl(const impl&) = delete;
-  impl& operator=(const impl&) = delete;
-
-  /// Waits for a connection. Errors: `disconnected`, or the reason of a final refusal.
-  result<void> connected();
-
-  /// Sends a request and waits for the reply, which `read` parses.
-  template <class T, class S>
-  result<T> ask(
-    client::question question,
-    result<client::answered<T>> (*read)(const protocol::frame<S>&),
-    bool repeatable = true);
-
-  /// Sends a request to every coordinator and sums the replies; `missing`: the number of
-  /// coordinators whose part is not in the sum.
-  template <class T, class S>
-  result<T> ask_all(
-    client::question question,
-    result<client::answered<T>> (*read)(const protocol::frame<S>&),
-    std::size_t& missing);
-
-  /// Sends a request for a queue to every shard; `of` creates the request.
-  template <class Of>
-  result<queue_info> ask_each_shard(const queue_address& queue, Of of);
-
-  /// The parts of all shards.
-  template <class Of>
-  result<std::vector<client::queue_part>> ask_parts(Of of);
-
-  /// Errors: `unknown_queue`.
-  result<void> check_exists(const queue_address& queue);
-
-  /// Changes the tasks that match a filter, shard by shard.
-  result<std::uint64_t>
-  change_many(core::bulk_kind what, const queue_address& of, client::bulk_pace pace);
-
-  /// Calls `take` with the tasks of one shard that match the filter, part by part, at most `limit`.
-  template <class Take>
-  result<void> list_shard(
-    std::uint16_t shard, const task_filter& filter, std::uint64_t limit, const Take& take);
-
-  /// Sends a request for one schedule. Errors: `protocol_error` for an answer without it.
-  result<client::schedules_part> ask_schedule(client::question question, bool repeatable = true);
-
-  /// Number of shards of the connected store. @pre connected()
-  std::uint16_t shard_count() { return watch.shard_count(); }
-
-  operator_options options;
-  operator_system config;
-  node::connection_watch watch;
-  caf::actor_system system;
-  actors::inquiry_actor actor;
-};
 
 result<void> operator_client::impl::connected() {
   auto news = watch.wait(
@@ -133,38 +36,6 @@ result<void> operator_client::impl::connected() {
   bool is_decided = news.final || news.unreachable;
   return node::no_connection(
     options.coordinators, news.reason, is_decided ? std::nullopt : std::optional{options.timeout});
-}
-
-template <class T, class S>
-result<T> operator_client::impl::ask(
-  client::question question,
-  result<client::answered<T>> (*read)(const protocol::frame<S>&),
-  bool repeatable) {
-  auto slot = std::make_shared<client::answer_slot<T>>();
-  actors::ask_coordinator wish;
-  wish.question = std::move(question);
-  wish.answered = [slot, read](const protocol::wire_frame& frame) -> result<void> {
-    if (frame.type != protocol::frame_type<S>)
-      return error{errc::protocol_error, "a reply of another type than was asked for"};
-    auto parsed = protocol::frame<S>::parse(frame.body);
-    if (!parsed)
-      return parsed.error();
-    auto told = read(*parsed);
-    if (!told)
-      return told.error();
-    slot->put(std::move(told->answer));
-    return {};
-  };
-  wish.failed = [slot](const error& reason) {
-    slot->put(error{
-      errc::disconnected,
-      "lost before the answer; whether it was done is unknown: " + reason.context});
-  };
-  wish.repeatable = repeatable;
-  caf::anon_send(actor, std::move(wish));
-  if (auto answer = slot->wait(client::deadline_after(options.timeout)))
-    return std::move(*answer);
-  return node::no_answer(options.timeout);
 }
 
 template <class T, class S>
@@ -243,7 +114,7 @@ result<void> operator_client::impl::check_exists(const queue_address& queue) {
 result<std::uint64_t> operator_client::impl::change_many(
   core::bulk_kind what, const queue_address& of, client::bulk_pace pace) {
   auto shards = shard_count();
-  auto whole = new_operation();
+  auto whole = node::new_operation();
   for (std::uint16_t shard = 0; shard < shards; ++shard) {
     client::walk_position at{shard, 0, pace.next_part()};
     for (bool more = true; more && at.limit > 0; at.limit = pace.next_part()) {
@@ -278,14 +149,6 @@ result<void> operator_client::impl::list_shard(
     at.after = part->after;
   }
   return {};
-}
-
-result<client::schedules_part>
-operator_client::impl::ask_schedule(client::question question, bool repeatable) {
-  auto part = ask(std::move(question), client::read_schedules, repeatable);
-  if (part && part->schedules.empty())
-    return error{errc::protocol_error, "an answer without a schedule"};
-  return part;
 }
 
 result<std::unique_ptr<operator_client>> operator_client::connect(operator_options options) {
@@ -375,7 +238,7 @@ result<fairness_page> operator_client::fairness(
 result<queue_info>
 operator_client::configure_queue(const queue_address& queue, const queue_config& config) {
   auto part = client::part_of(config, impl_->shard_count());
-  auto whole = new_operation();
+  auto whole = node::new_operation();
   return impl_->ask_each_shard(
     queue, [&](std::uint16_t shard) { return client::set_queue(shard, queue, part, whole); });
 }
@@ -383,7 +246,7 @@ operator_client::configure_queue(const queue_address& queue, const queue_config&
 result<queue_info> operator_client::pause_queue(const queue_address& queue, bool paused) {
   if (auto ok = impl_->check_exists(queue); !ok)
     return ok.error();
-  auto whole = new_operation();
+  auto whole = node::new_operation();
   return impl_->ask_each_shard(
     queue, [&](std::uint16_t shard) { return client::pause_queue(shard, queue, paused, whole); });
 }
@@ -428,7 +291,7 @@ operator_client::list(const task_filter& filter, std::size_t limit) {
 result<std::uint64_t> operator_client::change_dead(const dead_filter& filter, dead_change what) {
   if (filter.rate > limits::bulk_rate_max)
     return node::out_of_range("rate", filter.rate, 0, limits::bulk_rate_max);
-  client::dead_walk walk(filter, what, impl_->shard_count(), new_operation());
+  client::dead_walk walk(filter, what, impl_->shard_count(), node::new_operation());
   while (!walk.is_over()) {
     if (walk.wants_list()) {
       auto part = impl_->ask(walk.next(), client::read_list);
@@ -512,88 +375,6 @@ result<cluster_status> operator_client::cluster() {
 
 result<cluster_status> operator_client::change_cluster(const cluster_change& change) {
   return impl_->ask(client::ask_cluster(change), client::read_cluster);
-}
-
-namespace {
-
-result<schedule_answer> answer_of(result<client::schedules_part> part) {
-  if (!part)
-    return part.error();
-  return schedule_answer{part->what, std::move(part->schedules.front())};
-}
-
-} // namespace
-
-result<schedule_answer>
-operator_client::set_schedule(const schedule_address& name, const schedule_spec& spec) {
-  auto question = client::ask_set_schedule(client::place_of(name, impl_->shard_count()), spec);
-  if (!question)
-    return question.error();
-  return answer_of(impl_->ask_schedule(std::move(*question)));
-}
-
-result<schedule_answer>
-operator_client::change_schedule(const schedule_address& name, schedule_action what) {
-  auto at = client::place_of(name, impl_->shard_count());
-  bool repeatable = what != schedule_action::run;
-  return answer_of(impl_->ask_schedule(client::ask_change_schedule(at, what), repeatable));
-}
-
-result<schedule_answer> operator_client::backfill_schedule(
-  const schedule_address& name, timestamp from, timestamp until) {
-  auto at = client::place_of(name, impl_->shard_count());
-  return answer_of(
-    impl_->ask_schedule(client::ask_backfill_schedule(at, from, until), false));
-}
-
-result<schedule_info>
-operator_client::show_schedule(const schedule_address& name, std::uint32_t next) {
-  auto at = client::place_of(name, impl_->shard_count());
-  auto part = impl_->ask_schedule(client::ask_schedule(at, next));
-  if (!part)
-    return part.error();
-  return std::move(part->schedules.front());
-}
-
-result<std::vector<schedule_time>> operator_client::preview_schedule(
-  const schedule_address& name, const schedule_spec& spec, std::uint32_t count) {
-  auto at = client::place_of(name, impl_->shard_count());
-  auto question = client::ask_preview_schedule(at, spec, count);
-  if (!question)
-    return question.error();
-  auto part = impl_->ask_schedule(std::move(*question));
-  if (!part)
-    return part.error();
-  return std::move(part->schedules.front().next);
-}
-
-result<std::vector<schedule_occurrence>>
-operator_client::schedule_history(const schedule_address& name) {
-  auto at = client::place_of(name, impl_->shard_count());
-  auto part = impl_->ask_schedule(client::ask_schedule_history(at));
-  if (!part)
-    return part.error();
-  return std::move(part->history);
-}
-
-result<std::vector<schedule_info>> operator_client::list_schedules(const std::string& tenant) {
-  std::vector<schedule_info> all;
-  auto shards = impl_->shard_count();
-  for (std::uint16_t shard = 0; shard < shards; ++shard) {
-    client::schedule_place at{shard, {tenant, {}}};
-    for (bool more = true; more;) {
-      auto part = impl_->ask(
-        client::ask_schedules(at, limits::schedules_listed_max), client::read_schedules);
-      if (!part)
-        return part.error();
-      more = part->more && !part->schedules.empty();
-      if (more)
-        at.name.name = part->schedules.back().name.name;
-      std::move(part->schedules.begin(), part->schedules.end(), std::back_inserter(all));
-    }
-  }
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-  return all;
 }
 
 } // namespace codeq

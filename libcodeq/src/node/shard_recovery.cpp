@@ -12,6 +12,34 @@
 
 namespace codeq::node {
 
+namespace {
+
+/// Logs one line for all shards, and at level debug one for each.
+void note_recovered(const std::vector<std::shared_ptr<core::shard_state>>& states) {
+  std::size_t packed = 0;
+  std::size_t unpacked = 0;
+  std::size_t leases = 0;
+  for (const auto& state : states) {
+    packed += state->segments.packed_segments();
+    unpacked += state->segments.unpacked_segments();
+    leases += state->leases.size();
+    CODEQ_LOG_DEBUG(
+      "shard is recovered shard={} segments={} unpacked={} leases={}",
+      value(state->id),
+      state->segments.packed_segments(),
+      state->segments.unpacked_segments(),
+      state->leases.size());
+  }
+  CODEQ_LOG_INFO(
+    "store has recovered its shards shards={} segments={} unpacked={} leases={}",
+    states.size(),
+    packed,
+    unpacked,
+    leases);
+}
+
+} // namespace
+
 result<std::vector<std::shared_ptr<core::shard_state>>>
 recover_shards(const storage::task_store& store, const storage::store_record& identity) {
   auto steady = base::system_clock(timestamp{}).now().steady;
@@ -40,13 +68,7 @@ recover_shards(const storage::task_store& store, const storage::store_record& id
     if (failure.code != errc::none)
       return failure;
   }
-  for (const auto& state : states)
-    CODEQ_LOG_INFO(
-      "shard recovers shard={} segments={} unpacked={} leases={}",
-      value(state->id),
-      state->segments.packed_segments(),
-      state->segments.unpacked_segments(),
-      state->leases.size());
+  note_recovered(states);
   return states;
 }
 

@@ -27,6 +27,8 @@ inline constexpr std::string_view counted_limits[] = {
   "http_drain_bytes_max",
   "http_enqueues_open_max",
   "http_unauthenticated_connections_max",
+  "limit_keys_max",
+  "limits_per_tenant_max",
   "lists_waiting_max",
   "live_streams_max",
   "lookups_waiting_max",

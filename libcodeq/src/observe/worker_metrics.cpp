@@ -11,7 +11,7 @@ namespace {
 
 /// In the order of `disposition`.
 constexpr std::array<const char*, base::dispositions> outcome_names{
-  "completed", "failed", "failed_permanently", "nack", "abandon", "cancelled"};
+  "completed", "failed", "failed_permanently", "nack", "abandon", "cancelled", "limited"};
 
 void write_slots(metric_families& to, const base::worker_node_counts& counts) {
   to.begin_gauge("codeq_worker_slots", "Maximum number of tasks that run at once");

@@ -150,6 +150,52 @@ result<void> check_fairness(std::size_t key_bytes, std::uint32_t weight) {
   return check_count("fairness_weight", weight, 1, limits::fairness_weight_max);
 }
 
+result<void> check_limits(const std::vector<task_limit>& uses) {
+  if (auto ok = check_count("the number of limits", uses.size(), 0, limits::task_limits_max); !ok)
+    return ok;
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    const auto& use = uses[i];
+    if (auto ok = check_name("limit", use.name); !ok)
+      return ok;
+    if (auto ok = check_size("limit key", use.key.size(), limits::limit_key_bytes_max); !ok)
+      return ok;
+    if (auto ok = check_count("limit cost", use.cost, 1, limits::limit_cost_max); !ok)
+      return ok;
+    for (std::size_t before = 0; before < i; ++before)
+      if (uses[before].name == use.name)
+        return error{
+          errc::invalid_argument, "limit \"" + use.name + "\" is named twice; name it once"};
+  }
+  return {};
+}
+
+result<void> check_costs(const std::vector<task_limit>& costs) {
+  if (auto ok = check_count("the number of costs", costs.size(), 0, limits::task_limits_max); !ok)
+    return ok;
+  for (const auto& cost : costs)
+    if (auto ok = check_count("cost", cost.cost, 0, limits::limit_cost_settled_max); !ok)
+      return ok;
+  return {};
+}
+
+result<void> check_definition(const limit_definition& definition) {
+  if (!definition.concurrency && !definition.rate)
+    return error{
+      errc::invalid_argument, "the limit has neither concurrency nor rate; set at least one"};
+  auto concurrency = definition.concurrency.value_or(0);
+  if (auto ok = check_count("concurrency", concurrency, 0, limits::limit_concurrency_max); !ok)
+    return ok;
+  if (!definition.rate)
+    return {};
+  const auto& [count, period, burst] = *definition.rate;
+  if (auto ok = check_count("the rate's count", count, 1, limits::limit_rate_count_max); !ok)
+    return ok;
+  if (auto ok = check_count("the rate's burst", burst, 1, limits::limit_rate_count_max); !ok)
+    return ok;
+  return check_duration(
+    "the rate's period", period, limits::limit_rate_period_min, limits::limit_rate_period_max);
+}
+
 result<void> check_follow_up_count(std::size_t found) {
   if (found <= limits::follow_ups_max)
     return {};

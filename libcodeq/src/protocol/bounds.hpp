@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/ids.hpp"
+#include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 #include "codeq/time.hpp"
 
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 /// Checks of single fields, used by both producer and coordinator. Every refusal names field, value
 /// and limit.
@@ -54,6 +56,15 @@ check_key(std::string_view group, std::string_view key, on_duplicate duplicate, 
 
 /// Checks the size of a fairness key, and its weight.
 [[nodiscard]] result<void> check_fairness(std::size_t key_bytes, std::uint32_t weight);
+
+/// Checks the limits of a task: their number, names, keys and costs, and that none is named twice.
+[[nodiscard]] result<void> check_limits(const std::vector<task_limit>& uses);
+
+/// Checks the actual costs that an ended attempt names.
+[[nodiscard]] result<void> check_costs(const std::vector<task_limit>& costs);
+
+/// Checks the definition of a limit.
+[[nodiscard]] result<void> check_definition(const limit_definition& definition);
 
 // Totals over all follow-ups of one completion.
 

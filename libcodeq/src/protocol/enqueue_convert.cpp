@@ -11,6 +11,27 @@ namespace codeq::protocol {
 
 namespace {
 
+error wrong_shard(std::string_view what, shard_id owner, shard_place place) {
+  return out_of_range(
+    what,
+    std::to_string(value(place.shard)),
+    std::to_string(value(owner)) + " of " + std::to_string(place.shard_count));
+}
+
+/// Checks that the tasks of the run belong to the shard, which has to own their limit keys.
+result<void> check_place(const core::enqueue_run& run, shard_place place) {
+  if (auto ok = protocol::check_place(run.queue, run.group, run.key, place); !ok)
+    return ok;
+  if (run.limits.empty())
+    return {};
+  const auto& name = run.group.empty() ? run.key : run.group;
+  auto owner = core::shard_of_task(run.queue, name, run.limits, place.shard_count);
+  if (*owner != place.shard)
+    return wrong_shard("the shard of a limit key", *owner, place);
+  return core::check_limit_owners(
+    run.queue.tenant, run.limits, place.shard, place.shard_count);
+}
+
 struct enqueue_input {
   const bytes& body;
   timestamp now;
@@ -32,7 +53,7 @@ result<core::enqueue> read_enqueue(schema::EnqueueRequest::Reader reader, enqueu
   if (!runs)
     return runs.error();
   for (const auto& r : *runs)
-    if (auto ok = check_place(r.queue, r.group, r.key, in.place); !ok)
+    if (auto ok = check_place(r, in.place); !ok)
       return ok.error();
   c.runs = std::move(*runs);
   return c;
@@ -47,10 +68,7 @@ result<void> check_place(
   auto owner = core::shard_of_name(queue, group.empty() ? key : group, place.shard_count);
   if (owner == place.shard)
     return {};
-  return out_of_range(
-    group.empty() ? "the shard of a key" : "the shard of a group",
-    std::to_string(value(place.shard)),
-    std::to_string(value(owner)) + " of " + std::to_string(place.shard_count));
+  return wrong_shard(group.empty() ? "the shard of a key" : "the shard of a group", owner, place);
 }
 
 result<std::uint64_t> number_of(const enqueue_request& message) {

@@ -36,6 +36,7 @@ constexpr std::array codes{
   errc::unknown_queue,
   errc::unknown_schedule,
   errc::not_owner,
+  errc::unknown_limit,
 };
 
 } // namespace

@@ -65,6 +65,8 @@ using credit_news = frame<schema::CreditNews>;
 using cluster_request = frame<schema::ClusterRequest>;
 using cluster_reply = frame<schema::ClusterReply>;
 using acting_for = frame<schema::ActingFor>;
+using limit_request = frame<schema::LimitRequest>;
+using limit_reply = frame<schema::LimitReply>;
 
 namespace detail {
 
@@ -125,7 +127,9 @@ using all_bodies = body_list<
   schema::CreditNews,
   schema::ClusterRequest,
   schema::ClusterReply,
-  schema::ActingFor>;
+  schema::ActingFor,
+  schema::LimitRequest,
+  schema::LimitReply>;
 
 /// Number of bodies before `S` in the list; the size of the list when it does not contain `S`.
 template <class S, class... Bodies>

@@ -72,6 +72,11 @@ struct reply_of<schema::AuditRequest> {
 };
 
 template <>
+struct reply_of<schema::LimitRequest> {
+  using type = schema::LimitReply;
+};
+
+template <>
 struct reply_of<schema::WorkersRequest> {
   using type = schema::WorkersReply;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/operator_reply.hpp"
 
+#include "encoding/limit_structs.hpp"
 #include "encoding/operator_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "protocol/error_code.hpp"
@@ -40,6 +41,7 @@ void write_common(Builder to, const core::task_view& view) {
   if (!view.fairness.key.empty())
     to.setFairnessKey(data_of(view.fairness.key));
   to.setFairnessWeight(view.fairness.weight);
+  encoding::write_limits_of(to, view.limits);
   to.setCancelRequested(view.entry.state == task_state::leased && view.entry.cancelling);
 }
 
@@ -233,6 +235,11 @@ explain_reply make_explain_reply(shard_id shard, const core::task_explained& ans
       r.setLeaseLeftMs(static_cast<std::uint64_t>(answer.lease_left.count()));
       write_settings(r.initQueue(), answer.queue);
       r.setWorkers(answer.workers);
+      if (answer.reason != task_reason::limited)
+        return;
+      r.setLimitName(text_of(answer.limit));
+      r.setLimitKey(data_of(answer.limit_key));
+      r.setLimitBefore(answer.limit_before);
     },
     256);
 }

@@ -114,6 +114,8 @@ struct reply_writer {
 
   void operator()(const schedules_told& r) const { write(make_schedule_reply(r).to_wire()); }
 
+  void operator()(const core::limits_answered& r) const { write(make_limit_reply(r).to_wire()); }
+
   void operator()(const audit_answered& r) const {
     write(make_audit_reply(r.number, r.page).to_wire());
   }

@@ -5,6 +5,7 @@
 #include "codeq/result.hpp"
 
 #include "core/commands/effect.hpp"
+#include "protocol/limit_convert.hpp"
 #include "protocol/messages.hpp"
 #include "protocol/operator_reply.hpp"
 #include "protocol/reply.hpp"
@@ -35,7 +36,8 @@ using shard_request = std::variant<
   explain_request,
   events_request,
   audit_request,
-  schedule_request>;
+  schedule_request,
+  limit_request>;
 
 /// Every message that a session accepts. Which of them a node may send depends on its role.
 using session_request = std::variant<
@@ -55,6 +57,7 @@ using session_request = std::variant<
   events_request,
   audit_request,
   schedule_request,
+  limit_request,
   stats_request,
   workers_request,
   backup_request,
@@ -116,6 +119,7 @@ using peer_reply = std::variant<
   history_answered,
   audit_answered,
   schedules_told,
+  core::limits_answered,
   request_refused<schema::StatusRequest>,
   request_refused<schema::ChangeRequest>,
   request_refused<schema::ForceRequest>,
@@ -125,7 +129,8 @@ using peer_reply = std::variant<
   request_refused<schema::ExplainRequest>,
   request_refused<schema::EventsRequest>,
   request_refused<schema::AuditRequest>,
-  request_refused<schema::ScheduleRequest>>;
+  request_refused<schema::ScheduleRequest>,
+  request_refused<schema::LimitRequest>>;
 
 using frame_writer = std::function<void(const wire_frame&)>;
 

@@ -2,6 +2,7 @@
 #include "codeq/limits.hpp"
 
 #include "core/commands/routing.hpp"
+#include "encoding/limit_structs.hpp"
 #include "encoding/schema_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "protocol/bounds.hpp"
@@ -33,6 +34,10 @@ read_follow_ups(const report_input& in, schema::FollowUps::Reader from) {
   for (auto& run : *runs) {
     byte_count += run.tasks.body.size();
     auto shard = core::shard_of_follow_up(run, in.place.shard, in.place.shard_count);
+    auto owned = core::check_limit_owners(
+      run.queue.tenant, run.limits, shard, in.place.shard_count);
+    if (!owned)
+      return error{owned.error().code, "follow-up: " + owned.error().context};
     tasks.push_back({shard, std::move(run)});
   }
   if (auto ok = check_follow_up_bytes(byte_count); !ok)
@@ -42,9 +47,17 @@ read_follow_ups(const report_input& in, schema::FollowUps::Reader from) {
 
 /// Errors: the reason why a well-formed report is refused.
 result<void> check_bounds(const core::lease_report& r) {
+  bool is_limited = r.how == disposition::limited;
   if (r.delay)
-    if (auto ok = check_duration("a nack's delay", *r.delay, duration{0}, limits::retry_max); !ok)
+    if (auto ok = check_duration(
+          is_limited ? "retry_after" : "a nack's delay",
+          *r.delay,
+          duration{0},
+          is_limited ? limits::limit_closed_max : limits::retry_max);
+        !ok)
       return ok;
+  if (auto ok = check_costs(r.costs); !ok)
+    return ok;
   auto handed_on = r.checkpoint.data.size();
   if (auto ok = check_size("checkpoint", handed_on, limits::checkpoint_bytes_max); !ok)
     return ok;
@@ -62,8 +75,15 @@ read_report(const report_input& in, schema::ResultRequest::Report::Reader from, 
   if (!encoding::is_known<disposition>(from.getDisposition()))
     return malformed("an unknown disposition");
   r.how = encoding::from_schema<disposition>(from.getDisposition());
-  if (r.how == disposition::nack && from.getDelayMs() >= 0)
+  bool has_delay = r.how == disposition::nack || r.how == disposition::limited;
+  if (has_delay && from.getDelayMs() >= 0)
     r.delay = duration{from.getDelayMs()};
+  if (r.how == disposition::limited)
+    r.limit = encoding::read_text(from.getLimitName());
+  // Checks the number first, so that nothing too long is copied.
+  if (from.getCosts().size() > limits::task_limits_max)
+    return malformed("more costs than a task has limits");
+  r.costs = encoding::read_limits(from.getCosts());
   r.text = std::move(text);
   r.checkpoint = {
     r.seq, {r.token, from.getCheckpointNumber()}, share(in.body, from.getCheckpoint())};

@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "encoding/limit_structs.hpp"
 #include "encoding/schema_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "protocol/bounds.hpp"
@@ -138,6 +139,15 @@ result<void> read_fairness(schema::EnqueueRun::Reader run, core::enqueue_run& to
   return {};
 }
 
+result<void> read_limits(schema::EnqueueRun::Reader run, core::enqueue_run& to) {
+  auto uses = run.getLimits();
+  // Checks the number first, so that nothing too long is copied.
+  if (auto ok = check_count("the number of limits", uses.size(), 0, limits::task_limits_max); !ok)
+    return ok;
+  to.limits = encoding::read_limits(uses);
+  return check_limits(to.limits);
+}
+
 /// Reads a run without its tasks.
 result<core::enqueue_run> read_run(schema::EnqueueRun::Reader run, timestamp now) {
   core::enqueue_run r;
@@ -160,6 +170,8 @@ result<core::enqueue_run> read_run(schema::EnqueueRun::Reader run, timestamp now
   if (auto ok = read_key(run, r); !ok)
     return ok.error();
   if (auto ok = read_fairness(run, r); !ok)
+    return ok.error();
+  if (auto ok = read_limits(run, r); !ok)
     return ok.error();
   return r;
 }

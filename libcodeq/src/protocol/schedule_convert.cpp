@@ -218,6 +218,7 @@ task_spec spec_of(const core::enqueue_run& run) {
   task.replace_payload = run.replace_payload;
   task.fairness_key = run.fairness.key;
   task.fairness_weight = run.fairness.weight;
+  task.limits = run.limits;
   auto is_own = [&](bit b) { return (run.left_to_queue & static_cast<std::uint16_t>(b)) == 0; };
   const auto& s = run.settings;
   if (is_own(bit::max_attempts))
@@ -361,6 +362,21 @@ result<core::enqueue_run> run_of_occurrence(
   return occurrence;
 }
 
+namespace {
+
+/// Checks that one shard owns the limit keys of the schedule's tasks, wherever they are added.
+result<void> check_limits_of(
+  const core::schedule_definition& definition, const std::string& tenant, shard_place place) {
+  auto content = read_content(definition);
+  if (!content)
+    return content.error();
+  const auto& run = content->run;
+  auto shard = core::shard_of_follow_up(run, place.shard, place.shard_count);
+  return core::check_limit_owners(tenant, run.limits, shard, place.shard_count);
+}
+
+} // namespace
+
 result<schedule_question>
 read_schedule_request(const schedule_request& message, shard_place place) {
   return message.read([&](auto from) -> result<schedule_question> {
@@ -379,7 +395,11 @@ read_schedule_request(const schedule_request& message, shard_place place) {
           std::to_string(value(place.shard)),
           std::to_string(value(shard_of_schedule(question.name, place.shard_count))));
     }
-    return read_question(from, std::move(question));
+    auto read = read_question(from, std::move(question));
+    if (read && read->definition)
+      if (auto ok = check_limits_of(*read->definition, read->name.tenant, place); !ok)
+        return ok.error();
+    return read;
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/tuning.hpp"
 #include "core/commands/routing.hpp"
+#include "encoding/limit_structs.hpp"
 #include "encoding/schema_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "protocol/task_validation.hpp"
@@ -72,7 +73,7 @@ bool shares_run(const task_spec& a, const task_spec& b) {
          && a.run_timeout == b.run_timeout && a.progress_timeout == b.progress_timeout
          && a.retention == b.retention && a.dead_retention == b.dead_retention
          && a.when_dead == b.when_dead && a.fairness_key == b.fairness_key
-         && a.fairness_weight == b.fairness_weight;
+         && a.fairness_weight == b.fairness_weight && a.limits == b.limits;
 }
 
 task_spec without_body(const task_spec& task) {
@@ -97,10 +98,11 @@ task_spec without_body(const task_spec& task) {
   shared.replace_payload = task.replace_payload;
   shared.fairness_key = task.fairness_key;
   shared.fairness_weight = task.fairness_weight;
+  shared.limits = task.limits;
   return shared;
 }
 
-/// The name that determines a task's shard; empty when any shard will do.
+/// The name that determines a task's shard; empty when a limit does, or when any shard will do.
 const std::string& name_of(const task_spec& task) {
   return task.group.empty() ? task.key : task.group;
 }
@@ -142,6 +144,7 @@ void write_run(const task_spec& from, std::uint32_t count, schema::EnqueueRun::B
   if (!from.fairness_key.empty())
     to.setFairnessKey(data_of(from.fairness_key));
   to.setFairnessWeight(static_cast<std::uint16_t>(from.fairness_weight));
+  encoding::write_limits_of(to, from.limits);
 }
 
 } // namespace
@@ -172,6 +175,7 @@ std::size_t encoded_tasks::bytes_of(const run_numbers& runs) const {
     words += run_words + words_for(one.shared.queue.size() + 1)
              + words_for(one.shared.tenant.size() + 1) + words_for(one.shared.group.size())
              + words_for(one.shared.key.size()) + words_for(one.shared.fairness_key.size())
+             + encoding::limit_words(one.shared.limits)
              + words_for(one.count * sizeof(std::uint32_t))
              + words_for(end_of(one) - begin_of(one));
   }
@@ -212,9 +216,8 @@ std::vector<encoded_tasks::part>
 encoded_tasks::split(const run_numbers& runs, std::uint16_t shard_count, shard_id anywhere) const {
   auto owner = [&](std::uint32_t number) -> std::optional<shard_id> {
     const auto& task = runs_[number].shared;
-    if (name_of(task).empty())
-      return std::nullopt;
-    return core::shard_of_name({task.tenant, task.queue}, name_of(task), shard_count);
+    return core::shard_of_task(
+      {task.tenant, task.queue}, name_of(task), task.limits, shard_count);
   };
   auto first_owned = std::find_if(runs.begin(), runs.end(), owner);
   if (first_owned != runs.end())

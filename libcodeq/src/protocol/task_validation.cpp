@@ -79,6 +79,8 @@ result<void> validate(const task_spec& task) {
     return ok;
   if (auto ok = check_fairness(task.fairness_key.size(), task.fairness_weight); !ok)
     return ok;
+  if (auto ok = check_limits(task.limits); !ok)
+    return ok;
   return check_body(task);
 }
 

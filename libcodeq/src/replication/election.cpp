@@ -26,6 +26,31 @@ void shard_replica::suspect(monotonic_time now) {
   decide_election(now);
 }
 
+void shard_replica::on_release(const release& what, monotonic_time now) {
+  released_ = std::max(released_, what.epoch);
+  if (leads_)
+    return lead(now);
+  if (released_ != value_.epoch)
+    return;
+  if (!election_)
+    suspect(now);
+  prepare();
+}
+
+void shard_replica::prepare() {
+  // Deltas that are not written would be missing.
+  const auto is_whole = !is_incomplete_ && written_ == log_.last();
+  if (preparation_ || !is_whole || !contains(value_.in_sync, id_))
+    return;
+  preparation_ = preparation{released_ + 1, log_.last(), shard_time_};
+  port_.recover(preparation_->epoch, shard_time_);
+}
+
+void shard_replica::drop_preparation() {
+  preparation_.reset();
+  port_.drop_recovery();
+}
+
 bool shard_replica::gives_way(monotonic_time now) {
   if (handed_over_ != value_.epoch)
     return false;
@@ -42,6 +67,14 @@ void shard_replica::answer_question(
     answer{what.number, promising_, log_.last(), doubtful_ || is_incomplete_, hears});
 }
 
+void shard_replica::on_answer(const envelope& from, const answer& what, monotonic_time now) {
+  if (!election_ || election_->number != what.number)
+    return;
+  election_->answers[from.from] = what;
+  if (!election_->proposed)
+    decide_election(now);
+}
+
 std::optional<membership> shard_replica::choose(monotonic_time now) const {
   auto answers = election_->answers;
   answers[id_] = answer{0, promising_, log_.last(), doubtful_, false};
@@ -53,7 +86,9 @@ std::optional<membership> shard_replica::choose(monotonic_time now) const {
   const auto is_asked = released_ == value_.epoch && handed_over_ != value_.epoch;
   for (const auto& [member, said] : answers) {
     highest = std::max(highest, said.promised);
-    if (said.hears_primary && now < heard_ + timing::postponement)
+    // Its primary has released the epoch, which it need not know.
+    const auto is_over = released_ >= value_.epoch;
+    if (said.hears_primary && !is_over && now < heard_ + timing::postponement)
       return std::nullopt;
     if (!contains(value_.in_sync, member))
       continue;
@@ -95,11 +130,12 @@ void shard_replica::decide_election(monotonic_time now) {
 
 void shard_replica::etcd_answered(
   const membership& current, bool applied, monotonic_time now) {
-  const auto is_own = applied && election_ && election_->proposed == current;
+  // A watch may tell it before the answer comes. Equal bytes are the same state, whoever wrote it.
+  const auto is_own = election_ && election_->proposed == current;
   if (is_own && current.primary == id_ && released_ == value_.epoch)
     without_wait_ = current.epoch;
   learn(current, now);
-  if (!is_own)
+  if (!is_own || !applied)
     return;
   for (auto member : current.replicas)
     if (member != id_)

@@ -5,6 +5,7 @@
 #include "replication/timing.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace codeq::replication {
 
@@ -54,12 +55,9 @@ void shard_replica::receive(const envelope& from, monotonic_time now) {
     },
     [&](const collected& what) { on_collected(from, what, now); },
     [&](const question& what) { answer_question(from, what, now); },
-    [&](const answer& what) {
-      if (election_ && election_->number == what.number)
-        election_->answers[from.from] = what;
-    },
+    [&](const answer& what) { on_answer(from, what, now); },
     [&](const elected& what) { learn(what.value, now); },
-    [&](const release& what) { released_ = std::max(released_, what.epoch); },
+    [&](const release& what) { on_release(what, now); },
   };
   std::visit(handle, from.content);
 }
@@ -88,12 +86,17 @@ void shard_replica::promise(epoch_number epoch) {
   if (leads_)
     step_down();
   election_.reset();
+  collecting_.reset();
   promising_ = epoch;
   port_.save_promise(epoch);
 }
 
 void shard_replica::promise_saved(epoch_number epoch, monotonic_time now) {
   promised_ = std::max(promised_, epoch);
+  if (epoch == promising_ && collecting_) {
+    const auto asked = *std::exchange(collecting_, std::nullopt);
+    on_collect(asked, std::get<collect>(asked.content));
+  }
   if (epoch != promising_ || value_.epoch != epoch || value_.primary != id_)
     return;
   if (doubtful_) {
@@ -158,7 +161,8 @@ void shard_replica::written(position at, monotonic_time now) {
     return;
   if (leads_->at() == leadership::phase::starting) {
     leads_->set_phase(leadership::phase::waiting);
-    port_.recover(leads_->epoch(), shard_time_);
+    recover_started();
+    lead(now);
   } else {
     port_.acknowledge(at);
   }
@@ -166,11 +170,23 @@ void shard_replica::written(position at, monotonic_time now) {
     commit(now);
 }
 
+void shard_replica::recover_started() {
+  const auto prepared = std::exchange(preparation_, std::nullopt);
+  const auto is_of_now = prepared && prepared->epoch == leads_->epoch()
+                         && prepared->last == started_after_ && prepared->shard_time == shard_time_;
+  if (!is_of_now)
+    port_.recover(leads_->epoch(), shard_time_);
+  else if (prepared->is_done)
+    leads_->note_recovered();
+}
+
 void shard_replica::recovered(epoch_number epoch, monotonic_time now) {
-  if (!leads_ || leads_->epoch() != epoch)
-    return;
-  leads_->note_recovered();
-  lead(now);
+  if (preparation_ && preparation_->epoch == epoch)
+    preparation_->is_done = true;
+  else if (leads_ && leads_->epoch() == epoch) {
+    leads_->note_recovered();
+    lead(now);
+  }
 }
 
 void shard_replica::on_copy_offer(const envelope& from, const copy_offer& what) {
@@ -185,6 +201,8 @@ void shard_replica::on_copy_offer(const envelope& from, const copy_offer& what) 
   if (!is_incomplete_ && log_.contains(what.log.last()))
     return;
   is_incomplete_ = true;
+  if (preparation_)
+    drop_preparation();
   copy_ = what.id;
   writing_since_.reset();
   port_.take_copy(from.from, what);
@@ -219,7 +237,10 @@ void shard_replica::on_trust(const trust& what) {
 }
 
 void shard_replica::on_collect(const envelope& from, const collect& what) {
-  if (!enter(what.epoch, from.from) || is_incomplete_)
+  const auto is_promised = enter(what.epoch, from.from);
+  if (!is_promised && !leads_ && what.epoch == promising_)
+    collecting_ = from;
+  if (!is_promised || is_incomplete_)
     return;
   collected reply{what.epoch, log_.last(), {}};
   const auto is_ahead = log_.last() > what.last;
@@ -243,11 +264,16 @@ void shard_replica::learn(const membership& current, monotonic_time now) {
     heard_ = now;
   value_ = current;
   election_.reset();
+  if (preparation_ && value_.epoch > released_ && value_.primary != id_)
+    drop_preparation();
   if (leads_ && value_.epoch > leads_->epoch())
     step_down();
   else if (leads_)
     leads_->note_value(value_);
   take_over_if_chosen();
+  // Something else of the value has changed: the shard is still without a primary.
+  if (!leads_ && released_ == value_.epoch)
+    suspect(now);
 }
 
 void shard_replica::step_down() {
@@ -288,6 +314,7 @@ void shard_replica::begin_epoch(monotonic_time now) {
   if (leads_->at() != leadership::phase::collecting || !leads_->has_collected())
     return;
   leads_->set_phase(leadership::phase::starting);
+  started_after_ = log_.last();
   leads_->propose(nullptr, now);
   for (auto other : value_.replicas)
     beat_to(other, now);
@@ -371,12 +398,16 @@ void shard_replica::release_if_disk_hangs(monotonic_time now) {
       return hand_over(member);
 }
 
+bool shard_replica::has_waited(monotonic_time now) const {
+  const auto follows_release =
+    released_ + 1 == leads_->epoch() || without_wait_ == leads_->epoch();
+  return follows_release || now >= confirmed_beacon_ + timing::wait;
+}
+
 void shard_replica::lead(monotonic_time now) {
   if (leads_->at() == leadership::phase::collecting)
     begin_epoch(now);
-  const auto has_waited =
-    without_wait_ == leads_->epoch() || now >= confirmed_beacon_ + timing::wait;
-  const auto is_ready = has_waited && leads_->has_recovered();
+  const auto is_ready = has_waited(now) && leads_->has_recovered();
   if (leads_->at() == leadership::phase::waiting && is_ready) {
     leads_->set_phase(leadership::phase::serving);
     port_.serve(leads_->epoch());

@@ -64,8 +64,12 @@ public:
   virtual void acknowledge(position at) = 0;
 
   /// Recovers the shard from the own store, to serve it in this epoch, with a shard time that is
-  /// not earlier than this one; then `recovered`.
+  /// not earlier than this one; then `recovered`. Replaces a recovery that is under way or was not
+  /// served, of which no end is reported any more.
   virtual void recover(epoch_number epoch, timestamp shard_time) = 0;
+
+  /// Drops the shard that was recovered, or is being recovered: it will not be served.
+  virtual void drop_recovery() = 0;
 
   /// The shard time of a shard that is served.
   virtual timestamp shard_time() = 0;
@@ -146,6 +150,15 @@ private:
     monotonic_time asked{};
   };
 
+  /// A recovery that was begun at a release, before the epoch that it is for.
+  struct preparation {
+    epoch_number epoch = 0;
+    /// The state that it recovers.
+    position last;
+    timestamp shard_time{};
+    bool is_done = false;
+  };
+
   // Follower.
   bool enter(epoch_number epoch, replica_id from);
   void promise(epoch_number epoch);
@@ -163,7 +176,12 @@ private:
   void suspect(monotonic_time now);
   /// Whether it has handed its epoch over, and the other one still has time to take over.
   [[nodiscard]] bool gives_way(monotonic_time now);
+  void on_release(const release& what, monotonic_time now);
+  /// Recovers the shard while the election goes on. @pre the epoch was released
+  void prepare();
+  void drop_preparation();
   void answer_question(const envelope& from, const question& what, monotonic_time now);
+  void on_answer(const envelope& from, const answer& what, monotonic_time now);
   void decide_election(monotonic_time now);
   [[nodiscard]] std::optional<membership> choose(monotonic_time now) const;
   void take_over_if_chosen();
@@ -173,6 +191,10 @@ private:
   void on_confirm(const envelope& from, const confirm& what, monotonic_time now);
   void on_collected(const envelope& from, const collected& what, monotonic_time now);
   void begin_epoch(monotonic_time now);
+  /// The start of the epoch is on all members.
+  void recover_started();
+  /// Whether no earlier primary can be entitled any more.
+  [[nodiscard]] bool has_waited(monotonic_time now) const;
   void beat_to(replica_id other, monotonic_time now);
   void stream_to(replica_id other, monotonic_time now);
   std::vector<entry> next_entries(replica_id other);
@@ -217,8 +239,13 @@ private:
   /// The latest own epoch that was handed over, and since when the other one has time to take over.
   epoch_number handed_over_ = 0;
   std::optional<monotonic_time> gives_way_since_;
-  /// The own epoch that follows a release, and so needs no wait.
+  /// The own epoch that follows a release with others between, and so needs no wait.
   epoch_number without_wait_ = 0;
+  std::optional<preparation> preparation_;
+  /// The last delta before the start of the own epoch.
+  position started_after_;
+  /// Asked while the promise was being written; answered when it is.
+  std::optional<envelope> collecting_;
 };
 
 } // namespace codeq::replication

@@ -22,6 +22,8 @@ std::string_view name_of(disposition what) {
     return "abandon";
   case disposition::cancelled:
     return "cancelled";
+  case disposition::limited:
+    return "limited";
   }
   return "unknown";
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "testing/test_shard.hpp"
 
+#include "protocol/bounds.hpp"
 #include "protocol/task_convert.hpp"
 #include "storage/keys/keyspace.hpp"
 
@@ -98,6 +99,17 @@ result<enqueued_task> test_shard::enqueue(const task_spec& spec) {
   if (made.kind == enqueue_kind::duplicate)
     return taken_by(made);
   return made;
+}
+
+result<limit_info>
+test_shard::set_limit(const limit_address& limit, const limit_definition& definition) {
+  if (auto ok = protocol::check_definition(definition); !ok)
+    return ok.error();
+  decide(core::set_limit{producer_peer, 1, limit, definition});
+  const auto& answered = *answer<core::limits_answered>();
+  if (!answered.allowed)
+    return answered.allowed.error();
+  return answered.limits.front();
 }
 
 template <class What>

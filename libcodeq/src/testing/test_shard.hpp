@@ -39,6 +39,10 @@ public:
   /// Errors: as `producer::enqueue`.
   [[nodiscard]] result<enqueued_task> enqueue(const task_spec& spec);
 
+  /// Errors: as `operator_client::set_limit`.
+  [[nodiscard]] result<limit_info>
+  set_limit(const limit_address& limit, const limit_definition& definition);
+
   // Schedules, by the name that the test gave them. Errors: as `operator_client`.
 
   [[nodiscard]] result<schedule_answer>

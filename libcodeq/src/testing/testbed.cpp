@@ -35,6 +35,13 @@ result<enqueued_task> testbed::enqueue(const task_spec& spec) {
   return made;
 }
 
+result<limit_info>
+testbed::set_limit(const std::string& name, const limit_definition& definition) {
+  auto answered = impl_->shard.set_limit({limit_address().tenant, name}, definition);
+  impl_->settle();
+  return answered;
+}
+
 result<schedule_answer>
 testbed::set_schedule(const std::string& name, const schedule_spec& spec) {
   auto answered = impl_->shard.set_schedule({spec.task.tenant, name}, spec);

@@ -78,7 +78,7 @@ class Coordinators(cluster.Cluster):
         query = {"key": base64.b64encode(prefix.encode()).decode(),
                  "range_end": base64.b64encode((prefix[:-1] + "0").encode()).decode()}
         request = urllib.request.Request(
-            self.etcd_url + "/v3/kv/range", json.dumps(query).encode(), method="POST")
+            self.etcd_url.split(",")[0] + "/v3/kv/range", json.dumps(query).encode(), method="POST")
         with urllib.request.urlopen(request, timeout=5) as answer:
             found = json.load(answer).get("kvs", [])
         records = {}

@@ -5,6 +5,7 @@ import concurrent.futures
 import time
 import unittest
 
+from cluster import wait_until
 from clusters import coordinators
 
 TASKS = "/v1/codeq/tasks"
@@ -126,6 +127,32 @@ class HttpOfACluster(coordinators.CoordinatorsTest):
             "c0", "POST", f"{TASKS}/{task}/heartbeat", {"fencingToken": "1"})
         self.assertEqual(503, code, refused)
         self.assertLess(took, 6)
+
+
+    def test_reads_of_a_shard_that_is_not_served_hold_up_no_others(self):
+        self.cluster.start_all()
+        ids = self.add("c0")
+        records = self.cluster.records()
+        lost = {number for number, one in records.items() if "c0" not in one["replicas"].values()}
+        gone = next(one for one in ids if coordinators.shard_of(one) in lost)
+        there = next(one for one in ids if coordinators.shard_of(one) not in lost)
+        for name in ("c1", "c2"):
+            self.cluster.nodes[name].kill()
+        wait_until(lambda: self.cluster.http("c0", "GET", f"{TASKS}/{there}")[0] == 200, 20,
+                   "a fail-over of the other shards")
+
+        with concurrent.futures.ThreadPoolExecutor(24) as pool:
+            held = [pool.submit(self.cluster.http, "c0", "GET", f"{TASKS}/{gone}")
+                    for _ in range(48)]
+            time.sleep(0.5)
+            slowest = 0
+            for _ in range(5):
+                code, answer, took = self.cluster.http("c0", "GET", f"{TASKS}/{there}")
+                self.assertEqual(200, code, answer)
+                slowest = max(slowest, took)
+            self.assertFalse(all(one.done() for one in held))
+        print(f"slowest read of another shard: {1000 * slowest:.0f} ms")
+        self.assertLess(slowest, 1)
 
 
 class HandOver(coordinators.CoordinatorsTest):

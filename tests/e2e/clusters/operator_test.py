@@ -63,9 +63,11 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
 
         code, shown, _ = self.cluster.http("c0", "GET", "/v1/codeq/admin/cluster")
         self.assertEqual((200, "test", "c0"), (code, shown["cluster"], shown["node"]))
-        own = [one for one in shown["shards"] if one["served"]]
-        self.assertEqual([n for n, node in sorted(self.cluster.primaries().items())
-                          if node == "c0"], [one["shard"] for one in own])
+        # Each coordinator told what it serves.
+        self.assertEqual(self.cluster.primaries(), {
+            one["shard"]: one["primary"] for one in shown["shards"] if one["served"]})
+        self.assertEqual({"c0": True, "c1": True, "c2": True},
+                         {node["name"]: node["answers"] for node in shown["nodes"]})
         for name in self.cluster.hosts:
             code, ready, _ = wait_until(
                 lambda n=name: (lambda a: a if a[0] == 200 else None)(
@@ -109,6 +111,36 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
         self.cluster.ctl("cluster", "balance")
         wait_until(lambda: "pinned" not in self.cluster.records()[shard], 10, "it is forgotten")
         self.cluster.await_in_sync()
+
+    def test_gateway_moves_shards(self):
+        self.cluster.start_all()
+        shard, target = self.copy_elsewhere()
+        other = next(name for name in self.cluster.hosts
+                     if name not in self.cluster.records()[shard]["replicas"].values())
+
+        code, refused, _ = self.change(f"shards/{shard}/move", {"to": other})
+        self.assertEqual(400, code)
+        self.assertIn(f"node `{other}` has no copy of shard {shard} that is in sync",
+                      refused["error"])
+        for wrong in ("6", "x", "-1", "99999"):
+            code, refused, _ = self.change(f"shards/{wrong}/move", {"to": target})
+            self.assertEqual(400, code, wrong)
+            self.assertIn("0", refused["error"])
+        code, shown, _ = self.change(f"shards/{shard}/move", {"to": target})
+        self.assertEqual((200, 6), (code, len(shown["shards"])))
+        wait_until(lambda: self.cluster.primaries()[shard] == target, 20, "the move")
+        self.assertEqual(200, self.change("balance")[0])
+        wait_until(lambda: "pinned" not in self.cluster.records()[shard], 10, "it is forgotten")
+        code, refused, _ = self.change("nodes/c9/drain")
+        self.assertEqual(400, code)
+        self.assertIn("`c9` is not one of the cluster", refused["error"])
+        self.assertEqual(200, self.change("nodes/c2/drain")[0])
+        wait_until(lambda: self.node("c2")["draining"], 10, "the drain")
+        self.assertEqual(200, self.change("nodes/c2/undrain")[0])
+        wait_until(lambda: not self.node("c2")["draining"], 10, "its end")
+
+    def change(self, what, body=None):
+        return self.cluster.http("c1", "POST", f"/v1/codeq/admin/cluster/{what}", body or {})
 
     def copy_elsewhere(self):
         """A shard and the node of its copy that does not serve it."""

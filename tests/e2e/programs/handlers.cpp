@@ -77,6 +77,39 @@ codeq::outcome log_and_sleep(const codeq::task& task) {
   return codeq::outcome::completed(std::to_string(task.attempt));
 }
 
+std::int64_t monotonic_ms() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
+/// Payload "PATH NAME MILLISECONDS": runs so long, and logs its name, start and end.
+codeq::outcome log_span(const codeq::task& task) {
+  std::istringstream words{std::string(task.payload.view())};
+  std::string path;
+  std::string name;
+  std::int64_t milliseconds = 0;
+  words >> path >> name >> milliseconds;
+  const auto start = monotonic_ms();
+  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+  std::ostringstream line;
+  line << name << ' ' << start << ' ' << monotonic_ms() << '\n';
+  std::ofstream(path, std::ios::app) << line.str() << std::flush;
+  return codeq::outcome::completed();
+}
+
+/// Payload "PATH MILLISECONDS": logs its start, and is refused for so long while there is a file
+/// `PATH.busy`.
+codeq::outcome log_and_be_refused(const codeq::task& task) {
+  std::istringstream words{std::string(task.payload.view())};
+  std::string path;
+  std::int64_t milliseconds = 0;
+  words >> path >> milliseconds;
+  log_start(path, task);
+  if (std::ifstream(path + ".busy"))
+    return codeq::outcome::limited(std::chrono::milliseconds(milliseconds), {}, "429");
+  return codeq::outcome::completed();
+}
+
 /// A task of a chain: log path, number of the chain, position in the chain, and length of the
 /// chain.
 struct chain_link {
@@ -186,6 +219,8 @@ CODEQ_HANDLERS(registry) {
   registry.handle("crash", crash);
   registry.handle("sleep", log_and_sleep);
   registry.handle("log_and_fail", log_and_fail);
+  registry.handle("span", log_span);
+  registry.handle("refused", log_and_be_refused);
   registry.handle("fan", fan_out);
   registry.handle("chain", follow_chain);
   registry.handle("bad_follow_up", follow_badly);

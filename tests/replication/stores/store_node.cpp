@@ -58,6 +58,8 @@ struct store_node::process {
   copy_id swept_for;
   // While the shard is served, or recovered for it.
   std::shared_ptr<core::shard_state> recovered;
+  /// Counts the recoveries; the end of an older one is void.
+  std::uint64_t recoveries = 0;
   std::optional<base::shard_time> clock;
   std::optional<coordinator::shard> shard;
   std::optional<coordinator::reader> reader;
@@ -280,12 +282,19 @@ void store_node::forget_horizon() {
 }
 
 void store_node::recover(epoch_number epoch, timestamp shard_time) {
-  later(2ms, [this, epoch, shard_time] {
+  later(2ms, [this, epoch, shard_time, number = ++process_->recoveries] {
     auto& p = *process_;
+    if (number != p.recoveries)
+      return;
     p.recovered = or_throw(storage::recover(*p.store, shard_number, epoch, steady()));
     p.recovered->at = std::max(p.recovered->at, shard_time);
     p.driver->recovered(epoch, steady());
   });
+}
+
+void store_node::drop_recovery() {
+  ++process_->recoveries;
+  process_->recovered.reset();
 }
 
 void store_node::serve(epoch_number) {

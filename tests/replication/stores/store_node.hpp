@@ -94,6 +94,7 @@ public:
   void read_removals(const copy_id& id) override;
   void forget_horizon() override;
   void recover(epoch_number epoch, timestamp shard_time) override;
+  void drop_recovery() override;
   void serve(epoch_number epoch) override;
   void stop_serving() override;
   void acknowledged(std::uint64_t number) override;

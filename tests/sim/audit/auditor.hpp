@@ -10,6 +10,7 @@
 #include "core/turn/turn.hpp"
 #include "sim/audit/ledger.hpp"
 #include "sim/audit/fairness_audit.hpp"
+#include "sim/audit/limit_audit.hpp"
 #include "sim/audit/order_audit.hpp"
 #include "sim/schedules/tick_book.hpp"
 #include "sim/world.hpp"
@@ -64,6 +65,7 @@ public:
       ledger_([this](const std::string& rule, const std::string& what) { breach(rule, what); }),
       order_([this](const std::string& rule, const std::string& what) { breach(rule, what); }),
       fairness_([this](const std::string& rule, const std::string& what) { breach(rule, what); }),
+      limits_([this](const std::string& rule, const std::string& what) { breach(rule, what); }),
       ticks_(
         [this](const std::string& rule, const std::string& what) { breach(rule, what); },
         all.was_disk_full, disk) {}
@@ -360,6 +362,7 @@ private:
   ledger ledger_;
   order_audit order_;
   fairness_audit fairness_;
+  limit_audit limits_;
   tick_book ticks_;
   std::map<std::string, wish> wishes_;
   std::map<task_id, task_view> tasks_;

@@ -132,6 +132,7 @@ void ledger::read(const core::segment_appended& e) {
     t.settings = e.settings;
     t.group = e.group;
     t.fairness_key = e.fairness.key;
+    t.is_limited = !e.limits.empty();
     t.not_before = e.not_before;
     t.allow_promotion = e.allow_promotion;
     take_payload(e, e.first + i, payloads[i], t);
@@ -190,7 +191,7 @@ void ledger::check_order(const task& t, sequence seq) {
 }
 
 bool ledger::may_run(sequence seq, const task& t) const {
-  if (!t.is_waiting() || std::max(t.not_before, t.retry_at) > sealed_at_)
+  if (!t.is_waiting() || t.is_limited || std::max(t.not_before, t.retry_at) > sealed_at_)
     return false;
   if (t.group.empty())
     return true;

@@ -69,6 +69,8 @@ private:
     task_settings settings;
     std::string group;
     std::string fairness_key;
+    /// A limit may hold the task back.
+    bool is_limited = false;
     timestamp not_before;
     bool allow_promotion = false;
     timestamp retry_at;

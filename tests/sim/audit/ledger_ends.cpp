@@ -32,6 +32,8 @@ bool is_charged(lease_end_kind kind, bool queued, std::uint32_t refunds, bool sa
   case lease_end_kind::timed_out:
   case lease_end_kind::revoked:
     return !queued;
+  case lease_end_kind::limited:
+    return false;
   case lease_end_kind::forced:
     return said;
   }

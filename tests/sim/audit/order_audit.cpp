@@ -34,7 +34,8 @@ order_audit::waiting_map order_audit::waiting_on(core::shard_state& state, virtu
     return found;
   state.segments.for_each([&](const core::segment& s) {
     const auto& queue = state.queue_of(s);
-    if (queue.grantable() == 0)
+    // A limit may hold the task back.
+    if (queue.grantable() == 0 || s.limits)
       return;
     for (auto seq = s.first; s.contains(seq); ++seq)
       if (s.view(seq).state == task_state::ready) {

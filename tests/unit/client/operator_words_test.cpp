@@ -386,7 +386,7 @@ TEST(OperatorReplies, AnExplanationIsReadAsItWasWritten) {
 }
 
 TEST(OperatorReplies, EveryReasonOfTheCoreHasItsName) {
-  for (auto reason = task_reason::deferred; reason <= task_reason::cancelled;
+  for (auto reason = task_reason::deferred; reason <= task_reason::limited;
        reason = static_cast<task_reason>(static_cast<int>(reason) + 1)) {
     core::task_explained answer;
     answer.reason = reason;

@@ -114,6 +114,24 @@ TEST_F(ShardRoutes, ShardThatIsNowhereIsTriedAgainUntilItsPlaceIsKnown) {
   EXPECT_TRUE(routes.retry().resend.empty());
 }
 
+TEST_F(ShardRoutes, ShardThatArrivesWhereItIsAwaitedIsSentAgainAtOnce) {
+  const auto there = news_of({{s0, place_on("a", 1)}});
+  EXPECT_TRUE(routes.take_places(0, there, {})->resend.empty());
+  EXPECT_TRUE(routes.take_places(0, there, shards{s0})->retries);
+
+  EXPECT_EQ(routes.take_places(0, there, {})->resend, shards{s0});
+  EXPECT_TRUE(routes.take_places(0, there, {})->resend.empty());
+  EXPECT_TRUE(routes.retry().resend.empty());
+}
+
+TEST_F(ShardRoutes, ArrivalIsToldByThePlaceItself) {
+  connect_b();
+  static_cast<void>(routes.take_places(0, news_of({}), shards{s0}));
+
+  EXPECT_TRUE(routes.take_places(1, news_of({{s0, place_on("a", 1)}}), {})->resend.empty());
+  EXPECT_EQ(routes.retry().resend, shards{s0});
+}
+
 TEST_F(ShardRoutes, AnswerOfAnEarlierPlaceIsNoReasonToTryAgain) {
   connect_b();
   static_cast<void>(routes.take_places(1, news_of({{s0, place_on("b", 2)}}), {}));

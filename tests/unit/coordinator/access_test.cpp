@@ -80,5 +80,27 @@ TEST(Access, FollowUpsOfATokenThatEnqueuesStayInItsQueues) {
     "queue of a follow-up is `print`; the token does not allow to use it");
 }
 
+/// Why a node with that role is refused; empty when it is not.
+std::string role_refusal(const security::principal& who, schema::Role role) {
+  protocol::node_introduction node;
+  node.role = role;
+  auto allowed = access::check(who, node);
+  return allowed ? "" : allowed.error().context;
+}
+
+TEST(Access, CoordinatorsAndTheirGatewaysNeedAnAdminsTokenForAllTenants) {
+  auto who = worker_of({"*"});
+  for (auto role : security::all_roles) {
+    who.role = role;
+    who.tenant = "shop";
+    EXPECT_NE(role_refusal(who, schema::Role::GATEWAY), "");
+    EXPECT_NE(role_refusal(who, schema::Role::COORDINATOR), "");
+    who.tenant = "*";
+    auto is_refused = role != security::role::admin;
+    EXPECT_EQ(is_refused, !role_refusal(who, schema::Role::GATEWAY).empty());
+    EXPECT_EQ(is_refused, !role_refusal(who, schema::Role::COORDINATOR).empty());
+  }
+}
+
 } // namespace
 } // namespace codeq::coordinator

@@ -171,9 +171,14 @@ TEST(CtlCommandLine, EnqueueTakesKeysGroupsAndRetention) {
       "--fairness-key",
       "t/c",
       "--fairness-weight",
-      "12"}});
+      "12",
+      "--limit",
+      "stripe:acct_42:3",
+      "--limit",
+      "smtp"}});
 
   const auto& task = api.task;
+  EXPECT_EQ(task.limits, (std::vector<task_limit>{{"stripe", "acct_42", 3}, {"smtp", {}, 1}}));
   EXPECT_EQ(task.fairness_key, "t/c");
   EXPECT_EQ(task.fairness_weight, 12u);
   EXPECT_EQ(task.group, "g h");

@@ -23,6 +23,7 @@ public:
   task_filter asked_for;
   dead_filter asked_for_dead;
   ctl::operation_start asked_for_operation;
+  limit_definition defined;
 
   // Answers set by the test.
 
@@ -35,6 +36,8 @@ public:
   std::optional<cluster_status> found_cluster;
   std::optional<std::vector<schedule_info>> found_schedules;
   schedule_spec schedule;
+  std::optional<limit_info> found_limit;
+  std::optional<limit_keys_page> found_keys;
   ctl::added_tasks tasks;
   ctl::task_end end;
 
@@ -181,6 +184,44 @@ public:
     return got;
   }
 
+  ctl::answer<limit_info> set_limit(
+    const limit_address& name, const limit_definition& definition, bool is_dry_run) override {
+    defined = definition;
+    return told_limit((is_dry_run ? "preview_limit " : "set_limit ") + text(name));
+  }
+
+  ctl::answer<limit_info> show_limit(const limit_address& name) override {
+    return told_limit("show_limit " + text(name));
+  }
+
+  ctl::answer<limit_info> delete_limit(const limit_address& name) override {
+    return told_limit("delete_limit " + text(name));
+  }
+
+  ctl::answer<std::vector<limit_info>> list_limits(const std::string& tenant) override {
+    auto got = said<std::vector<limit_info>>("list_limits " + tenant);
+    return found_limit ? ctl::answer<std::vector<limit_info>>{std::vector{*found_limit}} : got;
+  }
+
+  ctl::answer<limit_keys_page>
+  limit_keys(const limit_address& name, const limit_keys_request& of) override {
+    auto got = said<limit_keys_page>(
+      "limit_keys " + text(name) + (of.after ? " after '" + *of.after + "'" : std::string())
+      + " at most " + std::to_string(of.limit) + (of.only_busy ? " busy" : ""));
+    return found_keys ? ctl::answer<limit_keys_page>{*found_keys} : got;
+  }
+
+  ctl::answer<limit_key_info> close_limit_key(
+    const limit_address& name, const std::string& key, duration how_long) override {
+    return said<limit_key_info>(
+      "close " + text(name) + " '" + key + "' " + std::to_string(how_long.count()) + " ms");
+  }
+
+  ctl::answer<limit_key_info>
+  open_limit_key(const limit_address& name, const std::string& key) override {
+    return said<limit_key_info>("open " + text(name) + " '" + key + "'");
+  }
+
   ctl::answer<coordinator_stats> stats() override {
     auto got = said<coordinator_stats>("stats");
     if (counts)
@@ -258,6 +299,13 @@ public:
   error cause_of(const error& reason) override { return reason; }
 
 private:
+  ctl::answer<limit_info> told_limit(const std::string& line) {
+    auto got = said<limit_info>(line);
+    return found_limit ? ctl::answer<limit_info>{*found_limit} : got;
+  }
+
+  static std::string text(const limit_address& name) { return name.tenant + "/" + name.name; }
+
   static std::string text(const schedule_address& name) { return name.tenant + "/" + name.name; }
 
   static std::string text(const queue_address& queue) { return queue.tenant + "/" + queue.queue; }

@@ -57,9 +57,11 @@ TEST(TaskInput, EveryFieldIsTaken) {
     R"("replacePayload":true,"retry":{"kind":"linear","baseMs":5,"capMs":9},"leaseSeconds":7,)"
     R"("runTimeoutMs":8,"progressTimeoutMs":9,"retentionSeconds":3600,)"
     R"("deadRetentionSeconds":86400,"onDead":"block","headers":{"traceparent":"00-1"},)"
-    R"("fairnessKey":"tenant/customer","fairnessWeight":12})");
+    R"("fairnessKey":"tenant/customer","fairnessWeight":12,)"
+    R"("limits":[{"name":"stripe","key":"acct_42","cost":3},{"name":"smtp"}]})");
 
   ASSERT_TRUE(task) << task.error().context;
+  EXPECT_EQ((std::vector<task_limit>{{"stripe", "acct_42", 3}, {"smtp", {}, 1}}), task->limits);
   EXPECT_EQ("tenant/customer", task->fairness_key);
   EXPECT_EQ(12u, task->fairness_weight);
   EXPECT_EQ("acme", task->tenant);
@@ -110,6 +112,23 @@ TEST(TaskInput, NumbersOutOfRangeAreRefused) {
   EXPECT_EQ(
     "'retentionSeconds' is 5; it must be one of 3600, 86400, 604800, 2592000, 31536000",
     why(R"("retentionSeconds":5)"));
+}
+
+TEST(TaskInput, LimitsAreChecked) {
+  EXPECT_EQ("invalid body: 'limits[0].name' is required", why(R"("limits":[{"key":"k"}])"));
+  EXPECT_EQ(
+    "'limits[0].name' is \"a b\"; it must be 1 to 128 letters, digits, '.', '_' or '-'",
+    why(R"("limits":[{"name":"a b"}])"));
+  EXPECT_EQ(
+    "'limits[0].cost' is 1001; it must be 1..1000", why(R"("limits":[{"name":"a","cost":1001}])"));
+  EXPECT_EQ(
+    "unknown field 'limits[0].keys'; did you mean 'limits[0].key'?",
+    why(R"("limits":[{"name":"a","keys":"k"}])"));
+  auto twice = check_task_limits({{"a", "1", 1}, {"b", {}, 1}, {"a", "2", 1}});
+  ASSERT_FALSE(twice);
+  EXPECT_EQ(
+    "'limits[2].name' is \"a\"; it must be another one than 'limits[0].name'",
+    twice.error().context);
 }
 
 TEST(TaskInput, WhatClientsOfCodeqSendIsTaken) {

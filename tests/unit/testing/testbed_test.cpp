@@ -272,7 +272,7 @@ TEST_F(Testbed, HandlersThatANodeRefusesAreAnException) {
   EXPECT_THAT(
     [this] { bed(); },
     ::testing::ThrowsMessage<std::invalid_argument>(
-      HasSubstr("queue `q` has two handlers; it must have one")));
+      HasSubstr("queue `q` has two handlers, both from this process; it must have one")));
 }
 
 TEST_F(Testbed, HandlersOfEveryIsolationRunInTheTest) {

@@ -195,7 +195,8 @@ TEST_F(ChildHandler, EveryFieldOfAFollowUpPasses) {
   const auto& [
     only, tenant, queue, payload, priority, delay, not_before, allow_promotion, max_attempts, retry,
     lease, run_timeout, progress_timeout, retention, dead_retention, headers, group, when_dead, key,
-    duplicate, replace_payload, fairness_key, fairness_weight] = ended.follow_ups()[1];
+    duplicate, replace_payload, fairness_key, fairness_weight, limits_of_task] =
+    ended.follow_ups()[1];
   // clang-format on
   EXPECT_EQ(tenant, "t");
   EXPECT_EQ(queue, "other");
@@ -219,6 +220,21 @@ TEST_F(ChildHandler, EveryFieldOfAFollowUpPasses) {
   EXPECT_TRUE(replace_payload);
   EXPECT_EQ(fairness_key, "tenant/customer");
   EXPECT_EQ(fairness_weight, 9u);
+  EXPECT_EQ(
+    limits_of_task,
+    (std::vector<task_limit>{{"stripe", std::string("a\0b", 3), 7}, {"smtp", {}, 1}}));
+}
+
+TEST_F(ChildHandler, RefusalAndCostsPass) {
+  serve("meet_a_limit");
+
+  auto ended = run();
+
+  EXPECT_EQ(ended.what(), disposition::limited);
+  EXPECT_EQ(ended.delay(), 30s);
+  EXPECT_EQ(ended.limit_name(), "stripe");
+  EXPECT_EQ(ended.text(), "429");
+  EXPECT_EQ(ended.costs(), (std::vector<task_limit>{{"stripe", {}, 3}, {"smtp", {}, 0}}));
 }
 
 TEST_F(ChildHandler, MoreThanMayPassIsAFailureThatSaysSo) {

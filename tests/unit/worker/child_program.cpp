@@ -2,6 +2,7 @@
 #include "base/tuning.hpp"
 #include "worker/process/child_handler.hpp"
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <future>
@@ -71,6 +72,12 @@ outcome print_and_crash_at_second(const task& attempt) {
   return outcome::completed();
 }
 
+outcome meet_a_limit(const task&) {
+  return outcome::limited(std::chrono::seconds(30), "stripe", "429")
+    .cost("stripe", 3)
+    .cost("smtp", 0);
+}
+
 outcome add_follow_ups(const task&) {
   codeq::task_spec plain;
   plain.queue = "next";
@@ -97,6 +104,7 @@ outcome add_follow_ups(const task&) {
   full.replace_payload = true;
   full.fairness_key = "tenant/customer";
   full.fairness_weight = 9;
+  full.limits = {{"stripe", std::string("a\0b", 3), 7}, {"smtp", {}, 1}};
   return outcome::completed("done").then(plain).then(full);
 }
 
@@ -125,6 +133,7 @@ int main(int count, char** arguments) {
     {"speak_late", speak_late},
     {"count_to_three", count_to_three},
     {"print_and_crash_at_second", print_and_crash_at_second},
+    {"meet_a_limit", meet_a_limit},
     {"add_follow_ups", add_follow_ups},
     {"add_too_many", add_too_many},
     {"answer_too_much", answer_too_much}};

@@ -113,6 +113,26 @@ TEST(HandlerSet, IsolatedHandlerIsTheOneThatDecidesForTheQueue) {
   EXPECT_EQ(set.handler_of("mail").value().queue, "*");
 }
 
+TEST(HandlerSet, TwoHandlersOfAQueueAreRefusedWithTheirSources) {
+  const std::string good = CODEQ_TEST_LIBRARIES "/good_handlers.so";
+  const std::string same = CODEQ_TEST_LIBRARIES "/../tests/good_handlers.so";
+  auto refusal = [](handler_sources from) {
+    return handler_set::load(std::move(from)).value().choose({}).error().context;
+  };
+
+  EXPECT_EQ(
+    refusal({{}, {good, same}, {}, {}}),
+    "queue `by-function` has two handlers, from handler library " + good + " and handler library "
+      + same + "; it must have one");
+  EXPECT_EQ(
+    refusal({{}, {good, good}, {}, {}}),
+    "queue `by-function` has two handlers, both from handler library " + good
+      + "; it must have one");
+  EXPECT_EQ(
+    refusal({two_handlers(), {}, {"f=cat -n"}, {}}),
+    "queue `f` has two handlers, from this process and program cat; it must have one");
+}
+
 TEST(HandlerSet, KindsAreNamed) {
   auto set = load();
   auto chosen = set.choose({}).value();

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 namespace codeq::worker {
 namespace {
 
@@ -63,10 +65,52 @@ TEST(Report, NackOutsideItsRangeIsAFailureThatSaysSo) {
   EXPECT_THAT(made.text, HasSubstr("-1 ms"));
 }
 
+TEST(Report, RefusalNamesItsLimitAndHowLong) {
+  auto made = after(outcome::limited(30s, "stripe", "429").cost("stripe", 3).cost("stripe", 4));
+
+  EXPECT_EQ(made.what, disposition::limited);
+  EXPECT_EQ(made.delay, 30s);
+  EXPECT_EQ(made.limit_name, "stripe");
+  EXPECT_EQ(made.text, "429");
+  EXPECT_EQ(made.costs, (std::vector<task_limit>{{"stripe", {}, 4}}));
+}
+
+TEST(Report, RefusalOutsideItsRangeIsAFailureThatSaysSo) {
+  auto made = after(outcome::limited(-1ms));
+  EXPECT_EQ(made.what, disposition::failed);
+  EXPECT_THAT(made.text, HasSubstr("limited for -1 ms, which is outside 0..2678400000 ms"));
+
+  EXPECT_EQ(after(outcome::limited(limits::limit_closed_max)).what, disposition::limited);
+  EXPECT_EQ(after(outcome::limited(limits::limit_closed_max + 1ms)).what, disposition::failed);
+}
+
+TEST(Report, CostsOverTheirLimitsAreThrownAtTheHandler) {
+  auto ended = outcome::completed();
+  for (const auto* limit : {"a", "b", "c", "d"})
+    ended.cost(limit, limits::limit_cost_max);
+
+  EXPECT_THROW(ended.cost("a", limits::limit_cost_max + 1), std::invalid_argument);
+  EXPECT_THROW(ended.cost("e", 1), std::invalid_argument);
+  EXPECT_EQ(after(ended).costs.size(), limits::task_limits_max);
+}
+
+TEST(Report, ChildsOutcomeKeepsItsCosts) {
+  auto kept = within_limits(
+    outcome::limited(5s, "stripe", std::string(limits::error_text_bytes_max + 1, 'x'))
+      .cost("stripe", 2));
+
+  EXPECT_EQ(kept.what(), disposition::limited);
+  EXPECT_EQ(kept.delay(), 5s);
+  EXPECT_EQ(kept.limit_name(), "stripe");
+  EXPECT_EQ(kept.costs(), (std::vector<task_limit>{{"stripe", {}, 2}}));
+  EXPECT_LE(kept.text().size(), limits::error_text_bytes_max);
+}
+
 TEST(Report, AfterACancelEverythingButCompletionIsCancelled) {
   EXPECT_EQ(after(outcome::completed(), stop_cause::cancelled).what, disposition::completed);
   EXPECT_EQ(after(outcome::failed("f"), stop_cause::cancelled).what, disposition::cancelled);
   EXPECT_EQ(after(outcome::abandon(), stop_cause::cancelled).what, disposition::cancelled);
+  EXPECT_EQ(after(outcome::limited(1s), stop_cause::cancelled).what, disposition::cancelled);
 }
 
 TEST(Report, WhatTheNodeStoppedIsNotHeldAgainstTheTask) {
@@ -75,6 +119,7 @@ TEST(Report, WhatTheNodeStoppedIsNotHeldAgainstTheTask) {
   EXPECT_EQ(after(outcome::nack("n"), stop_cause::own).what, disposition::abandon);
   EXPECT_EQ(
     after(outcome::failed_permanently("p"), stop_cause::own).what, disposition::failed_permanently);
+  EXPECT_EQ(after(outcome::limited(1s), stop_cause::own).what, disposition::limited);
 }
 
 TEST(Report, UnstartedTaskIsAbandonedUncharged) {

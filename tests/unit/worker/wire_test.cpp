@@ -225,6 +225,29 @@ TEST(Wire, ResultsTakeTheirFollowUpsWithThem) {
   EXPECT_TRUE(ok);
 }
 
+TEST(Wire, ResultsTakeTheirLimitAndCostsWithThem) {
+  report made;
+  made.key = {0, shard_id{1}, fencing_token{5}};
+  made.what = disposition::limited;
+  made.delay = std::chrono::seconds(30);
+  made.limit_name = "stripe";
+  made.costs = {{"stripe", {}, 3}, {"smtp", {}, 0}};
+
+  auto request = make_results({shard_id{1}, {&made}});
+
+  auto ok = request.read([](auto reader) -> result<void> {
+    auto line = reader.getReports()[0];
+    EXPECT_EQ(line.getDisposition(), schema::Disposition::LIMITED);
+    EXPECT_EQ(line.getDelayMs(), 30'000);
+    EXPECT_EQ(std::string(line.getLimitName()), "stripe");
+    EXPECT_EQ(line.getCosts().size(), 2u);
+    EXPECT_EQ(line.getCosts()[0].getCost(), 3u);
+    EXPECT_EQ(line.getCosts()[1].getCost(), 0u);
+    return {};
+  });
+  EXPECT_TRUE(ok);
+}
+
 TEST(Wire, RefusalSaysWhatIsOutOfBounds) {
   auto reply = protocol::result_reply::build([](schema::ResultReply::Builder root) {
     auto answer = root.initAnswers(1)[0];

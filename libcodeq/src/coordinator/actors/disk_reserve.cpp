@@ -50,13 +50,25 @@ result<std::uint64_t> disk_reserve::usable() {
   if (!found)
     return found;
   auto available = *found;
-  if (is_held_ && available < tuning::disk_reserve_release_bytes)
-    release(available);
-  else if (!is_held_ && available >= bytes_ + 2 * tuning::disk_reserve_release_bytes)
+  if (is_held_ && available < tuning::disk_reserve_release_bytes && release())
+    CODEQ_LOG_WARN(
+      "disk reserve is given up because the disk is full bytes={} free={} advice=\"make space on "
+      "the disk, or purge tasks\"",
+      bytes_,
+      available);
+  else if (!is_held_ && !is_lent_ && available >= bytes_ + 2 * tuning::disk_reserve_release_bytes)
     create();
   else if (!is_held_ && was_released_)
     return available > bytes_ ? available - bytes_ : 0;
   return available;
+}
+
+std::uint64_t disk_reserve::least(std::uint64_t wanted) const {
+  std::lock_guard lock{mutex_};
+  // The bytes of a released reserve do not count as usable.
+  if (wanted == 0 || is_held_ || was_released_)
+    return wanted;
+  return std::max(wanted, purge_room_bytes);
 }
 
 std::uint64_t disk_reserve::held() const {
@@ -76,16 +88,24 @@ void disk_reserve::create() {
     CODEQ_LOG_INFO("disk reserve is created again bytes={}", bytes_);
 }
 
-void disk_reserve::release(std::uint64_t available) {
+bool disk_reserve::release() {
   if (::truncate(file_.c_str(), 0) != 0)
-    return;
+    return false;
   is_held_ = false;
   was_released_ = true;
-  CODEQ_LOG_WARN(
-    "disk reserve is given up because the disk is full bytes={} free={} advice=\"make space on the "
-    "disk, or purge tasks\"",
-    bytes_,
-    available);
+  return true;
+}
+
+disk_reserve::loan::loan(disk_reserve& of) : of_(of) {
+  std::lock_guard lock{of_.mutex_};
+  of_.is_lent_ = true;
+  if (of_.is_held_ && of_.release())
+    CODEQ_LOG_INFO("disk reserve is lent to the purge bytes={}", of_.bytes_);
+}
+
+disk_reserve::loan::~loan() {
+  std::lock_guard lock{of_.mutex_};
+  of_.is_lent_ = false;
 }
 
 } // namespace codeq::coordinator

@@ -33,16 +33,18 @@ void free_space::look_again(monotonic_time now) {
   looked_ = now;
   noted_bytes_ = 0;
   auto bytes = usable();
+  auto least = reserve_ ? reserve_->least(least_bytes_) : least_bytes_;
   is_tight_ = bytes && *bytes < least_bytes_ / tuning::tight_space_divisor;
   if (!bytes)
     found_ = bytes.error();
-  else if (*bytes >= least_bytes_)
+  else if (*bytes >= least)
     found_ = {};
   else
     found_ = error{
       errc::disk_full,
       "the coordinator's disk has " + std::to_string(*bytes) + " bytes free; tasks are added from "
-        + std::to_string(least_bytes_) + " on (--free-bytes)"};
+        + std::to_string(least) + " on (--free-bytes"
+        + (least == least_bytes_ ? ")" : ", and a purge needs some without a reserve)")};
 }
 
 result<std::uint64_t> free_space::usable() const {

@@ -24,7 +24,9 @@ void keeper_state::reclaim() {
   auto purges = options_.reserve->purges();
   bool is_settled = purges == std::exchange(seen_purges_, purges);
   auto usable = options_.reserve->usable();
-  if (is_settled && purges != purges_ && usable && *usable < options_.free_bytes) {
+  if (
+    is_settled && purges != purges_ && usable
+    && *usable < options_.reserve->least(options_.free_bytes)) {
     purges_ = purges;
     reclaim_now(*usable);
   }
@@ -33,6 +35,8 @@ void keeper_state::reclaim() {
 
 void keeper_state::reclaim_now(std::uint64_t before) {
   CODEQ_LOG_INFO("store frees the space of purged tasks, since the disk is full free={}", before);
+  // Files get smaller only after larger ones were written.
+  disk_reserve::loan lent{*options_.reserve};
   auto room = [this] {
     auto bytes = options_.reserve->room();
     return bytes ? *bytes : 0;

@@ -202,7 +202,7 @@ registrar_driver::authenticate(const std::string& token) const {
   if (!options_.access)
     return bearer;
   if (token.empty())
-    return error{errc::unauthorized, "this coordinator takes nobody in without a token"};
+    return error{errc::unauthorized, "this coordinator requires a token"};
   bearer = options_.access->authenticate(token);
   if (!bearer)
     return error{errc::unauthorized, "this coordinator does not know the token"};

@@ -68,6 +68,22 @@ std::filesystem::path hosted_replica::spool_directory() const {
          / (std::to_string(value(shard_)) + "-" + std::to_string(static_cast<std::uint64_t>(id_)));
 }
 
+void hosted_replica::hand_over(replica_id to) {
+  if (!served_)
+    return driver_->hand_over(to);
+  if (std::exchange(is_draining_, true))
+    return;
+  CODEQ_LOG_INFO("shard is handed over shard={}", value(shard_));
+  hub_.host(shard_, shard_actor{});
+  hub_.drain(*this, served_, to);
+}
+
+void hosted_replica::drained(const shard_internal_actor& shard, replica_id to) {
+  // Another epoch may have begun meanwhile.
+  if (shard == served_)
+    driver_->hand_over(to);
+}
+
 void hosted_replica::propose(const committer_actor& from, turn_commit turn) {
   const auto is_current =
     served_ && caf::actor_cast<caf::actor_addr>(from) == caf::actor_cast<caf::actor_addr>(served_);
@@ -161,11 +177,12 @@ void hosted_replica::forget_horizon() {
 
 void hosted_replica::recover(epoch_number epoch, timestamp shard_time) {
   recovery_began_ = hub_.now();
+  const auto number = ++recoveries_;
   hub_.work(
     hub_.options().recoverer,
     *this,
     [store = hub_.options().store, shard = shard_, seed = hub_.options().name_seed, epoch,
-     shard_time] {
+     shard_time, number] {
       auto steady = base::system_clock(timestamp{}).now().steady;
       auto found = storage::recover(*store, shard, epoch, steady, seed);
       std::shared_ptr<core::shard_state> state;
@@ -173,8 +190,10 @@ void hosted_replica::recover(epoch_number epoch, timestamp shard_time) {
         state = std::move(*found);
       if (state)
         state->at = std::max(state->at, shard_time);
-      return [epoch, state, why = found ? error{} : found.error()](
+      return [number, epoch, state, why = found ? error{} : found.error()](
                hosted_replica& self, monotonic_time now) {
+        if (number != self.recoveries_)
+          return;
         if (!state) {
           CODEQ_LOG_ERROR(
             "shard cannot be recovered shard={} epoch={} reason=\"{}\"", value(self.shard_), epoch,
@@ -185,6 +204,11 @@ void hosted_replica::recover(epoch_number epoch, timestamp shard_time) {
         self.driver().recovered(epoch, now);
       };
     });
+}
+
+void hosted_replica::drop_recovery() {
+  ++recoveries_;
+  recovered_.reset();
 }
 
 void hosted_replica::serve(epoch_number epoch) {
@@ -208,7 +232,8 @@ void hosted_replica::tell_moved(const neighbours_moved& m) const {
 }
 
 void hosted_replica::stop_serving() {
-  recovered_.reset();
+  drop_recovery();
+  is_draining_ = false;
   if (!served_)
     return;
   CODEQ_LOG_INFO("shard is not served here any more shard={}", value(shard_));

@@ -45,6 +45,13 @@ public:
 
   [[nodiscard]] replica_driver& driver() { return *driver_; }
 
+  /// Gives the shard away: takes no more requests, and lets `to` take over when what was taken is
+  /// durable and answered, or after `drain_max`.
+  void hand_over(replication::replica_id to);
+
+  /// The shard was drained, or had its time for it.
+  void drained(const shard_internal_actor& shard, replication::replica_id to);
+
   /// A turn of a shard. Dropped unless it is the one that is served.
   void propose(const committer_actor& from, turn_commit turn);
 
@@ -66,6 +73,7 @@ public:
   void close_copy(const replication::copy_id& id) override;
   void forget_horizon() override;
   void recover(replication::epoch_number epoch, timestamp shard_time) override;
+  void drop_recovery() override;
   void serve(replication::epoch_number epoch) override;
   void stop_serving() override;
   void acknowledged(std::uint64_t number) override;
@@ -89,10 +97,14 @@ private:
 
   // While the shard is served, or recovered for it.
   std::shared_ptr<core::shard_state> recovered_;
+  /// Counts the recoveries that were begun or dropped; the end of an older one is void.
+  std::uint64_t recoveries_ = 0;
   std::shared_ptr<base::clock> clock_;
   std::shared_ptr<authority> authority_;
   /// Null while the shard is not served here.
   shard_internal_actor served_;
+  /// The shard takes no more requests, since it is handed over.
+  bool is_draining_ = false;
   monotonic_time recovery_began_{};
   /// Last, since it calls this object when it begins.
   std::optional<replica_driver> driver_;

@@ -27,6 +27,10 @@ constexpr std::uint64_t node_look_ticks = 20;
 /// How long a stop waits until others serve what was served here, in ticks.
 constexpr std::uint64_t stop_ticks = 18;
 
+/// How long a shard that is handed over has for what it has taken. What is not done by then its
+/// clients send to the next primary.
+constexpr duration drain_max = 200ms;
+
 /// Another member of the set; the replica itself when there is none.
 replica_id other_member(const membership& value, replica_id self) {
   for (auto member : value.in_sync)
@@ -121,7 +125,7 @@ void replica_hub::drop(shard_id shard, replica_id replica) {
 
 void replica_hub::hand_over(shard_id shard, replica_id to) {
   if (const auto found = replicas_.find(shard); found != replicas_.end())
-    found->second->driver().hand_over(to);
+    found->second->hand_over(to);
 }
 
 void replica_hub::map_changed(const cluster::cluster_map& map) {
@@ -156,7 +160,7 @@ void replica_hub::raise_epoch(const coordinator::raise_epoch& m) {
     return;
   CODEQ_LOG_INFO("shard needs another epoch, whose numbers run out shard={}", value(m.id));
   auto& replica = *found->second;
-  replica.driver().hand_over(other_member(replica.driver().replica().value(), replica.id()));
+  replica.hand_over(other_member(replica.driver().replica().value(), replica.id()));
 }
 
 void replica_hub::committed(const batch_committed& m) {
@@ -271,7 +275,7 @@ caf::result<bool> replica_hub::stop() {
   for (auto& [shard, replica] : replicas_) {
     const auto to = other_member(replica->driver().replica().value(), replica->id());
     if (to != replica->id())
-      replica->driver().hand_over(to);
+      replica->hand_over(to);
   }
   return promise;
 }
@@ -308,6 +312,16 @@ void replica_hub::host(shard_id shard, const shard_actor& served) {
   self_->send(options_.hosts.at(value(shard)), host_shard{served});
   if (served)
     tell_moved({shard});
+}
+
+void replica_hub::drain(
+  const hosted_replica& who, const shard_internal_actor& served, replica_id to) {
+  const auto end = [this, served, to, shard = who.shard(), id = who.id()] {
+    if (auto* replica = find(shard, id))
+      replica->drained(served, to);
+  };
+  self_->request(served, drain_max, stop_shard{})
+    .then([end](bool) { end(); }, [end](const caf::error&) { end(); });
 }
 
 void replica_hub::work(

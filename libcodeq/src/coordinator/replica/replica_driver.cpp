@@ -218,6 +218,10 @@ void replica_driver::recover(epoch_number epoch, timestamp shard_time) {
   host_.recover(epoch, shard_time);
 }
 
+void replica_driver::drop_recovery() {
+  host_.drop_recovery();
+}
+
 timestamp replica_driver::shard_time() {
   return host_.shard_time();
 }

@@ -58,8 +58,9 @@ public:
   /// Records of the shard may not be dropped any more by what was published of it before.
   virtual void forget_horizon() = 0;
 
-  /// Recovers the shard from the store; answered by `recovered`.
+  /// Recovers the shard from the store; answered by `recovered`. Replaces a recovery before it.
   virtual void recover(replication::epoch_number epoch, timestamp shard_time) = 0;
+  virtual void drop_recovery() = 0;
 
   /// The recovered shard is served from now on, or is dropped with all that it has not committed.
   virtual void serve(replication::epoch_number epoch) = 0;
@@ -149,6 +150,7 @@ public:
     const replication::membership& old, const replication::membership& next) override;
   void acknowledge(replication::position at) override;
   void recover(replication::epoch_number epoch, timestamp shard_time) override;
+  void drop_recovery() override;
   timestamp shard_time() override;
   void serve(replication::epoch_number epoch) override;
   void stop_serving() override;

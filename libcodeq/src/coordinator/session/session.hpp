@@ -241,6 +241,9 @@ private:
   /// Tells the peer that the shard is not here, and the places that it was not told yet.
   void tell_places(shard_id shard);
 
+  /// Tells a peer that was told otherwise that the shard is here, so that it asks at once.
+  void tell_arrival(shard_id shard);
+
   /// The places that the peer was not told yet; they count as told.
   [[nodiscard]] cluster::map_news take_news();
 
@@ -347,6 +350,8 @@ private:
   bool has_ended_ = false;
   /// How often the worker has resumed at each shard since it was told of its place.
   std::map<shard_id, unsigned> resumes_;
+  /// The peer asked for them in vain.
+  std::set<shard_id> told_not_here_;
   /// Credits beyond the token's rate.
   std::uint32_t held_credits_ = 0;
   /// Those of them that the worker has asked for.

@@ -11,8 +11,16 @@
 namespace codeq::coordinator {
 
 void session::tell_places(shard_id shard) {
+  told_not_here_.insert(shard);
   const std::vector<shard_id> not_here{shard};
   port_.send(protocol::make_cluster_map(take_news(), not_here).to_wire());
+}
+
+void session::tell_arrival(shard_id shard) {
+  const auto& map = options_.places->map();
+  const auto* place = map.of(shard);
+  if (told_not_here_.erase(shard) > 0 && place)
+    port_.send(protocol::make_cluster_map({map.shards(), {{shard, *place}}}, {}).to_wire());
 }
 
 void session::map_changed() {

@@ -20,6 +20,7 @@ void session::shard_came(shard_id shard) {
   if (!router_.is_here(shard))
     window_.forget(shard);
   carry_out(router_.set_here(shard, true));
+  tell_arrival(shard);
 }
 
 void session::shard_left(shard_id shard) {

@@ -241,6 +241,22 @@ result<void> check(const principal& who, const protocol::schedule_question& aske
                        : check_admin_of(who, asked.name.tenant);
 }
 
+result<void> check(const principal& who, const core::set_limit& c) {
+  return check_admin_of(who, c.limit.tenant);
+}
+
+result<void> check(const principal& who, const core::close_limit_key& c) {
+  return check_admin_of(who, c.limit.tenant);
+}
+
+result<void> check(const principal& who, const core::list_limits& c) {
+  return check_inspector_of(who, c.limit.tenant);
+}
+
+result<void> check(const principal& who, const core::list_limit_keys& c) {
+  return check_inspector_of(who, c.limit.tenant);
+}
+
 std::vector<core::lease_beat>
 take_foreign(const principal& who, core::shard_state& state, core::heartbeat& c) {
   // Progress is never answered.

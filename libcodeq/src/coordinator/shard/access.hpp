@@ -55,6 +55,10 @@ using security::principal;
 [[nodiscard]] result<void> check(const principal& who, const core::list_tasks& c);
 [[nodiscard]] result<void> check(const principal& who, const core::tell_audit& c);
 [[nodiscard]] result<void> check(const principal& who, const protocol::schedule_question& asked);
+[[nodiscard]] result<void> check(const principal& who, const core::set_limit& c);
+[[nodiscard]] result<void> check(const principal& who, const core::close_limit_key& c);
+[[nodiscard]] result<void> check(const principal& who, const core::list_limits& c);
+[[nodiscard]] result<void> check(const principal& who, const core::list_limit_keys& c);
 
 // For batches, whose parts are decided individually.
 

@@ -28,6 +28,8 @@ shard::shard(const shard_options& options, shard_port& port, const instant& now)
   }
   if (options.board)
     state_->join_board(options.board);
+  if (options.may_have_lost)
+    state_->limits.use_up_all(now.shard);
 }
 
 void shard::start(const instant& now) {

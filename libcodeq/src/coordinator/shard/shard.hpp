@@ -43,6 +43,9 @@ struct shard_options {
   /// In a cluster, where other shards come and go and messages to them may be lost; empty: each of
   /// them is in this process, as long as this one.
   std::optional<hand_over_limits> hand_overs{};
+  /// The store's last second may be missing after a power cut, and with it starts that count
+  /// against limits.
+  bool may_have_lost = false;
 };
 
 /// The shard's interface to its driver. Calls return before they call the shard back.
@@ -307,6 +310,7 @@ private:
   void carry_out(core::claim_outranked& e, const instant& now);
   void carry_out(core::enqueue_answered& e, const instant& now);
   void carry_out(core::queue_answered& e, const instant& now);
+  void carry_out(core::limits_answered& e, const instant& now);
   void carry_out(core::reports_answered& e, const instant& now);
   void carry_out(core::deliver_follow_ups& e, const instant& now);
   void carry_out(core::follow_ups_taken& e, const instant& now);

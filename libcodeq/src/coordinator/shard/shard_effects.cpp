@@ -41,6 +41,8 @@ std::string_view shard::owner_of(core::peer_id peer) const {
 void shard::note_refusal(std::string_view owner, const error& reason) {
   if (core::is_of_fairness_keys(reason))
     port_.note_limit("fairness_keys_max", limits::fairness_keys_max, owner);
+  else if (core::is_of_limit_keys(reason))
+    port_.note_limit("limit_keys_max", limits::limit_keys_max, owner);
   else if (reason.code == errc::queue_full)
     port_.note_limit("max_depth", 0, owner);
   else if (reason.code == errc::too_large)
@@ -69,6 +71,15 @@ void shard::carry_out(core::enqueue_answered& e, const instant& now) {
 void shard::carry_out(core::queue_answered& e, const instant&) {
   auto peer = e.peer;
   if (!e.allowed)
+    note_refusal(owner_of(peer), e.allowed.error());
+  reply_to(peer, std::move(e));
+}
+
+void shard::carry_out(core::limits_answered& e, const instant&) {
+  auto peer = e.peer;
+  if (!e.allowed && e.allowed.error().code == errc::too_large)
+    port_.note_limit("limits_per_tenant_max", limits::limits_per_tenant_max, owner_of(peer));
+  else if (!e.allowed)
     note_refusal(owner_of(peer), e.allowed.error());
   reply_to(peer, std::move(e));
 }

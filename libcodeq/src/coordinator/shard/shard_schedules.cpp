@@ -21,6 +21,17 @@ constexpr duration disk_wait = 1s;
 /// Maximum number of backfills of a tenant that wait for their turn.
 constexpr std::size_t backfills_waiting_max = 64;
 
+/// Checks that the limits of the tasks of a schedule that is set are defined.
+result<void>
+check_limits_of(const core::shard_state& state, const protocol::schedule_question& asked) {
+  if (asked.what != protocol::schedule_question::kind::SET || !asked.definition)
+    return {};
+  auto content = protocol::read_content(*asked.definition);
+  if (!content)
+    return content.error();
+  return state.limits.check_new(asked.name.tenant, content->run.limits);
+}
+
 } // namespace
 
 void shard::fire_due(const instant& now) {
@@ -69,6 +80,8 @@ shard::read(const peer_request& by, const protocol::schedule_request& m, const i
   auto ok = asked ? result<void>{} : result<void>{asked.error()};
   if (ok && by.sender)
     ok = access::check(*by.sender, *asked);
+  if (ok)
+    ok = check_limits_of(*state_, *asked);
   if (ok)
     return read(by, *asked, now);
   reply_to(

@@ -58,6 +58,7 @@ void add_activity(base::queue_counts& to, const core::queue_activity& from) {
 base::coordinator_counts shard::stats(const instant& now) const {
   base::coordinator_counts s;
   std::size_t fairness_keys = 0;
+  std::uint64_t held = 0;
   for (const auto& [arrival, index] : state_->queues_by_arrival) {
     const auto& q = state_->queues[index];
     base::queue_counts counts;
@@ -71,6 +72,9 @@ base::coordinator_counts shard::stats(const instant& now) const {
     counts.lost = q->totals.lost;
     counts.dead_now = q->dead;
     counts.ready_by_priority = q->ready_by_priority;
+    for (std::size_t priority = 0; priority < q->held_by_priority.size(); ++priority)
+      counts.ready_by_priority[priority] += q->held_by_priority[priority];
+    held += q->held;
     counts.cancelled = q->totals.cancelled;
     counts.paused = q->settings.paused;
     counts.max_depth = q->settings.config.max_depth;
@@ -95,6 +99,8 @@ base::coordinator_counts shard::stats(const instant& now) const {
   s.gauges["codeq_results_put_off"] = static_cast<std::int64_t>(results_put_off_);
   s.gauges["codeq_stale_beats"] = static_cast<std::int64_t>(state_->stale_beats);
   s.gauges["codeq_fairness_keys"] = static_cast<std::int64_t>(fairness_keys);
+  s.gauges["codeq_limit_keys"] = static_cast<std::int64_t>(state_->limits.keys().size());
+  s.gauges["codeq_tasks_held"] = static_cast<std::int64_t>(held);
   const auto& schedules = state_->schedules;
   s.gauges["codeq_schedules"] = static_cast<std::int64_t>(schedules.size());
   s.gauges["codeq_schedules_without_zone"] =

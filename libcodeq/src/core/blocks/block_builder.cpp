@@ -34,6 +34,15 @@ void append_settings(std::string& out, const task_settings& s) {
   append_number(out, static_cast<std::uint64_t>(s.when_dead));
 }
 
+void append_limits(std::string& out, const std::vector<task_limit>& uses) {
+  append_number(out, uses.size());
+  for (const auto& use : uses) {
+    append_text(out, use.name);
+    append_text(out, use.key);
+    append_number(out, use.cost);
+  }
+}
+
 bool has_no_numbers(const task_entry& e) {
   return e.token == fencing_token{} && e.outcome == 0 && e.outcome_index == 0
          && e.retry_at == timestamp{};
@@ -79,6 +88,7 @@ std::uint64_t flags_of(const segment& s) {
   flags |= s.replaced ? is_replaced : 0;
   flags |= s.copied ? is_copied : 0;
   flags |= s.fairness ? has_fairness : 0;
+  flags |= s.limits ? has_limits : 0;
   return flags;
 }
 
@@ -128,6 +138,8 @@ void block_builder::add(const segment& s) {
     append_text(record, s.fairness->key);
     append_number(record, s.fairness->weight);
   }
+  if (s.limits)
+    block_format::append_limits(record, *s.limits);
   task_entry before = typical_.value_or(task_entry{});
   for (const auto& e : s.entries) {
     if (!typical_ && e != task_entry{})

@@ -24,6 +24,7 @@ inline constexpr std::uint64_t has_key = 32;
 inline constexpr std::uint64_t is_replaced = 64;
 inline constexpr std::uint64_t is_copied = 128;
 inline constexpr std::uint64_t has_fairness = 256;
+inline constexpr std::uint64_t has_limits = 512;
 
 // Flags of an entry. It is compared with the previous entry of its segment; the first one is
 // compared with the typical entry.

@@ -42,6 +42,23 @@ task_settings read_settings(number_reader& from) {
   return s;
 }
 
+/// Empty when the numbers are none that a task can have.
+std::optional<std::vector<task_limit>> read_limits(number_reader& from) {
+  auto count = from.number();
+  if (from.failed() || count == 0 || count > limits::task_limits_max)
+    return std::nullopt;
+  std::vector<task_limit> uses(count);
+  for (auto& use : uses) {
+    use.name = from.text();
+    use.key = from.text();
+    auto cost = from.number();
+    if (from.failed() || cost == 0 || cost > limits::limit_cost_max)
+      return std::nullopt;
+    use.cost = static_cast<std::uint32_t>(cost);
+  }
+  return uses;
+}
+
 /// Reads the entry that follows `before`, and stores it there.
 task_entry read_entry(number_reader& from, task_entry& before) {
   auto flags = from.number();
@@ -214,6 +231,12 @@ segment block_reader::read_segment(const place& at) {
     auto weight = from.number();
     failed_ = failed_ || weight == 0 || weight > limits::fairness_weight_max;
     s.set_mark({std::string(key), static_cast<std::uint16_t>(weight)});
+  }
+  if ((flags & block_format::has_limits) != 0) {
+    auto uses = block_format::read_limits(from);
+    failed_ = failed_ || !uses || s.count != 1;
+    if (uses)
+      s.set_limits(*uses);
   }
   s.kept = s.count;
   if ((flags & block_format::is_touched) != 0) {

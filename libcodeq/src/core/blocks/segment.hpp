@@ -21,7 +21,7 @@ struct held_key {
 
 /// The tasks that one turn added to one lane, as stored in the shard's memory: no bodies, and no
 /// data per task until one of them is touched. An aside is a segment of a single task that is
-/// deferred, has a group, has a key or was copied.
+/// deferred, has a group, a key or limits, or was copied.
 struct segment {
   sequence first = 0;
   std::uint32_t count = 0;
@@ -45,6 +45,8 @@ struct segment {
   std::unique_ptr<held_key> key;
   /// The same for all its tasks; null when they have none, as in most queues.
   std::unique_ptr<fairness_mark> fairness;
+  /// For an aside; null: none.
+  std::unique_ptr<std::vector<task_limit>> limits;
   /// The body of an aside was replaced after its enqueue.
   bool replaced = false;
   log_position appended = 0;
@@ -63,6 +65,15 @@ struct segment {
 
   /// As stored in records.
   [[nodiscard]] fairness_mark mark() const { return fairness ? *fairness : fairness_mark{}; }
+
+  /// As stored in records.
+  [[nodiscard]] std::vector<task_limit> limit_uses() const {
+    return limits ? *limits : std::vector<task_limit>{};
+  }
+
+  void set_limits(const std::vector<task_limit>& given) {
+    limits = given.empty() ? nullptr : std::make_unique<std::vector<task_limit>>(given);
+  }
 
   void set_mark(const fairness_mark& given) {
     fairness = given.is_set() ? std::make_unique<fairness_mark>(given) : nullptr;

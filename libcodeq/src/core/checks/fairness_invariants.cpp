@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checks/fairness_invariants.hpp"
 
+#include "core/checks/limit_invariants.hpp"
 #include "core/state/queue_fairness.hpp"
 
 #include <array>
@@ -31,9 +32,9 @@ key_counts count_keys(const shard_state& state, std::vector<std::string>& found)
       auto is = s.view(s.first + i).state;
       if (is_terminal(is))
         continue;
-      auto& count = counts[s.queue][std::string(s.fairness_key())];
+      auto& count = counts[s.queue][std::string(queue.fair->turns_of(s))];
       ++count.live;
-      count.ready[s.priority] += is == task_state::ready ? 1 : 0;
+      count.ready[s.priority] += is == task_state::ready && !is_held(state, s) ? 1 : 0;
     }
   });
   return counts;

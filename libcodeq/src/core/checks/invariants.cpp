@@ -3,6 +3,7 @@
 
 #include "core/checks/fairness_invariants.hpp"
 #include "core/checks/key_invariants.hpp"
+#include "core/checks/limit_invariants.hpp"
 #include "core/checks/schedule_invariants.hpp"
 #include "core/state/task_index.hpp"
 #include "core/state/task_outcomes.hpp"
@@ -322,6 +323,8 @@ void write_segment(std::ostream& out, const shard_state& state, const segment& s
       << s.enqueued_at.time_since_epoch().count();
   if (s.fairness)
     out << " fairness " << s.fairness->key << '*' << s.fairness->weight;
+  for (const auto& use : s.limit_uses())
+    out << " limit " << use.name << ':' << use.key << '*' << use.cost;
   for (std::uint32_t i = 0; i < s.count; ++i)
     write_entry(out, s.view(s.first + i), s.eligible_at(s.first + i), state.at);
   out << '\n';
@@ -342,7 +345,8 @@ std::vector<std::string> find_violations(const shard_state& state) {
       count.ready += is == task_state::ready ? 1 : 0;
       count.leased += is == task_state::leased ? 1 : 0;
       count.dead += is == task_state::dead ? 1 : 0;
-      count.ready_by_priority[s.priority] += is == task_state::ready ? 1 : 0;
+      bool in_lane = is == task_state::ready && !is_held(state, s);
+      count.ready_by_priority[s.priority] += in_lane ? 1 : 0;
     }
   });
   for (auto first : state.segments.forgotten_changes())
@@ -355,6 +359,7 @@ std::vector<std::string> find_violations(const shard_state& state) {
   find_key_violations(state, found);
   find_schedule_violations(state, found);
   find_fairness_violations(state, found);
+  find_limit_violations(state, found);
   check_purges(state, found);
   check_totals(state, found);
   check_queues(state, found);
@@ -407,6 +412,7 @@ std::string durable_text(const shard_state& state) {
   }
   write_keys(out, state);
   write_schedules(out, state);
+  write_limits(out, state);
   for (const auto& [record, missing] : state.follow_up_records)
     out << "follow-ups of " << record << '\n';
   for (const auto& [seq, mark] : state.checkpoints)

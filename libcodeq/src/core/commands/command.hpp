@@ -9,6 +9,7 @@
 #include "core/commands/encoded_tasks.hpp"
 #include "core/commands/fairness_mark.hpp"
 #include "core/commands/heartbeat_command.hpp"
+#include "core/commands/limit_command.hpp"
 #include "core/commands/operator_command.hpp"
 #include "core/commands/retained_key.hpp"
 #include "core/commands/schedule_command.hpp"
@@ -55,6 +56,8 @@ struct enqueue_run {
   std::uint16_t left_to_queue = 0;
   encoded_tasks tasks;
   fairness_mark fairness{};
+  /// At most `limits::task_limits_max`, each name once.
+  std::vector<task_limit> limits{};
 };
 
 /// Adds tasks, all or none. Effect: `enqueue_answered`.
@@ -125,7 +128,7 @@ struct lease_report {
   sequence seq = 0;
   fencing_token token{};
   disposition how = disposition::completed;
-  /// With nack: the handler's own delay.
+  /// With nack: the handler's own delay. With limited: always set.
   std::optional<duration> delay;
   /// False: the attempt never began and is not charged.
   bool started = true;
@@ -137,6 +140,11 @@ struct lease_report {
   result<void> allowed{};
   /// The attempt's latest checkpoint that was not acknowledged; number 0: none.
   lease_checkpoint checkpoint{};
+  /// With limited, where `delay` is how long a key is closed: the limit of the task whose key it
+  /// is; empty: the task's first one.
+  std::string limit{};
+  /// What the attempt cost, for limits of the task by their names; others cost as the task says.
+  std::vector<task_limit> costs{};
 };
 
 /// Ends leases, each identified by its token. Effects: `reports_answered`, `task_not_here`.
@@ -262,6 +270,10 @@ using command = std::variant<
   fire_schedule,
   watch_ends,
   note_ends,
+  set_limit,
+  list_limits,
+  list_limit_keys,
+  close_limit_key,
   tick,
   take_snapshot>;
 

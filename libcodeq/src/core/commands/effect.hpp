@@ -265,6 +265,7 @@ using effect = std::variant<
   tasks_listed,
   schedule_answered,
   schedules_listed,
+  limits_answered,
   shard_told,
   occurrence_noted,
   progress_told,

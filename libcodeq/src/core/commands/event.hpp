@@ -55,10 +55,11 @@ struct segment_appended {
   std::uint32_t count = 0;
   std::uint64_t body_bytes = 0;
   fairness_mark fairness{};
+  std::vector<task_limit> limits{};
 
-  /// True for a segment of a single task that is deferred, has a group or has a key.
+  /// True for a segment of a single task that is deferred, has a group, a key or limits.
   [[nodiscard]] bool is_aside() const noexcept {
-    return not_before != timestamp{} || !group.empty() || !key.empty();
+    return not_before != timestamp{} || !group.empty() || !key.empty() || !limits.empty();
   }
 };
 
@@ -195,6 +196,7 @@ struct segment_fate {
   /// See `segment::copied`. Not part of the fate record, but of its key.
   bool copied = false;
   fairness_mark fairness{};
+  std::vector<task_limit> limits{};
 };
 
 struct producer_answer {
@@ -270,6 +272,8 @@ using event = std::variant<
   checkpoints_changed,
   commands_audited,
   schedule_changed,
+  limit_defined,
+  limit_keys_changed,
   snapshot_taken>;
 
 } // namespace codeq::core

@@ -79,6 +79,7 @@ struct task_view {
   timestamp ended_at{};
   std::string error_text{};
   fairness_mark fairness{};
+  std::vector<task_limit> limits{};
 };
 
 /// Answers a list with the tasks in memory. Those whose segments are closed, and what a filter asks
@@ -107,6 +108,10 @@ struct task_explained {
   queue_settings queue;
   /// Number of attached workers that claim from the queue.
   std::uint32_t workers = 0;
+  /// With `limited`; see `task_explanation`.
+  std::string limit{};
+  std::string limit_key{};
+  std::uint64_t limit_before = 0;
 };
 
 } // namespace codeq::core

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/commands/routing.hpp"
 
+#include <string>
+
 namespace codeq::core {
 
 namespace {
@@ -31,10 +33,50 @@ shard_id shard_of_name(
   return static_cast<shard_id>(mix(add(hash, name)) % shard_count);
 }
 
+shard_id shard_of_limit_key(
+  std::string_view tenant, const task_limit& use, std::uint16_t shard_count) noexcept {
+  constexpr std::string_view zero{"\0", 1};
+  constexpr std::string_view of_limits{"\1", 1};
+  auto hash = add(add(add(fnv_offset, of_limits), tenant), zero);
+  hash = add(add(hash, use.name), zero);
+  return static_cast<shard_id>(mix(add(hash, use.key)) % shard_count);
+}
+
+std::optional<shard_id> shard_of_task(
+  const queue_address& queue,
+  std::string_view name,
+  const std::vector<task_limit>& limits,
+  std::uint16_t shard_count) noexcept {
+  if (!name.empty())
+    return shard_of_name(queue, name, shard_count);
+  if (!limits.empty())
+    return shard_of_limit_key(queue.tenant, limits.front(), shard_count);
+  return std::nullopt;
+}
+
+result<void> check_limit_owners(
+  std::string_view tenant,
+  const std::vector<task_limit>& limits,
+  shard_id shard,
+  std::uint16_t shard_count) {
+  for (const auto& use : limits) {
+    auto owner = shard_of_limit_key(tenant, use, shard_count);
+    if (owner != shard)
+      return error{
+        errc::unsupported,
+        "limits: the key of limit \"" + use.name + "\" belongs to shard "
+          + std::to_string(value(owner)) + ", but the task to shard "
+          + std::to_string(value(shard)) + " by its group, its key or its first limit; this version "
+          "needs them on one shard: leave out group and key and name one limit, or run the "
+          "coordinator with one shard"};
+  }
+  return {};
+}
+
 shard_id
 shard_of_follow_up(const enqueue_run& run, shard_id own, std::uint16_t shard_count) noexcept {
   const auto& name = run.group.empty() ? run.key : run.group;
-  return name.empty() ? own : shard_of_name(run.queue, name, shard_count);
+  return shard_of_task(run.queue, name, run.limits, shard_count).value_or(own);
 }
 
 } // namespace codeq::core

@@ -2,11 +2,14 @@
 #pragma once
 
 #include "codeq/ids.hpp"
+#include "codeq/result.hpp"
 
 #include "core/commands/command.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 namespace codeq::core {
 
@@ -23,6 +26,27 @@ namespace codeq::core {
 /// a zero byte after the first two, folded by the finaliser of MurmurHash3. @pre shard_count > 0
 [[nodiscard]] shard_id shard_of_name(
   const queue_address& queue, std::string_view name, std::uint16_t shard_count) noexcept;
+
+/// The shard that owns a limit key. Fixed for ever, since it has the key's starts: as above, over
+/// tenant, name of the limit and key, begun with a byte that no tenant has. @pre shard_count > 0
+[[nodiscard]] shard_id shard_of_limit_key(
+  std::string_view tenant, const task_limit& use, std::uint16_t shard_count) noexcept;
+
+/// The shard that a task has to be on: that of its group or key, else that of its first limit's
+/// key; empty when it has none of these. @pre shard_count > 0
+[[nodiscard]] std::optional<shard_id> shard_of_task(
+  const queue_address& queue,
+  std::string_view name,
+  const std::vector<task_limit>& limits,
+  std::uint16_t shard_count) noexcept;
+
+/// Checks that the shard owns all of a task's limit keys. Errors: `unsupported`, which names the
+/// field and what to do. @pre shard_count > 0
+[[nodiscard]] result<void> check_limit_owners(
+  std::string_view tenant,
+  const std::vector<task_limit>& limits,
+  shard_id shard,
+  std::uint16_t shard_count);
 
 /// The shard that a follow-up of a task of the shard `own` belongs to. @pre shard_count > 0
 [[nodiscard]] shard_id

@@ -34,6 +34,8 @@ enum class lease_end_kind : std::uint8_t {
   timed_out = 8,
   /// An operator ended the lease, or the task, without its token.
   forced = 9,
+  /// The handler gave the task back, and closed its limit key.
+  limited = 10,
 };
 
 } // namespace codeq::core

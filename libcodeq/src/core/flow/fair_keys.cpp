@@ -69,7 +69,7 @@ std::uint32_t fair_keys::add(std::string_view name) {
   return key;
 }
 
-void fair_keys::drop(fair_key who) {
+void fair_keys::drop(fair_key who, std::size_t idle_max) {
   auto& e = keys_[who.key];
   CODEQ_ASSERT(e.live > 0);
   if (--e.live > 0)
@@ -77,13 +77,23 @@ void fair_keys::drop(fair_key who) {
   idle_.push_back({who.key, ++e.idle_count});
   ++idle_size_;
   // Entries of keys that are in use again are passed over, so that the list stays short.
-  while (idle_size_ > idle_keys_max || idle_.size() > 2 * idle_keys_max) {
+  while (idle_size_ > idle_max || idle_.size() > 2 * idle_keys_max) {
     auto oldest = idle_.front();
     idle_.pop_front();
     const auto& found = keys_[oldest.key];
     if (found.name && found.live == 0 && found.idle_count == oldest.idle_count)
       forget(oldest.key);
   }
+}
+
+fair_key fair_keys::adopt(const fair_keys& from, fair_key who) {
+  const auto& old = from.keys_[who.key];
+  auto now = take(*old.name, old.live);
+  keys_[now.key].ran = old.ran;
+  keys_[now.key].weight = old.weight;
+  group_weights_[now.group] = from.group_weights_[who.group];
+  all_ = from.all_;
+  return now;
 }
 
 void fair_keys::forget(std::uint32_t key) {

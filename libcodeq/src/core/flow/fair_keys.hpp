@@ -34,8 +34,8 @@ public:
   /// `tasks` of the key became live. `name` is the whole key; it may be empty.
   fair_key take(std::string_view name, std::uint64_t tasks = 1);
 
-  /// A task of the key ended. @pre it was live
-  void drop(fair_key who);
+  /// A task of the key ended. At most `idle_max` keys without live tasks are kept. @pre it was live
+  void drop(fair_key who, std::size_t idle_max = idle_keys_max);
 
   /// The key, if it is kept.
   [[nodiscard]] std::optional<fair_key> find(std::string_view name) const;
@@ -45,6 +45,19 @@ public:
 
   /// Number of keys with live tasks.
   [[nodiscard]] std::size_t active() const noexcept { return numbers_.size() - idle_size_; }
+
+  /// Number of keys without live tasks that are kept.
+  [[nodiscard]] std::size_t idle() const noexcept { return idle_size_; }
+
+  /// True when most numbers are free. They take memory here and in each order.
+  [[nodiscard]] bool is_sparse() const noexcept {
+    constexpr std::size_t slack = 1024;
+    return keys_.size() > 2 * numbers_.size() + slack;
+  }
+
+  /// Adds a key with live tasks of another queue of keys, with its weights and run times. Returns
+  /// its number here. @pre it is not kept here
+  fair_key adopt(const fair_keys& from, fair_key who);
 
   [[nodiscard]] std::uint64_t live(fair_key who) const { return keys_[who.key].live; }
 

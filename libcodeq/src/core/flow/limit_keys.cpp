@@ -9,13 +9,49 @@
 
 namespace codeq::core {
 
+namespace {
+
+/// Keys that are not in use any more go together at the ends of such spans.
+constexpr duration idle_span{1000};
+
+} // namespace
+
 limit_keys::held_place limit_keys::place_of(const limited_task& task) {
   return {static_cast<std::uint8_t>(std::numeric_limits<std::uint8_t>::max() - task.priority),
           task.seq};
 }
 
+limit_keys::key_state limit_keys::fresh_state(std::uint32_t limit) const {
+  key_state key;
+  const auto* rule = used_up_at_ ? find(limit) : nullptr;
+  if (rule && rule->rate)
+    key.meter.use_up(*rule->rate, *used_up_at_);
+  return key;
+}
+
+limit_keys::key_state& limit_keys::use(const limit_place& at) {
+  auto found = keys_.find(at);
+  if (found == keys_.end()) {
+    found = keys_.emplace(at, fresh_state(at.limit)).first;
+    ++sums_[at.limit].keys;
+  }
+  return found->second;
+}
+
+void limit_keys::erase(key_map::iterator at) {
+  if (at->second.is_stored)
+    marked_.insert(at->first);
+  if (auto sums = sums_.find(at->first.limit); --sums->second.keys == 0)
+    sums_.erase(sums);
+  keys_.erase(at);
+}
+
+limit_keys::mark limit_keys::mark_of(const limit_place& at, const key_state& key) {
+  return {at, key.meter.paid_at(), key.closed_until, false};
+}
+
 bool limit_keys::is_used(const key_state& key) {
-  return key.leased > 0 || !key.held.empty() || !key.released.empty();
+  return key.leased > 0 || !key.parts.empty();
 }
 
 void limit_keys::set(std::uint32_t limit, const limit_rule& rule) {
@@ -54,8 +90,9 @@ std::optional<limit_refusal>
 limit_keys::check(const std::vector<limit_use>& uses, timestamp now) const {
   for (std::size_t i = 0; i < uses.size(); ++i) {
     auto at = keys_.find(uses[i].at);
-    auto next = next_start(
-      uses[i].at.limit, at == keys_.end() ? key_state{} : at->second, uses[i].cost);
+    auto limit = uses[i].at.limit;
+    auto next = at == keys_.end() ? next_start(limit, fresh_state(limit), uses[i].cost)
+                                  : next_start(limit, at->second, uses[i].cost);
     if (!next || *next > now)
       return limit_refusal{i, next};
   }
@@ -66,24 +103,43 @@ void limit_keys::leave(const limit_use& use, const limited_task& task) {
   auto at = keys_.find(use.at);
   if (at == keys_.end())
     return;
-  auto& key = at->second;
-  key.held.erase(place_of(task));
-  if (auto found = key.released.find(task.seq); found != key.released.end()) {
-    key.released_cost -= found->second;
-    key.released.erase(found);
+  auto& parts = at->second.parts;
+  if (auto of_queue = parts.find(task.queue); of_queue != parts.end()) {
+    auto& part = of_queue->second;
+    sums_.at(use.at.limit).held -= part.held.erase(place_of(task));
+    if (auto found = part.released.find(task.seq); found != part.released.end()) {
+      part.released_cost -= found->second;
+      part.released.erase(found);
+    }
+    if (part.held.empty() && part.released.empty())
+      parts.erase(of_queue);
   }
   // It may be another task's turn now.
   changed_.insert(use.at);
 }
 
-void limit_keys::take(const limited_task& task, timestamp now) {
-  for (const auto& use : task.uses) {
-    leave(use, task);
-    auto& key = keys_[use.at];
-    ++key.leased;
-    if (const auto* rule = find(use.at.limit); rule && rule->rate)
-      key.meter.take(*rule->rate, use.cost, now);
+void limit_keys::occupy(const limited_task& task) {
+  for (const auto& one : task.uses) {
+    leave(one, task);
+    ++use(one.at).leased;
+    ++sums_.at(one.at.limit).leased;
   }
+}
+
+void limit_keys::charge(const limited_task& task, timestamp now) {
+  for (const auto& one : task.uses) {
+    const auto* rule = find(one.at.limit);
+    if (!rule || !rule->rate)
+      continue;
+    use(one.at).meter.take(*rule->rate, one.cost, now);
+    marked_.insert(one.at);
+    changed_.insert(one.at);
+  }
+}
+
+void limit_keys::take(const limited_task& task, timestamp now) {
+  occupy(task);
+  charge(task, now);
 }
 
 void limit_keys::free(const std::vector<limit_use>& uses, timestamp now) {
@@ -92,9 +148,11 @@ void limit_keys::free(const std::vector<limit_use>& uses, timestamp now) {
     CODEQ_ASSERT(at != keys_.end() && at->second.leased > 0);
     auto& key = at->second;
     --key.leased;
+    --sums_.at(use.at.limit).leased;
     bool is_over = !is_used(key) && key.closed_until <= now && key.meter.is_idle(now);
-    if (is_over && !key.due)
-      keys_.erase(at);
+    // What is stored of a key is removed by `release`, which every turn calls.
+    if (is_over && !key.due && !key.is_stored)
+      erase(at);
     else
       changed_.insert(use.at);
   }
@@ -105,29 +163,82 @@ void limit_keys::settle(const limit_use& use, std::uint32_t actual, timestamp no
   if (!rule || !rule->rate || actual == use.cost)
     return;
   auto difference = static_cast<std::int64_t>(actual) - static_cast<std::int64_t>(use.cost);
-  keys_[use.at].meter.settle(*rule->rate, difference, now);
+  this->use(use.at).meter.settle(*rule->rate, difference, now);
   changed_.insert(use.at);
+  marked_.insert(use.at);
 }
 
 void limit_keys::close(const limit_place& at, timestamp until) {
-  keys_[at].closed_until = until;
+  use(at).closed_until = until;
   changed_.insert(at);
+  marked_.insert(at);
 }
 
 void limit_keys::use_up(const limit_place& at, timestamp now) {
   const auto* rule = find(at.limit);
   if (!rule || !rule->rate)
     return;
-  keys_[at].meter.use_up(*rule->rate, now);
+  use(at).meter.use_up(*rule->rate, now);
   changed_.insert(at);
+  marked_.insert(at);
+}
+
+void limit_keys::use_up_all(timestamp at) {
+  used_up_at_ = at;
+  for (auto& [place, key] : keys_) {
+    const auto* rule = find(place.limit);
+    if (!rule || !rule->rate)
+      continue;
+    key.meter.use_up(*rule->rate, at);
+    changed_.insert(place);
+    marked_.insert(place);
+  }
+}
+
+void limit_keys::restore(const mark& stored) {
+  if (stored.is_over && !keys_.contains(stored.at))
+    return;
+  auto& key = use(stored.at);
+  if (stored.is_over && !is_used(key)) {
+    key.is_stored = false;
+    schedule(stored.at, key, std::nullopt);
+    return erase(keys_.find(stored.at));
+  }
+  key.meter = rate_meter(stored.paid_at);
+  key.closed_until = stored.closed_until;
+  key.is_stored = !stored.is_over;
+  changed_.insert(stored.at);
+}
+
+std::vector<limit_keys::mark> limit_keys::take_marks() {
+  std::vector<mark> taken;
+  for (const auto& at : std::exchange(marked_, {})) {
+    auto found = keys_.find(at);
+    if (found == keys_.end()) {
+      taken.push_back({at, 0, {}, true});
+      continue;
+    }
+    found->second.is_stored = true;
+    taken.push_back(mark_of(at, found->second));
+  }
+  return taken;
+}
+
+std::vector<limit_keys::mark> limit_keys::marks() const {
+  std::vector<mark> all;
+  for (const auto& [at, key] : keys_)
+    if (key.is_stored || marked_.contains(at))
+      all.push_back(mark_of(at, key));
+  return all;
 }
 
 void limit_keys::hold(const limited_task& task, const limit_refusal& why) {
   for (const auto& use : task.uses)
     leave(use, task);
-  const auto& use = task.uses[why.use];
-  keys_[use.at].held.emplace(place_of(task), use.cost);
-  changed_.insert(use.at);
+  const auto& refused = task.uses[why.use];
+  bool is_new = use(refused.at).parts[task.queue].held.emplace(place_of(task), refused.cost).second;
+  sums_.at(refused.at.limit).held += is_new ? 1 : 0;
+  changed_.insert(refused.at);
 }
 
 void limit_keys::drop(const limited_task& task) {
@@ -138,7 +249,10 @@ void limit_keys::drop(const limited_task& task) {
 bool limit_keys::is_held(const limited_task& task) const {
   return std::any_of(task.uses.begin(), task.uses.end(), [&](const limit_use& use) {
     auto at = keys_.find(use.at);
-    return at != keys_.end() && at->second.held.contains(place_of(task));
+    if (at == keys_.end())
+      return false;
+    auto part = at->second.parts.find(task.queue);
+    return part != at->second.parts.end() && part->second.held.contains(place_of(task));
   });
 }
 
@@ -151,16 +265,35 @@ void limit_keys::schedule(
     due_.emplace(*when, at);
 }
 
-std::optional<timestamp>
-limit_keys::next_release_of(std::uint32_t limit, key_state& key) const {
-  auto cost = key.held.begin()->second + key.released_cost;
+std::optional<timestamp> limit_keys::next_release_of(
+  std::uint32_t limit, const key_state& key, const queue_part& part) const {
+  auto cost = part.held.begin()->second + part.released_cost;
   const auto* rule = find(limit);
-  if (rule && rule->concurrency && key.leased + key.released.size() >= *rule->concurrency)
+  if (rule && rule->concurrency && key.leased + part.released.size() >= *rule->concurrency)
     return std::nullopt;
   // Beyond the burst the rate is known only when the released tasks have started.
-  if (rule && rule->rate && !key.released.empty() && cost > rule->rate->burst)
+  if (rule && rule->rate && !part.released.empty() && cost > rule->rate->burst)
     return std::nullopt;
   return next_start(limit, key, static_cast<std::uint32_t>(cost));
+}
+
+std::optional<timestamp> limit_keys::release_part(
+  const limit_place& at,
+  const key_state& key,
+  queue_part& part,
+  timestamp now,
+  std::vector<sequence>& released) {
+  while (!part.held.empty()) {
+    auto next = next_release_of(at.limit, key, part);
+    if (!next || *next > now)
+      return next;
+    auto first = part.held.extract(part.held.begin());
+    --sums_.at(at.limit).held;
+    part.released.emplace(first.key().second, first.mapped());
+    part.released_cost += first.mapped();
+    released.push_back(first.key().second);
+  }
+  return std::nullopt;
 }
 
 void limit_keys::release_of(
@@ -170,25 +303,18 @@ void limit_keys::release_of(
     return;
   auto& key = found->second;
   std::optional<timestamp> next;
-  while (!key.held.empty()) {
-    next = next_release_of(at.limit, key);
-    if (!next || *next > now)
-      break;
-    auto first = key.held.extract(key.held.begin());
-    key.released.emplace(first.key().second, first.mapped());
-    key.released_cost += first.mapped();
-    released.push_back(first.key().second);
-    next.reset();
-  }
+  for (auto& [queue, part] : key.parts)
+    if (auto of_part = release_part(at, key, part, now, released))
+      next = std::min(next.value_or(*of_part), *of_part);
   if (!is_used(key)) {
     // It is kept until its past starts do not matter any more.
     auto idle_at = std::max(key.closed_until, key.meter.idle_at());
     if (idle_at <= now) {
       schedule(at, key, std::nullopt);
-      keys_.erase(found);
+      erase(found);
       return;
     }
-    next = idle_at;
+    next = idle_at + (idle_span - idle_at.time_since_epoch() % idle_span);
   }
   schedule(at, key, next);
 }
@@ -213,10 +339,20 @@ std::optional<timestamp> limit_keys::next_release() const {
 
 limit_keys::key_counts limit_keys::counts_of(const limit_place& at) const {
   auto found = keys_.find(at);
-  if (found == keys_.end())
-    return {};
-  const auto& key = found->second;
-  return {key.leased, key.held.size(), key.closed_until};
+  return found == keys_.end() ? counts_of(at.limit, fresh_state(at.limit))
+                              : counts_of(at.limit, found->second);
+}
+
+limit_keys::key_counts
+limit_keys::counts_of(std::uint32_t limit, const key_state& key) const {
+  std::size_t held = 0;
+  std::uint32_t cost = 1;
+  for (const auto& [queue, part] : key.parts) {
+    if (held == 0 && !part.held.empty())
+      cost = part.held.begin()->second;
+    held += part.held.size();
+  }
+  return {key.leased, held, key.closed_until, next_start(limit, key, cost)};
 }
 
 std::size_t
@@ -224,9 +360,11 @@ limit_keys::held_before(const limit_place& at, const limited_task& task) const {
   auto found = keys_.find(at);
   if (found == keys_.end())
     return 0;
-  const auto& held = found->second.held;
-  return static_cast<std::size_t>(
-    std::distance(held.begin(), held.lower_bound(place_of(task))));
+  std::size_t before = 0;
+  for (const auto& [queue, part] : found->second.parts)
+    before += static_cast<std::size_t>(
+      std::distance(part.held.begin(), part.held.lower_bound(place_of(task))));
+  return before;
 }
 
 } // namespace codeq::core

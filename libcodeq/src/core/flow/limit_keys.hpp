@@ -38,6 +38,9 @@ struct limited_task {
   sequence seq = 0;
   std::uint8_t priority = 0;
   std::vector<limit_use> uses;
+  /// Number of its queue. A task that may start does not reserve the slot against other queues,
+  /// since it may have no worker.
+  std::uint32_t queue = 0;
 };
 
 /// Why a task is held back.
@@ -70,8 +73,13 @@ public:
   [[nodiscard]] std::optional<limit_refusal>
   check(const std::vector<limit_use>& uses, timestamp now) const;
 
-  /// The task starts, and takes a slot of each of its limits. @pre `check` admits it, or the start
-  /// is recovered from records; it is not held
+  /// The task takes a slot of each of its limits. @pre it is not held
+  void occupy(const limited_task& task);
+
+  /// The task starts, which counts against the rates of its limits. @pre `check` admits it
+  void charge(const limited_task& task, timestamp now);
+
+  /// Both.
   void take(const limited_task& task, timestamp now);
 
   /// The task's lease ended: frees its slots. @pre they were taken
@@ -85,6 +93,27 @@ public:
 
   /// The burst of the key counts as used.
   void use_up(const limit_place& at, timestamp now);
+
+  /// The burst of every key counts as used at that time, since starts may have been forgotten.
+  void use_up_all(timestamp at);
+
+  /// What has to be stored of a key.
+  struct mark {
+    limit_place at;
+    std::int64_t paid_at = 0;
+    timestamp closed_until{};
+    /// Neither matters any more; nothing has to be stored.
+    bool is_over = false;
+  };
+
+  /// Sets what was stored of a key.
+  void restore(const mark& stored);
+
+  /// The keys whose marks have changed since the last call, in their order.
+  [[nodiscard]] std::vector<mark> take_marks();
+
+  /// The marks of all keys that have one, in their order.
+  [[nodiscard]] std::vector<mark> marks() const;
 
   /// The task leaves its lane, because `check` refused it for `why`.
   void hold(const limited_task& task, const limit_refusal& why);
@@ -104,9 +133,37 @@ public:
     std::uint64_t leased = 0;
     std::size_t held = 0;
     timestamp closed_until{};
+    /// When the first held task can start, or one of cost 1; empty when a slot has to become free.
+    std::optional<timestamp> next_start{};
   };
 
   [[nodiscard]] key_counts counts_of(const limit_place& at) const;
+
+  [[nodiscard]] bool is_in_use(const limit_place& at) const { return keys_.contains(at); }
+
+  /// The sums over the keys of a limit.
+  struct key_sums {
+    /// Number of keys that take memory.
+    std::size_t keys = 0;
+    std::uint64_t leased = 0;
+    std::uint64_t held = 0;
+  };
+
+  [[nodiscard]] key_sums sums_of(std::uint32_t limit) const {
+    auto at = sums_.find(limit);
+    return at == sums_.end() ? key_sums{} : at->second;
+  }
+
+  /// Calls `visit(key, counts)` for the limit's keys after `after`, or for all when it is empty, in
+  /// the order of their bytes, as long as it returns true.
+  template <class Visit>
+  void for_each_key(
+    std::uint32_t limit, const std::optional<std::string>& after, Visit&& visit) const {
+    auto at = after ? keys_.upper_bound({limit, *after}) : keys_.lower_bound({limit, {}});
+    for (; at != keys_.end() && at->first.limit == limit; ++at)
+      if (!visit(at->first.key, counts_of(at->first.limit, at->second)))
+        return;
+  }
 
   /// Number of held tasks of the key that come before this one.
   [[nodiscard]] std::size_t held_before(const limit_place& at, const limited_task& task) const;
@@ -118,32 +175,61 @@ private:
   /// The place of a held task: its priority, highest first, and its number.
   using held_place = std::pair<std::uint8_t, sequence>;
 
-  struct key_state {
-    std::uint64_t leased = 0;
-    rate_meter meter{};
-    timestamp closed_until{};
+  /// The tasks of one queue.
+  struct queue_part {
     /// With their costs.
     std::map<held_place, std::uint32_t> held{};
     /// Tasks that were released and are still in their lanes, with their costs.
     std::map<sequence, std::uint32_t> released{};
     std::uint64_t released_cost = 0;
-    /// The key's time in `due_`, if it has one.
-    std::optional<timestamp> due{};
   };
 
+  struct key_state {
+    std::uint64_t leased = 0;
+    rate_meter meter{};
+    timestamp closed_until{};
+    /// By the number of the queue; none of them is empty.
+    std::map<std::uint32_t, queue_part> parts{};
+    /// The key's time in `due_`, if it has one.
+    std::optional<timestamp> due{};
+    /// Its mark is stored.
+    bool is_stored = false;
+  };
+
+  using key_map = std::map<limit_place, key_state>;
+
   [[nodiscard]] static held_place place_of(const limited_task& task);
+  /// The state of a key that is not in use.
+  [[nodiscard]] key_state fresh_state(std::uint32_t limit) const;
+  [[nodiscard]] key_state& use(const limit_place& at);
+  void erase(key_map::iterator at);
+  [[nodiscard]] static mark mark_of(const limit_place& at, const key_state& key);
+  [[nodiscard]] key_counts counts_of(std::uint32_t limit, const key_state& key) const;
   [[nodiscard]] static bool is_used(const key_state& key);
   [[nodiscard]] std::optional<timestamp>
   next_start(std::uint32_t limit, const key_state& key, std::uint32_t cost) const;
-  /// The same for the first held task, after the released ones started.
-  [[nodiscard]] std::optional<timestamp> next_release_of(std::uint32_t limit, key_state& key) const;
+  /// The same for the first held task of a queue, after the released ones of the queue started.
+  [[nodiscard]] std::optional<timestamp>
+  next_release_of(std::uint32_t limit, const key_state& key, const queue_part& part) const;
   void look_again_at_all(std::uint32_t limit);
   void leave(const limit_use& use, const limited_task& task);
   void schedule(const limit_place& at, key_state& key, const std::optional<timestamp>& when);
   void release_of(const limit_place& at, timestamp now, std::vector<sequence>& released);
+  /// Returns when the next task of the queue can be released.
+  std::optional<timestamp> release_part(
+    const limit_place& at,
+    const key_state& key,
+    queue_part& part,
+    timestamp now,
+    std::vector<sequence>& released);
 
   std::map<std::uint32_t, limit_rule> rules_;
-  std::map<limit_place, key_state> keys_;
+  key_map keys_;
+  /// Of limits with keys.
+  std::map<std::uint32_t, key_sums> sums_;
+  std::optional<timestamp> used_up_at_;
+  /// Keys whose marks have changed.
+  std::set<limit_place> marked_;
   /// Keys whose tasks may have become able to start, or that may not be in use any more.
   std::set<limit_place> changed_;
   /// Keys that change by time alone.

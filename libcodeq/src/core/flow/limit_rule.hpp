@@ -1,29 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/operator_types.hpp"
 #include "codeq/time.hpp"
 
 #include <cstdint>
-#include <optional>
 
 namespace codeq::core {
 
-/// How fast tasks may start: on average `count` in a `period`, and `burst` at once after a pause.
-struct start_rate {
-  std::uint32_t count = 1;
-  duration period{1000};
-  std::uint32_t burst = 1;
-
-  bool operator==(const start_rate&) const = default;
-};
-
-/// A limit: how many tasks may be leased at once, and how fast they may start.
-struct limit_rule {
-  std::optional<std::uint32_t> concurrency{};
-  std::optional<start_rate> rate{};
-
-  bool operator==(const limit_rule&) const = default;
-};
+using limit_rule = limit_definition;
 
 /// The starts of one limit key, by the generic cell rate algorithm: the whole state is the time at
 /// which the starts so far are paid for. A rule may change between any two calls.

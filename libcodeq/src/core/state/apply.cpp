@@ -10,6 +10,7 @@
 #include "core/state/task_checkpoints.hpp"
 #include "core/state/task_index.hpp"
 #include "core/state/task_keys.hpp"
+#include "core/state/task_limits.hpp"
 #include "core/state/task_outcomes.hpp"
 
 #include <algorithm>
@@ -35,6 +36,8 @@ void insert_fresh_lease(shard_state& state, const segment& s, sequence seq, log_
   monotonic_time unbeaten = state.steady + state.leases.grant_at(grant).lease;
   l.deadline = std::min({unbeaten, l.run_deadline, l.progress_deadline});
   state.leases.insert(s.view(seq).token, l, state.steady);
+  if (s.limits)
+    occupy_limits(state, s);
 }
 
 /// Counts an end in the queue's totals.
@@ -60,7 +63,9 @@ void end_entry(task_entry& entry, const lease_end& e, log_position outcome, std:
   entry.cancelling = false;
   if (!was_leased)
     return;
-  if (!e.charged) {
+  if (e.kind == lease_end_kind::limited) {
+    --entry.attempt;
+  } else if (!e.charged) {
     --entry.attempt;
     entry.refunds = static_cast<std::uint8_t>(std::min(entry.refunds + 1, 255));
   } else {
@@ -171,6 +176,17 @@ void apply_event(shard_state& state, const schedule_changed& e) {
   state.schedules.put(e.name, std::move(definition), e.progress);
 }
 
+void apply_event(shard_state& state, const limit_defined& e) {
+  state.limits.define(e.limit, e.definition);
+}
+
+void apply_event(shard_state& state, const limit_keys_changed& e) {
+  if (e.used_up_at != timestamp{})
+    state.limits.restore_used_up(e.used_up_at);
+  for (const auto& mark : e.keys)
+    state.limits.restore(mark);
+}
+
 void apply_event(shard_state& state, const checkpoints_changed& e) {
   for (const auto& checkpoint : e.saved)
     set_checkpoint(state, checkpoint.seq, checkpoint.mark);
@@ -257,6 +273,7 @@ segment& add_segment(shard_state& state, const segment_appended& e) {
     s.key = std::make_unique<held_key>(held_key{e.key});
   s.appended = e.position;
   s.set_mark(e.fairness);
+  s.set_limits(e.limits);
   auto& added = state.segments.add(std::move(s));
   mark_dirty(state, added);
   state.use_fairness(added);
@@ -308,6 +325,8 @@ void end_lease(shard_state& state, const lease_end& e, log_position outcome, std
   if (was_leased) {
     --queue.leased;
     state.leases.erase(e.token);
+    if (s->limits)
+      free_limits(state, *s);
   } else {
     leave_index(state, *s, e.seq);
   }

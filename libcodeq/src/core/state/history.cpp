@@ -27,6 +27,8 @@ task_event::kind event_of(lease_end_kind kind, task_state next) noexcept {
     return task_event::kind::cancelled;
   case lease_end_kind::timed_out:
     return task_event::kind::timed_out;
+  case lease_end_kind::limited:
+    return task_event::kind::limited;
   case lease_end_kind::forced:
     break;
   }
@@ -66,6 +68,7 @@ task_event::author author_of(lease_end_kind kind) noexcept {
   case lease_end_kind::nacked:
   case lease_end_kind::abandoned:
   case lease_end_kind::cancelled:
+  case lease_end_kind::limited:
     break;
   }
   return task_event::author::worker;

@@ -26,7 +26,8 @@ struct weight_sums {
 
 } // namespace
 
-queue_fairness::queue_fairness(queue_state& queue) {
+queue_fairness::queue_fairness(queue_state& queue, std::shared_ptr<fairness_use> use)
+  : use_(std::move(use)) {
   auto taken_lanes = std::exchange(queue.lanes, {});
   if (queue.depth() == 0)
     return;
@@ -39,12 +40,84 @@ queue_fairness::queue_fairness(queue_state& queue) {
     lanes_[priority] = std::make_unique<fair_lanes>();
     lanes_[priority]->adopt(empty, keys_.weights_of(empty), std::move(*taken), ready);
   }
+  count_keys();
+}
+
+queue_fairness::~queue_fairness() {
+  use_->active -= counted_.active;
+  use_->idle -= counted_.idle;
+}
+
+void queue_fairness::count_keys() {
+  use_->active += keys_.active() - std::exchange(counted_.active, keys_.active());
+  use_->idle += keys_.idle() - std::exchange(counted_.idle, keys_.idle());
+}
+
+bool queue_fairness::has_to_share(std::string_view key) const {
+  if (key.empty() || has_live(key))
+    return false;
+  bool is_shared = shared_ && (*shared_)[place_of(key)] > 0;
+  return is_shared || use_->active >= limits::fairness_keys_max;
+}
+
+std::string_view queue_fairness::turns_of(const segment& s) const {
+  auto key = s.fairness_key();
+  return !shared_ || has_live(key) ? key : std::string_view();
+}
+
+void queue_fairness::take(const segment& s, std::uint64_t tasks) {
+  auto key = s.fairness_key();
+  if (has_to_share(key)) {
+    if (!shared_)
+      shared_ = std::make_unique<shared_counts>();
+    (*shared_)[place_of(key)] += tasks;
+    shared_tasks_ += tasks;
+    key = {};
+  }
+  keys_.take(key, tasks);
+  count_keys();
+}
+
+void queue_fairness::drop(const segment& s) {
+  auto key = s.fairness_key();
+  auto who = key_of(s);
+  bool is_shared = !key.empty() && keys_.name_of(who).empty();
+  if (is_shared) {
+    --(*shared_)[place_of(key)];
+    if (--shared_tasks_ == 0)
+      shared_ = nullptr;
+  }
+  bool is_full = use_->idle >= idle_keys_of_tenant_max;
+  keys_.drop(who, is_full ? keys_.idle() : fair_keys::idle_keys_max);
+  count_keys();
+  if (keys_.is_sparse())
+    renumber();
+}
+
+void queue_fairness::renumber() {
+  fair_keys keys;
+  all_lanes lanes;
+  keys_.for_each_active([&](fair_key old) {
+    auto now = keys.adopt(keys_, old);
+    for (std::size_t priority = 0; priority < lanes_.size(); ++priority) {
+      auto ready = lanes_[priority] ? lanes_[priority]->ready(old) : 0;
+      if (ready == 0)
+        continue;
+      if (!lanes[priority])
+        lanes[priority] = std::make_unique<fair_lanes>();
+      lanes[priority]->adopt(
+        now, keys.weights_of(now), std::move(lanes_[priority]->at(old)), ready);
+    }
+  });
+  keys_ = std::move(keys);
+  lanes_ = std::move(lanes);
+  count_keys();
 }
 
 void queue_fairness::take_weight(const segment& s) {
   // Tasks of a segment that was recovered may all have ended.
   auto who = keys_.find(s.fairness_key());
-  if (!s.fairness || !who)
+  if (!s.fairness || !who || turns_of(s) != s.fairness_key())
     return;
   keys_.set_weight(*who, s.fairness->weight);
   for (auto& of : lanes_)

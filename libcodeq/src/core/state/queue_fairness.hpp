@@ -10,30 +10,55 @@
 #include "core/state/fair_lanes.hpp"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
+#include <tuple>
 
 namespace codeq::core {
 
 struct queue_state;
 struct shard_state;
 
+/// The numbers of fairness keys that all queues of a tenant have on a shard. Volatile.
+struct fairness_use {
+  /// Number of keys with live tasks, of which a tenant has `limits::fairness_keys_max`.
+  std::size_t active = 0;
+  /// Number of keys without, whose run times are remembered.
+  std::size_t idle = 0;
+};
+
 /// The ready tasks of a queue whose tasks have fairness keys, by priority and key, and the keys of
 /// all its live tasks. Owned by `queue_state`, from the first task with a fairness key on, until
 /// the queue is removed or the process ends. Volatile: recovery counts the tasks again, and keys
 /// begin without credit, debt and measured run times.
+///
+/// Tasks that cannot be refused take their turns under the empty key when their own would be one
+/// too many of the tenant. Further tasks of such a key do so, too, until all of them have ended.
 class queue_fairness {
 public:
-  /// Takes the lanes of a queue over as those of the empty key. @pre the counts of the queue are
-  /// those of its tasks
-  explicit queue_fairness(queue_state& queue);
+  /// Maximum number of keys without live tasks that are kept of all queues of a tenant.
+  static constexpr std::size_t idle_keys_of_tenant_max = limits::fairness_keys_max / 4;
+
+  /// Takes the lanes of a queue over as those of the empty key. `use`: of the queue's tenant.
+  /// @pre the counts of the queue are those of its tasks
+  queue_fairness(queue_state& queue, std::shared_ptr<fairness_use> use);
+
+  queue_fairness(const queue_fairness&) = delete;
+  queue_fairness& operator=(const queue_fairness&) = delete;
+  ~queue_fairness();
 
   /// Tasks of the segment become live.
-  void take(const segment& s, std::uint64_t tasks = 1) { keys_.take(s.fairness_key(), tasks); }
+  void take(const segment& s, std::uint64_t tasks = 1);
 
   /// A live task of the segment ended.
-  void drop(const segment& s) { keys_.drop(key_of(s)); }
+  void drop(const segment& s);
+
+  /// The key under which the segment's live tasks take their turns: their own, or the empty one.
+  [[nodiscard]] std::string_view turns_of(const segment& s) const;
 
   /// Lets the key have the weight that the segment's producer gave it, if any.
   void take_weight(const segment& s);
@@ -77,17 +102,44 @@ public:
   [[nodiscard]] fairness_page list(const fairness_part& part, std::uint64_t leased) const;
 
 private:
-  [[nodiscard]] fair_key key_of(const segment& s) const {
-    return *keys_.find(s.fairness_key());
+  [[nodiscard]] fair_key key_of(const segment& s) const { return *keys_.find(turns_of(s)); }
+
+  /// The number of live tasks under the empty key that have a key with the same hash. Bounded, and
+  /// exact enough: a key has tasks under its own name or under the empty one, never both.
+  using shared_counts = std::array<std::uint64_t, 256>;
+
+  [[nodiscard]] static std::size_t place_of(std::string_view key) {
+    return std::hash<std::string_view>{}(key) % std::tuple_size_v<shared_counts>;
   }
+
+  [[nodiscard]] bool has_live(std::string_view key) const {
+    auto known = keys_.find(key);
+    return known && keys_.live(*known) > 0;
+  }
+
+  [[nodiscard]] bool has_to_share(std::string_view key) const;
+
+  /// Brings `use_` up to date.
+  void count_keys();
+
+  /// Numbers the keys anew, so that what those of the past used is free.
+  void renumber();
 
   [[nodiscard]] fairness_share describe(fair_key who) const;
 
   /// Number of the key's ready tasks, of all priorities.
   [[nodiscard]] std::uint64_t ready_of(fair_key who) const;
 
+  using all_lanes = std::array<std::unique_ptr<fair_lanes>, limits::priority_max + 1>;
+
   fair_keys keys_;
-  std::array<std::unique_ptr<fair_lanes>, limits::priority_max + 1> lanes_;
+  all_lanes lanes_;
+  std::shared_ptr<fairness_use> use_;
+  /// The part of `use_` that is this queue's.
+  fairness_use counted_;
+  /// Null while all tasks take turns under their own keys.
+  std::unique_ptr<shared_counts> shared_;
+  std::uint64_t shared_tasks_ = 0;
 };
 
 /// The end of a lease settles what its fairness key was charged. `began`: the attempt began.

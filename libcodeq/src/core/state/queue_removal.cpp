@@ -92,8 +92,10 @@ void remove_queue(shard_state& state, const removed_queue& removed) {
   if (queue.listed_end)
     state.queue_ends.erase({*queue.listed_end, queue.address});
   auto tenant = state.tenant_queues.find(removed.queue.tenant);
-  if (--tenant->second == 0)
+  if (--tenant->second == 0) {
     state.tenant_queues.erase(tenant);
+    state.tenant_fairness.erase(removed.queue.tenant);
+  }
   state.queues_by_arrival.erase(queue.arrival);
   state.queue_index.erase(at);
   state.queues[index].reset();

@@ -38,7 +38,7 @@ using named_fairness = std::map<
   std::set<std::string_view>,
   std::less<queue_address>>;
 
-/// Checks that the queues have room for fairness keys without live tasks.
+/// Checks that the tenants have room for fairness keys without live tasks.
 result<void> check_fairness(const shard_state& state, const std::vector<enqueue_run>& runs) {
   named_fairness added;
   for (const auto& r : runs) {
@@ -50,16 +50,19 @@ result<void> check_fairness(const shard_state& state, const std::vector<enqueue_
     if (!known || keys->live(*known) == 0)
       added[r.queue].insert(r.fairness.key);
   }
-  for (const auto& [address, names] : added) {
-    const auto* queue = state.find_queue(address);
-    auto active = queue && queue->fair ? queue->fair->keys().active() : 0;
-    if (active + names.size() > limits::fairness_keys_max)
+  std::map<std::string_view, std::size_t> by_tenant;
+  for (const auto& [address, names] : added)
+    by_tenant[address.get().tenant] += names.size();
+  for (const auto& [tenant, count] : by_tenant) {
+    auto use = state.tenant_fairness.find(std::string(tenant));
+    auto active = use == state.tenant_fairness.end() ? 0 : use->second->active;
+    if (active + count > limits::fairness_keys_max)
       return error{
         errc::queue_full,
-        "queue \"" + address.get().queue + "\" has " + std::to_string(active)
-          + std::string(of_fairness_keys) + " and would have "
-          + std::to_string(active + names.size()) + "; the limit is "
-          + std::to_string(limits::fairness_keys_max)};
+        "tenant \"" + std::string(tenant) + "\" has " + std::to_string(active)
+          + std::string(of_fairness_keys) + " and would have " + std::to_string(active + count)
+          + "; fairness_keys_max=" + std::to_string(limits::fairness_keys_max)
+          + "; there is room when some of them have ended"};
   }
   return {};
 }
@@ -129,7 +132,12 @@ result<void> check_queues(const shard_state& state, const std::vector<enqueue_ru
     if (is_limited && queue->depth() + count > queue->settings.config.max_depth)
       return queue_full(*queue, count);
   }
-  return check_fairness(state, runs);
+  if (auto ok = check_fairness(state, runs); !ok)
+    return ok;
+  for (const auto& r : runs)
+    if (auto ok = state.limits.check_new(r.queue.tenant, r.limits); !ok)
+      return ok;
+  return {};
 }
 
 bool is_of_fairness_keys(const error& reason) {
@@ -142,6 +150,10 @@ result<void> check_new_queues(const shard_state& state, const std::vector<follow
   for (const auto& task : tasks)
     if (task.shard == state.id)
       added[task.run.queue] += task.run.tasks.count();
+  // Every shard has the definitions of all limits.
+  for (const auto& task : tasks)
+    if (auto ok = state.limits.check_new(task.run.queue.tenant, task.run.limits); !ok)
+      return ok;
   return check_new(state, added);
 }
 

@@ -139,8 +139,12 @@ void shard_state::publish_heads() {
 
 void shard_state::use_fairness(const segment& s) {
   auto& queue = queue_of(s);
-  if (s.fairness && !queue.fair)
-    queue.fair = std::make_unique<queue_fairness>(queue);
+  if (!s.fairness || queue.fair)
+    return;
+  auto& use = tenant_fairness[queue.address.tenant];
+  if (!use)
+    use = std::make_shared<fairness_use>();
+  queue.fair = std::make_unique<queue_fairness>(queue, use);
 }
 
 lane& shard_state::lane_of(const segment& s) {

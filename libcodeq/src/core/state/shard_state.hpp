@@ -15,6 +15,7 @@
 #include "core/state/key_index.hpp"
 #include "core/state/lane.hpp"
 #include "core/state/lease_table.hpp"
+#include "core/state/limit_table.hpp"
 #include "core/state/outcome_holds.hpp"
 #include "core/state/schedule_table.hpp"
 
@@ -60,6 +61,7 @@ struct queue_activity {
 };
 
 class queue_fairness;
+struct fairness_use;
 
 /// One queue of the shard: its lanes, claimers and counts.
 struct queue_state {
@@ -82,8 +84,13 @@ struct queue_state {
   std::uint64_t leased = 0;
   /// Dead tasks that are still stored.
   std::uint64_t dead = 0;
-  /// `ready`, split by priority.
+  /// The ready tasks in lanes by priority: all but the held ones.
   std::array<std::uint64_t, limits::priority_max + 1> ready_by_priority{};
+  /// Ready tasks that a limit holds back, which are in no lane; in all and by priority. Volatile.
+  std::uint64_t held = 0;
+  std::array<std::uint64_t, limits::priority_max + 1> held_by_priority{};
+  /// Number of tasks with limits in lanes. Volatile.
+  std::uint64_t limited = 0;
   /// Ends since the store was created. Changed by `shard_state::change_totals` only.
   queue_totals totals;
   queue_settings settings;
@@ -117,7 +124,7 @@ struct queue_state {
 
   /// Number of ready tasks that may be leased now.
   [[nodiscard]] std::uint64_t grantable() const noexcept {
-    return settings.paused ? 0 : std::min(ready, lease_room());
+    return settings.paused ? 0 : std::min(ready - held, lease_room());
   }
 
   /// The task of another shard that comes before the task that this shard shows, if there is one.
@@ -266,10 +273,13 @@ struct shard_state {
   /// The checkpoints of live tasks.
   std::map<sequence, checkpoint_mark> checkpoints;
   schedule_table schedules;
+  limit_table limits;
   /// The latest shard time seen.
   timestamp at;
 
   // Volatile.
+  /// By tenant, for those that have used fairness keys.
+  std::unordered_map<std::string, std::shared_ptr<fairness_use>> tenant_fairness;
   name_hasher names;
   monotonic_time steady;
   std::map<peer_id, attached_worker> attached;

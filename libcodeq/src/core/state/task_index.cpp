@@ -4,6 +4,7 @@
 #include "base/assert.hpp"
 #include "core/state/apply.hpp"
 #include "core/state/queue_fairness.hpp"
+#include "core/state/task_limits.hpp"
 
 #include <algorithm>
 #include <map>
@@ -134,6 +135,26 @@ places take_named(places& from, name_hash name) {
 
 } // namespace
 
+void enter_lane(shard_state& state, segment& s, sequence seq, bool returns) {
+  auto& queue = state.queue_of(s);
+  if (queue.fair)
+    queue.fair->enter(s, 1);
+  if (returns)
+    state.lane_of(s).put_back(seq);
+  ++queue.ready_by_priority[s.priority];
+  queue.limited += s.limits ? 1 : 0;
+}
+
+void leave_lane(shard_state& state, segment& s, sequence seq, bool was_returned) {
+  auto& queue = state.queue_of(s);
+  if (queue.fair)
+    queue.fair->leave(s, seq, was_returned);
+  else if (was_returned)
+    state.lane_of(s).remove(seq);
+  --queue.ready_by_priority[s.priority];
+  queue.limited -= s.limits ? 1 : 0;
+}
+
 void leave_index(shard_state& state, segment& s, sequence seq) {
   auto entry = s.view(seq);
   auto& queue = state.queue_of(s);
@@ -141,14 +162,10 @@ void leave_index(shard_state& state, segment& s, sequence seq) {
     state.due.erase(place_of(s.eligible_at(seq), seq));
     --queue.scheduled;
   } else if (entry.state == task_state::ready) {
-    bool was_returned = s.aside || has_history(entry);
-    if (queue.fair)
-      queue.fair->leave(s, seq, was_returned);
-    else if (was_returned)
-      state.lane_of(s).remove(seq);
+    if (!s.limits || !leave_limits(state, s))
+      leave_lane(state, s, seq, s.aside || has_history(entry));
     if (--queue.ready == 0)
       unlist_busy(queue, s.queue);
-    --queue.ready_by_priority[s.priority];
     state.move_head(s.queue);
   } else if (entry.state == task_state::gated) {
     --queue.gated;
@@ -170,13 +187,9 @@ void enter_index(shard_state& state, segment& s, sequence seq, const task_entry&
     ++queue.scheduled;
     break;
   case task_state::ready:
-    if (queue.fair)
-      queue.fair->enter(s, 1);
-    if (s.aside || has_history(entry))
-      state.lane_of(s).put_back(seq);
+    enter_lane(state, s, seq, s.aside || has_history(entry));
     if (queue.ready++ == 0)
       list_busy(queue, s.queue);
-    ++queue.ready_by_priority[s.priority];
     state.stir(s.queue);
     break;
   case task_state::leased:

@@ -16,6 +16,12 @@ void leave_index(shard_state& state, segment& s, sequence seq);
 /// Adds a touched task to the index for its state.
 void enter_index(shard_state& state, segment& s, sequence seq, const task_entry& entry);
 
+/// Adds a ready task to its lane, to which it returns unless it is fresh. A part of `enter_index`.
+void enter_lane(shard_state& state, segment& s, sequence seq, bool returns);
+
+/// Removes a ready task from its lane. @pre it is not held back
+void leave_lane(shard_state& state, segment& s, sequence seq, bool was_returned);
+
 /// Counts untouched tasks of a segment that is not an aside; they are ready through their lane. Its
 /// first ones, or all of them, also add the segment to the lane.
 void count_fresh(shard_state& state, const segment& s, std::uint32_t count);

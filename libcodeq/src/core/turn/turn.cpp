@@ -82,6 +82,7 @@ sealed_turn turn::seal(const instant& now) {
   want_timers();
   say_follow_ups();
   close_schedules();
+  close_limits();
   sealed_turn sealed;
   move_all(segments_, sealed.events);
   move_all(ended_, sealed.events);
@@ -91,6 +92,8 @@ sealed_turn turn::seal(const instant& now) {
   move_all(changed_checkpoints_, sealed.events);
   move_all(closed_audits_, sealed.events);
   move_all(scheduled_, sealed.events);
+  move_all(limits_, sealed.events);
+  move_all(limit_keys_, sealed.events);
   move_all(grants_, sealed.events);
   std::sort(sealed.events.begin(), sealed.events.end(), [](const event& a, const event& b) {
     return position_of(a) < position_of(b);
@@ -141,6 +144,10 @@ std::optional<duration> next_wakeup(shard_state& state, const instant& now) {
   // When it is past, the next snapshot is due for it.
   if (!state.queue_ends.empty() && state.queue_ends.begin()->first > now.shard)
     sooner(time_until(state.queue_ends.begin()->first));
+  if (auto release = state.limits.keys().next_release())
+    sooner(time_until(*release));
+  if (state.limits.is_behind)
+    sooner(duration{0});
   if (auto timer_due = state.leases.next_due_for_timer())
     sooner(std::max(duration{0}, *timer_due - now.steady));
   return wait;

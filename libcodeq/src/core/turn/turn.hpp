@@ -3,6 +3,7 @@
 
 #include "codeq/result.hpp"
 
+#include "base/tuning.hpp"
 #include "core/commands/command.hpp"
 #include "core/commands/effect.hpp"
 #include "core/commands/event.hpp"
@@ -111,6 +112,11 @@ private:
   /// False when the queue's next task comes after the rival's.
   bool grant(
     std::uint32_t queue, peer_id peer, std::uint32_t count, const std::optional<rival_head>& rival);
+  /// Holds the tasks of a priority back that come next and that their limits do not admit. False
+  /// when the turn has to leave further ones to the next turn.
+  bool hold_refused(queue_state& q, std::size_t priority);
+  /// The same for the queue's first task of all, which others are told of.
+  void settle_first(queue_state& q);
   /// Gives back the credits that wait at queues whose tasks come after those of other shards.
   void give_back_outranked();
   /// `charged`: see `lease::charged`.
@@ -257,6 +263,15 @@ private:
   schedule_changed& change_of(const schedule_address& name);
   void close_schedules();
 
+  // Limits.
+  void run(const set_limit& c);
+  void run(const list_limits& c);
+  void run(const list_limit_keys& c);
+  void run(const close_limit_key& c);
+  [[nodiscard]] result<void> check(const set_limit& c) const;
+  void end_limited(lease_end e, const lease_report& r);
+  void close_limits();
+
   // Keys.
   void run(const recall_keys& c);
   request_answer add_keyed(const request_id& request, const std::vector<enqueue_run>& runs);
@@ -312,6 +327,8 @@ private:
   std::vector<queue_configured> configured_;
   std::vector<follow_ups_sent> follow_ups_;
   std::vector<schedule_changed> scheduled_;
+  std::vector<limit_defined> limits_;
+  std::vector<limit_keys_changed> limit_keys_;
   /// The records in `scheduled_` of schedules that are not removed.
   std::map<schedule_address, std::size_t> open_schedules_;
   /// Checkpoints saved in this turn, and tasks whose checkpoints were dropped.
@@ -326,6 +343,8 @@ private:
   std::vector<open_grant> granted_;
   /// Queues whose next task, which the pair contains, comes after one of that shard.
   std::vector<std::pair<std::uint32_t, rival_head>> outranked_;
+  /// Number of tasks that the turn may still hold back.
+  std::size_t holds_left_ = tuning::limits_held_per_turn_max;
   /// Index of the queue of the lease that was ended last.
   std::uint32_t ended_queue_ = 0;
   /// By the queue's index.

@@ -4,6 +4,7 @@
 #include "core/state/apply.hpp"
 #include "core/state/queue_fairness.hpp"
 #include "core/state/queue_rules.hpp"
+#include "core/state/task_limits.hpp"
 #include "core/turn/granted_run.hpp"
 #include "core/turn/turn.hpp"
 
@@ -195,6 +196,8 @@ void turn::run(const revoke_credits& c) {
 }
 
 std::vector<std::uint32_t> turn::match() {
+  state_.limits.is_behind = false;
+  release_held(state_);
   if (state_.are_grants_paused) {
     state_.publish_heads();
     return {};
@@ -207,10 +210,12 @@ std::vector<std::uint32_t> turn::match() {
     for (auto queue : take_stirred()) {
       if (has_work(queue))
         match_queue(queue);
+      if (state_.queues[queue]->limited > 0)
+        settle_first(*state_.queues[queue]);
       if (has_work(queue))
         with_work.push_back(queue);
     }
-  } while (stir_for_prefixes(tried));
+  } while (stir_for_prefixes(tried) || release_held(state_) > 0);
   give_back_outranked();
   state_.publish_heads();
   return with_work;
@@ -293,6 +298,32 @@ void turn::match_queue(std::uint32_t queue) {
   }
 }
 
+bool turn::hold_refused(queue_state& q, std::size_t priority) {
+  while (true) {
+    auto next = next_of(q, state_.segments, priority, 1).tasks;
+    auto* s = next.count == 0 ? nullptr : find_segment(state_.segments, next.first);
+    auto refused = s && s->limits ? check_limits(state_, *s) : std::nullopt;
+    if (!refused)
+      return true;
+    if (holds_left_ == 0) {
+      // Long turns would delay everybody else.
+      state_.limits.is_behind = true;
+      state_.stir(s->queue);
+      return false;
+    }
+    --holds_left_;
+    hold_back(state_, *s, *refused);
+  }
+}
+
+void turn::settle_first(queue_state& q) {
+  for (auto priority = q.lanes.size(); priority-- > 0;) {
+    bool goes_on = hold_refused(q, priority) && q.ready_by_priority[priority] == 0;
+    if (!goes_on)
+      return;
+  }
+}
+
 void turn::give_back_outranked() {
   // After all queues were matched, so that tasks of other queues could use the credits.
   for (const auto& [queue, next] : outranked_) {
@@ -328,6 +359,8 @@ bool turn::grant(
   note_served(q, queue, state_.turns);
   for (std::size_t priority = q.lanes.size(); priority-- > 0 && count > 0;) {
     while (count > 0 && a.bytes > 0) {
+      if (q.limited > 0 && !hold_refused(q, priority))
+        return false;
       auto limit = std::min(count, a.batch_tasks);
       auto [tasks, who] = next_of(q, state_.segments, priority, limit);
       if (tasks.count == 0)
@@ -359,6 +392,8 @@ void turn::lease_run(segment& s, const seq_run& tasks, peer_id peer, std::uint32
     if (charged != 0)
       state_.leases.find(token)->charged = charged;
   }
+  if (s.limits)
+    charge_limits(state_, s);
   state_.queue_of(s).activity.granted += tasks.count;
   auto bytes = bytes_of(s, tasks.count);
   a.bytes -= static_cast<std::int64_t>(bytes);

@@ -146,7 +146,7 @@ segment_appended& turn::segment_for(const enqueue_run& r, std::size_t bytes) {
   bool deferred = r.not_before > now_.shard;
   auto settings = settings_of(state_, r);
   auto lane = find_lane(r);
-  bool is_plain = !deferred && r.group.empty() && r.key.empty();
+  bool is_plain = !deferred && r.group.empty() && r.key.empty() && r.limits.empty();
   if (is_plain && lane != open_lanes_.end() && *lane >= joined_from_) {
     auto& open = segments_[*lane];
     bool is_like_it = open.settings == settings && open.fairness.weight == r.fairness.weight;
@@ -175,6 +175,7 @@ turn::open_segment(const enqueue_run& r, const task_settings& settings, timestam
   opened.allow_promotion = (not_before != timestamp{} || !r.key.empty()) && r.allow_promotion;
   opened.group = r.group;
   opened.fairness = r.fairness;
+  opened.limits = r.limits;
   opened.key = r.key;
   add_segment(state_, opened);
   if (!opened.is_aside())

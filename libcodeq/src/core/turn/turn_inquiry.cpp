@@ -3,6 +3,7 @@
 #include "core/state/history.hpp"
 #include "core/state/task_index.hpp"
 #include "core/state/task_keys.hpp"
+#include "core/state/task_limits.hpp"
 #include "core/turn/task_selection.hpp"
 #include "core/turn/turn.hpp"
 
@@ -30,6 +31,19 @@ task_reason reason_of_ready(const shard_state& state, const queue_state& queue) 
   return claimers.free > 0 ? task_reason::next : task_reason::no_free_slots;
 }
 
+/// Names the limit that does not admit the ready task now, if there is one.
+void explain_limits(shard_state& state, const segment& s, task_explained& e) {
+  auto refused = check_limits(state, s);
+  if (!refused)
+    return;
+  const auto& use = (*s.limits)[refused->use];
+  e.reason = task_reason::limited;
+  e.limit = use.name;
+  e.limit_key = use.key;
+  e.limit_before = held_before(state, s, use);
+  e.until = refused->next_start.value_or(timestamp{});
+}
+
 } // namespace
 
 task_view turn::view_of(segment& s, sequence seq) {
@@ -42,6 +56,7 @@ task_view turn::view_of(segment& s, sequence seq) {
   view.entry = s.view(seq);
   view.group = s.group;
   view.fairness = s.mark();
+  view.limits = s.limit_uses();
   view.segment = s.first;
   view.aside = s.aside;
   view.replaced = s.replaced;
@@ -182,6 +197,8 @@ void turn::explain(task_explained& e, const segment& s) {
   }
   case task_state::ready:
     e.reason = reason_of_ready(state_, *state_.queues[s.queue]);
+    if (s.limits && e.reason != task_reason::queue_paused)
+      explain_limits(state_, s, e);
     return;
   case task_state::leased: {
     const auto* l = state_.leases.find(e.view.entry.token);

@@ -5,6 +5,7 @@
 #include "core/state/history.hpp"
 #include "core/state/queue_fairness.hpp"
 #include "core/state/queue_rules.hpp"
+#include "core/state/task_limits.hpp"
 #include "core/turn/retry.hpp"
 #include "core/turn/turn.hpp"
 
@@ -33,8 +34,24 @@ lease_end_kind kind_of(disposition how) {
     return lease_end_kind::abandoned;
   case disposition::cancelled:
     return lease_end_kind::cancelled;
+  case disposition::limited:
+    return lease_end_kind::limited;
   }
   return lease_end_kind::failed;
+}
+
+/// Checks that the limits that a report names are the task's.
+result<void> check_limits_of(const lease_report& r, const segment& s) {
+  auto is_of_task = [&](const std::string& name) { return find_use(s, name) != nullptr; };
+  if (!r.limit.empty() && !is_of_task(r.limit))
+    return error{
+      errc::invalid_argument, "limit is \"" + r.limit + "\"; it must be one of the task's limits"};
+  for (const auto& cost : r.costs)
+    if (!is_of_task(cost.name))
+      return error{
+        errc::invalid_argument,
+        "costs: \"" + cost.name + "\" must be one of the task's limits"};
+  return {};
 }
 
 } // namespace
@@ -81,6 +98,8 @@ std::optional<error> turn::answer_to(const lease_report& r, peer_id peer) {
 
 void turn::end_reported(const lease_report& r) {
   lease_end e{r.seq, r.token, kind_of(r.how), r.started, task_state::ready, {}, r.text};
+  if (!r.costs.empty())
+    settle_limits(state_, *find_segment(state_.segments, r.seq), r.costs);
   switch (r.how) {
   case disposition::completed:
     e.next = task_state::completed;
@@ -104,6 +123,8 @@ void turn::end_reported(const lease_report& r) {
     e.charged = entry.refunds >= tuning::refunds_in_row_max;
     return e.charged ? end_failed(std::move(e), duration{0}) : append_end(std::move(e));
   }
+  case disposition::limited:
+    return end_limited(std::move(e), r);
   }
 }
 
@@ -231,6 +252,8 @@ void turn::append_end(lease_end e) {
 result<void> turn::check(const lease_report& r) const {
   if (!r.allowed)
     return r.allowed.error();
+  if (auto ok = check_limits_of(r, *find_segment(state_.segments, r.seq)); !ok)
+    return ok;
   if (r.how != disposition::completed)
     return {};
   if (auto ok = check_new_queues(state_, r.follow_ups); !ok)

@@ -25,6 +25,7 @@ segment_fate fate_of(shard_state& state, segment& s, timestamp now) {
   fate.retention = s.settings.retention;
   fate.group = s.group;
   fate.fairness = s.mark();
+  fate.limits = s.limit_uses();
   fate.key = s.key ? s.key->name : std::string();
   return fate;
 }

@@ -82,7 +82,10 @@ result<std::shared_ptr<event_stream>> dashboard_desk::subscribe(
   made.by = std::move(by);
   made.bearer = std::move(bearer);
   made.parts = parts;
-  return open(std::move(made));
+  auto opened = open(std::move(made));
+  if (opened)
+    hurry();
+  return opened;
 }
 
 result<std::shared_ptr<event_stream>>
@@ -126,6 +129,17 @@ void dashboard_desk::arm() {
   });
 }
 
+void dashboard_desk::hurry() {
+  if (std::exchange(hurries_, true))
+    return;
+  auto due = ticked_at_ + limits::live_pause_min;
+  desk_->after(std::max(duration{0}, due - desk_->steady_now()), [this] {
+    hurries_ = false;
+    if (!stopped_)
+      tick();
+  });
+}
+
 void dashboard_desk::drop_closed() {
   bool checks_tokens = ticks_ % ticks_per_check == 0;
   for (auto at = subscriptions_.begin(); at != subscriptions_.end();) {
@@ -143,6 +157,7 @@ void dashboard_desk::drop_closed() {
 
 void dashboard_desk::tick() {
   ++ticks_;
+  ticked_at_ = desk_->steady_now();
   drop_closed();
   if (subscriptions_.empty())
     rows_.clear();

@@ -69,6 +69,9 @@ private:
   void arm();
   void tick();
 
+  /// Lets a new stream have its first event soon.
+  void hurry();
+
   /// Ends the streams whose clients are gone or whose tokens are not valid any more.
   void drop_closed();
   void ask_workers(const base::coordinator_counts& stats);
@@ -88,6 +91,8 @@ private:
   std::map<std::string, queue_rows> rows_;
   std::optional<monotonic_time> recorded_at_;
   std::uint64_t ticks_ = 0;
+  monotonic_time ticked_at_{};
+  bool hurries_ = false;
   bool is_asking_ = false;
   bool stopped_ = false;
 };

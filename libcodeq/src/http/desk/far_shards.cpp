@@ -28,15 +28,23 @@ void far_shards::start(gateway_actor::pointer self, far_shards_options options, 
      options_.tls});
 }
 
-error far_shards::unreached(shard_id shard) const {
+std::string far_shards::node_of(shard_id shard) const {
+  const auto* place = peers_.map().of(shard);
+  return place ? place->node : std::string();
+}
+
+std::string far_shards::place_of(shard_id shard) const {
   const auto name = "shard " + std::to_string(value(shard));
   const auto* place = peers_.map().of(shard);
-  if (!place)
-    return {errc::disconnected, name + " is served by no coordinator that is known here yet"};
+  return place ? name + " is served by coordinator " + place->node + " at " + place->address
+               : name + " is served by no coordinator that is known here yet";
+}
+
+error far_shards::unreached(shard_id shard) const {
+  const auto* known = peers_.map().of(shard);
   return {
     errc::disconnected,
-    name + " is served by coordinator " + place->node + " at " + place->address
-      + ", which cannot be reached from here at present"};
+    place_of(shard) + (known ? ", which cannot be reached from here at present" : "")};
 }
 
 client::peers::members far_shards::others() const {

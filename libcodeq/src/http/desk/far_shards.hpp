@@ -47,6 +47,12 @@ public:
     return peers_.connection_of(shard);
   }
 
+  /// Which coordinator serves a shard, for people.
+  [[nodiscard]] std::string place_of(shard_id shard) const;
+
+  /// The name of the coordinator that serves the shard; empty when it is not known.
+  [[nodiscard]] std::string node_of(shard_id shard) const;
+
   /// Why a shard cannot be reached.
   [[nodiscard]] error unreached(shard_id shard) const;
 

@@ -153,7 +153,10 @@ void shard_desk::send_frame(
 }
 
 void shard_desk::note(core::note_command command) {
-  self_->send(options_.shards.front(), coordinator::shard_command{std::move(command)});
+  for (std::uint16_t shard = 0; shard < shard_count(); ++shard)
+    if (is_here(shard))
+      return self_->send(options_.shards[shard], coordinator::shard_command{std::move(command)});
+  // A coordinator without shards has its log alone.
 }
 
 enqueue_ticket
@@ -190,7 +193,7 @@ void shard_desk::describe_with_body(
   const std::string& owner, const client::task_address& task, then<task_detail> done) {
   if (value(task.task.shard) >= shard_count())
     return done(no_such_shard());
-  bodies_.add(owner, [this, task, done = std::move(done)] {
+  auto start = [this, task, done] {
     // The next read begins behind the answer to this one.
     auto finish = [this, done](result<task_detail>&& found) {
       done(std::move(found));
@@ -198,7 +201,8 @@ void shard_desk::describe_with_body(
     };
     ask<task_detail>(
       value(task.task.shard), client::ask_status(task, true), &read_detail, std::move(finish));
-  });
+  };
+  add_read(bodies_, {value(task.task.shard), owner, std::move(start), done}, steady_now());
 }
 
 void shard_desk::list(
@@ -215,7 +219,7 @@ void shard_desk::list(
         + " lists waiting for each shard; lists_waiting_max="
         + std::to_string(limits::lists_waiting_max)});
   }
-  lists_.add(owner, [this, shard, question, done = std::move(done)] {
+  auto start = [this, shard, question, done] {
     // The next list begins behind the answer to this one.
     auto finish = [this, done](result<client::list_part>&& part) {
       done(std::move(part));
@@ -223,13 +227,14 @@ void shard_desk::list(
     };
     ask<client::list_part>(
       shard, question, &client::read_list, then<client::list_part>(std::move(finish)));
-  });
+  };
+  add_read(lists_, {shard, owner, std::move(start), done}, steady_now());
 }
 
 void shard_desk::walk_ready(
   const std::string& tenant,
   std::uint16_t shard,
-  std::function<void(const result<client::list_part>&)> take,
+  std::function<bool(const result<client::list_part>&)> take,
   sequence below) {
   task_filter filter;
   filter.tenant = tenant;
@@ -241,8 +246,7 @@ void shard_desk::walk_ready(
   at.newest_first = true;
   auto go_on =
     [this, tenant, shard, take = std::move(take)](const result<client::list_part>& part) {
-      take(part);
-      if (part && part->more)
+      if (take(part) && part && part->more)
         walk_ready(tenant, shard, take, part->after);
     };
   ask<client::list_part>(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/cluster_status.hpp"
 #include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 
@@ -108,10 +109,15 @@ struct attempt_end {
   fencing_token token{};
   disposition how = disposition::completed;
   std::string text{};
-  /// Only with nack; empty leaves the delay to the retry policy.
+  /// With nack; empty leaves the delay to the retry policy. With limited: how long the limit key is
+  /// closed.
   std::optional<duration> delay{};
   /// Only with a completion; null for none.
   std::shared_ptr<const protocol::encoded_tasks> follow_ups{};
+  /// Only with limited: the limit of the task; empty for its first one.
+  std::string limit_name{};
+  /// The actual costs, by the names of limits.
+  std::vector<task_limit> costs{};
 };
 
 /// Sends the routes' requests to the shards and hands the replies to the routes' callbacks. One
@@ -129,6 +135,33 @@ public:
 
   [[nodiscard]] std::uint16_t shard_count() const {
     return static_cast<std::uint16_t>(options_.shards.size());
+  }
+
+  [[nodiscard]] bool is_in_cluster() const { return far_.has_value(); }
+
+  /// Whether this coordinator serves a shard.
+  [[nodiscard]] bool has_shards() const { return !far_ || away_.size() < shard_count(); }
+
+  /// Whether this coordinator serves the shard; always when it is alone.
+  [[nodiscard]] bool is_here(std::uint16_t shard) const {
+    return !far_ || !away_.contains(shard_id{shard});
+  }
+
+  /// In a cluster: the name of the coordinator that serves the shard, as far as it is known; else
+  /// empty.
+  [[nodiscard]] std::string node_of(std::uint16_t shard) const;
+
+  using shard_follower = std::function<void(shard_id shard, bool is_here)>;
+
+  /// Calls `tell` for each shard that is here, and in a cluster whenever one comes or leaves.
+  void follow_shards(shard_follower tell);
+
+  /// Calls `tell` whenever another coordinator of the cluster, or the connection to it, was lost.
+  void follow_losses(std::function<void()> tell) { loss_followers_.push_back(std::move(tell)); }
+
+  /// In a cluster: which coordinator serves a shard, for people.
+  [[nodiscard]] std::string place_of(shard_id shard) const {
+    return far_ ? far_->place_of(shard) : std::string();
   }
 
   /// In a cluster: why a shard cannot be reached at present; empty when it can.
@@ -200,6 +233,10 @@ public:
     parts_.ask(std::move(done));
   }
 
+  /// Adds what the other coordinators of the cluster know to the own state of the cluster; those
+  /// that are not connected or do not answer in time are left out. @pre in a cluster
+  void gather_cluster(cluster_status own, std::function<void(const cluster_status&)> done);
+
   /// Asks a shard a question whose reply is `S`. `origin`: where the question comes from when it is
   /// an operator's change.
   template <class T, class S>
@@ -215,16 +252,17 @@ public:
     return std::uint64_t{peer_} << 32 | ++last_operation_;
   }
 
-  /// Enters an operator's command in the audit log that changed something other than tasks.
+  /// Enters an operator's command in the audit log that changed something other than tasks: on a
+  /// shard that is here, if there is one.
   void note(core::note_command command);
 
   /// Reads the ready tasks of a tenant on a shard, newest first, and calls `take` for each part
-  /// until one is an error or has no `more`. For the tenants whose tasks are the gateway's own
-  /// records.
+  /// until one is an error, has no `more`, or `take` returns false. For the tenants whose tasks are
+  /// the gateway's own records.
   void walk_ready(
     const std::string& tenant,
     std::uint16_t shard,
-    std::function<void(const result<client::list_part>&)> take,
+    std::function<bool(const result<client::list_part>&)> take,
     sequence below = 0);
 
   /// Reports the end of an attempt. `done` gets `errc::none`, `already`, `stale_lease`,
@@ -276,9 +314,6 @@ public:
 
   // In a cluster.
 
-  /// The coordinator serves the shard; always, when it is alone.
-  [[nodiscard]] bool is_here(shard_id shard) const { return !away_.contains(shard); }
-
   void take(const coordinator::shard_moved& m);
 
   void take(const actors::link_up& m) { far_->take(m); }
@@ -301,6 +336,8 @@ private:
     core::origin_ptr origin{};
     /// In a cluster: the connection that it was sent on; null when it was not, or was refused.
     actors::connection_actor sent_to{};
+    /// It is for the coordinator at the connection, and for no shard.
+    bool is_for_node = false;
   };
 
   /// How a heartbeat ended, whose question is not answered yet.
@@ -330,6 +367,16 @@ private:
   void connect_far();
   /// Sends a frame of a lease to its shard. Errors: `disconnected` when that is not reached.
   [[nodiscard]] result<void> send_lease(shard_id shard, const protocol::wire_frame& frame);
+  /// A bounded read of a shard: `start` begins it, or `fail` ends it.
+  struct shard_read {
+    std::uint16_t shard = 0;
+    std::string owner;
+    std::function<void()> start;
+    std::function<void(const error&)> fail;
+  };
+
+  /// Adds a read, once its shard is reached: one that waits for it must not use up a place.
+  void add_read(bounded_reads& reads, shard_read read, monotonic_time began);
   void ask_number(std::uint64_t number);
   void wait_for_shard(std::uint64_t number);
   void fail_question(std::uint64_t number, const error& reason);
@@ -419,6 +466,8 @@ private:
   std::optional<far_shards> far_;
   /// The shards that other coordinators serve.
   std::set<shard_id> away_;
+  std::vector<shard_follower> followers_;
+  std::vector<std::function<void()>> loss_followers_;
   std::optional<monotonic_time> armed_;
   bool stopped_ = false;
 };
@@ -444,7 +493,7 @@ void shard_desk::ask(
       done(told.error());
   };
   questions_.emplace(
-    number, question_open{std::move(answered), done, shard, question(number), origin, {}});
+    number, question_open{std::move(answered), done, shard, question(number), origin});
   ask_number(number);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The desk's functions for the shards of a cluster, which it reaches over connections.
+#include "client/cluster_questions.hpp"
 #include "client/cluster_sums.hpp"
 #include "http/desk/shard_desk.hpp"
 #include "protocol/cluster_convert.hpp"
@@ -15,6 +16,9 @@ namespace {
 /// How long a request waits for a shard that no coordinator serves at present: a little longer than
 /// a fail-over takes.
 constexpr duration shard_wait{4000};
+
+/// The pause between two looks whether the shard of a read is reached.
+constexpr duration reach_pause{100};
 
 /// Maximum time for the answers of the other coordinators to a question to all.
 constexpr duration others_wait{3000};
@@ -39,10 +43,19 @@ error moved_away() {
 }
 
 void shard_desk::take(const coordinator::shard_moved& m) {
-  if (m.is_here)
-    away_.erase(m.shard);
-  else
-    away_.insert(m.shard);
+  // A host may tell the same twice.
+  const auto is_news = m.is_here ? away_.erase(m.shard) == 1 : away_.insert(m.shard).second;
+  if (!is_news || stopped_)
+    return;
+  for (const auto& tell : followers_)
+    tell(m.shard, m.is_here);
+}
+
+void shard_desk::follow_shards(shard_follower tell) {
+  for (std::uint16_t i = 0; i < shard_count(); ++i)
+    if (is_here(i))
+      tell(shard_id{i}, true);
+  followers_.push_back(std::move(tell));
 }
 
 void shard_desk::connect_far() {
@@ -60,6 +73,12 @@ void shard_desk::connect_far() {
      [this](duration wait, std::function<void()> action) { after(wait, std::move(action)); }});
 }
 
+std::string shard_desk::node_of(std::uint16_t shard) const {
+  if (!far_)
+    return {};
+  return is_here(shard) ? options_.cluster->node : far_->node_of(shard_id{shard});
+}
+
 std::string shard_desk::why_unreached(std::uint16_t shard) const {
   const auto is_reached = !far_ || far_->connection_of(shard_id{shard});
   return is_reached ? std::string() : far_->unreached(shard_id{shard}).context;
@@ -69,6 +88,20 @@ void shard_desk::take(const frame_arrived& m) {
   // The connection has said all that it will.
   if (m.frame.type != protocol::frame_type<schema::Goodbye>)
     take_frame(m.frame);
+}
+
+void shard_desk::add_read(bounded_reads& reads, shard_read read, monotonic_time began) {
+  auto owner = read.owner;
+  reads.add(owner, [this, &reads, began, read = std::move(read)] {
+    if (!far_ || far_->connection_of(shard_id{read.shard}))
+      return read.start();
+    reads.ended();
+    after(reach_pause, [this, &reads, began, read] {
+      if (stopped_ || steady_now() - began >= shard_wait)
+        return read.fail(far_->unreached(shard_id{read.shard}));
+      add_read(reads, read, began);
+    });
+  });
 }
 
 void shard_desk::ask_number(std::uint64_t number) {
@@ -113,7 +146,8 @@ void shard_desk::send_moved(const std::vector<shard_id>& shards) {
   fail_leases(shards);
   std::vector<std::uint64_t> numbers;
   for (const auto& [number, open] : questions_)
-    if (std::binary_search(shards.begin(), shards.end(), shard_id{open.shard}))
+    if (!open.is_for_node
+        && std::binary_search(shards.begin(), shards.end(), shard_id{open.shard}))
       numbers.push_back(number);
   std::sort(numbers.begin(), numbers.end());
   for (auto number : numbers) {
@@ -136,7 +170,9 @@ void shard_desk::send_lost(const actors::connection_actor& connection) {
     if (open.sent_to == connection)
       numbers.push_back(number);
   for (auto number : numbers) {
-    if (is_repeatable(questions_.at(number).frame))
+    // Another coordinator would answer for itself, and be counted twice.
+    const auto& open = questions_.at(number);
+    if (is_repeatable(open.frame) && !open.is_for_node)
       wait_for_shard(number);
     else
       fail_question(number, moved_away());
@@ -146,6 +182,8 @@ void shard_desk::send_lost(const actors::connection_actor& connection) {
     if (!far_->connection_of(shard_id{i}))
       shards.push_back(shard_id{i});
   fail_leases(shards);
+  for (const auto& tell : loss_followers_)
+    tell();
 }
 
 // Leases.
@@ -265,7 +303,7 @@ void shard_desk::ask_others(
       number,
       question_open{
         std::move(answered), [end_one](const error&) { end_one(true); }, 0, question(number), {},
-        connection});
+        connection, true});
     self_->send(connection, questions_.at(number).frame);
     after(others_wait, [this, number] {
       fail_question(number, {errc::timeout, "a coordinator does not answer"});
@@ -298,6 +336,17 @@ void shard_desk::add_others(
     client::ask_workers(), &client::read_workers,
     std::function<void(std::vector<worker_info>)>(take),
     [all, done = std::move(done)](std::size_t) { done(std::move(*all)); });
+}
+
+void shard_desk::gather_cluster(
+  cluster_status own, std::function<void(const cluster_status&)> done) {
+  for (auto& node : own.nodes)
+    node.has_answered = node.name == own.node;
+  auto all = std::make_shared<cluster_status>(std::move(own));
+  auto take = [all](cluster_status part) { client::add(*all, std::move(part)); };
+  ask_others<cluster_status>(
+    client::ask_cluster({}), &client::read_cluster, std::function<void(cluster_status)>(take),
+    [all, done = std::move(done)](std::size_t) { done(*all); });
 }
 
 } // namespace codeq::http

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "encoding/limit_structs.hpp"
 #include "encoding/schema_enums.hpp"
 #include "http/desk/claim_peer.hpp"
 #include "http/desk/shard_desk.hpp"
@@ -29,6 +30,10 @@ protocol::result_request make_report(const attempt_end& end) {
         report.setDelayMs(end.delay->count());
       if (end.follow_ups)
         end.follow_ups->write_follow_ups(report.initFollowUps());
+      report.setLimitName(end.limit_name);
+      if (!end.costs.empty())
+        encoding::write_limits(
+          report.initCosts(static_cast<unsigned>(end.costs.size())), end.costs);
       auto texts = request.initTexts();
       texts.initEnds(1).set(0, static_cast<std::uint32_t>(end.text.size()));
       texts.setBytes(protocol::data_of(end.text));

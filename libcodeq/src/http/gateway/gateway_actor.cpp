@@ -34,8 +34,8 @@ void gateway_state::start(gateway_actor::pointer self, const gateway_actor_optio
   context_.check_disk = options.check_disk;
   context_.metrics = options.metrics;
   if (options.replicas)
-    context_.cluster = [self, replicas = options.replicas](auto done) {
-      coordinator::ask_cluster(self, replicas, {}, std::move(done));
+    context_.cluster = [self, replicas = options.replicas](const auto& change, auto done) {
+      coordinator::ask_cluster(self, replicas, change, std::move(done));
     };
   context_.desk.start(self, options.desk);
   auto post = [to = self->address()](std::uint64_t number, result<outgoing_answer> answer) {
@@ -169,7 +169,7 @@ gateway(gateway_actor::stateful_pointer<gateway_state> self, const gateway_actor
     [](const coordinator::credit_news&) {},
     [self](const coordinator::queues_added& m) { self->state.desk().take(m); },
     [self](const coordinator::peer_misbehaved& m) { self->state.desk().misbehaved(m.reason); },
-    [self](const coordinator::shard_moved& m) { self->state.take(m); },
+    [self](const coordinator::shard_moved& m) { self->state.desk().take(m); },
     [](coordinator::places_changed) {},
     [self](const call_arrived& m) { self->state.serve(m); },
     [self](const client_gone& m) { self->state.forget(m.call); },

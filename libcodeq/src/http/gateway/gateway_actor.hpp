@@ -44,11 +44,6 @@ public:
 
   void take(const wakeup_answered& m) { context_.wakeups.answered(m.number); }
 
-  void take(const coordinator::shard_moved& m) {
-    context_.desk.take(m);
-    context_.webhooks.take(m);
-  }
-
   [[nodiscard]] shard_desk& desk() { return context_.desk; }
 
 private:

@@ -4,6 +4,7 @@
 #include "base/rfc3339.hpp"
 #include "base/text_encoding.hpp"
 #include "http/json/input_refusal.hpp"
+#include "http/json/limit_json.hpp"
 #include "http/json/task_input.hpp"
 #include "http/json/task_json.hpp"
 #include "schedule/rule.hpp"
@@ -29,6 +30,7 @@ void write_task(base::json_writer& json, const task_spec& task) {
     json.field("fairnessKey", task.fairness_key);
   if (task.fairness_weight != 1)
     json.field("fairnessWeight", task.fairness_weight);
+  write_task_limits(json, task.limits);
   if (task.max_attempts)
     json.field("maxAttempts", *task.max_attempts);
   if (!task.headers.empty()) {

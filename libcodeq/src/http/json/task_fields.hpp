@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "http/json/input_field.hpp"
+#include "http/json/limit_json.hpp"
 #include "http/server/gateway_limits.hpp"
 
 #include <algorithm>
@@ -156,6 +157,10 @@ inline constexpr auto task_fields = std::to_array<input_field>({
   {.name = "fairnessWeight",
    .type = input_type::integer,
    .range = {1, limits::fairness_weight_max}},
+  {.name = "limits",
+   .type = input_type::objects,
+   .range = at_most(limits::task_limits_max),
+   .members = task_limit_fields},
   lease_seconds_field,
   lease_field,
   lease_ms_field,

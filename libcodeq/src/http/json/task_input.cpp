@@ -38,6 +38,7 @@ void read_names(const input& from, task_spec& to) {
   to.duplicate = static_cast<on_duplicate>(from.choice("onDuplicate").value_or(0));
   to.fairness_key = from.text("fairnessKey");
   to.fairness_weight = static_cast<std::uint32_t>(from.integer("fairnessWeight").value_or(1));
+  to.limits = make_task_limits(from.objects("limits"));
 }
 
 void read_limits(const input& from, task_spec& to) {
@@ -100,6 +101,8 @@ result<void> check_retry(const retry_policy& retry) {
 
 result<void> check_task(const task_spec& task, timestamp now) {
   if (auto ok = check_retry(task.retry.value_or(retry_policy{})); !ok)
+    return ok;
+  if (auto ok = check_task_limits(task.limits); !ok)
     return ok;
   bool is_early = task.not_before && task.not_before <= timestamp{};
   bool is_late = task.not_before && *task.not_before - now > limits::not_before_ahead_max;

@@ -10,7 +10,7 @@
 
 #include <string>
 
-/// What clients say of tasks and queues, as the rest of codeq has it; pure.
+/// Converts tasks and settings in requests to the types of the rest of codeq; pure.
 namespace codeq::http {
 
 /// The task to enqueue for a tenant, from the values of `task_fields`.

@@ -4,6 +4,7 @@
 #include "base/rfc3339.hpp"
 #include "base/text_encoding.hpp"
 #include "http/json/json_reader.hpp"
+#include "http/json/limit_json.hpp"
 
 namespace codeq::http {
 
@@ -80,6 +81,7 @@ void write_names(base::json_writer& json, const task_summary& task) {
     json.field("fairnessKey", task.fairness_key);
   if (task.fairness_weight != 1)
     json.field("fairnessWeight", task.fairness_weight);
+  write_task_limits(json, task.limits);
 }
 
 void write_error(base::json_writer& json, std::string_view text) {
@@ -91,7 +93,7 @@ void write_place(base::json_writer& json, const task_summary& task) {
   json.field("id", to_string(task.id)).field("command", task.queue).field("queue", task.queue);
 }
 
-/// What all views of a task have, up to the names.
+/// Writes the members that all views of a task have, except its names.
 void write_common(base::json_writer& json, const task_summary& task) {
   json.field("priority", task.priority)
     .field("status", status_name(task.state))
@@ -262,6 +264,10 @@ void write_explanation(base::json_writer& json, const task_explanation& why) {
   if (why.blocker.seq != 0)
     json.field("blocker", to_string(why.blocker))
       .field("blockerState", to_string(why.blocker_state));
+  if (why.reason == task_reason::limited)
+    json.field("limit", why.limit)
+      .field("limitKey", shown_text(why.limit_key))
+      .field("heldBefore", why.limit_before);
   if (why.reason == task_reason::leased)
     json.field("workerId", shown.task.worker)
       .field("leaseLeftMs", why.lease_left.count())

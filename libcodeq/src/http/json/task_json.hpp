@@ -17,7 +17,7 @@ namespace codeq::http {
 /// Everything that the gateway tells of a task.
 struct task_detail {
   task_status status;
-  /// Of a leased task.
+  /// Remaining time of the lease; 0 when the task is not leased.
   duration lease_left{0};
   /// Nothing when it is not kept any more.
   std::optional<std::string> payload{};
@@ -27,7 +27,7 @@ struct task_detail {
   std::string checkpoint{};
   /// When its state changed last; its enqueue when that is not known.
   std::optional<timestamp> updated_at{};
-  /// What the enqueue that is answered came to.
+  /// The outcome of the enqueue that this answers; not set for other requests.
   std::optional<enqueue_kind> outcome{};
   /// False: it was stored, and nothing but its names and the outcome is known.
   bool is_known = true;
@@ -66,7 +66,7 @@ void write_kind(base::json_writer& json, const dead_kind& kind);
 /// they are no text.
 void write_value(base::json_writer& json, std::string_view bytes);
 
-/// What a worker reported:
+/// The report of a worker, written as
 /// `{"taskId","status","state","result","error","artifacts","completedAt"}`.
 struct result_record {
   task_id id;
@@ -77,7 +77,7 @@ struct result_record {
   std::string result{};
   std::string error_text{};
   timestamp at{};
-  /// Of a failure: it is not the last one. Nothing when that could not be found out.
+  /// Whether a failed attempt is followed by another one. Not set when that is unknown.
   std::optional<bool> will_retry{};
   std::optional<timestamp> retry_at{};
 };

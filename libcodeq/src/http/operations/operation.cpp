@@ -343,7 +343,6 @@ void write_operation(
   const bulk_operation& o,
   std::uint16_t shards,
   std::string_view problem) {
-  json.begin_object();
   write_counts(json, o);
   write_filter_view(json, o);
   write_canary_view(json, o);
@@ -363,7 +362,7 @@ void write_operation(
       .field("remote", event.remote)
       .end_object();
   }
-  json.end_array().end_object();
+  json.end_array();
 }
 
 } // namespace codeq::http

@@ -151,8 +151,8 @@ find_outdated(std::vector<ended_operation> ended, timestamp now);
 /// Errors: `corruption`.
 [[nodiscard]] result<bulk_operation> read_operation(std::string_view record);
 
-/// Writes the operation as users see it, as an object. `problem`: why it waits at present; may be
-/// empty.
+/// Writes the operation as users see it, as members of an object. `problem`: why it waits at
+/// present; may be empty.
 void write_operation(
   base::json_writer& json, const bulk_operation& o, std::uint16_t shards, std::string_view problem);
 

@@ -14,25 +14,9 @@ namespace codeq::http {
 
 namespace {
 
-/// No token of a tenant can see this tenant, unless an operator created a token for its name.
-constexpr auto records_tenant = "codeq.operations";
-
-std::string new_id() {
+std::string random_id() {
   std::array<std::uint64_t, 1> bits{base::random_bits()};
   return base::to_hex({reinterpret_cast<const char*>(bits.data()), sizeof(bits)});
-}
-
-task_spec record_of(const bulk_operation& o) {
-  task_spec record;
-  record.tenant = records_tenant;
-  record.queue = o.request.tenant;
-  record.key = o.id;
-  record.payload = to_record(o);
-  // A repeat replaces the text.
-  record.duplicate = on_duplicate::replace_ended;
-  record.replace_payload = true;
-  record.retention = limits::retention_classes.front();
-  return record;
 }
 
 void log_end(const bulk_operation& o) {
@@ -65,46 +49,29 @@ struct seen_tasks {
 void operation_desk::start(shard_desk& desk, find_callers callers_of) {
   desk_ = &desk;
   callers_of_ = std::move(callers_of);
-  reading_ = desk.shard_count();
-  for (std::uint16_t shard = 0; shard < desk.shard_count(); ++shard)
-    read_stored(shard);
-}
-
-void operation_desk::read_stored(std::uint16_t shard) {
-  auto take = [this, shard](const result<client::list_part>& part) {
-    reading_ -= part && part->more ? 0 : 1;
-    if (!part) {
-      if (part.error().code != errc::going_away)
-        CODEQ_LOG_ERROR(
-          "gateway cannot read operations shard={} reason=\"{}\"", shard, to_string(part.error()));
-      return;
-    }
-    for (const auto& found : part->tasks)
-      read_record({static_cast<shard_id>(shard), found.id.seq});
-  };
-  desk_->walk_ready(records_tenant, shard, std::move(take));
+  far_.start(desk);
+  walk_.start(
+    desk,
+    operations_tenant,
+    "operations",
+    {[this](const task_summary& found) { read_record(found.id); },
+     [this](shard_id shard) { leave(value(shard)); }});
 }
 
 void operation_desk::read_record(task_id record) {
-  ++reading_;
   auto take = [this, record](const result<task_detail>& found) {
-    --reading_;
-    if (stopped_)
-      return;
     auto stored = found ? read_operation(found->payload.value_or("")) : found.error();
-    bool is_gone = !found && (found.error().code == errc::unknown_task
-                              || found.error().code == errc::going_away);
     if (stored)
       take_up(std::move(*stored), record);
-    else if (!is_gone)
+    else if (stored.error().code != errc::unknown_task)
       CODEQ_LOG_ERROR(
         "gateway cannot read an operation record={} reason=\"{}\"",
         to_string(record),
         to_string(stored.error()));
-    if (reading_ == 0)
+    if (!walk_.is_reading())
       drop_old();
   };
-  desk_->describe_with_body(shard_desk::own_reads, {record, {}}, std::move(take));
+  walk_.read(record, std::move(take));
 }
 
 void operation_desk::take_up(bulk_operation stored, task_id record) {
@@ -128,16 +95,53 @@ void operation_desk::add(entry fresh) {
   if (!is_over(o.status))
     places_.force(o.request.tenant);
   auto id = o.id;
+  fresh.round = ++last_round_;
   all_.emplace(std::move(id), std::move(fresh));
+  look_for_wishes();
+}
+
+operation_desk::entry* operation_desk::find_entry(const place& of) {
+  auto at = all_.find(of.id);
+  return at != all_.end() && at->second.round == of.round ? &at->second : nullptr;
+}
+
+const operation_desk::entry*
+operation_desk::find_entry(const std::string& tenant, const std::string& id) const {
+  auto at = all_.find(id);
+  bool is_found = at != all_.end() && at->second.run.operation().request.tenant == tenant;
+  return is_found ? &at->second : nullptr;
+}
+
+bool operation_desk::is_own(const std::string& tenant, const std::string& id) const {
+  return desk_->is_here(home_of(tenant, id, desk_->shard_count()));
+}
+
+std::string operation_desk::new_id(const std::string& tenant) const {
+  for (;;) {
+    auto id = random_id();
+    if (is_own(tenant, id))
+      return id;
+  }
 }
 
 result<void> operation_desk::check_ready() const {
-  if (reading_ > 0)
+  if (walk_.is_reading())
     return error{errc::overloaded, "the operations are being read after the start"};
   return {};
 }
 
+error operation_desk::not_found(const std::string& tenant, const std::string& id) const {
+  bool is_known = !walk_.is_reading() && walk_.has_read(walk_.shard_of(tenant, id));
+  return is_known ? error{errc::unknown_task, "operation not found"}
+                  : error{errc::overloaded, "the operations are being read after the start"};
+}
+
 result<void> operation_desk::check(const std::string& tenant) const {
+  if (!desk_->has_shards())
+    return error{
+      errc::disconnected,
+      "this coordinator serves no shard of its cluster at present, so it runs no operation; send "
+      "the request to another one"};
   auto open = places_.used_by(tenant);
   if (open >= limits::operations_open_max) {
     desk_->meter().note({"operations_open_max", limits::operations_open_max, "tenant", tenant});
@@ -161,7 +165,7 @@ result<void> operation_desk::check(const std::string& tenant) const {
 std::string
 operation_desk::begin(operation_request request, const operation_user& by, done_function done) {
   bulk_operation o;
-  o.id = new_id();
+  o.id = new_id(request.tenant);
   o.request = std::move(request);
   o.started_at = desk_->now();
   o.number = desk_->next_operation();
@@ -174,50 +178,80 @@ operation_desk::begin(operation_request request, const operation_user& by, done_
   return id;
 }
 
-void operation_desk::alter(
-  const std::string& tenant,
-  const std::string& id,
-  change what,
-  const operation_user& by,
-  done_function done) {
-  if (auto ok = check_ready(); !ok)
-    return done(ok.error());
-  auto at = all_.find(id);
-  if (at == all_.end() || at->second.run.operation().request.tenant != tenant)
-    return done(error{errc::unknown_task, "operation not found"});
-  auto& run = at->second.run;
-  bool is_changed = what == change::pause    ? run.pause(by, desk_->now())
-                    : what == change::resume ? run.resume(by, desk_->now())
-                                             : run.cancel(by, desk_->now());
+void operation_desk::alter(operation_wish wish, done_function done) {
+  wish.at = desk_->now();
+  if (is_own(wish.tenant, wish.id))
+    alter_own(wish, std::move(done));
+  else
+    far_.alter(std::move(wish), std::move(done));
+}
+
+void operation_desk::alter_own(const operation_wish& wish, done_function done) {
+  if (!find_entry(wish.tenant, wish.id))
+    return done(not_found(wish.tenant, wish.id));
+  auto& of = all_.at(wish.id);
+  auto& run = of.run;
+  bool is_changed = wish.what == operation_change::pause    ? run.pause(wish.by, desk_->now())
+                    : wish.what == operation_change::resume ? run.resume(wish.by, desk_->now())
+                                                            : run.cancel(wish.by, desk_->now());
   if (!is_changed) {
     auto status = operation_statuses[static_cast<std::size_t>(run.operation().status)];
     return done(error{errc::duplicate, "the operation is " + std::string(status)});
   }
   if (is_over(run.operation().status))
-    places_.give_back(tenant);
-  at->second.waiters.push_back({run.version(), std::move(done)});
-  if (!at->second.is_busy)
-    desk_->cancel(std::exchange(at->second.timer, 0));
-  step(id);
+    places_.give_back(wish.tenant);
+  of.waiters.push_back({run.version(), std::move(done)});
+  if (!of.is_busy)
+    desk_->cancel(std::exchange(of.timer, 0));
+  step(wish.id);
 }
 
-const operation_run* operation_desk::find(const std::string& tenant, const std::string& id) const {
-  auto at = all_.find(id);
-  bool is_own = at != all_.end() && at->second.run.operation().request.tenant == tenant;
-  return is_own ? &at->second.run : nullptr;
+shown_operation operation_desk::show(const operation_run& run) const {
+  const auto& o = run.operation();
+  return {
+    o, run.problem(), desk_->node_of(home_of(o.request.tenant, o.id, desk_->shard_count()))};
 }
 
-std::vector<const operation_run*> operation_desk::of_tenant(const std::string& tenant) const {
-  std::vector<const operation_run*> found;
-  for (const auto& [id, one] : all_)
-    if (one.run.operation().request.tenant == tenant)
-      found.push_back(&one.run);
-  std::sort(found.begin(), found.end(), [](const operation_run* a, const operation_run* b) {
-    const auto& x = a->operation();
-    const auto& y = b->operation();
-    return std::pair(x.started_at, x.number) > std::pair(y.started_at, y.number);
-  });
-  return found;
+void operation_desk::find(
+  const std::string& tenant, const std::string& id, shard_desk::then<shown_operation> done) {
+  if (is_own(tenant, id)) {
+    if (const auto* found = find_entry(tenant, id))
+      return done(show(found->run));
+    return done(not_found(tenant, id));
+  }
+  auto take = [this, tenant, id, done = std::move(done)](result<bulk_operation> found) {
+    if (!found)
+      return done(found.error());
+    auto node = desk_->node_of(home_of(tenant, id, desk_->shard_count()));
+    done(shown_operation{std::move(*found), {}, std::move(node)});
+  };
+  far_.find(tenant, id, std::move(take));
+}
+
+void operation_desk::list(
+  const std::string& tenant, shard_desk::then<std::vector<shown_operation>> done) {
+  if (auto ok = check_ready(); !ok)
+    return done(ok.error());
+  auto take = [this, tenant, done = std::move(done)](result<std::vector<bulk_operation>> far) {
+    if (!far)
+      return done(far.error());
+    std::vector<shown_operation> all;
+    for (const auto& [id, one] : all_)
+      if (one.run.operation().request.tenant == tenant)
+        all.push_back(show(one.run));
+    for (auto& o : *far)
+      // Its shard may have come here meanwhile.
+      if (!all_.contains(o.id)) {
+        auto node = desk_->node_of(home_of(tenant, o.id, desk_->shard_count()));
+        all.push_back({std::move(o), {}, std::move(node)});
+      }
+    std::sort(all.begin(), all.end(), [](const shown_operation& a, const shown_operation& b) {
+      return std::pair(a.operation.started_at, a.operation.number)
+             > std::pair(b.operation.started_at, b.operation.number);
+    });
+    done(std::move(all));
+  };
+  far_.list(tenant, std::move(take));
 }
 
 operation_user operation_desk::user_of(const exchange& call) const {
@@ -262,17 +296,17 @@ void operation_desk::step(const std::string& id) {
 }
 
 void operation_desk::finish(
-  const std::string& id, const std::function<void(operation_run&)>& take) {
-  auto at = all_.find(id);
-  if (stopped_ || at == all_.end())
+  const place& of, const std::function<void(operation_run&)>& take) {
+  auto* found = find_entry(of);
+  if (stopped_ || !found)
     return;
-  auto& run = at->second.run;
+  auto& run = found->run;
   bool was_over = is_over(run.operation().status);
   take(run);
   if (!was_over && is_over(run.operation().status))
     places_.give_back(run.operation().request.tenant);
-  at->second.is_busy = false;
-  step(id);
+  found->is_busy = false;
+  step(of.id);
 }
 
 void operation_desk::take(const std::string& id, const operation_run::idle&) {
@@ -282,31 +316,34 @@ void operation_desk::take(const std::string& id, const operation_run::idle&) {
 void operation_desk::take(const std::string& id, const operation_run::wait& wait) {
   auto& waiting = all_.at(id);
   waiting.is_busy = false;
-  waiting.timer = desk_->after(wait.pause, [this, id] {
-    auto at = all_.find(id);
-    if (at == all_.end())
+  waiting.timer = desk_->after(wait.pause, [this, of = place_of(id)] {
+    auto* found = find_entry(of);
+    if (!found)
       return;
-    at->second.timer = 0;
-    step(id);
+    found->timer = 0;
+    step(of.id);
   });
 }
 
 void operation_desk::take(const std::string& id, const operation_run::save& save) {
   auto record = record_of(all_.at(id).run.operation());
-  auto done = [this, id, version = save.version](const result<enqueued_task>& added) {
-    stored(id, version, added);
+  auto done = [this, of = place_of(id),
+               version = save.version](const result<enqueued_task>& added) {
+    stored(of, version, added);
   };
-  // The outcome of an enqueue that is given up is unknown, so this one is not given up: a record
-  // that is stored all the same continues after the next start.
-  static_cast<void>(desk_->enqueue(record.queue, record, std::move(done)));
+  // The outcome of an enqueue that is given up is unknown, so this one is not given up while
+  // its shard is here: a record that is stored all the same continues after the next start.
+  auto ticket = desk_->enqueue(record.queue, record, std::move(done));
+  if (auto at = all_.find(id); at != all_.end())
+    at->second.saving = ticket;
 }
 
 void operation_desk::stored(
-  const std::string& id, std::uint64_t version, const result<enqueued_task>& added) {
-  auto at = all_.find(id);
-  if (at == all_.end())
+  const place& name, std::uint64_t version, const result<enqueued_task>& added) {
+  auto* found = find_entry(name);
+  if (!found)
     return;
-  auto& of = at->second;
+  auto& of = *found;
   auto is_told = [&](const waiter& one) { return !added || one.version <= version; };
   auto told = std::stable_partition(
     of.waiters.begin(), of.waiters.end(), [&](const waiter& one) { return !is_told(one); });
@@ -318,14 +355,14 @@ void operation_desk::stored(
     const auto& o = of.run.operation();
     if (!is_over(o.status))
       places_.give_back(o.request.tenant);
-    all_.erase(at);
+    all_.erase(name.id);
   } else if (added) {
     of.record = added->id;
   }
   for (const auto& one : waiters)
     one.done(added ? result<void>{} : added.error());
   bool has_ended = false;
-  finish(id, [&](operation_run& run) {
+  finish(name, [&](operation_run& run) {
     if (!added)
       return run.fail(added.error(), desk_->now());
     run.saved(version);
@@ -339,8 +376,9 @@ void operation_desk::stored(
 
 void operation_desk::take(const std::string& id, const operation_run::list& list) {
   const auto& run = all_.at(id).run;
-  auto done = [this, id, version = run.version()](const result<client::list_part>& part) {
-    finish(id, [&](operation_run& to) {
+  auto done = [this, of = place_of(id),
+               version = run.version()](const result<client::list_part>& part) {
+    finish(of, [&](operation_run& to) {
       if (!part)
         return to.fail(part.error(), desk_->now());
       if (to.version() == version)
@@ -366,8 +404,8 @@ void operation_desk::change_listed(const std::string& id, const operation_run::c
   const auto& o = all_.at(id).run.operation();
   auto kind = o.request.kind == operation_kind::redrive ? core::bulk_kind::redrive_listed
                                                         : core::bulk_kind::purge_listed;
-  auto done = [this, id](const result<client::bulk_part>& part) {
-    changed(id, part ? result<std::uint64_t>(part->changed) : part.error());
+  auto done = [this, of = place_of(id)](const result<client::bulk_part>& part) {
+    changed(of, part ? result<std::uint64_t>(part->changed) : part.error());
   };
   desk_->ask<client::bulk_part>(
     change.shard,
@@ -382,7 +420,7 @@ void operation_desk::change_singly(const std::string& id, const operation_run::c
   const auto& o = all_.at(id).run.operation();
   auto what = o.request.kind == operation_kind::cancel ? task_change::cancel : task_change::promote;
   auto all = std::make_shared<single_changes>(single_changes{change.tasks.size()});
-  auto done = [this, id, all](const result<change_outcome>& outcome) {
+  auto done = [this, of = place_of(id), all](const result<change_outcome>& outcome) {
     bool is_changed =
       outcome
       && (outcome->what == change_result::changed || outcome->what == change_result::requested);
@@ -390,7 +428,7 @@ void operation_desk::change_singly(const std::string& id, const operation_run::c
     if (!outcome && outcome.error().code != errc::unknown_task)
       all->failure = outcome.error();
     if (--all->missing == 0)
-      changed(id, all->failure ? result<std::uint64_t>(*all->failure) : all->changed);
+      changed(of, all->failure ? result<std::uint64_t>(*all->failure) : all->changed);
   };
   auto origin = origin_of(o);
   for (const auto& task : change.tasks)
@@ -402,8 +440,8 @@ void operation_desk::change_singly(const std::string& id, const operation_run::c
       origin);
 }
 
-void operation_desk::changed(const std::string& id, const result<std::uint64_t>& tasks) {
-  finish(id, [&](operation_run& run) {
+void operation_desk::changed(const place& of, const result<std::uint64_t>& tasks) {
+  finish(of, [&](operation_run& run) {
     if (tasks)
       return run.take_change(*tasks, desk_->now());
     run.lose_change();
@@ -416,8 +454,8 @@ void operation_desk::take(const std::string& id, const operation_run::look& look
   seen->missing = look.tasks.size();
   seen->found.resize(look.tasks.size());
   auto version = all_.at(id).run.version();
-  auto finished = [this, id, seen, version] {
-    finish(id, [&](operation_run& run) {
+  auto finished = [this, of = place_of(id), seen, version] {
+    finish(of, [&](operation_run& run) {
       if (seen->failure)
         return run.fail(*seen->failure, desk_->now());
       if (run.version() == version)

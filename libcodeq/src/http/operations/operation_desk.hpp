@@ -2,7 +2,10 @@
 #pragma once
 
 #include "base/fair_share.hpp"
+#include "http/desk/record_walk.hpp"
 #include "http/desk/shard_desk.hpp"
+#include "http/operations/far_operations.hpp"
+#include "http/operations/operation_records.hpp"
 #include "http/operations/operation_run.hpp"
 #include "http/server/caller.hpp"
 #include "http/server/gateway_limits.hpp"
@@ -11,49 +14,61 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace codeq::http {
 
+/// An operation as a user is shown it.
+struct shown_operation {
+  bulk_operation operation{};
+  /// Why it waits at present; unknown, and empty, when another coordinator runs it.
+  std::string problem{};
+  /// In a cluster: the coordinator that runs it, as far as it is known; else empty.
+  std::string coordinator{};
+};
+
 /// Drives the operations of all tenants: takes the steps that `operation_run` decides. Each
 /// operation is stored as a task, its record, in a tenant of its own, so it continues after a
-/// restart. The record is durable before a user is answered. The gateway's actor owns the desk.
+/// restart. The record is durable before a user is answered. In a cluster the coordinator that
+/// serves the shard of the record drives the operation, on all shards of the cluster; the others
+/// read its record, and pass changes on to that one. The gateway's actor owns the desk.
 class operation_desk {
 public:
   using done_function = std::function<void(result<void>)>;
 
-  /// Reads the stored operations and continues them.
+  /// Reads the stored operations and continues them; in a cluster once their shards are here.
   void start(shard_desk& desk, find_callers callers_of);
 
   /// Takes no further step. The next start continues the operations.
-  void stop() { stopped_ = true; }
+  void stop() {
+    stopped_ = true;
+    walk_.stop();
+  }
 
-  /// Refuses an operation too many. Errors: `too_large`, `overloaded`.
+  /// Refuses an operation too many, and all when no shard is here. Errors: `too_large`,
+  /// `overloaded`; `disconnected`.
   [[nodiscard]] result<void> check(const std::string& tenant) const;
 
   /// Begins an operation, and calls `done` when it is durable; returns its id. Errors: the errors
   /// of the enqueue of its record; then the operation does not exist.
   std::string begin(operation_request request, const operation_user& by, done_function done);
 
-  enum class change : std::uint8_t { pause, resume, cancel };
+  /// Changes an operation, and calls `done` when that is durable. Errors: `unknown_task`;
+  /// `duplicate` when its status does not allow that; `overloaded` while the stored ones are being
+  /// read; `timeout` when the coordinator that runs it does not answer.
+  void alter(operation_wish wish, done_function done);
 
-  /// Changes an operation of the tenant, and calls `done` when that is durable. Errors:
-  /// `unknown_task`; `duplicate` when its status does not allow that; `overloaded` while the stored
-  /// ones are being read.
-  void alter(
-    const std::string& tenant,
-    const std::string& id,
-    change what,
-    const operation_user& by,
-    done_function done);
+  /// Reads an operation of the tenant. Errors: `unknown_task`; `overloaded` while the stored ones
+  /// are being read; those of a read.
+  void
+  find(const std::string& tenant, const std::string& id, shard_desk::then<shown_operation> done);
 
-  /// Null when the tenant has none with that id.
-  [[nodiscard]] const operation_run* find(const std::string& tenant, const std::string& id) const;
-
-  /// Returns the operations of the tenant, the latest first.
-  [[nodiscard]] std::vector<const operation_run*> of_tenant(const std::string& tenant) const;
+  /// Reads the operations of the tenant, the latest first. Errors: `overloaded` while the stored
+  /// ones are being read; those of a read.
+  void list(const std::string& tenant, shard_desk::then<std::vector<shown_operation>> done);
 
   /// Errors: `overloaded` while the stored operations are being read.
   [[nodiscard]] result<void> check_ready() const;
@@ -69,15 +84,35 @@ private:
 
   struct entry {
     operation_run run;
+    /// Never used twice: an operation may leave and come back while a step of it is under way.
+    std::uint64_t round = 0;
     /// The task that stores it; empty until it is stored.
     std::optional<task_id> record{};
+    /// The latest store of the record.
+    enqueue_ticket saving{};
     /// A step is under way.
     bool is_busy = false;
     timer_list::id timer = 0;
     std::vector<waiter> waiters{};
   };
 
-  void read_stored(std::uint16_t shard);
+  /// An operation as one driver of it knows it.
+  struct place {
+    std::string id;
+    std::uint64_t round = 0;
+  };
+
+  [[nodiscard]] place place_of(const std::string& id) const { return {id, all_.at(id).round}; }
+
+  /// Null when the operation is not driven here any more.
+  [[nodiscard]] entry* find_entry(const place& of);
+  [[nodiscard]] const entry* find_entry(const std::string& tenant, const std::string& id) const;
+  /// Why an operation that would be here is not found.
+  [[nodiscard]] error not_found(const std::string& tenant, const std::string& id) const;
+  [[nodiscard]] bool is_own(const std::string& tenant, const std::string& id) const;
+  [[nodiscard]] std::string new_id(const std::string& tenant) const;
+  [[nodiscard]] shown_operation show(const operation_run& run) const;
+
   void read_record(task_id record);
   void take_up(bulk_operation stored, task_id record);
   void add(entry fresh);
@@ -93,11 +128,20 @@ private:
 
   void change_listed(const std::string& id, const operation_run::change& change);
   void change_singly(const std::string& id, const operation_run::change& change);
-  void changed(const std::string& id, const result<std::uint64_t>& tasks);
-  void stored(const std::string& id, std::uint64_t version, const result<enqueued_task>& added);
+  void changed(const place& of, const result<std::uint64_t>& tasks);
+  void stored(const place& name, std::uint64_t version, const result<enqueued_task>& added);
 
-  /// Ends the step of an operation with `take` and goes on; does nothing when the desk has stopped.
-  void finish(const std::string& id, const std::function<void(operation_run&)>& take);
+  /// Ends the step of an operation with `take` and goes on; does nothing when the desk has stopped
+  /// or the operation is not driven here any more.
+  void finish(const place& of, const std::function<void(operation_run&)>& take);
+
+  /// Lets another coordinator drive the operations of a shard.
+  void leave(std::uint16_t shard);
+
+  void alter_own(const operation_wish& wish, done_function done);
+  void look_for_wishes();
+  void read_wish_of(task_id task);
+  void grant(task_id task, const operation_wish& wish);
 
   /// Pauses an operation whose user has lost the right to it.
   void check_rights(operation_run& run);
@@ -112,8 +156,12 @@ private:
   std::map<std::string, entry> all_;
   /// The tenants' shares of the places for operations that are not over.
   base::fair_share places_{limits::operations_open_of_all_max};
-  /// The number of reads of stored operations that are under way.
-  std::size_t reading_ = 0;
+  record_walk walk_;
+  std::uint64_t last_round_ = 0;
+  far_operations far_;
+  /// The wishes of other coordinators that are being read or carried out.
+  std::set<task_id> wishes_;
+  bool will_look_ = false;
   bool stopped_ = false;
 };
 

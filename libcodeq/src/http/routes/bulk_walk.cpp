@@ -156,13 +156,26 @@ void change_next(const std::shared_ptr<dead_change_walk>& w) {
     origin_of(*w->context, *w->call));
 }
 
+/// The dead tasks to count: all that match, or the newest ones.
+struct summary_wish {
+  task_filter filter;
+  std::size_t newest = 0;
+};
+
 struct summary_walk : walk {
-  summary_walk(gateway_context& from, exchange_ptr of, task_filter dead)
-    : walk(from, std::move(of)), filter(std::move(dead)) {
-    at.limit = limits::listed_page_max;
+  summary_walk(gateway_context& from, exchange_ptr of, summary_wish wish)
+    : walk(from, std::move(of)), filter(std::move(wish.filter)), is_bounded(wish.newest > 0) {
+    at.newest_first = is_bounded;
+    auto share = wish.newest / from.desk.shard_count();
+    at.limit = static_cast<std::uint32_t>(
+      is_bounded ? std::clamp<std::size_t>(share, 1, limits::listed_page_max)
+                 : limits::listed_page_max);
   }
 
   task_filter filter;
+  /// Each shard is asked for one part.
+  bool is_bounded;
+  bool is_partial = false;
   client::dead_kinds kinds{};
   client::walk_position at{};
 };
@@ -174,7 +187,10 @@ void answer_summary(const summary_walk& w) {
   for (const auto& kind : found.kinds)
     write_kind(json, kind);
   json.end_array();
-  json.field("tasks", found.tasks).field("leftOut", found.left_out).end_object();
+  json.field("tasks", found.tasks).field("leftOut", found.left_out);
+  if (w.is_partial)
+    json.field("partial", true);
+  json.end_object();
   answer(w, json);
 }
 
@@ -189,8 +205,10 @@ void take_part(const std::shared_ptr<summary_walk>& w, result<client::list_part>
     task.id.shard = static_cast<shard_id>(w->at.shard);
     w->kinds.add(task);
   }
-  w->at.after = part->more ? part->after : 0;
-  w->at.shard += part->more ? 0 : 1;
+  bool goes_on = part->more && !w->is_bounded;
+  w->is_partial = w->is_partial || (part->more && w->is_bounded);
+  w->at.after = goes_on ? part->after : 0;
+  w->at.shard += goes_on ? 0 : 1;
   go_on(*w, duration{0}, [w] { summarize_next(w); });
 }
 
@@ -245,8 +263,13 @@ void change_all_dead(
   change_next(begin<dead_change_walk>(context, call, std::move(dead)));
 }
 
-void summarize_dead(gateway_context& context, const exchange_ptr& call, const dead_filter& filter) {
-  summarize_next(begin<summary_walk>(context, call, client::filter_of(filter)));
+void summarize_dead(
+  gateway_context& context,
+  const exchange_ptr& call,
+  const dead_filter& filter,
+  std::size_t newest) {
+  summarize_next(begin<summary_walk>(
+    context, call, summary_wish{client::filter_of(filter), newest}));
 }
 
 void change_each(

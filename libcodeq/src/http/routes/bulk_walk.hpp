@@ -22,8 +22,13 @@ void change_all_dead(
   dead_change what);
 
 /// Counts the dead tasks that match the filter by kinds of errors, part by part, and answers
-/// `{"kinds":[...],"tasks":n,"leftOut":n}`.
-void summarize_dead(gateway_context& context, const exchange_ptr& call, const dead_filter& filter);
+/// `{"kinds":[...],"tasks":n,"leftOut":n}`. With `newest` above 0 it looks at the newest so many
+/// dead tasks alone, which the shards share, and says `"partial":true` if there are more.
+void summarize_dead(
+  gateway_context& context,
+  const exchange_ptr& call,
+  const dead_filter& filter,
+  std::size_t newest);
 
 /// Changes these tasks of the caller, and answers `{"changed":n,"results":[{"id","outcome"}]}`.
 void change_each(

@@ -306,12 +306,14 @@ std::vector<std::span<const route>> all_routes() {
     task_routes(),
     queue_routes(),
     admin_routes(),
+    cluster_routes(),
     audit_routes(),
     dead_routes(),
     operation_routes(),
     subscription_routes(),
     policy_routes(),
     schedule_routes(),
+    limit_routes(),
     process_routes(),
     page_routes()};
 }

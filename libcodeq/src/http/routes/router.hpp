@@ -22,18 +22,21 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace codeq::http {
 
-/// What all routes share. Owned by the gateway's actor.
+/// The state that all routes share. Owned by the gateway's actor.
 struct gateway_context {
-  /// Of the queues whose settings are being changed. Outlives the desk, whose callbacks hold them.
+  /// Locks the queues whose settings are being changed. Outlives the desk, whose callbacks hold
+  /// the locks.
   queue_locks changing_queues;
   shard_desk desk;
   recent_leases leases;
-  /// The bodies of `GET /admin/queues` by tenant, of the statistics with that number.
-  std::map<std::string, std::string> queue_lists;
+  /// The bodies of `GET /admin/queues` by tenant and form (true: `as=list`), of the statistics with
+  /// that number.
+  std::map<std::pair<std::string, bool>, std::string> queue_lists;
   std::uint64_t queue_lists_number = 0;
   webhook_desk webhooks;
   wakeup_desk wakeups;
@@ -52,8 +55,11 @@ struct gateway_context {
   std::function<result<void>()> check_disk;
   /// Prometheus' text of what all shards count.
   std::function<std::string(const base::coordinator_counts&)> metrics;
-  /// Asks for the state of the cluster as this coordinator knows it; empty when it is alone.
-  std::function<void(std::function<void(const result<cluster_status>&)>)> cluster;
+  /// Makes a change of the cluster, if it is one, and tells its state as this coordinator knows it
+  /// then; empty when it is alone.
+  std::function<void(
+    const cluster_change&, std::function<void(const result<cluster_status>&)>)>
+    cluster;
   /// Gives leases back that no client learned of. Called on any thread.
   std::function<void(std::vector<granted_lease>)> return_leases;
 };
@@ -78,7 +84,7 @@ enum class access : std::uint8_t {
   metrics,
 };
 
-/// What a route accepts as the body of a request.
+/// The kind of request body that a route accepts.
 enum class body_need : std::uint8_t {
   /// None, or an object with some of the fields.
   optional,
@@ -102,7 +108,7 @@ struct route {
   /// Under the base path, unless it begins with a slash; a segment `:` stands for any text.
   std::string_view pattern;
   access who = access::open;
-  /// Of workers.
+  /// The scope that a token needs; only of routes for workers.
   std::string_view scope{};
   /// Calls of it count against the caller's rate; empty for no limit.
   std::string_view rate{};
@@ -133,12 +139,14 @@ void dispatch(gateway_context& context, const exchange_ptr& call);
 [[nodiscard]] std::span<const route> task_routes();
 [[nodiscard]] std::span<const route> queue_routes();
 [[nodiscard]] std::span<const route> admin_routes();
+[[nodiscard]] std::span<const route> cluster_routes();
 [[nodiscard]] std::span<const route> audit_routes();
 [[nodiscard]] std::span<const route> dead_routes();
 [[nodiscard]] std::span<const route> operation_routes();
 [[nodiscard]] std::span<const route> subscription_routes();
 [[nodiscard]] std::span<const route> policy_routes();
 [[nodiscard]] std::span<const route> schedule_routes();
+[[nodiscard]] std::span<const route> limit_routes();
 [[nodiscard]] std::span<const route> process_routes();
 [[nodiscard]] std::span<const route> page_routes();
 

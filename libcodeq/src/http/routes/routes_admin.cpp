@@ -105,43 +105,6 @@ void show_shards(gateway_context& context, const exchange_ptr& call) {
   });
 }
 
-void write_cluster_shard(base::json_writer& json, const cluster_shard& shard) {
-  json.begin_object().field("shard", value(shard.shard)).field("primary", shard.primary);
-  json.field("served", shard.is_served).field("epoch", shard.epoch).begin_array("copies");
-  for (const auto& copy : shard.copies) {
-    json.begin_object().field("node", copy.node).field("inSync", copy.is_in_sync);
-    if (copy.is_known)
-      json.field("epoch", copy.epoch).field("position", copy.position).field("lag", copy.lag);
-    json.end_object();
-  }
-  json.end_array().field("waitsFor", shard.waits_for).end_object();
-}
-
-void show_cluster(gateway_context& context, const exchange_ptr& call) {
-  if (!context.cluster)
-    return call->answer(
-      refusal(404, "not found: this coordinator is alone; it belongs to no cluster"));
-  context.cluster([call](const result<cluster_status>& status) {
-    if (!status)
-      return call->answer(refusal_of(status.error()));
-    base::json_writer json;
-    json.begin_object().field("cluster", status->name).field("node", status->node);
-    json.field("copies", status->copies).field("minInSync", status->min_in_sync);
-    json.begin_array("nodes");
-    for (const auto& node : status->nodes) {
-      json.begin_object().field("name", node.name).field("address", node.address);
-      json.field("httpAddress", node.http_address).field("zone", node.zone);
-      json.field("present", node.is_present).field("draining", node.is_draining);
-      json.field("freeBytes", node.free_bytes).end_object();
-    }
-    json.end_array().begin_array("shards");
-    for (const auto& shard : status->shards)
-      write_cluster_shard(json, shard);
-    json.end_array().end_object();
-    call->answer(reply(200, json));
-  });
-}
-
 constexpr auto cleanup_fields = std::to_array<input_field>({
   {.name = "limit", .type = input_type::integer},
   {.name = "before", .type = input_type::time, .refusal = "invalid 'before' (use RFC3339)"},
@@ -153,7 +116,7 @@ constexpr auto force_fields = std::to_array<input_field>({
   {.name = "error", .range = at_most(limits::error_text_bytes_max)},
 });
 
-constexpr std::array<route, 5> routes{{
+constexpr std::array<route, 4> routes{{
   {.method = "POST",
    .pattern = "admin/tasks/cleanup",
    .who = access::admin,
@@ -176,11 +139,6 @@ constexpr std::array<route, 5> routes{{
    .who = access::inspect,
    .rate = "admin",
    .run = &show_shards},
-  {.method = "GET",
-   .pattern = "admin/cluster",
-   .who = access::inspect_process,
-   .rate = "admin",
-   .run = &show_cluster},
 }};
 
 } // namespace

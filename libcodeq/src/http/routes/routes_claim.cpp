@@ -13,7 +13,7 @@ namespace codeq::http {
 
 namespace {
 
-/// Of every HTTP worker, so that its leases outlive the process that answers it.
+/// The incarnation of every HTTP worker, so that its leases outlive the process that answers it.
 constexpr std::uint64_t only_incarnation = 1;
 
 /// The fields of a claim.

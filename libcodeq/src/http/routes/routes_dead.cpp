@@ -79,7 +79,8 @@ void summarize(gateway_context& context, const exchange_ptr& call) {
     return call->answer(refusal_of(queue.error()));
   auto filter = read_filter(context, *call, call->fields->query);
   filter.queue = std::move(*queue);
-  summarize_dead(context, call, filter);
+  auto newest = static_cast<std::size_t>(call->fields->query.integer("newest").value_or(0));
+  summarize_dead(context, call, filter, newest);
 }
 
 constexpr auto dead_parameters = std::to_array<input_field>({
@@ -95,6 +96,8 @@ constexpr auto dead_parameters = std::to_array<input_field>({
   after_field,
 });
 
+constexpr std::int64_t summarized_newest_max = 100'000;
+
 constexpr auto summary_parameters = std::to_array<input_field>({
   queue_filter_field,
   command_filter_field,
@@ -102,6 +105,7 @@ constexpr auto summary_parameters = std::to_array<input_field>({
   error_filter_field,
   older_field,
   newer_field,
+  {.name = "newest", .type = input_type::integer, .range = {1, summarized_newest_max}},
 });
 
 constexpr auto change_fields = std::to_array<input_field>({

@@ -2,6 +2,7 @@
 #include "codeq/limits.hpp"
 
 #include "base/rfc3339.hpp"
+#include "http/json/input_refusal.hpp"
 #include "http/json/task_fields.hpp"
 #include "http/routes/route_steps.hpp"
 #include "http/routes/task_result.hpp"
@@ -134,18 +135,64 @@ void show_delay(
   });
 }
 
-void nack(gateway_context& context, const exchange_ptr& call) {
+/// Refuses fields that do not fit the one that says whether a limit was met.
+result<void> check_limited(const input& body) {
+  constexpr std::array<std::string_view, 3> more{"retryAfterSeconds", "limit", "key"};
+  bool is_limited = body.flag("limited").value_or(false);
+  if (is_limited && body.has("delaySeconds"))
+    return refuse_input(
+      {}, "'delaySeconds' is given with 'limited'; 'retryAfterSeconds' says how long to wait");
+  if (is_limited && !body.has("retryAfterSeconds"))
+    return refuse_input({}, "'retryAfterSeconds' is required with 'limited'");
+  for (auto name : more)
+    if (!is_limited && body.has(name))
+      return refuse_input({}, quote_name({}, name) + " is given without 'limited'");
+  return {};
+}
+
+/// The end of an attempt that a body of `nack_fields` describes, without its task and token.
+result<attempt_end> read_nack(const input& body) {
+  if (auto ok = check_limited(body); !ok)
+    return ok.error();
+  auto costs = read_costs(body);
+  if (!costs)
+    return costs.error();
   attempt_end end;
-  end.how = disposition::nack;
-  end.text = call->fields->body.text("reason");
-  end.delay = call->fields->body.period("delaySeconds");
-  with_lease(context, call, [&context, call, end](const auto& task, auto token) mutable {
+  bool is_limited = body.flag("limited").value_or(false);
+  end.how = is_limited ? disposition::limited : disposition::nack;
+  end.text = body.text("reason");
+  end.delay = body.period(is_limited ? "retryAfterSeconds" : "delaySeconds");
+  end.limit_name = body.text("limit");
+  end.costs = std::move(*costs);
+  return end;
+}
+
+/// Answers that the task was given back, and for how long its limit key is closed.
+void answer_limited(const exchange_ptr& call, duration closed_for) {
+  base::json_writer json;
+  json.begin_object()
+    .field("delaySeconds", std::chrono::ceil<std::chrono::seconds>(closed_for).count())
+    .field("status", "requeued")
+    .end_object();
+  call->answer(reply(200, json));
+}
+
+void nack(gateway_context& context, const exchange_ptr& call) {
+  auto read = read_nack(call->fields->body);
+  if (!read)
+    return call->answer(refusal_of(read.error()));
+  with_lease(context, call, [&context, call, end = *read](const auto& task, auto token) mutable {
+    auto key = call->fields->body.text("key");
+    if (auto ok = check_limit_meant(task.status.limits, end.limit_name, key); !ok)
+      return call->answer(refusal_of(ok.error()));
     end.task = task.status.id;
     end.token = token;
-    context.desk.report(end, [&context, call, id = end.task, wish = end.delay](const error& how) {
+    context.desk.report(end, [&context, call, end](const error& how) {
       if (how.code != errc::none && how.code != errc::already)
         return refuse(call, how);
-      show_delay(context, call, id, wish);
+      if (end.how == disposition::limited)
+        return answer_limited(call, *end.delay);
+      show_delay(context, call, end.task, end.delay);
     });
   });
 }
@@ -242,6 +289,17 @@ constexpr auto nack_fields = std::to_array<input_field>({
    .same_as = "delaySeconds",
    .range = retry_delay_range},
   {.name = "reason", .range = at_most(limits::error_text_bytes_max)},
+  {.name = "limited", .type = input_type::flag},
+  {.name = "retryAfterSeconds",
+   .type = input_type::seconds,
+   .range = seconds_in(duration{0}, limits::limit_closed_max)},
+  {.name = "retryAfter",
+   .type = input_type::period,
+   .same_as = "retryAfterSeconds",
+   .range = milliseconds_in(duration{0}, limits::limit_closed_max)},
+  {.name = "limit", .type = input_type::queue},
+  {.name = "key", .range = at_most(limits::limit_key_bytes_max)},
+  costs_field,
   token_field,
 });
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <string>
 #include <utility>
+#include <vector>
 
 /// Operations on all tasks that match a filter: durable, paced, paused and resumed. Admins start
 /// and change them, readers look at them.
@@ -84,19 +85,25 @@ operation_request request_of(gateway_context& context, const exchange& call) {
   return request;
 }
 
-void write(gateway_context& context, base::json_writer& json, const operation_run& run) {
-  write_operation(json, run.operation(), context.desk.shard_count(), run.problem());
+void write(gateway_context& context, base::json_writer& json, const shown_operation& shown) {
+  json.begin_object();
+  write_operation(json, shown.operation, context.desk.shard_count(), shown.problem);
+  if (!shown.coordinator.empty())
+    json.field("coordinator", shown.coordinator);
+  json.end_object();
 }
 
 /// Answers with the operation, once it is durable.
 void answer_operation(
   gateway_context& context, const exchange_ptr& call, unsigned status, const std::string& id) {
-  const auto* run = context.operations.find(call->by->tenant, id);
-  if (!run)
-    return call->answer(refusal(404, "operation not found"));
-  base::json_writer json;
-  write(context, json, *run);
-  call->answer(reply(status, json));
+  auto show = [&context, call, status](const result<shown_operation>& found) {
+    if (!found)
+      return call->answer(refusal_of(found.error()));
+    base::json_writer json;
+    write(context, json, *found);
+    call->answer(reply(status, json));
+  };
+  context.operations.find(call->by->tenant, id, std::move(show));
 }
 
 void start(gateway_context& context, const exchange_ptr& call) {
@@ -124,23 +131,24 @@ void start(gateway_context& context, const exchange_ptr& call) {
 }
 
 void list_operations(gateway_context& context, const exchange_ptr& call) {
-  if (auto ok = context.operations.check_ready(); !ok)
-    return call->answer(refusal_of(ok.error()));
-  base::json_writer json;
-  json.begin_object().begin_array("operations");
-  for (const auto* run : context.operations.of_tenant(call->by->tenant))
-    write(context, json, *run);
-  json.end_array().end_object();
-  call->answer(reply(200, json));
+  auto show = [&context, call](const result<std::vector<shown_operation>>& all) {
+    if (!all)
+      return call->answer(refusal_of(all.error()));
+    base::json_writer json;
+    json.begin_object().begin_array("operations");
+    for (const auto& one : *all)
+      write(context, json, one);
+    json.end_array().end_object();
+    call->answer(reply(200, json));
+  };
+  context.operations.list(call->by->tenant, std::move(show));
 }
 
 void show(gateway_context& context, const exchange_ptr& call) {
-  if (auto ok = context.operations.check_ready(); !ok)
-    return call->answer(refusal_of(ok.error()));
   answer_operation(context, call, 200, call->arguments[0]);
 }
 
-void alter(gateway_context& context, const exchange_ptr& call, operation_desk::change what) {
+void alter(gateway_context& context, const exchange_ptr& call, operation_change what) {
   const auto& id = call->arguments[0];
   auto done = [&context, call](const result<void>& stored) {
     if (!stored)
@@ -148,19 +156,19 @@ void alter(gateway_context& context, const exchange_ptr& call, operation_desk::c
     answer_operation(context, call, 200, call->arguments[0]);
   };
   context.operations.alter(
-    call->by->tenant, id, what, context.operations.user_of(*call), std::move(done));
+    {call->by->tenant, id, what, context.operations.user_of(*call), {}}, std::move(done));
 }
 
 void pause(gateway_context& context, const exchange_ptr& call) {
-  alter(context, call, operation_desk::change::pause);
+  alter(context, call, operation_change::pause);
 }
 
 void resume(gateway_context& context, const exchange_ptr& call) {
-  alter(context, call, operation_desk::change::resume);
+  alter(context, call, operation_change::resume);
 }
 
 void cancel(gateway_context& context, const exchange_ptr& call) {
-  alter(context, call, operation_desk::change::cancel);
+  alter(context, call, operation_change::cancel);
 }
 
 constexpr std::int64_t percent_max = 100;

@@ -88,6 +88,7 @@ void show_caller(gateway_context& context, const exchange_ptr& call) {
     .field("role", role_of(by))
     .field("allTenants", by.sees_all_tenants)
     .field("withoutToken", by.bearer == nullptr)
+    .field("inCluster", context.desk.is_in_cluster())
     .field("now", base::to_rfc3339(context.desk.now()));
   if (by.bearer && by.bearer->expires)
     json.field("expiresAt", base::to_rfc3339(*by.bearer->expires));

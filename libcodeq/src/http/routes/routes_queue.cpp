@@ -25,7 +25,8 @@ void each_own_queue(const base::coordinator_counts& stats, const caller& by, Vis
   }
 }
 
-std::string list_queues(const base::coordinator_counts& stats, const caller& by) {
+/// In codeQ's form: one member for each count.
+std::string counters_of_queues(const base::coordinator_counts& stats, const caller& by) {
   base::json_writer json;
   json.begin_object();
   each_own_queue(stats, by, [&](const base::queue_counts& q) {
@@ -41,15 +42,45 @@ std::string list_queues(const base::coordinator_counts& stats, const caller& by)
   return json.take();
 }
 
+/// One object for each queue.
+std::string list_of_queues(const base::coordinator_counts& stats, const caller& by) {
+  base::json_writer json;
+  json.begin_object().begin_array("queues");
+  each_own_queue(stats, by, [&](const base::queue_counts& q) {
+    json.begin_object()
+      .field("queue", q.queue.queue)
+      .field("paused", q.paused)
+      .field("scheduled", q.scheduled)
+      .field("gated", q.gated)
+      .field("ready", q.ready)
+      .field("oldestReadyAgeMs", q.oldest_ready.count())
+      .field("leased", q.leased)
+      .field("dead", q.dead_now)
+      .field("maxDepth", q.max_depth)
+      .field("maxLeased", q.max_leased)
+      .field("completed", q.completed)
+      .field("cancelled", q.cancelled)
+      .field("died", q.dead)
+      .field("lost", q.lost)
+      .end_object();
+  });
+  json.end_array().end_object();
+  return json.take();
+}
+
+constexpr auto queue_forms = std::to_array<std::string_view>({"counters", "list"});
+
 void show_all(gateway_context& context, const exchange_ptr& call) {
-  with_stats(context, call, [&context, call](const base::coordinator_counts& stats) {
+  bool as_list = call->fields->query.text("as") == queue_forms[1];
+  with_stats(context, call, [&context, call, as_list](const base::coordinator_counts& stats) {
     // With many queues the list is long, and those who asked at the same time share it.
     if (context.queue_lists_number != context.desk.stats_number())
       context.queue_lists.clear();
     context.queue_lists_number = context.desk.stats_number();
-    auto [at, is_new] = context.queue_lists.try_emplace(call->by->tenant);
+    auto [at, is_new] = context.queue_lists.try_emplace({call->by->tenant, as_list});
     if (is_new)
-      at->second = list_queues(stats, *call->by);
+      at->second =
+        as_list ? list_of_queues(stats, *call->by) : counters_of_queues(stats, *call->by);
     call->share = context.desk.answers().open(call->by->tenant);
     if (at->second.size() > limits::http_small_answer_bytes)
       if (auto ok = call->share->resize(at->second.size()); !ok)
@@ -79,14 +110,18 @@ void show_one(gateway_context& context, const exchange_ptr& call) {
     return;
   with_stats(context, call, [call, queue = *queue](const base::coordinator_counts& stats) {
     base::queue_counts counts;
+    bool exists = false;
     each_own_queue(stats, *call->by, [&](const base::queue_counts& q) {
-      if (q.queue == queue)
+      if (q.queue == queue) {
         counts = q;
+        exists = true;
+      }
     });
     base::json_writer json;
     json.begin_object()
       .field("command", queue.queue)
       .field("queue", queue.queue)
+      .field("exists", exists)
       .field("ready", counts.ready)
       .field("delayed", counts.scheduled)
       .field("gated", counts.gated)
@@ -114,7 +149,8 @@ void answer_queue(
   json.begin_object()
     .field("command", queue.queue)
     .field("queue", queue.queue)
-    .field("paused", info.paused);
+    .field("paused", info.paused)
+    .field("exists", info.exists);
   write_settings(json.key("settings"), info.config);
   json.field("uniform", info.is_uniform).end_object();
   call->answer(reply(200, json));
@@ -224,12 +260,17 @@ constexpr auto fairness_parameters = std::to_array<input_field>({
   {.name = "limit", .type = input_type::integer, .range = {1, limits::fairness_page_max}},
 });
 
+constexpr auto queues_parameters = std::to_array<input_field>({
+  {.name = "as", .type = input_type::choice, .choices = queue_forms},
+});
+
 constexpr std::array<route, 8> routes{{
   {.method = "GET",
    .pattern = "admin/queues",
    .who = access::inspect,
    .rate = "admin",
-   .run = &show_all},
+   .run = &show_all,
+   .fields = {.query = queues_parameters}},
   {.method = "GET",
    .pattern = "admin/queues/:",
    .who = access::inspect,

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/random.hpp"
 #include "base/rfc3339.hpp"
 #include "base/text_encoding.hpp"
 #include "http/json/input_refusal.hpp"
@@ -13,11 +12,6 @@
 namespace codeq::http {
 
 namespace {
-
-std::string new_id() {
-  std::array<std::uint64_t, 2> bits{base::random_bits(), base::random_bits()};
-  return base::to_hex({reinterpret_cast<const char*>(bits.data()), sizeof(bits)});
-}
 
 /// Stores a subscription that is valid from now on, and answers it.
 void put(gateway_context& context, const exchange_ptr& call, subscription s) {
@@ -39,7 +33,6 @@ void put(gateway_context& context, const exchange_ptr& call, subscription s) {
 /// Errors: `unauthorized` for a queue that the caller's token does not name.
 result<subscription> subscription_of(const input& body, const caller& by) {
   subscription s;
-  s.id = new_id();
   s.tenant = by.tenant;
   s.subject = by.subject;
   s.url = body.text("callbackUrl");
@@ -72,12 +65,13 @@ void subscribe(gateway_context& context, const exchange_ptr& call) {
     return call->answer(refusal_of(s.error()));
   if (auto ok = context.wakeups.check(s->tenant, s->url); !ok)
     return call->answer(refusal_of(ok.error()));
+  s->id = context.wakeups.new_id(s->tenant);
   put(context, call, std::move(*s));
 }
 
 void renew(gateway_context& context, const exchange_ptr& call) {
-  auto s = context.wakeups.find(call->arguments[0]);
-  bool is_own = s && s->tenant == call->by->tenant && s->subject == call->by->subject;
+  auto s = context.wakeups.find(call->by->tenant, call->arguments[0]);
+  bool is_own = s && s->subject == call->by->subject;
   if (!s && s.error().code != errc::unknown_task)
     return call->answer(refusal_of(s.error()));
   if (!is_own || s->expires_at <= context.desk.now())

@@ -210,6 +210,10 @@ void submit_result(
   if (!follow_ups)
     return done(follow_ups.error());
   end->follow_ups = std::move(*follow_ups);
+  auto costs = read_costs(body);
+  if (!costs)
+    return done(costs.error());
+  end->costs = std::move(*costs);
   auto wish = lease_meant(body, context.needs_token);
   if (!wish)
     return done(wish.error());

@@ -42,6 +42,7 @@ inline constexpr auto result_fields = std::to_array<input_field>({
    .type = input_type::objects,
    .range = at_most(limits::follow_ups_max),
    .members = follow_up_fields},
+  costs_field,
   token_field,
 });
 

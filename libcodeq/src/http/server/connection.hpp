@@ -119,7 +119,7 @@ private:
   /// payer's share is replaced by a refusal.
   void take_share(response& answer);
 
-  /// What a payer is called.
+  /// The kind of the payer, for errors and counts.
   [[nodiscard]] std::string_view payer_kind() const {
     return tenant_.empty() ? "remote" : "tenant";
   }
@@ -163,7 +163,7 @@ private:
   std::string body_payer_;
   /// The share of the response that is being written.
   answer_share share_;
-  /// Of the response that is being written; may be empty.
+  /// Called when the response that is being written could not be sent; may be empty.
   std::function<void()> on_unwritten_;
   /// The events of the response that is being written; null for a response with a body.
   std::shared_ptr<event_stream> events_;

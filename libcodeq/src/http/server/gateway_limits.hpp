@@ -12,20 +12,20 @@ namespace codeq::limits {
 
 /// Maximum number of members of a JSON object, and of elements of an array that is parsed.
 inline constexpr std::size_t http_json_members_max = 4096;
-/// Of one result.
+/// Maximum number of artifacts of one result.
 inline constexpr std::size_t http_artifacts_max = 1000;
-/// Of all answers that are being read from the shards or written to clients.
+/// Maximum size of all answers together that are being read from the shards or written to clients.
 inline constexpr std::size_t http_answers_bytes_max = 128u << 20;
 /// An answer up to this size is never refused for its bytes; the number of connections bounds them.
 inline constexpr std::size_t http_small_answer_bytes = 16u << 10;
-/// What a response has of one task or result beside the texts that the request gave.
+/// Size of one task or result in a response, without the texts that the request gave.
 inline constexpr std::size_t http_item_bytes = 1u << 10;
 /// Maximum number of payloads that are read at once; further requests wait for their turn.
 inline constexpr std::size_t http_bodies_read_max = 8;
 /// Maximum number of lists, one for each shard, that are read at once. `lists_waiting_max` lists of
 /// a tenant may wait at each shard for their turn.
 inline constexpr std::size_t http_lists_read_max = 16;
-/// Of each kind of batch, with `?limit=extended`.
+/// Maximum number of items of a batch with `?limit=extended`.
 inline constexpr std::size_t http_extended_batch_max = 1000;
 /// A larger claim is made in steps of so many tasks, and ends once its answer has so many bytes.
 inline constexpr std::size_t http_claim_step_tasks = 64;
@@ -33,7 +33,7 @@ inline constexpr std::size_t http_claim_bytes_max = 16u << 20;
 /// The bytes of tasks that all shards together may grant to a step. The last task of each shard may
 /// exceed its part.
 inline constexpr std::size_t http_claim_room_bytes = 1u << 20;
-/// Of one task with its payload, headers, checkpoint and names.
+/// Maximum size of one claimed task with its payload, headers, checkpoint and names.
 inline constexpr std::size_t http_claimed_task_bytes =
   payload_bytes_max + headers_bytes_max + checkpoint_bytes_max + (8u << 10);
 /// The shards whose last tasks are reserved before a step. With more shards a step may exceed its
@@ -70,6 +70,8 @@ inline constexpr std::size_t webhook_answer_bytes_max = 64u << 10;
 inline constexpr duration webhook_timeout = std::chrono::seconds(10);
 inline constexpr duration webhook_retry_min = std::chrono::seconds(1);
 inline constexpr duration webhook_retry_max = std::chrono::minutes(15);
+/// How long a coordinator waits before it delivers a webhook that another one may be delivering.
+inline constexpr duration webhook_takeover_pause = std::chrono::seconds(2);
 /// These attempts take about 17 hours, so that a task with the default retention is still stored.
 inline constexpr std::uint32_t webhook_attempts_max = 100;
 inline constexpr duration webhook_dead_retention = std::chrono::hours(7 * 24);
@@ -89,6 +91,13 @@ inline constexpr duration subscription_ttl_default = std::chrono::minutes(5);
 inline constexpr duration wakeup_round = std::chrono::seconds(1);
 inline constexpr duration wakeup_interval_max = std::chrono::hours(1);
 inline constexpr duration wakeup_interval_default = std::chrono::seconds(5);
+
+// Records that the gateway keeps as tasks.
+/// The pause before they are read again after a failure doubles from the one to the other.
+inline constexpr duration record_read_pause_min = std::chrono::seconds(1);
+inline constexpr duration record_read_pause_max = std::chrono::minutes(1);
+/// How long after the loss of a coordinator its records are looked for.
+inline constexpr duration record_walk_pause = std::chrono::seconds(5);
 
 // Operations on all tasks that match a filter.
 /// Maximum number of operations of one tenant that run or are paused.
@@ -113,6 +122,10 @@ inline constexpr duration operation_look_pause = std::chrono::seconds(1);
 inline constexpr duration operation_retry_pause = std::chrono::seconds(1);
 /// How much of a delay the next parts of an operation with a rate make up for.
 inline constexpr duration operation_pace_slack = std::chrono::milliseconds(200);
+/// In a cluster: how often a coordinator looks for the wishes of others about the operations that
+/// it runs, and how long another one waits for the answer to its wish, which a fail-over delays.
+inline constexpr duration operation_wish_pause = std::chrono::milliseconds(500);
+inline constexpr duration operation_wish_wait = std::chrono::seconds(10);
 /// The place of a walk is stored after so many lists without a match.
 inline constexpr std::size_t operation_empty_lists_max = 64;
 
@@ -121,6 +134,8 @@ inline constexpr std::size_t operation_empty_lists_max = 64;
 inline constexpr std::size_t live_streams_max = 256;
 /// Time from one event to the next.
 inline constexpr duration live_period = std::chrono::seconds(1);
+/// The least time between two events of a stream: a new stream need not wait for the period to end.
+inline constexpr duration live_pause_min = std::chrono::milliseconds(200);
 /// Maximum number of queues and tenants whose past is kept; each takes at most 60 KiB.
 inline constexpr std::size_t history_series_max = 512;
 inline constexpr duration history_step = std::chrono::seconds(10);

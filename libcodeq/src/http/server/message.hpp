@@ -32,9 +32,9 @@ struct request {
   std::string bearer;
   std::string host;
   std::string origin;
-  /// Of `Access-Control-Request-Method`; empty when the request is no preflight.
+  /// The value of `Access-Control-Request-Method`; empty when the request is no preflight.
   std::string preflight_method;
-  /// Of `Idempotency-Key`; empty when there is none.
+  /// The value of `Idempotency-Key`; empty when there is none.
   std::string idempotency_key;
   /// The value of `If-None-Match`; empty when there is none.
   std::string known_etag{};

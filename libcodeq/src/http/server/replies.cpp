@@ -25,6 +25,7 @@ unsigned status_of(errc code) {
   case errc::unknown_task:
   case errc::unknown_queue:
   case errc::unknown_schedule:
+  case errc::unknown_limit:
     return not_found;
   case errc::stale_lease:
   case errc::duplicate:

@@ -26,14 +26,14 @@ inline constexpr auto delivery_modes = std::to_array<std::string_view>({"fanout"
 struct subscription {
   std::string id;
   std::string tenant;
-  /// Of the token that subscribed; nobody else renews it.
+  /// The subject of the token that subscribed, which alone may renew it.
   std::string subject;
   /// Where the wake-ups are sent.
   std::string url;
   /// Sorted; empty stands for every queue of the tenant.
   std::vector<std::string> queues{};
   delivery_mode mode = delivery_mode::fanout;
-  /// Of the modes `group` and `hash`.
+  /// The group that shares the wake-ups; used by the modes `group` and `hash`.
   std::string group{};
   /// The least time between two wake-ups.
   duration min_interval{0};

@@ -77,6 +77,14 @@ subscription_list::of_owner(const std::string& tenant, const std::string& subjec
   return ids;
 }
 
+std::vector<std::string> subscription_list::of_shard(shard_id shard) const {
+  std::vector<std::string> ids;
+  for (const auto& [id, e] : all_)
+    if (e.record.shard == shard)
+      ids.push_back(id);
+  return ids;
+}
+
 std::vector<std::string> subscription_list::expired(timestamp now) const {
   std::vector<std::string> ids;
   for (const auto& [id, e] : all_)

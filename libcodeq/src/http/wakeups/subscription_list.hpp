@@ -50,6 +50,9 @@ public:
   [[nodiscard]] std::vector<std::string>
   of_owner(const std::string& tenant, const std::string& subject) const;
 
+  /// The ids of those whose records are on the shard.
+  [[nodiscard]] std::vector<std::string> of_shard(shard_id shard) const;
+
   /// The ids of those that have expired.
   [[nodiscard]] std::vector<std::string> expired(timestamp now) const;
 

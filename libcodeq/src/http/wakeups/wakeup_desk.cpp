@@ -2,12 +2,15 @@
 #include "http/wakeups/wakeup_desk.hpp"
 
 #include "base/json_writer.hpp"
+#include "base/random.hpp"
+#include "base/text_encoding.hpp"
 #include "http/server/url.hpp"
 #include "http/webhooks/callback_url.hpp"
 #include "http/webhooks/webhook_desk.hpp"
 #include "observe/log.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace codeq::http {
@@ -58,34 +61,17 @@ void wakeup_desk::start(
   post_ = std::move(post);
   if (!options_.send)
     return;
-  reading_ = desk.shard_count();
-  for (std::uint16_t shard = 0; shard < desk.shard_count(); ++shard)
-    read_stored(shard);
-}
-
-void wakeup_desk::read_stored(std::uint16_t shard) {
-  auto take = [this, shard](const result<client::list_part>& part) {
-    reading_ -= part && part->more ? 0 : 1;
-    if (!part) {
-      // A coordinator whose start fails has an error of its own to report.
-      if (part.error().code != errc::going_away)
-        CODEQ_LOG_ERROR(
-          "gateway cannot read subscriptions shard={} reason=\"{}\"",
-          shard,
-          to_string(part.error()));
-      return;
-    }
-    for (const auto& found : part->tasks)
-      read_record({static_cast<shard_id>(shard), found.id.seq}, found.queue);
-  };
-  desk_->walk_ready(records_tenant, shard, std::move(take));
+  walk_.start(
+    desk,
+    records_tenant,
+    "subscriptions",
+    {[this](const task_summary& found) { read_record(found.id, found.queue); },
+     [this](shard_id shard) { leave(shard); }});
 }
 
 void wakeup_desk::read_record(task_id record, const std::string& tenant) {
-  ++reading_;
   auto take = [this, record, tenant](const result<task_detail>& found) {
-    --reading_;
-    if (stopped_ || !found || !found->payload)
+    if (!found || !found->payload)
       return;
     auto stored = read_subscription(*found->payload);
     if (!stored)
@@ -93,10 +79,31 @@ void wakeup_desk::read_record(task_id record, const std::string& tenant) {
     stored->tenant = tenant;
     take_up(*stored, record);
   };
-  desk_->describe_with_body(shard_desk::own_reads, {record, {}}, std::move(take));
+  walk_.read(record, std::move(take));
+}
+
+void wakeup_desk::leave(shard_id shard) {
+  for (const auto& id : list_.of_shard(shard)) {
+    places_.give_back(list_.find(id)->tenant);
+    list_.remove(id);
+  }
+}
+
+std::string wakeup_desk::new_id(const std::string& tenant) const {
+  std::string id;
+  do {
+    std::array<std::uint64_t, 2> bits{base::random_bits(), base::random_bits()};
+    id = base::to_hex({reinterpret_cast<const char*>(bits.data()), sizeof(bits)});
+  } while (!desk_->is_here(value(walk_.shard_of(tenant, id))));
+  return id;
 }
 
 result<void> wakeup_desk::check(const std::string& tenant, const std::string& url) const {
+  if (!desk_->has_shards())
+    return error{
+      errc::not_owner,
+      "this coordinator serves no shard at present, and so no subscription; send the request to "
+      "another one"};
   if (auto ok = check_callback_url(options_, "invalid callback url", "callbackUrl", url); !ok)
     return ok;
   if (places_.has_room(tenant))
@@ -118,16 +125,25 @@ enqueue_ticket wakeup_desk::put(const subscription& s, std::function<void(result
       places_.give_back(s.tenant);
     if (!added)
       return done(added.error());
+    // Its shard may have left meanwhile.
+    if (auto ok = walk_.check_here(s.tenant, s.id); !ok)
+      return done(ok.error());
     take_up(s, added->id);
     done({});
   };
   return desk_->enqueue(s.tenant, record_of(s), std::move(stored));
 }
 
-result<subscription> wakeup_desk::find(const std::string& id) const {
-  if (const auto* found = list_.find(id))
+result<subscription>
+wakeup_desk::find(const std::string& tenant, const std::string& id) const {
+  if (!options_.send)
+    return error{errc::unknown_task, "not-found"};
+  if (auto ok = walk_.check_here(tenant, id); !ok)
+    return ok.error();
+  const auto* found = list_.find(id);
+  if (found && found->tenant == tenant)
     return *found;
-  if (reading_ > 0)
+  if (walk_.is_reading() || !walk_.has_read(walk_.shard_of(tenant, id)))
     return error{errc::overloaded, "the subscriptions are being read after the start"};
   return error{errc::unknown_task, "not-found"};
 }

@@ -3,12 +3,12 @@
 
 #include "base/json_writer.hpp"
 #include "base/random.hpp"
-#include "core/commands/routing.hpp"
 #include "http/json/json_reader.hpp"
 #include "http/webhooks/callback_url.hpp"
 #include "observe/log.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace codeq::http {
@@ -24,22 +24,12 @@ constexpr auto unknown_host = "-";
 constexpr unsigned first_success = 200;
 constexpr unsigned first_other = 300;
 
-/// Behind the task in the key of a record there may be this and a number.
-constexpr char key_separator = '.';
-/// So many keys are tried for one on a shard that is here.
-constexpr int keys_tried_max = 1000;
-
-std::optional<task_id> task_in(const std::string& key) {
-  return parse_task_id(key.substr(0, key.find(key_separator)));
-}
-
-/// Makes the record of a webhook. With the same key there is one only.
-task_spec
-record_of(task_id task, const std::string& tenant, const std::string& url, std::string key) {
+/// Makes the record of a webhook, one per task and tenant.
+task_spec record_of(task_id task, const std::string& tenant, const std::string& url) {
   task_spec record;
   record.tenant = records_tenant;
   record.queue = tenant;
-  record.key = std::move(key);
+  record.key = to_string(task);
   base::json_writer json;
   json.begin_object().field("task", to_string(task)).field("url", url).end_object();
   record.payload = json.take();
@@ -52,6 +42,10 @@ std::string url_in(const result<task_detail>& record) {
   auto json =
     record && record->payload ? json_object::parse(*record->payload) : std::optional<json_object>();
   return json ? json->text("url") : std::string();
+}
+
+bool is_delivered(const result<task_detail>& record) {
+  return record && is_terminal(record->status.state);
 }
 
 /// Doubles the pause up to a bound; a random part keeps retries from happening in step.
@@ -73,54 +67,36 @@ void webhook_desk::start(
   desk_ = &desk;
   options_ = std::move(options);
   post_ = std::move(post);
-  for (std::uint16_t shard = 0; shard < desk.shard_count(); ++shard)
-    if (desk.is_here(shard_id{shard}))
-      find_open(shard);
-}
-
-void webhook_desk::take(const coordinator::shard_moved& m) {
-  if (m.is_here)
-    find_open(value(m.shard));
-  else
-    leave(m.shard);
+  if (!options_.send)
+    return;
+  auto found = [this](const task_summary& record) {
+    auto task = parse_task_id(record.key);
+    if (!task)
+      return;
+    entry fresh{record.id, *task, record.queue};
+    fresh.is_found = true;
+    take_up(std::move(fresh));
+  };
+  walk_.start(
+    desk, records_tenant, "webhooks", {found, [this](shard_id shard) { leave(shard); }});
 }
 
 void webhook_desk::leave(shard_id shard) {
-  for (auto at = open_.begin(); at != open_.end();) {
-    if (at->second.record.shard != shard) {
-      ++at;
-      continue;
-    }
-    numbers_.erase(at->second.record);
-    places_.give_back(at->second.tenant);
-    at = open_.erase(at);
-  }
+  auto begin = numbers_.lower_bound({shard, 0});
+  auto end = numbers_.upper_bound({shard, std::numeric_limits<sequence>::max()});
+  std::vector<std::uint64_t> left;
+  // A delivery that is under way closes its record where that is now.
+  for (auto at = begin; at != end; ++at)
+    if (!flights_.contains(at->second))
+      left.push_back(at->second);
+  for (auto number : left)
+    remove(number);
 }
 
-void webhook_desk::find_open(std::uint16_t shard) {
-  if (!options_.send || stopped_)
-    return;
-  auto take = [this, shard](const result<client::list_part>& part) {
-    // It has moved on; its coordinator has an eye on them.
-    if (!desk_->is_here(shard_id{shard}))
-      return;
-    if (!part && part.error().code == errc::disconnected)
-      return static_cast<void>(
-        desk_->after(limits::webhook_retry_min, [this, shard] { find_open(shard); }));
-    if (!part) {
-      // A coordinator whose start fails has an error of its own to report.
-      if (part.error().code != errc::going_away)
-        CODEQ_LOG_ERROR(
-          "gateway cannot look for open webhooks shard={} reason=\"{}\"",
-          shard,
-          to_string(part.error()));
-      return;
-    }
-    for (const auto& found : part->tasks)
-      if (auto task = task_in(found.key))
-        take_up({{static_cast<shard_id>(shard), found.id.seq}, *task, found.queue});
-  };
-  desk_->walk_ready(records_tenant, shard, std::move(take));
+void webhook_desk::remove(std::uint64_t number) {
+  auto gone = open_.extract(number);
+  numbers_.erase(gone.mapped().record);
+  places_.give_back(gone.mapped().tenant);
 }
 
 result<void> webhook_desk::check(const std::string& tenant, const std::string& url) const {
@@ -134,16 +110,6 @@ result<void> webhook_desk::check(const std::string& tenant, const std::string& u
     "tenant " + tenant + " has " + std::to_string(places_.used_by(tenant))
       + " webhooks that are not delivered yet; all tenants share "
       + std::to_string(limits::webhooks_open_max)};
-}
-
-std::string webhook_desk::key_of(task_id task, const std::string& tenant) const {
-  const auto name = to_string(task);
-  for (int i = 0; i < keys_tried_max; ++i) {
-    auto key = i == 0 ? name : name + key_separator + std::to_string(i);
-    if (desk_->is_here(core::shard_of_name({records_tenant, tenant}, key, desk_->shard_count())))
-      return key;
-  }
-  return name;
 }
 
 enqueue_ticket webhook_desk::add(
@@ -162,8 +128,7 @@ enqueue_ticket webhook_desk::add(
       take_up({added->id, task, tenant, host});
     done({});
   };
-  return desk_->enqueue(
-    tenant, record_of(task, tenant, url, key_of(task, tenant)), std::move(taken));
+  return desk_->enqueue(tenant, record_of(task, tenant, url), std::move(taken));
 }
 
 void webhook_desk::take_up(entry fresh) {
@@ -182,7 +147,7 @@ void webhook_desk::wait_for_end(std::uint64_t number) {
     return;
   auto ended = [this, number](const result<ended_task>& how) {
     if (how)
-      return deliver(number);
+      return this->ended(number);
     if (how.error().code == errc::unknown_task)
       return close(number, force_kind::complete, {});
     // The desk began a new session; the task may have ended meanwhile.
@@ -192,11 +157,20 @@ void webhook_desk::wait_for_end(std::uint64_t number) {
   desk_->watch(at->second.task, std::nullopt, std::move(ended));
 }
 
+void webhook_desk::ended(std::uint64_t number) {
+  auto at = open_.find(number);
+  auto may_be_twice = at != open_.end() && at->second.is_found && desk_->is_in_cluster();
+  if (!may_be_twice || stopped_)
+    return deliver(number);
+  desk_->after(limits::webhook_takeover_pause, [this, number] { deliver(number); });
+}
+
 void webhook_desk::deliver(std::uint64_t number) {
   auto at = open_.find(number);
   if (at == open_.end() || stopped_)
     return;
-  const auto& [record, task, tenant, host, attempts] = at->second;
+  const auto& tenant = at->second.tenant;
+  const auto& host = at->second.host;
   if (host.empty())
     return find_host(number);
   due_.add({tenant, host, number});
@@ -227,6 +201,8 @@ void webhook_desk::send_next() {
     }
     flights_.emplace(number, std::move(*next));
     auto with_url = [this, number, task = at->second.task](const result<task_detail>& record) {
+      if (is_delivered(record))
+        return drop(number);
       auto with_task = [this, number, url = url_in(record)](const result<task_detail>& found) {
         if (!found)
           return read(number, found, url);
@@ -282,6 +258,12 @@ void webhook_desk::finish_sending(std::uint64_t number) {
   send_next();
 }
 
+void webhook_desk::drop(std::uint64_t number) {
+  finish_sending(number);
+  if (open_.contains(number))
+    remove(number);
+}
+
 void webhook_desk::answered(std::uint64_t number, const result<outgoing_answer>& answer) {
   finish_sending(number);
   bool is_taken = answer ? answer->status >= first_success && answer->status < first_other : false;
@@ -324,9 +306,7 @@ void webhook_desk::close(std::uint64_t number, force_kind how, const std::string
   if (at == open_.end())
     return;
   auto record = at->second.record;
-  numbers_.erase(record);
-  places_.give_back(at->second.tenant);
-  open_.erase(at);
+  remove(number);
   // If this change is lost, the webhook is delivered once more after a restart.
   desk_->ask<change_outcome>(
     value(record.shard),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "http/desk/record_walk.hpp"
 #include "http/desk/shard_desk.hpp"
 #include "http/server/flight_queue.hpp"
 #include "http/server/gateway_limits.hpp"
@@ -19,8 +20,8 @@ namespace codeq::http {
 /// its record, in a tenant of its own. The record is durable before the producer is answered, found
 /// again after a restart, completed by the delivery, and dead when no delivery succeeded. So each
 /// end is delivered at least once, also when the process ends in between. In a cluster the
-/// coordinator that serves a record's shard delivers; new records are on shards that are here. The
-/// gateway's actor owns the desk.
+/// coordinator that added a webhook delivers it, and when that one is lost the one that serves the
+/// shard of the record. The gateway's actor owns the desk.
 class webhook_desk {
 public:
   /// Looks for open webhooks. `post` sends the result of each `options.send` to the actor, which
@@ -30,12 +31,11 @@ public:
     webhook_options options,
     std::function<void(std::uint64_t, result<outgoing_answer>)> post);
 
-  /// In a cluster: takes up the webhooks of a shard that is served here from now on, or leaves them
-  /// to another coordinator.
-  void take(const coordinator::shard_moved& m);
-
   /// Sends nothing more. The next start finds the open webhooks again.
-  void stop() { stopped_ = true; }
+  void stop() {
+    stopped_ = true;
+    walk_.stop();
+  }
 
   /// Refuses a webhook that a task cannot have. Errors: `invalid_argument`, `overloaded`.
   [[nodiscard]] result<void> check(const std::string& tenant, const std::string& url) const;
@@ -65,13 +65,16 @@ private:
     /// Empty until it is read from the record, which is needed after a restart.
     std::string host{};
     std::uint32_t attempts = 0;
+    /// The record was found, so another coordinator may have added it.
+    bool is_found = false;
   };
 
-  void find_open(std::uint16_t shard);
-  void leave(shard_id shard);
-  /// The key of the record of a task's webhook: on a shard that is here, as far as there is one.
-  [[nodiscard]] std::string key_of(task_id task, const std::string& tenant) const;
   void take_up(entry fresh);
+  void leave(shard_id shard);
+  void remove(std::uint64_t number);
+  /// Another coordinator has delivered the webhook.
+  void drop(std::uint64_t number);
+  void ended(std::uint64_t number);
   void wait_for_end(std::uint64_t number);
   void deliver(std::uint64_t number);
 
@@ -99,6 +102,7 @@ private:
   /// One line a second for each tenant: its receivers could otherwise fill the disk.
   observe::line_pace failure_lines_{1};
   std::uint64_t last_number_ = 0;
+  record_walk walk_;
   bool stopped_ = false;
 };
 

@@ -31,6 +31,8 @@ constexpr std::array data_tags{
   key_tag::schedule,
   key_tag::schedule_progress,
   key_tag::occurrence,
+  key_tag::limit,
+  key_tag::limit_key,
   key_tag::audit,
   key_tag::key,
   key_tag::totals,
@@ -301,6 +303,42 @@ std::optional<occurrence_key> occurrence_key::decode(std::string_view bytes) {
     static_cast<std::uint8_t>(bytes.back())};
 }
 
+std::string limit_name_key::encode() const {
+  return detail::encode_queue(key_tag::limit, shard, {limit.tenant, limit.name});
+}
+
+std::optional<limit_name_key> limit_name_key::decode(std::string_view bytes) {
+  auto found = detail::decode_queue(key_tag::limit, bytes);
+  if (!found)
+    return std::nullopt;
+  auto& [tenant, name] = found->second;
+  return limit_name_key{found->first, {std::move(tenant), std::move(name)}};
+}
+
+std::string limit_key_key::encode() const {
+  auto encoded = encode_prefix(key_tag::limit_key, shard);
+  encoded += limit.tenant;
+  encoded += '\0';
+  encoded += limit.name;
+  encoded += '\0';
+  return encoded + key;
+}
+
+std::optional<limit_key_key> limit_key_key::decode(std::string_view bytes) {
+  if (bytes.size() < key_prefix_bytes || bytes.front() != static_cast<char>(key_tag::limit_key))
+    return std::nullopt;
+  auto names = bytes.substr(key_prefix_bytes);
+  auto tenant_bytes = names.find('\0');
+  auto name_end = tenant_bytes == names.npos ? names.npos : names.find('\0', tenant_bytes + 1);
+  if (name_end == names.npos)
+    return std::nullopt;
+  return limit_key_key{
+    shard_id{read_big_endian<std::uint16_t>(bytes.substr(1))},
+    {std::string(names.substr(0, tenant_bytes)),
+     std::string(names.substr(tenant_bytes + 1, name_end - tenant_bytes - 1))},
+    std::string(names.substr(name_end + 1))};
+}
+
 std::string audit_key::encode() const {
   auto key = encode_numbered(key_tag::audit, shard, at_ms);
   append_big_endian(key, operation);
@@ -370,6 +408,14 @@ key_range occurrences_of(shard_id shard, const schedule_address& schedule) {
   auto end = begin;
   end.back() = '\1';
   return {std::move(begin), std::move(end)};
+}
+
+key_range limits_of(shard_id shard) {
+  return {encode_prefix(key_tag::limit, shard), end_of(key_tag::limit, shard)};
+}
+
+key_range limit_keys_of(shard_id shard) {
+  return {encode_prefix(key_tag::limit_key, shard), end_of(key_tag::limit_key, shard)};
 }
 
 key_range follow_ups_of(shard_id shard) {

@@ -3,6 +3,7 @@
 
 #include "codeq/ids.hpp"
 #include "codeq/limits.hpp"
+#include "codeq/operator_types.hpp"
 #include "codeq/schedule.hpp"
 #include "codeq/task.hpp"
 
@@ -47,6 +48,9 @@
 ///   'p' shard:u16 tenant 0 name   ScheduleProgressRecord     overwritten        remove
 ///   'Z' shard:u16 tenant 0 name   OccurrenceRecord           overwritten        remove
 ///       0 slot:u8
+///   'l' shard:u16 tenant 0 name   LimitRecord                overwritten        remove
+///   'k' shard:u16 tenant 0 name   LimitKeyRecord             overwritten        remove
+///       0 key
 ///   'M' "boot"                    BootRecord                 overwritten        never
 ///   'Y' shard:u16 0:u8            ReplicaRecord              overwritten        never
 ///   'Y' shard:u16 1:u8            ReplicaPositionRecord      overwritten        remove
@@ -88,6 +92,8 @@ enum class key_tag : char {
   dead = 'X',
   schedule_progress = 'p',
   occurrence = 'Z',
+  limit = 'l',
+  limit_key = 'k',
   replica = 'Y',
 };
 
@@ -276,6 +282,28 @@ struct occurrence_key {
   [[nodiscard]] static std::optional<occurrence_key> decode(std::string_view bytes);
 };
 
+/// The definition of a limit.
+struct limit_name_key {
+  shard_id shard{};
+  limit_address limit;
+
+  friend auto operator<=>(const limit_name_key&, const limit_name_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<limit_name_key> decode(std::string_view bytes);
+};
+
+/// A limit key that has unpaid starts or is closed. All names are empty in the record that is about
+/// the keys of all limits.
+struct limit_key_key {
+  shard_id shard{};
+  limit_address limit{{}, {}};
+  std::string key{};
+
+  friend auto operator<=>(const limit_key_key&, const limit_key_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<limit_key_key> decode(std::string_view bytes);
+};
+
 /// A producer's key of a task whose segment is closed.
 struct key_key {
   shard_id shard{};
@@ -361,6 +389,9 @@ struct key_range {
 
 /// The history of one schedule, in the order of its slots.
 [[nodiscard]] key_range occurrences_of(shard_id shard, const schedule_address& schedule);
+
+[[nodiscard]] key_range limits_of(shard_id shard);
+[[nodiscard]] key_range limit_keys_of(shard_id shard);
 
 [[nodiscard]] key_range histories_of(shard_id shard);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "encoding/limit_structs.hpp"
 #include "encoding/shared_structs.hpp"
 #include "record.capnp.h"
 #include "storage/records/record_build.hpp"
@@ -30,6 +31,7 @@ void write_run(schema::FollowUpRecord::Run::Builder to, const core::follow_up& f
   to.setOnDuplicate(static_cast<std::uint8_t>(from.run.duplicate));
   to.setReplacePayload(from.run.replace_payload);
   write_fairness(to, from.run.fairness);
+  encoding::write_limits_of(to, from.run.limits);
 }
 
 /// Reads a run without its tasks.
@@ -47,6 +49,7 @@ core::follow_up read_run(schema::FollowUpRecord::Run::Reader from) {
   task.run.duplicate = static_cast<on_duplicate>(from.getOnDuplicate());
   task.run.replace_payload = from.getReplacePayload();
   task.run.fairness = read_fairness(from);
+  task.run.limits = encoding::read_limits(from.getLimits());
   return task;
 }
 
@@ -56,12 +59,15 @@ std::string encode(const core::follow_ups_sent& e) {
   std::vector<core::encoded_tasks> bodies;
   std::size_t byte_count = 0;
   std::size_t tasks = 0;
+  std::size_t words_of_limits = 0;
   for (const auto& task : e.tasks) {
+    words_of_limits += encoding::limit_words(task.run.limits);
     bodies.push_back(task.run.tasks);
     byte_count += task.run.tasks.body.size();
     tasks += task.run.tasks.count();
   }
-  auto words = encoding::packed_words(byte_count, tasks) + e.tasks.size() * 64 + small_words;
+  auto words = encoding::packed_words(byte_count, tasks) + e.tasks.size() * 64 + words_of_limits
+               + small_words;
   return build<schema::FollowUpRecord>(words, [&](auto r) {
     r.setPosition(e.position);
     r.setAtMs(ms_of(e.at));
@@ -89,6 +95,8 @@ result<core::follow_ups_sent> decode_follow_ups(std::string_view value) {
       e.tasks.push_back(read_run(run));
       if (!is_valid(e.tasks.back().run.fairness))
         return mismatch("a task whose fairness key has no valid weight");
+      if (!is_valid(e.tasks.back().run.limits))
+        return mismatch("a task whose limits are not valid");
       e.tasks.back().run.tasks = all.part(next, run.getCount());
       next += run.getCount();
     }

@@ -137,6 +137,27 @@ void project_event(shard_id shard, const core::schedule_changed& e, write_set& w
       occurrence_key{shard, e.name, slot_of_occurrence(entry.number)}.encode(), encode(entry));
 }
 
+void project_event(shard_id shard, const core::limit_defined& e, write_set& writes) {
+  auto key = limit_name_key{shard, e.limit}.encode();
+  if (e.definition)
+    writes.put(std::move(key), encode(e));
+  else
+    writes.remove(std::move(key));
+}
+
+void project_event(shard_id shard, const core::limit_keys_changed& e, write_set& writes) {
+  if (e.used_up_at != timestamp{})
+    writes.put(limit_key_key{shard}.encode(), encode(limit_key_record{e.at, 0, {}, e.used_up_at}));
+  for (const auto& mark : e.keys) {
+    auto key = limit_key_key{shard, mark.limit, mark.key}.encode();
+    if (mark.is_over)
+      writes.remove(std::move(key));
+    else
+      writes.put(
+        std::move(key), encode(limit_key_record{e.at, mark.paid_at, mark.closed_until, {}}));
+  }
+}
+
 void project_event(shard_id shard, const core::snapshot_taken& e, write_set& writes) {
   writes.put(shard_key{shard}.encode(), encode(e));
   for (const auto& totals : e.queues)

@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 #include "codeq/result.hpp"
+#include "codeq/task.hpp"
 #include "codeq/time.hpp"
 
 #include "core/commands/fairness_mark.hpp"
@@ -11,6 +12,7 @@
 #include <capnp/serialize.h>
 #include <kj/exception.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -18,6 +20,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 /// Builds and reads single records; used by the codecs only.
 namespace codeq::storage {
@@ -112,6 +115,15 @@ template <class Reader>
 core::fairness_mark read_fairness(Reader from) {
   auto key = from.getFairnessKey().asChars();
   return {{key.begin(), key.size()}, from.getFairnessWeight()};
+}
+
+/// False for limits that no producer can have set.
+inline bool is_valid(const std::vector<task_limit>& uses) {
+  return uses.size() <= limits::task_limits_max
+         && std::all_of(uses.begin(), uses.end(), [](const task_limit& use) {
+              return !use.name.empty() && use.key.size() <= limits::limit_key_bytes_max
+                     && use.cost >= 1 && use.cost <= limits::limit_cost_max;
+            });
 }
 
 /// False for a weight that no producer can have set.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/records/record_codec.hpp"
 
+#include "encoding/limit_structs.hpp"
 #include "encoding/schema_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "record.capnp.h"
@@ -112,7 +113,8 @@ std::string encode(const store_record& record) {
 }
 
 std::string encode(const core::segment_appended& e) {
-  auto words = encoding::packed_words(e.body_bytes, e.count) + e.requests.size() * 8 + 128;
+  auto words = encoding::packed_words(e.body_bytes, e.count) + e.requests.size() * 8 + 128
+               + encoding::limit_words(e.limits);
   return build<schema::SegmentRecord>(words, [&](auto r) {
     r.setPosition(e.position);
     r.setAtMs(ms_of(e.at));
@@ -124,6 +126,7 @@ std::string encode(const core::segment_appended& e) {
     r.setGroup({reinterpret_cast<const kj::byte*>(e.group.data()), e.group.size()});
     r.setKey({reinterpret_cast<const kj::byte*>(e.key.data()), e.key.size()});
     write_fairness(r, e.fairness);
+    encoding::write_limits_of(r, e.limits);
     write_marks(r, e.requests);
     write_packed(r.initTasks(), std::span<const core::encoded_tasks>(e.pieces));
   });
@@ -208,6 +211,7 @@ std::string encode(const core::segment_fate& fate, core::log_position position) 
     if (!fate.key.empty())
       r.setKey({reinterpret_cast<const kj::byte*>(fate.key.data()), fate.key.size()});
     write_fairness(r, fate.fairness);
+    encoding::write_limits_of(r, fate.limits);
     write_entries(r, fate.entries);
   });
 }
@@ -232,6 +236,7 @@ result<core::segment_appended> decode_segment(std::string_view value, sequence f
     e.group.assign(r.getGroup().asChars().begin(), r.getGroup().size());
     e.key.assign(r.getKey().asChars().begin(), r.getKey().size());
     e.fairness = read_fairness(r);
+    e.limits = encoding::read_limits(r.getLimits());
     e.count = r.getTasks().getEnds().size();
     e.body_bytes = r.getTasks().getBytes().size();
     for (auto mark : r.getRequests()) {
@@ -243,6 +248,8 @@ result<core::segment_appended> decode_segment(std::string_view value, sequence f
       return mismatch("a segment without tasks or of an unknown priority");
     if (!is_valid(e.fairness))
       return mismatch("a segment whose fairness key has no valid weight");
+    if (!is_valid(e.limits) || (!e.limits.empty() && e.count != 1))
+      return mismatch("a segment whose limits are not valid");
     return e;
   });
 }
@@ -346,8 +353,11 @@ result<core::segment_fate> decode_fate(std::string_view value, sequence first) {
     fate.group.assign(r.getGroup().asChars().begin(), r.getGroup().size());
     fate.key.assign(r.getKey().asChars().begin(), r.getKey().size());
     fate.fairness = read_fairness(r);
+    fate.limits = encoding::read_limits(r.getLimits());
     if (!is_valid(fate.fairness))
       return mismatch("a fate whose fairness key has no valid weight");
+    if (!is_valid(fate.limits))
+      return mismatch("a fate whose limits are not valid");
     fate.entries = std::move(*entries);
     return fate;
   });

@@ -14,8 +14,8 @@
 namespace codeq::storage {
 
 /// The format that this version writes; stores with a newer format are refused. Blocks of format 3
-/// may contain fairness keys.
-inline constexpr std::uint32_t format_version = 3;
+/// may contain fairness keys, those of format 4 also limits.
+inline constexpr std::uint32_t format_version = 4;
 
 /// The store's own record.
 struct store_record {
@@ -68,6 +68,24 @@ struct progress_record {
 
 [[nodiscard]] result<progress_record> decode_progress(std::string_view value);
 [[nodiscard]] result<core::occurrence> decode_occurrence(std::string_view value);
+
+/// Does not encode the names, which are in the record's key; nor does the next one. @pre the limit
+/// is not removed
+[[nodiscard]] std::string encode(const core::limit_defined& e);
+
+/// What is stored of a limit key, or of all keys together.
+struct limit_key_record {
+  timestamp at;
+  std::int64_t paid_at = 0;
+  timestamp closed_until{};
+  timestamp used_up_at{};
+};
+
+[[nodiscard]] std::string encode(const limit_key_record& record);
+
+[[nodiscard]] result<core::limit_defined>
+decode_limit(std::string_view value, const limit_address& limit);
+[[nodiscard]] result<limit_key_record> decode_limit_key(std::string_view value);
 
 [[nodiscard]] std::string encode(const core::producer_record& session);
 

@@ -44,6 +44,8 @@ public:
   result<void> load_follow_ups();
   result<void> load_checkpoints();
   result<void> load_schedules();
+  result<void> load_limits();
+  result<void> load_limit_keys();
   void replay();
 
 private:
@@ -326,6 +328,36 @@ result<void> shard_recovery::load_schedules() {
   });
 }
 
+result<void> shard_recovery::load_limits() {
+  return each(limits_of(shard_), [&](std::string_view key, std::string_view value) -> result<void> {
+    auto name = limit_name_key::decode(key);
+    if (!name)
+      return error{errc::corruption, "a key that is not a limit's among the limits"};
+    auto e = decode_limit(value, name->limit);
+    if (!e)
+      return e.error();
+    core::apply(state_, *e);
+    return {};
+  });
+}
+
+result<void> shard_recovery::load_limit_keys() {
+  return each(limit_keys_of(shard_), [&](std::string_view key, std::string_view v) -> result<void> {
+    auto name = limit_key_key::decode(key);
+    if (!name)
+      return error{errc::corruption, "a key that is not a limit key's among the limit keys"};
+    auto record = decode_limit_key(v);
+    if (!record)
+      return record.error();
+    state_.at = std::max(state_.at, record->at);
+    if (record->used_up_at != timestamp{})
+      state_.limits.restore_used_up(record->used_up_at);
+    else
+      state_.limits.restore({name->limit, name->key, record->paid_at, record->closed_until});
+    return {};
+  });
+}
+
 void shard_recovery::replay() {
   for (const auto& [position, e] : tail_)
     core::apply(state_, e);
@@ -350,6 +382,10 @@ result<std::unique_ptr<core::shard_state>> recover(
   if (auto ok = r.load_totals(); !ok)
     return ok.error();
   if (auto ok = r.load_queues(); !ok)
+    return ok.error();
+  if (auto ok = r.load_limits(); !ok)
+    return ok.error();
+  if (auto ok = r.load_limit_keys(); !ok)
     return ok.error();
   if (auto ok = r.load_producers(); !ok)
     return ok.error();

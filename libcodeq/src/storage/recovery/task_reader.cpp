@@ -186,6 +186,7 @@ core::task_view view_of(const core::segment_fate& fate, sequence seq) {
   view.group = fate.group;
   view.key = fate.key;
   view.fairness = fate.fairness;
+  view.limits = fate.limits;
   return view;
 }
 

@@ -133,7 +133,7 @@ void put_history(shard_id shard, const replication::epoch_index& log, write_set&
   writes.put(replica_position_key{shard}.encode(), encode(log.last()));
 }
 
-result<void> begin_boot(task_store& store, std::string_view boot_id, durability mode) {
+result<bool> begin_boot(task_store& store, std::string_view boot_id, durability mode) {
   auto value = store.read(boot_key{}.encode());
   if (!value)
     return value.error();
@@ -163,12 +163,14 @@ result<void> begin_boot(task_store& store, std::string_view boot_id, durability 
     return true;
   });
   if (!scanned)
-    return scanned;
+    return scanned.error();
   if (!read)
-    return read;
+    return read.error();
   boot_record now{std::string(boot_id), false, mode == durability::sync};
   writes.put(boot_key{}.encode(), encode(now));
-  return commit_synced(store, std::move(writes));
+  if (auto ok = commit_synced(store, std::move(writes)); !ok)
+    return ok.error();
+  return may_have_lost;
 }
 
 result<void> end_boot(task_store& store) {

@@ -59,8 +59,9 @@ void put_history(shard_id shard, const replication::epoch_index& log, write_set&
 
 /// Notes under which boot of the machine the store is open, before it serves; synced. When the
 /// store was open under another boot, was not closed in order, and confirmed writes before they
-/// were on the disk, all its replicas become doubtful. Errors: of the store, `corruption`.
-[[nodiscard]] result<void>
+/// were on the disk, all its replicas become doubtful, and true is returned: the end of what was
+/// confirmed may be missing. Errors: of the store, `corruption`.
+[[nodiscard]] result<bool>
 begin_boot(task_store& store, std::string_view boot_id, durability mode);
 
 /// Notes that the store is closed in order. @pre nothing is written after that

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/attempt.hpp"
 
+#include "codeq/limits.hpp"
+
+#include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 namespace codeq {
@@ -29,6 +33,35 @@ outcome outcome::nack(std::string reason) {
 
 outcome outcome::abandon() {
   return {disposition::abandon, {}};
+}
+
+outcome outcome::limited(duration retry_after, std::string limit, std::string reason) {
+  outcome ended{disposition::limited, std::move(reason)};
+  ended.delay_ = retry_after;
+  ended.limit_name_ = std::move(limit);
+  return ended;
+}
+
+outcome& outcome::cost(std::string limit, std::uint32_t actual) & {
+  if (actual > limits::limit_cost_max)
+    throw std::invalid_argument(
+      "the cost for limit " + limit + " is " + std::to_string(actual) + "; it must be at most "
+      + std::to_string(limits::limit_cost_max));
+  auto known = std::find_if(
+    costs_.begin(), costs_.end(), [&](const task_limit& cost) { return cost.name == limit; });
+  if (known != costs_.end()) {
+    known->cost = actual;
+    return *this;
+  }
+  if (costs_.size() == limits::task_limits_max)
+    throw std::invalid_argument(
+      "costs for more than " + std::to_string(limits::task_limits_max) + " limits");
+  costs_.push_back({std::move(limit), {}, actual});
+  return *this;
+}
+
+outcome&& outcome::cost(std::string limit, std::uint32_t actual) && {
+  return std::move(cost(std::move(limit), actual));
 }
 
 outcome& outcome::then(task_spec follow_up) & {

@@ -9,7 +9,7 @@
 #include "worker/process/exec_handler.hpp"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <utility>
 #include <variant>
 
@@ -52,6 +52,12 @@ error no_handler(const std::string& queue) {
   return wrong("queue `" + queue + "` has no handler here");
 }
 
+/// `first` and `second` are the sources of the handlers.
+error has_two(const std::string& queue, const std::string& first, const std::string& second) {
+  auto from = first == second ? "both from " + first : "from " + first + " and " + second;
+  return wrong("queue `" + queue + "` has two handlers, " + from + "; it must have one");
+}
+
 using entry = handler_registry::entry;
 
 /// The name or pattern of a handler or of an option.
@@ -74,18 +80,6 @@ const entry* find_entry(const std::vector<entry>& entries, const base::queue_pat
   auto patterns = patterns_of(entries);
   const auto* found = base::most_specific(patterns, wanted);
   return found ? &entries[static_cast<std::size_t>(found - patterns.data())] : nullptr;
-}
-
-/// Checks that names are valid and that no queue has two handlers.
-result<void> check_registered(const std::vector<entry>& entries) {
-  std::set<std::string> seen;
-  for (const auto& handler : entries) {
-    if (auto name = parse_queue(handler.queue); !name)
-      return name.error();
-    if (!seen.insert(handler.queue).second)
-      return wrong("queue `" + handler.queue + "` has two handlers; it must have one");
-  }
-  return {};
 }
 
 /// Sets the operator's options. Those of queues that only a pattern handles make a handler of their
@@ -173,16 +167,21 @@ result<void> check_counts(const std::vector<entry>& chosen) {
 result<handler_set> handler_set::load(handler_sources from) {
   handler_set set;
   set.all_ = from.own;
-  for (const auto& file : from.libraries)
+  set.note_source("this process");
+  for (const auto& file : from.libraries) {
     if (auto ok = load_handlers(file, set.all_); !ok)
       return ok.error();
+    set.note_source("handler library " + file);
+  }
   for (const auto& text : from.programs) {
     auto command = parse_exec_command(text);
     if (!command)
       return command.error();
     auto queue = command->queue;
+    auto source = "program " + command->arguments.front();
     set.program_queues_.push_back(queue);
     set.all_.handle(queue, make_exec_handler(std::move(*command)));
+    set.note_source(source);
   }
   set.from_ = std::move(from);
   return set;
@@ -190,9 +189,9 @@ result<handler_set> handler_set::load(handler_sources from) {
 
 result<std::vector<handler_registry::entry>>
 handler_set::choose(const handler_wishes& wishes) const {
-  auto all = all_.entries();
-  if (auto ok = check_registered(all); !ok)
+  if (auto ok = check_registered(); !ok)
     return ok.error();
+  auto all = all_.entries();
   if (auto ok = set_options(all, wishes.queues); !ok)
     return ok.error();
   auto chosen = select_all(all, wishes.only);
@@ -212,13 +211,26 @@ handler_set::choose(const handler_wishes& wishes) const {
 }
 
 result<handler_registry::entry> handler_set::handler_of(const std::string& queue) const {
-  if (auto ok = check_registered(all_.entries()); !ok)
+  if (auto ok = check_registered(); !ok)
     return ok.error();
   auto name = parse_queue(queue);
   if (!name)
     return name.error();
   const auto* found = find_entry(all_.entries(), *name);
   return found ? result<entry>(*found) : no_handler(queue);
+}
+
+result<void> handler_set::check_registered() const {
+  std::map<std::string, std::string> seen;
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    const auto& queue = all_.entries()[i].queue;
+    if (auto name = parse_queue(queue); !name)
+      return name.error();
+    auto [first, is_new] = seen.emplace(queue, sources_[i]);
+    if (!is_new)
+      return has_two(queue, first->second, sources_[i]);
+  }
+  return {};
 }
 
 bool handler_set::is_program(const std::string& queue) const {

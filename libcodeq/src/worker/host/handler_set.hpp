@@ -51,8 +51,18 @@ public:
 private:
   [[nodiscard]] result<handler_registry::entry> isolate(handler_registry::entry handler) const;
 
+  /// Checks that registered names are valid and that no queue has two handlers.
+  [[nodiscard]] result<void> check_registered() const;
+
+  /// Notes that the handlers that have been registered since the last call come from `source`.
+  void note_source(const std::string& source) { sources_.resize(all_.entries().size(), source); }
+
   handler_sources from_;
   handler_registry all_;
+  /// Where each registered handler comes from, for errors: "this process", "handler library PATH"
+  /// or "program NAME".
+  std::vector<std::string> sources_;
+
   /// True when a program handles the queue or pattern. @pre the registered names are valid
   [[nodiscard]] bool is_program(const std::string& queue) const;
 

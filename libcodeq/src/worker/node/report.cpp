@@ -19,11 +19,24 @@ disposition after_stop(disposition said, stop_cause stop) {
     return said;
   if (stop == stop_cause::cancelled)
     return disposition::cancelled;
-  return said == disposition::failed_permanently ? said : disposition::abandon;
+  bool stays = said == disposition::failed_permanently || said == disposition::limited;
+  return stays ? said : disposition::abandon;
 }
 
-bool is_valid_delay(std::optional<duration> delay) {
-  return !delay || (*delay >= duration{0} && *delay <= limits::retry_max);
+duration delay_max(disposition said) {
+  return said == disposition::limited ? limits::limit_closed_max : limits::retry_max;
+}
+
+/// Turns a report with a delay outside its range into a failure that says so.
+void check_delay(report& made) {
+  auto most = delay_max(made.what);
+  if (!made.delay || (*made.delay >= duration{0} && *made.delay <= most))
+    return;
+  auto what = made.what == disposition::limited ? "limited for " : "nack with a delay of ";
+  made.what = disposition::failed;
+  made.text = what + std::to_string(made.delay->count()) + " ms, which is outside 0.."
+              + std::to_string(most.count()) + " ms: " + made.text;
+  made.delay.reset();
 }
 
 bool has_oversized_result(disposition what, std::size_t bytes) {
@@ -39,8 +52,8 @@ std::string refused_follow_ups(const std::string& why) {
   return cut_error_text("completed, but its follow-ups were refused: " + why);
 }
 
-/// Only a completion has follow-ups.
-outcome without_follow_ups(const outcome& answer) {
+/// The same without follow-ups and costs. @pre it is no completion
+outcome bare_outcome(const outcome& answer) {
   auto text = cut_error_text(answer.text());
   switch (answer.what()) {
   case disposition::completed:
@@ -55,8 +68,18 @@ outcome without_follow_ups(const outcome& answer) {
                           : outcome::nack(std::move(text));
   case disposition::abandon:
     return outcome::abandon();
+  case disposition::limited:
+    return outcome::limited(*answer.delay(), answer.limit_name(), std::move(text));
   }
   return outcome::completed(std::move(text));
+}
+
+/// Only a completion has follow-ups.
+outcome without_follow_ups(const outcome& answer) {
+  auto bare = bare_outcome(answer);
+  for (const auto& cost : answer.costs())
+    bare.cost(cost.name, cost.cost);
+  return bare;
 }
 
 void add_follow_ups(report& made, const std::vector<task_spec>& tasks) {
@@ -96,13 +119,9 @@ report make_report(const lease_key& key, const held_lease& lease, outcome answer
     made.what = disposition::failed_permanently;
     made.text = oversized_result(made.text.size());
   }
-  if (!is_valid_delay(made.delay)) {
-    made.what = disposition::failed;
-    made.text = "nack with a delay of " + std::to_string(made.delay->count())
-                + " ms, which is outside 0.." + std::to_string(limits::retry_max.count())
-                + " ms: " + made.text;
-    made.delay.reset();
-  }
+  check_delay(made);
+  made.limit_name = answer.limit_name();
+  made.costs = answer.costs();
   add_follow_ups(made, answer.follow_ups());
   made.what = after_stop(made.what, lease.stop);
   bool goes_on = made.what != disposition::completed && made.what != disposition::cancelled;

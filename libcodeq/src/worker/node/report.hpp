@@ -19,7 +19,7 @@ struct report {
   lease_key key;
   sequence seq = 0;
   disposition what = disposition::abandon;
-  /// The delay given to `nack`; empty: the retry policy's delay.
+  /// The delay given to `nack` or `limited`; empty: the retry policy's delay.
   std::optional<duration> delay;
   /// False: the attempt never began and is not charged.
   bool started = true;
@@ -29,6 +29,10 @@ struct report {
   std::shared_ptr<const protocol::encoded_tasks> follow_ups{};
   /// The attempt's latest checkpoint that is not known to be durable.
   checkpoint_line checkpoint{};
+  /// The limit given to `limited`; empty: the task's first one.
+  std::string limit_name{};
+  /// The actual costs, by the names of limits.
+  std::vector<task_limit> costs{};
 
   /// Approximate size in a request.
   [[nodiscard]] std::size_t byte_size() const noexcept {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/tuning.hpp"
+#include "encoding/limit_structs.hpp"
 #include "encoding/schema_enums.hpp"
 #include "protocol/shared_data.hpp"
 #include "protocol/version.hpp"
@@ -87,6 +88,10 @@ void fill_report(schema::ResultRequest::Report::Builder line, const report& made
   }
   if (made.follow_ups)
     made.follow_ups->write_follow_ups(line.initFollowUps());
+  if (!made.limit_name.empty())
+    line.setLimitName(made.limit_name);
+  if (!made.costs.empty())
+    encoding::write_limits(line.initCosts(static_cast<unsigned>(made.costs.size())), made.costs);
 }
 
 void fill_texts(schema::Packed::Builder packed, const outbox::batch& batch, std::size_t total) {

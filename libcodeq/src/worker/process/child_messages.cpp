@@ -35,10 +35,26 @@ result<outcome> outcome_of(schema::FromChild::Outcome::Reader from) {
                                  : outcome::nack(duration{from.getDelayMs()}, std::move(text));
   case disposition::abandon:
     return outcome::abandon();
+  case disposition::limited:
+    return outcome::limited(
+      duration{from.getDelayMs()}, string_of(from.getLimitName()), std::move(text));
   case disposition::cancelled:
     break;
   }
   return error{errc::protocol_error, "the child answered an outcome of no known kind"};
+}
+
+/// Errors: `protocol_error` for costs that no handler can have given.
+result<void> read_costs(schema::FromChild::Outcome::Reader from, outcome& to) {
+  auto costs = read_child_limits(from.getCosts());
+  bool fits = costs.size() <= limits::task_limits_max;
+  for (const auto& cost : costs)
+    fits = fits && cost.cost <= limits::limit_cost_max;
+  if (!fits)
+    return error{errc::protocol_error, "the child answered costs over their limits"};
+  for (auto& cost : costs)
+    to.cost(std::move(cost.name), cost.cost);
+  return {};
 }
 
 } // namespace
@@ -121,6 +137,9 @@ from_child make_child_outcome(const outcome& ended, std::uint64_t number) {
     to.setKind(static_cast<std::uint8_t>(ended.what()));
     to.setText(data_of(ended.text()));
     to.setDelayMs(ended.delay() ? ended.delay()->count() : -1);
+    to.setLimitName(ended.limit_name());
+    write_child_limits(
+      to.initCosts(static_cast<unsigned>(ended.costs().size())), ended.costs());
     auto added = to.initFollowUps(static_cast<unsigned>(ended.follow_ups().size()));
     for (unsigned i = 0; i < added.size(); ++i)
       write_spec(added[i], ended.follow_ups()[i]);
@@ -162,9 +181,12 @@ make_child_checkpoint(std::string_view state, std::uint64_t answered_as, std::ui
 
 result<outcome> read_child_outcome(schema::FromChild::Outcome::Reader from) {
   auto ended = outcome_of(from);
-  if (ended)
-    for (auto follow_up : from.getFollowUps())
-      ended->then(read_spec(follow_up));
+  if (!ended)
+    return ended;
+  if (auto ok = read_costs(from, *ended); !ok)
+    return ok.error();
+  for (auto follow_up : from.getFollowUps())
+    ended->then(read_spec(follow_up));
   return ended;
 }
 

@@ -66,6 +66,23 @@ void read_policies(task_spec& spec, schema::FromChild::FollowUp::Reader from) {
 
 } // namespace
 
+void write_child_limits(
+  capnp::List<schema::FromChild::Limit>::Builder to, const std::vector<task_limit>& all) {
+  for (unsigned i = 0; i < to.size(); ++i) {
+    to[i].setName(all[i].name);
+    to[i].setKey(data_of(all[i].key));
+    to[i].setCost(all[i].cost);
+  }
+}
+
+std::vector<task_limit>
+read_child_limits(capnp::List<schema::FromChild::Limit>::Reader from) {
+  std::vector<task_limit> all;
+  for (auto one : from)
+    all.push_back({one.getName().cStr(), string_of(one.getKey()), one.getCost()});
+  return all;
+}
+
 void write_spec(schema::FromChild::FollowUp::Builder to, const task_spec& spec) {
   to.setTenant(spec.tenant);
   to.setQueue(spec.queue);
@@ -84,6 +101,7 @@ void write_spec(schema::FromChild::FollowUp::Builder to, const task_spec& spec) 
   to.setReplacePayload(spec.replace_payload);
   to.setFairnessKey(data_of(spec.fairness_key));
   to.setFairnessWeight(spec.fairness_weight);
+  write_child_limits(to.initLimits(static_cast<unsigned>(spec.limits.size())), spec.limits);
 }
 
 task_spec read_spec(schema::FromChild::FollowUp::Reader from) {
@@ -105,6 +123,7 @@ task_spec read_spec(schema::FromChild::FollowUp::Reader from) {
   spec.replace_payload = from.getReplacePayload();
   spec.fairness_key = string_of(from.getFairnessKey());
   spec.fairness_weight = from.getFairnessWeight();
+  spec.limits = read_child_limits(from.getLimits());
   return spec;
 }
 

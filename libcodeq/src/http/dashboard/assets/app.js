@@ -5,7 +5,9 @@ import {duration, relative} from "./format.js";
 import {live, setTopics, startLive, stopLive, whenChanged} from "./live.js";
 import {button, failure, icon} from "./parts.js";
 import {auditPage} from "./page-audit.js";
+import {clusterPage} from "./page-cluster.js";
 import {deadPage} from "./page-dead.js";
+import {limitPage, limitsPage} from "./page-limits.js";
 import {operationPage, operationsPage} from "./page-operations.js";
 import {overviewPage} from "./page-overview.js";
 import {queuePage} from "./page-queue.js";
@@ -47,6 +49,15 @@ const pages = [
     needs: "GET schedules",
     open: schedulesPage,
     one: schedulePage
+  },
+  {name: "cluster", title: "Cluster", key: "c", needs: "GET admin/cluster", open: clusterPage},
+  {
+    name: "limits",
+    title: "Limits",
+    key: "l",
+    needs: "GET admin/limits",
+    open: limitsPage,
+    one: limitPage
   },
   {name: "store", title: "Store", key: "b", needs: "GET /metrics", open: storePage},
   {name: "audit", title: "Audit", key: "a", needs: "GET admin/audit", open: auditPage},

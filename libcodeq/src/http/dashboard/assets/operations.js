@@ -1,5 +1,5 @@
 // Operations on all tasks that match a filter: how they are started and changed.
-import {change, part} from "./api.js";
+import {change, me, part} from "./api.js";
 import {exact, plural} from "./format.js";
 import {act, confirmChange} from "./parts.js";
 
@@ -56,16 +56,19 @@ function fieldsOf(kind, amount) {
  */
 export async function startOperation(kind, filter, {amount, isMore = false, where}) {
   const {verb, task, text} = kinds[kind];
-  if (amount === 0) {
+  if (amount === 0 && !isMore) {
     await act(async () => true, `No ${task} fits`);
     return;
   }
-  const what = isMore ? `${exact(amount)} and more ${task}s` : plural(amount, task);
+  const what = !isMore ? plural(amount, task) :
+    amount > 0         ? `${exact(amount)} and more ${task}s` :
+                         `all ${task}s that match`;
   const isLoss = kind === "purge" || kind === "cancel";
   const answer = await confirmChange({
     title: `${verb} ${what}?`,
-    text: `All ${where}. ${text} Tasks that arrive later are left alone.`,
-    fields: fieldsOf(kind, amount),
+    text: `All ${where}${me().inCluster ? ", on the shards of all coordinators" : ""}. ${
+      text} Tasks that arrive later are left alone.`,
+    fields: fieldsOf(kind, isMore ? Infinity : amount),
     yes: `${verb} ${what}`,
     kind: isLoss ? "danger" : "primary",
     word: isLoss ? kind : undefined,

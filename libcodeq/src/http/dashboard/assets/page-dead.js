@@ -1,5 +1,5 @@
 // Dead tasks, gathered by what killed them.
-import {change, get, may} from "./api.js";
+import {get, may} from "./api.js";
 import {h} from "./dom.js";
 import {count, exact, plural, time} from "./format.js";
 import {live} from "./live.js";
@@ -10,6 +10,10 @@ import {
 import {taskTable} from "./task-table.js";
 
 const pageSize = 25;
+/** So many of the newest are gathered by error; a million would take seconds. */
+const gatheredMost = 4000;
+/** Up to so many are counted before all that fit are changed. */
+const countedMost = 1000;
 const ages =
   [["", "any time"], ["10m", "10 minutes"], ["1h", "hour"], ["1d", "day"], ["7d", "week"]];
 
@@ -34,7 +38,8 @@ export function deadPage({query, changed}) {
     list?.stop();
     tasks = [];
     summary = resource((signal) => get("admin/dead/summary",
-                         {queue: wanted.queue, newerThan: wanted.newerThan}, signal),
+                         {queue: wanted.queue, newerThan: wanted.newerThan, newest: gatheredMost},
+                         signal),
       changed, 10000);
     list = resource(async (signal) => {
       const found = await get("admin/dead", {...filter(), limit: pageSize}, signal);
@@ -69,11 +74,25 @@ export function deadPage({query, changed}) {
   const bodyOf = (extra) =>
     Object.fromEntries(Object.entries({...filter(), ...extra}).filter(([, value]) => value));
 
-  /** Counts the tasks that fit, asks, and starts an operation on them. */
+  /** The number of all dead tasks of the queue, or of all queues, as the counters have it. */
+  const counted = () => {
+    if (wanted.queue) return live.queues.get(wanted.queue)?.dead ?? 0;
+    return [...live.queues.values()].reduce((sum, queue) => sum + queue.dead, 0);
+  };
+
+  /** How many tasks fit: exactly, or at least. Looks at a bounded number of them. */
+  const preview = async (body) => {
+    if (!body.error && !body.newerThan && counted() > countedMost)
+      return {amount: counted(), isMore: false};
+    const found = await get("admin/dead", {...body, limit: countedMost});
+    return {amount: found.tasks.length, isMore: Boolean(found.after)};
+  };
+
+  /** Says how many tasks fit, asks, and starts an operation on them. */
   const changeAll = async (kind, extra = {}) => {
     const body = bodyOf(extra);
-    const preview = await act(() => change("POST", `admin/dead/${kind}`, {...body, dryRun: true}));
-    if (preview) await startOperation(kind, body, {amount: preview.changed, where: inWords(body)});
+    const fits = await act(() => preview(body));
+    if (fits) await startOperation(kind, body, {...fits, where: inWords(body)});
   };
 
   const actions = (extra, size = "") => [may("POST admin/operations") &&
@@ -130,6 +149,20 @@ export function deadPage({query, changed}) {
     ];
   };
 
+  /** All of them are known of a queue; of those that fit a time, the newest alone are. */
+  const total = () => {
+    const {tasks: looked, partial} = summary.data;
+    if (!partial) return plural(looked, "task");
+    return wanted.newerThan ? `${exact(looked)} and more tasks` :
+                              plural(Math.max(counted(), looked), "task");
+  };
+  const note = () => {
+    const about = "numbers and ids in errors do not count";
+    return summary.data?.partial ?
+      `the newest ${exact(summary.data.tasks)}; ${about}` :
+      about;
+  };
+
   load();
   return {
     title: "Dead letters",
@@ -142,8 +175,7 @@ export function deadPage({query, changed}) {
       load();
     },
     render: () => [h("div", {class: "page-head"}, h("h1", {}, "Dead letters"),
-                     h("span", {class: "faint"},
-                       summary.data ? plural(summary.data.tasks, "task") : ""),
+                     h("span", {class: "faint"}, summary.data ? total() : ""),
                      h("div", {class: "grow"}),
                      h("div", {class: "actions"}, summary.data?.tasks > 0 && actions({}))),
       h("div", {class: "filters"},
@@ -170,7 +202,7 @@ export function deadPage({query, changed}) {
             ages.map(([key, label]) => h("option",
                        {value: key, selected: (wanted.newerThan ?? "") === key}, label)))),
         Object.keys(wanted).length > 0 && h("a", {class: "button quiet", href: "#/dead"}, "Clear")),
-      card("By error", kinds(), {class: "flush", note: "numbers and ids in errors do not count"}),
+      card("By error", kinds(), {class: "flush", note: note()}),
       tasks.length > 0 &&
         card("Tasks", taskTable(tasks, {without: ["state", "ended"]}),
           {class: "flush", tools: exports("dead-tasks", () => tasks)}),

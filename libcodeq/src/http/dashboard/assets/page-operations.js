@@ -3,7 +3,8 @@ import {get, may, part} from "./api.js";
 import {h} from "./dom.js";
 import {count, exact, plural, time} from "./format.js";
 import {changeOperation, kindOf} from "./operations.js";
-import {bar, button, card, empty, facts, failure, icon, loading, resource, table} from "./parts.js";
+import {bar, button, card, empty, exports, facts, failure, icon, loading, resource, table} from
+  "./parts.js";
 
 const isOver = ({status}) => status === "completed" || status === "cancelled";
 
@@ -38,7 +39,8 @@ const chipStates = {running: "leased", paused: "scheduled", completed: "complete
 const statusChip = ({status}) => h("span", {class: `chip is-${chipStates[status]}`}, status);
 
 /** The present step of a running operation, in words. */
-function stage({status, phase, canary, problem, reason, shard, shards}) {
+function stage(one) {
+  const {status, phase, canary, problem, reason, shard, shards, coordinator} = one;
   if (problem) return `waits: ${problem}`;
   if (status === "paused") return reason ? "paused by the coordinator" : "paused by a user";
   if (status !== "running") return "";
@@ -47,7 +49,7 @@ function stage({status, phase, canary, problem, reason, shard, shards}) {
   if (phase === "watching")
     return `waits until the canary ran: ${canary.ran} ran, ${canary.failed} failed again, ` +
       `${canary.waiting} wait`;
-  return `shard ${Math.min(shard + 1, shards)} of ${shards}`;
+  return `shard ${Math.min(shard + 1, shards)} of ${shards}${coordinator ? " of the cluster" : ""}`;
 }
 
 /** Tasks, when their number is known, else shards. */
@@ -129,7 +131,9 @@ export function operationsPage({changed}) {
     close: () => list.stop(),
     render: () => [h("div", {class: "page-head"}, h("h1", {}, "Operations"),
                      h("span", {class: "faint"},
-                       list.data ? plural(list.data.operations.length, "operation") : "")),
+                       list.data ? plural(list.data.operations.length, "operation") : ""),
+                     h("div", {class: "grow"}),
+                     list.data && exports("operations", () => list.data.operations)),
       card(null, content(), {class: "flush"})],
   };
 }
@@ -193,6 +197,7 @@ export function operationPage({subject, changed}) {
         ["How many, at most", one.limit ? exact(one.limit) : "all"],
         one.kind === "redrive" && ["Canary", percent(one)],
         ["With the rights of", one.subject || "local user"],
+        one.coordinator && ["Run by", `coordinator ${one.coordinator}, on the shards of all`],
       ])),
       card("Events", events(one), {class: "flush"}),
     ];

@@ -2,7 +2,7 @@
 import {get, getText, may} from "./api.js";
 import {h} from "./dom.js";
 import {bytes, count, duration, exact, number, rate} from "./format.js";
-import {card, empty, failure, loading, resource, table, tile} from "./parts.js";
+import {card, empty, exports, failure, loading, resource, table, tile} from "./parts.js";
 
 const line = /^([a-z_]+)(?:\{([^}]*)\})? (\S+)$/;
 
@@ -163,7 +163,10 @@ export function storePage({changed}) {
             })),
         h("div", {class: "grid"}, card("Backups", backups(one)),
           card("Limits that were met", limits(all), {class: "flush"}),
-          shards && card("Shards", shardTable(), {class: "flush wide"}),
+          shards && card("Shards", shardTable(), {
+            class: "flush wide",
+            tools: shards.data && exports("shards", () => shards.data.shards)
+          }),
           card("Counters of the store", counters(all), {class: "flush wide"})),
       ];
     },

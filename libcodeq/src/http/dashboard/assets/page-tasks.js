@@ -153,11 +153,11 @@ export function tasksPage({query, changed}) {
                     .filter(([name, value]) => value && name !== "headers")
                     .map(([name, value]) => `${name} ${value}`)
                     .join(", ");
-    const more = {amount: live.length, isMore: Boolean(found.after)};
-    // A full page of ended tasks says nothing about the rest.
-    if (live.length === 0 && found.after) more.amount = 1;
-    await startOperation(
-      kind, filter, {...more, where: where ? `with ${where}` : "of this tenant"});
+    await startOperation(kind, filter, {
+      amount: live.length,
+      isMore: Boolean(found.after),
+      where: where ? `with ${where}` : "of this tenant"
+    });
   };
 
   const all = () => may("POST admin/operations") && tasks.length > 0 &&

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
+#include "base/json_writer.hpp"
+#include "base/rfc3339.hpp"
+#include "ctl/command_options.hpp"
+#include "ctl/commands.hpp"
+#include "ctl/limit_options.hpp"
+#include "ctl/text.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace codeq::ctl {
+
+namespace {
+
+struct named_limit {
+  limit_address name;
+};
+
+struct keys_options : named_limit {
+  limit_keys_request page{};
+};
+
+struct key_options_of_limit : named_limit {
+  std::string key;
+  duration closed_for{0};
+};
+
+void write_definition(base::json_writer& out, const limit_definition& definition) {
+  if (definition.concurrency)
+    out.field("concurrency", *definition.concurrency);
+  const auto& rate = definition.rate;
+  if (rate)
+    out.begin_object("rate")
+      .field("count", rate->count)
+      .field("period_ms", rate->period.count())
+      .field("burst", rate->burst)
+      .end_object();
+}
+
+void write_limit(base::json_writer& out, const limit_info& info) {
+  out.begin_object().field("tenant", info.limit.tenant).field("name", info.limit.name);
+  write_definition(out, info.definition);
+  out.field("leased", info.leased).field("held", info.held).field("keys", info.keys);
+  out.field("keys_above", info.keys_above).field("uniform", info.is_uniform).end_object();
+}
+
+void write_key(base::json_writer& out, const limit_key_info& info) {
+  out.begin_object().bytes_field("key", info.key);
+  out.field("leased", info.leased).field("held", info.held);
+  if (info.next_start)
+    out.field("next_start", base::to_rfc3339(*info.next_start));
+  if (info.closed_until != timestamp{})
+    out.field("closed_until", base::to_rfc3339(info.closed_until));
+  out.end_object();
+}
+
+std::string to_json(const limit_info& info) {
+  base::json_writer out;
+  write_limit(out, info);
+  return out.take() + "\n";
+}
+
+std::string to_json(const limit_key_info& info) {
+  base::json_writer out;
+  write_key(out, info);
+  return out.take() + "\n";
+}
+
+std::string to_json(const std::vector<limit_info>& all) {
+  base::json_writer out;
+  out.begin_object().begin_array("limits");
+  for (const auto& one : all)
+    write_limit(out, one);
+  return out.end_array().end_object().take() + "\n";
+}
+
+std::string to_json(const limit_keys_page& page) {
+  base::json_writer out;
+  out.begin_object().begin_array("keys");
+  for (const auto& one : page.keys)
+    write_key(out, one);
+  return out.end_array().field("more", page.more).end_object().take() + "\n";
+}
+
+std::string concurrency_text(const limit_definition& definition) {
+  return definition.concurrency ? std::to_string(*definition.concurrency) : "-";
+}
+
+std::string key_text(const std::string& key) {
+  return key.empty() ? "(none)" : in_one_line(key);
+}
+
+std::string start_text(const limit_key_info& info) {
+  if (!info.next_start)
+    return "after a lease";
+  return *info.next_start <= wall_time() ? "now" : to_string(*info.next_start);
+}
+
+std::string closed_text(const limit_key_info& info) {
+  return info.closed_until == timestamp{} ? "-" : to_string(info.closed_until);
+}
+
+std::string to_text(const limit_info& info) {
+  using std::to_string;
+  auto text = format_fields(
+    {{"limit", info.limit.tenant + "/" + info.limit.name},
+     {"concurrency", concurrency_text(info.definition)},
+     {"rate", rate_text(info.definition.rate)},
+     {"leased", to_string(info.leased)},
+     {"held back", to_string(info.held)},
+     {"keys in use", to_string(info.keys)}});
+  if (info.keys_above > 0)
+    text += "\n" + to_string(info.keys_above)
+            + " of the keys have more leases than that; they run to their ends.\n";
+  if (!info.is_uniform)
+    text += "\nThe shards differ, because a change did not reach all of them: make it again.\n";
+  return text;
+}
+
+std::string to_text(const limit_key_info& info) {
+  return format_fields(
+    {{"key", key_text(info.key)},
+     {"leased", std::to_string(info.leased)},
+     {"held back", std::to_string(info.held)},
+     {"next start", start_text(info)},
+     {"closed until", closed_text(info)}});
+}
+
+std::string to_text(const std::vector<limit_info>& all) {
+  using std::to_string;
+  std::vector<std::vector<std::string>> rows{
+    {"LIMIT", "CONCURRENCY", "RATE", "LEASED", "HELD BACK", "KEYS IN USE"}};
+  for (const auto& one : all)
+    rows.push_back(
+      {one.limit.name,
+       concurrency_text(one.definition),
+       rate_text(one.definition.rate),
+       to_string(one.leased),
+       to_string(one.held),
+       to_string(one.keys)});
+  return format_table(rows);
+}
+
+std::string to_text(const limit_keys_page& page) {
+  std::vector<std::vector<std::string>> rows{
+    {"KEY", "LEASED", "HELD BACK", "NEXT START", "CLOSED UNTIL"}};
+  for (const auto& one : page.keys)
+    rows.push_back(
+      {key_text(one.key),
+       std::to_string(one.leased),
+       std::to_string(one.held),
+       start_text(one),
+       closed_text(one)});
+  auto text = format_table(rows);
+  if (page.more)
+    text += "more with --after '" + in_one_line(page.keys.back().key) + "'\n";
+  return text;
+}
+
+template <class T>
+int show_answer(const context& with, const answer<T>& got) {
+  return show(
+    with,
+    got,
+    [](const T& told) { return to_json(told); },
+    [](const T& told) { return to_text(told); });
+}
+
+std::vector<option> name_grammar(named_limit& to) {
+  return {limit_option(to.name.name), tenant_option(to.name.tenant)};
+}
+
+std::vector<option> keys_grammar(keys_options& to) {
+  auto options = name_grammar(to);
+  auto take_after = [&to](const std::string& text) -> result<void> {
+    to.page.after = text;
+    return {};
+  };
+  options.push_back(count_option(
+    "limit",
+    "Maximum number of keys [default: 100]",
+    to.page.limit,
+    {1, limits::limits_page_max}));
+  options.push_back(
+    {.name = "after",
+     .value = "KEY",
+     .help = "Only keys that come after this one [default: from the first key on]",
+     .take = take_after});
+  options.push_back(switch_option(
+    "busy",
+    "Only keys that run or hold back tasks [default: all in use]",
+    to.page.only_busy));
+  return options;
+}
+
+std::vector<option> key_grammar(key_options_of_limit& to) {
+  auto options = name_grammar(to);
+  options.push_back(placed(text_option(
+    "KEY",
+    "Key of the limit [default: the key of tasks that give none]",
+    to.key,
+    limits::limit_key_bytes_max)));
+  return options;
+}
+
+std::vector<option> close_grammar(key_options_of_limit& to) {
+  auto options = key_grammar(to);
+  options.push_back(required(duration_option(
+    "for",
+    "How long nothing of the key starts",
+    to.closed_for,
+    {duration{1}, limits::limit_closed_max})));
+  return options;
+}
+
+void add_views(command_table& to) {
+  to.add(command<named_limit>{
+    .name = "limit show",
+    .help = "Show a limit, and how many of its tasks run and are held back",
+    .grammar = name_grammar,
+    .run = [](context& with, const named_limit& given) {
+      return show_answer(with, with.api.show_limit(given.name));
+    }});
+  to.add(command<named_limit>{
+    .name = "limit list",
+    .help = "List the limits of a tenant",
+    .grammar =
+      [](named_limit& given) {
+        return std::vector<option>{tenant_option(given.name.tenant)};
+      },
+    .run = [](context& with, const named_limit& given) {
+      return show_answer(with, with.api.list_limits(given.name.tenant));
+    }});
+  to.add(command<keys_options>{
+    .name = "limit keys",
+    .help = "List the keys of a limit that are in use: tasks that run and are held back, the next "
+            "possible start, and how long the key is closed",
+    .grammar = keys_grammar,
+    .run = [](context& with, const keys_options& given) {
+      return show_answer(with, with.api.limit_keys(given.name, given.page));
+    }});
+}
+
+} // namespace
+
+void add_limit(command_table& to) {
+  to.group("limit", "Set, show and delete limits on tasks; close and open their keys");
+  to.add(command<limit_options>{
+    .name = "limit set",
+    .help = "Define a limit, or change it as a whole; running tasks continue",
+    .grammar = limit_grammar,
+    .run =
+      [](context& with, const limit_options& given) {
+        return show_answer(
+          with, with.api.set_limit(given.name, given.definition(), given.is_dry_run));
+      },
+    .check = [](const limit_options& given) { return given.check(); },
+    .details = "Tasks name it with `codeqctl enqueue --limit NAME[:KEY[:COST]]`."});
+  add_views(to);
+  to.add(command<named_limit>{
+    .name = "limit delete",
+    .help = "Delete a limit; the tasks that it holds back go on without it",
+    .grammar = name_grammar,
+    .run = [](context& with, const named_limit& given) {
+      return show_answer(with, with.api.delete_limit(given.name));
+    }});
+  to.add(command<key_options_of_limit>{
+    .name = "limit close",
+    .help = "Start nothing of a key for some time; running tasks continue",
+    .grammar = close_grammar,
+    .run = [](context& with, const key_options_of_limit& given) {
+      return show_answer(
+        with, with.api.close_limit_key(given.name, given.key, given.closed_for));
+    }});
+  to.add(command<key_options_of_limit>{
+    .name = "limit open",
+    .help = "Open a key that is closed",
+    .grammar = key_grammar,
+    .run = [](context& with, const key_options_of_limit& given) {
+      return show_answer(with, with.api.open_limit_key(given.name, given.key));
+    }});
+}
+
+} // namespace codeq::ctl

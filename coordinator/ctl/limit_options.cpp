@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/limit_options.hpp"
+
+#include "codeq/limits.hpp"
+
+#include "ctl/command_options.hpp"
+#include "ctl/text.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::ctl {
+
+namespace {
+
+/// `100/1s` is 100 starts in each second.
+result<start_rate> parse_rate(const std::string& text) {
+  auto slash = text.find('/');
+  if (slash == std::string::npos)
+    return error{
+      errc::invalid_argument, quote(text) + " is not COUNT/PERIOD, such as 100/1s or 5/1m"};
+  auto count = config::parse_count(text.substr(0, slash), {1, limits::limit_rate_count_max});
+  if (!count)
+    return count.error();
+  auto per = config::parse_duration_in(
+    text.substr(slash + 1), {limits::limit_rate_period_min, limits::limit_rate_period_max});
+  if (!per)
+    return per.error();
+  start_rate rate;
+  rate.count = static_cast<std::uint32_t>(*count);
+  rate.period = *per;
+  return rate;
+}
+
+} // namespace
+
+result<task_limit> parse_task_limit(const std::string& text) {
+  auto first = text.find(':');
+  auto last = text.rfind(':');
+  task_limit use;
+  auto name = config::parse_name(text.substr(0, first));
+  if (!name)
+    return name.error();
+  use.name = std::move(*name);
+  if (first == std::string::npos)
+    return use;
+  bool has_cost = last != first;
+  use.key = text.substr(first + 1, has_cost ? last - first - 1 : std::string::npos);
+  if (use.key.size() > limits::limit_key_bytes_max)
+    return error{
+      errc::too_large,
+      "the key " + quote(use.key) + " has " + std::to_string(use.key.size())
+        + " bytes; it must have at most " + std::to_string(limits::limit_key_bytes_max)};
+  if (!has_cost)
+    return use;
+  auto cost = config::parse_count(text.substr(last + 1), {1, limits::limit_cost_max});
+  if (!cost)
+    return error{
+      cost.error().code, "the cost of " + quote(text) + ": " + cost.error().context};
+  use.cost = static_cast<std::uint32_t>(*cost);
+  return use;
+}
+
+option limit_of_task_option(std::vector<task_limit>& uses) {
+  auto take = [&uses](const std::string& text) -> result<void> {
+    auto use = parse_task_limit(text);
+    if (!use)
+      return use.error();
+    if (uses.size() == limits::task_limits_max)
+      return error{
+        errc::invalid_argument,
+        "more than " + std::to_string(limits::task_limits_max) + " limits are given"};
+    bool is_known = std::any_of(uses.begin(), uses.end(), [&](const task_limit& other) {
+      return other.name == use->name;
+    });
+    if (is_known)
+      return error{errc::invalid_argument, "limit " + quote(use->name) + " is given twice"};
+    uses.push_back(std::move(*use));
+    return {};
+  };
+  return {
+    .name = "limit",
+    .value = "NAME[:KEY[:COST]]",
+    .help = "Limit that the task obeys, for KEY by itself if one is given; COST, 1 to 1000, counts "
+            "against its rate; may be repeated, at most 4 [default: none]",
+    .take = take,
+    .repeatable = true};
+}
+
+result<void> limit_options::check() const {
+  if (!concurrency && !rate)
+    return error{
+      errc::invalid_argument, "neither --concurrency nor --rate is given; give one or both"};
+  if (burst && !rate)
+    return error{errc::invalid_argument, "--burst needs --rate"};
+  return {};
+}
+
+limit_definition limit_options::definition() const {
+  limit_definition made;
+  made.concurrency = concurrency;
+  made.rate = rate;
+  if (made.rate && burst)
+    made.rate->burst = *burst;
+  return made;
+}
+
+option limit_option(std::string& target) {
+  auto entry = name_option("LIMIT", "Name of the limit", target);
+  entry.value = "LIMIT";
+  return required(placed(std::move(entry)));
+}
+
+std::vector<option> limit_grammar(limit_options& to) {
+  return {
+    limit_option(to.name.name),
+    tenant_option(to.name.tenant),
+    count_option(
+      "concurrency",
+      "Maximum number of its tasks that are leased at once, of each key by itself; 0 holds all "
+      "back [default: no limit]",
+      to.concurrency,
+      {0, limits::limit_concurrency_max}),
+    {.name = "rate",
+     .value = "COUNT/PERIOD",
+     .help = "Starts in each period, of each key by itself, such as 100/1s [default: no limit]",
+     .take = put_into(to.rate, parse_rate)},
+    count_option(
+      "burst",
+      "Starts that may come at once when there were none for a while [default: 1]",
+      to.burst,
+      {1, limits::limit_rate_count_max}),
+    switch_option(
+      "dry-run", "Change nothing; print what the limit would hold back now [default: off]",
+      to.is_dry_run)};
+}
+
+std::string rate_text(const std::optional<start_rate>& rate) {
+  if (!rate)
+    return "-";
+  return std::to_string(rate->count) + "/" + format_duration(rate->period) + ", burst "
+         + std::to_string(rate->burst);
+}
+
+} // namespace codeq::ctl

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/operator_types.hpp"
+#include "codeq/task.hpp"
+
+#include "config/option_set.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+/// Options for limits. The target of an option must outlive it.
+namespace codeq::ctl {
+
+/// `--limit NAME[:KEY[:COST]]`, which names a limit of a task; repeatable.
+[[nodiscard]] config::option limit_of_task_option(std::vector<task_limit>& uses);
+
+/// Parses `NAME`, `NAME:KEY` or `NAME:KEY:COST`. With two colons or more the text behind the last
+/// one is the cost, so a key that has a colon needs a cost. Errors: `invalid_argument`,
+/// `too_large`.
+[[nodiscard]] result<task_limit> parse_task_limit(const std::string& text);
+
+/// The definition of a limit, as `limit set` gives it.
+struct limit_options {
+  limit_address name{};
+  std::optional<std::uint32_t> concurrency{};
+  /// Starts, and the period in which they are spread.
+  std::optional<start_rate> rate{};
+  std::optional<std::uint32_t> burst{};
+  bool is_dry_run = false;
+
+  /// Reports missing options, and those that do not fit together.
+  [[nodiscard]] result<void> check() const;
+
+  /// @pre check()
+  [[nodiscard]] limit_definition definition() const;
+};
+
+/// The limit's name as a positional argument.
+[[nodiscard]] config::option limit_option(std::string& target);
+
+[[nodiscard]] std::vector<config::option> limit_grammar(limit_options& to);
+
+/// For example `100/1s, burst 20`; `-` for none.
+[[nodiscard]] std::string rate_text(const std::optional<start_rate>& rate);
+
+} // namespace codeq::ctl

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+# The first step of `cmake --install`: ends it, with nothing installed, when a file of the wanted
+# components is not built. `programs` and `development` are lists of files.
+set(wanted ${CMAKE_INSTALL_COMPONENT})
+if(NOT wanted)
+  set(wanted programs development)
+endif()
+
+set(missing)
+foreach(component ${wanted})
+  foreach(file ${${component}})
+    if(NOT EXISTS "${file}")
+      list(APPEND missing "${file}")
+    endif()
+  endforeach()
+endforeach()
+
+if(missing)
+  list(REMOVE_DUPLICATES missing)
+  list(JOIN missing "\n  " missing)
+  message(FATAL_ERROR
+    "Nothing is installed, because these files are not built:\n  ${missing}\n"
+    "Build everything (cmake --build BUILD), or the targets codeq-coordinator, codeq-worker and "
+    "codeqctl to install the programs alone (--component programs).")
+endif()

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/limit_questions.hpp"
+
+#include "codeq/limits.hpp"
+
+#include "core/commands/routing.hpp"
+#include "encoding/limit_structs.hpp"
+#include "protocol/messages.hpp"
+#include "protocol/shared_data.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace codeq::client {
+
+namespace {
+
+using protocol::data_of;
+
+capnp::Text::Reader text_of(const std::string& text) {
+  return {text.data(), text.size()};
+}
+
+/// A request about a limit; `what` sets the member of the union.
+template <class What>
+question ask_for(std::uint16_t shard, const limit_address& limit, What what) {
+  return [shard, limit, what = std::move(what)](std::uint64_t number) {
+    return protocol::limit_request::build([&](schema::LimitRequest::Builder request) {
+             request.setNumber(number);
+             request.setShard(shard);
+             request.setTenant(text_of(limit.tenant));
+             request.setName(text_of(limit.name));
+             what(request);
+           })
+      .to_wire();
+  };
+}
+
+error unknown_limit(const limit_address& limit) {
+  return {
+    errc::unknown_limit, "tenant \"" + limit.tenant + "\" has no limit \"" + limit.name + "\""};
+}
+
+/// Adds what another shard says of a limit.
+void add(limit_info& to, const limit_info& from) {
+  to.is_uniform = to.is_uniform && to.definition == from.definition;
+  to.leased += from.leased;
+  to.held += from.held;
+  to.keys += from.keys;
+  to.keys_above += from.keys_above;
+}
+
+} // namespace
+
+question ask_limit(std::uint16_t shard, const limit_address& limit) {
+  return ask_for(shard, limit, [](auto request) { request.setShow(); });
+}
+
+question ask_limits(std::uint16_t shard, const std::string& tenant) {
+  static_assert(limits::limits_per_tenant_max <= limits::limits_page_max, "one page has them all");
+  return ask_for(shard, {tenant, {}}, [](auto request) {
+    auto page = request.initList();
+    page.setFromStart(true);
+    page.setLimit(limits::limits_page_max);
+  });
+}
+
+question
+ask_set_limit(std::uint16_t shard, const limit_change& change, operation whole) {
+  return ask_for(shard, change.limit, [change, whole](auto request) {
+    request.setOperation(static_cast<std::uint64_t>(whole));
+    auto rule = change.is_dry_run ? request.initDryRun() : request.initSet();
+    encoding::write_rule(rule, change.definition);
+  });
+}
+
+question ask_delete_limit(std::uint16_t shard, const limit_address& limit, operation whole) {
+  return ask_for(shard, limit, [whole](auto request) {
+    request.setOperation(static_cast<std::uint64_t>(whole));
+    request.setDelete();
+  });
+}
+
+question ask_limit_keys(
+  std::uint16_t shard, const limit_address& limit, const limit_keys_request& page) {
+  return ask_for(shard, limit, [page](auto request) {
+    auto to = request.initKeys();
+    if (page.after)
+      to.setAfter(data_of(*page.after));
+    to.setFromStart(!page.after.has_value());
+    to.setLimit(static_cast<std::uint32_t>(page.limit));
+    to.setBusy(page.only_busy);
+  });
+}
+
+std::uint16_t
+shard_of_key(const limit_address& limit, const std::string& key, std::uint16_t shard_count) {
+  return value(core::shard_of_limit_key(limit.tenant, {limit.name, key, 1}, shard_count));
+}
+
+question ask_close_key(
+  std::uint16_t shard, const limit_address& limit, const std::string& key, duration how_long) {
+  return ask_for(shard, limit, [key, how_long](auto request) {
+    auto close = request.initClose();
+    close.setKey(data_of(key));
+    close.setForMs(static_cast<std::uint64_t>(how_long.count()));
+  });
+}
+
+question
+ask_open_key(std::uint16_t shard, const limit_address& limit, const std::string& key) {
+  return ask_for(shard, limit, [key](auto request) { request.setOpen(data_of(key)); });
+}
+
+result<limits_part> or_absent(result<limits_part> part) {
+  if (!part && part.error().code == errc::unknown_limit)
+    return limits_part{};
+  return part;
+}
+
+result<limit_info>
+merge_limit(const limit_address& limit, const std::vector<limits_part>& parts) {
+  std::optional<limit_info> whole;
+  for (const auto& part : parts) {
+    if (part.limits.empty())
+      continue;
+    if (whole)
+      add(*whole, part.limits.front());
+    else
+      whole = part.limits.front();
+  }
+  if (!whole)
+    return unknown_limit(limit);
+  auto lacks = [](const limits_part& part) { return part.limits.empty(); };
+  whole->is_uniform = whole->is_uniform && std::none_of(parts.begin(), parts.end(), lacks);
+  whole->limit = limit;
+  return std::move(*whole);
+}
+
+std::vector<limit_info>
+merge_limits(const std::string& tenant, const std::vector<limits_part>& parts) {
+  std::map<std::string, std::vector<limits_part>> by_name;
+  for (const auto& part : parts)
+    for (const auto& one : part.limits)
+      by_name[one.limit.name].push_back({{one}, {}, false});
+  std::vector<limit_info> all;
+  for (auto& [name, found] : by_name) {
+    // Those that lack it count as well.
+    found.resize(parts.size());
+    if (auto whole = merge_limit({tenant, name}, found))
+      all.push_back(std::move(*whole));
+  }
+  return all;
+}
+
+limit_keys_page merge_limit_keys(
+  const limit_address& limit, std::vector<limits_part> parts, std::size_t most) {
+  limit_keys_page page{limit, {}, false};
+  // A shard that has more keys says nothing of those after its last one.
+  std::optional<std::string> end;
+  for (auto& part : parts) {
+    if (part.more && !part.keys.empty() && (!end || part.keys.back().key < *end))
+      end = part.keys.back().key;
+    std::move(part.keys.begin(), part.keys.end(), std::back_inserter(page.keys));
+  }
+  std::sort(page.keys.begin(), page.keys.end(), [](const auto& a, const auto& b) {
+    return a.key < b.key;
+  });
+  auto is_unsure = [&](const limit_key_info& one) { return end && one.key > *end; };
+  std::erase_if(page.keys, is_unsure);
+  page.more = end || page.keys.size() > most;
+  page.keys.resize(std::min(page.keys.size(), most));
+  return page;
+}
+
+result<limit_key_info> only_key(result<limits_part> part) {
+  if (!part)
+    return part.error();
+  if (part->keys.size() != 1)
+    return error{errc::protocol_error, "an answer without a limit key"};
+  return std::move(part->keys.front());
+}
+
+} // namespace codeq::client

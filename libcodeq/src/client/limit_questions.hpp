@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/operator_types.hpp"
+#include "codeq/result.hpp"
+
+#include "client/operator_questions.hpp"
+#include "client/operator_replies.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+/// Requests about limits. Every shard has all definitions and is asked for them; a limit key is on
+/// the shard that owns it.
+namespace codeq::client {
+
+[[nodiscard]] question ask_limit(std::uint16_t shard, const limit_address& limit);
+
+/// All limits of a tenant.
+[[nodiscard]] question ask_limits(std::uint16_t shard, const std::string& tenant);
+
+/// A definition for a limit.
+struct limit_change {
+  limit_address limit;
+  limit_definition definition;
+  /// Nothing is to be changed.
+  bool is_dry_run = false;
+};
+
+[[nodiscard]] question
+ask_set_limit(std::uint16_t shard, const limit_change& change, operation whole = {});
+[[nodiscard]] question
+ask_delete_limit(std::uint16_t shard, const limit_address& limit, operation whole = {});
+
+[[nodiscard]] question ask_limit_keys(
+  std::uint16_t shard, const limit_address& limit, const limit_keys_request& page);
+
+/// The shard that owns a key. @pre shard_count > 0
+[[nodiscard]] std::uint16_t
+shard_of_key(const limit_address& limit, const std::string& key, std::uint16_t shard_count);
+
+[[nodiscard]] question ask_close_key(
+  std::uint16_t shard, const limit_address& limit, const std::string& key, duration how_long);
+[[nodiscard]] question
+ask_open_key(std::uint16_t shard, const limit_address& limit, const std::string& key);
+
+/// A shard's answer when it may be that it does not have the limit: such an answer has no limits.
+[[nodiscard]] result<limits_part> or_absent(result<limits_part> part);
+
+/// A limit over all shards. Errors: `unknown_limit` when none of them has it. @pre !parts.empty()
+[[nodiscard]] result<limit_info>
+merge_limit(const limit_address& limit, const std::vector<limits_part>& parts);
+
+/// The limits of a tenant over all shards, by name.
+[[nodiscard]] std::vector<limit_info>
+merge_limits(const std::string& tenant, const std::vector<limits_part>& parts);
+
+/// The first `limit` keys over all shards.
+[[nodiscard]] limit_keys_page merge_limit_keys(
+  const limit_address& limit, std::vector<limits_part> parts, std::size_t most);
+
+/// The only key of an answer to `ask_close_key` or `ask_open_key`. Errors: `protocol_error`.
+[[nodiscard]] result<limit_key_info> only_key(result<limits_part> part);
+
+} // namespace codeq::client

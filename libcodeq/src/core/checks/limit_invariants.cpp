@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checks/limit_invariants.hpp"
+
+#include <map>
+#include <utility>
+
+namespace codeq::core {
+
+namespace {
+
+/// A limit key of a tenant.
+using key_name = std::pair<limit_address, std::string>;
+
+struct queue_recount {
+  std::uint64_t held = 0;
+  std::uint64_t limited = 0;
+};
+
+std::string text_of(const key_name& key) {
+  return "key '" + key.second + "' of limit " + key.first.name;
+}
+
+/// Compares the slots of all keys with the leases, and the other way round.
+void check_slots(
+  const shard_state& state,
+  std::map<key_name, std::uint64_t> leased,
+  std::vector<std::string>& found) {
+  state.limits.for_each_number([&](const limit_address& name, std::uint32_t number) {
+    state.limits.keys().for_each_key(
+      number, {}, [&](const std::string& key, const limit_keys::key_counts& counts) {
+        auto at = leased.find({name, key});
+        auto expected = at == leased.end() ? 0 : at->second;
+        if (counts.leased != expected)
+          found.push_back(
+            "8.1: " + text_of({name, key}) + " has " + std::to_string(counts.leased)
+            + " slots taken and " + std::to_string(expected) + " leases");
+        if (at != leased.end())
+          leased.erase(at);
+        return true;
+      });
+  });
+  for (const auto& [key, count] : leased)
+    found.push_back("8.1: " + text_of(key) + " has leases but no slots taken");
+}
+
+} // namespace
+
+bool is_held(const shard_state& state, const segment& s) {
+  if (!s.limits)
+    return false;
+  auto task = state.limits.find_task(
+    state.queues[s.queue]->address.tenant, *s.limits, {s.first, s.priority, {}, s.queue});
+  return state.limits.keys().is_held(task);
+}
+
+void find_limit_violations(const shard_state& state, std::vector<std::string>& found) {
+  std::map<key_name, std::uint64_t> leased;
+  std::map<std::uint32_t, queue_recount> counts;
+  state.segments.for_each([&](const segment& s) {
+    if (!s.limits)
+      return;
+    auto is = s.view(s.first).state;
+    const auto& tenant = state.queues[s.queue]->address.tenant;
+    if (is == task_state::leased)
+      for (const auto& use : *s.limits)
+        ++leased[{{tenant, use.name}, use.key}];
+    bool held = is_held(state, s);
+    if (held && is != task_state::ready)
+      found.push_back(
+        "I8: task " + to_string(state.id_of(s.first)) + " is held back but is not ready");
+    auto& count = counts[s.queue];
+    count.held += held ? 1 : 0;
+    count.limited += is == task_state::ready && !held ? 1 : 0;
+  });
+  check_slots(state, std::move(leased), found);
+  for (const auto& [arrival, index] : state.queues_by_arrival) {
+    const auto& queue = *state.queues[index];
+    const auto& count = counts[index];
+    if (queue.held != count.held || queue.limited != count.limited)
+      found.push_back(
+        "I9: the held tasks of queue " + queue.address.queue + " differ from a recount");
+  }
+}
+
+void write_limits(std::ostream& out, const shard_state& state) {
+  state.limits.for_each([&](const limit_address& name, const limit_definition& definition) {
+    out << "limit " << name.tenant << '/' << name.name;
+    if (definition.concurrency)
+      out << " concurrency " << *definition.concurrency;
+    if (const auto& rate = definition.rate)
+      out << " rate " << rate->count << '/' << rate->period.count() << " burst " << rate->burst;
+    out << '\n';
+  });
+  for (const auto& mark : state.limits.marks())
+    out << "limit key " << mark.limit.tenant << '/' << mark.limit.name << ' ' << mark.key
+        << " paid at " << mark.paid_at << " closed until "
+        << mark.closed_until.time_since_epoch().count() << '\n';
+  if (auto at = state.limits.used_up_at(); at != timestamp{})
+    out << "limits used up at " << at.time_since_epoch().count() << '\n';
+}
+
+} // namespace codeq::core

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/state/shard_state.hpp"
+
+#include <optional>
+
+/// How the tasks of a shard use its limits. A ready task with limits is in its lane, or held by one
+/// of its limit keys; it then stays ready, and is in no lane. Slots are taken with a lease and freed
+/// with its end, in turns and in recovery alike.
+namespace codeq::core {
+
+// All of them: @pre the segment has limits. They are at the latest shard time that was seen.
+
+/// A lease of the task began.
+void occupy_limits(shard_state& state, const segment& s);
+
+/// A lease of the task ended.
+void free_limits(shard_state& state, const segment& s);
+
+/// The task starts, which counts against the rates of its limits.
+void charge_limits(shard_state& state, const segment& s);
+
+/// Why the ready task may not start now; empty when it may.
+[[nodiscard]] std::optional<limit_refusal> check_limits(shard_state& state, const segment& s);
+
+/// Takes a ready task out of its lane, because of that refusal.
+void hold_back(shard_state& state, segment& s, const limit_refusal& why);
+
+/// The task is not ready any more. True when it was held back, and so is in no lane.
+[[nodiscard]] bool leave_limits(shard_state& state, const segment& s);
+
+/// Puts the held tasks back into their lanes that their keys admit. Returns their number.
+std::size_t release_held(shard_state& state);
+
+/// Closes the key of a use until that time; a past one opens it.
+void close_limit(
+  shard_state& state, const std::string& tenant, const task_limit& use, timestamp until);
+
+/// The ended attempt cost something else than the task says, for limits of the task by name.
+void settle_limits(
+  shard_state& state, const segment& s, const std::vector<task_limit>& actual);
+
+/// Number of tasks that the key of the use holds back before this one.
+[[nodiscard]] std::size_t
+held_before(shard_state& state, const segment& s, const task_limit& use);
+
+/// The task's use of the limit of that name, or the first one when it is empty; null when there is
+/// none. Also for a segment without limits.
+[[nodiscard]] const task_limit* find_use(const segment& s, const std::string& name);
+
+} // namespace codeq::core

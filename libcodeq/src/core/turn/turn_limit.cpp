@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
+#include "core/state/apply.hpp"
+#include "core/state/task_limits.hpp"
+#include "core/turn/turn.hpp"
+
+#include <string>
+#include <utility>
+
+/// Definitions of limits, their keys, and attempts that met a foreign limit.
+namespace codeq::core {
+
+namespace {
+
+error unknown_limit(const limit_address& limit) {
+  return {
+    errc::unknown_limit, "tenant \"" + limit.tenant + "\" has no limit \"" + limit.name + "\""};
+}
+
+/// For the audit log.
+std::string describe(const limit_definition& definition) {
+  std::string text;
+  if (definition.concurrency)
+    text = "concurrency " + std::to_string(*definition.concurrency);
+  if (const auto& rate = definition.rate)
+    text += (text.empty() ? "rate " : ", rate ") + std::to_string(rate->count) + " per "
+            + std::to_string(rate->period.count()) + "ms, burst " + std::to_string(rate->burst);
+  return text;
+}
+
+std::string describe_change(const limit_definition* before, const limit_definition* after) {
+  if (!before)
+    return describe(*after);
+  return after ? describe(*before) + " -> " + describe(*after) : describe(*before);
+}
+
+} // namespace
+
+result<void> turn::check(const set_limit& c) const {
+  bool is_known = state_.limits.find(c.limit) != nullptr;
+  if (!c.definition)
+    return is_known ? result<void>{} : unknown_limit(c.limit);
+  auto defined = state_.limits.defined_by(c.limit.tenant);
+  if (!is_known && defined >= limits::limits_per_tenant_max)
+    return error{
+      errc::too_large,
+      "limit \"" + c.limit.name + "\" would be one more than the "
+        + std::to_string(limits::limits_per_tenant_max) + " limits that tenant \""
+        + c.limit.tenant + "\" may have"};
+  return {};
+}
+
+void turn::run(const set_limit& c) {
+  limits_answered answer{c.peer, c.number, check(c)};
+  const auto* known = state_.limits.find(c.limit);
+  if (!answer.allowed) {
+    effects_.emplace_back(std::move(answer));
+    return;
+  }
+  if (!c.definition)
+    answer.limits.push_back(state_.limits.describe(c.limit));
+  auto before = known ? std::optional(*known) : std::nullopt;
+  bool changes = !c.is_dry_run && before != c.definition;
+  if (changes) {
+    auto detail = describe_change(
+      before ? &*before : nullptr, c.definition ? &*c.definition : nullptr);
+    auto action = c.definition ? operator_action::limit_set : operator_action::limit_delete;
+    audit({c.origin, action, c.limit.tenant, {}, 0, 0, c.limit.name + ": " + detail});
+    state_.limits.define(c.limit, c.definition);
+    limits_.push_back({state_.positions.take(1), now_.shard, c.limit, c.definition});
+  }
+  if (c.definition) {
+    bool is_defined = state_.limits.find(c.limit) != nullptr;
+    answer.limits.push_back(
+      is_defined ? state_.limits.describe(c.limit) : limit_info{c.limit, *c.definition});
+    answer.limits.back().definition = *c.definition;
+    answer.limits.back().keys_above = state_.limits.keys_above(c.limit, *c.definition);
+  }
+  effects_.emplace_back(std::move(answer));
+}
+
+void turn::run(const list_limits& c) {
+  limits_answered answer{c.peer, c.number};
+  if (c.limit.name.empty())
+    answer.limits = state_.limits.list(c.limit.tenant, c.part, answer.more);
+  else if (state_.limits.find(c.limit))
+    answer.limits.push_back(state_.limits.describe(c.limit));
+  else
+    answer.allowed = unknown_limit(c.limit);
+  effects_.emplace_back(std::move(answer));
+}
+
+void turn::run(const list_limit_keys& c) {
+  limits_answered answer{c.peer, c.number};
+  if (state_.limits.find(c.limit))
+    answer.keys = state_.limits.list_keys(c.limit, c.part, c.only_busy, answer.more);
+  else
+    answer.allowed = unknown_limit(c.limit);
+  effects_.emplace_back(std::move(answer));
+}
+
+void turn::run(const close_limit_key& c) {
+  limits_answered answer{c.peer, c.number};
+  task_limit use{c.limit.name, c.limit_key, 1};
+  answer.allowed = state_.limits.find(c.limit) ? state_.limits.check_new(c.limit.tenant, {use})
+                                               : unknown_limit(c.limit);
+  if (answer.allowed) {
+    bool closes = c.closed_for > duration{0};
+    close_limit(
+      state_, c.limit.tenant, use, closes ? now_.shard + c.closed_for : timestamp{});
+    auto detail = c.limit.name + ": key \"" + c.limit_key + "\"";
+    if (closes)
+      detail += " for " + std::to_string(c.closed_for.count()) + "ms";
+    audit(
+      {c.origin,
+       closes ? operator_action::limit_close : operator_action::limit_open,
+       c.limit.tenant,
+       {},
+       0,
+       0,
+       std::move(detail)});
+    answer.keys.push_back(state_.limits.describe_key(c.limit, c.limit_key));
+  }
+  effects_.emplace_back(std::move(answer));
+}
+
+void turn::end_limited(lease_end e, const lease_report& r) {
+  e.charged = false;
+  auto& s = *find_segment(state_.segments, e.seq);
+  auto until = now_.shard + r.delay.value_or(duration{0});
+  if (!s.limits && until > now_.shard) {
+    // There is no key to close.
+    e.next = task_state::scheduled;
+    e.due = until;
+  }
+  append_end(std::move(e));
+  if (const auto* use = find_use(s, r.limit))
+    close_limit(state_, state_.queue_of(s).address.tenant, *use, until);
+}
+
+void turn::close_limits() {
+  auto used_up = state_.limits.take_used_up();
+  auto marks = state_.limits.take_marks();
+  if (!marks.empty() || used_up != timestamp{})
+    limit_keys_.push_back({state_.positions.take(1), now_.shard, std::move(marks), used_up});
+  state_.limits.forget_removed();
+}
+
+} // namespace codeq::core

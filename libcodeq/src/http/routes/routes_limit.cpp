@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/limit_questions.hpp"
+#include "http/json/input_refusal.hpp"
+#include "http/json/limit_json.hpp"
+#include "http/routes/route_steps.hpp"
+
+#include <array>
+#include <optional>
+#include <utility>
+
+/// Limits: admins change them, readers see them.
+namespace codeq::http {
+
+namespace {
+
+using limit_parts = std::vector<client::limits_part>;
+
+/// The limit that the path names; answers when no limit can have that name.
+std::optional<limit_address> limit_meant(const exchange_ptr& call) {
+  limit_address limit{call->by->tenant, call->arguments[0]};
+  if (is_valid_name(limit.name))
+    return limit;
+  call->answer(refusal_of(
+    {errc::invalid_argument,
+     describe_value(
+       "'name'", quote(limit.name), "1 to 128 characters of A-Z, a-z, 0-9, '.', '_' and '-'")}));
+  return std::nullopt;
+}
+
+/// The key that the path names; the empty one when it names none. Answers when no key can be that
+/// long.
+std::optional<std::string> key_meant(const exchange_ptr& call) {
+  auto key = call->arguments.size() > 1 ? call->arguments[1] : std::string();
+  if (key.size() <= limits::limit_key_bytes_max)
+    return key;
+  call->answer(refusal_of(
+    {errc::too_large,
+     describe_value(
+       "'key'",
+       std::to_string(key.size()) + " bytes",
+       "at most " + std::to_string(limits::limit_key_bytes_max))}));
+  return std::nullopt;
+}
+
+/// Asks every shard. The part of one that does not have the limit is empty.
+void ask_parts(
+  gateway_context& context,
+  const std::function<client::question(std::uint16_t shard)>& question_of,
+  shard_desk::then<limit_parts> done,
+  const core::origin_ptr& origin = {}) {
+  using told = shard_desk::then<client::limits_part>;
+  auto ask = [&](std::uint16_t shard, const told& take) {
+    context.desk.ask<client::limits_part>(
+      shard,
+      question_of(shard),
+      &client::read_limits,
+      [take](result<client::limits_part> part) { take(client::or_absent(std::move(part))); },
+      origin);
+  };
+  gather_from_shards<client::limits_part>(context, ask, std::move(done));
+}
+
+/// Answers with the limit that the shards told of.
+shard_desk::then<limit_parts> answer_limit(const exchange_ptr& call, const limit_address& limit) {
+  return [call, limit](const result<limit_parts>& parts) {
+    if (!parts)
+      return call->answer(refusal_of(parts.error()));
+    auto whole = client::merge_limit(limit, *parts);
+    if (!whole)
+      return call->answer(refusal_of(whole.error()));
+    base::json_writer json;
+    write_limit(json, *whole);
+    call->answer(reply(200, json));
+  };
+}
+
+void show(gateway_context& context, const exchange_ptr& call) {
+  auto limit = limit_meant(call);
+  if (!limit)
+    return;
+  auto question_of = [limit = *limit](std::uint16_t shard) {
+    return client::ask_limit(shard, limit);
+  };
+  ask_parts(context, question_of, answer_limit(call, *limit));
+}
+
+void set(gateway_context& context, const exchange_ptr& call) {
+  auto limit = limit_meant(call);
+  if (!limit)
+    return;
+  auto definition = make_limit(call->fields->body);
+  if (!definition)
+    return call->answer(refusal_of(definition.error()));
+  bool is_dry = call->fields->query.flag("dryRun").value_or(false);
+  auto question_of = [change = client::limit_change{*limit, *definition, is_dry}](
+                       std::uint16_t shard) { return client::ask_set_limit(shard, change); };
+  ask_parts(context, question_of, answer_limit(call, *limit), origin_of(context, *call));
+}
+
+void remove(gateway_context& context, const exchange_ptr& call) {
+  auto limit = limit_meant(call);
+  if (!limit)
+    return;
+  auto question_of = [limit = *limit](std::uint16_t shard) {
+    return client::ask_delete_limit(shard, limit);
+  };
+  ask_parts(context, question_of, answer_limit(call, *limit), origin_of(context, *call));
+}
+
+void list(gateway_context& context, const exchange_ptr& call) {
+  auto tenant = call->by->tenant;
+  auto question_of = [tenant](std::uint16_t shard) { return client::ask_limits(shard, tenant); };
+  ask_parts(context, question_of, [call, tenant](const result<limit_parts>& parts) {
+    if (!parts)
+      return call->answer(refusal_of(parts.error()));
+    base::json_writer json;
+    json.begin_object().begin_array("limits");
+    for (const auto& one : client::merge_limits(tenant, *parts))
+      write_limit(json, one);
+    json.end_array().end_object();
+    call->answer(reply(200, json));
+  });
+}
+
+limit_keys_request page_meant(const input& query) {
+  limit_keys_request page;
+  if (query.has("after"))
+    page.after = query.text("after");
+  if (auto most = query.integer("limit"))
+    page.limit = static_cast<std::size_t>(*most);
+  page.only_busy = query.flag("busy").value_or(false);
+  return page;
+}
+
+void list_keys(gateway_context& context, const exchange_ptr& call) {
+  auto limit = limit_meant(call);
+  if (!limit)
+    return;
+  auto page = page_meant(call->fields->query);
+  auto show_keys = [call, limit = *limit, most = page.limit](result<limit_parts> parts) {
+    if (!parts)
+      return call->answer(refusal_of(parts.error()));
+    base::json_writer json;
+    write_limit_keys(json, client::merge_limit_keys(limit, std::move(*parts), most));
+    call->answer(reply(200, json));
+  };
+  auto keys_of = [limit = *limit, page](std::uint16_t shard) {
+    return client::ask_limit_keys(shard, limit, page);
+  };
+  auto limit_of = [limit = *limit](std::uint16_t shard) { return client::ask_limit(shard, limit); };
+  // A limit without keys in use differs from one that does not exist.
+  ask_parts(
+    context,
+    limit_of,
+    [&context, call, limit = *limit, keys_of, show_keys](const result<limit_parts>& parts) {
+      auto known = parts ? client::merge_limit(limit, *parts) : parts.error();
+      if (!known)
+        return call->answer(refusal_of(known.error()));
+      ask_parts(context, keys_of, show_keys);
+    });
+}
+
+/// Asks the shard of a key for a change, and answers with the key.
+void change_key(
+  gateway_context& context,
+  const exchange_ptr& call,
+  std::uint16_t shard,
+  const client::question& question) {
+  context.desk.ask<client::limits_part>(
+    shard,
+    question,
+    &client::read_limits,
+    [call](result<client::limits_part> part) {
+      auto key = client::only_key(std::move(part));
+      if (!key)
+        return call->answer(refusal_of(key.error()));
+      base::json_writer json;
+      write_limit_key(json, *key);
+      call->answer(reply(200, json));
+    },
+    origin_of(context, *call));
+}
+
+void close_key(gateway_context& context, const exchange_ptr& call) {
+  auto limit = limit_meant(call);
+  auto key = limit ? key_meant(call) : std::nullopt;
+  if (!key)
+    return;
+  auto shard = client::shard_of_key(*limit, *key, context.desk.shard_count());
+  auto how_long = *call->fields->body.period("seconds");
+  change_key(context, call, shard, client::ask_close_key(shard, *limit, *key, how_long));
+}
+
+void open_key(gateway_context& context, const exchange_ptr& call) {
+  auto limit = limit_meant(call);
+  auto key = limit ? key_meant(call) : std::nullopt;
+  if (!key)
+    return;
+  auto shard = client::shard_of_key(*limit, *key, context.desk.shard_count());
+  change_key(context, call, shard, client::ask_open_key(shard, *limit, *key));
+}
+
+constexpr auto set_parameters =
+  std::to_array<input_field>({{.name = "dryRun", .type = input_type::flag}});
+
+constexpr auto keys_parameters = std::to_array<input_field>({
+  {.name = "busy", .type = input_type::flag},
+  {.name = "after", .range = at_most(limits::limit_key_bytes_max)},
+  {.name = "limit", .type = input_type::integer, .range = {1, limits::limits_page_max}},
+});
+
+constexpr std::array<route, 9> routes{{
+  {.method = "GET",
+   .pattern = "admin/limits",
+   .who = access::inspect,
+   .rate = "admin",
+   .run = &list},
+  {.method = "GET",
+   .pattern = "admin/limits/:",
+   .who = access::inspect,
+   .rate = "admin",
+   .run = &show},
+  {.method = "PUT",
+   .pattern = "admin/limits/:",
+   .who = access::admin,
+   .rate = "admin",
+   .run = &set,
+   .fields = {.query = set_parameters, .body = {limit_fields}, .need = body_need::required}},
+  {.method = "DELETE",
+   .pattern = "admin/limits/:",
+   .who = access::admin,
+   .rate = "admin",
+   .run = &remove},
+  {.method = "GET",
+   .pattern = "admin/limits/:/keys",
+   .who = access::inspect,
+   .rate = "admin",
+   .run = &list_keys,
+   .fields = {.query = keys_parameters}},
+  {.method = "POST",
+   .pattern = "admin/limits/:/keys/:/close",
+   .who = access::admin,
+   .rate = "admin",
+   .run = &close_key,
+   .fields = {.body = {close_fields}, .need = body_need::required}},
+  {.method = "POST",
+   .pattern = "admin/limits/:/keys/:/open",
+   .who = access::admin,
+   .rate = "admin",
+   .run = &open_key},
+  // The key of the tasks that give none.
+  {.method = "POST",
+   .pattern = "admin/limits/:/close",
+   .who = access::admin,
+   .rate = "admin",
+   .run = &close_key,
+   .fields = {.body = {close_fields}, .need = body_need::required}},
+  {.method = "POST",
+   .pattern = "admin/limits/:/open",
+   .who = access::admin,
+   .rate = "admin",
+   .run = &open_key},
+}};
+
+} // namespace
+
+std::span<const route> limit_routes() {
+  return routes;
+}
+
+} // namespace codeq::http

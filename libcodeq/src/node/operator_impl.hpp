@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/operator.hpp"
+
+#include "base/random.hpp"
+#include "client/answer_slot.hpp"
+#include "client/inquiry_actor.hpp"
+#include "client/operator_questions.hpp"
+#include "client/operator_replies.hpp"
+#include "client/shard_walk.hpp"
+#include "node/connection_watch.hpp"
+#include "node/link_security.hpp"
+#include "node/operator_errors.hpp"
+#include "transport/configure.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/scoped_actor.hpp>
+#include <caf/send.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace codeq {
+
+namespace node {
+
+/// The actor system of an operator's client.
+struct operator_system : caf::actor_system_config {
+  operator_system() { transport::configure(*this, 1); }
+};
+
+/// A number for a command that has a part on each shard.
+inline client::operation new_operation() {
+  return static_cast<client::operation>(base::random_bits() | 1);
+}
+
+} // namespace node
+
+/// The connection of an operator's client, and how it asks; the requests are in `operator*.cpp`.
+struct operator_client::impl {
+  impl(operator_options opts, node::link_security access)
+    : options(std::move(opts)), system(config) {
+    auto tell = [this](const client::connection_news& news) { watch.tell(news); };
+    client::client_identity identity{
+      schema::Role::OPERATOR, "codeqctl", base::random_bits(), access.token};
+    actor = system.spawn(
+      client::inquiry, client::inquiry_settings{options.coordinators, identity, tell, access.tls});
+  }
+
+  ~impl() {
+    {
+      caf::scoped_actor self{system};
+      caf::anon_send(actor, actors::stop_client{});
+      self->wait_for(actor);
+    }
+    actor = nullptr;
+    transport::finish(system);
+  }
+
+  impl(const impl&) = delete;
+  impl& operator=(const impl&) = delete;
+
+  /// Waits for a connection. Errors: `disconnected`, or the reason of a final refusal.
+  result<void> connected();
+
+  /// Sends a request and waits for the reply, which `read` parses.
+  template <class T, class S>
+  result<T> ask(
+    client::question question,
+    result<client::answered<T>> (*read)(const protocol::frame<S>&),
+    bool repeatable = true);
+
+  /// Sends a request to every coordinator and sums the replies; `missing`: the number of
+  /// coordinators whose part is not in the sum.
+  template <class T, class S>
+  result<T> ask_all(
+    client::question question,
+    result<client::answered<T>> (*read)(const protocol::frame<S>&),
+    std::size_t& missing);
+
+  /// Sends a request for a queue to every shard; `of` creates the request.
+  template <class Of>
+  result<queue_info> ask_each_shard(const queue_address& queue, Of of);
+
+  /// The parts of all shards.
+  template <class Of>
+  result<std::vector<client::queue_part>> ask_parts(Of of);
+
+  /// Errors: `unknown_queue`.
+  result<void> check_exists(const queue_address& queue);
+
+  /// Changes the tasks that match a filter, shard by shard.
+  result<std::uint64_t>
+  change_many(core::bulk_kind what, const queue_address& of, client::bulk_pace pace);
+
+  /// Calls `take` with the tasks of one shard that match the filter, part by part, at most `limit`.
+  template <class Take>
+  result<void> list_shard(
+    std::uint16_t shard, const task_filter& filter, std::uint64_t limit, const Take& take);
+
+  /// Sends a request for one schedule. Errors: `protocol_error` for an answer without it.
+  result<client::schedules_part> ask_schedule(client::question question, bool repeatable = true);
+
+  /// The parts of all shards; that of a shard that does not have the limit is empty.
+  template <class Of>
+  result<std::vector<client::limits_part>> ask_limit_parts(Of of);
+
+  /// The same for one limit, added up. Errors: `unknown_limit`.
+  template <class Of>
+  result<limit_info> ask_limit(const limit_address& limit, Of of);
+
+  /// Number of shards of the connected store. @pre connected()
+  std::uint16_t shard_count() { return watch.shard_count(); }
+
+  operator_options options;
+  node::operator_system config;
+  node::connection_watch watch;
+  caf::actor_system system;
+  actors::inquiry_actor actor;
+};
+
+template <class T, class S>
+result<T> operator_client::impl::ask(
+  client::question question,
+  result<client::answered<T>> (*read)(const protocol::frame<S>&),
+  bool repeatable) {
+  auto slot = std::make_shared<client::answer_slot<T>>();
+  actors::ask_coordinator wish;
+  wish.question = std::move(question);
+  wish.answered = [slot, read](const protocol::wire_frame& frame) -> result<void> {
+    if (frame.type != protocol::frame_type<S>)
+      return error{errc::protocol_error, "a reply of another type than was asked for"};
+    auto parsed = protocol::frame<S>::parse(frame.body);
+    if (!parsed)
+      return parsed.error();
+    auto told = read(*parsed);
+    if (!told)
+      return told.error();
+    slot->put(std::move(told->answer));
+    return {};
+  };
+  wish.failed = [slot](const error& reason) {
+    slot->put(error{
+      errc::disconnected,
+      "lost before the answer; whether it was done is unknown: " + reason.context});
+  };
+  wish.repeatable = repeatable;
+  caf::anon_send(actor, std::move(wish));
+  if (auto answer = slot->wait(client::deadline_after(options.timeout)))
+    return std::move(*answer);
+  return node::no_answer(options.timeout);
+}
+
+} // namespace codeq

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/limit_questions.hpp"
+#include "node/operator_impl.hpp"
+
+/// The requests about limits.
+namespace codeq {
+
+template <class Of>
+result<std::vector<client::limits_part>> operator_client::impl::ask_limit_parts(Of of) {
+  std::vector<client::limits_part> parts;
+  auto shards = shard_count();
+  for (std::uint16_t shard = 0; shard < shards; ++shard) {
+    auto part = client::or_absent(ask(of(shard), client::read_limits));
+    if (!part && shard > 0)
+      return node::after_shards(part.error(), shard, shards);
+    if (!part)
+      return part.error();
+    parts.push_back(std::move(*part));
+  }
+  return parts;
+}
+
+template <class Of>
+result<limit_info> operator_client::impl::ask_limit(const limit_address& limit, Of of) {
+  auto parts = ask_limit_parts(of);
+  if (!parts)
+    return parts.error();
+  return client::merge_limit(limit, *parts);
+}
+
+result<limit_info>
+operator_client::set_limit(const limit_address& limit, const limit_definition& definition) {
+  auto whole = node::new_operation();
+  return impl_->ask_limit(limit, [&](std::uint16_t shard) {
+    return client::ask_set_limit(shard, {limit, definition, false}, whole);
+  });
+}
+
+result<limit_info>
+operator_client::preview_limit(const limit_address& limit, const limit_definition& definition) {
+  return impl_->ask_limit(limit, [&](std::uint16_t shard) {
+    return client::ask_set_limit(shard, {limit, definition, true});
+  });
+}
+
+result<limit_info> operator_client::show_limit(const limit_address& limit) {
+  return impl_->ask_limit(
+    limit, [&](std::uint16_t shard) { return client::ask_limit(shard, limit); });
+}
+
+result<limit_info> operator_client::delete_limit(const limit_address& limit) {
+  auto whole = node::new_operation();
+  return impl_->ask_limit(
+    limit, [&](std::uint16_t shard) { return client::ask_delete_limit(shard, limit, whole); });
+}
+
+result<std::vector<limit_info>> operator_client::list_limits(const std::string& tenant) {
+  auto parts = impl_->ask_limit_parts(
+    [&](std::uint16_t shard) { return client::ask_limits(shard, tenant); });
+  if (!parts)
+    return parts.error();
+  return client::merge_limits(tenant, *parts);
+}
+
+result<limit_keys_page>
+operator_client::limit_keys(const limit_address& limit, const limit_keys_request& page) {
+  if (page.limit < 1 || page.limit > limits::limits_page_max)
+    return node::out_of_range("limit", page.limit, 1, limits::limits_page_max);
+  // A shard without the limit has no keys, and a limit that no shard has is an error.
+  if (auto known = show_limit(limit); !known)
+    return known.error();
+  auto parts = impl_->ask_limit_parts(
+    [&](std::uint16_t shard) { return client::ask_limit_keys(shard, limit, page); });
+  if (!parts)
+    return parts.error();
+  return client::merge_limit_keys(limit, std::move(*parts), page.limit);
+}
+
+result<limit_key_info> operator_client::close_limit_key(
+  const limit_address& limit, const std::string& key, duration how_long) {
+  auto shard = client::shard_of_key(limit, key, impl_->shard_count());
+  return client::only_key(
+    impl_->ask(client::ask_close_key(shard, limit, key, how_long), client::read_limits));
+}
+
+result<limit_key_info>
+operator_client::open_limit_key(const limit_address& limit, const std::string& key) {
+  auto shard = client::shard_of_key(limit, key, impl_->shard_count());
+  return client::only_key(impl_->ask(client::ask_open_key(shard, limit, key), client::read_limits));
+}
+
+} // namespace codeq

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits: how many tasks of a key run at once over all workers, what a refusal of a foreign service
+holds back, and what is left of it after a crash."""
+
+import json
+import time
+import unittest
+
+import cluster
+from cluster import wait_until
+from gateway import Gateway
+
+
+class LimitTest(cluster.ClusterTest):
+    def setUp(self):
+        super().setUp()
+        self.path = self.cluster.path("starts")
+        self.start()
+
+    def start(self):
+        port_file = self.cluster.path("http-port")
+        port_file.unlink(missing_ok=True)
+        self.cluster.start_coordinator("--http", "127.0.0.1:0", "--http-port-file", port_file)
+        self.http = Gateway(int(wait_until(
+            lambda: port_file.exists() and port_file.read_text().strip(), 10, "the port")))
+
+    def json(self, *arguments):
+        return json.loads(self.cluster.ctl("--json", *arguments))
+
+    def state(self, task):
+        return self.cluster.status(task)["state"]
+
+    def reason(self, task):
+        return self.json("explain", task)["reason"]
+
+    def key(self, limit, key):
+        return next(one for one in self.json("limit", "keys", limit)["keys"] if one["key"] == key)
+
+    def start_sleeper(self, *options):
+        """A task whose handler sleeps for long."""
+        return self.cluster.enqueue("sleep", f"{self.path} 60000 9", *options)
+
+
+class Concurrency(LimitTest):
+    def spans(self, key):
+        """Start and end of each handler of the key, in the order of their starts."""
+        rows = [line.split() for line in self.path.read_text().splitlines()]
+        return sorted((int(row[1]), int(row[2])) for row in rows if row[0] == key)
+
+    def test_tasks_of_a_key_run_one_at_a_time_over_several_workers(self):
+        self.cluster.ctl("limit", "set", "one", "--concurrency", "1")
+        for name in ("u", "v", "w"):
+            self.cluster.start_worker(name, "--slots", "4")
+        tasks = [self.cluster.enqueue("span", f"{self.path} {key} 20", "--limit", f"one:{key}")
+                 for _ in range(10) for key in ("a", "b")]
+        for task in tasks:
+            self.cluster.result(task)
+
+        for key in ("a", "b"):
+            spans = self.spans(key)
+            self.assertEqual(10, len(spans))
+            self.assertTrue(all(end <= start for (_, end), (start, _) in zip(spans, spans[1:])),
+                            spans)
+        use = self.json("limit", "show", "one")
+        self.assertEqual((0, 0), (use["leased"], use["held"]))
+
+    def test_a_lowered_limit_revokes_nothing_and_a_deleted_one_lets_go(self):
+        self.cluster.ctl("limit", "set", "two", "--concurrency", "2")
+        self.cluster.start_worker("w", "--slots", "8", "--prefetch", "0")
+        running = [self.start_sleeper("--limit", "two:k") for _ in range(2)]
+        for task in running:
+            wait_until(lambda task=task: self.state(task) == "leased", 10, "it runs")
+        would = self.json("limit", "set", "two", "--concurrency", "1", "--dry-run")
+        self.assertEqual(1, would["keys_above"])
+        self.assertEqual(2, self.json("limit", "show", "two")["concurrency"])
+        self.cluster.ctl("limit", "set", "two", "--concurrency", "1")
+        held = self.start_sleeper("--limit", "two:k")
+
+        self.assertEqual("limited", self.reason(held))
+        self.assertEqual(["leased"] * 2, [self.state(task) for task in running])
+        self.cluster.ctl("force", "complete", running[0])
+        self.assertEqual("limited", self.reason(held))
+        self.cluster.ctl("force", "complete", running[1])
+        wait_until(lambda: self.state(held) == "leased", 10, "the slot is free")
+
+        behind = self.start_sleeper("--limit", "two:k")
+        self.assertEqual("limited", self.reason(behind))
+        self.cluster.ctl("limit", "delete", "two")
+        wait_until(lambda: self.state(behind) == "leased", 10, "it goes on without the limit")
+        self.assertIn("has no limit", self.cluster.ctl_error("limit", "show", "two"))
+
+    def test_a_killed_worker_frees_its_slot(self):
+        self.cluster.ctl("limit", "set", "one", "--concurrency", "1")
+        worker = self.cluster.start_worker("v", "--slots", "4")
+        lost = self.cluster.enqueue("sleep", f"{self.path} 60000 1", "--limit", "one:k",
+                                    "--lease", "2s")
+        wait_until(lambda: self.state(lost) == "leased", 10, "it runs")
+        held = self.cluster.enqueue("sleep", f"{self.path} 0 0", "--limit", "one:k")
+        worker.kill()
+        self.cluster.start_worker("w", "--slots", "4")
+
+        self.assertEqual("2", self.cluster.result(lost))
+        self.assertEqual("1", self.cluster.result(held))
+        self.assertEqual(0, self.json("limit", "show", "one")["leased"])
+
+    def test_slots_are_recounted_after_a_crash_of_the_coordinator(self):
+        self.cluster.ctl("limit", "set", "one", "--concurrency", "1")
+        self.cluster.start_worker("w", "--slots", "4", "--prefetch", "0")
+        running = self.start_sleeper("--limit", "one:k")
+        wait_until(lambda: self.state(running) == "leased", 10, "it runs")
+        held = self.start_sleeper("--limit", "one:k")
+        self.cluster.coordinator.kill()
+        self.start()
+
+        use = self.json("limit", "show", "one")
+        self.assertEqual((1, 1, 1), (use["concurrency"], use["leased"], use["held"]))
+        self.cluster.ctl("force", "complete", running)
+        wait_until(lambda: self.state(held) == "leased", 10, "the slot is free")
+
+    def test_an_unknown_limit_is_refused(self):
+        self.assertIn('has no limit "smpt"', self.cluster.ctl_error(
+            "enqueue", "echo", "x", "--limit", "smpt"))
+        refused = self.http.post("/tasks", {
+            "command": "echo", "payload": 1, "limits": [{"name": "smpt"}]})
+        self.assertEqual(404, refused.status)
+        self.assertIn('has no limit "smpt"', refused.json["error"])
+
+
+class Rates(LimitTest):
+    def test_starts_are_spread(self):
+        self.cluster.ctl("limit", "set", "slow", "--rate", "10/1s", "--burst", "3")
+        self.cluster.start_worker("w", "--slots", "8")
+        tasks = [self.cluster.enqueue("sleep", f"{self.path} 0 0", "--limit", "slow")
+                 for _ in range(20)]
+        for task in tasks:
+            self.cluster.result(task)
+
+        starts = sorted(int(line.split()[0]) for line in self.path.read_text().splitlines())
+        self.assertEqual(20, len(starts))
+        # The burst of 3 starts at once; what is left starts every 100 ms.
+        self.assertGreater(starts[-1] - starts[0], 1600)
+
+
+class Closed(LimitTest):
+    def test_a_refusal_closes_its_key_only(self):
+        self.cluster.ctl("limit", "set", "api", "--concurrency", "5")
+        busy = self.cluster.path("starts.busy")
+        busy.touch()
+        self.cluster.start_worker("w", "--slots", "4", "--prefetch", "0")
+        refused = self.cluster.enqueue("refused", f"{self.path} 2000", "--limit", "api:a")
+        wait_until(lambda: "closed_until" in self.key("api", "a"), 10, "the key is closed")
+        busy.unlink()
+        behind = self.cluster.enqueue("refused", f"{self.path} 2000", "--limit", "api:a")
+        other = self.cluster.enqueue("echo", "x", "--limit", "api:b")
+
+        self.assertEqual("x", self.cluster.result(other))
+        self.assertEqual("limited", self.reason(behind))
+        self.assertEqual(0, self.cluster.status(refused)["attempt"])
+        self.assertIn("limited", [event["event"] for event in
+                                  self.http.get(f"/tasks/{refused}/events").json["events"]])
+        for task in (refused, behind):
+            self.cluster.result(task)
+            self.assertEqual(1, self.cluster.status(task)["attempt"])
+        starts = [int(line.split()[0]) for line in self.path.read_text().splitlines()]
+        self.assertGreaterEqual(starts[1] - starts[0], 2000)
+
+    def test_a_closed_key_stays_closed_over_a_crash_until_it_is_opened(self):
+        self.cluster.ctl("limit", "set", "api", "--rate", "1000/1s")
+        closed = self.json("limit", "close", "api", "a", "--for", "1h")["closed_until"]
+        task = self.cluster.enqueue("echo", "x", "--limit", "api:a")
+        self.cluster.coordinator.kill()
+        self.start()
+        self.cluster.start_worker("w")
+        self.cluster.result(self.cluster.enqueue("echo", "y", "--limit", "api:b"))
+
+        self.assertEqual(closed, self.key("api", "a")["closed_until"])
+        self.assertEqual("limited", self.reason(task))
+        self.cluster.ctl("limit", "open", "api", "a")
+
+        self.assertEqual("x", self.cluster.result(task))
+
+    def test_over_http(self):
+        self.assertEqual(200, self.http.call("PUT", "/admin/limits/api", {
+            "concurrency": 10, "rate": {"count": 100, "perSeconds": 1, "burst": 20}}).status)
+        limits = [{"name": "api", "key": "a"}]
+        first = self.http.enqueue("http", 1, limits=limits)
+        self.assertEqual([{"name": "api", "key": "a", "cost": 1}], first["limits"])
+        second = self.http.enqueue("http", 2, limits=limits)
+        claimed = self.http.claim("http")
+        self.assertEqual(limits[0]["key"], claimed["limits"][0]["key"])
+        began = time.monotonic()
+        answer = self.http.post(f"/tasks/{claimed['id']}/nack", {
+            "limited": True, "retryAfterSeconds": 2, "reason": "429"})
+        self.assertEqual((200, {"delaySeconds": 2, "status": "requeued"}),
+                         (answer.status, answer.json))
+        self.assertEqual(0, self.http.get(f"/tasks/{first['id']}").json["attempts"])
+
+        claimed = self.http.claim("http", wait=10)
+        self.assertGreaterEqual(time.monotonic() - began, 1.9)
+        self.assertEqual(first["id"], claimed["id"])
+        self.assertEqual(second["id"], self.http.claim("http", wait=10)["id"])
+
+
+if __name__ == "__main__":
+    unittest.main()

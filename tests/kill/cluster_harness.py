@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The harness with a cluster: three coordinators and three members of etcd, each in a network
+namespace of its own, which are killed, suspended, stopped and cut off at random.
+
+    python3 cluster_harness.py --minutes 10 --durability sync --seed 7
+"""
+
+import argparse
+import collections
+import contextlib
+import pathlib
+import random
+import shutil
+import sys
+import time
+
+import harness
+import history
+import network
+from clusters import coordinators
+from harness import cluster
+
+NODES = ("c0", "c1", "c2")
+MEMBERS = ("e0", "e1", "e2")
+COPIES = 2
+SHARDS = 6
+WORKERS = ("good1", "good2", "slow")
+# The longest time for which a fault lasts.
+LONG = 5
+
+
+class Cluster(coordinators.Coordinators):
+    """Coordinators and members of etcd in a network."""
+
+    def __init__(self, links):
+        cluster.Cluster.__init__(self)
+        self.links = links
+        self.replicas, self.shard_count = COPIES, SHARDS
+        self.nodes = {}
+        self.hosts = {name: links.address(name) for name in NODES}
+        self.ports = {name: 7400 for name in NODES}
+        self.http_ports = {name: 7480 for name in NODES}
+        self.port = 7400
+        self.members = {}
+        for member in MEMBERS:
+            self.start_member(member)
+
+    @property
+    def etcd_url(self):
+        return ",".join(f"http://{self.links.address(member)}:2379" for member in MEMBERS)
+
+    @property
+    def address(self):
+        return ",".join(self.address_of(name) for name in NODES)
+
+    def start(self, name, command):
+        if name in self.hosts or name in MEMBERS:
+            command = self.links.inside(name, command)
+        return super().start(name, command)
+
+    def start_member(self, name):
+        url = f"http://{self.links.address(name)}"
+        all_members = ",".join(f"{one}=http://{self.links.address(one)}:2380" for one in MEMBERS)
+        self.members[name] = self.start(name, [
+            "etcd", "--name", name, "--data-dir", self.path(f"etcd-{name}"),
+            "--listen-client-urls", f"{url}:2379", "--advertise-client-urls", f"{url}:2379",
+            "--listen-peer-urls", f"{url}:2380", "--initial-advertise-peer-urls", f"{url}:2380",
+            "--initial-cluster", all_members])
+
+
+class ClusterHarness(harness.Harness):
+    """One run. `counts` has the number of faults of each kind."""
+
+    def __init__(self, seed, durability, links):
+        super().__init__(seed, durability, Cluster(links))
+        self.links = links
+        self.disturbed_from = 0
+
+    def start(self):
+        self.rig.start_all("--durability", self.durability)
+        for name in WORKERS:
+            self.workers.append(harness.Worker(self.rig, name))
+            self.workers[-1].start()
+        for _ in range(2):
+            self.start_producer()
+
+    def start_node(self, name):
+        self.rig.start_node(name, "--durability", self.durability)
+
+    def check_coordinators(self):
+        for name, node in {**self.rig.nodes, **self.rig.members}.items():
+            if not node.is_running():
+                raise RuntimeError(f"{name} ended by itself: {node.text()[-3000:]}")
+
+    def coordinator_text(self):
+        return "\n".join(node.text()[-3000:] for node in self.rig.nodes.values())
+
+    # Faults.
+
+    def some_nodes(self, count):
+        return self.random.sample(NODES, count)
+
+    def kill_nodes(self, names):
+        for name in names:
+            self.rig.nodes[name].kill()
+        self.pause(0, LONG if self.random.random() < 0.5 else 0.5)
+        for name in names:
+            self.start_node(name)
+
+    def kill_coordinator(self):
+        self.kill_nodes(self.some_nodes(1))
+
+    def kill_two_coordinators(self):
+        self.kill_nodes(self.some_nodes(2))
+
+    def kill_all_coordinators(self):
+        self.kill_nodes(NODES)
+
+    def kill_one_coordinator_after_the_other(self):
+        for name in self.some_nodes(3):
+            self.kill_nodes([name])
+
+    def stop_coordinator(self):
+        name, = self.some_nodes(1)
+        self.rig.nodes[name].terminate(30)
+        self.start_node(name)
+
+    def suspend_coordinator(self):
+        self.suspend(self.rig.nodes, self.some_nodes(1))
+
+    def suspend_two_coordinators(self):
+        self.suspend(self.rig.nodes, self.some_nodes(2))
+
+    def suspend(self, processes, names):
+        for name in names:
+            processes[name].suspend()
+        self.pause(0.1, LONG)
+        for name in names:
+            processes[name].go_on()
+
+    def while_cut(self, *cuts):
+        with contextlib.ExitStack() as stack:
+            for cut in cuts:
+                stack.enter_context(cut)
+            self.pause(0.1, LONG)
+
+    def isolate_coordinator(self):
+        name, = self.some_nodes(1)
+        self.while_cut(self.links.isolated(name))
+
+    def isolate_coordinator_and_kill_another(self):
+        isolated, killed = self.some_nodes(2)
+        with self.links.isolated(isolated):
+            self.pause(0, 2)
+            self.kill_nodes([killed])
+
+    def cut_link_of_coordinators(self):
+        one, other = self.some_nodes(2)
+        self.while_cut(self.links.silenced(one, [self.links.address(other)]),
+                       self.links.silenced(other, [self.links.address(one)]))
+
+    def cut_link_of_coordinators_one_way(self):
+        one, other = self.some_nodes(2)
+        self.while_cut(self.links.silenced(one, [self.links.address(other)]))
+
+    def cut_coordinator_from_etcd(self):
+        name, = self.some_nodes(1)
+        self.while_cut(self.links.silenced(name, [self.links.address(one) for one in MEMBERS]))
+
+    def cut_coordinator_from_clients(self):
+        name, = self.some_nodes(1)
+        self.while_cut(self.links.silenced(name, [self.links.base]))
+
+    def kill_etcd_member(self):
+        self.kill_members([self.random.choice(MEMBERS)])
+
+    def kill_etcd_quorum(self):
+        self.kill_members(self.random.sample(MEMBERS, 2))
+
+    def kill_members(self, names):
+        for name in names:
+            self.rig.members[name].kill()
+        self.pause(0, LONG)
+        for name in names:
+            self.rig.start_member(name)
+
+    def suspend_etcd_member(self):
+        self.suspend(self.rig.members, [self.random.choice(MEMBERS)])
+
+    def move_shard(self):
+        shard, name = self.random.randrange(SHARDS), self.random.choice(NODES)
+        # It is refused when the node has no copy in sync.
+        self.rig.try_ctl("cluster", "move", str(shard), "--to", name)
+        self.pause(0, 1)
+
+    def balance(self):
+        self.rig.try_ctl("cluster", "balance")
+
+    FAULTS = (
+        (kill_coordinator, 6), (kill_two_coordinators, 2), (kill_all_coordinators, 1),
+        (kill_one_coordinator_after_the_other, 1), (stop_coordinator, 3),
+        (suspend_coordinator, 4), (suspend_two_coordinators, 1), (isolate_coordinator, 4),
+        (isolate_coordinator_and_kill_another, 1), (cut_link_of_coordinators, 2),
+        (cut_link_of_coordinators_one_way, 3), (cut_coordinator_from_etcd, 2),
+        (cut_coordinator_from_clients, 2), (kill_etcd_member, 3), (kill_etcd_quorum, 1),
+        (suspend_etcd_member, 2), (move_shard, 4), (balance, 1), (harness.Harness.kill_worker, 2),
+        (harness.Harness.stop_worker, 1), (harness.Harness.suspend_worker, 2),
+        (harness.Harness.slow_down, 1), (harness.Harness.kill_producer, 1))
+
+    def disturb(self, seconds):
+        self.disturbed_from = time.monotonic_ns()
+        super().disturb(seconds)
+
+    def verdict(self):
+        wrong = super().verdict()
+        longest = longest_pauses(history.read_logs(self.folder), self.disturbed_from)
+        for what, milliseconds in longest.items():
+            self.counts[f"longest pause of a shard, {what}, ms"] = milliseconds
+        return wrong
+
+
+def longest_pauses(events, begin):
+    """The longest time between two acknowledgements, and two starts, of one shard from `begin`
+    until the last request was sent, in milliseconds."""
+    end = max((event.at for event in events if event.what == "send"), default=begin)
+    last = collections.defaultdict(lambda: begin)
+    longest = {"acknowledgements": 0, "starts": 0}
+    names = {"ack": "acknowledgements", "start": "starts"}
+    for event in events:
+        if event.what not in names or not begin <= event.at <= end:
+            continue
+        place = event.what, coordinators.shard_of(event.fields["id"])
+        what = names[event.what]
+        longest[what] = max(longest[what], (event.at - last[place]) // 1_000_000)
+        last[place] = event.at
+    return longest
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    length = parser.add_mutually_exclusive_group(required=True)
+    length.add_argument("--minutes", type=float, help="of load with faults")
+    length.add_argument("--seconds", type=float, help="the same")
+    parser.add_argument("--durability", choices=("sync", "os"), default="sync")
+    parser.add_argument("--seed", type=int, default=None, help="of the faults")
+    parser.add_argument("--keep", metavar="DIR", help="copy all logs there")
+    options = parser.parse_args()
+    links = network.enter([*NODES, *MEMBERS])
+    seed = options.seed if options.seed is not None else random.randrange(1 << 31)
+    print(f"CODEQ_SEED={seed}", flush=True)
+    run = ClusterHarness(seed, options.durability, links)
+    try:
+        wrong = run.run(options.seconds or options.minutes * 60)
+    finally:
+        if options.keep:
+            shutil.copytree(run.folder, pathlib.Path(options.keep) / "history")
+            for log in run.rig.directory.glob("*.log"):
+                shutil.copy(log, options.keep)
+        run.close()
+    title = f"faults of a cluster in {options.durability} mode, seed {seed}:"
+    print(harness.report(run.counts, title))
+    print(wrong or "the history is allowed")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

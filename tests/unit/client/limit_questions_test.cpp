@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/limit_questions.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace codeq::client {
+namespace {
+
+using namespace std::chrono_literals;
+
+const limit_address stripe{"t", "stripe"};
+
+limits_part part_with(std::uint32_t concurrency, std::uint64_t leased) {
+  limit_info info;
+  info.limit.name = stripe.name;
+  info.definition.concurrency = concurrency;
+  info.leased = leased;
+  info.held = 10 * leased;
+  info.keys = leased;
+  info.keys_above = 1;
+  return {{info}, {}, false};
+}
+
+limits_part keys_of(const std::vector<std::string>& keys, bool more = false) {
+  limits_part part;
+  for (const auto& key : keys) {
+    limit_key_info info;
+    info.key = key;
+    part.keys.push_back(info);
+  }
+  part.more = more;
+  return part;
+}
+
+std::vector<std::string> names_of(const limit_keys_page& page) {
+  std::vector<std::string> names;
+  for (const auto& key : page.keys)
+    names.push_back(key.key);
+  return names;
+}
+
+/// The request that a question builds.
+template <class Read>
+void read_request(const question& built, Read read) {
+  auto wire = built(7);
+  auto request = protocol::limit_request::parse(wire.body);
+  ASSERT_TRUE(request);
+  auto ok = request->read([&](schema::LimitRequest::Reader from) -> result<void> {
+    EXPECT_EQ(from.getNumber(), 7u);
+    read(from);
+    return {};
+  });
+  EXPECT_TRUE(ok);
+}
+
+TEST(LimitQuestions, UseOfAllShardsIsAddedUp) {
+  auto whole = merge_limit(stripe, {part_with(5, 1), part_with(5, 2)});
+
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(whole->limit, stripe);
+  EXPECT_EQ(whole->definition.concurrency, 5u);
+  EXPECT_EQ(whole->leased, 3u);
+  EXPECT_EQ(whole->held, 30u);
+  EXPECT_EQ(whole->keys, 3u);
+  EXPECT_EQ(whole->keys_above, 2u);
+  EXPECT_TRUE(whole->is_uniform);
+}
+
+TEST(LimitQuestions, ShardsThatDifferAreSaid) {
+  EXPECT_FALSE(merge_limit(stripe, {part_with(5, 1), part_with(6, 1)})->is_uniform);
+  EXPECT_FALSE(merge_limit(stripe, {limits_part{}, part_with(5, 1)})->is_uniform);
+  EXPECT_FALSE(merge_limit(stripe, {part_with(5, 1), limits_part{}})->is_uniform);
+}
+
+TEST(LimitQuestions, ALimitThatNoShardHasIsUnknown) {
+  auto whole = merge_limit(stripe, {limits_part{}, limits_part{}});
+
+  ASSERT_FALSE(whole);
+  EXPECT_EQ(whole.error().code, errc::unknown_limit);
+  EXPECT_EQ(whole.error().context, "tenant \"t\" has no limit \"stripe\"");
+}
+
+TEST(LimitQuestions, OnlyAnUnknownLimitMayBeMissing) {
+  EXPECT_TRUE(or_absent(error{errc::unknown_limit, {}}));
+  EXPECT_EQ(or_absent(error{errc::timeout, {}}).error().code, errc::timeout);
+}
+
+TEST(LimitQuestions, ListsAreMergedByName) {
+  auto other = part_with(5, 1);
+  other.limits.front().limit.name = "smtp";
+  auto both = part_with(5, 2);
+  both.limits.push_back(other.limits.front());
+
+  auto all = merge_limits("t", {both, part_with(5, 3)});
+
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].limit, (limit_address{"t", "smtp"}));
+  EXPECT_FALSE(all[0].is_uniform);
+  EXPECT_EQ(all[1].leased, 5u);
+  EXPECT_TRUE(all[1].is_uniform);
+}
+
+TEST(LimitQuestions, KeysOfAllShardsAreInTheOrderOfTheirBytes) {
+  auto page = merge_limit_keys(stripe, {keys_of({"b", "\xff"}), keys_of({"", "a"})}, 10);
+
+  EXPECT_EQ(names_of(page), (std::vector<std::string>{"", "a", "b", "\xff"}));
+  EXPECT_FALSE(page.more);
+}
+
+TEST(LimitQuestions, APageEndsWhereAShardHasMore) {
+  auto page = merge_limit_keys(stripe, {keys_of({"a", "c"}, true), keys_of({"b", "d"})}, 10);
+  EXPECT_EQ(names_of(page), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_TRUE(page.more);
+
+  page = merge_limit_keys(stripe, {keys_of({"a", "c"}), keys_of({"b", "d"})}, 2);
+  EXPECT_EQ(names_of(page), (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE(page.more);
+}
+
+TEST(LimitQuestions, KeysAreSpreadOverTheShards) {
+  std::set<std::uint16_t> shards;
+  for (int i = 0; i < 100; ++i)
+    shards.insert(shard_of_key(stripe, std::to_string(i), 4));
+
+  EXPECT_EQ(shards.size(), 4u);
+  EXPECT_EQ(shard_of_key(stripe, "k", 4), shard_of_key(stripe, "k", 4));
+}
+
+TEST(LimitQuestions, ARequestSaysWhatIsAsked) {
+  limit_definition definition;
+  definition.rate = start_rate{100, 1s, 20};
+  auto set = ask_set_limit(3, {stripe, definition, false}, operation{9});
+  read_request(set, [](auto from) {
+    EXPECT_EQ(from.getShard(), 3u);
+    EXPECT_EQ(std::string(from.getTenant()), "t");
+    EXPECT_EQ(std::string(from.getName()), "stripe");
+    EXPECT_EQ(from.getOperation(), 9u);
+    ASSERT_TRUE(from.isSet());
+    EXPECT_EQ(from.getSet().getRateCount(), 100u);
+  });
+  read_request(ask_set_limit(3, {stripe, definition, true}), [](auto from) {
+    EXPECT_TRUE(from.isDryRun());
+  });
+  read_request(ask_limit_keys(3, stripe, {"k", 7, true}), [](auto from) {
+    ASSERT_TRUE(from.isKeys());
+    EXPECT_FALSE(from.getKeys().getFromStart());
+    EXPECT_EQ(from.getKeys().getLimit(), 7u);
+    EXPECT_TRUE(from.getKeys().getBusy());
+  });
+  read_request(ask_limit_keys(3, stripe, {}), [](auto from) {
+    EXPECT_TRUE(from.getKeys().getFromStart());
+  });
+  read_request(ask_close_key(3, stripe, "k", 30s), [](auto from) {
+    ASSERT_TRUE(from.isClose());
+    EXPECT_EQ(from.getClose().getForMs(), 30'000u);
+  });
+  read_request(ask_open_key(3, stripe, "k"), [](auto from) { EXPECT_TRUE(from.isOpen()); });
+  read_request(ask_delete_limit(3, stripe), [](auto from) { EXPECT_TRUE(from.isDelete()); });
+}
+
+} // namespace
+} // namespace codeq::client

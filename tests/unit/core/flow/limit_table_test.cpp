@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
+#include "core/state/limit_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace codeq::core {
+namespace {
+
+const limit_address api{"t", "api"};
+const limit_definition one_slot{.concurrency = 1};
+
+TEST(LimitTable, FindsDefinitionsByTenantAndName) {
+  limit_table limits;
+  limits.define(api, one_slot);
+
+  EXPECT_EQ(*limits.find(api), one_slot);
+  EXPECT_EQ(limits.find({"other", "api"}), nullptr);
+  EXPECT_EQ(limits.defined_by("t"), 1u);
+  limits.define(api, {});
+  EXPECT_EQ(limits.find(api), nullptr);
+  EXPECT_EQ(limits.defined_by("t"), 0u);
+}
+
+TEST(LimitTable, UnknownNameNamesTheTenantAndWhatToDo) {
+  limit_table limits;
+  auto refused = limits.check_new("t", {{"api", "k", 1}});
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::unknown_limit);
+  EXPECT_NE(refused.error().context.find("codeqctl limit set api"), std::string::npos);
+}
+
+TEST(LimitTable, TenantMayUseABoundedNumberOfKeysAndLeavesRoomForOthers) {
+  limit_table limits;
+  limits.define(api, one_slot);
+  limits.define({"other", "api"}, one_slot);
+  limited_task task;
+  for (std::size_t i = 0; i < limits::limit_keys_max; ++i) {
+    task.seq = i;
+    task.uses = {{limits.place_of("t", {"api", std::to_string(i), 1}), 1}};
+    limits.keys().occupy(task);
+  }
+
+  auto refused = limits.check_new("t", {{"api", "further", 1}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::queue_full);
+  EXPECT_TRUE(is_of_limit_keys(refused.error()));
+  EXPECT_TRUE(limits.check_new("t", {{"api", "7", 1}})) << "the key is in use already";
+  EXPECT_TRUE(limits.check_new("other", {{"api", "further", 1}}));
+}
+
+TEST(LimitTable, RemovedLimitIsForgottenOnceNothingUsesIt) {
+  limit_table limits;
+  limits.define(api, one_slot);
+  limited_task task{1, 0, {}, 0};
+  task.uses = {{limits.place_of("t", {"api", "k", 1}), 1}};
+  limits.keys().occupy(task);
+  limits.define(api, {});
+  limits.forget_removed();
+  limits.define(api, one_slot);
+  EXPECT_EQ(limits.describe(api).leased, 1u) << "its leases still count when it is defined again";
+
+  limits.define(api, {});
+  limits.keys().free(task.uses, {});
+  static_cast<void>(limits.keys().release({}));
+  limits.forget_removed();
+  std::size_t numbers = 0;
+  limits.for_each_number([&](const limit_address&, std::uint32_t) { ++numbers; });
+  EXPECT_EQ(numbers, 0u);
+}
+
+TEST(LimitTable, ListsPartsInTheOrderOfNames) {
+  limit_table limits;
+  for (const char* name : {"c", "a", "b"})
+    limits.define({"t", name}, one_slot);
+  limits.define({"u", "a"}, one_slot);
+  bool more = false;
+  auto first = limits.list("t", {{}, 2, true}, more);
+  ASSERT_EQ(first.size(), 2u);
+  EXPECT_TRUE(more);
+  EXPECT_EQ(first[1].limit.name, "b");
+  auto rest = limits.list("t", {"b", 2, false}, more);
+  ASSERT_EQ(rest.size(), 1u);
+  EXPECT_FALSE(more);
+  EXPECT_EQ(rest[0].limit.name, "c");
+}
+
+TEST(LimitTable, MarksOfKeysAreRestored) {
+  limit_table limits;
+  limits.define(api, limit_definition{.rate = start_rate{1, duration{1000}, 1}});
+  limited_task task{1, 0, {}, 0};
+  task.uses = {{limits.place_of("t", {"api", "k", 1}), 1}};
+  timestamp now{duration{10'000}};
+  limits.keys().take(task, now);
+  auto marks = limits.take_marks();
+  ASSERT_EQ(marks.size(), 1u);
+
+  limit_table restored;
+  restored.define(api, limit_definition{.rate = start_rate{1, duration{1000}, 1}});
+  restored.restore(marks.front());
+  auto key = restored.describe_key(api, "k");
+  EXPECT_EQ(key.next_start, now + duration{1000});
+  EXPECT_EQ(key.leased, 0u) << "slots are counted from the leases";
+}
+
+} // namespace
+} // namespace codeq::core

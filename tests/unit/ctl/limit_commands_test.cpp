@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/command_line.hpp"
+#include "ctl/limit_options.hpp"
+#include "unit/config/program_input.hpp"
+#include "unit/ctl/recorded_api.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace codeq::ctl {
+namespace {
+
+using codeq::test::program_input;
+using codeq::test::recorded_api;
+using codeq::test::refusal;
+using testing::HasSubstr;
+using namespace std::chrono_literals;
+
+/// Output of a command line whose requests `api` answers.
+std::string shown(recorded_api& api, const program_input& input) {
+  auto parsed = parse_command_line(input.line());
+  auto* given = std::get_if<invocation>(&parsed);
+  if (given == nullptr)
+    return "refused: " + refusal(parsed);
+  context with{api, given->json, false};
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(exit_done, given->run(with));
+  return testing::internal::GetCapturedStdout();
+}
+
+std::string asked(const program_input& input) {
+  recorded_api api;
+  shown(api, input);
+  return api.asked;
+}
+
+std::string refused(const program_input& input) {
+  return refusal(parse_command_line(input.line()));
+}
+
+limit_info some_limit() {
+  limit_info info;
+  info.limit = {"t", "stripe"};
+  info.definition.concurrency = 10;
+  info.definition.rate = start_rate{100, 1s, 20};
+  info.leased = 3;
+  info.held = 40;
+  info.keys = 2;
+  return info;
+}
+
+TEST(LimitCommands, EachVerbAsksForItsChange) {
+  EXPECT_EQ(asked({{"limit", "show", "l"}}), "show_limit /l\n");
+  EXPECT_EQ(asked({{"limit", "delete", "l", "--tenant", "t"}}), "delete_limit t/l\n");
+  EXPECT_EQ(asked({{"limit", "list"}}), "list_limits \n");
+  EXPECT_EQ(asked({{"limit", "keys", "l"}}), "limit_keys /l at most 100\n");
+  EXPECT_EQ(
+    asked({{"limit", "keys", "l", "--after", "", "--limit", "7", "--busy"}}),
+    "limit_keys /l after '' at most 7 busy\n");
+  EXPECT_EQ(asked({{"limit", "close", "l", "k/1", "--for", "30s"}}), "close /l 'k/1' 30000 ms\n");
+  EXPECT_EQ(asked({{"limit", "close", "l", "--for", "1h"}}), "close /l '' 3600000 ms\n");
+  EXPECT_EQ(asked({{"limit", "open", "l", "k"}}), "open /l 'k'\n");
+}
+
+TEST(LimitCommands, SetTakesConcurrencyRateAndBurst) {
+  recorded_api api;
+  shown(
+    api,
+    {{"limit", "set", "l", "--concurrency", "10", "--rate", "100/1s", "--burst", "20"}});
+  EXPECT_EQ(api.asked, "set_limit /l\n");
+  EXPECT_EQ(api.defined.concurrency, 10u);
+  EXPECT_EQ(api.defined.rate, (start_rate{100, 1s, 20}));
+
+  recorded_api other;
+  shown(other, {{"limit", "set", "l", "--rate", "5/1m", "--dry-run"}});
+  EXPECT_EQ(other.asked, "preview_limit /l\n");
+  EXPECT_FALSE(other.defined.concurrency);
+  EXPECT_EQ(other.defined.rate, (start_rate{5, 1min, 1}));
+}
+
+TEST(LimitCommands, WhatLimitsNothingOrMakesNoSenseIsRefused) {
+  EXPECT_EQ(
+    refused({{"limit", "set", "l"}}),
+    "codeqctl: limit set: neither --concurrency nor --rate is given; give one or both");
+  EXPECT_EQ(
+    refused({{"limit", "set", "l", "--concurrency", "1", "--burst", "2"}}),
+    "codeqctl: limit set: --burst needs --rate");
+  EXPECT_EQ(
+    refused({{"limit", "set", "l", "--rate", "100"}}),
+    "codeqctl: --rate: `100` is not COUNT/PERIOD, such as 100/1s or 5/1m");
+  EXPECT_EQ(
+    refused({{"limit", "set", "l", "--rate", "0/1s"}}),
+    "codeqctl: --rate: `0` is not a whole number from 1 to 1000000");
+  EXPECT_EQ(
+    refused({{"limit", "set", "l", "--rate", "1/32d"}}),
+    "codeqctl: --rate: `32d` is outside 1ms to 31d");
+  EXPECT_EQ(
+    refused({{"limit", "set", "l", "--concurrency", "1000001"}}),
+    "codeqctl: --concurrency: `1000001` is not a whole number from 0 to 1000000");
+  EXPECT_NE(refused({{"limit", "close", "l", "k"}}), "");
+  EXPECT_NE(refused({{"limit", "set", "a b", "--concurrency", "1"}}), "");
+}
+
+TEST(LimitCommands, LimitsOfATaskAreReadFromTheirText) {
+  auto read = [](const char* text) { return parse_task_limit(text).value(); };
+  EXPECT_EQ(read("smtp"), (task_limit{"smtp", {}, 1}));
+  EXPECT_EQ(read("stripe:acct_42"), (task_limit{"stripe", "acct_42", 1}));
+  EXPECT_EQ(read("stripe:acct_42:7"), (task_limit{"stripe", "acct_42", 7}));
+  EXPECT_EQ(read("stripe::7"), (task_limit{"stripe", {}, 7}));
+  EXPECT_EQ(read("stripe:a:b:7"), (task_limit{"stripe", "a:b", 7}));
+
+  EXPECT_EQ(
+    refused({{"enqueue", "q", "x", "--limit", "stripe:a:b"}}),
+    "codeqctl: --limit: the cost of `stripe:a:b`: `b` is not a whole number from 1 to 1000");
+  EXPECT_EQ(
+    refused({{"enqueue", "q", "x", "--limit", "s:1", "--limit", "s:2"}}),
+    "codeqctl: --limit: limit `s` is given twice");
+  EXPECT_EQ(
+    refused(
+      {{"enqueue", "q", "x", "--limit", "a", "--limit", "b", "--limit", "c", "--limit", "d",
+        "--limit", "e"}}),
+    "codeqctl: --limit: more than 4 limits are given");
+}
+
+TEST(LimitCommands, ALimitIsShownWithItsUse) {
+  recorded_api api;
+  api.found_limit = some_limit();
+
+  EXPECT_EQ(
+    shown(api, {{"--json", "limit", "show", "stripe"}}),
+    R"({"tenant":"t","name":"stripe","concurrency":10,"rate":{"count":100,"period_ms":1000,)"
+    R"("burst":20},"leased":3,"held":40,"keys":2,"keys_above":0,"uniform":true})"
+    "\n");
+  auto text = shown(api, {{"limit", "show", "stripe"}});
+  EXPECT_THAT(text, HasSubstr("100/1s, burst 20"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("more leases")));
+  EXPECT_THAT(shown(api, {{"limit", "list"}}), HasSubstr("stripe"));
+
+  api.found_limit->keys_above = 1;
+  api.found_limit->is_uniform = false;
+  text = shown(api, {{"limit", "set", "stripe", "--concurrency", "1"}});
+  EXPECT_THAT(text, HasSubstr("1 of the keys have more leases than that"));
+  EXPECT_THAT(text, HasSubstr("The shards differ"));
+}
+
+TEST(LimitCommands, KeysAreShownWithTheirNextStart) {
+  recorded_api api;
+  limit_keys_page page;
+  page.keys.push_back({"", 1, 0, timestamp{}, timestamp{}});
+  page.keys.push_back({"a\nb", 2, 5, std::nullopt, timestamp{duration{4'000'000'000'000}}});
+  page.more = true;
+  api.found_keys = page;
+
+  auto text = shown(api, {{"limit", "keys", "l"}});
+  EXPECT_THAT(text, HasSubstr("(none)"));
+  EXPECT_THAT(text, HasSubstr("now"));
+  EXPECT_THAT(text, HasSubstr("after a lease"));
+  EXPECT_THAT(text, HasSubstr("more with --after"));
+  EXPECT_EQ(
+    shown(api, {{"--json", "limit", "keys", "l"}}),
+    R"({"keys":[{"key":"","leased":1,"held":0,"next_start":"1970-01-01T00:00:00Z"},)"
+    R"({"key":"a\nb","leased":2,"held":5,"closed_until":"2096-10-02T07:06:40Z"}],"more":true})"
+    "\n");
+}
+
+} // namespace
+} // namespace codeq::ctl
