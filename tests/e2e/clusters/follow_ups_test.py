@@ -15,7 +15,7 @@ CHAINS = 64
 LINKS = 25
 
 
-class Chains(coordinators.CoordinatorsTest):
+class ChainsOfACluster(coordinators.CoordinatorsTest):
     """Each task of a chain is the follow-up of the previous one, and belongs to a shard of its
     own, most of them on another coordinator."""
 
@@ -67,7 +67,7 @@ class Chains(coordinators.CoordinatorsTest):
         self.check("--durability", "os")
 
 
-class Schedules(coordinators.CoordinatorsTest):
+class EndsOfACluster(coordinators.CoordinatorsTest):
     """Tasks of schedules whose group puts them on other shards than the schedules."""
 
     NAMES = [f"tick{i}" for i in range(6)]
@@ -96,7 +96,7 @@ class Schedules(coordinators.CoordinatorsTest):
         self.await_more({name: self.completed(name) for name in self.NAMES})
 
 
-class Webhooks(coordinators.CoordinatorsTest):
+class WebhooksOfACluster(coordinators.CoordinatorsTest):
     def test_webhooks_of_a_coordinator_that_is_gone_are_delivered_by_others(self):
         receiver = Receiver()
         self.addCleanup(receiver.close)
