@@ -253,7 +253,7 @@ class EmptyCoordinator(dashboard.DashboardTest):
     def test_empty_pages_say_what_to_do_next(self):
         wanted = {
             "overview": "codeqctl enqueue", "queues": "codeqctl enqueue",
-            "tasks": "codeqctl enqueue", "dead": "No dead tasks",
+            "tasks": "codeqctl enqueue", "dead": "No dead tasks", "cluster": "--etcd",
             "operations": "operation start", "workers": "codeq-worker --name",
             "schedules": "codeqctl schedule set", "limits": "codeqctl limit set",
             "audit": "Nothing here",
