@@ -146,16 +146,15 @@ public:
 
   /// Something that the handler uses refuses more work for a while, as with HTTP status 429: gives
   /// the task back uncharged, and starts no task of the same key of its limit before `retry_after`
-  /// (0 to 31 d) has passed. `limit` is the name of a limit of the task; empty: its first one. One
-  /// that the task does not have makes the attempt `failed`, with the reason. A task without limits
-  /// waits alone.
+  /// (0 to 31 d) has passed. `limit` is the name of a limit of the task; empty: its first one. A
+  /// task without limits waits alone.
   [[nodiscard]] static outcome
   limited(duration retry_after, std::string limit = {}, std::string reason = {});
 
   /// Says what the attempt really cost for a limit of the task, 0..`limits::limit_cost_max`, in
   /// place of `task_limit::cost`. The difference delays the next starts of the limit's key, or lets
-  /// them come earlier. May be added to any outcome; the latest cost of a limit counts. A limit that
-  /// the task does not have makes the attempt `failed`, with the reason. @throws std::invalid_argument for `actual`, and for more
+  /// them come earlier. May be added to any outcome; the latest cost of a limit counts. Ignored for
+  /// limits that the task does not have. @throws std::invalid_argument for `actual`, and for more
   /// limits than a task may have
   outcome& cost(std::string limit, std::uint32_t actual) &;
   [[nodiscard]] outcome&& cost(std::string limit, std::uint32_t actual) &&;
