@@ -42,7 +42,8 @@ TEST(LimitConvert, DefinitionsAreReadAndBounded) {
   ASSERT_TRUE(set);
   const auto& command = std::get<core::set_limit>(*set);
   EXPECT_EQ(command.limit, (limit_address{"t", "api"}));
-  EXPECT_EQ(*command.definition, (limit_definition{.concurrency = 0, .rate = start_rate{5, 1s, 2}}));
+  EXPECT_EQ(
+    *command.definition, (limit_definition{.concurrency = 0, .rate = start_rate{5, 1s, 2}}));
   EXPECT_FALSE(command.is_dry_run);
 
   EXPECT_NE(refusal([](auto root) { root.initSet(); }).find("neither"), std::string::npos);
@@ -110,7 +111,8 @@ TEST(LimitConvert, RepliesSayWhatTheShardHas) {
 
 TEST(LimitConvert, LimitsOfATaskAreBounded) {
   EXPECT_TRUE(check_limits({{"a", "k", 1}, {"b", {}, 1000}}));
-  EXPECT_FALSE(check_limits({{"a", {}, 1}, {"b", {}, 1}, {"c", {}, 1}, {"d", {}, 1}, {"e", {}, 1}}));
+  EXPECT_FALSE(
+    check_limits({{"a", {}, 1}, {"b", {}, 1}, {"c", {}, 1}, {"d", {}, 1}, {"e", {}, 1}}));
   EXPECT_FALSE(check_limits({{"a", {}, 1}, {"a", "k", 1}}));
   EXPECT_FALSE(check_limits({{"", {}, 1}}));
   EXPECT_FALSE(check_limits({{"a", std::string(257, 'k'), 1}}));
