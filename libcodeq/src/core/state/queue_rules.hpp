@@ -30,8 +30,8 @@ check_queues(const shard_state& state, const std::vector<enqueue_run>& runs);
 /// True when `check_queues` refused a request because of its fairness keys.
 [[nodiscard]] bool is_of_fairness_keys(const error& reason);
 
-/// Checks that the tenants of follow-ups for this shard can have all their queues, and the limits of
-/// all follow-ups; other shards do that too late. Errors: `too_large`, `unknown_limit`, `queue_full`.
+/// Checks that the tenants of follow-ups for this shard can have all their queues, and the limits
+/// of all follow-ups, as other shards do it too late. Errors: those of `check_queues`.
 [[nodiscard]] result<void>
 check_new_queues(const shard_state& state, const std::vector<follow_up>& tasks);
 
