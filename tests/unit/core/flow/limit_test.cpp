@@ -236,7 +236,7 @@ TEST_F(Limit, OperatorClosesAndOpensAKey) {
   add("a");
   claim("w", 10);
   EXPECT_EQ(running(1), numbers{});
-  EXPECT_EQ(explain(1), "p: 1 limited until 3600000 by api:a behind 0");
+  EXPECT_EQ(explain(1), "o: 1 limited until 3600000 by api:a behind 0");
 
   close_key("api", "a", 0s);
   EXPECT_EQ(running(1), (numbers{1}));
@@ -302,10 +302,10 @@ TEST_F(Limit, StartsAndClosuresAreRememberedByARestart) {
   close_key("api", "b", 1h);
   claim("w", 10);
   complete("w", lease_of(1));
+  add("b");
   restart();
   attach("w", {"q"});
   claim("w", 10);
-  add("b");
 
   EXPECT_EQ(running(3), numbers{});
   advance(100ms);
@@ -435,13 +435,13 @@ TEST_F(Limit, FollowUpWithAnUnknownLimitRefusesTheCompletion) {
 TEST_F(Limit, HeldTaskIsExplained) {
   add("a", 4);
   claim("w", 10);
-  EXPECT_EQ(explain(4), "p: 4 limited by api:a behind 2");
+  EXPECT_EQ(explain(4), "o: 4 limited by api:a behind 2");
 }
 
 TEST_F(Limit, OneTurnHoldsABoundedNumberOfTasksBackAndTheNextGoesOn) {
   auto most = tuning::limits_held_per_turn_max;
   pause("q");
-  add("a", static_cast<int>(most) + 10);
+  enqueue_all("q", std::vector<enqueue_options>(most + 10, use("a")));
   enqueue("q");
   claim("w", 10);
   unpause("q");
