@@ -19,8 +19,11 @@ void session::tell_places(shard_id shard) {
 void session::tell_arrival(shard_id shard) {
   const auto& map = options_.places->map();
   const auto* place = map.of(shard);
-  if (told_not_here_.erase(shard) > 0 && place)
-    port_.send(protocol::make_cluster_map({map.shards(), {{shard, *place}}}, {}).to_wire());
+  if (told_not_here_.erase(shard) == 0 || !place)
+    return;
+  // The peer resumes there, also when it has done so in an earlier epoch.
+  resumes_.erase(shard);
+  port_.send(protocol::make_cluster_map({map.shards(), {{shard, *place}}}, {}).to_wire());
 }
 
 void session::map_changed() {
