@@ -103,6 +103,7 @@ TEST(LimitRecord, ShardIsRecoveredWithDefinitionsAndUnpaidStarts) {
   write(store, changed);
   core::limit_keys_changed over{5, timestamp{8s}, {}, {}};
   over.keys.push_back({api, "over", 0, {}, true});
+  over.used_up_at = changed.used_up_at;
   write(store, over);
 
   auto state = recover(store, shard_id{}, 2, monotonic_time{});
@@ -115,6 +116,7 @@ TEST(LimitRecord, ShardIsRecoveredWithDefinitionsAndUnpaidStarts) {
   EXPECT_EQ(limits.marks().front().paid_at, 7'100'000'000);
   EXPECT_EQ(limits.marks().front().closed_until, timestamp{9s});
   EXPECT_EQ(limits.used_up_at(), timestamp{6s});
+  EXPECT_EQ((*state)->at, timestamp{8s}) << "until then the starts of a removed key were paid for";
 }
 
 } // namespace
