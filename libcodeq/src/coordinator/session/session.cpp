@@ -233,13 +233,15 @@ void session::take_request(const protocol::resume_request& m) {
   if (shard && !is_here(*shard))
     return tell_places(*shard);
   // Each one has tasks read and sent again, so that a few bytes would cost others much.
-  // In a cluster the worker may hear of the shard's new place before it is told here.
-  const unsigned most = options_.places ? 2 : 1;
+  // In a cluster the worker resumes when it hears of the shard's new place elsewhere, when it is told
+  // here, when the shard has arrived, and once more when it had asked in vain before.
+  const unsigned most = options_.places ? 4 : 1;
   if (shard && ++resumes_[*shard] > most)
     return refuse(
       {errc::protocol_error,
-       "a second ResumeRequest for shard " + std::to_string(value(*shard))
-         + " on one connection; the limit is 1"});
+       "ResumeRequest " + std::to_string(most + 1) + " for shard "
+         + std::to_string(value(*shard)) + " on one connection; the limit is "
+         + std::to_string(most)});
   forward(m);
 }
 
