@@ -24,7 +24,7 @@ void limit_audit::turn_sealed(
   for (const auto& e : events)
     if (const auto* changed = std::get_if<core::limit_keys_changed>(&e))
       for (const auto& mark : changed->keys)
-        closed_[{mark.limit.tenant, mark.limit.name, mark.key}] = mark.closed_until;
+        closed_[{state.id, {mark.limit.tenant, mark.limit.name, mark.key}}] = mark.closed_until;
   check_leases(state);
 }
 
@@ -62,7 +62,7 @@ void limit_audit::check_starts(core::shard_state& state, const core::batch_grant
           decided_.emplace(
             std::pair{state.id, static_cast<fencing_token>(token)},
             start{key, *limit->rate, use.cost, grant.at});
-        auto closed = closed_.find(key);
+        auto closed = closed_.find({state.id, key});
         if (closed != closed_.end() && grant.at < closed->second)
           breach_("8.5", text_of(key) + " is closed, and one of its tasks was leased");
       }

@@ -54,7 +54,8 @@ private:
   breach_function breach_;
   /// The latest starts of keys whose rate is limited, in shard time, and their costs.
   std::map<key_name, std::deque<std::pair<timestamp, std::uint32_t>>> starts_;
-  std::map<key_name, timestamp> closed_;
+  /// By shard: each has its own time, and closes what it is told to.
+  std::map<std::pair<shard_id, key_name>, timestamp> closed_;
   /// Starts that no worker was told of.
   std::multimap<std::pair<shard_id, fencing_token>, start> decided_;
 };
