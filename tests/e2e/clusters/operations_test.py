@@ -109,13 +109,19 @@ class OperationsOfACluster(coordinators.CoordinatorsTest):
             node, "GET", f"/v1/codeq/admin/operations/{operation}", timeout=30)
         return answer if code == 200 else {"coordinator": "c2", "status": "unknown"}
 
+    def is_ready(self):
+        try:
+            return self.cluster.http("c1", "GET", "/readyz")[0] == 200
+        except OSError:
+            return False  # It does not listen yet.
+
     def test_a_coordinator_that_starts_again_takes_no_operation_of_another(self):
         self.add_scheduled(TASKS)
         operation = self.begin("c0", rate=30)["id"]
 
         self.cluster.nodes["c1"].kill()
         self.cluster.start_node("c1")
-        wait_until(lambda: self.cluster.http("c1", "GET", "/readyz")[0] == 200, 30, "ready")
+        wait_until(self.is_ready, 30, "ready")
 
         shown = self.show("c1", operation)
         self.assertEqual("c0", shown["coordinator"])
