@@ -139,7 +139,7 @@ class FloodedConnection(TwoTenants):
         self.assert_acme_is_served()
         print(f"acme was served within {self.longest:.2f} s\n{flood.text()}")
         self.assertEqual(0, flood.wait(20))
-        self.assertIn("ResumeRequest 2 for shard 0 on one connection; the limit is 1",
+        self.assertIn("a second ResumeRequest for shard 0 on one connection; the limit is 1",
                       self.cluster.coordinator.text())
 
     def start_flood(self, *words, name="flood", token=None):

@@ -82,8 +82,8 @@ public:
   /// copied before.
   void note_lost(replica_id replica);
 
-  /// The process of the replica has ended, as its connection says. As a member it is removed without
-  /// the time to confirm, unless it is heard again before.
+  /// The process of the replica has ended, as its connection says. As a member it is removed
+  /// without the time to confirm, unless it is heard again before.
   void note_gone(replica_id replica);
 
   /// Whether the replica said that it has no usable data.

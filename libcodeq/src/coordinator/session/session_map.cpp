@@ -19,11 +19,8 @@ void session::tell_places(shard_id shard) {
 void session::tell_arrival(shard_id shard) {
   const auto& map = options_.places->map();
   const auto* place = map.of(shard);
-  if (told_not_here_.erase(shard) == 0 || !place)
-    return;
-  // The peer resumes there, also when it has done so in an earlier epoch.
-  resumes_.erase(shard);
-  port_.send(protocol::make_cluster_map({map.shards(), {{shard, *place}}}, {}).to_wire());
+  if (told_not_here_.erase(shard) > 0 && place)
+    port_.send(protocol::make_cluster_map({map.shards(), {{shard, *place}}}, {}).to_wire());
 }
 
 void session::map_changed() {
@@ -33,11 +30,7 @@ void session::map_changed() {
 
 cluster::map_news session::take_news() {
   const auto& map = options_.places->map();
-  auto news = map.news_after(std::exchange(options_.map_changes, map.changes()));
-  // With another epoch of a shard that is still here, the peer resumes there once more.
-  for (const auto& item : news.items)
-    resumes_.erase(item.shard);
-  return news;
+  return map.news_after(std::exchange(options_.map_changes, map.changes()));
 }
 
 void session::take_back(std::uint32_t credits) {
