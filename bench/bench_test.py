@@ -131,6 +131,11 @@ class Measurements(unittest.TestCase):
                      "server_us_per_cycle", "cycles"):
             self.assertGreater(figures[name], 0, name)
 
+    def test_cycle_runs_beside_open_dashboards(self):
+        figures = measure("cycle", "--tasks", "2000", "--dashboards", "3")
+        self.assertEqual((2000, 3), (figures["completed"], figures["dashboards"]))
+        self.assertGreater(figures["dashboard_bytes"], 1000)
+
     def test_dashboard_times_pages_and_redrives_all(self):
         figures = measure("dashboard", "--tasks", "3000", "--dead", "2000", "--queues", "3",
                           "--workers", "3", "--rounds", "3", "--rate", "1000")

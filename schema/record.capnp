@@ -3,6 +3,7 @@
 
 using Cxx = import "/capnp/c++.capnp";
 using Common = import "common.capnp";
+using Limits = import "limit_record.capnp";
 using Task = import "task.capnp";
 $Cxx.namespace("codeq::schema");
 
@@ -40,8 +41,8 @@ struct Record {
     epochStart @23 :EpochStartRecord;
     boot @24 :BootRecord;
     delta @25 :DeltaRecord;
-    limit @26 :LimitRecord;
-    limitKey @27 :LimitKeyRecord;
+    limit @26 :Limits.LimitRecord;
+    limitKey @27 :Limits.LimitKeyRecord;
   }
 }
 
@@ -545,27 +546,6 @@ struct OccurrenceRecord {
   endedAtMs @10 :Int64;
 }
 
-struct LimitRecord {
-  # A limit of a tenant; both names are in the key. Overwritten by each change of its definition,
-  # removed with it. Every shard has it.
-  atMs @0 :Int64;
-  rule @1 :Task.LimitRule;
-}
-
-struct LimitKeyRecord {
-  # The starts of a limit key that are not paid for, and until when it is closed; tenant, limit and
-  # key are in the record's key. Written in the same batch as the starts; removed when neither
-  # matters any more. The record without names is about all keys, see `usedUpAtMs`.
-  atMs @0 :Int64;
-  # Shard time.
-  paidAtNs @1 :Int64;
-  # Time in nanoseconds at which the starts so far are paid for.
-  closedUntilMs @2 :Int64;
-  usedUpAtMs @3 :Int64;
-  # At this time the burst of each key counted as used up, since a power cut may have forgotten
-  # starts.
-}
-
 struct ReplicaRecord {
   # The store's replica of a shard. Overwritten, and synced in both durability modes. A store that
   # is alone has none.
@@ -586,14 +566,12 @@ struct ReplicaPositionRecord {
 }
 
 struct EpochStartRecord {
-  # Where an epoch began in a replica's history. Written in the same batch as that delta; only the
-  # latest epochs are kept.
+  # Where an epoch began in a replica's history, in that delta's batch. The latest ones are kept.
   number @0 :UInt64;
 }
 
 struct BootRecord {
-  # Under which boot of the machine the store was open last. Overwritten at each start and at an
-  # orderly end, and synced.
+  # The boot under which the store was open last. Overwritten at start and orderly end, and synced.
   bootId @0 :Text;
   # The kernel's id of the boot; empty: unknown.
   isClosed @1 :Bool;
@@ -613,9 +591,8 @@ struct DeltaRecord {
   previousEpoch @3 :UInt32;
   # Epoch of the delta before.
   writes @4 :Data;
-  # The writes in order, each as kind:u8 key:u16 value:u32 and then the bytes of key and value. The
-  # numbers, which are little-endian, are their sizes. 1: put, 2: remove, 3: single_remove. Empty:
-  # the start of an epoch.
+  # The writes in order, each as kind:u8 key:u16 value:u32, the little-endian sizes, and then key
+  # and value. 1: put, 2: remove, 3: single_remove. Empty: the start of an epoch.
   checksum @5 :UInt32;
   # CRC-32C of the fields before, as little-endian numbers of their width, and of `writes`.
   isSynced @6 :Bool;

@@ -48,7 +48,7 @@ constexpr auto pages = std::to_array<page>({
   {"tasks_by_state", "/tasks?limit=50&state=ready&order=oldest"},
   {"tasks_by_key", "/tasks?limit=50&queue=q0&key=none"},
   {"dead", "/admin/dead?limit=25"},
-  {"dead_by_error", "/admin/dead/summary?newest=4000"},
+  {"dead_by_error", "/admin/dead/summary?newest=2000"},
   {"operations", "/admin/operations"},
   {"workers", "/admin/workers"},
   {"schedules", "/schedules?limit=100"},

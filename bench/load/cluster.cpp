@@ -113,6 +113,9 @@ result<void> cluster::start_nodes(const cluster_options& options) {
   }
   address_ = addresses_.front();
   auto client = operator_client::connect({.coordinators = {address_}});
+  for (duration waited{0}; !client && waited < start_max && pause(poll_interval);
+       waited += poll_interval)
+    client = operator_client::connect({.coordinators = {address_}});
   if (!client)
     return client.error();
   const auto settled = await_cluster(**client, [&options](const cluster_status& status) {

@@ -17,13 +17,16 @@ class Alone(dashboard.DashboardTest):
 
 
 class ClusterPage(dashboard.DashboardTest):
-    """The dashboard of `c0` of the coordinators `c0`, `c1` and `c2`."""
+    """The dashboard of `c0` of the coordinators `c0`, `c1` and `c2`, which all tests share."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.many = coordinators.Coordinators()
+        cls.addClassCleanup(cls.many.close)
+        cls.many.start_all()
 
     def start_coordinator(self):
-        self.cluster = coordinators.Coordinators()
-        self.addCleanup(self.cluster.close)
-        self.cluster.start_all()
-        self.http_port = self.cluster.http_ports["c0"]
+        self.http_port = self.many.http_ports["c0"]
 
     def rows(self, label):
         return self.browser.run(ROWS % label)
@@ -37,10 +40,10 @@ class ClusterPage(dashboard.DashboardTest):
         self.open()
         self.browser.wait_text("3 of 3")
         self.browser.wait_text("6 of 6")
-        self.browser.wait_text("12 of 12")
+        self.browser.wait_text("12 of 12", 30)
         self.assertEqual(["c0", "c1", "c2"],
                          [row.split()[0] for row in self.rows("Coordinators")])
-        primaries = self.cluster.primaries()
+        primaries = self.many.primaries()
         shown = {int(row.split()[0]): row.split()[1] for row in self.rows("Shards")}
         self.assertEqual(primaries, shown)
         self.shoot("cluster")
@@ -48,12 +51,12 @@ class ClusterPage(dashboard.DashboardTest):
         self.browser.wait_text("No shard fits")
         self.browser.click("All")
         self.show("cluster?node=c1", "Changes of primaries")
-        mine = [number for number, record in self.cluster.records().items()
+        mine = [number for number, record in self.many.records().items()
                 if "c1" in record["replicas"].values()]
         self.assertEqual(sorted(mine), [int(row.split()[0]) for row in self.rows("Shards")])
 
     def test_keys_open_the_page_and_its_rows(self):
-        self.show("queues")
+        self.show("operations", "No operation yet")
         self.browser.press("g", "c")
         self.browser.wait_text("Changes of primaries")
         self.browser.press("j")
@@ -61,7 +64,7 @@ class ClusterPage(dashboard.DashboardTest):
 
     def test_move_and_balance(self):
         self.open()
-        shard, record = next(iter(sorted(self.cluster.records().items())))
+        shard, record = next(iter(sorted(self.many.records().items())))
         target = next(record["replicas"][replica] for replica in record["in_sync"]
                       if replica != record["primary"])
         self.browser.click(f"Move shard {shard}")
@@ -70,13 +73,13 @@ class ClusterPage(dashboard.DashboardTest):
             "return document.querySelector('dialog select').value"))
         self.browser.click(f"Move shard {shard}", within="dialog")
         self.browser.wait_text(f"Shard {shard} moves to {target}")
-        wait_until(lambda: self.cluster.primaries()[shard] == target, 20, "the move")
+        wait_until(lambda: self.many.primaries()[shard] == target, 20, "the move")
         self.browser.wait_text("handed over")
         self.shoot("cluster-moved")
         self.browser.click("Balance")
         self.browser.wait_text("All moves are forgotten")
         self.browser.click("Balance", within="dialog")
-        wait_until(lambda: "pinned" not in self.cluster.records()[shard], 10, "the balance")
+        wait_until(lambda: "pinned" not in self.many.records()[shard], 10, "the balance")
 
     def test_drain_and_its_end(self):
         self.open()
@@ -85,38 +88,40 @@ class ClusterPage(dashboard.DashboardTest):
         self.browser.click("Drain c2", within="dialog")
         self.browser.wait_text("draining")
         wait_until(lambda: "c2" not in {
-            node for record in self.cluster.records().values()
+            node for record in self.many.records().values()
             for node in record["replicas"].values()}, 60, "the drain")
         self.browser.click("Take back c2")
         self.browser.click("Take c2 back", within="dialog")
-        self.cluster.await_in_sync()
+        self.many.await_in_sync()
 
     def test_lost_coordinator_and_fail_over_show_by_themselves(self):
         self.open()
-        served = [shard for shard, node in self.cluster.primaries().items() if node == "c1"]
+        served = [shard for shard, node in self.many.primaries().items() if node == "c1"]
         self.may_lose_connection = True
-        self.cluster.nodes["c1"].kill()
+        self.many.nodes["c1"].kill()
         self.browser.wait_text("2 of 3", 20)
-        self.browser.wait_text("fail-over", 20)
         self.browser.wait_text("c1 is missing", 20)
         self.shoot("cluster-lost")
-        wait_until(lambda: "c1" not in self.cluster.primaries().values(), 20, "the fail-over")
+        wait_until(lambda: "c1" not in self.many.primaries().values(), 20, "the fail-over")
         self.browser.wait(
             "return [...document.querySelectorAll('.tile')].some((one) => "
             "one.innerText.includes('fail-overs') && "
             f"one.innerText.includes('{len(served)}'))", "all fail-overs")
+        self.assertIn("fail-over", " ".join(self.rows("Changes of primaries")))
+        self.many.start_node("c1")
+        self.many.await_in_sync()
 
     def test_operation_says_who_runs_it_and_that_it_covers_all(self):
         for number in range(12):
-            self.enqueue("mail", key=f"k{number}", delaySeconds=3600, allowPromotion=True)
-        self.show("tasks?queue=mail&state=scheduled")
+            self.enqueue("bills", key=f"k{number}", delaySeconds=3600, allowPromotion=True)
+        self.show("tasks?queue=bills&state=scheduled")
         self.wait_rows(12)
         self.browser.click("Run all now")
         self.browser.wait_text("on the shards of all coordinators")
-        self.browser.click("Run now 12 tasks")
+        self.browser.click("Run now 12 waiting tasks")
         self.browser.wait_text("completed")
         self.browser.wait_text("on the shards of all")
-        self.assertEqual({"ready": 12}, self.states("mail"))
+        self.assertEqual({"ready": 12}, self.states("bills"))
         self.shoot("cluster-operation")
 
     def states(self, queue):

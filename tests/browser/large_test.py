@@ -19,7 +19,7 @@ REQUESTS = {
     "queues": "/admin/queues/bulk", "history": "/admin/history", "tasks": "/tasks?limit=50",
     "ready tasks": "/tasks?limit=50&queue=bulk&state=ready&order=oldest",
     "tasks by key": "/tasks?limit=50&queue=bulk&key=none", "dead": "/admin/dead?limit=25",
-    "dead by error": "/admin/dead/summary?newest=4000", "operations": "/admin/operations",
+    "dead by error": "/admin/dead/summary?newest=2000", "operations": "/admin/operations",
     "workers": "/admin/workers",
     "schedules": "/schedules?limit=100", "limits": "/admin/limits", "shards": "/admin/shards",
     "audit": "/admin/audit?limit=100"}

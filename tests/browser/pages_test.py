@@ -198,14 +198,18 @@ class Pages(dashboard.DashboardTest):
 
     def test_limits_show_the_keys_that_hold_tasks_back(self):
         self.assertEqual(200, self.http.call("PUT", "/admin/limits/stripe", {
-            "concurrency": 0, "rate": {"count": 100, "perSeconds": 1, "burst": 20}}).status)
-        for _ in range(3):
-            self.enqueue("mail", limits=[{"name": "stripe", "key": "acct_42"}])
+            "concurrency": 1, "rate": {"count": 100, "perSeconds": 1, "burst": 20}}).status)
+        for _ in range(2):
+            self.enqueue("limited", limits=[{"name": "stripe", "key": "acct_42"}])
+        self.http.claim("limited")
+        self.assertIsNone(self.http.claim("limited"))
+        self.http.post("/admin/limits/stripe/keys/acct_7/close", {"seconds": 3600})
         self.show("limits", "stripe")
         self.browser.wait_text("100 in 1 s, up to 20 at once")
         self.check("limits")
         self.show("limits/stripe", "acct_42")
         self.browser.wait_text("after a lease")
+        self.assertIn("acct_7", self.browser.text())
         self.check("limit")
 
     def test_store_shows_space_and_work(self):
@@ -249,7 +253,7 @@ class EmptyCoordinator(dashboard.DashboardTest):
     def test_empty_pages_say_what_to_do_next(self):
         wanted = {
             "overview": "codeqctl enqueue", "queues": "codeqctl enqueue",
-            "tasks": "codeqctl enqueue", "dead": "No dead tasks",
+            "tasks": "codeqctl enqueue", "dead": "No dead tasks", "cluster": "--etcd",
             "operations": "operation start", "workers": "codeq-worker --name",
             "schedules": "codeqctl schedule set", "limits": "codeqctl limit set",
             "audit": "Nothing here",

@@ -87,7 +87,7 @@ class Roles(dashboard.DashboardTest):
         self.admin.call("PUT", "/schedules/nightly", {
             "cron": "30 2 * * *", "task": {"queue": "reports", "payload": 1}})
         self.admin.call("PUT", "/admin/limits/stripe", {"concurrency": 0})
-        self.admin.enqueue("mail", 1, limits=[{"name": "stripe", "key": "acct_42"}])
+        self.admin.post("/admin/limits/stripe/keys/acct_42/close", {"seconds": 3600})
         self.sign_in(self.tokens["rita"])
         forbidden = {
             "Pause", "Purge", "Settings", "Cancel", "Redrive", "Force", "Run now", "Delete",

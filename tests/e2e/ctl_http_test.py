@@ -53,6 +53,7 @@ class CtlOverHttp(cluster.ClusterTest):
         self.assertEqual([{"name": "stripe", "key": "a b", "cost": 2}],
                          json.loads(self.ctl("--json", "get", tasks[0]))["limits"])
         claimed = self.http.claim("q")
+        self.assertIsNone(self.http.claim("q"))
         self.assertEqual("limited", json.loads(self.ctl("--json", "explain", tasks[1]))["reason"])
         keys = json.loads(self.ctl("--json", "limit", "keys", "stripe", "--busy"))["keys"]
         self.assertEqual([("a b", 1, 1)], [

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/operator_replies.hpp"
 #include "protocol/convert.hpp"
+#include "protocol/limit_convert.hpp"
 #include "protocol/operator_convert.hpp"
 #include "protocol/schedule_convert.hpp"
 

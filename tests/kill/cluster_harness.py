@@ -25,8 +25,9 @@ MEMBERS = ("e0", "e1", "e2")
 COPIES = 2
 SHARDS = 6
 WORKERS = ("good1", "good2", "slow")
-# The longest time for which a fault lasts.
+# The longest time for which a fault lasts, and the part of a run that it may last at most.
 LONG = 5
+LONG_PART = 1 / 8
 
 
 class Cluster(coordinators.Coordinators):
@@ -75,6 +76,7 @@ class ClusterHarness(harness.Harness):
         super().__init__(seed, durability, Cluster(links))
         self.links = links
         self.disturbed_from = 0
+        self.longest = LONG
 
     def start(self):
         self.rig.start_all("--durability", self.durability)
@@ -103,7 +105,7 @@ class ClusterHarness(harness.Harness):
     def kill_nodes(self, names):
         for name in names:
             self.rig.nodes[name].kill()
-        self.pause(0, LONG if self.random.random() < 0.5 else 0.5)
+        self.pause(0, self.longest if self.random.random() < 0.5 else 0.5)
         for name in names:
             self.start_node(name)
 
@@ -134,7 +136,7 @@ class ClusterHarness(harness.Harness):
     def suspend(self, processes, names):
         for name in names:
             processes[name].suspend()
-        self.pause(0.1, LONG)
+        self.pause(0.1, self.longest)
         for name in names:
             processes[name].go_on()
 
@@ -142,7 +144,7 @@ class ClusterHarness(harness.Harness):
         with contextlib.ExitStack() as stack:
             for cut in cuts:
                 stack.enter_context(cut)
-            self.pause(0.1, LONG)
+            self.pause(0.1, self.longest)
 
     def isolate_coordinator(self):
         name, = self.some_nodes(1)
@@ -180,7 +182,7 @@ class ClusterHarness(harness.Harness):
     def kill_members(self, names):
         for name in names:
             self.rig.members[name].kill()
-        self.pause(0, LONG)
+        self.pause(0, self.longest)
         for name in names:
             self.rig.start_member(name)
 
@@ -209,6 +211,7 @@ class ClusterHarness(harness.Harness):
 
     def disturb(self, seconds):
         self.disturbed_from = time.monotonic_ns()
+        self.longest = min(LONG, seconds * LONG_PART)
         super().disturb(seconds)
 
     def verdict(self):

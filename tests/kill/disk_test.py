@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -198,16 +199,20 @@ class FullDisk(cluster.ClusterTest):
 
     def purge_makes_space(self):
         self.cluster.ctl("queue", "purge", "echo", "--yes")
-        wait_until(self.accepted, 20, "tasks are taken again")
-        said = self.cluster.coordinator.text()
-        self.assertIn("store frees the space of purged tasks", said)
-        self.assertRegex(said, r"store has freed space free=\d{8,} left_out=0")
+
+        def has_freed():
+            return re.search(r"store has freed space free=\d{8,} left_out=0",
+                             self.cluster.coordinator.text())
+
+        wait_until(has_freed, 40, "the space of all purged tasks is freed")
+        wait_until(self.accepted, 40, "tasks are taken again")
+        self.assertIn("store frees the space of purged tasks", self.cluster.coordinator.text())
 
     def test_purge_has_the_space_of_the_reserve(self):
         self.mount(192)
         self.launch("--free-bytes", str(20 * MEBIBYTE))
         # Some of them are in memory only, and in the log.
-        for _ in range(50):
+        for _ in range(150):
             self.cluster.ctl("enqueue", "echo", "-", payload=PAYLOAD)
         # Too much for the reserve to be given up, and less than is needed to write a file.
         self.disk.fill(leave_bytes=18 * MEBIBYTE)

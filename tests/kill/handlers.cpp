@@ -61,6 +61,8 @@ std::string_view word_of(codeq::disposition kind) {
     return "nack";
   case codeq::disposition::abandon:
     return "abandon";
+  case codeq::disposition::limited:
+    return "limited";
   case codeq::disposition::cancelled:
     break;
   }

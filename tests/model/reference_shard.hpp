@@ -257,6 +257,14 @@ private:
   void run(const core::change_schedule&) {}
   void run(const core::show_schedule&) {}
   void run(const core::list_schedules&) {}
+  void run(const core::set_limit&) {}
+
+  void run(const core::list_limits&) {}
+
+  void run(const core::list_limit_keys&) {}
+
+  void run(const core::close_limit_key&) {}
+
   void run(const core::fire_schedule&) {}
   void run(const core::watch_ends&) {}
   void run(const core::note_ends&) {}

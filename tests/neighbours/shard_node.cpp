@@ -70,7 +70,7 @@ std::string shard_node::serve() {
   options.turns.snapshot_records = 20;
   options.turns.snapshot_interval = 1s;
   options.hand_overs.emplace();
-  options.hand_overs->records = 2;
+  options.hand_overs->records = 4;
   if (mode_ == storage::durability::os)
     options.hand_overs->sync_pace = coordinator::os_hand_over_pace;
   (void)routes_.set(shard_id_, "node", epoch_);
@@ -122,11 +122,9 @@ void shard_node::go_back() {
 void shard_node::work() {
   if (!shard_)
     return;
-  const producer_id session{
-    static_cast<std::uint64_t>(around_.now().time_since_epoch().count()) << 20, epoch_};
+  const auto session = make_producer_id(at().shard, 0, epoch_);
   shard_->decide(
-    core::enqueue{producer, {{session.high, session.low}, ++requests_, 0}, {run_of("work", "")}},
-    at());
+    core::enqueue{producer, {session, ++requests_, 0}, {run_of("work", "")}}, at());
   shard_->decide(core::claim{worker, 1}, at());
 }
 

@@ -42,6 +42,7 @@ void node::kill() {
   paused_until_ = {};
   log_.resize(written_);
   world_.note("kill " + std::to_string(index_));
+  world_.tell_end(index_);
 }
 
 void node::cut_power() {

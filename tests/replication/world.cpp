@@ -128,6 +128,16 @@ void world::make_load() {
   time_.after(random_.moment(2'000, 60'000), [this] { make_load(); });
 }
 
+void world::tell_end(std::size_t index) {
+  for (auto& n : nodes_)
+    if (n->id() != nodes_[index]->id() && random_.hits(500))
+      n->run(
+        random_.moment(1'000, 150'000),
+        [gone = nodes_[index]->id()](shard_replica& process, monotonic_time now) {
+          process.note_gone(gone, now);
+        });
+}
+
 void world::check_answers() {
   for (auto& n : nodes_)
     if (n->is_up() && n->process().may_answer(n->now()))

@@ -76,6 +76,8 @@ private:
   void crash(std::size_t index, span length);
   void isolate(std::size_t index, span length);
   void heal();
+  /// Others may see that the process has ended.
+  void tell_end(std::size_t index);
   void check_answers();
   void note(const std::string& line);
 

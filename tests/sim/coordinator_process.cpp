@@ -3,6 +3,7 @@
 
 #include "base/tuning.hpp"
 #include "protocol/reply.hpp"
+#include "sim/workload.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -69,6 +70,8 @@ void coordinator_process::define_limits() {
     shard->box().send([&one = *shard] {
       for (const auto& [name, definition] : sim_limits)
         one.decide(core::set_limit{nobody, 0, {"default", name}, definition});
+      // Its tasks wait for a while after each start.
+      one.decide(core::close_limit_key{nobody, 0, {"default", "one"}, "0", key_closed_for});
     });
 }
 

@@ -30,6 +30,9 @@ inline const std::map<std::string, limit_definition> sim_limits = {
   {"one", {.concurrency = 1, .rate = {}}},
   {"slow", {.concurrency = 3, .rate = start_rate{8, std::chrono::seconds(1), 3}}}};
 
+/// How long one of their keys is closed after each start of the coordinator.
+inline constexpr duration key_closed_for{1'000};
+
 /// All queues that workers serve.
 [[nodiscard]] std::vector<std::string> served_queues();
 

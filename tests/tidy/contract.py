@@ -12,12 +12,12 @@ _TABLE = "tests/README.md"
 _FIELDS = ("id", "names", "payload", "priority", "not_before", "max_attempts", "retry", "lease",
            "run_timeout", "progress_timeout", "group", "key", "retention", "headers", "limits",
            "fairness_key", "settings", "effective lease")
-_COUNTS = {"2": 11, "3": 13, "4": 8, "5": 9, "6": 12, "9": 6, "10": 5, "12": 7}
+_COUNTS = {"2": 11, "3": 13, "4": 8, "5": 9, "6": 12, "8": 7, "9": 6, "10": 5, "12": 7}
 _SCENARIOS = "abcdefghij"
 _INVARIANTS = 13
 
 # Tests that each column may name, and those that races and scenarios must name in it.
-_CORE = r"tests/(unit|model|schedule|sim|mutation|replication|routing|placement)/"
+_CORE = r"tests/(unit|model|schedule|sim|neighbours|mutation|replication|routing|placement)/"
 _COLUMNS = (("core", _CORE, _CORE),
             ("real", r"tests/(integration|fault|golden|kill|e2e|cluster)/", r"tests/(kill|e2e)/"))
 

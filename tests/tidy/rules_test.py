@@ -224,7 +224,7 @@ class Contract(unittest.TestCase):
         self.assertEqual(self.hints({"I1": self.row("I1", "", "`Disk.Fails`")}), [])
 
     def test_every_statement_has_one_row(self):
-        all_parts = 18 + 11 + 13 + 8 + 9 + 12 + 6 + 5 + 7 + 10 + 13
+        all_parts = 18 + 11 + 13 + 8 + 9 + 12 + 7 + 6 + 5 + 7 + 10 + 13
         self.assertEqual(len(contract.statements()), all_parts)
         self.assertEqual(self.hints({"5 (f)": None}), ["add a row for statement 5 (f)"])
         twice = self.row("I4", f"`{self.CORE}`", "")

@@ -77,7 +77,7 @@ inline constexpr std::size_t limits_per_tenant_max = 1000;
 inline constexpr std::size_t limit_keys_max = 200'000;
 /// Maximum number of limits, or of limit keys, of one answer. They are one message.
 inline constexpr std::size_t limits_page_max = 1000;
-/// Number of limits, or of limit keys, of an answer when the request names none.
+/// Number of limits, or of limit keys, of an answer that names none: a page that a person reads.
 inline constexpr std::size_t limits_page_default = 100;
 /// The highest priority; 0 is the lowest, and the default. Each priority of a queue is a list of
 /// its own.

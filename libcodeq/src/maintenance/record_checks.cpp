@@ -359,7 +359,8 @@ void check(
   if (!is_read(key, record, found))
     return;
   bool is_of_all = key.limit.name.empty();
-  if (is_of_all != (record->used_up_at != timestamp{}))
+  bool is_of_one = record->paid_at != 0 || record->closed_until != timestamp{};
+  if (is_of_all ? is_of_one : record->used_up_at != timestamp{})
     found.add(in_words(key), "says something about other keys than its own");
 }
 

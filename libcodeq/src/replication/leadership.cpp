@@ -107,6 +107,11 @@ void leadership::note_lost(replica_id replica) {
     change_ = change_kind::none;
 }
 
+void leadership::note_gone(replica_id replica) {
+  if (const auto view = views_.find(replica); view != views_.end())
+    view->second.is_gone = true;
+}
+
 bool leadership::needs_copy(replica_id replica) const {
   return views_.at(replica).needs_copy;
 }
@@ -186,6 +191,7 @@ void leadership::note_confirm(const envelope& from, const confirm& what, monoton
     view.forget_written();
   }
   view.heard = now;
+  view.is_gone = false;
   if (const auto sent = beacons_.find(what.beacon); sent != beacons_.end())
     view.entitled_until = std::max(view.entitled_until, sent->second + timing::entitlement);
   view.needs_copy = what.incomplete;
@@ -218,7 +224,7 @@ bool leadership::is_entitled(monotonic_time now) const {
 
 bool leadership::is_failing(replica_id member, monotonic_time now) const {
   const auto& view = views_.at(member);
-  if (view.is_lost || view.heard + timing::unconfirmed < now)
+  if (view.is_lost || view.is_gone || view.heard + timing::unconfirmed < now)
     return true;
   // Its beacons come, but its disk may hang.
   const auto is_behind = !window_.empty() && !has_confirmed(member, window_.front().at);

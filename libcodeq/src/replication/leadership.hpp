@@ -82,6 +82,10 @@ public:
   /// copied before.
   void note_lost(replica_id replica);
 
+  /// The process of the replica has ended, as its connection says. As a member it is removed
+  /// without the time to confirm, unless it is heard again before.
+  void note_gone(replica_id replica);
+
   /// Whether the replica said that it has no usable data.
   [[nodiscard]] bool needs_copy(replica_id replica) const;
 
@@ -129,6 +133,7 @@ private:
     monotonic_time entitled_until{};
     bool has_promised = false;
     bool is_lost = false;
+    bool is_gone = false;
     bool needs_copy = false;
     bool is_copying = false;
 

@@ -425,6 +425,13 @@ void shard_replica::lead(monotonic_time now) {
     beat_to(other, now);
 }
 
+void shard_replica::note_gone(replica_id replica, monotonic_time now) {
+  if (!leads_)
+    return;
+  leads_->note_gone(replica);
+  lead(now);
+}
+
 bool shard_replica::propose(std::shared_ptr<const delta_body> body, monotonic_time now) {
   if (!is_serving())
     return false;

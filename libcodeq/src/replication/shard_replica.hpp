@@ -115,6 +115,10 @@ public:
   /// etcd's value after a compare-and-set, whether it was applied or not.
   void etcd_answered(const membership& current, bool applied, monotonic_time now);
 
+  /// The process of another replica has ended: its connection was lost, and it takes no other. May
+  /// be wrong; then the replica is heard again.
+  void note_gone(replica_id replica, monotonic_time now);
+
   /// Starts a delta; false when this replica does not serve.
   bool propose(std::shared_ptr<const delta_body> body, monotonic_time now);
   /// Whether new writes may be taken: it serves, and enough members are in sync.

@@ -70,6 +70,7 @@ task_status status_of(const core::task_view& view) {
   status.group = view.group;
   status.key = view.key;
   status.lost_in_row = view.entry.lost;
+  status.limits = view.limits;
   return status;
 }
 

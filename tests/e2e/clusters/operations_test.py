@@ -44,7 +44,7 @@ class OperationsOfACluster(coordinators.CoordinatorsTest):
     def wait_status(self, node, operation, status):
         return wait_until(
             lambda: (lambda one: one if one["status"] == status else None)(
-                self.show(node, operation)), 60, status)
+                self.show_if_there(node, operation)), 60, status)
 
     def test_covers_the_shards_of_all_coordinators(self):
         self.add_scheduled(TASKS)
@@ -107,7 +107,13 @@ class OperationsOfACluster(coordinators.CoordinatorsTest):
         """A request may be refused while a shard has no primary."""
         code, answer, _ = self.cluster.http(
             node, "GET", f"/v1/codeq/admin/operations/{operation}", timeout=30)
-        return answer if code == 200 else {"coordinator": "c2"}
+        return answer if code == 200 else {"coordinator": "c2", "status": "unknown"}
+
+    def is_ready(self):
+        try:
+            return self.cluster.http("c1", "GET", "/readyz")[0] == 200
+        except OSError:
+            return False  # It does not listen yet.
 
     def test_a_coordinator_that_starts_again_takes_no_operation_of_another(self):
         self.add_scheduled(TASKS)
@@ -115,7 +121,7 @@ class OperationsOfACluster(coordinators.CoordinatorsTest):
 
         self.cluster.nodes["c1"].kill()
         self.cluster.start_node("c1")
-        wait_until(lambda: self.cluster.http("c1", "GET", "/readyz")[0] == 200, 30, "ready")
+        wait_until(self.is_ready, 30, "ready")
 
         shown = self.show("c1", operation)
         self.assertEqual("c0", shown["coordinator"])

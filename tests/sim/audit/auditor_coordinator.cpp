@@ -23,7 +23,7 @@ void auditor::turn_sealed(core::shard_state& state, const std::vector<core::even
   }
   order_.turn_sealed(state, events, world_.time.now());
   fairness_.turn_sealed(state, events);
-  limits_.turn_sealed(state, events, world_.time.now());
+  limits_.turn_sealed(state, events);
   for (const auto& violation : core::find_violations(state))
     breach("memory", violation);
 }
@@ -65,6 +65,7 @@ void auditor::start_view(
 }
 
 void auditor::grant_left(shard_id shard, fencing_token token) {
+  limits_.grant_left(shard, token);
   auto* l = find({shard, token});
   if (!l || l->left_at)
     return;

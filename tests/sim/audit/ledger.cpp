@@ -9,11 +9,14 @@ namespace codeq::sim {
 
 namespace {
 
-/// Checkpoints are checked by the auditor, when workers get them. The audit log changes no task.
+/// Checkpoints are checked by the auditor, when workers get them; limits by an audit of their own.
+/// The audit log changes no task.
 template <class Event>
 constexpr bool is_read = !std::is_same_v<Event, core::checkpoints_changed>
                          && !std::is_same_v<Event, core::commands_audited>
-                         && !std::is_same_v<Event, core::schedule_changed>;
+                         && !std::is_same_v<Event, core::schedule_changed>
+                         && !std::is_same_v<Event, core::limit_defined>
+                         && !std::is_same_v<Event, core::limit_keys_changed>;
 
 bool is_live(task_state state) {
   return !is_terminal(state);

@@ -10,9 +10,6 @@ namespace {
 /// Number of starts of a key that are remembered.
 constexpr std::size_t starts_max = 64;
 
-/// Shard time may run so much faster than the clock of the simulation.
-constexpr double fast_clock = 1.1;
-
 std::string text_of(const std::tuple<std::string, std::string, std::string>& key) {
   return "key '" + std::get<2>(key) + "' of limit " + std::get<1>(key);
 }
@@ -20,14 +17,14 @@ std::string text_of(const std::tuple<std::string, std::string, std::string>& key
 } // namespace
 
 void limit_audit::turn_sealed(
-  core::shard_state& state, const std::vector<core::event>& events, virtual_time now) {
+  core::shard_state& state, const std::vector<core::event>& events) {
   for (const auto& e : events)
     if (const auto* grant = std::get_if<core::batch_granted>(&e))
-      check_starts(state, *grant, now);
+      check_starts(state, *grant);
   for (const auto& e : events)
     if (const auto* changed = std::get_if<core::limit_keys_changed>(&e))
       for (const auto& mark : changed->keys)
-        closed_[{mark.limit.tenant, mark.limit.name, mark.key}] = mark.closed_until;
+        closed_[{state.id, {mark.limit.tenant, mark.limit.name, mark.key}}] = mark.closed_until;
   check_leases(state);
 }
 
@@ -50,10 +47,10 @@ void limit_audit::check_leases(core::shard_state& state) {
   }
 }
 
-void limit_audit::check_starts(
-  core::shard_state& state, const core::batch_granted& grant, virtual_time now) {
+void limit_audit::check_starts(core::shard_state& state, const core::batch_granted& grant) {
+  auto token = value(grant.first_token);
   for (const auto& run : grant.runs)
-    for (std::uint32_t i = 0; i < run.count; ++i) {
+    for (std::uint32_t i = 0; i < run.count; ++i, ++token) {
       const auto* s = core::find_segment(state.segments, run.first + i);
       if (!s || !s->limits)
         continue;
@@ -62,30 +59,44 @@ void limit_audit::check_starts(
         key_name key{tenant, use.name, use.key};
         const auto* limit = state.limits.find({tenant, use.name});
         if (limit && limit->rate)
-          note_start(key, *limit->rate, use.cost, now);
-        auto closed = closed_.find(key);
+          decided_.emplace(
+            std::pair{state.id, static_cast<fencing_token>(token)},
+            start{key, *limit->rate, use.cost, grant.at});
+        auto closed = closed_.find({state.id, key});
         if (closed != closed_.end() && grant.at < closed->second)
           breach_("8.5", text_of(key) + " is closed, and one of its tasks was leased");
       }
     }
 }
 
-void limit_audit::note_start(
-  const key_name& key, const start_rate& rate, std::uint32_t cost, virtual_time now) {
-  auto& starts = starts_[key];
-  starts.emplace_back(now, cost);
+void limit_audit::grant_left(shard_id shard, fencing_token token) {
+  auto [begin, end] = decided_.equal_range({shard, token});
+  for (auto one = begin; one != end; ++one)
+    note(one->second);
+  decided_.erase(begin, end);
+}
+
+void limit_audit::note(const start& one) {
+  auto& starts = starts_[one.key];
+  // A power cut may take shard time back.
+  if (!starts.empty() && one.at < starts.back().first)
+    starts.clear();
+  starts.emplace_back(one.at, one.cost);
   if (starts.size() > starts_max)
     starts.pop_front();
-  std::uint64_t sum = 0;
-  for (auto at = starts.rbegin(); at != starts.rend(); ++at) {
-    sum += at->second;
-    auto window_ms = static_cast<double>((now - at->first).count()) / 1000;
-    auto per_ms = static_cast<double>(rate.count) / static_cast<double>(rate.period.count());
-    if (static_cast<double>(sum) > window_ms * fast_clock * per_ms + rate.burst + 1) {
+  const auto& rate = one.rate;
+  std::int64_t sum = 0;
+  for (auto before = starts.rbegin(); before != starts.rend(); ++before) {
+    sum += before->second;
+    auto window = one.at - before->first;
+    // Rounded up: a start is allowed at the end of its interval.
+    auto allowed = rate.burst + (window.count() * rate.count + rate.period.count() - 1)
+                                  / rate.period.count();
+    if (sum > allowed) {
       breach_(
         "8.2",
-        text_of(key) + " had " + std::to_string(sum) + " starts within "
-          + std::to_string(window_ms) + " ms");
+        text_of(one.key) + " had " + std::to_string(sum) + " starts within "
+          + std::to_string(window.count()) + " ms");
       return;
     }
   }

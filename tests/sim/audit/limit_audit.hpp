@@ -3,13 +3,13 @@
 
 #include "core/state/shard_state.hpp"
 #include "core/turn/turn.hpp"
-#include "sim/timeline.hpp"
 
 #include <deque>
 #include <functional>
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace codeq::sim {
@@ -23,25 +23,41 @@ public:
 
   explicit limit_audit(breach_function breach) : breach_(std::move(breach)) {}
 
-  void turn_sealed(
-    core::shard_state& state, const std::vector<core::event>& events, virtual_time now);
+  void turn_sealed(core::shard_state& state, const std::vector<core::event>& events);
+
+  /// The lease was told to a worker; one that is not may be undone by a crash, and then was no
+  /// start.
+  void grant_left(shard_id shard, fencing_token token);
 
   /// The coordinator ended; what was closed is read again from the shards.
-  void forget() { closed_.clear(); }
+  void forget() {
+    closed_.clear();
+    decided_.clear();
+  }
 
 private:
   /// Tenant, limit and key.
   using key_name = std::tuple<std::string, std::string, std::string>;
 
+  /// A start that counts against a rate.
+  struct start {
+    key_name key;
+    start_rate rate;
+    std::uint32_t cost = 1;
+    timestamp at;
+  };
+
   void check_leases(core::shard_state& state);
-  void check_starts(core::shard_state& state, const core::batch_granted& grant, virtual_time now);
-  void note_start(
-    const key_name& key, const start_rate& rate, std::uint32_t cost, virtual_time now);
+  void check_starts(core::shard_state& state, const core::batch_granted& grant);
+  void note(const start& one);
 
   breach_function breach_;
-  /// The latest starts of keys whose rate is limited.
-  std::map<key_name, std::deque<std::pair<virtual_time, std::uint32_t>>> starts_;
-  std::map<key_name, timestamp> closed_;
+  /// The latest starts of keys whose rate is limited, in shard time, and their costs.
+  std::map<key_name, std::deque<std::pair<timestamp, std::uint32_t>>> starts_;
+  /// By shard: each has its own time, and closes what it is told to.
+  std::map<std::pair<shard_id, key_name>, timestamp> closed_;
+  /// Starts that no worker was told of.
+  std::multimap<std::pair<shard_id, fencing_token>, start> decided_;
 };
 
 } // namespace codeq::sim

@@ -68,10 +68,10 @@ TEST(Explanation, CountsWorkersInWords) {
 }
 
 TEST(Explanation, NumbersOfALaterVersionHaveAName) {
-  EXPECT_EQ(to_string(static_cast<task_reason>(13)), "unknown");
-  EXPECT_EQ(to_string(static_cast<task_event::kind>(17)), "unknown");
+  EXPECT_EQ(to_string(static_cast<task_reason>(14)), "unknown");
+  EXPECT_EQ(to_string(static_cast<task_event::kind>(18)), "unknown");
   EXPECT_EQ(to_string(static_cast<task_event::author>(4)), "unknown");
-  EXPECT_EQ(to_sentence(why(static_cast<task_reason>(13))), "unknown");
+  EXPECT_EQ(to_sentence(why(static_cast<task_reason>(14))), "unknown");
 }
 
 TEST(TimeText, IsUtcWithMilliseconds) {

@@ -160,8 +160,8 @@ TEST(LimitCommands, KeysAreShownWithTheirNextStart) {
   EXPECT_THAT(text, HasSubstr("more with --after"));
   EXPECT_EQ(
     shown(api, {{"--json", "limit", "keys", "l"}}),
-    R"({"keys":[{"key":"","leased":1,"held":0,"next_start":"1970-01-01T00:00:00Z"},)"
-    R"({"key":"a\nb","leased":2,"held":5,"closed_until":"2096-10-02T07:06:40Z"}],"more":true})"
+    R"({"keys":[{"key":"","leased":1,"held":0,"next_start":"1970-01-01T00:00:00.000Z"},)"
+    R"({"key":"a\nb","leased":2,"held":5,"closed_until":"2096-10-02T07:06:40.000Z"}],"more":true})"
     "\n");
 }
 

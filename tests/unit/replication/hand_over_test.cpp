@@ -220,6 +220,15 @@ TEST_F(HandOver, DropsWhatItRecoveredWhenAnotherOneIsElected) {
   EXPECT_EQ(nodes[1]->recoveries, nodes[1]->dropped);
 }
 
+TEST_F(HandOver, MemberThatHasEndedIsNotWaitedFor) {
+  nodes[1]->is_away = true;
+
+  a().note_gone(id_b, world.now);
+  world.run();
+
+  EXPECT_EQ(world.value.in_sync, (std::vector{id_a, id_c}));
+}
+
 TEST_F(HandOver, WithoutAReleaseTheNextPrimaryWaits) {
   nodes[0]->is_away = true;
 

@@ -26,8 +26,8 @@ write_set some_writes() {
   return writes;
 }
 
-delta some_delta() {
-  return {shard, {4, 18}, {2, 17}, pack(some_writes())};
+delta some_delta(bool is_synced = false) {
+  return {shard, {4, 18}, {2, 17}, pack(some_writes()), is_synced};
 }
 
 TEST(PackedWrites, AreReadBackInOrder) {
@@ -70,12 +70,23 @@ TEST(PackedWrites, ThatAreCutAreRefused) {
 }
 
 TEST(Delta, IsReadBack) {
-  const auto written = some_delta();
+  for (auto is_synced : {false, true}) {
+    const auto written = some_delta(is_synced);
 
-  const auto read = decode_delta(encode(written));
+    const auto read = decode_delta(encode(written));
+
+    ASSERT_TRUE(read);
+    EXPECT_EQ(*read, written);
+  }
+}
+
+TEST(Delta, ThatIsToBeSyncedIsSoForOtherReplicas) {
+  const auto read = decode_entry(shard, encode(some_delta(true)));
 
   ASSERT_TRUE(read);
-  EXPECT_EQ(*read, written);
+  EXPECT_TRUE(packed_of(*read)->is_synced());
+  EXPECT_TRUE(packed_of(*read)->without_writes()->is_synced());
+  EXPECT_EQ(encode(shard, *read), encode(some_delta(true)));
 }
 
 TEST(Delta, WithAFlippedBitIsRefusedOrReadTheSame) {

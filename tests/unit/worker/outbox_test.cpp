@@ -133,6 +133,29 @@ TEST(Outbox, CompletionRefusedForItsFollowUpsLeavesOnceMoreAsAFailure) {
   EXPECT_TRUE(box.answered(key_of(1)));
 }
 
+TEST(Outbox, RefusedLimitBecomesAFailureThatIsTaken) {
+  outbox box(1);
+  auto limited = make(key_of(1));
+  limited.what = disposition::limited;
+  limited.delay = duration{30'000};
+  limited.limit_name = "stripe";
+  limited.costs = {{"smtp", {}, 3}};
+  box.add(limited);
+  EXPECT_EQ(sent(box), "0: 1; ");
+
+  EXPECT_TRUE(box.refused(key_of(1), "limit is \"stripe\""));
+
+  auto batches = box.take(0);
+  ASSERT_EQ(batches.size(), 1u);
+  const auto& failed = *batches[0].reports.at(0);
+  EXPECT_EQ(failed.what, disposition::failed);
+  EXPECT_EQ(failed.text, "the outcome was refused: limit is \"stripe\"");
+  EXPECT_EQ(failed.limit_name, "");
+  EXPECT_TRUE(failed.costs.empty());
+  EXPECT_FALSE(failed.delay);
+  EXPECT_FALSE(box.refused(key_of(1), "again"));
+}
+
 TEST(Outbox, ManyReportsAreSplitOverRequests) {
   outbox box(1);
   for (std::uint64_t token = 1; token <= limits::reports_per_request_max + 1; ++token)

@@ -25,12 +25,24 @@ void keeper_state::reclaim() {
   bool is_settled = purges == std::exchange(seen_purges_, purges);
   auto usable = options_.reserve->usable();
   if (
-    is_settled && purges != purges_ && usable
-    && *usable < options_.reserve->least(options_.free_bytes)) {
-    purges_ = purges;
+    is_settled && usable && *usable < options_.reserve->least(options_.free_bytes)
+    && is_due(purges))
     reclaim_now(*usable);
-  }
   self_->delayed_send(self_, tuning::free_space_look_interval, look_at_space{});
+}
+
+bool keeper_state::is_due(std::uint64_t purges) {
+  // What was purged can be dropped only behind the next snapshot of its shard, so once is not
+  // enough.
+  constexpr unsigned tries_max = 6;
+  if (std::exchange(purges_, purges) != purges) {
+    tries_ = tries_max;
+    looks_left_ = 0;
+  }
+  if (tries_ == 0 || looks_left_-- > 0)
+    return false;
+  looks_left_ = 1u << (tries_max - --tries_);
+  return true;
 }
 
 void keeper_state::reclaim_now(std::uint64_t before) {

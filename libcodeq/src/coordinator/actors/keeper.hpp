@@ -39,6 +39,8 @@ public:
   void reclaim();
 
 private:
+  /// True when the space of these purges is to be freed now. @pre the disk is full
+  [[nodiscard]] bool is_due(std::uint64_t purges);
   void reclaim_now(std::uint64_t before);
 
   keeper_actor::pointer self_ = nullptr;
@@ -47,6 +49,10 @@ private:
   /// Purges whose space was freed, and those that the latest look saw.
   std::uint64_t purges_ = 0;
   std::uint64_t seen_purges_ = 0;
+  /// How often the space of the latest purge is still to be freed while the disk is full, and the
+  /// number of looks until then.
+  unsigned tries_ = 0;
+  unsigned looks_left_ = 0;
 };
 
 /// Frees the space of ended tasks, on a thread of its own.

@@ -112,22 +112,26 @@ std::string peer_links::up(const actors::link_up& m) {
   if (at == links_.end())
     return {};
   at->second.connection = m.connection;
+  at->second.is_lost = false;
   if (at->second.is_for_copies)
     return {};
   CODEQ_LOG_INFO("coordinator is reached node={} address={}", at->second.node, at->second.address);
   return at->second.node;
 }
 
-void peer_links::down(const actors::link_down& m) {
+std::string peer_links::down(const actors::link_down& m) {
   const auto at = links_.find(m.link);
   if (at == links_.end())
-    return;
+    return {};
+  const auto was_lost = std::exchange(at->second.is_lost, at->second.connection != nullptr);
+  const auto ended = was_lost && !at->second.is_for_copies ? at->second.node : std::string();
   at->second.connection = nullptr;
   at->second.gathered.clear();
   at->second.bytes_gathered = 0;
   // The other side may be mended: it is dialled anew with the next look at the nodes.
   if (m.final)
     links_.erase(at);
+  return ended;
 }
 
 bool peer_links::gather(const std::string& node, bytes message, bool is_copy) {

@@ -47,7 +47,10 @@ public:
 
   /// Returns the node whose connection for messages is new; empty when it is another one.
   std::string up(const actors::link_up& m);
-  void down(const actors::link_down& m);
+
+  /// Returns the node that seems to have ended: its connection for messages was lost, and it takes
+  /// no other. Empty otherwise.
+  std::string down(const actors::link_down& m);
 
   /// Adds an encoded message to the next frame. False: there is no connection.
   bool gather(const std::string& node, bytes message, bool is_copy);
@@ -63,6 +66,8 @@ private:
     actors::link_actor actor;
     /// Null while it is down.
     actors::connection_actor connection{};
+    /// A connection was lost, and no other was dialled since.
+    bool is_lost = false;
     std::vector<bytes> gathered{};
     std::size_t bytes_gathered = 0;
   };

@@ -243,6 +243,16 @@ void replica_hub::take(const actors::link_up& m) {
   tell_moved(routes_.shards_on(links_->up(m)));
 }
 
+void replica_hub::take(const actors::link_down& m) {
+  const auto ended = links_->down(m);
+  if (ended.empty())
+    return;
+  for (auto& [shard, replica] : replicas_)
+    for (const auto& [id, node] : records_.at(shard).nodes)
+      if (node == ended)
+        replica->driver().note_gone(id, now());
+}
+
 void replica_hub::tick() {
   ++ticks_;
   for (auto& [shard, replica] : replicas_)

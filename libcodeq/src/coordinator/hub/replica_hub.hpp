@@ -89,7 +89,7 @@ public:
 
   void take(const actors::link_up& m);
 
-  void take(const actors::link_down& m) { links_->down(m); }
+  void take(const actors::link_down& m);
 
   void tick();
   void flush();

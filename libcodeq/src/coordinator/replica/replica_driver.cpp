@@ -125,6 +125,11 @@ void replica_driver::recovered(epoch_number epoch, monotonic_time now) {
   replica_.recovered(epoch, now);
 }
 
+void replica_driver::note_gone(replica_id replica, monotonic_time now) {
+  now_ = now;
+  replica_.note_gone(replica, now);
+}
+
 void replica_driver::submit(submitted what, turn_commit turn, bool is_synced) {
   what.number = ++submitted_number_;
   turn.shard = shard_;

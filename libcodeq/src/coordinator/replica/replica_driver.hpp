@@ -131,6 +131,9 @@ public:
   void removals_read(const replication::copy_id& id, result<storage::write_set> removals);
   void recovered(replication::epoch_number epoch, monotonic_time now);
 
+  /// See `replication::shard_replica`.
+  void note_gone(replication::replica_id replica, monotonic_time now);
+
   /// Gives up the epoch for good; `to` is asked to take over first.
   void hand_over(replication::replica_id to) { replica_.hand_over(to); }
 

@@ -232,10 +232,12 @@ void session::take_request(const protocol::resume_request& m) {
   auto shard = protocol::shard_of(m, options_.shard_count);
   if (shard && !is_here(*shard))
     return tell_places(*shard);
+  // In a cluster the worker resumes again when it hears of the shard's place once more. Its tasks
+  // are on their way to it already, and a second copy of one that is over meanwhile would run.
+  if (shard && options_.places && resumes_[*shard] > 0)
+    return;
   // Each one has tasks read and sent again, so that a few bytes would cost others much.
-  // In a cluster the worker may hear of the shard's new place before it is told here.
-  const unsigned most = options_.places ? 2 : 1;
-  if (shard && ++resumes_[*shard] > most)
+  if (shard && ++resumes_[*shard] > 1)
     return refuse(
       {errc::protocol_error,
        "a second ResumeRequest for shard " + std::to_string(value(*shard))

@@ -348,7 +348,7 @@ private:
   bool is_over_ = false;
   /// The peer was told why the connection closes.
   bool has_ended_ = false;
-  /// How often the worker has resumed at each shard since it was told of its place.
+  /// How often the worker has resumed at each shard since it was here.
   std::map<shard_id, unsigned> resumes_;
   /// The peer asked for them in vain.
   std::set<shard_id> told_not_here_;

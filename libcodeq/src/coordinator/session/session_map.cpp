@@ -30,11 +30,7 @@ void session::map_changed() {
 
 cluster::map_news session::take_news() {
   const auto& map = options_.places->map();
-  auto news = map.news_after(std::exchange(options_.map_changes, map.changes()));
-  // With another epoch of a shard that is still here, the peer resumes there once more.
-  for (const auto& item : news.items)
-    resumes_.erase(item.shard);
-  return news;
+  return map.news_after(std::exchange(options_.map_changes, map.changes()));
 }
 
 void session::take_back(std::uint32_t credits) {

@@ -16,9 +16,11 @@ void session::find_places() {
 }
 
 void session::shard_came(shard_id shard) {
-  // It has forgotten which room for tasks it was given before.
-  if (!router_.is_here(shard))
+  // It has forgotten which room for tasks it was given before, and who has resumed.
+  if (!router_.is_here(shard)) {
     window_.forget(shard);
+    resumes_.erase(shard);
+  }
   carry_out(router_.set_here(shard, true));
   tell_arrival(shard);
 }

@@ -66,8 +66,8 @@ result<void> check_limit_owners(
         errc::unsupported,
         "limits: the key of limit \"" + use.name + "\" belongs to shard "
           + std::to_string(value(owner)) + ", but the task to shard "
-          + std::to_string(value(shard)) + " by its group, its key or its first limit; this version "
-          "needs them on one shard: leave out group and key and name one limit, or run the "
+          + std::to_string(value(shard)) + " by its group, its key or its first limit; this "
+          "version needs them on one shard: leave out group and key and name one limit, or run the "
           "coordinator with one shard"};
   }
   return {};

@@ -2,6 +2,7 @@
 #include "core/flow/limit_keys.hpp"
 
 #include "base/assert.hpp"
+#include "base/tuning.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -13,6 +14,10 @@ namespace {
 
 /// Keys that are not in use any more go together at the ends of such spans.
 constexpr duration idle_span{1000};
+
+/// Number of tasks that `release` returns at most, so that the removal of a limit with many held
+/// tasks delays nobody; further ones are due at once.
+constexpr std::size_t released_max = tuning::limits_held_per_turn_max;
 
 } // namespace
 
@@ -284,6 +289,8 @@ std::optional<timestamp> limit_keys::release_part(
   timestamp now,
   std::vector<sequence>& released) {
   while (!part.held.empty()) {
+    if (released.size() >= released_max)
+      return now;
     auto next = next_release_of(at.limit, key, part);
     if (!next || *next > now)
       return next;

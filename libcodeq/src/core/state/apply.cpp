@@ -181,7 +181,7 @@ void apply_event(shard_state& state, const limit_defined& e) {
 }
 
 void apply_event(shard_state& state, const limit_keys_changed& e) {
-  if (e.used_up_at != timestamp{})
+  if (e.used_up_at != state.limits.used_up_at() && e.used_up_at != timestamp{})
     state.limits.restore_used_up(e.used_up_at);
   for (const auto& mark : e.keys)
     state.limits.restore(mark);

@@ -22,16 +22,16 @@ namespace codeq::core {
 [[nodiscard]] duration effective_lease(const shard_state& state, const segment& s, duration wish);
 
 /// Checks that the queues can take all these runs together. Errors: `too_large` when a tenant would
-/// have too many queues, `queue_full` when a queue would have too many live tasks or fairness keys,
-/// or a tenant too many limit keys in use, `unknown_limit`.
+/// have too many queues, `queue_full` when a queue would have too many live tasks or fairness
+/// keys, or a tenant too many limit keys in use, `unknown_limit`.
 [[nodiscard]] result<void>
 check_queues(const shard_state& state, const std::vector<enqueue_run>& runs);
 
 /// True when `check_queues` refused a request because of its fairness keys.
 [[nodiscard]] bool is_of_fairness_keys(const error& reason);
 
-/// Checks that the tenants of follow-ups for this shard can have all their queues, and the limits of
-/// all follow-ups. Errors: `too_large`, `unknown_limit`, `queue_full`. Other shards check their own follow-ups, when it is too late to refuse.
+/// Checks that the tenants of follow-ups for this shard can have all their queues, and the limits
+/// of all follow-ups, as other shards do it too late. Errors: those of `check_queues`.
 [[nodiscard]] result<void>
 check_new_queues(const shard_state& state, const std::vector<follow_up>& tasks);
 

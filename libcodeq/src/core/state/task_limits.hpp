@@ -6,8 +6,8 @@
 #include <optional>
 
 /// How the tasks of a shard use its limits. A ready task with limits is in its lane, or held by one
-/// of its limit keys; it then stays ready, and is in no lane. Slots are taken with a lease and freed
-/// with its end, in turns and in recovery alike.
+/// of its limit keys; it then stays ready, and is in no lane. Slots are taken with a lease and
+/// freed with its end, in turns and in recovery alike.
 namespace codeq::core {
 
 // All of them: @pre the segment has limits. They are at the latest shard time that was seen.

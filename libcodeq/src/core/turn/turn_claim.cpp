@@ -46,6 +46,16 @@ next_of(queue_state& queue, segment_table& segments, std::size_t priority, std::
   return {turn.tasks, turn.who};
 }
 
+/// Releases held tasks for which grants made room. False when there are none, or when the turn has
+/// released so many that others would wait for it; they are due at once then.
+bool release_more(shard_state& state, std::size_t& released) {
+  if (released >= tuning::limits_held_per_turn_max)
+    return false;
+  auto more = release_held(state);
+  released += more;
+  return more > 0;
+}
+
 std::uint32_t batch_tasks_of(const claim& c) {
   constexpr std::uint32_t most = tuning::grant_tasks_max;
   return c.batch_tasks == 0 ? most : std::min(c.batch_tasks, most);
@@ -197,7 +207,7 @@ void turn::run(const revoke_credits& c) {
 
 std::vector<std::uint32_t> turn::match() {
   state_.limits.is_behind = false;
-  release_held(state_);
+  auto released = release_held(state_);
   if (state_.are_grants_paused) {
     state_.publish_heads();
     return {};
@@ -215,7 +225,7 @@ std::vector<std::uint32_t> turn::match() {
       if (has_work(queue))
         with_work.push_back(queue);
     }
-  } while (stir_for_prefixes(tried) || release_held(state_) > 0);
+  } while (stir_for_prefixes(tried) || release_more(state_, released));
   give_back_outranked();
   state_.publish_heads();
   return with_work;

@@ -5,6 +5,7 @@
 #include "core/state/task_limits.hpp"
 #include "core/turn/turn.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -68,7 +69,9 @@ void turn::run(const set_limit& c) {
     auto action = c.definition ? operator_action::limit_set : operator_action::limit_delete;
     audit({c.origin, action, c.limit.tenant, {}, 0, 0, c.limit.name + ": " + detail});
     state_.limits.define(c.limit, c.definition);
-    limits_.push_back({state_.positions.take(1), now_.shard, c.limit, c.definition});
+    // A removal leaves no record that would keep the time.
+    auto at = c.definition ? now_.shard : timestamp{};
+    limits_.push_back({state_.positions.take(1), at, c.limit, c.definition});
   }
   if (c.definition) {
     bool is_defined = state_.limits.find(c.limit) != nullptr;
@@ -142,6 +145,10 @@ void turn::end_limited(lease_end e, const lease_report& r) {
 void turn::close_limits() {
   auto used_up = state_.limits.take_used_up();
   auto marks = state_.limits.take_marks();
+  // The time until which starts were paid for must not come again, so it is stored with the removal
+  // of their marks, in the record about all keys.
+  if (std::any_of(marks.begin(), marks.end(), [](const auto& mark) { return mark.is_over; }))
+    used_up = state_.limits.used_up_at();
   if (!marks.empty() || used_up != timestamp{})
     limit_keys_.push_back({state_.positions.take(1), now_.shard, std::move(marks), used_up});
   state_.limits.forget_removed();

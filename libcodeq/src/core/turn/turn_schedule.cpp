@@ -138,8 +138,9 @@ void turn::run(const change_schedule& c) {
     record.progress = known->progress;
     answered.view.definition = known->definition;
     open_schedules_.erase(c.name);
-    // Nothing is left of the schedule on the disk, and shard time may not go back to before now.
-    static_cast<void>(open_changes());
+    // Nothing is left of the schedule on the disk, and shard time may not go back to before now. An
+    // earlier record of the turn may have an earlier time.
+    static_cast<void>(open_changes(true));
     state_.schedules.erase(c.name);
     return answer(std::move(answered));
   }

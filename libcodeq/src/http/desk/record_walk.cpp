@@ -89,7 +89,9 @@ void record_walk::walk(shard_id shard) {
 bool record_walk::take(shard_id shard, const client::list_part& part, sequence& newest) {
   auto& state = shards_[value(shard)];
   bool has_all = !part.more;
-  for (const auto& found : part.tasks) {
+  for (auto found : part.tasks) {
+    // The answer of a shard does not name it.
+    found.id.shard = shard;
     has_all = has_all || found.id.seq <= state.seen;
     if (found.id.seq <= state.seen)
       break;

@@ -219,11 +219,11 @@ void operation_desk::find(
       return done(show(found->run));
     return done(not_found(tenant, id));
   }
-  auto take = [this, tenant, id, done = std::move(done)](result<bulk_operation> found) {
+  auto take = [this, tenant, id, done = std::move(done)](const result<bulk_operation>& found) {
     if (!found)
       return done(found.error());
     auto node = desk_->node_of(home_of(tenant, id, desk_->shard_count()));
-    done(shown_operation{std::move(*found), {}, std::move(node)});
+    done(shown_operation{*found, {}, std::move(node)});
   };
   far_.find(tenant, id, std::move(take));
 }

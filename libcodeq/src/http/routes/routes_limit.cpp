@@ -15,15 +15,23 @@ namespace {
 
 using limit_parts = std::vector<client::limits_part>;
 
+/// Answers a refusal; the path names a limit that there may not be.
+void refuse(const exchange_ptr& call, const error& reason) {
+  constexpr unsigned not_found = 404;
+  call->answer(
+    reason.code == errc::unknown_limit ? refusal(not_found, reason.context) : refusal_of(reason));
+}
+
 /// The limit that the path names; answers when no limit can have that name.
 std::optional<limit_address> limit_meant(const exchange_ptr& call) {
   limit_address limit{call->by->tenant, call->arguments[0]};
   if (is_valid_name(limit.name))
     return limit;
-  call->answer(refusal_of(
+  refuse(
+    call,
     {errc::invalid_argument,
      describe_value(
-       "'name'", quote(limit.name), "1 to 128 characters of A-Z, a-z, 0-9, '.', '_' and '-'")}));
+       "'name'", quote(limit.name), "1 to 128 characters of A-Z, a-z, 0-9, '.', '_' and '-'")});
   return std::nullopt;
 }
 
@@ -33,12 +41,13 @@ std::optional<std::string> key_meant(const exchange_ptr& call) {
   auto key = call->arguments.size() > 1 ? call->arguments[1] : std::string();
   if (key.size() <= limits::limit_key_bytes_max)
     return key;
-  call->answer(refusal_of(
+  refuse(
+    call,
     {errc::too_large,
      describe_value(
        "'key'",
        std::to_string(key.size()) + " bytes",
-       "at most " + std::to_string(limits::limit_key_bytes_max))}));
+       "at most " + std::to_string(limits::limit_key_bytes_max))});
   return std::nullopt;
 }
 
@@ -64,10 +73,10 @@ void ask_parts(
 shard_desk::then<limit_parts> answer_limit(const exchange_ptr& call, const limit_address& limit) {
   return [call, limit](const result<limit_parts>& parts) {
     if (!parts)
-      return call->answer(refusal_of(parts.error()));
+      return refuse(call, parts.error());
     auto whole = client::merge_limit(limit, *parts);
     if (!whole)
-      return call->answer(refusal_of(whole.error()));
+      return refuse(call, whole.error());
     base::json_writer json;
     write_limit(json, *whole);
     call->answer(reply(200, json));
@@ -90,7 +99,7 @@ void set(gateway_context& context, const exchange_ptr& call) {
     return;
   auto definition = make_limit(call->fields->body);
   if (!definition)
-    return call->answer(refusal_of(definition.error()));
+    return refuse(call, definition.error());
   bool is_dry = call->fields->query.flag("dryRun").value_or(false);
   auto question_of = [change = client::limit_change{*limit, *definition, is_dry}](
                        std::uint16_t shard) { return client::ask_set_limit(shard, change); };
@@ -112,7 +121,7 @@ void list(gateway_context& context, const exchange_ptr& call) {
   auto question_of = [tenant](std::uint16_t shard) { return client::ask_limits(shard, tenant); };
   ask_parts(context, question_of, [call, tenant](const result<limit_parts>& parts) {
     if (!parts)
-      return call->answer(refusal_of(parts.error()));
+      return refuse(call, parts.error());
     base::json_writer json;
     json.begin_object().begin_array("limits");
     for (const auto& one : client::merge_limits(tenant, *parts))
@@ -139,7 +148,7 @@ void list_keys(gateway_context& context, const exchange_ptr& call) {
   auto page = page_meant(call->fields->query);
   auto show_keys = [call, limit = *limit, most = page.limit](result<limit_parts> parts) {
     if (!parts)
-      return call->answer(refusal_of(parts.error()));
+      return refuse(call, parts.error());
     base::json_writer json;
     write_limit_keys(json, client::merge_limit_keys(limit, std::move(*parts), most));
     call->answer(reply(200, json));
@@ -155,7 +164,7 @@ void list_keys(gateway_context& context, const exchange_ptr& call) {
     [&context, call, limit = *limit, keys_of, show_keys](const result<limit_parts>& parts) {
       auto known = parts ? client::merge_limit(limit, *parts) : parts.error();
       if (!known)
-        return call->answer(refusal_of(known.error()));
+        return refuse(call, known.error());
       ask_parts(context, keys_of, show_keys);
     });
 }
@@ -173,7 +182,7 @@ void change_key(
     [call](result<client::limits_part> part) {
       auto key = client::only_key(std::move(part));
       if (!key)
-        return call->answer(refusal_of(key.error()));
+        return refuse(call, key.error());
       base::json_writer json;
       write_limit_key(json, *key);
       call->answer(reply(200, json));

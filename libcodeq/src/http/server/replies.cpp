@@ -19,13 +19,14 @@ unsigned status_of(errc code) {
   case errc::invalid_argument:
   case errc::too_large:
   case errc::unsupported:
+  // A task names it; for the routes of limits it is 404.
+  case errc::unknown_limit:
     return bad_request;
   case errc::unauthorized:
     return forbidden;
   case errc::unknown_task:
   case errc::unknown_queue:
   case errc::unknown_schedule:
-  case errc::unknown_limit:
     return not_found;
   case errc::stale_lease:
   case errc::duplicate:

@@ -203,6 +203,8 @@ void webhook_desk::send_next() {
     auto with_url = [this, number, task = at->second.task](const result<task_detail>& record) {
       if (is_delivered(record))
         return drop(number);
+      if (!record)
+        return fail_read(number, record.error());
       auto with_task = [this, number, url = url_in(record)](const result<task_detail>& found) {
         if (!found)
           return read(number, found, url);
@@ -216,6 +218,11 @@ void webhook_desk::send_next() {
   }
 }
 
+void webhook_desk::fail_read(std::uint64_t number, const error& why) {
+  finish_sending(number);
+  retry(number, "the webhook's record cannot be read: " + to_string(why));
+}
+
 void webhook_desk::read(
   std::uint64_t number, const result<task_detail>& task, const std::string& url) {
   if (task && is_terminal(task->status.state) && !url.empty())
@@ -227,7 +234,7 @@ void webhook_desk::read(
   // A dead task that was redriven meanwhile is live again; its next end counts.
   if (task && !is_terminal(task->status.state))
     return wait_for_end(number);
-  retry(number, task ? "the webhook's record cannot be read" : task.error().context);
+  retry(number, task ? "the webhook's record has no URL" : task.error().context);
 }
 
 void webhook_desk::send(std::uint64_t number, const task_detail& task, const std::string& url) {

@@ -81,6 +81,7 @@ private:
   /// Reads the host of a webhook from its record, then delivers.
   void find_host(std::uint64_t number);
   void send_next();
+  void fail_read(std::uint64_t number, const error& why);
   void read(std::uint64_t number, const result<task_detail>& task, const std::string& url);
   void send(std::uint64_t number, const task_detail& task, const std::string& url);
   void retry(std::uint64_t number, const std::string& why);

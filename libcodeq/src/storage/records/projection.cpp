@@ -146,7 +146,9 @@ void project_event(shard_id shard, const core::limit_defined& e, write_set& writ
 }
 
 void project_event(shard_id shard, const core::limit_keys_changed& e, write_set& writes) {
-  if (e.used_up_at != timestamp{})
+  bool any_over = std::any_of(
+    e.keys.begin(), e.keys.end(), [](const core::limit_key_mark& mark) { return mark.is_over; });
+  if (any_over || e.used_up_at != timestamp{})
     writes.put(limit_key_key{shard}.encode(), encode(limit_key_record{e.at, 0, {}, e.used_up_at}));
   for (const auto& mark : e.keys) {
     auto key = limit_key_key{shard, mark.limit, mark.key}.encode();

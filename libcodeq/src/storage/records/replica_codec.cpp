@@ -68,6 +68,9 @@ std::uint32_t checksum_of(const delta& d) {
   append_little_endian(head, d.at.epoch);
   append_little_endian(head, d.at.number);
   append_little_endian(head, d.previous.epoch);
+  // The checksum of another delta is as it was before there was this mark.
+  if (d.is_synced)
+    append_little_endian(head, std::uint8_t{1});
   return base::crc32c(d.writes, base::crc32c(head));
 }
 

@@ -350,9 +350,10 @@ result<void> shard_recovery::load_limit_keys() {
     if (!record)
       return record.error();
     state_.at = std::max(state_.at, record->at);
-    if (record->used_up_at != timestamp{})
+    bool is_of_all = name->limit.name.empty();
+    if (is_of_all && record->used_up_at != timestamp{})
       state_.limits.restore_used_up(record->used_up_at);
-    else
+    else if (!is_of_all)
       state_.limits.restore({name->limit, name->key, record->paid_at, record->closed_until});
     return {};
   });

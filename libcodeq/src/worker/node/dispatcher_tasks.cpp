@@ -211,15 +211,25 @@ void dispatcher::take(std::size_t link, const protocol::result_reply& reply) {
   advance_drain();
 }
 
+namespace {
+
+/// Whether a report was refused for its content; the lease is still valid then.
+bool is_for_content(errc code) {
+  // Those of follow-ups that name limits.
+  bool is_for_limits = code == errc::unknown_limit || code == errc::unsupported;
+  return is_for_limits || code == errc::invalid_argument || code == errc::too_large;
+}
+
+} // namespace
+
 void dispatcher::take_answer(const report_answer& answer) {
   if (answer.code == errc::overloaded && outbox_.postpone(answer.key)) {
     if (!std::exchange(has_postponed_, true))
       retry_wake_ = wake_after(tuning::result_retry_after);
     return;
   }
-  bool is_for_content = answer.code == errc::invalid_argument || answer.code == errc::too_large;
-  // The lease is still valid; resending the same report would only be refused again.
-  bool is_replaced = is_for_content && outbox_.refused(answer.key, answer.context);
+  // Resending the same report would only be refused again.
+  bool is_replaced = is_for_content(answer.code) && outbox_.refused(answer.key, answer.context);
   bool was_waiting = is_replaced || outbox_.answered(answer.key);
   if (was_waiting && answer.code != errc::none && answer.code != errc::already)
     port_.note_refused(answer);

@@ -106,12 +106,12 @@ void outbox::send_postponed() {
 
 bool outbox::refused(const lease_key& key, const std::string& why) {
   auto found = waiting_.find(key);
-  if (found == waiting_.end() || found->second.made.what != disposition::completed)
+  if (found == waiting_.end() || !has_content(found->second.made))
     return false;
   auto failed = std::move(found->second.made);
   bytes_ -= failed.byte_size();
   waiting_.erase(found);
-  fail_for_follow_ups(failed, why);
+  fail_for_content(failed, why);
   add(std::move(failed));
   return true;
 }

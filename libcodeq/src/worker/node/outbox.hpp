@@ -54,8 +54,8 @@ public:
   bool postpone(const lease_key& key);
   void send_postponed();
 
-  /// The coordinator refused a completion for its content: replaces it by a failure with the
-  /// reason. False when no completion was waiting.
+  /// The coordinator refused a completion, or a report that names limits, for its content: replaces
+  /// it by a failure with the reason. False when none was waiting.
   bool refused(const lease_key& key, const std::string& why);
 
   /// Reports to the store will never be answered.

@@ -112,6 +112,21 @@ void fail_for_follow_ups(report& made, const std::string& why) {
   made.text = refused_follow_ups(why);
 }
 
+bool has_content(const report& made) {
+  return made.what == disposition::completed || !made.limit_name.empty() || !made.costs.empty();
+}
+
+void fail_for_content(report& made, const std::string& why) {
+  if (made.limit_name.empty() && made.costs.empty())
+    return fail_for_follow_ups(made, why);
+  made.what = disposition::failed;
+  made.text = cut_error_text("the outcome was refused: " + why);
+  made.delay.reset();
+  made.follow_ups.reset();
+  made.limit_name.clear();
+  made.costs.clear();
+}
+
 report make_report(const lease_key& key, const held_lease& lease, outcome answer) {
   report made{key, lease.seq, answer.what(), answer.delay(), true, {}, {}, {}};
   made.text = answer.take_text();

@@ -61,6 +61,12 @@ encode_follow_ups(const std::vector<task_spec>& tasks);
 /// where operators see the reason.
 void fail_for_follow_ups(report& made, const std::string& why);
 
+/// True for a report whose content a coordinator may refuse: follow-ups, or names of limits.
+[[nodiscard]] bool has_content(const report& made);
+
+/// Turns such a report into a failure that can be taken.
+void fail_for_content(report& made, const std::string& why);
+
 /// `text`, cut if it exceeds the limit of error texts, with a mark that says how much is missing.
 [[nodiscard]] std::string cut_error_text(std::string text);
 

@@ -57,10 +57,9 @@ protected:
     return report("w", lease_of(number), r);
   }
 
-  std::string keys() { return decode_keys(false); }
-
-  std::string decode_keys(bool only_busy) {
-    return decide(core::list_limit_keys{1, 1, {"default", "api"}, {{}, 100, true}, only_busy});
+  /// The keys in use, as the operator `o`, who is the first peer, is told.
+  std::string keys() {
+    return decide(core::list_limit_keys{1, 1, {"default", "api"}, {{}, 100, true}});
   }
 
   using numbers = std::vector<int>;
@@ -237,7 +236,7 @@ TEST_F(Limit, OperatorClosesAndOpensAKey) {
   add("a");
   claim("w", 10);
   EXPECT_EQ(running(1), numbers{});
-  EXPECT_EQ(explain(1), "p: 1 limited until 3600000 by api:a behind 0");
+  EXPECT_EQ(explain(1), "o: 1 limited until 3600000 by api:a behind 0");
 
   close_key("api", "a", 0s);
   EXPECT_EQ(running(1), (numbers{1}));
@@ -280,7 +279,7 @@ TEST_F(Limit, DryRunChangesNothing) {
   claim("w", 10);
   EXPECT_EQ(
     decide(core::set_limit{1, 1, {"default", "api"}, limit_definition{.concurrency = 0}, true}),
-    "p: limits api leased 1 held 0 keys 1 above 1");
+    "o: limits api leased 1 held 0 keys 1 above 1");
   complete("w", lease_of(1));
   add("a");
   EXPECT_EQ(running(2), (numbers{2}));
@@ -303,10 +302,10 @@ TEST_F(Limit, StartsAndClosuresAreRememberedByARestart) {
   close_key("api", "b", 1h);
   claim("w", 10);
   complete("w", lease_of(1));
+  add("b");
   restart();
   attach("w", {"q"});
   claim("w", 10);
-  add("b");
 
   EXPECT_EQ(running(3), numbers{});
   advance(100ms);
@@ -360,7 +359,7 @@ TEST_F(Limit, HeldTasksAreCancelledPromotedPurgedAndPaused) {
   core::task_part all;
   all.limit = 10;
   change_many(core::bulk_kind::purge_all, all);
-  EXPECT_EQ(keys(), "p: limits");
+  EXPECT_EQ(keys(), "o: limits");
 }
 
 TEST_F(Limit, FairnessKeysGoOnTakingTurns) {
@@ -392,9 +391,9 @@ TEST_F(Limit, KeysInUseAreListed) {
   add("a", 2);
   add("b");
   claim("w", 10);
-  EXPECT_EQ(keys(), "p: limits key a leased 1 held 1 key b leased 1 held 0");
+  EXPECT_EQ(keys(), "o: limits key a leased 1 held 1 key b leased 1 held 0");
   complete("w", lease_of(3));
-  EXPECT_EQ(keys(), "p: limits key a leased 1 held 1");
+  EXPECT_EQ(keys(), "o: limits key a leased 1 held 1");
 }
 
 TEST_F(Limit, NothingIsKeptOfKeysThatNothingUses) {
@@ -436,13 +435,13 @@ TEST_F(Limit, FollowUpWithAnUnknownLimitRefusesTheCompletion) {
 TEST_F(Limit, HeldTaskIsExplained) {
   add("a", 4);
   claim("w", 10);
-  EXPECT_EQ(explain(4), "p: 4 limited by api:a behind 2");
+  EXPECT_EQ(explain(4), "o: 4 limited by api:a behind 2");
 }
 
 TEST_F(Limit, OneTurnHoldsABoundedNumberOfTasksBackAndTheNextGoesOn) {
   auto most = tuning::limits_held_per_turn_max;
   pause("q");
-  add("a", static_cast<int>(most) + 10);
+  enqueue_all("q", std::vector<enqueue_options>(most + 10, use("a")));
   enqueue("q");
   claim("w", 10);
   unpause("q");
@@ -456,7 +455,6 @@ TEST_F(Limit, SnapshotKeepsLimitsOfTasks) {
   add("a", 3);
   claim("w", 1);
   take_snapshot();
-  auto blocks = core::pack_changed(state());
   EXPECT_EQ(core::durable_text(*recovered(turns())), core::durable_text(state()));
 }
 

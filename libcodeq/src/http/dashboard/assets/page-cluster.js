@@ -14,7 +14,9 @@ const seen = {since: Date.now(), primaries: new Map(), changes: []};
 
 /** Notes which shards have another primary than at the answer before. */
 function compare({shards, nodes}) {
-  const present = new Set(nodes.filter((node) => node.present).map((node) => node.name));
+  // The lease of a coordinator that has died lasts longer than the fail-over takes.
+  const alive =
+    new Set(nodes.filter((node) => node.present && node.answers).map((node) => node.name));
   for (const {shard, primary, epoch} of shards) {
     const before = seen.primaries.get(shard);
     seen.primaries.set(shard, {primary, epoch});
@@ -26,7 +28,7 @@ function compare({shards, nodes}) {
       from: before.primary,
       to: primary,
       epoch,
-      what: isSame ? "started again" : present.has(before.primary) ? "handed over" : "fail-over"
+      what: isSame ? "started again" : alive.has(before.primary) ? "handed over" : "fail-over"
     });
   }
   seen.changes.splice(changesKept);

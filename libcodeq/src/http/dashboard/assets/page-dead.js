@@ -11,7 +11,7 @@ import {taskTable} from "./task-table.js";
 
 const pageSize = 25;
 /** So many of the newest are gathered by error; a million would take seconds. */
-const gatheredMost = 4000;
+const gatheredMost = 2000;
 /** Up to so many are counted before all that fit are changed. */
 const countedMost = 1000;
 const ages =
