@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The first step of `cmake --install`: ends it, with nothing installed, when a file of the wanted
-# components is not built. `programs` and `development` are lists of files.
+# components is not built. `files_of_programs` and `files_of_development` are lists of files.
 set(wanted ${CMAKE_INSTALL_COMPONENT})
 if(NOT wanted)
   set(wanted programs development)
@@ -8,7 +8,7 @@ endif()
 
 set(missing)
 foreach(component ${wanted})
-  foreach(file ${${component}})
+  foreach(file ${files_of_${component}})
     if(NOT EXISTS "${file}")
       list(APPEND missing "${file}")
     endif()
