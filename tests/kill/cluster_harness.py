@@ -72,6 +72,8 @@ class Cluster(coordinators.Coordinators):
 class ClusterHarness(harness.Harness):
     """One run. `counts` has the number of faults of each kind."""
 
+    IS_OF_CLUSTER = True
+
     def __init__(self, seed, durability, links):
         super().__init__(seed, durability, Cluster(links))
         self.links = links

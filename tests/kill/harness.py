@@ -56,6 +56,8 @@ class Worker:
 class Harness:
     """One run. `counts` has the number of faults of each kind."""
 
+    IS_OF_CLUSTER = False
+
     def __init__(self, seed, durability, rig=None):
         self.random = random.Random(seed)
         self.durability = durability
@@ -280,7 +282,7 @@ class Harness:
         stale = self.rig.stats().get("stale_reports")
         if stale is not None:
             self.counts["stale reports refused since the last start"] = stale
-        return history.explain(events, history.check(events))
+        return history.explain(events, history.check(events, self.IS_OF_CLUSTER))
 
     def run(self, seconds):
         self.start()

@@ -23,6 +23,8 @@ REFUSED = {"invalid_argument", "too_large", "duplicate", "overloaded", "queue_fu
 TERMINAL = {"completed", "dead", "cancelled"}
 # Due times are in whole milliseconds of another clock, which runs at the same speed.
 EARLY_NS_MAX = 5_000_000
+# Hexadecimal digits of an id that are its number on the shard.
+SEQUENCE_DIGITS = 16
 
 Event = collections.namedtuple("Event", "at what fields")
 
@@ -47,7 +49,8 @@ def read_logs(folder):
 class History:
     """Events indexed by task."""
 
-    def __init__(self, events):
+    def __init__(self, events, is_of_cluster=False):
+        self.is_of_cluster = is_of_cluster
         self.sent = {}
         self.refused = {}
         self.ids = collections.defaultdict(set)
@@ -194,12 +197,15 @@ def find_early(history):
 
 
 def _groups(history):
-    """The ids of each group's tasks that ever started, in order of arrival."""
+    """The ids of each group's tasks that ever started, in order of arrival. A connection keeps the
+    order of a producer's requests; in a cluster one that was sent to the shard's former coordinator
+    may arrive after a later one, so that the numbers of ids tell."""
     groups = collections.defaultdict(list)
     for task, sent in history.sent.items():
         started = [task_id for task_id in history.ids.get(task, ()) if history.starts.get(task_id)]
         if sent.fields["group"] and started:
-            number = int(task.rsplit("-", 1)[1])
+            number = (int(started[0].replace("-", "")[:SEQUENCE_DIGITS], 16)
+                      if history.is_of_cluster else int(task.rsplit("-", 1)[1]))
             groups[sent.fields["group"]].append((number, started[0]))
     for name, members in groups.items():
         yield name, [task_id for _, task_id in sorted(members)]
@@ -226,9 +232,9 @@ RULES = (find_lost, find_invented, find_torn_batches, find_changed_results, find
          find_bad_attempts, find_early, find_disordered_groups)
 
 
-def check(events):
+def check(events, is_of_cluster=False):
     """Describes the violations; empty when the history is allowed."""
-    history = History(events)
+    history = History(events, is_of_cluster)
     return [violation for rule in RULES for violation in rule(history)]
 
 
