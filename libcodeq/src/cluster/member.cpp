@@ -235,17 +235,13 @@ void member::update_map(shard_id shard) {
 
 // Decisions.
 
-bool member::start(
-  const std::string& key, etcd::swap what, bool is_replicas, const asked_ptr& asked) {
+bool member::start(const std::string& key, etcd::swap what, bool is_replicas) {
   if (!busy_keys_.insert(key).second)
     return false;
   const auto number = ++numbers_;
   auto& one = pending_[number];
   one.key = key;
   one.next = what.next.value_or("");
-  one.asked = asked;
-  if (asked)
-    ++asked->open;
   const auto parsed = known_.keys().parse(key);
   if (const auto* shard = std::get_if<catalogue_keys::shard_key>(&parsed); shard && is_replicas)
     one.replicas_own = shard->number;
@@ -253,9 +249,9 @@ bool member::start(
   return true;
 }
 
-bool member::change_shard(shard_id shard, const shard_record& next, const asked_ptr& asked) {
+bool member::change_shard(shard_id shard, const shard_record& next) {
   const auto key = known_.keys().shard(shard);
-  return start(key, {key, known_.shards().at(shard).bytes, encode(next), 0}, false, asked);
+  return start(key, {key, known_.shards().at(shard).bytes, encode(next), 0}, false);
 }
 
 void member::decided(std::uint64_t number, const etcd::swap_answer& how, monotonic_time now) {
@@ -265,14 +261,8 @@ void member::decided(std::uint64_t number, const etcd::swap_answer& how, monoton
   const auto one = std::move(found->second);
   pending_.erase(found);
   busy_keys_.erase(one.key);
-  if (how.end != etcd::swap_end::unknown && how.end != etcd::swap_end::not_sent)
-    take_decision(one, how, now);
-  if (one.asked)
-    end_one(*one.asked, outcome_of(how));
-}
-
-void member::take_decision(
-  const pending& one, const etcd::swap_answer& how, monotonic_time now) {
+  if (how.end == etcd::swap_end::unknown || how.end == etcd::swap_end::not_sent)
+    return;
   const auto is_applied = how.end == etcd::swap_end::applied;
   if (one.key == known_.keys().node(options_.node) && is_applied)
     is_registered_ = has_registered_once_ = true;

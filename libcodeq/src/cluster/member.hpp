@@ -11,9 +11,7 @@
 #include "cluster/placement.hpp"
 #include "etcd/messages.hpp"
 
-#include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -101,13 +99,10 @@ public:
   /// A replica here that the coordinator has on its disk.
   void holds(shard_id shard, replication::replica_id replica) { held_[shard] = replica; }
   void set_load(std::uint64_t free_bytes, std::uint64_t tasks);
-  using change_told = std::function<void(const result<void>&)>;
-
-  /// Decides on an operator's change, which primaries and the controller then carry out. Calls
-  /// `told` once etcd has stored it. Errors: `invalid_argument`; `overloaded` when another change
-  /// is under way or came before; `going_away` before etcd has told the cluster; `disconnected` or
-  /// `timeout` when it does not answer.
-  void change(const cluster_change& wanted, change_told told);
+  /// Decides on an operator's change, which primaries and the controller then carry out. Errors:
+  /// `invalid_argument`; `overloaded` while another change is under way; `going_away` before etcd
+  /// has told the cluster.
+  [[nodiscard]] result<void> change(const cluster_change& wanted);
   /// The coordinator will stop: its shards and copies are wanted elsewhere.
   void leave() { self_.is_leaving = true; }
   /// The coordinator stops now: its lease is given up, so that others need not wait for its end.
@@ -128,40 +123,22 @@ public:
   [[nodiscard]] bool is_controller() const;
 
 private:
-  /// An operator's change, and how many of its decisions are under way.
-  struct asked_change {
-    change_told told;
-    std::size_t open = 0;
-    result<void> how{};
-  };
-
-  using asked_ptr = std::shared_ptr<asked_change>;
-
   /// A decision that is under way.
   struct pending {
     std::string key;
     std::string next;
     std::optional<shard_id> replicas_own{};
-    /// Null unless it is an operator's.
-    asked_ptr asked{};
   };
 
   void note_changes(const std::vector<catalogue_keys::parsed>& changed);
   void note_change(const catalogue_keys::parsed& key);
   void note_shard(shard_id shard, bool is_applied);
   void update_map(shard_id shard);
-  void take_decision(const pending& one, const etcd::swap_answer& how, monotonic_time now);
-  [[nodiscard]] bool start(
-    const std::string& key, etcd::swap what, bool is_replicas, const asked_ptr& asked = nullptr);
-  bool change_shard(
-    shard_id shard, const shard_record& next, const asked_ptr& asked = nullptr);
-  [[nodiscard]] result<void> begin(const cluster_change& wanted, const asked_ptr& asked);
-  static void end_one(asked_change& asked, const result<void>& how);
-  [[nodiscard]] static result<void> outcome_of(const etcd::swap_answer& how);
-  [[nodiscard]] result<void> move_primary(const cluster_change& wanted, const asked_ptr& asked);
-  [[nodiscard]] result<void>
-  set_drained(const std::string& node, bool is_drained, const asked_ptr& asked);
-  [[nodiscard]] result<void> forget_moves(const asked_ptr& asked);
+  [[nodiscard]] bool start(const std::string& key, etcd::swap what, bool is_replicas);
+  bool change_shard(shard_id shard, const shard_record& next);
+  [[nodiscard]] result<void> move_primary(shard_id shard, const std::string& node);
+  [[nodiscard]] result<void> set_drained(const std::string& node, bool is_drained);
+  [[nodiscard]] result<void> forget_moves();
   void settle(shard_id shard);
   void settle_primary(shard_id shard, const shard_record& record);
 

@@ -5,8 +5,6 @@
 #include "cluster/record_json.hpp"
 
 #include <algorithm>
-#include <memory>
-#include <utility>
 
 namespace codeq::cluster {
 
@@ -35,59 +33,25 @@ cluster_status member::view() const {
   return view_of(known_, options_.cluster, options_.node);
 }
 
-result<void> member::outcome_of(const etcd::swap_answer& how) {
-  switch (how.end) {
-  case etcd::swap_end::applied:
-    return {};
-  case etcd::swap_end::not_applied:
-    return error{
-      errc::overloaded, "another change of it came before, so nothing was done; ask again"};
-  case etcd::swap_end::not_sent:
-    return error{
-      errc::disconnected, "no member of etcd can be reached, so nothing was done: " + how.words};
-  case etcd::swap_end::unknown:
-    break;
-  }
-  return error{
-    errc::timeout,
-    "etcd has not answered, so whether it was done is unknown; ask again: " + how.words};
-}
-
-void member::change(const cluster_change& wanted, change_told told) {
-  auto asked = std::make_shared<asked_change>(asked_change{std::move(told)});
-  // One more, so that nothing is told before all decisions have begun.
-  asked->open = 1;
-  end_one(*asked, begin(wanted, asked));
-}
-
-void member::end_one(asked_change& asked, const result<void>& how) {
-  if (asked.how)
-    asked.how = how;
-  if (--asked.open == 0)
-    asked.told(asked.how);
-}
-
-result<void> member::begin(const cluster_change& wanted, const asked_ptr& asked) {
+result<void> member::change(const cluster_change& wanted) {
   if (!is_complete_ || !known_.cluster())
     return error{errc::going_away, "etcd has not told the state of the cluster yet"};
   switch (wanted.what) {
   case cluster_change::kind::none:
     return {};
   case cluster_change::kind::move:
-    return move_primary(wanted, asked);
+    return move_primary(wanted.shard, wanted.node);
   case cluster_change::kind::drain:
-    return set_drained(wanted.node, true, asked);
+    return set_drained(wanted.node, true);
   case cluster_change::kind::undrain:
-    return set_drained(wanted.node, false, asked);
+    return set_drained(wanted.node, false);
   case cluster_change::kind::balance:
-    return forget_moves(asked);
+    return forget_moves();
   }
   return refused("an unknown change");
 }
 
-result<void> member::move_primary(const cluster_change& wanted, const asked_ptr& asked) {
-  const auto shard = wanted.shard;
-  const auto& node = wanted.node;
+result<void> member::move_primary(shard_id shard, const std::string& node) {
   const auto found = known_.shards().find(shard);
   if (found == known_.shards().end())
     return refused(
@@ -99,21 +63,16 @@ result<void> member::move_primary(const cluster_change& wanted, const asked_ptr&
     return refused(
       "node `" + node + "` has no copy of shard " + std::to_string(codeq::value(shard))
       + " that is in sync; the nodes that have one: " + in_sync_nodes(record));
-  const auto& drained = known_.cluster()->record.drained;
-  if (std::binary_search(drained.begin(), drained.end(), node))
-    return refused(
-      "node `" + node + "` is drained, so no shard stays there; `cluster undrain` it first");
   auto next = record;
   ++next.value.version;
   next.pinned = node;
   next.preferred = record.value.primary == *replica ? std::string() : node;
   if (next.pinned == record.pinned && next.preferred == record.preferred)
     return {};
-  return change_shard(shard, next, asked) ? result<void>{} : is_busy();
+  return change_shard(shard, next) ? result<void>{} : is_busy();
 }
 
-result<void>
-member::set_drained(const std::string& node, bool is_drained, const asked_ptr& asked) {
+result<void> member::set_drained(const std::string& node, bool is_drained) {
   const auto& known = *known_.cluster();
   auto next = known.record;
   const auto at = std::lower_bound(next.drained.begin(), next.drained.end(), node);
@@ -132,17 +91,17 @@ member::set_drained(const std::string& node, bool is_drained, const asked_ptr& a
     next.drained.erase(at);
   ++next.version;
   const auto key = known_.keys().cluster();
-  return start(key, {key, known.bytes, encode(next), 0}, false, asked) ? result<void>{} : is_busy();
+  return start(key, {key, known.bytes, encode(next), 0}, false) ? result<void>{} : is_busy();
 }
 
-result<void> member::forget_moves(const asked_ptr& asked) {
+result<void> member::forget_moves() {
   for (const auto& [shard, known] : known_.shards()) {
     auto next = known.record;
     if (next.pinned.empty())
       continue;
     ++next.value.version;
     next.pinned.clear();
-    if (!change_shard(shard, next, asked))
+    if (!change_shard(shard, next))
       return is_busy();
   }
   return {};

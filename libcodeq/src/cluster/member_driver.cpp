@@ -148,9 +148,8 @@ void member_driver::end(std::function<void()> done) {
 void member_driver::change(
   const cluster_change& wanted, std::function<void(result<cluster_status>)> told) {
   impl_->run([wanted, told = std::move(told)](member& self) {
-    self.change(wanted, [&self, told](const result<void>& how) {
-      told(how ? result<cluster_status>(self.view()) : result<cluster_status>(how.error()));
-    });
+    const auto ok = self.change(wanted);
+    told(ok ? result<cluster_status>(self.view()) : result<cluster_status>(ok.error()));
   });
 }
 
