@@ -205,7 +205,7 @@ class Pages(dashboard.DashboardTest):
         self.assertIsNone(self.http.claim("limited"))
         self.http.post("/admin/limits/stripe/keys/acct_7/close", {"seconds": 3600})
         self.show("limits", "stripe")
-        self.browser.wait_text("100 in 1 s, up to 20 at once")
+        self.browser.wait_text("100 in 1.0 s, up to 20 at once")
         self.check("limits")
         self.show("limits/stripe", "acct_42")
         self.browser.wait_text("after a lease")
