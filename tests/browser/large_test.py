@@ -64,7 +64,9 @@ class Large(dashboard.DashboardTest):
 
     def test_summary_of_the_newest_looks_at_no_more(self):
         found = self.http.get("/admin/dead/summary?newest=400").json
-        self.assertEqual((400, True), (found["tasks"], found["partial"]))
+        # Each shard gives an equal part of them.
+        self.assertTrue(found["partial"])
+        self.assertTrue(380 <= found["tasks"] <= 400, found["tasks"])
         self.assertEqual(["no order #"], [kind["fingerprint"] for kind in found["kinds"]])
         whole = self.http.get("/admin/dead/summary").json
         self.assertEqual((DEAD, None), (whole["tasks"], whole.get("partial")))

@@ -68,7 +68,7 @@ class Roles(dashboard.DashboardTest):
         self.assertNotIn("secrets", self.browser.text())
         # The metrics are of the whole process.
         self.assertEqual(["Overview", "Queues", "Tasks", "Dead letters", "Operations",
-                          "Workers", "Schedules", "Audit"], self.browser.run(PAGES))
+                          "Workers", "Schedules", "Limits", "Audit"], self.browser.run(PAGES))
 
     def test_admin_of_all_tenants_sees_the_store(self):
         self.may_lose_connection = True
