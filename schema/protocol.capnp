@@ -386,8 +386,8 @@ struct ResultRequest {
     # With limited: the limit of the task whose key is closed; empty: the task's first one. A task
     # without limits only waits.
     costs @9 :List(Task.TaskLimit);
-    # What the attempt really cost, for limits of the task by their names, in place of the costs of
-    # the task; `key` is ignored. A cost of 0 is allowed here.
+    # Actual costs of the attempt, by the names of limits of the task. They replace the task's own
+    # costs; `key` is ignored. A cost of 0 is allowed here.
   }
 }
 

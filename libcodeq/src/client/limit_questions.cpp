@@ -148,7 +148,7 @@ merge_limits(const std::string& tenant, const std::vector<limits_part>& parts) {
       by_name[one.limit.name].push_back({{one}, {}, false});
   std::vector<limit_info> all;
   for (auto& [name, found] : by_name) {
-    // Those that lack it count as well.
+    // A shard that lacks the limit makes it not uniform.
     found.resize(parts.size());
     if (auto whole = merge_limit({tenant, name}, found))
       all.push_back(std::move(*whole));

@@ -12,7 +12,7 @@
 /// Requests about limits.
 namespace codeq::protocol {
 
-/// What a request asks of the shard.
+/// The command of a request about limits.
 using limit_question = std::
   variant<core::set_limit, core::list_limits, core::list_limit_keys, core::close_limit_key>;
 

@@ -32,8 +32,8 @@ void keeper_state::reclaim() {
 }
 
 bool keeper_state::is_due(std::uint64_t purges) {
-  // What was purged can be dropped only behind the next snapshot of its shard, so once is not
-  // enough.
+  // The store drops the records of purged tasks only after the next snapshot of their shard, so
+  // one try is not enough.
   constexpr unsigned tries_max = 6;
   if (std::exchange(purges_, purges) != purges) {
     tries_ = tries_max;

@@ -31,7 +31,7 @@ public:
   /// The effect may be carried out, since everything up to `committed` is committed.
   void add(core::follow_ups_taken taken, std::uint64_t committed);
 
-  /// Those that are synced. Everything up to `committed` is committed.
+  /// Takes the confirmations that are synced. `committed`: the last turn that is committed.
   [[nodiscard]] std::vector<core::follow_ups_taken> take(std::uint64_t committed);
 
   /// When a turn has to come, also without work for it; empty: never.

@@ -143,7 +143,7 @@ struct lease_report {
   /// With limited, where `delay` is how long a key is closed: the limit of the task whose key it
   /// is; empty: the task's first one.
   std::string limit{};
-  /// What the attempt cost, for limits of the task by their names; others cost as the task says.
+  /// Actual costs of the attempt, by the name of a limit; the task has those of its other limits.
   std::vector<task_limit> costs{};
 };
 

@@ -80,7 +80,7 @@ struct limit_defined {
   std::optional<limit_definition> definition{};
 };
 
-/// What is stored of a limit key.
+/// The stored state of a limit key.
 struct limit_key_mark {
   limit_address limit;
   std::string key{};

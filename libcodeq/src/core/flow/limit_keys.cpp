@@ -155,7 +155,7 @@ void limit_keys::free(const std::vector<limit_use>& uses, timestamp now) {
     --key.leased;
     --sums_.at(use.at.limit).leased;
     bool is_over = !is_used(key) && key.closed_until <= now && key.meter.is_idle(now);
-    // What is stored of a key is removed by `release`, which every turn calls.
+    // Every turn calls `release`, which removes the stored state of a key.
     if (is_over && !key.due && !key.is_stored)
       erase(at);
     else

@@ -97,7 +97,7 @@ public:
   /// The burst of every key counts as used at that time, since starts may have been forgotten.
   void use_up_all(timestamp at);
 
-  /// What has to be stored of a key.
+  /// The state of a key that has to be stored.
   struct mark {
     limit_place at;
     std::int64_t paid_at = 0;
@@ -225,7 +225,7 @@ private:
 
   std::map<std::uint32_t, limit_rule> rules_;
   key_map keys_;
-  /// Of limits with keys.
+  /// The sums of each limit that has keys.
   std::map<std::uint32_t, key_sums> sums_;
   std::optional<timestamp> used_up_at_;
   /// Keys whose marks have changed.

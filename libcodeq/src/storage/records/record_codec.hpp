@@ -73,7 +73,7 @@ struct progress_record {
 /// is not removed
 [[nodiscard]] std::string encode(const core::limit_defined& e);
 
-/// What is stored of a limit key, or of all keys together.
+/// The record of a limit key, or the one of all keys together.
 struct limit_key_record {
   timestamp at;
   std::int64_t paid_at = 0;

@@ -215,7 +215,7 @@ namespace {
 
 /// Whether a report was refused for its content; the lease is still valid then.
 bool is_for_content(errc code) {
-  // Those of follow-ups that name limits.
+  // A follow-up names a limit that is not defined, or keys of several shards.
   bool is_for_limits = code == errc::unknown_limit || code == errc::unsupported;
   return is_for_limits || code == errc::invalid_argument || code == errc::too_large;
 }
