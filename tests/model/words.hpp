@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/errc.hpp"
 #include "codeq/ids.hpp"
 #include "codeq/operator_types.hpp"
+#include "codeq/result.hpp"
 #include "codeq/task.hpp"
 #include "codeq/time.hpp"
 

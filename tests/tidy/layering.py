@@ -6,7 +6,7 @@ import posixpath
 import re
 
 # The headers of include/codeq that are vocabulary; the others are facades.
-VOCABULARY = {"bytes", "cluster_status", "errc", "fwd", "ids", "limits", "operator_types", "result",
+VOCABULARY = {"bytes", "cluster_status", "fwd", "ids", "limits", "operator_types", "result",
               "schedule", "task", "time"}
 
 # Folder of libcodeq/src -> folders below it that it may include, besides itself and vocabulary.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/errc.hpp"
 
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/errc.hpp"
 #include "codeq/operator_types.hpp"
 #include "codeq/producer.hpp"
+#include "codeq/result.hpp"
 #include "codeq/task.hpp"
 
 #include "core/state/shard_state.hpp"

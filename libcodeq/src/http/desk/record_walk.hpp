@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/errc.hpp"
 #include "codeq/operator_types.hpp"
+#include "codeq/result.hpp"
 #include "codeq/time.hpp"
 
 #include "http/desk/shard_desk.hpp"
