@@ -590,6 +590,11 @@ enum OperatorAction @0xb9d4c6e7f8a90b1d {
   scheduleRun @19;
   scheduleBackfill @20;
   logLevel @21;
+  limitSet @22;
+  limitDelete @23;
+  limitClose @24;
+  limitOpen @25;
+  clusterChange @26;
 }
 
 struct AuditReply {

@@ -83,4 +83,7 @@ struct cluster_change {
   std::string node{};
 };
 
+/// The change in the words of codeqctl, without the name of the command: "move 3 --to c2".
+[[nodiscard]] std::string to_string(const cluster_change& change);
+
 } // namespace codeq

@@ -469,6 +469,7 @@ enum class operator_action : std::uint8_t {
   limit_delete = 23,
   limit_close = 24,
   limit_open = 25,
+  cluster_change = 26, ///< Of the places of shards.
 };
 
 /// The name of the command, for example "queue pause".

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "codeq/cluster_status.hpp"
 #include "codeq/operator_types.hpp"
 
 #include <array>
@@ -63,6 +64,22 @@ std::string_view to_string(task_reason reason) noexcept {
   return name_of(reason, names);
 }
 
+std::string to_string(const cluster_change& change) {
+  switch (change.what) {
+  case cluster_change::kind::none:
+    break;
+  case cluster_change::kind::move:
+    return "move " + std::to_string(value(change.shard)) + " --to " + change.node;
+  case cluster_change::kind::drain:
+    return "drain " + change.node;
+  case cluster_change::kind::undrain:
+    return "undrain " + change.node;
+  case cluster_change::kind::balance:
+    return "balance";
+  }
+  return {};
+}
+
 std::string_view to_string(operator_action action) noexcept {
   switch (action) {
   case operator_action::cancel:
@@ -117,6 +134,8 @@ std::string_view to_string(operator_action action) noexcept {
     return "limit close";
   case operator_action::limit_open:
     return "limit open";
+  case operator_action::cluster_change:
+    return "cluster";
   }
   return "unknown";
 }

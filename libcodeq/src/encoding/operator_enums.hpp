@@ -141,7 +141,12 @@ struct names_of<operator_action> {
     {ours::schedule_delete, theirs::SCHEDULE_DELETE},
     {ours::schedule_run, theirs::SCHEDULE_RUN},
     {ours::schedule_backfill, theirs::SCHEDULE_BACKFILL},
-    {ours::log_level, theirs::LOG_LEVEL}};
+    {ours::log_level, theirs::LOG_LEVEL},
+    {ours::limit_set, theirs::LIMIT_SET},
+    {ours::limit_delete, theirs::LIMIT_DELETE},
+    {ours::limit_close, theirs::LIMIT_CLOSE},
+    {ours::limit_open, theirs::LIMIT_OPEN},
+    {ours::cluster_change, theirs::CLUSTER_CHANGE}};
 };
 
 template <>

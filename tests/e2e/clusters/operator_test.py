@@ -138,6 +138,15 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
         wait_until(lambda: self.node("c2")["draining"], 10, "the drain")
         self.assertEqual(200, self.change("nodes/c2/undrain")[0])
         wait_until(lambda: not self.node("c2")["draining"], 10, "its end")
+        self.assertEqual(
+            ["undrain c2", "drain c2", "balance", f"move {shard} --to {target}"],
+            [one["detail"] for one in wait_until(self.audited, 10, "the audit log")])
+
+    def audited(self):
+        """The changes in the audit log, the latest first, once all four are there."""
+        commands = self.cluster.http("c0", "GET", "/v1/codeq/admin/audit?limit=100")[1]["commands"]
+        found = [one for one in commands if one["action"] == "cluster"]
+        return found if len(found) == 4 else None
 
     def change(self, what, body=None):
         return self.cluster.http("c1", "POST", f"/v1/codeq/admin/cluster/{what}", body or {})

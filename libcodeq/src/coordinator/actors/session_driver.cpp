@@ -37,22 +37,6 @@ void pass_on(const session_place& to, Message message) {
   take(here->used(), message);
 }
 
-std::string_view name_of(cluster_change::kind what) {
-  switch (what) {
-  case cluster_change::kind::none:
-    return "none";
-  case cluster_change::kind::move:
-    return "move";
-  case cluster_change::kind::drain:
-    return "drain";
-  case cluster_change::kind::undrain:
-    return "undrain";
-  case cluster_change::kind::balance:
-    return "balance";
-  }
-  return "unknown";
-}
-
 /// Passes on an enqueue with its share, or the refusal of one for which there is no share.
 result<void> pass_on_enqueue(
   const session_place& to, const protocol::enqueue_request& m, const enqueue_payer& payer) {
@@ -127,15 +111,13 @@ void session_driver::gather_stats(std::uint64_t number, bool with_leases) {
 }
 
 void session_driver::ask_cluster(std::uint64_t number, const cluster_change& change) {
-  auto done = [this, number](const result<cluster_status>& told) {
-    session_->tell_cluster(number, told);
+  auto done = [this, number, change](const result<cluster_status>& told) {
+    session_->tell_cluster(number, change, told);
   };
   if (change.what != cluster_change::kind::none)
     CODEQ_LOG_INFO(
-      "operator changes the places of shards change={} shard={} node={} subject={} remote={}",
-      name_of(change.what),
-      value(change.shard),
-      change.node,
+      "operator changes the places of shards change=\"{}\" subject={} remote={}",
+      to_string(change),
       options_.session.bearer ? options_.session.bearer->subject : "-",
       options_.remote);
   coordinator::ask_cluster(self_, options_.replicas, change, done);

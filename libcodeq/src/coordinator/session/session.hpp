@@ -176,7 +176,8 @@ public:
   tell_workers(std::uint64_t number, const result<std::vector<base::coordinator_counts>>& parts);
 
   /// Answers the `ClusterRequest` of that number.
-  void tell_cluster(std::uint64_t number, const result<cluster_status>& told);
+  void tell_cluster(
+    std::uint64_t number, const cluster_change& change, const result<cluster_status>& told);
 
   /// The connection has too many unread bytes, or no longer.
   void set_pressure(bool high);
@@ -226,6 +227,9 @@ private:
   /// Whether the bearer may see the state of the cluster, or change it. Errors: `unauthorized`,
   /// `unsupported`, `overloaded`.
   [[nodiscard]] result<void> allow_cluster(const cluster_change& change);
+
+  /// Enters a change in the audit log, on a shard that is here, if there is one.
+  void note_cluster(const cluster_change& change);
 
   /// Where a command of the peer comes from. Requests with the same `operation`, unless it is 0,
   /// are parts of one command.
