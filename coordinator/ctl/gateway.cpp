@@ -56,7 +56,8 @@ error refusal_of(const http::outgoing_answer& answer) {
 /// port of nodes does not speak HTTP.
 error no_answer(const http::http_url& from, const error& why) {
   auto text = http::host_field(from) + ": " + why.context;
-  if (why.code == errc::disconnected && !from.is_secured)
+  bool was_connected = !why.context.starts_with(http::cannot_connect);
+  if (why.code == errc::disconnected && was_connected && !from.is_secured)
     text += "; if the gateway has a certificate, --http takes https://";
   if (why.code == errc::protocol_error)
     text += "; --http takes the address of the coordinator's --http, not that of its --listen";
