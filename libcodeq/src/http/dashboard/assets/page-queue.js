@@ -1,6 +1,7 @@
 // One queue: what waits, why, and what to do about it.
 import {get, may, part} from "./api.js";
 import {h} from "./dom.js";
+import {fairnessOf} from "./fairness.js";
 import {count, duration, exact, number, plural, rate} from "./format.js";
 import {live, rateOf} from "./live.js";
 import {charts} from "./page-overview.js";
@@ -35,6 +36,7 @@ export function queuePage({subject: name, changed}) {
   const oldest = resource(
     (signal) => get("tasks", {queue: name, state: "ready", order: "oldest", limit: 5}, signal),
     changed, 5000);
+  const fairness = fairnessOf(name, changed);
 
   const head = (queue) => {
     const total = queue.ready + queue.scheduled + queue.gated + queue.leased + queue.dead;
@@ -167,6 +169,7 @@ export function queuePage({subject: name, changed}) {
       history.stop();
       settings.stop();
       oldest.stop();
+      fairness.stop();
     },
     render: () => {
       const queue = live.queues.get(name);
@@ -187,6 +190,7 @@ export function queuePage({subject: name, changed}) {
               changed();
             }),
           card("Settings", limits(), {class: "wide"})),
+        fairness.card(),
         queue.ready > 0 && oldest.data?.tasks.length > 0 &&
           card("Oldest ready tasks", taskTable(oldest.data.tasks, {without: ["queue", "state"]}), {
             class: "flush",
