@@ -171,6 +171,30 @@ struct NeighbourMessage {
     ends @5 :List(End);
     cancel @6 :UInt64;
     # Cancel this task.
+    settings @7 :Settings;
+    # From shard 0: all settings of queues and limits that differ from the defaults. Sent again
+    # until `settingsTaken` comes with the same version.
+    settingsTaken @8 :UInt64;
+    # The settings of that version are in force on my shard.
+  }
+
+  struct Settings {
+    version @0 :UInt64;
+    # Grows with each change, also over epochs.
+    queues @1 :List(Setting);
+    limits @2 :List(Setting);
+    part @3 :UInt32;
+    # Number of the message among those of this version, from 0; they come in order.
+    isLast @4 :Bool;
+    # With this one the settings are taken over, and others end.
+  }
+
+  struct Setting {
+    tenant @0 :Text;
+    name @1 :Text;
+    # Of the queue or the limit.
+    record @2 :Data;
+    # A `QueueRecord` or `LimitRecord`, as the store contains it; its time means nothing.
   }
 
   struct FollowUps {

@@ -268,6 +268,8 @@ private:
   void run(const core::fire_schedule&) {}
   void run(const core::watch_ends&) {}
   void run(const core::note_ends&) {}
+  void run(const core::adopt_settings&) {}
+  void run(const core::settings_adopted&) {}
 
   void run(const core::tell_audit&) {}
 

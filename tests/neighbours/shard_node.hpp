@@ -59,6 +59,15 @@ public:
   /// Completes one more task.
   void work();
 
+  /// From now on the settings of shard 0 are those of all shards.
+  void carry_settings() { carries_settings_ = true; }
+
+  /// An operator sets a queue's depth, and a limit; without a depth both get the defaults again.
+  void configure(const std::string& name, std::uint64_t depth);
+
+  /// The depths of queues that are not unlimited, and the limits.
+  [[nodiscard]] std::map<std::string, std::uint64_t> settings() const;
+
   /// Another shard is served in that epoch, as etcd tells.
   void note_epoch(shard_id other, std::uint32_t epoch);
 
@@ -123,6 +132,7 @@ private:
   std::uint64_t process_ = 0;
   monotonic_time written_until_{};
   std::uint64_t requests_ = 0;
+  bool carries_settings_ = false;
   /// The groups of the follow-ups of each completion that is not answered.
   std::map<fencing_token, std::vector<follow_up_name>> completions_;
 };

@@ -266,6 +266,8 @@ void transcript::say(const core::shard_told& e) {
       words += ' ' + short_number(end.seq) + ' ' + std::string(to_string(end.how));
     return line(words + to);
   }
+  if (const auto* adopted = std::get_if<core::settings_adopted>(&e.what))
+    return line("settings adopted " + std::to_string(adopted->version) + to);
   line("cancel " + short_number(std::get<core::cancel>(e.what).seq) + to);
 }
 

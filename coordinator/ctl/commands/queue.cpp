@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace codeq::ctl {
@@ -59,6 +60,8 @@ std::string to_json(const queue_info& info) {
   out.begin_object().field("tenant", info.queue.tenant).field("queue", info.queue.queue);
   out.field("paused", info.paused).field("shards", info.shards);
   out.field("exists", info.exists).field("uniform", info.is_uniform);
+  write_shards(out, "differing", info.differing);
+  write_shards(out, "missing", info.missing);
   write_config(out, info.config);
   return out.end_object().take() + "\n";
 }
@@ -83,9 +86,12 @@ std::string to_text(const queue_info& info) {
   auto text = format_fields(fields);
   if (!info.exists)
     text += "\nThe queue has no tasks and no settings of its own: these are the defaults.\n";
-  if (!info.is_uniform)
+  if (!info.differing.empty())
+    text += "\nOther settings are in force on " + shards_text(info.differing)
+            + ". In a cluster shard 0 passes its own on; otherwise make the change again.\n";
+  else if (!info.is_uniform && info.missing.empty())
     text += "\nThe shards differ, because a change did not reach all of them: make it again.\n";
-  return text;
+  return text + missing_text(info.missing);
 }
 
 struct fairness_options {
@@ -159,7 +165,9 @@ void add(command_table& to, const char* name, const char* help, runner run) {
 }
 
 int show_info(const context& with, const answer<queue_info>& got) {
-  return show(with, got, to_json, to_text);
+  const auto status = show(with, got, to_json, to_text);
+  const auto* told = got ? std::get_if<queue_info>(&*got) : nullptr;
+  return told && !told->missing.empty() ? exit_failed : status;
 }
 
 } // namespace

@@ -97,8 +97,13 @@ struct queue_info {
   /// The queue grants no leases; all other requests are served.
   bool paused = false;
   std::uint32_t shards = 0;
-  /// False when a change did not reach every shard; the operator should repeat it.
+  /// False when a change did not reach every shard. A cluster makes up for it by itself; otherwise
+  /// the operator should repeat it.
   bool is_uniform = true;
+  /// The shards that have other settings than shard 0, ascending.
+  std::vector<shard_id> differing{};
+  /// The shards that have not answered, ascending: whether a change is in force there is not known.
+  std::vector<shard_id> missing{};
   /// False when no shard knows the queue: it has neither tasks nor settings.
   bool exists = true;
 };
@@ -174,8 +179,9 @@ struct limit_info {
   /// After a change or its dry run: number of keys with more leases than the new definition allows.
   /// None of them is revoked.
   std::uint64_t keys_above = 0;
-  /// False when a change did not reach every shard; the operator should repeat it.
+  /// As in `queue_info`.
   bool is_uniform = true;
+  std::vector<shard_id> missing{};
 
   friend bool operator==(const limit_info&, const limit_info&) = default;
 };

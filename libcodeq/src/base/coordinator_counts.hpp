@@ -5,6 +5,8 @@
 #include "codeq/operator_types.hpp"
 #include "codeq/time.hpp"
 
+#include "base/cluster_shard_counts.hpp"
+
 #include <array>
 #include <cstdint>
 #include <map>
@@ -68,6 +70,8 @@ struct coordinator_counts {
   time_counts dispatch{};
   /// Time from a grant to the report that ended the lease.
   time_counts run{};
+  /// In a cluster, for the metrics alone: its shards as this coordinator knows them, by number.
+  std::vector<cluster_shard_counts> cluster_shards{};
 };
 
 } // namespace codeq::base

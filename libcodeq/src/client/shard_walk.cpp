@@ -41,21 +41,33 @@ queue_config part_of(const queue_config& whole, std::uint32_t shards) {
   return part;
 }
 
-queue_info merge_parts(queue_address queue, const std::vector<queue_part>& parts) {
+queue_info merge_parts(
+  queue_address queue, const std::vector<queue_part>& parts, std::vector<shard_id> missing) {
   const auto& first = parts.front().settings;
   queue_info info;
   info.queue = std::move(queue);
   info.config = first.config;
   info.paused = first.paused;
-  info.shards = static_cast<std::uint32_t>(parts.size());
+  info.shards = static_cast<std::uint32_t>(parts.size() + missing.size());
   info.exists = parts.front().is_known;
+  std::uint16_t shard = 0;
   for (std::size_t i = 1; i < parts.size(); ++i) {
+    while (std::binary_search(missing.begin(), missing.end(), shard_id{++shard}))
+      continue;
     const auto& other = parts[i].settings;
-    info.is_uniform = info.is_uniform && other == first;
+    if (other != first)
+      info.differing.push_back(shard_id{shard});
     info.exists = info.exists || parts[i].is_known;
     info.config.max_depth = sum_of(info.config.max_depth, other.config.max_depth);
     info.config.max_leased = sum_of(info.config.max_leased, other.config.max_leased);
   }
+  // A part that is missing counts as the first one: a change of other settings writes it back.
+  for (std::size_t i = 0; i < missing.size(); ++i) {
+    info.config.max_depth = sum_of(info.config.max_depth, first.config.max_depth);
+    info.config.max_leased = sum_of(info.config.max_leased, first.config.max_leased);
+  }
+  info.is_uniform = info.differing.empty() && missing.empty();
+  info.missing = std::move(missing);
   return info;
 }
 

@@ -16,9 +16,12 @@ namespace codeq::client {
 /// 0
 [[nodiscard]] queue_config part_of(const queue_config& whole, std::uint32_t shards);
 
-/// The whole queue, given the settings of its parts. @pre !parts.empty()
-[[nodiscard]] queue_info
-merge_parts(queue_address queue, const std::vector<queue_part>& parts);
+/// The whole queue, given the settings of its parts, in the order of their shards without those
+/// that are `missing`, ascending. @pre there is the part of shard 0
+[[nodiscard]] queue_info merge_parts(
+  queue_address queue,
+  const std::vector<queue_part>& parts,
+  std::vector<shard_id> missing = {});
 
 /// The first `limit` fairness keys of the whole queue, given those of its parts.
 [[nodiscard]] fairness_page

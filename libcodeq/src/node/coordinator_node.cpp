@@ -359,6 +359,7 @@ result<void> coordinator_node::impl::take_seat(const coordinator_node_options& o
     s.neighbours = std::move(served.neighbours);
     s.epoch = served.epoch;
     s.shard.hand_overs.emplace();
+    s.shard.carries_settings = true;
     if (!options.sync)
       s.shard.hand_overs->sync_pace = coordinator::os_hand_over_pace;
     return transport::spawn_beside_sockets(*system, coordinator::drive_shard, s);

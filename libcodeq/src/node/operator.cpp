@@ -83,22 +83,15 @@ result<queue_info> operator_client::impl::ask_each_shard(const queue_address& qu
   auto parts = ask_parts(of);
   if (!parts)
     return parts.error();
-  return client::merge_parts(queue, *parts);
+  return client::merge_parts(queue, parts->parts, std::move(parts->missing));
 }
 
 template <class Of>
-result<std::vector<client::queue_part>> operator_client::impl::ask_parts(Of of) {
-  std::vector<client::queue_part> parts;
-  auto shards = shard_count();
-  for (std::uint16_t shard = 0; shard < shards; ++shard) {
-    auto part = ask(of(shard), client::read_queue);
-    if (!part && shard > 0)
-      return node::after_shards(part.error(), shard, shards);
-    if (!part)
-      return part.error();
-    parts.push_back(std::move(*part));
-  }
-  return parts;
+result<operator_client::impl::told_parts<client::queue_part>>
+operator_client::impl::ask_parts(Of of) {
+  return ask_shards<client::queue_part>([&](std::uint16_t shard, duration most) {
+    return ask_for(most, of(shard), client::read_queue);
+  });
 }
 
 result<void> operator_client::impl::check_exists(const queue_address& queue) {
@@ -232,7 +225,9 @@ result<fairness_page> operator_client::fairness(
     [&](std::uint16_t shard) { return client::show_fairness(shard, queue, wanted); });
   if (!parts)
     return parts.error();
-  return client::merge_fairness(queue, *parts, limit);
+  if (!parts->missing.empty())
+    return node::no_shard(parts->missing.front(), impl_->options.timeout);
+  return client::merge_fairness(queue, parts->parts, limit);
 }
 
 result<queue_info>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/metrics.hpp"
 
+#include "observe/cluster_metrics.hpp"
 #include "observe/metric_families.hpp"
 
 #include <algorithm>
@@ -281,6 +282,8 @@ std::string metrics_text(
   write_disk(all, process);
   write_refused(all, stats);
   write_limits(all, process);
+  if (!stats.cluster_shards.empty())
+    write_cluster(all, stats.cluster_shards);
   return all.text();
 }
 

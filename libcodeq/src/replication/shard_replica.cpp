@@ -30,7 +30,8 @@ shard_replica::shard_replica(replica_start start, replica_port& port, monotonic_
     is_incomplete_(start.incomplete),
     value_(std::move(start.value)),
     heard_(now),
-    confirmed_beacon_(now) {}
+    confirmed_beacon_(now),
+    primaries_(now) {}
 
 bool shard_replica::is_serving() const {
   return leads_ && leads_->at() == leadership::phase::serving;
@@ -113,6 +114,7 @@ void shard_replica::on_append(const envelope& from, const append& what, monotoni
   if (!enter(what.epoch, from.from))
     return;
   heard_ = now;
+  primaries_.note(now);
   shard_time_ = std::max(shard_time_, what.shard_time);
   if (follows_.epoch != what.epoch)
     follows_ = {from.from, what.epoch, 0};
@@ -420,6 +422,8 @@ void shard_replica::lead(monotonic_time now) {
   release_if_disk_hangs(now);
   if (!leads_)
     return;
+  if (leads_->is_entitled(now))
+    primaries_.note(now);
   if (const auto next = leads_->next_change(now))
     port_.compare_and_set(value_, *next);
   if (now < beat_ + timing::beacon)

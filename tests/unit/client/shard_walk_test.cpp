@@ -62,6 +62,24 @@ TEST(ShardWalk, AQueueExistsWhenOneShardKnowsIt) {
   EXPECT_TRUE(merge_parts({}, {unknown, part_with(0, 0)}).exists);
 }
 
+TEST(QueueParts, NameTheShardsThatDifferOrAreMissing) {
+  const auto info = merge_parts(
+    {}, {part_with(2, 1), part_with(2, 1), part_with(3, 1)}, {shard_id{1}, shard_id{3}});
+
+  EXPECT_EQ(info.shards, 5u);
+  EXPECT_FALSE(info.is_uniform);
+  EXPECT_EQ(info.differing, std::vector{shard_id{4}});
+  EXPECT_EQ(info.missing, (std::vector{shard_id{1}, shard_id{3}}));
+}
+
+TEST(QueueParts, MissingShardsCountAsTheFirstOne) {
+  const auto info = merge_parts({}, {part_with(2, 0), part_with(2, 0)}, {shard_id{2}});
+
+  EXPECT_EQ(info.config.max_depth, 6u);
+  EXPECT_EQ(info.config.max_leased, 0u);
+  EXPECT_TRUE(info.differing.empty());
+}
+
 TEST(BulkPace, WithoutBoundsPartsAreAsLargeAsTheyMayBe) {
   bulk_pace pace(0, 0);
 

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace codeq::coordinator {
 
@@ -32,6 +33,19 @@ void ask_cluster(
           "this coordinator has not told the state of its cluster within "
             + std::to_string(cluster_timeout.count()) + " ms"});
       });
+}
+
+/// Asks the replicas for the counts of the cluster's shards, and calls `done` once on the actor
+/// `self`; with none when they do not answer in time.
+template <class Self>
+void ask_shards(
+  Self self,
+  const replicas_actor& replicas,
+  std::function<void(std::vector<base::cluster_shard_counts>)> done) {
+  self->request(replicas, cluster_timeout, ask_cluster_shards{})
+    .then(
+      [done](const cluster_shards_told& told) { done(told.shards); },
+      [done](const caf::error&) { done({}); });
 }
 
 } // namespace codeq::coordinator

@@ -367,6 +367,13 @@ struct cluster_told {
   result<cluster_status> status = error{};
 };
 
+/// Asks for the shards of the cluster as this coordinator knows them, by number.
+struct ask_cluster_shards {};
+
+struct cluster_shards_told {
+  std::vector<base::cluster_shard_counts> shards;
+};
+
 /// The REPLICAS actor interface: the replicas of all shards that this coordinator serves or
 /// follows. To the shards that it serves it is their journal.
 using replicas_actor = shard_journal_actor::extend<
@@ -394,6 +401,8 @@ using replicas_actor = shard_journal_actor::extend<
   caf::reacts_to<flush_replicas>,
   // Tells the state of the cluster, as etcd and the copies of the shards served here have told it.
   caf::replies_to<cluster_question>::with<cluster_told>,
+  // Tells the counts of the cluster's shards, without asking others.
+  caf::replies_to<ask_cluster_shards>::with<cluster_shards_told>,
   // Hands over, and answers when nothing is served here any more, or after a while.
   caf::replies_to<stop_replicas>::with<bool>>;
 
@@ -447,6 +456,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::flush_replicas)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::stop_replicas)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::cluster_question)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::cluster_told)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::ask_cluster_shards)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::cluster_shards_told)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::shard_reply)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::task_delivery)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::credit_news)

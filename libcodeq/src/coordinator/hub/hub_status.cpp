@@ -11,6 +11,23 @@
 
 namespace codeq::coordinator {
 
+namespace {
+
+/// What this coordinator is to a shard of which it has a copy.
+base::shard_role role_of(
+  const replication::membership& value, replication::replica_id self, bool is_serving) {
+  if (value.primary == self)
+    return is_serving ? base::shard_role::primary : base::shard_role::starting;
+  return replication::contains(value.in_sync, self) ? base::shard_role::in_sync
+                                                    : base::shard_role::learner;
+}
+
+std::uint64_t changes_between(replication::position from, replication::position to) {
+  return to.number - std::min(to.number, from.number);
+}
+
+} // namespace
+
 caf::result<cluster_told> replica_hub::inquire(const cluster_question& m) {
   if (!member_)
     return cluster_told{error{errc::going_away, "this coordinator has yet to join its cluster"}};
@@ -54,9 +71,37 @@ void replica_hub::add_positions(cluster_shard& shard) const {
     copy.is_known = true;
     copy.epoch = at->epoch;
     copy.position = at->number;
-    copy.lag = is_primary ? replica.latest().number - std::min(replica.latest().number, at->number)
-                          : 0;
+    copy.lag = is_primary ? changes_between(*at, replica.latest()) : 0;
   }
+}
+
+cluster_shards_told replica_hub::count_shards() {
+  cluster_shards_told told;
+  for (const auto& [shard, record] : records_) {
+    auto& counts = told.shards.emplace_back();
+    counts.shard = value(shard);
+    counts.epoch = record.value.epoch;
+    counts.copies = static_cast<std::uint32_t>(record.value.replicas.size());
+    counts.copies_in_sync = static_cast<std::uint32_t>(record.value.in_sync.size());
+    counts.copies_needed = record.value.min_in_sync;
+    if (const auto found = replicas_.find(shard); found != replicas_.end())
+      count_copy(found->second->driver().replica(), record, counts);
+  }
+  return told;
+}
+
+void replica_hub::count_copy(
+  const replication::shard_replica& replica,
+  const cluster::shard_record& record,
+  base::cluster_shard_counts& counts) {
+  const auto at = now();
+  counts.role = role_of(record.value, replica.id(), replica.is_serving());
+  counts.without_primary = replica.primaries().lasts(at);
+  counts.without_primary_total = replica.primaries().total(at);
+  for (const auto& [other, node] : record.nodes)
+    if (const auto lasts = replica.lag_of(other, at))
+      counts.lags.push_back(
+        {node, changes_between(*replica.position_of(other), replica.latest()), *lasts});
 }
 
 } // namespace codeq::coordinator

@@ -367,6 +367,7 @@ replicas_actor::behavior_type drive_replicas(
     [self](replica_tick) { self->state.tick(); },
     [self](flush_replicas) { self->state.flush(); },
     [self](const cluster_question& m) { return self->state.inquire(m); },
+    [self](ask_cluster_shards) { return self->state.count_shards(); },
     [self](stop_replicas) { return self->state.stop(); },
   };
 }

@@ -94,6 +94,8 @@ public:
   void tick();
   void flush();
   [[nodiscard]] caf::result<cluster_told> inquire(const cluster_question& m);
+  /// The shards of the cluster as this coordinator knows them, by number.
+  [[nodiscard]] cluster_shards_told count_shards();
   [[nodiscard]] caf::result<bool> stop();
 
   // From replicas.
@@ -136,6 +138,10 @@ private:
   [[nodiscard]] bool has_handed_over() const;
   void answer(std::uint64_t inquiry, result<cluster_status> told);
   void add_positions(cluster_shard& shard) const;
+  void count_copy(
+    const replication::shard_replica& replica,
+    const cluster::shard_record& record,
+    base::cluster_shard_counts& counts);
 
   replicas_actor::pointer self_ = nullptr;
   replica_hub_options options_;

@@ -13,6 +13,7 @@
 #include "core/commands/operator_command.hpp"
 #include "core/commands/retained_key.hpp"
 #include "core/commands/schedule_command.hpp"
+#include "core/commands/settings_command.hpp"
 #include "core/commands/survivors.hpp"
 #include "core/commands/task_checkpoint.hpp"
 #include "core/commands/task_settings.hpp"
@@ -274,6 +275,8 @@ using command = std::variant<
   list_limits,
   list_limit_keys,
   close_limit_key,
+  adopt_settings,
+  settings_adopted,
   tick,
   take_snapshot>;
 

@@ -7,6 +7,7 @@
 #include "core/commands/operator_command.hpp"
 #include "core/commands/schedule_command.hpp"
 #include "core/commands/schedule_event.hpp"
+#include "core/commands/settings_command.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -52,7 +53,7 @@ struct schedules_listed {
 /// A command for another shard; sent at most once.
 struct shard_told {
   shard_id to{};
-  std::variant<watch_ends, note_ends, cancel> what;
+  std::variant<watch_ends, note_ends, cancel, settings_adopted> what;
 };
 
 /// Occurrences were skipped or late; for log and metrics.

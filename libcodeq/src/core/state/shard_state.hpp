@@ -9,6 +9,7 @@
 #include "base/tuning.hpp"
 #include "core/blocks/position_set.hpp"
 #include "core/commands/audit_entry.hpp"
+#include "core/commands/settings_command.hpp"
 #include "core/commands/task_checkpoint.hpp"
 #include "core/flow/ready_board.hpp"
 #include "core/state/claimers.hpp"
@@ -293,6 +294,10 @@ struct shard_state {
   std::map<std::uint64_t, std::uint32_t> queues_by_arrival;
   /// Number of queues that this process created.
   std::uint64_t queues_created = 0;
+  /// Grows with each change of a queue's settings or of a limit, in this process.
+  std::uint32_t settings_version = 1;
+  /// The parts of the latest settings that another shard carries here, until the last one has come.
+  adopt_settings carried;
   /// When queues without tasks and settings, and marks of removed queues, are to go. A queue that
   /// has been used since may still be in it.
   std::set<std::pair<timestamp, queue_address>> queue_ends;

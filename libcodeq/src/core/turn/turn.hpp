@@ -269,6 +269,15 @@ private:
   void run(const list_limit_keys& c);
   void run(const close_limit_key& c);
   [[nodiscard]] result<void> check(const set_limit& c) const;
+  void run(const adopt_settings& c);
+
+  /// For the shard that carries the settings, not for its tasks.
+  void run(const settings_adopted&) {}
+
+  void adopt(const adopt_settings& all);
+  void write_settings(const queue_address& queue, const queue_settings& settings);
+  void
+  write_limit(const limit_address& limit, const std::optional<limit_definition>& definition);
   void end_limited(lease_end e, const lease_report& r);
   void close_limits();
 

@@ -50,8 +50,7 @@ void turn::change_queue(queue_answered answer, operator_action action) {
     auto before = known ? known->settings.config : queue_config{};
     auto detail = describe_change(before, answer.settings.config);
     audit({origin_, action, answer.queue.tenant, answer.queue.queue, 0, 0, std::move(detail)});
-    set_queue(state_, answer.queue, answer.settings);
-    configured_.push_back({state_.positions.take(1), now_.shard, answer.queue, answer.settings});
+    write_settings(answer.queue, answer.settings);
   }
   effects_.emplace_back(std::move(answer));
 }

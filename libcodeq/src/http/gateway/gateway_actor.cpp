@@ -37,6 +37,10 @@ void gateway_state::start(gateway_actor::pointer self, const gateway_actor_optio
     context_.cluster = [self, replicas = options.replicas](const auto& change, auto done) {
       coordinator::ask_cluster(self, replicas, change, std::move(done));
     };
+  if (options.replicas)
+    context_.cluster_shards = [self, replicas = options.replicas](auto done) {
+      coordinator::ask_shards(self, replicas, std::move(done));
+    };
   context_.desk.start(self, options.desk);
   auto post = [to = self->address()](std::uint64_t number, result<outgoing_answer> answer) {
     // The callback has only a weak reference, since the actor may have ended long before the

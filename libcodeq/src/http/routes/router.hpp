@@ -60,6 +60,9 @@ struct gateway_context {
   std::function<void(
     const cluster_change&, std::function<void(const result<cluster_status>&)>)>
     cluster;
+  /// Tells the shards of the cluster as this coordinator knows them, by number; none when that is
+  /// not known in time. Empty when it is alone.
+  std::function<void(std::function<void(std::vector<base::cluster_shard_counts>)>)> cluster_shards;
   /// Gives leases back that no client learned of. Called on any thread.
   std::function<void(std::vector<granted_lease>)> return_leases;
 };
