@@ -14,8 +14,8 @@ struct ClusterRequest {
   union {
     show @1 :Void;
     move @2 :Move;
-    # Have another coordinator serve a shard of which it has a copy in sync. The reply comes when
-    # that is decided, before it is done.
+    # Have another coordinator serve a shard of which it has a copy in sync. The reply to a change
+    # comes when etcd has stored it, before it is carried out.
     drain @3 :Text;
     # Move all shards and copies away from this node, for good.
     undrain @4 :Text;
@@ -23,6 +23,9 @@ struct ClusterRequest {
     balance @5 :Void;
     # Forget all moves: shards are spread evenly again.
   }
+  operation @6 :UInt64;
+  # Identity of a change, random: a request that repeats it is answered as the first one, and
+  # changes nothing more. 0: none.
 
   struct Move {
     shard @0 :UInt16;

@@ -81,6 +81,9 @@ struct cluster_change {
   kind what = kind::none;
   shard_id shard{};
   std::string node{};
+  /// Identity of the command, random: asked for again, it has the same end. 0: minted when it is
+  /// sent.
+  std::uint64_t operation = 0;
 };
 
 /// The change in the words of codeqctl, without the name of the command: "move 3 --to c2".

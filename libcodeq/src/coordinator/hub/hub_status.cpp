@@ -2,6 +2,7 @@
 // The part of `replica_hub` that tells an operator the state of the cluster.
 #include "cluster/cluster_view.hpp"
 #include "coordinator/hub/replica_hub.hpp"
+#include "observe/log.hpp"
 
 #include <caf/actor_cast.hpp>
 #include <caf/send.hpp>
@@ -15,27 +16,48 @@ caf::result<cluster_told> replica_hub::inquire(const cluster_question& m) {
   if (!member_)
     return cluster_told{error{errc::going_away, "this coordinator has yet to join its cluster"}};
   auto promise = self_->make_response_promise<cluster_told>();
-  const auto inquiry = ++last_inquiry_;
-  inquiries_.emplace(inquiry, promise);
+  const auto number = ++last_inquiry_;
+  inquiries_.emplace(number, inquiry{m, promise});
   member_->change(
     m.change,
-    [to = caf::actor_cast<replicas_actor>(self_), inquiry](result<cluster_status> told) {
-      auto answer = [inquiry, told = std::move(told)](replica_hub& hub) {
-        hub.answer(inquiry, told);
+    [to = caf::actor_cast<replicas_actor>(self_), number](
+      const cluster::change_end& end, result<cluster_status> told) {
+      auto answer = [number, end, told = std::move(told)](replica_hub& hub) {
+        hub.answer(number, end, told);
       };
       caf::anon_send(to, replica_step{std::move(answer)});
     });
   return promise;
 }
 
-void replica_hub::answer(std::uint64_t inquiry, result<cluster_status> told) {
-  auto asked = inquiries_.extract(inquiry);
+void replica_hub::note_stored(const cluster_question& stored) {
+  const auto words = to_string(stored.change);
+  CODEQ_LOG_INFO(
+    "operator changed the places of shards change=\"{}\" subject={} remote={}",
+    words,
+    stored.by ? stored.by->subject : "-",
+    stored.by ? stored.by->remote : "-");
+  if (!stored.by)
+    return;
+  for (const auto& [shard, replica] : replicas_)
+    if (options_.places->serves(shard))
+      return self_->send(
+        options_.hosts.at(value(shard)),
+        shard_command{
+          core::note_command{stored.by, operator_action::cluster_change, words}});
+}
+
+void replica_hub::answer(
+  std::uint64_t number, const cluster::change_end& end, result<cluster_status> told) {
+  auto asked = inquiries_.extract(number);
+  if (end.is_stored)
+    note_stored(asked.mapped().asked);
   if (told) {
     for (auto& shard : told->shards)
       add_positions(shard);
     cluster::note_waits(*told);
   }
-  asked.mapped().deliver(cluster_told{std::move(told)});
+  asked.mapped().promise.deliver(cluster_told{std::move(told)});
 }
 
 void replica_hub::add_positions(cluster_shard& shard) const {

@@ -124,6 +124,12 @@ public:
     std::function<replica_end()> what);
 
 private:
+  /// A question for the state of the cluster that is not answered yet.
+  struct inquiry {
+    cluster_question asked;
+    caf::typed_response_promise<cluster_told> promise;
+  };
+
   [[nodiscard]] hosted_replica* find(shard_id shard, replication::replica_id id);
   void add(shard_id shard, storage::stored_replica stored, const replication::membership& value);
   void receive(std::uint64_t incarnation, shard_message& m);
@@ -134,7 +140,10 @@ private:
   void gather(const std::string& node, const shard_message& m, bool is_copy);
   void look_at_nodes();
   [[nodiscard]] bool has_handed_over() const;
-  void answer(std::uint64_t inquiry, result<cluster_status> told);
+  void
+  answer(std::uint64_t inquiry, const cluster::change_end& end, result<cluster_status> told);
+  /// Enters a change in the log, and in the audit log of a shard that is served here.
+  void note_stored(const cluster_question& stored);
   void add_positions(cluster_shard& shard) const;
 
   replicas_actor::pointer self_ = nullptr;
@@ -151,7 +160,7 @@ private:
   bool is_flush_due_ = false;
   std::uint64_t ticks_ = 0;
   std::uint64_t last_inquiry_ = 0;
-  std::map<std::uint64_t, caf::typed_response_promise<cluster_told>> inquiries_;
+  std::map<std::uint64_t, inquiry> inquiries_;
   std::optional<caf::typed_response_promise<bool>> stopping_;
   /// The stop ends at this tick although shards have not moved.
   std::uint64_t stops_at_tick_ = 0;

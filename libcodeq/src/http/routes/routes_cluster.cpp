@@ -53,12 +53,11 @@ void ask_cluster(gateway_context& context, const exchange_ptr& call, const clust
   if (!context.cluster)
     return call->answer(
       refusal(404, "not found: this coordinator is alone; it belongs to no cluster"));
-  context.cluster(change, [&context, call, change](const result<cluster_status>& own) {
+  const auto is_change = change.what != cluster_change::kind::none;
+  const auto by = is_change ? origin_of(context, *call) : nullptr;
+  context.cluster(change, by, [&context, call](const result<cluster_status>& own) {
     if (!own)
       return call->answer(refusal_of(own.error()));
-    if (change.what != cluster_change::kind::none)
-      context.desk.note(
-        {origin_of(context, *call), operator_action::cluster_change, to_string(change)});
     context.desk.gather_cluster(
       *own, [call](const cluster_status& status) { call->answer(answer_of(status)); });
   });
