@@ -22,6 +22,8 @@ struct ClusterRequest {
     # The node gets shards and copies again.
     balance @5 :Void;
     # Forget all moves: shards are spread evenly again.
+    forcePrimary @7 :ForcePrimary;
+    # Serve a shard yourself although your copy may lack what was acknowledged.
   }
   operation @6 :UInt64;
   # Identity of a change, random: a request that repeats it is answered as the first one, and
@@ -30,6 +32,14 @@ struct ClusterRequest {
   struct Move {
     shard @0 :UInt16;
     node @1 :Text;
+  }
+
+  struct ForcePrimary {
+    shard @0 :UInt16;
+    node @1 :Text;
+    # The coordinator that is asked; others refuse.
+    confirm @2 :Text;
+    # The words of the loss, which a refusal tells.
   }
 }
 

@@ -79,6 +79,24 @@ next_result next_unpinned(
   return std::optional(swap_to(key, known.bytes, encode(next)));
 }
 
+next_result next_forced(
+  const catalogue& all,
+  const known_record<shard_record>& known,
+  const asked_change& asked,
+  const std::string& key) {
+  const auto& what = asked.what;
+  const auto& record = known.record;
+  if (record.is_forced && node_of(record, record.value.primary) == what.node)
+    return std::optional<etcd::swap>();
+  forced_primary wanted{what.shard, what.node, *asked.own, {}, what.confirm};
+  for (const auto& [name, node] : all.nodes())
+    wanted.present.insert(name);
+  const auto next = force_primary(record, wanted);
+  if (!next)
+    return next.error();
+  return std::optional(swap_to(key, known.bytes, encode(*next)));
+}
+
 bool is_named(const catalogue& known, const std::string& node) {
   return known.nodes().contains(node)
          || std::any_of(known.shards().begin(), known.shards().end(), [&](const auto& shard) {
@@ -122,20 +140,28 @@ void asked_change::tell_end() {
   }
 }
 
-result<asked_change> begin_change(const catalogue& known, const cluster_change& what) {
+result<asked_change> begin_change(
+  const catalogue& known, const cluster_change& what, const std::optional<own_copy>& own) {
   using kind = cluster_change::kind;
   asked_change asked;
   asked.what = what;
+  asked.own = own;
+  const auto is_of_shard = what.what == kind::move || what.what == kind::force_primary;
   const auto add_shard = [&](shard_id shard) {
     asked.steps[known.keys().shard(shard)].pinned = known.shards().at(shard).record.pinned;
   };
   if (what.what == kind::drain || what.what == kind::undrain)
     asked.steps[known.keys().cluster()] = {};
-  if (what.what == kind::move && !known.shards().contains(what.shard))
+  if (is_of_shard && !known.shards().contains(what.shard))
     return refused(
       "shard is " + std::to_string(value(what.shard)) + "; it must be 0.."
       + std::to_string(known.cluster()->record.shards - 1));
-  if (what.what == kind::move)
+  if (what.what == kind::force_primary && !own)
+    return refused(
+      "node `" + what.node + "` has no copy of shard " + std::to_string(value(what.shard)));
+  if (what.what == kind::force_primary)
+    asked.end.loss = forced_loss(known.shards().at(what.shard).record, what.node, *own);
+  if (is_of_shard)
     add_shard(what.shard);
   if (what.what == kind::balance)
     for (const auto& [shard, one] : known.shards())
@@ -149,6 +175,8 @@ next_swap(const catalogue& known, const asked_change& asked, const std::string& 
   const auto* shard = find_shard(known, key);
   if (!shard)
     return next_drained(known, asked.what);
+  if (asked.what.what == cluster_change::kind::force_primary)
+    return next_forced(known, *shard, asked, key);
   return asked.what.what == cluster_change::kind::move ? next_move(*shard, asked, key)
                                                        : next_unpinned(*shard, asked, key);
 }

@@ -6,6 +6,7 @@
 #include "codeq/time.hpp"
 
 #include "cluster/catalogue.hpp"
+#include "cluster/forced_primary.hpp"
 #include "etcd/messages.hpp"
 
 #include <cstddef>
@@ -23,6 +24,8 @@ struct change_end {
   result<void> how{};
   /// etcd has stored something for it; false for whoever asks again, and for what was so already.
   bool is_stored = false;
+  /// The data that it loses, when a primary was forced.
+  std::string loss{};
 };
 
 using change_told = std::function<void(const change_end&)>;
@@ -48,6 +51,8 @@ struct asked_change {
   };
 
   cluster_change what;
+  /// Only for `force_primary`.
+  std::optional<own_copy> own{};
   /// Nothing is sent after this time.
   monotonic_time ends{};
   /// By key. None: the change has ended.
@@ -61,9 +66,10 @@ struct asked_change {
   void tell_end();
 };
 
-/// The change, with a step for each value that it is about. Errors: `invalid_argument`.
-/// @pre the cluster is known
-[[nodiscard]] result<asked_change> begin_change(const catalogue& known, const cluster_change& what);
+/// The change, with a step for each value that it is about. `own`: the copy of the node that is
+/// asked to force its primary, if it has one. Errors: `invalid_argument`. @pre the cluster is known
+[[nodiscard]] result<asked_change> begin_change(
+  const catalogue& known, const cluster_change& what, const std::optional<own_copy>& own);
 
 /// The next value of a key; none when it is as it is wanted. Errors: `invalid_argument`;
 /// `overloaded` when another operator's move came between. @pre the key is one of `asked.steps`

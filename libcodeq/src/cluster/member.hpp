@@ -107,8 +107,13 @@ public:
   /// known, with the end of the first one. Errors: `invalid_argument`; `overloaded` when another
   /// operator's change came between or too many are under way; `going_away` before etcd has told
   /// the cluster; `disconnected` when etcd cannot be reached, so nothing is stored; `timeout` when
-  /// it does not answer, so that the change may be stored, or may yet be.
-  void change(const cluster_change& wanted, change_told told, monotonic_time now);
+  /// it does not answer, so that the change may be stored, or may yet be. `own`: this node's copy
+  /// of the shard whose primary it is to become by force, if it has one.
+  void change(
+    const cluster_change& wanted,
+    const std::optional<own_copy>& own,
+    change_told told,
+    monotonic_time now);
   /// The coordinator will stop: its shards and copies are wanted elsewhere.
   void leave() { self_.is_leaving = true; }
   /// The coordinator stops now: its lease is given up, so that others need not wait for its end.
@@ -145,6 +150,7 @@ private:
   bool change_shard(shard_id shard, const shard_record& next);
   void take_decision(
     const pending& decided, const etcd::swap_answer& how, monotonic_time now);
+  [[nodiscard]] result<void> check_asked(const cluster_change& wanted) const;
   [[nodiscard]] std::shared_ptr<asked_change> find_change(const cluster_change& wanted) const;
   void go_on_with_changes(monotonic_time now);
   void go_on(const std::shared_ptr<asked_change>& asked, monotonic_time now);

@@ -20,9 +20,29 @@ std::shared_ptr<asked_change> member::find_change(const cluster_change& wanted) 
   return found == changes_.end() ? nullptr : *found;
 }
 
-void member::change(const cluster_change& wanted, change_told told, monotonic_time now) {
+/// Only the coordinator of the copy knows what it has.
+result<void> member::check_asked(const cluster_change& wanted) const {
   if (!is_complete_ || !known_.cluster())
-    return told({error{errc::going_away, "etcd has not told the state of the cluster yet"}});
+    return error{errc::going_away, "etcd has not told the state of the cluster yet"};
+  if (wanted.what != cluster_change::kind::force_primary || wanted.node == options_.node)
+    return {};
+  const auto found = known_.nodes().find(wanted.node);
+  if (found == known_.nodes().end())
+    return error{errc::invalid_argument, "node `" + wanted.node + "` is not there; start it first"};
+  const auto& node = found->second.record;
+  return error{
+    errc::invalid_argument,
+    "only node `" + wanted.node + "` itself makes its copy the primary by force; ask it at "
+      + node.address + (node.http_address.empty() ? "" : ", over HTTP at " + node.http_address)};
+}
+
+void member::change(
+  const cluster_change& wanted,
+  const std::optional<own_copy>& own,
+  change_told told,
+  monotonic_time now) {
+  if (const auto ok = check_asked(wanted); !ok)
+    return told({ok.error()});
   if (wanted.what == cluster_change::kind::none)
     return told({});
   if (const auto known = find_change(wanted)) {
@@ -39,7 +59,7 @@ void member::change(const cluster_change& wanted, change_told told, monotonic_ti
     return told({error{
       errc::overloaded,
       std::to_string(changes_max) + " changes of the cluster are under way; ask again later"}});
-  auto begun = begin_change(known_, wanted);
+  auto begun = begin_change(known_, wanted, own);
   if (!begun)
     return told({begun.error()});
   auto asked = std::make_shared<asked_change>(std::move(*begun));

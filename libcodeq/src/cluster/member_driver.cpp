@@ -145,12 +145,13 @@ void member_driver::end(std::function<void()> done) {
   });
 }
 
-void member_driver::change(const cluster_change& wanted, status_told told) {
-  impl_->run([wanted, told = std::move(told)](member& self) {
+void member_driver::change(
+  const cluster_change& wanted, const std::optional<own_copy>& own, status_told told) {
+  impl_->run([wanted, own, told = std::move(told)](member& self) {
     const auto tell = [&self, told](const change_end& end) {
       told(end, end.how ? result<cluster_status>(self.view()) : end.how.error());
     };
-    self.change(wanted, tell, etcd::steady_now());
+    self.change(wanted, own, tell, etcd::steady_now());
   });
 }
 

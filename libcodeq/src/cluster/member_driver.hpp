@@ -46,7 +46,8 @@ public:
 
   /// Has an operator's change stored, then calls `told` on the client's thread. Errors: as
   /// `member::change`.
-  void change(const cluster_change& wanted, status_told told);
+  void change(
+    const cluster_change& wanted, const std::optional<own_copy>& own, status_told told);
 
   /// Looks at the member, on the client's thread.
   void look(std::function<void(const member&)> at);

@@ -99,6 +99,12 @@ result<cluster_change> read_change(schema::ClusterRequest::Reader from) {
     return cluster_change{kind::undrain, {}, read_text(from.getUndrain())};
   case schema::ClusterRequest::BALANCE:
     return cluster_change{kind::balance, {}, {}};
+  case schema::ClusterRequest::FORCE_PRIMARY: {
+    auto force = from.getForcePrimary();
+    return cluster_change{
+      kind::force_primary, shard_id{force.getShard()}, read_text(force.getNode()), 0,
+      read_text(force.getConfirm())};
+  }
   }
   return error{errc::protocol_error, "an unknown change of the cluster"};
 }
@@ -123,6 +129,12 @@ cluster_request make_cluster_request(std::uint64_t number, const cluster_change&
       return r.setUndrain(text_of(change.node));
     case cluster_change::kind::balance:
       return r.setBalance();
+    case cluster_change::kind::force_primary: {
+      auto force = r.initForcePrimary();
+      force.setShard(value(change.shard));
+      force.setNode(text_of(change.node));
+      return force.setConfirm(text_of(change.confirm));
+    }
     }
   });
 }

@@ -140,6 +140,12 @@ class Coordinators(cluster.Cluster):
         took = time.monotonic() - began
         return status, json.loads(text) if text else None, took
 
+    def metrics(self, name):
+        """What a node tells Prometheus."""
+        url = f"http://{self.hosts[name]}:{self.http_ports[name]}/metrics"
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return answer.read().decode()
+
 
 class CoordinatorsTest(cluster.ClusterTest):
     """Gives each test a cluster of coordinators that are not started yet."""

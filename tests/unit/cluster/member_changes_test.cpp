@@ -193,6 +193,58 @@ TEST_F(MemberTest, DrainedNodesAreKeptInTheClusterSorted) {
   EXPECT_EQ(drained(), std::vector<std::string>{"a"});
 }
 
+TEST_F(MemberTest, PrimaryIsForcedByItsOwnNodeOnly) {
+  join();
+  put(keys_.node("b"), encode(node_record{1, 9, "b:1", "b:2", "", 0, 0, 1, false, {}}));
+  advance(timing::poll);
+  answer_poll();
+  port_.decisions.clear();
+
+  EXPECT_EQ(
+    (*ask({kind::force_primary, s0, "b"}))->how.error().context,
+    "only node `b` itself makes its copy the primary by force; ask it at b:1, over HTTP at b:2");
+  EXPECT_EQ(
+    (*ask({kind::force_primary, s0, "x"}))->how.error().context,
+    "node `x` is not there; start it first");
+  EXPECT_EQ(
+    (*ask({kind::force_primary, s0, "a"}))->how.error().context,
+    "node `a` has no copy of shard 0");
+  EXPECT_TRUE(port_.decisions.empty());
+}
+
+TEST_F(MemberTest, ForcedPrimaryIsStoredOnceAndItsLossIsTold) {
+  join();
+  interfere([](shard_record& shard) {
+    shard.value.in_sync = {replica_id{2}};
+    shard.value.primary = replica_id{2};
+  });
+  advance(timing::poll);
+  answer_poll();
+  port_.decisions.clear();
+  own_copy own;
+  own.promised = 1;
+  own.last = {1, 17};
+  cluster_change wanted{kind::force_primary, s0, "a", 5};
+
+  const auto refused = ask(wanted, own);
+  EXPECT_EQ((*refused)->how.error().code, errc::invalid_argument);
+  EXPECT_FALSE((*refused)->is_stored);
+  wanted.operation = 6;
+  wanted.confirm = "lose what b did not copy";
+  const auto told = ask(wanted, own);
+  decide();
+
+  ASSERT_TRUE(told->has_value());
+  EXPECT_TRUE((*told)->is_stored);
+  EXPECT_EQ((*told)->loss, "lost is what b acknowledged after 1/17");
+  EXPECT_EQ(stored_shard().value.primary, replica_id{1});
+  EXPECT_TRUE(stored_shard().is_forced);
+  wanted.operation = 7;
+  const auto again = ask(wanted, own);
+  EXPECT_TRUE((*again)->how);
+  EXPECT_FALSE((*again)->is_stored);
+}
+
 TEST_F(MemberTest, ChangesAtOnceAreLimited) {
   join();
   for (std::size_t i = 0; i < changes_max; ++i)

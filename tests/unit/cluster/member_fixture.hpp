@@ -137,9 +137,10 @@ protected:
   }
 
   /// Asks for an operator's change; what is told is returned once it is there.
-  std::shared_ptr<std::optional<change_end>> ask(const cluster_change& change) {
+  std::shared_ptr<std::optional<change_end>>
+  ask(const cluster_change& change, const std::optional<own_copy>& own = std::nullopt) {
     auto told = std::make_shared<std::optional<change_end>>();
-    member_.change(change, [told](const change_end& end) { *told = end; }, now_);
+    member_.change(change, own, [told](const change_end& end) { *told = end; }, now_);
     return told;
   }
 

@@ -259,6 +259,8 @@ void replica_hub::tick() {
     replica->driver().tick(now());
   if (ticks_ % node_look_ticks == 0)
     look_at_nodes();
+  if (!notes_.empty())
+    send_notes();
   if (stopping_ && (ticks_ >= stops_at_tick_ || has_handed_over()))
     std::exchange(stopping_, std::nullopt)->deliver(true);
   self_->delayed_send(self_, tick_interval, replica_tick{});

@@ -11,6 +11,7 @@
 #include "coordinator/replica/replica_wire.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -142,8 +143,11 @@ private:
   [[nodiscard]] bool has_handed_over() const;
   void
   answer(std::uint64_t inquiry, const cluster::change_end& end, result<cluster_status> told);
-  /// Enters a change in the log, and in the audit log of a shard that is served here.
-  void note_stored(const cluster_question& stored);
+  /// Enters a change in the log, and in the audit log of a shard that is served here, once there is
+  /// one.
+  void note_stored(const cluster_question& stored, const std::string& loss);
+  void send_notes();
+  [[nodiscard]] std::optional<cluster::own_copy> own_copy_of(const cluster_change& change) const;
   void add_positions(cluster_shard& shard) const;
 
   replicas_actor::pointer self_ = nullptr;
@@ -161,6 +165,8 @@ private:
   std::uint64_t ticks_ = 0;
   std::uint64_t last_inquiry_ = 0;
   std::map<std::uint64_t, inquiry> inquiries_;
+  /// For the audit log, as soon as a shard is served here.
+  std::deque<core::note_command> notes_;
   std::optional<caf::typed_response_promise<bool>> stopping_;
   /// The stop ends at this tick although shards have not moved.
   std::uint64_t stops_at_tick_ = 0;
