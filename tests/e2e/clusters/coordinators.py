@@ -38,10 +38,10 @@ class Coordinators(cluster.Cluster):
     def etcd_url(self):
         return f"http://127.0.0.1:{self.etcd_port}"
 
-    def start_etcd(self):
+    def start_etcd(self, directory="etcd"):
         peer = f"http://127.0.0.1:{free_port('127.0.0.1')}"
         self.etcd = self.start("etcd", [
-            "etcd", "--name", "e", "--data-dir", self.path("etcd"),
+            "etcd", "--name", "e", "--data-dir", self.path(directory),
             "--listen-client-urls", self.etcd_url, "--advertise-client-urls", self.etcd_url,
             "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
             "--initial-cluster", f"e={peer}"])

@@ -29,6 +29,8 @@ struct replica_hub_options {
   std::shared_ptr<storage::retention_horizons> horizons;
   /// Directory of the spools.
   std::filesystem::path spools;
+  /// Notes on the disk, synced, which etcd is known; called by the spooler.
+  std::function<void(const etcd::header&)> keep_etcd;
   journal_actor journal;
   replica_worker_actor spooler;
   replica_worker_actor copier;
@@ -140,6 +142,7 @@ private:
   /// Adds a message to the next frame for the node; it is lost without a connection.
   void gather(const std::string& node, const shard_message& m, bool is_copy);
   void look_at_nodes();
+  void keep_etcd();
   [[nodiscard]] bool has_handed_over() const;
   void
   answer(std::uint64_t inquiry, const cluster::change_end& end, result<cluster_status> told);
@@ -161,6 +164,7 @@ private:
   std::map<shard_id, std::unique_ptr<hosted_replica>> replicas_;
   /// Replicas whose first record is on its way to the disk.
   std::map<shard_id, storage::stored_replica> building_;
+  etcd::header kept_etcd_;
   bool is_flush_due_ = false;
   std::uint64_t ticks_ = 0;
   std::uint64_t last_inquiry_ = 0;
