@@ -8,7 +8,7 @@
 #include "cluster/founding.hpp"
 #include "cluster/record_json.hpp"
 #include "config/values.hpp"
-#include "node/etcd_history.hpp"
+#include "coordinator/hub/etcd_history.hpp"
 #include "observe/log.hpp"
 #include "security/tls_context.hpp"
 #include "storage/keys/keyspace.hpp"
@@ -98,11 +98,13 @@ result<etcd::client::options> etcd_options(const coordinator_node_options& node)
   auto urls = etcd::parse_member_urls(options.etcd);
   if (!urls)
     return urls.error();
-  auto known = read_etcd_history(etcd_history_file(node.data));
-  if (!known)
-    return known.error();
   etcd::client::options made;
-  made.known = *known;
+  if (!node.data.empty()) {
+    auto known = coordinator::read_etcd_history(coordinator::etcd_history_file(node.data));
+    if (!known)
+      return known.error();
+    made.known = known->known;
+  }
   made.members = std::move(*urls);
   const auto has_files = !options.etcd_authority.empty() || !options.etcd_certificate.empty();
   if (!made.members.front().is_secured && !has_files)
@@ -348,7 +350,12 @@ cluster_door::enter(storage::task_store& store, const storage::store_record& ide
   auto may_have_lost = storage::begin_boot(store, storage::kernel_boot_id(), mode);
   if (!may_have_lost)
     return may_have_lost.error();
-  if (auto kept = write_etcd_history(etcd_history_file(options_.data), client_.known()); !kept)
+  auto history = coordinator::history_of(client_.known(), *known_.record);
+  for (const auto& [shard, record] : known_.shards)
+    for (const auto& [replica, node] : record.nodes)
+      history.nodes.insert(node);
+  const auto file = coordinator::etcd_history_file(options_.data);
+  if (auto kept = coordinator::write_etcd_history(file, history); !kept)
     return kept.error();
   cluster_entry entry{*known_.record, known_.shards, {}, *may_have_lost};
   for (const auto& [shard, record] : known_.shards) {

@@ -26,7 +26,8 @@ namespace codeq::node {
 [[nodiscard]] std::string address_in_cluster(const coordinator_node_options& options);
 [[nodiscard]] std::string name_in_cluster(const coordinator_node_options& options);
 
-/// With the etcd that is known from the last start. Errors: of the files, `invalid_argument`.
+/// With the etcd that is known from the last start, if there is a data directory. Errors: of the
+/// files, `invalid_argument`.
 [[nodiscard]] result<etcd::client::options> etcd_options(const coordinator_node_options& options);
 
 /// A cluster as it is in etcd.

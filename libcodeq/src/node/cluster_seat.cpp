@@ -3,10 +3,10 @@
 
 #include "base/random.hpp"
 #include "base/tuning.hpp"
+#include "coordinator/hub/etcd_history.hpp"
 #include "coordinator/hub/replica_worker.hpp"
 #include "coordinator/hub/shard_host.hpp"
 #include "node/coordinator_options.hpp"
-#include "node/etcd_history.hpp"
 #include "observe/log.hpp"
 #include "transport/spawn_beside_sockets.hpp"
 
@@ -73,8 +73,12 @@ result<std::unique_ptr<cluster_seat>> cluster_seat::take(
   hub.journal = std::move(parts.journal);
   hub.start_shard = std::move(parts.start_shard);
   hub.spools = options.data / "replicas";
-  hub.keep_etcd = [file = etcd_history_file(options.data)](const etcd::header& known) {
-    if (auto kept = write_etcd_history(file, known); !kept)
+  hub.keep_etcd = [file = coordinator::etcd_history_file(options.data),
+                   record = seat->entry_.record](
+                    const etcd::header& known, const std::set<std::string>& nodes) {
+    auto history = coordinator::history_of(known, record);
+    history.nodes = nodes;
+    if (auto kept = coordinator::write_etcd_history(file, history); !kept)
       CODEQ_LOG_WARN("coordinator cannot note its etcd reason=\"{}\"", to_string(kept.error()));
   };
   hub.places = seat->places_;

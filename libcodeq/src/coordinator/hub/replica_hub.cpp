@@ -276,8 +276,12 @@ void replica_hub::keep_etcd() {
   if (known == kept_etcd_)
     return;
   kept_etcd_ = known;
-  const auto run = [keep = options_.keep_etcd, known] {
-    keep(known);
+  std::set<std::string> nodes;
+  for (const auto& [shard, record] : records_)
+    for (const auto& [replica, node] : record.nodes)
+      nodes.insert(node);
+  const auto run = [keep = options_.keep_etcd, known, nodes] {
+    keep(known, nodes);
     return replica_step{[](replica_hub&) {}};
   };
   self_->send(options_.spooler, replica_work{run, caf::actor_cast<replicas_actor>(self_)});

@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,8 +30,9 @@ struct replica_hub_options {
   std::shared_ptr<storage::retention_horizons> horizons;
   /// Directory of the spools.
   std::filesystem::path spools;
-  /// Notes on the disk, synced, which etcd is known; called by the spooler.
-  std::function<void(const etcd::header&)> keep_etcd;
+  /// Notes on the disk, synced, which etcd is known, and the nodes that have copies; called by the
+  /// spooler.
+  std::function<void(const etcd::header&, const std::set<std::string>&)> keep_etcd;
   journal_actor journal;
   replica_worker_actor spooler;
   replica_worker_actor copier;
