@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/limits.hpp"
 #include "codeq/operator.hpp"
 
 #include "cluster/catalogue.hpp"
