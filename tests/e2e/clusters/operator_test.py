@@ -175,6 +175,21 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
                       if replica != record["primary"])
         return shard, target
 
+    def test_store_of_each_coordinator_is_sound(self):
+        self.cluster.start_all()
+        for i in range(20):
+            self.cluster.enqueue("q", "x", "--key", f"k{i}")
+        self.cluster.nodes["c0"].kill()
+        for name in ("c1", "c2"):
+            self.cluster.nodes[name].terminate(20)
+
+        self.cluster.port = None
+        for name in self.cluster.hosts:
+            report = json.loads(
+                self.cluster.ctl("--json", "verify", self.cluster.path(f"store-{name}")))
+            self.assertEqual([], report["findings"], name)
+            self.assertTrue(any("replica" in one["records"] for one in report["shards"]), name)
+
     def test_drained_node_loses_all_copies_and_no_task(self):
         self.cluster.start_all()
         tasks = [self.cluster.enqueue("q", "x", "--key", f"k{i}") for i in range(20)]
