@@ -83,6 +83,7 @@ constexpr strict_route routes[] = {
   {"GET", "/admin/audit", nullptr},
   {"GET", "/admin/cluster", nullptr},
   {"POST", "/admin/cluster/shards/0/move", R"("to":"c1",)"},
+  {"POST", "/admin/cluster/shards/0/force-primary", R"("to":"c1",)"},
   {"POST", "/admin/cluster/nodes/c1/drain"},
   {"POST", "/admin/cluster/nodes/c1/undrain"},
   {"POST", "/admin/cluster/balance"},

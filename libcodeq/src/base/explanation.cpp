@@ -76,6 +76,8 @@ std::string to_string(const cluster_change& change) {
     return "undrain " + change.node;
   case cluster_change::kind::balance:
     return "balance";
+  case cluster_change::kind::force_primary:
+    return "force-primary " + std::to_string(value(change.shard)) + " --to " + change.node;
   }
   return {};
 }

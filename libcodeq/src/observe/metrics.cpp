@@ -226,6 +226,10 @@ void write_process(metric_families& to, const process_counts& process) {
   to.add(process.enqueue_bytes);
   to.begin_gauge("codeq_lookups_waiting", "Look-ups that wait for the store");
   to.add(process.lookups_waiting);
+  to.begin_counter(
+    "codeq_shards_forced_total",
+    "Shards that an operator gave to this coordinator by force, with a loss of acknowledged data");
+  to.add(process.shards_forced);
   to.begin_gauge(
     "codeq_disk_reserve_bytes", "Bytes on the disk that are reserved for when it is full");
   to.add(process.disk_reserve_bytes);
