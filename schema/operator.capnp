@@ -216,6 +216,7 @@ struct QueueSettings {
   # Keep the payload of a completed task as long as its record.
   paused @4 :Bool;
   # The queue grants no leases. Ignored in a request.
+  failures @5 :Task.FailureRules;
 }
 
 struct QueueRequest {

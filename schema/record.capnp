@@ -289,8 +289,7 @@ struct ChangeRecord {
 }
 
 struct QueueRecord {
-  # The settings of a queue; the queue is in the key. Overwritten by each change of them; removed
-  # with the queue.
+  # The settings of the queue in the key. Overwritten by each change; removed with the queue.
   position @0 :UInt64;
   atMs @1 :Int64;
   defaults @2 :Task.TaskSettings;
@@ -303,6 +302,7 @@ struct QueueRecord {
   # Keep the payload of a completed task as long as its record.
   paused @6 :Bool;
   # The queue grants no leases.
+  failures @7 :Task.FailureRules;
 }
 
 struct FollowUpRecord {

@@ -51,6 +51,12 @@ struct TaskSettings {
   onDead @9 :OnDead = skip;
 }
 
+struct FailureRules {
+  # What a queue does about tasks that fail.
+  quarantineAfter @0 :UInt16;
+  # Number of started attempts lost in a row after which a task is dead; 0: off.
+}
+
 struct TaskLimit {
   # A task's use of a limit of its tenant.
   name @0 :Text;

@@ -264,6 +264,8 @@ std::string to_gateway_json(const queue_changes& changes) {
     json.field("maxLeased", *changes.max_leased);
   if (changes.keep_payload)
     json.field("keepPayload", *changes.keep_payload);
+  if (changes.quarantine_after)
+    json.field("quarantineAfter", *changes.quarantine_after);
   json.end_object();
   return json.take();
 }

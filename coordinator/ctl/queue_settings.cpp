@@ -40,6 +40,12 @@ std::string or_none(duration limit, const char* none) {
   return limit == duration{0} ? none : format_duration(limit);
 }
 
+/// For example "3 losses in a row".
+std::string losses_text(std::uint32_t count) {
+  return count == 0 ? "off"
+                    : std::to_string(count) + (count == 1 ? " loss" : " losses in a row");
+}
+
 } // namespace
 
 queue_config queue_changes::applied_to(queue_config before) const {
@@ -57,6 +63,7 @@ queue_config queue_changes::applied_to(queue_config before) const {
   apply(max_depth, before.max_depth);
   apply(max_leased, before.max_leased);
   apply(keep_payload, before.keep_payload);
+  apply(quarantine_after, before.quarantine_after);
   return before;
 }
 
@@ -151,6 +158,7 @@ void write_config(base::json_writer& out, const queue_config& config) {
   out.field("retention_ms", defaults.retention.count());
   out.field("dead_retention_ms", defaults.dead_retention.count());
   out.field("on_dead", name_of(defaults.when_dead));
+  out.field("quarantine_after", config.quarantine_after);
 }
 
 std::vector<std::pair<std::string, std::string>> config_fields(const queue_config& config) {
@@ -166,7 +174,8 @@ std::vector<std::pair<std::string, std::string>> config_fields(const queue_confi
     {"progress-timeout", or_none(defaults.progress_timeout, "no limit")},
     {"retention", format_duration(defaults.retention)},
     {"dead-retention", or_none(defaults.dead_retention, "until purged")},
-    {"on-dead", std::string(name_of(defaults.when_dead))}};
+    {"on-dead", std::string(name_of(defaults.when_dead))},
+    {"quarantine-after", losses_text(config.quarantine_after)}};
 }
 
 } // namespace codeq::ctl

@@ -31,6 +31,7 @@ struct queue_changes {
   std::optional<std::uint64_t> max_depth{};
   std::optional<std::uint64_t> max_leased{};
   std::optional<bool> keep_payload{};
+  std::optional<std::uint32_t> quarantine_after{};
 
   /// The configuration after this change of `before`.
   [[nodiscard]] queue_config applied_to(queue_config before) const;

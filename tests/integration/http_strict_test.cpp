@@ -257,6 +257,13 @@ TEST_F(HttpStrict, PayloadsOfCompletedTasksCannotBeKept) {
   EXPECT_EQ(200u, call("PUT", "/admin/queues/q/settings", R"({"keepPayload":false})").status);
 }
 
+TEST_F(HttpStrict, QuarantineIsWithinItsRange) {
+  EXPECT_EQ(
+    "'quarantineAfter' is 256; it must be 0..255",
+    why("PUT", "/admin/queues/q/settings", R"({"quarantineAfter":256})"));
+  EXPECT_EQ(200u, call("PUT", "/admin/queues/q/settings", R"({"quarantineAfter":255})").status);
+}
+
 TEST_F(HttpStrict, SizesOverALimitAreRefusedWithIt) {
   auto text = [](std::size_t bytes) { return "\"" + std::string(bytes, 'x') + "\""; };
 

@@ -305,6 +305,11 @@ void reference_shard::lose(reference_task& task) {
   ++totals[task.queue].lost;
   task.text = "lease_expired";
   bool first = task.lost++ == 0;
+  auto most = queues[task.queue].config.quarantine_after;
+  if (most != 0 && task.lost >= most && !task.cancelling) {
+    task.text = "quarantined";
+    return end(task, task_event::kind::lost, task_state::dead, true);
+  }
   fail(task, task_event::kind::lost, first ? std::optional{duration{0}} : std::nullopt);
 }
 

@@ -45,6 +45,12 @@ std::vector<option> set_grammar(queue_options& to) {
     "[default: unchanged]",
     to.changes.max_leased,
     {0, queue_limit_max}));
+  options.push_back(count_option(
+    "quarantine-after",
+    "Number of started attempts lost in a row after which a task is dead, whatever attempts are "
+    "left, at most 255; 0 is off [default: unchanged]",
+    to.changes.quarantine_after,
+    {0, limits::quarantine_after_max}));
   options.push_back(
     {.name = "keep-payload",
      .value = "true|false",

@@ -85,6 +85,9 @@ struct queue_config {
   std::uint64_t max_leased = 0;
   /// Keeps the payload of a completed task as long as its record.
   bool keep_payload = false;
+  /// Number of started attempts lost in a row after which a task is dead, however many attempts it
+  /// has left; 0: lost attempts count as failed ones only. At most `limits::quarantine_after_max`.
+  std::uint32_t quarantine_after = 0;
 
   friend bool operator==(const queue_config&, const queue_config&) = default;
 };

@@ -43,6 +43,8 @@ struct queue_counts : queue_stats {
   std::uint64_t returned = 0;
   /// Attempts that ran over `run_timeout` or `progress_timeout`.
   std::uint64_t timed_out = 0;
+  /// Tasks that died by the queue's `quarantine_after`.
+  std::uint64_t quarantined = 0;
   std::uint64_t redriven = 0;
   /// As in `coordinator_counts`.
   time_counts dispatch{};

@@ -27,7 +27,8 @@ template <class Reader>
     read_settings(reader.getDefaults()),
     reader.getMaxDepth(),
     reader.getMaxLeased(),
-    reader.getKeepPayload()};
+    reader.getKeepPayload(),
+    reader.getFailures().getQuarantineAfter()};
 }
 
 template <class Builder>
@@ -36,6 +37,8 @@ void write_config(Builder builder, const queue_config& config) {
   builder.setMaxDepth(config.max_depth);
   builder.setMaxLeased(config.max_leased);
   builder.setKeepPayload(config.keep_payload);
+  auto failures = builder.initFailures();
+  failures.setQuarantineAfter(static_cast<std::uint16_t>(config.quarantine_after));
 }
 
 [[nodiscard]] queue_address read_queue(schema::QueueAddress::Reader reader);

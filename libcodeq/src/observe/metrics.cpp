@@ -51,6 +51,7 @@ void write_tasks(metric_families& to, const std::vector<base::queue_counts>& que
     to.add(q.returned, of_queue(q, "transition", "returned"));
     to.add(q.timed_out, of_queue(q, "transition", "timed_out"));
     to.add(q.lost, of_queue(q, "transition", "lost"));
+    to.add(q.quarantined, of_queue(q, "transition", "quarantined"));
     to.add(q.dead, of_queue(q, "transition", "dead"));
     to.add(q.cancelled, of_queue(q, "transition", "cancelled"));
     to.add(q.redriven, of_queue(q, "transition", "redriven"));

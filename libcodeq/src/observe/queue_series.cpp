@@ -20,6 +20,7 @@ constexpr std::array counters{
   &queue_counts::retried,
   &queue_counts::returned,
   &queue_counts::timed_out,
+  &queue_counts::quarantined,
   &queue_counts::redriven,
 };
 

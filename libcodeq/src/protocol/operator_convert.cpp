@@ -107,6 +107,9 @@ read_configure(schema::QueueSettings::Reader from, core::configure_queue c) {
   c.config = encoding::read_config(from);
   if (auto ok = check_settings(c.config.defaults, 0); !ok)
     return ok.error();
+  auto losses = c.config.quarantine_after;
+  if (auto ok = check_count("quarantine_after", losses, 0, limits::quarantine_after_max); !ok)
+    return ok.error();
   return c;
 }
 

@@ -63,6 +63,14 @@ TEST_F(QueueSettings, SurviveARestart) {
   EXPECT_EQ(show("q"), "o: q depth 4 leased 2 attempts 9 paused");
 }
 
+TEST_F(QueueSettings, QuarantineSurvivesARestart) {
+  configure("q", {.quarantine_after = 3});
+
+  restart();
+
+  EXPECT_EQ(state().find_queue({"default", "q"})->settings.config.quarantine_after, 3u);
+}
+
 TEST_F(QueueSettings, KeepingPayloadsIsNotSupported) {
   EXPECT_EQ(configure("q", {.keep_payload = true}), "o: refused unsupported");
 

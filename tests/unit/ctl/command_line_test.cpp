@@ -389,7 +389,9 @@ TEST(CtlCommandLine, QueueSetChangesWhatIsGivenAndNothingElse) {
       "--keep-payload",
       "true",
       "--retry-base",
-      "3s"}});
+      "3s",
+      "--quarantine-after",
+      "3"}});
   queue_config before;
   before.max_leased = 4;
   before.defaults.retry = {retry_kind::linear, 1s, 9s};
@@ -400,6 +402,7 @@ TEST(CtlCommandLine, QueueSetChangesWhatIsGivenAndNothingElse) {
   expected.max_depth = 10;
   expected.defaults.lease = 1min;
   expected.keep_payload = true;
+  expected.quarantine_after = 3;
   expected.defaults.retry.base = 3s;
   EXPECT_EQ(after, expected);
   EXPECT_EQ(
@@ -408,6 +411,9 @@ TEST(CtlCommandLine, QueueSetChangesWhatIsGivenAndNothingElse) {
   EXPECT_EQ(
     refused({{"queue", "set", "q", "--max-depth", "-1"}}),
     "codeqctl: --max-depth: `-1` is not a whole number from 0 to 1000000000000");
+  EXPECT_EQ(
+    refused({{"queue", "set", "q", "--quarantine-after", "256"}}),
+    "codeqctl: --quarantine-after: `256` is not a whole number from 0 to 255");
 }
 
 TEST(CtlCommandLine, ACommandIsRequired) {

@@ -211,6 +211,7 @@ TEST(OperatorConvert, QueueRequestsBecomeTheirCommands) {
     r.getSet().setMaxLeased(11);
     r.getSet().setKeepPayload(true);
     r.getSet().setPaused(true);
+    r.getSet().initFailures().setQuarantineAfter(3);
   }));
   EXPECT_EQ(configure.number, 9u);
   EXPECT_EQ(configure.queue, (queue_address{"t", "q"}));
@@ -218,6 +219,7 @@ TEST(OperatorConvert, QueueRequestsBecomeTheirCommands) {
   EXPECT_EQ(configure.config.max_depth, 10u);
   EXPECT_EQ(configure.config.max_leased, 11u);
   EXPECT_TRUE(configure.config.keep_payload);
+  EXPECT_EQ(configure.config.quarantine_after, 3u);
 }
 
 TEST(OperatorConvert, FiltersAreChecked) {

@@ -312,7 +312,8 @@ void write_settings(std::ostream& out, const shard_state& state) {
         << d.progress_timeout.count() << ' ' << d.retention.count() << ' '
         << d.dead_retention.count() << ' ' << static_cast<int>(d.when_dead) << " depth "
         << config.max_depth << " leased " << config.max_leased
-        << (config.keep_payload ? " keeps" : "") << (s->paused ? " paused" : "") << '\n';
+        << (config.keep_payload ? " keeps" : "") << " quarantine " << config.quarantine_after
+        << (s->paused ? " paused" : "") << '\n';
   }
 }
 

@@ -174,7 +174,9 @@ struct timer_dropped {
 struct leases_expired {
   queue_address queue;
   std::size_t count = 0;
-  /// One of their tasks, its attempt and its worker.
+  /// Number of these whose tasks are dead by the queue's `quarantine_after`.
+  std::size_t quarantined = 0;
+  /// One of their tasks, its attempt and its worker; a quarantined one if there is one.
   sequence seq = 0;
   std::uint16_t attempt = 0;
   std::string worker;

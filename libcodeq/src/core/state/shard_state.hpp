@@ -49,6 +49,8 @@ struct queue_activity {
   std::uint64_t returned = 0;
   /// Attempts that ran over `run_timeout` or `progress_timeout`.
   std::uint64_t timed_out = 0;
+  /// Tasks that died by `quarantine_after`.
+  std::uint64_t quarantined = 0;
   std::uint64_t redriven = 0;
   /// Null until a time is measured.
   std::unique_ptr<queue_times> times;

@@ -141,6 +141,9 @@ private:
   void tell_progress(const std::vector<lease_progress>& lines);
   void tell_progress(const lease_progress& p);
   void expire(fencing_token token, const lease& l);
+  /// Makes the end of a lost attempt that of a dead task when the queue's `quarantine_after` says
+  /// so. Returns true if it did.
+  bool quarantine(lease_end& e, std::uint32_t lost_in_row);
   /// Notes the end of an expired lease for the log. @pre the task still has the lease
   void note_expired(const lease_end& e);
   void give_back(fencing_token token, const lease& l);

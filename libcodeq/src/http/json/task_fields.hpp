@@ -196,6 +196,9 @@ inline constexpr auto settings_fields = std::to_array<input_field>({
   {.name = "maxDepth", .type = input_type::integer},
   {.name = "maxLeased", .type = input_type::integer},
   {.name = "keepPayload", .type = input_type::flag},
+  {.name = "quarantineAfter",
+   .type = input_type::integer,
+   .range = {0, limits::quarantine_after_max}},
 });
 
 } // namespace codeq::http

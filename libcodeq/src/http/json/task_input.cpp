@@ -153,6 +153,8 @@ void apply_settings(const input& from, queue_config& to) {
   take_count("maxDepth", to.max_depth);
   take_count("maxLeased", to.max_leased);
   to.keep_payload = from.flag("keepPayload").value_or(to.keep_payload);
+  if (auto losses = from.integer("quarantineAfter"))
+    to.quarantine_after = static_cast<std::uint32_t>(*losses);
 }
 
 void write_settings(base::json_writer& json, const queue_config& config) {
@@ -177,6 +179,7 @@ void write_settings(base::json_writer& json, const queue_config& config) {
     .field("maxDepth", config.max_depth)
     .field("maxLeased", config.max_leased)
     .field("keepPayload", config.keep_payload)
+    .field("quarantineAfter", config.quarantine_after)
     .end_object();
 }
 

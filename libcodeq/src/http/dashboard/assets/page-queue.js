@@ -131,6 +131,10 @@ export function queuePage({subject: name, changed}) {
           ["Live tasks at most", most(one.maxDepth)],
           ["Running at most", most(one.maxLeased)],
           ["Attempts", one.maxAttempts ? exact(one.maxAttempts) : undefined],
+          [
+            "Quarantined after",
+            one.quarantineAfter ? `${exact(one.quarantineAfter)} lost in a row` : undefined
+          ],
           ["Lease", one.leaseMs ? duration(one.leaseMs) : undefined],
           [
             "Retry",
