@@ -217,6 +217,8 @@ struct QueueSettings {
   paused @4 :Bool;
   # The queue grants no leases. Ignored in a request.
   failures @5 :Task.FailureRules;
+  pauseReason @6 :Text;
+  # Why the queue paused itself; empty when an operator paused it. Ignored in a request.
 }
 
 struct QueueRequest {

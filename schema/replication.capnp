@@ -2,6 +2,7 @@
 @0xf1a6b3c7d2e84950;
 
 using Cxx = import "/capnp/c++.capnp";
+using Common = import "common.capnp";
 using Schedule = import "schedule.capnp";
 $Cxx.namespace("codeq::schema");
 
@@ -171,6 +172,14 @@ struct NeighbourMessage {
     ends @5 :List(End);
     cancel @6 :UInt64;
     # Cancel this task.
+    pause @7 :Pause;
+    # The breaker of a queue has paused it on my shard. Sent once.
+  }
+
+  struct Pause {
+    queue @0 :Common.QueueAddress;
+    reason @1 :Text;
+    # As in `QueueSettings`.
   }
 
   struct FollowUps {

@@ -45,6 +45,8 @@ struct queue_counts : queue_stats {
   std::uint64_t timed_out = 0;
   /// Tasks that died by the queue's `quarantine_after`.
   std::uint64_t quarantined = 0;
+  /// Pauses by the queue's breaker, once for each shard that decided so.
+  std::uint64_t tripped = 0;
   std::uint64_t redriven = 0;
   /// As in `coordinator_counts`.
   time_counts dispatch{};

@@ -47,11 +47,16 @@ queue_info merge_parts(queue_address queue, const std::vector<queue_part>& parts
   info.queue = std::move(queue);
   info.config = first.config;
   info.paused = first.paused;
+  info.pause_reason = first.pause_reason;
   info.shards = static_cast<std::uint32_t>(parts.size());
   info.exists = parts.front().is_known;
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const auto& other = parts[i].settings;
-    info.is_uniform = info.is_uniform && other == first;
+    // Shards whose breakers tripped at the same time say different reasons.
+    info.is_uniform =
+      info.is_uniform && other.config == first.config && other.paused == first.paused;
+    if (info.pause_reason.empty())
+      info.pause_reason = other.pause_reason;
     info.exists = info.exists || parts[i].is_known;
     info.config.max_depth = sum_of(info.config.max_depth, other.config.max_depth);
     info.config.max_leased = sum_of(info.config.max_leased, other.config.max_leased);

@@ -68,6 +68,11 @@ void write_queues(metric_families& to, const std::vector<base::queue_counts>& qu
   to.begin_gauge("codeq_queue_paused", "1 while the queue is paused, otherwise 0");
   for (const auto& q : queues)
     to.add(q.paused ? 1.0 : 0.0, of_queue(q));
+  to.begin_counter(
+    "codeq_queue_breaker_trips_total",
+    "Pauses of queues by their breakers, once for each shard that decided so, since the start");
+  for (const auto& q : queues)
+    to.add(q.tripped, of_queue(q));
   to.begin_histogram(
     "codeq_queue_dispatch_seconds",
     "From the enqueue of a task that was not deferred to its first grant, by queue, since the "

@@ -80,6 +80,7 @@ queue_config some_config() {
   config.max_leased = 9;
   config.keep_payload = true;
   config.quarantine_after = 3;
+  config.pause_when_failing = {50, 30s};
   return config;
 }
 

@@ -44,7 +44,8 @@ TEST(NeighbourWire, EveryMessageIsReadBack) {
     core::watch_ends{sender, {5, 6}},
     core::note_ends{
       sender, {{5, occurrence_state::completed}, {6, occurrence_state::cancelled}}},
-    core::cancel{0, 0, 17}};
+    core::cancel{0, 0, 17},
+    core::pause_queue{0, 0, {"t", "q"}, true, nullptr, "breaker, 60 % of 20 attempts failed"}};
   for (const auto& what : all) {
     const auto body = encode(message_of(what));
 

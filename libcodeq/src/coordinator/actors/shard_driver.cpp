@@ -173,6 +173,15 @@ void shard_driver::note_quarantined(
     expired.reason);
 }
 
+void shard_driver::note_breaker(const core::breaker_tripped& tripped) {
+  CODEQ_LOG_WARN(
+    "queue is paused tenant={} queue={} shard={} reason=\"{}\"",
+    tripped.queue.tenant,
+    tripped.queue.queue,
+    value(shard_->state().id),
+    tripped.reason);
+}
+
 void shard_driver::note_occurrence(const core::occurrence_noted& noted, timestamp now) {
   auto owner = noted.name.tenant + "/" + noted.name.name;
   auto left_out = occurrence_lines_.take(owner, std::chrono::steady_clock::now());

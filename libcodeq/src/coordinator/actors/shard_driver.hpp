@@ -110,6 +110,7 @@ public:
   void wake_after(duration wait, std::uint64_t number) override;
   void note_limit(std::string_view name, std::uint64_t max, std::string_view owner) override;
   void note_expired(const core::leases_expired& expired) override;
+  void note_breaker(const core::breaker_tripped& tripped) override;
   void note_occurrence(const core::occurrence_noted& noted, timestamp now) override;
   [[nodiscard]] bool accepts_writes() const override {
     return !options_.authority || options_.authority->accepts_writes();

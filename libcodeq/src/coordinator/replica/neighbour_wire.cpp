@@ -3,6 +3,7 @@
 
 #include "base/assert.hpp"
 #include "encoding/operator_enums.hpp"
+#include "encoding/shared_structs.hpp"
 #include "protocol/shared_data.hpp"
 #include "storage/records/record_codec.hpp"
 
@@ -68,6 +69,12 @@ struct command_writer {
 
   void operator()(const core::cancel& c) { out.setCancel(c.seq); }
 
+  void operator()(const core::pause_queue& c) {
+    auto r = out.initPause();
+    encoding::write_queue(r.initQueue(), c.queue);
+    r.setReason({c.breaker_reason.data(), c.breaker_reason.size()});
+  }
+
   template <class Command>
   void operator()(const Command&) {
     CODEQ_ASSERT(!"a command that is not one between shards");
@@ -101,6 +108,14 @@ read(capnp::List<schema::NeighbourMessage::End>::Reader in, shard_id from) {
   return core::command(std::move(noted));
 }
 
+result<core::command> read(schema::NeighbourMessage::Pause::Reader in) {
+  core::pause_queue c{0, 0, encoding::read_queue(in.getQueue()), true};
+  c.breaker_reason = encoding::read_text(in.getReason());
+  if (c.breaker_reason.empty())
+    return error{errc::protocol_error, "a message pauses a queue without a reason"};
+  return core::command(std::move(c));
+}
+
 result<core::command> read(schema::NeighbourMessage::Reader in, shard_id from, shard_id to) {
   using kind = schema::NeighbourMessage;
   switch (in.which()) {
@@ -115,6 +130,8 @@ result<core::command> read(schema::NeighbourMessage::Reader in, shard_id from, s
     return read(in.getEnds(), from);
   case kind::CANCEL:
     return core::command(core::cancel{0, 0, in.getCancel()});
+  case kind::PAUSE:
+    return read(in.getPause());
   }
   return error{errc::protocol_error, "a message between shards has an unknown kind"};
 }

@@ -313,7 +313,9 @@ void write_settings(std::ostream& out, const shard_state& state) {
         << d.dead_retention.count() << ' ' << static_cast<int>(d.when_dead) << " depth "
         << config.max_depth << " leased " << config.max_leased
         << (config.keep_payload ? " keeps" : "") << " quarantine " << config.quarantine_after
-        << (s->paused ? " paused" : "") << '\n';
+        << " breaker "
+        << config.pause_when_failing.percent << '/' << config.pause_when_failing.window.count()
+        << (s->paused ? " paused " : "") << s->pause_reason << '\n';
   }
 }
 

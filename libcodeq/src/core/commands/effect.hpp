@@ -184,6 +184,13 @@ struct leases_expired {
   std::string reason;
 };
 
+/// The breaker of a queue has paused it on this shard. The other shards are to pause it, too.
+struct breaker_tripped {
+  queue_address queue;
+  /// See `queue_info::pause_reason`.
+  std::string reason;
+};
+
 /// A query for a task, and its purpose.
 struct inquiry {
   enum class kind : std::uint8_t {
@@ -259,6 +266,7 @@ using effect = std::variant<
   timer_wanted,
   timer_dropped,
   leases_expired,
+  breaker_tripped,
   task_described,
   task_explained,
   audit_wanted,

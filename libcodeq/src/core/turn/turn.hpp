@@ -211,6 +211,10 @@ private:
   void run(const pause_queue& c);
   void run(const show_queue& c);
   void change_queue(queue_answered answer, operator_action action);
+  /// Counts the end of an attempt, and pauses the queue when its breaker trips.
+  void count_for_breaker(queue_state& queue, const lease_end& e);
+  /// Pauses the queue unless it is paused.
+  void pause_by_breaker(const queue_state& queue, const std::string& reason);
 
   // Purge, force and bulk changes.
   void run(const purge& c);
