@@ -265,6 +265,13 @@ std::string to_gateway_json(const queue_changes& changes) {
     json.field("maxLeased", *changes.max_leased);
   if (changes.keep_payload)
     json.field("keepPayload", *changes.keep_payload);
+  if (changes.quarantine_after)
+    json.field("quarantineAfter", *changes.quarantine_after);
+  if (const auto& breaker = changes.pause_when_failing)
+    json.begin_object("pauseWhenFailing")
+      .field("percent", breaker->percent)
+      .field("windowMs", breaker->window.count())
+      .end_object();
   json.end_object();
   return json.take();
 }

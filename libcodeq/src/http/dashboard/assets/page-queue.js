@@ -133,6 +133,18 @@ export function queuePage({subject: name, changed}) {
           ["Live tasks at most", most(one.maxDepth)],
           ["Running at most", most(one.maxLeased)],
           ["Attempts", one.maxAttempts ? exact(one.maxAttempts) : undefined],
+          ["Paused because of", settings.data.pauseReason || undefined],
+          [
+            "Pauses itself when",
+            one.pauseWhenFailing?.percent ?
+              `over ${one.pauseWhenFailing.percent} % failed in ${
+                duration(one.pauseWhenFailing.windowMs)}` :
+              undefined
+          ],
+          [
+            "Quarantined after",
+            one.quarantineAfter ? `${exact(one.quarantineAfter)} lost in a row` : undefined
+          ],
           ["Lease", one.leaseMs ? duration(one.leaseMs) : undefined],
           [
             "Retry",
