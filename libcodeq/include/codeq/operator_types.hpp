@@ -39,6 +39,8 @@ struct queue_stats {
   /// Limits of the queue's settings; 0: unlimited.
   std::uint64_t max_depth = 0;
   std::uint64_t max_leased = 0;
+  /// Number of ready tasks that a limit holds back.
+  std::uint64_t held = 0;
 };
 
 struct coordinator_stats {
@@ -372,6 +374,38 @@ struct task_explanation {
 /// One sentence for people, without a full stop, for example "retry 3 of 5 at 2026-01-31
 /// 12:00:00.000 UTC".
 [[nodiscard]] std::string to_sentence(const task_explanation& why);
+
+/// Tasks of one queue that a limit, or one of its keys, holds back: `at.held`.
+struct limit_wait {
+  std::string limit;
+  limit_key_info at{};
+};
+
+/// Why the tasks of a queue do not run, over all shards.
+struct queue_explanation {
+  queue_address queue;
+  bool exists = false;
+  /// Number of waiting tasks by reason, none of which is 0; they sum to the scheduled, gated and
+  /// ready tasks. Tasks behind a dead one of their group count as `gated`.
+  std::map<task_reason, std::uint64_t> waiting{};
+  std::uint64_t leased = 0;
+  /// Connected workers that claim from it.
+  std::uint32_t workers = 0;
+  /// Dead tasks that block their groups.
+  std::uint64_t blocking = 0;
+  /// The limits that hold most of its tasks, and their keys; at most
+  /// `limits::explained_limits_max` each. Of a limit, only `held` is set.
+  std::vector<limit_wait> limits{};
+  std::vector<limit_wait> keys{};
+  /// False when there were too many keys to look at all of them.
+  bool has_all_keys = true;
+  /// Leases that began, per minute, in the last 30 to 60 seconds.
+  std::uint64_t starts_per_minute = 0;
+  /// Time until the last task that waits for no time has started, at that rate; empty: unknown.
+  std::optional<duration> last_start{};
+  /// Shards that did not answer, for example for want of a primary; their tasks are not counted.
+  std::vector<std::uint16_t> missing_shards{};
+};
 
 /// Something that happened to a task.
 struct task_event {

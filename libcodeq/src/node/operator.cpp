@@ -235,6 +235,13 @@ result<fairness_page> operator_client::fairness(
   return client::merge_fairness(queue, *parts, limit);
 }
 
+result<queue_explanation> operator_client::explain_queue(const queue_address& queue) {
+  std::vector<result<client::queue_part>> parts;
+  for (std::uint16_t shard = 0; shard < impl_->shard_count(); ++shard)
+    parts.push_back(impl_->ask(client::explain_queue(shard, queue), client::read_queue));
+  return client::merge_explanations(queue, parts);
+}
+
 result<queue_info>
 operator_client::configure_queue(const queue_address& queue, const queue_config& config) {
   auto part = client::part_of(config, impl_->shard_count());

@@ -76,7 +76,12 @@ void find_limit_violations(const shard_state& state, std::vector<std::string>& f
   for (const auto& [arrival, index] : state.queues_by_arrival) {
     const auto& queue = *state.queues[index];
     const auto& count = counts[index];
-    if (queue.held != count.held || queue.limited != count.limited)
+    std::uint64_t held_by_limits = 0;
+    state.limits.keys().for_each_holding(
+      index, [&](std::uint32_t, std::uint64_t held) { held_by_limits += held; });
+    bool agrees = queue.held == count.held && queue.limited == count.limited
+                  && held_by_limits == count.held;
+    if (!agrees)
       found.push_back(
         "I9: the held tasks of queue " + queue.address.queue + " differ from a recount");
   }

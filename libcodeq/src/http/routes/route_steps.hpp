@@ -62,27 +62,42 @@ private:
   std::function<void(std::vector<T>)> done_;
 };
 
-/// Calls `ask` for every shard and gathers what they told, or the first error.
+/// Calls `ask` for every shard and gathers what they told, or their errors.
 template <class T>
-void gather_from_shards(
+void gather_each_from_shards(
   gateway_context& context,
   const std::function<void(std::uint16_t shard, shard_desk::then<T>)>& ask,
-  shard_desk::then<std::vector<T>> done) {
+  std::function<void(std::vector<result<T>>)> done) {
   using part = std::optional<result<T>>;
   auto finish = [done = std::move(done)](std::vector<part> parts) {
-    std::vector<T> whole;
-    for (auto& one : parts) {
-      if (!*one)
-        return done(one->error());
-      whole.push_back(std::move(**one));
-    }
-    done(std::move(whole));
+    std::vector<result<T>> all;
+    for (auto& one : parts)
+      all.push_back(std::move(*one));
+    done(std::move(all));
   };
   auto count = context.desk.shard_count();
   auto gathered = std::make_shared<gathering<part>>(count, std::move(finish));
   for (std::uint16_t i = 0; i < count; ++i)
     ask(
       i, shard_desk::then<T>([gathered, i](result<T> told) { gathered->set(i, std::move(told)); }));
+}
+
+/// Calls `ask` for every shard and gathers what they told, or the first error.
+template <class T>
+void gather_from_shards(
+  gateway_context& context,
+  const std::function<void(std::uint16_t shard, shard_desk::then<T>)>& ask,
+  shard_desk::then<std::vector<T>> done) {
+  auto finish = [done = std::move(done)](std::vector<result<T>> parts) {
+    std::vector<T> whole;
+    for (auto& one : parts) {
+      if (!one)
+        return done(one.error());
+      whole.push_back(std::move(*one));
+    }
+    done(std::move(whole));
+  };
+  gather_each_from_shards<T>(context, ask, std::move(finish));
 }
 
 /// Asks every shard a question and gathers what they told, or the first error.
