@@ -19,6 +19,7 @@
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -70,6 +71,17 @@ struct operator_client::impl {
   /// Sends a request and waits for the reply, which `read` parses.
   template <class T, class S>
   result<T> ask(
+    client::question question,
+    result<client::answered<T>> (*read)(const protocol::frame<S>&),
+    bool repeatable = true) {
+    auto end = client::deadline_after(options.timeout);
+    return ask_until(end, std::move(question), read, repeatable);
+  }
+
+  /// The same with another end of the wait.
+  template <class T, class S>
+  result<T> ask_until(
+    std::chrono::steady_clock::time_point end,
     client::question question,
     result<client::answered<T>> (*read)(const protocol::frame<S>&),
     bool repeatable = true);
@@ -124,7 +136,8 @@ struct operator_client::impl {
 };
 
 template <class T, class S>
-result<T> operator_client::impl::ask(
+result<T> operator_client::impl::ask_until(
+  std::chrono::steady_clock::time_point end,
   client::question question,
   result<client::answered<T>> (*read)(const protocol::frame<S>&),
   bool repeatable) {
@@ -150,7 +163,7 @@ result<T> operator_client::impl::ask(
   };
   wish.repeatable = repeatable;
   caf::anon_send(actor, std::move(wish));
-  if (auto answer = slot->wait(client::deadline_after(options.timeout)))
+  if (auto answer = slot->wait(end))
     return std::move(*answer);
   return node::no_answer(options.timeout);
 }
