@@ -39,8 +39,7 @@ struct queue_stats {
   /// Limits of the queue's settings; 0: unlimited.
   std::uint64_t max_depth = 0;
   std::uint64_t max_leased = 0;
-  /// Number of ready tasks that a limit holds back.
-  std::uint64_t held = 0;
+  std::uint64_t held = 0; ///< Ready tasks that a limit holds back.
 };
 
 struct coordinator_stats {
@@ -385,26 +384,17 @@ struct limit_wait {
 struct queue_explanation {
   queue_address queue;
   bool exists = false;
-  /// Number of waiting tasks by reason, none of which is 0; they sum to the scheduled, gated and
-  /// ready tasks. Tasks behind a dead one of their group count as `gated`.
+  /// Its scheduled, gated and ready tasks; none is 0. Those that are `blocked` count as `gated`.
   std::map<task_reason, std::uint64_t> waiting{};
   std::uint64_t leased = 0;
-  /// Connected workers that claim from it.
-  std::uint32_t workers = 0;
-  /// Dead tasks that block their groups.
-  std::uint64_t blocking = 0;
-  /// The limits that hold most of its tasks, and their keys; at most
-  /// `limits::explained_limits_max` each. Of a limit, only `held` is set.
-  std::vector<limit_wait> limits{};
-  std::vector<limit_wait> keys{};
-  /// False when there were too many keys to look at all of them.
-  bool has_all_keys = true;
-  /// Leases that began, per minute, in the last 30 to 60 seconds.
-  std::uint64_t starts_per_minute = 0;
-  /// Time until the last task that waits for no time has started, at that rate; empty: unknown.
-  std::optional<duration> last_start{};
-  /// Shards that did not answer, for example for want of a primary; their tasks are not counted.
-  std::vector<std::uint16_t> missing_shards{};
+  std::uint32_t workers = 0;  ///< Connected workers that claim from it.
+  std::uint64_t blocking = 0; ///< Dead tasks that block their groups.
+  std::vector<limit_wait> limits{}; ///< The ones that hold most; only `held` is set.
+  std::vector<limit_wait> keys{};   ///< The same; both at most `limits::explained_limits_max`.
+  bool has_all_keys = true;            ///< There were not too many to look at all of them.
+  std::uint64_t starts_per_minute = 0; ///< Leases that began in the last 30 to 60 seconds.
+  std::optional<duration> last_start{}; ///< Until the last that waits for no time, if known.
+  std::vector<std::uint16_t> missing_shards{}; ///< They did not answer, and are not counted.
 };
 
 /// Something that happened to a task.
