@@ -13,6 +13,7 @@
 #include "core/commands/task_checkpoint.hpp"
 #include "core/flow/failure_window.hpp"
 #include "core/flow/ready_board.hpp"
+#include "core/flow/start_meter.hpp"
 #include "core/state/claimers.hpp"
 #include "core/state/key_index.hpp"
 #include "core/state/lane.hpp"
@@ -56,6 +57,8 @@ struct queue_activity {
   /// Pauses by the queue's breaker on this shard.
   std::uint64_t tripped = 0;
   std::uint64_t redriven = 0;
+  /// Leases that began lately.
+  start_meter starts;
   /// Null until a time is measured.
   std::unique_ptr<queue_times> times;
 
@@ -85,11 +88,15 @@ struct queue_state {
   /// Prefixes that match its name. Volatile.
   std::vector<prefix_claims*> prefixes;
   std::uint64_t scheduled = 0;
+  /// Scheduled tasks that wait for their next attempt; the others are deferred.
+  std::uint64_t retrying = 0;
   std::uint64_t gated = 0;
   std::uint64_t ready = 0;
   std::uint64_t leased = 0;
   /// Dead tasks that are still stored.
   std::uint64_t dead = 0;
+  /// Those of them that block their groups.
+  std::uint64_t blocking = 0;
   /// The ready tasks in lanes by priority: all but the held ones.
   std::array<std::uint64_t, limits::priority_max + 1> ready_by_priority{};
   /// Ready tasks that a limit holds back, which are in no lane; in all and by priority. Volatile.
