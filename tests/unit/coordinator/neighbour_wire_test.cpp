@@ -36,6 +36,27 @@ core::take_follow_ups some_follow_ups() {
   return {sender, 90, 88, {some_run("g", 2), some_run("h", 1)}};
 }
 
+core::ask_permits some_asked_permits() {
+  core::ask_permits asked{sender, 5, 9, true};
+  asked.held = {{1, "t", {{"api", "k", 2}}, 3}};
+  asked.wanted = {{2, "t", {{"api", "k", 2}, {"db", "", 1}}, 0}};
+  asked.returned = {{3, {{"api", "", 7}}, true}};
+  asked.closed = {{"t", {"api", "k", 1}, duration{30}}};
+  return asked;
+}
+
+TEST(NeighbourWire, PermitsKeepTheirParts) {
+  const auto asked = some_asked_permits();
+  const auto read = decode_shard_message(encode(message_of(asked)));
+  ASSERT_TRUE(read);
+  const auto& what = std::get<core::ask_permits>(std::get<neighbour_message>(read->content).what);
+  EXPECT_EQ(what.held, asked.held);
+  EXPECT_EQ(what.wanted, asked.wanted);
+  EXPECT_EQ(what.returned, asked.returned);
+  EXPECT_EQ(what.closed, asked.closed);
+  EXPECT_TRUE(what.is_list);
+}
+
 TEST(NeighbourWire, EveryMessageIsReadBack) {
   const std::vector<core::command> all{
     some_follow_ups(),
@@ -44,7 +65,9 @@ TEST(NeighbourWire, EveryMessageIsReadBack) {
     core::watch_ends{sender, {5, 6}},
     core::note_ends{
       sender, {{5, occurrence_state::completed}, {6, occurrence_state::cancelled}}},
-    core::cancel{0, 0, 17}};
+    core::cancel{0, 0, 17},
+    core::give_permits{sender, 5, 9, {1, 2}, true},
+    some_asked_permits()};
   for (const auto& what : all) {
     const auto body = encode(message_of(what));
 

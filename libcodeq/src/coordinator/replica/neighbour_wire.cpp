@@ -2,6 +2,7 @@
 #include "coordinator/replica/neighbour_wire.hpp"
 
 #include "base/assert.hpp"
+#include "coordinator/replica/permit_wire.hpp"
 #include "encoding/operator_enums.hpp"
 #include "protocol/shared_data.hpp"
 #include "storage/records/record_codec.hpp"
@@ -68,6 +69,10 @@ struct command_writer {
 
   void operator()(const core::cancel& c) { out.setCancel(c.seq); }
 
+  void operator()(const core::ask_permits& c) { write_permits(out.initAskPermits(), c); }
+
+  void operator()(const core::give_permits& c) { write_permits(out.initGivePermits(), c); }
+
   template <class Command>
   void operator()(const Command&) {
     CODEQ_ASSERT(!"a command that is not one between shards");
@@ -115,6 +120,10 @@ result<core::command> read(schema::NeighbourMessage::Reader in, shard_id from, s
     return read(in.getEnds(), from);
   case kind::CANCEL:
     return core::command(core::cancel{0, 0, in.getCancel()});
+  case kind::ASK_PERMITS:
+    return read_permits(in.getAskPermits(), from);
+  case kind::GIVE_PERMITS:
+    return read_permits(in.getGivePermits(), from);
   }
   return error{errc::protocol_error, "a message between shards has an unknown kind"};
 }
@@ -139,6 +148,10 @@ std::size_t neighbour_words(const neighbour_message& m) {
     words += c->tasks.size();
   if (const auto* c = std::get_if<core::note_ends>(&m.what))
     words += 2 * c->ends.size();
+  if (const auto* c = std::get_if<core::ask_permits>(&m.what))
+    words += permit_words(*c);
+  if (const auto* c = std::get_if<core::give_permits>(&m.what))
+    words += c->given.size();
   return words;
 }
 

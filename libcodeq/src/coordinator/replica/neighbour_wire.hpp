@@ -10,7 +10,7 @@
 #include <cstddef>
 
 /// The bytes of messages between shards. Commands: `take_follow_ups`, `confirm_follow_ups`,
-/// `watch_ends`, `note_ends`, and `cancel` of a sequence.
+/// `watch_ends`, `note_ends`, `cancel` of a sequence, `ask_permits`, `give_permits`.
 namespace codeq::coordinator {
 
 /// Writes a message to the shard `to`, as a part of the `ReplicaMessage` to it. @pre its command is

@@ -11,6 +11,7 @@
 #include "core/commands/heartbeat_command.hpp"
 #include "core/commands/limit_command.hpp"
 #include "core/commands/operator_command.hpp"
+#include "core/commands/permit_command.hpp"
 #include "core/commands/retained_key.hpp"
 #include "core/commands/schedule_command.hpp"
 #include "core/commands/survivors.hpp"
@@ -274,6 +275,8 @@ using command = std::variant<
   list_limits,
   list_limit_keys,
   close_limit_key,
+  ask_permits,
+  give_permits,
   tick,
   take_snapshot>;
 
