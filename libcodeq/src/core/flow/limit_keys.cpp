@@ -142,7 +142,9 @@ void limit_keys::leave(const limit_use& use, const limited_task& task) {
 void limit_keys::occupy(const limited_task& task) {
   for (const auto& one : task.uses) {
     leave(one, task);
-    ++use(one.at).leased;
+    auto& key = use(one.at);
+    ++key.leased;
+    key.was_permitted = false;
     ++sums_.at(one.at.limit).leased;
   }
 }
@@ -193,6 +195,11 @@ void limit_keys::close(const limit_place& at, timestamp until) {
   use(at).closed_until = until;
   changed_.insert(at);
   marked_.insert(at);
+}
+
+bool limit_keys::was_permitted(const limit_place& at) const {
+  auto found = keys_.find(at);
+  return found != keys_.end() && found->second.was_permitted;
 }
 
 void limit_keys::use_up(const limit_place& at, timestamp now) {

@@ -91,6 +91,12 @@ public:
   /// Nothing of the key starts before that time. A past time opens the key.
   void close(const limit_place& at, timestamp until);
 
+  /// The last slot of the key was taken by another shard, so that it is this one's turn.
+  [[nodiscard]] bool was_permitted(const limit_place& at) const;
+
+  /// The slot that was just taken is another shard's.
+  void note_permitted(const limit_place& at) { use(at).was_permitted = true; }
+
   /// The burst of the key counts as used.
   void use_up(const limit_place& at, timestamp now);
 
@@ -205,6 +211,7 @@ private:
     std::optional<timestamp> due{};
     /// Its mark is stored.
     bool is_stored = false;
+    bool was_permitted = false;
   };
 
   using key_map = std::map<limit_place, key_state>;

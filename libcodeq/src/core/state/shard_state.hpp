@@ -12,6 +12,7 @@
 #include "core/commands/settings_command.hpp"
 #include "core/commands/task_checkpoint.hpp"
 #include "core/flow/failure_window.hpp"
+#include "core/flow/permit_desk.hpp"
 #include "core/flow/ready_board.hpp"
 #include "core/flow/start_meter.hpp"
 #include "core/state/claimers.hpp"
@@ -20,6 +21,7 @@
 #include "core/state/lease_table.hpp"
 #include "core/state/limit_table.hpp"
 #include "core/state/outcome_holds.hpp"
+#include "core/state/permit_book.hpp"
 #include "core/state/schedule_table.hpp"
 
 #include <algorithm>
@@ -290,10 +292,14 @@ struct shard_state {
   std::map<sequence, checkpoint_mark> checkpoints;
   schedule_table schedules;
   limit_table limits;
+  /// What other shards have of limit keys that this shard owns.
+  permit_book lent;
   /// The latest shard time seen.
   timestamp at;
 
   // Volatile.
+  /// What this shard has of limit keys that others own.
+  permit_desk permits;
   /// By tenant, for those that have used fairness keys.
   std::unordered_map<std::string, std::shared_ptr<fairness_use>> tenant_fairness;
   name_hasher names;

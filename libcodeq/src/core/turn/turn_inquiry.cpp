@@ -21,15 +21,15 @@ task_reason reason_to_wait(const segment& s, sequence seq) {
 
 /// Names the limit that does not admit the ready task now, if there is one.
 void explain_limits(shard_state& state, const segment& s, task_explained& e) {
-  auto refused = check_limits(state, s);
-  if (!refused)
+  auto use = refused_use(state, s);
+  if (!use)
     return;
-  const auto& use = (*s.limits)[refused->use];
+  auto refused = check_limits(state, s);
   e.reason = task_reason::limited;
-  e.limit = use.name;
-  e.limit_key = use.key;
-  e.limit_before = held_before(state, s, use);
-  e.until = refused->next_start.value_or(timestamp{});
+  e.limit = use->name;
+  e.limit_key = use->key;
+  e.limit_before = held_before(state, s, *use);
+  e.until = refused ? refused->next_start.value_or(timestamp{}) : timestamp{};
 }
 
 } // namespace
