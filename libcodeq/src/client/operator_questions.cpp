@@ -15,13 +15,10 @@ namespace codeq::client {
 namespace {
 
 using protocol::data_of;
+using protocol::text_of;
 
 std::int64_t ms_of(timestamp t) {
   return t.time_since_epoch().count();
-}
-
-capnp::Text::Reader text_of(const std::string& text) {
-  return {text.data(), text.size()};
 }
 
 /// A request `S` whose number is set when it is sent.

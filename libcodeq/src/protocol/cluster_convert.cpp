@@ -2,6 +2,7 @@
 #include "protocol/cluster_convert.hpp"
 
 #include "encoding/shared_structs.hpp"
+#include "protocol/shared_data.hpp"
 
 #include <utility>
 
@@ -10,10 +11,6 @@ namespace codeq::protocol {
 namespace {
 
 using encoding::read_text;
-
-capnp::Text::Reader text_of(const std::string& text) {
-  return {text.data(), text.size()};
-}
 
 template <class List>
 capnp::uint count_of(const List& list) {

@@ -19,10 +19,6 @@ capnp::uint count_of(std::size_t n) {
   return static_cast<capnp::uint>(n);
 }
 
-capnp::Text::Reader text_of(const std::string& text) {
-  return {text.data(), text.size()};
-}
-
 /// Writes the common fields of `StatusReply` and `TaskView`.
 template <class Builder>
 void write_common(Builder to, const core::task_view& view) {
