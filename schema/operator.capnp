@@ -216,6 +216,9 @@ struct QueueSettings {
   # Keep the payload of a completed task as long as its record.
   paused @4 :Bool;
   # The queue grants no leases. Ignored in a request.
+  failures @5 :Task.FailureRules;
+  pauseReason @6 :Text;
+  # Why the queue paused itself; empty when an operator paused it. Ignored in a request.
 }
 
 struct QueueRequest {

@@ -2,6 +2,7 @@
 @0xf1a6b3c7d2e84950;
 
 using Cxx = import "/capnp/c++.capnp";
+using Common = import "common.capnp";
 using Schedule = import "schedule.capnp";
 $Cxx.namespace("codeq::schema");
 
@@ -176,6 +177,8 @@ struct NeighbourMessage {
     # until `settingsTaken` comes with the same version.
     settingsTaken @8 :UInt64;
     # The settings of that version are in force on my shard.
+    pause @9 :Pause;
+    # The breaker of a queue has paused it on my shard. Sent once.
   }
 
   struct Settings {
@@ -195,6 +198,12 @@ struct NeighbourMessage {
     # Of the queue or the limit.
     record @2 :Data;
     # A `QueueRecord` or `LimitRecord`, as the store contains it; its time means nothing.
+  }
+
+  struct Pause {
+    queue @0 :Common.QueueAddress;
+    reason @1 :Text;
+    # As in `QueueSettings`.
   }
 
   struct FollowUps {

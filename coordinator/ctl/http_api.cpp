@@ -368,15 +368,21 @@ public:
   answer<cluster_status> change_cluster(const cluster_change& change) override {
     if (change.what == cluster_change::kind::balance)
       return ask("POST", "/admin/cluster/balance");
-    if (change.what != cluster_change::kind::move)
+    const auto is_forced = change.what == cluster_change::kind::force_primary;
+    if (change.what != cluster_change::kind::move && !is_forced)
       return ask(
         "POST",
         "/admin/cluster/nodes/" + http::escape(change.node)
           + (change.what == cluster_change::kind::drain ? "/drain" : "/undrain"));
     base::json_writer json;
-    json.begin_object().field("to", change.node).end_object();
+    json.begin_object().field("to", change.node);
+    if (is_forced)
+      json.field("confirm", change.confirm);
+    json.end_object();
     return ask(
-      "POST", "/admin/cluster/shards/" + std::to_string(value(change.shard)) + "/move",
+      "POST",
+      "/admin/cluster/shards/" + std::to_string(value(change.shard))
+        + (is_forced ? "/force-primary" : "/move"),
       json.take());
   }
 

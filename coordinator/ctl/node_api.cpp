@@ -39,6 +39,17 @@ private:
   operator_api::progressed told_;
 };
 
+/// Why there is no connection. The gateway speaks HTTP only.
+error no_connection(const error& why) {
+  if (why.code != errc::protocol_error)
+    return why;
+  return {
+    why.code,
+    why.context
+      + "; --coordinator takes the address of the coordinator's --listen; for that of its --http "
+        "there is --http http://HOST:PORT"};
+}
+
 /// Number of copies of a task that fit into one request.
 std::size_t batch_of(const task_spec& task) {
   // The size of headers is limited; the other fields are small by comparison.
@@ -392,7 +403,7 @@ private:
       return {};
     auto connected = operator_client::connect(options_);
     if (!connected)
-      return connected.error();
+      return no_connection(connected.error());
     client_ = std::move(*connected);
     return {};
   }

@@ -2,6 +2,7 @@
 """codeqctl with the HTTP gateway in place of the node port."""
 
 import json
+import subprocess
 import unittest
 
 import cluster
@@ -127,6 +128,16 @@ class CtlOverHttp(cluster.ClusterTest):
     def test_port_of_nodes_is_told_from_that_of_the_gateway(self):
         said = self.cluster.ctl_error("--http", f"http://{self.cluster.address}", "list")
         self.assertIn("not that of its --listen", said)
+        gateway = self.url.removeprefix("http://")
+        asked = subprocess.run(
+            [cluster.BIN / "codeqctl", "--coordinator", gateway, "list"],
+            capture_output=True, timeout=60, check=False)
+        self.assertIn(b"there is --http http://HOST:PORT", asked.stderr)
+
+    def test_https_is_not_suggested_where_nobody_listens(self):
+        said = self.cluster.ctl_error("--http", "http://127.0.0.1:1", "list")
+        self.assertIn("cannot connect: Connection refused", said)
+        self.assertNotIn("https", said)
 
     def test_token_is_not_sent_unencrypted_over_a_network(self):
         self.cluster.token = "codeq_x"

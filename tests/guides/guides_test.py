@@ -172,6 +172,9 @@ class Followed(unittest.TestCase):
     def test_guide_for_fairness(self):
         self.follow("coordinator/FAIRNESS.md")
 
+    def test_guide_for_failing_queues(self):
+        self.follow("coordinator/FAILING_QUEUES.md")
+
     def test_guide_for_limits_of_tasks(self):
         self.follow("coordinator/TASK_LIMITS.md")
 

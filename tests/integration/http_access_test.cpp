@@ -80,6 +80,7 @@ constexpr access_case cases[] = {
   {"GET", "//metrics", "tm"},
   {"GET", "/admin/cluster", ""},
   {"POST", "/admin/cluster/shards/0/move", ""},
+  {"POST", "/admin/cluster/shards/0/force-primary", ""},
   {"POST", "/admin/cluster/nodes/c1/drain", ""},
   {"POST", "/admin/cluster/nodes/c1/undrain", ""},
   {"POST", "/admin/cluster/balance", ""},

@@ -51,7 +51,8 @@ public:
   void close(const error& reason) override;
   void gather_stats(std::uint64_t number, bool with_leases) override;
 
-  void ask_cluster(std::uint64_t, const cluster_change&) override {}
+  void ask_cluster(
+    std::uint64_t, const cluster_change&, const core::origin_ptr&) override {}
 
   void wake_after(duration wait, coordinator::session_wake what) override;
   [[nodiscard]] coordinator::outgoing_bytes outgoing() const override;

@@ -196,6 +196,10 @@ void transcript::say(const core::task_explained& e) {
   line(e.peer, words);
 }
 
+void transcript::say(const core::breaker_tripped& e) {
+  line(e.queue.queue + " paused: " + e.reason);
+}
+
 void transcript::say(const core::queue_answered& e) {
   if (!e.allowed)
     return line(e.peer, "refused " + std::string(to_string(e.allowed.error().code)));

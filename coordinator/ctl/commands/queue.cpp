@@ -46,6 +46,19 @@ std::vector<option> set_grammar(queue_options& to) {
     "[default: unchanged]",
     to.changes.max_leased,
     {0, queue_limit_max}));
+  options.push_back(count_option(
+    "quarantine-after",
+    "Number of started attempts lost in a row after which a task is dead, whatever attempts are "
+    "left, at most 255; 0 is off [default: unchanged]",
+    to.changes.quarantine_after,
+    {0, limits::quarantine_after_max}));
+  options.push_back(
+    {.name = "pause-when-failing",
+     .value = "N%/WINDOW",
+     .help = "Pause the queue when more than N per cent of the attempts that ended in the window "
+             "failed, for example 50%/1m; a shard decides from 20 attempts on; off: never "
+             "[default: unchanged]",
+     .take = put_into(to.changes.pause_when_failing, parse_breaker)});
   options.push_back(
     {.name = "keep-payload",
      .value = "true|false",
@@ -58,7 +71,8 @@ std::vector<option> set_grammar(queue_options& to) {
 std::string to_json(const queue_info& info) {
   base::json_writer out;
   out.begin_object().field("tenant", info.queue.tenant).field("queue", info.queue.queue);
-  out.field("paused", info.paused).field("shards", info.shards);
+  out.field("paused", info.paused).field("pause_reason", info.pause_reason);
+  out.field("shards", info.shards);
   out.field("exists", info.exists).field("uniform", info.is_uniform);
   write_shards(out, "differing", info.differing);
   write_shards(out, "missing", info.missing);
@@ -75,10 +89,16 @@ std::string limit_over_shards(std::uint64_t limit, const queue_info& info) {
          + std::to_string(limit / info.shards) + " each; what is set is divided and rounded up)";
 }
 
+std::string paused_text(const queue_info& info) {
+  if (!info.paused)
+    return "no";
+  return info.pause_reason.empty() ? "yes" : "yes: " + info.pause_reason;
+}
+
 std::string to_text(const queue_info& info) {
   std::vector<std::pair<std::string, std::string>> fields{
     {"queue", info.queue.tenant + "/" + info.queue.queue},
-    {"paused", info.paused ? "yes" : "no"},
+    {"paused", paused_text(info)},
     {"max-depth", limit_over_shards(info.config.max_depth, info)},
     {"max-leased", limit_over_shards(info.config.max_leased, info)}};
   for (auto& field : config_fields(info.config))

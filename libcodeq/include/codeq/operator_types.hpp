@@ -72,6 +72,17 @@ struct worker_info {
   std::vector<running_lease> running{};
 };
 
+/// When a queue pauses itself because its attempts fail.
+struct failure_breaker {
+  /// The queue is paused when more than that part of the attempts that ended within `window`
+  /// failed; 1..99, 0: never. Each shard counts its own attempts, at least
+  /// `limits::breaker_attempts_min`; the first that decides so pauses the queue on all shards.
+  std::uint32_t percent = 0;
+  duration window{std::chrono::minutes(1)};
+
+  friend bool operator==(const failure_breaker&, const failure_breaker&) = default;
+};
+
 /// Configuration of a queue: the defaults of its tasks, and its limits.
 struct queue_config {
   /// Values for the fields that a producer leaves unset.
@@ -85,6 +96,10 @@ struct queue_config {
   std::uint64_t max_leased = 0;
   /// Keeps the payload of a completed task as long as its record.
   bool keep_payload = false;
+  /// Number of started attempts lost in a row after which a task is dead, however many attempts it
+  /// has left; 0: lost attempts count as failed ones only. At most `limits::quarantine_after_max`.
+  std::uint32_t quarantine_after = 0;
+  failure_breaker pause_when_failing{};
 
   friend bool operator==(const queue_config&, const queue_config&) = default;
 };
@@ -96,6 +111,8 @@ struct queue_info {
   queue_config config;
   /// The queue grants no leases; all other requests are served.
   bool paused = false;
+  /// Why the queue paused itself, for people; empty when an operator paused it.
+  std::string pause_reason{};
   std::uint32_t shards = 0;
   /// False when a change did not reach every shard. A cluster makes up for it by itself; otherwise
   /// the operator should repeat it.
@@ -340,7 +357,7 @@ enum class task_reason : std::uint8_t {
   retry_waiting = 1,       ///< It waits for its next attempt, until `until`.
   gated = 2,               ///< `blocker` of its group is before it.
   blocked = 3,             ///< `blocker` of its group is dead and blocks it.
-  queue_paused = 4,        ///< An operator stopped the queue.
+  queue_paused = 4,        ///< An operator or the queue's breaker stopped the queue.
   no_worker = 5,           ///< No connected worker claims from its queue.
   queue_at_max_leased = 6, ///< The queue has as many leases as it may.
   no_free_slots = 7,       ///< All workers that claim from its queue are busy.
@@ -368,6 +385,8 @@ struct task_explanation {
   std::uint32_t workers = 0;
   /// Configuration on the task's shard; limits are those of this shard.
   queue_config queue;
+  /// With `queue_paused`: see `queue_info::pause_reason`.
+  std::string pause_reason{};
   /// With `limited`: the limit and its key, and the number of tasks that it holds back before this
   /// one. `until` is when the key admits the next start; 0 when a lease has to end first.
   std::string limit{};

@@ -45,6 +45,10 @@ struct queue_counts : queue_stats {
   std::uint64_t returned = 0;
   /// Attempts that ran over `run_timeout` or `progress_timeout`.
   std::uint64_t timed_out = 0;
+  /// Tasks that died by the queue's `quarantine_after`.
+  std::uint64_t quarantined = 0;
+  /// Pauses by the queue's breaker, once for each shard that decided so.
+  std::uint64_t tripped = 0;
   std::uint64_t redriven = 0;
   /// As in `coordinator_counts`.
   time_counts dispatch{};

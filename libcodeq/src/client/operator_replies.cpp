@@ -101,6 +101,7 @@ result<void> fill_explanation(schema::ExplainReply::Reader from, task_explanatio
   to.limit_key = string_of(from.getLimitKey());
   to.limit_before = from.getLimitBefore();
   to.queue = encoding::read_config(from.getQueue());
+  to.pause_reason = read_text(from.getQueue().getPauseReason());
   return {};
 }
 
@@ -296,7 +297,11 @@ result<answered<change_outcome>> read_change(const protocol::change_reply& reply
 
 result<answered<queue_part>> read_queue(const protocol::queue_reply& reply) {
   return read_reply<queue_part>(reply, [](auto from, queue_part& to) -> result<void> {
-    to.settings = {encoding::read_config(from.getSettings()), from.getSettings().getPaused()};
+    auto settings = from.getSettings();
+    to.settings = {
+      encoding::read_config(settings),
+      settings.getPaused(),
+      read_text(settings.getPauseReason())};
     to.is_known = !from.getIsUnknown();
     if (from.hasFairness())
       fill_fairness(from.getFairness(), to.fairness);

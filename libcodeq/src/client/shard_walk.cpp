@@ -48,6 +48,7 @@ queue_info merge_parts(
   info.queue = std::move(queue);
   info.config = first.config;
   info.paused = first.paused;
+  info.pause_reason = first.pause_reason;
   info.shards = static_cast<std::uint32_t>(parts.size() + missing.size());
   info.exists = parts.front().is_known;
   std::uint16_t shard = 0;
@@ -55,8 +56,11 @@ queue_info merge_parts(
     while (std::binary_search(missing.begin(), missing.end(), shard_id{++shard}))
       continue;
     const auto& other = parts[i].settings;
-    if (other != first)
+    // Shards whose breakers tripped at the same time say different reasons.
+    if (other.config != first.config || other.paused != first.paused)
       info.differing.push_back(shard_id{shard});
+    if (info.pause_reason.empty())
+      info.pause_reason = other.pause_reason;
     info.exists = info.exists || parts[i].is_known;
     info.config.max_depth = sum_of(info.config.max_depth, other.config.max_depth);
     info.config.max_leased = sum_of(info.config.max_leased, other.config.max_leased);

@@ -434,6 +434,7 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
                      h = horizons,
                      d = reserve,
                      b = backups,
+                     p = seat ? seat->places() : nullptr,
                      directory = options.backups,
                      series = std::make_shared<observe::queue_series>(
                        observe::metric_queues_max)](const base::coordinator_counts& stats) {
@@ -441,6 +442,7 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
     counts.limits_met = l->counts();
     counts.enqueue_bytes = e->used();
     counts.lookups_waiting = w->load();
+    counts.shards_forced = p ? p->forced() : 0;
     counts.records_evicted = h->evicted();
     counts.disk_reserve_bytes = d->held();
     if (auto usable = d->usable())

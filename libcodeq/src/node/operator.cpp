@@ -369,7 +369,10 @@ result<cluster_status> operator_client::cluster() {
 }
 
 result<cluster_status> operator_client::change_cluster(const cluster_change& change) {
-  return impl_->ask(client::ask_cluster(change), client::read_cluster);
+  auto asked = change;
+  if (asked.operation == 0)
+    asked.operation = static_cast<std::uint64_t>(node::new_operation());
+  return impl_->ask(client::ask_cluster(asked), client::read_cluster);
 }
 
 } // namespace codeq

@@ -52,6 +52,7 @@ void write_tasks(metric_families& to, const std::vector<base::queue_counts>& que
     to.add(q.returned, of_queue(q, "transition", "returned"));
     to.add(q.timed_out, of_queue(q, "transition", "timed_out"));
     to.add(q.lost, of_queue(q, "transition", "lost"));
+    to.add(q.quarantined, of_queue(q, "transition", "quarantined"));
     to.add(q.dead, of_queue(q, "transition", "dead"));
     to.add(q.cancelled, of_queue(q, "transition", "cancelled"));
     to.add(q.redriven, of_queue(q, "transition", "redriven"));
@@ -68,6 +69,11 @@ void write_queues(metric_families& to, const std::vector<base::queue_counts>& qu
   to.begin_gauge("codeq_queue_paused", "1 while the queue is paused, otherwise 0");
   for (const auto& q : queues)
     to.add(q.paused ? 1.0 : 0.0, of_queue(q));
+  to.begin_counter(
+    "codeq_queue_breaker_trips_total",
+    "Pauses of queues by their breakers, once for each shard that decided so, since the start");
+  for (const auto& q : queues)
+    to.add(q.tripped, of_queue(q));
   to.begin_histogram(
     "codeq_queue_dispatch_seconds",
     "From the enqueue of a task that was not deferred to its first grant, by queue, since the "
@@ -226,6 +232,10 @@ void write_process(metric_families& to, const process_counts& process) {
   to.add(process.enqueue_bytes);
   to.begin_gauge("codeq_lookups_waiting", "Look-ups that wait for the store");
   to.add(process.lookups_waiting);
+  to.begin_counter(
+    "codeq_shards_forced_total",
+    "Shards that an operator gave to this coordinator by force, with a loss of acknowledged data");
+  to.add(process.shards_forced);
   to.begin_gauge(
     "codeq_disk_reserve_bytes", "Bytes on the disk that are reserved for when it is full");
   to.add(process.disk_reserve_bytes);

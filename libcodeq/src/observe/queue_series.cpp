@@ -20,6 +20,8 @@ constexpr std::array counters{
   &queue_counts::retried,
   &queue_counts::returned,
   &queue_counts::timed_out,
+  &queue_counts::quarantined,
+  &queue_counts::tripped,
   &queue_counts::redriven,
 };
 

@@ -107,6 +107,21 @@ read_configure(schema::QueueSettings::Reader from, core::configure_queue c) {
   c.config = encoding::read_config(from);
   if (auto ok = check_settings(c.config.defaults, 0); !ok)
     return ok.error();
+  auto losses = c.config.quarantine_after;
+  if (auto ok = check_count("quarantine_after", losses, 0, limits::quarantine_after_max); !ok)
+    return ok.error();
+  const auto& breaker = c.config.pause_when_failing;
+  if (auto ok = check_count(
+        "percent of pause_when_failing", breaker.percent, 0, limits::breaker_percent_max);
+      !ok)
+    return ok.error();
+  if (auto ok = check_duration(
+        "window of pause_when_failing",
+        breaker.window,
+        limits::breaker_window_min,
+        limits::breaker_window_max);
+      !ok)
+    return ok.error();
   return c;
 }
 

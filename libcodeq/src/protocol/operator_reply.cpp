@@ -62,6 +62,7 @@ void write_view(schema::TaskView::Builder to, const core::task_view& view) {
 void write_settings(schema::QueueSettings::Builder to, const core::queue_settings& settings) {
   encoding::write_config(to, settings.config);
   to.setPaused(settings.paused);
+  to.setPauseReason(text_of(settings.pause_reason));
 }
 
 void write_fairness(schema::QueueReply::Fairness::Builder to, const fairness_page& page) {

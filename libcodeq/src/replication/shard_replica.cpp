@@ -2,6 +2,7 @@
 #include "replication/shard_replica.hpp"
 
 #include "base/assert.hpp"
+#include "replication/bounds.hpp"
 #include "replication/timing.hpp"
 
 #include <algorithm>
@@ -372,6 +373,9 @@ log_tail shard_replica::read_own(replica_id to, position after) {
   const auto is_foreign = [this](const entry& e) { return !log_.contains(e.at); };
   const auto end = std::find_if(tail.entries.begin(), tail.entries.end(), is_foreign);
   tail.entries.erase(end, tail.entries.end());
+  // The cache is read by bytes. A message with more deltas is refused, and would be sent for ever.
+  if (tail.entries.size() > bounds::message_entries)
+    tail.entries.erase(tail.entries.begin() + bounds::message_entries, tail.entries.end());
   const auto joins = !tail.entries.empty() && tail.entries.front().previous == after;
   if (tail.how == log_tail::state::held && !joins)
     return {};

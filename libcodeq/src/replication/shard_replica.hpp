@@ -137,6 +137,13 @@ public:
 
   [[nodiscard]] bool is_serving() const;
 
+  /// The highest epoch that it has promised, or is about to.
+  [[nodiscard]] epoch_number promised() const { return promising_; }
+
+  [[nodiscard]] bool is_doubtful() const { return doubtful_; }
+
+  [[nodiscard]] bool is_incomplete() const { return is_incomplete_; }
+
   /// The last delta of the shard that this replica knows of.
   [[nodiscard]] position latest() const { return leads_ ? leads_->sent() : log_.last(); }
 

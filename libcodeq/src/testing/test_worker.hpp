@@ -115,7 +115,8 @@ public:
 
   void gather_stats(std::uint64_t, bool) override {}
 
-  void ask_cluster(std::uint64_t, const cluster_change&) override {}
+  void ask_cluster(
+    std::uint64_t, const cluster_change&, const core::origin_ptr&) override {}
 
   void wake_after(duration wait, coordinator::session_wake what) override;
 

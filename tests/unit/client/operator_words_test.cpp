@@ -79,6 +79,8 @@ queue_config some_config() {
   config.max_depth = 8;
   config.max_leased = 9;
   config.keep_payload = true;
+  config.quarantine_after = 3;
+  config.pause_when_failing = {50, 30s};
   return config;
 }
 

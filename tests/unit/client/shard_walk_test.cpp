@@ -54,6 +54,20 @@ TEST(ShardWalk, ShardsThatDifferAreSaid) {
   EXPECT_EQ(merge_parts({}, {part_with(1, 0), part_with(0, 0)}).config.max_depth, 0u);
 }
 
+TEST(ShardWalk, ReasonOfAPauseIsTheFirstOne) {
+  auto by_operator = part_with(0, 0);
+  by_operator.settings.paused = true;
+  auto first = by_operator;
+  first.settings.pause_reason = "breaker, 60 %";
+  auto second = by_operator;
+  second.settings.pause_reason = "breaker, 70 %";
+
+  auto info = merge_parts({}, {by_operator, first, second});
+
+  EXPECT_EQ(info.pause_reason, "breaker, 60 %");
+  EXPECT_TRUE(info.is_uniform);
+}
+
 TEST(ShardWalk, AQueueExistsWhenOneShardKnowsIt) {
   auto unknown = part_with(0, 0);
   unknown.is_known = false;

@@ -58,7 +58,8 @@ TEST(NeighbourWire, EveryMessageIsReadBack) {
     some_settings(),
     core::adopt_settings{sender, 10, {}, {}, 3, false},
     core::settings_adopted{sender, 9},
-    core::cancel{0, 0, 17}};
+    core::cancel{0, 0, 17},
+    core::pause_queue{0, 0, {"t", "q"}, true, nullptr, "breaker, 60 % of 20 attempts failed"}};
   for (const auto& what : all) {
     const auto body = encode(message_of(what));
 

@@ -389,7 +389,11 @@ TEST(CtlCommandLine, QueueSetChangesWhatIsGivenAndNothingElse) {
       "--keep-payload",
       "true",
       "--retry-base",
-      "3s"}});
+      "3s",
+      "--quarantine-after",
+      "3",
+      "--pause-when-failing",
+      "50%/2m"}});
   queue_config before;
   before.max_leased = 4;
   before.defaults.retry = {retry_kind::linear, 1s, 9s};
@@ -400,6 +404,8 @@ TEST(CtlCommandLine, QueueSetChangesWhatIsGivenAndNothingElse) {
   expected.max_depth = 10;
   expected.defaults.lease = 1min;
   expected.keep_payload = true;
+  expected.quarantine_after = 3;
+  expected.pause_when_failing = {50, 2min};
   expected.defaults.retry.base = 3s;
   EXPECT_EQ(after, expected);
   EXPECT_EQ(
@@ -408,6 +414,16 @@ TEST(CtlCommandLine, QueueSetChangesWhatIsGivenAndNothingElse) {
   EXPECT_EQ(
     refused({{"queue", "set", "q", "--max-depth", "-1"}}),
     "codeqctl: --max-depth: `-1` is not a whole number from 0 to 1000000000000");
+  EXPECT_EQ(
+    refused({{"queue", "set", "q", "--quarantine-after", "256"}}),
+    "codeqctl: --quarantine-after: `256` is not a whole number from 0 to 255");
+  EXPECT_EQ(
+    refused({{"queue", "set", "q", "--pause-when-failing", "half"}}),
+    "codeqctl: --pause-when-failing: `half` is neither `off` nor a percentage and a window such as "
+    "`50%/1m`");
+  EXPECT_EQ(
+    refused({{"queue", "set", "q", "--pause-when-failing", "100%/1m"}}),
+    "codeqctl: --pause-when-failing: `100` is not a whole number from 1 to 99");
 }
 
 TEST(CtlCommandLine, ACommandIsRequired) {

@@ -371,12 +371,15 @@ TEST(CtlCommands, ClusterIsChanged) {
   done({{"cluster", "drain", "c2", "--wait", "0s", "--json"}});
   done({{"cluster", "undrain", "c2", "--json"}});
   done({{"cluster", "balance", "--json"}});
+  done(
+    {{"cluster", "force-primary", "4", "--to", "c2", "--confirm", "lose what c1 did not copy",
+      "--wait", "0s", "--json"}});
 
   EXPECT_EQ(shown(api, {{"cluster", "move", "4"}}), "refused");
   EXPECT_EQ(
     api.asked,
     "change_cluster 1 4 c2\nchange_cluster 2 0 c2\nchange_cluster 3 0 c2\n"
-    "change_cluster 4 0 \n");
+    "change_cluster 4 0 \nchange_cluster 5 4 c2 lose what c1 did not copy\n");
 }
 
 } // namespace codeq::ctl

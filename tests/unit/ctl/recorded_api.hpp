@@ -241,7 +241,8 @@ public:
   ctl::answer<cluster_status> change_cluster(const cluster_change& change) override {
     return said<cluster_status>(
       "change_cluster " + std::to_string(static_cast<int>(change.what)) + " "
-      + std::to_string(value(change.shard)) + " " + change.node);
+      + std::to_string(value(change.shard)) + " " + change.node
+      + (change.confirm.empty() ? "" : " ") + change.confirm);
   }
 
   ctl::answer<std::vector<worker_info>> workers() override {

@@ -14,17 +14,18 @@
 namespace codeq::coordinator {
 
 /// Maximum time for the answer of the replicas, which ask the thread that talks to etcd.
-inline constexpr duration cluster_timeout = std::chrono::seconds(5);
+inline constexpr duration cluster_timeout = std::chrono::seconds(6);
 
 /// Asks the replicas for the state of the cluster, after a change if there is one, and calls `done`
-/// once on the actor `self`. Errors: of the change; `timeout`.
+/// once on the actor `self`. A change is in the audit log then, if it is stored. Errors: of the
+/// change; `timeout`.
 template <class Self>
 void ask_cluster(
   Self self,
   const replicas_actor& replicas,
-  const cluster_change& change,
+  const cluster_question& question,
   std::function<void(const result<cluster_status>&)> done) {
-  self->request(replicas, cluster_timeout, cluster_question{change})
+  self->request(replicas, cluster_timeout, question)
     .then(
       [done](const cluster_told& told) { done(told.status); },
       [done](const caf::error&) {

@@ -358,9 +358,11 @@ struct flush_replicas {};
 /// Asks the replicas to hand over what they serve; then for no more writes.
 struct stop_replicas {};
 
-/// Asks for the state of the cluster, after a change if there is one.
+/// Asks for the state of the cluster, after a change if there is one, which the audit log has as
+/// one of `by` once it is stored.
 struct cluster_question {
   cluster_change change;
+  core::origin_ptr by;
 };
 
 struct cluster_told {

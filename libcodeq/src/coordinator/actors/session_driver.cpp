@@ -110,17 +110,12 @@ void session_driver::gather_stats(std::uint64_t number, bool with_leases) {
   coordinator::gather_stats(self_, options_.shards, std::move(done), {with_leases});
 }
 
-void session_driver::ask_cluster(std::uint64_t number, const cluster_change& change) {
-  auto done = [this, number, change](const result<cluster_status>& told) {
-    session_->tell_cluster(number, change, told);
+void session_driver::ask_cluster(
+  std::uint64_t number, const cluster_change& change, const core::origin_ptr& by) {
+  auto done = [this, number](const result<cluster_status>& told) {
+    session_->tell_cluster(number, told);
   };
-  if (change.what != cluster_change::kind::none)
-    CODEQ_LOG_INFO(
-      "operator changes the places of shards change=\"{}\" subject={} remote={}",
-      to_string(change),
-      options_.session.bearer ? options_.session.bearer->subject : "-",
-      options_.remote);
-  coordinator::ask_cluster(self_, options_.replicas, change, done);
+  coordinator::ask_cluster(self_, options_.replicas, {change, by}, done);
 }
 
 void session_driver::wake_after(duration wait, session_wake what) {

@@ -99,7 +99,8 @@ public:
   void send(const protocol::wire_frame& frame) override;
   void close(const error& reason) override;
   void gather_stats(std::uint64_t number, bool with_leases) override;
-  void ask_cluster(std::uint64_t number, const cluster_change& change) override;
+  void ask_cluster(
+    std::uint64_t number, const cluster_change& change, const core::origin_ptr& by) override;
   void wake_after(duration wait, session_wake what) override;
   [[nodiscard]] outgoing_bytes outgoing() const override;
   [[nodiscard]] result<void> keep_unread(std::uint64_t bytes) override;

@@ -124,6 +124,12 @@ struct command_writer {
 
   void operator()(const core::settings_adopted& c) { out.setSettingsTaken(c.version); }
 
+  void operator()(const core::pause_queue& c) {
+    auto r = out.initPause();
+    encoding::write_queue(r.initQueue(), c.queue);
+    r.setReason({c.breaker_reason.data(), c.breaker_reason.size()});
+  }
+
   template <class Command>
   void operator()(const Command&) {
     CODEQ_ASSERT(!"a command that is not one between shards");
@@ -186,6 +192,14 @@ result<core::command> read(schema::NeighbourMessage::Settings::Reader in, shard_
   return core::command(std::move(all));
 }
 
+result<core::command> read(schema::NeighbourMessage::Pause::Reader in) {
+  core::pause_queue c{0, 0, encoding::read_queue(in.getQueue()), true};
+  c.breaker_reason = encoding::read_text(in.getReason());
+  if (c.breaker_reason.empty())
+    return error{errc::protocol_error, "a message pauses a queue without a reason"};
+  return core::command(std::move(c));
+}
+
 result<core::command> read(schema::NeighbourMessage::Reader in, shard_id from, shard_id to) {
   using kind = schema::NeighbourMessage;
   switch (in.which()) {
@@ -204,6 +218,8 @@ result<core::command> read(schema::NeighbourMessage::Reader in, shard_id from, s
     return read(in.getSettings(), from);
   case kind::SETTINGS_TAKEN:
     return core::command(core::settings_adopted{from, in.getSettingsTaken()});
+  case kind::PAUSE:
+    return read(in.getPause());
   }
   return error{errc::protocol_error, "a message between shards has an unknown kind"};
 }

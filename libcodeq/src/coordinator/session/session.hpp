@@ -91,9 +91,10 @@ public:
   /// leases of workers are wanted, too.
   virtual void gather_stats(std::uint64_t number, bool with_leases) = 0;
 
-  /// Requests the state of the cluster, after a change if there is one; answered by `tell_cluster`.
-  /// Only called in a cluster.
-  virtual void ask_cluster(std::uint64_t number, const cluster_change& change) = 0;
+  /// Requests the state of the cluster, after a change if there is one, which the audit log has as
+  /// one of `by` once it is stored; answered by `tell_cluster`. Only called in a cluster.
+  virtual void ask_cluster(
+    std::uint64_t number, const cluster_change& change, const core::origin_ptr& by) = 0;
 
   /// Requests a call of `wake` after `wait`.
   virtual void wake_after(duration wait, session_wake what) = 0;
@@ -176,8 +177,7 @@ public:
   tell_workers(std::uint64_t number, const result<std::vector<base::coordinator_counts>>& parts);
 
   /// Answers the `ClusterRequest` of that number.
-  void tell_cluster(
-    std::uint64_t number, const cluster_change& change, const result<cluster_status>& told);
+  void tell_cluster(std::uint64_t number, const result<cluster_status>& told);
 
   /// The connection has too many unread bytes, or no longer.
   void set_pressure(bool high);
@@ -227,9 +227,6 @@ private:
   /// Whether the bearer may see the state of the cluster, or change it. Errors: `unauthorized`,
   /// `unsupported`, `overloaded`.
   [[nodiscard]] result<void> allow_cluster(const cluster_change& change);
-
-  /// Enters a change in the audit log, on a shard that is here, if there is one.
-  void note_cluster(const cluster_change& change);
 
   /// Where a command of the peer comes from. Requests with the same `operation`, unless it is 0,
   /// are parts of one command.

@@ -30,6 +30,8 @@ void add(base::queue_counts& to, const base::queue_counts& part) {
   to.retried += part.retried;
   to.returned += part.returned;
   to.timed_out += part.timed_out;
+  to.quarantined += part.quarantined;
+  to.tripped += part.tripped;
   to.redriven += part.redriven;
   to.dispatch.add(part.dispatch);
   to.run.add(part.run);

@@ -118,6 +118,9 @@ public:
   /// Leases of a queue expired.
   virtual void note_expired(const core::leases_expired& expired) = 0;
 
+  /// The breaker of a queue has paused it.
+  virtual void note_breaker(const core::breaker_tripped& tripped) = 0;
+
   /// An occurrence of a schedule was skipped, or fired late.
   virtual void note_occurrence(const core::occurrence_noted& noted, timestamp now) = 0;
 
@@ -320,6 +323,7 @@ private:
   void carry_out(core::timer_wanted& e, const instant& now);
   void carry_out(core::timer_dropped& e, const instant& now);
   void carry_out(core::leases_expired& e, const instant& now);
+  void carry_out(core::breaker_tripped& e, const instant& now);
   void carry_out(core::task_described& e, const instant& now);
   void carry_out(core::task_not_here& e, const instant& now);
   void carry_out(core::tasks_listed& e, const instant& now);

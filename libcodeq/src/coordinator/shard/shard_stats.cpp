@@ -46,6 +46,8 @@ void add_activity(base::queue_counts& to, const core::queue_activity& from) {
   to.retried = from.retried;
   to.returned = from.returned;
   to.timed_out = from.timed_out;
+  to.quarantined = from.quarantined;
+  to.tripped = from.tripped;
   to.redriven = from.redriven;
   if (!from.times)
     return;

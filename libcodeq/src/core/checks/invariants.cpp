@@ -312,7 +312,10 @@ void write_settings(std::ostream& out, const shard_state& state) {
         << d.progress_timeout.count() << ' ' << d.retention.count() << ' '
         << d.dead_retention.count() << ' ' << static_cast<int>(d.when_dead) << " depth "
         << config.max_depth << " leased " << config.max_leased
-        << (config.keep_payload ? " keeps" : "") << (s->paused ? " paused" : "") << '\n';
+        << (config.keep_payload ? " keeps" : "") << " quarantine " << config.quarantine_after
+        << " breaker "
+        << config.pause_when_failing.percent << '/' << config.pause_when_failing.window.count()
+        << (s->paused ? " paused " : "") << s->pause_reason << '\n';
   }
 }
 

@@ -115,6 +115,9 @@ struct pause_queue {
   bool paused = false;
   /// Null when no operator gave the command.
   origin_ptr origin{};
+  /// When set, the breaker of the queue on another shard has paused it. No effect, and nothing
+  /// happens when the queue is paused here or has no breaker here.
+  std::string breaker_reason{};
 };
 
 /// The part of a queue's fairness keys that an answer lists.

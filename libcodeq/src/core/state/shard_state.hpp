@@ -11,6 +11,7 @@
 #include "core/commands/audit_entry.hpp"
 #include "core/commands/settings_command.hpp"
 #include "core/commands/task_checkpoint.hpp"
+#include "core/flow/failure_window.hpp"
 #include "core/flow/ready_board.hpp"
 #include "core/state/claimers.hpp"
 #include "core/state/key_index.hpp"
@@ -50,6 +51,10 @@ struct queue_activity {
   std::uint64_t returned = 0;
   /// Attempts that ran over `run_timeout` or `progress_timeout`.
   std::uint64_t timed_out = 0;
+  /// Tasks that died by `quarantine_after`.
+  std::uint64_t quarantined = 0;
+  /// Pauses by the queue's breaker on this shard.
+  std::uint64_t tripped = 0;
   std::uint64_t redriven = 0;
   /// Null until a time is measured.
   std::unique_ptr<queue_times> times;
@@ -97,6 +102,9 @@ struct queue_state {
   queue_settings settings;
   /// Volatile.
   queue_activity activity;
+  /// The ends of attempts for the queue's breaker; null until one is counted, and while the queue
+  /// is paused. Volatile.
+  std::unique_ptr<failure_window> failures;
   /// True when the queue is in `shard_state::stirred`.
   bool is_stirred = false;
   /// True when the queue is in `shard_state::changed_totals`.

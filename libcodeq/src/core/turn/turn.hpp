@@ -141,6 +141,9 @@ private:
   void tell_progress(const std::vector<lease_progress>& lines);
   void tell_progress(const lease_progress& p);
   void expire(fencing_token token, const lease& l);
+  /// Makes the end of a lost attempt that of a dead task when the queue's `quarantine_after` says
+  /// so. Returns true if it did.
+  bool quarantine(lease_end& e, std::uint32_t lost_in_row);
   /// Notes the end of an expired lease for the log. @pre the task still has the lease
   void note_expired(const lease_end& e);
   void give_back(fencing_token token, const lease& l);
@@ -208,6 +211,10 @@ private:
   void run(const pause_queue& c);
   void run(const show_queue& c);
   void change_queue(queue_answered answer, operator_action action);
+  /// Counts the end of an attempt, and pauses the queue when its breaker trips.
+  void count_for_breaker(queue_state& queue, const lease_end& e);
+  /// Pauses the queue unless it is paused.
+  void pause_by_breaker(const queue_state& queue, const std::string& reason);
 
   // Purge, force and bulk changes.
   void run(const purge& c);

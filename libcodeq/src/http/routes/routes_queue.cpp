@@ -150,6 +150,7 @@ void answer_queue(
     .field("command", queue.queue)
     .field("queue", queue.queue)
     .field("paused", info.paused)
+    .field("pauseReason", info.pause_reason)
     .field("exists", info.exists);
   write_settings(json.key("settings"), info.config);
   json.field("uniform", info.is_uniform).end_object();

@@ -1,6 +1,7 @@
 // One queue: what waits, why, and what to do about it.
 import {get, may, part} from "./api.js";
 import {h} from "./dom.js";
+import {fairnessOf} from "./fairness.js";
 import {count, duration, exact, number, plural, rate} from "./format.js";
 import {live, rateOf} from "./live.js";
 import {charts} from "./page-overview.js";
@@ -35,6 +36,7 @@ export function queuePage({subject: name, changed}) {
   const oldest = resource(
     (signal) => get("tasks", {queue: name, state: "ready", order: "oldest", limit: 5}, signal),
     changed, 5000);
+  const fairness = fairnessOf(name, changed);
 
   const head = (queue) => {
     const total = queue.ready + queue.scheduled + queue.gated + queue.leased + queue.dead;
@@ -131,6 +133,18 @@ export function queuePage({subject: name, changed}) {
           ["Live tasks at most", most(one.maxDepth)],
           ["Running at most", most(one.maxLeased)],
           ["Attempts", one.maxAttempts ? exact(one.maxAttempts) : undefined],
+          ["Paused because of", settings.data.pauseReason || undefined],
+          [
+            "Pauses itself when",
+            one.pauseWhenFailing?.percent ?
+              `over ${one.pauseWhenFailing.percent} % failed in ${
+                duration(one.pauseWhenFailing.windowMs)}` :
+              undefined
+          ],
+          [
+            "Quarantined after",
+            one.quarantineAfter ? `${exact(one.quarantineAfter)} lost in a row` : undefined
+          ],
           ["Lease", one.leaseMs ? duration(one.leaseMs) : undefined],
           [
             "Retry",
@@ -167,6 +181,7 @@ export function queuePage({subject: name, changed}) {
       history.stop();
       settings.stop();
       oldest.stop();
+      fairness.stop();
     },
     render: () => {
       const queue = live.queues.get(name);
@@ -187,6 +202,7 @@ export function queuePage({subject: name, changed}) {
               changed();
             }),
           card("Settings", limits(), {class: "wide"})),
+        fairness.card(),
         queue.ready > 0 && oldest.data?.tasks.length > 0 &&
           card("Oldest ready tasks", taskTable(oldest.data.tasks, {without: ["queue", "state"]}), {
             class: "flush",
