@@ -160,6 +160,15 @@ class Measurements(unittest.TestCase):
         for name in ("claims_per_s", "keyed_claims_per_s", "batched_ratio", "rss_mib"):
             self.assertGreater(figures[name], 0, name)
 
+    def test_limits_cost_cycles_and_a_rate_is_kept(self):
+        figures = measure("limits", "--tasks", "3000", "--keys", "3000", "--rounds", "1",
+                          "--seconds", "1", "--rate", "200", "--burst", "20", "--durability", "os")
+        self.assertGreater(figures["ratio"], 0)
+        self.assertEqual(figures["starts"], 220)
+        self.assertLessEqual(figures["most_starts_in_a_second"], 220)
+        self.assertGreater(figures["starts_of_allowed"], 0.5)
+        self.assertLessEqual(figures["starts_of_allowed"], 1.01)
+
     def test_produce_waits_before_its_tasks_and_after_them(self):
         with Coordinator() as address, subprocess.Popen(
                 [PROGRAM, "produce", "--coordinator", address, "--seconds", "1", "--rate", "20"],

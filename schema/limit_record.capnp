@@ -27,3 +27,17 @@ struct LimitKeyRecord {
   # At this time the burst of each key counted as used up, since a power cut may have forgotten
   # starts.
 }
+
+struct PermitRecord {
+  # A permit that another shard has of limit keys of this one; that shard and the permit's number
+  # are in the key. Written when it is booked and synced before the shard is told; removed when it
+  # ends. The record of number 0 is about the shard, overwritten in the batch of each change.
+  atMs @0 :Int64;
+  # Shard time.
+  tenant @1 :Text;
+  uses @2 :List(Task.TaskLimit);
+  priority @3 :UInt8;
+  session @4 :UInt32;
+  # This and `heard`: the last message of the shard that was heard, in the record of number 0.
+  heard @5 :UInt64;
+}

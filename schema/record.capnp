@@ -12,8 +12,7 @@ $Cxx.namespace("codeq::schema");
 # for changing the format is in `libcodeq/src/storage/README.md`.
 
 struct Record {
-  # The catalogue: every kind of value. The union itself is used by tests only, which check that
-  # each kind has golden bytes.
+  # The catalogue, for tests only: every kind of value has golden bytes.
   union {
     store @0 :StoreRecord;
     shard @1 :ShardRecord;
@@ -43,6 +42,7 @@ struct Record {
     delta @25 :DeltaRecord;
     limit @26 :Limits.LimitRecord;
     limitKey @27 :Limits.LimitKeyRecord;
+    permit @28 :Limits.PermitRecord;
   }
 }
 
@@ -596,5 +596,5 @@ struct DeltaRecord {
   checksum @5 :UInt32;
   # CRC-32C of the fields before, as little-endian numbers of their width, and of `writes`.
   isSynced @6 :Bool;
-  # Every replica syncs its log before it confirms the delta, in both durability modes.
+  # Every replica syncs its log before it confirms the delta.
 }

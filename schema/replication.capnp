@@ -4,6 +4,7 @@
 using Cxx = import "/capnp/c++.capnp";
 using Common = import "common.capnp";
 using Schedule = import "schedule.capnp";
+using Task = import "task.capnp";
 $Cxx.namespace("codeq::schema");
 
 # Messages between the replicas of a shard, from one coordinator to another, and between shards that
@@ -179,6 +180,8 @@ struct NeighbourMessage {
     # The settings of that version are in force on my shard.
     pause @9 :Pause;
     # The breaker of a queue has paused it on my shard. Sent once.
+    askPermits @10 :AskPermits;
+    givePermits @11 :GivePermits;
   }
 
   struct Settings {
@@ -226,5 +229,48 @@ struct NeighbourMessage {
   struct End {
     task @0 :UInt64;
     how @1 :Schedule.OccurrenceState;
+  }
+
+  struct AskPermits {
+    # I want permits of limit keys of the shard, and return others. Sent again, with a greater
+    # number, until `givePermits` has heard it.
+    session @0 :UInt32;
+    number @1 :UInt64;
+    isList @2 :Bool;
+    # `held` is all that I have.
+    held @3 :List(Permit);
+    wanted @4 :List(Permit);
+    returned @5 :List(Return);
+    closed @6 :List(Closure);
+
+    struct Permit {
+      number @0 :UInt64;
+      tenant @1 :Text;
+      uses @2 :List(Task.TaskLimit);
+      priority @3 :UInt8;
+    }
+
+    struct Return {
+      number @0 :UInt64;
+      costs @1 :List(Task.TaskLimit);
+      # Actual costs by the name of the limit; the keys are empty.
+      isUnspent @2 :Bool;
+    }
+
+    struct Closure {
+      tenant @0 :Text;
+      use @1 :List(Task.TaskLimit);
+      # Exactly one.
+      forMs @2 :Int64;
+    }
+  }
+
+  struct GivePermits {
+    # Booked and synced on all replicas in sync, in both durability modes.
+    session @0 :UInt32;
+    # Of the shard that asked.
+    heard @1 :UInt64;
+    given @2 :List(UInt64);
+    wantsList @3 :Bool;
   }
 }

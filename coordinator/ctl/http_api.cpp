@@ -158,6 +158,10 @@ public:
     return ask_of(queue, "GET", "/settings");
   }
 
+  answer<queue_explanation> explain_queue(const queue_address& queue) override {
+    return ask_of(queue, "GET", "/explain");
+  }
+
   answer<queue_info>
   configure_queue(const queue_address& queue, const queue_changes& changes) override {
     return ask_of(queue, "PUT", "/settings", to_gateway_json(changes));

@@ -141,6 +141,10 @@ public:
     return ask([&](operator_client& client) { return client.show_queue(whole(queue)); });
   }
 
+  answer<queue_explanation> explain_queue(const queue_address& queue) override {
+    return ask([&](operator_client& client) { return client.explain_queue(whole(queue)); });
+  }
+
   answer<queue_info>
   configure_queue(const queue_address& queue, const queue_changes& changes) override {
     return ask([&](operator_client& client) {

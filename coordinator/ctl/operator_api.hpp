@@ -90,6 +90,8 @@ public:
   // Queues and many tasks.
 
   virtual answer<queue_info> show_queue(const queue_address& queue) = 0;
+  /// Why the waiting tasks of a queue do not run, in sums.
+  virtual answer<queue_explanation> explain_queue(const queue_address& queue) = 0;
   virtual answer<queue_info>
   configure_queue(const queue_address& queue, const queue_changes& changes) = 0;
   virtual answer<queue_info> pause_queue(const queue_address& queue, bool paused) = 0;

@@ -81,7 +81,7 @@ class CtlOverHttp(cluster.ClusterTest):
         self.assertIn("COMMAND", table[0])
         self.assertEqual(250, json.loads(self.ctl("--json", "queue", "stats", "many"))["ready"])
         header, *rows = self.ctl("stats").splitlines()
-        self.assertEqual("QUEUE PAUSED SCHEDULED GATED READY OLDESTREADYAGEMS LEASED DEAD".split(),
+        self.assertEqual("QUEUE PAUSED SCHEDULED GATED READY HELD OLDESTREADYAGEMS LEASED".split(),
                          header.split()[:8])
         self.assertEqual(["many"], [row.split()[0] for row in rows])
         purged = self.ctl("--json", "queue", "purge", "many", "--yes")

@@ -51,6 +51,7 @@ constexpr access_case cases[] = {
   {"GET", "/admin/queues/q/settings", "ar"},
   {"PUT", "/admin/queues/q/settings", "a"},
   {"GET", "/admin/queues/q/fairness", "ar"},
+  {"GET", "/admin/queues/q/explain", "ar"},
   {"GET", "/admin/limits", "ar"},
   {"GET", "/admin/limits/l", "ar"},
   {"PUT", "/admin/limits/l", "a"},

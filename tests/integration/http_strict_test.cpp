@@ -64,6 +64,7 @@ constexpr strict_route routes[] = {
   {"GET", "/admin/queues/q/settings", nullptr},
   {"PUT", "/admin/queues/q/settings"},
   {"GET", "/admin/queues/q/fairness", nullptr},
+  {"GET", "/admin/queues/q/explain", nullptr},
   {"GET", "/admin/limits", nullptr},
   {"GET", "/admin/limits/l", nullptr},
   {"PUT", "/admin/limits/l"},

@@ -267,6 +267,10 @@ private:
 
   void run(const core::close_limit_key&) {}
 
+  void run(const core::ask_permits&) {}
+
+  void run(const core::give_permits&) {}
+
   void run(const core::fire_schedule&) {}
   void run(const core::watch_ends&) {}
   void run(const core::note_ends&) {}

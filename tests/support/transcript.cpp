@@ -272,6 +272,15 @@ void transcript::say(const core::shard_told& e) {
   }
   if (const auto* adopted = std::get_if<core::settings_adopted>(&e.what))
     return line("settings adopted " + std::to_string(adopted->version) + to);
+  if (const auto* asked = std::get_if<core::ask_permits>(&e.what))
+    return line(
+      std::string(asked->is_list ? "list " : "ask ") + std::to_string(asked->held.size()) + " held "
+      + std::to_string(asked->wanted.size()) + " wanted "
+      + std::to_string(asked->returned.size()) + " returned" + to);
+  if (const auto* given = std::get_if<core::give_permits>(&e.what))
+    return line(
+      "give " + std::to_string(given->given.size()) + " permits"
+      + (given->wants_list ? ", want a list" : "") + to);
   line("cancel " + short_number(std::get<core::cancel>(e.what).seq) + to);
 }
 

@@ -72,6 +72,12 @@ inline constexpr std::uint32_t limit_concurrency_max = 1'000'000;
 /// Maximum `count` and `burst` of a limit's rate. With a period of a second, the time between two
 /// starts is then a microsecond.
 inline constexpr std::uint32_t limit_rate_count_max = 1'000'000;
+/// Maximum number of limits, and of limit keys, that the explanation of a queue names; those that
+/// hold most.
+inline constexpr std::size_t explained_limits_max = 10;
+/// Maximum number of limit keys that a shard looks at to explain a queue, so that this does not
+/// delay its other requests.
+inline constexpr std::size_t explained_keys_seen_max = 1000;
 /// Minimum period of a limit's rate: times are in milliseconds.
 inline constexpr duration limit_rate_period_min = 1ms;
 /// Maximum period of a limit's rate. A longer one is most likely a wrong unit.

@@ -92,6 +92,10 @@ public:
     const std::optional<std::string>& after = {},
     std::size_t limit = limits::fairness_page_default);
 
+  /// Accounts for every waiting task of a queue, from counters. Shards that did not answer are
+  /// named in it, and their tasks are not counted. Errors: the first shard's, when none answered.
+  [[nodiscard]] result<queue_explanation> explain_queue(const queue_address& queue);
+
   // Schedules.
 
   /// Sets a schedule; creates it when it does not exist, and changes nothing when it is equal.

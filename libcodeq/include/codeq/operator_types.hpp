@@ -39,6 +39,7 @@ struct queue_stats {
   /// Limits of the queue's settings; 0: unlimited.
   std::uint64_t max_depth = 0;
   std::uint64_t max_leased = 0;
+  std::uint64_t held = 0; ///< Ready tasks that a limit holds back.
 };
 
 struct coordinator_stats {
@@ -397,6 +398,29 @@ struct task_explanation {
 /// One sentence for people, without a full stop, for example "retry 3 of 5 at 2026-01-31
 /// 12:00:00.000 UTC".
 [[nodiscard]] std::string to_sentence(const task_explanation& why);
+
+/// Tasks of one queue that a limit, or one of its keys, holds back: `at.held`.
+struct limit_wait {
+  std::string limit;
+  limit_key_info at{};
+};
+
+/// Why the tasks of a queue do not run, over all shards.
+struct queue_explanation {
+  queue_address queue;
+  bool exists = false;
+  /// Its scheduled, gated and ready tasks; none is 0. Those that are `blocked` count as `gated`.
+  std::map<task_reason, std::uint64_t> waiting{};
+  std::uint64_t leased = 0;
+  std::uint32_t workers = 0;  ///< Connected workers that claim from it.
+  std::uint64_t blocking = 0; ///< Dead tasks that block their groups.
+  std::vector<limit_wait> limits{}; ///< The ones that hold most; only `held` is set.
+  std::vector<limit_wait> keys{};   ///< The same; both at most `limits::explained_limits_max`.
+  bool has_all_keys = true;            ///< There were not too many to look at all of them.
+  std::uint64_t starts_per_minute = 0; ///< Leases that began in the last 30 to 60 seconds.
+  std::optional<duration> last_start{}; ///< Until the last that waits for no time, if known.
+  std::vector<std::uint16_t> missing_shards{}; ///< They did not answer, and are not counted.
+};
 
 /// Something that happened to a task.
 struct task_event {

@@ -17,6 +17,7 @@ void add(queue_stats& to, const queue_stats& part) {
   to.scheduled += part.scheduled;
   to.gated += part.gated;
   to.ready += part.ready;
+  to.held += part.held;
   to.leased += part.leased;
   to.completed += part.completed;
   to.dead += part.dead;

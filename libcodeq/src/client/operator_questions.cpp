@@ -173,6 +173,10 @@ question show_queue(std::uint16_t shard, const queue_address& queue) {
   return ask_queue(shard, queue, [](auto request) { request.setShow(); });
 }
 
+question explain_queue(std::uint16_t shard, const queue_address& queue) {
+  return ask_queue(shard, queue, [](auto request) { request.setExplain(); });
+}
+
 question show_fairness(
   std::uint16_t shard, const queue_address& queue, const core::fairness_part& part) {
   return ask_queue(shard, queue, [part](auto request) {

@@ -60,6 +60,9 @@ struct walk_position {
 
 [[nodiscard]] question show_queue(std::uint16_t shard, const queue_address& queue);
 
+/// As `show_queue`, with the reasons of the waiting tasks.
+[[nodiscard]] question explain_queue(std::uint16_t shard, const queue_address& queue);
+
 /// As `show_queue`, with a part of the shard's fairness keys.
 [[nodiscard]] question show_fairness(
   std::uint16_t shard, const queue_address& queue, const core::fairness_part& part);

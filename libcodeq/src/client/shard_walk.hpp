@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/operator_types.hpp"
+#include "codeq/result.hpp"
 #include "codeq/task.hpp"
 
 #include "client/operator_replies.hpp"
@@ -26,6 +27,11 @@ namespace codeq::client {
 /// The first `limit` fairness keys of the whole queue, given those of its parts.
 [[nodiscard]] fairness_page
 merge_fairness(queue_address queue, const std::vector<queue_part>& parts, std::size_t limit);
+
+/// The explanation of the whole queue, given the answers of all shards. Those that did not answer
+/// are in `missing_shards`. Error: that of the first shard, when none answered.
+[[nodiscard]] result<queue_explanation>
+merge_explanations(const queue_address& queue, const std::vector<result<queue_part>>& parts);
 
 /// Limits the number and rate of tasks in a bulk change.
 class bulk_pace {

@@ -77,6 +77,8 @@ constexpr std::string_view name_of(storage::key_tag kind) {
     return "limit";
   case key_tag::limit_key:
     return "limit-key";
+  case key_tag::permit:
+    return "permit";
   case key_tag::replica:
     return "replica";
   }
@@ -157,6 +159,12 @@ std::string in_words(const storage::limit_key_key& key) {
   // Keys are any bytes.
   return named(storage::key_tag::limit_key, key.shard, key.limit.tenant + "/" + key.limit.name)
          + " 0x" + hex(key.key);
+}
+
+std::string in_words(const storage::permit_key& key) {
+  return named(
+    storage::key_tag::permit, key.shard,
+    std::to_string(value(key.asker)) + "#" + std::to_string(key.number));
 }
 
 std::string in_words(const storage::history_key& key) {

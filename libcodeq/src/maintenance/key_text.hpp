@@ -33,6 +33,7 @@ template <storage::key_tag Kind>
 [[nodiscard]] std::string in_words(const storage::occurrence_key& key);
 [[nodiscard]] std::string in_words(const storage::limit_name_key& key);
 [[nodiscard]] std::string in_words(const storage::limit_key_key& key);
+[[nodiscard]] std::string in_words(const storage::permit_key& key);
 [[nodiscard]] std::string in_words(const storage::shard_key& key);
 [[nodiscard]] std::string in_words(const storage::replica_key& key);
 [[nodiscard]] std::string in_words(const storage::replica_position_key& key);

@@ -365,6 +365,13 @@ void check(
 }
 
 void check(
+  shard_facts&, const storage::permit_key& key, std::string_view value, finding_list& found) {
+  auto record = storage::decode_permit(value, key.number);
+  if (is_read(key, record, found) && key.asker == key.shard)
+    found.add(in_words(key), "is of the shard that owns its keys");
+}
+
+void check(
   shard_facts& facts, const storage::queue_key& key, std::string_view value, finding_list& found) {
   auto e = storage::decode_queue(value, key.queue);
   if (is_read(key, e, found))
@@ -524,6 +531,7 @@ constexpr std::array kinds{
   kind_of<storage::occurrence_key>("occurrence"),
   kind_of<storage::limit_name_key>("limit"),
   kind_of<storage::limit_key_key>("limit-key"),
+  kind_of<storage::permit_key>("permit"),
   kind_of<storage::replica_key>("replica"),
   kind_of<storage::replica_position_key>("replica-position"),
   kind_of<storage::epoch_start_key>("epoch-start"),

@@ -230,6 +230,19 @@ result<fairness_page> operator_client::fairness(
   return client::merge_fairness(queue, parts->parts, limit);
 }
 
+result<queue_explanation> operator_client::explain_queue(const queue_address& queue) {
+  // Shards without a primary must not take the time of those behind them.
+  constexpr duration wait_min{500};
+  auto end = client::deadline_after(impl_->options.timeout);
+  std::vector<result<client::queue_part>> parts;
+  for (std::uint16_t shard = 0; shard < impl_->shard_count(); ++shard)
+    parts.push_back(impl_->ask_until(
+      std::max(end, client::deadline_after(wait_min)),
+      client::explain_queue(shard, queue),
+      client::read_queue));
+  return client::merge_explanations(queue, parts);
+}
+
 result<queue_info>
 operator_client::configure_queue(const queue_address& queue, const queue_config& config) {
   auto part = client::part_of(config, impl_->shard_count());

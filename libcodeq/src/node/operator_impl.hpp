@@ -20,6 +20,7 @@
 #include <caf/send.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -81,6 +82,16 @@ struct operator_client::impl {
   template <class T, class S>
   result<T> ask_for(
     duration most,
+    client::question question,
+    result<client::answered<T>> (*read)(const protocol::frame<S>&),
+    bool repeatable = true) {
+    return ask_until(client::deadline_after(most), std::move(question), read, repeatable);
+  }
+
+  /// The same with another end of the wait.
+  template <class T, class S>
+  result<T> ask_until(
+    std::chrono::steady_clock::time_point end,
     client::question question,
     result<client::answered<T>> (*read)(const protocol::frame<S>&),
     bool repeatable = true);
@@ -168,11 +179,12 @@ result<operator_client::impl::told_parts<T>> operator_client::impl::ask_shards(A
 }
 
 template <class T, class S>
-result<T> operator_client::impl::ask_for(
-  duration most,
+result<T> operator_client::impl::ask_until(
+  std::chrono::steady_clock::time_point end,
   client::question question,
   result<client::answered<T>> (*read)(const protocol::frame<S>&),
   bool repeatable) {
+  const auto most = std::chrono::ceil<duration>(end - std::chrono::steady_clock::now());
   auto slot = std::make_shared<client::answer_slot<T>>();
   actors::ask_coordinator wish;
   wish.question = std::move(question);
@@ -195,7 +207,7 @@ result<T> operator_client::impl::ask_for(
   };
   wish.repeatable = repeatable;
   caf::anon_send(actor, std::move(wish));
-  if (auto answer = slot->wait(client::deadline_after(most)))
+  if (auto answer = slot->wait(end))
     return std::move(*answer);
   return node::no_answer(most);
 }

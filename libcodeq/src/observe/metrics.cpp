@@ -66,6 +66,9 @@ void write_queues(metric_families& to, const std::vector<base::queue_counts>& qu
     "none is ready");
   for (const auto& q : queues)
     to.add(static_cast<double>(q.oldest_ready.count()) / 1000, of_queue(q));
+  to.begin_gauge("codeq_queue_tasks_held", "Ready tasks that a limit holds back, by queue");
+  for (const auto& q : queues)
+    to.add(q.held, of_queue(q));
   to.begin_gauge("codeq_queue_paused", "1 while the queue is paused, otherwise 0");
   for (const auto& q : queues)
     to.add(q.paused ? 1.0 : 0.0, of_queue(q));

@@ -148,6 +148,8 @@ result<queue_command> read_queue_request(schema::QueueRequest::Reader from, aske
       return part.error();
     return queue_command{core::show_queue{by.peer, number, queue, std::move(*part)}};
   }
+  case schema::QueueRequest::EXPLAIN:
+    return queue_command{core::show_queue{by.peer, number, queue, {}, true}};
   case schema::QueueRequest::SET: {
     auto c = read_configure(from.getSet(), {by.peer, number, queue, {}});
     if (!c)

@@ -85,6 +85,28 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
                 refused["error"], rf"\b{shard} \(shard {shard} is served by coordinator c[12] at ")
         self.assertLess(took, 3)
 
+    def test_explained_queue_names_the_shards_that_do_not_answer(self):
+        self.cluster.start_all()
+        tasks = [self.cluster.enqueue("q", "x", "--key", f"k{i}") for i in range(20)]
+        whole = json.loads(self.cluster.ctl("--json", "explain", "--queue", "q"))
+        self.assertEqual(({"no_worker": 20}, []), (whole["waiting"], whole["missing_shards"]))
+        served = {shard for shard, name in self.cluster.primaries().items() if name == "c0"}
+        gone = {shard for shard, record in self.cluster.records().items()
+                if "c0" not in record["replicas"].values()}
+        for name in ("c1", "c2"):
+            self.cluster.nodes[name].kill()
+
+        code, part, _ = self.cluster.http(
+            "c0", "GET", "/v1/codeq/admin/queues/q/explain", timeout=30)
+
+        self.assertEqual(200, code)
+        missing = set(part["missingShards"])
+        # It may have become the primary of others meanwhile.
+        self.assertLessEqual(gone, missing)
+        self.assertFalse(served & missing)
+        self.assertEqual(sum(coordinators.shard_of(task) not in missing for task in tasks),
+                         part["backlog"])
+
     def test_coordinator_that_is_alone_has_no_cluster(self):
         alone = cluster.Cluster()
         self.addCleanup(alone.close)

@@ -16,7 +16,8 @@ constexpr bool is_read = !std::is_same_v<Event, core::checkpoints_changed>
                          && !std::is_same_v<Event, core::commands_audited>
                          && !std::is_same_v<Event, core::schedule_changed>
                          && !std::is_same_v<Event, core::limit_defined>
-                         && !std::is_same_v<Event, core::limit_keys_changed>;
+                         && !std::is_same_v<Event, core::limit_keys_changed>
+                         && !std::is_same_v<Event, core::permits_changed>;
 
 bool is_live(task_state state) {
   return !is_terminal(state);

@@ -29,14 +29,19 @@ void limit_audit::turn_sealed(
 }
 
 void limit_audit::check_leases(core::shard_state& state) {
-  std::map<key_name, std::uint64_t> leased;
+  auto& of_shard = leased_[state.id];
+  of_shard.clear();
   state.segments.for_each([&](const core::segment& s) {
     if (!s.limits || s.view(s.first).state != task_state::leased)
       return;
     const auto& tenant = state.queues[s.queue]->address.tenant;
     for (const auto& use : *s.limits)
-      ++leased[{tenant, use.name, use.key}];
+      ++of_shard[{tenant, use.name, use.key}];
   });
+  std::map<key_name, std::uint64_t> leased;
+  for (const auto& [shard, keys] : leased_)
+    for (const auto& [key, count] : keys)
+      leased[key] += count;
   for (const auto& [key, count] : leased) {
     const auto* limit = state.limits.find({std::get<0>(key), std::get<1>(key)});
     if (limit && limit->concurrency && count > *limit->concurrency)

@@ -16,7 +16,7 @@ namespace codeq::sim {
 
 /// Checks what limits allow, from the tasks and grants of the shards alone: how many leases a key
 /// has at once, how many of its tasks start within a time, over crashes of the coordinator as well,
-/// and that nothing of a closed key starts. Keys are of one shard each.
+/// and that nothing of a closed key starts.
 class limit_audit {
 public:
   using breach_function = std::function<void(const std::string& rule, const std::string& what)>;
@@ -31,6 +31,7 @@ public:
 
   /// The coordinator ended; what was closed is read again from the shards.
   void forget() {
+    leased_.clear();
     closed_.clear();
     decided_.clear();
   }
@@ -52,6 +53,8 @@ private:
   void note(const start& one);
 
   breach_function breach_;
+  /// The leases of each key, by shard.
+  std::map<shard_id, std::map<key_name, std::uint64_t>> leased_;
   /// The latest starts of keys whose rate is limited, in shard time, and their costs.
   std::map<key_name, std::deque<std::pair<timestamp, std::uint32_t>>> starts_;
   /// By shard: each has its own time, and closes what it is told to.

@@ -256,6 +256,36 @@ TEST(OperatorReplies, AQueueIsReadAsItWasWritten) {
   EXPECT_FALSE(read_queue(protocol::make_queue_reply(answer))->answer->is_known);
 }
 
+TEST(OperatorReplies, TheWaitingTasksOfAQueueAreReadAsTheyWereWritten) {
+  queue_explanation why;
+  why.waiting = {{task_reason::limited, 4}, {task_reason::retry_waiting, 2}};
+  why.leased = 3;
+  why.workers = 2;
+  why.blocking = 1;
+  why.limits = {{"api", {{}, 0, 4}}};
+  why.keys = {{"api", {"k", 1, 4, timestamp{duration{70}}, timestamp{duration{60}}}}};
+  why.has_all_keys = false;
+  why.starts_per_minute = 7;
+  core::queue_answered answer{1, number, {"t", "q"}, {}, {}};
+  answer.explanation = std::make_shared<const queue_explanation>(why);
+
+  auto told = read_queue(protocol::make_queue_reply(answer));
+
+  ASSERT_TRUE(told && told->answer);
+  const auto& read = told->answer->explanation;
+  EXPECT_TRUE(read.exists);
+  EXPECT_EQ(read.waiting, why.waiting);
+  EXPECT_EQ(
+    std::tie(read.leased, read.workers, read.blocking, read.starts_per_minute),
+    std::tie(why.leased, why.workers, why.blocking, why.starts_per_minute));
+  ASSERT_EQ(read.limits.size(), 1u);
+  EXPECT_EQ(read.limits[0].at, why.limits[0].at);
+  ASSERT_EQ(read.keys.size(), 1u);
+  EXPECT_EQ(read.keys[0].limit, "api");
+  EXPECT_EQ(read.keys[0].at, why.keys[0].at);
+  EXPECT_FALSE(read.has_all_keys);
+}
+
 TEST(OperatorReplies, WorkersAreReadAsTheyWereWritten) {
   base::worker_counts worker;
   worker.name = "t/w";

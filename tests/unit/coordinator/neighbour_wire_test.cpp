@@ -47,6 +47,27 @@ core::adopt_settings some_settings() {
     {{{"acme", "api"}, {.concurrency = 4}}}};
 }
 
+core::ask_permits some_asked_permits() {
+  core::ask_permits asked{sender, 5, 9, true};
+  asked.held = {{1, "t", {{"api", "k", 2}}, 3}};
+  asked.wanted = {{2, "t", {{"api", "k", 2}, {"db", "", 1}}, 0}};
+  asked.returned = {{3, {{"api", "", 7}}, true}};
+  asked.closed = {{"t", {"api", "k", 1}, duration{30}}};
+  return asked;
+}
+
+TEST(NeighbourWire, PermitsKeepTheirParts) {
+  const auto asked = some_asked_permits();
+  const auto read = decode_shard_message(encode(message_of(asked)));
+  ASSERT_TRUE(read);
+  const auto& what = std::get<core::ask_permits>(std::get<neighbour_message>(read->content).what);
+  EXPECT_EQ(what.held, asked.held);
+  EXPECT_EQ(what.wanted, asked.wanted);
+  EXPECT_EQ(what.returned, asked.returned);
+  EXPECT_EQ(what.closed, asked.closed);
+  EXPECT_TRUE(what.is_list);
+}
+
 TEST(NeighbourWire, EveryMessageIsReadBack) {
   const std::vector<core::command> all{
     some_follow_ups(),
@@ -59,7 +80,9 @@ TEST(NeighbourWire, EveryMessageIsReadBack) {
     core::adopt_settings{sender, 10, {}, {}, 3, false},
     core::settings_adopted{sender, 9},
     core::cancel{0, 0, 17},
-    core::pause_queue{0, 0, {"t", "q"}, true, nullptr, "breaker, 60 % of 20 attempts failed"}};
+    core::pause_queue{0, 0, {"t", "q"}, true, nullptr, "breaker, 60 % of 20 attempts failed"},
+    core::give_permits{sender, 5, 9, {1, 2}, true},
+    some_asked_permits()};
   for (const auto& what : all) {
     const auto body = encode(message_of(what));
 

@@ -109,6 +109,11 @@ TEST(CtlCommandLine, TheEnvironmentNamesTheCoordinator) {
 
 TEST(CtlCommandLine, AnIdIsReadAndItsShapeChecked) {
   EXPECT_EQ(asked({{"explain", some_id.c_str()}}), "explain " + some_id + "\n");
+  EXPECT_EQ(asked({{"explain", "--queue", "mail"}}), "explain_queue /mail\n");
+  EXPECT_EQ(refused({{"explain"}}), "codeqctl: explain: ID is required, or --queue");
+  EXPECT_EQ(
+    refused({{"explain", some_id.c_str(), "--queue", "mail"}}),
+    "codeqctl: explain: ID and --queue are both given; give one of them");
   EXPECT_EQ(asked({{"events", some_id.c_str()}}), "events " + some_id + "\n");
   EXPECT_EQ(
     refused({{"get", "nonsense"}}),

@@ -108,20 +108,61 @@ TEST(CtlCommands, StatsTellNowAndEverApart) {
   queue.paused = true;
   queue.oldest_ready = std::chrono::milliseconds(61'500);
   queue.max_depth = 10;
+  queue.held = 2;
   api.counts = coordinator_stats{{queue}, {{"codeq_leases", 4}}};
 
   EXPECT_EQ(
     shown(api, {{"stats"}}),
-    "QUEUE  PAUSED  SCHEDULED  GATED  READY  OLDEST  LEASED  DEAD  MAX-DEPTH  MAX-LEASED  COMPLETED"
-    "  CANCELLED  DIED  LOST\n"
-    "t/q       yes          1      2      3     61s       4     9         10           -          5"
+    "QUEUE  PAUSED  SCHEDULED  GATED  READY  HELD  OLDEST  LEASED  DEAD  MAX-DEPTH  MAX-LEASED"
+    "  COMPLETED  CANCELLED  DIED  LOST\n"
+    "t/q       yes          1      2      3     2     61s       4     9         10           -"
+    "          5"
     "          8     6     7\n"
     "\ncodeq_leases  4\n= 0");
   EXPECT_EQ(
     shown(api, {{"stats", "--json"}}),
     R"({"queues":[{"tenant":"t","queue":"q","paused":true,"scheduled":1,"gated":2,"ready":3,)"
-    R"("leased":4,"dead":9,"oldest_ready_ms":61500,"max_depth":10,"max_leased":0,"completed":5,)"
-    R"("cancelled":8,"died":6,"lost":7}],"gauges":{"codeq_leases":4}})"
+    R"("held":2,"leased":4,"dead":9,"oldest_ready_ms":61500,"max_depth":10,"max_leased":0,)"
+    R"("completed":5,"cancelled":8,"died":6,"lost":7}],"gauges":{"codeq_leases":4}})"
+    "\n= 0");
+}
+
+TEST(CtlCommands, WaitingTasksOfAQueueAreAccountedFor) {
+  recorded_api api;
+  queue_explanation why{{"t", "q"}, true};
+  why.waiting = {{task_reason::gated, 2}, {task_reason::limited, 30}};
+  why.leased = 1;
+  why.workers = 3;
+  why.blocking = 4;
+  why.limits = {{"api", {{}, 0, 30}}};
+  why.keys = {{"api", {"a", 1, 30}}};
+  why.starts_per_minute = 16;
+  why.last_start = std::chrono::milliseconds(119'500);
+  why.missing_shards = {2, 3};
+  api.explained = why;
+
+  EXPECT_EQ(
+    shown(api, {{"explain", "--queue", "q"}}),
+    "32 tasks wait, 1 are leased, 3 workers claim from the queue\n"
+    "\n"
+    "REASON                                                   TASKS\n"
+    "gated (an earlier task of their group has to end first)      2\n"
+    "limited (a limit holds them back)                           30\n"
+    "\n"
+    "LIMIT  KEY  HELD  LEASED     NEXT START\n"
+    "api    all    30       -              -\n"
+    "api      a    30       1  after a lease\n"
+    "\n"
+    "4 dead tasks block their groups\n"
+    "16 tasks started per minute lately\n"
+    "at this rate the last one that waits for no time starts in about 2m\n"
+    "not counted are the tasks of shards that did not answer: 2, 3\n= 0");
+  EXPECT_EQ(
+    shown(api, {{"explain", "--queue", "q", "--json"}}),
+    R"({"tenant":"t","queue":"q","exists":true,"backlog":32,"waiting":{"gated":2,"limited":30},)"
+    R"("leased":1,"workers":3,"blocking":4,"limits":[{"name":"api","held":30}],)"
+    R"("keys":[{"limit":"api","key":"a","held":30,"leased":1}],"all_keys":true,)"
+    R"("starts_per_minute":16,"last_start_ms":119500,"missing_shards":[2,3]})"
     "\n= 0");
 }
 
@@ -129,8 +170,9 @@ TEST(CtlCommands, HelpExplainsTheColumnsOfStats) {
   auto parsed = parse_command_line(program_input({"stats", "--help"}).line());
 
   const auto& text = std::get<config::exit_request>(parsed).text;
-  for (const char* word : {"SCHEDULED", "GATED", "READY", "LEASED", "DEAD", "OLDEST", "PAUSED",
-                           "MAX-DEPTH", "MAX-LEASED", "COMPLETED", "CANCELLED", "DIED", "LOST"})
+  for (const char* word : {"SCHEDULED", "GATED", "READY", "HELD", "LEASED", "DEAD", "OLDEST",
+                           "PAUSED", "MAX-DEPTH", "MAX-LEASED", "COMPLETED", "CANCELLED", "DIED",
+                           "LOST"})
     EXPECT_NE(text.find(word), std::string::npos) << word;
 }
 

@@ -36,6 +36,7 @@ public:
   std::optional<cluster_status> found_cluster;
   std::optional<std::vector<schedule_info>> found_schedules;
   schedule_spec schedule;
+  std::optional<queue_explanation> explained;
   std::optional<limit_info> found_limit;
   std::optional<limit_keys_page> found_keys;
   ctl::added_tasks tasks;
@@ -69,6 +70,11 @@ public:
 
   ctl::answer<queue_info> show_queue(const queue_address& queue) override {
     return said<queue_info>("show_queue " + text(queue));
+  }
+
+  ctl::answer<queue_explanation> explain_queue(const queue_address& queue) override {
+    auto got = said<queue_explanation>("explain_queue " + text(queue));
+    return explained ? ctl::answer<queue_explanation>{*explained} : got;
   }
 
   ctl::answer<queue_info>

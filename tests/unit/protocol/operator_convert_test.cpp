@@ -195,6 +195,7 @@ TEST(OperatorConvert, QueueRequestsBecomeTheirCommands) {
   };
 
   EXPECT_TRUE(std::holds_alternative<core::show_queue>(of([](auto r) { r.setShow(); })));
+  EXPECT_TRUE(std::get<core::show_queue>(of([](auto r) { r.setExplain(); })).is_explained);
   auto listed = std::get<core::show_queue>(of([](auto r) {
     r.initFairness().setAfter(as_data("k"));
     r.getFairness().setLimit(3);

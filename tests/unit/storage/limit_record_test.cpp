@@ -91,6 +91,34 @@ TEST(LimitRecord, KeysDecodeOnlyWhatTheyEncoded) {
   EXPECT_TRUE(is_data_of(shard_id{0x0102}, name.encode()));
 }
 
+TEST(LimitRecord, KeysOfPermitsDecodeOnlyWhatTheyEncoded) {
+  permit_key key{shard_id{0x0102}, shard_id{0x0304}, 5};
+
+  EXPECT_EQ(permit_key::decode(key.encode()), key);
+  EXPECT_EQ(key.encode(), std::string("g\x01\x02\x03\x04\0\0\0\0\0\0\0\x05", 13));
+  EXPECT_FALSE(permit_key::decode(limit_name_key{shard_id{1}, api}.encode()));
+  EXPECT_TRUE(is_data_of(shard_id{0x0102}, key.encode()));
+}
+
+TEST(LimitRecord, ShardIsRecoveredWithThePermitsOfOthers) {
+  memory_store store;
+  core::permits_changed changed{1, timestamp{5s}, shard_id{3}, 7, 11, {}, {}};
+  changed.booked = {{21, "t", uses, 4}, {22, "t", {{"api", "k", 1}}, 0}};
+  write(store, changed);
+  core::permits_changed ended{2, timestamp{6s}, shard_id{3}, 7, 12, {}, {22}};
+  write(store, ended);
+
+  auto state = recover(store, shard_id{}, 2, monotonic_time{});
+  ASSERT_TRUE(state);
+  const auto& asker = (*state)->lent.of(shard_id{3});
+  EXPECT_EQ(asker.session, 7u);
+  EXPECT_EQ(asker.heard, 12u);
+  ASSERT_EQ(asker.booked.size(), 1u);
+  EXPECT_EQ(asker.booked.at(21), changed.booked.front());
+  EXPECT_EQ((*state)->limits.describe_key(api, uses.front().key).leased, 1u);
+  EXPECT_EQ((*state)->limits.describe_key(api, "k").leased, 0u);
+}
+
 TEST(LimitRecord, ShardIsRecoveredWithDefinitionsAndUnpaidStarts) {
   memory_store store;
   write(store, core::limit_defined{1, timestamp{5s}, api, rule});

@@ -2,6 +2,7 @@
 #include "coordinator/replica/neighbour_wire.hpp"
 
 #include "base/assert.hpp"
+#include "coordinator/replica/permit_wire.hpp"
 #include "encoding/operator_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "protocol/shared_data.hpp"
@@ -130,6 +131,10 @@ struct command_writer {
     r.setReason({c.breaker_reason.data(), c.breaker_reason.size()});
   }
 
+  void operator()(const core::ask_permits& c) { write_permits(out.initAskPermits(), c); }
+
+  void operator()(const core::give_permits& c) { write_permits(out.initGivePermits(), c); }
+
   template <class Command>
   void operator()(const Command&) {
     CODEQ_ASSERT(!"a command that is not one between shards");
@@ -220,6 +225,10 @@ result<core::command> read(schema::NeighbourMessage::Reader in, shard_id from, s
     return core::command(core::settings_adopted{from, in.getSettingsTaken()});
   case kind::PAUSE:
     return read(in.getPause());
+  case kind::ASK_PERMITS:
+    return read_permits(in.getAskPermits(), from);
+  case kind::GIVE_PERMITS:
+    return read_permits(in.getGivePermits(), from);
   }
   return error{errc::protocol_error, "a message between shards has an unknown kind"};
 }
@@ -246,6 +255,10 @@ std::size_t neighbour_words(const neighbour_message& m) {
     words += 2 * c->ends.size();
   if (const auto* c = std::get_if<core::adopt_settings>(&m.what))
     words += words_of(c->queues) + words_of(c->limits);
+  if (const auto* c = std::get_if<core::ask_permits>(&m.what))
+    words += permit_words(*c);
+  if (const auto* c = std::get_if<core::give_permits>(&m.what))
+    words += c->given.size();
   return words;
 }
 

@@ -17,6 +17,7 @@ void add(base::queue_counts& to, const base::queue_counts& part) {
   to.scheduled += part.scheduled;
   to.gated += part.gated;
   to.ready += part.ready;
+  to.held += part.held;
   to.leased += part.leased;
   to.completed += part.completed;
   to.dead += part.dead;

@@ -6,6 +6,7 @@
 #include "core/state/epoch.hpp"
 #include "core/state/survivors.hpp"
 #include "core/state/task_keys.hpp"
+#include "core/state/task_limits.hpp"
 #include "storage/records/projection.hpp"
 
 #include <algorithm>
@@ -32,6 +33,7 @@ shard::shard(const shard_options& options, shard_port& port, const instant& now)
     state_->join_board(options.board);
   if (options.may_have_lost)
     state_->limits.use_up_all(now.shard);
+  core::open_permits(*state_, options.shard_count);
 }
 
 void shard::start(const instant& now) {
@@ -133,7 +135,9 @@ void shard::close_turn(const instant& now) {
 
 void shard::commit(std::vector<core::event> events, const instant& now) {
   turn_commit turn{state_->id, turns_.submitted(), nullptr};
-  turn.is_synced = confirmations_ && confirmations_->submit(turn.number, now.steady);
+  turn.is_synced = turns_.must_sync();
+  if (confirmations_ && confirmations_->submit(turn.number, now.steady))
+    turn.is_synced = true;
   auto writes = std::make_shared<storage::write_set>();
   for (const auto& e : events) {
     storage::project(state_->id, e, *writes);

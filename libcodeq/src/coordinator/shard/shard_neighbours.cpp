@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/shard/shard.hpp"
 
+#include "core/state/task_limits.hpp"
+
 #include <utility>
 #include <variant>
 
-/// The words of shards to each other: follow-ups, and the ends of schedules' tasks.
+/// The words of shards to each other: follow-ups, the ends of schedules' tasks, and permits.
 namespace codeq::coordinator {
 
 namespace {
@@ -134,8 +136,11 @@ void shard::ask_ends(const instant& now) {
 void shard::neighbours_moved(const std::vector<shard_id>& shards, const instant& now) {
   if (!hand_overs_)
     return;
-  for (auto shard : shards)
+  for (auto shard : shards) {
     hand_overs_->moved(shard, now.steady);
+    core::note_moved(*state_, shard);
+  }
+  decide(core::tick{}, now);
   ends_.moved(now.steady);
   if (settings_)
     for (auto shard : shards)

@@ -68,6 +68,7 @@ base::coordinator_counts shard::stats(const instant& now) const {
     counts.scheduled = q->scheduled;
     counts.gated = q->gated;
     counts.ready = q->ready;
+    counts.held = q->held;
     counts.leased = q->leased;
     counts.completed = q->totals.completed;
     counts.dead = q->totals.dead;

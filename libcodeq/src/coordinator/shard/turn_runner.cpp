@@ -51,6 +51,7 @@ std::vector<core::event> turn_runner::close(const instant& now) {
   }
   auto sealed = turn_->seal(now);
   turn_.reset();
+  must_sync_ = sealed.must_sync;
   submitted_ += sealed.events.empty() ? 0 : 1;
   held_.push_back({submitted_, std::move(sealed.effects), std::exchange(shares_, {})});
   return std::move(sealed.events);

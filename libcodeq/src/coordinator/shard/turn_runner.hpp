@@ -52,6 +52,9 @@ public:
   /// `submitted()`. @pre has_turn()
   [[nodiscard]] std::vector<core::event> close(const instant& now);
 
+  /// The events of the turn that was closed last have to be synced in both durability modes.
+  [[nodiscard]] bool must_sync() const noexcept { return must_sync_; }
+
   /// The number of the latest commit.
   [[nodiscard]] std::uint64_t submitted() const noexcept { return submitted_; }
 
@@ -105,6 +108,7 @@ private:
   /// Bytes written since the last snapshot.
   std::size_t written_bytes_ = 0;
   std::uint64_t submitted_ = 0;
+  bool must_sync_ = false;
   std::uint64_t committed_ = 0;
   std::deque<held_turn> held_;
   /// Shares of the current turn, or of the next one.

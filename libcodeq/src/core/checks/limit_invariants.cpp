@@ -33,7 +33,8 @@ void check_slots(
         if (counts.leased != expected)
           found.push_back(
             "8.1: " + text_of({name, key}) + " has " + std::to_string(counts.leased)
-            + " slots taken and " + std::to_string(expected) + " leases");
+            + " slots taken and " + std::to_string(expected)
+            + " leases and permits");
         if (at != leased.end())
           leased.erase(at);
         return true;
@@ -43,11 +44,33 @@ void check_slots(
     found.push_back("8.1: " + text_of(key) + " has leases but no slots taken");
 }
 
+/// Compares the held tasks of each queue and limit with those of the limit's keys.
+void check_holding(const shard_state& state, std::vector<std::string>& found) {
+  const auto& keys = state.limits.keys();
+  for (const auto& [arrival, index] : state.queues_by_arrival) {
+    if (state.queues[index]->held == 0)
+      continue;
+    keys.for_each_holding(index, [&](std::uint32_t limit, std::uint64_t held) {
+      std::uint64_t counted = 0;
+      keys.for_each_key(limit, {}, [&](const std::string& key, const limit_keys::key_counts&) {
+        counted += keys.held_of({limit, key}, index);
+        return true;
+      });
+      if (counted != held)
+        found.push_back(
+          "I9: the tasks of queue " + state.queues[index]->address.queue + " that limit "
+          + state.limits.name_of(limit).name + " holds differ from a recount");
+    });
+  }
+}
+
 } // namespace
 
 bool is_held(const shard_state& state, const segment& s) {
   if (!s.limits)
     return false;
+  if (state.permits.is_waiting(s.first))
+    return true;
   auto task = state.limits.find_task(
     state.queues[s.queue]->address.tenant, *s.limits, {s.first, s.priority, {}, s.queue});
   return state.limits.keys().is_held(task);
@@ -63,7 +86,8 @@ void find_limit_violations(const shard_state& state, std::vector<std::string>& f
     const auto& tenant = state.queues[s.queue]->address.tenant;
     if (is == task_state::leased)
       for (const auto& use : *s.limits)
-        ++leased[{{tenant, use.name}, use.key}];
+        if (!state.permits.owner_elsewhere(tenant, use))
+          ++leased[{{tenant, use.name}, use.key}];
     bool held = is_held(state, s);
     if (held && is != task_state::ready)
       found.push_back(
@@ -72,7 +96,12 @@ void find_limit_violations(const shard_state& state, std::vector<std::string>& f
     count.held += held ? 1 : 0;
     count.limited += is == task_state::ready && !held ? 1 : 0;
   });
+  for (const auto& [asker, has] : state.lent.askers())
+    for (const auto& [number, booked] : has.booked)
+      for (const auto& use : booked.uses)
+        ++leased[{{booked.tenant, use.name}, use.key}];
   check_slots(state, std::move(leased), found);
+  check_holding(state, found);
   for (const auto& [arrival, index] : state.queues_by_arrival) {
     const auto& queue = *state.queues[index];
     const auto& count = counts[index];
@@ -95,6 +124,13 @@ void write_limits(std::ostream& out, const shard_state& state) {
     out << "limit key " << mark.limit.tenant << '/' << mark.limit.name << ' ' << mark.key
         << " paid at " << mark.paid_at << " closed until "
         << mark.closed_until.time_since_epoch().count() << '\n';
+  for (const auto& [asker, has] : state.lent.askers())
+    for (const auto& [number, booked] : has.booked) {
+      out << "permit " << number << " of shard " << value(asker) << ':';
+      for (const auto& use : booked.uses)
+        out << ' ' << booked.tenant << '/' << use.name << ' ' << use.key;
+      out << '\n';
+    }
   if (auto at = state.limits.used_up_at(); at != timestamp{})
     out << "limits used up at " << at.time_since_epoch().count() << '\n';
 }

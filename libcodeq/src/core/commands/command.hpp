@@ -11,6 +11,7 @@
 #include "core/commands/heartbeat_command.hpp"
 #include "core/commands/limit_command.hpp"
 #include "core/commands/operator_command.hpp"
+#include "core/commands/permit_command.hpp"
 #include "core/commands/retained_key.hpp"
 #include "core/commands/schedule_command.hpp"
 #include "core/commands/settings_command.hpp"
@@ -277,6 +278,8 @@ using command = std::variant<
   close_limit_key,
   adopt_settings,
   settings_adopted,
+  ask_permits,
+  give_permits,
   tick,
   take_snapshot>;
 

@@ -10,6 +10,7 @@
 #include "core/commands/command.hpp"
 #include "core/commands/encoded_tasks.hpp"
 #include "core/commands/fairness_mark.hpp"
+#include "core/commands/permit_command.hpp"
 #include "core/commands/queue_totals.hpp"
 #include "core/commands/request_answer.hpp"
 #include "core/commands/retained_key.hpp"
@@ -274,6 +275,7 @@ using event = std::variant<
   schedule_changed,
   limit_defined,
   limit_keys_changed,
+  permits_changed,
   snapshot_taken>;
 
 } // namespace codeq::core

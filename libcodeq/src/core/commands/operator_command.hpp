@@ -137,6 +137,8 @@ struct show_queue {
   queue_address queue;
   /// Also list these fairness keys.
   std::optional<fairness_part> fairness{};
+  /// Also account for its waiting tasks.
+  bool is_explained = false;
 };
 
 /// Queries the history of a task, which is in the store. Effects: `task_described` or

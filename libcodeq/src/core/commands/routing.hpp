@@ -40,8 +40,9 @@ namespace codeq::core {
   const std::vector<task_limit>& limits,
   std::uint16_t shard_count) noexcept;
 
-/// Checks that the shard owns all of a task's limit keys. Errors: `unsupported`, which names the
-/// field and what to do. @pre shard_count > 0
+/// Checks that the limit keys of a task that the shard does not own all belong to one other shard,
+/// which gives permits for them. Errors: `unsupported`, which names the field and what to do. @pre
+/// shard_count > 0
 [[nodiscard]] result<void> check_limit_owners(
   std::string_view tenant,
   const std::vector<task_limit>& limits,

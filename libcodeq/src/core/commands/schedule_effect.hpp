@@ -5,6 +5,7 @@
 #include "codeq/schedule.hpp"
 
 #include "core/commands/operator_command.hpp"
+#include "core/commands/permit_command.hpp"
 #include "core/commands/schedule_command.hpp"
 #include "core/commands/schedule_event.hpp"
 #include "core/commands/settings_command.hpp"
@@ -50,10 +51,11 @@ struct schedules_listed {
   bool more = false;
 };
 
-/// A command for another shard; sent at most once.
+/// A command for another shard; sent at most once. What is told of permits comes after a sync
+/// (`sealed_turn::must_sync`).
 struct shard_told {
   shard_id to{};
-  std::variant<watch_ends, note_ends, cancel, settings_adopted> what;
+  std::variant<watch_ends, note_ends, cancel, settings_adopted, ask_permits, give_permits> what;
 };
 
 /// Occurrences were skipped or late; for log and metrics.

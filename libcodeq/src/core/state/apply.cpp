@@ -187,6 +187,10 @@ void apply_event(shard_state& state, const limit_keys_changed& e) {
     state.limits.restore(mark);
 }
 
+void apply_event(shard_state& state, const permits_changed& e) {
+  change_permits(state, e);
+}
+
 void apply_event(shard_state& state, const checkpoints_changed& e) {
   for (const auto& checkpoint : e.saved)
     set_checkpoint(state, checkpoint.seq, checkpoint.mark);

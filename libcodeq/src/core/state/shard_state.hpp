@@ -12,13 +12,16 @@
 #include "core/commands/settings_command.hpp"
 #include "core/commands/task_checkpoint.hpp"
 #include "core/flow/failure_window.hpp"
+#include "core/flow/permit_desk.hpp"
 #include "core/flow/ready_board.hpp"
+#include "core/flow/start_meter.hpp"
 #include "core/state/claimers.hpp"
 #include "core/state/key_index.hpp"
 #include "core/state/lane.hpp"
 #include "core/state/lease_table.hpp"
 #include "core/state/limit_table.hpp"
 #include "core/state/outcome_holds.hpp"
+#include "core/state/permit_book.hpp"
 #include "core/state/schedule_table.hpp"
 
 #include <algorithm>
@@ -56,6 +59,8 @@ struct queue_activity {
   /// Pauses by the queue's breaker on this shard.
   std::uint64_t tripped = 0;
   std::uint64_t redriven = 0;
+  /// Leases that began lately.
+  start_meter starts;
   /// Null until a time is measured.
   std::unique_ptr<queue_times> times;
 
@@ -85,11 +90,15 @@ struct queue_state {
   /// Prefixes that match its name. Volatile.
   std::vector<prefix_claims*> prefixes;
   std::uint64_t scheduled = 0;
+  /// Scheduled tasks that wait for their next attempt; the others are deferred.
+  std::uint64_t retrying = 0;
   std::uint64_t gated = 0;
   std::uint64_t ready = 0;
   std::uint64_t leased = 0;
   /// Dead tasks that are still stored.
   std::uint64_t dead = 0;
+  /// Those of them that block their groups.
+  std::uint64_t blocking = 0;
   /// The ready tasks in lanes by priority: all but the held ones.
   std::array<std::uint64_t, limits::priority_max + 1> ready_by_priority{};
   /// Ready tasks that a limit holds back, which are in no lane; in all and by priority. Volatile.
@@ -283,10 +292,14 @@ struct shard_state {
   std::map<sequence, checkpoint_mark> checkpoints;
   schedule_table schedules;
   limit_table limits;
+  /// What other shards have of limit keys that this shard owns.
+  permit_book lent;
   /// The latest shard time seen.
   timestamp at;
 
   // Volatile.
+  /// What this shard has of limit keys that others own.
+  permit_desk permits;
   /// By tenant, for those that have used fairness keys.
   std::unordered_map<std::string, std::shared_ptr<fairness_use>> tenant_fairness;
   name_hasher names;

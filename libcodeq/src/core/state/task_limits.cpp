@@ -13,18 +13,63 @@ const std::string& tenant_of(const shard_state& state, const segment& s) {
   return state.queues[s.queue]->address.tenant;
 }
 
+/// The uses of keys that this shard owns.
+std::vector<task_limit> own_uses(const shard_state& state, const segment& s) {
+  std::vector<task_limit> own;
+  for (const auto& use : *s.limits)
+    if (!state.permits.owner_elsewhere(tenant_of(state, s), use))
+      own.push_back(use);
+  return own;
+}
+
+/// The other uses, all of which one other shard owns; empty when there are none.
+std::optional<permit_desk::permit_task>
+permit_task_of(const shard_state& state, const segment& s) {
+  permit_desk::permit_task task{s.first, s.priority, {}, tenant_of(state, s), {}};
+  for (const auto& use : *s.limits)
+    if (auto owner = state.permits.owner_elsewhere(task.tenant, use)) {
+      task.owner = *owner;
+      task.uses.push_back(use);
+    }
+  return task.uses.empty() ? std::nullopt : std::optional(std::move(task));
+}
+
+limited_task describe(shard_state& state, const segment& s, const std::vector<task_limit>& uses) {
+  return state.limits.describe(tenant_of(state, s), uses, {s.first, s.priority, {}, s.queue});
+}
+
+/// The task as the keys of this shard know it.
 limited_task task_of(shard_state& state, const segment& s) {
-  return state.limits.describe(tenant_of(state, s), *s.limits, {s.first, s.priority, {}, s.queue});
+  if (!state.permits.is_open())
+    return describe(state, s, *s.limits);
+  return describe(state, s, own_uses(state, s));
+}
+
+void count_held(shard_state& state, const segment& s, bool is_held) {
+  auto& queue = state.queue_of(s);
+  queue.held += is_held ? 1 : -1;
+  queue.held_by_priority[s.priority] += is_held ? 1 : -1;
+}
+
+void return_to_lane(shard_state& state, sequence seq) {
+  auto& s = *find_segment(state.segments, seq);
+  count_held(state, s, false);
+  enter_lane(state, s, seq, true);
+  state.stir(s.queue);
 }
 
 } // namespace
 
 void occupy_limits(shard_state& state, const segment& s) {
   state.limits.keys().occupy(task_of(state, s));
+  if (permit_task_of(state, s))
+    state.permits.spend(s.first);
 }
 
 void free_limits(shard_state& state, const segment& s) {
   state.limits.keys().free(task_of(state, s).uses, state.at);
+  if (permit_task_of(state, s))
+    state.permits.end(s.first);
 }
 
 void charge_limits(shard_state& state, const segment& s) {
@@ -35,24 +80,47 @@ std::optional<limit_refusal> check_limits(shard_state& state, const segment& s) 
   return state.limits.keys().check(task_of(state, s).uses, state.at);
 }
 
+std::optional<task_limit> refused_use(shard_state& state, const segment& s) {
+  if (auto refused = check_limits(state, s))
+    return own_uses(state, s)[refused->use];
+  auto elsewhere = permit_task_of(state, s);
+  if (elsewhere && state.permits.is_waiting(s.first))
+    return elsewhere->uses.front();
+  return std::nullopt;
+}
+
+bool lacks_permit(const shard_state& state, const segment& s) {
+  return permit_task_of(state, s) && !state.permits.has_permit(s.first);
+}
+
 void hold_back(shard_state& state, segment& s, const limit_refusal& why) {
   leave_lane(state, s, s.first, true);
-  auto& queue = state.queue_of(s);
-  ++queue.held;
-  ++queue.held_by_priority[s.priority];
+  count_held(state, s, true);
   state.limits.keys().hold(task_of(state, s), why);
   state.move_head(s.queue);
+}
+
+void wait_for_permit(shard_state& state, segment& s) {
+  leave_lane(state, s, s.first, true);
+  count_held(state, s, true);
+  state.limits.keys().drop(task_of(state, s));
+  state.permits.wait(*permit_task_of(state, s));
+  state.move_head(s.queue);
+}
+
+void admit(shard_state& state, const std::vector<sequence>& tasks) {
+  for (auto seq : tasks)
+    return_to_lane(state, seq);
 }
 
 bool leave_limits(shard_state& state, const segment& s) {
   auto task = task_of(state, s);
   bool was_held = state.limits.keys().is_held(task);
   state.limits.keys().drop(task);
-  if (!was_held)
+  bool was_waiting = state.permits.leave(s.first);
+  if (!was_held && !was_waiting)
     return false;
-  auto& queue = state.queue_of(s);
-  --queue.held;
-  --queue.held_by_priority[s.priority];
+  count_held(state, s, false);
   return true;
 }
 
@@ -63,30 +131,37 @@ std::size_t release_held(shard_state& state) {
     return 0;
   auto released = state.limits.keys().release(state.at);
   for (auto seq : released) {
-    auto& s = *find_segment(state.segments, seq);
-    auto& queue = state.queue_of(s);
-    --queue.held;
-    --queue.held_by_priority[s.priority];
-    enter_lane(state, s, seq, true);
-    state.stir(s.queue);
+    if (is_permit_place(seq))
+      state.lent.look_at(seq);
+    else
+      return_to_lane(state, seq);
   }
   return released.size();
 }
 
 void close_limit(
   shard_state& state, const std::string& tenant, const task_limit& use, timestamp until) {
+  if (auto owner = state.permits.owner_elsewhere(tenant, use))
+    return state.permits.close(*owner, {tenant, use, std::max(duration{0}, until - state.at)});
   state.limits.keys().close(state.limits.place_of(tenant, use), until);
 }
 
 void settle_limits(
   shard_state& state, const segment& s, const std::vector<task_limit>& actual) {
-  for (const auto& one : actual)
-    if (const auto* use = find_use(s, one.name))
+  const auto& tenant = tenant_of(state, s);
+  for (const auto& one : actual) {
+    const auto* use = find_use(s, one.name);
+    if (use && state.permits.owner_elsewhere(tenant, *use))
+      state.permits.settle(s.first, one);
+    else if (use)
       state.limits.keys().settle(
-        {state.limits.place_of(tenant_of(state, s), *use), use->cost}, one.cost, state.at);
+        {state.limits.place_of(tenant, *use), use->cost}, one.cost, state.at);
+  }
 }
 
 std::size_t held_before(shard_state& state, const segment& s, const task_limit& use) {
+  if (state.permits.owner_elsewhere(tenant_of(state, s), use))
+    return state.permits.waiting_before(s.first);
   return state.limits.keys().held_before(
     state.limits.place_of(tenant_of(state, s), use), task_of(state, s));
 }
@@ -98,6 +173,26 @@ const task_limit* find_use(const segment& s, const std::string& name) {
     return name.empty() || use.name == name;
   });
   return at == s.limits->end() ? nullptr : &*at;
+}
+
+void open_permits(shard_state& state, std::uint16_t shard_count) {
+  if (shard_count <= 1)
+    return;
+  state.permits.open(state.id, shard_count, state.epoch);
+  state.leases.for_each_lease(state.leases.size(), [&](const lease& l) {
+    const auto& s = *find_segment(state.segments, l.seq);
+    auto task = s.limits ? permit_task_of(state, s) : std::nullopt;
+    if (!task)
+      return;
+    state.limits.keys().free(describe(state, s, task->uses).uses, state.at);
+    state.permits.adopt(*task);
+  });
+  state.lent.doubt_all();
+}
+
+void note_moved(shard_state& state, shard_id shard) {
+  state.permits.moved(shard);
+  state.lent.doubt(shard);
 }
 
 } // namespace codeq::core

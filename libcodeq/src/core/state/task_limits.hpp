@@ -24,6 +24,19 @@ void charge_limits(shard_state& state, const segment& s);
 /// Why the ready task may not start now; empty when it may.
 [[nodiscard]] std::optional<limit_refusal> check_limits(shard_state& state, const segment& s);
 
+/// The use that holds the ready task back, or would; empty when there is none.
+[[nodiscard]] std::optional<task_limit> refused_use(shard_state& state, const segment& s);
+
+/// The task needs a permit of another shard to start, and has none.
+[[nodiscard]] bool lacks_permit(const shard_state& state, const segment& s);
+
+/// Takes a ready task out of its lane until it has a permit. @pre it lacks one, and its other
+/// limits admit it
+void wait_for_permit(shard_state& state, segment& s);
+
+/// Puts tasks that waited for permits, and have them now, back into their lanes.
+void admit(shard_state& state, const std::vector<sequence>& tasks);
+
 /// Takes a ready task out of its lane, because of that refusal.
 void hold_back(shard_state& state, segment& s, const limit_refusal& why);
 
@@ -33,7 +46,8 @@ void hold_back(shard_state& state, segment& s, const limit_refusal& why);
 /// Puts the held tasks back into their lanes that their keys admit. Returns their number.
 std::size_t release_held(shard_state& state);
 
-/// Closes the key of a use until that time; a past one opens it.
+/// Closes the key of a use until that time; a past one opens it. The shard that owns the key is
+/// told if it is another one.
 void close_limit(
   shard_state& state, const std::string& tenant, const task_limit& use, timestamp until);
 
@@ -48,5 +62,12 @@ held_before(shard_state& state, const segment& s, const task_limit& use);
 /// The task's use of the limit of that name, or the first one when it is empty; null when there is
 /// none. Also for a segment without limits.
 [[nodiscard]] const task_limit* find_use(const segment& s, const std::string& name);
+
+/// From now on the keys of limits belong to the shards that own them, and permits are used for
+/// those of other shards. Until then all keys count as the shard's own. @pre no task is held back
+void open_permits(shard_state& state, std::uint16_t shard_count);
+
+/// The other shard is served anew.
+void note_moved(shard_state& state, shard_id shard);
 
 } // namespace codeq::core

@@ -78,12 +78,19 @@ sealed_turn turn::seal(const instant& now) {
   want_ends();
   purge_past_dead();
   release_due_tasks();
+  state_.permits.return_unspent(now_.steady);
   tell_claimers(match());
   want_timers();
   say_follow_ups();
   close_schedules();
   close_limits();
+  say_permits();
   sealed_turn sealed;
+  sealed.must_sync = state_.permits.take_must_sync();
+  for (auto& [asker, changed] : permits_) {
+    sealed.must_sync = sealed.must_sync || !changed.booked.empty();
+    sealed.events.emplace_back(std::move(changed));
+  }
   move_all(segments_, sealed.events);
   move_all(ended_, sealed.events);
   move_all(changed_, sealed.events);
@@ -148,6 +155,9 @@ std::optional<duration> next_wakeup(shard_state& state, const instant& now) {
     sooner(time_until(*release));
   if (state.limits.is_behind)
     sooner(duration{0});
+  for (auto look : {state.permits.next_look(), state.lent.next_look()})
+    if (look)
+      sooner(std::max(duration{0}, *look - now.steady));
   if (auto timer_due = state.leases.next_due_for_timer())
     sooner(std::max(duration{0}, *timer_due - now.steady));
   return wait;

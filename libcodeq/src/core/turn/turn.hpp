@@ -21,6 +21,8 @@ namespace codeq::core {
 struct sealed_turn {
   std::vector<event> events;
   std::vector<effect> effects;
+  /// The events have to be synced in both durability modes before the effects are carried out.
+  bool must_sync = false;
 };
 
 /// One mailbox turn of one shard. Commands are decided one by one against the state left by the
@@ -114,7 +116,8 @@ private:
     std::uint32_t queue, peer_id peer, std::uint32_t count, const std::optional<rival_head>& rival);
   /// Holds the tasks of a priority back that come next and that their limits do not admit. False
   /// when the turn has to leave further ones to the next turn.
-  bool hold_refused(queue_state& q, std::size_t priority);
+  /// `asks`: tasks that lack a permit are taken out as well, and the permit is asked for.
+  bool hold_refused(queue_state& q, std::size_t priority, bool asks);
   /// The same for the queue's first task of all, which others are told of.
   void settle_first(queue_state& q);
   /// Gives back the credits that wait at queues whose tasks come after those of other shards.
@@ -288,6 +291,17 @@ private:
   void end_limited(lease_end e, const lease_report& r);
   void close_limits();
 
+  // Permits.
+  void run(const ask_permits& c);
+  void run(const give_permits& c);
+  void take_list(const ask_permits& c);
+  void take_back(const ask_permits& c, const permit_return& what);
+  /// Books the permits that their keys admit. `in_turns`: not where the last slot of the key was
+  /// another shard's, so that the tasks of this shard come first.
+  void book_permits(bool in_turns);
+  void change_permit(shard_id asker, permits_changed change);
+  void say_permits();
+
   // Keys.
   void run(const recall_keys& c);
   request_answer add_keyed(const request_id& request, const std::vector<enqueue_run>& runs);
@@ -345,6 +359,9 @@ private:
   std::vector<schedule_changed> scheduled_;
   std::vector<limit_defined> limits_;
   std::vector<limit_keys_changed> limit_keys_;
+  /// By the shard that has the permits.
+  std::map<shard_id, permits_changed> permits_;
+  std::map<shard_id, give_permits> permits_given_;
   /// The records in `scheduled_` of schedules that are not removed.
   std::map<schedule_address, std::size_t> open_schedules_;
   /// Checkpoints saved in this turn, and tasks whose checkpoints were dropped.

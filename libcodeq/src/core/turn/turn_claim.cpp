@@ -212,6 +212,7 @@ std::vector<std::uint32_t> turn::match() {
     state_.publish_heads();
     return {};
   }
+  book_permits(true);
   ++state_.turns;
   auto has_work = [&](std::uint32_t queue) { return state_.queues[queue]->grantable() > 0; };
   std::vector<std::uint32_t> with_work;
@@ -226,6 +227,7 @@ std::vector<std::uint32_t> turn::match() {
         with_work.push_back(queue);
     }
   } while (stir_for_prefixes(tried) || release_more(state_, released));
+  book_permits(false);
   give_back_outranked();
   state_.publish_heads();
   return with_work;
@@ -308,12 +310,15 @@ void turn::match_queue(std::uint32_t queue) {
   }
 }
 
-bool turn::hold_refused(queue_state& q, std::size_t priority) {
+bool turn::hold_refused(queue_state& q, std::size_t priority, bool asks) {
   while (true) {
     auto next = next_of(q, state_.segments, priority, 1).tasks;
     auto* s = next.count == 0 ? nullptr : find_segment(state_.segments, next.first);
-    auto refused = s && s->limits ? check_limits(state_, *s) : std::nullopt;
-    if (!refused)
+    if (!s || !s->limits)
+      return true;
+    auto refused = check_limits(state_, *s);
+    bool must_wait = asks && !refused && lacks_permit(state_, *s);
+    if (!refused && !must_wait)
       return true;
     if (holds_left_ == 0) {
       // Long turns would delay everybody else.
@@ -322,13 +327,16 @@ bool turn::hold_refused(queue_state& q, std::size_t priority) {
       return false;
     }
     --holds_left_;
-    hold_back(state_, *s, *refused);
+    if (refused)
+      hold_back(state_, *s, *refused);
+    else
+      wait_for_permit(state_, *s);
   }
 }
 
 void turn::settle_first(queue_state& q) {
   for (auto priority = q.lanes.size(); priority-- > 0;) {
-    bool goes_on = hold_refused(q, priority) && q.ready_by_priority[priority] == 0;
+    bool goes_on = hold_refused(q, priority, false) && q.ready_by_priority[priority] == 0;
     if (!goes_on)
       return;
   }
@@ -369,7 +377,7 @@ bool turn::grant(
   note_served(q, queue, state_.turns);
   for (std::size_t priority = q.lanes.size(); priority-- > 0 && count > 0;) {
     while (count > 0 && a.bytes > 0) {
-      if (q.limited > 0 && !hold_refused(q, priority))
+      if (q.limited > 0 && !hold_refused(q, priority, true))
         return false;
       auto limit = std::min(count, a.batch_tasks);
       auto [tasks, who] = next_of(q, state_.segments, priority, limit);
@@ -404,7 +412,9 @@ void turn::lease_run(segment& s, const seq_run& tasks, peer_id peer, std::uint32
   }
   if (s.limits)
     charge_limits(state_, s);
-  state_.queue_of(s).activity.granted += tasks.count;
+  auto& activity = state_.queue_of(s).activity;
+  activity.granted += tasks.count;
+  activity.starts.add(tasks.count, now_.steady);
   auto bytes = bytes_of(s, tasks.count);
   a.bytes -= static_cast<std::int64_t>(bytes);
   auto open = std::find_if(

@@ -107,8 +107,10 @@ void turn::run(const close_limit_key& c) {
                                                : unknown_limit(c.limit);
   if (answer.allowed) {
     bool closes = c.closed_for > duration{0};
-    close_limit(
-      state_, c.limit.tenant, use, closes ? now_.shard + c.closed_for : timestamp{});
+    // Operators ask the owner of the key.
+    state_.limits.keys().close(
+      state_.limits.place_of(c.limit.tenant, use),
+      closes ? now_.shard + c.closed_for : timestamp{});
     auto detail = c.limit.name + ": key \"" + c.limit_key + "\"";
     if (closes)
       detail += " for " + std::to_string(c.closed_for.count()) + "ms";

@@ -6,6 +6,7 @@
 #include "core/state/apply.hpp"
 #include "core/state/queue_fairness.hpp"
 #include "core/state/queue_rules.hpp"
+#include "core/state/queue_waits.hpp"
 #include "core/turn/turn.hpp"
 
 #include <algorithm>
@@ -103,6 +104,9 @@ void turn::run(const show_queue& c) {
   if (c.fairness)
     answer.fairness = std::make_shared<const fairness_page>(
       known && known->fair ? known->fair->list(*c.fairness, known->leased) : fairness_page{});
+  if (c.is_explained)
+    answer.explanation =
+      std::make_shared<const queue_explanation>(explain_queue(state_, c.queue, now_.steady));
   effects_.emplace_back(std::move(answer));
 }
 

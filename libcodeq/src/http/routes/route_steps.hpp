@@ -70,22 +70,19 @@ enum class asking : std::uint8_t {
   zero_first,
 };
 
-/// Calls `ask` for every shard and gathers what they told, or the first error.
+/// Calls `ask` for every shard and gathers what they told, or their errors.
 template <class T>
-void gather_from_shards(
+void gather_each_from_shards(
   gateway_context& context,
   const std::function<void(std::uint16_t shard, shard_desk::then<T>)>& ask,
-  shard_desk::then<std::vector<T>> done,
+  std::function<void(std::vector<result<T>>)> done,
   asking how = asking::all) {
   using part = std::optional<result<T>>;
   auto finish = [done = std::move(done)](std::vector<part> parts) {
-    std::vector<T> whole;
-    for (auto& one : parts) {
-      if (!*one)
-        return done(one->error());
-      whole.push_back(std::move(**one));
-    }
-    done(std::move(whole));
+    std::vector<result<T>> all;
+    for (auto& one : parts)
+      all.push_back(std::move(*one));
+    done(std::move(all));
   };
   auto count = context.desk.shard_count();
   auto gathered = std::make_shared<gathering<part>>(count, std::move(finish));
@@ -105,6 +102,25 @@ void gather_from_shards(
             gathered->set(i, told.error());
         gathered->set(0, std::move(told));
       }));
+}
+
+/// Calls `ask` for every shard and gathers what they told, or the first error.
+template <class T>
+void gather_from_shards(
+  gateway_context& context,
+  const std::function<void(std::uint16_t shard, shard_desk::then<T>)>& ask,
+  shard_desk::then<std::vector<T>> done,
+  asking how = asking::all) {
+  auto finish = [done = std::move(done)](std::vector<result<T>> parts) {
+    std::vector<T> whole;
+    for (auto& one : parts) {
+      if (!one)
+        return done(one.error());
+      whole.push_back(std::move(*one));
+    }
+    done(std::move(whole));
+  };
+  gather_each_from_shards<T>(context, ask, std::move(finish), how);
 }
 
 /// Asks every shard a question and gathers what they told, or the first error.

@@ -33,6 +33,7 @@ constexpr std::array data_tags{
   key_tag::occurrence,
   key_tag::limit,
   key_tag::limit_key,
+  key_tag::permit,
   key_tag::audit,
   key_tag::key,
   key_tag::totals,
@@ -339,6 +340,23 @@ std::optional<limit_key_key> limit_key_key::decode(std::string_view bytes) {
     std::string(names.substr(name_end + 1))};
 }
 
+std::string permit_key::encode() const {
+  auto encoded = encode_prefix(key_tag::permit, shard);
+  append_big_endian(encoded, value(asker));
+  append_big_endian(encoded, number);
+  return encoded;
+}
+
+std::optional<permit_key> permit_key::decode(std::string_view bytes) {
+  bool is_whole = bytes.size() == key_prefix_bytes + shard_bytes + number_bytes;
+  if (!is_whole || bytes.front() != static_cast<char>(key_tag::permit))
+    return std::nullopt;
+  return permit_key{
+    shard_id{read_big_endian<std::uint16_t>(bytes.substr(1))},
+    shard_id{read_big_endian<std::uint16_t>(bytes.substr(key_prefix_bytes))},
+    read_big_endian<std::uint64_t>(bytes.substr(key_prefix_bytes + shard_bytes))};
+}
+
 std::string audit_key::encode() const {
   auto key = encode_numbered(key_tag::audit, shard, at_ms);
   append_big_endian(key, operation);
@@ -416,6 +434,10 @@ key_range limits_of(shard_id shard) {
 
 key_range limit_keys_of(shard_id shard) {
   return {encode_prefix(key_tag::limit_key, shard), end_of(key_tag::limit_key, shard)};
+}
+
+key_range permits_of(shard_id shard) {
+  return {encode_prefix(key_tag::permit, shard), end_of(key_tag::permit, shard)};
 }
 
 key_range follow_ups_of(shard_id shard) {

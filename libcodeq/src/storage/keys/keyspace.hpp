@@ -51,6 +51,8 @@
 ///   'l' shard:u16 tenant 0 name   LimitRecord                overwritten        remove
 ///   'k' shard:u16 tenant 0 name   LimitKeyRecord             overwritten        remove
 ///       0 key
+///   'g' shard:u16 asker:u16       PermitRecord               overwritten        remove
+///       number:u64
 ///   'M' "boot"                    BootRecord                 overwritten        never
 ///   'Y' shard:u16 0:u8            ReplicaRecord              overwritten        never
 ///   'Y' shard:u16 1:u8            ReplicaPositionRecord      overwritten        remove
@@ -94,6 +96,7 @@ enum class key_tag : char {
   occurrence = 'Z',
   limit = 'l',
   limit_key = 'k',
+  permit = 'g',
   replica = 'Y',
 };
 
@@ -304,6 +307,17 @@ struct limit_key_key {
   [[nodiscard]] static std::optional<limit_key_key> decode(std::string_view bytes);
 };
 
+/// A permit that another shard has; number 0: what is known of that shard.
+struct permit_key {
+  shard_id shard{};
+  shard_id asker{};
+  std::uint64_t number = 0;
+
+  friend auto operator<=>(const permit_key&, const permit_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<permit_key> decode(std::string_view bytes);
+};
+
 /// A producer's key of a task whose segment is closed.
 struct key_key {
   shard_id shard{};
@@ -392,6 +406,7 @@ struct key_range {
 
 [[nodiscard]] key_range limits_of(shard_id shard);
 [[nodiscard]] key_range limit_keys_of(shard_id shard);
+[[nodiscard]] key_range permits_of(shard_id shard);
 
 [[nodiscard]] key_range histories_of(shard_id shard);
 

@@ -64,4 +64,34 @@ result<limit_key_record> decode_limit_key(std::string_view value) {
   });
 }
 
+std::string encode(const permit_record& record) {
+  auto words = small_words + encoding::limit_words(record.what.uses);
+  return build<schema::PermitRecord>(words, [&](auto r) {
+    r.setAtMs(ms_of(record.at));
+    r.setTenant(record.what.tenant);
+    encoding::write_limits(
+      r.initUses(static_cast<capnp::uint>(record.what.uses.size())), record.what.uses);
+    r.setPriority(record.what.priority);
+    r.setSession(record.session);
+    r.setHeard(record.heard);
+  });
+}
+
+result<permit_record> decode_permit(std::string_view value, std::uint64_t number) {
+  return parse<schema::PermitRecord>(value, [&](auto r) -> result<permit_record> {
+    permit_record record;
+    record.at = time_of(r.getAtMs());
+    record.what.number = number;
+    record.what.tenant = r.getTenant().cStr();
+    record.what.uses = encoding::read_limits(r.getUses());
+    record.what.priority = r.getPriority();
+    record.session = r.getSession();
+    record.heard = r.getHeard();
+    bool has_uses = !record.what.uses.empty();
+    if (!is_valid(record.what.uses) || has_uses != (number != 0))
+      return mismatch("a permit without valid limits");
+    return record;
+  });
+}
+
 } // namespace codeq::storage

@@ -160,6 +160,16 @@ void project_event(shard_id shard, const core::limit_keys_changed& e, write_set&
   }
 }
 
+void project_event(shard_id shard, const core::permits_changed& e, write_set& writes) {
+  writes.put(
+    permit_key{shard, e.asker}.encode(), encode(permit_record{e.at, {}, e.session, e.heard}));
+  for (const auto& booked : e.booked)
+    writes.put(
+      permit_key{shard, e.asker, booked.number}.encode(), encode(permit_record{e.at, booked}));
+  for (auto number : e.freed)
+    writes.remove(permit_key{shard, e.asker, number}.encode());
+}
+
 void project_event(shard_id shard, const core::snapshot_taken& e, write_set& writes) {
   writes.put(shard_key{shard}.encode(), encode(e));
   for (const auto& totals : e.queues)

@@ -83,6 +83,19 @@ struct limit_key_record {
 
 [[nodiscard]] std::string encode(const limit_key_record& record);
 
+/// A permit that another shard has, whose number is in the key, or what is known of the shard.
+struct permit_record {
+  timestamp at;
+  core::permit what{};
+  std::uint32_t session = 0;
+  std::uint64_t heard = 0;
+};
+
+[[nodiscard]] std::string encode(const permit_record& record);
+
+/// `number`: that of the key.
+[[nodiscard]] result<permit_record> decode_permit(std::string_view value, std::uint64_t number);
+
 [[nodiscard]] result<core::limit_defined>
 decode_limit(std::string_view value, const limit_address& limit);
 [[nodiscard]] result<limit_key_record> decode_limit_key(std::string_view value);

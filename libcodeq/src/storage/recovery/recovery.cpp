@@ -46,6 +46,7 @@ public:
   result<void> load_schedules();
   result<void> load_limits();
   result<void> load_limit_keys();
+  result<void> load_permits();
   void replay();
 
 private:
@@ -359,6 +360,28 @@ result<void> shard_recovery::load_limit_keys() {
   });
 }
 
+result<void> shard_recovery::load_permits() {
+  return each(permits_of(shard_), [&](std::string_view key, std::string_view v) -> result<void> {
+    auto name = permit_key::decode(key);
+    if (!name)
+      return error{errc::corruption, "a key that is not a permit's among the permits"};
+    auto record = decode_permit(v, name->number);
+    if (!record)
+      return record.error();
+    // The record about the asking shard comes before those of its permits.
+    const auto& asker = state_.lent.of(name->asker);
+    core::permits_changed e{0, record->at, name->asker, asker.session, asker.heard, {}, {}};
+    if (name->number == 0) {
+      e.session = record->session;
+      e.heard = record->heard;
+    } else {
+      e.booked.push_back(std::move(record->what));
+    }
+    core::apply(state_, e);
+    return {};
+  });
+}
+
 void shard_recovery::replay() {
   for (const auto& [position, e] : tail_)
     core::apply(state_, e);
@@ -387,6 +410,8 @@ result<std::unique_ptr<core::shard_state>> recover(
   if (auto ok = r.load_limits(); !ok)
     return ok.error();
   if (auto ok = r.load_limit_keys(); !ok)
+    return ok.error();
+  if (auto ok = r.load_permits(); !ok)
     return ok.error();
   if (auto ok = r.load_producers(); !ok)
     return ok.error();

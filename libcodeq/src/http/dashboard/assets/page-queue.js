@@ -22,6 +22,17 @@ function drains(queue) {
   return sentences[text] ?? `At the present rate it drains in about ${text}.`;
 }
 
+/** The limit keys that hold most of its tasks, and shards whose tasks are not counted. */
+function heldBy({keys, missingShards}) {
+  return [
+    keys.length > 0 && h("p", {class: "faint small"}, "Most are held by ",
+      keys.slice(0, 3).map((one) => `${one.limit}:${one.key ?? "…"} (${exact(one.held)})`)
+        .join(", "), "."),
+    missingShards.length > 0 && h("p", {class: "notice is-warn"},
+      `Without the tasks of ${plural(missingShards.length, "shard")} that did not answer.`)
+  ];
+}
+
 export function queuePage({subject: name, changed}) {
   let span = "hour";
   let history = null;
@@ -33,6 +44,8 @@ export function queuePage({subject: name, changed}) {
   load();
   const settings =
     resource((signal) => get(`admin/queues/${part(name)}/settings`, {}, signal), changed, 15000);
+  const explained =
+    resource((signal) => get(`admin/queues/${part(name)}/explain`, {}, signal), changed, 5000);
   const oldest = resource(
     (signal) => get("tasks", {queue: name, state: "ready", order: "oldest", limit: 5}, signal),
     changed, 5000);
@@ -87,7 +100,8 @@ export function queuePage({subject: name, changed}) {
     }));
 
   const why = (queue) => {
-    const list = reasons(queue, live.workers);
+    if (!explained.data) return explained.error ? failure(explained.error) : loading();
+    const list = reasons(explained.data, queue);
     const total = list.reduce((sum, one) => sum + one.value, 0);
     if (total === 0)
       return empty(
@@ -103,6 +117,7 @@ export function queuePage({subject: name, changed}) {
         list.map(
           (one) => h("li", {}, h("i", {class: `dot is-${one.state}`}), h("b", {}, exact(one.value)),
             h("span", {}, h("strong", {}, one.name), " · ", one.text)))),
+      ...heldBy(explained.data),
     ];
   };
 
@@ -180,6 +195,7 @@ export function queuePage({subject: name, changed}) {
     close: () => {
       history.stop();
       settings.stop();
+      explained.stop();
       oldest.stop();
       fairness.stop();
     },

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+#include "codeq/task.hpp"
+#include "codeq/time.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+/// What shards tell each other about permits, and what the owner of limit keys writes of them. A
+/// permit is a slot and a start of limit keys that another shard owns, for one attempt of one task.
+///
+/// - A ready task that a worker would get, and that its own shard's limits admit, is taken out of
+///   its lane, and its shard asks the owner (`permit_desk`). There it waits among the tasks of its
+///   keys; slots go in turns to the owner's own tasks and to other shards. The owner books the slot
+///   and the start, in a turn that is synced, and only then gives the permit.
+/// - The task returns to its lane, and the grant spends the permit. One that is not spent in time
+///   is returned. The end of the lease is synced before the return is told.
+/// - The lease is the only durable record of a spent permit at the asking shard. Its next process
+///   tells each owner all leases as a list, before anything else; the owner frees all other slots
+///   of that shard. So nothing is lost when a return was not told, or not heard. The owner asks for
+///   the list when one of the two is served anew.
+/// - Numbers of messages ascend, and the owner stores the last one heard with each change. So
+///   messages of the past change nothing.
+///
+/// A task asks at most one other shard (`check_limit_owners`), so that no two can wait for each
+/// other's permits.
+namespace codeq::core {
+
+/// Session of the asking shard, and a counter within it; never used again.
+using permit_number = std::uint64_t;
+
+struct permit {
+  permit_number number = 0;
+  std::string tenant;
+  /// All of them are owned by the shard that is asked.
+  std::vector<task_limit> uses;
+  /// Of the task.
+  std::uint8_t priority = 0;
+
+  bool operator==(const permit&) const = default;
+};
+
+/// The attempt is over, or did not begin.
+struct permit_return {
+  permit_number number = 0;
+  /// What the attempt cost, by the name of the limit, where that differs.
+  std::vector<task_limit> costs{};
+  /// The task did not start, so that it cost nothing.
+  bool is_unspent = false;
+
+  bool operator==(const permit_return&) const = default;
+};
+
+/// A handler met a foreign limit: nothing of the key starts for so long.
+struct permit_closure {
+  std::string tenant;
+  task_limit use;
+  duration lasting{0};
+
+  bool operator==(const permit_closure&) const = default;
+};
+
+/// The shard `from` wants permits and returns others. Sent again, with another number, until it is
+/// heard. Effect: `shard_told` with `give_permits`.
+struct ask_permits {
+  shard_id from{};
+  /// Greater for each process that serves the shard.
+  std::uint32_t session = 0;
+  /// Of this message within the session; ascending. What is not greater than the last one heard is
+  /// of the past.
+  std::uint64_t number = 0;
+  /// `held` are all permits that the shard has: those of its leases, and unspent ones. The owner
+  /// drops all others.
+  bool is_list = false;
+  std::vector<permit> held{};
+  std::vector<permit> wanted{};
+  std::vector<permit_return> returned{};
+  std::vector<permit_closure> closed{};
+};
+
+/// The answer, and permits that became possible later. They are booked durably, and synced.
+struct give_permits {
+  /// The owner.
+  shard_id by{};
+  /// The session of the shard that asked.
+  std::uint32_t session = 0;
+  /// `ask_permits::number` of the last message heard.
+  std::uint64_t heard = 0;
+  std::vector<permit_number> given{};
+  /// The owner does not know what the shard has.
+  bool wants_list = false;
+};
+
+/// What changed in a turn of the permits that a shard has from this one.
+struct permits_changed {
+  std::uint64_t position = 0;
+  timestamp at;
+  shard_id asker{};
+  /// The last message heard of that shard.
+  std::uint32_t session = 0;
+  std::uint64_t heard = 0;
+  std::vector<permit> booked{};
+  /// Ended; some may have been booked in the same turn.
+  std::vector<permit_number> freed{};
+};
+
+} // namespace codeq::core

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+#include "codeq/task.hpp"
+#include "codeq/time.hpp"
+
+#include "core/commands/permit_command.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace codeq::core {
+
+/// The permits of a shard's tasks from the shards that own their limit keys: what is asked for,
+/// held, spent and to be returned. Volatile: after a start the leases say which permits are spent,
+/// and each owner is told (`ask_permits::is_list`) before it is asked for others.
+///
+/// One message to each owner is under way at a time, and has everything that came up meanwhile. It
+/// is repeated until it is heard; so are permits that are asked for, since the answer may be lost.
+/// Costs are logarithmic in the number of tasks.
+class permit_desk {
+public:
+  /// A permit that is not spent so long after it came is returned.
+  static constexpr duration unspent_max{50};
+  /// A message that is not answered is sent again after this time.
+  static constexpr duration answer_wait{250};
+  /// So often permits that are asked for are asked for again.
+  static constexpr duration ask_again{500};
+  /// Permits of one limit key that are asked for at a time; further tasks wait here.
+  static constexpr std::size_t asked_per_key_max = 16;
+  /// Permits from one owner that are asked for, held or spent.
+  static constexpr std::size_t permits_per_owner_max = 10'000;
+  /// Permits that one message wants, or returns, at most.
+  static constexpr std::size_t message_permits_max = 1000;
+
+  /// A task of this shard, and its uses of keys that the owner has.
+  struct permit_task {
+    sequence seq = 0;
+    std::uint8_t priority = 0;
+    shard_id owner{};
+    std::string tenant;
+    std::vector<task_limit> uses;
+  };
+
+  /// The shard begins to use permits; until then all limit keys count as its own. `session`:
+  /// greater than that of each earlier process.
+  void open(shard_id own, std::uint16_t shard_count, std::uint32_t session);
+
+  [[nodiscard]] bool is_open() const noexcept { return shard_count_ > 0; }
+
+  /// The shard that owns the key, if it is another one than this.
+  [[nodiscard]] std::optional<shard_id>
+  owner_elsewhere(std::string_view tenant, const task_limit& use) const;
+
+  /// The task was leased by an earlier process: its permit is spent.
+  void adopt(const permit_task& task);
+
+  /// The task is ready but for its permit. @pre it neither waits nor has one
+  void wait(const permit_task& task);
+
+  [[nodiscard]] bool is_waiting(sequence seq) const;
+  [[nodiscard]] bool has_permit(sequence seq) const;
+
+  /// Number of tasks that wait for the same key and come before this one.
+  [[nodiscard]] std::size_t waiting_before(sequence seq) const;
+
+  /// The task is not ready any more. Returns true when it was waiting. A permit that it has is
+  /// returned when its time is over.
+  bool leave(sequence seq);
+
+  /// The task is leased. @pre it has a permit
+  void spend(sequence seq);
+
+  /// Its lease ended, which has to be synced before the permit is returned. @pre it was spent
+  void end(sequence seq);
+
+  /// The attempt that is about to end cost this.
+  void settle(sequence seq, const task_limit& cost);
+
+  /// A key of the owner is closed for so long.
+  void close(shard_id owner, permit_closure closure);
+
+  /// An owner says something. Returns the tasks that have a permit now.
+  [[nodiscard]] std::vector<sequence> hear(const give_permits& said, monotonic_time now);
+
+  /// The owner is served anew: what was under way may be lost.
+  void moved(shard_id owner);
+
+  /// Returns the permits that were not spent in time.
+  void return_unspent(monotonic_time now);
+
+  struct letter {
+    shard_id to{};
+    ask_permits what;
+  };
+
+  /// The messages to send now.
+  [[nodiscard]] std::vector<letter> say(monotonic_time now);
+
+  /// When to call `return_unspent` and `say` if nothing else happens.
+  [[nodiscard]] std::optional<monotonic_time> next_look() const;
+
+  /// True when the ends of this turn have to be synced, since permits are returned because of them.
+  [[nodiscard]] bool take_must_sync() { return std::exchange(must_sync_, false); }
+
+  /// Number of permits that are asked for, held or spent.
+  [[nodiscard]] std::size_t size() const noexcept { return numbers_.size(); }
+
+private:
+  enum class stage : std::uint8_t { queued, asked, held, spent };
+
+  struct entry {
+    permit what;
+    shard_id owner{};
+    stage is = stage::queued;
+    /// Of a held one: when it is returned.
+    monotonic_time until{};
+    std::vector<task_limit> costs{};
+  };
+
+  /// The tasks that wait for a key, which is the first one of their uses; priority first.
+  struct line {
+    std::set<std::pair<std::uint8_t, sequence>> queued{};
+    std::size_t asked = 0;
+  };
+
+  /// Tenant, limit and key.
+  using line_name = std::pair<std::pair<std::string, std::string>, std::string>;
+
+  struct owner_state {
+    bool is_listed = false;
+    /// The last message is not answered.
+    bool is_awaiting = false;
+    bool was_list = false;
+    std::uint64_t said = 0;
+    /// When to send it again, or to ask again.
+    monotonic_time look{};
+    std::map<line_name, line> lines{};
+    /// Lines with tasks whose permits may be asked for.
+    std::set<line_name> open_lines{};
+    std::set<permit_number> asked{};
+    /// Permits that are asked for, held or spent.
+    std::size_t out = 0;
+    std::map<permit_number, permit_return> returns{};
+    std::vector<permit_closure> closures{};
+    /// How many of these the last message had.
+    std::size_t closures_said = 0;
+    std::vector<permit_number> returns_said{};
+  };
+
+  [[nodiscard]] static line_name line_of(const permit& what);
+  [[nodiscard]] static std::pair<std::uint8_t, sequence>
+  place_of(const permit& what, sequence seq);
+  permit_number take_number(sequence seq);
+  void leave_line(owner_state& owner, const entry& task, sequence seq);
+  void queue(owner_state& owner, entry& task, sequence seq);
+  void give_back(owner_state& owner, permit_return what);
+  void forget_asked(owner_state& owner);
+  void note_heard(owner_state& owner, std::uint64_t heard, monotonic_time now);
+  [[nodiscard]] static bool has_news(const owner_state& owner);
+  [[nodiscard]] std::vector<permit_number> ask_further(owner_state& owner);
+  [[nodiscard]] ask_permits list_for(shard_id to);
+  [[nodiscard]] ask_permits ask_for(owner_state& owner, bool again);
+
+  shard_id own_{};
+  std::uint16_t shard_count_ = 0;
+  std::uint32_t session_ = 0;
+  std::uint32_t counter_ = 0;
+  std::map<sequence, entry> tasks_;
+  std::map<permit_number, sequence> numbers_;
+  /// The held ones, by their times.
+  std::set<std::pair<monotonic_time, sequence>> unspent_;
+  std::map<shard_id, owner_state> owners_;
+  bool must_sync_ = false;
+};
+
+} // namespace codeq::core

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+#include "codeq/time.hpp"
+
+#include "core/commands/permit_command.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace codeq::core {
+
+struct shard_state;
+
+/// A permit that another shard wants has a place among the tasks that a limit key holds back, in a
+/// queue of its own, and with a number that no task has.
+inline constexpr std::uint32_t permit_queue = 0xffff'ffff;
+inline constexpr sequence first_permit_place = sequence{1} << 63;
+
+[[nodiscard]] constexpr bool is_permit_place(sequence seq) noexcept {
+  return seq >= first_permit_place;
+}
+
+/// The permits that other shards have, and want, of limit keys that this shard owns. Those that
+/// they have are durable, and count as slots of the keys; those that they want are volatile.
+class permit_book {
+public:
+  /// Shards whose permits may have ended without notice are asked so often.
+  static constexpr duration ask_again{500};
+
+  struct wanted_permit {
+    shard_id asker{};
+    permit what;
+  };
+
+  struct asker_state {
+    /// The last message heard.
+    std::uint32_t session = 0;
+    std::uint64_t heard = 0;
+    std::map<permit_number, permit> booked{};
+    /// The places of those that wait.
+    std::map<permit_number, sequence> waiting{};
+    /// The asker, or this shard, was served anew; the asker has to list its permits.
+    bool is_doubtful = false;
+  };
+
+  [[nodiscard]] asker_state& of(shard_id asker) { return askers_[asker]; }
+
+  /// Also those without permits.
+  [[nodiscard]] const std::map<shard_id, asker_state>& askers() const noexcept { return askers_; }
+
+  /// Adds a permit that is wanted; it is looked at in this turn.
+  void want(shard_id asker, const permit& what);
+
+  /// The wanted permit at a place, or null when it is not wanted any more.
+  [[nodiscard]] const wanted_permit* find(sequence place) const;
+
+  /// It is booked, or not wanted any more.
+  void forget(sequence place);
+
+  /// Its key may admit it now.
+  void look_at(sequence place) { to_look_at_.push_back(place); }
+
+  [[nodiscard]] std::vector<sequence> take_to_look_at() { return std::exchange(to_look_at_, {}); }
+
+  /// All askers that have permits are to list them.
+  void doubt_all();
+  void doubt(shard_id asker);
+
+  /// The askers that are to be asked for lists now.
+  [[nodiscard]] std::vector<shard_id> take_questions(monotonic_time now);
+
+  /// When to ask again; empty: never.
+  [[nodiscard]] std::optional<monotonic_time> next_look() const;
+
+private:
+  std::map<shard_id, asker_state> askers_;
+  std::map<sequence, wanted_permit> wanted_;
+  sequence next_place_ = first_permit_place + 1;
+  std::vector<sequence> to_look_at_;
+  monotonic_time look_{};
+};
+
+/// Books or frees the slots of permits that other shards have, as the event says; in turns and in
+/// recovery alike.
+void change_permits(shard_state& state, const permits_changed& e);
+
+} // namespace codeq::core

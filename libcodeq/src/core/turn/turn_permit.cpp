@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/state/task_limits.hpp"
+#include "core/turn/turn.hpp"
+
+#include <algorithm>
+#include <utility>
+
+/// Permits: what other shards want of limit keys of this shard, and what this shard's tasks have of
+/// keys of others.
+namespace codeq::core {
+
+namespace {
+
+limited_task task_at(shard_state& state, const permit& what, sequence place) {
+  return state.limits.describe(
+    what.tenant, what.uses, {place, what.priority, {}, permit_queue});
+}
+
+/// What the use cost in the end; its own cost when that is not told.
+std::uint32_t cost_of(const permit_return& returned, const task_limit& use) {
+  if (returned.is_unspent)
+    return 0;
+  auto at = std::find_if(
+    returned.costs.begin(), returned.costs.end(), [&](const task_limit& actual) {
+      return actual.name == use.name;
+    });
+  return at == returned.costs.end() ? use.cost : at->cost;
+}
+
+} // namespace
+
+void turn::run(const ask_permits& c) {
+  auto& asker = state_.lent.of(c.from);
+  bool is_past =
+    std::pair(c.session, c.number) <= std::pair(asker.session, asker.heard);
+  if (is_past)
+    return;
+  auto& answer = permits_given_[c.from];
+  answer.session = c.session;
+  if (!c.is_list && (c.session != asker.session || asker.is_doubtful)) {
+    answer.wants_list = true;
+    return;
+  }
+  asker.session = c.session;
+  asker.heard = c.number;
+  answer.heard = c.number;
+  answer.wants_list = false;
+  for (const auto& closed : c.closed)
+    close_limit(state_, closed.tenant, closed.use, now_.shard + closed.lasting);
+  for (const auto& returned : c.returned)
+    take_back(c, returned);
+  if (c.is_list)
+    take_list(c);
+  for (const auto& wanted : c.wanted) {
+    if (asker.booked.contains(wanted.number))
+      answer.given.push_back(wanted.number);
+    else if (!asker.waiting.contains(wanted.number))
+      state_.lent.want(c.from, wanted);
+  }
+}
+
+void turn::take_back(const ask_permits& c, const permit_return& what) {
+  auto& asker = state_.lent.of(c.from);
+  if (auto waiting = asker.waiting.find(what.number); waiting != asker.waiting.end()) {
+    auto place = waiting->second;
+    state_.limits.keys().drop(task_at(state_, state_.lent.find(place)->what, place));
+    state_.lent.forget(place);
+  }
+  auto booked = asker.booked.find(what.number);
+  if (booked == asker.booked.end())
+    return;
+  for (const auto& use : booked->second.uses)
+    state_.limits.keys().settle(
+      {state_.limits.place_of(booked->second.tenant, use), use.cost}, cost_of(what, use),
+      now_.shard);
+  permits_changed change;
+  change.freed.push_back(what.number);
+  change_permit(c.from, std::move(change));
+}
+
+void turn::take_list(const ask_permits& c) {
+  auto& asker = state_.lent.of(c.from);
+  asker.is_doubtful = false;
+  for (const auto& [number, place] : std::map<permit_number, sequence>(asker.waiting)) {
+    state_.limits.keys().drop(task_at(state_, state_.lent.find(place)->what, place));
+    state_.lent.forget(place);
+  }
+  permits_changed change;
+  std::set<permit_number> held;
+  for (const auto& has : c.held) {
+    held.insert(has.number);
+    if (!asker.booked.contains(has.number))
+      change.booked.push_back(has);
+  }
+  for (const auto& [number, booked] : asker.booked)
+    if (!held.contains(number))
+      change.freed.push_back(number);
+  if (!change.booked.empty() || !change.freed.empty())
+    change_permit(c.from, std::move(change));
+}
+
+void turn::change_permit(shard_id shard, permits_changed change) {
+  const auto& asker = state_.lent.of(shard);
+  auto [at, is_first] = permits_.try_emplace(shard);
+  auto& record = at->second;
+  if (is_first) {
+    record.position = state_.positions.take(1);
+    record.asker = shard;
+  }
+  record.at = now_.shard;
+  record.session = asker.session;
+  record.heard = asker.heard;
+  change.asker = shard;
+  change.session = asker.session;
+  change.heard = asker.heard;
+  change_permits(state_, change);
+  std::move(change.booked.begin(), change.booked.end(), std::back_inserter(record.booked));
+  record.freed.insert(record.freed.end(), change.freed.begin(), change.freed.end());
+}
+
+void turn::book_permits(bool in_turns) {
+  auto& keys = state_.limits.keys();
+  for (auto place : state_.lent.take_to_look_at()) {
+    const auto* wanted = state_.lent.find(place);
+    if (!wanted)
+      continue;
+    auto task = task_at(state_, wanted->what, place);
+    if (auto refused = keys.check(task.uses, now_.shard)) {
+      keys.hold(task, *refused);
+      continue;
+    }
+    bool is_next = std::none_of(task.uses.begin(), task.uses.end(), [&](const limit_use& use) {
+      return keys.was_permitted(use.at);
+    });
+    if (in_turns && !is_next) {
+      state_.lent.look_at(place);
+      continue;
+    }
+    auto asker = wanted->asker;
+    permits_changed change;
+    change.booked.push_back(wanted->what);
+    permits_given_[asker].given.push_back(wanted->what.number);
+    state_.lent.forget(place);
+    keys.drop(task);
+    keys.charge(task, now_.shard);
+    change_permit(asker, std::move(change));
+    for (const auto& use : task.uses)
+      keys.note_permitted(use.at);
+  }
+}
+
+void turn::run(const give_permits& c) {
+  admit(state_, state_.permits.hear(c, now_.steady));
+}
+
+void turn::say_permits() {
+  for (auto shard : state_.lent.take_questions(now_.steady))
+    permits_given_[shard].wants_list = true;
+  for (auto& [shard, answer] : permits_given_) {
+    const auto& asker = state_.lent.of(shard);
+    answer.by = state_.id;
+    // An answer to an older process than the one that asks is its question for a list.
+    answer.session = std::max(answer.session, asker.session);
+    answer.heard = std::max(answer.heard, asker.heard);
+    effects_.emplace_back(shard_told{shard, std::move(answer)});
+  }
+  for (auto& letter : state_.permits.say(now_.steady))
+    effects_.emplace_back(shard_told{letter.to, std::move(letter.what)});
+}
+
+} // namespace codeq::core

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/commands/routing.hpp"
+#include "core/flow/permit_desk.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace codeq::core {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr shard_id own{0};
+constexpr shard_id owner{1};
+constexpr std::uint32_t session = 5;
+
+/// The desk of shard 0 of two, whose owner hears what the test tells it.
+class PermitDesk : public testing::Test {
+protected:
+  PermitDesk() { desk_.open(own, 2, session); }
+
+  void wait(sequence seq, std::uint8_t priority = 0, const std::string& key = "k") {
+    desk_.wait({seq, priority, owner, "t", {{"api", key, 1}}});
+  }
+
+  /// The one message that the desk says now; empty when there is none.
+  std::optional<ask_permits> say() {
+    auto letters = desk_.say(now_);
+    EXPECT_LE(letters.size(), 1u);
+    return letters.empty() ? std::nullopt : std::optional(letters.front().what);
+  }
+
+  std::vector<sequence> hear(std::uint64_t heard, std::vector<permit_number> given = {}) {
+    return desk_.hear({owner, session, heard, std::move(given)}, now_);
+  }
+
+  /// Tells the owner that there is nothing, which it hears.
+  void list() {
+    auto said = say();
+    ASSERT_TRUE(said && said->is_list);
+    (void)hear(said->number);
+  }
+
+  /// A task that has its permit.
+  permit_number permitted(sequence seq) {
+    wait(seq);
+    if (auto first = say(); first && first->is_list) {
+      (void)hear(first->number);
+      asked_ = say();
+    } else {
+      asked_ = first;
+    }
+    auto number = asked_->wanted.front().number;
+    EXPECT_EQ(hear(asked_->number, {number}), std::vector<sequence>{seq});
+    return number;
+  }
+
+  permit_desk desk_;
+  monotonic_time now_{1h};
+  std::optional<ask_permits> asked_;
+};
+
+TEST_F(PermitDesk, OwnerIsToldWhatTheShardHasBeforeItIsAsked) {
+  desk_.adopt({7, 3, owner, "t", {{"api", "k", 2}}});
+  wait(8);
+
+  auto first = say();
+  ASSERT_TRUE(first && first->is_list);
+  ASSERT_EQ(first->held.size(), 1u);
+  EXPECT_EQ(first->held.front().uses, (std::vector<task_limit>{{"api", "k", 2}}));
+  EXPECT_TRUE(first->wanted.empty());
+  EXPECT_FALSE(say()) << "one message at a time";
+  (void)hear(first->number);
+  auto second = say();
+  ASSERT_TRUE(second && !second->is_list);
+  EXPECT_EQ(second->wanted.size(), 1u);
+}
+
+TEST_F(PermitDesk, PermitIsSpentByTheLeaseAndReturnedAfterItsEnd) {
+  auto number = permitted(8);
+  EXPECT_TRUE(desk_.has_permit(8));
+  desk_.spend(8);
+  now_ += 1h;
+  desk_.return_unspent(now_);
+  EXPECT_FALSE(desk_.take_must_sync());
+  desk_.end(8);
+  EXPECT_TRUE(desk_.take_must_sync()) << "the end is synced before it is told";
+
+  auto said = say();
+  ASSERT_TRUE(said);
+  EXPECT_EQ(said->returned, (std::vector<permit_return>{{number}}));
+  now_ += permit_desk::answer_wait;
+  auto again = say();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->returned, said->returned);
+  EXPECT_GT(again->number, said->number);
+  (void)hear(said->number);
+  EXPECT_FALSE(say()) << "the second message is not answered, but not late";
+  (void)hear(again->number);
+  now_ += 1h;
+  EXPECT_FALSE(say());
+  EXPECT_FALSE(desk_.next_look());
+}
+
+TEST_F(PermitDesk, PermitThatIsNotSpentInTimeIsReturned) {
+  auto number = permitted(8);
+  EXPECT_EQ(desk_.next_look(), now_ + permit_desk::unspent_max);
+  now_ += permit_desk::unspent_max;
+  desk_.return_unspent(now_);
+
+  EXPECT_FALSE(desk_.has_permit(8));
+  auto said = say();
+  ASSERT_TRUE(said);
+  EXPECT_EQ(said->returned, (std::vector<permit_return>{{number, {}, true}}));
+}
+
+TEST_F(PermitDesk, PermitThatComesTooLateIsReturned) {
+  wait(8);
+  list();
+  auto asked = say();
+  auto number = asked->wanted.front().number;
+  EXPECT_TRUE(desk_.leave(8));
+  EXPECT_TRUE(hear(asked->number, {number}).empty());
+
+  auto said = say();
+  ASSERT_TRUE(said);
+  EXPECT_EQ(said->returned.front().number, number);
+}
+
+TEST_F(PermitDesk, FewTasksOfAKeyAskAtATimeAndTheFirstOnesDo) {
+  for (sequence seq = 1; seq <= 40; ++seq)
+    wait(seq, seq == 40 ? 1 : 0);
+  wait(41, 0, "other");
+  list();
+
+  auto asked = say();
+  ASSERT_TRUE(asked);
+  EXPECT_EQ(asked->wanted.size(), permit_desk::asked_per_key_max + 1);
+  EXPECT_EQ(asked->wanted.front().priority, 1) << "the highest priority comes first";
+  EXPECT_EQ(desk_.waiting_before(16), 16u);
+}
+
+TEST_F(PermitDesk, OwnerThatIsServedAnewIsToldAllAgain) {
+  auto number = permitted(8);
+  wait(9);
+  auto asked = say();
+  ASSERT_EQ(asked->wanted.size(), 1u);
+  desk_.moved(owner);
+
+  auto listed = say();
+  ASSERT_TRUE(listed && listed->is_list);
+  ASSERT_EQ(listed->held.size(), 1u);
+  EXPECT_EQ(listed->held.front().number, number);
+  EXPECT_TRUE(hear(asked->number, {asked->wanted.front().number}).empty()) << "of the past";
+  (void)hear(listed->number);
+  auto again = say();
+  ASSERT_TRUE(again);
+  EXPECT_NE(again->wanted.front().number, asked->wanted.front().number);
+}
+
+TEST_F(PermitDesk, OwnerThatAsksAnEarlierProcessIsToldWhatThereIs) {
+  EXPECT_TRUE(desk_.hear({owner, session - 1, 90, {77}, true}, now_).empty());
+
+  auto said = say();
+  ASSERT_TRUE(said && said->is_list);
+  EXPECT_TRUE(said->held.empty());
+}
+
+} // namespace
+} // namespace codeq::core
