@@ -115,8 +115,7 @@ struct queue_info {
   /// Why the queue paused itself, for people; empty when an operator paused it.
   std::string pause_reason{};
   std::uint32_t shards = 0;
-  /// False when a change did not reach every shard. A cluster makes up for it by itself; otherwise
-  /// the operator should repeat it.
+  /// False when a change did not reach every shard; a cluster makes up for it by itself.
   bool is_uniform = true;
   /// The shards that have other settings than shard 0, ascending.
   std::vector<shard_id> differing{};

@@ -9,7 +9,7 @@
 
 namespace codeq::base {
 
-/// What a coordinator is to a shard of its cluster.
+/// The role of a coordinator for a shard of its cluster.
 enum class shard_role : std::uint8_t {
   /// It has no copy.
   none,
@@ -43,7 +43,7 @@ struct cluster_shard_counts {
   /// copy, since it is not known then.
   duration without_primary{0};
   duration without_primary_total{0};
-  /// Of the other copies, as far as they have confirmed something; only of a primary.
+  /// How late the other copies are that have confirmed something; only of a primary.
   std::vector<copy_lag> lags{};
 };
 

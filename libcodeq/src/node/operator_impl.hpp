@@ -96,7 +96,7 @@ struct operator_client::impl {
     result<client::answered<T>> (*read)(const protocol::frame<S>&),
     bool repeatable = true);
 
-  /// What the shards have told, in their order.
+  /// The answers of the shards, in their order.
   template <class T>
   struct told_parts {
     std::vector<T> parts;

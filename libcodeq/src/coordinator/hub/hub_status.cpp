@@ -17,7 +17,7 @@ namespace {
 /// Entries for the audit log that wait until a shard is served here.
 constexpr std::size_t notes_max = 64;
 
-/// What this coordinator is to a shard of which it has a copy.
+/// The role of this coordinator for a shard of which it has a copy.
 base::shard_role role_of(
   const replication::membership& value, replication::replica_id self, bool is_serving) {
   if (value.primary == self)

@@ -65,9 +65,9 @@ void turn::pause_by_breaker(const queue_state& queue, const std::string& reason)
   auto settings = queue.settings;
   settings.paused = true;
   settings.pause_reason = reason;
-  auto address = queue.address;
-  set_queue(state_, address, settings);
-  configured_.push_back({state_.positions.take(1), now_.shard, address, std::move(settings)});
+  // A copy, since writing may move the queue.
+  const auto address = queue.address;
+  write_settings(address, settings);
 }
 
 void turn::count_for_breaker(queue_state& queue, const lease_end& e) {

@@ -36,7 +36,7 @@ public:
       silent_.insert(i);
   }
 
-  /// What this coordinator knows of the shards of its cluster.
+  /// The shards of the cluster as this coordinator knows them.
   void note(const std::vector<base::cluster_shard_counts>& shards) {
     for (const auto& shard : shards)
       if (shard.copies_in_sync < shard.copies_needed)

@@ -92,5 +92,21 @@ TEST_F(AdoptSettings, EachChangeIsAnotherVersion) {
   EXPECT_GT(state().settings_version, configured);
 }
 
+TEST_F(AdoptSettings, PauseByABreakerIsAnotherVersion) {
+  queue_config config;
+  config.pause_when_failing.percent = 50;
+  configure("q", config);
+  const auto before = state().settings_version;
+
+  core::pause_queue tripped;
+  tripped.queue = {queue_address().tenant, "q"};
+  tripped.paused = true;
+  tripped.breaker_reason = "breaker";
+  decide(tripped);
+
+  EXPECT_TRUE(state().find_queue(tripped.queue)->settings.paused);
+  EXPECT_GT(state().settings_version, before);
+}
+
 } // namespace
 } // namespace codeq::test
