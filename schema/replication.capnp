@@ -198,7 +198,7 @@ struct NeighbourMessage {
   struct Setting {
     tenant @0 :Text;
     name @1 :Text;
-    # Of the queue or the limit.
+    # Name of the queue or the limit.
     record @2 :Data;
     # A `QueueRecord` or `LimitRecord`, as the store contains it; its time means nothing.
   }
@@ -268,7 +268,7 @@ struct NeighbourMessage {
   struct GivePermits {
     # Booked and synced on all replicas in sync, in both durability modes.
     session @0 :UInt32;
-    # Of the shard that asked.
+    # The session of the shard that asked.
     heard @1 :UInt64;
     given @2 :List(UInt64);
     wantsList @3 :Bool;

@@ -17,7 +17,7 @@ from clusters.coordinators import free_port
 DEPLOY = pathlib.Path(__file__).parents[3] / "examples" / "cluster" / "deploy"
 UNITS = ("codeq-coordinator.service", "codeq-worker@.service")
 MACHINES = (1, 2, 3)
-# Of the figure that `systemd-analyze security` gives, times ten: 100 is a unit without any rule.
+# Ten times the figure of `systemd-analyze security`: 100 is a unit without any rule.
 EXPOSURE_MAX = 20
 
 

@@ -14,7 +14,7 @@ import proxy
 from cluster import wait_until
 
 FOLDER = pathlib.Path(__file__).parent
-# What a reader of the store does not need.
+# Files that a reader of the store does not need.
 LEFT_OUT = ("LOG", "LOCK", "OPTIONS", "reserve")
 
 

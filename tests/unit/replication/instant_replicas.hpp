@@ -21,7 +21,7 @@ public:
   [[nodiscard]] std::size_t byte_size() const override { return 1; }
 };
 
-/// What is next, in order, and the value that etcd has.
+/// The next steps, in order, and the value that etcd has.
 struct outside {
   std::deque<std::function<void()>> steps;
   membership value;

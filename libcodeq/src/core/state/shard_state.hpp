@@ -292,13 +292,13 @@ struct shard_state {
   std::map<sequence, checkpoint_mark> checkpoints;
   schedule_table schedules;
   limit_table limits;
-  /// What other shards have of limit keys that this shard owns.
+  /// Permits of other shards for limit keys that this shard owns.
   permit_book lent;
   /// The latest shard time seen.
   timestamp at;
 
   // Volatile.
-  /// What this shard has of limit keys that others own.
+  /// Permits of this shard for limit keys that others own.
   permit_desk permits;
   /// By tenant, for those that have used fairness keys.
   std::unordered_map<std::string, std::shared_ptr<fairness_use>> tenant_fairness;

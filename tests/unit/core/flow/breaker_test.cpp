@@ -38,7 +38,7 @@ protected:
     return s.pause_reason.empty() ? "operator" : s.pause_reason;
   }
 
-  /// What another shard says when its breaker has paused `q`.
+  /// Takes the message of another shard whose breaker has paused `q`.
   void hear_of_a_trip() {
     decide(core::pause_queue{0, 0, {"default", "q"}, true, nullptr, "breaker, elsewhere"});
   }
