@@ -111,6 +111,11 @@ struct StatsReply {
 struct WorkersRequest {
   # List the workers that are connected or have leases. Reply: WorkersReply with the same number.
   number @0 :UInt64;
+  drain @1 :Text;
+  # When set: give the worker of that name no further tasks, until it is taken back. The reply lists
+  # only this worker, or none when this coordinator does not know it.
+  resume @2 :Text;
+  # When set: take the worker of that name back. The same reply.
 }
 
 struct WorkersReply {
@@ -132,6 +137,8 @@ struct WorkersReply {
     # Number of all queues that it claims from.
     running @6 :List(Lease);
     # The oldest of its leases, at most 20 of them.
+    draining @7 :Bool;
+    # An operator has drained it: it gets no further tasks.
   }
 
   struct Lease {
@@ -639,6 +646,8 @@ enum OperatorAction @0xb9d4c6e7f8a90b1d {
   limitClose @24;
   limitOpen @25;
   clusterChange @26;
+  workerDrain @27;
+  workerResume @28;
 }
 
 struct AuditReply {

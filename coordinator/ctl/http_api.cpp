@@ -367,6 +367,11 @@ public:
 
   answer<std::vector<worker_info>> workers() override { return ask("GET", "/admin/workers"); }
 
+  answer<drained_worker> drain_worker(const std::string& name, bool is_drained) override {
+    return ask(
+      "POST", "/admin/workers/" + http::escape(name) + (is_drained ? "/drain" : "/resume"));
+  }
+
   answer<cluster_status> cluster() override { return ask("GET", "/admin/cluster"); }
 
   answer<cluster_status> change_cluster(const cluster_change& change) override {

@@ -301,6 +301,14 @@ public:
     return ask([&](operator_client& client) { return client.workers(); });
   }
 
+  answer<drained_worker> drain_worker(const std::string& name, bool is_drained) override {
+    return ask([&](operator_client& client) -> result<drained_worker> {
+      if (auto ok = client.drain_worker(name, is_drained); !ok)
+        return ok.error();
+      return drained_worker{name, is_drained};
+    });
+  }
+
   answer<cluster_status> cluster() override {
     return ask([&](operator_client& client) { return client.cluster(); });
   }

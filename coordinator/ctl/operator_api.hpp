@@ -57,6 +57,12 @@ struct added_tasks {
   bool is_whole = true;
 };
 
+/// A worker after a drain, or after it was taken back.
+struct drained_worker {
+  std::string name;
+  bool is_drained = false;
+};
+
 /// Outcome of waiting for the end of a task.
 struct task_end {
   /// Not terminal only when the call did not wait. Empty when the task has not ended.
@@ -155,6 +161,9 @@ public:
   virtual answer<coordinator_stats> stats_of(const queue_address& queue) = 0;
 
   virtual answer<std::vector<worker_info>> workers() = 0;
+
+  /// Drains a worker, or takes it back; see `operator_client::drain_worker`.
+  virtual answer<drained_worker> drain_worker(const std::string& name, bool is_drained) = 0;
 
   /// The state of the cluster.
   virtual answer<cluster_status> cluster() = 0;

@@ -72,6 +72,20 @@ class CtlOverHttp(cluster.ClusterTest):
         self.ctl("limit", "delete", "stripe")
         self.assertIn('has no limit "stripe"', self.refusal("limit", "show", "stripe"))
 
+    def test_worker_is_drained_and_taken_back(self):
+        self.cluster.start_worker("w1")
+        self.cluster.result(self.cluster.enqueue("echo", "connected"))
+        self.assertEqual({"workerId": "w1", "draining": True},
+                         json.loads(self.ctl("--json", "worker", "drain", "w1")))
+        waiting = self.add("echo", '"x"')
+        worker, = json.loads(self.ctl("--json", "workers"))["workers"]
+        self.assertEqual(("w1", True, True),
+                         (worker["workerId"], worker["connected"], worker["draining"]))
+        self.assertEqual("PENDING", json.loads(self.ctl("--json", "get", waiting))["status"])
+        self.ctl("worker", "resume", "w1")
+        self.ctl("result", waiting, "--wait", "20s")
+        self.assertIn("worker not found", self.refusal("worker", "drain", "w2"))
+
     def test_many_and_stdin(self):
         ids = self.ctl("enqueue", "many", "--count", "250", payload=b'"x"').split()
         self.assertEqual(250, len(set(ids)))

@@ -73,6 +73,8 @@ constexpr access_case cases[] = {
   {"POST", "/admin/tasks/cleanup", "a"},
   {"POST", "/admin/tasks/x/force", "a"},
   {"GET", "/admin/workers", "ar"},
+  {"POST", "/admin/workers/w/drain", "a"},
+  {"POST", "/admin/workers/w/resume", "a"},
   {"GET", "/admin/shards", "ar"},
   {"GET", "/admin/audit", "ar"},
   {"PUT", "/admin/topics/t", "a"},

@@ -80,6 +80,8 @@ constexpr strict_route routes[] = {
   {"POST", "/admin/tasks/cleanup"},
   {"POST", "/admin/tasks/x/force", R"("how":"revoke",)"},
   {"GET", "/admin/workers", nullptr},
+  {"POST", "/admin/workers/w/drain"},
+  {"POST", "/admin/workers/w/resume"},
   {"GET", "/admin/shards", nullptr},
   {"GET", "/admin/audit", nullptr},
   {"GET", "/admin/cluster", nullptr},

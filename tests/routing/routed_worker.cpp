@@ -138,6 +138,13 @@ public:
     return error{errc::unsupported, "no log"};
   }
 
+  [[nodiscard]] result<coordinator::drain_outcome>
+  drain_worker(const std::string&, bool) override {
+    return coordinator::drain_outcome::unknown;
+  }
+
+  void mark_drained(std::vector<base::worker_counts>&) const override {}
+
   [[nodiscard]] result<std::vector<backup_info>> list_backups() const override {
     return std::vector<backup_info>{};
   }

@@ -198,6 +198,13 @@ public:
   /// The workers that are connected or have leases, by name.
   [[nodiscard]] result<std::vector<worker_info>> workers();
 
+  /// Gives a worker, named as in `workers`, no further tasks; those that it has it finishes. With
+  /// false takes it back. Nothing of it is stored: a restart of the worker's process, or of a
+  /// coordinator, ends it there. Errors: `invalid_argument` for a worker that no coordinator knows;
+  /// `unsupported` for one of the HTTP gateway; `disconnected` when not every coordinator of a
+  /// cluster has answered, so that the operator should repeat it.
+  [[nodiscard]] result<void> drain_worker(const std::string& name, bool is_drained);
+
   /// Returns operators' commands of the last 30 days, latest first. Errors: `invalid_argument`.
   [[nodiscard]] result<audit_page> audit(const audit_filter& filter);
 

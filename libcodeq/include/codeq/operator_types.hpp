@@ -71,6 +71,8 @@ struct worker_info {
   std::uint32_t queue_count = 0;
   /// Its oldest leases, at most `limits::worker_leases_shown_max`.
   std::vector<running_lease> running{};
+  /// An operator has drained it: it gets no further tasks.
+  bool is_draining = false;
 };
 
 /// When a queue pauses itself because its attempts fail.
@@ -450,6 +452,8 @@ enum class operator_action : std::uint8_t {
   limit_close = 24,
   limit_open = 25,
   cluster_change = 26, ///< Of the places of shards.
+  worker_drain = 27,
+  worker_resume = 28,
 };
 
 /// The name of the command, for example "queue pause".

@@ -138,6 +138,10 @@ std::string_view to_string(operator_action action) noexcept {
     return "limit open";
   case operator_action::cluster_change:
     return "cluster";
+  case operator_action::worker_drain:
+    return "worker drain";
+  case operator_action::worker_resume:
+    return "worker resume";
   }
   return "unknown";
 }

@@ -154,6 +154,15 @@ question ask_workers() {
   return ask<schema::WorkersRequest>([](auto) {});
 }
 
+question ask_drain(const std::string& worker, bool is_drained) {
+  return ask<schema::WorkersRequest>([worker, is_drained](auto request) {
+    if (is_drained)
+      request.setDrain(text_of(worker));
+    else
+      request.setResume(text_of(worker));
+  });
+}
+
 question ask_backups() {
   return ask<schema::BackupRequest>([](auto r) { r.setList(true); });
 }

@@ -51,6 +51,9 @@ struct walk_position {
 [[nodiscard]] question ask_events(task_id task);
 [[nodiscard]] question ask_stats();
 [[nodiscard]] question ask_workers();
+
+/// The answer lists only that worker, or none when the coordinator does not know it.
+[[nodiscard]] question ask_drain(const std::string& worker, bool is_drained);
 [[nodiscard]] question ask_audit(const audit_filter& filter);
 [[nodiscard]] question ask_backup(bool start);
 [[nodiscard]] question ask_backups();

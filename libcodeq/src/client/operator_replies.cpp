@@ -290,6 +290,7 @@ worker_info read_worker(schema::WorkersReply::Worker::Reader from) {
   for (auto queue : from.getQueues())
     worker.queues.push_back(encoding::read_queue(queue));
   worker.queue_count = from.getQueueCount();
+  worker.is_draining = from.getDraining();
   for (auto lease : from.getRunning())
     worker.running.push_back(
       {read_id(lease.getTask()),

@@ -353,6 +353,17 @@ result<std::vector<worker_info>> operator_client::workers() {
   return impl_->ask_all(client::ask_workers(), client::read_workers, missing);
 }
 
+result<void> operator_client::drain_worker(const std::string& name, bool is_drained) {
+  // Without a name the request would ask for the list of all workers.
+  if (name.empty())
+    return client::check_drained(name, is_drained, {}, 0);
+  std::size_t missing = 0;
+  auto told = impl_->ask_all(client::ask_drain(name, is_drained), client::read_workers, missing);
+  if (!told)
+    return told.error();
+  return client::check_drained(name, is_drained, *told, missing);
+}
+
 result<audit_page> operator_client::audit(const audit_filter& filter) {
   if (filter.limit < 1 || filter.limit > limits::audited_max)
     return node::out_of_range("limit", filter.limit, 1, limits::audited_max);

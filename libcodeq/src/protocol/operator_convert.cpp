@@ -280,6 +280,16 @@ result<core::change_many> read_bulk(schema::BulkRequest::Reader from, asked_at b
 
 } // namespace
 
+result<workers_wish> read_workers_request(const workers_request& message) {
+  return message.read([](auto from) -> result<workers_wish> {
+    workers_wish wish{from.getNumber(), encoding::read_text(from.getDrain())};
+    wish.is_drained = !wish.worker.empty();
+    if (!wish.is_drained)
+      wish.worker = encoding::read_text(from.getResume());
+    return wish;
+  });
+}
+
 result<core::describe_task> to_command(const status_request& message, asked_at by) {
   return message.read([&](auto from) -> result<core::describe_task> {
     auto key = read_key(from, by.place);

@@ -142,6 +142,7 @@ void write_worker(schema::WorkersReply::Worker::Builder to, const worker_info& w
     running[i].setGrantedAtMs(ms_of(lease.since));
     running[i].setLeaseLeftMs(static_cast<std::uint64_t>(lease.left.count()));
   }
+  to.setDraining(worker.is_draining);
 }
 
 void write_event(schema::EventsReply::Event::Builder to, const task_event& event) {

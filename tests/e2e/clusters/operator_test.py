@@ -212,6 +212,31 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
             self.assertEqual([], report["findings"], name)
             self.assertTrue(any("replica" in one["records"] for one in report["shards"]), name)
 
+    def test_every_coordinator_holds_tasks_back_from_a_drained_worker(self):
+        self.cluster.start_all()
+        self.cluster.start_worker("w")
+        for i in range(12):
+            self.cluster.result(self.cluster.enqueue("echo", "x", "--key", f"first{i}"))
+        drains = (("ctl", lambda verb: self.cluster.ctl("worker", verb, "w")),
+                  ("http", lambda verb: self.cluster.http(
+                      "c1", "POST", f"/v1/codeq/admin/workers/w/{verb}", {})))
+        for name, change in drains:
+            with self.subTest(name):
+                change("drain")
+                worker, = wait_until(self.idle_workers, 10, "no shard has a credit of it")
+                self.assertTrue(worker["draining"])
+                tasks = [self.cluster.enqueue("echo", "x", "--key", f"{name}{i}")
+                         for i in range(12)]
+                self.assertEqual(
+                    {"ready"}, {self.cluster.status(task)["state"] for task in tasks})
+                change("resume")
+                for task in tasks:
+                    self.cluster.result(task)
+
+    def idle_workers(self):
+        found = json.loads(self.cluster.ctl("--json", "workers"))["workers"]
+        return found if found[0]["free_slots"] == 0 else None
+
     def test_drained_node_loses_all_copies_and_no_task(self):
         self.cluster.start_all()
         tasks = [self.cluster.enqueue("q", "x", "--key", f"k{i}") for i in range(20)]

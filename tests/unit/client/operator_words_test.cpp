@@ -294,6 +294,7 @@ TEST(OperatorReplies, WorkersAreReadAsTheyWereWritten) {
   worker.leases = 2;
   worker.queues = {{"t", "q"}};
   worker.queue_count = 25;
+  worker.is_draining = true;
   worker.running = {{{shard_id{2}, 9}, {"t", "q"}, timestamp{duration{70}}, 4s}};
 
   auto told = read_workers(protocol::make_workers_reply(number, {worker}));
@@ -304,6 +305,7 @@ TEST(OperatorReplies, WorkersAreReadAsTheyWereWritten) {
   EXPECT_EQ(
     std::tie(read.name, read.is_connected, read.free_slots, read.leases, read.queue_count),
     std::tuple("t/w", true, 3u, 2u, 25u));
+  EXPECT_TRUE(read.is_draining);
   EXPECT_EQ(read.queues, worker.queues);
   ASSERT_EQ(read.running.size(), 1u);
   EXPECT_EQ(read.running[0].task, (task_id{shard_id{2}, 9}));

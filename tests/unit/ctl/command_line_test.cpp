@@ -258,6 +258,8 @@ TEST(CtlCommandLine, CommandsOfTwoWordsAreChosen) {
   EXPECT_EQ(asked({{"queue", "show", "q"}}), "show_queue /q\n");
   EXPECT_EQ(asked({{"queue", "pause", "q"}}), "pause /q\n");
   EXPECT_EQ(asked({{"queue", "resume", "q"}}), "resume /q\n");
+  EXPECT_EQ(asked({{"worker", "drain", "t/w"}}), "drain_worker t/w on\n");
+  EXPECT_EQ(asked({{"worker", "resume", "t/w"}}), "drain_worker t/w off\n");
   EXPECT_EQ(asked({{"queue", "fairness", "q"}}), "fairness /q at most 100\n");
   EXPECT_EQ(
     asked({{"queue", "fairness", "q", "--after", "", "--limit", "7"}}),

@@ -197,10 +197,31 @@ TEST(CtlCommands, WorkersAreShownWithWhatTheyRun) {
     "w1      " + id_text + "  default/mail  1970-01-01 00:00:00.000 UTC             9s\n= 0");
   EXPECT_EQ(
     shown(api, {{"workers", "--json"}}),
-    R"({"workers":[{"name":"w1","connected":true,"free_slots":7,"leases":1,"queue_count":3,)"
+    R"({"workers":[{"name":"w1","connected":true,"draining":false,"free_slots":7,"leases":1,)"
+    R"("queue_count":3,)"
     R"("queues":[{"tenant":"default","queue":"mail"}],"running":[{"id":")" + id_text
       + R"(","tenant":"default","queue":"mail","since_ms":0,"lease_left_ms":9000}]}]})"
         "\n= 0");
+}
+
+TEST(CtlCommands, WorkersAreDrainedAndTakenBack) {
+  recorded_api api;
+  api.drained = drained_worker{"t/w1", true};
+  EXPECT_EQ(shown(api, {{"worker", "drain", "t/w1"}}), "t/w1 gets no further tasks\n= 0");
+  EXPECT_EQ(
+    shown(api, {{"worker", "drain", "t/w1", "--json"}}),
+    "{\"name\":\"t/w1\",\"draining\":true}\n= 0");
+  api.drained->is_drained = false;
+  EXPECT_EQ(shown(api, {{"worker", "resume", "t/w1"}}), "t/w1 gets tasks again\n= 0");
+
+  worker_info worker;
+  worker.name = "w1";
+  worker.is_draining = true;
+  api.found_workers = std::vector{worker};
+  EXPECT_NE(shown(api, {{"workers"}}).find("no, drained"), std::string::npos);
+  EXPECT_EQ(
+    api.asked,
+    "drain_worker t/w1 on\ndrain_worker t/w1 on\ndrain_worker t/w1 off\nworkers\n");
 }
 
 TEST(CtlCommands, TheAuditLogTellsWhoDidWhat) {

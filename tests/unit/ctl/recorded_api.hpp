@@ -33,6 +33,7 @@ public:
   std::optional<coordinator_stats> counts;
   std::optional<audit_page> audited;
   std::optional<std::vector<worker_info>> found_workers;
+  std::optional<ctl::drained_worker> drained;
   std::optional<cluster_status> found_cluster;
   std::optional<std::vector<schedule_info>> found_schedules;
   schedule_spec schedule;
@@ -255,6 +256,14 @@ public:
     auto got = said<std::vector<worker_info>>("workers");
     if (found_workers)
       return {*found_workers};
+    return got;
+  }
+
+  ctl::answer<ctl::drained_worker>
+  drain_worker(const std::string& name, bool is_drained) override {
+    auto got = said<ctl::drained_worker>("drain_worker " + name + (is_drained ? " on" : " off"));
+    if (drained)
+      return {*drained};
     return got;
   }
 

@@ -62,6 +62,11 @@ struct wake_session {
   session_wake what = session_wake::held_credits;
 };
 
+/// An operator has drained the session's worker, or has taken it back.
+struct drain_session {
+  bool is_drained = false;
+};
+
 /// An enqueue of the peer, with its share of the enqueue bytes.
 struct peer_enqueue {
   protocol::enqueue_request request;
@@ -80,6 +85,8 @@ using session_actor = shard_peer_actor::extend<
   caf::reacts_to<wake_session>,
   // Pauses or resumes claims for a peer that reads slowly.
   caf::reacts_to<actors::outgoing_pressure>,
+  // Places no more credits of its worker, or does so again.
+  caf::reacts_to<drain_session>,
   // The connection has ended: ends the session.
   caf::reacts_to<actors::connection_lost>,
   // Notifies the peer of the reason and closes.
@@ -465,6 +472,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::task_delivery)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::credit_news)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::queues_added)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::wake_session)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::drain_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::peer_enqueue)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::enqueue_without_share)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::peer_request)

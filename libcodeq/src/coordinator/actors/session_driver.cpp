@@ -150,6 +150,15 @@ result<std::string> session_driver::set_log_level(const std::string& level) {
   return observe::change_log_level(level, bearer ? bearer->subject : "-");
 }
 
+result<drain_outcome>
+session_driver::drain_worker(const std::string& name, bool is_drained) {
+  return options_.drained->set(name, is_drained);
+}
+
+void session_driver::mark_drained(std::vector<base::worker_counts>& workers) const {
+  options_.drained->mark(workers);
+}
+
 result<std::vector<backup_info>> session_driver::list_backups() const {
   return options_.list_backups();
 }
@@ -196,6 +205,7 @@ session_actor::behavior_type drive_session(
     [self](const enqueue_without_share& m) { take(self->state.used(), m); },
     [self](const wake_session& m) { self->state.hosted().wake(m.what); },
     [self](const actors::outgoing_pressure& m) { self->state.hosted().set_pressure(m.high); },
+    [self](const drain_session& m) { self->state.hosted().set_drained(m.is_drained); },
     [self](const actors::connection_lost&) { self->quit(); },
     [self](const end_session& m) { self->state.hosted().end(m.reason); },
   };

@@ -220,6 +220,8 @@ struct note_command {
   origin_ptr origin;
   operator_action action = operator_action::backup;
   std::string detail{};
+  /// Empty when the command was about the coordinator itself.
+  std::string tenant{};
 };
 
 /// Queries the audit log, which is in the store. Effect: `audit_wanted`.
