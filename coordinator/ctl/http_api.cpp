@@ -27,41 +27,6 @@ error unreadable() {
   return {errc::protocol_error, "the gateway's answer cannot be read"};
 }
 
-/// The body of a request that starts an operation.
-std::string body_of(const operation_start& what) {
-  const auto& filter = what.filter;
-  base::json_writer json;
-  json.begin_object().field("kind", operation_kind_names[static_cast<std::size_t>(what.kind)]);
-  dead_filter common;
-  common.queue = filter.queue;
-  common.group = filter.group;
-  common.error = filter.error;
-  common.died = filter.ended;
-  for (const auto& [name, value] : fields_of(common))
-    json.field(name, value);
-  if (filter.state)
-    json.field("state", to_string(*filter.state));
-  if (!filter.key.empty())
-    json.field("key", filter.key);
-  for (const auto& worker : filter.workers)
-    json.field("worker", worker);
-  if (!filter.headers.empty()) {
-    json.begin_object("headers");
-    for (const auto& [name, value] : filter.headers)
-      json.field(name, value);
-    json.end_object();
-  }
-  if (filter.enqueued.since != timestamp{})
-    json.field("since", base::to_rfc3339(filter.enqueued.since));
-  if (filter.enqueued.until != timestamp{})
-    json.field("until", base::to_rfc3339(filter.enqueued.until));
-  json.field("limit", what.limit).field("rate", what.rate);
-  if (what.canary)
-    json.field("canary", *what.canary);
-  json.end_object();
-  return json.take();
-}
-
 /// Adds the tasks in the answer to a batch enqueue to `to`. Errors: the reason why the rest was
 /// refused, after the tasks that were accepted.
 result<void> take_ids(std::string_view answer, std::vector<enqueued_task>& to) {
