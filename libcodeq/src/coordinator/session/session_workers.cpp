@@ -46,8 +46,6 @@ session::drain_worker(const protocol::workers_wish& wish) {
     told.emplace_back().name = wish.worker;
     told.back().is_draining = wish.is_drained;
   }
-  // It counts for this request only, also when nothing was changed.
-  acting_for_.reset();
   return told;
 }
 
