@@ -59,7 +59,8 @@ void read(const protocol::frame<S>& m) {
 void read(const protocol::stats_request&) {
 }
 
-void read(const protocol::workers_request&) {
+void read(const protocol::workers_request& m) {
+  static_cast<void>(protocol::read_workers_request(m));
 }
 
 void read(const protocol::schedule_request& m) {

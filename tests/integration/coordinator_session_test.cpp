@@ -28,6 +28,18 @@ using testing::Not;
 using testing::StartsWith;
 using namespace std::chrono_literals;
 
+/// The answer to a request for workers, in words.
+std::string say_workers(const protocol::workers_reply& reply) {
+  return *reply.read([](auto from) -> result<std::string> {
+    auto text = std::to_string(from.getNumber()) + " "
+                + std::string(to_string(protocol::from_schema(from.getCode())));
+    for (auto worker : from.getWorkers())
+      text += " " + std::string(worker.getName().cStr())
+              + (worker.getDraining() ? " is drained" : " is at work");
+    return text;
+  });
+}
+
 /// The refusal of a request for a queue or a task, in words.
 std::string say_refusal(const protocol::wire_frame& frame) {
   auto read = [](auto reply) -> result<std::string> {
@@ -41,6 +53,8 @@ std::string say_refusal(const protocol::wire_frame& frame) {
     return *protocol::change_reply::parse(frame.body)->read(read);
   if (frame.type == protocol::frame_type<schema::StatsReply>)
     return *protocol::stats_reply::parse(frame.body)->read(read);
+  if (frame.type == protocol::frame_type<schema::WorkersReply>)
+    return say_workers(*protocol::workers_reply::parse(frame.body));
   if (frame.type == protocol::frame_type<schema::StatusReply>)
     return *protocol::status_reply::parse(frame.body)->read(read);
   if (frame.type == protocol::frame_type<schema::EnqueueReply>)
@@ -69,6 +83,8 @@ std::string say(const core::command& command) {
     return "take " + std::to_string(m->credits);
   if (const auto* m = std::get_if<core::change_queues>(&command))
     return "serve " + m->queues.at(0).queue;
+  if (const auto* m = std::get_if<core::note_command>(&command))
+    return "audit of " + m->tenant + ": " + std::string(to_string(m->action)) + " " + m->detail;
   if (const auto* m = std::get_if<core::end_session>(&command))
     return "session " + std::to_string(m->producer.low) + " ends";
   return std::holds_alternative<core::release_worker>(command) ? "released" : "another command";
@@ -113,6 +129,7 @@ protected:
     options.limiter = std::make_shared<security::rate_limiter>();
     options.outgoing = outgoing_;
     options.unread = unread_;
+    options.drained = drained_;
     options.clock = std::make_shared<base::manual_clock>();
     options.gauges = [] { return std::map<std::string, std::int64_t>{{"g", 1}}; };
     options.connection = system_.own(system_.get().spawn(pretended_connection, &lines_));
@@ -156,6 +173,8 @@ protected:
     std::make_shared<actors::outgoing_progress>();
   std::shared_ptr<coordinator::unread_shares> unread_ =
     std::make_shared<coordinator::unread_shares>();
+  std::shared_ptr<coordinator::drained_workers> drained_ =
+    std::make_shared<coordinator::drained_workers>();
   deterministic_system system_;
   coordinator::session_actor session_;
 };
@@ -181,6 +200,21 @@ TEST_F(CoordinatorSession, PlacesNoCreditsOfAWorkerThatTakesNoMore) {
   EXPECT_THAT(take(), IsEmpty());
 }
 
+TEST_F(CoordinatorSession, WithholdsTheCreditsOfADrainedWorkerUntilItIsTakenBack) {
+  claim(8);
+  take();
+
+  receive(coordinator::drain_session{true});
+  EXPECT_THAT(take(), ElementsAre("take 8"));
+  receive(coordinator::credit_news{shard_id{}, coordinator::credit_news::kind::returned, 8});
+  claim(2);
+  receive(actors::outgoing_pressure{false});
+  EXPECT_THAT(take(), IsEmpty());
+
+  receive(coordinator::drain_session{false});
+  EXPECT_THAT(take(), ElementsAre("credits 10"));
+}
+
 TEST_F(CoordinatorSession, PassesOperatorsRequestsToTheShardTheyName) {
   receive(protocol::queue_request::build([](schema::QueueRequest::Builder) {}));
   receive(protocol::force_request::build([](schema::ForceRequest::Builder) {}));
@@ -203,6 +237,51 @@ TEST_F(CoordinatorSession, RefusesOperatorsRequestsForAShardThatIsNotThere) {
     ElementsAre(
       "3 invalid_argument: shard is 1; it must be 0..0",
       "4 unknown_task: no such task: its shard is not there"));
+}
+
+protocol::workers_request drain_of(const char* worker) {
+  return protocol::workers_request::build([&](schema::WorkersRequest::Builder root) {
+    root.setNumber(5);
+    root.setDrain(worker);
+  });
+}
+
+TEST_F(CoordinatorSession, DrainsAKnownWorkerForAnAdminOfItsTenantAndAuditsTheChange) {
+  std::vector<bool> told;
+  auto tell = [&](bool is_drained) { told.push_back(is_drained); };
+  ASSERT_FALSE(drained_->join({"t/w1", 7}, 9, tell));
+  security::principal who;
+  who.tenant = "t";
+  who.role = security::role::admin;
+  start(std::make_shared<const security::principal>(who));
+
+  receive(drain_of("t/w1"));
+  EXPECT_THAT(
+    take(),
+    testing::UnorderedElementsAre("5 none t/w1 is drained", "audit of t: worker drain t/w1"));
+  receive(drain_of("t/w1"));
+  EXPECT_THAT(take(), ElementsAre("5 none t/w1 is drained"));
+  EXPECT_THAT(told, ElementsAre(true));
+  receive(drain_of("t/w2"));
+  EXPECT_THAT(take(), ElementsAre("5 none"));
+  receive(drain_of("http:t/bob"));
+  EXPECT_THAT(take(), ElementsAre("5 unsupported"));
+}
+
+TEST_F(CoordinatorSession, DrainsNoWorkerOfAnotherTenantAndNoneForAReader) {
+  ASSERT_FALSE(drained_->join({"u/w1", 7}, 9, [](bool) { FAIL(); }));
+  security::principal who;
+  who.tenant = "t";
+  who.role = security::role::admin;
+  start(std::make_shared<const security::principal>(who));
+  receive(drain_of("u/w1"));
+  EXPECT_THAT(take(), ElementsAre("5 unauthorized"));
+
+  who.tenant = security::everything;
+  who.role = security::role::reader;
+  start(std::make_shared<const security::principal>(who));
+  receive(drain_of("u/w1"));
+  EXPECT_THAT(take(), ElementsAre("5 unauthorized"));
 }
 
 /// The bearer of a token with one limit, 10 per second.

@@ -442,6 +442,8 @@ void session::take_request(const protocol::workers_request& m) {
   if (wish->worker.empty())
     return ask_for_counts(m, true);
   answer_workers(wish->number, drain_worker(*wish));
+  // It counts for this request only, also when nothing was changed.
+  acting_for_.reset();
 }
 
 void session::tell_stats(

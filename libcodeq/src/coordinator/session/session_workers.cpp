@@ -7,6 +7,17 @@
 
 namespace codeq::coordinator {
 
+namespace {
+
+bool may_drain(const security::principal& who, const std::string& worker) {
+  const auto own = who.tenant + "/";
+  // The refusal of a worker of the gateway says more.
+  const auto is_own = worker.starts_with(own) || worker.starts_with("http:" + own);
+  return who.may_operate() && (who.is_of_all_tenants() || is_own);
+}
+
+} // namespace
+
 std::string tenant_of_worker(const std::string& name) {
   const auto slash = name.find('/');
   return slash == std::string::npos ? std::string() : name.substr(0, slash);
@@ -21,11 +32,7 @@ result<std::vector<base::worker_counts>>
 session::drain_worker(const protocol::workers_wish& wish) {
   if (auto ok = count_request(); !ok)
     return ok.error();
-  const auto* bearer = options_.bearer.get();
-  const auto is_allowed =
-    !bearer || (bearer->may_operate()
-                && (bearer->is_of_all_tenants() || wish.worker.starts_with(bearer->tenant + "/")));
-  if (!is_allowed)
+  if (const auto* bearer = options_.bearer.get(); bearer && !may_drain(*bearer, wish.worker))
     return error{
       errc::unauthorized,
       "worker is `" + wish.worker + "`; this takes the token of an admin of its tenant"};
@@ -39,8 +46,6 @@ session::drain_worker(const protocol::workers_wish& wish) {
     told.emplace_back().name = wish.worker;
     told.back().is_draining = wish.is_drained;
   }
-  // It counts for this request only, also when nothing was changed.
-  acting_for_.reset();
   return told;
 }
 
