@@ -58,8 +58,8 @@ class Measurements(unittest.TestCase):
         self.assertGreater(figures["cpu_us_per_task"], 0)
 
     def test_failover_serves_all_shards_again(self):
-        figures = measure("failover", "--kills", "1", "--rate", "500", "--shards", "4")
-        self.assertGreater(figures["shards_lost"], 0)
+        figures = measure("failover", "--kills", "2", "--rate", "500", "--shards", "4")
+        self.assertGreater(figures["shards_lost"], 1)
         for name in ("", "acknowledgement_", "claim_"):
             self.assertGreater(figures[name + "p50_ms"], 0)
             self.assertLessEqual(figures[name + "p50_ms"], figures[name + "max_ms"])
@@ -159,6 +159,15 @@ class Measurements(unittest.TestCase):
         self.assertLessEqual(figures["tenant_flood_ratio"], 2)
         for name in ("claims_per_s", "keyed_claims_per_s", "batched_ratio", "rss_mib"):
             self.assertGreater(figures[name], 0, name)
+
+    def test_limits_cost_cycles_and_a_rate_is_kept(self):
+        figures = measure("limits", "--tasks", "3000", "--keys", "3000", "--rounds", "1",
+                          "--seconds", "1", "--rate", "200", "--burst", "20", "--durability", "os")
+        self.assertGreater(figures["ratio"], 0)
+        self.assertEqual(figures["starts"], 220)
+        self.assertLessEqual(figures["most_starts_in_a_second"], 220)
+        self.assertGreater(figures["starts_of_allowed"], 0.5)
+        self.assertLessEqual(figures["starts_of_allowed"], 1.01)
 
     def test_produce_waits_before_its_tasks_and_after_them(self):
         with Coordinator() as address, subprocess.Popen(

@@ -10,6 +10,7 @@
 #include "instructions/produce.hpp"
 #include "latency/latency.hpp"
 #include "leases/leases.hpp"
+#include "limits/limits.hpp"
 #include "load/options.hpp"
 #include "priority/priority.hpp"
 #include "recover/recover.hpp"
@@ -122,6 +123,7 @@ std::vector<measurement> make_measurements(const std::filesystem::path& library)
     codeq::bench::dashboard_measurement(),
     codeq::bench::priority_measurement(),
     codeq::bench::fairness_measurement(),
+    codeq::bench::limits_measurement(library),
     codeq::bench::failover_measurement(),
     codeq::bench::handover_measurement()};
 }

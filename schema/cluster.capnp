@@ -14,19 +14,32 @@ struct ClusterRequest {
   union {
     show @1 :Void;
     move @2 :Move;
-    # Have another coordinator serve a shard of which it has a copy in sync. The reply comes when
-    # that is decided, before it is done.
+    # Have another coordinator serve a shard of which it has a copy in sync. The reply to a change
+    # comes when etcd has stored it, before it is carried out.
     drain @3 :Text;
     # Move all shards and copies away from this node, for good.
     undrain @4 :Text;
     # The node gets shards and copies again.
     balance @5 :Void;
     # Forget all moves: shards are spread evenly again.
+    forcePrimary @7 :ForcePrimary;
+    # Serve a shard yourself although your copy may lack what was acknowledged.
   }
+  operation @6 :UInt64;
+  # Identity of a change, random: a request that repeats it is answered as the first one, and
+  # changes nothing more. 0: none.
 
   struct Move {
     shard @0 :UInt16;
     node @1 :Text;
+  }
+
+  struct ForcePrimary {
+    shard @0 :UInt16;
+    node @1 :Text;
+    # The coordinator that is asked; others refuse.
+    confirm @2 :Text;
+    # The words of the loss, which a refusal tells.
   }
 }
 

@@ -98,6 +98,8 @@ struct StatsReply {
     maxDepth @12 :UInt64;
     maxLeased @13 :UInt64;
     # Limits, as in `QueueSettings`, summed over the shards.
+    held @14 :UInt64;
+    # Number of ready tasks that a limit holds back.
   }
 
   struct Gauge {
@@ -109,6 +111,11 @@ struct StatsReply {
 struct WorkersRequest {
   # List the workers that are connected or have leases. Reply: WorkersReply with the same number.
   number @0 :UInt64;
+  drain @1 :Text;
+  # When set: give the worker of that name no further tasks, until it is taken back. The reply lists
+  # only this worker, or none when this coordinator does not know it.
+  resume @2 :Text;
+  # When set: take the worker of that name back. The same reply.
 }
 
 struct WorkersReply {
@@ -130,6 +137,8 @@ struct WorkersReply {
     # Number of all queues that it claims from.
     running @6 :List(Lease);
     # The oldest of its leases, at most 20 of them.
+    draining @7 :Bool;
+    # An operator has drained it: it gets no further tasks.
   }
 
   struct Lease {
@@ -216,6 +225,9 @@ struct QueueSettings {
   # Keep the payload of a completed task as long as its record.
   paused @4 :Bool;
   # The queue grants no leases. Ignored in a request.
+  failures @5 :Task.FailureRules;
+  pauseReason @6 :Text;
+  # Why the queue paused itself; empty when an operator paused it. Ignored in a request.
 }
 
 struct QueueRequest {
@@ -232,6 +244,8 @@ struct QueueRequest {
     resume @6 :Void;
     fairness @8 :FairnessPart;
     # As `show`; the reply also lists fairness keys.
+    explain @9 :Void;
+    # As `show`; the reply also accounts for the waiting tasks.
   }
   operation @7 :UInt64;
   # As in `BulkRequest`.
@@ -257,6 +271,43 @@ struct QueueReply {
   # With `show`: the shard has no such queue, and the settings are the defaults.
   fairness @5 :Fairness;
   # With `fairness`. Coordinators that do not know it refuse the request.
+  waits @6 :Waits;
+  # With `explain`. Coordinators that do not know it refuse the request.
+
+  struct Waits {
+    reasons @0 :List(Reason);
+    # They sum to the shard's scheduled, gated and ready tasks of the queue.
+    leased @1 :UInt64;
+    workers @2 :UInt32;
+    # Number of connected workers that claim from the queue.
+    blocking @3 :UInt64;
+    # Dead tasks that block their groups.
+    limits @4 :List(Held);
+    # At most 10, the one that holds most tasks of the queue first; `tasks` is set, `key` is not.
+    keys @5 :List(Held);
+    # The same for the keys of all limits.
+    partialKeys @6 :Bool;
+    # There were too many keys to look at all of them.
+    startsPerMinute @7 :UInt64;
+    # Leases that began in the last 30 to 60 seconds.
+  }
+
+  struct Reason {
+    reason @0 :TaskReason;
+    tasks @1 :UInt64;
+  }
+
+  struct Held {
+    limit @0 :Text;
+    key @1 :Data;
+    tasks @2 :UInt64;
+    # Number of tasks of the queue that it holds back.
+    leased @3 :UInt64;
+    hasNextStart @4 :Bool;
+    nextStartMs @5 :Int64;
+    # As in `LimitReply.Key`, like the next one.
+    closedUntilMs @6 :Int64;
+  }
 
   struct Fairness {
     keys @0 :List(Share);
@@ -595,6 +646,8 @@ enum OperatorAction @0xb9d4c6e7f8a90b1d {
   limitClose @24;
   limitOpen @25;
   clusterChange @26;
+  workerDrain @27;
+  workerResume @28;
 }
 
 struct AuditReply {

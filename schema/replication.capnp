@@ -2,6 +2,7 @@
 @0xf1a6b3c7d2e84950;
 
 using Cxx = import "/capnp/c++.capnp";
+using Common = import "common.capnp";
 using Schedule = import "schedule.capnp";
 using Task = import "task.capnp";
 $Cxx.namespace("codeq::schema");
@@ -172,8 +173,40 @@ struct NeighbourMessage {
     ends @5 :List(End);
     cancel @6 :UInt64;
     # Cancel this task.
-    askPermits @7 :AskPermits;
-    givePermits @8 :GivePermits;
+    settings @7 :Settings;
+    # From shard 0: all settings of queues and limits that differ from the defaults. Sent again
+    # until `settingsTaken` comes with the same version.
+    settingsTaken @8 :UInt64;
+    # The settings of that version are in force on my shard.
+    pause @9 :Pause;
+    # The breaker of a queue has paused it on my shard. Sent once.
+    askPermits @10 :AskPermits;
+    givePermits @11 :GivePermits;
+  }
+
+  struct Settings {
+    version @0 :UInt64;
+    # Grows with each change, also over epochs.
+    queues @1 :List(Setting);
+    limits @2 :List(Setting);
+    part @3 :UInt32;
+    # Number of the message among those of this version, from 0; they come in order.
+    isLast @4 :Bool;
+    # With this one the settings are taken over, and others end.
+  }
+
+  struct Setting {
+    tenant @0 :Text;
+    name @1 :Text;
+    # Name of the queue or the limit.
+    record @2 :Data;
+    # A `QueueRecord` or `LimitRecord`, as the store contains it; its time means nothing.
+  }
+
+  struct Pause {
+    queue @0 :Common.QueueAddress;
+    reason @1 :Text;
+    # As in `QueueSettings`.
   }
 
   struct FollowUps {
@@ -235,7 +268,7 @@ struct NeighbourMessage {
   struct GivePermits {
     # Booked and synced on all replicas in sync, in both durability modes.
     session @0 :UInt32;
-    # Of the shard that asked.
+    # The session of the shard that asked.
     heard @1 :UInt64;
     given @2 :List(UInt64);
     wantsList @3 :Bool;

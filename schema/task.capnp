@@ -51,6 +51,16 @@ struct TaskSettings {
   onDead @9 :OnDead = skip;
 }
 
+struct FailureRules {
+  # What a queue does about tasks that fail.
+  quarantineAfter @0 :UInt16;
+  # Number of started attempts lost in a row after which a task is dead; 0: off.
+  pausePercent @1 :UInt8;
+  # The queue is paused when more than that part of the attempts that ended failed; 0: never.
+  pauseWindowMs @2 :UInt64 = 60000;
+  # The time in which they ended.
+}
+
 struct TaskLimit {
   # A task's use of a limit of its tenant.
   name @0 :Text;

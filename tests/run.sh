@@ -208,7 +208,8 @@ if $openapi; then
   exit 0
 fi
 
-# Tests that measure times (e2e, fault, kill) are marked RUN_SERIAL, so they have the machine alone.
+# Tests that measure times (most of e2e, fault, kill) are marked RUN_SERIAL: they have the machine
+# alone.
 cd "$build"
 chosen=$(IFS='|'; echo "${labels[*]:-.*}")
 watched ctest --output-on-failure --no-tests=error -j2 -L "^($chosen)\$" </dev/null

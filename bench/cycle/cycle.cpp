@@ -28,6 +28,7 @@ constexpr auto silence_max = std::chrono::seconds(30);
 /// shard counts a result when it decides on it, one commit before the acknowledgement.
 constexpr auto look_interval = std::chrono::milliseconds(5);
 constexpr std::size_t number_digits = 16;
+constexpr auto limit_name = "cycle";
 constexpr std::size_t samples = 200;
 
 /// The payload of task `number`: it begins with the number, which is also the task's result.
@@ -96,16 +97,38 @@ private:
   error failure_;
 };
 
+task_spec make_task(const cycle_options& options, std::size_t number) {
+  task_spec task;
+  task.queue = options.queue;
+  task.payload = payload_of(number, options.payload);
+  if (options.limit_keys > 0)
+    task.limits = {{limit_name, std::to_string(number % options.limit_keys), 1}};
+  return task;
+}
+
+/// Tells what became of a batch that begins with task `at`, whose tasks may be on several shards.
+void tell(progress& told, std::size_t at, const enqueue_answers& answers) {
+  std::vector<task_id> ids;
+  for (const auto& answer : answers) {
+    if (!answer)
+      return told.failed(answer.error());
+    ids.push_back(answer->id);
+  }
+  told.accepted(at, ids);
+}
+
 /// Enqueues tasks first .. last - 1 in batches.
 void produce(
   producer& to, const cycle_options& options, progress& told, std::size_t first, std::size_t last) {
   for (auto at = first; at < last; at += options.batch) {
     std::vector<task_spec> batch;
-    for (auto number = at; number < std::min(at + options.batch, last); ++number) {
-      task_spec task;
-      task.queue = options.queue;
-      task.payload = payload_of(number, options.payload);
-      batch.push_back(std::move(task));
+    for (auto number = at; number < std::min(at + options.batch, last); ++number)
+      batch.push_back(make_task(options, number));
+    if (options.limit_keys > 0) {
+      to.enqueue(std::move(batch), [&told, at](const enqueue_answers& answers) {
+        tell(told, at, answers);
+      });
+      continue;
     }
     to.enqueue_all_or_none(std::move(batch), [&told, at](const result<std::vector<task_id>>& ids) {
       ids ? told.accepted(at, *ids) : told.failed(ids.error());
@@ -297,6 +320,9 @@ result<cycle_figures> run_cycle(const cycle_options& options) {
   auto before = (*client)->stats();
   if (!before)
     return before.error();
+  if (options.limit_keys > 0)
+    if (auto set = (*client)->set_limit({.name = limit_name}, {.concurrency = 1}); !set)
+      return set.error();
   progress told(options.tasks);
   auto f = run(options, *running, **client, told);
   if (!f)

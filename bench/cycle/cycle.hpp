@@ -19,6 +19,9 @@ struct cycle_options {
   std::size_t batch = 64;
   /// Maximum number of tasks of one producer that wait for their acknowledgement.
   std::size_t window = 1024;
+  /// Number of keys of a limit over which the tasks are spread; one task of each may run at a time.
+  /// 0: the tasks have no limit.
+  std::size_t limit_keys = 0;
   /// Number of dashboards that are open meanwhile.
   std::size_t dashboards = 0;
 };

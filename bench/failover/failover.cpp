@@ -12,7 +12,9 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <map>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -25,9 +27,10 @@ namespace {
 using std::chrono::nanoseconds;
 
 constexpr auto queue = "failover";
-constexpr auto request_interval = std::chrono::milliseconds(25);
+constexpr auto request_interval = std::chrono::milliseconds(50);
 constexpr auto failover_max = std::chrono::seconds(60);
-constexpr duration settled_pause = std::chrono::seconds(1);
+/// Longer than it takes a cluster to begin with its next step.
+constexpr duration settled_pause = std::chrono::milliseconds(1500);
 
 struct failover_options {
   cluster_options cluster = {
@@ -39,8 +42,12 @@ struct failover_options {
 /// Adds tasks at a fixed rate, with keys that spread them over all shards, until its end.
 class steady_load {
 public:
-  steady_load(producer& to, shard_watch& watch, std::size_t rate)
-    : to_(to), watch_(watch), rate_(rate), thread_([this] { run(); }) {}
+  steady_load(producer& to, shard_watch& watch, const failover_options& options)
+    : to_(to),
+      watch_(watch),
+      rate_(options.rate),
+      open_max_(std::max<std::size_t>(limits::producer_requests_max / options.cluster.shards, 1)),
+      thread_([this] { run(); }) {}
 
   steady_load(const steady_load&) = delete;
   steady_load& operator=(const steady_load&) = delete;
@@ -57,7 +64,7 @@ private:
       const std::chrono::duration<double> passed = steady::now() - begin;
       const auto due = static_cast<std::uint64_t>(passed.count() * static_cast<double>(rate_));
       const auto count = std::min<std::uint64_t>(due - sent, limits::enqueue_tasks_max);
-      if (count > 0)
+      if (count > 0 && *open_ < open_max_)
         send(sent, count);
       sent += count;
       std::this_thread::sleep_for(request_interval);
@@ -71,16 +78,25 @@ private:
       tasks[i].key = std::to_string(first + i);
       tasks[i].payload = std::string(64, 'x');
     }
-    to_.enqueue(std::move(tasks), [this, sent = steady::now()](const enqueue_answers& answers) {
+    ++*open_;
+    // Answers may come after the load has ended.
+    auto answered = [open = open_, &watch = watch_, sent = steady::now()](
+                      const enqueue_answers& answers) {
+      --*open;
       for (const auto& answer : answers)
         if (answer)
-          watch_.acknowledged(answer->id.shard, sent);
-    });
+          watch.acknowledged(answer->id.shard, sent);
+    };
+    to_.enqueue(std::move(tasks), std::move(answered));
   }
 
   producer& to_;
   shard_watch& watch_;
   std::size_t rate_;
+  /// Each call is a request for each shard. With more calls the window of the producer could be
+  /// full, and the thread not end while no shard is served.
+  std::size_t open_max_;
+  std::shared_ptr<std::atomic<std::size_t>> open_ = std::make_shared<std::atomic<std::size_t>>(0);
   std::atomic<bool> is_over_ = false;
   std::thread thread_;
 };
@@ -107,6 +123,16 @@ std::set<shard_id> shards_of(const cluster_status& status, const std::string& no
   return shards;
 }
 
+/// Where each shard is served, and in which epoch.
+using shard_places = std::map<shard_id, std::pair<std::string, std::uint64_t>>;
+
+shard_places places_of(const cluster_status& status) {
+  shard_places places;
+  for (const auto& shard : status.shards)
+    places[shard.shard] = {shard.primary, shard.epoch};
+  return places;
+}
+
 /// Kills one coordinator after the other, and starts it again when its shards are served elsewhere.
 class killer {
 public:
@@ -123,13 +149,9 @@ public:
 
   /// Errors: `timeout` when a shard was not served again.
   result<void> kill(std::size_t number) {
-    const auto settled = await_cluster(*client_, [this](const cluster_status& status) {
-      return is_settled(status, options_.cluster.coordinators);
-    });
+    const auto settled = await_rest();
     if (!settled)
       return settled.error();
-    if (!pause(settled_pause))
-      return error{errc::going_away, "interrupted"};
     auto& victim = running_.processes()[number];
     watch_.begin(shards_of(*settled, node_name(number)));
     victim.signal(SIGKILL);
@@ -151,6 +173,22 @@ public:
   std::vector<nanoseconds> both;
 
 private:
+  /// Waits until no shard has moved for a while. One that moves meanwhile may have handed out its
+  /// first task before it is watched.
+  result<cluster_status> await_rest() {
+    const auto is_wanted = [this](const cluster_status& status) {
+      return is_settled(status, options_.cluster.coordinators);
+    };
+    auto latest = await_cluster(*client_, is_wanted);
+    for (shard_places before; latest && places_of(*latest) != before;) {
+      before = places_of(*latest);
+      if (!pause(settled_pause))
+        return error{errc::going_away, "interrupted"};
+      latest = await_cluster(*client_, is_wanted);
+    }
+    return latest;
+  }
+
   const failover_options& options_;
   cluster& running_;
   shard_watch& watch_;
@@ -186,7 +224,7 @@ result<std::string> measure_failover(const failover_options& options) {
   killer all(options, *running, watch);
   if (auto ok = all.connect(); !ok)
     return ok.error();
-  const steady_load load(**to, watch, options.rate);
+  const steady_load load(**to, watch, options);
   for (std::size_t i = 0; i < options.kills; ++i)
     if (auto ok = all.kill(i % options.cluster.coordinators); !ok)
       return ok.error();

@@ -33,8 +33,8 @@ struct etcd_process {
 [[nodiscard]] result<cluster_status> await_cluster(
   operator_client& client, const std::function<bool(const cluster_status&)>& is_wanted);
 
-/// Whether each shard is served, has all its copies in sync, and no copy or primary is on its way
-/// to another of these coordinators.
+/// Whether each shard is served, has all its copies in sync and waits for no step, and its primary
+/// is one of these coordinators, of which none serves many more than another.
 [[nodiscard]] bool is_settled(const cluster_status& status, std::size_t coordinators);
 
 } // namespace codeq::bench

@@ -45,6 +45,10 @@ option id_option(task_id& target) {
   return required(id_into(target, ""));
 }
 
+option id_option(std::optional<task_id>& target, const std::string& more_help) {
+  return id_into(target, more_help);
+}
+
 option tenant_option(std::string& target) {
   target.clear();
   return name_option(

@@ -52,6 +52,9 @@ text_option(const char* name, std::string help, std::string& target, std::size_t
 
 [[nodiscard]] option id_option(task_id& target);
 
+/// The same for a command that can do without an id; `more_help` says what it takes instead.
+[[nodiscard]] option id_option(std::optional<task_id>& target, const std::string& more_help);
+
 /// `--tenant`. Clears the target: an empty name stands for the default tenant, which `operator_api`
 /// knows.
 [[nodiscard]] option tenant_option(std::string& target);

@@ -24,6 +24,7 @@ void add_operation(command_table& to);
 void add_token(command_table& to);
 void add_store(command_table& to);
 void add_cluster(command_table& to);
+void add_cluster_repair(command_table& to);
 void add_workers(command_table& to);
 void add_audit(command_table& to);
 void add_stats(command_table& to);
@@ -46,6 +47,7 @@ inline constexpr std::array commands{
   add_token,
   add_store,
   add_cluster,
+  add_cluster_repair,
   add_workers,
   add_audit,
   add_stats,

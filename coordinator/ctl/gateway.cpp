@@ -56,7 +56,8 @@ error refusal_of(const http::outgoing_answer& answer) {
 /// port of nodes does not speak HTTP.
 error no_answer(const http::http_url& from, const error& why) {
   auto text = http::host_field(from) + ": " + why.context;
-  if (why.code == errc::disconnected && !from.is_secured)
+  bool was_connected = !why.context.starts_with(http::cannot_connect);
+  if (why.code == errc::disconnected && was_connected && !from.is_secured)
     text += "; if the gateway has a certificate, --http takes https://";
   if (why.code == errc::protocol_error)
     text += "; --http takes the address of the coordinator's --http, not that of its --listen";
@@ -264,6 +265,13 @@ std::string to_gateway_json(const queue_changes& changes) {
     json.field("maxLeased", *changes.max_leased);
   if (changes.keep_payload)
     json.field("keepPayload", *changes.keep_payload);
+  if (changes.quarantine_after)
+    json.field("quarantineAfter", *changes.quarantine_after);
+  if (const auto& breaker = changes.pause_when_failing)
+    json.begin_object("pauseWhenFailing")
+      .field("percent", breaker->percent)
+      .field("windowMs", breaker->window.count())
+      .end_object();
   json.end_object();
   return json.take();
 }

@@ -27,41 +27,6 @@ error unreadable() {
   return {errc::protocol_error, "the gateway's answer cannot be read"};
 }
 
-/// The body of a request that starts an operation.
-std::string body_of(const operation_start& what) {
-  const auto& filter = what.filter;
-  base::json_writer json;
-  json.begin_object().field("kind", operation_kind_names[static_cast<std::size_t>(what.kind)]);
-  dead_filter common;
-  common.queue = filter.queue;
-  common.group = filter.group;
-  common.error = filter.error;
-  common.died = filter.ended;
-  for (const auto& [name, value] : fields_of(common))
-    json.field(name, value);
-  if (filter.state)
-    json.field("state", to_string(*filter.state));
-  if (!filter.key.empty())
-    json.field("key", filter.key);
-  for (const auto& worker : filter.workers)
-    json.field("worker", worker);
-  if (!filter.headers.empty()) {
-    json.begin_object("headers");
-    for (const auto& [name, value] : filter.headers)
-      json.field(name, value);
-    json.end_object();
-  }
-  if (filter.enqueued.since != timestamp{})
-    json.field("since", base::to_rfc3339(filter.enqueued.since));
-  if (filter.enqueued.until != timestamp{})
-    json.field("until", base::to_rfc3339(filter.enqueued.until));
-  json.field("limit", what.limit).field("rate", what.rate);
-  if (what.canary)
-    json.field("canary", *what.canary);
-  json.end_object();
-  return json.take();
-}
-
 /// Adds the tasks in the answer to a batch enqueue to `to`. Errors: the reason why the rest was
 /// refused, after the tasks that were accepted.
 result<void> take_ids(std::string_view answer, std::vector<enqueued_task>& to) {
@@ -156,6 +121,10 @@ public:
 
   answer<queue_info> show_queue(const queue_address& queue) override {
     return ask_of(queue, "GET", "/settings");
+  }
+
+  answer<queue_explanation> explain_queue(const queue_address& queue) override {
+    return ask_of(queue, "GET", "/explain");
   }
 
   answer<queue_info>
@@ -363,20 +332,31 @@ public:
 
   answer<std::vector<worker_info>> workers() override { return ask("GET", "/admin/workers"); }
 
+  answer<drained_worker> drain_worker(const std::string& name, bool is_drained) override {
+    return ask(
+      "POST", "/admin/workers/" + http::escape(name) + (is_drained ? "/drain" : "/resume"));
+  }
+
   answer<cluster_status> cluster() override { return ask("GET", "/admin/cluster"); }
 
   answer<cluster_status> change_cluster(const cluster_change& change) override {
     if (change.what == cluster_change::kind::balance)
       return ask("POST", "/admin/cluster/balance");
-    if (change.what != cluster_change::kind::move)
+    const auto is_forced = change.what == cluster_change::kind::force_primary;
+    if (change.what != cluster_change::kind::move && !is_forced)
       return ask(
         "POST",
         "/admin/cluster/nodes/" + http::escape(change.node)
           + (change.what == cluster_change::kind::drain ? "/drain" : "/undrain"));
     base::json_writer json;
-    json.begin_object().field("to", change.node).end_object();
+    json.begin_object().field("to", change.node);
+    if (is_forced)
+      json.field("confirm", change.confirm);
+    json.end_object();
     return ask(
-      "POST", "/admin/cluster/shards/" + std::to_string(value(change.shard)) + "/move",
+      "POST",
+      "/admin/cluster/shards/" + std::to_string(value(change.shard))
+        + (is_forced ? "/force-primary" : "/move"),
       json.take());
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/http_queries.hpp"
 
+#include "base/json_writer.hpp"
 #include "base/rfc3339.hpp"
 #include "ctl/command_options.hpp"
 #include "ctl/gateway.hpp"
@@ -112,6 +113,40 @@ std::string task_query(const task_filter& filter) {
   if (filter.enqueued.until != timestamp{})
     add_parameter(query, "until", base::to_rfc3339(filter.enqueued.until));
   return query;
+}
+
+std::string body_of(const operation_start& what) {
+  const auto& filter = what.filter;
+  base::json_writer json;
+  json.begin_object().field("kind", operation_kind_names[static_cast<std::size_t>(what.kind)]);
+  dead_filter common;
+  common.queue = filter.queue;
+  common.group = filter.group;
+  common.error = filter.error;
+  common.died = filter.ended;
+  for (const auto& [name, value] : fields_of(common))
+    json.field(name, value);
+  if (filter.state)
+    json.field("state", to_string(*filter.state));
+  if (!filter.key.empty())
+    json.field("key", filter.key);
+  for (const auto& worker : filter.workers)
+    json.field("worker", worker);
+  if (!filter.headers.empty()) {
+    json.begin_object("headers");
+    for (const auto& [name, value] : filter.headers)
+      json.field(name, value);
+    json.end_object();
+  }
+  if (filter.enqueued.since != timestamp{})
+    json.field("since", base::to_rfc3339(filter.enqueued.since));
+  if (filter.enqueued.until != timestamp{})
+    json.field("until", base::to_rfc3339(filter.enqueued.until));
+  json.field("limit", what.limit).field("rate", what.rate);
+  if (what.canary)
+    json.field("canary", *what.canary);
+  json.end_object();
+  return json.take();
 }
 
 } // namespace codeq::ctl

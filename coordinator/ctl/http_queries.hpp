@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-/// Paths and queries of an operator's requests over HTTP.
+/// Paths, queries and bodies of an operator's requests over HTTP.
 namespace codeq::ctl {
 
 [[nodiscard]] std::string path_of(task_id task);
@@ -38,5 +38,8 @@ void add_parameter(std::string& query, const std::string& name, const std::strin
 
 /// The same of a list of any tasks.
 [[nodiscard]] std::string task_query(const task_filter& filter);
+
+/// The body of a request that starts an operation.
+[[nodiscard]] std::string body_of(const operation_start& what);
 
 } // namespace codeq::ctl

@@ -39,6 +39,17 @@ private:
   operator_api::progressed told_;
 };
 
+/// Why there is no connection. The gateway speaks HTTP only.
+error no_connection(const error& why) {
+  if (why.code != errc::protocol_error)
+    return why;
+  return {
+    why.code,
+    why.context
+      + "; --coordinator takes the address of the coordinator's --listen; for that of its --http "
+        "there is --http http://HOST:PORT"};
+}
+
 /// Number of copies of a task that fit into one request.
 std::size_t batch_of(const task_spec& task) {
   // The size of headers is limited; the other fields are small by comparison.
@@ -128,6 +139,10 @@ public:
 
   answer<queue_info> show_queue(const queue_address& queue) override {
     return ask([&](operator_client& client) { return client.show_queue(whole(queue)); });
+  }
+
+  answer<queue_explanation> explain_queue(const queue_address& queue) override {
+    return ask([&](operator_client& client) { return client.explain_queue(whole(queue)); });
   }
 
   answer<queue_info>
@@ -286,6 +301,14 @@ public:
     return ask([&](operator_client& client) { return client.workers(); });
   }
 
+  answer<drained_worker> drain_worker(const std::string& name, bool is_drained) override {
+    return ask([&](operator_client& client) -> result<drained_worker> {
+      if (auto ok = client.drain_worker(name, is_drained); !ok)
+        return ok.error();
+      return drained_worker{name, is_drained};
+    });
+  }
+
   answer<cluster_status> cluster() override {
     return ask([&](operator_client& client) { return client.cluster(); });
   }
@@ -392,7 +415,7 @@ private:
       return {};
     auto connected = operator_client::connect(options_);
     if (!connected)
-      return connected.error();
+      return no_connection(connected.error());
     client_ = std::move(*connected);
     return {};
   }

@@ -57,6 +57,12 @@ struct added_tasks {
   bool is_whole = true;
 };
 
+/// A worker after a drain, or after it was taken back.
+struct drained_worker {
+  std::string name;
+  bool is_drained = false;
+};
+
 /// Outcome of waiting for the end of a task.
 struct task_end {
   /// Not terminal only when the call did not wait. Empty when the task has not ended.
@@ -90,6 +96,8 @@ public:
   // Queues and many tasks.
 
   virtual answer<queue_info> show_queue(const queue_address& queue) = 0;
+  /// Why the waiting tasks of a queue do not run, in sums.
+  virtual answer<queue_explanation> explain_queue(const queue_address& queue) = 0;
   virtual answer<queue_info>
   configure_queue(const queue_address& queue, const queue_changes& changes) = 0;
   virtual answer<queue_info> pause_queue(const queue_address& queue, bool paused) = 0;
@@ -153,6 +161,9 @@ public:
   virtual answer<coordinator_stats> stats_of(const queue_address& queue) = 0;
 
   virtual answer<std::vector<worker_info>> workers() = 0;
+
+  /// Drains a worker, or takes it back; see `operator_client::drain_worker`.
+  virtual answer<drained_worker> drain_worker(const std::string& name, bool is_drained) = 0;
 
   /// The state of the cluster.
   virtual answer<cluster_status> cluster() = 0;

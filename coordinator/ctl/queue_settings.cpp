@@ -40,6 +40,18 @@ std::string or_none(duration limit, const char* none) {
   return limit == duration{0} ? none : format_duration(limit);
 }
 
+std::string breaker_text(const failure_breaker& breaker) {
+  return breaker.percent == 0
+           ? "off"
+           : std::to_string(breaker.percent) + "%/" + format_duration(breaker.window);
+}
+
+/// For example "3 losses in a row".
+std::string losses_text(std::uint32_t count) {
+  return count == 0 ? "off"
+                    : std::to_string(count) + (count == 1 ? " loss" : " losses in a row");
+}
+
 } // namespace
 
 queue_config queue_changes::applied_to(queue_config before) const {
@@ -57,6 +69,8 @@ queue_config queue_changes::applied_to(queue_config before) const {
   apply(max_depth, before.max_depth);
   apply(max_leased, before.max_leased);
   apply(keep_payload, before.keep_payload);
+  apply(quarantine_after, before.quarantine_after);
+  apply(pause_when_failing, before.pause_when_failing);
   return before;
 }
 
@@ -134,6 +148,24 @@ std::string_view name_of(on_dead what) {
   return on_dead_names[static_cast<std::size_t>(what)];
 }
 
+result<failure_breaker> parse_breaker(const std::string& text) {
+  if (text == "off")
+    return failure_breaker{};
+  auto sign = text.find("%/");
+  if (sign == std::string::npos)
+    return error{
+      errc::invalid_argument,
+      config::quote(text) + " is neither `off` nor a percentage and a window such as `50%/1m`"};
+  auto percent = config::parse_count(text.substr(0, sign), {1, limits::breaker_percent_max});
+  if (!percent)
+    return percent.error();
+  auto window = config::parse_duration_in(
+    text.substr(sign + 2), {limits::breaker_window_min, limits::breaker_window_max});
+  if (!window)
+    return window.error();
+  return failure_breaker{static_cast<std::uint32_t>(*percent), *window};
+}
+
 std::string limit_text(std::uint64_t limit) {
   return limit == 0 ? "no limit" : std::to_string(limit);
 }
@@ -151,6 +183,10 @@ void write_config(base::json_writer& out, const queue_config& config) {
   out.field("retention_ms", defaults.retention.count());
   out.field("dead_retention_ms", defaults.dead_retention.count());
   out.field("on_dead", name_of(defaults.when_dead));
+  out.field("quarantine_after", config.quarantine_after);
+  out.begin_object("pause_when_failing");
+  out.field("percent", config.pause_when_failing.percent);
+  out.field("window_ms", config.pause_when_failing.window.count()).end_object();
 }
 
 std::vector<std::pair<std::string, std::string>> config_fields(const queue_config& config) {
@@ -166,7 +202,9 @@ std::vector<std::pair<std::string, std::string>> config_fields(const queue_confi
     {"progress-timeout", or_none(defaults.progress_timeout, "no limit")},
     {"retention", format_duration(defaults.retention)},
     {"dead-retention", or_none(defaults.dead_retention, "until purged")},
-    {"on-dead", std::string(name_of(defaults.when_dead))}};
+    {"on-dead", std::string(name_of(defaults.when_dead))},
+    {"quarantine-after", losses_text(config.quarantine_after)},
+    {"pause-when-failing", breaker_text(config.pause_when_failing)}};
 }
 
 } // namespace codeq::ctl

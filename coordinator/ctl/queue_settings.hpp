@@ -31,6 +31,8 @@ struct queue_changes {
   std::optional<std::uint64_t> max_depth{};
   std::optional<std::uint64_t> max_leased{};
   std::optional<bool> keep_payload{};
+  std::optional<std::uint32_t> quarantine_after{};
+  std::optional<failure_breaker> pause_when_failing{};
 
   /// The configuration after this change of `before`.
   [[nodiscard]] queue_config applied_to(queue_config before) const;
@@ -52,6 +54,9 @@ void write_config(base::json_writer& out, const queue_config& config);
 /// The same as names and values for people, without the limits.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>>
 config_fields(const queue_config& config);
+
+/// Parses `off`, or a percentage and a window such as `50%/1m`. Errors: `invalid_argument`.
+[[nodiscard]] result<failure_breaker> parse_breaker(const std::string& text);
 
 /// "no limit" for 0.
 [[nodiscard]] std::string limit_text(std::uint64_t limit);

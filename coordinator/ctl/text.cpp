@@ -55,4 +55,29 @@ std::string format_table(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
+std::string shards_text(const std::vector<shard_id>& shards) {
+  std::string text = shards.size() == 1 ? "shard " : "shards ";
+  for (std::size_t i = 0; i < shards.size(); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(value(shards[i]));
+  return text;
+}
+
+std::string missing_text(const std::vector<shard_id>& missing) {
+  if (missing.empty())
+    return {};
+  return "\nNo answer from " + shards_text(missing)
+         + ": whether a change is in force there is not known. In a cluster shard 0 passes it on "
+           "when they are served again; otherwise make it again.\n";
+}
+
+void
+write_shards(base::json_writer& out, std::string_view name, const std::vector<shard_id>& shards) {
+  if (shards.empty())
+    return;
+  out.begin_array(name);
+  for (auto shard : shards)
+    out.number(std::uint64_t{value(shard)});
+  out.end_array();
+}
+
 } // namespace codeq::ctl

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/ids.hpp"
 #include "codeq/time.hpp"
+
+#include "base/json_writer.hpp"
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace codeq::ctl {
@@ -25,5 +29,15 @@ format_fields(const std::vector<std::pair<std::string, std::string>>& fields);
 /// A table; the first row is the header. The first column is left-aligned, numbers are
 /// right-aligned.
 [[nodiscard]] std::string format_table(const std::vector<std::vector<std::string>>& rows);
+
+/// "shard 3" or "shards 3, 7".
+[[nodiscard]] std::string shards_text(const std::vector<shard_id>& shards);
+
+/// Says that these shards have not answered; empty when there are none.
+[[nodiscard]] std::string missing_text(const std::vector<shard_id>& missing);
+
+/// Adds the numbers as a list to the open JSON object, unless there are none.
+void
+write_shards(base::json_writer& out, std::string_view name, const std::vector<shard_id>& shards);
 
 } // namespace codeq::ctl

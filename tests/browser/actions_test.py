@@ -131,6 +131,28 @@ class QueueActions(dashboard.DashboardTest):
         cluster.wait_until(lambda: self.http.get(f"/tasks/{task}").status == 404, 10, "the end")
 
 
+class WorkerActions(dashboard.DashboardTest):
+    def worker(self):
+        found = self.http.get("/admin/workers").json["workers"]
+        return found[0] if found else None
+
+    def test_drain_asks_first_and_ends_by_hand(self):
+        self.cluster.start_worker("w1")
+        cluster.wait_until(self.worker, 10, "the worker")
+        self.show("workers", "w1")
+        self.browser.click("Drain w1", "button")
+        self.browser.wait_text("Drain w1?")
+        self.browser.click("Go back")
+        self.assertFalse(self.worker()["draining"])
+        self.browser.click("Drain w1", "button")
+        self.browser.click("Drain w1", "dialog button")
+        self.browser.wait_text("draining")
+        self.assertTrue(self.worker()["draining"])
+        self.browser.click("Resume w1", "button")
+        self.browser.wait_gone("draining")
+        self.assertFalse(self.worker()["draining"])
+
+
 class DeadLetters(dashboard.DashboardTest):
     def test_redrive_of_one_kind_says_how_many(self):
         orders = [self.bury("mail", f"no order {number}") for number in range(3)]

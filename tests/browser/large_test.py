@@ -16,7 +16,8 @@ BATCH = 1000
 ROUNDS = 20
 # The requests that the pages make.
 REQUESTS = {
-    "queues": "/admin/queues/bulk", "history": "/admin/history", "tasks": "/tasks?limit=50",
+    "queues": "/admin/queues/bulk", "fairness": "/admin/queues/bulk/fairness?limit=20",
+    "history": "/admin/history", "tasks": "/tasks?limit=50",
     "ready tasks": "/tasks?limit=50&queue=bulk&state=ready&order=oldest",
     "tasks by key": "/tasks?limit=50&queue=bulk&key=none", "dead": "/admin/dead?limit=25",
     "dead by error": "/admin/dead/summary?newest=2000", "operations": "/admin/operations",

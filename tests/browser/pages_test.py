@@ -205,12 +205,23 @@ class Pages(dashboard.DashboardTest):
         self.assertIsNone(self.http.claim("limited"))
         self.http.post("/admin/limits/stripe/keys/acct_7/close", {"seconds": 3600})
         self.show("limits", "stripe")
-        self.browser.wait_text("100 in 1.0 s, up to 20 at once")
+        self.browser.wait_text("100 in 1 s, up to 20 at once")
         self.check("limits")
         self.show("limits/stripe", "acct_42")
         self.browser.wait_text("after a lease")
         self.assertIn("acct_7", self.browser.text())
         self.check("limit")
+
+    def test_a_queue_shows_whose_tasks_wait_behind_whom(self):
+        for key, weight in (("small", 5), ("flood", 1), ("flood", 1)):
+            self.enqueue("fair", fairnessKey=key, fairnessWeight=weight)
+        self.show("queues/fair", "Who waits behind whom")
+        rows = self.browser.run(
+            "return [...document.querySelectorAll('table')].find((one) =>"
+            " one.textContent.includes('Share of time')).innerText")
+        self.assertIn("flood", rows)
+        self.assertIn("small", rows)
+        self.check("queue-fair")
 
     def test_store_shows_space_and_work(self):
         self.show("store", "free on the disk")

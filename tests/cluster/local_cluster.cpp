@@ -3,6 +3,7 @@
 
 #include "cluster/catalogue_keys.hpp"
 #include "cluster/record_json.hpp"
+#include "support/local_process.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -10,17 +11,10 @@
 #include <future>
 #include <set>
 #include <sstream>
-#include <stdexcept>
 #include <thread>
 #include <variant>
 
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 namespace codeq::test {
 
@@ -30,39 +24,6 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t log_bytes = 6000;
 
-std::uint16_t free_port(const std::string& host) {
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  ::inet_pton(AF_INET, host.c_str(), &address.sin_addr);
-  socklen_t size = sizeof address;
-  auto* plain = reinterpret_cast<sockaddr*>(&address);
-  const auto is_bound =
-    ::bind(socket, plain, size) == 0 && ::getsockname(socket, plain, &size) == 0;
-  ::close(socket);
-  if (!is_bound)
-    throw std::runtime_error("no free port on " + host);
-  return ntohs(address.sin_port);
-}
-
-::pid_t run(const std::vector<std::string>& arguments, const std::filesystem::path& log) {
-  std::vector<char*> words;
-  for (const auto& argument : arguments)
-    words.push_back(const_cast<char*>(argument.c_str()));
-  words.push_back(nullptr);
-  const auto process = ::fork();
-  if (process < 0)
-    throw std::runtime_error("no process can be started");
-  if (process != 0)
-    return process;
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const int out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  ::dup2(out, STDOUT_FILENO);
-  ::dup2(out, STDERR_FILENO);
-  ::execv(words[0], words.data());
-  ::_exit(127);
-}
-
 } // namespace
 
 local_cluster::local_cluster(options how)
@@ -70,8 +31,9 @@ local_cluster::local_cluster(options how)
     client_(std::make_unique<etcd::client>(
       etcd::client::options{etcd::parse_member_urls(etcd_.urls()).value()})),
     processes_(options_.coordinators) {
+  free_ports ports;
   for (std::size_t i = 0; i < processes_.size(); ++i)
-    processes_[i].port = free_port(host(i));
+    processes_[i].port = ports.take(host(i));
 }
 
 local_cluster::~local_cluster() {
@@ -87,7 +49,8 @@ void local_cluster::start(std::size_t coordinator) {
     "--replicas", std::to_string(options_.replicas), "--durability", options_.durability};
   if (options_.shards != 0)
     words.insert(words.end(), {"--shards", std::to_string(options_.shards)});
-  processes_[coordinator].id = run(words, directory_.path() / (name(coordinator) + ".log"));
+  processes_[coordinator].id =
+    start_process(words, directory_.path() / (name(coordinator) + ".log"));
 }
 
 void local_cluster::kill(std::size_t coordinator) {

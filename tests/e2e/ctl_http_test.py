@@ -2,6 +2,7 @@
 """codeqctl with the HTTP gateway in place of the node port."""
 
 import json
+import subprocess
 import unittest
 
 import cluster
@@ -71,6 +72,20 @@ class CtlOverHttp(cluster.ClusterTest):
         self.ctl("limit", "delete", "stripe")
         self.assertIn('has no limit "stripe"', self.refusal("limit", "show", "stripe"))
 
+    def test_worker_is_drained_and_taken_back(self):
+        self.cluster.start_worker("w1")
+        self.cluster.result(self.cluster.enqueue("echo", "connected"))
+        self.assertEqual({"workerId": "w1", "draining": True},
+                         json.loads(self.ctl("--json", "worker", "drain", "w1")))
+        waiting = self.add("echo", '"x"')
+        worker, = json.loads(self.ctl("--json", "workers"))["workers"]
+        self.assertEqual(("w1", True, True),
+                         (worker["workerId"], worker["connected"], worker["draining"]))
+        self.assertEqual("PENDING", json.loads(self.ctl("--json", "get", waiting))["status"])
+        self.ctl("worker", "resume", "w1")
+        self.ctl("result", waiting, "--wait", "20s")
+        self.assertIn("worker not found", self.refusal("worker", "drain", "w2"))
+
     def test_many_and_stdin(self):
         ids = self.ctl("enqueue", "many", "--count", "250", payload=b'"x"').split()
         self.assertEqual(250, len(set(ids)))
@@ -80,7 +95,7 @@ class CtlOverHttp(cluster.ClusterTest):
         self.assertIn("COMMAND", table[0])
         self.assertEqual(250, json.loads(self.ctl("--json", "queue", "stats", "many"))["ready"])
         header, *rows = self.ctl("stats").splitlines()
-        self.assertEqual("QUEUE PAUSED SCHEDULED GATED READY OLDESTREADYAGEMS LEASED DEAD".split(),
+        self.assertEqual("QUEUE PAUSED SCHEDULED GATED READY HELD OLDESTREADYAGEMS LEASED".split(),
                          header.split()[:8])
         self.assertEqual(["many"], [row.split()[0] for row in rows])
         purged = self.ctl("--json", "queue", "purge", "many", "--yes")
@@ -127,6 +142,16 @@ class CtlOverHttp(cluster.ClusterTest):
     def test_port_of_nodes_is_told_from_that_of_the_gateway(self):
         said = self.cluster.ctl_error("--http", f"http://{self.cluster.address}", "list")
         self.assertIn("not that of its --listen", said)
+        gateway = self.url.removeprefix("http://")
+        asked = subprocess.run(
+            [cluster.BIN / "codeqctl", "--coordinator", gateway, "list"],
+            capture_output=True, timeout=60, check=False)
+        self.assertIn(b"there is --http http://HOST:PORT", asked.stderr)
+
+    def test_https_is_not_suggested_where_nobody_listens(self):
+        said = self.cluster.ctl_error("--http", "http://127.0.0.1:1", "list")
+        self.assertIn("cannot connect: Connection refused", said)
+        self.assertNotIn("https", said)
 
     def test_token_is_not_sent_unencrypted_over_a_network(self):
         self.cluster.token = "codeq_x"

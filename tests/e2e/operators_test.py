@@ -48,6 +48,54 @@ class Shows(OperatorTest):
         self.assertIn({"tenant": "default", "queue": "sleep"}, worker["queues"])
         self.assertIn(task, self.cluster.ctl("workers").decode())
 
+    def test_drained_worker_finishes_what_it_has_and_gets_no_more_until_it_is_taken_back(self):
+        self.cluster.start_coordinator()
+        process = self.cluster.start_worker("w", "--slots", "1", "--prefetch", "0")
+        running = self.cluster.enqueue("sleep", f"{self.cluster.path('starts')} 1500 1")
+        wait_until(lambda: self.cluster.status(running)["state"] == "leased", 10, "it runs")
+
+        self.assertEqual({"name": "w", "draining": True}, self.json("worker", "drain", "w"))
+
+        self.assertTrue(self.worker()["draining"])
+        self.assertIn("yes, drained", self.cluster.ctl("workers").decode())
+        waiting = self.cluster.enqueue("echo", "x")
+        self.cluster.result(running)
+        wait_until(lambda: self.worker()["leases"] == 0, 10, "its task is over")
+        # A worker that may get tasks has a free slot at a shard now.
+        self.assertEqual(0, self.worker()["free_slots"])
+        self.assertEqual("ready", self.cluster.status(waiting)["state"])
+        self.assertTrue(process.is_running())
+        self.cluster.ctl("worker", "resume", "w")
+        self.cluster.result(waiting)
+        self.assertFalse(self.worker()["draining"])
+        self.assertEqual(
+            [("worker resume", "w"), ("worker drain", "w")],
+            [(one["action"], one["detail"]) for one in self.json("audit")["commands"]])
+
+    def worker(self):
+        worker, = self.json("workers")["workers"]
+        return worker
+
+    def test_drain_ends_with_the_worker_s_process(self):
+        self.cluster.start_coordinator()
+        process = self.cluster.start_worker("w")
+        self.cluster.result(self.cluster.enqueue("echo", "connected"))
+        self.cluster.ctl("worker", "drain", "w")
+        process.kill()
+        self.cluster.start_worker("w")
+
+        self.cluster.result(self.cluster.enqueue("echo", "x"))
+
+        self.assertFalse(self.worker()["draining"])
+
+    def test_drain_of_an_unknown_worker_names_it(self):
+        self.cluster.start_coordinator()
+        for verb in ("drain", "resume"):
+            self.assertIn("worker is `nobody`; no coordinator knows it",
+                          self.cluster.ctl_error("worker", verb, "nobody"))
+        self.assertIn("cannot be drained",
+                      self.cluster.ctl_error("worker", "drain", "http:default/bob"))
+
     def test_counts_of_now_and_ever_apart(self):
         self.cluster.start_coordinator()
         self.cluster.start_worker("w")

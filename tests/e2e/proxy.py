@@ -39,8 +39,8 @@ class Proxy:
         """The types of the frames from the coordinator on the latest connection."""
         with self._lock:
             heard, types = bytes(self.heard), []
-        while frame := _first_frame(heard):
-            types.append(_type_of(frame))
+        while frame := first_frame(heard):
+            types.append(type_of(frame))
             heard = heard[len(frame):]
         return types
 
@@ -61,7 +61,7 @@ class Proxy:
             self._swallows = False
         for pair in pairs:
             for end in pair:
-                _shut(end)
+                shut(end)
 
     def close(self):
         self._listener.close()
@@ -103,30 +103,30 @@ class Proxy:
                         time.sleep(len(data) / self._rate)
         except OSError:
             pass
-        _shut(source)
-        _shut(sink)
+        shut(source)
+        shut(sink)
 
     def _sift(self, data):
         """The complete frames of `data` that may pass, and the rest of it."""
         passed = b""
-        while frame := _first_frame(data):
-            self.told.append(_type_of(frame))
+        while frame := first_frame(data):
+            self.told.append(type_of(frame))
             passed += frame if self.told[-1] != self._dropped else b""
             data = data[len(frame):]
         return passed, data
 
 
-def _first_frame(data):
+def first_frame(data):
     """Header and body of the first frame; empty when it is incomplete."""
     size = 8 + struct.unpack_from("<I", data)[0] if len(data) >= 8 else 8
     return data[:size] if len(data) >= size else b""
 
 
-def _type_of(frame):
+def type_of(frame):
     return struct.unpack_from("<H", frame, 4)[0]
 
 
-def _shut(end):
+def shut(end):
     try:
         end.shutdown(socket.SHUT_RDWR)
     except OSError:

@@ -104,6 +104,29 @@ class Queues(OperatorTest):
 
         self.assertEqual({task["id"] for task in listed["tasks"]}, later)
 
+    def test_queue_whose_attempts_fail_pauses_itself_on_all_shards(self):
+        self.cluster.ctl("queue", "set", "fail", "--pause-when-failing", "50%/1m")
+        self.cluster.start_worker("w", "--slots", "4")
+        # The tasks of one request are on one shard.
+        self.cluster.ctl("enqueue", "fail", "x", "--count", "200", "--max-attempts", "1")
+
+        wait_until(lambda: self.json("queue", "show", "fail")["paused"], 10, "it is paused")
+        wait_until(lambda: self.json("queue", "show", "fail")["uniform"], 10, "on all shards")
+
+        reason = "breaker, 100 % of 20 attempts failed in 1m"
+        self.assertEqual(self.json("queue", "show", "fail")["pause_reason"], reason)
+        task = self.cluster.enqueue("fail", "y")
+        self.assertIn(f"queue paused: {reason}", self.cluster.ctl("explain", task).decode())
+        self.assertIn("queue is paused tenant=default queue=fail",
+                      self.cluster.coordinator.text())
+        self.assertIn(reason, self.cluster.ctl("audit").decode())
+        self.cluster.ctl("queue", "set", "fail", "--pause-when-failing", "off")
+        self.cluster.ctl("queue", "resume", "fail")
+        shown = self.json("queue", "show", "fail")
+        self.assertEqual((shown["paused"], shown["pause_reason"]), (False, ""))
+        wait_until(lambda: self.cluster.queue_stats("fail")["dead"] >= 200, 20,
+                   "the others run")
+
 
 class Order(cluster.ClusterTest):
     def test_priority_then_enqueue_order_within_a_shard(self):

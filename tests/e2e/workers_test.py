@@ -106,6 +106,32 @@ class WorkerGone(cluster.ClusterTest):
 
         self.assertEqual(self.cluster.status(task)["attempt"], 2)
 
+    def lose_worker(self, name):
+        worker = self.cluster.start_worker(name, "--slots", "1")
+        wait_until(lambda: not worker.is_running(), 10, "the handler crashes its worker")
+
+    def test_task_that_kills_its_workers_is_quarantined(self):
+        self.cluster.ctl("queue", "set", "crash", "--quarantine-after", "2")
+        task = self.cluster.enqueue("crash", "", "--lease", "1s", "--max-attempts", "1000",
+                                    "--retry", "fixed", "--retry-base", "10ms")
+
+        self.lose_worker("victim1")
+        self.lose_worker("victim2")
+        wait_until(lambda: self.cluster.status(task)["state"] == "dead", 10, "the task is dead")
+
+        status = self.cluster.status(task)
+        self.assertEqual(status["attempt"], 2)
+        self.assertIn("quarantined: 2 started attempts in a row", status["error_text"])
+        self.assertIn("quarantined", self.cluster.ctl("explain", task).decode())
+        shown = self.cluster.ctl("queue", "show", "crash").decode()
+        self.assertIn("2 losses in a row", shown)
+        self.assertIn("tasks are quarantined tenant=default queue=crash count=1",
+                      self.cluster.coordinator.text())
+        self.cluster.ctl("redrive", task)
+        self.lose_worker("victim3")
+        wait_until(lambda: self.cluster.status(task)["state"] == "ready", 10,
+                   "one loss does not end the redriven task")
+
 
 class OneName(cluster.ClusterTest):
     """Which worker keeps its name, which one takes it over, and what happens to the leases."""

@@ -322,7 +322,7 @@ TEST_F(EtcdClient, AnotherEtcdIsRecognised) {
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, errc::incompatible_store);
   EXPECT_NE(read.error().context.find("but 4711 is known"), std::string::npos);
-  EXPECT_NE(read.error().context.find("codeqctl cluster repair"), std::string::npos);
+  EXPECT_NE(read.error().context.find("CLUSTERS.md, Repair"), std::string::npos);
   EXPECT_EQ(made.end, swap_end::unknown);
   EXPECT_NE(client->replaced_because(), "");
 }

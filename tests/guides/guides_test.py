@@ -34,6 +34,7 @@ SMALL = {"cycle": "--tasks 2000", "latency": "--rate 100 --seconds 1", "retries"
          "dashboard": "--tasks 3000 --dead 2000 --queues 3 --rounds 2 --rate 1000",
          "fairness": "--flood-tasks 20000 --flood-customers 500 --others 50 --claimed-tasks 5000 "
                      "--claim-keys 50 --waiting-tasks 5000 --waiting-keys 500",
+         "limits": "--tasks 2000 --keys 2000 --rounds 1 --rate 200 --seconds 1",
          "schedules": "--schedules 500 --burst 0 --seconds 1 --settle 1",
          "failover": "--kills 1", "handover": "--tasks 2000"}
 
@@ -171,6 +172,9 @@ class Followed(unittest.TestCase):
 
     def test_guide_for_fairness(self):
         self.follow("coordinator/FAIRNESS.md")
+
+    def test_guide_for_failing_queues(self):
+        self.follow("coordinator/FAILING_QUEUES.md")
 
     def test_guide_for_limits_of_tasks(self):
         self.follow("coordinator/TASK_LIMITS.md")

@@ -64,6 +64,7 @@ constexpr strict_route routes[] = {
   {"GET", "/admin/queues/q/settings", nullptr},
   {"PUT", "/admin/queues/q/settings"},
   {"GET", "/admin/queues/q/fairness", nullptr},
+  {"GET", "/admin/queues/q/explain", nullptr},
   {"GET", "/admin/limits", nullptr},
   {"GET", "/admin/limits/l", nullptr},
   {"PUT", "/admin/limits/l"},
@@ -79,10 +80,13 @@ constexpr strict_route routes[] = {
   {"POST", "/admin/tasks/cleanup"},
   {"POST", "/admin/tasks/x/force", R"("how":"revoke",)"},
   {"GET", "/admin/workers", nullptr},
+  {"POST", "/admin/workers/w/drain"},
+  {"POST", "/admin/workers/w/resume"},
   {"GET", "/admin/shards", nullptr},
   {"GET", "/admin/audit", nullptr},
   {"GET", "/admin/cluster", nullptr},
   {"POST", "/admin/cluster/shards/0/move", R"("to":"c1",)"},
+  {"POST", "/admin/cluster/shards/0/force-primary", R"("to":"c1",)"},
   {"POST", "/admin/cluster/nodes/c1/drain"},
   {"POST", "/admin/cluster/nodes/c1/undrain"},
   {"POST", "/admin/cluster/balance"},
@@ -255,6 +259,35 @@ TEST_F(HttpStrict, PayloadsOfCompletedTasksCannotBeKept) {
     "completed tasks",
     why("PUT", "/admin/queues/q/settings", R"({"keepPayload":true})"));
   EXPECT_EQ(200u, call("PUT", "/admin/queues/q/settings", R"({"keepPayload":false})").status);
+}
+
+TEST_F(HttpStrict, QuarantineIsWithinItsRange) {
+  EXPECT_EQ(
+    "'quarantineAfter' is 256; it must be 0..255",
+    why("PUT", "/admin/queues/q/settings", R"({"quarantineAfter":256})"));
+  EXPECT_EQ(200u, call("PUT", "/admin/queues/q/settings", R"({"quarantineAfter":255})").status);
+}
+
+TEST_F(HttpStrict, BreakerIsWithinItsRange) {
+  auto put = [&](const std::string& breaker) {
+    return call("PUT", "/admin/queues/q/settings", R"({"pauseWhenFailing":)" + breaker + "}");
+  };
+
+  EXPECT_EQ(
+    "'pauseWhenFailing.percent' is 100; it must be 0..99",
+    why("PUT", "/admin/queues/q/settings", R"({"pauseWhenFailing":{"percent":100}})"));
+  EXPECT_EQ(
+    "'pauseWhenFailing.windowMs' is 999; it must be 1000..86400000",
+    why("PUT", "/admin/queues/q/settings", R"({"pauseWhenFailing":{"windowMs":999}})"));
+  EXPECT_THAT(
+    put(R"({"percent":30,"windowMs":5000})").body,
+    HasSubstr(R"("pauseWhenFailing":{"percent":30,"windowMs":5000})"));
+  EXPECT_THAT(
+    put(R"({"percent":40})").body,
+    HasSubstr(R"("pauseWhenFailing":{"percent":40,"windowMs":5000})"));
+  EXPECT_THAT(
+    put(R"({"percent":0})").body,
+    HasSubstr(R"("pauseWhenFailing":{"percent":0,"windowMs":60000})"));
 }
 
 TEST_F(HttpStrict, SizesOverALimitAreRefusedWithIt) {

@@ -228,8 +228,30 @@ def find_disordered_groups(history):
                 yield f"group: in {name} {after} began while {before} was still running"
 
 
+def find_late_members(history):
+    """In a group, a task arrives after those of the same request that are before it, and after
+    those that were acknowledged before it was sent, whichever coordinator serves the shard."""
+    for name, members in _groups(history):
+        sent = {task_id: history.sent[history.starts[task_id][0].fields["task"]]
+                for task_id in members}
+        first = {task_id: (min(map(_token, history.starts[task_id])), task_id)
+                 for task_id in members}
+        known = sorted((task_id for task_id in members if task_id in history.acknowledged),
+                       key=lambda task_id: -history.acknowledged[task_id].at)
+        latest = (0, "")
+        latest_of = {}
+        for after in sorted(members, key=lambda task_id: sent[task_id].at):
+            while known and history.acknowledged[known[-1]].at < sent[after].at:
+                latest = max(latest, first[known.pop()])
+            request = sent[after].fields["request"]
+            before = max(latest, latest_of.get(request, latest))
+            if before > first[after]:
+                yield f"group: in {name} {after} was handed out before {before[1]}"
+            latest_of[request] = max(before, first[after])
+
+
 RULES = (find_lost, find_invented, find_torn_batches, find_changed_results, find_bad_tokens,
-         find_bad_attempts, find_early, find_disordered_groups)
+         find_bad_attempts, find_early, find_disordered_groups, find_late_members)
 
 
 def check(events, is_of_cluster=False):

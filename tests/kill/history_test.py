@@ -132,6 +132,19 @@ class Checker(unittest.TestCase):
     def test_group_that_runs_two_at_a_time_is_refused(self):
         self.assert_refused(GOOD.replace("500 start", "405 start"), "group")
 
+    def test_requests_of_a_cluster_that_are_open_together_may_arrive_in_any_order(self):
+        def swapped(text):
+            return (text.replace("token=30", "token=5").replace("500 start", "290 start")
+                    .replace("510 done", "295 done").replace("p-2/30", "p-2/5")
+                    .replace("id=A", "id=20").replace("id=B", "id=10"))
+
+        together = swapped(GOOD).replace("task=p-2 request=1", "task=p-2 request=2")
+        later = together.replace("101 send", "250 send")
+        self.assertIn("group", str(check(together)))
+        for text, is_allowed in ((together, True), (later, False), (swapped(GOOD), False)):
+            found = history.check(events_of(text), is_of_cluster=True)
+            self.assertEqual(not found, is_allowed, found)
+
     def test_violation_is_explained_by_the_events_of_its_task(self):
         bad = GOOD + "600 start task=p-2 id=B token=50 attempt=2"
         told = history.explain(events_of(bad), check(bad))

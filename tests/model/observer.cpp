@@ -156,6 +156,10 @@ void observer::see(const core::task_explained& e) {
   seen_.lines.push_back(say_explained(told));
 }
 
+void observer::see(const core::breaker_tripped& e) {
+  seen_.lines.push_back(say_tripped(e));
+}
+
 void observer::see(const core::queue_answered& e) {
   if (!e.allowed)
     seen_.lines.push_back(say_queue_refused(e.peer, e.number, e.allowed.error().code));

@@ -68,6 +68,7 @@ private:
 
   /// For the log only.
   void see(const core::leases_expired&) {}
+  void see(const core::breaker_tripped& e);
   void see(const core::task_described& e);
   void see(const core::task_explained& e);
   void see(const core::queue_answered& e);

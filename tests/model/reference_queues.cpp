@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
 #include "model/reference_shard.hpp"
 #include "model/words.hpp"
 
@@ -86,13 +88,47 @@ void reference_shard::run(const core::configure_queue& c) {
     expected.push_back(say_queue_refused(c.peer, c.number, errc::unsupported));
     return;
   }
+  if (settings.config.pause_when_failing != c.config.pause_when_failing)
+    attempts.erase(c.queue);
   settings.config = c.config;
   expected.push_back(say_queue({c.peer, c.number, c.queue, settings, {}}));
 }
 
+void reference_shard::count_for_breaker(
+  const queue_address& queue, task_event::kind what, bool failed) {
+  auto& settings = queues[queue];
+  const auto& breaker = settings.config.pause_when_failing;
+  if (breaker.percent == 0 || settings.paused || (!failed && what != task_event::kind::completed))
+    return;
+  constexpr std::int64_t tenths = 10;
+  auto tenth_of = [&](monotonic_time when) {
+    return when.time_since_epoch() / (breaker.window / tenths);
+  };
+  auto& ended = attempts[queue];
+  ended.emplace_back(now_.steady, failed);
+  std::erase_if(ended, [&](const auto& one) {
+    return tenth_of(one.first) <= tenth_of(now_.steady) - tenths;
+  });
+  auto failures = static_cast<std::size_t>(
+    std::count_if(ended.begin(), ended.end(), [](const auto& one) { return one.second; }));
+  if (ended.size() < limits::breaker_attempts_min
+      || failures * 100 <= ended.size() * breaker.percent)
+    return;
+  auto percent = (failures * 100 + ended.size() - 1) / ended.size();
+  settings.paused = true;
+  settings.pause_reason = "breaker, " + std::to_string(percent) + " % of "
+                          + std::to_string(ended.size()) + " attempts failed in "
+                          + std::to_string(breaker.window / std::chrono::seconds(1)) + "s";
+  attempts.erase(queue);
+  expected.push_back(say_tripped({queue, settings.pause_reason}));
+}
+
 void reference_shard::run(const core::pause_queue& c) {
   auto& settings = queues[c.queue];
+  if (settings.paused != c.paused)
+    attempts.erase(c.queue);
   settings.paused = c.paused;
+  settings.pause_reason.clear();
   expected.push_back(say_queue({c.peer, c.number, c.queue, settings, {}}));
 }
 

@@ -305,6 +305,11 @@ void reference_shard::lose(reference_task& task) {
   ++totals[task.queue].lost;
   task.text = "lease_expired";
   bool first = task.lost++ == 0;
+  auto most = queues[task.queue].config.quarantine_after;
+  if (most != 0 && task.lost >= most && !task.cancelling) {
+    task.text = "quarantined";
+    return end(task, task_event::kind::lost, task_state::dead, true);
+  }
   fail(task, task_event::kind::lost, first ? std::optional{duration{0}} : std::nullopt);
 }
 
@@ -324,6 +329,11 @@ void reference_shard::end(
   task.refunds = charged ? 0 : task.refunds + 1;
   task.ended_at = now_.shard;
   ended_.push_back(task.seq);
+  using kind = task_event::kind;
+  bool by_failure = what == kind::failed || what == kind::failed_permanently
+                    || what == kind::nacked || what == kind::lost || what == kind::timed_out;
+  count_for_breaker(
+    task.queue, what, by_failure && charged && next != task_state::cancelled);
   auto& count = totals[task.queue];
   count.completed += next == task_state::completed ? 1 : 0;
   count.dead += next == task_state::dead ? 1 : 0;
@@ -463,6 +473,7 @@ void reference_shard::restart(std::uint32_t epoch, const instant& now, std::uint
   workers.clear();
   awaited.clear();
   watched.clear();
+  attempts.clear();
   lists.clear();
   snapshotted_ = false;
   for (auto& [id, producer] : producers)

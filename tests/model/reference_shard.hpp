@@ -232,6 +232,8 @@ public:
   /// Peers among them that want progress, too.
   std::map<sequence, std::set<core::peer_id>> watched;
   std::map<queue_address, core::queue_settings> queues;
+  /// For the breakers of queues that are not paused: when attempts ended, and whether they failed.
+  std::map<queue_address, std::vector<std::pair<monotonic_time, bool>>> attempts;
   /// List requests of this turn that are not answered yet.
   std::vector<asked_list> lists;
   /// Tasks that were removed for good.
@@ -272,6 +274,8 @@ private:
   void run(const core::fire_schedule&) {}
   void run(const core::watch_ends&) {}
   void run(const core::note_ends&) {}
+  void run(const core::adopt_settings&) {}
+  void run(const core::settings_adopted&) {}
 
   void run(const core::tell_audit&) {}
 
@@ -358,6 +362,8 @@ private:
   void end_limited(reference_task& task, const core::lease_report& r);
   void fail(reference_task& task, task_event::kind what, std::optional<duration> delay);
   void end(reference_task& task, task_event::kind what, task_state next, bool charged);
+  /// Counts the end of an attempt, and pauses the queue when its breaker trips.
+  void count_for_breaker(const queue_address& queue, task_event::kind what, bool failed);
   static void note_change(reference_task& task, task_event::kind what);
   void describe(const core::inquiry& why, sequence seq);
   [[nodiscard]] std::vector<sequence> held_by(const worker_identity& worker) const;

@@ -358,27 +358,6 @@ sequence step_maker::random_dead_task(dice& d, const reference_shard& reference)
   return dead.empty() || d.one_in(5) ? random_task(d, reference) : d.pick(dead);
 }
 
-queue_address step_maker::random_queue(dice& d) {
-  return {"default", "q" + std::to_string(d.below(3))};
-}
-
-core::configure_queue step_maker::random_settings(dice& d) {
-  core::configure_queue c{producers_first_peer, d.below(100), random_queue(d), {}};
-  auto& s = c.config;
-  s.max_depth = d.one_in(2) ? 0 : 1 + d.below(12);
-  s.max_leased = d.one_in(2) ? 0 : 1 + d.below(5);
-  s.keep_payload = d.one_in(10);
-  if (d.one_in(3))
-    return c;
-  s.defaults.max_attempts = static_cast<std::uint16_t>(1 + d.below(4));
-  s.defaults.retry = {static_cast<retry_kind>(d.below(4)), duration{1 + d.below(5'000)}, 20s};
-  s.defaults.lease = duration{1'000 + d.below(20'000)};
-  s.defaults.run_timeout = duration{d.one_in(3) ? 500 + d.below(20'000) : 0};
-  s.defaults.progress_timeout = duration{d.below(20'000)};
-  s.defaults.when_dead = d.one_in(2) ? on_dead::block : on_dead::skip;
-  return c;
-}
-
 core::list_tasks step_maker::random_list(dice& d, const reference_shard& reference) {
   core::list_tasks c{producers_first_peer, next_list_++, {}};
   c.part.filter.tenant = d.one_in(8) ? "nobody" : "default";

@@ -210,7 +210,12 @@ std::string say_queue(const core::queue_answered& answer) {
   return peer_name(answer.peer) + "set #" + std::to_string(answer.number) + " queue "
          + answer.queue.queue + ": depth " + std::to_string(s.config.max_depth) + " leased "
          + std::to_string(s.config.max_leased) + " attempts " + std::to_string(d.max_attempts)
-         + " lease " + std::to_string(d.lease.count()) + (s.paused ? " paused" : "");
+         + " lease " + std::to_string(d.lease.count()) + (s.paused ? " paused " : "")
+         + s.pause_reason;
+}
+
+std::string say_tripped(const core::breaker_tripped& tripped) {
+  return "queue " + tripped.queue.queue + " is paused: " + tripped.reason;
 }
 
 std::string say_queue_refused(core::peer_id peer, std::uint64_t number, errc code) {

@@ -104,6 +104,7 @@ inline constexpr std::uint64_t first_list_number = 1'000'000;
 
 /// Describes the settings that a queue has from now on.
 [[nodiscard]] std::string say_queue(const core::queue_answered& answer);
+[[nodiscard]] std::string say_tripped(const core::breaker_tripped& tripped);
 
 [[nodiscard]] std::string say_queue_refused(core::peer_id peer, std::uint64_t number, errc code);
 

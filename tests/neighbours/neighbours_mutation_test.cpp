@@ -11,8 +11,10 @@ namespace codeq::neighbours {
 constexpr std::uint64_t seeds_max = 1000;
 
 TEST(NeighbourFaults, EachIsCaughtAndNothingElse) {
-  const auto verdicts =
-    mutation::hunt_all(seeds_max, [](std::uint64_t seed) { return world(seed).run(); });
+  const auto verdicts = mutation::hunt_all(seeds_max, [](std::uint64_t seed) {
+    const auto with_settings = seed % 4 == 0;
+    return world(seed, with_settings).run();
+  });
   mutation::print(verdicts);
 
   for (std::size_t fault = 0; fault < verdicts.size(); ++fault)

@@ -36,4 +36,12 @@ TEST(NeighbourSimulation, FollowUpsAreAddedOnceUnderEveryScenario) {
   EXPECT_GT(certain, seeds * 50);
 }
 
+TEST(NeighbourSimulation, SettingsOfShard0ReachAllShardsUnderEveryScenario) {
+  const auto first = number("CODEQ_SEED", 1);
+  const auto seeds = std::getenv("CODEQ_SEED") ? 1 : number("CODEQ_SIM_SEEDS", 200);
+
+  for (auto seed = first; seed < first + seeds; ++seed)
+    ASSERT_EQ(world(seed, true).run(), "") << "CODEQ_SEED=" << seed;
+}
+
 } // namespace codeq::neighbours

@@ -69,6 +69,7 @@ std::string shard_node::serve() {
   options.turns.commands_max = 4;
   options.turns.snapshot_records = 20;
   options.turns.snapshot_interval = 1s;
+  options.carries_settings = carries_settings_;
   options.hand_overs.emplace();
   options.hand_overs->records = 4;
   if (mode_ == storage::durability::os)
@@ -210,6 +211,29 @@ void shard_node::reconnect(shard_id other) {
 void shard_node::receive(const coordinator::neighbour_message& said) {
   if (shard_ && routes_.hear(said.from, said.epoch))
     shard_->decide(said.what, at());
+}
+
+void shard_node::configure(const std::string& name, std::uint64_t depth) {
+  if (!shard_)
+    return;
+  queue_config config;
+  config.max_depth = depth;
+  shard_->decide(core::configure_queue{producer, 0, {"default", name}, config}, at());
+  std::optional<limit_definition> limit;
+  if (depth > 0)
+    limit = limit_definition{.concurrency = static_cast<std::uint32_t>(depth)};
+  shard_->decide(core::set_limit{producer, 0, {"default", name}, limit}, at());
+}
+
+std::map<std::string, std::uint64_t> shard_node::settings() const {
+  std::map<std::string, std::uint64_t> found;
+  for (const auto& [arrival, index] : state_->queues_by_arrival)
+    if (const auto& queue = *state_->queues[index]; queue.settings.config.max_depth > 0)
+      found["queue " + queue.address.queue] = queue.settings.config.max_depth;
+  state_->limits.for_each([&](const limit_address& limit, const limit_definition& definition) {
+    found["limit " + limit.name] = definition.concurrency.value_or(0);
+  });
+  return found;
 }
 
 std::map<std::string, std::size_t> shard_node::groups() const {

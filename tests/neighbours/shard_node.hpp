@@ -59,6 +59,15 @@ public:
   /// Completes one more task.
   void work();
 
+  /// From now on the settings of shard 0 are those of all shards.
+  void carry_settings() { carries_settings_ = true; }
+
+  /// An operator sets a queue's depth, and a limit; without a depth both get the defaults again.
+  void configure(const std::string& name, std::uint64_t depth);
+
+  /// The depths of queues that are not unlimited, and the limits.
+  [[nodiscard]] std::map<std::string, std::uint64_t> settings() const;
+
   /// Another shard is served in that epoch, as etcd tells.
   void note_epoch(shard_id other, std::uint32_t epoch);
 
@@ -95,6 +104,7 @@ public:
   void wake_after(duration wait, std::uint64_t number) override;
   void note_limit(std::string_view, std::uint64_t, std::string_view) override {}
   void note_expired(const core::leases_expired&) override {}
+  void note_breaker(const core::breaker_tripped&) override {}
   void note_occurrence(const core::occurrence_noted&, timestamp) override {}
   void settled() override {}
   [[nodiscard]] const result<void>& check_disk(monotonic_time) override { return disk_state_; }
@@ -123,6 +133,7 @@ private:
   std::uint64_t process_ = 0;
   monotonic_time written_until_{};
   std::uint64_t requests_ = 0;
+  bool carries_settings_ = false;
   /// The groups of the follow-ups of each completion that is not answered.
   std::map<fencing_token, std::vector<follow_up_name>> completions_;
 };

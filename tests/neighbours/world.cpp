@@ -18,10 +18,15 @@ constexpr duration step = 25ms;
 
 } // namespace
 
-world::world(std::uint64_t seed) : random_(seed) {
+world::world(std::uint64_t seed, bool with_settings)
+  : random_(seed),
+    with_settings_(with_settings) {
   const auto mode = below(2) == 0 ? storage::durability::sync : storage::durability::os;
   for (std::uint16_t i = 0; i < shard_node::shard_count; ++i)
     nodes_.push_back(std::make_unique<shard_node>(*this, shard_id{i}, mode));
+  if (with_settings_)
+    for (auto& node : nodes_)
+      node->carry_settings();
 }
 
 void world::after(duration wait, std::function<void()> what) {
@@ -91,6 +96,8 @@ void world::note_loss(const shard_node& gone) {
 }
 
 void world::disturb() {
+  if (with_settings_ && below(10) == 0)
+    nodes_[0]->configure("s" + std::to_string(below(3)), below(3));
   auto& node = *nodes_[below(nodes_.size())];
   switch (below(40)) {
   case 0:
@@ -131,7 +138,17 @@ std::string world::run() {
   for (auto& node : nodes_)
     serve(*node);
   pass(healed_for);
+  if (wrong_.empty())
+    wrong_ = check_settings();
   return wrong_.empty() ? check() : wrong_;
+}
+
+std::string world::check_settings() const {
+  const auto wanted = nodes_[0]->settings();
+  for (const auto& node : nodes_)
+    if (with_settings_ && node->settings() != wanted)
+      return "settings of shard 0 are not in force on shard " + std::to_string(value(node->id()));
+  return {};
 }
 
 std::string world::check() {

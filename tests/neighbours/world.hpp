@@ -19,7 +19,9 @@ namespace codeq::neighbours {
 /// Every random decision comes from the seed; the durability mode too.
 class world final : public surroundings {
 public:
-  explicit world(std::uint64_t seed);
+  /// `with_settings`: an operator changes settings of queues and limits on shard 0, which have to
+  /// reach the others.
+  explicit world(std::uint64_t seed, bool with_settings = false);
 
   /// Works under faults, then without any. Returns what was violated; empty: nothing.
   [[nodiscard]] std::string run();
@@ -41,8 +43,10 @@ private:
   void disturb();
   void note_loss(const shard_node& gone);
   [[nodiscard]] std::string check();
+  [[nodiscard]] std::string check_settings() const;
 
   std::mt19937_64 random_;
+  bool with_settings_;
   monotonic_time now_{std::chrono::hours{1}};
   std::uint64_t order_ = 0;
   std::map<std::pair<monotonic_time, std::uint64_t>, std::function<void()>> due_;

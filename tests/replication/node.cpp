@@ -132,10 +132,8 @@ log_tail node::read_after(replica_id to, position after) {
     });
     return {log_tail::state::reading};
   }
-  constexpr std::size_t most = 64;
-  const auto count = std::min(most, log_.size() - after.number);
   const auto begin = log_.begin() + static_cast<std::ptrdiff_t>(after.number);
-  return {log_tail::state::held, {begin, begin + static_cast<std::ptrdiff_t>(count)}};
+  return {log_tail::state::held, {begin, log_.end()}};
 }
 
 void node::begin_copy(replica_id to, epoch_number epoch) {

@@ -8,7 +8,7 @@
 namespace codeq::replication::sim {
 
 /// A fault has to be caught within the first `seeds_max` seeds; without a fault all of them pass.
-constexpr std::uint64_t seeds_max = 4000;
+constexpr std::uint64_t seeds_max = 6000;
 
 TEST(ReplicationFaults, EachIsCaughtAndNothingElse) {
   const auto verdicts =

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "replication/world.hpp"
 
+#include "replication/bounds.hpp"
+
 #include <algorithm>
+#include <variant>
 
 namespace codeq::replication::sim {
 
@@ -22,6 +25,13 @@ membership first_value() {
   value.in_sync = value.replicas;
   value.primary = value.replicas.front();
   return value;
+}
+
+std::size_t deltas_of(const message& what) {
+  if (const auto* appended = std::get_if<append>(&what))
+    return appended->entries.size();
+  const auto* fetched = std::get_if<collected>(&what);
+  return fetched ? fetched->entries.size() : 0;
 }
 
 } // namespace
@@ -61,6 +71,8 @@ std::string world::story() const {
 }
 
 void world::send(std::size_t from, replica_id to, envelope what) {
+  if (deltas_of(what.content) > bounds::message_entries)
+    audit_.fail("a message has more deltas than its receiver takes");
   const auto index = static_cast<std::size_t>(to) / 11 - 1;
   const auto copies = 1u + (random_.hits(scenario_.double_permille) ? 1u : 0u);
   for (unsigned i = 0; i < copies; ++i) {

@@ -107,7 +107,8 @@ public:
 
   void gather_stats(std::uint64_t, bool) override {}
 
-  void ask_cluster(std::uint64_t, const cluster_change&) override {}
+  void ask_cluster(
+    std::uint64_t, const cluster_change&, const core::origin_ptr&) override {}
 
   void wake_after(duration wait, coordinator::session_wake what) override {
     all_.after(wait, [this, what] {
@@ -136,6 +137,13 @@ public:
   [[nodiscard]] result<std::string> set_log_level(const std::string&) override {
     return error{errc::unsupported, "no log"};
   }
+
+  [[nodiscard]] result<coordinator::drain_outcome>
+  drain_worker(const std::string&, bool) override {
+    return coordinator::drain_outcome::unknown;
+  }
+
+  void mark_drained(std::vector<base::worker_counts>&) const override {}
 
   [[nodiscard]] result<std::vector<backup_info>> list_backups() const override {
     return std::vector<backup_info>{};

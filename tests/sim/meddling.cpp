@@ -23,6 +23,8 @@ queue_config some_config(chance& random) {
     config.max_leased = static_cast<std::uint64_t>(random.between(1, 3));
   if (random.hits(400))
     config.max_depth = static_cast<std::uint64_t>(random.between(1, 6));
+  if (random.hits(300))
+    config.quarantine_after = static_cast<std::uint32_t>(random.between(1, 3));
   return config;
 }
 

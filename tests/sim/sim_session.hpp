@@ -51,7 +51,8 @@ public:
   void close(const error& reason) override;
   void gather_stats(std::uint64_t number, bool with_leases) override;
 
-  void ask_cluster(std::uint64_t, const cluster_change&) override {}
+  void ask_cluster(
+    std::uint64_t, const cluster_change&, const core::origin_ptr&) override {}
 
   void wake_after(duration wait, coordinator::session_wake what) override;
   [[nodiscard]] coordinator::outgoing_bytes outgoing() const override;
@@ -69,6 +70,13 @@ public:
 
   [[nodiscard]] result<backup_status> back_up(bool start) override;
   [[nodiscard]] result<std::string> set_log_level(const std::string& level) override;
+
+  [[nodiscard]] result<coordinator::drain_outcome>
+  drain_worker(const std::string&, bool) override {
+    return coordinator::drain_outcome::unknown;
+  }
+
+  void mark_drained(std::vector<base::worker_counts>&) const override {}
 
   [[nodiscard]] result<std::vector<backup_info>> list_backups() const override {
     return std::vector<backup_info>{};

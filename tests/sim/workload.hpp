@@ -61,7 +61,7 @@ private:
   void add_key(task_spec& task);
   void add_time(task_spec& task);
   void add_fairness(task_spec& task);
-  /// Of tasks that may be on any shard, in runs with limits.
+  /// For tasks that may be on any shard, in runs with limits.
   void add_limits(task_spec& task);
   [[nodiscard]] task_spec some_special_task();
   [[nodiscard]] std::vector<task_spec> some_plain_request();

@@ -1,68 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/etcd_cluster.hpp"
 
+#include "support/local_process.hpp"
+
 #include <csignal>
-#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
 
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 namespace codeq::test {
 
 namespace {
 
 constexpr std::size_t log_bytes = 2000;
-
-/// Ports that no process listens to now. They stay reserved until the sockets are closed.
-class free_ports {
-public:
-  ~free_ports() {
-    for (int socket : sockets_)
-      ::close(socket);
-  }
-
-  std::uint16_t take() {
-    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-    sockets_.push_back(socket);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* plain = reinterpret_cast<sockaddr*>(&address);
-    if (::bind(socket, plain, size) != 0 || ::getsockname(socket, plain, &size) != 0)
-      throw std::runtime_error("no free port");
-    return ntohs(address.sin_port);
-  }
-
-private:
-  std::vector<int> sockets_;
-};
-
-::pid_t run(const std::vector<std::string>& arguments, const std::filesystem::path& log) {
-  std::vector<char*> words;
-  for (const auto& argument : arguments)
-    words.push_back(const_cast<char*>(argument.c_str()));
-  words.push_back(nullptr);
-  const auto parent = ::getpid();
-  const auto process = ::fork();
-  if (process != 0)
-    return process;
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const int out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  ::dup2(out, STDOUT_FILENO);
-  ::dup2(out, STDERR_FILENO);
-  if (::getppid() == parent)
-    ::execvp(words[0], words.data());
-  ::_exit(127);
-}
 
 } // namespace
 
@@ -121,7 +73,7 @@ std::vector<std::string> etcd_cluster::arguments(std::size_t index) const {
 
 void etcd_cluster::start(std::size_t member) {
   const auto log = directory_.path() / ("m" + std::to_string(member) + ".log");
-  members_[member].process = run(arguments(member), log);
+  members_[member].process = start_process(arguments(member), log);
   if (members_[member].process < 0)
     throw std::runtime_error("etcd cannot be started");
 }

@@ -196,6 +196,10 @@ void transcript::say(const core::task_explained& e) {
   line(e.peer, words);
 }
 
+void transcript::say(const core::breaker_tripped& e) {
+  line(e.queue.queue + " paused: " + e.reason);
+}
+
 void transcript::say(const core::queue_answered& e) {
   if (!e.allowed)
     return line(e.peer, "refused " + std::string(to_string(e.allowed.error().code)));
@@ -266,6 +270,8 @@ void transcript::say(const core::shard_told& e) {
       words += ' ' + short_number(end.seq) + ' ' + std::string(to_string(end.how));
     return line(words + to);
   }
+  if (const auto* adopted = std::get_if<core::settings_adopted>(&e.what))
+    return line("settings adopted " + std::to_string(adopted->version) + to);
   if (const auto* asked = std::get_if<core::ask_permits>(&e.what))
     return line(
       std::string(asked->is_list ? "list " : "ask ") + std::to_string(asked->held.size()) + " held "

@@ -45,6 +45,7 @@ private:
   void say(const core::timer_dropped& e);
   /// For the log only, so that it is left out.
   void say(const core::leases_expired&) {}
+  void say(const core::breaker_tripped& e);
   void say(const core::task_described& e);
   void say(const core::progress_told& e);
   void say(const core::schedule_answered& e);

@@ -15,7 +15,7 @@ GUIDES = {"README.md": 150, "coordinator/README.md": 300,
           "coordinator/TOKENS.md": 300, "coordinator/SCHEDULES.md": 300,
           "coordinator/DASHBOARD.md": 300, "coordinator/OPERATIONS.md": 300,
           "coordinator/FAIRNESS.md": 300, "coordinator/SERVICE.md": 300,
-          "coordinator/TASK_LIMITS.md": 300,
+          "coordinator/TASK_LIMITS.md": 300, "coordinator/FAILING_QUEUES.md": 300,
           "worker/README.md": 300,
           "schema/README.md": 300, "bench/README.md": 300}
 # Commands that the test of the guides leaves out, and the file that runs them.

@@ -17,6 +17,9 @@ namespace {
 
 constexpr auto look_pause = std::chrono::milliseconds(100);
 
+/// The names of all members in sync fit.
+constexpr std::size_t confirm_bytes_max = 1024;
+
 bool serves(const std::string& node, const cluster_shard& shard) {
   return shard.primary == node;
 }
@@ -136,6 +139,15 @@ std::vector<option> move_grammar(change_options& to) {
     required(placed(std::move(shard))), node_option("to", to.change.node), wait_option(to.wait)};
 }
 
+std::vector<option> force_grammar(change_options& to) {
+  auto options = move_grammar(to);
+  to.change.what = cluster_change::kind::force_primary;
+  options.push_back(text_option(
+    "confirm", "The words of the loss, which the command tells without them", to.change.confirm,
+    confirm_bytes_max));
+  return options;
+}
+
 std::vector<option> drain_grammar(change_options& to) {
   to.change.what = cluster_change::kind::drain;
   return {placed(node_option("NODE", to.change.node)), wait_option(to.wait)};
@@ -150,7 +162,9 @@ std::vector<option> undrain_grammar(change_options& to) {
 bool is_done(const cluster_change& change, const cluster_status& status) {
   for (const auto& shard : status.shards) {
     const auto is_moved = shard.primary == change.node && shard.is_served;
-    if (change.what == cluster_change::kind::move && shard.shard == change.shard && !is_moved)
+    const auto is_of_shard = change.what == cluster_change::kind::move
+                             || change.what == cluster_change::kind::force_primary;
+    if (is_of_shard && shard.shard == change.shard && !is_moved)
       return false;
     if (change.what == cluster_change::kind::drain && has_copy(change.node, shard))
       return false;
@@ -170,7 +184,7 @@ int run_change(context& with, const change_options& wish) {
     if (status == nullptr || is_done(wish.change, *status))
       break;
     if (std::chrono::steady_clock::now() >= end)
-      return fail({errc::timeout, "it is decided, but not done yet"}, with.json);
+      return fail({errc::timeout, "it is stored, but not done yet"}, with.json);
     std::this_thread::sleep_for(look_pause);
   }
   return show_status(with, got);
@@ -210,6 +224,14 @@ void add_cluster(command_table& to) {
     .run = [](context& with, const change_options& wish) {
       return show_status(with, with.api.change_cluster(wish.change));
     }});
+  to.add(command<change_options>{
+    .name = "cluster force-primary",
+    .help = "Have a node serve a shard although its copy may lack acknowledged data",
+    .grammar = force_grammar,
+    .run = run_change,
+    .details = "Only for a shard none of whose copies in sync will come back. The coordinator of "
+               "that node has to be asked. What others acknowledged and its copy lacks is lost for "
+               "ever; without --confirm nothing is done, and the error tells what to confirm."});
   to.add(command<no_options>{
     .name = "cluster balance",
     .help = "Forget all moves: shards are spread evenly again",

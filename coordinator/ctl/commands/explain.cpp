@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json_writer.hpp"
+#include "base/rfc3339.hpp"
 #include "ctl/command_options.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/queue_settings.hpp"
 #include "ctl/text.hpp"
 
+#include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,18 +51,170 @@ std::string to_text(const task_explanation& why) {
          + format_fields(fields);
 }
 
-int run(context& with, const task_id& task) {
-  return show(with, with.api.explain(task), to_json, to_text);
+std::uint64_t backlog_of(const queue_explanation& why) {
+  std::uint64_t tasks = 0;
+  for (const auto& [reason, waiting] : why.waiting)
+    tasks += waiting;
+  return tasks;
+}
+
+void write_key(base::json_writer& out, const limit_wait& wait) {
+  out.begin_object().field("limit", wait.limit).bytes_field("key", wait.at.key);
+  out.field("held", wait.at.held).field("leased", wait.at.leased);
+  if (wait.at.next_start)
+    out.field("next_start", base::to_rfc3339(*wait.at.next_start));
+  if (wait.at.closed_until != timestamp{})
+    out.field("closed_until", base::to_rfc3339(wait.at.closed_until));
+  out.end_object();
+}
+
+std::string queue_json(const queue_explanation& why) {
+  base::json_writer out;
+  out.begin_object().field("tenant", why.queue.tenant).field("queue", why.queue.queue);
+  out.field("exists", why.exists).field("backlog", backlog_of(why)).begin_object("waiting");
+  for (const auto& [reason, tasks] : why.waiting)
+    out.field(to_string(reason), tasks);
+  out.end_object().field("leased", why.leased).field("workers", why.workers);
+  out.field("blocking", why.blocking).begin_array("limits");
+  for (const auto& wait : why.limits)
+    out.begin_object().field("name", wait.limit).field("held", wait.at.held).end_object();
+  out.end_array().begin_array("keys");
+  for (const auto& wait : why.keys)
+    write_key(out, wait);
+  out.end_array().field("all_keys", why.has_all_keys);
+  out.field("starts_per_minute", why.starts_per_minute);
+  if (why.last_start)
+    out.field("last_start_ms", why.last_start->count());
+  out.begin_array("missing_shards");
+  for (auto shard : why.missing_shards)
+    out.number(std::uint64_t{shard});
+  return out.end_array().end_object().take() + "\n";
+}
+
+const char* meaning_of(task_reason reason) {
+  switch (reason) {
+  case task_reason::deferred:
+    return "their producer deferred them";
+  case task_reason::retry_waiting:
+    return "they wait for their next attempt";
+  case task_reason::gated:
+  case task_reason::blocked:
+    return "an earlier task of their group has to end first";
+  case task_reason::queue_paused:
+    return "the queue is paused";
+  case task_reason::no_worker:
+    return "no connected worker claims from the queue";
+  case task_reason::queue_at_max_leased:
+    return "the queue has as many leases as it may";
+  case task_reason::no_free_slots:
+    return "all of its workers are busy";
+  case task_reason::next:
+    return "they are handed out in their turn";
+  case task_reason::limited:
+    return "a limit holds them back";
+  case task_reason::leased:
+  case task_reason::completed:
+  case task_reason::dead:
+  case task_reason::cancelled:
+    break;
+  }
+  return "";
+}
+
+std::string start_text(const limit_key_info& key) {
+  if (!key.next_start)
+    return "after a lease";
+  return *key.next_start <= wall_time() ? "now" : to_string(*key.next_start);
+}
+
+std::string limits_text(const queue_explanation& why) {
+  if (why.limits.empty())
+    return {};
+  std::vector<std::vector<std::string>> rows{{"LIMIT", "KEY", "HELD", "LEASED", "NEXT START"}};
+  for (const auto& wait : why.limits)
+    rows.push_back({wait.limit, "all", std::to_string(wait.at.held), "-", "-"});
+  for (const auto& wait : why.keys)
+    rows.push_back(
+      {wait.limit,
+       wait.at.key.empty() ? "(empty)" : in_one_line(wait.at.key),
+       std::to_string(wait.at.held),
+       std::to_string(wait.at.leased),
+       start_text(wait.at)});
+  auto text = "\n" + format_table(rows);
+  return why.has_all_keys ? text : text + "other keys, which were not looked at, may hold more\n";
+}
+
+/// The sentences below the tables.
+std::string notes_of(const queue_explanation& why) {
+  std::string text;
+  if (why.blocking > 0)
+    text += std::to_string(why.blocking) + " dead tasks block their groups\n";
+  if (why.starts_per_minute > 0)
+    text += std::to_string(why.starts_per_minute) + " tasks started per minute lately\n";
+  if (why.last_start)
+    text += "at this rate the last one that waits for no time starts in about "
+            + format_duration(std::chrono::ceil<std::chrono::seconds>(*why.last_start)) + "\n";
+  std::string missing;
+  for (auto shard : why.missing_shards)
+    missing += (missing.empty() ? "" : ", ") + std::to_string(shard);
+  if (!missing.empty())
+    text += "not counted are the tasks of shards that did not answer: " + missing + "\n";
+  return text.empty() ? text : "\n" + text;
+}
+
+std::string queue_text(const queue_explanation& why) {
+  if (!why.exists && why.missing_shards.empty())
+    return "The queue has no tasks and no settings of its own.\n";
+  auto text = std::to_string(backlog_of(why)) + " tasks wait, " + std::to_string(why.leased)
+              + " are leased, " + std::to_string(why.workers) + " workers claim from the queue\n";
+  std::vector<std::vector<std::string>> rows{{"REASON", "TASKS"}};
+  for (const auto& [reason, tasks] : why.waiting)
+    rows.push_back(
+      {std::string(to_string(reason)) + " (" + meaning_of(reason) + ")", std::to_string(tasks)});
+  if (!why.waiting.empty())
+    text += "\n" + format_table(rows);
+  return text + limits_text(why) + notes_of(why);
+}
+
+struct explain_options {
+  std::optional<task_id> task{};
+  queue_address queue{};
+};
+
+std::vector<option> grammar(explain_options& to) {
+  return {
+    id_option(to.task, "; or --queue"),
+    name_option(
+      "queue", "Account for all waiting tasks of this queue [default: none]", to.queue.queue),
+    tenant_option(to.queue.tenant)};
+}
+
+result<void> check(const explain_options& given) {
+  if (given.task && !given.queue.queue.empty())
+    return error{errc::invalid_argument, "ID and --queue are both given; give one of them"};
+  if (!given.task && given.queue.queue.empty())
+    return error{errc::invalid_argument, "ID is required, or --queue"};
+  return {};
+}
+
+int run(context& with, const explain_options& given) {
+  if (given.task)
+    return show(with, with.api.explain(*given.task), to_json, to_text);
+  return show(with, with.api.explain_queue(given.queue), queue_json, queue_text);
 }
 
 } // namespace
 
 void add_explain(command_table& to) {
-  to.add(command<task_id>{
+  to.add(command<explain_options>{
     .name = "explain",
-    .help = "Show why a task does not run, and the settings of its queue",
-    .grammar = [](task_id& task) { return std::vector{id_option(task)}; },
-    .run = run});
+    .help = "Show why a task does not run, or why all tasks of a queue that wait do not",
+    .grammar = grammar,
+    .run = run,
+    .check = check,
+    .details = "For a queue: the number of tasks per reason, which sum to its scheduled, gated and "
+               "ready tasks; the limits and limit keys that hold back most of them; and, at the "
+               "rate of the last minute, when the last task that waits for no time starts."});
 }
 
 } // namespace codeq::ctl

@@ -9,7 +9,9 @@
 #include "ctl/text.hpp"
 
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace codeq::ctl {
@@ -45,7 +47,9 @@ void write_limit(base::json_writer& out, const limit_info& info) {
   out.begin_object().field("tenant", info.limit.tenant).field("name", info.limit.name);
   write_definition(out, info.definition);
   out.field("leased", info.leased).field("held", info.held).field("keys", info.keys);
-  out.field("keys_above", info.keys_above).field("uniform", info.is_uniform).end_object();
+  out.field("keys_above", info.keys_above).field("uniform", info.is_uniform);
+  write_shards(out, "missing", info.missing);
+  out.end_object();
 }
 
 void write_key(base::json_writer& out, const limit_key_info& info) {
@@ -116,9 +120,9 @@ std::string to_text(const limit_info& info) {
   if (info.keys_above > 0)
     text += "\n" + to_string(info.keys_above)
             + " of the keys have more leases than that; they run to their ends.\n";
-  if (!info.is_uniform)
+  if (!info.is_uniform && info.missing.empty())
     text += "\nThe shards differ, because a change did not reach all of them: make it again.\n";
-  return text;
+  return text + missing_text(info.missing);
 }
 
 std::string to_text(const limit_key_info& info) {
@@ -163,11 +167,15 @@ std::string to_text(const limit_keys_page& page) {
 
 template <class T>
 int show_answer(const context& with, const answer<T>& got) {
-  return show(
+  const auto status = show(
     with,
     got,
     [](const T& told) { return to_json(told); },
     [](const T& told) { return to_text(told); });
+  if constexpr (std::is_same_v<T, limit_info>)
+    if (const auto* told = got ? std::get_if<limit_info>(&*got) : nullptr)
+      return told->missing.empty() ? status : exit_failed;
+  return status;
 }
 
 std::vector<option> name_grammar(named_limit& to) {

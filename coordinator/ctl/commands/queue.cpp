@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace codeq::ctl {
@@ -45,6 +46,19 @@ std::vector<option> set_grammar(queue_options& to) {
     "[default: unchanged]",
     to.changes.max_leased,
     {0, queue_limit_max}));
+  options.push_back(count_option(
+    "quarantine-after",
+    "Number of started attempts lost in a row after which a task is dead, whatever attempts are "
+    "left, at most 255; 0 is off [default: unchanged]",
+    to.changes.quarantine_after,
+    {0, limits::quarantine_after_max}));
+  options.push_back(
+    {.name = "pause-when-failing",
+     .value = "N%/WINDOW",
+     .help = "Pause the queue when more than N per cent of the attempts that ended in the window "
+             "failed, for example 50%/1m; a shard decides from 20 attempts on; off: never "
+             "[default: unchanged]",
+     .take = put_into(to.changes.pause_when_failing, parse_breaker)});
   options.push_back(
     {.name = "keep-payload",
      .value = "true|false",
@@ -57,8 +71,11 @@ std::vector<option> set_grammar(queue_options& to) {
 std::string to_json(const queue_info& info) {
   base::json_writer out;
   out.begin_object().field("tenant", info.queue.tenant).field("queue", info.queue.queue);
-  out.field("paused", info.paused).field("shards", info.shards);
+  out.field("paused", info.paused).field("pause_reason", info.pause_reason);
+  out.field("shards", info.shards);
   out.field("exists", info.exists).field("uniform", info.is_uniform);
+  write_shards(out, "differing", info.differing);
+  write_shards(out, "missing", info.missing);
   write_config(out, info.config);
   return out.end_object().take() + "\n";
 }
@@ -72,10 +89,16 @@ std::string limit_over_shards(std::uint64_t limit, const queue_info& info) {
          + std::to_string(limit / info.shards) + " each; what is set is divided and rounded up)";
 }
 
+std::string paused_text(const queue_info& info) {
+  if (!info.paused)
+    return "no";
+  return info.pause_reason.empty() ? "yes" : "yes: " + info.pause_reason;
+}
+
 std::string to_text(const queue_info& info) {
   std::vector<std::pair<std::string, std::string>> fields{
     {"queue", info.queue.tenant + "/" + info.queue.queue},
-    {"paused", info.paused ? "yes" : "no"},
+    {"paused", paused_text(info)},
     {"max-depth", limit_over_shards(info.config.max_depth, info)},
     {"max-leased", limit_over_shards(info.config.max_leased, info)}};
   for (auto& field : config_fields(info.config))
@@ -83,9 +106,12 @@ std::string to_text(const queue_info& info) {
   auto text = format_fields(fields);
   if (!info.exists)
     text += "\nThe queue has no tasks and no settings of its own: these are the defaults.\n";
-  if (!info.is_uniform)
+  if (!info.differing.empty())
+    text += "\nOther settings are in force on " + shards_text(info.differing)
+            + ". In a cluster shard 0 passes its own on; otherwise make the change again.\n";
+  else if (!info.is_uniform && info.missing.empty())
     text += "\nThe shards differ, because a change did not reach all of them: make it again.\n";
-  return text;
+  return text + missing_text(info.missing);
 }
 
 struct fairness_options {
@@ -159,7 +185,9 @@ void add(command_table& to, const char* name, const char* help, runner run) {
 }
 
 int show_info(const context& with, const answer<queue_info>& got) {
-  return show(with, got, to_json, to_text);
+  const auto status = show(with, got, to_json, to_text);
+  const auto* told = got ? std::get_if<queue_info>(&*got) : nullptr;
+  return told && !told->missing.empty() ? exit_failed : status;
 }
 
 } // namespace

@@ -14,12 +14,13 @@ namespace codeq::ctl {
 namespace {
 
 constexpr auto details =
-  "Now: SCHEDULED tasks wait for a time (their delay or their next attempt), GATED for an earlier "
-  "task of their group, READY for a worker; LEASED tasks run; DEAD tasks have failed for good and "
-  "are kept. OLDEST is how long the oldest ready task has waited for a worker. A PAUSED queue "
-  "hands out no tasks. MAX-DEPTH and MAX-LEASED limit the tasks that have not ended and those "
-  "that run. Since the store was created: COMPLETED, CANCELLED and DIED count the tasks that "
-  "ended so, also dead ones that were redriven or purged later; LOST counts leases that expired.";
+  "Now: SCHEDULED tasks wait for a time (their delay or their next attempt), GATED for an "
+  "earlier task of their group, READY for a worker; a limit holds back HELD ones of the ready "
+  "tasks; LEASED tasks run; DEAD tasks have failed for good and are kept. OLDEST is how long "
+  "the oldest ready task has waited for a worker. A PAUSED queue hands out no tasks. MAX-DEPTH "
+  "and MAX-LEASED limit the tasks that have not ended and those that run. Since the store was "
+  "created: COMPLETED, CANCELLED and DIED count the tasks that ended so, also dead ones that "
+  "were redriven or purged later; LOST counts leases that expired.";
 
 constexpr auto no_queue = "The queue has no tasks and no settings of its own.\n";
 
@@ -28,7 +29,8 @@ void write_queue(base::json_writer& out, const queue_stats& queue) {
   out.field("tenant", queue.queue.tenant).field("queue", queue.queue.queue);
   out.field("paused", queue.paused);
   out.field("scheduled", queue.scheduled).field("gated", queue.gated);
-  out.field("ready", queue.ready).field("leased", queue.leased).field("dead", queue.dead_now);
+  out.field("ready", queue.ready).field("held", queue.held);
+  out.field("leased", queue.leased).field("dead", queue.dead_now);
   out.field("oldest_ready_ms", queue.oldest_ready.count());
   out.field("max_depth", queue.max_depth).field("max_leased", queue.max_leased);
   out.field("completed", queue.completed).field("cancelled", queue.cancelled);
@@ -63,6 +65,7 @@ std::vector<std::string> row_of(const queue_stats& queue) {
     to_string(queue.scheduled),
     to_string(queue.gated),
     to_string(queue.ready),
+    to_string(queue.held),
     age_of(queue.oldest_ready),
     to_string(queue.leased),
     to_string(queue.dead_now),
@@ -81,6 +84,7 @@ std::string to_text(const coordinator_stats& stats) {
      "SCHEDULED",
      "GATED",
      "READY",
+     "HELD",
      "OLDEST",
      "LEASED",
      "DEAD",

@@ -19,6 +19,7 @@ void write_queue(base::json_writer& out, const queue_address& queue) {
 
 void write_worker(base::json_writer& out, const worker_info& worker) {
   out.begin_object().bytes_field("name", worker.name).field("connected", worker.is_connected);
+  out.field("draining", worker.is_draining);
   out.field("free_slots", worker.free_slots).field("leases", worker.leases);
   out.field("queue_count", worker.queue_count).begin_array("queues");
   for (const auto& queue : worker.queues) {
@@ -54,6 +55,10 @@ std::string queues_of(const worker_info& worker) {
   return untold == 0 ? text : text + " and " + std::to_string(untold) + " more";
 }
 
+std::string state_of(const worker_info& worker) {
+  return std::string(worker.is_connected ? "yes" : "no") + (worker.is_draining ? ", drained" : "");
+}
+
 std::string to_text(const std::vector<worker_info>& workers) {
   using std::to_string;
   std::vector<std::vector<std::string>> rows{{"WORKER", "CONNECTED", "FREE", "LEASES", "QUEUES"}};
@@ -63,7 +68,7 @@ std::string to_text(const std::vector<worker_info>& workers) {
     auto name = printable(worker.name);
     rows.push_back(
       {name,
-       worker.is_connected ? "yes" : "no",
+       state_of(worker),
        to_string(worker.free_slots),
        to_string(worker.leases),
        queues_of(worker)});
@@ -76,6 +81,28 @@ std::string to_text(const std::vector<worker_info>& workers) {
          format_duration(lease.left)});
   }
   return format_table(rows) + (running.size() > 1 ? "\n" + format_table(running) : "");
+}
+
+struct worker_options {
+  std::string name;
+};
+
+std::vector<option> worker_grammar(worker_options& to) {
+  // A tenant, a slash and the name of a node.
+  constexpr auto bytes_max = 2 * limits::name_bytes_max + 1;
+  return {required(placed(
+    text_option("WORKER", "Name of the worker, as `workers` shows it", to.name, bytes_max)))};
+}
+
+std::string drained_json(const drained_worker& worker) {
+  base::json_writer out;
+  out.begin_object().bytes_field("name", worker.name).field("draining", worker.is_drained);
+  return out.end_object().take() + "\n";
+}
+
+std::string drained_text(const drained_worker& worker) {
+  return printable(worker.name)
+         + (worker.is_drained ? " gets no further tasks\n" : " gets tasks again\n");
 }
 
 } // namespace
@@ -92,6 +119,25 @@ void add_workers(command_table& to) {
       "FREE: tasks that the worker could accept now, to run or to prefetch. LEASES: tasks that it "
       "holds. A worker that is not connected is shown as long as it has leases. At most 20 queues "
       "and 20 leases of a worker are shown, the oldest leases first."});
+  to.group("worker", "Drain a worker, and take it back");
+  to.add(command<worker_options>{
+    .name = "worker drain",
+    .help = "Hand a worker no more tasks; those that it has, running or prefetched, it finishes",
+    .grammar = worker_grammar,
+    .run =
+      [](context& with, const worker_options& given) {
+        return show(with, with.api.drain_worker(given.name, true), drained_json, drained_text);
+      },
+    .details =
+      "Lasts until `worker resume`, or until the worker's process or the coordinator starts again. "
+      "A worker of the HTTP gateway cannot be drained."});
+  to.add(command<worker_options>{
+    .name = "worker resume",
+    .help = "Hand a drained worker tasks again",
+    .grammar = worker_grammar,
+    .run = [](context& with, const worker_options& given) {
+      return show(with, with.api.drain_worker(given.name, false), drained_json, drained_text);
+    }});
 }
 
 } // namespace codeq::ctl

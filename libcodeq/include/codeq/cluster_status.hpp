@@ -76,11 +76,19 @@ struct cluster_change {
     undrain,
     /// Forgets all moves.
     balance,
+    /// `node`, which is asked, is to serve `shard` although its copy may lack what was
+    /// acknowledged; `confirm` has the words of the loss.
+    force_primary,
   };
 
   kind what = kind::none;
   shard_id shard{};
   std::string node{};
+  /// Identity of the command, random: asked for again, it has the same end. 0: minted when it is
+  /// sent.
+  std::uint64_t operation = 0;
+  /// Only for `force_primary`; its error tells the words.
+  std::string confirm{};
 };
 
 /// The change in the words of codeqctl, without the name of the command: "move 3 --to c2".

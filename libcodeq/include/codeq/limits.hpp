@@ -35,6 +35,16 @@ inline constexpr std::size_t checkpoint_bytes_max = 64u << 10;
 inline constexpr std::size_t key_bytes_max = 256;
 /// Maximum name of a group. It is held in memory as long as the group has live tasks.
 inline constexpr std::size_t group_bytes_max = 256;
+/// Maximum `quarantine_after` of a queue. A task's losses in a row are counted up to it.
+inline constexpr std::uint32_t quarantine_after_max = 255;
+/// Number of ended attempts from which on a queue's breaker decides. Fewer say too little.
+inline constexpr std::uint32_t breaker_attempts_min = 20;
+/// Maximum percentage of a queue's breaker. It trips when more attempts failed.
+inline constexpr std::uint32_t breaker_percent_max = 99;
+/// Minimum window of a queue's breaker: it is counted in tenths.
+inline constexpr duration breaker_window_min = 1s;
+/// Maximum window of a queue's breaker. A longer one would pause the queue for what is long over.
+inline constexpr duration breaker_window_max = 24h;
 /// Maximum fairness key of a task. It is held in memory as long as its key has live tasks.
 inline constexpr std::size_t fairness_key_bytes_max = 256;
 /// Maximum weight of a fairness key. A greater one would let the key's tasks run so long in a row
@@ -62,6 +72,12 @@ inline constexpr std::uint32_t limit_concurrency_max = 1'000'000;
 /// Maximum `count` and `burst` of a limit's rate. With a period of a second, the time between two
 /// starts is then a microsecond.
 inline constexpr std::uint32_t limit_rate_count_max = 1'000'000;
+/// Maximum number of limits, and of limit keys, that the explanation of a queue names; those that
+/// hold most.
+inline constexpr std::size_t explained_limits_max = 10;
+/// Maximum number of limit keys that a shard looks at to explain a queue, so that this does not
+/// delay its other requests.
+inline constexpr std::size_t explained_keys_seen_max = 1000;
 /// Minimum period of a limit's rate: times are in milliseconds.
 inline constexpr duration limit_rate_period_min = 1ms;
 /// Maximum period of a limit's rate. A longer one is most likely a wrong unit.

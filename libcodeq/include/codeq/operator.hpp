@@ -92,6 +92,10 @@ public:
     const std::optional<std::string>& after = {},
     std::size_t limit = limits::fairness_page_default);
 
+  /// Accounts for every waiting task of a queue, from counters. Shards that did not answer are
+  /// named in it, and their tasks are not counted. Errors: the first shard's, when none answered.
+  [[nodiscard]] result<queue_explanation> explain_queue(const queue_address& queue);
+
   // Schedules.
 
   /// Sets a schedule; creates it when it does not exist, and changes nothing when it is equal.
@@ -194,6 +198,13 @@ public:
   /// The workers that are connected or have leases, by name.
   [[nodiscard]] result<std::vector<worker_info>> workers();
 
+  /// Gives a worker, named as in `workers`, no further tasks; those that it has it finishes. With
+  /// false takes it back. Nothing of it is stored: a restart of the worker's process, or of a
+  /// coordinator, ends it there. Errors: `invalid_argument` for a worker that no coordinator knows;
+  /// `unsupported` for one of the HTTP gateway; `disconnected` when not every coordinator of a
+  /// cluster has answered, so that the operator should repeat it.
+  [[nodiscard]] result<void> drain_worker(const std::string& name, bool is_drained);
+
   /// Returns operators' commands of the last 30 days, latest first. Errors: `invalid_argument`.
   [[nodiscard]] result<audit_page> audit(const audit_filter& filter);
 
@@ -225,6 +236,50 @@ private:
   explicit operator_client(std::unique_ptr<impl> state);
   std::unique_ptr<impl> impl_;
 };
+
+// Tools for a cluster whose etcd has forgotten its decisions, and whose coordinators are stopped.
+
+/// What the coordinator `node` has in its data directory, as JSON for `repair_cluster`. Changes
+/// nothing. Errors: `unavailable` (no store there, or not of a cluster), `incompatible_store` (a
+/// coordinator has it open), `corruption`, `io_error`.
+[[nodiscard]] result<std::string>
+tell_copies(const std::filesystem::path& directory, const std::string& node);
+
+struct repair_options {
+  std::string cluster{};
+  /// Its members, and the files for TLS, as for a coordinator.
+  std::string etcd{};
+  std::filesystem::path etcd_authority{};
+  std::filesystem::path etcd_certificate{};
+  std::filesystem::path etcd_key{};
+  /// A directory with the texts of `tell_copies`, each in a file whose name ends with `.json`.
+  std::filesystem::path told{};
+  /// Nodes of the cluster that will not come back.
+  std::vector<std::string> without{};
+  /// The words of an earlier answer; with others, nothing is changed.
+  std::string confirm{};
+};
+
+struct repaired_shard {
+  shard_id shard{};
+  std::string primary;
+  /// All copies that are in sync.
+  std::vector<std::string> in_sync;
+  std::uint32_t epoch = 0;
+};
+
+struct repaired_cluster {
+  /// The words that confirm it.
+  std::string words;
+  bool is_done = false;
+  std::vector<repaired_shard> shards;
+};
+
+/// Writes the records of a cluster to etcd anew, from what its coordinators have told. Errors:
+/// `invalid_argument` when a node of the cluster has not told, facts contradict each other, a shard
+/// has no complete copy, or a coordinator runs; `overloaded` when somebody else has changed a
+/// record; `disconnected`, `timeout` when etcd does not answer, after which it can be repeated.
+[[nodiscard]] result<repaired_cluster> repair_cluster(const repair_options& options);
 
 // Tools for a store that no coordinator has open.
 

@@ -39,6 +39,7 @@ struct queue_stats {
   /// Limits of the queue's settings; 0: unlimited.
   std::uint64_t max_depth = 0;
   std::uint64_t max_leased = 0;
+  std::uint64_t held = 0; ///< Ready tasks that a limit holds back.
 };
 
 struct coordinator_stats {
@@ -70,6 +71,19 @@ struct worker_info {
   std::uint32_t queue_count = 0;
   /// Its oldest leases, at most `limits::worker_leases_shown_max`.
   std::vector<running_lease> running{};
+  /// An operator has drained it: it gets no further tasks.
+  bool is_draining = false;
+};
+
+/// When a queue pauses itself because its attempts fail.
+struct failure_breaker {
+  /// The queue is paused when more than that part of the attempts that ended within `window`
+  /// failed; 1..99, 0: never. Each shard counts its own attempts, at least
+  /// `limits::breaker_attempts_min`; the first that decides so pauses the queue on all shards.
+  std::uint32_t percent = 0;
+  duration window{std::chrono::minutes(1)};
+
+  friend bool operator==(const failure_breaker&, const failure_breaker&) = default;
 };
 
 /// Configuration of a queue: the defaults of its tasks, and its limits.
@@ -85,6 +99,10 @@ struct queue_config {
   std::uint64_t max_leased = 0;
   /// Keeps the payload of a completed task as long as its record.
   bool keep_payload = false;
+  /// Number of started attempts lost in a row after which a task is dead, however many attempts it
+  /// has left; 0: lost attempts count as failed ones only. At most `limits::quarantine_after_max`.
+  std::uint32_t quarantine_after = 0;
+  failure_breaker pause_when_failing{};
 
   friend bool operator==(const queue_config&, const queue_config&) = default;
 };
@@ -96,9 +114,15 @@ struct queue_info {
   queue_config config;
   /// The queue grants no leases; all other requests are served.
   bool paused = false;
+  /// Why the queue paused itself, for people; empty when an operator paused it.
+  std::string pause_reason{};
   std::uint32_t shards = 0;
-  /// False when a change did not reach every shard; the operator should repeat it.
+  /// False when a change did not reach every shard; a cluster makes up for it by itself.
   bool is_uniform = true;
+  /// The shards that have other settings than shard 0, ascending.
+  std::vector<shard_id> differing{};
+  /// The shards that have not answered, ascending: whether a change is in force there is not known.
+  std::vector<shard_id> missing{};
   /// False when no shard knows the queue: it has neither tasks nor settings.
   bool exists = true;
 };
@@ -174,8 +198,9 @@ struct limit_info {
   /// After a change or its dry run: number of keys with more leases than the new definition allows.
   /// None of them is revoked.
   std::uint64_t keys_above = 0;
-  /// False when a change did not reach every shard; the operator should repeat it.
+  /// As in `queue_info`.
   bool is_uniform = true;
+  std::vector<shard_id> missing{};
 
   friend bool operator==(const limit_info&, const limit_info&) = default;
 };
@@ -334,7 +359,7 @@ enum class task_reason : std::uint8_t {
   retry_waiting = 1,       ///< It waits for its next attempt, until `until`.
   gated = 2,               ///< `blocker` of its group is before it.
   blocked = 3,             ///< `blocker` of its group is dead and blocks it.
-  queue_paused = 4,        ///< An operator stopped the queue.
+  queue_paused = 4,        ///< An operator or the queue's breaker stopped the queue.
   no_worker = 5,           ///< No connected worker claims from its queue.
   queue_at_max_leased = 6, ///< The queue has as many leases as it may.
   no_free_slots = 7,       ///< All workers that claim from its queue are busy.
@@ -362,6 +387,8 @@ struct task_explanation {
   std::uint32_t workers = 0;
   /// Configuration on the task's shard; limits are those of this shard.
   queue_config queue;
+  /// With `queue_paused`: see `queue_info::pause_reason`.
+  std::string pause_reason{};
   /// With `limited`: the limit and its key, and the number of tasks that it holds back before this
   /// one. `until` is when the key admits the next start; 0 when a lease has to end first.
   std::string limit{};
@@ -373,72 +400,27 @@ struct task_explanation {
 /// 12:00:00.000 UTC".
 [[nodiscard]] std::string to_sentence(const task_explanation& why);
 
-/// Something that happened to a task.
-struct task_event {
-  /// On the wire, never renumber.
-  enum class kind : std::uint8_t {
-    enqueued = 0,
-    granted = 1,
-    completed = 2,
-    failed = 3,
-    failed_permanently = 4,
-    nacked = 5,
-    abandoned = 6,
-    lost = 7, ///< The lease expired or its worker was replaced.
-    revoked = 8,
-    cancel_requested = 9,
-    cancelled = 10,
-    rescheduled = 11, ///< Promoted, or deferred by a duplicate.
-    redriven = 12,
-    forced_to_complete = 13,
-    forced_to_fail = 14,
-    timed_out = 15,        ///< The attempt ran longer, or longer without progress, than it may.
-    payload_replaced = 16, ///< By a duplicate.
-    limited = 17,          ///< Its handler gave it back, and closed its limit key.
-  };
-
-  /// Who caused the event. On the wire, never renumber.
-  enum class author : std::uint8_t {
-    coordinator = 0,
-    producer = 1,
-    worker = 2,
-    operator_user = 3, ///< A user or tool that asked for a change of the task.
-  };
-
-  timestamp at;
-  kind what = kind::enqueued;
-  author by = author::coordinator;
-  /// State of the task after the event; `until` is set when it waits for a time.
-  task_state state = task_state::ready;
-  timestamp until{};
-  /// Attempt, token and worker of the lease that the event belongs to; empty for events without a
-  /// lease.
-  std::uint32_t attempt = 0;
-  fencing_token token{};
-  std::string worker{};
-  /// Result or error text of an attempt that ended, cut to `limits::history_text_bytes_max` with a
-  /// mark.
-  std::string text{};
-  /// With `author::operator_user`: the holder of the token; empty without tokens.
-  std::string subject{};
-
-  friend bool operator==(const task_event&, const task_event&) = default;
+/// Tasks of one queue that a limit, or one of its keys, holds back: `at.held`.
+struct limit_wait {
+  std::string limit;
+  limit_key_info at{};
 };
 
-[[nodiscard]] std::string_view to_string(task_event::kind what) noexcept;
-[[nodiscard]] std::string_view to_string(task_event::author by) noexcept;
-
-/// The history of a task: all events, or the latest ones when there are too many to keep.
-struct task_timeline {
-  /// In order; the enqueue comes first.
-  std::vector<task_event> events;
-  /// Number of events after the enqueue that are no longer kept.
-  std::uint64_t dropped = 0;
-  /// Current state of the task; `until` is set when it waits for a time.
-  task_state state = task_state::ready;
-  timestamp until{};
-
-  friend bool operator==(const task_timeline&, const task_timeline&) = default;
+/// Why the tasks of a queue do not run, over all shards.
+struct queue_explanation {
+  queue_address queue;
+  bool exists = false;
+  /// Its scheduled, gated and ready tasks; none is 0. Those that are `blocked` count as `gated`.
+  std::map<task_reason, std::uint64_t> waiting{};
+  std::uint64_t leased = 0;
+  std::uint32_t workers = 0;  ///< Connected workers that claim from it.
+  std::uint64_t blocking = 0; ///< Dead tasks that block their groups.
+  std::vector<limit_wait> limits{}; ///< The ones that hold most; only `held` is set.
+  std::vector<limit_wait> keys{};   ///< The same; both at most `limits::explained_limits_max`.
+  bool has_all_keys = true;            ///< There were not too many to look at all of them.
+  std::uint64_t starts_per_minute = 0; ///< Leases that began in the last 30 to 60 seconds.
+  std::optional<duration> last_start{}; ///< Until the last that waits for no time, if known.
+  std::vector<std::uint16_t> missing_shards{}; ///< They did not answer, and are not counted.
 };
 
 /// Kinds of operators' commands. Stored on disk, never renumber.
@@ -470,6 +452,8 @@ enum class operator_action : std::uint8_t {
   limit_close = 24,
   limit_open = 25,
   cluster_change = 26, ///< Of the places of shards.
+  worker_drain = 27,
+  worker_resume = 28,
 };
 
 /// The name of the command, for example "queue pause".

@@ -6,9 +6,11 @@
 #include "codeq/limits.hpp"
 #include "codeq/time.hpp"
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -291,5 +293,73 @@ struct change_outcome {
 };
 
 [[nodiscard]] std::string_view to_string(change_result what) noexcept;
+
+/// Something that happened to a task.
+struct task_event {
+  /// On the wire, never renumber.
+  enum class kind : std::uint8_t {
+    enqueued = 0,
+    granted = 1,
+    completed = 2,
+    failed = 3,
+    failed_permanently = 4,
+    nacked = 5,
+    abandoned = 6,
+    lost = 7, ///< The lease expired or its worker was replaced.
+    revoked = 8,
+    cancel_requested = 9,
+    cancelled = 10,
+    rescheduled = 11, ///< Promoted, or deferred by a duplicate.
+    redriven = 12,
+    forced_to_complete = 13,
+    forced_to_fail = 14,
+    timed_out = 15,        ///< The attempt ran longer, or longer without progress, than it may.
+    payload_replaced = 16, ///< By a duplicate.
+    limited = 17,          ///< Its handler gave it back, and closed its limit key.
+  };
+
+  /// Who caused the event. On the wire, never renumber.
+  enum class author : std::uint8_t {
+    coordinator = 0,
+    producer = 1,
+    worker = 2,
+    operator_user = 3, ///< A user or tool that asked for a change of the task.
+  };
+
+  timestamp at;
+  kind what = kind::enqueued;
+  author by = author::coordinator;
+  /// State of the task after the event; `until` is set when it waits for a time.
+  task_state state = task_state::ready;
+  timestamp until{};
+  /// Attempt, token and worker of the lease that the event belongs to; empty for events without a
+  /// lease.
+  std::uint32_t attempt = 0;
+  fencing_token token{};
+  std::string worker{};
+  /// Result or error text of an attempt that ended, cut to `limits::history_text_bytes_max` with a
+  /// mark.
+  std::string text{};
+  /// With `author::operator_user`: the holder of the token; empty without tokens.
+  std::string subject{};
+
+  friend bool operator==(const task_event&, const task_event&) = default;
+};
+
+[[nodiscard]] std::string_view to_string(task_event::kind what) noexcept;
+[[nodiscard]] std::string_view to_string(task_event::author by) noexcept;
+
+/// The history of a task: all events, or the latest ones when there are too many to keep.
+struct task_timeline {
+  /// In order; the enqueue comes first.
+  std::vector<task_event> events;
+  /// Number of events after the enqueue that are no longer kept.
+  std::uint64_t dropped = 0;
+  /// Current state of the task; `until` is set when it waits for a time.
+  task_state state = task_state::ready;
+  timestamp until{};
+
+  friend bool operator==(const task_timeline&, const task_timeline&) = default;
+};
 
 } // namespace codeq

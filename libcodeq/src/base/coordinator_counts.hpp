@@ -5,6 +5,8 @@
 #include "codeq/operator_types.hpp"
 #include "codeq/time.hpp"
 
+#include "base/cluster_shard_counts.hpp"
+
 #include <array>
 #include <cstdint>
 #include <map>
@@ -43,6 +45,10 @@ struct queue_counts : queue_stats {
   std::uint64_t returned = 0;
   /// Attempts that ran over `run_timeout` or `progress_timeout`.
   std::uint64_t timed_out = 0;
+  /// Tasks that died by the queue's `quarantine_after`.
+  std::uint64_t quarantined = 0;
+  /// Pauses by the queue's breaker, once for each shard that decided so.
+  std::uint64_t tripped = 0;
   std::uint64_t redriven = 0;
   /// As in `coordinator_counts`.
   time_counts dispatch{};
@@ -68,6 +74,8 @@ struct coordinator_counts {
   time_counts dispatch{};
   /// Time from a grant to the report that ended the lease.
   time_counts run{};
+  /// In a cluster, for the metrics alone: its shards as this coordinator knows them, by number.
+  std::vector<cluster_shard_counts> cluster_shards{};
 };
 
 } // namespace codeq::base

@@ -76,6 +76,8 @@ std::string to_string(const cluster_change& change) {
     return "undrain " + change.node;
   case cluster_change::kind::balance:
     return "balance";
+  case cluster_change::kind::force_primary:
+    return "force-primary " + std::to_string(value(change.shard)) + " --to " + change.node;
   }
   return {};
 }
@@ -136,6 +138,10 @@ std::string_view to_string(operator_action action) noexcept {
     return "limit open";
   case operator_action::cluster_change:
     return "cluster";
+  case operator_action::worker_drain:
+    return "worker drain";
+  case operator_action::worker_resume:
+    return "worker resume";
   }
   return "unknown";
 }
@@ -185,7 +191,7 @@ std::string to_sentence(const task_explanation& why) {
   case task_reason::blocked:
     return behind("blocked by") + "; redrive or purge that one";
   case task_reason::queue_paused:
-    return "queue paused";
+    return "queue paused" + (why.pause_reason.empty() ? "" : ": " + why.pause_reason);
   case task_reason::no_worker:
     return "no worker for this queue is connected";
   case task_reason::queue_at_max_leased:

@@ -17,6 +17,7 @@ void add(queue_stats& to, const queue_stats& part) {
   to.scheduled += part.scheduled;
   to.gated += part.gated;
   to.ready += part.ready;
+  to.held += part.held;
   to.leased += part.leased;
   to.completed += part.completed;
   to.dead += part.dead;
@@ -31,6 +32,7 @@ void add(queue_stats& to, const queue_stats& part) {
 
 void add(worker_info& to, worker_info part) {
   to.is_connected = to.is_connected || part.is_connected;
+  to.is_draining = to.is_draining || part.is_draining;
   to.free_slots += part.free_slots;
   to.leases += part.leases;
   for (auto& queue : part.queues)
@@ -94,6 +96,27 @@ void add(std::vector<base::worker_counts>& to, const std::vector<worker_info>& p
       one.tenants.insert(queue.tenant);
   }
   merge(to, std::move(counts), [](const worker_info& w) { return w.name; });
+}
+
+result<void> check_drained(
+  const std::string& name,
+  bool is_drained,
+  const std::vector<worker_info>& told,
+  std::size_t missing) {
+  // A coordinator of an older version answers with the list of all its workers.
+  auto is_other = [&](const worker_info& w) {
+    return w.name != name || w.is_draining != is_drained;
+  };
+  if (std::any_of(told.begin(), told.end(), is_other))
+    return error{
+      errc::unsupported, "a coordinator is of an older version, which cannot drain a worker"};
+  if (missing > 0)
+    return error{
+      errc::disconnected,
+      std::to_string(missing) + " coordinators of the cluster did not answer; ask again"};
+  if (told.empty())
+    return error{errc::invalid_argument, "worker is `" + name + "`; no coordinator knows it"};
+  return {};
 }
 
 } // namespace codeq::client

@@ -2,10 +2,12 @@
 #pragma once
 
 #include "codeq/operator_types.hpp"
+#include "codeq/result.hpp"
 
 #include "base/coordinator_counts.hpp"
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 /// Sums of what the coordinators of a cluster tell about themselves.
@@ -25,5 +27,15 @@ void add(std::vector<worker_info>& to, std::vector<worker_info> part);
 
 void add(std::vector<base::queue_counts>& to, const std::vector<queue_stats>& part);
 void add(std::vector<base::worker_counts>& to, const std::vector<worker_info>& part);
+
+/// Whether a worker is drained, or is not, everywhere: by the sum of the answers to
+/// `ask_drain` and the number of coordinators that did not answer. Errors: `disconnected`;
+/// `unsupported` when a coordinator is of an older version; `invalid_argument` when none knows the
+/// worker.
+[[nodiscard]] result<void> check_drained(
+  const std::string& name,
+  bool is_drained,
+  const std::vector<worker_info>& told,
+  std::size_t missing);
 
 } // namespace codeq::client

@@ -19,10 +19,7 @@ namespace codeq::client {
 namespace {
 
 using protocol::data_of;
-
-capnp::Text::Reader text_of(const std::string& text) {
-  return {text.data(), text.size()};
-}
+using protocol::text_of;
 
 /// A request about a limit; `what` sets the member of the union.
 template <class What>

@@ -15,13 +15,10 @@ namespace codeq::client {
 namespace {
 
 using protocol::data_of;
+using protocol::text_of;
 
 std::int64_t ms_of(timestamp t) {
   return t.time_since_epoch().count();
-}
-
-capnp::Text::Reader text_of(const std::string& text) {
-  return {text.data(), text.size()};
 }
 
 /// A request `S` whose number is set when it is sent.
@@ -157,6 +154,15 @@ question ask_workers() {
   return ask<schema::WorkersRequest>([](auto) {});
 }
 
+question ask_drain(const std::string& worker, bool is_drained) {
+  return ask<schema::WorkersRequest>([worker, is_drained](auto request) {
+    if (is_drained)
+      request.setDrain(text_of(worker));
+    else
+      request.setResume(text_of(worker));
+  });
+}
+
 question ask_backups() {
   return ask<schema::BackupRequest>([](auto r) { r.setList(true); });
 }
@@ -171,6 +177,10 @@ question ask_log_level(const std::string& level) {
 
 question show_queue(std::uint16_t shard, const queue_address& queue) {
   return ask_queue(shard, queue, [](auto request) { request.setShow(); });
+}
+
+question explain_queue(std::uint16_t shard, const queue_address& queue) {
+  return ask_queue(shard, queue, [](auto request) { request.setExplain(); });
 }
 
 question show_fairness(

@@ -51,6 +51,9 @@ struct walk_position {
 [[nodiscard]] question ask_events(task_id task);
 [[nodiscard]] question ask_stats();
 [[nodiscard]] question ask_workers();
+
+/// The answer lists only that worker, or none when the coordinator does not know it.
+[[nodiscard]] question ask_drain(const std::string& worker, bool is_drained);
 [[nodiscard]] question ask_audit(const audit_filter& filter);
 [[nodiscard]] question ask_backup(bool start);
 [[nodiscard]] question ask_backups();
@@ -59,6 +62,9 @@ struct walk_position {
 [[nodiscard]] question ask_log_level(const std::string& level);
 
 [[nodiscard]] question show_queue(std::uint16_t shard, const queue_address& queue);
+
+/// As `show_queue`, with the reasons of the waiting tasks.
+[[nodiscard]] question explain_queue(std::uint16_t shard, const queue_address& queue);
 
 /// As `show_queue`, with a part of the shard's fairness keys.
 [[nodiscard]] question show_fairness(

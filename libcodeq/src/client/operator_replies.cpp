@@ -101,6 +101,7 @@ result<void> fill_explanation(schema::ExplainReply::Reader from, task_explanatio
   to.limit_key = string_of(from.getLimitKey());
   to.limit_before = from.getLimitBefore();
   to.queue = encoding::read_config(from.getQueue());
+  to.pause_reason = read_text(from.getQueue().getPauseReason());
   return {};
 }
 
@@ -116,6 +117,37 @@ void fill_fairness(schema::QueueReply::Fairness::Reader from, fairness_page& to)
        share.getSharePpm(),
        time_of(share.getExpectedRunMs()),
        time_of(share.getWaitMs())});
+}
+
+limit_wait read_held(schema::QueueReply::Held::Reader from) {
+  limit_wait wait;
+  wait.limit = read_text(from.getLimit());
+  wait.at.key = string_of(from.getKey());
+  wait.at.held = from.getTasks();
+  wait.at.leased = from.getLeased();
+  if (from.getHasNextStart())
+    wait.at.next_start = timestamp{duration{from.getNextStartMs()}};
+  wait.at.closed_until = timestamp{duration{from.getClosedUntilMs()}};
+  return wait;
+}
+
+result<void> fill_waits(schema::QueueReply::Waits::Reader from, queue_explanation& to) {
+  for (auto count : from.getReasons()) {
+    auto reason = task_reason::next;
+    if (auto ok = take_known("reason", count.getReason(), reason); !ok)
+      return ok;
+    to.waiting[reason] += count.getTasks();
+  }
+  to.leased = from.getLeased();
+  to.workers = from.getWorkers();
+  to.blocking = from.getBlocking();
+  for (auto limit : from.getLimits())
+    to.limits.push_back(read_held(limit));
+  for (auto key : from.getKeys())
+    to.keys.push_back(read_held(key));
+  to.has_all_keys = !from.getPartialKeys();
+  to.starts_per_minute = from.getStartsPerMinute();
+  return {};
 }
 
 limit_info read_limit(schema::LimitReply::Limit::Reader from) {
@@ -245,6 +277,7 @@ queue_stats read_counts(schema::StatsReply::QueueStats::Reader from) {
   stats.oldest_ready = duration{static_cast<duration::rep>(from.getOldestReadyMs())};
   stats.max_depth = from.getMaxDepth();
   stats.max_leased = from.getMaxLeased();
+  stats.held = from.getHeld();
   return stats;
 }
 
@@ -257,6 +290,7 @@ worker_info read_worker(schema::WorkersReply::Worker::Reader from) {
   for (auto queue : from.getQueues())
     worker.queues.push_back(encoding::read_queue(queue));
   worker.queue_count = from.getQueueCount();
+  worker.is_draining = from.getDraining();
   for (auto lease : from.getRunning())
     worker.running.push_back(
       {read_id(lease.getTask()),
@@ -296,11 +330,18 @@ result<answered<change_outcome>> read_change(const protocol::change_reply& reply
 
 result<answered<queue_part>> read_queue(const protocol::queue_reply& reply) {
   return read_reply<queue_part>(reply, [](auto from, queue_part& to) -> result<void> {
-    to.settings = {encoding::read_config(from.getSettings()), from.getSettings().getPaused()};
+    auto settings = from.getSettings();
+    to.settings = {
+      encoding::read_config(settings),
+      settings.getPaused(),
+      read_text(settings.getPauseReason())};
     to.is_known = !from.getIsUnknown();
     if (from.hasFairness())
       fill_fairness(from.getFairness(), to.fairness);
-    return {};
+    if (!from.hasWaits())
+      return {};
+    to.explanation.exists = to.is_known;
+    return fill_waits(from.getWaits(), to.explanation);
   });
 }
 

@@ -28,6 +28,8 @@ struct queue_part {
   bool is_known = true;
   /// The shard's fairness keys, if they were asked for.
   fairness_page fairness{};
+  /// Why its tasks wait, if that was asked for.
+  queue_explanation explanation{};
 };
 
 /// Outcome of one part of a bulk change.

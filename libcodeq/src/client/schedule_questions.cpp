@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/operator_questions.hpp"
 #include "protocol/schedule_convert.hpp"
+#include "protocol/shared_data.hpp"
 
 #include <utility>
 
@@ -8,9 +9,7 @@ namespace codeq::client {
 
 namespace {
 
-capnp::Text::Reader text_of(const std::string& text) {
-  return {text.data(), text.size()};
-}
+using protocol::text_of;
 
 /// A request for a schedule; `what` sets the member of the union.
 template <class What>

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/shard_walk.hpp"
 
+#include "codeq/limits.hpp"
+
 #include "base/tuning.hpp"
 
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace codeq::client {
@@ -32,6 +35,58 @@ void add_share(fairness_share& to, const fairness_share& from) {
   to.wait = std::max(to.wait, from.wait);
 }
 
+/// Adds what a shard holds by limits or by their keys to what others do.
+void add_waits(std::vector<limit_wait>& to, const std::vector<limit_wait>& part) {
+  for (const auto& wait : part) {
+    auto at = std::find_if(to.begin(), to.end(), [&](const limit_wait& known) {
+      return known.limit == wait.limit && known.at.key == wait.at.key;
+    });
+    if (at == to.end())
+      to.push_back(wait);
+    else
+      at->at.held += wait.at.held;
+  }
+}
+
+/// Keeps those that hold most, as many as an explanation names, in that order.
+void keep_most(std::vector<limit_wait>& all) {
+  std::sort(all.begin(), all.end(), [](const limit_wait& a, const limit_wait& b) {
+    return std::tie(b.at.held, a.limit, a.at.key) < std::tie(a.at.held, b.limit, b.at.key);
+  });
+  all.resize(std::min(all.size(), limits::explained_limits_max));
+}
+
+void add_explanation(queue_explanation& to, const queue_explanation& part) {
+  to.exists = to.exists || part.exists;
+  for (const auto& [reason, tasks] : part.waiting)
+    to.waiting[reason] += tasks;
+  to.leased += part.leased;
+  // A worker is connected to all shards of a coordinator.
+  to.workers = std::max(to.workers, part.workers);
+  to.blocking += part.blocking;
+  add_waits(to.limits, part.limits);
+  add_waits(to.keys, part.keys);
+  to.has_all_keys = to.has_all_keys && part.has_all_keys;
+  to.starts_per_minute += part.starts_per_minute;
+}
+
+/// Empty when some of the tasks cannot start as things are, or when nothing started lately.
+std::optional<duration> last_start_of(const queue_explanation& why) {
+  std::uint64_t tasks = 0;
+  for (const auto& [reason, waiting] : why.waiting) {
+    if (reason == task_reason::queue_paused || reason == task_reason::no_worker)
+      return std::nullopt;
+    bool waits_for_time =
+      reason == task_reason::deferred || reason == task_reason::retry_waiting;
+    tasks += waits_for_time ? 0 : waiting;
+  }
+  if (tasks == 0 || why.starts_per_minute == 0 || why.blocking > 0)
+    return std::nullopt;
+  constexpr std::uint64_t minute_ms = 60'000;
+  auto ms = (tasks * minute_ms + why.starts_per_minute - 1) / why.starts_per_minute;
+  return duration{static_cast<duration::rep>(ms)};
+}
+
 } // namespace
 
 queue_config part_of(const queue_config& whole, std::uint32_t shards) {
@@ -41,21 +96,37 @@ queue_config part_of(const queue_config& whole, std::uint32_t shards) {
   return part;
 }
 
-queue_info merge_parts(queue_address queue, const std::vector<queue_part>& parts) {
+queue_info merge_parts(
+  queue_address queue, const std::vector<queue_part>& parts, std::vector<shard_id> missing) {
   const auto& first = parts.front().settings;
   queue_info info;
   info.queue = std::move(queue);
   info.config = first.config;
   info.paused = first.paused;
-  info.shards = static_cast<std::uint32_t>(parts.size());
+  info.pause_reason = first.pause_reason;
+  info.shards = static_cast<std::uint32_t>(parts.size() + missing.size());
   info.exists = parts.front().is_known;
+  std::uint16_t shard = 0;
   for (std::size_t i = 1; i < parts.size(); ++i) {
+    while (std::binary_search(missing.begin(), missing.end(), shard_id{++shard}))
+      continue;
     const auto& other = parts[i].settings;
-    info.is_uniform = info.is_uniform && other == first;
+    // Shards whose breakers tripped at the same time say different reasons.
+    if (other.config != first.config || other.paused != first.paused)
+      info.differing.push_back(shard_id{shard});
+    if (info.pause_reason.empty())
+      info.pause_reason = other.pause_reason;
     info.exists = info.exists || parts[i].is_known;
     info.config.max_depth = sum_of(info.config.max_depth, other.config.max_depth);
     info.config.max_leased = sum_of(info.config.max_leased, other.config.max_leased);
   }
+  // A part that is missing counts as the first one: a change of other settings writes it back.
+  for (std::size_t i = 0; i < missing.size(); ++i) {
+    info.config.max_depth = sum_of(info.config.max_depth, first.config.max_depth);
+    info.config.max_leased = sum_of(info.config.max_leased, first.config.max_leased);
+  }
+  info.is_uniform = info.differing.empty() && missing.empty();
+  info.missing = std::move(missing);
   return info;
 }
 
@@ -86,6 +157,24 @@ merge_fairness(queue_address queue, const std::vector<queue_part>& parts, std::s
     page.keys.push_back(std::move(share));
   }
   return page;
+}
+
+result<queue_explanation> merge_explanations(
+  const queue_address& queue, const std::vector<result<queue_part>>& parts) {
+  queue_explanation whole;
+  whole.queue = queue;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i])
+      add_explanation(whole, parts[i]->explanation);
+    else
+      whole.missing_shards.push_back(static_cast<std::uint16_t>(i));
+  }
+  if (!parts.empty() && whole.missing_shards.size() == parts.size())
+    return parts.front().error();
+  keep_most(whole.limits);
+  keep_most(whole.keys);
+  whole.last_start = last_start_of(whole);
+  return whole;
 }
 
 bulk_pace::bulk_pace(std::uint64_t limit, std::uint64_t rate) : limit_(limit), rate_(rate) {

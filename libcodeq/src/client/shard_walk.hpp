@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/operator_types.hpp"
+#include "codeq/result.hpp"
 #include "codeq/task.hpp"
 
 #include "client/operator_replies.hpp"
@@ -16,13 +17,21 @@ namespace codeq::client {
 /// 0
 [[nodiscard]] queue_config part_of(const queue_config& whole, std::uint32_t shards);
 
-/// The whole queue, given the settings of its parts. @pre !parts.empty()
-[[nodiscard]] queue_info
-merge_parts(queue_address queue, const std::vector<queue_part>& parts);
+/// The whole queue, given the settings of its parts, in the order of their shards without those
+/// that are `missing`, ascending. @pre there is the part of shard 0
+[[nodiscard]] queue_info merge_parts(
+  queue_address queue,
+  const std::vector<queue_part>& parts,
+  std::vector<shard_id> missing = {});
 
 /// The first `limit` fairness keys of the whole queue, given those of its parts.
 [[nodiscard]] fairness_page
 merge_fairness(queue_address queue, const std::vector<queue_part>& parts, std::size_t limit);
+
+/// The explanation of the whole queue, given the answers of all shards. Those that did not answer
+/// are in `missing_shards`. Error: that of the first shard, when none answered.
+[[nodiscard]] result<queue_explanation>
+merge_explanations(const queue_address& queue, const std::vector<result<queue_part>>& parts);
 
 /// Limits the number and rate of tasks in a bulk change.
 class bulk_pace {

@@ -23,6 +23,9 @@ inline constexpr duration full_poll = 10s;
 inline constexpr duration load = 30s;
 /// How often the controller places copies, and a node looks for steps of its shards.
 inline constexpr duration control = 1s;
+/// A decision for an operator begins at most so long after it was asked for. It is known after
+/// another 2 s, the longest call of etcd.
+inline constexpr duration change = 2500ms;
 /// A node that is missing for so long is given up: its copies are replaced.
 inline constexpr duration gone = 60s;
 /// A node with less free space takes no copies.

@@ -43,6 +43,7 @@ void member::tick(monotonic_time now) {
     for (const auto& [shard, known] : known_.shards())
       settle(shard);
   }
+  go_on_with_changes(now);
 }
 
 void member::note_failure(const error& why) {
@@ -240,8 +241,7 @@ bool member::start(const std::string& key, etcd::swap what, bool is_replicas) {
     return false;
   const auto number = ++numbers_;
   auto& one = pending_[number];
-  one.key = key;
-  one.next = what.next.value_or("");
+  one.what = what;
   const auto parsed = known_.keys().parse(key);
   if (const auto* shard = std::get_if<catalogue_keys::shard_key>(&parsed); shard && is_replicas)
     one.replicas_own = shard->number;
@@ -260,18 +260,26 @@ void member::decided(std::uint64_t number, const etcd::swap_answer& how, monoton
     return;
   const auto one = std::move(found->second);
   pending_.erase(found);
-  busy_keys_.erase(one.key);
-  if (how.end == etcd::swap_end::unknown || how.end == etcd::swap_end::not_sent)
-    return;
+  busy_keys_.erase(one.what.key);
+  if (how.end != etcd::swap_end::unknown && how.end != etcd::swap_end::not_sent)
+    take_decision(one, how, now);
+  if (one.asked)
+    end_step(one, how, now);
+  go_on_with_changes(now);
+}
+
+void member::take_decision(
+  const pending& one, const etcd::swap_answer& how, monotonic_time now) {
+  const auto& key = one.what.key;
   const auto is_applied = how.end == etcd::swap_end::applied;
-  if (one.key == known_.keys().node(options_.node) && is_applied)
+  if (key == known_.keys().node(options_.node) && is_applied)
     is_registered_ = has_registered_once_ = true;
-  const auto changed = known_.note({one.key, how.current, how.revision});
+  const auto changed = known_.note({key, how.current, how.revision});
   if (one.replicas_own && known_.shards().contains(*one.replicas_own))
     note_shard(*one.replicas_own, is_applied);
   else if (changed)
     note_change(*changed);
-  if (one.key == known_.keys().node(options_.node))
+  if (key == known_.keys().node(options_.node))
     register_node(now);
 }
 

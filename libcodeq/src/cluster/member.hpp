@@ -5,13 +5,16 @@
 #include "codeq/result.hpp"
 #include "codeq/time.hpp"
 
+#include "cluster/asked_change.hpp"
 #include "cluster/catalogue.hpp"
 #include "cluster/cluster_map.hpp"
 #include "cluster/node_watch.hpp"
 #include "cluster/placement.hpp"
 #include "etcd/messages.hpp"
 
+#include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -99,10 +102,18 @@ public:
   /// A replica here that the coordinator has on its disk.
   void holds(shard_id shard, replication::replica_id replica) { held_[shard] = replica; }
   void set_load(std::uint64_t free_bytes, std::uint64_t tasks);
-  /// Decides on an operator's change, which primaries and the controller then carry out. Errors:
-  /// `invalid_argument`; `overloaded` while another change is under way; `going_away` before etcd
-  /// has told the cluster.
-  [[nodiscard]] result<void> change(const cluster_change& wanted);
+  /// Has etcd store an operator's change, which primaries and the controller then carry out, and
+  /// calls `told` once when it is known whether it is stored; for one with an operation that is
+  /// known, with the end of the first one. Errors: `invalid_argument`; `overloaded` when another
+  /// operator's change came between or too many are under way; `going_away` before etcd has told
+  /// the cluster; `disconnected` when etcd cannot be reached, so nothing is stored; `timeout` when
+  /// it does not answer, so that the change may be stored, or may yet be. `own`: this node's copy
+  /// of the shard whose primary it is to become by force, if it has one.
+  void change(
+    const cluster_change& wanted,
+    const std::optional<own_copy>& own,
+    change_told told,
+    monotonic_time now);
   /// The coordinator will stop: its shards and copies are wanted elsewhere.
   void leave() { self_.is_leaving = true; }
   /// The coordinator stops now: its lease is given up, so that others need not wait for its end.
@@ -125,9 +136,10 @@ public:
 private:
   /// A decision that is under way.
   struct pending {
-    std::string key;
-    std::string next;
+    etcd::swap what;
     std::optional<shard_id> replicas_own{};
+    /// Null unless it is an operator's.
+    std::shared_ptr<asked_change> asked{};
   };
 
   void note_changes(const std::vector<catalogue_keys::parsed>& changed);
@@ -136,9 +148,14 @@ private:
   void update_map(shard_id shard);
   [[nodiscard]] bool start(const std::string& key, etcd::swap what, bool is_replicas);
   bool change_shard(shard_id shard, const shard_record& next);
-  [[nodiscard]] result<void> move_primary(shard_id shard, const std::string& node);
-  [[nodiscard]] result<void> set_drained(const std::string& node, bool is_drained);
-  [[nodiscard]] result<void> forget_moves();
+  void take_decision(
+    const pending& decided, const etcd::swap_answer& how, monotonic_time now);
+  [[nodiscard]] result<void> check_asked(const cluster_change& wanted) const;
+  [[nodiscard]] std::shared_ptr<asked_change> find_change(const cluster_change& wanted) const;
+  void go_on_with_changes(monotonic_time now);
+  void go_on(const std::shared_ptr<asked_change>& asked, monotonic_time now);
+  void start_step(const std::shared_ptr<asked_change>& asked, const etcd::swap& what);
+  void end_step(const pending& decided, const etcd::swap_answer& how, monotonic_time now);
   void settle(shard_id shard);
   void settle_primary(shard_id shard, const shard_record& record);
 
@@ -180,6 +197,8 @@ private:
   monotonic_time settled_;
   std::uint64_t numbers_ = 0;
   std::map<std::uint64_t, pending> pending_;
+  /// Operators' changes: those under way, and the last ones that have ended.
+  std::deque<std::shared_ptr<asked_change>> changes_;
   std::set<std::string> busy_keys_;
 };
 

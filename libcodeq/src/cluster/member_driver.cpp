@@ -146,10 +146,12 @@ void member_driver::end(std::function<void()> done) {
 }
 
 void member_driver::change(
-  const cluster_change& wanted, std::function<void(result<cluster_status>)> told) {
-  impl_->run([wanted, told = std::move(told)](member& self) {
-    const auto ok = self.change(wanted);
-    told(ok ? result<cluster_status>(self.view()) : result<cluster_status>(ok.error()));
+  const cluster_change& wanted, const std::optional<own_copy>& own, status_told told) {
+  impl_->run([wanted, own, told = std::move(told)](member& self) {
+    const auto tell = [&self, told](const change_end& end) {
+      told(end, end.how ? result<cluster_status>(self.view()) : end.how.error());
+    };
+    self.change(wanted, own, tell, etcd::steady_now());
   });
 }
 

@@ -41,10 +41,13 @@ public:
   /// Gives up the lease; then `done` is called, also when etcd does not answer.
   void end(std::function<void()> done);
 
-  /// Decides on an operator's change, then calls `told` with the state of the cluster, on the
-  /// client's thread. Errors: as `member::change`.
-  void
-  change(const cluster_change& wanted, std::function<void(result<cluster_status>)> told);
+  /// Called with the end of a change and, when it has no error, the state of the cluster.
+  using status_told = std::function<void(const change_end&, result<cluster_status>)>;
+
+  /// Has an operator's change stored, then calls `told` on the client's thread. Errors: as
+  /// `member::change`.
+  void change(
+    const cluster_change& wanted, const std::optional<own_copy>& own, status_told told);
 
   /// Looks at the member, on the client's thread.
   void look(std::function<void(const member&)> at);

@@ -146,7 +146,9 @@ struct names_of<operator_action> {
     {ours::limit_delete, theirs::LIMIT_DELETE},
     {ours::limit_close, theirs::LIMIT_CLOSE},
     {ours::limit_open, theirs::LIMIT_OPEN},
-    {ours::cluster_change, theirs::CLUSTER_CHANGE}};
+    {ours::cluster_change, theirs::CLUSTER_CHANGE},
+    {ours::worker_drain, theirs::WORKER_DRAIN},
+    {ours::worker_resume, theirs::WORKER_RESUME}};
 };
 
 template <>

@@ -49,6 +49,16 @@ void write_settings(schema::TaskSettings::Builder builder, const task_settings& 
   builder.setOnDead(to_schema(s.when_dead));
 }
 
+failure_breaker read_breaker(schema::FailureRules::Reader reader) {
+  return {reader.getPausePercent(), duration_of(reader.getPauseWindowMs())};
+}
+
+void write_failure_rules(schema::FailureRules::Builder builder, const queue_config& config) {
+  builder.setQuarantineAfter(static_cast<std::uint16_t>(config.quarantine_after));
+  builder.setPausePercent(static_cast<std::uint8_t>(config.pause_when_failing.percent));
+  builder.setPauseWindowMs(count_of(config.pause_when_failing.window));
+}
+
 queue_address read_queue(schema::QueueAddress::Reader reader) {
   return {read_text(reader.getTenant()), read_text(reader.getQueue())};
 }

@@ -20,6 +20,9 @@ namespace codeq::encoding {
 [[nodiscard]] task_settings read_settings(schema::TaskSettings::Reader reader);
 void write_settings(schema::TaskSettings::Builder builder, const task_settings& settings);
 
+[[nodiscard]] failure_breaker read_breaker(schema::FailureRules::Reader reader);
+void write_failure_rules(schema::FailureRules::Builder builder, const queue_config& config);
+
 /// Reads a `queue_config` from a message or record that has its fields.
 template <class Reader>
 [[nodiscard]] queue_config read_config(Reader reader) {
@@ -27,7 +30,9 @@ template <class Reader>
     read_settings(reader.getDefaults()),
     reader.getMaxDepth(),
     reader.getMaxLeased(),
-    reader.getKeepPayload()};
+    reader.getKeepPayload(),
+    reader.getFailures().getQuarantineAfter(),
+    read_breaker(reader.getFailures())};
 }
 
 template <class Builder>
@@ -36,6 +41,7 @@ void write_config(Builder builder, const queue_config& config) {
   builder.setMaxDepth(config.max_depth);
   builder.setMaxLeased(config.max_leased);
   builder.setKeepPayload(config.keep_payload);
+  write_failure_rules(builder.initFailures(), config);
 }
 
 [[nodiscard]] queue_address read_queue(schema::QueueAddress::Reader reader);

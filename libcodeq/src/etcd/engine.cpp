@@ -111,7 +111,7 @@ private:
       return finish(error{
         errc::incompatible_store,
         named(member) + ": " + owner_.history_.replaced_because()
-          + "; it was restored or replaced: run codeqctl cluster repair"});
+          + "; it was restored or replaced: CLUSTERS.md, Repair, tells what to do"});
     if (verdict == history::verdict::stale)
       return skip(
         copy, "an answer older than revision " + std::to_string(one.revision_at_sending));

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/cluster_entry.hpp"
 
+#include "codeq/limits.hpp"
+
 #include "base/random.hpp"
 #include "cluster/catalogue_keys.hpp"
 #include "cluster/founding.hpp"
 #include "cluster/record_json.hpp"
 #include "config/values.hpp"
+#include "coordinator/hub/etcd_history.hpp"
 #include "observe/log.hpp"
 #include "security/tls_context.hpp"
 #include "storage/keys/keyspace.hpp"
@@ -34,6 +37,15 @@ error wrong(std::string text) {
 /// Copies that have to be in sync for new writes: 2 of 3, else 1.
 std::uint32_t least_in_sync(std::uint32_t copies) {
   return copies == 3 ? 2 : 1;
+}
+
+/// The error of a coordinator that knows more than its etcd does.
+error forgetful(const std::string& how) {
+  return {
+    errc::incompatible_store,
+    "etcd was restored from an older state, or founded anew, so it may name primaries that lack "
+    "acknowledged data: "
+      + how + "; CLUSTERS.md, Repair, tells what to do"};
 }
 
 void note_wait(int tries, const std::string& words) {
@@ -81,11 +93,18 @@ result<void> check_cluster(const coordinator_node_options& options) {
   return {};
 }
 
-result<etcd::client::options> etcd_options(const cluster_options& options) {
+result<etcd::client::options> etcd_options(const coordinator_node_options& node) {
+  const auto& options = node.cluster;
   auto urls = etcd::parse_member_urls(options.etcd);
   if (!urls)
     return urls.error();
   etcd::client::options made;
+  if (!node.data.empty()) {
+    auto known = coordinator::read_etcd_history(coordinator::etcd_history_file(node.data));
+    if (!known)
+      return known.error();
+    made.known = known->known;
+  }
   made.members = std::move(*urls);
   const auto has_files = !options.etcd_authority.empty() || !options.etcd_certificate.empty();
   if (!made.members.front().is_secured && !has_files)
@@ -102,11 +121,12 @@ result<etcd::client::options> etcd_options(const cluster_options& options) {
 cluster_door::cluster_door(const coordinator_node_options& options, etcd::client::options etcd)
   : options_(options),
     prefix_(cluster::catalogue_keys(options.cluster.name).prefix()),
+    has_history_(etcd.known.cluster_id != 0),
     client_(std::move(etcd)) {
 }
 
 result<std::unique_ptr<cluster_door>> cluster_door::open(const coordinator_node_options& options) {
-  auto etcd = etcd_options(options.cluster);
+  auto etcd = etcd_options(options);
   if (!etcd)
     return etcd.error();
   std::unique_ptr<cluster_door> door(new cluster_door(options, std::move(*etcd)));
@@ -126,8 +146,8 @@ result<known_cluster> cluster_door::look() {
     });
     auto found = promise.get_future().get();
     if (!found) {
-      if (found.error().code == errc::incompatible_store)
-        return found.error();
+      if (const auto how = find_out_how_it_forgot(); !how.empty())
+        return forgetful(how);
       note_wait(tries, to_string(found.error()));
       std::this_thread::sleep_for(retry_pause);
       continue;
@@ -151,12 +171,26 @@ result<known_cluster> cluster_door::look() {
   }
 }
 
+/// A value that is older than what is known only shows that a member lags. What a decision says is
+/// so.
+std::string cluster_door::find_out_how_it_forgot() {
+  // No record has this value, so nothing is changed.
+  const std::string none = "none";
+  const auto key = cluster::catalogue_keys(options_.cluster.name).cluster();
+  std::promise<void> promise;
+  client_.decide({key, none, none, 0}, [&](const etcd::swap_answer&) { promise.set_value(); });
+  promise.get_future().wait();
+  return client_.replaced_because();
+}
+
 etcd::swap_answer cluster_door::decide(const etcd::swap& what) {
   for (int tries = 1;; ++tries) {
     std::promise<etcd::swap_answer> promise;
     client_.decide(what, [&](const etcd::swap_answer& how) { promise.set_value(how); });
     auto how = promise.get_future().get();
-    if (how.end == etcd::swap_end::applied || how.end == etcd::swap_end::not_applied)
+    const auto is_decided =
+      how.end == etcd::swap_end::applied || how.end == etcd::swap_end::not_applied;
+    if (is_decided || !client_.replaced_because().empty())
       return how;
     note_wait(tries, how.words);
     std::this_thread::sleep_for(retry_pause);
@@ -255,8 +289,56 @@ result<void> cluster_door::check_joiner(
   return {};
 }
 
+/// Epochs are promised after etcd has stored them, so etcd has to know them.
+result<void>
+cluster_door::check_promise(shard_id shard, replication::epoch_number promised) {
+  const auto found = known_.shards.find(shard);
+  // While a cluster is founded, the record may be missing.
+  if (found == known_.shards.end() || promised <= found->second.value.epoch)
+    return {};
+  // What was read may be old; a decision is not.
+  const auto key = cluster::catalogue_keys(options_.cluster.name).shard(shard);
+  const auto bytes = encode(found->second);
+  const auto sure = decide({key, bytes, bytes, 0});
+  if (const auto how = client_.replaced_because(); !how.empty())
+    return forgetful(how);
+  auto record = cluster::decode<cluster::shard_record>(sure.current.value_or(""));
+  if (!record)
+    return record.error();
+  found->second = std::move(*record);
+  if (promised <= found->second.value.epoch)
+    return {};
+  return forgetful(
+    "shard " + std::to_string(value(shard)) + " is at epoch "
+    + std::to_string(found->second.value.epoch) + " there, but this store has promised "
+    + std::to_string(promised));
+}
+
+result<void> cluster_door::check_history(const storage::task_store& store) {
+  // A store that was restored from a backup may found a cluster of its own.
+  if (!has_history_)
+    return {};
+  const std::size_t shards = known_.record ? known_.record->shards : limits::shards_max;
+  for (std::size_t i = 0; i < shards; ++i) {
+    const auto shard = static_cast<shard_id>(i);
+    auto stored = storage::read_replica(store, shard);
+    if (!stored)
+      return stored.error();
+    if (!*stored)
+      continue;
+    if (!known_.record)
+      return forgetful(
+        "it has no cluster " + options_.cluster.name + ", of which this store has replicas");
+    if (auto ok = check_promise(shard, (*stored)->record.promised); !ok)
+      return ok;
+  }
+  return {};
+}
+
 result<cluster_entry>
 cluster_door::enter(storage::task_store& store, const storage::store_record& identity) {
+  if (auto ok = check_history(store); !ok)
+    return ok.error();
   if (!known_.record)
     if (auto ok = create(identity); !ok)
       return ok.error();
@@ -268,6 +350,13 @@ cluster_door::enter(storage::task_store& store, const storage::store_record& ide
   auto may_have_lost = storage::begin_boot(store, storage::kernel_boot_id(), mode);
   if (!may_have_lost)
     return may_have_lost.error();
+  auto history = coordinator::history_of(client_.known(), *known_.record);
+  for (const auto& [shard, record] : known_.shards)
+    for (const auto& [replica, node] : record.nodes)
+      history.nodes.insert(node);
+  const auto file = coordinator::etcd_history_file(options_.data);
+  if (auto kept = coordinator::write_etcd_history(file, history); !kept)
+    return kept.error();
   cluster_entry entry{*known_.record, known_.shards, {}, *may_have_lost};
   for (const auto& [shard, record] : known_.shards) {
     auto stored = storage::read_replica(store, shard);

@@ -26,8 +26,9 @@ namespace codeq::node {
 [[nodiscard]] std::string address_in_cluster(const coordinator_node_options& options);
 [[nodiscard]] std::string name_in_cluster(const coordinator_node_options& options);
 
-/// Errors: of the files, `invalid_argument`.
-[[nodiscard]] result<etcd::client::options> etcd_options(const cluster_options& options);
+/// With the etcd that is known from the last start, if there is a data directory. Errors: of the
+/// files, `invalid_argument`.
+[[nodiscard]] result<etcd::client::options> etcd_options(const coordinator_node_options& options);
 
 /// A cluster as it is in etcd.
 struct known_cluster {
@@ -58,7 +59,8 @@ public:
   [[nodiscard]] result<std::size_t> shard_count();
 
   /// Creates the cluster with the store's data, or joins it. The store's replicas are those of
-  /// this boot afterwards. Errors: of the store, `incompatible_store`.
+  /// this boot afterwards, and the etcd is known on the disk. Errors: of the store and the file;
+  /// `incompatible_store`, also when etcd has forgotten what the store's replicas know.
   [[nodiscard]] result<cluster_entry>
   enter(storage::task_store& store, const storage::store_record& identity);
 
@@ -66,8 +68,13 @@ private:
   cluster_door(const coordinator_node_options& options, etcd::client::options etcd);
 
   [[nodiscard]] result<known_cluster> look();
+  /// Empty unless etcd was restored or replaced.
+  [[nodiscard]] std::string find_out_how_it_forgot();
   [[nodiscard]] etcd::swap_answer decide(const etcd::swap& what);
   [[nodiscard]] result<void> create(const storage::store_record& identity);
+  [[nodiscard]] result<void> check_history(const storage::task_store& store);
+  [[nodiscard]] result<void>
+  check_promise(shard_id shard, replication::epoch_number promised);
   [[nodiscard]] result<void>
   found_shards(storage::task_store& store, const storage::store_record& identity);
   [[nodiscard]] result<void>
@@ -75,6 +82,8 @@ private:
 
   coordinator_node_options options_;
   std::string prefix_;
+  /// The store was open in a cluster before.
+  bool has_history_;
   etcd::client client_;
   known_cluster known_;
 };

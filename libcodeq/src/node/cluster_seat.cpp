@@ -3,6 +3,7 @@
 
 #include "base/random.hpp"
 #include "base/tuning.hpp"
+#include "coordinator/hub/etcd_history.hpp"
 #include "coordinator/hub/replica_worker.hpp"
 #include "coordinator/hub/shard_host.hpp"
 #include "node/coordinator_options.hpp"
@@ -72,6 +73,14 @@ result<std::unique_ptr<cluster_seat>> cluster_seat::take(
   hub.journal = std::move(parts.journal);
   hub.start_shard = std::move(parts.start_shard);
   hub.spools = options.data / "replicas";
+  hub.keep_etcd = [file = coordinator::etcd_history_file(options.data),
+                   record = seat->entry_.record](
+                    const etcd::header& known, const std::set<std::string>& nodes) {
+    auto history = coordinator::history_of(known, record);
+    history.nodes = nodes;
+    if (auto kept = coordinator::write_etcd_history(file, history); !kept)
+      CODEQ_LOG_WARN("coordinator cannot note its etcd reason=\"{}\"", to_string(kept.error()));
+  };
   hub.places = seat->places_;
   hub.name_seed = base::random_bits();
   for (auto* worker : {&hub.spooler, &hub.copier, &hub.recoverer}) {
@@ -127,8 +136,8 @@ cluster::member_events cluster_seat::events() const {
   };
   events.needs_repair = [](const std::string& words) {
     CODEQ_LOG_ERROR(
-      "etcd was restored or replaced, no shard is moved until an operator repairs the cluster "
-      "reason=\"{}\"",
+      "etcd was restored or replaced, no shard gets another primary until an operator repairs the "
+      "cluster reason=\"{}\"",
       words);
   };
   events.noted = [](const std::string& words) {
@@ -138,7 +147,7 @@ cluster::member_events cluster_seat::events() const {
 }
 
 result<void> cluster_seat::join() {
-  auto etcd = etcd_options(options_.cluster);
+  auto etcd = etcd_options(options_);
   if (!etcd)
     return etcd.error();
   cluster::member_options member;

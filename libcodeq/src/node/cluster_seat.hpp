@@ -44,7 +44,9 @@ public:
 
   [[nodiscard]] const std::vector<coordinator::shard_host_actor>& hosts() const { return hosts_; }
 
-  [[nodiscard]] std::shared_ptr<const coordinator::map_source> places() const { return places_; }
+  [[nodiscard]] std::shared_ptr<const coordinator::served_shards> places() const {
+    return places_;
+  }
 
   /// How the gateway reaches the shards of the cluster.
   [[nodiscard]] http::far_shards_options far_shards() const;

@@ -157,6 +157,8 @@ struct coordinator_node::impl {
   std::shared_ptr<observe::limit_meter> limit_meter = std::make_shared<observe::limit_meter>();
   /// Shared by the node port and the gateway.
   std::shared_ptr<coordinator::enqueue_shares> enqueues;
+  std::shared_ptr<coordinator::drained_workers> drained =
+    std::make_shared<coordinator::drained_workers>();
   std::unique_ptr<http::gateway_node> gateway;
   bool stopped = false;
 };
@@ -289,6 +291,7 @@ void coordinator_node::impl::spawn_registrar(
   r.meter = limit_meter;
   enqueues = std::make_shared<coordinator::enqueue_shares>(options.enqueue_bytes_max, limit_meter);
   r.enqueues = enqueues;
+  r.drained = drained;
   r.unread = std::make_shared<coordinator::unread_shares>(limits::unread_bytes_max, limit_meter);
   r.shards = shards;
   r.gauges = [s = store, h = horizons, d = reserve, l = lookups, e = enqueues] {
@@ -359,6 +362,7 @@ result<void> coordinator_node::impl::take_seat(const coordinator_node_options& o
     s.neighbours = std::move(served.neighbours);
     s.epoch = served.epoch;
     s.shard.hand_overs.emplace();
+    s.shard.carries_settings = true;
     if (!options.sync)
       s.shard.hand_overs->sync_pace = coordinator::os_hand_over_pace;
     return transport::spawn_beside_sockets(*system, coordinator::drive_shard, s);
@@ -409,6 +413,7 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
   g.actor.desk = {
     shards, store_id, std::make_shared<base::system_clock>(latest), limit_meter, enqueues};
   g.actor.desk.board = board;
+  g.actor.desk.drained = drained;
   if (seat) {
     g.actor.desk.cluster = seat->far_shards();
     g.actor.replicas = seat->replicas();
@@ -433,6 +438,7 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
                      h = horizons,
                      d = reserve,
                      b = backups,
+                     p = seat ? seat->places() : nullptr,
                      directory = options.backups,
                      series = std::make_shared<observe::queue_series>(
                        observe::metric_queues_max)](const base::coordinator_counts& stats) {
@@ -440,6 +446,7 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
     counts.limits_met = l->counts();
     counts.enqueue_bytes = e->used();
     counts.lookups_waiting = w->load();
+    counts.shards_forced = p ? p->forced() : 0;
     counts.records_evicted = h->evicted();
     counts.disk_reserve_bytes = d->held();
     if (auto usable = d->usable())

@@ -83,22 +83,15 @@ result<queue_info> operator_client::impl::ask_each_shard(const queue_address& qu
   auto parts = ask_parts(of);
   if (!parts)
     return parts.error();
-  return client::merge_parts(queue, *parts);
+  return client::merge_parts(queue, parts->parts, std::move(parts->missing));
 }
 
 template <class Of>
-result<std::vector<client::queue_part>> operator_client::impl::ask_parts(Of of) {
-  std::vector<client::queue_part> parts;
-  auto shards = shard_count();
-  for (std::uint16_t shard = 0; shard < shards; ++shard) {
-    auto part = ask(of(shard), client::read_queue);
-    if (!part && shard > 0)
-      return node::after_shards(part.error(), shard, shards);
-    if (!part)
-      return part.error();
-    parts.push_back(std::move(*part));
-  }
-  return parts;
+result<operator_client::impl::told_parts<client::queue_part>>
+operator_client::impl::ask_parts(Of of) {
+  return ask_shards<client::queue_part>([&](std::uint16_t shard, duration most) {
+    return ask_for(most, of(shard), client::read_queue);
+  });
 }
 
 result<void> operator_client::impl::check_exists(const queue_address& queue) {
@@ -232,7 +225,22 @@ result<fairness_page> operator_client::fairness(
     [&](std::uint16_t shard) { return client::show_fairness(shard, queue, wanted); });
   if (!parts)
     return parts.error();
-  return client::merge_fairness(queue, *parts, limit);
+  if (!parts->missing.empty())
+    return node::no_shard(parts->missing.front(), impl_->options.timeout);
+  return client::merge_fairness(queue, parts->parts, limit);
+}
+
+result<queue_explanation> operator_client::explain_queue(const queue_address& queue) {
+  // Shards without a primary must not take the time of those behind them.
+  constexpr duration wait_min{500};
+  auto end = client::deadline_after(impl_->options.timeout);
+  std::vector<result<client::queue_part>> parts;
+  for (std::uint16_t shard = 0; shard < impl_->shard_count(); ++shard)
+    parts.push_back(impl_->ask_until(
+      std::max(end, client::deadline_after(wait_min)),
+      client::explain_queue(shard, queue),
+      client::read_queue));
+  return client::merge_explanations(queue, parts);
 }
 
 result<queue_info>
@@ -345,6 +353,17 @@ result<std::vector<worker_info>> operator_client::workers() {
   return impl_->ask_all(client::ask_workers(), client::read_workers, missing);
 }
 
+result<void> operator_client::drain_worker(const std::string& name, bool is_drained) {
+  // Without a name the request would ask for the list of all workers.
+  if (name.empty())
+    return client::check_drained(name, is_drained, {}, 0);
+  std::size_t missing = 0;
+  auto told = impl_->ask_all(client::ask_drain(name, is_drained), client::read_workers, missing);
+  if (!told)
+    return told.error();
+  return client::check_drained(name, is_drained, *told, missing);
+}
+
 result<audit_page> operator_client::audit(const audit_filter& filter) {
   if (filter.limit < 1 || filter.limit > limits::audited_max)
     return node::out_of_range("limit", filter.limit, 1, limits::audited_max);
@@ -374,7 +393,10 @@ result<cluster_status> operator_client::cluster() {
 }
 
 result<cluster_status> operator_client::change_cluster(const cluster_change& change) {
-  return impl_->ask(client::ask_cluster(change), client::read_cluster);
+  auto asked = change;
+  if (asked.operation == 0)
+    asked.operation = static_cast<std::uint64_t>(node::new_operation());
+  return impl_->ask(client::ask_cluster(asked), client::read_cluster);
 }
 
 } // namespace codeq

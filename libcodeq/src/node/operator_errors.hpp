@@ -25,6 +25,15 @@ namespace codeq::node {
 /// A request that `done` of `all` shards have carried out.
 [[nodiscard]] error after_shards(const error& reason, std::uint16_t done, std::uint16_t all);
 
+/// The same of one shard.
+[[nodiscard]] error no_shard(shard_id shard, duration waited);
+
+/// The shard has said nothing, or not as far as is known.
+[[nodiscard]] bool is_silence(const error& reason);
+
+/// How long the shards after a silent one have for their answers.
+inline constexpr duration next_silence{1000};
+
 /// A request that has changed so many tasks.
 [[nodiscard]] error after_tasks(const error& reason, std::uint64_t changed);
 

@@ -19,6 +19,8 @@
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -72,7 +74,40 @@ struct operator_client::impl {
   result<T> ask(
     client::question question,
     result<client::answered<T>> (*read)(const protocol::frame<S>&),
+    bool repeatable = true) {
+    return ask_for(options.timeout, std::move(question), read, repeatable);
+  }
+
+  /// The same with another limit for the wait.
+  template <class T, class S>
+  result<T> ask_for(
+    duration most,
+    client::question question,
+    result<client::answered<T>> (*read)(const protocol::frame<S>&),
+    bool repeatable = true) {
+    return ask_until(client::deadline_after(most), std::move(question), read, repeatable);
+  }
+
+  /// The same with another end of the wait.
+  template <class T, class S>
+  result<T> ask_until(
+    std::chrono::steady_clock::time_point end,
+    client::question question,
+    result<client::answered<T>> (*read)(const protocol::frame<S>&),
     bool repeatable = true);
+
+  /// The answers of the shards, in their order.
+  template <class T>
+  struct told_parts {
+    std::vector<T> parts;
+    /// Those that have not answered, ascending.
+    std::vector<shard_id> missing;
+  };
+
+  /// Asks shard 0 and then the others; `of` creates the request, `ask_one` waits for its answer. A
+  /// shard that does not answer is left out, but for shard 0, without which nothing is changed.
+  template <class T, class Ask>
+  result<told_parts<T>> ask_shards(Ask ask_one);
 
   /// Sends a request to every coordinator and sums the replies; `missing`: the number of
   /// coordinators whose part is not in the sum.
@@ -86,9 +121,8 @@ struct operator_client::impl {
   template <class Of>
   result<queue_info> ask_each_shard(const queue_address& queue, Of of);
 
-  /// The parts of all shards.
   template <class Of>
-  result<std::vector<client::queue_part>> ask_parts(Of of);
+  result<told_parts<client::queue_part>> ask_parts(Of of);
 
   /// Errors: `unknown_queue`.
   result<void> check_exists(const queue_address& queue);
@@ -107,7 +141,7 @@ struct operator_client::impl {
 
   /// The parts of all shards; that of a shard that does not have the limit is empty.
   template <class Of>
-  result<std::vector<client::limits_part>> ask_limit_parts(Of of);
+  result<told_parts<client::limits_part>> ask_limit_parts(Of of);
 
   /// The same for one limit, added up. Errors: `unknown_limit`.
   template <class Of>
@@ -123,11 +157,34 @@ struct operator_client::impl {
   actors::inquiry_actor actor;
 };
 
+template <class T, class Ask>
+result<operator_client::impl::told_parts<T>> operator_client::impl::ask_shards(Ask ask_one) {
+  told_parts<T> told;
+  const auto shards = shard_count();
+  auto most = options.timeout;
+  for (std::uint16_t shard = 0; shard < shards; ++shard) {
+    auto part = ask_one(shard, most);
+    if (part) {
+      told.parts.push_back(std::move(*part));
+    } else if (shard > 0 && node::is_silence(part.error())) {
+      told.missing.push_back(shard_id{shard});
+      // One that is away is seldom alone.
+      most = std::min(most, node::next_silence);
+    } else {
+      const auto done = static_cast<std::uint16_t>(told.parts.size());
+      return done > 0 ? node::after_shards(part.error(), done, shards) : part.error();
+    }
+  }
+  return told;
+}
+
 template <class T, class S>
-result<T> operator_client::impl::ask(
+result<T> operator_client::impl::ask_until(
+  std::chrono::steady_clock::time_point end,
   client::question question,
   result<client::answered<T>> (*read)(const protocol::frame<S>&),
   bool repeatable) {
+  const auto most = std::chrono::ceil<duration>(end - std::chrono::steady_clock::now());
   auto slot = std::make_shared<client::answer_slot<T>>();
   actors::ask_coordinator wish;
   wish.question = std::move(question);
@@ -150,9 +207,9 @@ result<T> operator_client::impl::ask(
   };
   wish.repeatable = repeatable;
   caf::anon_send(actor, std::move(wish));
-  if (auto answer = slot->wait(client::deadline_after(options.timeout)))
+  if (auto answer = slot->wait(end))
     return std::move(*answer);
-  return node::no_answer(options.timeout);
+  return node::no_answer(most);
 }
 
 } // namespace codeq

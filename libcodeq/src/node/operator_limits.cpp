@@ -6,18 +6,11 @@
 namespace codeq {
 
 template <class Of>
-result<std::vector<client::limits_part>> operator_client::impl::ask_limit_parts(Of of) {
-  std::vector<client::limits_part> parts;
-  auto shards = shard_count();
-  for (std::uint16_t shard = 0; shard < shards; ++shard) {
-    auto part = client::or_absent(ask(of(shard), client::read_limits));
-    if (!part && shard > 0)
-      return node::after_shards(part.error(), shard, shards);
-    if (!part)
-      return part.error();
-    parts.push_back(std::move(*part));
-  }
-  return parts;
+result<operator_client::impl::told_parts<client::limits_part>>
+operator_client::impl::ask_limit_parts(Of of) {
+  return ask_shards<client::limits_part>([&](std::uint16_t shard, duration most) {
+    return client::or_absent(ask_for(most, of(shard), client::read_limits));
+  });
 }
 
 template <class Of>
@@ -25,7 +18,12 @@ result<limit_info> operator_client::impl::ask_limit(const limit_address& limit, 
   auto parts = ask_limit_parts(of);
   if (!parts)
     return parts.error();
-  return client::merge_limit(limit, *parts);
+  auto whole = client::merge_limit(limit, parts->parts);
+  if (whole) {
+    whole->is_uniform = whole->is_uniform && parts->missing.empty();
+    whole->missing = std::move(parts->missing);
+  }
+  return whole;
 }
 
 result<limit_info>
@@ -59,7 +57,9 @@ result<std::vector<limit_info>> operator_client::list_limits(const std::string& 
     [&](std::uint16_t shard) { return client::ask_limits(shard, tenant); });
   if (!parts)
     return parts.error();
-  return client::merge_limits(tenant, *parts);
+  if (!parts->missing.empty())
+    return node::no_shard(parts->missing.front(), impl_->options.timeout);
+  return client::merge_limits(tenant, parts->parts);
 }
 
 result<limit_keys_page>
@@ -73,7 +73,9 @@ operator_client::limit_keys(const limit_address& limit, const limit_keys_request
     [&](std::uint16_t shard) { return client::ask_limit_keys(shard, limit, page); });
   if (!parts)
     return parts.error();
-  return client::merge_limit_keys(limit, std::move(*parts), page.limit);
+  if (!parts->missing.empty())
+    return node::no_shard(parts->missing.front(), impl_->options.timeout);
+  return client::merge_limit_keys(limit, std::move(parts->parts), page.limit);
 }
 
 result<limit_key_info> operator_client::close_limit_key(

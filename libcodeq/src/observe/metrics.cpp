@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/metrics.hpp"
 
+#include "observe/cluster_metrics.hpp"
 #include "observe/metric_families.hpp"
 
 #include <algorithm>
@@ -51,6 +52,7 @@ void write_tasks(metric_families& to, const std::vector<base::queue_counts>& que
     to.add(q.returned, of_queue(q, "transition", "returned"));
     to.add(q.timed_out, of_queue(q, "transition", "timed_out"));
     to.add(q.lost, of_queue(q, "transition", "lost"));
+    to.add(q.quarantined, of_queue(q, "transition", "quarantined"));
     to.add(q.dead, of_queue(q, "transition", "dead"));
     to.add(q.cancelled, of_queue(q, "transition", "cancelled"));
     to.add(q.redriven, of_queue(q, "transition", "redriven"));
@@ -64,9 +66,17 @@ void write_queues(metric_families& to, const std::vector<base::queue_counts>& qu
     "none is ready");
   for (const auto& q : queues)
     to.add(static_cast<double>(q.oldest_ready.count()) / 1000, of_queue(q));
+  to.begin_gauge("codeq_queue_tasks_held", "Ready tasks that a limit holds back, by queue");
+  for (const auto& q : queues)
+    to.add(q.held, of_queue(q));
   to.begin_gauge("codeq_queue_paused", "1 while the queue is paused, otherwise 0");
   for (const auto& q : queues)
     to.add(q.paused ? 1.0 : 0.0, of_queue(q));
+  to.begin_counter(
+    "codeq_queue_breaker_trips_total",
+    "Pauses of queues by their breakers, once for each shard that decided so, since the start");
+  for (const auto& q : queues)
+    to.add(q.tripped, of_queue(q));
   to.begin_histogram(
     "codeq_queue_dispatch_seconds",
     "From the enqueue of a task that was not deferred to its first grant, by queue, since the "
@@ -225,6 +235,10 @@ void write_process(metric_families& to, const process_counts& process) {
   to.add(process.enqueue_bytes);
   to.begin_gauge("codeq_lookups_waiting", "Look-ups that wait for the store");
   to.add(process.lookups_waiting);
+  to.begin_counter(
+    "codeq_shards_forced_total",
+    "Shards that an operator gave to this coordinator by force, with a loss of acknowledged data");
+  to.add(process.shards_forced);
   to.begin_gauge(
     "codeq_disk_reserve_bytes", "Bytes on the disk that are reserved for when it is full");
   to.add(process.disk_reserve_bytes);
@@ -281,6 +295,8 @@ std::string metrics_text(
   write_disk(all, process);
   write_refused(all, stats);
   write_limits(all, process);
+  if (!stats.cluster_shards.empty())
+    write_cluster(all, stats.cluster_shards);
   return all.text();
 }
 

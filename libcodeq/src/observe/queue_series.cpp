@@ -20,6 +20,8 @@ constexpr std::array counters{
   &queue_counts::retried,
   &queue_counts::returned,
   &queue_counts::timed_out,
+  &queue_counts::quarantined,
+  &queue_counts::tripped,
   &queue_counts::redriven,
 };
 
@@ -65,6 +67,7 @@ void add_growth(queue_counts& sum, const queue_counts& from, const queue_counts&
 void clear_levels(queue_counts& sum) {
   for (auto level : levels)
     sum.*level = 0;
+  sum.held = 0;
   sum.paused = false;
   sum.oldest_ready = duration{0};
 }
@@ -72,6 +75,7 @@ void clear_levels(queue_counts& sum) {
 void add_levels(queue_counts& sum, const queue_counts& q) {
   for (auto level : levels)
     sum.*level += q.*level;
+  sum.held += q.held;
   sum.paused = sum.paused || q.paused;
   sum.oldest_ready = std::max(sum.oldest_ready, q.oldest_ready);
 }

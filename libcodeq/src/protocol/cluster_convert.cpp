@@ -2,6 +2,7 @@
 #include "protocol/cluster_convert.hpp"
 
 #include "encoding/shared_structs.hpp"
+#include "protocol/shared_data.hpp"
 
 #include <utility>
 
@@ -10,10 +11,6 @@ namespace codeq::protocol {
 namespace {
 
 using encoding::read_text;
-
-capnp::Text::Reader text_of(const std::string& text) {
-  return {text.data(), text.size()};
-}
 
 template <class List>
 capnp::uint count_of(const List& list) {
@@ -84,11 +81,37 @@ cluster_shard read_shard(schema::ClusterReply::Shard::Reader from) {
   return shard;
 }
 
+result<cluster_change> read_change(schema::ClusterRequest::Reader from) {
+  using kind = cluster_change::kind;
+  switch (from.which()) {
+  case schema::ClusterRequest::SHOW:
+    return cluster_change{};
+  case schema::ClusterRequest::MOVE: {
+    auto move = from.getMove();
+    return cluster_change{kind::move, shard_id{move.getShard()}, read_text(move.getNode())};
+  }
+  case schema::ClusterRequest::DRAIN:
+    return cluster_change{kind::drain, {}, read_text(from.getDrain())};
+  case schema::ClusterRequest::UNDRAIN:
+    return cluster_change{kind::undrain, {}, read_text(from.getUndrain())};
+  case schema::ClusterRequest::BALANCE:
+    return cluster_change{kind::balance, {}, {}};
+  case schema::ClusterRequest::FORCE_PRIMARY: {
+    auto force = from.getForcePrimary();
+    return cluster_change{
+      kind::force_primary, shard_id{force.getShard()}, read_text(force.getNode()), 0,
+      read_text(force.getConfirm())};
+  }
+  }
+  return error{errc::protocol_error, "an unknown change of the cluster"};
+}
+
 } // namespace
 
 cluster_request make_cluster_request(std::uint64_t number, const cluster_change& change) {
   return cluster_request::build([&](auto r) {
     r.setNumber(number);
+    r.setOperation(change.operation);
     switch (change.what) {
     case cluster_change::kind::none:
       return r.setShow();
@@ -103,30 +126,23 @@ cluster_request make_cluster_request(std::uint64_t number, const cluster_change&
       return r.setUndrain(text_of(change.node));
     case cluster_change::kind::balance:
       return r.setBalance();
+    case cluster_change::kind::force_primary: {
+      auto force = r.initForcePrimary();
+      force.setShard(value(change.shard));
+      force.setNode(text_of(change.node));
+      return force.setConfirm(text_of(change.confirm));
+    }
     }
   });
 }
 
 result<asked_cluster> read_cluster_request(const cluster_request& message) {
   return message.read([](schema::ClusterRequest::Reader from) -> result<asked_cluster> {
-    using kind = cluster_change::kind;
-    const auto number = from.getNumber();
-    switch (from.which()) {
-    case schema::ClusterRequest::SHOW:
-      return asked_cluster{number, {}};
-    case schema::ClusterRequest::MOVE: {
-      auto move = from.getMove();
-      return asked_cluster{
-        number, {kind::move, shard_id{move.getShard()}, read_text(move.getNode())}};
-    }
-    case schema::ClusterRequest::DRAIN:
-      return asked_cluster{number, {kind::drain, {}, read_text(from.getDrain())}};
-    case schema::ClusterRequest::UNDRAIN:
-      return asked_cluster{number, {kind::undrain, {}, read_text(from.getUndrain())}};
-    case schema::ClusterRequest::BALANCE:
-      return asked_cluster{number, {kind::balance, {}, {}}};
-    }
-    return error{errc::protocol_error, "an unknown change of the cluster"};
+    auto change = read_change(from);
+    if (!change)
+      return change.error();
+    change->operation = from.getOperation();
+    return asked_cluster{from.getNumber(), std::move(*change)};
   });
 }
 

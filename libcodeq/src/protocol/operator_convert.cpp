@@ -107,6 +107,21 @@ read_configure(schema::QueueSettings::Reader from, core::configure_queue c) {
   c.config = encoding::read_config(from);
   if (auto ok = check_settings(c.config.defaults, 0); !ok)
     return ok.error();
+  auto losses = c.config.quarantine_after;
+  if (auto ok = check_count("quarantine_after", losses, 0, limits::quarantine_after_max); !ok)
+    return ok.error();
+  const auto& breaker = c.config.pause_when_failing;
+  if (auto ok = check_count(
+        "percent of pause_when_failing", breaker.percent, 0, limits::breaker_percent_max);
+      !ok)
+    return ok.error();
+  if (auto ok = check_duration(
+        "window of pause_when_failing",
+        breaker.window,
+        limits::breaker_window_min,
+        limits::breaker_window_max);
+      !ok)
+    return ok.error();
   return c;
 }
 
@@ -133,6 +148,8 @@ result<queue_command> read_queue_request(schema::QueueRequest::Reader from, aske
       return part.error();
     return queue_command{core::show_queue{by.peer, number, queue, std::move(*part)}};
   }
+  case schema::QueueRequest::EXPLAIN:
+    return queue_command{core::show_queue{by.peer, number, queue, {}, true}};
   case schema::QueueRequest::SET: {
     auto c = read_configure(from.getSet(), {by.peer, number, queue, {}});
     if (!c)
@@ -262,6 +279,16 @@ result<core::change_many> read_bulk(schema::BulkRequest::Reader from, asked_at b
 }
 
 } // namespace
+
+result<workers_wish> read_workers_request(const workers_request& message) {
+  return message.read([](auto from) -> result<workers_wish> {
+    workers_wish wish{from.getNumber(), encoding::read_text(from.getDrain())};
+    wish.is_drained = !wish.worker.empty();
+    if (!wish.is_drained)
+      wish.worker = encoding::read_text(from.getResume());
+    return wish;
+  });
+}
 
 result<core::describe_task> to_command(const status_request& message, asked_at by) {
   return message.read([&](auto from) -> result<core::describe_task> {

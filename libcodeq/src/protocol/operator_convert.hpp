@@ -81,6 +81,16 @@ struct reply_of<schema::WorkersRequest> {
   using type = schema::WorkersReply;
 };
 
+/// Content of a request for the workers.
+struct workers_wish {
+  std::uint64_t number = 0;
+  /// The worker to drain or to take back; empty: the request asks for the list.
+  std::string worker{};
+  bool is_drained = false;
+};
+
+[[nodiscard]] result<workers_wish> read_workers_request(const workers_request& message);
+
 /// The reply to a request `S` that reports why nothing was done.
 template <class S>
 [[nodiscard]] frame<typename reply_of<S>::type>

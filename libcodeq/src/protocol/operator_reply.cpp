@@ -19,10 +19,6 @@ capnp::uint count_of(std::size_t n) {
   return static_cast<capnp::uint>(n);
 }
 
-capnp::Text::Reader text_of(const std::string& text) {
-  return {text.data(), text.size()};
-}
-
 /// Writes the common fields of `StatusReply` and `TaskView`.
 template <class Builder>
 void write_common(Builder to, const core::task_view& view) {
@@ -62,6 +58,7 @@ void write_view(schema::TaskView::Builder to, const core::task_view& view) {
 void write_settings(schema::QueueSettings::Builder to, const core::queue_settings& settings) {
   encoding::write_config(to, settings.config);
   to.setPaused(settings.paused);
+  to.setPauseReason(text_of(settings.pause_reason));
 }
 
 void write_fairness(schema::QueueReply::Fairness::Builder to, const fairness_page& page) {
@@ -79,6 +76,36 @@ void write_fairness(schema::QueueReply::Fairness::Builder to, const fairness_pag
   }
 }
 
+void write_held(schema::QueueReply::Held::Builder to, const limit_wait& wait) {
+  to.setLimit(text_of(wait.limit));
+  to.setKey(data_of(wait.at.key));
+  to.setTasks(wait.at.held);
+  to.setLeased(wait.at.leased);
+  to.setHasNextStart(wait.at.next_start.has_value());
+  to.setNextStartMs(ms_of(wait.at.next_start.value_or(timestamp{})));
+  to.setClosedUntilMs(ms_of(wait.at.closed_until));
+}
+
+void write_waits(schema::QueueReply::Waits::Builder to, const queue_explanation& why) {
+  auto reasons = to.initReasons(count_of(why.waiting.size()));
+  capnp::uint next = 0;
+  for (const auto& [reason, tasks] : why.waiting) {
+    reasons[next].setReason(encoding::to_schema(reason));
+    reasons[next++].setTasks(tasks);
+  }
+  to.setLeased(why.leased);
+  to.setWorkers(why.workers);
+  to.setBlocking(why.blocking);
+  auto limits = to.initLimits(count_of(why.limits.size()));
+  for (capnp::uint i = 0; i < limits.size(); ++i)
+    write_held(limits[i], why.limits[i]);
+  auto keys = to.initKeys(count_of(why.keys.size()));
+  for (capnp::uint i = 0; i < keys.size(); ++i)
+    write_held(keys[i], why.keys[i]);
+  to.setPartialKeys(!why.has_all_keys);
+  to.setStartsPerMinute(why.starts_per_minute);
+}
+
 void write_counts(schema::StatsReply::QueueStats::Builder to, const queue_stats& q) {
   encoding::write_queue(to.initQueue(), q.queue);
   to.setScheduled(q.scheduled);
@@ -94,6 +121,7 @@ void write_counts(schema::StatsReply::QueueStats::Builder to, const queue_stats&
   to.setOldestReadyMs(static_cast<std::uint64_t>(q.oldest_ready.count()));
   to.setMaxDepth(q.max_depth);
   to.setMaxLeased(q.max_leased);
+  to.setHeld(q.held);
 }
 
 void write_worker(schema::WorkersReply::Worker::Builder to, const worker_info& worker) {
@@ -114,6 +142,7 @@ void write_worker(schema::WorkersReply::Worker::Builder to, const worker_info& w
     running[i].setGrantedAtMs(ms_of(lease.since));
     running[i].setLeaseLeftMs(static_cast<std::uint64_t>(lease.left.count()));
   }
+  to.setDraining(worker.is_draining);
 }
 
 void write_event(schema::EventsReply::Event::Builder to, const task_event& event) {
@@ -178,10 +207,14 @@ change_reply make_change_reply(shard_id shard, const core::change_answered& answ
 
 queue_reply make_queue_reply(const core::queue_answered& answer) {
   constexpr std::size_t key_words = 8;
+  // With ten keys and ten limits of common lengths.
+  constexpr std::size_t explanation_words = 512;
   std::size_t words = 64;
   if (answer.fairness)
     for (const auto& share : answer.fairness->keys)
       words += key_words + share.key.size() / sizeof(capnp::word);
+  if (answer.explanation)
+    words += explanation_words;
   return queue_reply::build(
     [&](auto r) {
       r.setNumber(answer.number);
@@ -191,6 +224,8 @@ queue_reply make_queue_reply(const core::queue_answered& answer) {
       r.setIsUnknown(answer.is_unknown);
       if (answer.fairness)
         write_fairness(r.initFairness(), *answer.fairness);
+      if (answer.explanation)
+        write_waits(r.initWaits(), *answer.explanation);
     },
     words);
 }

@@ -4,6 +4,7 @@
 #include "encoding/schema_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "protocol/error_code.hpp"
+#include "protocol/shared_data.hpp"
 
 namespace codeq::protocol {
 
@@ -15,14 +16,6 @@ std::int64_t ms_of(timestamp t) {
 
 capnp::uint count_of(std::size_t n) {
   return static_cast<capnp::uint>(n);
-}
-
-capnp::Text::Reader text_of(const std::string& text) {
-  return {text.data(), text.size()};
-}
-
-capnp::Data::Reader data_of(const std::string& text) {
-  return {reinterpret_cast<const kj::byte*>(text.data()), text.size()};
 }
 
 void write_run(schema::TaskRun::Builder to, const core::granted_run& run) {

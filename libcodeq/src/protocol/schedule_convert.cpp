@@ -29,10 +29,6 @@ std::string text_of(capnp::Text::Reader text) {
   return {text.cStr(), text.size()};
 }
 
-capnp::Text::Reader text_of(const std::string& text) {
-  return {text.data(), text.size()};
-}
-
 std::string pack(capnp::MessageBuilder& message) {
   kj::VectorOutputStream out;
   capnp::writePackedMessage(out, message);

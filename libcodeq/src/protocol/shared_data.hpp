@@ -28,4 +28,9 @@ namespace codeq::protocol {
   return {reinterpret_cast<const capnp::byte*>(text.data()), text.size()};
 }
 
+/// A string as the content of a text field; shares the characters, which end with a zero.
+[[nodiscard]] inline capnp::Text::Reader text_of(const std::string& text) {
+  return {text.data(), text.size()};
+}
+
 } // namespace codeq::protocol

@@ -6,6 +6,7 @@
 #include "encoding/limit_structs.hpp"
 #include "encoding/schema_enums.hpp"
 #include "encoding/shared_structs.hpp"
+#include "protocol/shared_data.hpp"
 #include "protocol/task_validation.hpp"
 
 #include <capnp/message.h>
@@ -36,14 +37,6 @@ std::size_t body_words(const task_spec& task) {
   for (const auto& [name, value] : task.headers)
     words += words_for(name.size() + 1) + words_for(value.size() + 1);
   return words;
-}
-
-capnp::Text::Reader text_of(const std::string& text) {
-  return {text.data(), text.size()};
-}
-
-capnp::Data::Reader data_of(std::string_view text) {
-  return {reinterpret_cast<const capnp::byte*>(text.data()), text.size()};
 }
 
 /// Fills `place`, which is zeroed and exactly as large as the body.

@@ -54,6 +54,7 @@ entry leadership::propose(std::shared_ptr<const delta_body> body, monotonic_time
   entry next{{epoch(), sent_.number + 1}, sent_, std::move(body)};
   window_.push_back(next);
   sent_ = next.at;
+  begun_.note(sent_, now);
   return next;
 }
 
@@ -212,6 +213,11 @@ void leadership::note_confirm(const envelope& from, const confirm& what, monoton
 std::optional<position> leadership::written_by(replica_id replica) const {
   const auto found = views_.find(replica);
   return found == views_.end() ? std::nullopt : found->second.written;
+}
+
+std::optional<duration> leadership::lag_of(replica_id replica, monotonic_time now) const {
+  const auto written = written_by(replica);
+  return written ? std::optional(begun_.lag(*written, now)) : std::nullopt;
 }
 
 bool leadership::is_entitled(monotonic_time now) const {

@@ -3,6 +3,7 @@
 
 #include "codeq/time.hpp"
 #include "replication/epoch_index.hpp"
+#include "replication/lag_marks.hpp"
 #include "replication/membership.hpp"
 #include "replication/messages.hpp"
 
@@ -106,6 +107,10 @@ public:
   /// The last position that a replica confirmed; none before its first confirmation.
   [[nodiscard]] std::optional<position> written_by(replica_id replica) const;
 
+  /// How long the replica has lacked the oldest delta of this epoch that it has not confirmed. None
+  /// before its first confirmation.
+  [[nodiscard]] std::optional<duration> lag_of(replica_id replica, monotonic_time now) const;
+
   /// Whether requests that are not commits may be answered.
   [[nodiscard]] bool is_entitled(monotonic_time now) const;
 
@@ -162,6 +167,7 @@ private:
   std::uint64_t beacon_ = 0;
   /// The last delta of the window at earlier times.
   std::deque<std::pair<monotonic_time, position>> marks_;
+  lag_marks begun_;
   change_kind change_ = change_kind::none;
   replica_id changed_{};
   /// The last delta before those that count a learner.

@@ -4,6 +4,7 @@
 #include "base/assert.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace codeq::replication {
 
@@ -26,6 +27,19 @@ membership elect(
   next.primary = winner;
   next.in_sync = std::move(reachable);
   next.condition = shard_condition::normal;
+  return next;
+}
+
+membership force_primary(const membership& old, replica_id replica, epoch_number promised) {
+  const auto highest = std::max(old.epoch, promised);
+  CODEQ_ASSERT(contains(old.replicas, replica));
+  CODEQ_ASSERT(highest <= std::numeric_limits<epoch_number>::max() - forced_epochs);
+  auto next = old;
+  ++next.version;
+  next.epoch = highest + forced_epochs;
+  next.primary = replica;
+  next.in_sync = {replica};
+  next.condition = shard_condition::loss_accepted;
   return next;
 }
 

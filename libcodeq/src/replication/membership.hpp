@@ -55,6 +55,15 @@ struct membership {
   std::vector<replica_id> reachable,
   epoch_number epoch);
 
+/// How far the epoch rises when an operator sets it: beyond all that any replica can have promised.
+inline constexpr epoch_number forced_epochs = 65'536;
+
+/// The next value with a replica as the only member, although others may hold acknowledged deltas
+/// that it has not got: an operator has accepted the loss. @pre it is a replica, and the epoch does
+/// not overflow
+[[nodiscard]] membership
+force_primary(const membership& old, replica_id replica, epoch_number promised);
+
 /// The next value without a member. @pre it is in sync and not the primary
 [[nodiscard]] membership remove_member(const membership& old, replica_id member);
 

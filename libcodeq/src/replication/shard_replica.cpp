@@ -2,6 +2,7 @@
 #include "replication/shard_replica.hpp"
 
 #include "base/assert.hpp"
+#include "replication/bounds.hpp"
 #include "replication/timing.hpp"
 
 #include <algorithm>
@@ -29,7 +30,8 @@ shard_replica::shard_replica(replica_start start, replica_port& port, monotonic_
     is_incomplete_(start.incomplete),
     value_(std::move(start.value)),
     heard_(now),
-    confirmed_beacon_(now) {}
+    confirmed_beacon_(now),
+    primaries_(now) {}
 
 bool shard_replica::is_serving() const {
   return leads_ && leads_->at() == leadership::phase::serving;
@@ -112,6 +114,7 @@ void shard_replica::on_append(const envelope& from, const append& what, monotoni
   if (!enter(what.epoch, from.from))
     return;
   heard_ = now;
+  primaries_.note(now);
   shard_time_ = std::max(shard_time_, what.shard_time);
   if (follows_.epoch != what.epoch)
     follows_ = {from.from, what.epoch, 0};
@@ -370,6 +373,9 @@ log_tail shard_replica::read_own(replica_id to, position after) {
   const auto is_foreign = [this](const entry& e) { return !log_.contains(e.at); };
   const auto end = std::find_if(tail.entries.begin(), tail.entries.end(), is_foreign);
   tail.entries.erase(end, tail.entries.end());
+  // The cache is read by bytes. A message with more deltas is refused, and would be sent for ever.
+  if (tail.entries.size() > bounds::message_entries)
+    tail.entries.erase(tail.entries.begin() + bounds::message_entries, tail.entries.end());
   const auto joins = !tail.entries.empty() && tail.entries.front().previous == after;
   if (tail.how == log_tail::state::held && !joins)
     return {};
@@ -416,6 +422,8 @@ void shard_replica::lead(monotonic_time now) {
   release_if_disk_hangs(now);
   if (!leads_)
     return;
+  if (leads_->is_entitled(now))
+    primaries_.note(now);
   if (const auto next = leads_->next_change(now))
     port_.compare_and_set(value_, *next);
   if (now < beat_ + timing::beacon)

@@ -6,6 +6,7 @@
 #include "replication/leadership.hpp"
 #include "replication/membership.hpp"
 #include "replication/messages.hpp"
+#include "replication/primary_watch.hpp"
 
 #include <map>
 #include <optional>
@@ -128,11 +129,20 @@ public:
   /// Gives up the epoch for good; `to` is asked to take over first.
   void hand_over(replica_id to);
 
+  [[nodiscard]] replica_id id() const { return id_; }
+
   [[nodiscard]] const membership& value() const { return value_; }
 
   [[nodiscard]] const epoch_index& log() const { return log_; }
 
   [[nodiscard]] bool is_serving() const;
+
+  /// The highest epoch that it has promised, or is about to.
+  [[nodiscard]] epoch_number promised() const { return promising_; }
+
+  [[nodiscard]] bool is_doubtful() const { return doubtful_; }
+
+  [[nodiscard]] bool is_incomplete() const { return is_incomplete_; }
 
   /// The last delta of the shard that this replica knows of.
   [[nodiscard]] position latest() const { return leads_ ? leads_->sent() : log_.last(); }
@@ -143,6 +153,14 @@ public:
       return log_.last();
     return leads_ ? leads_->written_by(replica) : std::nullopt;
   }
+
+  /// How long a replica has lacked the oldest delta that it has not confirmed. None unless this one
+  /// is the primary and the other one has confirmed something.
+  [[nodiscard]] std::optional<duration> lag_of(replica_id replica, monotonic_time now) const {
+    return leads_ ? leads_->lag_of(replica, now) : std::nullopt;
+  }
+
+  [[nodiscard]] const primary_watch& primaries() const { return primaries_; }
 
 private:
   struct election {
@@ -232,6 +250,7 @@ private:
   timestamp shard_time_{};
   /// A beacon may have been confirmed at this time, at the latest.
   monotonic_time confirmed_beacon_;
+  primary_watch primaries_;
   monotonic_time beat_{};
   /// Since when the disk has not finished a write of the log.
   std::optional<monotonic_time> writing_since_;

@@ -116,6 +116,7 @@ public:
   void note_limit(std::string_view, std::uint64_t, std::string_view) override {}
 
   void note_expired(const core::leases_expired&) override {}
+  void note_breaker(const core::breaker_tripped&) override {}
   void note_occurrence(const core::occurrence_noted&, timestamp) override {}
 
   void settled() override {}

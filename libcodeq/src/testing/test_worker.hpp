@@ -115,7 +115,8 @@ public:
 
   void gather_stats(std::uint64_t, bool) override {}
 
-  void ask_cluster(std::uint64_t, const cluster_change&) override {}
+  void ask_cluster(
+    std::uint64_t, const cluster_change&, const core::origin_ptr&) override {}
 
   void wake_after(duration wait, coordinator::session_wake what) override;
 
@@ -135,6 +136,13 @@ public:
 
   [[nodiscard]] result<backup_status> back_up(bool start) override;
   [[nodiscard]] result<std::string> set_log_level(const std::string& level) override;
+  [[nodiscard]] result<coordinator::drain_outcome>
+  drain_worker(const std::string&, bool) override {
+    return coordinator::drain_outcome::unknown;
+  }
+
+  void mark_drained(std::vector<base::worker_counts>&) const override {}
+
   [[nodiscard]] result<std::vector<backup_info>> list_backups() const override;
 
   void note_limit(std::string_view, std::uint64_t) override {}

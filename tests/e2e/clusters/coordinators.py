@@ -38,10 +38,10 @@ class Coordinators(cluster.Cluster):
     def etcd_url(self):
         return f"http://127.0.0.1:{self.etcd_port}"
 
-    def start_etcd(self):
+    def start_etcd(self, directory="etcd"):
         peer = f"http://127.0.0.1:{free_port('127.0.0.1')}"
-        self.start("etcd", [
-            "etcd", "--name", "e", "--data-dir", self.path("etcd"),
+        self.etcd = self.start("etcd", [
+            "etcd", "--name", "e", "--data-dir", self.path(directory),
             "--listen-client-urls", self.etcd_url, "--advertise-client-urls", self.etcd_url,
             "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
             "--initial-cluster", f"e={peer}"])
@@ -75,17 +75,24 @@ class Coordinators(cluster.Cluster):
     def records(self):
         """The shards as etcd has them, by number."""
         prefix = f"/codeq/{NAME}/shards/"
-        query = {"key": base64.b64encode(prefix.encode()).decode(),
-                 "range_end": base64.b64encode((prefix[:-1] + "0").encode()).decode()}
+        return {int(key.removeprefix(prefix)): record
+                for key, record in self.read_etcd(prefix, prefix[:-1] + "0").items()}
+
+    def cluster_record(self):
+        """What etcd has of the cluster itself."""
+        key = f"/codeq/{NAME}/cluster"
+        return self.read_etcd(key, key + "0")[key]
+
+    def read_etcd(self, first, end):
+        """The records of the keys from `first` to before `end`."""
+        query = {"key": base64.b64encode(first.encode()).decode(),
+                 "range_end": base64.b64encode(end.encode()).decode()}
         request = urllib.request.Request(
             self.etcd_url.split(",")[0] + "/v3/kv/range", json.dumps(query).encode(), method="POST")
         with urllib.request.urlopen(request, timeout=5) as answer:
             found = json.load(answer).get("kvs", [])
-        records = {}
-        for entry in found:
-            number = base64.b64decode(entry["key"]).decode().removeprefix(prefix)
-            records[int(number)] = json.loads(base64.b64decode(entry["value"]))
-        return records
+        return {base64.b64decode(entry["key"]).decode():
+                json.loads(base64.b64decode(entry["value"])) for entry in found}
 
     def primaries(self):
         """The node of each shard's primary, by the number of the shard."""
@@ -132,6 +139,12 @@ class Coordinators(cluster.Cluster):
             status, text = refused.code, refused.read()
         took = time.monotonic() - began
         return status, json.loads(text) if text else None, took
+
+    def metrics(self, name):
+        """What a node tells Prometheus."""
+        url = f"http://{self.hosts[name]}:{self.http_ports[name]}/metrics"
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return answer.read().decode()
 
 
 class CoordinatorsTest(cluster.ClusterTest):

@@ -85,6 +85,28 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
                 refused["error"], rf"\b{shard} \(shard {shard} is served by coordinator c[12] at ")
         self.assertLess(took, 3)
 
+    def test_explained_queue_names_the_shards_that_do_not_answer(self):
+        self.cluster.start_all()
+        tasks = [self.cluster.enqueue("q", "x", "--key", f"k{i}") for i in range(20)]
+        whole = json.loads(self.cluster.ctl("--json", "explain", "--queue", "q"))
+        self.assertEqual(({"no_worker": 20}, []), (whole["waiting"], whole["missing_shards"]))
+        served = {shard for shard, name in self.cluster.primaries().items() if name == "c0"}
+        gone = {shard for shard, record in self.cluster.records().items()
+                if "c0" not in record["replicas"].values()}
+        for name in ("c1", "c2"):
+            self.cluster.nodes[name].kill()
+
+        code, part, _ = self.cluster.http(
+            "c0", "GET", "/v1/codeq/admin/queues/q/explain", timeout=30)
+
+        self.assertEqual(200, code)
+        missing = set(part["missingShards"])
+        # It may have become the primary of others meanwhile.
+        self.assertLessEqual(gone, missing)
+        self.assertFalse(served & missing)
+        self.assertEqual(sum(coordinators.shard_of(task) not in missing for task in tasks),
+                         part["backlog"])
+
     def test_coordinator_that_is_alone_has_no_cluster(self):
         alone = cluster.Cluster()
         self.addCleanup(alone.close)
@@ -109,7 +131,7 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
         self.assertEqual(target, self.cluster.primaries()[shard], "the balance leaves it there")
         self.assertEqual(target, self.cluster.records()[shard]["pinned"])
         self.cluster.ctl("cluster", "balance")
-        wait_until(lambda: "pinned" not in self.cluster.records()[shard], 10, "it is forgotten")
+        self.assertNotIn("pinned", self.cluster.records()[shard])
         self.cluster.await_in_sync()
 
     def test_gateway_moves_shards(self):
@@ -128,9 +150,10 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
             self.assertIn("0", refused["error"])
         code, shown, _ = self.change(f"shards/{shard}/move", {"to": target})
         self.assertEqual((200, 6), (code, len(shown["shards"])))
+        self.assertEqual(target, self.cluster.records()[shard]["pinned"], "etcd has stored it")
         wait_until(lambda: self.cluster.primaries()[shard] == target, 20, "the move")
         self.assertEqual(200, self.change("balance")[0])
-        wait_until(lambda: "pinned" not in self.cluster.records()[shard], 10, "it is forgotten")
+        self.assertNotIn("pinned", self.cluster.records()[shard])
         code, refused, _ = self.change("nodes/c9/drain")
         self.assertEqual(400, code)
         self.assertIn("`c9` is not one of the cluster", refused["error"])
@@ -141,6 +164,22 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
         self.assertEqual(
             ["undrain c2", "drain c2", "balance", f"move {shard} --to {target}"],
             [one["detail"] for one in wait_until(self.audited, 10, "the audit log")])
+
+    def test_change_is_answered_when_etcd_has_stored_it_or_why_it_has_not(self):
+        self.cluster.start_all()
+        etcd = self.cluster.etcd
+        etcd.suspend()
+        began = time.monotonic()
+        code, refused, _ = self.change("nodes/c2/drain")
+        self.assertEqual(503, code)
+        self.assertIn("etcd does not answer, so the change may be stored", refused["error"])
+        self.assertLess(time.monotonic() - began, 6)
+
+        etcd.go_on()
+        wait_until(lambda: self.change("nodes/c2/drain")[0] == 200, 10, "the same, given again")
+        self.assertEqual(["c2"], self.cluster.cluster_record()["drained"])
+        self.cluster.ctl("cluster", "undrain", "c2")
+        self.assertNotIn("c2", self.cluster.cluster_record().get("drained", []))
 
     def audited(self):
         """The changes in the audit log, the latest first, once all four are there."""
@@ -157,6 +196,46 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
         target = next(record["replicas"][replica] for replica in record["in_sync"]
                       if replica != record["primary"])
         return shard, target
+
+    def test_store_of_each_coordinator_is_sound(self):
+        self.cluster.start_all()
+        for i in range(20):
+            self.cluster.enqueue("q", "x", "--key", f"k{i}")
+        self.cluster.nodes["c0"].kill()
+        for name in ("c1", "c2"):
+            self.cluster.nodes[name].terminate(20)
+
+        self.cluster.port = None
+        for name in self.cluster.hosts:
+            report = json.loads(
+                self.cluster.ctl("--json", "verify", self.cluster.path(f"store-{name}")))
+            self.assertEqual([], report["findings"], name)
+            self.assertTrue(any("replica" in one["records"] for one in report["shards"]), name)
+
+    def test_every_coordinator_holds_tasks_back_from_a_drained_worker(self):
+        self.cluster.start_all()
+        self.cluster.start_worker("w")
+        for i in range(12):
+            self.cluster.result(self.cluster.enqueue("echo", "x", "--key", f"first{i}"))
+        drains = (("ctl", lambda verb: self.cluster.ctl("worker", verb, "w")),
+                  ("http", lambda verb: self.cluster.http(
+                      "c1", "POST", f"/v1/codeq/admin/workers/w/{verb}", {})))
+        for name, change in drains:
+            with self.subTest(name):
+                change("drain")
+                worker, = wait_until(self.idle_workers, 10, "no shard has a credit of it")
+                self.assertTrue(worker["draining"])
+                tasks = [self.cluster.enqueue("echo", "x", "--key", f"{name}{i}")
+                         for i in range(12)]
+                self.assertEqual(
+                    {"ready"}, {self.cluster.status(task)["state"] for task in tasks})
+                change("resume")
+                for task in tasks:
+                    self.cluster.result(task)
+
+    def idle_workers(self):
+        found = json.loads(self.cluster.ctl("--json", "workers"))["workers"]
+        return found if found[0]["free_slots"] == 0 else None
 
     def test_drained_node_loses_all_copies_and_no_task(self):
         self.cluster.start_all()

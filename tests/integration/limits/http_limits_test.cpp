@@ -108,6 +108,14 @@ TEST_F(HttpLimits, HoldBackTasksOfOneKey) {
   EXPECT_EQ("stripe", why.text("limit"));
   EXPECT_EQ("a", why.text("limitKey"));
   EXPECT_EQ("0", why["heldBefore"]);
+  auto all = get("/admin/queues/q/explain");
+  EXPECT_EQ("1", all["backlog"]);
+  EXPECT_EQ(R"({"limited":1})", all["waiting"]);
+  EXPECT_EQ(R"([{"name":"stripe","held":1}])", all["limits"]);
+  EXPECT_THAT(
+    all["keys"], testing::StartsWith(R"([{"limit":"stripe","key":"a","leased":1,"held":1)"));
+  EXPECT_EQ("[]", all["missingShards"]);
+  EXPECT_EQ("1", get("/admin/queues/q")["held"]);
   auto use = get("/admin/limits/stripe");
   EXPECT_EQ("2", use["leased"]);
   EXPECT_EQ("1", use["held"]);

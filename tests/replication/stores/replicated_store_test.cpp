@@ -380,6 +380,30 @@ TEST_F(ReplicatedStore, WhenAllHaveLostPowerTheLossIsNamed) {
   EXPECT_EQ(user().violation(), "");
 }
 
+TEST_F(ReplicatedStore, CopyThatIsBehindServesWhenItIsForced) {
+  make({.mode = durability::sync, .nodes = 2});
+  ASSERT_EQ(world_->await_server(), &world_->at(0));
+  ASSERT_TRUE(world_->await_in_sync());
+  world_->at(1).kill();
+  ASSERT_TRUE(world_->run_until([&] { return world_->value().in_sync.size() == 1; }));
+  work(10);
+  world_->at(0).kill();
+  world_->at(1).start();
+  world_->run(8s);
+  ASSERT_EQ(world_->server(), nullptr) << "it was not in sync";
+  const auto before = world_->value().epoch;
+
+  world_->force(1);
+
+  ASSERT_EQ(world_->await_server(), &world_->at(1));
+  EXPECT_GE(world_->value().epoch, before + forced_epochs);
+  EXPECT_EQ(world_->value().condition, shard_condition::loss_accepted);
+  // What the other one has more does not join: it is copied.
+  world_->at(0).start();
+  ASSERT_TRUE(world_->await_in_sync());
+  expect_sound_stores();
+}
+
 TEST_F(ReplicatedStore, LosesNothingUnderRandomFaults) {
   for (const auto mode : {durability::sync, durability::os}) {
     make({.mode = mode, .nodes = 3});

@@ -86,6 +86,12 @@ void store_world::compare_and_set(
   });
 }
 
+void store_world::force(std::size_t index) {
+  const auto& replica = nodes_[index]->driver().replica();
+  const replica_id id{(index + 1) * 11};
+  values_.push_back(force_primary(values_.back(), id, replica.promised()));
+}
+
 void store_world::poll(std::size_t index) {
   nodes_[index]->later(1ms, [this, index, current = values_.back()] {
     nodes_[index]->etcd_answered(current, false);

@@ -55,6 +55,9 @@ public:
 
   [[nodiscard]] const membership& value() const { return values_.back(); }
 
+  /// An operator makes the node the primary, whatever it has got.
+  void force(std::size_t index);
+
   [[nodiscard]] client& user() { return client_; }
 
   [[nodiscard]] sim::timeline& time() { return time_; }

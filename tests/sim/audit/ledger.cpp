@@ -36,6 +36,9 @@ void ledger::follow(shard_id shard, const std::vector<core::event>& events, time
   sealed_at_ = sealed_at;
   turn_ = {};
   turn_.asked = std::exchange(asked_[shard], {});
+  for (const auto& e : events)
+    if (const auto* changed = std::get_if<core::queue_configured>(&e))
+      turn_.configured.insert(changed->queue);
   for (const auto& c : turn_.asked)
     if (const auto* asked = std::get_if<core::enqueue>(&c))
       read_items(*asked);

@@ -170,6 +170,8 @@ private:
   void end(const core::leases_ended& record, const core::lease_end& e);
   void check_charge(const task& t, const core::lease_end& e);
   void check_next(const task& t, const core::leases_ended& record, const core::lease_end& e);
+  /// True when the loss of a started attempt has to end the task by `quarantine_after`.
+  [[nodiscard]] bool is_quarantined(const task& t, const core::lease_end& e);
   void check_delay(const task& t, const core::leases_ended& record, const core::lease_end& e);
   void change(const core::tasks_changed& record, const core::task_change& c);
   void remember_requests(const std::vector<core::event>& events);

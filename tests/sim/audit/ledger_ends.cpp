@@ -123,9 +123,24 @@ void ledger::check_next(const task& t, const core::leases_ended& record, const c
   bool charged = is_charged(e.kind, t.queued, t.refunds, e.charged);
   if (charged && t.attempt >= t.settings.max_attempts)
     return must(task_state::dead);
+  if (e.kind == core::lease_end_kind::expired && charged && is_quarantined(t, e))
+    return must(task_state::dead);
   if (is_terminal(e.next))
     return breach("end", e.seq, "ended at attempt " + std::to_string(t.attempt));
   check_delay(t, record, e);
+}
+
+bool ledger::is_quarantined(const task& t, const core::lease_end& e) {
+  bool says_so = e.text.view().starts_with("quarantined: ");
+  // Settings that changed in the same turn came before or after this end.
+  if (turn_.configured.contains(t.queue))
+    return says_so;
+  auto known = book_->settings.find(t.queue);
+  auto most = known == book_->settings.end() ? 0 : known->second.config.quarantine_after;
+  bool is_due = most > 0 && t.lost + 1 >= most;
+  if (says_so != is_due)
+    breach("quarantine", e.seq, says_so ? "is quarantined early" : "is not quarantined");
+  return is_due;
 }
 
 void ledger::check_delay(

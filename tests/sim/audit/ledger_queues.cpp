@@ -10,7 +10,6 @@ namespace codeq::sim {
 
 void ledger::read(const core::queue_configured& e) {
   book_->settings.insert_or_assign(e.queue, e.settings);
-  turn_.configured.insert(e.queue);
 }
 
 void ledger::check_queue(const core::batch_granted& e, const task& t, sequence seq) {

@@ -38,6 +38,10 @@ TEST(Explanation, IsOneSentenceForEachReason) {
     to_sentence(why(blocked)),
     "blocked by " + blocker + " (leased) of its group; redrive or purge that one");
   EXPECT_EQ(to_sentence(why(queue_paused)), "queue paused");
+  auto failing = why(queue_paused);
+  failing.pause_reason = "breaker, 63 % of 120 attempts failed in 1m";
+  EXPECT_EQ(
+    to_sentence(failing), "queue paused: breaker, 63 % of 120 attempts failed in 1m");
   EXPECT_EQ(to_sentence(why(no_worker)), "no worker for this queue is connected");
   EXPECT_EQ(
     to_sentence(why(queue_at_max_leased)),

@@ -73,7 +73,8 @@ TEST(ClusterQuestions, ChangesArriveAsTheyWereAsked) {
          {kind::move, shard_id{7}, "b"},
          {kind::drain, {}, "a"},
          {kind::undrain, {}, "a"},
-         {kind::balance, {}, {}}}) {
+         {kind::balance, {}, {}, 9},
+         {kind::force_primary, shard_id{7}, "b", 9, "lose it"}}) {
     const auto frame = ask_cluster(change)(5);
     const auto asked =
       protocol::read_cluster_request(protocol::cluster_request::parse(frame.body).value()).value();
@@ -81,6 +82,8 @@ TEST(ClusterQuestions, ChangesArriveAsTheyWereAsked) {
     EXPECT_EQ(asked.change.what, change.what);
     EXPECT_EQ(asked.change.shard, change.shard);
     EXPECT_EQ(asked.change.node, change.node);
+    EXPECT_EQ(asked.change.operation, change.operation);
+    EXPECT_EQ(asked.change.confirm, change.confirm);
   }
 }
 

@@ -44,5 +44,37 @@ TEST(ClusterSums, WorkerOfSeveralCoordinatorsIsOne) {
   EXPECT_EQ(sum[0].running.size(), 1u);
 }
 
+worker_info drained(bool is_drained) {
+  worker_info worker;
+  worker.name = "w";
+  worker.is_draining = is_drained;
+  return worker;
+}
+
+TEST(ClusterSums, ADrainCountsOnceEveryCoordinatorHasAnswered) {
+  std::vector<worker_info> sum;
+  add(sum, std::vector<worker_info>{});
+  add(sum, std::vector{drained(true)});
+  EXPECT_TRUE(check_drained("w", true, sum, 0));
+  EXPECT_EQ(errc::disconnected, check_drained("w", true, sum, 1).error().code);
+  EXPECT_EQ(errc::disconnected, check_drained("w", true, {}, 1).error().code);
+}
+
+TEST(ClusterSums, ADrainOfAWorkerThatNobodyKnowsNamesIt) {
+  auto refused = check_drained("w", true, {}, 0);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(errc::invalid_argument, refused.error().code);
+  EXPECT_EQ("worker is `w`; no coordinator knows it", refused.error().context);
+}
+
+TEST(ClusterSums, ACoordinatorOfAnOlderVersionDrainsNoWorker) {
+  auto other = drained(false);
+  other.name = "x";
+  EXPECT_EQ(
+    errc::unsupported, check_drained("w", true, {drained(true), other}, 0).error().code);
+  EXPECT_EQ(errc::unsupported, check_drained("w", true, {drained(false)}, 0).error().code);
+  EXPECT_EQ(errc::unsupported, check_drained("w", false, {drained(true)}, 0).error().code);
+}
+
 } // namespace
 } // namespace codeq::client

@@ -79,6 +79,8 @@ queue_config some_config() {
   config.max_depth = 8;
   config.max_leased = 9;
   config.keep_payload = true;
+  config.quarantine_after = 3;
+  config.pause_when_failing = {50, 30s};
   return config;
 }
 
@@ -254,6 +256,36 @@ TEST(OperatorReplies, AQueueIsReadAsItWasWritten) {
   EXPECT_FALSE(read_queue(protocol::make_queue_reply(answer))->answer->is_known);
 }
 
+TEST(OperatorReplies, TheWaitingTasksOfAQueueAreReadAsTheyWereWritten) {
+  queue_explanation why;
+  why.waiting = {{task_reason::limited, 4}, {task_reason::retry_waiting, 2}};
+  why.leased = 3;
+  why.workers = 2;
+  why.blocking = 1;
+  why.limits = {{"api", {{}, 0, 4}}};
+  why.keys = {{"api", {"k", 1, 4, timestamp{duration{70}}, timestamp{duration{60}}}}};
+  why.has_all_keys = false;
+  why.starts_per_minute = 7;
+  core::queue_answered answer{1, number, {"t", "q"}, {}, {}};
+  answer.explanation = std::make_shared<const queue_explanation>(why);
+
+  auto told = read_queue(protocol::make_queue_reply(answer));
+
+  ASSERT_TRUE(told && told->answer);
+  const auto& read = told->answer->explanation;
+  EXPECT_TRUE(read.exists);
+  EXPECT_EQ(read.waiting, why.waiting);
+  EXPECT_EQ(
+    std::tie(read.leased, read.workers, read.blocking, read.starts_per_minute),
+    std::tie(why.leased, why.workers, why.blocking, why.starts_per_minute));
+  ASSERT_EQ(read.limits.size(), 1u);
+  EXPECT_EQ(read.limits[0].at, why.limits[0].at);
+  ASSERT_EQ(read.keys.size(), 1u);
+  EXPECT_EQ(read.keys[0].limit, "api");
+  EXPECT_EQ(read.keys[0].at, why.keys[0].at);
+  EXPECT_FALSE(read.has_all_keys);
+}
+
 TEST(OperatorReplies, WorkersAreReadAsTheyWereWritten) {
   base::worker_counts worker;
   worker.name = "t/w";
@@ -262,6 +294,7 @@ TEST(OperatorReplies, WorkersAreReadAsTheyWereWritten) {
   worker.leases = 2;
   worker.queues = {{"t", "q"}};
   worker.queue_count = 25;
+  worker.is_draining = true;
   worker.running = {{{shard_id{2}, 9}, {"t", "q"}, timestamp{duration{70}}, 4s}};
 
   auto told = read_workers(protocol::make_workers_reply(number, {worker}));
@@ -272,6 +305,7 @@ TEST(OperatorReplies, WorkersAreReadAsTheyWereWritten) {
   EXPECT_EQ(
     std::tie(read.name, read.is_connected, read.free_slots, read.leases, read.queue_count),
     std::tuple("t/w", true, 3u, 2u, 25u));
+  EXPECT_TRUE(read.is_draining);
   EXPECT_EQ(read.queues, worker.queues);
   ASSERT_EQ(read.running.size(), 1u);
   EXPECT_EQ(read.running[0].task, (task_id{shard_id{2}, 9}));

@@ -54,12 +54,91 @@ TEST(ShardWalk, ShardsThatDifferAreSaid) {
   EXPECT_EQ(merge_parts({}, {part_with(1, 0), part_with(0, 0)}).config.max_depth, 0u);
 }
 
+TEST(ShardWalk, ReasonOfAPauseIsTheFirstOne) {
+  auto by_operator = part_with(0, 0);
+  by_operator.settings.paused = true;
+  auto first = by_operator;
+  first.settings.pause_reason = "breaker, 60 %";
+  auto second = by_operator;
+  second.settings.pause_reason = "breaker, 70 %";
+
+  auto info = merge_parts({}, {by_operator, first, second});
+
+  EXPECT_EQ(info.pause_reason, "breaker, 60 %");
+  EXPECT_TRUE(info.is_uniform);
+}
+
 TEST(ShardWalk, AQueueExistsWhenOneShardKnowsIt) {
   auto unknown = part_with(0, 0);
   unknown.is_known = false;
 
   EXPECT_FALSE(merge_parts({}, {unknown, unknown}).exists);
   EXPECT_TRUE(merge_parts({}, {unknown, part_with(0, 0)}).exists);
+}
+
+TEST(QueueParts, NameTheShardsThatDifferOrAreMissing) {
+  const auto info = merge_parts(
+    {}, {part_with(2, 1), part_with(2, 1), part_with(3, 1)}, {shard_id{1}, shard_id{3}});
+
+  EXPECT_EQ(info.shards, 5u);
+  EXPECT_FALSE(info.is_uniform);
+  EXPECT_EQ(info.differing, std::vector{shard_id{4}});
+  EXPECT_EQ(info.missing, (std::vector{shard_id{1}, shard_id{3}}));
+}
+
+TEST(QueueParts, MissingShardsCountAsTheFirstOne) {
+  const auto info = merge_parts({}, {part_with(2, 0), part_with(2, 0)}, {shard_id{2}});
+
+  EXPECT_EQ(info.config.max_depth, 6u);
+  EXPECT_EQ(info.config.max_leased, 0u);
+  EXPECT_TRUE(info.differing.empty());
+}
+
+TEST(ShardWalk, ExplanationOfAQueueIsTheSumOfItsShards) {
+  queue_part first;
+  first.explanation.exists = true;
+  first.explanation.waiting = {{task_reason::limited, 3}, {task_reason::deferred, 1}};
+  first.explanation.limits = {{"api", {{}, 0, 3}}};
+  first.explanation.keys = {{"api", {"a", 1, 3}}};
+  first.explanation.workers = 2;
+  first.explanation.starts_per_minute = 20;
+  auto second = first;
+  second.explanation.waiting = {{task_reason::limited, 5}, {task_reason::next, 2}};
+  second.explanation.limits = {{"db", {{}, 0, 4}}, {"api", {{}, 0, 1}}};
+  second.explanation.keys = {{"db", {"b", 1, 4}}, {"api", {"c", 1, 1}}};
+  second.explanation.starts_per_minute = 10;
+
+  auto whole = merge_explanations({"t", "q"}, {first, second});
+
+  ASSERT_TRUE(whole);
+  EXPECT_TRUE(whole->exists);
+  EXPECT_EQ(
+    whole->waiting,
+    (std::map<task_reason, std::uint64_t>{
+      {task_reason::deferred, 1}, {task_reason::next, 2}, {task_reason::limited, 8}}));
+  EXPECT_EQ(whole->workers, 2u);
+  ASSERT_EQ(whole->limits.size(), 2u);
+  EXPECT_EQ(whole->limits[0].limit, "api");
+  EXPECT_EQ(whole->limits[1].at.held, 4u);
+  ASSERT_EQ(whole->keys.size(), 3u);
+  EXPECT_EQ(whole->keys[0].at.key, "b");
+  EXPECT_EQ(whole->last_start, duration{20'000}) << "10 tasks at 30 a minute";
+  EXPECT_TRUE(whole->missing_shards.empty());
+}
+
+TEST(ShardWalk, ShardsThatDoNotExplainAQueueAreNamed) {
+  queue_part answered;
+  answered.explanation.waiting = {{task_reason::no_worker, 1}};
+  answered.explanation.starts_per_minute = 5;
+  error late{errc::timeout, "no answer"};
+
+  auto whole = merge_explanations({}, {late, answered, late});
+
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(whole->missing_shards, (std::vector<std::uint16_t>{0, 2}));
+  EXPECT_EQ(whole->waiting.at(task_reason::no_worker), 1u);
+  EXPECT_FALSE(whole->last_start) << "it starts when there is a worker";
+  EXPECT_EQ(merge_explanations({}, {late, late}).error().code, errc::timeout);
 }
 
 TEST(BulkPace, WithoutBoundsPartsAreAsLargeAsTheyMayBe) {

@@ -36,6 +36,17 @@ core::take_follow_ups some_follow_ups() {
   return {sender, 90, 88, {some_run("g", 2), some_run("h", 1)}};
 }
 
+core::adopt_settings some_settings() {
+  queue_config config;
+  config.max_depth = 7;
+  config.defaults.max_attempts = 3;
+  return {
+    sender,
+    9,
+    {{{"acme", "q"}, {config, true}}, {{"other", "r"}, {queue_config{}, true}}},
+    {{{"acme", "api"}, {.concurrency = 4}}}};
+}
+
 core::ask_permits some_asked_permits() {
   core::ask_permits asked{sender, 5, 9, true};
   asked.held = {{1, "t", {{"api", "k", 2}}, 3}};
@@ -65,7 +76,11 @@ TEST(NeighbourWire, EveryMessageIsReadBack) {
     core::watch_ends{sender, {5, 6}},
     core::note_ends{
       sender, {{5, occurrence_state::completed}, {6, occurrence_state::cancelled}}},
+    some_settings(),
+    core::adopt_settings{sender, 10, {}, {}, 3, false},
+    core::settings_adopted{sender, 9},
     core::cancel{0, 0, 17},
+    core::pause_queue{0, 0, {"t", "q"}, true, nullptr, "breaker, 60 % of 20 attempts failed"},
     core::give_permits{sender, 5, 9, {1, 2}, true},
     some_asked_permits()};
   for (const auto& what : all) {
@@ -115,6 +130,21 @@ TEST(NeighbourWire, FollowUpsOfAnotherShardAreRefused) {
   ASSERT_TRUE(forged);
 
   EXPECT_FALSE(decode_shard_message(*forged));
+}
+
+TEST(NeighbourWire, SettingsKeepTheirNamesAndValues) {
+  const auto read = decode_shard_message(encode(message_of(some_settings())));
+
+  ASSERT_TRUE(read);
+  const auto& all =
+    std::get<core::adopt_settings>(std::get<neighbour_message>(read->content).what);
+  EXPECT_EQ(all.version, 9u);
+  ASSERT_EQ(all.queues.size(), 2u);
+  EXPECT_EQ(all.queues[0].queue, (queue_address{"acme", "q"}));
+  EXPECT_EQ(all.queues[0].settings, some_settings().queues[0].settings);
+  ASSERT_EQ(all.limits.size(), 1u);
+  EXPECT_EQ(all.limits[0].limit, (limit_address{"acme", "api"}));
+  EXPECT_EQ(all.limits[0].definition, some_settings().limits[0].definition);
 }
 
 TEST(NeighbourWire, NoFollowUpsAreRefused) {

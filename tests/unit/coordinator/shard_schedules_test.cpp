@@ -56,6 +56,7 @@ public:
   void note_limit(std::string_view name, std::uint64_t, std::string_view) override { limit = name; }
 
   void note_expired(const core::leases_expired&) override {}
+  void note_breaker(const core::breaker_tripped&) override {}
   void note_occurrence(const core::occurrence_noted&, timestamp) override {}
   void settled() override {}
   [[nodiscard]] bool is_disk_tight(monotonic_time, std::size_t) override { return false; }

@@ -207,6 +207,122 @@ TEST_F(Lease, TaskThatLosesAllItsWorkersEndsDead) {
   EXPECT_EQ(state_of(1), "dead");
 }
 
+TEST_F(Lease, TaskThatIsLostTooOftenInARowIsQuarantined) {
+  configure("q", {.quarantine_after = 2});
+  lease_one({.max_attempts = 1000, .retry = {retry_kind::fixed, 0s, 0s}, .lease = 1s});
+  advance(1s);
+  expire(held(1, 1));
+  EXPECT_EQ(state_of(1), "ready");
+  claim("w", 1);
+  advance(1s);
+
+  expire(held(1, 2));
+
+  EXPECT_EQ(state_of(1), "dead");
+  EXPECT_EQ(entry_of(1).attempt, 2);
+  EXPECT_EQ(state().queues.front()->activity.quarantined, 1u);
+  EXPECT_EQ(
+    std::get<core::leases_ended>(events().front()).ends.front().text.view(),
+    "quarantined: 2 started attempts in a row were lost; quarantine_after is 2");
+}
+
+TEST_F(Lease, OtherEndBetweenTwoLossesPreventsTheQuarantine) {
+  configure("q", {.quarantine_after = 2});
+  lease_one({.lease = 1s});
+  advance(1s);
+  expire(held(1, 1));
+  claim("w", 1);
+  nack("w", held(1, 2), 0s);
+  claim("w", 1);
+  advance(1s);
+
+  expire(held(1, 3));
+
+  EXPECT_EQ(state_of(1), "ready");
+}
+
+TEST_F(Lease, LossBeforeTheStartDoesNotQuarantine) {
+  configure("q", {.quarantine_after = 1});
+  lease_one({.lease = 1s});
+  beat("w", held(1, 1), true);
+  advance(1s);
+
+  expire(held(1, 1));
+
+  EXPECT_EQ(state_of(1), "ready");
+}
+
+TEST_F(Lease, RedriveOfAQuarantinedTaskBeginsTheRowAnew) {
+  configure("q", {.quarantine_after = 2});
+  lease_one({.retry = {retry_kind::fixed, 0s, 0s}, .lease = 1s});
+  for (int token = 1; token <= 2; ++token) {
+    advance(1s);
+    expire(held(1, token));
+    claim("w", 1);
+  }
+  ASSERT_EQ(state_of(1), "dead");
+
+  redrive(1);
+  advance(1s);
+  expire(held(1, 3));
+
+  EXPECT_EQ(state_of(1), "ready");
+  EXPECT_EQ(entry_of(1).lost, 1);
+}
+
+TEST_F(Lease, LossesInARowSurviveARestart) {
+  configure("q", {.quarantine_after = 2});
+  lease_one({.retry = {retry_kind::fixed, 0s, 0s}, .lease = 1s});
+  advance(1s);
+  expire(held(1, 1));
+
+  restart();
+  attach("w", {"q"});
+  claim("w", 1);
+  auto again = core::task_lease{task(1), entry_of(1).token};
+  advance(1s);
+  expire(again);
+
+  EXPECT_EQ(state_of(1), "dead");
+}
+
+TEST_F(Lease, CancelledTaskIsNotQuarantined) {
+  configure("q", {.quarantine_after = 1});
+  lease_one({.lease = 1s});
+  cancel(1);
+  advance(1s);
+
+  expire(held(1, 1));
+
+  EXPECT_EQ(state_of(1), "cancelled");
+  EXPECT_EQ(state().queues.front()->activity.quarantined, 0u);
+}
+
+TEST_F(Lease, QuarantinedTaskIsNamedAmongThoseThatExpireTogether) {
+  configure("q", {.quarantine_after = 2});
+  attach("w", {"q"});
+  claim("w", 1);
+  enqueue("q", 2, {.settings = {.retry = {retry_kind::fixed, 0s, 0s}, .lease = 1s}});
+  advance(1s);
+  expire(held(1, 1));
+  claim("w", 2);
+  instant late{state().steady + 1s, state().at + 1s};
+  core::turn turn(state());
+  auto first = entry_of(1).token;
+  auto second = entry_of(2).token;
+  turn.decide(core::expire_lease{task(2), second}, late);
+  turn.decide(core::expire_lease{task(1), first}, late);
+
+  std::vector<std::string> noted;
+  for (const auto& effect : turn.seal(late).effects)
+    if (const auto* e = std::get_if<core::leases_expired>(&effect))
+      noted.push_back(
+        std::to_string(e->count) + " of them " + std::to_string(e->quarantined) + " quarantined, "
+        + std::to_string(e->seq == task(1)) + " attempt " + std::to_string(e->attempt));
+
+  EXPECT_THAT(noted, testing::ElementsAre("2 of them 1 quarantined, 1 attempt 2"));
+}
+
 TEST_F(Lease, QueuedLeaseEndsUncharged) {
   lease_one({.lease = 1s});
   beat("w", held(1, 1), true);

@@ -63,6 +63,16 @@ TEST_F(QueueSettings, SurviveARestart) {
   EXPECT_EQ(show("q"), "o: q depth 4 leased 2 attempts 9 paused");
 }
 
+TEST_F(QueueSettings, RulesForFailuresSurviveARestart) {
+  configure("q", {.quarantine_after = 3, .pause_when_failing = {40, 5min}});
+
+  restart();
+
+  const auto& config = state().find_queue({"default", "q"})->settings.config;
+  EXPECT_EQ(config.quarantine_after, 3u);
+  EXPECT_EQ(config.pause_when_failing, (failure_breaker{40, 5min}));
+}
+
 TEST_F(QueueSettings, KeepingPayloadsIsNotSupported) {
   EXPECT_EQ(configure("q", {.keep_payload = true}), "o: refused unsupported");
 

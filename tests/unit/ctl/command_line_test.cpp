@@ -109,6 +109,11 @@ TEST(CtlCommandLine, TheEnvironmentNamesTheCoordinator) {
 
 TEST(CtlCommandLine, AnIdIsReadAndItsShapeChecked) {
   EXPECT_EQ(asked({{"explain", some_id.c_str()}}), "explain " + some_id + "\n");
+  EXPECT_EQ(asked({{"explain", "--queue", "mail"}}), "explain_queue /mail\n");
+  EXPECT_EQ(refused({{"explain"}}), "codeqctl: explain: ID is required, or --queue");
+  EXPECT_EQ(
+    refused({{"explain", some_id.c_str(), "--queue", "mail"}}),
+    "codeqctl: explain: ID and --queue are both given; give one of them");
   EXPECT_EQ(asked({{"events", some_id.c_str()}}), "events " + some_id + "\n");
   EXPECT_EQ(
     refused({{"get", "nonsense"}}),
@@ -253,6 +258,8 @@ TEST(CtlCommandLine, CommandsOfTwoWordsAreChosen) {
   EXPECT_EQ(asked({{"queue", "show", "q"}}), "show_queue /q\n");
   EXPECT_EQ(asked({{"queue", "pause", "q"}}), "pause /q\n");
   EXPECT_EQ(asked({{"queue", "resume", "q"}}), "resume /q\n");
+  EXPECT_EQ(asked({{"worker", "drain", "t/w"}}), "drain_worker t/w on\n");
+  EXPECT_EQ(asked({{"worker", "resume", "t/w"}}), "drain_worker t/w off\n");
   EXPECT_EQ(asked({{"queue", "fairness", "q"}}), "fairness /q at most 100\n");
   EXPECT_EQ(
     asked({{"queue", "fairness", "q", "--after", "", "--limit", "7"}}),
@@ -389,7 +396,11 @@ TEST(CtlCommandLine, QueueSetChangesWhatIsGivenAndNothingElse) {
       "--keep-payload",
       "true",
       "--retry-base",
-      "3s"}});
+      "3s",
+      "--quarantine-after",
+      "3",
+      "--pause-when-failing",
+      "50%/2m"}});
   queue_config before;
   before.max_leased = 4;
   before.defaults.retry = {retry_kind::linear, 1s, 9s};
@@ -400,6 +411,8 @@ TEST(CtlCommandLine, QueueSetChangesWhatIsGivenAndNothingElse) {
   expected.max_depth = 10;
   expected.defaults.lease = 1min;
   expected.keep_payload = true;
+  expected.quarantine_after = 3;
+  expected.pause_when_failing = {50, 2min};
   expected.defaults.retry.base = 3s;
   EXPECT_EQ(after, expected);
   EXPECT_EQ(
@@ -408,6 +421,16 @@ TEST(CtlCommandLine, QueueSetChangesWhatIsGivenAndNothingElse) {
   EXPECT_EQ(
     refused({{"queue", "set", "q", "--max-depth", "-1"}}),
     "codeqctl: --max-depth: `-1` is not a whole number from 0 to 1000000000000");
+  EXPECT_EQ(
+    refused({{"queue", "set", "q", "--quarantine-after", "256"}}),
+    "codeqctl: --quarantine-after: `256` is not a whole number from 0 to 255");
+  EXPECT_EQ(
+    refused({{"queue", "set", "q", "--pause-when-failing", "half"}}),
+    "codeqctl: --pause-when-failing: `half` is neither `off` nor a percentage and a window such as "
+    "`50%/1m`");
+  EXPECT_EQ(
+    refused({{"queue", "set", "q", "--pause-when-failing", "100%/1m"}}),
+    "codeqctl: --pause-when-failing: `100` is not a whole number from 1 to 99");
 }
 
 TEST(CtlCommandLine, ACommandIsRequired) {

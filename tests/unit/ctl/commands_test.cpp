@@ -108,20 +108,61 @@ TEST(CtlCommands, StatsTellNowAndEverApart) {
   queue.paused = true;
   queue.oldest_ready = std::chrono::milliseconds(61'500);
   queue.max_depth = 10;
+  queue.held = 2;
   api.counts = coordinator_stats{{queue}, {{"codeq_leases", 4}}};
 
   EXPECT_EQ(
     shown(api, {{"stats"}}),
-    "QUEUE  PAUSED  SCHEDULED  GATED  READY  OLDEST  LEASED  DEAD  MAX-DEPTH  MAX-LEASED  COMPLETED"
-    "  CANCELLED  DIED  LOST\n"
-    "t/q       yes          1      2      3     61s       4     9         10           -          5"
+    "QUEUE  PAUSED  SCHEDULED  GATED  READY  HELD  OLDEST  LEASED  DEAD  MAX-DEPTH  MAX-LEASED"
+    "  COMPLETED  CANCELLED  DIED  LOST\n"
+    "t/q       yes          1      2      3     2     61s       4     9         10           -"
+    "          5"
     "          8     6     7\n"
     "\ncodeq_leases  4\n= 0");
   EXPECT_EQ(
     shown(api, {{"stats", "--json"}}),
     R"({"queues":[{"tenant":"t","queue":"q","paused":true,"scheduled":1,"gated":2,"ready":3,)"
-    R"("leased":4,"dead":9,"oldest_ready_ms":61500,"max_depth":10,"max_leased":0,"completed":5,)"
-    R"("cancelled":8,"died":6,"lost":7}],"gauges":{"codeq_leases":4}})"
+    R"("held":2,"leased":4,"dead":9,"oldest_ready_ms":61500,"max_depth":10,"max_leased":0,)"
+    R"("completed":5,"cancelled":8,"died":6,"lost":7}],"gauges":{"codeq_leases":4}})"
+    "\n= 0");
+}
+
+TEST(CtlCommands, WaitingTasksOfAQueueAreAccountedFor) {
+  recorded_api api;
+  queue_explanation why{{"t", "q"}, true};
+  why.waiting = {{task_reason::gated, 2}, {task_reason::limited, 30}};
+  why.leased = 1;
+  why.workers = 3;
+  why.blocking = 4;
+  why.limits = {{"api", {{}, 0, 30}}};
+  why.keys = {{"api", {"a", 1, 30}}};
+  why.starts_per_minute = 16;
+  why.last_start = std::chrono::milliseconds(119'500);
+  why.missing_shards = {2, 3};
+  api.explained = why;
+
+  EXPECT_EQ(
+    shown(api, {{"explain", "--queue", "q"}}),
+    "32 tasks wait, 1 are leased, 3 workers claim from the queue\n"
+    "\n"
+    "REASON                                                   TASKS\n"
+    "gated (an earlier task of their group has to end first)      2\n"
+    "limited (a limit holds them back)                           30\n"
+    "\n"
+    "LIMIT  KEY  HELD  LEASED     NEXT START\n"
+    "api    all    30       -              -\n"
+    "api      a    30       1  after a lease\n"
+    "\n"
+    "4 dead tasks block their groups\n"
+    "16 tasks started per minute lately\n"
+    "at this rate the last one that waits for no time starts in about 2m\n"
+    "not counted are the tasks of shards that did not answer: 2, 3\n= 0");
+  EXPECT_EQ(
+    shown(api, {{"explain", "--queue", "q", "--json"}}),
+    R"({"tenant":"t","queue":"q","exists":true,"backlog":32,"waiting":{"gated":2,"limited":30},)"
+    R"("leased":1,"workers":3,"blocking":4,"limits":[{"name":"api","held":30}],)"
+    R"("keys":[{"limit":"api","key":"a","held":30,"leased":1}],"all_keys":true,)"
+    R"("starts_per_minute":16,"last_start_ms":119500,"missing_shards":[2,3]})"
     "\n= 0");
 }
 
@@ -129,8 +170,9 @@ TEST(CtlCommands, HelpExplainsTheColumnsOfStats) {
   auto parsed = parse_command_line(program_input({"stats", "--help"}).line());
 
   const auto& text = std::get<config::exit_request>(parsed).text;
-  for (const char* word : {"SCHEDULED", "GATED", "READY", "LEASED", "DEAD", "OLDEST", "PAUSED",
-                           "MAX-DEPTH", "MAX-LEASED", "COMPLETED", "CANCELLED", "DIED", "LOST"})
+  for (const char* word : {"SCHEDULED", "GATED", "READY", "HELD", "LEASED", "DEAD", "OLDEST",
+                           "PAUSED", "MAX-DEPTH", "MAX-LEASED", "COMPLETED", "CANCELLED", "DIED",
+                           "LOST"})
     EXPECT_NE(text.find(word), std::string::npos) << word;
 }
 
@@ -155,10 +197,31 @@ TEST(CtlCommands, WorkersAreShownWithWhatTheyRun) {
     "w1      " + id_text + "  default/mail  1970-01-01 00:00:00.000 UTC             9s\n= 0");
   EXPECT_EQ(
     shown(api, {{"workers", "--json"}}),
-    R"({"workers":[{"name":"w1","connected":true,"free_slots":7,"leases":1,"queue_count":3,)"
+    R"({"workers":[{"name":"w1","connected":true,"draining":false,"free_slots":7,"leases":1,)"
+    R"("queue_count":3,)"
     R"("queues":[{"tenant":"default","queue":"mail"}],"running":[{"id":")" + id_text
       + R"(","tenant":"default","queue":"mail","since_ms":0,"lease_left_ms":9000}]}]})"
         "\n= 0");
+}
+
+TEST(CtlCommands, WorkersAreDrainedAndTakenBack) {
+  recorded_api api;
+  api.drained = drained_worker{"t/w1", true};
+  EXPECT_EQ(shown(api, {{"worker", "drain", "t/w1"}}), "t/w1 gets no further tasks\n= 0");
+  EXPECT_EQ(
+    shown(api, {{"worker", "drain", "t/w1", "--json"}}),
+    "{\"name\":\"t/w1\",\"draining\":true}\n= 0");
+  api.drained->is_drained = false;
+  EXPECT_EQ(shown(api, {{"worker", "resume", "t/w1"}}), "t/w1 gets tasks again\n= 0");
+
+  worker_info worker;
+  worker.name = "w1";
+  worker.is_draining = true;
+  api.found_workers = std::vector{worker};
+  EXPECT_NE(shown(api, {{"workers"}}).find("no, drained"), std::string::npos);
+  EXPECT_EQ(
+    api.asked,
+    "drain_worker t/w1 on\ndrain_worker t/w1 on\ndrain_worker t/w1 off\nworkers\n");
 }
 
 TEST(CtlCommands, TheAuditLogTellsWhoDidWhat) {
@@ -371,12 +434,15 @@ TEST(CtlCommands, ClusterIsChanged) {
   done({{"cluster", "drain", "c2", "--wait", "0s", "--json"}});
   done({{"cluster", "undrain", "c2", "--json"}});
   done({{"cluster", "balance", "--json"}});
+  done(
+    {{"cluster", "force-primary", "4", "--to", "c2", "--confirm", "lose what c1 did not copy",
+      "--wait", "0s", "--json"}});
 
   EXPECT_EQ(shown(api, {{"cluster", "move", "4"}}), "refused");
   EXPECT_EQ(
     api.asked,
     "change_cluster 1 4 c2\nchange_cluster 2 0 c2\nchange_cluster 3 0 c2\n"
-    "change_cluster 4 0 \n");
+    "change_cluster 4 0 \nchange_cluster 5 4 c2 lose what c1 did not copy\n");
 }
 
 } // namespace codeq::ctl

@@ -19,14 +19,14 @@ using testing::HasSubstr;
 using namespace std::chrono_literals;
 
 /// Output of a command line whose requests `api` answers.
-std::string shown(recorded_api& api, const program_input& input) {
+std::string shown(recorded_api& api, const program_input& input, int status = exit_done) {
   auto parsed = parse_command_line(input.line());
   auto* given = std::get_if<invocation>(&parsed);
   if (given == nullptr)
     return "refused: " + refusal(parsed);
   context with{api, given->json, false};
   testing::internal::CaptureStdout();
-  EXPECT_EQ(exit_done, given->run(with));
+  EXPECT_EQ(status, given->run(with));
   return testing::internal::GetCapturedStdout();
 }
 
@@ -143,6 +143,20 @@ TEST(LimitCommands, ALimitIsShownWithItsUse) {
   text = shown(api, {{"limit", "set", "stripe", "--concurrency", "1"}});
   EXPECT_THAT(text, HasSubstr("1 of the keys have more leases than that"));
   EXPECT_THAT(text, HasSubstr("The shards differ"));
+}
+
+TEST(LimitCommands, ShardsThatHaveNotAnsweredAreNamed) {
+  recorded_api api;
+  api.found_limit = some_limit();
+  api.found_limit->is_uniform = false;
+  api.found_limit->missing = {shard_id{2}, shard_id{5}};
+
+  const auto text = shown(api, {{"limit", "set", "stripe", "--concurrency", "1"}}, exit_failed);
+  EXPECT_THAT(text, HasSubstr("No answer from shards 2, 5"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("The shards differ")));
+  EXPECT_THAT(
+    shown(api, {{"--json", "limit", "show", "stripe"}}, exit_failed),
+    HasSubstr(R"("missing":[2,5])"));
 }
 
 TEST(LimitCommands, KeysAreShownWithTheirNextStart) {

@@ -33,9 +33,11 @@ public:
   std::optional<coordinator_stats> counts;
   std::optional<audit_page> audited;
   std::optional<std::vector<worker_info>> found_workers;
+  std::optional<ctl::drained_worker> drained;
   std::optional<cluster_status> found_cluster;
   std::optional<std::vector<schedule_info>> found_schedules;
   schedule_spec schedule;
+  std::optional<queue_explanation> explained;
   std::optional<limit_info> found_limit;
   std::optional<limit_keys_page> found_keys;
   ctl::added_tasks tasks;
@@ -69,6 +71,11 @@ public:
 
   ctl::answer<queue_info> show_queue(const queue_address& queue) override {
     return said<queue_info>("show_queue " + text(queue));
+  }
+
+  ctl::answer<queue_explanation> explain_queue(const queue_address& queue) override {
+    auto got = said<queue_explanation>("explain_queue " + text(queue));
+    return explained ? ctl::answer<queue_explanation>{*explained} : got;
   }
 
   ctl::answer<queue_info>
@@ -241,13 +248,22 @@ public:
   ctl::answer<cluster_status> change_cluster(const cluster_change& change) override {
     return said<cluster_status>(
       "change_cluster " + std::to_string(static_cast<int>(change.what)) + " "
-      + std::to_string(value(change.shard)) + " " + change.node);
+      + std::to_string(value(change.shard)) + " " + change.node
+      + (change.confirm.empty() ? "" : " ") + change.confirm);
   }
 
   ctl::answer<std::vector<worker_info>> workers() override {
     auto got = said<std::vector<worker_info>>("workers");
     if (found_workers)
       return {*found_workers};
+    return got;
+  }
+
+  ctl::answer<ctl::drained_worker>
+  drain_worker(const std::string& name, bool is_drained) override {
+    auto got = said<ctl::drained_worker>("drain_worker " + name + (is_drained ? " on" : " off"));
+    if (drained)
+      return {*drained};
     return got;
   }
 

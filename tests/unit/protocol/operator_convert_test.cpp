@@ -195,6 +195,7 @@ TEST(OperatorConvert, QueueRequestsBecomeTheirCommands) {
   };
 
   EXPECT_TRUE(std::holds_alternative<core::show_queue>(of([](auto r) { r.setShow(); })));
+  EXPECT_TRUE(std::get<core::show_queue>(of([](auto r) { r.setExplain(); })).is_explained);
   auto listed = std::get<core::show_queue>(of([](auto r) {
     r.initFairness().setAfter(as_data("k"));
     r.getFairness().setLimit(3);
@@ -211,6 +212,10 @@ TEST(OperatorConvert, QueueRequestsBecomeTheirCommands) {
     r.getSet().setMaxLeased(11);
     r.getSet().setKeepPayload(true);
     r.getSet().setPaused(true);
+    auto failures = r.getSet().initFailures();
+    failures.setQuarantineAfter(3);
+    failures.setPausePercent(40);
+    failures.setPauseWindowMs(5000);
   }));
   EXPECT_EQ(configure.number, 9u);
   EXPECT_EQ(configure.queue, (queue_address{"t", "q"}));
@@ -218,6 +223,8 @@ TEST(OperatorConvert, QueueRequestsBecomeTheirCommands) {
   EXPECT_EQ(configure.config.max_depth, 10u);
   EXPECT_EQ(configure.config.max_leased, 11u);
   EXPECT_TRUE(configure.config.keep_payload);
+  EXPECT_EQ(configure.config.quarantine_after, 3u);
+  EXPECT_EQ(configure.config.pause_when_failing, (failure_breaker{40, 5s}));
 }
 
 TEST(OperatorConvert, FiltersAreChecked) {

@@ -53,6 +53,20 @@ TEST_F(LeadershipTest, DeltaIsReadyWhenTheOthersHaveConfirmedIt) {
   EXPECT_EQ(ready.front().previous, (position{1, 9}));
 }
 
+TEST_F(LeadershipTest, LagIsThatOfTheFirstDeltaThatIsNotConfirmed) {
+  EXPECT_FALSE(leads_.lag_of(b, now_));
+  const auto first = propose();
+  advance(2s);
+  propose();
+  advance(1s);
+
+  confirm_by(b, {1, 9});
+  EXPECT_EQ(leads_.lag_of(b, now_), 3s);
+  confirm_by(b, first);
+  EXPECT_EQ(leads_.lag_of(b, now_), 1s);
+  EXPECT_FALSE(leads_.lag_of(c, now_));
+}
+
 TEST_F(LeadershipTest, ConfirmationEndsWithItsProcess) {
   const auto first = propose();
   confirm_by(b, first, 1);

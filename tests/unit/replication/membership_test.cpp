@@ -39,6 +39,24 @@ TEST(Membership, ChangesOfTheSetKeepItSorted) {
   EXPECT_EQ(added.epoch, 3u);
 }
 
+TEST(Membership, ForcedPrimaryIsTheOnlyMemberInAnEpochBeyondAllPromises) {
+  membership old;
+  old.version = 3;
+  old.epoch = 5;
+  old.primary = replica_id{1};
+  old.in_sync = {replica_id{1}};
+  old.replicas = {replica_id{1}, replica_id{2}};
+
+  const auto next = force_primary(old, replica_id{2}, 9);
+
+  EXPECT_EQ(next.version, 4u);
+  EXPECT_EQ(next.epoch, 9u + forced_epochs);
+  EXPECT_EQ(next.primary, replica_id{2});
+  EXPECT_EQ(next.in_sync, std::vector{replica_id{2}});
+  EXPECT_EQ(next.replicas, old.replicas);
+  EXPECT_EQ(next.condition, shard_condition::loss_accepted);
+}
+
 TEST(EpochIndex, KnowsWhichDeltasItHas) {
   epoch_index index;
   index.append({1, 1});

@@ -62,6 +62,11 @@ struct wake_session {
   session_wake what = session_wake::held_credits;
 };
 
+/// An operator has drained the session's worker, or has taken it back.
+struct drain_session {
+  bool is_drained = false;
+};
+
 /// An enqueue of the peer, with its share of the enqueue bytes.
 struct peer_enqueue {
   protocol::enqueue_request request;
@@ -80,6 +85,8 @@ using session_actor = shard_peer_actor::extend<
   caf::reacts_to<wake_session>,
   // Pauses or resumes claims for a peer that reads slowly.
   caf::reacts_to<actors::outgoing_pressure>,
+  // Places no more credits of its worker, or does so again.
+  caf::reacts_to<drain_session>,
   // The connection has ended: ends the session.
   caf::reacts_to<actors::connection_lost>,
   // Notifies the peer of the reason and closes.
@@ -358,13 +365,22 @@ struct flush_replicas {};
 /// Asks the replicas to hand over what they serve; then for no more writes.
 struct stop_replicas {};
 
-/// Asks for the state of the cluster, after a change if there is one.
+/// Asks for the state of the cluster, after a change if there is one, which the audit log has as
+/// one of `by` once it is stored.
 struct cluster_question {
   cluster_change change;
+  core::origin_ptr by;
 };
 
 struct cluster_told {
   result<cluster_status> status = error{};
+};
+
+/// Asks for the shards of the cluster as this coordinator knows them, by number.
+struct ask_cluster_shards {};
+
+struct cluster_shards_told {
+  std::vector<base::cluster_shard_counts> shards;
 };
 
 /// The REPLICAS actor interface: the replicas of all shards that this coordinator serves or
@@ -394,6 +410,8 @@ using replicas_actor = shard_journal_actor::extend<
   caf::reacts_to<flush_replicas>,
   // Tells the state of the cluster, as etcd and the copies of the shards served here have told it.
   caf::replies_to<cluster_question>::with<cluster_told>,
+  // Tells the counts of the cluster's shards, without asking others.
+  caf::replies_to<ask_cluster_shards>::with<cluster_shards_told>,
   // Hands over, and answers when nothing is served here any more, or after a while.
   caf::replies_to<stop_replicas>::with<bool>>;
 
@@ -447,11 +465,14 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::flush_replicas)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::stop_replicas)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::cluster_question)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::cluster_told)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::ask_cluster_shards)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::cluster_shards_told)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::shard_reply)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::task_delivery)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::credit_news)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::queues_added)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::wake_session)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::drain_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::peer_enqueue)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::enqueue_without_share)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::peer_request)

@@ -69,16 +69,21 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
     options_.list_backups,
     options_.unread,
     options_.meter};
+  options.drained = options_.drained;
   options.loop = options_.loop;
   options.replicas = options_.replicas;
   auto session = transport::spawn_beside_sockets(self_->system(), drive_session, options);
   self_->monitor(session);
+  // Before the shards and the connection know it, so that no credit of a drained worker gets there.
+  follow_drain(opening.session, session);
   attach(
     {{peer, opening.session.worker, node.queues, opening.session.bearer, false, node.prefixes},
      session});
   sessions_.emplace(
     peer,
-    connected{session, from.connection, node.identity.name, node.role, options.last_message});
+    connected{
+      session, from.connection, node.identity.name, node.role, options.last_message,
+      opening.session.worker});
   peers_.emplace(session.address(), peer);
   CODEQ_LOG_AT(
     level_for(node.role),
@@ -105,6 +110,14 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
   if (options_.loop)
     accepted.read_done = [loop = options_.loop] { loop->read_done(); };
   self_->send(from.connection, std::move(accepted));
+}
+
+void registrar_driver::follow_drain(const session_options& options, const session_actor& session) {
+  if (!options.worker)
+    return;
+  auto tell = [session](bool is_drained) { caf::anon_send(session, drain_session{is_drained}); };
+  if (options_.drained->join(*options.worker, options.peer, tell))
+    tell(true);
 }
 
 void registrar_driver::open_stream(
@@ -233,6 +246,8 @@ void registrar_driver::forget(const caf::actor_addr& session) {
   auto peer = at->second;
   const auto& gone = sessions_.at(peer);
   CODEQ_LOG_AT(level_for(gone.role), "node disconnects name={}", gone.node_name);
+  if (gone.worker)
+    options_.drained->leave(gone.worker->name, peer);
   peers_.erase(at);
   sessions_.erase(peer);
   registrar_->forget(peer);

@@ -36,6 +36,8 @@ struct registrar_driver_options {
   /// Bounds what the peers of all connections together have not read.
   std::shared_ptr<unread_shares> unread = std::make_shared<unread_shares>();
   std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
+  /// Shared by all sessions and the gateway.
+  std::shared_ptr<drained_workers> drained = std::make_shared<drained_workers>();
   /// Not null when the actor runs on the thread of the sockets, with the shards.
   std::shared_ptr<turn_loop> loop{};
   /// Gets the messages of other coordinators; null when this one is alone.
@@ -91,6 +93,8 @@ private:
     schema::Role role = schema::Role::WORKER;
     /// See `session_driver_options`.
     std::shared_ptr<const std::atomic<std::int64_t>> last_message;
+    /// Null for other nodes than workers.
+    std::shared_ptr<const worker_identity> worker{};
   };
 
   void watch_expiry();
@@ -98,6 +102,9 @@ private:
   [[nodiscard]] timestamp now() { return options_.clock->now().shard; }
 
   void attach(const attach_peer& who);
+
+  /// Tells the session of a worker whether an operator has drained it, now and at every change.
+  void follow_drain(const session_options& options, const session_actor& session);
 
   registrar_internal_actor::pointer self_ = nullptr;
   registrar_driver_options options_;

@@ -110,17 +110,12 @@ void session_driver::gather_stats(std::uint64_t number, bool with_leases) {
   coordinator::gather_stats(self_, options_.shards, std::move(done), {with_leases});
 }
 
-void session_driver::ask_cluster(std::uint64_t number, const cluster_change& change) {
-  auto done = [this, number, change](const result<cluster_status>& told) {
-    session_->tell_cluster(number, change, told);
+void session_driver::ask_cluster(
+  std::uint64_t number, const cluster_change& change, const core::origin_ptr& by) {
+  auto done = [this, number](const result<cluster_status>& told) {
+    session_->tell_cluster(number, told);
   };
-  if (change.what != cluster_change::kind::none)
-    CODEQ_LOG_INFO(
-      "operator changes the places of shards change=\"{}\" subject={} remote={}",
-      to_string(change),
-      options_.session.bearer ? options_.session.bearer->subject : "-",
-      options_.remote);
-  coordinator::ask_cluster(self_, options_.replicas, change, done);
+  coordinator::ask_cluster(self_, options_.replicas, {change, by}, done);
 }
 
 void session_driver::wake_after(duration wait, session_wake what) {
@@ -153,6 +148,15 @@ result<backup_status> session_driver::back_up(bool start) {
 result<std::string> session_driver::set_log_level(const std::string& level) {
   const auto& bearer = options_.session.bearer;
   return observe::change_log_level(level, bearer ? bearer->subject : "-");
+}
+
+result<drain_outcome>
+session_driver::drain_worker(const std::string& name, bool is_drained) {
+  return options_.drained->set(name, is_drained);
+}
+
+void session_driver::mark_drained(std::vector<base::worker_counts>& workers) const {
+  options_.drained->mark(workers);
 }
 
 result<std::vector<backup_info>> session_driver::list_backups() const {
@@ -201,6 +205,7 @@ session_actor::behavior_type drive_session(
     [self](const enqueue_without_share& m) { take(self->state.used(), m); },
     [self](const wake_session& m) { self->state.hosted().wake(m.what); },
     [self](const actors::outgoing_pressure& m) { self->state.hosted().set_pressure(m.high); },
+    [self](const drain_session& m) { self->state.hosted().set_drained(m.is_drained); },
     [self](const actors::connection_lost&) { self->quit(); },
     [self](const end_session& m) { self->state.hosted().end(m.reason); },
   };

@@ -3,6 +3,7 @@
 
 #include "base/clock.hpp"
 #include "coordinator/actors/coordinator_actors.hpp"
+#include "coordinator/actors/drained_workers.hpp"
 #include "coordinator/actors/enqueue_shares.hpp"
 #include "coordinator/actors/turn_loop.hpp"
 #include "coordinator/actors/unread_shares.hpp"
@@ -48,6 +49,7 @@ struct session_driver_options {
   backup_list list_backups{};
   std::shared_ptr<unread_shares> unread = std::make_shared<unread_shares>();
   std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
+  std::shared_ptr<drained_workers> drained = std::make_shared<drained_workers>();
   /// When the peer sent its latest message, on a monotonic clock; 0 before the first one. Pings do
   /// not count.
   std::shared_ptr<std::atomic<std::int64_t>> last_message =
@@ -99,7 +101,8 @@ public:
   void send(const protocol::wire_frame& frame) override;
   void close(const error& reason) override;
   void gather_stats(std::uint64_t number, bool with_leases) override;
-  void ask_cluster(std::uint64_t number, const cluster_change& change) override;
+  void ask_cluster(
+    std::uint64_t number, const cluster_change& change, const core::origin_ptr& by) override;
   void wake_after(duration wait, session_wake what) override;
   [[nodiscard]] outgoing_bytes outgoing() const override;
   [[nodiscard]] result<void> keep_unread(std::uint64_t bytes) override;
@@ -108,6 +111,9 @@ public:
   [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override;
   [[nodiscard]] result<backup_status> back_up(bool start) override;
   [[nodiscard]] result<std::string> set_log_level(const std::string& level) override;
+  [[nodiscard]] result<drain_outcome>
+  drain_worker(const std::string& name, bool is_drained) override;
+  void mark_drained(std::vector<base::worker_counts>& workers) const override;
   [[nodiscard]] result<std::vector<backup_info>> list_backups() const override;
   [[nodiscard]] timestamp now() override;
   void note_limit(std::string_view name, std::uint64_t max) override;

@@ -137,6 +137,8 @@ void shard_driver::note_limit(std::string_view name, std::uint64_t max, std::str
 
 void shard_driver::note_expired(const core::leases_expired& expired) {
   auto owner = expired.queue.tenant + "/" + expired.queue.queue;
+  if (expired.quarantined > 0)
+    note_quarantined(expired, owner);
   auto left_out = expiry_lines_.take(owner, std::chrono::steady_clock::now());
   if (!left_out)
     return;
@@ -151,6 +153,33 @@ void shard_driver::note_expired(const core::leases_expired& expired) {
     expired.worker,
     *left_out,
     expired.reason);
+}
+
+void shard_driver::note_quarantined(
+  const core::leases_expired& expired, const std::string& owner) {
+  auto left_out = quarantine_lines_.take(owner, std::chrono::steady_clock::now());
+  if (!left_out)
+    return;
+  CODEQ_LOG_WARN(
+    "tasks are quarantined tenant={} queue={} count={} task={} attempt={} worker={} left_out={} "
+    "reason=\"{}\"",
+    expired.queue.tenant,
+    expired.queue.queue,
+    expired.quarantined,
+    to_string(task_id{shard_->state().id, expired.seq}),
+    expired.attempt,
+    expired.worker,
+    *left_out,
+    expired.reason);
+}
+
+void shard_driver::note_breaker(const core::breaker_tripped& tripped) {
+  CODEQ_LOG_WARN(
+    "queue is paused tenant={} queue={} shard={} reason=\"{}\"",
+    tripped.queue.tenant,
+    tripped.queue.queue,
+    value(shard_->state().id),
+    tripped.reason);
 }
 
 void shard_driver::note_occurrence(const core::occurrence_noted& noted, timestamp now) {

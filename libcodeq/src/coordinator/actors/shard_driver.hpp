@@ -110,6 +110,7 @@ public:
   void wake_after(duration wait, std::uint64_t number) override;
   void note_limit(std::string_view name, std::uint64_t max, std::string_view owner) override;
   void note_expired(const core::leases_expired& expired) override;
+  void note_breaker(const core::breaker_tripped& tripped) override;
   void note_occurrence(const core::occurrence_noted& noted, timestamp now) override;
   [[nodiscard]] bool accepts_writes() const override {
     return !options_.authority || options_.authority->accepts_writes();
@@ -125,6 +126,8 @@ public:
 
 private:
   [[nodiscard]] shard_internal_actor me() const;
+  /// Logs that tasks of the queue `owner` are dead by its `quarantine_after`.
+  void note_quarantined(const core::leases_expired& expired, const std::string& owner);
 
   template <class Message>
   void send_to(core::peer_id peer, Message&& message) {
@@ -141,6 +144,7 @@ private:
   bool is_disk_low_ = false;
   /// Bounds the lines about expired leases of each queue.
   observe::line_pace expiry_lines_{expiry_lines_per_second};
+  observe::line_pace quarantine_lines_{expiry_lines_per_second};
   /// The same for lines about occurrences of each schedule.
   observe::line_pace occurrence_lines_{expiry_lines_per_second};
   std::unordered_map<core::peer_id, shard_peer_actor> peers_;

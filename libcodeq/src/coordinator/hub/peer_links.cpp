@@ -134,6 +134,12 @@ std::string peer_links::down(const actors::link_down& m) {
   return ended;
 }
 
+bool peer_links::reaches(const std::string& node) const {
+  return std::any_of(links_.begin(), links_.end(), [&](const auto& one) {
+    return one.second.node == node && !one.second.is_for_copies && one.second.connection;
+  });
+}
+
 bool peer_links::gather(const std::string& node, bytes message, bool is_copy) {
   for (auto& [number, link] : links_) {
     if (link.node != node || link.is_for_copies != is_copy || !link.connection)

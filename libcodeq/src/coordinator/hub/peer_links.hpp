@@ -52,6 +52,9 @@ public:
   /// no other. Empty otherwise.
   std::string down(const actors::link_down& m);
 
+  /// Whether the connection for messages is up.
+  [[nodiscard]] bool reaches(const std::string& node) const;
+
   /// Adds an encoded message to the next frame. False: there is no connection.
   bool gather(const std::string& node, bytes message, bool is_copy);
 

@@ -24,6 +24,9 @@ constexpr duration tick_interval = 25ms;
 /// How often the nodes of the cluster are looked up, in ticks.
 constexpr std::uint64_t node_look_ticks = 20;
 
+/// How often the etcd that is known is noted, if it has changed, in ticks.
+constexpr std::uint64_t keep_etcd_ticks = 40;
+
 /// How long a stop waits until others serve what was served here, in ticks.
 constexpr std::uint64_t stop_ticks = 18;
 
@@ -259,9 +262,29 @@ void replica_hub::tick() {
     replica->driver().tick(now());
   if (ticks_ % node_look_ticks == 0)
     look_at_nodes();
+  if (ticks_ % keep_etcd_ticks == 0)
+    keep_etcd();
+  if (!notes_.empty())
+    send_notes();
   if (stopping_ && (ticks_ >= stops_at_tick_ || has_handed_over()))
     std::exchange(stopping_, std::nullopt)->deliver(true);
   self_->delayed_send(self_, tick_interval, replica_tick{});
+}
+
+void replica_hub::keep_etcd() {
+  const auto known = member_->known_etcd();
+  if (known == kept_etcd_)
+    return;
+  kept_etcd_ = known;
+  std::set<std::string> nodes;
+  for (const auto& [shard, record] : records_)
+    for (const auto& [replica, node] : record.nodes)
+      nodes.insert(node);
+  const auto run = [keep = options_.keep_etcd, known, nodes] {
+    keep(known, nodes);
+    return replica_step{[](replica_hub&) {}};
+  };
+  self_->send(options_.spooler, replica_work{run, caf::actor_cast<replicas_actor>(self_)});
 }
 
 void replica_hub::flush() {
@@ -367,6 +390,7 @@ replicas_actor::behavior_type drive_replicas(
     [self](replica_tick) { self->state.tick(); },
     [self](flush_replicas) { self->state.flush(); },
     [self](const cluster_question& m) { return self->state.inquire(m); },
+    [self](ask_cluster_shards) { return self->state.count_shards(); },
     [self](stop_replicas) { return self->state.stop(); },
   };
 }

@@ -11,11 +11,13 @@
 #include "coordinator/replica/replica_wire.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,9 @@ struct replica_hub_options {
   std::shared_ptr<storage::retention_horizons> horizons;
   /// Directory of the spools.
   std::filesystem::path spools;
+  /// Notes on the disk, synced, which etcd is known, and the nodes that have copies; called by the
+  /// spooler.
+  std::function<void(const etcd::header&, const std::set<std::string>&)> keep_etcd;
   journal_actor journal;
   replica_worker_actor spooler;
   replica_worker_actor copier;
@@ -94,6 +99,8 @@ public:
   void tick();
   void flush();
   [[nodiscard]] caf::result<cluster_told> inquire(const cluster_question& m);
+  /// The shards of the cluster as this coordinator knows them, by number.
+  [[nodiscard]] cluster_shards_told count_shards();
   [[nodiscard]] caf::result<bool> stop();
 
   // From replicas.
@@ -124,6 +131,12 @@ public:
     std::function<replica_end()> what);
 
 private:
+  /// A question for the state of the cluster that is not answered yet.
+  struct inquiry {
+    cluster_question asked;
+    caf::typed_response_promise<cluster_told> promise;
+  };
+
   [[nodiscard]] hosted_replica* find(shard_id shard, replication::replica_id id);
   void add(shard_id shard, storage::stored_replica stored, const replication::membership& value);
   void receive(std::uint64_t incarnation, shard_message& m);
@@ -133,9 +146,20 @@ private:
   /// Adds a message to the next frame for the node; it is lost without a connection.
   void gather(const std::string& node, const shard_message& m, bool is_copy);
   void look_at_nodes();
+  void keep_etcd();
   [[nodiscard]] bool has_handed_over() const;
-  void answer(std::uint64_t inquiry, result<cluster_status> told);
+  void
+  answer(std::uint64_t inquiry, const cluster::change_end& end, result<cluster_status> told);
+  /// Enters a change in the log, and in the audit log of a shard that is served here, once there is
+  /// one.
+  void note_stored(const cluster_question& stored, const std::string& loss);
+  void send_notes();
+  [[nodiscard]] std::optional<cluster::own_copy> own_copy_of(const cluster_change& change) const;
   void add_positions(cluster_shard& shard) const;
+  void count_copy(
+    const replication::shard_replica& replica,
+    const cluster::shard_record& record,
+    base::cluster_shard_counts& counts);
 
   replicas_actor::pointer self_ = nullptr;
   replica_hub_options options_;
@@ -148,10 +172,13 @@ private:
   std::map<shard_id, std::unique_ptr<hosted_replica>> replicas_;
   /// Replicas whose first record is on its way to the disk.
   std::map<shard_id, storage::stored_replica> building_;
+  etcd::header kept_etcd_;
   bool is_flush_due_ = false;
   std::uint64_t ticks_ = 0;
   std::uint64_t last_inquiry_ = 0;
-  std::map<std::uint64_t, caf::typed_response_promise<cluster_told>> inquiries_;
+  std::map<std::uint64_t, inquiry> inquiries_;
+  /// For the audit log, as soon as a shard is served here.
+  std::deque<core::note_command> notes_;
   std::optional<caf::typed_response_promise<bool>> stopping_;
   /// The stop ends at this tick although shards have not moved.
   std::uint64_t stops_at_tick_ = 0;

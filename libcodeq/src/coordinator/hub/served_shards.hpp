@@ -3,6 +3,8 @@
 
 #include "coordinator/session/map_source.hpp"
 
+#include <atomic>
+#include <cstdint>
 #include <set>
 #include <utility>
 
@@ -24,7 +26,14 @@ public:
 
   void set_map(cluster::cluster_map map) { map_ = std::move(map); }
 
+  /// This coordinator was made the primary of a shard by force.
+  void note_forced() { ++forced_; }
+
+  /// How often, since the start. Called on any thread.
+  [[nodiscard]] std::uint64_t forced() const { return forced_; }
+
 private:
+  std::atomic<std::uint64_t> forced_ = 0;
   std::set<shard_id> here_;
   cluster::cluster_map map_;
 };

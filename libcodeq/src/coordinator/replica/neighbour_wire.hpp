@@ -10,7 +10,8 @@
 #include <cstddef>
 
 /// The bytes of messages between shards. Commands: `take_follow_ups`, `confirm_follow_ups`,
-/// `watch_ends`, `note_ends`, `cancel` of a sequence, `ask_permits`, `give_permits`.
+/// `watch_ends`, `note_ends`, `adopt_settings`, `settings_adopted`, `pause_queue`, `ask_permits`,
+/// `give_permits`, and `cancel` of a sequence.
 namespace codeq::coordinator {
 
 /// Writes a message to the shard `to`, as a part of the `ReplicaMessage` to it. @pre its command is

@@ -436,7 +436,12 @@ void session::take_request(const protocol::stats_request& m) {
 }
 
 void session::take_request(const protocol::workers_request& m) {
-  ask_for_counts(m, true);
+  auto wish = protocol::read_workers_request(m);
+  if (!wish)
+    return refuse(wish.error());
+  if (wish->worker.empty())
+    return ask_for_counts(m, true);
+  answer_workers(wish->number, drain_worker(*wish));
 }
 
 void session::tell_stats(
@@ -454,13 +459,21 @@ void session::tell_stats(
 void session::tell_workers(
   std::uint64_t number, const result<std::vector<base::coordinator_counts>>& parts) {
   if (!parts)
-    return port_.send(
-      protocol::make_refusal<schema::WorkersRequest>(number, parts.error()).to_wire());
+    return answer_workers(number, parts.error());
   auto workers = sum_of(*parts).workers;
   if (options_.bearer && !options_.bearer->is_of_all_tenants())
     workers = workers_of(options_.bearer->tenant, std::move(workers));
   limit_shown(workers);
-  send_counts<schema::WorkersRequest>(number, protocol::make_workers_reply(number, workers));
+  port_.mark_drained(workers);
+  answer_workers(number, std::move(workers));
+}
+
+void session::answer_workers(
+  std::uint64_t number, const result<std::vector<base::worker_counts>>& workers) {
+  if (!workers)
+    return port_.send(
+      protocol::make_refusal<schema::WorkersRequest>(number, workers.error()).to_wire());
+  send_counts<schema::WorkersRequest>(number, protocol::make_workers_reply(number, *workers));
 }
 
 void session::take_request(const protocol::backup_request& m) {
@@ -509,7 +522,7 @@ void session::set_pressure(bool high) {
 }
 
 void session::pause_claims() {
-  carry_out(router_.pause(high_pressure_ || over_share_ || draining_));
+  carry_out(router_.pause(high_pressure_ || over_share_ || draining_ || is_drained_));
 }
 
 void session::drain() {

@@ -13,6 +13,7 @@
 #include "coordinator/session/result_backlog.hpp"
 #include "coordinator/shard/shard_messages.hpp"
 #include "protocol/convert.hpp"
+#include "protocol/operator_convert.hpp"
 #include "security/principal.hpp"
 
 #include <cstdint>
@@ -70,6 +71,17 @@ struct outgoing_bytes {
   [[nodiscard]] std::uint64_t waiting() const { return sent - written; }
 };
 
+/// What a drain of a worker, or its end, has done.
+enum class drain_outcome : std::uint8_t {
+  /// No such worker is known here.
+  unknown,
+  unchanged,
+  changed,
+};
+
+/// The tenant in front of a worker's name; empty without tokens.
+[[nodiscard]] std::string tenant_of_worker(const std::string& name);
+
 /// The session's interface to its driver. Calls return before they call the session back.
 class session_port {
 public:
@@ -91,9 +103,10 @@ public:
   /// leases of workers are wanted, too.
   virtual void gather_stats(std::uint64_t number, bool with_leases) = 0;
 
-  /// Requests the state of the cluster, after a change if there is one; answered by `tell_cluster`.
-  /// Only called in a cluster.
-  virtual void ask_cluster(std::uint64_t number, const cluster_change& change) = 0;
+  /// Requests the state of the cluster, after a change if there is one, which the audit log has as
+  /// one of `by` once it is stored; answered by `tell_cluster`. Only called in a cluster.
+  virtual void ask_cluster(
+    std::uint64_t number, const cluster_change& change, const core::origin_ptr& by) = 0;
 
   /// Requests a call of `wake` after `wait`.
   virtual void wake_after(duration wait, session_wake what) = 0;
@@ -120,6 +133,13 @@ public:
   /// Changes the level of the log, or only reads it when `level` is empty; returns the one in
   /// force. Errors: `invalid_argument`.
   [[nodiscard]] virtual result<std::string> set_log_level(const std::string& level) = 0;
+
+  /// Drains a worker, or takes it back. Errors: `unsupported`.
+  [[nodiscard]] virtual result<drain_outcome>
+  drain_worker(const std::string& name, bool is_drained) = 0;
+
+  /// Sets `is_draining` of the drained workers.
+  virtual void mark_drained(std::vector<base::worker_counts>& workers) const = 0;
 
   /// The backups that exist.
   [[nodiscard]] virtual result<std::vector<backup_info>> list_backups() const = 0;
@@ -176,11 +196,13 @@ public:
   tell_workers(std::uint64_t number, const result<std::vector<base::coordinator_counts>>& parts);
 
   /// Answers the `ClusterRequest` of that number.
-  void tell_cluster(
-    std::uint64_t number, const cluster_change& change, const result<cluster_status>& told);
+  void tell_cluster(std::uint64_t number, const result<cluster_status>& told);
 
   /// The connection has too many unread bytes, or no longer.
   void set_pressure(bool high);
+
+  /// An operator has drained the worker, or has taken it back.
+  void set_drained(bool is_drained);
 
   /// A requested wake-up is due.
   void wake(session_wake what);
@@ -216,6 +238,17 @@ private:
   template <class S>
   void ask_for_counts(const protocol::frame<S>& m, bool with_leases);
 
+  /// Answers the `WorkersRequest` of that number.
+  void
+  answer_workers(std::uint64_t number, const result<std::vector<base::worker_counts>>& workers);
+
+  /// Drains a worker or takes it back. Errors: `unauthorized`, `overloaded`, `unsupported`.
+  [[nodiscard]] result<std::vector<base::worker_counts>>
+  drain_worker(const protocol::workers_wish& wish);
+
+  /// Enters it in the audit log, on a shard that is here, if there is one.
+  void note_drain(const protocol::workers_wish& wish);
+
   /// Sends the answer to a request without effects, or its refusal.
   template <class S, class Reply>
   void send_counts(std::uint64_t number, const Reply& reply);
@@ -227,9 +260,6 @@ private:
   /// Whether the bearer may see the state of the cluster, or change it. Errors: `unauthorized`,
   /// `unsupported`, `overloaded`.
   [[nodiscard]] result<void> allow_cluster(const cluster_change& change);
-
-  /// Enters a change in the audit log, on a shard that is here, if there is one.
-  void note_cluster(const cluster_change& change);
 
   /// Where a command of the peer comes from. Requests with the same `operation`, unless it is 0,
   /// are parts of one command.
@@ -346,6 +376,8 @@ private:
   /// The worker takes no more tasks.
   bool draining_ = false;
   bool high_pressure_ = false;
+  /// An operator has drained it.
+  bool is_drained_ = false;
   /// The tenant's share of unread bytes is used up.
   bool over_share_ = false;
   /// The connection was closed because of that.

@@ -76,22 +76,13 @@ void session::take_request(const protocol::cluster_request& m) {
   if (!asked)
     return refuse(asked.error());
   if (auto ok = allow_cluster(asked->change); !ok)
-    return tell_cluster(asked->number, {}, ok.error());
-  port_.ask_cluster(asked->number, asked->change);
+    return tell_cluster(asked->number, ok.error());
+  const auto is_change = asked->change.what != cluster_change::kind::none;
+  const auto by = is_change ? origin_of(asked->change.operation) : nullptr;
+  port_.ask_cluster(asked->number, asked->change, by);
 }
 
-void session::note_cluster(const cluster_change& change) {
-  for (std::uint16_t i = 0; i < options_.shard_count; ++i)
-    if (const shard_id shard{i}; router_.is_here(shard))
-      return port_.command_shard(
-        shard,
-        core::note_command{origin_of(0), operator_action::cluster_change, to_string(change)});
-}
-
-void session::tell_cluster(
-  std::uint64_t number, const cluster_change& change, const result<cluster_status>& told) {
-  if (told && change.what != cluster_change::kind::none)
-    note_cluster(change);
+void session::tell_cluster(std::uint64_t number, const result<cluster_status>& told) {
   using request = schema::ClusterRequest;
   auto frame = told ? protocol::make_cluster_reply(number, *told).to_wire()
                     : protocol::make_refusal<request>(number, told.error()).to_wire();

@@ -17,6 +17,7 @@ void add(base::queue_counts& to, const base::queue_counts& part) {
   to.scheduled += part.scheduled;
   to.gated += part.gated;
   to.ready += part.ready;
+  to.held += part.held;
   to.leased += part.leased;
   to.completed += part.completed;
   to.dead += part.dead;
@@ -30,6 +31,8 @@ void add(base::queue_counts& to, const base::queue_counts& part) {
   to.retried += part.retried;
   to.returned += part.returned;
   to.timed_out += part.timed_out;
+  to.quarantined += part.quarantined;
+  to.tripped += part.tripped;
   to.redriven += part.redriven;
   to.dispatch.add(part.dispatch);
   to.run.add(part.run);

@@ -27,6 +27,8 @@ shard::shard(const shard_options& options, shard_port& port, const instant& now)
     hand_overs_.emplace(*options.hand_overs);
     confirmations_.emplace(options.hand_overs->sync_pace);
   }
+  if (options.carries_settings && state_->id == shard_id{})
+    settings_.emplace(options.shard_count);
   if (options.board)
     state_->join_board(options.board);
   if (options.may_have_lost)
@@ -204,6 +206,7 @@ void shard::release(const instant& now) {
     carry_out(*effects, now);
   confirm_synced();
   hand_over(now);
+  carry_settings(now);
   tell_queues();
   if (is_stopping_ && turns_.is_settled()) {
     is_stopping_ = false;
@@ -228,6 +231,8 @@ std::optional<monotonic_time> shard::next_timer_look() const {
     sooner(hand_overs_->next_look());
   if (confirmations_)
     sooner(confirmations_->next_look());
+  if (settings_)
+    sooner(settings_->next_look());
   // The wheel may contain tokens whose leases have ended; without a timer no wake-up is needed.
   if (timers_ > 0)
     sooner(wheel_.next_look());

@@ -11,6 +11,7 @@
 #include "coordinator/shard/key_lookups.hpp"
 #include "coordinator/shard/schedule_planner.hpp"
 #include "coordinator/shard/segment_cache.hpp"
+#include "coordinator/shard/settings_carrier.hpp"
 #include "coordinator/shard/shard_messages.hpp"
 #include "coordinator/shard/synced_confirmations.hpp"
 #include "coordinator/shard/timing_wheel.hpp"
@@ -43,6 +44,8 @@ struct shard_options {
   /// In a cluster, where other shards come and go and messages to them may be lost; empty: each of
   /// them is in this process, as long as this one.
   std::optional<hand_over_limits> hand_overs{};
+  /// In a cluster, whose settings of queues and limits are those of shard 0.
+  bool carries_settings = false;
   /// The store's last second may be missing after a power cut, and with it starts that count
   /// against limits.
   bool may_have_lost = false;
@@ -114,6 +117,9 @@ public:
 
   /// Leases of a queue expired.
   virtual void note_expired(const core::leases_expired& expired) = 0;
+
+  /// The breaker of a queue has paused it.
+  virtual void note_breaker(const core::breaker_tripped& tripped) = 0;
 
   /// An occurrence of a schedule was skipped, or fired late.
   virtual void note_occurrence(const core::occurrence_noted& noted, timestamp now) = 0;
@@ -317,6 +323,7 @@ private:
   void carry_out(core::timer_wanted& e, const instant& now);
   void carry_out(core::timer_dropped& e, const instant& now);
   void carry_out(core::leases_expired& e, const instant& now);
+  void carry_out(core::breaker_tripped& e, const instant& now);
   void carry_out(core::task_described& e, const instant& now);
   void carry_out(core::task_not_here& e, const instant& now);
   void carry_out(core::tasks_listed& e, const instant& now);
@@ -359,6 +366,11 @@ private:
   void confirm_synced();
   /// Sends the other shards the follow-ups that they are to get now.
   void hand_over(const instant& now);
+  /// Sends the settings of queues and limits to the shards that are to get them now.
+  void carry_settings(const instant& now);
+  [[nodiscard]] std::uint64_t settings_version() const;
+  /// In parts.
+  [[nodiscard]] std::vector<core::adopt_settings> all_settings() const;
   /// Asks again for ends of tasks on other shards.
   void ask_ends(const instant& now);
 
@@ -399,6 +411,8 @@ private:
   key_lookups lookups_;
   /// Empty when this coordinator is alone.
   std::optional<hand_overs> hand_overs_;
+  /// Only of shard 0 of a cluster.
+  std::optional<settings_carrier> settings_;
   std::optional<synced_confirmations> confirmations_;
   end_questions ends_;
   /// Look-ups that were not sent yet.

@@ -53,6 +53,8 @@ void shard::carry_out(core::shard_told& e, const instant& now) {
 void shard::note_neighbour(const core::command& command, const instant& now) {
   if (std::holds_alternative<core::take_follow_ups>(command))
     confirmations_->note_taken();
+  if (const auto* adopted = std::get_if<core::settings_adopted>(&command); adopted && settings_)
+    settings_->confirmed(adopted->by, adopted->version);
   if (const auto* confirmed = std::get_if<core::confirm_follow_ups>(&command))
     hand_overs_->confirmed(confirmed->by, confirmed->number, now.steady);
 }
@@ -85,6 +87,42 @@ void shard::hand_over(const instant& now) {
   }
 }
 
+void shard::carry_settings(const instant& now) {
+  if (!settings_)
+    return;
+  settings_->changed(settings_version());
+  while (auto to = settings_->next(now.steady))
+    for (auto& part : all_settings())
+      port_.to_shard(*to, std::move(part));
+}
+
+std::uint64_t shard::settings_version() const {
+  // Grows over processes, too.
+  return std::uint64_t{state_->epoch} << 32 | state_->settings_version;
+}
+
+std::vector<core::adopt_settings> shard::all_settings() const {
+  const core::adopt_settings first{state_->id, settings_version(), {}, {}, 0, false};
+  std::vector parts{first};
+  auto open_part = [&]() -> core::adopt_settings& {
+    const auto& latest = parts.back();
+    if (latest.queues.size() + latest.limits.size() == core::carried_part_max) {
+      const auto number = latest.part + 1;
+      parts.push_back(first);
+      parts.back().part = number;
+    }
+    return parts.back();
+  };
+  for (const auto& [arrival, index] : state_->queues_by_arrival)
+    if (const auto& queue = *state_->queues[index]; queue.settings != core::queue_settings{})
+      open_part().queues.push_back({queue.address, queue.settings});
+  state_->limits.for_each([&](const limit_address& limit, const limit_definition& definition) {
+    open_part().limits.push_back({limit, definition});
+  });
+  parts.back().is_last = true;
+  return parts;
+}
+
 void shard::ask_ends(const instant& now) {
   if (!ends_.is_due(now.steady))
     return;
@@ -104,7 +142,11 @@ void shard::neighbours_moved(const std::vector<shard_id>& shards, const instant&
   }
   decide(core::tick{}, now);
   ends_.moved(now.steady);
+  if (settings_)
+    for (auto shard : shards)
+      settings_->moved(shard);
   hand_over(now);
+  carry_settings(now);
   arm(now);
 }
 

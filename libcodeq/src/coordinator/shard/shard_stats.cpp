@@ -46,6 +46,8 @@ void add_activity(base::queue_counts& to, const core::queue_activity& from) {
   to.retried = from.retried;
   to.returned = from.returned;
   to.timed_out = from.timed_out;
+  to.quarantined = from.quarantined;
+  to.tripped = from.tripped;
   to.redriven = from.redriven;
   if (!from.times)
     return;
@@ -66,6 +68,7 @@ base::coordinator_counts shard::stats(const instant& now) const {
     counts.scheduled = q->scheduled;
     counts.gated = q->gated;
     counts.ready = q->ready;
+    counts.held = q->held;
     counts.leased = q->leased;
     counts.completed = q->totals.completed;
     counts.dead = q->totals.dead;

@@ -5,6 +5,7 @@
 #include "core/checks/key_invariants.hpp"
 #include "core/checks/limit_invariants.hpp"
 #include "core/checks/schedule_invariants.hpp"
+#include "core/state/queue_waits.hpp"
 #include "core/state/task_index.hpp"
 #include "core/state/task_outcomes.hpp"
 
@@ -21,9 +22,11 @@ namespace {
 struct recount {
   std::uint64_t gated = 0;
   std::uint64_t scheduled = 0;
+  std::uint64_t retrying = 0;
   std::uint64_t ready = 0;
   std::uint64_t leased = 0;
   std::uint64_t dead = 0;
+  std::uint64_t blocking = 0;
   decltype(queue_state::ready_by_priority) ready_by_priority{};
 };
 
@@ -312,7 +315,10 @@ void write_settings(std::ostream& out, const shard_state& state) {
         << d.progress_timeout.count() << ' ' << d.retention.count() << ' '
         << d.dead_retention.count() << ' ' << static_cast<int>(d.when_dead) << " depth "
         << config.max_depth << " leased " << config.max_leased
-        << (config.keep_payload ? " keeps" : "") << (s->paused ? " paused" : "") << '\n';
+        << (config.keep_payload ? " keeps" : "") << " quarantine " << config.quarantine_after
+        << " breaker "
+        << config.pause_when_failing.percent << '/' << config.pause_when_failing.window.count()
+        << (s->paused ? " paused " : "") << s->pause_reason << '\n';
   }
 }
 
@@ -330,6 +336,22 @@ void write_segment(std::ostream& out, const shard_state& state, const segment& s
   out << '\n';
 }
 
+/// The reasons why the queue's tasks wait have to sum to those that wait.
+void check_waits(
+  const shard_state& state,
+  const queue_state& queue,
+  const recount& count,
+  std::vector<std::string>& found) {
+  std::uint64_t explained = 0;
+  for (const auto& [reason, tasks] : explain_queue(state, queue.address, state.steady).waiting)
+    explained += tasks;
+  auto waiting = count.scheduled + count.gated + count.ready;
+  if (explained != waiting)
+    found.push_back(
+      "I9: of " + std::to_string(waiting) + " waiting tasks of queue " + queue.address.queue + " "
+      + std::to_string(explained) + " are explained");
+}
+
 } // namespace
 
 std::vector<std::string> find_violations(const shard_state& state) {
@@ -342,9 +364,12 @@ std::vector<std::string> find_violations(const shard_state& state) {
       auto is = s.view(s.first + i).state;
       count.gated += is == task_state::gated ? 1 : 0;
       count.scheduled += is == task_state::scheduled ? 1 : 0;
+      bool retries = waits_for_retry(s, s.view(s.first + i));
+      count.retrying += is == task_state::scheduled && retries ? 1 : 0;
       count.ready += is == task_state::ready ? 1 : 0;
       count.leased += is == task_state::leased ? 1 : 0;
       count.dead += is == task_state::dead ? 1 : 0;
+      count.blocking += is == task_state::dead && blocks_group(s) ? 1 : 0;
       bool in_lane = is == task_state::ready && !is_held(state, s);
       count.ready_by_priority[s.priority] += in_lane ? 1 : 0;
     }
@@ -372,10 +397,13 @@ std::vector<std::string> find_violations(const shard_state& state) {
     const auto& count = counts[i];
     bool agrees = queue.gated == count.gated && queue.scheduled == count.scheduled
                   && queue.ready == count.ready && queue.leased == count.leased
-                  && queue.dead == count.dead && queue.ready_by_priority == count.ready_by_priority;
+                  && queue.retrying == count.retrying && queue.dead == count.dead
+                  && queue.blocking == count.blocking
+                  && queue.ready_by_priority == count.ready_by_priority;
     if (!agrees)
       found.push_back(
         "I9: the counters of queue " + queue.address.queue + " differ from a recount");
+    check_waits(state, queue, count, found);
   }
   return found;
 }

@@ -44,6 +44,26 @@ void check_slots(
     found.push_back("8.1: " + text_of(key) + " has leases but no slots taken");
 }
 
+/// Compares the held tasks of each queue and limit with those of the limit's keys.
+void check_holding(const shard_state& state, std::vector<std::string>& found) {
+  const auto& keys = state.limits.keys();
+  for (const auto& [arrival, index] : state.queues_by_arrival) {
+    if (state.queues[index]->held == 0)
+      continue;
+    keys.for_each_holding(index, [&](std::uint32_t limit, std::uint64_t held) {
+      std::uint64_t counted = 0;
+      keys.for_each_key(limit, {}, [&](const std::string& key, const limit_keys::key_counts&) {
+        counted += keys.held_of({limit, key}, index);
+        return true;
+      });
+      if (counted != held)
+        found.push_back(
+          "I9: the tasks of queue " + state.queues[index]->address.queue + " that limit "
+          + state.limits.name_of(limit).name + " holds differ from a recount");
+    });
+  }
+}
+
 } // namespace
 
 bool is_held(const shard_state& state, const segment& s) {
@@ -81,6 +101,7 @@ void find_limit_violations(const shard_state& state, std::vector<std::string>& f
       for (const auto& use : booked.uses)
         ++leased[{{booked.tenant, use.name}, use.key}];
   check_slots(state, std::move(leased), found);
+  check_holding(state, found);
   for (const auto& [arrival, index] : state.queues_by_arrival) {
     const auto& queue = *state.queues[index];
     const auto& count = counts[index];

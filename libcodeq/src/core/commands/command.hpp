@@ -14,6 +14,7 @@
 #include "core/commands/permit_command.hpp"
 #include "core/commands/retained_key.hpp"
 #include "core/commands/schedule_command.hpp"
+#include "core/commands/settings_command.hpp"
 #include "core/commands/survivors.hpp"
 #include "core/commands/task_checkpoint.hpp"
 #include "core/commands/task_settings.hpp"
@@ -275,6 +276,8 @@ using command = std::variant<
   list_limits,
   list_limit_keys,
   close_limit_key,
+  adopt_settings,
+  settings_adopted,
   ask_permits,
   give_permits,
   tick,

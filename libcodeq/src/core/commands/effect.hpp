@@ -174,11 +174,20 @@ struct timer_dropped {
 struct leases_expired {
   queue_address queue;
   std::size_t count = 0;
-  /// One of their tasks, its attempt and its worker.
+  /// Number of these whose tasks are dead by the queue's `quarantine_after`.
+  std::size_t quarantined = 0;
+  /// One of their tasks, its attempt and its worker; a quarantined one if there is one.
   sequence seq = 0;
   std::uint16_t attempt = 0;
   std::string worker;
   /// Why that lease expired.
+  std::string reason;
+};
+
+/// The breaker of a queue has paused it on this shard. The other shards are to pause it, too.
+struct breaker_tripped {
+  queue_address queue;
+  /// See `queue_info::pause_reason`.
   std::string reason;
 };
 
@@ -257,6 +266,7 @@ using effect = std::variant<
   timer_wanted,
   timer_dropped,
   leases_expired,
+  breaker_tripped,
   task_described,
   task_explained,
   audit_wanted,

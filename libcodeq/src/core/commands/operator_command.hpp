@@ -115,6 +115,9 @@ struct pause_queue {
   bool paused = false;
   /// Null when no operator gave the command.
   origin_ptr origin{};
+  /// When set, the breaker of the queue on another shard has paused it. No effect, and nothing
+  /// happens when the queue is paused here or has no breaker here.
+  std::string breaker_reason{};
 };
 
 /// The part of a queue's fairness keys that an answer lists.
@@ -134,6 +137,8 @@ struct show_queue {
   queue_address queue;
   /// Also list these fairness keys.
   std::optional<fairness_part> fairness{};
+  /// Also account for its waiting tasks.
+  bool is_explained = false;
 };
 
 /// Queries the history of a task, which is in the store. Effects: `task_described` or
@@ -215,6 +220,8 @@ struct note_command {
   origin_ptr origin;
   operator_action action = operator_action::backup;
   std::string detail{};
+  /// Empty when the command was about the coordinator itself.
+  std::string tenant{};
 };
 
 /// Queries the audit log, which is in the store. Effect: `audit_wanted`.

@@ -37,6 +37,8 @@ struct queue_answered {
   bool is_unknown = false;
   /// With `show_queue::fairness`; else null.
   std::shared_ptr<const fairness_page> fairness{};
+  /// With `show_queue::is_explained`; else null.
+  std::shared_ptr<const queue_explanation> explanation{};
 };
 
 /// Answers one part of a bulk change.

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-/// What shards tell each other about permits, and what the owner of limit keys writes of them. A
+/// The messages of shards about permits, and what the owner of limit keys writes of them. A
 /// permit is a slot and a start of limit keys that another shard owns, for one attempt of one task.
 ///
 /// - A ready task that a worker would get, and that its own shard's limits admit, is taken out of
@@ -46,7 +46,7 @@ struct permit {
 /// The attempt is over, or did not begin.
 struct permit_return {
   permit_number number = 0;
-  /// What the attempt cost, by the name of the limit, where that differs.
+  /// The costs of the attempt, by the name of the limit, where that differs.
   std::vector<task_limit> costs{};
   /// The task did not start, so that it cost nothing.
   bool is_unspent = false;
@@ -69,8 +69,8 @@ struct ask_permits {
   shard_id from{};
   /// Greater for each process that serves the shard.
   std::uint32_t session = 0;
-  /// Of this message within the session; ascending. What is not greater than the last one heard is
-  /// of the past.
+  /// Number of this message within the session; ascending. One that is not greater than the last
+  /// one heard is of the past.
   std::uint64_t number = 0;
   /// `held` are all permits that the shard has: those of its leases, and unspent ones. The owner
   /// drops all others.
@@ -94,7 +94,7 @@ struct give_permits {
   bool wants_list = false;
 };
 
-/// What changed in a turn of the permits that a shard has from this one.
+/// Changes in a turn of the permits that a shard has from this one.
 struct permits_changed {
   std::uint64_t position = 0;
   timestamp at;

@@ -8,6 +8,7 @@
 #include "core/commands/permit_command.hpp"
 #include "core/commands/schedule_command.hpp"
 #include "core/commands/schedule_event.hpp"
+#include "core/commands/settings_command.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -54,7 +55,7 @@ struct schedules_listed {
 /// (`sealed_turn::must_sync`).
 struct shard_told {
   shard_id to{};
-  std::variant<watch_ends, note_ends, cancel, ask_permits, give_permits> what;
+  std::variant<watch_ends, note_ends, cancel, settings_adopted, ask_permits, give_permits> what;
 };
 
 /// Occurrences were skipped or late; for log and metrics.

@@ -4,6 +4,7 @@
 #include "codeq/operator_types.hpp"
 
 #include <cstdint>
+#include <string>
 
 namespace codeq::core {
 
@@ -26,6 +27,8 @@ struct queue_settings {
   queue_config config{};
   /// The queue grants no leases; all other requests are served.
   bool paused = false;
+  /// See `queue_info::pause_reason`.
+  std::string pause_reason{};
 
   friend bool operator==(const queue_settings&, const queue_settings&) = default;
 };

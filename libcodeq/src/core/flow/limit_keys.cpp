@@ -104,6 +104,22 @@ limit_keys::check(const std::vector<limit_use>& uses, timestamp now) const {
   return std::nullopt;
 }
 
+void limit_keys::count_held(std::uint32_t queue, std::uint32_t limit) {
+  ++sums_.at(limit).held;
+  ++held_of_queues_[{queue, limit}];
+}
+
+void limit_keys::discount_held(
+  std::uint32_t queue, std::uint32_t limit, std::uint64_t tasks) {
+  if (tasks == 0)
+    return;
+  sums_.at(limit).held -= tasks;
+  auto at = held_of_queues_.find({queue, limit});
+  at->second -= tasks;
+  if (at->second == 0)
+    held_of_queues_.erase(at);
+}
+
 void limit_keys::leave(const limit_use& use, const limited_task& task) {
   auto at = keys_.find(use.at);
   if (at == keys_.end())
@@ -111,7 +127,7 @@ void limit_keys::leave(const limit_use& use, const limited_task& task) {
   auto& parts = at->second.parts;
   if (auto of_queue = parts.find(task.queue); of_queue != parts.end()) {
     auto& part = of_queue->second;
-    sums_.at(use.at.limit).held -= part.held.erase(place_of(task));
+    discount_held(task.queue, use.at.limit, part.held.erase(place_of(task)));
     if (auto found = part.released.find(task.seq); found != part.released.end()) {
       part.released_cost -= found->second;
       part.released.erase(found);
@@ -249,7 +265,8 @@ void limit_keys::hold(const limited_task& task, const limit_refusal& why) {
     leave(use, task);
   const auto& refused = task.uses[why.use];
   bool is_new = use(refused.at).parts[task.queue].held.emplace(place_of(task), refused.cost).second;
-  sums_.at(refused.at.limit).held += is_new ? 1 : 0;
+  if (is_new)
+    count_held(task.queue, refused.at.limit);
   changed_.insert(refused.at);
 }
 
@@ -302,7 +319,6 @@ std::optional<timestamp> limit_keys::release_part(
     if (!next || *next > now)
       return next;
     auto first = part.held.extract(part.held.begin());
-    --sums_.at(at.limit).held;
     part.released.emplace(first.key().second, first.mapped());
     part.released_cost += first.mapped();
     released.push_back(first.key().second);
@@ -317,9 +333,12 @@ void limit_keys::release_of(
     return;
   auto& key = found->second;
   std::optional<timestamp> next;
-  for (auto& [queue, part] : key.parts)
+  for (auto& [queue, part] : key.parts) {
+    auto held = part.held.size();
     if (auto of_part = release_part(at, key, part, now, released))
       next = std::min(next.value_or(*of_part), *of_part);
+    discount_held(queue, at.limit, held - part.held.size());
+  }
   if (!is_used(key)) {
     // It is kept until its past starts do not matter any more.
     auto idle_at = std::max(key.closed_until, key.meter.idle_at());
@@ -367,6 +386,14 @@ limit_keys::counts_of(std::uint32_t limit, const key_state& key) const {
     held += part.held.size();
   }
   return {key.leased, held, key.closed_until, next_start(limit, key, cost)};
+}
+
+std::uint64_t limit_keys::held_of(const limit_place& at, std::uint32_t queue) const {
+  auto found = keys_.find(at);
+  if (found == keys_.end())
+    return 0;
+  auto part = found->second.parts.find(queue);
+  return part == found->second.parts.end() ? 0 : part->second.held.size();
 }
 
 std::size_t

@@ -171,6 +171,17 @@ public:
         return;
   }
 
+  /// Number of the queue's tasks that the key holds.
+  [[nodiscard]] std::uint64_t held_of(const limit_place& at, std::uint32_t queue) const;
+
+  /// Calls `visit(limit, held)` for each limit that holds tasks of the queue.
+  template <class Visit>
+  void for_each_holding(std::uint32_t queue, Visit&& visit) const {
+    auto at = held_of_queues_.lower_bound({queue, 0});
+    for (; at != held_of_queues_.end() && at->first.first == queue; ++at)
+      visit(at->first.second, at->second);
+  }
+
   /// Number of held tasks of the key that come before this one.
   [[nodiscard]] std::size_t held_before(const limit_place& at, const limited_task& task) const;
 
@@ -220,6 +231,10 @@ private:
   next_release_of(std::uint32_t limit, const key_state& key, const queue_part& part) const;
   void look_again_at_all(std::uint32_t limit);
   void leave(const limit_use& use, const limited_task& task);
+  /// A limit holds one task of a queue more.
+  void count_held(std::uint32_t queue, std::uint32_t limit);
+  /// It holds that many less.
+  void discount_held(std::uint32_t queue, std::uint32_t limit, std::uint64_t tasks);
   void schedule(const limit_place& at, key_state& key, const std::optional<timestamp>& when);
   void release_of(const limit_place& at, timestamp now, std::vector<sequence>& released);
   /// Returns when the next task of the queue can be released.
@@ -234,6 +249,8 @@ private:
   key_map keys_;
   /// The sums of each limit that has keys.
   std::map<std::uint32_t, key_sums> sums_;
+  /// Number of held tasks by queue and limit; none is 0.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> held_of_queues_;
   std::optional<timestamp> used_up_at_;
   /// Keys whose marks have changed.
   std::set<limit_place> marked_;

@@ -121,7 +121,7 @@ private:
     permit what;
     shard_id owner{};
     stage is = stage::queued;
-    /// Of a held one: when it is returned.
+    /// When a held one is returned.
     monotonic_time until{};
     std::vector<task_limit> costs{};
   };

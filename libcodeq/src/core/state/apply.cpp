@@ -375,7 +375,13 @@ void change_task(shard_state& state, const task_change& change, log_position pos
 
 void set_queue(shard_state& state, const queue_address& queue, const queue_settings& settings) {
   auto index = state.intern(queue);
-  state.queues[index]->settings = settings;
+  auto& known = *state.queues[index];
+  // A resumed queue, and one with another breaker, begins a new window.
+  if (
+    known.settings.paused != settings.paused
+    || known.settings.config.pause_when_failing != settings.config.pause_when_failing)
+    known.failures.reset();
+  known.settings = settings;
   // The next snapshot checks whether anything else keeps the queue.
   if (settings == queue_settings{})
     static_cast<void>(state.change_totals(index));

@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/duration_text.hpp"
 #include "core/state/queue_fairness.hpp"
 
 #include <algorithm>
@@ -167,6 +168,16 @@ std::string text_of(std::uint64_t value) {
   return std::to_string(value);
 }
 
+std::string text_of(std::string value) {
+  return value;
+}
+
+std::string breaker_text(const failure_breaker& breaker) {
+  if (breaker.percent == 0)
+    return "off";
+  return std::to_string(breaker.percent) + "%/" + base::format_duration(breaker.window);
+}
+
 std::string text_of(on_dead value) {
   return value == on_dead::skip ? "skip" : "block";
 }
@@ -212,6 +223,13 @@ std::string describe_change(const queue_config& before, const queue_config& afte
   add_change(text, "on-dead", a.when_dead, b.when_dead);
   add_change(text, "max-depth per shard", before.max_depth, after.max_depth);
   add_change(text, "max-leased per shard", before.max_leased, after.max_leased);
+  add_change<std::uint64_t>(
+    text, "quarantine-after", before.quarantine_after, after.quarantine_after);
+  add_change(
+    text,
+    "pause-when-failing",
+    breaker_text(before.pause_when_failing),
+    breaker_text(after.pause_when_failing));
   return text;
 }
 

@@ -53,11 +53,14 @@ void index_segment(shard_state& state, segment& s, gathered_index& gathered) {
       gathered.due.push_back(place_of(s.eligible_at(seq), seq));
       auto& queue = state.queue_of(s);
       ++queue.scheduled;
+      queue.retrying += waits_for_retry(s, entry) ? 1 : 0;
       if (queue.fair)
         queue.fair->take(s);
     } else if (entry.state == task_state::dead && entry.retry_at != timestamp{}) {
       gathered.dead_ends.push_back(place_of(entry.retry_at, seq));
-      ++state.queue_of(s).dead;
+      auto& queue = state.queue_of(s);
+      ++queue.dead;
+      queue.blocking += blocks_group(s) ? 1 : 0;
     } else {
       enter_index(state, s, seq, entry);
     }

@@ -9,9 +9,12 @@
 #include "base/tuning.hpp"
 #include "core/blocks/position_set.hpp"
 #include "core/commands/audit_entry.hpp"
+#include "core/commands/settings_command.hpp"
 #include "core/commands/task_checkpoint.hpp"
+#include "core/flow/failure_window.hpp"
 #include "core/flow/permit_desk.hpp"
 #include "core/flow/ready_board.hpp"
+#include "core/flow/start_meter.hpp"
 #include "core/state/claimers.hpp"
 #include "core/state/key_index.hpp"
 #include "core/state/lane.hpp"
@@ -51,7 +54,13 @@ struct queue_activity {
   std::uint64_t returned = 0;
   /// Attempts that ran over `run_timeout` or `progress_timeout`.
   std::uint64_t timed_out = 0;
+  /// Tasks that died by `quarantine_after`.
+  std::uint64_t quarantined = 0;
+  /// Pauses by the queue's breaker on this shard.
+  std::uint64_t tripped = 0;
   std::uint64_t redriven = 0;
+  /// Leases that began lately.
+  start_meter starts;
   /// Null until a time is measured.
   std::unique_ptr<queue_times> times;
 
@@ -81,11 +90,15 @@ struct queue_state {
   /// Prefixes that match its name. Volatile.
   std::vector<prefix_claims*> prefixes;
   std::uint64_t scheduled = 0;
+  /// Scheduled tasks that wait for their next attempt; the others are deferred.
+  std::uint64_t retrying = 0;
   std::uint64_t gated = 0;
   std::uint64_t ready = 0;
   std::uint64_t leased = 0;
   /// Dead tasks that are still stored.
   std::uint64_t dead = 0;
+  /// Those of them that block their groups.
+  std::uint64_t blocking = 0;
   /// The ready tasks in lanes by priority: all but the held ones.
   std::array<std::uint64_t, limits::priority_max + 1> ready_by_priority{};
   /// Ready tasks that a limit holds back, which are in no lane; in all and by priority. Volatile.
@@ -98,6 +111,9 @@ struct queue_state {
   queue_settings settings;
   /// Volatile.
   queue_activity activity;
+  /// The ends of attempts for the queue's breaker; null until one is counted, and while the queue
+  /// is paused. Volatile.
+  std::unique_ptr<failure_window> failures;
   /// True when the queue is in `shard_state::stirred`.
   bool is_stirred = false;
   /// True when the queue is in `shard_state::changed_totals`.
@@ -276,13 +292,13 @@ struct shard_state {
   std::map<sequence, checkpoint_mark> checkpoints;
   schedule_table schedules;
   limit_table limits;
-  /// What other shards have of limit keys that this shard owns.
+  /// Permits of other shards for limit keys that this shard owns.
   permit_book lent;
   /// The latest shard time seen.
   timestamp at;
 
   // Volatile.
-  /// What this shard has of limit keys that others own.
+  /// Permits of this shard for limit keys that others own.
   permit_desk permits;
   /// By tenant, for those that have used fairness keys.
   std::unordered_map<std::string, std::shared_ptr<fairness_use>> tenant_fairness;
@@ -299,6 +315,10 @@ struct shard_state {
   std::map<std::uint64_t, std::uint32_t> queues_by_arrival;
   /// Number of queues that this process created.
   std::uint64_t queues_created = 0;
+  /// Grows with each change of a queue's settings or of a limit, in this process.
+  std::uint32_t settings_version = 1;
+  /// The parts of the latest settings that another shard carries here, until the last one has come.
+  adopt_settings carried;
   /// When queues without tasks and settings, and marks of removed queues, are to go. A queue that
   /// has been used since may still be in it.
   std::set<std::pair<timestamp, queue_address>> queue_ends;

@@ -161,6 +161,7 @@ void leave_index(shard_state& state, segment& s, sequence seq) {
   if (entry.state == task_state::scheduled) {
     state.due.erase(place_of(s.eligible_at(seq), seq));
     --queue.scheduled;
+    queue.retrying -= waits_for_retry(s, entry) ? 1 : 0;
   } else if (entry.state == task_state::ready) {
     if (!s.limits || !leave_limits(state, s))
       leave_lane(state, s, seq, s.aside || has_history(entry));
@@ -172,6 +173,7 @@ void leave_index(shard_state& state, segment& s, sequence seq) {
   } else if (entry.state == task_state::dead) {
     state.dead_ends.erase(place_of(entry.retry_at, seq));
     --queue.dead;
+    queue.blocking -= blocks_group(s) ? 1 : 0;
   }
   if (queue.fair && !is_terminal(entry.state))
     queue.fair->drop(s);
@@ -185,6 +187,7 @@ void enter_index(shard_state& state, segment& s, sequence seq, const task_entry&
   case task_state::scheduled:
     state.due.insert(place_of(s.eligible_at(seq), seq));
     ++queue.scheduled;
+    queue.retrying += waits_for_retry(s, entry) ? 1 : 0;
     break;
   case task_state::ready:
     enter_lane(state, s, seq, s.aside || has_history(entry));
@@ -202,6 +205,7 @@ void enter_index(shard_state& state, segment& s, sequence seq, const task_entry&
     if (entry.retry_at != timestamp{})
       state.dead_ends.insert(place_of(entry.retry_at, seq));
     ++queue.dead;
+    queue.blocking += blocks_group(s) ? 1 : 0;
     break;
   case task_state::completed:
   case task_state::cancelled:
@@ -223,9 +227,16 @@ void count_fresh(shard_state& state, const segment& s, std::uint32_t count) {
   state.stir(s.queue);
 }
 
+bool blocks_group(const segment& s) noexcept {
+  return !s.group.empty() && s.settings.when_dead == on_dead::block;
+}
+
+bool waits_for_retry(const segment& s, const task_entry& entry) noexcept {
+  return entry.retry_at > s.not_before;
+}
+
 bool keeps_place(const segment& s, const task_entry& entry) noexcept {
-  bool blocks = entry.state == task_state::dead && s.settings.when_dead == on_dead::block;
-  return !is_terminal(entry.state) || blocks;
+  return !is_terminal(entry.state) || (entry.state == task_state::dead && blocks_group(s));
 }
 
 std::optional<sequence> open_member(const shard_state& state, const segment& s) {

@@ -29,6 +29,12 @@ void count_fresh(shard_state& state, const segment& s, std::uint32_t count);
 /// True when the task keeps its place in its group: it is live, or dead and blocks the group.
 [[nodiscard]] bool keeps_place(const segment& s, const task_entry& entry) noexcept;
 
+/// True when a dead task of the segment blocks its group.
+[[nodiscard]] bool blocks_group(const segment& s) noexcept;
+
+/// True when the scheduled task waits for its next attempt, rather than for its producer's time.
+[[nodiscard]] bool waits_for_retry(const segment& s, const task_entry& entry) noexcept;
+
 /// The task of the segment's group that is not gated; empty when the group has no task. @pre the
 /// segment has a group
 [[nodiscard]] std::optional<sequence> open_member(const shard_state& state, const segment& s);

@@ -144,6 +144,9 @@ private:
   void tell_progress(const std::vector<lease_progress>& lines);
   void tell_progress(const lease_progress& p);
   void expire(fencing_token token, const lease& l);
+  /// Makes the end of a lost attempt that of a dead task when the queue's `quarantine_after` says
+  /// so. Returns true if it did.
+  bool quarantine(lease_end& e, std::uint32_t lost_in_row);
   /// Notes the end of an expired lease for the log. @pre the task still has the lease
   void note_expired(const lease_end& e);
   void give_back(fencing_token token, const lease& l);
@@ -211,6 +214,10 @@ private:
   void run(const pause_queue& c);
   void run(const show_queue& c);
   void change_queue(queue_answered answer, operator_action action);
+  /// Counts the end of an attempt, and pauses the queue when its breaker trips.
+  void count_for_breaker(queue_state& queue, const lease_end& e);
+  /// Pauses the queue unless it is paused.
+  void pause_by_breaker(const queue_state& queue, const std::string& reason);
 
   // Purge, force and bulk changes.
   void run(const purge& c);
@@ -272,6 +279,15 @@ private:
   void run(const list_limit_keys& c);
   void run(const close_limit_key& c);
   [[nodiscard]] result<void> check(const set_limit& c) const;
+  void run(const adopt_settings& c);
+
+  /// For the shard that carries the settings, not for its tasks.
+  void run(const settings_adopted&) {}
+
+  void adopt(const adopt_settings& all);
+  void write_settings(const queue_address& queue, const queue_settings& settings);
+  void
+  write_limit(const limit_address& limit, const std::optional<limit_definition>& definition);
   void end_limited(lease_end e, const lease_report& r);
   void close_limits();
 

@@ -31,7 +31,7 @@ void merge(audit_entry& to, const audit_entry& more) {
 } // namespace
 
 void turn::run(const note_command& c) {
-  audit({c.origin, c.action, {}, {}, 0, 0, c.detail});
+  audit({c.origin, c.action, c.tenant, {}, 0, 0, c.detail});
 }
 
 void turn::run(const tell_audit& c) {

@@ -412,7 +412,9 @@ void turn::lease_run(segment& s, const seq_run& tasks, peer_id peer, std::uint32
   }
   if (s.limits)
     charge_limits(state_, s);
-  state_.queue_of(s).activity.granted += tasks.count;
+  auto& activity = state_.queue_of(s).activity;
+  activity.granted += tasks.count;
+  activity.starts.add(tasks.count, now_.steady);
   auto bytes = bytes_of(s, tasks.count);
   a.bytes -= static_cast<std::int64_t>(bytes);
   auto open = std::find_if(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/apply.hpp"
 #include "core/state/history.hpp"
+#include "core/state/queue_waits.hpp"
 #include "core/state/task_index.hpp"
 #include "core/state/task_keys.hpp"
 #include "core/state/task_limits.hpp"
@@ -15,20 +16,7 @@ namespace codeq::core {
 namespace {
 
 task_reason reason_to_wait(const segment& s, sequence seq) {
-  auto retry_at = s.view(seq).retry_at;
-  return s.not_before >= retry_at ? task_reason::deferred : task_reason::retry_waiting;
-}
-
-/// Why a ready task is not leased, judged by its queue and the workers.
-task_reason reason_of_ready(const shard_state& state, const queue_state& queue) {
-  if (queue.settings.paused)
-    return task_reason::queue_paused;
-  auto claimers = count_claimers(state, queue);
-  if (claimers.all == 0)
-    return task_reason::no_worker;
-  if (queue.lease_room() == 0)
-    return task_reason::queue_at_max_leased;
-  return claimers.free > 0 ? task_reason::next : task_reason::no_free_slots;
+  return waits_for_retry(s, s.view(seq)) ? task_reason::retry_waiting : task_reason::deferred;
 }
 
 /// Names the limit that does not admit the ready task now, if there is one.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <string>
 #include <utility>
 
 namespace codeq::core {
@@ -94,6 +95,8 @@ void turn::expire(fencing_token token, const lease& l) {
   if (l.queued)
     return append_end(std::move(e));
   e.text = bytes("lease_expired: the worker did not report in time");
+  if (quarantine(e, entry.lost + 1u))
+    return append_end(std::move(e));
   note_expired(e);
   // The first loss in a row may be the fault of a crashing node and is retried at once; a task that
   // loses its workers repeatedly is slowed down and ends dead.
@@ -101,12 +104,31 @@ void turn::expire(fencing_token token, const lease& l) {
   end_failed(std::move(e), first_in_row ? std::optional{duration{0}} : std::nullopt);
 }
 
+bool turn::quarantine(lease_end& e, std::uint32_t lost_in_row) {
+  const auto& s = *find_segment(state_.segments, e.seq);
+  auto& queue = state_.queue_of(s);
+  auto most = queue.settings.config.quarantine_after;
+  // After a cancel the task ends as cancelled, whatever its attempts did.
+  if (most == 0 || lost_in_row < most || s.view(e.seq).cancelling)
+    return false;
+  e.next = task_state::dead;
+  e.text = bytes(
+    "quarantined: " + std::to_string(lost_in_row)
+    + " started attempts in a row were lost; quarantine_after is " + std::to_string(most));
+  note_expired(e);
+  ++expired_.at(s.queue).quarantined;
+  ++queue.activity.quarantined;
+  return true;
+}
+
 void turn::note_expired(const lease_end& e) {
   const auto& s = *find_segment(state_.segments, e.seq);
   auto [at, is_first] = expired_.try_emplace(s.queue);
   auto& expired = at->second;
   ++expired.count;
-  if (!is_first)
+  // A task that dies of its losses is the one to look at.
+  bool is_named = is_first || (expired.quarantined == 0 && e.next == task_state::dead);
+  if (!is_named)
     return;
   const auto* l = state_.leases.find(e.token);
   expired.queue = state_.queue_of(s).address;

@@ -68,10 +68,7 @@ void turn::run(const set_limit& c) {
       before ? &*before : nullptr, c.definition ? &*c.definition : nullptr);
     auto action = c.definition ? operator_action::limit_set : operator_action::limit_delete;
     audit({c.origin, action, c.limit.tenant, {}, 0, 0, c.limit.name + ": " + detail});
-    state_.limits.define(c.limit, c.definition);
-    // A removal leaves no record that would keep the time.
-    auto at = c.definition ? now_.shard : timestamp{};
-    limits_.push_back({state_.positions.take(1), at, c.limit, c.definition});
+    write_limit(c.limit, c.definition);
   }
   if (c.definition) {
     bool is_defined = state_.limits.find(c.limit) != nullptr;

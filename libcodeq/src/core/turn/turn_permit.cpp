@@ -16,7 +16,7 @@ limited_task task_at(shard_state& state, const permit& what, sequence place) {
     what.tenant, what.uses, {place, what.priority, {}, permit_queue});
 }
 
-/// What the use cost in the end; its own cost when that is not told.
+/// The cost of the use in the end; its own cost when that is not told.
 std::uint32_t cost_of(const permit_return& returned, const task_limit& use) {
   if (returned.is_unspent)
     return 0;

@@ -1,19 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
+#include "base/duration_text.hpp"
 #include "base/tuning.hpp"
 #include "core/state/apply.hpp"
 #include "core/state/queue_fairness.hpp"
 #include "core/state/queue_rules.hpp"
+#include "core/state/queue_waits.hpp"
 #include "core/turn/turn.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <string>
 #include <utility>
 
 namespace codeq::core {
 
+namespace {
+
+/// True when the handler or its worker failed, and not when an operator or a producer ended the
+/// attempt.
+bool is_failure(const lease_end& e) {
+  if (!e.charged || e.next == task_state::cancelled)
+    return false;
+  return e.kind == lease_end_kind::failed || e.kind == lease_end_kind::failed_permanently
+         || e.kind == lease_end_kind::nacked || e.kind == lease_end_kind::expired
+         || e.kind == lease_end_kind::timed_out;
+}
+
+} // namespace
+
 void turn::run(const configure_queue& c) {
   const auto* known = state_.find_queue(c.queue);
-  bool paused = known && known->settings.paused;
-  queue_answered answer{c.peer, c.number, c.queue, {c.config, paused}, {}};
+  queue_answered answer{c.peer, c.number, c.queue, {c.config}, {}};
+  if (known) {
+    answer.settings.paused = known->settings.paused;
+    answer.settings.pause_reason = known->settings.pause_reason;
+  }
   if (c.config.keep_payload)
     answer.allowed = error{
       errc::unsupported,
@@ -24,10 +47,54 @@ void turn::run(const configure_queue& c) {
 
 void turn::run(const pause_queue& c) {
   const auto* known = state_.find_queue(c.queue);
+  if (!c.breaker_reason.empty()) {
+    if (known && known->settings.config.pause_when_failing.percent != 0)
+      pause_by_breaker(*known, c.breaker_reason);
+    return;
+  }
   queue_answered answer{c.peer, c.number, c.queue, known ? known->settings : queue_settings{}, {}};
   answer.settings.paused = c.paused;
+  answer.settings.pause_reason.clear();
   change_queue(
     std::move(answer), c.paused ? operator_action::queue_pause : operator_action::queue_resume);
+}
+
+void turn::pause_by_breaker(const queue_state& queue, const std::string& reason) {
+  if (queue.settings.paused)
+    return;
+  auto settings = queue.settings;
+  settings.paused = true;
+  settings.pause_reason = reason;
+  // A copy, since writing may move the queue.
+  const auto address = queue.address;
+  write_settings(address, settings);
+}
+
+void turn::count_for_breaker(queue_state& queue, const lease_end& e) {
+  const auto& breaker = queue.settings.config.pause_when_failing;
+  bool is_counted = e.kind == lease_end_kind::completed || is_failure(e);
+  if (breaker.percent == 0 || queue.settings.paused || !is_counted)
+    return;
+  if (!queue.failures)
+    queue.failures = std::make_unique<failure_window>(breaker.window);
+  queue.failures->add(now_.steady, is_failure(e));
+  auto counts = queue.failures->counts();
+  bool trips = counts.ended >= limits::breaker_attempts_min
+               && counts.failed * 100 > counts.ended * breaker.percent;
+  if (!trips)
+    return;
+  // Rounded up, so that it is never the percentage that is still allowed.
+  auto percent = (counts.failed * 100 + counts.ended - 1) / counts.ended;
+  auto reason = "breaker, " + std::to_string(percent) + " % of "
+                + std::to_string(counts.ended) + " attempts failed in "
+                + base::format_duration(breaker.window);
+  const auto& address = queue.address;
+  ++queue.activity.tripped;
+  auto by = std::make_shared<const command_origin>(
+    command_origin{now_.shard, state_.positions.take(1), "breaker", address.tenant});
+  audit({by, operator_action::queue_pause, address.tenant, address.queue, 0, 0, reason});
+  effects_.emplace_back(breaker_tripped{address, reason});
+  pause_by_breaker(queue, reason);
 }
 
 void turn::run(const show_queue& c) {
@@ -37,6 +104,9 @@ void turn::run(const show_queue& c) {
   if (c.fairness)
     answer.fairness = std::make_shared<const fairness_page>(
       known && known->fair ? known->fair->list(*c.fairness, known->leased) : fairness_page{});
+  if (c.is_explained)
+    answer.explanation =
+      std::make_shared<const queue_explanation>(explain_queue(state_, c.queue, now_.steady));
   effects_.emplace_back(std::move(answer));
 }
 
@@ -50,8 +120,7 @@ void turn::change_queue(queue_answered answer, operator_action action) {
     auto before = known ? known->settings.config : queue_config{};
     auto detail = describe_change(before, answer.settings.config);
     audit({origin_, action, answer.queue.tenant, answer.queue.queue, 0, 0, std::move(detail)});
-    set_queue(state_, answer.queue, answer.settings);
-    configured_.push_back({state_.positions.take(1), now_.shard, answer.queue, answer.settings});
+    write_settings(answer.queue, answer.settings);
   }
   effects_.emplace_back(std::move(answer));
 }

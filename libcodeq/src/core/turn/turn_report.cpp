@@ -183,6 +183,7 @@ void turn::count_activity(std::uint32_t queue, const lease_end& e) {
   activity.timed_out += e.kind == lease_end_kind::timed_out ? 1 : 0;
   activity.returned += goes_on && !e.charged ? 1 : 0;
   activity.retried += goes_on && e.charged && e.kind != lease_end_kind::expired ? 1 : 0;
+  count_for_breaker(*state_.queues[queue], e);
 }
 
 bool turn::shares_note(

@@ -79,6 +79,7 @@ void write_worker(base::json_writer& json, const worker_info& w, bool is_own) {
     .field("workerId", subject_of(w.name))
     .field("http", is_own)
     .field("connected", w.is_connected)
+    .field("draining", w.is_draining)
     .field("freeSlots", w.free_slots)
     .field("leases", w.leases)
     .field("queueCount", w.queue_count)

@@ -47,6 +47,7 @@ void add_levels(base::queue_counts& to, const base::queue_counts& q) {
   to.scheduled += q.scheduled;
   to.gated += q.gated;
   to.ready += q.ready;
+  to.held += q.held;
   to.leased += q.leased;
   to.dead_now += q.dead_now;
   to.oldest_ready = std::max(to.oldest_ready, q.oldest_ready);

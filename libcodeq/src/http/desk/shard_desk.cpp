@@ -263,10 +263,11 @@ void shard_desk::connect_stats() {
   });
   workers_.connect([this](std::function<void(const workers_result&)> done) {
     auto gathered = [this, done = std::move(done)](const parts_result& parts) {
-      if (parts)
-        add_others(coordinator::sum_of(*parts).workers, done);
-      else
-        done(parts.error());
+      if (!parts)
+        return done(parts.error());
+      auto own = coordinator::sum_of(*parts).workers;
+      options_.drained->mark(own);
+      add_others(std::move(own), done);
     };
     coordinator::gather_stats(self_, options_.shards, std::move(gathered), {.with_leases = true});
   });

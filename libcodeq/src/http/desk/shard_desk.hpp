@@ -11,6 +11,7 @@
 #include "client/operator_replies.hpp"
 #include "client/watch_list.hpp"
 #include "coordinator/actors/shared_board.hpp"
+#include "coordinator/actors/drained_workers.hpp"
 #include "core/commands/command.hpp"
 #include "http/desk/bounded_reads.hpp"
 #include "http/desk/claim_peer.hpp"
@@ -59,6 +60,9 @@ struct desk_options {
   /// In a cluster requests reach their shards over connections to the coordinators; only claims are
   /// for the shards that are here. Empty for a coordinator that is alone.
   std::optional<far_shards_options> cluster{};
+  /// The gateway and the sessions of workers share it.
+  std::shared_ptr<coordinator::drained_workers> drained =
+    std::make_shared<coordinator::drained_workers>();
 };
 
 /// A claim of an HTTP worker.
@@ -228,6 +232,11 @@ public:
   /// The workers of all shards, with their queues and leases. Errors: `timeout`.
   void workers(std::function<void(const workers_result&)> done) { workers_.ask(std::move(done)); }
 
+  /// Drains a worker, named as in `workers`, or takes it back, at every coordinator, and enters it
+  /// in the audit log. Errors: see `operator_client::drain_worker`.
+  void drain_worker(
+    const std::string& name, bool is_drained, const core::origin_ptr& origin, then<void> done);
+
   /// The statistics of each shard, indexed by shard number.
   void stats_by_shard(std::function<void(const parts_result&)> done) {
     parts_.ask(std::move(done));
@@ -387,13 +396,14 @@ private:
   void add_others(
     std::vector<base::worker_counts> sum, std::function<void(const workers_result&)> done);
   /// Asks the other coordinators a question; calls `take` with each answer and then `done` with the
-  /// number of those that did not answer.
+  /// number of those that did not answer. `origin`: as for `ask`.
   template <class T, class S>
   void ask_others(
     const client::question& question,
     result<client::answered<T>> (*read)(const protocol::frame<S>&),
     std::function<void(T)> take,
-    std::function<void(std::size_t)> done);
+    std::function<void(std::size_t)> done,
+    const core::origin_ptr& origin = {});
 
   void start_claim(std::uint64_t name, claim_wish wish, claim_events events);
 

@@ -273,7 +273,8 @@ void shard_desk::ask_others(
   const client::question& question,
   result<client::answered<T>> (*read)(const protocol::frame<S>&),
   std::function<void(T)> take,
-  std::function<void(std::size_t)> done) {
+  std::function<void(std::size_t)> done,
+  const core::origin_ptr& origin) {
   auto others = far_->others();
   struct round {
     std::size_t open = 0;
@@ -304,6 +305,8 @@ void shard_desk::ask_others(
       question_open{
         std::move(answered), [end_one](const error&) { end_one(true); }, 0, question(number), {},
         connection, true});
+    if (origin)
+      self_->send(connection, protocol::make_acting_for(*origin).to_wire());
     self_->send(connection, questions_.at(number).frame);
     after(others_wait, [this, number] {
       fail_question(number, {errc::timeout, "a coordinator does not answer"});
@@ -336,6 +339,37 @@ void shard_desk::add_others(
     client::ask_workers(), &client::read_workers,
     std::function<void(std::vector<worker_info>)>(take),
     [all, done = std::move(done)](std::size_t) { done(std::move(*all)); });
+}
+
+void shard_desk::drain_worker(
+  const std::string& name, bool is_drained, const core::origin_ptr& origin, then<void> done) {
+  const auto here = options_.drained->set(name, is_drained);
+  if (!here)
+    return done(here.error());
+  auto all = std::make_shared<std::vector<worker_info>>();
+  if (*here != coordinator::drain_outcome::unknown) {
+    all->emplace_back().name = name;
+    all->back().is_draining = is_drained;
+  }
+  const auto is_news = *here != coordinator::drain_outcome::unchanged;
+  auto finish = [this, name, is_drained, is_news, origin, all, done = std::move(done)](
+                  std::size_t missing) {
+    const auto action =
+      is_drained ? operator_action::worker_drain : operator_action::worker_resume;
+    if (is_news && !all->empty())
+      note({origin, action, name, coordinator::tenant_of_worker(name)});
+    done(client::check_drained(name, is_drained, *all, missing));
+  };
+  if (!far_)
+    return finish(0);
+  auto take = [all](std::vector<worker_info> part) { client::add(*all, std::move(part)); };
+  // The command is in the audit log once, by this coordinator.
+  auto elsewhere = *origin;
+  elsewhere.is_audited = false;
+  ask_others<std::vector<worker_info>>(
+    client::ask_drain(name, is_drained), &client::read_workers,
+    std::function<void(std::vector<worker_info>)>(take), std::move(finish),
+    std::make_shared<const core::command_origin>(std::move(elsewhere)));
 }
 
 void shard_desk::gather_cluster(

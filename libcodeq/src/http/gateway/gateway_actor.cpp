@@ -34,8 +34,13 @@ void gateway_state::start(gateway_actor::pointer self, const gateway_actor_optio
   context_.check_disk = options.check_disk;
   context_.metrics = options.metrics;
   if (options.replicas)
-    context_.cluster = [self, replicas = options.replicas](const auto& change, auto done) {
-      coordinator::ask_cluster(self, replicas, change, std::move(done));
+    context_.cluster = [self, replicas = options.replicas](
+                         const auto& change, const auto& by, auto done) {
+      coordinator::ask_cluster(self, replicas, {change, by}, std::move(done));
+    };
+  if (options.replicas)
+    context_.cluster_shards = [self, replicas = options.replicas](auto done) {
+      coordinator::ask_shards(self, replicas, std::move(done));
     };
   context_.desk.start(self, options.desk);
   auto post = [to = self->address()](std::uint64_t number, result<outgoing_answer> answer) {

@@ -29,6 +29,29 @@ void write_rate(base::json_writer& json, const start_rate& rate) {
   json.field("burst", rate.burst).end_object();
 }
 
+void write_key_members(base::json_writer& json, const limit_key_info& info) {
+  write_key(json, info.key);
+  json.field("leased", info.leased).field("held", info.held);
+  if (info.next_start)
+    json.field("nextStart", base::to_rfc3339(*info.next_start));
+  if (info.closed_until != timestamp{})
+    json.field("closedUntil", base::to_rfc3339(info.closed_until));
+}
+
+/// The limits that hold tasks of a queue, and their keys.
+void write_waits(base::json_writer& json, const queue_explanation& why) {
+  json.begin_array("limits");
+  for (const auto& wait : why.limits)
+    json.begin_object().field("name", wait.limit).field("held", wait.at.held).end_object();
+  json.end_array().begin_array("keys");
+  for (const auto& wait : why.keys) {
+    json.begin_object().field("limit", wait.limit);
+    write_key_members(json, wait.at);
+    json.end_object();
+  }
+  json.end_array().field("allKeys", why.has_all_keys);
+}
+
 std::uint32_t cost_of(const input& from) {
   return static_cast<std::uint32_t>(from.integer("cost").value_or(1));
 }
@@ -138,12 +161,7 @@ void write_limit(base::json_writer& json, const limit_info& info) {
 }
 
 void write_limit_key(base::json_writer& json, const limit_key_info& info) {
-  write_key(json.begin_object(), info.key);
-  json.field("leased", info.leased).field("held", info.held);
-  if (info.next_start)
-    json.field("nextStart", base::to_rfc3339(*info.next_start));
-  if (info.closed_until != timestamp{})
-    json.field("closedUntil", base::to_rfc3339(info.closed_until));
+  write_key_members(json.begin_object(), info);
   json.end_object();
 }
 
@@ -152,6 +170,32 @@ void write_limit_keys(base::json_writer& json, const limit_keys_page& page) {
   for (const auto& key : page.keys)
     write_limit_key(json, key);
   json.end_array().field("more", page.more).end_object();
+}
+
+void write_explanation(base::json_writer& json, const queue_explanation& why) {
+  std::uint64_t backlog = 0;
+  for (const auto& [reason, tasks] : why.waiting)
+    backlog += tasks;
+  json.begin_object()
+    .field("command", why.queue.queue)
+    .field("queue", why.queue.queue)
+    .field("exists", why.exists)
+    .field("backlog", backlog)
+    .begin_object("waiting");
+  for (const auto& [reason, tasks] : why.waiting)
+    json.field(to_string(reason), tasks);
+  json.end_object()
+    .field("leased", why.leased)
+    .field("workers", why.workers)
+    .field("blocking", why.blocking);
+  write_waits(json, why);
+  json.field("startsPerMinute", why.starts_per_minute);
+  if (why.last_start)
+    json.field("lastStartMs", why.last_start->count());
+  json.begin_array("missingShards");
+  for (auto shard : why.missing_shards)
+    json.number(std::uint64_t{shard});
+  json.end_array().end_object();
 }
 
 } // namespace codeq::http

@@ -104,4 +104,7 @@ void write_limit(base::json_writer& json, const limit_info& info);
 void write_limit_key(base::json_writer& json, const limit_key_info& info);
 void write_limit_keys(base::json_writer& json, const limit_keys_page& page);
 
+/// Writes why the tasks of a queue wait.
+void write_explanation(base::json_writer& json, const queue_explanation& why);
+
 } // namespace codeq::http

@@ -181,6 +181,13 @@ inline constexpr auto follow_up_fields = [] {
   return all;
 }();
 
+inline constexpr auto breaker_fields = std::to_array<input_field>({
+  {.name = "percent", .type = input_type::integer, .range = {0, limits::breaker_percent_max}},
+  {.name = "windowMs",
+   .type = input_type::milliseconds,
+   .range = milliseconds_in(limits::breaker_window_min, limits::breaker_window_max)},
+});
+
 /// The settings of a queue that a request changes. Unlike in a task, 0 is no default here.
 inline constexpr auto settings_fields = std::to_array<input_field>({
   {.name = "maxAttempts", .type = input_type::integer, .range = {1, limits::attempts_max}},
@@ -196,6 +203,10 @@ inline constexpr auto settings_fields = std::to_array<input_field>({
   {.name = "maxDepth", .type = input_type::integer},
   {.name = "maxLeased", .type = input_type::integer},
   {.name = "keepPayload", .type = input_type::flag},
+  {.name = "quarantineAfter",
+   .type = input_type::integer,
+   .range = {0, limits::quarantine_after_max}},
+  {.name = "pauseWhenFailing", .type = input_type::object, .members = breaker_fields},
 });
 
 } // namespace codeq::http

@@ -21,6 +21,13 @@ retry_policy read_retry(const input& from, retry_policy policy) {
   return policy;
 }
 
+failure_breaker read_breaker(const input& from, failure_breaker breaker) {
+  if (auto percent = from.integer("percent"))
+    breaker.percent = static_cast<std::uint32_t>(*percent);
+  breaker.window = from.period("windowMs").value_or(breaker.window);
+  return breaker.percent == 0 ? failure_breaker{} : breaker;
+}
+
 void read_times(const input& from, task_spec& to) {
   to.not_before = from.time("runAt");
   // Both may be named, as other clients do: the time counts then.
@@ -153,6 +160,10 @@ void apply_settings(const input& from, queue_config& to) {
   take_count("maxDepth", to.max_depth);
   take_count("maxLeased", to.max_leased);
   to.keep_payload = from.flag("keepPayload").value_or(to.keep_payload);
+  if (auto losses = from.integer("quarantineAfter"))
+    to.quarantine_after = static_cast<std::uint32_t>(*losses);
+  if (const auto* breaker = from.object("pauseWhenFailing"))
+    to.pause_when_failing = read_breaker(*breaker, to.pause_when_failing);
 }
 
 void write_settings(base::json_writer& json, const queue_config& config) {
@@ -177,6 +188,12 @@ void write_settings(base::json_writer& json, const queue_config& config) {
     .field("maxDepth", config.max_depth)
     .field("maxLeased", config.max_leased)
     .field("keepPayload", config.keep_payload)
+    .field("quarantineAfter", config.quarantine_after)
+    .key("pauseWhenFailing")
+    .begin_object()
+    .field("percent", config.pause_when_failing.percent)
+    .field("windowMs", config.pause_when_failing.window.count())
+    .end_object()
     .end_object();
 }
 

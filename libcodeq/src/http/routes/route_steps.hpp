@@ -62,27 +62,65 @@ private:
   std::function<void(std::vector<T>)> done_;
 };
 
+/// Which shards `gather_from_shards` asks at the same time.
+enum class asking : std::uint8_t {
+  all,
+  /// For changes of settings: shard 0 first, from which a cluster's other shards take them; the
+  /// others only when it has made the change.
+  zero_first,
+};
+
+/// Calls `ask` for every shard and gathers what they told, or their errors.
+template <class T>
+void gather_each_from_shards(
+  gateway_context& context,
+  const std::function<void(std::uint16_t shard, shard_desk::then<T>)>& ask,
+  std::function<void(std::vector<result<T>>)> done,
+  asking how = asking::all) {
+  using part = std::optional<result<T>>;
+  auto finish = [done = std::move(done)](std::vector<part> parts) {
+    std::vector<result<T>> all;
+    for (auto& one : parts)
+      all.push_back(std::move(*one));
+    done(std::move(all));
+  };
+  auto count = context.desk.shard_count();
+  auto gathered = std::make_shared<gathering<part>>(count, std::move(finish));
+  auto ask_from = [gathered, ask, count](std::uint16_t first) {
+    for (auto i = first; i < count; ++i)
+      ask(
+        i,
+        shard_desk::then<T>([gathered, i](result<T> told) { gathered->set(i, std::move(told)); }));
+  };
+  if (how == asking::all)
+    return ask_from(0);
+  ask(0, shard_desk::then<T>([gathered, ask_from, count](result<T> told) {
+        if (told)
+          ask_from(1);
+        else
+          for (std::uint16_t i = 1; i < count; ++i)
+            gathered->set(i, told.error());
+        gathered->set(0, std::move(told));
+      }));
+}
+
 /// Calls `ask` for every shard and gathers what they told, or the first error.
 template <class T>
 void gather_from_shards(
   gateway_context& context,
   const std::function<void(std::uint16_t shard, shard_desk::then<T>)>& ask,
-  shard_desk::then<std::vector<T>> done) {
-  using part = std::optional<result<T>>;
-  auto finish = [done = std::move(done)](std::vector<part> parts) {
+  shard_desk::then<std::vector<T>> done,
+  asking how = asking::all) {
+  auto finish = [done = std::move(done)](std::vector<result<T>> parts) {
     std::vector<T> whole;
     for (auto& one : parts) {
-      if (!*one)
-        return done(one->error());
-      whole.push_back(std::move(**one));
+      if (!one)
+        return done(one.error());
+      whole.push_back(std::move(*one));
     }
     done(std::move(whole));
   };
-  auto count = context.desk.shard_count();
-  auto gathered = std::make_shared<gathering<part>>(count, std::move(finish));
-  for (std::uint16_t i = 0; i < count; ++i)
-    ask(
-      i, shard_desk::then<T>([gathered, i](result<T> told) { gathered->set(i, std::move(told)); }));
+  gather_each_from_shards<T>(context, ask, std::move(finish), how);
 }
 
 /// Asks every shard a question and gathers what they told, or the first error.
@@ -93,10 +131,12 @@ void ask_each_shard(
   result<client::answered<T>> (*read)(const protocol::frame<S>&),
   shard_desk::then<std::vector<T>> done,
   const core::origin_ptr& origin = {}) {
-  auto ask = [&](std::uint16_t shard, shard_desk::then<T> told) {
+  auto ask = [&context, question_of, read, origin](
+               std::uint16_t shard, shard_desk::then<T> told) {
     context.desk.ask<T>(shard, question_of(shard), read, std::move(told), origin);
   };
-  gather_from_shards<T>(context, ask, std::move(done));
+  gather_from_shards<T>(
+    context, ask, std::move(done), origin ? asking::zero_first : asking::all);
 }
 
 } // namespace codeq::http

@@ -55,11 +55,16 @@ struct gateway_context {
   std::function<result<void>()> check_disk;
   /// Prometheus' text of what all shards count.
   std::function<std::string(const base::coordinator_counts&)> metrics;
-  /// Makes a change of the cluster, if it is one, and tells its state as this coordinator knows it
-  /// then; empty when it is alone.
+  /// Has a change of the cluster stored, if it is one, and tells its state as this coordinator
+  /// knows it then; empty when it is alone.
   std::function<void(
-    const cluster_change&, std::function<void(const result<cluster_status>&)>)>
+    const cluster_change&,
+    const core::origin_ptr& by,
+    std::function<void(const result<cluster_status>&)>)>
     cluster;
+  /// Tells the shards of the cluster as this coordinator knows them, by number; none when that is
+  /// not known in time. Empty when it is alone.
+  std::function<void(std::function<void(std::vector<base::cluster_shard_counts>)>)> cluster_shards;
   /// Gives leases back that no client learned of. Called on any thread.
   std::function<void(std::vector<granted_lease>)> return_leases;
 };

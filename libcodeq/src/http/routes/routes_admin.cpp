@@ -78,6 +78,36 @@ void show_workers(gateway_context& context, const exchange_ptr& call) {
   });
 }
 
+/// Drains the worker in the path, or takes it back.
+void drain(gateway_context& context, const exchange_ptr& call, bool is_drained) {
+  const auto& name = call->arguments[0];
+  const auto unknown = "worker not found: no coordinator knows \"" + name
+                       + "\"; workers of the HTTP gateway cannot be drained";
+  // With tokens a worker's name begins with its tenant.
+  const auto is_own =
+    call->by->sees_all_tenants || name.starts_with(call->by->tenant + "/");
+  if (name.empty() || !is_own)
+    return call->answer(refusal(404, unknown));
+  auto finish = [call, name, is_drained, unknown](const result<void>& told) {
+    if (!told && told.error().code == errc::invalid_argument)
+      return call->answer(refusal(404, unknown));
+    if (!told)
+      return call->answer(refusal_of(told.error()));
+    base::json_writer json;
+    json.begin_object().field("workerId", name).field("draining", is_drained).end_object();
+    call->answer(reply(200, json));
+  };
+  context.desk.drain_worker(name, is_drained, origin_of(context, *call), finish);
+}
+
+void drain_worker(gateway_context& context, const exchange_ptr& call) {
+  drain(context, call, true);
+}
+
+void resume_worker(gateway_context& context, const exchange_ptr& call) {
+  drain(context, call, false);
+}
+
 /// A shard's counts; an admin of one tenant learns of its own queues only.
 void write_shard(base::json_writer& json, const base::coordinator_counts& stats, const caller& by) {
   auto is_own = [&](const base::queue_counts& q) { return q.queue.tenant == by.tenant; };
@@ -116,7 +146,7 @@ constexpr auto force_fields = std::to_array<input_field>({
   {.name = "error", .range = at_most(limits::error_text_bytes_max)},
 });
 
-constexpr std::array<route, 4> routes{{
+constexpr std::array<route, 6> routes{{
   {.method = "POST",
    .pattern = "admin/tasks/cleanup",
    .who = access::admin,
@@ -134,6 +164,16 @@ constexpr std::array<route, 4> routes{{
    .who = access::inspect,
    .rate = "admin",
    .run = &show_workers},
+  {.method = "POST",
+   .pattern = "admin/workers/:/drain",
+   .who = access::admin,
+   .rate = "admin",
+   .run = &drain_worker},
+  {.method = "POST",
+   .pattern = "admin/workers/:/resume",
+   .who = access::admin,
+   .rate = "admin",
+   .run = &resume_worker},
   {.method = "GET",
    .pattern = "admin/shards",
    .who = access::inspect,

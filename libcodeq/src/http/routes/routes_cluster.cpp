@@ -53,12 +53,11 @@ void ask_cluster(gateway_context& context, const exchange_ptr& call, const clust
   if (!context.cluster)
     return call->answer(
       refusal(404, "not found: this coordinator is alone; it belongs to no cluster"));
-  context.cluster(change, [&context, call, change](const result<cluster_status>& own) {
+  const auto is_change = change.what != cluster_change::kind::none;
+  const auto by = is_change ? origin_of(context, *call) : nullptr;
+  context.cluster(change, by, [&context, call](const result<cluster_status>& own) {
     if (!own)
       return call->answer(refusal_of(own.error()));
-    if (change.what != cluster_change::kind::none)
-      context.desk.note(
-        {origin_of(context, *call), operator_action::cluster_change, to_string(change)});
     context.desk.gather_cluster(
       *own, [call](const cluster_status& status) { call->answer(answer_of(status)); });
   });
@@ -75,7 +74,8 @@ std::optional<shard_id> read_shard(std::string_view text) {
   return is_read ? std::optional(shard_id{number}) : std::nullopt;
 }
 
-void move_shard(gateway_context& context, const exchange_ptr& call) {
+/// Makes a change of the shard in the path.
+void change_shard(gateway_context& context, const exchange_ptr& call, cluster_change change) {
   auto shard = read_shard(call->arguments[0]);
   if (!shard)
     return call->answer(refusal_of(refuse_input(
@@ -83,8 +83,19 @@ void move_shard(gateway_context& context, const exchange_ptr& call) {
       describe_value(
         "the shard in the path", '"' + call->arguments[0] + '"',
         "a number from 0 to " + std::to_string(context.desk.shard_count() - 1)))));
-  ask_cluster(
-    context, call, {cluster_change::kind::move, *shard, call->fields->body.text("to")});
+  change.shard = *shard;
+  ask_cluster(context, call, change);
+}
+
+void move_shard(gateway_context& context, const exchange_ptr& call) {
+  change_shard(context, call, {cluster_change::kind::move, {}, call->fields->body.text("to")});
+}
+
+void force_primary(gateway_context& context, const exchange_ptr& call) {
+  const auto& body = call->fields->body;
+  change_shard(
+    context, call,
+    {cluster_change::kind::force_primary, {}, body.text("to"), 0, body.text("confirm")});
 }
 
 void drain(gateway_context& context, const exchange_ptr& call) {
@@ -103,7 +114,15 @@ constexpr auto move_fields = std::to_array<input_field>({
   {.name = "to", .is_required = true, .range = at_most(limits::name_bytes_max)},
 });
 
-constexpr std::array<route, 5> routes{{
+/// Names of all members in sync fit.
+constexpr std::size_t confirm_bytes_max = 1024;
+
+constexpr auto force_fields = std::to_array<input_field>({
+  {.name = "to", .is_required = true, .range = at_most(limits::name_bytes_max)},
+  {.name = "confirm", .range = at_most(confirm_bytes_max)},
+});
+
+constexpr std::array<route, 6> routes{{
   {.method = "GET",
    .pattern = "admin/cluster",
    .who = access::inspect_process,
@@ -115,6 +134,12 @@ constexpr std::array<route, 5> routes{{
    .rate = "admin",
    .run = &move_shard,
    .fields = {.body = {move_fields}, .need = body_need::required}},
+  {.method = "POST",
+   .pattern = "admin/cluster/shards/:/force-primary",
+   .who = access::process,
+   .rate = "admin",
+   .run = &force_primary,
+   .fields = {.body = {force_fields}, .need = body_need::required}},
   {.method = "POST",
    .pattern = "admin/cluster/nodes/:/drain",
    .who = access::process,

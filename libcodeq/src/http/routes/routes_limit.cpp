@@ -58,7 +58,7 @@ void ask_parts(
   shard_desk::then<limit_parts> done,
   const core::origin_ptr& origin = {}) {
   using told = shard_desk::then<client::limits_part>;
-  auto ask = [&](std::uint16_t shard, const told& take) {
+  auto ask = [&context, question_of, origin](std::uint16_t shard, const told& take) {
     context.desk.ask<client::limits_part>(
       shard,
       question_of(shard),
@@ -66,7 +66,8 @@ void ask_parts(
       [take](result<client::limits_part> part) { take(client::or_absent(std::move(part))); },
       origin);
   };
-  gather_from_shards<client::limits_part>(context, ask, std::move(done));
+  gather_from_shards<client::limits_part>(
+    context, ask, std::move(done), origin ? asking::zero_first : asking::all);
 }
 
 /// Answers with the limit that the shards told of.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/shard_walk.hpp"
 #include "http/json/input_refusal.hpp"
+#include "http/json/limit_json.hpp"
 #include "http/json/task_fields.hpp"
 #include "http/json/task_input.hpp"
 #include "http/json/task_json.hpp"
@@ -53,6 +54,7 @@ std::string list_of_queues(const base::coordinator_counts& stats, const caller& 
       .field("scheduled", q.scheduled)
       .field("gated", q.gated)
       .field("ready", q.ready)
+      .field("held", q.held)
       .field("oldestReadyAgeMs", q.oldest_ready.count())
       .field("leased", q.leased)
       .field("dead", q.dead_now)
@@ -123,6 +125,7 @@ void show_one(gateway_context& context, const exchange_ptr& call) {
       .field("queue", queue.queue)
       .field("exists", exists)
       .field("ready", counts.ready)
+      .field("held", counts.held)
       .field("delayed", counts.scheduled)
       .field("gated", counts.gated)
       .field("inProgress", counts.leased)
@@ -150,6 +153,7 @@ void answer_queue(
     .field("command", queue.queue)
     .field("queue", queue.queue)
     .field("paused", info.paused)
+    .field("pauseReason", info.pause_reason)
     .field("exists", info.exists);
   write_settings(json.key("settings"), info.config);
   json.field("uniform", info.is_uniform).end_object();
@@ -174,6 +178,26 @@ void show_fairness(gateway_context& context, const exchange_ptr& call) {
     write_fairness(json, client::merge_fairness(queue, *found, limit));
     call->answer(reply(200, json));
   });
+}
+
+/// Accounts for the waiting tasks; a shard that does not answer is named.
+void explain(gateway_context& context, const exchange_ptr& call) {
+  auto queue = queue_meant(call);
+  if (!queue)
+    return;
+  auto ask = [&](std::uint16_t shard, shard_desk::then<client::queue_part> told) {
+    auto question = client::explain_queue(shard, *queue);
+    context.desk.ask<client::queue_part>(shard, question, &client::read_queue, std::move(told), {});
+  };
+  auto finish = [call, queue = *queue](const std::vector<result<client::queue_part>>& parts) {
+    auto whole = client::merge_explanations(queue, parts);
+    if (!whole)
+      return call->answer(refusal_of(whole.error()));
+    base::json_writer json;
+    write_explanation(json, *whole);
+    call->answer(reply(200, json));
+  };
+  gather_each_from_shards<client::queue_part>(context, ask, finish);
 }
 
 void set_paused(gateway_context& context, const exchange_ptr& call, bool paused) {
@@ -264,7 +288,7 @@ constexpr auto queues_parameters = std::to_array<input_field>({
   {.name = "as", .type = input_type::choice, .choices = queue_forms},
 });
 
-constexpr std::array<route, 8> routes{{
+constexpr std::array<route, 9> routes{{
   {.method = "GET",
    .pattern = "admin/queues",
    .who = access::inspect,
@@ -302,6 +326,11 @@ constexpr std::array<route, 8> routes{{
    .rate = "admin",
    .run = &show_fairness,
    .fields = {.query = fairness_parameters}},
+  {.method = "GET",
+   .pattern = "admin/queues/:/explain",
+   .who = access::inspect,
+   .rate = "admin",
+   .run = &explain},
   {.method = "PUT",
    .pattern = "admin/queues/:/settings",
    .who = access::admin,

@@ -191,7 +191,8 @@ void outgoing::shake_hands(error_code failure) {
   if (is_over())
     return;
   if (failure)
-    return fail(errc::disconnected, failure);
+    return finish(
+      error{errc::disconnected, std::string(cannot_connect) + failure.message()});
   if (!request_.url.is_secured) {
     stream_.emplace(std::move(*socket_), nullptr);
     return write({});

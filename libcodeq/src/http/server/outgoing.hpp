@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,9 @@ struct outgoing_answer {
   unsigned status = 0;
   std::string body;
 };
+
+/// How the words of an error begin when no connection came about.
+inline constexpr std::string_view cannot_connect = "cannot connect: ";
 
 /// Sends a request and calls `done` once, on the thread that runs `io`. Errors: `timeout`;
 /// `disconnected` when there is no host, connection or answer; `unauthorized` for an invalid

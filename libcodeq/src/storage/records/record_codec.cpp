@@ -369,6 +369,7 @@ std::string encode(const core::queue_configured& e) {
     r.setAtMs(ms_of(e.at));
     encoding::write_config(r, e.settings.config);
     r.setPaused(e.settings.paused);
+    r.setPauseReason({e.settings.pause_reason.data(), e.settings.pause_reason.size()});
   });
 }
 
@@ -413,6 +414,7 @@ result<core::queue_configured> decode_queue(std::string_view value, const queue_
     e.queue = queue;
     e.settings.config = encoding::read_config(r);
     e.settings.paused = r.getPaused();
+    e.settings.pause_reason = encoding::read_text(r.getPauseReason());
     return e;
   });
 }

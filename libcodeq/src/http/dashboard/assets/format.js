@@ -40,7 +40,7 @@ const units = [
 export function duration(ms) {
   if (ms === null || ms === undefined) return "–";
   if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 10000) return `${(ms / 1000).toFixed(1)} s`;
+  if (ms < 10000) return `${ms % 1000 === 0 ? ms / 1000 : (ms / 1000).toFixed(1)} s`;
   const at = units.findIndex(([, size]) => ms >= size);
   const [mark, size] = units[at];
   const first = Math.floor(ms / size);

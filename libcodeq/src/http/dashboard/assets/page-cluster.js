@@ -84,10 +84,10 @@ function squares(node, shards) {
   const label = `${exact(primary.length)} served, ${exact(own.length - primary.length)} copies`;
   const kindOf = (shard) => {
     if (shard.primary === node.name) return shard.served ? "completed" : "dead";
-    return copyOf(shard, node.name).inSync ? "copy" : "gated";
+    return copyOf(shard, node.name).inSync ? "copy" : "behind";
   };
   const wordOf = {completed: "served", dead: "its primary, does not serve", copy: "copy in sync",
-    gated: "copy not in sync"};
+    behind: "copy not in sync"};
   return h("div", {class: "slots is-shards", role: "img", "aria-label": label},
     own.slice(0, squaresMost).map((shard) => {
       const kind = kindOf(shard);

@@ -131,7 +131,7 @@ export function limitsPage({changed}) {
           cell: (row) => h("a", {href: `#/limits/${row.name}`}, row.name)
         },
         {title: "At once", class: "right", cell: concurrencyOf},
-        {title: "Starts", cell: rateOf},
+        {title: "Starts", class: "right", cell: rateOf},
         {title: "Running", class: "right", cell: (row) => exact(row.leased)},
         {title: "Held back", class: "right", cell: (row) => exact(row.held)},
         {title: "Keys in use", class: "right", cell: (row) => exact(row.keys)},

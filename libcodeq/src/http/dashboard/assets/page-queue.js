@@ -1,6 +1,7 @@
 // One queue: what waits, why, and what to do about it.
 import {get, may, part} from "./api.js";
 import {h} from "./dom.js";
+import {fairnessOf} from "./fairness.js";
 import {count, duration, exact, number, plural, rate} from "./format.js";
 import {live, rateOf} from "./live.js";
 import {charts} from "./page-overview.js";
@@ -21,6 +22,17 @@ function drains(queue) {
   return sentences[text] ?? `At the present rate it drains in about ${text}.`;
 }
 
+/** The limit keys that hold most of its tasks, and shards whose tasks are not counted. */
+function heldBy({keys, missingShards}) {
+  return [
+    keys.length > 0 && h("p", {class: "faint small"}, "Most are held by ",
+      keys.slice(0, 3).map((one) => `${one.limit}:${one.key ?? "…"} (${exact(one.held)})`)
+        .join(", "), "."),
+    missingShards.length > 0 && h("p", {class: "notice is-warn"},
+      `Without the tasks of ${plural(missingShards.length, "shard")} that did not answer.`)
+  ];
+}
+
 export function queuePage({subject: name, changed}) {
   let span = "hour";
   let history = null;
@@ -32,9 +44,12 @@ export function queuePage({subject: name, changed}) {
   load();
   const settings =
     resource((signal) => get(`admin/queues/${part(name)}/settings`, {}, signal), changed, 15000);
+  const explained =
+    resource((signal) => get(`admin/queues/${part(name)}/explain`, {}, signal), changed, 5000);
   const oldest = resource(
     (signal) => get("tasks", {queue: name, state: "ready", order: "oldest", limit: 5}, signal),
     changed, 5000);
+  const fairness = fairnessOf(name, changed);
 
   const head = (queue) => {
     const total = queue.ready + queue.scheduled + queue.gated + queue.leased + queue.dead;
@@ -85,7 +100,8 @@ export function queuePage({subject: name, changed}) {
     }));
 
   const why = (queue) => {
-    const list = reasons(queue, live.workers);
+    if (!explained.data) return explained.error ? failure(explained.error) : loading();
+    const list = reasons(explained.data, queue);
     const total = list.reduce((sum, one) => sum + one.value, 0);
     if (total === 0)
       return empty(
@@ -101,6 +117,7 @@ export function queuePage({subject: name, changed}) {
         list.map(
           (one) => h("li", {}, h("i", {class: `dot is-${one.state}`}), h("b", {}, exact(one.value)),
             h("span", {}, h("strong", {}, one.name), " · ", one.text)))),
+      ...heldBy(explained.data),
     ];
   };
 
@@ -131,6 +148,18 @@ export function queuePage({subject: name, changed}) {
           ["Live tasks at most", most(one.maxDepth)],
           ["Running at most", most(one.maxLeased)],
           ["Attempts", one.maxAttempts ? exact(one.maxAttempts) : undefined],
+          ["Paused because of", settings.data.pauseReason || undefined],
+          [
+            "Pauses itself when",
+            one.pauseWhenFailing?.percent ?
+              `over ${one.pauseWhenFailing.percent} % failed in ${
+                duration(one.pauseWhenFailing.windowMs)}` :
+              undefined
+          ],
+          [
+            "Quarantined after",
+            one.quarantineAfter ? `${exact(one.quarantineAfter)} lost in a row` : undefined
+          ],
           ["Lease", one.leaseMs ? duration(one.leaseMs) : undefined],
           [
             "Retry",
@@ -166,7 +195,9 @@ export function queuePage({subject: name, changed}) {
     close: () => {
       history.stop();
       settings.stop();
+      explained.stop();
       oldest.stop();
+      fairness.stop();
     },
     render: () => {
       const queue = live.queues.get(name);
@@ -187,6 +218,7 @@ export function queuePage({subject: name, changed}) {
               changed();
             }),
           card("Settings", limits(), {class: "wide"})),
+        fairness.card(),
         queue.ready > 0 && oldest.data?.tasks.length > 0 &&
           card("Oldest ready tasks", taskTable(oldest.data.tasks, {without: ["queue", "state"]}), {
             class: "flush",

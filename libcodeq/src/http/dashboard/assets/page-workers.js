@@ -1,8 +1,9 @@
 // Workers, their slots, and what each runs.
+import {change, may, part} from "./api.js";
 import {h} from "./dom.js";
 import {duration, exact, now, plural, shortId} from "./format.js";
 import {live} from "./live.js";
-import {card, empty, exports, loading, tile} from "./parts.js";
+import {act, button, card, confirmChange, empty, exports, loading, tile} from "./parts.js";
 
 const runningShown = 6;
 const queuesShown = 6;
@@ -41,6 +42,35 @@ function running(worker) {
   ];
 }
 
+async function setDraining({workerId, leases}, isDrained) {
+  const answer = !isDrained || await confirmChange({
+    title: `Drain ${workerId}?`,
+    text: `It gets no more tasks until it is taken back. ${
+      leases ? `It finishes the ${plural(leases, "task")} that it has. ` : ""}A restart of its ` +
+      "process, or of the coordinator, ends the drain.",
+    yes: `Drain ${workerId}`
+  });
+  return answer && act(
+    () => change("POST", `admin/workers/${part(workerId)}/${isDrained ? "drain" : "resume"}`),
+    isDrained ? `${workerId} gets no more tasks` : `${workerId} gets tasks again`);
+}
+
+function drainButton(worker) {
+  if (worker.http || !may("POST admin/workers/:/drain")) return null;
+  return worker.draining ?
+    button("Resume", {
+      icon: "play",
+      kind: "primary",
+      "aria-label": `Resume ${worker.workerId}`,
+      onclick: () => setDraining(worker, false)
+    }) :
+    worker.connected && button("Drain", {
+      icon: "pause",
+      "aria-label": `Drain ${worker.workerId}`,
+      onclick: () => setDraining(worker, true)
+    });
+}
+
 function workerCard(worker) {
   const total = worker.leases + worker.freeSlots;
   return h("article",
@@ -49,9 +79,11 @@ function workerCard(worker) {
       worker.http ? h("span", {class: "tag"}, "HTTP") :
                     h("span", {class: `chip is-${worker.connected ? "completed" : "dead"}`},
                       worker.connected ? "connected" : "gone"),
+      Boolean(worker.draining) && h("span", {class: "chip is-gated"}, "draining"),
       h("div", {class: "grow"}),
       h("span", {class: "faint"},
-        worker.http ? plural(worker.leases, "lease") : `${worker.leases}/${total}`)),
+        worker.http ? plural(worker.leases, "lease") : `${worker.leases}/${total}`),
+      drainButton(worker)),
     !worker.http && slots(worker), running(worker),
     h("p", {class: "queues-of faint"},
       worker.queues.slice(0, queuesShown)
@@ -125,8 +157,9 @@ export function workersPage({query, changed}) {
           shown.length === 0 ?
           card(null, empty("No worker fits", "Change the name or the filter above.")) :
           h("div", {class: "workers"}, shown.map(workerCard)),
-        h("p", {class: "faint small"}, "To drain a worker, send its process SIGTERM: ",
-          "it claims no more, and gives back what it has not started."),
+        h("p", {class: "faint small"}, "A drained worker gets no more tasks, and finishes those ",
+          "that it has. To stop one, send its process SIGTERM: it claims no more, and gives back ",
+          "what it has not started."),
       ];
     },
   };

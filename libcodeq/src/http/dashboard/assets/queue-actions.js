@@ -61,6 +61,14 @@ const fields = [
     label: "Keep dead tasks for",
     options: [["0", "for ever"], ...retention]
   },
+  {
+    name: "quarantineAfter",
+    label: "Quarantine a task after lost attempts in a row",
+    type: "number",
+    min: 0,
+    max: 255,
+    hint: "0 is off; a quarantined task is dead until it is redriven"
+  },
   {name: "keepPayload", label: "Keep the payload of completed tasks", type: "checkbox"},
 ];
 

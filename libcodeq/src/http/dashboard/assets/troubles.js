@@ -45,28 +45,27 @@ export function drainText(queue) {
   return starts === 0 ? "stands still" : "grows";
 }
 
-/** Why tasks of the queue wait; the numbers add up to the backlog. */
-export function reasons(queue, workers) {
-  const able = workersOf(queue.queue, workers);
-  const list = [];
-  const add = (value, state, name, text) => {
-    if (value > 0) list.push({value, state, name, text});
-  };
-  if (queue.paused) add(queue.ready, "gated", "paused", "an operator paused the queue");
-  else if (isUnserved(queue, workers))
-    add(queue.ready, "dead", "no worker", "no connected worker claims from it");
-  else if (queue.maxLeased > 0 && queue.leased >= queue.maxLeased)
-    add(queue.ready, "gated", "limit",
-      `${exact(queue.maxLeased)} tasks run, which is the queue's limit`);
-  else if (able?.length > 0 && able.every((worker) => worker.freeSlots === 0))
-    add(queue.ready, "ready", "no free slot",
-      `${plural(able.length, "worker")} with all slots in use`);
-  else
-    add(queue.ready, "ready", "next", "handed out as soon as a worker asks");
-  add(queue.scheduled, "scheduled", "not due",
-    "deferred by the producer, or waiting for the next attempt");
-  add(queue.gated, "gated", "behind its group", "an earlier task of the same group is before it");
-  return list;
+const waits = {
+  queue_paused: ["gated", "paused", "an operator paused the queue"],
+  no_worker: ["dead", "no worker", "no connected worker claims from it"],
+  queue_at_max_leased: ["gated", "full", "as many tasks run as the queue may have"],
+  no_free_slots: ["ready", "no free slot", "all slots of its workers are in use"],
+  next: ["ready", "next", "handed out as soon as a worker asks"],
+  limited: ["gated", "held by a limit", "their limit key has no free slot, or not yet"],
+  deferred: ["scheduled", "not due", "deferred by the producer"],
+  retry_waiting: ["scheduled", "retry", "waiting for the next attempt"],
+  gated: ["gated", "behind its group", "an earlier task of the same group is before it"]
+};
+
+/** Why tasks of the queue wait, as the coordinator accounts for them: all of the backlog. */
+export function reasons(explained, queue) {
+  // A worker of HTTP claims from the queue only while it asks.
+  const isServed = rateOf(queue, "granted") > 0;
+  return Object.entries(explained.waiting).map(([reason, value]) => {
+    const known = reason === "no_worker" && isServed ? waits.next : waits[reason];
+    const [state, name, text] = known ?? ["gated", reason, ""];
+    return {value, state, name, text};
+  });
 }
 
 function troubleOf(queue, workers) {

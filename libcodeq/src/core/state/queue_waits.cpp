@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/state/queue_waits.hpp"
+
+#include "codeq/limits.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace codeq::core {
+
+namespace {
+
+void add(queue_explanation& to, task_reason reason, std::uint64_t tasks) {
+  if (tasks > 0)
+    to.waiting[reason] += tasks;
+}
+
+/// Keeps those that hold most, as many as an answer may name, in that order.
+void keep_most(std::vector<limit_wait>& all) {
+  auto kept = std::min(all.size(), limits::explained_limits_max);
+  auto holds_more = [](const limit_wait& a, const limit_wait& b) { return a.at.held > b.at.held; };
+  // They are in the order of their names, which decides among equal ones.
+  std::stable_sort(all.begin(), all.end(), holds_more);
+  all.resize(kept);
+}
+
+/// Adds the keys of a limit that hold tasks of the queue, as long as some of `left` may be seen.
+void add_keys(
+  queue_explanation& to,
+  const limit_table& table,
+  std::uint32_t limit,
+  std::uint32_t queue,
+  std::size_t& left) {
+  const auto& keys = table.keys();
+  auto take = [&](const std::string& key, const limit_keys::key_counts& counts) {
+    if (left == 0) {
+      to.has_all_keys = false;
+      return false;
+    }
+    --left;
+    if (auto held = keys.held_of({limit, key}, queue); held > 0)
+      to.keys.push_back(
+        {table.name_of(limit).name,
+         {key, counts.leased, held, counts.next_start, counts.closed_until}});
+    return true;
+  };
+  keys.for_each_key(limit, {}, take);
+}
+
+void add_limits(queue_explanation& to, const limit_table& table, std::uint32_t queue) {
+  auto left = limits::explained_keys_seen_max;
+  table.keys().for_each_holding(queue, [&](std::uint32_t limit, std::uint64_t held) {
+    limit_wait wait{table.name_of(limit).name};
+    wait.at.held = held;
+    to.limits.push_back(std::move(wait));
+    add_keys(to, table, limit, queue, left);
+  });
+  keep_most(to.limits);
+  keep_most(to.keys);
+}
+
+} // namespace
+
+task_reason reason_of_ready(const shard_state& state, const queue_state& queue) {
+  if (queue.settings.paused)
+    return task_reason::queue_paused;
+  auto claimers = count_claimers(state, queue);
+  if (claimers.all == 0)
+    return task_reason::no_worker;
+  if (queue.lease_room() == 0)
+    return task_reason::queue_at_max_leased;
+  return claimers.free > 0 ? task_reason::next : task_reason::no_free_slots;
+}
+
+queue_explanation
+explain_queue(const shard_state& state, const queue_address& name, monotonic_time now) {
+  queue_explanation e;
+  e.queue = name;
+  auto at = state.queue_index.find(name);
+  if (at == state.queue_index.end())
+    return e;
+  const auto& queue = *state.queues[at->second];
+  e.exists = true;
+  add(e, task_reason::retry_waiting, queue.retrying);
+  add(e, task_reason::deferred, queue.scheduled - queue.retrying);
+  add(e, task_reason::gated, queue.gated);
+  // As the explanation of a task: in a paused queue its limits do not matter.
+  auto held = queue.settings.paused ? 0 : queue.held;
+  add(e, task_reason::limited, held);
+  add(e, reason_of_ready(state, queue), queue.ready - held);
+  e.leased = queue.leased;
+  e.workers = static_cast<std::uint32_t>(count_claimers(state, queue).all);
+  e.blocking = queue.blocking;
+  e.starts_per_minute = queue.activity.starts.per_minute(now);
+  add_limits(e, state.limits, at->second);
+  return e;
+}
+
+} // namespace codeq::core

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The account of a queue's waiting tasks: every one of them has a reason, and the reasons sum to
+the backlog, over the node port and over HTTP."""
+
+import json
+import unittest
+
+import cluster
+from cluster import wait_until
+from gateway import Gateway
+
+
+class ExplainedQueue(cluster.ClusterTest):
+    def setUp(self):
+        super().setUp()
+        port_file = self.cluster.path("http-port")
+        self.cluster.start_coordinator("--shards", "4", "--http", "127.0.0.1:0",
+                                       "--http-port-file", port_file)
+        self.http = Gateway(int(wait_until(
+            lambda: port_file.exists() and port_file.read_text().strip(), 10, "the port")))
+        self.path = self.cluster.path("starts")
+
+    def json(self, *arguments):
+        return json.loads(self.cluster.ctl("--json", *arguments))
+
+    def add(self, count, *options, queue="sleep"):
+        return [self.cluster.enqueue(queue, f"{self.path} 60000 9", *options)
+                for _ in range(count)]
+
+    def settle(self, expected, queue="sleep"):
+        """Waits until those are the reasons, which then have to sum up to the backlog of the
+        counts, however they are asked for."""
+        wait_until(lambda: self.json("explain", "--queue", queue)["waiting"] == expected, 10,
+                   f"the tasks wait for {expected}")
+        told = self.json("explain", "--queue", queue)
+        stats = self.json("queue", "stats", queue)["queues"][0]
+        backlog = stats["scheduled"] + stats["gated"] + stats["ready"]
+        self.assertEqual(backlog, told["backlog"])
+        self.assertEqual(backlog, sum(told["waiting"].values()), told)
+        over_http = self.http.get(f"/admin/queues/{queue}/explain").json
+        self.assertEqual(told["waiting"], over_http["waiting"])
+        self.assertEqual([], over_http["missingShards"])
+
+    def test_reasons_sum_to_the_backlog(self):
+        self.cluster.ctl("limit", "set", "one", "--concurrency", "1")
+        self.add(5, "--delay", "1h")
+        groups = [self.add(3, "--group", name) for name in ("g", "h")]
+        self.add(4, "--limit", "one:k")
+        self.settle({"deferred": 5, "gated": 4, "no_worker": 6})
+
+        self.cluster.start_worker("w", "--slots", "8", "--prefetch", "0")
+        self.settle({"deferred": 5, "gated": 4, "limited": 3})
+        for tasks in groups:
+            self.assertEqual("leased", self.cluster.status(tasks[0])["state"])
+        told = self.json("explain", "--queue", "sleep")
+        self.assertEqual([{"name": "one", "held": 3}], told["limits"])
+        self.assertEqual(("one", "k", 3, 1), tuple(
+            told["keys"][0][name] for name in ("limit", "key", "held", "leased")))
+        self.assertEqual(3, self.json("queue", "stats", "sleep")["queues"][0]["held"])
+        self.assertIn(b"limited (a limit holds them back)",
+                      self.cluster.ctl("explain", "--queue", "sleep"))
+
+        self.cluster.ctl("queue", "pause", "sleep")
+        self.settle({"deferred": 5, "gated": 4, "queue_paused": 3})
+
+    def test_retries_and_busy_workers_are_told_apart(self):
+        self.cluster.start_worker("w", "--slots", "1", "--prefetch", "0")
+        task = self.cluster.enqueue("fail", "x", "--retry", "fixed", "--retry-base", "1h")
+        self.settle({"retry_waiting": 1}, "fail")
+        self.assertEqual("scheduled", self.cluster.status(task)["state"])
+        self.add(1)
+        wait_until(self.path.exists, 10, "the handler runs")
+        self.add(3)
+        self.settle({"no_free_slots": 3})
+
+    def test_a_queue_that_does_not_exist_is_said_to_be_none(self):
+        self.assertIn(b"The queue has no tasks and no settings of its own",
+                      self.cluster.ctl("explain", "--queue", "none"))
+        self.assertFalse(self.http.get("/admin/queues/none/explain").json["exists"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators' changes of a cluster.
+#include "cluster/member.hpp"
+#include "unit/cluster/member_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+namespace codeq::cluster {
+namespace {
+
+using kind = cluster_change::kind;
+
+const cluster_change move_to_b{kind::move, s0, "b", 71};
+
+TEST_F(MemberTest, OperatorsMoveIsToldWhenEtcdHasStoredItAndThePrimaryCarriesItOut) {
+  join();
+
+  const auto told = ask(move_to_b);
+  EXPECT_FALSE(told->has_value()) << "etcd has not decided";
+  EXPECT_TRUE(port_.handed_to.empty());
+  decide();
+
+  ASSERT_TRUE(told->has_value());
+  EXPECT_TRUE((*told)->how);
+  EXPECT_TRUE((*told)->is_stored);
+  EXPECT_EQ(port_.handed_to, std::vector{replica_id{2}});
+  EXPECT_EQ(stored_shard().pinned, "b");
+  const auto balanced = ask({kind::balance, {}, {}});
+  decide();
+  EXPECT_TRUE((*balanced)->how);
+  EXPECT_EQ(stored_shard().pinned, "");
+}
+
+TEST_F(MemberTest, ChangeThatIsAskedForAgainHasTheEndOfTheFirst) {
+  join();
+
+  const auto first = ask(move_to_b);
+  const auto during = ask(move_to_b);
+  ASSERT_EQ(port_.decisions.size(), 1u);
+  decide();
+  const auto later = ask(move_to_b);
+
+  for (const auto& told : {first, during, later}) {
+    ASSERT_TRUE(told->has_value());
+    EXPECT_TRUE((*told)->how);
+    EXPECT_EQ((*told)->is_stored, told == first) << "the audit log has it once";
+  }
+  EXPECT_TRUE(port_.decisions.empty());
+}
+
+TEST_F(MemberTest, FailureIsToldAgainToo) {
+  join();
+  const auto first = ask(move_to_b);
+  leave_open(etcd::swap_end::not_sent);
+
+  const auto again = ask(move_to_b);
+
+  for (const auto& told : {first, again}) {
+    ASSERT_TRUE(told->has_value());
+    EXPECT_EQ((*told)->how.error().code, errc::disconnected);
+    EXPECT_NE((*told)->how.error().context.find("nothing is stored"), std::string::npos);
+  }
+  EXPECT_TRUE(port_.decisions.empty());
+}
+
+TEST_F(MemberTest, ChangeThatLosesTheRaceAgainstAReplicaIsMadeAnew) {
+  join();
+  const auto told = ask(move_to_b);
+  interfere([](shard_record& shard) { shard.wanted = {"a", "b", "c"}; });
+  decide();
+  EXPECT_FALSE(told->has_value());
+  decide();
+
+  EXPECT_TRUE((*told)->how);
+  EXPECT_EQ(stored_shard().pinned, "b");
+  EXPECT_EQ(stored_shard().wanted.size(), 3u) << "nothing of the other change is lost";
+}
+
+TEST_F(MemberTest, ChangeThatLosesTheRaceAgainstAnotherOperatorIsAnError) {
+  join();
+  const auto told = ask(move_to_b);
+  interfere([](shard_record& shard) { shard.pinned = "c"; });
+  decide();
+
+  ASSERT_TRUE(told->has_value());
+  EXPECT_FALSE((*told)->is_stored);
+  EXPECT_EQ((*told)->how.error().code, errc::overloaded);
+  EXPECT_EQ(
+    (*told)->how.error().context,
+    "`cluster move 0 --to b` does not hold, since a shard was moved to `c` by another command "
+    "meanwhile; look at `cluster status` and ask again");
+  EXPECT_EQ(stored_shard().pinned, "c");
+}
+
+TEST_F(MemberTest, ChangeIsJudgedAnewWhenItLosesTheRace) {
+  join();
+  const auto told = ask(move_to_b);
+  interfere([](shard_record& shard) { shard.value.in_sync = {replica_id{1}}; });
+  decide();
+
+  ASSERT_TRUE(told->has_value());
+  EXPECT_EQ((*told)->how.error().code, errc::invalid_argument);
+}
+
+TEST_F(MemberTest, UnknownOutcomeIsReadByTheSameDecision) {
+  join();
+  for (const auto is_stored : {true, false}) {
+    const auto told = ask({is_stored ? kind::drain : kind::undrain, {}, "b"});
+    const auto asked = port_.decisions.front().what;
+    leave_open(etcd::swap_end::unknown, is_stored);
+    EXPECT_FALSE(told->has_value());
+    ASSERT_EQ(port_.decisions.size(), 1u);
+    EXPECT_EQ(port_.decisions.front().what.next, asked.next);
+    EXPECT_EQ(port_.decisions.front().what.expected, asked.expected);
+    if (is_stored)
+      port_.decisions.front().what.expected = asked.next;
+    decide();
+    ASSERT_TRUE(told->has_value());
+    EXPECT_TRUE((*told)->how);
+    EXPECT_TRUE((*told)->is_stored);
+  }
+}
+
+TEST_F(MemberTest, OutcomeThatStaysUnknownIsSaidSo) {
+  join();
+  const auto told = ask({kind::drain, {}, "b"});
+  now_ += timing::change;
+  leave_open(etcd::swap_end::unknown);
+
+  ASSERT_TRUE(told->has_value());
+  EXPECT_EQ((*told)->how.error().code, errc::timeout);
+  EXPECT_NE((*told)->how.error().context.find("may be stored"), std::string::npos);
+}
+
+TEST_F(MemberTest, ChangeWaitsForADecisionThatIsUnderWay) {
+  join();
+  member_.compare_and_set(
+    s0, shard_of(1).value, replication::remove_member(shard_of(1).value, replica_id{2}));
+  const auto told = ask({kind::move, s0, "a"});
+  EXPECT_EQ(port_.decisions.size(), 1u);
+  decide();
+  ASSERT_EQ(port_.decisions.size(), 1u);
+  decide();
+
+  EXPECT_TRUE((*told)->how);
+  EXPECT_EQ(stored_shard().pinned, "a");
+}
+
+TEST_F(MemberTest, ChangeThatWaitsForTooLongIsNotStored) {
+  join();
+  member_.compare_and_set(
+    s0, shard_of(1).value, replication::remove_member(shard_of(1).value, replica_id{2}));
+  const auto told = ask({kind::move, s0, "a"});
+
+  advance(timing::change);
+
+  ASSERT_TRUE(told->has_value());
+  EXPECT_EQ((*told)->how.error().code, errc::overloaded);
+  EXPECT_NE((*told)->how.error().context.find("2500 ms"), std::string::npos);
+  decide();
+  EXPECT_EQ(stored_shard().pinned, "");
+}
+
+TEST_F(MemberTest, MoveThatIsNotPossibleNamesWhatIs) {
+  join();
+  auto why = [&](const cluster_change& change) { return (*ask(change))->how.error(); };
+
+  EXPECT_EQ(
+    why({kind::move, s0, "x"}).context,
+    "node `x` has no copy of shard 0 that is in sync; the nodes that have one: a, b");
+  EXPECT_EQ(why({kind::move, shard_id{3}, "a"}).context, "shard is 3; it must be 0..0");
+  EXPECT_EQ(why({kind::drain, {}, "x"}).context, "node `x` is not one of the cluster");
+  EXPECT_TRUE(port_.decisions.empty());
+}
+
+TEST_F(MemberTest, DrainedNodesAreKeptInTheClusterSorted) {
+  join();
+  const auto drained = [&] {
+    return decode<cluster_record>(etcd_.at(keys_.cluster()).first).value().drained;
+  };
+
+  for (const char* node : {"b", "a", "b"}) {
+    const auto told = ask({kind::drain, {}, node});
+    const auto is_new = !port_.decisions.empty();
+    if (is_new)
+      decide();
+    EXPECT_TRUE((*told)->how);
+    EXPECT_EQ((*told)->is_stored, is_new);
+  }
+  EXPECT_EQ(drained(), (std::vector<std::string>{"a", "b"}));
+  ask({kind::undrain, {}, "b"});
+  decide();
+  EXPECT_EQ(drained(), std::vector<std::string>{"a"});
+}
+
+TEST_F(MemberTest, PrimaryIsForcedByItsOwnNodeOnly) {
+  join();
+  put(keys_.node("b"), encode(node_record{1, 9, "b:1", "b:2", "", 0, 0, 1, false, {}}));
+  advance(timing::poll);
+  answer_poll();
+  port_.decisions.clear();
+
+  EXPECT_EQ(
+    (*ask({kind::force_primary, s0, "b"}))->how.error().context,
+    "only node `b` itself makes its copy the primary by force; ask it at b:1, over HTTP at b:2");
+  EXPECT_EQ(
+    (*ask({kind::force_primary, s0, "x"}))->how.error().context,
+    "node `x` is not there; start it first");
+  EXPECT_EQ(
+    (*ask({kind::force_primary, s0, "a"}))->how.error().context,
+    "node `a` has no copy of shard 0");
+  EXPECT_TRUE(port_.decisions.empty());
+}
+
+TEST_F(MemberTest, ForcedPrimaryIsStoredOnceAndItsLossIsTold) {
+  join();
+  interfere([](shard_record& shard) {
+    shard.value.in_sync = {replica_id{2}};
+    shard.value.primary = replica_id{2};
+  });
+  advance(timing::poll);
+  answer_poll();
+  port_.decisions.clear();
+  own_copy own;
+  own.promised = 1;
+  own.last = {1, 17};
+  cluster_change wanted{kind::force_primary, s0, "a", 5};
+
+  const auto refused = ask(wanted, own);
+  EXPECT_EQ((*refused)->how.error().code, errc::invalid_argument);
+  EXPECT_FALSE((*refused)->is_stored);
+  wanted.operation = 6;
+  wanted.confirm = "lose what b did not copy";
+  const auto told = ask(wanted, own);
+  decide();
+
+  ASSERT_TRUE(told->has_value());
+  EXPECT_TRUE((*told)->is_stored);
+  EXPECT_EQ((*told)->loss, "lost is what b acknowledged after 1/17");
+  EXPECT_EQ(stored_shard().value.primary, replica_id{1});
+  EXPECT_TRUE(stored_shard().is_forced);
+  wanted.operation = 7;
+  const auto again = ask(wanted, own);
+  EXPECT_TRUE((*again)->how);
+  EXPECT_FALSE((*again)->is_stored);
+}
+
+TEST_F(MemberTest, ChangesAtOnceAreLimited) {
+  join();
+  for (std::size_t i = 0; i < changes_max; ++i)
+    EXPECT_FALSE(ask({kind::drain, {}, "b"})->has_value());
+
+  EXPECT_EQ((*ask({kind::drain, {}, "b"}))->how.error().code, errc::overloaded);
+  decide();
+  EXPECT_TRUE((*ask({kind::drain, {}, "b"}))->how);
+}
+
+TEST_F(MemberTest, ChangeBeforeEtcdWasReadIsRefused) {
+  EXPECT_EQ((*ask(move_to_b))->how.error().code, errc::going_away);
+}
+
+} // namespace
+} // namespace codeq::cluster
