@@ -165,6 +165,8 @@ class LimitsOverShards(LimitTest):
             wait_until(lambda: sorted(self.reason(task) for task in tasks if task not in running)
                        == ["limited"] * (len(tasks) - 2), 10, "the others are held back")
             self.cluster.coordinator.kill()
+            found = json.loads(self.cluster.ctl("--json", "verify", self.cluster.path("store")))
+            self.assertEqual([], found["findings"])
             self.start()
             self.assertEqual(running, leased())
             wait_until(lambda: self.json("limit", "show", "two")["leased"] == 2, 10,
