@@ -17,7 +17,8 @@ _SCENARIOS = "abcdefghij"
 _INVARIANTS = 13
 
 # Tests that each column may name, and those that races and scenarios must name in it.
-_CORE = r"tests/(unit|model|schedule|sim|neighbours|mutation|replication|routing|placement)/"
+_CORE = (r"tests/(unit|model|schedule|sim|neighbours|permits|mutation|replication|routing|"
+         r"placement)/")
 _COLUMNS = (("core", _CORE, _CORE),
             ("real", r"tests/(integration|fault|golden|kill|e2e|cluster)/", r"tests/(kill|e2e)/"))
 

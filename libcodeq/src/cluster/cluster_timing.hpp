@@ -28,6 +28,8 @@ inline constexpr duration control = 1s;
 inline constexpr duration change = 2500ms;
 /// A node that is missing for so long is given up: its copies are replaced.
 inline constexpr duration gone = 60s;
+/// How often it is said that etcd was restored or replaced.
+inline constexpr duration repair_words = 60s;
 /// A node with less free space takes no copies.
 inline constexpr std::uint64_t free_bytes_min = 2ull << 30;
 

@@ -46,9 +46,12 @@ void member::tick(monotonic_time now) {
   go_on_with_changes(now);
 }
 
-void member::note_failure(const error& why) {
-  if (why.code == errc::incompatible_store)
-    port_.needs_repair(why.context);
+void member::note_failure(const error& why, monotonic_time now) {
+  const auto is_said = repair_said_ && now < *repair_said_ + timing::repair_words;
+  if (why.code != errc::incompatible_store || is_said)
+    return;
+  repair_said_ = now;
+  port_.needs_repair(why.context);
 }
 
 // Lease and registration.
@@ -70,7 +73,7 @@ void member::keep_lease(monotonic_time now) {
 void member::granted(const result<etcd::lease_answer>& lease, monotonic_time now) {
   is_granting_ = false;
   if (!lease)
-    return note_failure(lease.error());
+    return note_failure(lease.error(), now);
   lease_ = lease->id;
   is_registered_ = false;
   register_node(now);
@@ -79,7 +82,7 @@ void member::granted(const result<etcd::lease_answer>& lease, monotonic_time now
 void member::kept(const result<etcd::lease_answer>& lease, monotonic_time now) {
   is_granting_ = false;
   if (!lease)
-    return note_failure(lease.error());
+    return note_failure(lease.error(), now);
   if (lease->remaining > duration{0})
     return;
   // It has ended, and the node's key with it.
@@ -148,7 +151,7 @@ void member::poll(monotonic_time now) {
 void member::polled(const result<etcd::range_answer>& found, monotonic_time now) {
   is_polling_ = false;
   if (!found)
-    return note_failure(found.error());
+    return note_failure(found.error(), now);
   polled_revision_ = std::max(polled_revision_, found->at.revision);
   std::uint64_t modified = 0;
   for (const auto& one : found->found)

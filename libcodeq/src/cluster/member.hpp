@@ -56,7 +56,8 @@ public:
   virtual void map_changed() = 0;
   /// Another process has this node's name; this one has to end.
   virtual void superseded(const std::string& words) = 0;
-  /// etcd was restored or replaced: no election, and an operator has to look.
+  /// etcd was restored or replaced: no election, and an operator has to look. Called again after a
+  /// while.
   virtual void needs_repair(const std::string& words) = 0;
 };
 
@@ -163,7 +164,7 @@ private:
   void poll(monotonic_time now);
   void register_node(monotonic_time now);
   void control(monotonic_time now);
-  void note_failure(const error& why);
+  void note_failure(const error& why, monotonic_time now);
 
   member_options options_;
   member_port& port_;
@@ -180,6 +181,8 @@ private:
   /// The node's load was told at this time.
   monotonic_time load_told_;
   bool has_registered_once_ = false;
+  /// `needs_repair` was called last at this time.
+  std::optional<monotonic_time> repair_said_;
   /// Superseded, or at its end: nothing is asked any more.
   bool is_over_ = false;
 

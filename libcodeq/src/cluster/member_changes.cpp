@@ -131,6 +131,7 @@ void member::end_step(const pending& one, const etcd::swap_answer& how, monotoni
   } else if (how.end != etcd::swap_end::not_applied) {
     asked.fail(failed_change(how));
   }
+  asked.tell_end();
 }
 
 } // namespace codeq::cluster

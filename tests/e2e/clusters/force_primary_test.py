@@ -34,8 +34,7 @@ class ForcedPrimaryOfACluster(coordinators.CoordinatorsTest):
             self.cluster.enqueue("q", "x", "--key", f"l{i}")
         gone.kill()
         self.cluster.start_node("c1")
-        wait_until(lambda: self.cluster.http("c1", "GET", "/v1/codeq/admin/cluster")[0] == 200,
-                   20, "c1 knows its cluster")
+        wait_until(self.knows_its_cluster, 20, "c1 knows its cluster")
 
         code, refused, _ = wait_until(
             lambda: (lambda a: a if "lives" not in a[1]["error"] else None)(self.force("c1", 0)),
@@ -67,6 +66,12 @@ class ForcedPrimaryOfACluster(coordinators.CoordinatorsTest):
         self.cluster.start_node("c0")
         self.cluster.await_in_sync(nodes=["c0", "c1"])
         self.cluster.enqueue("q", "x", "--key", "after")
+
+    def knows_its_cluster(self):
+        try:
+            return self.cluster.http("c1", "GET", "/v1/codeq/admin/cluster")[0] == 200
+        except OSError:
+            return False
 
     def served_by_c1(self):
         _, shown, _ = self.cluster.http("c1", "GET", "/v1/codeq/admin/cluster")

@@ -50,7 +50,7 @@ class LostEtcd(coordinators.CoordinatorsTest):
         self.cluster.etcd.terminate(20)
         shutil.copytree(self.cluster.path("etcd"), self.cluster.path("older-etcd"))
         self.cluster.start_etcd()
-        before = self.cluster.records()
+        self.cluster.await_in_sync()
         noted = self.noted_revision("c1")
         self.cluster.nodes["c0"].kill()
         wait_until(lambda: "c0" not in self.cluster.primaries().values(), 30, "the fail-over")
@@ -60,7 +60,6 @@ class LostEtcd(coordinators.CoordinatorsTest):
 
         self.expect_no_start("c1", "etcd was restored from an older state")
         self.await_in_log("c2", "etcd was restored or replaced, no shard gets another primary")
-        self.assertEqual(before, self.cluster.records())
 
     def test_cluster_is_repaired_from_what_its_coordinators_have(self):
         self.cluster.start_all()

@@ -127,6 +127,54 @@ class LimitedConcurrency(LimitTest):
         self.assertIn('has no limit "smpt"', refused.json["error"])
 
 
+class LimitsOverShards(LimitTest):
+    """Groups put tasks of one limit key on all shards; most of them need permits of its owner."""
+
+    def groups(self):
+        return [f"g{number}" for number in range(12)]
+
+    def test_tasks_of_many_groups_run_one_at_a_time(self):
+        self.cluster.ctl("limit", "set", "one", "--concurrency", "1")
+        for name in ("u", "v"):
+            self.cluster.start_worker(name, "--slots", "8")
+        tasks = [self.cluster.enqueue("span", f"{self.path} a 20", "--limit", "one:a",
+                                      "--group", group)
+                 for group in self.groups() for _ in range(2)]
+        for task in tasks:
+            self.cluster.result(task)
+
+        spans = sorted((int(row[1]), int(row[2])) for row in
+                       (line.split() for line in self.path.read_text().splitlines()))
+        self.assertEqual(len(tasks), len(spans))
+        self.assertTrue(all(end <= start for (_, end), (start, _) in zip(spans, spans[1:])), spans)
+        wait_until(lambda: self.json("limit", "show", "one")["leased"] == 0, 10,
+                   "all permits are back")
+
+    def test_permits_survive_a_crash_of_the_coordinator(self):
+        self.cluster.ctl("limit", "set", "two", "--concurrency", "2")
+        self.cluster.start_worker("w", "--slots", "20", "--prefetch", "0")
+        tasks = [self.start_sleeper("--limit", "two:k", "--group", group)
+                 for group in self.groups()]
+
+        def leased():
+            return [task for task in tasks if self.state(task) == "leased"]
+
+        for _ in range(3):
+            wait_until(lambda: len(leased()) == 2, 10, "two run")
+            running = leased()
+            wait_until(lambda: sorted(self.reason(task) for task in tasks if task not in running)
+                       == ["limited"] * (len(tasks) - 2), 10, "the others are held back")
+            self.cluster.coordinator.kill()
+            found = json.loads(self.cluster.ctl("--json", "verify", self.cluster.path("store")))
+            self.assertEqual([], found["findings"])
+            self.start()
+            self.assertEqual(running, leased())
+            wait_until(lambda: self.json("limit", "show", "two")["leased"] == 2, 10,
+                       "the slots are counted once")
+            self.cluster.ctl("force", "complete", running[0])
+            tasks.remove(running[0])
+
+
 class LimitedRates(LimitTest):
     def test_starts_are_spread(self):
         self.cluster.ctl("limit", "set", "slow", "--rate", "10/1s", "--burst", "3")

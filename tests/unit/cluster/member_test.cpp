@@ -323,6 +323,13 @@ TEST_F(MemberTest, RestoredEtcdNeedsARepair) {
   advance(1s);
   member_.polled(error{errc::incompatible_store, "etcd was restored"}, now_);
   EXPECT_EQ(port_.repair, "etcd was restored");
+  port_.repair.clear();
+  advance(timing::poll);
+  member_.polled(error{errc::incompatible_store, "etcd was restored"}, now_);
+  EXPECT_EQ(port_.repair, "") << "it is said once in a while";
+  advance(timing::repair_words);
+  member_.polled(error{errc::incompatible_store, "etcd was restored"}, now_);
+  EXPECT_EQ(port_.repair, "etcd was restored");
 }
 
 TEST_F(MemberTest, ReplicaOfAnEmptiedDiskIsTakenOutOnceItDoesNotCount) {

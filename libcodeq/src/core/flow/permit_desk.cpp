@@ -28,9 +28,15 @@ permit_desk::line_name permit_desk::line_of(const permit& what) {
   return {{what.tenant, first.name}, first.key};
 }
 
-std::pair<std::uint8_t, sequence> permit_desk::place_of(const permit& what, sequence seq) {
+permit_desk::place permit_desk::place_of(const permit& what, sequence seq) {
   return {
     static_cast<std::uint8_t>(std::numeric_limits<std::uint8_t>::max() - what.priority), seq};
+}
+
+bool permit_desk::line::may_ask() const {
+  if (queued.empty())
+    return false;
+  return asked.size() < asked_per_key_max || queued.begin()->first < asked.rbegin()->first;
 }
 
 permit_number permit_desk::take_number(sequence seq) {
@@ -51,7 +57,7 @@ void permit_desk::queue(owner_state& owner, entry& task, sequence seq) {
   auto name = line_of(task.what);
   auto& line = owner.lines[name];
   line.queued.insert(place_of(task.what, seq));
-  if (line.asked < asked_per_key_max)
+  if (line.may_ask())
     owner.open_lines.insert(std::move(name));
 }
 
@@ -78,7 +84,7 @@ std::size_t permit_desk::waiting_before(sequence seq) const {
     return 0;
   const auto& line = owners_.at(at->second.owner).lines.at(line_of(at->second.what));
   auto place = line.queued.find(place_of(at->second.what, seq));
-  return line.asked + static_cast<std::size_t>(std::distance(line.queued.begin(), place));
+  return line.asked.size() + static_cast<std::size_t>(std::distance(line.queued.begin(), place));
 }
 
 void permit_desk::give_back(owner_state& owner, permit_return what) {
@@ -92,15 +98,15 @@ void permit_desk::leave_line(owner_state& owner, const entry& task, sequence seq
   auto& line = at->second;
   if (task.is == stage::asked) {
     owner.asked.erase(task.what.number);
-    --line.asked;
+    line.asked.erase(place_of(task.what, seq));
   } else {
     line.queued.erase(place_of(task.what, seq));
   }
-  if (line.queued.empty())
-    owner.open_lines.erase(name);
-  else
+  if (line.may_ask())
     owner.open_lines.insert(name);
-  if (line.queued.empty() && line.asked == 0)
+  else
+    owner.open_lines.erase(name);
+  if (line.queued.empty() && line.asked.empty())
     owner.lines.erase(at);
 }
 
@@ -211,15 +217,17 @@ void permit_desk::moved(shard_id owner) {
   at->second.is_awaiting = false;
 }
 
+void permit_desk::recall(owner_state& owner, sequence seq) {
+  auto& task = tasks_.at(seq);
+  leave_line(owner, task, seq);
+  --owner.out;
+  numbers_.erase(task.what.number);
+  queue(owner, task, seq);
+}
+
 void permit_desk::forget_asked(owner_state& owner) {
-  for (auto number : std::set<permit_number>(owner.asked)) {
-    auto seq = numbers_.extract(number).mapped();
-    auto& task = tasks_.at(seq);
-    leave_line(owner, task, seq);
-    --owner.out;
-    task.what.number = 0;
-    queue(owner, task, seq);
-  }
+  for (auto number : std::set<permit_number>(owner.asked))
+    recall(owner, numbers_.at(number));
 }
 
 bool permit_desk::has_news(const owner_state& owner) {
@@ -233,15 +241,21 @@ std::vector<permit_number> permit_desk::ask_further(owner_state& owner) {
          && fresh.size() < message_permits_max) {
     auto name = *owner.open_lines.begin();
     auto& line = owner.lines.at(name);
-    auto seq = line.queued.extract(line.queued.begin()).value().second;
+    if (line.asked.size() >= asked_per_key_max) {
+      auto last = line.asked.rbegin()->second;
+      give_back(owner, {tasks_.at(last).what.number, {}, true});
+      recall(owner, last);
+    }
+    auto first = line.queued.extract(line.queued.begin()).value();
+    auto seq = first.second;
     auto& task = tasks_.at(seq);
     task.is = stage::asked;
     task.what.number = take_number(seq);
     owner.asked.insert(task.what.number);
     fresh.push_back(task.what.number);
     ++owner.out;
-    ++line.asked;
-    if (line.queued.empty() || line.asked >= asked_per_key_max)
+    line.asked.insert(first);
+    if (!line.may_ask())
       owner.open_lines.erase(name);
   }
   return fresh;

@@ -34,7 +34,8 @@ public:
   static constexpr duration answer_wait{250};
   /// So often permits that are asked for are asked for again.
   static constexpr duration ask_again{500};
-  /// Permits of one limit key that are asked for at a time; further tasks wait here.
+  /// Permits of one limit key that are asked for at a time. Further tasks wait here, but one of a
+  /// higher priority takes the place of another.
   static constexpr std::size_t asked_per_key_max = 16;
   /// Permits from one owner that are asked for, held or spent.
   static constexpr std::size_t permits_per_owner_max = 10'000;
@@ -127,9 +128,14 @@ private:
   };
 
   /// The tasks that wait for a key, which is the first one of their uses; priority first.
+  using place = std::pair<std::uint8_t, sequence>;
+
   struct line {
-    std::set<std::pair<std::uint8_t, sequence>> queued{};
-    std::size_t asked = 0;
+    std::set<place> queued{};
+    std::set<place> asked{};
+
+    /// The first queued task may be asked for now, if necessary in place of another one.
+    [[nodiscard]] bool may_ask() const;
   };
 
   /// Tenant, limit and key.
@@ -157,11 +163,12 @@ private:
   };
 
   [[nodiscard]] static line_name line_of(const permit& what);
-  [[nodiscard]] static std::pair<std::uint8_t, sequence>
-  place_of(const permit& what, sequence seq);
+  [[nodiscard]] static place place_of(const permit& what, sequence seq);
   permit_number take_number(sequence seq);
   void leave_line(owner_state& owner, const entry& task, sequence seq);
   void queue(owner_state& owner, entry& task, sequence seq);
+  /// A task that was asked for waits here again.
+  void recall(owner_state& owner, sequence seq);
   void give_back(owner_state& owner, permit_return what);
   void forget_asked(owner_state& owner);
   void note_heard(owner_state& owner, std::uint64_t heard, monotonic_time now);

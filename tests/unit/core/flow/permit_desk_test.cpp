@@ -143,6 +143,25 @@ TEST_F(PermitDesk, FewTasksOfAKeyAskAtATimeAndTheFirstOnesDo) {
   EXPECT_EQ(desk_.waiting_before(16), 16u);
 }
 
+TEST_F(PermitDesk, TaskOfAHigherPriorityTakesThePlaceOfTheLastOne) {
+  for (sequence seq = 1; seq <= 20; ++seq)
+    wait(seq);
+  list();
+  auto asked = say();
+  ASSERT_TRUE(asked);
+  (void)hear(asked->number);
+  EXPECT_FALSE(say());
+  wait(30, 1);
+
+  auto urgent = say();
+  ASSERT_TRUE(urgent);
+  ASSERT_EQ(urgent->wanted.size(), 1u);
+  EXPECT_EQ(urgent->wanted.front().priority, 1);
+  ASSERT_EQ(urgent->returned.size(), 1u);
+  EXPECT_EQ(urgent->returned.front().number, asked->wanted.back().number);
+  EXPECT_TRUE(desk_.is_waiting(16));
+}
+
 TEST_F(PermitDesk, OwnerThatIsServedAnewIsToldAllAgain) {
   auto number = permitted(8);
   wait(9);

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "permits/world.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace codeq::permits {
+
+namespace {
+
+std::uint64_t number(const char* name, std::uint64_t otherwise) {
+  const char* given = std::getenv(name);
+  return given ? std::strtoull(given, nullptr, 10) : otherwise;
+}
+
+} // namespace
+
+TEST(PermitSimulation, LimitsHoldOverShardsAndNoSlotIsLost) {
+  const auto first = number("CODEQ_SEED", 1);
+  const auto seeds = std::getenv("CODEQ_SEED") ? 1 : number("CODEQ_SIM_SEEDS", 200);
+  std::uint64_t through_permits = 0;
+
+  for (auto seed = first; seed < first + seeds; ++seed) {
+    world run(seed);
+    ASSERT_EQ(run.run(), "") << "CODEQ_SEED=" << seed;
+    EXPECT_GT(run.completed, 100u) << "CODEQ_SEED=" << seed;
+    through_permits += run.through_permits;
+  }
+
+  EXPECT_GT(through_permits, seeds * 50);
+}
+
+} // namespace codeq::permits

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "permits/world.hpp"
+
+#include "core/checks/invariants.hpp"
+#include "core/commands/routing.hpp"
+#include "core/state/apply.hpp"
+#include "core/state/task_limits.hpp"
+#include "support/task_builder.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+#include <variant>
+
+namespace codeq::permits {
+
+namespace {
+
+using namespace codeq::core;
+using namespace std::chrono_literals;
+
+constexpr peer_id worker_peer = 1;
+constexpr peer_id producer_peer = 2;
+constexpr std::uint32_t slots = 6;
+constexpr duration disturbed_for = 20s;
+constexpr duration healed_for = 60s;
+
+/// The limits of the simulation, with their concurrency.
+const std::map<std::string, std::uint32_t> concurrencies{{"one", 1}, {"two", 2}, {"any", 5}};
+
+} // namespace
+
+world::world(std::uint64_t seed) : random_(seed) {
+  is_os_mode = below(2) == 0;
+  is_faulty_ = below(8) != 0;
+  for (std::uint16_t i = 0; i < shard_count; ++i)
+    nodes_.push_back(std::make_unique<node>(*this, shard_id{i}));
+}
+
+void world::after(duration wait, std::function<void()> what) {
+  due_.emplace(std::pair{now_ + wait, ++order_}, std::move(what));
+}
+
+void world::send(shard_id to, const core::command& c) {
+  if (is_disturbed_ && below(10) == 0)
+    return;
+  auto times = is_disturbed_ && below(10) == 0 ? 2 : 1;
+  for (int i = 0; i < times; ++i) {
+    auto is_late = is_disturbed_ && below(8) == 0;
+    after(duration{1 + below(is_late ? 3000 : 4)}, [this, to, c] {
+      auto& there = *nodes_[value(to)];
+      if (there.is_up())
+        there.decide(c);
+    });
+  }
+}
+
+std::string world::run() {
+  for (auto& one : nodes_)
+    one->serve();
+  for (duration passed{0}; passed < disturbed_for && wrong_.empty(); passed += 20ms) {
+    disturb();
+    pass(20ms);
+  }
+  is_disturbed_ = false;
+  pass(4s);
+  for (auto& one : nodes_)
+    one->serve();
+  pass(healed_for);
+  return wrong_.empty() ? check_end() : wrong_;
+}
+
+void world::look(const std::string& wrong) {
+  if (wrong_.empty())
+    wrong_ = wrong;
+}
+
+void world::audit() {
+  std::map<std::pair<std::string, std::string>, std::uint32_t> leased;
+  for (const auto& one : nodes_)
+    one->state().segments.for_each([&](const segment& s) {
+      if (s.limits && s.view(s.first).state == task_state::leased)
+        for (const auto& use : *s.limits)
+          ++leased[{use.name, use.key}];
+    });
+  for (const auto& [key, count] : leased)
+    if (count > concurrencies.at(key.first))
+      look("key " + key.second + " of " + key.first + " has " + std::to_string(count)
+           + " leases");
+}
+
+void world::disturb() {
+  if (below(3) == 0)
+    add_task();
+  if (!is_faulty_)
+    return;
+  auto& one = *nodes_[below(shard_count)];
+  switch (below(150)) {
+  case 0:
+    one.kill();
+    return bring_back(one);
+  case 1:
+    one.cut_power(below(one.unsynced() + 1));
+    return bring_back(one);
+  default:
+    return;
+  }
+}
+
+void world::bring_back(node& one) {
+  after(duration{below(2000)}, [this, &one] {
+    one.serve();
+    for (auto& other : nodes_)
+      if (other->id() != one.id())
+        after(duration{below(200)}, [&other, id = one.id()] {
+          note_moved(other->state(), id);
+          if (other->is_up())
+            other->decide(tick{});
+        });
+  });
+}
+
+void world::add_task() {
+  static const std::array<std::string, 3> names{"one", "two", "any"};
+  std::vector<task_limit> uses;
+  for (const auto& name : names)
+    if (below(2) == 0)
+      uses.push_back({name, "k" + std::to_string(below(3)), 1});
+  if (uses.empty())
+    return;
+  shard_id at{static_cast<std::uint16_t>(below(shard_count))};
+  if (!check_limit_owners("default", uses, at, shard_count))
+    return;
+  auto group = below(3) == 0 ? "g" + std::to_string(below(5)) : std::string();
+  if (nodes_[value(at)]->is_up())
+    nodes_[value(at)]->enqueue_task(
+      std::move(group), std::move(uses), static_cast<std::uint8_t>(below(3)));
+}
+
+void world::pass(duration time) {
+  auto until = now_ + time;
+  while (!due_.empty() && due_.begin()->first.first <= until && wrong_.empty()) {
+    auto next = due_.extract(due_.begin());
+    now_ = std::max(now_, next.key().first);
+    next.mapped()();
+  }
+  now_ = until;
+}
+
+std::string world::check_end() {
+  for (const auto& one : nodes_) {
+    const auto& state = one->state();
+    auto name = "shard " + std::to_string(value(one->id()));
+    std::size_t live = 0;
+    state.segments.for_each([&](const segment& s) {
+      for (std::uint32_t i = 0; i < s.count; ++i)
+        live += is_terminal(s.view(s.first + i).state) ? 0 : 1;
+    });
+    if (live > 0)
+      return name + " has " + std::to_string(live) + " tasks that never ended";
+    if (state.permits.size() > 0)
+      return name + " has permits without tasks";
+    for (const auto& [asker, has] : state.lent.askers())
+      if (!has.booked.empty() || !has.waiting.empty())
+        return name + " has lent slots that nobody has: " + std::to_string(has.booked.size());
+  }
+  return {};
+}
+
+void node::rebuild() {
+  state_ = std::make_unique<shard_state>(id_, epoch_ + 1);
+  state_->steady = around_.now().steady;
+  for (const auto& e : log_)
+    apply(*state_, e);
+}
+
+void node::later(duration wait, std::function<void()> what) {
+  around_.after(wait, [this, process = process_, what = std::move(what)] {
+    if (process == process_)
+      what();
+  });
+}
+
+void node::serve() {
+  if (is_up_)
+    return;
+  rebuild();
+  ++epoch_;
+  // The epoch's record is synced.
+  synced_ = log_.size();
+  is_up_ = true;
+  if (std::exchange(has_lost_, false))
+    state_->limits.use_up_all(around_.now().shard);
+  open_permits(*state_, shard_count);
+  for (const auto& [name, concurrency] : concurrencies)
+    decide(set_limit{
+      producer_peer, 1, {"default", name}, limit_definition{.concurrency = concurrency}});
+  auto worker = std::make_shared<const worker_identity>(worker_identity{"w", 1});
+  decide(attach_worker{worker_peer, worker, {{"default", "q"}}});
+  decide(resume{worker_peer, worker, {}});
+  decide(claim{worker_peer, slots});
+}
+
+void node::kill() {
+  if (!is_up_)
+    return;
+  ++process_;
+  is_up_ = false;
+  is_closing_ = false;
+  turn_.reset();
+  rebuild();
+}
+
+void node::cut_power(std::uint64_t kept) {
+  kill();
+  has_lost_ = true;
+  log_.resize(synced_ + std::min<std::uint64_t>(kept, unsynced()));
+  rebuild();
+}
+
+void node::decide(const command& c) {
+  if (!turn_)
+    turn_ = std::make_unique<turn>(*state_);
+  turn_->decide(c, around_.now());
+  if (!std::exchange(is_closing_, true))
+    later(duration{around_.below(3)}, [this] { close_turn(); });
+}
+
+void node::close_turn() {
+  is_closing_ = false;
+  auto sealed = turn_->seal(around_.now());
+  turn_.reset();
+  around_.audit();
+  for (const auto& violation : find_violations(*state_))
+    around_.look(violation);
+  written_until_ = std::max(written_until_, around_.now().steady + duration{around_.below(4)});
+  auto wait = written_until_ - around_.now().steady;
+  auto must_sync = sealed.must_sync || !around_.is_os_mode;
+  auto done = std::make_shared<sealed_turn>(std::move(sealed));
+  later(wait, [this, done, must_sync] {
+    write(done->events, must_sync);
+    for (const auto& e : done->effects)
+      carry_out(e);
+  });
+  if (auto next = next_wakeup(*state_, around_.now()))
+    later(std::max(duration{1}, *next), [this] {
+      if (!is_closing_)
+        decide(tick{});
+    });
+}
+
+void node::write(const std::vector<event>& events, bool is_synced) {
+  log_.insert(log_.end(), events.begin(), events.end());
+  if (is_synced)
+    synced_ = log_.size();
+}
+
+void node::carry_out(const effect& e) {
+  if (const auto* told = std::get_if<shard_told>(&e))
+    std::visit([&](const auto& what) { around_.send(told->to, what); }, told->what);
+  if (const auto* granted = std::get_if<tasks_granted>(&e))
+    complete(*granted);
+  if (std::holds_alternative<work_available>(e))
+    decide(claim{worker_peer, slots});
+}
+
+void node::complete(const tasks_granted& granted) {
+  for (const auto& run : granted.runs)
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      lease_report done;
+      done.seq = run.first + i;
+      done.token = fencing_token{value(run.first_token) + i};
+      const auto* s = find_segment(state_->segments, done.seq);
+      if (s && s->limits && lacks_permit(*state_, *s))
+        ++around_.through_permits;
+      switch (around_.below(8)) {
+      case 0:
+        done.how = disposition::limited;
+        done.delay = duration{around_.below(300)};
+        break;
+      case 1:
+        done.how = disposition::abandon;
+        break;
+      default:
+        break;
+      }
+      later(duration{around_.below(60)}, [this, done, again = !granted.redelivered] {
+        decide(report{worker_peer, {done}});
+        ++around_.completed;
+        if (again)
+          decide(claim{worker_peer, 1});
+      });
+    }
+}
+
+void node::enqueue_task(
+  std::string group, std::vector<task_limit> uses, std::uint8_t priority) {
+  enqueue_run run;
+  run.queue = {"default", "q"};
+  run.settings.lease = 1h;
+  run.settings.max_attempts = 1000;
+  run.priority = priority;
+  run.group = std::move(group);
+  run.limits = std::move(uses);
+  run.tasks = test::encode_bodies(1, 8);
+  auto session = make_producer_id(around_.now().shard, 0, epoch_);
+  decide(enqueue{producer_peer, {session, ++requests_, 0}, {std::move(run)}});
+}
+
+} // namespace codeq::permits

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/state/shard_state.hpp"
+#include "core/turn/turn.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace codeq::permits {
+
+inline constexpr std::uint16_t shard_count = 3;
+
+class world;
+
+/// A shard with its log. The log is what is written; the part up to `synced_` outlives a power cut.
+class node {
+public:
+  node(world& around, shard_id id) : around_(around), id_(id) { rebuild(); }
+
+  void serve();
+  void kill();
+  void cut_power(std::uint64_t kept);
+  void decide(const core::command& c);
+  void enqueue_task(std::string group, std::vector<task_limit> uses, std::uint8_t priority);
+
+  [[nodiscard]] std::uint64_t unsynced() const { return log_.size() - synced_; }
+  [[nodiscard]] bool is_up() const { return is_up_; }
+  [[nodiscard]] shard_id id() const { return id_; }
+  [[nodiscard]] const core::shard_state& state() const { return *state_; }
+  [[nodiscard]] core::shard_state& state() { return *state_; }
+
+private:
+  void rebuild();
+  void later(duration wait, std::function<void()> what);
+  void close_turn();
+  void write(const std::vector<core::event>& events, bool is_synced);
+  void carry_out(const core::effect& e);
+  void complete(const core::tasks_granted& granted);
+
+  world& around_;
+  shard_id id_;
+  std::uint32_t epoch_ = 0;
+  std::unique_ptr<core::shard_state> state_;
+  std::unique_ptr<core::turn> turn_;
+  std::vector<core::event> log_;
+  std::size_t synced_ = 0;
+  bool is_up_ = false;
+  bool is_closing_ = false;
+  bool has_lost_ = false;
+  std::uint64_t process_ = 0;
+  std::uint64_t requests_ = 0;
+  monotonic_time written_until_{};
+};
+
+/// The shards, their network and their tasks. Every decision comes from the seed.
+class world {
+public:
+  explicit world(std::uint64_t seed);
+
+  /// Runs under faults, then without any. Returns what was violated; empty: nothing.
+  [[nodiscard]] std::string run();
+
+  [[nodiscard]] std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+  [[nodiscard]] instant now() const { return {now_, timestamp{now_.time_since_epoch()}}; }
+  void after(duration wait, std::function<void()> what);
+
+  /// The message may get lost, double or late.
+  void send(shard_id to, const core::command& c);
+
+  /// Notes the first violation.
+  void look(const std::string& wrong);
+
+  /// After each turn: no key has more leases over all shards than its limit allows.
+  void audit();
+
+  bool is_os_mode = false;
+  std::uint64_t completed = 0;
+  /// Leases whose tasks needed permits.
+  std::uint64_t through_permits = 0;
+
+private:
+  void disturb();
+  void bring_back(node& one);
+  void add_task();
+  void pass(duration time);
+  [[nodiscard]] std::string check_end();
+
+  std::mt19937_64 random_;
+  monotonic_time now_{std::chrono::hours{1}};
+  std::uint64_t order_ = 0;
+  std::map<std::pair<monotonic_time, std::uint64_t>, std::function<void()>> due_;
+  bool is_faulty_ = false;
+  bool is_disturbed_ = true;
+  std::string wrong_;
+  std::vector<std::unique_ptr<node>> nodes_;
+};
+
+} // namespace codeq::permits
