@@ -116,10 +116,12 @@ class HttpMethods(cluster.ClusterTest):
     def test_missing_task_is_told_from_a_missing_key(self):
         self.start()
         task = "/tasks/00000000-0000-0001-0000-000000000000"
-        missing = {"error": "not found: no such task, or it is past its retention"}
+        missing = {"error": 'not found: tenant "default" has no task '
+                            '"00000000-0000-0001-0000-000000000000", or its retention is over'}
         self.assertEqual(missing, self.http.get(task).json)
         self.assertEqual(missing, self.http.post(task + "/cancel").json)
-        missing = {"error": "not found: no task has the key"}
+        missing = {"error": 'not found: queue "q" has no task with key "none"; '
+                            "for the key of a group add '?group='"}
         self.assertEqual(missing, self.http.get("/queues/q/keys/none").json)
         self.assertEqual(missing, self.http.post("/queues/q/keys/none/cancel").json)
 
@@ -144,6 +146,16 @@ class HttpMethods(cluster.ClusterTest):
         for path in ("/nothing", "/v1/codeq", BASE + "/nothing/at/all"):
             self.assertEqual(
                 {"error": "not found: no such route; /openapi.json lists all routes"},
+                self.http.raw("GET", path).json)
+
+    def test_unknown_route_names_the_one_that_is_meant(self):
+        self.start()
+        for path, meant in (("/tasks", "/tasks"), ("/admin/limits", "/admin/limits"),
+                            (BASE + "/queues/q/explain", "/admin/queues/q/explain"),
+                            ("/workers", "/admin/workers")):
+            self.assertEqual(
+                {"error": f'not found: no such route; did you mean "{BASE}{meant}"? '
+                          "/openapi.json lists all routes"},
                 self.http.raw("GET", path).json)
 
     def test_no_page_may_call_by_default(self):
