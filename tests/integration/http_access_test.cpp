@@ -120,7 +120,7 @@ TEST_F(HttpAccess, ARefusedRoleIsToldWhichRolesTheRouteTakes) {
     use_token(token);
     return call(method, target, R"({"level":"info"})").text("error");
   };
-  const std::string other = "forbidden: the token has another role than this route takes: ";
+  const std::string other = "forbidden: the token's role is another one; this route takes ";
   const std::string one_tenant =
     "forbidden: the token is for tenant acme; this route takes one of all tenants ";
 

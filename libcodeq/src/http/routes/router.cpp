@@ -148,9 +148,8 @@ response refuse_role(const caller& by, access who) {
       403,
       "forbidden: the token is for tenant " + by.tenant + "; this route takes one of all tenants ("
         + roles + ")");
-  auto own = by.bearer ? std::string(security::to_string(by.bearer->role)) + ", not " : "";
-  return refusal(
-    403, "forbidden: the token has another role than this route takes: " + own + roles);
+  auto own = by.bearer ? std::string(security::to_string(by.bearer->role)) : "another one";
+  return refusal(403, "forbidden: the token's role is " + own + "; this route takes " + roles);
 }
 
 /// Why the caller may not use the route; nothing when it may.
