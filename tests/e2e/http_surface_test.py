@@ -19,6 +19,8 @@ LEASED = {"extendLease", "reportProgress", "saveCheckpoint", "abandonTask", "nac
 ENDED = {"showResult"}
 # Examples of topics that need one.
 TOPICS = {"same", "updated", "topic", "deleted"}
+# Names of examples that need the limit and the schedule of the examples.
+DEFINED = {"defined", "unchanged"}
 KEYED = {"showKeyedTask", "cancelKeyedTask", "promoteKeyedTask"}
 
 
@@ -252,6 +254,7 @@ class OpenApi(cluster.ClusterTest):
         """The id of a task as the operation needs it; nothing else is left in the queues."""
         for queue in ("GENERATE_MASTER", "mail"):
             self.http.post(f"/admin/queues/{queue}/purge")
+        self.define(name in DEFINED)
         if operation.endswith("Topic"):
             return self.prepare_topic(name)
         if operation == "renewSubscription":
@@ -268,6 +271,19 @@ class OpenApi(cluster.ClusterTest):
         if operation in ENDED:
             self.http.complete({"id": task}, {"ok": True})
         return task
+
+    def define(self, wanted):
+        self.http.call("DELETE", "/admin/limits/stripe")
+        self.http.call("DELETE", "/schedules/nightly")
+        if wanted:
+            self.http.call("PUT", "/admin/limits/stripe", self.example_body(
+                "/admin/limits/{name}", "defined"))
+            self.http.call("PUT", "/schedules/nightly", self.example_body(
+                "/schedules/{name}", "unchanged"))
+
+    def example_body(self, path, name):
+        body = self.document["paths"][BASE + path]["put"]["requestBody"]
+        return body["content"]["application/json"]["examples"][name]["value"]
 
     def prepare_topic(self, name):
         self.http.call("DELETE", "/admin/topics/mail?deletionPolicy=Delete")
