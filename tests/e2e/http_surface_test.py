@@ -98,6 +98,7 @@ class HttpMethods(cluster.ClusterTest):
                 ("GET", f"{BASE}/admin/queues/q/pause", "POST"),
                 ("POST", f"{BASE}/admin/queues/q/settings", "GET, HEAD, PUT"),
                 ("POST", "/healthz", "GET, HEAD"),
+                ("GET", f"{BASE}/tasks/claim", "POST"),
                 ("OPTIONS", "/healthz", "GET, HEAD")):
             answer = self.http.raw(method, path)
             self.assertEqual((405, allowed), (answer.status, answer.fields["allow"]), path)

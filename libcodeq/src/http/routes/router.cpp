@@ -71,10 +71,15 @@ found_route find_route(exchange& call) {
   found_route found;
   std::string_view wanted = call.in.method == "HEAD" ? "GET" : std::string_view(call.in.method);
   std::vector<std::string> arguments;
+  auto fewest = call.in.path.size();
   for (auto routes : all_routes()) {
     for (const auto& r : routes) {
-      if (!fits(r.pattern, call.in.path, arguments))
+      if (!fits(r.pattern, call.in.path, arguments) || arguments.size() > fewest)
         continue;
+      // A word that a pattern names is no argument of another one: no task has the id `claim`.
+      if (arguments.size() < fewest)
+        found = {};
+      fewest = arguments.size();
       add_method(found.methods, r.method);
       if (r.method == "GET")
         add_method(found.methods, "HEAD");
