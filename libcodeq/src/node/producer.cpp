@@ -2,6 +2,7 @@
 #include "codeq/producer.hpp"
 
 #include "base/random.hpp"
+#include "base/errors.hpp"
 #include "client/answer_slot.hpp"
 #include "client/producer_actor.hpp"
 #include "client/room.hpp"
@@ -23,6 +24,8 @@
 namespace codeq {
 
 namespace {
+
+using base::wrong;
 
 /// The producer whose callback runs on this thread. A callback must not wait for room, since the
 /// producer's thread is the one that frees room.
@@ -52,18 +55,14 @@ producer::progressed guarded(const void* owner, producer::progressed told) {
   };
 }
 
-error wrong_option(std::string text) {
-  return {errc::invalid_argument, std::move(text)};
-}
-
 result<void> check(const producer_options& options) {
   if (auto ok = node::check_coordinators(options.coordinators); !ok)
     return ok;
   if (!is_valid_name(options.name))
-    return wrong_option(
+    return wrong(
       "name is `" + options.name + "`; it must be 1 to 128 letters, digits, `.`, `_` or `-`");
   if (options.window_requests < 1 || options.window_requests > limits::producer_requests_max)
-    return wrong_option(
+    return wrong(
       "window_requests is " + std::to_string(options.window_requests) + "; it must be 1.."
       + std::to_string(limits::producer_requests_max));
   return {};

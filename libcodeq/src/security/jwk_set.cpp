@@ -2,6 +2,7 @@
 #include "security/jwk_set.hpp"
 
 #include "base/text_encoding.hpp"
+#include "base/errors.hpp"
 #include "security/access_limits.hpp"
 #include "security/bounded_json.hpp"
 #include "security/token.hpp"
@@ -16,6 +17,8 @@
 namespace codeq::security {
 
 namespace {
+
+using base::wrong;
 
 namespace json = boost::json;
 
@@ -99,10 +102,6 @@ std::optional<verification_key> read_key(const json::object& from) {
   key.native = import(members);
   bool is_usable = key.native && has_good_size(key.native.get(), key.algorithm);
   return is_usable ? std::optional(std::move(key)) : std::nullopt;
-}
-
-error wrong(std::string text) {
-  return {errc::invalid_argument, std::move(text)};
 }
 
 } // namespace
