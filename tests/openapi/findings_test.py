@@ -2,6 +2,7 @@
 """The comparison with the document refuses what is not in it."""
 
 import json
+import pathlib
 import types
 import unittest
 
@@ -52,6 +53,15 @@ class Findings(unittest.TestCase):
                 ((200, {"n": 1}, "text/html"), "content of type 'text/html'")):
             with self.assertRaisesRegex(Finding, wanted):
                 self.check(*words)
+
+
+class ShippedDocument(unittest.TestCase):
+    def test_each_operation_with_a_token_documents_unknown_parameters(self):
+        file = (pathlib.Path(__file__).parents[2]
+                / "libcodeq" / "src" / "http" / "routes" / "openapi.json")
+        for method, path, operation in Document(json.loads(file.read_text())).operations:
+            if "401" in operation["responses"]:
+                self.assertIn("400", operation["responses"], f"{method} {path}")
 
 
 if __name__ == "__main__":

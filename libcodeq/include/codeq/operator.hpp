@@ -239,9 +239,9 @@ private:
 
 // Tools for a cluster whose etcd has forgotten its decisions, and whose coordinators are stopped.
 
-/// What the coordinator `node` has in its data directory, as JSON for `repair_cluster`. Changes
-/// nothing. Errors: `unavailable` (no store there, or not of a cluster), `incompatible_store` (a
-/// coordinator has it open), `corruption`, `io_error`.
+/// Reads the copies in the data directory of the stopped coordinator `node`, as JSON for
+/// `repair_cluster`. Changes nothing. Errors: `unavailable` (no store, or not of a cluster),
+/// `incompatible_store` (a coordinator has it open), `corruption`, `io_error`.
 [[nodiscard]] result<std::string>
 tell_copies(const std::filesystem::path& directory, const std::string& node);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What coordinators tell for a repair, as JSON.
+// The facts of stopped coordinators for a repair, as JSON.
 #include "codeq/limits.hpp"
 
 #include "base/json_writer.hpp"

@@ -37,7 +37,7 @@ std::string text_of(const replication::position& at) {
   return std::to_string(at.epoch) + "/" + std::to_string(at.number);
 }
 
-/// Those that could still serve the shard.
+/// The other nodes that could still serve the shard.
 std::set<std::string>
 alive(const std::set<std::string>& others, const forced_primary& wanted) {
   std::set<std::string> found;

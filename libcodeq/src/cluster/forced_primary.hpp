@@ -12,7 +12,7 @@
 /// A primary that an operator chooses although it may lack what was acknowledged. Pure.
 namespace codeq::cluster {
 
-/// What a coordinator knows of its own copy of a shard, and whom it reaches.
+/// A coordinator's own copy of a shard, and the nodes that the coordinator reaches.
 struct own_copy {
   replication::epoch_number promised = 0;
   replication::position last;
@@ -39,7 +39,7 @@ struct forced_primary {
 [[nodiscard]] result<shard_record>
 force_primary(const shard_record& record, const forced_primary& wanted);
 
-/// What is lost, for logs. @pre the node has a copy
+/// Names the loss, for logs. @pre the node has a copy
 [[nodiscard]] std::string
 forced_loss(const shard_record& record, const std::string& node, const own_copy& own);
 

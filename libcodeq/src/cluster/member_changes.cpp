@@ -69,8 +69,8 @@ void member::change(
   go_on(asked, now);
 }
 
-/// What waited for the end of another decision goes on, and what has ended is forgotten after a
-/// while.
+/// Continues changes that waited for the end of another decision, and forgets changes that ended a
+/// while ago.
 void member::go_on_with_changes(monotonic_time now) {
   for (const auto& asked : changes_)
     if (!asked->steps.empty())

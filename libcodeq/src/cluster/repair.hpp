@@ -17,7 +17,7 @@
 /// Makes the records of a cluster from its copies, when etcd has forgotten them. Pure.
 namespace codeq::cluster {
 
-/// What a disk has of one shard.
+/// The copy of one shard on a disk.
 struct copy_facts {
   replication::replica_id id{};
   replication::epoch_number promised = 0;
@@ -28,7 +28,7 @@ struct copy_facts {
   bool operator==(const copy_facts&) const = default;
 };
 
-/// What a coordinator that is stopped has on its disk, and what it knew of its cluster.
+/// The copies on the disk of a stopped coordinator, and the last state of its cluster that it knew.
 struct node_facts {
   std::string node;
   std::uint64_t identity = 0;
@@ -47,7 +47,7 @@ struct node_facts {
 [[nodiscard]] result<node_facts> decode_facts(std::string_view text);
 
 struct repair_input {
-  /// What etcd has, if anything.
+  /// The records of etcd, as far as it has them.
   std::optional<cluster_record> cluster;
   std::map<shard_id, shard_record> shards;
   std::vector<node_facts> nodes;
@@ -58,7 +58,7 @@ struct repair_input {
 struct repair_plan {
   cluster_record cluster;
   std::map<shard_id, shard_record> shards;
-  /// What an operator has to say so that it is carried out.
+  /// The words that confirm the repair; without them nothing is written.
   std::string words;
 };
 

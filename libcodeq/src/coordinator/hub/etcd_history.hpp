@@ -11,9 +11,9 @@
 #include <set>
 #include <string>
 
-/// What a coordinator keeps of its etcd and its cluster beside its store, so that it tells one that
-/// was restored from an older state, or founded anew, from the one that it knows, also after a
-/// restart; and what a repair makes the cluster from.
+/// A file beside the store remembers the coordinator's etcd and cluster. With it the coordinator
+/// notices, also after a restart, that its etcd was restored from an older state or founded anew. A
+/// repair makes the cluster's records from it.
 namespace codeq::coordinator {
 
 struct etcd_history {

@@ -71,7 +71,7 @@ struct outgoing_bytes {
   [[nodiscard]] std::uint64_t waiting() const { return sent - written; }
 };
 
-/// What a drain of a worker, or its end, has done.
+/// The outcome of a drain of a worker, or of the end of one.
 enum class drain_outcome : std::uint8_t {
   /// No such worker is known here.
   unknown,

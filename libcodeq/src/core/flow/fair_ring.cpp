@@ -52,8 +52,9 @@ void fair_ring::begin_turn(place& p, std::int64_t cost) {
   seen_ = std::max(seen_, cost);
   largest_ = std::max(largest_, cost);
   largest_ever_ = std::max(largest_ever_, largest_);
-  // The largest cost may have been greater when the member came into debt.
-  p.credit = std::max(p.credit, -allowance_of(p)) + allowance_of(p);
+  // The largest cost may have been greater when the member came into debt, and when the cost of its
+  // next task ended its last turn with credit left.
+  p.credit = std::clamp(p.credit, -allowance_of(p), largest_) + allowance_of(p);
   p.has_turn = true;
 }
 

@@ -18,7 +18,7 @@ protected:
   }
 
   static core::carried_queue with_depth(const std::string& queue, std::uint64_t depth) {
-    return {{queue_address().tenant, queue}, {{.max_depth = depth}, false}};
+    return {{"default", queue}, {{.max_depth = depth}, false}};
   }
 
   static core::carried_limit one_at_a_time(const std::string& name) {
@@ -99,7 +99,7 @@ TEST_F(AdoptSettings, PauseByABreakerIsAnotherVersion) {
   const auto before = state().settings_version;
 
   core::pause_queue tripped;
-  tripped.queue = {queue_address().tenant, "q"};
+  tripped.queue = {"default", "q"};
   tripped.paused = true;
   tripped.breaker_reason = "breaker";
   decide(tripped);

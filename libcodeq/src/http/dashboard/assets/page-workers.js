@@ -60,15 +60,23 @@ function drainButton(worker) {
   return worker.draining ?
     button("Resume", {
       icon: "play",
-      kind: "primary",
+      kind: "primary small",
       "aria-label": `Resume ${worker.workerId}`,
       onclick: () => setDraining(worker, false)
     }) :
     worker.connected && button("Drain", {
       icon: "pause",
+      kind: "small",
       "aria-label": `Drain ${worker.workerId}`,
       onclick: () => setDraining(worker, true)
     });
+}
+
+function stateChip({connected, draining}) {
+  if (!connected)
+    return h("span", {class: "chip is-dead"}, draining ? "gone, drained" : "gone");
+  return draining ? h("span", {class: "chip is-gated"}, "draining") :
+                    h("span", {class: "chip is-completed"}, "connected");
 }
 
 function workerCard(worker) {
@@ -76,21 +84,18 @@ function workerCard(worker) {
   return h("article",
     {class: `card worker ${worker.connected ? "" : "is-gone"}`, "data-key": worker.workerId},
     h("header", {class: "card-head"}, h("h2", {class: "cut"}, worker.workerId),
-      worker.http ? h("span", {class: "tag"}, "HTTP") :
-                    h("span", {class: `chip is-${worker.connected ? "completed" : "dead"}`},
-                      worker.connected ? "connected" : "gone"),
-      Boolean(worker.draining) && h("span", {class: "chip is-gated"}, "draining"),
+      worker.http ? h("span", {class: "tag"}, "HTTP") : stateChip(worker),
       h("div", {class: "grow"}),
       h("span", {class: "faint"},
-        worker.http ? plural(worker.leases, "lease") : `${worker.leases}/${total}`),
-      drainButton(worker)),
+        worker.http ? plural(worker.leases, "lease") : `${worker.leases}/${total}`)),
     !worker.http && slots(worker), running(worker),
     h("p", {class: "queues-of faint"},
       worker.queues.slice(0, queuesShown)
         .map((queue) => h("a", {class: "tag", href: `#/queues/${queue}`}, queue)),
       worker.queueCount > queuesShown &&
         `and ${
-          exact(worker.queueCount - Math.min(queuesShown, worker.queues.length))} more queues`));
+          exact(worker.queueCount - Math.min(queuesShown, worker.queues.length))} more queues`,
+      h("span", {class: "grow"}), drainButton(worker)));
 }
 
 const filters = {
