@@ -2,6 +2,7 @@
 #include "cluster/asked_change.hpp"
 
 #include "cluster/record_json.hpp"
+#include "cluster/refusal.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -11,10 +12,6 @@ namespace codeq::cluster {
 namespace {
 
 using next_result = result<std::optional<etcd::swap>>;
-
-error refused(std::string words) {
-  return {errc::invalid_argument, std::move(words)};
-}
 
 /// The nodes that hold a copy in sync, for a message.
 std::string in_sync_list(const shard_record& shard) {

@@ -122,13 +122,13 @@ settings_of(const producer_options& options, const node::link_security& access) 
   return settings;
 }
 
-struct producer_system : caf::actor_system_config {
-  producer_system() { transport::configure(*this, 1); }
-};
-
 } // namespace
 
 struct producer::impl {
+  struct system_config : caf::actor_system_config {
+    system_config() { transport::configure(*this, 1); }
+  };
+
   impl(const producer_options& options, const node::link_security& access)
     : system(config),
       room(options.window_requests),
@@ -163,7 +163,7 @@ struct producer::impl {
   /// Submits the tasks and waits for all answers.
   result<enqueue_answers> enqueue(const std::vector<task_spec>& tasks, duration wait);
 
-  producer_system config;
+  system_config config;
   caf::actor_system system;
   client::room room;
   actors::producer_actor actor;

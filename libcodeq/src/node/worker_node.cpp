@@ -40,13 +40,6 @@ using base::wrong;
 /// Actor handlers share these threads; a single thread could be blocked by one long handler.
 constexpr unsigned scheduler_threads_min = 2;
 
-struct worker_system : caf::actor_system_config {
-  worker_system() {
-    transport::configure(
-      *this, std::max(std::thread::hardware_concurrency(), scheduler_threads_min));
-  }
-};
-
 std::string range_text(std::size_t from, std::size_t to) {
   return "; it must be " + std::to_string(from) + ".." + std::to_string(to);
 }
@@ -114,6 +107,13 @@ result<hello_maker> introduce(
 } // namespace
 
 struct worker_node::impl {
+  struct system_config : caf::actor_system_config {
+    system_config() {
+      transport::configure(
+        *this, std::max(std::thread::hardware_concurrency(), scheduler_threads_min));
+    }
+  };
+
   impl(worker_node_options given, worker::handler_set set)
     : options(std::move(given)), handlers(std::move(set)), system(config) {}
 
@@ -151,7 +151,7 @@ struct worker_node::impl {
   std::mutex mutex;
   std::condition_variable ended;
   std::optional<result<void>> outcome;
-  worker_system config;
+  system_config config;
   caf::actor_system system;
   actors::dispatcher_actor dispatcher;
   std::unique_ptr<node::worker_monitor> monitor;

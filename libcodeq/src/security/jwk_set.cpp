@@ -28,12 +28,6 @@ constexpr std::size_t modulus_digits_max = (limits::rsa_key_bits_max / 8 * 4 + 2
 constexpr std::size_t exponent_digits_max = 6;
 constexpr std::size_t coordinate_digits = 43;
 
-std::string text_of(const json::object& from, std::string_view name) {
-  const auto* value = from.if_contains(name);
-  const auto* text = value ? value->if_string() : nullptr;
-  return text ? std::string(*text) : std::string();
-}
-
 /// A number of a key; empty when it is not base64url, for which the library stops the program.
 std::string number_of(const json::object& from, std::string_view name) {
   auto text = text_of(from, name);

@@ -60,12 +60,6 @@ std::optional<jwt_algorithm> algorithm_named(std::string_view name) {
   return std::nullopt;
 }
 
-std::string text_of(const boost::json::object& header, std::string_view name) {
-  const auto* value = header.if_contains(name);
-  const auto* text = value ? value->if_string() : nullptr;
-  return text ? std::string(*text) : std::string();
-}
-
 } // namespace
 
 result<signed_jwt> signed_jwt::read(std::string_view text) {
