@@ -97,7 +97,7 @@ read_task(gateway_context& context, const exchange_ptr& call, const input& field
 }
 
 /// A refused duplicate names its key.
-error in_words(const task_spec& task, const error& reason) {
+error name_key(const task_spec& task, const error& reason) {
   if (reason.code != errc::duplicate)
     return reason;
   return {reason.code, "'key' is " + quote(task.key) + ": " + reason.context};
@@ -119,7 +119,7 @@ void enqueue_one(
                 open = item.open,
                 done = std::move(done)](const result<enqueued_task>& added) {
     if (!added)
-      return done(in_words(task, added.error()));
+      return done(name_key(task, added.error()));
     if (webhook.empty())
       return show_added(context, call, {*added, task}, done);
     auto remembered = [&context, call, added = *added, task, done](const result<void>& ok) {
@@ -206,9 +206,10 @@ constexpr auto extended_batch_fields =
 
 constexpr auto task_parameters = std::to_array<input_field>({payload_field});
 
-constexpr auto batch_parameters = std::to_array<input_field>({extended_field, payload_field});
+constexpr auto enqueue_batch_parameters =
+  std::to_array<input_field>({extended_field, payload_field});
 
-constexpr std::array<route, 2> routes{{
+constexpr std::array<route, 2> enqueue_table{{
   {.method = "POST",
    .pattern = "tasks",
    .who = access::producer,
@@ -221,7 +222,7 @@ constexpr std::array<route, 2> routes{{
    .rate = "create",
    .run = &enqueue_batch,
    .fields =
-     {.query = batch_parameters,
+     {.query = enqueue_batch_parameters,
       .body = {batch_fields},
       .need = body_need::required,
       .extended = {extended_batch_fields}},
@@ -231,7 +232,7 @@ constexpr std::array<route, 2> routes{{
 } // namespace
 
 std::span<const route> enqueue_routes() {
-  return routes;
+  return enqueue_table;
 }
 
 } // namespace codeq::http

@@ -57,7 +57,7 @@ unsigned status_of(errc code) {
 }
 
 /// What a refusal says. The core knows the verbs of codeqctl only.
-std::string text_of(const error& reason) {
+std::string refusal_text(const error& reason) {
   if (reason.code == errc::unknown_limit)
     return reason.context + " (over HTTP: PUT /v1/codeq/admin/limits/NAME)";
   return reason.context.empty() ? std::string(to_string(reason.code)) : reason.context;
@@ -72,14 +72,14 @@ response refusal(unsigned status, std::string_view text) {
 }
 
 response refusal_of(const error& reason) {
-  auto answer = refusal(status_of(reason.code), text_of(reason));
+  auto answer = refusal(status_of(reason.code), refusal_text(reason));
   if (is_retryable(reason.code))
     answer.fields.emplace_back("Retry-After", "1");
   return answer;
 }
 
 void write_item_refusal(base::json_writer& json, const error& reason) {
-  json.field("error", text_of(reason))
+  json.field("error", refusal_text(reason))
     .field("code", to_string(reason.code))
     .field("httpStatus", status_of(reason.code));
 }
