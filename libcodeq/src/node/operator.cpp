@@ -34,7 +34,7 @@ result<void> operator_client::impl::connected() {
   if (news.up)
     return {};
   bool is_decided = news.final || news.unreachable;
-  return node::no_connection(
+  return client::no_connection(
     options.coordinators, news.reason, is_decided ? std::nullopt : std::optional{options.timeout});
 }
 

@@ -71,6 +71,7 @@ protected:
     auto encoded = protocol::encoded_tasks::encode(tasks);
     ASSERT_TRUE(encoded);
     auto shared = std::make_shared<const protocol::encoded_tasks>(std::move(*encoded));
+    last_tasks = shared;
     last = box.submit(shared, [this, call = ++submitted_](result<enqueue_answers> answer) {
       answers.push_back(
         std::to_string(call) + (answer ? " " + std::to_string(answer->size()) + " tasks"
@@ -142,6 +143,7 @@ protected:
   std::vector<std::string> answers;
   /// Number of the latest call of `submit`.
   std::uint64_t last = 0;
+  enqueue_outbox::tasks_ptr last_tasks;
   std::vector<task_id> ids;
   enqueue_answers each;
 
@@ -474,6 +476,22 @@ TEST_F(EnqueueOutbox, FailAllEndsWhatWasSentAndWhatWaits) {
   box.fail_all({errc::going_away, "stopped"});
 
   EXPECT_EQ(answers, (lines{"1 going_away", "2 going_away"}));
+}
+
+TEST_F(EnqueueOutbox, OnlyARequestThatWasNotSentIsWithdrawn) {
+  auto box = make(1);
+  connect(box);
+  submit(box);
+  auto sent_tasks = last_tasks;
+  submit(box);
+
+  EXPECT_FALSE(box.withdraw(sent_tasks, {errc::disconnected, {}}));
+  EXPECT_TRUE(box.withdraw(last_tasks, {errc::disconnected, {}}));
+  EXPECT_FALSE(box.withdraw(last_tasks, {errc::disconnected, {}})) << "it has ended";
+
+  EXPECT_EQ(answers, (lines{"2 disconnected"}));
+  answer(box, sent.at(0));
+  EXPECT_EQ(sent.size(), 1u);
 }
 
 TEST_F(EnqueueOutbox, SessionIsFinishedWhenAllOfItsRequestsAreAnswered) {
