@@ -392,7 +392,11 @@ public:
     if (ended)
       return task_end{std::move(*ended)};
     if (ended.error().code == errc::timeout)
-      return task_end{.late = ended.error()};
+      return task_end{
+        .late = error{
+          errc::timeout,
+          "task " + to_string(task) + " has not ended within " + std::to_string(wait.count())
+            + " ms"}};
     return ended.error();
   }
 

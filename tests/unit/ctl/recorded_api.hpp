@@ -38,13 +38,16 @@ public:
   std::optional<std::vector<schedule_info>> found_schedules;
   schedule_spec schedule;
   std::optional<queue_explanation> explained;
+  std::optional<task_explanation> why;
+  std::optional<task_status> found;
   std::optional<limit_info> found_limit;
   std::optional<limit_keys_page> found_keys;
   ctl::added_tasks tasks;
   ctl::task_end end;
 
   ctl::answer<task_status> status(const ctl::task_target& task) override {
-    return said<task_status>("status " + text(task));
+    auto got = said<task_status>("status " + text(task));
+    return found ? ctl::answer<task_status>{*found} : got;
   }
 
   ctl::answer<change_outcome> change(const ctl::task_target& task, task_change what) override {
@@ -62,7 +65,8 @@ public:
   }
 
   ctl::answer<task_explanation> explain(task_id task) override {
-    return said<task_explanation>("explain " + to_string(task));
+    auto got = said<task_explanation>("explain " + to_string(task));
+    return why ? ctl::answer<task_explanation>{*why} : got;
   }
 
   ctl::answer<task_timeline> events(task_id task) override {
