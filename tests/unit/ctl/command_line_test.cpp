@@ -449,6 +449,21 @@ TEST(CtlCommandLine, AnUnknownCommandIsRefusedAlsoWithHelp) {
   EXPECT_EQ(std::get<config::exit_request>(parsed).status, 0);
 }
 
+TEST(CtlCommandLine, AnUnknownWordBeforeACommandIsRefusedAsAnUnknownCommand) {
+  EXPECT_EQ(
+    refused({{"helo", "enqueue"}}),
+    "codeqctl: unknown subcommand or option `helo` (see --help)");
+  EXPECT_EQ(
+    refused({{"enqueu", "enqueue", "q", "x"}}),
+    "codeqctl: unknown subcommand or option `enqueu`; did you mean `enqueue`? (see --help)");
+  EXPECT_EQ(
+    refused({{"queue", "purg", "pause", "q"}}),
+    "codeqctl: unknown subcommand or option `purg`; did you mean `purge`? (see --help)");
+  EXPECT_EQ(
+    refused({{"enqueue", "q", "x", "more"}}),
+    "codeqctl: unexpected argument `more` (see --help)");
+}
+
 TEST(CtlCommandLine, AnUnknownCommandIsRefusedWithTheNearestOne) {
   auto hint = [](std::vector<const char*> words) {
     auto text = refused({words});
