@@ -87,7 +87,7 @@ TEST_F(StoreTools, VerifyRefusesAStoreThatIsOpen) {
   auto report = verify_store({.directory = data()});
 
   ASSERT_FALSE(report);
-  EXPECT_EQ(report.error().code, errc::incompatible_store);
+  EXPECT_EQ(report.error().code, errc::unavailable);
 }
 
 TEST_F(StoreTools, VerifyRefusesADirectoryWithoutAStore) {
