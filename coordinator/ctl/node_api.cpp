@@ -2,6 +2,7 @@
 #include "base/tuning.hpp"
 #include "ctl/operator_api.hpp"
 #include "ctl/queue_settings.hpp"
+#include "transport/framing.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -39,9 +40,9 @@ private:
   operator_api::progressed told_;
 };
 
-/// Why there is no connection. The gateway speaks HTTP only.
+/// Why there is no connection, with a hint when the address is that of a gateway.
 error no_connection(const error& why) {
-  if (why.code != errc::protocol_error)
+  if (why.context.find(transport::http_peer_text) == std::string::npos)
     return why;
   return {
     why.code,
