@@ -34,6 +34,8 @@ struct queue_changes {
   std::optional<std::uint32_t> quarantine_after{};
   std::optional<failure_breaker> pause_when_failing{};
 
+  friend bool operator==(const queue_changes&, const queue_changes&) = default;
+
   /// The configuration after this change of `before`.
   [[nodiscard]] queue_config applied_to(queue_config before) const;
 };

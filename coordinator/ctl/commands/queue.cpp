@@ -68,6 +68,16 @@ std::vector<option> set_grammar(queue_options& to) {
   return options;
 }
 
+/// Without this check it would add a queue that nobody asked for, for example with a wrong name.
+result<void> check_changes(const queue_options& given) {
+  if (given.changes != queue_changes{})
+    return {};
+  return error{
+    errc::invalid_argument,
+    "at least one setting is required, such as --max-attempts 5; nothing was changed; `codeqctl "
+    "queue show` shows the settings"};
+}
+
 std::string to_json(const queue_info& info) {
   base::json_writer out;
   out.begin_object().field("tenant", info.queue.tenant).field("queue", info.queue.queue);
@@ -208,7 +218,8 @@ void add_queue(command_table& to) {
     .grammar = set_grammar,
     .run = [](context& with, const queue_options& given) {
       return show_info(with, with.api.configure_queue(given.queue, given.changes));
-    }});
+    },
+    .check = check_changes});
   add(
     to,
     "queue pause",

@@ -433,6 +433,13 @@ TEST(CtlCommandLine, QueueSetChangesWhatIsGivenAndNothingElse) {
     "codeqctl: --pause-when-failing: `100` is not a whole number from 1 to 99");
 }
 
+TEST(CtlCommandLine, QueueSetNeedsASetting) {
+  EXPECT_EQ(
+    refused({{"queue", "set", "q"}}),
+    "codeqctl: queue set: at least one setting is required, such as --max-attempts 5; nothing was "
+    "changed; `codeqctl queue show` shows the settings");
+}
+
 TEST(CtlCommandLine, ACommandIsRequired) {
   EXPECT_NE(refused({{}}), "");
   EXPECT_NE(refused({{"bogus"}}), "");
