@@ -19,9 +19,6 @@ struct frame_header {
   std::uint16_t type = 0;
 };
 
-/// How the error of a header begins whose bytes are those of HTTP.
-inline constexpr std::string_view http_peer_text = "the peer speaks HTTP";
-
 /// Parses a header of `protocol::frame_header_bytes`. Errors: `protocol_error` for flags that are
 /// not zero, an invalid length, or a length above `body_bytes_max`; it says so when the bytes are
 /// those of HTTP, whose port is easily mistaken for this one.
