@@ -31,7 +31,16 @@ struct connection_news {
 using connection_listener = std::function<void(const connection_news&)>;
 
 /// There is no connection to these coordinators; with `waited`, so far.
-[[nodiscard]] error no_connection(
-  const std::vector<std::string>& addresses, const error& reason, std::optional<duration> waited);
+[[nodiscard]] inline error no_connection(
+  const std::vector<std::string>& addresses, const error& reason, std::optional<duration> waited) {
+  std::string text = "no connection to ";
+  for (std::size_t i = 0; i < addresses.size(); ++i)
+    text += (i == 0 ? "" : ", ") + addresses[i];
+  if (waited)
+    text += " within " + std::to_string(waited->count()) + " ms";
+  if (reason.code != errc::none)
+    text += ": " + reason.context;
+  return {waited ? errc::disconnected : reason.code, text};
+}
 
 } // namespace codeq::client

@@ -35,7 +35,8 @@ error ended_by(const error& reason, bool is_sent) {
   return {
     reason.code,
     reason.context
-      + (is_sent ? "; whether its tasks were added is unknown" : "; it was not sent: nothing was enqueued")};
+      + (is_sent ? "; whether its tasks were added is unknown"
+                 : "; it was not sent: nothing was enqueued")};
 }
 
 error key_has_record(task_id task) {

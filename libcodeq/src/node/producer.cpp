@@ -118,8 +118,8 @@ std::string within(duration wait) {
   return " within " + std::to_string(wait.count()) + " ms";
 }
 
-/// Why there is no connection. A refused certificate or token keeps its code, because waiting longer
-/// does not help.
+/// Why there is no connection. A refused certificate or token keeps its code, because waiting
+/// longer does not help.
 error no_connection(
   const std::vector<std::string>& coordinators, const error& reason, duration wait) {
   auto why = client::no_connection(coordinators, reason, wait);
