@@ -2,7 +2,6 @@
 #include "base/tuning.hpp"
 #include "ctl/operator_api.hpp"
 #include "ctl/queue_settings.hpp"
-#include "transport/framing.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -18,6 +17,9 @@ namespace {
 
 /// Enough time to reach a running coordinator.
 constexpr duration reach_timeout{500};
+
+/// How the library says that the address is that of a gateway.
+constexpr auto http_peer_text = "the peer speaks HTTP";
 
 /// Passes progress on until it is closed; the producer's threads may deliver some later.
 class progress_gate {
@@ -42,7 +44,7 @@ private:
 
 /// Why there is no connection, with a hint when the address is that of a gateway.
 error no_connection(const error& why) {
-  if (why.context.find(transport::http_peer_text) == std::string::npos)
+  if (why.context.find(http_peer_text) == std::string::npos)
     return why;
   return {
     why.code,

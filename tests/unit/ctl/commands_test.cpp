@@ -328,7 +328,8 @@ TEST(CtlCommands, ResultTellsByItsStatusHowATaskEnded) {
     shown(api, {{"result", word}}),
     "codeqctl: task " + id_text + " is ready, not ended yet; last error: why" + later);
   api.end = {};
-  EXPECT_EQ(shown(api, {{"result", word}}), "codeqctl: task " + id_text + " has not ended yet" + later);
+  EXPECT_EQ(
+    shown(api, {{"result", word}}), "codeqctl: task " + id_text + " has not ended yet" + later);
   EXPECT_EQ(api.asked.substr(0, api.asked.find('\n')), "await " + id_text + " not");
 }
 
