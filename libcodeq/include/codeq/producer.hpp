@@ -35,6 +35,10 @@ using enqueue_answers = std::vector<result<enqueued_task>>;
 /// Adds tasks and waits for their ends. Survives lost connections: an enqueue whose answer was lost
 /// is resent under the same request number and never adds a task twice. Thread-safe.
 ///
+/// Warnings, for example that a coordinator is not reached, are logged to stderr. The environment
+/// variables `CODEQ_LOG_LEVEL` (debug, info, warn, error, off; default: warn) and
+/// `CODEQ_LOG_FORMAT` (text, json) change that.
+///
 /// When the compiler finds no `enqueue` for a spec in braces, write `codeq::task_spec{...}`: its
 /// error then names the wrong field.
 ///
