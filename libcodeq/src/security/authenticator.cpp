@@ -22,7 +22,8 @@ bool is_jwt(std::string_view bearer) {
 std::string expiry_of(const principal& who) {
   auto renewal = who.signing_key ? "its issuer has to sign a new one"
                                  : "`codeqctl token rotate` makes a new one";
-  return "has expired at " + to_string(*who.expires) + ", subject " + who.subject + "; " + renewal;
+  return "has expired at " + codeq::to_string(*who.expires) + ", subject " + who.subject + "; "
+         + renewal;
 }
 
 } // namespace
