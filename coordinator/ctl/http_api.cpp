@@ -416,7 +416,7 @@ public:
         gateway_->wait_for(path_of(task) + "/result?waitSeconds=" + std::to_string(waited));
       if (answer)
         return read_end(task, std::move(*answer));
-      if (answer.error().context != "HTTP 404: result not found")
+      if (!answer.error().context.starts_with("HTTP 404: result not found"))
         return answer.error();
       if (steady_clock::now() >= until)
         return task_end{};

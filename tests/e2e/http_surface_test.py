@@ -19,6 +19,8 @@ LEASED = {"extendLease", "reportProgress", "saveCheckpoint", "abandonTask", "nac
 ENDED = {"showResult"}
 # Examples of topics that need one.
 TOPICS = {"same", "updated", "topic", "deleted"}
+# Names of examples that need the limit and the schedule of the examples.
+DEFINED = {"defined", "unchanged"}
 KEYED = {"showKeyedTask", "cancelKeyedTask", "promoteKeyedTask"}
 
 
@@ -96,6 +98,7 @@ class HttpMethods(cluster.ClusterTest):
                 ("GET", f"{BASE}/admin/queues/q/pause", "POST"),
                 ("POST", f"{BASE}/admin/queues/q/settings", "GET, HEAD, PUT"),
                 ("POST", "/healthz", "GET, HEAD"),
+                ("GET", f"{BASE}/tasks/claim", "POST"),
                 ("OPTIONS", "/healthz", "GET, HEAD")):
             answer = self.http.raw(method, path)
             self.assertEqual((405, allowed), (answer.status, answer.fields["allow"]), path)
@@ -116,10 +119,12 @@ class HttpMethods(cluster.ClusterTest):
     def test_missing_task_is_told_from_a_missing_key(self):
         self.start()
         task = "/tasks/00000000-0000-0001-0000-000000000000"
-        missing = {"error": "not found: no such task, or it is past its retention"}
+        missing = {"error": 'not found: tenant "default" has no task '
+                            '"00000000-0000-0001-0000-000000000000", or its retention is over'}
         self.assertEqual(missing, self.http.get(task).json)
         self.assertEqual(missing, self.http.post(task + "/cancel").json)
-        missing = {"error": "not found: no task has the key"}
+        missing = {"error": 'not found: queue "q" has no task with key "none"; '
+                            "for the key of a group add '?group='"}
         self.assertEqual(missing, self.http.get("/queues/q/keys/none").json)
         self.assertEqual(missing, self.http.post("/queues/q/keys/none/cancel").json)
 
@@ -144,6 +149,16 @@ class HttpMethods(cluster.ClusterTest):
         for path in ("/nothing", "/v1/codeq", BASE + "/nothing/at/all"):
             self.assertEqual(
                 {"error": "not found: no such route; /openapi.json lists all routes"},
+                self.http.raw("GET", path).json)
+
+    def test_unknown_route_names_the_one_that_is_meant(self):
+        self.start()
+        for path, meant in (("/tasks", "/tasks"), ("/admin/limits", "/admin/limits"),
+                            (BASE + "/queues/q/explain", "/admin/queues/q/explain"),
+                            ("/workers", "/admin/workers")):
+            self.assertEqual(
+                {"error": f'not found: no such route; did you mean "{BASE}{meant}"? '
+                          "/openapi.json lists all routes"},
                 self.http.raw("GET", path).json)
 
     def test_no_page_may_call_by_default(self):
@@ -240,6 +255,7 @@ class OpenApi(cluster.ClusterTest):
         """The id of a task as the operation needs it; nothing else is left in the queues."""
         for queue in ("GENERATE_MASTER", "mail"):
             self.http.post(f"/admin/queues/{queue}/purge")
+        self.define(name in DEFINED)
         if operation.endswith("Topic"):
             return self.prepare_topic(name)
         if operation == "renewSubscription":
@@ -256,6 +272,19 @@ class OpenApi(cluster.ClusterTest):
         if operation in ENDED:
             self.http.complete({"id": task}, {"ok": True})
         return task
+
+    def define(self, wanted):
+        self.http.call("DELETE", "/admin/limits/stripe")
+        self.http.call("DELETE", "/schedules/nightly")
+        if wanted:
+            self.http.call("PUT", "/admin/limits/stripe", self.example_body(
+                "/admin/limits/{name}", "defined"))
+            self.http.call("PUT", "/schedules/nightly", self.example_body(
+                "/schedules/{name}", "unchanged"))
+
+    def example_body(self, path, name):
+        body = self.document["paths"][BASE + path]["put"]["requestBody"]
+        return body["content"]["application/json"]["examples"][name]["value"]
 
     def prepare_topic(self, name):
         self.http.call("DELETE", "/admin/topics/mail?deletionPolicy=Delete")

@@ -96,7 +96,7 @@ TEST_F(HttpAccess, EveryRouteNeedsAToken) {
     use_token("");
     auto missing = call(c.method, c.target, "{}");
     EXPECT_EQ(401u, missing.status) << c.target;
-    EXPECT_EQ("missing bearer token", missing.text("error"));
+    EXPECT_THAT(missing.text("error"), HasSubstr("missing bearer token: send the header "));
     use_token("wrong");
     EXPECT_EQ(401u, call(c.method, c.target, "{}").status) << c.target;
   }
@@ -120,7 +120,7 @@ TEST_F(HttpAccess, ARefusedRoleIsToldWhichRolesTheRouteTakes) {
     use_token(token);
     return call(method, target, R"({"level":"info"})").text("error");
   };
-  const std::string other = "forbidden: the token has another role than this route takes: ";
+  const std::string other = "forbidden: the token's role is another one; this route takes ";
   const std::string one_tenant =
     "forbidden: the token is for tenant acme; this route takes one of all tenants ";
 
@@ -364,6 +364,12 @@ TEST_F(HttpTenants, CannotCountWhatAllTenantsDo) {
   use_token("acme:root:pwat");
   EXPECT_THAT(get("/admin/shards").body, HasSubstr("codeq_leases"));
   EXPECT_EQ(200u, get("//metrics").status);
+}
+
+TEST_F(HttpTenants, TheirHttpWorkersAreMarkedForATokenOfAllTenants) {
+  use_token("umbrella:root:pwat");
+
+  EXPECT_THAT(get("/admin/workers").body, HasSubstr(R"("workerId":"root","http":true)"));
 }
 
 TEST_F(HttpTenants, CannotForceRedriveOrPurgeTasks) {

@@ -196,19 +196,26 @@ TEST_F(HttpRoutes, LeaseRoutesTellUnknownTasksOthersAndEndedOnesApart) {
   for (const char* route : {"heartbeat", "abandon", "nack"}) {
     auto path = [&](const std::string& task) { return "/tasks/" + task + "/" + route; };
 
-    EXPECT_EQ("not-found", post(path("00000000-0000-0001-0000-000000000000")).text("error"));
-    EXPECT_EQ("not-found", post(path("nonsense")).text("error"));
+    EXPECT_EQ(
+      "not-found: tenant \"acme\" has no task \"00000000-0000-0001-0000-000000000000\", or its "
+      "retention is over",
+      post(path("00000000-0000-0001-0000-000000000000")).text("error"));
+    EXPECT_EQ(
+      "not-found: \"nonsense\" is not a task id; POST /v1/codeq/tasks answers with one",
+      post(path("nonsense")).text("error"));
     use_token("acme:other:w");
     auto refused = post(path(id));
     EXPECT_EQ(403u, refused.status);
-    EXPECT_EQ("not-owner", refused.text("error"));
+    EXPECT_EQ(
+      "not-owner: the task is leased to worker \"root\"; the caller is worker \"other\"",
+      refused.text("error"));
     use_token("acme:root:pwa");
   }
   post("/tasks/" + id + "/result", R"({"status":"COMPLETED"})");
   for (const char* route : {"heartbeat", "abandon", "nack"}) {
     auto refused = post("/tasks/" + id + "/" + route);
     EXPECT_EQ(409u, refused.status);
-    EXPECT_EQ("not-in-progress", refused.text("error"));
+    EXPECT_THAT(refused.text("error"), HasSubstr("not-in-progress: the lease of task "));
   }
 }
 
@@ -283,8 +290,8 @@ TEST_F(HttpRoutes, BatchesDecideTheirItemsSingly) {
     R"({"results":[{"taskId":"nonsense","status":"COMPLETED"},{"taskId":")" + id
       + R"(","status":"COMPLETED"},{"taskId":")" + id + R"(","status":"X"}]})");
   EXPECT_EQ(200u, done.status);
-  EXPECT_THAT(done.body, HasSubstr(R"({"taskId":"nonsense","error":"task not found",)"
-                                   R"("code":"unknown_task","httpStatus":404})"));
+  EXPECT_THAT(done.body, HasSubstr(R"({"taskId":"nonsense","error":"task not found: )"));
+  EXPECT_THAT(done.body, HasSubstr(R"(","code":"unknown_task","httpStatus":404})"));
   EXPECT_THAT(done.body, HasSubstr(R"("error":"invalid status: )"));
   EXPECT_THAT(done.body, HasSubstr(R"("status":"COMPLETED")"));
 }

@@ -188,10 +188,13 @@ TEST_F(HttpWaits, AClientThatWentAwayGetsNoTask) {
 
 TEST_F(HttpWaits, AResultIsAwaitedAndArrivesWithTheEnd) {
   auto id = enqueue("q");
-  EXPECT_EQ("result not found", get("/tasks/" + id + "/result").text("error"));
   EXPECT_EQ(
-    "task not found",
-    get("/tasks/00000000-0000-0001-0000-000000000000/result?waitSeconds=5").text("error"));
+    "result not found: task \"" + id + "\" has not ended; GET /v1/codeq/tasks/" + id
+      + "/explain says what it waits for",
+    get("/tasks/" + id + "/result").text("error"));
+  EXPECT_THAT(
+    get("/tasks/00000000-0000-0001-0000-000000000000/result?waitSeconds=5").text("error"),
+    testing::StartsWith("task not found: tenant "));
   auto waiting = begin("GET", "/tasks/" + id + "/result?waitSeconds=10");
   claim("q");
   advance(1s);
@@ -213,7 +216,7 @@ TEST_F(HttpWaits, AnAwaitedResultThatDoesNotComeIs404AtItsTime) {
 
   ASSERT_TRUE(waiting.is_answered());
   EXPECT_EQ(404u, (*waiting.answered)->status);
-  EXPECT_EQ("result not found", (*waiting.answered)->text("error"));
+  EXPECT_THAT((*waiting.answered)->text("error"), testing::StartsWith("result not found: "));
 }
 
 TEST_F(HttpWaits, LeasesLiveThroughARestart) {
@@ -242,7 +245,10 @@ TEST_F(HttpWaits, ALeaseNotExtendedRunsOutAndItsHolderIsRefused) {
   auto zombie = post(
     "/tasks/" + id + "/result", R"({"status":"COMPLETED","fencingToken":")" + old_token + "\"}");
   EXPECT_EQ(403u, zombie.status);
-  EXPECT_EQ("not-owner", zombie.text("error"));
+  EXPECT_EQ(
+    "not-owner: 'fencingToken' is \"" + old_token
+      + "\"; it must be that of the task's latest claim",
+    zombie.text("error"));
 }
 
 class HttpWithTokens : public http_fixture {

@@ -412,7 +412,9 @@ TEST_F(HttpWakeups, ASubscriptionEndsWithItsTimeUnlessItIsRenewed) {
   EXPECT_EQ(19u, called(19s).size());
 
   EXPECT_LE(called(10s).size(), 1u);
-  EXPECT_EQ("not-found", post("/workers/subscriptions/" + id + "/heartbeat", "").text("error"));
+  EXPECT_THAT(
+    post("/workers/subscriptions/" + id + "/heartbeat", "").text("error"),
+    HasSubstr("not-found: the token has no subscription \"" + id + "\", or it has expired"));
 }
 
 TEST_F(HttpWakeups, TheRecordOfAnExpiredSubscriptionWaitsForARenewalOnItsWay) {

@@ -170,7 +170,7 @@ TEST_F(HttpWorkers, OnlyTheHolderOfTheLeaseSavesAndTells) {
        {std::pair{"checkpoint", R"({"checkpoint":1})"}, {"progress", R"({"percent":1})"}}) {
     EXPECT_EQ(404u, report(unknown_id, verb, body).status);
     use_token("acme:other:w");
-    EXPECT_EQ("not-owner", report(id, verb, body).text("error"));
+    EXPECT_THAT(report(id, verb, body).text("error"), testing::StartsWith("not-owner: "));
     use_token("umbrella:root:w");
     EXPECT_EQ(404u, report(id, verb, body).status);
     use_token("acme:root:w:codeq:claim");
@@ -179,8 +179,9 @@ TEST_F(HttpWorkers, OnlyTheHolderOfTheLeaseSavesAndTells) {
   }
   complete(id);
 
-  EXPECT_EQ("not-in-progress", report(id, "checkpoint", R"({"checkpoint":1})").text("error"));
-  EXPECT_EQ("not-in-progress", report(id, "progress", R"({"percent":1})").text("error"));
+  auto is_over = testing::StartsWith("not-in-progress: the lease of task \"" + id + "\" is over");
+  EXPECT_THAT(report(id, "checkpoint", R"({"checkpoint":1})").text("error"), is_over);
+  EXPECT_THAT(report(id, "progress", R"({"percent":1})").text("error"), is_over);
 }
 
 TEST_F(HttpWorkers, ACheckpointOverItsLimitIsRefused) {

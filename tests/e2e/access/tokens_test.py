@@ -101,7 +101,7 @@ class Roles(TokensTest):
         for method, path in writing:
             answer = self.ask("reader", method, path, {})
             self.assertEqual(403, answer.status, (method, path))
-            self.assertIn("another role than this route takes: reader, not ",
+            self.assertIn("forbidden: the token's role is reader; this route takes ",
                           answer.json["error"], (method, path))
 
     def test_reader_reads_what_an_admin_reads_over_http(self):

@@ -84,7 +84,7 @@ TEST_F(HttpLimits, AreOfATenant) {
   EXPECT_EQ("[]", get("/admin/limits")["limits"]);
   EXPECT_EQ(
     "limits: tenant \"umbrella\" has no limit \"stripe\"; define it first: codeqctl limit set "
-    "stripe",
+    "stripe (over HTTP: PUT /v1/codeq/admin/limits/NAME)",
     post("/tasks", R"({"command":"q","payload":1)" + of("a") + "}").text("error"));
 }
 
@@ -208,6 +208,7 @@ TEST_F(HttpLimits, AnOperatorClosesAndOpensAKey) {
   EXPECT_EQ(204u, try_claim());
   auto open = post("/admin/limits/stripe/keys/a%2Fb/open", "");
   EXPECT_EQ("", open.text("closedUntil"));
+  EXPECT_GE(open.text("nextStart"), get("/tasks/" + task).text("createdAt"));
   EXPECT_EQ(task, claim("q").text("id"));
 
   EXPECT_EQ(200u, post("/admin/limits/stripe/close", R"({"for":"1h"})").status);

@@ -121,6 +121,12 @@ TEST(Input, ATextThatIsNotUtf8IsNamed) {
   EXPECT_EQ("invalid body: it is not UTF-8", why("{\"text\":\"\xff\"}"));
 }
 
+TEST(Input, AnElementOfTheWrongTypeIsNamed) {
+  EXPECT_EQ(
+    "invalid body: 'list[1]' must be an object, not a string",
+    why(R"({"list":[{"name":"a"},"a"]})"));
+}
+
 TEST(Input, AFieldThatIsGivenTwiceIsNamed) {
   EXPECT_EQ("field 'number' is given twice", why(R"({"number":1,"text":"a","number":2})"));
   EXPECT_EQ("field 'number' is given twice", why(R"({"number":1,"number":null})"));

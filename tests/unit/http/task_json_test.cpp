@@ -40,6 +40,8 @@ TEST(TaskJson, AWorkerHasTheNameOfItsSubject) {
 
   EXPECT_EQ("w.1", subject_of(name));
   EXPECT_EQ("node-7", subject_of("node-7"));
+  EXPECT_TRUE(is_http_worker(name));
+  EXPECT_FALSE(is_http_worker("acme/node-7"));
   EXPECT_FALSE(is_valid_name(name));
 }
 

@@ -74,10 +74,10 @@ std::string row_of(const base::queue_counts& q, timestamp now) {
   return json.take();
 }
 
-void write_worker(base::json_writer& json, const worker_info& w, bool is_own) {
+void write_worker(base::json_writer& json, const worker_info& w) {
   json.begin_object()
     .field("workerId", subject_of(w.name))
-    .field("http", is_own)
+    .field("http", is_http_worker(w.name))
     .field("connected", w.is_connected)
     .field("draining", w.is_draining)
     .field("freeSlots", w.free_slots)
@@ -105,10 +105,9 @@ void write_workers(
   if (!by.sees_all_tenants)
     workers = coordinator::workers_of(by.tenant, std::move(workers));
   coordinator::limit_shown(workers);
-  auto own_prefix = worker_name_of(by.tenant, "");
   json.begin_array("workers");
   for (const auto& w : workers)
-    write_worker(json, w, w.name.starts_with(own_prefix));
+    write_worker(json, w);
   json.end_array();
 }
 

@@ -361,7 +361,12 @@ result<bool>
 input_reader::add_object(std::size_t index, std::string_view raw, input::value& to) const {
   const auto& field = *to.field;
   bool is_item = field.type == input_type::items;
-  auto path = place_.path + std::string(field.name) + "[" + std::to_string(index) + "].";
+  auto name = std::string(field.name) + "[" + std::to_string(index) + "]";
+  if (!is_item && !raw.starts_with('{'))
+    return refuse_input(
+      place_.refusal,
+      quote_name(place_.path, name) + " must be an object, not " + describe_json(raw));
+  auto path = place_.path + name + ".";
   auto object = json_object::parse(raw);
   auto read = object
                 ? input_reader(field.members, {is_item ? "" : path, place_.refusal}).read(*object)

@@ -29,24 +29,24 @@ void write_rate(base::json_writer& json, const start_rate& rate) {
   json.field("burst", rate.burst).end_object();
 }
 
-void write_key_members(base::json_writer& json, const limit_key_info& info) {
+void write_key_members(base::json_writer& json, const limit_key_info& info, timestamp now) {
   write_key(json, info.key);
   json.field("leased", info.leased).field("held", info.held);
   if (info.next_start)
-    json.field("nextStart", base::to_rfc3339(*info.next_start));
+    json.field("nextStart", base::to_rfc3339(std::max(*info.next_start, now)));
   if (info.closed_until != timestamp{})
     json.field("closedUntil", base::to_rfc3339(info.closed_until));
 }
 
 /// The limits that hold tasks of a queue, and their keys.
-void write_waits(base::json_writer& json, const queue_explanation& why) {
+void write_waits(base::json_writer& json, const queue_explanation& why, timestamp now) {
   json.begin_array("limits");
   for (const auto& wait : why.limits)
     json.begin_object().field("name", wait.limit).field("held", wait.at.held).end_object();
   json.end_array().begin_array("keys");
   for (const auto& wait : why.keys) {
     json.begin_object().field("limit", wait.limit);
-    write_key_members(json, wait.at);
+    write_key_members(json, wait.at, now);
     json.end_object();
   }
   json.end_array().field("allKeys", why.has_all_keys);
@@ -160,19 +160,19 @@ void write_limit(base::json_writer& json, const limit_info& info) {
     .end_object();
 }
 
-void write_limit_key(base::json_writer& json, const limit_key_info& info) {
-  write_key_members(json.begin_object(), info);
+void write_limit_key(base::json_writer& json, const limit_key_info& info, timestamp now) {
+  write_key_members(json.begin_object(), info, now);
   json.end_object();
 }
 
-void write_limit_keys(base::json_writer& json, const limit_keys_page& page) {
+void write_limit_keys(base::json_writer& json, const limit_keys_page& page, timestamp now) {
   json.begin_object().field("name", page.limit.name).begin_array("keys");
   for (const auto& key : page.keys)
-    write_limit_key(json, key);
+    write_limit_key(json, key, now);
   json.end_array().field("more", page.more).end_object();
 }
 
-void write_explanation(base::json_writer& json, const queue_explanation& why) {
+void write_explanation(base::json_writer& json, const queue_explanation& why, timestamp now) {
   std::uint64_t backlog = 0;
   for (const auto& [reason, tasks] : why.waiting)
     backlog += tasks;
@@ -188,7 +188,7 @@ void write_explanation(base::json_writer& json, const queue_explanation& why) {
     .field("leased", why.leased)
     .field("workers", why.workers)
     .field("blocking", why.blocking);
-  write_waits(json, why);
+  write_waits(json, why, now);
   json.field("startsPerMinute", why.starts_per_minute);
   if (why.last_start)
     json.field("lastStartMs", why.last_start->count());

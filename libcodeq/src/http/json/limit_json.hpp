@@ -101,10 +101,12 @@ check_task_limits(const std::vector<task_limit>& all, std::string_view field = "
 void write_task_limits(base::json_writer& json, const std::vector<task_limit>& all);
 
 void write_limit(base::json_writer& json, const limit_info& info);
-void write_limit_key(base::json_writer& json, const limit_key_info& info);
-void write_limit_keys(base::json_writer& json, const limit_keys_page& page);
+
+/// A next start that is past is shown as `now`, in shard time.
+void write_limit_key(base::json_writer& json, const limit_key_info& info, timestamp now);
+void write_limit_keys(base::json_writer& json, const limit_keys_page& page, timestamp now);
 
 /// Writes why the tasks of a queue wait.
-void write_explanation(base::json_writer& json, const queue_explanation& why);
+void write_explanation(base::json_writer& json, const queue_explanation& why, timestamp now);
 
 } // namespace codeq::http

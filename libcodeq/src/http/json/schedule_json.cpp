@@ -20,7 +20,10 @@ void write_time(base::json_writer& json, const schedule_time& time) {
 }
 
 void write_task(base::json_writer& json, const task_spec& task) {
-  json.begin_object("task").field("command", task.queue).field("priority", task.priority);
+  json.begin_object("task")
+    .field("command", task.queue)
+    .field("queue", task.queue)
+    .field("priority", task.priority);
   write_value(json.key("payload"), task.payload.view());
   if (!task.key.empty() && base::is_utf8(task.key))
     json.field("idempotencyKey", task.key);

@@ -118,8 +118,12 @@ std::string worker_name_of(std::string_view tenant, std::string_view subject) {
   return name;
 }
 
+bool is_http_worker(std::string_view worker_name) noexcept {
+  return worker_name.starts_with(worker_prefix);
+}
+
 std::string_view subject_of(std::string_view worker_name) noexcept {
-  if (!worker_name.starts_with(worker_prefix))
+  if (!is_http_worker(worker_name))
     return worker_name;
   return worker_name.substr(worker_name.find('/') + 1);
 }

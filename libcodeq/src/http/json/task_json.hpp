@@ -36,6 +36,9 @@ struct task_detail {
 /// The gateway's name for a worker whose token has that subject; no other node can have it.
 [[nodiscard]] std::string worker_name_of(std::string_view tenant, std::string_view subject);
 
+/// True for such a name.
+[[nodiscard]] bool is_http_worker(std::string_view worker_name) noexcept;
+
 /// The subject in such a name, or the name itself when it is another node's.
 [[nodiscard]] std::string_view subject_of(std::string_view worker_name) noexcept;
 

@@ -39,9 +39,9 @@ result<bulk_operation> operation_in(const result<task_detail>& record) {
 
 void far_operations::find(
   const std::string& tenant, const std::string& id, shard_desk::then<bulk_operation> done) {
-  auto take = [done = std::move(done)](const result<task_detail>& found) {
+  auto take = [tenant, id, done = std::move(done)](const result<task_detail>& found) {
     if (!found && found.error().code == errc::unknown_task)
-      return done(error{errc::unknown_task, "operation not found"});
+      return done(unknown_operation(tenant, id));
     done(operation_in(found));
   };
   desk_->describe_with_body(

@@ -2,6 +2,7 @@
 #include "http/operations/operation.hpp"
 
 #include "base/rfc3339.hpp"
+#include "http/json/input_refusal.hpp"
 #include "http/json/json_reader.hpp"
 #include "http/server/gateway_limits.hpp"
 
@@ -290,6 +291,13 @@ std::string to_record(const bulk_operation& o) {
   write_events(json, o.events);
   json.end_object();
   return json.take();
+}
+
+error unknown_operation(const std::string& tenant, const std::string& id) {
+  return {
+    errc::unknown_task,
+    "operation not found: tenant " + quote(tenant) + " has no operation " + quote(id)
+      + "; GET /v1/codeq/admin/operations lists them"};
 }
 
 result<bulk_operation> read_operation(std::string_view record) {

@@ -148,6 +148,9 @@ find_outdated(std::vector<ended_operation> ended, timestamp now);
 /// The JSON text that is stored. Fields are only added.
 [[nodiscard]] std::string to_record(const bulk_operation& o);
 
+/// The refusal of an operation that the tenant does not have.
+[[nodiscard]] error unknown_operation(const std::string& tenant, const std::string& id);
+
 /// Errors: `corruption`.
 [[nodiscard]] result<bulk_operation> read_operation(std::string_view record);
 

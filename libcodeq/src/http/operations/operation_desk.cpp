@@ -132,7 +132,7 @@ result<void> operation_desk::check_ready() const {
 
 error operation_desk::not_found(const std::string& tenant, const std::string& id) const {
   bool is_known = !walk_.is_reading() && walk_.has_read(walk_.shard_of(tenant, id));
-  return is_known ? error{errc::unknown_task, "operation not found"}
+  return is_known ? unknown_operation(tenant, id)
                   : error{errc::overloaded, "the operations are being read after the start"};
 }
 
@@ -196,7 +196,9 @@ void operation_desk::alter_own(const operation_wish& wish, done_function done) {
                                                             : run.cancel(wish.by, desk_->now());
   if (!is_changed) {
     auto status = operation_statuses[static_cast<std::size_t>(run.operation().status)];
-    return done(error{errc::duplicate, "the operation is " + std::string(status)});
+    return done(error{
+      errc::duplicate,
+      "operation " + wish.id + " is " + std::string(status) + ", which this does not change"});
   }
   if (is_over(run.operation().status))
     places_.give_back(wish.tenant);

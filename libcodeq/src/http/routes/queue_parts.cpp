@@ -2,6 +2,7 @@
 #include "http/routes/queue_parts.hpp"
 
 #include "client/shard_walk.hpp"
+#include "http/json/input_refusal.hpp"
 #include "http/routes/route_steps.hpp"
 
 namespace codeq::http {
@@ -30,7 +31,11 @@ void with_existing(
     if (!found)
       return call->answer(refusal_of(found.error()));
     if (!client::merge_parts(queue, *found).exists)
-      return call->answer(refusal_of({errc::unknown_queue, "queue not found"}));
+      return call->answer(refusal_of(
+        {errc::unknown_queue,
+         "queue not found: tenant " + quote(queue.tenant) + " has no queue " + quote(queue.queue)
+           + "; its first task (POST /v1/codeq/tasks) or setting (PUT /v1/codeq/admin/queues/"
+           + queue.queue + "/settings) makes it"}));
     go_on();
   };
   show_parts(context, queue, std::move(decide));

@@ -7,24 +7,37 @@
 
 namespace codeq::http {
 
+std::string missing_task(std::string_view beginning, const caller& by, std::string_view id) {
+  auto text = std::string(beginning) + ": ";
+  if (id.size() != to_string(task_id{}).size())
+    return text + quote(id) + " is not a task id; POST /v1/codeq/tasks answers with one";
+  text += "tenant " + quote(by.tenant) + " has no task " + quote(id) + ", or its retention is over";
+  return by.all_queues ? text : text + ", or the token does not name its queue";
+}
+
+std::string missing_key(const exchange& call) {
+  auto group = call.fields->query.text("group");
+  auto text = "not found: queue " + quote(call.arguments[0]) + " has no task with key "
+              + quote(call.arguments[1]);
+  return group.empty() ? text + "; for the key of a group add '?group='"
+                       : text + " in group " + quote(group);
+}
+
 void find_own(
   gateway_context& context,
   const exchange_ptr& call,
   std::string_view id,
   bool with_body,
   shard_desk::then<task_detail> done) {
-  const error unknown{errc::unknown_task, "not found: no such task, or it is past its retention"};
   auto task = parse_task_id(id);
-  bool has_shape = id.size() == to_string(task_id{}).size();
   if (!task)
-    return done(
-      has_shape ? unknown
-                : error{errc::unknown_task, "not found: " + quote(id) + " is not a task id"});
-  auto check = [by = call->by, unknown, done = std::move(done)](result<task_detail> found) {
+    return done(error{errc::unknown_task, missing_task("not found", *call->by, id)});
+  auto check = [by = call->by, id = std::string(id), done = std::move(done)](
+                 result<task_detail> found) {
     bool is_foreign =
       found && (found->status.tenant != by->tenant || !by->may_use(found->status.queue));
     if (is_foreign || (!found && found.error().code == errc::unknown_task))
-      return done(unknown);
+      return done(error{errc::unknown_task, missing_task("not found", *by, id)});
     done(std::move(found));
   };
   if (with_body)
@@ -36,6 +49,11 @@ void find_own(
 error refuse_queue(const std::string& queue) {
   return {
     errc::unauthorized, "event type not allowed: the token does not name queue " + quote(queue)};
+}
+
+error refuse_command(const std::string& queue) {
+  return {
+    errc::unauthorized, "command not allowed: the token does not name queue " + quote(queue)};
 }
 
 task_view view_for(gateway_context& context, const exchange& call) {

@@ -16,6 +16,14 @@
 /// Steps that many routes take. A route's refusals are errors whose context is the text to answer.
 namespace codeq::http {
 
+/// The text that refuses a task that the caller's tenant does not have, behind the words of the
+/// contract.
+[[nodiscard]] std::string
+missing_task(std::string_view beginning, const caller& by, std::string_view id);
+
+/// The same for the queue and the key in the path, and the query's group.
+[[nodiscard]] std::string missing_key(const exchange& call);
+
 /// The caller's own task. Errors: `unknown_task`, which also stands for one of another tenant or of
 /// a queue that its token does not name.
 void find_own(
@@ -27,6 +35,9 @@ void find_own(
 
 /// The refusal of a queue that the caller's token does not name. Queues are event types in codeQ.
 [[nodiscard]] error refuse_queue(const std::string& queue);
+
+/// The same in the words of routes that add or list tasks.
+[[nodiscard]] error refuse_command(const std::string& queue);
 
 /// The request as a command of an operator: the same for all changes that it makes.
 [[nodiscard]] core::origin_ptr origin_of(gateway_context& context, exchange& call);

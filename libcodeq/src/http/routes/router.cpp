@@ -71,10 +71,15 @@ found_route find_route(exchange& call) {
   found_route found;
   std::string_view wanted = call.in.method == "HEAD" ? "GET" : std::string_view(call.in.method);
   std::vector<std::string> arguments;
+  auto fewest = call.in.path.size();
   for (auto routes : all_routes()) {
     for (const auto& r : routes) {
-      if (!fits(r.pattern, call.in.path, arguments))
+      if (!fits(r.pattern, call.in.path, arguments) || arguments.size() > fewest)
         continue;
+      // A word that a pattern names is no argument of another one: no task has the id `claim`.
+      if (arguments.size() < fewest)
+        found = {};
+      fewest = arguments.size();
       add_method(found.methods, r.method);
       if (r.method == "GET")
         add_method(found.methods, "HEAD");
@@ -148,9 +153,8 @@ response refuse_role(const caller& by, access who) {
       403,
       "forbidden: the token is for tenant " + by.tenant + "; this route takes one of all tenants ("
         + roles + ")");
-  auto own = by.bearer ? std::string(security::to_string(by.bearer->role)) + ", not " : "";
-  return refusal(
-    403, "forbidden: the token has another role than this route takes: " + own + roles);
+  auto own = by.bearer ? std::string(security::to_string(by.bearer->role)) : "another one";
+  return refusal(403, "forbidden: the token's role is " + own + "; this route takes " + roles);
 }
 
 /// Why the caller may not use the route; nothing when it may.
@@ -159,7 +163,10 @@ std::optional<response> let_in(const route& r, const exchange& call) {
     return std::nullopt;
   // The server knows who calls; on the address of the metrics nobody has to say it.
   if (!call.by)
-    return no_valid_token(call.in.bearer.empty() ? "missing bearer token" : "invalid token");
+    return no_valid_token(
+      call.in.bearer.empty()
+        ? "missing bearer token: send the header field 'Authorization: Bearer TOKEN'"
+        : "invalid token");
   if (!has_role(*call.by, r.who))
     return refuse_role(*call.by, r.who);
   if (r.who == access::worker && !call.by->has_scope(r.scope))
@@ -254,9 +261,36 @@ std::set<std::string_view> names_below(std::vector<std::string> path) {
   return names;
 }
 
-/// Refuses a path that no route has; names the ones that differ from it in the last segment.
+/// True when a route has the path, whatever its method.
+bool is_path(const std::vector<std::string>& path) {
+  std::vector<std::string> arguments;
+  for (auto routes : all_routes())
+    for (const auto& r : routes)
+      if (fits(r.pattern, path, arguments))
+        return true;
+  return false;
+}
+
+/// The path of a route which the given one is but for the base path or `admin`; empty if none is.
+std::string path_meant(std::vector<std::string> path) {
+  if (!has_base_path(path))
+    for (std::size_t i = 0; i < base_path.size(); ++i)
+      path.emplace(path.begin() + static_cast<std::ptrdiff_t>(i), base_path[i]);
+  if (!is_path(path))
+    path.emplace(path.begin() + std::ssize(base_path), "admin");
+  std::string text;
+  for (const auto& segment : path)
+    text.append("/").append(segment);
+  return is_path(path) ? text : "";
+}
+
+/// Refuses a path that no route has; names the one that is meant, or those that differ from it in
+/// the last segment.
 response refuse_path(std::vector<std::string> path) {
   std::string text = "not found: no such route; ";
+  if (auto meant = path_meant(path); !meant.empty())
+    return refusal(
+      404, text + "did you mean " + quote(meant) + "? /openapi.json lists all routes");
   if (path.size() > base_path.size()) {
     path.pop_back();
     std::string names;

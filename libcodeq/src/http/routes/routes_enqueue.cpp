@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "http/json/input_refusal.hpp"
 #include "http/json/task_fields.hpp"
 #include "http/json/task_input.hpp"
 #include "http/routes/route_steps.hpp"
@@ -91,8 +92,15 @@ read_task(gateway_context& context, const exchange_ptr& call, const input& field
   if (auto ok = check_task(task, context.desk.now()); !ok)
     return ok.error();
   if (!call->by->may_use(task.queue))
-    return error{errc::unauthorized, "command not allowed"};
+    return refuse_command(task.queue);
   return task;
+}
+
+/// A refused duplicate names its key.
+error in_words(const task_spec& task, const error& reason) {
+  if (reason.code != errc::duplicate)
+    return reason;
+  return {reason.code, "'key' is " + quote(task.key) + ": " + reason.context};
 }
 
 void enqueue_one(
@@ -111,7 +119,7 @@ void enqueue_one(
                 open = item.open,
                 done = std::move(done)](const result<enqueued_task>& added) {
     if (!added)
-      return done(added.error());
+      return done(in_words(task, added.error()));
     if (webhook.empty())
       return show_added(context, call, {*added, task}, done);
     auto remembered = [&context, call, added = *added, task, done](const result<void>& ok) {

@@ -15,12 +15,18 @@ namespace codeq::http {
 
 namespace {
 
-/// Answers a refusal in the words of these routes.
+std::string ended_lease(std::string_view id) {
+  return "not-in-progress: the lease of task " + quote(id)
+         + " is over, and nothing that is reported under it counts; claim again";
+}
+
+/// Answers a refusal in the words of these routes; the path names the task.
 void refuse_report(const exchange_ptr& call, const error& reason) {
+  const auto& id = call->arguments[0];
   if (reason.code == errc::unknown_task)
-    return call->answer(refusal(404, "not-found"));
+    return call->answer(refusal(404, missing_task("not-found", *call->by, id)));
   if (reason.code == errc::stale_lease)
-    return call->answer(refusal(409, "not-in-progress"));
+    return call->answer(refusal(409, ended_lease(id)));
   call->answer(refusal_of(reason));
 }
 
@@ -200,7 +206,8 @@ void nack(gateway_context& context, const exchange_ptr& call) {
 void submit(gateway_context& context, const exchange_ptr& call) {
   auto finish = [call](const result<result_record>& record) {
     if (!record && record.error().code == errc::unknown_task)
-      return call->answer(refusal(404, "task not found"));
+      return call->answer(
+        refusal(404, missing_task("task not found", *call->by, call->arguments[0])));
     if (!record)
       return refuse_report(call, record.error());
     base::json_writer json;
@@ -216,11 +223,11 @@ struct batch_item {
 };
 
 /// The refusal of one result in the words of these routes.
-error in_words(const error& reason) {
+error in_words(const caller& by, const std::string& id, const error& reason) {
   if (reason.code == errc::unknown_task)
-    return {reason.code, "task not found"};
+    return {reason.code, missing_task("task not found", by, id)};
   if (reason.code == errc::stale_lease)
-    return {reason.code, "not-in-progress"};
+    return {reason.code, ended_lease(id)};
   return reason;
 }
 
@@ -233,7 +240,7 @@ void write_items(const exchange_ptr& call, const std::vector<batch_item>& items)
     if (record)
       write_result(json.key("result"), *record);
     else
-      write_item_refusal(json, in_words(record.error()));
+      write_item_refusal(json, in_words(*call->by, item.id, record.error()));
     json.end_object();
   }
   json.end_array().end_object();

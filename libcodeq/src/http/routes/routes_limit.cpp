@@ -18,8 +18,12 @@ using limit_parts = std::vector<client::limits_part>;
 /// Answers a refusal; the path names a limit that there may not be.
 void refuse_limit(const exchange_ptr& call, const error& reason) {
   constexpr unsigned not_found = 404;
-  call->answer(
-    reason.code == errc::unknown_limit ? refusal(not_found, reason.context) : refusal_of(reason));
+  if (reason.code != errc::unknown_limit)
+    return call->answer(refusal_of(reason));
+  call->answer(refusal(
+    not_found,
+    "limit not found: " + reason.context + "; PUT /v1/codeq/admin/limits/" + call->arguments[0]
+      + " defines it"));
 }
 
 /// The limit that the path names; answers when no limit can have that name.
@@ -147,11 +151,12 @@ void list_keys(gateway_context& context, const exchange_ptr& call) {
   if (!limit)
     return;
   auto page = page_meant(call->fields->query);
-  auto show_keys = [call, limit = *limit, most = page.limit](result<limit_parts> parts) {
+  auto show_keys = [&context, call, limit = *limit, most = page.limit](result<limit_parts> parts) {
     if (!parts)
       return refuse_limit(call, parts.error());
     base::json_writer json;
-    write_limit_keys(json, client::merge_limit_keys(limit, std::move(*parts), most));
+    auto keys = client::merge_limit_keys(limit, std::move(*parts), most);
+    write_limit_keys(json, keys, context.desk.now());
     call->answer(reply(200, json));
   };
   auto keys_of = [limit = *limit, page](std::uint16_t shard) {
@@ -180,12 +185,12 @@ void change_key(
     shard,
     question,
     &client::read_limits,
-    [call](result<client::limits_part> part) {
+    [&context, call](result<client::limits_part> part) {
       auto key = client::only_key(std::move(part));
       if (!key)
         return refuse_limit(call, key.error());
       base::json_writer json;
-      write_limit_key(json, *key);
+      write_limit_key(json, *key, context.desk.now());
       call->answer(reply(200, json));
     },
     origin_of(context, *call));

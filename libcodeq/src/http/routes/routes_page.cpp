@@ -51,7 +51,8 @@ void serve_file(const exchange_ptr& call, std::string_view name) {
   auto has_name = [&](const page_file& file) { return file.name == name; };
   auto at = std::find_if(files.begin(), files.end(), has_name);
   if (at == files.end())
-    return call->answer(refusal(404, "not found: the dashboard has no such file"));
+    return call->answer(
+      refusal(404, "not found: the dashboard has no such file: " + quote(name)));
   answer_file(call, *at);
 }
 

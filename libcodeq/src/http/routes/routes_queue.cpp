@@ -189,12 +189,13 @@ void explain_queue(gateway_context& context, const exchange_ptr& call) {
     auto question = client::explain_queue(shard, *queue);
     context.desk.ask<client::queue_part>(shard, question, &client::read_queue, std::move(told), {});
   };
-  auto finish = [call, queue = *queue](const std::vector<result<client::queue_part>>& parts) {
+  auto finish = [&context, call, queue = *queue](
+                  const std::vector<result<client::queue_part>>& parts) {
     auto whole = client::merge_explanations(queue, parts);
     if (!whole)
       return call->answer(refusal_of(whole.error()));
     base::json_writer json;
-    write_explanation(json, *whole);
+    write_explanation(json, *whole, context.desk.now());
     call->answer(reply(200, json));
   };
   gather_each_from_shards<client::queue_part>(context, ask, finish);

@@ -34,6 +34,14 @@ schedule_meant(gateway_context& context, const exchange_ptr& call) {
   return std::nullopt;
 }
 
+/// What the shard said, and how to make the schedule.
+error missing_schedule(const exchange& call, const error& reason) {
+  return {
+    reason.code,
+    "schedule not found: " + reason.context + "; PUT /v1/codeq/schedules/" + call.arguments[0]
+      + " makes it"};
+}
+
 /// Asks for one schedule; answers with the error if there is one.
 void ask_for(
   gateway_context& context,
@@ -43,6 +51,8 @@ void ask_for(
   std::function<void(const client::schedules_part&)> go_on,
   const core::origin_ptr& origin = {}) {
   auto take = [call, go_on = std::move(go_on)](const result<client::schedules_part>& part) {
+    if (!part && part.error().code == errc::unknown_schedule)
+      return call->answer(refusal_of(missing_schedule(*call, part.error())));
     if (!part)
       return call->answer(refusal_of(part.error()));
     if (part->schedules.empty())

@@ -75,7 +75,10 @@ void renew(gateway_context& context, const exchange_ptr& call) {
   if (!s && s.error().code != errc::unknown_task)
     return call->answer(refusal_of(s.error()));
   if (!is_own || s->expires_at <= context.desk.now())
-    return call->answer(refusal(404, "not-found"));
+    return call->answer(refusal(
+      404,
+      "not-found: the token has no subscription " + quote(call->arguments[0])
+        + ", or it has expired; POST /v1/codeq/workers/subscriptions makes another"));
   s->ttl = call->fields->body.period("ttlSeconds").value_or(s->ttl);
   put(context, call, std::move(*s));
 }

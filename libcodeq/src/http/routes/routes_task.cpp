@@ -44,11 +44,23 @@ void write_ended(gateway_context& context, const exchange_ptr& call, const task_
   call->answer(reply(200, json));
 }
 
+void refuse_task(const exchange_ptr& call) {
+  call->answer(refusal(404, missing_task("task not found", *call->by, call->arguments[0])));
+}
+
+void refuse_result(const exchange_ptr& call) {
+  auto path = "/v1/codeq/tasks/" + call->arguments[0];
+  call->answer(refusal(
+    404,
+    "result not found: task " + quote(call->arguments[0]) + " has not ended; GET " + path
+      + "/explain says what it waits for"));
+}
+
 /// Shows the result of a task that has ended.
 void show_ended(gateway_context& context, const exchange_ptr& call) {
   auto show = [&context, call](const result<task_detail>& found) {
     if (!found)
-      return call->answer(refusal(404, "task not found"));
+      return refuse_task(call);
     add_last_change(context.desk, *found, [&context, call](const task_detail& task) {
       write_ended(context, call, task);
     });
@@ -62,7 +74,7 @@ void await_end(gateway_context& context, const exchange_ptr& call, task_id id, d
     if (how)
       return show_ended(context, call);
     if (how.error().code == errc::timeout)
-      return call->answer(refusal(404, "result not found"));
+      return refuse_result(call);
     call->answer(refusal_of(how.error()));
   };
   put_off_deadline(context, *call, wait);
@@ -79,13 +91,13 @@ void show_result(gateway_context& context, const exchange_ptr& call) {
   auto wait = call->fields->query.period("waitSeconds").value_or(duration{0});
   auto show = [&context, call, wait](const result<task_detail>& found) {
     if (!found && found.error().code == errc::unknown_task)
-      return call->answer(refusal(404, "task not found"));
+      return refuse_task(call);
     if (!found)
       return call->answer(refusal_of(found.error()));
     if (is_terminal(found->status.state))
       return show_ended(context, call);
     if (wait == duration{0})
-      return call->answer(refusal(404, "result not found"));
+      return refuse_result(call);
     await_end(context, call, found->status.id, wait);
   };
   find_own(context, call, call->arguments[0], false, std::move(show));
@@ -191,7 +203,7 @@ std::optional<client::task_address> key_meant(gateway_context& context, const ex
     return std::nullopt;
   }
   if (!call->by->may_use(key.queue.queue)) {
-    call->answer(refusal(403, "command not allowed"));
+    call->answer(refusal_of(refuse_command(key.queue.queue)));
     return std::nullopt;
   }
   return client::address_of(key, context.desk.shard_count());
@@ -203,7 +215,7 @@ void show_keyed(gateway_context& context, const exchange_ptr& call) {
     return;
   auto show = [&context, call](const result<task_detail>& found) {
     if (!found && found.error().code == errc::unknown_task)
-      return call->answer(refusal(404, "not found: no task has the key"));
+      return call->answer(refusal(404, missing_key(*call)));
     if (!found)
       return call->answer(refusal_of(found.error()));
     base::json_writer json;

@@ -35,9 +35,10 @@ result<std::string> queue_listed(const caller& by, const std::string& queue) {
   // A list is of one queue or of all.
   auto listed = queue.empty() && by.queues.size() == 1 ? by.queues.front() : queue;
   if (listed.empty() && !by.all_queues)
-    return error{errc::unauthorized, "queue is required; the token is for some queues only"};
+    return error{
+      errc::unauthorized, "queue is required, and has to be one of those that the token names"};
   if (!by.may_use(listed))
-    return error{errc::unauthorized, "command not allowed"};
+    return refuse_command(listed);
   return listed;
 }
 
@@ -90,11 +91,12 @@ void change_task(
 void answer_change(const exchange_ptr& call, const result<change_outcome>& outcome) {
   bool is_missing = outcome ? outcome->what == change_result::not_found
                             : outcome.error().code == errc::unknown_task;
+  bool has_key = call->arguments.size() > 1;
   if (is_missing)
     return call->answer(refusal(
       404,
-      outcome ? "not found: no task has the key"
-              : "not found: no such task, or it is past its retention"));
+      has_key ? missing_key(*call)
+              : missing_task("not found", *call->by, call->arguments[0])));
   if (!outcome)
     return call->answer(refusal_of(outcome.error()));
   base::json_writer json;

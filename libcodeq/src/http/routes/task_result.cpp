@@ -147,10 +147,21 @@ result<fencing_token> token_of(const task_detail& task, const lease_wish& wish, 
   if (!is_leased && wish.token && *wish.token == status.token)
     return status.token;
   if (!is_leased)
-    return error{errc::stale_lease, "not-in-progress"};
+    return error{errc::stale_lease, "the task is not leased"};
   bool is_holder = status.worker == worker_name_of(by.tenant, by.subject);
-  if (!is_holder || (wish.token && *wish.token != status.token))
-    return error{errc::unauthorized, "not-owner"};
+  if (!is_holder)
+    return error{
+      errc::unauthorized,
+      "not-owner: the task is leased to worker " + quote(subject_of(status.worker))
+        + "; the caller is worker " + quote(by.subject)};
+  if (wish.token && *wish.token != status.token)
+    return error{
+      errc::unauthorized,
+      "not-owner: "
+        + describe_value(
+          "'fencingToken'",
+          quote(std::to_string(value(*wish.token))),
+          "that of the task's latest claim")};
   return status.token;
 }
 

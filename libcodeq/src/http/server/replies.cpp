@@ -56,6 +56,13 @@ unsigned status_of(errc code) {
   return internal_error;
 }
 
+/// What a refusal says. The core knows the verbs of codeqctl only.
+std::string text_of(const error& reason) {
+  if (reason.code == errc::unknown_limit)
+    return reason.context + " (over HTTP: PUT /v1/codeq/admin/limits/NAME)";
+  return reason.context.empty() ? std::string(to_string(reason.code)) : reason.context;
+}
+
 } // namespace
 
 response refusal(unsigned status, std::string_view text) {
@@ -65,17 +72,15 @@ response refusal(unsigned status, std::string_view text) {
 }
 
 response refusal_of(const error& reason) {
-  auto text = reason.context.empty() ? std::string(to_string(reason.code)) : reason.context;
-  auto answer = refusal(status_of(reason.code), text);
+  auto answer = refusal(status_of(reason.code), text_of(reason));
   if (is_retryable(reason.code))
     answer.fields.emplace_back("Retry-After", "1");
   return answer;
 }
 
 void write_item_refusal(base::json_writer& json, const error& reason) {
-  auto code = to_string(reason.code);
-  json.field("error", reason.context.empty() ? code : std::string_view(reason.context))
-    .field("code", code)
+  json.field("error", text_of(reason))
+    .field("code", to_string(reason.code))
     .field("httpStatus", status_of(reason.code));
 }
 

@@ -109,7 +109,8 @@ const isClosed = (row) => Boolean(row.closedUntil) && Date.parse(row.closedUntil
 
 function startOf(row) {
   if (!row.nextStart) return faint("after a lease");
-  return Date.parse(row.nextStart) <= now() ? "now" : time(row.nextStart);
+  // One that may start at once has the time of the answer, and clocks differ by up to a second.
+  return Date.parse(row.nextStart) <= now() + 1000 ? "now" : time(row.nextStart);
 }
 
 export function limitsPage({changed}) {
