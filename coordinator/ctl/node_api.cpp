@@ -76,7 +76,15 @@ enqueue_copies(producer& to, const task_spec& task, std::size_t count, duration 
 /// Starts a backup and waits until it has ended.
 result<backup_status> back_up_at(operator_client& client) {
   constexpr auto pause = std::chrono::milliseconds(200);
-  auto status = client.start_backup();
+  auto status = client.backup();
+  if (status && !status->node.empty())
+    return error{
+      errc::invalid_argument,
+      "coordinator " + status->node
+        + " is one of a cluster, and its backup alone cannot be restored; back up the cluster with "
+          "--cluster FILE"};
+  if (status)
+    status = client.start_backup();
   while (status && status->state == backup_state::running) {
     std::this_thread::sleep_for(pause);
     status = client.backup();
@@ -328,6 +336,12 @@ public:
     if (auto ready = connect(); !ready)
       return ready.error();
     return back_up_at(*client_);
+  }
+
+  result<cluster_backup> back_up_cluster(const std::filesystem::path& file) override {
+    if (auto ready = connect(); !ready)
+      return ready.error();
+    return client_->back_up_cluster(file);
   }
 
   answer<std::string> log_level(const std::string& level) override {

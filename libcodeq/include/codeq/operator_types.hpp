@@ -515,6 +515,16 @@ struct audit_page {
 /// State of a backup. On the wire, never renumber.
 enum class backup_state : std::uint8_t { none = 0, running = 1, done = 2, failed = 3 };
 
+/// A request for a coordinator's backup, or for the status of the latest one.
+struct backup_wish {
+  bool starts = false;
+  /// For so long from now no shard of the coordinator takes follow-ups from other shards, or drops
+  /// what others have taken; zero ends that.
+  std::optional<duration> hold{};
+  /// The backup of a cluster that the one that is started is a part of; 0: none.
+  std::uint64_t run = 0;
+};
+
 /// The latest backup since the coordinator was started.
 struct backup_status {
   backup_state state = backup_state::none;
@@ -525,6 +535,12 @@ struct backup_status {
   std::uint32_t files = 0;
   /// Why the backup failed; empty unless `failed`.
   std::string problem;
+  /// What the backup will contain does not change any more, though it may still be copied.
+  bool is_fixed = false;
+  /// Number of the hold that was asked for; another one when it was interrupted; 0: none was.
+  std::uint64_t hold = 0;
+  /// Name of the coordinator in its cluster; empty when it is alone.
+  std::string node{};
 };
 
 /// A backup in a backup directory.

@@ -313,6 +313,9 @@ backup_reply make_backup_reply(std::uint64_t number, const result<backup_status>
     r.setBytes(status->bytes);
     r.setFiles(status->files);
     r.setProblem(text_of(status->problem));
+    r.setIsFixed(status->is_fixed);
+    r.setHold(status->hold);
+    r.setNode(text_of(status->node));
   });
 }
 

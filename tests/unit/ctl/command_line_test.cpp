@@ -84,12 +84,14 @@ TEST(CtlCommandLine, VerifyTakesADirectory) {
 TEST(CtlCommandLine, RestoreTakesBackupsAndANewDirectory) {
   accepted({{"restore", "backups", "data", "--number", "3"}});
 
+  accepted({{"restore", "backups", "data", "--cluster", "monday.json"}});
   EXPECT_NE(refused({{"restore", "backups"}}), "");
   EXPECT_NE(refused({{"restore", "backups", "data", "--number", "0"}}), "");
 }
 
-TEST(CtlCommandLine, BackupTakesNothing) {
+TEST(CtlCommandLine, BackupIsOfOneCoordinatorOrOfACluster) {
   EXPECT_EQ(asked({{"backup"}}), "back_up\n");
+  EXPECT_EQ(asked({{"backup", "--cluster", "monday.json"}}), "back_up_cluster monday.json\n");
   EXPECT_NE(refused({{"backup", "somewhere"}}), "");
 }
 

@@ -290,6 +290,11 @@ public:
     return backup_status{};
   }
 
+  result<cluster_backup> back_up_cluster(const std::filesystem::path& file) override {
+    asked += "back_up_cluster " + file.string() + "\n";
+    return cluster_backup{"c", 1, {{"c1", 4, 4096, 7}}, {}};
+  }
+
   ctl::answer<std::string> log_level(const std::string& level) override {
     return said<std::string>("log_level " + level);
   }

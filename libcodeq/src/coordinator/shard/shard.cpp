@@ -29,6 +29,7 @@ shard::shard(const shard_options& options, shard_port& port, const instant& now)
   }
   if (options.carries_settings && state_->id == shard_id{})
     settings_.emplace(options.shard_count);
+  hold_ = options.hold;
   if (options.board)
     state_->join_board(options.board);
   if (options.may_have_lost)
@@ -96,6 +97,8 @@ void shard::keys_found(
 }
 
 void shard::decide_now(const core::command& command, const instant& now) {
+  if (is_held(command, now))
+    return;
   if (turns_.decide(command, now))
     port_.close_turn_soon();
   if (hand_overs_)
