@@ -5,6 +5,7 @@
 
 #include "base/duration_text.hpp"
 #include "core/state/queue_fairness.hpp"
+#include "core/state/queue_limits.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -136,7 +137,7 @@ result<void> check_queues(const shard_state& state, const std::vector<enqueue_ru
   if (auto ok = check_fairness(state, runs); !ok)
     return ok;
   for (const auto& r : runs)
-    if (auto ok = state.limits.check_new(r.queue.tenant, r.limits); !ok)
+    if (auto ok = check_run_limits(state, r, state.id); !ok)
       return ok;
   return {};
 }
@@ -151,9 +152,9 @@ result<void> check_new_queues(const shard_state& state, const std::vector<follow
   for (const auto& task : tasks)
     if (task.shard == state.id)
       added[task.run.queue] += task.run.tasks.count();
-  // Every shard has the definitions of all limits.
+  // Every shard has the definitions of all limits, and the settings of all queues.
   for (const auto& task : tasks)
-    if (auto ok = state.limits.check_new(task.run.queue.tenant, task.run.limits); !ok)
+    if (auto ok = check_run_limits(state, task.run, task.shard); !ok)
       return ok;
   return check_new(state, added);
 }
@@ -230,6 +231,7 @@ std::string describe_change(const queue_config& before, const queue_config& afte
     "pause-when-failing",
     breaker_text(before.pause_when_failing),
     breaker_text(after.pause_when_failing));
+  add_change(text, "limits", to_text(before.limits), to_text(after.limits));
   return text;
 }
 
