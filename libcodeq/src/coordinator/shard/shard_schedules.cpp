@@ -2,10 +2,7 @@
 #include "base/tuning.hpp"
 #include "coordinator/shard/access.hpp"
 #include "coordinator/shard/shard.hpp"
-#include "core/commands/routing.hpp"
-#include "core/state/queue_limits.hpp"
 
-#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -24,7 +21,7 @@ constexpr duration disk_wait = 1s;
 /// Maximum number of backfills of a tenant that wait for their turn.
 constexpr std::size_t backfills_waiting_max = 64;
 
-/// Checks that the tasks of a schedule that is set may have their limits and those of their queue.
+/// Checks that the limits of the tasks of a schedule that is set are defined.
 result<void>
 check_limits_of(const core::shard_state& state, const protocol::schedule_question& asked) {
   if (asked.what != protocol::schedule_question::kind::SET || !asked.definition)
@@ -32,9 +29,7 @@ check_limits_of(const core::shard_state& state, const protocol::schedule_questio
   auto content = protocol::read_content(*asked.definition);
   if (!content)
     return content.error();
-  const auto shards = state.permits.is_open() ? state.permits.shard_count() : std::uint16_t{1};
-  auto shard = core::shard_of_follow_up(content->run, state.id, shards);
-  return core::check_run_limits(state, content->run, shard);
+  return state.limits.check_new(asked.name.tenant, content->run.limits);
 }
 
 } // namespace

@@ -46,10 +46,7 @@ refused(const queue_address& queue, const task_limit& use, errc code, const std:
 
 /// Checks that the task may have the last of the uses, which the queue gives, beside the others.
 result<void> check_given(
-  const shard_state& state,
-  const queue_address& queue,
-  const std::vector<task_limit>& uses,
-  shard_id shard) {
+  const shard_state& state, const queue_address& queue, const std::vector<task_limit>& uses) {
   const auto& use = uses.back();
   if (uses.size() > limits::task_limits_max)
     return refused(
@@ -68,13 +65,14 @@ result<void> check_given(
   // Without other shards all keys are the task's shard's own.
   const auto& permits = state.permits;
   if (
-    permits.is_open() && !check_limit_owners(queue.tenant, uses, shard, permits.shard_count()))
+    permits.is_open()
+    && !check_limit_owners(queue.tenant, uses, state.id, permits.shard_count()))
     return refused(
       queue,
       use,
       errc::unsupported,
       "its key and that of another limit of the task belong to two shards other than the task's, "
-        + std::to_string(value(shard))
+        + std::to_string(value(state.id))
         + "; this version asks one other shard per task: give the queue fewer limits, or run the "
           "coordinator with fewer shards");
   return {};
@@ -92,13 +90,13 @@ limits_of(const shard_state& state, const enqueue_run& r, std::size_t task) {
     if (is_named(r.limits, one.name))
       continue;
     uses.push_back(use_of(state, one, r, task));
-    if (!check_given(state, r.queue, uses, state.id))
+    if (!check_given(state, r.queue, uses))
       uses.pop_back();
   }
   return uses;
 }
 
-result<void> check_run_limits(const shard_state& state, const enqueue_run& r, shard_id shard) {
+result<void> check_run_limits(const shard_state& state, const enqueue_run& r) {
   if (auto ok = state.limits.check_new(r.queue.tenant, r.limits); !ok)
     return ok;
   const auto* given = given_by(state, r.queue);
@@ -110,7 +108,7 @@ result<void> check_run_limits(const shard_state& state, const enqueue_run& r, sh
       if (is_named(r.limits, one.name))
         continue;
       uses.push_back(use_of(state, one, r, task));
-      if (auto ok = check_given(state, r.queue, uses, shard); !ok)
+      if (auto ok = check_given(state, r.queue, uses); !ok)
         return ok;
       if (auto ok = state.limits.check_new(r.queue.tenant, {uses.back()}); !ok)
         return refused(r.queue, uses.back(), ok.error().code, ok.error().context);

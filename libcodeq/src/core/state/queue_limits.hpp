@@ -21,12 +21,11 @@ namespace codeq::core {
 [[nodiscard]] std::vector<task_limit>
 limits_of(const shard_state& state, const enqueue_run& r, std::size_t task);
 
-/// Checks that the tasks of the run may have their limits, and those of their queue, on that shard.
+/// Checks that the tasks of the run may have their limits, and those of their queue, on this shard.
 /// Errors: `unknown_limit`; `queue_full` for a tenant with too many limit keys in use; `too_large`
 /// for too many limits of one task, or a header that is no key; `unsupported` when the keys belong
 /// to two shards other than the task's.
-[[nodiscard]] result<void>
-check_run_limits(const shard_state& state, const enqueue_run& r, shard_id shard);
+[[nodiscard]] result<void> check_run_limits(const shard_state& state, const enqueue_run& r);
 
 /// Checks that a queue may give these limits to its tasks; those that it gives already are not
 /// checked. Errors: `unknown_limit`, `unsupported` when no shard could take its tasks.

@@ -137,7 +137,7 @@ result<void> check_queues(const shard_state& state, const std::vector<enqueue_ru
   if (auto ok = check_fairness(state, runs); !ok)
     return ok;
   for (const auto& r : runs)
-    if (auto ok = check_run_limits(state, r, state.id); !ok)
+    if (auto ok = check_run_limits(state, r); !ok)
       return ok;
   return {};
 }
@@ -152,9 +152,10 @@ result<void> check_new_queues(const shard_state& state, const std::vector<follow
   for (const auto& task : tasks)
     if (task.shard == state.id)
       added[task.run.queue] += task.run.tasks.count();
-  // Every shard has the definitions of all limits, and the settings of all queues.
+  // Every shard has the definitions of all limits. Those that queues give are no reason to refuse
+  // the completion: `limits_of` leaves out what does not fit.
   for (const auto& task : tasks)
-    if (auto ok = check_run_limits(state, task.run, task.shard); !ok)
+    if (auto ok = state.limits.check_new(task.run.queue.tenant, task.run.limits); !ok)
       return ok;
   return check_new(state, added);
 }

@@ -143,7 +143,7 @@ TEST_F(QueueLimits, TaskWithTooManyIsRefused) {
   give({{"api"}});
 
   auto refused = core::check_run_limits(
-    state(), run_with({{"a", "", 1}, {"b", "", 1}, {"c", "", 1}, {"d", "", 1}}), state().id);
+    state(), run_with({{"a", "", 1}, {"b", "", 1}, {"c", "", 1}, {"d", "", 1}}));
 
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::too_large);
@@ -157,7 +157,7 @@ TEST_F(QueueLimits, HeaderThatIsNoKeyIsRefused) {
   give({{"api", "", 1, "letter"}});
   state().read_header = [](const bytes&, std::string_view) { return std::string(257, 'x'); };
 
-  auto refused = core::check_run_limits(state(), run_with({}), state().id);
+  auto refused = core::check_run_limits(state(), run_with({}));
 
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::too_large);
@@ -173,13 +173,12 @@ TEST_F(QueueLimits, KeysOfTwoOtherShardsAreRefused) {
   auto second = key_on(shard_id{2}, "db", 3);
   give({{"api", first}, {"db", second}});
 
-  auto refused = core::check_run_limits(state(), run_with({}), shard_id{0});
+  auto refused = core::check_run_limits(state(), run_with({}));
 
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::unsupported);
   EXPECT_THAT(refused.error().context, HasSubstr("gives its tasks limit \"db\""));
   EXPECT_THAT(refused.error().context, HasSubstr("two shards other than the task's, 0"));
-  EXPECT_TRUE(core::check_run_limits(state(), run_with({}), shard_id{1}));
   EXPECT_EQ(enqueue("q"), "p: refused unsupported");
   EXPECT_EQ(core::limits_of(state(), run_with({}), 0), (uses{{"api", first, 1}}))
     << "a follow-up is not refused";
