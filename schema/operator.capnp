@@ -228,6 +228,8 @@ struct QueueSettings {
   failures @5 :Task.FailureRules;
   pauseReason @6 :Text;
   # Why the queue paused itself; empty when an operator paused it. Ignored in a request.
+  limits @7 :List(Task.QueueLimit);
+  # Limits of tasks that do not name them; at most 4, each name once.
 }
 
 struct QueueRequest {

@@ -33,6 +33,7 @@ struct queue_changes {
   std::optional<bool> keep_payload{};
   std::optional<std::uint32_t> quarantine_after{};
   std::optional<failure_breaker> pause_when_failing{};
+  std::optional<std::vector<queue_limit>> limits{};
 
   friend bool operator==(const queue_changes&, const queue_changes&) = default;
 

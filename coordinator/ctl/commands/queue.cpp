@@ -4,6 +4,7 @@
 #include "base/json_writer.hpp"
 #include "ctl/command_options.hpp"
 #include "ctl/commands.hpp"
+#include "ctl/limit_options.hpp"
 #include "ctl/queue_settings.hpp"
 #include "ctl/text.hpp"
 
@@ -65,6 +66,8 @@ std::vector<option> set_grammar(queue_options& to) {
      .help = "Must be false: this version deletes the payload of a task when it is completed "
              "[default: unchanged]",
      .take = put_into(to.changes.keep_payload, config::parse_switch)});
+  for (auto& one : limits_of_queue_options(to.changes.limits))
+    options.push_back(std::move(one));
   return options;
 }
 

@@ -86,6 +86,21 @@ struct failure_breaker {
   friend bool operator==(const failure_breaker&, const failure_breaker&) = default;
 };
 
+/// A limit that a queue gives to those of its tasks that do not name it themselves.
+struct queue_limit {
+  /// Name of a limit of the queue's tenant.
+  std::string name;
+  /// Key of all of them, at most `limits::limit_key_bytes_max` bytes; empty when `header` is set.
+  std::string key{};
+  /// Number of starts that each of them counts as, 1 to `limits::limit_cost_max`.
+  std::uint32_t cost = 1;
+  /// Name of the header of a task whose value is the key, at most `limits::limit_key_bytes_max`
+  /// bytes; a task without that header has the empty key. Empty: `key` is the key.
+  std::string header{};
+
+  friend bool operator==(const queue_limit&, const queue_limit&) = default;
+};
+
 /// Configuration of a queue: the defaults of its tasks, and its limits.
 struct queue_config {
   /// Values for the fields that a producer leaves unset.
@@ -103,6 +118,9 @@ struct queue_config {
   /// has left; 0: lost attempts count as failed ones only. At most `limits::quarantine_after_max`.
   std::uint32_t quarantine_after = 0;
   failure_breaker pause_when_failing{};
+  /// Limits of its tasks from now on, at most `limits::task_limits_max`, each name once. A task
+  /// that names one of them keeps its own key and cost, and has the others beside its own ones.
+  std::vector<queue_limit> limits{};
 
   friend bool operator==(const queue_config&, const queue_config&) = default;
 };

@@ -7,6 +7,7 @@
 #include "core/state/survivors.hpp"
 #include "core/state/task_keys.hpp"
 #include "core/state/task_limits.hpp"
+#include "protocol/task_header.hpp"
 #include "storage/records/projection.hpp"
 
 #include <algorithm>
@@ -35,6 +36,7 @@ shard::shard(const shard_options& options, shard_port& port, const instant& now)
   if (options.may_have_lost)
     state_->limits.use_up_all(now.shard);
   core::open_permits(*state_, options.shard_count);
+  state_->read_header = protocol::header_of;
 }
 
 void shard::start(const instant& now) {

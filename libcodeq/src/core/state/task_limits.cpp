@@ -51,6 +51,13 @@ void count_held(shard_state& state, const segment& s, bool is_held) {
   queue.held_by_priority[s.priority] += is_held ? 1 : -1;
 }
 
+/// Counts the task among those of its queue that wait for permits.
+void count_awaited(shard_state& state, const segment& s, bool waits) {
+  const auto& use = permit_task_of(state, s)->uses.front();
+  auto& awaited = state.queue_of(s).awaited;
+  waits ? awaited.add(use.name, use.key) : awaited.remove(use.name, use.key);
+}
+
 void return_to_lane(shard_state& state, sequence seq) {
   auto& s = *find_segment(state.segments, seq);
   count_held(state, s, false);
@@ -103,14 +110,17 @@ void hold_back(shard_state& state, segment& s, const limit_refusal& why) {
 void wait_for_permit(shard_state& state, segment& s) {
   leave_lane(state, s, s.first, true);
   count_held(state, s, true);
+  count_awaited(state, s, true);
   state.limits.keys().drop(task_of(state, s));
   state.permits.wait(*permit_task_of(state, s));
   state.move_head(s.queue);
 }
 
 void admit(shard_state& state, const std::vector<sequence>& tasks) {
-  for (auto seq : tasks)
+  for (auto seq : tasks) {
+    count_awaited(state, *find_segment(state.segments, seq), false);
     return_to_lane(state, seq);
+  }
 }
 
 bool leave_limits(shard_state& state, const segment& s) {
@@ -118,6 +128,8 @@ bool leave_limits(shard_state& state, const segment& s) {
   bool was_held = state.limits.keys().is_held(task);
   state.limits.keys().drop(task);
   bool was_waiting = state.permits.leave(s.first);
+  if (was_waiting)
+    count_awaited(state, s, false);
   if (!was_held && !was_waiting)
     return false;
   count_held(state, s, false);
