@@ -131,7 +131,7 @@ void admit(shard_state& state, const std::vector<sequence>& tasks) {
 
 bool leave_limits(shard_state& state, const segment& s) {
   auto task = task_of(state, s);
-  bool was_held = state.limits.keys().is_held(task);
+  bool was_held = state.queue_of(s).held > 0 && state.limits.keys().is_held(task);
   state.limits.keys().drop(task);
   bool was_waiting = state.permits.leave(s.first);
   if (!was_held && !was_waiting)
