@@ -228,6 +228,8 @@ struct QueueSettings {
   failures @5 :Task.FailureRules;
   pauseReason @6 :Text;
   # Why the queue paused itself; empty when an operator paused it. Ignored in a request.
+  limits @7 :List(Task.QueueLimit);
+  # Limits of tasks that do not name them; at most 4, each name once.
 }
 
 struct QueueRequest {
@@ -686,6 +688,13 @@ struct BackupRequest {
   # Start a backup now, into the directory that the coordinator is configured with.
   list @2 :Bool;
   # List the backups in that directory.
+  isHold @3 :Bool;
+  holdMs @4 :UInt32;
+  # With `isHold`: for so long from now no shard that the coordinator serves takes follow-ups from
+  # others, or drops those that others have taken, so that backups of several coordinators fit
+  # together; 0 ends that.
+  run @5 :UInt64;
+  # With `start`: the backup of a cluster that this one is a part of; 0: none. Kept with the backup.
 }
 
 enum BackupState @0xa7c3d5e1f2046b8d {
@@ -712,6 +721,13 @@ struct BackupReply {
   # Why the backup failed.
   backups @8 :List(Backup);
   # With `list`: all backups in the directory, oldest first.
+
+  hold @9 :UInt64;
+  # With `isHold`: the number of the hold; another one when the hold was interrupted. 0 without one.
+  node @10 :Text;
+  # Name of the coordinator in its cluster; empty when it is alone.
+  isFixed @11 :Bool;
+  # What the backup will contain does not change any more, though it may still be copied.
 
   struct Backup {
     number @0 :UInt32;

@@ -289,20 +289,20 @@ struct ChangeRecord {
 }
 
 struct QueueRecord {
-  # The settings of the queue in the key. Overwritten by each change; removed with the queue.
+  # The settings of the queue in the key, as in `QueueSettings`. Overwritten by each change; removed
+  # with the queue.
   position @0 :UInt64;
   atMs @1 :Int64;
   defaults @2 :Task.TaskSettings;
-  # Values for the fields that producers leave unset.
   maxDepth @3 :UInt64;
   maxLeased @4 :UInt64;
   # Maximum numbers of live tasks and of leases on the shard; 0: unlimited.
   keepPayload @5 :Bool;
-  # Keep the payload of a completed task as long as its record.
   paused @6 :Bool;
   failures @7 :Task.FailureRules;
   pauseReason @8 :Text;
   # With `paused`, which ends all grants: why the queue paused itself; empty: an operator did it.
+  limits @9 :List(Task.QueueLimit);
 }
 
 struct FollowUpRecord {

@@ -70,6 +70,14 @@ struct TaskLimit {
   # Number of starts that it counts as, 1..1000.
 }
 
+struct QueueLimit {
+  # A limit that a queue gives to those of its tasks that do not name it.
+  limit @0 :TaskLimit;
+  header @1 :Text;
+  # Name of the task's header whose value is the key, in place of that of `limit`; empty: none. At
+  # most 256 bytes.
+}
+
 struct LimitRule {
   # How many tasks may be leased at once, and how fast they may start; for each limit key.
   hasConcurrency @0 :Bool;

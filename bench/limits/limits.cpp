@@ -23,11 +23,20 @@ struct limits_options {
 
 /// The cycles of one round, one after the other.
 struct round_figures {
-  double limited = 0;
-  double unlimited = 0;
+  cycle_figures limited{};
+  cycle_figures unlimited{};
 
-  [[nodiscard]] double ratio() const { return limited / unlimited; }
+  [[nodiscard]] double ratio() const { return limited.tasks_per_s() / unlimited.tasks_per_s(); }
 };
+
+/// The figures of one kind of cycle, with that prefix in their names.
+void write_cycle(std::ostream& line, const std::string& prefix, const cycle_figures& f) {
+  auto tasks = static_cast<double>(f.tasks);
+  line << R"(,")" << prefix << R"(_tasks_per_s":)" << f.tasks_per_s() << R"(,")" << prefix
+       << R"(_cpu_us_per_task":)" << f.cpu_seconds * 1e6 / tasks << R"(,")" << prefix
+       << R"(_record_ops_per_task":)" << static_cast<double>(f.record_ops) / tasks << R"(,")"
+       << prefix << R"(_log_bytes_per_task":)" << static_cast<double>(f.log_bytes) / tasks;
+}
 
 result<round_figures> run_round(const limits_options& o) {
   auto cycle = o.cycle;
@@ -38,7 +47,7 @@ result<round_figures> run_round(const limits_options& o) {
   auto limited = run_cycle(cycle);
   if (!limited)
     return limited.error();
-  return round_figures{limited->tasks_per_s(), unlimited->tasks_per_s()};
+  return round_figures{*limited, *unlimited};
 }
 
 /// Their order by ratio.
@@ -63,9 +72,11 @@ std::string to_json(
   line << R"({"bench":"limits","durability":")" << o.cycle.cluster.durability << R"(","tasks":)"
        << o.cycle.tasks << R"(,"keys":)" << o.keys << R"(,"slots":)"
        << o.cycle.cluster.slots * o.cycle.cluster.workers << R"(,"shards":)"
-       << o.cycle.cluster.shards << R"(,"rounds":)" << o.rounds << R"(,"unlimited_tasks_per_s":)"
-       << median.unlimited << R"(,"limited_tasks_per_s":)" << median.limited << R"(,"ratio":)"
-       << median.ratio() << R"(,"ratio_min":)" << rounds.front().ratio() << R"(,"ratio_max":)"
+       << o.cycle.cluster.shards << R"(,"rounds":)" << o.rounds;
+  write_cycle(line, "unlimited", median.unlimited);
+  write_cycle(line, "limited", median.limited);
+  line << R"(,"ratio":)" << median.ratio() << R"(,"ratio_min":)" << rounds.front().ratio()
+       << R"(,"ratio_max":)"
        << rounds.back().ratio() << R"(,"rate":)" << o.rate.rate << R"(,"burst":)" << o.rate.burst
        << R"(,"rate_shards":)" << o.rate.cluster.shards << R"(,"starts":)" << rate.starts
        << R"(,"most_starts_in_a_second":)" << rate.most_in_a_second << R"(,"starts_of_allowed":)"

@@ -80,13 +80,6 @@ private:
   std::map<std::string, std::function<result<chosen_command>()>> chosen_;
 };
 
-/// Reports why a wait timed out, and returns the exit status.
-[[nodiscard]] inline int fail_waiting(const context& with, const error& late) {
-  auto cause = with.api.cause_of(late);
-  auto failed = fail(cause, with.json);
-  return cause.code == errc::timeout ? exit_not_ended : failed;
-}
-
 /// Prints an answer, formatted by the command or as the gateway sent it. Returns the exit status.
 template <class T, class ToJson, class ToText>
 [[nodiscard]] int

@@ -91,6 +91,19 @@ void write_seconds(
     json.field(name, std::chrono::ceil<std::chrono::seconds>(*value).count());
 }
 
+void write_queue_limits(base::json_writer& json, const std::vector<queue_limit>& given) {
+  json.begin_array("limits");
+  for (const auto& one : given) {
+    json.begin_object().field("name", one.name).field("cost", one.cost);
+    if (one.header.empty())
+      json.field("key", one.key);
+    else
+      json.field("header", one.header);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 /// The limits of a task; nothing when it has none.
 void write_limits(base::json_writer& json, const std::vector<task_limit>& uses) {
   if (uses.empty())
@@ -272,6 +285,8 @@ std::string to_gateway_json(const queue_changes& changes) {
       .field("percent", breaker->percent)
       .field("windowMs", breaker->window.count())
       .end_object();
+  if (changes.limits)
+    write_queue_limits(json, *changes.limits);
   json.end_object();
   return json.take();
 }

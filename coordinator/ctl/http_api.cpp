@@ -374,6 +374,10 @@ public:
 
   result<backup_status> back_up() override { return not_possible("backup"); }
 
+  result<cluster_backup> back_up_cluster(const std::filesystem::path&) override {
+    return not_possible("backup");
+  }
+
   result<std::vector<backup_info>> backups() override { return not_possible("backups"); }
 
   answer<std::string> log_level(const std::string& level) override {

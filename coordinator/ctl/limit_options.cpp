@@ -7,6 +7,7 @@
 #include "ctl/text.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 namespace codeq::ctl {
@@ -30,6 +31,32 @@ result<start_rate> parse_rate(const std::string& text) {
   rate.count = static_cast<std::uint32_t>(*count);
   rate.period = *per;
   return rate;
+}
+
+constexpr std::string_view header_mark = "header=";
+
+/// Adds a limit to those of a task or a queue.
+template <class Limit>
+result<void> add_limit(std::vector<Limit>& to, Limit limit) {
+  if (to.size() == limits::task_limits_max)
+    return error{
+      errc::invalid_argument,
+      "more than " + std::to_string(limits::task_limits_max) + " limits are given"};
+  bool is_known = std::any_of(
+    to.begin(), to.end(), [&](const Limit& other) { return other.name == limit.name; });
+  if (is_known)
+    return error{errc::invalid_argument, "limit " + quote(limit.name) + " is given twice"};
+  to.push_back(std::move(limit));
+  return {};
+}
+
+queue_limit limit_of_queue(task_limit use) {
+  queue_limit limit{std::move(use.name), std::move(use.key), use.cost};
+  if (limit.key.starts_with(header_mark)) {
+    limit.header = limit.key.substr(header_mark.size());
+    limit.key.clear();
+  }
+  return limit;
 }
 
 } // namespace
@@ -66,17 +93,7 @@ option limit_of_task_option(std::vector<task_limit>& uses) {
     auto use = parse_task_limit(text);
     if (!use)
       return use.error();
-    if (uses.size() == limits::task_limits_max)
-      return error{
-        errc::invalid_argument,
-        "more than " + std::to_string(limits::task_limits_max) + " limits are given"};
-    bool is_known = std::any_of(uses.begin(), uses.end(), [&](const task_limit& other) {
-      return other.name == use->name;
-    });
-    if (is_known)
-      return error{errc::invalid_argument, "limit " + quote(use->name) + " is given twice"};
-    uses.push_back(std::move(*use));
-    return {};
+    return add_limit(uses, std::move(*use));
   };
   return {
     .name = "limit",
@@ -85,6 +102,58 @@ option limit_of_task_option(std::vector<task_limit>& uses) {
             "against its rate; may be repeated, at most 4 [default: none]",
     .take = take,
     .repeatable = true};
+}
+
+std::vector<option> limits_of_queue_options(std::optional<std::vector<queue_limit>>& given) {
+  const error contrary{errc::invalid_argument, "--limit and --no-limits exclude each other"};
+  auto take = [&given, contrary](const std::string& text) -> result<void> {
+    auto use = parse_task_limit(text);
+    if (!use)
+      return use.error();
+    if (given && given->empty())
+      return contrary;
+    if (!given)
+      given.emplace();
+    return add_limit(*given, limit_of_queue(std::move(*use)));
+  };
+  auto take_none = [&given, contrary](const std::string& text) -> result<void> {
+    auto is_on = config::parse_switch(text);
+    if (!is_on)
+      return is_on.error();
+    if (!*is_on)
+      return {};
+    if (given && !given->empty())
+      return contrary;
+    given.emplace();
+    return {};
+  };
+  return {
+    {.name = "limit",
+     .value = "NAME[:KEY|:header=NAME[:COST]]",
+     .help = "Limit that new tasks of the queue obey beside their own, for KEY by itself, or for "
+             "each value of that header of a task; may be repeated, at most 4; replaces the limits "
+             "of the queue [default: unchanged]",
+     .take = take,
+     .repeatable = true},
+    {.name = "no-limits",
+     .value = "",
+     .help = "Give no limits to new tasks of the queue [default: unchanged]",
+     .take = take_none}};
+}
+
+std::string limits_text(const std::vector<queue_limit>& given) {
+  std::string text;
+  for (const auto& one : given) {
+    text += (text.empty() ? "" : ", ") + one.name;
+    bool has_cost = one.cost != 1;
+    if (!one.header.empty())
+      text += std::string(":") + std::string(header_mark) + one.header;
+    else if (!one.key.empty() || has_cost)
+      text += ":" + one.key;
+    if (has_cost)
+      text += ":" + std::to_string(one.cost);
+  }
+  return text.empty() ? "none" : text;
 }
 
 result<void> limit_options::check() const {

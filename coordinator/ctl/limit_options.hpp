@@ -16,6 +16,14 @@ namespace codeq::ctl {
 /// `--limit NAME[:KEY[:COST]]`, which names a limit of a task; repeatable.
 [[nodiscard]] config::option limit_of_task_option(std::vector<task_limit>& uses);
 
+/// `--limit NAME[:KEY|:header=NAME[:COST]]`, a limit that a queue gives to its tasks, repeatable,
+/// and `--no-limits`, which takes all of them away. Either sets `given`.
+[[nodiscard]] std::vector<config::option>
+limits_of_queue_options(std::optional<std::vector<queue_limit>>& given);
+
+/// The limits as the option takes them, for example "smtp, mail:header=customer"; "none".
+[[nodiscard]] std::string limits_text(const std::vector<queue_limit>& given);
+
 /// Parses `NAME`, `NAME:KEY` or `NAME:KEY:COST`. With two colons or more the text behind the last
 /// one is the cost, so a key that has a colon needs a cost. Errors: `invalid_argument`,
 /// `too_large`.

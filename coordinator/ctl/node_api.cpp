@@ -18,6 +18,9 @@ namespace {
 /// Enough time to reach a running coordinator.
 constexpr duration reach_timeout{500};
 
+/// How the library says that the address is that of a gateway.
+constexpr auto http_peer_text = "the peer speaks HTTP";
+
 /// Passes progress on until it is closed; the producer's threads may deliver some later.
 class progress_gate {
 public:
@@ -39,9 +42,9 @@ private:
   operator_api::progressed told_;
 };
 
-/// Why there is no connection. The gateway speaks HTTP only.
+/// Why there is no connection, with a hint when the address is that of a gateway.
 error no_connection(const error& why) {
-  if (why.code != errc::protocol_error)
+  if (why.context.find(http_peer_text) == std::string::npos)
     return why;
   return {
     why.code,
@@ -73,7 +76,15 @@ enqueue_copies(producer& to, const task_spec& task, std::size_t count, duration 
 /// Starts a backup and waits until it has ended.
 result<backup_status> back_up_at(operator_client& client) {
   constexpr auto pause = std::chrono::milliseconds(200);
-  auto status = client.start_backup();
+  auto status = client.backup();
+  if (status && !status->node.empty())
+    return error{
+      errc::invalid_argument,
+      "coordinator " + status->node
+        + " is one of a cluster, and its backup alone cannot be restored; back up the cluster with "
+          "--cluster FILE"};
+  if (status)
+    status = client.start_backup();
   while (status && status->state == backup_state::running) {
     std::this_thread::sleep_for(pause);
     status = client.backup();
@@ -327,6 +338,12 @@ public:
     return back_up_at(*client_);
   }
 
+  result<cluster_backup> back_up_cluster(const std::filesystem::path& file) override {
+    if (auto ready = connect(); !ready)
+      return ready.error();
+    return client_->back_up_cluster(file);
+  }
+
   answer<std::string> log_level(const std::string& level) override {
     return ask([&](operator_client& client) { return client.log_level(level); });
   }
@@ -392,7 +409,11 @@ public:
     if (ended)
       return task_end{std::move(*ended)};
     if (ended.error().code == errc::timeout)
-      return task_end{.late = ended.error()};
+      return task_end{
+        .late = error{
+          errc::timeout,
+          "task " + to_string(task) + " has not ended within " + std::to_string(wait.count())
+            + " ms"}};
     return ended.error();
   }
 

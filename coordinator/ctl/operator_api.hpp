@@ -177,6 +177,10 @@ public:
   /// Starts a backup of the store and waits until it has ended.
   virtual result<backup_status> back_up() = 0;
 
+  /// Has all coordinators of a cluster back up their stores, waits until that has ended, and writes
+  /// to the file what a restore has to know.
+  virtual result<cluster_backup> back_up_cluster(const std::filesystem::path& file) = 0;
+
   /// Changes the level of the coordinator's log, or only reads it when `level` is empty; returns
   /// the level in force.
   virtual answer<std::string> log_level(const std::string& level) = 0;

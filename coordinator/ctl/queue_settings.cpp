@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "ctl/command_options.hpp"
+#include "ctl/limit_options.hpp"
 #include "ctl/text.hpp"
 
 #include <array>
@@ -71,6 +72,7 @@ queue_config queue_changes::applied_to(queue_config before) const {
   apply(keep_payload, before.keep_payload);
   apply(quarantine_after, before.quarantine_after);
   apply(pause_when_failing, before.pause_when_failing);
+  apply(limits, before.limits);
   return before;
 }
 
@@ -187,6 +189,13 @@ void write_config(base::json_writer& out, const queue_config& config) {
   out.begin_object("pause_when_failing");
   out.field("percent", config.pause_when_failing.percent);
   out.field("window_ms", config.pause_when_failing.window.count()).end_object();
+  out.begin_array("limits");
+  for (const auto& one : config.limits) {
+    out.begin_object().field("name", one.name);
+    out.bytes_field("key", one.key);
+    out.field("header", one.header).field("cost", one.cost).end_object();
+  }
+  out.end_array();
 }
 
 std::vector<std::pair<std::string, std::string>> config_fields(const queue_config& config) {
@@ -204,7 +213,8 @@ std::vector<std::pair<std::string, std::string>> config_fields(const queue_confi
     {"dead-retention", or_none(defaults.dead_retention, "until purged")},
     {"on-dead", std::string(name_of(defaults.when_dead))},
     {"quarantine-after", losses_text(config.quarantine_after)},
-    {"pause-when-failing", breaker_text(config.pause_when_failing)}};
+    {"pause-when-failing", breaker_text(config.pause_when_failing)},
+    {"limits", limits_text(config.limits)}};
 }
 
 } // namespace codeq::ctl

@@ -33,6 +33,9 @@ struct queue_changes {
   std::optional<bool> keep_payload{};
   std::optional<std::uint32_t> quarantine_after{};
   std::optional<failure_breaker> pause_when_failing{};
+  std::optional<std::vector<queue_limit>> limits{};
+
+  friend bool operator==(const queue_changes&, const queue_changes&) = default;
 
   /// The configuration after this change of `before`.
   [[nodiscard]] queue_config applied_to(queue_config before) const;

@@ -67,7 +67,39 @@ void add_summary(base::json_writer& out, const task_summary& status) {
     out.field("ended_at_ms", status.ended_at->time_since_epoch().count());
 }
 
+/// The error of the last attempt; empty when there is none.
+std::string last_error_text(operator_api& api, task_id task) {
+  auto answer = api.status(task);
+  const auto* status = answer ? std::get_if<task_status>(&*answer) : nullptr;
+  if (!status || status->error_text.empty())
+    return {};
+  return "; last error: " + in_one_line(status->error_text);
+}
+
+/// What a task that has not ended waits for. A gateway's answer is a document, which is not
+/// interpreted.
+std::string unfinished_text(operator_api& api, task_id task) {
+  auto answer = api.explain(task);
+  const auto* why = answer ? std::get_if<task_explanation>(&*answer) : nullptr;
+  if (!why)
+    return {};
+  auto reason = why->reason == task_reason::no_worker
+                  ? "no worker serves queue " + why->task.tenant + "/" + why->task.queue
+                  : to_sentence(*why);
+  return ": " + reason + last_error_text(api, task);
+}
+
 } // namespace
+
+int fail_waiting(const context& with, task_id task, const error& late) {
+  auto cause = with.api.cause_of(late);
+  if (cause.code != errc::timeout)
+    return fail(cause, with.json);
+  cause.context += unfinished_text(with.api, task) + "; see `codeqctl explain " + to_string(task)
+                   + "`";
+  static_cast<void>(fail(cause, with.json));
+  return exit_not_ended;
+}
 
 void write_summary(base::json_writer& out, const task_summary& task) {
   out.begin_object();

@@ -15,7 +15,8 @@ static codeq::result<receipt> place(codeq::producer& producer, const order& want
     return ended.error();
   }
   if (ended->state != codeq::task_state::completed) {
-    return codeq::error{codeq::errc::invalid_argument, ended->error_text};
+    auto cancelled = ended->state == codeq::task_state::cancelled;
+    return codeq::error{codeq::errc::invalid_argument, cancelled ? "cancelled" : ended->error_text};
   }
   return codeq::decode<receipt>(ended->result);
 }

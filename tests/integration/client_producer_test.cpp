@@ -237,13 +237,47 @@ TEST_F(ClientProducer, ARefusalForGoodEndsWhatWaits) {
   EXPECT_EQ(next_answer(), "unauthorized");
 }
 
-TEST_F(ClientProducer, EnqueueTimesOutWithoutACoordinator) {
+TEST_F(ClientProducer, EnqueueWithoutACoordinatorNamesItsAddressAndEnqueuesNothing) {
   connect();
 
-  auto id = client->enqueue(spec(), 10ms);
+  auto id = client->enqueue(spec("withdrawn"), 10ms);
 
   ASSERT_FALSE(id);
-  EXPECT_EQ(id.error().code, errc::timeout);
+  EXPECT_EQ(
+    to_string(id.error()),
+    "disconnected: no connection to " + coordinator.address()
+      + " within 10 ms; nothing was enqueued");
+  coordinator.accept();
+  enqueue_async({spec(), spec()});
+  EXPECT_EQ(next_enqueue().tasks, 2u) << "the request that was given up is not sent later";
+}
+
+TEST_F(ClientProducer, EnqueueSaysWhyThereIsNoConnection) {
+  // Port 1 of the loopback address has no listener.
+  auto made = producer::connect({.coordinators = {"127.0.0.1:1"}});
+  ASSERT_TRUE(made);
+
+  auto id = (*made)->enqueue(spec(), 500ms);
+
+  ASSERT_FALSE(id);
+  EXPECT_EQ(id.error().code, errc::disconnected);
+  EXPECT_NE(id.error().context.find("Connection refused; nothing was enqueued"), std::string::npos)
+    << id.error().context;
+}
+
+TEST_F(ClientProducer, OutcomeOfARequestThatWasSentIsUnknown) {
+  connect();
+  coordinator.accept();
+  enqueue_async({spec()});
+  next_enqueue();
+
+  auto id = client->enqueue(spec(), 300ms);
+
+  ASSERT_FALSE(id);
+  EXPECT_EQ(
+    to_string(id.error()),
+    "timeout: no answer within 300 ms; the request was sent and goes on, whether its tasks were "
+    "added is unknown");
 }
 
 TEST_F(ClientProducer, AFullWindowMakesEnqueueWait) {
@@ -254,7 +288,9 @@ TEST_F(ClientProducer, AFullWindowMakesEnqueueWait) {
 
   auto second = client->enqueue(spec(), 10ms);
   ASSERT_FALSE(second);
-  EXPECT_EQ(second.error().context, "the producer's window is full; nothing was sent");
+  EXPECT_EQ(
+    to_string(second.error()),
+    "overloaded: not sent within 10 ms: the producer's window is full; nothing was enqueued");
   coordinator.say(durable(first, 1));
   next_answer();
   enqueue_async({spec()});
@@ -294,8 +330,8 @@ TEST_F(ClientProducer, ARequestThatTimesOutIsTheAnswerOfEachOfItsTasks) {
   auto answers = client->enqueue({spec(), spec()}, 10ms);
 
   ASSERT_EQ(answers.size(), 2u);
-  EXPECT_EQ(answers[0].error().code, errc::timeout);
-  EXPECT_EQ(answers[1].error().code, errc::timeout);
+  EXPECT_EQ(answers[0].error().code, errc::disconnected);
+  EXPECT_EQ(answers[1].error().code, errc::disconnected);
 }
 
 TEST_F(ClientProducer, AnEmptyBatchIsAnsweredAtOnce) {

@@ -261,6 +261,19 @@ TEST_F(HttpStrict, PayloadsOfCompletedTasksCannotBeKept) {
   EXPECT_EQ(200u, call("PUT", "/admin/queues/q/settings", R"({"keepPayload":false})").status);
 }
 
+TEST_F(HttpStrict, LimitOfAQueueHasAKeyOrAHeader) {
+  EXPECT_EQ(
+    "'limits[0].key' is \"k\"; it must be left out, since 'header' is \"h\"",
+    why(
+      "PUT",
+      "/admin/queues/q/settings",
+      R"({"limits":[{"name":"a","key":"k","header":"h"}]})"));
+  EXPECT_EQ(
+    "'limits[1].name' is \"a\"; it must be another one than 'limits[0].name'",
+    why("PUT", "/admin/queues/q/settings", R"({"limits":[{"name":"a"},{"name":"a"}]})"));
+  EXPECT_EQ(200u, call("PUT", "/admin/queues/q/settings", R"({"limits":[]})").status);
+}
+
 TEST_F(HttpStrict, QuarantineIsWithinItsRange) {
   EXPECT_EQ(
     "'quarantineAfter' is 256; it must be 0..255",

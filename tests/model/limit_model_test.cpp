@@ -11,10 +11,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -37,6 +39,11 @@ constexpr std::uint32_t burst = 3;
 const std::string counted = "slots";
 const std::string timed = "rate";
 
+/// The only header of a task is its whole body.
+std::string letter_of(const bytes& body, std::string_view) {
+  return std::string(body.view());
+}
+
 struct model_task {
   std::uint8_t priority = 0;
   std::string queue;
@@ -54,10 +61,15 @@ struct model_key {
 
 class limited_run {
 public:
-  explicit limited_run(std::uint64_t seed) : random_(static_cast<std::uint32_t>(seed)) {
+  explicit limited_run(std::uint64_t seed)
+    : random_(static_cast<std::uint32_t>(seed)), gives_limits_(seed % 3 == 0) {
+    state_->read_header = letter_of;
     set_concurrency(2);
     decide(core::set_limit{
       admin, 1, {tenant, timed}, limit_definition{.rate = start_rate{10, duration{1000}, burst}}});
+    if (gives_limits_)
+      decide(core::configure_queue{
+        admin, 1, {tenant, "b"}, {.limits = {{counted, "", 1, "letter"}, {timed, "b", 1}}}});
     attach();
   }
 
@@ -117,6 +129,8 @@ private:
     run.queue = {tenant, below(3) == 0 ? "b" : "a"};
     run.priority = static_cast<std::uint8_t>(below(3));
     run.tasks = test::encode_bodies(1, 8);
+    if (gives_limits_ && run.queue.queue == "b")
+      return add_to_giving_queue(c);
     if (below(4) != 0)
       run.limits.push_back({counted, std::to_string(below(3)), 1});
     // A task whose cost is not there yet is waited for by those behind it, so all of a key cost the
@@ -126,6 +140,22 @@ private:
     if (below(5) == 0)
       run.fairness.key = "f";
     decide(c);
+  }
+
+  /// A task of the queue that gives limits, sometimes with its own use of one of them.
+  void add_to_giving_queue(core::enqueue& c) {
+    auto& run = c.runs.front();
+    auto letter = std::string(1, static_cast<char>('0' + below(3)));
+    run.tasks = {bytes(letter), {1}};
+    std::vector<task_limit> wanted{{counted, letter, 1}, {timed, "b", 1}};
+    if (below(2) == 0) {
+      run.limits = {{counted, "own", 1}};
+      wanted.front() = run.limits.front();
+    }
+    decide(c);
+    // It is the newest one, and may be granted already.
+    auto& task = std::prev(tasks_.end())->second;
+    ASSERT_EQ(task.uses, wanted) << "its own limit, and the others of its queue";
   }
 
   void finish() {
@@ -189,6 +219,7 @@ private:
       core::apply(*recovered, e);
     ASSERT_EQ(core::durable_text(*recovered), core::durable_text(*state_));
     state_ = std::move(recovered);
+    state_->read_header = letter_of;
     attach();
   }
 
@@ -270,6 +301,8 @@ private:
   }
 
   std::mt19937 random_;
+  /// In every third run the queue "b" gives limits to its tasks.
+  bool gives_limits_ = false;
   base::manual_clock clock_;
   std::unique_ptr<core::shard_state> state_ =
     std::make_unique<core::shard_state>(shard_id{}, 1);

@@ -12,6 +12,8 @@ constexpr std::uint64_t seeds_max = 1000;
 
 TEST(NeighbourFaults, EachIsCaughtAndNothingElse) {
   const auto verdicts = mutation::hunt_all(seeds_max, [](std::uint64_t seed) {
+    if (seed % 4 == 1)
+      return world(seed).run_held();
     const auto with_settings = seed % 4 == 0;
     return world(seed, with_settings).run();
   });

@@ -44,4 +44,12 @@ TEST(NeighbourSimulation, SettingsOfShard0ReachAllShardsUnderEveryScenario) {
     ASSERT_EQ(world(seed, true).run(), "") << "CODEQ_SEED=" << seed;
 }
 
+TEST(NeighbourSimulation, NothingIsHandedOverDuringAHoldUnderEveryScenario) {
+  const auto first = number("CODEQ_SEED", 1);
+  const auto seeds = std::getenv("CODEQ_SEED") ? 1 : number("CODEQ_SIM_SEEDS", 100);
+
+  for (auto seed = first; seed < first + seeds; ++seed)
+    ASSERT_EQ(world(seed).run_held(), "") << "CODEQ_SEED=" << seed;
+}
+
 } // namespace codeq::neighbours

@@ -70,6 +70,7 @@ std::string shard_node::serve() {
   options.turns.snapshot_records = 20;
   options.turns.snapshot_interval = 1s;
   options.carries_settings = carries_settings_;
+  options.hold = hold_;
   options.hand_overs.emplace();
   options.hand_overs->records = 4;
   if (mode_ == storage::durability::os)

@@ -59,6 +59,11 @@ public:
   /// Completes one more task.
   void work();
 
+  /// Nothing is handed over while it lasts; for its next processes.
+  void hold_by(std::shared_ptr<const coordinator::hand_over_hold> hold) {
+    hold_ = std::move(hold);
+  }
+
   /// From now on the settings of shard 0 are those of all shards.
   void carry_settings() { carries_settings_ = true; }
 
@@ -134,6 +139,7 @@ private:
   monotonic_time written_until_{};
   std::uint64_t requests_ = 0;
   bool carries_settings_ = false;
+  std::shared_ptr<const coordinator::hand_over_hold> hold_;
   /// The groups of the follow-ups of each completion that is not answered.
   std::map<fencing_token, std::vector<follow_up_name>> completions_;
 };

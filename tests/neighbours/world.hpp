@@ -26,6 +26,9 @@ public:
   /// Works under faults, then without any. Returns what was violated; empty: nothing.
   [[nodiscard]] std::string run();
 
+  /// The same during a hold for a backup, which ends then.
+  [[nodiscard]] std::string run_held();
+
   [[nodiscard]] std::size_t acknowledged() { return book_.entries().size(); }
 
   [[nodiscard]] std::size_t certain() const { return certain_; }
@@ -37,11 +40,13 @@ public:
   ledger& book() override { return book_; }
 
 private:
+  void work_under_faults();
   void pass(duration time);
   void bring_back(shard_node& node);
   void serve(shard_node& node);
   void disturb();
   void note_loss(const shard_node& gone);
+  [[nodiscard]] std::string check_held();
   [[nodiscard]] std::string check();
   [[nodiscard]] std::string check_settings() const;
 

@@ -130,7 +130,7 @@ public:
 
   [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override { return {}; }
 
-  [[nodiscard]] result<backup_status> back_up(bool) override {
+  [[nodiscard]] result<backup_status> back_up(const backup_wish&) override {
     return error{errc::unsupported, "no backups"};
   }
 

@@ -87,7 +87,16 @@ void meddling::change_queue() {
   else if (which < 70)
     operator_.pause(own(queue), false);
   else
-    operator_.configure(own(managed_queue), some_config(world_.random.workload));
+    operator_.configure(own(managed_queue), some_settings());
+}
+
+queue_config meddling::some_settings() {
+  auto& random = world_.random.workload;
+  auto config = some_config(random);
+  // Its tasks are on all shards, which need permits of the one that owns the key.
+  if (world_.options.has_limits && random.hits(500))
+    config.limits = {{random.hits(500) ? "one" : "slow", "managed"}};
+  return config;
 }
 
 void meddling::relent() {

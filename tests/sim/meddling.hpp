@@ -26,6 +26,8 @@ private:
   void change_by_key();
   void force_task();
   void change_queue();
+  /// Settings for a queue whose tasks may have limits in runs with limits.
+  [[nodiscard]] queue_config some_settings();
 
   world& world_;
   auditor& auditor_;

@@ -73,7 +73,7 @@ coordinator::outgoing_bytes sim_session::outgoing() const {
   return {sent_, sent_ - std::min(sent_, parts_.link->flying_bytes(side::acceptor))};
 }
 
-result<backup_status> sim_session::back_up(bool) {
+result<backup_status> sim_session::back_up(const backup_wish&) {
   return error{errc::unsupported, "the simulation takes no backups"};
 }
 

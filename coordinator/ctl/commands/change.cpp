@@ -140,7 +140,7 @@ void add_change(command_table& to) {
   add_force(
     to,
     "force revoke",
-    "End a running task's lease, uncharged; the task is ready again",
+    "End a running task's lease; the task is ready again, and the attempt is not counted",
     force_kind::revoke);
   add_force(to, "force complete", "Complete a task that has not ended", force_kind::complete);
   add_force(to, "force fail", "Make a task that has not ended dead", force_kind::fail);

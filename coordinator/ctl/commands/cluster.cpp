@@ -200,9 +200,10 @@ void add_cluster(command_table& to) {
     .run =
       [](context& with, const no_options&) { return show_status(with, with.api.cluster()); },
     .details =
-      "COPIES: the nodes that hold a copy, each with the epoch and the number of its last change, "
-      "and by how many changes it is behind. A shard that is not served has a primary that is "
-      "missing, does not answer or takes over."});
+      "A node is a coordinator of the cluster; a shard is a part of the store, which one node, its "
+      "primary, serves. COPIES: the nodes that hold a copy, each with the epoch and the number of "
+      "its last change, and by how many changes it is behind. A shard that is not served has a "
+      "primary that is missing, does not answer or takes over."});
   to.add(command<change_options>{
     .name = "cluster move",
     .help = "Have a node serve a shard of which it has a copy in sync",

@@ -152,8 +152,7 @@ int await_all(context& with, const std::vector<task_id>& tasks, duration wait) {
       return fail(ended.error(), with.json);
     if (!ended->status) {
       error late{errc::timeout, "task " + to_string(task) + " has not ended in time"};
-      static_cast<void>(fail(ended->late.value_or(late), with.json));
-      return exit_not_ended;
+      return fail_waiting(with, task, ended->late.value_or(late));
     }
     print(with.json ? ended_json(*ended) : ended_text(*ended->status));
     if (ended->status->state != task_state::completed)

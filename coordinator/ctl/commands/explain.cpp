@@ -214,7 +214,9 @@ void add_explain(command_table& to) {
     .check = check,
     .details = "For a queue: the number of tasks per reason, which sum to its scheduled, gated and "
                "ready tasks; the limits and limit keys that hold back most of them; and, at the "
-               "rate of the last minute, when the last task that waits for no time starts."});
+               "rate of the last minute, when the last task that waits for no time starts. A shard "
+               "is a part of the store: each task belongs to one, and each has a part of every "
+               "queue and of its limits."});
 }
 
 } // namespace codeq::ctl

@@ -4,6 +4,7 @@
 #include "base/json_writer.hpp"
 #include "ctl/command_options.hpp"
 #include "ctl/commands.hpp"
+#include "ctl/limit_options.hpp"
 #include "ctl/queue_settings.hpp"
 #include "ctl/text.hpp"
 
@@ -65,7 +66,19 @@ std::vector<option> set_grammar(queue_options& to) {
      .help = "Must be false: this version deletes the payload of a task when it is completed "
              "[default: unchanged]",
      .take = put_into(to.changes.keep_payload, config::parse_switch)});
+  for (auto& one : limits_of_queue_options(to.changes.limits))
+    options.push_back(std::move(one));
   return options;
+}
+
+/// Without this check it would add a queue that nobody asked for, for example with a wrong name.
+result<void> check_changes(const queue_options& given) {
+  if (given.changes != queue_changes{})
+    return {};
+  return error{
+    errc::invalid_argument,
+    "at least one setting is required, such as --max-attempts 5; nothing was changed; `codeqctl "
+    "queue show` shows the settings"};
 }
 
 std::string to_json(const queue_info& info) {
@@ -208,7 +221,8 @@ void add_queue(command_table& to) {
     .grammar = set_grammar,
     .run = [](context& with, const queue_options& given) {
       return show_info(with, with.api.configure_queue(given.queue, given.changes));
-    }});
+    },
+    .check = check_changes});
   add(
     to,
     "queue pause",

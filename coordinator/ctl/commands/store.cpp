@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,13 @@ struct restore_options {
   std::filesystem::path directory;
   /// Number of the backup; 0: the newest.
   std::uint32_t number = 0;
+  /// What was written of the backup of a cluster; empty: it is of one coordinator.
+  std::filesystem::path cluster;
+};
+
+struct backup_options {
+  /// The file to write of the backup of a cluster; empty: one coordinator is backed up.
+  std::filesystem::path cluster;
 };
 
 option place_option(const char* name, std::string help, std::filesystem::path& target) {
@@ -49,9 +57,27 @@ std::vector<option> verify_grammar(verify_options& to) {
       {1, findings_told_max})};
 }
 
+std::vector<option> backup_grammar(backup_options& to) {
+  return {config::path_option(
+    "cluster",
+    "FILE",
+    "Back up all coordinators of the cluster, and write to this new file what `codeqctl restore` "
+    "has to know [default: a coordinator that is alone]",
+    to.cluster)};
+}
+
 std::vector<option> restore_grammar(restore_options& to) {
   return {
-    place_option("BACKUPS", "The coordinator's --backup-dir or a copy of it", to.backups),
+    place_option(
+      "BACKUPS",
+      "The coordinator's --backup-dir or a copy of it; with --cluster a directory that has those "
+      "of all coordinators under their names",
+      to.backups),
+    config::path_option(
+      "cluster",
+      "FILE",
+      "The file of `codeqctl backup --cluster` [default: the backup is of one coordinator]",
+      to.cluster),
     place_option("DIR", "The new data directory; missing or empty", to.directory),
     count_option(
       "number",
@@ -103,7 +129,38 @@ std::string to_text(const store_report& report) {
   return text + (report.findings_count == 0 ? "sound\n" : "not sound\n");
 }
 
-int back_up(context& with, const no_options&) {
+std::string to_json(const cluster_backup& made) {
+  base::json_writer out;
+  out.begin_object().field("cluster", made.cluster).begin_array("coordinators");
+  for (const auto& part : made.parts) {
+    out.begin_object().field("node", part.node).field("backup", part.number);
+    out.field("bytes", part.bytes).field("files", part.files).end_object();
+  }
+  return out.end_array().end_object().take() + "\n";
+}
+
+std::string to_text(const cluster_backup& made) {
+  std::vector<std::vector<std::string>> rows{{"NODE", "BACKUP", "BYTES", "FILES"}};
+  for (const auto& part : made.parts)
+    rows.push_back(
+      {part.node,
+       std::to_string(part.number),
+       std::to_string(part.bytes),
+       std::to_string(part.files)});
+  return format_table(rows);
+}
+
+int back_up_cluster(context& with, const std::filesystem::path& file) {
+  const auto made = with.api.back_up_cluster(file);
+  if (!made)
+    return fail(made.error(), with.json);
+  print(with.json ? to_json(*made) : to_text(*made));
+  return exit_done;
+}
+
+int back_up(context& with, const backup_options& given) {
+  if (!given.cluster.empty())
+    return back_up_cluster(with, given.cluster);
   auto status = with.api.back_up();
   if (!status)
     return fail(status.error(), with.json);
@@ -163,7 +220,19 @@ int verify(context& with, const verify_options& given) {
 }
 
 int restore(context& with, const restore_options& given) {
-  auto restored = restore_store({given.backups, given.number, given.directory});
+  if (given.number != 0 && !given.cluster.empty())
+    return fail(
+      {errc::invalid_argument, "--number and --cluster exclude each other: the file names the "
+                               "numbers of the backups"},
+      with.json);
+  codeq::restore_options wanted{given.backups, given.number, std::nullopt, given.directory};
+  if (!given.cluster.empty()) {
+    auto whole = read_cluster_backup(given.cluster);
+    if (!whole)
+      return fail(whole.error(), with.json);
+    wanted.cluster = std::move(*whole);
+  }
+  auto restored = restore_store(wanted);
   if (!restored)
     return fail(restored.error(), with.json);
   base::json_writer out;
@@ -172,8 +241,10 @@ int restore(context& with, const restore_options& given) {
     write_report(out, restored->report);
     out.end_object();
   }
-  auto text = "backup " + std::to_string(restored->number) + " restored, "
-              + std::to_string(restored->bytes) + " bytes\n" + to_text(restored->report);
+  const auto what = wanted.cluster ? "cluster " + wanted.cluster->cluster + " restored"
+                                   : "backup " + std::to_string(restored->number) + " restored, "
+                                       + std::to_string(restored->bytes) + " bytes";
+  const auto text = what + "\n" + to_text(restored->report);
   print(with.json ? out.take() + "\n" : text);
   return exit_done;
 }
@@ -181,10 +252,13 @@ int restore(context& with, const restore_options& given) {
 } // namespace
 
 void add_store(command_table& to) {
-  to.add(command<no_options>{
+  to.add(command<backup_options>{
     .name = "backup",
     .help = "Make the coordinator back up its store, and wait until that is done",
-    .run = back_up});
+    .grammar = backup_grammar,
+    .run = back_up,
+    .details = "In a cluster give --cluster: the backup of one of its coordinators cannot be "
+               "restored alone. CLUSTERS.md tells more."});
   to.add(command<std::filesystem::path>{
     .name = "backups",
     .help = "List the backups of the coordinator, or those in a directory",
@@ -209,7 +283,11 @@ void add_store(command_table& to) {
     .name = "restore",
     .help = "Create a data directory from a backup, with a store id of its own, and verify it",
     .grammar = restore_grammar,
-    .run = restore});
+    .run = restore,
+    .details =
+      "With --cluster the directory has all shards of the cluster, and is that of the first "
+      "coordinator of a new one; the others join it with empty directories. A coordinator whose "
+      "backups are missing is left out, as long as others have its shards."});
 }
 
 } // namespace codeq::ctl

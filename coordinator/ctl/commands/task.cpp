@@ -2,6 +2,7 @@
 #include "ctl/command_options.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/task_output.hpp"
+#include "ctl/text.hpp"
 
 #include <optional>
 #include <string>
@@ -37,7 +38,11 @@ int print_result(const task_end& end, task_id id, bool json) {
   if (!end.status || !is_terminal(end.status->state)) {
     // A gateway does not report the state of a task that has not ended.
     auto state = end.status ? " is " + std::string(to_string(end.status->state)) + "," : " has";
-    complain(task + state + " not ended yet; --wait DURATION waits for its end");
+    auto why = end.status ? in_one_line(end.status->error_text) : "";
+    complain(
+      task + state + " not ended yet" + (why.empty() ? "" : "; last error: " + why)
+      + "; --wait DURATION waits for its end, `codeqctl explain " + to_string(id)
+      + "` says what it waits for");
     return exit_not_ended;
   }
   const auto& status = *end.status;
@@ -56,7 +61,7 @@ int result_of(context& with, const result_options& given) {
   if (!end)
     return fail(with.api.cause_of(end.error()), with.json);
   if (end->late)
-    return fail_waiting(with, *end->late);
+    return fail_waiting(with, given.task, *end->late);
   return print_result(*end, given.task, with.json);
 }
 

@@ -66,7 +66,7 @@ int run(context& with, const watch_options& given) {
   bar.clear();
   if (!end)
     return fail(end.error(), with.json);
-  return end->late ? fail_waiting(with, *end->late) : show_end(*end, with.json);
+  return end->late ? fail_waiting(with, given.task, *end->late) : show_end(*end, with.json);
 }
 
 } // namespace

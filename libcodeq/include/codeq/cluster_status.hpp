@@ -65,6 +65,40 @@ struct cluster_status {
   std::vector<cluster_shard> shards;
 };
 
+/// The backup of one coordinator, as a part of that of its cluster.
+struct cluster_backup_part {
+  std::string node;
+  /// Of the backup in the directory of this coordinator.
+  std::uint32_t number = 0;
+  /// Size of all its files, including those that it shares with earlier backups.
+  std::uint64_t bytes = 0;
+  std::uint32_t files = 0;
+
+  bool operator==(const cluster_backup_part&) const = default;
+};
+
+/// A copy of the shard belongs to the backup when it has at least this change.
+struct cluster_backup_shard {
+  shard_id shard{};
+  std::uint32_t epoch = 0;
+  std::uint64_t position = 0;
+
+  bool operator==(const cluster_backup_shard&) const = default;
+};
+
+/// The backup of a whole cluster: which backups of its coordinators fit together.
+struct cluster_backup {
+  std::string cluster;
+  /// Identity of this backup, random; the backups of the coordinators are marked with it.
+  std::uint64_t run = 0;
+  /// By node.
+  std::vector<cluster_backup_part> parts;
+  /// All shards, by number.
+  std::vector<cluster_backup_shard> shards;
+
+  bool operator==(const cluster_backup&) const = default;
+};
+
 /// An operator's wish for the places of shards.
 struct cluster_change {
   enum class kind : std::uint8_t {

@@ -215,6 +215,16 @@ public:
   /// Returns the status of the latest backup.
   [[nodiscard]] result<backup_status> backup();
 
+  /// Has all coordinators of the cluster back up their stores, and returns when that is done, which
+  /// may take long. What is handed over between shards waits for the first seconds of that, until
+  /// it is decided what the backups contain; they have all that was acknowledged before the call.
+  /// Errors: `unsupported` when the coordinator is alone, or one has no backup directory; `already`
+  /// while one makes a backup; `unavailable` when a shard has no primary, a coordinator does not
+  /// answer, is started anew or joins meanwhile, or its backup fails: then the backups that were
+  /// made do not fit together, and the call has to be repeated. `file`, which a restore needs, is
+  /// written at the end; `invalid_argument` when it exists.
+  [[nodiscard]] result<cluster_backup> back_up_cluster(const std::filesystem::path& file);
+
   /// Changes the level of the coordinator's log until it stops, or only reads it when `level` is
   /// empty; returns the level in force. Errors: `invalid_argument` for an unknown level.
   [[nodiscard]] result<std::string> log_level(const std::string& level);
@@ -281,6 +291,10 @@ struct repaired_cluster {
 /// record; `disconnected`, `timeout` when etcd does not answer, after which it can be repeated.
 [[nodiscard]] result<repaired_cluster> repair_cluster(const repair_options& options);
 
+/// Reads the file of `operator_client::back_up_cluster`. Errors: `io_error`; `corruption`, which
+/// names the field.
+[[nodiscard]] result<cluster_backup> read_cluster_backup(const std::filesystem::path& file);
+
 // Tools for a store that no coordinator has open.
 
 struct verify_options {
@@ -324,6 +338,9 @@ struct restore_options {
   std::filesystem::path backups{};
   /// Number of the backup; 0: the newest.
   std::uint32_t number = 0;
+  /// The backup of a whole cluster; then `backups` has the backup directory of each coordinator,
+  /// under the name of its node, and `number` is not used. Empty: that of a coordinator alone.
+  std::optional<cluster_backup> cluster{};
   /// The new data directory; must be missing or empty.
   std::filesystem::path directory{};
 };
@@ -341,9 +358,12 @@ struct restored_store {
 };
 
 /// Creates a data directory from a backup, gives it a new store id, and verifies it. The directory
-/// appears as a whole or not at all. Errors: `invalid_argument` (the directory is not empty),
-/// `unavailable` (no such backup), `corruption` (also when verification found a problem),
-/// `io_error`, `incompatible_store` (a newer format; epochs ran out).
+/// appears as a whole or not at all. Of a cluster it has the newest copy of each shard, and is that
+/// of the first coordinator of a new cluster, or of one that is alone. Errors: `invalid_argument`
+/// (the directory is not empty; the backup is of a coordinator of a cluster, but `cluster` is
+/// empty; it is of another run than `cluster`), `unavailable` (no such backup; a shard of the
+/// cluster has no copy in those that are there), `corruption` (also when verification found a
+/// problem), `io_error`, `incompatible_store` (a newer format; epochs ran out).
 [[nodiscard]] result<restored_store> restore_store(const restore_options& options);
 
 } // namespace codeq

@@ -86,6 +86,21 @@ struct failure_breaker {
   friend bool operator==(const failure_breaker&, const failure_breaker&) = default;
 };
 
+/// A limit that a queue gives to those of its tasks that do not name it themselves.
+struct queue_limit {
+  /// Name of a limit of the queue's tenant.
+  std::string name;
+  /// Key of all of them, at most `limits::limit_key_bytes_max` bytes; empty when `header` is set.
+  std::string key{};
+  /// Number of starts that each of them counts as, 1 to `limits::limit_cost_max`.
+  std::uint32_t cost = 1;
+  /// Name of the header of a task whose value is the key, at most `limits::limit_key_bytes_max`
+  /// bytes; a task without that header has the empty key. Empty: `key` is the key.
+  std::string header{};
+
+  friend bool operator==(const queue_limit&, const queue_limit&) = default;
+};
+
 /// Configuration of a queue: the defaults of its tasks, and its limits.
 struct queue_config {
   /// Values for the fields that a producer leaves unset.
@@ -103,6 +118,9 @@ struct queue_config {
   /// has left; 0: lost attempts count as failed ones only. At most `limits::quarantine_after_max`.
   std::uint32_t quarantine_after = 0;
   failure_breaker pause_when_failing{};
+  /// Limits of its tasks from now on, at most `limits::task_limits_max`, each name once. A task
+  /// that names one of them keeps its own key and cost, and has the others beside its own ones.
+  std::vector<queue_limit> limits{};
 
   friend bool operator==(const queue_config&, const queue_config&) = default;
 };
@@ -515,6 +533,16 @@ struct audit_page {
 /// State of a backup. On the wire, never renumber.
 enum class backup_state : std::uint8_t { none = 0, running = 1, done = 2, failed = 3 };
 
+/// A request for a coordinator's backup, or for the status of the latest one.
+struct backup_wish {
+  bool starts = false;
+  /// For so long from now no shard of the coordinator takes follow-ups from other shards, or drops
+  /// what others have taken; zero ends that.
+  std::optional<duration> hold{};
+  /// The backup of a cluster that the one that is started is a part of; 0: none.
+  std::uint64_t run = 0;
+};
+
 /// The latest backup since the coordinator was started.
 struct backup_status {
   backup_state state = backup_state::none;
@@ -525,6 +553,12 @@ struct backup_status {
   std::uint32_t files = 0;
   /// Why the backup failed; empty unless `failed`.
   std::string problem;
+  /// What the backup will contain does not change any more, though it may still be copied.
+  bool is_fixed = false;
+  /// Number of the hold that was asked for; another one when it was interrupted; 0: none was.
+  std::uint64_t hold = 0;
+  /// Name of the coordinator in its cluster; empty when it is alone.
+  std::string node{};
 };
 
 /// A backup in a backup directory.

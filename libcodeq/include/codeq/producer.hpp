@@ -35,6 +35,10 @@ using enqueue_answers = std::vector<result<enqueued_task>>;
 /// Adds tasks and waits for their ends. Survives lost connections: an enqueue whose answer was lost
 /// is resent under the same request number and never adds a task twice. Thread-safe.
 ///
+/// Warnings, for example that a coordinator is not reached, are logged to stderr. The environment
+/// variables `CODEQ_LOG_LEVEL` (debug, info, warn, error, off; default: warn) and
+/// `CODEQ_LOG_FORMAT` (text, json) change that.
+///
 /// When the compiler finds no `enqueue` for a spec in braces, write `codeq::task_spec{...}`: its
 /// error then names the wrong field.
 ///
@@ -65,8 +69,11 @@ public:
   producer(const producer&) = delete;
   producer& operator=(const producer&) = delete;
 
-  /// Adds a task and waits until it is durable. Errors: those of `enqueue_answers`; `timeout`: the
-  /// outcome is unknown, and the producer goes on trying.
+  /// Adds a task and waits until it is durable. Errors: those of `enqueue_answers`; when nothing
+  /// was sent in time, and so nothing enqueued, `disconnected` (no connection; the text has the
+  /// addresses and the latest cause), `unauthorized` or `protocol_error` (the coordinator does not
+  /// accept this client) or `overloaded` (too many unanswered requests). `timeout`: it was sent,
+  /// the outcome is unknown, and the producer goes on trying.
   [[nodiscard]] result<enqueued_task>
   enqueue(task_spec task, duration wait = std::chrono::seconds(30));
 

@@ -74,9 +74,9 @@ enum class errc : std::uint8_t {
   io_error = 60,
   /// Stored bytes differ from what was written.
   corruption = 61,
-  /// The store has another format or shard count, or another process has it open.
+  /// The store has another format or shard count.
   incompatible_store = 62,
-  /// A program, library or file could not be used.
+  /// A program, library, file or port could not be used; or another process has the store open.
   unavailable = 63,
 };
 

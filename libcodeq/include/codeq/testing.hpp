@@ -118,7 +118,9 @@ public:
   testbed(const testbed&) = delete;
   testbed& operator=(const testbed&) = delete;
 
-  /// Adds a task and processes everything that is due now. Errors: as `producer::enqueue`.
+  /// Adds a task and processes everything that is due now. A task of a queue without a handler
+  /// stays ready, and a line on stderr names the queue and the registered ones. Errors: as
+  /// `producer::enqueue`.
   result<enqueued_task> enqueue(const task_spec& spec);
 
   /// Defines a limit of tenant `default`, or changes it. Errors: as `operator_client::set_limit`.

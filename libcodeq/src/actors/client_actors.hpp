@@ -30,6 +30,15 @@ struct submit_tasks {
   std::function<void(result<enqueue_answers>)> done;
 };
 
+/// Takes back a request whose caller has waited long enough. If it was not sent, its tasks are not
+/// added, and `done` of the request gets `unsent`; otherwise it goes on, and `was_sent` is called
+/// on the producer's thread.
+struct withdraw_tasks {
+  std::shared_ptr<const protocol::encoded_tasks> tasks;
+  error unsent;
+  std::function<void()> was_sent;
+};
+
 /// Awaits the end of each task; `ended` is called on the producer's thread and must not block.
 /// `watch` identifies the request.
 struct watch_tasks {
@@ -68,6 +77,8 @@ struct stop_overdue {};
 using producer_actor = caf::typed_actor<
   // Adds tasks under a new request number.
   caf::reacts_to<submit_tasks>,
+  // Takes back a request that was not sent.
+  caf::reacts_to<withdraw_tasks>,
   // Awaits the end of tasks.
   caf::reacts_to<watch_tasks>,
   // Cancels a request to await tasks.
@@ -167,6 +178,7 @@ using inquiry_actor = caf::typed_actor<
 } // namespace codeq::actors
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::submit_tasks)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::withdraw_tasks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::watch_tasks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::unwatch_tasks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::resend_due)

@@ -17,9 +17,12 @@ namespace codeq::client {
 template <class T>
 class answer_slot {
 public:
+  /// Ignored when there is an answer already.
   void put(result<T> answer) {
     {
       std::lock_guard lock(mutex_);
+      if (answer_)
+        return;
       answer_ = std::move(answer);
     }
     filled_.notify_one();

@@ -30,6 +30,15 @@ error store_changed() {
     "its tasks were added is unknown"};
 }
 
+/// An error that ends a request, with what it means for its tasks.
+error ended_by(const error& reason, bool is_sent) {
+  return {
+    reason.code,
+    reason.context
+      + (is_sent ? "; whether its tasks were added is unknown"
+                 : "; it was not sent: nothing was enqueued")};
+}
+
 error key_has_record(task_id task) {
   return {errc::duplicate, "task " + to_string(task) + " has the key"};
 }
@@ -150,6 +159,18 @@ void enqueue_outbox::give_up(std::uint64_t submission_name, const error& reason)
   send_waiting();
 }
 
+bool enqueue_outbox::withdraw(const tasks_ptr& tasks, const error& reason) {
+  std::shared_ptr<submission> found;
+  for (const auto* list : {&waiting_, &parked_})
+    for (const auto& one : *list)
+      if (one.of->tasks == tasks)
+        found = one.of;
+  if (!found || found->is_sent)
+    return false;
+  give_up(found->name, reason);
+  return true;
+}
+
 void enqueue_outbox::send_waiting() {
   while (way_ && !waiting_.empty() && window_.has_room()) {
     auto next = std::move(waiting_.front());
@@ -205,6 +226,7 @@ void enqueue_outbox::open(request fresh) {
   fresh.frame = fresh.of->tasks->to_request(
     {session_, number, window_.answered_below(), fresh.shard}, fresh.runs);
   fresh.session = session_;
+  fresh.of->is_sent = true;
   is_session_used_ = true;
   if (value(fresh.shard) < open_at_.size())
     ++open_at_[value(fresh.shard)];
@@ -347,11 +369,11 @@ void enqueue_outbox::expire_sent() {
 
 void enqueue_outbox::fail_all(const error& reason) {
   for (auto& one : window_.close_all())
-    fail(one, reason);
+    fail(one, ended_by(reason, true));
   open_at_.assign(open_at_.size(), 0);
   for (auto* list : {&parked_, &waiting_})
     for (auto& one : std::exchange(*list, {}))
-      fail(one, reason);
+      fail(one, ended_by(reason, false));
 }
 
 } // namespace codeq::client

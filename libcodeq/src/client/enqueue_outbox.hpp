@@ -69,6 +69,10 @@ public:
   /// when it has ended. Requests that were sent may still be executed; their answers are ignored.
   void give_up(std::uint64_t submission, const error& reason);
 
+  /// Ends the submission with `reason` if none of its requests was sent; then none of its tasks
+  /// will be added. Returns false when a request was sent, or when the submission has ended.
+  bool withdraw(const tasks_ptr& tasks, const error& reason);
+
   /// A request to be resent after a pause, by `retry_due`.
   struct retry {
     std::uint64_t number = 0;
@@ -82,7 +86,7 @@ public:
   /// The pause of a retry is over.
   void retry_due(std::uint64_t number);
 
-  /// Ends every request with `reason`.
+  /// Ends every request with `reason`, and says whether it was sent.
   void fail_all(const error& reason);
 
   /// The session, if the coordinator can forget it once no more requests are submitted: all of its
@@ -99,6 +103,8 @@ private:
     enqueue_answers answers{};
     /// Number of tasks that are not answered yet.
     std::size_t missing = 0;
+    /// A request with some of its tasks was sent.
+    bool is_sent = false;
   };
 
   /// Tasks of a submission that go to one shard; all of its tasks until the shards are known.

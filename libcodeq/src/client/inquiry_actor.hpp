@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/client_actors.hpp"
+#include "client/connection_news.hpp"
 #include "client/farewell.hpp"
 #include "client/peer.hpp"
 
@@ -18,26 +19,10 @@
 
 namespace codeq::client {
 
-/// A change of an inquiry's connection.
-struct connection_news {
-  bool up = false;
-  /// Number of shards of the connected store; 0 when not up.
-  std::uint16_t shard_count = 0;
-  /// All coordinators refused this client; no further attempt is made.
-  bool final = false;
-  /// The reason when the connection is not up.
-  error reason;
-  /// No coordinator accepts connections at present.
-  bool unreachable = false;
-  /// When up: see `HelloAck.tenant`.
-  std::string tenant{};
-};
-
 struct inquiry_settings {
   std::vector<std::string> coordinators;
   client_identity identity;
-  /// Called on the inquiry's thread whenever a connection was made, was lost or could not be made.
-  std::function<void(const connection_news&)> tell;
+  connection_listener tell;
   /// Null: without TLS.
   std::shared_ptr<security::tls_source> tls{};
 };

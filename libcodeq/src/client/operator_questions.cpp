@@ -164,8 +164,13 @@ question ask_backups() {
   return ask<schema::BackupRequest>([](auto r) { r.setList(true); });
 }
 
-question ask_backup(bool start) {
-  return ask<schema::BackupRequest>([start](auto r) { r.setStart(start); });
+question ask_backup(const backup_wish& wish) {
+  return ask<schema::BackupRequest>([wish](auto r) {
+    r.setStart(wish.starts);
+    r.setRun(wish.run);
+    r.setIsHold(wish.hold.has_value());
+    r.setHoldMs(static_cast<std::uint32_t>(wish.hold.value_or(duration{0}).count()));
+  });
 }
 
 question ask_log_level(const std::string& level) {

@@ -55,7 +55,7 @@ struct walk_position {
 /// The answer lists only that worker, or none when the coordinator does not know it.
 [[nodiscard]] question ask_drain(const std::string& worker, bool is_drained);
 [[nodiscard]] question ask_audit(const audit_filter& filter);
-[[nodiscard]] question ask_backup(bool start);
+[[nodiscard]] question ask_backup(const backup_wish& wish);
 [[nodiscard]] question ask_backups();
 
 /// An empty level only reads it.

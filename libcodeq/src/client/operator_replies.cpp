@@ -9,6 +9,8 @@
 #include "protocol/schedule_convert.hpp"
 #include "protocol/shared_data.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -408,7 +410,27 @@ result<answered<backup_status>> read_backup(const protocol::backup_reply& reply)
     to.bytes = from.getBytes();
     to.files = from.getFiles();
     to.problem = read_text(from.getProblem());
+    to.is_fixed = from.getIsFixed();
+    to.hold = from.getHold();
+    to.node = read_text(from.getNode());
     return take_known("state of a backup", from.getState(), to.state);
+  });
+}
+
+result<answered<std::vector<backup_status>>>
+read_backup_of_one(const protocol::backup_reply& reply) {
+  auto told = read_backup(reply);
+  if (!told)
+    return told.error();
+  if (!told->answer)
+    return answered<std::vector<backup_status>>{told->answer.error()};
+  return answered<std::vector<backup_status>>{std::vector{std::move(*told->answer)}};
+}
+
+void add(std::vector<backup_status>& to, std::vector<backup_status> part) {
+  std::move(part.begin(), part.end(), std::back_inserter(to));
+  std::sort(to.begin(), to.end(), [](const backup_status& a, const backup_status& b) {
+    return a.node < b.node;
   });
 }
 

@@ -84,6 +84,12 @@ struct limits_part {
 
 [[nodiscard]] result<answered<limits_part>> read_limits(const protocol::limit_reply& reply);
 [[nodiscard]] result<answered<backup_status>> read_backup(const protocol::backup_reply& reply);
+
+/// The same as a list of one coordinator's, and what others have answered added to it, by node.
+[[nodiscard]] result<answered<std::vector<backup_status>>>
+read_backup_of_one(const protocol::backup_reply& reply);
+void add(std::vector<backup_status>& to, std::vector<backup_status> part);
+
 [[nodiscard]] result<answered<std::string>> read_log_level(const protocol::log_level_reply& reply);
 [[nodiscard]] result<answered<std::vector<backup_info>>>
 read_backups(const protocol::backup_reply& reply);

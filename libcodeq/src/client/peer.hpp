@@ -99,6 +99,9 @@ public:
   /// Closes the connection in use because its peer violated the protocol; the link dials again.
   void drop(const error& reason);
 
+  /// True when a connection is in use.
+  [[nodiscard]] bool is_connected() const noexcept { return in_use_.has_value(); }
+
   /// True when the connection in use is to a coordinator of a cluster.
   [[nodiscard]] bool is_cluster() const noexcept { return routes_ && routes_->is_cluster(); }
 

@@ -15,7 +15,7 @@ namespace codeq::client {
 namespace {
 
 error stopped() {
-  return {errc::going_away, "the producer was stopped; whether the tasks were added is unknown"};
+  return {errc::going_away, "the producer was stopped"};
 }
 
 } // namespace
@@ -24,24 +24,30 @@ producer_state::producer_state(actors::producer_actor::pointer self)
   : self_(self), farewell_(self) {
 }
 
-void producer_state::start(const producer_settings& settings) {
+void producer_state::start(producer_settings settings) {
+  settings_ = std::move(settings);
   outbox_.emplace(
-    enqueue_outbox::options{settings.in_flight_max, [this] { return new_session(); }});
+    enqueue_outbox::options{settings_.in_flight_max, [this] { return new_session(); }});
   actors::producer_actor me = self_;
   peers_.dial(
     self_->system(),
-    {settings.coordinators,
-     settings.identity,
+    {settings_.coordinators,
+     settings_.identity,
      transport::deliver<schema::EnqueueReply, schema::TasksEnded>(me),
      caf::actor_cast<caf::strong_actor_ptr>(me),
-     settings.tls});
+     settings_.tls});
 }
 
 void producer_state::submit(actors::submit_tasks& wish) {
   if (ended_)
-    wish.done(*ended_);
+    wish.done(error{ended_->code, ended_->context + "; nothing was enqueued"});
   else
     outbox_->submit(std::move(wish.tasks), std::move(wish.done));
+}
+
+void producer_state::withdraw(const actors::withdraw_tasks& wish) {
+  if (!outbox_->withdraw(wish.tasks, wish.unsent))
+    wish.was_sent();
 }
 
 void producer_state::watch(actors::watch_tasks& wish) {
@@ -132,8 +138,15 @@ void producer_state::retry_shards() {
 }
 
 void producer_state::follow(const peers::arrival& came) {
-  if (came.use)
+  if (came.use) {
+    settings_.tell(
+      {.up = true,
+       .shard_count = came.use->store.shard_count,
+       .final = false,
+       .reason = {},
+       .tenant = came.use->tenant});
     use(*came.use);
+  }
   if (!came.resend.empty()) {
     outbox_->resend(came.resend);
     watches_.resend(came.resend);
@@ -153,8 +166,19 @@ void producer_state::take_down(const actors::link_down& down) {
   }
   if (loss.instead && !peers_.is_cluster())
     use(*loss.instead);
+  note_loss(loss, down.reason);
+}
+
+void producer_state::note_loss(const peers::loss& loss, const error& reason) {
+  if (!peers_.is_connected())
+    settings_.tell(
+      {.up = false,
+       .shard_count = 0,
+       .final = loss.final,
+       .reason = reason,
+       .unreachable = loss.unreachable});
   if (loss.final)
-    fail_all(down.reason);
+    fail_all(no_connection(settings_.coordinators, reason, std::nullopt));
 }
 
 void producer_state::fail_all(const error& reason) {
@@ -173,9 +197,10 @@ void producer_state::stop() {
 
 actors::producer_actor::behavior_type producer(
   actors::producer_actor::stateful_pointer<producer_state> self, producer_settings settings) {
-  self->state.start(settings);
+  self->state.start(std::move(settings));
   return {
     [self](actors::submit_tasks& wish) { self->state.submit(wish); },
+    [self](const actors::withdraw_tasks& wish) { self->state.withdraw(wish); },
     [self](actors::watch_tasks& wish) { self->state.watch(wish); },
     [self](const actors::unwatch_tasks& wish) { self->state.unwatch(wish); },
     [self](const protocol::enqueue_reply& reply) { self->state.accept(reply); },

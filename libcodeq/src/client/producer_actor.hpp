@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/client_actors.hpp"
+#include "client/connection_news.hpp"
 #include "client/enqueue_outbox.hpp"
 #include "client/farewell.hpp"
 #include "client/peer.hpp"
@@ -24,6 +25,7 @@ struct producer_settings {
   std::size_t in_flight_max = limits::producer_window_requests_default;
   /// Null: without TLS.
   std::shared_ptr<security::tls_source> tls{};
+  connection_listener tell = [](const connection_news&) {};
 };
 
 /// State of a producer actor. Connects the outbox and the watch list with the connection in use.
@@ -33,8 +35,9 @@ public:
 
   explicit producer_state(actors::producer_actor::pointer self);
 
-  void start(const producer_settings& settings);
+  void start(producer_settings settings);
   void submit(actors::submit_tasks& wish);
+  void withdraw(const actors::withdraw_tasks& wish);
   void watch(actors::watch_tasks& wish);
   void unwatch(const actors::unwatch_tasks& wish);
   void accept(const protocol::enqueue_reply& reply);
@@ -52,10 +55,12 @@ private:
   void use_cluster(const store_identity& store);
   void ask_again_later();
   void use(const peer& connected);
+  void note_loss(const peers::loss& loss, const error& reason);
   void fail_all(const error& reason);
   [[nodiscard]] producer_id new_session();
 
   actors::producer_actor::pointer self_;
+  producer_settings settings_;
   std::optional<enqueue_outbox> outbox_;
   watch_list watches_;
   peers peers_;

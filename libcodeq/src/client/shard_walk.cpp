@@ -35,6 +35,15 @@ void add_share(fairness_share& to, const fairness_share& from) {
   to.wait = std::max(to.wait, from.wait);
 }
 
+/// Adds what another shard knows of the same limit or key. The owner of a key knows its leases.
+void add_wait(limit_key_info& to, const limit_key_info& part) {
+  to.held += part.held;
+  to.leased = std::max(to.leased, part.leased);
+  if (!to.next_start)
+    to.next_start = part.next_start;
+  to.closed_until = std::max(to.closed_until, part.closed_until);
+}
+
 /// Adds what a shard holds by limits or by their keys to what others do.
 void add_waits(std::vector<limit_wait>& to, const std::vector<limit_wait>& part) {
   for (const auto& wait : part) {
@@ -44,7 +53,7 @@ void add_waits(std::vector<limit_wait>& to, const std::vector<limit_wait>& part)
     if (at == to.end())
       to.push_back(wait);
     else
-      at->at.held += wait.at.held;
+      add_wait(at->at, wait.at);
   }
 }
 

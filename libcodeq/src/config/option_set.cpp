@@ -57,6 +57,32 @@ std::string name_of_chosen(const CLI::App& app) {
   return name;
 }
 
+/// Place of a word on the command line; `line.argc` if it is not there.
+int place_of(const std::string& word, const command_line& line) {
+  return static_cast<int>(std::find(line.argv + 1, line.argv + line.argc, word) - line.argv);
+}
+
+/// An unknown word before the command that was chosen: its writer meant it as the command.
+struct misplaced_word {
+  std::string word;
+  /// The group of commands that precedes the word; may be empty.
+  std::string group{};
+};
+
+std::optional<misplaced_word> word_before_command(const CLI::App& app, const command_line& line) {
+  auto unknown = app.remaining(true);
+  auto chosen = name_of_chosen(app);
+  if (unknown.empty() || unknown.front().starts_with("-") || chosen.empty())
+    return std::nullopt;
+  auto space = chosen.find(' ');
+  auto group = space == std::string::npos ? "" : chosen.substr(0, space);
+  auto place = place_of(unknown.front(), line);
+  if (place >= place_of(chosen.substr(space + 1), line))
+    return std::nullopt;
+  bool is_in_group = !group.empty() && place > place_of(group, line);
+  return misplaced_word{unknown.front(), is_in_group ? group : ""};
+}
+
 /// "a subcommand is required: ...", when a group of commands or the program was given none.
 std::string list_missing_commands(const CLI::App& app) {
   const auto* at = &app;
@@ -289,6 +315,8 @@ std::optional<exit_request> option_set::read_flags(const command_line& line) {
   } catch (const CLI::ParseError& e) {
     if (auto unknown = app.remaining(true); !unknown.empty() && !is_complete(name_of_chosen(app)))
       return refuse_unknown(unknown.front(), name_of_chosen(app));
+    if (auto misplaced = word_before_command(app, line))
+      return refuse_unknown(misplaced->word, misplaced->group);
     return refuse(describe(app, e) + " (see --help)");
   }
   for (auto& found : sinks) {

@@ -6,6 +6,7 @@
 
 #include "task.capnp.h"
 
+#include <cstddef>
 #include <vector>
 
 /// Conversions of limits between schema structs and C++ values. They do not check bounds. May throw
@@ -25,6 +26,14 @@ void write_limits_of(Builder builder, const std::vector<task_limit>& uses) {
   if (!uses.empty())
     write_limits(builder.initLimits(static_cast<capnp::uint>(uses.size())), uses);
 }
+
+[[nodiscard]] std::vector<queue_limit>
+read_queue_limits(capnp::List<schema::QueueLimit>::Reader reader);
+void write_queue_limits(
+  capnp::List<schema::QueueLimit>::Builder builder, const std::vector<queue_limit>& all);
+
+/// Upper bound of the words that the limits of a queue take.
+[[nodiscard]] std::size_t limit_words(const std::vector<queue_limit>& all);
 
 /// Upper bound of the words that a list of limits takes.
 [[nodiscard]] std::size_t limit_words(const std::vector<task_limit>& uses);

@@ -7,6 +7,7 @@
 #include "core/commands/encoded_tasks.hpp"
 #include "core/commands/event.hpp"
 #include "core/commands/task_settings.hpp"
+#include "encoding/limit_structs.hpp"
 #include "task.capnp.h"
 
 #include <span>
@@ -32,7 +33,8 @@ template <class Reader>
     reader.getMaxLeased(),
     reader.getKeepPayload(),
     reader.getFailures().getQuarantineAfter(),
-    read_breaker(reader.getFailures())};
+    read_breaker(reader.getFailures()),
+    read_queue_limits(reader.getLimits())};
 }
 
 template <class Builder>
@@ -42,6 +44,9 @@ void write_config(Builder builder, const queue_config& config) {
   builder.setMaxLeased(config.max_leased);
   builder.setKeepPayload(config.keep_payload);
   write_failure_rules(builder.initFailures(), config);
+  if (!config.limits.empty())
+    write_queue_limits(
+      builder.initLimits(static_cast<capnp::uint>(config.limits.size())), config.limits);
 }
 
 [[nodiscard]] queue_address read_queue(schema::QueueAddress::Reader reader);

@@ -29,12 +29,12 @@ std::uint64_t epoch_of_restored(std::uint32_t stored, timestamp now) {
     stored + epochs_skipped, static_cast<std::uint64_t>(std::max<std::int64_t>(minutes, 0)));
 }
 
-result<storage::store_record>
-give_identity(storage::task_store& store, std::uint64_t store_id, timestamp now) {
+result<storage::store_record> give_identity(
+  storage::task_store& store, std::uint64_t store_id, timestamp now, std::uint32_t reached) {
   auto record = storage::read_identity(store);
   if (!record)
     return record;
-  auto epoch = epoch_of_restored(record->epoch, now);
+  auto epoch = epoch_of_restored(std::max(record->epoch, reached), now);
   // One epoch is left for the first start.
   if (epoch >= tuning::epoch_max)
     return error{errc::incompatible_store, "the store's epochs ran out"};

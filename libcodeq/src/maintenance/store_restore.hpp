@@ -16,9 +16,10 @@ namespace codeq::maintenance {
 /// were granted later. May exceed the maximum epoch.
 [[nodiscard]] std::uint64_t epoch_of_restored(std::uint32_t stored, timestamp now);
 
-/// Gives a copied store a new id and an epoch as above, synced. Errors: of the store;
-/// `incompatible_store` when it has a newer format or epochs ran out.
-[[nodiscard]] result<storage::store_record>
-give_identity(storage::task_store& store, std::uint64_t store_id, timestamp now);
+/// Gives a copied store a new id and an epoch as above, synced. `reached`: an epoch that its shards
+/// have reached apart from the store's own. Errors: of the store; `incompatible_store` when it has
+/// a newer format or epochs ran out.
+[[nodiscard]] result<storage::store_record> give_identity(
+  storage::task_store& store, std::uint64_t store_id, timestamp now, std::uint32_t reached = 0);
 
 } // namespace codeq::maintenance

@@ -3,6 +3,7 @@
 
 #include "base/random.hpp"
 #include "base/wall_clock.hpp"
+#include "maintenance/cluster_gathering.hpp"
 #include "maintenance/store_restore.hpp"
 #include "maintenance/store_verifier.hpp"
 #include "storage/rocksdb/rocksdb_backup.hpp"
@@ -10,7 +11,11 @@
 #include "storage/rocksdb/rocksdb_store.hpp"
 
 #include <cerrno>
+#include <memory>
+#include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -54,33 +59,192 @@ result<void> check_target(const fs::path& directory) {
   return {};
 }
 
-/// Copies the backup to `draft` and gives it its own identity.
-result<restored_store> restore_to(const fs::path& draft, const restore_options& options) {
+result<storage::backup_report>
+fetch(const fs::path& backups, std::uint32_t number, const fs::path& draft) {
   std::error_code failure;
   // Left over from a restore that was interrupted.
   fs::remove_all(draft, failure);
-  auto copied = storage::fetch_backup(options.backups, options.number, draft);
-  if (!copied)
-    return copied.error();
-  restored_store restored;
-  restored.number = copied->number;
-  restored.bytes = copied->bytes;
-  {
-    storage::rocksdb_store_options how;
-    how.directory = draft;
-    auto store = storage::open_rocksdb_store(how);
+  return storage::fetch_backup(backups, number, draft);
+}
+
+result<std::unique_ptr<storage::task_store>> open(const fs::path& directory) {
+  storage::rocksdb_store_options how;
+  how.directory = directory;
+  return storage::open_rocksdb_store(how);
+}
+
+/// The stores of other coordinators, in directories beside the draft, which are removed with this
+/// object.
+class other_stores {
+public:
+  explicit other_stores(const fs::path& draft) : draft_(draft) {}
+
+  other_stores(const other_stores&) = delete;
+  other_stores& operator=(const other_stores&) = delete;
+
+  ~other_stores() {
+    stores_.clear();
+    std::error_code failure;
+    for (const auto& directory : directories_)
+      fs::remove_all(directory, failure);
+  }
+
+  /// Where the next store is to be brought.
+  [[nodiscard]] const fs::path& next_place() {
+    auto directory = draft_;
+    directory += "." + std::to_string(directories_.size() + 1);
+    directories_.push_back(directory);
+    return directories_.back();
+  }
+
+  void add(std::unique_ptr<storage::task_store> store) { stores_.push_back(std::move(store)); }
+
+  [[nodiscard]] std::vector<const storage::task_store*> with(const storage::task_store& first) {
+    std::vector<const storage::task_store*> all{&first};
+    for (const auto& store : stores_)
+      all.push_back(store.get());
+    return all;
+  }
+
+private:
+  fs::path draft_;
+  std::vector<fs::path> directories_;
+  std::vector<std::unique_ptr<storage::task_store>> stores_;
+};
+
+/// Copies the backup of a coordinator to `place`. Errors: `invalid_argument` when it is of another
+/// run than that of the cluster.
+result<storage::backup_report> fetch_part(
+  const fs::path& backups,
+  const cluster_backup_part& part,
+  std::uint64_t run,
+  const fs::path& place) {
+  auto copied = fetch(backups, part.number, place);
+  if (copied && copied->run != run)
+    return error{
+      errc::invalid_argument,
+      "backup " + std::to_string(part.number) + " in " + backups.string() + " is not the one of "
+        + part.node + " that belongs to this backup of the cluster, but of another run"};
+  return copied;
+}
+
+/// The parts of a cluster's backup that are in the directory.
+struct found_parts {
+  std::vector<cluster_backup_part> present;
+  /// Names of the nodes of the others.
+  std::string missing;
+};
+
+/// Errors: `unavailable` when none is there.
+result<found_parts> find_parts(const restore_options& options) {
+  found_parts found;
+  std::error_code failure;
+  for (const auto& part : options.cluster->parts) {
+    if (fs::is_directory(options.backups / part.node, failure))
+      found.present.push_back(part);
+    else
+      found.missing += " " + part.node;
+  }
+  if (found.present.empty())
+    return error{
+      errc::unavailable,
+      options.backups.string() + " holds no backups of a coordinator; missing:" + found.missing};
+  return found;
+}
+
+/// Brings the stores of all coordinators into that of the first one.
+result<std::uint32_t> gather(
+  storage::task_store& into,
+  const fs::path& draft,
+  const found_parts& parts,
+  const restore_options& options) {
+  other_stores others(draft);
+  for (std::size_t i = 1; i < parts.present.size(); ++i) {
+    const auto& part = parts.present[i];
+    const auto& place = others.next_place();
+    auto copied = fetch_part(options.backups / part.node, part, options.cluster->run, place);
+    if (!copied)
+      return copied.error();
+    auto store = open(place);
     if (!store)
       return store.error();
-    auto identity = maintenance::give_identity(**store, base::random_bits() | 1, base::wall_now());
-    if (!identity)
-      return identity.error();
-    restored.store_id = identity->store_id;
-    restored.epoch = identity->epoch;
+    others.add(std::move(*store));
   }
+  const auto stores = others.with(into);
+  auto chosen = maintenance::choose_copies(stores, options.cluster->shards);
+  if (!chosen && !parts.missing.empty())
+    return error{
+      chosen.error().code,
+      chosen.error().context + "; " + options.backups.string() + " lacks the backups of"
+        + parts.missing};
+  if (!chosen)
+    return chosen.error();
+  if (auto ok = maintenance::gather_copies(into, stores, *chosen); !ok)
+    return ok.error();
+  return chosen->epoch;
+}
+
+/// Gives a store that was brought together its own identity.
+result<restored_store>
+finish(storage::task_store& store, const storage::backup_report& copied, std::uint32_t reached) {
+  auto identity = maintenance::give_identity(
+    store, base::random_bits() | 1, base::wall_now(), reached);
+  if (!identity)
+    return identity.error();
+  restored_store restored;
+  restored.number = copied.number;
+  restored.bytes = copied.bytes;
+  restored.store_id = identity->store_id;
+  restored.epoch = identity->epoch;
+  return restored;
+}
+
+/// Copies the backup of a coordinator that is alone to `draft`.
+result<restored_store> bring_one(const fs::path& draft, const restore_options& options) {
+  auto copied = fetch(options.backups, options.number, draft);
+  if (!copied)
+    return copied.error();
+  auto store = open(draft);
+  if (!store)
+    return store.error();
+  auto is_of_cluster = maintenance::has_copies(**store);
+  if (!is_of_cluster)
+    return is_of_cluster.error();
+  if (*is_of_cluster)
+    return error{
+      errc::invalid_argument,
+      "backup " + std::to_string(copied->number)
+        + " is of a coordinator of a cluster, and lacks what others have; restore the backup of "
+          "the whole cluster"};
+  return finish(**store, *copied, 0);
+}
+
+/// Brings the backups of a cluster's coordinators together in `draft`.
+result<restored_store> bring_cluster(const fs::path& draft, const restore_options& options) {
+  auto parts = find_parts(options);
+  if (!parts)
+    return parts.error();
+  const auto& first = parts->present.front();
+  auto copied = fetch_part(options.backups / first.node, first, options.cluster->run, draft);
+  if (!copied)
+    return copied.error();
+  auto store = open(draft);
+  if (!store)
+    return store.error();
+  auto reached = gather(**store, draft, *parts, options);
+  if (!reached)
+    return reached.error();
+  return finish(**store, *copied, *reached);
+}
+
+result<restored_store> restore_to(const fs::path& draft, const restore_options& options) {
+  auto restored = options.cluster ? bring_cluster(draft, options) : bring_one(draft, options);
+  if (!restored)
+    return restored;
   auto report = verify_store({.directory = draft});
   if (!report)
     return report.error();
-  restored.report = std::move(*report);
+  restored->report = std::move(*report);
   return restored;
 }
 

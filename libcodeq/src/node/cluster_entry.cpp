@@ -47,6 +47,18 @@ error forgetful(const std::string& how) {
       + how + "; CLUSTERS.md, Repair, tells what to do"};
 }
 
+result<bool> has_replicas(const storage::task_store& store) {
+  bool has_any = false;
+  const auto range = storage::all_replicas();
+  auto scanned = store.scan(range.begin, range.end, [&](auto, auto) {
+    has_any = true;
+    return false;
+  });
+  if (!scanned)
+    return scanned.error();
+  return has_any;
+}
+
 void note_wait(int tries, const std::string& words) {
   if (tries % tries_per_line == 1)
     CODEQ_LOG_WARN("coordinator waits for etcd reason=\"{}\"", words);
@@ -209,6 +221,21 @@ result<std::size_t> cluster_door::shard_count() {
   return count;
 }
 
+/// A store that has some shards of another cluster would make the others empty, with epochs that
+/// were there before.
+result<void> cluster_door::check_founder(const storage::task_store& store) const {
+  auto found = has_replicas(store);
+  if (!found)
+    return found.error();
+  if (*found)
+    return error{
+      errc::incompatible_store,
+      "etcd has no cluster " + options_.cluster.name
+        + ", and the store cannot create it, since it is a part of another one; `codeqctl restore` "
+          "makes a store that can, from the backup of a whole cluster"};
+  return {};
+}
+
 result<void> cluster_door::create(const storage::store_record& identity) {
   cluster::cluster_record record;
   record.version = 1;
@@ -338,9 +365,12 @@ result<cluster_entry>
 cluster_door::enter(storage::task_store& store, const storage::store_record& identity) {
   if (auto ok = check_history(store); !ok)
     return ok.error();
-  if (!known_.record)
+  if (!known_.record) {
+    if (auto ok = check_founder(store); !ok)
+      return ok.error();
     if (auto ok = create(identity); !ok)
       return ok.error();
+  }
   const auto is_founder = known_.record->identity == identity.store_id;
   auto ok = is_founder ? found_shards(store, identity) : check_joiner(store, identity);
   if (!ok)
@@ -376,15 +406,10 @@ cluster_door::enter(storage::task_store& store, const storage::store_record& ide
 }
 
 result<void> check_alone(const storage::task_store& store) {
-  bool has_replica = false;
-  const auto range = storage::all_replicas();
-  auto scanned = store.scan(range.begin, range.end, [&](auto, auto) {
-    has_replica = true;
-    return false;
-  });
-  if (!scanned)
-    return scanned.error();
-  if (has_replica)
+  auto found = has_replicas(store);
+  if (!found)
+    return found.error();
+  if (*found)
     return error{
       errc::incompatible_store,
       "the store belongs to a cluster; start it with the options of that cluster"};

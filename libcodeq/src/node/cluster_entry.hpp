@@ -71,6 +71,7 @@ private:
   /// Empty unless etcd was restored or replaced.
   [[nodiscard]] std::string find_out_how_it_forgot();
   [[nodiscard]] etcd::swap_answer decide(const etcd::swap& what);
+  [[nodiscard]] result<void> check_founder(const storage::task_store& store) const;
   [[nodiscard]] result<void> create(const storage::store_record& identity);
   [[nodiscard]] result<void> check_history(const storage::task_store& store);
   [[nodiscard]] result<void>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "client/inquiry_actor.hpp"
+#include "client/connection_news.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace codeq::node {
 
-/// The latest connection state reported by the inquiry's actor, for the thread that waits for it.
+/// The latest connection state reported by a client's actor, for the threads that wait for it.
 class connection_watch {
 public:
   void tell(const client::connection_news& news) {
@@ -35,6 +35,11 @@ public:
     auto is_decided = [this] { return news_.up || news_.final; };
     changed_.wait_until(lock, std::min(soon, until), is_decided);
     changed_.wait_until(lock, until, [&] { return is_decided() || news_.unreachable; });
+    return news_;
+  }
+
+  client::connection_news latest() {
+    std::lock_guard lock(mutex_);
     return news_;
   }
 

@@ -143,6 +143,8 @@ struct coordinator_node::impl {
   std::shared_ptr<std::atomic<std::size_t>> lookups = std::make_shared<std::atomic<std::size_t>>(0);
   coordinator::keeper_actor keeper;
   std::shared_ptr<coordinator::backup_runner> backups;
+  std::shared_ptr<coordinator::shared_hold> hold =
+    std::make_shared<coordinator::shared_hold>(base::random_bits());
   std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
   /// In a cluster the hosts of its shards.
   std::vector<coordinator::shard_actor> shards;
@@ -304,8 +306,9 @@ void coordinator_node::impl::spawn_registrar(
   r.access = rights.access;
   r.limiter = rights.limiter;
   backups = std::make_shared<coordinator::backup_runner>(
-    coordinator::backup_options{store, options.backups, options.backups_kept});
-  r.backups = [b = backups](bool start) { return start ? b->start() : b->status(); };
+    coordinator::backup_options{
+      store, options.backups, options.backups_kept, hold, r.registrar.node});
+  r.backups = [b = backups](const backup_wish& wish) { return b->carry_out(wish); };
   r.list_backups = [b = backups] { return b->list(); };
   r.loop = loop;
   registrar = transport::spawn_beside_sockets(*system, coordinator::drive_registrar, r);
@@ -363,6 +366,7 @@ result<void> coordinator_node::impl::take_seat(const coordinator_node_options& o
     s.epoch = served.epoch;
     s.shard.hand_overs.emplace();
     s.shard.carries_settings = true;
+    s.shard.hold = hold;
     if (!options.sync)
       s.shard.hand_overs->sync_pace = coordinator::os_hand_over_pace;
     return transport::spawn_beside_sockets(*system, coordinator::drive_shard, s);

@@ -34,7 +34,7 @@ result<void> operator_client::impl::connected() {
   if (news.up)
     return {};
   bool is_decided = news.final || news.unreachable;
-  return node::no_connection(
+  return client::no_connection(
     options.coordinators, news.reason, is_decided ? std::nullopt : std::optional{options.timeout});
 }
 
@@ -376,20 +376,33 @@ result<std::vector<backup_info>> operator_client::backups() {
 
 result<backup_status> operator_client::start_backup() {
   constexpr bool repeatable = false;
-  return impl_->ask(client::ask_backup(true), client::read_backup, repeatable);
+  return impl_->ask(client::ask_backup({.starts = true}), client::read_backup, repeatable);
 }
 
 result<backup_status> operator_client::backup() {
-  return impl_->ask(client::ask_backup(false), client::read_backup);
+  return impl_->ask(client::ask_backup({}), client::read_backup);
+}
+
+result<cluster::told_backups> operator_client::impl::backups_of_all(const backup_wish& wish) {
+  std::size_t missing = 0;
+  auto all = ask_all(client::ask_backup(wish), client::read_backup_of_one, missing);
+  if (all && missing > 0)
+    return error{
+      errc::unavailable, std::to_string(missing) + " coordinators of the cluster do not answer"};
+  return all;
 }
 
 result<std::string> operator_client::log_level(const std::string& level) {
   return impl_->ask(client::ask_log_level(level), client::read_log_level);
 }
 
-result<cluster_status> operator_client::cluster() {
+result<cluster_status> operator_client::impl::whole_cluster() {
   std::size_t missing = 0;
-  return impl_->ask_all(client::ask_cluster({}), client::read_cluster, missing);
+  return ask_all(client::ask_cluster({}), client::read_cluster, missing);
+}
+
+result<cluster_status> operator_client::cluster() {
+  return impl_->whole_cluster();
 }
 
 result<cluster_status> operator_client::change_cluster(const cluster_change& change) {

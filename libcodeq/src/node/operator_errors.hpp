@@ -6,16 +6,9 @@
 #include "codeq/time.hpp"
 
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
 
 /// Errors of an operator's requests.
 namespace codeq::node {
-
-/// There is no connection to these coordinators; with `waited`, so far.
-[[nodiscard]] error no_connection(
-  const std::vector<std::string>& addresses, const error& reason, std::optional<duration> waited);
 
 /// The coordinator has not answered for so long.
 [[nodiscard]] error no_answer(duration waited);

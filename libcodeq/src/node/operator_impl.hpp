@@ -9,6 +9,7 @@
 #include "client/operator_questions.hpp"
 #include "client/operator_replies.hpp"
 #include "client/shard_walk.hpp"
+#include "cluster/backup_run.hpp"
 #include "node/connection_watch.hpp"
 #include "node/link_security.hpp"
 #include "node/operator_errors.hpp"
@@ -116,6 +117,20 @@ struct operator_client::impl {
     client::question question,
     result<client::answered<T>> (*read)(const protocol::frame<S>&),
     std::size_t& missing);
+
+  /// The state of the cluster, of which each coordinator tells its part.
+  result<cluster_status> whole_cluster();
+
+  /// Does what is wished at every coordinator of the cluster, and returns their backups, by node.
+  /// Errors: `unsupported`, `already`, `going_away`; `unavailable` when one has not answered.
+  result<cluster::told_backups> backups_of_all(const backup_wish& wish);
+
+  /// Starts the backups while nothing is handed over, and returns once their contents are fixed.
+  result<cluster_status>
+  begin_cluster_backup(const cluster::told_backups& held, std::uint64_t run);
+
+  /// The backup of the whole cluster, once it is made.
+  result<cluster_backup> make_cluster_backup();
 
   /// Sends a request for a queue to every shard; `of` creates the request.
   template <class Of>

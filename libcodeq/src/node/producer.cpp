@@ -6,6 +6,7 @@
 #include "client/answer_slot.hpp"
 #include "client/producer_actor.hpp"
 #include "client/room.hpp"
+#include "node/connection_watch.hpp"
 #include "node/link_security.hpp"
 #include "observe/log.hpp"
 #include "transport/configure.hpp"
@@ -30,6 +31,10 @@ using base::wrong;
 /// The producer whose callback runs on this thread. A callback must not wait for room, since the
 /// producer's thread is the one that frees room.
 thread_local const void* calling_back = nullptr;
+
+/// How long the producer's thread has to say whether a request was sent; it answers at once unless
+/// a callback blocks it.
+constexpr duration withdraw_wait{1000};
 
 /// Runs `call` as a callback of `owner`. Exceptions are caught here: they would end the producer's
 /// actor, and with it all pending answers.
@@ -112,6 +117,16 @@ std::string within(duration wait) {
   return " within " + std::to_string(wait.count()) + " ms";
 }
 
+/// Why there is no connection. A refused certificate or token keeps its code, because waiting
+/// longer does not help.
+error no_connection(
+  const std::vector<std::string>& coordinators, const error& reason, duration wait) {
+  auto why = client::no_connection(coordinators, reason, wait);
+  if (reason.code == errc::unauthorized || reason.code == errc::protocol_error)
+    why.code = reason.code;
+  return why;
+}
+
 client::producer_settings
 settings_of(const producer_options& options, const node::link_security& access) {
   client::producer_settings settings;
@@ -130,10 +145,11 @@ struct producer::impl {
   };
 
   impl(const producer_options& options, const node::link_security& access)
-    : system(config),
-      room(options.window_requests),
-      actor(
-        transport::spawn_beside_sockets(system, client::producer, settings_of(options, access))) {}
+    : coordinators(options.coordinators), system(config), room(options.window_requests) {
+    auto settings = settings_of(options, access);
+    settings.tell = [this](const client::connection_news& news) { connection.tell(news); };
+    actor = transport::spawn_beside_sockets(system, client::producer, std::move(settings));
+  }
 
   ~impl() {
     room.open_for_ever();
@@ -152,9 +168,12 @@ struct producer::impl {
   impl& operator=(const impl&) = delete;
 
   using answered = std::function<void(result<enqueue_answers>)>;
+  using tasks_ptr = std::shared_ptr<const protocol::encoded_tasks>;
+  using answers_slot = std::shared_ptr<client::answer_slot<enqueue_answers>>;
 
-  /// Encodes the tasks, takes room and passes the tasks to the actor.
-  result<void>
+  /// Encodes the tasks, takes room and passes the tasks to the actor. Errors: those of a task, and
+  /// `overloaded` without room until `until`.
+  result<tasks_ptr>
   submit(const std::vector<task_spec>& tasks, answered done, client::room::deadline until);
 
   /// The same without a deadline. Calls `done` at once when the request is refused or empty.
@@ -163,6 +182,17 @@ struct producer::impl {
   /// Submits the tasks and waits for all answers.
   result<enqueue_answers> enqueue(const std::vector<task_spec>& tasks, duration wait);
 
+  /// Ends the wait for answers: takes the request back if it was not sent.
+  result<enqueue_answers>
+  give_up(const tasks_ptr& tasks, const answers_slot& slot, duration wait);
+
+  /// The request was not sent; `cause` applies while there is a connection.
+  error not_sent(const std::string& cause, duration wait);
+  error not_answered(duration wait);
+  error not_ended(task_id task, duration wait);
+
+  std::vector<std::string> coordinators;
+  node::connection_watch connection;
   system_config config;
   caf::actor_system system;
   client::room room;
@@ -170,10 +200,10 @@ struct producer::impl {
   std::atomic<std::uint64_t> watches{0};
 };
 
-result<void> producer::impl::submit(
+result<producer::impl::tasks_ptr> producer::impl::submit(
   const std::vector<task_spec>& tasks, answered done, client::room::deadline until) {
   if (auto ok = check_count(tasks.size()); !ok)
-    return ok;
+    return ok.error();
   auto encoded = protocol::encoded_tasks::encode(tasks);
   if (!encoded)
     return encoded.error();
@@ -182,13 +212,13 @@ result<void> producer::impl::submit(
   if (calling_back == this)
     room.take_over(bytes);
   else if (!room.take(bytes, until))
-    return error{errc::timeout, "the producer's window is full; nothing was sent"};
+    return error{errc::overloaded, "the producer's window is full"};
   auto answered = [this, bytes, done = std::move(done)](result<enqueue_answers> answer) {
     room.give_back(bytes);
     call_back(this, [&] { done(std::move(answer)); });
   };
-  caf::anon_send(actor, actors::submit_tasks{std::move(shared), std::move(answered)});
-  return {};
+  caf::anon_send(actor, actors::submit_tasks{shared, std::move(answered)});
+  return shared;
 }
 
 void producer::impl::submit(const std::vector<task_spec>& tasks, const answered& done) {
@@ -205,12 +235,55 @@ producer::impl::enqueue(const std::vector<task_spec>& tasks, duration wait) {
   auto until = client::deadline_after(wait);
   auto slot = std::make_shared<client::answer_slot<enqueue_answers>>();
   auto put = [slot](result<enqueue_answers> answer) { slot->put(std::move(answer)); };
-  if (auto ok = submit(tasks, put, until); !ok)
-    return ok.error();
+  auto submitted = submit(tasks, put, until);
+  if (!submitted && submitted.error().code == errc::overloaded)
+    return not_sent(submitted.error().context, wait);
+  if (!submitted)
+    return submitted.error();
   if (auto answer = slot->wait(until))
     return std::move(*answer);
-  return error{
-    errc::timeout, "no answer" + within(wait) + "; the request goes on, its outcome is open"};
+  return give_up(*submitted, slot, wait);
+}
+
+result<enqueue_answers>
+producer::impl::give_up(const tasks_ptr& tasks, const answers_slot& slot, duration wait) {
+  auto open = not_answered(wait);
+  auto unsent = not_sent(
+    "earlier requests are not answered, or the coordinator of its shard is not connected", wait);
+  caf::anon_send(
+    actor, actors::withdraw_tasks{tasks, std::move(unsent), [slot, open] { slot->put(open); }});
+  if (auto answer = slot->wait(client::deadline_after(withdraw_wait)))
+    return std::move(*answer);
+  return open;
+}
+
+error producer::impl::not_sent(const std::string& cause, duration wait) {
+  auto news = connection.latest();
+  auto why = news.up ? error{errc::overloaded, "not sent" + within(wait) + ": " + cause}
+                     : no_connection(coordinators, news.reason, wait);
+  why.context += "; nothing was enqueued";
+  return why;
+}
+
+error producer::impl::not_answered(duration wait) {
+  error why{
+    errc::timeout,
+    "no answer" + within(wait)
+      + "; the request was sent and goes on, whether its tasks were added is unknown"};
+  if (auto news = connection.latest(); !news.up)
+    why.context += "; " + client::no_connection(coordinators, news.reason, std::nullopt).context;
+  return why;
+}
+
+error producer::impl::not_ended(task_id task, duration wait) {
+  auto name = to_string(task);
+  if (connection.latest().up)
+    return {
+      errc::timeout,
+      "task " + name + " has not ended" + within(wait) + "; `codeqctl explain " + name
+        + "` says why"};
+  auto why = client::no_connection(coordinators, connection.latest().reason, wait);
+  return {errc::timeout, why.context + "; whether task " + name + " has ended is unknown"};
 }
 
 result<std::unique_ptr<producer>> producer::connect(producer_options options) {
@@ -272,7 +345,7 @@ result<ended_task> producer::watch(task_id task, progressed told, duration wait)
   if (auto how = slot->wait(client::deadline_after(wait)))
     return std::move(*how);
   caf::anon_send(impl_->actor, actors::unwatch_tasks{watch, {task}});
-  return error{errc::timeout, "task " + to_string(task) + " has not ended" + within(wait)};
+  return impl_->not_ended(task, wait);
 }
 
 void producer::await(std::vector<task_id> tasks, ended done) {

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -189,12 +190,21 @@ std::string json_line(
   return begin + "}";
 }
 
+/// Value of an environment variable; empty when it is not set.
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string_view() : value;
+}
+
 spdlog::logger& logger() {
   static auto instance = [] {
+    auto level = parse_log_level(variable("CODEQ_LOG_LEVEL")).value_or(log_level::warn);
+    auto format = parse_log_format(variable("CODEQ_LOG_FORMAT")).value_or(log_format::text);
+    is_json = format == log_format::json;
     auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
     auto made = std::make_shared<spdlog::logger>("codeq", std::move(sink));
-    made->set_pattern(text_pattern, spdlog::pattern_time_type::utc);
-    made->set_level(spdlog::level::warn);
+    made->set_pattern(is_json ? json_pattern : text_pattern, spdlog::pattern_time_type::utc);
+    made->set_level(to_spdlog(level));
     made->flush_on(spdlog::level::info);
     return made;
   }();

@@ -30,7 +30,8 @@ enum class log_format { text, json };
 /// The format with the name `text`. Errors: `invalid_argument`.
 [[nodiscard]] result<log_format> parse_log_format(std::string_view text);
 
-/// Starts logging to stderr from `level` upward. Before the first call only warnings and errors are
+/// Starts logging to stderr from `level` upward. Without a call, as in a program that uses the
+/// library, `CODEQ_LOG_LEVEL` and `CODEQ_LOG_FORMAT` decide; by default warnings and errors are
 /// written, as text.
 void init_log(log_level level, log_format format = log_format::text);
 

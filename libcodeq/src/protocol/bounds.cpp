@@ -169,6 +169,21 @@ result<void> check_limits(const std::vector<task_limit>& uses) {
   return {};
 }
 
+result<void> check_queue_limits(const std::vector<queue_limit>& given) {
+  std::vector<task_limit> uses;
+  for (const auto& one : given) {
+    uses.push_back({one.name, one.key, one.cost});
+    if (auto ok = check_size("limit header", one.header.size(), limits::limit_key_bytes_max); !ok)
+      return ok;
+    if (!one.header.empty() && !one.key.empty())
+      return error{
+        errc::invalid_argument,
+        "limit \"" + one.name + "\" has both the key \"" + one.key + "\" and the header \""
+          + one.header + "\"; give one of them"};
+  }
+  return check_limits(uses);
+}
+
 result<void> check_costs(const std::vector<task_limit>& costs) {
   if (auto ok = check_count("the number of costs", costs.size(), 0, limits::task_limits_max); !ok)
     return ok;

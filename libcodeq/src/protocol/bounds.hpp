@@ -60,6 +60,9 @@ check_key(std::string_view group, std::string_view key, on_duplicate duplicate, 
 /// Checks the limits of a task: their number, names, keys and costs, and that none is named twice.
 [[nodiscard]] result<void> check_limits(const std::vector<task_limit>& uses);
 
+/// The same for the limits that a queue gives to its tasks, with their headers.
+[[nodiscard]] result<void> check_queue_limits(const std::vector<queue_limit>& given);
+
 /// Checks the actual costs that an ended attempt names.
 [[nodiscard]] result<void> check_costs(const std::vector<task_limit>& costs);
 

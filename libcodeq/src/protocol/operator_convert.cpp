@@ -104,11 +104,18 @@ result<core::force> read_force(schema::ForceRequest::Reader from, asked_at by) {
 
 result<core::configure_queue>
 read_configure(schema::QueueSettings::Reader from, core::configure_queue c) {
+  // Checks the number first, so that nothing too long is copied.
+  if (auto ok =
+        check_count("the number of limits", from.getLimits().size(), 0, limits::task_limits_max);
+      !ok)
+    return ok.error();
   c.config = encoding::read_config(from);
   if (auto ok = check_settings(c.config.defaults, 0); !ok)
     return ok.error();
   auto losses = c.config.quarantine_after;
   if (auto ok = check_count("quarantine_after", losses, 0, limits::quarantine_after_max); !ok)
+    return ok.error();
+  if (auto ok = check_queue_limits(c.config.limits); !ok)
     return ok.error();
   const auto& breaker = c.config.pause_when_failing;
   if (auto ok = check_count(

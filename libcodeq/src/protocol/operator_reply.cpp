@@ -201,7 +201,7 @@ queue_reply make_queue_reply(const core::queue_answered& answer) {
   constexpr std::size_t key_words = 8;
   // With ten keys and ten limits of common lengths.
   constexpr std::size_t explanation_words = 512;
-  std::size_t words = 64;
+  std::size_t words = 64 + encoding::limit_words(answer.settings.config.limits);
   if (answer.fairness)
     for (const auto& share : answer.fairness->keys)
       words += key_words + share.key.size() / sizeof(capnp::word);
@@ -313,6 +313,9 @@ backup_reply make_backup_reply(std::uint64_t number, const result<backup_status>
     r.setBytes(status->bytes);
     r.setFiles(status->files);
     r.setProblem(text_of(status->problem));
+    r.setIsFixed(status->is_fixed);
+    r.setHold(status->hold);
+    r.setNode(text_of(status->node));
   });
 }
 

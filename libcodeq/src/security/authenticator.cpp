@@ -18,6 +18,14 @@ bool is_jwt(std::string_view bearer) {
   return bearer.find('.') != std::string_view::npos;
 }
 
+/// When the token expired, whose it is, and where a new one comes from.
+std::string expiry_of(const principal& who) {
+  auto renewal = who.signing_key ? "its issuer has to sign a new one"
+                                 : "`codeqctl token rotate` makes a new one";
+  return "has expired at " + codeq::to_string(*who.expires) + ", subject " + who.subject + "; "
+         + renewal;
+}
+
 } // namespace
 
 std::shared_ptr<const principal> authenticator::authenticate(std::string_view bearer) const {
@@ -43,7 +51,7 @@ authenticator::find(std::string_view bearer, timestamp now) const {
   if (!who)
     return refused("it is not known");
   if (who->is_expired(now))
-    return refused("it has expired, subject " + who->subject);
+    return refused("it " + expiry_of(*who));
   return who;
 }
 
@@ -57,7 +65,7 @@ authenticator::check_jwt(std::string_view text, timestamp now) const {
   auto digest = digest_of(text);
   if (auto known = recall(digest, keys)) {
     if (known->is_expired(now))
-      return refused("it has expired, subject " + known->subject);
+      return refused("it " + expiry_of(*known));
     return known;
   }
   auto jwt = signed_jwt::read(text);
@@ -104,7 +112,7 @@ result<void> authenticator::review(const principal& who) const {
   auto now = options_.now();
   // The node connects again, with a newer token if it has one.
   if (who.is_expired(now))
-    return error{errc::going_away, "the token has expired"};
+    return error{errc::going_away, "the token " + expiry_of(who)};
   if (who.signing_key) {
     // Without fresh keys a session goes on until its token expires.
     auto keys = options_.keys ? options_.keys->current(now) : nullptr;

@@ -78,7 +78,7 @@ result<void> check_times(const json::object& claims, timestamp now) {
   if (!until)
     return refused("it has no exp");
   if (now >= *until + limits::jwt_leeway)
-    return refused("it has expired");
+    return refused("it has expired at " + codeq::to_string(*until));
   for (std::string_view name : {"nbf", "iat"}) {
     if (!claims.contains(name))
       continue;

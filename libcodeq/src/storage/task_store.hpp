@@ -38,6 +38,24 @@ struct backup_report {
   std::uint32_t files = 0;
   /// When it was made, in wall-clock time.
   timestamp at{};
+  /// The backup of a cluster that it is a part of; 0: none.
+  std::uint64_t run = 0;
+};
+
+/// A backup that is to be made.
+struct backup_order {
+  std::filesystem::path directory;
+  /// Number of backups to keep.
+  std::uint32_t kept = 0;
+  /// The backup of a cluster that it is a part of; 0: none.
+  std::uint64_t run = 0;
+};
+
+/// What other threads see and say of a backup while it is made.
+struct backup_progress {
+  std::atomic<bool> is_cancelled{false};
+  /// Commits from now on are not in the backup.
+  std::atomic<bool> is_fixed{false};
 };
 
 /// Returns false to end the scan.
@@ -120,16 +138,16 @@ public:
     return std::uint64_t{0};
   }
 
-  /// Adds a backup of everything that was committed before the call to those in `directory`, and
-  /// checks it. Copies only files that are not there, and keeps the newest `kept` backups. May take
-  /// long, while commits go on, and ends soon with `going_away` when `cancelled` becomes true. One
-  /// call at a time, from any thread. Errors: `unavailable` for a store that cannot be backed up,
+  /// Adds a backup of everything that was committed before the call to those in its directory, and
+  /// checks it. Copies only files that are not there, and keeps the newest ones. May take long,
+  /// while commits go on, and ends soon with `going_away` when it is cancelled. One call at a time,
+  /// from any thread. Errors: `unavailable` for a store that cannot be backed up,
   /// `io_error`, `corruption` of the copy. Errors do not affect the store.
-  [[nodiscard]] virtual result<backup_report> back_up(
-    const std::filesystem::path& directory, std::uint32_t kept, std::atomic<bool>& cancelled) {
-    static_cast<void>(kept);
-    static_cast<void>(cancelled);
-    return error{errc::unavailable, "this store cannot be backed up to " + directory.string()};
+  [[nodiscard]] virtual result<backup_report>
+  back_up(const backup_order& order, backup_progress& progress) {
+    static_cast<void>(progress);
+    return error{
+      errc::unavailable, "this store cannot be backed up to " + order.directory.string()};
   }
 
   /// The backups in `directory`, oldest first; none when it does not exist. Thread-safe. Errors:

@@ -184,7 +184,7 @@ result<std::vector<backup_info>> test_worker::list_backups() const {
   return error{errc::unsupported, "a testbed has no backups"};
 }
 
-result<backup_status> test_worker::back_up(bool) {
+result<backup_status> test_worker::back_up(const backup_wish&) {
   return error{errc::unsupported, "a testbed has no backups"};
 }
 

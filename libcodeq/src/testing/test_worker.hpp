@@ -134,7 +134,7 @@ public:
 
   [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override { return {}; }
 
-  [[nodiscard]] result<backup_status> back_up(bool start) override;
+  [[nodiscard]] result<backup_status> back_up(const backup_wish& wish) override;
   [[nodiscard]] result<std::string> set_log_level(const std::string& level) override;
   [[nodiscard]] result<coordinator::drain_outcome>
   drain_worker(const std::string&, bool) override {

@@ -30,6 +30,7 @@ testbed::testbed(const handler_registry& handlers, std::size_t slots)
 testbed::~testbed() = default;
 
 result<enqueued_task> testbed::enqueue(const task_spec& spec) {
+  impl_->warn_of_missing_handler(spec.queue);
   auto made = impl_->shard.enqueue(spec);
   impl_->settle();
   return made;

@@ -3,6 +3,8 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/queue_pattern.hpp"
+#include "observe/log.hpp"
 #include "worker/handlers/batch_handler.hpp"
 #include "worker/handlers/call_handler.hpp"
 
@@ -26,6 +28,23 @@ testbed::impl::impl(const handler_registry& registry, std::size_t slot_count)
   for (const auto& handler : registry.entries())
     handlers.emplace(handler.queue, handler);
   connect();
+}
+
+void testbed::impl::warn_of_missing_handler(const std::string& queue) {
+  auto serves = [&](const auto& handler) {
+    auto pattern = base::queue_pattern::parse(handler.first);
+    return pattern && pattern->matches(queue);
+  };
+  bool is_served = std::any_of(handlers.begin(), handlers.end(), serves);
+  if (handlers.empty() || is_served || !missing_handlers.insert(queue).second)
+    return;
+  std::string registered;
+  for (const auto& [name, handler] : handlers)
+    registered += (registered.empty() ? "" : ", ") + name;
+  CODEQ_LOG_WARN(
+    "testbed has no handler for a queue, so its tasks stay ready queue={} registered=\"{}\"",
+    queue,
+    registered);
 }
 
 void testbed::impl::connect() {

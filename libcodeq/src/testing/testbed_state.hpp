@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct testbed::impl final : handler_host {
   /// Processes everything that is due without advancing time.
   void settle();
   void advance(duration by);
+  /// Writes a line to stderr if no handler serves the queue, once for each queue. A test of a
+  /// producer, which has no handlers at all, gets none.
+  void warn_of_missing_handler(const std::string& queue);
   /// Starts a worker process in place of the previous one.
   void connect();
 
@@ -70,6 +74,8 @@ struct testbed::impl final : handler_host {
   [[nodiscard]] std::optional<fencing_token> find(task_id task) const;
 
   std::map<std::string, handler_registry::entry> handlers;
+  /// Queues without a handler for which a line was written.
+  std::set<std::string> missing_handlers;
   std::size_t slots;
   event_loop loop;
   test_shard shard;

@@ -8,6 +8,7 @@
 #include "transport/connection.hpp"
 #include "transport/socket.hpp"
 
+#include <caf/after.hpp>
 #include <caf/io/middleman.hpp>
 
 #include <random>
@@ -54,8 +55,10 @@ public:
 
 private:
   void adopt(socket_owner socket);
-  void report(const error& reason, bool final);
+  void report_down(const error& reason, bool final);
+  void give_up(const error& reason);
   void retry(const error& reason);
+  [[nodiscard]] observe::log_level log_level() const;
 
   link_self self_ = nullptr;
   link_options options_;
@@ -96,8 +99,7 @@ void link_state::start(link_self self, const link_options& options) {
   self->monitor(options.owner);
   auto parsed = parse_endpoint(options.coordinator);
   if (!parsed) {
-    report(parsed.error(), true);
-    return self->quit();
+    return give_up(parsed.error());
   }
   peer_ = *parsed;
   self->send(self, start_dialling{});
@@ -143,32 +145,45 @@ void link_state::lose(const dialled_lost& lost) {
   // A peer that reports a malformed frame on an established connection may have received a
   // corrupted one, so dial again.
   bool broken_later = lost.was_up && lost.reason.code == errc::protocol_error;
-  if (lost.refused && !broken_later && is_final(lost.reason.code)) {
-    report(lost.reason, true);
-    return self_->quit();
-  }
+  if (lost.refused && !broken_later && is_final(lost.reason.code))
+    return give_up(lost.reason);
   retry(lost.reason);
 }
 
-void link_state::retry(const error& reason) {
-  report(reason, false);
-  auto chance = std::uniform_real_distribution<double>(0, 1)(random_);
-  self_->become(waiting(self_, pauses_.next(chance)));
+void link_state::give_up(const error& reason) {
+  CODEQ_LOG_AT(
+    log_level(),
+    "no connection to the coordinator, gives up coordinator={} reason=\"{}\"",
+    options_.coordinator,
+    to_string(reason));
+  report_down(reason, true);
+  self_->quit();
 }
 
-void link_state::report(const error& reason, bool final) {
+void link_state::retry(const error& reason) {
+  auto chance = std::uniform_real_distribution<double>(0, 1)(random_);
+  auto pause = pauses_.next(chance);
   // Logs one line for a coordinator that is away for hours, not one per attempt.
   auto text = to_string(reason);
   if (text != last_reason_)
     CODEQ_LOG_AT(
-      options_.owner_reports ? observe::log_level::debug : observe::log_level::warn,
-      "link is down coordinator={} final={} reason=\"{}\"",
+      log_level(),
+      "no connection to the coordinator, will try again coordinator={} pause_ms={} reason=\"{}\"",
       options_.coordinator,
-      final,
+      pause.count(),
       text);
   last_reason_ = std::move(text);
+  report_down(reason, false);
+  self_->become(waiting(self_, pause));
+}
+
+void link_state::report_down(const error& reason, bool final) {
   caf::anon_send(
     caf::actor_cast<caf::actor>(options_.owner), actors::link_down{options_.index, reason, final});
+}
+
+observe::log_level link_state::log_level() const {
+  return options_.owner_reports ? observe::log_level::debug : observe::log_level::warn;
 }
 
 void link_state::close(const error& reason, const actors::close_link* farewell) {

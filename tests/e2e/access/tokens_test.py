@@ -204,7 +204,8 @@ class Lifetimes(TokensTest):
 
         wait_until(lambda: self.ask("short", "GET", "/v1/codeq/tasks").status == 401, 8, "its end")
         self.refused("short", "get", "--queue", "mail", "--key", "K", *TENANT)
-        self.assertIn('reason="it has expired, subject short"', self.coordinator.text())
+        self.assertRegex(
+            self.coordinator.text(), 'reason="it has expired at [^"]*, subject short; `codeqctl')
         self.assertIn("expired", self.ctl("ada", "token", "list", "--file", self.file))
 
     def test_both_tokens_of_a_rotation_work(self):

@@ -64,6 +64,29 @@ class LimitedConcurrency(LimitTest):
         use = self.json("limit", "show", "one")
         self.assertEqual((0, 0), (use["leased"], use["held"]))
 
+    def test_tasks_have_the_limits_of_their_queue(self):
+        self.cluster.ctl("limit", "set", "one", "--concurrency", "1")
+        self.cluster.ctl("queue", "set", "span", "--limit", "one:header=customer")
+        self.assertEqual([{"name": "one", "key": "", "header": "customer", "cost": 1}],
+                         self.json("queue", "show", "span")["limits"])
+        for name in ("u", "v"):
+            self.cluster.start_worker(name, "--slots", "4")
+        tasks = [self.cluster.enqueue(
+                     "span", f"{self.path} {key} 20", "--header", f"customer={key}")
+                 for _ in range(10) for key in ("a", "b")]
+        for task in tasks:
+            self.cluster.result(task)
+
+        for key in ("a", "b"):
+            spans = self.spans(key)
+            self.assertEqual(10, len(spans))
+            self.assertTrue(all(end <= start for (_, end), (start, _) in zip(spans, spans[1:])),
+                            spans)
+        self.assertIn('has no limit "two"', self.cluster.ctl_error(
+            "queue", "set", "span", "--limit", "two"))
+        self.cluster.ctl("queue", "set", "span", "--no-limits")
+        self.assertEqual([], self.json("queue", "show", "span")["limits"])
+
     def test_a_lowered_limit_revokes_nothing_and_a_deleted_one_lets_go(self):
         self.cluster.ctl("limit", "set", "two", "--concurrency", "2")
         self.cluster.start_worker("w", "--slots", "8", "--prefetch", "0")

@@ -70,8 +70,8 @@ protected:
     std::vector<task_spec> tasks(count, task);
     auto encoded = protocol::encoded_tasks::encode(tasks);
     ASSERT_TRUE(encoded);
-    auto shared = std::make_shared<const protocol::encoded_tasks>(std::move(*encoded));
-    last = box.submit(shared, [this, call = ++submitted_](result<enqueue_answers> answer) {
+    last_tasks = std::make_shared<const protocol::encoded_tasks>(std::move(*encoded));
+    last = box.submit(last_tasks, [this, call = ++submitted_](result<enqueue_answers> answer) {
       answers.push_back(
         std::to_string(call) + (answer ? " " + std::to_string(answer->size()) + " tasks"
                                        : " " + std::string(to_string(answer.error().code))));
@@ -142,6 +142,7 @@ protected:
   std::vector<std::string> answers;
   /// Number of the latest call of `submit`.
   std::uint64_t last = 0;
+  enqueue_outbox::tasks_ptr last_tasks;
   std::vector<task_id> ids;
   enqueue_answers each;
 
@@ -474,6 +475,16 @@ TEST_F(EnqueueOutbox, FailAllEndsWhatWasSentAndWhatWaits) {
   box.fail_all({errc::going_away, "stopped"});
 
   EXPECT_EQ(answers, (lines{"1 going_away", "2 going_away"}));
+}
+
+TEST_F(EnqueueOutbox, OnlyARequestThatWasNotSentIsWithdrawn) {
+  auto box = make(1);
+  connect(box);
+  submit(box);
+  EXPECT_FALSE(box.withdraw(last_tasks, {errc::disconnected, {}}));
+  submit(box);
+  EXPECT_TRUE(box.withdraw(last_tasks, {errc::disconnected, {}}));
+  EXPECT_EQ(answers, (lines{"2 disconnected"}));
 }
 
 TEST_F(EnqueueOutbox, SessionIsFinishedWhenAllOfItsRequestsAreAnswered) {

@@ -84,12 +84,14 @@ TEST(CtlCommandLine, VerifyTakesADirectory) {
 TEST(CtlCommandLine, RestoreTakesBackupsAndANewDirectory) {
   accepted({{"restore", "backups", "data", "--number", "3"}});
 
+  accepted({{"restore", "backups", "data", "--cluster", "monday.json"}});
   EXPECT_NE(refused({{"restore", "backups"}}), "");
   EXPECT_NE(refused({{"restore", "backups", "data", "--number", "0"}}), "");
 }
 
-TEST(CtlCommandLine, BackupTakesNothing) {
+TEST(CtlCommandLine, BackupIsOfOneCoordinatorOrOfACluster) {
   EXPECT_EQ(asked({{"backup"}}), "back_up\n");
+  EXPECT_EQ(asked({{"backup", "--cluster", "monday.json"}}), "back_up_cluster monday.json\n");
   EXPECT_NE(refused({{"backup", "somewhere"}}), "");
 }
 
@@ -433,6 +435,13 @@ TEST(CtlCommandLine, QueueSetChangesWhatIsGivenAndNothingElse) {
     "codeqctl: --pause-when-failing: `100` is not a whole number from 1 to 99");
 }
 
+TEST(CtlCommandLine, QueueSetNeedsASetting) {
+  EXPECT_EQ(
+    refused({{"queue", "set", "q"}}),
+    "codeqctl: queue set: at least one setting is required, such as --max-attempts 5; nothing was "
+    "changed; `codeqctl queue show` shows the settings");
+}
+
 TEST(CtlCommandLine, ACommandIsRequired) {
   EXPECT_NE(refused({{}}), "");
   EXPECT_NE(refused({{"bogus"}}), "");
@@ -447,6 +456,21 @@ TEST(CtlCommandLine, AnUnknownCommandIsRefusedAlsoWithHelp) {
     "codeqctl: unknown subcommand or option `dance` (see --help)");
   auto parsed = parse_command_line(program_input({"queue", "pause", "--help"}).line());
   EXPECT_EQ(std::get<config::exit_request>(parsed).status, 0);
+}
+
+TEST(CtlCommandLine, AnUnknownWordBeforeACommandIsRefusedAsAnUnknownCommand) {
+  EXPECT_EQ(
+    refused({{"helo", "enqueue"}}),
+    "codeqctl: unknown subcommand or option `helo` (see --help)");
+  EXPECT_EQ(
+    refused({{"enqueu", "enqueue", "q", "x"}}),
+    "codeqctl: unknown subcommand or option `enqueu`; did you mean `enqueue`? (see --help)");
+  EXPECT_EQ(
+    refused({{"queue", "purg", "pause", "q"}}),
+    "codeqctl: unknown subcommand or option `purg`; did you mean `purge`? (see --help)");
+  EXPECT_EQ(
+    refused({{"enqueue", "q", "x", "more"}}),
+    "codeqctl: unexpected argument `more` (see --help)");
 }
 
 TEST(CtlCommandLine, AnUnknownCommandIsRefusedWithTheNearestOne) {

@@ -322,10 +322,14 @@ TEST(CtlCommands, ResultTellsByItsStatusHowATaskEnded) {
   api.end = ended(task_state::dead);
   EXPECT_EQ(shown(api, {{"result", word}}), "codeqctl: task " + id_text + " is dead: why\n= 4");
   api.end = ended(task_state::ready);
-  auto later = " not ended yet; --wait DURATION waits for its end\n= 3";
-  EXPECT_EQ(shown(api, {{"result", word}}), "codeqctl: task " + id_text + " is ready," + later);
+  auto later = "; --wait DURATION waits for its end, `codeqctl explain " + id_text
+               + "` says what it waits for\n= 3";
+  EXPECT_EQ(
+    shown(api, {{"result", word}}),
+    "codeqctl: task " + id_text + " is ready, not ended yet; last error: why" + later);
   api.end = {};
-  EXPECT_EQ(shown(api, {{"result", word}}), "codeqctl: task " + id_text + " has" + later);
+  EXPECT_EQ(
+    shown(api, {{"result", word}}), "codeqctl: task " + id_text + " has not ended yet" + later);
   EXPECT_EQ(api.asked.substr(0, api.asked.find('\n')), "await " + id_text + " not");
 }
 
@@ -333,9 +337,34 @@ TEST(CtlCommands, WaitingThatTookTooLongHasAStatusOfItsOwn) {
   recorded_api api;
   api.end.late = error{errc::timeout, "late"};
 
+  auto explain = "explain " + id_text;
   for (const char* verb : {"result", "watch"})
-    EXPECT_EQ(shown(api, {{verb, word, "--wait", "1s"}}), "codeqctl: timeout: late\n= 3");
-  EXPECT_EQ(api.asked, "await " + id_text + " 1000 ms\nwatch " + id_text + " 1000 ms\n");
+    EXPECT_EQ(
+      shown(api, {{verb, word, "--wait", "1s"}}),
+      "codeqctl: timeout: late; see `codeqctl " + explain + "`\n= 3");
+  EXPECT_EQ(
+    api.asked,
+    "await " + id_text + " 1000 ms\n" + explain + "\nwatch " + id_text + " 1000 ms\n" + explain
+      + "\n");
+}
+
+TEST(CtlCommands, WaitingThatTookTooLongSaysWhatTheTaskWaitsFor) {
+  recorded_api api;
+  api.end.late = error{errc::timeout, "late"};
+  task_explanation why;
+  why.reason = task_reason::no_worker;
+  why.task.tenant = "default";
+  why.task.queue = "helo";
+  api.why = why;
+  task_status failed;
+  failed.error_text = "no order 17\nat line 3";
+  api.found = failed;
+
+  EXPECT_EQ(
+    shown(api, {{"result", word, "--wait", "1s"}}),
+    "codeqctl: timeout: late: no worker serves queue default/helo; last error: no order 17 at line "
+    "3; see `codeqctl explain "
+      + id_text + "`\n= 3");
 }
 
 TEST(CtlCommands, EnqueuePrintsIdsAndHowTheyEnded) {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 namespace codeq::ctl {
 namespace {
@@ -122,6 +123,33 @@ TEST(LimitCommands, LimitsOfATaskAreReadFromTheirText) {
       {{"enqueue", "q", "x", "--limit", "a", "--limit", "b", "--limit", "c", "--limit", "d",
         "--limit", "e"}}),
     "codeqctl: --limit: more than 4 limits are given");
+}
+
+TEST(LimitCommands, LimitsOfAQueueReplaceThoseThatItHas) {
+  auto changed = [](const std::vector<const char*>& options) {
+    recorded_api api;
+    std::vector<const char*> words{"queue", "set", "q"};
+    words.insert(words.end(), options.begin(), options.end());
+    shown(api, program_input(words));
+    queue_config before;
+    before.limits = {{"old"}};
+    return api.changes.applied_to(before).limits;
+  };
+
+  EXPECT_EQ(
+    changed({"--limit", "a", "--limit", "b:k:2", "--limit", "c:header=customer"}),
+    (std::vector<queue_limit>{{"a"}, {"b", "k", 2}, {"c", "", 1, "customer"}}));
+  EXPECT_EQ(changed({"--no-limits"}), std::vector<queue_limit>{});
+  EXPECT_EQ(changed({"--max-depth", "3"}), (std::vector<queue_limit>{{"old"}}));
+  EXPECT_THAT(
+    refused({{"queue", "set", "q", "--no-limits", "--limit", "a"}}),
+    HasSubstr("exclude each other"));
+  EXPECT_THAT(
+    refused({{"queue", "set", "q", "--limit", "a", "--limit", "a:k"}}),
+    HasSubstr("limit `a` is given twice"));
+  EXPECT_EQ(
+    limits_text({{"a"}, {"b", "k", 2}, {"c", "", 1, "customer"}}),
+    "a, b:k:2, c:header=customer");
 }
 
 TEST(LimitCommands, ALimitIsShownWithItsUse) {

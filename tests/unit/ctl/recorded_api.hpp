@@ -38,13 +38,16 @@ public:
   std::optional<std::vector<schedule_info>> found_schedules;
   schedule_spec schedule;
   std::optional<queue_explanation> explained;
+  std::optional<task_explanation> why;
+  std::optional<task_status> found;
   std::optional<limit_info> found_limit;
   std::optional<limit_keys_page> found_keys;
   ctl::added_tasks tasks;
   ctl::task_end end;
 
   ctl::answer<task_status> status(const ctl::task_target& task) override {
-    return said<task_status>("status " + text(task));
+    auto got = said<task_status>("status " + text(task));
+    return found ? ctl::answer<task_status>{*found} : got;
   }
 
   ctl::answer<change_outcome> change(const ctl::task_target& task, task_change what) override {
@@ -62,7 +65,8 @@ public:
   }
 
   ctl::answer<task_explanation> explain(task_id task) override {
-    return said<task_explanation>("explain " + to_string(task));
+    auto got = said<task_explanation>("explain " + to_string(task));
+    return why ? ctl::answer<task_explanation>{*why} : got;
   }
 
   ctl::answer<task_timeline> events(task_id task) override {
@@ -284,6 +288,11 @@ public:
   result<backup_status> back_up() override {
     asked += "back_up\n";
     return backup_status{};
+  }
+
+  result<cluster_backup> back_up_cluster(const std::filesystem::path& file) override {
+    asked += "back_up_cluster " + file.string() + "\n";
+    return cluster_backup{"c", 1, {{"c1", 4, 4096, 7}}, {}};
   }
 
   ctl::answer<std::string> log_level(const std::string& level) override {

@@ -2,6 +2,7 @@
 #include "codeq/operator.hpp"
 
 #include "storage/recovery/recovery.hpp"
+#include "storage/replica/replica_store.hpp"
 #include "storage/rocksdb/rocksdb_store.hpp"
 #include "support/temporary_directory.hpp"
 #include "unit/maintenance/verifier_fixture.hpp"
@@ -34,9 +35,38 @@ protected:
   void close() { files_.reset(); }
 
   result<storage::backup_report> back_up(std::uint32_t kept) {
-    std::atomic<bool> cancelled{false};
-    return files_->back_up(backups(), kept, cancelled);
+    storage::backup_progress progress;
+    auto made = files_->back_up({backups(), kept}, progress);
+    EXPECT_TRUE(progress.is_fixed);
+    return made;
   }
+
+  /// Backs up the store as that of a coordinator of a cluster.
+  void back_up_part(const std::string& node, std::uint64_t run) {
+    auto copy = storage::read_replica(*files_, only_shard);
+    ASSERT_TRUE(copy) << to_string(copy.error());
+    if (!*copy) {
+      const replication::replica_id id{5};
+      ASSERT_TRUE(storage::found_replica(*files_, only_shard, id, cluster_epoch));
+    }
+    storage::backup_progress progress;
+    auto made = files_->back_up({backups() / node, 3, run}, progress);
+    ASSERT_TRUE(made) << to_string(made.error());
+    EXPECT_EQ(made->run, run);
+  }
+
+  /// Of two coordinators with one backup each.
+  static cluster_backup whole(std::uint64_t run) {
+    return {
+      "c", run, {{"c1", 1, 0, 0}, {"c2", 1, 0, 0}}, {{only_shard, cluster_epoch, 1}}};
+  }
+
+  result<restored_store> restore_cluster(const cluster_backup& backup) {
+    return restore_store(
+      {.backups = backups(), .cluster = backup, .directory = restored()});
+  }
+
+  static constexpr std::uint32_t cluster_epoch = 70'000;
 
   void complete_some(int tasks) {
     for (int i = 0; i < tasks; ++i) {
@@ -87,7 +117,7 @@ TEST_F(StoreTools, VerifyRefusesAStoreThatIsOpen) {
   auto report = verify_store({.directory = data()});
 
   ASSERT_FALSE(report);
-  EXPECT_EQ(report.error().code, errc::incompatible_store);
+  EXPECT_EQ(report.error().code, errc::unavailable);
 }
 
 TEST_F(StoreTools, VerifyRefusesADirectoryWithoutAStore) {
@@ -184,14 +214,90 @@ TEST_F(StoreTools, RestoreNamesADirectoryWithoutBackups) {
   EXPECT_FALSE(fs::exists(restored()));
 }
 
+TEST_F(StoreTools, ClusterIsRestoredFromTheBackupsOfItsCoordinators) {
+  open();
+  complete_some(10);
+  write_files();
+  back_up_part("c1", 7);
+  back_up_part("c2", 7);
+  close();
+
+  auto made = restore_cluster(whole(7));
+
+  ASSERT_TRUE(made) << to_string(made.error());
+  EXPECT_EQ(made->report.findings_count, 0u);
+  EXPECT_EQ(made->report.records.at(only_shard).at("outcome"), 10u);
+  EXPECT_NE(made->store_id, identity().store_id);
+  EXPECT_GE(made->epoch, cluster_epoch + 65'536u);
+  // The stores of the others are removed again.
+  EXPECT_EQ(
+    std::distance(fs::directory_iterator(directory_.path()), fs::directory_iterator()), 3);
+}
+
+TEST_F(StoreTools, ClusterIsRestoredWithoutACoordinatorWhoseShardsOthersHave) {
+  open();
+  write_files();
+  back_up_part("c2", 7);
+  close();
+
+  EXPECT_TRUE(restore_cluster(whole(7)));
+}
+
+TEST_F(StoreTools, ClusterBackupThatLacksAShardNamesItAndTheCoordinators) {
+  open();
+  write_files();
+  back_up_part("c2", 7);
+  close();
+  auto later = whole(7);
+  later.shards[0].position = 2;
+
+  auto made = restore_cluster(later);
+
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, errc::unavailable);
+  EXPECT_EQ(
+    made.error().context,
+    "shard 0 has copies up to 70000/1 only, but 70000/2 belongs to the backup of the cluster; "
+      + backups().string() + " lacks the backups of c1");
+  EXPECT_FALSE(fs::exists(restored()));
+}
+
+TEST_F(StoreTools, BackupsOfDifferentRunsAreRefused) {
+  open();
+  write_files();
+  back_up_part("c1", 7);
+  back_up_part("c2", 8);
+  close();
+
+  auto made = restore_cluster(whole(7));
+
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, errc::invalid_argument);
+  EXPECT_NE(made.error().context.find("is not the one of c2"), std::string::npos);
+}
+
+TEST_F(StoreTools, BackupOfOneCoordinatorOfAClusterIsRefusedAlone) {
+  open();
+  write_files();
+  back_up_part("c1", 7);
+  close();
+
+  auto made = restore_store({.backups = backups() / "c1", .directory = restored()});
+
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, errc::invalid_argument);
+  EXPECT_NE(made.error().context.find("is of a coordinator of a cluster"), std::string::npos);
+}
+
 TEST_F(StoreTools, BackupThatIsStoppedIsNone) {
   open();
   ASSERT_TRUE(back_up(2));
   complete_some(200);
   write_files();
-  std::atomic<bool> cancelled{true};
+  storage::backup_progress progress;
+  progress.is_cancelled = true;
 
-  auto stopped = files_->back_up(backups(), 2, cancelled);
+  auto stopped = files_->back_up({backups(), 2}, progress);
   auto next = back_up(2);
 
   ASSERT_FALSE(stopped);

@@ -24,6 +24,19 @@ protected:
   }
 };
 
+TEST(LogDeathTest, EnvironmentDecidesTheLevelOfAProgramThatSetsNone) {
+  // A program of its own, because the level is read once.
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+    {
+      ::setenv("CODEQ_LOG_LEVEL", "info", 1);
+      CODEQ_LOG_INFO("producer says hello");
+      std::exit(0);
+    },
+    ::testing::ExitedWithCode(0),
+    "producer says hello");
+}
+
 TEST_F(Log, TextIsOneLineWithKeysAndValues) {
   init_log(log_level::info);
 

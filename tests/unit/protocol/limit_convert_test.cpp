@@ -4,7 +4,10 @@
 #include "core/commands/routing.hpp"
 #include "encoding/limit_structs.hpp"
 #include "protocol/bounds.hpp"
+#include "protocol/frame.hpp"
 #include "protocol/limit_convert.hpp"
+#include "protocol/task_header.hpp"
+#include "task.capnp.h"
 
 #include <gtest/gtest.h>
 
@@ -118,6 +121,33 @@ TEST(LimitConvert, LimitsOfATaskAreBounded) {
   EXPECT_FALSE(check_limits({{"a", std::string(257, 'k'), 1}}));
   EXPECT_FALSE(check_limits({{"a", {}, 0}}));
   EXPECT_FALSE(check_limits({{"a", {}, 1001}}));
+}
+
+TEST(LimitConvert, LimitsOfAQueueAreBounded) {
+  EXPECT_TRUE(check_queue_limits({{"a"}, {"b", "k", 2}, {"c", "", 1, std::string(256, 'h')}}));
+  EXPECT_FALSE(check_queue_limits({{"a"}, {"b"}, {"c"}, {"d"}, {"e"}}));
+  EXPECT_FALSE(check_queue_limits({{"a"}, {"a"}}));
+  EXPECT_FALSE(check_queue_limits({{"a", "", 0}}));
+  EXPECT_FALSE(check_queue_limits({{"a", "", 1, std::string(257, 'h')}}));
+  auto both = check_queue_limits({{"a", "k", 1, "h"}});
+  ASSERT_FALSE(both);
+  EXPECT_EQ(
+    both.error().context,
+    "limit \"a\" has both the key \"k\" and the header \"h\"; give one of them");
+}
+
+TEST(LimitConvert, KeyOfALimitIsReadFromAHeader) {
+  auto body = frame<schema::TaskBody>::build([](schema::TaskBody::Builder root) {
+                auto headers = root.initHeaders(2);
+                headers[0].setName("customer");
+                headers[0].setValue("acct_42");
+                headers[1].setName("other");
+                headers[1].setValue("x");
+              }).body();
+
+  EXPECT_EQ(header_of(body, "customer"), "acct_42");
+  EXPECT_EQ(header_of(body, "other"), "x");
+  EXPECT_EQ(header_of(body, "custom"), "");
 }
 
 TEST(LimitRouting, TaskGoesToTheShardOfItsFirstLimitKeyAndOneOtherShardMayOwnTheRest) {

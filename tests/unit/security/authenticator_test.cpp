@@ -96,7 +96,10 @@ TEST_F(Authenticator, KnowsTokensOfTheFileUntilTheyExpire) {
 
   now_ += hours(1);
 
-  EXPECT_EQ(refusal("short"), "it has expired, subject short");
+  EXPECT_EQ(
+    refusal("short"),
+    "it has expired at " + to_string(*who->expires)
+      + ", subject short; `codeqctl token rotate` makes a new one");
   EXPECT_EQ(refusal("one"), "");
   EXPECT_EQ(check_->review(*who).error().code, errc::going_away);
 }
@@ -126,10 +129,13 @@ TEST_F(Authenticator, KnowsJwtsUntilTheyExpire) {
   EXPECT_EQ(refusal(good), "");
   now_ += duration(1);
 
-  EXPECT_EQ(refusal(good), "it has expired, subject ada");
+  EXPECT_EQ(
+    refusal(good),
+    "it has expired at " + to_string(*who->expires)
+      + ", subject ada; its issuer has to sign a new one");
   EXPECT_EQ(check_->review(*who).error().code, errc::going_away);
   reset();
-  EXPECT_EQ(refusal(good), "it has expired");
+  EXPECT_TRUE(refusal(good).starts_with("it has expired at 2026-05-20 "));
 }
 
 TEST_F(Authenticator, RefusesWithTheReasonThatFits) {

@@ -307,8 +307,8 @@ TEST(JwtClaims, OfAnotherIssuerOrAudienceAreRefused) {
 
 TEST(JwtClaims, AreValidFromTheirTimeUntilTheirTime) {
   auto at = [](std::int64_t offset) { return seconds(now) + offset; };
-  EXPECT_EQ(refusal(with("exp", at(-31))), "it has expired");
-  EXPECT_EQ(refusal(with("exp", at(-30))), "it has expired");
+  EXPECT_TRUE(refusal(with("exp", at(-31))).starts_with("it has expired at "));
+  EXPECT_TRUE(refusal(with("exp", at(-30))).starts_with("it has expired at "));
   EXPECT_EQ(refusal(with("exp", at(-29))), "") << "the clocks may be apart";
   EXPECT_EQ(refusal(without("exp")), "it has no exp");
   for (json::value bad : {json::value("soon"), json::value(-1), json::value(1e300), json::value()})

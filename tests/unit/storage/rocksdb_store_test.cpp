@@ -164,7 +164,7 @@ TEST_F(RocksdbStore, RefusesADirectoryThatThisProcessHolds) {
   auto second = open();
 
   ASSERT_FALSE(second);
-  EXPECT_EQ(second.error().code, errc::incompatible_store);
+  EXPECT_EQ(second.error().code, errc::unavailable);
   EXPECT_NE(second.error().context.find(path().string()), std::string::npos);
 }
 
@@ -176,7 +176,7 @@ TEST_F(RocksdbStore, RefusesADirectoryThatAnotherProcessHolds) {
   auto refused = open();
 
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, errc::incompatible_store);
+  EXPECT_EQ(refused.error().code, errc::unavailable);
   EXPECT_NE(refused.error().context.find("is in use"), std::string::npos);
 }
 

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace codeq::testing {
@@ -55,6 +56,22 @@ TEST_F(Testbed, HandlerRunsAtOnceAndItsResultIsStored) {
 
   EXPECT_EQ(status(task).state, task_state::completed);
   EXPECT_EQ(status(task).result, "got it");
+}
+
+TEST_F(Testbed, QueueWithoutAHandlerIsNamedOnceWithTheRegisteredOnes) {
+  handle([](const task&) { return outcome::completed(); });
+  handlers.handle("mail-*", [](const task&) { return outcome::completed(); });
+  bed();
+
+  ::testing::internal::CaptureStderr();
+  auto task = enqueue({.queue = "helo", .payload = {}});
+  enqueue({.queue = "helo", .payload = {}});
+  enqueue({.queue = "mail-a", .payload = {}});
+  auto said = ::testing::internal::GetCapturedStderr();
+
+  EXPECT_EQ(status(task).state, task_state::ready);
+  EXPECT_THAT(said, HasSubstr("queue=helo registered=\"mail-*, q\"\n"));
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
 }
 
 TEST_F(Testbed, FailureIsRetriedByItsPolicyUntilTheTaskIsDead) {

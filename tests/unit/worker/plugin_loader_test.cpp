@@ -49,6 +49,17 @@ TEST(PluginLoader, MissingEntryPointsAreNamed) {
   EXPECT_THAT(loaded.error().context, HasSubstr("CODEQ_HANDLERS"));
 }
 
+TEST(PluginLoader, TargetToLinkIsNamedWhenASymbolIsMissing) {
+  handler_registry registry;
+
+  auto loaded = load_handlers(library("unlinked_handlers"), registry);
+
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, errc::unavailable);
+  EXPECT_THAT(
+    loaded.error().context, HasSubstr("target_link_libraries(NAME PRIVATE codeq::json_codec)"));
+}
+
 TEST(PluginLoader, MissingFileIsNamedInOneLine) {
   handler_registry registry;
 

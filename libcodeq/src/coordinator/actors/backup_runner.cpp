@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/actors/backup_runner.hpp"
 
+#include "base/clock.hpp"
 #include "observe/log.hpp"
 
 namespace codeq::coordinator {
@@ -28,46 +29,71 @@ void backup_runner::stop() {
   std::thread running;
   {
     std::lock_guard lock{mutex_};
-    cancelled_ = true;
+    progress_.is_cancelled = true;
     running = std::move(thread_);
   }
   if (running.joinable())
     running.join();
 }
 
-result<backup_status> backup_runner::start() {
+result<backup_status> backup_runner::carry_out(const backup_wish& wish) {
+  std::uint64_t number = 0;
+  if (wish.hold && options_.hold) {
+    const auto now = base::system_clock(timestamp{}).now().steady;
+    if (*wish.hold > duration{0})
+      number = options_.hold->extend(now + *wish.hold, now);
+    else
+      options_.hold->end();
+  }
+  auto status = wish.starts ? start(wish.run) : result<backup_status>(this->status());
+  if (status) {
+    status->hold = number;
+    status->node = options_.node;
+  }
+  return status;
+}
+
+error backup_runner::refusal(errc code, const std::string& why) const {
+  const auto who = options_.node.empty() ? "the coordinator" : "coordinator " + options_.node;
+  return {code, who + " " + why};
+}
+
+result<backup_status> backup_runner::start(std::uint64_t run) {
   std::lock_guard lock{mutex_};
   if (options_.directory.empty())
-    return error{errc::unsupported, "the coordinator was started without --backup-dir"};
+    return refusal(errc::unsupported, "was started without --backup-dir");
   if (status_.state == backup_state::running)
-    return error{errc::already, "a backup is running"};
-  if (cancelled_)
-    return error{errc::going_away, "the coordinator is stopping"};
+    return refusal(errc::already, "is making a backup already");
+  if (progress_.is_cancelled)
+    return refusal(errc::going_away, "is stopping");
   // The previous backup has ended; its thread only has to exit.
   if (thread_.joinable())
     thread_.join();
   status_ = {};
   status_.state = backup_state::running;
-  thread_ = std::thread([this] { run(); });
+  progress_.is_fixed = false;
+  thread_ = std::thread([this, run] { this->run(run); });
   return status_;
 }
 
 backup_status backup_runner::status() const {
   std::lock_guard lock{mutex_};
-  return status_;
+  auto status = status_;
+  status.is_fixed = progress_.is_fixed;
+  return status;
 }
 
 result<std::vector<backup_info>> backup_runner::list() const {
   std::lock_guard lock{mutex_};
   if (options_.directory.empty())
-    return error{errc::unsupported, "the coordinator was started without --backup-dir"};
+    return refusal(errc::unsupported, "was started without --backup-dir");
   return list_;
 }
 
-void backup_runner::run() {
+void backup_runner::run(std::uint64_t number) {
   auto directory = options_.directory.string();
   CODEQ_LOG_INFO("coordinator begins a backup directory={}", directory);
-  auto report = options_.store->back_up(options_.directory, options_.kept, cancelled_);
+  auto report = options_.store->back_up({options_.directory, options_.kept, number}, progress_);
   if (report)
     CODEQ_LOG_INFO(
       "coordinator took a backup directory={} number={} bytes={} files={}",

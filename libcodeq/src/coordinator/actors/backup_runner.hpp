@@ -4,6 +4,7 @@
 #include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 
+#include "coordinator/actors/shared_hold.hpp"
 #include "storage/task_store.hpp"
 
 #include <atomic>
@@ -11,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -22,6 +24,10 @@ struct backup_options {
   std::filesystem::path directory;
   /// Number of backups to keep.
   std::uint32_t kept = 0;
+  /// Of the shards that the coordinator serves; null when it is alone.
+  std::shared_ptr<shared_hold> hold{};
+  /// Name of the coordinator in its cluster; empty when it is alone.
+  std::string node{};
 };
 
 /// Takes backups on request, one at a time, on a thread of its own. Thread-safe.
@@ -38,9 +44,13 @@ public:
   /// Cancels a running backup and refuses further ones.
   void stop();
 
-  /// Starts a backup. Errors: `unsupported` without a directory, `already` while one is running,
-  /// `going_away`.
-  [[nodiscard]] result<backup_status> start();
+  /// Does what is wished, the hold first, and returns the status of the latest backup. Errors: as
+  /// `start`.
+  [[nodiscard]] result<backup_status> carry_out(const backup_wish& wish);
+
+  /// Starts a backup; `run`: that of the cluster that it is a part of; 0: none. Errors:
+  /// `unsupported` without a directory, `already` while one is running, `going_away`.
+  [[nodiscard]] result<backup_status> start(std::uint64_t run = 0);
 
   /// Number of backups that failed since the start of the process.
   [[nodiscard]] std::uint64_t failures() const noexcept { return failures_; }
@@ -53,7 +63,8 @@ public:
   [[nodiscard]] result<std::vector<backup_info>> list() const;
 
 private:
-  void run();
+  [[nodiscard]] error refusal(errc code, const std::string& why) const;
+  void run(std::uint64_t number);
   void read_list();
 
   backup_options options_;
@@ -61,7 +72,7 @@ private:
   backup_status status_;
   std::vector<backup_info> list_;
   std::thread thread_;
-  std::atomic<bool> cancelled_{false};
+  storage::backup_progress progress_;
   std::atomic<std::uint64_t> failures_{0};
 };
 

@@ -218,7 +218,10 @@ registrar_driver::authenticate(const std::string& token) const {
     return error{errc::unauthorized, "this coordinator requires a token"};
   bearer = options_.access->authenticate(token);
   if (!bearer)
-    return error{errc::unauthorized, "this coordinator does not know the token"};
+    return error{
+      errc::unauthorized,
+      "this coordinator does not know the token, or it has expired; the coordinator's log has the "
+      "reason"};
   return bearer;
 }
 

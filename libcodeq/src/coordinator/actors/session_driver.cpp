@@ -141,8 +141,8 @@ std::map<std::string, std::int64_t> session_driver::gauges() const {
   return options_.gauges();
 }
 
-result<backup_status> session_driver::back_up(bool start) {
-  return options_.backups(start);
+result<backup_status> session_driver::back_up(const backup_wish& wish) {
+  return options_.backups(wish);
 }
 
 result<std::string> session_driver::set_log_level(const std::string& level) {

@@ -24,8 +24,8 @@ namespace codeq::coordinator {
 /// Returns the metrics of the whole process, by name; called on any thread.
 using process_gauges = std::function<std::map<std::string, std::int64_t>()>;
 
-/// Starts a backup, or with false only returns the status of the latest one; called on any thread.
-using backup_control = std::function<result<backup_status>(bool start)>;
+/// Does what is wished and returns the status of the latest backup; called on any thread.
+using backup_control = std::function<result<backup_status>(const backup_wish& wish)>;
 
 /// Returns the backups that exist; called on any thread.
 using backup_list = std::function<result<std::vector<backup_info>>()>;
@@ -109,7 +109,7 @@ public:
   [[nodiscard]] duration take_rate(
     const security::principal& bearer, security::rate_scope scope, std::uint64_t cost) override;
   [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override;
-  [[nodiscard]] result<backup_status> back_up(bool start) override;
+  [[nodiscard]] result<backup_status> back_up(const backup_wish& wish) override;
   [[nodiscard]] result<std::string> set_log_level(const std::string& level) override;
   [[nodiscard]] result<drain_outcome>
   drain_worker(const std::string& name, bool is_drained) override;

@@ -482,12 +482,15 @@ void session::take_request(const protocol::backup_request& m) {
   auto reply = m.read([&](auto reader) -> result<protocol::backup_reply> {
     auto number = reader.getNumber();
     const auto* bearer = options_.bearer.get();
-    if (bearer && !may_use_process(*bearer, reader.getStart()))
+    if (bearer && !may_use_process(*bearer, reader.getStart() || reader.getIsHold()))
       return protocol::make_backup_reply(
         number, error{errc::unauthorized, "a backup takes the token of an admin of all tenants"});
     if (reader.getList())
       return protocol::make_backups_reply(number, port_.list_backups());
-    auto status = port_.back_up(reader.getStart());
+    backup_wish wish{reader.getStart(), std::nullopt, reader.getRun()};
+    if (reader.getIsHold())
+      wish.hold = std::min(duration{reader.getHoldMs()}, tuning::hand_over_hold_max);
+    auto status = port_.back_up(wish);
     if (status && reader.getStart())
       port_.command_shard(shard_id{0}, core::note_command{origin_of(0), operator_action::backup});
     return protocol::make_backup_reply(number, status);

@@ -127,8 +127,8 @@ public:
   /// The metrics of the whole process, by name.
   [[nodiscard]] virtual std::map<std::string, std::int64_t> gauges() const = 0;
 
-  /// Starts a backup, or with false only returns the status of the latest one.
-  [[nodiscard]] virtual result<backup_status> back_up(bool start) = 0;
+  /// Does what is wished and returns the status of the latest backup.
+  [[nodiscard]] virtual result<backup_status> back_up(const backup_wish& wish) = 0;
 
   /// Changes the level of the log, or only reads it when `level` is empty; returns the one in
   /// force. Errors: `invalid_argument`.

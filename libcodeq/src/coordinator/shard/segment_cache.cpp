@@ -89,8 +89,9 @@ void segment_cache::take(const core::snapshot_taken& e) {
   for (const auto& closed : e.closed)
     if (auto at = segments_.find(closed.first); at != segments_.end())
       drop(at);
-  has_retries_ = std::exchange(has_new_retries_, false);
-  if (has_retries_)
+  bool had_retries = std::exchange(has_retries_, std::exchange(has_new_retries_, false));
+  // Without retries granted segments were dropped at once.
+  if (has_retries_ || !had_retries)
     return;
   drop_granted();
   drop_oldest();

@@ -7,6 +7,7 @@
 #include "core/state/survivors.hpp"
 #include "core/state/task_keys.hpp"
 #include "core/state/task_limits.hpp"
+#include "protocol/task_header.hpp"
 #include "storage/records/projection.hpp"
 
 #include <algorithm>
@@ -29,11 +30,13 @@ shard::shard(const shard_options& options, shard_port& port, const instant& now)
   }
   if (options.carries_settings && state_->id == shard_id{})
     settings_.emplace(options.shard_count);
+  hold_ = options.hold;
   if (options.board)
     state_->join_board(options.board);
   if (options.may_have_lost)
     state_->limits.use_up_all(now.shard);
   core::open_permits(*state_, options.shard_count);
+  state_->read_header = protocol::header_of;
 }
 
 void shard::start(const instant& now) {
@@ -96,6 +99,8 @@ void shard::keys_found(
 }
 
 void shard::decide_now(const core::command& command, const instant& now) {
+  if (is_held(command, now))
+    return;
   if (turns_.decide(command, now))
     port_.close_turn_soon();
   if (hand_overs_)

@@ -7,6 +7,7 @@
 #include "base/tuning.hpp"
 #include "base/turn_queue.hpp"
 #include "coordinator/shard/end_questions.hpp"
+#include "coordinator/shard/hand_over_hold.hpp"
 #include "coordinator/shard/hand_overs.hpp"
 #include "coordinator/shard/key_lookups.hpp"
 #include "coordinator/shard/schedule_planner.hpp"
@@ -44,6 +45,8 @@ struct shard_options {
   /// In a cluster, where other shards come and go and messages to them may be lost; empty: each of
   /// them is in this process, as long as this one.
   std::optional<hand_over_limits> hand_overs{};
+  /// For backups of a whole cluster; null: there is never a hold.
+  std::shared_ptr<const hand_over_hold> hold{};
   /// In a cluster, whose settings of queues and limits are those of shard 0.
   bool carries_settings = false;
   /// The store's last second may be missing after a power cut, and with it starts that count
@@ -358,6 +361,8 @@ private:
   /// True when a closed task may have the key.
   [[nodiscard]] bool must_look_up(const task_key& name) const;
 
+  /// The command hands follow-ups over, and will be sent again after a hold.
+  [[nodiscard]] bool is_held(const core::command& command, const instant& now) const;
   /// Notes what a command of another shard means for what is handed over.
   void note_neighbour(const core::command& command, const instant& now);
   /// Another shard that a follow-up of the report belongs to, and that has too many to take.
@@ -411,6 +416,7 @@ private:
   key_lookups lookups_;
   /// Empty when this coordinator is alone.
   std::optional<hand_overs> hand_overs_;
+  std::shared_ptr<const hand_over_hold> hold_;
   /// Only of shard 0 of a cluster.
   std::optional<settings_carrier> settings_;
   std::optional<synced_confirmations> confirmations_;

@@ -50,6 +50,12 @@ void shard::carry_out(core::shard_told& e, const instant& now) {
   std::visit([&](auto& what) { port_.to_shard(e.to, std::move(what)); }, e.what);
 }
 
+bool shard::is_held(const core::command& command, const instant& now) const {
+  const auto is_hand_over = std::holds_alternative<core::take_follow_ups>(command)
+                            || std::holds_alternative<core::confirm_follow_ups>(command);
+  return is_hand_over && hold_ && hold_->lasts(now.steady);
+}
+
 void shard::note_neighbour(const core::command& command, const instant& now) {
   if (std::holds_alternative<core::take_follow_ups>(command))
     confirmations_->note_taken();

@@ -5,6 +5,7 @@
 #include "core/checks/key_invariants.hpp"
 #include "core/checks/limit_invariants.hpp"
 #include "core/checks/schedule_invariants.hpp"
+#include "core/state/queue_limits.hpp"
 #include "core/state/queue_waits.hpp"
 #include "core/state/task_index.hpp"
 #include "core/state/task_outcomes.hpp"
@@ -318,7 +319,10 @@ void write_settings(std::ostream& out, const shard_state& state) {
         << (config.keep_payload ? " keeps" : "") << " quarantine " << config.quarantine_after
         << " breaker "
         << config.pause_when_failing.percent << '/' << config.pause_when_failing.window.count()
-        << (s->paused ? " paused " : "") << s->pause_reason << '\n';
+        << (s->paused ? " paused " : "") << s->pause_reason;
+    if (!config.limits.empty())
+      out << " limits " << to_text(config.limits);
+    out << '\n';
   }
 }
 

@@ -44,13 +44,17 @@ void check_slots(
     found.push_back("8.1: " + text_of(key) + " has leases but no slots taken");
 }
 
-/// Compares the held tasks of each queue and limit with those of the limit's keys.
+/// Compares the held tasks of each queue with those of its limits, and these with those of the
+/// limits' keys.
 void check_holding(const shard_state& state, std::vector<std::string>& found) {
   const auto& keys = state.limits.keys();
   for (const auto& [arrival, index] : state.queues_by_arrival) {
-    if (state.queues[index]->held == 0)
-      continue;
+    const auto& queue = *state.queues[index];
+    std::uint64_t named = 0;
+    for (const auto& [limit, of] : queue.awaited.limits())
+      named += of.tasks;
     keys.for_each_holding(index, [&](std::uint32_t limit, std::uint64_t held) {
+      named += held;
       std::uint64_t counted = 0;
       keys.for_each_key(limit, {}, [&](const std::string& key, const limit_keys::key_counts&) {
         counted += keys.held_of({limit, key}, index);
@@ -58,9 +62,13 @@ void check_holding(const shard_state& state, std::vector<std::string>& found) {
       });
       if (counted != held)
         found.push_back(
-          "I9: the tasks of queue " + state.queues[index]->address.queue + " that limit "
+          "I9: the tasks of queue " + queue.address.queue + " that limit "
           + state.limits.name_of(limit).name + " holds differ from a recount");
     });
+    if (named != queue.held)
+      found.push_back(
+        "I9: limits hold " + std::to_string(named) + " of the " + std::to_string(queue.held)
+        + " held tasks of queue " + queue.address.queue);
   }
 }
 

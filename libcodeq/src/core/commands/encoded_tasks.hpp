@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace codeq::core {
@@ -27,5 +29,9 @@ struct encoded_tasks {
     return {body.slice(offset, length), {at, end}};
   }
 };
+
+/// Returns the value of a header of a task, whose body the core does not read; empty when the task
+/// has no such header.
+using header_reader = std::string (*)(const bytes& body, std::string_view name);
 
 } // namespace codeq::core

@@ -35,9 +35,10 @@ limit_keys::key_state limit_keys::fresh_state(std::uint32_t limit) const {
 }
 
 limit_keys::key_state& limit_keys::use(const limit_place& at) {
-  auto found = keys_.find(at);
-  if (found == keys_.end()) {
-    found = keys_.emplace(at, fresh_state(at.limit)).first;
+  // One search for both, since there may be a million keys.
+  auto found = keys_.lower_bound(at);
+  if (found == keys_.end() || found->first != at) {
+    found = keys_.emplace_hint(found, at, fresh_state(at.limit));
     ++sums_[at.limit].keys;
   }
   return found->second;
@@ -122,7 +123,8 @@ void limit_keys::discount_held(
 
 void limit_keys::leave(const limit_use& use, const limited_task& task) {
   auto at = keys_.find(use.at);
-  if (at == keys_.end())
+  // Nothing waits for a key without parts, so it is nobody's turn.
+  if (at == keys_.end() || at->second.parts.empty())
     return;
   auto& parts = at->second.parts;
   if (auto of_queue = parts.find(task.queue); of_queue != parts.end()) {

@@ -57,6 +57,9 @@ public:
 
   [[nodiscard]] bool is_open() const noexcept { return shard_count_ > 0; }
 
+  /// Number of the shards whose keys there are. @pre is_open()
+  [[nodiscard]] std::uint16_t shard_count() const noexcept { return shard_count_; }
+
   /// The shard that owns the key, if it is another one than this.
   [[nodiscard]] std::optional<shard_id>
   owner_elsewhere(std::string_view tenant, const task_limit& use) const;

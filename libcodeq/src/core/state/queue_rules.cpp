@@ -5,6 +5,7 @@
 
 #include "base/duration_text.hpp"
 #include "core/state/queue_fairness.hpp"
+#include "core/state/queue_limits.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -136,7 +137,7 @@ result<void> check_queues(const shard_state& state, const std::vector<enqueue_ru
   if (auto ok = check_fairness(state, runs); !ok)
     return ok;
   for (const auto& r : runs)
-    if (auto ok = state.limits.check_new(r.queue.tenant, r.limits); !ok)
+    if (auto ok = check_run_limits(state, r); !ok)
       return ok;
   return {};
 }
@@ -151,7 +152,8 @@ result<void> check_new_queues(const shard_state& state, const std::vector<follow
   for (const auto& task : tasks)
     if (task.shard == state.id)
       added[task.run.queue] += task.run.tasks.count();
-  // Every shard has the definitions of all limits.
+  // Every shard has the definitions of all limits. Those that queues give are no reason to refuse
+  // the completion: `limits_of` leaves out what does not fit.
   for (const auto& task : tasks)
     if (auto ok = state.limits.check_new(task.run.queue.tenant, task.run.limits); !ok)
       return ok;
@@ -230,6 +232,7 @@ std::string describe_change(const queue_config& before, const queue_config& afte
     "pause-when-failing",
     breaker_text(before.pause_when_failing),
     breaker_text(after.pause_when_failing));
+  add_change(text, "limits", to_text(before.limits), to_text(after.limits));
   return text;
 }
 

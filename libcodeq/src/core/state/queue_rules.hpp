@@ -23,7 +23,7 @@ namespace codeq::core {
 
 /// Checks that the queues can take all these runs together. Errors: `too_large` when a tenant would
 /// have too many queues, `queue_full` when a queue would have too many live tasks or fairness
-/// keys, or a tenant too many limit keys in use, `unknown_limit`.
+/// keys, and those of `check_run_limits`.
 [[nodiscard]] result<void>
 check_queues(const shard_state& state, const std::vector<enqueue_run>& runs);
 

@@ -21,7 +21,7 @@ void add(queue_explanation& to, task_reason reason, std::uint64_t tasks) {
 void keep_most(std::vector<limit_wait>& all) {
   auto kept = std::min(all.size(), limits::explained_limits_max);
   auto holds_more = [](const limit_wait& a, const limit_wait& b) { return a.at.held > b.at.held; };
-  // They are in the order of their names, which decides among equal ones.
+  // They are in an order of names, which decides among equal ones.
   std::stable_sort(all.begin(), all.end(), holds_more);
   all.resize(kept);
 }
@@ -49,7 +49,35 @@ void add_keys(
   keys.for_each_key(limit, {}, take);
 }
 
-void add_limits(queue_explanation& to, const limit_table& table, std::uint32_t queue) {
+limit_wait& wait_of(queue_explanation& to, const std::string& limit) {
+  for (auto& wait : to.limits)
+    if (wait.limit == limit)
+      return wait;
+  return to.limits.emplace_back(limit_wait{limit});
+}
+
+/// Adds the keys of other shards for whose permits tasks wait.
+void add_awaited(queue_explanation& to, const awaited_keys& awaited, std::size_t& left) {
+  for (const auto& [limit, of] : awaited.limits()) {
+    wait_of(to, limit).at.held += of.tasks;
+    for (const auto& [key, tasks] : of.keys) {
+      if (left == 0) {
+        to.has_all_keys = false;
+        break;
+      }
+      --left;
+      limit_key_info at{key};
+      at.held = tasks;
+      to.keys.push_back({limit, std::move(at)});
+    }
+  }
+}
+
+void add_limits(
+  queue_explanation& to,
+  const limit_table& table,
+  const awaited_keys& awaited,
+  std::uint32_t queue) {
   auto left = limits::explained_keys_seen_max;
   table.keys().for_each_holding(queue, [&](std::uint32_t limit, std::uint64_t held) {
     limit_wait wait{table.name_of(limit).name};
@@ -57,6 +85,7 @@ void add_limits(queue_explanation& to, const limit_table& table, std::uint32_t q
     to.limits.push_back(std::move(wait));
     add_keys(to, table, limit, queue, left);
   });
+  add_awaited(to, awaited, left);
   keep_most(to.limits);
   keep_most(to.keys);
 }
@@ -94,7 +123,7 @@ explain_queue(const shard_state& state, const queue_address& name, monotonic_tim
   e.workers = static_cast<std::uint32_t>(count_claimers(state, queue).all);
   e.blocking = queue.blocking;
   e.starts_per_minute = queue.activity.starts.per_minute(now);
-  add_limits(e, state.limits, at->second);
+  add_limits(e, state.limits, queue.awaited, at->second);
   return e;
 }
 

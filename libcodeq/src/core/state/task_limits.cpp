@@ -38,17 +38,34 @@ limited_task describe(shard_state& state, const segment& s, const std::vector<ta
   return state.limits.describe(tenant_of(state, s), uses, {s.first, s.priority, {}, s.queue});
 }
 
-/// The task as the keys of this shard know it.
+/// The task as the keys of this shard know it. Made several times for each task, so it copies
+/// nothing else.
 limited_task task_of(shard_state& state, const segment& s) {
-  if (!state.permits.is_open())
-    return describe(state, s, *s.limits);
-  return describe(state, s, own_uses(state, s));
+  const auto& tenant = tenant_of(state, s);
+  limited_task task{s.first, s.priority, {}, s.queue};
+  task.uses.reserve(s.limits->size());
+  for (const auto& use : *s.limits)
+    if (!state.permits.owner_elsewhere(tenant, use))
+      task.uses.push_back({state.limits.place_of(tenant, use), use.cost});
+  return task;
+}
+
+/// True when another shard owns a key of the task. @pre `own` is the task's `task_of`
+bool uses_others(const segment& s, const limited_task& own) {
+  return own.uses.size() < s.limits->size();
 }
 
 void count_held(shard_state& state, const segment& s, bool is_held) {
   auto& queue = state.queue_of(s);
   queue.held += is_held ? 1 : -1;
   queue.held_by_priority[s.priority] += is_held ? 1 : -1;
+}
+
+/// Counts the task among those of its queue that wait for permits.
+void count_awaited(shard_state& state, const segment& s, bool waits) {
+  const auto& use = permit_task_of(state, s)->uses.front();
+  auto& awaited = state.queue_of(s).awaited;
+  waits ? awaited.add(use.name, use.key) : awaited.remove(use.name, use.key);
 }
 
 void return_to_lane(shard_state& state, sequence seq) {
@@ -61,14 +78,16 @@ void return_to_lane(shard_state& state, sequence seq) {
 } // namespace
 
 void occupy_limits(shard_state& state, const segment& s) {
-  state.limits.keys().occupy(task_of(state, s));
-  if (permit_task_of(state, s))
+  auto task = task_of(state, s);
+  state.limits.keys().occupy(task);
+  if (uses_others(s, task))
     state.permits.spend(s.first);
 }
 
 void free_limits(shard_state& state, const segment& s) {
-  state.limits.keys().free(task_of(state, s).uses, state.at);
-  if (permit_task_of(state, s))
+  auto task = task_of(state, s);
+  state.limits.keys().free(task.uses, state.at);
+  if (uses_others(s, task))
     state.permits.end(s.first);
 }
 
@@ -90,7 +109,11 @@ std::optional<task_limit> refused_use(shard_state& state, const segment& s) {
 }
 
 bool lacks_permit(const shard_state& state, const segment& s) {
-  return permit_task_of(state, s) && !state.permits.has_permit(s.first);
+  const auto& tenant = tenant_of(state, s);
+  bool needs_permit = std::any_of(s.limits->begin(), s.limits->end(), [&](const task_limit& use) {
+    return state.permits.owner_elsewhere(tenant, use).has_value();
+  });
+  return needs_permit && !state.permits.has_permit(s.first);
 }
 
 void hold_back(shard_state& state, segment& s, const limit_refusal& why) {
@@ -103,21 +126,26 @@ void hold_back(shard_state& state, segment& s, const limit_refusal& why) {
 void wait_for_permit(shard_state& state, segment& s) {
   leave_lane(state, s, s.first, true);
   count_held(state, s, true);
+  count_awaited(state, s, true);
   state.limits.keys().drop(task_of(state, s));
   state.permits.wait(*permit_task_of(state, s));
   state.move_head(s.queue);
 }
 
 void admit(shard_state& state, const std::vector<sequence>& tasks) {
-  for (auto seq : tasks)
+  for (auto seq : tasks) {
+    count_awaited(state, *find_segment(state.segments, seq), false);
     return_to_lane(state, seq);
+  }
 }
 
 bool leave_limits(shard_state& state, const segment& s) {
   auto task = task_of(state, s);
-  bool was_held = state.limits.keys().is_held(task);
+  bool was_held = state.queue_of(s).held > 0 && state.limits.keys().is_held(task);
   state.limits.keys().drop(task);
   bool was_waiting = state.permits.leave(s.first);
+  if (was_waiting)
+    count_awaited(state, s, false);
   if (!was_held && !was_waiting)
     return false;
   count_held(state, s, false);

@@ -77,10 +77,14 @@ private:
   /// The open segment of the lane, or a new one. Each lane has at most one open segment, so that
   /// its tasks keep their order. Sequences are reserved for it, so that tasks of alternating lanes
   /// form one segment per lane.
-  segment_appended& segment_for(const enqueue_run& r, std::size_t bytes);
-  std::vector<std::size_t>::iterator find_lane(const enqueue_run& r);
   segment_appended&
-  open_segment(const enqueue_run& r, const task_settings& settings, timestamp not_before);
+  segment_for(const enqueue_run& r, std::vector<task_limit> limits, std::size_t bytes);
+  std::vector<std::size_t>::iterator find_lane(const enqueue_run& r);
+  segment_appended& open_segment(
+    const enqueue_run& r,
+    const task_settings& settings,
+    std::vector<task_limit> limits,
+    timestamp not_before);
   /// Reserves sequences for the segment opened last, before another one begins.
   void keep_sequences();
 

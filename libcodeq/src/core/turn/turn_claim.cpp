@@ -46,6 +46,11 @@ next_of(queue_state& queue, segment_table& segments, std::size_t priority, std::
   return {turn.tasks, turn.who};
 }
 
+/// True when the limits of the ready task admit it now.
+bool may_start(shard_state& state, const segment& s) {
+  return !check_limits(state, s) && !lacks_permit(state, s);
+}
+
 /// Releases held tasks for which grants made room. False when there are none, or when the turn has
 /// released so many that others would wait for it; they are due at once then.
 bool release_more(shard_state& state, std::size_t& released) {
@@ -377,13 +382,16 @@ bool turn::grant(
   note_served(q, queue, state_.turns);
   for (std::size_t priority = q.lanes.size(); priority-- > 0 && count > 0;) {
     while (count > 0 && a.bytes > 0) {
-      if (q.limited > 0 && !hold_refused(q, priority, true))
-        return false;
       auto limit = std::min(count, a.batch_tasks);
       auto [tasks, who] = next_of(q, state_.segments, priority, limit);
       if (tasks.count == 0)
         break;
       auto* s = find_segment(state_.segments, tasks.first);
+      if (s->limits && !may_start(state_, *s)) {
+        if (!hold_refused(q, priority, true))
+          return false;
+        continue;
+      }
       ready_head next{static_cast<std::uint8_t>(priority), who ? ageless : s->enqueued_at};
       if (rival && is_outranked(next, rival->head)) {
         outranked_.emplace_back(queue, rival_head{next, rival->shard});

@@ -2,10 +2,13 @@
 #include "base/tuning.hpp"
 #include "core/state/apply.hpp"
 #include "core/state/producer_sessions.hpp"
+#include "core/state/queue_limits.hpp"
 #include "core/state/queue_rules.hpp"
 #include "core/turn/turn.hpp"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace codeq::core {
 
@@ -90,10 +93,10 @@ std::vector<seq_run> turn::add_run(const enqueue_run& r, const request_id* marke
   std::vector<seq_run> added;
   std::size_t next = 0;
   while (next < r.tasks.count()) {
-    auto& open = segment_for(r, r.tasks.sizes[next]);
+    auto& open = segment_for(r, limits_of(state_, r, next), r.tasks.sizes[next]);
     joined_from_ = static_cast<std::size_t>(&open - segments_.data());
     // As many tasks as fit, but at least one, however large it is. A segment with a deferred,
-    // grouped or keyed task has room for only that task.
+    // grouped, keyed or limited task has room for only that task.
     auto end = std::min<std::size_t>(r.tasks.count(), next + room_of(open));
     std::size_t last = next;
     std::uint64_t bytes = 0;
@@ -142,11 +145,12 @@ std::vector<std::size_t>::iterator turn::find_lane(const enqueue_run& r) {
   });
 }
 
-segment_appended& turn::segment_for(const enqueue_run& r, std::size_t bytes) {
+segment_appended& turn::segment_for(
+  const enqueue_run& r, std::vector<task_limit> limits, std::size_t bytes) {
   bool deferred = r.not_before > now_.shard;
   auto settings = settings_of(state_, r);
   auto lane = find_lane(r);
-  bool is_plain = !deferred && r.group.empty() && r.key.empty() && r.limits.empty();
+  bool is_plain = !deferred && r.group.empty() && r.key.empty() && limits.empty();
   if (is_plain && lane != open_lanes_.end() && *lane >= joined_from_) {
     auto& open = segments_[*lane];
     bool is_like_it = open.settings == settings && open.fairness.weight == r.fairness.weight;
@@ -157,11 +161,15 @@ segment_appended& turn::segment_for(const enqueue_run& r, std::size_t bytes) {
   }
   if (lane != open_lanes_.end())
     open_lanes_.erase(lane);
-  return open_segment(r, settings, deferred ? r.not_before : timestamp{});
+  return open_segment(
+    r, settings, std::move(limits), deferred ? r.not_before : timestamp{});
 }
 
-segment_appended&
-turn::open_segment(const enqueue_run& r, const task_settings& settings, timestamp not_before) {
+segment_appended& turn::open_segment(
+  const enqueue_run& r,
+  const task_settings& settings,
+  std::vector<task_limit> limits,
+  timestamp not_before) {
   keep_sequences();
   segment_appended opened;
   opened.position = state_.positions.take(1);
@@ -175,7 +183,7 @@ turn::open_segment(const enqueue_run& r, const task_settings& settings, timestam
   opened.allow_promotion = (not_before != timestamp{} || !r.key.empty()) && r.allow_promotion;
   opened.group = r.group;
   opened.fairness = r.fairness;
-  opened.limits = r.limits;
+  opened.limits = std::move(limits);
   opened.key = r.key;
   add_segment(state_, opened);
   if (!opened.is_aside())

@@ -5,6 +5,7 @@
 #include "base/tuning.hpp"
 #include "core/state/apply.hpp"
 #include "core/state/queue_fairness.hpp"
+#include "core/state/queue_limits.hpp"
 #include "core/state/queue_rules.hpp"
 #include "core/state/queue_waits.hpp"
 #include "core/turn/turn.hpp"
@@ -42,6 +43,8 @@ void turn::run(const configure_queue& c) {
       errc::unsupported,
       "keep_payload is true; it must be false: this version does not keep payloads of completed "
       "tasks"};
+  else
+    answer.allowed = check_queue_limits(state_, c.queue, c.config.limits);
   change_queue(std::move(answer), operator_action::queue_set);
 }
 

@@ -45,12 +45,16 @@ snapshot_taken turn::make_snapshot() {
   note_sessions(state_, c);
   c.copied = take_copies(state_);
   auto asides = leave_segments(state_, c.copied);
-  for (auto first : state_.dirty) {
-    auto& s = state_.segments.at(first);
-    if (s.kept > 0)
-      continue;
-    c.closed.push_back(fate_of(state_, s, now_.shard));
-    note_closed_key(state_, s, c);
+  std::vector<segment*> closed;
+  for (auto first : state_.dirty)
+    if (auto& s = state_.segments.at(first); s.kept == 0)
+      closed.push_back(&s);
+  // There may be thousands of them, each with its task's history, which would be moved again and
+  // again.
+  c.closed.reserve(closed.size());
+  for (auto* s : closed) {
+    c.closed.push_back(fate_of(state_, *s, now_.shard));
+    note_closed_key(state_, *s, c);
   }
   add_asides(state_, std::move(asides));
   note_records(state_, c.closed);

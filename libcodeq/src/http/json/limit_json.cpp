@@ -106,6 +106,28 @@ result<void> check_task_limits(const std::vector<task_limit>& all, std::string_v
   return {};
 }
 
+std::vector<queue_limit> make_queue_limits(const std::vector<input>& from) {
+  std::vector<queue_limit> all;
+  for (const auto& one : from)
+    all.push_back({one.text("name"), one.text("key"), cost_of(one), one.text("header")});
+  return all;
+}
+
+result<void> check_queue_limits(const std::vector<queue_limit>& all) {
+  std::vector<task_limit> uses;
+  for (const auto& one : all) {
+    if (!one.key.empty() && !one.header.empty())
+      return refuse_input(
+        {},
+        describe_value(
+          quote_name({}, "limits[" + std::to_string(uses.size()) + "].key"),
+          quote(one.key),
+          "left out, since 'header' is " + quote(one.header)));
+    uses.push_back({one.name, one.key, one.cost});
+  }
+  return check_task_limits(uses);
+}
+
 result<std::vector<task_limit>> read_costs(const input& from) {
   std::vector<task_limit> costs;
   for (const auto& one : from.objects(costs_field.name))
@@ -141,6 +163,19 @@ void write_task_limits(base::json_writer& json, const std::vector<task_limit>& a
     json.begin_object().field("name", one.name);
     if (!one.key.empty())
       write_key(json, one.key);
+    json.field("cost", one.cost).end_object();
+  }
+  json.end_array();
+}
+
+void write_queue_limits(base::json_writer& json, const std::vector<queue_limit>& all) {
+  json.begin_array("limits");
+  for (const auto& one : all) {
+    json.begin_object().field("name", one.name);
+    if (!one.key.empty())
+      write_key(json, one.key);
+    if (!one.header.empty())
+      json.field("header", one.header);
     json.field("cost", one.cost).end_object();
   }
   json.end_array();

@@ -23,6 +23,14 @@ inline constexpr auto task_limit_fields = std::to_array<input_field>({
   {.name = "cost", .type = input_type::integer, .range = {1, limits::limit_cost_max}},
 });
 
+/// A limit that a queue gives to its tasks.
+inline constexpr auto queue_limit_fields = std::to_array<input_field>({
+  {.name = "name", .type = input_type::queue, .is_required = true},
+  {.name = "key", .range = at_most(limits::limit_key_bytes_max)},
+  {.name = "header", .range = at_most(limits::limit_key_bytes_max)},
+  {.name = "cost", .type = input_type::integer, .range = {1, limits::limit_cost_max}},
+});
+
 /// The actual cost of an attempt for a limit of its task.
 inline constexpr auto cost_fields = std::to_array<input_field>({
   {.name = "name", .type = input_type::queue, .is_required = true},
@@ -85,6 +93,12 @@ inline constexpr auto close_fields = std::to_array<input_field>({
 /// The limits in a field whose elements have `task_limit_fields`.
 [[nodiscard]] std::vector<task_limit> make_task_limits(const std::vector<input>& from);
 
+/// The limits in a field whose elements have `queue_limit_fields`.
+[[nodiscard]] std::vector<queue_limit> make_queue_limits(const std::vector<input>& from);
+
+/// Refuses a limit that is named twice, or has both a key and a header. Errors: `invalid_argument`.
+[[nodiscard]] result<void> check_queue_limits(const std::vector<queue_limit>& all);
+
 /// Refuses a limit that the field `field` names twice. Errors: `invalid_argument`.
 [[nodiscard]] result<void>
 check_task_limits(const std::vector<task_limit>& all, std::string_view field = "limits");
@@ -99,6 +113,9 @@ check_task_limits(const std::vector<task_limit>& all, std::string_view field = "
 
 /// Writes the member `limits`; nothing for a task that has none.
 void write_task_limits(base::json_writer& json, const std::vector<task_limit>& all);
+
+/// Writes the member `limits`, empty for a queue that gives none.
+void write_queue_limits(base::json_writer& json, const std::vector<queue_limit>& all);
 
 void write_limit(base::json_writer& json, const limit_info& info);
 

@@ -207,6 +207,10 @@ inline constexpr auto settings_fields = std::to_array<input_field>({
    .type = input_type::integer,
    .range = {0, limits::quarantine_after_max}},
   {.name = "pauseWhenFailing", .type = input_type::object, .members = breaker_fields},
+  {.name = "limits",
+   .type = input_type::objects,
+   .range = at_most(limits::task_limits_max),
+   .members = queue_limit_fields},
 });
 
 } // namespace codeq::http

@@ -131,6 +131,8 @@ result<void> check_task(const task_spec& task, timestamp now) {
 }
 
 result<void> check_settings(const input& from) {
+  if (auto ok = check_queue_limits(make_queue_limits(from.objects("limits"))); !ok)
+    return ok;
   if (!from.flag("keepPayload").value_or(false))
     return {};
   return refused(
@@ -164,6 +166,8 @@ void apply_settings(const input& from, queue_config& to) {
     to.quarantine_after = static_cast<std::uint32_t>(*losses);
   if (const auto* breaker = from.object("pauseWhenFailing"))
     to.pause_when_failing = read_breaker(*breaker, to.pause_when_failing);
+  if (from.has("limits"))
+    to.limits = make_queue_limits(from.objects("limits"));
 }
 
 void write_settings(base::json_writer& json, const queue_config& config) {
@@ -193,8 +197,9 @@ void write_settings(base::json_writer& json, const queue_config& config) {
     .begin_object()
     .field("percent", config.pause_when_failing.percent)
     .field("windowMs", config.pause_when_failing.window.count())
-    .end_object()
     .end_object();
+  write_queue_limits(json, config.limits);
+  json.end_object();
 }
 
 } // namespace codeq::http

@@ -364,7 +364,8 @@ result<core::segment_fate> decode_fate(std::string_view value, sequence first) {
 }
 
 std::string encode(const core::queue_configured& e) {
-  return build<schema::QueueRecord>(small_words, [&](auto r) {
+  auto words = small_words + encoding::limit_words(e.settings.config.limits);
+  return build<schema::QueueRecord>(words, [&](auto r) {
     r.setPosition(e.position);
     r.setAtMs(ms_of(e.at));
     encoding::write_config(r, e.settings.config);

@@ -8,6 +8,7 @@
 #include <rocksdb/sst_file_reader.h>
 #include <rocksdb/utilities/backup_engine.h>
 
+#include <charconv>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -23,9 +24,24 @@ error describe(const rocksdb::Status& status, const std::filesystem::path& direc
   return translated;
 }
 
+/// The run of a backup, as it is kept with the backup; empty for 0.
+std::string label_of(std::uint64_t run) {
+  return run == 0 ? std::string() : std::to_string(run);
+}
+
+std::uint64_t run_of(const std::string& label) {
+  std::uint64_t run = 0;
+  std::from_chars(label.data(), label.data() + label.size(), run);
+  return run;
+}
+
 backup_report report_of(const rocksdb::BackupInfo& info) {
   return {
-    info.backup_id, info.size, info.number_files, timestamp{std::chrono::seconds(info.timestamp)}};
+    info.backup_id,
+    info.size,
+    info.number_files,
+    timestamp{std::chrono::seconds(info.timestamp)},
+    run_of(info.app_metadata)};
 }
 
 /// Checks the tables of a backup against their checksums, one by one, so that it can be cancelled.
@@ -52,10 +68,9 @@ rocksdb::Status read_tables(
 } // namespace
 
 result<backup_report> add_backup(
-  rocksdb::DB& db,
-  const std::filesystem::path& directory,
-  std::uint32_t kept,
-  std::atomic<bool>& cancelled) {
+  rocksdb::DB& db, const backup_order& order, backup_progress& progress) {
+  const auto& directory = order.directory;
+  auto& cancelled = progress.is_cancelled;
   rocksdb::BackupEngineOptions options(directory.string());
   // A backup must survive a power cut.
   options.sync = true;
@@ -67,13 +82,16 @@ result<backup_report> add_backup(
   rocksdb::CreateBackupOptions how;
   // Tables are shared by backups; only the part of the log that is written meanwhile is copied.
   how.flush_before_backup = true;
+  // The files and the end of the log are chosen before any of them is copied.
   how.progress_callback = [&] {
+    progress.is_fixed = true;
     if (cancelled)
       engine->StopBackup();
   };
   rocksdb::BackupID number = 0;
   rocksdb::BackupInfo info;
-  status = engine->CreateNewBackup(how, &db, &number);
+  status = engine->CreateNewBackupWithMetadata(how, &db, label_of(order.run), &number);
+  progress.is_fixed = true;
   if (status.ok())
     status = engine->VerifyBackup(number);
   if (status.ok())
@@ -84,7 +102,7 @@ result<backup_report> add_backup(
     return error{errc::going_away, "the backup was stopped before it was whole"};
   // Done last, so that there is always one backup that was checked.
   if (status.ok())
-    status = engine->PurgeOldBackups(kept);
+    status = engine->PurgeOldBackups(order.kept);
   if (!status.ok())
     return describe(status, directory);
   return report_of(info);

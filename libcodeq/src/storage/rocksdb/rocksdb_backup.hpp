@@ -5,7 +5,6 @@
 
 #include "storage/task_store.hpp"
 
-#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <vector>
@@ -17,11 +16,8 @@ class DB;
 namespace codeq::storage {
 
 /// `task_store::back_up` of an open RocksDB.
-[[nodiscard]] result<backup_report> add_backup(
-  rocksdb::DB& db,
-  const std::filesystem::path& directory,
-  std::uint32_t kept,
-  std::atomic<bool>& cancelled);
+[[nodiscard]] result<backup_report>
+add_backup(rocksdb::DB& db, const backup_order& order, backup_progress& progress);
 
 /// The backups in `directory`, oldest first; none when it does not exist. Errors: `io_error`,
 /// `corruption`.

@@ -24,8 +24,8 @@ struct store_inspection {
 
 /// Opens the store in `directory` without changing its files, and checks all of them against their
 /// checksums. `mode` is the mode that it is served with: in `os` mode the end of the log may be
-/// missing. Errors: `unavailable` (no store there), `incompatible_store` (locked by another
-/// process), `corruption`, `io_error`.
+/// missing. Errors: `unavailable` (no store there, or another process has it open), `corruption`,
+/// `io_error`.
 [[nodiscard]] result<store_inspection>
 inspect_rocksdb_store(const std::filesystem::path& directory, durability mode);
 

@@ -16,9 +16,10 @@ error to_open_error(const rocksdb::Status& status, const std::filesystem::path& 
       text.find("While lock file") != std::string::npos
       || text.find("lock hold by current process") != std::string::npos)
       return {
-        errc::incompatible_store,
+        errc::unavailable,
         "the store in " + directory.string()
-          + " is in use: a coordinator or another codeqctl has it open; stop that one first"};
+          + " is in use: a coordinator or another codeqctl has it open and holds the lock on "
+          + (directory / "LOCK").string() + "; stop that one first"};
   }
   translated.context = "cannot open the store in " + directory.string() + ": " + translated.context;
   return translated;

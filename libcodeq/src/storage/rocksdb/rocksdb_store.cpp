@@ -125,11 +125,8 @@ public:
     return find_backups(directory);
   }
 
-  result<backup_report> back_up(
-    const std::filesystem::path& directory,
-    std::uint32_t kept,
-    std::atomic<bool>& cancelled) override {
-    return add_backup(*opened_.db, directory, kept, cancelled);
+  result<backup_report> back_up(const backup_order& order, backup_progress& progress) override {
+    return add_backup(*opened_.db, order, progress);
   }
 
   std::uint64_t counter(std::string_view name) const override {

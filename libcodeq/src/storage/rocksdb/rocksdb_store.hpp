@@ -37,9 +37,9 @@ struct rocksdb_store_options {
   std::function<void(std::string_view)> on_recovery;
 };
 
-/// Opens or creates the store in `directory`. Errors: `unavailable` (not a writable directory),
-/// `incompatible_store` (locked by another process, or in another format), `corruption` (damage is
-/// refused, never skipped), `io_error`.
+/// Opens or creates the store in `directory`. Errors: `unavailable` (not a writable directory,
+/// or another process has the store open), `incompatible_store` (in another format), `corruption`
+/// (damage is refused, never skipped), `io_error`.
 [[nodiscard]] result<std::unique_ptr<task_store>>
 open_rocksdb_store(const rocksdb_store_options& options);
 

@@ -21,6 +21,21 @@ error cannot_use(const std::string& file, const std::string& why) {
   return {errc::unavailable, "handler library " + file + " " + why};
 }
 
+/// What the loader says, and which target to link when a symbol of codeq or CAF is missing.
+std::string with_advice(std::string problem) {
+  auto symbol = problem.find("undefined symbol");
+  if (symbol == std::string::npos)
+    return problem;
+  auto names = [&](const char* part) { return problem.find(part, symbol) != std::string::npos; };
+  const char* target = "codeq::handler, or the library that has the symbol";
+  if (names("json"))
+    target = "codeq::json_codec";
+  else if (names("caf"))
+    target = "codeq::actor_handler";
+  return problem + "; link the library in CMake: target_link_libraries(NAME PRIVATE " + target
+         + ")";
+}
+
 } // namespace
 
 result<void> load_handlers(const std::string& file, handler_registry& into) {
@@ -28,11 +43,14 @@ result<void> load_handlers(const std::string& file, handler_registry& into) {
   auto path = file.find('/') == std::string::npos ? "./" + file : file;
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr)
-    return cannot_use(file, std::string("cannot be loaded: ") + dlerror());
+    return cannot_use(file, "cannot be loaded: " + with_advice(dlerror()));
   auto version = find_symbol<version_function>(library, "codeq_handler_abi_version");
   auto enlist = find_symbol<register_function>(library, "codeq_register_handlers");
   if (version == nullptr || enlist == nullptr)
-    return cannot_use(file, "has no CODEQ_HANDLERS entry points");
+    return cannot_use(
+      file,
+      "has no CODEQ_HANDLERS(registry) { ... }, which registers handlers; write it once in one of "
+      "the library's sources, include codeq/handler.hpp there, and do not hide its symbols");
   if (auto theirs = version(); theirs != handler_abi_version)
     return cannot_use(
       file,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checks/invariants.hpp"
+#include "core/commands/routing.hpp"
 #include "core/state/queue_waits.hpp"
+#include "core/state/task_limits.hpp"
 #include "support/shard_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -106,6 +108,27 @@ TEST_F(QueueWaits, LimitsAndKeysThatHoldMostAreNamed) {
   EXPECT_TRUE(found.has_all_keys);
   complete("w", lease_of(4));
   EXPECT_EQ(why().waiting, (counts{{task_reason::limited, 3}})) << "the next one of key b runs";
+}
+
+TEST_F(QueueWaits, TasksThatWaitForAPermitNameTheKeyOfTheOtherShard) {
+  constexpr std::uint16_t shards = 4;
+  set_limit("api", limit_definition{.concurrency = 1});
+  core::open_permits(state(), shards);
+  task_limit use{"api", "a", 1};
+  while (core::shard_of_limit_key("default", use, shards) == state().id)
+    use.key += "a";
+  attach("w", {"q"});
+  claim("w", 4);
+  enqueue("q", 2, {.limits = {use}});
+
+  EXPECT_EQ(why().waiting, (counts{{task_reason::limited, 2}}));
+  ASSERT_EQ(why().limits.size(), 1u);
+  EXPECT_EQ(why().limits[0].at.held, 2u);
+  ASSERT_EQ(why().keys.size(), 1u);
+  EXPECT_EQ(why().keys[0].at.key, use.key);
+  EXPECT_EQ(core::find_violations(state()), std::vector<std::string>{});
+  cancel(1);
+  EXPECT_EQ(why().limits[0].at.held, 1u);
 }
 
 TEST_F(QueueWaits, KeysBeyondThoseLookedAtAreSaidToBe) {

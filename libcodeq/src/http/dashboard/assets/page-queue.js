@@ -160,6 +160,11 @@ export function queuePage({subject: name, changed}) {
             "Quarantined after",
             one.quarantineAfter ? `${exact(one.quarantineAfter)} lost in a row` : undefined
           ],
+          [
+            "Limits of its tasks",
+            (one.limits ?? []).map(({name, header}) =>
+              header ? `${name} by header ${header}` : name).join(", ") || undefined
+          ],
           ["Lease", one.leaseMs ? duration(one.leaseMs) : undefined],
           [
             "Retry",

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/state/queue_limits.hpp"
+
+#include "codeq/limits.hpp"
+
+#include "core/commands/routing.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace codeq::core {
+
+namespace {
+
+/// Maximum number of shards that own the limit keys of a task: its own and one that it asks.
+constexpr std::size_t owners_max = 2;
+
+/// The limits that the queue gives to its tasks; null when there are none.
+const std::vector<queue_limit>* given_by(const shard_state& state, const queue_address& address) {
+  const auto* queue = state.find_queue(address);
+  return queue && !queue->settings.config.limits.empty() ? &queue->settings.config.limits : nullptr;
+}
+
+template <class Uses>
+bool is_named(const Uses& among, const std::string& limit) {
+  return std::any_of(
+    among.begin(), among.end(), [&](const auto& use) { return use.name == limit; });
+}
+
+task_limit
+use_of(const shard_state& state, const queue_limit& given, const enqueue_run& r, std::size_t task) {
+  task_limit use{given.name, given.key, given.cost};
+  if (!given.header.empty() && state.read_header)
+    use.key = state.read_header(r.tasks.part(task, 1).body, given.header);
+  return use;
+}
+
+/// The refusal of a task because of a limit that its queue gives to it.
+error
+refused(const queue_address& queue, const task_limit& use, errc code, const std::string& why) {
+  return {
+    code,
+    "limits: queue \"" + queue.queue + "\" gives its tasks limit \"" + use.name
+      + "\" (codeqctl queue show " + queue.queue + "): " + why};
+}
+
+/// Checks that the task may have the last of the uses, which the queue gives, beside the others.
+result<void> check_given(
+  const shard_state& state, const queue_address& queue, const std::vector<task_limit>& uses) {
+  const auto& use = uses.back();
+  if (uses.size() > limits::task_limits_max)
+    return refused(
+      queue,
+      use,
+      errc::too_large,
+      "the task would have " + std::to_string(uses.size()) + " limits; it must have at most "
+        + std::to_string(limits::task_limits_max));
+  if (use.key.size() > limits::limit_key_bytes_max)
+    return refused(
+      queue,
+      use,
+      errc::too_large,
+      "the header that is its key has " + std::to_string(use.key.size())
+        + " bytes; it must have at most " + std::to_string(limits::limit_key_bytes_max));
+  // Without other shards all keys are the task's shard's own.
+  const auto& permits = state.permits;
+  if (
+    permits.is_open()
+    && !check_limit_owners(queue.tenant, uses, state.id, permits.shard_count()))
+    return refused(
+      queue,
+      use,
+      errc::unsupported,
+      "its key and that of another limit of the task belong to two shards other than the task's, "
+        + std::to_string(value(state.id))
+        + "; this version asks one other shard per task: give the queue fewer limits, or run the "
+          "coordinator with fewer shards");
+  return {};
+}
+
+} // namespace
+
+std::vector<task_limit>
+limits_of(const shard_state& state, const enqueue_run& r, std::size_t task) {
+  auto uses = r.limits;
+  const auto* given = given_by(state, r.queue);
+  if (!given)
+    return uses;
+  for (const auto& one : *given) {
+    if (is_named(r.limits, one.name))
+      continue;
+    uses.push_back(use_of(state, one, r, task));
+    if (!check_given(state, r.queue, uses))
+      uses.pop_back();
+  }
+  return uses;
+}
+
+result<void> check_run_limits(const shard_state& state, const enqueue_run& r) {
+  if (auto ok = state.limits.check_new(r.queue.tenant, r.limits); !ok)
+    return ok;
+  const auto* given = given_by(state, r.queue);
+  if (!given)
+    return {};
+  for (std::size_t task = 0; task < r.tasks.count(); ++task) {
+    auto uses = r.limits;
+    for (const auto& one : *given) {
+      if (is_named(r.limits, one.name))
+        continue;
+      uses.push_back(use_of(state, one, r, task));
+      if (auto ok = check_given(state, r.queue, uses); !ok)
+        return ok;
+      if (auto ok = state.limits.check_new(r.queue.tenant, {uses.back()}); !ok)
+        return refused(r.queue, uses.back(), ok.error().code, ok.error().context);
+    }
+  }
+  return {};
+}
+
+result<void> check_queue_limits(
+  const shard_state& state, const queue_address& queue, const std::vector<queue_limit>& given) {
+  const auto* known = given_by(state, queue);
+  std::set<shard_id> owners;
+  for (const auto& one : given) {
+    if (!state.limits.find({queue.tenant, one.name}) && !(known && is_named(*known, one.name)))
+      return error{
+        errc::unknown_limit,
+        "limits: tenant \"" + queue.tenant + "\" has no limit \"" + one.name
+          + "\"; define it first: codeqctl limit set " + one.name};
+    if (state.permits.is_open() && one.header.empty())
+      owners.insert(
+        shard_of_limit_key(queue.tenant, {one.name, one.key}, state.permits.shard_count()));
+  }
+  if (owners.size() <= owners_max)
+    return {};
+  return error{
+    errc::unsupported,
+    "limits: the keys belong to " + std::to_string(owners.size())
+      + " shards, so that no shard could take a task of the queue: this version asks one other "
+        "shard per task; give the queue fewer limits, or run the coordinator with fewer shards"};
+}
+
+std::string to_text(const std::vector<queue_limit>& given) {
+  std::string text;
+  for (const auto& one : given) {
+    text += (text.empty() ? "" : ", ") + one.name;
+    if (!one.header.empty())
+      text += ":header=" + one.header;
+    else if (!one.key.empty() || one.cost != 1)
+      text += ":" + one.key;
+    if (one.cost != 1)
+      text += ":" + std::to_string(one.cost);
+  }
+  return text.empty() ? "none" : text;
+}
+
+} // namespace codeq::core
