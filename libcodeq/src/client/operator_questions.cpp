@@ -15,11 +15,8 @@ namespace codeq::client {
 namespace {
 
 using protocol::data_of;
+using protocol::ms_of;
 using protocol::text_of;
-
-std::int64_t ms_of(timestamp t) {
-  return t.time_since_epoch().count();
-}
 
 /// A request `S` whose number is set when it is sent.
 template <class S, class Fill>

@@ -2,6 +2,7 @@
 #include "cluster/asked_change.hpp"
 
 #include "cluster/record_json.hpp"
+#include "cluster/refusal.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -12,12 +13,8 @@ namespace {
 
 using next_result = result<std::optional<etcd::swap>>;
 
-error refused(std::string words) {
-  return {errc::invalid_argument, std::move(words)};
-}
-
 /// The nodes that hold a copy in sync, for a message.
-std::string in_sync_nodes(const shard_record& shard) {
+std::string in_sync_list(const shard_record& shard) {
   std::string names;
   for (const auto& [replica, node] : shard.nodes)
     if (replication::contains(shard.value.in_sync, replica))
@@ -59,7 +56,7 @@ next_result next_move(
   if (!replica || !replication::contains(record.value.in_sync, *replica))
     return refused(
       "node `" + node + "` has no copy of shard " + std::to_string(value(asked.what.shard))
-      + " that is in sync; the nodes that have one: " + in_sync_nodes(record));
+      + " that is in sync; the nodes that have one: " + in_sync_list(record));
   auto next = record;
   ++next.value.version;
   next.pinned = node;

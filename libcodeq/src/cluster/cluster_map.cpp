@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "base/assert.hpp"
+#include "cluster/records.hpp"
 
 #include <algorithm>
 #include <set>
@@ -11,8 +12,6 @@
 namespace codeq::cluster {
 
 namespace {
-
-constexpr std::size_t address_bytes_max = 255;
 
 error refuse(std::string words) {
   return {errc::protocol_error, "cluster map: " + std::move(words)};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/forced_primary.hpp"
 
+#include "cluster/refusal.hpp"
+
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -12,10 +14,6 @@ namespace {
 using replication::contains;
 using replication::epoch_number;
 using replication::forced_epochs;
-
-error refused(std::string words) {
-  return {errc::invalid_argument, std::move(words)};
-}
 
 /// The nodes of the other members in sync.
 std::set<std::string> others_in_sync(const shard_record& record, const std::string& node) {

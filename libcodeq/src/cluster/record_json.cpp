@@ -18,7 +18,6 @@ namespace json = boost::json;
 using replication::replica_id;
 using replication::shard_condition;
 
-constexpr std::size_t address_bytes_max = 255;
 constexpr std::size_t depth_max = 16;
 constexpr std::size_t drained_max = 100;
 constexpr std::size_t wanted_max = 9;

@@ -3,12 +3,16 @@
 
 #include "replication/membership.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
 namespace codeq::cluster {
+
+/// Bytes of the address of a coordinator.
+inline constexpr std::size_t address_bytes_max = 255;
 
 /// Fields that a newer version has written, name -> JSON. They are kept when a record is changed.
 using extra_fields = std::map<std::string, std::string>;

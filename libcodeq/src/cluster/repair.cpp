@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/repair.hpp"
 
+#include "cluster/refusal.hpp"
+
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -11,10 +13,6 @@ namespace {
 
 using replication::epoch_number;
 using replication::forced_epochs;
-
-error refused(std::string words) {
-  return {errc::invalid_argument, std::move(words)};
-}
 
 std::string list(const std::set<std::string>& names) {
   std::string text;

@@ -22,7 +22,7 @@ constexpr auto durability_help =
   "cost "
   "the last second. [default: sync]";
 
-constexpr auto footer =
+constexpr auto coordinator_footer =
   "Every option may be given as a flag, in the environment (--port-file is CODEQ_PORT_FILE) or in "
   "the TOML file of --config (port-file = \"...\"). A flag wins over the environment, the "
   "environment over the file. An option that may be repeated takes one value per line in the "
@@ -432,7 +432,7 @@ std::string missing_gateway(const coordinator_node_options& node) {
 parsed<coordinator_config> parse_coordinator(const command_line& line) {
   coordinator_config config;
   option_set options(
-    "codeq-coordinator", "Stores tasks on disk and hands them to workers.", footer);
+    "codeq-coordinator", "Stores tasks on disk and hands them to workers.", coordinator_footer);
   add_store_options(options, config);
   add_retention_options(options, config);
   add_backup_options(options, config);

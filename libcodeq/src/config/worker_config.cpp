@@ -17,7 +17,7 @@ namespace codeq::config {
 
 namespace {
 
-constexpr auto footer =
+constexpr auto worker_footer =
   "Every option may be given as a flag, in the environment (--log-level is CODEQ_LOG_LEVEL) or in "
   "the TOML file of --config (log-level = \"...\"). A flag wins over the environment, the "
   "environment over the file. An option that may be repeated takes one value per line in the "
@@ -208,7 +208,7 @@ std::string weakness_of(const worker_config& config) {
 parsed<worker_config> parse_worker(const command_line& line) {
   worker_config config;
   std::optional<std::size_t> prefetch;
-  option_set options("codeq-worker", "Claims tasks and runs their handlers.", footer);
+  option_set options("codeq-worker", "Claims tasks and runs their handlers.", worker_footer);
   options.add(coordinator_option(config.coordinators));
   options.add(name_option(
     "name",

@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "base/random.hpp"
+#include "base/errors.hpp"
 #include "cluster/catalogue_keys.hpp"
 #include "cluster/founding.hpp"
 #include "cluster/record_json.hpp"
@@ -24,15 +25,13 @@ namespace codeq::node {
 
 namespace {
 
+using base::wrong;
+
 using namespace std::chrono_literals;
 
 /// Pause before etcd is asked again, and the interval of lines about it.
 constexpr auto retry_pause = 200ms;
 constexpr int tries_per_line = 25;
-
-error wrong(std::string text) {
-  return {errc::invalid_argument, std::move(text)};
-}
 
 /// Copies that have to be in sync for new writes: 2 of 3, else 1.
 std::uint32_t least_in_sync(std::uint32_t copies) {

@@ -3,6 +3,7 @@
 
 #include "base/clock.hpp"
 #include "base/wall_clock.hpp"
+#include "base/errors.hpp"
 #include "config/values.hpp"
 #include "http/server/outgoing.hpp"
 #include "observe/log.hpp"
@@ -23,9 +24,7 @@ namespace codeq::node {
 
 namespace {
 
-error wrong(std::string text) {
-  return {errc::invalid_argument, std::move(text)};
-}
+using base::wrong;
 
 bool is_url(const std::string& text) {
   return text.find("://") != std::string::npos;

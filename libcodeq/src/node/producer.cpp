@@ -2,6 +2,7 @@
 #include "codeq/producer.hpp"
 
 #include "base/random.hpp"
+#include "base/errors.hpp"
 #include "client/answer_slot.hpp"
 #include "client/producer_actor.hpp"
 #include "client/room.hpp"
@@ -23,6 +24,8 @@
 namespace codeq {
 
 namespace {
+
+using base::wrong;
 
 /// The producer whose callback runs on this thread. A callback must not wait for room, since the
 /// producer's thread is the one that frees room.
@@ -52,18 +55,14 @@ producer::progressed guarded(const void* owner, producer::progressed told) {
   };
 }
 
-error wrong_option(std::string text) {
-  return {errc::invalid_argument, std::move(text)};
-}
-
 result<void> check(const producer_options& options) {
   if (auto ok = node::check_coordinators(options.coordinators); !ok)
     return ok;
   if (!is_valid_name(options.name))
-    return wrong_option(
+    return wrong(
       "name is `" + options.name + "`; it must be 1 to 128 letters, digits, `.`, `_` or `-`");
   if (options.window_requests < 1 || options.window_requests > limits::producer_requests_max)
-    return wrong_option(
+    return wrong(
       "window_requests is " + std::to_string(options.window_requests) + "; it must be 1.."
       + std::to_string(limits::producer_requests_max));
   return {};
@@ -123,13 +122,13 @@ settings_of(const producer_options& options, const node::link_security& access) 
   return settings;
 }
 
-struct producer_system : caf::actor_system_config {
-  producer_system() { transport::configure(*this, 1); }
-};
-
 } // namespace
 
 struct producer::impl {
+  struct system_config : caf::actor_system_config {
+    system_config() { transport::configure(*this, 1); }
+  };
+
   impl(const producer_options& options, const node::link_security& access)
     : system(config),
       room(options.window_requests),
@@ -164,7 +163,7 @@ struct producer::impl {
   /// Submits the tasks and waits for all answers.
   result<enqueue_answers> enqueue(const std::vector<task_spec>& tasks, duration wait);
 
-  producer_system config;
+  system_config config;
   caf::actor_system system;
   client::room room;
   actors::producer_actor actor;

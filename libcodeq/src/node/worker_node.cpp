@@ -3,6 +3,7 @@
 
 #include "base/random.hpp"
 #include "base/tuning.hpp"
+#include "base/errors.hpp"
 #include "config/values.hpp"
 #include "node/link_security.hpp"
 #include "node/worker_monitor.hpp"
@@ -34,19 +35,10 @@ namespace codeq {
 
 namespace {
 
+using base::wrong;
+
 /// Actor handlers share these threads; a single thread could be blocked by one long handler.
 constexpr unsigned scheduler_threads_min = 2;
-
-struct worker_system : caf::actor_system_config {
-  worker_system() {
-    transport::configure(
-      *this, std::max(std::thread::hardware_concurrency(), scheduler_threads_min));
-  }
-};
-
-error wrong_option(std::string text) {
-  return {errc::invalid_argument, std::move(text)};
-}
 
 std::string range_text(std::size_t from, std::size_t to) {
   return "; it must be " + std::to_string(from) + ".." + std::to_string(to);
@@ -56,24 +48,24 @@ result<void> check(const worker_node_options& options) {
   if (auto ok = node::check_coordinators(options.coordinators); !ok)
     return ok;
   if (!is_valid_name(options.name))
-    return wrong_option(
+    return wrong(
       "name is `" + options.name + "`; it must be 1 to " + std::to_string(limits::name_bytes_max)
       + " letters, digits, `.`, `_` or `-`");
   if (!is_valid_name(options.tenant))
-    return wrong_option(
+    return wrong(
       "tenant is `" + options.tenant + "`; it must be 1 to "
       + std::to_string(limits::name_bytes_max) + " letters, digits, `.`, `_` or `-`");
   if (options.slots < 1 || options.slots > limits::slots_max)
-    return wrong_option(
+    return wrong(
       "slots is " + std::to_string(options.slots) + range_text(1, limits::slots_max));
   if (options.prefetch > limits::slots_max)
-    return wrong_option(
+    return wrong(
       "prefetch is " + std::to_string(options.prefetch) + range_text(0, limits::slots_max));
   if (options.batch < 1 || options.batch > limits::reports_per_request_max)
-    return wrong_option(
+    return wrong(
       "batch is " + std::to_string(options.batch) + range_text(1, limits::reports_per_request_max));
   if (options.drain < duration{0})
-    return wrong_option(
+    return wrong(
       "drain is " + std::to_string(options.drain.count()) + " ms; it must not be negative");
   return {};
 }
@@ -105,7 +97,7 @@ result<hello_maker> introduce(
   };
   auto hello = make();
   if (hello.body().size() > tuning::hello_bytes_max)
-    return wrong_option(
+    return wrong(
       "the token and the names of " + std::to_string(queues.size()) + " queues make a hello of "
       + std::to_string(hello.body().size()) + " bytes; it must not pass "
       + std::to_string(tuning::hello_bytes_max));
@@ -115,6 +107,13 @@ result<hello_maker> introduce(
 } // namespace
 
 struct worker_node::impl {
+  struct system_config : caf::actor_system_config {
+    system_config() {
+      transport::configure(
+        *this, std::max(std::thread::hardware_concurrency(), scheduler_threads_min));
+    }
+  };
+
   impl(worker_node_options given, worker::handler_set set)
     : options(std::move(given)), handlers(std::move(set)), system(config) {}
 
@@ -152,7 +151,7 @@ struct worker_node::impl {
   std::mutex mutex;
   std::condition_variable ended;
   std::optional<result<void>> outcome;
-  worker_system config;
+  system_config config;
   caf::actor_system system;
   actors::dispatcher_actor dispatcher;
   std::unique_ptr<node::worker_monitor> monitor;
@@ -314,7 +313,7 @@ result<void> serve_isolated(worker_node_options options, const std::string& queu
     return handler.error();
   const auto* function = std::get_if<handler_function>(&handler->handler);
   if (function == nullptr)
-    return wrong_option("queue `" + queue + "` is not handled by a function");
+    return wrong("queue `" + queue + "` is not handled by a function");
   worker::serve_parent(*function, STDIN_FILENO, STDOUT_FILENO);
 }
 

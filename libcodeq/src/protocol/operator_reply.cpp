@@ -11,14 +11,6 @@ namespace codeq::protocol {
 
 namespace {
 
-std::int64_t ms_of(timestamp t) {
-  return t.time_since_epoch().count();
-}
-
-capnp::uint count_of(std::size_t n) {
-  return static_cast<capnp::uint>(n);
-}
-
 /// Writes the common fields of `StatusReply` and `TaskView`.
 template <class Builder>
 void write_common(Builder to, const core::task_view& view) {

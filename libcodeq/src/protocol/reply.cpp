@@ -10,14 +10,6 @@ namespace codeq::protocol {
 
 namespace {
 
-std::int64_t ms_of(timestamp t) {
-  return t.time_since_epoch().count();
-}
-
-capnp::uint count_of(std::size_t n) {
-  return static_cast<capnp::uint>(n);
-}
-
 void write_run(schema::TaskRun::Builder to, const core::granted_run& run) {
   to.setFirst(run.first);
   to.setCount(run.count);

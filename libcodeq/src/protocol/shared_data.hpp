@@ -2,9 +2,12 @@
 #pragma once
 
 #include "codeq/bytes.hpp"
+#include "codeq/time.hpp"
 
 #include <capnp/blob.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -31,6 +34,16 @@ namespace codeq::protocol {
 /// A string as the content of a text field; shares the characters, which end with a zero.
 [[nodiscard]] inline capnp::Text::Reader text_of(const std::string& text) {
   return {text.data(), text.size()};
+}
+
+/// A time as messages have it, in milliseconds.
+[[nodiscard]] inline std::int64_t ms_of(timestamp t) {
+  return t.time_since_epoch().count();
+}
+
+/// The length of a list.
+[[nodiscard]] inline capnp::uint count_of(std::size_t n) {
+  return static_cast<capnp::uint>(n);
 }
 
 } // namespace codeq::protocol

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "security/authenticator.hpp"
 
+#include "base/errors.hpp"
 #include "security/access_limits.hpp"
 #include "security/token.hpp"
 
@@ -10,9 +11,7 @@ namespace codeq::security {
 
 namespace {
 
-error refused(std::string why) {
-  return {errc::unauthorized, std::move(why)};
-}
+using base::refused;
 
 /// Tokens of the token file have no dot.
 bool is_jwt(std::string_view bearer) {

@@ -17,4 +17,10 @@ std::optional<boost::json::object> parse_bounded_object(std::string_view text) {
   return std::move(value.get_object());
 }
 
+std::string text_of(const boost::json::object& from, std::string_view name) {
+  const auto* value = from.if_contains(name);
+  const auto* text = value ? value->if_string() : nullptr;
+  return text ? std::string(*text) : std::string();
+}
+
 } // namespace codeq::security

@@ -2,6 +2,7 @@
 #include "security/jwk_set.hpp"
 
 #include "base/text_encoding.hpp"
+#include "base/errors.hpp"
 #include "security/access_limits.hpp"
 #include "security/bounded_json.hpp"
 #include "security/token.hpp"
@@ -17,6 +18,8 @@ namespace codeq::security {
 
 namespace {
 
+using base::wrong;
+
 namespace json = boost::json;
 
 /// The longest texts of key parameters: base64url of an RSA modulus, of an exponent of 32 bits,
@@ -24,12 +27,6 @@ namespace json = boost::json;
 constexpr std::size_t modulus_digits_max = (limits::rsa_key_bits_max / 8 * 4 + 2) / 3;
 constexpr std::size_t exponent_digits_max = 6;
 constexpr std::size_t coordinate_digits = 43;
-
-std::string text_of(const json::object& from, std::string_view name) {
-  const auto* value = from.if_contains(name);
-  const auto* text = value ? value->if_string() : nullptr;
-  return text ? std::string(*text) : std::string();
-}
 
 /// A number of a key; empty when it is not base64url, for which the library stops the program.
 std::string number_of(const json::object& from, std::string_view name) {
@@ -99,10 +96,6 @@ std::optional<verification_key> read_key(const json::object& from) {
   key.native = import(members);
   bool is_usable = key.native && has_good_size(key.native.get(), key.algorithm);
   return is_usable ? std::optional(std::move(key)) : std::nullopt;
-}
-
-error wrong(std::string text) {
-  return {errc::invalid_argument, std::move(text)};
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "security/jwt.hpp"
 
+#include "base/errors.hpp"
 #include "base/text_encoding.hpp"
 #include "security/access_limits.hpp"
 #include "security/bounded_json.hpp"
@@ -16,12 +17,10 @@ namespace codeq::security {
 
 namespace {
 
+using base::refused;
+
 /// The length of an ES256 signature, 64 bytes, in base64url. The library takes one with more bytes.
 constexpr std::size_t es256_text_bytes = 86;
-
-error refused(std::string why) {
-  return {errc::unauthorized, std::move(why)};
-}
 
 /// Forgets OpenSSL's errors at the end of a scope. The thread may serve TLS connections, which
 /// would take them for their own.
@@ -59,12 +58,6 @@ std::optional<jwt_algorithm> algorithm_named(std::string_view name) {
     if (name == to_string(one))
       return one;
   return std::nullopt;
-}
-
-std::string text_of(const boost::json::object& header, std::string_view name) {
-  const auto* value = header.if_contains(name);
-  const auto* text = value ? value->if_string() : nullptr;
-  return text ? std::string(*text) : std::string();
 }
 
 } // namespace

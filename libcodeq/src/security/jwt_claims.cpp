@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/errors.hpp"
 #include "security/access_limits.hpp"
 #include "security/bounded_json.hpp"
 #include "security/jwt.hpp"
@@ -15,15 +16,13 @@ namespace codeq::security {
 
 namespace {
 
+using base::refused;
+
 namespace json = boost::json;
 
 /// The latest time that a claim may name, in seconds since 1970: the year 9999.
 constexpr double seconds_max = 253'402'300'799.0;
 constexpr std::size_t subject_prefix_max = 100;
-
-error refused(std::string why) {
-  return {errc::unauthorized, std::move(why)};
-}
 
 /// The claim with that name or, if there is none, at that path.
 const json::value* find_claim(const json::object& claims, std::string_view name) {

@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "base/rfc3339.hpp"
+#include "base/errors.hpp"
 #include "security/access_limits.hpp"
 #include "security/token.hpp"
 
@@ -13,6 +14,8 @@
 namespace codeq::security {
 
 namespace {
+
+using base::wrong;
 
 constexpr std::array<std::string_view, rate_scopes> rate_fields{
   "rate-producer", "rate-claim", "rate-admin"};
@@ -24,10 +27,6 @@ std::uint64_t beginning_of(const token_digest& digest) {
   for (std::size_t i = 0; i < 8; ++i)
     number = number << 8 | digest[i];
   return number;
-}
-
-error wrong(std::string text) {
-  return {errc::invalid_argument, std::move(text)};
 }
 
 constexpr auto name_rule = "1 to 128 letters, digits, `.`, `_` or `-`";

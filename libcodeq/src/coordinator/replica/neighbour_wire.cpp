@@ -19,7 +19,7 @@ namespace codeq::coordinator {
 namespace {
 
 /// Words of a message beside its lists and bodies, and of a run of follow-ups beside its tasks.
-constexpr std::size_t message_words = 64;
+constexpr std::size_t fixed_words = 64;
 constexpr std::size_t run_words = 128;
 
 constexpr std::size_t setting_words = 16;
@@ -66,12 +66,12 @@ std::size_t words_of(const std::vector<Carried>& all) {
   return all.size() * setting_words + bytes / sizeof(capnp::word);
 }
 
-void write(capnp::List<std::uint64_t>::Builder to, const std::vector<sequence>& tasks) {
+void write_tasks(capnp::List<std::uint64_t>::Builder to, const std::vector<sequence>& tasks) {
   for (capnp::uint i = 0; i < tasks.size(); ++i)
     to.set(i, tasks[i]);
 }
 
-std::vector<sequence> read(capnp::List<std::uint64_t>::Reader from) {
+std::vector<sequence> read_tasks(capnp::List<std::uint64_t>::Reader from) {
   std::vector<sequence> tasks;
   tasks.reserve(from.size());
   for (auto seq : from)
@@ -97,11 +97,11 @@ struct command_writer {
   void operator()(const core::confirm_follow_ups& c) {
     auto r = out.initTaken();
     r.setNumber(c.number);
-    write(r.initTasks(static_cast<capnp::uint>(c.tasks.size())), c.tasks);
+    write_tasks(r.initTasks(static_cast<capnp::uint>(c.tasks.size())), c.tasks);
   }
 
   void operator()(const core::watch_ends& c) {
-    write(out.initWatchEnds(static_cast<capnp::uint>(c.tasks.size())), c.tasks);
+    write_tasks(out.initWatchEnds(static_cast<capnp::uint>(c.tasks.size())), c.tasks);
   }
 
   void operator()(const core::note_ends& c) {
@@ -212,9 +212,9 @@ result<core::command> read(schema::NeighbourMessage::Reader in, shard_id from, s
     return read(in.getFollowUps(), from, to);
   case kind::TAKEN:
     return core::command(core::confirm_follow_ups{
-      from, in.getTaken().getNumber(), read(in.getTaken().getTasks())});
+      from, in.getTaken().getNumber(), read_tasks(in.getTaken().getTasks())});
   case kind::WATCH_ENDS:
-    return core::command(core::watch_ends{from, read(in.getWatchEnds())});
+    return core::command(core::watch_ends{from, read_tasks(in.getWatchEnds())});
   case kind::ENDS:
     return read(in.getEnds(), from);
   case kind::CANCEL:
@@ -243,7 +243,7 @@ void write_neighbour(
 }
 
 std::size_t neighbour_words(const neighbour_message& m) {
-  auto words = message_words;
+  auto words = fixed_words;
   if (const auto* c = std::get_if<core::take_follow_ups>(&m.what))
     for (const auto& run : c->runs)
       words += run_words + run.tasks.count() + run.tasks.body.size() / sizeof(capnp::word);

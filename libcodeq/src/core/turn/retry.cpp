@@ -8,7 +8,7 @@ namespace codeq::core {
 namespace {
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood 2014): a cheap, well mixed hash.
-std::uint64_t mix(std::uint64_t x) {
+std::uint64_t mix_jitter(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
   return x ^ (x >> 31);
@@ -43,7 +43,7 @@ retry_delay(const retry_policy& policy, std::uint32_t attempt, const task_id& ta
   case retry_kind::exponential_jitter: {
     auto longest = static_cast<std::uint64_t>(doubled(policy.base, attempt, policy.cap).count());
     auto random =
-      mix(jitter_place(attempt, task.seq) + (std::uint64_t{value(task.shard)} << 48)
+      mix_jitter(jitter_place(attempt, task.seq) + (std::uint64_t{value(task.shard)} << 48)
           + attempt * 0x9E3779B97F4A7C15ull);
     return duration{static_cast<duration::rep>(random % (longest + 1))};
   }

@@ -14,7 +14,7 @@ namespace codeq::http {
 namespace {
 
 /// The columns of a row behind the name, in the order of `values_of`.
-constexpr auto columns = std::to_array<std::string_view>(
+constexpr auto row_columns = std::to_array<std::string_view>(
   {"queue",
    "paused",
    "ready",
@@ -123,7 +123,7 @@ rows_of(const base::coordinator_counts& stats, std::string_view tenant, timestam
 
 void write_rows(base::json_writer& json, const queue_rows& rows, const queue_rows* before) {
   json.field("whole", before == nullptr).begin_array("columns");
-  for (auto column : columns)
+  for (auto column : row_columns)
     json.text(column);
   json.end_array().begin_array("rows");
   for (const auto& [name, row] : rows) {

@@ -24,7 +24,7 @@ constexpr std::uint32_t no_time = std::numeric_limits<std::uint32_t>::max();
 constexpr std::array<unsigned, 3> shown_percents{50, 95, 99};
 
 /// The columns of a point, in the order in which `write` fills them.
-constexpr auto columns = std::to_array<std::string_view>(
+constexpr auto point_columns = std::to_array<std::string_view>(
   {"at",           "enqueued",      "started",       "completed", "retried",
    "died",         "cancelled",     "lost",          "returned",  "redriven",
    "dispatchP50Ms", "dispatchP95Ms", "dispatchP99Ms", "runP50Ms",  "runP95Ms",
@@ -206,7 +206,7 @@ void queue_history::write(
     .field("stepMs", spans[index].step.count())
     .field("recorded", at != series_.end())
     .begin_array("columns");
-  for (auto column : columns)
+  for (auto column : point_columns)
     json.text(column);
   json.end_array().begin_array("points");
   for (const auto& p : at == series_.end() ? std::deque<point>{} : at->second.rings[index].points) {

@@ -13,7 +13,7 @@ namespace codeq::http {
 namespace {
 
 /// No token of a tenant can see this tenant, unless an operator created a token for its name.
-constexpr auto records_tenant = "codeq.topics";
+constexpr auto topics_tenant = "codeq.topics";
 
 constexpr std::size_t tiers_max = limits::priority_max + 1;
 
@@ -27,7 +27,7 @@ std::optional<std::int64_t> read_tier(std::string_view json) {
 } // namespace
 
 task_key key_of_policy(const queue_address& queue) {
-  return {{records_tenant, queue.tenant}, {}, queue.queue};
+  return {{topics_tenant, queue.tenant}, {}, queue.queue};
 }
 
 task_spec to_task(const queue_address& queue, const queue_policy& record) {

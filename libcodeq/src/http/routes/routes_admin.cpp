@@ -146,7 +146,7 @@ constexpr auto force_fields = std::to_array<input_field>({
   {.name = "error", .range = at_most(limits::error_text_bytes_max)},
 });
 
-constexpr std::array<route, 6> routes{{
+constexpr std::array<route, 6> admin_table{{
   {.method = "POST",
    .pattern = "admin/tasks/cleanup",
    .who = access::admin,
@@ -184,7 +184,7 @@ constexpr std::array<route, 6> routes{{
 } // namespace
 
 std::span<const route> admin_routes() {
-  return routes;
+  return admin_table;
 }
 
 } // namespace codeq::http

@@ -97,7 +97,7 @@ constexpr auto audit_parameters = std::to_array<input_field>({
    .range = {1, static_cast<std::int64_t>(limits::audited_max)}},
 });
 
-constexpr std::array<route, 1> routes{{
+constexpr std::array<route, 1> audit_table{{
   {.method = "GET",
    .pattern = "admin/audit",
    .who = access::inspect,
@@ -109,7 +109,7 @@ constexpr std::array<route, 1> routes{{
 } // namespace
 
 std::span<const route> audit_routes() {
-  return routes;
+  return audit_table;
 }
 
 } // namespace codeq::http

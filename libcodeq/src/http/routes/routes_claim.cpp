@@ -309,9 +309,9 @@ constexpr auto extended_claim_fields = [] {
 
 constexpr auto claim_parameters = std::to_array<input_field>({payload_field});
 
-constexpr auto batch_parameters = std::to_array<input_field>({extended_field, payload_field});
+constexpr auto claim_batch_parameters = std::to_array<input_field>({extended_field, payload_field});
 
-constexpr std::array<route, 2> routes{{
+constexpr std::array<route, 2> claim_table{{
   {.method = "POST",
    .pattern = "tasks/claim",
    .who = access::worker,
@@ -326,7 +326,7 @@ constexpr std::array<route, 2> routes{{
    .rate = "claim",
    .run = &claim_batch,
    .fields =
-     {.query = batch_parameters,
+     {.query = claim_batch_parameters,
       .body = {claim_batch_fields},
       .need = body_need::required,
       .extended = {extended_claim_fields}},
@@ -336,7 +336,7 @@ constexpr std::array<route, 2> routes{{
 } // namespace
 
 std::span<const route> claim_routes() {
-  return routes;
+  return claim_table;
 }
 
 } // namespace codeq::http

@@ -117,12 +117,12 @@ constexpr auto move_fields = std::to_array<input_field>({
 /// Names of all members in sync fit.
 constexpr std::size_t confirm_bytes_max = 1024;
 
-constexpr auto force_fields = std::to_array<input_field>({
+constexpr auto force_primary_fields = std::to_array<input_field>({
   {.name = "to", .is_required = true, .range = at_most(limits::name_bytes_max)},
   {.name = "confirm", .range = at_most(confirm_bytes_max)},
 });
 
-constexpr std::array<route, 6> routes{{
+constexpr std::array<route, 6> cluster_table{{
   {.method = "GET",
    .pattern = "admin/cluster",
    .who = access::inspect_process,
@@ -139,7 +139,7 @@ constexpr std::array<route, 6> routes{{
    .who = access::process,
    .rate = "admin",
    .run = &force_primary,
-   .fields = {.body = {force_fields}, .need = body_need::required}},
+   .fields = {.body = {force_primary_fields}, .need = body_need::required}},
   {.method = "POST",
    .pattern = "admin/cluster/nodes/:/drain",
    .who = access::process,
@@ -160,7 +160,7 @@ constexpr std::array<route, 6> routes{{
 } // namespace
 
 std::span<const route> cluster_routes() {
-  return routes;
+  return cluster_table;
 }
 
 } // namespace codeq::http

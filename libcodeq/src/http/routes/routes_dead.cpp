@@ -62,7 +62,7 @@ void redrive(gateway_context& context, const exchange_ptr& call) {
   change_dead(context, call, dead_change::redrive);
 }
 
-void purge(gateway_context& context, const exchange_ptr& call) {
+void purge_dead(gateway_context& context, const exchange_ptr& call) {
   change_dead(context, call, dead_change::purge);
 }
 
@@ -121,7 +121,7 @@ constexpr auto change_fields = std::to_array<input_field>({
   {.name = "rate", .type = input_type::integer, .range = at_most(limits::bulk_rate_max)},
 });
 
-constexpr std::array<route, 4> routes{{
+constexpr std::array<route, 4> dead_table{{
   {.method = "GET",
    .pattern = "admin/dead",
    .who = access::inspect,
@@ -144,14 +144,14 @@ constexpr std::array<route, 4> routes{{
    .pattern = "admin/dead/purge",
    .who = access::admin,
    .rate = "admin",
-   .run = &purge,
+   .run = &purge_dead,
    .fields = {.body = {change_fields}}},
 }};
 
 } // namespace
 
 std::span<const route> dead_routes() {
-  return routes;
+  return dead_table;
 }
 
 } // namespace codeq::http

@@ -198,9 +198,10 @@ constexpr auto extended_batch_fields =
 
 constexpr auto task_parameters = std::to_array<input_field>({payload_field});
 
-constexpr auto batch_parameters = std::to_array<input_field>({extended_field, payload_field});
+constexpr auto enqueue_batch_parameters =
+  std::to_array<input_field>({extended_field, payload_field});
 
-constexpr std::array<route, 2> routes{{
+constexpr std::array<route, 2> enqueue_table{{
   {.method = "POST",
    .pattern = "tasks",
    .who = access::producer,
@@ -213,7 +214,7 @@ constexpr std::array<route, 2> routes{{
    .rate = "create",
    .run = &enqueue_batch,
    .fields =
-     {.query = batch_parameters,
+     {.query = enqueue_batch_parameters,
       .body = {batch_fields},
       .need = body_need::required,
       .extended = {extended_batch_fields}},
@@ -223,7 +224,7 @@ constexpr std::array<route, 2> routes{{
 } // namespace
 
 std::span<const route> enqueue_routes() {
-  return routes;
+  return enqueue_table;
 }
 
 } // namespace codeq::http

@@ -16,7 +16,7 @@ namespace codeq::http {
 namespace {
 
 /// Answers a refusal in the words of these routes.
-void refuse(const exchange_ptr& call, const error& reason) {
+void refuse_report(const exchange_ptr& call, const error& reason) {
   if (reason.code == errc::unknown_task)
     return call->answer(refusal(404, "not-found"));
   if (reason.code == errc::stale_lease)
@@ -31,13 +31,13 @@ void with_lease(
   std::function<void(const task_detail&, fencing_token)> go) {
   auto wish = lease_meant(call->fields->body, context.needs_token);
   if (!wish)
-    return refuse(call, wish.error());
+    return refuse_report(call, wish.error());
   auto check = [call, wish = *wish, go = std::move(go)](const result<task_detail>& task) {
     if (!task)
-      return refuse(call, task.error());
+      return refuse_report(call, task.error());
     auto token = token_of(*task, wish, *call->by);
     if (!token)
-      return refuse(call, token.error());
+      return refuse_report(call, token.error());
     go(*task, *token);
   };
   find_own(context, call, call->arguments[0], false, std::move(check));
@@ -47,7 +47,7 @@ void with_lease(
 shard_desk::then<void> answer_ok(const exchange_ptr& call) {
   return [call](const result<void>& done) {
     if (!done)
-      return refuse(call, done.error());
+      return refuse_report(call, done.error());
     base::json_writer json;
     json.begin_object().field("ok", true).end_object();
     call->answer(reply(200, json));
@@ -58,7 +58,7 @@ shard_desk::then<void> answer_ok(const exchange_ptr& call) {
 shard_desk::then<task_detail> answer_lease(gateway_context& context, const exchange_ptr& call) {
   return [&context, call](const result<task_detail>& task) {
     if (!task)
-      return refuse(call, task.error());
+      return refuse_report(call, task.error());
     base::json_writer json;
     json.begin_object()
       .field("ok", true)
@@ -100,7 +100,7 @@ void abandon(gateway_context& context, const exchange_ptr& call) {
     attempt_end end{task.status.id, token, disposition::abandon};
     context.desk.report(end, [call](const error& how) {
       if (how.code != errc::none && how.code != errc::already)
-        return refuse(call, how);
+        return refuse_report(call, how);
       base::json_writer json;
       json.begin_object().field("status", "requeued").end_object();
       call->answer(reply(200, json));
@@ -189,7 +189,7 @@ void nack(gateway_context& context, const exchange_ptr& call) {
     end.token = token;
     context.desk.report(end, [&context, call, end](const error& how) {
       if (how.code != errc::none && how.code != errc::already)
-        return refuse(call, how);
+        return refuse_report(call, how);
       if (end.how == disposition::limited)
         return answer_limited(call, *end.delay);
       show_delay(context, call, end.task, end.delay);
@@ -202,7 +202,7 @@ void submit(gateway_context& context, const exchange_ptr& call) {
     if (!record && record.error().code == errc::unknown_task)
       return call->answer(refusal(404, "task not found"));
     if (!record)
-      return refuse(call, record.error());
+      return refuse_report(call, record.error());
     base::json_writer json;
     write_result(json, *record);
     call->answer(reply(200, json));
@@ -325,16 +325,16 @@ constexpr input_field results_field(std::size_t most, std::string_view refusal_a
     .refusal_above = refusal_above};
 }
 
-constexpr auto batch_fields = std::to_array<input_field>(
+constexpr auto report_batch_fields = std::to_array<input_field>(
   {results_field(limits::http_batch_tasks_max, "batch size exceeds maximum of 100")});
 static_assert(limits::http_batch_tasks_max == 100, "a refusal names it");
 
-constexpr auto extended_batch_fields =
+constexpr auto extended_report_batch_fields =
   std::to_array<input_field>({results_field(limits::http_extended_batch_max, extended_refusal)});
 
-constexpr auto batch_parameters = std::to_array<input_field>({extended_field});
+constexpr auto report_batch_parameters = std::to_array<input_field>({extended_field});
 
-constexpr std::array<route, 7> routes{{
+constexpr std::array<route, 7> lease_table{{
   {.method = "POST",
    .pattern = "tasks/:/heartbeat",
    .who = access::worker,
@@ -377,16 +377,16 @@ constexpr std::array<route, 7> routes{{
    .scope = "codeq:result",
    .run = &submit_batch,
    .fields =
-     {.query = batch_parameters,
-      .body = {batch_fields},
+     {.query = report_batch_parameters,
+      .body = {report_batch_fields},
       .need = body_need::required,
-      .extended = {extended_batch_fields}}},
+      .extended = {extended_report_batch_fields}}},
 }};
 
 } // namespace
 
 std::span<const route> lease_routes() {
-  return routes;
+  return lease_table;
 }
 
 } // namespace codeq::http

@@ -16,7 +16,7 @@ namespace {
 using limit_parts = std::vector<client::limits_part>;
 
 /// Answers a refusal; the path names a limit that there may not be.
-void refuse(const exchange_ptr& call, const error& reason) {
+void refuse_limit(const exchange_ptr& call, const error& reason) {
   constexpr unsigned not_found = 404;
   call->answer(
     reason.code == errc::unknown_limit ? refusal(not_found, reason.context) : refusal_of(reason));
@@ -27,7 +27,7 @@ std::optional<limit_address> limit_meant(const exchange_ptr& call) {
   limit_address limit{call->by->tenant, call->arguments[0]};
   if (is_valid_name(limit.name))
     return limit;
-  refuse(
+  refuse_limit(
     call,
     {errc::invalid_argument,
      describe_value(
@@ -41,7 +41,7 @@ std::optional<std::string> key_meant(const exchange_ptr& call) {
   auto key = call->arguments.size() > 1 ? call->arguments[1] : std::string();
   if (key.size() <= limits::limit_key_bytes_max)
     return key;
-  refuse(
+  refuse_limit(
     call,
     {errc::too_large,
      describe_value(
@@ -74,17 +74,17 @@ void ask_parts(
 shard_desk::then<limit_parts> answer_limit(const exchange_ptr& call, const limit_address& limit) {
   return [call, limit](const result<limit_parts>& parts) {
     if (!parts)
-      return refuse(call, parts.error());
+      return refuse_limit(call, parts.error());
     auto whole = client::merge_limit(limit, *parts);
     if (!whole)
-      return refuse(call, whole.error());
+      return refuse_limit(call, whole.error());
     base::json_writer json;
     write_limit(json, *whole);
     call->answer(reply(200, json));
   };
 }
 
-void show(gateway_context& context, const exchange_ptr& call) {
+void show_limit(gateway_context& context, const exchange_ptr& call) {
   auto limit = limit_meant(call);
   if (!limit)
     return;
@@ -94,20 +94,20 @@ void show(gateway_context& context, const exchange_ptr& call) {
   ask_parts(context, question_of, answer_limit(call, *limit));
 }
 
-void set(gateway_context& context, const exchange_ptr& call) {
+void set_limit(gateway_context& context, const exchange_ptr& call) {
   auto limit = limit_meant(call);
   if (!limit)
     return;
   auto definition = make_limit(call->fields->body);
   if (!definition)
-    return refuse(call, definition.error());
+    return refuse_limit(call, definition.error());
   bool is_dry = call->fields->query.flag("dryRun").value_or(false);
   auto question_of = [change = client::limit_change{*limit, *definition, is_dry}](
                        std::uint16_t shard) { return client::ask_set_limit(shard, change); };
   ask_parts(context, question_of, answer_limit(call, *limit), origin_of(context, *call));
 }
 
-void remove(gateway_context& context, const exchange_ptr& call) {
+void remove_limit(gateway_context& context, const exchange_ptr& call) {
   auto limit = limit_meant(call);
   if (!limit)
     return;
@@ -117,12 +117,12 @@ void remove(gateway_context& context, const exchange_ptr& call) {
   ask_parts(context, question_of, answer_limit(call, *limit), origin_of(context, *call));
 }
 
-void list(gateway_context& context, const exchange_ptr& call) {
+void list_limits(gateway_context& context, const exchange_ptr& call) {
   auto tenant = call->by->tenant;
   auto question_of = [tenant](std::uint16_t shard) { return client::ask_limits(shard, tenant); };
   ask_parts(context, question_of, [call, tenant](const result<limit_parts>& parts) {
     if (!parts)
-      return refuse(call, parts.error());
+      return refuse_limit(call, parts.error());
     base::json_writer json;
     json.begin_object().begin_array("limits");
     for (const auto& one : client::merge_limits(tenant, *parts))
@@ -149,7 +149,7 @@ void list_keys(gateway_context& context, const exchange_ptr& call) {
   auto page = page_meant(call->fields->query);
   auto show_keys = [call, limit = *limit, most = page.limit](result<limit_parts> parts) {
     if (!parts)
-      return refuse(call, parts.error());
+      return refuse_limit(call, parts.error());
     base::json_writer json;
     write_limit_keys(json, client::merge_limit_keys(limit, std::move(*parts), most));
     call->answer(reply(200, json));
@@ -165,7 +165,7 @@ void list_keys(gateway_context& context, const exchange_ptr& call) {
     [&context, call, limit = *limit, keys_of, show_keys](const result<limit_parts>& parts) {
       auto known = parts ? client::merge_limit(limit, *parts) : parts.error();
       if (!known)
-        return refuse(call, known.error());
+        return refuse_limit(call, known.error());
       ask_parts(context, keys_of, show_keys);
     });
 }
@@ -183,7 +183,7 @@ void change_key(
     [call](result<client::limits_part> part) {
       auto key = client::only_key(std::move(part));
       if (!key)
-        return refuse(call, key.error());
+        return refuse_limit(call, key.error());
       base::json_writer json;
       write_limit_key(json, *key);
       call->answer(reply(200, json));
@@ -210,7 +210,7 @@ void open_key(gateway_context& context, const exchange_ptr& call) {
   change_key(context, call, shard, client::ask_open_key(shard, *limit, *key));
 }
 
-constexpr auto set_parameters =
+constexpr auto set_limit_parameters =
   std::to_array<input_field>({{.name = "dryRun", .type = input_type::flag}});
 
 constexpr auto keys_parameters = std::to_array<input_field>({
@@ -219,28 +219,28 @@ constexpr auto keys_parameters = std::to_array<input_field>({
   {.name = "limit", .type = input_type::integer, .range = {1, limits::limits_page_max}},
 });
 
-constexpr std::array<route, 9> routes{{
+constexpr std::array<route, 9> limit_table{{
   {.method = "GET",
    .pattern = "admin/limits",
    .who = access::inspect,
    .rate = "admin",
-   .run = &list},
+   .run = &list_limits},
   {.method = "GET",
    .pattern = "admin/limits/:",
    .who = access::inspect,
    .rate = "admin",
-   .run = &show},
+   .run = &show_limit},
   {.method = "PUT",
    .pattern = "admin/limits/:",
    .who = access::admin,
    .rate = "admin",
-   .run = &set,
-   .fields = {.query = set_parameters, .body = {limit_fields}, .need = body_need::required}},
+   .run = &set_limit,
+   .fields = {.query = set_limit_parameters, .body = {limit_fields}, .need = body_need::required}},
   {.method = "DELETE",
    .pattern = "admin/limits/:",
    .who = access::admin,
    .rate = "admin",
-   .run = &remove},
+   .run = &remove_limit},
   {.method = "GET",
    .pattern = "admin/limits/:/keys",
    .who = access::inspect,
@@ -275,7 +275,7 @@ constexpr std::array<route, 9> routes{{
 } // namespace
 
 std::span<const route> limit_routes() {
-  return routes;
+  return limit_table;
 }
 
 } // namespace codeq::http

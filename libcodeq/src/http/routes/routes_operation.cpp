@@ -144,7 +144,7 @@ void list_operations(gateway_context& context, const exchange_ptr& call) {
   context.operations.list(call->by->tenant, std::move(show));
 }
 
-void show(gateway_context& context, const exchange_ptr& call) {
+void show_operation(gateway_context& context, const exchange_ptr& call) {
   answer_operation(context, call, 200, call->arguments[0]);
 }
 
@@ -159,15 +159,15 @@ void alter(gateway_context& context, const exchange_ptr& call, operation_change 
     {call->by->tenant, id, what, context.operations.user_of(*call), {}}, std::move(done));
 }
 
-void pause(gateway_context& context, const exchange_ptr& call) {
+void pause_operation(gateway_context& context, const exchange_ptr& call) {
   alter(context, call, operation_change::pause);
 }
 
-void resume(gateway_context& context, const exchange_ptr& call) {
+void resume_operation(gateway_context& context, const exchange_ptr& call) {
   alter(context, call, operation_change::resume);
 }
 
-void cancel(gateway_context& context, const exchange_ptr& call) {
+void cancel_operation(gateway_context& context, const exchange_ptr& call) {
   alter(context, call, operation_change::cancel);
 }
 
@@ -193,7 +193,7 @@ constexpr auto start_fields = std::to_array<input_field>({
   {.name = "canary", .type = input_type::integer, .range = {0, percent_max}},
 });
 
-constexpr std::array<route, 6> routes{{
+constexpr std::array<route, 6> operation_table{{
   {.method = "GET",
    .pattern = "admin/operations",
    .who = access::inspect,
@@ -209,28 +209,28 @@ constexpr std::array<route, 6> routes{{
    .pattern = "admin/operations/:",
    .who = access::inspect,
    .rate = "admin",
-   .run = &show},
+   .run = &show_operation},
   {.method = "POST",
    .pattern = "admin/operations/:/pause",
    .who = access::admin,
    .rate = "admin",
-   .run = &pause},
+   .run = &pause_operation},
   {.method = "POST",
    .pattern = "admin/operations/:/resume",
    .who = access::admin,
    .rate = "admin",
-   .run = &resume},
+   .run = &resume_operation},
   {.method = "POST",
    .pattern = "admin/operations/:/cancel",
    .who = access::admin,
    .rate = "admin",
-   .run = &cancel},
+   .run = &cancel_operation},
 }};
 
 } // namespace
 
 std::span<const route> operation_routes() {
-  return routes;
+  return operation_table;
 }
 
 } // namespace codeq::http

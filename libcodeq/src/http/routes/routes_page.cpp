@@ -148,9 +148,9 @@ void follow_task(gateway_context& context, const exchange_ptr& call) {
   find_own(context, call, call->arguments[0], false, std::move(follow));
 }
 
-constexpr auto spans = std::to_array<std::string_view>({"hour", "day"});
+constexpr auto span_names = std::to_array<std::string_view>({"hour", "day"});
 
-void show_history(gateway_context& context, const exchange_ptr& call) {
+void show_queue_history(gateway_context& context, const exchange_ptr& call) {
   const auto& query = call->fields->query;
   queue_address address{call->by->tenant, query.text("queue")};
   auto span = static_cast<history_span>(query.choice("span").value_or(0));
@@ -162,12 +162,12 @@ void show_history(gateway_context& context, const exchange_ptr& call) {
 constexpr auto live_parameters = std::to_array<input_field>({{.name = "topics"}});
 
 constexpr auto history_parameters = std::to_array<input_field>({
-  {.name = "span", .type = input_type::choice, .choices = spans},
+  {.name = "span", .type = input_type::choice, .choices = span_names},
   queue_filter_field,
   command_filter_field,
 });
 
-constexpr std::array<route, 6> routes{{
+constexpr std::array<route, 6> page_table{{
   {.method = "GET", .pattern = "/", .who = access::open, .run = &serve_index},
   {.method = "GET", .pattern = "/ui/:", .who = access::open, .run = &serve_part},
   {.method = "GET", .pattern = "me", .who = access::any, .run = &show_caller},
@@ -182,14 +182,14 @@ constexpr std::array<route, 6> routes{{
    .pattern = "admin/history",
    .who = access::inspect,
    .rate = "admin",
-   .run = &show_history,
+   .run = &show_queue_history,
    .fields = {.query = history_parameters}},
 }};
 
 } // namespace
 
 std::span<const route> page_routes() {
-  return routes;
+  return page_table;
 }
 
 } // namespace codeq::http

@@ -47,7 +47,7 @@ std::string policy_id(const queue_address& queue) {
 }
 
 /// The topic that the path names; answers when no queue can have that name.
-std::optional<queue_address> queue_meant(const exchange_ptr& call) {
+std::optional<queue_address> named_queue(const exchange_ptr& call) {
   queue_address queue{call->by->tenant, call->arguments[0]};
   if (is_valid_name(queue.queue))
     return queue;
@@ -179,7 +179,7 @@ void change_policy(
 }
 
 void show_policy(gateway_context& context, const exchange_ptr& call) {
-  auto queue = queue_meant(call);
+  auto queue = named_queue(call);
   if (!queue)
     return;
   find_policy(
@@ -212,7 +212,7 @@ void store_policy(
 }
 
 void set_policy(gateway_context& context, const exchange_ptr& call) {
-  auto queue = queue_meant(call);
+  auto queue = named_queue(call);
   if (!queue)
     return;
   auto read = read_policy_wish(call->fields->body);
@@ -263,7 +263,7 @@ void drop_policy(
 
 /// Gives the queue the settings that queues have by default; its tasks stay.
 void delete_policy(gateway_context& context, const exchange_ptr& call) {
-  auto queue = queue_meant(call);
+  auto queue = named_queue(call);
   if (!queue)
     return;
   auto remove = [&context, call, queue = *queue](
@@ -298,7 +298,7 @@ constexpr auto deletion_parameters = std::to_array<input_field>(
     .choices = deletion_policies,
     .refusal = "deletionPolicy=Delete is required"}});
 
-constexpr std::array<route, 3> routes{{
+constexpr std::array<route, 3> policy_table{{
   {.method = "PUT",
    .pattern = "admin/topics/:",
    .who = access::admin,
@@ -321,7 +321,7 @@ constexpr std::array<route, 3> routes{{
 } // namespace
 
 std::span<const route> policy_routes() {
-  return routes;
+  return policy_table;
 }
 
 } // namespace codeq::http

@@ -197,7 +197,7 @@ constexpr auto log_level_fields = std::to_array<input_field>({
   {.name = "level", .type = input_type::choice, .is_required = true, .choices = log_levels},
 });
 
-constexpr std::array<route, 6> routes{{
+constexpr std::array<route, 6> process_table{{
   {.method = "GET", .pattern = "/healthz", .who = access::open, .run = &say_alive},
   {.method = "GET", .pattern = "/readyz", .who = access::open, .run = &say_ready},
   {.method = "GET", .pattern = "/openapi.json", .who = access::open, .run = &show_document},
@@ -218,7 +218,7 @@ constexpr std::array<route, 6> routes{{
 } // namespace
 
 std::span<const route> process_routes() {
-  return routes;
+  return process_table;
 }
 
 } // namespace codeq::http

@@ -181,7 +181,7 @@ void show_fairness(gateway_context& context, const exchange_ptr& call) {
 }
 
 /// Accounts for the waiting tasks; a shard that does not answer is named.
-void explain(gateway_context& context, const exchange_ptr& call) {
+void explain_queue(gateway_context& context, const exchange_ptr& call) {
   auto queue = queue_meant(call);
   if (!queue)
     return;
@@ -215,11 +215,11 @@ void set_paused(gateway_context& context, const exchange_ptr& call, bool paused)
   });
 }
 
-void pause(gateway_context& context, const exchange_ptr& call) {
+void pause_queue(gateway_context& context, const exchange_ptr& call) {
   set_paused(context, call, true);
 }
 
-void resume(gateway_context& context, const exchange_ptr& call) {
+void resume_queue(gateway_context& context, const exchange_ptr& call) {
   set_paused(context, call, false);
 }
 
@@ -270,7 +270,7 @@ void change_settings(gateway_context& context, const exchange_ptr& call) {
 }
 
 /// Removes all tasks of a queue, whatever their state.
-void purge(gateway_context& context, const exchange_ptr& call) {
+void purge_queue(gateway_context& context, const exchange_ptr& call) {
   auto queue = queue_meant(call);
   if (!queue)
     return;
@@ -288,7 +288,7 @@ constexpr auto queues_parameters = std::to_array<input_field>({
   {.name = "as", .type = input_type::choice, .choices = queue_forms},
 });
 
-constexpr std::array<route, 9> routes{{
+constexpr std::array<route, 9> queue_table{{
   {.method = "GET",
    .pattern = "admin/queues",
    .who = access::inspect,
@@ -304,17 +304,17 @@ constexpr std::array<route, 9> routes{{
    .pattern = "admin/queues/:/pause",
    .who = access::admin,
    .rate = "admin",
-   .run = &pause},
+   .run = &pause_queue},
   {.method = "POST",
    .pattern = "admin/queues/:/resume",
    .who = access::admin,
    .rate = "admin",
-   .run = &resume},
+   .run = &resume_queue},
   {.method = "POST",
    .pattern = "admin/queues/:/purge",
    .who = access::admin,
    .rate = "admin",
-   .run = &purge},
+   .run = &purge_queue},
   {.method = "GET",
    .pattern = "admin/queues/:/settings",
    .who = access::inspect,
@@ -330,7 +330,7 @@ constexpr std::array<route, 9> routes{{
    .pattern = "admin/queues/:/explain",
    .who = access::inspect,
    .rate = "admin",
-   .run = &explain},
+   .run = &explain_queue},
   {.method = "PUT",
    .pattern = "admin/queues/:/settings",
    .who = access::admin,
@@ -342,7 +342,7 @@ constexpr std::array<route, 9> routes{{
 } // namespace
 
 std::span<const route> queue_routes() {
-  return routes;
+  return queue_table;
 }
 
 } // namespace codeq::http

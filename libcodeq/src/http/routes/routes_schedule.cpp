@@ -82,7 +82,7 @@ void change(gateway_context& context, const exchange_ptr& call, schedule_action 
     origin_of(context, *call));
 }
 
-void show(gateway_context& context, const exchange_ptr& call) {
+void show_schedule(gateway_context& context, const exchange_ptr& call) {
   auto at = schedule_meant(context, call);
   if (!at)
     return;
@@ -94,7 +94,7 @@ void show(gateway_context& context, const exchange_ptr& call) {
   ask_for(context, call, *at, client::ask_schedule(*at, 1), answer);
 }
 
-void set(gateway_context& context, const exchange_ptr& call) {
+void set_schedule(gateway_context& context, const exchange_ptr& call) {
   auto at = schedule_meant(context, call);
   if (!at)
     return;
@@ -117,15 +117,15 @@ void set(gateway_context& context, const exchange_ptr& call) {
     origin_of(context, *call));
 }
 
-void remove(gateway_context& context, const exchange_ptr& call) {
+void remove_schedule(gateway_context& context, const exchange_ptr& call) {
   change(context, call, schedule_action::remove);
 }
 
-void pause(gateway_context& context, const exchange_ptr& call) {
+void pause_schedule(gateway_context& context, const exchange_ptr& call) {
   change(context, call, schedule_action::pause);
 }
 
-void resume(gateway_context& context, const exchange_ptr& call) {
+void resume_schedule(gateway_context& context, const exchange_ptr& call) {
   change(context, call, schedule_action::resume);
 }
 
@@ -167,7 +167,7 @@ void show_next(gateway_context& context, const exchange_ptr& call) {
   ask_for(context, call, *at, client::ask_schedule(*at, count), answer);
 }
 
-void show_history(gateway_context& context, const exchange_ptr& call) {
+void show_schedule_history(gateway_context& context, const exchange_ptr& call) {
   auto at = schedule_meant(context, call);
   if (!at)
     return;
@@ -214,7 +214,7 @@ void answer_list(
   call->answer(reply(200, json));
 }
 
-void list(gateway_context& context, const exchange_ptr& call) {
+void list_schedules(gateway_context& context, const exchange_ptr& call) {
   const auto& query = call->fields->query;
   auto limit = static_cast<std::uint32_t>(query.integer("limit").value_or(100));
   schedule_address behind{call->by->tenant, query.text("after")};
@@ -231,7 +231,7 @@ void list(gateway_context& context, const exchange_ptr& call) {
     });
 }
 
-constexpr auto list_parameters = std::to_array<input_field>({
+constexpr auto list_schedules_parameters = std::to_array<input_field>({
   {.name = "after", .range = at_most(limits::name_bytes_max)},
   {.name = "limit", .type = input_type::integer, .range = {1, limits::schedules_listed_max}},
 });
@@ -240,7 +240,7 @@ constexpr auto next_parameters = std::to_array<input_field>({
   {.name = "count", .type = input_type::integer, .range = {1, limits::schedule_next_max}},
 });
 
-constexpr auto set_parameters =
+constexpr auto set_schedule_parameters =
   std::to_array<input_field>({{.name = "dryRun", .type = input_type::flag}});
 
 constexpr auto range_fields = std::to_array<input_field>({
@@ -248,30 +248,30 @@ constexpr auto range_fields = std::to_array<input_field>({
   {.name = "until", .type = input_type::time, .is_required = true},
 });
 
-constexpr std::array<route, 10> routes{{
+constexpr std::array<route, 10> schedule_table{{
   {.method = "GET",
    .pattern = "schedules",
    .who = access::inspect,
    .rate = "admin",
-   .run = &list,
-   .fields = {.query = list_parameters}},
+   .run = &list_schedules,
+   .fields = {.query = list_schedules_parameters}},
   {.method = "GET",
    .pattern = "schedules/:",
    .who = access::inspect,
    .rate = "admin",
-   .run = &show},
+   .run = &show_schedule},
   {.method = "PUT",
    .pattern = "schedules/:",
    .who = access::admin,
    .rate = "admin",
-   .run = &set,
+   .run = &set_schedule,
    .fields =
-     {.query = set_parameters, .body = {schedule_fields}, .need = body_need::required}},
+     {.query = set_schedule_parameters, .body = {schedule_fields}, .need = body_need::required}},
   {.method = "DELETE",
    .pattern = "schedules/:",
    .who = access::admin,
    .rate = "admin",
-   .run = &remove},
+   .run = &remove_schedule},
   {.method = "GET",
    .pattern = "schedules/:/next",
    .who = access::inspect,
@@ -282,7 +282,7 @@ constexpr std::array<route, 10> routes{{
    .pattern = "schedules/:/history",
    .who = access::inspect,
    .rate = "admin",
-   .run = &show_history},
+   .run = &show_schedule_history},
   {.method = "POST",
    .pattern = "schedules/:/run",
    .who = access::admin,
@@ -292,12 +292,12 @@ constexpr std::array<route, 10> routes{{
    .pattern = "schedules/:/pause",
    .who = access::admin,
    .rate = "admin",
-   .run = &pause},
+   .run = &pause_schedule},
   {.method = "POST",
    .pattern = "schedules/:/resume",
    .who = access::admin,
    .rate = "admin",
-   .run = &resume},
+   .run = &resume_schedule},
   {.method = "POST",
    .pattern = "schedules/:/backfill",
    .who = access::admin,
@@ -309,7 +309,7 @@ constexpr std::array<route, 10> routes{{
 } // namespace
 
 std::span<const route> schedule_routes() {
-  return routes;
+  return schedule_table;
 }
 
 } // namespace codeq::http

@@ -112,7 +112,7 @@ constexpr auto subscription_fields = std::to_array<input_field>({
 
 constexpr auto renewal_fields = std::to_array<input_field>({ttl_field});
 
-constexpr std::array<route, 2> routes{{
+constexpr std::array<route, 2> subscription_table{{
   {.method = "POST",
    .pattern = "workers/subscriptions",
    .who = access::worker,
@@ -131,7 +131,7 @@ constexpr std::array<route, 2> routes{{
 } // namespace
 
 std::span<const route> subscription_routes() {
-  return routes;
+  return subscription_table;
 }
 
 } // namespace codeq::http

@@ -133,7 +133,7 @@ void show_events(gateway_context& context, const exchange_ptr& call) {
   find_own(context, call, call->arguments[0], false, std::move(ask));
 }
 
-void list(gateway_context& context, const exchange_ptr& call) {
+void list_tasks(gateway_context& context, const exchange_ptr& call) {
   const auto& query = call->fields->query;
   task_filter filter;
   if (auto state = query.choice("state"))
@@ -160,7 +160,7 @@ void change_own(gateway_context& context, const exchange_ptr& call, task_change 
   find_own(context, call, call->arguments[0], false, std::move(change));
 }
 
-void cancel(gateway_context& context, const exchange_ptr& call) {
+void cancel_task(gateway_context& context, const exchange_ptr& call) {
   change_own(context, call, task_change::cancel);
 }
 
@@ -223,7 +223,7 @@ void promote_keyed(gateway_context& context, const exchange_ptr& call) {
     change_task(context, call, *key, task_change::promote);
 }
 
-constexpr auto list_parameters = std::to_array<input_field>({
+constexpr auto list_tasks_parameters = std::to_array<input_field>({
   queue_filter_field,
   command_filter_field,
   {.name = "state", .type = input_type::choice, .choices = state_names},
@@ -240,7 +240,7 @@ constexpr auto list_parameters = std::to_array<input_field>({
   after_field,
 });
 
-constexpr auto task_parameters = std::to_array<input_field>({payload_field});
+constexpr auto shown_task_parameters = std::to_array<input_field>({payload_field});
 
 constexpr auto result_parameters = std::to_array<input_field>({wait_field, payload_field});
 
@@ -250,17 +250,17 @@ constexpr auto key_parameters = std::to_array<input_field>({group_field});
 
 constexpr auto keyed_task_parameters = std::to_array<input_field>({group_field, payload_field});
 
-constexpr std::array<route, 10> routes{{
+constexpr std::array<route, 10> task_table{{
   {.method = "GET",
    .pattern = "tasks",
    .who = access::any,
-   .run = &list,
-   .fields = {.query = list_parameters}},
+   .run = &list_tasks,
+   .fields = {.query = list_tasks_parameters}},
   {.method = "GET",
    .pattern = "tasks/:",
    .who = access::any,
    .run = &show_task,
-   .fields = {.query = task_parameters}},
+   .fields = {.query = shown_task_parameters}},
   {.method = "GET",
    .pattern = "tasks/:/result",
    .who = access::any,
@@ -268,7 +268,7 @@ constexpr std::array<route, 10> routes{{
    .fields = {.query = result_parameters}},
   {.method = "GET", .pattern = "tasks/:/explain", .who = access::any, .run = &explain},
   {.method = "GET", .pattern = "tasks/:/events", .who = access::any, .run = &show_events},
-  {.method = "POST", .pattern = "tasks/:/cancel", .who = access::producer, .run = &cancel},
+  {.method = "POST", .pattern = "tasks/:/cancel", .who = access::producer, .run = &cancel_task},
   {.method = "POST", .pattern = "tasks/:/promote", .who = access::producer, .run = &promote},
   {.method = "GET",
    .pattern = "queues/:/keys/:",
@@ -290,7 +290,7 @@ constexpr std::array<route, 10> routes{{
 } // namespace
 
 std::span<const route> task_routes() {
-  return routes;
+  return task_table;
 }
 
 } // namespace codeq::http

@@ -18,7 +18,7 @@ namespace codeq::http {
 namespace {
 
 /// No token of a tenant can see this tenant, unless an operator created a token for its name.
-constexpr auto records_tenant = "codeq.subscriptions";
+constexpr auto subscriptions_tenant = "codeq.subscriptions";
 
 /// How long the record of an expired subscription stays: a renewal that came in time may still be
 /// on its way to the shard.
@@ -26,7 +26,7 @@ constexpr duration renewal_max = std::chrono::seconds(10);
 
 task_spec record_of(const subscription& s) {
   task_spec record;
-  record.tenant = records_tenant;
+  record.tenant = subscriptions_tenant;
   record.queue = s.tenant;
   record.key = s.id;
   record.payload = to_record(s);
@@ -63,7 +63,7 @@ void wakeup_desk::start(
     return;
   walk_.start(
     desk,
-    records_tenant,
+    subscriptions_tenant,
     "subscriptions",
     {[this](const task_summary& found) { read_record(found.id, found.queue); },
      [this](shard_id shard) { leave(shard); }});

@@ -16,7 +16,7 @@ namespace codeq::http {
 namespace {
 
 /// No token of a tenant can see this tenant, unless an operator created a token for its name.
-constexpr auto records_tenant = "codeq.webhooks";
+constexpr auto webhooks_tenant = "codeq.webhooks";
 
 /// Used in place of the host of a record that cannot be read.
 constexpr auto unknown_host = "-";
@@ -27,7 +27,7 @@ constexpr unsigned first_other = 300;
 /// Makes the record of a webhook, one per task and tenant.
 task_spec record_of(task_id task, const std::string& tenant, const std::string& url) {
   task_spec record;
-  record.tenant = records_tenant;
+  record.tenant = webhooks_tenant;
   record.queue = tenant;
   record.key = to_string(task);
   base::json_writer json;
@@ -49,7 +49,7 @@ bool is_delivered(const result<task_detail>& record) {
 }
 
 /// Doubles the pause up to a bound; a random part keeps retries from happening in step.
-duration pause_after(std::uint32_t attempts) {
+duration pause_before_next(std::uint32_t attempts) {
   auto doublings = std::min<std::uint32_t>(attempts - 1, 20);
   auto most = std::min<std::int64_t>(
     limits::webhook_retry_min.count() << doublings, limits::webhook_retry_max.count());
@@ -78,7 +78,7 @@ void webhook_desk::start(
     take_up(std::move(fresh));
   };
   walk_.start(
-    desk, records_tenant, "webhooks", {found, [this](shard_id shard) { leave(shard); }});
+    desk, webhooks_tenant, "webhooks", {found, [this](shard_id shard) { leave(shard); }});
 }
 
 void webhook_desk::leave(shard_id shard) {
@@ -288,7 +288,7 @@ void webhook_desk::retry(std::uint64_t number, const std::string& why) {
       "gateway gives a webhook up task={} reason=\"{}\"", to_string(at->second.task), why);
     return close(number, force_kind::fail, why);
   }
-  auto pause = pause_after(at->second.attempts);
+  auto pause = pause_before_next(at->second.attempts);
   log_failure(at->second, pause, why);
   desk_->after(pause, [this, number] { deliver(number); });
 }

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::optional<std::uint64_t> log_number(const fs::path& file) {
+std::optional<std::uint64_t> number_of_log(const fs::path& file) {
   auto stem = file.stem().string();
   std::uint64_t number = 0;
   auto [rest, failure] = std::from_chars(stem.data(), stem.data() + stem.size(), number);
@@ -33,7 +33,7 @@ template <class Visit>
 void visit_logs(const fs::path& directory, Visit visit) {
   std::error_code failure;
   for (const auto& entry : fs::directory_iterator{directory, failure})
-    if (auto number = log_number(entry.path()))
+    if (auto number = number_of_log(entry.path()))
       visit(*number, entry.path());
 }
 

@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "base/queue_pattern.hpp"
+#include "base/errors.hpp"
 #include "worker/host/plugin_loader.hpp"
 #include "worker/process/child_handler.hpp"
 #include "worker/process/exec_handler.hpp"
@@ -17,9 +18,7 @@ namespace codeq::worker {
 
 namespace {
 
-error wrong(std::string text) {
-  return {errc::invalid_argument, std::move(text)};
-}
+using base::wrong;
 
 result<void>
 check_range(const std::string& what, std::size_t found, std::size_t least, std::size_t most) {

@@ -20,7 +20,7 @@ namespace {
 /// Interval at which a running child is told the remaining time of its lease.
 constexpr duration tell_lease_interval{1000};
 
-constexpr std::size_t read_bytes = 64u << 10;
+constexpr std::size_t child_read_bytes = 64u << 10;
 constexpr std::size_t error_bytes_kept = 4096;
 
 } // namespace
@@ -126,7 +126,7 @@ void child::write_some() {
 }
 
 bool child::read_output() {
-  std::array<char, read_bytes> buffer; // NOLINT(cppcoreguidelines-pro-type-member-init)
+  std::array<char, child_read_bytes> buffer; // NOLINT(cppcoreguidelines-pro-type-member-init)
   auto count = read(process_.output.number(), buffer.data(), buffer.size());
   if (count < 0 && (errno == EAGAIN || errno == EINTR))
     return false;
@@ -148,7 +148,7 @@ bool child::read_output() {
 }
 
 bool child::read_errors() {
-  std::array<char, read_bytes> buffer; // NOLINT(cppcoreguidelines-pro-type-member-init)
+  std::array<char, child_read_bytes> buffer; // NOLINT(cppcoreguidelines-pro-type-member-init)
   auto count = read(process_.errors.number(), buffer.data(), buffer.size());
   if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR))
     process_.errors.reset();

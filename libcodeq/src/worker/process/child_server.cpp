@@ -22,7 +22,7 @@ namespace codeq::worker {
 
 namespace {
 
-constexpr std::size_t read_bytes = 64u << 10;
+constexpr std::size_t server_read_bytes = 64u << 10;
 
 /// Writes whole messages; thread-safe.
 class parent_link {
@@ -167,7 +167,7 @@ void serve_parent(const handler_function& function, int input, int output) {
   dup2(STDERR_FILENO, output);
   child_server server(function, to);
   message_buffer incoming;
-  std::array<char, read_bytes> buffer; // NOLINT(cppcoreguidelines-pro-type-member-init)
+  std::array<char, server_read_bytes> buffer; // NOLINT(cppcoreguidelines-pro-type-member-init)
   for (;;) {
     auto count = read(from, buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR)

@@ -25,7 +25,7 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-constexpr std::size_t read_bytes = 64u << 10;
+constexpr std::size_t output_read_bytes = 64u << 10;
 
 constexpr std::size_t error_line_bytes_max = 1024;
 
@@ -119,7 +119,7 @@ private:
 
   template <class Take>
   void read_all(unique_fd& from, Take take) {
-    std::array<char, read_bytes> buffer; // NOLINT(cppcoreguidelines-pro-type-member-init)
+    std::array<char, output_read_bytes> buffer; // NOLINT(cppcoreguidelines-pro-type-member-init)
     for (int i = 0; i < reads_per_turn && from.is_open(); ++i) {
       auto count = read(from.number(), buffer.data(), buffer.size());
       if (count > 0)
