@@ -7,7 +7,6 @@
 #include "cluster/field_reader.hpp"
 #include "cluster/record_json.hpp"
 
-#include <limits>
 #include <utility>
 
 namespace codeq::cluster {
@@ -16,12 +15,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t depth_max = 4;
-constexpr std::uint64_t number32_max = std::numeric_limits<std::uint32_t>::max();
-
-std::uint32_t number32(field_reader& from, const char* name) {
-  return static_cast<std::uint32_t>(from.number(name, number32_max));
-}
+constexpr std::size_t backup_depth_max = 4;
 
 /// Calls `take` with each object of a list.
 template <class Take>
@@ -43,16 +37,16 @@ result<void> read_list(json::object& from, const char* name, Take take) {
 cluster_backup_part read_part(field_reader& from) {
   cluster_backup_part part;
   part.node = from.name("node");
-  part.number = number32(from, "backup");
+  part.number = from.number32("backup");
   part.bytes = from.number("bytes");
-  part.files = number32(from, "files");
+  part.files = from.number32("files");
   return part;
 }
 
 cluster_backup_shard read_shard(field_reader& from) {
   cluster_backup_shard shard;
   shard.shard = static_cast<shard_id>(from.number("shard", limits::shards_max - 1));
-  shard.epoch = number32(from, "epoch");
+  shard.epoch = from.number32("epoch");
   shard.position = from.number("position");
   return shard;
 }
@@ -77,7 +71,7 @@ std::string encode(const cluster_backup& backup) {
 
 result<cluster_backup> decode_backup(std::string_view text) {
   json::parse_options options;
-  options.max_depth = depth_max;
+  options.max_depth = backup_depth_max;
   boost::system::error_code failure;
   auto parsed = json::parse({text.data(), text.size()}, failure, {}, options);
   if (failure || !parsed.is_object())

@@ -7,7 +7,6 @@
 #include "cluster/record_json.hpp"
 #include "cluster/repair.hpp"
 
-#include <limits>
 #include <utility>
 
 namespace codeq::cluster {
@@ -16,20 +15,14 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t depth_max = 8;
+constexpr std::size_t facts_depth_max = 8;
 constexpr std::size_t nodes_max = 1000;
-constexpr std::uint64_t copies_max = 3;
-constexpr std::uint64_t number32_max = std::numeric_limits<std::uint32_t>::max();
-
-std::uint32_t number32(field_reader& from, const char* name, std::uint64_t most = number32_max) {
-  return static_cast<std::uint32_t>(from.number(name, most));
-}
 
 copy_facts read_copy(field_reader& from) {
   copy_facts copy;
   copy.id = replication::replica_id{from.id("id")};
-  copy.promised = number32(from, "promised");
-  copy.last.epoch = number32(from, "epoch");
+  copy.promised = from.number32("promised");
+  copy.last.epoch = from.number32("epoch");
   copy.last.number = from.number("number");
   copy.is_doubtful = from.flag("doubtful");
   copy.is_incomplete = from.flag("incomplete");
@@ -40,9 +33,9 @@ node_facts read_node(field_reader& from) {
   node_facts facts;
   facts.node = from.name("node");
   facts.identity = from.id("identity");
-  facts.shards = number32(from, "shards", limits::shards_max);
-  facts.copies = number32(from, "copies", copies_max);
-  facts.min_in_sync = number32(from, "min_in_sync", copies_max);
+  facts.shards = from.number32("shards", limits::shards_max);
+  facts.copies = from.number32("copies", copies_max);
+  facts.min_in_sync = from.number32("min_in_sync", copies_max);
   for (auto& name : from.names("nodes", nodes_max))
     facts.nodes.insert(std::move(name));
   return facts;
@@ -70,7 +63,7 @@ std::string encode(const node_facts& facts) {
 
 result<node_facts> decode_facts(std::string_view text) {
   json::parse_options options;
-  options.max_depth = depth_max;
+  options.max_depth = facts_depth_max;
   boost::system::error_code failure;
   auto parsed = json::parse({text.data(), text.size()}, failure, {}, options);
   if (failure || !parsed.is_object())

@@ -62,6 +62,10 @@ std::uint64_t field_reader::number(const char* name, std::uint64_t most) {
   return static_cast<std::uint64_t>(*number);
 }
 
+std::uint32_t field_reader::number32(const char* name, std::uint32_t most) {
+  return static_cast<std::uint32_t>(number(name, most));
+}
+
 std::uint64_t field_reader::id(const char* name) {
   const auto id = id_of(text_of(take(name)));
   if (!id)

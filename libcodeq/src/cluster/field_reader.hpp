@@ -22,6 +22,8 @@ public:
 
   [[nodiscard]] std::uint64_t
   number(const char* name, std::uint64_t most = std::numeric_limits<std::int64_t>::max());
+  [[nodiscard]] std::uint32_t
+  number32(const char* name, std::uint32_t most = std::numeric_limits<std::uint32_t>::max());
   [[nodiscard]] std::uint64_t id(const char* name);
   [[nodiscard]] bool has(const char* name) const { return from_.contains(name); }
 

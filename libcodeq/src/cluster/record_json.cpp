@@ -18,11 +18,9 @@ namespace json = boost::json;
 using replication::replica_id;
 using replication::shard_condition;
 
-constexpr std::size_t depth_max = 16;
+constexpr std::size_t record_depth_max = 16;
 constexpr std::size_t drained_max = 100;
 constexpr std::size_t wanted_max = 9;
-constexpr std::uint64_t copies_max = 3;
-constexpr std::uint64_t number32_max = 0xFFFF'FFFF;
 
 /// Written in etcd, never rename.
 constexpr std::string_view state_normal = "normal";
@@ -66,9 +64,9 @@ cluster_record read_cluster(field_reader& from) {
   record.version = from.number("version");
   record.identity = from.id("identity");
   record.shards = static_cast<std::uint32_t>(from.number("shards", limits::shards_max));
-  record.copies = static_cast<std::uint32_t>(from.number("copies", copies_max));
+  record.copies = from.number32("copies", copies_max);
   record.min_in_sync = static_cast<std::uint32_t>(from.number("min_in_sync", copies_max));
-  record.store_format = static_cast<std::uint32_t>(from.number("store_format", number32_max));
+  record.store_format = from.number32("store_format");
   record.settings_version = from.number("settings_version");
   record.drained = from.names("drained", drained_max);
   if (record.shards == 0 || record.copies == 0)
@@ -87,8 +85,7 @@ node_record read_node(field_reader& from) {
   record.zone = from.name_or_none("zone");
   record.free_bytes = from.number("free_bytes");
   record.tasks = from.number("tasks");
-  record.store_format_max =
-    static_cast<std::uint32_t>(from.number("store_format_max", number32_max));
+  record.store_format_max = from.number32("store_format_max");
   record.is_leaving = from.flag("is_leaving");
   return record;
 }
@@ -124,14 +121,14 @@ shard_record read_shard(field_reader& from) {
   shard_record record;
   auto& value = record.value;
   value.version = from.number("version");
-  value.epoch = static_cast<replication::epoch_number>(from.number("epoch", number32_max));
+  value.epoch = from.number32("epoch");
   value.primary = replica_id{from.id("primary")};
   value.in_sync = from.replicas("in_sync");
   const auto told_learners = from.replicas("learners");
   record.nodes = from.places("replicas");
   for (const auto& [replica, node] : record.nodes)
     value.replicas.push_back(replica);
-  value.min_in_sync = static_cast<std::uint32_t>(from.number("min_in_sync", number32_max));
+  value.min_in_sync = from.number32("min_in_sync");
   const auto state = from.text("state", address_bytes_max);
   record.wanted = from.names("wanted", wanted_max);
   record.preferred = from.name_or_none("preferred");
@@ -221,7 +218,7 @@ std::string encode(const shard_record& record) {
 template <class Record>
 result<Record> decode(std::string_view bytes) {
   json::parse_options options;
-  options.max_depth = depth_max;
+  options.max_depth = record_depth_max;
   boost::system::error_code failure;
   auto parsed = json::parse({bytes.data(), bytes.size()}, failure, {}, options);
   if (failure || !parsed.is_object())

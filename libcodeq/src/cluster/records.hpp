@@ -14,6 +14,9 @@ namespace codeq::cluster {
 /// Bytes of the address of a coordinator.
 inline constexpr std::size_t address_bytes_max = 255;
 
+/// Copies of a shard, its primary among them.
+inline constexpr std::uint32_t copies_max = 3;
+
 /// Fields that a newer version has written, name -> JSON. They are kept when a record is changed.
 using extra_fields = std::map<std::string, std::string>;
 
@@ -23,7 +26,7 @@ struct cluster_record {
   /// The identity of the cluster's store towards producers, minted by the first coordinator.
   std::uint64_t identity = 0;
   std::uint32_t shards = 0;
-  /// Copies of each shard, 1 to 3.
+  /// Copies of each shard, 1 to `copies_max`.
   std::uint32_t copies = 1;
   std::uint32_t min_in_sync = 1;
   /// No primary writes a newer format of records; raised when all coordinators read it.
