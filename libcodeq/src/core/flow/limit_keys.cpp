@@ -123,8 +123,7 @@ void limit_keys::discount_held(
 
 void limit_keys::leave(const limit_use& use, const limited_task& task) {
   auto at = keys_.find(use.at);
-  // Nothing waits for a key without parts, so it is nobody's turn.
-  if (at == keys_.end() || at->second.parts.empty())
+  if (at == keys_.end())
     return;
   auto& parts = at->second.parts;
   if (auto of_queue = parts.find(task.queue); of_queue != parts.end()) {
