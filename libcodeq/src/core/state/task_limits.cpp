@@ -63,7 +63,8 @@ void count_held(shard_state& state, const segment& s, bool is_held) {
 
 /// Counts the task among those of its queue that wait for permits.
 void count_awaited(shard_state& state, const segment& s, bool waits) {
-  const auto& use = permit_task_of(state, s)->uses.front();
+  const auto elsewhere = permit_task_of(state, s);
+  const auto& use = elsewhere->uses.front();
   auto& awaited = state.queue_of(s).awaited;
   waits ? awaited.add(use.name, use.key) : awaited.remove(use.name, use.key);
 }
