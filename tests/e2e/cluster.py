@@ -249,7 +249,8 @@ class Cluster:
         done = self.try_ctl(*arguments, payload=payload)
         if done.returncode != status:
             raise AssertionError(
-                f"codeqctl {arguments} ended with {done.returncode}: {done.stderr.decode()}")
+                f"codeqctl {arguments} ended with {done.returncode}: "
+                f"{done.stderr.decode()}{done.stdout.decode()}")
         return done.stdout
 
     def ctl_error(self, *arguments, payload=None):

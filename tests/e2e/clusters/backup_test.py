@@ -25,8 +25,11 @@ class BackupOfACluster(coordinators.CoordinatorsTest):
         self.backups = self.cluster.path("backups")
 
     def start_with_backups(self):
+        self.backups.mkdir(exist_ok=True)
         for name in self.cluster.hosts:
             self.cluster.start_node(name, "--backup-dir", self.backups / name)
+            # The first one creates the cluster, with its store.
+            wait_until(self.cluster.is_founded, 30, "the cluster exists")
         self.cluster.await_in_sync()
         wait_until(self.cluster.is_balanced, 60, "the shards are spread evenly")
 
@@ -62,7 +65,7 @@ class BackupOfACluster(coordinators.CoordinatorsTest):
         done = self.try_restore()
         self.assertNotEqual(0, done.returncode)
         self.assertFalse(self.cluster.path("store-c0").exists())
-        return done.stderr
+        return done.stdout + done.stderr
 
     def verify(self, name):
         done = self.run_ctl("verify", self.cluster.path(f"store-{name}"))
@@ -97,7 +100,7 @@ class BackupOfACluster(coordinators.CoordinatorsTest):
             self.assertGreater(record["epoch"], before[number] + EPOCHS)
         # A key is still that of its task.
         again = self.cluster.enqueue("later", "y", "--key", "k0", "--delay", "1h")
-        self.assertEqual(waiting[0], again)
+        self.assertEqual(f"{waiting[0]} existing", again)
         for name in self.cluster.hosts:
             self.cluster.nodes[name].terminate(20)
             self.verify(name)

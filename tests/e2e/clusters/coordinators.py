@@ -83,6 +83,13 @@ class Coordinators(cluster.Cluster):
         key = f"/codeq/{NAME}/cluster"
         return self.read_etcd(key, key + "0")[key]
 
+    def is_founded(self):
+        """True when etcd runs and has the cluster."""
+        try:
+            return bool(self.cluster_record())
+        except (OSError, KeyError):
+            return False
+
     def read_etcd(self, first, end):
         """The records of the keys from `first` to before `end`."""
         query = {"key": base64.b64encode(first.encode()).decode(),
