@@ -6,6 +6,7 @@ import unittest
 import contract
 import folders
 import guides
+import hidden_names
 import layer_table
 import layering
 import public_headers
@@ -125,6 +126,23 @@ class LayerTable(unittest.TestCase):
         many = [Source(f"a/{number}.cpp", "") for number in range(folders.SOURCES_MAX + 1)]
         self.assertEqual(len(list(folders.check_folder_sizes(many))), 1)
         self.assertEqual(len(list(folders.check_folder_sizes(many[1:]))), 0)
+
+
+class HiddenNames(unittest.TestCase):
+    def found(self, source):
+        header = Source("libcodeq/src/core/a.hpp", "void append(std::string& to, long n);\n"
+                        "struct part {\n  int size() const;\n};\n")
+        return list(hidden_names.check([header, Source("libcodeq/src/core/b.cpp", source)]))
+
+    def test_names_that_hide_others_of_the_layer_are_found(self):
+        for hidden in ("void append(key& to, int n) {", "append(key& to, int n) {", "struct part {",
+                       "constexpr int append = 3;"):
+            self.assertEqual(1, len(self.found(f"namespace {{\n{hidden}\n}} // namespace\n")), hidden)
+
+    def test_definitions_and_members_hide_nothing(self):
+        self.assertEqual([], self.found("void append(std::string& to, long n) {\n}\n"))
+        self.assertEqual([], self.found(
+            "namespace {\n\nstruct other {\n  int size() const;\n};\n\n} // namespace\n"))
 
 
 class Sizes(unittest.TestCase):

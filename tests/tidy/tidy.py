@@ -9,6 +9,7 @@ import sys
 import contract
 import folders
 import guides
+import hidden_names
 import layer_table
 import layering
 import public_headers
@@ -22,7 +23,7 @@ _PER_FILE = [layering.check, sizes.check_file, sizes.check_functions, words.chec
              words.check_cpp, words.check_head, public_headers.check_limits]
 _PER_PROJECT = [folders.check_readmes, folders.check_folder_sizes, folders.check_own_header_first,
                 folders.check_listed_sources, folders.check_snippets, contract.check,
-                guides.check, layer_table.check, public_headers.check_count,
+                guides.check, hidden_names.check, layer_table.check, public_headers.check_count,
                 public_headers.check_abi, words.check_openings]
 _EXCEPTIONS = "tests/tidy/exceptions.txt"
 

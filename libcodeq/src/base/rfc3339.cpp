@@ -66,7 +66,7 @@ struct clock_fields {
   int second = 0;
 };
 
-bool read_fields(cursor& from, clock_fields& to) {
+bool read_clock_fields(cursor& from, clock_fields& to) {
   return from.number(4, 1, 9999, to.year) && from.one_of("-") && from.number(2, 1, 12, to.month)
          && from.one_of("-") && from.number(2, 1, 31, to.day) && from.one_of("Tt ")
          && from.number(2, 0, 23, to.hour) && from.one_of(":") && from.number(2, 0, 59, to.minute)
@@ -103,7 +103,7 @@ std::optional<timestamp> parse_rfc3339(std::string_view text) {
   clock_fields fields;
   int milliseconds_of_second = 0;
   int zone_minutes = 0;
-  bool is_read = read_fields(from, fields)
+  bool is_read = read_clock_fields(from, fields)
                  && (!from.one_of(".") || from.fraction(milliseconds_of_second))
                  && read_zone(from, zone_minutes) && from.at_end();
   if (!is_read)

@@ -13,7 +13,7 @@ namespace codeq::client {
 
 namespace {
 
-void add(queue_stats& to, const queue_stats& part) {
+void add_part(queue_stats& to, const queue_stats& part) {
   to.scheduled += part.scheduled;
   to.gated += part.gated;
   to.ready += part.ready;
@@ -30,7 +30,7 @@ void add(queue_stats& to, const queue_stats& part) {
   to.max_leased += part.max_leased;
 }
 
-void add(worker_info& to, worker_info part) {
+void add_part(worker_info& to, worker_info part) {
   to.is_connected = to.is_connected || part.is_connected;
   to.is_draining = to.is_draining || part.is_draining;
   to.free_slots += part.free_slots;
@@ -65,7 +65,7 @@ void merge(std::vector<T>& to, std::vector<T> part, Name name_of) {
     if (known == places.end())
       to.push_back(std::move(one));
     else
-      add(to[known->second], std::move(one));
+      add_part(to[known->second], std::move(one));
   }
 }
 

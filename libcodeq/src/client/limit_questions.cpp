@@ -42,7 +42,7 @@ error unknown_limit(const limit_address& limit) {
 }
 
 /// Adds what another shard says of a limit.
-void add(limit_info& to, const limit_info& from) {
+void add_keys_of(limit_info& to, const limit_info& from) {
   to.is_uniform = to.is_uniform && to.definition == from.definition;
   to.leased += from.leased;
   to.held += from.held;
@@ -125,7 +125,7 @@ merge_limit(const limit_address& limit, const std::vector<limits_part>& parts) {
     if (part.limits.empty())
       continue;
     if (whole)
-      add(*whole, part.limits.front());
+      add_keys_of(*whole, part.limits.front());
     else
       whole = part.limits.front();
   }

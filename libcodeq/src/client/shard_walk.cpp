@@ -16,7 +16,7 @@ namespace codeq::client {
 
 namespace {
 
-std::uint64_t part_of(std::uint64_t whole, std::uint32_t shards) {
+std::uint64_t share_of(std::uint64_t whole, std::uint32_t shards) {
   return whole / shards + (whole % shards != 0 ? 1 : 0);
 }
 
@@ -100,8 +100,8 @@ std::optional<duration> last_start_of(const queue_explanation& why) {
 
 queue_config part_of(const queue_config& whole, std::uint32_t shards) {
   auto part = whole;
-  part.max_depth = part_of(whole.max_depth, shards);
-  part.max_leased = part_of(whole.max_leased, shards);
+  part.max_depth = share_of(whole.max_depth, shards);
+  part.max_leased = share_of(whole.max_leased, shards);
   return part;
 }
 

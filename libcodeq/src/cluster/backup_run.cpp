@@ -25,7 +25,7 @@ const backup_status* find(const told_backups& all, const std::string& node) {
   return found == all.end() ? nullptr : &*found;
 }
 
-error gone(const std::string& node) {
+error gone_node(const std::string& node) {
   return {errc::unavailable, "coordinator " + node + " does not answer any more" + make_again};
 }
 
@@ -57,7 +57,7 @@ error flaw_of_hold(const told_backups& held, const told_backups& now) {
   for (const auto& before : held) {
     const auto* one = find(now, before.node);
     if (!one)
-      return gone(before.node);
+      return gone_node(before.node);
     if (one->hold != before.hold)
       return {
         errc::unavailable,
@@ -71,7 +71,7 @@ error flaw_of_backups(const told_backups& held, const told_backups& now) {
   for (const auto& before : held) {
     const auto* one = find(now, before.node);
     if (!one)
-      return gone(before.node);
+      return gone_node(before.node);
     if (one->state == backup_state::failed)
       return {
         errc::unavailable, "the backup of coordinator " + one->node + " failed: " + one->problem};

@@ -99,7 +99,7 @@ controller_record read_controller(field_reader& from) {
 }
 
 /// What must hold between the fields of a shard.
-void check(field_reader& from, const shard_record& record) {
+void check_shard(field_reader& from, const shard_record& record) {
   const auto& value = record.value;
   const auto holds = [](const std::vector<replica_id>& all, const std::vector<replica_id>& part) {
     return std::includes(all.begin(), all.end(), part.begin(), part.end());
@@ -140,7 +140,7 @@ shard_record read_shard(field_reader& from) {
     state == state_normal ? shard_condition::normal : shard_condition::loss_accepted;
   if (state_of(record) != state)
     from.fail("state", "is not normal, loss_accepted or forced");
-  check(from, record);
+  check_shard(from, record);
   if (told_learners != learners(record))
     from.fail("learners", "are not the replicas that are not in sync");
   return record;

@@ -263,7 +263,7 @@ void add_jwt_options(option_set& options, jwt_options& jwt) {
     "jwt-tenant", "Tenant of JWTs without a tenant claim [default: none, refused]", jwt.tenant));
 }
 
-void add_access_options(option_set& options, coordinator_node_options& node) {
+void add_listen_access_options(option_set& options, coordinator_node_options& node) {
   options.add(file_option(
     "tokens",
     "File with the access tokens of clients, as `codeqctl token create` writes it; reread on "
@@ -437,7 +437,7 @@ parsed<coordinator_config> parse_coordinator(const command_line& line) {
   add_retention_options(options, config);
   add_backup_options(options, config);
   add_network_options(options, config);
-  add_access_options(options, config.node);
+  add_listen_access_options(options, config.node);
   add_cluster_options(options, config.node.cluster);
   options.add(log_level_option(config.log_level));
   options.add(log_format_option(config.log_format));

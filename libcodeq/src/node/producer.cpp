@@ -60,7 +60,7 @@ producer::progressed guarded(const void* owner, producer::progressed told) {
   };
 }
 
-result<void> check(const producer_options& options) {
+result<void> check_producer(const producer_options& options) {
   if (auto ok = node::check_coordinators(options.coordinators); !ok)
     return ok;
   if (!is_valid_name(options.name))
@@ -287,7 +287,7 @@ error producer::impl::not_ended(task_id task, duration wait) {
 }
 
 result<std::unique_ptr<producer>> producer::connect(producer_options options) {
-  if (auto ok = check(options); !ok)
+  if (auto ok = check_producer(options); !ok)
     return ok.error();
   auto access = node::open_credentials(options.access, options.coordinators);
   if (!access)

@@ -44,7 +44,7 @@ std::string range_text(std::size_t from, std::size_t to) {
   return "; it must be " + std::to_string(from) + ".." + std::to_string(to);
 }
 
-result<void> check(const worker_node_options& options) {
+result<void> check_worker(const worker_node_options& options) {
   if (auto ok = node::check_coordinators(options.coordinators); !ok)
     return ok;
   if (!is_valid_name(options.name))
@@ -246,7 +246,7 @@ result<void> worker_node::impl::await_end() {
 }
 
 result<std::unique_ptr<worker_node>> worker_node::start(worker_node_options options) {
-  if (auto ok = check(options); !ok)
+  if (auto ok = check_worker(options); !ok)
     return ok.error();
   auto access = node::open_credentials(options.access, options.coordinators);
   if (!access)
@@ -271,7 +271,7 @@ result<std::unique_ptr<worker_node>> worker_node::start(worker_node_options opti
 }
 
 result<void> worker_node::reconfigure(const worker_node_options& options) {
-  if (auto ok = check(options); !ok)
+  if (auto ok = check_worker(options); !ok)
     return ok.error();
   auto chosen = impl_->handlers.choose(wishes_of(options));
   if (!chosen)

@@ -13,7 +13,7 @@ namespace {
 using encoding::read_text;
 
 template <class List>
-capnp::uint count_of(const List& list) {
+capnp::uint length_of(const List& list) {
   return static_cast<capnp::uint>(list.size());
 }
 
@@ -64,7 +64,7 @@ void write_shard(schema::ClusterReply::Shard::Builder to, const cluster_shard& s
   to.setServed(shard.is_served);
   to.setEpoch(shard.epoch);
   to.setWaitsFor(text_of(shard.waits_for));
-  auto copies = to.initCopies(count_of(shard.copies));
+  auto copies = to.initCopies(length_of(shard.copies));
   for (capnp::uint i = 0; i < copies.size(); ++i)
     write_copy(copies[i], shard.copies[i]);
 }
@@ -155,10 +155,10 @@ cluster_reply make_cluster_reply(std::uint64_t number, const cluster_status& sta
       r.setNode(text_of(status.node));
       r.setCopies(status.copies);
       r.setMinInSync(status.min_in_sync);
-      auto nodes = r.initNodes(count_of(status.nodes));
+      auto nodes = r.initNodes(length_of(status.nodes));
       for (capnp::uint i = 0; i < nodes.size(); ++i)
         write_node(nodes[i], status.nodes[i]);
-      auto shards = r.initShards(count_of(status.shards));
+      auto shards = r.initShards(length_of(status.shards));
       for (capnp::uint i = 0; i < shards.size(); ++i)
         write_shard(shards[i], status.shards[i]);
     },

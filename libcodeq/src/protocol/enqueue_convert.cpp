@@ -19,7 +19,7 @@ error wrong_shard(std::string_view what, shard_id owner, shard_place place) {
 }
 
 /// Checks that the tasks of the run belong to the shard, which has to own their limit keys.
-result<void> check_place(const core::enqueue_run& run, shard_place place) {
+result<void> check_run_place(const core::enqueue_run& run, shard_place place) {
   if (auto ok = protocol::check_place(run.queue, run.group, run.key, place); !ok)
     return ok;
   if (run.limits.empty())
@@ -53,7 +53,7 @@ result<core::enqueue> read_enqueue(schema::EnqueueRequest::Reader reader, enqueu
   if (!runs)
     return runs.error();
   for (const auto& r : *runs)
-    if (auto ok = check_place(r, in.place); !ok)
+    if (auto ok = check_run_place(r, in.place); !ok)
       return ok.error();
   c.runs = std::move(*runs);
   return c;

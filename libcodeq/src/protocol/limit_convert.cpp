@@ -79,7 +79,7 @@ read_close(capnp::Data::Reader key, std::uint64_t for_ms, asked_limit asked, sha
     asked.peer, asked.number, std::move(asked.limit), std::move(use.key), closed_for}};
 }
 
-result<limit_question> read_request(schema::LimitRequest::Reader from, const asked_at& by) {
+result<limit_question> read_limit_request(schema::LimitRequest::Reader from, const asked_at& by) {
   auto peer = by.peer;
   asked_limit asked{
     peer,
@@ -136,7 +136,7 @@ void write_key(schema::LimitReply::Key::Builder to, const limit_key_info& from) 
 } // namespace
 
 result<limit_question> to_command(const limit_request& message, asked_at by) {
-  return message.read([&](auto reader) { return read_request(reader, by); });
+  return message.read([&](auto reader) { return read_limit_request(reader, by); });
 }
 
 limit_reply make_limit_reply(const core::limits_answered& answer) {

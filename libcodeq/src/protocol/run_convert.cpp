@@ -45,7 +45,7 @@ result<void> check_body(const bytes& body) {
 }
 
 /// Adds to the error which of the tasks is refused.
-error refusal_of(const new_tasks& among, std::size_t place, const error& reason) {
+error refusal_at(const new_tasks& among, std::size_t place, const error& reason) {
   if (among.noun.empty() || reason.code == errc::protocol_error)
     return reason;
   return {
@@ -60,7 +60,7 @@ result<core::encoded_tasks> read_tasks(const bytes& body, const new_tasks& from)
   std::size_t at = 0;
   for (std::size_t i = 0; i < tasks.count(); ++i) {
     if (auto ok = check_body(tasks.body.slice(at, tasks.sizes[i])); !ok)
-      return refusal_of(from, i, ok.error());
+      return refusal_at(from, i, ok.error());
     at += tasks.sizes[i];
   }
   return tasks;
@@ -189,7 +189,7 @@ result<std::vector<core::enqueue_run>> read_runs(const bytes& body, new_tasks fr
       return malformed("the runs do not fit the tasks");
     auto r = read_run(run, now);
     if (!r)
-      return refusal_of(from, next, r.error());
+      return refusal_at(from, next, r.error());
     r->tasks = tasks->part(next, run.getCount());
     next += run.getCount();
     runs.push_back(std::move(*r));

@@ -25,7 +25,7 @@ constexpr std::size_t occurrence_headers_bytes = schedule_header.size()
                                                  + nominal_time_header.size()
                                                  + limits::name_bytes_max + 64;
 
-std::string text_of(capnp::Text::Reader text) {
+std::string copy_of(capnp::Text::Reader text) {
   return {text.cStr(), text.size()};
 }
 
@@ -92,10 +92,10 @@ result<void> check_run(const core::enqueue_run& run, const std::string& tenant) 
 result<schedule_content> read_times(schema::ScheduleSpec::Reader spec) {
   if (auto ok = check_size("rule", spec.getRule().size(), schedule::rule_bytes_max); !ok)
     return ok.error();
-  auto rule = schedule::parse_rule(text_of(spec.getRule()));
+  auto rule = schedule::parse_rule(copy_of(spec.getRule()));
   if (!rule)
     return rule.error();
-  auto misfire = schedule::parse_misfire_policy(text_of(spec.getMisfire()));
+  auto misfire = schedule::parse_misfire_policy(copy_of(spec.getMisfire()));
   if (!misfire)
     return misfire.error();
   duration window{static_cast<duration::rep>(spec.getCatchUpMs())};
@@ -180,7 +180,7 @@ read_question(schema::ScheduleRequest::Reader from, schedule_question question) 
   }
   case kind::LIST:
     question.count = from.getList().getLimit();
-    question.after = text_of(from.getList().getAfter());
+    question.after = copy_of(from.getList().getAfter());
     if (auto ok = check_count("limit", question.count, 1, limits::schedules_listed_max); !ok)
       return ok.error();
     if (auto ok = check_size("after", question.after.size(), limits::name_bytes_max); !ok)
@@ -243,7 +243,7 @@ result<void> read_body(const bytes& encoded, task_spec& to) {
   return body->read([&](auto from) -> result<void> {
     to.payload = bytes(string_of(from.getPayload()));
     for (auto header : from.getHeaders())
-      to.headers.emplace(text_of(header.getName()), text_of(header.getValue()));
+      to.headers.emplace(copy_of(header.getName()), copy_of(header.getValue()));
     return {};
   });
 }
@@ -259,7 +259,7 @@ pack_spec(schema::ScheduleSpec::Reader spec, const std::string& tenant) {
   auto times = read_times(spec);
   if (!times)
     return times.error();
-  auto overlap = schedule::parse_overlap_policy(text_of(spec.getOverlap()));
+  auto overlap = schedule::parse_overlap_policy(copy_of(spec.getOverlap()));
   if (!overlap)
     return overlap.error();
   // Taken once: each time counts as bytes that were read, which are bounded.
@@ -314,10 +314,10 @@ result<schedule_content> read_content(const core::schedule_definition& definitio
 
 result<schedule_spec> read_spec(schema::ScheduleSpec::Reader from) {
   schedule_spec spec;
-  spec.rule = text_of(from.getRule());
-  spec.misfire = text_of(from.getMisfire());
+  spec.rule = copy_of(from.getRule());
+  spec.misfire = copy_of(from.getMisfire());
   spec.catch_up = duration{static_cast<duration::rep>(from.getCatchUpMs())};
-  spec.overlap = text_of(from.getOverlap());
+  spec.overlap = copy_of(from.getOverlap());
   auto run = read_task(from.getTask());
   if (!run)
     return run.error();
@@ -379,7 +379,7 @@ read_schedule_request(const schedule_request& message, shard_place place) {
     schedule_question question;
     question.what = from.which();
     question.number = from.getNumber();
-    question.name = {text_of(from.getTenant()), text_of(from.getName())};
+    question.name = {copy_of(from.getTenant()), copy_of(from.getName())};
     if (auto ok = check_name("tenant", question.name.tenant); !ok)
       return ok.error();
     if (question.what != schedule_question::kind::LIST) {

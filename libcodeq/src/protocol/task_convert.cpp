@@ -104,7 +104,7 @@ const std::string& name_of(const task_spec& task) {
 constexpr std::size_t request_words = 32;
 constexpr std::size_t run_words = 32;
 
-std::string place_of(std::size_t i, std::size_t count, std::string_view noun) {
+std::string words_for_place(std::size_t i, std::size_t count, std::string_view noun) {
   if (noun.empty() && count == 1)
     return "";
   return std::string(noun.empty() ? "task" : noun) + ' ' + std::to_string(i) + ": ";
@@ -147,7 +147,7 @@ encoded_tasks::encode(std::span<const task_spec> tasks, std::string_view noun) {
   std::size_t words = 0;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (auto ok = validate(tasks[i]); !ok)
-      return error{ok.error().code, place_of(i, tasks.size(), noun) + ok.error().context};
+      return error{ok.error().code, words_for_place(i, tasks.size(), noun) + ok.error().context};
     words += body_words(tasks[i]);
   }
   if (words * word_bytes > tuning::frame_bytes_max)

@@ -38,7 +38,7 @@ const json::value* find_claim(const json::object& claims, std::string_view name)
   return nullptr;
 }
 
-std::string text_of(const json::value* value) {
+std::string text_in(const json::value* value) {
   const auto* text = value ? value->if_string() : nullptr;
   return text ? std::string(*text) : std::string();
 }
@@ -52,7 +52,7 @@ std::vector<std::string> texts_of(const json::value* value) {
         texts.emplace_back(one.get_string());
     return texts;
   }
-  auto rest = text_of(value);
+  auto rest = text_in(value);
   for (std::size_t at = 0; at < rest.size();) {
     auto end = std::min(rest.find(' ', at), rest.size());
     if (end > at)
@@ -101,12 +101,12 @@ bool has_any(const std::vector<std::string>& wanted, const std::vector<std::stri
 std::vector<std::string> audiences_of(const json::object& claims) {
   const auto* value = claims.if_contains("aud");
   if (value && value->is_string())
-    return {text_of(value)};
+    return {text_in(value)};
   return value && value->is_array() ? texts_of(value) : std::vector<std::string>{};
 }
 
 result<void> check_origin(const json::object& claims, const jwt_rules& rules) {
-  if (!has_any(rules.issuers, {text_of(claims.if_contains("iss"))}))
+  if (!has_any(rules.issuers, {text_in(claims.if_contains("iss"))}))
     return refused("its iss is another issuer");
   if (!has_any(rules.audiences, audiences_of(claims)))
     return refused("its aud is another audience");
@@ -186,7 +186,7 @@ result<std::string> tenant_of(const json::object& claims, const jwt_rules& rules
   if (what == role::metrics)
     return std::string(everything);
   const auto* claim = find_claim(claims, rules.claims.tenant);
-  auto tenant = claim ? text_of(claim) : rules.default_tenant;
+  auto tenant = claim ? text_in(claim) : rules.default_tenant;
   bool may_be_all = what == role::admin || what == role::reader;
   if (is_valid_name(tenant) || (may_be_all && tenant == everything))
     return tenant;
@@ -204,7 +204,7 @@ result<principal> principal_of(std::string_view text, const jwt_rules& rules, ti
     return ok.error();
   if (auto ok = check_origin(*claims, rules); !ok)
     return ok.error();
-  auto subject = text_of(find_claim(*claims, rules.claims.subject));
+  auto subject = text_in(find_claim(*claims, rules.claims.subject));
   if (subject.empty())
     return refused("it names no subject");
   auto queues = queues_of(*claims, rules);
@@ -222,7 +222,7 @@ result<principal> principal_of(std::string_view text, const jwt_rules& rules, ti
     who.scopes = scopes_of(*claims, rules);
   }
   who.expires = *time_of(*claims, "exp") + limits::jwt_leeway;
-  auto issuer = text_of(claims->if_contains("iss"));
+  auto issuer = text_in(claims->if_contains("iss"));
   who.token = digest_of(
     "jwt\n" + issuer + "\n" + subject + "\n" + who.tenant + "\n"
     + std::string(to_string(who.role)));

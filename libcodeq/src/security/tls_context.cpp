@@ -67,7 +67,7 @@ constexpr auto described_reasons = std::to_array<described_reason>({
   {"sslv3 alert certificate expired", "the certificate shown to the peer has expired"},
 });
 
-result<void> check(const tls_files& files, tls_side side) {
+result<void> check_files(const tls_files& files, tls_side side) {
   if (files.certificate.empty() != files.key.empty())
     return missing("certificate and key together");
   if (side == tls_side::server && files.certificate.empty())
@@ -110,7 +110,7 @@ int verification(const tls_files& files, tls_side side) {
 
 result<std::shared_ptr<const tls_context>>
 tls_context::load(const tls_files& files, tls_side side) {
-  if (auto ok = check(files, side); !ok)
+  if (auto ok = check_files(files, side); !ok)
     return ok.error();
   ERR_clear_error();
   SSL_CTX* native =

@@ -32,20 +32,20 @@ result<void> check_queue(const principal& who, const queue_address& queue) {
 }
 
 /// The words for the role of a token that is refused.
-std::string owner_of(const principal& who) {
+std::string role_text(const principal& who) {
   return "the token is a " + std::string(to_string(who.role)) + "'s";
 }
 
 result<void> check_producer(const principal& who) {
   if (who.may_produce())
     return {};
-  return unauthorized(owner_of(who) + "; this takes a producer's or an admin's");
+  return unauthorized(role_text(who) + "; this takes a producer's or an admin's");
 }
 
 result<void> check_reader(const principal& who) {
   if (who.may_read())
     return {};
-  return unauthorized(owner_of(who) + "; this takes a producer's, a reader's or an admin's");
+  return unauthorized(role_text(who) + "; this takes a producer's, a reader's or an admin's");
 }
 
 result<void> check_admin(const principal& who) {

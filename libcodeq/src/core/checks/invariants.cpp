@@ -31,7 +31,7 @@ struct recount {
   decltype(queue_state::ready_by_priority) ready_by_priority{};
 };
 
-std::string name_of(const shard_state& state, sequence seq) {
+std::string task_text(const shard_state& state, sequence seq) {
   return "task " + to_string(state.id_of(seq));
 }
 
@@ -39,18 +39,18 @@ void check_task(
   const shard_state& state, const segment& s, sequence seq, std::vector<std::string>& found) {
   auto entry = s.view(seq);
   if (value(entry.token) >= state.tokens.next)
-    found.push_back("I3: " + name_of(state, seq) + " has a token that was never given");
+    found.push_back("I3: " + task_text(state, seq) + " has a token that was never given");
   if (entry.attempt > s.settings.max_attempts)
-    found.push_back("I6: " + name_of(state, seq) + " was charged more than max_attempts");
+    found.push_back("I6: " + task_text(state, seq) + " was charged more than max_attempts");
   if (entry.cancelling && entry.state != task_state::leased)
-    found.push_back("I8: " + name_of(state, seq) + " is to be cancelled but is not leased");
+    found.push_back("I8: " + task_text(state, seq) + " is to be cancelled but is not leased");
   if (entry.gone && entry.state != task_state::cancelled)
-    found.push_back("I8: " + name_of(state, seq) + " was purged but is not over");
+    found.push_back("I8: " + task_text(state, seq) + " was purged but is not over");
   bool is_due = state.due.contains(place_of(s.eligible_at(seq), seq));
   if ((entry.state == task_state::scheduled) != is_due)
-    found.push_back("I8: " + name_of(state, seq) + " is scheduled in one index only");
+    found.push_back("I8: " + task_text(state, seq) + " is scheduled in one index only");
   if (seq >= state.sequences.next)
-    found.push_back("I3: " + name_of(state, seq) + " has a sequence that was never given");
+    found.push_back("I3: " + task_text(state, seq) + " has a sequence that was never given");
 }
 
 /// A queue's number, and a group's name within it.
@@ -67,11 +67,11 @@ void check_group(
     open = is == task_state::leased ? seq : open;
   for (const auto& [seq, is] : members) {
     if (!state.groups.members.contains(hash, seq))
-      found.push_back("I8: " + name_of(state, seq) + " is not in its group");
+      found.push_back("I8: " + task_text(state, seq) + " is not in its group");
     bool passes =
       seq == open ? is != task_state::gated : is_terminal(is) || is == task_state::gated;
     if (!passes)
-      found.push_back("I7: " + name_of(state, seq) + " is on the wrong side of its group's gate");
+      found.push_back("I7: " + task_text(state, seq) + " is on the wrong side of its group's gate");
   }
 }
 
@@ -82,7 +82,7 @@ void check_groups(const shard_state& state, std::vector<std::string>& found) {
     if (!s.group.empty() && keeps_place(s, entry))
       groups[{s.queue, s.group}].emplace(s.first, entry.state);
     else if (entry.state == task_state::gated)
-      found.push_back("I8: " + name_of(state, s.first) + " is gated but has no group");
+      found.push_back("I8: " + task_text(state, s.first) + " is gated but has no group");
   });
   std::size_t places = 0;
   for (const auto& [name, members] : groups) {
@@ -124,7 +124,7 @@ void check_leases(const shard_state& state, std::vector<std::string>& found) {
     auto seq = state.leases.find(token)->seq;
     auto holder = holders.find(token);
     if (holder == holders.end() || holder->second != seq)
-      found.push_back("I2: a lease of " + name_of(state, seq) + " is not its task's");
+      found.push_back("I2: a lease of " + task_text(state, seq) + " is not its task's");
   }
 }
 
@@ -166,9 +166,10 @@ void check_checkpoints(const shard_state& state, std::vector<std::string>& found
   for (const auto& [seq, mark] : state.checkpoints) {
     auto task = live.find(seq);
     if (task == live.end())
-      found.push_back("I8: " + name_of(state, seq) + " has a checkpoint but is not live");
+      found.push_back("I8: " + task_text(state, seq) + " has a checkpoint but is not live");
     else if (mark.token > task->second)
-      found.push_back("I8: " + name_of(state, seq) + " has a checkpoint of no attempt of its own");
+      found.push_back(
+        "I8: " + task_text(state, seq) + " has a checkpoint of no attempt of its own");
   }
 }
 
@@ -243,7 +244,7 @@ void check_purges(const shard_state& state, std::vector<std::string>& found) {
 }
 
 /// Checks the lists of queues, and that every queue that is to go will go.
-void check_queues(const shard_state& state, std::vector<std::string>& found) {
+void check_queue_counts(const shard_state& state, std::vector<std::string>& found) {
   std::map<std::string, std::size_t> of_tenant;
   std::set<std::uint32_t> indexes(state.free_queues.begin(), state.free_queues.end());
   for (const auto& [arrival, index] : state.queues_by_arrival) {
@@ -379,7 +380,7 @@ std::vector<std::string> find_violations(const shard_state& state) {
     }
   });
   for (auto first : state.segments.forgotten_changes())
-    found.push_back("I12: what happened to " + name_of(state, first) + " would not be written");
+    found.push_back("I12: what happened to " + task_text(state, first) + " would not be written");
   check_leases(state, found);
   check_claimers(state, found);
   check_prefixes(state, found);
@@ -391,7 +392,7 @@ std::vector<std::string> find_violations(const shard_state& state) {
   find_limit_violations(state, found);
   check_purges(state, found);
   check_totals(state, found);
-  check_queues(state, found);
+  check_queue_counts(state, found);
   check_follow_ups(state, found);
   check_outcomes(state, found);
   check_dead_ends(state, found);

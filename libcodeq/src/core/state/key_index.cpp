@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t number_bytes = sizeof(std::uint32_t);
 
-void append_number(key_id& id, std::uint32_t number) {
+void append_raw(key_id& id, std::uint32_t number) {
   char raw[number_bytes];
   std::memcpy(raw, &number, number_bytes);
   id.append(raw, number_bytes);
@@ -26,8 +26,8 @@ std::uint32_t number_at(const key_id& id, std::size_t at) {
 key_id make_key_id(const key_parts& parts) {
   key_id id;
   id.reserve(2 * number_bytes + parts.group.size() + parts.name.size());
-  append_number(id, parts.queue);
-  append_number(id, static_cast<std::uint32_t>(parts.group.size()));
+  append_raw(id, parts.queue);
+  append_raw(id, static_cast<std::uint32_t>(parts.group.size()));
   id.append(parts.group);
   id.append(parts.name);
   return id;

@@ -8,7 +8,7 @@ namespace codeq::core {
 namespace {
 
 /// True when the task was not leased or ended since its enqueue.
-bool is_fresh(const segment& s, sequence seq) {
+bool is_first_attempt(const segment& s, sequence seq) {
   if (s.entries.empty())
     return true;
   const auto& entry = s.entries[seq - s.first];
@@ -22,7 +22,7 @@ segment* lane::settle(segment_table& segments) {
     if (auto* head = segments.find(fresh_.front().first)) {
       auto& s = *head;
       cursor_ = std::max(cursor_, s.first);
-      while (s.contains(cursor_) && !is_fresh(s, cursor_))
+      while (s.contains(cursor_) && !is_first_attempt(s, cursor_))
         ++cursor_;
       if (s.contains(cursor_))
         return head;
@@ -50,7 +50,7 @@ seq_run lane::front(segment_table& segments, std::uint32_t limit) {
   if (has_returned)
     end = std::min(end, returned_.front().first);
   auto last = cursor_ + 1;
-  while (last < end && is_fresh(*head, last))
+  while (last < end && is_first_attempt(*head, last))
     ++last;
   return {cursor_, static_cast<std::uint32_t>(last - cursor_)};
 }

@@ -86,7 +86,8 @@ void drop_if_alone(shard_state& state, const key_parts& key) {
     state.keys.retained.erase(closed);
 }
 
-std::optional<key_holder> owner_of(const shard_state& state, const key_parts& key, timestamp now) {
+std::optional<key_holder> owner_of_parts(
+  const shard_state& state, const key_parts& key, timestamp now) {
   auto owner = latest_of(state, key);
   for (const auto* closed : {&state.keys.retained, &state.keys.recalled}) {
     if (closed->empty())
@@ -124,11 +125,11 @@ std::vector<key_holder> holders_of(const shard_state& state, const key_parts& ke
 
 std::optional<key_holder> owner_of(const shard_state& state, const task_key& name, timestamp now) {
   auto key = find_key(state, name);
-  return key ? owner_of(state, *key, now) : std::nullopt;
+  return key ? owner_of_parts(state, *key, now) : std::nullopt;
 }
 
 std::optional<key_holder> owner_of(const shard_state& state, const segment& s, timestamp now) {
-  return owner_of(state, key_of(s), now);
+  return owner_of_parts(state, key_of(s), now);
 }
 
 void hold_key(shard_state& state, segment& s, log_position since) {

@@ -9,7 +9,7 @@ namespace codeq::core {
 
 namespace {
 
-const std::string& tenant_of(const shard_state& state, const segment& s) {
+const std::string& segment_tenant(const shard_state& state, const segment& s) {
   return state.queues[s.queue]->address.tenant;
 }
 
@@ -17,7 +17,7 @@ const std::string& tenant_of(const shard_state& state, const segment& s) {
 std::vector<task_limit> own_uses(const shard_state& state, const segment& s) {
   std::vector<task_limit> own;
   for (const auto& use : *s.limits)
-    if (!state.permits.owner_elsewhere(tenant_of(state, s), use))
+    if (!state.permits.owner_elsewhere(segment_tenant(state, s), use))
       own.push_back(use);
   return own;
 }
@@ -25,7 +25,7 @@ std::vector<task_limit> own_uses(const shard_state& state, const segment& s) {
 /// The other uses, all of which one other shard owns; empty when there are none.
 std::optional<permit_desk::permit_task>
 permit_task_of(const shard_state& state, const segment& s) {
-  permit_desk::permit_task task{s.first, s.priority, {}, tenant_of(state, s), {}};
+  permit_desk::permit_task task{s.first, s.priority, {}, segment_tenant(state, s), {}};
   for (const auto& use : *s.limits)
     if (auto owner = state.permits.owner_elsewhere(task.tenant, use)) {
       task.owner = *owner;
@@ -35,13 +35,13 @@ permit_task_of(const shard_state& state, const segment& s) {
 }
 
 limited_task describe(shard_state& state, const segment& s, const std::vector<task_limit>& uses) {
-  return state.limits.describe(tenant_of(state, s), uses, {s.first, s.priority, {}, s.queue});
+  return state.limits.describe(segment_tenant(state, s), uses, {s.first, s.priority, {}, s.queue});
 }
 
 /// The task as the keys of this shard know it. Made several times for each task, so it copies
 /// nothing else.
 limited_task task_of(shard_state& state, const segment& s) {
-  const auto& tenant = tenant_of(state, s);
+  const auto& tenant = segment_tenant(state, s);
   limited_task task{s.first, s.priority, {}, s.queue};
   task.uses.reserve(s.limits->size());
   for (const auto& use : *s.limits)
@@ -110,7 +110,7 @@ std::optional<task_limit> refused_use(shard_state& state, const segment& s) {
 }
 
 bool lacks_permit(const shard_state& state, const segment& s) {
-  const auto& tenant = tenant_of(state, s);
+  const auto& tenant = segment_tenant(state, s);
   bool needs_permit = std::any_of(s.limits->begin(), s.limits->end(), [&](const task_limit& use) {
     return state.permits.owner_elsewhere(tenant, use).has_value();
   });
@@ -177,7 +177,7 @@ void close_limit(
 
 void settle_limits(
   shard_state& state, const segment& s, const std::vector<task_limit>& actual) {
-  const auto& tenant = tenant_of(state, s);
+  const auto& tenant = segment_tenant(state, s);
   for (const auto& one : actual) {
     const auto* use = find_use(s, one.name);
     if (use && state.permits.owner_elsewhere(tenant, *use))
@@ -189,10 +189,10 @@ void settle_limits(
 }
 
 std::size_t held_before(shard_state& state, const segment& s, const task_limit& use) {
-  if (state.permits.owner_elsewhere(tenant_of(state, s), use))
+  if (state.permits.owner_elsewhere(segment_tenant(state, s), use))
     return state.permits.waiting_before(s.first);
   return state.limits.keys().held_before(
-    state.limits.place_of(tenant_of(state, s), use), task_of(state, s));
+    state.limits.place_of(segment_tenant(state, s), use), task_of(state, s));
 }
 
 const task_limit* find_use(const segment& s, const std::string& name) {

@@ -14,7 +14,7 @@ namespace codeq::core {
 
 namespace {
 
-bool has_key(const std::vector<enqueue_run>& runs) {
+bool any_has_key(const std::vector<enqueue_run>& runs) {
   return std::any_of(runs.begin(), runs.end(), [](const enqueue_run& r) { return !r.key.empty(); });
 }
 
@@ -82,7 +82,7 @@ void turn::run(const end_session& c) {
 
 request_answer turn::add(const request_id& request, const std::vector<enqueue_run>& runs) {
   joined_from_ = 0;
-  if (has_key(runs))
+  if (any_has_key(runs))
     return add_keyed(request, runs);
   for (const auto& r : runs)
     add_run(r, &request);

@@ -20,7 +20,7 @@ void append_run(std::vector<seq_run>& runs, const seq_run& run) {
     runs.push_back(run);
 }
 
-task_key key_of(const enqueue_run& r) {
+task_key key_of_run(const enqueue_run& r) {
   return {r.queue, r.group, r.key};
 }
 
@@ -49,7 +49,7 @@ request_answer turn::add_keyed(const request_id& request, const std::vector<enqu
 }
 
 enqueue_kind turn::add_or_meet(const enqueue_run& r, std::vector<seq_run>& tasks) {
-  auto owner = r.key.empty() ? std::nullopt : owner_of(state_, key_of(r), now_.shard);
+  auto owner = r.key.empty() ? std::nullopt : owner_of(state_, key_of_run(r), now_.shard);
   auto kind = owner ? meet_owner(r, owner->seq) : enqueue_kind::created;
   if (kind != enqueue_kind::created) {
     append_run(tasks, {owner->seq, 1});

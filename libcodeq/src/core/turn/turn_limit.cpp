@@ -30,7 +30,7 @@ std::string describe(const limit_definition& definition) {
   return text;
 }
 
-std::string describe_change(const limit_definition* before, const limit_definition* after) {
+std::string describe_limit_change(const limit_definition* before, const limit_definition* after) {
   if (!before)
     return describe(*after);
   return after ? describe(*before) + " -> " + describe(*after) : describe(*before);
@@ -64,7 +64,7 @@ void turn::run(const set_limit& c) {
   auto before = known ? std::optional(*known) : std::nullopt;
   bool changes = !c.is_dry_run && before != c.definition;
   if (changes) {
-    auto detail = describe_change(
+    auto detail = describe_limit_change(
       before ? &*before : nullptr, c.definition ? &*c.definition : nullptr);
     auto action = c.definition ? operator_action::limit_set : operator_action::limit_delete;
     audit({c.origin, action, c.limit.tenant, {}, 0, 0, c.limit.name + ": " + detail});

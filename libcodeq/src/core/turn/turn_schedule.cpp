@@ -48,7 +48,7 @@ std::size_t least_wanted(const std::vector<open_occurrence>& open) {
 
 /// The place of the first open occurrence for which `is_wanted` is true. @pre there is one
 template <class Wanted>
-std::size_t place_of(const std::vector<open_occurrence>& open, const Wanted& is_wanted) {
+std::size_t place_where(const std::vector<open_occurrence>& open, const Wanted& is_wanted) {
   auto found = std::find_if(open.begin(), open.end(), is_wanted);
   CODEQ_ASSERT(found != open.end());
   return static_cast<std::size_t>(found - open.begin());
@@ -344,7 +344,7 @@ void turn::end_occurrence(shard_id shard, sequence task, occurrence_state how) {
     return;
   auto name = *owner;
   const auto& open = state_.schedules.find(name)->progress.open;
-  auto place = place_of(open, [&](const open_occurrence& one) {
+  auto place = place_where(open, [&](const open_occurrence& one) {
     return one.sent == 0 && one.entry.shard == shard && one.entry.task == task;
   });
   auto entry = open[place].entry;
@@ -391,7 +391,7 @@ void turn::settle_sent(const confirm_follow_ups& c) {
   watch_ends watched{state_.id, {}};
   for (const auto& [place, name] : state_.schedules.sent_in(c.by, c.number)) {
     const auto& all_open = state_.schedules.find(name)->progress.open;
-    auto at = place_of(all_open, [&, place = place](const open_occurrence& one) {
+    auto at = place_where(all_open, [&, place = place](const open_occurrence& one) {
       return one.sent == c.number && one.entry.shard == c.by && one.place == place;
     });
     auto open = all_open[at];

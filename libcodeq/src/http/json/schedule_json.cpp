@@ -19,7 +19,7 @@ void write_time(base::json_writer& json, const schedule_time& time) {
     json.field("local", time.local);
 }
 
-void write_task(base::json_writer& json, const task_spec& task) {
+void write_scheduled_task(base::json_writer& json, const task_spec& task) {
   json.begin_object("task")
     .field("command", task.queue)
     .field("queue", task.queue)
@@ -119,7 +119,7 @@ void write_schedule(base::json_writer& json, const schedule_answer& answer, time
     .field("misfire", spec.misfire)
     .field("catchUpMs", spec.catch_up.count())
     .field("overlap", spec.overlap);
-  write_task(json, spec.task);
+  write_scheduled_task(json, spec.task);
   json.field("paused", schedule.paused)
     .field("running", schedule.running)
     .field("waiting", schedule.has_waiting)

@@ -175,7 +175,7 @@ std::optional<response> let_in(const route& r, const exchange& call) {
 }
 
 /// The fields of the request; refused if its route does not take all of them.
-result<route_input> read_fields(const route& r, const request& in) {
+result<route_input> read_route_fields(const route& r, const request& in) {
   if (!in.repeated_parameter.empty())
     return refuse_input(
       {}, "query parameter " + quote_name({}, in.repeated_parameter) + " is given twice");
@@ -372,7 +372,7 @@ void dispatch(gateway_context& context, const exchange_ptr& call) {
   const auto& route = *found.at;
   if (auto refused = let_in(route, *call))
     return call->answer(std::move(*refused));
-  auto fields = read_fields(route, call->in);
+  auto fields = read_route_fields(route, call->in);
   if (call->by)
     if (auto refused = take_rate(context, route, *call->by, cost_of(route, fields)))
       return call->answer(std::move(*refused));

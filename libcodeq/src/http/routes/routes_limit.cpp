@@ -56,7 +56,7 @@ std::optional<std::string> key_meant(const exchange_ptr& call) {
 }
 
 /// Asks every shard. The part of one that does not have the limit is empty.
-void ask_parts(
+void ask_limit_parts(
   gateway_context& context,
   const std::function<client::question(std::uint16_t shard)>& question_of,
   shard_desk::then<limit_parts> done,
@@ -95,7 +95,7 @@ void show_limit(gateway_context& context, const exchange_ptr& call) {
   auto question_of = [limit = *limit](std::uint16_t shard) {
     return client::ask_limit(shard, limit);
   };
-  ask_parts(context, question_of, answer_limit(call, *limit));
+  ask_limit_parts(context, question_of, answer_limit(call, *limit));
 }
 
 void set_limit(gateway_context& context, const exchange_ptr& call) {
@@ -108,7 +108,7 @@ void set_limit(gateway_context& context, const exchange_ptr& call) {
   bool is_dry = call->fields->query.flag("dryRun").value_or(false);
   auto question_of = [change = client::limit_change{*limit, *definition, is_dry}](
                        std::uint16_t shard) { return client::ask_set_limit(shard, change); };
-  ask_parts(context, question_of, answer_limit(call, *limit), origin_of(context, *call));
+  ask_limit_parts(context, question_of, answer_limit(call, *limit), origin_of(context, *call));
 }
 
 void remove_limit(gateway_context& context, const exchange_ptr& call) {
@@ -118,13 +118,13 @@ void remove_limit(gateway_context& context, const exchange_ptr& call) {
   auto question_of = [limit = *limit](std::uint16_t shard) {
     return client::ask_delete_limit(shard, limit);
   };
-  ask_parts(context, question_of, answer_limit(call, *limit), origin_of(context, *call));
+  ask_limit_parts(context, question_of, answer_limit(call, *limit), origin_of(context, *call));
 }
 
 void list_limits(gateway_context& context, const exchange_ptr& call) {
   auto tenant = call->by->tenant;
   auto question_of = [tenant](std::uint16_t shard) { return client::ask_limits(shard, tenant); };
-  ask_parts(context, question_of, [call, tenant](const result<limit_parts>& parts) {
+  ask_limit_parts(context, question_of, [call, tenant](const result<limit_parts>& parts) {
     if (!parts)
       return refuse_limit(call, parts.error());
     base::json_writer json;
@@ -164,14 +164,14 @@ void list_keys(gateway_context& context, const exchange_ptr& call) {
   };
   auto limit_of = [limit = *limit](std::uint16_t shard) { return client::ask_limit(shard, limit); };
   // A limit without keys in use differs from one that does not exist.
-  ask_parts(
+  ask_limit_parts(
     context,
     limit_of,
     [&context, call, limit = *limit, keys_of, show_keys](const result<limit_parts>& parts) {
       auto known = parts ? client::merge_limit(limit, *parts) : parts.error();
       if (!known)
         return refuse_limit(call, known.error());
-      ask_parts(context, keys_of, show_keys);
+      ask_limit_parts(context, keys_of, show_keys);
     });
 }
 

@@ -271,7 +271,7 @@ void change_settings(gateway_context& context, const exchange_ptr& call) {
 }
 
 /// Removes all tasks of a queue, whatever their state.
-void purge_queue(gateway_context& context, const exchange_ptr& call) {
+void purge_whole_queue(gateway_context& context, const exchange_ptr& call) {
   auto queue = queue_meant(call);
   if (!queue)
     return;
@@ -315,7 +315,7 @@ constexpr std::array<route, 9> queue_table{{
    .pattern = "admin/queues/:/purge",
    .who = access::admin,
    .rate = "admin",
-   .run = &purge_queue},
+   .run = &purge_whole_queue},
   {.method = "GET",
    .pattern = "admin/queues/:/settings",
    .who = access::inspect,

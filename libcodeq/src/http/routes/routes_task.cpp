@@ -103,7 +103,7 @@ void show_result(gateway_context& context, const exchange_ptr& call) {
   find_own(context, call, call->arguments[0], false, std::move(show));
 }
 
-void explain(gateway_context& context, const exchange_ptr& call) {
+void explain_task(gateway_context& context, const exchange_ptr& call) {
   auto ask = [&context, call](const result<task_detail>& found) {
     if (!found)
       return call->answer(refusal_of(found.error()));
@@ -278,7 +278,7 @@ constexpr std::array<route, 10> task_table{{
    .who = access::any,
    .run = &show_result,
    .fields = {.query = result_parameters}},
-  {.method = "GET", .pattern = "tasks/:/explain", .who = access::any, .run = &explain},
+  {.method = "GET", .pattern = "tasks/:/explain", .who = access::any, .run = &explain_task},
   {.method = "GET", .pattern = "tasks/:/events", .who = access::any, .run = &show_events},
   {.method = "POST", .pattern = "tasks/:/cancel", .who = access::producer, .run = &cancel_task},
   {.method = "POST", .pattern = "tasks/:/promote", .who = access::producer, .run = &promote},

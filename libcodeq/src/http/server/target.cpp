@@ -13,7 +13,7 @@ namespace {
 
 /// Appends the decoded text to `out`; false for a malformed escape. A plus is a space only in
 /// queries.
-bool decode(std::string_view text, bool is_query, std::string& out) {
+bool decode_percent(std::string_view text, bool is_query, std::string& out) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '+' && is_query) {
       out += ' ';
@@ -57,9 +57,9 @@ bool read_query(std::string_view text, request& to) {
     auto equals = pair.find('=');
     std::string name;
     std::string value;
-    if (!decode(pair.substr(0, equals), true, name))
+    if (!decode_percent(pair.substr(0, equals), true, name))
       return false;
-    if (equals != std::string_view::npos && !decode(pair.substr(equals + 1), true, value))
+    if (equals != std::string_view::npos && !decode_percent(pair.substr(equals + 1), true, value))
       return false;
     if (!to.query.emplace(name, std::move(value)).second)
       to.repeated_parameter = std::move(name);
@@ -90,8 +90,9 @@ bool read_target(std::string_view target, request& to) {
     return false;
   if (path.empty())
     return true;
-  return each_part(
-    path, '/', [&](std::string_view part) { return decode(part, false, to.path.emplace_back()); });
+  return each_part(path, '/', [&](std::string_view part) {
+    return decode_percent(part, false, to.path.emplace_back());
+  });
 }
 
 std::string_view bearer_of(std::string_view authorization) noexcept {

@@ -24,7 +24,7 @@ constexpr auto subscriptions_tenant = "codeq.subscriptions";
 /// on its way to the shard.
 constexpr duration renewal_max = std::chrono::seconds(10);
 
-task_spec record_of(const subscription& s) {
+task_spec wakeup_record_of(const subscription& s) {
   task_spec record;
   record.tenant = subscriptions_tenant;
   record.queue = s.tenant;
@@ -131,7 +131,7 @@ enqueue_ticket wakeup_desk::put(const subscription& s, std::function<void(result
     take_up(s, added->id);
     done({});
   };
-  return desk_->enqueue(s.tenant, record_of(s), std::move(stored));
+  return desk_->enqueue(s.tenant, wakeup_record_of(s), std::move(stored));
 }
 
 result<subscription>

@@ -25,7 +25,7 @@ constexpr unsigned first_success = 200;
 constexpr unsigned first_other = 300;
 
 /// Makes the record of a webhook, one per task and tenant.
-task_spec record_of(task_id task, const std::string& tenant, const std::string& url) {
+task_spec webhook_record_of(task_id task, const std::string& tenant, const std::string& url) {
   task_spec record;
   record.tenant = webhooks_tenant;
   record.queue = tenant;
@@ -128,7 +128,7 @@ enqueue_ticket webhook_desk::add(
       take_up({added->id, task, tenant, host});
     done({});
   };
-  return desk_->enqueue(tenant, record_of(task, tenant, url), std::move(taken));
+  return desk_->enqueue(tenant, webhook_record_of(task, tenant, url), std::move(taken));
 }
 
 void webhook_desk::take_up(entry fresh) {

@@ -9,7 +9,7 @@ namespace codeq::storage {
 
 namespace {
 
-capnp::Data::Reader data_of(const std::string& text) {
+capnp::Data::Reader data_field_of(const std::string& text) {
   return {reinterpret_cast<const kj::byte*>(text.data()), text.size()};
 }
 
@@ -26,8 +26,8 @@ void write_run(schema::FollowUpRecord::Run::Builder to, const core::follow_up& f
   to.setLeftToQueue(from.run.left_to_queue);
   to.setNotBeforeMs(ms_of(from.run.not_before));
   to.setAllowPromotion(from.run.allow_promotion);
-  to.setGroup(data_of(from.run.group));
-  to.setKey(data_of(from.run.key));
+  to.setGroup(data_field_of(from.run.group));
+  to.setKey(data_field_of(from.run.key));
   to.setOnDuplicate(static_cast<std::uint8_t>(from.run.duplicate));
   to.setReplacePayload(from.run.replace_payload);
   write_fairness(to, from.run.fairness);

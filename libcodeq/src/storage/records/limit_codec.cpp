@@ -9,7 +9,7 @@ namespace codeq::storage {
 namespace {
 
 /// False for a definition that no operator can have set.
-bool is_valid(const limit_definition& definition) {
+bool is_valid_limit(const limit_definition& definition) {
   if (definition.concurrency && *definition.concurrency > limits::limit_concurrency_max)
     return false;
   const auto& rate = definition.rate;
@@ -36,7 +36,7 @@ result<core::limit_defined> decode_limit(std::string_view value, const limit_add
     e.at = time_of(r.getAtMs());
     e.limit = limit;
     e.definition = encoding::read_rule(r.getRule());
-    if (!is_valid(*e.definition))
+    if (!is_valid_limit(*e.definition))
       return mismatch("a limit without a valid definition");
     return e;
   });
@@ -88,7 +88,7 @@ result<permit_record> decode_permit(std::string_view value, std::uint64_t number
     record.session = r.getSession();
     record.heard = r.getHeard();
     bool has_uses = !record.what.uses.empty();
-    if (!is_valid(record.what.uses) || has_uses != (number != 0))
+    if (!is_valid_limit(record.what.uses) || has_uses != (number != 0))
       return mismatch("a permit without valid limits");
     return record;
   });

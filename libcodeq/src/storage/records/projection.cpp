@@ -30,7 +30,7 @@ void add_notes(shard_id shard, const std::vector<core::task_note>& notes, write_
 
 /// An entry that a purged task shares with its neighbours stays with them.
 
-void remove_history(shard_id shard, const core::task_change& purged, write_set& writes) {
+void remove_task_history(shard_id shard, const core::task_change& purged, write_set& writes) {
   auto slots = std::min(purged.notes, limits::history_events_max);
   for (std::uint32_t slot = 0; slot < slots; ++slot)
     writes.remove(history_key{shard, purged.seq, slot_of(slot)}.encode());
@@ -87,7 +87,7 @@ void project_event(shard_id shard, const core::tasks_changed& e, write_set& writ
     if (change.kind == core::change_kind::redriven || change.kind == core::change_kind::purged)
       writes.remove(dead_key{shard, change.seq}.encode());
     if (change.kind == core::change_kind::purged)
-      remove_history(shard, change, writes);
+      remove_task_history(shard, change, writes);
   }
 }
 

@@ -21,7 +21,7 @@ void append_little_endian(std::string& out, Integer number) {
 }
 
 template <class Integer>
-Integer read_little_endian(std::string_view bytes) {
+Integer read_raw(std::string_view bytes) {
   Integer number = 0;
   for (std::size_t i = sizeof number; i-- > 0;)
     number = static_cast<Integer>(number << 8 | static_cast<unsigned char>(bytes[i]));
@@ -152,8 +152,8 @@ result<write_set> unpack(std::string_view packed, shard_id shard) {
     if (!head)
       return mismatch("packed writes that end within a write");
     auto what = unpacked_kind(static_cast<std::uint8_t>(head->front()));
-    auto key = take(packed, read_little_endian<std::uint16_t>(head->substr(1)));
-    auto value = take(packed, read_little_endian<std::uint32_t>(head->substr(3)));
+    auto key = take(packed, read_raw<std::uint16_t>(head->substr(1)));
+    auto value = take(packed, read_raw<std::uint32_t>(head->substr(3)));
     if (!what || !key || !value)
       return mismatch("packed writes of an unknown kind or size");
     if (!is_data_of(shard, *key))

@@ -17,11 +17,11 @@ namespace codeq::storage {
 
 namespace {
 
-std::uint64_t ms_of(timestamp t) {
+std::uint64_t audit_ms_of(timestamp t) {
   return static_cast<std::uint64_t>(std::max<duration::rep>(t.time_since_epoch().count(), 0));
 }
 
-timestamp time_of(std::uint64_t ms) {
+timestamp audit_time_of(std::uint64_t ms) {
   return timestamp{duration{static_cast<duration::rep>(ms)}};
 }
 
@@ -36,7 +36,7 @@ public:
     const std::optional<audit_place>& before)
     : store_(store), range_(audits_of(shard, since_ms)) {
     if (before)
-      range_.end = audit_key{shard, ms_of(before->at), before->operation, 0}.encode();
+      range_.end = audit_key{shard, audit_ms_of(before->at), before->operation, 0}.encode();
   }
 
   /// Moves to the next entry. Errors: of the store; `corruption`.
@@ -53,7 +53,7 @@ public:
     auto place = audit_key::decode(key);
     if (!place)
       return error{errc::corruption, "a key of the audit log cannot be read"};
-    auto entry = decode_audit(value, time_of(place->at_ms), place->operation);
+    auto entry = decode_audit(value, audit_time_of(place->at_ms), place->operation);
     if (!entry)
       return entry.error();
     found_ = std::move(*entry);
@@ -167,7 +167,7 @@ result<audit_page> read_audit(
   std::uint16_t shard_count,
   const audit_filter& filter,
   timestamp now) {
-  auto since = ms_of(std::max(filter.since, now - limits::audit_retention));
+  auto since = audit_ms_of(std::max(filter.since, now - limits::audit_retention));
   std::vector<audit_walk> walks;
   walks.reserve(shard_count);
   for (std::uint16_t i = 0; i < shard_count; ++i)

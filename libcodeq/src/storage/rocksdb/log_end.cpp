@@ -238,7 +238,7 @@ private:
 };
 
 log_inspection
-judge(std::string_view bytes, const whole_records& found, const record_proof& proof) {
+judge_walked(std::string_view bytes, const whole_records& found, const record_proof& proof) {
   if (is_zero(part_of(bytes, found.end, bytes.size())))
     return {log_end::intact, found.end};
   unfinished_record last{bytes, found, proof};
@@ -251,11 +251,11 @@ judge(std::string_view bytes, const whole_records& found, const record_proof& pr
 log_inspection inspect_log(std::string_view bytes, std::string_view mark) {
   batch_proof proof{mark};
   auto found = walk(bytes, 0, [&](const fragment& start) { proof.learn(bytes, start); });
-  return judge(bytes, found, proof);
+  return judge_walked(bytes, found, proof);
 }
 
 log_inspection inspect_manifest(std::string_view bytes) {
-  return judge(bytes, walk(bytes, 0, [](const fragment&) {}), manifest_proof{});
+  return judge_walked(bytes, walk(bytes, 0, [](const fragment&) {}), manifest_proof{});
 }
 
 } // namespace codeq::storage

@@ -43,7 +43,7 @@ constexpr std::uint64_t log_bytes_max = 64u << 20;
 constexpr int tables_before_compaction = 10;
 
 constexpr double filter_bits_per_key = 10;
-constexpr std::size_t block_bytes = 16u << 10;
+constexpr std::size_t table_block_bytes = 16u << 10;
 
 /// Few threads read. A table's filter must be small compared with a shard of the cache; otherwise
 /// each read loads it again: half a megabyte for one body.
@@ -196,12 +196,12 @@ void set_tables(rocksdb::Options& target, const std::shared_ptr<rocksdb::Cache>&
   table.cache_index_and_filter_blocks = true;
   table.pin_l0_filter_and_index_blocks_in_cache = true;
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(filter_bits_per_key));
-  table.block_size = block_bytes;
+  table.block_size = table_block_bytes;
   // In parts of about a block's size, so that the cache of a store of any size contains the parts
   // in use.
   table.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
   table.partition_filters = true;
-  table.metadata_block_size = block_bytes;
+  table.metadata_block_size = table_block_bytes;
   table.pin_top_level_index_and_filter = true;
   target.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   target.level_compaction_dynamic_level_bytes = true;

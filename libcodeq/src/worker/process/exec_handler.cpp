@@ -59,7 +59,7 @@ make_request(const exec_command& command, const task& attempt, duration kill_gra
   return request;
 }
 
-outcome to_outcome(process_end end) {
+outcome outcome_of_process(process_end end) {
   if (end.output_too_large)
     return outcome::failed_permanently(
       "standard output passed the limit of " + std::to_string(limits::result_bytes_max) + " bytes");
@@ -83,7 +83,7 @@ handler_function make_exec_handler(exec_command command, duration kill_grace) {
     auto end = run_process(request);
     if (!end)
       return outcome::failed(to_string(end.error()));
-    return to_outcome(std::move(*end));
+    return outcome_of_process(std::move(*end));
   };
 }
 
