@@ -4,6 +4,7 @@
 #include "integration/fake_coordinator.hpp"
 #include "support/channel.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 
 namespace codeq::test {
 
+using testing::HasSubstr;
 using namespace std::chrono_literals;
 
 namespace {
@@ -261,8 +263,9 @@ TEST_F(ClientProducer, EnqueueSaysWhyThereIsNoConnection) {
 
   ASSERT_FALSE(id);
   EXPECT_EQ(id.error().code, errc::disconnected);
-  EXPECT_NE(id.error().context.find("Connection refused; nothing was enqueued"), std::string::npos)
-    << id.error().context;
+  EXPECT_THAT(
+    id.error().context,
+    HasSubstr("Connection refused (is a coordinator running there?); nothing was enqueued"));
 }
 
 TEST_F(ClientProducer, OutcomeOfARequestThatWasSentIsUnknown) {

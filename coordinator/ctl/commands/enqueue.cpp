@@ -199,7 +199,10 @@ int run(context& with, const enqueue_options& given) {
     return fail(ready.error(), with.json);
   auto task = given.task;
   take_settings(given.settings, task);
-  task.payload = payload_of(given.payload);
+  auto payload = payload_of(given.payload);
+  if (!payload)
+    return fail(payload.error(), with.json);
+  task.payload = std::move(*payload);
   std::vector<task_id> all;
   auto told = [&](const added_tasks& added) {
     print_added(added, with.json);

@@ -156,6 +156,7 @@ class Verbs(AccessTest):
         spy = self.start_worker("spy", tenant="a")
         self.assertNotEqual(spy.wait(20), 0)
         self.assertIn("does not allow to claim from queue", spy.text())
+        self.assertIn("if the token is for another tenant, give that with --tenant", spy.text())
 
         # Its attempt must not take over the name of tenant a's worker either.
         worker = self.start_worker("work")

@@ -192,7 +192,7 @@ TEST(CtlCommands, WorkersAreShownWithWhatTheyRun) {
     shown(api, {{"workers"}}),
     "WORKER  CONNECTED  FREE  LEASES                   QUEUES\n"
     "w1            yes     7       1  default/mail and 2 more\n\n"
-    "WORKER                                  RUNS         QUEUE                        SINCE  "
+    "WORKER                                 HOLDS         QUEUE                        SINCE  "
     "LEASE ENDS IN\n"
     "w1      " + id_text + "  default/mail  1970-01-01 00:00:00.000 UTC             9s\n= 0");
   EXPECT_EQ(
@@ -362,8 +362,8 @@ TEST(CtlCommands, WaitingThatTookTooLongSaysWhatTheTaskWaitsFor) {
 
   EXPECT_EQ(
     shown(api, {{"result", word, "--wait", "1s"}}),
-    "codeqctl: timeout: late: no worker serves queue default/helo; last error: no order 17 at line "
-    "3; see `codeqctl explain "
+    "codeqctl: timeout: late: no connected worker claims from queue `helo` of tenant default; last "
+    "error: no order 17 at line 3; see `codeqctl explain "
       + id_text + "`\n= 3");
 }
 
