@@ -403,7 +403,7 @@ TEST(CtlCommands, EnqueueOfAKeyThatHasATaskSaysOnStandardErrorWhatHappened) {
 
 TEST(CtlCommands, PromotionThatTheProducerDidNotAllowFails) {
   recorded_api api;
-  api.outcome = change_outcome{id, change_result::guarded, task_state::scheduled};
+  api.outcome = change_outcome{change_result::guarded, task_state::scheduled, id};
   task_status waiting;
   waiting.eligible_at = timestamp{std::chrono::seconds(7)};
   api.found = waiting;
