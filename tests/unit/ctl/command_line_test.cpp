@@ -461,7 +461,7 @@ TEST(CtlCommandLine, AnUnknownCommandIsRefusedAlsoWithHelp) {
 TEST(CtlCommandLine, AnUnknownWordBeforeACommandIsRefusedAsAnUnknownCommand) {
   EXPECT_EQ(
     refused({{"helo", "enqueue"}}),
-    "codeqctl: unknown subcommand or option `helo` (see --help)");
+    "codeqctl: unknown subcommand or option `helo`; did you mean `--help`? (see --help)");
   EXPECT_EQ(
     refused({{"enqueu", "enqueue", "q", "x"}}),
     "codeqctl: unknown subcommand or option `enqueu`; did you mean `enqueue`? (see --help)");

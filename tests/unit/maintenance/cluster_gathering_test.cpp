@@ -56,7 +56,8 @@ protected:
     storage::put_replica(
       shard, {replication::replica_id{last.number}, last.epoch, is_incomplete, false}, writes);
     replication::epoch_index log;
-    log.append(last);
+    for (auto number = log.last().number + 1; number <= last.number; ++number)
+      log.append({last.epoch, number});
     storage::put_history(shard, log, writes);
     writes.put(key(shard, queue), "value");
     commit(store, std::move(writes));
