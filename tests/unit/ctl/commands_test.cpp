@@ -127,6 +127,18 @@ TEST(CtlCommands, StatsTellNowAndEverApart) {
     "\n= 0");
 }
 
+TEST(CtlCommands, ExplanationOfAQueueThatDoesNotExistFails) {
+  recorded_api api;
+  api.explained = queue_explanation{{"t", "nix"}, false};
+
+  EXPECT_EQ(
+    shown(api, {{"explain", "--queue", "nix"}}),
+    "codeqctl: unknown_queue: tenant t has no queue `nix`\n= 1");
+  api.explained->missing_shards = {2};
+  auto unsure = shown(api, {{"explain", "--queue", "nix"}});
+  EXPECT_NE(unsure.find("did not answer: 2\n= 0"), unsure.npos) << unsure;
+}
+
 TEST(CtlCommands, WaitingTasksOfAQueueAreAccountedFor) {
   recorded_api api;
   queue_explanation why{{"t", "q"}, true};
