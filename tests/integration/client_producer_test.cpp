@@ -239,6 +239,17 @@ TEST_F(ClientProducer, ARefusalForGoodEndsWhatWaits) {
   EXPECT_EQ(next_answer(), "unauthorized");
 }
 
+TEST_F(ClientProducer, ARefusalForWantOfATokenNamesTheFieldThatTakesOne) {
+  connect();
+  coordinator.refuse(errc::unauthorized, "this coordinator requires a token");
+
+  auto id = client->enqueue(spec(), 5s);
+
+  ASSERT_FALSE(id);
+  EXPECT_THAT(
+    id.error().context, HasSubstr("requires a token; set producer_options::access"));
+}
+
 TEST_F(ClientProducer, EnqueueWithoutACoordinatorNamesItsAddressAndEnqueuesNothing) {
   connect();
 

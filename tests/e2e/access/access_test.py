@@ -85,6 +85,7 @@ class Verbs(AccessTest):
             self.assert_refused(token, UNAUTHORIZED, "get", task)
             self.assert_refused(token, UNAUTHORIZED, "result", task, "--wait", "5s")
             self.assert_refused(token, UNAUTHORIZED, "enqueue", "echo", "x")
+        self.assert_refused(None, "give one with --token-file or CODEQ_TOKEN", "stats")
 
         self.assertEqual(self.state(task), "scheduled")
 
