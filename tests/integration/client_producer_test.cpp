@@ -246,8 +246,7 @@ TEST_F(ClientProducer, ARefusalForWantOfATokenNamesTheFieldThatTakesOne) {
   auto id = client->enqueue(spec(), 5s);
 
   ASSERT_FALSE(id);
-  EXPECT_THAT(
-    id.error().context, HasSubstr("requires a token; set producer_options::access"));
+  EXPECT_THAT(id.error().context, HasSubstr("requires a token; set producer_options::access"));
 }
 
 TEST_F(ClientProducer, EnqueueWithoutACoordinatorNamesItsAddressAndEnqueuesNothing) {
