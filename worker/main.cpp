@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/worker_node.hpp"
 
+#include "config/access_options.hpp"
 #include "config/environment_names.hpp"
 #include "config/version.hpp"
 #include "config/worker_config.hpp"
@@ -92,8 +93,7 @@ void reread(codeq::worker_node& node, const codeq::config::command_line& line) {
     CODEQ_LOG_INFO("worker has read its settings and certificates again");
 }
 
-/// Handles signals: the first stop signal drains the node, the next one ends the wait for handlers;
-/// SIGHUP reloads settings and certificates.
+/// The first stop signal drains the node, the next one ends the wait for handlers; SIGHUP reloads.
 void heed_signals(
   codeq::worker_node& node, const sigset_t& signals, const codeq::config::command_line& line) {
   for (;;) {
@@ -127,7 +127,7 @@ int run(const codeq::config::worker_config& config, const codeq::config::command
   std::thread([&node, signals, line] { heed_signals(**node, signals, line); }).detach();
   auto ended = (*node)->wait();
   CODEQ_LOG_INFO("worker stopped");
-  int status = ended ? 0 : fail(to_string(ended.error()));
+  int status = ended ? 0 : fail(to_string(codeq::config::with_advice(ended.error())));
   codeq::observe::flush_log();
   // Skips destructors: a handler that ignores its cancellation must not keep the process alive.
   std::_Exit(status);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/tuning.hpp"
+#include "config/access_options.hpp"
 #include "ctl/operator_api.hpp"
 #include "ctl/queue_settings.hpp"
 
@@ -42,15 +43,12 @@ private:
   operator_api::progressed told_;
 };
 
-/// Why there is no connection, with a hint when the address is that of a gateway.
+/// Why there is no connection, with the option that helps.
 error no_connection(const error& why) {
-  if (why.context.find(http_peer_text) == std::string::npos)
-    return why;
-  return {
-    why.code,
-    why.context
-      + "; --coordinator takes the address of the coordinator's --listen; for that of its --http "
-        "there is --http http://HOST:PORT"};
+  auto advised = config::with_advice(why);
+  if (why.context.find(http_peer_text) != std::string::npos)
+    advised.context += "; for this address there is --http http://HOST:PORT";
+  return advised;
 }
 
 /// Number of copies of a task that fit into one request.

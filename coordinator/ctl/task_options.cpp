@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <functional>
 #include <utility>
 
 #include <unistd.h>
@@ -29,6 +30,13 @@ std::string read_payload() {
     text.append(part.data(), got);
   }
   return text;
+}
+
+/// Takes the names of options, too: `replace-ended`.
+std::function<result<void>(const std::string&)> take_duplicate(on_duplicate& target) {
+  return [take = choice_into(target, duplicate_names)](const std::string& text) {
+    return take(text == "replace-ended" ? "replace_ended" : text);
+  };
 }
 
 } // namespace
@@ -81,7 +89,7 @@ std::vector<option> key_options(task_spec& task) {
        "task has ended. If it is live, replace_ended prints its id, defer sets the later of "
        "both delays and promote the new one; if it has ended, these three add a new task "
        "[default: existing]",
-     .take = choice_into(task.duplicate, duplicate_names)},
+     .take = take_duplicate(task.duplicate)},
     switch_option(
       "replace-payload",
       "Let a duplicate also replace the payload of a live task that does not run [default: off]",
@@ -116,8 +124,14 @@ void take_settings(const queue_changes& given, task_spec& task) {
     given.retry.value_or(plain.kind), base, given.retry_cap.value_or(std::max(plain.cap, base))};
 }
 
-std::string payload_of(const std::string& given) {
-  return given == "-" ? read_payload() : given;
+result<std::string> payload_of(const std::string& given) {
+  auto payload = given == "-" ? read_payload() : given;
+  // The rest of a longer one is not read, so its size is unknown.
+  if (payload.size() > limits::payload_bytes_max)
+    return error{
+      errc::too_large,
+      "payload has more than " + std::to_string(limits::payload_bytes_max) + " bytes"};
+  return payload;
 }
 
 } // namespace codeq::ctl

@@ -25,8 +25,8 @@ namespace codeq::ctl {
 /// Only given settings become the task's own; the queue provides the others.
 void take_settings(const queue_changes& given, task_spec& task);
 
-/// The text of a payload option: `-` stands for standard input, which is read to its end, but at
-/// most one byte more than a payload may have.
-[[nodiscard]] std::string payload_of(const std::string& given);
+/// The text of a payload option: `-` stands for standard input, which is read to its end. Errors:
+/// `too_large`; standard input is then not read to its end.
+[[nodiscard]] result<std::string> payload_of(const std::string& given);
 
 } // namespace codeq::ctl

@@ -83,10 +83,7 @@ std::string unfinished_text(operator_api& api, task_id task) {
   const auto* why = answer ? std::get_if<task_explanation>(&*answer) : nullptr;
   if (!why)
     return {};
-  auto reason = why->reason == task_reason::no_worker
-                  ? "no worker serves queue " + why->task.tenant + "/" + why->task.queue
-                  : to_sentence(*why);
-  return ": " + reason + last_error_text(api, task);
+  return ": " + to_sentence(*why) + last_error_text(api, task);
 }
 
 } // namespace

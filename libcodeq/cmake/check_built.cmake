@@ -20,6 +20,6 @@ if(missing)
   list(JOIN missing "\n  " missing)
   message(FATAL_ERROR
     "Nothing is installed, because these files are not built:\n  ${missing}\n"
-    "Build everything (cmake --build BUILD), or the targets codeq-coordinator, codeq-worker and "
-    "codeqctl to install the programs alone (--component programs).")
+    "Build what is installed: cmake --build BUILD --target codeq-coordinator codeq-worker codeqctl "
+    "codeq_testkit. To install the programs alone (--component programs), leave out codeq_testkit.")
 endif()

@@ -73,15 +73,17 @@ class Promote(cluster.ClusterTest):
         self.cluster.start_coordinator()
         self.cluster.start_worker("w")
 
-    def promote(self, task):
-        answer = json.loads(self.cluster.ctl("--json", "promote", task))
+    def promote(self, task, status=0):
+        answer = json.loads(self.cluster.ctl("--json", "promote", task, status=status))
         return answer["outcome"], answer["state"]
 
     def test_producer_s_delay_is_lifted_only_when_it_allows_that(self):
         guarded = self.cluster.enqueue("echo", "a", "--delay", "1h")
         allowed = self.cluster.enqueue("echo", "b", "--delay", "1h", "--allow-promotion")
 
-        self.assertEqual(self.promote(guarded), ("guarded", "scheduled"))
+        self.assertEqual(self.promote(guarded, 1), ("guarded", "scheduled"))
+        self.assertIn("because it was enqueued without", self.cluster.ctl_error(
+            "promote", guarded))
         self.assertEqual(self.promote(allowed), ("changed", "ready"))
 
         self.assertEqual(self.cluster.result(allowed), "b")

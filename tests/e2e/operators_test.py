@@ -470,6 +470,7 @@ class Refusals(OperatorTest):
             capture_output=True, text=True, timeout=30, check=False).stderr
         self.assertLess(time.monotonic() - begin, 1.5)
         self.assertIn("the peer speaks HTTP", said)
+        self.assertIn("there is --http http://HOST:PORT", said)
 
     def test_store_in_use_is_named_without_the_words_of_its_library(self):
         self.cluster.start_coordinator()

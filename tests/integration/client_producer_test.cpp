@@ -4,6 +4,7 @@
 #include "integration/fake_coordinator.hpp"
 #include "support/channel.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 
 namespace codeq::test {
 
+using testing::HasSubstr;
 using namespace std::chrono_literals;
 
 namespace {
@@ -237,6 +239,16 @@ TEST_F(ClientProducer, ARefusalForGoodEndsWhatWaits) {
   EXPECT_EQ(next_answer(), "unauthorized");
 }
 
+TEST_F(ClientProducer, ARefusalForWantOfATokenNamesTheFieldThatTakesOne) {
+  connect();
+  coordinator.refuse(errc::unauthorized, "this coordinator requires a token");
+
+  auto id = client->enqueue(spec(), 5s);
+
+  ASSERT_FALSE(id);
+  EXPECT_THAT(id.error().context, HasSubstr("requires a token; set producer_options::access"));
+}
+
 TEST_F(ClientProducer, EnqueueWithoutACoordinatorNamesItsAddressAndEnqueuesNothing) {
   connect();
 
@@ -261,8 +273,9 @@ TEST_F(ClientProducer, EnqueueSaysWhyThereIsNoConnection) {
 
   ASSERT_FALSE(id);
   EXPECT_EQ(id.error().code, errc::disconnected);
-  EXPECT_NE(id.error().context.find("Connection refused; nothing was enqueued"), std::string::npos)
-    << id.error().context;
+  EXPECT_THAT(
+    id.error().context,
+    HasSubstr("Connection refused (is a coordinator running there?); nothing was enqueued"));
 }
 
 TEST_F(ClientProducer, OutcomeOfARequestThatWasSentIsUnknown) {

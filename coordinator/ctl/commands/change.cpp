@@ -35,7 +35,7 @@ std::string to_text(const change_outcome& outcome) {
   case kind::unchanged:
     return text + " and stays so\n";
   case kind::guarded:
-    return text + "; its producer's delay counts on\n";
+    break;
   case kind::key_taken:
     return text + " and stays so: another live task has its key\n";
   case kind::not_found:
@@ -46,13 +46,29 @@ std::string to_text(const change_outcome& outcome) {
 
 /// True when the change was not made and a repeat would not help.
 bool is_failure(kind what) {
-  return what == kind::key_taken || what == kind::not_found;
+  return what == kind::key_taken || what == kind::not_found || what == kind::guarded;
+}
+
+/// Why a task keeps its producer's delay. Asks the coordinator when it ends.
+std::string guarded_text(operator_api& api, task_id task) {
+  auto text = "task " + to_string(task)
+              + " is not promoted: its producer's delay stays, because it was enqueued without "
+                "--allow-promotion";
+  auto answer = api.status(task);
+  const auto* status = answer ? std::get_if<task_status>(&*answer) : nullptr;
+  if (status == nullptr || !status->eligible_at)
+    return text;
+  return text + "; it starts at " + to_string(*status->eligible_at);
 }
 
 int show_change(const context& with, const answer<change_outcome>& got) {
   const auto* outcome = got ? std::get_if<change_outcome>(&*got) : nullptr;
   if (outcome && outcome->what == kind::not_found && !with.json)
     return fail({errc::unknown_task, "no task has that key"}, false);
+  if (outcome && outcome->what == kind::guarded && !with.json) {
+    complain(guarded_text(with.api, outcome->id));
+    return exit_failed;
+  }
   auto status = show(with, got, to_json, to_text);
   return outcome && is_failure(outcome->what) ? exit_failed : status;
 }
@@ -131,8 +147,8 @@ void add_change(command_table& to) {
   add_live(
     to,
     "promote",
-    "Make a waiting task ready now; the producer's own delay stays unless the task was enqueued "
-    "with --allow-promotion",
+    "Make a waiting task ready now; fails if it waits for the producer's own delay and was "
+    "enqueued without --allow-promotion",
     task_change::promote);
   add_dead(to, "redrive", "Give a dead task all its attempts again", task_change::redrive);
   add_dead(to, "purge", "Remove a dead task for good", task_change::purge);

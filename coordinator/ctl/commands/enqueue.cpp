@@ -22,6 +22,13 @@ namespace {
 
 constexpr std::uint64_t enqueue_count_max = 10'000'000;
 
+constexpr auto details =
+  "Standard output is the id of each task, one per line. When the --key has a task already, it is "
+  "the id of that one, and standard error says what happened to it; `outcomes` of --json has a "
+  "word for it. created: the task is new. existing: nothing changed. deferred, promoted: it starts "
+  "later, earlier. unchanged: its time stays. running: it runs, so its time cannot change. --wait "
+  "adds a line for each task that has ended, ID STATE; `codeqctl result ID` writes a result.";
+
 struct enqueue_options {
   /// All fields except the payload and `settings`.
   task_spec task;
@@ -106,20 +113,46 @@ std::string to_json(const std::vector<enqueued_task>& tasks) {
   return out.end_array().end_object().take() + "\n";
 }
 
-/// One id per line, followed by its kind if the task was not created.
+/// One id per line, and nothing else: scripts take it as the id.
 std::string to_text(const std::vector<enqueued_task>& tasks) {
   std::string text;
-  for (const auto& task : tasks) {
-    auto kind = " " + std::string(to_string(task.kind));
-    text += to_string(task.id) + (task.kind == enqueue_kind::created ? "" : kind) + "\n";
+  for (const auto& task : tasks)
+    text += to_string(task.id) + "\n";
+  return text;
+}
+
+/// What happened to the task that has the key; empty for a new task.
+std::string duplicate_text(const enqueued_task& task) {
+  auto text = "the key has task " + to_string(task.id) + " already; nothing was added";
+  switch (task.kind) {
+  case enqueue_kind::created:
+    return {};
+  case enqueue_kind::deferred:
+    return text + ", and the task starts later than before";
+  case enqueue_kind::promoted:
+    return text + ", and the task starts earlier than before";
+  case enqueue_kind::unchanged:
+    return text + ", and the task's time stays";
+  case enqueue_kind::running:
+    return text + ", because the task runs";
+  case enqueue_kind::existing:
+  case enqueue_kind::duplicate:
+    break;
   }
   return text;
 }
 
+void tell_duplicates(const std::vector<enqueued_task>& tasks) {
+  for (const auto& task : tasks)
+    if (auto text = duplicate_text(task); !text.empty())
+      complain(text);
+}
+
 void print_added(const added_tasks& added, bool json) {
-  if (!json)
+  if (!json) {
     print(to_text(added.tasks));
-  else if (added.is_whole && added.said)
+    tell_duplicates(added.tasks);
+  } else if (added.is_whole && added.said)
     print(*added.said, json);
   else if (added.is_whole)
     print(to_json(added.tasks));
@@ -166,7 +199,10 @@ int run(context& with, const enqueue_options& given) {
     return fail(ready.error(), with.json);
   auto task = given.task;
   take_settings(given.settings, task);
-  task.payload = payload_of(given.payload);
+  auto payload = payload_of(given.payload);
+  if (!payload)
+    return fail(payload.error(), with.json);
+  task.payload = std::move(*payload);
   std::vector<task_id> all;
   auto told = [&](const added_tasks& added) {
     print_added(added, with.json);
@@ -187,7 +223,8 @@ void add_enqueue(command_table& to) {
     .help = "Add tasks and print their ids",
     .grammar = grammar,
     .run = run,
-    .check = check});
+    .check = check,
+    .details = details});
 }
 
 } // namespace codeq::ctl

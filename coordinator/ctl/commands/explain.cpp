@@ -47,7 +47,10 @@ std::string to_text(const task_explanation& why) {
     {"max-leased", limit_text(why.queue.max_leased)}};
   for (auto& field : config_fields(why.queue))
     fields.push_back(std::move(field));
-  return printable(to_sentence(why)) + "\n\nsettings of its queue on its shard\n"
+  auto hint = why.reason == task_reason::no_worker
+                ? "; `codeqctl workers` shows the queues of each worker"
+                : "";
+  return printable(to_sentence(why)) + hint + "\n\nsettings of its queue on its shard\n"
          + format_fields(fields);
 }
 
@@ -103,7 +106,7 @@ const char* meaning_of(task_reason reason) {
   case task_reason::queue_paused:
     return "the queue is paused";
   case task_reason::no_worker:
-    return "no connected worker claims from the queue";
+    return "no connected worker claims from the queue; see `codeqctl workers`";
   case task_reason::queue_at_max_leased:
     return "the queue has as many leases as it may";
   case task_reason::no_free_slots:
@@ -163,8 +166,6 @@ std::string notes_of(const queue_explanation& why) {
 }
 
 std::string queue_text(const queue_explanation& why) {
-  if (!why.exists && why.missing_shards.empty())
-    return "The queue has no tasks and no settings of its own.\n";
   auto text = std::to_string(backlog_of(why)) + " tasks wait, " + std::to_string(why.leased)
               + " are leased, " + std::to_string(why.workers) + " workers claim from the queue\n";
   std::vector<std::vector<std::string>> rows{{"REASON", "TASKS"}};
@@ -200,7 +201,14 @@ result<void> check(const explain_options& given) {
 int run(context& with, const explain_options& given) {
   if (given.task)
     return show(with, with.api.explain(*given.task), to_json, to_text);
-  return show(with, with.api.explain_queue(given.queue), queue_json, queue_text);
+  auto got = with.api.explain_queue(given.queue);
+  const auto* why = got ? std::get_if<queue_explanation>(&*got) : nullptr;
+  if (why && !why->exists && why->missing_shards.empty())
+    return fail(
+      {errc::unknown_queue,
+       "tenant " + why->queue.tenant + " has no queue `" + why->queue.queue + "`"},
+      with.json);
+  return show(with, got, queue_json, queue_text);
 }
 
 } // namespace

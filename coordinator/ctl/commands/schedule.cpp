@@ -183,7 +183,10 @@ int set(context& with, const schedule_options& given) {
   auto spec = given.spec();
   if (!spec)
     return fail(spec.error(), with.json);
-  spec->task.payload = payload_of(given.payload);
+  auto payload = payload_of(given.payload);
+  if (!payload)
+    return fail(payload.error(), with.json);
+  spec->task.payload = std::move(*payload);
   if (given.is_dry_run)
     return show_times(with, with.api.preview_schedule(given.name, *spec, given.count));
   return show_answer(with, with.api.set_schedule(given.name, *spec));

@@ -16,11 +16,12 @@ namespace {
 constexpr auto details =
   "Now: SCHEDULED tasks wait for a time (their delay or their next attempt), GATED for an "
   "earlier task of their group, READY for a worker; a limit holds back HELD ones of the ready "
-  "tasks; LEASED tasks run; DEAD tasks have failed for good and are kept. OLDEST is how long "
-  "the oldest ready task has waited for a worker. A PAUSED queue hands out no tasks. MAX-DEPTH "
-  "and MAX-LEASED limit the tasks that have not ended and those that run. Since the store was "
-  "created: COMPLETED, CANCELLED and DIED count the tasks that ended so, also dead ones that "
-  "were redriven or purged later; LOST counts leases that expired.";
+  "tasks; LEASED tasks run, or wait at their worker for a free slot; DEAD tasks have failed for "
+  "good and are kept. OLDEST is how long the oldest ready task has waited for a worker. A PAUSED "
+  "queue hands out no tasks. MAX-DEPTH and MAX-LEASED limit the tasks that have not ended and "
+  "those that are leased. Since the store was created: COMPLETED, CANCELLED and DIED count the "
+  "tasks that ended so, also dead ones that were redriven or purged later; LOST counts leases "
+  "that expired.";
 
 constexpr auto no_queue = "The queue has no tasks and no settings of its own.\n";
 

@@ -6,7 +6,10 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include <unistd.h>
 
 namespace codeq::ctl {
 
@@ -31,6 +34,13 @@ std::vector<option> result_grammar(result_options& to) {
       {duration{0}, wait_max})};
 }
 
+/// Unchanged; on a terminal, the prompt comes on a line of its own.
+void print_result_bytes(std::string_view bytes) {
+  print(bytes);
+  if (isatty(STDOUT_FILENO) == 1 && !bytes.empty() && !bytes.ends_with('\n'))
+    print("\n");
+}
+
 int print_result(const task_end& end, task_id id, bool json) {
   auto task = "task " + to_string(id);
   if (end.status && json)
@@ -48,7 +58,7 @@ int print_result(const task_end& end, task_id id, bool json) {
   const auto& status = *end.status;
   if (status.state == task_state::completed) {
     if (!json)
-      print(status.result);
+      print_result_bytes(status.result);
     return exit_done;
   }
   auto why = status.error_text.empty() && !end.said ? "" : ": " + status.error_text;

@@ -63,7 +63,7 @@ std::string to_text(const std::vector<worker_info>& workers) {
   using std::to_string;
   std::vector<std::vector<std::string>> rows{{"WORKER", "CONNECTED", "FREE", "LEASES", "QUEUES"}};
   std::vector<std::vector<std::string>> running{
-    {"WORKER", "RUNS", "QUEUE", "SINCE", "LEASE ENDS IN"}};
+    {"WORKER", "HOLDS", "QUEUE", "SINCE", "LEASE ENDS IN"}};
   for (const auto& worker : workers) {
     auto name = printable(worker.name);
     rows.push_back(
@@ -110,15 +110,16 @@ std::string drained_text(const drained_worker& worker) {
 void add_workers(command_table& to) {
   to.add(command<no_options>{
     .name = "workers",
-    .help = "Show the workers, their free slots, and the tasks that they run",
+    .help = "Show the workers, their free slots, and the tasks that they hold",
     .run =
       [](context& with, const no_options&) {
         return show(with, with.api.workers(), to_json, to_text);
       },
     .details =
       "FREE: tasks that the worker could accept now, to run or to prefetch. LEASES: tasks that it "
-      "holds. A worker that is not connected is shown as long as it has leases. At most 20 queues "
-      "and 20 leases of a worker are shown, the oldest leases first."});
+      "HOLDS: each runs, or waits at the worker for a free slot. A worker that is not connected is "
+      "shown as long as it has leases. At most 20 queues and 20 leases of a worker are shown, the "
+      "oldest leases first."});
   to.group("worker", "Drain a worker, and take it back");
   to.add(command<worker_options>{
     .name = "worker drain",

@@ -30,7 +30,8 @@ enum class fencing_token : std::uint64_t {};
   return static_cast<std::uint16_t>(shard);
 }
 
-/// Identifies a task for ever. Assigned by its shard; requests are routed by it.
+/// Identifies a task for ever within its store; another store may give the same id to a task of its
+/// own. Assigned by its shard; requests are routed by it.
 struct task_id {
   shard_id shard{};
   sequence seq = 0;

@@ -33,7 +33,7 @@ enum class errc : std::uint8_t {
   stale_lease = 20,
   /// The task does not exist, or its retention has passed.
   unknown_task = 21,
-  /// Another live task has the key.
+  /// A task has the key, whether it is live or has ended.
   duplicate = 22,
   /// Redrive refused: another live task took the key.
   key_taken = 23,

@@ -14,6 +14,14 @@ namespace codeq::client {
 
 namespace {
 
+/// A refusal with the field that helps; goes by the text of coordinators, which know no fields.
+error with_producer_advice(error reason) {
+  bool wants_token = reason.context.find("requires a token") != std::string::npos;
+  if (reason.code == errc::unauthorized && wants_token)
+    reason.context += "; set producer_options::access";
+  return reason;
+}
+
 error stopped() {
   return {errc::going_away, "the producer was stopped"};
 }
@@ -169,7 +177,8 @@ void producer_state::take_down(const actors::link_down& down) {
   note_loss(loss, down.reason);
 }
 
-void producer_state::note_loss(const peers::loss& loss, const error& reason) {
+void producer_state::note_loss(const peers::loss& loss, const error& told) {
+  auto reason = with_producer_advice(told);
   if (!peers_.is_connected())
     settings_.tell(
       {.up = false,

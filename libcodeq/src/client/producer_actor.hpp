@@ -55,7 +55,7 @@ private:
   void use_cluster(const store_identity& store);
   void ask_again_later();
   void use(const peer& connected);
-  void note_loss(const peers::loss& loss, const error& reason);
+  void note_loss(const peers::loss& loss, const error& told);
   void fail_all(const error& reason);
   [[nodiscard]] producer_id new_session();
 

@@ -3,6 +3,7 @@
 
 #include "config/value_options.hpp"
 
+#include <string_view>
 #include <utility>
 
 namespace codeq::config {
@@ -38,6 +39,18 @@ void take_token(credentials& target, const environment& env) {
   bool is_handler = env("CODEQ_TASK_ID").has_value();
   if (target.token_file.empty() && !is_handler)
     target.token = env("CODEQ_TOKEN").value_or("");
+}
+
+error with_advice(error refusal) {
+  auto says = [&refusal](std::string_view text) {
+    return refusal.code == errc::unauthorized && refusal.context.find(text) != std::string::npos;
+  };
+  if (says("requires a token"))
+    refusal.context += "; give one with --token-file or CODEQ_TOKEN";
+  else if (says("does not allow to claim from"))
+    refusal.context += "; if the token is for another tenant, give that with --tenant; if it does "
+                       "not name the queue, serve others with --queues, or make a token that does";
+  return refusal;
 }
 
 } // namespace codeq::config

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/credentials.hpp"
+#include "codeq/result.hpp"
 
 #include "config/option_set.hpp"
 
@@ -20,5 +21,9 @@ void add_access_options(option_set& options, credentials& target);
 /// token, because every user of the machine could see it in the command line. In the environment of
 /// a handler's program the variable has another meaning and is ignored.
 void take_token(credentials& target, const environment& env);
+
+/// The reason why a coordinator refused a program, with the options that help when it wants a token
+/// or another one; otherwise unchanged. Goes by the texts of coordinators, which know no options.
+[[nodiscard]] error with_advice(error refusal);
 
 } // namespace codeq::config

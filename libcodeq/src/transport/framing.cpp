@@ -36,7 +36,9 @@ bool is_http(std::string_view header) {
 result<frame_header> parse_header(std::string_view header, std::size_t body_bytes_max) {
   if (is_http(header))
     return error{
-      errc::protocol_error, "the peer speaks HTTP; this protocol and HTTP have ports of their own"};
+      errc::protocol_error,
+      "the peer speaks HTTP; nodes take the address of the coordinator's --listen, HTTP clients "
+      "that of its --http"};
   frame_header parsed;
   parsed.length = read_little_endian(header.substr(0, 4));
   parsed.type = static_cast<std::uint16_t>(read_little_endian(header.substr(4, 2)));

@@ -177,8 +177,10 @@ dial(const endpoint& peer, duration timeout, const std::function<bool()>& cancel
       break;
   }
   auto code = status == ETIMEDOUT ? errc::timeout : errc::disconnected;
+  auto hint = status == ECONNREFUSED ? " (is a coordinator running there?)" : "";
   return error{
-    code, "cannot connect to " + describe(peer.host, peer.port) + ": " + system_message(status)};
+    code,
+    "cannot connect to " + describe(peer.host, peer.port) + ": " + system_message(status) + hint};
 }
 
 } // namespace codeq::transport

@@ -85,6 +85,7 @@ class Verbs(AccessTest):
             self.assert_refused(token, UNAUTHORIZED, "get", task)
             self.assert_refused(token, UNAUTHORIZED, "result", task, "--wait", "5s")
             self.assert_refused(token, UNAUTHORIZED, "enqueue", "echo", "x")
+        self.assert_refused(None, "give one with --token-file or CODEQ_TOKEN", "stats")
 
         self.assertEqual(self.state(task), "scheduled")
 
@@ -156,6 +157,7 @@ class Verbs(AccessTest):
         spy = self.start_worker("spy", tenant="a")
         self.assertNotEqual(spy.wait(20), 0)
         self.assertIn("does not allow to claim from queue", spy.text())
+        self.assertIn("if the token is for another tenant, give that with --tenant", spy.text())
 
         # Its attempt must not take over the name of tenant a's worker either.
         worker = self.start_worker("work")

@@ -74,8 +74,8 @@ class ExplainedQueue(cluster.ClusterTest):
         self.settle({"no_free_slots": 3})
 
     def test_a_queue_that_does_not_exist_is_said_to_be_none(self):
-        self.assertIn(b"The queue has no tasks and no settings of its own",
-                      self.cluster.ctl("explain", "--queue", "none"))
+        self.assertIn("unknown_queue: tenant default has no queue `none`",
+                      self.cluster.ctl_error("explain", "--queue", "none"))
         self.assertFalse(self.http.get("/admin/queues/none/explain").json["exists"])
 
 

@@ -70,7 +70,7 @@ class FirstRelease(cluster.ClusterTest):
             {"completed": "completed", "dead": "dead", "ready": "ready", "deferred": "scheduled",
              "cancelled": "cancelled", "in group": "ready", "behind it": "gated",
              "paused": "ready"}, states)
-        self.assertEqual(f"{self.ids['completed']} existing",
+        self.assertEqual(self.ids["completed"],
                          self.cluster.enqueue("echo", "again", "--key", "order-1"))
         self.cluster.ctl("redrive", self.ids["dead"])
         self.cluster.ctl("queue", "resume", "paused")

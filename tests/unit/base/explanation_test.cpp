@@ -42,7 +42,11 @@ TEST(Explanation, IsOneSentenceForEachReason) {
   failing.pause_reason = "breaker, 63 % of 120 attempts failed in 1m";
   EXPECT_EQ(
     to_sentence(failing), "queue paused: breaker, 63 % of 120 attempts failed in 1m");
-  EXPECT_EQ(to_sentence(why(no_worker)), "no worker for this queue is connected");
+  auto unserved = why(no_worker);
+  unserved.task.tenant = "default";
+  unserved.task.queue = "shuot";
+  EXPECT_EQ(
+    to_sentence(unserved), "no connected worker claims from queue `shuot` of tenant default");
   EXPECT_EQ(
     to_sentence(why(queue_at_max_leased)),
     "the queue has as many leases as it may (max_leased is 4 on this shard)");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/ids.hpp"
 
+#include "config/access_options.hpp"
 #include "config/worker_config.hpp"
 #include "unit/config/program_input.hpp"
 
@@ -165,6 +166,22 @@ TEST(WorkerConfig, WrongWishForAQueueIsNamed) {
   EXPECT_NE(refusal_of("mail=slots:0").find("queue mail: "), std::string::npos);
   EXPECT_NE(refusal_of("mail=weight:1001").find("queue mail: "), std::string::npos);
   EXPECT_NE(refusal_of("mail=isolation:moon").find("queue mail: "), std::string::npos);
+}
+
+TEST(AccessOptions, RefusalsForTheTokenNameTheOptionsThatHelp) {
+  auto advised = [](errc code, const char* text) { return with_advice({code, text}).context; };
+
+  EXPECT_EQ(
+    advised(errc::unauthorized, "no connection to x: this coordinator requires a token"),
+    "no connection to x: this coordinator requires a token; give one with --token-file or "
+    "CODEQ_TOKEN");
+  EXPECT_EQ(
+    advised(errc::unauthorized, "the token of w1 does not allow to claim from queue q of tenant t"),
+    "the token of w1 does not allow to claim from queue q of tenant t; if the token is for another "
+    "tenant, give that with --tenant; if it does not name the queue, serve others with --queues, "
+    "or make a token that does");
+  EXPECT_EQ(advised(errc::timeout, "requires a token"), "requires a token");
+  EXPECT_EQ(advised(errc::unauthorized, "it is not a worker's"), "it is not a worker's");
 }
 
 } // namespace codeq::config

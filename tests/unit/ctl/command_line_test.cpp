@@ -50,6 +50,13 @@ std::string asked(const program_input& input) {
 
 } // namespace
 
+TEST(CtlCommandLine, ReplaceEndedMayBeSpelledAsOptionsAre) {
+  for (const char* word : {"replace_ended", "replace-ended"})
+    EXPECT_EQ(
+      run({{"enqueue", "q", "x", "--key", "k", "--on-duplicate", word}}).task.duplicate,
+      on_duplicate::replace_ended);
+}
+
 TEST(CtlCommandLine, EnqueueTakesPlacesAndFlags) {
   auto api = run({{"enqueue", "q",           "[1,2]", "--tenant",
                    "t",       "--priority",  "9",     "--delay",

@@ -127,6 +127,18 @@ TEST(CtlCommands, StatsTellNowAndEverApart) {
     "\n= 0");
 }
 
+TEST(CtlCommands, ExplanationOfAQueueThatDoesNotExistFails) {
+  recorded_api api;
+  api.explained = queue_explanation{{"t", "nix"}, false};
+
+  EXPECT_EQ(
+    shown(api, {{"explain", "--queue", "nix"}}),
+    "codeqctl: unknown_queue: tenant t has no queue `nix`\n= 1");
+  api.explained->missing_shards = {2};
+  auto unsure = shown(api, {{"explain", "--queue", "nix"}});
+  EXPECT_NE(unsure.find("did not answer: 2\n= 0"), unsure.npos) << unsure;
+}
+
 TEST(CtlCommands, WaitingTasksOfAQueueAreAccountedFor) {
   recorded_api api;
   queue_explanation why{{"t", "q"}, true};
@@ -192,7 +204,7 @@ TEST(CtlCommands, WorkersAreShownWithWhatTheyRun) {
     shown(api, {{"workers"}}),
     "WORKER  CONNECTED  FREE  LEASES                   QUEUES\n"
     "w1            yes     7       1  default/mail and 2 more\n\n"
-    "WORKER                                  RUNS         QUEUE                        SINCE  "
+    "WORKER                                 HOLDS         QUEUE                        SINCE  "
     "LEASE ENDS IN\n"
     "w1      " + id_text + "  default/mail  1970-01-01 00:00:00.000 UTC             9s\n= 0");
   EXPECT_EQ(
@@ -362,8 +374,8 @@ TEST(CtlCommands, WaitingThatTookTooLongSaysWhatTheTaskWaitsFor) {
 
   EXPECT_EQ(
     shown(api, {{"result", word, "--wait", "1s"}}),
-    "codeqctl: timeout: late: no worker serves queue default/helo; last error: no order 17 at line "
-    "3; see `codeqctl explain "
+    "codeqctl: timeout: late: no connected worker claims from queue `helo` of tenant default; last "
+    "error: no order 17 at line 3; see `codeqctl explain "
       + id_text + "`\n= 3");
 }
 
@@ -374,11 +386,49 @@ TEST(CtlCommands, EnqueuePrintsIdsAndHowTheyEnded) {
 
   EXPECT_EQ(
     shown(api, {{"enqueue", "q", "x", "--wait", "1s"}}),
-    id_text + " existing\n" + id_text + " dead: why\n= 4");
+    id_text + "\n" + id_text + " dead: why\ncodeqctl: the key has task " + id_text
+      + " already; nothing was added\n= 4");
   EXPECT_NE(
     shown(api, {{"enqueue", "q", "x", "--wait", "1s", "--json"}})
       .find(status_field(task_state::dead)),
     std::string::npos);
+}
+
+TEST(CtlCommands, EnqueueOfAKeyThatHasATaskSaysOnStandardErrorWhatHappened) {
+  recorded_api api;
+  auto said = [&api](enqueue_kind kind) {
+    api.tasks.tasks = {{id, kind}};
+    return shown(api, {{"enqueue", "q", "x", "--key", "k"}});
+  };
+  auto text = id_text + "\ncodeqctl: the key has task " + id_text + " already; nothing was added";
+
+  EXPECT_EQ(said(enqueue_kind::created), id_text + "\n= 0");
+  EXPECT_EQ(said(enqueue_kind::existing), text + "\n= 0");
+  EXPECT_EQ(said(enqueue_kind::deferred), text + ", and the task starts later than before\n= 0");
+  EXPECT_EQ(said(enqueue_kind::promoted), text + ", and the task starts earlier than before\n= 0");
+  EXPECT_EQ(said(enqueue_kind::unchanged), text + ", and the task's time stays\n= 0");
+  EXPECT_EQ(said(enqueue_kind::running), text + ", because the task runs\n= 0");
+  EXPECT_NE(
+    shown(api, {{"enqueue", "q", "x", "--key", "k", "--json"}}).find("[\"running\"]"),
+    std::string::npos);
+}
+
+TEST(CtlCommands, PromotionThatTheProducerDidNotAllowFails) {
+  recorded_api api;
+  api.outcome = change_outcome{change_result::guarded, task_state::scheduled, id};
+  task_status waiting;
+  waiting.eligible_at = timestamp{std::chrono::seconds(7)};
+  api.found = waiting;
+
+  EXPECT_EQ(
+    shown(api, {{"promote", word}}),
+    "codeqctl: task " + id_text
+      + " is not promoted: its producer's delay stays, because it was enqueued without "
+        "--allow-promotion; it starts at "
+      + to_string(*waiting.eligible_at) + "\n= 1");
+  auto json = shown(api, {{"promote", word, "--json"}});
+  EXPECT_NE(json.find("\"guarded\""), json.npos) << json;
+  EXPECT_NE(json.find("= 1"), json.npos) << json;
 }
 
 TEST(CtlCommands, EnqueueOfWhatWasRefusedHalfwayPrintsIdsOnly) {

@@ -37,7 +37,8 @@ TEST(Framing, HttpIsRecognized) {
   for (auto begin : {"GET /v1/"sv, "POST /v1"sv, "HTTP/1.1"sv})
     EXPECT_EQ(
       parse_header(begin, body_max).error().context,
-      "the peer speaks HTTP; this protocol and HTTP have ports of their own")
+      "the peer speaks HTTP; nodes take the address of the coordinator's --listen, HTTP clients "
+      "that of its --http")
       << begin;
 }
 

@@ -54,7 +54,8 @@ TEST(HandlerSet, OnlyTheQueuesAskedForAreServed) {
 
 TEST(HandlerSet, WrongWishNamesItsQueueAndLimit) {
   EXPECT_THAT(refusal_of({{{"x", {}}}, {}}), HasSubstr("queue `x` has no handler"));
-  EXPECT_THAT(refusal_of({{}, {"x"}}), HasSubstr("queue `x` has no handler"));
+  EXPECT_THAT(
+    refusal_of({{}, {"x"}}), HasSubstr("queue `x` has no handler here; there are handlers of f, "));
   EXPECT_THAT(
     refusal_of({{{"f", {.weight = 0}}}, {}}), HasSubstr("weight is 0; it must be 1..1000"));
   EXPECT_THAT(

@@ -47,8 +47,16 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-error no_handler(const std::string& queue) {
-  return wrong("queue `" + queue + "` has no handler here");
+/// Names the queues of the entries that there are, at most ten.
+error no_handler(const std::string& queue, const std::vector<handler_registry::entry>& there_are) {
+  constexpr std::size_t named_max = 10;
+  std::string names;
+  for (std::size_t i = 0; i < there_are.size() && i < named_max; ++i)
+    names += (i == 0 ? "" : ", ") + there_are[i].queue;
+  if (there_are.size() > named_max)
+    names += " and " + std::to_string(there_are.size() - named_max) + " more";
+  auto rest = names.empty() ? "; there are no handlers" : "; there are handlers of " + names;
+  return wrong("queue `" + queue + "` has no handler here" + rest);
 }
 
 /// `first` and `second` are the sources of the handlers.
@@ -89,7 +97,7 @@ set_options(std::vector<entry>& entries, const std::map<std::string, queue_optio
     auto name = parse_queue(queue);
     const auto* found = name ? find_entry(entries, *name) : nullptr;
     if (!found)
-      return name ? no_handler(queue) : name.error();
+      return name ? no_handler(queue, entries) : name.error();
     if (found->queue == queue) {
       entries[static_cast<std::size_t>(found - entries.data())].options = wish;
     } else {
@@ -122,7 +130,7 @@ result<void> select(
     chosen.queue = common->text();
     to.emplace(chosen.queue, std::move(chosen));
   }
-  return any ? result<void>{} : no_handler(wish);
+  return any ? result<void>{} : no_handler(wish, from);
 }
 
 /// The handlers of the queues that the wishes name, in the order of registration.
@@ -216,7 +224,7 @@ result<handler_registry::entry> handler_set::handler_of(const std::string& queue
   if (!name)
     return name.error();
   const auto* found = find_entry(all_.entries(), *name);
-  return found ? result<entry>(*found) : no_handler(queue);
+  return found ? result<entry>(*found) : no_handler(queue, all_.entries());
 }
 
 result<void> handler_set::check_registered() const {
