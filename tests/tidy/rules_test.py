@@ -137,7 +137,8 @@ class HiddenNames(unittest.TestCase):
     def test_names_that_hide_others_of_the_layer_are_found(self):
         for hidden in ("void append(key& to, int n) {", "append(key& to, int n) {", "struct part {",
                        "constexpr int append = 3;"):
-            self.assertEqual(1, len(self.found(f"namespace {{\n{hidden}\n}} // namespace\n")), hidden)
+            found = self.found(f"namespace {{\n{hidden}\n}} // namespace\n")
+            self.assertEqual(1, len(found), hidden)
 
     def test_definitions_and_members_hide_nothing(self):
         self.assertEqual([], self.found("void append(std::string& to, long n) {\n}\n"))
