@@ -171,13 +171,27 @@ class Package(cluster.ClusterTest):
         found = run("readelf", "--dynamic", "--wide", file)
         return set(re.findall(r"\(NEEDED\).*\[(lib[\w+-]+)\.so", found))
 
-    def test_handler_that_is_a_function_links_without_caf(self):
+    def write_project(self, lists):
+        """A project with the sources of two examples and that CMakeLists.txt; returns its folder."""
         project = self.cluster.path("greetings")
-        project.mkdir()
-        shutil.copy(SOURCE / "examples" / "hello" / "hello.cpp", project)
-        shutil.copy(SOURCE / "examples" / "hello" / "hello_test.cpp", project)
-        # As in worker/README.md.
-        (project / "CMakeLists.txt").write_text(GREETINGS)
+        for example in ("hello", "orders"):
+            shutil.copytree(SOURCE / "examples" / example, project, dirs_exist_ok=True,
+                            ignore=shutil.ignore_patterns("CMakeLists.txt"))
+        (project / "CMakeLists.txt").write_text(lists)
+        return project
+
+    def test_project_of_the_guide_builds(self):
+        self.configure(self.write_project(GREETINGS))
+
+        run("ninja", "-C", self.build, "-j2")
+
+        run(self.build / "greetings_test")
+        self.assertTrue((self.build / "liborders.so").exists())
+        self.assertTrue((self.build / "place_order").exists())
+
+    def test_handler_that_is_a_function_links_without_caf(self):
+        project = self.write_project(GREETINGS[:GREETINGS.index("add_library(orders")].replace(
+            "COMPONENTS handler json_codec codeq testing", "COMPONENTS handler testing"))
 
         # As on a machine that has neither CAF nor Boost.
         self.configure(project, "-DCMAKE_DISABLE_FIND_PACKAGE_CAF=ON",
