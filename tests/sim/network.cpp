@@ -64,7 +64,9 @@ void connection::arrive(side to) {
 }
 
 void connection::stall(side from, virtual_time length) {
-  toward(other(from)).stalled_until = world_.time.now() + length;
+  // A stall that begins during another one does not end it.
+  auto& until = toward(other(from)).stalled_until;
+  until = std::max(until, world_.time.now() + length);
 }
 
 bool connection::was_stalled(side from, virtual_time ago) {

@@ -88,7 +88,7 @@ result<permit_record> decode_permit(std::string_view value, std::uint64_t number
     record.session = r.getSession();
     record.heard = r.getHeard();
     bool has_uses = !record.what.uses.empty();
-    if (!is_valid_limit(record.what.uses) || has_uses != (number != 0))
+    if (!is_valid(record.what.uses) || has_uses != (number != 0))
       return mismatch("a permit without valid limits");
     return record;
   });
