@@ -3,6 +3,7 @@
 
 #include "config/coordinator_config.hpp"
 #include "config/environment_names.hpp"
+#include "config/option_set.hpp"
 #include "config/version.hpp"
 #include "observe/environment_log.hpp"
 #include "observe/log.hpp"
@@ -12,15 +13,30 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
+
+#include <unistd.h>
 
 namespace codeq {
 
 namespace {
 
 constexpr int exit_failed = 1;
+
+/// Wakes the thread of `start_watch`; sent to that thread only.
+constexpr int watch_is_over = SIGUSR1;
+
+/// What a restart does not mend ends with the status of wrong options, so that systemd does not try
+/// again.
+int status_of(const error& reason) {
+  const auto is_lasting =
+    reason.code == errc::invalid_argument || reason.code == errc::incompatible_store;
+  return is_lasting ? config::exit_usage : exit_failed;
+}
 
 /// Blocks the signals that `wait_for_stop` waits for. Call before any thread is started, since
 /// threads inherit the mask.
@@ -30,9 +46,52 @@ sigset_t hold_stop_signals() {
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGHUP);
+  sigaddset(&signals, watch_is_over);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
 }
+
+/// Ends the process at a stop signal for as long as it lives. A start may wait for etcd, or recover
+/// a large store; it keeps what is on the disk, as after a kill.
+class start_watch {
+public:
+  explicit start_watch(const sigset_t& signals) : signals_(signals), thread_([this] { watch(); }) {
+  }
+
+  start_watch(const start_watch&) = delete;
+  start_watch& operator=(const start_watch&) = delete;
+
+  ~start_watch() {
+    pthread_kill(thread_.native_handle(), watch_is_over);
+    thread_.join();
+    if (was_hung_up_)
+      ::kill(::getpid(), SIGHUP);
+  }
+
+private:
+  void watch() {
+    for (;;) {
+      int signal = 0;
+      sigwait(&signals_, &signal);
+      if (signal == watch_is_over)
+        return;
+      if (signal != SIGHUP)
+        end(signal);
+      was_hung_up_ = true;
+    }
+  }
+
+  [[noreturn]] static void end(int signal) {
+    CODEQ_LOG_INFO("coordinator stops before it has started signal={}", signal);
+    observe::flush_log();
+    ::_exit(0);
+  }
+
+  sigset_t signals_;
+  /// Read after the thread has ended; the reload is made once the coordinator has started.
+  bool was_hung_up_ = false;
+  std::thread thread_;
+};
 
 /// Makes a write to a closed pipe, or beyond the file size limit, fail with an error instead of a
 /// signal: the journal reports such an error before it stops the process.
@@ -53,16 +112,23 @@ int wait_for_stop(const sigset_t& signals, coordinator_node& node) {
   for (;;) {
     int signal = 0;
     sigwait(&signals, &signal);
-    if (signal != SIGHUP)
+    if (signal == SIGHUP)
+      reload(node);
+    else if (signal != watch_is_over)
       return signal;
-    reload(node);
   }
 }
 
-int fail(const std::string& text) {
+int fail(const std::string& text, int status = exit_failed) {
   observe::flush_log();
   std::fprintf(stderr, "codeq-coordinator: %s\n", text.c_str());
-  return exit_failed;
+  return status;
+}
+
+result<std::unique_ptr<coordinator_node>>
+start(const coordinator_node_options& options, const sigset_t& signals) {
+  const start_watch watch(signals);
+  return coordinator_node::start(options);
 }
 
 /// Writes the port to `path` by a rename, so that readers never see a part of it. No path: no file.
@@ -117,9 +183,9 @@ int run(const config::coordinator_config& config) {
   if (auto ok = observe::init_log(config.log_level, config.log_format); !ok)
     return fail(ok.error().context);
   observe::log_unknown_variables("coordinator", config::unknown_variables());
-  auto node = coordinator_node::start(config.node);
+  auto node = start(config.node, signals);
   if (!node)
-    return fail(to_string(node.error()));
+    return fail(to_string(node.error()), status_of(node.error()));
   log_start(config, (*node)->port(), (*node)->http_port());
   if (auto written = write_port("--port-file", config.port_file, (*node)->port()); !written)
     return fail(written.error().context);

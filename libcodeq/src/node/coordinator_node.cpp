@@ -411,7 +411,7 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
   g.connections_max = options.http_connections_max;
   auto webhooks = node::open_webhooks(options);
   if (!webhooks)
-    return webhooks.error();
+    return error{errc::invalid_argument, webhooks.error().context};
   g.actor.webhooks = std::move(*webhooks);
   const auto store_id = seat ? seat->entry().record.identity : identity.store_id;
   g.actor.desk = {
@@ -538,7 +538,7 @@ coordinator_node::start(coordinator_node_options options) {
   node::fit_connections(options);
   auto state = std::make_unique<impl>();
   if (auto ok = state->rights.open(options); !ok)
-    return ok.error();
+    return error{errc::invalid_argument, ok.error().context};
   if (auto ok = state->recover(options); !ok)
     return ok.error();
   if (auto ok = state->spawn_actors(options); !ok)
