@@ -8,6 +8,7 @@
 #include "observe/environment_log.hpp"
 #include "observe/log.hpp"
 #include "observe/standard_streams.hpp"
+#include "stop_signals.hpp"
 
 #include <csignal>
 #include <cstdio>
@@ -16,10 +17,7 @@
 #include <memory>
 #include <string>
 #include <system_error>
-#include <thread>
 #include <utility>
-
-#include <unistd.h>
 
 namespace codeq {
 
@@ -27,77 +25,12 @@ namespace {
 
 constexpr int exit_failed = 1;
 
-/// Wakes the thread of `start_watch`; sent to that thread only.
-constexpr int watch_is_over = SIGUSR1;
-
 /// What a restart does not mend ends with the status of wrong options, so that systemd does not try
 /// again.
 int status_of(const error& reason) {
   const auto is_lasting =
     reason.code == errc::invalid_argument || reason.code == errc::incompatible_store;
   return is_lasting ? config::exit_usage : exit_failed;
-}
-
-/// Blocks the signals that `wait_for_stop` waits for. Call before any thread is started, since
-/// threads inherit the mask.
-sigset_t hold_stop_signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGHUP);
-  sigaddset(&signals, watch_is_over);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  return signals;
-}
-
-/// Ends the process at a stop signal for as long as it lives. A start may wait for etcd, or recover
-/// a large store; it keeps what is on the disk, as after a kill.
-class start_watch {
-public:
-  explicit start_watch(const sigset_t& signals) : signals_(signals), thread_([this] { watch(); }) {
-  }
-
-  start_watch(const start_watch&) = delete;
-  start_watch& operator=(const start_watch&) = delete;
-
-  ~start_watch() {
-    pthread_kill(thread_.native_handle(), watch_is_over);
-    thread_.join();
-    if (was_hung_up_)
-      ::kill(::getpid(), SIGHUP);
-  }
-
-private:
-  void watch() {
-    for (;;) {
-      int signal = 0;
-      sigwait(&signals_, &signal);
-      if (signal == watch_is_over)
-        return;
-      if (signal != SIGHUP)
-        end(signal);
-      was_hung_up_ = true;
-    }
-  }
-
-  [[noreturn]] static void end(int signal) {
-    CODEQ_LOG_INFO("coordinator stops before it has started signal={}", signal);
-    observe::flush_log();
-    ::_exit(0);
-  }
-
-  sigset_t signals_;
-  /// Read after the thread has ended; the reload is made once the coordinator has started.
-  bool was_hung_up_ = false;
-  std::thread thread_;
-};
-
-/// Makes a write to a closed pipe, or beyond the file size limit, fail with an error instead of a
-/// signal: the journal reports such an error before it stops the process.
-void ignore_file_signals() {
-  std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 void reload(coordinator_node& node) {
@@ -110,12 +43,10 @@ void reload(coordinator_node& node) {
 /// Waits for a signal that ends the process; on SIGHUP it reloads tokens and certificates.
 int wait_for_stop(const sigset_t& signals, coordinator_node& node) {
   for (;;) {
-    int signal = 0;
-    sigwait(&signals, &signal);
-    if (signal == SIGHUP)
-      reload(node);
-    else if (signal != watch_is_over)
+    const auto signal = next_signal(signals);
+    if (signal != SIGHUP)
       return signal;
+    reload(node);
   }
 }
 
