@@ -180,6 +180,9 @@ result<void> coordinator_node::impl::recover(const coordinator_node_options& opt
   auto usable = reserve->usable();
   if (auto ok = node::check_start_space(options.data); !ok)
     return ok;
+  if (auto words = node::warning_of_small_disk(options.data, options.free_bytes_least);
+      !words.empty())
+    CODEQ_LOG_WARN("coordinator will never take new tasks reason=\"{}\"", words);
   std::unique_ptr<node::cluster_door> door;
   auto shard_count = options.shards;
   if (!options.cluster.name.empty()) {
