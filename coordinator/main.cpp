@@ -3,15 +3,18 @@
 
 #include "config/coordinator_config.hpp"
 #include "config/environment_names.hpp"
+#include "config/option_set.hpp"
 #include "config/version.hpp"
 #include "observe/environment_log.hpp"
 #include "observe/log.hpp"
 #include "observe/standard_streams.hpp"
+#include "stop_signals.hpp"
 
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -22,23 +25,12 @@ namespace {
 
 constexpr int exit_failed = 1;
 
-/// Blocks the signals that `wait_for_stop` waits for. Call before any thread is started, since
-/// threads inherit the mask.
-sigset_t hold_stop_signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGHUP);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  return signals;
-}
-
-/// Makes a write to a closed pipe, or beyond the file size limit, fail with an error instead of a
-/// signal: the journal reports such an error before it stops the process.
-void ignore_file_signals() {
-  std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);
+/// What a restart does not mend ends with the status of wrong options, so that systemd does not try
+/// again.
+int status_of(const error& reason) {
+  const auto is_lasting =
+    reason.code == errc::invalid_argument || reason.code == errc::incompatible_store;
+  return is_lasting ? config::exit_usage : exit_failed;
 }
 
 void reload(coordinator_node& node) {
@@ -51,18 +43,23 @@ void reload(coordinator_node& node) {
 /// Waits for a signal that ends the process; on SIGHUP it reloads tokens and certificates.
 int wait_for_stop(const sigset_t& signals, coordinator_node& node) {
   for (;;) {
-    int signal = 0;
-    sigwait(&signals, &signal);
+    const auto signal = next_signal(signals);
     if (signal != SIGHUP)
       return signal;
     reload(node);
   }
 }
 
-int fail(const std::string& text) {
+int fail(const std::string& text, int status = exit_failed) {
   observe::flush_log();
   std::fprintf(stderr, "codeq-coordinator: %s\n", text.c_str());
-  return exit_failed;
+  return status;
+}
+
+result<std::unique_ptr<coordinator_node>>
+start(const coordinator_node_options& options, const sigset_t& signals) {
+  const start_watch watch(signals);
+  return coordinator_node::start(options);
 }
 
 /// Writes the port to `path` by a rename, so that readers never see a part of it. No path: no file.
@@ -117,9 +114,9 @@ int run(const config::coordinator_config& config) {
   if (auto ok = observe::init_log(config.log_level, config.log_format); !ok)
     return fail(ok.error().context);
   observe::log_unknown_variables("coordinator", config::unknown_variables());
-  auto node = coordinator_node::start(config.node);
+  auto node = start(config.node, signals);
   if (!node)
-    return fail(to_string(node.error()));
+    return fail(to_string(node.error()), status_of(node.error()));
   log_start(config, (*node)->port(), (*node)->http_port());
   if (auto written = write_port("--port-file", config.port_file, (*node)->port()); !written)
     return fail(written.error().context);

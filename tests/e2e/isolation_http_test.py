@@ -300,6 +300,7 @@ class LimitsMet(TenantsTest):
 
     def test_free_bytes(self):
         self.start("--free-bytes", str(1 << 60))
+        self.assertIn("coordinator will never take new tasks", self.cluster.coordinator.text())
         self.assertIn("disk_full", self.enqueue("mallory"))
         self.assert_met("free_bytes")
 

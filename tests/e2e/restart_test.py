@@ -57,6 +57,21 @@ class KilledUnderLoad(cluster.ClusterTest):
 
 
 class Stopped(cluster.ClusterTest):
+    def test_what_a_restart_does_not_mend_ends_with_status_2(self):
+        self.cluster.start_coordinator("--shards", "2")
+        self.cluster.coordinator.terminate(20)
+        absent = self.cluster.path("absent")
+        for access, options, words in (
+                (("--tokens", absent), (), "--tokens"),
+                (("--dev",), ("--shards", "3"), "shards"),
+                (("--dev",), ("--http", "127.0.0.1:0", "--webhook-secret-file", absent),
+                 "--webhook-secret-file")):
+            refused = self.cluster.start("refused", [
+                cluster.BIN / "codeq-coordinator", *access, "--data", self.cluster.path("store"),
+                "--listen", "127.0.0.1:0", *options])
+            self.assertEqual(2, refused.wait(20), refused.text())
+            self.assertIn(words, refused.text())
+
     def test_leases_live_on_after_sigterm_and_restart(self):
         starts = self.cluster.path("starts")
         self.cluster.start_coordinator()

@@ -30,12 +30,23 @@ bool has_copy(const std::string& node, const cluster_shard& shard) {
   });
 }
 
-std::string state_of(const cluster_node& node) {
+template <class Condition>
+bool holds_for_any_shard(
+  const cluster_status& status, const cluster_node& node, const Condition& holds) {
+  return std::any_of(status.shards.begin(), status.shards.end(), [&](const auto& shard) {
+    return holds(node.name, shard);
+  });
+}
+
+/// Coordinators are found by the shards that they serve, so one that serves none is not asked.
+std::string state_of(const cluster_status& status, const cluster_node& node) {
   if (!node.is_present)
     return node.is_draining ? "missing, drained" : "missing";
-  if (!node.has_answered)
+  if (!node.has_answered && holds_for_any_shard(status, node, serves))
     return "does not answer";
-  return node.is_draining ? "draining" : "present";
+  if (!node.is_draining)
+    return "present";
+  return holds_for_any_shard(status, node, has_copy) ? "draining" : "drained: may be stopped";
 }
 
 void write_copy(base::json_writer& out, const cluster_copy& copy) {
@@ -92,7 +103,12 @@ std::string to_text(const cluster_status& status) {
         }));
     };
     nodes.push_back(
-      {node.name, state_of(node), count(serves), count(has_copy), node.address, node.zone});
+      {node.name,
+       state_of(status, node),
+       count(serves),
+       count(has_copy),
+       node.address,
+       node.zone});
   }
   std::vector<std::vector<std::string>> shards{
     {"SHARD", "PRIMARY", "SERVED", "EPOCH", "COPIES", "WAITS FOR"}};

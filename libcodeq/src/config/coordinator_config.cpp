@@ -70,15 +70,15 @@ void add_retention_options(option_set& options, coordinator_config& config) {
   options.add(count_option(
     "retention-bytes",
     "Disk space for the records of ended tasks, in bytes, at least 1048576. When they need more, "
-    "the oldest are deleted before their retention is over [default: 10737418240]",
+    "the oldest are deleted before their retention is over [default: 10737418240, which is 10 GiB]",
     config.node.retention_bytes,
-    {limits::retention_bytes_min, UINT64_MAX}));
+    {limits::retention_bytes_min, UINT64_MAX, "of bytes "}));
   options.add(count_option(
     "free-bytes",
     "Refuse new tasks while fewer bytes of the disk are free; claims and results are still "
-    "accepted [default: 536870912]",
+    "accepted [default: 536870912, which is 512 MiB]",
     config.node.free_bytes_least,
-    {0, UINT64_MAX}));
+    {0, UINT64_MAX, "of bytes "}));
 }
 
 void add_http_options(option_set& options, coordinator_config& config) {
@@ -181,9 +181,9 @@ void add_network_options(option_set& options, coordinator_config& config) {
     "enqueue-bytes",
     "Maximum size of all enqueue requests that are not durable yet, in bytes, at least 67108864. "
     "One tenant gets at most half of it; further requests are refused as overloaded. They may use "
-    "three times as much memory [default: 268435456]",
+    "three times as much memory [default: 268435456, which is 256 MiB]",
     config.node.enqueue_bytes_max,
-    {limits::enqueue_bytes_min, UINT64_MAX}));
+    {limits::enqueue_bytes_min, UINT64_MAX, "of bytes "}));
   add_http_options(options, config);
   add_webhook_options(options, config.node);
   options.add(switch_option(

@@ -60,7 +60,8 @@ result<std::uint64_t> parse_count(std::string_view text, count_range range) {
   bool whole = code == std::errc{} && end == text.data() + text.size();
   if (!whole || number < range.min || number > range.max)
     return refusal(
-      quote(text) + " is not a whole number from " + std::to_string(range.min) + " to "
+      quote(text) + " is not a whole number " + std::string(range.unit) + "from "
+      + std::to_string(range.min) + " to "
       + std::to_string(range.max));
   return number;
 }

@@ -16,6 +16,8 @@ namespace codeq::config {
 struct count_range {
   std::uint64_t min = 0;
   std::uint64_t max = 0;
+  /// What is counted, for errors, such as "of bytes ". @pre a literal, or it outlives the option
+  std::string_view unit = {};
 };
 
 struct duration_range {

@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 
 /// Pause before etcd is asked again, and the interval of lines about it.
 constexpr auto retry_pause = 200ms;
-constexpr int tries_per_line = 25;
+constexpr auto line_pause = 30s;
 
 /// Copies that have to be in sync for new writes: 2 of 3, else 1.
 std::uint32_t least_in_sync(std::uint32_t copies) {
@@ -59,10 +59,21 @@ result<bool> has_replicas(const storage::task_store& store) {
   return has_any;
 }
 
-void note_wait(int tries, const std::string& words) {
-  if (tries % tries_per_line == 1)
-    CODEQ_LOG_WARN("coordinator waits for etcd reason=\"{}\"", words);
-}
+/// Says that etcd is waited for: at once, and then in intervals.
+class wait_lines {
+public:
+  void note(const std::string& words) {
+    const auto now = std::chrono::steady_clock::now();
+    if (next_ && now < *next_)
+      return;
+    next_ = now + line_pause;
+    CODEQ_LOG_WARN(
+      "coordinator waits for etcd reason=\"{}\" advice=\"is etcd started? see --etcd\"", words);
+  }
+
+private:
+  std::optional<std::chrono::steady_clock::time_point> next_;
+};
 
 } // namespace
 
@@ -124,7 +135,7 @@ result<etcd::client::options> etcd_options(const coordinator_node_options& node)
     {options.etcd_certificate, options.etcd_key, options.etcd_authority},
     security::tls_side::client);
   if (!tls)
-    return tls.error();
+    return wrong("TLS for etcd: " + tls.error().context);
   made.tls = std::move(*tls);
   return made;
 }
@@ -150,7 +161,7 @@ result<std::unique_ptr<cluster_door>> cluster_door::open(const coordinator_node_
 
 result<known_cluster> cluster_door::look() {
   const cluster::catalogue_keys keys(options_.cluster.name);
-  for (int tries = 1;; ++tries) {
+  for (wait_lines lines;;) {
     std::promise<result<etcd::range_answer>> promise;
     client_.read(etcd::range_of_prefix(prefix_), [&](const result<etcd::range_answer>& found) {
       promise.set_value(found);
@@ -159,7 +170,7 @@ result<known_cluster> cluster_door::look() {
     if (!found) {
       if (const auto how = find_out_how_it_forgot(); !how.empty())
         return forgetful(how);
-      note_wait(tries, to_string(found.error()));
+      lines.note(to_string(found.error()));
       std::this_thread::sleep_for(retry_pause);
       continue;
     }
@@ -195,7 +206,7 @@ std::string cluster_door::find_out_how_it_forgot() {
 }
 
 etcd::swap_answer cluster_door::decide(const etcd::swap& what) {
-  for (int tries = 1;; ++tries) {
+  for (wait_lines lines;;) {
     std::promise<etcd::swap_answer> promise;
     client_.decide(what, [&](const etcd::swap_answer& how) { promise.set_value(how); });
     auto how = promise.get_future().get();
@@ -203,7 +214,7 @@ etcd::swap_answer cluster_door::decide(const etcd::swap& what) {
       how.end == etcd::swap_end::applied || how.end == etcd::swap_end::not_applied;
     if (is_decided || !client_.replaced_because().empty())
       return how;
-    note_wait(tries, how.words);
+    lines.note(how.words);
     std::this_thread::sleep_for(retry_pause);
   }
 }
@@ -309,8 +320,11 @@ result<void> cluster_door::check_joiner(
     if (has_data)
       return error{
         errc::incompatible_store,
-        "the store has tasks of its own; only an empty one may join cluster "
-          + options_.cluster.name + ", which exists already"};
+        "the store in " + options_.data.string() + " was made for other use than cluster "
+          + options_.cluster.name
+          + ", which exists already in etcd, so it cannot join. Give an empty --data; after a "
+            "restore give another --cluster name or an empty etcd, in which this store creates "
+            "the cluster"};
   }
   return {};
 }

@@ -62,7 +62,7 @@ result<std::unique_ptr<cluster_seat>> cluster_seat::take(
   cluster_entry entry) {
   auto access = open_credentials(credentials_of(options), {address_in_cluster(options)});
   if (!access)
-    return access.error();
+    return error{errc::invalid_argument, "token for the cluster: " + access.error().context};
   std::unique_ptr<cluster_seat> seat(new cluster_seat(system, options, std::move(entry)));
   coordinator::replica_hub_options hub;
   hub.links = {

@@ -180,6 +180,9 @@ result<void> coordinator_node::impl::recover(const coordinator_node_options& opt
   auto usable = reserve->usable();
   if (auto ok = node::check_start_space(options.data); !ok)
     return ok;
+  if (auto words = node::warning_of_small_disk(options.data, options.free_bytes_least);
+      !words.empty())
+    CODEQ_LOG_WARN("coordinator will never take new tasks reason=\"{}\"", words);
   std::unique_ptr<node::cluster_door> door;
   auto shard_count = options.shards;
   if (!options.cluster.name.empty()) {
@@ -411,7 +414,7 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
   g.connections_max = options.http_connections_max;
   auto webhooks = node::open_webhooks(options);
   if (!webhooks)
-    return webhooks.error();
+    return error{errc::invalid_argument, webhooks.error().context};
   g.actor.webhooks = std::move(*webhooks);
   const auto store_id = seat ? seat->entry().record.identity : identity.store_id;
   g.actor.desk = {
@@ -538,7 +541,7 @@ coordinator_node::start(coordinator_node_options options) {
   node::fit_connections(options);
   auto state = std::make_unique<impl>();
   if (auto ok = state->rights.open(options); !ok)
-    return ok.error();
+    return error{errc::invalid_argument, ok.error().context};
   if (auto ok = state->recover(options); !ok)
     return ok.error();
   if (auto ok = state->spawn_actors(options); !ok)

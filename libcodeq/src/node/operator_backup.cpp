@@ -79,6 +79,11 @@ result<cluster_backup> operator_client::back_up_cluster(const std::filesystem::p
     return error{
       errc::invalid_argument,
       file.string() + " exists already; each backup of a cluster needs a file of its own"};
+  const auto directory = file.has_parent_path() ? file.parent_path() : ".";
+  if (!std::filesystem::is_directory(directory, failure))
+    return error{
+      errc::invalid_argument,
+      file.string() + ": " + directory.string() + " is no directory; create the directory first"};
   auto told = security::private_file::create(file);
   if (!told)
     return told.error();

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/start_space.hpp"
 
-#include <cstdint>
-#include <string>
 #include <system_error>
 
 namespace codeq::node {
@@ -42,6 +40,15 @@ result<void> check_start_space(const fs::path& directory) {
       + " to replay the store's log. Nothing is lost: free space on the disk, or copy the "
         "directory "
         "to a larger one, and start again"};
+}
+
+std::string warning_of_small_disk(const fs::path& directory, std::uint64_t least) {
+  std::error_code unknown;
+  const auto size = fs::space(directory, unknown).capacity;
+  if (unknown || size >= least)
+    return {};
+  return "the disk of " + directory.string() + " has " + std::to_string(size)
+         + " bytes in all, but --free-bytes is " + std::to_string(least);
 }
 
 } // namespace codeq::node

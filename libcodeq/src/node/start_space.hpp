@@ -3,7 +3,9 @@
 
 #include "codeq/result.hpp"
 
+#include <cstdint>
 #include <filesystem>
+#include <string>
 
 namespace codeq::node {
 
@@ -11,5 +13,10 @@ namespace codeq::node {
 /// the logs that it replays. A start that ran out of space would end in the middle of that. Errors:
 /// `disk_full`, with what to do. @pre the directory exists
 [[nodiscard]] result<void> check_start_space(const std::filesystem::path& directory);
+
+/// Words of a warning when the disk is smaller than what has to be free, so that no task will ever
+/// be added; else empty. `least`: bytes that have to be free. @pre the directory exists
+[[nodiscard]] std::string
+warning_of_small_disk(const std::filesystem::path& directory, std::uint64_t least);
 
 } // namespace codeq::node

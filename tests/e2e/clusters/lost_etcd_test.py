@@ -27,6 +27,31 @@ class LostEtcd(coordinators.CoordinatorsTest):
         self.assertIn(words, node.text())
         self.assertIn("CLUSTERS.md, Repair", node.text())
 
+    def test_stop_signal_ends_the_wait_for_etcd(self):
+        self.cluster.etcd.terminate(20)
+        node = self.cluster.start_node("c0")
+        wait_until(lambda: "is etcd started? see --etcd" in node.text(), 20, "it waits for etcd")
+
+        status, _ = node.terminate(5)
+
+        self.assertEqual(0, status)
+        self.assertIn("coordinator stops before it has started", node.text())
+
+    def test_store_that_was_made_alone_is_told_how_it_can_join(self):
+        self.cluster.start_node("c0")
+        wait_until(self.cluster.is_founded, 20, "the cluster")
+        alone = self.cluster.start("alone", [
+            cluster.BIN / "codeq-coordinator", "--dev", "--data", self.cluster.path("store-c1"),
+            "--listen", self.cluster.address_of("c1"), "--shards", "6"])
+        wait_until(lambda: "coordinator started" in alone.text(), 20, "the other use")
+        alone.terminate(20)
+
+        node = self.cluster.start_node("c1")
+
+        self.assertEqual(2, node.wait(20))
+        self.assertIn("was made for other use", node.text())
+        self.assertIn("Give an empty --data", node.text())
+
     def test_etcd_that_was_founded_anew_is_refused_and_the_old_one_is_taken_back(self):
         self.cluster.start_all()
         task = self.cluster.enqueue("q", "x", "--key", "k")

@@ -243,7 +243,11 @@ TEST(CoordinatorConfig, ErrorsNameOptionValueAndWhatIsAllowed) {
     "codeq-coordinator: --shards: `2000` is not a whole number from 1 to 1024");
   EXPECT_EQ(
     refused({{"--data", "d", "--dev", "--enqueue-bytes", "1000"}}),
-    "codeq-coordinator: --enqueue-bytes: `1000` is not a whole number from 67108864 to "
+    "codeq-coordinator: --enqueue-bytes: `1000` is not a whole number of bytes from "
+    "67108864 to 18446744073709551615");
+  EXPECT_EQ(
+    refused({{"--data", "d", "--dev", "--free-bytes", "1GiB"}}),
+    "codeq-coordinator: --free-bytes: `1GiB` is not a whole number of bytes from 0 to "
     "18446744073709551615");
   EXPECT_EQ(
     refused({{"--data", "d", "--dev", "--threads", "0"}}),

@@ -505,6 +505,32 @@ TEST(CtlCommands, ClusterIsShownWithItsNodesAndShards) {
     EXPECT_NE(json.find(part), json.npos) << part << "\n" << json;
 }
 
+TEST(CtlCommands, NodeThatServesNothingIsNotCalledSilent) {
+  recorded_api api;
+  std::vector<cluster_node> nodes;
+  for (const char* name : {"emptied", "follows", "leaves", "serves"}) {
+    auto& node = nodes.emplace_back();
+    node.name = name;
+    node.is_present = true;
+    node.is_draining = node.name == "emptied" || node.name == "leaves";
+  }
+  cluster_shard shard;
+  shard.primary = "serves";
+  shard.copies = {{"follows", true}, {"leaves", true}, {"serves", true}};
+  api.found_cluster = {"jobs", "follows", 3, 2, nodes, {shard}};
+
+  const auto text = shown(api, {{"cluster", "status"}});
+
+  const auto line_of = [&](const std::string& node) {
+    const auto start = text.find("\n" + node) + 1;
+    return text.substr(start, text.find('\n', start) - start);
+  };
+  EXPECT_NE(line_of("emptied").find("  drained: may be stopped  "), text.npos) << text;
+  EXPECT_NE(line_of("follows").find("  present  "), text.npos) << text;
+  EXPECT_NE(line_of("leaves").find("  draining  "), text.npos) << text;
+  EXPECT_NE(line_of("serves").find("  does not answer  "), text.npos) << text;
+}
+
 TEST(CtlCommands, ClusterIsChanged) {
   recorded_api api;
   auto done = [&](const program_input& input) { EXPECT_EQ(shown(api, input), "{}\n= 0"); };
