@@ -68,6 +68,7 @@ class Explain(cluster.ClusterTest):
 
         self.assertEqual(fields["reason"], "retry_waiting")
         self.assertIn("retry 2 of 5", sentence)
+        self.assertIn("told to fail", sentence)
 
     def test_paused_queue(self):
         self.cluster.start_worker("w")
