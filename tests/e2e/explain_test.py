@@ -94,7 +94,8 @@ class Explain(cluster.ClusterTest):
         self.assertEqual(self.reason(task), "no_free_slots")
 
     def test_queue_whose_own_slots_of_a_worker_are_taken(self):
-        self.cluster.start_worker("w", "--slots", "4", "--prefetch", "0", "--queue", "sleep=slots:1")
+        self.cluster.start_worker(
+            "w", "--slots", "4", "--prefetch", "0", "--queue", "sleep=slots:1")
         self.cluster.enqueue("sleep", f"{self.path} 60000 9", "--lease", "1h")
         wait_until(self.path.exists, 10, "the handler runs")
         task = self.cluster.enqueue("sleep", f"{self.path} 60000 9")
