@@ -109,8 +109,8 @@ struct claimer_counts {
   std::size_t free = 0;
 };
 
-/// The workers that serve the queue, by its name or by a prefix, also those that take no tasks of it
-/// for now.
+/// The workers that serve the queue, by its name or by a prefix, also those that take no tasks of
+/// it for now.
 [[nodiscard]] claimer_counts count_claimers(const shard_state& state, const queue_state& queue);
 
 } // namespace codeq::core

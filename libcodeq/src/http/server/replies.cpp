@@ -92,8 +92,8 @@ response no_valid_token(std::string_view why) {
 
 response invalid_token() {
   return no_valid_token(
-    "invalid token: this coordinator does not know it, or it has expired; the coordinator's log has "
-    "the reason");
+    "invalid token: this coordinator does not know it, or it has expired; the coordinator's log "
+    "has the reason");
 }
 
 response rate_exceeded(const rate_refusal& refusal) {
