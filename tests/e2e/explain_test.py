@@ -68,6 +68,7 @@ class Explain(cluster.ClusterTest):
 
         self.assertEqual(fields["reason"], "retry_waiting")
         self.assertIn("retry 2 of 5", sentence)
+        self.assertIn("told to fail", sentence)
 
     def test_paused_queue(self):
         self.cluster.start_worker("w")
@@ -91,6 +92,19 @@ class Explain(cluster.ClusterTest):
         task = self.cluster.enqueue("echo", "x")
 
         self.assertEqual(self.reason(task), "no_free_slots")
+
+    def test_queue_whose_own_slots_of_a_worker_are_taken(self):
+        self.cluster.start_worker(
+            "w", "--slots", "4", "--prefetch", "0", "--queue", "sleep=slots:1")
+        self.cluster.enqueue("sleep", f"{self.path} 60000 9", "--lease", "1h")
+        wait_until(self.path.exists, 10, "the handler runs")
+        task = self.cluster.enqueue("sleep", f"{self.path} 60000 9")
+
+        # It may have been on its way to the worker and back.
+        wait_until(lambda: self.reason(task) == "no_free_slots", 10, "it waits for a slot")
+
+        self.assertIn("no free slots at its 1 worker", self.explain(task)[1])
+        self.assertIn("sleep", self.cluster.ctl("workers").decode())
 
     def test_leased_task_names_its_worker(self):
         task = self.start_busy_worker()

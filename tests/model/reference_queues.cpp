@@ -253,7 +253,7 @@ task_reason reference_shard::reason_of(const reference_task& task) const {
   bool any_credit = false;
   for (const auto& [peer, worker] : workers) {
     bool claims = worker.claims_from(task.queue);
-    any_worker = any_worker || claims;
+    any_worker = any_worker || claims || worker.without.contains(task.queue);
     any_credit = any_credit || (claims && worker.credits > 0);
   }
   if (!any_worker)

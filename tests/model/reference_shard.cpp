@@ -139,6 +139,7 @@ void reference_shard::run(const core::attach_worker& c) {
   worker.identity = *c.worker;
   worker.queues.insert(c.queues.begin(), c.queues.end());
   worker.prefixes = c.prefixes;
+  worker.without = {c.without.begin(), c.without.end()};
   workers[c.peer] = std::move(worker);
 }
 

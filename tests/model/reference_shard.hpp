@@ -101,7 +101,7 @@ struct reference_worker {
   std::set<queue_address> queues;
   /// `queue` is the beginning of names.
   std::vector<queue_address> prefixes;
-  /// Queues that the prefixes leave out.
+  /// Queues that it serves and takes no tasks of for now.
   std::set<queue_address> without;
   std::uint32_t credits = 0;
   duration wish{0};

@@ -378,11 +378,11 @@ enum class task_reason : std::uint8_t {
   gated = 2,               ///< `blocker` of its group is before it.
   blocked = 3,             ///< `blocker` of its group is dead and blocks it.
   queue_paused = 4,        ///< An operator or the queue's breaker stopped the queue.
-  no_worker = 5,           ///< No connected worker claims from its queue.
+  no_worker = 5,           ///< No connected worker serves its queue.
   queue_at_max_leased = 6, ///< The queue has as many leases as it may.
-  no_free_slots = 7,       ///< All workers that claim from its queue are busy.
+  no_free_slots = 7,       ///< All workers that serve its queue are busy, at least for it.
   next = 8,                ///< It is handed out at once.
-  leased = 9,              ///< It runs.
+  leased = 9,              ///< At a worker, where it runs or waits for a free slot.
   completed = 10,
   dead = 11,
   cancelled = 12,
@@ -394,14 +394,14 @@ enum class task_reason : std::uint8_t {
 struct task_explanation {
   task_reason reason = task_reason::next;
   task_summary task;
-  /// The latest error text of a dead task.
+  /// The latest error text of a task that is dead or waits for its next attempt.
   std::string error_text{};
   timestamp until{};
   task_id blocker{};
   task_state blocker_state = task_state::ready;
-  /// Remaining time of a running task's lease if no further heartbeat arrives.
+  /// Remaining time of a leased task's lease if no further heartbeat arrives.
   duration lease_left{0};
-  /// Connected workers that claim from its queue.
+  /// Connected workers that serve its queue.
   std::uint32_t workers = 0;
   /// Configuration on the task's shard; limits are those of this shard.
   queue_config queue;

@@ -185,7 +185,8 @@ std::string to_sentence(const task_explanation& why) {
   case task_reason::deferred:
     return "deferred until " + to_string(why.until);
   case task_reason::retry_waiting:
-    return "retry " + attempt_of(task, task.attempt + 1) + " at " + to_string(why.until);
+    return "retry " + attempt_of(task, task.attempt + 1) + " at " + to_string(why.until)
+           + (why.error_text.empty() ? "" : "; the last attempt failed" + because(why.error_text));
   case task_reason::gated:
     return behind("waits behind");
   case task_reason::blocked:

@@ -399,7 +399,7 @@ result<void> coordinator_node::impl::listen(const coordinator_node_options& opti
   a.meter = limit_meter;
   auto spawned = transport::spawn_acceptor(*system, std::move(a));
   if (!spawned)
-    return spawned.error();
+    return error{spawned.error().code, "--listen: " + spawned.error().context};
   acceptor = std::move(*spawned);
   return {};
 }

@@ -32,7 +32,12 @@ TEST(Explanation, IsOneSentenceForEachReason) {
   auto blocker = to_string(task_id{shard_id{1}, 7});
 
   EXPECT_EQ(to_sentence(why(deferred)), "deferred until 2026-01-31 12:00:00.250 UTC");
-  EXPECT_EQ(to_sentence(why(retry_waiting)), "retry 3 of 5 at 2026-01-31 12:00:00.250 UTC");
+  EXPECT_EQ(
+    to_sentence(why(retry_waiting)),
+    "retry 3 of 5 at 2026-01-31 12:00:00.250 UTC; the last attempt failed because: disk on fire");
+  auto silent = why(retry_waiting);
+  silent.error_text.clear();
+  EXPECT_EQ(to_sentence(silent), "retry 3 of 5 at 2026-01-31 12:00:00.250 UTC");
   EXPECT_EQ(to_sentence(why(gated)), "waits behind " + blocker + " (leased) of its group");
   EXPECT_EQ(
     to_sentence(why(blocked)),

@@ -228,7 +228,7 @@ TEST_F(DispatcherAlone, QueueThatHoldsItsQuotaIsClosedUntilItHasLess) {
   start(options);
 
   grant(1);
-  EXPECT_EQ(said(), "run 1 by 1\nqueues b\n");
+  EXPECT_EQ(said(), "run 1 by 1\nqueues a b without a\n");
   grant(2);
   EXPECT_EQ(said(), "results 2 unstarted\nclaim 1\n") << "what comes meanwhile goes back";
   complete(1);
@@ -314,7 +314,7 @@ TEST_F(DispatcherAlone, ClosedQueueIsLeftOutOfThePatternsThatMatchItsName) {
 
   grant(1, "mail");
 
-  EXPECT_EQ(said(), "run 1 by 1\nqueues m* without mail\n");
+  EXPECT_EQ(said(), "run 1 by 1\nqueues mail m* without mail\n");
 }
 
 TEST_F(DispatcherAlone, TaskOfAQueueThatNoPatternMatchesIsGivenBack) {

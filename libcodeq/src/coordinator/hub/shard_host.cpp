@@ -31,6 +31,7 @@ void shard_host_state::note_queues(const shard_command& m) {
   }
   who.queues = change->queues;
   who.prefixes = change->prefixes;
+  who.without = change->without;
 }
 
 caf::result<base::coordinator_counts> shard_host_state::stats(const ask_shard_stats& m) {

@@ -32,6 +32,15 @@ error over_rate(duration wait) {
     "over the rate of the token; retry after " + std::to_string(wait.count()) + " ms"};
 }
 
+/// True when the wish names the queue, or one of its prefixes matches it.
+bool is_wished(const protocol::claim_wish& wish, const queue_address& queue) {
+  auto matches = [&](const queue_address& prefix) {
+    return prefix.tenant == queue.tenant && queue.queue.starts_with(prefix.queue);
+  };
+  return std::find(wish.queues->begin(), wish.queues->end(), queue) != wish.queues->end()
+         || std::any_of(wish.prefixes.begin(), wish.prefixes.end(), matches);
+}
+
 /// True for requests that change tasks or queues.
 template <class S>
 constexpr bool is_change = false;
@@ -280,6 +289,7 @@ void session::take_from(protocol::claim_wish wish) {
   if (options_.bearer)
     if (auto ok = access::narrow(*options_.bearer, queues, wish.prefixes); !ok)
       return refuse(ok.error());
+  std::erase_if(wish.without, [&](const queue_address& queue) { return !is_wished(wish, queue); });
   // A queue that is left out must not come back by its name.
   std::erase_if(queues, [&](const queue_address& queue) {
     return std::find(wish.without.begin(), wish.without.end(), queue) != wish.without.end();

@@ -115,7 +115,7 @@ void shard::close_if_full(const instant& now) {
 void shard::attach(const peer_attached& m, const instant& now) {
   peers_.insert_or_assign(m.peer, peer{m.worker, m.bearer});
   if (m.worker)
-    decide(core::attach_worker{m.peer, m.worker, m.queues, m.prefixes}, now);
+    decide(core::attach_worker{m.peer, m.worker, m.queues, m.prefixes, m.without}, now);
   if (m.watches_queues) {
     queue_watchers_.insert_or_assign(m.peer, state_->queues_created);
     port_.tell_queues(m.peer, queues_from(0));

@@ -59,6 +59,7 @@ struct peer_attached {
   bool watches_queues = false;
   /// See `core::attach_worker`.
   std::vector<queue_address> prefixes{};
+  std::vector<queue_address> without{};
 };
 
 /// Number of the status that a peer which watches queues is sent of each task that it enqueued,

@@ -40,6 +40,19 @@ std::optional<timestamp> oldest_ready(core::shard_state& state, const core::queu
   return oldest;
 }
 
+/// Queues that the worker serves by their names and takes no tasks of for now.
+std::vector<queue_address> full_queues(const core::attached_worker& worker) {
+  std::vector<queue_address> full;
+  for (const auto& queue : worker.without) {
+    auto matches = [&](const core::claimed_prefix& prefix) {
+      return prefix.name.tenant == queue.tenant && queue.queue.starts_with(prefix.name.queue);
+    };
+    if (std::none_of(worker.prefixes.begin(), worker.prefixes.end(), matches))
+      full.push_back(queue);
+  }
+  return full;
+}
+
 void add_activity(base::queue_counts& to, const core::queue_activity& from) {
   to.enqueued = from.enqueued;
   to.granted = from.granted;
@@ -134,6 +147,8 @@ std::vector<base::worker_counts> shard::worker_counts() const {
       counts.tenants.insert(queue.tenant);
     for (const auto& prefix : attached.prefixes)
       counts.tenants.insert(prefix.name.tenant);
+    for (const auto& queue : attached.without)
+      counts.tenants.insert(queue.tenant);
   }
   state_->leases.for_each_grant(
     [&](const core::live_grant& grant) { workers[grant.worker->name].leases += grant.live; });
@@ -157,7 +172,12 @@ void shard::add_leases(std::vector<base::worker_counts>& workers, const instant&
     for (const auto& prefix : attached.prefixes)
       if (worker.queues.size() < limits::worker_queues_shown_max)
         worker.queues.push_back({prefix.name.tenant, prefix.name.queue + "*"});
+    auto full = full_queues(attached);
+    for (const auto& queue : full)
+      if (worker.queues.size() < limits::worker_queues_shown_max && state_->find_queue(queue))
+        worker.queues.push_back(queue);
     auto all = attached.queues.size() + attached.wanted.size() + attached.prefixes.size();
+    all += full.size();
     worker.queue_count = std::max(worker.queue_count, static_cast<std::uint32_t>(all));
   }
   state_->leases.for_each_lease(tuning::bulk_looked_at_max, [&](const core::lease& l) {

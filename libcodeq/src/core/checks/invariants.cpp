@@ -190,6 +190,16 @@ void check_claimers(const shard_state& state, std::vector<std::string>& found) {
       found.push_back("I11: queue " + state.queues[i]->address.queue + " has other claimers");
 }
 
+/// Checks that each queue lists the workers that take no tasks of it for now.
+void check_left_out(const shard_state& state, std::vector<std::string>& found) {
+  std::unordered_map<queue_address, std::set<peer_id>> expected;
+  for (const auto& [peer, a] : state.attached)
+    for (const auto& queue : a.without)
+      expected[queue].insert(peer);
+  if (state.left_out_by != expected)
+    found.push_back("I11: other workers are listed where they leave a queue out than do so");
+}
+
 /// Checks that each prefix lists its workers, and its queues that have ready tasks.
 void check_prefixes(const shard_state& state, std::vector<std::string>& found) {
   std::map<const prefix_claims*, std::size_t> listed;
@@ -383,6 +393,7 @@ std::vector<std::string> find_violations(const shard_state& state) {
     found.push_back("I12: what happened to " + task_text(state, first) + " would not be written");
   check_leases(state, found);
   check_claimers(state, found);
+  check_left_out(state, found);
   check_prefixes(state, found);
   check_matches(state, found);
   check_groups(state, found);

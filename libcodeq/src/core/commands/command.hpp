@@ -78,6 +78,8 @@ struct attach_worker {
   std::vector<queue_address> queues;
   /// Also all queues of the tenant whose names begin with `queue`, now and later.
   std::vector<queue_address> prefixes{};
+  /// As in `change_queues`.
+  std::vector<queue_address> without{};
 };
 
 /// From now on an attached worker claims from these queues only; its credits stay valid.
@@ -88,7 +90,8 @@ struct change_queues {
   bool keeps_others = false;
   /// As in `attach_worker`.
   std::vector<queue_address> prefixes{};
-  /// Queues that the prefixes leave out.
+  /// Queues that it serves and takes no tasks of for now, since it holds as many as it may. The
+  /// prefixes leave them out; none of them is in `queues`.
   std::vector<queue_address> without{};
 };
 

@@ -85,9 +85,11 @@ bool takes_by_prefix(const attached_worker& worker, const queue_state& queue) {
 claimer_counts count_claimers(const shard_state& state, const queue_state& queue) {
   claimer_counts counts{
     queue.claimers.size(), queue.claimers.waiting_for(claimer_need::tasks).size()};
-  if (queue.prefixes.empty())
+  auto left_out = state.left_out_by.find(queue.address);
+  bool is_left_out = left_out != state.left_out_by.end();
+  if (queue.prefixes.empty() && !is_left_out)
     return counts;
-  std::set<peer_id> all;
+  auto all = is_left_out ? left_out->second : std::set<peer_id>{};
   std::set<peer_id> free;
   auto count = [&](const queue_claimers& claimers, bool by_prefix) {
     for (auto need : all_needs) {

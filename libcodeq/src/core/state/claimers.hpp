@@ -105,11 +105,12 @@ void note_served(queue_state& queue, std::uint32_t index, std::uint64_t turn);
 
 struct claimer_counts {
   std::size_t all = 0;
-  /// With open credits.
+  /// With open credits, and room for tasks of the queue.
   std::size_t free = 0;
 };
 
-/// The workers that claim from the queue, by its name or by a prefix.
+/// The workers that serve the queue, by its name or by a prefix, also those that take no tasks of
+/// it for now.
 [[nodiscard]] claimer_counts count_claimers(const shard_state& state, const queue_state& queue);
 
 } // namespace codeq::core

@@ -172,7 +172,7 @@ struct attached_worker {
   std::vector<queue_address> wanted;
   /// Different from each other.
   std::vector<claimed_prefix> prefixes{};
-  /// Queues that the prefixes leave out.
+  /// Queues that it serves and takes no tasks of for now; see `change_queues`.
   std::set<queue_address> without{};
   std::uint32_t credits = 0;
   /// Room for bodies of tasks. The task granted last may exceed it.
@@ -329,6 +329,8 @@ struct shard_state {
   std::set<std::pair<timestamp, queue_address>> queue_ends;
   /// The workers that wait for a queue to exist: a claim does not create one.
   std::unordered_map<queue_address, std::vector<peer_id>> wanted_queues;
+  /// The workers whose `without` names the queue. Such a queue need not exist here.
+  std::unordered_map<queue_address, std::set<peer_id>> left_out_by;
   /// By tenant and prefix.
   std::map<queue_address, std::unique_ptr<prefix_claims>> prefixes;
   /// Workers with prefixes that claimed since the last match.

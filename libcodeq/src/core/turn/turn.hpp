@@ -94,6 +94,7 @@ private:
   void add_queues(attached_worker& a, peer_id peer, const std::vector<queue_address>& queues);
   void take_queues(attached_worker& a, peer_id peer, const std::vector<queue_address>& queues);
   void take_prefixes(attached_worker& a, peer_id peer, const std::vector<queue_address>& prefixes);
+  void leave_out(attached_worker& a, peer_id peer, const std::vector<queue_address>& queues);
   void leave_queues(const attached_worker& a, peer_id peer);
   /// The worker has credits, so its queues are to be matched.
   void stir_for(const attached_worker& a, peer_id peer);

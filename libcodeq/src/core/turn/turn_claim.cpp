@@ -74,6 +74,7 @@ void turn::run(const attach_worker& c) {
   a.worker = c.worker;
   take_queues(a, c.peer, c.queues);
   take_prefixes(a, c.peer, c.prefixes);
+  leave_out(a, c.peer, c.without);
   state_.peers_by_worker.emplace(*c.worker, c.peer);
   state_.attached.insert_or_assign(c.peer, std::move(a));
   touched_.insert(c.peer);
@@ -94,7 +95,7 @@ void turn::run(const change_queues& c) {
   at->second.listed_need = at->second.need();
   take_queues(at->second, c.peer, c.queues);
   take_prefixes(at->second, c.peer, c.prefixes);
-  at->second.without = {c.without.begin(), c.without.end()};
+  leave_out(at->second, c.peer, c.without);
   // Left after the others were joined, so that a prefix that stays keeps its queues.
   for (const auto& prefix : left)
     leave_prefix(state_, prefix, before, need);
@@ -140,6 +141,13 @@ void turn::take_prefixes(
   }
 }
 
+void turn::leave_out(
+  attached_worker& a, peer_id peer, const std::vector<queue_address>& queues) {
+  a.without = {queues.begin(), queues.end()};
+  for (const auto& address : a.without)
+    state_.left_out_by[address].insert(peer);
+}
+
 void turn::add_queues(attached_worker& a, peer_id peer, const std::vector<queue_address>& queues) {
   for (const auto& address : queues) {
     auto at = state_.queue_index.find(address);
@@ -166,6 +174,12 @@ void turn::leave_queues(const attached_worker& a, peer_id peer) {
     std::erase(at->second, peer);
     if (at->second.empty())
       state_.wanted_queues.erase(at);
+  }
+  for (const auto& address : a.without) {
+    auto at = state_.left_out_by.find(address);
+    at->second.erase(peer);
+    if (at->second.empty())
+      state_.left_out_by.erase(at);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <caf/send.hpp>
 
 #include <chrono>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -23,6 +24,11 @@ std::shared_ptr<const caller> metrics_reader() {
   by.sees_all_tenants = true;
   by.sees_metrics = true;
   return std::make_shared<const caller>(std::move(by));
+}
+
+/// The failure with the option of the coordinator that asked for it.
+error of_option(const char* option, const error& failure) {
+  return {failure.code, std::string(option) + ": " + failure.context};
 }
 
 /// True for the routes that the metrics address serves, too.
@@ -58,7 +64,7 @@ gateway_node::start(caf::actor_system& system, gateway_options options) {
   s.cors = options.actor.cors;
   auto server = node->listen(options.listen, std::move(s));
   if (!server)
-    return server.error();
+    return of_option("--http", server.error());
   node->server_ = std::move(*server);
   if (options.metrics_listen.empty())
     return node;
@@ -74,7 +80,7 @@ gateway_node::start(caf::actor_system& system, gateway_options options) {
   };
   auto metrics = node->listen(options.metrics_listen, std::move(metrics_options));
   if (!metrics)
-    return metrics.error();
+    return of_option("--metrics", metrics.error());
   node->metrics_server_ = std::move(*metrics);
   return node;
 }

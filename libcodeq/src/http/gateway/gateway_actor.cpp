@@ -136,7 +136,7 @@ void gateway_state::check_deadline(const exchange_ptr& call) {
 void gateway_state::end_expired(const exchange_ptr& call) {
   auto gone = std::exchange(call->on_gone, nullptr);
   auto given_up = std::exchange(call->on_given_up, nullptr);
-  call->answer(no_valid_token("invalid token"));
+  call->answer(invalid_token());
   if (gone)
     gone();
   if (given_up)

@@ -254,6 +254,7 @@ void write_stored_result(base::json_writer& json, std::string_view stored, bool 
 void write_explanation(base::json_writer& json, const task_explanation& why) {
   auto shown = why;
   shown.task.worker = subject_of(why.task.worker);
+  shown.error_text = shown_text(why.error_text);
   json.begin_object()
     .field("id", to_string(why.task.id))
     .field("reason", to_string(why.reason))

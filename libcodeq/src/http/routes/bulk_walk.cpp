@@ -69,7 +69,7 @@ bool is_still_valid(const walk& w) {
 void go_on(walk& w, duration wait, std::function<void()> next) {
   if (!is_still_valid(w)) {
     w.is_gone = true;
-    w.call->answer(no_valid_token("invalid token"));
+    w.call->answer(invalid_token());
   }
   put_off_deadline(*w.context, *w.call, wait);
   if (wait == duration{0})

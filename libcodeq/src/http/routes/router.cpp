@@ -163,10 +163,10 @@ std::optional<response> let_in(const route& r, const exchange& call) {
     return std::nullopt;
   // The server knows who calls; on the address of the metrics nobody has to say it.
   if (!call.by)
-    return no_valid_token(
-      call.in.bearer.empty()
-        ? "missing bearer token: send the header field 'Authorization: Bearer TOKEN'"
-        : "invalid token");
+    return call.in.bearer.empty()
+             ? no_valid_token(
+                 "missing bearer token: send the header field 'Authorization: Bearer TOKEN'")
+             : invalid_token();
   if (!has_role(*call.by, r.who))
     return refuse_role(*call.by, r.who);
   if (r.who == access::worker && !call.by->has_scope(r.scope))

@@ -108,9 +108,11 @@ void explain_task(gateway_context& context, const exchange_ptr& call) {
     if (!found)
       return call->answer(refusal_of(found.error()));
     auto id = found->status.id;
-    auto show = [call](const result<task_explanation>& why) {
+    auto show = [call, text = found->status.error_text](result<task_explanation> why) {
       if (!why)
         return call->answer(refusal_of(why.error()));
+      if (why->reason == task_reason::dead || why->reason == task_reason::retry_waiting)
+        why->error_text = text;
       base::json_writer json;
       write_explanation(json, *why);
       call->answer(reply(200, json));

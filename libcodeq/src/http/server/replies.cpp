@@ -90,6 +90,12 @@ response no_valid_token(std::string_view why) {
   return answer;
 }
 
+response invalid_token() {
+  return no_valid_token(
+    "invalid token: this coordinator does not know it, or it has expired; the coordinator's log "
+    "has the reason");
+}
+
 response rate_exceeded(const rate_refusal& refusal) {
   base::json_writer json;
   json.begin_object()

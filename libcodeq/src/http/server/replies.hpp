@@ -26,6 +26,9 @@ void write_item_refusal(base::json_writer& json, const error& reason);
 /// Makes the refusal of a request without a token that is accepted. `why` says no more than that.
 [[nodiscard]] response no_valid_token(std::string_view why);
 
+/// The same of a request with a token that is not known or has expired; it does not say which.
+[[nodiscard]] response invalid_token();
+
 [[nodiscard]] response rate_exceeded(const rate_refusal& refusal);
 
 /// Makes a response from the JSON text that was written.

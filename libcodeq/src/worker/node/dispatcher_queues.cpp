@@ -69,18 +69,14 @@ void dispatcher::send_queues(std::size_t link) {
   if (at.queues_version == queues_version_ || step_ != step::running)
     return;
   at.queues_version = queues_version_;
-  auto open = pool_.queues();
-  std::erase_if(open, [this](const auto& queue) {
-    return closed_.contains(queue) || pool_.is_adopted(queue);
-  });
-  std::sort(open.begin(), open.end());
+  auto served = pool_.queues();
+  std::erase_if(served, [this](const auto& queue) { return pool_.is_adopted(queue); });
+  std::sort(served.begin(), served.end());
   auto patterns = pool_.patterns();
-  open.insert(open.end(), patterns.begin(), patterns.end());
-  // A pattern may match a closed queue, whether it is served by its name or not.
-  std::vector<std::string> without;
-  if (!patterns.empty())
-    without.assign(closed_.begin(), closed_.end());
-  send_to(link, make_queue_change(tenant_, open, without).to_wire());
+  served.insert(served.end(), patterns.begin(), patterns.end());
+  // Closed queues are named in both, so that the coordinator knows that they are served.
+  std::vector<std::string> without(closed_.begin(), closed_.end());
+  send_to(link, make_queue_change(tenant_, served, without).to_wire());
 }
 
 void dispatcher::reconfigure(

@@ -82,6 +82,25 @@ TEST_F(QueueWaits, ReadyTasksWaitForWhatTheirQueueAndItsWorkersLack) {
   EXPECT_EQ(why().waiting, (counts{{task_reason::queue_paused, 2}}));
 }
 
+TEST_F(QueueWaits, WorkerThatTakesNoMoreOfAQueueForNowCountsAsBusyThere) {
+  attach("w", {"q", "r"});
+  claim("w", 3);
+  enqueue("q");
+  change_queues("w", {"r"}, {"q"});
+  EXPECT_EQ(enqueue("q"), "p: enqueued 2") << "it has credits, but none for this queue";
+
+  EXPECT_EQ(why().waiting, (counts{{task_reason::no_free_slots, 1}}));
+  EXPECT_EQ(why().workers, 1u);
+
+  attach("v", {"q"});
+  EXPECT_EQ(why().workers, 2u);
+  detach("v");
+  EXPECT_EQ(change_queues("w", {"q", "r"}), "w: got 2/t2");
+  detach("w");
+  enqueue("q");
+  EXPECT_EQ(why().waiting, (counts{{task_reason::no_worker, 1}}));
+}
+
 TEST_F(QueueWaits, LimitsAndKeysThatHoldMostAreNamed) {
   set_limit("api", limit_definition{.concurrency = 1});
   set_limit("db", limit_definition{.concurrency = 0});
