@@ -67,8 +67,9 @@ class HttpTls(cluster.ClusterTest):
     def test_who_does_not_belong_is_kept_out(self):
         self.assertEqual(401, self.http.get("/tasks").status)
         plain = Gateway(self.port)
-        with self.assertRaises(OSError):
-            plain.get("/tasks", **self.bearing())
+        refused = plain.get("/tasks", **self.bearing())
+        self.assertEqual((400, {"error": "this port speaks TLS: use https://"}),
+                         (refused.status, refused.json))
         old = self.trusting()
         old.maximum_version = ssl.TLSVersion.TLSv1_2
         with self.assertRaises(ssl.SSLError):
@@ -144,7 +145,7 @@ class HttpTls(cluster.ClusterTest):
         self.assertIn(b"certificate", unknown.stderr)
         plain = ctl("list", scheme="http")
         self.assertEqual(1, plain.returncode)
-        self.assertIn(b"if the gateway has a certificate, --http takes https://", plain.stderr)
+        self.assertIn(b"this port speaks TLS: use https://", plain.stderr)
 
 
 class Refusals(cluster.ClusterTest):

@@ -118,6 +118,8 @@ json::object schema_of(std::span<const input_field> fields) {
   json::array required;
   json::array pairs;
   for (const auto& field : fields) {
+    if (!field.instead.empty())
+      continue;
     properties[text_of(field.name)] = schema_of(field);
     bool has_other_names = false;
     for (const auto& other : fields) {
@@ -143,6 +145,8 @@ json::object input_of(const route& r) {
   json::object input;
   json::array parameters;
   for (const auto& field : r.fields.query) {
+    if (!field.instead.empty())
+      continue;
     json::object parameter{{"name", text_of(field.name)}, {"in", "query"}};
     if (field.is_required)
       parameter["required"] = true;

@@ -219,6 +219,61 @@ TEST_F(HttpRoutes, LeaseRoutesTellUnknownTasksOthersAndEndedOnesApart) {
   }
 }
 
+TEST_F(HttpRoutes, AReportOnATaskThatNobodyClaimedSaysWhatTheTaskIs) {
+  auto ready = enqueue("q");
+  auto later = enqueue("q", R"(,"delaySeconds":60)");
+  auto why = [&](const std::string& id, const std::string& verb, const char* body) {
+    auto refused = post("/tasks/" + id + "/" + verb, body);
+    EXPECT_EQ(409u, refused.status) << refused.body;
+    return refused.text("error");
+  };
+  auto is_ready = "not-in-progress: task \"" + ready
+                  + "\" is ready, and nobody holds a lease of it; "
+                    "POST /v1/codeq/tasks/claim leases tasks";
+
+  EXPECT_EQ(is_ready, why(ready, "heartbeat", "{}"));
+  EXPECT_EQ(is_ready, why(ready, "result", R"({"status":"COMPLETED"})"));
+  EXPECT_THAT(
+    why(later, "nack", "{}"),
+    testing::StartsWith("not-in-progress: task \"" + later + "\" is scheduled until "));
+}
+
+TEST_F(HttpRoutes, AChangeThatIsNotMadeSaysWhy) {
+  auto guarded = enqueue("q", R"(,"delaySeconds":60)");
+  auto open = enqueue("q", R"(,"delaySeconds":60,"allowPromotion":true)");
+
+  auto refused = post("/tasks/" + guarded + "/promote", "");
+  EXPECT_EQ("guarded", refused.text("outcome"));
+  EXPECT_EQ(
+    "its producer did not set allowPromotion, so its own time stands", refused.text("message"));
+  EXPECT_EQ("", post("/tasks/" + open + "/promote", "").text("message"));
+  EXPECT_THAT(
+    post("/tasks/" + open + "/promote", "").text("message"), HasSubstr("does not allow"));
+}
+
+TEST_F(HttpRoutes, ARefusalNamesWhatIsMeant) {
+  auto why = [&](const char* method, const char* target, const char* body) {
+    return call(method, target, body).text("error");
+  };
+
+  EXPECT_EQ(
+    "unknown query parameter 'tenant'; HTTP acts in tenant \"acme\" without tokens",
+    why("GET", "/admin/queues?tenant=shop", ""));
+  EXPECT_EQ(
+    "unknown field 'waitSeconds'; only POST /v1/codeq/tasks/claim waits",
+    why("POST", "/tasks/claim/batch", R"({"count":1,"waitSeconds":1})"));
+  EXPECT_EQ(
+    "unknown query parameter 'status'; "
+    "'state' is one of scheduled, gated, ready, leased, completed, dead, cancelled",
+    why("GET", "/tasks?status=PENDING", ""));
+  EXPECT_THAT(why("POST", "/tasks/x/redrive", "{}"), HasSubstr("/admin/dead/redrive with 'ids'"));
+  EXPECT_THAT(why("POST", "/schedules", "{}"), HasSubstr("; PUT /v1/codeq/schedules/NAME"));
+  EXPECT_THAT(
+    why("PATCH", "/admin/queues/q/settings", "{}"), HasSubstr("; PUT keeps the settings"));
+  EXPECT_EQ(404u, get("/admin/queues/none/explain").status);
+  EXPECT_THAT(why("GET", "//dashboard", ""), HasSubstr("; the dashboard is at /; "));
+}
+
 TEST_F(HttpRoutes, AHeartbeatExtendsByWhatItAsksFor) {
   auto id = enqueue("q", R"(,"leaseSeconds":2)");
   post("/tasks/claim", R"({"commands":["q"],"leaseSeconds":2})");
@@ -368,6 +423,7 @@ TEST_F(HttpRoutes, DeadTasksAreListedRedrivenAndPurged) {
 
   auto one = post("/admin/dead/redrive", R"({"ids":[")" + first + R"(","nonsense"]})");
   EXPECT_EQ("1", one["changed"]);
+  EXPECT_THAT(one["results"], HasSubstr(R"(\"nonsense\" is not a task id)"));
   EXPECT_EQ("ready", get("/tasks/" + first).text("state"));
   EXPECT_EQ("1", post("/admin/dead/purge", R"({"queue":"q"})")["changed"]);
   EXPECT_EQ(404u, get("/tasks/" + second).status);
@@ -402,6 +458,10 @@ TEST_F(HttpRoutes, AdminsSeeCountsPauseAndConfigureQueues) {
   auto set = call("PUT", "/admin/queues/q/settings", R"({"maxAttempts":7,"maxDepth":8})");
   EXPECT_THAT(
     set["settings"], testing::AllOf(HasSubstr("\"maxAttempts\":7"), HasSubstr("\"maxDepth\":8")));
+  EXPECT_EQ("", set.text("message"));
+  EXPECT_EQ(
+    "maxDepth 9 counts as 12, since each of the 4 shards takes an equal part, rounded up",
+    call("PUT", "/admin/queues/q/settings", R"({"maxDepth":9})").text("message"));
   EXPECT_EQ("7", get("/tasks/" + enqueue("q"))["maxAttempts"]);
   EXPECT_EQ("4", post("/admin/queues/q/purge", "")["changed"]);
   EXPECT_EQ(404u, get("/tasks/" + leased).status);

@@ -52,6 +52,9 @@ public:
     secured_->async_shutdown(std::forward<Handler>(done));
   }
 
+  /// Goes on without TLS, for a peer whose first bytes are none of TLS. Nothing else is under way.
+  void leave_tls() noexcept { secured_.reset(); }
+
   template <class Buffers, class Handler>
   void async_read_some(const Buffers& buffers, Handler&& done) {
     if (secured_)

@@ -110,6 +110,17 @@ TEST(Input, AnUnknownFieldIsNamedWithTheNearestOne) {
   EXPECT_TRUE(why(R"({"a\"b":1})").starts_with("unknown field 'a\\\"b'; "));
 }
 
+TEST(Input, AFieldThatIsTakenElsewhereIsRefusedWithWhere) {
+  constexpr auto with_hint = std::to_array<input_field>(
+    {{.name = "count"}, {.name = "waitSeconds", .instead = "only claims wait"}});
+  auto refused = [&](std::string_view json) {
+    return input::read(json, {with_hint}).error().context;
+  };
+
+  EXPECT_EQ("unknown field 'waitSeconds'; only claims wait", refused(R"({"waitSeconds":1})"));
+  EXPECT_EQ("unknown field 'wombat'; known: count", refused(R"({"wombat":1})"));
+}
+
 TEST(Input, AnUnknownFieldOfFewIsRefusedWithAllOfThem) {
   EXPECT_EQ(
     "unknown field 'list[0].wombat'; known: baseMs, name", why(R"({"list":[{"wombat":1}]})"));
@@ -162,7 +173,7 @@ TEST(Input, AValueOutOfRangeIsNamedWithItsLimits) {
     why(R"({"number":99999999999999999999})"));
   EXPECT_EQ("'lenient' is 11; it must be 0..9", why(R"({"lenient":11})"));
   EXPECT_EQ("'unset' is -1; it must be 1..5, or 0 for the default", why(R"({"unset":-1})"));
-  EXPECT_EQ("'lease' is 2m; it must be 1s..1m", why(R"({"lease":"2m"})"));
+  EXPECT_EQ(R"('lease' is "2m"; it must be 1s..1m)", why(R"({"lease":"2m"})"));
   EXPECT_EQ(
     "'lease' is \"soon\"; it must be a duration such as \"90s\"", why(R"({"lease":"soon"})"));
   EXPECT_EQ("'size' is 5; it must be one of 0, 60, 3600", why(R"({"size":5})"));

@@ -110,7 +110,7 @@ TEST(TaskInput, NumbersOutOfRangeAreRefused) {
   EXPECT_EQ(
     "'leaseSeconds' is 9223372036854775807; it must be 1..43200, or 0 for the default",
     why(R"("leaseSeconds":9223372036854775807)"));
-  EXPECT_EQ("'lease' is 13h; it must be 1s..12h", why(R"("lease":"13h")"));
+  EXPECT_EQ(R"('lease' is "13h"; it must be 1s..12h)", why(R"("lease":"13h")"));
   EXPECT_EQ(
     "'retentionSeconds' is 5; it must be one of 3600, 86400, 604800, 2592000, 31536000",
     why(R"("retentionSeconds":5)"));

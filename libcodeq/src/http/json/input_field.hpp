@@ -80,6 +80,8 @@ struct input_field {
   std::string_view refusal{};
   /// Begins the refusal of a value above `range.most` instead.
   std::string_view refusal_above{};
+  /// The field is none of these; whoever gives it is told this, behind its name.
+  std::string_view instead{};
 
   /// The name under which the value is read.
   [[nodiscard]] constexpr std::string_view canonical() const {

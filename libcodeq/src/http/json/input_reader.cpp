@@ -22,7 +22,7 @@ constexpr std::string_view null = "null";
 /// The maximum length of a number in a refusal, in bytes.
 constexpr std::size_t digits_max = 32;
 /// The maximum number of known names that the refusal of an unknown one lists.
-constexpr std::size_t listed_names_max = 12;
+constexpr std::size_t listed_names_max = 18;
 
 /// The whole number that a text is; one of too many digits is the largest or smallest.
 std::optional<std::int64_t> whole_number(std::string_view text) {
@@ -56,6 +56,18 @@ std::string elements_text(std::size_t count) {
   if (count > limits::http_json_members_max)
     return "more than " + std::to_string(limits::http_json_members_max) + " elements";
   return std::to_string(count) + (count == 1 ? " element" : " elements");
+}
+
+/// Ends the refusal of a name to which no known one is near.
+std::string describe_known(const std::vector<std::string_view>& known) {
+  if (known.empty())
+    return "; none is known here";
+  if (known.size() > listed_names_max)
+    return "; /openapi.json lists the known ones";
+  std::string names;
+  for (auto name : known)
+    names.append(names.empty() ? "" : ", ").append(name);
+  return "; known: " + names;
 }
 
 } // namespace
@@ -96,7 +108,7 @@ result<void> input_reader::take(std::string_view name, std::string_view raw) {
     bool is_map = place_.is_query && f.type == input_type::text_map;
     return f.name == name && !is_map;
   });
-  if (at == fields_.end())
+  if (at == fields_.end() || !at->instead.empty())
     return unknown(name);
   if (std::find(taken_.begin(), taken_.end(), &*at) != taken_.end())
     return given_twice(name);
@@ -197,7 +209,7 @@ input_reader::take_number(const given_field& given, std::int64_t number, input::
     numbers.empty() || std::find(numbers.begin(), numbers.end(), number) != numbers.end();
   if (is_listed && contains(field.range, to.number))
     return true;
-  auto shown = field.type == input_type::period ? base::format_duration(duration(number))
+  auto shown = field.type == input_type::period ? quote(to.text)
                                                 : std::string(given.raw.substr(0, digits_max));
   bool is_above = number > field.range.most && !field.refusal_above.empty();
   return refuse_input(
@@ -425,15 +437,21 @@ error input_reader::given_twice(std::string_view name) const {
 
 error input_reader::unknown(std::string_view name) const {
   std::vector<std::string_view> known;
+  std::string_view instead;
   for (const auto& field : fields_)
-    known.push_back(field.name);
+    if (field.instead.empty())
+      known.push_back(field.name);
+    else if (field.name == name)
+      instead = field.instead;
   auto text = std::string(place_.is_query ? "unknown query parameter " : "unknown field ")
               + quote_name(place_.path, name);
+  if (!instead.empty())
+    return refuse_input({}, text + "; " + std::string(instead));
   if (const auto* map = known_map(name))
     return refuse_input({}, text + "; write " + quote_name({}, std::string(map->name) + ".NAME"));
   if (auto nearest = base::nearest_name(name, known))
     return refuse_input({}, text + "; did you mean " + quote_name(place_.path, *nearest) + "?");
-  return refuse_input({}, text + describe_known());
+  return refuse_input({}, text + describe_known(known));
 }
 
 const input_field* input_reader::known_map(std::string_view name) const {
@@ -441,17 +459,6 @@ const input_field* input_reader::known_map(std::string_view name) const {
     return place_.is_query && field.type == input_type::text_map && field.name == name;
   });
   return at == fields_.end() ? nullptr : &*at;
-}
-
-std::string input_reader::describe_known() const {
-  if (fields_.empty())
-    return "; none is known here";
-  if (fields_.size() > listed_names_max)
-    return "; /openapi.json lists the known ones";
-  std::string names;
-  for (const auto& field : fields_)
-    names.append(names.empty() ? "" : ", ").append(field.name);
-  return "; known: " + names;
 }
 
 error refuse_object(std::string_view json, std::string_view refusal) {

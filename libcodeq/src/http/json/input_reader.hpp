@@ -76,8 +76,6 @@ private:
   [[nodiscard]] error unknown(std::string_view name) const;
   /// The map of a query that has this name itself; null when there is none.
   [[nodiscard]] const input_field* known_map(std::string_view name) const;
-  /// Ends the refusal of a name to which no known one is near.
-  [[nodiscard]] std::string describe_known() const;
 
   std::span<const input_field> fields_;
   input_place place_;

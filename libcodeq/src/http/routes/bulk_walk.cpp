@@ -7,6 +7,7 @@
 #include "client/dead_walk.hpp"
 #include "client/shard_walk.hpp"
 #include "http/routes/route_steps.hpp"
+#include "http/routes/task_list.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -227,6 +228,8 @@ void summarize_next(const std::shared_ptr<summary_walk>& w) {
 struct each_outcome {
   std::string id;
   std::string what;
+  /// Why it is not changed; empty when it is.
+  std::string message{};
   bool is_changed = false;
 };
 
@@ -236,16 +239,27 @@ void answer_each(const exchange_ptr& call, const std::vector<each_outcome>& all)
     changed += one.is_changed ? 1 : 0;
   base::json_writer json;
   json.begin_object().field("changed", changed).key("results").begin_array();
-  for (const auto& one : all)
-    json.begin_object().field("id", one.id).field("outcome", one.what).end_object();
+  for (const auto& one : all) {
+    json.begin_object().field("id", one.id).field("outcome", one.what);
+    if (!one.message.empty())
+      json.field("message", one.message);
+    json.end_object();
+  }
   json.end_array().end_object();
   call->answer(reply(200, json));
 }
 
 each_outcome outcome_of(const std::string& id, const result<change_outcome>& outcome) {
+  if (!outcome && outcome.error().code == errc::unknown_task)
+    return {id, "not_found", outcome.error().context};
   if (!outcome)
-    return {id, outcome.error().code == errc::unknown_task ? "not_found" : outcome.error().context};
-  return {id, std::string(to_string(outcome->what)), outcome->what == change_result::changed};
+    return {id, outcome.error().context};
+  auto what = outcome->what;
+  return {
+    id,
+    std::string(to_string(what)),
+    std::string(outcome_text(what)),
+    what == change_result::changed};
 }
 
 } // namespace

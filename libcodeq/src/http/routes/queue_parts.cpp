@@ -22,6 +22,14 @@ void show_parts(
   ask_parts(context, question_of, std::move(done));
 }
 
+error missing_queue(const queue_address& queue) {
+  return {
+    errc::unknown_queue,
+    "queue not found: tenant " + quote(queue.tenant) + " has no queue " + quote(queue.queue)
+      + "; its first task (POST /v1/codeq/tasks) or setting (PUT /v1/codeq/admin/queues/"
+      + queue.queue + "/settings) makes it"};
+}
+
 void with_existing(
   gateway_context& context,
   const exchange_ptr& call,
@@ -31,11 +39,7 @@ void with_existing(
     if (!found)
       return call->answer(refusal_of(found.error()));
     if (!client::merge_parts(queue, *found).exists)
-      return call->answer(refusal_of(
-        {errc::unknown_queue,
-         "queue not found: tenant " + quote(queue.tenant) + " has no queue " + quote(queue.queue)
-           + "; its first task (POST /v1/codeq/tasks) or setting (PUT /v1/codeq/admin/queues/"
-           + queue.queue + "/settings) makes it"}));
+      return call->answer(refusal_of(missing_queue(queue)));
     go_on();
   };
   show_parts(context, queue, std::move(decide));

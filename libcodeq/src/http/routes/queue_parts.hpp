@@ -21,6 +21,9 @@ void ask_parts(
 void show_parts(
   gateway_context& context, const queue_address& queue, shard_desk::then<queue_parts> done);
 
+/// The refusal of a queue that does not exist, which says how to make it.
+[[nodiscard]] error missing_queue(const queue_address& queue);
+
 /// Goes on if the queue exists; answers that it does not, or why that is unknown, if not.
 void with_existing(
   gateway_context& context,

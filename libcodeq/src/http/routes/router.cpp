@@ -192,6 +192,17 @@ result<route_input> read_route_fields(const route& r, const request& in) {
   return route_input{std::move(*query), std::move(*body)};
 }
 
+/// The refusal of a request whose fields the route does not take. HTTP takes no tenant: the token
+/// decides.
+error in_tenant(const error& reason, const exchange& call) {
+  constexpr std::string_view beginning = "unknown query parameter 'tenant'";
+  if (!call.by || !reason.context.starts_with(beginning))
+    return reason;
+  auto text = std::string(beginning) + "; HTTP acts in tenant " + quote(call.by->tenant);
+  text += call.by->bearer ? " with this token; take a token of the tenant" : " without tokens";
+  return {reason.code, std::move(text)};
+}
+
 /// How much the call counts against the caller's rate; one that is refused counts once.
 std::uint64_t cost_of(const route& r, const result<route_input>& fields) {
   if (!fields || r.counted.empty())
@@ -284,10 +295,36 @@ std::string path_meant(std::vector<std::string> path) {
   return is_path(path) ? text : "";
 }
 
+/// What a client means by a path or a method that no route has, by the path's pattern.
+struct route_hint {
+  std::string_view method;
+  std::string_view pattern;
+  std::string_view text;
+};
+
+constexpr auto route_hints = std::to_array<route_hint>({
+  {"POST", "tasks/:/redrive", "POST /v1/codeq/admin/dead/redrive with 'ids' redrives tasks"},
+  {"POST", "schedules", "PUT /v1/codeq/schedules/NAME makes one"},
+  {"PATCH", "admin/queues/:/settings", "PUT keeps the settings that it does not name"},
+  {"GET", "/queues", "the dashboard is at /, and this page of it at /#/queues"},
+  {"GET", "/dashboard", "the dashboard is at /"},
+  {"GET", "/ui", "the dashboard is at /"},
+});
+
+/// The hint for the request, followed by `end`; empty when there is none.
+std::string hint_for(const request& in, std::string_view end) {
+  std::vector<std::string> arguments;
+  for (const auto& hint : route_hints)
+    if (hint.method == in.method && fits(hint.pattern, in.path, arguments))
+      return std::string(hint.text).append(end);
+  return {};
+}
+
 /// Refuses a path that no route has; names the one that is meant, or those that differ from it in
 /// the last segment.
-response refuse_path(std::vector<std::string> path) {
-  std::string text = "not found: no such route; ";
+response refuse_path(const request& in) {
+  auto text = "not found: no such route; " + hint_for(in, "; ");
+  auto path = in.path;
   if (auto meant = path_meant(path); !meant.empty())
     return refusal(
       404, text + "did you mean " + quote(meant) + "? /openapi.json lists all routes");
@@ -319,6 +356,8 @@ response refuse_method(const request& in, const std::string& methods) {
   auto text = "method not allowed: this path takes " + methods;
   if (auto action = meant_by_delete(in); !action.empty())
     text.append("; to ").append(action).append(" it, POST to this path and /").append(action);
+  if (auto hint = hint_for(in, ""); !hint.empty())
+    text.append("; ").append(hint);
   if (in.method == "OPTIONS" && !in.preflight_method.empty())
     text += "; 'Origin' is " + quote(in.origin) + ", which --cors-origin does not name";
   auto answer = refusal(405, text);
@@ -364,7 +403,7 @@ void dispatch(gateway_context& context, const exchange_ptr& call) {
       refusal(403, "only loopback hosts and origins may call with --dev: " + *foreign));
   auto found = find_route(*call);
   if (found.methods.empty())
-    return call->answer(refuse_path(call->in.path));
+    return call->answer(refuse_path(call->in));
   if (is_preflight(context, call->in))
     return call->answer(cors_policy::preflight(found.methods));
   if (!found.at)
@@ -377,7 +416,7 @@ void dispatch(gateway_context& context, const exchange_ptr& call) {
     if (auto refused = take_rate(context, route, *call->by, cost_of(route, fields)))
       return call->answer(std::move(*refused));
   if (!fields)
-    return call->answer(refusal_of(fields.error()));
+    return call->answer(refusal_of(in_tenant(fields.error(), *call)));
   call->fields = std::make_shared<const route_input>(std::move(*fields));
   if (auto ok = reserve_answer(context, route, *call); !ok)
     return call->answer(refusal_of(ok.error()));

@@ -298,7 +298,8 @@ constexpr auto claim_batch_fields = std::to_array<input_field>(
    queues_field,
    lease_seconds_field,
    lease_field,
-   lease_ms_field});
+   lease_ms_field,
+   {.name = "waitSeconds", .instead = "only POST /v1/codeq/tasks/claim waits"}});
 static_assert(limits::http_claim_tasks_max == 10, "a refusal names it");
 
 constexpr auto extended_claim_fields = [] {

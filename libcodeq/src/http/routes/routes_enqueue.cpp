@@ -96,8 +96,15 @@ read_task(gateway_context& context, const exchange_ptr& call, const input& field
   return task;
 }
 
-/// A refused duplicate names its key.
-error name_key(const task_spec& task, const error& reason) {
+/// A refused duplicate names its key; a full queue how its parts make the whole maximum.
+error in_whole(gateway_context& context, const task_spec& task, const error& reason) {
+  bool is_full =
+    reason.code == errc::queue_full && reason.context.find("max_depth") != std::string::npos;
+  if (is_full)
+    return {
+      reason.code,
+      reason.context + ", and the queue's 'maxDepth' is "
+        + std::to_string(context.desk.shard_count()) + " times that, one part for each shard"};
   if (reason.code != errc::duplicate)
     return reason;
   return {reason.code, "'key' is " + quote(task.key) + ": " + reason.context};
@@ -119,7 +126,7 @@ void enqueue_one(
                 open = item.open,
                 done = std::move(done)](const result<enqueued_task>& added) {
     if (!added)
-      return done(name_key(task, added.error()));
+      return done(in_whole(context, task, added.error()));
     if (webhook.empty())
       return show_added(context, call, {*added, task}, done);
     auto remembered = [&context, call, added = *added, task, done](const result<void>& ok) {

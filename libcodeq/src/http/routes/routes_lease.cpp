@@ -20,13 +20,18 @@ std::string ended_lease(std::string_view id) {
          + " is over, and nothing that is reported under it counts; claim again";
 }
 
+/// The refusal of a report: what the task's state says, or that the lease is over.
+std::string unheld(std::string_view id, const error& reason) {
+  return reason.context.starts_with("not-in-progress") ? reason.context : ended_lease(id);
+}
+
 /// Answers a refusal in the words of these routes; the path names the task.
 void refuse_report(const exchange_ptr& call, const error& reason) {
   const auto& id = call->arguments[0];
   if (reason.code == errc::unknown_task)
     return call->answer(refusal(404, missing_task("not-found", *call->by, id)));
   if (reason.code == errc::stale_lease)
-    return call->answer(refusal(409, ended_lease(id)));
+    return call->answer(refusal(409, unheld(id, reason)));
   call->answer(refusal_of(reason));
 }
 
@@ -227,7 +232,7 @@ error in_words(const caller& by, const std::string& id, const error& reason) {
   if (reason.code == errc::unknown_task)
     return {reason.code, missing_task("task not found", by, id)};
   if (reason.code == errc::stale_lease)
-    return {reason.code, ended_lease(id)};
+    return {reason.code, unheld(id, reason)};
   return reason;
 }
 

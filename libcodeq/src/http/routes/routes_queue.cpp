@@ -10,6 +10,7 @@
 #include "http/routes/route_steps.hpp"
 #include "http/server/gateway_limits.hpp"
 
+#include <algorithm>
 #include <array>
 
 /// Queues, for admins.
@@ -66,7 +67,7 @@ std::string list_of_queues(const base::coordinator_counts& stats, const caller& 
       .field("lost", q.lost)
       .end_object();
   });
-  json.end_array().end_object();
+  json.end_array().field("tenantId", by.tenant).end_object();
   return json.take();
 }
 
@@ -143,11 +144,34 @@ void show_one(gateway_context& context, const exchange_ptr& call) {
   });
 }
 
+/// Says of a maximum that it counts as another one, since every shard takes an equal part.
+std::string
+rounding_text(std::string_view name, std::uint64_t asked, std::uint64_t holds, std::size_t shards) {
+  if (asked == holds)
+    return {};
+  return std::string(name) + " " + std::to_string(asked) + " counts as " + std::to_string(holds)
+         + ", since each of the " + std::to_string(shards)
+         + " shards takes an equal part, rounded up; ";
+}
+
+/// The differences between the settings that were asked for and those that hold.
+std::string
+describe_rounding(const queue_config& asked, const queue_config& holds, std::size_t shards) {
+  auto text = rounding_text("maxDepth", asked.max_depth, holds.max_depth, shards)
+              + rounding_text("maxLeased", asked.max_leased, holds.max_leased, shards);
+  return text.substr(0, text.size() - std::min<std::size_t>(text.size(), 2));
+}
+
+/// Answers with the settings; with those that were asked for, also in what these differ.
 void answer_queue(
-  const exchange_ptr& call, const queue_address& queue, const result<queue_parts>& found) {
+  const exchange_ptr& call,
+  const queue_address& queue,
+  const result<queue_parts>& found,
+  const std::optional<queue_config>& asked = std::nullopt) {
   if (!found)
     return call->answer(refusal_of(found.error()));
   auto info = client::merge_parts(queue, *found);
+  auto message = asked ? describe_rounding(*asked, info.config, found->size()) : std::string();
   base::json_writer json;
   json.begin_object()
     .field("command", queue.queue)
@@ -156,7 +180,10 @@ void answer_queue(
     .field("pauseReason", info.pause_reason)
     .field("exists", info.exists);
   write_settings(json.key("settings"), info.config);
-  json.field("uniform", info.is_uniform).end_object();
+  json.field("uniform", info.is_uniform);
+  if (!message.empty())
+    json.field("message", message);
+  json.end_object();
   call->answer(reply(200, json));
 }
 
@@ -194,6 +221,9 @@ void explain_queue(gateway_context& context, const exchange_ptr& call) {
     auto whole = client::merge_explanations(queue, parts);
     if (!whole)
       return call->answer(refusal_of(whole.error()));
+    // A shard that did not answer may know the queue.
+    if (!whole->exists && whole->missing_shards.empty())
+      return call->answer(refusal_of(missing_queue(queue)));
     base::json_writer json;
     write_explanation(json, *whole, context.desk.now());
     call->answer(reply(200, json));
@@ -246,8 +276,8 @@ void change_locked(
     apply_settings(call->fields->body, config);
     if (auto ok = check_retry(config.defaults.retry); !ok)
       return call->answer(refusal_of(ok.error()));
-    auto answer = [call, queue, taken](const result<queue_parts>& changed) {
-      answer_queue(call, queue, changed);
+    auto answer = [call, queue, taken, config](const result<queue_parts>& changed) {
+      answer_queue(call, queue, changed, config);
     };
     set_parts(context, call, queue, config, answer);
   };

@@ -252,6 +252,9 @@ constexpr auto list_tasks_parameters = std::to_array<input_field>({
   order_field,
   limit_field,
   after_field,
+  {.name = "payload", .instead = "lists have no payload; GET /v1/codeq/tasks/ID?payload=json has"},
+  {.name = "status",
+   .instead = "'state' is one of scheduled, gated, ready, leased, completed, dead, cancelled"},
 });
 
 constexpr auto shown_task_parameters = std::to_array<input_field>({payload_field});

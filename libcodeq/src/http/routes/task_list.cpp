@@ -88,6 +88,23 @@ void change_task(
     origin_of(context, *call));
 }
 
+std::string_view outcome_text(change_result what) {
+  switch (what) {
+  case change_result::changed:
+  case change_result::not_found:
+    return {};
+  case change_result::requested:
+    return "its worker is asked to stop, and may still complete it";
+  case change_result::unchanged:
+    return "its state does not allow the change, or it was as asked already";
+  case change_result::guarded:
+    return "its producer did not set allowPromotion, so its own time stands";
+  case change_result::key_taken:
+    return "another task that has not ended has its key";
+  }
+  return {};
+}
+
 void answer_change(const exchange_ptr& call, const result<change_outcome>& outcome) {
   bool is_missing = outcome ? outcome->what == change_result::not_found
                             : outcome.error().code == errc::unknown_task;
@@ -104,8 +121,10 @@ void answer_change(const exchange_ptr& call, const result<change_outcome>& outco
     .field("id", to_string(outcome->id))
     .field("outcome", to_string(outcome->what))
     .field("status", status_name(outcome->state))
-    .field("state", to_string(outcome->state))
-    .end_object();
+    .field("state", to_string(outcome->state));
+  if (auto text = outcome_text(outcome->what); !text.empty())
+    json.field("message", text);
+  json.end_object();
   call->answer(reply(200, json));
 }
 

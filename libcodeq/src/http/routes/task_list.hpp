@@ -55,7 +55,11 @@ void change_task(
   const client::task_address& task,
   task_change what);
 
-/// `{"id","outcome","status","state"}`; a task that is not there is 404.
+/// Why a task is not changed; empty when it is, or when there is no such task.
+[[nodiscard]] std::string_view outcome_text(change_result what);
+
+/// `{"id","outcome","status","state"}`, and a `message` unless it was changed; a task that is not
+/// there is 404.
 void answer_change(const exchange_ptr& call, const result<change_outcome>& outcome);
 
 } // namespace codeq::http

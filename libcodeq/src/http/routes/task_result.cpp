@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/routes/task_result.hpp"
 
+#include "base/rfc3339.hpp"
 #include "base/text_encoding.hpp"
 #include "http/json/input_refusal.hpp"
 #include "http/json/task_input.hpp"
@@ -123,6 +124,19 @@ void report(gateway_context& context, const attempt_end& end, const recorded& do
   context.desk.report(end, std::move(record_end));
 }
 
+/// The refusal of a report on a task that nobody holds, in words if it has not ended.
+error unclaimed(const task_status& task) {
+  if (is_terminal(task.state))
+    return {errc::stale_lease, "the task is not leased"};
+  auto text = "not-in-progress: task " + quote(to_string(task.id)) + " is "
+              + std::string(to_string(task.state));
+  if (task.state == task_state::scheduled && task.eligible_at)
+    text += " until " + base::to_rfc3339(*task.eligible_at);
+  return {
+    errc::stale_lease,
+    text + ", and nobody holds a lease of it; POST /v1/codeq/tasks/claim leases tasks"};
+}
+
 } // namespace
 
 result<lease_wish> lease_meant(const input& body, bool needs_token) {
@@ -147,7 +161,7 @@ result<fencing_token> token_of(const task_detail& task, const lease_wish& wish, 
   if (!is_leased && wish.token && *wish.token == status.token)
     return status.token;
   if (!is_leased)
-    return error{errc::stale_lease, "the task is not leased"};
+    return unclaimed(status);
   bool is_holder = status.worker == worker_name_of(by.tenant, by.subject);
   if (!is_holder)
     return error{

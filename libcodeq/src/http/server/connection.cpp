@@ -19,6 +19,7 @@
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/rfc7230.hpp>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 
 namespace codeq::http {
@@ -47,6 +48,12 @@ SSL* make_secured(const server_options& options) {
   if (!native)
     throw std::bad_alloc();
   return native;
+}
+
+/// True for a handshake that failed because the peer sent a request of HTTP.
+bool is_plain_request(boost::system::error_code failure) {
+  return failure.category() == asio::error::get_ssl_category()
+         && ERR_GET_REASON(static_cast<unsigned long>(failure.value())) == SSL_R_HTTP_REQUEST;
 }
 
 std::string host_and_port(const asio::ip::tcp::endpoint& remote) {
@@ -94,6 +101,11 @@ void connection::start() {
   is_idle_ = true;
   expire_after(limits::http_tls_handshake_max);
   stream_.async_accept([self = shared_from_this()](error_code failure) {
+    if (is_plain_request(failure)) {
+      self->is_idle_ = false;
+      self->stream_.leave_tls();
+      return self->refuse(400, "this port speaks TLS: use https://");
+    }
     if (failure)
       return self->drop();
     self->is_secured_ = true;
