@@ -172,7 +172,7 @@ class Package(cluster.ClusterTest):
         return set(re.findall(r"\(NEEDED\).*\[(lib[\w+-]+)\.so", found))
 
     def write_project(self, lists):
-        """A project with the sources of two examples and that CMakeLists.txt; returns its folder."""
+        """A project with the sources of two examples and that CMakeLists.txt: its folder."""
         project = self.cluster.path("greetings")
         for example in ("hello", "orders"):
             shutil.copytree(SOURCE / "examples" / example, project, dirs_exist_ok=True,
