@@ -90,6 +90,7 @@ class ClusterPage(dashboard.DashboardTest):
         wait_until(lambda: "c2" not in {
             node for record in self.many.records().values()
             for node in record["replicas"].values()}, 60, "the drain")
+        self.browser.wait_text("drained: may be stopped")
         self.browser.click("Take back c2")
         self.browser.click("Take c2 back", within="dialog")
         self.many.await_in_sync()

@@ -45,10 +45,16 @@ function shardsNamed(numbers) {
 
 const copyOf = (shard, node) => shard.copies.find((copy) => copy.node === node);
 
-function stateOf(node) {
+/** Only coordinators that serve shards are asked. */
+const isSilent = (node, shards) =>
+  !node.answers && shards.some((shard) => shard.primary === node.name);
+
+function stateOf(node, shards) {
   if (!node.present) return ["dead", node.draining ? "gone, drained" : "missing"];
-  if (!node.answers) return ["dead", "does not answer"];
-  return node.draining ? ["gated", "draining"] : ["completed", "present"];
+  if (isSilent(node, shards)) return ["dead", "does not answer"];
+  if (!node.draining) return ["completed", "present"];
+  const holds = shards.some((shard) => copyOf(shard, node.name));
+  return ["gated", holds ? "draining" : "drained: may be stopped"];
 }
 
 /** Who does not hear from whom, as sentences. */
@@ -59,7 +65,7 @@ function silences({node: here, nodes, shards}) {
       const kept = shards.filter((shard) => copyOf(shard, node.name)).map(({shard}) => shard);
       list.push(`${node.name} is missing: its lease in etcd has ended. ${
         kept.length ? `It has copies of ${shardsNamed(kept)}.` : "It has no copies."}`);
-    } else if (!node.answers)
+    } else if (isSilent(node, shards))
       list.push(`${here}, which was asked, gets no answer from ${node.name}.`);
   const present = new Set(nodes.filter((node) => node.present).map((node) => node.name));
   const pairs = new Map();
@@ -206,7 +212,7 @@ function nodeTable(status, load) {
       {
         title: "State",
         cell: (node) => {
-          const [state, text] = stateOf(node);
+          const [state, text] = stateOf(node, shards);
           return h("span", {class: `chip is-${state}`}, text);
         }
       },
@@ -317,7 +323,7 @@ function changeTable() {
 }
 
 function tiles({nodes, shards, copies}) {
-  const there = nodes.filter((node) => node.present && node.answers).length;
+  const there = nodes.filter((node) => node.present && !isSilent(node, shards)).length;
   const served = shards.filter((shard) => shard.served).length;
   const all = shards.flatMap((shard) => shard.copies);
   const inSync = all.filter((copy) => copy.inSync).length;
