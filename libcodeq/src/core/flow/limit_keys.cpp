@@ -225,6 +225,8 @@ void limit_keys::use_up_all(timestamp at) {
 }
 
 void limit_keys::restore(const mark& stored) {
+  // Restoring that bursts are used up may have marked it.
+  marked_.erase(stored.at);
   if (stored.is_over && !keys_.contains(stored.at))
     return;
   auto& key = use(stored.at);

@@ -235,6 +235,19 @@ TEST(LimitKeys, ActualCostIsSettled) {
   EXPECT_EQ(tasks.limits.next_release(), tasks.now + 1100ms);
 }
 
+TEST(LimitKeys, WhatIsRestoredIsNotStoredAgain) {
+  const limit_place at{mail, "k"};
+  limit_keys replayed;
+  replayed.set(mail, {.rate = start_rate{1, 1s, 1}});
+  replayed.occupy({1, 0, {{at, 1}}});
+  replayed.use_up_all(timestamp{10s});
+  ASSERT_EQ(replayed.marks().size(), 1u);
+
+  replayed.restore({at, 0, {}, true});
+
+  EXPECT_TRUE(replayed.marks().empty()) << "its lease lives on, and nothing of it is stored";
+}
+
 TEST(LimitKeys, KeysThatNothingUsesTakeNoMemory) {
   limited_lane tasks;
   tasks.limits.set(stripe, {.concurrency = 1, .rate = start_rate{10, 1s, 1}});
