@@ -97,7 +97,7 @@ class CtlOverHttp(cluster.ClusterTest):
         header, *rows = self.ctl("stats").splitlines()
         self.assertEqual("QUEUE PAUSED SCHEDULED GATED READY HELD OLDESTREADYAGEMS LEASED".split(),
                          header.split()[:8])
-        self.assertEqual(["many"], [row.split()[0] for row in rows])
+        self.assertEqual(["many", "tenantId"], [row.split()[0] for row in rows])
         purged = self.ctl("--json", "queue", "purge", "many", "--yes")
         self.assertEqual({"changed": 250}, json.loads(purged))
 
