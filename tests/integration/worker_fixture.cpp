@@ -199,6 +199,8 @@ std::vector<std::string> worker_fixture::await_queues() {
         said = reader.getSetsQueues();
         for (auto queue : reader.getQueues())
           queues.emplace_back(queue.getQueue().cStr());
+        for (auto queue : reader.getWithout())
+          std::erase(queues, queue.getQueue().cStr());
         return {};
       });
     EXPECT_TRUE(ok);

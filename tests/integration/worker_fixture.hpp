@@ -79,7 +79,7 @@ protected:
   /// The next report; several reports in one request are returned one by one.
   seen_report await_report();
   std::size_t await_credits();
-  /// The queues of the worker's next change of its queues.
+  /// The queues of which the worker wants tasks, by its next change of its queues.
   std::vector<std::string> await_queues();
 
   /// The types of the frames received so far, up to and including the first of type `last`, without
