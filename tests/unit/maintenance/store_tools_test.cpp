@@ -49,6 +49,7 @@ protected:
       const replication::replica_id id{5};
       ASSERT_TRUE(storage::found_replica(*files_, only_shard, id, cluster_epoch));
     }
+    fs::create_directories(backups());
     storage::backup_progress progress;
     auto made = files_->back_up({backups() / node, 3, run}, progress);
     ASSERT_TRUE(made) << to_string(made.error());
