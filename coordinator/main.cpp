@@ -25,8 +25,8 @@ namespace {
 
 constexpr int exit_failed = 1;
 
-/// What a restart does not mend ends with the status of wrong options, so that systemd does not try
-/// again.
+/// Errors that a restart does not mend end with the status of wrong options, so that systemd does
+/// not try again.
 int status_of(const error& reason) {
   const auto is_lasting =
     reason.code == errc::invalid_argument || reason.code == errc::incompatible_store;

@@ -76,8 +76,8 @@ std::string last_error_text(operator_api& api, task_id task) {
   return "; last error: " + in_one_line(status->error_text);
 }
 
-/// What a task that has not ended waits for. A gateway's answer is a document, which is not
-/// interpreted.
+/// Says why a task has not ended yet. Over HTTP it only points to `explain`, since the document
+/// that a gateway answers is not interpreted.
 std::string unfinished_text(operator_api& api, task_id task) {
   auto answer = api.explain(task);
   const auto* why = answer ? std::get_if<task_explanation>(&*answer) : nullptr;

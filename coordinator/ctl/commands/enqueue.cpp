@@ -121,7 +121,7 @@ std::string to_text(const std::vector<enqueued_task>& tasks) {
   return text;
 }
 
-/// What happened to the task that has the key; empty for a new task.
+/// Says what the enqueue did to the task that has the key already; empty for a new task.
 std::string duplicate_text(const enqueued_task& task) {
   auto text = "the key has task " + to_string(task.id) + " already; nothing was added";
   switch (task.kind) {

@@ -30,7 +30,7 @@ struct restore_options {
   std::filesystem::path directory;
   /// Number of the backup; 0: the newest.
   std::uint32_t number = 0;
-  /// What was written of the backup of a cluster; empty: it is of one coordinator.
+  /// The file that `backup --cluster` wrote; empty for the backup of one coordinator.
   std::filesystem::path cluster;
 };
 

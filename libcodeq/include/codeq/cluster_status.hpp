@@ -68,7 +68,7 @@ struct cluster_status {
 /// The backup of one coordinator, as a part of that of its cluster.
 struct cluster_backup_part {
   std::string node;
-  /// Of the backup in the directory of this coordinator.
+  /// Number of the backup in this coordinator's directory of backups.
   std::uint32_t number = 0;
   /// Size of all its files, including those that it shares with earlier backups.
   std::uint64_t bytes = 0;

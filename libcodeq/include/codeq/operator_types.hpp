@@ -553,7 +553,7 @@ struct backup_status {
   std::uint32_t files = 0;
   /// Why the backup failed; empty unless `failed`.
   std::string problem;
-  /// What the backup will contain does not change any more, though it may still be copied.
+  /// The contents of the backup are settled, though they may still be copied.
   bool is_fixed = false;
   /// Number of the hold that was asked for; another one when it was interrupted; 0: none was.
   std::uint64_t hold = 0;

@@ -53,7 +53,7 @@ inline constexpr std::size_t unpacked_weight_max = 131'072;
 inline constexpr std::uint32_t block_segments_max = 256;
 inline constexpr std::size_t block_tasks_max = 4096;
 inline constexpr duration snapshot_interval = 5s;
-/// Of what is handed over between shards, for a backup of a cluster; it can be extended.
+/// Longest hold of hand-overs between shards during a backup of a cluster; it can be extended.
 inline constexpr duration hand_over_hold_max = 30s;
 /// When an eighth of a segment's tasks is left, they are copied into records of their own.
 inline constexpr std::uint32_t sparse_part = 8;

@@ -15,7 +15,7 @@
 /// backup of the other one, and what it has not taken is kept there.
 namespace codeq::cluster {
 
-/// What coordinators told, by node.
+/// The state of each coordinator's backup, sorted by node.
 using told_backups = std::vector<backup_status>;
 
 /// Why no backup of the cluster can begin, although `held` have told that nothing is handed over;
@@ -29,7 +29,7 @@ using told_backups = std::vector<backup_status>;
 /// otherwise.
 [[nodiscard]] error flaw_of_backups(const told_backups& held, const told_backups& now);
 
-/// What they will contain does not change any more.
+/// True when the contents of all backups are settled, so that the hold may end.
 [[nodiscard]] bool are_fixed(const told_backups& now);
 
 [[nodiscard]] bool are_running(const told_backups& now);

@@ -16,7 +16,7 @@ namespace codeq::config {
 struct count_range {
   std::uint64_t min = 0;
   std::uint64_t max = 0;
-  /// What is counted, for errors, such as "of bytes ". @pre a literal, or it outlives the option
+  /// Names in errors what is counted, such as "of bytes ". @pre it outlives the option
   std::string_view unit = {};
 };
 

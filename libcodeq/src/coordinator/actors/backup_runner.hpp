@@ -24,7 +24,7 @@ struct backup_options {
   std::filesystem::path directory;
   /// Number of backups to keep.
   std::uint32_t kept = 0;
-  /// Of the shards that the coordinator serves; null when it is alone.
+  /// The hold that all shards of the coordinator share; null when it is alone.
   std::shared_ptr<shared_hold> hold{};
   /// Name of the coordinator in its cluster; empty when it is alone.
   std::string node{};

@@ -295,7 +295,7 @@ std::string path_meant(std::vector<std::string> path) {
   return is_path(path) ? text : "";
 }
 
-/// What a client means by a path or a method that no route has, by the path's pattern.
+/// A hint for requests whose path or method no route has: which route the client means.
 struct route_hint {
   std::string_view method;
   std::string_view pattern;
