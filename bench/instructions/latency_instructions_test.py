@@ -23,7 +23,10 @@ BUILD = pathlib.Path(os.environ.get("CODEQ_BUILD", "build")).resolve()
 BASELINE = pathlib.Path(__file__).with_name("latency_instructions.json")
 MARGIN = 1.05
 RATE = 50
-SECONDS = 6
+# Twice the interval of a shard's snapshots, so that each shard takes two of them, and both are of
+# full intervals: the first one is taken before.
+SECONDS = 10
+WARM_UP_SECONDS = 6
 START_SECONDS_MAX = 60
 PROGRAMS = ("coordinator", "worker", "producer")
 # Parts of a program by the library that a function is in, or else by its name.
@@ -58,11 +61,14 @@ class Counted:
 
     def begin(self):
         self._ask("zero")
+        self._begun = time.monotonic()
 
     def end(self):
-        """The instructions since `begin`, by part of the program."""
+        """The instructions since `begin` for each task, by part of the program."""
+        tasks = RATE * (time.monotonic() - self._begun)
         self._ask("dump")
-        return parts_of(pathlib.Path(f"{self._out}.1").read_text())
+        parts = parts_of(pathlib.Path(f"{self._out}.1").read_text())
+        return {part: round(number / tasks) for part, number in parts.items()}
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
@@ -146,7 +152,7 @@ def count():
         wait_for(folder / "worker.log", "connected")
         producer = start(
             "producer", bin_folder / "codeq-bench", "produce", "--coordinator", address,
-            "--rate", str(RATE), "--seconds", str(SECONDS),
+            "--rate", str(RATE), "--seconds", str(WARM_UP_SECONDS + SECONDS + 2),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         programs = (coordinator, worker, producer)
         return measure(producer.process, dict(zip(PROGRAMS, programs)))
@@ -159,18 +165,17 @@ def measure(producer, programs):
             raise AssertionError(f"the producer printed {line!r}")
 
     expect("ready")
+    producer.stdin.write("\n")
+    producer.stdin.flush()
+    time.sleep(WARM_UP_SECONDS)
     for program in programs.values():
         program.begin()
-    producer.stdin.write("\n")
-    producer.stdin.flush()
-    expect("accepted")
-    time.sleep(0.5)
-    tasks = RATE * SECONDS
+    time.sleep(SECONDS)
     counts = {name: program.end() for name, program in programs.items()}
+    expect("accepted")
     producer.stdin.write("\n")
     producer.stdin.flush()
-    return {name: {part: round(number / tasks) for part, number in parts.items()}
-            for name, parts in counts.items()}
+    return counts
 
 
 def totals(counts):

@@ -239,8 +239,10 @@ result<log_format> parse_log_format(std::string_view text) {
 }
 
 void init_log(log_level level, log_format format) {
+  // Its first call takes the format from the environment.
+  auto& log = logger();
   is_json = format == log_format::json;
-  logger().set_pattern(is_json ? json_pattern : text_pattern, spdlog::pattern_time_type::utc);
+  log.set_pattern(is_json ? json_pattern : text_pattern, spdlog::pattern_time_type::utc);
   set_log_level(level);
 }
 
