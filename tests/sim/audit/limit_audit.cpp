@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/audit/limit_audit.hpp"
 
+#include <algorithm>
+#include <set>
 #include <utility>
 
 namespace codeq::sim {
@@ -18,6 +20,7 @@ std::string text_of(const std::tuple<std::string, std::string, std::string>& key
 
 void limit_audit::turn_sealed(
   core::shard_state& state, const std::vector<core::event>& events) {
+  check_new_tasks(state, events);
   for (const auto& e : events)
     if (const auto* grant = std::get_if<core::batch_granted>(&e))
       check_starts(state, *grant);
@@ -26,6 +29,26 @@ void limit_audit::turn_sealed(
       for (const auto& mark : changed->keys)
         closed_[{state.id, {mark.limit.tenant, mark.limit.name, mark.key}}] = mark.closed_until;
   check_leases(state);
+}
+
+void limit_audit::check_new_tasks(
+  const core::shard_state& state, const std::vector<core::event>& events) {
+  // The tasks before a change of the settings have the limits of before.
+  std::set<queue_address> changed;
+  for (const auto& e : events)
+    if (const auto* configured = std::get_if<core::queue_configured>(&e))
+      changed.insert(configured->queue);
+  for (const auto& e : events) {
+    const auto* added = std::get_if<core::segment_appended>(&e);
+    const auto* queue = added ? state.find_queue(added->queue) : nullptr;
+    if (!queue || changed.contains(added->queue))
+      continue;
+    for (const auto& given : queue->settings.config.limits)
+      if (std::none_of(added->limits.begin(), added->limits.end(), [&](const task_limit& use) {
+            return use.name == given.name;
+          }))
+        breach_("8.1", "a task of queue " + added->queue.queue + " lacks limit " + given.name);
+  }
 }
 
 void limit_audit::check_leases(core::shard_state& state) {

@@ -16,7 +16,7 @@ namespace codeq::sim {
 
 /// Checks what limits allow, from the tasks and grants of the shards alone: how many leases a key
 /// has at once, how many of its tasks start within a time, over crashes of the coordinator as well,
-/// and that nothing of a closed key starts.
+/// that nothing of a closed key starts, and that new tasks have the limits of their queue.
 class limit_audit {
 public:
   using breach_function = std::function<void(const std::string& rule, const std::string& what)>;
@@ -48,6 +48,7 @@ private:
     timestamp at;
   };
 
+  void check_new_tasks(const core::shard_state& state, const std::vector<core::event>& events);
   void check_leases(core::shard_state& state);
   void check_starts(core::shard_state& state, const core::batch_granted& grant);
   void note(const start& one);
