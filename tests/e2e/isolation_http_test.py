@@ -58,11 +58,14 @@ class GatewayTest(cluster.ClusterTest):
         return coordinator
 
     def assert_met(self, limit, owner="tenant=mallory"):
-        """The limit is counted, and logged with its owner. With tokens, takes one for all
+        """The limit is counted soon, and logged with its owner. With tokens, takes one for all
         tenants."""
         fields = {"Authorization": "Bearer " + self.tokens["*"]} if self.tokens else {}
-        seen = Metrics(self.http.raw("GET", "/metrics", fields=fields).text)
-        self.assertGreater(seen.limit(limit), 0)
+
+        def is_counted():
+            return Metrics(self.http.raw("GET", "/metrics", fields=fields).text).limit(limit) > 0
+
+        wait_until(is_counted, 20, f"{limit} is counted")
         line = f"limit is reached limit={limit} (max=\\d+ )?{owner} times="
         self.assertRegex(self.cluster.coordinator.text(), line)
 
