@@ -65,6 +65,7 @@ CONTENTS = {
 ROOMS = {
     "core": ("commands", "blocks", "flow", "state", "checks", "turn"),
     "storage": ("keys", "records", "retention", "memory", "rocksdb", "recovery", "replica"),
+    "cluster": ("backup",),
     "coordinator": ("shard", "store", "replica", "session", "actors", "hub"),
     "worker": ("handlers", "node", "process", "host"),
     "http": ("server", "json", "desk", "webhooks", "wakeups", "operations", "dashboard",

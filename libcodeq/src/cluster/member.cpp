@@ -4,6 +4,7 @@
 #include "base/assert.hpp"
 #include "cluster/cluster_timing.hpp"
 #include "cluster/record_json.hpp"
+#include "cluster/store_format.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -105,7 +106,7 @@ void member::register_node(monotonic_time now) {
   const auto is_own = known && known->record.incarnation == self_.incarnation;
   if (has_registered_once_ && known && !is_own) {
     is_over_ = true;
-    return port_.superseded(
+    return port_.must_end(
       "another process has registered as node " + options_.node + " at " + known->record.address);
   }
   const auto is_due = now >= load_told_ + timing::load
@@ -192,6 +193,10 @@ void member::note_change(const catalogue_keys::parsed& key) {
   if (const auto* shard = std::get_if<catalogue_keys::shard_key>(&key))
     return note_shard(shard->number, false);
   if (std::holds_alternative<catalogue_keys::cluster_key>(key) && known_.cluster()) {
+    if (const auto ok = check_format(known_.cluster()->record, self_.store_format_max); !ok) {
+      is_over_ = true;
+      return port_.must_end(ok.error().context);
+    }
     if (map_.shards() == 0)
       map_.set_shards(known_.cluster()->record.shards);
     for (const auto& [shard, known] : known_.shards())
@@ -384,6 +389,10 @@ void member::control(monotonic_time now) {
     view.shards.emplace(shard, known.record);
   for (const auto& [shard, next] : place(view, options_.bounds))
     change_shard(shard, next);
+  if (const auto next = with_raised_format(known_)) {
+    const auto key = known_.keys().cluster();
+    (void)start(key, {key, known_.cluster()->bytes, encode(*next), 0}, false);
+  }
 }
 
 } // namespace codeq::cluster

@@ -54,8 +54,9 @@ public:
   virtual void hand_over(shard_id shard, replication::replica_id to) = 0;
   /// The map has changed.
   virtual void map_changed() = 0;
-  /// Another process has this node's name; this one has to end.
-  virtual void superseded(const std::string& words) = 0;
+  /// This process has to end: another one has this node's name, or the cluster's records have a
+  /// format that this version does not read.
+  virtual void must_end(const std::string& words) = 0;
   /// etcd was restored or replaced: no election, and an operator has to look. Called again after a
   /// while.
   virtual void needs_repair(const std::string& words) = 0;

@@ -88,7 +88,7 @@ struct member_driver::impl final : member_port {
 
   void map_changed() override { events.map_changed(self.map()); }
 
-  void superseded(const std::string& words) override { events.superseded(words); }
+  void must_end(const std::string& words) override { events.must_end(words); }
 
   void needs_repair(const std::string& words) override { events.needs_repair(words); }
 

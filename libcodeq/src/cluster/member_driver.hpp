@@ -17,7 +17,7 @@ struct member_events {
   std::function<void(shard_id, replication::replica_id to)> hand_over;
   std::function<void(const cluster_map&)> map_changed;
   /// The process has to end.
-  std::function<void(const std::string&)> superseded;
+  std::function<void(const std::string&)> must_end;
   std::function<void(const std::string&)> needs_repair;
   /// A line for the log, about a watch that was cut.
   std::function<void(const std::string&)> noted;

@@ -8,6 +8,7 @@
 #include "cluster/catalogue_keys.hpp"
 #include "cluster/founding.hpp"
 #include "cluster/record_json.hpp"
+#include "cluster/store_format.hpp"
 #include "config/values.hpp"
 #include "coordinator/hub/etcd_history.hpp"
 #include "observe/log.hpp"
@@ -155,6 +156,9 @@ result<std::unique_ptr<cluster_door>> cluster_door::open(const coordinator_node_
   auto known = door->look();
   if (!known)
     return known.error();
+  if (known->record)
+    if (auto ok = cluster::check_format(*known->record, storage::format_version); !ok)
+      return ok.error();
   door->known_ = std::move(*known);
   return door;
 }
@@ -253,6 +257,7 @@ result<void> cluster_door::create(const storage::store_record& identity) {
   record.identity = identity.store_id;
   record.shards = identity.shard_count;
   record.copies = options_.cluster.replicas;
+  record.store_format = storage::format_version;
   record.min_in_sync = least_in_sync(record.copies);
   const cluster::catalogue_keys keys(options_.cluster.name);
   (void)decide({keys.cluster(), std::nullopt, encode(record), 0});

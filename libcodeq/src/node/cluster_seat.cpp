@@ -129,7 +129,7 @@ cluster::member_events cluster_seat::events() const {
   events.map_changed = [to = replicas_](const cluster::cluster_map& map) {
     tell(to, [map](replica_hub& hub) { hub.map_changed(map); });
   };
-  events.superseded = [](const std::string& words) {
+  events.must_end = [](const std::string& words) {
     CODEQ_LOG_ERROR("coordinator stops at once reason=\"{}\"", words);
     observe::flush_log();
     ::_exit(EXIT_FAILURE);
@@ -157,6 +157,7 @@ result<void> cluster_seat::join() {
   member.self.address = address_in_cluster(options_);
   member.self.http_address = options_.http;
   member.self.zone = options_.cluster.zone;
+  member.self.store_format_max = storage::format_version;
   std::error_code code;
   if (const auto space = std::filesystem::space(options_.data, code); !code)
     member.self.free_bytes = space.available;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/random.hpp"
-#include "cluster/backup_json.hpp"
+#include "cluster/backup/backup_json.hpp"
 #include "node/operator_impl.hpp"
 #include "security/private_file.hpp"
 

@@ -9,7 +9,7 @@
 #include "client/operator_questions.hpp"
 #include "client/operator_replies.hpp"
 #include "client/shard_walk.hpp"
-#include "cluster/backup_run.hpp"
+#include "cluster/backup/backup_run.hpp"
 #include "node/connection_watch.hpp"
 #include "node/link_security.hpp"
 #include "node/operator_errors.hpp"

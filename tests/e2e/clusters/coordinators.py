@@ -83,6 +83,14 @@ class Coordinators(cluster.Cluster):
         key = f"/codeq/{NAME}/cluster"
         return self.read_etcd(key, key + "0")[key]
 
+    def write_cluster_record(self, record):
+        pair = {"key": f"/codeq/{NAME}/cluster", "value": json.dumps(record, separators=(",", ":"))}
+        request = urllib.request.Request(
+            self.etcd_url + "/v3/kv/put", method="POST", data=json.dumps(
+                {name: base64.b64encode(text.encode()).decode()
+                 for name, text in pair.items()}).encode())
+        urllib.request.urlopen(request, timeout=5).close()
+
     def is_founded(self):
         """True when etcd runs and has the cluster."""
         try:

@@ -52,6 +52,22 @@ class LostEtcd(coordinators.CoordinatorsTest):
         self.assertIn("was made for other use", node.text())
         self.assertIn("Give an empty --data", node.text())
 
+    def test_coordinators_end_when_the_stores_have_a_newer_format(self):
+        running = self.cluster.start_node("c0")
+        wait_until(self.cluster.is_founded, 20, "the cluster")
+        record = self.cluster.cluster_record()
+        self.assertEqual(4, record["store_format"])
+        record.update(version=record["version"] + 1, store_format=5)
+        self.cluster.write_cluster_record(record)
+
+        newcomer = self.cluster.start_node("c1")
+
+        self.assertEqual(2, newcomer.wait(20))
+        self.assertEqual(1, running.wait(20))
+        for node in newcomer, running:
+            self.assertIn("the stores of the cluster have format 5; this version of "
+                          "codeq-coordinator reads up to 4", node.text())
+
     def test_etcd_that_was_founded_anew_is_refused_and_the_old_one_is_taken_back(self):
         self.cluster.start_all()
         task = self.cluster.enqueue("q", "x", "--key", "k")

@@ -53,7 +53,7 @@ struct recorded_port : member_port {
 
   void map_changed() override { ++map_changes; }
 
-  void superseded(const std::string& words) override { end = words; }
+  void must_end(const std::string& words) override { end = words; }
 
   void needs_repair(const std::string& words) override { repair = words; }
 
@@ -76,6 +76,10 @@ inline constexpr shard_id s0{0};
 /// Node `a` of a cluster with one shard, whose etcd is this fixture.
 class MemberTest : public testing::Test {
 protected:
+  explicit MemberTest(member_options made = options())
+    : member_(std::move(made), port_, now_) {
+  }
+
   static member_options options() {
     member_options made;
     made.cluster = "c";
@@ -181,7 +185,7 @@ protected:
 
   recorded_port port_;
   monotonic_time now_{duration{1'000'000}};
-  member member_{options(), port_, now_};
+  member member_;
   catalogue_keys keys_{"c"};
   std::map<std::string, std::pair<std::string, std::uint64_t>> etcd_;
   std::uint64_t revision_ = 1;

@@ -8,6 +8,40 @@
 namespace codeq::cluster {
 namespace {
 
+/// Node `a` reads formats up to 2; copies are on `a` and `b`.
+class StoreFormat : public MemberTest {
+protected:
+  StoreFormat()
+    : MemberTest(reader_of_two()) {
+  }
+
+  static member_options reader_of_two() {
+    auto made = options();
+    made.self.store_format_max = 2;
+    return made;
+  }
+
+  /// Makes `a` the controller, for some seconds, of a cluster in which another node has registered.
+  void control_with(const std::string& name, std::uint32_t store_format_max) {
+    node_record other;
+    other.incarnation = 3;
+    other.address = name + ":1";
+    other.store_format_max = store_format_max;
+    put(keys_.node(name), encode(other));
+    for (int i = 0; i < 8; ++i) {
+      advance(1s);
+      answer_poll();
+      while (!port_.decisions.empty())
+        decide();
+    }
+    ASSERT_TRUE(member_.is_controller());
+  }
+
+  [[nodiscard]] std::uint32_t stored_format() const {
+    return decode<cluster_record>(etcd_.at(keys_.cluster()).first)->store_format;
+  }
+};
+
 TEST_F(MemberTest, RegistersWithALease) {
   advance(50ms);
   EXPECT_EQ(port_.grants, 1);
@@ -250,6 +284,39 @@ TEST_F(MemberTest, PlacesCopiesWhileItIsTheController) {
   const auto next = decode<shard_record>(*port_.decisions.front().what.next);
   ASSERT_TRUE(next);
   EXPECT_EQ(next->wanted, (std::vector<std::string>{"a", "b", "d"})) << "b is gone";
+}
+
+TEST_F(MemberTest, EndsWhenTheClusterHasAFormatThatItDoesNotRead) {
+  join();
+  put(keys_.cluster(), encode(cluster_record{2, 5, 1, 2, 1, 2, 1, {}, {}}));
+  advance(1s);
+  answer_poll();
+
+  EXPECT_EQ(
+    port_.end,
+    "the stores of the cluster have format 2; this version of codeq-coordinator reads up to 1: "
+    "start the version that the other coordinators have");
+  const auto asked = port_.decisions.size();
+  advance(10s);
+  EXPECT_EQ(port_.decisions.size(), asked);
+}
+
+TEST_F(StoreFormat, IsRaisedByTheControllerWhenAllCoordinatorsReadIt) {
+  join();
+  control_with("b", 2);
+  EXPECT_EQ(stored_format(), 2u);
+}
+
+TEST_F(StoreFormat, StaysWhileACoordinatorReadsNoNewerOne) {
+  join();
+  control_with("b", 1);
+  EXPECT_EQ(stored_format(), 1u);
+}
+
+TEST_F(StoreFormat, StaysWhileACoordinatorWithACopyIsNotThere) {
+  join();
+  control_with("d", 2);
+  EXPECT_EQ(stored_format(), 1u);
 }
 
 TEST_F(MemberTest, LeavesTheControllerToOthers) {

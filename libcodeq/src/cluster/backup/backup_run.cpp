@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/backup_run.hpp"
+#include "cluster/backup/backup_run.hpp"
 
 #include <algorithm>
 #include <string>

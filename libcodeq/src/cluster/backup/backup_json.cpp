@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/backup_json.hpp"
+#include "cluster/backup/backup_json.hpp"
 
 #include "codeq/limits.hpp"
 
