@@ -253,7 +253,8 @@ struct ClaimRequest {
   prefixes @5 :List(Common.QueueAddress);
   # With `setsQueues`: as in Hello, in place of those named before.
   without @6 :List(Common.QueueAddress);
-  # With `setsQueues`: queues that the prefixes leave out.
+  # With `setsQueues`: queues, named above or matched by the prefixes, that the worker serves and
+  # takes no tasks of for now.
   takeBack @7 :UInt32;
   # In a cluster: return this many of my unused credits, by CreditNews. Such a request with 0
   # credits does not void any.

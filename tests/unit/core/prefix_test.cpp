@@ -64,6 +64,20 @@ TEST_F(Prefix, CreditsThatAnotherWorkerLeavesGoToOtherQueues) {
   EXPECT_EQ(state().leases.size(), 3u) << said;
 }
 
+TEST_F(Prefix, WorkerWhoseFirstChoiceAnotherOneGotIsServedFromTheNextQueue) {
+  enqueue("q-1");
+  enqueue("q-2");
+  attach("v", {"q-1*"});
+  attach("w", {"q-*"});
+
+  auto said = together([&] {
+    claim("v", 5);
+    claim("w", 1);
+  });
+
+  EXPECT_NE(said.find("w: got 2/"), std::string::npos) << said;
+}
+
 TEST_F(Prefix, PausedQueueHoldsUpNoOther) {
   enqueue("q-1");
   enqueue("q-2");

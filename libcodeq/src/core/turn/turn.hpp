@@ -104,9 +104,11 @@ private:
   [[nodiscard]] std::vector<std::uint32_t> match();
   /// The stirred queues, the one that was served longest ago first.
   [[nodiscard]] std::vector<std::uint32_t> take_stirred();
-  /// Stirs queues of prefixes for workers that claimed and have credits left. `tried`: the credits
-  /// that each of them had before. False when there are none.
-  bool stir_for_prefixes(std::map<peer_id, std::uint32_t>& tried);
+  /// Stirs queues of prefixes for workers that claimed and have credits left. `tried`: what
+  /// `ready_tasks_taken` was at the worker's latest round. False when there are none.
+  bool stir_for_prefixes(std::map<peer_id, std::uint64_t>& tried);
+  /// Number of ready tasks that were leased or held back, by this turn and before.
+  [[nodiscard]] std::uint64_t ready_tasks_taken() const;
   /// Stirs at most `limit` such queues for the worker; returns how many.
   std::size_t stir_prefixes_of(const attached_worker& a, std::size_t limit);
   void match_queue(std::uint32_t queue);

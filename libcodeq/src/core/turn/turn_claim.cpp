@@ -235,7 +235,7 @@ std::vector<std::uint32_t> turn::match() {
   ++state_.turns;
   auto has_work = [&](std::uint32_t queue) { return state_.queues[queue]->grantable() > 0; };
   std::vector<std::uint32_t> with_work;
-  std::map<peer_id, std::uint32_t> tried;
+  std::map<peer_id, std::uint64_t> tried;
   do {
     for (auto queue : take_stirred()) {
       if (has_work(queue))
@@ -264,14 +264,20 @@ std::vector<std::uint32_t> turn::take_stirred() {
   return stirred;
 }
 
-bool turn::stir_for_prefixes(std::map<peer_id, std::uint32_t>& tried) {
+std::uint64_t turn::ready_tasks_taken() const {
+  return state_.tokens.next + (tuning::limits_held_per_turn_max - holds_left_);
+}
+
+bool turn::stir_for_prefixes(std::map<peer_id, std::uint64_t>& tried) {
+  auto taken = ready_tasks_taken();
   bool any = false;
   for (auto at = state_.prefix_claimers.begin(); at != state_.prefix_claimers.end();) {
     auto worker = state_.attached.find(*at);
     auto credits = worker == state_.attached.end() ? 0 : worker->second.open_credits();
-    auto [before, is_first] = tried.try_emplace(*at, credits);
-    // Each round grants at least one task, so that the rounds end.
-    bool goes_on = credits > 0 && (is_first || std::exchange(before->second, credits) > credits);
+    auto [before, is_first] = tried.try_emplace(*at, taken);
+    // Other workers may have got the tasks of its queues, so it tries further ones. A round that
+    // took no task met only tasks that come after those of other shards.
+    bool goes_on = credits > 0 && (is_first || std::exchange(before->second, taken) < taken);
     bool has_more = goes_on && stir_prefixes_of(worker->second, credits) > 0;
     any = any || has_more;
     at = has_more ? std::next(at) : state_.prefix_claimers.erase(at);
