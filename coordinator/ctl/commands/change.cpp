@@ -4,6 +4,7 @@
 #include "base/json_writer.hpp"
 #include "ctl/command_options.hpp"
 #include "ctl/commands.hpp"
+#include "http/json/json_reader.hpp"
 
 #include <string>
 #include <vector>
@@ -49,6 +50,18 @@ bool is_failure(kind what) {
   return what == kind::key_taken || what == kind::not_found || what == kind::guarded;
 }
 
+/// The same for a gateway's answer: of one task, or the list of a change of dead tasks.
+bool is_failure(const document& said) {
+  auto object = http::json_object::parse(said.json);
+  if (!object)
+    return false;
+  auto outcome = object->text("outcome");
+  for (auto element : object->elements("results"))
+    if (auto one = http::json_object::parse(element))
+      outcome = one->text("outcome");
+  return outcome == to_string(kind::guarded) || outcome == to_string(kind::key_taken);
+}
+
 /// Why a task keeps its producer's delay. Asks the coordinator when it ends.
 std::string guarded_text(operator_api& api, task_id task) {
   auto text = "task " + to_string(task)
@@ -70,7 +83,9 @@ int show_change(const context& with, const answer<change_outcome>& got) {
     return exit_failed;
   }
   auto status = show(with, got, to_json, to_text);
-  return outcome && is_failure(outcome->what) ? exit_failed : status;
+  const auto* said = got ? std::get_if<document>(&*got) : nullptr;
+  bool is_failed = (outcome && is_failure(outcome->what)) || (said && is_failure(*said));
+  return is_failed ? exit_failed : status;
 }
 
 struct change_options {
