@@ -135,6 +135,8 @@ void take_change(
   const std::shared_ptr<dead_change_walk>& w, const result<client::bulk_part>& part) {
   if (!part)
     return refuse(*w, part.error(), changed_by(*w));
+  for (const auto& task : w->dead.redriven())
+    w->context->webhooks.renew(w->call->by->tenant, task);
   go_on(*w, w->dead.take(*part), [w] { change_next(w); });
 }
 
@@ -296,7 +298,10 @@ void change_each(
   auto finish = [call](const std::vector<each_outcome>& all) { answer_each(call, all); };
   auto gathered = std::make_shared<gathering<each_outcome>>(ids.size(), std::move(finish));
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    auto set = [gathered, i, id = ids[i]](const result<change_outcome>& outcome) {
+    auto set = [&context, call, gathered, i, id = ids[i], what](
+                 const result<change_outcome>& outcome) {
+      if (outcome && outcome->what == change_result::changed && what == task_change::redrive)
+        context.webhooks.renew(call->by->tenant, outcome->id);
       gathered->set(i, outcome_of(id, outcome));
     };
     auto change = [&context, call, set, what](const result<task_detail>& task) {

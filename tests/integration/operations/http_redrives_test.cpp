@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "integration/http_fixture.hpp"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace codeq::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+using namespace std::chrono_literals;
+
+/// Dead tasks that are redriven or purged, with a network that takes every delivery.
+class HttpRedrives : public http_fixture {
+protected:
+  HttpRedrives() {
+    options_.webhooks.send = [this](const std::string&, http::outgoing_request request, auto done) {
+      told_.push_back(std::move(request.body));
+      done(http::outgoing_answer{204, {}});
+    };
+    options_.webhooks.wall_time = [] { return timestamp{1'700'000'000'000ms}; };
+    restart();
+  }
+
+  std::string add_dead(const std::string& queue, const std::string& more = {}) {
+    auto id = enqueue(queue, more);
+    die(queue);
+    return id;
+  }
+
+  void die(const std::string& queue) {
+    auto id = claim(queue).text("id");
+    post("/tasks/" + id + "/result", R"({"status":"FAILED","error":"broken","permanent":true})");
+  }
+
+  void complete(const std::string& queue) {
+    auto id = claim(queue).text("id");
+    EXPECT_EQ(200u, post("/tasks/" + id + "/result", R"({"status":"COMPLETED"})").status);
+  }
+
+  /// The statuses that were told since the last call.
+  std::vector<std::string> told() {
+    run();
+    std::vector<std::string> statuses;
+    for (const auto& body : std::exchange(told_, {}))
+      statuses.push_back(http::json_object::parse(body)->text("status"));
+    return statuses;
+  }
+
+  static std::string ids_of(const std::string& id) { return R"("ids":[")" + id + R"("])"; }
+
+  using statuses = std::vector<std::string>;
+
+  std::string webhook_ = R"(,"webhook":"https://hooks.example/x")";
+  std::vector<std::string> told_;
+};
+
+TEST_F(HttpRedrives, EachEndOfARedrivenTaskIsTold) {
+  auto id = add_dead("q", webhook_);
+  EXPECT_EQ(statuses{"FAILED"}, told());
+
+  EXPECT_EQ("1", post("/admin/dead/redrive", "{" + ids_of(id) + "}")["changed"]);
+  EXPECT_EQ(statuses(), told());
+  die("q");
+  EXPECT_EQ(statuses{"FAILED"}, told());
+  EXPECT_EQ("1", post("/admin/dead/redrive", R"({"queue":"q"})")["changed"]);
+  complete("q");
+
+  EXPECT_EQ(statuses{"COMPLETED"}, told());
+}
+
+TEST_F(HttpRedrives, TheEndOfATaskThatAnOperationRedroveIsToldAlsoAfterARestart) {
+  add_dead("q", webhook_);
+  EXPECT_EQ(statuses{"FAILED"}, told());
+
+  EXPECT_EQ(202u, post("/admin/operations", R"({"kind":"redrive","queue":"q"})").status);
+  advance(5s);
+  restart();
+  complete("q");
+
+  EXPECT_EQ(statuses{"COMPLETED"}, told());
+}
+
+TEST_F(HttpRedrives, NothingIsToldOfARedrivenTaskWithoutAWebhook) {
+  auto id = add_dead("q");
+  post("/admin/dead/redrive", "{" + ids_of(id) + "}");
+  complete("q");
+
+  EXPECT_EQ(statuses(), told());
+}
+
+} // namespace
+} // namespace codeq::test
