@@ -94,5 +94,39 @@ TEST_F(HttpRedrives, NothingIsToldOfARedrivenTaskWithoutAWebhook) {
   EXPECT_EQ(statuses(), told());
 }
 
+TEST_F(HttpRedrives, IdsAreGivenWithoutAFilter) {
+  auto ids = ids_of(add_dead("a"));
+  for (const auto* route : {"/admin/dead/redrive", "/admin/dead/purge"})
+    for (const auto* more :
+         {R"("queue":"b")", R"("limit":0)", R"("rate":1)", R"("all":true)", R"("dryRun":true)"}) {
+      auto refused = post(route, "{" + ids + "," + more + "}");
+
+      EXPECT_EQ(400u, refused.status) << route << more;
+      EXPECT_THAT(refused.text("error"), HasSubstr("' and 'ids' are both given; give one"));
+    }
+  EXPECT_EQ("1", post("/admin/dead/purge", "{" + ids + "}")["changed"]);
+}
+
+TEST_F(HttpRedrives, APurgeOfAllDeadTasksHasToSaySo) {
+  add_dead("a");
+  for (const auto* body : {"", "{}", R"({"limit":1})", R"({"all":false})"}) {
+    auto refused = post("/admin/dead/purge", body);
+
+    EXPECT_EQ(400u, refused.status) << body;
+    EXPECT_THAT(refused.text("error"), StartsWith("no filter is given, ")) << body;
+  }
+  for (const auto* value : {"null", R"("")"})
+    EXPECT_EQ(
+      "invalid queue: 'queue' is " + std::string(value) + "; it must be left out, or not empty",
+      post("/admin/dead/purge", R"({"error":"x","queue":)" + std::string(value) + "}")
+        .text("error"));
+  EXPECT_EQ(
+    "'all' is given with a filter; give one of them",
+    post("/admin/dead/purge", R"({"queue":"a","all":true})").text("error"));
+  EXPECT_EQ("1", post("/admin/dead/purge", R"({"dryRun":true})")["changed"]);
+
+  EXPECT_EQ("1", post("/admin/dead/purge", R"({"all":true})")["changed"]);
+}
+
 } // namespace
 } // namespace codeq::test

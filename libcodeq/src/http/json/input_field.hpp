@@ -67,6 +67,8 @@ struct input_field {
   /// The field is another name of that one; a request may give only one of them.
   std::string_view same_as{};
   bool is_required = false;
+  /// null and an empty text are refused; with other fields both count as not given.
+  bool is_never_empty = false;
   /// The number 0 counts as not given.
   bool zero_is_unset = false;
   input_range range{};

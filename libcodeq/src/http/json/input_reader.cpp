@@ -113,10 +113,18 @@ result<void> input_reader::take(std::string_view name, std::string_view raw) {
   if (std::find(taken_.begin(), taken_.end(), &*at) != taken_.end())
     return given_twice(name);
   taken_.push_back(&*at);
+  if (auto ok = check_empty(*at, raw); !ok)
+    return ok;
   bool is_null = !place_.is_query && raw == null && at->type != input_type::json;
   if (!is_null)
     given_.push_back({&*at, raw});
   return {};
+}
+
+result<void> input_reader::check_empty(const input_field& field, std::string_view raw) const {
+  if (!field.is_never_empty || (raw != null && raw != "\"\""))
+    return {};
+  return out_of_range(field, std::string(raw), "left out, or not empty");
 }
 
 result<void> input_reader::check_pairs() const {

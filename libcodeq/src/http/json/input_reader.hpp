@@ -38,6 +38,8 @@ private:
 
   /// Refuses an unknown name, and one that was taken before.
   [[nodiscard]] result<void> take(std::string_view name, std::string_view raw);
+  /// Refuses null and empty texts of fields that are never empty.
+  [[nodiscard]] result<void> check_empty(const input_field& field, std::string_view raw) const;
   [[nodiscard]] result<void> check_pairs() const;
   [[nodiscard]] result<void> check_required() const;
   [[nodiscard]] result<input> read_given();

@@ -74,6 +74,18 @@ void list_page(gateway_context& context, const exchange_ptr& call, task_filter f
     context, ask, shard_desk::then<std::vector<client::list_part>>(std::move(finish)));
 }
 
+result<void> check_whole(const input& body, bool has_filter, bool is_loss) {
+  bool is_whole = body.flag("all").value_or(false);
+  if (is_whole && has_filter)
+    return refuse_input({}, "'all' is given with a filter; give one of them");
+  if (is_loss && !is_whole && !has_filter)
+    return refuse_input(
+      {},
+      "no filter is given, which would change every task of the tenant; give 'queue' or another "
+      "filter, or 'all' as true");
+  return {};
+}
+
 void change_task(
   gateway_context& context,
   const exchange_ptr& call,
