@@ -296,7 +296,10 @@ TEST_F(HttpRoutes, AbandonGivesTheAttemptBackAndNackDelays) {
 
   auto nacked = post("/tasks/" + id + "/nack", R"({"delaySeconds":5,"reason":"later"})");
 
-  EXPECT_EQ(R"({"delaySeconds":5,"status":"requeued"})", nacked.body);
+  EXPECT_EQ(
+    R"({"delaySeconds":5,"status":"requeued","state":"scheduled","retryAt":")"
+      + get("/tasks/" + id).text("eligibleAt") + "\"}",
+    nacked.body);
   EXPECT_EQ(204u, post("/tasks/claim", R"({"commands":["q"]})").status);
   advance(5s);
   EXPECT_EQ("2", claim("q")["attempts"]);
@@ -307,8 +310,23 @@ TEST_F(HttpRoutes, ANackOfTheLastAttemptGoesToTheDeadLetters) {
   claim("q");
 
   EXPECT_EQ(
-    R"({"delaySeconds":0,"status":"dlq"})",
+    R"({"delaySeconds":0,"status":"dlq","state":"dead"})",
     post("/tasks/" + id + "/nack", R"({"delaySeconds":5,"reason":"never"})").body);
+}
+
+TEST_F(HttpRoutes, WhatIsGivenBackAfterACancelIsCancelled) {
+  for (const char* route : {"/abandon", "/nack"}) {
+    auto path = "/tasks/" + enqueue("q");
+    claim("q");
+    post(path + "/cancel", "");
+
+    auto back = post(path + route);
+
+    EXPECT_EQ("cancelled", back.text("status")) << route;
+    EXPECT_EQ("cancelled", back.text("state")) << route;
+    EXPECT_EQ("", back["retryAt"]) << route;
+    EXPECT_EQ("cancelled", get(path).text("state")) << route;
+  }
 }
 
 TEST_F(HttpRoutes, BatchesDecideTheirItemsSingly) {

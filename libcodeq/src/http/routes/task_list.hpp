@@ -48,8 +48,8 @@ void list_page(gateway_context& context, const exchange_ptr& call, task_filter f
 /// The queue that a list or a summary is about. Errors: `unauthorized`.
 [[nodiscard]] result<std::string> queue_listed(const caller& by, const std::string& queue);
 
-/// Refuses `all` beside a filter, and when `is_loss` is set a change with neither: it would be one of
-/// all tasks. Errors: `invalid_argument`. @pre the body has `all_field`
+/// Refuses `all` beside a filter, and when `is_loss` is set a change with neither, which would be
+/// one of all tasks. Errors: `invalid_argument`. @pre the body has `all_field`
 [[nodiscard]] result<void> check_whole(const input& body, bool has_filter, bool is_loss);
 
 /// Changes a task and answers with what it came to.
