@@ -107,6 +107,22 @@ TEST_F(HttpRedrives, IdsAreGivenWithoutAFilter) {
   EXPECT_EQ("1", post("/admin/dead/purge", "{" + ids + "}")["changed"]);
 }
 
+TEST_F(HttpRedrives, ATaskThatIsLeftAloneIsToldWithItsState) {
+  auto dead = add_dead("q");
+  auto cancelled = enqueue("q");
+  post("/tasks/" + cancelled + "/cancel");
+
+  auto all = post("/admin/dead/redrive", R"({"ids":[")" + dead + R"(",")" + cancelled + R"("]})");
+
+  EXPECT_EQ(
+    R"([{"id":")" + dead + R"(","outcome":"changed","state":"ready"},{"id":")" + cancelled
+      + R"(","outcome":"unchanged","state":"cancelled",)"
+        R"("message":"the task is cancelled and stays so"}])",
+    all["results"]);
+  EXPECT_EQ(
+    "the task is cancelled and stays so", post("/tasks/" + cancelled + "/cancel").text("message"));
+}
+
 TEST_F(HttpRedrives, APurgeOfAllDeadTasksHasToSaySo) {
   add_dead("a");
   for (const auto* body : {"", "{}", R"({"limit":1})", R"({"all":false})"}) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -233,6 +234,8 @@ struct each_outcome {
   /// Why it is not changed; empty when it is.
   std::string message{};
   bool is_changed = false;
+  /// By now; nothing when that is not known.
+  std::optional<task_state> state{};
 };
 
 void answer_each(const exchange_ptr& call, const std::vector<each_outcome>& all) {
@@ -243,6 +246,8 @@ void answer_each(const exchange_ptr& call, const std::vector<each_outcome>& all)
   json.begin_object().field("changed", changed).key("results").begin_array();
   for (const auto& one : all) {
     json.begin_object().field("id", one.id).field("outcome", one.what);
+    if (one.state)
+      json.field("state", to_string(*one.state));
     if (!one.message.empty())
       json.field("message", one.message);
     json.end_object();
@@ -251,17 +256,20 @@ void answer_each(const exchange_ptr& call, const std::vector<each_outcome>& all)
   call->answer(reply(200, json));
 }
 
-each_outcome outcome_of(const std::string& id, const result<change_outcome>& outcome) {
+each_outcome outcome_of(
+  const std::string& id, task_change change, const result<change_outcome>& outcome) {
   if (!outcome && outcome.error().code == errc::unknown_task)
     return {id, "not_found", outcome.error().context};
   if (!outcome)
     return {id, outcome.error().context};
   auto what = outcome->what;
-  return {
-    id,
-    std::string(to_string(what)),
-    std::string(outcome_text(what)),
-    what == change_result::changed};
+  each_outcome one{
+    id, std::string(to_string(what)), outcome_text(*outcome), what == change_result::changed};
+  bool is_gone = what == change_result::not_found
+                 || (change == task_change::purge && what == change_result::changed);
+  if (!is_gone)
+    one.state = outcome->state;
+  return one;
 }
 
 } // namespace
@@ -302,7 +310,7 @@ void change_each(
                  const result<change_outcome>& outcome) {
       if (outcome && outcome->what == change_result::changed && what == task_change::redrive)
         context.webhooks.renew(call->by->tenant, outcome->id);
-      gathered->set(i, outcome_of(id, outcome));
+      gathered->set(i, outcome_of(id, what, outcome));
     };
     auto change = [&context, call, set, what](const result<task_detail>& task) {
       if (!task)

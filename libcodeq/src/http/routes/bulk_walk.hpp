@@ -30,7 +30,8 @@ void summarize_dead(
   const dead_filter& filter,
   std::size_t newest);
 
-/// Changes these tasks of the caller, and answers `{"changed":n,"results":[{"id","outcome"}]}`.
+/// Changes these tasks of the caller, and answers
+/// `{"changed":n,"results":[{"id","outcome","state"}]}`.
 void change_each(
   gateway_context& context,
   const exchange_ptr& call,

@@ -60,7 +60,7 @@ void change_task(
   task_change what);
 
 /// Why a task is not changed; empty when it is, or when there is no such task.
-[[nodiscard]] std::string_view outcome_text(change_result what);
+[[nodiscard]] std::string outcome_text(const change_outcome& outcome);
 
 /// `{"id","outcome","status","state"}`, and a `message` unless it was changed; a task that is not
 /// there is 404.
