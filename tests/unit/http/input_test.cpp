@@ -174,8 +174,15 @@ TEST(Input, AValueOutOfRangeIsNamedWithItsLimits) {
   EXPECT_EQ("'lenient' is 11; it must be 0..9", why(R"({"lenient":11})"));
   EXPECT_EQ("'unset' is -1; it must be 1..5, or 0 for the default", why(R"({"unset":-1})"));
   EXPECT_EQ(R"('lease' is "2m"; it must be 1s..1m)", why(R"({"lease":"2m"})"));
-  EXPECT_EQ(
-    "'lease' is \"soon\"; it must be a duration such as \"90s\"", why(R"({"lease":"soon"})"));
+  for (const char* text : {"soon", "", "5", "-1s", "1h30m", "2w", "1.5s", "s"})
+    EXPECT_EQ(
+      "'lease' is \"" + std::string(text)
+        + "\"; it must be a whole number and one of ms, s, m, h, d, such as \"90s\"",
+      why(R"({"lease":")" + std::string(text) + "\"}"));
+  for (const char* text : {"4000d", "99999d", "99999999999999999999ms"})
+    EXPECT_EQ(
+      "'lease' is \"" + std::string(text) + "\"; it must be 1s..1m",
+      why(R"({"lease":")" + std::string(text) + "\"}"));
   EXPECT_EQ("'size' is 5; it must be one of 0, 60, 3600", why(R"({"size":5})"));
   EXPECT_EQ("'text' is 4 bytes; it must be at most 3", why(R"({"text":"abcd"})"));
   EXPECT_EQ("'color' is \"blue\"; it must be one of red, green", why(R"({"color":"blue"})"));
@@ -290,7 +297,8 @@ TEST(Input, APlusThatAQueryTurnedIntoASpaceIsNamed) {
 }
 
 TEST(Input, AQueryIsReadWithTheSameWords) {
-  std::map<std::string, std::string> query{{"number", "5"}, {"color", "red"}, {"text", ""}};
+  std::map<std::string, std::string> query{
+    {"number", "5"}, {"color", "red"}, {"text", ""}, {"lease", ""}};
   auto in = input::read(query, fields);
 
   ASSERT_TRUE(in) << in.error().context;

@@ -11,6 +11,7 @@
 #include "http/server/gateway_limits.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <limits>
 
@@ -49,6 +50,13 @@ std::string_view member_of(std::string_view map, std::string_view parameter) {
     return parameter.substr(1);
   bool is_in_brackets = parameter.starts_with('[') && parameter.ends_with(']');
   return is_in_brackets ? parameter.substr(1, parameter.size() - 2) : std::string_view();
+}
+
+/// True for digits before a unit, however many they are.
+bool is_duration(std::string_view text) {
+  constexpr auto units = std::to_array<std::string_view>({"ms", "s", "m", "h", "d"});
+  auto unit = text.substr(std::min(text.find_first_not_of("0123456789"), text.size()));
+  return unit.size() < text.size() && std::find(units.begin(), units.end(), unit) != units.end();
 }
 
 /// How many elements an array has, of which not more than so many were read.
@@ -237,16 +245,24 @@ result<bool> input_reader::read_text(const given_field& given, input::value& to)
   if (!place_.is_query && !given.raw.starts_with('"'))
     return wrong_type(given);
   to.text = place_.is_query ? std::string(given.raw) : unquote_json(given.raw);
-  if (to.text.empty() && !is_required(*given.field))
+  bool is_period = given.field->type == input_type::period;
+  // In a body an empty duration is rather the text of a variable that was not set.
+  bool may_be_empty = !is_period || place_.is_query;
+  if (to.text.empty() && may_be_empty && !is_required(*given.field))
     return false;
-  if (given.field->type != input_type::period) {
-    auto ok = check_text(*given.field, to);
-    return ok ? result<bool>(true) : ok.error();
-  }
+  if (is_period)
+    return read_period(given, to);
+  auto ok = check_text(*given.field, to);
+  return ok ? result<bool>(true) : ok.error();
+}
+
+result<bool> input_reader::read_period(const given_field& given, input::value& to) const {
   auto period = base::parse_duration(to.text);
-  if (!period)
-    return out_of_range(*given.field, quote(to.text), "a duration such as \"90s\"");
-  return take_number(given, period->count(), to);
+  if (period)
+    return take_number(given, period->count(), to);
+  auto rule = is_duration(to.text) ? describe_range(*given.field)
+                                   : "a whole number and one of ms, s, m, h, d, such as \"90s\"";
+  return out_of_range(*given.field, quote(to.text), rule);
 }
 
 result<void> input_reader::check_text(const input_field& field, input::value& to) const {

@@ -51,6 +51,7 @@ private:
   take_number(const given_field& given, std::int64_t number, input::value& to) const;
   [[nodiscard]] result<bool> read_flag(const given_field& given, input::value& to) const;
   [[nodiscard]] result<bool> read_text(const given_field& given, input::value& to) const;
+  [[nodiscard]] result<bool> read_period(const given_field& given, input::value& to) const;
   [[nodiscard]] result<bool> read_json(const given_field& given, input::value& to) const;
   [[nodiscard]] result<bool> read_object(const given_field& given, input::value& to) const;
   [[nodiscard]] result<bool> read_text_map(const given_field& given, input::value& to) const;
