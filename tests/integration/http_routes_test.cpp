@@ -314,6 +314,23 @@ TEST_F(HttpRoutes, ANackOfTheLastAttemptGoesToTheDeadLetters) {
     post("/tasks/" + id + "/nack", R"({"delaySeconds":5,"reason":"never"})").body);
 }
 
+TEST_F(HttpRoutes, PartsOfAnAnswerMayBeSentBack) {
+  auto put = [this](const std::string& task) {
+    return call(
+      "PUT", "/schedules/n", R"({"every":"1h","catchUpMs":60000,"task":)" + task + "}");
+  };
+  EXPECT_EQ(201u, put(R"({"queue":"q","payload":1,"key":"k"})").status);
+  auto shown = get("/schedules/n");
+  EXPECT_EQ("60000", shown["catchUpMs"]);
+
+  EXPECT_EQ("unchanged", put(shown["task"]).text("result"));
+
+  call("PUT", "/admin/limits/l", R"({"rate":{"count":5,"per":"2s"}})");
+  auto rate = get("/admin/limits/l")["rate"];
+  EXPECT_THAT(rate, HasSubstr("perSeconds"));
+  EXPECT_EQ(200u, call("PUT", "/admin/limits/l", R"({"rate":)" + rate + "}").status);
+}
+
 TEST_F(HttpRoutes, WhatIsGivenBackAfterACancelIsCancelled) {
   for (const char* route : {"/abandon", "/nack"}) {
     auto path = "/tasks/" + enqueue("q");

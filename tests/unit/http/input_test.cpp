@@ -24,6 +24,13 @@ constexpr auto pair_fields = std::to_array<input_field>({
   {.name = "first", .is_required = true},
   {.name = "second", .same_as = "first"},
 });
+constexpr auto both_fields = std::to_array<input_field>({
+  {.name = "first"},
+  {.name = "second", .same_as = "first"},
+  {.name = "perSeconds", .type = input_type::seconds},
+  {.name = "per", .type = input_type::period, .same_as = "perSeconds"},
+  {.name = "perMs", .type = input_type::milliseconds, .same_as = "perSeconds"},
+});
 constexpr auto only = std::to_array<std::string_view>({"one"});
 constexpr auto fields = std::to_array<input_field>({
   {.name = "text", .range = at_most(3)},
@@ -46,6 +53,10 @@ constexpr auto fields = std::to_array<input_field>({
   {.name = "only", .type = input_type::choice, .choices = only},
   {.name = "any", .type = input_type::json, .range = at_most(8)},
   {.name = "pair", .type = input_type::object, .members = pair_fields},
+  {.name = "lenient pair",
+   .type = input_type::object,
+   .takes_all_names = true,
+   .members = both_fields},
   {.name = "inner", .type = input_type::object, .members = inner_fields},
   {.name = "headers", .type = input_type::text_map, .range = at_most(8)},
   {.name = "queues", .type = input_type::queues, .range = {1, 2}, .refusal = "invalid command"},
@@ -217,6 +228,21 @@ TEST(Input, AnotherNameIsReadByTheFirstOneAndNeverBoth) {
     "'leaseSeconds' and 'lease' are names of the same field; give one of them",
     why(R"({"leaseSeconds":30,"lease":"30s"})"));
   EXPECT_TRUE(read(R"({"leaseSeconds":null,"lease":"30s"})"));
+}
+
+TEST(Input, AnObjectOfAnAnswerMayHaveAllNamesOfAFieldIfTheySayTheSame) {
+  auto in = read(
+    R"({"lenient pair":{"first":"a","second":"a","perMs":2000,"per":"2s","perSeconds":2}})");
+
+  ASSERT_TRUE(in) << in.error().context;
+  EXPECT_EQ("a", in->object("lenient pair")->text("first"));
+  EXPECT_EQ(2s, in->object("lenient pair")->period("perSeconds"));
+  EXPECT_EQ(
+    "'lenient pair.first' and 'lenient pair.second' are names of the same field and differ",
+    why(R"({"lenient pair":{"first":"a","second":"b"}})"));
+  EXPECT_EQ(
+    "'lenient pair.perMs' and 'lenient pair.perSeconds' are names of the same field and differ",
+    why(R"({"lenient pair":{"perMs":2001,"perSeconds":2}})"));
 }
 
 TEST(Input, ItemsAreRefusedOnTheirOwn) {

@@ -136,6 +136,8 @@ result<void> input_reader::check_empty(const input_field& field, std::string_vie
 }
 
 result<void> input_reader::check_pairs() const {
+  if (place_.takes_all_names)
+    return {};
   for (auto one = given_.begin(); one != given_.end(); ++one)
     for (auto other = given_.begin(); other != one; ++other)
       if (one->field->canonical() == other->field->canonical())
@@ -172,10 +174,34 @@ result<input> input_reader::read_given() {
     auto is_given = read_value(given, value);
     if (!is_given)
       return is_given.error();
-    if (*is_given)
-      all.values_.push_back(std::move(value));
+    if (!*is_given)
+      continue;
+    if (auto ok = add(std::move(value), all); !ok)
+      return ok.error();
   }
   return all;
+}
+
+result<void> input_reader::add(input::value&& value, input& to) const {
+  const auto* other = to.find(value.field->canonical());
+  if (!other) {
+    to.values_.push_back(std::move(value));
+    return {};
+  }
+  // A period is compared by its length, whatever its unit.
+  bool is_period = value.field->type == input_type::period
+                   || other->field->type == input_type::period;
+  auto scale = [](const input::value& v) {
+    return v.field->type == input_type::seconds ? duration(std::chrono::seconds(1)).count() : 1;
+  };
+  bool is_equal = value.number * scale(value) == other->number * scale(*other)
+                  && (is_period || value.text == other->text);
+  if (is_equal)
+    return {};
+  return refuse_input(
+    {},
+    name_of(*other->field) + " and " + name_of(*value.field)
+      + " are names of the same field and differ");
 }
 
 result<bool> input_reader::read_value(const given_field& given, input::value& to) const {
@@ -320,7 +346,8 @@ result<bool> input_reader::read_object(const given_field& given, input::value& t
   if (!object)
     return refuse_object(given.raw, place_.refusal);
   auto path = place_.path + std::string(given.field->name) + ".";
-  auto read = input_reader(given.field->members, {path, place_.refusal}).read(*object);
+  input_place inside{path, place_.refusal, false, given.field->takes_all_names};
+  auto read = input_reader(given.field->members, std::move(inside)).read(*object);
   if (!read)
     return read.error();
   to.objects.push_back(std::move(*read));

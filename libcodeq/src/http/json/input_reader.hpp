@@ -14,6 +14,8 @@ struct input_place {
   std::string_view refusal;
   /// The values are those of a query string.
   bool is_query = false;
+  /// See `input_field::takes_all_names`.
+  bool takes_all_names = false;
 };
 
 /// Reads the values of one object or query string, and refuses undeclared fields.
@@ -42,6 +44,8 @@ private:
   [[nodiscard]] result<void> check_empty(const input_field& field, std::string_view raw) const;
   [[nodiscard]] result<void> check_pairs() const;
   [[nodiscard]] result<void> check_required() const;
+  /// Adds a value, unless another name of its field said the same.
+  [[nodiscard]] result<void> add(input::value&& value, input& to) const;
   [[nodiscard]] result<input> read_given();
 
   // Each fills in a value; false when it counts as not given.
