@@ -21,7 +21,7 @@ protected:
   HttpRedrives() {
     options_.webhooks.send = [this](const std::string&, http::outgoing_request request, auto done) {
       told_.push_back(std::move(request.body));
-      done(http::outgoing_answer{204, {}});
+      done(http::outgoing_answer{status_, {}});
     };
     options_.webhooks.wall_time = [] { return timestamp{1'700'000'000'000ms}; };
     restart();
@@ -58,6 +58,8 @@ protected:
 
   std::string webhook_ = R"(,"webhook":"https://hooks.example/x")";
   std::vector<std::string> told_;
+  /// The status of the answers to deliveries.
+  unsigned status_ = 204;
 };
 
 TEST_F(HttpRedrives, EachEndOfARedrivenTaskIsTold) {
@@ -92,6 +94,29 @@ TEST_F(HttpRedrives, NothingIsToldOfARedrivenTaskWithoutAWebhook) {
   complete("q");
 
   EXPECT_EQ(statuses(), told());
+}
+
+TEST_F(HttpRedrives, ADeliveryNamesTheEndThatItTells) {
+  status_ = 503;
+  auto id = add_dead("q", webhook_ + R"(,"key":"k")");
+  run();
+  status_ = 204;
+  advance(2s);
+  ASSERT_EQ(2u, told_.size());
+  EXPECT_EQ(told_[0], told_[1]);
+  post("/admin/dead/redrive", "{" + ids_of(id) + "}");
+  post("/tasks/" + id + "/cancel");
+  run();
+
+  ASSERT_EQ(3u, told_.size());
+  auto dead = *http::json_object::parse(told_[1]);
+  auto cancelled = *http::json_object::parse(told_[2]);
+  EXPECT_EQ("dead", dead.text("state"));
+  EXPECT_EQ("cancelled", cancelled.text("state"));
+  EXPECT_EQ("k", dead.text("key"));
+  EXPECT_EQ(1, dead.integer("attempts"));
+  EXPECT_THAT(dead.text("deliveryId"), StartsWith(id + "-"));
+  EXPECT_NE(dead.text("deliveryId"), cancelled.text("deliveryId"));
 }
 
 TEST_F(HttpRedrives, IdsAreGivenWithoutAFilter) {
