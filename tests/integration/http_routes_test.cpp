@@ -314,6 +314,18 @@ TEST_F(HttpRoutes, ANackOfTheLastAttemptGoesToTheDeadLetters) {
     post("/tasks/" + id + "/nack", R"({"delaySeconds":5,"reason":"never"})").body);
 }
 
+TEST_F(HttpRoutes, AFullQueueIsRefusedWithItsWholeMaximum) {
+  call("PUT", "/admin/queues/q/settings", R"({"maxDepth":4})");
+  std::string refusal;
+  for (int i = 0; i < 5 && refusal.empty(); ++i)
+    refusal = post("/tasks", R"({"queue":"q","payload":1})").text("error");
+
+  EXPECT_THAT(
+    refusal,
+    testing::StartsWith(
+      "queue \"q\" is full: its 'maxDepth' is 4, which is 1 for each of 4 shards; "));
+}
+
 TEST_F(HttpRoutes, PartsOfAnAnswerMayBeSentBack) {
   auto put = [this](const std::string& task) {
     return call(

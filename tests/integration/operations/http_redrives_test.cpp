@@ -119,6 +119,17 @@ TEST_F(HttpRedrives, ADeliveryNamesTheEndThatItTells) {
   EXPECT_NE(dead.text("deliveryId"), cancelled.text("deliveryId"));
 }
 
+TEST_F(HttpRedrives, AQueueThatDoesNotExistIsToldFromOneWithoutDeadTasks) {
+  enqueue("q");
+  for (const auto* route : {"/admin/dead/redrive", "/admin/dead/purge"}) {
+    EXPECT_EQ(R"({"changed":0})", post(route, R"({"queue":"q"})").body);
+    EXPECT_EQ(R"({"changed":0,"exists":false})", post(route, R"({"command":"qq"})").body);
+    EXPECT_EQ(
+      R"({"changed":0,"dryRun":true,"exists":false})",
+      post(route, R"({"queue":"qq","dryRun":true})").body);
+  }
+}
+
 TEST_F(HttpRedrives, IdsAreGivenWithoutAFilter) {
   auto ids = ids_of(add_dead("a"));
   for (const auto* route : {"/admin/dead/redrive", "/admin/dead/purge"})

@@ -6,6 +6,7 @@
 #include "client/dead_kinds.hpp"
 #include "client/dead_walk.hpp"
 #include "client/shard_walk.hpp"
+#include "http/routes/queue_parts.hpp"
 #include "http/routes/route_steps.hpp"
 #include "http/routes/task_list.hpp"
 
@@ -47,12 +48,9 @@ void answer(const walk& w, base::json_writer& json) {
   w.call->answer(reply(200, json));
 }
 
-void answer_count(const walk& w, std::uint64_t changed, bool is_dry_run) {
+void answer_count(const walk& w, std::uint64_t changed) {
   base::json_writer json;
-  json.begin_object().field("changed", changed);
-  if (is_dry_run)
-    json.field("dryRun", true);
-  json.end_object();
+  json.begin_object().field("changed", changed).end_object();
   answer(w, json);
 }
 
@@ -102,7 +100,7 @@ void take_part(const std::shared_ptr<queue_purge>& w, const result<client::bulk_
 void purge_next(const std::shared_ptr<queue_purge>& w) {
   w->at.limit = w->pace.next_part();
   if (w->at.shard == w->context->desk.shard_count() || w->is_gone)
-    return answer_count(*w, w->pace.changed(), false);
+    return answer_count(*w, w->pace.changed());
   w->context->desk.ask<client::bulk_part>(
     w->at.shard,
     client::change_many(core::bulk_kind::purge_all, w->queue, w->at),
@@ -112,11 +110,18 @@ void purge_next(const std::shared_ptr<queue_purge>& w) {
     origin_of(*w->context, *w->call));
 }
 
+/// The dead tasks to change, and the queue that was named for them.
+struct dead_wish {
+  client::dead_walk tasks;
+  queue_address queue;
+};
+
 struct dead_change_walk : walk {
-  dead_change_walk(gateway_context& from, exchange_ptr of, client::dead_walk tasks)
-    : walk(from, std::move(of)), dead(std::move(tasks)) {}
+  dead_change_walk(gateway_context& from, exchange_ptr of, dead_wish wish)
+    : walk(from, std::move(of)), dead(std::move(wish.tasks)), queue(std::move(wish.queue)) {}
 
   client::dead_walk dead;
+  queue_address queue;
 };
 
 void change_next(const std::shared_ptr<dead_change_walk>& w);
@@ -141,9 +146,29 @@ void take_change(
   go_on(*w, w->dead.take(*part), [w] { change_next(w); });
 }
 
+void answer_dead(const dead_change_walk& w, bool exists) {
+  base::json_writer json;
+  json.begin_object().field("changed", w.dead.changed());
+  if (w.dead.is_dry_run())
+    json.field("dryRun", true);
+  if (!exists)
+    json.field("exists", false);
+  json.end_object();
+  answer(w, json);
+}
+
+/// Answers how many tasks were changed; when none was, also whether the queue has another name.
+void answer_dead(const std::shared_ptr<dead_change_walk>& w) {
+  if (w->dead.changed() > 0 || w->queue.queue.empty() || w->is_gone)
+    return answer_dead(*w, true);
+  show_parts(*w->context, w->queue, [w](const result<queue_parts>& found) {
+    answer_dead(*w, !found || client::merge_parts(w->queue, *found).exists);
+  });
+}
+
 void change_next(const std::shared_ptr<dead_change_walk>& w) {
   if (w->dead.is_over() || w->is_gone)
-    return answer_count(*w, w->dead.changed(), w->dead.is_dry_run());
+    return answer_dead(w);
   if (w->dead.wants_list())
     return w->context->desk.list(
       w->call->by->tenant,
@@ -284,7 +309,8 @@ void change_all_dead(
   const dead_filter& filter,
   dead_change what) {
   client::dead_walk dead(filter, what, context.desk.shard_count());
-  change_next(begin<dead_change_walk>(context, call, std::move(dead)));
+  dead_wish wish{std::move(dead), {filter.tenant, filter.queue}};
+  change_next(begin<dead_change_walk>(context, call, std::move(wish)));
 }
 
 void summarize_dead(

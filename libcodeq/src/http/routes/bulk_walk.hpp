@@ -14,7 +14,8 @@ namespace codeq::http {
 void purge_queue(gateway_context& context, const exchange_ptr& call, const queue_address& queue);
 
 /// Redrives or purges the dead tasks that match the filter in the same way, or counts them in a dry
-/// run: `{"changed":n,"dryRun":true}`.
+/// run: `{"changed":n,"dryRun":true}`. When there are none and the filter names a queue that does
+/// not exist, `"exists":false` is added.
 void change_all_dead(
   gateway_context& context,
   const exchange_ptr& call,
