@@ -396,6 +396,11 @@ TEST_F(HttpRoutes, BatchesDecideTheirItemsSingly) {
   EXPECT_THAT(done.body, HasSubstr(R"(","code":"unknown_task","httpStatus":404})"));
   EXPECT_THAT(done.body, HasSubstr(R"("error":"invalid status: )"));
   EXPECT_THAT(done.body, HasSubstr(R"("status":"COMPLETED")"));
+  auto other = http::json_object::parse(tasks[1])->text("id");
+  EXPECT_THAT(
+    post("/tasks/batch/results", R"({"results":[{"id":")" + other + R"(","status":"COMPLETED"}]})")
+      .body,
+    testing::StartsWith(R"({"results":[{"taskId":")" + other + R"(","result":{)"));
 }
 
 TEST_F(HttpRoutes, SixtyFourClientsWithOneKeyMakeOneTaskPerTenant) {

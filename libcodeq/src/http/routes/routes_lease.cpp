@@ -325,13 +325,16 @@ constexpr auto nack_fields = std::to_array<input_field>({
   token_field,
 });
 
-constexpr input_field task_id_field{.name = "taskId", .is_required = true};
+constexpr auto task_id_fields = std::to_array<input_field>({
+  {.name = "taskId", .is_required = true},
+  {.name = "id", .same_as = "taskId"},
+});
 
 /// `result_fields` behind the task's id.
 constexpr auto batch_item_fields = [] {
-  std::array<input_field, result_fields.size() + 1> all{};
-  all.front() = task_id_field;
-  std::copy(result_fields.begin(), result_fields.end(), all.begin() + 1);
+  std::array<input_field, task_id_fields.size() + result_fields.size()> all{};
+  auto rest = std::copy(task_id_fields.begin(), task_id_fields.end(), all.begin());
+  std::copy(result_fields.begin(), result_fields.end(), rest);
   return all;
 }();
 
