@@ -110,6 +110,22 @@ class Webhooks(cluster.ClusterTest):
         wait_until(lambda: {told["taskId"] for told in self.bodies()} == {*early, *late}, 20,
                    "every end is told")
 
+    def test_each_end_of_a_redriven_task_is_told(self):
+        self.start("--webhook-allow-private")
+        task = self.add()["id"]
+        self.http.claim("q")
+        self.http.post(f"/tasks/{task}/result",
+                       {"status": "FAILED", "error": "broken", "permanent": True})
+        wait_until(lambda: self.receiver.requests, 10, "the first end is told")
+
+        redriven = self.http.post("/admin/dead/redrive", {"ids": [task]})
+        self.assertEqual(1, redriven.json["changed"], redriven.text)
+        self.finish({"ok": True})
+
+        wait_until(lambda: len(self.receiver.requests) > 1, 30, "the second end is told")
+        self.assertEqual(["dead", "completed"], [told["state"] for told in self.bodies()])
+        self.assertEqual(2, len({told["deliveryId"] for told in self.bodies()}))
+
     def test_failed_deliveries_are_logged_with_their_reason(self):
         self.start("--webhook-allow-private")
         self.receiver.statuses = [503]

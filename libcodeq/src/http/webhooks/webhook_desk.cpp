@@ -136,40 +136,51 @@ enqueue_ticket webhook_desk::add(
 }
 
 void webhook_desk::renew(const std::string& tenant, task_id task) {
-  if (!options_.send || stopped_)
+  if (options_.send)
+    look_for(tenant, task, false);
+}
+
+void webhook_desk::look_for(const std::string& tenant, task_id task, bool is_last) {
+  if (stopped_)
     return;
-  auto found = [this, tenant, task](const result<task_detail>& record) {
-    if (record)
-      return renew_found({record->status.id, task, tenant}, record->status.state);
-    // A task without a record has no webhook.
-    if (record.error().code != errc::unknown_task && !stopped_)
-      desk_->after(limits::webhook_retry_min, [this, tenant, task] { renew(tenant, task); });
+  auto found = [this, tenant, task, is_last](const result<task_detail>& record) {
+    bool has_none = !record && record.error().code == errc::unknown_task;
+    if (has_none || stopped_)
+      return;
+    if (!record)
+      desk_->after(limits::webhook_retry_min, [this, tenant, task, is_last] {
+        look_for(tenant, task, is_last);
+      });
+    else if (!reopen({record->status.id, task, tenant}, record->status.state) && !is_last)
+      // Its delivery may tell the end before the redrive; it is over then.
+      desk_->after(
+        limits::webhook_timeout, [this, tenant, task] { look_for(tenant, task, true); });
   };
   task_key key{{webhooks_tenant, tenant}, {}, to_string(task)};
   desk_->describe(client::address_of(key, desk_->shard_count()), std::move(found));
 }
 
-void webhook_desk::renew_found(const entry& fresh, task_state state) {
+bool webhook_desk::reopen(const entry& fresh, task_state state) {
   if (auto at = numbers_.find(fresh.record); at != numbers_.end()) {
     open_.at(at->second).is_redriven = true;
-    return;
+    return true;
   }
-  // One that is open elsewhere waits for the next end when it finds the task live.
   if (state != task_state::dead)
-    return;
+    return is_terminal(state);
   auto reopened = [this, fresh](const result<change_outcome>& outcome) {
     if (outcome && outcome->what == change_result::changed)
       return take_up(fresh);
     bool is_lost = !outcome && outcome.error().code != errc::unknown_task;
     if (is_lost && !stopped_)
       desk_->after(
-        limits::webhook_retry_min, [this, fresh] { renew(fresh.tenant, fresh.task); });
+        limits::webhook_retry_min, [this, fresh] { look_for(fresh.tenant, fresh.task, false); });
   };
   desk_->ask<change_outcome>(
     value(fresh.record.shard),
     client::ask_change({fresh.record, {}}, task_change::redrive),
     &client::read_change,
     shard_desk::then<change_outcome>(std::move(reopened)));
+  return true;
 }
 
 void webhook_desk::take_up(entry fresh) {

@@ -79,7 +79,10 @@ private:
   };
 
   void take_up(entry fresh);
-  void renew_found(const entry& fresh, task_state state);
+  /// Looks for the record of a redriven task, and once more later if it is open elsewhere.
+  void look_for(const std::string& tenant, task_id task, bool is_last);
+  /// False when the record is open, but not here.
+  bool reopen(const entry& fresh, task_state state);
   void leave(shard_id shard);
   void remove(std::uint64_t number);
   /// Another coordinator has delivered the webhook.
