@@ -48,18 +48,6 @@ error forgetful(const std::string& how) {
       + how + "; CLUSTERS.md, Repair, tells what to do"};
 }
 
-result<bool> has_replicas(const storage::task_store& store) {
-  bool has_any = false;
-  const auto range = storage::all_replicas();
-  auto scanned = store.scan(range.begin, range.end, [&](auto, auto) {
-    has_any = true;
-    return false;
-  });
-  if (!scanned)
-    return scanned.error();
-  return has_any;
-}
-
 /// Says that etcd is waited for: at once, and then in intervals.
 class wait_lines {
 public:
@@ -239,7 +227,7 @@ result<std::size_t> cluster_door::shard_count() {
 /// A store that has some shards of another cluster would make the others empty, with epochs that
 /// were there before.
 result<void> cluster_door::check_founder(const storage::task_store& store) const {
-  auto found = has_replicas(store);
+  auto found = storage::has_replicas(store);
   if (!found)
     return found.error();
   if (*found)
@@ -425,7 +413,7 @@ cluster_door::enter(storage::task_store& store, const storage::store_record& ide
 }
 
 result<void> check_alone(const storage::task_store& store) {
-  auto found = has_replicas(store);
+  auto found = storage::has_replicas(store);
   if (!found)
     return found.error();
   if (*found)
