@@ -163,7 +163,9 @@ result<void> cluster_seat::join() {
     member.self.free_bytes = space.available;
   std::vector<coordinator::found_replica_data> replicas;
   for (const auto& [shard, stored] : entry_.replicas) {
-    member.held.emplace(shard, stored.record.id);
+    // One that was dropped while this coordinator was away is made anew where it is wanted again.
+    if (entry_.shards.at(shard).nodes.contains(stored.record.id))
+      member.held.emplace(shard, stored.record.id);
     replicas.push_back({shard, stored, entry_.shards.at(shard)});
   }
   member_ = std::make_shared<cluster::member_driver>(
