@@ -369,9 +369,9 @@ result<void> cluster_door::check_history(const storage::task_store& store) {
       return error{
         errc::incompatible_store,
         "etcd has no cluster " + options_.cluster.name
-          + ", and the store has replicas of one: is --cluster right, and --etcd? If they are, etcd "
-            "was restored from an older state, or founded anew; CLUSTERS.md, Repair, tells what to "
-            "do"};
+          + ", and the store has replicas of one: is --cluster right, and --etcd? If they are, "
+            "etcd was restored from an older state, or founded anew; CLUSTERS.md, Repair, tells "
+            "what to do"};
     if (auto ok = check_promise(shard, (*stored)->record.promised); !ok)
       return ok;
   }
