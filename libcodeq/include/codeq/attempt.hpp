@@ -161,9 +161,11 @@ public:
 
   /// Adds a follow-up task. It is enqueued in the same write as this completion: exactly once if
   /// the completion is accepted, never otherwise. At most 64 follow-ups of 8 MiB in total. They may
-  /// be added to any outcome, but only `completed` enqueues them. A follow-up with a field over its
-  /// limit makes the attempt `failed`, with the reason. A duplicate key is handled by its
-  /// `on_duplicate` (`reject` adds nothing). Queue limits do not apply to follow-ups.
+  /// be added to any outcome, but only `completed` enqueues them. One without `tenant` belongs to
+  /// the task's tenant; the worker's token has to allow another one. A follow-up that is refused,
+  /// such as one with a field over its limit, makes the attempt `failed`, with the reason. A
+  /// duplicate key is handled by its `on_duplicate` (`reject` adds nothing). Queue limits do not
+  /// apply to follow-ups.
   outcome& then(task_spec follow_up) &;
   [[nodiscard]] outcome&& then(task_spec follow_up) &&;
 

@@ -120,7 +120,9 @@ struct fields_have_names {
 struct task_spec {
   // Without it `{"mail", "hello"}` would be tenant and queue. It takes no space.
   [[no_unique_address]] fields_have_names only = fields_have_names();
-  std::string tenant = "default";
+  /// Empty: for a follow-up that of its task, for a schedule's task that of the schedule, for a
+  /// producer's `producer_options::tenant`; otherwise `default`.
+  std::string tenant{};
   std::string queue{};
   /// Opaque bytes, binary-safe; at most 1 MiB. A string, or `codeq::encode(value)`.
   bytes payload{};

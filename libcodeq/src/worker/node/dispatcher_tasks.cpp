@@ -33,6 +33,7 @@ void dispatcher::accept_task(std::size_t link, task&& attempt, monotonic_time re
     return return_task(key, attempt);
   held_lease lease;
   lease.seq = attempt.id.seq;
+  lease.tenant = attempt.tenant;
   lease.lease = attempt.lease;
   lease.counted_from = received_at;
   lease.cancel = attempt.cancel;
