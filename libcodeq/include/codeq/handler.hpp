@@ -20,7 +20,8 @@
 namespace codeq {
 
 /// A handler that is a plain function; it has a thread of its own and may block. If it throws, the
-/// attempt is `failed` with `exception: ` and the text of the exception.
+/// attempt is `failed` with `exception: ` and the text of the exception; with `unknown exception`
+/// if it is no `std::exception`.
 using handler_function = std::function<outcome(const task&)>;
 
 /// A handler that takes several tasks of its queue together and answers one outcome for each, in

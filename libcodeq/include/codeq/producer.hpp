@@ -105,8 +105,8 @@ public:
   }
 
   /// The same without waiting.
-  template <std::same_as<std::vector<task_spec>> Tasks>
-  void enqueue(Tasks tasks, enqueued done) {
+  template <std::same_as<std::vector<task_spec>> Tasks, std::invocable<enqueue_answers> Done>
+  void enqueue(Tasks tasks, Done done) {
     enqueue_each(std::move(tasks), std::move(done));
   }
 
