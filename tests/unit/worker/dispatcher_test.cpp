@@ -188,11 +188,16 @@ protected:
     settle();
   }
 
-  void answer(std::uint64_t token) {
+  void answer(
+    std::uint64_t token,
+    schema::ErrorCode code = schema::ErrorCode::NONE,
+    const std::string& context = {}) {
     dispatcher_->take(link, protocol::result_reply::build([&](schema::ResultReply::Builder root) {
                         auto line = root.initAnswers(1)[0];
                         line.setSeq(token);
                         line.setToken(token);
+                        line.setCode(code);
+                        line.setContext(context);
                       }));
     settle();
   }
@@ -272,6 +277,21 @@ TEST_F(DispatcherAlone, LastAttemptOfATaskIsNotedAsSuch) {
   grant(3);
   dispatcher_->take_handler_end(1, outcome::failed("crashed"), now + duration{7});
   EXPECT_TRUE(said().find("attempt 1 of a fails after 7 ms: crashed\n") != std::string::npos);
+}
+
+TEST_F(DispatcherAlone, CompletionThatIsRefusedIsNotedAsAFailedAttempt) {
+  start(one_at_a_time());
+  grant(1, "a", false, 5);
+  now += duration{30};
+  end(1, outcome::completed().then({.queue = "b"}));
+  said();
+
+  answer(1, schema::ErrorCode::INVALID_ARGUMENT, "no such tenant");
+
+  EXPECT_EQ(
+    said(),
+    "last attempt 5 of a fails after 30 ms: completed, but its follow-ups were refused: no such "
+    "tenant\nresults 1\n");
 }
 
 TEST_F(DispatcherAlone, FollowUpBelongsToTheTenantOfItsTaskUnlessItNamesOne) {

@@ -34,6 +34,9 @@ struct report {
   std::string limit_name{};
   /// The actual costs, by the names of limits.
   std::vector<task_limit> costs{};
+  /// The attempt and how long it ran; null: it never began.
+  std::shared_ptr<const attempt_line> line{};
+  duration ran{0};
 
   /// Approximate size in a request.
   [[nodiscard]] std::size_t byte_size() const noexcept {
