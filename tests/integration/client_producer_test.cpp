@@ -412,7 +412,8 @@ TEST_F(ClientProducer, AwaitWithoutAConnectionSaysSoLikeEnqueue) {
   EXPECT_EQ(
     to_string(status.error()),
     "disconnected: no connection to " + coordinator.address()
-      + " within 10 ms; whether task 0:1 has ended is unknown");
+      + " within 10 ms; whether task " + to_string(task_id{shard_id{0}, 1})
+      + " has ended is unknown");
 }
 
 TEST_F(ClientProducer, CallbackOfOneTaskGetsItsAnswer) {
@@ -473,10 +474,16 @@ TEST_F(ClientProducer, AnEndingProducerEndsWhatIsOpenAndSaysGoodbye) {
   coordinator.accept();
   enqueue_async({spec()});
   next_enqueue();
+  channel<result<ended_task>> ends;
+  client->await(std::vector<task_id>{{shard_id{0}, 1}}, [&](result<ended_task> how) {
+    ends.push(std::move(how));
+  });
+  coordinator.expect<protocol::await_request>();
 
   client.reset();
 
   EXPECT_EQ(next_answer(), "going_away");
+  EXPECT_EQ(ends.pop()->error().code, errc::going_away);
   coordinator.expect<actors::connection_lost>();
 }
 
