@@ -454,19 +454,25 @@ TEST_F(ClientProducer, TasksThatNameNoTenantBelongToThatOfTheProducer) {
 TEST_F(ClientProducer, ARefusalOfTheTenantNamesTheFieldThatSetsIt) {
   connect();
   coordinator.accept();
-  auto waiting = std::async(std::launch::async, [&] { return client->enqueue(spec(), 10s); });
-  auto word = next_enqueue();
-
-  coordinator.say(protocol::enqueue_reply::build([&](auto root) {
-                    root.setNumber(word.number);
-                    root.setShard(word.shard);
-                    root.setCode(schema::ErrorCode::UNAUTHORIZED);
-                    root.setContext("the token is for tenant shop, not for default");
-                  }).to_wire());
+  auto refusal_of = [&](const task_spec& task) {
+    auto waiting = std::async(std::launch::async, [&] { return client->enqueue(task, 10s); });
+    auto word = next_enqueue();
+    coordinator.say(protocol::enqueue_reply::build([&](auto root) {
+                      root.setNumber(word.number);
+                      root.setShard(word.shard);
+                      root.setCode(schema::ErrorCode::UNAUTHORIZED);
+                      root.setContext("the token is for tenant shop, not for default");
+                    }).to_wire());
+    return waiting.get().error().context;
+  };
 
   EXPECT_EQ(
-    to_string(waiting.get().error()),
-    "unauthorized: the token is for tenant shop, not for default; set producer_options::tenant");
+    refusal_of(spec()),
+    "the token is for tenant shop, not for default; set producer_options::tenant");
+  EXPECT_EQ(
+    refusal_of({.tenant = "default", .queue = "q"}),
+    "the token is for tenant shop, not for default")
+    << "the task names a tenant by itself";
 }
 
 TEST_F(ClientProducer, AnEndingProducerEndsWhatIsOpenAndSaysGoodbye) {

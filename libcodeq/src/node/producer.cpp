@@ -17,6 +17,7 @@
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <string>
@@ -120,7 +121,8 @@ std::string within(duration wait) {
   return " within " + std::to_string(wait.count()) + " ms";
 }
 
-/// A refusal with the field that helps; goes by the text of coordinators, which know no fields.
+/// A refusal of tasks that named no tenant, with the field that helps; goes by the text of
+/// coordinators, which know no fields.
 error with_tenant_advice(error reason) {
   bool is_for_tenant = reason.context.find("the token is for tenant ") != std::string::npos;
   if (reason.code == errc::unauthorized && is_for_tenant)
@@ -239,9 +241,14 @@ result<producer::impl::tasks_ptr> producer::impl::submit(
     room.take_over(bytes);
   else if (!room.take(bytes, until))
     return error{errc::overloaded, "the producer's window is full"};
-  auto answered = [this, bytes, done = std::move(done)](result<enqueue_answers> answer) {
+  auto is_unset = [](const task_spec& task) { return task.tenant.empty(); };
+  bool is_advised = std::any_of(tasks.begin(), tasks.end(), is_unset);
+  auto answered = [this, bytes, is_advised, done = std::move(done)](
+                    result<enqueue_answers> answer) {
     room.give_back(bytes);
-    call_back(this, [&] { done(with_tenant_advice(std::move(answer))); });
+    if (is_advised)
+      answer = with_tenant_advice(std::move(answer));
+    call_back(this, [&] { done(std::move(answer)); });
   };
   caf::anon_send(actor, actors::submit_tasks{shared, std::move(answered)});
   return shared;
