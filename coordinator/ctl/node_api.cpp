@@ -406,7 +406,7 @@ public:
     gate->close();
     if (ended)
       return task_end{std::move(*ended)};
-    if (ended.error().code == errc::timeout)
+    if (ended.error().code == errc::timeout || ended.error().code == errc::disconnected)
       return task_end{
         .late = error{
           errc::timeout,

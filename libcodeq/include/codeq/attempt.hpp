@@ -126,7 +126,8 @@ struct task {
 /// to choose an outcome.
 class outcome {
 public:
-  /// The work is done; `result` (at most 1 MiB) is stored and can be read by producers.
+  /// The work is done; `result` (at most 1 MiB) is stored and can be read by producers. With a
+  /// longer one the task is dead, since another attempt would make the same.
   [[nodiscard]] static outcome completed(std::string result = {});
 
   /// The attempt failed; the task is retried by its policy, or dead when attempts are used up.
@@ -135,7 +136,8 @@ public:
   /// No further attempt can succeed; the task is dead.
   [[nodiscard]] static outcome failed_permanently(std::string reason);
 
-  /// As `failed`, with the handler's own delay (0 is at once).
+  /// As `failed`, with the handler's own delay: 0 (at once) to `limits::retry_max`. With another
+  /// one the delay comes from the retry policy, and the reason says so.
   [[nodiscard]] static outcome nack(duration delay, std::string reason);
 
   /// As `failed`; the delay comes from the task's retry policy.
@@ -147,7 +149,7 @@ public:
   /// Something that the handler uses refuses more work for a while, as with HTTP status 429: gives
   /// the task back uncharged, and starts no task of the same key of its limit before `retry_after`
   /// (0 to 31 d) has passed. `limit` is the name of a limit of the task; empty: its first one. A
-  /// task without limits waits alone.
+  /// task without limits waits alone. With another time or limit the attempt is `failed`.
   [[nodiscard]] static outcome
   limited(duration retry_after, std::string limit = {}, std::string reason = {});
 
@@ -161,9 +163,11 @@ public:
 
   /// Adds a follow-up task. It is enqueued in the same write as this completion: exactly once if
   /// the completion is accepted, never otherwise. At most 64 follow-ups of 8 MiB in total. They may
-  /// be added to any outcome, but only `completed` enqueues them. A follow-up with a field over its
-  /// limit makes the attempt `failed`, with the reason. A duplicate key is handled by its
-  /// `on_duplicate` (`reject` adds nothing). Queue limits do not apply to follow-ups.
+  /// be added to any outcome, but only `completed` enqueues them. One without `tenant` belongs to
+  /// the task's tenant; the worker's token has to allow another one. A follow-up that is refused,
+  /// such as one with a field over its limit, makes the attempt `failed`, with the reason. A
+  /// duplicate key is handled by its `on_duplicate` (`reject` adds nothing). Queue limits do not
+  /// apply to follow-ups.
   outcome& then(task_spec follow_up) &;
   [[nodiscard]] outcome&& then(task_spec follow_up) &&;
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "protocol/task_validation.hpp"
 #include "testing/said_runtime.hpp"
 #include "worker/handlers/call_handler.hpp"
 #include "worker/host/handler_set.hpp"
@@ -12,7 +13,7 @@ run_result
 run_once(const handler_function& function, const task_spec& spec, const attempt_options& options) {
   task attempt;
   attempt.id = {shard_id{0}, 1};
-  attempt.tenant = spec.tenant;
+  attempt.tenant = protocol::tenant_of(spec);
   attempt.queue = spec.queue;
   attempt.key = spec.key;
   attempt.group = spec.group;
@@ -44,7 +45,7 @@ run_once(const handler_registry& handlers, const task_spec& spec, const attempt_
   if (const auto* function = std::get_if<handler_function>(&handler->handler))
     return run_once(*function, spec, options);
   throw std::invalid_argument(
-    "run_once: queue `" + spec.queue + "` is not handled by a function but as a "
+    "run_once: queue `" + spec.queue + "` is not handled by a function, its kind is "
     + std::string(all->kind_of(*handler)) + "; use a testbed");
 }
 

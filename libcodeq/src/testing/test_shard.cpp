@@ -131,7 +131,7 @@ test_shard::ask_schedule(const schedule_address& name, What what) {
 
 schedule_address test_shard::address_of(const std::string& name) const {
   auto at = schedules_.find(name);
-  return {at == schedules_.end() ? task_spec().tenant : at->second, name};
+  return {at == schedules_.end() ? std::string(protocol::default_tenant) : at->second, name};
 }
 
 result<schedule_answer>

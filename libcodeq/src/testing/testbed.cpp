@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/testing.hpp"
 
+#include "protocol/task_validation.hpp"
 #include "testing/testbed_state.hpp"
 #include "worker/host/handler_set.hpp"
 
@@ -45,7 +46,7 @@ testbed::set_limit(const std::string& name, const limit_definition& definition) 
 
 result<schedule_answer>
 testbed::set_schedule(const std::string& name, const schedule_spec& spec) {
-  auto answered = impl_->shard.set_schedule({spec.task.tenant, name}, spec);
+  auto answered = impl_->shard.set_schedule({protocol::tenant_of(spec.task), name}, spec);
   impl_->settle();
   return answered;
 }

@@ -170,7 +170,7 @@ TEST_F(ChildHandler, FollowUpsPass) {
   ASSERT_EQ(ended.what(), disposition::completed) << ended.text();
   ASSERT_EQ(ended.follow_ups().size(), 2u);
   const auto& plain = ended.follow_ups()[0];
-  EXPECT_EQ(plain.tenant, "default");
+  EXPECT_EQ(plain.tenant, "") << "that of its task";
   EXPECT_EQ(plain.queue, "next");
   EXPECT_EQ(plain.payload, std::string("a\0b", 3));
   EXPECT_FALSE(plain.not_before);
