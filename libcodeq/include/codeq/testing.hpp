@@ -107,7 +107,8 @@ struct attempt_seen {
 /// Producer, shard, worker and handlers on one thread, under a clock that moves only by `advance`.
 /// The shard is the production code, so its decisions are those of a coordinator; its store is in
 /// memory. Functions take no time; actors may wait by `delayed_send`. Handlers of every isolation
-/// run in this process, so a handler that crashes takes the test with it.
+/// run in this process, so a handler that crashes takes the test with it. Retention never ends:
+/// every task can be queried, and an ended one keeps its key.
 class testbed {
 public:
   /// Starts a worker with these handlers and this number of slots. @throws std::invalid_argument

@@ -2,7 +2,6 @@
 #include "testing/test_shard.hpp"
 
 #include "protocol/bounds.hpp"
-#include "protocol/task_convert.hpp"
 #include "storage/keys/keyspace.hpp"
 
 #include <algorithm>
@@ -26,6 +25,11 @@ coordinator::shard_options make_options() {
   options.turns.snapshot_interval = std::chrono::years(100);
   options.zones = std::make_shared<schedule::zone_store>();
   return options;
+}
+
+/// A testbed has one producer, so the time tells its sessions apart.
+producer_id make_session(timestamp now) {
+  return make_producer_id(now, 1, 1);
 }
 
 error taken_by(const enqueued_task& duplicate) {
@@ -80,7 +84,7 @@ test_shard::test_shard(event_loop& loop)
   : loop_(loop),
     reader_({store_}, *this),
     shard_(make_options(), *this, loop.now()),
-    producer_(make_producer_id(loop.now().shard, 1, 1)) {
+    producer_(make_session(loop.now().shard)) {
   shard_.start(loop_.now());
   shard_.attach({producer_peer}, loop_.now());
   settle();
@@ -90,9 +94,11 @@ result<enqueued_task> test_shard::enqueue(const task_spec& spec) {
   auto encoded = protocol::encoded_tasks::encode(std::span(&spec, 1));
   if (!encoded)
     return encoded.error();
-  ++requests_;
-  ask({producer_peer, encoded->to_request({producer_, requests_, requests_, shard_id{}})});
-  const auto& answered = *answer<core::enqueue_answered>();
+  auto answered = add(*encoded);
+  if (answered.allowed.error().code == errc::session_expired) {
+    begin_session();
+    answered = add(*encoded);
+  }
   if (!answered.allowed)
     return answered.allowed.error();
   enqueued_task made{{shard_id{}, answered.tasks.front().first}};
@@ -100,6 +106,17 @@ result<enqueued_task> test_shard::enqueue(const task_spec& spec) {
   if (made.kind == enqueue_kind::duplicate)
     return taken_by(made);
   return made;
+}
+
+core::enqueue_answered test_shard::add(const protocol::encoded_tasks& tasks) {
+  ++requests_;
+  ask({producer_peer, tasks.to_request({producer_, requests_, requests_, shard_id{}})});
+  return *answer<core::enqueue_answered>();
+}
+
+void test_shard::begin_session() {
+  producer_ = make_session(loop_.now().shard);
+  requests_ = 0;
 }
 
 result<limit_info>

@@ -7,6 +7,7 @@
 
 #include "coordinator/shard/shard.hpp"
 #include "coordinator/store/reader.hpp"
+#include "protocol/task_convert.hpp"
 #include "storage/memory/memory_store.hpp"
 #include "testing/event_loop.hpp"
 
@@ -128,6 +129,10 @@ public:
   [[noreturn]] void fail(const error& reason) override;
 
 private:
+  [[nodiscard]] core::enqueue_answered add(const protocol::encoded_tasks& tasks);
+  /// The producer's next requests have a new session, since the shard forgets one that is idle for
+  /// `limits::producer_session_idle_max`.
+  void begin_session();
   /// Commits all decisions, then processes and commits their consequences.
   void settle();
   void to_worker(core::peer_id peer, worker_message message);

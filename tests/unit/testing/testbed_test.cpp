@@ -139,6 +139,18 @@ TEST_F(Testbed, TaskOutOfBoundsIsRefusedAsAProducerWouldBe) {
   EXPECT_THAT(refused.error().context, HasSubstr("priority is 10"));
 }
 
+TEST_F(Testbed, TasksAreAddedAfterDaysWithoutOne) {
+  handle([](const task&) { return outcome::completed(); });
+
+  bed().advance(48h);
+  enqueue();
+  bed().advance(25h);
+  enqueue();
+  enqueue();
+
+  EXPECT_EQ(calls, 3);
+}
+
 TEST_F(Testbed, LostLeaseIsDeliveredAgainUnderALaterTokenAndTheZombieIsRefused) {
   handle([](const task& attempt) { return outcome::completed(std::to_string(attempt.attempt)); });
   bed().inject("q", mishap::lost_lease);
