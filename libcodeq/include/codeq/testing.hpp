@@ -104,6 +104,17 @@ struct attempt_seen {
   handler_said said;
 };
 
+/// Parameters of a testbed.
+struct testbed_options {
+  /// Number of tasks that the worker runs at a time; at most `limits::slots_max`.
+  std::size_t slots = limits::slots_default;
+  /// The tenant whose tasks the worker runs, as `worker_options::tenant`, and whose limits
+  /// `testbed::set_limit` defines. A task whose `tenant` is empty belongs to it.
+  std::string tenant = "default";
+  /// Shard time at the beginning, in the years 2000 to 2099. Default: 2023-11-14 22:13:20 UTC.
+  timestamp start{duration{1'700'000'000'000}};
+};
+
 /// Producer, shard, worker and handlers on one thread, under a clock that moves only by `advance`.
 /// The shard is the production code, so its decisions are those of a coordinator; its store is in
 /// memory. Functions take no time; actors may wait by `delayed_send`. Handlers of every isolation
@@ -111,20 +122,25 @@ struct attempt_seen {
 /// every task can be queried, and an ended one keeps its key.
 class testbed {
 public:
-  /// Starts a worker with these handlers and this number of slots. @throws std::invalid_argument
-  /// for handlers that `worker_node::start` refuses, such as two for one queue
-  explicit testbed(const handler_registry& handlers, std::size_t slots = limits::slots_default);
+  /// Starts a worker with these handlers. @throws std::invalid_argument for handlers that
+  /// `worker_node::start` refuses, such as two for one queue, and for bad options
+  explicit testbed(const handler_registry& handlers, const testbed_options& = {});
+
+  /// The same with this number of slots.
+  testbed(const handler_registry& handlers, std::size_t slots)
+      : testbed(handlers, testbed_options{.slots = slots}) {}
 
   ~testbed();
   testbed(const testbed&) = delete;
   testbed& operator=(const testbed&) = delete;
 
   /// Adds a task and processes everything that is due now. A task of a queue without a handler
-  /// stays ready, and a line on stderr names the queue and the registered ones. Errors: as
-  /// `producer::enqueue`.
+  /// stays ready, and a line on stderr names the queue and the registered ones; so does a task of
+  /// another tenant than the worker's. Errors: as `producer::enqueue`.
   result<enqueued_task> enqueue(const task_spec& spec);
 
-  /// Defines a limit of tenant `default`, or changes it. Errors: as `operator_client::set_limit`.
+  /// Defines a limit of the worker's tenant, or changes it. Errors: as
+  /// `operator_client::set_limit`.
   result<limit_info> set_limit(const std::string& name, const limit_definition& definition);
 
   /// Sets a schedule, which fires while the clock advances. Its tenant is that of its task. Errors:
@@ -147,7 +163,7 @@ public:
   /// Status of the task, as `codeqctl get` shows it. Errors: `unknown_task`.
   [[nodiscard]] result<task_status> status(task_id task);
 
-  /// All tasks of a queue in the order they were added, including follow-ups.
+  /// All tasks of a queue in the order they were added, including follow-ups, of every tenant.
   [[nodiscard]] std::vector<task_status> tasks(const std::string& queue);
 
   /// All attempts so far.
