@@ -153,9 +153,9 @@ public:
 
   /// Says what the attempt really cost for a limit of the task, in place of `task_limit::cost`:
   /// 0..`limits::limit_cost_settled_max`. The difference delays the next starts of the limit's key,
-  /// or lets them come earlier. May be added to any outcome; the latest cost of a limit counts.
-  /// Ignored for limits that the task does not have. @throws std::invalid_argument for `actual`,
-  /// and for more limits than a task may have
+  /// or lets them come earlier. May be added to any outcome; the latest cost of a limit counts. A
+  /// limit that the task does not have makes the attempt `failed`, with the reason. @throws
+  /// std::invalid_argument for `actual`, and for more limits than a task may have
   outcome& cost(std::string limit, std::uint32_t actual) &;
   [[nodiscard]] outcome&& cost(std::string limit, std::uint32_t actual) &&;
 

@@ -61,8 +61,10 @@ struct run_result {
   handler_said said;
 };
 
-/// Calls a function for one attempt at `spec`, on the calling thread. An exception becomes a
-/// failure with `exception: ` and its text, as in a node.
+/// Calls a function for one attempt at `spec`, on the calling thread. As in a node, an exception
+/// becomes a failure with `exception: ` and its text, and an outcome with a result, a delay or
+/// follow-ups over their limits becomes the failure that says so. Whether the task has the limit
+/// that an outcome names is not checked.
 [[nodiscard]] run_result
 run_once(const handler_function& function, const task_spec& spec, const attempt_options& = {});
 

@@ -2,11 +2,26 @@
 #include "testing/said_runtime.hpp"
 #include "worker/handlers/call_handler.hpp"
 #include "worker/host/handler_set.hpp"
+#include "worker/node/report.hpp"
 
 #include <stdexcept>
+#include <utility>
 #include <variant>
 
 namespace codeq::testing {
+
+namespace {
+
+/// The outcome, or what a worker makes of it when the coordinator would not accept it.
+outcome as_reported(outcome answer) {
+  auto made = worker::make_report({}, {}, answer);
+  if (made.what == answer.what())
+    return answer;
+  return made.what == disposition::failed ? outcome::failed(std::move(made.text))
+                                          : outcome::failed_permanently(std::move(made.text));
+}
+
+} // namespace
 
 run_result
 run_once(const handler_function& function, const task_spec& spec, const attempt_options& options) {
@@ -31,7 +46,7 @@ run_once(const handler_function& function, const task_spec& spec, const attempt_
   attempt.runtime = runtime;
   if (options.cancelled)
     attempt.cancel->request();
-  auto ended = worker::call_handler(function, attempt);
+  auto ended = as_reported(worker::call_handler(function, attempt));
   return {std::move(ended), runtime->said()};
 }
 
@@ -44,8 +59,8 @@ run_once(const handler_registry& handlers, const task_spec& spec, const attempt_
   if (const auto* function = std::get_if<handler_function>(&handler->handler))
     return run_once(*function, spec, options);
   throw std::invalid_argument(
-    "run_once: queue `" + spec.queue + "` is not handled by a function but as a "
-    + std::string(all->kind_of(*handler)) + "; use a testbed");
+    "run_once: the handler of queue `" + spec.queue + "` is no function but of kind `"
+    + std::string(all->kind_of(*handler)) + "`; use a testbed");
 }
 
 } // namespace codeq::testing
