@@ -100,9 +100,10 @@ struct task {
   [[nodiscard]] duration lease_remaining() const;
 
   /// Reports progress. Restarts the task's `progress_timeout` and is delivered to producers that
-  /// watch the task, at most several times a second (then only the latest report). `percent` is
-  /// 0..100; a `note` longer than 1 KiB is cut with a mark. @throws std::invalid_argument for
-  /// `percent`
+  /// watch the task, at most several times a second (then only the latest report). The worker sends
+  /// reports every 20 ms; those that it has not sent when the attempt ends are not delivered, since
+  /// the end says more. `percent` is 0..100; a `note` longer than 1 KiB is cut with a mark. @throws
+  /// std::invalid_argument for `percent`
   void progress(int percent, std::string note = {}) const;
 
   /// Extends the lease to `by` (1 s to 12 h) from now even if no heartbeats are sent, for work that
