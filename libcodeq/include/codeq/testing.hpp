@@ -145,6 +145,10 @@ public:
   /// `operator_client::set_limit`.
   result<limit_info> set_limit(const std::string& name, const limit_definition& definition);
 
+  /// Sets the whole configuration of a queue of the worker's tenant. Errors: as
+  /// `operator_client::configure_queue`.
+  result<queue_info> configure_queue(const std::string& queue, const queue_config& config);
+
   /// Sets a schedule, which fires while the clock advances. Its tenant is that of its task. Errors:
   /// as `operator_client::set_schedule`.
   result<schedule_answer> set_schedule(const std::string& name, const schedule_spec& spec);
@@ -165,6 +169,9 @@ public:
   /// Status of the task, as `codeqctl get` shows it. Errors: `unknown_task`.
   [[nodiscard]] result<task_status> status(task_id task);
 
+  /// Why the task does not run now; `to_sentence` says it in words. Errors: `unknown_task`.
+  [[nodiscard]] result<task_explanation> explain(task_id task);
+
   /// All tasks of a queue in the order they were added, including follow-ups, of every tenant.
   [[nodiscard]] std::vector<task_status> tasks(const std::string& queue);
 
@@ -176,6 +183,9 @@ public:
 
   /// Cancels a task, even if its handler is running. False when the task has ended already.
   bool cancel(task_id task);
+
+  /// Changes a task as an operator does, for example redrives a dead one. Errors: `unknown_task`.
+  result<change_outcome> change(task_id task, task_change what);
 
   /// Makes the lease of a running attempt expire. False when the task is not running.
   bool lose_lease(task_id task);

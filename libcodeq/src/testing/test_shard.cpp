@@ -9,6 +9,7 @@
 #include <limits>
 #include <span>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 namespace codeq::testing {
@@ -210,6 +211,21 @@ bool test_shard::cancel(sequence seq) {
   decide(core::cancel{producer_peer, 1, seq});
   const auto* changed = answer<core::change_answered>();
   return changed && changed->result != change_result::unchanged;
+}
+
+result<protocol::wire_frame> test_shard::answer_to(const protocol::wire_frame& request) {
+  answer_.reset();
+  auto read = protocol::visit_frame(request, [this]<class S>(protocol::frame<S> typed) {
+    if constexpr (std::is_constructible_v<protocol::shard_request, protocol::frame<S>>)
+      ask({producer_peer, std::move(typed)});
+  });
+  if (!read)
+    return read.error();
+  if (!answer_)
+    return error{errc::unavailable, "the shard does not answer"};
+  protocol::wire_frame answer;
+  protocol::write_reply(shard_id{}, *answer_, [&](const auto& frame) { answer = frame; });
+  return answer;
 }
 
 void test_shard::attach(const coordinator::peer_attached& worker, receiver receive) {

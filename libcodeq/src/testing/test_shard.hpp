@@ -58,6 +58,9 @@ public:
   /// False when the task has ended already.
   bool cancel(sequence seq);
 
+  /// Passes on another request, and returns the answer.
+  [[nodiscard]] result<protocol::wire_frame> answer_to(const protocol::wire_frame& request);
+
   // Requests of a worker's session.
 
   /// Replaces the worker: the leases of the previous process end as lost.

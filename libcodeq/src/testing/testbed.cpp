@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/testing.hpp"
 
+#include "testing/operator_requests.hpp"
 #include "testing/testbed_state.hpp"
 #include "worker/host/handler_set.hpp"
 
@@ -62,6 +63,14 @@ testbed::set_limit(const std::string& name, const limit_definition& definition) 
   return answered;
 }
 
+result<queue_info>
+testbed::configure_queue(const std::string& queue, const queue_config& config) {
+  auto answered =
+    testing::configure_queue(impl_->shard, {impl_->options.tenant, queue}, config);
+  impl_->settle();
+  return answered;
+}
+
 result<schedule_answer>
 testbed::set_schedule(const std::string& name, const schedule_spec& spec) {
   auto wanted = spec;
@@ -94,6 +103,10 @@ result<task_status> testbed::status(task_id task) {
   return impl_->shard.status(task.seq);
 }
 
+result<task_explanation> testbed::explain(task_id task) {
+  return explain_task(impl_->shard, task);
+}
+
 std::vector<task_status> testbed::tasks(const std::string& queue) {
   std::vector<task_status> found;
   for (auto seq : impl_->shard.tasks_of(queue))
@@ -115,6 +128,12 @@ bool testbed::cancel(task_id task) {
   bool done = impl_->shard.cancel(task.seq);
   impl_->settle();
   return done;
+}
+
+result<change_outcome> testbed::change(task_id task, task_change what) {
+  auto answered = change_task(impl_->shard, task, what);
+  impl_->settle();
+  return answered;
 }
 
 bool testbed::lose_lease(task_id task) {
