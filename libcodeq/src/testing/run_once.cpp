@@ -59,8 +59,8 @@ run_once(const handler_registry& handlers, const task_spec& spec, const attempt_
   if (const auto* function = std::get_if<handler_function>(&handler->handler))
     return run_once(*function, spec, options);
   throw std::invalid_argument(
-    "run_once: the handler of queue `" + spec.queue + "` is no function but of kind `"
-    + std::string(all->kind_of(*handler)) + "`; use a testbed");
+    "run_once: queue `" + spec.queue + "` is not handled by a function, its kind is "
+    + std::string(all->kind_of(*handler)) + "; use a testbed");
 }
 
 } // namespace codeq::testing

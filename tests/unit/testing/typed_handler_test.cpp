@@ -191,7 +191,7 @@ TEST(RunOnceRegistered, QueueWithoutAFunctionIsAnException) {
   EXPECT_THAT(
     [&] { run("q"); },
     ::testing::ThrowsMessage<std::invalid_argument>(
-      HasSubstr("the handler of queue `q` is no function but of kind `batch`; use a testbed")));
+      HasSubstr("queue `q` is not handled by a function, its kind is batch; use a testbed")));
   EXPECT_THAT(
     [&] { run("other"); },
     ::testing::ThrowsMessage<std::invalid_argument>(
