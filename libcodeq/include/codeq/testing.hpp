@@ -120,8 +120,8 @@ struct testbed_options {
 /// Producer, shard, worker and handlers on one thread, under a clock that moves only by `advance`.
 /// The shard is the production code, so its decisions are those of a coordinator; its store is in
 /// memory. Functions take no time; actors may wait by `delayed_send`. Handlers of every isolation
-/// run in this process, so a handler that crashes takes the test with it. Retention never ends:
-/// every task can be queried, and an ended one keeps its key.
+/// run in this process, so a handler that crashes takes the test with it. Every task can be queried
+/// for ever; the key of an ended one is free when its retention is over.
 class testbed {
 public:
   /// Starts a worker with these handlers. @throws std::invalid_argument for handlers that

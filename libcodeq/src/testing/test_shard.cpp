@@ -21,7 +21,7 @@ constexpr core::peer_id producer_peer = 0;
 coordinator::shard_options make_options() {
   coordinator::shard_options options;
   options.state = std::make_shared<core::shard_state>(shard_id{}, 1);
-  // A snapshot would close segments, and the remaining fates have no key, group or worker.
+  // Snapshots are taken by `begin_retention`.
   options.turns.snapshot_records = std::numeric_limits<std::size_t>::max();
   options.turns.snapshot_interval = std::chrono::years(100);
   options.zones = std::make_shared<schedule::zone_store>();
@@ -260,6 +260,14 @@ void test_shard::decide(const core::command& command) {
   settle();
 }
 
+void test_shard::begin_retention() {
+  // A snapshot closes the tasks that have ended; only then their keys have a time to end at.
+  if (!has_keys_ || committed_ == snapshot_turn_)
+    return;
+  decide(core::take_snapshot{});
+  snapshot_turn_ = committed_;
+}
+
 void test_shard::settle() {
   for (;;) {
     shard_.close_turn(loop_.now());
@@ -298,9 +306,11 @@ void test_shard::commit(coordinator::turn_commit turn, const std::vector<core::e
     fail(done.error());
   committed_ = turn.number;
   for (const auto& e : events)
-    if (const auto* added = std::get_if<core::segment_appended>(&e))
+    if (const auto* added = std::get_if<core::segment_appended>(&e)) {
+      has_keys_ = has_keys_ || !added->key.empty();
       for (std::uint32_t i = 0; i < added->count; ++i)
         tasks_[added->queue.queue].push_back(added->first + i);
+    }
 }
 
 void test_shard::to_worker(core::peer_id peer, worker_message message) {

@@ -61,6 +61,10 @@ public:
   /// Passes on another request, and returns the answer.
   [[nodiscard]] result<protocol::wire_frame> answer_to(const protocol::wire_frame& request);
 
+  /// Begins the retention of the keys of tasks that have ended, as a coordinator does every few
+  /// seconds. Call before time advances.
+  void begin_retention();
+
   // Requests of a worker's session.
 
   /// Replaces the worker: the leases of the previous process end as lost.
@@ -160,6 +164,10 @@ private:
   std::uint32_t epoch_ = 1;
   bool wants_epoch_ = false;
   std::uint64_t committed_ = 0;
+  /// A task has a key.
+  bool has_keys_ = false;
+  /// The turn of the latest snapshot that `begin_retention` took.
+  std::uint64_t snapshot_turn_ = 0;
   /// Commands that resulted from a call into the shard.
   std::deque<core::command> commands_;
   std::deque<coordinator::keys_wanted> wanted_keys_;

@@ -225,6 +225,7 @@ void testbed::impl::crash() {
 }
 
 void testbed::impl::step(duration by) {
+  shard.begin_retention();
   loop.advance(by);
   actors.advance(by);
 }

@@ -401,6 +401,24 @@ TEST_F(Testbed, EndedTaskIsKnownAfterItsRetention) {
   EXPECT_EQ(status(task).key, "k");
 }
 
+TEST_F(Testbed, KeyIsFreeWhenItsRetentionIsOver) {
+  handle([](const task&) { return outcome::completed("kept"); });
+  task_spec spec{.queue = "q", .payload = {}, .retention = 24h, .key = "k"};
+  auto first = enqueue(spec);
+
+  bed().advance(24h - 1ms);
+  auto early = bed().enqueue(spec).value();
+  EXPECT_EQ(early.kind, enqueue_kind::existing);
+  EXPECT_EQ(early.id, first);
+  bed().advance(1ms);
+  auto late = bed().enqueue(spec).value();
+
+  EXPECT_EQ(late.kind, enqueue_kind::created);
+  EXPECT_NE(late.id, first);
+  EXPECT_EQ(status(first).result, "kept");
+  EXPECT_EQ(status(first).key, "k");
+}
+
 TEST_F(Testbed, ActorsLeaseCanBeLostAndItsNodeCanCrash) {
   handlers.handle_actor("slow", stay_silent);
   auto task = enqueue({.queue = "slow", .payload = {}});
@@ -463,37 +481,6 @@ TEST(RunOnce, WrongPercentIsAnException) {
 
   EXPECT_EQ(ran.outcome.what(), kind::failed);
   EXPECT_THAT(ran.outcome.text(), HasSubstr("percent is 101; it must be 0..100"));
-}
-
-TEST(RunOnce, OutcomeThatAWorkerRefusesIsItsFailure) {
-  auto after = [](const outcome& answer) {
-    return run_once([answer](const task&) { return answer; }, {.queue = "q", .payload = {}})
-      .outcome;
-  };
-
-  auto large = after(outcome::completed(std::string(limits::result_bytes_max + 1, 'x')));
-  EXPECT_EQ(large.what(), kind::failed_permanently);
-  EXPECT_THAT(large.text(), HasSubstr("the result has 1048577 bytes"));
-  auto early = after(outcome::nack(-5s, "later"));
-  EXPECT_EQ(early.what(), kind::failed);
-  EXPECT_THAT(early.text(), HasSubstr("nack with a delay of -5000 ms"));
-  auto followed = after(outcome::completed().then({.queue = "no such queue!", .payload = {}}));
-  EXPECT_EQ(followed.what(), kind::failed);
-  EXPECT_THAT(followed.text(), HasSubstr("its follow-ups were refused: follow-up 0"));
-}
-
-TEST(RunOnce, OutcomeWithinItsLimitsIsThatOfTheHandler) {
-  auto ran = run_once(
-    [](const task&) {
-      return outcome::completed("r").cost("tokens", 5000).then({.queue = "next", .payload = "x"});
-    },
-    {.queue = "q", .payload = {}});
-
-  EXPECT_EQ(ran.outcome.what(), kind::completed);
-  EXPECT_EQ(ran.outcome.text(), "r");
-  EXPECT_EQ(ran.outcome.costs(), (std::vector<task_limit>{{"tokens", {}, 5000}}));
-  ASSERT_EQ(ran.outcome.follow_ups().size(), 1u);
-  EXPECT_EQ(ran.outcome.follow_ups().front().queue, "next");
 }
 
 TEST_F(Testbed, LeaseThatRunsOutTakesNoOtherWithIt) {
