@@ -100,9 +100,10 @@ struct task {
   [[nodiscard]] duration lease_remaining() const;
 
   /// Reports progress. Restarts the task's `progress_timeout` and is delivered to producers that
-  /// watch the task, at most several times a second (then only the latest report). `percent` is
-  /// 0..100; a `note` longer than 1 KiB is cut with a mark. @throws std::invalid_argument for
-  /// `percent`
+  /// watch the task, at most several times a second (then only the latest report). The worker sends
+  /// reports every 20 ms; those that it has not sent when the attempt ends are not delivered, since
+  /// the end says more. `percent` is 0..100; a `note` longer than 1 KiB is cut with a mark. @throws
+  /// std::invalid_argument for `percent`
   void progress(int percent, std::string note = {}) const;
 
   /// Extends the lease to `by` (1 s to 12 h) from now even if no heartbeats are sent, for work that
@@ -153,11 +154,11 @@ public:
   [[nodiscard]] static outcome
   limited(duration retry_after, std::string limit = {}, std::string reason = {});
 
-  /// Says what the attempt really cost for a limit of the task, 0..`limits::limit_cost_max`, in
-  /// place of `task_limit::cost`. The difference delays the next starts of the limit's key, or lets
-  /// them come earlier. May be added to any outcome; the latest cost of a limit counts. Ignored for
-  /// limits that the task does not have. @throws std::invalid_argument for `actual`, and for more
-  /// limits than a task may have
+  /// Says what the attempt really cost for a limit of the task, in place of `task_limit::cost`:
+  /// 0..`limits::limit_cost_settled_max`. The difference delays the next starts of the limit's key,
+  /// or lets them come earlier. May be added to any outcome; the latest cost of a limit counts. A
+  /// limit that the task does not have makes the attempt `failed`, with the reason. @throws
+  /// std::invalid_argument for `actual`, and for more limits than a task may have
   outcome& cost(std::string limit, std::uint32_t actual) &;
   [[nodiscard]] outcome&& cost(std::string limit, std::uint32_t actual) &&;
 

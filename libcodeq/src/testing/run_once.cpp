@@ -3,11 +3,26 @@
 #include "testing/said_runtime.hpp"
 #include "worker/handlers/call_handler.hpp"
 #include "worker/host/handler_set.hpp"
+#include "worker/node/report.hpp"
 
 #include <stdexcept>
+#include <utility>
 #include <variant>
 
 namespace codeq::testing {
+
+namespace {
+
+/// The outcome, or what a worker makes of it when the coordinator would not accept it.
+outcome as_reported(outcome answer) {
+  auto made = worker::make_report({}, {}, answer);
+  if (made.what == answer.what())
+    return answer;
+  return made.what == disposition::failed ? outcome::failed(std::move(made.text))
+                                          : outcome::failed_permanently(std::move(made.text));
+}
+
+} // namespace
 
 run_result
 run_once(const handler_function& function, const task_spec& spec, const attempt_options& options) {
@@ -32,7 +47,7 @@ run_once(const handler_function& function, const task_spec& spec, const attempt_
   attempt.runtime = runtime;
   if (options.cancelled)
     attempt.cancel->request();
-  auto ended = worker::call_handler(function, attempt);
+  auto ended = as_reported(worker::call_handler(function, attempt));
   return {std::move(ended), runtime->said()};
 }
 

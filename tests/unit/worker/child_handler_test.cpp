@@ -234,7 +234,9 @@ TEST_F(ChildHandler, RefusalAndCostsPass) {
   EXPECT_EQ(ended.delay(), 30s);
   EXPECT_EQ(ended.limit_name(), "stripe");
   EXPECT_EQ(ended.text(), "429");
-  EXPECT_EQ(ended.costs(), (std::vector<task_limit>{{"stripe", {}, 3}, {"smtp", {}, 0}}));
+  EXPECT_EQ(
+    ended.costs(),
+    (std::vector<task_limit>{{"stripe", {}, limits::limit_cost_settled_max}, {"smtp", {}, 0}}));
 }
 
 TEST_F(ChildHandler, MoreThanMayPassIsAFailureThatSaysSo) {
