@@ -165,8 +165,11 @@ public:
       return ok.error();
     base::json_writer json;
     json.begin_object();
-    for (const auto& [name, value] : fields_of(filter))
+    auto fields = fields_of(filter);
+    for (const auto& [name, value] : fields)
       json.field(name, value);
+    if (fields.empty() && what == dead_change::purge)
+      json.field("all", true);
     if (filter.is_dry_run)
       json.field("dryRun", true);
     json.field("limit", filter.limit).field("rate", filter.rate).end_object();

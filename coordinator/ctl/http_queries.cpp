@@ -65,6 +65,22 @@ std::string age_at(timestamp now, timestamp at) {
   return std::to_string(std::max<duration::rep>((now - at).count(), 0)) + "ms";
 }
 
+bool is_bounded(const time_window& window) {
+  return window.since != timestamp{} || window.until != timestamp{};
+}
+
+/// A cancel or a purge of all tasks of the tenant.
+bool is_loss_of_all(const operation_start& what) {
+  const auto& filter = what.filter;
+  bool is_cancel = what.kind == operation_verb::cancel;
+  bool is_loss = is_cancel || what.kind == operation_verb::purge;
+  bool has_name = !filter.queue.empty() || !filter.group.empty() || !filter.key.empty()
+                  || !filter.error.empty() || !filter.workers.empty() || !filter.headers.empty();
+  bool has_state = is_cancel && filter.state;
+  return is_loss && !has_name && !has_state && !is_bounded(filter.enqueued)
+         && !is_bounded(filter.ended);
+}
+
 } // namespace
 
 std::vector<std::pair<std::string, std::string>> fields_of(const dead_filter& filter) {
@@ -142,6 +158,9 @@ std::string body_of(const operation_start& what) {
     json.field("since", base::to_rfc3339(filter.enqueued.since));
   if (filter.enqueued.until != timestamp{})
     json.field("until", base::to_rfc3339(filter.enqueued.until));
+  // The coordinator wants to be told that no filter was forgotten.
+  if (is_loss_of_all(what))
+    json.field("all", true);
   json.field("limit", what.limit).field("rate", what.rate);
   if (what.canary)
     json.field("canary", *what.canary);

@@ -104,13 +104,14 @@ class CodeqCompat(cluster.ClusterTest):
         self.create(maxAttempts=2)
         task = self.claim()
         path = f"/tasks/{task['id']}"
-        self.assertEqual({"status": "requeued"}, self.send("worker", "POST", path + "/abandon", {}))
+        self.assertEqual("requeued",
+                         self.send("worker", "POST", path + "/abandon", {})["status"])
         self.claim()
-        self.assertEqual({"status": "requeued", "delaySeconds": 0}, self.send(
-            "worker", "POST", path + "/nack", {"delaySeconds": 0, "reason": "X"}))
+        self.assertLessEqual({"status": "requeued", "delaySeconds": 0}.items(), self.send(
+            "worker", "POST", path + "/nack", {"delaySeconds": 0, "reason": "X"}).items())
         self.claim()
-        self.assertEqual({"status": "dlq", "delaySeconds": 0}, self.send(
-            "worker", "POST", path + "/nack", {"delaySeconds": 1, "reason": "X"}))
+        self.assertLessEqual({"status": "dlq", "delaySeconds": 0}.items(), self.send(
+            "worker", "POST", path + "/nack", {"delaySeconds": 1, "reason": "X"}).items())
         self.refused("worker", "POST", path + "/heartbeat", {"extendSeconds": 1}, 409,
                      "not-in-progress")
         for route in ("heartbeat", "abandon", "nack"):

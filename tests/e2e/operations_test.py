@@ -223,7 +223,8 @@ class OperationRights(OperationsTest):
         for verb in ("pause", "resume", "cancel"):
             self.ask("POST", f"{path}/{verb}", None, 403, self.others["reader"])
             self.ask("POST", f"{path}/{verb}", None, 404, self.stranger)
-        foreign = self.ask("POST", "/admin/operations", {"kind": "purge"}, 202, self.stranger)
+        foreign = self.ask("POST", "/admin/operations", {"kind": "purge", "all": True}, 202,
+                           self.stranger)
         wait_until(lambda: self.ask("GET", "/admin/operations/" + foreign["id"], None, 200,
                                     self.stranger)["status"] == "completed", 10, "it ends")
         self.assertLess(self.count("mail")["ready"], 15)

@@ -378,7 +378,7 @@ TEST_F(HttpTenants, CannotForceRedriveOrPurgeTasks) {
   EXPECT_EQ("0", post("/admin/dead/redrive", ids)["changed"]);
   EXPECT_EQ("0", post("/admin/dead/purge", ids)["changed"]);
   EXPECT_EQ("0", post("/admin/dead/redrive", R"({"queue":"q"})")["changed"]);
-  EXPECT_EQ("0", post("/admin/dead/purge")["changed"]);
+  EXPECT_EQ("0", post("/admin/dead/purge", R"({"all":true})")["changed"]);
   EXPECT_EQ(404u, post("/admin/queues/q/purge", "").status);
 }
 

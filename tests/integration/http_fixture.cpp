@@ -217,6 +217,7 @@ http_fixture::pending http_fixture::make_request(
     *to = answer{r.status, std::move(r.body), {r.fields.begin(), r.fields.end()}};
     (*to)->share = std::move(r.share);
     (*to)->on_unwritten = std::move(r.on_unwritten);
+    (*to)->events = std::move(r.events);
   };
   return made;
 }

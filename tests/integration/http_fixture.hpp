@@ -30,6 +30,8 @@ protected:
     /// The bytes of the response, which count until it is written.
     http::answer_share share{};
     std::function<void()> on_unwritten{};
+    /// What follows in place of a body, of a response that goes on.
+    std::shared_ptr<http::event_stream> events{};
 
     /// A member of the response's JSON, as text; empty when it is missing.
     [[nodiscard]] std::string operator[](const std::string& name) const;

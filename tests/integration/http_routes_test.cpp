@@ -296,7 +296,10 @@ TEST_F(HttpRoutes, AbandonGivesTheAttemptBackAndNackDelays) {
 
   auto nacked = post("/tasks/" + id + "/nack", R"({"delaySeconds":5,"reason":"later"})");
 
-  EXPECT_EQ(R"({"delaySeconds":5,"status":"requeued"})", nacked.body);
+  EXPECT_EQ(
+    R"({"delaySeconds":5,"status":"requeued","state":"scheduled","retryAt":")"
+      + get("/tasks/" + id).text("eligibleAt") + "\"}",
+    nacked.body);
   EXPECT_EQ(204u, post("/tasks/claim", R"({"commands":["q"]})").status);
   advance(5s);
   EXPECT_EQ("2", claim("q")["attempts"]);
@@ -307,8 +310,52 @@ TEST_F(HttpRoutes, ANackOfTheLastAttemptGoesToTheDeadLetters) {
   claim("q");
 
   EXPECT_EQ(
-    R"({"delaySeconds":0,"status":"dlq"})",
+    R"({"delaySeconds":0,"status":"dlq","state":"dead"})",
     post("/tasks/" + id + "/nack", R"({"delaySeconds":5,"reason":"never"})").body);
+}
+
+TEST_F(HttpRoutes, AFullQueueIsRefusedWithItsWholeMaximum) {
+  call("PUT", "/admin/queues/q/settings", R"({"maxDepth":4})");
+  std::string refusal;
+  for (int i = 0; i < 5 && refusal.empty(); ++i)
+    refusal = post("/tasks", R"({"queue":"q","payload":1})").text("error");
+
+  EXPECT_THAT(
+    refusal,
+    testing::StartsWith(
+      "queue \"q\" is full: its 'maxDepth' is 4, which is 1 for each of 4 shards; "));
+}
+
+TEST_F(HttpRoutes, PartsOfAnAnswerMayBeSentBack) {
+  auto put = [this](const std::string& task) {
+    return call(
+      "PUT", "/schedules/n", R"({"every":"1h","catchUpMs":60000,"task":)" + task + "}");
+  };
+  EXPECT_EQ(201u, put(R"({"queue":"q","payload":1,"key":"k"})").status);
+  auto shown = get("/schedules/n");
+  EXPECT_EQ("60000", shown["catchUpMs"]);
+
+  EXPECT_EQ("unchanged", put(shown["task"]).text("result"));
+
+  call("PUT", "/admin/limits/l", R"({"rate":{"count":5,"per":"2s"}})");
+  auto rate = get("/admin/limits/l")["rate"];
+  EXPECT_THAT(rate, HasSubstr("perSeconds"));
+  EXPECT_EQ(200u, call("PUT", "/admin/limits/l", R"({"rate":)" + rate + "}").status);
+}
+
+TEST_F(HttpRoutes, WhatIsGivenBackAfterACancelIsCancelled) {
+  for (const char* route : {"/abandon", "/nack"}) {
+    auto path = "/tasks/" + enqueue("q");
+    claim("q");
+    post(path + "/cancel", "");
+
+    auto back = post(path + route);
+
+    EXPECT_EQ("cancelled", back.text("status")) << route;
+    EXPECT_EQ("cancelled", back.text("state")) << route;
+    EXPECT_EQ("", back["retryAt"]) << route;
+    EXPECT_EQ("cancelled", get(path).text("state")) << route;
+  }
 }
 
 TEST_F(HttpRoutes, BatchesDecideTheirItemsSingly) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "http/server/event_stream.hpp"
 #include "integration/http_fixture.hpp"
 
 #include <gmock/gmock.h>
@@ -249,6 +250,24 @@ TEST_F(HttpWaits, ALeaseNotExtendedRunsOutAndItsHolderIsRefused) {
     "not-owner: 'fencingToken' is \"" + old_token
       + "\"; it must be that of the task's latest claim",
     zombie.text("error"));
+}
+
+TEST_F(HttpWaits, TheProgressOfATaskEndsWithItsState) {
+  auto id = enqueue("q");
+  claim("q");
+  auto followed = get("/tasks/" + id + "/progress");
+  ASSERT_TRUE(followed.events);
+  std::string written;
+  followed.events->open(
+    [&](const http::live_event& event) { written += event.whole ? *event.whole : "closed"; });
+  post("/tasks/" + id + "/progress", R"({"percent":40})");
+  EXPECT_THAT(written, HasSubstr(R"("percent":40)"));
+  written.clear();
+
+  post("/tasks/" + id + "/result", R"({"status":"FAILED","error":"x","permanent":true})");
+
+  EXPECT_THAT(written, testing::StartsWith("event: end\ndata: {\"at\":\""));
+  EXPECT_THAT(written, testing::EndsWith(R"("attempt":1,"state":"dead"})" "\n\nclosed"));
 }
 
 class HttpWithTokens : public http_fixture {

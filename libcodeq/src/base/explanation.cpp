@@ -194,7 +194,8 @@ std::string to_sentence(const task_explanation& why) {
   case task_reason::queue_paused:
     return "queue paused" + (why.pause_reason.empty() ? "" : ": " + why.pause_reason);
   case task_reason::no_worker:
-    return "no connected worker claims from queue `" + task.queue + "` of tenant " + task.tenant;
+    return "no connected worker claims from queue `" + task.queue + "` of tenant " + task.tenant
+           + "; a worker over HTTP counts while it waits in a claim";
   case task_reason::queue_at_max_leased:
     return "the queue has as many leases as it may (max_leased is "
            + std::to_string(why.queue.max_leased) + " on this shard)";

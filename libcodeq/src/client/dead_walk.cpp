@@ -76,6 +76,14 @@ bool dead_walk::takes_key(const task_summary& dead) {
   return keys_.insert(std::hash<std::string>{}(name)).second;
 }
 
+std::vector<task_id> dead_walk::redriven() const {
+  std::vector<task_id> all;
+  if (kind() == core::bulk_kind::redrive_listed)
+    for (const auto& task : tasks_)
+      all.push_back({static_cast<shard_id>(at_.shard), task.seq});
+  return all;
+}
+
 duration dead_walk::take(const bulk_part& part) {
   tasks_.clear();
   go_on();

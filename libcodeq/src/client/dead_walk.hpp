@@ -46,6 +46,9 @@ public:
   /// Takes the answer to a change. Returns the pause before the next question.
   [[nodiscard]] duration take(const bulk_part& part);
 
+  /// The tasks that the change under way redrives, if it is one: none of a purge or a dry run.
+  [[nodiscard]] std::vector<task_id> redriven() const;
+
   [[nodiscard]] bool is_dry_run() const noexcept { return filter_.is_dry_run; }
 
   /// Number of tasks that were changed, or would be.

@@ -251,6 +251,16 @@ TEST_F(HttpOperations, PurgeDeadTasksThatMatch) {
   EXPECT_EQ("1", count("mail", "dlq"));
 }
 
+TEST_F(HttpOperations, AllTasksAreCancelledWhenThatIsSaid) {
+  enqueue("mail");
+  enqueue("other");
+
+  auto id = start(R"("kind":"cancel","all":true)");
+  run();
+
+  EXPECT_EQ("completed 2+0", done(id));
+}
+
 TEST_F(HttpOperations, OfATenantAreUnknownToAnother) {
   add_dead("mail", 20);
   auto id = start(R"("kind":"redrive","rate":1)");
@@ -337,6 +347,16 @@ TEST_F(HttpOperations, FieldThatTheKindDoesNotHaveIsRefused) {
   EXPECT_THAT(refused(R"("kind":"cancel","state":"dead")"), HasSubstr("scheduled, gated, ready"));
   EXPECT_THAT(refused(R"("kind":"promote","state":"ready")"), HasSubstr("scheduled, gated"));
   EXPECT_THAT(refused(R"("kind":"cancel","olderThan":"1h")"), HasSubstr("left out"));
+  for (const auto* kind : {"purge", "cancel"}) {
+    auto of_kind = R"("kind":")" + std::string(kind) + "\"";
+    for (const auto* more : {"", R"(,"limit":5)", R"(,"all":false)"})
+      EXPECT_THAT(refused(of_kind + more), HasSubstr("no filter is given")) << kind << more;
+    EXPECT_THAT(refused(of_kind + R"(,"queue":"q","all":true)"), HasSubstr("'all' is given with"));
+    EXPECT_EQ(
+      "invalid queue: 'queue' is null; it must be left out, or not empty",
+      refused(of_kind + R"(,"queue":null,"error":"x")"));
+  }
+  EXPECT_THAT(refused(R"("kind":"purge","state":"dead")"), HasSubstr("no filter is given"));
   std::string headers = R"("a0":"")";
   for (int i = 1; i < 17; ++i)
     headers += ",\"a" + std::to_string(i) + "\":\"\"";

@@ -51,7 +51,9 @@ TEST(Explanation, IsOneSentenceForEachReason) {
   unserved.task.tenant = "default";
   unserved.task.queue = "shuot";
   EXPECT_EQ(
-    to_sentence(unserved), "no connected worker claims from queue `shuot` of tenant default");
+    to_sentence(unserved),
+    "no connected worker claims from queue `shuot` of tenant default; a worker over HTTP counts "
+    "while it waits in a claim");
   EXPECT_EQ(
     to_sentence(why(queue_at_max_leased)),
     "the queue has as many leases as it may (max_leased is 4 on this shard)");

@@ -374,8 +374,9 @@ TEST(CtlCommands, WaitingThatTookTooLongSaysWhatTheTaskWaitsFor) {
 
   EXPECT_EQ(
     shown(api, {{"result", word, "--wait", "1s"}}),
-    "codeqctl: timeout: late: no connected worker claims from queue `helo` of tenant default; last "
-    "error: no order 17 at line 3; see `codeqctl explain "
+    "codeqctl: timeout: late: no connected worker claims from queue `helo` of tenant default; a "
+    "worker over HTTP counts while it waits in a claim; last error: no order 17 at line 3; see "
+    "`codeqctl explain "
       + id_text + "`\n= 3");
 }
 

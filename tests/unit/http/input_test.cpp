@@ -24,6 +24,13 @@ constexpr auto pair_fields = std::to_array<input_field>({
   {.name = "first", .is_required = true},
   {.name = "second", .same_as = "first"},
 });
+constexpr auto both_fields = std::to_array<input_field>({
+  {.name = "first"},
+  {.name = "second", .same_as = "first"},
+  {.name = "perSeconds", .type = input_type::seconds},
+  {.name = "per", .type = input_type::period, .same_as = "perSeconds"},
+  {.name = "perMs", .type = input_type::milliseconds, .same_as = "perSeconds"},
+});
 constexpr auto only = std::to_array<std::string_view>({"one"});
 constexpr auto fields = std::to_array<input_field>({
   {.name = "text", .range = at_most(3)},
@@ -46,6 +53,10 @@ constexpr auto fields = std::to_array<input_field>({
   {.name = "only", .type = input_type::choice, .choices = only},
   {.name = "any", .type = input_type::json, .range = at_most(8)},
   {.name = "pair", .type = input_type::object, .members = pair_fields},
+  {.name = "lenient pair",
+   .type = input_type::object,
+   .takes_all_names = true,
+   .members = both_fields},
   {.name = "inner", .type = input_type::object, .members = inner_fields},
   {.name = "headers", .type = input_type::text_map, .range = at_most(8)},
   {.name = "queues", .type = input_type::queues, .range = {1, 2}, .refusal = "invalid command"},
@@ -174,8 +185,15 @@ TEST(Input, AValueOutOfRangeIsNamedWithItsLimits) {
   EXPECT_EQ("'lenient' is 11; it must be 0..9", why(R"({"lenient":11})"));
   EXPECT_EQ("'unset' is -1; it must be 1..5, or 0 for the default", why(R"({"unset":-1})"));
   EXPECT_EQ(R"('lease' is "2m"; it must be 1s..1m)", why(R"({"lease":"2m"})"));
-  EXPECT_EQ(
-    "'lease' is \"soon\"; it must be a duration such as \"90s\"", why(R"({"lease":"soon"})"));
+  for (const char* text : {"soon", "", "5", "-1s", "1h30m", "2w", "1.5s", "s"})
+    EXPECT_EQ(
+      "'lease' is \"" + std::string(text)
+        + "\"; it must be a whole number and one of ms, s, m, h, d, such as \"90s\"",
+      why(R"({"lease":")" + std::string(text) + "\"}"));
+  for (const char* text : {"4000d", "99999d", "99999999999999999999ms"})
+    EXPECT_EQ(
+      "'lease' is \"" + std::string(text) + "\"; it must be 1s..1m",
+      why(R"({"lease":")" + std::string(text) + "\"}"));
   EXPECT_EQ("'size' is 5; it must be one of 0, 60, 3600", why(R"({"size":5})"));
   EXPECT_EQ("'text' is 4 bytes; it must be at most 3", why(R"({"text":"abcd"})"));
   EXPECT_EQ("'color' is \"blue\"; it must be one of red, green", why(R"({"color":"blue"})"));
@@ -210,6 +228,21 @@ TEST(Input, AnotherNameIsReadByTheFirstOneAndNeverBoth) {
     "'leaseSeconds' and 'lease' are names of the same field; give one of them",
     why(R"({"leaseSeconds":30,"lease":"30s"})"));
   EXPECT_TRUE(read(R"({"leaseSeconds":null,"lease":"30s"})"));
+}
+
+TEST(Input, AnObjectOfAnAnswerMayHaveAllNamesOfAFieldIfTheySayTheSame) {
+  auto in = read(
+    R"({"lenient pair":{"first":"a","second":"a","perMs":2000,"per":"2s","perSeconds":2}})");
+
+  ASSERT_TRUE(in) << in.error().context;
+  EXPECT_EQ("a", in->object("lenient pair")->text("first"));
+  EXPECT_EQ(2s, in->object("lenient pair")->period("perSeconds"));
+  EXPECT_EQ(
+    "'lenient pair.first' and 'lenient pair.second' are names of the same field and differ",
+    why(R"({"lenient pair":{"first":"a","second":"b"}})"));
+  EXPECT_EQ(
+    "'lenient pair.perMs' and 'lenient pair.perSeconds' are names of the same field and differ",
+    why(R"({"lenient pair":{"perMs":2001,"perSeconds":2}})"));
 }
 
 TEST(Input, ItemsAreRefusedOnTheirOwn) {
@@ -290,7 +323,8 @@ TEST(Input, APlusThatAQueryTurnedIntoASpaceIsNamed) {
 }
 
 TEST(Input, AQueryIsReadWithTheSameWords) {
-  std::map<std::string, std::string> query{{"number", "5"}, {"color", "red"}, {"text", ""}};
+  std::map<std::string, std::string> query{
+    {"number", "5"}, {"color", "red"}, {"text", ""}, {"lease", ""}};
   auto in = input::read(query, fields);
 
   ASSERT_TRUE(in) << in.error().context;

@@ -52,5 +52,16 @@ TEST(ResponseText, AnnouncesChunksForEvents) {
     header_text(answer, {"r-1", true}));
 }
 
+TEST(EventStream, WhatWasSentBeforeItsClientListensIsWrittenAlsoWhenItHasEnded) {
+  event_stream events;
+  events.send({nullptr, std::make_shared<const std::string>("last")});
+  events.end();
+  std::string written;
+
+  events.open([&](const live_event& event) { written += event.whole ? *event.whole : "|"; });
+
+  EXPECT_EQ("last|", written);
+}
+
 } // namespace
 } // namespace codeq::http

@@ -53,6 +53,18 @@ std::string progress_text(timestamp now, const task_progress& p) {
   return text;
 }
 
+std::string end_text(timestamp now, const ended_task& task) {
+  base::json_writer json;
+  json.begin_object()
+    .field("at", base::to_rfc3339(now))
+    .field("attempt", task.attempt)
+    .field("state", to_string(task.state))
+    .end_object();
+  std::string text;
+  append_event(text, "end", json.take());
+  return text;
+}
+
 } // namespace
 
 response event_answer(std::shared_ptr<event_stream> events) {
@@ -97,7 +109,12 @@ dashboard_desk::follow(std::shared_ptr<const caller> by, std::string bearer, tas
   if (!opened)
     return opened;
   auto events = *opened;
-  auto ended = [events](const result<ended_task>&) { events->end(); };
+  auto ended = [this, events](const result<ended_task>& how) {
+    // A stream that ends without this event ended for another reason, and may be opened again.
+    if (how)
+      events->send({nullptr, std::make_shared<const std::string>(end_text(desk_->now(), *how))});
+    events->end();
+  };
   auto progressed = [this, events](const task_progress& p) {
     events->send({nullptr, std::make_shared<const std::string>(progress_text(desk_->now(), p))});
   };

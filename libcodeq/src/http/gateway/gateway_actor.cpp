@@ -56,7 +56,10 @@ void gateway_state::start(gateway_actor::pointer self, const gateway_actor_optio
   };
   context_.wakeups.start(
     context_.desk, options.webhooks, options.callers_of, std::move(end_call));
-  context_.operations.start(context_.desk, options.callers_of);
+  context_.operations.start(
+    context_.desk, options.callers_of, [this](const std::string& tenant, task_id task) {
+      context_.webhooks.renew(tenant, task);
+    });
   context_.dashboard.start(context_.desk, options.who);
   context_.return_leases = [to = self->address()](std::vector<granted_lease> leases) {
     if (auto me = caf::actor_cast<caf::strong_actor_ptr>(to))

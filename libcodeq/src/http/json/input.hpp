@@ -18,8 +18,8 @@ namespace codeq::http {
 
 /// The values that a request gave in a JSON object or in its query string, checked against the
 /// fields declared for it. A value is read by its canonical name, whatever name the client used.
-/// null and an empty string count as not given. `raw` refers to the text that was read, which must
-/// outlive this object.
+/// null and an empty string count as not given; only an empty duration of a body is refused. `raw`
+/// refers to the text that was read, which must outlive this object.
 class input {
 public:
   /// No values of no fields.

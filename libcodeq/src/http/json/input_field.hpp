@@ -67,6 +67,11 @@ struct input_field {
   /// The field is another name of that one; a request may give only one of them.
   std::string_view same_as{};
   bool is_required = false;
+  /// null and an empty text are refused; with other fields both count as not given.
+  bool is_never_empty = false;
+  /// Answers have this object with several names of one field, which may be sent back: members may
+  /// give more than one name of a field if all say the same.
+  bool takes_all_names = false;
   /// The number 0 counts as not given.
   bool zero_is_unset = false;
   input_range range{};

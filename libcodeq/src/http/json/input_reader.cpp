@@ -11,6 +11,7 @@
 #include "http/server/gateway_limits.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <limits>
 
@@ -49,6 +50,13 @@ std::string_view member_of(std::string_view map, std::string_view parameter) {
     return parameter.substr(1);
   bool is_in_brackets = parameter.starts_with('[') && parameter.ends_with(']');
   return is_in_brackets ? parameter.substr(1, parameter.size() - 2) : std::string_view();
+}
+
+/// True for digits before a unit, however many they are.
+bool is_duration(std::string_view text) {
+  constexpr auto units = std::to_array<std::string_view>({"ms", "s", "m", "h", "d"});
+  auto unit = text.substr(std::min(text.find_first_not_of("0123456789"), text.size()));
+  return unit.size() < text.size() && std::find(units.begin(), units.end(), unit) != units.end();
 }
 
 /// How many elements an array has, of which not more than so many were read.
@@ -113,13 +121,23 @@ result<void> input_reader::take(std::string_view name, std::string_view raw) {
   if (std::find(taken_.begin(), taken_.end(), &*at) != taken_.end())
     return given_twice(name);
   taken_.push_back(&*at);
+  if (auto ok = check_empty(*at, raw); !ok)
+    return ok;
   bool is_null = !place_.is_query && raw == null && at->type != input_type::json;
   if (!is_null)
     given_.push_back({&*at, raw});
   return {};
 }
 
+result<void> input_reader::check_empty(const input_field& field, std::string_view raw) const {
+  if (!field.is_never_empty || (raw != null && raw != "\"\""))
+    return {};
+  return out_of_range(field, std::string(raw), "left out, or not empty");
+}
+
 result<void> input_reader::check_pairs() const {
+  if (place_.takes_all_names)
+    return {};
   for (auto one = given_.begin(); one != given_.end(); ++one)
     for (auto other = given_.begin(); other != one; ++other)
       if (one->field->canonical() == other->field->canonical())
@@ -156,10 +174,34 @@ result<input> input_reader::read_given() {
     auto is_given = read_value(given, value);
     if (!is_given)
       return is_given.error();
-    if (*is_given)
-      all.values_.push_back(std::move(value));
+    if (!*is_given)
+      continue;
+    if (auto ok = add(std::move(value), all); !ok)
+      return ok.error();
   }
   return all;
+}
+
+result<void> input_reader::add(input::value&& value, input& to) const {
+  const auto* other = to.find(value.field->canonical());
+  if (!other) {
+    to.values_.push_back(std::move(value));
+    return {};
+  }
+  // A period is compared by its length, whatever its unit.
+  bool is_period = value.field->type == input_type::period
+                   || other->field->type == input_type::period;
+  auto scale = [](const input::value& v) {
+    return v.field->type == input_type::seconds ? duration(std::chrono::seconds(1)).count() : 1;
+  };
+  bool is_equal = value.number * scale(value) == other->number * scale(*other)
+                  && (is_period || value.text == other->text);
+  if (is_equal)
+    return {};
+  return refuse_input(
+    {},
+    name_of(*other->field) + " and " + name_of(*value.field)
+      + " are names of the same field and differ");
 }
 
 result<bool> input_reader::read_value(const given_field& given, input::value& to) const {
@@ -229,16 +271,24 @@ result<bool> input_reader::read_text(const given_field& given, input::value& to)
   if (!place_.is_query && !given.raw.starts_with('"'))
     return wrong_type(given);
   to.text = place_.is_query ? std::string(given.raw) : unquote_json(given.raw);
-  if (to.text.empty() && !is_required(*given.field))
+  bool is_period = given.field->type == input_type::period;
+  // In a body an empty duration is rather the text of a variable that was not set.
+  bool may_be_empty = !is_period || place_.is_query;
+  if (to.text.empty() && may_be_empty && !is_required(*given.field))
     return false;
-  if (given.field->type != input_type::period) {
-    auto ok = check_text(*given.field, to);
-    return ok ? result<bool>(true) : ok.error();
-  }
+  if (is_period)
+    return read_period(given, to);
+  auto ok = check_text(*given.field, to);
+  return ok ? result<bool>(true) : ok.error();
+}
+
+result<bool> input_reader::read_period(const given_field& given, input::value& to) const {
   auto period = base::parse_duration(to.text);
-  if (!period)
-    return out_of_range(*given.field, quote(to.text), "a duration such as \"90s\"");
-  return take_number(given, period->count(), to);
+  if (period)
+    return take_number(given, period->count(), to);
+  auto rule = is_duration(to.text) ? describe_range(*given.field)
+                                   : "a whole number and one of ms, s, m, h, d, such as \"90s\"";
+  return out_of_range(*given.field, quote(to.text), rule);
 }
 
 result<void> input_reader::check_text(const input_field& field, input::value& to) const {
@@ -296,7 +346,8 @@ result<bool> input_reader::read_object(const given_field& given, input::value& t
   if (!object)
     return refuse_object(given.raw, place_.refusal);
   auto path = place_.path + std::string(given.field->name) + ".";
-  auto read = input_reader(given.field->members, {path, place_.refusal}).read(*object);
+  input_place inside{path, place_.refusal, false, given.field->takes_all_names};
+  auto read = input_reader(given.field->members, std::move(inside)).read(*object);
   if (!read)
     return read.error();
   to.objects.push_back(std::move(*read));

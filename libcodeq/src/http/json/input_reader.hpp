@@ -14,6 +14,8 @@ struct input_place {
   std::string_view refusal;
   /// The values are those of a query string.
   bool is_query = false;
+  /// See `input_field::takes_all_names`.
+  bool takes_all_names = false;
 };
 
 /// Reads the values of one object or query string, and refuses undeclared fields.
@@ -38,8 +40,12 @@ private:
 
   /// Refuses an unknown name, and one that was taken before.
   [[nodiscard]] result<void> take(std::string_view name, std::string_view raw);
+  /// Refuses null and empty texts of fields that are never empty.
+  [[nodiscard]] result<void> check_empty(const input_field& field, std::string_view raw) const;
   [[nodiscard]] result<void> check_pairs() const;
   [[nodiscard]] result<void> check_required() const;
+  /// Adds a value, unless another name of its field said the same.
+  [[nodiscard]] result<void> add(input::value&& value, input& to) const;
   [[nodiscard]] result<input> read_given();
 
   // Each fills in a value; false when it counts as not given.
@@ -49,6 +55,7 @@ private:
   take_number(const given_field& given, std::int64_t number, input::value& to) const;
   [[nodiscard]] result<bool> read_flag(const given_field& given, input::value& to) const;
   [[nodiscard]] result<bool> read_text(const given_field& given, input::value& to) const;
+  [[nodiscard]] result<bool> read_period(const given_field& given, input::value& to) const;
   [[nodiscard]] result<bool> read_json(const given_field& given, input::value& to) const;
   [[nodiscard]] result<bool> read_object(const given_field& given, input::value& to) const;
   [[nodiscard]] result<bool> read_text_map(const given_field& given, input::value& to) const;

@@ -72,7 +72,10 @@ inline constexpr auto limit_fields = std::to_array<input_field>({
   {.name = "concurrency",
    .type = input_type::integer,
    .range = {0, limits::limit_concurrency_max}},
-  {.name = "rate", .type = input_type::object, .members = rate_fields},
+  {.name = "rate",
+   .type = input_type::object,
+   .takes_all_names = true,
+   .members = rate_fields},
 });
 
 /// How long a key is closed.

@@ -37,10 +37,15 @@ inline constexpr auto schedule_fields = std::to_array<input_field>({
   {.name = "catchUp",
    .type = input_type::period,
    .range = milliseconds_in(duration{0}, limits::retry_max)},
+  {.name = "catchUpMs",
+   .type = input_type::milliseconds,
+   .same_as = "catchUp",
+   .range = milliseconds_in(duration{0}, limits::retry_max)},
   {.name = "overlap", .type = input_type::choice, .choices = overlap_names},
   {.name = "task",
    .type = input_type::object,
    .is_required = true,
+   .takes_all_names = true,
    .members = follow_up_fields},
 });
 

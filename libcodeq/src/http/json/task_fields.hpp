@@ -92,6 +92,22 @@ inline constexpr input_field queue_filter_field{
 inline constexpr input_field command_filter_field{
   .name = "command", .type = input_type::queue, .same_as = "queue", .refusal = "invalid command"};
 
+/// The same in the body of a change of many tasks, where an empty name, of which a client may have
+/// expected a queue, would stand for every queue.
+inline constexpr input_field queue_changed_field = [] {
+  auto field = queue_filter_field;
+  field.is_never_empty = true;
+  return field;
+}();
+inline constexpr input_field command_changed_field = [] {
+  auto field = command_filter_field;
+  field.is_never_empty = true;
+  return field;
+}();
+
+/// Says that a change of many tasks without a filter is meant for all of them.
+inline constexpr input_field all_field{.name = "all", .type = input_type::flag};
+
 /// The lease that a worker's report is about.
 inline constexpr input_field token_field{.name = "fencingToken", .refusal = "invalid fencingToken"};
 

@@ -46,9 +46,11 @@ struct seen_tasks {
 
 } // namespace
 
-void operation_desk::start(shard_desk& desk, find_callers callers_of) {
+void operation_desk::start(
+  shard_desk& desk, find_callers callers_of, redriven_function redriven) {
   desk_ = &desk;
   callers_of_ = std::move(callers_of);
+  redriven_ = std::move(redriven);
   far_.start(desk);
   walk_.start(
     desk,
@@ -406,7 +408,11 @@ void operation_desk::change_listed(const std::string& id, const operation_run::c
   const auto& o = all_.at(id).run.operation();
   auto kind = o.request.kind == operation_kind::redrive ? core::bulk_kind::redrive_listed
                                                         : core::bulk_kind::purge_listed;
-  auto done = [this, of = place_of(id)](const result<client::bulk_part>& part) {
+  auto done = [this, of = place_of(id), kind, tenant = o.request.tenant, change](
+                const result<client::bulk_part>& part) {
+    if (part && kind == core::bulk_kind::redrive_listed)
+      for (const auto& task : change.tasks)
+        redriven_(tenant, {static_cast<shard_id>(change.shard), task.seq});
     changed(of, part ? result<std::uint64_t>(part->changed) : part.error());
   };
   desk_->ask<client::bulk_part>(

@@ -39,8 +39,11 @@ class operation_desk {
 public:
   using done_function = std::function<void(result<void>)>;
 
-  /// Reads the stored operations and continues them; in a cluster once their shards are here.
-  void start(shard_desk& desk, find_callers callers_of);
+  using redriven_function = std::function<void(const std::string& tenant, task_id task)>;
+
+  /// Reads the stored operations and continues them; in a cluster once their shards are here. Calls
+  /// `redriven` for each dead task that an operation redrove.
+  void start(shard_desk& desk, find_callers callers_of, redriven_function redriven);
 
   /// Takes no further step. The next start continues the operations.
   void stop() {
@@ -153,6 +156,7 @@ private:
 
   shard_desk* desk_ = nullptr;
   find_callers callers_of_;
+  redriven_function redriven_;
   std::map<std::string, entry> all_;
   /// The tenants' shares of the places for operations that are not over.
   base::fair_share places_{limits::operations_open_of_all_max};

@@ -6,12 +6,14 @@
 #include "client/dead_kinds.hpp"
 #include "client/dead_walk.hpp"
 #include "client/shard_walk.hpp"
+#include "http/routes/queue_parts.hpp"
 #include "http/routes/route_steps.hpp"
 #include "http/routes/task_list.hpp"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -46,12 +48,9 @@ void answer(const walk& w, base::json_writer& json) {
   w.call->answer(reply(200, json));
 }
 
-void answer_count(const walk& w, std::uint64_t changed, bool is_dry_run) {
+void answer_count(const walk& w, std::uint64_t changed) {
   base::json_writer json;
-  json.begin_object().field("changed", changed);
-  if (is_dry_run)
-    json.field("dryRun", true);
-  json.end_object();
+  json.begin_object().field("changed", changed).end_object();
   answer(w, json);
 }
 
@@ -101,7 +100,7 @@ void take_part(const std::shared_ptr<queue_purge>& w, const result<client::bulk_
 void purge_next(const std::shared_ptr<queue_purge>& w) {
   w->at.limit = w->pace.next_part();
   if (w->at.shard == w->context->desk.shard_count() || w->is_gone)
-    return answer_count(*w, w->pace.changed(), false);
+    return answer_count(*w, w->pace.changed());
   w->context->desk.ask<client::bulk_part>(
     w->at.shard,
     client::change_many(core::bulk_kind::purge_all, w->queue, w->at),
@@ -111,11 +110,18 @@ void purge_next(const std::shared_ptr<queue_purge>& w) {
     origin_of(*w->context, *w->call));
 }
 
+/// The dead tasks to change, and the queue that was named for them.
+struct dead_wish {
+  client::dead_walk tasks;
+  queue_address queue;
+};
+
 struct dead_change_walk : walk {
-  dead_change_walk(gateway_context& from, exchange_ptr of, client::dead_walk tasks)
-    : walk(from, std::move(of)), dead(std::move(tasks)) {}
+  dead_change_walk(gateway_context& from, exchange_ptr of, dead_wish wish)
+    : walk(from, std::move(of)), dead(std::move(wish.tasks)), queue(std::move(wish.queue)) {}
 
   client::dead_walk dead;
+  queue_address queue;
 };
 
 void change_next(const std::shared_ptr<dead_change_walk>& w);
@@ -135,12 +141,34 @@ void take_change(
   const std::shared_ptr<dead_change_walk>& w, const result<client::bulk_part>& part) {
   if (!part)
     return refuse(*w, part.error(), changed_by(*w));
+  for (const auto& task : w->dead.redriven())
+    w->context->webhooks.renew(w->call->by->tenant, task);
   go_on(*w, w->dead.take(*part), [w] { change_next(w); });
+}
+
+void answer_dead(const dead_change_walk& w, bool exists) {
+  base::json_writer json;
+  json.begin_object().field("changed", w.dead.changed());
+  if (w.dead.is_dry_run())
+    json.field("dryRun", true);
+  if (!exists)
+    json.field("exists", false);
+  json.end_object();
+  answer(w, json);
+}
+
+/// Answers how many tasks were changed; when none was, also whether the queue has another name.
+void answer_dead(const std::shared_ptr<dead_change_walk>& w) {
+  if (w->dead.changed() > 0 || w->queue.queue.empty() || w->is_gone)
+    return answer_dead(*w, true);
+  show_parts(*w->context, w->queue, [w](const result<queue_parts>& found) {
+    answer_dead(*w, !found || client::merge_parts(w->queue, *found).exists);
+  });
 }
 
 void change_next(const std::shared_ptr<dead_change_walk>& w) {
   if (w->dead.is_over() || w->is_gone)
-    return answer_count(*w, w->dead.changed(), w->dead.is_dry_run());
+    return answer_dead(w);
   if (w->dead.wants_list())
     return w->context->desk.list(
       w->call->by->tenant,
@@ -231,6 +259,8 @@ struct each_outcome {
   /// Why it is not changed; empty when it is.
   std::string message{};
   bool is_changed = false;
+  /// By now; nothing when that is not known.
+  std::optional<task_state> state{};
 };
 
 void answer_each(const exchange_ptr& call, const std::vector<each_outcome>& all) {
@@ -241,6 +271,8 @@ void answer_each(const exchange_ptr& call, const std::vector<each_outcome>& all)
   json.begin_object().field("changed", changed).key("results").begin_array();
   for (const auto& one : all) {
     json.begin_object().field("id", one.id).field("outcome", one.what);
+    if (one.state)
+      json.field("state", to_string(*one.state));
     if (!one.message.empty())
       json.field("message", one.message);
     json.end_object();
@@ -249,17 +281,20 @@ void answer_each(const exchange_ptr& call, const std::vector<each_outcome>& all)
   call->answer(reply(200, json));
 }
 
-each_outcome outcome_of(const std::string& id, const result<change_outcome>& outcome) {
+each_outcome outcome_of(
+  const std::string& id, task_change change, const result<change_outcome>& outcome) {
   if (!outcome && outcome.error().code == errc::unknown_task)
     return {id, "not_found", outcome.error().context};
   if (!outcome)
     return {id, outcome.error().context};
   auto what = outcome->what;
-  return {
-    id,
-    std::string(to_string(what)),
-    std::string(outcome_text(what)),
-    what == change_result::changed};
+  each_outcome one{
+    id, std::string(to_string(what)), outcome_text(*outcome), what == change_result::changed};
+  bool is_gone = what == change_result::not_found
+                 || (change == task_change::purge && what == change_result::changed);
+  if (!is_gone)
+    one.state = outcome->state;
+  return one;
 }
 
 } // namespace
@@ -274,7 +309,8 @@ void change_all_dead(
   const dead_filter& filter,
   dead_change what) {
   client::dead_walk dead(filter, what, context.desk.shard_count());
-  change_next(begin<dead_change_walk>(context, call, std::move(dead)));
+  dead_wish wish{std::move(dead), {filter.tenant, filter.queue}};
+  change_next(begin<dead_change_walk>(context, call, std::move(wish)));
 }
 
 void summarize_dead(
@@ -296,8 +332,11 @@ void change_each(
   auto finish = [call](const std::vector<each_outcome>& all) { answer_each(call, all); };
   auto gathered = std::make_shared<gathering<each_outcome>>(ids.size(), std::move(finish));
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    auto set = [gathered, i, id = ids[i]](const result<change_outcome>& outcome) {
-      gathered->set(i, outcome_of(id, outcome));
+    auto set = [&context, call, gathered, i, id = ids[i], what](
+                 const result<change_outcome>& outcome) {
+      if (outcome && outcome->what == change_result::changed && what == task_change::redrive)
+        context.webhooks.renew(call->by->tenant, outcome->id);
+      gathered->set(i, outcome_of(id, what, outcome));
     };
     auto change = [&context, call, set, what](const result<task_detail>& task) {
       if (!task)

@@ -14,7 +14,8 @@ namespace codeq::http {
 void purge_queue(gateway_context& context, const exchange_ptr& call, const queue_address& queue);
 
 /// Redrives or purges the dead tasks that match the filter in the same way, or counts them in a dry
-/// run: `{"changed":n,"dryRun":true}`.
+/// run: `{"changed":n,"dryRun":true}`. When there are none and the filter names a queue that does
+/// not exist, `"exists":false` is added.
 void change_all_dead(
   gateway_context& context,
   const exchange_ptr& call,
@@ -30,7 +31,8 @@ void summarize_dead(
   const dead_filter& filter,
   std::size_t newest);
 
-/// Changes these tasks of the caller, and answers `{"changed":n,"results":[{"id","outcome"}]}`.
+/// Changes these tasks of the caller, and answers
+/// `{"changed":n,"results":[{"id","outcome","state"}]}`.
 void change_each(
   gateway_context& context,
   const exchange_ptr& call,

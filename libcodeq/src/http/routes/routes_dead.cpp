@@ -8,8 +8,10 @@
 #include "http/routes/route_steps.hpp"
 #include "http/routes/task_list.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
+#include <vector>
 
 /// Dead tasks: lists and summaries, for readers, too; redrives and purges, for admins.
 namespace codeq::http {
@@ -31,10 +33,13 @@ dead_filter read_filter(gateway_context& context, const exchange& call, const in
   return filter;
 }
 
+constexpr auto filter_names =
+  std::to_array<std::string_view>({"queue", "group", "error", "olderThan", "newerThan"});
+
 /// Errors: `invalid_argument` for a list of ids with what only a filter may have.
 result<void> check_ids(const input& body) {
-  constexpr auto others =
-    std::to_array<std::string_view>({"group", "error", "olderThan", "newerThan", "dryRun"});
+  std::vector<std::string_view> others(filter_names.begin(), filter_names.end());
+  others.insert(others.end(), {"all", "dryRun", "limit", "rate"});
   for (auto name : others)
     if (body.has(name))
       return refuse_input(
@@ -51,10 +56,15 @@ void change_dead(gateway_context& context, const exchange_ptr& call, dead_change
     auto change = what == dead_change::redrive ? task_change::redrive : task_change::purge;
     return change_each(context, call, body.texts("ids"), change);
   }
+  bool is_dry_run = body.flag("dryRun").value_or(false);
+  bool has_filter = std::any_of(
+    filter_names.begin(), filter_names.end(), [&](auto name) { return body.has(name); });
+  if (auto ok = check_whole(body, has_filter, what == dead_change::purge && !is_dry_run); !ok)
+    return call->answer(refusal_of(ok.error()));
   auto filter = read_filter(context, *call, body);
   filter.limit = static_cast<std::uint64_t>(body.integer("limit").value_or(0));
   filter.rate = static_cast<std::uint64_t>(body.integer("rate").value_or(0));
-  filter.is_dry_run = body.flag("dryRun").value_or(false);
+  filter.is_dry_run = is_dry_run;
   change_all_dead(context, call, filter, what);
 }
 
@@ -110,8 +120,9 @@ constexpr auto summary_parameters = std::to_array<input_field>({
 
 constexpr auto change_fields = std::to_array<input_field>({
   {.name = "ids", .type = input_type::texts, .range = at_most(limits::http_bulk_ids_max)},
-  queue_filter_field,
-  command_filter_field,
+  all_field,
+  queue_changed_field,
+  command_changed_field,
   group_filter_field,
   error_filter_field,
   older_field,

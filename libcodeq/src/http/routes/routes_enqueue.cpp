@@ -7,6 +7,8 @@
 #include "http/routes/route_steps.hpp"
 
 #include <array>
+#include <charconv>
+#include <string_view>
 
 /// POST /tasks and POST /tasks/batch.
 namespace codeq::http {
@@ -96,15 +98,27 @@ read_task(gateway_context& context, const exchange_ptr& call, const input& field
   return task;
 }
 
-/// A refused duplicate names its key; a full queue how its parts make the whole maximum.
+/// The number at the end of a text; 0 when there is none.
+std::uint64_t last_number(std::string_view text) {
+  auto digits = text.substr(text.find_last_not_of("0123456789") + 1);
+  std::uint64_t number = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return number;
+}
+
+/// A refused duplicate names its key; a full queue its whole maximum before the part of a shard.
 error in_whole(gateway_context& context, const task_spec& task, const error& reason) {
   bool is_full =
     reason.code == errc::queue_full && reason.context.find("max_depth") != std::string::npos;
-  if (is_full)
+  if (is_full) {
+    std::uint64_t shards = context.desk.shard_count();
+    auto part = last_number(reason.context);
     return {
       reason.code,
-      reason.context + ", and the queue's 'maxDepth' is "
-        + std::to_string(context.desk.shard_count()) + " times that, one part for each shard"};
+      "queue " + quote(task.queue) + " is full: its 'maxDepth' is " + std::to_string(part * shards)
+        + ", which is " + std::to_string(part) + " for each of " + std::to_string(shards)
+        + " shards; " + reason.context};
+  }
   if (reason.code != errc::duplicate)
     return reason;
   return {reason.code, "'key' is " + quote(task.key) + ": " + reason.context};

@@ -106,23 +106,54 @@ void save_checkpoint(gateway_context& context, const exchange_ptr& call) {
   });
 }
 
+/// Writes what became of a task that its worker gave back.
+void write_given_back(base::json_writer& json, const task_status& task) {
+  bool is_dead = task.state == task_state::dead;
+  bool is_cancelled = task.state == task_state::cancelled;
+  json.field("status", is_dead ? "dlq" : is_cancelled ? "cancelled" : "requeued")
+    .field("state", to_string(task.state));
+  if (!is_terminal(task.state) && task.eligible_at)
+    json.field("retryAt", base::to_rfc3339(*task.eligible_at));
+}
+
 void abandon(gateway_context& context, const exchange_ptr& call) {
-  with_lease(context, call, [&context, call](const auto& task, auto token) {
+  auto show = [call](const result<task_detail>& task) {
+    base::json_writer json;
+    json.begin_object();
+    // It is stored, whether or not anybody can tell what it led to.
+    if (task)
+      write_given_back(json, task->status);
+    else
+      json.field("status", "requeued");
+    json.end_object();
+    call->answer(reply(200, json));
+  };
+  with_lease(context, call, [&context, call, show](const auto& task, auto token) {
     attempt_end end{task.status.id, token, disposition::abandon};
-    context.desk.report(end, [call](const error& how) {
+    context.desk.report(end, [&context, call, show, id = end.task](const error& how) {
       if (how.code != errc::none && how.code != errc::already)
         return refuse_report(call, how);
-      base::json_writer json;
-      json.begin_object().field("status", "requeued").end_object();
-      call->answer(reply(200, json));
+      context.desk.describe({id, {}}, show);
     });
   });
 }
 
+/// The whole seconds, rounded up, until a task may run that was given back with such a wish.
+std::int64_t
+delay_seconds(gateway_context& context, const task_status& task, const attempt_end& end) {
+  auto left = duration{0};
+  if (end.how == disposition::limited)
+    left = is_terminal(task.state) ? duration{0} : *end.delay;
+  else if (task.eligible_at)
+    left = std::max(duration{0}, *task.eligible_at - context.desk.now());
+  // The clock here is a moment behind that of the shard, which must not count as a second.
+  left = std::min(left, end.delay.value_or(left));
+  return std::chrono::ceil<std::chrono::seconds>(left).count();
+}
+
 /// Tells where a task went that was given back with a delay, which the worker may have wished.
-void show_delay(
-  gateway_context& context, const exchange_ptr& call, task_id id, std::optional<duration> wish) {
-  context.desk.describe({id, {}}, [&context, call, wish](const result<task_detail>& task) {
+void show_delay(gateway_context& context, const exchange_ptr& call, const attempt_end& end) {
+  context.desk.describe({end.task, {}}, [&context, call, end](const result<task_detail>& task) {
     base::json_writer json;
     if (!task) {
       // It is stored; where the task went could not be found out.
@@ -130,18 +161,9 @@ void show_delay(
       json.begin_object().field("status", "accepted").end_object();
       return call->answer(reply(accepted, json));
     }
-    bool is_dead = task->status.state == task_state::dead;
-    std::int64_t seconds = 0;
-    if (task->status.eligible_at) {
-      auto left = std::max(duration{0}, *task->status.eligible_at - context.desk.now());
-      // The clock here is a moment behind that of the shard, which must not count as a second.
-      left = std::min(left, wish.value_or(left));
-      seconds = std::chrono::ceil<std::chrono::seconds>(left).count();
-    }
-    json.begin_object()
-      .field("delaySeconds", seconds)
-      .field("status", is_dead ? "dlq" : "requeued")
-      .end_object();
+    json.begin_object().field("delaySeconds", delay_seconds(context, task->status, end));
+    write_given_back(json, task->status);
+    json.end_object();
     call->answer(reply(200, json));
   });
 }
@@ -178,16 +200,6 @@ result<attempt_end> read_nack(const input& body) {
   return end;
 }
 
-/// Answers that the task was given back, and for how long its limit key is closed.
-void answer_limited(const exchange_ptr& call, duration closed_for) {
-  base::json_writer json;
-  json.begin_object()
-    .field("delaySeconds", std::chrono::ceil<std::chrono::seconds>(closed_for).count())
-    .field("status", "requeued")
-    .end_object();
-  call->answer(reply(200, json));
-}
-
 void nack(gateway_context& context, const exchange_ptr& call) {
   auto read = read_nack(call->fields->body);
   if (!read)
@@ -201,9 +213,7 @@ void nack(gateway_context& context, const exchange_ptr& call) {
     context.desk.report(end, [&context, call, end](const error& how) {
       if (how.code != errc::none && how.code != errc::already)
         return refuse_report(call, how);
-      if (end.how == disposition::limited)
-        return answer_limited(call, *end.delay);
-      show_delay(context, call, end.task, end.delay);
+      show_delay(context, call, end);
     });
   });
 }

@@ -6,6 +6,7 @@
 #include "http/routes/route_steps.hpp"
 #include "http/routes/task_list.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -53,6 +54,15 @@ result<void> check_fields(operation_kind kind, const input& body) {
   if (kind == operation_kind::promote && !can_wait)
     return refuse("state", "one of scheduled, gated");
   return {};
+}
+
+/// True when the body narrows the tasks down, of which a kind may have a state of its own.
+bool has_filter(operation_kind kind, const input& body) {
+  constexpr auto names = std::to_array<std::string_view>(
+    {"queue", "group", "key", "worker", "error", "since", "until", "olderThan", "newerThan"});
+  bool has_state = kind == operation_kind::cancel && body.has("state");
+  return has_state || !body.text_map("headers").empty()
+         || std::any_of(names.begin(), names.end(), [&](auto name) { return body.has(name); });
 }
 
 /// Reads the body. @pre the fields fit the kind
@@ -108,7 +118,11 @@ void answer_operation(
 
 void start(gateway_context& context, const exchange_ptr& call) {
   const auto& body = call->fields->body;
-  auto ok = check_fields(static_cast<operation_kind>(*body.choice("kind")), body);
+  auto kind = static_cast<operation_kind>(*body.choice("kind"));
+  bool is_loss = kind == operation_kind::purge || kind == operation_kind::cancel;
+  auto ok = check_fields(kind, body);
+  if (ok)
+    ok = check_whole(body, has_filter(kind, body), is_loss);
   if (ok)
     ok = context.operations.check_ready();
   if (ok)
@@ -175,8 +189,9 @@ constexpr std::int64_t percent_max = 100;
 
 constexpr auto start_fields = std::to_array<input_field>({
   {.name = "kind", .type = input_type::choice, .is_required = true, .choices = operation_kinds},
-  queue_filter_field,
-  command_filter_field,
+  all_field,
+  queue_changed_field,
+  command_changed_field,
   {.name = "state", .type = input_type::choice, .choices = state_names},
   group_filter_field,
   {.name = "key", .range = at_most(limits::key_bytes_max)},

@@ -74,6 +74,18 @@ void list_page(gateway_context& context, const exchange_ptr& call, task_filter f
     context, ask, shard_desk::then<std::vector<client::list_part>>(std::move(finish)));
 }
 
+result<void> check_whole(const input& body, bool has_filter, bool is_loss) {
+  bool is_whole = body.flag("all").value_or(false);
+  if (is_whole && has_filter)
+    return refuse_input({}, "'all' is given with a filter; give one of them");
+  if (is_loss && !is_whole && !has_filter)
+    return refuse_input(
+      {},
+      "no filter is given, which would change every task of the tenant; give 'queue' or another "
+      "filter, or 'all' as true");
+  return {};
+}
+
 void change_task(
   gateway_context& context,
   const exchange_ptr& call,
@@ -88,15 +100,15 @@ void change_task(
     origin_of(context, *call));
 }
 
-std::string_view outcome_text(change_result what) {
-  switch (what) {
+std::string outcome_text(const change_outcome& outcome) {
+  switch (outcome.what) {
   case change_result::changed:
   case change_result::not_found:
     return {};
   case change_result::requested:
     return "its worker is asked to stop, and may still complete it";
   case change_result::unchanged:
-    return "its state does not allow the change, or it was as asked already";
+    return "the task is " + std::string(to_string(outcome.state)) + " and stays so";
   case change_result::guarded:
     return "its producer did not set allowPromotion, so its own time stands";
   case change_result::key_taken:
@@ -122,7 +134,7 @@ void answer_change(const exchange_ptr& call, const result<change_outcome>& outco
     .field("outcome", to_string(outcome->what))
     .field("status", status_name(outcome->state))
     .field("state", to_string(outcome->state));
-  if (auto text = outcome_text(outcome->what); !text.empty())
+  if (auto text = outcome_text(*outcome); !text.empty())
     json.field("message", text);
   json.end_object();
   call->answer(reply(200, json));

@@ -48,6 +48,10 @@ void list_page(gateway_context& context, const exchange_ptr& call, task_filter f
 /// The queue that a list or a summary is about. Errors: `unauthorized`.
 [[nodiscard]] result<std::string> queue_listed(const caller& by, const std::string& queue);
 
+/// Refuses `all` beside a filter, and when `is_loss` is set a change with neither, which would be
+/// one of all tasks. Errors: `invalid_argument`. @pre the body has `all_field`
+[[nodiscard]] result<void> check_whole(const input& body, bool has_filter, bool is_loss);
+
 /// Changes a task and answers with what it came to.
 void change_task(
   gateway_context& context,
@@ -56,7 +60,7 @@ void change_task(
   task_change what);
 
 /// Why a task is not changed; empty when it is, or when there is no such task.
-[[nodiscard]] std::string_view outcome_text(change_result what);
+[[nodiscard]] std::string outcome_text(const change_outcome& outcome);
 
 /// `{"id","outcome","status","state"}`, and a `message` unless it was changed; a task that is not
 /// there is 404.

@@ -43,11 +43,11 @@ public:
 
   /// The connection writes events from now on.
   void open(write_function write) {
+    if (early_.whole)
+      write(std::exchange(early_, {}));
     if (is_closed_)
       return write({});
     write_ = std::move(write);
-    if (early_.whole)
-      write_(std::exchange(early_, {}));
   }
 
   /// The client is gone.

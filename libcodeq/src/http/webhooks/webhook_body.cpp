@@ -13,10 +13,20 @@
 /// The bodies and signatures of webhook deliveries; pure.
 namespace codeq::http {
 
+namespace {
+
+/// Names one end of a task, which may be redriven and end again: the same in each repeat.
+std::string delivery_id(task_id task, timestamp ended_at) {
+  return to_string(task) + "-" + std::to_string(ended_at.time_since_epoch().count());
+}
+
+} // namespace
+
 std::string webhook_body(const task_detail& task) {
   const auto& status = task.status;
   bool is_completed = status.state == task_state::completed;
   auto why = status.state == task_state::cancelled ? "cancelled" : status.error_text;
+  auto ended_at = task.updated_at.value_or(status.enqueued_at);
   base::json_writer json;
   json.begin_object()
     .field("taskId", to_string(status.id))
@@ -31,8 +41,13 @@ std::string webhook_body(const task_detail& task) {
         is_completed         ? ""
         : base::is_utf8(why) ? why
                              : base::to_base64(why))
-    .field("completedAt", base::to_rfc3339(task.updated_at.value_or(status.enqueued_at)))
-    .end_object();
+    .field("completedAt", base::to_rfc3339(ended_at))
+    .field("state", to_string(status.state))
+    .field("attempts", status.attempt)
+    .field("deliveryId", delivery_id(status.id, ended_at));
+  if (!status.key.empty() && base::is_utf8(status.key))
+    json.field("key", status.key);
+  json.end_object();
   return json.take();
 }
 

@@ -21,6 +21,10 @@ constexpr auto webhooks_tenant = "codeq.webhooks";
 /// Used in place of the host of a record that cannot be read.
 constexpr auto unknown_host = "-";
 
+/// The error of the record of a dead task that was told of. Such a record is kept like that of a
+/// webhook that is given up, since the task may be redriven.
+constexpr auto death_is_told = "delivered; if the dead task is redriven, its next end follows";
+
 constexpr unsigned first_success = 200;
 constexpr unsigned first_other = 300;
 
@@ -131,6 +135,43 @@ enqueue_ticket webhook_desk::add(
   return desk_->enqueue(tenant, webhook_record_of(task, tenant, url), std::move(taken));
 }
 
+void webhook_desk::renew(const std::string& tenant, task_id task) {
+  if (!options_.send || stopped_)
+    return;
+  auto found = [this, tenant, task](const result<task_detail>& record) {
+    if (record)
+      return renew_found({record->status.id, task, tenant}, record->status.state);
+    // A task without a record has no webhook.
+    if (record.error().code != errc::unknown_task && !stopped_)
+      desk_->after(limits::webhook_retry_min, [this, tenant, task] { renew(tenant, task); });
+  };
+  task_key key{{webhooks_tenant, tenant}, {}, to_string(task)};
+  desk_->describe(client::address_of(key, desk_->shard_count()), std::move(found));
+}
+
+void webhook_desk::renew_found(const entry& fresh, task_state state) {
+  if (auto at = numbers_.find(fresh.record); at != numbers_.end()) {
+    open_.at(at->second).is_redriven = true;
+    return;
+  }
+  // One that is open elsewhere waits for the next end when it finds the task live.
+  if (state != task_state::dead)
+    return;
+  auto reopened = [this, fresh](const result<change_outcome>& outcome) {
+    if (outcome && outcome->what == change_result::changed)
+      return take_up(fresh);
+    bool is_lost = !outcome && outcome.error().code != errc::unknown_task;
+    if (is_lost && !stopped_)
+      desk_->after(
+        limits::webhook_retry_min, [this, fresh] { renew(fresh.tenant, fresh.task); });
+  };
+  desk_->ask<change_outcome>(
+    value(fresh.record.shard),
+    client::ask_change({fresh.record, {}}, task_change::redrive),
+    &client::read_change,
+    shard_desk::then<change_outcome>(std::move(reopened)));
+}
+
 void webhook_desk::take_up(entry fresh) {
   if (numbers_.contains(fresh.record))
     return;
@@ -200,6 +241,7 @@ void webhook_desk::send_next() {
       continue;
     }
     flights_.emplace(number, std::move(*next));
+    at->second.is_redriven = false;
     auto with_url = [this, number, task = at->second.task](const result<task_detail>& record) {
       if (is_delivered(record))
         return drop(number);
@@ -243,6 +285,8 @@ void webhook_desk::send(std::uint64_t number, const task_detail& task, const std
     finish_sending(number);
     return close(number, force_kind::fail, parsed.error().context);
   }
+  if (auto at = open_.find(number); at != open_.end())
+    at->second.told = task.status.state;
   outgoing_request request;
   request.url = std::move(*parsed);
   request.method = "POST";
@@ -275,7 +319,7 @@ void webhook_desk::answered(std::uint64_t number, const result<outgoing_answer>&
   finish_sending(number);
   bool is_taken = answer ? answer->status >= first_success && answer->status < first_other : false;
   if (is_taken)
-    return close(number, force_kind::complete, {});
+    return close_told(number);
   retry(number, answer ? "HTTP " + std::to_string(answer->status) : to_string(answer.error()));
 }
 
@@ -306,6 +350,19 @@ void webhook_desk::log_failure(const entry& failed, duration pause, const std::s
       pause.count(),
       *left_out,
       why);
+}
+
+void webhook_desk::close_told(std::uint64_t number) {
+  auto at = open_.find(number);
+  if (at == open_.end())
+    return;
+  if (at->second.is_redriven) {
+    at->second.attempts = 0;
+    return wait_for_end(number);
+  }
+  if (at->second.told == task_state::dead)
+    return close(number, force_kind::fail, death_is_told);
+  close(number, force_kind::complete, {});
 }
 
 void webhook_desk::close(std::uint64_t number, force_kind how, const std::string& why) {

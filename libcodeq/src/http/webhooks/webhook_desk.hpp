@@ -48,6 +48,11 @@ public:
     const std::string& url,
     std::function<void(result<void>)> done);
 
+  /// A dead task of the tenant was redriven: its webhook, if it has one, is delivered for its next
+  /// end, too. Nothing may be left of a webhook whose last delivery was
+  /// `limits::webhook_dead_retention` ago.
+  void renew(const std::string& tenant, task_id task);
+
   /// Handles the result of a delivery.
   void answered(std::uint64_t number, const result<outgoing_answer>& answer);
 
@@ -67,9 +72,14 @@ private:
     std::uint32_t attempts = 0;
     /// The record was found, so another coordinator may have added it.
     bool is_found = false;
+    /// The state of the task in the latest delivery.
+    task_state told = task_state::completed;
+    /// The task was redriven since the latest delivery began, so another end follows.
+    bool is_redriven = false;
   };
 
   void take_up(entry fresh);
+  void renew_found(const entry& fresh, task_state state);
   void leave(shard_id shard);
   void remove(std::uint64_t number);
   /// Another coordinator has delivered the webhook.
@@ -86,6 +96,8 @@ private:
   void send(std::uint64_t number, const task_detail& task, const std::string& url);
   void retry(std::uint64_t number, const std::string& why);
   void log_failure(const entry& failed, duration pause, const std::string& why);
+  /// Ends a webhook whose delivery was taken.
+  void close_told(std::uint64_t number);
   void close(std::uint64_t number, force_kind how, const std::string& why);
   void finish_sending(std::uint64_t number);
 

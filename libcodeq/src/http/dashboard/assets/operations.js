@@ -75,6 +75,7 @@ export async function startOperation(kind, filter, {amount, isMore = false, wher
   });
   if (!answer) return;
   const body = Object.fromEntries(Object.entries(filter).filter(([, value]) => value));
+  if (isLoss && Object.keys(body).length === 0) body.all = true;
   Object.assign(body, {kind, rate: Number(answer.rate), limit: Number(answer.limit)});
   if (answer.canary) body.canary = Number(answer.canary);
   const begun = await act(() => change("POST", "admin/operations", body), "The operation begins");

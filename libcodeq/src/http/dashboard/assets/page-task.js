@@ -28,6 +28,7 @@ export function taskPage({subject: id, changed}) {
     const {signal} = following;
     try {
       await follow(id, (name, data) => {
+        if (name !== "progress") return;
         progress = data;
         changed();
       }, signal);
