@@ -279,6 +279,32 @@ class Lifetimes(TokensTest):
         self.ctl("ada", "token", "rotate", successor, "--file", self.file, "--out", out)
 
 
+class ClusterToken(TokensTest):
+    """The token that a coordinator shows to the others; etcd is not asked before it was checked."""
+
+    def refused_start(self, bearer):
+        path = self.cluster.path("cluster.token")
+        path.write_text(bearer)
+        path.chmod(0o600)
+        process = self.cluster.start("member", [
+            cluster.BIN / "codeq-coordinator", "--tokens", self.file,
+            "--data", self.cluster.path("member"), "--listen", "127.0.0.1:9",
+            "--cluster", "c", "--etcd", "http://127.0.0.1:9", "--cluster-token-file", path])
+        self.assertEqual(2, process.wait(20))
+        return process.text()
+
+    def test_that_is_not_an_admins_of_all_tenants_is_wrong_usage(self):
+        for name, words in (("ada", "has the role producer for tenant a"),
+                            ("boss", "has the role admin for tenant a"),
+                            ("auditor", "has the role reader for tenant *")):
+            text = self.refused_start(self.tokens[name])
+            self.assertIn("--cluster-token-file: the token of ", text)
+            self.assertIn(words + "; it has to be an admin's of tenant *", text)
+
+    def test_that_the_tokens_do_not_have_is_wrong_usage(self):
+        self.assertIn("the file of --tokens, or has expired", self.refused_start("codeq_x"))
+
+
 class Files(TokensTest):
     def test_tokens_are_written_to_private_files(self):
         old = os.umask(0)
