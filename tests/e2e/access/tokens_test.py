@@ -269,6 +269,12 @@ class Lifetimes(TokensTest):
         self.assertEqual(2, done.returncode)
         self.assertIn("--role must be producer, worker", done.stderr.decode())
 
+    def test_role_that_does_not_fit_its_options_is_wrong_usage(self):
+        for options in (("--role", "worker"), ("--role", "metrics")):
+            done = self.cluster.try_ctl("token", "create", "--file", self.file, "--subject", "x",
+                                        *TENANT, *options)
+            self.assertEqual(2, done.returncode, done.stderr)
+
     def test_second_rotation_names_the_token_to_rotate(self):
         name = self.listed()["ada"]["token"]
         out = self.cluster.path("ada.token")
