@@ -141,6 +141,15 @@ class Roles(TokensTest):
         for one, state in ((task, "ready"), (dead, "dead")):
             self.assertEqual(state, json.loads(self.ctl("boss", "--json", "get", one))["state"])
 
+    def test_refused_change_tells_whose_token_it_takes(self):
+        self.ctl("ada", "enqueue", "mail", "x", *TENANT)
+        for bearer in ("ada", "reader"):
+            for verb in (("pause", "mail"), ("purge", "mail", "--yes"), ("pause", "nosuch"),
+                         ("set", "mail", "--lease", "9s")):
+                self.cluster.token = self.tokens[bearer]
+                said = self.cluster.ctl_error("queue", *verb, *TENANT)
+                self.assertEqual("codeqctl: unauthorized: this takes an admin's token\n", said)
+
     def test_reader_reads_at_the_node_port(self):
         task = self.ctl("ada", "enqueue", "mail", "x", *TENANT).strip()
         for reader in ("reader", "auditor"):
