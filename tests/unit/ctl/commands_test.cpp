@@ -90,7 +90,7 @@ TEST(CtlCommands, ATerminalIsAsked) {
   auto* before = std::cin.rdbuf(answers.rdbuf());
   auto question = std::string(
     "This removes every task of queue `q` for good, also those that run. Go on? [y/N] ");
-  auto kept = question + "codeqctl: not confirmed; nothing was changed\n= 1";
+  auto kept = question + "codeqctl: not confirmed; nothing was changed\n= 2";
 
   EXPECT_EQ(shown(api, {{"queue", "purge", "q"}}, true), kept);
   EXPECT_EQ(shown(api, {{"queue", "purge", "q"}}, true), kept);
@@ -98,6 +98,15 @@ TEST(CtlCommands, ATerminalIsAsked) {
   EXPECT_EQ(shown(api, {{"queue", "purge", "q"}}, true), question + "= 0");
   EXPECT_EQ(api.asked, "purge_queue /q\n");
   std::cin.rdbuf(before);
+}
+
+TEST(CtlCommands, WrongUsageThatIsFoundLateHasItsStatus) {
+  recorded_api api;
+
+  EXPECT_EQ(
+    shown(api, {{"restore", "b", "d", "--number", "1", "--cluster", "f"}}),
+    "codeqctl: invalid_argument: --number and --cluster exclude each other: the file names the "
+    "numbers of the backups\n= 2");
 }
 
 TEST(CtlCommands, StatsTellNowAndEverApart) {
