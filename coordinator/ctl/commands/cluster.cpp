@@ -64,7 +64,8 @@ std::string to_json(const cluster_status& status) {
     out.begin_object().field("name", node.name).field("address", node.address);
     out.field("http_address", node.http_address).field("zone", node.zone);
     out.field("present", node.is_present).field("answers", node.has_answered);
-    out.field("draining", node.is_draining).field("free_bytes", node.free_bytes).end_object();
+    out.field("draining", node.is_draining).field("free_bytes", node.free_bytes);
+    out.field("etcd_silent_ms", node.etcd_silent.count()).end_object();
   }
   out.end_array().begin_array("shards");
   for (const auto& shard : status.shards) {
@@ -90,6 +91,23 @@ std::string copies_of(const cluster_shard& shard) {
       text += "(not in sync)";
   }
   return text;
+}
+
+/// A line that says which coordinators etcd does not answer; empty when there are none.
+std::string lost_etcd_of(const cluster_status& status) {
+  std::string names;
+  duration longest{};
+  for (const auto& node : status.nodes) {
+    if (node.etcd_silent == duration{0})
+      continue;
+    names += (names.empty() ? "" : ", ") + node.name;
+    longest = std::max(longest, node.etcd_silent);
+  }
+  if (names.empty())
+    return {};
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(longest);
+  return "etcd has not answered " + names + " for " + format_duration(seconds)
+         + ": without etcd no shard gets another primary, and STATE is the last that is known\n\n";
 }
 
 std::string to_text(const cluster_status& status) {
@@ -120,7 +138,7 @@ std::string to_text(const cluster_status& status) {
        std::to_string(shard.epoch),
        copies_of(shard),
        shard.waits_for.empty() ? "-" : shard.waits_for});
-  return "cluster " + status.name + ": " + std::to_string(status.copies)
+  return lost_etcd_of(status) + "cluster " + status.name + ": " + std::to_string(status.copies)
          + " copies of each shard, of which " + std::to_string(status.min_in_sync)
          + " have to be in sync\n\n" + format_table(nodes) + "\n" + format_table(shards);
 }

@@ -239,6 +239,12 @@ void write_process(metric_families& to, const process_counts& process) {
     "codeq_shards_forced_total",
     "Shards that an operator gave to this coordinator by force, with a loss of acknowledged data");
   to.add(process.shards_forced);
+  if (process.etcd_answers) {
+    to.begin_gauge(
+      "codeq_etcd_reachable",
+      "1 while etcd answers this coordinator; otherwise 0, and no shard gets another primary");
+    to.add(*process.etcd_answers ? 1.0 : 0.0);
+  }
   to.begin_gauge(
     "codeq_disk_reserve_bytes", "Bytes on the disk that are reserved for when it is full");
   to.add(process.disk_reserve_bytes);

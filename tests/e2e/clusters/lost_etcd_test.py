@@ -68,6 +68,21 @@ class LostEtcd(coordinators.CoordinatorsTest):
             self.assertIn("the stores of the cluster have format 5; this version of "
                           "codeq-coordinator reads up to 4", node.text())
 
+    def test_etcd_that_is_away_is_reported_until_it_answers_again(self):
+        self.cluster.start_all()
+        self.assertIn("codeq_etcd_reachable 1\n", self.cluster.metrics("c0"))
+        self.cluster.etcd.terminate(20)
+
+        self.await_in_log("c0", "etcd has not answered for 5s, no shard gets another primary")
+        self.assertIn("codeq_etcd_reachable 0\n", self.cluster.metrics("c0"))
+        wait_until(lambda: b"etcd has not answered c0, c1, c2 for "
+                   in self.cluster.ctl("cluster", "status"), 20, "all coordinators say so")
+        self.cluster.start_etcd()
+        self.await_in_log("c0", "etcd answers again")
+        self.assertIn("codeq_etcd_reachable 1\n", self.cluster.metrics("c0"))
+        wait_until(lambda: self.cluster.ctl("cluster", "status").startswith(b"cluster test"), 20,
+                   "no coordinator says so")
+
     def test_etcd_that_was_founded_anew_is_refused_and_the_old_one_is_taken_back(self):
         self.cluster.start_all()
         task = self.cluster.enqueue("q", "x", "--key", "k")

@@ -32,8 +32,16 @@ public:
   /// How often, since the start. Called on any thread.
   [[nodiscard]] std::uint64_t forced() const { return forced_; }
 
+  /// Called on any thread, as `etcd_answers`.
+  void note_etcd(bool answers) { etcd_answers_ = answers; }
+
+  /// Without etcd no shard gets another primary.
+  [[nodiscard]] bool etcd_answers() const { return etcd_answers_; }
+
 private:
   std::atomic<std::uint64_t> forced_ = 0;
+  /// The coordinator starts only when etcd answers.
+  std::atomic<bool> etcd_answers_ = true;
   std::set<shard_id> here_;
   cluster::cluster_map map_;
 };
