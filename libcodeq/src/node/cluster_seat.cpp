@@ -54,7 +54,7 @@ cluster_seat::cluster_seat(
   : system_(system),
     options_(options),
     entry_(std::move(entry)),
-    places_(std::make_shared<coordinator::served_shards>()) {
+    places_(std::make_shared<coordinator::served_shards>(entry_.record.shards)) {
 }
 
 result<std::unique_ptr<cluster_seat>> cluster_seat::take(

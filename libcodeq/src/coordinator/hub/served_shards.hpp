@@ -13,6 +13,9 @@ namespace codeq::coordinator {
 /// The shards of the cluster that are served here, and where the others are. Kept by the replicas.
 class served_shards final : public map_source {
 public:
+  /// The number of shards is that of the cluster. Their places are told later.
+  explicit served_shards(std::uint32_t shards) { map_.set_shards(shards); }
+
   [[nodiscard]] bool serves(shard_id shard) const override { return here_.contains(shard); }
 
   [[nodiscard]] const cluster::cluster_map& map() const override { return map_; }
