@@ -206,20 +206,28 @@ bool is_done(const cluster_change& change, const cluster_status& status) {
   return true;
 }
 
+const cluster_status* status_in(const answer<cluster_status>& got) {
+  return got ? std::get_if<cluster_status>(&*got) : nullptr;
+}
+
+/// Makes the change; then asks all coordinators, since one does not know what the others serve.
+answer<cluster_status> change_and_look(context& with, const cluster_change& change) {
+  auto got = with.api.change_cluster(change);
+  return status_in(got) ? with.api.cluster() : got;
+}
+
 /// Makes the change, waits until it is done, and shows the state of the cluster.
 int run_change(context& with, const change_options& wish) {
-  auto got = with.api.change_cluster(wish.change);
   const auto end = std::chrono::steady_clock::now() + wish.wait;
-  const auto* status = got ? std::get_if<cluster_status>(&*got) : nullptr;
-  // One coordinator does not know what the others serve.
-  while (status != nullptr && wish.wait > duration{0}) {
-    got = with.api.cluster();
-    status = got ? std::get_if<cluster_status>(&*got) : nullptr;
+  auto got = change_and_look(with, wish.change);
+  while (wish.wait > duration{0}) {
+    const auto* status = status_in(got);
     if (status == nullptr || is_done(wish.change, *status))
       break;
     if (std::chrono::steady_clock::now() >= end)
       return fail({errc::timeout, "it is stored, but not done yet"}, with.json);
     std::this_thread::sleep_for(look_pause);
+    got = with.api.cluster();
   }
   return show_status(with, got);
 }
@@ -257,7 +265,7 @@ void add_cluster(command_table& to) {
     .help = "Give shards and copies to a node again",
     .grammar = undrain_grammar,
     .run = [](context& with, const change_options& wish) {
-      return show_status(with, with.api.change_cluster(wish.change));
+      return show_status(with, change_and_look(with, wish.change));
     }});
   to.add(command<change_options>{
     .name = "cluster force-primary",
@@ -271,8 +279,7 @@ void add_cluster(command_table& to) {
     .name = "cluster balance",
     .help = "Forget all moves: shards are spread evenly again",
     .run = [](context& with, const no_options&) {
-      return show_status(
-        with, with.api.change_cluster({cluster_change::kind::balance, {}, {}}));
+      return show_status(with, change_and_look(with, {cluster_change::kind::balance, {}, {}}));
     }});
 }
 
