@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/cluster_seat.hpp"
 
+#include "base/duration_text.hpp"
 #include "base/random.hpp"
 #include "base/tuning.hpp"
+#include "cluster/cluster_timing.hpp"
 #include "coordinator/hub/etcd_history.hpp"
 #include "coordinator/hub/replica_worker.hpp"
 #include "coordinator/hub/shard_host.hpp"
@@ -52,7 +54,7 @@ cluster_seat::cluster_seat(
   : system_(system),
     options_(options),
     entry_(std::move(entry)),
-    places_(std::make_shared<coordinator::served_shards>()) {
+    places_(std::make_shared<coordinator::served_shards>(entry_.record.shards)) {
 }
 
 result<std::unique_ptr<cluster_seat>> cluster_seat::take(
@@ -142,6 +144,17 @@ cluster::member_events cluster_seat::events() const {
   };
   events.noted = [](const std::string& words) {
     CODEQ_LOG_DEBUG("coordinator follows etcd note=\"{}\"", words);
+  };
+  events.etcd_lost = [places = places_](const std::string& reason) {
+    places->note_etcd(false);
+    CODEQ_LOG_WARN(
+      "etcd has not answered for {}, no shard gets another primary while it is away reason=\"{}\"",
+      base::format_duration(cluster::timing::etcd_silent),
+      reason);
+  };
+  events.etcd_found = [places = places_] {
+    places->note_etcd(true);
+    CODEQ_LOG_INFO("etcd answers again");
   };
   return events;
 }

@@ -515,6 +515,21 @@ TEST(CtlCommands, ClusterIsShownWithItsNodesAndShards) {
     EXPECT_NE(json.find(part), json.npos) << part << "\n" << json;
 }
 
+TEST(CtlCommands, ClusterWithoutEtcdIsShownWithTheNodesThatLackIt) {
+  recorded_api api;
+  std::vector<cluster_node> nodes(3);
+  nodes[0].name = "c1";
+  nodes[0].etcd_silent = std::chrono::milliseconds(41'500);
+  nodes[1].name = "c2";
+  nodes[2].name = "c3";
+  nodes[2].etcd_silent = std::chrono::milliseconds(40'000);
+  api.found_cluster = {"jobs", "c1", 2, 1, nodes, {}};
+
+  const auto text = shown(api, {{"cluster", "status"}});
+
+  EXPECT_EQ(text.rfind("etcd has not answered c1, c3 for 41s: ", 0), 0u) << text;
+}
+
 TEST(CtlCommands, NodeThatServesNothingIsNotCalledSilent) {
   recorded_api api;
   std::vector<cluster_node> nodes;
