@@ -71,6 +71,8 @@ struct ClusterReply {
     # It keeps its lease in etcd.
     draining @5 :Bool;
     freeBytes @6 :UInt64;
+    etcdSilentMs @7 :Int64;
+    # Only of the node that answers: for how long etcd has not answered it; 0: it answers.
   }
 
   struct Shard {

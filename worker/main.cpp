@@ -31,10 +31,13 @@ sigset_t hold_stop_signals() {
   return signals;
 }
 
-int fail(const std::string& text) {
+/// The status of wrong options keeps systemd from a restart where that does not mend the error.
+int fail(const codeq::error& reason) {
   codeq::observe::flush_log();
-  std::fprintf(stderr, "codeq-worker: %s\n", text.c_str());
-  return EXIT_FAILURE;
+  std::fprintf(stderr, "codeq-worker: %s\n", to_string(reason).c_str());
+  using codeq::errc;
+  const auto lasts = reason.code == errc::invalid_argument || reason.code == errc::unauthorized;
+  return lasts ? codeq::config::exit_usage : EXIT_FAILURE;
 }
 
 codeq::isolation to_isolation(std::string_view word) {
@@ -70,7 +73,7 @@ codeq::worker_node_options to_options(const codeq::config::worker_config& config
 int print_handlers(const codeq::config::worker_config& config) {
   auto listed = codeq::list_handlers(to_options(config));
   if (!listed)
-    return fail(to_string(listed.error()));
+    return fail(listed.error());
   for (const auto& handler : *listed)
     std::printf("%s\n", to_string(handler).c_str());
   return 0;
@@ -113,21 +116,18 @@ int run(const codeq::config::worker_config& config, const codeq::config::command
   // An ignored SIGCHLD is inherited, and the kernel would not report how `--exec` programs end.
   std::signal(SIGCHLD, SIG_DFL);
   if (auto ok = codeq::observe::init_log(config.log_level, config.log_format); !ok)
-    return fail(ok.error().context);
+    return fail(ok.error());
   codeq::observe::log_unknown_variables("worker", codeq::config::unknown_variables());
   auto node = codeq::worker_node::start(to_options(config));
   if (!node)
-    return fail(to_string(node.error()));
+    return fail(node.error());
   CODEQ_LOG_INFO(
     "worker started version={} name={} slots={} prefetch={}",
-    codeq::config::version(),
-    config.name,
-    config.slots,
-    config.prefetch);
+    codeq::config::version(), config.name, config.slots, config.prefetch);
   std::thread([&node, signals, line] { heed_signals(**node, signals, line); }).detach();
   auto ended = (*node)->wait();
   CODEQ_LOG_INFO("worker stopped");
-  int status = ended ? 0 : fail(to_string(codeq::config::with_advice(ended.error())));
+  int status = ended ? 0 : fail(codeq::config::with_advice(ended.error()));
   codeq::observe::flush_log();
   // Skips destructors: a handler that ignores its cancellation must not keep the process alive.
   std::_Exit(status);
@@ -145,6 +145,6 @@ int main(int argc, char** argv) {
   if (config.list_handlers)
     return print_handlers(config);
   if (!config.isolated.empty())
-    return fail(to_string(codeq::serve_isolated(to_options(config), config.isolated).error()));
+    return fail(codeq::serve_isolated(to_options(config), config.isolated).error());
   return run(config, line);
 }

@@ -340,7 +340,7 @@ result<cycle_figures> run_cycle(const cycle_options& options) {
   if (!after || !rss)
     return after ? rss.error() : after.error();
   auto grown = [&](const std::string& counter) {
-    auto name = "codeq_store_" + counter;
+    auto name = "codeq_store_" + counter + "_total";
     return after->gauges[name] - before->gauges[name];
   };
   f->record_ops = grown("keys_written");

@@ -34,7 +34,8 @@ inline constexpr std::array<std::string_view, 7> state_names{
 inline constexpr std::array<std::string_view, 5> duplicate_names{
   "existing", "reject", "defer", "promote", "replace_ended"};
 
-/// Accepts one of `names`, which stand for the values 0, 1, ... of an enum.
+/// Accepts one of `names`, which stand for the values 0, 1, ... of an enum; `_` and `-` in them are
+/// the same.
 template <class Target, std::size_t N>
 [[nodiscard]] auto choice_into(Target& target, const std::array<std::string_view, N>& names) {
   return [&target, &names](const std::string& text) -> result<void> {

@@ -20,18 +20,15 @@ std::optional<int>
 refuse_unconfirmed(const context& with, bool is_confirmed, const std::string& effect) {
   if (is_confirmed)
     return std::nullopt;
-  if (!with.is_interactive) {
-    static_cast<void>(
-      fail({errc::invalid_argument, "this " + effect + "; add --yes to do it"}, with.json));
-    return exit_usage;
-  }
+  if (!with.is_interactive)
+    return fail({errc::invalid_argument, "this " + effect + "; add --yes to do it"}, with.json);
   std::fprintf(stderr, "This %s. Go on? [y/N] ", printable(effect).c_str());
   std::string answer;
   std::getline(std::cin, answer);
   if (answer == "y" || answer == "Y" || answer == "yes")
     return std::nullopt;
   complain("not confirmed; nothing was changed");
-  return exit_failed;
+  return exit_usage;
 }
 
 } // namespace codeq::ctl

@@ -112,6 +112,14 @@ list_at(operator_client& client, const task_filter& filter, const page_request& 
   return all;
 }
 
+/// The refusal to read the settings of a queue, for a change of them.
+error refused_change(error reason) {
+  const auto is_role = reason.context.find("an admin's or a reader's") != std::string::npos;
+  if (reason.code == errc::unauthorized && is_role)
+    reason.context = "this takes an admin's token";
+  return reason;
+}
+
 error takes_gateway() {
   return {errc::unsupported, "operations are not possible over --coordinator; they take --http"};
 }
@@ -159,7 +167,8 @@ public:
     return ask([&](operator_client& client) {
       auto address = whole(queue);
       auto before = client.show_queue(address);
-      return before ? client.configure_queue(address, changes.applied_to(before->config)) : before;
+      return before ? client.configure_queue(address, changes.applied_to(before->config))
+                    : refused_change(before.error());
     });
   }
 
@@ -406,7 +415,7 @@ public:
     gate->close();
     if (ended)
       return task_end{std::move(*ended)};
-    if (ended.error().code == errc::timeout)
+    if (ended.error().code == errc::timeout || ended.error().code == errc::disconnected)
       return task_end{
         .late = error{
           errc::timeout,
@@ -447,7 +456,7 @@ private:
       return ready.error();
     auto got = question(*client_);
     if (!got)
-      return got.error();
+      return with_tenant_advice(got.error());
     return {std::move(*got)};
   }
 
@@ -468,13 +477,26 @@ private:
   }
 
   void fill(std::string& tenant) {
-    if (tenant.empty())
-      tenant = tenant_.empty() ? client_->tenant() : tenant_;
+    if (!tenant.empty())
+      return;
+    tenant = tenant_.empty() ? client_->tenant() : tenant_;
+    is_default_meant_ = tenant_.empty() && tenant == default_tenant;
+  }
+
+  /// For a name that the default tenant does not have, which nobody asked for.
+  [[nodiscard]] error with_tenant_advice(error reason) const {
+    const auto is_unknown = reason.code == errc::unknown_queue || reason.code == errc::unknown_limit
+                            || reason.code == errc::unknown_schedule;
+    if (is_default_meant_ && is_unknown)
+      reason.context += other_tenant_advice;
+    return reason;
   }
 
   operator_options options_;
   /// The tenant of the environment; empty: none.
   std::string tenant_;
+  /// Neither the command, the environment nor the token names the tenant.
+  bool is_default_meant_ = false;
   std::unique_ptr<operator_client> client_;
   std::unique_ptr<producer> producer_;
 };

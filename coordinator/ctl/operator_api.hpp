@@ -18,6 +18,12 @@ namespace codeq::ctl {
 
 struct queue_changes;
 
+/// The tenant that is meant when nobody names one.
+inline constexpr std::string_view default_tenant = "default";
+
+/// What an error about an unknown name of that tenant ends with.
+inline constexpr std::string_view other_tenant_advice = "; --tenant NAME chooses another tenant";
+
 /// A task, identified by its id or by its key.
 using task_target = std::variant<task_id, task_key>;
 

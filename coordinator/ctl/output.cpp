@@ -32,15 +32,16 @@ void complain(std::string_view text) {
 }
 
 int fail(const error& reason, bool json) {
+  const auto status = reason.code == errc::invalid_argument ? exit_usage : exit_failed;
   if (!json) {
     complain(to_string(reason));
-    return exit_failed;
+    return status;
   }
   base::json_writer out;
   out.begin_object().field("error", to_string(reason.code));
   out.bytes_field("context", reason.context).end_object();
   print(out.take() + "\n");
-  return exit_failed;
+  return status;
 }
 
 } // namespace codeq::ctl

@@ -12,7 +12,8 @@ namespace codeq::ctl {
 // Exit statuses of codeqctl; documented in its help text.
 inline constexpr int exit_done = 0;
 inline constexpr int exit_failed = 1;
-/// Wrong usage, or a destructive command that was not confirmed.
+/// Wrong usage, which the coordinator may be the one to find, or a destructive command that was not
+/// confirmed.
 inline constexpr int exit_usage = 2;
 /// Verification could not open the store.
 inline constexpr int exit_not_opened = 2;
@@ -33,7 +34,7 @@ void print(const document& said, bool json);
 void complain(std::string_view text);
 
 /// Reports the error on stderr, or as a JSON object on stdout in place of the answer. Returns
-/// `exit_failed`.
+/// `exit_usage` for `invalid_argument`, whoever found it, and else `exit_failed`.
 [[nodiscard]] int fail(const error& reason, bool json);
 
 } // namespace codeq::ctl

@@ -90,7 +90,9 @@ settings_options(queue_changes& to, const std::function<std::string(const char*)
       {limits::lease_min, limits::lease_max}),
     count_option(
       "max-attempts",
-      "Attempts before a task is dead, 1 to 1000 " + default_of("5"),
+      "Attempts before a task is dead, 1 to 1000; 5 with the usual delays are over within 15s, so "
+      "an outage takes more of them, or a longer --retry-base "
+        + default_of("5"),
       to.max_attempts,
       {1, limits::attempts_max}),
     chosen(
@@ -101,7 +103,8 @@ settings_options(queue_changes& to, const std::function<std::string(const char*)
       choice_into(to.retry, retry_names)),
     duration_option(
       "retry-base",
-      "First delay between attempts, at most 365d " + default_of("1s"),
+      "First delay between attempts, or with exponential-jitter its upper bound, at most 365d "
+        + default_of("1s"),
       to.retry_base,
       {zero, limits::retry_max}),
     duration_option(

@@ -32,13 +32,6 @@ std::string read_payload() {
   return text;
 }
 
-/// Takes the names of options, too: `replace-ended`.
-std::function<result<void>(const std::string&)> take_duplicate(on_duplicate& target) {
-  return [take = choice_into(target, duplicate_names)](const std::string& text) {
-    return take(text == "replace-ended" ? "replace_ended" : text);
-  };
-}
-
 } // namespace
 
 result<timestamp> parse_time(const std::string& text) {
@@ -89,7 +82,7 @@ std::vector<option> key_options(task_spec& task) {
        "task has ended. If it is live, replace_ended prints its id, defer sets the later of "
        "both delays and promote the new one; if it has ended, these three add a new task "
        "[default: existing]",
-     .take = take_duplicate(task.duplicate)},
+     .take = choice_into(task.duplicate, duplicate_names)},
     switch_option(
       "replace-payload",
       "Let a duplicate also replace the payload of a live task that does not run [default: off]",

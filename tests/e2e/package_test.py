@@ -97,7 +97,7 @@ class PartBuild(cluster.ClusterTest):
         found = sorted(str(path.relative_to(prefix)) for path in prefix.rglob("*")
                        if path.is_file())
         self.assertEqual(["bin/codeq-coordinator", "bin/codeq-worker", "bin/codeqctl",
-                          "lib/libcodeq_handler.so"], found)
+                          "lib/libcodeq_handler.so", "share/doc/codeq/LICENSE"], found)
         for program in found[:3]:
             self.assertIn("--help", run(prefix / program, "--help"))
 
@@ -117,6 +117,12 @@ class Package(cluster.ClusterTest):
         return run("cmake", "-G", "Ninja", "-S", source, "-B", self.build,
                    f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCMAKE_BUILD_TYPE=Debug",
                    f"-DCMAKE_CXX_FLAGS={flags}", *options)
+
+    def test_license_and_guides_come_with_it(self):
+        documents = self.prefix / "share" / "doc" / "codeq"
+        for name in ("LICENSE", "README.md", "worker/README.md", "worker/OUTCOMES.md",
+                     "coordinator/TASK_LIMITS.md", "schema/README.md"):
+            self.assertEqual((SOURCE / name).read_bytes(), (documents / name).read_bytes(), name)
 
     def use_installed_programs(self):
         for name in ("codeq-coordinator", "codeq-worker", "codeqctl"):

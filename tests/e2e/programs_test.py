@@ -179,6 +179,18 @@ class Refusal(cluster.ClusterTest):
         self.worker("--coordinator", "127.0.0.1:1", "--exec", "q=/no/such/program",
                     names="/no/such/program")
 
+    def test_status_of_what_a_restart_does_not_mend(self):
+        """systemd starts a worker that ends with another status again, for ever."""
+        no_authority = self.cluster.path("ca.pem")
+        no_authority.write_text("no certificate")
+        for options in (("--exec", "q=true", "--token-file", "/no/token"),
+                        ("--exec", "q=true", "--tls-ca", no_authority),
+                        ("--exec", "q=true", "--queues", "p"),
+                        ("--exec", "q=true", "--exec", "q=false"),
+                        ("--exec", "q=no-such-program"), ("--handlers", OTHER_ABI)):
+            done = run(BIN / "codeq-worker", "--coordinator", "127.0.0.1:1", *options)
+            self.assertEqual(2, done.returncode, done.stderr)
+
     def test_no_coordinator_to_ask(self):
         task = "00000080-0000-0001-cd80-000000000000"
         for command in (["stats"], ["enqueue", "q", "x"], ["result", task, "--wait", "1s"]):

@@ -40,6 +40,16 @@ class Tenants(cluster.ClusterTest):
         self.assertEqual(self.listed("dead", "list", *THEIRS), {their_dead})
         self.assertEqual(self.listed("list", "--tenant", "nobody"), set())
 
+    def test_name_that_the_default_tenant_lacks_is_refused_with_advice(self):
+        self.cluster.enqueue("print", "x", *THEIRS)
+
+        for verb in (("queue", "pause", "print"), ("explain", "--queue", "print")):
+            self.assertEqual(
+                "codeqctl: unknown_queue: tenant default has no queue `print`; --tenant NAME "
+                "chooses another tenant\n", self.cluster.ctl_error(*verb))
+        self.assertNotIn("--tenant NAME", self.cluster.ctl_error(
+            "queue", "pause", "nosuch", *THEIRS))
+
     def test_key_of_one_is_unknown_to_the_other(self):
         key = ("--queue", "echo", "--key", "X")
         theirs = self.cluster.enqueue("echo", "x", "--key", "X", "--delay", "1h", *THEIRS)

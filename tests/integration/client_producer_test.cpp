@@ -392,6 +392,10 @@ TEST_F(ClientProducer, AnAwaitIsRememberedOverAReconnect) {
 
 TEST_F(ClientProducer, AwaitTimesOut) {
   connect();
+  coordinator.accept();
+  enqueue_async({spec()});
+  coordinator.say(durable(next_enqueue(), 1));
+  next_answer();
 
   auto status = client->await({shard_id{0}, 1}, 10ms);
 
@@ -399,15 +403,93 @@ TEST_F(ClientProducer, AwaitTimesOut) {
   EXPECT_EQ(status.error().code, errc::timeout);
 }
 
+TEST_F(ClientProducer, AwaitWithoutAConnectionSaysSoLikeEnqueue) {
+  connect();
+
+  auto status = client->await({shard_id{0}, 1}, 10ms);
+
+  ASSERT_FALSE(status);
+  EXPECT_EQ(
+    to_string(status.error()),
+    "disconnected: no connection to " + coordinator.address()
+      + " within 10 ms; whether task " + to_string(task_id{shard_id{0}, 1})
+      + " has ended is unknown");
+}
+
+TEST_F(ClientProducer, CallbackOfOneTaskGetsItsAnswer) {
+  using wants_one = std::function<void(result<enqueued_task>)>;
+  using wants_all = std::function<void(enqueue_answers)>;
+  static_assert(requires { client->enqueue({.queue = "q", .payload = "x"}, wants_one()); });
+  static_assert(requires { client->enqueue({{.queue = "q"}, {.queue = "r"}}, wants_all()); });
+  connect();
+  coordinator.accept();
+  channel<result<enqueued_task>> told;
+  auto tell = [&](result<enqueued_task> task) { told.push(std::move(task)); };
+
+  client->enqueue({.queue = "q", .priority = 12}, tell);
+  EXPECT_EQ(told.pop()->error().context, "priority is 12; it must be 0..9");
+  client->enqueue({.queue = "q", .payload = "x"}, tell);
+  coordinator.say(durable(next_enqueue(), 7));
+  EXPECT_EQ(told.pop()->value().id.seq, 7u);
+}
+
+TEST_F(ClientProducer, TasksThatNameNoTenantBelongToThatOfTheProducer) {
+  auto made = producer::connect({.coordinators = {coordinator.address()}, .tenant = "shop"});
+  ASSERT_TRUE(made) << to_string(made.error());
+  client = std::move(*made);
+  coordinator.accept();
+  enqueue_async({spec(), {.tenant = "own", .queue = "q"}});
+
+  std::string tenants;
+  auto ok = coordinator.expect<protocol::enqueue_request>().read([&](auto request) -> result<void> {
+    for (auto run : request.getRuns())
+      tenants += std::string(run.getQueue().getTenant().cStr()) + " ";
+    return {};
+  });
+
+  EXPECT_TRUE(ok);
+  EXPECT_EQ(tenants, "shop own ");
+}
+
+TEST_F(ClientProducer, ARefusalOfTheTenantNamesTheFieldThatSetsIt) {
+  connect();
+  coordinator.accept();
+  auto refusal_of = [&](const task_spec& task) {
+    auto waiting = std::async(std::launch::async, [&] { return client->enqueue(task, 10s); });
+    auto word = next_enqueue();
+    coordinator.say(protocol::enqueue_reply::build([&](auto root) {
+                      root.setNumber(word.number);
+                      root.setShard(word.shard);
+                      root.setCode(schema::ErrorCode::UNAUTHORIZED);
+                      root.setContext("the token is for tenant shop, not for default");
+                    }).to_wire());
+    return waiting.get().error().context;
+  };
+
+  EXPECT_EQ(
+    refusal_of(spec()),
+    "the token is for tenant shop, not for default; set producer_options::tenant");
+  EXPECT_EQ(
+    refusal_of({.tenant = "default", .queue = "q"}),
+    "the token is for tenant shop, not for default")
+    << "the task names a tenant by itself";
+}
+
 TEST_F(ClientProducer, AnEndingProducerEndsWhatIsOpenAndSaysGoodbye) {
   connect();
   coordinator.accept();
   enqueue_async({spec()});
   next_enqueue();
+  channel<result<ended_task>> ends;
+  client->await(std::vector<task_id>{{shard_id{0}, 1}}, [&](result<ended_task> how) {
+    ends.push(std::move(how));
+  });
+  coordinator.expect<protocol::await_request>();
 
   client.reset();
 
   EXPECT_EQ(next_answer(), "going_away");
+  EXPECT_EQ(ends.pop()->error().code, errc::going_away);
   coordinator.expect<actors::connection_lost>();
 }
 
@@ -431,6 +513,7 @@ TEST_F(ClientProducer, AnAnswerThatDoesNotFitCostsTheConnectionOnly) {
 TEST(ClientProducerOptions, BadOptionsAreRefused) {
   EXPECT_FALSE(producer::connect({}));
   EXPECT_FALSE(producer::connect({{"127.0.0.1:1"}, "a b"}));
+  EXPECT_FALSE(producer::connect({.coordinators = {"127.0.0.1:1"}, .tenant = "a b"}));
   EXPECT_FALSE(producer::connect({{"127.0.0.1:1"}, "p", 0}));
   EXPECT_FALSE(producer::connect({{"127.0.0.1:1"}, "p", 1025}));
   EXPECT_FALSE(producer::connect({{"127.0.0.1:1", "nowhere"}}));

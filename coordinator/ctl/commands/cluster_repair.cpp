@@ -101,7 +101,11 @@ int repair(context& with, const repair_options& given) {
   if (!told)
     return fail(told.error(), with.json);
   print(with.json ? to_json(*told) : to_text(*told));
-  return told->is_done ? exit_done : exit_failed;
+  if (told->is_done)
+    return exit_done;
+  if (!given.confirm.empty())
+    complain("--confirm has other words than these; nothing was changed");
+  return exit_usage;
 }
 
 } // namespace

@@ -203,11 +203,15 @@ int run(context& with, const explain_options& given) {
     return show(with, with.api.explain(*given.task), to_json, to_text);
   auto got = with.api.explain_queue(given.queue);
   const auto* why = got ? std::get_if<queue_explanation>(&*got) : nullptr;
-  if (why && !why->exists && why->missing_shards.empty())
+  if (why && !why->exists && why->missing_shards.empty()) {
+    const auto is_default_meant =
+      given.queue.tenant.empty() && why->queue.tenant == default_tenant;
     return fail(
       {errc::unknown_queue,
-       "tenant " + why->queue.tenant + " has no queue `" + why->queue.queue + "`"},
+       "tenant " + why->queue.tenant + " has no queue `" + why->queue.queue + "`"
+         + std::string(is_default_meant ? other_tenant_advice : "")},
       with.json);
+  }
   return show(with, got, queue_json, queue_text);
 }
 

@@ -284,10 +284,8 @@ int show_token(context& with, const std::string& token, token_target& to) {
 
 int create(context& with, const create_options& given) {
   auto who = principal_of(given);
-  if (!who) {
-    static_cast<void>(fail(who.error(), with.json));
-    return exit_usage;
-  }
+  if (!who)
+    return fail(who.error(), with.json);
   auto target = open_target(given.out, false);
   if (!target)
     return fail(target.error(), with.json);

@@ -100,9 +100,10 @@ struct task {
   [[nodiscard]] duration lease_remaining() const;
 
   /// Reports progress. Restarts the task's `progress_timeout` and is delivered to producers that
-  /// watch the task, at most several times a second (then only the latest report). `percent` is
-  /// 0..100; a `note` longer than 1 KiB is cut with a mark. @throws std::invalid_argument for
-  /// `percent`
+  /// watch the task, at most several times a second (then only the latest report). The worker sends
+  /// reports every 20 ms; those that it has not sent when the attempt ends are not delivered, since
+  /// the end says more. `percent` is 0..100; a `note` longer than 1 KiB is cut with a mark. @throws
+  /// std::invalid_argument for `percent`
   void progress(int percent, std::string note = {}) const;
 
   /// Extends the lease to `by` (1 s to 12 h) from now even if no heartbeats are sent, for work that
@@ -126,7 +127,8 @@ struct task {
 /// to choose an outcome.
 class outcome {
 public:
-  /// The work is done; `result` (at most 1 MiB) is stored and can be read by producers.
+  /// The work is done; `result` (at most 1 MiB) is stored and can be read by producers. With a
+  /// longer one the task is dead, since another attempt would make the same.
   [[nodiscard]] static outcome completed(std::string result = {});
 
   /// The attempt failed; the task is retried by its policy, or dead when attempts are used up.
@@ -135,7 +137,8 @@ public:
   /// No further attempt can succeed; the task is dead.
   [[nodiscard]] static outcome failed_permanently(std::string reason);
 
-  /// As `failed`, with the handler's own delay (0 is at once).
+  /// As `failed`, with the handler's own delay: 0 (at once) to `limits::retry_max`. With another
+  /// one the delay comes from the retry policy, and the reason says so.
   [[nodiscard]] static outcome nack(duration delay, std::string reason);
 
   /// As `failed`; the delay comes from the task's retry policy.
@@ -147,23 +150,25 @@ public:
   /// Something that the handler uses refuses more work for a while, as with HTTP status 429: gives
   /// the task back uncharged, and starts no task of the same key of its limit before `retry_after`
   /// (0 to 31 d) has passed. `limit` is the name of a limit of the task; empty: its first one. A
-  /// task without limits waits alone.
+  /// task without limits waits alone. With another time or limit the attempt is `failed`.
   [[nodiscard]] static outcome
   limited(duration retry_after, std::string limit = {}, std::string reason = {});
 
-  /// Says what the attempt really cost for a limit of the task, 0..`limits::limit_cost_max`, in
-  /// place of `task_limit::cost`. The difference delays the next starts of the limit's key, or lets
-  /// them come earlier. May be added to any outcome; the latest cost of a limit counts. Ignored for
-  /// limits that the task does not have. @throws std::invalid_argument for `actual`, and for more
-  /// limits than a task may have
+  /// Says what the attempt really cost for a limit of the task, in place of `task_limit::cost`:
+  /// 0..`limits::limit_cost_settled_max`. The difference delays the next starts of the limit's key,
+  /// or lets them come earlier. May be added to any outcome; the latest cost of a limit counts. A
+  /// limit that the task does not have makes the attempt `failed`, with the reason. @throws
+  /// std::invalid_argument for `actual`, and for more limits than a task may have
   outcome& cost(std::string limit, std::uint32_t actual) &;
   [[nodiscard]] outcome&& cost(std::string limit, std::uint32_t actual) &&;
 
   /// Adds a follow-up task. It is enqueued in the same write as this completion: exactly once if
   /// the completion is accepted, never otherwise. At most 64 follow-ups of 8 MiB in total. They may
-  /// be added to any outcome, but only `completed` enqueues them. A follow-up with a field over its
-  /// limit makes the attempt `failed`, with the reason. A duplicate key is handled by its
-  /// `on_duplicate` (`reject` adds nothing). Queue limits do not apply to follow-ups.
+  /// be added to any outcome, but only `completed` enqueues them. One without `tenant` belongs to
+  /// the task's tenant; the worker's token has to allow another one. A follow-up that is refused,
+  /// such as one with a field over its limit, makes the attempt `failed`, with the reason. A
+  /// duplicate key is handled by its `on_duplicate` (`reject` adds nothing). Queue limits do not
+  /// apply to follow-ups.
   outcome& then(task_spec follow_up) &;
   [[nodiscard]] outcome&& then(task_spec follow_up) &&;
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/ids.hpp"
+#include "codeq/time.hpp"
 
 #include <cstdint>
 #include <string>
@@ -48,6 +49,8 @@ struct cluster_node {
   std::uint64_t free_bytes = 0;
   /// It has answered the question for this status.
   bool has_answered = false;
+  /// For how long etcd has not answered it, as it says itself; zero while etcd answers.
+  duration etcd_silent{};
 };
 
 /// The state of a cluster: its decisions in etcd, and the positions that primaries have told.

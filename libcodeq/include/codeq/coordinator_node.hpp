@@ -88,8 +88,8 @@ struct coordinator_node_options {
   /// Single-user setup without tokens: every client that reaches the port has all rights. Loopback
   /// only.
   bool development = false;
-  /// Token file (format: see README). Without `development` this or `jwt` is required; with it both
-  /// are refused.
+  /// Token file, of the format in coordinator/TOKENS.md. Without `development` this or `jwt` is
+  /// required; with it both are refused.
   std::filesystem::path tokens{};
   jwt_options jwt{};
   /// PEM files of the coordinator's certificate chain and its key. When set, every connection uses

@@ -20,7 +20,8 @@
 namespace codeq {
 
 /// A handler that is a plain function; it has a thread of its own and may block. If it throws, the
-/// attempt is `failed` with `exception: ` and the text of the exception.
+/// attempt is `failed` with `exception: ` and the text of the exception; with `unknown exception`
+/// if it is no `std::exception`.
 using handler_function = std::function<outcome(const task&)>;
 
 /// A handler that takes several tasks of its queue together and answers one outcome for each, in
@@ -235,9 +236,13 @@ inline constexpr std::uint32_t handler_abi_version = 6;
 } // namespace codeq
 
 /// Use once in a handler library. Defines the entry points that `codeq-worker --handlers` looks for
-/// and opens the body of the function that registers handlers.
+/// and opens the body of the function that registers handlers. They are exported from a library
+/// that is built with `-fvisibility=hidden`, too.
 /// `CODEQ_HANDLERS(registry) { registry.handle("thumbs", make_thumb); }`
 #define CODEQ_HANDLERS(registry)                                                                   \
+  extern "C" __attribute__((visibility("default"))) std::uint32_t codeq_handler_abi_version();     \
+  extern "C" __attribute__((visibility("default"))) void codeq_register_handlers(                  \
+    codeq::handler_registry& registry);                                                            \
   extern "C" std::uint32_t codeq_handler_abi_version() {                                           \
     return codeq::handler_abi_version;                                                             \
   }                                                                                                \

@@ -82,7 +82,7 @@ struct worker_identity {
   friend auto operator<=>(const worker_identity&, const worker_identity&) = default;
 };
 
-/// A queue within its tenant; both `[A-Za-z0-9._-]{1,128}`.
+/// A queue within its tenant; both `[A-Za-z0-9._-]{1,128}`, and neither has a default.
 struct queue_address {
   std::string tenant;
   std::string queue;

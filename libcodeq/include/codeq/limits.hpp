@@ -111,11 +111,12 @@ inline constexpr duration lease_max = 12h;
 /// Time that a claim is valid without a heartbeat, by default. A dead worker's tasks come back
 /// after this time.
 inline constexpr duration lease_default = 10s;
-/// Delay before the second attempt of a task whose queue has no retry policy; later delays are
-/// longer. It gives what failed a moment to recover.
+/// Upper bound of the delay before the second attempt of a task whose queue has no retry policy; it
+/// doubles with each attempt. It gives what failed a moment to recover; with `attempts_default` all
+/// delays together are 15 s at most.
 inline constexpr duration retry_base_default = 1s;
-/// Maximum delay between attempts of a task whose queue has no retry policy. After an outage the
-/// tasks run again within this time.
+/// Maximum delay between attempts of a task whose queue has no retry policy. After a long outage,
+/// tasks with enough attempts (more than 11) run again within this time.
 inline constexpr duration retry_cap_default = 15min;
 /// Maximum base, cap and own delay of a retry. A longer one is most likely a wrong unit.
 inline constexpr duration retry_max = 365 * 24h;

@@ -112,7 +112,8 @@ struct queue_config {
   std::uint64_t max_depth = 0;
   /// Maximum number of concurrent leases; 0: unlimited. Divided among shards in the same way.
   std::uint64_t max_leased = 0;
-  /// Keeps the payload of a completed task as long as its record.
+  /// Not supported yet: true is refused with `unsupported`. Payloads of completed tasks are not
+  /// kept.
   bool keep_payload = false;
   /// Number of started attempts lost in a row after which a task is dead, however many attempts it
   /// has left; 0: lost attempts count as failed ones only. At most `limits::quarantine_after_max`.

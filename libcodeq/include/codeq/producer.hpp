@@ -25,6 +25,8 @@ struct producer_options {
   std::size_t window_requests = limits::producer_window_requests_default;
   /// How to authenticate to coordinators.
   credentials access{};
+  /// Tenant of tasks with an unset `task_spec::tenant`. With a token, the token's tenant.
+  std::string tenant = "default";
 };
 
 /// One answer per task, in the order given. Errors of a task: `invalid_argument` and `too_large`
@@ -49,13 +51,18 @@ using enqueue_answers = std::vector<result<enqueued_task>>;
 /// callback is logged and dropped.
 class producer {
 public:
+  /// Called when the task is durable or refused.
+  using added = std::function<void(result<enqueued_task>)>;
+
   /// Called when every task is durable or refused.
   using enqueued = std::function<void(enqueue_answers)>;
 
   /// Called when all tasks are durable, or all are refused.
   using all_enqueued = std::function<void(result<std::vector<task_id>>)>;
 
-  /// Called for each awaited task when it ends. Errors: `unknown_task`.
+  /// Called for each awaited task when it ends. Errors: `unknown_task`; `unauthorized`;
+  /// `protocol_error` when no coordinator accepts this client; `session_expired` when the
+  /// coordinator now serves another store; `going_away` from the destructor.
   using ended = std::function<void(result<ended_task>)>;
 
   /// Called when a handler reports progress, at most several times a second.
@@ -65,6 +72,8 @@ public:
   /// `unavailable` for certificates that cannot be used.
   [[nodiscard]] static result<std::unique_ptr<producer>> connect(producer_options options);
 
+  /// Calls the callbacks of all that is open with `going_away`; requests that were sent may still
+  /// be executed.
   ~producer();
   producer(const producer&) = delete;
   producer& operator=(const producer&) = delete;
@@ -76,6 +85,9 @@ public:
   /// the outcome is unknown, and the producer goes on trying.
   [[nodiscard]] result<enqueued_task>
   enqueue(task_spec task, duration wait = std::chrono::seconds(30));
+
+  /// The same without waiting.
+  void enqueue(task_spec task, added done);
 
   /// Adds up to 1,000 tasks and answers each of them. Tasks of one shard (those of a key or group,
   /// and all tasks that have neither) are one part of the batch, which is added all or none; parts
@@ -93,7 +105,14 @@ public:
   }
 
   /// The same without waiting.
-  void enqueue(std::vector<task_spec> tasks, enqueued done);
+  template <std::same_as<std::vector<task_spec>> Tasks, std::invocable<enqueue_answers> Done>
+  void enqueue(Tasks tasks, Done done) {
+    enqueue_each(std::move(tasks), std::move(done));
+  }
+
+  void enqueue(std::initializer_list<task_spec> tasks, enqueued done) {
+    enqueue_each(tasks, std::move(done));
+  }
 
   /// Adds up to 1,000 tasks, all or none. Errors: as for one task, also `invalid_argument` for a
   /// task with a key or a group, because it may belong to another shard.
@@ -102,7 +121,9 @@ public:
   void enqueue_all_or_none(std::vector<task_spec> tasks, all_enqueued done);
 
   /// Waits until the task ends. The coordinator notifies the producer; there is no polling. Errors:
-  /// `timeout`, `unknown_task`.
+  /// those of `ended`; `timeout`: it has not ended in time; `disconnected`: there is no connection
+  /// at the end of the time, so whether it has ended is unknown (the text has the addresses and the
+  /// latest cause).
   [[nodiscard]] result<ended_task> await(task_id task, duration wait);
   void await(std::vector<task_id> tasks, ended done);
 
@@ -115,9 +136,10 @@ private:
   struct impl;
   explicit producer(std::unique_ptr<impl> state);
 
-  // A template above, and this under another name: `enqueue({.queue = "q", .payload = "x"})` would
+  // Templates above, and these under another name: `enqueue({.queue = "q", .payload = "x"})` would
   // otherwise also be a vector of two iterators.
   [[nodiscard]] enqueue_answers enqueue_each(std::vector<task_spec> tasks, duration wait);
+  void enqueue_each(std::vector<task_spec> tasks, enqueued done);
 
   std::unique_ptr<impl> impl_;
 };

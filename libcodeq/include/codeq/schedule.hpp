@@ -17,7 +17,7 @@ namespace codeq {
 
 /// A schedule within its tenant; both `[A-Za-z0-9._-]{1,128}`.
 struct schedule_address {
-  std::string tenant{};
+  std::string tenant = "default";
   std::string name{};
 
   friend auto operator<=>(const schedule_address&, const schedule_address&) = default;
@@ -38,8 +38,8 @@ struct schedule_spec {
   /// What happens when the task of an earlier occurrence has not ended: `skip`, `allow`,
   /// `queue_one` or `cancel_previous`.
   std::string overlap = "skip";
-  /// The task that each occurrence enqueues. It belongs to the schedule's tenant; `not_before` may
-  /// not be set.
+  /// The task that each occurrence enqueues. It belongs to the schedule's tenant; `delay` and
+  /// `not_before` may not be set, because the rule says when.
   task_spec task{};
 };
 

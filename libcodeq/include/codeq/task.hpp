@@ -26,6 +26,7 @@ enum class retry_kind : std::uint8_t {
 
 struct retry_policy {
   retry_kind kind = retry_kind::exponential_jitter;
+  /// The delay before the second attempt; with `exponential_jitter` its upper bound.
   duration base = limits::retry_base_default;
   /// No delay is longer. At least `base`.
   duration cap = limits::retry_cap_default;
@@ -120,7 +121,9 @@ struct fields_have_names {
 struct task_spec {
   // Without it `{"mail", "hello"}` would be tenant and queue. It takes no space.
   [[no_unique_address]] fields_have_names only = fields_have_names();
-  std::string tenant = "default";
+  /// Empty: for a follow-up that of its task, for a schedule's task that of the schedule, for a
+  /// producer's `producer_options::tenant`; otherwise `default`.
+  std::string tenant{};
   std::string queue{};
   /// Opaque bytes, binary-safe; at most 1 MiB. A string, or `codeq::encode(value)`.
   bytes payload{};
@@ -128,14 +131,17 @@ struct task_spec {
   int priority = 0;
   /// Delay after the enqueue before the task may be claimed. Default: 0.
   duration delay{0};
-  /// Time before which the task may not be claimed, in milliseconds since 1970; excludes `delay`.
+  /// Time before which the task may not be claimed, as in `to_timestamp(system_clock::now() + 1h)`;
+  /// excludes `delay`.
   std::optional<timestamp> not_before{};
   /// Allows `promote` to lift `delay` and `not_before`, too. Otherwise it lifts a retry's delay
   /// only.
   bool allow_promotion = false;
   /// Charged deliveries before the task is dead, 1..1000. Default: 5.
   std::optional<std::uint32_t> max_attempts{};
-  /// Default: exponential with jitter, from 1 s to 15 min.
+  /// Default: exponential with jitter, from 1 s to 15 min. With 5 attempts the delays are at most
+  /// 1, 2, 4 and 8 s: a task that keeps failing is dead within 15 s and the time of its attempts.
+  /// To outlast an outage, set `max_attempts` or a longer `base`.
   std::optional<retry_policy> retry{};
   /// Time that a claim is valid without a heartbeat, 1 s..12 h. Default: 10 s.
   std::optional<duration> lease{};

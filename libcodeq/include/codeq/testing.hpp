@@ -61,8 +61,10 @@ struct run_result {
   handler_said said;
 };
 
-/// Calls a function for one attempt at `spec`, on the calling thread. An exception becomes a
-/// failure with `exception: ` and its text, as in a node.
+/// Calls a function for one attempt at `spec`, on the calling thread. As in a node, an exception
+/// becomes a failure with `exception: ` and its text, and an outcome with a result, a delay or
+/// follow-ups over their limits becomes the failure that says so. Whether the task has the limit
+/// that an outcome names is not checked.
 [[nodiscard]] run_result
 run_once(const handler_function& function, const task_spec& spec, const attempt_options& = {});
 
@@ -104,27 +106,48 @@ struct attempt_seen {
   handler_said said;
 };
 
+/// Parameters of a testbed.
+struct testbed_options {
+  /// Number of tasks that the worker runs at a time; at most `limits::slots_max`.
+  std::size_t slots = limits::slots_default;
+  /// The tenant whose tasks the worker runs, as `worker_options::tenant`, and whose limits
+  /// `testbed::set_limit` defines. A task whose `tenant` is empty belongs to it.
+  std::string tenant = "default";
+  /// Shard time at the beginning, in the years 2000 to 2099. Default: 2023-11-14 22:13:20 UTC.
+  timestamp start{duration{1'700'000'000'000}};
+};
+
 /// Producer, shard, worker and handlers on one thread, under a clock that moves only by `advance`.
 /// The shard is the production code, so its decisions are those of a coordinator; its store is in
 /// memory. Functions take no time; actors may wait by `delayed_send`. Handlers of every isolation
-/// run in this process, so a handler that crashes takes the test with it.
+/// run in this process, so a handler that crashes takes the test with it. Every task can be queried
+/// for ever; the key of an ended one is free when its retention is over.
 class testbed {
 public:
-  /// Starts a worker with these handlers and this number of slots. @throws std::invalid_argument
-  /// for handlers that `worker_node::start` refuses, such as two for one queue
-  explicit testbed(const handler_registry& handlers, std::size_t slots = limits::slots_default);
+  /// Starts a worker with these handlers. @throws std::invalid_argument for handlers that
+  /// `worker_node::start` refuses, such as two for one queue, and for bad options
+  explicit testbed(const handler_registry& handlers, const testbed_options& = {});
+
+  /// The same with this number of slots.
+  testbed(const handler_registry& handlers, std::size_t slots)
+      : testbed(handlers, testbed_options{.slots = slots}) {}
 
   ~testbed();
   testbed(const testbed&) = delete;
   testbed& operator=(const testbed&) = delete;
 
   /// Adds a task and processes everything that is due now. A task of a queue without a handler
-  /// stays ready, and a line on stderr names the queue and the registered ones. Errors: as
-  /// `producer::enqueue`.
+  /// stays ready, and a line on stderr names the queue and the registered ones; so does a task of
+  /// another tenant than the worker's. Errors: as `producer::enqueue`.
   result<enqueued_task> enqueue(const task_spec& spec);
 
-  /// Defines a limit of tenant `default`, or changes it. Errors: as `operator_client::set_limit`.
+  /// Defines a limit of the worker's tenant, or changes it. Errors: as
+  /// `operator_client::set_limit`.
   result<limit_info> set_limit(const std::string& name, const limit_definition& definition);
+
+  /// Sets the whole configuration of a queue of the worker's tenant. Errors: as
+  /// `operator_client::configure_queue`.
+  result<queue_info> configure_queue(const std::string& queue, const queue_config& config);
 
   /// Sets a schedule, which fires while the clock advances. Its tenant is that of its task. Errors:
   /// as `operator_client::set_schedule`.
@@ -146,7 +169,10 @@ public:
   /// Status of the task, as `codeqctl get` shows it. Errors: `unknown_task`.
   [[nodiscard]] result<task_status> status(task_id task);
 
-  /// All tasks of a queue in the order they were added, including follow-ups.
+  /// Why the task does not run now; `to_sentence` says it in words. Errors: `unknown_task`.
+  [[nodiscard]] result<task_explanation> explain(task_id task);
+
+  /// All tasks of a queue in the order they were added, including follow-ups, of every tenant.
   [[nodiscard]] std::vector<task_status> tasks(const std::string& queue);
 
   /// All attempts so far.
@@ -157,6 +183,9 @@ public:
 
   /// Cancels a task, even if its handler is running. False when the task has ended already.
   bool cancel(task_id task);
+
+  /// Changes a task as an operator does, for example redrives a dead one. Errors: `unknown_task`.
+  result<change_outcome> change(task_id task, task_change what);
 
   /// Makes the lease of a running attempt expire. False when the task is not running.
   bool lose_lease(task_id task);

@@ -17,6 +17,20 @@ struct shard_time_base {};
 struct monotonic_base {};
 
 using timestamp = std::chrono::time_point<shard_time_base, duration>;
+
+/// A time of the wall clock, for `task_spec::not_before` and wherever else codeq takes a time; cut
+/// to whole milliseconds.
+[[nodiscard]] constexpr timestamp
+to_timestamp(std::chrono::system_clock::time_point when) noexcept {
+  return timestamp{std::chrono::floor<duration>(when.time_since_epoch())};
+}
+
+/// The way back. @pre `when` is within the range of `std::chrono::system_clock`
+[[nodiscard]] constexpr std::chrono::system_clock::time_point
+to_wall_time(timestamp when) noexcept {
+  return std::chrono::system_clock::time_point{when.time_since_epoch()};
+}
+
 /// UTC, for people: `2026-01-31 12:00:00.250 UTC`.
 [[nodiscard]] std::string to_string(timestamp when);
 

@@ -83,8 +83,9 @@ struct handled_queue {
 /// A worker as an object: connections, dispatcher and the handler actors.
 class worker_node {
 public:
-  /// Loads the handlers and starts connecting in the background. Errors: `invalid_argument`;
-  /// `unavailable` for a library that is missing or was built for another handler ABI.
+  /// Loads the handlers and starts connecting in the background. Errors: `invalid_argument`, also
+  /// for a file, a program or a library that cannot be used; `unavailable` when the port of
+  /// `metrics` cannot be opened.
   [[nodiscard]] static result<std::unique_ptr<worker_node>> start(worker_node_options options);
 
   ~worker_node();

@@ -92,4 +92,9 @@ nearest_name(std::string_view unknown, std::span<const std::string_view> known) 
   return nearest;
 }
 
+bool is_same_name(std::string_view a, std::string_view b) noexcept {
+  auto is_same = [](char x, char y) { return (x == '-' ? '_' : x) == (y == '-' ? '_' : y); };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), is_same);
+}
+
 } // namespace codeq::base

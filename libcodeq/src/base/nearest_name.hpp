@@ -13,4 +13,8 @@ namespace codeq::base {
 [[nodiscard]] std::optional<std::string_view>
 nearest_name(std::string_view unknown, std::span<const std::string_view> known);
 
+/// True when the names are equal or differ in `_` and `-` only: options have hyphens, the fields
+/// of C++ and HTTP underscores, and people know one of them.
+[[nodiscard]] bool is_same_name(std::string_view a, std::string_view b) noexcept;
+
 } // namespace codeq::base

@@ -60,9 +60,11 @@ void add(cluster_status& to, cluster_status part) {
     to.nodes, std::move(part.nodes), &cluster_node::name,
     [](cluster_node& known, cluster_node& told) {
       const auto has_answered = known.has_answered || told.has_answered;
+      const auto etcd_silent = std::max(known.etcd_silent, told.etcd_silent);
       if (!known.is_present)
         known = std::move(told);
       known.has_answered = has_answered;
+      known.etcd_silent = etcd_silent;
     });
   add_each(
     to.shards, std::move(part.shards), &cluster_shard::shard,

@@ -46,7 +46,7 @@ schedule_place place_of(const schedule_address& name, std::uint16_t shard_count)
 }
 
 result<question> ask_set_schedule(const schedule_place& at, const schedule_spec& spec) {
-  auto built = protocol::encode_spec(spec);
+  auto built = protocol::encode_spec(spec, at.name.tenant);
   if (!built)
     return built.error();
   return ask_for(at, [spec = std::move(*built)](auto request) {
@@ -83,7 +83,7 @@ question ask_schedule(const schedule_place& at, std::uint32_t next) {
 
 result<question>
 ask_preview_schedule(const schedule_place& at, const schedule_spec& spec, std::uint32_t count) {
-  auto built = protocol::encode_spec(spec);
+  auto built = protocol::encode_spec(spec, at.name.tenant);
   if (!built)
     return built.error();
   return ask_for(at, [spec = std::move(*built), count](auto request) {

@@ -30,6 +30,8 @@ inline constexpr duration change = 2500ms;
 inline constexpr duration gone = 60s;
 /// How often it is said that etcd was restored or replaced.
 inline constexpr duration repair_words = 60s;
+/// An etcd that has not answered for so long is reported as away.
+inline constexpr duration etcd_silent = 5s;
 /// A node with less free space takes no copies.
 inline constexpr std::uint64_t free_bytes_min = 2ull << 30;
 

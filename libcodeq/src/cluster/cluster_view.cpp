@@ -62,6 +62,9 @@ std::string wait_of(const cluster_shard& shard, const cluster_status& status) {
     return "another primary, since " + shard.primary + " is missing";
   if (shard.primary == status.node && !shard.is_served)
     return "its primary, which takes over";
+  // Only the primary knows what its shard waits for. Its answer replaces this one.
+  if (shard.primary != status.node)
+    return "an answer of " + shard.primary;
   const auto in_sync = std::count_if(
     shard.copies.begin(), shard.copies.end(), [](const auto& copy) { return copy.is_in_sync; });
   if (in_sync < static_cast<std::ptrdiff_t>(status.min_in_sync))

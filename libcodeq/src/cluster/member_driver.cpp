@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/member_driver.hpp"
 
+#include "cluster/etcd_contact.hpp"
 #include "etcd/engine.hpp"
 #include "etcd/watcher.hpp"
 
@@ -14,12 +15,18 @@ using namespace std::chrono_literals;
 
 constexpr duration tick_interval = 50ms;
 
+template <class T>
+result<void> end_of(const result<T>& answer) {
+  return answer ? result<void>{} : answer.error();
+}
+
 } // namespace
 
 struct member_driver::impl final : member_port {
   impl(etcd::client::options etcd, member_options options, member_events told)
     : events(std::move(told)),
       self(std::move(options), *this, etcd::steady_now()),
+      contact(etcd::steady_now()),
       client(std::move(etcd)) {}
 
   void start() {
@@ -33,8 +40,31 @@ struct member_driver::impl final : member_port {
   }
 
   void tick() {
-    self.tick(etcd::steady_now());
+    const auto now = etcd::steady_now();
+    self.tick(now);
+    if (!is_ending)
+      tell_contact(now);
     client.run_after(tick_interval, [this] { tick(); });
+  }
+
+  void tell_contact(monotonic_time now) {
+    switch (contact.look(now)) {
+    case etcd_contact::news::none:
+      return;
+    case etcd_contact::news::lost:
+      return events.etcd_lost(contact.reason());
+    case etcd_contact::news::found:
+      return events.etcd_found();
+    }
+  }
+
+  /// The state of the cluster with what this coordinator knows of etcd.
+  [[nodiscard]] cluster_status view() const {
+    auto status = self.view();
+    for (auto& node : status.nodes)
+      if (node.name == status.node)
+        node.etcd_silent = contact.silent(etcd::steady_now());
+    return status;
   }
 
   template <class Action>
@@ -50,19 +80,25 @@ struct member_driver::impl final : member_port {
 
   void read(const etcd::key_range& what) override {
     client.read(what, [this](const result<etcd::range_answer>& found) {
-      self.polled(found, etcd::steady_now());
+      const auto now = etcd::steady_now();
+      contact.note(end_of(found), now);
+      self.polled(found, now);
     });
   }
 
   void grant(duration length) override {
     client.grant(length, [this](const result<etcd::lease_answer>& lease) {
-      self.granted(lease, etcd::steady_now());
+      const auto now = etcd::steady_now();
+      contact.note(end_of(lease), now);
+      self.granted(lease, now);
     });
   }
 
   void keep_alive(std::uint64_t lease) override {
     client.keep_alive(lease, [this](const result<etcd::lease_answer>& kept) {
-      self.kept(kept, etcd::steady_now());
+      const auto now = etcd::steady_now();
+      contact.note(end_of(kept), now);
+      self.kept(kept, now);
     });
   }
 
@@ -99,7 +135,10 @@ struct member_driver::impl final : member_port {
 
   member_events events;
   std::function<void()> at_end;
+  /// Nothing is asked any more, so a silent etcd is no news.
+  bool is_ending = false;
   member self;
+  etcd_contact contact;
   // Ends first: its thread calls the member.
   etcd::client client;
 };
@@ -138,6 +177,7 @@ void member_driver::leave() {
 void member_driver::end(std::function<void()> done) {
   impl_->client.run_after(0ms, [impl = impl_.get(), done = std::move(done)] {
     impl->at_end = done;
+    impl->is_ending = true;
     const auto has_lease = impl->self.has_lease();
     impl->self.end();
     if (!has_lease)
@@ -147,9 +187,9 @@ void member_driver::end(std::function<void()> done) {
 
 void member_driver::change(
   const cluster_change& wanted, const std::optional<own_copy>& own, status_told told) {
-  impl_->run([wanted, own, told = std::move(told)](member& self) {
-    const auto tell = [&self, told](const change_end& end) {
-      told(end, end.how ? result<cluster_status>(self.view()) : end.how.error());
+  impl_->run([wanted, own, told = std::move(told), impl = impl_.get()](member& self) {
+    const auto tell = [impl, told](const change_end& end) {
+      told(end, end.how ? result<cluster_status>(impl->view()) : end.how.error());
     };
     self.change(wanted, own, tell, etcd::steady_now());
   });

@@ -21,6 +21,10 @@ struct member_events {
   std::function<void(const std::string&)> needs_repair;
   /// A line for the log, about a watch that was cut.
   std::function<void(const std::string&)> noted;
+  /// etcd has not answered for `timing::etcd_silent`, for this reason.
+  std::function<void(const std::string&)> etcd_lost = [](const std::string&) {};
+  /// etcd answers again.
+  std::function<void()> etcd_found = [] {};
 };
 
 /// Drives a `member` with a client of etcd and a timer. Thread-safe; its functions return at once.

@@ -4,6 +4,7 @@
 #include "codeq/ids.hpp"
 
 #include "base/duration_text.hpp"
+#include "base/nearest_name.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -93,7 +94,9 @@ result<std::string> parse_name(std::string_view text) {
 
 result<std::size_t>
 parse_choice(std::string_view text, const std::vector<std::string_view>& allowed) {
-  auto found = std::find(allowed.begin(), allowed.end(), text);
+  auto found = std::find_if(allowed.begin(), allowed.end(), [text](std::string_view name) {
+    return base::is_same_name(name, text);
+  });
   if (found != allowed.end())
     return static_cast<std::size_t>(found - allowed.begin());
   std::string names;

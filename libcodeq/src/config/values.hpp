@@ -38,7 +38,7 @@ struct duration_range {
 /// A name of `[A-Za-z0-9._-]{1,128}`.
 [[nodiscard]] result<std::string> parse_name(std::string_view text);
 
-/// The index in `allowed` of the given value.
+/// The index in `allowed` of the given value, in which `_` and `-` are the same.
 [[nodiscard]] result<std::size_t>
 parse_choice(std::string_view text, const std::vector<std::string_view>& allowed);
 

@@ -116,18 +116,6 @@ result<void> forget_copies(task_store& store) {
 
 } // namespace
 
-result<bool> has_copies(const task_store& store) {
-  bool has_any = false;
-  const auto range = storage::all_replicas();
-  auto scanned = store.scan(range.begin, range.end, [&](auto, auto) {
-    has_any = true;
-    return false;
-  });
-  if (!scanned)
-    return scanned.error();
-  return has_any;
-}
-
 result<chosen_copies> choose_copies(
   const std::vector<const task_store*>& stores, const std::vector<cluster_backup_shard>& backup) {
   if (auto ok = check_shards(stores, backup.size()); !ok)

@@ -23,9 +23,6 @@ struct chosen_copies {
   std::uint32_t epoch = 0;
 };
 
-/// The store is of a coordinator of a cluster. Errors: of the store.
-[[nodiscard]] result<bool> has_copies(const storage::task_store& store);
-
 /// Chooses the copy of each shard that has the latest change, and at least that of the backup.
 /// Errors: `incompatible_store` when a store has another number of shards than the backup;
 /// `unavailable` when no store has such a copy of a shard; of the stores.

@@ -6,6 +6,7 @@
 #include "maintenance/cluster_gathering.hpp"
 #include "maintenance/store_restore.hpp"
 #include "maintenance/store_verifier.hpp"
+#include "storage/replica/replica_store.hpp"
 #include "storage/rocksdb/rocksdb_backup.hpp"
 #include "storage/rocksdb/rocksdb_inspection.hpp"
 #include "storage/rocksdb/rocksdb_store.hpp"
@@ -207,7 +208,7 @@ result<restored_store> bring_one(const fs::path& draft, const restore_options& o
   auto store = open(draft);
   if (!store)
     return store.error();
-  auto is_of_cluster = maintenance::has_copies(**store);
+  auto is_of_cluster = storage::has_replicas(**store);
   if (!is_of_cluster)
     return is_of_cluster.error();
   if (*is_of_cluster)

@@ -6,6 +6,7 @@
 #include "base/random.hpp"
 #include "base/errors.hpp"
 #include "cluster/catalogue_keys.hpp"
+#include "cluster/cluster_timing.hpp"
 #include "cluster/founding.hpp"
 #include "cluster/record_json.hpp"
 #include "cluster/store_format.hpp"
@@ -46,18 +47,6 @@ error forgetful(const std::string& how) {
     "etcd was restored from an older state, or founded anew, so it may name primaries that lack "
     "acknowledged data: "
       + how + "; CLUSTERS.md, Repair, tells what to do"};
-}
-
-result<bool> has_replicas(const storage::task_store& store) {
-  bool has_any = false;
-  const auto range = storage::all_replicas();
-  auto scanned = store.scan(range.begin, range.end, [&](auto, auto) {
-    has_any = true;
-    return false;
-  });
-  if (!scanned)
-    return scanned.error();
-  return has_any;
 }
 
 /// Says that etcd is waited for: at once, and then in intervals.
@@ -191,6 +180,11 @@ result<known_cluster> cluster_door::look() {
         if (!record)
           return record.error();
         known.shards.emplace(shard->number, std::move(*record));
+      } else if (const auto* node = std::get_if<cluster::catalogue_keys::node_key>(&key)) {
+        auto record = cluster::decode<cluster::node_record>(one.value.value_or(""));
+        if (!record)
+          return record.error();
+        known.nodes.emplace(node->name, std::move(*record));
       }
     }
     return known;
@@ -239,7 +233,7 @@ result<std::size_t> cluster_door::shard_count() {
 /// A store that has some shards of another cluster would make the others empty, with epochs that
 /// were there before.
 result<void> cluster_door::check_founder(const storage::task_store& store) const {
-  auto found = has_replicas(store);
+  auto found = storage::has_replicas(store);
   if (!found)
     return found.error();
   if (*found)
@@ -372,17 +366,83 @@ result<void> cluster_door::check_history(const storage::task_store& store) {
     if (!*stored)
       continue;
     if (!known_.record)
-      return forgetful(
-        "it has no cluster " + options_.cluster.name + ", of which this store has replicas");
+      return error{
+        errc::incompatible_store,
+        "etcd has no cluster " + options_.cluster.name
+          + ", and the store has replicas of one: is --cluster right, and --etcd? If they are, "
+            "etcd was restored from an older state, or founded anew; CLUSTERS.md, Repair, tells "
+            "what to do"};
     if (auto ok = check_promise(shard, (*stored)->record.promised); !ok)
       return ok;
   }
   return {};
 }
 
+/// The copies that a store has of one cluster would be overwritten by those of another one.
+result<void> cluster_door::check_identity() const {
+  auto history =
+    coordinator::read_etcd_history(coordinator::etcd_history_file(options_.data));
+  if (!history)
+    return history.error();
+  if (history->identity == 0 || !known_.record || history->identity == known_.record->identity)
+    return {};
+  return error{
+    errc::incompatible_store,
+    "the store in " + options_.data.string() + " belongs to another cluster than "
+      + options_.cluster.name + "; correct --cluster, or give an empty --data"};
+}
+
+/// The replicas of a store are those of one name in etcd. Under another name they would be taken
+/// for copies that are not wanted.
+result<void> cluster_door::check_name(const storage::task_store& store) {
+  const auto name = name_in_cluster(options_);
+  bool is_own = false;
+  for (const auto& [shard, record] : known_.shards) {
+    auto stored = storage::read_replica(store, shard);
+    if (!stored)
+      return stored.error();
+    if (!*stored)
+      continue;
+    const auto found = record.nodes.find((*stored)->record.id);
+    if (found != record.nodes.end() && found->second != name)
+      return error{
+        errc::incompatible_store,
+        "the store in " + options_.data.string() + " is that of node " + found->second
+          + ", and --node is " + name + "; give --node " + found->second
+          + ", or an empty --data"};
+    is_own = is_own || found != record.nodes.end();
+  }
+  return is_own ? result<void>() : await_name();
+}
+
+/// A coordinator that ended just now, for instance since its disk was lost, is still registered.
+result<void> cluster_door::await_name() {
+  const auto name = name_in_cluster(options_);
+  if (known_.nodes.contains(name))
+    CODEQ_LOG_INFO("coordinator waits until its name is free node={}", name);
+  // A new leader of etcd lets leases last longer.
+  const auto end = std::chrono::steady_clock::now() + 3 * cluster::timing::lease;
+  while (known_.nodes.contains(name)) {
+    if (std::chrono::steady_clock::now() > end)
+      return wrong(
+        "node is " + name + "; another coordinator with that name runs at "
+        + known_.nodes.at(name).address + ": give another --node, or stop that one");
+    std::this_thread::sleep_for(retry_pause);
+    auto known = look();
+    if (!known)
+      return known.error();
+    known_ = std::move(*known);
+  }
+  return {};
+}
+
 result<cluster_entry>
 cluster_door::enter(storage::task_store& store, const storage::store_record& identity) {
+  if (auto ok = check_identity(); !ok)
+    return ok.error();
   if (auto ok = check_history(store); !ok)
+    return ok.error();
+  if (auto ok = check_name(store); !ok)
     return ok.error();
   if (!known_.record) {
     if (auto ok = check_founder(store); !ok)
@@ -425,7 +485,7 @@ cluster_door::enter(storage::task_store& store, const storage::store_record& ide
 }
 
 result<void> check_alone(const storage::task_store& store) {
-  auto found = has_replicas(store);
+  auto found = storage::has_replicas(store);
   if (!found)
     return found.error();
   if (*found)

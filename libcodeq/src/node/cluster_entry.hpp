@@ -35,6 +35,8 @@ struct known_cluster {
   /// Empty: there is none yet.
   std::optional<cluster::cluster_record> record;
   std::map<shard_id, cluster::shard_record> shards;
+  /// The coordinators that are there, by name.
+  std::map<std::string, cluster::node_record> nodes;
 };
 
 /// The replicas that a coordinator begins with.
@@ -60,7 +62,8 @@ public:
 
   /// Creates the cluster with the store's data, or joins it. The store's replicas are those of
   /// this boot afterwards, and the etcd is known on the disk. Errors: of the store and the file;
-  /// `incompatible_store`, also when etcd has forgotten what the store's replicas know.
+  /// `incompatible_store`, also when etcd has forgotten what the store's replicas know or the store
+  /// is another coordinator's; `invalid_argument` when another coordinator with this name runs.
   [[nodiscard]] result<cluster_entry>
   enter(storage::task_store& store, const storage::store_record& identity);
 
@@ -76,6 +79,9 @@ private:
   [[nodiscard]] result<void> check_history(const storage::task_store& store);
   [[nodiscard]] result<void>
   check_promise(shard_id shard, replication::epoch_number promised);
+  [[nodiscard]] result<void> check_identity() const;
+  [[nodiscard]] result<void> check_name(const storage::task_store& store);
+  [[nodiscard]] result<void> await_name();
   [[nodiscard]] result<void>
   found_shards(storage::task_store& store, const storage::store_record& identity);
   [[nodiscard]] result<void>

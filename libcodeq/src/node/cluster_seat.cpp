@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/cluster_seat.hpp"
 
+#include "base/duration_text.hpp"
 #include "base/random.hpp"
 #include "base/tuning.hpp"
+#include "cluster/cluster_timing.hpp"
 #include "coordinator/hub/etcd_history.hpp"
 #include "coordinator/hub/replica_worker.hpp"
 #include "coordinator/hub/shard_host.hpp"
@@ -52,7 +54,7 @@ cluster_seat::cluster_seat(
   : system_(system),
     options_(options),
     entry_(std::move(entry)),
-    places_(std::make_shared<coordinator::served_shards>()) {
+    places_(std::make_shared<coordinator::served_shards>(entry_.record.shards)) {
 }
 
 result<std::unique_ptr<cluster_seat>> cluster_seat::take(
@@ -143,6 +145,17 @@ cluster::member_events cluster_seat::events() const {
   events.noted = [](const std::string& words) {
     CODEQ_LOG_DEBUG("coordinator follows etcd note=\"{}\"", words);
   };
+  events.etcd_lost = [places = places_](const std::string& reason) {
+    places->note_etcd(false);
+    CODEQ_LOG_WARN(
+      "etcd has not answered for {}, no shard gets another primary while it is away reason=\"{}\"",
+      base::format_duration(cluster::timing::etcd_silent),
+      reason);
+  };
+  events.etcd_found = [places = places_] {
+    places->note_etcd(true);
+    CODEQ_LOG_INFO("etcd answers again");
+  };
   return events;
 }
 
@@ -163,7 +176,9 @@ result<void> cluster_seat::join() {
     member.self.free_bytes = space.available;
   std::vector<coordinator::found_replica_data> replicas;
   for (const auto& [shard, stored] : entry_.replicas) {
-    member.held.emplace(shard, stored.record.id);
+    // One that was dropped while this coordinator was away is made anew where it is wanted again.
+    if (entry_.shards.at(shard).nodes.contains(stored.record.id))
+      member.held.emplace(shard, stored.record.id);
     replicas.push_back({shard, stored, entry_.shards.at(shard)});
   }
   member_ = std::make_shared<cluster::member_driver>(

@@ -1,14 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/coordinator_access.hpp"
 
+#include "base/errors.hpp"
 #include "base/wall_clock.hpp"
 #include "node/coordinator_options.hpp"
 #include "node/http_access.hpp"
 #include "node/token_warnings.hpp"
+#include "security/token_file.hpp"
 
 #include <utility>
 
 namespace codeq::node {
+
+using base::wrong;
+
+namespace {
+
+/// Checks the token that is shown to the other coordinators, which accept what this one accepts.
+/// With another one the coordinator would get copies and could never take part.
+result<void> check_cluster_token(
+  const coordinator_node_options& options, const security::authenticator& access) {
+  const auto& file = options.cluster.token_file;
+  if (options.cluster.name.empty() || file.empty())
+    return {};
+  auto token = security::read_bearer(file);
+  if (!token)
+    return wrong("--cluster-token-file " + token.error().context);
+  const auto who = access.authenticate(*token);
+  const auto option = "--cluster-token-file: the token of " + file.string();
+  const std::string needed = "; it has to be an admin's of tenant *";
+  // The keys of a JWT may not be known yet.
+  if (!who && options.jwt.keys.empty())
+    return wrong(
+      option + " is not in " + options.tokens.string() + ", the file of --tokens, or has expired"
+      + needed);
+  if (!who || (who->may_operate() && who->is_of_all_tenants()))
+    return {};
+  return wrong(
+    option + " has the role " + std::string(to_string(who->role)) + " for tenant " + who->tenant
+    + needed);
+}
+
+} // namespace
 
 result<void> coordinator_access::open_tokens(const coordinator_node_options& options) {
   if (options.development)
@@ -36,7 +69,7 @@ result<void> coordinator_access::open_tokens(const coordinator_node_options& opt
     a.keys = jwt_keys->keys();
   }
   access = std::make_shared<const security::authenticator>(std::move(a));
-  return {};
+  return check_cluster_token(options, *access);
 }
 
 result<void> coordinator_access::open(const coordinator_node_options& options) {

@@ -17,7 +17,8 @@ namespace codeq::node {
 /// Who may use a coordinator: its tokens, keys of JWTs and certificates.
 class coordinator_access {
 public:
-  /// Reads tokens, keys and certificates. Errors: of their files.
+  /// Reads tokens, keys and certificates. Errors: of their files; `invalid_argument` when the token
+  /// for the other coordinators of a cluster is not that of an admin of all tenants.
   [[nodiscard]] result<void> open(const coordinator_node_options& options);
 
   struct reloaded {

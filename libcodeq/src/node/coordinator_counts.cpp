@@ -33,8 +33,8 @@ std::map<std::string, std::int64_t> store_gauges(
   const coordinator::disk_reserve& reserve) {
   std::map<std::string, std::int64_t> gauges;
   for (const auto& [name, count] : counters_of(store))
-    gauges["codeq_store_" + name] = static_cast<std::int64_t>(count);
-  gauges["codeq_records_evicted"] = static_cast<std::int64_t>(horizons.evicted());
+    gauges["codeq_store_" + name + "_total"] = static_cast<std::int64_t>(count);
+  gauges["codeq_records_evicted_total"] = static_cast<std::int64_t>(horizons.evicted());
   gauges["codeq_disk_reserve_bytes"] = static_cast<std::int64_t>(reserve.held());
   return gauges;
 }

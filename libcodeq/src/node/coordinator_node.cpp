@@ -454,6 +454,8 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
     counts.enqueue_bytes = e->used();
     counts.lookups_waiting = w->load();
     counts.shards_forced = p ? p->forced() : 0;
+    if (p)
+      counts.etcd_answers = p->etcd_answers();
     counts.records_evicted = h->evicted();
     counts.disk_reserve_bytes = d->held();
     if (auto usable = d->usable())

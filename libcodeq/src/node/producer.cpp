@@ -17,6 +17,7 @@
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <string>
@@ -66,6 +67,9 @@ result<void> check_producer(const producer_options& options) {
   if (!is_valid_name(options.name))
     return wrong(
       "name is `" + options.name + "`; it must be 1 to 128 letters, digits, `.`, `_` or `-`");
+  if (!is_valid_name(options.tenant))
+    return wrong(
+      "tenant is `" + options.tenant + "`; it must be 1 to 128 letters, digits, `.`, `_` or `-`");
   if (options.window_requests < 1 || options.window_requests > limits::producer_requests_max)
     return wrong(
       "window_requests is " + std::to_string(options.window_requests) + "; it must be 1.."
@@ -117,6 +121,25 @@ std::string within(duration wait) {
   return " within " + std::to_string(wait.count()) + " ms";
 }
 
+/// A refusal of tasks that named no tenant, with the field that helps; goes by the text of
+/// coordinators, which know no fields.
+error with_tenant_advice(error reason) {
+  bool is_for_tenant = reason.context.find("the token is for tenant ") != std::string::npos;
+  if (reason.code == errc::unauthorized && is_for_tenant)
+    reason.context += "; set producer_options::tenant";
+  return reason;
+}
+
+/// The same for each task that was refused.
+result<enqueue_answers> with_tenant_advice(result<enqueue_answers> answers) {
+  if (!answers)
+    return with_tenant_advice(answers.error());
+  for (auto& answer : *answers)
+    if (!answer)
+      answer = with_tenant_advice(answer.error());
+  return answers;
+}
+
 /// Why there is no connection. A refused certificate or token keeps its code, because waiting
 /// longer does not help.
 error no_connection(
@@ -145,7 +168,10 @@ struct producer::impl {
   };
 
   impl(const producer_options& options, const node::link_security& access)
-    : coordinators(options.coordinators), system(config), room(options.window_requests) {
+    : coordinators(options.coordinators),
+      tenant(options.tenant),
+      system(config),
+      room(options.window_requests) {
     auto settings = settings_of(options, access);
     settings.tell = [this](const client::connection_news& news) { connection.tell(news); };
     actor = transport::spawn_beside_sockets(system, client::producer, std::move(settings));
@@ -192,6 +218,8 @@ struct producer::impl {
   error not_ended(task_id task, duration wait);
 
   std::vector<std::string> coordinators;
+  /// The tenant of tasks that name none.
+  std::string tenant;
   node::connection_watch connection;
   system_config config;
   caf::actor_system system;
@@ -204,7 +232,7 @@ result<producer::impl::tasks_ptr> producer::impl::submit(
   const std::vector<task_spec>& tasks, answered done, client::room::deadline until) {
   if (auto ok = check_count(tasks.size()); !ok)
     return ok.error();
-  auto encoded = protocol::encoded_tasks::encode(tasks);
+  auto encoded = protocol::encoded_tasks::encode(tasks, {}, tenant);
   if (!encoded)
     return encoded.error();
   auto shared = std::make_shared<const protocol::encoded_tasks>(std::move(*encoded));
@@ -213,8 +241,13 @@ result<producer::impl::tasks_ptr> producer::impl::submit(
     room.take_over(bytes);
   else if (!room.take(bytes, until))
     return error{errc::overloaded, "the producer's window is full"};
-  auto answered = [this, bytes, done = std::move(done)](result<enqueue_answers> answer) {
+  auto is_unset = [](const task_spec& task) { return task.tenant.empty(); };
+  bool is_advised = std::any_of(tasks.begin(), tasks.end(), is_unset);
+  auto answered = [this, bytes, is_advised, done = std::move(done)](
+                    result<enqueue_answers> answer) {
     room.give_back(bytes);
+    if (is_advised)
+      answer = with_tenant_advice(std::move(answer));
     call_back(this, [&] { done(std::move(answer)); });
   };
   caf::anon_send(actor, actors::submit_tasks{shared, std::move(answered)});
@@ -282,8 +315,9 @@ error producer::impl::not_ended(task_id task, duration wait) {
       errc::timeout,
       "task " + name + " has not ended" + within(wait) + "; `codeqctl explain " + name
         + "` says why"};
-  auto why = client::no_connection(coordinators, connection.latest().reason, wait);
-  return {errc::timeout, why.context + "; whether task " + name + " has ended is unknown"};
+  auto why = no_connection(coordinators, connection.latest().reason, wait);
+  why.context += "; whether task " + name + " has ended is unknown";
+  return why;
 }
 
 result<std::unique_ptr<producer>> producer::connect(producer_options options) {
@@ -313,7 +347,15 @@ enqueue_answers producer::enqueue_each(std::vector<task_spec> tasks, duration wa
   return each_of(impl_->enqueue(tasks, wait), tasks.size());
 }
 
-void producer::enqueue(std::vector<task_spec> tasks, enqueued done) {
+void producer::enqueue(task_spec task, added done) {
+  std::vector<task_spec> tasks;
+  tasks.push_back(std::move(task));
+  impl_->submit(tasks, [done = std::move(done)](result<enqueue_answers> answers) {
+    done(answers ? std::move(answers->front()) : result<enqueued_task>(answers.error()));
+  });
+}
+
+void producer::enqueue_each(std::vector<task_spec> tasks, enqueued done) {
   impl_->submit(tasks, [done = std::move(done), count = tasks.size()](auto answers) {
     done(each_of(std::move(answers), count));
   });

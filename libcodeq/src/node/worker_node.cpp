@@ -75,6 +75,18 @@ worker::handler_sources sources_of(worker_node_options& options) {
     std::move(options.handlers), options.libraries, options.programs, options.isolation_program};
 }
 
+/// For an error of a file or a program: the same options give it again, as with a value that is out
+/// of its range.
+error lasting(const error& reason) {
+  return wrong(reason.context);
+}
+
+/// Errors: `invalid_argument`.
+result<worker::handler_set> load_handlers(worker_node_options& options) {
+  auto set = worker::handler_set::load(sources_of(options));
+  return set ? std::move(set) : lasting(set.error());
+}
+
 worker::handler_wishes wishes_of(const worker_node_options& options) {
   return {options.queues, options.only};
 }
@@ -250,8 +262,8 @@ result<std::unique_ptr<worker_node>> worker_node::start(worker_node_options opti
     return ok.error();
   auto access = node::open_credentials(options.access, options.coordinators);
   if (!access)
-    return access.error();
-  auto set = worker::handler_set::load(sources_of(options));
+    return lasting(access.error());
+  auto set = load_handlers(options);
   if (!set)
     return set.error();
   auto chosen = set->choose(wishes_of(options));
@@ -263,7 +275,7 @@ result<std::unique_ptr<worker_node>> worker_node::start(worker_node_options opti
   auto state = std::make_unique<impl>(std::move(options), std::move(*set));
   state->tls = std::move(access->tls);
   if (auto ok = state->open_metrics_access(); !ok)
-    return ok.error();
+    return lasting(ok.error());
   state->spawn(*hello, std::move(*chosen));
   if (auto ok = state->monitor_worker(); !ok)
     return ok.error();
@@ -283,7 +295,7 @@ result<void> worker_node::reconfigure(const worker_node_options& options) {
 }
 
 result<std::vector<handled_queue>> list_handlers(worker_node_options options) {
-  auto set = worker::handler_set::load(sources_of(options));
+  auto set = load_handlers(options);
   if (!set)
     return set.error();
   auto chosen = set->choose(wishes_of(options));
@@ -305,7 +317,7 @@ std::string to_string(const handled_queue& handled) {
 }
 
 result<void> serve_isolated(worker_node_options options, const std::string& queue) {
-  auto set = worker::handler_set::load(sources_of(options));
+  auto set = load_handlers(options);
   if (!set)
     return set.error();
   auto handler = set->handler_of(queue);

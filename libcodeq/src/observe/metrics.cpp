@@ -96,84 +96,66 @@ std::int64_t gauge_of(const base::coordinator_counts& stats, const std::string& 
 }
 
 struct shard_metric {
-  /// Name of the gauge in the stats.
-  const char* source;
+  /// The same in the stats.
   const char* name;
   const char* help;
   MetricType type;
 };
 
 constexpr shard_metric shard_metrics[] = {
-  {"codeq_leases", "codeq_leases", "Live leases", MetricType::Gauge},
-  {"codeq_lease_timers", "codeq_lease_timers", "Leases that have a timer", MetricType::Gauge},
+  {"codeq_leases", "Live leases", MetricType::Gauge},
+  {"codeq_lease_timers", "Leases that have a timer", MetricType::Gauge},
   {"codeq_segments_unpacked",
-   "codeq_segments_unpacked",
    "Segments of tasks that are unpacked in memory",
    MetricType::Gauge},
   {"codeq_segments_packed",
-   "codeq_segments_packed",
    "Segments of tasks that the latest snapshots packed",
    MetricType::Gauge},
   {"codeq_packed_bytes",
-   "codeq_packed_bytes",
    "Bytes of packed segments in memory",
    MetricType::Gauge},
   {"codeq_cache_bytes",
-   "codeq_cache_bytes",
    "Bytes of task bodies in the shards' caches",
    MetricType::Gauge},
-  {"codeq_stale_reports",
-   "codeq_stale_reports_total",
+  {"codeq_stale_reports_total",
    "Reports refused because their lease was over, since the start",
    MetricType::Counter},
-  {"codeq_stale_beats",
-   "codeq_stale_beats_total",
+  {"codeq_stale_beats_total",
    "Heartbeats refused because their lease was over, since the start",
    MetricType::Counter},
   {"codeq_fairness_keys",
-   "codeq_fairness_keys",
    "Fairness keys with live tasks, of all queues and shards",
    MetricType::Gauge},
-  {"codeq_limit_keys", "codeq_limit_keys", "Limit keys in use", MetricType::Gauge},
+  {"codeq_limit_keys", "Limit keys in use", MetricType::Gauge},
   {"codeq_tasks_held",
-   "codeq_tasks_held",
    "Ready tasks that a limit holds back",
    MetricType::Gauge},
-  {"codeq_schedules", "codeq_schedules", "Schedules that exist", MetricType::Gauge},
+  {"codeq_schedules", "Schedules that exist", MetricType::Gauge},
   {"codeq_schedules_without_zone",
-   "codeq_schedules_without_zone",
    "Schedules that do not fire because the file of their time zone cannot be read",
    MetricType::Gauge},
-  {"codeq_occurrences_fired",
-   "codeq_occurrences_fired_total",
+  {"codeq_occurrences_fired_total",
    "Occurrences of schedules that enqueued their tasks, since the start",
    MetricType::Counter},
-  {"codeq_occurrences_late",
-   "codeq_occurrences_late_total",
+  {"codeq_occurrences_late_total",
    "Those of them that were more than a second late, since the start",
    MetricType::Counter},
-  {"codeq_occurrences_overlapping",
-   "codeq_occurrences_overlapping_total",
+  {"codeq_occurrences_overlapping_total",
    "Occurrences left out because the one before had not ended, since the start",
    MetricType::Counter},
-  {"codeq_occurrences_missed",
-   "codeq_occurrences_missed_total",
+  {"codeq_occurrences_missed_total",
    "Occurrences left out because they were too late, since the start",
    MetricType::Counter},
   {"codeq_producer_sessions",
-   "codeq_producer_sessions",
    "Producer sessions that the shards remember",
    MetricType::Gauge},
-  {"codeq_sessions_forgotten",
-   "codeq_producer_sessions_forgotten_total",
+  {"codeq_producer_sessions_forgotten_total",
    "Producer sessions forgotten to make room for others, since the start",
    MetricType::Counter},
   {"codeq_commands_waiting",
-   "codeq_commands_waiting",
    "Requests that wait until the store has told of the keys that they name",
    MetricType::Gauge},
-  {"codeq_results_put_off",
-   "codeq_results_put_off_total",
+  {"codeq_results_put_off_total",
    "Large results that had to wait because the disk was full, since the start",
    MetricType::Counter},
 };
@@ -184,7 +166,7 @@ void write_shards(metric_families& to, const base::coordinator_counts& stats) {
       to.begin_counter(m.name, m.help);
     else
       to.begin_gauge(m.name, m.help);
-    to.add(gauge_of(stats, m.source));
+    to.add(gauge_of(stats, m.name));
   }
   to.begin_histogram(
     "codeq_dispatch_seconds",
@@ -239,6 +221,12 @@ void write_process(metric_families& to, const process_counts& process) {
     "codeq_shards_forced_total",
     "Shards that an operator gave to this coordinator by force, with a loss of acknowledged data");
   to.add(process.shards_forced);
+  if (process.etcd_answers) {
+    to.begin_gauge(
+      "codeq_etcd_reachable",
+      "1 while etcd answers this coordinator; otherwise 0, and no shard gets another primary");
+    to.add(*process.etcd_answers ? 1.0 : 0.0);
+  }
   to.begin_gauge(
     "codeq_disk_reserve_bytes", "Bytes on the disk that are reserved for when it is full");
   to.add(process.disk_reserve_bytes);

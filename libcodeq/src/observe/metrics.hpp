@@ -28,6 +28,8 @@ struct process_counts {
   std::uint64_t lookups_waiting = 0;
   /// How often this coordinator was made the primary of a shard by force.
   std::uint64_t shards_forced = 0;
+  /// Empty for a coordinator that is alone.
+  std::optional<bool> etcd_answers{};
   /// Number of records of ended tasks that had to make room.
   std::uint64_t records_evicted = 0;
   /// Size of the file that reserves space on the disk.

@@ -25,6 +25,7 @@ void write_node(schema::ClusterReply::Node::Builder to, const cluster_node& node
   to.setPresent(node.is_present);
   to.setDraining(node.is_draining);
   to.setFreeBytes(node.free_bytes);
+  to.setEtcdSilentMs(node.etcd_silent.count());
 }
 
 cluster_node read_node(schema::ClusterReply::Node::Reader from) {
@@ -36,6 +37,7 @@ cluster_node read_node(schema::ClusterReply::Node::Reader from) {
   node.is_present = from.getPresent();
   node.is_draining = from.getDraining();
   node.free_bytes = from.getFreeBytes();
+  node.etcd_silent = duration{from.getEtcdSilentMs()};
   return node;
 }
 

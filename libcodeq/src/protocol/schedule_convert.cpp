@@ -282,8 +282,9 @@ pack_spec(schema::ScheduleSpec::Reader spec, const std::string& tenant) {
     core::schedule_definition{pack(message), *overlap});
 }
 
-result<frame<schema::ScheduleSpec>> encode_spec(const schedule_spec& spec) {
-  auto tasks = encoded_tasks::encode({&spec.task, 1});
+result<frame<schema::ScheduleSpec>>
+encode_spec(const schedule_spec& spec, std::string_view tenant) {
+  auto tasks = encoded_tasks::encode({&spec.task, 1}, {}, tenant);
   if (!tasks)
     return tasks.error();
   auto task = frame<schema::FollowUps>::build([&](auto to) { tasks->write_follow_ups(to); });

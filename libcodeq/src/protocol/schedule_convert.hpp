@@ -8,6 +8,7 @@
 #include "core/commands/schedule_effect.hpp"
 #include "protocol/messages.hpp"
 #include "protocol/operator_convert.hpp"
+#include "protocol/task_validation.hpp"
 #include "schedule/plan.hpp"
 #include "schedule/rule.hpp"
 
@@ -42,8 +43,10 @@ struct schedule_content {
 [[nodiscard]] result<core::definition_ptr>
 pack_spec(schema::ScheduleSpec::Reader spec, const std::string& tenant);
 
-/// The same for a spec of the public interface. Errors: as above.
-[[nodiscard]] result<frame<schema::ScheduleSpec>> encode_spec(const schedule_spec& spec);
+/// The same for a spec of the public interface. A task that names no tenant belongs to `tenant`.
+/// Errors: as above.
+[[nodiscard]] result<frame<schema::ScheduleSpec>>
+encode_spec(const schedule_spec& spec, std::string_view tenant = default_tenant);
 
 /// Reads a definition. Errors: `protocol_error`, which a definition that `pack_spec` made never
 /// causes.

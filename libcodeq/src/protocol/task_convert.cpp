@@ -7,7 +7,6 @@
 #include "encoding/schema_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "protocol/shared_data.hpp"
-#include "protocol/task_validation.hpp"
 
 #include <capnp/message.h>
 
@@ -57,9 +56,10 @@ void write_body(const task_spec& task, std::span<std::uint64_t> place) {
   builder.requireFilled();
 }
 
-/// True when both tasks may be in one run. A task with a key has a run of its own.
-bool shares_run(const task_spec& a, const task_spec& b) {
-  return a.key.empty() && b.key.empty() && a.queue == b.queue && a.tenant == b.tenant
+/// True when both tasks may be in one run. A task with a key has a run of its own. `tenant` is that
+/// of `b`.
+bool shares_run(const task_spec& a, const task_spec& b, std::string_view tenant) {
+  return a.key.empty() && b.key.empty() && a.queue == b.queue && a.tenant == tenant
          && a.group == b.group && a.priority == b.priority && a.delay == b.delay
          && a.not_before == b.not_before && a.allow_promotion == b.allow_promotion
          && a.max_attempts == b.max_attempts && a.retry == b.retry && a.lease == b.lease
@@ -69,9 +69,9 @@ bool shares_run(const task_spec& a, const task_spec& b) {
          && a.fairness_weight == b.fairness_weight && a.limits == b.limits;
 }
 
-task_spec without_body(const task_spec& task) {
+task_spec without_body(const task_spec& task, std::string_view tenant) {
   task_spec shared;
-  shared.tenant = task.tenant;
+  shared.tenant = tenant;
   shared.queue = task.queue;
   shared.priority = task.priority;
   shared.delay = task.delay;
@@ -143,7 +143,8 @@ void write_run(const task_spec& from, std::uint32_t count, schema::EnqueueRun::B
 } // namespace
 
 result<encoded_tasks>
-encoded_tasks::encode(std::span<const task_spec> tasks, std::string_view noun) {
+encoded_tasks::encode(
+  std::span<const task_spec> tasks, std::string_view noun, std::string_view tenant) {
   std::size_t words = 0;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (auto ok = validate(tasks[i]); !ok)
@@ -155,7 +156,7 @@ encoded_tasks::encode(std::span<const task_spec> tasks, std::string_view noun) {
   encoded_tasks encoded;
   encoded.words_.reserve(words);
   for (const auto& task : tasks)
-    encoded.append(task);
+    encoded.append(task, task.tenant.empty() ? tenant : task.tenant);
   if (encoded.request_bytes() > tuning::frame_bytes_max)
     return too_many_bytes(encoded.request_bytes());
   return encoded;
@@ -175,13 +176,13 @@ std::size_t encoded_tasks::bytes_of(const run_numbers& runs) const {
   return word_bytes * words;
 }
 
-void encoded_tasks::append(const task_spec& task) {
+void encoded_tasks::append(const task_spec& task, std::string_view tenant) {
   auto begin = words_.size();
   words_.resize(begin + body_words(task));
   write_body(task, std::span(words_).subspan(begin));
   ends_.push_back(static_cast<std::uint32_t>(words_.size() * word_bytes));
-  if (runs_.empty() || !shares_run(runs_.back().shared, task))
-    runs_.push_back({static_cast<std::uint32_t>(ends_.size() - 1), 0, without_body(task)});
+  if (runs_.empty() || !shares_run(runs_.back().shared, task, tenant))
+    runs_.push_back({static_cast<std::uint32_t>(ends_.size() - 1), 0, without_body(task, tenant)});
   ++runs_.back().count;
 }
 

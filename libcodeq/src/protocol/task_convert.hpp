@@ -5,6 +5,7 @@
 #include "codeq/task.hpp"
 
 #include "protocol/messages.hpp"
+#include "protocol/task_validation.hpp"
 
 #include <cstdint>
 #include <span>
@@ -19,9 +20,12 @@ class encoded_tasks {
 public:
   /// Checks and encodes tasks. Errors: as `validate`, with the task's index when there are several
   /// tasks; `too_large` when they do not fit into one frame (`tuning::frame_bytes_max`). With a
-  /// `noun`, errors use it for a task and always name the index.
-  [[nodiscard]] static result<encoded_tasks>
-  encode(std::span<const task_spec> tasks, std::string_view noun = {});
+  /// `noun`, errors use it for a task and always name the index. `tenant` is that of tasks that
+  /// name none.
+  [[nodiscard]] static result<encoded_tasks> encode(
+    std::span<const task_spec> tasks,
+    std::string_view noun = {},
+    std::string_view tenant = default_tenant);
 
   /// Number of tasks.
   [[nodiscard]] std::size_t count() const noexcept { return ends_.size(); }
@@ -75,12 +79,12 @@ private:
   struct run {
     std::uint32_t first = 0;
     std::uint32_t count = 0;
-    /// The run's first task, without payload and headers.
+    /// The run's first task, without payload and headers. Its tenant is set.
     task_spec shared;
   };
 
   encoded_tasks() = default;
-  void append(const task_spec& task);
+  void append(const task_spec& task, std::string_view tenant);
   [[nodiscard]] std::size_t bytes_of(const run_numbers& runs) const;
   [[nodiscard]] std::uint32_t begin_of(const run& of) const;
   [[nodiscard]] std::uint32_t end_of(const run& of) const;

@@ -64,8 +64,12 @@ chosen_settings settings_of(const task_spec& task) {
   return s;
 }
 
+std::string tenant_of(const task_spec& task, std::string_view unset) {
+  return task.tenant.empty() ? std::string(unset) : task.tenant;
+}
+
 result<void> validate(const task_spec& task) {
-  if (auto ok = check_queue({task.tenant, task.queue}); !ok)
+  if (auto ok = check_queue({tenant_of(task), task.queue}); !ok)
     return ok;
   if (task.priority < 0 || task.priority > limits::priority_max)
     return out_of_range(

@@ -3,6 +3,8 @@
 
 #include "codeq/result.hpp"
 
+#include "base/nearest_name.hpp"
+
 #include <cstddef>
 #include <span>
 #include <string>
@@ -10,14 +12,14 @@
 
 namespace codeq::schedule {
 
-/// Reads the name of a policy; `names` are those of the values of `Enum` from 0 on. Errors:
-/// `invalid_argument` names the field, the value and all names.
+/// Reads the name of a policy; `names` are those of the values of `Enum` from 0 on; `_` and `-` are
+/// the same. Errors: `invalid_argument` names the field, the value and all names.
 template <class Enum>
 [[nodiscard]] result<Enum> parse_choice(
   std::string_view field, std::string_view text, std::span<const std::string_view> names) {
   std::string all;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == text)
+    if (base::is_same_name(names[i], text))
       return static_cast<Enum>(i);
     all += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + std::string(names[i]);
   }

@@ -26,13 +26,13 @@ std::uint64_t hash_of(std::string_view text) {
   return hash;
 }
 
-timestamp to_timestamp(sys_seconds when) {
+timestamp timestamp_of(sys_seconds when) {
   return timestamp{when.time_since_epoch()};
 }
 
 /// The first whole second at or after a time, within what is computed.
 sys_seconds second_from(timestamp when) {
-  auto limited = std::clamp(when, to_timestamp(computed_from), to_timestamp(horizon));
+  auto limited = std::clamp(when, timestamp_of(computed_from), timestamp_of(horizon));
   return sys_seconds{std::chrono::ceil<seconds>(limited.time_since_epoch())};
 }
 
@@ -132,11 +132,11 @@ std::uint64_t timetable::count_matches(sys_seconds from, sys_seconds until) cons
 }
 
 occurrence timetable::to_occurrence(const match& each) const {
-  auto due = to_timestamp(each.at);
+  auto due = timestamp_of(each.at);
   if (rule_.jitter == duration{0})
     return {each.nominal, due};
   auto next = match_from(each.at + seconds{1});
-  auto limit = next ? to_timestamp(next->at) : rule_.end.value_or(to_timestamp(horizon));
+  auto limit = next ? timestamp_of(next->at) : rule_.end.value_or(timestamp_of(horizon));
   auto most = static_cast<std::uint64_t>(std::min(rule_.jitter, limit - due).count());
   auto late = mix(jitter_seed_ ^ mix(hash_of(encode(each.nominal)))) % most;
   return {each.nominal, due + duration{static_cast<duration::rep>(late)}};

@@ -18,6 +18,9 @@ class event_loop {
 public:
   using action = std::function<void()>;
 
+  /// `start`: shard time at the beginning.
+  explicit event_loop(timestamp start) { now_.shard = start; }
+
   [[nodiscard]] const instant& now() const noexcept { return now_; }
 
   /// Queues `what`; `run` calls it after all actions that were posted before.

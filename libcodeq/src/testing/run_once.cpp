@@ -1,18 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "protocol/task_validation.hpp"
 #include "testing/said_runtime.hpp"
 #include "worker/handlers/call_handler.hpp"
 #include "worker/host/handler_set.hpp"
+#include "worker/node/report.hpp"
 
 #include <stdexcept>
+#include <utility>
 #include <variant>
 
 namespace codeq::testing {
+
+namespace {
+
+/// The outcome, or what a worker makes of it when the coordinator would not accept it.
+outcome as_reported(outcome answer) {
+  auto made = worker::make_report({}, {}, answer);
+  if (made.what == answer.what())
+    return answer;
+  return made.what == disposition::failed ? outcome::failed(std::move(made.text))
+                                          : outcome::failed_permanently(std::move(made.text));
+}
+
+} // namespace
 
 run_result
 run_once(const handler_function& function, const task_spec& spec, const attempt_options& options) {
   task attempt;
   attempt.id = {shard_id{0}, 1};
-  attempt.tenant = spec.tenant;
+  attempt.tenant = protocol::tenant_of(spec);
   attempt.queue = spec.queue;
   attempt.key = spec.key;
   attempt.group = spec.group;
@@ -31,7 +47,7 @@ run_once(const handler_function& function, const task_spec& spec, const attempt_
   attempt.runtime = runtime;
   if (options.cancelled)
     attempt.cancel->request();
-  auto ended = worker::call_handler(function, attempt);
+  auto ended = as_reported(worker::call_handler(function, attempt));
   return {std::move(ended), runtime->said()};
 }
 
@@ -44,7 +60,7 @@ run_once(const handler_registry& handlers, const task_spec& spec, const attempt_
   if (const auto* function = std::get_if<handler_function>(&handler->handler))
     return run_once(*function, spec, options);
   throw std::invalid_argument(
-    "run_once: queue `" + spec.queue + "` is not handled by a function but as a "
+    "run_once: queue `" + spec.queue + "` is not handled by a function, its kind is "
     + std::string(all->kind_of(*handler)) + "; use a testbed");
 }
 

@@ -2,7 +2,6 @@
 #include "testing/test_shard.hpp"
 
 #include "protocol/bounds.hpp"
-#include "protocol/task_convert.hpp"
 #include "storage/keys/keyspace.hpp"
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <limits>
 #include <span>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 namespace codeq::testing {
@@ -21,11 +21,16 @@ constexpr core::peer_id producer_peer = 0;
 coordinator::shard_options make_options() {
   coordinator::shard_options options;
   options.state = std::make_shared<core::shard_state>(shard_id{}, 1);
-  // A snapshot would close segments, and the remaining fates have no key, group or worker.
+  // Snapshots are taken by `begin_retention`.
   options.turns.snapshot_records = std::numeric_limits<std::size_t>::max();
   options.turns.snapshot_interval = std::chrono::years(100);
   options.zones = std::make_shared<schedule::zone_store>();
   return options;
+}
+
+/// A testbed has one producer, so the time tells its sessions apart.
+producer_id make_session(timestamp now) {
+  return make_producer_id(now, 1, 1);
 }
 
 error taken_by(const enqueued_task& duplicate) {
@@ -80,7 +85,7 @@ test_shard::test_shard(event_loop& loop)
   : loop_(loop),
     reader_({store_}, *this),
     shard_(make_options(), *this, loop.now()),
-    producer_(make_producer_id(loop.now().shard, 1, 1)) {
+    producer_(make_session(loop.now().shard)) {
   shard_.start(loop_.now());
   shard_.attach({producer_peer}, loop_.now());
   settle();
@@ -90,9 +95,11 @@ result<enqueued_task> test_shard::enqueue(const task_spec& spec) {
   auto encoded = protocol::encoded_tasks::encode(std::span(&spec, 1));
   if (!encoded)
     return encoded.error();
-  ++requests_;
-  ask({producer_peer, encoded->to_request({producer_, requests_, requests_, shard_id{}})});
-  const auto& answered = *answer<core::enqueue_answered>();
+  auto answered = add(*encoded);
+  if (answered.allowed.error().code == errc::session_expired) {
+    begin_session();
+    answered = add(*encoded);
+  }
   if (!answered.allowed)
     return answered.allowed.error();
   enqueued_task made{{shard_id{}, answered.tasks.front().first}};
@@ -100,6 +107,17 @@ result<enqueued_task> test_shard::enqueue(const task_spec& spec) {
   if (made.kind == enqueue_kind::duplicate)
     return taken_by(made);
   return made;
+}
+
+core::enqueue_answered test_shard::add(const protocol::encoded_tasks& tasks) {
+  ++requests_;
+  ask({producer_peer, tasks.to_request({producer_, requests_, requests_, shard_id{}})});
+  return *answer<core::enqueue_answered>();
+}
+
+void test_shard::begin_session() {
+  producer_ = make_session(loop_.now().shard);
+  requests_ = 0;
 }
 
 result<limit_info>
@@ -131,7 +149,7 @@ test_shard::ask_schedule(const schedule_address& name, What what) {
 
 schedule_address test_shard::address_of(const std::string& name) const {
   auto at = schedules_.find(name);
-  return {at == schedules_.end() ? task_spec().tenant : at->second, name};
+  return {at == schedules_.end() ? std::string(protocol::default_tenant) : at->second, name};
 }
 
 result<schedule_answer>
@@ -195,6 +213,21 @@ bool test_shard::cancel(sequence seq) {
   return changed && changed->result != change_result::unchanged;
 }
 
+result<protocol::wire_frame> test_shard::answer_to(const protocol::wire_frame& request) {
+  answer_.reset();
+  auto read = protocol::visit_frame(request, [this]<class S>(protocol::frame<S> typed) {
+    if constexpr (std::is_constructible_v<protocol::shard_request, protocol::frame<S>>)
+      ask({producer_peer, std::move(typed)});
+  });
+  if (!read)
+    return read.error();
+  if (!answer_)
+    return error{errc::unavailable, "the shard does not answer"};
+  protocol::wire_frame answer;
+  protocol::write_reply(shard_id{}, *answer_, [&](const auto& frame) { answer = frame; });
+  return answer;
+}
+
 void test_shard::attach(const coordinator::peer_attached& worker, receiver receive) {
   if (worker_peer_ != producer_peer)
     shard_.detach(worker_peer_, loop_.now());
@@ -225,6 +258,14 @@ void test_shard::decide(const core::command& command) {
   answer_.reset();
   shard_.decide(command, loop_.now());
   settle();
+}
+
+void test_shard::begin_retention() {
+  // A snapshot closes the tasks that have ended; only then their keys have a time to end at.
+  if (!has_keys_ || committed_ == snapshot_turn_)
+    return;
+  decide(core::take_snapshot{});
+  snapshot_turn_ = committed_;
 }
 
 void test_shard::settle() {
@@ -265,9 +306,11 @@ void test_shard::commit(coordinator::turn_commit turn, const std::vector<core::e
     fail(done.error());
   committed_ = turn.number;
   for (const auto& e : events)
-    if (const auto* added = std::get_if<core::segment_appended>(&e))
+    if (const auto* added = std::get_if<core::segment_appended>(&e)) {
+      has_keys_ = has_keys_ || !added->key.empty();
       for (std::uint32_t i = 0; i < added->count; ++i)
         tasks_[added->queue.queue].push_back(added->first + i);
+    }
 }
 
 void test_shard::to_worker(core::peer_id peer, worker_message message) {

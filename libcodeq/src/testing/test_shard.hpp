@@ -7,6 +7,7 @@
 
 #include "coordinator/shard/shard.hpp"
 #include "coordinator/store/reader.hpp"
+#include "protocol/task_convert.hpp"
 #include "storage/memory/memory_store.hpp"
 #include "testing/event_loop.hpp"
 
@@ -56,6 +57,13 @@ public:
 
   /// False when the task has ended already.
   bool cancel(sequence seq);
+
+  /// Passes on another request, and returns the answer.
+  [[nodiscard]] result<protocol::wire_frame> answer_to(const protocol::wire_frame& request);
+
+  /// Begins the retention of the keys of tasks that have ended, as a coordinator does every few
+  /// seconds. Call before time advances.
+  void begin_retention();
 
   // Requests of a worker's session.
 
@@ -128,6 +136,10 @@ public:
   [[noreturn]] void fail(const error& reason) override;
 
 private:
+  [[nodiscard]] core::enqueue_answered add(const protocol::encoded_tasks& tasks);
+  /// The producer's next requests have a new session, since the shard forgets one that is idle for
+  /// `limits::producer_session_idle_max`.
+  void begin_session();
   /// Commits all decisions, then processes and commits their consequences.
   void settle();
   void to_worker(core::peer_id peer, worker_message message);
@@ -152,6 +164,10 @@ private:
   std::uint32_t epoch_ = 1;
   bool wants_epoch_ = false;
   std::uint64_t committed_ = 0;
+  /// A task has a key.
+  bool has_keys_ = false;
+  /// The turn of the latest snapshot that `begin_retention` took.
+  std::uint64_t snapshot_turn_ = 0;
   /// Commands that resulted from a call into the shard.
   std::deque<core::command> commands_;
   std::deque<coordinator::keys_wanted> wanted_keys_;

@@ -35,6 +35,7 @@ test_worker::test_worker(const parts& made)
 
 worker::dispatcher_options test_worker::make_options() const {
   worker::dispatcher_options options;
+  options.tenant = parts_.tenant;
   options.queues = parts_.queues;
   options.slots = parts_.slots;
   options.prefetch = 0;
@@ -62,7 +63,7 @@ void test_worker::connect() {
     if (!pattern)
       continue;
     auto& to = pattern->is_one_queue() ? attached.queues : attached.prefixes;
-    to.push_back({"default", pattern->stem()});
+    to.push_back({parts_.tenant, pattern->stem()});
   }
   parts_.shard.attach(attached, [this, me = weak_from_this()](auto message) {
     if (auto alive = me.lock())

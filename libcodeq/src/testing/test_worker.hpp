@@ -41,6 +41,7 @@ public:
     test_shard& shard;
     handler_host& host;
     worker_identity identity;
+    std::string tenant;
     std::vector<worker::served_queue> queues;
     std::size_t slots = 1;
   };

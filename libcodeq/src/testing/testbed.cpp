@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/testing.hpp"
 
+#include "testing/operator_requests.hpp"
 #include "testing/testbed_state.hpp"
 #include "worker/host/handler_set.hpp"
 
+#include <chrono>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace codeq::testing {
@@ -21,31 +24,58 @@ const handler_registry& checked(const handler_registry& handlers) {
   return handlers;
 }
 
+const testbed_options& checked(const testbed_options& options) {
+  using std::chrono::sys_days;
+  if (!is_valid_name(options.tenant))
+    throw std::invalid_argument(
+      "testbed: tenant is `" + options.tenant + "`; it must match [A-Za-z0-9._-]{1,128}");
+  sys_days begin(std::chrono::year(2000) / 1 / 1);
+  sys_days end(std::chrono::year(2100) / 1 / 1);
+  auto start = options.start.time_since_epoch();
+  if (start < begin.time_since_epoch() || start >= end.time_since_epoch())
+    throw std::invalid_argument(
+      "testbed: start is " + std::to_string(start.count())
+      + " ms since 1970; it must be in the years 2000 to 2099");
+  return options;
+}
+
 } // namespace
 
-testbed::testbed(const handler_registry& handlers, std::size_t slots)
-  : impl_(std::make_unique<impl>(checked(handlers), slots)) {
+testbed::testbed(const handler_registry& handlers, const testbed_options& options)
+  : impl_(std::make_unique<impl>(checked(handlers), checked(options))) {
 }
 
 testbed::~testbed() = default;
 
 result<enqueued_task> testbed::enqueue(const task_spec& spec) {
-  impl_->warn_of_missing_handler(spec.queue);
-  auto made = impl_->shard.enqueue(spec);
+  auto wanted = impl_->with_tenant(spec);
+  auto made = impl_->shard.enqueue(wanted);
+  if (made)
+    impl_->warn_of_missing_handler({wanted.tenant, wanted.queue});
   impl_->settle();
   return made;
 }
 
 result<limit_info>
 testbed::set_limit(const std::string& name, const limit_definition& definition) {
-  auto answered = impl_->shard.set_limit({limit_address().tenant, name}, definition);
+  auto answered = impl_->shard.set_limit({impl_->options.tenant, name}, definition);
+  impl_->settle();
+  return answered;
+}
+
+result<queue_info>
+testbed::configure_queue(const std::string& queue, const queue_config& config) {
+  auto answered =
+    testing::configure_queue(impl_->shard, {impl_->options.tenant, queue}, config);
   impl_->settle();
   return answered;
 }
 
 result<schedule_answer>
 testbed::set_schedule(const std::string& name, const schedule_spec& spec) {
-  auto answered = impl_->shard.set_schedule({spec.task.tenant, name}, spec);
+  auto wanted = spec;
+  wanted.task = impl_->with_tenant(spec.task);
+  auto answered = impl_->shard.set_schedule({wanted.task.tenant, name}, wanted);
   impl_->settle();
   return answered;
 }
@@ -73,6 +103,10 @@ result<task_status> testbed::status(task_id task) {
   return impl_->shard.status(task.seq);
 }
 
+result<task_explanation> testbed::explain(task_id task) {
+  return explain_task(impl_->shard, task);
+}
+
 std::vector<task_status> testbed::tasks(const std::string& queue) {
   std::vector<task_status> found;
   for (auto seq : impl_->shard.tasks_of(queue))
@@ -94,6 +128,12 @@ bool testbed::cancel(task_id task) {
   bool done = impl_->shard.cancel(task.seq);
   impl_->settle();
   return done;
+}
+
+result<change_outcome> testbed::change(task_id task, task_change what) {
+  auto answered = change_task(impl_->shard, task, what);
+  impl_->settle();
+  return answered;
 }
 
 bool testbed::lose_lease(task_id task) {

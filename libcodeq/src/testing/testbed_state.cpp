@@ -14,8 +14,9 @@
 
 namespace codeq::testing {
 
-testbed::impl::impl(const handler_registry& registry, std::size_t slot_count)
-  : slots(std::min(slot_count, limits::slots_max)),
+testbed::impl::impl(const handler_registry& registry, const testbed_options& given)
+  : options(given),
+    loop(given.start),
     shard(loop),
     actors(
       {[this](worker::handler_number handler, outcome answer) {
@@ -30,20 +31,39 @@ testbed::impl::impl(const handler_registry& registry, std::size_t slot_count)
   connect();
 }
 
-void testbed::impl::warn_of_missing_handler(const std::string& queue) {
-  auto serves = [&](const auto& handler) {
+task_spec testbed::impl::with_tenant(task_spec spec) const {
+  if (spec.tenant.empty())
+    spec.tenant = options.tenant;
+  return spec;
+}
+
+bool testbed::impl::has_handler(const std::string& queue) const {
+  return std::any_of(handlers.begin(), handlers.end(), [&](const auto& handler) {
     auto pattern = base::queue_pattern::parse(handler.first);
     return pattern && pattern->matches(queue);
-  };
-  bool is_served = std::any_of(handlers.begin(), handlers.end(), serves);
-  if (handlers.empty() || is_served || !missing_handlers.insert(queue).second)
+  });
+}
+
+void testbed::impl::warn_of_missing_handler(const queue_address& queue) {
+  bool is_own = queue.tenant == options.tenant;
+  bool runs = handlers.empty() || (is_own && has_handler(queue.queue));
+  if (runs || !missing_handlers.insert(queue).second)
     return;
+  if (!is_own) {
+    CODEQ_LOG_WARN(
+      "testbed runs the tasks of another tenant, so those of this one stay ready; see "
+      "testbed_options::tenant tenant={} queue={} runs={}",
+      queue.tenant,
+      queue.queue,
+      options.tenant);
+    return;
+  }
   std::string registered;
   for (const auto& [name, handler] : handlers)
     registered += (registered.empty() ? "" : ", ") + name;
   CODEQ_LOG_WARN(
     "testbed has no handler for a queue, so its tasks stay ready queue={} registered=\"{}\"",
-    queue,
+    queue.queue,
     registered);
 }
 
@@ -52,8 +72,9 @@ void testbed::impl::connect() {
   for (const auto& [queue, each] : handlers)
     served.push_back(worker::served_by(each));
   worker_identity identity{"testbed", ++incarnation};
-  worker = std::make_shared<test_worker>(
-    test_worker::parts{loop, shard, *this, identity, std::move(served), slots});
+  auto slots = std::min(options.slots, limits::slots_max);
+  worker = std::make_shared<test_worker>(test_worker::parts{
+    loop, shard, *this, identity, options.tenant, std::move(served), slots});
   worker->connect();
 }
 
@@ -204,6 +225,7 @@ void testbed::impl::crash() {
 }
 
 void testbed::impl::step(duration by) {
+  shard.begin_retention();
   loop.advance(by);
   actors.advance(by);
 }

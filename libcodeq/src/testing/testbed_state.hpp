@@ -21,14 +21,17 @@ namespace codeq::testing {
 
 /// A shard, a worker and its handlers, and the injected mishaps.
 struct testbed::impl final : handler_host {
-  impl(const handler_registry& registry, std::size_t slot_count);
+  impl(const handler_registry& registry, const testbed_options& given);
 
   /// Processes everything that is due without advancing time.
   void settle();
   void advance(duration by);
-  /// Writes a line to stderr if no handler serves the queue, once for each queue. A test of a
-  /// producer, which has no handlers at all, gets none.
-  void warn_of_missing_handler(const std::string& queue);
+  /// Writes a line to stderr if the worker does not run the tasks of the queue, once for each
+  /// queue. A test of a producer, which has no handlers at all, gets none.
+  void warn_of_missing_handler(const queue_address& queue);
+  [[nodiscard]] bool has_handler(const std::string& queue) const;
+  /// The task with the worker's tenant if it has none.
+  [[nodiscard]] task_spec with_tenant(task_spec spec) const;
   /// Starts a worker process in place of the previous one.
   void connect();
 
@@ -73,10 +76,10 @@ struct testbed::impl final : handler_host {
   /// The lease of a running attempt at the task; empty when there is none.
   [[nodiscard]] std::optional<fencing_token> find(task_id task) const;
 
+  const testbed_options options;
   std::map<std::string, handler_registry::entry> handlers;
   /// Queues without a handler for which a line was written.
-  std::set<std::string> missing_handlers;
-  std::size_t slots;
+  std::set<queue_address> missing_handlers;
   event_loop loop;
   test_shard shard;
   virtual_actors actors;

@@ -141,6 +141,15 @@ class Roles(TokensTest):
         for one, state in ((task, "ready"), (dead, "dead")):
             self.assertEqual(state, json.loads(self.ctl("boss", "--json", "get", one))["state"])
 
+    def test_refused_change_tells_whose_token_it_takes(self):
+        self.ctl("ada", "enqueue", "mail", "x", *TENANT)
+        for bearer in ("ada", "reader"):
+            for verb in (("pause", "mail"), ("purge", "mail", "--yes"), ("pause", "nosuch"),
+                         ("set", "mail", "--lease", "9s")):
+                self.cluster.token = self.tokens[bearer]
+                said = self.cluster.ctl_error("queue", *verb, *TENANT)
+                self.assertEqual("codeqctl: unauthorized: this takes an admin's token\n", said)
+
     def test_reader_reads_at_the_node_port(self):
         task = self.ctl("ada", "enqueue", "mail", "x", *TENANT).strip()
         for reader in ("reader", "auditor"):
@@ -269,6 +278,12 @@ class Lifetimes(TokensTest):
         self.assertEqual(2, done.returncode)
         self.assertIn("--role must be producer, worker", done.stderr.decode())
 
+    def test_role_that_does_not_fit_its_options_is_wrong_usage(self):
+        for options in (("--role", "worker"), ("--role", "metrics")):
+            done = self.cluster.try_ctl("token", "create", "--file", self.file, "--subject", "x",
+                                        *TENANT, *options)
+            self.assertEqual(2, done.returncode, done.stderr)
+
     def test_second_rotation_names_the_token_to_rotate(self):
         name = self.listed()["ada"]["token"]
         out = self.cluster.path("ada.token")
@@ -277,6 +292,32 @@ class Lifetimes(TokensTest):
         successor = re.search(r"If it was rotated before, rotate its successor (\w+)", error)[1]
         self.assertNotEqual(successor, name)
         self.ctl("ada", "token", "rotate", successor, "--file", self.file, "--out", out)
+
+
+class ClusterToken(TokensTest):
+    """The token that a coordinator shows to the others; etcd is not asked before it was checked."""
+
+    def refused_start(self, bearer):
+        path = self.cluster.path("cluster.token")
+        path.write_text(bearer)
+        path.chmod(0o600)
+        process = self.cluster.start("member", [
+            cluster.BIN / "codeq-coordinator", "--tokens", self.file,
+            "--data", self.cluster.path("member"), "--listen", "127.0.0.1:9",
+            "--cluster", "c", "--etcd", "http://127.0.0.1:9", "--cluster-token-file", path])
+        self.assertEqual(2, process.wait(20))
+        return process.text()
+
+    def test_that_is_not_an_admins_of_all_tenants_is_wrong_usage(self):
+        for name, words in (("ada", "has the role producer for tenant a"),
+                            ("boss", "has the role admin for tenant a"),
+                            ("auditor", "has the role reader for tenant *")):
+            text = self.refused_start(self.tokens[name])
+            self.assertIn("--cluster-token-file: the token of ", text)
+            self.assertIn(words + "; it has to be an admin's of tenant *", text)
+
+    def test_that_the_tokens_do_not_have_is_wrong_usage(self):
+        self.assertIn("the file of --tokens, or has expired", self.refused_start("codeq_x"))
 
 
 class Files(TokensTest):

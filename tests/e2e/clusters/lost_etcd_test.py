@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An etcd that has forgotten decisions makes nobody a primary, and its coordinators say so."""
 
+import json
 import pathlib
 import shutil
 import subprocess
@@ -68,6 +69,29 @@ class LostEtcd(coordinators.CoordinatorsTest):
             self.assertIn("the stores of the cluster have format 5; this version of "
                           "codeq-coordinator reads up to 4", node.text())
 
+    def test_etcd_that_is_away_is_reported_until_it_answers_again(self):
+        self.cluster.start_all()
+        self.assertIn("codeq_etcd_reachable 1\n", self.cluster.metrics("c0"))
+        self.cluster.etcd.terminate(20)
+
+        self.await_in_log("c0", "etcd has not answered for 5s, no shard gets another primary")
+        self.assertIn("codeq_etcd_reachable 0\n", self.cluster.metrics("c0"))
+        wait_until(lambda: b"etcd has not answered c0, c1, c2 for "
+                   in self.cluster.ctl("cluster", "status"), 20, "all coordinators say so")
+        self.cluster.nodes["c2"].kill()
+        self.assertIn("c2", self.shown_waits())
+        self.cluster.start_etcd()
+        self.await_in_log("c0", "etcd answers again")
+        self.assertIn("codeq_etcd_reachable 1\n", self.cluster.metrics("c0"))
+        wait_until(lambda: self.cluster.ctl("cluster", "status").startswith(b"cluster test"), 20,
+                   "no coordinator says so")
+
+    def shown_waits(self):
+        """The coordinators whose answers shards wait for."""
+        shards = json.loads(self.cluster.ctl("--json", "cluster", "status"))["shards"]
+        return {one["waits_for"].removeprefix("an answer of ") for one in shards
+                if one["waits_for"].startswith("an answer of ")}
+
     def test_etcd_that_was_founded_anew_is_refused_and_the_old_one_is_taken_back(self):
         self.cluster.start_all()
         task = self.cluster.enqueue("q", "x", "--key", "k")
@@ -117,9 +141,12 @@ class LostEtcd(coordinators.CoordinatorsTest):
         self.assertIn("what c2 has is not told", self.repair(told)[1])
         self.tell(told, "c2")
         status, shown = self.repair(told)
-        self.assertNotEqual(0, status)
+        self.assertEqual(2, status)
         words = shown.partition("confirm it with the words: ")[2].strip()
         self.assertEqual("take what c0, c1, c2 has", words)
+        status, shown = self.repair(told, "--confirm", "take all")
+        self.assertEqual(2, status)
+        self.assertIn("--confirm has other words than these; nothing was changed", shown)
         self.assertEqual({}, self.cluster.records(), "nothing is written without the words")
         status, shown = self.repair(told, "--confirm", words)
         self.assertEqual(0, status, shown)

@@ -69,6 +69,7 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
         self.assertEqual({"c0": True, "c1": True, "c2": True},
                          {node["name"]: node["answers"] for node in shown["nodes"]})
         for name in self.cluster.hosts:
+            self.assertNotIn("shards is 0", self.cluster.nodes[name].text())
             code, ready, _ = wait_until(
                 lambda n=name: (lambda a: a if a[0] == 200 else None)(
                     self.cluster.http(n, "GET", "/readyz")), 20, "ready")

@@ -2,6 +2,7 @@
 #include "sim/audit/auditor.hpp"
 
 #include "base/tuning.hpp"
+#include "protocol/task_validation.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -66,6 +67,7 @@ void auditor::submitted(const std::string& name, const task_spec& spec, timestam
     earliest = shard_now + spec.delay;
   // An absolute time holds regardless of clock changes; a delay counts from a shard time.
   wish wanted{spec, earliest, spec.not_before ? ~0ull : clock_, std::nullopt};
+  wanted.spec.tenant = protocol::tenant_of(spec);
   wanted.power_cuts = totals_.power_cuts;
   wishes_.emplace(name, std::move(wanted));
 }
@@ -104,6 +106,7 @@ auditor::task_view* auditor::meet(const std::string& name, const task_id& id) {
 std::map<std::string, auditor::wish>::iterator
 auditor::meet_tick(const std::string& name, const task_id& id) {
   wish wanted{{}, timestamp{}, clock_, std::nullopt};
+  wanted.spec.tenant = protocol::default_tenant;
   wanted.is_follow_up = true;
   tasks_[id].cancel_asked = tasks_[id].cancel_asked || ticks_.cancels(name);
   return wishes_.emplace(name, std::move(wanted)).first;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/audit/auditor.hpp"
 
+#include "protocol/task_validation.hpp"
+
 /// A follow-up exists exactly once if its completion was accepted, and otherwise never.
 namespace codeq::sim {
 
@@ -13,6 +15,7 @@ void auditor::will_follow(
   for (const auto& spec : tasks) {
     plan.names.emplace_back(spec.payload);
     wish wanted{spec, timestamp{}, clock_, std::nullopt};
+    wanted.spec.tenant = protocol::tenant_of(spec);
     wanted.is_follow_up = true;
     wishes_.emplace(spec.payload, std::move(wanted));
   }

@@ -13,6 +13,15 @@ using namespace std::chrono_literals;
 constexpr monotonic_time steady_zero{duration{0}};
 constexpr timestamp wall_zero{duration{1'700'000'000'000}};
 
+TEST(WallTime, BecomesATimestampAndComesBack) {
+  std::chrono::system_clock::time_point when{1'700'000'000'123ms};
+
+  EXPECT_EQ(to_timestamp(when), wall_zero + 123ms);
+  EXPECT_EQ(to_timestamp(when + 999us), wall_zero + 123ms);
+  EXPECT_EQ(to_timestamp(std::chrono::system_clock::time_point{-1us}), timestamp{-1ms});
+  EXPECT_EQ(to_wall_time(wall_zero + 123ms), when);
+}
+
 TEST(ShardTime, StartsAtTheLaterOfPersistedAndWallClock) {
   EXPECT_EQ(
     shard_time(wall_zero + 5s, steady_zero, wall_zero).at(steady_zero, wall_zero), wall_zero + 5s);

@@ -48,5 +48,12 @@ TEST(NearestName, WhatIsNotNearIsNotGuessed) {
   EXPECT_EQ("none", nearest(std::string(100'000, 'p')));
 }
 
+TEST(NearestName, HyphensStandForUnderscores) {
+  EXPECT_TRUE(is_same_name("queue-one", "queue_one"));
+  EXPECT_TRUE(is_same_name("queue_one", "queue-one"));
+  EXPECT_FALSE(is_same_name("queueone", "queue_one"));
+  EXPECT_FALSE(is_same_name("queue-one-", "queue_one"));
+}
+
 } // namespace
 } // namespace codeq::base

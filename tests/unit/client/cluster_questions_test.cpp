@@ -66,6 +66,19 @@ TEST(ClusterQuestions, LaterEpochCountsWhereThePrimaryIsSilent) {
   EXPECT_FALSE(sum.nodes[0].has_answered);
 }
 
+TEST(ClusterQuestions, EachNodeTellsWhetherEtcdAnswersIt) {
+  auto cut_off = told_by("b");
+  cut_off.nodes[1].etcd_silent = duration{7000};
+  for (const auto is_first : {true, false}) {
+    cluster_status sum;
+    add(sum, received(is_first ? cut_off : told_by("a")));
+    add(sum, received(is_first ? told_by("a") : cut_off));
+
+    EXPECT_EQ(sum.nodes[0].etcd_silent, duration{0});
+    EXPECT_EQ(sum.nodes[1].etcd_silent, duration{7000});
+  }
+}
+
 TEST(ClusterQuestions, ChangesArriveAsTheyWereAsked) {
   using kind = cluster_change::kind;
   for (const auto& change : std::vector<cluster_change>{

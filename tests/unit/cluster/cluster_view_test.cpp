@@ -83,6 +83,12 @@ TEST_F(ClusterView, PrimaryThatDoesNotServeYetIsWaitedFor) {
   EXPECT_EQ(look(false).shards.front().waits_for, "its primary, which takes over");
 }
 
+TEST_F(ClusterView, ShardOfAnotherNodeWaitsForItsAnswer) {
+  shard_.value.primary = replica_id{2};
+
+  EXPECT_EQ(look(false).shards.front().waits_for, "an answer of b");
+}
+
 TEST_F(ClusterView, TooFewCopiesInSyncStopTasks) {
   shard_.value.in_sync = {replica_id{1}};
   cluster_.min_in_sync = 2;

@@ -34,6 +34,16 @@ std::string narrowed(const security::principal& who, const std::vector<std::stri
   return text;
 }
 
+TEST(Access, RoleThatIsRefusedIsNamed) {
+  security::principal who;
+  who.tenant = "*";
+  who.role = security::role::metrics;
+
+  EXPECT_EQ(
+    access::check(who, core::enqueue{}).error().context,
+    "the role of the token is metrics; this takes a producer's or an admin's");
+}
+
 TEST(Access, PrefixIsLimitedToTheQueuesOfTheToken) {
   EXPECT_EQ(narrowed(worker_of({"*"}), {"print-", ""}), "print-* * ");
   EXPECT_EQ(

@@ -57,6 +57,13 @@ TEST(CtlCommandLine, ReplaceEndedMayBeSpelledAsOptionsAre) {
       on_duplicate::replace_ended);
 }
 
+TEST(CtlCommandLine, RetryMayBeSpelledAsInTheApi) {
+  for (const char* word : {"exponential_jitter", "exponential-jitter"})
+    EXPECT_EQ(
+      run({{"enqueue", "q", "x", "--retry", word}}).task.retry->kind,
+      retry_kind::exponential_jitter);
+}
+
 TEST(CtlCommandLine, EnqueueTakesPlacesAndFlags) {
   auto api = run({{"enqueue", "q",           "[1,2]", "--tenant",
                    "t",       "--priority",  "9",     "--delay",

@@ -90,7 +90,7 @@ TEST(CtlCommands, ATerminalIsAsked) {
   auto* before = std::cin.rdbuf(answers.rdbuf());
   auto question = std::string(
     "This removes every task of queue `q` for good, also those that run. Go on? [y/N] ");
-  auto kept = question + "codeqctl: not confirmed; nothing was changed\n= 1";
+  auto kept = question + "codeqctl: not confirmed; nothing was changed\n= 2";
 
   EXPECT_EQ(shown(api, {{"queue", "purge", "q"}}, true), kept);
   EXPECT_EQ(shown(api, {{"queue", "purge", "q"}}, true), kept);
@@ -98,6 +98,15 @@ TEST(CtlCommands, ATerminalIsAsked) {
   EXPECT_EQ(shown(api, {{"queue", "purge", "q"}}, true), question + "= 0");
   EXPECT_EQ(api.asked, "purge_queue /q\n");
   std::cin.rdbuf(before);
+}
+
+TEST(CtlCommands, WrongUsageThatIsFoundLateHasItsStatus) {
+  recorded_api api;
+
+  EXPECT_EQ(
+    shown(api, {{"restore", "b", "d", "--number", "1", "--cluster", "f"}}),
+    "codeqctl: invalid_argument: --number and --cluster exclude each other: the file names the "
+    "numbers of the backups\n= 2");
 }
 
 TEST(CtlCommands, StatsTellNowAndEverApart) {
@@ -504,6 +513,21 @@ TEST(CtlCommands, ClusterIsShownWithItsNodesAndShards) {
        {"\"copies\":[{\"node\":\"c1\",\"in_sync\":true,\"epoch\":3,\"position\":20,\"lag\":0}",
         "\"waits_for\":\"c2, which is missing\"", "\"present\":false"})
     EXPECT_NE(json.find(part), json.npos) << part << "\n" << json;
+}
+
+TEST(CtlCommands, ClusterWithoutEtcdIsShownWithTheNodesThatLackIt) {
+  recorded_api api;
+  std::vector<cluster_node> nodes(3);
+  nodes[0].name = "c1";
+  nodes[0].etcd_silent = std::chrono::milliseconds(41'500);
+  nodes[1].name = "c2";
+  nodes[2].name = "c3";
+  nodes[2].etcd_silent = std::chrono::milliseconds(40'000);
+  api.found_cluster = {"jobs", "c1", 2, 1, nodes, {}};
+
+  const auto text = shown(api, {{"cluster", "status"}});
+
+  EXPECT_EQ(text.rfind("etcd has not answered c1, c3 for 41s: ", 0), 0u) << text;
 }
 
 TEST(CtlCommands, NodeThatServesNothingIsNotCalledSilent) {

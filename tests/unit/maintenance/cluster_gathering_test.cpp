@@ -97,13 +97,13 @@ TEST_F(ClusterGathering, GatheredStoreIsOfNoCluster) {
   hold(first_, a, {3, 9}, "a");
   hold(first_, b, {3, 9}, "b");
   ASSERT_TRUE(storage::begin_boot(first_, "boot", storage::durability::os));
-  EXPECT_EQ(*has_copies(first_), true);
+  EXPECT_EQ(*has_replicas(first_), true);
   auto chosen = choose_copies(stores(), backup_);
   ASSERT_TRUE(chosen) << to_string(chosen.error());
 
   ASSERT_TRUE(gather_copies(first_, stores(), *chosen));
 
-  EXPECT_EQ(*has_copies(first_), false);
+  EXPECT_EQ(*has_replicas(first_), false);
   EXPECT_EQ(*storage::begin_boot(first_, "another boot", storage::durability::os), false);
   EXPECT_TRUE(has(a, "a"));
   EXPECT_TRUE(has(b, "b"));

@@ -54,6 +54,35 @@ TEST(ScheduleConvert, ReadsHeadersUpToTheirLimit) {
   ASSERT_TRUE(read) << to_string(read.error());
 }
 
+TEST(ScheduleConvert, TaskThatNamesNoTenantBelongsToThatOfItsSchedule) {
+  auto encoded = encode_spec(spec_with(1), "shop");
+  ASSERT_TRUE(encoded) << to_string(encoded.error());
+  auto shown = encoded->read([](auto from) { return read_spec(from); });
+  ASSERT_TRUE(shown) << to_string(shown.error());
+  EXPECT_EQ("shop", shown->task.tenant);
+
+  auto usual = read_set(spec_with(1));
+  ASSERT_TRUE(usual) << to_string(usual.error());
+  EXPECT_EQ("default", read_spec(*usual->definition)->task.tenant);
+}
+
+TEST(ScheduleConvert, RefusesATaskWithATimeOfItsOwn) {
+  auto delayed = spec_with(1);
+  delayed.task.delay = std::chrono::seconds(1);
+  auto timed = spec_with(1);
+  timed.task.not_before = timestamp{duration{1'800'000'000'000}};
+
+  for (const auto& spec : {delayed, timed}) {
+    auto read = read_set(spec);
+    ASSERT_FALSE(read);
+    EXPECT_EQ(errc::invalid_argument, read.error().code) << to_string(read.error());
+  }
+}
+
+TEST(ScheduleConvert, AddressWithoutATenantIsOfTheDefaultOne) {
+  EXPECT_EQ("default", schedule_address{.name = "tick"}.tenant);
+}
+
 TEST(ScheduleConvert, RefusesATaskThatIsTooLarge) {
   auto read = read_set(spec_with(limits::schedule_bytes_max));
   ASSERT_FALSE(read);

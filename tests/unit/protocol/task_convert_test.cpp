@@ -333,6 +333,25 @@ TEST(EncodedTasks, SettingsTravelAsTheyWereGiven) {
   });
 }
 
+TEST(EncodedTasks, TaskThatNamesNoTenantBelongsToTheGivenOne) {
+  auto named = spec("", "q");
+  named.tenant = "own";
+  auto tenants = [&](const result<encoded_tasks>& encoded) {
+    std::string text;
+    read(encoded->to_request({{1, 2}, 3, 2, shard_id{4}}), [&](auto reader) {
+      for (auto run : reader.getRuns())
+        text += std::string(run.getQueue().getTenant().cStr()) + " "
+                + std::to_string(run.getCount()) + ", ";
+    });
+    return text;
+  };
+  const std::vector<task_spec> tasks{spec("a"), spec("b"), named};
+
+  EXPECT_EQ(tenants(encoded_tasks::encode(tasks)), "default 2, own 1, ");
+  EXPECT_EQ(tenants(encoded_tasks::encode(tasks, {}, "shop")), "shop 2, own 1, ");
+  EXPECT_EQ(tenants(encoded_tasks::encode(tasks, {}, "own")), "own 3, ");
+}
+
 TEST(EncodedTasks, ARefusalNamesThePlaceOfTheTask) {
   auto bad = spec();
   bad.priority = 10;

@@ -55,6 +55,7 @@ TEST(Overlap, PoliciesAreReadByName) {
   for (auto policy : {overlap_policy::allow, overlap_policy::skip, overlap_policy::queue_one,
                       overlap_policy::cancel_previous})
     EXPECT_EQ(*parse_overlap_policy(to_string(policy)), policy);
+  EXPECT_EQ(*parse_overlap_policy("queue-one"), overlap_policy::queue_one);
   EXPECT_EQ(
     parse_overlap_policy("queue").error().context,
     "overlap: `queue` is not allow, skip, queue_one or cancel_previous");

@@ -74,6 +74,67 @@ TEST_F(Testbed, QueueWithoutAHandlerIsNamedOnceWithTheRegisteredOnes) {
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
 }
 
+TEST_F(Testbed, TaskOfAnotherTenantStaysReadyAndIsNamed) {
+  handle([](const task&) { return outcome::completed(); });
+  bed();
+
+  ::testing::internal::CaptureStderr();
+  auto task = enqueue({.tenant = "shop", .queue = "q", .payload = {}});
+  auto said = ::testing::internal::GetCapturedStderr();
+  bed().advance(1min);
+
+  EXPECT_EQ(status(task).state, task_state::ready);
+  EXPECT_THAT(said, HasSubstr("tenant=shop queue=q runs=default\n"));
+}
+
+TEST_F(Testbed, RunsTheTasksOfItsTenant) {
+  handle([](const task& attempt) { return outcome::completed(attempt.tenant); });
+  testbed shop(handlers, {.tenant = "shop"});
+  ASSERT_TRUE(shop.set_limit("stripe", {.concurrency = 1}));
+
+  task_spec spec{.tenant = "shop", .queue = "q", .payload = {}, .limits = {{.name = "stripe"}}};
+
+  ::testing::internal::CaptureStderr();
+  auto named = shop.enqueue(spec);
+  spec.tenant.clear();
+  auto unnamed = shop.enqueue(spec);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+
+  EXPECT_EQ(shop.status(named.value().id).value().result, "shop");
+  EXPECT_EQ(shop.status(unnamed.value().id).value().result, "shop");
+}
+
+TEST_F(Testbed, RefusedTaskSaysNothingOfHandlers) {
+  handle([](const task&) { return outcome::completed(); });
+  bed();
+
+  ::testing::internal::CaptureStderr();
+  EXPECT_FALSE(bed().enqueue({.queue = "no such", .payload = {}}));
+
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
+TEST_F(Testbed, ClockBeginsWhenTheTestSaysSo) {
+  timestamp begin{std::chrono::sys_days(std::chrono::year(2031) / 3 / 30).time_since_epoch()};
+  handle([](const task&) { return outcome::completed(); });
+
+  testbed spring(handlers, {.start = begin});
+  auto task = spring.enqueue({.queue = "q", .payload = {}}).value();
+
+  EXPECT_EQ(spring.now(), begin);
+  EXPECT_EQ(spring.status(task.id).value().enqueued_at, begin);
+  EXPECT_EQ(bed().now(), testbed_options().start);
+}
+
+TEST_F(Testbed, BadOptionsAreAnException) {
+  EXPECT_THAT(
+    [this] { testbed(handlers, {.tenant = "no such"}); },
+    ::testing::ThrowsMessage<std::invalid_argument>(HasSubstr("tenant is `no such`")));
+  EXPECT_THAT(
+    [this] { testbed(handlers, {.start = timestamp{}}); },
+    ::testing::ThrowsMessage<std::invalid_argument>(HasSubstr("start is 0 ms since 1970")));
+}
+
 TEST_F(Testbed, FailureIsRetriedByItsPolicyUntilTheTaskIsDead) {
   handle([](const task&) { return outcome::failed("no"); });
   task_spec spec{.queue = "q", .payload = {}, .max_attempts = 3};
@@ -137,6 +198,18 @@ TEST_F(Testbed, TaskOutOfBoundsIsRefusedAsAProducerWouldBe) {
   auto refused = bed().enqueue({.queue = "q", .payload = {}, .priority = 10});
 
   EXPECT_THAT(refused.error().context, HasSubstr("priority is 10"));
+}
+
+TEST_F(Testbed, TasksAreAddedAfterDaysWithoutOne) {
+  handle([](const task&) { return outcome::completed(); });
+
+  bed().advance(48h);
+  enqueue();
+  bed().advance(25h);
+  enqueue();
+  enqueue();
+
+  EXPECT_EQ(calls, 3);
 }
 
 TEST_F(Testbed, LostLeaseIsDeliveredAgainUnderALaterTokenAndTheZombieIsRefused) {
@@ -326,6 +399,24 @@ TEST_F(Testbed, EndedTaskIsKnownAfterItsRetention) {
   EXPECT_EQ(status(task).result, "kept");
   EXPECT_EQ(status(task).group, "g");
   EXPECT_EQ(status(task).key, "k");
+}
+
+TEST_F(Testbed, KeyIsFreeWhenItsRetentionIsOver) {
+  handle([](const task&) { return outcome::completed("kept"); });
+  task_spec spec{.queue = "q", .payload = {}, .retention = 24h, .key = "k"};
+  auto first = enqueue(spec);
+
+  bed().advance(24h - 1ms);
+  auto early = bed().enqueue(spec).value();
+  EXPECT_EQ(early.kind, enqueue_kind::existing);
+  EXPECT_EQ(early.id, first);
+  bed().advance(1ms);
+  auto late = bed().enqueue(spec).value();
+
+  EXPECT_EQ(late.kind, enqueue_kind::created);
+  EXPECT_NE(late.id, first);
+  EXPECT_EQ(status(first).result, "kept");
+  EXPECT_EQ(status(first).key, "k");
 }
 
 TEST_F(Testbed, ActorsLeaseCanBeLostAndItsNodeCanCrash) {

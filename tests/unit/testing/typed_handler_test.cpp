@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <stdexcept>
 #include <tuple>
 
@@ -181,6 +182,37 @@ TEST(RunOnceRegistered, HandlerSeesEveryFieldOfTheTask) {
   EXPECT_EQ(given.lease_remaining(), given.lease);
 }
 
+TEST(RunOnce, OutcomeThatAWorkerRefusesIsItsFailure) {
+  auto after = [](const outcome& answer) {
+    return run_once([answer](const task&) { return answer; }, {.queue = "q", .payload = {}})
+      .outcome;
+  };
+
+  auto large = after(outcome::completed(std::string(limits::result_bytes_max + 1, 'x')));
+  EXPECT_EQ(large.what(), disposition::failed_permanently);
+  EXPECT_THAT(large.text(), HasSubstr("the result has 1048577 bytes"));
+  auto early = after(outcome::nack(std::chrono::seconds(-5), "later"));
+  EXPECT_EQ(early.what(), disposition::failed);
+  EXPECT_THAT(early.text(), HasSubstr("nack with a delay of -5000 ms"));
+  auto followed = after(outcome::completed().then({.queue = "no such queue!", .payload = {}}));
+  EXPECT_EQ(followed.what(), disposition::failed);
+  EXPECT_THAT(followed.text(), HasSubstr("its follow-ups were refused: follow-up 0"));
+}
+
+TEST(RunOnce, OutcomeWithinItsLimitsIsThatOfTheHandler) {
+  auto ran = run_once(
+    [](const task&) {
+      return outcome::completed("r").cost("tokens", 5000).then({.queue = "next", .payload = "x"});
+    },
+    {.queue = "q", .payload = {}});
+
+  EXPECT_EQ(ran.outcome.what(), disposition::completed);
+  EXPECT_EQ(ran.outcome.text(), "r");
+  EXPECT_EQ(ran.outcome.costs(), (std::vector<task_limit>{{"tokens", {}, 5000}}));
+  ASSERT_EQ(ran.outcome.follow_ups().size(), 1u);
+  EXPECT_EQ(ran.outcome.follow_ups().front().queue, "next");
+}
+
 TEST(RunOnceRegistered, QueueWithoutAFunctionIsAnException) {
   handler_registry handlers;
   handlers.handle_batch("q", 2, [](std::span<const task>) { return std::vector<outcome>(); });
@@ -191,7 +223,7 @@ TEST(RunOnceRegistered, QueueWithoutAFunctionIsAnException) {
   EXPECT_THAT(
     [&] { run("q"); },
     ::testing::ThrowsMessage<std::invalid_argument>(
-      HasSubstr("queue `q` is not handled by a function but as a batch; use a testbed")));
+      HasSubstr("queue `q` is not handled by a function, its kind is batch; use a testbed")));
   EXPECT_THAT(
     [&] { run("other"); },
     ::testing::ThrowsMessage<std::invalid_argument>(

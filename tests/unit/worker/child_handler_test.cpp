@@ -170,7 +170,7 @@ TEST_F(ChildHandler, FollowUpsPass) {
   ASSERT_EQ(ended.what(), disposition::completed) << ended.text();
   ASSERT_EQ(ended.follow_ups().size(), 2u);
   const auto& plain = ended.follow_ups()[0];
-  EXPECT_EQ(plain.tenant, "default");
+  EXPECT_EQ(plain.tenant, "") << "that of its task";
   EXPECT_EQ(plain.queue, "next");
   EXPECT_EQ(plain.payload, std::string("a\0b", 3));
   EXPECT_FALSE(plain.not_before);
@@ -234,7 +234,9 @@ TEST_F(ChildHandler, RefusalAndCostsPass) {
   EXPECT_EQ(ended.delay(), 30s);
   EXPECT_EQ(ended.limit_name(), "stripe");
   EXPECT_EQ(ended.text(), "429");
-  EXPECT_EQ(ended.costs(), (std::vector<task_limit>{{"stripe", {}, 3}, {"smtp", {}, 0}}));
+  EXPECT_EQ(
+    ended.costs(),
+    (std::vector<task_limit>{{"stripe", {}, limits::limit_cost_settled_max}, {"smtp", {}, 0}}));
 }
 
 TEST_F(ChildHandler, MoreThanMayPassIsAFailureThatSaysSo) {

@@ -74,7 +74,7 @@ outcome print_and_crash_at_second(const task& attempt) {
 
 outcome meet_a_limit(const task&) {
   return outcome::limited(std::chrono::seconds(30), "stripe", "429")
-    .cost("stripe", 3)
+    .cost("stripe", codeq::limits::limit_cost_settled_max)
     .cost("smtp", 0);
 }
 

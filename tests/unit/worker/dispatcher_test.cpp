@@ -15,6 +15,16 @@ namespace {
 
 constexpr std::size_t link = 0;
 
+/// The owners of a report's follow-ups.
+std::string follow_ups_of(schema::ResultRequest::Report::Reader line) {
+  std::string text;
+  if (line.hasFollowUps())
+    for (auto run : line.getFollowUps().getRuns())
+      text += " then " + std::string(run.getQueue().getTenant().cStr()) + "/"
+              + run.getQueue().getQueue().cStr();
+  return text;
+}
+
 /// Describes a frame that the worker sends.
 std::string describe(const protocol::wire_frame& frame) {
   std::string text;
@@ -31,7 +41,8 @@ std::string describe(const protocol::wire_frame& frame) {
       } else if constexpr (std::is_same_v<S, schema::ResultRequest>) {
         text = "results";
         for (auto line : root.getReports())
-          text += " " + std::to_string(line.getToken()) + (line.getStarted() ? "" : " unstarted");
+          text += " " + std::to_string(line.getToken()) + (line.getStarted() ? "" : " unstarted")
+                  + follow_ups_of(line);
       } else if constexpr (std::is_same_v<S, schema::HeartbeatRequest>) {
         text = "beat";
       } else if constexpr (std::is_same_v<S, schema::ResumeRequest>) {
@@ -151,7 +162,7 @@ protected:
       run.setLeaseMs(10'000);
       run.setMaxAttempts(5);
       run.setAttempts({attempt});
-      run.getQueue().setTenant("default");
+      run.getQueue().setTenant(tenant);
       run.getQueue().setQueue(queue);
       auto bytes = body.body().view();
       root.getTasks().setEnds({static_cast<std::uint32_t>(bytes.size())});
@@ -177,11 +188,16 @@ protected:
     settle();
   }
 
-  void answer(std::uint64_t token) {
+  void answer(
+    std::uint64_t token,
+    schema::ErrorCode code = schema::ErrorCode::NONE,
+    const std::string& context = {}) {
     dispatcher_->take(link, protocol::result_reply::build([&](schema::ResultReply::Builder root) {
                         auto line = root.initAnswers(1)[0];
                         line.setSeq(token);
                         line.setToken(token);
+                        line.setCode(code);
+                        line.setContext(context);
                       }));
     settle();
   }
@@ -195,6 +211,7 @@ protected:
   std::string said() { return std::exchange(port.said, {}); }
 
   recorded_port port;
+  std::string tenant = "default";
   monotonic_time now{duration{1'000'000}};
   std::optional<dispatcher> dispatcher_;
 };
@@ -260,6 +277,36 @@ TEST_F(DispatcherAlone, LastAttemptOfATaskIsNotedAsSuch) {
   grant(3);
   dispatcher_->take_handler_end(1, outcome::failed("crashed"), now + duration{7});
   EXPECT_TRUE(said().find("attempt 1 of a fails after 7 ms: crashed\n") != std::string::npos);
+}
+
+TEST_F(DispatcherAlone, CompletionThatIsRefusedIsNotedAsAFailedAttempt) {
+  start(one_at_a_time());
+  grant(1, "a", false, 5);
+  now += duration{30};
+  end(1, outcome::completed().then({.queue = "b"}));
+  said();
+
+  answer(1, schema::ErrorCode::INVALID_ARGUMENT, "no such tenant");
+
+  EXPECT_EQ(
+    said(),
+    "last attempt 5 of a fails after 30 ms: completed, but its follow-ups were refused: no such "
+    "tenant\nresults 1\n");
+}
+
+TEST_F(DispatcherAlone, FollowUpBelongsToTheTenantOfItsTaskUnlessItNamesOne) {
+  tenant = "shop";
+  auto options = one_at_a_time();
+  options.tenant = tenant;
+  start(options);
+  grant(1);
+  said();
+
+  end(
+    1,
+    outcome::completed().then({.queue = "mail"}).then({.tenant = "default", .queue = "mail"}));
+
+  EXPECT_EQ(said(), "results 1 then shop/mail then default/mail\nclaim 1\n");
 }
 
 TEST_F(DispatcherAlone, CountsHowAttemptsEnd) {

@@ -24,6 +24,16 @@ TEST(PluginLoader, LibraryRegistersItsHandlers) {
   EXPECT_EQ(registry.entries()[1].queue, "by-actor");
 }
 
+TEST(PluginLoader, LibraryThatExportsNothingByDefaultIsLoaded) {
+  handler_registry registry;
+
+  auto loaded = load_handlers(library("hidden_handlers"), registry);
+
+  ASSERT_TRUE(loaded) << to_string(loaded.error());
+  ASSERT_EQ(registry.entries().size(), 1u);
+  EXPECT_EQ(registry.entries()[0].queue, "hidden");
+}
+
 TEST(PluginLoader, OtherAbiIsRefusedWithBothVersions) {
   handler_registry registry;
 

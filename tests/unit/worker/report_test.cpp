@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "protocol/bounds.hpp"
 #include "worker/node/report.hpp"
 
 #include <gmock/gmock.h>
@@ -87,11 +88,13 @@ TEST(Report, RefusalOutsideItsRangeIsAFailureThatSaysSo) {
 TEST(Report, CostsOverTheirLimitsAreThrownAtTheHandler) {
   auto ended = outcome::completed();
   for (const auto* limit : {"a", "b", "c", "d"})
-    ended.cost(limit, limits::limit_cost_max);
+    ended.cost(limit, limits::limit_cost_settled_max);
 
-  EXPECT_THROW(ended.cost("a", limits::limit_cost_max + 1), std::invalid_argument);
+  EXPECT_THROW(ended.cost("a", limits::limit_cost_settled_max + 1), std::invalid_argument);
   EXPECT_THROW(ended.cost("e", 1), std::invalid_argument);
-  EXPECT_EQ(after(ended).costs.size(), limits::task_limits_max);
+  auto made = after(ended);
+  EXPECT_EQ(made.costs.size(), limits::task_limits_max);
+  EXPECT_TRUE(protocol::check_costs(made.costs));
 }
 
 TEST(Report, ChildsOutcomeKeepsItsCosts) {

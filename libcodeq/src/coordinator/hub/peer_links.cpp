@@ -13,6 +13,7 @@
 #include <caf/send.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <utility>
 
@@ -24,6 +25,9 @@ using namespace std::chrono_literals;
 
 /// A frame is sent when it has so many bytes.
 constexpr std::size_t frame_bytes = 1u << 20;
+
+/// Interval of log lines about a coordinator that refuses this one.
+constexpr auto refusal_pause = 30s;
 
 /// A failed coordinator is noticed, and one that is back is found, within the time of a fail-over.
 transport::connection_settings settings() {
@@ -102,6 +106,7 @@ void peer_links::dial(const std::string& node, const std::string& address, bool 
   link.connect_timeout = 500ms;
   link.reconnect_delay_min = 50ms;
   link.reconnect_delay_max = 500ms;
+  link.owner_reports = true;
   const auto number = link.index;
   auto actor = transport::spawn_link(system_, std::move(link));
   links_.emplace(number, peer_links::link{node, is_for_copies, address, std::move(actor)});
@@ -115,6 +120,7 @@ std::string peer_links::up(const actors::link_up& m) {
   at->second.is_lost = false;
   if (at->second.is_for_copies)
     return {};
+  lines_.erase(at->second.node);
   CODEQ_LOG_INFO("coordinator is reached node={} address={}", at->second.node, at->second.address);
   return at->second.node;
 }
@@ -128,10 +134,38 @@ std::string peer_links::down(const actors::link_down& m) {
   at->second.connection = nullptr;
   at->second.gathered.clear();
   at->second.bytes_gathered = 0;
+  if (!at->second.is_for_copies)
+    note_down(at->second, m.reason);
   // The other side may be mended: it is dialled anew with the next look at the nodes.
   if (m.final)
     links_.erase(at);
   return ended;
+}
+
+void peer_links::note_down(const link& lost, const error& reason) {
+  const auto now = std::chrono::steady_clock::now();
+  const auto is_refused = reason.code == errc::unauthorized;
+  auto text = to_string(reason);
+  auto& line = lines_[lost.node];
+  // A coordinator may be away for hours. What an administrator has to mend is repeated.
+  if (line.reason == text && (!is_refused || now < line.next))
+    return;
+  line = {std::move(text), now + refusal_pause};
+  if (is_refused)
+    CODEQ_LOG_ERROR(
+      "coordinator is refused by another one and takes no part with it node={} address={} "
+      "reason=\"{}\" advice=\"--cluster-token-file must have the token of an admin of tenant * "
+      "that is in the --tokens of that one, too\"",
+      lost.node,
+      lost.address,
+      line.reason);
+  else
+    CODEQ_LOG_WARN(
+      "coordinator has no connection to another one, will try again node={} address={} "
+      "reason=\"{}\"",
+      lost.node,
+      lost.address,
+      line.reason);
 }
 
 bool peer_links::reaches(const std::string& node) const {

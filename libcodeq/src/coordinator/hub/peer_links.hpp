@@ -8,6 +8,7 @@
 
 #include <caf/actor_system.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -78,12 +79,22 @@ private:
   [[nodiscard]] bool has_link(const std::string& node, bool is_for_copies) const;
   void dial(const std::string& node, const std::string& address, bool is_for_copies);
   static void send(link& to);
+  /// Logs that a connection for messages is down, once for each reason and node.
+  void note_down(const link& lost, const error& reason);
+
+  /// The last line about a node that cannot be reached.
+  struct down_line {
+    std::string reason{};
+    std::chrono::steady_clock::time_point next{};
+  };
 
   caf::actor_system& system_;
   caf::strong_actor_ptr owner_;
   peer_links_options options_;
   /// By number.
   std::map<std::size_t, link> links_;
+  /// By node, for those that were not reached since.
+  std::map<std::string, down_line> lines_;
   std::size_t last_number_ = 0;
 };
 

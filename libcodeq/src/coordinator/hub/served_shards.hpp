@@ -13,6 +13,9 @@ namespace codeq::coordinator {
 /// The shards of the cluster that are served here, and where the others are. Kept by the replicas.
 class served_shards final : public map_source {
 public:
+  /// The number of shards is that of the cluster. Their places are told later.
+  explicit served_shards(std::uint32_t shards) { map_.set_shards(shards); }
+
   [[nodiscard]] bool serves(shard_id shard) const override { return here_.contains(shard); }
 
   [[nodiscard]] const cluster::cluster_map& map() const override { return map_; }
@@ -32,8 +35,16 @@ public:
   /// How often, since the start. Called on any thread.
   [[nodiscard]] std::uint64_t forced() const { return forced_; }
 
+  /// Called on any thread, as `etcd_answers`.
+  void note_etcd(bool answers) { etcd_answers_ = answers; }
+
+  /// Without etcd no shard gets another primary.
+  [[nodiscard]] bool etcd_answers() const { return etcd_answers_; }
+
 private:
   std::atomic<std::uint64_t> forced_ = 0;
+  /// The coordinator starts only when etcd answers.
+  std::atomic<bool> etcd_answers_ = true;
   std::set<shard_id> here_;
   cluster::cluster_map map_;
 };

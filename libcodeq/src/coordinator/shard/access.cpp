@@ -33,7 +33,7 @@ result<void> check_queue(const principal& who, const queue_address& queue) {
 
 /// The words for the role of a token that is refused.
 std::string role_text(const principal& who) {
-  return "the token is a " + std::string(to_string(who.role)) + "'s";
+  return "the role of the token is " + std::string(to_string(who.role));
 }
 
 result<void> check_producer(const principal& who) {

@@ -108,12 +108,13 @@ base::coordinator_counts shard::stats(const instant& now) const {
   s.run = ran_;
   s.gauges["codeq_lease_timers"] = static_cast<std::int64_t>(timers_);
   s.gauges["codeq_leases"] = static_cast<std::int64_t>(state_->leases.size());
-  s.gauges["codeq_stale_reports"] = static_cast<std::int64_t>(state_->stale_reports);
+  s.gauges["codeq_stale_reports_total"] = static_cast<std::int64_t>(state_->stale_reports);
   s.gauges["codeq_producer_sessions"] = static_cast<std::int64_t>(state_->producers.size());
-  s.gauges["codeq_sessions_forgotten"] = static_cast<std::int64_t>(state_->sessions_forgotten);
+  s.gauges["codeq_producer_sessions_forgotten_total"] =
+    static_cast<std::int64_t>(state_->sessions_forgotten);
   s.gauges["codeq_commands_waiting"] = static_cast<std::int64_t>(waiting_commands());
-  s.gauges["codeq_results_put_off"] = static_cast<std::int64_t>(results_put_off_);
-  s.gauges["codeq_stale_beats"] = static_cast<std::int64_t>(state_->stale_beats);
+  s.gauges["codeq_results_put_off_total"] = static_cast<std::int64_t>(results_put_off_);
+  s.gauges["codeq_stale_beats_total"] = static_cast<std::int64_t>(state_->stale_beats);
   s.gauges["codeq_fairness_keys"] = static_cast<std::int64_t>(fairness_keys);
   s.gauges["codeq_limit_keys"] = static_cast<std::int64_t>(state_->limits.keys().size());
   s.gauges["codeq_tasks_held"] = static_cast<std::int64_t>(held);
@@ -121,11 +122,11 @@ base::coordinator_counts shard::stats(const instant& now) const {
   s.gauges["codeq_schedules"] = static_cast<std::int64_t>(schedules.size());
   s.gauges["codeq_schedules_without_zone"] =
     static_cast<std::int64_t>(planner_.without_zone(schedules));
-  s.gauges["codeq_occurrences_fired"] = static_cast<std::int64_t>(schedules.counts.fired);
-  s.gauges["codeq_occurrences_late"] = static_cast<std::int64_t>(schedules.counts.late);
-  s.gauges["codeq_occurrences_overlapping"] =
+  s.gauges["codeq_occurrences_fired_total"] = static_cast<std::int64_t>(schedules.counts.fired);
+  s.gauges["codeq_occurrences_late_total"] = static_cast<std::int64_t>(schedules.counts.late);
+  s.gauges["codeq_occurrences_overlapping_total"] =
     static_cast<std::int64_t>(schedules.counts.skipped_overlap);
-  s.gauges["codeq_occurrences_missed"] =
+  s.gauges["codeq_occurrences_missed_total"] =
     static_cast<std::int64_t>(schedules.counts.skipped_misfire);
   const auto& segments = state_->segments;
   s.gauges["codeq_segments_unpacked"] = static_cast<std::int64_t>(segments.unpacked_segments());

@@ -11,6 +11,7 @@ constexpr std::int64_t ns_per_ms = 1'000'000;
 
 /// Times that are further away are not told apart, so that sums cannot overflow.
 constexpr std::int64_t span_max = std::int64_t{1} << 60;
+constexpr std::int64_t paid_max = std::int64_t{1} << 62;
 
 std::int64_t ns_of(timestamp at) {
   return at.time_since_epoch().count() * ns_per_ms;
@@ -26,6 +27,11 @@ std::int64_t span_of(const start_rate& rate, std::int64_t starts) {
   return starts > span_max / interval ? span_max : starts * interval;
 }
 
+/// @pre `span` is at most `span_max`
+std::int64_t after(std::int64_t paid_at, timestamp now, std::int64_t span) {
+  return std::min(std::max(paid_at, ns_of(now)), paid_max - span) + span;
+}
+
 } // namespace
 
 timestamp rate_meter::next_start(const start_rate& rate, std::uint32_t cost) const {
@@ -35,12 +41,12 @@ timestamp rate_meter::next_start(const start_rate& rate, std::uint32_t cost) con
 }
 
 void rate_meter::take(const start_rate& rate, std::uint32_t cost, timestamp now) {
-  paid_at_ = std::max(paid_at_, ns_of(now)) + span_of(rate, cost);
+  paid_at_ = after(paid_at_, now, span_of(rate, cost));
 }
 
 void rate_meter::settle(const start_rate& rate, std::int64_t difference, timestamp now) {
   if (difference >= 0)
-    paid_at_ = std::max(paid_at_, ns_of(now)) + span_of(rate, difference);
+    paid_at_ = after(paid_at_, now, span_of(rate, difference));
   else
     paid_at_ -= std::min(paid_at_, span_of(rate, -difference));
 }

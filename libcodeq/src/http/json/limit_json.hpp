@@ -37,7 +37,7 @@ inline constexpr auto cost_fields = std::to_array<input_field>({
   {.name = "cost",
    .type = input_type::integer,
    .is_required = true,
-   .range = {0, limits::limit_cost_max}},
+   .range = {0, limits::limit_cost_settled_max}},
 });
 
 inline constexpr input_field costs_field{

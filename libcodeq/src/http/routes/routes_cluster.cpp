@@ -19,7 +19,8 @@ void write_node(base::json_writer& json, const cluster_node& node) {
   json.begin_object().field("name", node.name).field("address", node.address);
   json.field("httpAddress", node.http_address).field("zone", node.zone);
   json.field("present", node.is_present).field("answers", node.has_answered);
-  json.field("draining", node.is_draining).field("freeBytes", node.free_bytes).end_object();
+  json.field("draining", node.is_draining).field("freeBytes", node.free_bytes);
+  json.field("etcdSilentMs", node.etcd_silent.count()).end_object();
 }
 
 void write_shard(base::json_writer& json, const cluster_shard& shard) {

@@ -42,7 +42,7 @@ read_follow_ups(const input& body, const std::string& tenant, timestamp now) {
   }
   if (tasks.empty())
     return std::shared_ptr<const protocol::encoded_tasks>();
-  return worker::encode_follow_ups(tasks);
+  return worker::encode_follow_ups(tasks, tenant);
 }
 
 /// The end of the attempt as the body gives it, without task, token and follow-ups.

@@ -53,6 +53,18 @@ result<replication::epoch_index> read_history(store_view& view, shard_id shard) 
   return replication::epoch_index(std::move(begins), *last);
 }
 
+result<bool> has_replicas(const task_store& store) {
+  bool has_any = false;
+  const auto range = all_replicas();
+  auto scanned = store.scan(range.begin, range.end, [&](auto, auto) {
+    has_any = true;
+    return false;
+  });
+  if (!scanned)
+    return scanned.error();
+  return has_any;
+}
+
 result<std::optional<stored_replica>> read_replica(const task_store& store, shard_id shard) {
   auto value = store.read(replica_key{shard}.encode());
   if (!value)

@@ -21,6 +21,9 @@ struct stored_replica {
   replication::epoch_index log;
 };
 
+/// True when the store is of a coordinator of a cluster. Errors: of the store.
+[[nodiscard]] result<bool> has_replicas(const task_store& store);
+
 /// Reads the store's replica of a shard; empty when it has none. Errors: `io_error`, `corruption`.
 [[nodiscard]] result<std::optional<stored_replica>>
 read_replica(const task_store& store, shard_id shard);

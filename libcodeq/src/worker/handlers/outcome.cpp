@@ -43,10 +43,10 @@ outcome outcome::limited(duration retry_after, std::string limit, std::string re
 }
 
 outcome& outcome::cost(std::string limit, std::uint32_t actual) & {
-  if (actual > limits::limit_cost_max)
+  if (actual > limits::limit_cost_settled_max)
     throw std::invalid_argument(
       "the cost for limit " + limit + " is " + std::to_string(actual) + "; it must be at most "
-      + std::to_string(limits::limit_cost_max));
+      + std::to_string(limits::limit_cost_settled_max));
   auto known = std::find_if(
     costs_.begin(), costs_.end(), [&](const task_limit& cost) { return cost.name == limit; });
   if (known != costs_.end()) {

@@ -185,7 +185,8 @@ private:
   void begin(waiting_task& waiting);
   void end_attempt(const lease_key& key, outcome answer);
   /// Counts the end of an attempt, and notes it if it failed.
-  void note_end(const held_lease& lease, const report& made);
+  void note_end(const held_lease& lease, report& made);
+  void note_failure(const report& made);
   /// Drops a lease of a running task; its checkpoints wait for no answer any more.
   void drop_lease(const lease_key& key);
   /// Slots are free again.

@@ -33,6 +33,7 @@ void dispatcher::accept_task(std::size_t link, task&& attempt, monotonic_time re
     return return_task(key, attempt);
   held_lease lease;
   lease.seq = attempt.id.seq;
+  lease.tenant = attempt.tenant;
   lease.lease = attempt.lease;
   lease.counted_from = received_at;
   lease.cancel = attempt.cancel;
@@ -119,18 +120,24 @@ void dispatcher::end_attempt(const lease_key& key, outcome answer) {
   }
 }
 
-void dispatcher::note_end(const held_lease& lease, const report& made) {
+void dispatcher::note_end(const held_lease& lease, report& made) {
   if (!lease.line)
     return;
-  const auto& about = lease.line->about();
-  meter_.ended(about.queue, made.what, now_ - lease.started_at);
+  made.line = lease.line;
+  made.ran = now_ - lease.started_at;
+  meter_.ended(lease.line->about().queue, made.what, made.ran);
+  note_failure(made);
+}
+
+void dispatcher::note_failure(const report& made) {
   bool has_failed = made.what == disposition::failed || made.what == disposition::nack
                     || made.what == disposition::failed_permanently;
-  if (!has_failed)
+  if (!has_failed || !made.line)
     return;
+  const auto& about = made.line->about();
   bool is_last =
     made.what == disposition::failed_permanently || about.attempt >= about.max_attempts;
-  port_.note_failed({about, made.text, now_ - lease.started_at, is_last});
+  port_.note_failed({about, made.text, made.ran, is_last});
 }
 
 void dispatcher::drop_lease(const lease_key& key) {
@@ -229,8 +236,11 @@ void dispatcher::take_answer(const report_answer& answer) {
     return;
   }
   // Resending the same report would only be refused again.
-  bool is_replaced = is_for_content(answer.code) && outbox_.refused(answer.key, answer.context);
-  bool was_waiting = is_replaced || outbox_.answered(answer.key);
+  const auto* failure =
+    is_for_content(answer.code) ? outbox_.refused(answer.key, answer.context) : nullptr;
+  if (failure != nullptr)
+    note_failure(*failure);
+  bool was_waiting = failure != nullptr || outbox_.answered(answer.key);
   if (was_waiting && answer.code != errc::none && answer.code != errc::already)
     port_.note_refused(answer);
 }

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -30,6 +31,8 @@ enum class stop_cause : std::uint8_t {
 /// A lease that this node holds.
 struct held_lease {
   sequence seq = 0;
+  /// The task's tenant, which its follow-ups share unless they name another one.
+  std::string tenant{};
   lease_phase phase = lease_phase::queued;
   stop_cause stop = stop_cause::none;
   /// Time that it is valid after each heartbeat.

@@ -104,16 +104,16 @@ void outbox::send_postponed() {
     unsent_[key.store].push_back(key);
 }
 
-bool outbox::refused(const lease_key& key, const std::string& why) {
+const report* outbox::refused(const lease_key& key, const std::string& why) {
   auto found = waiting_.find(key);
   if (found == waiting_.end() || !has_content(found->second.made))
-    return false;
+    return nullptr;
   auto failed = std::move(found->second.made);
   bytes_ -= failed.byte_size();
   waiting_.erase(found);
   fail_for_content(failed, why);
   add(std::move(failed));
-  return true;
+  return &waiting_.at(key).made;
 }
 
 void outbox::drop(std::size_t store) {

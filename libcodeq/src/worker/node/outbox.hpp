@@ -55,8 +55,9 @@ public:
   void send_postponed();
 
   /// The coordinator refused a completion, or a report that names limits, for its content: replaces
-  /// it by a failure with the reason. False when none was waiting.
-  bool refused(const lease_key& key, const std::string& why);
+  /// it by a failure with the reason, which is valid until the next call of a non-const function.
+  /// Null when none was waiting.
+  const report* refused(const lease_key& key, const std::string& why);
 
   /// Reports to the store will never be answered.
   void drop(std::size_t store);

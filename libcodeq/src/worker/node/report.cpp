@@ -82,10 +82,11 @@ outcome without_follow_ups(const outcome& answer) {
   return bare;
 }
 
-void add_follow_ups(report& made, const std::vector<task_spec>& tasks) {
+void add_follow_ups(
+  report& made, const std::vector<task_spec>& tasks, std::string_view tenant) {
   if (made.what != disposition::completed || tasks.empty())
     return;
-  auto encoded = encode_follow_ups(tasks);
+  auto encoded = encode_follow_ups(tasks, tenant);
   if (encoded)
     made.follow_ups = std::move(*encoded);
   else
@@ -95,10 +96,10 @@ void add_follow_ups(report& made, const std::vector<task_spec>& tasks) {
 } // namespace
 
 result<std::shared_ptr<const protocol::encoded_tasks>>
-encode_follow_ups(const std::vector<task_spec>& tasks) {
+encode_follow_ups(const std::vector<task_spec>& tasks, std::string_view tenant) {
   if (auto ok = protocol::check_follow_up_count(tasks.size()); !ok)
     return ok.error();
-  auto encoded = protocol::encoded_tasks::encode(tasks, "follow-up");
+  auto encoded = protocol::encoded_tasks::encode(tasks, "follow-up", tenant);
   if (!encoded)
     return encoded.error();
   if (auto ok = protocol::check_follow_up_bytes(encoded->request_bytes()); !ok)
@@ -137,7 +138,7 @@ report make_report(const lease_key& key, const held_lease& lease, outcome answer
   check_delay(made);
   made.limit_name = answer.limit_name();
   made.costs = answer.costs();
-  add_follow_ups(made, answer.follow_ups());
+  add_follow_ups(made, answer.follow_ups(), lease.tenant);
   made.what = after_stop(made.what, lease.stop);
   bool goes_on = made.what != disposition::completed && made.what != disposition::cancelled;
   if (goes_on && lease.line)
@@ -154,7 +155,8 @@ outcome within_limits(outcome answer) {
     return without_follow_ups(answer);
   if (answer.follow_ups().empty())
     return answer;
-  auto encoded = encode_follow_ups(answer.follow_ups());
+  // The worker knows the tenant of those that name none; for their limits it does not matter.
+  auto encoded = encode_follow_ups(answer.follow_ups(), protocol::default_tenant);
   return encoded ? answer : outcome::failed(refused_follow_ups(encoded.error().context));
 }
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace codeq::worker {
@@ -33,6 +34,9 @@ struct report {
   std::string limit_name{};
   /// The actual costs, by the names of limits.
   std::vector<task_limit> costs{};
+  /// The attempt and how long it ran; null: it never began.
+  std::shared_ptr<const attempt_line> line{};
+  duration ran{0};
 
   /// Approximate size in a request.
   [[nodiscard]] std::size_t byte_size() const noexcept {
@@ -40,10 +44,10 @@ struct report {
   }
 };
 
-/// Encodes the follow-ups of a completion. Errors: name the follow-up and the limit that it
-/// exceeds.
+/// Encodes the follow-ups of a completion; those that name no tenant belong to `tenant`. Errors:
+/// name the follow-up and the limit that it exceeds.
 [[nodiscard]] result<std::shared_ptr<const protocol::encoded_tasks>>
-encode_follow_ups(const std::vector<task_spec>& tasks);
+encode_follow_ups(const std::vector<task_spec>& tasks, std::string_view tenant);
 
 /// The report of a handler's outcome. A result over its limit becomes a permanent failure that
 /// names both sizes; follow-ups over a limit become a failure that names it; an error text over its

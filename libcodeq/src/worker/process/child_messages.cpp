@@ -49,7 +49,7 @@ result<void> read_costs(schema::FromChild::Outcome::Reader from, outcome& to) {
   auto costs = read_child_limits(from.getCosts());
   bool fits = costs.size() <= limits::task_limits_max;
   for (const auto& cost : costs)
-    fits = fits && cost.cost <= limits::limit_cost_max;
+    fits = fits && cost.cost <= limits::limit_cost_settled_max;
   if (!fits)
     return error{errc::protocol_error, "the child answered costs over their limits"};
   for (auto& cost : costs)

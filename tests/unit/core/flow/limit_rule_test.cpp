@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
 #include "core/flow/limit_rule.hpp"
 #include "support/seed.hpp"
 
@@ -115,6 +117,19 @@ TEST(RateMeter, LargestRulesDoNotOverflow) {
 
   EXPECT_GT(meter.idle_at(), t0);
   EXPECT_LE(meter.next_start(rate, 1), meter.idle_at());
+}
+
+TEST(RateMeter, DebtsOfLargestCostsDoNotOverflow) {
+  start_rate rate{1, limits::limit_rate_period_max, 1};
+  rate_meter meter;
+  auto paid_at = meter.paid_at();
+  for (int i = 0; i < 20; ++i) {
+    meter.settle(rate, limits::limit_cost_settled_max, t0);
+    EXPECT_GE(meter.paid_at(), paid_at);
+    paid_at = meter.paid_at();
+  }
+
+  EXPECT_GT(meter.next_start(rate, 1), t0 + std::chrono::years(100));
 }
 
 TEST(RateMeter, NoWindowHasMoreStartsThanTheRateAndTheBurst) {

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/etcd_contact.hpp"
+
+#include "cluster/cluster_timing.hpp"
+
+#include <utility>
+
+namespace codeq::cluster {
+
+void etcd_contact::note(const result<void>& how, monotonic_time now) {
+  if (how)
+    answered_ = now;
+  else
+    reason_ = to_string(how.error());
+}
+
+etcd_contact::news etcd_contact::look(monotonic_time now) {
+  const auto is_lost = silent(now) > duration{0};
+  if (is_lost == is_told_lost_)
+    return news::none;
+  is_told_lost_ = is_lost;
+  return is_lost ? news::lost : news::found;
+}
+
+duration etcd_contact::silent(monotonic_time now) const {
+  return now < answered_ + timing::etcd_silent ? duration{0} : now - answered_;
+}
+
+} // namespace codeq::cluster

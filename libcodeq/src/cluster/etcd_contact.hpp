@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/result.hpp"
+#include "codeq/time.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace codeq::cluster {
+
+/// Whether etcd answers a coordinator, found out from the calls that its member makes anyway. Pure.
+class etcd_contact {
+public:
+  enum class news : std::uint8_t {
+    none,
+    /// etcd has not answered for `timing::etcd_silent`.
+    lost,
+    /// It has answered again.
+    found,
+  };
+
+  explicit etcd_contact(monotonic_time now) : answered_(now) {}
+
+  /// A call has ended. An answer that refuses it counts as none.
+  void note(const result<void>& how, monotonic_time now);
+
+  /// What an operator is to be told since the last look.
+  [[nodiscard]] news look(monotonic_time now);
+
+  /// Time since the last answer; zero unless etcd counts as away.
+  [[nodiscard]] duration silent(monotonic_time now) const;
+
+  /// Why the last call had no answer.
+  [[nodiscard]] const std::string& reason() const { return reason_; }
+
+private:
+  monotonic_time answered_;
+  std::string reason_ = "no call has ended";
+  bool is_told_lost_ = false;
+};
+
+} // namespace codeq::cluster

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A store belongs to one coordinator of one cluster; mistakes in names cost no copy."""
+
+import pathlib
+import unittest
+
+import cluster
+from cluster import wait_until
+from clusters import coordinators
+
+
+class Names(coordinators.CoordinatorsTest):
+    def start_by_mistake(self, data, address, node, name=coordinators.NAME):
+        """Starts a coordinator that has to be refused, and returns what it says."""
+        mistaken = self.cluster.start(f"mistake-{node}-{name}", [
+            cluster.BIN / "codeq-coordinator", "--dev", "--data", data, "--listen", address,
+            "--cluster", name, "--etcd", self.cluster.etcd_url, "--node", node,
+            "--replicas", "2"])
+        self.assertEqual(2, mistaken.wait(40), mistaken.text())
+        return mistaken.text()
+
+    def test_store_is_refused_under_another_name_or_cluster(self):
+        self.cluster.start_all()
+        task = self.cluster.enqueue("q", "x", "--delay", "1h")
+        self.cluster.nodes["c1"].terminate(20)
+        store, address = self.cluster.path("store-c1"), self.cluster.address_of("c1")
+
+        said = self.start_by_mistake(store, address, "c2")
+        self.assertIn("is that of node c1, and --node is c2; give --node c1", said)
+        said = self.start_by_mistake(store, address, "c1", "tset")
+        self.assertIn("is --cluster right", said)
+
+        self.cluster.start_node("c1")
+        self.cluster.await_in_sync()
+        self.assertNotIn("replica is dropped", self.cluster.nodes["c1"].text())
+        self.assertEqual("scheduled", self.cluster.status(task)["state"])
+
+    def test_store_of_one_cluster_is_refused_by_another_one(self):
+        self.cluster.start_node("c0")
+        wait_until(self.cluster.is_founded, 20, "the cluster")
+        other = self.cluster.start("other", [
+            cluster.BIN / "codeq-coordinator", "--dev", "--data", self.cluster.path("other"),
+            "--listen", self.cluster.address_of("c1"), "--cluster", "other",
+            "--etcd", self.cluster.etcd_url, "--node", "o", "--replicas", "1", "--shards", "6"])
+        wait_until(lambda: "coordinator started" in other.text(), 20, "the other cluster")
+        self.cluster.nodes["c0"].terminate(20)
+
+        said = self.start_by_mistake(
+            self.cluster.path("store-c0"), self.cluster.address_of("c0"), "c0", "other")
+
+        self.assertIn("belongs to another cluster than other; correct --cluster", said)
+
+    def test_name_of_a_coordinator_that_runs_is_refused(self):
+        self.cluster.start_all()
+
+        said = self.start_by_mistake(
+            self.cluster.path("empty"), f"127.0.0.9:{self.cluster.ports['c1']}", "c1")
+
+        self.assertIn("another coordinator with that name runs at "
+                      + self.cluster.address_of("c1"), said)
+        self.assertTrue(self.cluster.nodes["c1"].is_running())
+
+    def test_earlier_store_of_a_name_gets_copies_again(self):
+        self.cluster.start_all()
+        store = pathlib.Path(self.cluster.path("store-c1"))
+        self.cluster.nodes["c1"].kill()
+        store.rename(self.cluster.path("earlier"))
+        self.cluster.start_node("c1")
+        self.cluster.await_in_sync()
+        self.cluster.nodes["c1"].terminate(20)
+        store.rename(self.cluster.path("later"))
+        pathlib.Path(self.cluster.path("earlier")).rename(store)
+
+        self.cluster.start_node("c1")
+
+        wait_until(lambda: "joins its" in self.cluster.nodes["c1"].text(), 20, "c1 joins")
+        self.cluster.await_in_sync()
+
+
+if __name__ == "__main__":
+    unittest.main()
