@@ -78,6 +78,8 @@ class Shows(OperatorTest):
         # A worker that may get tasks has a free slot at a shard now.
         self.assertEqual(0, self.worker()["free_slots"])
         self.assertEqual("ready", self.cluster.status(waiting)["state"])
+        self.assertIn("no free slots at its 1 worker; w is drained, `codeqctl worker resume w`",
+                      self.cluster.ctl("explain", waiting).decode())
         self.assertTrue(process.is_running())
         self.cluster.ctl("worker", "resume", "w")
         self.cluster.result(waiting)
