@@ -48,6 +48,20 @@ class Shows(OperatorTest):
         self.assertIn({"tenant": "default", "queue": "sleep"}, worker["queues"])
         self.assertIn(task, self.cluster.ctl("workers").decode())
 
+    def test_workers_show_queues_that_had_no_task_yet(self):
+        self.cluster.start_coordinator("--shards", "2")
+        queues = ("fresh", "lower", "mail", "upper")
+        programs = [word for queue in queues for word in ("--exec", f"{queue}=cat")]
+        self.cluster.start_worker("w", *programs, handlers=())
+        self.cluster.result(self.cluster.enqueue("upper", "x"))
+
+        worker, = self.json("workers")["workers"]
+
+        self.assertEqual(4, worker["queue_count"])
+        self.assertEqual(queues, tuple(queue["queue"] for queue in worker["queues"]))
+        self.assertIn(" ".join(f"default/{queue}" for queue in queues) + "\n",
+                      self.cluster.ctl("workers").decode())
+
     def test_drained_worker_finishes_what_it_has_and_gets_no_more_until_it_is_taken_back(self):
         self.cluster.start_coordinator()
         process = self.cluster.start_worker("w", "--slots", "1", "--prefetch", "0")
@@ -64,6 +78,8 @@ class Shows(OperatorTest):
         # A worker that may get tasks has a free slot at a shard now.
         self.assertEqual(0, self.worker()["free_slots"])
         self.assertEqual("ready", self.cluster.status(waiting)["state"])
+        self.assertIn("no free slots at its 1 worker; w is drained, `codeqctl worker resume w`",
+                      self.cluster.ctl("explain", waiting).decode())
         self.assertTrue(process.is_running())
         self.cluster.ctl("worker", "resume", "w")
         self.cluster.result(waiting)

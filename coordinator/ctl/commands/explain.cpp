@@ -6,11 +6,13 @@
 #include "ctl/queue_settings.hpp"
 #include "ctl/text.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace codeq::ctl {
@@ -41,15 +43,44 @@ std::string to_json(const task_explanation& why) {
   return out.end_object().take() + "\n";
 }
 
-std::string to_text(const task_explanation& why) {
+bool serves(const worker_info& worker, const queue_address& queue) {
+  return std::any_of(worker.queues.begin(), worker.queues.end(), [&](const queue_address& one) {
+    const auto is_prefix = one.queue.ends_with('*');
+    const auto stem = one.queue.substr(0, one.queue.size() - (is_prefix ? 1 : 0));
+    return one.tenant == queue.tenant
+           && (is_prefix ? queue.queue.starts_with(stem) : queue.queue == stem);
+  });
+}
+
+/// Names the workers of the queue that an operator has drained: a shard knows only that they take
+/// nothing. Empty when there are none, and when the token may not see the workers.
+std::string drained_of(operator_api& api, const queue_address& queue) {
+  const auto got = api.workers();
+  const auto* workers = got ? std::get_if<std::vector<worker_info>>(&*got) : nullptr;
+  std::string text;
+  if (workers)
+    for (const auto& worker : *workers)
+      if (worker.is_draining && serves(worker, queue))
+        text += "; " + printable(worker.name) + " is drained, `codeqctl worker resume "
+                + printable(worker.name) + "` takes it back";
+  return text;
+}
+
+/// What may help, besides the sentence.
+std::string hint_of(operator_api& api, const task_explanation& why) {
+  if (why.reason == task_reason::no_worker)
+    return "; `codeqctl workers` shows the queues of each worker";
+  return why.reason == task_reason::no_free_slots
+           ? drained_of(api, {why.task.tenant, why.task.queue})
+           : std::string();
+}
+
+std::string to_text(const task_explanation& why, const std::string& hint) {
   std::vector<std::pair<std::string, std::string>> fields{
     {"max-depth", limit_text(why.queue.max_depth)},
     {"max-leased", limit_text(why.queue.max_leased)}};
   for (auto& field : config_fields(why.queue))
     fields.push_back(std::move(field));
-  auto hint = why.reason == task_reason::no_worker
-                ? "; `codeqctl workers` shows the queues of each worker"
-                : "";
   return printable(to_sentence(why)) + hint + "\n\nsettings of its queue on its shard\n"
          + format_fields(fields);
 }
@@ -110,7 +141,7 @@ const char* meaning_of(task_reason reason) {
   case task_reason::queue_at_max_leased:
     return "the queue has as many leases as it may";
   case task_reason::no_free_slots:
-    return "all of its workers are busy";
+    return "all of its workers are busy or drained";
   case task_reason::next:
     return "they are handed out in their turn";
   case task_reason::limited:
@@ -165,7 +196,7 @@ std::string notes_of(const queue_explanation& why) {
   return text.empty() ? text : "\n" + text;
 }
 
-std::string queue_text(const queue_explanation& why) {
+std::string queue_text(const queue_explanation& why, operator_api& api) {
   auto text = std::to_string(backlog_of(why)) + " tasks wait, " + std::to_string(why.leased)
               + " are leased, " + std::to_string(why.workers) + " workers claim from the queue\n";
   std::vector<std::vector<std::string>> rows{{"REASON", "TASKS"}};
@@ -174,6 +205,9 @@ std::string queue_text(const queue_explanation& why) {
       {std::string(to_string(reason)) + " (" + meaning_of(reason) + ")", std::to_string(tasks)});
   if (!why.waiting.empty())
     text += "\n" + format_table(rows);
+  if (why.waiting.contains(task_reason::no_free_slots))
+    if (const auto drained = drained_of(api, why.queue); !drained.empty())
+      text += "\n" + drained.substr(2) + "\n";
   return text + limits_text(why) + notes_of(why);
 }
 
@@ -200,7 +234,10 @@ result<void> check(const explain_options& given) {
 
 int run(context& with, const explain_options& given) {
   if (given.task)
-    return show(with, with.api.explain(*given.task), to_json, to_text);
+    return show(
+      with, with.api.explain(*given.task), to_json, [&](const task_explanation& why) {
+        return to_text(why, hint_of(with.api, why));
+      });
   auto got = with.api.explain_queue(given.queue);
   const auto* why = got ? std::get_if<queue_explanation>(&*got) : nullptr;
   if (why && !why->exists && why->missing_shards.empty()) {
@@ -212,7 +249,9 @@ int run(context& with, const explain_options& given) {
          + std::string(is_default_meant ? other_tenant_advice : "")},
       with.json);
   }
-  return show(with, got, queue_json, queue_text);
+  return show(with, got, queue_json, [&](const queue_explanation& all) {
+    return queue_text(all, with.api);
+  });
 }
 
 } // namespace

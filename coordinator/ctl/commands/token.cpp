@@ -60,7 +60,7 @@ struct rotate_options {
 };
 
 option file_option(path& target) {
-  return required(config::file_option("file", "The coordinator's token file. Required", target));
+  return required(config::file_option("file", "The coordinator's token file", target));
 }
 
 option lifetime_option(std::optional<duration>& target) {
@@ -87,19 +87,18 @@ std::vector<option> create_grammar(create_options& to) {
   constexpr auto rate = "PER_SECOND[:BURST]";
   return {
     file_option(to.file),
-    required(
-      name_option("subject", "Name of the token's holder, shown in logs. Required", to.subject)),
+    required(name_option("subject", "Name of the token's holder, shown in logs", to.subject)),
     required(plain_option(
       "tenant",
       "NAME",
       "Tenant that the token gives access to; `*`, for admins and readers, is all, and required "
-      "for metrics. Required",
+      "for metrics",
       to.tenant)),
     required(plain_option(
       "role",
       "ROLE",
       "What the token allows: producer, worker, producer-worker, admin, reader (reads what an "
-      "admin may, and changes nothing) or metrics (reads /metrics only). Required",
+      "admin may, and changes nothing) or metrics (reads /metrics only)",
       to.role)),
     plain_option(
       "queues",

@@ -31,6 +31,11 @@ struct sink {
   bool set = false;
 };
 
+/// A positional argument shows by its place that it is required.
+std::string help_of(const option& entry) {
+  return entry.required && !entry.positional ? entry.help + ". Required" : entry.help;
+}
+
 void declare(CLI::App& app, const option& entry, std::deque<sink>& sinks) {
   auto& target = sinks.emplace_back(sink{entry.name, entry.value.empty(), {}, false});
   auto flag = (entry.positional ? "" : "--") + entry.name;
@@ -39,7 +44,7 @@ void declare(CLI::App& app, const option& entry, std::deque<sink>& sinks) {
       flag, [&target] { target.set = true; }, entry.help);
     return;
   }
-  auto* declared = app.add_option(flag, target.texts, entry.help);
+  auto* declared = app.add_option(flag, target.texts, help_of(entry));
   declared->option_text(entry.positional ? "" : entry.value);
   if (entry.positional)
     declared->expected(1)->required(entry.required);
@@ -148,6 +153,8 @@ constexpr auto other_names = std::to_array<other_name>({
   {"submit", "enqueue"},
   {"kill", "cancel"},
   {"wait", "result"},
+  {"undrain", "resume"},
+  {"resume", "undrain"},
 });
 
 std::optional<std::string_view>

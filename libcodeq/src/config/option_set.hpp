@@ -48,7 +48,7 @@ struct option {
   std::string name;
   /// Placeholder for the value in the help text; empty for a switch.
   std::string value;
-  /// One sentence with the unit and the default.
+  /// One sentence with the unit and the default; the help text adds which options are required.
   std::string help;
   /// Parses one value; its error says what is allowed. A switch gets `true` or `false`.
   std::function<result<void>(const std::string&)> take;

@@ -499,7 +499,26 @@ TEST(CtlCommandLine, AnUnknownCommandIsRefusedWithTheNearestOne) {
   EXPECT_EQ(hint({"queue", "list"}), "did you mean `stats`?");
   EXPECT_EQ(hint({"queue", "purg", "q"}), "did you mean `purge`?");
   EXPECT_EQ(hint({"help"}), "did you mean `--help`?");
+  EXPECT_EQ(hint({"worker", "undrain", "w"}), "did you mean `resume`?");
+  EXPECT_EQ(hint({"cluster", "resume", "c1"}), "did you mean `undrain`?");
   EXPECT_EQ(hint({"list", "mail"}), "a queue is given as --queue NAME");
+}
+
+TEST(CtlCommandLine, HelpMarksTheOptionsThatAreRequired) {
+  const auto marked = [](std::vector<const char*> words) {
+    words.push_back("--help");
+    auto parsed = parse_command_line(program_input(words).line());
+    auto text = std::get<config::exit_request>(parsed).text;
+    std::size_t count = 0;
+    for (auto at = text.find("Required"); at != text.npos; at = text.find("Required", at + 1))
+      ++count;
+    return count;
+  };
+
+  EXPECT_EQ(marked({"cluster", "move"}), 1u);
+  EXPECT_EQ(marked({"cluster", "repair"}), 2u);
+  EXPECT_EQ(marked({"token", "create"}), 4u);
+  EXPECT_EQ(marked({"enqueue"}), 0u);
 }
 
 TEST(CtlCommandLine, TheEnvironmentNamesTheTenantOfCommandsThatNameNone) {

@@ -187,6 +187,34 @@ TEST(CtlCommands, WaitingTasksOfAQueueAreAccountedFor) {
     "\n= 0");
 }
 
+TEST(CtlCommands, DrainedWorkersOfAQueueThatWaitsAreNamed) {
+  recorded_api api;
+  queue_explanation why{{"t", "mail"}, true};
+  why.waiting = {{task_reason::no_free_slots, 1}};
+  api.explained = why;
+  worker_info busy{"t/busy", true};
+  busy.queues = {{"t", "mail"}};
+  auto drained = busy;
+  drained.name = "t/w1";
+  drained.is_draining = true;
+  auto by_prefix = drained;
+  by_prefix.name = "t/w2";
+  by_prefix.queues = {{"t", "ma*"}};
+  auto other = drained;
+  other.name = "t/w3";
+  other.queues = {{"t", "print"}, {"u", "*"}};
+  api.found_workers = std::vector{busy, drained, by_prefix, other};
+
+  const auto text = shown(api, {{"explain", "--queue", "mail"}});
+
+  EXPECT_NE(text.find("busy or drained"), std::string::npos);
+  EXPECT_NE(
+    text.find("\nt/w1 is drained, `codeqctl worker resume t/w1` takes it back; t/w2 is drained, "
+              "`codeqctl worker resume t/w2` takes it back\n= 0"),
+    std::string::npos)
+    << text;
+}
+
 TEST(CtlCommands, HelpExplainsTheColumnsOfStats) {
   auto parsed = parse_command_line(program_input({"stats", "--help"}).line());
 

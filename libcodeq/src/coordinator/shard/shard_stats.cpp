@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 /// The counts of a shard.
 namespace codeq::coordinator {
@@ -167,16 +168,20 @@ void shard::add_leases(std::vector<base::worker_counts>& workers, const instant&
     by_name[worker.name] = &worker;
   for (const auto& [peer, attached] : state_->attached) {
     auto& worker = *by_name.at(attached.worker->name);
+    const auto show = [&worker](queue_address queue) {
+      if (worker.queues.size() < limits::worker_queues_shown_max)
+        worker.queues.push_back(std::move(queue));
+    };
     for (auto queue : attached.queues)
-      if (worker.queues.size() < limits::worker_queues_shown_max)
-        worker.queues.push_back(state_->queues[queue]->address);
+      show(state_->queues[queue]->address);
     for (const auto& prefix : attached.prefixes)
-      if (worker.queues.size() < limits::worker_queues_shown_max)
-        worker.queues.push_back({prefix.name.tenant, prefix.name.queue + "*"});
-    auto full = full_queues(attached);
+      show({prefix.name.tenant, prefix.name.queue + "*"});
+    const auto full = full_queues(attached);
     for (const auto& queue : full)
-      if (worker.queues.size() < limits::worker_queues_shown_max && state_->find_queue(queue))
-        worker.queues.push_back(queue);
+      show(queue);
+    // They have had no task yet, which is worth to be seen.
+    for (const auto& queue : attached.wanted)
+      show(queue);
     auto all = attached.queues.size() + attached.wanted.size() + attached.prefixes.size();
     all += full.size();
     worker.queue_count = std::max(worker.queue_count, static_cast<std::uint32_t>(all));

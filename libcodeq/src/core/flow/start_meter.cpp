@@ -8,7 +8,8 @@ namespace codeq::core {
 namespace {
 
 constexpr duration window{30'000};
-constexpr duration elapsed_min{1'000};
+/// One start within a second is no sign of 60 in a minute.
+constexpr duration elapsed_min{10'000};
 
 } // namespace
 

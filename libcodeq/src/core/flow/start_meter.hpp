@@ -14,7 +14,7 @@ public:
   void add(std::uint64_t tasks, monotonic_time now);
 
   /// Starts per minute over the windows, or over the time since the first start when that is
-  /// shorter, but at least over a second. 0 when nothing started in them.
+  /// shorter, but at least over 10 seconds. 0 when nothing started in them.
   [[nodiscard]] std::uint64_t per_minute(monotonic_time now) const;
 
 private:

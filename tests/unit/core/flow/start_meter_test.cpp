@@ -18,7 +18,8 @@ TEST(StartMeter, FirstStartsAreSpreadOverTheTimeSinceThen) {
   core::start_meter meter;
   meter.add(10, begin);
 
-  EXPECT_EQ(meter.per_minute(begin), 600u) << "over a second at least";
+  EXPECT_EQ(meter.per_minute(begin), 60u) << "over 10 seconds at least";
+  EXPECT_EQ(meter.per_minute(begin + 10s), 60u);
   EXPECT_EQ(meter.per_minute(begin + 20s), 30u);
 }
 
