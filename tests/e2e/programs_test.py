@@ -125,6 +125,19 @@ class Refusal(cluster.ClusterTest):
                                  names="/proc/store")
         self.assertEqual(len(lines), 1, lines)
 
+    def test_data_directory_that_a_restart_does_not_create(self):
+        file = self.cluster.path("file")
+        file.write_text("no store")
+        start = ("--dev", "--listen", "127.0.0.1:0", "--data")
+        parent = self.cluster.path("mistyped")
+        for wrong, why in ((file, "it is no directory"), (file / "store", "there is no directory"),
+                           (parent / "store", f"there is no directory {parent}, and only")):
+            with self.subTest(str(wrong)):
+                done = run(BIN / "codeq-coordinator", *start, wrong)
+                self.assertEqual(2, done.returncode)
+                self.assertIn(f"--data is {wrong}: {why}", done.stderr)
+        self.assertFalse(parent.exists())
+
     def test_file_that_is_missing_is_named_with_its_option(self):
         start = ("--data", self.cluster.path("store"), "--listen", "127.0.0.1:0")
         self.coordinator(*start, "--tokens", "/no/tokens", names="--tokens /no/tokens: cannot")

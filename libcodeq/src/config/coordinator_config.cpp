@@ -48,7 +48,8 @@ result<std::string> parse_loopback(const std::string& text) {
 
 void add_store_options(option_set& options, coordinator_config& config) {
   auto data = path_option(
-    "data", "DIR", "Directory of the store; created when missing. Required", config.node.data);
+    "data", "DIR", "Directory of the store; created when missing, but not its parents. Required",
+    config.node.data);
   data.required = true;
   options.add(std::move(data));
   options.add(count_option(
