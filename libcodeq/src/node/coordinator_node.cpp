@@ -177,6 +177,10 @@ result<void> coordinator_node::impl::reload() {
 result<void> coordinator_node::impl::recover(const coordinator_node_options& options) {
   if (auto ok = node::prepare_directory("--data", options.data); !ok)
     return ok;
+  // Otherwise the first backup, perhaps at night, would find out that it cannot be written.
+  if (!options.backups.empty())
+    if (auto ok = node::prepare_directory("--backup-dir", options.backups); !ok)
+      return ok;
   // Comes before the store, because a start writes the entries of the log that it replays, which
   // takes space.
   reserve = std::make_shared<coordinator::disk_reserve>(options.data);
