@@ -28,8 +28,9 @@ constexpr int exit_failed = 1;
 /// Errors that a restart does not mend end with the status of wrong options, so that systemd does
 /// not try again.
 int status_of(const error& reason) {
-  const auto is_lasting =
-    reason.code == errc::invalid_argument || reason.code == errc::incompatible_store;
+  const auto is_lasting = reason.code == errc::invalid_argument
+                          || reason.code == errc::incompatible_store
+                          || reason.code == errc::corruption;
   return is_lasting ? config::exit_usage : exit_failed;
 }
 
@@ -70,6 +71,9 @@ result<void> write_port(const char* option, const std::filesystem::path& path, s
   draft += ".new";
   {
     std::ofstream file(draft, std::ios::trunc);
+    if (!file.is_open())
+      return error{
+        errc::invalid_argument, std::string(option) + " " + path.string() + ": cannot be created"};
     file << port << '\n';
     file.flush();
     if (!file)
@@ -119,10 +123,10 @@ int run(const config::coordinator_config& config) {
     return fail(to_string(node.error()), status_of(node.error()));
   log_start(config, (*node)->port(), (*node)->http_port());
   if (auto written = write_port("--port-file", config.port_file, (*node)->port()); !written)
-    return fail(written.error().context);
+    return fail(written.error().context, status_of(written.error()));
   if (auto written = write_port("--http-port-file", config.http_port_file, (*node)->http_port());
       !written)
-    return fail(written.error().context);
+    return fail(written.error().context, status_of(written.error()));
   auto signal = wait_for_stop(signals, **node);
   CODEQ_LOG_INFO("coordinator stops signal={}", signal);
   (*node)->stop();

@@ -125,6 +125,42 @@ class Refusal(cluster.ClusterTest):
                                  names="/proc/store")
         self.assertEqual(len(lines), 1, lines)
 
+    def test_data_directory_that_a_restart_does_not_create(self):
+        file = self.cluster.path("file")
+        file.write_text("no store")
+        start = ("--dev", "--listen", "127.0.0.1:0", "--data")
+        parent = self.cluster.path("mistyped")
+        for wrong, why in ((file, "it is no directory"), (file / "store", "there is no directory"),
+                           (parent / "store", f"there is no directory {parent}, and only")):
+            with self.subTest(str(wrong)):
+                done = run(BIN / "codeq-coordinator", *start, wrong)
+                self.assertEqual(2, done.returncode)
+                self.assertIn(f"--data is {wrong}: {why}", done.stderr)
+        self.assertFalse(parent.exists())
+
+    def test_incomplete_store_is_named_with_the_next_step(self):
+        store = self.cluster.path("store")
+        self.cluster.start_coordinator()
+        self.cluster.coordinator.terminate(5)
+        (store / "CURRENT").unlink()
+
+        done = run(BIN / "codeq-coordinator", "--dev", "--data", store, "--listen", "127.0.0.1:0")
+        verified = self.cluster.try_ctl("verify", store)
+
+        self.assertEqual(2, done.returncode)
+        self.assertIn("its file CURRENT is missing; the store is damaged", done.stderr)
+        self.assertIn("restore the newest backup", done.stderr)
+        self.assertEqual(2, verified.returncode)
+        self.assertIn("parts of a store, but its file CURRENT is missing",
+                      verified.stderr.decode())
+
+    def test_port_file_that_cannot_be_created_ends_the_start_for_good(self):
+        done = run(BIN / "codeq-coordinator", "--dev", "--data", self.cluster.path("store"),
+                   "--listen", "127.0.0.1:0", "--port-file", self.cluster.path("none") / "port")
+
+        self.assertEqual(2, done.returncode)
+        self.assertIn("cannot be created", done.stderr)
+
     def test_file_that_is_missing_is_named_with_its_option(self):
         start = ("--data", self.cluster.path("store"), "--listen", "127.0.0.1:0")
         self.coordinator(*start, "--tokens", "/no/tokens", names="--tokens /no/tokens: cannot")

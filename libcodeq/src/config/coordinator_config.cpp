@@ -48,7 +48,8 @@ result<std::string> parse_loopback(const std::string& text) {
 
 void add_store_options(option_set& options, coordinator_config& config) {
   auto data = path_option(
-    "data", "DIR", "Directory of the store; created when missing", config.node.data);
+    "data", "DIR", "Directory of the store; created when missing, but not its parents",
+    config.node.data);
   data.required = true;
   options.add(std::move(data));
   options.add(count_option(
@@ -143,8 +144,8 @@ void add_backup_options(option_set& options, coordinator_config& config) {
   options.add(plain_option(
     "backup-dir",
     "DIR",
-    "Directory for the backups that `codeqctl backup` makes, best on another disk [default: none, "
-    "backups are refused]",
+    "Directory for the backups that `codeqctl backup` makes, best on another disk; created when "
+    "missing, but not its parents [default: none, backups are refused]",
     config.node.backups));
   options.add(count_option(
     "backups-kept",

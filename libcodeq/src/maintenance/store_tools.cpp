@@ -274,6 +274,8 @@ result<std::vector<backup_info>> list_backups(const fs::path& directory) {
   std::error_code failure;
   if (!fs::is_directory(directory, failure))
     return error{errc::unavailable, directory.string() + " is not a directory"};
+  if (!fs::is_directory(directory / "meta", failure))
+    return error{errc::unavailable, directory.string() + " holds no backups"};
   auto found = storage::find_backups(directory);
   if (!found)
     return found.error();

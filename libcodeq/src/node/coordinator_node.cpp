@@ -23,7 +23,7 @@
 #include "node/http_access.hpp"
 #include "node/open_files.hpp"
 #include "node/shard_recovery.hpp"
-#include "node/start_space.hpp"
+#include "node/start_disk.hpp"
 #include "node/webhook_access.hpp"
 #include "observe/limit_meter.hpp"
 #include "observe/log.hpp"
@@ -175,7 +175,14 @@ result<void> coordinator_node::impl::reload() {
 }
 
 result<void> coordinator_node::impl::recover(const coordinator_node_options& options) {
-  // Comes first, because a start writes the entries of the log that it replays, which takes space.
+  if (auto ok = node::prepare_directory("--data", options.data); !ok)
+    return ok;
+  // Otherwise the first backup, perhaps at night, would find out that it cannot be written.
+  if (!options.backups.empty())
+    if (auto ok = node::prepare_directory("--backup-dir", options.backups); !ok)
+      return ok;
+  // Comes before the store, because a start writes the entries of the log that it replays, which
+  // takes space.
   reserve = std::make_shared<coordinator::disk_reserve>(options.data);
   auto usable = reserve->usable();
   if (auto ok = node::check_start_space(options.data); !ok)
@@ -545,7 +552,7 @@ coordinator_node::start(coordinator_node_options options) {
   if (auto ok = state->rights.open(options); !ok)
     return error{errc::invalid_argument, ok.error().context};
   if (auto ok = state->recover(options); !ok)
-    return ok.error();
+    return node::advise_on_damage(ok.error(), options.data, !options.cluster.name.empty());
   if (auto ok = state->spawn_actors(options); !ok)
     return ok.error();
   auto* pending = state.get();

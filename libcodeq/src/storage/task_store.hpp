@@ -150,8 +150,8 @@ public:
       errc::unavailable, "this store cannot be backed up to " + order.directory.string()};
   }
 
-  /// The backups in `directory`, oldest first; none when it does not exist. Thread-safe. Errors:
-  /// `io_error`, `corruption`.
+  /// The backups in `directory`, oldest first. Thread-safe. Errors: `unavailable` (no such
+  /// directory), `io_error`, `corruption`.
   [[nodiscard]] virtual result<std::vector<backup_report>>
   list_backups(const std::filesystem::path& directory) const {
     static_cast<void>(directory);

@@ -144,8 +144,14 @@ result<listening_socket> listen_on(const std::string& address, std::uint16_t por
   // After a restart the port can be used again at once, even while its old connections linger.
   int on = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (::bind(socket.get(), target.ai_addr, target.ai_addrlen) != 0)
-    return fail(system_message(errno));
+  if (::bind(socket.get(), target.ai_addr, target.ai_addrlen) != 0) {
+    const auto reason = errno;
+    auto refused = fail(system_message(reason));
+    // A port below 1024: a later attempt is refused, too.
+    if (reason == EACCES)
+      refused.code = errc::invalid_argument;
+    return refused;
+  }
   if (::listen(socket.get(), SOMAXCONN) != 0)
     return fail(system_message(errno));
   auto real_port = bound_port(socket.get());

@@ -48,7 +48,8 @@ struct listening_socket {
   std::uint16_t port = 0;
 };
 
-/// Listens on exactly that address; with port 0 the system chooses one. Errors: `unavailable`.
+/// Listens on exactly that address; with port 0 the system chooses one. Errors:
+/// `invalid_argument` without the right to that port; `unavailable`.
 [[nodiscard]] result<listening_socket> listen_on(const std::string& address, std::uint16_t port);
 
 /// Connects; tries every address of a name. Blocks for at most `timeout`, plus the time of the name

@@ -252,8 +252,11 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
             self.assertEqual("ready", self.cluster.status(task)["state"])
         self.assertIn("is not one of the cluster",
                       self.cluster.ctl_error("cluster", "drain", "c9"))
-        self.cluster.start_node("c2")
+        wait_until(lambda: not self.node("c2")["present"], 20, "its lease has ended")
         self.cluster.ctl("cluster", "undrain", "c2")
+        wait_until(lambda: ["c0", "c1"] == [node["name"] for node in self.status()["nodes"]],
+                   20, "it leaves the status")
+        self.cluster.start_node("c2")
         self.cluster.await_in_sync()
 
 

@@ -190,6 +190,17 @@ TEST_F(RocksdbStore, NamesADirectoryThatCannotBeCreated) {
   EXPECT_NE(refused.error().context.find(path().string()), std::string::npos);
 }
 
+TEST_F(RocksdbStore, RefusesTheRestOfAStoreWithoutItsCurrentFile) {
+  ASSERT_TRUE(open());
+  std::filesystem::remove(path() / "CURRENT");
+
+  auto refused = open();
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::corruption);
+  EXPECT_NE(refused.error().context.find("CURRENT is missing"), std::string::npos);
+}
+
 TEST_F(RocksdbStore, NamesADirectoryThatCannotBeWritten) {
   // Permissions do not stop root, but not even root can create a file here.
   rocksdb_store_options options;

@@ -25,8 +25,10 @@ using tcp = boost::asio::ip::tcp;
 using error_code = boost::system::error_code;
 
 error not_listening(const server_options& options, const error_code& why) {
+  // Without the right to a port below 1024 a later attempt is refused, too.
+  const auto is_forbidden = why == boost::system::errc::permission_denied;
   return {
-    errc::unavailable,
+    is_forbidden ? errc::invalid_argument : errc::unavailable,
     "cannot serve HTTP on " + options.address + ":" + std::to_string(options.port) + ": "
       + why.message()};
 }

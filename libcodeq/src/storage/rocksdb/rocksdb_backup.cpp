@@ -111,7 +111,10 @@ result<backup_report> add_backup(
 result<std::vector<backup_report>> find_backups(const std::filesystem::path& directory) {
   std::vector<backup_report> found;
   std::error_code failure;
-  if (!std::filesystem::exists(directory, failure))
+  if (!std::filesystem::is_directory(directory, failure))
+    return error{errc::unavailable, directory.string() + " is not a directory"};
+  // The first backup creates it.
+  if (!std::filesystem::exists(directory / "meta", failure))
     return found;
   rocksdb::BackupEngineOptions options(directory.string());
   rocksdb::BackupEngineReadOnly* opened = nullptr;

@@ -19,8 +19,8 @@ namespace codeq::storage {
 [[nodiscard]] result<backup_report>
 add_backup(rocksdb::DB& db, const backup_order& order, backup_progress& progress);
 
-/// The backups in `directory`, oldest first; none when it does not exist. Errors: `io_error`,
-/// `corruption`.
+/// The backups in `directory`, oldest first. Errors: `unavailable` (no such directory),
+/// `io_error`, `corruption`.
 [[nodiscard]] result<std::vector<backup_report>>
 find_backups(const std::filesystem::path& directory);
 

@@ -121,6 +121,11 @@ rocksdb::Options reading_options(const std::filesystem::path& directory, replay_
 result<store_inspection>
 inspect_rocksdb_store(const std::filesystem::path& directory, durability mode) {
   std::error_code failure;
+  if (has_only_parts(directory))
+    return error{
+      errc::corruption,
+      directory.string()
+        + " has parts of a store, but its file CURRENT is missing; restore a backup"};
   if (!std::filesystem::exists(directory / "CURRENT", failure)) {
     bool has_backups = std::filesystem::is_directory(directory / "meta", failure);
     return error{

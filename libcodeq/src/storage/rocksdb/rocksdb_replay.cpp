@@ -5,6 +5,8 @@
 
 #include <rocksdb/write_batch.h>
 
+#include <system_error>
+
 namespace codeq::storage {
 
 error to_open_error(const rocksdb::Status& status, const std::filesystem::path& directory) {
@@ -23,6 +25,16 @@ error to_open_error(const rocksdb::Status& status, const std::filesystem::path& 
   }
   translated.context = "cannot open the store in " + directory.string() + ": " + translated.context;
   return translated;
+}
+
+bool has_only_parts(const std::filesystem::path& directory) {
+  std::error_code failure;
+  if (std::filesystem::exists(directory / "CURRENT", failure))
+    return false;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, failure))
+    if (const auto kind = entry.path().extension(); kind == ".log" || kind == ".sst")
+      return true;
+  return false;
 }
 
 void replay_filter::ColumnFamilyLogNumberMap(

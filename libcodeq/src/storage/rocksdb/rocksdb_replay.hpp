@@ -21,6 +21,10 @@ namespace codeq::storage {
 [[nodiscard]] error
 to_open_error(const rocksdb::Status& status, const std::filesystem::path& directory);
 
+/// Whether the directory has tables or logs of a store whose file CURRENT is missing. RocksDB would
+/// create a new store there, and remove the tables.
+[[nodiscard]] bool has_only_parts(const std::filesystem::path& directory);
+
 /// Passes the replayed records to `log_continuity`.
 class replay_filter final : public rocksdb::WalFilter {
 public:

@@ -217,6 +217,10 @@ result<void> check_recovery(
 } // namespace
 
 result<std::unique_ptr<task_store>> open_rocksdb_store(const rocksdb_store_options& options) {
+  if (has_only_parts(options.directory))
+    return error{
+      errc::corruption,
+      options.directory.string() + " has parts of a store, but its file CURRENT is missing"};
   auto hint = position_hint::open(options.directory);
   if (!hint)
     return hint.error();

@@ -9,6 +9,17 @@
 
 namespace codeq::node {
 
+/// Creates the directory unless it exists, and checks that this process can read and write it. Its
+/// parent has to exist: otherwise a mistyped path, or a disk that is not mounted, would look like a
+/// new and empty store. Errors: `invalid_argument` names the option, the path and why a restart
+/// does not help; `unavailable` when one may.
+[[nodiscard]] result<void>
+prepare_directory(const std::string& option, const std::filesystem::path& directory);
+
+/// Adds to an error of a damaged store what an operator can do; others stay as they are.
+[[nodiscard]] error
+advise_on_damage(error why, const std::filesystem::path& directory, bool is_of_cluster);
+
 /// Checks that the disk of a store has space for a start, which writes tables with the entries of
 /// the logs that it replays. A start that ran out of space would end in the middle of that. Errors:
 /// `disk_full`, with what to do. @pre the directory exists
