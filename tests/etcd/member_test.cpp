@@ -50,7 +50,7 @@ public:
       map_ = map;
       news_.push(0);
     };
-    events.superseded = [this](const std::string& words) { ends.push(words); };
+    events.must_end = [this](const std::string& words) { ends.push(words); };
     events.needs_repair = [](const std::string& words) { ADD_FAILURE() << words; };
     events.noted = [](const std::string&) {};
     std::lock_guard guard(mutex_);
