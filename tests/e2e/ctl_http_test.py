@@ -48,15 +48,15 @@ class CtlOverHttp(cluster.ClusterTest):
         self.assertEqual("completed", json.loads(self.ctl("--json", "explain", task))["reason"])
 
     def test_change_that_is_not_made_fails(self):
-        waiting = self.add("q", "x", "--delay", "1h")
+        waiting = self.add("q", "1", "--delay", "1h")
         self.assertIn("guarded", self.ctl("promote", waiting, status=1))
         self.ctl("cancel", waiting)
         self.assertIn("unchanged", self.ctl("cancel", waiting))
 
-        dead = self.add("q", "x", "--key", "k", "--max-attempts", "1")
+        dead = self.add("q", "1", "--key", "k", "--max-attempts", "1")
         claimed = self.http.claim("q")
         self.http.post(f"/tasks/{claimed['id']}/result", {"status": "FAILED", "error": "broken"})
-        self.add("q", "x", "--key", "k", "--on-duplicate", "replace_ended")
+        self.add("q", "1", "--key", "k", "--on-duplicate", "replace_ended")
         self.assertIn("key_taken", self.ctl("redrive", dead, status=1))
 
     def test_limits(self):
