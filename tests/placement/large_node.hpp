@@ -97,7 +97,7 @@ public:
   void drop_replica(shard_id, replication::replica_id) override {}
   void hand_over(shard_id shard, replication::replica_id to) override;
   void map_changed() override {}
-  void superseded(const std::string& words) override { world_.fail(words); }
+  void must_end(const std::string& words) override { world_.fail(words); }
   void needs_repair(const std::string& words) override { world_.fail(words); }
 
 private:
