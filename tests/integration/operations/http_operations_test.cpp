@@ -254,6 +254,7 @@ TEST_F(HttpOperations, PurgeDeadTasksThatMatch) {
 TEST_F(HttpOperations, AllTasksAreCancelledWhenThatIsSaid) {
   enqueue("mail");
   enqueue("other");
+  advance(1s);
 
   auto id = start(R"("kind":"cancel","all":true)");
   run();
