@@ -149,18 +149,13 @@ class Shows(OperatorTest):
         self.cluster.start_coordinator("--backup-dir", backups)
         self.assertEqual(self.json("backups")["backups"], listed)
 
-    def test_directory_of_backups_is_checked_at_the_start_and_when_they_are_listed(self):
+    def test_directory_of_backups_is_checked_at_the_start(self):
         file = self.cluster.path("file")
         file.write_text("no directory")
         with self.assertRaises(RuntimeError) as refused:
             self.cluster.start_coordinator("--backup-dir", file)
         self.assertIn(f"--backup-dir is {file}: it is no directory", str(refused.exception))
         self.assertEqual(2, self.cluster.coordinator.wait(5))
-        backups = self.cluster.path("backups")
-        self.cluster.start_coordinator("--backup-dir", backups)
-        backups.rmdir()
-
-        self.assertIn("is not a directory", self.cluster.ctl_error("backups"))
 
     def test_backups_need_a_directory(self):
         self.cluster.start_coordinator()

@@ -262,7 +262,7 @@ class ClosedKeys(LimitTest):
         began = time.monotonic()
         answer = self.http.post(f"/tasks/{claimed['id']}/nack", {
             "limited": True, "retryAfterSeconds": 2, "reason": "429"})
-        self.assertEqual((200, {"delaySeconds": 2, "status": "requeued"}),
+        self.assertEqual((200, {"delaySeconds": 2, "status": "requeued", "state": "ready"}),
                          (answer.status, answer.json))
         self.assertEqual(0, self.http.get(f"/tasks/{first['id']}").json["attempts"])
 
