@@ -144,7 +144,7 @@ class HttpTls(cluster.ClusterTest):
         self.assertEqual(1, unknown.returncode)
         self.assertIn(b"certificate", unknown.stderr)
         plain = ctl("list", scheme="http")
-        self.assertEqual(1, plain.returncode)
+        self.assertEqual(2, plain.returncode)
         self.assertIn(b"this port speaks TLS: use https://", plain.stderr)
 
 

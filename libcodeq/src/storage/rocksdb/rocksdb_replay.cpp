@@ -31,9 +31,14 @@ bool has_only_parts(const std::filesystem::path& directory) {
   std::error_code failure;
   if (std::filesystem::exists(directory / "CURRENT", failure))
     return false;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, failure))
-    if (const auto kind = entry.path().extension(); kind == ".log" || kind == ".sst")
+  for (const auto& entry : std::filesystem::directory_iterator(directory, failure)) {
+    // RocksDB's files have numbers as names; another program's log may have any other.
+    const auto name = entry.path().stem().string();
+    const auto kind = entry.path().extension();
+    bool is_numbered = name.find_first_not_of("0123456789") == std::string::npos;
+    if (is_numbered && (kind == ".log" || kind == ".sst"))
       return true;
+  }
   return false;
 }
 
