@@ -73,7 +73,7 @@ class Patterns(cluster.ClusterTest):
 
         refused = self.cluster.start_worker("w2", "--token-file", token_file, "--exec",
                                             program("fax-*", "fax"), handlers=())
-        self.assertEqual(refused.wait(20), 1)
+        self.assertEqual(refused.wait(20), 2)
         self.assertIn("does not allow to claim from any queue fax-*", refused.text())
 
     def test_limited_queue_of_a_pattern_leaves_slots_to_others(self):
