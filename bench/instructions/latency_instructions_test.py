@@ -23,9 +23,8 @@ BUILD = pathlib.Path(os.environ.get("CODEQ_BUILD", "build")).resolve()
 BASELINE = pathlib.Path(__file__).with_name("latency_instructions.json")
 MARGIN = 1.05
 RATE = 50
-# Twice the interval of a shard's snapshots, so that each shard takes two of them, and both are of
-# full intervals: the first one is taken before.
-SECONDS = 10
+# Six intervals of a shard's snapshots: one more or less of them, by chance, changes little.
+SECONDS = 30
 WARM_UP_SECONDS = 6
 START_SECONDS_MAX = 60
 PROGRAMS = ("coordinator", "worker", "producer")

@@ -67,6 +67,8 @@ class Machines(cluster.ClusterTest):
         return [f"{name}={value}" for name, value in variables(text).items()]
 
     def start(self, name, command, file, machine):
+        # As systemd does for the unit's StateDirectory.
+        pathlib.Path(self.cluster.path(f"codeq-{machine}")).mkdir(exist_ok=True)
         return self.cluster.start(
             f"{name}-{machine}", ["env", *self.environment(file, machine), *command])
 
