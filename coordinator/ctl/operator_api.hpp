@@ -21,7 +21,7 @@ struct queue_changes;
 /// The tenant that is meant when nobody names one.
 inline constexpr std::string_view default_tenant = "default";
 
-/// What an error about an unknown name of that tenant ends with.
+/// The end of the error that the tenant does not have a name: how to choose another tenant.
 inline constexpr std::string_view other_tenant_advice = "; --tenant NAME chooses another tenant";
 
 /// A task, identified by its id or by its key.

@@ -30,7 +30,7 @@ protected:
     /// The bytes of the response, which count until it is written.
     http::answer_share share{};
     std::function<void()> on_unwritten{};
-    /// What follows in place of a body, of a response that goes on.
+    /// The parts of a response that is streamed; such a response has no body.
     std::shared_ptr<http::event_stream> events{};
 
     /// A member of the response's JSON, as text; empty when it is missing.

@@ -66,7 +66,7 @@ std::string drained_of(operator_api& api, const queue_address& queue) {
   return text;
 }
 
-/// What may help, besides the sentence.
+/// The commands that may help; they are printed behind the sentence.
 std::string hint_of(operator_api& api, const task_explanation& why) {
   if (why.reason == task_reason::no_worker)
     return "; `codeqctl workers` shows the queues of each worker";

@@ -25,7 +25,7 @@ public:
   /// A call has ended. An answer that refuses it counts as none.
   void note(const result<void>& how, monotonic_time now);
 
-  /// What an operator is to be told since the last look.
+  /// Whether etcd was lost or found since the last call. Each change is returned once.
   [[nodiscard]] news look(monotonic_time now);
 
   /// Time since the last answer; zero unless etcd counts as away.

@@ -176,7 +176,8 @@ result<void> cluster_seat::join() {
     member.self.free_bytes = space.available;
   std::vector<coordinator::found_replica_data> replicas;
   for (const auto& [shard, stored] : entry_.replicas) {
-    // One that was dropped while this coordinator was away is made anew where it is wanted again.
+    // A replica that etcd does not list was dropped while this coordinator was away. The member
+    // builds a new one if the shard is to have a copy here.
     if (entry_.shards.at(shard).nodes.contains(stored.record.id))
       member.held.emplace(shard, stored.record.id);
     replicas.push_back({shard, stored, entry_.shards.at(shard)});
