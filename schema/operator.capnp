@@ -147,6 +147,8 @@ struct WorkersReply {
     grantedAtMs @2 :Int64;
     leaseLeftMs @3 :UInt64;
     # Remaining time of the lease if no further heartbeat arrives.
+    waits @4 :Bool;
+    # The worker said with its last heartbeat that the task waits there for a free slot.
   }
 }
 
@@ -526,6 +528,8 @@ struct ExplainReply {
   limitKey @13 :Data;
   limitBefore @14 :UInt64;
   # Number of tasks that the key holds back before this one.
+  waitsAtWorker @15 :Bool;
+  # With `leased`: the worker said with its last heartbeat that the task waits there for a slot.
 }
 
 struct EventsRequest {

@@ -48,6 +48,22 @@ class Shows(OperatorTest):
         self.assertIn({"tenant": "default", "queue": "sleep"}, worker["queues"])
         self.assertIn(task, self.cluster.ctl("workers").decode())
 
+    def test_task_that_waits_at_its_worker_is_told_from_the_one_that_runs(self):
+        self.cluster.start_coordinator()
+        self.cluster.start_worker("w", "--slots", "1", "--prefetch", "1")
+        self.cluster.result(self.cluster.enqueue("echo", "connected"))
+        for _ in range(2):
+            self.cluster.enqueue("sleep", f"{self.cluster.path('starts')} 60000 1", "--lease", "3s")
+
+        def waiting():
+            running = self.worker()["running"]
+            found = [one["id"] for one in running if one["waiting"]]
+            return found if len(running) == 2 and found else None
+
+        task, = wait_until(waiting, 20, "a heartbeat tells which task waits")
+        self.assertIn("waits for a free slot at w, attempt 1 of ",
+                      self.cluster.ctl("explain", task).decode())
+
     def test_workers_show_queues_that_had_no_task_yet(self):
         self.cluster.start_coordinator("--shards", "2")
         queues = ("fresh", "lower", "mail", "upper")

@@ -192,7 +192,8 @@ void transcript::say(const core::task_explained& e) {
   if (e.reason == task_reason::limited)
     words += " by " + e.limit + ':' + e.limit_key + " behind " + std::to_string(e.limit_before);
   if (e.reason == task_reason::leased)
-    words += " by " + e.view.worker + " for " + std::to_string(e.lease_left.count());
+    words += (e.waits_at_worker ? " and waits, by " : " by ") + e.view.worker + " for "
+             + std::to_string(e.lease_left.count());
   line(e.peer, words);
 }
 

@@ -36,7 +36,9 @@ std::string to_json(const task_explanation& why) {
       .bytes_field("limit_key", why.limit_key)
       .field("held_before", why.limit_before);
   if (why.reason == task_reason::leased)
-    out.field("worker", why.task.worker).field("lease_left_ms", why.lease_left.count());
+    out.field("worker", why.task.worker)
+      .field("lease_left_ms", why.lease_left.count())
+      .field("waits_at_worker", why.waits_at_worker);
   out.begin_object("queue_settings");
   write_config(out, why.queue);
   out.end_object();

@@ -32,7 +32,8 @@ void write_worker(base::json_writer& out, const worker_info& worker) {
     out.begin_object().field("id", to_string(lease.task));
     write_queue(out, lease.queue);
     out.field("since_ms", lease.since.time_since_epoch().count());
-    out.field("lease_left_ms", lease.left.count()).end_object();
+    out.field("lease_left_ms", lease.left.count());
+    out.field("waiting", lease.is_waiting).end_object();
   }
   out.end_array().end_object();
 }
@@ -63,7 +64,7 @@ std::string to_text(const std::vector<worker_info>& workers) {
   using std::to_string;
   std::vector<std::vector<std::string>> rows{{"WORKER", "CONNECTED", "FREE", "LEASES", "QUEUES"}};
   std::vector<std::vector<std::string>> running{
-    {"WORKER", "HOLDS", "QUEUE", "SINCE", "LEASE ENDS IN"}};
+    {"WORKER", "HOLDS", "QUEUE", "SINCE", "LEASE ENDS IN", "STATE"}};
   for (const auto& worker : workers) {
     auto name = printable(worker.name);
     rows.push_back(
@@ -78,7 +79,8 @@ std::string to_text(const std::vector<worker_info>& workers) {
          to_string(lease.task),
          printable(lease.queue.tenant + "/" + lease.queue.queue),
          to_string(lease.since),
-         format_duration(lease.left)});
+         format_duration(lease.left),
+         lease.is_waiting ? "waits" : "runs"});
   }
   return format_table(rows) + (running.size() > 1 ? "\n" + format_table(running) : "");
 }
@@ -117,9 +119,9 @@ void add_workers(command_table& to) {
       },
     .details =
       "FREE: tasks that the worker could accept now, to run or to prefetch. LEASES: tasks that it "
-      "HOLDS: each runs, or waits at the worker for a free slot. A worker that is not connected is "
-      "shown as long as it has leases. At most 20 queues and 20 leases of a worker are shown, the "
-      "oldest leases first."});
+      "HOLDS: each runs, or waits at the worker for a free slot, as its last heartbeat said "
+      "(STATE). A worker that is not connected is shown as long as it has leases. At most 20 "
+      "queues and 20 leases of a worker are shown, the oldest leases first."});
   to.group("worker", "Drain a worker, and take it back");
   to.add(command<worker_options>{
     .name = "worker drain",

@@ -56,6 +56,8 @@ struct running_lease {
   timestamp since{};
   /// Remaining time of the lease if no further heartbeat arrives.
   duration left{0};
+  /// The worker said with its last heartbeat that the task waits there for a free slot.
+  bool is_waiting = false;
 };
 
 /// A worker that is connected or has leases.
@@ -413,6 +415,8 @@ struct task_explanation {
   std::string limit{};
   std::string limit_key{};
   std::uint64_t limit_before = 0;
+  /// With `leased`: see `running_lease::is_waiting`.
+  bool waits_at_worker = false;
 };
 
 /// One sentence for people, without a full stop, for example "retry 3 of 5 at 2026-01-31

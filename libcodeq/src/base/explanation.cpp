@@ -204,7 +204,8 @@ std::string to_sentence(const task_explanation& why) {
   case task_reason::next:
     return "handed out next";
   case task_reason::leased:
-    return "leased by " + task.worker + ", attempt " + attempt_of(task, task.attempt)
+    return (why.waits_at_worker ? "waits for a free slot at " : "leased by ") + task.worker
+           + ", attempt " + attempt_of(task, task.attempt)
            + "; lease ends in " + in_seconds(why.lease_left) + " without a heartbeat"
            + (task.cancel_requested ? "; a cancel was requested, and its handler may still complete"
                                     : "");

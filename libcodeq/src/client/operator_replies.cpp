@@ -102,6 +102,7 @@ result<void> fill_explanation(schema::ExplainReply::Reader from, task_explanatio
   to.limit = read_text(from.getLimitName());
   to.limit_key = string_of(from.getLimitKey());
   to.limit_before = from.getLimitBefore();
+  to.waits_at_worker = from.getWaitsAtWorker();
   to.queue = encoding::read_config(from.getQueue());
   to.pause_reason = read_text(from.getQueue().getPauseReason());
   return {};
@@ -298,7 +299,8 @@ worker_info read_worker(schema::WorkersReply::Worker::Reader from) {
       {read_id(lease.getTask()),
        encoding::read_queue(lease.getQueue()),
        timestamp{duration{lease.getGrantedAtMs()}},
-       duration{static_cast<duration::rep>(lease.getLeaseLeftMs())}});
+       duration{static_cast<duration::rep>(lease.getLeaseLeftMs())},
+       lease.getWaits()});
   return worker;
 }
 

@@ -133,6 +133,7 @@ void write_worker(schema::WorkersReply::Worker::Builder to, const worker_info& w
     encoding::write_queue(running[i].initQueue(), lease.queue);
     running[i].setGrantedAtMs(ms_of(lease.since));
     running[i].setLeaseLeftMs(static_cast<std::uint64_t>(lease.left.count()));
+    running[i].setWaits(lease.is_waiting);
   }
   to.setDraining(worker.is_draining);
 }
@@ -262,6 +263,7 @@ explain_reply make_explain_reply(shard_id shard, const core::task_explained& ans
       r.setLeaseLeftMs(static_cast<std::uint64_t>(answer.lease_left.count()));
       write_settings(r.initQueue(), answer.queue);
       r.setWorkers(answer.workers);
+      r.setWaitsAtWorker(answer.waits_at_worker);
       if (answer.reason != task_reason::limited)
         return;
       r.setLimitName(text_of(answer.limit));

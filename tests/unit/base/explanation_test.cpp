@@ -62,6 +62,11 @@ TEST(Explanation, IsOneSentenceForEachReason) {
   EXPECT_EQ(
     to_sentence(why(leased)),
     "leased by w1, attempt 2 of 5; lease ends in 7.2 s without a heartbeat");
+  auto waiting = why(leased);
+  waiting.waits_at_worker = true;
+  EXPECT_EQ(
+    to_sentence(waiting),
+    "waits for a free slot at w1, attempt 2 of 5; lease ends in 7.2 s without a heartbeat");
   auto cancelling = why(leased);
   cancelling.task.cancel_requested = true;
   EXPECT_EQ(

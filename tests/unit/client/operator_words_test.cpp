@@ -296,7 +296,7 @@ TEST(OperatorReplies, WorkersAreReadAsTheyWereWritten) {
   worker.queues = {{"t", "q"}};
   worker.queue_count = 25;
   worker.is_draining = true;
-  worker.running = {{{shard_id{2}, 9}, {"t", "q"}, timestamp{duration{70}}, 4s}};
+  worker.running = {{{shard_id{2}, 9}, {"t", "q"}, timestamp{duration{70}}, 4s, true}};
 
   auto told = read_workers(protocol::make_workers_reply(number, {worker}));
 
@@ -313,6 +313,7 @@ TEST(OperatorReplies, WorkersAreReadAsTheyWereWritten) {
   EXPECT_EQ(read.running[0].queue, (queue_address{"t", "q"}));
   EXPECT_EQ(read.running[0].since, timestamp{duration{70}});
   EXPECT_EQ(read.running[0].left, 4s);
+  EXPECT_TRUE(read.running[0].is_waiting);
 }
 
 TEST(OperatorQuestions, AnAuditFilterReachesTheCoreWhole) {
@@ -402,6 +403,7 @@ TEST(OperatorReplies, AnExplanationIsReadAsItWasWritten) {
   answer.blocker = 4;
   answer.blocker_state = task_state::dead;
   answer.lease_left = 7200ms;
+  answer.waits_at_worker = true;
   answer.queue.config = some_config();
   answer.workers = 2;
 
@@ -416,6 +418,7 @@ TEST(OperatorReplies, AnExplanationIsReadAsItWasWritten) {
   EXPECT_EQ(why.blocker, (task_id{shard_id{1}, 4}));
   EXPECT_EQ(why.blocker_state, task_state::dead);
   EXPECT_EQ(why.lease_left, 7200ms);
+  EXPECT_TRUE(why.waits_at_worker);
   EXPECT_EQ(why.queue, some_config());
   EXPECT_EQ(why.workers, 2u);
 }

@@ -119,6 +119,16 @@ TEST_F(Explain, LeasedTaskIsAtAWorkerForSoLong) {
   EXPECT_EQ(explain(1), "o: 1 leased by w for 0");
 }
 
+TEST_F(Explain, LeasedTaskWaitsAtItsWorkerUntilAHeartbeatSaysThatItRuns) {
+  lease_one({.lease = 20s});
+  beat("w", held(1, 1), true);
+  EXPECT_EQ(explain(1), "o: 1 leased and waits, by w for 20000");
+
+  beat("w", held(1, 1));
+
+  EXPECT_EQ(explain(1), "o: 1 leased by w for 20000");
+}
+
 TEST_F(Explain, CompletedTaskIsSaidToBe) {
   lease_one();
   complete("w", held(1, 1));

@@ -242,14 +242,16 @@ TEST(CtlCommands, WorkersAreShownWithWhatTheyRun) {
     "WORKER  CONNECTED  FREE  LEASES                   QUEUES\n"
     "w1            yes     7       1  default/mail and 2 more\n\n"
     "WORKER                                 HOLDS         QUEUE                        SINCE  "
-    "LEASE ENDS IN\n"
-    "w1      " + id_text + "  default/mail  1970-01-01 00:00:00.000 UTC             9s\n= 0");
+    "LEASE ENDS IN  STATE\n"
+    "w1      " + id_text
+      + "  default/mail  1970-01-01 00:00:00.000 UTC             9s   runs\n= 0");
   EXPECT_EQ(
     shown(api, {{"workers", "--json"}}),
     R"({"workers":[{"name":"w1","connected":true,"draining":false,"free_slots":7,"leases":1,)"
     R"("queue_count":3,)"
     R"("queues":[{"tenant":"default","queue":"mail"}],"running":[{"id":")" + id_text
-      + R"(","tenant":"default","queue":"mail","since_ms":0,"lease_left_ms":9000}]}]})"
+      + R"(","tenant":"default","queue":"mail","since_ms":0,"lease_left_ms":9000,)"
+        R"("waiting":false}]}]})"
         "\n= 0");
 }
 

@@ -190,7 +190,7 @@ void shard::add_leases(std::vector<base::worker_counts>& workers, const instant&
     const auto& grant = state_->leases.grant_at(l.grant);
     auto left = std::max(duration{0}, l.deadline - now.steady);
     by_name.at(grant.worker->name)
-      ->running.push_back({{state_->id, l.seq}, queue_address{}, grant.at, left});
+      ->running.push_back({{state_->id, l.seq}, queue_address{}, grant.at, left, l.queued});
   });
   for (auto& worker : workers) {
     auto& running = worker.running;

@@ -113,6 +113,8 @@ struct task_explained {
   std::string limit{};
   std::string limit_key{};
   std::uint64_t limit_before = 0;
+  /// With `leased`; see `task_explanation`.
+  bool waits_at_worker = false;
 };
 
 } // namespace codeq::core

@@ -191,6 +191,7 @@ void turn::explain(task_explained& e, const segment& s) {
   case task_state::leased: {
     const auto* l = state_.leases.find(e.view.entry.token);
     e.lease_left = std::max(duration{0}, l->deadline - now_.steady);
+    e.waits_at_worker = l->queued;
     e.reason = task_reason::leased;
     return;
   }
