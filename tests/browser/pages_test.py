@@ -170,8 +170,8 @@ class Pages(dashboard.DashboardTest):
 
     def test_dead_letters_are_gathered_by_what_killed_them(self):
         self.show("dead", "no order")
-        rows = self.browser.run("return [...document.querySelectorAll('.kind')].length")
-        self.assertEqual(2, rows)
+        self.browser.wait("return document.querySelectorAll('.kind').length === 2",
+                          "two kinds of errors")
         self.check("dead")
 
     def test_operations_show_their_progress(self):
