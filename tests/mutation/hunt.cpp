@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <exception>
 #include <iomanip>
 #include <iostream>
 #include <map>
@@ -22,11 +23,20 @@ namespace {
 constexpr unsigned seconds_max = 240 * CODEQ_TEST_PATIENCE;
 constexpr std::size_t words_max = 100;
 
+/// The breach of a seed's run, which may also be an exception; empty: none.
+std::string breach_of(std::uint64_t seed, const seed_run& run) {
+  try {
+    return run(seed);
+  } catch (const std::exception& e) {
+    return std::string("exception: ") + e.what();
+  }
+}
+
 /// Runs seeds until one fails; returns the seed and the reason.
 std::string hunt(std::size_t fault, std::uint64_t seeds_max, const seed_run& run) {
   active_fault = fault;
   for (std::uint64_t seed = 1; seed <= seeds_max; ++seed) {
-    auto breach = run(seed);
+    auto breach = breach_of(seed, run);
     if (!breach.empty())
       return "caught " + std::to_string(seed) + " " + breach;
   }

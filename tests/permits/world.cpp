@@ -2,7 +2,6 @@
 #include "permits/world.hpp"
 
 #include "core/checks/invariants.hpp"
-#include "core/commands/routing.hpp"
 #include "core/state/apply.hpp"
 #include "core/state/task_limits.hpp"
 #include "support/task_builder.hpp"
@@ -93,9 +92,11 @@ void world::audit() {
 void world::disturb() {
   if (below(3) == 0)
     add_task();
+  auto& one = *nodes_[below(shard_count)];
+  if (below(30) == 0 && one.is_up())
+    one.cancel_task();
   if (!is_faulty_)
     return;
-  auto& one = *nodes_[below(shard_count)];
   switch (below(150)) {
   case 0:
     one.kill();
@@ -129,9 +130,9 @@ void world::add_task() {
       uses.push_back({name, "k" + std::to_string(below(3)), 1});
   if (uses.empty())
     return;
+  auto first = static_cast<std::ptrdiff_t>(below(uses.size()));
+  std::rotate(uses.begin(), uses.begin() + first, uses.end());
   shard_id at{static_cast<std::uint16_t>(below(shard_count))};
-  if (!check_limit_owners("default", uses, at, shard_count))
-    return;
   auto group = below(3) == 0 ? "g" + std::to_string(below(5)) : std::string();
   if (nodes_[value(at)]->is_up())
     nodes_[value(at)]->enqueue_task(
@@ -292,6 +293,17 @@ void node::complete(const tasks_granted& granted) {
           decide(claim{worker_peer, 1});
       });
     }
+}
+
+void node::cancel_task() {
+  std::vector<sequence> live;
+  state_->segments.for_each([&](const segment& s) {
+    for (std::uint32_t i = 0; i < s.count; ++i)
+      if (!is_terminal(s.view(s.first + i).state))
+        live.push_back(s.first + i);
+  });
+  if (!live.empty())
+    decide(cancel{producer_peer, ++requests_, live[around_.below(live.size())]});
 }
 
 void node::enqueue_task(

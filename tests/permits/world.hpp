@@ -16,7 +16,7 @@
 
 namespace codeq::permits {
 
-inline constexpr std::uint16_t shard_count = 3;
+inline constexpr std::uint16_t shard_count = 4;
 
 class world;
 
@@ -29,6 +29,8 @@ public:
   void kill();
   void cut_power(std::uint64_t kept);
   void decide(const core::command& c);
+  /// An operator cancels a task that has not ended.
+  void cancel_task();
   void enqueue_task(std::string group, std::vector<task_limit> uses, std::uint8_t priority);
 
   [[nodiscard]] std::uint64_t unsynced() const { return log_.size() - synced_; }

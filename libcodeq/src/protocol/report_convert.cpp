@@ -34,10 +34,6 @@ read_follow_ups(const report_input& in, schema::FollowUps::Reader from) {
   for (auto& run : *runs) {
     byte_count += run.tasks.body.size();
     auto shard = core::shard_of_follow_up(run, in.place.shard, in.place.shard_count);
-    auto owned = core::check_limit_owners(
-      run.queue.tenant, run.limits, shard, in.place.shard_count);
-    if (!owned)
-      return error{owned.error().code, "follow-up: " + owned.error().context};
     tasks.push_back({shard, std::move(run)});
   }
   if (auto ok = check_follow_up_bytes(byte_count); !ok)

@@ -359,21 +359,6 @@ result<core::enqueue_run> run_of_occurrence(
   return occurrence;
 }
 
-namespace {
-
-/// Checks that one shard owns the limit keys of the schedule's tasks, wherever they are added.
-result<void> check_limits_of(
-  const core::schedule_definition& definition, const std::string& tenant, shard_place place) {
-  auto content = read_content(definition);
-  if (!content)
-    return content.error();
-  const auto& run = content->run;
-  auto shard = core::shard_of_follow_up(run, place.shard, place.shard_count);
-  return core::check_limit_owners(tenant, run.limits, shard, place.shard_count);
-}
-
-} // namespace
-
 result<schedule_question>
 read_schedule_request(const schedule_request& message, shard_place place) {
   return message.read([&](auto from) -> result<schedule_question> {
@@ -393,9 +378,6 @@ read_schedule_request(const schedule_request& message, shard_place place) {
           std::to_string(value(shard_of_schedule(question.name, place.shard_count))));
     }
     auto read = read_question(from, std::move(question));
-    if (read && read->definition)
-      if (auto ok = check_limits_of(*read->definition, read->name.tenant, place); !ok)
-        return ok.error();
     return read;
   });
 }

@@ -150,23 +150,13 @@ TEST(LimitConvert, KeyOfALimitIsReadFromAHeader) {
   EXPECT_EQ(header_of(body, "custom"), "");
 }
 
-TEST(LimitRouting, TaskGoesToTheShardOfItsFirstLimitKeyAndOneOtherShardMayOwnTheRest) {
+TEST(LimitRouting, TaskGoesToTheShardOfItsFirstLimitKey) {
   queue_address queue{"t", "q"};
   std::vector<task_limit> uses{{"api", "k", 1}};
   auto owner = core::shard_of_limit_key("t", uses.front(), 16);
   EXPECT_EQ(core::shard_of_task(queue, {}, uses, 16), owner);
   EXPECT_EQ(core::shard_of_task(queue, "g", uses, 16), core::shard_of_name(queue, "g", 16));
   EXPECT_FALSE(core::shard_of_task(queue, {}, {}, 16));
-  EXPECT_TRUE(core::check_limit_owners("t", uses, owner, 16));
-  auto other = static_cast<shard_id>((value(owner) + 1) % 16);
-  EXPECT_TRUE(core::check_limit_owners("t", uses, other, 16));
-  while (uses.size() == 1 || core::shard_of_limit_key("t", uses.back(), 16) == owner
-         || core::shard_of_limit_key("t", uses.back(), 16) == other)
-    uses = {uses.front(), {"db", uses.back().key + "k", 1}};
-  auto refused = core::check_limit_owners("t", uses, other, 16);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, errc::unsupported);
-  EXPECT_NE(refused.error().context.find("limits"), std::string::npos);
 }
 
 } // namespace

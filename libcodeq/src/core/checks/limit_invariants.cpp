@@ -51,7 +51,7 @@ void check_holding(const shard_state& state, std::vector<std::string>& found) {
   for (const auto& [arrival, index] : state.queues_by_arrival) {
     const auto& queue = *state.queues[index];
     std::uint64_t named = 0;
-    for (const auto& [limit, of] : queue.awaited.limits())
+    for (const auto& [limit, of] : state.permits.awaited_of(index).limits())
       named += of.tasks;
     keys.for_each_holding(index, [&](std::uint32_t limit, std::uint64_t held) {
       named += held;

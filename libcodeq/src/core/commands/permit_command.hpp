@@ -25,8 +25,7 @@
 /// - Numbers of messages ascend, and the owner stores the last one heard with each change. So
 ///   messages of the past change nothing.
 ///
-/// A task asks at most one other shard (`check_limit_owners`), so that no two can wait for each
-/// other's permits.
+/// A task whose keys belong to several other shards needs a permit from each of them.
 namespace codeq::core {
 
 /// Session of the asking shard, and a counter within it; never used again.

@@ -54,30 +54,6 @@ std::optional<shard_id> shard_of_task(
   return std::nullopt;
 }
 
-result<void> check_limit_owners(
-  std::string_view tenant,
-  const std::vector<task_limit>& limits,
-  shard_id shard,
-  std::uint16_t shard_count) {
-  std::optional<shard_id> elsewhere;
-  for (const auto& use : limits) {
-    auto owner = shard_of_limit_key(tenant, use, shard_count);
-    if (owner == shard || owner == elsewhere)
-      continue;
-    if (elsewhere)
-      return error{
-        errc::unsupported,
-        "limits: the key of limit \"" + use.name + "\" belongs to shard "
-          + std::to_string(value(owner)) + ", another limit's to shard "
-          + std::to_string(value(*elsewhere)) + ", and the task to shard "
-          + std::to_string(value(shard)) + " by its group, its key or its first limit; this "
-          "version asks one other shard per task: name fewer limits, or run the coordinator with "
-          "fewer shards"};
-    elsewhere = owner;
-  }
-  return {};
-}
-
 shard_id
 shard_of_follow_up(const enqueue_run& run, shard_id own, std::uint16_t shard_count) noexcept {
   const auto& name = run.group.empty() ? run.key : run.group;

@@ -40,15 +40,6 @@ namespace codeq::core {
   const std::vector<task_limit>& limits,
   std::uint16_t shard_count) noexcept;
 
-/// Checks that the limit keys of a task that the shard does not own all belong to one other shard,
-/// which gives permits for them. Errors: `unsupported`, which names the field and what to do. @pre
-/// shard_count > 0
-[[nodiscard]] result<void> check_limit_owners(
-  std::string_view tenant,
-  const std::vector<task_limit>& limits,
-  shard_id shard,
-  std::uint16_t shard_count);
-
 /// The shard that a follow-up of a task of the shard `own` belongs to. @pre shard_count > 0
 [[nodiscard]] shard_id
 shard_of_follow_up(const enqueue_run& run, shard_id own, std::uint16_t shard_count) noexcept;

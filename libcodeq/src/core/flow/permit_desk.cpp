@@ -45,27 +45,42 @@ permit_number permit_desk::take_number(sequence seq) {
   return number;
 }
 
+permit_desk::entry permit_desk::entry_of(const permit_task& task) {
+  entry made;
+  made.queue = task.queue;
+  made.parts.reserve(task.shares.size());
+  for (const auto& one : task.shares)
+    made.parts.push_back({one.owner, {0, task.tenant, one.uses, task.priority}});
+  return made;
+}
+
 void permit_desk::adopt(const permit_task& task) {
-  entry adopted{{take_number(task.seq), task.tenant, task.uses, task.priority}, task.owner};
+  auto adopted = entry_of(task);
+  for (auto& one : adopted.parts) {
+    one.what.number = take_number(task.seq);
+    ++owners_[one.owner].out;
+  }
+  adopted.had = adopted.parts.size();
   adopted.is = stage::spent;
-  ++owners_[task.owner].out;
   tasks_.emplace(task.seq, std::move(adopted));
 }
 
-void permit_desk::queue(owner_state& owner, entry& task, sequence seq) {
+void permit_desk::queue(entry& task, sequence seq) {
   task.is = stage::queued;
-  auto name = line_of(task.what);
+  const auto& what = task.awaited().what;
+  auto& owner = owners_[task.awaited().owner];
+  auto name = line_of(what);
   auto& line = owner.lines[name];
-  line.queued.insert(place_of(task.what, seq));
+  line.queued.insert(place_of(what, seq));
   if (line.may_ask())
     owner.open_lines.insert(std::move(name));
+  awaited_[task.queue].add(what.uses.front().name, what.uses.front().key);
 }
 
 void permit_desk::wait(const permit_task& task) {
-  auto [at, is_new] =
-    tasks_.emplace(task.seq, entry{{0, task.tenant, task.uses, task.priority}, task.owner});
+  auto [at, is_new] = tasks_.emplace(task.seq, entry_of(task));
   CODEQ_ASSERT(is_new);
-  queue(owners_[task.owner], at->second, task.seq);
+  queue(at->second, task.seq);
 }
 
 bool permit_desk::is_waiting(sequence seq) const {
@@ -78,29 +93,51 @@ bool permit_desk::has_permit(sequence seq) const {
   return at != tasks_.end() && at->second.is == stage::held;
 }
 
+const task_limit& permit_desk::awaited_use(sequence seq) const {
+  return tasks_.at(seq).awaited().what.uses.front();
+}
+
+const awaited_keys& permit_desk::awaited_of(std::uint32_t queue) const {
+  static const awaited_keys none;
+  auto at = awaited_.find(queue);
+  return at == awaited_.end() ? none : at->second;
+}
+
 std::size_t permit_desk::waiting_before(sequence seq) const {
   auto at = tasks_.find(seq);
   if (at == tasks_.end() || at->second.is != stage::queued)
     return 0;
-  const auto& line = owners_.at(at->second.owner).lines.at(line_of(at->second.what));
-  auto place = line.queued.find(place_of(at->second.what, seq));
+  const auto& awaited = at->second.awaited();
+  const auto& line = owners_.at(awaited.owner).lines.at(line_of(awaited.what));
+  auto place = line.queued.find(place_of(awaited.what, seq));
   return line.asked.size() + static_cast<std::size_t>(std::distance(line.queued.begin(), place));
 }
 
-void permit_desk::give_back(owner_state& owner, permit_return what) {
+void permit_desk::give_back(shard_id owner, permit_return what) {
   auto number = what.number;
-  owner.returns.insert_or_assign(number, std::move(what));
+  owners_[owner].returns.insert_or_assign(number, std::move(what));
 }
 
-void permit_desk::leave_line(owner_state& owner, const entry& task, sequence seq) {
-  auto name = line_of(task.what);
+void permit_desk::give_back_had(entry& task, bool is_unspent) {
+  for (std::size_t i = 0; i < task.had; ++i) {
+    auto& one = task.parts[i];
+    give_back(one.owner, {one.what.number, std::exchange(one.costs, {}), is_unspent});
+    numbers_.erase(one.what.number);
+    --owners_.at(one.owner).out;
+  }
+}
+
+void permit_desk::leave_line(const entry& task, sequence seq) {
+  const auto& what = task.awaited().what;
+  auto& owner = owners_.at(task.awaited().owner);
+  auto name = line_of(what);
   auto at = owner.lines.find(name);
   auto& line = at->second;
   if (task.is == stage::asked) {
-    owner.asked.erase(task.what.number);
-    line.asked.erase(place_of(task.what, seq));
+    owner.asked.erase(what.number);
+    line.asked.erase(place_of(what, seq));
   } else {
-    line.queued.erase(place_of(task.what, seq));
+    line.queued.erase(place_of(what, seq));
   }
   if (line.may_ask())
     owner.open_lines.insert(name);
@@ -108,20 +145,22 @@ void permit_desk::leave_line(owner_state& owner, const entry& task, sequence seq
     owner.open_lines.erase(name);
   if (line.queued.empty() && line.asked.empty())
     owner.lines.erase(at);
+  auto awaited = awaited_.find(task.queue);
+  awaited->second.remove(what.uses.front().name, what.uses.front().key);
+  if (awaited->second.limits().empty())
+    awaited_.erase(awaited);
 }
 
 bool permit_desk::leave(sequence seq) {
   auto at = tasks_.find(seq);
   if (at == tasks_.end() || at->second.is > stage::asked)
     return false;
-  auto& owner = owners_.at(at->second.owner);
-  leave_line(owner, at->second, seq);
-  if (at->second.is == stage::asked) {
-    // It may have been booked already.
-    give_back(owner, {at->second.what.number, {}, true});
-    numbers_.erase(at->second.what.number);
-    --owner.out;
-  }
+  auto& task = at->second;
+  leave_line(task, seq);
+  // A permit that is asked for may have been booked already.
+  task.had += task.is == stage::asked ? 1 : 0;
+  unspent_.erase({task.until, seq});
+  give_back_had(task, true);
   tasks_.erase(at);
   return true;
 }
@@ -136,17 +175,20 @@ void permit_desk::spend(sequence seq) {
 void permit_desk::end(sequence seq) {
   auto at = tasks_.find(seq);
   CODEQ_ASSERT(at != tasks_.end() && at->second.is == stage::spent);
-  auto& owner = owners_.at(at->second.owner);
-  give_back(owner, {at->second.what.number, std::move(at->second.costs)});
-  numbers_.erase(at->second.what.number);
-  --owner.out;
+  give_back_had(at->second, false);
   tasks_.erase(at);
   must_sync_ = true;
 }
 
 void permit_desk::settle(sequence seq, const task_limit& cost) {
-  if (auto at = tasks_.find(seq); at != tasks_.end())
-    at->second.costs.push_back(cost);
+  auto at = tasks_.find(seq);
+  if (at == tasks_.end())
+    return;
+  for (auto& one : at->second.parts)
+    if (std::any_of(one.what.uses.begin(), one.what.uses.end(), [&](const task_limit& use) {
+          return use.name == cost.name;
+        }))
+      one.costs.push_back(cost);
 }
 
 void permit_desk::close(shard_id owner, permit_closure closure) {
@@ -156,12 +198,17 @@ void permit_desk::close(shard_id owner, permit_closure closure) {
 void permit_desk::return_unspent(monotonic_time now) {
   while (!unspent_.empty() && unspent_.begin()->first <= now) {
     auto at = tasks_.find(unspent_.begin()->second);
-    auto& owner = owners_.at(at->second.owner);
-    give_back(owner, {at->second.what.number, {}, true});
-    numbers_.erase(at->second.what.number);
-    --owner.out;
-    tasks_.erase(at);
+    auto& task = at->second;
     unspent_.erase(unspent_.begin());
+    give_back_had(task, true);
+    if (task.is == stage::held) {
+      tasks_.erase(at);
+      continue;
+    }
+    std::rotate(
+      task.parts.begin(), task.parts.begin() + static_cast<std::ptrdiff_t>(task.had),
+      task.parts.end());
+    task.had = 0;
   }
 }
 
@@ -193,20 +240,31 @@ std::vector<sequence> permit_desk::hear(const give_permits& said, monotonic_time
   for (auto number : said.given) {
     auto at = numbers_.find(number);
     if (at == numbers_.end()) {
-      give_back(owner, {number, {}, true});
+      give_back(said.by, {number, {}, true});
       continue;
     }
     auto seq = at->second;
     auto& task = tasks_.at(seq);
-    if (task.is != stage::asked)
-      continue;
-    leave_line(owner, task, seq);
-    task.is = stage::held;
-    task.until = now + unspent_max;
-    unspent_.emplace(task.until, seq);
-    admitted.push_back(seq);
+    bool is_asked = task.is == stage::asked && task.awaited().what.number == number;
+    if (is_asked && take(task, seq, now))
+      admitted.push_back(seq);
   }
   return admitted;
+}
+
+bool permit_desk::take(entry& task, sequence seq, monotonic_time now) {
+  leave_line(task, seq);
+  if (task.had == 0) {
+    task.until = now + unspent_max;
+    unspent_.emplace(task.until, seq);
+  }
+  ++task.had;
+  if (task.had < task.parts.size()) {
+    queue(task, seq);
+    return false;
+  }
+  task.is = stage::held;
+  return true;
 }
 
 void permit_desk::moved(shard_id owner) {
@@ -217,17 +275,17 @@ void permit_desk::moved(shard_id owner) {
   at->second.is_awaiting = false;
 }
 
-void permit_desk::recall(owner_state& owner, sequence seq) {
+void permit_desk::recall(sequence seq) {
   auto& task = tasks_.at(seq);
-  leave_line(owner, task, seq);
-  --owner.out;
-  numbers_.erase(task.what.number);
-  queue(owner, task, seq);
+  leave_line(task, seq);
+  --owners_.at(task.awaited().owner).out;
+  numbers_.erase(task.awaited().what.number);
+  queue(task, seq);
 }
 
-void permit_desk::forget_asked(owner_state& owner) {
+void permit_desk::forget_asked(const owner_state& owner) {
   for (auto number : std::set<permit_number>(owner.asked))
-    recall(owner, numbers_.at(number));
+    recall(numbers_.at(number));
 }
 
 bool permit_desk::has_news(const owner_state& owner) {
@@ -235,7 +293,8 @@ bool permit_desk::has_news(const owner_state& owner) {
   return !owner.is_listed || !owner.returns.empty() || !owner.closures.empty() || may_ask;
 }
 
-std::vector<permit_number> permit_desk::ask_further(owner_state& owner) {
+std::vector<permit_number> permit_desk::ask_further(shard_id to) {
+  auto& owner = owners_.at(to);
   std::vector<permit_number> fresh;
   while (!owner.open_lines.empty() && owner.out < permits_per_owner_max
          && fresh.size() < message_permits_max) {
@@ -243,16 +302,17 @@ std::vector<permit_number> permit_desk::ask_further(owner_state& owner) {
     auto& line = owner.lines.at(name);
     if (line.asked.size() >= asked_per_key_max) {
       auto last = line.asked.rbegin()->second;
-      give_back(owner, {tasks_.at(last).what.number, {}, true});
-      recall(owner, last);
+      give_back(to, {tasks_.at(last).awaited().what.number, {}, true});
+      recall(last);
     }
     auto first = line.queued.extract(line.queued.begin()).value();
     auto seq = first.second;
     auto& task = tasks_.at(seq);
     task.is = stage::asked;
-    task.what.number = take_number(seq);
-    owner.asked.insert(task.what.number);
-    fresh.push_back(task.what.number);
+    auto number = take_number(seq);
+    task.awaited().what.number = number;
+    owner.asked.insert(number);
+    fresh.push_back(number);
     ++owner.out;
     line.asked.insert(first);
     if (!line.may_ask())
@@ -261,22 +321,32 @@ std::vector<permit_number> permit_desk::ask_further(owner_state& owner) {
   return fresh;
 }
 
-ask_permits permit_desk::list_for(shard_id to) {
+ask_permits permit_desk::list_for(shard_id to) const {
   ask_permits list;
   list.is_list = true;
   for (const auto& [seq, task] : tasks_)
-    if (task.owner == to && task.is >= stage::held)
-      list.held.push_back(task.what);
+    for (std::size_t i = 0; i < task.had; ++i)
+      if (task.parts[i].owner == to)
+        list.held.push_back(task.parts[i].what);
   return list;
 }
 
-ask_permits permit_desk::ask_for(owner_state& owner, bool again) {
+const permit& permit_desk::permit_of(permit_number number) const {
+  const auto& parts = tasks_.at(numbers_.at(number)).parts;
+  return std::find_if(
+           parts.begin(), parts.end(), [&](const part& one) { return one.what.number == number; })
+    ->what;
+}
+
+ask_permits permit_desk::ask_for(shard_id to, bool again) {
   ask_permits asked;
-  auto fresh = ask_further(owner);
-  if (again)
-    fresh.assign(owner.asked.begin(), owner.asked.end());
+  auto fresh = ask_further(to);
+  if (again) {
+    const auto& all = owners_.at(to).asked;
+    fresh.assign(all.begin(), all.end());
+  }
   for (auto number : fresh)
-    asked.wanted.push_back(tasks_.at(numbers_.at(number)).what);
+    asked.wanted.push_back(permit_of(number));
   return asked;
 }
 
@@ -291,7 +361,7 @@ std::vector<permit_desk::letter> permit_desk::say(monotonic_time now) {
       continue;
     if (!owner.is_listed)
       forget_asked(owner);
-    auto what = owner.is_listed ? ask_for(owner, again) : list_for(to);
+    auto what = owner.is_listed ? ask_for(to, again) : list_for(to);
     owner.returns_said.clear();
     for (const auto& [number, returned] : owner.returns) {
       if (what.returned.size() == message_permits_max)

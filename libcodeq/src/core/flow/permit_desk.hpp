@@ -6,6 +6,7 @@
 #include "codeq/time.hpp"
 
 #include "core/commands/permit_command.hpp"
+#include "core/flow/awaited_keys.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +26,12 @@ namespace codeq::core {
 ///
 /// One message to each owner is under way at a time, and has everything that came up meanwhile. It
 /// is repeated until it is heard; so are permits that are asked for, since the answer may be lost.
+///
+/// A task whose keys belong to several other shards asks them one after the other. It holds what it
+/// has got no longer than one permit may be unspent; then it returns that, and begins with the owner
+/// that it waits for. So tasks that need the same permits in different orders do not wait for each
+/// other, and a task that waits for a busy key holds no slot of another.
+///
 /// Costs are logarithmic in the number of tasks.
 class permit_desk {
 public:
@@ -42,13 +49,21 @@ public:
   /// Permits that one message wants, or returns, at most.
   static constexpr std::size_t message_permits_max = 1000;
 
-  /// A task of this shard, and its uses of keys that the owner has.
+  /// The uses of a task whose keys one other shard owns.
+  struct share {
+    shard_id owner{};
+    std::vector<task_limit> uses;
+  };
+
+  /// A task of this shard that uses keys of others.
   struct permit_task {
     sequence seq = 0;
     std::uint8_t priority = 0;
-    shard_id owner{};
+    /// In the shard's numbering.
+    std::uint32_t queue = 0;
     std::string tenant;
-    std::vector<task_limit> uses;
+    /// One for each owner; at least one.
+    std::vector<share> shares;
   };
 
   /// The shard begins to use permits; until then all limit keys count as its own. `session`:
@@ -64,26 +79,33 @@ public:
   [[nodiscard]] std::optional<shard_id>
   owner_elsewhere(std::string_view tenant, const task_limit& use) const;
 
-  /// The task was leased by an earlier process: its permit is spent.
+  /// The task was leased by an earlier process: its permits are spent.
   void adopt(const permit_task& task);
 
-  /// The task is ready but for its permit. @pre it neither waits nor has one
+  /// The task is ready but for its permits. @pre it neither waits nor has them
   void wait(const permit_task& task);
 
   [[nodiscard]] bool is_waiting(sequence seq) const;
+  /// The task has all permits that it needs.
   [[nodiscard]] bool has_permit(sequence seq) const;
+
+  /// The use that the task waits for now. @pre is_waiting(seq)
+  [[nodiscard]] const task_limit& awaited_use(sequence seq) const;
+
+  /// The keys that the tasks of a queue wait for now.
+  [[nodiscard]] const awaited_keys& awaited_of(std::uint32_t queue) const;
 
   /// Number of tasks that wait for the same key and come before this one.
   [[nodiscard]] std::size_t waiting_before(sequence seq) const;
 
-  /// The task is not ready any more. Returns true when it was waiting. A permit that it has is
-  /// returned when its time is over.
+  /// The task is not ready any more. Returns true when it was waiting. If it has all permits, they
+  /// are returned when their time is over.
   bool leave(sequence seq);
 
-  /// The task is leased. @pre it has a permit
+  /// The task is leased. @pre it has all permits
   void spend(sequence seq);
 
-  /// Its lease ended, which has to be synced before the permit is returned. @pre it was spent
+  /// Its lease ended, which has to be synced before permits are returned. @pre they were spent
   void end(sequence seq);
 
   /// The attempt that is about to end cost this.
@@ -92,7 +114,7 @@ public:
   /// A key of the owner is closed for so long.
   void close(shard_id owner, permit_closure closure);
 
-  /// An owner says something. Returns the tasks that have a permit now.
+  /// An owner says something. Returns the tasks that have all permits now.
   [[nodiscard]] std::vector<sequence> hear(const give_permits& said, monotonic_time now);
 
   /// The owner is served anew: what was under way may be lost.
@@ -115,19 +137,31 @@ public:
   /// True when the ends of this turn have to be synced, since permits are returned because of them.
   [[nodiscard]] bool take_must_sync() { return std::exchange(must_sync_, false); }
 
-  /// Number of permits that are asked for, held or spent.
+  /// Number of permits that are asked for, had or spent.
   [[nodiscard]] std::size_t size() const noexcept { return numbers_.size(); }
 
 private:
   enum class stage : std::uint8_t { queued, asked, held, spent };
 
-  struct entry {
-    permit what;
+  /// A permit of a task, from one owner.
+  struct part {
     shard_id owner{};
-    stage is = stage::queued;
-    /// When a held one is returned.
-    monotonic_time until{};
+    permit what;
     std::vector<task_limit> costs{};
+  };
+
+  struct entry {
+    std::uint32_t queue = 0;
+    /// In the order in which the owners are asked.
+    std::vector<part> parts;
+    /// The number of permits that the task has; `is` is about the next one, or about all.
+    std::size_t had = 0;
+    stage is = stage::queued;
+    /// When those that it has are returned, if they are not spent.
+    monotonic_time until{};
+
+    [[nodiscard]] const part& awaited() const { return parts[had]; }
+    [[nodiscard]] part& awaited() { return parts[had]; }
   };
 
   /// The tasks that wait for a key, which is the first one of their uses; priority first.
@@ -167,18 +201,24 @@ private:
 
   [[nodiscard]] static line_name line_of(const permit& what);
   [[nodiscard]] static place place_of(const permit& what, sequence seq);
+  [[nodiscard]] static entry entry_of(const permit_task& task);
   permit_number take_number(sequence seq);
-  void leave_line(owner_state& owner, const entry& task, sequence seq);
-  void queue(owner_state& owner, entry& task, sequence seq);
+  void leave_line(const entry& task, sequence seq);
+  void queue(entry& task, sequence seq);
   /// A task that was asked for waits here again.
-  void recall(owner_state& owner, sequence seq);
-  void give_back(owner_state& owner, permit_return what);
-  void forget_asked(owner_state& owner);
+  void recall(sequence seq);
+  /// The permits that the task has are returned.
+  void give_back_had(entry& task, bool is_unspent);
+  /// The owner has a permit for the task. Returns true when it has all now.
+  bool take(entry& task, sequence seq, monotonic_time now);
+  void give_back(shard_id owner, permit_return what);
+  void forget_asked(const owner_state& owner);
   void note_heard(owner_state& owner, std::uint64_t heard, monotonic_time now);
   [[nodiscard]] static bool has_news(const owner_state& owner);
-  [[nodiscard]] std::vector<permit_number> ask_further(owner_state& owner);
-  [[nodiscard]] ask_permits list_for(shard_id to);
-  [[nodiscard]] ask_permits ask_for(owner_state& owner, bool again);
+  [[nodiscard]] std::vector<permit_number> ask_further(shard_id to);
+  [[nodiscard]] ask_permits list_for(shard_id to) const;
+  [[nodiscard]] const permit& permit_of(permit_number number) const;
+  [[nodiscard]] ask_permits ask_for(shard_id to, bool again);
 
   shard_id own_{};
   std::uint16_t shard_count_ = 0;
@@ -186,8 +226,10 @@ private:
   std::uint32_t counter_ = 0;
   std::map<sequence, entry> tasks_;
   std::map<permit_number, sequence> numbers_;
-  /// The held ones, by their times.
+  /// The tasks that have permits, by their times.
   std::set<std::pair<monotonic_time, sequence>> unspent_;
+  /// By queue.
+  std::map<std::uint32_t, awaited_keys> awaited_;
   std::map<shard_id, owner_state> owners_;
   bool must_sync_ = false;
 };

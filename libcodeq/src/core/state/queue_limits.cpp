@@ -3,17 +3,11 @@
 
 #include "codeq/limits.hpp"
 
-#include "core/commands/routing.hpp"
-
 #include <algorithm>
-#include <set>
 
 namespace codeq::core {
 
 namespace {
-
-/// Maximum number of shards that own the limit keys of a task: its own and one that it asks.
-constexpr std::size_t owners_max = 2;
 
 /// The limits that the queue gives to its tasks; null when there are none.
 const std::vector<queue_limit>* given_by(const shard_state& state, const queue_address& address) {
@@ -45,8 +39,7 @@ refused(const queue_address& queue, const task_limit& use, errc code, const std:
 }
 
 /// Checks that the task may have the last of the uses, which the queue gives, beside the others.
-result<void> check_given(
-  const shard_state& state, const queue_address& queue, const std::vector<task_limit>& uses) {
+result<void> check_given(const queue_address& queue, const std::vector<task_limit>& uses) {
   const auto& use = uses.back();
   if (uses.size() > limits::task_limits_max)
     return refused(
@@ -62,19 +55,6 @@ result<void> check_given(
       errc::too_large,
       "the header that is its key has " + std::to_string(use.key.size())
         + " bytes; it must have at most " + std::to_string(limits::limit_key_bytes_max));
-  // Without other shards all keys are the task's shard's own.
-  const auto& permits = state.permits;
-  if (
-    permits.is_open()
-    && !check_limit_owners(queue.tenant, uses, state.id, permits.shard_count()))
-    return refused(
-      queue,
-      use,
-      errc::unsupported,
-      "its key and that of another limit of the task belong to two shards other than the task's, "
-        + std::to_string(value(state.id))
-        + "; this version asks one other shard per task: give the queue fewer limits, or run the "
-          "coordinator with fewer shards");
   return {};
 }
 
@@ -90,7 +70,7 @@ limits_of(const shard_state& state, const enqueue_run& r, std::size_t task) {
     if (is_named(r.limits, one.name))
       continue;
     uses.push_back(use_of(state, one, r, task));
-    if (!check_given(state, r.queue, uses))
+    if (!check_given(r.queue, uses))
       uses.pop_back();
   }
   return uses;
@@ -108,7 +88,7 @@ result<void> check_run_limits(const shard_state& state, const enqueue_run& r) {
       if (is_named(r.limits, one.name))
         continue;
       uses.push_back(use_of(state, one, r, task));
-      if (auto ok = check_given(state, r.queue, uses); !ok)
+      if (auto ok = check_given(r.queue, uses); !ok)
         return ok;
       if (auto ok = state.limits.check_new(r.queue.tenant, {uses.back()}); !ok)
         return refused(r.queue, uses.back(), ok.error().code, ok.error().context);
@@ -120,24 +100,13 @@ result<void> check_run_limits(const shard_state& state, const enqueue_run& r) {
 result<void> check_queue_limits(
   const shard_state& state, const queue_address& queue, const std::vector<queue_limit>& given) {
   const auto* known = given_by(state, queue);
-  std::set<shard_id> owners;
-  for (const auto& one : given) {
+  for (const auto& one : given)
     if (!state.limits.find({queue.tenant, one.name}) && !(known && is_named(*known, one.name)))
       return error{
         errc::unknown_limit,
         "limits: tenant \"" + queue.tenant + "\" has no limit \"" + one.name
           + "\"; define it first: codeqctl limit set " + one.name};
-    if (state.permits.is_open() && one.header.empty())
-      owners.insert(
-        shard_of_limit_key(queue.tenant, {one.name, one.key}, state.permits.shard_count()));
-  }
-  if (owners.size() <= owners_max)
-    return {};
-  return error{
-    errc::unsupported,
-    "limits: the keys belong to " + std::to_string(owners.size())
-      + " shards, so that no shard could take a task of the queue: this version asks one other "
-        "shard per task; give the queue fewer limits, or run the coordinator with fewer shards"};
+  return {};
 }
 
 std::string to_text(const std::vector<queue_limit>& given) {

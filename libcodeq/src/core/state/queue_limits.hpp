@@ -17,18 +17,17 @@ namespace codeq::core {
 
 /// The limits of a task of the run, by its index in it: its own, and those of its queue that it
 /// does not name. Tasks that are never refused, follow-ups and those of schedules, go without those
-/// of the queue that would be too many, have too long a key, or need a second shard to ask.
+/// of the queue that would be too many or have too long a key.
 [[nodiscard]] std::vector<task_limit>
 limits_of(const shard_state& state, const enqueue_run& r, std::size_t task);
 
 /// Checks that the tasks of the run may have their limits, and those of their queue, on this shard.
 /// Errors: `unknown_limit`; `queue_full` for a tenant with too many limit keys in use; `too_large`
-/// for too many limits of one task, or a header that is no key; `unsupported` when the keys belong
-/// to two shards other than the task's.
+/// for too many limits of one task, or a header that is no key.
 [[nodiscard]] result<void> check_run_limits(const shard_state& state, const enqueue_run& r);
 
 /// Checks that a queue may give these limits to its tasks; those that it gives already are not
-/// checked. Errors: `unknown_limit`, `unsupported` when no shard could take its tasks.
+/// checked. Errors: `unknown_limit`.
 [[nodiscard]] result<void> check_queue_limits(
   const shard_state& state, const queue_address& queue, const std::vector<queue_limit>& given);
 

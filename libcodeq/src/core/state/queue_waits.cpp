@@ -123,7 +123,7 @@ explain_queue(const shard_state& state, const queue_address& name, monotonic_tim
   e.workers = static_cast<std::uint32_t>(count_claimers(state, queue).all);
   e.blocking = queue.blocking;
   e.starts_per_minute = queue.activity.starts.per_minute(now);
-  add_limits(e, state.limits, queue.awaited, at->second);
+  add_limits(e, state.limits, state.permits.awaited_of(at->second), at->second);
   return e;
 }
 

@@ -11,7 +11,6 @@
 #include "core/commands/audit_entry.hpp"
 #include "core/commands/settings_command.hpp"
 #include "core/commands/task_checkpoint.hpp"
-#include "core/flow/awaited_keys.hpp"
 #include "core/flow/failure_window.hpp"
 #include "core/flow/permit_desk.hpp"
 #include "core/flow/ready_board.hpp"
@@ -105,8 +104,6 @@ struct queue_state {
   /// Ready tasks that a limit holds back, which are in no lane; in all and by priority. Volatile.
   std::uint64_t held = 0;
   std::array<std::uint64_t, limits::priority_max + 1> held_by_priority{};
-  /// The limit keys for whose permits some of them wait. Volatile.
-  awaited_keys awaited;
   /// Number of tasks with limits in lanes. Volatile.
   std::uint64_t limited = 0;
   /// Ends since the store was created. Changed by `shard_state::change_totals` only.

@@ -22,16 +22,21 @@ std::vector<task_limit> own_uses(const shard_state& state, const segment& s) {
   return own;
 }
 
-/// The other uses, all of which one other shard owns; empty when there are none.
+permit_desk::share& share_of(permit_desk::permit_task& task, shard_id owner) {
+  for (auto& one : task.shares)
+    if (one.owner == owner)
+      return one;
+  return task.shares.emplace_back(permit_desk::share{owner, {}});
+}
+
+/// The other uses, by their owners; empty when there are none.
 std::optional<permit_desk::permit_task>
 permit_task_of(const shard_state& state, const segment& s) {
-  permit_desk::permit_task task{s.first, s.priority, {}, segment_tenant(state, s), {}};
+  permit_desk::permit_task task{s.first, s.priority, s.queue, segment_tenant(state, s), {}};
   for (const auto& use : *s.limits)
-    if (auto owner = state.permits.owner_elsewhere(task.tenant, use)) {
-      task.owner = *owner;
-      task.uses.push_back(use);
-    }
-  return task.uses.empty() ? std::nullopt : std::optional(std::move(task));
+    if (auto owner = state.permits.owner_elsewhere(task.tenant, use))
+      share_of(task, *owner).uses.push_back(use);
+  return task.shares.empty() ? std::nullopt : std::optional(std::move(task));
 }
 
 limited_task describe(shard_state& state, const segment& s, const std::vector<task_limit>& uses) {
@@ -59,14 +64,6 @@ void count_held(shard_state& state, const segment& s, bool is_held) {
   auto& queue = state.queue_of(s);
   queue.held += is_held ? 1 : -1;
   queue.held_by_priority[s.priority] += is_held ? 1 : -1;
-}
-
-/// Counts the task among those of its queue that wait for permits.
-void count_awaited(shard_state& state, const segment& s, bool waits) {
-  const auto elsewhere = permit_task_of(state, s);
-  const auto& use = elsewhere->uses.front();
-  auto& awaited = state.queue_of(s).awaited;
-  waits ? awaited.add(use.name, use.key) : awaited.remove(use.name, use.key);
 }
 
 void return_to_lane(shard_state& state, sequence seq) {
@@ -103,9 +100,8 @@ std::optional<limit_refusal> check_limits(shard_state& state, const segment& s) 
 std::optional<task_limit> refused_use(shard_state& state, const segment& s) {
   if (auto refused = check_limits(state, s))
     return own_uses(state, s)[refused->use];
-  auto elsewhere = permit_task_of(state, s);
-  if (elsewhere && state.permits.is_waiting(s.first))
-    return elsewhere->uses.front();
+  if (state.permits.is_waiting(s.first))
+    return state.permits.awaited_use(s.first);
   return std::nullopt;
 }
 
@@ -127,17 +123,14 @@ void hold_back(shard_state& state, segment& s, const limit_refusal& why) {
 void wait_for_permit(shard_state& state, segment& s) {
   leave_lane(state, s, s.first, true);
   count_held(state, s, true);
-  count_awaited(state, s, true);
   state.limits.keys().drop(task_of(state, s));
   state.permits.wait(*permit_task_of(state, s));
   state.move_head(s.queue);
 }
 
 void admit(shard_state& state, const std::vector<sequence>& tasks) {
-  for (auto seq : tasks) {
-    count_awaited(state, *find_segment(state.segments, seq), false);
+  for (auto seq : tasks)
     return_to_lane(state, seq);
-  }
 }
 
 bool leave_limits(shard_state& state, const segment& s) {
@@ -145,8 +138,6 @@ bool leave_limits(shard_state& state, const segment& s) {
   bool was_held = state.queue_of(s).held > 0 && state.limits.keys().is_held(task);
   state.limits.keys().drop(task);
   bool was_waiting = state.permits.leave(s.first);
-  if (was_waiting)
-    count_awaited(state, s, false);
   if (!was_held && !was_waiting)
     return false;
   count_held(state, s, false);
@@ -213,7 +204,8 @@ void open_permits(shard_state& state, std::uint16_t shard_count) {
     auto task = s.limits ? permit_task_of(state, s) : std::nullopt;
     if (!task)
       return;
-    state.limits.keys().free(describe(state, s, task->uses).uses, state.at);
+    for (const auto& one : task->shares)
+      state.limits.keys().free(describe(state, s, one.uses).uses, state.at);
     state.permits.adopt(*task);
   });
   state.lent.doubt_all();

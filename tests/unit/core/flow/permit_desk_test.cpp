@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,15 +16,16 @@ using namespace std::chrono_literals;
 
 constexpr shard_id own{0};
 constexpr shard_id owner{1};
+constexpr shard_id other{2};
 constexpr std::uint32_t session = 5;
 
-/// The desk of shard 0 of two, whose owner hears what the test tells it.
+/// The desk of shard 0 of three, whose owners hear what the test tells them.
 class PermitDesk : public testing::Test {
 protected:
-  PermitDesk() { desk_.open(own, 2, session); }
+  PermitDesk() { desk_.open(own, 3, session); }
 
   void wait(sequence seq, std::uint8_t priority = 0, const std::string& key = "k") {
-    desk_.wait({seq, priority, owner, "t", {{"api", key, 1}}});
+    desk_.wait({seq, priority, 0, "t", {{owner, {{"api", key, 1}}}}});
   }
 
   /// The one message that the desk says now; empty when there is none.
@@ -64,7 +66,7 @@ protected:
 };
 
 TEST_F(PermitDesk, OwnerIsToldWhatTheShardHasBeforeItIsAsked) {
-  desk_.adopt({7, 3, owner, "t", {{"api", "k", 2}}});
+  desk_.adopt({7, 3, 0, "t", {{owner, {{"api", "k", 2}}}}});
   wait(8);
 
   auto first = say();
@@ -186,6 +188,98 @@ TEST_F(PermitDesk, OwnerThatAsksAnEarlierProcessIsToldWhatThereIs) {
   auto said = say();
   ASSERT_TRUE(said && said->is_list);
   EXPECT_TRUE(said->held.empty());
+}
+
+/// A task that needs a permit of either owner.
+class TwoOwners : public PermitDesk {
+protected:
+  TwoOwners() {
+    desk_.wait({8, 0, 3, "t", {{owner, {{"api", "k", 1}}}, {other, {{"db", "k", 1}}}}});
+    for (auto& letter : desk_.say(now_))
+      if (letter.what.is_list)
+        (void)desk_.hear({letter.to, session, letter.what.number}, now_);
+  }
+
+  /// What the desk says to the owner now; empty when that is nothing.
+  std::optional<ask_permits> said_to(shard_id to) {
+    for (auto& letter : desk_.say(now_))
+      said_[letter.to] = letter.what;
+    auto at = said_.find(to);
+    if (at == said_.end())
+      return std::nullopt;
+    return said_.extract(at).mapped();
+  }
+
+  /// The owner gives what it is asked for; whether the task has all permits now.
+  bool gives(shard_id from) {
+    auto said = said_to(from);
+    if (said && said->is_list) {
+      (void)desk_.hear({from, session, said->number}, now_);
+      said = said_to(from);
+    }
+    EXPECT_TRUE(said && said->wanted.size() == 1) << "asked";
+    auto number = said->wanted.front().number;
+    return !desk_.hear({from, session, said->number, {number}}, now_).empty();
+  }
+
+  std::map<shard_id, ask_permits> said_;
+};
+
+TEST_F(TwoOwners, AreAskedOneAfterTheOther) {
+  EXPECT_EQ(desk_.awaited_use(8).name, "api");
+  EXPECT_FALSE(gives(owner));
+  EXPECT_EQ(desk_.awaited_use(8).name, "db");
+  EXPECT_EQ(desk_.awaited_of(3).limits().size(), 1u);
+  EXPECT_TRUE(gives(other));
+
+  EXPECT_TRUE(desk_.has_permit(8));
+  EXPECT_TRUE(desk_.awaited_of(3).limits().empty());
+  desk_.spend(8);
+  desk_.settle(8, {"db", "", 7});
+  desk_.end(8);
+  auto first = said_to(owner);
+  auto second = said_to(other);
+  ASSERT_TRUE(first && second);
+  ASSERT_EQ(first->returned.size(), 1u);
+  EXPECT_TRUE(first->returned.front().costs.empty());
+  ASSERT_EQ(second->returned.size(), 1u);
+  EXPECT_EQ(second->returned.front().costs, (std::vector<task_limit>{{"db", "", 7}}));
+}
+
+TEST_F(TwoOwners, FirstPermitIsReturnedWhenTheSecondDoesNotCome) {
+  EXPECT_FALSE(gives(owner));
+  (void)said_to(other);
+  EXPECT_EQ(desk_.next_look(), now_ + permit_desk::unspent_max);
+  now_ += permit_desk::unspent_max;
+  desk_.return_unspent(now_);
+
+  auto said = said_to(owner);
+  ASSERT_TRUE(said);
+  ASSERT_EQ(said->returned.size(), 1u);
+  EXPECT_TRUE(said->returned.front().is_unspent);
+  EXPECT_TRUE(said->wanted.empty()) << "it waits for the other one first";
+  EXPECT_TRUE(desk_.is_waiting(8));
+  EXPECT_EQ(desk_.awaited_use(8).name, "db");
+}
+
+TEST_F(TwoOwners, OwnerThatIsServedAnewIsToldWhatAWaitingTaskHas) {
+  EXPECT_FALSE(gives(owner));
+  desk_.moved(owner);
+
+  auto said = said_to(owner);
+  ASSERT_TRUE(said && said->is_list);
+  EXPECT_EQ(said->held.size(), 1u);
+}
+
+TEST_F(TwoOwners, TaskThatIsNotReadyAnyMoreReturnsWhatItHasAndAsksFor) {
+  EXPECT_FALSE(gives(owner));
+  (void)said_to(other);
+  EXPECT_TRUE(desk_.leave(8));
+
+  EXPECT_EQ(desk_.size(), 0u);
+  auto first = said_to(owner);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->returned.size(), 1u);
 }
 
 } // namespace

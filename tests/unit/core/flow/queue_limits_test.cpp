@@ -167,34 +167,17 @@ TEST_F(QueueLimits, HeaderThatIsNoKeyIsRefused) {
   EXPECT_EQ(core::limits_of(state(), run_with({}), 0), uses{}) << "of a follow-up";
 }
 
-TEST_F(QueueLimits, KeysOfTwoOtherShardsAreRefused) {
-  core::open_permits(state(), 3);
-  auto first = key_on(shard_id{1}, "api", 3);
-  auto second = key_on(shard_id{2}, "db", 3);
-  give({{"api", first}, {"db", second}});
-
-  auto refused = core::check_run_limits(state(), run_with({}));
-
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, errc::unsupported);
-  EXPECT_THAT(refused.error().context, HasSubstr("gives its tasks limit \"db\""));
-  EXPECT_THAT(refused.error().context, HasSubstr("two shards other than the task's, 0"));
-  EXPECT_EQ(enqueue("q"), "p: refused unsupported");
-  EXPECT_EQ(core::limits_of(state(), run_with({}), 0), (uses{{"api", first, 1}}))
-    << "a follow-up is not refused";
-}
-
-TEST_F(QueueLimits, KeysThatNoShardCouldAskForAreRefused) {
-  core::open_permits(state(), 3);
+TEST_F(QueueLimits, KeysMayBelongToSeveralOtherShards) {
+  core::open_permits(state(), 4);
   set_limit("third", limit_definition{.concurrency = 1});
-  std::vector<queue_limit> three{
-    {"api", key_on(shard_id{0}, "api", 3)},
-    {"db", key_on(shard_id{1}, "db", 3)},
-    {"third", key_on(shard_id{2}, "third", 3)}};
+  auto first = key_on(shard_id{1}, "api", 4);
+  auto second = key_on(shard_id{2}, "db", 4);
+  auto third = key_on(shard_id{3}, "third", 4);
+  give({{"api", first}, {"db", second}, {"third", third}});
 
-  EXPECT_EQ(give(three), "o: refused unsupported");
-  three.back() = {"third", "", 1, "letter"};
-  EXPECT_EQ(give(three), "o: q depth 0 leased 0 attempts 5");
+  enqueue("q");
+
+  EXPECT_EQ(limits_of(1), (uses{{"api", first, 1}, {"db", second, 1}, {"third", third, 1}}));
 }
 
 TEST_F(QueueLimits, FollowUpsHaveThem) {
