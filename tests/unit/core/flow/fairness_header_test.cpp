@@ -70,7 +70,7 @@ TEST_F(FairnessHeader, HasTheKeyOfEachTask) {
   EXPECT_EQ(core::run_fairness(state(), run_of(3)).keys(), (std::set<std::string>{"a", "b", "c"}));
 }
 
-TEST_F(FairnessHeader, KeysTakeTurns) {
+TEST_F(FairnessHeader, TasksOfDifferentRequestsShareTheirKeys) {
   enqueue("q", 2);
   enqueue("q", 2);
 
