@@ -232,6 +232,9 @@ struct QueueSettings {
   # Why the queue paused itself; empty when an operator paused it. Ignored in a request.
   limits @7 :List(Task.QueueLimit);
   # Limits of tasks that do not name them; at most 4, each name once.
+  fairnessHeader @8 :Text;
+  # Name of the header whose value is the fairness key of tasks that give none; empty: none. At most
+  # 256 bytes.
 }
 
 struct QueueRequest {

@@ -289,8 +289,7 @@ struct ChangeRecord {
 }
 
 struct QueueRecord {
-  # The settings of the queue in the key, as in `QueueSettings`. Overwritten by each change; removed
-  # with the queue.
+  # The settings of the queue in the key, as in `QueueSettings`, until the queue is removed.
   position @0 :UInt64;
   atMs @1 :Int64;
   defaults @2 :Task.TaskSettings;
@@ -303,6 +302,7 @@ struct QueueRecord {
   pauseReason @8 :Text;
   # With `paused`, which ends all grants: why the queue paused itself; empty: an operator did it.
   limits @9 :List(Task.QueueLimit);
+  fairnessHeader @10 :Text;
 }
 
 struct FollowUpRecord {

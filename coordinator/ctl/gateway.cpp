@@ -287,6 +287,8 @@ std::string to_gateway_json(const queue_changes& changes) {
       .end_object();
   if (changes.limits)
     write_queue_limits(json, *changes.limits);
+  if (changes.fairness_header)
+    json.field("fairnessHeader", *changes.fairness_header);
   json.end_object();
   return json.take();
 }

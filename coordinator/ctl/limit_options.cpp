@@ -7,7 +7,6 @@
 #include "ctl/text.hpp"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 namespace codeq::ctl {
@@ -32,8 +31,6 @@ result<start_rate> parse_rate(const std::string& text) {
   rate.period = *per;
   return rate;
 }
-
-constexpr std::string_view header_mark = "header=";
 
 /// Adds a limit to those of a task or a queue.
 template <class Limit>

@@ -8,10 +8,14 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 /// Options for limits. The target of an option must outlive it.
 namespace codeq::ctl {
+
+/// Precedes the name of a header of a task, where the value of that header is meant.
+inline constexpr std::string_view header_mark = "header=";
 
 /// `--limit NAME[:KEY[:COST]]`, which names a limit of a task; repeatable.
 [[nodiscard]] config::option limit_of_task_option(std::vector<task_limit>& uses);

@@ -8,6 +8,8 @@
 #include "ctl/text.hpp"
 
 #include <array>
+#include <string_view>
+#include <utility>
 
 namespace codeq::ctl {
 
@@ -47,6 +49,21 @@ std::string breaker_text(const failure_breaker& breaker) {
            : std::to_string(breaker.percent) + "%/" + format_duration(breaker.window);
 }
 
+/// Parses `header=NAME`.
+result<std::string> parse_header(const std::string& text) {
+  auto name = text.starts_with(header_mark) ? text.substr(header_mark.size()) : std::string();
+  if (name.empty())
+    return error{
+      errc::invalid_argument,
+      config::quote(text) + " is not the name of a header such as `header=customer`"};
+  if (name.size() > limits::fairness_key_bytes_max)
+    return error{
+      errc::too_large,
+      "the header " + config::quote(name) + " has " + std::to_string(name.size())
+        + " bytes; it must have at most " + std::to_string(limits::fairness_key_bytes_max)};
+  return name;
+}
+
 /// For example "3 losses in a row".
 std::string losses_text(std::uint32_t count) {
   return count == 0 ? "off"
@@ -73,6 +90,7 @@ queue_config queue_changes::applied_to(queue_config before) const {
   apply(quarantine_after, before.quarantine_after);
   apply(pause_when_failing, before.pause_when_failing);
   apply(limits, before.limits);
+  apply(fairness_header, before.fairness_header);
   return before;
 }
 
@@ -171,6 +189,41 @@ result<failure_breaker> parse_breaker(const std::string& text) {
   return failure_breaker{static_cast<std::uint32_t>(*percent), *window};
 }
 
+std::vector<option> fairness_key_options(std::optional<std::string>& given) {
+  const error contrary{
+    errc::invalid_argument, "--fairness-key and --no-fairness-key exclude each other"};
+  auto take = [&given, contrary](const std::string& text) -> result<void> {
+    auto header = parse_header(text);
+    if (!header)
+      return header.error();
+    if (given && given->empty())
+      return contrary;
+    given = std::move(*header);
+    return {};
+  };
+  auto take_none = [&given, contrary](const std::string& text) -> result<void> {
+    auto is_on = config::parse_switch(text);
+    if (!is_on)
+      return is_on.error();
+    if (!*is_on)
+      return {};
+    if (given && !given->empty())
+      return contrary;
+    given.emplace();
+    return {};
+  };
+  return {
+    {.name = "fairness-key",
+     .value = "header=NAME",
+     .help = "Header whose value is the fairness key of new tasks of the queue that give none "
+             "themselves [default: unchanged]",
+     .take = take},
+    {.name = "no-fairness-key",
+     .value = "",
+     .help = "Give no fairness key to new tasks of the queue [default: unchanged]",
+     .take = take_none}};
+}
+
 std::string limit_text(std::uint64_t limit) {
   return limit == 0 ? "no limit" : std::to_string(limit);
 }
@@ -199,6 +252,7 @@ void write_config(base::json_writer& out, const queue_config& config) {
     out.field("header", one.header).field("cost", one.cost).end_object();
   }
   out.end_array();
+  out.field("fairness_header", config.fairness_header);
 }
 
 std::vector<std::pair<std::string, std::string>> config_fields(const queue_config& config) {
@@ -217,7 +271,9 @@ std::vector<std::pair<std::string, std::string>> config_fields(const queue_confi
     {"on-dead", std::string(name_of(defaults.when_dead))},
     {"quarantine-after", losses_text(config.quarantine_after)},
     {"pause-when-failing", breaker_text(config.pause_when_failing)},
-    {"limits", limits_text(config.limits)}};
+    {"limits", limits_text(config.limits)},
+    {"fairness-key",
+     config.fairness_header.empty() ? "none" : std::string(header_mark) + config.fairness_header}};
 }
 
 } // namespace codeq::ctl

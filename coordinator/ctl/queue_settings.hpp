@@ -34,6 +34,7 @@ struct queue_changes {
   std::optional<std::uint32_t> quarantine_after{};
   std::optional<failure_breaker> pause_when_failing{};
   std::optional<std::vector<queue_limit>> limits{};
+  std::optional<std::string> fairness_header{};
 
   friend bool operator==(const queue_changes&, const queue_changes&) = default;
 
@@ -60,6 +61,11 @@ config_fields(const queue_config& config);
 
 /// Parses `off`, or a percentage and a window such as `50%/1m`. Errors: `invalid_argument`.
 [[nodiscard]] result<failure_breaker> parse_breaker(const std::string& text);
+
+/// `--fairness-key header=NAME`, the header that has the fairness keys of a queue's tasks, and
+/// `--no-fairness-key`, which takes it away. Either sets `given`.
+[[nodiscard]] std::vector<config::option>
+fairness_key_options(std::optional<std::string>& given);
 
 /// "no limit" for 0.
 [[nodiscard]] std::string limit_text(std::uint64_t limit);

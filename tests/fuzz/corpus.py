@@ -29,7 +29,7 @@ _BODIES = (
     '{"results":[{"taskId":"x","status":"FAILED","error":"e","permanent":true}]}',
     '{"maxAttempts":9,"maxDepth":1,"maxLeased":2,"keepPayload":true,"onDead":"block",'
     '"quarantineAfter":3,"pauseWhenFailing":{"percent":50,"windowMs":60000},'
-    '"limits":[{"name":"a","header":"h","cost":2}]}',
+    '"limits":[{"name":"a","header":"h","cost":2}],"fairnessHeader":"h"}',
     '{"ids":["x"],"queue":"q","limit":1,"rate":2,"before":"2026-05-20T10:00:00Z"}',
     '{"delaySeconds":1,"reason":"X","extendSeconds":5,"how":"revoke"}',
 )

@@ -274,6 +274,24 @@ TEST_F(HttpStrict, LimitOfAQueueHasAKeyOrAHeader) {
   EXPECT_EQ(200u, call("PUT", "/admin/queues/q/settings", R"({"limits":[]})").status);
 }
 
+TEST_F(HttpStrict, FairnessHeaderOfAQueueIsSetShownAndTakenAway) {
+  EXPECT_THAT(
+    why(
+      "PUT",
+      "/admin/queues/q/settings",
+      R"({"fairnessHeader":")" + std::string(257, 'h') + R"("})"),
+    HasSubstr("'fairnessHeader'"));
+  EXPECT_EQ(
+    200u, call("PUT", "/admin/queues/q/settings", R"({"fairnessHeader":"customer"})").status);
+  EXPECT_THAT(
+    call("PUT", "/admin/queues/q/settings", R"({"maxDepth":9})").body,
+    HasSubstr(R"("fairnessHeader":"customer")"))
+    << "other changes leave it alone";
+  EXPECT_THAT(
+    call("PUT", "/admin/queues/q/settings", R"({"fairnessHeader":""})").body,
+    HasSubstr(R"("fairnessHeader":"")"));
+}
+
 TEST_F(HttpStrict, QuarantineIsWithinItsRange) {
   EXPECT_EQ(
     "'quarantineAfter' is 256; it must be 0..255",

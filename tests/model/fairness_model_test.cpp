@@ -15,10 +15,13 @@
 #include <map>
 #include <random>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-/// Random tasks of random fairness keys on workers with a fixed number of slots, in virtual time.
-/// After each grant the promises of fairness are checked against a list of all tasks.
+/// Random tasks of random fairness keys, which the queue takes from a header in some runs, on
+/// workers with a fixed number of slots, in virtual time. After each grant the promises of fairness
+/// are checked against a list of all tasks.
 namespace codeq::model {
 
 namespace {
@@ -27,6 +30,15 @@ const queue_address queue{"default", "q"};
 constexpr core::peer_id producer = 1;
 constexpr core::peer_id worker = 2;
 constexpr std::uint32_t slots = 4;
+
+/// The body of a task without a header.
+const std::string no_header = "-";
+
+/// The only header of a task is its whole body.
+std::string header_in(const bytes& body, std::string_view) {
+  std::string text(body.view());
+  return text == no_header ? std::string() : text;
+}
 
 struct running_task {
   sequence seq = 0;
@@ -47,7 +59,12 @@ struct model_key {
 
 class fair_run {
 public:
-  explicit fair_run(std::uint64_t seed) : random_(static_cast<std::uint32_t>(seed)) {
+  explicit fair_run(std::uint64_t seed)
+    : random_(static_cast<std::uint32_t>(seed)), has_headers_(seed % 3 == 0) {
+    if (has_headers_) {
+      state_.read_header = header_in;
+      decide(core::configure_queue{producer, 1, queue, {.fairness_header = "customer"}});
+    }
     auto identity = std::make_shared<const worker_identity>(worker_identity{"w", 1});
     decide(core::attach_worker{worker, identity, {queue}});
   }
@@ -67,22 +84,49 @@ public:
 private:
   std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(random_() % n); }
 
-  /// Enqueues a few tasks of one key, or a flood.
-  void add() {
-    auto name = "k" + std::to_string(below(8));
+  std::string some_name() { return "k" + std::to_string(below(8)); }
+
+  const model_key& key_of(const std::string& name) {
     auto [at, is_new] = keys_.try_emplace(name);
     auto& key = at->second;
     if (is_new) {
-      key.weight = 1 + below(4);
+      // The keys of headers are in runs of one weight.
+      key.weight = has_headers_ ? 1 : 1 + below(4);
       key.runs_for = duration{1 + below(below(2) == 0 ? 10 : 200)};
     }
+    return key;
+  }
+
+  /// Tasks with a key each in their header; some have no header.
+  core::encoded_tasks tasks_with_headers(std::size_t count) {
+    std::string body;
+    std::vector<std::uint32_t> sizes;
+    for (std::size_t i = 0; i < count; ++i) {
+      auto text = below(8) == 0 ? no_header : some_name();
+      wanted_.push_back(text == no_header ? std::string() : text);
+      key_of(wanted_.back());
+      body += text;
+      sizes.push_back(static_cast<std::uint32_t>(text.size()));
+    }
+    return {bytes(std::move(body)), std::move(sizes)};
+  }
+
+  /// Enqueues a few tasks, or a flood; of one key, or of the keys in their headers.
+  void add() {
     core::enqueue c;
     c.peer = producer;
     c.request = {session_, ++requests_, requests_};
     auto& run = c.runs.emplace_back();
     run.queue = queue;
-    run.fairness = {name, static_cast<std::uint16_t>(key.weight)};
-    run.tasks = test::encode_bodies(1 + below(below(6) == 0 ? 100 : 4), 8);
+    if (has_headers_ && below(2) == 0) {
+      run.tasks = tasks_with_headers(1 + below(below(6) == 0 ? 100 : 4));
+    } else {
+      // A task that names a key itself keeps it, whatever its header.
+      auto name = some_name();
+      run.fairness = {name, static_cast<std::uint16_t>(key_of(name).weight)};
+      run.tasks = test::encode_bodies(1 + below(below(6) == 0 ? 100 : 4), 8);
+      wanted_.assign(run.tasks.count(), name);
+    }
     decide(c);
   }
 
@@ -168,17 +212,23 @@ private:
     if (key.ready.empty())
       key.waited = 0;
     for (std::uint32_t i = 0; i < added.count; ++i) {
+      ASSERT_FALSE(wanted_.empty());
+      ASSERT_EQ(added.fairness.key, wanted_.front()) << "another fairness key than it should have";
+      wanted_.pop_front();
       key.ready.push_back(added.first + i);
       name_of_[added.first + i] = added.fairness.key;
     }
   }
 
   std::mt19937 random_;
+  bool has_headers_ = false;
   base::manual_clock clock_;
   core::shard_state state_{shard_id{}, 1};
   producer_id session_ = make_producer_id(clock_.now().shard, 1, 2);
   std::uint64_t requests_ = 0;
   std::map<std::string, model_key> keys_;
+  /// The keys that the tasks of the current request have to get, in their order.
+  std::deque<std::string> wanted_;
   std::map<sequence, std::string> name_of_;
   std::vector<running_task> running_;
   std::int64_t largest_ = 1;

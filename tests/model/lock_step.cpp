@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <iterator>
 #include <random>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace codeq::model {
@@ -32,6 +34,11 @@ void reach(core::shard_state& state, timestamp now) {
   core::release_due(state, state.at);
 }
 
+/// The only header of a task is the first letter of its body.
+std::string letter_of(const bytes& body, std::string_view) {
+  return std::string(body.view().substr(0, 1));
+}
+
 } // namespace
 
 lock_step::lock_step(std::unique_ptr<history> kept, const core::paging_limits& paging)
@@ -41,6 +48,7 @@ lock_step::lock_step(std::unique_ptr<history> kept, const core::paging_limits& p
     reference_(epoch_),
     snapshots_{reference_} {
   state_->segments.set_limits(paging_);
+  state_->read_header = letter_of;
 }
 
 void lock_step::require(bool condition, const std::string& what) {
@@ -340,6 +348,7 @@ void lock_step::restart(const step& s) {
   history_->cut(recovered_ - 1);
   state_ = history_->recover(++epoch_, clock_.now().steady);
   state_->segments.set_limits(paging_);
+  state_->read_header = letter_of;
   sparse_ = core::take_sparse(*state_);
   reach(*state_, clock_.now().shard);
   purges_then_.resize(recovered_);

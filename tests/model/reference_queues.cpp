@@ -44,6 +44,13 @@ task_settings reference_shard::settings_of(const core::enqueue_run& r) const {
   return settings;
 }
 
+std::string
+reference_shard::fairness_key_of(const core::enqueue_run& r, const std::string& body) const {
+  auto at = queues.find(r.queue);
+  bool is_in_header = at != queues.end() && !at->second.config.fairness_header.empty();
+  return r.fairness.key.empty() && is_in_header ? body.substr(0, 1) : r.fairness.key;
+}
+
 duration reference_shard::lease_for(const reference_worker& worker, const reference_task& task) {
   auto lease = queues[task.queue].config.defaults.lease;
   if (task.settings.lease != duration{0})

@@ -124,7 +124,7 @@ sequence reference_shard::add_task(const core::enqueue_run& r, std::size_t i) {
   task.group = r.group;
   task.key = r.key;
   task.live_since = next_live_++;
-  task.fairness_key = r.fairness.key;
+  task.fairness_key = fairness_key_of(r, task.body);
   auto& newest = newest_[{task.queue, task.priority, task.fairness_key}];
   require(
     task.seq > newest, "tasks of a queue, priority and fairness key are numbered in their order");

@@ -339,6 +339,9 @@ private:
     const std::shared_ptr<const task_key>& key);
   void close_keyed();
   [[nodiscard]] task_settings settings_of(const core::enqueue_run& r) const;
+  /// The only header of a task is the first letter of its body.
+  [[nodiscard]] std::string
+  fairness_key_of(const core::enqueue_run& r, const std::string& body) const;
   [[nodiscard]] bool has_room(const core::enqueue& c) const;
   [[nodiscard]] duration lease_for(const reference_worker& worker, const reference_task& task);
   [[nodiscard]] std::uint64_t

@@ -26,6 +26,9 @@ core::configure_queue step_maker::random_settings(dice& d) {
   s.quarantine_after = d.one_in(2) ? 0 : static_cast<std::uint32_t>(1 + d.below(3));
   if (d.one_in(2))
     s.pause_when_failing = {static_cast<std::uint32_t>(1 + d.below(60)), d.one_in(2) ? 7s : 49s};
+  // Only in queues that have fairness keys anyway.
+  if (c.queue.queue != "q0" && d.one_in(3))
+    s.fairness_header = "letter";
   if (d.one_in(3))
     return c;
   s.defaults.max_attempts = static_cast<std::uint16_t>(1 + d.below(4));

@@ -96,6 +96,8 @@ queue_config meddling::some_settings() {
   // Its tasks are on all shards, which need permits of the one that owns the key.
   if (world_.options.has_limits && random.hits(500))
     config.limits = {{random.hits(500) ? "one" : "slow", "managed"}};
+  if (config.defaults.max_attempts % 2 == 0)
+    config.fairness_header = fairness_header;
   return config;
 }
 

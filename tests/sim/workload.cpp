@@ -110,6 +110,9 @@ task_spec workload::some_special_task() {
     task.queue = managed_queue;
   else
     task.queue = purged_queue;
+  // Its fairness key while the queue takes it from there; some tasks have no such header.
+  if (task.queue == managed_queue && *task.max_attempts % 3 != 0)
+    task.headers[fairness_header] = "c" + std::to_string(*task.max_attempts);
   if (task.queue == managed_queue && random.hits(500)) {
     task.max_attempts.reset();
     task.retry.reset();

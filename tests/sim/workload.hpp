@@ -20,6 +20,8 @@ inline const std::string fair_queue = "b";
 inline const std::string keyed_queue = "k";
 /// Paused and limited, with defaults that change.
 inline const std::string managed_queue = "q";
+/// The header that has the fairness keys of its tasks at times.
+inline const std::string fairness_header = "customer";
 /// Purged sometimes.
 inline const std::string purged_queue = "p";
 /// A tenant without workers: its tasks wait until the whole tenant is purged.

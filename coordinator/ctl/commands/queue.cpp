@@ -68,6 +68,8 @@ std::vector<option> set_grammar(queue_options& to) {
      .take = put_into(to.changes.keep_payload, config::parse_switch)});
   for (auto& one : limits_of_queue_options(to.changes.limits))
     options.push_back(std::move(one));
+  for (auto& one : fairness_key_options(to.changes.fairness_header))
+    options.push_back(std::move(one));
   return options;
 }
 

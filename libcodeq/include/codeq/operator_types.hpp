@@ -124,6 +124,10 @@ struct queue_config {
   /// Limits of its tasks from now on, at most `limits::task_limits_max`, each name once. A task
   /// that names one of them keeps its own key and cost, and has the others beside its own ones.
   std::vector<queue_limit> limits{};
+  /// Name of the header whose value is the fairness key of those of its tasks from now on that give
+  /// none themselves, at most `limits::fairness_key_bytes_max` bytes; empty: they have no key. A
+  /// task whose header is longer than a fairness key is refused with `too_large`.
+  std::string fairness_header{};
 
   friend bool operator==(const queue_config&, const queue_config&) = default;
 };

@@ -18,6 +18,10 @@
 /// `protocol/convert.hpp` does. May throw `kj::Exception` on malformed input.
 namespace codeq::encoding {
 
+[[nodiscard]] inline std::string read_text(capnp::Text::Reader reader) {
+  return {reader.cStr(), reader.size()};
+}
+
 [[nodiscard]] task_settings read_settings(schema::TaskSettings::Reader reader);
 void write_settings(schema::TaskSettings::Builder builder, const task_settings& settings);
 
@@ -34,7 +38,8 @@ template <class Reader>
     reader.getKeepPayload(),
     reader.getFailures().getQuarantineAfter(),
     read_breaker(reader.getFailures()),
-    read_queue_limits(reader.getLimits())};
+    read_queue_limits(reader.getLimits()),
+    read_text(reader.getFairnessHeader())};
 }
 
 template <class Builder>
@@ -47,6 +52,8 @@ void write_config(Builder builder, const queue_config& config) {
   if (!config.limits.empty())
     write_queue_limits(
       builder.initLimits(static_cast<capnp::uint>(config.limits.size())), config.limits);
+  if (!config.fairness_header.empty())
+    builder.setFairnessHeader({config.fairness_header.data(), config.fairness_header.size()});
 }
 
 [[nodiscard]] queue_address read_queue(schema::QueueAddress::Reader reader);
@@ -58,10 +65,6 @@ void write_producer(schema::ProducerId::Builder builder, const producer_id& prod
 [[nodiscard]] std::vector<core::seq_run> read_runs(capnp::List<schema::SeqRun>::Reader reader);
 void write_runs(
   capnp::List<schema::SeqRun>::Builder builder, const std::vector<core::seq_run>& runs);
-
-[[nodiscard]] inline std::string read_text(capnp::Text::Reader reader) {
-  return {reader.cStr(), reader.size()};
-}
 
 /// Sizes of the packed strings; empty when the ends do not ascend or do not fit the bytes.
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> read_sizes(schema::Packed::Reader reader);

@@ -104,10 +104,13 @@ result<core::force> read_force(schema::ForceRequest::Reader from, asked_at by) {
 
 result<core::configure_queue>
 read_configure(schema::QueueSettings::Reader from, core::configure_queue c) {
-  // Checks the number first, so that nothing too long is copied.
+  // Checks these first, so that nothing too long is copied.
   if (auto ok =
         check_count("the number of limits", from.getLimits().size(), 0, limits::task_limits_max);
       !ok)
+    return ok.error();
+  auto header_bytes = from.getFairnessHeader().size();
+  if (auto ok = check_size("fairness_header", header_bytes, limits::fairness_key_bytes_max); !ok)
     return ok.error();
   c.config = encoding::read_config(from);
   if (auto ok = check_settings(c.config.defaults, 0); !ok)

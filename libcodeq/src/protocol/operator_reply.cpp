@@ -202,7 +202,9 @@ queue_reply make_queue_reply(const core::queue_answered& answer) {
   constexpr std::size_t key_words = 8;
   // With ten keys and ten limits of common lengths.
   constexpr std::size_t explanation_words = 512;
-  std::size_t words = 64 + encoding::limit_words(answer.settings.config.limits);
+  const auto& config = answer.settings.config;
+  std::size_t words = 64 + encoding::limit_words(config.limits)
+                      + config.fairness_header.size() / sizeof(capnp::word);
   if (answer.fairness)
     for (const auto& share : answer.fairness->keys)
       words += key_words + share.key.size() / sizeof(capnp::word);

@@ -2,6 +2,7 @@
 #include "sim/audit/fairness_audit.hpp"
 
 #include "core/state/queue_fairness.hpp"
+#include "protocol/task_header.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -22,6 +23,7 @@ constexpr double average_margin_ms = 20;
 void fairness_audit::turn_sealed(
   core::shard_state& state, const std::vector<core::event>& events) {
   forget_removed(state);
+  check_new_tasks(state, events);
   for (const auto& e : events)
     if (const auto* ended = std::get_if<core::leases_ended>(&e))
       note(state, *ended);
@@ -35,6 +37,33 @@ void fairness_audit::turn_sealed(
     if (auto before = known.find(at); before != known.end())
       key.waited = before->second.waited;
   known = std::move(found);
+}
+
+void fairness_audit::check_new_tasks(
+  const core::shard_state& state, const std::vector<core::event>& events) {
+  for (const auto& e : events) {
+    const auto* added = std::get_if<core::segment_appended>(&e);
+    const auto* queue = added ? state.find_queue(added->queue) : nullptr;
+    if (!queue || queue->settings.config.fairness_header.empty())
+      continue;
+    // The tasks before a change of the settings have the keys of before.
+    bool is_changed = std::any_of(events.begin(), events.end(), [&](const core::event& other) {
+      const auto* configured = std::get_if<core::queue_configured>(&other);
+      return configured && configured->queue == added->queue;
+    });
+    if (is_changed)
+      continue;
+    for (const auto& piece : added->pieces)
+      for (std::size_t i = 0; i < piece.count(); ++i) {
+        auto wanted = protocol::header_of(
+          piece.part(i, 1).body, queue->settings.config.fairness_header);
+        if (wanted != added->fairness.key)
+          breach_(
+            "9.1",
+            "a task of queue " + added->queue.queue + " has fairness key '" + added->fairness.key
+              + "', and its header '" + wanted + "'");
+      }
+  }
 }
 
 fairness_audit::key_place

@@ -14,8 +14,8 @@
 namespace codeq::sim {
 
 /// Checks the order of fairness keys on each shard: how long a key waits, the order within a key,
-/// and that the measured run times are those of the leases. It looks at the tasks of a shard after
-/// each of its turns.
+/// that the measured run times are those of the leases, and that tasks have the keys that their
+/// queue takes from a header. It looks at the tasks of a shard after each of its turns.
 class fairness_audit {
 public:
   using breach_function = std::function<void(const std::string& rule, const std::string& what)>;
@@ -51,6 +51,8 @@ private:
 
   using waiting_keys = std::map<key_place, waiting_key>;
 
+  /// No task of a queue that takes its keys from a header names a key itself.
+  void check_new_tasks(const core::shard_state& state, const std::vector<core::event>& events);
   void check(core::shard_state& state, const core::batch_granted& grant);
   void count_turn(core::shard_state& state, const key_place& served, std::int64_t cost);
   void note(const core::shard_state& state, const core::leases_ended& ended);

@@ -82,6 +82,7 @@ queue_config some_config() {
   config.quarantine_after = 3;
   config.pause_when_failing = {50, 30s};
   config.limits = {{"api", "k", 2}, {"db", "", 1, "customer"}};
+  config.fairness_header = "customer";
   return config;
 }
 

@@ -40,6 +40,7 @@ core::adopt_settings some_settings() {
   queue_config config;
   config.max_depth = 7;
   config.defaults.max_attempts = 3;
+  config.fairness_header = "customer";
   return {
     sender,
     9,

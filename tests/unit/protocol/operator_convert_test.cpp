@@ -216,6 +216,7 @@ TEST(OperatorConvert, QueueRequestsBecomeTheirCommands) {
     failures.setQuarantineAfter(3);
     failures.setPausePercent(40);
     failures.setPauseWindowMs(5000);
+    r.getSet().setFairnessHeader("customer");
   }));
   EXPECT_EQ(configure.number, 9u);
   EXPECT_EQ(configure.queue, (queue_address{"t", "q"}));
@@ -225,6 +226,7 @@ TEST(OperatorConvert, QueueRequestsBecomeTheirCommands) {
   EXPECT_TRUE(configure.config.keep_payload);
   EXPECT_EQ(configure.config.quarantine_after, 3u);
   EXPECT_EQ(configure.config.pause_when_failing, (failure_breaker{40, 5s}));
+  EXPECT_EQ(configure.config.fairness_header, "customer");
 }
 
 TEST(OperatorConvert, FiltersAreChecked) {

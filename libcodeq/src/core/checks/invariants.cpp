@@ -333,6 +333,8 @@ void write_settings(std::ostream& out, const shard_state& state) {
         << (s->paused ? " paused " : "") << s->pause_reason;
     if (!config.limits.empty())
       out << " limits " << to_text(config.limits);
+    if (!config.fairness_header.empty())
+      out << " fairness " << config.fairness_header;
     out << '\n';
   }
 }

@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "base/duration_text.hpp"
+#include "core/state/fairness_header.hpp"
 #include "core/state/queue_fairness.hpp"
 #include "core/state/queue_limits.hpp"
 
@@ -37,20 +38,20 @@ constexpr std::string_view of_fairness_keys = " fairness keys with live tasks on
 /// The fairness keys of a request, per queue.
 using named_fairness = std::map<
   std::reference_wrapper<const queue_address>,
-  std::set<std::string_view>,
+  std::set<std::string>,
   std::less<queue_address>>;
 
 /// Checks that the tenants have room for fairness keys without live tasks.
 result<void> check_fairness(const shard_state& state, const std::vector<enqueue_run>& runs) {
   named_fairness added;
   for (const auto& r : runs) {
-    if (r.fairness.key.empty())
-      continue;
     const auto* queue = state.find_queue(r.queue);
     const auto* keys = queue && queue->fair ? &queue->fair->keys() : nullptr;
-    auto known = keys ? keys->find(r.fairness.key) : std::nullopt;
-    if (!known || keys->live(*known) == 0)
-      added[r.queue].insert(r.fairness.key);
+    for (const auto& key : run_fairness(state, r).keys()) {
+      auto known = keys ? keys->find(key) : std::nullopt;
+      if (!known || keys->live(*known) == 0)
+        added[r.queue].insert(key);
+    }
   }
   std::map<std::string_view, std::size_t> by_tenant;
   for (const auto& [address, names] : added)
@@ -134,6 +135,9 @@ result<void> check_queues(const shard_state& state, const std::vector<enqueue_ru
     if (is_limited && queue->depth() + count > queue->settings.config.max_depth)
       return queue_full(*queue, count);
   }
+  for (const auto& r : runs)
+    if (auto ok = run_fairness(state, r).check(); !ok)
+      return ok;
   if (auto ok = check_fairness(state, runs); !ok)
     return ok;
   for (const auto& r : runs)
@@ -178,6 +182,11 @@ std::string breaker_text(const failure_breaker& breaker) {
   if (breaker.percent == 0)
     return "off";
   return std::to_string(breaker.percent) + "%/" + base::format_duration(breaker.window);
+}
+
+/// As `codeqctl queue set` takes it.
+std::string header_text(const std::string& header) {
+  return header.empty() ? "none" : "header=" + header;
 }
 
 std::string text_of(on_dead value) {
@@ -233,6 +242,11 @@ std::string describe_change(const queue_config& before, const queue_config& afte
     breaker_text(before.pause_when_failing),
     breaker_text(after.pause_when_failing));
   add_change(text, "limits", to_text(before.limits), to_text(after.limits));
+  add_change(
+    text,
+    "fairness-key",
+    header_text(before.fairness_header),
+    header_text(after.fairness_header));
   return text;
 }
 

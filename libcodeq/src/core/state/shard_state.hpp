@@ -298,7 +298,7 @@ struct shard_state {
   timestamp at;
 
   // Volatile.
-  /// For the limits of queues whose keys are in headers; null: tasks have no headers.
+  /// For limit keys and fairness keys that are in headers; null: tasks have no headers.
   header_reader read_header = nullptr;
   /// Permits of this shard for limit keys that others own.
   permit_desk permits;

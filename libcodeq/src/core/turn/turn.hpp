@@ -71,19 +71,23 @@ private:
   request_answer add(const request_id& request, const std::vector<enqueue_run>& runs);
   /// Adds the tasks of a run; their segments refer to the request `marked` unless it is null.
   std::vector<seq_run> add_run(const enqueue_run& r, const request_id* marked);
+  /// The fairness key and the limits of a task, its own and those that its queue gives to it.
+  struct task_flow {
+    fairness_mark fairness;
+    std::vector<task_limit> limits;
+  };
   [[nodiscard]] bool is_untouched(sequence segment) const;
   /// Number of tasks that the segment can still take.
   [[nodiscard]] std::size_t room_of(const segment_appended& s) const;
   /// The open segment of the lane, or a new one. Each lane has at most one open segment, so that
   /// its tasks keep their order. Sequences are reserved for it, so that tasks of alternating lanes
   /// form one segment per lane.
-  segment_appended&
-  segment_for(const enqueue_run& r, std::vector<task_limit> limits, std::size_t bytes);
-  std::vector<std::size_t>::iterator find_lane(const enqueue_run& r);
+  segment_appended& segment_for(const enqueue_run& r, task_flow flow, std::size_t bytes);
+  std::vector<std::size_t>::iterator find_lane(const enqueue_run& r, const std::string& key);
   segment_appended& open_segment(
     const enqueue_run& r,
     const task_settings& settings,
-    std::vector<task_limit> limits,
+    task_flow flow,
     timestamp not_before);
   /// Reserves sequences for the segment opened last, before another one begins.
   void keep_sequences();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/tuning.hpp"
 #include "core/state/apply.hpp"
+#include "core/state/fairness_header.hpp"
 #include "core/state/producer_sessions.hpp"
 #include "core/state/queue_limits.hpp"
 #include "core/state/queue_rules.hpp"
@@ -91,9 +92,11 @@ request_answer turn::add(const request_id& request, const std::vector<enqueue_ru
 
 std::vector<seq_run> turn::add_run(const enqueue_run& r, const request_id* marked) {
   std::vector<seq_run> added;
+  const run_fairness fairness(state_, r);
   std::size_t next = 0;
   while (next < r.tasks.count()) {
-    auto& open = segment_for(r, limits_of(state_, r, next), r.tasks.sizes[next]);
+    auto& open =
+      segment_for(r, {fairness.of(next), limits_of(state_, r, next)}, r.tasks.sizes[next]);
     joined_from_ = static_cast<std::size_t>(&open - segments_.data());
     // As many tasks as fit, but at least one, however large it is. A segment with a deferred,
     // grouped, keyed or limited task has room for only that task.
@@ -103,7 +106,8 @@ std::vector<seq_run> turn::add_run(const enqueue_run& r, const request_id* marke
     do {
       bytes += r.tasks.sizes[last++];
     } while (last < end
-             && open.body_bytes + bytes + r.tasks.sizes[last] <= tuning::segment_bytes_max);
+             && open.body_bytes + bytes + r.tasks.sizes[last] <= tuning::segment_bytes_max
+             && fairness.has_key(last, open.fairness.key));
     auto count = static_cast<std::uint32_t>(last - next);
     if (marked)
       open.requests.push_back({*marked, open.count, count});
@@ -137,23 +141,21 @@ std::size_t turn::room_of(const segment_appended& s) const {
   return is_last ? limits::enqueue_tasks_max : end - std::min(end, s.first + s.count);
 }
 
-std::vector<std::size_t>::iterator turn::find_lane(const enqueue_run& r) {
+std::vector<std::size_t>::iterator turn::find_lane(const enqueue_run& r, const std::string& key) {
   return std::find_if(open_lanes_.begin(), open_lanes_.end(), [&](std::size_t place) {
     const auto& open = segments_[place];
-    return open.priority == r.priority && open.fairness.key == r.fairness.key
-           && open.queue == r.queue;
+    return open.priority == r.priority && open.fairness.key == key && open.queue == r.queue;
   });
 }
 
-segment_appended& turn::segment_for(
-  const enqueue_run& r, std::vector<task_limit> limits, std::size_t bytes) {
+segment_appended& turn::segment_for(const enqueue_run& r, task_flow flow, std::size_t bytes) {
   bool deferred = r.not_before > now_.shard;
   auto settings = settings_of(state_, r);
-  auto lane = find_lane(r);
-  bool is_plain = !deferred && r.group.empty() && r.key.empty() && limits.empty();
+  auto lane = find_lane(r, flow.fairness.key);
+  bool is_plain = !deferred && r.group.empty() && r.key.empty() && flow.limits.empty();
   if (is_plain && lane != open_lanes_.end() && *lane >= joined_from_) {
     auto& open = segments_[*lane];
-    bool is_like_it = open.settings == settings && open.fairness.weight == r.fairness.weight;
+    bool is_like_it = open.settings == settings && open.fairness == flow.fairness;
     bool has_room = room_of(open) > 0 && is_untouched(open.first)
                     && open.body_bytes + bytes <= tuning::segment_bytes_max;
     if (is_like_it && has_room)
@@ -161,14 +163,13 @@ segment_appended& turn::segment_for(
   }
   if (lane != open_lanes_.end())
     open_lanes_.erase(lane);
-  return open_segment(
-    r, settings, std::move(limits), deferred ? r.not_before : timestamp{});
+  return open_segment(r, settings, std::move(flow), deferred ? r.not_before : timestamp{});
 }
 
 segment_appended& turn::open_segment(
   const enqueue_run& r,
   const task_settings& settings,
-  std::vector<task_limit> limits,
+  task_flow flow,
   timestamp not_before) {
   keep_sequences();
   segment_appended opened;
@@ -182,8 +183,8 @@ segment_appended& turn::open_segment(
   // A task with a key may be deferred later.
   opened.allow_promotion = (not_before != timestamp{} || !r.key.empty()) && r.allow_promotion;
   opened.group = r.group;
-  opened.fairness = r.fairness;
-  opened.limits = std::move(limits);
+  opened.fairness = std::move(flow.fairness);
+  opened.limits = std::move(flow.limits);
   opened.key = r.key;
   add_segment(state_, opened);
   if (!opened.is_aside())

@@ -227,6 +227,7 @@ inline constexpr auto settings_fields = std::to_array<input_field>({
    .type = input_type::objects,
    .range = at_most(limits::task_limits_max),
    .members = queue_limit_fields},
+  {.name = "fairnessHeader", .range = at_most(limits::fairness_key_bytes_max)},
 });
 
 } // namespace codeq::http

@@ -168,6 +168,8 @@ void apply_settings(const input& from, queue_config& to) {
     to.pause_when_failing = read_breaker(*breaker, to.pause_when_failing);
   if (from.has("limits"))
     to.limits = make_queue_limits(from.objects("limits"));
+  if (from.has("fairnessHeader"))
+    to.fairness_header = from.text("fairnessHeader");
 }
 
 void write_settings(base::json_writer& json, const queue_config& config) {
@@ -199,7 +201,7 @@ void write_settings(base::json_writer& json, const queue_config& config) {
     .field("windowMs", config.pause_when_failing.window.count())
     .end_object();
   write_queue_limits(json, config.limits);
-  json.end_object();
+  json.field("fairnessHeader", config.fairness_header).end_object();
 }
 
 } // namespace codeq::http

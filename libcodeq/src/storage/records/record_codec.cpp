@@ -364,11 +364,13 @@ result<core::segment_fate> decode_fate(std::string_view value, sequence first) {
 }
 
 std::string encode(const core::queue_configured& e) {
-  auto words = small_words + encoding::limit_words(e.settings.config.limits);
+  const auto& config = e.settings.config;
+  auto words = small_words + encoding::limit_words(config.limits)
+               + config.fairness_header.size() / sizeof(capnp::word);
   return build<schema::QueueRecord>(words, [&](auto r) {
     r.setPosition(e.position);
     r.setAtMs(ms_of(e.at));
-    encoding::write_config(r, e.settings.config);
+    encoding::write_config(r, config);
     r.setPaused(e.settings.paused);
     r.setPauseReason({e.settings.pause_reason.data(), e.settings.pause_reason.size()});
   });

@@ -165,6 +165,7 @@ export function queuePage({subject: name, changed}) {
             (one.limits ?? []).map(({name, header}) =>
               header ? `${name} by header ${header}` : name).join(", ") || undefined
           ],
+          ["Fairness key", one.fairnessHeader ? `header ${one.fairnessHeader}` : undefined],
           ["Lease", one.leaseMs ? duration(one.leaseMs) : undefined],
           [
             "Retry",

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fairness keys that a queue takes from a header of its tasks."""
+
+import json
+import unittest
+
+import cluster
+
+
+class FairnessHeader(cluster.ClusterTest):
+    def setUp(self):
+        super().setUp()
+        self.path = self.cluster.path("starts")
+        self.cluster.start_coordinator("--shards", "1")
+        self.cluster.ctl("queue", "set", "sleep", "--fairness-key", "header=customer")
+        self.cluster.ctl("queue", "pause", "sleep")
+
+    def json(self, *arguments):
+        return json.loads(self.cluster.ctl("--json", *arguments))
+
+    def add(self, *options):
+        return self.cluster.enqueue("sleep", f"{self.path} 50 0", *options)
+
+    def add_for(self, customer, *options):
+        return self.add("--header", f"customer={customer}", *options)
+
+    def keys(self):
+        return [(one["fairness_key"], one["fairness_weight"], one["ready"])
+                for one in self.json("queue", "fairness", "sleep")["keys"]]
+
+    def test_tasks_have_the_key_of_their_header_also_after_a_crash(self):
+        self.assertEqual("customer", self.json("queue", "show", "sleep")["fairness_header"])
+        task = self.add_for("a")
+        self.add_for("b", "--fairness-weight", "2")
+        self.add_for("b", "--fairness-key", "own")
+        self.add()
+        wanted = [("", 1, 1), ("a", 1, 1), ("b", 2, 1), ("own", 1, 1)]
+        self.assertEqual(wanted, self.keys())
+        self.assertEqual("a", self.cluster.status(task)["fairness_key"])
+
+        self.cluster.coordinator.kill()
+        self.cluster.start_coordinator("--shards", "1")
+        self.assertEqual(wanted, self.keys())
+        self.add_for("a")
+        self.assertEqual(("a", 1, 2), self.keys()[1])
+
+        self.cluster.ctl("queue", "set", "sleep", "--no-fairness-key")
+        self.assertEqual("", self.json("queue", "show", "sleep")["fairness_header"])
+        self.add_for("a")
+        self.assertEqual([("", 1, 2), ("a", 1, 2)], self.keys()[:2])
+
+    def test_small_customer_is_not_held_up_by_a_flood(self):
+        flood = [self.add_for("flood") for _ in range(40)]
+        small = [self.add_for("small") for _ in range(4)]
+        self.cluster.start_worker("w", "--slots", "1", "--prefetch", "0")
+        self.cluster.ctl("queue", "resume", "sleep")
+        for task in flood + small:
+            self.cluster.result(task)
+
+        started = [line.split()[4] for line in self.path.read_text().splitlines()]
+        self.assertLess(max(started.index(task) for task in small), 12)
+
+    def test_a_header_that_is_no_key_is_refused_by_name_value_and_limit(self):
+        why = self.cluster.ctl_error("enqueue", "sleep", "x", "--header", "customer=" + "c" * 257)
+
+        self.assertIn('from header "customer"', why)
+        self.assertIn("has 257 bytes; it must have at most 256", why)
+        self.assertEqual([], self.keys())
+        self.add_for("c" * 256)
+        self.assertEqual([("c" * 256, 1, 1)], self.keys())
+
+
+if __name__ == "__main__":
+    unittest.main()
