@@ -33,6 +33,7 @@ struct operator_options {
 /// The requests that an operator's tool can send to a coordinator. Calls block; use from one thread
 /// at a time. A request for a queue or a tenant is sent to one shard after the other. When it fails
 /// half way, the error says what has been done, and repeating the request does the rest.
+/// Addresses and filters that name no tenant mean `default`, also with a token of another one.
 class operator_client {
 public:
   /// Connects. Errors: `disconnected`, within a second when no coordinator accepts connections;

@@ -91,7 +91,7 @@ struct enqueued_task {
 
 /// Identifies a task by its producer's key, which is unique within queue and group.
 struct task_key {
-  queue_address queue{"default", {}};
+  queue_address queue{};
   std::string group{};
   std::string key{};
 
