@@ -51,6 +51,8 @@ enum class errc : std::uint8_t {
   unknown_schedule = 29,
   /// The tenant has no limit of that name.
   unknown_limit = 30,
+  /// The task ended without a result: it is dead or was cancelled. Only from `result_of`.
+  not_completed = 31,
 
   // Worth a retry, after a pause.
   /// Too many requests in flight; the context says how long to wait.
