@@ -68,8 +68,10 @@ struct worker_info {
   /// Number of tasks that it could accept now.
   std::uint64_t free_slots = 0;
   std::uint64_t leases = 0;
-  /// Queues that it claims from, at most `limits::worker_queues_shown_max` of `queue_count`.
+  /// Queues that it claims from, each once, at most `limits::worker_queues_shown_max` of
+  /// `queue_count`. A pattern is one of them, with its `*`.
   std::vector<queue_address> queues{};
+  /// Number of queues and patterns; of the HTTP gateway's workers a lower bound.
   std::uint32_t queue_count = 0;
   /// Its oldest leases, at most `limits::worker_leases_shown_max`.
   std::vector<running_lease> running{};
