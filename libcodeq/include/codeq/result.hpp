@@ -43,7 +43,7 @@ enum class errc : std::uint8_t {
   name_in_use = 25,
   /// A newer incarnation of this worker has taken over its name; the older process must exit.
   superseded = 26,
-  /// The report was accepted before, with the same token.
+  /// The report was accepted before, with the same token; or a backup is being made already.
   already = 27,
   /// The queue does not exist.
   unknown_queue = 28,
@@ -76,7 +76,7 @@ enum class errc : std::uint8_t {
   io_error = 60,
   /// Stored bytes differ from what was written.
   corruption = 61,
-  /// The store has another format or shard count.
+  /// The store has a newer format or another shard count, or its epochs ran out.
   incompatible_store = 62,
   /// A program, library, file or port could not be used; or another process has the store open.
   unavailable = 63,

@@ -52,7 +52,7 @@ struct schedule_spec {
   /// and `anchor` (RFC 3339) and `jitter`.
   std::string rule{};
   misfire_policy misfire = misfire_policy::latest;
-  /// Nominal times that passed longer ago than this do not fire any more.
+  /// Nominal times that passed longer ago than this do not fire any more. 0 to 365 d.
   duration catch_up = std::chrono::hours(1);
   overlap_policy overlap = overlap_policy::skip;
   /// The task that each occurrence enqueues. It belongs to the schedule's tenant; `delay` and
