@@ -77,7 +77,10 @@ public:
   /// Errors: `invalid_argument` and `too_large` name the field, its value and the limit.
   [[nodiscard]] result<queue_info> show_queue(const queue_address& queue);
 
-  /// Sets the whole configuration of a queue; creates the queue when it does not exist.
+  /// Sets the whole configuration of a queue; creates the queue when it does not exist. Errors:
+  /// `invalid_argument` and `too_large` name the field, its value and the limit; `unknown_limit`
+  /// for a limit that is not defined; `unsupported` for `queue_config::keep_payload`, and for
+  /// limits that no task of the queue could have together.
   [[nodiscard]] result<queue_info>
   configure_queue(const queue_address& queue, const queue_config& config);
 

@@ -19,7 +19,8 @@ enum class errc : std::uint8_t {
   // The caller's mistake: the same request will fail again.
   /// A field is out of its range; the context names field, value and limit.
   invalid_argument = 1,
-  /// A name, payload, result or other field is longer than its limit.
+  /// A name, payload, result or other field is longer than its limit, or a tenant would have more
+  /// queues, schedules or limits than it may.
   too_large = 2,
   /// The peer speaks no common protocol version, or broke the protocol.
   protocol_error = 3,
