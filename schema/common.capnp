@@ -38,6 +38,7 @@ enum ErrorCode @0xd7f3a1b2c4e59607 {
   unknownSchedule @25;
   notOwner @26;
   unknownLimit @27;
+  notCompleted @28;
 }
 
 struct TaskId {

@@ -14,7 +14,7 @@ namespace {
 constexpr core::peer_id producer = 1;
 constexpr core::peer_id worker = 2;
 constexpr std::size_t body_bytes = 64;
-const queue_address queue{"default", "q"};
+const queue_address queue{.queue = "q"};
 
 } // namespace
 

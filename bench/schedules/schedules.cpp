@@ -51,7 +51,7 @@ std::string text_of(std::time_t when) {
 schedule_spec spec_of(const std::string& rule) {
   schedule_spec spec;
   spec.rule = rule;
-  spec.overlap = "allow";
+  spec.overlap = overlap_policy::allow;
   spec.task.queue = "bench";
   spec.task.payload = std::string(64, 'x');
   return spec;

@@ -531,9 +531,9 @@ private:
     base::json_writer json;
     json.begin_object()
       .field("rule", spec.rule)
-      .field("misfire", spec.misfire)
+      .field("misfire", to_string(spec.misfire))
       .field("catchUp", std::to_string(spec.catch_up.count()) + "ms")
-      .field("overlap", spec.overlap);
+      .field("overlap", to_string(spec.overlap));
     json.key("task").raw(*task).end_object();
     return ask_of(name, "PUT", query, json.take());
   }

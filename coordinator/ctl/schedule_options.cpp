@@ -2,6 +2,7 @@
 #include "ctl/schedule_options.hpp"
 
 #include "ctl/task_options.hpp"
+#include "http/json/schedule_json.hpp"
 
 #include <utility>
 
@@ -62,21 +63,19 @@ std::vector<option> rule_options(schedule_options& to) {
 
 std::vector<option> policy_options(schedule_options& to) {
   return {
-    plain_option(
-      "misfire",
-      "latest|all|skip",
-      "Which of the times fire that passed while the coordinator was down [default: latest]",
-      to.misfire),
+    {.name = "misfire",
+     .value = "latest|all|skip",
+     .help = "Which of the times fire that passed while the coordinator was down [default: latest]",
+     .take = choice_into(to.misfire, http::misfire_names)},
     duration_option(
       "catch-up",
       "Such times that passed longer ago do not fire [default: 1h]",
       to.catch_up,
       {duration{0}, limits::retry_max}),
-    plain_option(
-      "overlap",
-      "skip|allow|queue_one|cancel_previous",
-      "What to do while the task of an earlier time has not ended [default: skip]",
-      to.overlap)};
+    {.name = "overlap",
+     .value = "skip|allow|queue_one|cancel_previous",
+     .help = "What to do while the task of an earlier time has not ended [default: skip]",
+     .take = choice_into(to.overlap, http::overlap_names)}};
 }
 
 void append(std::vector<option>& to, std::vector<option> more) {

@@ -22,9 +22,9 @@ struct schedule_options {
   std::string every;
   /// The other fields of a rule, each as `; field=value`.
   std::string fields;
-  std::string misfire = "latest";
+  misfire_policy misfire = misfire_policy::latest;
   duration catch_up = std::chrono::hours(1);
-  std::string overlap = "skip";
+  overlap_policy overlap = overlap_policy::skip;
   task_spec task;
   queue_changes settings;
   /// `-` reads standard input.

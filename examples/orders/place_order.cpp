@@ -11,14 +11,7 @@
 static codeq::result<receipt> place(codeq::producer& producer, const order& wanted) {
   auto task = producer.enqueue({.queue = "orders", .payload = codeq::encode(wanted)});
   auto ended = task ? producer.await(task->id, std::chrono::seconds(30)) : task.error();
-  if (!ended) {
-    return ended.error();
-  }
-  if (ended->state != codeq::task_state::completed) {
-    auto cancelled = ended->state == codeq::task_state::cancelled;
-    return codeq::error{codeq::errc::invalid_argument, cancelled ? "cancelled" : ended->error_text};
-  }
-  return codeq::decode<receipt>(ended->result);
+  return codeq::result_of<receipt>(ended);
 }
 
 // [end readme]

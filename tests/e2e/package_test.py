@@ -163,7 +163,8 @@ class Package(cluster.ClusterTest):
         self.assertIn("1 completed", counted)
         self.assertEqual(self.place_order("3 4"), (0, "7\n", ""))
         self.assertEqual(self.place_order(""),
-                         (1, "", "place_order: invalid_argument: field `prices` is empty\n"))
+                         (1, "", "place_order: not_completed: the task is dead: "
+                          "field `prices` is empty\n"))
 
     def place_order(self, prices):
         """Exit status, output and errors of the typed producer."""

@@ -151,7 +151,7 @@ TEST_F(ClientOperator, AQueueIsConfiguredOnEveryShard) {
   queue_config config;
   config.max_depth = 10;
   auto waiting = std::async(std::launch::async, [&] {
-    return client->configure_queue({"default", "q"}, config);
+    return client->configure_queue({.queue = "q"}, config);
   });
 
   for (std::uint16_t shard = 0; shard < 4; ++shard) {
@@ -179,7 +179,7 @@ TEST_F(ClientOperator, AQueueIsConfiguredOnEveryShard) {
 TEST_F(ClientOperator, AWalkThatFailsSaysHowFarItCame) {
   connect();
   auto waiting = std::async(std::launch::async, [&] {
-    return client->configure_queue({"default", "q"}, {});
+    return client->configure_queue({.queue = "q"}, {});
   });
 
   coordinator.say(protocol::queue_reply::build([&](auto root) {
@@ -201,7 +201,7 @@ TEST_F(ClientOperator, AWalkThatFailsSaysHowFarItCame) {
 TEST_F(ClientOperator, APurgeWalksAllPartsOfAllShards) {
   connect();
   auto waiting = std::async(std::launch::async, [&] {
-    return client->purge_queue({"default", "q"});
+    return client->purge_queue({.queue = "q"});
   });
   auto answer = [&](std::uint16_t shard, std::uint64_t after, bool more) {
     auto request = coordinator.expect<protocol::bulk_request>();
@@ -233,13 +233,13 @@ TEST_F(ClientOperator, APurgeWalksAllPartsOfAllShards) {
 TEST_F(ClientOperator, AQueueThatDoesNotExistIsNeitherPausedNorPurged) {
   connect();
   auto paused = std::async(std::launch::async, [&] {
-    return client->pause_queue({"default", "q"}, true);
+    return client->pause_queue({.queue = "q"}, true);
   });
   tell_whether_it_exists(false);
   auto purged = [&] {
     EXPECT_EQ(
       to_string(paused.get().error()), "unknown_queue: tenant default has no queue `q`");
-    return std::async(std::launch::async, [&] { return client->purge_queue({"default", "q"}); });
+    return std::async(std::launch::async, [&] { return client->purge_queue({.queue = "q"}); });
   }();
   tell_whether_it_exists(false);
 

@@ -343,6 +343,20 @@ TEST_F(HttpRoutes, PartsOfAnAnswerMayBeSentBack) {
   EXPECT_EQ(200u, call("PUT", "/admin/limits/l", R"({"rate":)" + rate + "}").status);
 }
 
+TEST_F(HttpRoutes, PoliciesOfAScheduleAreNames) {
+  auto put = [this](const std::string& policies) {
+    auto body = R"({"every":"1h",)" + policies + R"("task":{"queue":"q"}})";
+    return call("PUT", "/schedules/p", body);
+  };
+  EXPECT_THAT(
+    put("")["schedule"], HasSubstr(R"("misfire":"latest","catchUpMs":3600000,"overlap":"skip")"));
+  put(R"("misfire":"all","overlap":"queue_one",)");
+  auto given = get("/schedules/p");
+  EXPECT_EQ("all queue_one", given.text("misfire") + " " + given.text("overlap"));
+  EXPECT_THAT(
+    put(R"("overlap":"no",)").text("error"), HasSubstr("must be one of allow, skip, queue_one, "));
+}
+
 TEST_F(HttpRoutes, WhatIsGivenBackAfterACancelIsCancelled) {
   for (const char* route : {"/abandon", "/nack"}) {
     auto path = "/tasks/" + enqueue("q");

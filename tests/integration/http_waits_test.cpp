@@ -71,6 +71,17 @@ TEST_F(HttpWaits, EveryTaskReachesOneOfManyWaitingClaims) {
   EXPECT_EQ(added, claimed);
 }
 
+TEST_F(HttpWaits, QueuesOfManyWaitingClaimsAreEachShownOnce) {
+  std::vector<pending> waiting;
+  for (std::size_t i = 0; i <= limits::worker_queues_shown_max; ++i)
+    waiting.push_back(begin_claim("q", 30));
+  waiting.push_back(begin_claim("r", 30));
+
+  auto shown = get("/admin/workers")["workers"];
+
+  EXPECT_THAT(shown, HasSubstr(R"("queueCount":2,"queues":["q","r"])"));
+}
+
 TEST_F(HttpWaits, AClaimOfAllQueuesIsWokenByOneThatAppearsLater) {
   auto waiting = begin("POST", "/tasks/claim", R"({"waitSeconds":10})");
   use_token("umbrella:root:pwa");

@@ -26,7 +26,7 @@ namespace codeq::model {
 
 namespace {
 
-const queue_address queue{"default", "q"};
+const queue_address queue{.queue = "q"};
 constexpr core::peer_id producer = 1;
 constexpr core::peer_id worker = 2;
 constexpr std::uint32_t slots = 4;

@@ -53,7 +53,7 @@ public:
   std::uint64_t restarts = 0;
 
 private:
-  using overlap = schedule::overlap_policy;
+  using overlap = overlap_policy;
 
   std::uint64_t below(std::uint64_t n) { return random_() % n; }
 

@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 
 const auto identity = std::make_shared<const worker_identity>(worker_identity{"w", 1});
-const queue_address the_queue{"default", "q"};
+const queue_address the_queue{.queue = "q"};
 
 std::string name_of(std::size_t node) {
   return "n" + std::to_string(node);

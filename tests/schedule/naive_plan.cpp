@@ -15,9 +15,9 @@ naive_plan decide_naively(
     bool is_within = all[decided].due >= since - how.window;
     (is_within ? within : plan.skipped).push_back(all[decided]);
   }
-  std::size_t most = how.policy == schedule::misfire_policy::all      ? 1000
-                     : how.policy == schedule::misfire_policy::latest ? 1
-                                                                      : 0;
+  std::size_t most = how.policy == misfire_policy::all      ? 1000
+                     : how.policy == misfire_policy::latest ? 1
+                                                            : 0;
   auto kept = std::min(most, within.size());
   auto first_kept = within.end() - static_cast<std::ptrdiff_t>(kept);
   plan.skipped.insert(plan.skipped.end(), within.begin(), first_kept);

@@ -198,7 +198,7 @@ private:
 
   static constexpr std::uint32_t credits_ = 256;
 
-  const queue_address queue_{"default", "q"};
+  const queue_address queue_{.queue = "q"};
   temporary_directory directory_;
   std::shared_ptr<storage::retention_horizons> horizons_ =
     std::make_shared<storage::retention_horizons>();

@@ -18,7 +18,7 @@ constexpr core::peer_id producer = 1;
 constexpr core::peer_id worker = 2;
 constexpr std::size_t body_bytes = 256;
 constexpr std::size_t result_bytes = 64;
-const queue_address queue{"default", "q"};
+const queue_address queue{.queue = "q"};
 
 } // namespace
 

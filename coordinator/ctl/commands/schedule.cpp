@@ -62,8 +62,8 @@ void write_schedule(base::json_writer& out, const schedule_answer& answer) {
   const auto& info = answer.schedule;
   const auto& spec = info.spec;
   out.begin_object().field("tenant", info.name.tenant).field("name", info.name.name);
-  out.field("rule", spec.rule).field("misfire", spec.misfire);
-  out.field("catch_up_ms", spec.catch_up.count()).field("overlap", spec.overlap);
+  out.field("rule", spec.rule).field("misfire", to_string(spec.misfire));
+  out.field("catch_up_ms", spec.catch_up.count()).field("overlap", to_string(spec.overlap));
   out.field("queue", spec.task.queue).bytes_field("payload", spec.task.payload.view());
   out.field("paused", info.paused).field("running", info.running);
   out.field("waiting", info.has_waiting).field("occurrences", info.occurrences);
@@ -122,8 +122,9 @@ std::string fields_text(const schedule_answer& answer) {
   return format_fields(
     {{"schedule", info.name.tenant + "/" + info.name.name},
      {"rule", spec.rule},
-     {"misfire", spec.misfire + ", within " + format_duration(spec.catch_up)},
-     {"overlap", spec.overlap},
+     {"misfire",
+      std::string(to_string(spec.misfire)) + ", within " + format_duration(spec.catch_up)},
+     {"overlap", std::string(to_string(spec.overlap))},
      {"queue", spec.task.queue},
      {"payload", in_one_line(spec.task.payload.view())},
      {"paused", info.paused ? "yes" : "no"},

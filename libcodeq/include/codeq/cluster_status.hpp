@@ -114,17 +114,17 @@ struct cluster_change {
     /// Forgets all moves.
     balance,
     /// `node`, which is asked, is to serve `shard` although its copy may lack what was
-    /// acknowledged; `confirm` has the words of the loss.
+    /// acknowledged; `confirm` repeats the words by which the refusal describes the loss.
     force_primary,
   };
 
   kind what = kind::none;
   shard_id shard{};
   std::string node{};
-  /// Identity of the command, random: asked for again, it has the same end. 0: minted when it is
-  /// sent.
+  /// Random number of this command; a repeat with the same number has the same result. 0: chosen
+  /// when it is sent.
   std::uint64_t operation = 0;
-  /// Only for `force_primary`; its error tells the words.
+  /// Only for `force_primary`; without it the error has the words.
   std::string confirm{};
 };
 

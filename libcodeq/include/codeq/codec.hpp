@@ -2,11 +2,13 @@
 #pragma once
 
 #include "codeq/result.hpp"
+#include "codeq/task.hpp"
 
 #include <concepts>
 #include <exception>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace codeq {
 
@@ -78,6 +80,45 @@ template <class T>
       return error{errc::invalid_argument, e.what()};
     }
   }
+}
+
+namespace detail {
+
+/// How a task ended that has no result.
+[[nodiscard]] inline error not_completed(const ended_task& ended) {
+  std::string text =
+    ended.state == task_state::cancelled ? "the task was cancelled" : "the task is dead";
+  if (!ended.error_text.empty())
+    text += ": " + ended.error_text;
+  return {errc::not_completed, text};
+}
+
+} // namespace detail
+
+/// The value that a completed task has as its result; with `void` only whether it was completed.
+/// Errors: `not_completed` with the task's error text when it is dead or was cancelled; those of
+/// `decode`, with `result: ` before their text.
+template <class T>
+[[nodiscard]] result<T> result_of(const ended_task& ended) {
+  if (ended.state != task_state::completed)
+    return detail::not_completed(ended);
+  if constexpr (std::is_void_v<T>) {
+    return {};
+  } else {
+    auto value = decode<T>(ended.result);
+    if (!value)
+      return error{value.error().code, "result: " + value.error().context};
+    return value;
+  }
+}
+
+/// The same for the answer of `producer::await` or `watch`, whose errors it passes on:
+/// `codeq::result_of<receipt>(producer.await(id, wait))`.
+template <class T>
+[[nodiscard]] result<T> result_of(const result<ended_task>& ended) {
+  if (!ended)
+    return ended.error();
+  return result_of<T>(*ended);
 }
 
 } // namespace codeq

@@ -142,8 +142,9 @@ struct coordinator_node_options {
 /// gateway.
 class coordinator_node {
 public:
-  /// Recovers the store, then listens. Errors: `invalid_argument`; `incompatible_store` (locked,
-  /// other shard count or format); `corruption`; `unavailable` (directory or port).
+  /// Recovers the store, then listens. Errors: `invalid_argument`; `incompatible_store` (a newer
+  /// format, another shard count); `corruption`; `io_error`; `unavailable` (a directory or port
+  /// that cannot be used, or another process has the store open).
   [[nodiscard]] static result<std::unique_ptr<coordinator_node>>
   start(coordinator_node_options options);
 

@@ -82,10 +82,10 @@ struct worker_identity {
   friend auto operator<=>(const worker_identity&, const worker_identity&) = default;
 };
 
-/// A queue within its tenant; both `[A-Za-z0-9._-]{1,128}`, and neither has a default.
+/// A queue within its tenant; both `[A-Za-z0-9._-]{1,128}`, as in `{.queue = "mail"}`.
 struct queue_address {
-  std::string tenant;
-  std::string queue;
+  std::string tenant = "default";
+  std::string queue{};
 
   friend auto operator<=>(const queue_address&, const queue_address&) = default;
 };

@@ -33,6 +33,7 @@ struct operator_options {
 /// The requests that an operator's tool can send to a coordinator. Calls block; use from one thread
 /// at a time. A request for a queue or a tenant is sent to one shard after the other. When it fails
 /// half way, the error says what has been done, and repeating the request does the rest.
+/// Addresses and filters that name no tenant mean `default`, also with a token of another one.
 class operator_client {
 public:
   /// Connects. Errors: `disconnected`, within a second when no coordinator accepts connections;
@@ -76,7 +77,10 @@ public:
   /// Errors: `invalid_argument` and `too_large` name the field, its value and the limit.
   [[nodiscard]] result<queue_info> show_queue(const queue_address& queue);
 
-  /// Sets the whole configuration of a queue; creates the queue when it does not exist.
+  /// Sets the whole configuration of a queue; creates the queue when it does not exist. Errors:
+  /// `invalid_argument` and `too_large` name the field, its value and the limit; `unknown_limit`
+  /// for a limit that is not defined; `unsupported` for `queue_config::keep_payload`, and for
+  /// limits that no task of the queue could have together.
   [[nodiscard]] result<queue_info>
   configure_queue(const queue_address& queue, const queue_config& config);
 
@@ -137,7 +141,7 @@ public:
   [[nodiscard]] result<limit_info>
   set_limit(const limit_address& limit, const limit_definition& definition);
 
-  /// Tells what `set_limit` would come to; changes nothing. Errors: as `set_limit`.
+  /// Returns what `set_limit` would return; changes nothing. Errors: as `set_limit`.
   [[nodiscard]] result<limit_info>
   preview_limit(const limit_address& limit, const limit_definition& definition);
 
@@ -216,8 +220,8 @@ public:
   [[nodiscard]] result<backup_status> backup();
 
   /// Has all coordinators of the cluster back up their stores, and returns when that is done, which
-  /// may take long. What is handed over between shards waits for the first seconds of that, until
-  /// it is decided what the backups contain; they have all that was acknowledged before the call.
+  /// may take long. For the first seconds, follow-ups from one shard to another wait, so that the
+  /// backups fit together. They contain all that was acknowledged before the call.
   /// Errors: `unsupported` when the coordinator is alone, or one has no backup directory; `already`
   /// while one makes a backup; `unavailable` when a shard has no primary, a coordinator does not
   /// answer, is started anew or joins meanwhile, or its backup fails: then the backups that were
@@ -229,8 +233,8 @@ public:
   /// empty; returns the level in force. Errors: `invalid_argument` for an unknown level.
   [[nodiscard]] result<std::string> log_level(const std::string& level);
 
-  /// The state of the cluster, of which each coordinator that is reached tells its part. Errors:
-  /// `unsupported` when the coordinator is alone.
+  /// The state of the cluster, put together from the answers of all coordinators that are reached.
+  /// Errors: `unsupported` when the coordinator is alone.
   [[nodiscard]] result<cluster_status> cluster();
 
   /// Decides on places of shards, and returns the state as one coordinator knows it then; the
@@ -250,8 +254,8 @@ private:
 // Tools for a cluster whose etcd has forgotten its decisions, and whose coordinators are stopped.
 
 /// Reads the copies in the data directory of the stopped coordinator `node`, as JSON for
-/// `repair_cluster`. Changes nothing. Errors: `unavailable` (no store, or not of a cluster),
-/// `incompatible_store` (a coordinator has it open), `corruption`, `io_error`.
+/// `repair_cluster`. Changes nothing. Errors: `unavailable` (no store, not of a cluster, or a
+/// coordinator has it open), `incompatible_store` (a newer format), `corruption`, `io_error`.
 [[nodiscard]] result<std::string>
 tell_copies(const std::filesystem::path& directory, const std::string& node);
 
@@ -266,7 +270,7 @@ struct repair_options {
   std::filesystem::path told{};
   /// Nodes of the cluster that will not come back.
   std::vector<std::string> without{};
-  /// The words of an earlier answer; with others, nothing is changed.
+  /// `repaired_cluster::words` of an earlier call. With another text, nothing is changed.
   std::string confirm{};
 };
 
@@ -279,7 +283,7 @@ struct repaired_shard {
 };
 
 struct repaired_cluster {
-  /// The words that confirm it.
+  /// The text for `repair_options::confirm` that carries the repair out.
   std::string words;
   bool is_done = false;
   std::vector<repaired_shard> shards;
@@ -324,8 +328,8 @@ struct store_report {
 
 /// Checks every invariant that can be checked on disk, and every checksum. Changes nothing. Takes
 /// as long as reading the store, and as much memory as a coordinator that serves it. Errors, when
-/// the store cannot be opened: `unavailable` (no store there), `incompatible_store` (a coordinator
-/// has it open, a newer format), `corruption`, `io_error`.
+/// the store cannot be opened: `unavailable` (no store there, or a coordinator has it open),
+/// `incompatible_store` (a newer format), `corruption`, `io_error`.
 [[nodiscard]] result<store_report> verify_store(const verify_options& options);
 
 /// The backups in a coordinator's backup directory, oldest first. Errors: `unavailable` (no

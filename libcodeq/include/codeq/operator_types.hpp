@@ -68,8 +68,10 @@ struct worker_info {
   /// Number of tasks that it could accept now.
   std::uint64_t free_slots = 0;
   std::uint64_t leases = 0;
-  /// Queues that it claims from, at most `limits::worker_queues_shown_max` of `queue_count`.
+  /// Queues that it claims from, each once, at most `limits::worker_queues_shown_max` of
+  /// `queue_count`. A pattern is one of them, with its `*`.
   std::vector<queue_address> queues{};
+  /// Number of queues and patterns; of the HTTP gateway's workers a lower bound.
   std::uint32_t queue_count = 0;
   /// Its oldest leases, at most `limits::worker_leases_shown_max`.
   std::vector<running_lease> running{};
@@ -83,6 +85,7 @@ struct failure_breaker {
   /// failed; 1..99, 0: never. Each shard counts its own attempts, at least
   /// `limits::breaker_attempts_min`; the first that decides so pauses the queue on all shards.
   std::uint32_t percent = 0;
+  /// `limits::breaker_window_min` to `limits::breaker_window_max`.
   duration window{std::chrono::minutes(1)};
 
   friend bool operator==(const failure_breaker&, const failure_breaker&) = default;
@@ -194,6 +197,7 @@ struct limit_address {
 struct start_rate {
   /// 1..`limits::limit_rate_count_max`; so is `burst`.
   std::uint32_t count = 1;
+  /// In milliseconds, `limits::limit_rate_period_min` to `limits::limit_rate_period_max`.
   duration period{1000};
   std::uint32_t burst = 1;
 
@@ -236,8 +240,8 @@ struct limit_key_info {
   std::uint64_t leased = 0;
   /// Number of ready tasks that it holds back.
   std::uint64_t held = 0;
-  /// When a task of cost 1 can start, or when the first held task can; in the past: now. Empty when
-  /// a lease has to end first.
+  /// When the first held task can start, or a task of cost 1 when none is held; a time in the past
+  /// means now. Empty when a lease has to end first.
   std::optional<timestamp> next_start{};
   /// Nothing starts before, whatever else admits it; the epoch (0): the key is open.
   timestamp closed_until{};
@@ -368,8 +372,9 @@ struct dead_kind {
 struct dead_summary {
   /// The most frequent kind first; at most `limits::summary_kinds_max`.
   std::vector<dead_kind> kinds;
-  /// Number of tasks, including those of kinds that are left out.
+  /// Number of all tasks that were counted.
   std::uint64_t tasks = 0;
+  /// Number of those whose kinds are not in `kinds`.
   std::uint64_t left_out = 0;
 };
 
@@ -442,12 +447,20 @@ struct queue_explanation {
   std::uint64_t leased = 0;
   std::uint32_t workers = 0;  ///< Connected workers that claim from it.
   std::uint64_t blocking = 0; ///< Dead tasks that block their groups.
-  std::vector<limit_wait> limits{}; ///< The ones that hold most; only `held` is set.
-  std::vector<limit_wait> keys{};   ///< The same; both at most `limits::explained_limits_max`.
-  bool has_all_keys = true;            ///< There were not too many to look at all of them.
-  std::uint64_t starts_per_minute = 0; ///< Leases that began in the last 30 to 60 seconds.
-  std::optional<duration> last_start{}; ///< Until the last that waits for no time, if known.
-  std::vector<std::uint16_t> missing_shards{}; ///< They did not answer, and are not counted.
+  /// The limits that hold back most of its tasks, at most `limits::explained_limits_max`. Of
+  /// `limit_wait::at` only `held` is set.
+  std::vector<limit_wait> limits{};
+  /// The limit keys that hold back most of its tasks, as many.
+  std::vector<limit_wait> keys{};
+  /// False when a shard looked at `limits::explained_keys_seen_max` keys only, out of more.
+  bool has_all_keys = true;
+  /// Rate of starts, from the leases that began in the last 30 to 60 seconds.
+  std::uint64_t starts_per_minute = 0;
+  /// At that rate, the time until the last of the tasks that wait for no time has started. Empty
+  /// when it is unknown: nothing started lately, or some of them cannot start as things are.
+  std::optional<duration> last_start{};
+  /// Shards that did not answer, and are not counted.
+  std::vector<std::uint16_t> missing_shards{};
 };
 
 /// Kinds of operators' commands. Stored on disk, never renumber.
@@ -529,6 +542,7 @@ struct audit_filter {
   timestamp since{};
   /// Only commands before this place; empty: from the latest on.
   std::optional<audit_place> after{};
+  /// Maximum number of commands, 1..`limits::audited_max`.
   std::size_t limit = limits::audited_default;
 };
 

@@ -19,7 +19,8 @@ enum class errc : std::uint8_t {
   // The caller's mistake: the same request will fail again.
   /// A field is out of its range; the context names field, value and limit.
   invalid_argument = 1,
-  /// A name, payload, result or other field is longer than its limit.
+  /// A name, payload, result or other field is longer than its limit, or a tenant would have more
+  /// queues, schedules or limits than it may.
   too_large = 2,
   /// The peer speaks no common protocol version, or broke the protocol.
   protocol_error = 3,
@@ -43,7 +44,7 @@ enum class errc : std::uint8_t {
   name_in_use = 25,
   /// A newer incarnation of this worker has taken over its name; the older process must exit.
   superseded = 26,
-  /// The report was accepted before, with the same token.
+  /// The report was accepted before, with the same token; or a backup is being made already.
   already = 27,
   /// The queue does not exist.
   unknown_queue = 28,
@@ -51,6 +52,8 @@ enum class errc : std::uint8_t {
   unknown_schedule = 29,
   /// The tenant has no limit of that name.
   unknown_limit = 30,
+  /// The task ended without a result: it is dead or was cancelled. Only from `result_of`.
+  not_completed = 31,
 
   // Worth a retry, after a pause.
   /// Too many requests in flight; the context says how long to wait.
@@ -74,7 +77,7 @@ enum class errc : std::uint8_t {
   io_error = 60,
   /// Stored bytes differ from what was written.
   corruption = 61,
-  /// The store has another format or shard count.
+  /// The store has a newer format or another shard count, or its epochs ran out.
   incompatible_store = 62,
   /// A program, library, file or port could not be used; or another process has the store open.
   unavailable = 63,

@@ -23,6 +23,27 @@ struct schedule_address {
   friend auto operator<=>(const schedule_address&, const schedule_address&) = default;
 };
 
+/// What happens to the nominal times that passed while no coordinator served the schedule's shard;
+/// those of a pause are not caught up. Never renumber.
+enum class misfire_policy : std::uint8_t {
+  latest = 0, ///< The newest one within `schedule_spec::catch_up` fires.
+  all = 1,    ///< Those within `catch_up` fire, in order; only the newest 1,000 of more.
+  skip = 2,   ///< None fires.
+};
+
+/// What happens to an occurrence that is due while the task of an earlier one has not ended. Stored
+/// on disk, never renumber.
+enum class overlap_policy : std::uint8_t {
+  allow = 0,     ///< Its task is enqueued all the same.
+  skip = 1,      ///< It is skipped.
+  queue_one = 2, ///< It waits for the end of that task; further ones are skipped meanwhile.
+  /// That task is cancelled, and the occurrence waits for its end; a newer one takes its place.
+  cancel_previous = 3,
+};
+
+[[nodiscard]] std::string_view to_string(misfire_policy policy) noexcept;
+[[nodiscard]] std::string_view to_string(overlap_policy policy) noexcept;
+
 /// A schedule as its owner sets it.
 struct schedule_spec {
   /// When it fires: a cron expression of 5 or 6 fields or `every 90s`, then `; field=value` for
@@ -30,14 +51,10 @@ struct schedule_spec {
   /// default `UTC`), `gap` (`shift` or `skip`), `fold` (`first`, `last` or `both`), `start`, `end`
   /// and `anchor` (RFC 3339) and `jitter`.
   std::string rule{};
-  /// What happens to nominal times that passed while nobody served: `latest` (only the newest
-  /// fires), `all` (in order) or `skip`.
-  std::string misfire = "latest";
-  /// Nominal times that passed longer ago than this do not fire any more.
+  misfire_policy misfire = misfire_policy::latest;
+  /// Nominal times that passed longer ago than this do not fire any more. 0 to 365 d.
   duration catch_up = std::chrono::hours(1);
-  /// What happens when the task of an earlier occurrence has not ended: `skip`, `allow`,
-  /// `queue_one` or `cancel_previous`.
-  std::string overlap = "skip";
+  overlap_policy overlap = overlap_policy::skip;
   /// The task that each occurrence enqueues. It belongs to the schedule's tenant; `delay` and
   /// `not_before` may not be set, because the rule says when.
   task_spec task{};

@@ -69,12 +69,12 @@ enum class on_duplicate : std::uint8_t {
 
 /// Outcome of one task of an enqueue. Stored on disk, never renumber.
 enum class enqueue_kind : std::uint8_t {
-  created = 0,
-  existing = 1,
-  deferred = 2,
-  promoted = 3,
-  unchanged = 4,
-  running = 5,
+  created = 0,   ///< A new task.
+  existing = 1,  ///< The record that has the key stays as it is.
+  deferred = 2,  ///< The task that has the key waits longer now.
+  promoted = 3,  ///< The task that has the key may run earlier now.
+  unchanged = 4, ///< `defer` or `promote` would not have moved the task.
+  running = 5,   ///< The task is leased, so that `defer` and `promote` do not apply.
   duplicate = 6, ///< Refused, because the key has a record.
 };
 
@@ -91,7 +91,7 @@ struct enqueued_task {
 
 /// Identifies a task by its producer's key, which is unique within queue and group.
 struct task_key {
-  queue_address queue{"default", {}};
+  queue_address queue{};
   std::string group{};
   std::string key{};
 
@@ -181,12 +181,12 @@ struct task_spec {
 
 /// A task's place in its life. Stored on disk, never renumber.
 enum class task_state : std::uint8_t {
-  scheduled = 0,
-  gated = 1,
-  ready = 2,
-  leased = 3,
+  scheduled = 0, ///< It waits for a time: its own, or that of its next attempt.
+  gated = 1,     ///< It waits for an earlier task of its group.
+  ready = 2,     ///< It waits for a worker, and perhaps for a limit.
+  leased = 3,    ///< A worker has it.
   completed = 4,
-  dead = 5,
+  dead = 5, ///< Its attempts are used up, or it failed permanently.
   cancelled = 6,
 };
 
@@ -199,11 +199,11 @@ enum class task_state : std::uint8_t {
 /// How an attempt ended, as its worker reports it. On the wire, never renumber.
 enum class disposition : std::uint8_t {
   completed = 0,
-  failed = 1,
-  failed_permanently = 2,
-  nack = 3,
-  abandon = 4,
-  cancelled = 5, ///< It was asked to stop, and did.
+  failed = 1,             ///< It is retried by its policy, while attempts are left.
+  failed_permanently = 2, ///< It is dead, whatever attempts are left.
+  nack = 3,               ///< As `failed`; the handler may choose the delay.
+  abandon = 4,            ///< The task is given back uncharged, and is ready at once.
+  cancelled = 5,          ///< It was asked to stop, and did.
   /// Something that the handler uses refused more work for a while. The task is given back
   /// uncharged, and no other task of its limit key starts before that time.
   limited = 6,
@@ -293,8 +293,9 @@ enum class change_result : std::uint8_t {
 
 struct change_outcome {
   change_result what = change_result::unchanged;
-  /// State of the task after the change.
+  /// State of the task after the change; without meaning for `not_found`.
   task_state state = task_state::ready;
+  /// The task, also when it was named by its key.
   task_id id{};
 };
 

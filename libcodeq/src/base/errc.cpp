@@ -31,6 +31,8 @@ std::string_view to_string(errc code) noexcept {
     return "unknown_schedule";
   case errc::unknown_limit:
     return "unknown_limit";
+  case errc::not_completed:
+    return "not_completed";
   case errc::key_taken:
     return "key_taken";
   case errc::session_expired:

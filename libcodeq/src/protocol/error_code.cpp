@@ -37,6 +37,7 @@ constexpr std::array codes{
   errc::unknown_schedule,
   errc::not_owner,
   errc::unknown_limit,
+  errc::not_completed,
 };
 
 } // namespace

@@ -10,6 +10,7 @@
 #include "protocol/run_convert.hpp"
 #include "protocol/shared_data.hpp"
 #include "protocol/task_convert.hpp"
+#include "schedule/overlap.hpp"
 
 #include <capnp/serialize-packed.h>
 #include <kj/io.h>
@@ -274,9 +275,9 @@ pack_spec(schema::ScheduleSpec::Reader spec, const std::string& tenant) {
   capnp::MallocMessageBuilder message;
   auto packed = message.initRoot<schema::ScheduleSpec>();
   packed.setRule(text_of(schedule::to_string(times->rule)));
-  packed.setMisfire(text_of(std::string(schedule::to_string(times->catch_up.policy))));
+  packed.setMisfire(text_of(std::string(to_string(times->catch_up.policy))));
   packed.setCatchUpMs(spec.getCatchUpMs());
-  packed.setOverlap(text_of(std::string(schedule::to_string(*overlap))));
+  packed.setOverlap(text_of(std::string(to_string(*overlap))));
   packed.setTask(task);
   return std::make_shared<const core::schedule_definition>(
     core::schedule_definition{pack(message), *overlap});
@@ -293,9 +294,9 @@ encode_spec(const schedule_spec& spec, std::string_view tenant) {
     return ok.error();
   return frame<schema::ScheduleSpec>::build([&](auto to) {
     to.setRule(text_of(spec.rule));
-    to.setMisfire(text_of(spec.misfire));
+    to.setMisfire(text_of(std::string(to_string(spec.misfire))));
     to.setCatchUpMs(static_cast<std::uint64_t>(spec.catch_up.count()));
-    to.setOverlap(text_of(spec.overlap));
+    to.setOverlap(text_of(std::string(to_string(spec.overlap))));
     to.setTask(data_of(task.body().view()));
   });
 }
@@ -314,11 +315,17 @@ result<schedule_content> read_content(const core::schedule_definition& definitio
 }
 
 result<schedule_spec> read_spec(schema::ScheduleSpec::Reader from) {
+  auto misfire = schedule::parse_misfire_policy(copy_of(from.getMisfire()));
+  if (!misfire)
+    return misfire.error();
+  auto overlap = schedule::parse_overlap_policy(copy_of(from.getOverlap()));
+  if (!overlap)
+    return overlap.error();
   schedule_spec spec;
   spec.rule = copy_of(from.getRule());
-  spec.misfire = copy_of(from.getMisfire());
+  spec.misfire = *misfire;
   spec.catch_up = duration{static_cast<duration::rep>(from.getCatchUpMs())};
-  spec.overlap = copy_of(from.getOverlap());
+  spec.overlap = *overlap;
   auto run = read_task(from.getTask());
   if (!run)
     return run.error();

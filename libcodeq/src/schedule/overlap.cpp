@@ -7,19 +7,11 @@
 
 namespace codeq::schedule {
 
-namespace {
-
-constexpr std::array<std::string_view, 4> policy_names{
-  "allow", "skip", "queue_one", "cancel_previous"};
-
-} // namespace
-
 result<overlap_policy> parse_overlap_policy(std::string_view text) {
-  return parse_choice<overlap_policy>("overlap", text, policy_names);
-}
-
-std::string_view to_string(overlap_policy policy) noexcept {
-  return policy_names[static_cast<std::size_t>(policy)];
+  using enum overlap_policy;
+  const std::array names{
+    to_string(allow), to_string(skip), to_string(queue_one), to_string(cancel_previous)};
+  return parse_choice<overlap_policy>("overlap", text, names);
 }
 
 overlap_decision decide_overlap(overlap_policy policy, overlap_state state) {

@@ -2,27 +2,15 @@
 #pragma once
 
 #include "codeq/result.hpp"
+#include "codeq/schedule.hpp"
 
 #include <cstdint>
 #include <string_view>
 
 namespace codeq::schedule {
 
-/// What happens to an occurrence that is due while the task of an earlier one has not ended.
-enum class overlap_policy : std::uint8_t {
-  /// Its task is added all the same.
-  allow = 0,
-  /// It is skipped.
-  skip = 1,
-  /// It waits for the end of that task; further ones are skipped while it waits.
-  queue_one = 2,
-  /// That task is cancelled, and the occurrence waits for its end; a newer one takes its place.
-  cancel_previous = 3,
-};
-
-/// Errors: `invalid_argument` names field and value.
+/// Reads the output of `to_string`. Errors: `invalid_argument` names field, value and choices.
 [[nodiscard]] result<overlap_policy> parse_overlap_policy(std::string_view text);
-[[nodiscard]] std::string_view to_string(overlap_policy policy) noexcept;
 
 /// What the shard of a schedule knows of its earlier occurrences.
 struct overlap_state {

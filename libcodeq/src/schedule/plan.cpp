@@ -10,8 +10,6 @@ namespace codeq::schedule {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> names{"latest", "all", "skip"};
-
 std::size_t caught_up_max(misfire_policy policy) {
   switch (policy) {
   case misfire_policy::latest:
@@ -39,11 +37,9 @@ void pass_missed(const timetable& times, const catch_up& how, timestamp since, p
 } // namespace
 
 result<misfire_policy> parse_misfire_policy(std::string_view text) {
+  using enum misfire_policy;
+  const std::array names{to_string(latest), to_string(all), to_string(skip)};
   return parse_choice<misfire_policy>("misfire", text, names);
-}
-
-std::string_view to_string(misfire_policy policy) noexcept {
-  return names[static_cast<std::size_t>(policy)];
 }
 
 planned

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/schedule.hpp"
+
 #include "schedule/timetable.hpp"
 
 #include <cstddef>
@@ -20,21 +22,11 @@ inline constexpr duration catch_up_default = std::chrono::hours{1};
 /// Maximum of it.
 inline constexpr duration catch_up_max = std::chrono::hours{365 * 24};
 
-/// What happens to occurrences that were due while the shard of the schedule was not served. A
-/// schedule that is resumed takes `mark_at(now)` as its mark, so that its pause is not caught up.
-enum class misfire_policy : std::uint8_t {
-  /// The newest one within the catch-up window fires.
-  latest = 0,
-  /// All within the window fire, in order; the newest `occurrences_max` if there are more.
-  all = 1,
-  /// None fires.
-  skip = 2,
-};
-
-/// Errors: `invalid_argument` names field and value.
+/// Reads the output of `to_string`. Errors: `invalid_argument` names field, value and choices.
 [[nodiscard]] result<misfire_policy> parse_misfire_policy(std::string_view text);
-[[nodiscard]] std::string_view to_string(misfire_policy policy) noexcept;
 
+/// How missed occurrences are treated. A schedule that is resumed takes `mark_at(now)` as its mark,
+/// so that its pause is not caught up.
 struct catch_up {
   duration window = catch_up_default;
   misfire_policy policy = misfire_policy::latest;

@@ -77,7 +77,7 @@ bool tick_book::is_tick(std::string_view payload) {
 }
 
 bool tick_book::cancels(const std::string& payload) const {
-  return wishes_.at(wish_in(payload)).overlap == "cancel_previous";
+  return wishes_.at(wish_in(payload)).overlap == overlap_policy::cancel_previous;
 }
 
 std::uint64_t tick_book::change_asked(const schedule_address& name) {
@@ -400,7 +400,8 @@ void tick_book::check_missed(
     bool is_missed = each.due < since;
     bool is_within = each.due >= since - wish.catch_up;
     bool is_newest = is_missed && all.begin() + static_cast<std::ptrdiff_t>(i) + 1 == newest_missed;
-    bool is_wanted = wish.misfire == "all" || (wish.misfire == "latest" && is_newest);
+    bool is_wanted = wish.misfire == misfire_policy::all
+                     || (wish.misfire == misfire_policy::latest && is_newest);
     bool may_fire = !is_missed || (is_within && is_wanted);
     bool is_skipped = entry.state == occurrence_state::skipped_misfire;
     if (is_skipped && may_fire)
@@ -414,7 +415,7 @@ void tick_book::check_overlap(
   const core::schedule_changed& e, const core::occurrence& entry, const view& old) {
   if (entry.state == occurrence_state::skipped_misfire)
     return;
-  const auto& policy = wishes_[old.wish].overlap;
+  const bool is_allowed = wishes_[old.wish].overlap == overlap_policy::allow;
   bool has_ended = false;
   bool has_begun = old.progress.waiting.has_value();
   for (const auto& other : e.entries) {
@@ -428,9 +429,9 @@ void tick_book::check_overlap(
   auto running = std::count_if(open.begin(), open.end(), [](const core::open_occurrence& each) {
     return each.entry.cause == occurrence_cause::due;
   });
-  if (is_fired(entry) && policy != "allow" && running > 0 && !has_ended)
+  if (is_fired(entry) && !is_allowed && running > 0 && !has_ended)
     breach("overlap", e.name, "fired while the occurrence before had not ended");
-  if (!is_fired(entry) && (policy == "allow" || (running == 0 && !has_begun)))
+  if (!is_fired(entry) && (is_allowed || (running == 0 && !has_begun)))
     breach("overlap", e.name, "held an occurrence back without one before it");
 }
 

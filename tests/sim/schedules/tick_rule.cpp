@@ -169,8 +169,9 @@ std::vector<tick> tick_rule::after(const schedule::nominal_time& mark, timestamp
 
 tick_wish some_wish(chance& random, timestamp now) {
   constexpr std::array zones{"UTC", "+05:30", "", ""};
-  constexpr std::array policies{"latest", "all", "skip"};
-  constexpr std::array overlaps{"skip", "allow", "queue_one", "cancel_previous"};
+  using enum overlap_policy;
+  constexpr std::array policies{misfire_policy::latest, misfire_policy::all, misfire_policy::skip};
+  constexpr std::array overlaps{skip, allow, queue_one, cancel_previous};
   tick_wish wish;
   wish.rule.is_period = random.hits(300);
   wish.rule.step = random.between(1, 4);
@@ -205,7 +206,7 @@ spec_of(const tick_wish& wish, const std::string& name, const std::string& paylo
   spec.task.retry = retry_policy{retry_kind::fixed, 100ms, 100ms};
   spec.task.lease = 2s;
   // The names of the wishes spread their groups over the shards.
-  if (wish.overlap != "skip")
+  if (wish.overlap != overlap_policy::skip)
     spec.task.group = payload;
   if (wish.has_key)
     spec.task.key = name;

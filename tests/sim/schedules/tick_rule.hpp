@@ -65,9 +65,9 @@ private:
 /// A schedule as the workload sets it.
 struct tick_wish {
   tick_rule rule;
-  std::string misfire;
+  misfire_policy misfire = misfire_policy::latest;
   duration catch_up{0};
-  std::string overlap;
+  overlap_policy overlap = overlap_policy::skip;
   /// Its tasks have a key, so an occurrence may find the task of an earlier one.
   bool has_key = false;
 };

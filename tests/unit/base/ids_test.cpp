@@ -48,6 +48,11 @@ TEST(TaskId, AnyOtherDigitIsRefused) {
   EXPECT_LE(accepted, 1);
 }
 
+TEST(QueueAddress, IsOfTheDefaultTenantUnlessItNamesOne) {
+  EXPECT_EQ((queue_address{.queue = "mail"}), (queue_address{"default", "mail"}));
+  EXPECT_EQ((queue_address{.tenant = "shop", .queue = "mail"}), (queue_address{"shop", "mail"}));
+}
+
 TEST(Name, OnlyPlainCharactersAndAtMost128) {
   EXPECT_TRUE(is_valid_name("a.B-c_9"));
   EXPECT_TRUE(is_valid_name(std::string(128, 'x')));

@@ -75,9 +75,9 @@ protected:
   ShardSchedules() {
     schedule_spec spec;
     spec.rule = "every 1s";
-    spec.misfire = "all";
+    spec.misfire = misfire_policy::all;
     spec.catch_up = 24h;
-    spec.overlap = "allow";
+    spec.overlap = overlap_policy::allow;
     spec.task.queue = "q";
     auto encoded = protocol::encode_spec(spec).value();
     auto packed = encoded.read([](auto from) { return protocol::pack_spec(from, "default"); });

@@ -137,7 +137,7 @@ TEST_F(Bulk, WhoAwaitsAPurgedTaskHearsOfIt) {
 TEST_F(Bulk, LastPartOfAPurgeOfAllCoversWhatEndedLongAgo) {
   enqueue("q", 3);
   force(1, force_kind::complete);
-  const queue_address queue{"default", "q"};
+  const queue_address queue{.queue = "q"};
 
   change_many(purge_all, tasks_of("q", 2));
   EXPECT_EQ(state().purged, nullptr);

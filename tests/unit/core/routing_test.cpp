@@ -11,7 +11,7 @@ namespace codeq::core {
 namespace {
 
 TEST(Routing, NamesStayWithTheirShardForEver) {
-  queue_address queue{"default", "mail"};
+  queue_address queue{.queue = "mail"};
 
   // A change of any of these would lose every key and group of every existing store.
   EXPECT_EQ(value(shard_of_name(queue, "a", 1024)), 767);

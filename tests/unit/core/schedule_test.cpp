@@ -31,12 +31,12 @@ protected:
   const schedule_address name{"default", "s"};
 
   static core::definition_ptr
-  definition(schedule::overlap_policy overlap, const std::string& spec = "spec") {
+  definition(overlap_policy overlap, const std::string& spec = "spec") {
     return std::make_shared<const core::schedule_definition>(
       core::schedule_definition{spec, overlap});
   }
 
-  std::string set(schedule::overlap_policy overlap, const std::string& spec = "spec") {
+  std::string set(overlap_policy overlap, const std::string& spec = "spec") {
     return decide(core::set_schedule{1, 1, name, definition(overlap, spec), nominal(0)});
   }
 
@@ -84,7 +84,7 @@ protected:
   }
 };
 
-using enum schedule::overlap_policy;
+using enum overlap_policy;
 
 TEST_F(Schedule, IsCreatedOnceByEqualRequests) {
   EXPECT_EQ(set(skip), "p: s created");

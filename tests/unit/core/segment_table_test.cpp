@@ -11,7 +11,7 @@
 namespace codeq::core {
 namespace {
 
-const queue_address only_queue{"default", "q"};
+const queue_address only_queue{.queue = "q"};
 
 const queue_address& name_of(std::uint32_t) {
   return only_queue;

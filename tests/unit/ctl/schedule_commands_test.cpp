@@ -76,7 +76,7 @@ TEST(ScheduleCommands, OptionsOfTheRuleBecomeOneLine) {
 
   EXPECT_EQ(api.asked, "set_schedule /s\n");
   EXPECT_EQ(api.schedule.rule, "30 2 * * *; zone=Europe/Berlin; gap=skip");
-  EXPECT_EQ(api.schedule.overlap, "queue_one");
+  EXPECT_EQ(api.schedule.overlap, overlap_policy::queue_one);
   EXPECT_EQ(api.schedule.catch_up, std::chrono::hours(2));
   EXPECT_EQ(api.schedule.task.queue, "q");
   EXPECT_EQ(api.schedule.task.payload, "p");
@@ -95,6 +95,25 @@ TEST(ScheduleCommands, ExactlyOneOfCronEveryAndRuleIsNeeded) {
       .find("2 of cron, every and rule"),
     std::string::npos);
   EXPECT_EQ(api.asked, "");
+}
+
+TEST(ScheduleCommands, PoliciesAreChoices) {
+  recorded_api api;
+  auto set = [&](const char* option, const char* value) {
+    return shown(
+      api, {{"schedule", "set", "s", "--queue", "q", "--every", "1m", option, value}});
+  };
+
+  EXPECT_NE(set("--misfire", "none").find("`none` is not latest, all or skip"), std::string::npos);
+  EXPECT_NE(
+    set("--overlap", "queue").find("`queue` is not allow, skip, queue_one or cancel_previous"),
+    std::string::npos);
+  EXPECT_EQ(api.asked, "");
+
+  set("--misfire", "all");
+  EXPECT_EQ(api.schedule.misfire, misfire_policy::all);
+  set("--overlap", "cancel-previous");
+  EXPECT_EQ(api.schedule.overlap, overlap_policy::cancel_previous);
 }
 
 TEST(ScheduleCommands, DryRunSetsNothing) {
@@ -183,6 +202,9 @@ TEST_F(ScheduleFile, RefusalNamesTableAndKey) {
   EXPECT_NE(refusal("[a]\nevery = \"1m\"\n").find("[a] queue: is missing"), std::string::npos);
   EXPECT_NE(
     refusal("[a]\nevery = \"1m\"\nqueue = \"q\"\npriority = 12\n").find("[a] priority: "),
+    std::string::npos);
+  EXPECT_NE(
+    refusal("[a]\nevery = \"1m\"\nqueue = \"q\"\noverlap = \"no\"\n").find("[a] overlap: "),
     std::string::npos);
   EXPECT_NE(refusal("every = \"1m\"\n").find("every: must be a table"), std::string::npos);
   EXPECT_EQ(api.asked, "");

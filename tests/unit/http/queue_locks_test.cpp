@@ -9,7 +9,7 @@
 namespace codeq::http {
 namespace {
 
-const queue_address queue{"default", "q"};
+const queue_address queue{.queue = "q"};
 
 TEST(QueueLocks, LetOneRequestAtATimeChangeAQueue) {
   queue_locks locks;

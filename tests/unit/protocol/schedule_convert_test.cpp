@@ -66,6 +66,38 @@ TEST(ScheduleConvert, TaskThatNamesNoTenantBelongsToThatOfItsSchedule) {
   EXPECT_EQ("default", read_spec(*usual->definition)->task.tenant);
 }
 
+TEST(ScheduleConvert, PoliciesTravelAsTheirNames) {
+  auto spec = spec_with(1);
+  spec.misfire = misfire_policy::all;
+  spec.overlap = overlap_policy::cancel_previous;
+  auto encoded = encode_spec(spec);
+  ASSERT_TRUE(encoded) << to_string(encoded.error());
+
+  auto texts = encoded->read([](auto from) -> result<std::string> {
+    return from.getMisfire().cStr() + std::string(" ") + from.getOverlap().cStr();
+  });
+  EXPECT_EQ("all cancel_previous", *texts);
+  auto shown = encoded->read([](auto from) { return read_spec(from); });
+  ASSERT_TRUE(shown) << to_string(shown.error());
+  EXPECT_EQ(shown->misfire, misfire_policy::all);
+  EXPECT_EQ(shown->overlap, overlap_policy::cancel_previous);
+}
+
+TEST(ScheduleConvert, RefusesAPolicyWithoutAName) {
+  auto missed = spec_with(1);
+  missed.misfire = misfire_policy{9};
+  auto shown = encode_spec(missed)->read([](auto from) { return read_spec(from); });
+  ASSERT_FALSE(shown);
+  EXPECT_EQ("misfire: `unknown` is not latest, all or skip", shown.error().context);
+
+  auto overlapping = spec_with(1);
+  overlapping.overlap = overlap_policy{9};
+  auto read = read_set(overlapping);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(
+    "overlap: `unknown` is not allow, skip, queue_one or cancel_previous", read.error().context);
+}
+
 TEST(ScheduleConvert, RefusesATaskWithATimeOfItsOwn) {
   auto delayed = spec_with(1);
   delayed.task.delay = std::chrono::seconds(1);

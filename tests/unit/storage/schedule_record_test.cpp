@@ -42,7 +42,7 @@ core::schedule_changed some_change(const std::string& name) {
   e.at = timestamp{duration{11}};
   e.name = {"t", name};
   e.definition = std::make_shared<const core::schedule_definition>(
-    core::schedule_definition{"spec", schedule::overlap_policy::queue_one});
+    core::schedule_definition{"spec", overlap_policy::queue_one});
   e.progress.mark = nominal(4, 3);
   e.progress.occurrences = 150;
   e.progress.paused = true;

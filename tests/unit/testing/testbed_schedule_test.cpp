@@ -36,7 +36,8 @@ protected:
     return *bed_;
   }
 
-  static schedule_spec spec(const std::string& rule, const std::string& overlap = "skip") {
+  static schedule_spec
+  spec(const std::string& rule, overlap_policy overlap = overlap_policy::skip) {
     schedule_spec made;
     made.rule = rule;
     made.overlap = overlap;
@@ -106,11 +107,11 @@ TEST_F(TestbedSchedule, EqualDefinitionIsUnchanged) {
 }
 
 TEST_F(TestbedSchedule, ChangedRuleDoesNotFireATimeAgain) {
-  set(spec("0 * * * *", "allow"));
+  set(spec("0 * * * *", overlap_policy::allow));
   bed().advance(90min);
   auto before = nominal;
 
-  set(spec("0,30 * * * *", "allow"));
+  set(spec("0,30 * * * *", overlap_policy::allow));
   bed().advance(90min);
 
   for (const auto& one : before)
@@ -131,7 +132,7 @@ TEST_F(TestbedSchedule, SkipsWhileATaskWaitsForItsRetry) {
 
 TEST_F(TestbedSchedule, QueuedOccurrenceFiresWhenItsPredecessorEnds) {
   answer = outcome::failed("not yet");
-  set(spec("every 10m", "queue_one"));
+  set(spec("every 10m", overlap_policy::queue_one));
   bed().advance(21min);
   answer = outcome::completed("done");
 
@@ -177,7 +178,8 @@ TEST_F(TestbedSchedule, KeyedTasksGoThroughTheOutboxAndTheirEndsAreKnown) {
 TEST_F(TestbedSchedule, RefusalsNameFieldValueAndLimit) {
   EXPECT_THAT(refusal(spec("0 25 * * *")), HasSubstr("25 is not within 0..23"));
   EXPECT_THAT(refusal(spec("every 1h; zone=Nowhere/City")), HasSubstr("Nowhere/City"));
-  EXPECT_THAT(refusal(spec("every 1h", "sometimes")), HasSubstr("sometimes"));
+  constexpr overlap_policy unknown{9};
+  EXPECT_THAT(refusal(spec("every 1h", unknown)), HasSubstr("overlap: `unknown` is not allow, "));
   auto large = spec("every 1h");
   large.task.payload = std::string(limits::schedule_bytes_max, 'x');
   EXPECT_THAT(refusal(large), HasSubstr("65536"));
@@ -200,7 +202,7 @@ TEST_F(TestbedSchedule, DeletedOneDoesNotFire) {
 }
 
 TEST_F(TestbedSchedule, ManyOfTheSameMinuteFireWithinASecond) {
-  auto many = spec("* * * * *", "allow");
+  auto many = spec("* * * * *", overlap_policy::allow);
   for (int i = 0; i < 2000; ++i)
     set(many, "s" + std::to_string(i));
 

@@ -238,5 +238,48 @@ TEST(RunOnceRegistered, HandlerOfTheLongestPatternIsCalled) {
   EXPECT_EQ(run_once(handlers, {.queue = "print-a4", .payload = {}}).outcome.text(), "print-a4");
 }
 
+/// The error of the receipt of a task that ended so.
+std::string refusal_of(const ended_task& ended) {
+  auto paid = result_of<receipt>(ended);
+  return paid ? "" : codeq::to_string(paid.error());
+}
+
+TEST(ResultOf, IsTheValueThatACompletedTaskReturned) {
+  auto paid = result_of<receipt>(ended_task{.id = {}, .result = encode(receipt{7})});
+
+  ASSERT_TRUE(paid) << codeq::to_string(paid.error());
+  EXPECT_EQ(paid->total, 7);
+  EXPECT_EQ(*result_of<std::string>(ended_task{.id = {}, .result = "text"}), "text");
+  EXPECT_TRUE(result_of<void>(ended_task{.id = {}, .result = "anything"}));
+}
+
+TEST(ResultOf, SaysHowATaskWithoutAResultEnded) {
+  using enum task_state;
+  EXPECT_EQ(
+    refusal_of({.id = {}, .state = dead, .error_text = "field `prices` is empty"}),
+    "not_completed: the task is dead: field `prices` is empty");
+  EXPECT_EQ(
+    refusal_of({.id = {}, .state = cancelled}), "not_completed: the task was cancelled");
+  EXPECT_EQ(
+    result_of<void>(ended_task{.id = {}, .state = dead}).error().code, errc::not_completed);
+  EXPECT_FALSE(is_retryable(errc::not_completed));
+}
+
+TEST(ResultOf, RefusesAResultThatCannotBeRead) {
+  EXPECT_EQ(
+    refusal_of({.id = {}, .result = "{}"}), "invalid_argument: result: field `total` is missing");
+}
+
+TEST(ResultOf, PassesTheErrorOfAnAwaitOn) {
+  auto late = result_of<receipt>(result<ended_task>(error{errc::timeout, "not in time"}));
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error(), (error{errc::timeout, "not in time"}));
+
+  auto paid = result_of<receipt>(
+    result<ended_task>(ended_task{.id = {}, .result = encode(receipt{3})}));
+  ASSERT_TRUE(paid) << codeq::to_string(paid.error());
+  EXPECT_EQ(paid->total, 3);
+}
+
 } // namespace
 } // namespace codeq::testing

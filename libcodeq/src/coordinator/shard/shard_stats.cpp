@@ -168,9 +168,11 @@ void shard::add_leases(std::vector<base::worker_counts>& workers, const instant&
     by_name[worker.name] = &worker;
   for (const auto& [peer, attached] : state_->attached) {
     auto& worker = *by_name.at(attached.worker->name);
-    const auto show = [&worker](queue_address queue) {
-      if (worker.queues.size() < limits::worker_queues_shown_max)
-        worker.queues.push_back(std::move(queue));
+    // Each waiting claim of an HTTP worker is a peer of its own, and many name the same queues.
+    const auto show = [&shown = worker.queues](queue_address queue) {
+      bool has_room = shown.size() < limits::worker_queues_shown_max;
+      if (has_room && std::find(shown.begin(), shown.end(), queue) == shown.end())
+        shown.push_back(std::move(queue));
     };
     for (auto queue : attached.queues)
       show(state_->queues[queue]->address);

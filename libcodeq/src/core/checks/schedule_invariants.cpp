@@ -49,7 +49,7 @@ void write_schedules(std::ostream& out, const shard_state& state) {
   for (const auto& [name, entry] : state.schedules) {
     const auto& p = entry.progress;
     out << "schedule " << text_of(name) << " of " << entry.definition->spec.size() << " bytes, "
-        << schedule::to_string(entry.definition->overlap) << ", at "
+        << to_string(entry.definition->overlap) << ", at "
         << schedule::to_string(p.mark) << ", " << p.occurrences << " entries"
         << (p.paused ? ", paused" : "") << '\n';
     if (p.waiting)

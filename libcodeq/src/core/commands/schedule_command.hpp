@@ -9,7 +9,6 @@
 #include "core/commands/audit_entry.hpp"
 #include "core/commands/operator_command.hpp"
 #include "schedule/nominal_time.hpp"
-#include "schedule/overlap.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -27,7 +26,7 @@ struct enqueue_run;
 struct schedule_definition {
   /// A packed `ScheduleSpec` message. The core compares it and does not read it.
   std::string spec;
-  schedule::overlap_policy overlap = schedule::overlap_policy::skip;
+  overlap_policy overlap = overlap_policy::skip;
 
   friend bool operator==(const schedule_definition&, const schedule_definition&) = default;
 };

@@ -67,10 +67,10 @@ result<schedule_spec> make_schedule(const input& from, const std::string& tenant
     return rule.error();
   schedule_spec spec;
   spec.rule = schedule::to_string(*rule);
-  if (from.has("misfire"))
-    spec.misfire = text("misfire");
-  if (from.has("overlap"))
-    spec.overlap = text("overlap");
+  if (auto policy = from.choice("misfire"))
+    spec.misfire = static_cast<misfire_policy>(*policy);
+  if (auto policy = from.choice("overlap"))
+    spec.overlap = static_cast<overlap_policy>(*policy);
   spec.catch_up = from.period("catchUp").value_or(spec.catch_up);
   spec.task = make_task(*from.object("task"), tenant);
   return spec;
@@ -116,9 +116,9 @@ void write_schedule(base::json_writer& json, const schedule_answer& answer, time
     .field("name", schedule.name.name)
     .field("tenantId", schedule.name.tenant)
     .field("rule", spec.rule)
-    .field("misfire", spec.misfire)
+    .field("misfire", to_string(spec.misfire))
     .field("catchUpMs", spec.catch_up.count())
-    .field("overlap", spec.overlap);
+    .field("overlap", to_string(spec.overlap));
   write_scheduled_task(json, spec.task);
   json.field("paused", schedule.paused)
     .field("running", schedule.running)

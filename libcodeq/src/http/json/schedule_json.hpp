@@ -14,10 +14,13 @@
 /// How schedules look on this surface.
 namespace codeq::http {
 
+// Names of enums, in the order of their values.
+
 inline constexpr auto misfire_names =
   std::to_array<std::string_view>({"latest", "all", "skip"});
 inline constexpr auto overlap_names =
   std::to_array<std::string_view>({"allow", "skip", "queue_one", "cancel_previous"});
+
 inline constexpr auto gap_names = std::to_array<std::string_view>({"shift", "skip"});
 inline constexpr auto fold_names = std::to_array<std::string_view>({"first", "last", "both"});
 

@@ -32,6 +32,7 @@ unsigned status_of(errc code) {
   case errc::duplicate:
   case errc::key_taken:
   case errc::already:
+  case errc::not_completed:
     return conflict;
   case errc::queue_full:
     return too_many_requests;

@@ -91,11 +91,11 @@ std::string encode(const core::schedule_definition& definition) {
 
 result<core::schedule_definition> decode_schedule(std::string_view value) {
   return parse<schema::ScheduleRecord>(value, [](auto r) -> result<core::schedule_definition> {
-    if (r.getOverlap() > static_cast<std::uint8_t>(schedule::overlap_policy::cancel_previous))
+    if (r.getOverlap() > static_cast<std::uint8_t>(overlap_policy::cancel_previous))
       return mismatch("a schedule with an unknown overlap policy");
     core::schedule_definition definition;
     definition.spec = {r.getSpec().asChars().begin(), r.getSpec().size()};
-    definition.overlap = static_cast<schedule::overlap_policy>(r.getOverlap());
+    definition.overlap = static_cast<overlap_policy>(r.getOverlap());
     return definition;
   });
 }
