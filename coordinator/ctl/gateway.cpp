@@ -29,8 +29,6 @@ errc code_of(unsigned status) {
   case 401:
   case 403:
     return errc::unauthorized;
-  case 404:
-    return errc::unknown_task;
   case 409:
     return errc::already;
   case 413:
@@ -45,11 +43,22 @@ errc code_of(unsigned status) {
   }
 }
 
+/// The kind of thing that is not found, by which the gateway's text begins.
+errc code_of_missing(std::string_view said) {
+  if (said.starts_with("queue "))
+    return errc::unknown_queue;
+  if (said.starts_with("schedule "))
+    return errc::unknown_schedule;
+  return said.starts_with("limit ") ? errc::unknown_limit : errc::unknown_task;
+}
+
 error refusal_of(const http::outgoing_answer& answer) {
   auto body = http::json_object::parse(answer.body);
   auto said = body ? body->text("error") : std::string();
   auto text = "HTTP " + std::to_string(answer.status) + (said.empty() ? "" : ": " + said);
-  return {code_of(answer.status), std::move(text)};
+  constexpr unsigned not_found = 404;
+  const auto is_missing = answer.status == not_found;
+  return {is_missing ? code_of_missing(said) : code_of(answer.status), std::move(text)};
 }
 
 /// Why there is no answer. A gateway with a certificate hangs up when it is sent plain HTTP; the

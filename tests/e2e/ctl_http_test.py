@@ -134,12 +134,23 @@ class CtlOverHttp(cluster.ClusterTest):
         self.ctl("queue", "set", "q", "--max-depth", "24", "--retry", "linear")
         self.ctl("queue", "set", "q", "--retry-base", "1500ms", "--on-dead", "block")
         settings = json.loads(self.ctl("--json", "queue", "show", "q"))["settings"]
-        self.assertEqual([True, False], [
-            json.loads(self.ctl("--json", "queue", "show", queue))["exists"]
-            for queue in ("q", "none")])
+        self.assertTrue(json.loads(self.ctl("--json", "queue", "show", "q"))["exists"])
         self.assertEqual((5, 24, "linear", 1500, "block"), (
             settings["maxAttempts"], settings["maxDepth"], settings["retry"]["kind"],
             settings["retry"]["baseMs"], settings["onDead"]))
+
+    def test_queue_that_nobody_knows_is_refused_and_one_that_is_empty_is_not(self):
+        questions = [
+            ("queue", "show", "none"), ("queue", "stats", "none"), ("list", "--queue", "none"),
+            ("dead", "list", "--queue", "none"), ("dead", "summary", "--queue", "none"),
+            ("dead", "redrive", "--queue", "none"), ("dead", "purge", "--queue", "none", "--yes")]
+        for words in questions:
+            said = self.refusal(*words)
+            self.assertIn("unknown_queue", said, words)
+            self.assertIn('tenant "default" has no queue "none"', said, words)
+        self.ctl("queue", "set", "none", "--lease", "5s")
+        for words in questions:
+            self.ctl(*words)
 
     def test_waits_for_the_end(self):
         self.cluster.start_worker("w")

@@ -3,10 +3,10 @@
 #include "base/rfc3339.hpp"
 #include "ctl/command_options.hpp"
 #include "ctl/commands.hpp"
+#include "ctl/known_queue.hpp"
 #include "ctl/queue_settings.hpp"
 #include "ctl/text.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -43,15 +43,6 @@ std::string to_json(const task_explanation& why) {
   write_config(out, why.queue);
   out.end_object();
   return out.end_object().take() + "\n";
-}
-
-bool serves(const worker_info& worker, const queue_address& queue) {
-  return std::any_of(worker.queues.begin(), worker.queues.end(), [&](const queue_address& one) {
-    const auto is_prefix = one.queue.ends_with('*');
-    const auto stem = one.queue.substr(0, one.queue.size() - (is_prefix ? 1 : 0));
-    return one.tenant == queue.tenant
-           && (is_prefix ? queue.queue.starts_with(stem) : queue.queue == stem);
-  });
 }
 
 /// Names the workers of the queue that an operator has drained: a shard knows only that they take
@@ -242,15 +233,8 @@ int run(context& with, const explain_options& given) {
       });
   auto got = with.api.explain_queue(given.queue);
   const auto* why = got ? std::get_if<queue_explanation>(&*got) : nullptr;
-  if (why && !why->exists && why->missing_shards.empty()) {
-    const auto is_default_meant =
-      given.queue.tenant.empty() && why->queue.tenant == default_tenant;
-    return fail(
-      {errc::unknown_queue,
-       "tenant " + why->queue.tenant + " has no queue `" + why->queue.queue + "`"
-         + std::string(is_default_meant ? other_tenant_advice : "")},
-      with.json);
-  }
+  if (why && !why->exists && why->missing_shards.empty())
+    return fail(no_such_queue(given.queue, why->queue.tenant), with.json);
   return show(with, got, queue_json, [&](const queue_explanation& all) {
     return queue_text(all, with.api);
   });

@@ -31,6 +31,8 @@ public:
   std::optional<dead_summary> kinds;
   std::optional<change_outcome> outcome;
   std::optional<coordinator_stats> counts;
+  std::optional<queue_info> found_queue;
+  std::optional<std::uint64_t> changed_dead;
   std::optional<audit_page> audited;
   std::optional<std::vector<worker_info>> found_workers;
   std::optional<ctl::drained_worker> drained;
@@ -74,7 +76,8 @@ public:
   }
 
   ctl::answer<queue_info> show_queue(const queue_address& queue) override {
-    return said<queue_info>("show_queue " + text(queue));
+    auto got = said<queue_info>("show_queue " + text(queue));
+    return found_queue ? ctl::answer<queue_info>{*found_queue} : got;
   }
 
   ctl::answer<queue_explanation> explain_queue(const queue_address& queue) override {
@@ -120,10 +123,11 @@ public:
 
   ctl::answer<std::uint64_t> change_dead(const dead_filter& filter, dead_change what) override {
     asked_for_dead = filter;
-    return said<std::uint64_t>(
+    auto got = said<std::uint64_t>(
       (what == dead_change::redrive ? "redrive " : "purge ")
       + text(queue_address{filter.tenant, filter.queue}) + " limit " + std::to_string(filter.limit)
       + " rate " + std::to_string(filter.rate) + (filter.is_dry_run ? " dry" : ""));
+    return changed_dead ? ctl::answer<std::uint64_t>{*changed_dead} : got;
   }
 
   ctl::answer<std::uint64_t> purge_queue(const queue_address& queue) override {
@@ -241,7 +245,8 @@ public:
   }
 
   ctl::answer<coordinator_stats> stats_of(const queue_address& queue) override {
-    return said<coordinator_stats>("stats_of " + text(queue));
+    auto got = said<coordinator_stats>("stats_of " + text(queue));
+    return counts ? ctl::answer<coordinator_stats>{*counts} : got;
   }
 
   ctl::answer<cluster_status> cluster() override {
