@@ -43,8 +43,13 @@ errc code_of(unsigned status) {
   }
 }
 
-/// The kind of thing that is not found, by which the gateway's text begins.
+/// As a node port tells it: by the kind of thing that is not found, with which the gateway's text
+/// begins.
 errc code_of_missing(std::string_view said) {
+  if (said.ends_with("it belongs to no cluster"))
+    return errc::unsupported;
+  if (said.starts_with("worker "))
+    return errc::invalid_argument;
   if (said.starts_with("queue "))
     return errc::unknown_queue;
   if (said.starts_with("schedule "))

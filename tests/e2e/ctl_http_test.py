@@ -152,6 +152,12 @@ class CtlOverHttp(cluster.ClusterTest):
         for words in questions:
             self.ctl(*words)
 
+    def test_coordinator_that_is_alone_says_so(self):
+        for words in (("cluster", "status"), ("cluster", "balance")):
+            for said in (self.refusal(*words), self.cluster.ctl_error(*words)):
+                self.assertIn("codeqctl: unsupported: ", said)
+                self.assertIn("this coordinator is alone; it belongs to no cluster", said)
+
     def test_waits_for_the_end(self):
         self.cluster.start_worker("w")
         self.assertTrue(self.ctl("enqueue", "echo", '"hi"', "--wait", "20s").strip().endswith(
