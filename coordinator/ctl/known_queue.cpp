@@ -33,10 +33,11 @@ bool may_serve(std::string_view worker, const std::string& queue) {
   auto object = http::json_object::parse(worker);
   if (!object)
     return false;
-  const auto queues = object->texts("queues");
-  return static_cast<std::size_t>(object->integer("queueCount").value_or(0)) > queues.size()
-         || std::any_of(queues.begin(), queues.end(), [&](const std::string& one) {
-              return is_matched(one, queue);
+  const auto queues = object->elements("queues");
+  return static_cast<std::size_t>(object->integer("queue_count").value_or(0)) > queues.size()
+         || std::any_of(queues.begin(), queues.end(), [&](std::string_view one) {
+              auto named = http::json_object::parse(one);
+              return named && is_matched(named->text("queue"), queue);
             });
 }
 
@@ -87,7 +88,8 @@ bool is_empty(const document& said) {
   if (!object)
     return false;
   const auto tasks = object->raw("tasks");
-  const auto has_none = object->raw("changed") == "0" || object->raw("exists") == "false";
+  const auto has_none = object->raw("changed") == "0" || object->raw("exists") == "false"
+                        || object->raw("queues") == "[]";
   return has_none || tasks == "0" || tasks == "[]";
 }
 

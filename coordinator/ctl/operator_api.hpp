@@ -27,7 +27,7 @@ inline constexpr std::string_view other_tenant_advice = "; --tenant NAME chooses
 /// A task, identified by its id or by its key.
 using task_target = std::variant<task_id, task_key>;
 
-/// The JSON answer of a gateway; it is printed unchanged or reformatted, but not interpreted.
+/// The JSON answer of a gateway, with the names that commands print; it is not interpreted.
 struct document {
   std::string json;
 };
@@ -58,7 +58,6 @@ enum class operation_step : std::uint8_t { show, pause, resume, cancel };
 /// Outcome of one request of an enqueue.
 struct added_tasks {
   std::vector<enqueued_task> tasks;
-  std::optional<document> said{};
   /// False when the rest of the request was refused.
   bool is_whole = true;
 };
@@ -75,7 +74,6 @@ struct task_end {
   std::optional<ended_task> status{};
   /// Why there is no status, when the reason is known.
   std::optional<error> late{};
-  std::optional<document> said{};
 };
 
 /// The requests that codeqctl can make to a coordinator, through its node port or an HTTP gateway.

@@ -152,10 +152,9 @@ void print_added(const added_tasks& added, bool json) {
   if (!json) {
     print(to_text(added.tasks));
     tell_duplicates(added.tasks);
-  } else if (added.is_whole && added.said)
-    print(*added.said, json);
-  else if (added.is_whole)
+  } else if (added.is_whole) {
     print(to_json(added.tasks));
+  }
 }
 
 /// `ID STATE` on one line, with the error of a task that failed.

@@ -539,7 +539,7 @@ TEST(CtlCommands, PromotionThatTheProducerDidNotAllowFails) {
 
 TEST(CtlCommands, EnqueueOfWhatWasRefusedHalfwayPrintsIdsOnly) {
   recorded_api api;
-  api.tasks = {.tasks = {{id}}, .said = document{"{\"results\":[]}"}, .is_whole = false};
+  api.tasks = {.tasks = {{id}}, .is_whole = false};
 
   EXPECT_EQ(shown(api, {{"enqueue", "q", "x"}}), id_text + "\n= 0");
   EXPECT_EQ(shown(api, {{"enqueue", "q", "x", "--json"}}), "= 0");
