@@ -197,7 +197,7 @@ result<std::string> gateway::send(
   return std::move(answer->body);
 }
 
-result<std::string> to_gateway_json(const task_spec& task) {
+result<std::string> to_gateway_json(const task_spec& task, const std::string& webhook) {
   if (!http::is_json(task.payload))
     return error{
       errc::unsupported, "over --http a payload has to be JSON; --coordinator takes any bytes"};
@@ -245,6 +245,8 @@ result<std::string> to_gateway_json(const task_spec& task) {
   if (task.fairness_weight != 1)
     json.field("fairnessWeight", task.fairness_weight);
   write_limits(json, task.limits);
+  if (!webhook.empty())
+    json.field("webhook", webhook);
   json.field("replacePayload", task.replace_payload);
   json.field("allowPromotion", task.allow_promotion).end_object();
   return json.take();

@@ -372,18 +372,20 @@ public:
 
   result<void> prepare_enqueue() override { return open(); }
 
-  result<void> enqueue(const task_spec& task, std::size_t copies, const added& told) override {
+  [[nodiscard]] bool sends_webhooks() const override { return true; }
+
+  result<void> enqueue(const enqueue_request& request, const added& told) override {
     if (auto ready = open(); !ready)
       return ready;
-    if (auto ok = check_tenant(task.tenant); !ok)
+    if (auto ok = check_tenant(request.task.tenant); !ok)
       return ok;
-    auto text = to_gateway_json(task);
+    auto text = to_gateway_json(request.task, request.webhook);
     if (!text)
       return text.error();
     auto batch = std::clamp<std::size_t>(
       limits::http_body_bytes_max / text->size(), 1, limits::http_batch_tasks_max);
-    for (std::size_t done = 0; done < copies; done += batch)
-      if (auto ok = enqueue_copies(*text, std::min(batch, copies - done), told); !ok)
+    for (std::size_t done = 0; done < request.copies; done += batch)
+      if (auto ok = enqueue_copies(*text, std::min(batch, request.copies - done), told); !ok)
         return ok;
     return {};
   }

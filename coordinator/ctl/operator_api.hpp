@@ -55,6 +55,14 @@ struct operation_start {
 
 enum class operation_step : std::uint8_t { show, pause, resume, cancel };
 
+/// Copies of a task to add.
+struct enqueue_request {
+  task_spec task{};
+  std::size_t copies = 1;
+  /// The URL to which the end of each task is posted; empty: none. @pre when not: `sends_webhooks`
+  std::string webhook{};
+};
+
 /// Outcome of one request of an enqueue.
 struct added_tasks {
   std::vector<enqueued_task> tasks;
@@ -197,7 +205,10 @@ public:
   virtual result<void> prepare_enqueue() = 0;
 
   /// Adds copies of a task in as few requests as possible; calls `told` with the outcome of each.
-  virtual result<void> enqueue(const task_spec& task, std::size_t copies, const added& told) = 0;
+  virtual result<void> enqueue(const enqueue_request& request, const added& told) = 0;
+
+  /// True when a task may have a webhook: gateways keep and send them.
+  [[nodiscard]] virtual bool sends_webhooks() const = 0;
 
   /// How the task ended; waits for its end at most `wait`, or not at all when that is empty.
   virtual result<task_end> await(task_id task, std::optional<duration> wait) = 0;

@@ -109,6 +109,20 @@ TEST(CtlCommands, WrongUsageThatIsFoundLateHasItsStatus) {
     "numbers of the backups\n= 2");
 }
 
+TEST(CtlCommands, AWebhookTakesAGateway) {
+  recorded_api api;
+  const program_input input({"enqueue", "q", "1", "--webhook", "https://h/done"});
+
+  EXPECT_EQ(
+    shown(api, input),
+    "codeqctl: unsupported: --webhook is not possible over --coordinator; it takes --http: the "
+    "HTTP gateway sends it\n= 1");
+  EXPECT_EQ(api.asked, "");
+  api.has_webhooks = true;
+  EXPECT_EQ(shown(api, input), "= 0");
+  EXPECT_EQ(api.asked, "enqueue 1 webhook https://h/done\n");
+}
+
 TEST(CtlCommands, StatsTellNowAndEverApart) {
   recorded_api api;
   queue_stats queue{{"t", "q"}, 1, 2, 3, 4, 5, 6, 7};

@@ -46,6 +46,7 @@ public:
   std::optional<limit_keys_page> found_keys;
   ctl::added_tasks tasks;
   ctl::task_end end;
+  bool has_webhooks = false;
 
   ctl::answer<task_status> status(const ctl::task_target& task) override {
     auto got = said<task_status>("status " + text(task));
@@ -306,9 +307,12 @@ public:
 
   result<void> prepare_enqueue() override { return {}; }
 
-  result<void> enqueue(const task_spec& given, std::size_t copies, const added& told) override {
-    asked += "enqueue " + std::to_string(copies) + "\n";
-    task = given;
+  [[nodiscard]] bool sends_webhooks() const override { return has_webhooks; }
+
+  result<void> enqueue(const ctl::enqueue_request& given, const added& told) override {
+    asked += "enqueue " + std::to_string(given.copies)
+             + (given.webhook.empty() ? "" : " webhook " + given.webhook) + "\n";
+    task = given.task;
     told(tasks);
     return {};
   }
