@@ -179,8 +179,14 @@ std::string notes_of(const queue_explanation& why) {
   if (why.starts_per_minute > 0)
     text += std::to_string(why.starts_per_minute) + " tasks started per minute lately\n";
   if (why.last_start)
-    text += "at this rate the last one that waits for no time starts in about "
-            + format_duration(std::chrono::ceil<std::chrono::seconds>(*why.last_start)) + "\n";
+    text += std::string(
+              why.last_start == why.limits_need
+                ? "by max-leased and the limits the last one that waits for no time starts in "
+                : "at this rate the last one that waits for no time starts in about ")
+            + format_duration(std::chrono::ceil<std::chrono::seconds>(*why.last_start))
+            + (why.last_start == why.limits_need ? " or later\n" : "\n");
+  if (why.limits_need == duration::max())
+    text += "a limit whose concurrency is 0 lets some of them not start\n";
   std::string missing;
   for (auto shard : why.missing_shards)
     missing += (missing.empty() ? "" : ", ") + std::to_string(shard);
@@ -251,7 +257,9 @@ void add_explain(command_table& to) {
     .check = check,
     .details = "For a queue: the number of tasks per reason, which sum to its scheduled, gated and "
                "ready tasks; the limits and limit keys that hold back most of them; and, at the "
-               "rate of the last minute, when the last task that waits for no time starts. A shard "
+               "rate of the last minute, when the last task that waits for no time starts, but not "
+               "before --max-leased and the limits allow it, as far as a shard knows run times and "
+               "held tasks, and only if each can start. A shard "
                "is a part of the store: each task belongs to one, and each has a part of every "
                "queue and of its limits."});
 }

@@ -443,6 +443,9 @@ struct queue_explanation {
   bool has_all_keys = true;            ///< There were not too many to look at all of them.
   std::uint64_t starts_per_minute = 0; ///< Leases that began in the last 30 to 60 seconds.
   std::optional<duration> last_start{}; ///< Until the last that waits for no time, if known.
+  /// `max_leased` and limits let the ready tasks start no faster, as far as the shards know their
+  /// run times and keys; `duration::max()`: never, 0: nothing is known.
+  duration limits_need{0};
   std::vector<std::uint16_t> missing_shards{}; ///< They did not answer, and are not counted.
 };
 
