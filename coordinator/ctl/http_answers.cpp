@@ -18,7 +18,7 @@ namespace codeq::ctl {
 namespace {
 
 /// What becomes of the value of a member.
-enum class change : std::uint8_t {
+enum class value_change : std::uint8_t {
   /// Its members get other names, too.
   renamed,
   /// Stays as it is, since it is no answer but somebody's text.
@@ -42,24 +42,24 @@ struct member_rule {
   std::string_view from;
   /// Empty: as `from`, in our spelling.
   std::string_view to{};
-  change how = change::renamed;
+  value_change how = value_change::renamed;
 };
 
 /// Members without a rule only get our spelling.
 constexpr member_rule common_rules[]{
   // Other names of `queue`, `state` and `key`, and what tells nothing.
-  {"command", {}, change::dropped},
-  {"status", {}, change::dropped},
-  {"lastKnownLocation", {}, change::dropped},
-  {"idempotencyKey", {}, change::dropped},
-  {"updatedAt", {}, change::dropped},
-  {"resultKey", {}, change::dropped},
-  {"perSeconds", {}, change::dropped},
+  {"command", {}, value_change::dropped},
+  {"status", {}, value_change::dropped},
+  {"lastKnownLocation", {}, value_change::dropped},
+  {"idempotencyKey", {}, value_change::dropped},
+  {"updatedAt", {}, value_change::dropped},
+  {"resultKey", {}, value_change::dropped},
+  {"perSeconds", {}, value_change::dropped},
   // Texts of producers and workers.
-  {"payload", {}, change::kept},
-  {"headers", {}, change::kept},
-  {"checkpoint", {}, change::kept},
-  {"result", {}, change::kept},
+  {"payload", {}, value_change::kept},
+  {"headers", {}, value_change::kept},
+  {"checkpoint", {}, value_change::kept},
+  {"result", {}, value_change::kept},
   {"tenantId", "tenant"},
   {"workerId", "worker"},
   {"fencingToken", "token"},
@@ -72,36 +72,36 @@ constexpr member_rule common_rules[]{
   {"inProgress", "leased"},
   {"dlq", "dead"},
   {"oldestReadyAgeMs", "oldest_ready_ms"},
-  {"settings", {}, change::opened},
-  {"retry", {}, change::opened},
-  {"kind", "retry", change::spelled},
+  {"settings", {}, value_change::opened},
+  {"retry", {}, value_change::opened},
+  {"kind", "retry", value_change::spelled},
   {"baseMs", "retry_base_ms"},
   {"capMs", "retry_cap_ms"},
   {"perMs", "period_ms"},
-  {"leaseSeconds", "lease_ms", change::seconds},
-  {"retentionSeconds", "retention_ms", change::seconds},
-  {"deadRetentionSeconds", "dead_retention_ms", change::seconds},
+  {"leaseSeconds", "lease_ms", value_change::seconds},
+  {"retentionSeconds", "retention_ms", value_change::seconds},
+  {"deadRetentionSeconds", "dead_retention_ms", value_change::seconds},
 };
 
 constexpr member_rule task_rules[]{
-  {"at", "at_ms", change::time},
-  {"until", "until_ms", change::time},
-  {"createdAt", "enqueued_at_ms", change::time},
-  {"eligibleAt", "eligible_at_ms", change::time},
-  {"endedAt", "ended_at_ms", change::time},
-  {"firstDiedAt", "first_died_ms", change::time},
-  {"lastDiedAt", "last_died_ms", change::time},
+  {"at", "at_ms", value_change::time},
+  {"until", "until_ms", value_change::time},
+  {"createdAt", "enqueued_at_ms", value_change::time},
+  {"eligibleAt", "eligible_at_ms", value_change::time},
+  {"endedAt", "ended_at_ms", value_change::time},
+  {"firstDiedAt", "first_died_ms", value_change::time},
+  {"lastDiedAt", "last_died_ms", value_change::time},
 };
 
 constexpr member_rule schedule_rules[]{
-  {"task", {}, change::opened},
-  {"payload", {}, change::quoted},
+  {"task", {}, value_change::opened},
+  {"payload", {}, value_change::quoted},
 };
 
 constexpr member_rule worker_rules[]{
   {"workerId", "name"},
-  {"queues", {}, change::queues},
-  {"startedAt", "since_ms", change::time},
+  {"queues", {}, value_change::queues},
+  {"startedAt", "since_ms", value_change::time},
 };
 
 std::span<const member_rule> rules_of(answer_form form) {
@@ -127,7 +127,7 @@ member_rule rule_of(std::string_view name, answer_form form) {
 }
 
 /// In the spelling of our names, for example `oldest_ready` for `oldestReady`.
-std::string spelled(std::string_view name) {
+std::string our_spelling(std::string_view name) {
   std::string text;
   for (char c : name) {
     const auto is_upper = c >= 'A' && c <= 'Z';
@@ -202,34 +202,35 @@ void write_member(
   const http::json_object::member& member,
   const member_rule& rule,
   answer_form form) {
-  if (rule.how == change::dropped)
+  if (rule.how == value_change::dropped)
     return;
-  auto inner = rule.how == change::opened ? http::json_object::parse(member.raw) : std::nullopt;
+  const auto is_opened = rule.how == value_change::opened;
+  auto inner = is_opened ? http::json_object::parse(member.raw) : std::nullopt;
   if (inner)
     return write_members(out, *inner, form);
-  out.key(rule.to.empty() ? spelled(member.name) : std::string(rule.to));
+  out.key(rule.to.empty() ? our_spelling(member.name) : std::string(rule.to));
   switch (rule.how) {
-  case change::kept:
+  case value_change::kept:
     out.raw(member.raw);
     break;
-  case change::time:
+  case value_change::time:
     write_time(out, member.raw);
     break;
-  case change::seconds:
+  case value_change::seconds:
     write_seconds(out, member.raw);
     break;
-  case change::spelled:
+  case value_change::spelled:
     write_word(out, member.raw);
     break;
-  case change::quoted:
+  case value_change::quoted:
     out.text(member.raw);
     break;
-  case change::queues:
+  case value_change::queues:
     write_queues(out, member.raw);
     break;
-  case change::renamed:
-  case change::dropped:
-  case change::opened:
+  case value_change::renamed:
+  case value_change::dropped:
+  case value_change::opened:
     write_value(out, member.raw, form);
     break;
   }
