@@ -297,6 +297,9 @@ struct QueueReply {
     # There were too many keys to look at all of them.
     startsPerMinute @7 :UInt64;
     # Leases that began in the last 30 to 60 seconds.
+    limitsNeedMs @8 :UInt64;
+    # Until the last ready task can start by the maximum of leases and by the limits, at the
+    # earliest; 0: unknown, the largest value: never.
   }
 
   struct Reason {

@@ -27,7 +27,9 @@ void add_global_options(config::option_set& options, invocation& given) {
     {.name = "http",
      .value = "URL",
      .help = "Send requests to this HTTP gateway instead, http://HOST:PORT or https://HOST:PORT; "
-             "the output then has the gateway's field names [default: none]",
+             "--json then leaves out what a gateway does not tell, such as the gauges of stats, "
+             "the number of shards and, in get, a result, and adds what only it tells, such as a "
+             "task's payload [default: none]",
      .take = [&given](const std::string& text) -> result<void> {
        bool is_url = text.starts_with("http://") || text.starts_with("https://");
        if (!is_url)

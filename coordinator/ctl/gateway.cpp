@@ -29,8 +29,6 @@ errc code_of(unsigned status) {
   case 401:
   case 403:
     return errc::unauthorized;
-  case 404:
-    return errc::unknown_task;
   case 409:
     return errc::already;
   case 413:
@@ -45,11 +43,27 @@ errc code_of(unsigned status) {
   }
 }
 
+/// As a node port tells it: by the kind of thing that is not found, with which the gateway's text
+/// begins.
+errc code_of_missing(std::string_view said) {
+  if (said.ends_with("it belongs to no cluster"))
+    return errc::unsupported;
+  if (said.starts_with("worker "))
+    return errc::invalid_argument;
+  if (said.starts_with("queue "))
+    return errc::unknown_queue;
+  if (said.starts_with("schedule "))
+    return errc::unknown_schedule;
+  return said.starts_with("limit ") ? errc::unknown_limit : errc::unknown_task;
+}
+
 error refusal_of(const http::outgoing_answer& answer) {
   auto body = http::json_object::parse(answer.body);
   auto said = body ? body->text("error") : std::string();
   auto text = "HTTP " + std::to_string(answer.status) + (said.empty() ? "" : ": " + said);
-  return {code_of(answer.status), std::move(text)};
+  constexpr unsigned not_found = 404;
+  const auto is_missing = answer.status == not_found;
+  return {is_missing ? code_of_missing(said) : code_of(answer.status), std::move(text)};
 }
 
 /// Why there is no answer. A gateway with a certificate hangs up when it is sent plain HTTP; the
@@ -183,7 +197,7 @@ result<std::string> gateway::send(
   return std::move(answer->body);
 }
 
-result<std::string> to_gateway_json(const task_spec& task) {
+result<std::string> to_gateway_json(const task_spec& task, const std::string& webhook) {
   if (!http::is_json(task.payload))
     return error{
       errc::unsupported, "over --http a payload has to be JSON; --coordinator takes any bytes"};
@@ -231,6 +245,8 @@ result<std::string> to_gateway_json(const task_spec& task) {
   if (task.fairness_weight != 1)
     json.field("fairnessWeight", task.fairness_weight);
   write_limits(json, task.limits);
+  if (!webhook.empty())
+    json.field("webhook", webhook);
   json.field("replacePayload", task.replace_payload);
   json.field("allowPromotion", task.allow_promotion).end_object();
   return json.take();

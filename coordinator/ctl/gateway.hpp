@@ -40,9 +40,10 @@ private:
   duration timeout_{0};
 };
 
-/// The JSON of a task to enqueue. Errors: `unsupported` names a field that the gateway does not
-/// have.
-[[nodiscard]] result<std::string> to_gateway_json(const task_spec& task);
+/// The JSON of a task to enqueue, with its webhook unless that is empty. Errors: `unsupported`
+/// names a field that the gateway does not have.
+[[nodiscard]] result<std::string>
+to_gateway_json(const task_spec& task, const std::string& webhook = {});
 
 /// The JSON of a limit's definition.
 [[nodiscard]] std::string to_gateway_json(const limit_definition& definition);

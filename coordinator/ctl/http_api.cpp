@@ -3,6 +3,7 @@
 #include "base/rfc3339.hpp"
 #include "ctl/command_options.hpp"
 #include "ctl/gateway.hpp"
+#include "ctl/http_answers.hpp"
 #include "ctl/http_queries.hpp"
 #include "ctl/operator_api.hpp"
 #include "http/json/json_reader.hpp"
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -23,50 +25,24 @@ error not_possible(const std::string& what) {
   return {errc::unsupported, what + " is not possible over --http; it takes --coordinator"};
 }
 
-error unreadable() {
-  return {errc::protocol_error, "the gateway's answer cannot be read"};
-}
-
-/// Adds the tasks in the answer to a batch enqueue to `to`. Errors: the reason why the rest was
-/// refused, after the tasks that were accepted.
-result<void> take_ids(std::string_view answer, std::vector<enqueued_task>& to) {
-  auto object = http::json_object::parse(answer);
-  for (auto item : object ? object->elements("results") : std::vector<std::string_view>()) {
-    auto result = http::json_object::parse(item);
-    if (!result)
-      return unreadable();
-    auto task = result->object("task");
-    if (!task)
-      return error{errc::invalid_argument, result->text("error")};
-    auto id = parse_task_id(task->text("id"));
-    if (!id)
-      return unreadable();
-    to.push_back({*id, enqueue_kind::created});
-  }
-  return {};
-}
-
-/// How a task ended, from the JSON of its result and of the task itself.
-result<task_end> read_end(task_id id, std::string json) {
-  auto both = http::json_object::parse(json);
-  auto task = both ? both->object("task") : std::nullopt;
-  auto result = both ? both->object("result") : std::nullopt;
-  if (!task || !result)
-    return unreadable();
-  auto state = std::find(state_names.begin(), state_names.end(), task->text("state"));
-  if (state == state_names.end())
-    return unreadable();
-  ended_task status;
-  status.id = id;
-  status.state = static_cast<task_state>(state - state_names.begin());
-  auto raw = result->raw("result");
-  // A result that is not JSON is sent as a string.
-  if (raw.starts_with('"'))
-    status.result = result->text("result");
-  else if (raw != "null")
-    status.result = raw;
-  status.error_text = result->text("error");
-  return task_end{.status = std::move(status), .said = document{std::move(json)}};
+/// The answer as commands print it, for a command that takes a `T` from a node port.
+template <class T>
+std::string printed(const std::string& json) {
+  constexpr auto is_of_schedules =
+    std::is_same_v<T, schedule_answer> || std::is_same_v<T, schedule_info>
+    || std::is_same_v<T, std::vector<schedule_info>>
+    || std::is_same_v<T, std::vector<schedule_time>>
+    || std::is_same_v<T, std::vector<schedule_occurrence>>;
+  constexpr auto is_of_workers =
+    std::is_same_v<T, std::vector<worker_info>> || std::is_same_v<T, drained_worker>;
+  if constexpr (std::is_same_v<T, coordinator_stats>)
+    return counts_as_printed(json);
+  else if constexpr (std::is_same_v<T, change_outcome>)
+    return outcome_as_printed(json);
+  else if constexpr (is_of_schedules)
+    return as_printed(json, answer_form::schedules);
+  else
+    return as_printed(json, is_of_workers ? answer_form::workers : answer_form::tasks);
 }
 
 /// Client of an HTTP gateway.
@@ -116,7 +92,10 @@ public:
   }
 
   answer<task_timeline> events(task_id task) override {
-    return ask("GET", path_of(task) + "/events");
+    auto told = ask("GET", path_of(task) + "/events").text;
+    if (!told)
+      return told.error();
+    return {document{events_as_printed(told->json, task)}};
   }
 
   answer<queue_info> show_queue(const queue_address& queue) override {
@@ -279,13 +258,13 @@ public:
         return page.error();
       auto read = http::json_object::parse(page->json);
       if (!read)
-        return unreadable();
+        return unreadable_answer();
       for (auto schedule : read->elements("schedules"))
         all.raw(schedule);
       after = read->text("after");
     } while (!after.empty());
     all.end_array().end_object();
-    return {document{all.take()}};
+    return {document{printed<std::vector<schedule_info>>(all.take())}};
   }
 
   answer<limit_info> set_limit(
@@ -393,18 +372,20 @@ public:
 
   result<void> prepare_enqueue() override { return open(); }
 
-  result<void> enqueue(const task_spec& task, std::size_t copies, const added& told) override {
+  [[nodiscard]] bool sends_webhooks() const override { return true; }
+
+  result<void> enqueue(const enqueue_request& request, const added& told) override {
     if (auto ready = open(); !ready)
       return ready;
-    if (auto ok = check_tenant(task.tenant); !ok)
+    if (auto ok = check_tenant(request.task.tenant); !ok)
       return ok;
-    auto text = to_gateway_json(task);
+    auto text = to_gateway_json(request.task, request.webhook);
     if (!text)
       return text.error();
     auto batch = std::clamp<std::size_t>(
       limits::http_body_bytes_max / text->size(), 1, limits::http_batch_tasks_max);
-    for (std::size_t done = 0; done < copies; done += batch)
-      if (auto ok = enqueue_copies(*text, std::min(batch, copies - done), told); !ok)
+    for (std::size_t done = 0; done < request.copies; done += batch)
+      if (auto ok = enqueue_copies(*text, std::min(batch, request.copies - done), told); !ok)
         return ok;
     return {};
   }
@@ -422,7 +403,7 @@ public:
       auto answer =
         gateway_->wait_for(path_of(task) + "/result?waitSeconds=" + std::to_string(waited));
       if (answer)
-        return read_end(task, std::move(*answer));
+        return read_end(task, *answer);
       if (!answer.error().context.starts_with("HTTP 404: result not found"))
         return answer.error();
       if (steady_clock::now() >= until)
@@ -470,7 +451,7 @@ private:
     operator answer<T>() && { // NOLINT(google-explicit-constructor)
       if (!text)
         return text.error();
-      return {std::move(*text)};
+      return {document{printed<T>(text->json)}};
     }
   };
 
@@ -550,7 +531,6 @@ private:
       return answer.error();
     added_tasks added;
     auto taken = take_ids(*answer, added.tasks);
-    added.said = document{std::move(*answer)};
     added.is_whole = taken.has_value();
     told(added);
     return taken;

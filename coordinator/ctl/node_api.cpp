@@ -378,14 +378,16 @@ public:
     return {};
   }
 
-  result<void> enqueue(const task_spec& given, std::size_t copies, const added& told) override {
+  [[nodiscard]] bool sends_webhooks() const override { return false; }
+
+  result<void> enqueue(const enqueue_request& request, const added& told) override {
     if (auto ready = prepare_enqueue(); !ready)
       return ready;
-    auto task = whole(given);
-    auto batch = batch_of(task);
-    for (std::size_t done = 0; done < copies; done += batch) {
+    const auto task = whole(request.task);
+    const auto batch = batch_of(task);
+    for (std::size_t done = 0; done < request.copies; done += batch) {
       auto tasks =
-        enqueue_copies(*producer_, task, std::min(batch, copies - done), options_.timeout);
+        enqueue_copies(*producer_, task, std::min(batch, request.copies - done), options_.timeout);
       if (!tasks)
         return cause_of(tasks.error());
       told(*tasks);

@@ -27,7 +27,7 @@ inline constexpr std::string_view other_tenant_advice = "; --tenant NAME chooses
 /// A task, identified by its id or by its key.
 using task_target = std::variant<task_id, task_key>;
 
-/// The JSON answer of a gateway; it is printed unchanged or reformatted, but not interpreted.
+/// The JSON answer of a gateway, with the names that commands print; it is not interpreted.
 struct document {
   std::string json;
 };
@@ -55,10 +55,17 @@ struct operation_start {
 
 enum class operation_step : std::uint8_t { show, pause, resume, cancel };
 
+/// Copies of a task to add.
+struct enqueue_request {
+  task_spec task{};
+  std::size_t copies = 1;
+  /// The URL to which the end of each task is posted; empty: none. @pre when not: `sends_webhooks`
+  std::string webhook{};
+};
+
 /// Outcome of one request of an enqueue.
 struct added_tasks {
   std::vector<enqueued_task> tasks;
-  std::optional<document> said{};
   /// False when the rest of the request was refused.
   bool is_whole = true;
 };
@@ -75,7 +82,6 @@ struct task_end {
   std::optional<ended_task> status{};
   /// Why there is no status, when the reason is known.
   std::optional<error> late{};
-  std::optional<document> said{};
 };
 
 /// The requests that codeqctl can make to a coordinator, through its node port or an HTTP gateway.
@@ -199,7 +205,10 @@ public:
   virtual result<void> prepare_enqueue() = 0;
 
   /// Adds copies of a task in as few requests as possible; calls `told` with the outcome of each.
-  virtual result<void> enqueue(const task_spec& task, std::size_t copies, const added& told) = 0;
+  virtual result<void> enqueue(const enqueue_request& request, const added& told) = 0;
+
+  /// True when a task may have a webhook: gateways keep and send them.
+  [[nodiscard]] virtual bool sends_webhooks() const = 0;
 
   /// How the task ended; waits for its end at most `wait`, or not at all when that is empty.
   virtual result<task_end> await(task_id task, std::optional<duration> wait) = 0;

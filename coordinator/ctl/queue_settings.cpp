@@ -7,7 +7,9 @@
 #include "ctl/limit_options.hpp"
 #include "ctl/text.hpp"
 
+#include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -19,7 +21,18 @@ constexpr std::array<std::string_view, 4> retry_names{
   "fixed", "linear", "exponential", "exponential-jitter"};
 constexpr std::array<std::string_view, 2> on_dead_names{"skip", "block"};
 
+/// A class in another spelling, such as `24h` or `0s`; empty when the text is none.
+std::optional<duration> spelled_class(const std::string& text) {
+  const auto& classes = limits::retention_classes;
+  auto given = config::parse_duration_in(text, {duration{0}, classes.back()});
+  const auto is_class =
+    given && std::find(classes.begin(), classes.end(), *given) != classes.end();
+  return is_class || (given && *given == duration{0}) ? std::optional(*given) : std::nullopt;
+}
+
 result<duration> parse_retention(const std::string& text) {
+  if (auto given = spelled_class(text); given && *given > duration{0})
+    return *given;
   auto choice = config::parse_choice(text, {"1h", "1d", "7d", "30d", "1y"});
   if (!choice)
     return choice.error();
@@ -27,6 +40,8 @@ result<duration> parse_retention(const std::string& text) {
 }
 
 result<duration> parse_dead_retention(const std::string& text) {
+  if (auto given = spelled_class(text))
+    return *given;
   auto choice = config::parse_choice(text, {"0", "1h", "1d", "7d", "30d", "1y"});
   if (!choice)
     return choice.error();
@@ -144,7 +159,8 @@ settings_options(queue_changes& to, const std::function<std::string(const char*)
     chosen(
       "retention",
       "CLASS",
-      "How long the record of a completed or cancelled task is kept: 1h, 1d, 7d, 30d or 1y "
+      "How long the record of a completed or cancelled task is kept: 1h, 1d, 7d, 30d or 1y, "
+      "or one of these in another unit "
         + default_of("1d"),
       put_into(to.retention, parse_retention)),
     chosen(

@@ -159,8 +159,6 @@ std::string status_text(const task_status& status) {
 }
 
 std::string ended_json(const task_end& end) {
-  if (end.said)
-    return end.said->json + "\n";
   const auto& status = *end.status;
   base::json_writer out;
   out.begin_object().field("id", to_string(status.id));

@@ -34,18 +34,54 @@ class CtlOverHttp(cluster.ClusterTest):
                         "--key", "K", "--group", "G", "--retry", "fixed", "--retry-base", "1500ms")
         shown = json.loads(self.ctl("--json", "get", task))
         self.assertEqual(("q", 7, 2, "K", "G", '{"n":1}'), tuple(shown[name] for name in (
-            "command", "priority", "maxAttempts", "idempotencyKey", "group", "payload")))
+            "queue", "priority", "max_attempts", "key", "group", "payload")))
         self.assertEqual(task, json.loads(
             self.ctl("--json", "get", "--queue", "q", "--key", "K", "--group", "G"))["id"])
-        self.assertIn("lastKnownLocation  PENDING_LIST", self.ctl("get", task))
+        self.assertIn("max_attempts", self.ctl("get", task))
         self.ctl("result", task, status=3)
         claimed = self.http.claim("q", lease=0)
         self.http.complete(claimed, {"ok": True})
         self.assertEqual('{"ok": true}', self.ctl("result", task, "--wait", "5s"))
         ended = json.loads(self.ctl("--json", "result", task))
-        self.assertEqual("completed", ended["task"]["state"])
+        self.assertEqual({"id": task, "state": "completed", "attempt": 1,
+                          "result": '{"ok": true}'}, ended)
         self.assertIn("completed", self.ctl("events", task))
         self.assertEqual("completed", json.loads(self.ctl("--json", "explain", task))["reason"])
+
+    def test_what_both_ways_tell_has_one_form(self):
+        self.cluster.start_worker("w")
+        self.ctl("result", self.add("echo", '"x"'), "--wait", "20s")
+        dead = self.add("fail", '"broken"', "--max-attempts", "1", "--lease", "5s")
+        self.ctl("result", dead, "--wait", "20s", status=4)
+        self.ctl("limit", "set", "api", "--concurrency", "3", "--rate", "5/1s")
+        waiting = self.add("q", "1", "--delay", "1h", "--key", "k", "--limit", "api:a:2")
+        self.ctl("schedule", "set", "s", "--queue", "q", "--every", "1h", "--payload", '{"a": 1}')
+        # What is told over HTTP only.
+        more = {"payload", "headers", "http", "exists", "state", "queue", "priority"}
+        for words in (("get", waiting), ("get", dead), ("list",), ("dead", "list"),
+                      ("dead", "summary"), ("explain", waiting), ("events", dead),
+                      ("queue", "show", "q"), ("queue", "stats", "q"), ("stats",),
+                      ("explain", "--queue", "q"), ("queue", "fairness", "q"), ("workers",),
+                      ("limit", "show", "api"), ("limit", "list"), ("audit",), ("log-level",),
+                      ("schedule", "show", "s"), ("result", dead)):
+            status = 4 if words[0] == "result" else 0
+            told = json.loads(self.ctl("--json", *words, status=status))
+            self.compare(json.loads(self.cluster.ctl("--json", *words, status=status)), told, more,
+                         words)
+
+    def compare(self, node, http, more, words):
+        """Everything that is told over HTTP is told by the node port, too, and is the same there,
+        as long as it does not change with time."""
+        if isinstance(node, list):
+            self.assertEqual(len(node), len(http), words)
+            for one, other in zip(node, http):
+                self.compare(one, other, more, words)
+        elif isinstance(node, dict):
+            self.assertEqual(set(), set(http) - set(node) - more, words)
+            for name in set(http) & set(node):
+                self.compare(node[name], http[name], more, (*words, name))
+        elif not words[-1].endswith(("_left_ms", "explanation", "sentence")):
+            self.assertEqual(node, http, words)
 
     def test_change_that_is_not_made_fails(self):
         waiting = self.add("q", "1", "--delay", "1h")
@@ -72,7 +108,7 @@ class CtlOverHttp(cluster.ClusterTest):
         self.assertEqual([("a b", 1, 1)], [
             (key["key"], key["leased"], key["held"]) for key in keys])
         closed = json.loads(self.ctl("--json", "limit", "close", "stripe", "a b", "--for", "1h"))
-        self.assertIn("closedUntil", closed)
+        self.assertIn("closed_until", closed)
         self.http.complete(claimed, {})
         self.assertIsNone(self.http.claim("q"))
         self.ctl("limit", "open", "stripe", "a b")
@@ -80,20 +116,20 @@ class CtlOverHttp(cluster.ClusterTest):
         self.assertIn("stripe", self.ctl("limit", "list"))
         would = json.loads(self.ctl("--json", "limit", "set", "stripe", "--concurrency", "0",
                                     "--dry-run"))
-        self.assertEqual(1, would["keysAbove"])
+        self.assertEqual(1, would["keys_above"])
         self.ctl("limit", "delete", "stripe")
         self.assertIn('has no limit "stripe"', self.refusal("limit", "show", "stripe"))
 
     def test_worker_is_drained_and_taken_back(self):
         self.cluster.start_worker("w1")
         self.cluster.result(self.cluster.enqueue("echo", "connected"))
-        self.assertEqual({"workerId": "w1", "draining": True},
+        self.assertEqual({"name": "w1", "draining": True},
                          json.loads(self.ctl("--json", "worker", "drain", "w1")))
         waiting = self.add("echo", '"x"')
         worker, = json.loads(self.ctl("--json", "workers"))["workers"]
         self.assertEqual(("w1", True, True),
-                         (worker["workerId"], worker["connected"], worker["draining"]))
-        self.assertEqual("PENDING", json.loads(self.ctl("--json", "get", waiting))["status"])
+                         (worker["name"], worker["connected"], worker["draining"]))
+        self.assertEqual("ready", json.loads(self.ctl("--json", "get", waiting))["state"])
         self.ctl("worker", "resume", "w1")
         self.ctl("result", waiting, "--wait", "20s")
         self.assertIn("worker not found", self.refusal("worker", "drain", "w2"))
@@ -104,12 +140,13 @@ class CtlOverHttp(cluster.ClusterTest):
         listed = json.loads(self.ctl("--json", "list", "--queue", "many", "--limit", "1000"))
         self.assertEqual(set(ids), {task["id"] for task in listed["tasks"]})
         table = self.ctl("list", "--queue", "many", "--limit", "3").splitlines()
-        self.assertIn("COMMAND", table[0])
-        self.assertEqual(250, json.loads(self.ctl("--json", "queue", "stats", "many"))["ready"])
+        self.assertIn("MAX_ATTEMPTS", table[0])
+        many, = json.loads(self.ctl("--json", "queue", "stats", "many"))["queues"]
+        self.assertEqual(250, many["ready"])
         header, *rows = self.ctl("stats").splitlines()
-        self.assertEqual("QUEUE PAUSED SCHEDULED GATED READY HELD OLDESTREADYAGEMS LEASED".split(),
+        self.assertEqual("TENANT QUEUE PAUSED SCHEDULED GATED READY HELD OLDEST_READY_MS".split(),
                          header.split()[:8])
-        self.assertEqual(["many", "tenantId"], [row.split()[0] for row in rows])
+        self.assertEqual([["default", "many"]], [row.split()[:2] for row in rows])
         purged = self.ctl("--json", "queue", "purge", "many", "--yes")
         self.assertEqual({"changed": 250}, json.loads(purged))
 
@@ -133,13 +170,30 @@ class CtlOverHttp(cluster.ClusterTest):
         self.assertIn("false", self.ctl("queue", "resume", "q"))
         self.ctl("queue", "set", "q", "--max-depth", "24", "--retry", "linear")
         self.ctl("queue", "set", "q", "--retry-base", "1500ms", "--on-dead", "block")
-        settings = json.loads(self.ctl("--json", "queue", "show", "q"))["settings"]
-        self.assertEqual([True, False], [
-            json.loads(self.ctl("--json", "queue", "show", queue))["exists"]
-            for queue in ("q", "none")])
+        settings = json.loads(self.ctl("--json", "queue", "show", "q"))
+        self.assertTrue(json.loads(self.ctl("--json", "queue", "show", "q"))["exists"])
         self.assertEqual((5, 24, "linear", 1500, "block"), (
-            settings["maxAttempts"], settings["maxDepth"], settings["retry"]["kind"],
-            settings["retry"]["baseMs"], settings["onDead"]))
+            settings["max_attempts"], settings["max_depth"], settings["retry"],
+            settings["retry_base_ms"], settings["on_dead"]))
+
+    def test_queue_that_nobody_knows_is_refused_and_one_that_is_empty_is_not(self):
+        questions = [
+            ("queue", "show", "none"), ("queue", "stats", "none"), ("list", "--queue", "none"),
+            ("dead", "list", "--queue", "none"), ("dead", "summary", "--queue", "none"),
+            ("dead", "redrive", "--queue", "none"), ("dead", "purge", "--queue", "none", "--yes")]
+        for words in questions:
+            said = self.refusal(*words)
+            self.assertIn("unknown_queue", said, words)
+            self.assertIn('tenant "default" has no queue "none"', said, words)
+        self.ctl("queue", "set", "none", "--lease", "5s")
+        for words in questions:
+            self.ctl(*words)
+
+    def test_coordinator_that_is_alone_says_so(self):
+        for words in (("cluster", "status"), ("cluster", "balance")):
+            for said in (self.refusal(*words), self.cluster.ctl_error(*words)):
+                self.assertIn("codeqctl: unsupported: ", said)
+                self.assertIn("this coordinator is alone; it belongs to no cluster", said)
 
     def test_waits_for_the_end(self):
         self.cluster.start_worker("w")

@@ -221,6 +221,18 @@ class HttpMethods(cluster.ClusterTest):
         for one in ids:
             self.assertRegex(one, "^[0-9a-f]{32}$")
 
+    def test_times_of_a_new_task_are_those_that_its_shard_keeps(self):
+        self.start()
+        added = [self.http.enqueue("q", number, **fields) for number in range(5) for fields in (
+            {}, {"delaySeconds": 60}, {"group": "g"}, {"idempotencyKey": f"k{number}"})]
+        tasks = [{"command": "q", "payload": 1, "delaySeconds": 60} for _ in range(10)]
+        added += [one["task"] for one in
+                  self.http.post("/tasks/batch", {"tasks": tasks}).json["results"]]
+        for task in added:
+            kept = self.http.get(f"/tasks/{task['id']}").json
+            for name in ("createdAt", "updatedAt", "eligibleAt"):
+                self.assertEqual(task.get(name), kept.get(name), (name, task))
+
     def test_idempotency_key(self):
         self.start()
         task = {"command": "q", "payload": 1}

@@ -444,7 +444,8 @@ class Refusals(OperatorTest):
 
         url = f"http://127.0.0.1:{http.port}"
         self.cluster.enqueue("q", '"x"')
-        counts = json.loads(self.cluster.ctl("--http", url, "--json", "queue", "stats", "q"))
+        counts, = json.loads(
+            self.cluster.ctl("--http", url, "--json", "queue", "stats", "q"))["queues"]
         self.assertEqual((counts["ready"], counts["paused"], counts["died"]), (1, False, 0))
         self.assertIn("HTTP 404: queue not found",
                       self.cluster.ctl_error("--http", url, "queue", "pause", "nosuch"))

@@ -62,14 +62,27 @@ class Queues(OperatorTest):
         self.assertEqual(self.cluster.status(task)["max_attempts"], 1)
         self.assertEqual(self.cluster.status(own)["max_attempts"], 7)
 
-    def test_queue_without_tasks_and_settings_is_said_to_be_none(self):
-        for words in (("queue", "show", "none"), ("queue", "stats", "none")):
+    def test_queue_that_nobody_knows_is_refused_and_one_that_is_empty_is_not(self):
+        questions = [
+            ("queue", "show", "none"), ("queue", "stats", "none"), ("list", "--queue", "none"),
+            ("dead", "list", "--queue", "none"), ("dead", "summary", "--queue", "none"),
+            ("dead", "redrive", "--queue", "none"), ("dead", "purge", "--queue", "none", "--yes")]
+        for words in questions:
+            self.assertIn("unknown_queue: tenant default has no queue `none`",
+                          self.cluster.ctl_error(*words), words)
+        self.assertNotIn(b"of its own", self.cluster.ctl("queue", "set", "none", "--lease", "5s"))
+        for words in questions:
+            self.assertNotIn(b"of its own", self.cluster.ctl(*words))
+
+    def test_queue_of_which_only_a_worker_knows_is_not_refused(self):
+        self.cluster.start_worker("w")
+        self.cluster.result(self.cluster.enqueue("fail", "x", "--max-attempts", "1"), status=4)
+
+        for words in (("queue", "show", "echo"), ("queue", "stats", "echo")):
             self.assertIn(b"The queue has no tasks and no settings of its own",
                           self.cluster.ctl(*words))
-        self.assertFalse(self.json("queue", "show", "none")["exists"])
-        self.assertNotIn(b"of its own", self.cluster.ctl("queue", "set", "none", "--lease", "5s"))
-        for words in (("queue", "show", "none"), ("queue", "stats", "none")):
-            self.assertNotIn(b"of its own", self.cluster.ctl(*words))
+        self.assertFalse(self.json("queue", "show", "echo")["exists"])
+        self.assertIn(b"redrove 0 tasks", self.cluster.ctl("dead", "redrive", "--queue", "echo"))
 
     def test_purge_removes_that_queue_only_and_stops_its_handlers(self):
         running = self.start_sleeper()

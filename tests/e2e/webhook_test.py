@@ -92,6 +92,19 @@ class Webhooks(cluster.ClusterTest):
         wanted = hmac.new(self.secret.read_bytes(), signed, hashlib.sha256).hexdigest()
         self.assertEqual(wanted, fields["X-CodeQ-Signature"])
 
+    def test_codeqctl_names_the_receiver_over_http(self):
+        self.start("--webhook-allow-private")
+        words = ("enqueue", "q", "1", "--count", "2", "--webhook",
+                 f"http://localhost:{self.receiver.port}/hook")
+        self.assertIn("it takes --http", self.cluster.ctl_error(*words))
+        tasks = self.cluster.ctl(
+            "--http", f"http://127.0.0.1:{self.http.port}", *words).decode().split()
+        for _ in tasks:
+            self.finish({"ok": True})
+
+        wait_until(lambda: len(self.receiver.requests) >= 2, 10, "the deliveries")
+        self.assertEqual(set(tasks), {told["taskId"] for told in self.bodies()})
+
     def test_what_is_open_survives_a_killed_coordinator(self):
         self.start("--webhook-allow-private")
         early = [self.add()["id"] for _ in range(5)]

@@ -5,6 +5,7 @@
 #include "ctl/command_options.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/confirmation.hpp"
+#include "ctl/known_queue.hpp"
 #include "ctl/text.hpp"
 
 #include <limits>
@@ -16,7 +17,12 @@ namespace codeq::ctl {
 
 namespace {
 
-int show_count(const context& with, const answer<std::uint64_t>& got, const char* verb) {
+/// `queue`: its tasks were meant; without a name those of all queues.
+int show_count(
+  const context& with,
+  const queue_address& queue,
+  const answer<std::uint64_t>& got,
+  const char* verb) {
   auto to_json = [](std::uint64_t count) {
     base::json_writer out;
     out.begin_object().field("changed", count).end_object();
@@ -25,7 +31,7 @@ int show_count(const context& with, const answer<std::uint64_t>& got, const char
   auto to_text = [verb](std::uint64_t count) {
     return std::string(verb) + " " + std::to_string(count) + (count == 1 ? " task\n" : " tasks\n");
   };
-  return show(with, got, to_json, to_text);
+  return show_of(with, queue, got, to_json, to_text);
 }
 
 /// Options that select dead tasks.
@@ -60,7 +66,8 @@ int change(context& with, const dead_filter& filter, dead_change what) {
   const char* verb = redrives ? "redrove" : "purged";
   if (filter.is_dry_run)
     verb = redrives ? "would redrive" : "would purge";
-  return show_count(with, with.api.change_dead(filter, what), verb);
+  return show_count(
+    with, {filter.tenant, filter.queue}, with.api.change_dead(filter, what), verb);
 }
 
 std::string summary_json(const dead_summary& summary) {
@@ -107,7 +114,7 @@ int purge_tenant(context& with, const tenant_options& given) {
   auto effect = "removes every task of tenant " + quote(given.tenant) + " for good";
   if (auto refused = refuse_unconfirmed(with, given.is_confirmed, effect))
     return *refused;
-  return show_count(with, with.api.purge_tenant(given.tenant), "purged");
+  return show_count(with, {given.tenant, {}}, with.api.purge_tenant(given.tenant), "purged");
 }
 
 struct purge_queue_options {
@@ -120,7 +127,7 @@ int purge_queue(context& with, const purge_queue_options& given) {
                 + " for good, also those that run";
   if (auto refused = refuse_unconfirmed(with, given.is_confirmed, effect))
     return *refused;
-  return show_count(with, with.api.purge_queue(given.queue), "purged");
+  return show_count(with, given.queue, with.api.purge_queue(given.queue), "purged");
 }
 
 struct purge_dead_options {
@@ -144,7 +151,12 @@ void add_dead(command_table& to) {
     .help = "Count dead tasks by their errors, without the numbers and ids in these",
     .grammar = select_grammar,
     .run = [](context& with, const dead_filter& filter) {
-      return show(with, with.api.summarize_dead(filter), summary_json, summary_text);
+      return show_of(
+        with,
+        {filter.tenant, filter.queue},
+        with.api.summarize_dead(filter),
+        summary_json,
+        summary_text);
     }});
   to.add(command<dead_filter>{
     .name = "dead redrive",

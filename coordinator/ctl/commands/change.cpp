@@ -50,15 +50,12 @@ bool is_failure(kind what) {
   return what == kind::key_taken || what == kind::not_found || what == kind::guarded;
 }
 
-/// The same for a gateway's answer: of one task, or the list of a change of dead tasks.
+/// The same for a gateway's answer.
 bool is_failure(const document& said) {
   auto object = http::json_object::parse(said.json);
   if (!object)
     return false;
-  auto outcome = object->text("outcome");
-  for (auto element : object->elements("results"))
-    if (auto one = http::json_object::parse(element))
-      outcome = one->text("outcome");
+  const auto outcome = object->text("outcome");
   return outcome == to_string(kind::guarded) || outcome == to_string(kind::key_taken);
 }
 

@@ -36,6 +36,7 @@ struct enqueue_options {
   /// `-` reads standard input.
   std::string payload = "-";
   std::size_t count = 1;
+  std::string webhook{};
   /// Maximum time to wait for the tasks' ends; empty: do not wait.
   std::optional<duration> wait;
 };
@@ -69,6 +70,11 @@ std::vector<option> place_options(enqueue_options& to) {
              "2026-01-31T12:00:00Z [default: now]",
      .take = put_into(to.task.not_before, parse_time)},
     header_option(to.task),
+    plain_option(
+      "webhook",
+      "URL",
+      "URL to which the HTTP gateway posts the task's end; takes --http [default: none]",
+      to.webhook),
     switch_option(
       "allow-promotion",
       "Let `codeqctl promote` lift --delay and --at, too [default: off]",
@@ -152,10 +158,9 @@ void print_added(const added_tasks& added, bool json) {
   if (!json) {
     print(to_text(added.tasks));
     tell_duplicates(added.tasks);
-  } else if (added.is_whole && added.said)
-    print(*added.said, json);
-  else if (added.is_whole)
+  } else if (added.is_whole) {
     print(to_json(added.tasks));
+  }
 }
 
 /// `ID STATE` on one line, with the error of a task that failed.
@@ -195,14 +200,19 @@ int await_all(context& with, const std::vector<task_id>& tasks, duration wait) {
 }
 
 int run(context& with, const enqueue_options& given) {
+  if (!given.webhook.empty() && !with.api.sends_webhooks())
+    return fail(
+      {errc::unsupported,
+       "--webhook is not possible over --coordinator; it takes --http: the HTTP gateway sends it"},
+      with.json);
   if (auto ready = with.api.prepare_enqueue(); !ready)
     return fail(ready.error(), with.json);
-  auto task = given.task;
-  take_settings(given.settings, task);
+  enqueue_request request{given.task, given.count, given.webhook};
+  take_settings(given.settings, request.task);
   auto payload = payload_of(given.payload);
   if (!payload)
     return fail(payload.error(), with.json);
-  task.payload = std::move(*payload);
+  request.task.payload = std::move(*payload);
   std::vector<task_id> all;
   auto told = [&](const added_tasks& added) {
     print_added(added, with.json);
@@ -210,7 +220,7 @@ int run(context& with, const enqueue_options& given) {
       if (given.wait)
         all.push_back(one.id);
   };
-  if (auto ok = with.api.enqueue(task, given.count, told); !ok)
+  if (auto ok = with.api.enqueue(request, told); !ok)
     return fail(ok.error(), with.json);
   return given.wait ? await_all(with, all, *given.wait) : exit_done;
 }

@@ -3,10 +3,10 @@
 #include "base/rfc3339.hpp"
 #include "ctl/command_options.hpp"
 #include "ctl/commands.hpp"
+#include "ctl/known_queue.hpp"
 #include "ctl/queue_settings.hpp"
 #include "ctl/text.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -43,15 +43,6 @@ std::string to_json(const task_explanation& why) {
   write_config(out, why.queue);
   out.end_object();
   return out.end_object().take() + "\n";
-}
-
-bool serves(const worker_info& worker, const queue_address& queue) {
-  return std::any_of(worker.queues.begin(), worker.queues.end(), [&](const queue_address& one) {
-    const auto is_prefix = one.queue.ends_with('*');
-    const auto stem = one.queue.substr(0, one.queue.size() - (is_prefix ? 1 : 0));
-    return one.tenant == queue.tenant
-           && (is_prefix ? queue.queue.starts_with(stem) : queue.queue == stem);
-  });
 }
 
 /// Names the workers of the queue that an operator has drained: a shard knows only that they take
@@ -188,8 +179,14 @@ std::string notes_of(const queue_explanation& why) {
   if (why.starts_per_minute > 0)
     text += std::to_string(why.starts_per_minute) + " tasks started per minute lately\n";
   if (why.last_start)
-    text += "at this rate the last one that waits for no time starts in about "
-            + format_duration(std::chrono::ceil<std::chrono::seconds>(*why.last_start)) + "\n";
+    text += std::string(
+              why.last_start == why.limits_need
+                ? "by max-leased and the limits the last one that waits for no time starts in "
+                : "at this rate the last one that waits for no time starts in about ")
+            + format_duration(std::chrono::ceil<std::chrono::seconds>(*why.last_start))
+            + (why.last_start == why.limits_need ? " or later\n" : "\n");
+  if (why.limits_need == duration::max())
+    text += "a limit whose concurrency is 0 lets some of them not start\n";
   std::string missing;
   for (auto shard : why.missing_shards)
     missing += (missing.empty() ? "" : ", ") + std::to_string(shard);
@@ -242,15 +239,8 @@ int run(context& with, const explain_options& given) {
       });
   auto got = with.api.explain_queue(given.queue);
   const auto* why = got ? std::get_if<queue_explanation>(&*got) : nullptr;
-  if (why && !why->exists && why->missing_shards.empty()) {
-    const auto is_default_meant =
-      given.queue.tenant.empty() && why->queue.tenant == default_tenant;
-    return fail(
-      {errc::unknown_queue,
-       "tenant " + why->queue.tenant + " has no queue `" + why->queue.queue + "`"
-         + std::string(is_default_meant ? other_tenant_advice : "")},
-      with.json);
-  }
+  if (why && !why->exists && why->missing_shards.empty())
+    return fail(no_such_queue(given.queue, why->queue.tenant), with.json);
   return show(with, got, queue_json, [&](const queue_explanation& all) {
     return queue_text(all, with.api);
   });
@@ -267,7 +257,9 @@ void add_explain(command_table& to) {
     .check = check,
     .details = "For a queue: the number of tasks per reason, which sum to its scheduled, gated and "
                "ready tasks; the limits and limit keys that hold back most of them; and, at the "
-               "rate of the last minute, when the last task that waits for no time starts. A shard "
+               "rate of the last minute, when the last task that waits for no time starts, but not "
+               "before --max-leased and the limits allow it, as far as a shard knows run times and "
+               "held tasks, and only if each can start. A shard "
                "is a part of the store: each task belongs to one, and each has a part of every "
                "queue and of its limits."});
 }

@@ -5,6 +5,7 @@
 #include "ctl/command_options.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/filter_options.hpp"
+#include "ctl/known_queue.hpp"
 #include "ctl/task_output.hpp"
 #include "ctl/text.hpp"
 
@@ -120,12 +121,17 @@ std::string dead_text(const task_page& page) {
   return format_table(rows) + hint_of(page);
 }
 
+/// The queue that the filter names; an end of a list says nothing of it.
+queue_address queue_of(const list_options& of) {
+  return {of.filter.tenant, of.page.after.empty() ? of.filter.queue : std::string()};
+}
+
 int run(context& with, const list_options& of) {
-  return show(with, with.api.list(of.filter, of.page), to_json, to_text);
+  return show_of(with, queue_of(of), with.api.list(of.filter, of.page), to_json, to_text);
 }
 
 int run_dead(context& with, const list_options& of) {
-  return show(with, with.api.list(of.filter, of.page), to_json, dead_text);
+  return show_of(with, queue_of(of), with.api.list(of.filter, of.page), to_json, dead_text);
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "base/json_writer.hpp"
 #include "ctl/command_options.hpp"
 #include "ctl/commands.hpp"
+#include "ctl/known_queue.hpp"
 #include "ctl/limit_options.hpp"
 #include "ctl/queue_settings.hpp"
 #include "ctl/text.hpp"
@@ -199,10 +200,15 @@ void add(command_table& to, const char* name, const char* help, runner run) {
   to.add(command<queue_options>{.name = name, .help = help, .grammar = grammar, .run = run});
 }
 
-int show_info(const context& with, const answer<queue_info>& got) {
-  const auto status = show(with, got, to_json, to_text);
+/// `queue`: has to exist; without a name no matter which.
+int show_found(const context& with, const queue_address& queue, const answer<queue_info>& got) {
+  const auto status = show_of(with, queue, got, to_json, to_text);
   const auto* told = got ? std::get_if<queue_info>(&*got) : nullptr;
   return told && !told->missing.empty() ? exit_failed : status;
+}
+
+int show_info(const context& with, const answer<queue_info>& got) {
+  return show_found(with, {}, got);
 }
 
 } // namespace
@@ -214,7 +220,7 @@ void add_queue(command_table& to) {
     "queue show",
     "Show the settings of a queue",
     [](context& with, const queue_options& given) {
-      return show_info(with, with.api.show_queue(given.queue));
+      return show_found(with, given.queue, with.api.show_queue(given.queue));
     });
   to.add(command<queue_options>{
     .name = "queue set",

@@ -2,6 +2,7 @@
 #include "base/json_writer.hpp"
 #include "ctl/command_options.hpp"
 #include "ctl/commands.hpp"
+#include "ctl/known_queue.hpp"
 #include "ctl/text.hpp"
 
 #include <chrono>
@@ -118,7 +119,7 @@ void add_stats(command_table& to) {
         auto text = [&queue](const coordinator_stats& stats) {
           return stats.queues.empty() && !queue.queue.empty() ? no_queue : to_text(stats);
         };
-        return show(with, with.api.stats_of(queue), to_json, text);
+        return show_of(with, queue, with.api.stats_of(queue), to_json, text);
       },
     .details = details});
   to.add(command<no_options>{

@@ -61,7 +61,7 @@ int print_result(const task_end& end, task_id id, bool json) {
       print_result_bytes(status.result);
     return exit_done;
   }
-  auto why = status.error_text.empty() && !end.said ? "" : ": " + status.error_text;
+  auto why = status.error_text.empty() ? "" : ": " + status.error_text;
   complain(task + " is " + std::string(to_string(status.state)) + why);
   return exit_not_completed;
 }

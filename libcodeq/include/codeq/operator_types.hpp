@@ -459,6 +459,9 @@ struct queue_explanation {
   /// At that rate, the time until the last of the tasks that wait for no time has started. Empty
   /// when it is unknown: nothing started lately, or some of them cannot start as things are.
   std::optional<duration> last_start{};
+  /// The least time that the ready tasks need by `max_leased` and the limits, as far as the shards
+  /// know run times and keys; `duration::max()`: they never start; 0: nothing is known.
+  duration limits_need{0};
   /// Shards that did not answer, and are not counted.
   std::vector<std::uint16_t> missing_shards{};
 };

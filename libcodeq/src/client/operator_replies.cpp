@@ -150,6 +150,8 @@ result<void> fill_waits(schema::QueueReply::Waits::Reader from, queue_explanatio
     to.keys.push_back(read_held(key));
   to.has_all_keys = !from.getPartialKeys();
   to.starts_per_minute = from.getStartsPerMinute();
+  constexpr auto most = static_cast<std::uint64_t>(duration::max().count());
+  to.limits_need = duration{static_cast<duration::rep>(std::min(from.getLimitsNeedMs(), most))};
   return {};
 }
 

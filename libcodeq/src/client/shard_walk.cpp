@@ -77,9 +77,11 @@ void add_explanation(queue_explanation& to, const queue_explanation& part) {
   add_waits(to.keys, part.keys);
   to.has_all_keys = to.has_all_keys && part.has_all_keys;
   to.starts_per_minute += part.starts_per_minute;
+  to.limits_need = std::max(to.limits_need, part.limits_need);
 }
 
-/// Empty when some of the tasks cannot start as things are, or when nothing started lately.
+/// Not before limits allow it. Empty when some of the tasks cannot start as things are, or when
+/// nothing started lately.
 std::optional<duration> last_start_of(const queue_explanation& why) {
   std::uint64_t tasks = 0;
   for (const auto& [reason, waiting] : why.waiting) {
@@ -89,11 +91,12 @@ std::optional<duration> last_start_of(const queue_explanation& why) {
       reason == task_reason::deferred || reason == task_reason::retry_waiting;
     tasks += waits_for_time ? 0 : waiting;
   }
-  if (tasks == 0 || why.starts_per_minute == 0 || why.blocking > 0)
+  if (tasks == 0 || why.starts_per_minute == 0 || why.blocking > 0
+      || why.limits_need == duration::max())
     return std::nullopt;
   constexpr std::uint64_t minute_ms = 60'000;
   auto ms = (tasks * minute_ms + why.starts_per_minute - 1) / why.starts_per_minute;
-  return duration{static_cast<duration::rep>(ms)};
+  return std::max(duration{static_cast<duration::rep>(ms)}, why.limits_need);
 }
 
 } // namespace

@@ -7,6 +7,8 @@
 #include "protocol/error_code.hpp"
 #include "protocol/shared_data.hpp"
 
+#include <limits>
+
 namespace codeq::protocol {
 
 namespace {
@@ -96,6 +98,10 @@ void write_waits(schema::QueueReply::Waits::Builder to, const queue_explanation&
     write_held(keys[i], why.keys[i]);
   to.setPartialKeys(!why.has_all_keys);
   to.setStartsPerMinute(why.starts_per_minute);
+  const auto never = why.limits_need == duration::max();
+  to.setLimitsNeedMs(
+    never ? std::numeric_limits<std::uint64_t>::max()
+          : static_cast<std::uint64_t>(why.limits_need.count()));
 }
 
 void write_counts(schema::StatsReply::QueueStats::Builder to, const queue_stats& q) {

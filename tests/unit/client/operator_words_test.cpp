@@ -268,6 +268,7 @@ TEST(OperatorReplies, TheWaitingTasksOfAQueueAreReadAsTheyWereWritten) {
   why.keys = {{"api", {"k", 1, 4, timestamp{duration{70}}, timestamp{duration{60}}}}};
   why.has_all_keys = false;
   why.starts_per_minute = 7;
+  why.limits_need = 5s;
   core::queue_answered answer{1, number, {"t", "q"}, {}, {}};
   answer.explanation = std::make_shared<const queue_explanation>(why);
 
@@ -286,6 +287,11 @@ TEST(OperatorReplies, TheWaitingTasksOfAQueueAreReadAsTheyWereWritten) {
   EXPECT_EQ(read.keys[0].limit, "api");
   EXPECT_EQ(read.keys[0].at, why.keys[0].at);
   EXPECT_FALSE(read.has_all_keys);
+  EXPECT_EQ(read.limits_need, 5s);
+  why.limits_need = duration::max();
+  answer.explanation = std::make_shared<const queue_explanation>(why);
+  told = read_queue(protocol::make_queue_reply(answer));
+  EXPECT_EQ(told->answer->explanation.limits_need, duration::max());
 }
 
 TEST(OperatorReplies, WorkersAreReadAsTheyWereWritten) {

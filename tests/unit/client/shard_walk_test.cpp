@@ -126,6 +126,22 @@ TEST(ShardWalk, ExplanationOfAQueueIsTheSumOfItsShards) {
   EXPECT_TRUE(whole->missing_shards.empty());
 }
 
+TEST(ShardWalk, LimitsBoundTheForecastOfAQueue) {
+  queue_part part;
+  part.explanation.waiting = {{task_reason::limited, 10}};
+  part.explanation.starts_per_minute = 60;
+  auto last_start = [&](duration limits_need) {
+    auto other = part;
+    other.explanation.limits_need = limits_need;
+    return merge_explanations({}, {part, other})->last_start;
+  };
+
+  EXPECT_EQ(last_start(duration{0}), duration{10'000}) << "20 tasks at 120 a minute";
+  EXPECT_EQ(last_start(duration{9000}), duration{10'000});
+  EXPECT_EQ(last_start(duration{90'000}), duration{90'000});
+  EXPECT_EQ(last_start(duration::max()), std::nullopt);
+}
+
 TEST(ShardWalk, ShardsThatDoNotExplainAQueueAreNamed) {
   queue_part answered;
   answered.explanation.waiting = {{task_reason::no_worker, 1}};

@@ -213,6 +213,13 @@ TEST(CtlCommandLine, EnqueueTakesKeysGroupsAndRetention) {
   EXPECT_EQ(task.retry, (retry_policy{retry_kind::exponential_jitter, 1s, 1h}));
 }
 
+TEST(CtlCommandLine, RetentionTakesEverySpellingOfItsClasses) {
+  auto task = run({{"enqueue", "q", "x", "--retention", "24h", "--dead-retention", "0s"}}).task;
+
+  EXPECT_EQ(task.retention, std::optional<duration>(24h));
+  EXPECT_EQ(task.dead_retention, duration{0});
+}
+
 TEST(CtlCommandLine, KeysAndGroupsAreChecked) {
   std::string too_long(257, 'k');
   auto long_text = "`" + std::string(32, 'k') + "...` has 257 bytes; it must have at most 256";

@@ -109,6 +109,20 @@ TEST(CtlCommands, WrongUsageThatIsFoundLateHasItsStatus) {
     "numbers of the backups\n= 2");
 }
 
+TEST(CtlCommands, AWebhookTakesAGateway) {
+  recorded_api api;
+  const program_input input({"enqueue", "q", "1", "--webhook", "https://h/done"});
+
+  EXPECT_EQ(
+    shown(api, input),
+    "codeqctl: unsupported: --webhook is not possible over --coordinator; it takes --http: the "
+    "HTTP gateway sends it\n= 1");
+  EXPECT_EQ(api.asked, "");
+  api.has_webhooks = true;
+  EXPECT_EQ(shown(api, input), "= 0");
+  EXPECT_EQ(api.asked, "enqueue 1 webhook https://h/done\n");
+}
+
 TEST(CtlCommands, StatsTellNowAndEverApart) {
   recorded_api api;
   queue_stats queue{{"t", "q"}, 1, 2, 3, 4, 5, 6, 7};
@@ -146,6 +160,72 @@ TEST(CtlCommands, ExplanationOfAQueueThatDoesNotExistFails) {
   api.explained->missing_shards = {2};
   auto unsure = shown(api, {{"explain", "--queue", "nix"}});
   EXPECT_NE(unsure.find("did not answer: 2\n= 0"), unsure.npos) << unsure;
+}
+
+namespace {
+
+/// Answers of a coordinator that has nothing of a queue `nix`.
+recorded_api with_nothing() {
+  recorded_api api;
+  api.counts = coordinator_stats{};
+  api.found_queue.emplace();
+  api.found_queue->exists = false;
+  api.page = task_page{};
+  api.kinds = dead_summary{};
+  api.changed_dead = 0;
+  api.explained = queue_explanation{{"t", "nix"}, false};
+  api.found_workers.emplace();
+  return api;
+}
+
+const std::vector<program_input> questions_of_a_queue{
+  {{"queue", "stats", "nix"}},
+  {{"queue", "show", "nix"}},
+  {{"list", "--queue", "nix"}},
+  {{"dead", "list", "--queue", "nix"}},
+  {{"dead", "summary", "--queue", "nix"}},
+  {{"dead", "redrive", "--queue", "nix"}},
+  {{"dead", "purge", "--queue", "nix", "--yes"}}};
+
+} // namespace
+
+TEST(CtlCommands, AMistypedQueueIsToldFromOneThatIsEmpty) {
+  for (const auto& question : questions_of_a_queue) {
+    auto api = with_nothing();
+    EXPECT_EQ(
+      shown(api, question), "codeqctl: unknown_queue: tenant t has no queue `nix`\n= 1")
+      << api.asked;
+    api.explained->exists = true;
+    auto text = shown(api, question);
+    EXPECT_TRUE(text.ends_with("= 0")) << text;
+  }
+}
+
+TEST(CtlCommands, AQueueThatAWorkerServesIsNotMistyped) {
+  for (const char* served : {"nix", "n*"})
+    for (const auto& question : questions_of_a_queue) {
+      auto api = with_nothing();
+      worker_info worker{"t/w", true};
+      worker.queues = {{"t", served}};
+      worker.queue_count = 1;
+      api.found_workers->push_back(worker);
+      auto text = shown(api, question);
+      EXPECT_TRUE(text.ends_with("= 0")) << text;
+      api.found_workers->front().queues = {{"u", "nix"}, {"t", "ni"}};
+      api.found_workers->front().queue_count = 2;
+      text = shown(api, {{"queue", "stats", "nix", "--tenant", "t"}});
+      EXPECT_TRUE(text.ends_with("= 1")) << text;
+    }
+}
+
+TEST(CtlCommands, NoQueueIsMissedWithoutAName) {
+  auto api = with_nothing();
+
+  for (const auto& question :
+       {program_input{{"queue", "stats"}}, program_input{{"dead", "redrive"}}}) {
+    auto text = shown(api, question);
+    EXPECT_TRUE(text.ends_with("= 0")) << text;
+  }
 }
 
 TEST(CtlCommands, WaitingTasksOfAQueueAreAccountedFor) {
@@ -473,7 +553,7 @@ TEST(CtlCommands, PromotionThatTheProducerDidNotAllowFails) {
 
 TEST(CtlCommands, EnqueueOfWhatWasRefusedHalfwayPrintsIdsOnly) {
   recorded_api api;
-  api.tasks = {.tasks = {{id}}, .said = document{"{\"results\":[]}"}, .is_whole = false};
+  api.tasks = {.tasks = {{id}}, .is_whole = false};
 
   EXPECT_EQ(shown(api, {{"enqueue", "q", "x"}}), id_text + "\n= 0");
   EXPECT_EQ(shown(api, {{"enqueue", "q", "x", "--json"}}), "= 0");

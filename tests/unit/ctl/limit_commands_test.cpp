@@ -52,6 +52,26 @@ limit_info some_limit() {
   return info;
 }
 
+TEST(LimitCommands, LimitsBoundTheForecastOfAQueue) {
+  recorded_api api;
+  queue_explanation why{{"t", "q"}, true};
+  why.waiting = {{task_reason::limited, 30}};
+  why.starts_per_minute = 16;
+  why.last_start = 5min;
+  why.limits_need = 5min;
+  api.explained = why;
+  EXPECT_THAT(
+    shown(api, {{"explain", "--queue", "q"}}),
+    HasSubstr("by max-leased and the limits the last one that waits for no time starts in 5m or "
+              "later\n"));
+
+  api.explained->last_start.reset();
+  api.explained->limits_need = duration::max();
+  EXPECT_THAT(
+    shown(api, {{"explain", "--queue", "q"}}),
+    HasSubstr("a limit whose concurrency is 0 lets some of them not start\n"));
+}
+
 TEST(LimitCommands, EachVerbAsksForItsChange) {
   EXPECT_EQ(asked({{"limit", "show", "l"}}), "show_limit /l\n");
   EXPECT_EQ(asked({{"limit", "delete", "l", "--tenant", "t"}}), "delete_limit t/l\n");

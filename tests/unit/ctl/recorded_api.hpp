@@ -31,6 +31,8 @@ public:
   std::optional<dead_summary> kinds;
   std::optional<change_outcome> outcome;
   std::optional<coordinator_stats> counts;
+  std::optional<queue_info> found_queue;
+  std::optional<std::uint64_t> changed_dead;
   std::optional<audit_page> audited;
   std::optional<std::vector<worker_info>> found_workers;
   std::optional<ctl::drained_worker> drained;
@@ -44,6 +46,7 @@ public:
   std::optional<limit_keys_page> found_keys;
   ctl::added_tasks tasks;
   ctl::task_end end;
+  bool has_webhooks = false;
 
   ctl::answer<task_status> status(const ctl::task_target& task) override {
     auto got = said<task_status>("status " + text(task));
@@ -74,7 +77,8 @@ public:
   }
 
   ctl::answer<queue_info> show_queue(const queue_address& queue) override {
-    return said<queue_info>("show_queue " + text(queue));
+    auto got = said<queue_info>("show_queue " + text(queue));
+    return found_queue ? ctl::answer<queue_info>{*found_queue} : got;
   }
 
   ctl::answer<queue_explanation> explain_queue(const queue_address& queue) override {
@@ -120,10 +124,11 @@ public:
 
   ctl::answer<std::uint64_t> change_dead(const dead_filter& filter, dead_change what) override {
     asked_for_dead = filter;
-    return said<std::uint64_t>(
+    auto got = said<std::uint64_t>(
       (what == dead_change::redrive ? "redrive " : "purge ")
       + text(queue_address{filter.tenant, filter.queue}) + " limit " + std::to_string(filter.limit)
       + " rate " + std::to_string(filter.rate) + (filter.is_dry_run ? " dry" : ""));
+    return changed_dead ? ctl::answer<std::uint64_t>{*changed_dead} : got;
   }
 
   ctl::answer<std::uint64_t> purge_queue(const queue_address& queue) override {
@@ -241,7 +246,8 @@ public:
   }
 
   ctl::answer<coordinator_stats> stats_of(const queue_address& queue) override {
-    return said<coordinator_stats>("stats_of " + text(queue));
+    auto got = said<coordinator_stats>("stats_of " + text(queue));
+    return counts ? ctl::answer<coordinator_stats>{*counts} : got;
   }
 
   ctl::answer<cluster_status> cluster() override {
@@ -301,9 +307,12 @@ public:
 
   result<void> prepare_enqueue() override { return {}; }
 
-  result<void> enqueue(const task_spec& given, std::size_t copies, const added& told) override {
-    asked += "enqueue " + std::to_string(copies) + "\n";
-    task = given;
+  [[nodiscard]] bool sends_webhooks() const override { return has_webhooks; }
+
+  result<void> enqueue(const ctl::enqueue_request& given, const added& told) override {
+    asked += "enqueue " + std::to_string(given.copies)
+             + (given.webhook.empty() ? "" : " webhook " + given.webhook) + "\n";
+    task = given.task;
     told(tasks);
     return {};
   }

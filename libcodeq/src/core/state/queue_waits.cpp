@@ -4,7 +4,9 @@
 #include "codeq/limits.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -73,6 +75,56 @@ void add_awaited(queue_explanation& to, const awaited_keys& awaited, std::size_t
   }
 }
 
+/// `one` for each of `tasks`, of which `at_once` go on together; `duration::max()` when none does.
+duration time_for(std::uint64_t tasks, std::uint64_t at_once, duration one) {
+  if (tasks == 0 || one == duration{0})
+    return duration{0};
+  if (at_once == 0)
+    return duration::max();
+  const auto all = std::chrono::duration<double, duration::period>(one)
+                   * (static_cast<double>(tasks) / static_cast<double>(at_once));
+  return all < limits::not_before_ahead_max ? std::chrono::duration_cast<duration>(all)
+                                            : limits::not_before_ahead_max;
+}
+
+/// The mean run time of the queue's tasks since the start of the process; 0: unknown.
+duration mean_run_of(const queue_state& queue) {
+  if (!queue.activity.times)
+    return duration{0};
+  const auto& run = queue.activity.times->run;
+  const auto runs = std::accumulate(run.counts.begin(), run.counts.end(), std::uint64_t{0});
+  return duration{runs == 0 ? 0 : run.sum_ms / static_cast<std::int64_t>(runs)};
+}
+
+/// The time in which a key starts the tasks that it holds, at the earliest: a cost is at least 1.
+duration time_of_key(const limit_definition& of, const limit_key_info& key, duration run) {
+  duration most{0};
+  if (of.concurrency == 0u && key.held > 0)
+    return duration::max();
+  if (of.concurrency)
+    most = time_for(key.held, *of.concurrency, run);
+  if (!of.rate)
+    return most;
+  // A task that waits for a time waits because nothing of the burst is left.
+  const auto burst = key.next_start ? std::uint64_t{1} : of.rate->burst;
+  const auto later = key.held - std::min<std::uint64_t>(key.held, burst);
+  return std::max(most, time_for(later, of.rate->count, of.rate->period));
+}
+
+/// See `queue_explanation::limits_need`. `keys`: all that were seen.
+duration limits_need_of(
+  const limit_table& table, const queue_state& queue, const std::vector<limit_wait>& keys) {
+  const auto run = mean_run_of(queue);
+  const auto max_leased = queue.settings.config.max_leased;
+  duration most{0};
+  if (max_leased > 0)
+    most = time_for(queue.ready - std::min(queue.ready, queue.lease_room()), max_leased, run);
+  for (const auto& wait : keys)
+    if (const auto* of = table.find({queue.address.tenant, wait.limit}))
+      most = std::max(most, time_of_key(*of, wait.at, run));
+  return most;
+}
+
 void add_limits(
   queue_explanation& to,
   const limit_table& table,
@@ -86,8 +138,6 @@ void add_limits(
     add_keys(to, table, limit, queue, left);
   });
   add_awaited(to, awaited, left);
-  keep_most(to.limits);
-  keep_most(to.keys);
 }
 
 } // namespace
@@ -124,6 +174,9 @@ explain_queue(const shard_state& state, const queue_address& name, monotonic_tim
   e.blocking = queue.blocking;
   e.starts_per_minute = queue.activity.starts.per_minute(now);
   add_limits(e, state.limits, state.permits.awaited_of(at->second), at->second);
+  e.limits_need = limits_need_of(state.limits, queue, e.keys);
+  keep_most(e.limits);
+  keep_most(e.keys);
   return e;
 }
 

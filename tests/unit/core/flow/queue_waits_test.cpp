@@ -150,6 +150,35 @@ TEST_F(QueueWaits, TasksThatWaitForAPermitNameTheKeyOfTheOtherShard) {
   EXPECT_EQ(why().limits[0].at.held, 1u);
 }
 
+TEST_F(QueueWaits, RatesBoundWhenTheLastTaskStarts) {
+  set_limit("api", limit_definition{.rate = start_rate{1, 10s, 2}});
+  attach("w", {"q"});
+  claim("w", 20);
+  EXPECT_EQ(why().limits_need, 0ms);
+  enqueue("q", 7, {.limits = {{"api", "a", 1}}});
+
+  EXPECT_EQ(why().waiting, (counts{{task_reason::limited, 5}}));
+  EXPECT_EQ(why().limits_need, 40s) << "the first of 5 starts soon";
+}
+
+TEST_F(QueueWaits, SlotsBoundItByTheMeanRunTime) {
+  lease_one();
+  complete("w", held(1, 1));
+  state().queues.front()->activity.measured().run.add(4s);
+  set_limit("api", limit_definition{.concurrency = 2});
+  claim("w", 20);
+  enqueue("q", 8, {.limits = {{"api", "a", 1}}});
+
+  EXPECT_EQ(why().waiting, (counts{{task_reason::limited, 6}}));
+  EXPECT_EQ(why().limits_need, 12s) << "6 tasks of 4 s, two at a time";
+  configure("q", {.max_leased = 2});
+  EXPECT_EQ(why().limits_need, 12s);
+  configure("q", {.max_leased = 1});
+  EXPECT_EQ(why().limits_need, 24s);
+  set_limit("api", limit_definition{.concurrency = 0});
+  EXPECT_EQ(why().limits_need, duration::max());
+}
+
 TEST_F(QueueWaits, KeysBeyondThoseLookedAtAreSaidToBe) {
   set_limit("api", limit_definition{.concurrency = 0});
   attach("w", {"q"});

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/result.hpp"
+#include "codeq/task.hpp"
+
+#include "ctl/operator_api.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// The answers of a gateway with the names, units and shapes that commands print for those of a
+/// node port. What a gateway does not tell is left out, and what only it tells stays. A text that
+/// is not a JSON object is returned unchanged.
+namespace codeq::ctl {
+
+enum class answer_form : std::uint8_t { tasks, schedules, workers };
+
+/// The same answer. Times of `tasks` become milliseconds; those of `schedules` stay as they are.
+[[nodiscard]] std::string as_printed(std::string_view json, answer_form form);
+
+/// The counts of one queue, or a list of queues.
+[[nodiscard]] std::string counts_as_printed(std::string_view json);
+
+/// The outcome of a change of one task, which may stand in a list.
+[[nodiscard]] std::string outcome_as_printed(std::string_view json);
+
+/// The history of that task.
+[[nodiscard]] std::string events_as_printed(std::string_view json, task_id task);
+
+// What commands take from answers.
+
+[[nodiscard]] error unreadable_answer();
+
+/// Adds the tasks in the answer to a batch enqueue to `to`. Errors: the reason why the rest was
+/// refused, after the tasks that were accepted.
+[[nodiscard]] result<void> take_ids(std::string_view answer, std::vector<enqueued_task>& to);
+
+/// How a task ended, from the JSON of its result and of the task itself.
+[[nodiscard]] result<task_end> read_end(task_id id, std::string_view json);
+
+} // namespace codeq::ctl
