@@ -88,7 +88,8 @@ protected:
   }
 
   /// Claims so many tasks of one coordinator, and completes those that come in time.
-  void complete_at(std::size_t coordinator, std::size_t count, std::chrono::milliseconds wait = 20s) {
+  void
+  complete_at(std::size_t coordinator, std::size_t count, std::chrono::milliseconds wait = 20s) {
     auto worker = connect(coordinator, schema::Role::WORKER);
     worker->give_credits(static_cast<std::uint32_t>(count));
     for (const auto& task : worker->receive_tasks(count, wait)) {

@@ -27,10 +27,10 @@ namespace codeq::core {
 /// One message to each owner is under way at a time, and has everything that came up meanwhile. It
 /// is repeated until it is heard; so are permits that are asked for, since the answer may be lost.
 ///
-/// A task whose keys belong to several other shards asks them one after the other. It holds what it
-/// has got no longer than one permit may be unspent; then it returns that, and begins with the owner
-/// that it waits for. So tasks that need the same permits in different orders do not wait for each
-/// other, and a task that waits for a busy key holds no slot of another.
+/// A task whose keys belong to several other shards asks them one after the other. It keeps what it
+/// has got no longer than one permit may be unspent; then it returns that, and begins with the
+/// owner that it waits for. So tasks that need the same permits in different orders do not wait for
+/// each other, and a task that waits for a busy key holds no slot of another.
 ///
 /// Costs are logarithmic in the number of tasks.
 class permit_desk {
