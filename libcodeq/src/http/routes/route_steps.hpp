@@ -101,17 +101,17 @@ void gather_each_from_shards(
     for (auto i = first; i < count; ++i)
       ask(
         i,
-        shard_desk::then<T>([gathered, i](result<T> told) { gathered->set(i, std::move(told)); }));
+        shard_desk::then<T>([gathered, i](const result<T>& told) { gathered->set(i, told); }));
   };
   if (how == asking::all)
     return ask_from(0);
-  ask(0, shard_desk::then<T>([gathered, ask_from, count](result<T> told) {
+  ask(0, shard_desk::then<T>([gathered, ask_from, count](const result<T>& told) {
         if (told)
           ask_from(1);
         else
           for (std::uint16_t i = 1; i < count; ++i)
             gathered->set(i, told.error());
-        gathered->set(0, std::move(told));
+        gathered->set(0, told);
       }));
 }
 
