@@ -42,7 +42,7 @@ TEST(FairnessKeyOfAQueue, IsTakenFromAHeaderOrFromNone) {
   EXPECT_EQ(header_after({"--max-depth", "3"}), "old");
   EXPECT_EQ(
     header_after({"--no-fairness-key", "--fairness-key", "header=h"}),
-    "codeqctl: --fairness-key: --fairness-key and --no-fairness-key exclude each other");
+    "codeqctl: --no-fairness-key: --fairness-key and --no-fairness-key exclude each other");
 }
 
 TEST(FairnessKeyOfAQueue, NamesAHeader) {

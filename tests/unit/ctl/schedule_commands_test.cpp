@@ -23,7 +23,7 @@ std::string shown(recorded_api& api, const program_input& input) {
   auto parsed = parse_command_line(input.line());
   auto* given = std::get_if<invocation>(&parsed);
   if (given == nullptr)
-    return "refused";
+    return codeq::test::refusal(parsed);
   context with{api, given->json, false};
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
