@@ -18,6 +18,11 @@ constexpr double latest_part = 0.125;
 /// By so much the average may differ: the shard counts in whole milliseconds.
 constexpr double average_margin_ms = 20;
 
+/// True for a key that a producer names, see `workload::add_fairness`: it wins over the header.
+bool is_own(const std::string& key) {
+  return key.starts_with('f');
+}
+
 } // namespace
 
 void fairness_audit::turn_sealed(
@@ -51,7 +56,7 @@ void fairness_audit::check_new_tasks(
       const auto* configured = std::get_if<core::queue_configured>(&other);
       return configured && configured->queue == added->queue;
     });
-    if (is_changed)
+    if (is_changed || is_own(added->fairness.key))
       continue;
     for (const auto& piece : added->pieces)
       for (std::size_t i = 0; i < piece.count(); ++i) {

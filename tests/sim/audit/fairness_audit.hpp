@@ -51,7 +51,7 @@ private:
 
   using waiting_keys = std::map<key_place, waiting_key>;
 
-  /// No task of a queue that takes its keys from a header names a key itself.
+  /// Tasks that name no key have that of their header in a queue that takes keys from there.
   void check_new_tasks(const core::shard_state& state, const std::vector<core::event>& events);
   void check(core::shard_state& state, const core::batch_granted& grant);
   void count_turn(core::shard_state& state, const key_place& served, std::int64_t cost);
