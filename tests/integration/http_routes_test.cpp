@@ -345,7 +345,7 @@ TEST_F(HttpRoutes, PartsOfAnAnswerMayBeSentBack) {
 
 TEST_F(HttpRoutes, PoliciesOfAScheduleAreNames) {
   auto put = [this](const std::string& policies) {
-    auto body = R"({"every":"1h",)" + policies + R"("task":{"queue":"q"}})";
+    auto body = R"({"every":"1h",)" + policies + R"("task":{"queue":"q","payload":1}})";
     return call("PUT", "/schedules/p", body);
   };
   EXPECT_THAT(

@@ -220,7 +220,9 @@ void limit_keys::use_up_all(timestamp at) {
       continue;
     key.meter.use_up(*rule->rate, at);
     changed_.insert(place);
-    marked_.insert(place);
+    // A key that is not stored begins with this time in each process (`fresh_state`).
+    if (key.is_stored)
+      marked_.insert(place);
   }
 }
 

@@ -69,6 +69,8 @@ struct input_field {
   bool is_required = false;
   /// null and an empty text are refused; with other fields both count as not given.
   bool is_never_empty = false;
+  /// An empty text is a value, which takes a setting away.
+  bool takes_empty = false;
   /// Answers have this object with several names of one field, which may be sent back: members may
   /// give more than one name of a field if all say the same.
   bool takes_all_names = false;

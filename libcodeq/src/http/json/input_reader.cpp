@@ -273,8 +273,8 @@ result<bool> input_reader::read_text(const given_field& given, input::value& to)
   to.text = place_.is_query ? std::string(given.raw) : unquote_json(given.raw);
   bool is_period = given.field->type == input_type::period;
   // In a body an empty duration is rather the text of a variable that was not set.
-  bool may_be_empty = !is_period || place_.is_query;
-  if (to.text.empty() && may_be_empty && !is_required(*given.field))
+  bool is_unset_if_empty = (!is_period || place_.is_query) && !given.field->takes_empty;
+  if (to.text.empty() && is_unset_if_empty && !is_required(*given.field))
     return false;
   if (is_period)
     return read_period(given, to);

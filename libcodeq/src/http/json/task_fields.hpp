@@ -227,7 +227,9 @@ inline constexpr auto settings_fields = std::to_array<input_field>({
    .type = input_type::objects,
    .range = at_most(limits::task_limits_max),
    .members = queue_limit_fields},
-  {.name = "fairnessHeader", .range = at_most(limits::fairness_key_bytes_max)},
+  {.name = "fairnessHeader",
+   .takes_empty = true,
+   .range = at_most(limits::fairness_key_bytes_max)},
 });
 
 } // namespace codeq::http
