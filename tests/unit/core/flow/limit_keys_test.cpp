@@ -240,12 +240,25 @@ TEST(LimitKeys, WhatIsRestoredIsNotStoredAgain) {
   limit_keys replayed;
   replayed.set(mail, {.rate = start_rate{1, 1s, 1}});
   replayed.occupy({1, 0, {{at, 1}}});
+  replayed.restore({at, 1, {}, false});
   replayed.use_up_all(timestamp{10s});
   ASSERT_EQ(replayed.marks().size(), 1u);
 
   replayed.restore({at, 0, {}, true});
 
   EXPECT_TRUE(replayed.marks().empty()) << "its lease lives on, and nothing of it is stored";
+}
+
+TEST(LimitKeys, BurstThatCountsAsUsedUpIsStoredForStoredKeysOnly) {
+  const limit_place at{mail, "k"};
+  limit_keys keys;
+  keys.set(mail, {.rate = start_rate{1, 1s, 1}});
+  keys.occupy({1, 0, {{at, 1}}});
+
+  keys.use_up_all(timestamp{10s});
+
+  EXPECT_TRUE(keys.marks().empty()) << "each process begins with the time that is stored for all";
+  EXPECT_TRUE(keys.check({{at, 1}}, timestamp{10s}));
 }
 
 TEST(LimitKeys, KeysThatNothingUsesTakeNoMemory) {
