@@ -228,13 +228,13 @@ class Harness:
             self.rig.ctl("list", "--queue", "kill", "--state", state, "--limit", "5").decode()
             for state in UNFINISHED)
 
-    def fewer_than(self, before):
-        """One more than the number of unfinished tasks, when that is smaller than `before`; else
-        None."""
+    def other_than(self, before):
+        """One more than the number of unfinished tasks, when that is another one than `before`;
+        else None."""
         self.restart_crashed()
         time.sleep(0.1)
         left = self.unfinished()
-        return left + 1 if left < before else None
+        return left + 1 if left != before else None
 
     def drain(self):
         """Stops the producers and waits until all tasks have ended."""
@@ -244,11 +244,12 @@ class Harness:
                        f"the log of {producer.name}")
             producer.popen.terminate()
 
+        # The number grows when shards are counted that could not be asked before.
         left = self.unfinished()
         while left > 0:
             try:
-                left = wait_until(lambda: self.fewer_than(left), STANDSTILL_SECONDS,
-                                  f"fewer than {left} unfinished tasks") - 1
+                left = wait_until(lambda: self.other_than(left), STANDSTILL_SECONDS,
+                                  f"another number of unfinished tasks than {left}") - 1
             except TimeoutError as late:
                 raise RuntimeError(f"{late}\n{self.oldest_unfinished()}\n"
                                    f"{self.coordinator_text()}") from late
