@@ -219,7 +219,9 @@ class Harness:
     # The end.
 
     def unfinished(self):
-        queue = self.rig.queue_stats("kill") or {}
+        # There are none while the shards that have the tasks cannot be asked.
+        queue = wait_until(lambda: self.rig.queue_stats("kill"), ANSWER_SECONDS,
+                           "counts of the queue")
         return sum(queue.get(state, 0) for state in UNFINISHED)
 
     def oldest_unfinished(self):
