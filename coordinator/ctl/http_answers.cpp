@@ -17,7 +17,7 @@ namespace codeq::ctl {
 
 namespace {
 
-/// What becomes of the value of a member.
+/// How the value of a member is changed.
 enum class value_change : std::uint8_t {
   /// Its members get other names, too.
   renamed,

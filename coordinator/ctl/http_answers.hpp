@@ -30,7 +30,7 @@ enum class answer_form : std::uint8_t { tasks, schedules, workers };
 /// The history of that task.
 [[nodiscard]] std::string events_as_printed(std::string_view json, task_id task);
 
-// What commands take from answers.
+// For commands that read an answer.
 
 [[nodiscard]] error unreadable_answer();
 

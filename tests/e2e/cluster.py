@@ -58,6 +58,14 @@ def _die_with_parent():
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def questions_about(queue):
+    """The words of the commands that find tasks of a queue, or the queue itself."""
+    return [
+        ("queue", "show", queue), ("queue", "stats", queue), ("list", "--queue", queue),
+        ("dead", "list", "--queue", queue), ("dead", "summary", "--queue", queue),
+        ("dead", "redrive", "--queue", queue), ("dead", "purge", "--queue", queue, "--yes")]
+
+
 def refuse_report(name, text):
     found = _REPORT.search(text)
     if found:

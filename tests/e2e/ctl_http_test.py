@@ -56,7 +56,7 @@ class CtlOverHttp(cluster.ClusterTest):
         self.ctl("limit", "set", "api", "--concurrency", "3", "--rate", "5/1s")
         waiting = self.add("q", "1", "--delay", "1h", "--key", "k", "--limit", "api:a:2")
         self.ctl("schedule", "set", "s", "--queue", "q", "--every", "1h", "--payload", '{"a": 1}')
-        # What is told over HTTP only.
+        # Only HTTP tells these.
         more = {"payload", "headers", "http", "exists", "state", "queue", "priority"}
         for words in (("get", waiting), ("get", dead), ("list",), ("dead", "list"),
                       ("dead", "summary"), ("explain", waiting), ("events", dead),
@@ -177,10 +177,7 @@ class CtlOverHttp(cluster.ClusterTest):
             settings["retry_base_ms"], settings["on_dead"]))
 
     def test_queue_that_nobody_knows_is_refused_and_one_that_is_empty_is_not(self):
-        questions = [
-            ("queue", "show", "none"), ("queue", "stats", "none"), ("list", "--queue", "none"),
-            ("dead", "list", "--queue", "none"), ("dead", "summary", "--queue", "none"),
-            ("dead", "redrive", "--queue", "none"), ("dead", "purge", "--queue", "none", "--yes")]
+        questions = cluster.questions_about("none")
         for words in questions:
             said = self.refusal(*words)
             self.assertIn("unknown_queue", said, words)

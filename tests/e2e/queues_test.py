@@ -63,10 +63,7 @@ class Queues(OperatorTest):
         self.assertEqual(self.cluster.status(own)["max_attempts"], 7)
 
     def test_queue_that_nobody_knows_is_refused_and_one_that_is_empty_is_not(self):
-        questions = [
-            ("queue", "show", "none"), ("queue", "stats", "none"), ("list", "--queue", "none"),
-            ("dead", "list", "--queue", "none"), ("dead", "summary", "--queue", "none"),
-            ("dead", "redrive", "--queue", "none"), ("dead", "purge", "--queue", "none", "--yes")]
+        questions = cluster.questions_about("none")
         for words in questions:
             self.assertIn("unknown_queue: tenant default has no queue `none`",
                           self.cluster.ctl_error(*words), words)

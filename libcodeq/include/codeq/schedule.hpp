@@ -23,16 +23,16 @@ struct schedule_address {
   friend auto operator<=>(const schedule_address&, const schedule_address&) = default;
 };
 
-/// What happens to the nominal times that passed while no coordinator served the schedule's shard;
-/// those of a pause are not caught up. Never renumber.
+/// How a schedule treats the nominal times that passed while no coordinator served its shard. The
+/// times of a pause are not caught up. Never renumber.
 enum class misfire_policy : std::uint8_t {
   latest = 0, ///< The newest one within `schedule_spec::catch_up` fires.
   all = 1,    ///< Those within `catch_up` fire, in order; only the newest 1,000 of more.
   skip = 2,   ///< None fires.
 };
 
-/// What happens to an occurrence that is due while the task of an earlier one has not ended. Stored
-/// on disk, never renumber.
+/// How a schedule treats an occurrence that is due while the task of an earlier one has not ended.
+/// Stored on disk, never renumber.
 enum class overlap_policy : std::uint8_t {
   allow = 0,     ///< Its task is enqueued all the same.
   skip = 1,      ///< It is skipped.

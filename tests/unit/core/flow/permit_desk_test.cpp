@@ -200,7 +200,7 @@ protected:
         (void)desk_.hear({letter.to, session, letter.what.number}, now_);
   }
 
-  /// What the desk says to the owner now; empty when that is nothing.
+  /// The message that the desk sends to the owner now; empty when there is none.
   std::optional<ask_permits> said_to(shard_id to) {
     for (auto& letter : desk_.say(now_))
       said_[letter.to] = letter.what;
