@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 /// Options that several commands share. The target of an option must outlive it.
@@ -43,6 +44,23 @@ template <class Target, std::size_t N>
     if (!choice)
       return choice.error();
     config::store_number(target, *choice);
+    return {};
+  };
+}
+
+/// A switch that takes a setting away, as `--no-limits` does: `target` becomes empty. Error:
+/// `contrary`, when another option has filled it.
+template <class Setting>
+[[nodiscard]] auto empties(std::optional<Setting>& target, error contrary) {
+  return [&target, contrary = std::move(contrary)](const std::string& text) -> result<void> {
+    auto is_on = config::parse_switch(text);
+    if (!is_on)
+      return is_on.error();
+    if (!*is_on)
+      return {};
+    if (target && !target->empty())
+      return contrary;
+    target.emplace();
     return {};
   };
 }

@@ -5,7 +5,7 @@
 #include "ctl/operator_api.hpp"
 
 #include <cstdint>
-#include <string_view>
+#include <string>
 #include <variant>
 
 /// Tells a mistyped queue from one that is empty: no queue has to be declared, so commands find

@@ -113,17 +113,6 @@ std::vector<option> limits_of_queue_options(std::optional<std::vector<queue_limi
       given.emplace();
     return add_limit(*given, limit_of_queue(std::move(*use)));
   };
-  auto take_none = [&given, contrary](const std::string& text) -> result<void> {
-    auto is_on = config::parse_switch(text);
-    if (!is_on)
-      return is_on.error();
-    if (!*is_on)
-      return {};
-    if (given && !given->empty())
-      return contrary;
-    given.emplace();
-    return {};
-  };
   return {
     {.name = "limit",
      .value = "NAME[:KEY|:header=NAME[:COST]]",
@@ -135,7 +124,7 @@ std::vector<option> limits_of_queue_options(std::optional<std::vector<queue_limi
     {.name = "no-limits",
      .value = "",
      .help = "Give no limits to new tasks of the queue [default: unchanged]",
-     .take = take_none}};
+     .take = empties(given, contrary)}};
 }
 
 std::string limits_text(const std::vector<queue_limit>& given) {

@@ -217,17 +217,6 @@ std::vector<option> fairness_key_options(std::optional<std::string>& given) {
     given = std::move(*header);
     return {};
   };
-  auto take_none = [&given, contrary](const std::string& text) -> result<void> {
-    auto is_on = config::parse_switch(text);
-    if (!is_on)
-      return is_on.error();
-    if (!*is_on)
-      return {};
-    if (given && !given->empty())
-      return contrary;
-    given.emplace();
-    return {};
-  };
   return {
     {.name = "fairness-key",
      .value = "header=NAME",
@@ -237,7 +226,7 @@ std::vector<option> fairness_key_options(std::optional<std::string>& given) {
     {.name = "no-fairness-key",
      .value = "",
      .help = "Give no fairness key to new tasks of the queue [default: unchanged]",
-     .take = take_none}};
+     .take = empties(given, contrary)}};
 }
 
 std::string limit_text(std::uint64_t limit) {
