@@ -171,6 +171,15 @@ std::string limits_text(const queue_explanation& why) {
   return why.has_all_keys ? text : text + "other keys, which were not looked at, may hold more\n";
 }
 
+/// When the last task that waits for no time starts: as the limits allow, or at the rate of now.
+std::string last_start_text(duration until, bool is_by_limits) {
+  auto time = format_duration(std::chrono::ceil<std::chrono::seconds>(until));
+  if (is_by_limits)
+    return "by max-leased and the limits the last one that waits for no time starts in " + time
+           + " or later\n";
+  return "at this rate the last one that waits for no time starts in about " + time + "\n";
+}
+
 /// The sentences below the tables.
 std::string notes_of(const queue_explanation& why) {
   std::string text;
@@ -179,12 +188,7 @@ std::string notes_of(const queue_explanation& why) {
   if (why.starts_per_minute > 0)
     text += std::to_string(why.starts_per_minute) + " tasks started per minute lately\n";
   if (why.last_start)
-    text += std::string(
-              why.last_start == why.limits_need
-                ? "by max-leased and the limits the last one that waits for no time starts in "
-                : "at this rate the last one that waits for no time starts in about ")
-            + format_duration(std::chrono::ceil<std::chrono::seconds>(*why.last_start))
-            + (why.last_start == why.limits_need ? " or later\n" : "\n");
+    text += last_start_text(*why.last_start, *why.last_start == why.limits_need);
   if (why.limits_need == duration::max())
     text += "a limit whose concurrency is 0 lets some of them not start\n";
   std::string missing;
