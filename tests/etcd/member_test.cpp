@@ -69,6 +69,9 @@ public:
         std::lock_guard guard(mutex_);
         if (holds(records_, map_))
           return true;
+        // A change is not made while another one of the same shard is under way.
+        for (const auto& [shard, record] : records_)
+          add_learner(shard, record);
       }
       (void)news_.pop(1s);
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checks/invariants.hpp"
+#include "core/state/queue_fairness.hpp"
 #include "record.capnp.h"
 #include "storage/keys/keyspace.hpp"
 #include "storage/memory/memory_store.hpp"
@@ -127,6 +128,27 @@ TEST_F(Recovery, ReadsTheSegmentsBehindTheSnapshot) {
 
   ASSERT_TRUE(recovered) << to_string(recovered.error());
   EXPECT_EQ(core::durable_text(**recovered), core::durable_text(state()));
+}
+
+TEST_F(Recovery, FairnessKeysHaveTheirWeightsWithAndWithoutASnapshot) {
+  const auto weights = [&]() -> std::vector<std::uint32_t> {
+    auto recovered = recover(store_, shard_id{}, 2, {});
+    if (!recovered)
+      return {};
+    const auto* queue = (*recovered)->find_queue({"default", "q"});
+    std::vector<std::uint32_t> found;
+    for (const auto& key : queue->fair->list({.limit = 10}, queue->leased).keys)
+      found.push_back(key.weight);
+    return found;
+  };
+  enqueue("q", 2, {.fairness = {"ready", 7}});
+  enqueue("q", 1, {.delay = 1h, .fairness = {"scheduled", 5}});
+  write();
+  EXPECT_EQ(weights(), (std::vector<std::uint32_t>{7, 5}));
+
+  take_snapshot();
+  write();
+  EXPECT_EQ(weights(), (std::vector<std::uint32_t>{7, 5}));
 }
 
 TEST_F(Recovery, KeepsGroupsApartWhoseNamesHaveEqualHashes) {

@@ -36,14 +36,7 @@ void gather_member(
     gathered.open_members.push_back(member);
 }
 
-} // namespace
-
-void index_segment(shard_state& state, segment& s, gathered_index& gathered) {
-  if (!s.aside && s.entries.empty()) {
-    s.kept = s.count;
-    count_fresh(state, s, s.count);
-    return;
-  }
+void index_entries(shard_state& state, segment& s, gathered_index& gathered) {
   s.kept = 0;
   for (std::uint32_t i = 0; i < s.count; ++i) {
     auto seq = s.first + i;
@@ -71,6 +64,19 @@ void index_segment(shard_state& state, segment& s, gathered_index& gathered) {
   }
 }
 
+} // namespace
+
+void index_segment(shard_state& state, segment& s, gathered_index& gathered) {
+  if (!s.aside && s.entries.empty()) {
+    s.kept = s.count;
+    count_fresh(state, s, s.count);
+  } else {
+    index_entries(state, s, gathered);
+  }
+  if (s.fairness)
+    state.queue_of(s).fair->take_weight(s);
+}
+
 void restore_segment(shard_state& state, segment& s, gathered_index& gathered) {
   state.use_fairness(s);
   if (s.key)
@@ -82,8 +88,6 @@ void restore_segment(shard_state& state, segment& s, gathered_index& gathered) {
   });
   if (!s.aside && any_fresh)
     state.lane_of(s).append(s.first);
-  if (s.fairness)
-    state.queue_of(s).fair->take_weight(s);
   note_sparse(state, s);
 }
 
