@@ -25,7 +25,6 @@ HANDLERS = cluster.BUILD / "lib" / "libkill_handlers.so"
 PRODUCER = cluster.BIN / "tests" / "kill_producer"
 HEARTBEAT_REQUEST = 10
 LEASE = 2.0
-RATE = 150
 # Maximum time without progress while the queue drains.
 STANDSTILL_SECONDS = 60
 ANSWER_SECONDS = 120
@@ -57,6 +56,8 @@ class Harness:
     """One run. `counts` has the number of faults of each kind."""
 
     IS_OF_CLUSTER = False
+    # Tasks a second of each producer.
+    RATE = 150
 
     def __init__(self, seed, durability, rig=None):
         self.random = random.Random(seed)
@@ -98,7 +99,7 @@ class Harness:
         self._producer_runs += 1
         name = f"p{self._producer_runs}"
         self.producers.append(self.rig.start(name, [
-            PRODUCER, "load", self.rig.address, self.folder / f"{name}.log", name, RATE]))
+            PRODUCER, "load", self.rig.address, self.folder / f"{name}.log", name, self.RATE]))
 
     # Faults. After each one all processes run again, possibly after a pause.
 

@@ -140,6 +140,8 @@ void reference_shard::run(const core::attach_worker& c) {
   worker.queues.insert(c.queues.begin(), c.queues.end());
   worker.prefixes = c.prefixes;
   worker.without = {c.without.begin(), c.without.end()};
+  for (auto seq : held_by(*c.worker))
+    worker.held_before.insert(tasks.at(seq).token);
   workers[c.peer] = std::move(worker);
 }
 
@@ -392,9 +394,11 @@ void reference_shard::run(const core::resume& c) {
     else
       expected.push_back(say_lost(c.peer, lease));
   }
+  auto by = workers.find(c.peer);
   for (auto seq : held_by(*c.worker)) {
     auto& task = tasks.at(seq);
-    if (!known.contains(seq))
+    bool is_on_its_way = by != workers.end() && !by->second.held_before.contains(task.token);
+    if (!known.contains(seq) && !is_on_its_way)
       expected.push_back(
         say_redelivered(c.peer, {seq, task.token}, task.attempt) + say_checkpoint(task));
     if (task.cancelling)

@@ -466,7 +466,8 @@ worker::handler_number routed_worker::start_handler(const std::string&, const st
   return ++last_handler_;
 }
 
-void routed_worker::run(worker::handler_number handler, task&&) {
+void routed_worker::run(worker::handler_number handler, task&& attempt) {
+  doubled_ += started_.emplace(attempt.id.shard, attempt.token).second ? 0 : 1;
   const auto spread = static_cast<std::size_t>((options_.run_max - options_.run_min).count()) + 1;
   after(options_.run_min + duration{below(spread)}, [this, handler] {
     auto done = outcome::completed("done");

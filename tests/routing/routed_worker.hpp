@@ -14,6 +14,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace codeq::test {
@@ -58,6 +59,9 @@ public:
 
   /// The accepted completions; a task that was accepted twice is counted twice.
   [[nodiscard]] std::size_t completed() const { return completed_; }
+
+  /// Number of attempts that the worker started again.
+  [[nodiscard]] std::size_t doubled() const { return doubled_; }
 
   /// The state of worker and shards, for failures.
   [[nodiscard]] std::string describe() const;
@@ -168,6 +172,8 @@ private:
   std::uint64_t last_request_ = 0;
   std::size_t enqueued_ = 0;
   std::size_t completed_ = 0;
+  std::set<std::pair<shard_id, fencing_token>> started_;
+  std::size_t doubled_ = 0;
   std::size_t most_held_ = 0;
   std::int64_t idle_since_ = 0;
   duration longest_idle_{0};

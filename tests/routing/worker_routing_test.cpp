@@ -81,6 +81,7 @@ TEST(WorkerOfACluster, CompletesEachTaskOnceWhileShardsMove) {
     finish(worker, options, false);
 
     EXPECT_EQ(worker.completed(), worker.enqueued()) << worker.describe();
+    EXPECT_EQ(worker.doubled(), 0u) << worker.describe();
   }
 }
 

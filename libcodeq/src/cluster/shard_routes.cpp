@@ -105,6 +105,12 @@ std::optional<std::size_t> shard_routes::link_to(const shard_place& place) const
   return found;
 }
 
+bool shard_routes::has_moved_on(
+  shard_id shard, std::size_t link, replication::epoch_number epoch) const {
+  const auto now = link_of(shard);
+  return now && now != link && epoch < epochs_[value(shard)];
+}
+
 void shard_routes::end(std::size_t link, changes& out) {
   take_end(link);
   out.close.push_back(link);

@@ -62,6 +62,11 @@ public:
   /// The connected link to the coordinator that serves the shard, if there is one.
   [[nodiscard]] std::optional<std::size_t> link_of(shard_id shard) const;
 
+  /// True when the link leads to an earlier place of the shard than `link_of`. `epoch`: one in
+  /// which the shard was served at the link.
+  [[nodiscard]] bool
+  has_moved_on(shard_id shard, std::size_t link, replication::epoch_number epoch) const;
+
   [[nodiscard]] const cluster_map& map() const noexcept { return map_; }
 
   /// Number of links that were ever there.

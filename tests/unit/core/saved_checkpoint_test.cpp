@@ -151,6 +151,7 @@ TEST_F(SavedCheckpoint, ResumeTellsItAgain) {
   claim("w", 1);
   save("w", held(1, 1), 1);
   expire_late(held(1, 1));
+  attach("w", {"q"});
 
   EXPECT_EQ(resume("w", {}), "w: got again 1/t2@2 after 1 of t1; w: resumed");
 }

@@ -59,6 +59,17 @@ TEST_F(WorkerSession, LeasesOfAnotherWorkerAreLost) {
   EXPECT_EQ(state_of(1), "leased");
 }
 
+TEST_F(WorkerSession, TasksGrantedSinceTheWorkerAttachedAreNotDeliveredAgain) {
+  lease_two();
+  restart();
+  attach("w", {"q"});
+  claim("w", 1);
+  enqueue("q");
+
+  // It resumes before the task that was just granted has arrived.
+  EXPECT_EQ(resume("w", {}), "w: got again 1/t1 2/t2; w: resumed");
+}
+
 TEST_F(WorkerSession, ResumeAfterARestartFindsTheLeases) {
   lease_two();
   restart();

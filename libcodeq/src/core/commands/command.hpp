@@ -189,7 +189,8 @@ struct task_lease {
 };
 
 /// A worker reconnected with these leases. Effects: `leases_lost` for those that it no longer
-/// holds, `tasks_granted` (redelivered) for those that it does not know, then `resumed`.
+/// holds, `tasks_granted` (redelivered) for those that it does not know and that were granted
+/// before it attached, then `resumed`.
 struct resume {
   peer_id peer = 0;
   std::shared_ptr<const worker_identity> worker;

@@ -164,6 +164,9 @@ struct group_index {
 /// A worker's session at the shard. Volatile.
 struct attached_worker {
   std::shared_ptr<const worker_identity> worker;
+  /// Leases of this worker from this token on were granted since it attached, and are delivered to
+  /// it already.
+  fencing_token delivered_from{};
   std::vector<std::uint32_t> queues;
   /// The worker's queues that do not exist yet.
   std::vector<queue_address> wanted;

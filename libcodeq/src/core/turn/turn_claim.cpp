@@ -72,6 +72,7 @@ void turn::run(const attach_worker& c) {
   run(detach_peer{c.peer});
   attached_worker a;
   a.worker = c.worker;
+  a.delivered_from = static_cast<fencing_token>(state_.tokens.next);
   take_queues(a, c.peer, c.queues);
   take_prefixes(a, c.peer, c.prefixes);
   leave_out(a, c.peer, c.without);

@@ -192,6 +192,9 @@ private:
   /// Slots are free again.
   void go_on();
   static void stop_attempt(held_lease& lease, stop_cause cause);
+  /// A delivery that a coordinator sends late: the shard is served elsewhere, and this node has
+  /// resumed there, so that it got the lease again or does so now.
+  [[nodiscard]] bool is_stale(std::size_t link, const lease_key& key) const;
   void lose(const lease_ref& gone);
   void take_answer(const report_answer& answer);
   void report_later(report made);

@@ -24,7 +24,7 @@ void dispatcher::accept_task(std::size_t link, task&& attempt, monotonic_time re
   lease_key key{store_of(link), attempt.id.shard, attempt.token};
   // After a resume the coordinator may deliver a lease that this node has: one that was listed too
   // late, or that has just ended.
-  if (book_.find(key) != nullptr || outbox_.contains(key))
+  if (book_.find(key) != nullptr || outbox_.contains(key) || is_stale(link, key))
     return claims_.released(key.store);
   if (step_ != step::running || attempt.tenant != tenant_ || !serves(attempt.queue))
     return refuse_task(key, attempt);
@@ -39,6 +39,11 @@ void dispatcher::accept_task(std::size_t link, task&& attempt, monotonic_time re
   lease.cancel = attempt.cancel;
   book_.add(key, std::move(lease));
   waiting_.add(key, std::move(attempt));
+}
+
+bool dispatcher::is_stale(std::size_t link, const lease_key& key) const {
+  const auto granted_in = value(key.token) / (tuning::token_counter_max + 1);
+  return key.store == cluster_store_ && routes_.has_moved_on(key.shard, link, granted_in);
 }
 
 void dispatcher::refuse_task(const lease_key& key, const task& attempt) {
