@@ -73,6 +73,19 @@ TEST_F(ShardRoutes, ShardThatMovesIsSentAgainToItsNewPlace) {
   EXPECT_EQ(routes.link_of(s0), 1u);
 }
 
+TEST_F(ShardRoutes, ShardHasMovedOnFromALinkOnceItIsReachedElsewhereInALaterEpoch) {
+  connect_b();
+  EXPECT_FALSE(routes.has_moved_on(s0, 0, 1)) << "it is served there";
+  EXPECT_FALSE(routes.has_moved_on(s0, 1, 2)) << "news of that place is on its way";
+
+  static_cast<void>(routes.take_places(1, news_of({{s0, place_on("b", 2)}}), {}));
+
+  EXPECT_TRUE(routes.has_moved_on(s0, 0, 1));
+  EXPECT_FALSE(routes.has_moved_on(s0, 1, 1)) << "what was granted before is told again there";
+  routes.take_down(1);
+  EXPECT_FALSE(routes.has_moved_on(s0, 0, 1)) << "no place is reached";
+}
+
 TEST_F(ShardRoutes, NewEpochOfTheSamePlaceIsSentAgain) {
   EXPECT_EQ(routes.take_places(0, news_of({{s1, place_on("a", 2)}}), {})->resend, shards{s1});
   auto later = place_on("a", 3);
