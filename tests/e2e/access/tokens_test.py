@@ -235,6 +235,8 @@ class Lifetimes(TokensTest):
     def test_worker_goes_through_a_rotation(self):
         self.tokens["w"] = self.create("w", *TENANT, "--role", "worker", "--queues", "*")
         self.coordinator.hang_up()
+        # A worker whose token is not known gives up.
+        wait_until(lambda: "has read tokens" in self.coordinator.text(), 10, "the token is read")
         path = self.cluster.path("w.token")
         path.touch(0o600)
         path.write_text(self.tokens["w"])
