@@ -7,6 +7,7 @@ import unittest
 import cluster
 import proxy
 from cluster import LOAD, wait_until
+from gateway import Gateway
 from proxy import GOODBYE
 
 TASKS = 100_000
@@ -54,6 +55,33 @@ class KilledUnderLoad(cluster.ClusterTest):
 
     def test_in_os_every_task_completes_once(self):
         self.check("--durability", "os")
+
+
+class Claims(cluster.ClusterTest):
+    RESTARTS = 8
+    COUNT = 1000
+
+    def start(self):
+        port_file = self.cluster.path("http-port")
+        port_file.unlink(missing_ok=True)
+        self.cluster.start_coordinator("--http", "127.0.0.1:0", "--http-port-file", port_file)
+        self.http = Gateway(int(wait_until(
+            lambda: port_file.exists() and port_file.read_text().strip(), 10, "the port")))
+
+    def test_large_claim_is_full_although_its_tasks_are_read_from_disk(self):
+        tasks = {"tasks": [{"queue": "q", "payload": "x" * 4000}] * self.COUNT}
+        self.start()
+        for _ in range(self.RESTARTS):
+            for _ in range(2):
+                added = self.http.post("/tasks/batch?limit=extended", tasks)
+                self.assertEqual(200, added.status, added.text)
+            # A coordinator that has just started has no task in memory.
+            self.cluster.coordinator.terminate(20)
+            self.start()
+            for _ in range(2):
+                claimed = self.http.post("/tasks/claim/batch?limit=extended", {
+                    "queues": ["q"], "count": self.COUNT, "lease": "5m"}).json["tasks"]
+                self.assertEqual(self.COUNT, len(claimed))
 
 
 class Stopped(cluster.ClusterTest):

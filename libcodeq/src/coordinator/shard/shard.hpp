@@ -342,6 +342,9 @@ private:
   void note_refusal(std::string_view owner, const error& reason);
   [[nodiscard]] std::string_view owner_of(core::peer_id peer) const;
   void tell_credits(core::peer_id peer, credit_news::kind what, std::uint32_t credits = 0);
+
+  /// What is told of a grant whose tasks are read from the store.
+  [[nodiscard]] credit_news news_of(const core::tasks_granted& e) const;
   void inquire(const core::inquiry& why, stored_inquiry inquiry, const instant& now);
   void tell_ended();
   void tell_queues();

@@ -27,6 +27,13 @@ void shard::reply_to(core::peer_id peer, protocol::peer_reply reply) {
     port_.reply(peer, std::move(reply));
 }
 
+credit_news shard::news_of(const core::tasks_granted& e) const {
+  credit_news news{state_->id, e.more ? credit_news::kind::has_work : credit_news::kind::drained};
+  for (const auto& run : e.runs)
+    news.being_read += run.count;
+  return news;
+}
+
 void shard::tell_credits(core::peer_id peer, credit_news::kind what, std::uint32_t credits) {
   if (peers_.contains(peer))
     port_.tell_credits(peer, {state_->id, what, credits});
@@ -102,7 +109,7 @@ void shard::carry_out(core::tasks_granted& e, const instant& now) {
     // Reading takes time, and later messages of this shard must not be overtaken, so this one is
     // sent now.
     if (!e.redelivered)
-      tell_credits(peer, e.more ? credit_news::kind::has_work : credit_news::kind::drained);
+      port_.tell_credits(peer, news_of(e));
     return port_.fetch_bodies(peer, {state_->id, std::move(e), std::move(bodies)});
   }
   for (const auto& run : e.runs)

@@ -102,6 +102,8 @@ struct credit_news {
   std::uint64_t bytes = 0;
   shard_id by{};
   std::uint8_t priority = 0;
+  /// Change of the number of granted tasks that are read from the store before they are sent.
+  std::int64_t being_read = 0;
 };
 
 /// Queues that a shard has not yet sent to a peer that watches them. The first message contains all

@@ -140,7 +140,12 @@ void reader::fetch(bodies_wanted wanted) {
     port_.deliver(peer, std::move(found));
   if (gone > 0 && !wanted.granted.redelivered)
     port_.tell_credits(
-      peer, {wanted.shard, credit_news::kind::returned, gone, is_empty ? wanted.granted.bytes : 0});
+      peer,
+      {.shard = wanted.shard,
+       .what = credit_news::kind::returned,
+       .credits = gone,
+       .bytes = is_empty ? wanted.granted.bytes : 0,
+       .being_read = -std::int64_t{gone}});
 }
 
 void reader::find(const keys_wanted& wanted) {

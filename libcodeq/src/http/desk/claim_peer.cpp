@@ -83,6 +83,7 @@ void claim_state::carry_out(const coordinator::claim_router::moves& moves) {
 
 void claim_state::ask_all() {
   ++round_;
+  is_round_due_ = false;
   any_news_ = false;
   unanswered_ = 0;
   for (std::uint16_t i = 0; i < options_.shards.size(); ++i) {
@@ -108,9 +109,16 @@ void claim_state::take(const coordinator::shard_reply& m) {
   // A shard sends its news about work at the end of the turn in which it answered the first
   // question.
   bool is_certain = round_ > 1 && !any_news_;
-  if (is_certain || round_ == rounds_max)
+  if (being_read_ > 0)
+    is_round_due_ = true;
+  else if (is_certain || round_ == rounds_max)
     found_no_work();
   else
+    ask_all();
+}
+
+void claim_state::ask_if_read() {
+  if (is_round_due_ && being_read_ == 0 && !ending_ && !finished_)
     ask_all();
 }
 
@@ -139,13 +147,17 @@ void claim_state::take(const coordinator::task_delivery& m) {
   is_cut_ = is_cut_ || room <= 0;
   if (!m.granted.redelivered)
     carry_out(router_->granted(m.shard, count, m.more, m.granted.runs.back().priority));
+  if (!m.granted.redelivered && !m.more)
+    being_read_ -= count;
   finish_if_settled();
   if (!finished_)
     look_everywhere();
+  ask_if_read();
 }
 
 void claim_state::take(const coordinator::credit_news& m) {
   any_news_ = true;
+  being_read_ += m.being_read;
   switch (m.what) {
   case coordinator::credit_news::kind::drained:
     carry_out(router_->drained(m.shard));
@@ -154,7 +166,8 @@ void claim_state::take(const coordinator::credit_news& m) {
     return carry_out(router_->has_work(m.shard));
   case coordinator::credit_news::kind::returned:
     carry_out(router_->returned(m.shard, m.credits));
-    return finish_if_settled();
+    finish_if_settled();
+    return ask_if_read();
   case coordinator::credit_news::kind::outranked:
     carry_out(router_->outranked(m.shard, m.credits, m.by, m.priority));
     // The better tasks do not fit in this claim's answer, so that it can get no others.

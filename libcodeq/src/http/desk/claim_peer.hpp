@@ -69,6 +69,9 @@ private:
   /// Asks every shard that is here one question. The shard's answer arrives after everything that
   /// it sent before.
   void ask_all();
+
+  /// Asks them again when the tasks that the last round waits for are here.
+  void ask_if_read();
   void finish_if_settled();
 
   /// There is no work at present.
@@ -89,6 +92,10 @@ private:
   std::uint64_t round_ = 0;
   std::size_t unanswered_ = 0;
   bool any_news_ = true;
+  /// Granted tasks that are read from the store and come after the shards' answers.
+  std::int64_t being_read_ = 0;
+  /// The next round begins when they are here: their credits may be moved then.
+  bool is_round_due_ = false;
 
   /// The bytes that each shard may still be told to grant, and may still grant.
   std::vector<std::int64_t> untold_room_;
