@@ -220,27 +220,47 @@ class ClusterHarness(harness.Harness):
 
     def verdict(self):
         wrong = super().verdict()
-        longest = longest_pauses(history.read_logs(self.folder), self.disturbed_from)
-        for what, milliseconds in longest.items():
-            self.counts[f"longest pause of a shard, {what}, ms"] = milliseconds
+        events = history.read_logs(self.folder)
+        for what, pauses in pauses_of_shards(events, self.disturbed_from).items():
+            self.note_longest(what, pauses)
         return wrong
 
+    def note_longest(self, what, pauses):
+        """Counts the longest pause, what happened in it, and the longest one without the time of
+        faults."""
+        begin, end = max(pauses, key=lambda pause: pause[1] - pause[0])
+        names = ", ".join(name for name, first, last in self.faults if first < end and last > begin)
+        place = f"longest pause of a shard, {what}, ms"
+        self.counts[place] = f"{(end - begin) // 1_000_000} ({names or 'without faults'})"
+        longest = 0
+        for pause in sorted(pauses, key=lambda pause: pause[0] - pause[1]):
+            if pause[1] - pause[0] <= longest:
+                break
+            longest = max(longest, undisturbed(pause, self.faults))
+        self.counts[f"{place}, without the time of faults"] = longest // 1_000_000
 
-def longest_pauses(events, begin):
-    """The longest time between two acknowledgements, and two starts, of one shard from `begin`
-    until the last request was sent, in milliseconds."""
+
+def pauses_of_shards(events, begin):
+    """The times, as (begin, end), between two acknowledgements, and two starts, of one shard from
+    `begin` until the last request was sent, in nanoseconds."""
     end = max((event.at for event in events if event.what == "send"), default=begin)
     last = collections.defaultdict(lambda: begin)
-    longest = {"acknowledgements": 0, "starts": 0}
+    pauses = {"acknowledgements": [(begin, begin)], "starts": [(begin, begin)]}
     names = {"ack": "acknowledgements", "start": "starts"}
     for event in events:
         if event.what not in names or not begin <= event.at <= end:
             continue
         place = event.what, coordinators.shard_of(event.fields["id"])
-        what = names[event.what]
-        longest[what] = max(longest[what], (event.at - last[place]) // 1_000_000)
+        pauses[names[event.what]].append((last[place], event.at))
         last[place] = event.at
-    return longest
+    return pauses
+
+
+def undisturbed(pause, faults):
+    """How long a pause is without the time of faults, which follow each other."""
+    begin, end = pause
+    return end - begin - sum(max(0, min(end, last) - max(begin, first))
+                             for _, first, last in faults)
 
 
 def main():

@@ -67,6 +67,8 @@ class Harness:
         self.folder.mkdir()
         os.environ["CODEQ_HISTORY"] = str(self.folder)
         self.counts = {}
+        # (name, begin, end) of each fault, by the monotonic clock in nanoseconds.
+        self.faults = []
         self.workers = []
         self.producers = []
         self.networks = []
@@ -197,9 +199,11 @@ class Harness:
         while time.monotonic() < over:
             self.pause(0.1, 1)
             fault = waiting.pop() if waiting else self.random.choices(faults, weights)[0]
-            self.count(fault.__name__.replace("_", " "))
+            name, begin = fault.__name__.replace("_", " "), time.monotonic_ns()
+            self.count(name)
             fault(self)
             self.restart_crashed()
+            self.faults.append((name, begin, time.monotonic_ns()))
 
     def restart_crashed(self):
         """Restarts workers that were killed by a task. The coordinator is only killed by this
