@@ -16,6 +16,10 @@ namespace {
 /// chasing moving work ends after them.
 constexpr std::uint64_t rounds_max = 32;
 
+/// A shard sends its news about work at the end of the turn in which it answers, so after its
+/// answer. It may have news because another shard had some in the round before.
+constexpr std::uint64_t quiet_rounds_wanted = 2;
+
 } // namespace
 
 void claim_state::start(claim_actor::pointer self, const claim_options& options) {
@@ -106,12 +110,10 @@ void claim_state::take(const coordinator::shard_reply& m) {
   auto number = answered ? answered->number : refused->number;
   if (number != round_ || --unanswered_ > 0 || ending_)
     return;
-  // A shard sends its news about work at the end of the turn in which it answered the first
-  // question.
-  bool is_certain = round_ > 1 && !any_news_;
+  quiet_rounds_ = any_news_ ? 0 : quiet_rounds_ + 1;
   if (being_read_ > 0)
     is_round_due_ = true;
-  else if (is_certain || round_ == rounds_max)
+  else if (quiet_rounds_ >= quiet_rounds_wanted || round_ == rounds_max)
     found_no_work();
   else
     ask_all();

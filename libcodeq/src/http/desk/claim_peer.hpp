@@ -88,8 +88,9 @@ private:
   bool has_told_ = false;
   bool finished_ = false;
 
-  // The claim knows that there is no work after a round of questions without news in between.
+  // The claim knows that there is no work after some rounds of questions without news in between.
   std::uint64_t round_ = 0;
+  std::uint64_t quiet_rounds_ = 0;
   std::size_t unanswered_ = 0;
   bool any_news_ = true;
   /// Granted tasks that are read from the store and come after the shards' answers.
