@@ -343,7 +343,7 @@ private:
   [[nodiscard]] std::string_view owner_of(core::peer_id peer) const;
   void tell_credits(core::peer_id peer, credit_news::kind what, std::uint32_t credits = 0);
 
-  /// What is told of a grant whose tasks are read from the store.
+  /// The news of a grant whose tasks the reader sends later.
   [[nodiscard]] credit_news news_of(const core::tasks_granted& e) const;
   void inquire(const core::inquiry& why, stored_inquiry inquiry, const instant& now);
   void tell_ended();

@@ -5,6 +5,7 @@
 #include "observe/log.hpp"
 #include "worker/node/wire.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -63,6 +64,8 @@ void claim_state::take(const coordinator::shard_moved& m) {
   if (finished_ || router_->is_here(m.shard) == m.is_here)
     return;
   carry_out(router_->set_here(m.shard, m.is_here));
+  // What is read of a shard that leaves may never come, and nothing may wait for it for ever.
+  being_read_ = m.is_here ? being_read_ : 0;
   // A shard that left does not answer.
   if (round_ > 0 && !ending_)
     ask_all();
@@ -150,7 +153,7 @@ void claim_state::take(const coordinator::task_delivery& m) {
   if (!m.granted.redelivered)
     carry_out(router_->granted(m.shard, count, m.more, m.granted.runs.back().priority));
   if (!m.granted.redelivered && !m.more)
-    being_read_ -= count;
+    being_read_ = std::max(std::int64_t{0}, being_read_ - count);
   finish_if_settled();
   if (!finished_)
     look_everywhere();
@@ -159,7 +162,7 @@ void claim_state::take(const coordinator::task_delivery& m) {
 
 void claim_state::take(const coordinator::credit_news& m) {
   any_news_ = true;
-  being_read_ += m.being_read;
+  being_read_ = std::max(std::int64_t{0}, being_read_ + m.being_read);
   switch (m.what) {
   case coordinator::credit_news::kind::drained:
     carry_out(router_->drained(m.shard));
