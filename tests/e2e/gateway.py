@@ -5,6 +5,8 @@ import http.client
 import json
 import threading
 
+from cluster import wait_until
+
 BASE = "/v1/codeq"
 
 
@@ -80,3 +82,12 @@ class Gateway:
 
     def complete(self, task, result):
         return self.post(f"/tasks/{task['id']}/result", {"status": "COMPLETED", "result": result})
+
+
+def start_gateway(rig, *options):
+    """Starts the coordinator with a gateway on a free port; returns a client of it."""
+    port_file = rig.path("http-port")
+    port_file.unlink(missing_ok=True)
+    rig.start_coordinator("--http", "127.0.0.1:0", "--http-port-file", port_file, *options)
+    return Gateway(int(wait_until(
+        lambda: port_file.exists() and port_file.read_text().strip(), 10, "the port")))

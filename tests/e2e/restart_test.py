@@ -7,7 +7,7 @@ import unittest
 import cluster
 import proxy
 from cluster import LOAD, wait_until
-from gateway import Gateway
+from gateway import start_gateway
 from proxy import GOODBYE
 
 TASKS = 100_000
@@ -62,11 +62,7 @@ class Claims(cluster.ClusterTest):
     COUNT = 1000
 
     def start(self):
-        port_file = self.cluster.path("http-port")
-        port_file.unlink(missing_ok=True)
-        self.cluster.start_coordinator("--http", "127.0.0.1:0", "--http-port-file", port_file)
-        self.http = Gateway(int(wait_until(
-            lambda: port_file.exists() and port_file.read_text().strip(), 10, "the port")))
+        self.http = start_gateway(self.cluster)
 
     def test_large_claim_is_full_although_its_tasks_are_read_from_disk(self):
         tasks = {"tasks": [{"queue": "q", "payload": "x" * 4000}] * self.COUNT}

@@ -8,7 +8,7 @@ import unittest
 
 import cluster
 from cluster import wait_until
-from gateway import Gateway
+from gateway import start_gateway
 
 
 class LimitTest(cluster.ClusterTest):
@@ -18,11 +18,7 @@ class LimitTest(cluster.ClusterTest):
         self.start()
 
     def start(self):
-        port_file = self.cluster.path("http-port")
-        port_file.unlink(missing_ok=True)
-        self.cluster.start_coordinator("--http", "127.0.0.1:0", "--http-port-file", port_file)
-        self.http = Gateway(int(wait_until(
-            lambda: port_file.exists() and port_file.read_text().strip(), 10, "the port")))
+        self.http = start_gateway(self.cluster)
 
     def json(self, *arguments):
         return json.loads(self.cluster.ctl("--json", *arguments))
