@@ -169,6 +169,13 @@ class ClusterHarness(harness.Harness):
         one, other = self.some_nodes(2)
         self.while_cut(self.links.silenced(one, [self.links.address(other)]))
 
+    def cut_coordinator_from_coordinators(self):
+        name, = self.some_nodes(1)
+        others = [other for other in NODES if other != name]
+        self.while_cut(
+            self.links.silenced(name, [self.links.address(other) for other in others]),
+            *(self.links.silenced(other, [self.links.address(name)]) for other in others))
+
     def cut_coordinator_from_etcd(self):
         name, = self.some_nodes(1)
         self.while_cut(self.links.silenced(name, [self.links.address(one) for one in MEMBERS]))
@@ -207,11 +214,12 @@ class ClusterHarness(harness.Harness):
         (kill_one_coordinator_after_the_other, 1), (stop_coordinator, 3),
         (suspend_coordinator, 4), (suspend_two_coordinators, 1), (isolate_coordinator, 4),
         (isolate_coordinator_and_kill_another, 1), (cut_link_of_coordinators, 2),
-        (cut_link_of_coordinators_one_way, 3), (cut_coordinator_from_etcd, 2),
-        (cut_coordinator_from_clients, 2), (kill_etcd_member, 3), (kill_etcd_quorum, 1),
-        (suspend_etcd_member, 2), (move_shard, 4), (balance, 1), (harness.Harness.kill_worker, 2),
-        (harness.Harness.stop_worker, 1), (harness.Harness.suspend_worker, 2),
-        (harness.Harness.slow_down, 1), (harness.Harness.kill_producer, 1))
+        (cut_link_of_coordinators_one_way, 3), (cut_coordinator_from_coordinators, 2),
+        (cut_coordinator_from_etcd, 2), (cut_coordinator_from_clients, 2), (kill_etcd_member, 3),
+        (kill_etcd_quorum, 1), (suspend_etcd_member, 2), (move_shard, 4), (balance, 1),
+        (harness.Harness.kill_worker, 2), (harness.Harness.stop_worker, 1),
+        (harness.Harness.suspend_worker, 2), (harness.Harness.slow_down, 1),
+        (harness.Harness.kill_producer, 1))
 
     def disturb(self, seconds):
         self.disturbed_from = time.monotonic_ns()

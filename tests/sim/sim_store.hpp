@@ -35,6 +35,10 @@ public:
   void committed(shard_id shard, std::uint64_t number) override;
   void epoch_raised(shard_id shard, std::uint32_t epoch) override;
   void publish_horizon(std::shared_ptr<const storage::shard_horizon> horizon) override;
+
+  /// No shard has replicas here.
+  void forget_horizon(shard_id) override {}
+
   void write_soon() override;
   void sync_after(time_point::duration wait) override;
   [[noreturn]] void fail(const error& reason) override;

@@ -79,7 +79,8 @@ enum class errc : std::uint8_t {
   corruption = 61,
   /// The store has a newer format or another shard count, or its epochs ran out.
   incompatible_store = 62,
-  /// A program, library, file or port could not be used; or another process has the store open.
+  /// A program, library, file or port could not be used; or another process has the store open; or
+  /// too few replicas of a shard are in sync, which is worth a retry.
   unavailable = 63,
 };
 
@@ -88,7 +89,7 @@ enum class errc : std::uint8_t {
 
 /// True when the same request may succeed later without a change by the caller.
 [[nodiscard]] constexpr bool is_retryable(errc code) noexcept {
-  return code >= errc::overloaded && code < errc::io_error;
+  return (code >= errc::overloaded && code < errc::io_error) || code == errc::unavailable;
 }
 
 /// A refusal: the code is for programs, the context explains in words what happened.

@@ -5,6 +5,7 @@
 #include "codeq/result.hpp"
 
 #include "actors/frame_message.hpp"
+#include "base/tuning.hpp"
 #include "protocol/messages.hpp"
 
 #include <caf/typed_actor.hpp>
@@ -79,6 +80,8 @@ struct connection_accepted {
   std::shared_ptr<outgoing_progress> progress;
   /// Called after the sink has got all frames of a read; may be empty.
   std::function<void()> read_done{};
+  /// Of a frame that the peer sends.
+  std::size_t frame_bytes_max = tuning::frame_bytes_max;
 };
 
 /// The CONNECTION actor interface: a broker of the middleman, one per peer.

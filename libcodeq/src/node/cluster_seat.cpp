@@ -71,7 +71,6 @@ result<std::unique_ptr<cluster_seat>> cluster_seat::take(
     options.cluster.name, name_in_cluster(options), parts.incarnation, access->token, access->tls};
   seat->access_ = std::move(*access);
   hub.store = std::move(parts.store);
-  hub.horizons = std::move(parts.horizons);
   hub.journal = std::move(parts.journal);
   hub.start_shard = std::move(parts.start_shard);
   hub.spools = options.data / "replicas";

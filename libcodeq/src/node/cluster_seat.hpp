@@ -18,7 +18,6 @@ namespace codeq::node {
 /// Parts of a coordinator that its replicas use.
 struct cluster_seat_parts {
   std::shared_ptr<storage::task_store> store;
-  std::shared_ptr<storage::retention_horizons> horizons;
   coordinator::journal_actor journal;
   std::uint64_t incarnation = 0;
   /// See `coordinator::replica_hub_options`.

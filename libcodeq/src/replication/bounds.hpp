@@ -18,6 +18,9 @@ inline constexpr std::size_t frame_messages = 4096;
 inline constexpr std::size_t replicas = 16;
 /// What an entry takes beside its body.
 inline constexpr std::size_t entry_bytes = 64;
+/// A primary tells the others of a shard what may be dropped with its snapshots, at most so many
+/// bytes a second on average.
+inline constexpr std::size_t horizon_bytes_per_second = 64u << 10;
 /// The latest deltas that a primary or follower keeps in memory, of a shard and of all together.
 inline constexpr std::size_t ring_bytes = 4u << 20;
 inline constexpr std::size_t rings_bytes = 32u << 20;

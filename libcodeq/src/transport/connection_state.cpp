@@ -75,7 +75,7 @@ void connection_state::start_dialled(
 }
 
 std::size_t connection_state::body_bytes_max() const {
-  return phase_ == phase::open ? tuning::frame_bytes_max : tuning::hello_bytes_max;
+  return phase_ == phase::open ? frame_bytes_max_ : tuning::hello_bytes_max;
 }
 
 void connection_state::receive(caf::io::new_data_msg& data) {
@@ -259,6 +259,7 @@ void connection_state::accept(const actors::connection_accepted& accepted) {
   owner_ = accepted.owner;
   progress_ = accepted.progress;
   read_done_ = accepted.read_done;
+  frame_bytes_max_ = accepted.frame_bytes_max;
   if (progress_ && !tls_)
     progress_->outlet = this;
   self_->monitor(owner_);

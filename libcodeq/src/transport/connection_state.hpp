@@ -199,6 +199,7 @@ private:
   connection_self self_ = nullptr;
   caf::io::connection_handle handle_;
   connection_settings settings_;
+  std::size_t frame_bytes_max_ = tuning::frame_bytes_max;
   std::string remote_;
   phase phase_ = phase::awaiting_hello;
 

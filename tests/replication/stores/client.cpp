@@ -18,6 +18,7 @@ core::enqueue client::enqueue(std::uint32_t tasks) {
   auto& run = c.runs.emplace_back();
   run.queue = {"default", "q"};
   run.settings.lease = std::chrono::seconds(60);
+  run.settings.retention = std::chrono::hours(1);
   run.tasks = test::encode_bodies(tasks, 200);
   return c;
 }

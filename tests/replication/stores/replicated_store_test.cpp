@@ -3,10 +3,14 @@
 
 #include "codeq/operator.hpp"
 
+#include "storage/keys/keyspace.hpp"
 #include "storage/recovery/task_reader.hpp"
 #include "support/seed.hpp"
 
 #include <gtest/gtest.h>
+
+#include <atomic>
+#include <string_view>
 
 namespace codeq::replication::stores {
 namespace {
@@ -98,6 +102,25 @@ protected:
     };
     EXPECT_TRUE(world_->run_until(are_complete, 200s));
     EXPECT_EQ(user().violation(), "");
+  }
+
+  /// Number of outcomes in the store of a node.
+  std::size_t outcomes_at(std::size_t index) {
+    std::size_t found = 0;
+    const auto range = storage::outcomes_of(shard_number);
+    const auto count = [&](std::string_view, std::string_view) {
+      ++found;
+      return true;
+    };
+    EXPECT_TRUE(world_->at(index).store().scan(range.begin, range.end, count));
+    return found;
+  }
+
+  /// Rewrites the outcomes of a node's store without those that may be dropped.
+  void compact(std::size_t index) {
+    std::atomic<bool> cancelled = false;
+    const auto range = storage::outcomes_of(shard_number);
+    EXPECT_TRUE(world_->at(index).store().compact(range.begin, range.end, cancelled));
   }
 
   /// Stops all nodes that run, and checks their stores.
@@ -401,6 +424,33 @@ TEST_F(ReplicatedStore, CopyThatIsBehindServesWhenItIsForced) {
   // What the other one has more does not join: it is copied.
   world_->at(0).start();
   ASSERT_TRUE(world_->await_in_sync());
+  expect_sound_stores();
+}
+
+TEST_F(ReplicatedStore, CopiesDropWhatIsNotNeededAnyMore) {
+  make({.mode = durability::os, .nodes = 2});
+  ASSERT_EQ(world_->await_server(), &world_->at(0));
+  work(20);
+  ASSERT_TRUE(world_->await_in_sync());
+  work(40);
+  expect_all_complete();
+  const auto results = outcomes_at(1);
+  ASSERT_GT(results, 20u);
+  ASSERT_EQ(outcomes_at(0), results);
+  // Their retention passes, and a snapshot later, which the copy has synced, they may go.
+  world_->run(2h);
+  work(60);
+  expect_all_complete();
+  world_->run(3s);
+
+  for (std::size_t index : {0, 1}) {
+    compact(index);
+    EXPECT_LT(outcomes_at(index), results) << index;
+  }
+  world_->at(0).wipe();
+  ASSERT_EQ(world_->await_server(&world_->at(0)), &world_->at(1));
+  work(10);
+  expect_all_complete();
   expect_sound_stores();
 }
 

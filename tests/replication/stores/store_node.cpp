@@ -276,11 +276,6 @@ void store_node::read_removals(const copy_id& id) {
   });
 }
 
-void store_node::forget_horizon() {
-  ++copies_taken_;
-  process_->horizons->forget(shard_number);
-}
-
 void store_node::recover(epoch_number epoch, timestamp shard_time) {
   later(2ms, [this, epoch, shard_time, number = ++process_->recoveries] {
     auto& p = *process_;
@@ -360,6 +355,11 @@ void store_node::committed(shard_id, std::uint64_t number) {
 
 void store_node::publish_horizon(std::shared_ptr<const storage::shard_horizon> horizon) {
   process_->horizons->publish(std::move(horizon));
+}
+
+void store_node::forget_horizon(shard_id shard) {
+  ++copies_taken_;
+  process_->horizons->forget(shard);
 }
 
 void store_node::write_soon() {

@@ -92,7 +92,6 @@ public:
   void read_part(const copy_id& id) override;
   void close_copy(const copy_id& id) override;
   void read_removals(const copy_id& id) override;
-  void forget_horizon() override;
   void recover(epoch_number epoch, timestamp shard_time) override;
   void drop_recovery() override;
   void serve(epoch_number epoch) override;
@@ -108,6 +107,7 @@ public:
   void epoch_raised(shard_id, std::uint32_t) override {}
 
   void publish_horizon(std::shared_ptr<const storage::shard_horizon> horizon) override;
+  void forget_horizon(shard_id shard) override;
   void write_soon() override;
   void sync_after(time_point::duration wait) override;
 

@@ -30,7 +30,11 @@ protected:
 
   void epoch_raised(shard_id, std::uint32_t) override {}
 
-  void publish_horizon(std::shared_ptr<const storage::shard_horizon>) override {}
+  void publish_horizon(std::shared_ptr<const storage::shard_horizon> horizon) override {
+    horizons_ += "published " + std::to_string(horizon->through) + "\n";
+  }
+
+  void forget_horizon(shard_id) override { horizons_ += "forgotten\n"; }
 
   void write_soon() override { ++wished_; }
 
@@ -42,10 +46,29 @@ protected:
     return {shard_id{1}, number, std::make_shared<const storage::write_set>()};
   }
 
+  static turn_commit turn_with_horizon(std::uint64_t number, core::log_position through) {
+    auto made = turn(number);
+    made.horizon = std::make_shared<const storage::shard_horizon>(
+      storage::shard_horizon{shard_id{1}, through, timestamp{}, {}});
+    return made;
+  }
+
+  static turn_commit clearing_turn(std::uint64_t number) {
+    auto made = turn(number);
+    made.forgets_horizon = true;
+    return made;
+  }
+
+  void end_sync() {
+    journal_.sync();
+    journal_.synced({}, now_);
+  }
+
   void end_write() { journal_.written({}, now_); }
 
   time_point now_{1s};
   std::string story_;
+  std::string horizons_;
   std::vector<std::uint64_t> committed_;
   int wished_ = 0;
   journal journal_{{durability::os, {}}, *this};
@@ -73,6 +96,33 @@ TEST_F(JournalTest, SyncedTurnIsWrittenAtOnceAndWhatFollowsAfterIt) {
   // The write was not requested while another one was under way.
   journal_.write(now_);
   EXPECT_EQ(story_, "sync 1\nos 2\n");
+}
+
+TEST_F(JournalTest, HorizonsOfDataThatIsClearedAreNeverPublished) {
+  // Committed and in a sync; committed; being written; waiting to be written.
+  journal_.gather(turn_with_horizon(1, 10), now_);
+  journal_.write(now_);
+  end_write();
+  journal_.sync();
+  journal_.gather(turn_with_horizon(2, 20), now_);
+  journal_.write(now_);
+  end_write();
+  journal_.gather(turn_with_horizon(3, 30), now_);
+  journal_.write(now_);
+  journal_.gather(turn_with_horizon(4, 40), now_);
+
+  journal_.gather_synced(clearing_turn(5), now_);
+  for (int i = 0; i < 3; ++i)
+    end_write();
+  journal_.synced({}, now_);
+  end_sync();
+  EXPECT_EQ(horizons_, "forgotten\n");
+
+  journal_.gather(turn_with_horizon(6, 60), now_);
+  journal_.write(now_);
+  end_write();
+  end_sync();
+  EXPECT_EQ(horizons_, "forgotten\npublished 60\n");
 }
 
 } // namespace

@@ -5,6 +5,7 @@
 
 #include <random>
 #include <set>
+#include <vector>
 
 namespace codeq::core {
 namespace {
@@ -49,6 +50,9 @@ TEST(PositionSet, AgreesWithAPlainSetAfterManyChanges) {
 
     for (log_position position = 0; position < positions; ++position)
       ASSERT_EQ(set.contains(position), expected.contains(position)) << round << ' ' << position;
+    const auto all = set.all();
+    ASSERT_EQ(all, std::vector<log_position>(expected.begin(), expected.end())) << round;
+    ASSERT_GE(set.size_max(), all.size()) << round;
   }
 }
 

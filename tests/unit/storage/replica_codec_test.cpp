@@ -5,11 +5,15 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace codeq::storage {
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr shard_id shard{3};
 
@@ -100,6 +104,43 @@ TEST(Delta, WithAFlippedBitIsRefusedOrReadTheSame) {
     // Some bits are padding.
     EXPECT_TRUE(!read || *read == good) << bit;
   }
+}
+
+TEST(Delta, WithAHorizonThatIsDamagedIsRefused) {
+  auto good = some_delta();
+  good.horizon = pack(shard_horizon{shard, 9, timestamp{7h}, core::position_set({3, 5})});
+  const auto bytes = encode(good);
+
+  for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    auto damaged = bytes;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
+    const auto read = decode_delta(damaged);
+    EXPECT_TRUE(!read || *read == good) << bit;
+  }
+}
+
+TEST(Delta, TellsOtherReplicasTheHorizon) {
+  packed_writes body(
+    std::make_shared<const write_set>(some_writes()),
+    false,
+    std::make_shared<const shard_horizon>(
+      shard_horizon{shard, 9, timestamp{7h}, core::position_set({3, 5})}));
+  EXPECT_EQ(body.packed_horizon(), "");
+
+  const auto told = body.tell_horizon();
+
+  const auto kept = body.without_writes();
+  EXPECT_EQ(kept->horizon(), nullptr);
+  EXPECT_EQ(kept->byte_size(), body.packed().size() + told);
+  const auto read = decode_entry(shard, encode(shard, {{4, 18}, {2, 17}, kept}));
+  ASSERT_TRUE(read);
+  const auto& horizon = packed_of(*read)->horizon();
+  ASSERT_NE(horizon, nullptr);
+  EXPECT_EQ(horizon->shard, shard);
+  EXPECT_EQ(horizon->through, 9u);
+  EXPECT_EQ(horizon->at, timestamp{7h});
+  EXPECT_TRUE(horizon->is_held_known);
+  EXPECT_EQ(horizon->held.all(), (std::vector<core::log_position>{3, 5}));
 }
 
 TEST(Delta, OfAnotherShardIsRefused) {

@@ -117,6 +117,13 @@ TEST_F(RetentionFilter, KeepsOutcomesThatLiveTasksNeed) {
   EXPECT_FALSE(drops_outcome(60, start));
 }
 
+TEST_F(RetentionFilter, KeepsAllOutcomesWhenItIsNotKnownWhichOnesAreNeeded) {
+  horizon_.is_held_known = false;
+
+  EXPECT_FALSE(drops_outcome(51, start));
+  EXPECT_TRUE(drops_fate(51, start));
+}
+
 TEST_F(RetentionFilter, KeepsWhatHasNoRetention) {
   EXPECT_FALSE(drops_outcome(1, start, 0s));
   EXPECT_FALSE(drops_fate(1, start, 0s));

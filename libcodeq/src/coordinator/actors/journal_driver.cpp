@@ -103,6 +103,11 @@ void journal_driver::publish_horizon(std::shared_ptr<const storage::shard_horizo
     options_.horizons->publish(std::move(horizon));
 }
 
+void journal_driver::forget_horizon(shard_id shard) {
+  if (options_.horizons)
+    options_.horizons->forget(shard);
+}
+
 void journal_driver::write_soon() {
   if (options_.loop)
     options_.loop->group_opened();

@@ -151,7 +151,9 @@ void registrar_driver::open_stream(
     actors::connection_accepted{
       std::move(pass_on),
       caf::actor_cast<caf::strong_actor_ptr>(options_.replicas),
-      std::make_shared<actors::outgoing_progress>()});
+      std::make_shared<actors::outgoing_progress>(),
+      {},
+      tuning::peer_frame_bytes_max});
 }
 
 void registrar_driver::attach(const attach_peer& who) {

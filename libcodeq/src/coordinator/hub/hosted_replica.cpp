@@ -171,10 +171,6 @@ void hosted_replica::read_removals(const copy_id& id) {
     });
 }
 
-void hosted_replica::forget_horizon() {
-  hub_.options().horizons->forget(shard_);
-}
-
 void hosted_replica::recover(epoch_number epoch, timestamp shard_time) {
   recovery_began_ = hub_.now();
   const auto number = ++recoveries_;

@@ -71,7 +71,6 @@ public:
   void open_copy(const replication::copy_id& id) override;
   void read_part(const replication::copy_id& id) override;
   void close_copy(const replication::copy_id& id) override;
-  void forget_horizon() override;
   void recover(replication::epoch_number epoch, timestamp shard_time) override;
   void drop_recovery() override;
   void serve(replication::epoch_number epoch) override;

@@ -23,7 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A frame is sent when it has so many bytes.
+/// A frame is sent before it has more bytes, but for a message that is larger alone.
 constexpr std::size_t frame_bytes = 1u << 20;
 
 /// Interval of log lines about a coordinator that refuses this one.
@@ -178,6 +178,8 @@ bool peer_links::gather(const std::string& node, bytes message, bool is_copy) {
   for (auto& [number, link] : links_) {
     if (link.node != node || link.is_for_copies != is_copy || !link.connection)
       continue;
+    if (!link.gathered.empty() && link.bytes_gathered + message.size() > frame_bytes)
+      send(link);
     link.bytes_gathered += message.size();
     link.gathered.push_back(std::move(message));
     const auto is_full = link.bytes_gathered >= frame_bytes

@@ -117,11 +117,11 @@ void replica_hub::drop(shard_id shard, replica_id replica) {
   CODEQ_LOG_INFO("replica is dropped shard={}", value(shard));
   replicas_.at(shard)->stop_serving();
   replicas_.erase(shard);
-  options_.horizons->forget(shard);
   // The next replica of the shard here removes the data before it takes its copy.
   auto writes = std::make_shared<storage::write_set>();
   storage::put_replica(shard, {replica, 0, true, false}, *writes);
   turn_commit turn{shard, 0, std::move(writes)};
+  turn.forgets_horizon = true;
   turn.is_synced = true;
   write(std::move(turn));
 }

@@ -27,7 +27,6 @@ struct replica_hub_options {
   /// This coordinator towards the others.
   peer_links_options links;
   std::shared_ptr<storage::task_store> store;
-  std::shared_ptr<storage::retention_horizons> horizons;
   /// Directory of the spools.
   std::filesystem::path spools;
   /// Notes on the disk, synced, which etcd is known, and the nodes that have copies; called by the

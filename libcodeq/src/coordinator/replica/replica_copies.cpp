@@ -94,12 +94,12 @@ void replica_driver::take_copy(replica_id from, const copy_offer& what) {
   incoming_ = incoming_copy{what.id, from, what.log};
   record_.is_incomplete = true;
   ring_.clear();
-  host_.forget_horizon();
   auto writes = std::make_shared<storage::write_set>();
   storage::put_replica(shard_, record_, *writes);
   storage::remove_history(shard_, std::exchange(log_, {}), *writes);
-  submit(
-    {.what = submitted::kind::copy_clear, .copy = what.id}, {.writes = std::move(writes)}, true);
+  turn_commit clear{.writes = std::move(writes)};
+  clear.forgets_horizon = true;
+  submit({.what = submitted::kind::copy_clear, .copy = what.id}, std::move(clear), true);
 }
 
 void replica_driver::removals_read(const copy_id& id, result<storage::write_set> removals) {

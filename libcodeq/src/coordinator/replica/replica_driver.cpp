@@ -4,8 +4,8 @@
 #include "base/assert.hpp"
 #include "replication/bounds.hpp"
 #include "replication/timing.hpp"
-#include "storage/replica/packed_writes.hpp"
 
+#include <chrono>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -50,9 +50,18 @@ bool replica_driver::propose(turn_commit turn, monotonic_time now) {
   now_ = now;
   if (!replica_.is_serving())
     return false;
-  proposed_.push_back({turn.number, std::move(turn.horizon)});
-  return replica_.propose(
-    std::make_shared<const storage::packed_writes>(std::move(turn.writes), turn.is_synced), now);
+  proposed_.push_back(turn.number);
+  return replica_.propose(body_of(std::move(turn)), now);
+}
+
+std::shared_ptr<const storage::packed_writes> replica_driver::body_of(turn_commit turn) {
+  auto body = std::make_shared<storage::packed_writes>(
+    std::move(turn.writes), turn.is_synced, std::move(turn.horizon));
+  if (body->horizon() && horizon_due_ <= now_) {
+    const auto bytes = body->tell_horizon();
+    horizon_due_ = now_ + std::chrono::seconds(1) * bytes / bounds::horizon_bytes_per_second;
+  }
+  return body;
 }
 
 void replica_driver::receive(const envelope& from, monotonic_time now) {
@@ -169,12 +178,12 @@ void replica_driver::write(const entry& what) {
     CODEQ_ASSERT(body->writes());
     turn.replica_writes = std::exchange(turn.writes, body->writes());
     turn.is_synced = body->is_synced();
+    turn.horizon = body->horizon();
     kept.body = body->without_writes();
   }
   const auto is_own = body && !proposed_.empty();
   if (is_own) {
-    turn.horizon = std::move(proposed_.front().horizon);
-    written_turns_.push_back({what.at, proposed_.front().number});
+    written_turns_.push_back({what.at, proposed_.front()});
     proposed_.pop_front();
   }
   host_.spool(kept);

@@ -9,6 +9,7 @@
 #include "coordinator/replica/delta_ring.hpp"
 #include "coordinator/shard/shard_messages.hpp"
 #include "replication/shard_replica.hpp"
+#include "storage/replica/packed_writes.hpp"
 #include "storage/replica/replica_store.hpp"
 
 #include <cstdint>
@@ -54,9 +55,6 @@ public:
   /// Reads the next removals of the shard's own data, which this copy replaces, as they were at the
   /// first call for it; answered by `removals_read`.
   virtual void read_removals(const replication::copy_id& id) = 0;
-
-  /// Records of the shard may not be dropped any more by what was published of it before.
-  virtual void forget_horizon() = 0;
 
   /// Recovers the shard from the store; answered by `recovered`. Replaces a recovery before it.
   virtual void recover(replication::epoch_number epoch, timestamp shard_time) = 0;
@@ -172,12 +170,6 @@ private:
     std::uint32_t part = 0;
   };
 
-  /// A turn of the shard that is proposed and not written.
-  struct proposed {
-    std::uint64_t number = 0;
-    std::shared_ptr<const storage::shard_horizon> horizon;
-  };
-
   /// A turn of the shard that is being written.
   struct written_turn {
     replication::position at;
@@ -207,6 +199,8 @@ private:
     bool is_read = false;
   };
 
+  /// The body of a turn, which tells the others the horizon if its bytes are paid for by now.
+  [[nodiscard]] std::shared_ptr<const storage::packed_writes> body_of(turn_commit turn);
   void submit(submitted what, turn_commit turn, bool is_synced);
   void submit_record(submitted what);
   void report(const submitted& what, monotonic_time now);
@@ -228,9 +222,12 @@ private:
   std::uint64_t submitted_number_ = 0;
   std::uint64_t committed_ = 0;
   std::deque<submitted> submitted_;
-  std::deque<proposed> proposed_;
+  /// Turns of the shard that are proposed and not written.
+  std::deque<std::uint64_t> proposed_;
   std::deque<written_turn> written_turns_;
   std::map<replication::replica_id, spooled_tail> tails_;
+  /// From then on the others are told the next horizon.
+  monotonic_time horizon_due_{};
   std::uint64_t copies_ = 0;
   std::map<replication::replica_id, outgoing_copy> outgoing_;
   std::optional<incoming_copy> incoming_;

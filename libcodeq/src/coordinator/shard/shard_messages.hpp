@@ -194,6 +194,8 @@ struct turn_commit {
   std::shared_ptr<const storage::write_set> writes;
   /// The records that may be dropped once these writes are synced; null without a snapshot.
   std::shared_ptr<const storage::shard_horizon> horizon{};
+  /// The writes begin other data of the shard, of which no horizon says anything.
+  bool forgets_horizon = false;
   /// The writes must be synced before anything that follows from them is told, in both modes.
   bool is_synced = false;
   /// Records of the shard's replica that belong to the writes; null without a replica.

@@ -27,6 +27,8 @@ commit_group& journal::open_group() {
 }
 
 void journal::gather(turn_commit turn, time_point now) {
+  if (turn.forgets_horizon)
+    forget_horizons(turn.shard);
   if (groups_.empty())
     port_.write_soon();
   auto& group = open_group();
@@ -39,6 +41,8 @@ void journal::gather(turn_commit turn, time_point now) {
 }
 
 void journal::gather_synced(turn_commit turn, time_point now) {
+  if (turn.forgets_horizon)
+    forget_horizons(turn.shard);
   commit_group group;
   group.bytes = turn.writes->byte_size();
   group.is_sealed = true;
@@ -121,6 +125,21 @@ void journal::raise_epoch(shard_id shard, time_point now) {
 void journal::publish(storage::horizon_map horizons) {
   for (auto& [shard, horizon] : horizons)
     port_.publish_horizon(std::move(horizon));
+}
+
+void journal::forget_horizons(shard_id shard) {
+  auto forget_in = [shard](commit_group& group) {
+    for (auto& turn : group.turns)
+      if (turn.shard == shard)
+        turn.horizon = nullptr;
+  };
+  for (auto& group : groups_)
+    forget_in(group);
+  if (writing_)
+    forget_in(*writing_);
+  horizons_.erase(shard);
+  covered_horizons_.erase(shard);
+  port_.forget_horizon(shard);
 }
 
 } // namespace codeq::coordinator

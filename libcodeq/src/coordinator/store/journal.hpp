@@ -62,6 +62,9 @@ public:
   /// Records behind this horizon may be dropped: its snapshot is synced.
   virtual void publish_horizon(std::shared_ptr<const storage::shard_horizon> horizon) = 0;
 
+  /// Nothing of the shard may be dropped until another horizon of it is published.
+  virtual void forget_horizon(shard_id shard) = 0;
+
   /// Requests a call of `write` after the messages that the journal has already been sent.
   virtual void write_soon() = 0;
 
@@ -112,6 +115,8 @@ private:
   [[nodiscard]] commit_group& open_group();
   void sync_at(std::optional<time_point> when, time_point now);
   void publish(storage::horizon_map horizons);
+  /// Also those of turns that are not synced yet.
+  void forget_horizons(shard_id shard);
 
   journal_options options_;
   journal_port& port_;

@@ -52,6 +52,20 @@ position_set::changed(std::vector<log_position> added, std::vector<log_position>
   return next;
 }
 
+std::vector<log_position> position_set::all() const {
+  layer merged;
+  for (const auto& next : layers_)
+    merged = merge(merged, *next, true);
+  return std::move(merged.added);
+}
+
+std::size_t position_set::size_max() const {
+  std::size_t most = 0;
+  for (const auto& one : layers_)
+    most += one->added.size();
+  return most;
+}
+
 position_set::layer position_set::merge(const layer& lower, const layer& upper, bool is_bottom) {
   layer both;
   both.added = union_of(difference_of(lower.added, upper.removed), upper.added);

@@ -23,6 +23,12 @@ public:
   /// Logarithmic in the size of each layer.
   [[nodiscard]] bool contains(log_position position) const;
 
+  /// All positions, in ascending order. Linear in their number.
+  [[nodiscard]] std::vector<log_position> all() const;
+
+  /// There are not more positions than this.
+  [[nodiscard]] std::size_t size_max() const;
+
   /// This set with `added` and without `removed`. Positions that are already in the set, or not in
   /// it, are allowed. Logarithmic in the size of the set per position, on average over many calls.
   /// @pre both are in ascending order; no position is in both

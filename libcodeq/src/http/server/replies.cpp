@@ -43,6 +43,7 @@ unsigned status_of(errc code) {
   case errc::disk_full:
   case errc::not_owner:
   case errc::session_expired:
+  case errc::unavailable:
     return unavailable;
   case errc::none:
   case errc::protocol_error:
@@ -51,7 +52,6 @@ unsigned status_of(errc code) {
   case errc::io_error:
   case errc::corruption:
   case errc::incompatible_store:
-  case errc::unavailable:
     return internal_error;
   }
   return internal_error;

@@ -74,6 +74,11 @@ std::uint32_t checksum_of(const delta& d) {
   return base::crc32c(d.writes, base::crc32c(head));
 }
 
+/// Not part of the other checksum, which older versions compute, too.
+std::uint32_t horizon_checksum_of(const delta& d) {
+  return d.horizon.empty() ? 0 : base::crc32c(d.horizon, checksum_of(d));
+}
+
 } // namespace
 
 std::string encode(const replica_record& record) {
@@ -170,7 +175,7 @@ result<write_set> unpack(std::string_view packed, shard_id shard) {
 
 std::string encode(const delta& d) {
   CODEQ_ASSERT(d.previous.number + 1 == d.at.number);
-  auto words = small_words + d.writes.size() / sizeof(capnp::word);
+  auto words = small_words + (d.writes.size() + d.horizon.size()) / sizeof(capnp::word);
   return build<schema::DeltaRecord>(words, [&](auto r) {
     r.setShard(value(d.shard));
     r.setEpoch(d.at.epoch);
@@ -179,21 +184,26 @@ std::string encode(const delta& d) {
     r.setWrites({reinterpret_cast<const kj::byte*>(d.writes.data()), d.writes.size()});
     r.setChecksum(checksum_of(d));
     r.setIsSynced(d.is_synced);
+    if (!d.horizon.empty())
+      r.setHorizon({reinterpret_cast<const kj::byte*>(d.horizon.data()), d.horizon.size()});
+    r.setHorizonChecksum(horizon_checksum_of(d));
   });
 }
 
 result<delta> decode_delta(std::string_view value) {
   return parse<schema::DeltaRecord>(value, [](auto r) -> result<delta> {
     auto writes = r.getWrites().asChars();
+    auto horizon = r.getHorizon().asChars();
     delta d{
       shard_id{r.getShard()},
       {r.getEpoch(), r.getNumber()},
       {r.getPreviousEpoch(), r.getNumber() - 1},
       std::string(writes.begin(), writes.size()),
-      r.getIsSynced()};
+      r.getIsSynced(),
+      std::string(horizon.begin(), horizon.size())};
     if (d.at.number == 0 || d.at.epoch < d.previous.epoch)
       return mismatch("a delta without a place");
-    if (checksum_of(d) != r.getChecksum())
+    if (checksum_of(d) != r.getChecksum() || horizon_checksum_of(d) != r.getHorizonChecksum())
       return mismatch("a delta with a wrong checksum");
     return d;
   });

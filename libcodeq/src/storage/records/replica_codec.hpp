@@ -64,6 +64,8 @@ struct delta {
   std::string writes;
   /// Synced by every replica before it is confirmed, in both durability modes.
   bool is_synced = false;
+  /// The horizon of its snapshot, packed; empty: not said.
+  std::string horizon{};
 
   friend bool operator==(const delta&, const delta&) = default;
 };

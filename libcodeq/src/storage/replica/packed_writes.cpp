@@ -4,9 +4,13 @@
 namespace codeq::storage {
 
 std::string encode(shard_id shard, const replication::entry& e) {
-  const auto* body = packed_of(e);
-  return encode(delta{
-    shard, e.at, e.previous, body ? body->packed() : std::string{}, body && body->is_synced()});
+  delta d{shard, e.at, e.previous, {}};
+  if (const auto* body = packed_of(e)) {
+    d.writes = body->packed();
+    d.is_synced = body->is_synced();
+    d.horizon = body->packed_horizon();
+  }
+  return encode(d);
 }
 
 result<replication::entry> decode_entry(shard_id shard, std::string_view bytes) {
@@ -21,10 +25,15 @@ result<replication::entry> decode_entry(shard_id shard, std::string_view bytes) 
   auto writes = unpack(found->writes, shard);
   if (!writes)
     return writes.error();
+  packed_writes::horizon_pointer horizon;
+  if (!found->horizon.empty()) {
+    auto told = unpack_horizon(found->horizon, shard);
+    if (!told)
+      return told.error();
+    horizon = std::make_shared<const shard_horizon>(std::move(*told));
+  }
   e.body = std::make_shared<const packed_writes>(
-    std::make_shared<const std::string>(std::move(found->writes)),
-    std::make_shared<const write_set>(std::move(*writes)),
-    found->is_synced);
+    std::move(*found), std::make_shared<const write_set>(std::move(*writes)), std::move(horizon));
   return e;
 }
 

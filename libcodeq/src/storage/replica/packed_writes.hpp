@@ -5,6 +5,7 @@
 
 #include "replication/messages.hpp"
 #include "storage/records/replica_codec.hpp"
+#include "storage/retention/horizon_codec.hpp"
 #include "storage/write_set.hpp"
 
 #include <cstddef>
@@ -18,35 +19,61 @@ namespace codeq::storage {
 /// writes.
 class packed_writes final : public replication::delta_body {
 public:
-  packed_writes(
-    std::shared_ptr<const std::string> packed,
-    std::shared_ptr<const write_set> writes,
-    bool is_synced = false)
-    : packed_(std::move(packed)), writes_(std::move(writes)), is_synced_(is_synced) {}
+  using horizon_pointer = std::shared_ptr<const shard_horizon>;
 
-  explicit packed_writes(std::shared_ptr<const write_set> writes, bool is_synced = false)
+  /// `horizon`: of the snapshot that the writes contain, if there is one.
+  explicit packed_writes(
+    std::shared_ptr<const write_set> writes, bool is_synced = false, horizon_pointer horizon = {})
     : packed_(std::make_shared<const std::string>(pack(*writes))),
       writes_(std::move(writes)),
-      is_synced_(is_synced) {}
+      is_synced_(is_synced),
+      horizon_(std::move(horizon)) {}
 
-  [[nodiscard]] std::size_t byte_size() const override { return packed_->size(); }
+  /// The body that `d` has. @pre `writes` are those of `d`, and `horizon` is, too
+  packed_writes(delta d, std::shared_ptr<const write_set> writes, horizon_pointer horizon)
+    : packed_(std::make_shared<const std::string>(std::move(d.writes))),
+      packed_horizon_(std::move(d.horizon)),
+      writes_(std::move(writes)),
+      is_synced_(d.is_synced),
+      horizon_(std::move(horizon)) {}
+
+  [[nodiscard]] std::size_t byte_size() const override {
+    return packed_->size() + packed_horizon_.size();
+  }
 
   [[nodiscard]] const std::string& packed() const { return *packed_; }
 
+  /// What others are told of the horizon; empty: nothing.
+  [[nodiscard]] const std::string& packed_horizon() const { return packed_horizon_; }
+
+  /// Others are told the horizon. Returns the size of that in bytes. @pre there is a horizon
+  std::size_t tell_horizon() {
+    packed_horizon_ = pack(*horizon_);
+    return packed_horizon_.size();
+  }
+
   /// Null when they were left out.
   [[nodiscard]] const std::shared_ptr<const write_set>& writes() const { return writes_; }
+
+  /// What may be dropped when the writes are synced; null: no more than before, or left out.
+  [[nodiscard]] const horizon_pointer& horizon() const { return horizon_; }
 
   /// Every replica syncs its log before it confirms them, in both durability modes.
   [[nodiscard]] bool is_synced() const noexcept { return is_synced_; }
 
   [[nodiscard]] std::shared_ptr<const packed_writes> without_writes() const {
-    return std::make_shared<const packed_writes>(packed_, nullptr, is_synced_);
+    auto kept = std::make_shared<packed_writes>(*this);
+    kept->writes_ = nullptr;
+    kept->horizon_ = nullptr;
+    return kept;
   }
 
 private:
   std::shared_ptr<const std::string> packed_;
+  std::string packed_horizon_;
   std::shared_ptr<const write_set> writes_;
   bool is_synced_ = false;
+  horizon_pointer horizon_;
 };
 
 /// The body that replication handles as opaque. @pre it is one of these, or null

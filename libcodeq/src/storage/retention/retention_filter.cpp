@@ -34,7 +34,7 @@ const shard_horizon* find_horizon(const horizon_map& horizons, shard_id shard) {
 
 /// True when recovery or a live task needs the outcome.
 bool is_needed(const shard_horizon& horizon, core::log_position outcome) {
-  return outcome > horizon.through || horizon.held.contains(outcome);
+  return outcome > horizon.through || !horizon.is_held_known || horizon.held.contains(outcome);
 }
 
 verdict

@@ -55,6 +55,8 @@ struct shard_horizon {
   timestamp at;
   /// Outcomes that live tasks need.
   core::position_set held;
+  /// False: it is not known which ones those are, so all outcomes are kept.
+  bool is_held_known = true;
 };
 
 /// Shares the set of held outcomes with the state. @pre `snapshot` was taken of `state`

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What clients hear when copies are missing, and what copies take that is as large as it may be."""
+
+import concurrent.futures
+import json
+import unittest
+import urllib.error
+import urllib.request
+
+from cluster import wait_until
+from clusters import coordinators
+
+TASKS = "/v1/codeq/tasks"
+BATCH_BYTES = 16 << 20
+PAYLOAD_BYTES = 1 << 20
+
+
+class TooFewCopies(coordinators.CoordinatorsTest):
+    def setUp(self):
+        self.cluster = coordinators.Coordinators(replicas=3)
+        self.addCleanup(self.cluster.close)
+
+    def add(self):
+        """Adds a task at `c0`; returns the status, the answer and its Retry-After."""
+        request = urllib.request.Request(
+            f"http://{self.cluster.hosts['c0']}:{self.cluster.http_ports['c0']}{TASKS}",
+            json.dumps({"queue": "q", "payload": 1}).encode())
+        try:
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                return answer.status, json.load(answer), None
+        except urllib.error.HTTPError as refused:
+            return refused.code, json.load(refused), refused.headers["Retry-After"]
+
+    def test_tasks_are_refused_for_a_while_when_one_copy_of_three_is_left(self):
+        self.cluster.start_all()
+        for victim in ("c1", "c2"):
+            self.cluster.nodes[victim].kill()
+
+        def is_refused():
+            self.refused = self.add()
+            return "too few replicas" in self.refused[1].get("error", "")
+
+        wait_until(is_refused, 30, "a task is refused")
+        self.assertEqual((503, "1"), (self.refused[0], self.refused[2]), self.refused)
+        self.cluster.start_node("c1")
+        wait_until(lambda: self.add()[0] == 202, 30, "a task is added")
+
+
+class LargestBatch(coordinators.CoordinatorsTest):
+    def batch(self, number):
+        """The text of a batch that is as large as it may be, for one shard."""
+        tasks = [{"queue": "q", "group": "g", "payload": ""} for _ in range(17)]
+        room = BATCH_BYTES - len(json.dumps({"tasks": tasks}))
+        for task in tasks:
+            task["payload"] = str(number) * min(room, PAYLOAD_BYTES - 2)
+            room -= len(task["payload"])
+        return {"tasks": tasks}
+
+    def test_reaches_the_copies_and_outlives_its_primary(self):
+        self.cluster.start_all()
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+            posts = [pool.submit(self.cluster.http, f"c{n % 3}", "POST", TASKS + "/batch",
+                                 self.batch(n), 60) for n in range(6)]
+            answers = [post.result() for post in posts]
+        ids = []
+        for status, answer, _ in answers:
+            self.assertEqual(200, status, str(answer)[:200])
+            ids += [one["task"]["id"] for one in answer["results"]]
+        self.assertEqual(6 * 17, len(set(ids)))
+        shard = coordinators.shard_of(ids[0])
+        self.assertEqual({shard}, {coordinators.shard_of(one) for one in ids})
+        self.assertEqual(2, len(self.cluster.records()[shard]["in_sync"]))
+        self.assertNotIn("over the limit", "".join(
+            self.cluster.nodes[name].text() for name in self.cluster.hosts))
+
+        victim = self.cluster.primaries()[shard]
+        self.cluster.nodes[victim].kill()
+        other = next(name for name in sorted(self.cluster.hosts) if name != victim)
+        wait_until(lambda: self.cluster.primaries()[shard] != victim, 20, "another primary")
+        for task in ids:
+            status, answer, _ = self.cluster.http(other, "GET", f"{TASKS}/{task}")
+            self.assertEqual(200, status, answer)
+
+
+if __name__ == "__main__":
+    unittest.main()
