@@ -101,19 +101,25 @@ case "$seconds" in
   *[!0-9]* | 0*) fail_usage "--seconds takes a number from 1 on, not '$seconds'" ;;
 esac
 
-# Number of seconds for each target.
+# Runs one target for SECONDS_MAX.
+fuzz_one() {
+  local log="build-fuzz/$1.log"
+  "build-fuzz/bin/fuzz_$1" -max_total_time="$SECONDS_MAX" -max_len=4096 \
+    -artifact_prefix="build-fuzz/$1-" -print_final_stats=1 "build-fuzz/corpus/$1" \
+    >"$log" 2>&1 || { tail -50 "$log" >&2; return 1; }
+  echo "fuzz_$1: $(grep '^Done ' "$log"), nothing found"
+}
+export -f fuzz_one
+
+# Number of seconds for each target, of which as many run at a time as there are processors.
 run_fuzz() {
   ./examples/install-packages.sh --fuzz
   cmake -G Ninja -S . -B build-fuzz -DCODEQ_FUZZ=ON -DCMAKE_C_COMPILER=clang \
     -DCMAKE_CXX_COMPILER=clang++ >/dev/null
   ninja -C build-fuzz
   python3 tests/fuzz/corpus.py build-fuzz/corpus
-  for kind in frame http jwt message schedule token_file; do
-    "build-fuzz/bin/fuzz_$kind" -max_total_time="$1" -max_len=4096 \
-      -artifact_prefix="build-fuzz/$kind-" -print_final_stats=1 "build-fuzz/corpus/$kind" \
-      >"build-fuzz/$kind.log" 2>&1 || { tail -50 "build-fuzz/$kind.log" >&2; exit 1; }
-    echo "fuzz_$kind: $(grep '^Done ' "build-fuzz/$kind.log"), nothing found"
-  done
+  printf '%s\n' frame http jwt message schedule token_file \
+    | SECONDS_MAX="$1" xargs -P "$(nproc)" -I{} bash -c 'fuzz_one {}'
 }
 
 if $fuzz; then

@@ -16,7 +16,7 @@ class ClusterUnderFaults(unittest.TestCase):
         # A process of its own, since it enters a network namespace.
         done = subprocess.run(
             [sys.executable, HARNESS, "--seconds", str(SECONDS), "--seed", str(SEED),
-             "--durability", durability],
+             "--copies", "2", "--durability", durability],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         print(done.stdout)
         self.assertEqual(0, done.returncode, done.stdout[-5000:])
