@@ -12,7 +12,7 @@ _TABLE = "tests/README.md"
 _FIELDS = ("id", "names", "payload", "priority", "not_before", "max_attempts", "retry", "lease",
            "run_timeout", "progress_timeout", "group", "key", "retention", "headers", "limits",
            "fairness_key", "settings", "effective lease")
-_COUNTS = {"2": 11, "3": 13, "4": 8, "5": 9, "6": 12, "8": 7, "9": 6, "10": 5, "12": 7}
+_COUNTS = {"2": 11, "3": 13, "4": 8, "5": 9, "6": 12, "8": 7, "9": 7, "10": 5, "12": 7}
 _SCENARIOS = "abcdefghij"
 _INVARIANTS = 13
 
