@@ -104,6 +104,7 @@ _ACTOR_HEADERS = {"codeq/actor_handler.hpp"}
 # The core is pure; clocks, randomness, threads and files belong to its callers.
 _IMPURE = {"thread", "mutex", "shared_mutex", "condition_variable", "atomic", "future", "random",
            "fstream", "iostream", "filesystem", "stdexcept", "exception"}
+_CLOCK = r"\b\w*clock\w*::now\s*\("
 _INCLUDE = r"^[ \t]*#[ \t]*include[ \t]+([<\"])([^>\"]+)[>\"]"
 
 
@@ -177,3 +178,6 @@ def check(source):
                 yield source.found(line, "layering", problem)
         elif (_layer_of(path) == "core" or is_driven) and header in _IMPURE:
             yield source.found(line, "layering", f"what decides is pure: no <{header}>")
+    if _layer_of(path) == "core" or re.match(_DRIVEN, path):
+        for line, _ in source.matches(_CLOCK):
+            yield source.found(line, "layering", "what decides is pure: its caller passes the time")

@@ -21,9 +21,9 @@ constexpr auto backup_look = std::chrono::milliseconds(200);
 /// Longer than an answer takes. When this client dies, follow-ups between shards wait for so long.
 constexpr auto hold_time = std::chrono::seconds(10);
 
-error flaw_of(const cluster::told_backups& held, const cluster::told_backups& now) {
-  auto flaw = cluster::flaw_of_hold(held, now);
-  return flaw.code == errc::none ? cluster::flaw_of_backups(held, now) : flaw;
+result<void> check_held(const cluster::told_backups& held, const cluster::told_backups& now) {
+  auto ok = cluster::check_hold(held, now);
+  return ok ? cluster::check_backups(held, now) : ok;
 }
 
 } // namespace
@@ -33,12 +33,12 @@ operator_client::impl::begin_cluster_backup(const cluster::told_backups& held, s
   auto status = whole_cluster();
   if (!status)
     return status;
-  if (auto flaw = cluster::flaw_at_start(*status, held); flaw.code != errc::none)
-    return flaw;
+  if (auto ok = cluster::check_start(*status, held); !ok)
+    return ok.error();
   auto now = backups_of_all({true, hold_time, run});
   while (now && !cluster::are_fixed(*now)) {
-    if (auto flaw = flaw_of(held, *now); flaw.code != errc::none)
-      return flaw;
+    if (auto ok = check_held(held, *now); !ok)
+      return ok.error();
     std::this_thread::sleep_for(backup_look);
     now = backups_of_all({false, hold_time, 0});
   }
@@ -47,8 +47,8 @@ operator_client::impl::begin_cluster_backup(const cluster::told_backups& held, s
     now = backups_of_all({false, hold_time, 0});
   if (!now)
     return now.error();
-  if (auto flaw = flaw_of(held, *now); flaw.code != errc::none)
-    return flaw;
+  if (auto ok = check_held(held, *now); !ok)
+    return ok.error();
   return status;
 }
 
@@ -68,8 +68,8 @@ result<cluster_backup> operator_client::impl::make_cluster_backup() {
   }
   if (!now)
     return now.error();
-  if (auto flaw = cluster::flaw_of_backups(*held, *now); flaw.code != errc::none)
-    return flaw;
+  if (auto ok = cluster::check_backups(*held, *now); !ok)
+    return ok.error();
   return cluster::whole_of(*status, *now, run);
 }
 

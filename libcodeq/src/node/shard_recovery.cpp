@@ -45,7 +45,7 @@ recover_shards(const storage::task_store& store, const storage::store_record& id
   auto steady = base::system_clock(timestamp{}).now().steady;
   auto name_seed = base::random_bits();
   std::vector<std::shared_ptr<core::shard_state>> states(identity.shard_count);
-  std::vector<error> failures(identity.shard_count);
+  std::vector<result<void>> recovered(identity.shard_count);
   std::atomic<std::size_t> next{0};
   auto recover_some = [&] {
     for (auto i = next++; i < states.size(); i = next++) {
@@ -54,7 +54,7 @@ recover_shards(const storage::task_store& store, const storage::store_record& id
       if (state)
         states[i] = std::move(*state);
       else
-        failures[i] = state.error();
+        recovered[i] = state.error();
     }
   };
   std::vector<std::thread> threads;
@@ -64,10 +64,9 @@ recover_shards(const storage::task_store& store, const storage::store_record& id
   recover_some();
   for (auto& thread : threads)
     thread.join();
-  for (const auto& failure : failures) {
-    if (failure.code != errc::none)
-      return failure;
-  }
+  for (const auto& one : recovered)
+    if (!one)
+      return one.error();
   note_recovered(states);
   return states;
 }

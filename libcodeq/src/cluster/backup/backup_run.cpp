@@ -31,35 +31,36 @@ error gone_node(const std::string& node) {
 
 } // namespace
 
-error flaw_at_start(const cluster_status& status, const told_backups& held) {
+result<void> check_start(const cluster_status& status, const told_backups& held) {
   for (const auto& node : status.nodes)
     if (node.is_present && !find(held, node.name))
-      return {errc::unavailable, "coordinator " + node.name + " does not answer"};
+      return error{errc::unavailable, "coordinator " + node.name + " does not answer"};
   for (const auto& one : held) {
     if (one.hold == 0)
-      return {
+      return error{
         errc::unsupported, "coordinator " + one.node + " is too old for a backup of its cluster"};
     if (one.state == backup_state::running)
-      return {errc::already, "coordinator " + one.node + " is making a backup already"};
+      return error{errc::already, "coordinator " + one.node + " is making a backup already"};
   }
   for (const auto& shard : status.shards)
     if (!shard.is_served || !copy_of_primary(shard))
-      return {
+      return error{
         errc::unavailable,
         "shard " + std::to_string(value(shard.shard)) + " has no primary that serves it"};
   return {};
 }
 
-error flaw_of_hold(const told_backups& held, const told_backups& now) {
+result<void> check_hold(const told_backups& held, const told_backups& now) {
   for (const auto& one : now)
     if (!find(held, one.node))
-      return {errc::unavailable, "coordinator " + one.node + " has joined meanwhile" + make_again};
+      return error{
+        errc::unavailable, "coordinator " + one.node + " has joined meanwhile" + make_again};
   for (const auto& before : held) {
     const auto* one = find(now, before.node);
     if (!one)
       return gone_node(before.node);
     if (one->hold != before.hold)
-      return {
+      return error{
         errc::unavailable,
         "coordinator " + before.node + " was started anew, or was out of reach for too long"
           + make_again};
@@ -67,16 +68,17 @@ error flaw_of_hold(const told_backups& held, const told_backups& now) {
   return {};
 }
 
-error flaw_of_backups(const told_backups& held, const told_backups& now) {
+result<void> check_backups(const told_backups& held, const told_backups& now) {
   for (const auto& before : held) {
     const auto* one = find(now, before.node);
     if (!one)
       return gone_node(before.node);
     if (one->state == backup_state::failed)
-      return {
+      return error{
         errc::unavailable, "the backup of coordinator " + one->node + " failed: " + one->problem};
     if (one->state == backup_state::none)
-      return {errc::unavailable, "coordinator " + one->node + " was started anew" + make_again};
+      return error{
+        errc::unavailable, "coordinator " + one->node + " was started anew" + make_again};
   }
   return {};
 }

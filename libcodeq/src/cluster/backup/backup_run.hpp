@@ -18,16 +18,16 @@ namespace codeq::cluster {
 /// The state of each coordinator's backup, sorted by node.
 using told_backups = std::vector<backup_status>;
 
-/// Why no backup of the cluster can begin, although `held` have told that nothing is handed over;
-/// none when it can. `status`: as asked after that.
-[[nodiscard]] error flaw_at_start(const cluster_status& status, const told_backups& held);
+/// Whether a backup of the cluster can begin, when `held` have told that nothing is handed over.
+/// `status`: as asked after that. Errors: `unavailable`, `unsupported`, `already`.
+[[nodiscard]] result<void> check_start(const cluster_status& status, const told_backups& held);
 
-/// Why the hold was not one without a gap for the same coordinators; none when it was.
-[[nodiscard]] error flaw_of_hold(const told_backups& held, const told_backups& now);
+/// Whether the hold was one without a gap for the same coordinators. Errors: `unavailable`.
+[[nodiscard]] result<void> check_hold(const told_backups& held, const told_backups& now);
 
-/// Why the backup of one of the coordinators that were held failed, or is gone with it; none
-/// otherwise.
-[[nodiscard]] error flaw_of_backups(const told_backups& held, const told_backups& now);
+/// Whether no backup of the coordinators that were held has failed, or is gone with its
+/// coordinator. Errors: `unavailable`.
+[[nodiscard]] result<void> check_backups(const told_backups& held, const told_backups& now);
 
 /// True when the contents of all backups are settled, so that the hold may end.
 [[nodiscard]] bool are_fixed(const told_backups& now);
