@@ -27,6 +27,8 @@ class RetentionFilter : public testing::Test {
 protected:
   void hold(core::log_position position) { horizon_.held = horizon_.held.changed({position}, {}); }
 
+  void forget_held() { horizon_.is_held_known = false; }
+
   [[nodiscard]] bool drops_outcome(
     core::log_position position, timestamp at, duration retention = 1h, shard_id of = shard) {
     core::leases_ended e{position, at, {}, retention};
@@ -118,7 +120,7 @@ TEST_F(RetentionFilter, KeepsOutcomesThatLiveTasksNeed) {
 }
 
 TEST_F(RetentionFilter, KeepsAllOutcomesWhenItIsNotKnownWhichOnesAreNeeded) {
-  horizon_.is_held_known = false;
+  forget_held();
 
   EXPECT_FALSE(drops_outcome(51, start));
   EXPECT_TRUE(drops_fate(51, start));
