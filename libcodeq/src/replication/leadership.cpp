@@ -93,12 +93,15 @@ void leadership::note_sent(replica_id replica, const std::vector<entry>& entries
 
 void leadership::resend_if_stuck(replica_id replica) {
   auto& view = views_.at(replica);
-  if (view.written == view.written_before && view.sent != view.written) {
-    view.sent = view.written;
-    view.in_flight.clear();
-    view.in_flight_bytes = 0;
-  }
+  const auto is_stuck = view.written == view.written_before && view.sent != view.written;
   view.written_before = view.written;
+  view.stuck_beacons = is_stuck ? view.stuck_beacons + 1 : 0;
+  if (view.stuck_beacons <= view.in_flight_bytes / bounds::beacon_bytes)
+    return;
+  view.stuck_beacons = 0;
+  view.sent = view.written;
+  view.in_flight.clear();
+  view.in_flight_bytes = 0;
 }
 
 void leadership::note_lost(replica_id replica) {

@@ -129,6 +129,8 @@ private:
     std::optional<position> sent;
     /// `written` as of the last beacon.
     std::optional<position> written_before;
+    /// Beacons without a confirmation of what was sent.
+    std::size_t stuck_beacons = 0;
     /// The last delta and the size of each message that is not confirmed.
     std::deque<std::pair<position, std::size_t>> in_flight;
     std::size_t in_flight_bytes = 0;

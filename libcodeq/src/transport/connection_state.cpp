@@ -331,6 +331,10 @@ void connection_state::note_progress() {
 
 void connection_state::sent(const caf::io::data_transferred_msg& progress) {
   buffered_ = progress.remaining;
+  // A large frame is under way, and the pings behind it cannot be answered yet. A peer that hangs
+  // takes no more than its socket holds.
+  if (dialled_ && buffered_ > 0)
+    last_received_ = self_->clock().now();
   note_progress();
   if (buffered_ == 0) {
     auto& out = self_->wr_buf(handle_);

@@ -137,6 +137,26 @@ TEST_F(RetentionKeeper, GetsBelowItsLimitAlsoWhenRecordsCameUnevenly) {
   EXPECT_GT(bytes(), bytes_max / 4);
 }
 
+TEST_F(RetentionKeeper, DropsNothingOfAShardForTheRecordsOfOneWithoutAHorizon) {
+  write_set others;
+  for (core::log_position position = 1; position <= 2'000; ++position) {
+    core::leases_ended e{position, now_, {}, 24h};
+    others.put(outcome_key{shard_id{9}, position}.encode(), encode(e));
+  }
+  commit(std::move(others));
+  add(300);
+  ASSERT_GT(bytes(), bytes_max);
+
+  for (int looks = 0; looks < 10; ++looks)
+    look();
+  EXPECT_EQ(count(), 2'300u);
+
+  add(1'300);
+  look();
+  EXPECT_LT(count(), 3'600u);
+  EXPECT_GT(count(), 2'000u + 800u);
+}
+
 TEST_F(RetentionKeeper, DropsTheOldestFatesWhereThereAreNoOutcomes) {
   add_fates(1'300);
   auto first = fate_key{shard, 1}.encode();

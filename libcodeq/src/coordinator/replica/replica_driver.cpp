@@ -5,7 +5,7 @@
 #include "replication/bounds.hpp"
 #include "replication/timing.hpp"
 
-#include <chrono>
+#include <algorithm>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -57,9 +57,12 @@ bool replica_driver::propose(turn_commit turn, monotonic_time now) {
 std::shared_ptr<const storage::packed_writes> replica_driver::body_of(turn_commit turn) {
   auto body = std::make_shared<storage::packed_writes>(
     std::move(turn.writes), turn.is_synced, std::move(turn.horizon));
-  if (body->horizon() && horizon_due_ <= now_) {
-    const auto bytes = body->tell_horizon();
-    horizon_due_ = now_ + std::chrono::seconds(1) * bytes / bounds::horizon_bytes_per_second;
+  const auto is_told = body->horizon() && horizon_due_ <= now_
+                       && body->byte_size() <= bounds::delta_bytes_with_horizon;
+  if (is_told) {
+    // Packing costs time also where the outcomes are left out in the end.
+    const auto cost = std::max(body->tell_horizon(), body->horizon()->held.size_max());
+    horizon_due_ = now_ + duration(1000 * cost / bounds::horizon_bytes_per_second);
   }
   return body;
 }

@@ -57,18 +57,18 @@ result<void> retention_keeper::look(std::atomic<bool>& cancelled) {
   auto found = measure();
   if (!found)
     return found.error();
-  bool is_too_much = found->ends > options_.bytes_max;
-  bool is_log_too_long = found->audits > options_.audit_bytes_max;
+  bool is_too_much = found->droppable_ends > options_.bytes_max;
+  bool is_log_too_long = found->droppable_audits > options_.audit_bytes_max;
   bool is_due = is_too_much || is_log_too_long || has_grown(found->ends, kept_.ends)
                 || has_grown(found->histories, kept_.histories)
                 || has_grown(found->audits, kept_.audits);
   if (!is_due)
     return {};
   if (is_too_much)
-    if (auto ok = choose_victims(found->ends, cancelled); !ok)
+    if (auto ok = choose_victims(found->droppable_ends, cancelled); !ok)
       return ok;
   if (is_log_too_long)
-    if (auto ok = choose_audit_victims(found->audits); !ok)
+    if (auto ok = choose_audit_victims(found->droppable_audits); !ok)
       return ok;
   return rewrite(cancelled);
 }
@@ -114,7 +114,20 @@ result<retention_keeper::sizes> retention_keeper::measure() const {
   auto audits = bytes_of(*options_.store, {all_audits()});
   if (!audits)
     return audits.error();
-  return sizes{*ends, *histories, *audits};
+  sizes found{*ends, *histories, *audits};
+  for (const auto& [shard, horizon] : options_.horizons->view().horizons) {
+    auto droppable = bytes_of(
+      *options_.store,
+      {outcomes_of(shard), fates_of(shard), copied_fates_of(shard), keys_of(shard)});
+    if (!droppable)
+      return droppable.error();
+    found.droppable_ends += *droppable;
+    auto droppable_audits = bytes_of(*options_.store, {audits_of(shard)});
+    if (!droppable_audits)
+      return droppable_audits.error();
+    found.droppable_audits += *droppable_audits;
+  }
+  return found;
 }
 
 result<void>
