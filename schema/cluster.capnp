@@ -73,6 +73,9 @@ struct ClusterReply {
     freeBytes @6 :UInt64;
     etcdSilentMs @7 :Int64;
     # Only of the node that answers: for how long etcd has not answered it; 0: it answers.
+    unreached @8 :List(Text);
+    # Only of the node that answers: the other nodes that are present, by name, to which it has no
+    # connection.
   }
 
   struct Shard {

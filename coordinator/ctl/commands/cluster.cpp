@@ -39,7 +39,7 @@ bool holds_for_any_shard(
 }
 
 /// Coordinators are found by the shards that they serve, so one that serves none is not asked.
-std::string state_of(const cluster_status& status, const cluster_node& node) {
+std::string presence_of(const cluster_status& status, const cluster_node& node) {
   if (!node.is_present)
     return node.is_draining ? "missing, drained" : "missing";
   if (!node.has_answered && holds_for_any_shard(status, node, serves))
@@ -47,6 +47,25 @@ std::string state_of(const cluster_status& status, const cluster_node& node) {
   if (!node.is_draining)
     return "present";
   return holds_for_any_shard(status, node, has_copy) ? "draining" : "drained: may be stopped";
+}
+
+/// For example "present, unreached: c2, c3".
+std::string state_of(const cluster_status& status, const cluster_node& node) {
+  std::string names;
+  for (const auto& other : node.unreached)
+    names += (names.empty() ? ", unreached: " : ", ") + other;
+  return presence_of(status, node) + names;
+}
+
+void write_node(base::json_writer& out, const cluster_node& node) {
+  out.begin_object().field("name", node.name).field("address", node.address);
+  out.field("http_address", node.http_address).field("zone", node.zone);
+  out.field("present", node.is_present).field("answers", node.has_answered);
+  out.field("draining", node.is_draining).field("free_bytes", node.free_bytes);
+  out.field("etcd_silent_ms", node.etcd_silent.count()).begin_array("unreached");
+  for (const auto& other : node.unreached)
+    out.text(other);
+  out.end_array().end_object();
 }
 
 void write_copy(base::json_writer& out, const cluster_copy& copy) {
@@ -60,13 +79,8 @@ std::string to_json(const cluster_status& status) {
   base::json_writer out;
   out.begin_object().field("cluster", status.name).field("copies", status.copies);
   out.field("min_in_sync", status.min_in_sync).begin_array("nodes");
-  for (const auto& node : status.nodes) {
-    out.begin_object().field("name", node.name).field("address", node.address);
-    out.field("http_address", node.http_address).field("zone", node.zone);
-    out.field("present", node.is_present).field("answers", node.has_answered);
-    out.field("draining", node.is_draining).field("free_bytes", node.free_bytes);
-    out.field("etcd_silent_ms", node.etcd_silent.count()).end_object();
-  }
+  for (const auto& node : status.nodes)
+    write_node(out, node);
   out.end_array().begin_array("shards");
   for (const auto& shard : status.shards) {
     out.begin_object().field("shard", value(shard.shard)).field("primary", shard.primary);
@@ -243,7 +257,8 @@ void add_cluster(command_table& to) {
       [](context& with, const no_options&) { return show_status(with, with.api.cluster()); },
     .details =
       "A node is a coordinator of the cluster; a shard is a part of the store, which one node, its "
-      "primary, serves. COPIES: the nodes that hold a copy, each with the epoch and the number of "
+      "primary, serves. `unreached` beside the state of a node names the nodes to which it has no "
+      "connection. COPIES: the nodes that hold a copy, each with the epoch and the number of "
       "its last change, and by how many changes it is behind. A shard that is not served has a "
       "primary that is missing, does not answer or takes over."});
   to.add(command<change_options>{

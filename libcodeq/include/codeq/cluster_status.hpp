@@ -51,6 +51,9 @@ struct cluster_node {
   bool has_answered = false;
   /// For how long etcd has not answered it, as it says itself; zero while etcd answers.
   duration etcd_silent{};
+  /// The other nodes that are present, by name, to which it has no connection, as it says itself;
+  /// empty when it has not answered.
+  std::vector<std::string> unreached{};
 };
 
 /// The state of a cluster: its decisions in etcd, and the positions that primaries have told.

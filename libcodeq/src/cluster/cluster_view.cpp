@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <vector>
 
 namespace codeq::cluster {
 
@@ -100,6 +101,17 @@ view_of(const catalogue& known, const std::string& cluster, const std::string& n
 void note_waits(cluster_status& status) {
   for (auto& shard : status.shards)
     shard.waits_for = wait_of(shard, status);
+}
+
+void note_unreached(
+  cluster_status& status, const std::function<bool(const std::string& node)>& reaches) {
+  std::vector<std::string> unreached;
+  for (const auto& node : status.nodes)
+    if (node.is_present && node.name != status.node && !reaches(node.name))
+      unreached.push_back(node.name);
+  for (auto& node : status.nodes)
+    if (node.name == status.node)
+      node.unreached = unreached;
 }
 
 } // namespace codeq::cluster

@@ -5,6 +5,7 @@
 
 #include "cluster/catalogue.hpp"
 
+#include <functional>
 #include <string>
 
 namespace codeq::cluster {
@@ -16,5 +17,10 @@ view_of(const catalogue& known, const std::string& cluster, const std::string& n
 
 /// Fills in what each shard waits for. @pre `is_served` is set where `status.node` serves the shard
 void note_waits(cluster_status& status);
+
+/// Fills in which other nodes that are present the one that answers does not reach. `reaches`
+/// returns whether it has a connection to a node.
+void note_unreached(
+  cluster_status& status, const std::function<bool(const std::string& node)>& reaches);
 
 } // namespace codeq::cluster

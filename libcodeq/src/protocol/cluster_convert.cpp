@@ -26,6 +26,9 @@ void write_node(schema::ClusterReply::Node::Builder to, const cluster_node& node
   to.setDraining(node.is_draining);
   to.setFreeBytes(node.free_bytes);
   to.setEtcdSilentMs(node.etcd_silent.count());
+  auto unreached = to.initUnreached(length_of(node.unreached));
+  for (capnp::uint i = 0; i < unreached.size(); ++i)
+    unreached.set(i, text_of(node.unreached[i]));
 }
 
 cluster_node read_node(schema::ClusterReply::Node::Reader from) {
@@ -38,6 +41,8 @@ cluster_node read_node(schema::ClusterReply::Node::Reader from) {
   node.is_draining = from.getDraining();
   node.free_bytes = from.getFreeBytes();
   node.etcd_silent = duration{from.getEtcdSilentMs()};
+  for (auto other : from.getUnreached())
+    node.unreached.push_back(read_text(other));
   return node;
 }
 

@@ -6,6 +6,7 @@ import time
 import unittest
 
 import cluster
+import proxy
 from clusters import coordinators
 from cluster import wait_until
 
@@ -57,6 +58,36 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
                      if "c1" in [copy["node"] for copy in one["copies"]]}
             == {"c1, which is missing"}, 20, "its shards wait for it")
         self.assertIn("missing", self.cluster.ctl("cluster", "status").decode())
+
+    def test_status_tells_which_coordinators_do_not_reach_which_others(self):
+        target = self.cluster.ports["c0"]
+        way = proxy.Proxy(lambda: target)
+        self.addCleanup(way.close)
+        self.cluster.start_node("c0", "--advertise", way.address)
+        for name in ("c1", "c2"):
+            self.cluster.start_node(name)
+        self.cluster.await_in_sync()
+        wait_until(lambda: self.unreached() == {"c0": [], "c1": [], "c2": []}, 20,
+                   "each coordinator reaches all others")
+
+        # The others cannot connect to c0; c0 still reaches them, and etcd.
+        target = coordinators.free_port("127.0.0.1")
+        way.cut()
+        wait_until(lambda: self.unreached() == {"c0": [], "c1": ["c0"], "c2": ["c0"]}, 20,
+                   "nobody reaches c0")
+        self.assertTrue(self.node("c0")["present"])
+        self.assertIn("present, unreached: c0", self.cluster.ctl("cluster", "status").decode())
+
+        target = self.cluster.ports["c0"]
+        wait_until(lambda: self.unreached() == {"c0": [], "c1": [], "c2": []}, 20,
+                   "each coordinator reaches all others again")
+        self.assertNotIn("unreached", self.cluster.ctl("cluster", "status").decode())
+
+    def unreached(self):
+        """The coordinators to which each one has no connection, as the gateway of c0 tells it."""
+        code, shown, _ = self.cluster.http("c0", "GET", "/v1/codeq/admin/cluster")
+        self.assertEqual(200, code, shown)
+        return {node["name"]: node["unreached"] for node in shown["nodes"]}
 
     def test_gateway_and_readiness_tell_the_cluster(self):
         self.cluster.start_all()

@@ -79,6 +79,35 @@ TEST(ClusterQuestions, EachNodeTellsWhetherEtcdAnswersIt) {
   }
 }
 
+TEST(ClusterQuestions, EachNodeTellsWhichOthersItDoesNotReach) {
+  auto from_a = told_by("a");
+  from_a.nodes[0].unreached = {"b", "c"};
+  auto from_b = told_by("b");
+  from_b.nodes[1].unreached = {"c"};
+  for (const auto is_first : {true, false}) {
+    cluster_status sum;
+    add(sum, received(is_first ? from_a : from_b));
+    add(sum, received(is_first ? from_b : from_a));
+
+    EXPECT_EQ(sum.nodes[0].unreached, (std::vector<std::string>{"b", "c"}));
+    EXPECT_EQ(sum.nodes[1].unreached, std::vector<std::string>{"c"});
+  }
+}
+
+TEST(ClusterQuestions, NodeThatOthersMissTellsWhichOnesItDoesNotReach) {
+  auto from_a = told_by("a");
+  from_a.nodes[1].is_present = false;
+  auto from_b = told_by("b");
+  from_b.nodes[1].unreached = {"a"};
+  cluster_status sum;
+
+  add(sum, received(from_a));
+  add(sum, received(from_b));
+
+  EXPECT_TRUE(sum.nodes[0].unreached.empty());
+  EXPECT_EQ(sum.nodes[1].unreached, std::vector<std::string>{"a"});
+}
+
 TEST(ClusterQuestions, ChangesArriveAsTheyWereAsked) {
   using kind = cluster_change::kind;
   for (const auto& change : std::vector<cluster_change>{

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 namespace codeq::cluster {
 namespace {
@@ -108,6 +109,26 @@ TEST_F(ClusterView, TooFewNodesAreWaitedFor) {
   cluster_.copies = 3;
 
   EXPECT_EQ(wait(), "a node that can take another copy");
+}
+
+TEST_F(ClusterView, OnlyOtherNodesThatArePresentAreUnreached) {
+  cluster_.drained = {"z"};
+  auto status = look();
+
+  note_unreached(status, [](const std::string&) { return false; });
+
+  ASSERT_EQ(status.nodes.size(), 3u);
+  EXPECT_EQ(status.nodes[0].unreached, std::vector<std::string>{"b"});
+  EXPECT_TRUE(status.nodes[1].unreached.empty());
+  EXPECT_TRUE(status.nodes[2].unreached.empty());
+}
+
+TEST_F(ClusterView, NodeWithAConnectionIsNotUnreached) {
+  auto status = look();
+
+  note_unreached(status, [](const std::string& node) { return node == "b"; });
+
+  EXPECT_TRUE(status.nodes[0].unreached.empty());
 }
 
 TEST_F(ClusterView, DrainedNodeIsShownAlsoWhenItIsGone) {

@@ -70,6 +70,26 @@ TEST(ClusterCommands, ClusterWithoutEtcdIsShownWithTheNodesThatLackIt) {
   EXPECT_EQ(text.rfind("etcd has not answered c1, c3 for 41s: ", 0), 0u) << text;
 }
 
+TEST(ClusterCommands, NodesAreShownWithThoseThatTheyDoNotReach) {
+  recorded_api api;
+  std::vector<cluster_node> nodes(3);
+  nodes[0].name = "c1";
+  nodes[0].unreached = {"c2", "c3"};
+  nodes[1].name = "c2";
+  nodes[2].name = "c3";
+  for (auto& node : nodes)
+    node.is_present = node.has_answered = true;
+  api.found_cluster = {"jobs", "c1", 2, 1, nodes, {}};
+
+  const auto text = shown(api, {{"cluster", "status"}});
+  const auto json = shown(api, {{"cluster", "status", "--json"}});
+
+  EXPECT_NE(text.find("present, unreached: c2, c3  "), text.npos) << text;
+  EXPECT_EQ(text.find("unreached"), text.rfind("unreached")) << text;
+  EXPECT_NE(json.find("\"unreached\":[\"c2\",\"c3\"]}"), json.npos) << json;
+  EXPECT_NE(json.find("\"unreached\":[]}"), json.npos) << json;
+}
+
 TEST(ClusterCommands, NodeThatServesNothingIsNotCalledSilent) {
   recorded_api api;
   std::vector<cluster_node> nodes;

@@ -111,6 +111,8 @@ void replica_hub::answer(
     for (auto& shard : told->shards)
       add_positions(shard);
     cluster::note_waits(*told);
+    cluster::note_unreached(
+      *told, [this](const std::string& node) { return links_->reaches(node); });
   }
   asked.mapped().promise.deliver(cluster_told{std::move(told)});
 }

@@ -60,13 +60,16 @@ function stateOf(node, shards) {
 /** Who does not hear from whom, as sentences. */
 function silences({node: here, nodes, shards}) {
   const list = [];
-  for (const node of nodes)
+  for (const node of nodes) {
     if (!node.present) {
       const kept = shards.filter((shard) => copyOf(shard, node.name)).map(({shard}) => shard);
       list.push(`${node.name} is missing: its lease in etcd has ended. ${
         kept.length ? `It has copies of ${shardsNamed(kept)}.` : "It has no copies."}`);
     } else if (isSilent(node, shards))
       list.push(`${here}, which was asked, gets no answer from ${node.name}.`);
+    if (node.unreached.length > 0)
+      list.push(`${node.name} has no connection to ${named(node.unreached)}.`);
+  }
   const present = new Set(nodes.filter((node) => node.present).map((node) => node.name));
   const pairs = new Map();
   for (const {shard, primary, copies} of shards)
