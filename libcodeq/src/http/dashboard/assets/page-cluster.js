@@ -67,7 +67,7 @@ function silences({node: here, nodes, shards}) {
         kept.length ? `It has copies of ${shardsNamed(kept)}.` : "It has no copies."}`);
     } else if (isSilent(node, shards))
       list.push(`${here}, which was asked, gets no answer from ${node.name}.`);
-    if (node.unreached.length > 0)
+    if (node.unreached?.length > 0)
       list.push(`${node.name} has no connection to ${named(node.unreached)}.`);
   }
   const present = new Set(nodes.filter((node) => node.present).map((node) => node.name));
