@@ -11,6 +11,7 @@ from clusters import coordinators
 from webhook_test import Receiver
 
 TASKS = "/v1/codeq/tasks"
+SUBSCRIPTIONS = "/v1/codeq/workers/subscriptions"
 COUNT = 60
 
 
@@ -83,6 +84,63 @@ class RecordsOfACluster(coordinators.CoordinatorsTest):
             self.cluster.nodes["c2"].kill()
             queues = asked.result()
         self.assertEqual(len(elsewhere), queues["codeq:q:q:default:delayed"])
+
+    def subscribe(self, node, receiver):
+        """Makes a subscription that is called at the path of the node; returns its id."""
+        made = self.ask(node, "POST", SUBSCRIPTIONS, {
+            "callbackUrl": f"http://127.0.0.1:{receiver.port}/{node}", "queues": ["q"],
+            "minIntervalSeconds": 1, "ttlSeconds": 600})
+        return made["subscriptionId"]
+
+    def renew(self, node, subscription, seconds, status=200):
+        return self.ask(node, "POST", f"{SUBSCRIPTIONS}/{subscription}/heartbeat",
+                        {"ttlSeconds": seconds}, status)
+
+    def test_subscriptions_are_renewed_at_every_coordinator_and_end(self):
+        receiver = Receiver()
+        self.addCleanup(receiver.close)
+        self.cluster.start_all("--webhook-allow-private")
+        made = {node: self.subscribe(node, receiver) for node in self.cluster.hosts}
+
+        for subscription in made.values():
+            expiries = []
+            for seconds, node in enumerate(self.cluster.hosts, 1):
+                renewed = self.renew(node, subscription, 1000 * seconds)
+                self.assertEqual(subscription, renewed["subscriptionId"])
+                expiries.append(renewed["expiresAt"])
+            self.assertEqual(sorted(expiries), expiries)
+        for node in self.cluster.hosts:
+            self.renew(node, "0123456789abcdef0123456789abcdef", 60, 404)
+        self.cluster.enqueue("q", "x")
+        paths = {f"/{node}" for node in made}
+        wait_until(lambda: {path for path, _, _ in receiver.requests} == paths, 20,
+                   "all subscribers are called")
+
+        for node, other in zip(sorted(made), ("c1", "c2", "c0")):
+            self.renew(other, made[node], 10)
+        time.sleep(12)
+        told = len(receiver.requests)
+        for subscription in made.values():
+            for node in self.cluster.hosts:
+                self.renew(node, subscription, 60, 404)
+        time.sleep(3)
+        self.assertEqual(told, len(receiver.requests))
+
+    def test_subscription_is_made_at_a_coordinator_without_shards(self):
+        receiver = Receiver()
+        self.addCleanup(receiver.close)
+        self.cluster.start_all("--webhook-allow-private")
+        self.cluster.ctl("cluster", "drain", "c2", "--wait", "50s")
+        self.assertNotIn("c2", self.cluster.primaries().values())
+
+        subscription = self.subscribe("c2", receiver)
+        for node in self.cluster.hosts:
+            self.renew(node, subscription, 600)
+        self.ask("c2", "POST", SUBSCRIPTIONS, {"callbackUrl": "ftp://127.0.0.1/"}, 400)
+
+        self.cluster.enqueue("q", "x")
+        wait_until(lambda: receiver.requests, 20, "the subscriber is called")
+        self.assertEqual("q", json.loads(receiver.requests[0][2])["queue"])
 
 
 if __name__ == "__main__":

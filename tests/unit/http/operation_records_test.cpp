@@ -36,21 +36,9 @@ TEST(OperationRecords, RecordIsOnTheShardThatItsIdNames) {
   }
 }
 
-TEST(OperationRecords, WishIsOnTheShardOfItsOperation) {
-  for (int i = 0; i < 100; ++i) {
-    auto id = std::to_string(i);
-    auto record = record_of(wish_for(id), "unique", shards);
-
-    EXPECT_EQ(
-      home_of("acme", id, shards),
-      value(core::shard_of_name({record.tenant, record.queue}, record.key, shards)));
-    EXPECT_EQ(id + ".unique.", record.key.substr(0, id.size() + 8));
-  }
-}
-
 TEST(OperationRecords, WishIsReadAsItWasWritten) {
   auto wish = wish_for("0123");
-  auto read = read_wish(record_of(wish, "1", shards).payload);
+  auto read = read_wish(to_wish_text(wish));
 
   ASSERT_TRUE(read);
   EXPECT_EQ("acme", read->tenant);
@@ -63,17 +51,6 @@ TEST(OperationRecords, WishIsReadAsItWasWritten) {
 TEST(OperationRecords, DamagedWishIsRefused) {
   for (const char* text : {"", "{}", "[]", R"({"change":"explode"})", R"({"change":1})"})
     EXPECT_EQ(errc::corruption, read_wish(text).error().code) << text;
-}
-
-TEST(OperationRecords, AnswerToAWishIsReadAsItWasWritten) {
-  EXPECT_TRUE(read_wish_answer(to_wish_answer({})));
-  auto refused =
-    read_wish_answer(to_wish_answer(error{errc::duplicate, "the operation is \"paused\""}));
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(errc::duplicate, refused.error().code);
-  EXPECT_EQ("the operation is \"paused\"", refused.error().context);
-  for (const char* text : {"", "{}", R"({"code":-1})", R"({"code":"x"})"})
-    EXPECT_EQ(errc::corruption, read_wish_answer(text).error().code) << text;
 }
 
 } // namespace

@@ -42,13 +42,6 @@ shard_id record_walk::shard_of(const std::string& queue, const std::string& key)
   return core::shard_of_name({tenant_, queue}, key, desk_->shard_count());
 }
 
-result<void> record_walk::check_here(const std::string& queue, const std::string& key) const {
-  auto shard = shard_of(queue, key);
-  if (desk_->is_here(value(shard)))
-    return {};
-  return error{errc::not_owner, desk_->place_of(shard) + "; send the request to that one"};
-}
-
 void record_walk::came(shard_id shard) {
   auto& state = shards_[value(shard)];
   state = {state.visit + 1};

@@ -49,10 +49,6 @@ public:
   /// Where the record with that queue and key is, or would be.
   [[nodiscard]] shard_id shard_of(const std::string& queue, const std::string& key) const;
 
-  /// Checks that this coordinator has the record with that queue and key, if it exists. Errors:
-  /// `not_owner`, with the coordinator that has it.
-  [[nodiscard]] result<void> check_here(const std::string& queue, const std::string& key) const;
-
 private:
   struct shard_state {
     /// How often the shard came or left: what was begun before the latest time is over.

@@ -151,6 +151,9 @@ public:
     return !far_ || !away_.contains(shard_id{shard});
   }
 
+  /// The shards that are here and may have tasks of the tenant.
+  [[nodiscard]] std::set<shard_id> own_shards_of(const std::string& tenant) const;
+
   /// In a cluster: the name of the coordinator that serves the shard, as far as it is known; else
   /// empty.
   [[nodiscard]] std::string node_of(std::uint16_t shard) const;

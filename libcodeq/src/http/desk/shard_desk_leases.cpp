@@ -285,6 +285,17 @@ void shard_desk::take(const coordinator::queues_added& m) {
       start();
 }
 
+std::set<shard_id> shard_desk::own_shards_of(const std::string& tenant) const {
+  std::set<shard_id> own;
+  auto known = queues_.find(tenant);
+  if (known == queues_.end())
+    return own;
+  for (const auto& [queue, shards] : known->second)
+    own.insert(shards.begin(), shards.end());
+  std::erase_if(own, [this](shard_id shard) { return !is_here(value(shard)); });
+  return own;
+}
+
 void shard_desk::end_claim_of(std::uint64_t claim) {
   if (auto early = early_claims_.extract(claim); !early.empty())
     early.mapped()();

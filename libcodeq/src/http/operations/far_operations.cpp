@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/operations/far_operations.hpp"
 
-#include "base/random.hpp"
 #include "http/server/gateway_limits.hpp"
 
 #include <memory>
@@ -107,30 +106,11 @@ void far_operations::alter(operation_wish wish, shard_desk::then<void> done) {
 }
 
 void far_operations::send(const operation_wish& wish, shard_desk::then<void> done) {
-  auto record = record_of(wish, std::to_string(base::random_bits()), desk_->shard_count());
-  auto added = [this, done = std::move(done)](const result<enqueued_task>& task) {
-    if (task)
-      await(task->id, done);
-    else
-      done(task.error());
+  auto answered = [done = std::move(done)](const result<std::string>& told) {
+    done(told ? result<void>{} : told.error());
   };
-  static_cast<void>(desk_->enqueue(wish.tenant, record, std::move(added)));
-}
-
-void far_operations::await(task_id wish, shard_desk::then<void> done) {
-  auto ended = [this, wish, done = std::move(done)](const result<ended_task>& how) {
-    if (how)
-      return done(read_wish_answer(how->result));
-    // It should not take effect long after its user has given up.
-    desk_->ask<change_outcome>(
-      value(wish.shard), client::ask_change({wish, {}}, task_change::cancel),
-      &client::read_change, [](const result<change_outcome>&) {});
-    done(error{
-      errc::timeout,
-      "the coordinator that runs the operation has not answered in time; whether the change took "
-      "effect is unknown"});
-  };
-  desk_->watch(wish, limits::operation_wish_wait, std::move(ended));
+  auto home = home_of(wish.tenant, wish.id, desk_->shard_count());
+  wishes_->send(wish.tenant, wish.id, to_wish_text(wish), shard_id{home}, std::move(answered));
 }
 
 } // namespace codeq::http

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "http/desk/record_wishes.hpp"
 #include "http/desk/shard_desk.hpp"
 #include "http/operations/operation_records.hpp"
 
@@ -13,7 +14,11 @@ namespace codeq::http {
 /// coordinators change them. `operation_desk` owns it; all callbacks are called once.
 class far_operations {
 public:
-  void start(shard_desk& desk) { desk_ = &desk; }
+  /// `wishes` reach the others.
+  void start(shard_desk& desk, record_wishes& wishes) {
+    desk_ = &desk;
+    wishes_ = &wishes;
+  }
 
   /// Reads the record of an operation. Errors: `unknown_task`, and those of a read.
   void
@@ -29,9 +34,9 @@ public:
 
 private:
   void send(const operation_wish& wish, shard_desk::then<void> done);
-  void await(task_id wish, shard_desk::then<void> done);
 
   shard_desk* desk_ = nullptr;
+  record_wishes* wishes_ = nullptr;
 };
 
 } // namespace codeq::http

@@ -51,7 +51,11 @@ void operation_desk::start(
   desk_ = &desk;
   callers_of_ = std::move(callers_of);
   redriven_ = std::move(redriven);
-  far_.start(desk);
+  auto grant_one = [this](const std::string& text, shard_desk::then<std::string> done) {
+    grant(text, std::move(done));
+  };
+  wishes_.start(desk, wishes_tenant, "operation", std::move(grant_one));
+  far_.start(desk, wishes_);
   walk_.start(
     desk,
     operations_tenant,
@@ -99,7 +103,6 @@ void operation_desk::add(entry fresh) {
   auto id = o.id;
   fresh.round = ++last_round_;
   all_.emplace(std::move(id), std::move(fresh));
-  look_for_wishes();
 }
 
 operation_desk::entry* operation_desk::find_entry(const place& of) {

@@ -3,6 +3,7 @@
 
 #include "base/fair_share.hpp"
 #include "http/desk/record_walk.hpp"
+#include "http/desk/record_wishes.hpp"
 #include "http/desk/shard_desk.hpp"
 #include "http/operations/far_operations.hpp"
 #include "http/operations/operation_records.hpp"
@@ -14,7 +15,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +49,7 @@ public:
   void stop() {
     stopped_ = true;
     walk_.stop();
+    wishes_.stop();
   }
 
   /// Refuses an operation too many, and all when no shard is here. Errors: `too_large`,
@@ -142,9 +143,8 @@ private:
   void leave(std::uint16_t shard);
 
   void alter_own(const operation_wish& wish, done_function done);
-  void look_for_wishes();
-  void read_wish_of(task_id task);
-  void grant(task_id task, const operation_wish& wish);
+  /// Carries out the wish of another coordinator.
+  void grant(const std::string& text, shard_desk::then<std::string> done);
 
   /// Pauses an operation whose user has lost the right to it.
   void check_rights(operation_run& run);
@@ -163,9 +163,7 @@ private:
   record_walk walk_;
   std::uint64_t last_round_ = 0;
   far_operations far_;
-  /// The wishes of other coordinators that are being read or carried out.
-  std::set<task_id> wishes_;
-  bool will_look_ = false;
+  record_wishes wishes_;
   bool stopped_ = false;
 };
 

@@ -33,52 +33,13 @@ void operation_desk::leave(std::uint16_t shard) {
     desk_->give_up(ticket);
 }
 
-void operation_desk::look_for_wishes() {
-  if (!desk_->is_in_cluster() || stopped_ || std::exchange(will_look_, true))
-    return;
-  desk_->after(limits::operation_wish_pause, [this] {
-    will_look_ = false;
-    std::set<std::uint16_t> homes;
-    for (const auto& [id, one] : all_)
-      if (const auto& o = one.run.operation(); !is_over(o.status))
-        homes.insert(home_of(o.request.tenant, id, desk_->shard_count()));
-    if (stopped_ || homes.empty())
-      return;
-    for (auto home : homes)
-      desk_->walk_ready(wishes_tenant, home, [this, home](const result<client::list_part>& part) {
-        for (const auto& found : part ? part->tasks : std::vector<task_summary>())
-          read_wish_of({shard_id{home}, found.id.seq});
-        return true;
-      });
-    look_for_wishes();
+void operation_desk::grant(const std::string& text, shard_desk::then<std::string> done) {
+  auto wish = read_wish(text);
+  if (!wish)
+    return done(wish.error());
+  alter_own(*wish, [done = std::move(done)](const result<void>& outcome) {
+    done(outcome ? result<std::string>(std::string()) : outcome.error());
   });
-}
-
-void operation_desk::read_wish_of(task_id task) {
-  if (!wishes_.insert(task).second)
-    return;
-  auto take = [this, task](const result<task_detail>& found) {
-    auto wish = found ? read_wish(found->payload.value_or("")) : found.error();
-    if (stopped_ || !found)
-      return static_cast<void>(wishes_.erase(task));
-    grant(task, wish ? *wish : operation_wish{});
-  };
-  desk_->describe_with_body(shard_desk::own_reads, {task, {}}, std::move(take));
-}
-
-void operation_desk::grant(task_id task, const operation_wish& wish) {
-  auto done = [this, task](const result<void>& outcome) {
-    desk_->ask<change_outcome>(
-      value(task.shard),
-      client::ask_force(task, force_kind::complete, to_wish_answer(outcome)),
-      &client::read_change,
-      shard_desk::then<change_outcome>(
-        [this, task](const result<change_outcome>&) { wishes_.erase(task); }));
-  };
-  // Its user has been told that it has failed.
-  if (desk_->now() - wish.at > limits::operation_wish_wait)
-    return done(error{errc::timeout, "the wish is too old"});
-  alter_own(wish, std::move(done));
 }
 
 } // namespace codeq::http

@@ -16,11 +16,6 @@ namespace {
 /// In the order of `operation_change`.
 constexpr auto change_names = std::to_array<std::string_view>({"pause", "resume", "cancel"});
 
-const error& unreadable() {
-  static const error reason{errc::corruption, "a wish about an operation cannot be read"};
-  return reason;
-}
-
 } // namespace
 
 task_spec record_of(const bulk_operation& o) {
@@ -47,10 +42,7 @@ std::uint16_t home_of(const std::string& tenant, const std::string& id, std::uin
   return value(core::shard_of_name({operations_tenant, tenant}, id, shards));
 }
 
-task_spec record_of(const operation_wish& wish, std::string_view unique, std::uint16_t shards) {
-  task_spec record;
-  record.tenant = wishes_tenant;
-  record.queue = wish.tenant;
+std::string to_wish_text(const operation_wish& wish) {
   base::json_writer json;
   json.begin_object()
     .field("tenant", wish.tenant)
@@ -62,21 +54,14 @@ task_spec record_of(const operation_wish& wish, std::string_view unique, std::ui
     .field("remote", wish.by.remote)
     .field("isListed", wish.by.is_listed)
     .end_object();
-  record.payload = json.take();
-  record.retention = limits::retention_classes.front();
-  // Its key alone decides about its shard.
-  const auto home = home_of(wish.tenant, wish.id, shards);
-  std::uint64_t tries = 0;
-  do {
-    record.key = wish.id + "." + std::string(unique) + "." + std::to_string(tries++);
-  } while (value(core::shard_of_name({wishes_tenant, wish.tenant}, record.key, shards)) != home);
-  return record;
+  return json.take();
 }
 
-result<operation_wish> read_wish(std::string_view record) {
-  auto json = json_object::parse(record);
+result<operation_wish> read_wish(std::string_view text) {
+  const error unreadable{errc::corruption, "a wish about an operation cannot be read"};
+  auto json = json_object::parse(text);
   if (!json)
-    return unreadable();
+    return unreadable;
   operation_wish wish;
   wish.tenant = json->text("tenant");
   wish.id = json->text("operation");
@@ -87,27 +72,8 @@ result<operation_wish> read_wish(std::string_view record) {
     json->text("subject"), json->text("bearerTenant"), json->text("remote"),
     json->flag("isListed").value_or(false)};
   if (named == change_names.end() || !json->ok())
-    return unreadable();
+    return unreadable;
   return wish;
-}
-
-std::string to_wish_answer(const result<void>& done) {
-  base::json_writer json;
-  json.begin_object()
-    .field("code", static_cast<std::uint64_t>(done ? errc::none : done.error().code))
-    .field("error", done ? std::string() : done.error().context)
-    .end_object();
-  return json.take();
-}
-
-result<void> read_wish_answer(std::string_view answer) {
-  auto json = json_object::parse(answer);
-  auto code = json ? json->integer("code") : std::nullopt;
-  if (!code || *code < 0)
-    return unreadable();
-  if (*code == 0)
-    return {};
-  return error{static_cast<errc>(*code), json->text("error")};
 }
 
 } // namespace codeq::http

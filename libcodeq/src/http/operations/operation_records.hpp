@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-/// The tasks that store operations, and those that ask another coordinator to change one. Pure.
+/// The tasks that store operations, and the wishes to another coordinator to change one. Pure.
 namespace codeq::http {
 
 /// The tenant of the records of operations. No token of a tenant can see it, unless an operator
@@ -44,18 +44,10 @@ struct operation_wish {
   timestamp at{};
 };
 
-/// The task that brings a wish to the coordinator that runs the operation: it is a task of the
-/// operation's shard. `unique`: never used before for the operation. @pre shards > 0
-[[nodiscard]] task_spec
-record_of(const operation_wish& wish, std::string_view unique, std::uint16_t shards);
+/// The text of a wish; see `wish_task`.
+[[nodiscard]] std::string to_wish_text(const operation_wish& wish);
 
 /// Errors: `corruption`.
-[[nodiscard]] result<operation_wish> read_wish(std::string_view record);
-
-/// The outcome of a wish, as the result of its task.
-[[nodiscard]] std::string to_wish_answer(const result<void>& done);
-
-/// Errors: those of the change; `corruption`.
-[[nodiscard]] result<void> read_wish_answer(std::string_view answer);
+[[nodiscard]] result<operation_wish> read_wish(std::string_view text);
 
 } // namespace codeq::http

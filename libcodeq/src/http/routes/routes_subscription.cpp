@@ -13,21 +13,22 @@ namespace codeq::http {
 
 namespace {
 
-/// Stores a subscription that is valid from now on, and answers it.
-void put(gateway_context& context, const exchange_ptr& call, subscription s) {
-  s.expires_at = context.desk.now() + s.ttl;
-  auto stored = [call, id = s.id, expires_at = s.expires_at](const result<void>& ok) {
-    if (!ok)
-      return call->answer(refusal_of(ok.error()));
+/// Answers a subscription once it is stored.
+wakeup_desk::change_events answer_to(gateway_context& context, const exchange_ptr& call) {
+  auto ended = [call](const result<subscription>& s) {
+    if (!s)
+      return call->answer(refusal_of(s.error()));
     base::json_writer json;
     json.begin_object()
-      .field("subscriptionId", id)
-      .field("expiresAt", base::to_rfc3339(expires_at))
+      .field("subscriptionId", s->id)
+      .field("expiresAt", base::to_rfc3339(s->expires_at))
       .end_object();
     call->answer(reply(200, json));
   };
-  auto ticket = context.wakeups.put(s, std::move(stored));
-  call->on_given_up = [&context, ticket] { context.desk.give_up(ticket); };
+  auto began = [&context, call](const enqueue_ticket& ticket) {
+    call->on_given_up = [&context, ticket] { context.desk.give_up(ticket); };
+  };
+  return {std::move(ended), std::move(began)};
 }
 
 /// Errors: `unauthorized` for a queue that the caller's token does not name.
@@ -63,24 +64,16 @@ void subscribe(gateway_context& context, const exchange_ptr& call) {
   auto s = subscription_of(call->fields->body, *call->by);
   if (!s)
     return call->answer(refusal_of(s.error()));
-  if (auto ok = context.wakeups.check(s->tenant, s->url); !ok)
-    return call->answer(refusal_of(ok.error()));
-  s->id = context.wakeups.new_id(s->tenant);
-  put(context, call, std::move(*s));
+  context.wakeups.subscribe(std::move(*s), answer_to(context, call));
 }
 
 void renew(gateway_context& context, const exchange_ptr& call) {
-  auto s = context.wakeups.find(call->by->tenant, call->arguments[0]);
-  bool is_own = s && s->subject == call->by->subject;
-  if (!s && s.error().code != errc::unknown_task)
-    return call->answer(refusal_of(s.error()));
-  if (!is_own || s->expires_at <= context.desk.now())
-    return call->answer(refusal(
-      404,
-      "not-found: the token has no subscription " + quote(call->arguments[0])
-        + ", or it has expired; POST /v1/codeq/workers/subscriptions makes another"));
-  s->ttl = call->fields->body.period("ttlSeconds").value_or(s->ttl);
-  put(context, call, std::move(*s));
+  subscription s;
+  s.id = call->arguments[0];
+  s.tenant = call->by->tenant;
+  s.subject = call->by->subject;
+  s.ttl = call->fields->body.period("ttlSeconds").value_or(duration{0});
+  context.wakeups.renew(s, answer_to(context, call));
 }
 
 constexpr input_field ttl_field{

@@ -98,6 +98,10 @@ inline constexpr duration record_read_pause_min = std::chrono::seconds(1);
 inline constexpr duration record_read_pause_max = std::chrono::minutes(1);
 /// How long after the loss of a coordinator its records are looked for.
 inline constexpr duration record_walk_pause = std::chrono::seconds(5);
+/// In a cluster: how often a coordinator looks for the wishes of others about the records that it
+/// has, and how long another one waits for the answer to its wish, which a fail-over delays.
+inline constexpr duration record_wish_pause = std::chrono::milliseconds(500);
+inline constexpr duration record_wish_wait = std::chrono::seconds(10);
 
 // Operations on all tasks that match a filter.
 /// Maximum number of operations of one tenant that run or are paused.
@@ -122,10 +126,6 @@ inline constexpr duration operation_look_pause = std::chrono::seconds(1);
 inline constexpr duration operation_retry_pause = std::chrono::seconds(1);
 /// How much of a delay the next parts of an operation with a rate make up for.
 inline constexpr duration operation_pace_slack = std::chrono::milliseconds(200);
-/// In a cluster: how often a coordinator looks for the wishes of others about the operations that
-/// it runs, and how long another one waits for the answer to its wish, which a fail-over delays.
-inline constexpr duration operation_wish_pause = std::chrono::milliseconds(500);
-inline constexpr duration operation_wish_wait = std::chrono::seconds(10);
 /// The place of a walk is stored after so many lists without a match.
 inline constexpr std::size_t operation_empty_lists_max = 64;
 

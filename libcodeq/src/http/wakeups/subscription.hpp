@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/result.hpp"
+#include "codeq/task.hpp"
 #include "codeq/time.hpp"
 
 #include <array>
@@ -45,10 +46,35 @@ struct subscription {
   [[nodiscard]] bool wants(const std::string& queue) const;
 };
 
+/// The tenant of the records of subscriptions. No token of a tenant can see it, unless an operator
+/// created a token for its name.
+inline constexpr auto subscriptions_tenant = "codeq.subscriptions";
+
+/// The same for wishes.
+inline constexpr auto subscription_wishes_tenant = "codeq.subscription-wishes";
+
+/// The task that stores a subscription.
+[[nodiscard]] task_spec record_of(const subscription& s);
+
 /// The text under which a subscription is stored.
 [[nodiscard]] std::string to_record(const subscription& s);
 
 /// Reads it; the tenant is not in it. Errors: `corruption`.
 [[nodiscard]] result<subscription> read_subscription(std::string_view record);
+
+/// A change of a subscription that another coordinator has, or is to have.
+struct subscription_wish {
+  /// A new one but for the time when it expires, or one to renew: then only its id, tenant, subject
+  /// and `ttl` count, and a `ttl` of zero leaves that as it is.
+  subscription what;
+  bool is_new = false;
+  timestamp at{};
+};
+
+/// The text of a wish; see `wish_task`.
+[[nodiscard]] std::string to_wish_text(const subscription_wish& wish);
+
+/// Errors: `corruption`.
+[[nodiscard]] result<subscription_wish> read_subscription_wish(std::string_view text);
 
 } // namespace codeq::http

@@ -2,40 +2,20 @@
 #include "http/wakeups/wakeup_desk.hpp"
 
 #include "base/json_writer.hpp"
-#include "base/random.hpp"
-#include "base/text_encoding.hpp"
 #include "http/server/url.hpp"
-#include "http/webhooks/callback_url.hpp"
 #include "http/webhooks/webhook_desk.hpp"
 #include "observe/log.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace codeq::http {
 
 namespace {
 
-/// No token of a tenant can see this tenant, unless an operator created a token for its name.
-constexpr auto subscriptions_tenant = "codeq.subscriptions";
-
 /// How long the record of an expired subscription stays: a renewal that came in time may still be
 /// on its way to the shard.
 constexpr duration renewal_max = std::chrono::seconds(10);
-
-task_spec wakeup_record_of(const subscription& s) {
-  task_spec record;
-  record.tenant = subscriptions_tenant;
-  record.queue = s.tenant;
-  record.key = s.id;
-  record.payload = to_record(s);
-  // The repeat of a record, which renews the subscription, replaces its text.
-  record.duplicate = on_duplicate::replace_ended;
-  record.replace_payload = true;
-  record.retention = limits::retention_classes.front();
-  return record;
-}
 
 std::string body_of(const wakeup& w, std::optional<timestamp> oldest, timestamp now) {
   base::json_writer json;
@@ -67,6 +47,10 @@ void wakeup_desk::start(
     "subscriptions",
     {[this](const task_summary& found) { read_record(found.id, found.queue); },
      [this](shard_id shard) { leave(shard); }});
+  auto grant_one = [this](const std::string& text, shard_desk::then<std::string> done) {
+    grant(text, std::move(done));
+  };
+  wishes_.start(desk, subscription_wishes_tenant, "subscription", std::move(grant_one));
 }
 
 void wakeup_desk::read_record(task_id record, const std::string& tenant) {
@@ -87,65 +71,6 @@ void wakeup_desk::leave(shard_id shard) {
     places_.give_back(list_.find(id)->tenant);
     list_.remove(id);
   }
-}
-
-std::string wakeup_desk::new_id(const std::string& tenant) const {
-  std::string id;
-  do {
-    std::array<std::uint64_t, 2> bits{base::random_bits(), base::random_bits()};
-    id = base::to_hex({reinterpret_cast<const char*>(bits.data()), sizeof(bits)});
-  } while (!desk_->is_here(value(walk_.shard_of(tenant, id))));
-  return id;
-}
-
-result<void> wakeup_desk::check(const std::string& tenant, const std::string& url) const {
-  if (!desk_->has_shards())
-    return error{
-      errc::not_owner,
-      "this coordinator serves no shard at present, and so no subscription; send the request to "
-      "another one"};
-  if (auto ok = check_callback_url(options_, "invalid callback url", "callbackUrl", url); !ok)
-    return ok;
-  if (places_.has_room(tenant))
-    return {};
-  desk_->meter().note({"subscriptions_max", limits::subscriptions_max, "tenant", tenant});
-  return error{
-    errc::overloaded,
-    "tenant " + tenant + " has " + std::to_string(places_.used_by(tenant))
-      + " subscriptions; all tenants share " + std::to_string(limits::subscriptions_max)};
-}
-
-enqueue_ticket wakeup_desk::put(const subscription& s, std::function<void(result<void>)> done) {
-  // Its place is taken before its record is durable, so that many that come at once are counted.
-  bool is_new = !list_.find(s.id);
-  if (is_new)
-    places_.force(s.tenant);
-  auto stored = [this, s, is_new, done = std::move(done)](const result<enqueued_task>& added) {
-    if (is_new)
-      places_.give_back(s.tenant);
-    if (!added)
-      return done(added.error());
-    // Its shard may have left meanwhile.
-    if (auto ok = walk_.check_here(s.tenant, s.id); !ok)
-      return done(ok.error());
-    take_up(s, added->id);
-    done({});
-  };
-  return desk_->enqueue(s.tenant, wakeup_record_of(s), std::move(stored));
-}
-
-result<subscription>
-wakeup_desk::find(const std::string& tenant, const std::string& id) const {
-  if (!options_.send)
-    return error{errc::unknown_task, "not-found"};
-  if (auto ok = walk_.check_here(tenant, id); !ok)
-    return ok.error();
-  const auto* found = list_.find(id);
-  if (found && found->tenant == tenant)
-    return *found;
-  if (walk_.is_reading() || !walk_.has_read(walk_.shard_of(tenant, id)))
-    return error{errc::overloaded, "the subscriptions are being read after the start"};
-  return error{errc::unknown_task, "not-found"};
 }
 
 void wakeup_desk::take_up(const subscription& s, task_id record) {

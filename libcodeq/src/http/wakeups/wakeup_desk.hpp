@@ -4,6 +4,7 @@
 #include "base/coordinator_counts.hpp"
 #include "base/fair_share.hpp"
 #include "http/desk/record_walk.hpp"
+#include "http/desk/record_wishes.hpp"
 #include "http/desk/shard_desk.hpp"
 #include "http/server/caller.hpp"
 #include "http/server/gateway_limits.hpp"
@@ -24,10 +25,18 @@ namespace codeq::http {
 /// looks at the counts of the queues once per `limits::wakeup_round`; a call that fails is not
 /// repeated, since the next one comes as long as tasks are ready. Each subscription is stored as a
 /// task, its record, in a tenant of its own, so that it survives a restart. In a cluster a
-/// subscription belongs to the coordinator that serves the shard of its record, and moves with it.
-/// The gateway's actor owns the desk.
+/// subscription belongs to the coordinator that serves the shard of its record, and moves with it;
+/// the others pass changes on to that one. The gateway's actor owns the desk.
 class wakeup_desk {
 public:
+  /// What the maker of a change is told.
+  struct change_events {
+    /// The change is as it is stored, and durable.
+    shard_desk::then<subscription> ended;
+    /// The change is being stored or passed on, which may be given up.
+    std::function<void(const enqueue_ticket&)> began = [](const enqueue_ticket&) {};
+  };
+
   /// Reads the stored subscriptions. `post` tells the actor, which calls `answered`, that a call
   /// has ended. A subscription ends with the last token of its subject.
   void start(
@@ -39,28 +48,45 @@ public:
   void stop() {
     stopped_ = true;
     walk_.stop();
+    wishes_.stop();
   }
 
-  /// Refuses a URL that cannot be called, or a subscription too many. Errors: `invalid_argument`,
-  /// `overloaded`; `not_owner` when this coordinator serves no shard.
-  [[nodiscard]] result<void> check(const std::string& tenant, const std::string& url) const;
+  /// Makes a subscription, at this coordinator if it serves a shard; its id and when it expires are
+  /// chosen here. Errors: `invalid_argument` for a URL that cannot be called; `overloaded` for a
+  /// subscription too many; those of an enqueue; `timeout` when another coordinator does not
+  /// answer.
+  void subscribe(subscription s, change_events events);
 
-  /// Stores a new subscription, or one that was renewed, and calls `done` when that is durable.
-  /// Errors: the errors of the enqueue, which the returned ticket names.
-  enqueue_ticket put(const subscription& s, std::function<void(result<void>)> done);
-
-  /// An id for a new subscription, which belongs to this coordinator. @pre it serves a shard
-  [[nodiscard]] std::string new_id(const std::string& tenant) const;
-
-  /// The tenant's subscription with that id. Errors: `unknown_task`; `not_owner`, with the
-  /// coordinator that has it, if it exists; `overloaded` while the stored ones are being read.
-  [[nodiscard]] result<subscription>
-  find(const std::string& tenant, const std::string& id) const;
+  /// Renews the subscription with that id, tenant and subject for `ttl`, or as before if that is
+  /// zero. Errors: `unknown_task`, also when it has expired; `overloaded` while the stored ones are
+  /// being read; those of a read and an enqueue; `timeout` when the coordinator that has it does
+  /// not answer.
+  void renew(const subscription& s, change_events events);
 
   /// A call has ended.
   void answered(std::uint64_t number);
 
 private:
+  [[nodiscard]] bool is_own(const subscription& s) const;
+  [[nodiscard]] std::string new_id(const std::string& tenant) const;
+  [[nodiscard]] result<void> check_url(const std::string& url) const;
+  /// Refuses a subscription too many.
+  [[nodiscard]] result<void> check_room(const subscription& fresh) const;
+  /// Refuses to renew `stored` when it has expired, or is another subject's than `wished`.
+  [[nodiscard]] result<void>
+  check_renewal(const subscription& stored, const subscription& wished) const;
+  /// The stored subscription, renewed.
+  [[nodiscard]] result<subscription> renewed(const subscription& wished) const;
+  [[nodiscard]] result<subscription> find_own(const subscription& wished) const;
+
+  void change(const subscription_wish& wish, change_events events);
+  void change_own(const subscription_wish& wish, change_events events);
+  void put(const subscription& s, change_events events);
+  /// Has the coordinator change it that has the shard of its record.
+  void pass_on(const subscription_wish& wish, change_events events);
+  /// Carries out the wish of another coordinator.
+  void grant(const std::string& text, shard_desk::then<std::string> done);
+
   void read_record(task_id record, const std::string& tenant);
   void leave(shard_id shard);
   void take_up(const subscription& s, task_id record);
@@ -96,6 +122,7 @@ private:
   std::map<std::uint64_t, std::string> calls_;
   std::uint64_t last_number_ = 0;
   record_walk walk_;
+  record_wishes wishes_;
   bool armed_ = false;
   bool stopped_ = false;
 };
