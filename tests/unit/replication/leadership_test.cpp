@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "replication/leadership.hpp"
 
+#include "replication/bounds.hpp"
 #include "replication/timing.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace codeq::replication {
@@ -17,6 +20,16 @@ using namespace std::chrono_literals;
 constexpr replica_id a{1};
 constexpr replica_id b{2};
 constexpr replica_id c{3};
+
+class large_body final : public delta_body {
+public:
+  explicit large_body(std::size_t size) : size_(size) {}
+
+  [[nodiscard]] std::size_t byte_size() const override { return size_; }
+
+private:
+  std::size_t size_;
+};
 
 /// A primary `a` in epoch 2, with `b` in sync and `c` as a learner, which serves.
 class LeadershipTest : public testing::Test {
@@ -230,13 +243,9 @@ TEST_F(LeadershipTest, ReplicaIsSentEachDeltaOnceUntilItIsStuck) {
 }
 
 TEST_F(LeadershipTest, ReplicaThatConfirmsNothingIsSentABoundedSize) {
-  class large_body final : public delta_body {
-  public:
-    [[nodiscard]] std::size_t byte_size() const override { return 1u << 20; }
-  };
   confirm_by(b, {1, 9});
   for (int i = 0; i < 20; ++i)
-    leads_.propose(std::make_shared<large_body>(), now_);
+    leads_.propose(std::make_shared<large_body>(1u << 20), now_);
   std::size_t sent = 0;
 
   while (const auto after = leads_.next_for(b)) {
@@ -249,6 +258,21 @@ TEST_F(LeadershipTest, ReplicaThatConfirmsNothingIsSentABoundedSize) {
   confirm_by(b, {2, 10});
 
   EXPECT_TRUE(leads_.next_for(b));
+}
+
+TEST_F(LeadershipTest, LargeDeltaHasMoreTimeBeforeItIsSentAgain) {
+  confirm_by(b, {1, 9});
+  leads_.resend_if_stuck(b);
+  leads_.propose(std::make_shared<large_body>(4 * bounds::beacon_bytes), now_);
+  leads_.note_sent(b, leads_.window_after({1, 9}));
+
+  for (int beacons = 0; beacons < 4; ++beacons) {
+    leads_.resend_if_stuck(b);
+    EXPECT_EQ(leads_.next_for(b), std::nullopt) << beacons;
+  }
+  leads_.resend_if_stuck(b);
+
+  EXPECT_EQ(leads_.next_for(b), (position{1, 9}));
 }
 
 TEST_F(LeadershipTest, MessagesThatAreSentCloseTogetherAreOneBeacon) {
