@@ -49,14 +49,18 @@ class FirstRelease(cluster.ClusterTest):
         self.facts = json.loads((self.folder / "facts.json").read_text())
         self.ids = self.facts["ids"]
 
+    def start_coordinator(self, *options):
+        """Starts it a minute after the recording: no record and no session of a producer is too old
+        yet, and nothing is due that was not."""
+        clock = cluster.WallClock(self.cluster.path("clock"))
+        clock.set(f"{self.facts['at'] + 60 - int(time.time()):+d}")
+        with clock:
+            self.cluster.start_coordinator(*options)
+
     def open_store(self):
         with tarfile.open(self.folder / "store.tar.xz") as archive:
             archive.extractall(self.cluster.path("store"))
-        clock = cluster.WallClock(self.cluster.path("clock"))
-        # A minute later: no record is too old yet, and nothing is due that was not.
-        clock.set(f"{self.facts['at'] + 60 - int(time.time()):+d}")
-        with clock:
-            self.cluster.start_coordinator()
+        self.start_coordinator()
 
     def state(self, name):
         return self.cluster.status(self.ids[name])["state"]
@@ -86,7 +90,7 @@ class FirstRelease(cluster.ClusterTest):
         self.cluster.ctl("verify", self.cluster.path("store"))
 
     def test_frames_are_answered(self):
-        self.cluster.start_coordinator("--shards", "2")
+        self.start_coordinator("--shards", "2")
         clients = {}
         for line in (self.folder / "frames.golden").read_text().splitlines():
             number, direction, kind, *frame = line.split()
