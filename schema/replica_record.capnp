@@ -59,7 +59,7 @@ struct DeltaRecord {
   isSynced @6 :Bool;
   # Every replica syncs its log before it confirms the delta.
   horizon @7 :Data;
-  # What may be dropped as of the delta's snapshot; empty: not said. See `horizon_codec.hpp`.
+  # The horizon of the delta's snapshot, packed as in `horizon_codec.hpp`; empty: it carries none.
   horizonChecksum @8 :UInt32;
   # CRC-32C of `horizon` that continues `checksum`; 0 without one.
 }

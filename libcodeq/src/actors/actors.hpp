@@ -80,7 +80,7 @@ struct connection_accepted {
   std::shared_ptr<outgoing_progress> progress;
   /// Called after the sink has got all frames of a read; may be empty.
   std::function<void()> read_done{};
-  /// Of a frame that the peer sends.
+  /// The maximum size of a frame that the peer sends, in bytes.
   std::size_t frame_bytes_max = tuning::frame_bytes_max;
 };
 

@@ -103,7 +103,7 @@ inline constexpr duration result_retry_after = 1s;
 
 // A connection.
 inline constexpr std::size_t frame_bytes_max = 16u << 20;
-/// Of another coordinator: a turn of a shard is one message, and has a frame of a client and more.
+/// A frame of another coordinator. A turn is one message of it, and contains a frame of a client.
 inline constexpr std::size_t peer_frame_bytes_max = 4 * frame_bytes_max;
 inline constexpr std::size_t hello_bytes_max = 4u << 10;
 inline constexpr duration hello_timeout = 5s;

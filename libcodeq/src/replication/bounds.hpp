@@ -24,8 +24,8 @@ inline constexpr std::size_t horizon_bytes_per_second = 64u << 10;
 /// A larger delta carries no horizon, so that the frame of a client and one fit a frame of a
 /// coordinator of an earlier version.
 inline constexpr std::size_t delta_bytes_with_horizon = 8u << 20;
-/// A replica that has confirmed nothing since the last beacon is sent its deltas again, unless so
-/// many of their bytes for each beacon since then are under way.
+/// A replica that confirms nothing is sent its deltas again with the next beacon, and one beacon
+/// later for each so many bytes of them that are under way.
 inline constexpr std::size_t beacon_bytes = 4u << 20;
 /// The latest deltas that a primary or follower keeps in memory, of a shard and of all together.
 inline constexpr std::size_t ring_bytes = 4u << 20;

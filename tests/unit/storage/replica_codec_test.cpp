@@ -93,10 +93,9 @@ TEST(Delta, ThatIsToBeSyncedIsSoForOtherReplicas) {
   EXPECT_EQ(encode(shard, *read), encode(some_delta(true)));
 }
 
-TEST(Delta, WithAFlippedBitIsRefusedOrReadTheSame) {
-  const auto good = some_delta();
+/// Flips each bit of the delta's bytes in turn.
+void expect_refused_or_same(const delta& good) {
   const auto bytes = encode(good);
-
   for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
     auto damaged = bytes;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
@@ -106,17 +105,15 @@ TEST(Delta, WithAFlippedBitIsRefusedOrReadTheSame) {
   }
 }
 
+TEST(Delta, WithAFlippedBitIsRefusedOrReadTheSame) {
+  expect_refused_or_same(some_delta());
+}
+
 TEST(Delta, WithAHorizonThatIsDamagedIsRefused) {
   auto good = some_delta();
   good.horizon = pack(shard_horizon{shard, 9, timestamp{7h}, core::position_set({3, 5})});
-  const auto bytes = encode(good);
 
-  for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
-    auto damaged = bytes;
-    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
-    const auto read = decode_delta(damaged);
-    EXPECT_TRUE(!read || *read == good) << bit;
-  }
+  expect_refused_or_same(good);
 }
 
 TEST(Delta, TellsOtherReplicasTheHorizon) {

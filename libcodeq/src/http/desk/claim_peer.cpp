@@ -64,7 +64,7 @@ void claim_state::take(const coordinator::shard_moved& m) {
   if (finished_ || router_->is_here(m.shard) == m.is_here)
     return;
   carry_out(router_->set_here(m.shard, m.is_here));
-  // What is read of a shard that leaves may never come, and nothing may wait for it for ever.
+  // Tasks that are read of a shard that leaves may never come, so the claim stops waiting for them.
   being_read_ = m.is_here ? being_read_ : 0;
   // A shard that left does not answer.
   if (round_ > 0 && !ending_)

@@ -29,7 +29,7 @@ namespace codeq::http {
 /// the others pass changes on to that one. The gateway's actor owns the desk.
 class wakeup_desk {
 public:
-  /// What the maker of a change is told.
+  /// The answers to a change of a subscription.
   struct change_events {
     /// The change is as it is stored, and durable.
     shard_desk::then<subscription> ended;

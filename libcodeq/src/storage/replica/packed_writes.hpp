@@ -43,10 +43,10 @@ public:
 
   [[nodiscard]] const std::string& packed() const { return *packed_; }
 
-  /// What others are told of the horizon; empty: nothing.
+  /// The packed horizon that the delta carries; empty: it carries none.
   [[nodiscard]] const std::string& packed_horizon() const { return packed_horizon_; }
 
-  /// Others are told the horizon. Returns the size of that in bytes. @pre there is a horizon
+  /// Makes the delta carry the horizon. Returns its packed size in bytes. @pre there is a horizon
   std::size_t tell_horizon() {
     packed_horizon_ = pack(*horizon_);
     return packed_horizon_.size();
@@ -55,7 +55,7 @@ public:
   /// Null when they were left out.
   [[nodiscard]] const std::shared_ptr<const write_set>& writes() const { return writes_; }
 
-  /// What may be dropped when the writes are synced; null: no more than before, or left out.
+  /// The horizon that holds when the writes are synced; null: no snapshot, or it was left out.
   [[nodiscard]] const horizon_pointer& horizon() const { return horizon_; }
 
   /// Every replica syncs its log before it confirms them, in both durability modes.

@@ -18,8 +18,8 @@ struct retention_keeper_options {
   std::shared_ptr<task_store> store;
   std::shared_ptr<retention_horizons> horizons;
   /// Above this size the oldest outcomes and fates are dropped before their retention has passed.
-  /// Those of shards without a horizon do not count: none of them may be dropped, however many of
-  /// the others are, and they become no more.
+  /// Records of shards without a horizon do not count, since none of them may be dropped yet. Their
+  /// number does not grow: a shard that adds records takes snapshots, and so has a horizon.
   std::uint64_t bytes_max = limits::retention_bytes_default;
   /// The same for the audit log.
   std::uint64_t audit_bytes_max = limits::audit_bytes_max;
@@ -45,7 +45,7 @@ private:
     std::uint64_t ends = 0;
     std::uint64_t histories = 0;
     std::uint64_t audits = 0;
-    /// Of `ends` and `audits` those of shards with a horizon.
+    /// The parts of `ends` and `audits` that belong to shards with a horizon.
     std::uint64_t droppable_ends = 0;
     std::uint64_t droppable_audits = 0;
   };
