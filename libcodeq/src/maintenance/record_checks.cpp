@@ -4,7 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "core/blocks/segment_block.hpp"
-#include "core/state/history.hpp"
+#include "core/tables/history.hpp"
 #include "maintenance/common_checks.hpp"
 #include "maintenance/key_text.hpp"
 #include "storage/records/headers_codec.hpp"

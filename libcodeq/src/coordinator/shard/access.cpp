@@ -2,7 +2,7 @@
 #include "coordinator/shard/access.hpp"
 
 #include "base/queue_pattern.hpp"
-#include "core/state/lane.hpp"
+#include "core/tables/lane.hpp"
 #include "security/token_table.hpp"
 
 #include <algorithm>

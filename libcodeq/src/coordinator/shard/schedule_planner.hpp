@@ -4,7 +4,7 @@
 #include "codeq/result.hpp"
 #include "codeq/schedule.hpp"
 
-#include "core/state/schedule_table.hpp"
+#include "core/tables/schedule_table.hpp"
 #include "protocol/schedule_convert.hpp"
 #include "schedule/timetable.hpp"
 #include "schedule/zone_store.hpp"

@@ -2,7 +2,7 @@
 #include "core/state/apply.hpp"
 
 #include "base/assert.hpp"
-#include "core/state/history.hpp"
+#include "core/tables/history.hpp"
 #include "core/state/producer_sessions.hpp"
 #include "core/state/queue_fairness.hpp"
 #include "core/state/queue_removal.hpp"

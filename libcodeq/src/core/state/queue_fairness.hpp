@@ -7,7 +7,7 @@
 #include "core/blocks/segment.hpp"
 #include "core/commands/operator_command.hpp"
 #include "core/flow/fair_keys.hpp"
-#include "core/state/fair_lanes.hpp"
+#include "core/tables/fair_lanes.hpp"
 
 #include <array>
 #include <cstddef>

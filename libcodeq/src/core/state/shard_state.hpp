@@ -16,13 +16,13 @@
 #include "core/flow/ready_board.hpp"
 #include "core/flow/start_meter.hpp"
 #include "core/state/claimers.hpp"
-#include "core/state/key_index.hpp"
-#include "core/state/lane.hpp"
-#include "core/state/lease_table.hpp"
-#include "core/state/limit_table.hpp"
-#include "core/state/outcome_holds.hpp"
+#include "core/tables/key_index.hpp"
+#include "core/tables/lane.hpp"
+#include "core/tables/lease_table.hpp"
+#include "core/tables/limit_table.hpp"
+#include "core/tables/outcome_holds.hpp"
 #include "core/state/permit_book.hpp"
-#include "core/state/schedule_table.hpp"
+#include "core/tables/schedule_table.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 #include "codeq/limits.hpp"
 
 #include "base/tuning.hpp"
-#include "core/state/history.hpp"
+#include "core/tables/history.hpp"
 #include "core/turn/turn.hpp"
 
 #include <algorithm>

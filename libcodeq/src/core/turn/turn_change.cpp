@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/apply.hpp"
-#include "core/state/history.hpp"
+#include "core/tables/history.hpp"
 #include "core/turn/task_selection.hpp"
 #include "core/turn/turn.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/apply.hpp"
-#include "core/state/history.hpp"
+#include "core/tables/history.hpp"
 #include "core/state/queue_waits.hpp"
 #include "core/state/task_index.hpp"
 #include "core/state/task_keys.hpp"

@@ -2,7 +2,7 @@
 #include "base/tuning.hpp"
 #include "core/commands/routing.hpp"
 #include "core/state/apply.hpp"
-#include "core/state/history.hpp"
+#include "core/tables/history.hpp"
 #include "core/state/queue_fairness.hpp"
 #include "core/state/queue_rules.hpp"
 #include "core/state/task_limits.hpp"

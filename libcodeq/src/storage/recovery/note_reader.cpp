@@ -3,7 +3,7 @@
 
 #include "codeq/limits.hpp"
 
-#include "core/state/history.hpp"
+#include "core/tables/history.hpp"
 #include "storage/keys/keyspace.hpp"
 #include "storage/records/record_codec.hpp"
 

@@ -2,7 +2,7 @@
 #include "storage/recovery/task_list.hpp"
 
 #include "base/tuning.hpp"
-#include "core/state/history.hpp"
+#include "core/tables/history.hpp"
 #include "storage/keys/keyspace.hpp"
 #include "storage/records/headers_codec.hpp"
 #include "storage/records/record_codec.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/recovery/timeline_reader.hpp"
 
-#include "core/state/history.hpp"
+#include "core/tables/history.hpp"
 #include "storage/keys/keyspace.hpp"
 #include "storage/records/record_codec.hpp"
 #include "storage/recovery/note_reader.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
-#include "core/state/limit_table.hpp"
+#include "core/tables/limit_table.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include "core/flow/fair_keys.hpp"
 #include "core/flow/fair_order.hpp"
-#include "core/state/lane.hpp"
+#include "core/tables/lane.hpp"
 
 #include <cstdint>
 #include <unordered_map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/state/key_index.hpp"
+#include "core/tables/key_index.hpp"
 
 #include <cstring>
 

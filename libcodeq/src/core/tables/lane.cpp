@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/state/lane.hpp"
+#include "core/tables/lane.hpp"
 
 #include <algorithm>
 

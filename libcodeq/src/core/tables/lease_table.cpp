@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/state/lease_table.hpp"
+#include "core/tables/lease_table.hpp"
 
 #include "base/assert.hpp"
 #include "base/tuning.hpp"

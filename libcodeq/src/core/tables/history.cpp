@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/state/history.hpp"
+#include "core/tables/history.hpp"
 
 #include "codeq/limits.hpp"
 

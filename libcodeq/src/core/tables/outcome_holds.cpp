@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/state/outcome_holds.hpp"
+#include "core/tables/outcome_holds.hpp"
 
 #include <algorithm>
 #include <utility>

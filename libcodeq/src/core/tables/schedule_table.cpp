@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/state/schedule_table.hpp"
+#include "core/tables/schedule_table.hpp"
 
 #include "codeq/limits.hpp"
 

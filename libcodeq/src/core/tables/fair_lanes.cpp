@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/state/fair_lanes.hpp"
+#include "core/tables/fair_lanes.hpp"
 
 #include "base/assert.hpp"
 
