@@ -3,6 +3,7 @@
 
 #include "base/tuning.hpp"
 #include "protocol/reply.hpp"
+#include "sim/or_throw.hpp"
 #include "sim/workload.hpp"
 
 #include <algorithm>
@@ -13,13 +14,6 @@ namespace codeq::sim {
 namespace {
 
 constexpr std::uint64_t store_id = 7;
-
-template <class T>
-T or_throw(result<T> r) {
-  if (!r)
-    throw std::runtime_error("coordinator: " + to_string(r.error()));
-  return std::move(*r);
-}
 
 /// So small that a stalled connection soon has no room for more tasks or results.
 constexpr std::uint64_t waiting_bytes_max = 600;

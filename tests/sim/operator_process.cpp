@@ -3,6 +3,7 @@
 
 #include "base/tuning.hpp"
 #include "client/operator_replies.hpp"
+#include "sim/or_throw.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -33,13 +34,6 @@ protocol::await_request oversized_await() {
   return protocol::await_request::build([](auto r) {
     r.initSeqs(static_cast<capnp::uint>(tuning::awaited_tasks_per_request_max + 1));
   });
-}
-
-template <class T>
-T or_throw(result<T> r) {
-  if (!r)
-    throw std::runtime_error("operator: " + to_string(r.error()));
-  return std::move(*r);
 }
 
 /// True for messages that answer an operator's request.

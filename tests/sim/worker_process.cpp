@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/worker_process.hpp"
 
+#include "sim/or_throw.hpp"
+
 #include <algorithm>
 #include <stdexcept>
 #include <type_traits>
@@ -11,13 +13,6 @@ namespace codeq::sim {
 namespace {
 
 using namespace std::chrono_literals;
-
-template <class T>
-T or_throw(result<T> r) {
-  if (!r)
-    throw std::runtime_error("worker: " + to_string(r.error()));
-  return std::move(*r);
-}
 
 std::size_t some_count(chance& random, std::int64_t from, std::int64_t to) {
   return static_cast<std::size_t>(random.between(from, to));

@@ -11,7 +11,7 @@ namespace codeq::sim {
 namespace {
 
 /// Turns are never open longer than this in the simulation.
-constexpr duration turn_span_max{10};
+constexpr duration open_turn_max{10};
 
 using core::lease_end_kind;
 
@@ -153,7 +153,7 @@ void ledger::check_delay(
   if (!by_policy)
     return;
   // The record has the time of its last end; this end may have been an earlier one of the turn.
-  auto ended_at = record.at - turn_span_max;
+  auto ended_at = record.at - open_turn_max;
   auto due = e.due == timestamp{} ? ended_at : e.due;
   if (due < ended_at + least_delay(t.settings.retry, t.attempt))
     breach("retry", e.seq, "is retried too early");

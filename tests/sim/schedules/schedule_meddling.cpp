@@ -2,6 +2,7 @@
 #include "sim/schedules/schedule_meddling.hpp"
 
 #include "client/operator_replies.hpp"
+#include "sim/or_throw.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -19,13 +20,6 @@ constexpr std::uint64_t name_count = 4;
 /// The schedules fire for so long after the last fault.
 constexpr virtual_time quiet = 8s;
 constexpr virtual_time delete_again_after = 2s;
-
-template <class T>
-T or_throw(result<T> r) {
-  if (!r)
-    throw std::runtime_error("schedules: " + to_string(r.error()));
-  return std::move(*r);
-}
 
 result<client::schedules_part> read(const protocol::wire_frame& frame) {
   auto reply = or_throw(protocol::schedule_reply::parse(frame.body));

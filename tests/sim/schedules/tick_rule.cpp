@@ -47,7 +47,7 @@ std::int64_t offset_at(const std::string& zone, std::int64_t second) {
   return offset;
 }
 
-timestamp instant(std::int64_t second) {
+timestamp time_at(std::int64_t second) {
   return timestamp{std::chrono::seconds{second}};
 }
 
@@ -126,7 +126,7 @@ void tick_rule::add_at(std::int64_t second, std::vector<tick>& to) const {
   if (!is_period)
     return add_cron(second, to);
   if (second % step == 0)
-    to.push_back({{local_time(second), local_time(second)}, instant(second)});
+    to.push_back({{local_time(second), local_time(second)}, time_at(second)});
 }
 
 void tick_rule::add_cron(std::int64_t second, std::vector<tick>& to) const {
@@ -137,13 +137,13 @@ void tick_rule::add_cron(std::int64_t second, std::vector<tick>& to) const {
                                          : true;
   if (is_chosen && matches(local)) {
     auto order = how.turned_back_from.value_or(local);
-    to.push_back({{local_time(order), local_time(local)}, instant(second)});
+    to.push_back({{local_time(order), local_time(local)}, time_at(second)});
     return;
   }
   auto gap_begin = second + offset_at(zone, second - 1);
   for (auto left_out = local - 1; !skips_gaps && left_out >= gap_begin; --left_out)
     if (matches(left_out)) {
-      to.push_back({{local_time(left_out), local_time(left_out)}, instant(second)});
+      to.push_back({{local_time(left_out), local_time(left_out)}, time_at(second)});
       return;
     }
 }
@@ -162,7 +162,7 @@ std::vector<tick> tick_rule::after(const schedule::nominal_time& mark, timestamp
   // Longer than all gaps and folds.
   constexpr std::int64_t margin = 30;
   auto offset = is_period ? 0 : offset_at(zone, run_start) + margin;
-  auto found = between(instant(mark.local.time_since_epoch().count() - offset), until);
+  auto found = between(time_at(mark.local.time_since_epoch().count() - offset), until);
   std::erase_if(found, [&](const tick& each) { return each.nominal <= mark; });
   return found;
 }

@@ -13,7 +13,7 @@ namespace {
 
 const queue_address only_queue{.queue = "q"};
 
-const queue_address& name_of(std::uint32_t) {
+const queue_address& address_of(std::uint32_t) {
   return only_queue;
 }
 
@@ -57,7 +57,7 @@ protected:
   /// negative.
   std::vector<std::int64_t> snapshot() {
     std::vector<sequence> changed(changed_.begin(), changed_.end());
-    auto blocks = table_.pack(changed, name_of);
+    auto blocks = table_.pack(changed, address_of);
     for (auto first : closed_)
       table_.erase(first);
     table_.install(blocks, number_of);
