@@ -111,6 +111,7 @@ public:
   void note_expired(const core::leases_expired&) override {}
   void note_breaker(const core::breaker_tripped&) override {}
   void note_occurrence(const core::occurrence_noted&, timestamp) override {}
+  void note_grants(coordinator::grant_pause) override {}
   void settled() override {}
   [[nodiscard]] const result<void>& check_disk(monotonic_time) override { return disk_state_; }
   [[nodiscard]] bool is_disk_tight(monotonic_time, std::size_t) override { return false; }

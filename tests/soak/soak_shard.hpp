@@ -108,6 +108,7 @@ public:
   void note_expired(const core::leases_expired&) override {}
   void note_breaker(const core::breaker_tripped&) override {}
   void note_occurrence(const core::occurrence_noted&, timestamp) override {}
+  void note_grants(coordinator::grant_pause) override {}
 
   void settled() override {}
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/shard/shard.hpp"
 #include "protocol/schedule_convert.hpp"
+#include "unit/coordinator/lone_port.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,60 +14,6 @@ namespace codeq::coordinator {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// Commits at once, and keeps the latest wake-up and the answers to schedule requests.
-class lone_port final : public shard_port {
-public:
-  void commit(turn_commit turn, const std::vector<core::event>&) override {
-    submitted = turn.number;
-  }
-
-  void wake_after(duration wait, std::uint64_t number) override { wakeup = {wait, number}; }
-
-  void close_turn_soon() override {}
-
-  [[nodiscard]] const result<void>& check_disk(monotonic_time) override { return disk; }
-
-  void raise_epoch() override {}
-  void reply(core::peer_id, protocol::peer_reply reply) override {
-    if (const auto* told = std::get_if<protocol::schedules_told>(&reply))
-      answers += std::to_string(told->number) + ' ';
-    using refusal = protocol::request_refused<schema::ScheduleRequest>;
-    if (const auto* refused = std::get_if<refusal>(&reply))
-      answers += std::to_string(refused->number) + ':'
-                 + std::string(to_string(refused->reason.code)) + ' ';
-  }
-
-  void deliver(core::peer_id, task_delivery) override {}
-  void tell_credits(core::peer_id, const credit_news&) override {}
-  void tell_queues(core::peer_id, queues_added) override {}
-  void end_peer(core::peer_id, const error&) override { answers += "ended "; }
-
-  void fetch_bodies(core::peer_id, bodies_wanted) override {}
-  void answer_inquiry(core::peer_id, stored_inquiry) override {}
-  void list_stored(core::peer_id, stored_list) override {}
-  void find_keys(keys_wanted) override {}
-  void read_survivors(survivors_wanted) override {}
-  [[nodiscard]] bool may_hold_key(const task_key&) override { return false; }
-  void to_shard(shard_id, core::command) override {}
-  bool make_timer(sequence, fencing_token) override { return true; }
-  void fire_timer(fencing_token) override {}
-  bool drop_timer(fencing_token) override { return true; }
-  void note_limit(std::string_view name, std::uint64_t, std::string_view) override { limit = name; }
-
-  void note_expired(const core::leases_expired&) override {}
-  void note_breaker(const core::breaker_tripped&) override {}
-  void note_occurrence(const core::occurrence_noted&, timestamp) override {}
-  void settled() override {}
-  [[nodiscard]] bool is_disk_tight(monotonic_time, std::size_t) override { return false; }
-
-  std::uint64_t submitted = 0;
-  std::optional<std::pair<duration, std::uint64_t>> wakeup;
-  result<void> disk;
-  /// Numbers of the answered requests, with the error of a refused one.
-  std::string answers;
-  std::string limit;
-};
 
 class ShardSchedules : public testing::Test {
 protected:

@@ -54,18 +54,7 @@ void shard_driver::start(shard_internal_actor::pointer self, const shard_driver_
 }
 
 void shard_driver::look_at_disk() {
-  bool is_tight = options_.space->is_tight(now().steady, 0);
-  bool pauses = is_tight || !accepts_writes();
-  if (pauses != std::exchange(pauses_grants_, pauses)) {
-    auto shard = value(shard_->state().id);
-    if (pauses)
-      CODEQ_LOG_WARN(
-        "shard hands no tasks out shard={} reason=\"{}\"", shard,
-        is_tight ? "the disk is full" : "too few replicas are in sync");
-    else
-      CODEQ_LOG_INFO("shard hands tasks out again shard={}", shard);
-    shard_->pause_grants(pauses, now());
-  }
+  shard_->look_at_room(now());
   note_disk();
   shard_->look_at_zones(now());
   self_->delayed_send(self_, tuning::free_space_look_interval, coordinator::look_at_disk{});
@@ -199,6 +188,16 @@ void shard_driver::note_occurrence(const core::occurrence_noted& noted, timestam
     (now - entry.at).count(),
     entry.count,
     *left_out);
+}
+
+void shard_driver::note_grants(grant_pause why) {
+  auto shard = value(shard_->state().id);
+  if (why == grant_pause::none)
+    CODEQ_LOG_INFO("shard hands tasks out again shard={}", shard);
+  else
+    CODEQ_LOG_WARN(
+      "shard hands no tasks out shard={} reason=\"{}\"", shard,
+      why == grant_pause::disk_full ? "the disk is full" : "too few replicas are in sync");
 }
 
 void shard_driver::settled() {

@@ -112,6 +112,7 @@ public:
   void note_expired(const core::leases_expired& expired) override;
   void note_breaker(const core::breaker_tripped& tripped) override;
   void note_occurrence(const core::occurrence_noted& noted, timestamp now) override;
+  void note_grants(grant_pause why) override;
   [[nodiscard]] bool accepts_writes() const override {
     return !options_.authority || options_.authority->accepts_writes();
   }
@@ -140,7 +141,6 @@ private:
   shard_internal_actor::pointer self_ = nullptr;
   shard_driver_options options_;
   std::optional<shard> shard_;
-  bool pauses_grants_ = false;
   bool is_disk_low_ = false;
   /// Bounds the lines about expired leases of each queue.
   observe::line_pace expiry_lines_{expiry_lines_per_second};

@@ -258,10 +258,21 @@ void shard::wake(std::uint64_t number, const instant& now) {
   backfill_next(now);
 }
 
-void shard::pause_grants(bool paused, const instant& now) {
-  bool was_paused = std::exchange(state_->are_grants_paused, paused);
-  if (was_paused == paused)
+void shard::look_at_room(const instant& now) {
+  auto why = grant_pause::none;
+  if (port_.is_disk_tight(now.steady, 0))
+    why = grant_pause::disk_full;
+  else if (!port_.accepts_writes())
+    why = grant_pause::few_replicas;
+  bool is_paused = why != grant_pause::none;
+  if (is_paused == state_->are_grants_paused)
     return;
+  port_.note_grants(why);
+  pause_grants(is_paused, now);
+}
+
+void shard::pause_grants(bool paused, const instant& now) {
+  state_->are_grants_paused = paused;
   // Queues that could not be matched before are matched at the end of this turn. Other shards must
   // not wait for tasks that cannot be granted.
   state_->move_all_heads();

@@ -54,6 +54,13 @@ struct shard_options {
   bool may_have_lost = false;
 };
 
+/// Why a shard hands no tasks out.
+enum class grant_pause : std::uint8_t {
+  none,
+  disk_full,
+  few_replicas, ///< Too few are in sync.
+};
+
 /// The shard's interface to its driver. Calls return before they call the shard back.
 class shard_port {
 public:
@@ -127,6 +134,9 @@ public:
   /// An occurrence of a schedule was skipped, or fired late.
   virtual void note_occurrence(const core::occurrence_noted& noted, timestamp now) = 0;
 
+  /// The shard hands no tasks out from now on, for that reason; or does so again.
+  virtual void note_grants(grant_pause why) = 0;
+
   // In a cluster.
 
   /// False while too few replicas are in sync for new writes.
@@ -192,8 +202,9 @@ public:
   /// have not answered may be lost.
   void neighbours_moved(const std::vector<shard_id>& shards, const instant& now);
 
-  /// Stops or resumes grants, since the disk has too little space for results.
-  void pause_grants(bool paused, const instant& now);
+  /// Stops grants while their results could not be stored, and resumes them. Call it every few
+  /// seconds.
+  void look_at_room(const instant& now);
 
   /// Reads the time zones whose files have changed, if some time has passed since it did last. Call
   /// it every few seconds.
@@ -401,6 +412,7 @@ private:
   /// Requests another epoch when the numbers of this one run out, and enters it when it has begun.
   /// @pre no turn is open
   void renew_epoch();
+  void pause_grants(bool paused, const instant& now);
 
   /// When to check for expired leases; empty when no lease has a timer.
   [[nodiscard]] std::optional<monotonic_time> next_timer_look() const;
