@@ -17,6 +17,7 @@ import time
 import harness
 import history
 import network
+import own_disk
 from clusters import coordinators
 from harness import cluster
 
@@ -24,6 +25,10 @@ NODES = ("c0", "c1", "c2")
 MEMBERS = ("e0", "e1", "e2")
 SHARDS = 6
 WORKERS = ("good1", "good2", "slow")
+# A coordinator with less than 2 GiB of free space is given no copies.
+DISK_BYTES = 4096 * own_disk.MEBIBYTE
+# With less free space a coordinator takes no tasks, and with a quarter of it hands none out.
+FREE_BYTES = 64 * own_disk.MEBIBYTE
 # The longest time for which a fault lasts, and the part of a run that it may last at most.
 LONG = 5
 LONG_PART = 1 / 8
@@ -44,6 +49,8 @@ class Cluster(coordinators.Coordinators):
         self.ports = {name: 7400 for name in NODES}
         self.http_ports = {name: 7480 for name in NODES}
         self.port = 7400
+        self.disks = {name: own_disk.OwnDisk(self.path(f"store-{name}"), DISK_BYTES)
+                      for name in NODES}
         self.members = {}
         for member in MEMBERS:
             self.start_member(member)
@@ -57,9 +64,24 @@ class Cluster(coordinators.Coordinators):
         return ",".join(self.address_of(name) for name in NODES)
 
     def start(self, name, command):
+        # A preloaded library may not come before a sanitizer's.
+        if name in self.hosts and not cluster.SANITIZERS:
+            library = cluster.BUILD / "lib" / "libe2e_stalled_disk.so"
+            command = ["env", f"LD_PRELOAD={library}", f"STALLED_DISK={self.hang_sign(name)}",
+                       *command]
         if name in self.hosts or name in MEMBERS:
             command = self.links.inside(name, command)
         return super().start(name, command)
+
+    def hang_sign(self, name):
+        """While this file exists, nothing reaches the disk of the coordinator."""
+        return self.path(f"{name}.hangs")
+
+    def close(self):
+        self.kill_all()
+        for disk in self.disks.values():
+            disk.close()
+        super().close()
 
     def start_member(self, name):
         url = f"http://{self.links.address(name)}"
@@ -81,11 +103,12 @@ class ClusterHarness(harness.Harness):
     def __init__(self, seed, durability, copies, links):
         super().__init__(seed, durability, Cluster(links, copies))
         self.links = links
+        self.options = ("--durability", durability, "--free-bytes", str(FREE_BYTES))
         self.disturbed_from = 0
         self.longest = LONG
 
     def start(self):
-        self.rig.start_all("--durability", self.durability)
+        self.rig.start_all(*self.options)
         for name in WORKERS:
             self.workers.append(harness.Worker(self.rig, name))
             self.workers[-1].start()
@@ -93,7 +116,7 @@ class ClusterHarness(harness.Harness):
             self.start_producer()
 
     def start_node(self, name):
-        self.rig.start_node(name, "--durability", self.durability)
+        self.rig.start_node(name, *self.options)
 
     def check_coordinators(self):
         for name, node in {**self.rig.nodes, **self.rig.members}.items():
@@ -202,6 +225,26 @@ class ClusterHarness(harness.Harness):
     def suspend_etcd_member(self):
         self.suspend(self.rig.members, [self.random.choice(MEMBERS)])
 
+    def hang_disk(self):
+        name, = self.some_nodes(1)
+        sign = self.rig.hang_sign(name)
+        sign.touch()
+        try:
+            self.pause(0.1, self.longest)
+        finally:
+            sign.unlink()
+
+    def fill_disk(self):
+        """Leaves no space, or too little for new tasks, or for claims. Without any a coordinator
+        stops as soon as it has to write."""
+        name, = self.some_nodes(1)
+        self.rig.disks[name].fill(self.random.choice((0, FREE_BYTES // 8, FREE_BYTES // 2)))
+        self.pause(0.1, self.longest)
+        self.rig.disks[name].free()
+        if not self.rig.nodes[name].is_running():
+            self.count("coordinator that stopped without space")
+            self.start_node(name)
+
     def move_shard(self):
         shard, name = self.random.randrange(SHARDS), self.random.choice(NODES)
         # It is refused when the node has no copy in sync.
@@ -218,7 +261,8 @@ class ClusterHarness(harness.Harness):
         (isolate_coordinator_and_kill_another, 1), (cut_link_of_coordinators, 2),
         (cut_link_of_coordinators_one_way, 3), (cut_coordinator_from_coordinators, 2),
         (cut_coordinator_from_etcd, 2), (cut_coordinator_from_clients, 2), (kill_etcd_member, 3),
-        (kill_etcd_quorum, 1), (suspend_etcd_member, 2), (move_shard, 4), (balance, 1),
+        (kill_etcd_quorum, 1), (suspend_etcd_member, 2), (hang_disk, 3), (fill_disk, 3),
+        (move_shard, 4), (balance, 1),
         (harness.Harness.kill_worker, 2), (harness.Harness.stop_worker, 1),
         (harness.Harness.suspend_worker, 2), (harness.Harness.slow_down, 1),
         (harness.Harness.kill_producer, 1))
