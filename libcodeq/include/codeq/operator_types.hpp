@@ -115,7 +115,8 @@ struct queue_config {
   /// or key) is therefore full earlier, and a limit below the number of shards allows one task per
   /// shard.
   std::uint64_t max_depth = 0;
-  /// Maximum number of concurrent leases; 0: unlimited. Divided among shards in the same way.
+  /// Maximum number of concurrent leases of the whole queue; 0: unlimited. What runs when it is
+  /// lowered goes on.
   std::uint64_t max_leased = 0;
   /// Not supported yet: true is refused with `unsupported`. Payloads of completed tasks are not
   /// kept.
@@ -131,6 +132,9 @@ struct queue_config {
   /// none themselves, at most `limits::fairness_key_bytes_max` bytes; empty: they have no key. A
   /// task whose header is longer than a fairness key is refused with `too_large`.
   std::string fairness_header{};
+  /// For coordinators of older versions, which limit each shard by itself: its part of `max_leased`,
+  /// rounded up. Set by codeq.
+  std::uint64_t max_leased_part = 0;
 
   friend bool operator==(const queue_config&, const queue_config&) = default;
 };

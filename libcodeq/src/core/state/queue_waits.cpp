@@ -148,7 +148,10 @@ task_reason reason_of_ready(const shard_state& state, const queue_state& queue) 
   auto claimers = count_claimers(state, queue);
   if (claimers.all == 0)
     return task_reason::no_worker;
-  if (queue.lease_room() == 0)
+  // Slots of another shard are asked for when a worker is free.
+  bool is_at_most =
+    queue.lease_cap() == 0 || (queue.lease_room() == 0 && claimers.free > 0);
+  if (is_at_most)
     return task_reason::queue_at_max_leased;
   return claimers.free > 0 ? task_reason::next : task_reason::no_free_slots;
 }

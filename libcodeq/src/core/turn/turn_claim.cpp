@@ -229,6 +229,7 @@ std::vector<std::uint32_t> turn::match() {
   state_.limits.is_behind = false;
   auto released = release_held(state_);
   if (state_.are_grants_paused) {
+    settle_slots();
     state_.publish_heads();
     return {};
   }
@@ -243,12 +244,15 @@ std::vector<std::uint32_t> turn::match() {
         match_queue(queue);
       if (state_.queues[queue]->limited > 0)
         settle_first(*state_.queues[queue]);
-      if (has_work(queue))
+      if (state_.queues[queue]->has_slots())
+        slot_queues_.insert(queue);
+      if (state_.queues[queue]->claimable() > 0)
         with_work.push_back(queue);
     }
   } while (stir_for_prefixes(tried) || release_more(state_, released));
   book_permits(false);
   give_back_outranked();
+  settle_slots();
   state_.publish_heads();
   return with_work;
 }
@@ -293,7 +297,7 @@ std::size_t turn::stir_prefixes_of(const attached_worker& a, std::size_t limit) 
       if (stirred == limit)
         return stirred;
       const auto& q = *state_.queues[queue];
-      if (q.grantable() == 0 || !takes_by_prefix(a, q))
+      if (q.claimable() == 0 || !takes_by_prefix(a, q))
         continue;
       state_.stir(queue);
       ++stirred;
@@ -495,14 +499,14 @@ bool turn::has_queue(const attached_worker& a, Condition meets) const {
 }
 
 bool turn::has_ready(const attached_worker& a) const {
-  return has_queue(a, [](const queue_state& queue) { return queue.grantable() > 0; });
+  return has_queue(a, [](const queue_state& queue) { return queue.claimable() > 0; });
 }
 
 bool turn::has_news(const attached_worker& a) const {
   if (!a.is_outranked)
     return !a.notified && has_ready(a);
   return has_queue(a, [](const queue_state& queue) {
-    return queue.grantable() > 0 && !queue.rival();
+    return queue.claimable() > 0 && !queue.rival();
   });
 }
 

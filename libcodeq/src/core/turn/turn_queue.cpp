@@ -2,6 +2,7 @@
 #include "codeq/limits.hpp"
 
 #include "base/duration_text.hpp"
+#include "base/queue_maximum.hpp"
 #include "base/tuning.hpp"
 #include "core/state/apply.hpp"
 #include "core/state/queue_fairness.hpp"
@@ -34,6 +35,10 @@ bool is_failure(const lease_end& e) {
 void turn::run(const configure_queue& c) {
   const auto* known = state_.find_queue(c.queue);
   queue_answered answer{c.peer, c.number, c.queue, {c.config}, {}};
+  base::complete_max_leased(
+    answer.settings.config,
+    state_.permits.shard_count(),
+    known ? known->settings.config.max_leased : 0);
   if (known) {
     answer.settings.paused = known->settings.paused;
     answer.settings.pause_reason = known->settings.pause_reason;
