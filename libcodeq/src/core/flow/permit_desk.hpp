@@ -151,6 +151,12 @@ public:
     return std::exchange(changed_slots_, {});
   }
 
+  /// Some queue has a maximum, and slots of another shard.
+  [[nodiscard]] bool has_slot_queues() const noexcept { return !pools_.empty(); }
+
+  /// Slots of the queue were asked for, and have not come.
+  [[nodiscard]] bool awaits_slots(std::uint32_t queue) const;
+
   /// Number of the queue's leases that have slots.
   [[nodiscard]] std::size_t spent_slots(std::uint32_t queue) const;
 

@@ -128,6 +128,11 @@ void permit_desk::settle_slots() {
   }
 }
 
+bool permit_desk::awaits_slots(std::uint32_t queue) const {
+  auto at = pools_.find(queue);
+  return at != pools_.end() && !at->second.waiting.empty();
+}
+
 std::size_t permit_desk::spent_slots(std::uint32_t queue) const {
   auto at = pools_.find(queue);
   return at == pools_.end() ? 0 : at->second.spent.size();

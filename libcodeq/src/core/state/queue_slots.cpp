@@ -47,6 +47,11 @@ void end_slot(shard_state& state, std::uint32_t index) {
   queue.slots = state.permits.free_slots(index);
 }
 
+bool awaits_slots(const shard_state& state, const queue_state& queue) {
+  return queue.has_slots()
+         && state.permits.awaits_slots(state.queue_index.at(queue.address));
+}
+
 void take_changed_slots(shard_state& state) {
   for (auto index : state.permits.take_changed_slots()) {
     state.queues[index]->slots = state.permits.free_slots(index);

@@ -22,6 +22,9 @@ void spend_slot(shard_state& state, std::uint32_t index);
 /// A lease of the queue ended.
 void end_slot(shard_state& state, std::uint32_t index);
 
+/// The shard has asked the owner for slots of the queue, and waits for them.
+[[nodiscard]] bool awaits_slots(const shard_state& state, const queue_state& queue);
+
 /// Notes how many slots the queues have for which that has changed without a lease.
 void take_changed_slots(shard_state& state);
 

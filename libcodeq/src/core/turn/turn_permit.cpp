@@ -157,18 +157,48 @@ void turn::book_slots(bool in_turns) {
   }
 }
 
+void turn::note_slot_queues(const attached_worker& a) {
+  if (!state_.permits.has_slot_queues())
+    return;
+  for (auto queue : a.queues)
+    if (state_.queues[queue]->has_slots())
+      slot_queues_.insert(queue);
+  for (const auto& prefix : a.prefixes)
+    for (const auto& [served, queue] : prefix.claims->busy)
+      if (state_.queues[queue]->has_slots())
+        slot_queues_.insert(queue);
+}
+
+bool turn::may_notify(const queue_state& queue) const {
+  auto has_news = [](const queue_claimers& claimers) {
+    return !claimers.waiting_for(claimer_need::news).empty();
+  };
+  return has_news(queue.claimers)
+         || std::any_of(
+           queue.prefixes.begin(), queue.prefixes.end(),
+           [&](const prefix_claims* claims) { return has_news(claims->claimers); });
+}
+
+std::uint64_t turn::startable(const queue_state& queue) const {
+  auto most = queue.claimable();
+  if (most == 0)
+    return 0;
+  std::uint64_t credits = 0;
+  for (const auto& [open, peer] : waiting_at(queue))
+    credits += open;
+  if (credits == 0 && may_notify(queue))
+    credits = 1;
+  return std::min(most, credits);
+}
+
 void turn::settle_slots() {
   state_.permits.settle_slots();
   take_changed_slots(state_);
   for (auto index : std::exchange(slot_queues_, {})) {
     const auto& queue = *state_.queues[index];
-    std::uint64_t credits = 0;
-    for (const auto& [open, peer] : waiting_at(queue))
-      credits += open;
-    auto leases = std::min(queue.claimable(), credits);
-    state_.permits.want_slots(
-      index, leases - std::min<std::uint64_t>(leases, queue.slots.value_or(0)),
-      first_priority(queue));
+    auto leases = startable(queue);
+    auto free = std::min(leases, queue.slots.value_or(0));
+    state_.permits.want_slots(index, leases - free, first_priority(queue));
   }
 }
 

@@ -115,6 +115,8 @@ void turn::run(const show_queue& c) {
   if (c.is_explained)
     answer.explanation =
       std::make_shared<const queue_explanation>(explain_queue(state_, c.queue, now_.steady));
+  if (auto at = state_.attached.find(c.peer); at != state_.attached.end())
+    answer.awaits_slots = may_get_slots(at->second);
   effects_.emplace_back(std::move(answer));
 }
 
