@@ -33,8 +33,8 @@ namespace codeq::core {
 /// each other, and a task that waits for a busy key holds no slot of another.
 ///
 /// A queue with a maximum of leases, which another shard owns, has slots in place of tasks: as many
-/// are asked for as tasks could be leased. A lease spends one, whichever it is. When the lease ends
-/// while the slot is still new, another lease of the same turn may spend it again; else it is
+/// are asked for as tasks could be leased. A lease spends one, whichever it is. When it ends before
+/// the time in which the slot had to be spent is over, another lease may spend it again; else it is
 /// returned, so that slots go round among the shards.
 ///
 /// Costs are logarithmic in the number of tasks.
@@ -142,11 +142,11 @@ public:
   /// A lease of the queue ended, which has to be synced before its slot is returned.
   void end_slot(std::uint32_t queue, monotonic_time now);
 
-  /// The turn leases nothing any more: returns the slots whose leases it ended.
-  void settle_slots();
+  /// The queue has no use for more free slots than `left`: returns the others.
+  void return_slots(std::uint32_t queue, std::size_t left);
 
-  /// Takes the queues whose free slots have changed by time or by words of owners, or at the end of
-  /// the turn.
+  /// Takes the queues whose free slots have changed by time, by words of owners or by
+  /// `return_slots`.
   [[nodiscard]] std::set<std::uint32_t> take_changed_slots() {
     return std::exchange(changed_slots_, {});
   }
@@ -235,12 +235,6 @@ private:
     std::set<sequence> waiting{};
     std::set<sequence> held{};
     std::vector<sequence> spent{};
-    /// Those that were spent on leases that ended in this turn, and that may be spent again.
-    std::vector<sequence> ended{};
-
-    [[nodiscard]] std::size_t size() const {
-      return waiting.size() + held.size() + spent.size() + ended.size();
-    }
   };
 
   /// Slots have places among the tasks, with numbers that no task has.
@@ -318,8 +312,6 @@ private:
   std::map<std::uint32_t, awaited_keys> awaited_;
   std::map<std::uint32_t, slot_pool> pools_;
   std::set<std::uint32_t> changed_slots_;
-  /// The queues whose pools have `ended`.
-  std::set<std::uint32_t> ended_pools_;
   sequence next_slot_ = first_slot;
   std::map<shard_id, owner_state> owners_;
   bool must_sync_ = false;

@@ -42,12 +42,10 @@ void permit_desk::close_slots(std::uint32_t queue) {
     unspent_.erase({tasks_.at(seq).until, seq});
   std::vector<sequence> had(pool.held.begin(), pool.held.end());
   had.insert(had.end(), pool.spent.begin(), pool.spent.end());
-  had.insert(had.end(), pool.ended.begin(), pool.ended.end());
   for (auto seq : had) {
     give_back_had(tasks_.at(seq), false);
     tasks_.erase(seq);
   }
-  ended_pools_.erase(queue);
   changed_slots_.erase(queue);
   pools_.erase(at);
 }
@@ -67,7 +65,7 @@ void permit_desk::want_slots(
   if (at == pools_.end())
     return;
   auto& pool = at->second;
-  auto others = pool.size() - pool.waiting.size();
+  auto others = pool.held.size() + pool.spent.size();
   auto room = slots_per_queue_max - std::min(slots_per_queue_max, others);
   auto wanted = std::min({count, slots_asked_max, room});
   // Those that wait with a lower priority would wait behind other shards.
@@ -84,7 +82,7 @@ void permit_desk::want_slots(
 
 std::size_t permit_desk::free_slots(std::uint32_t queue) const {
   auto at = pools_.find(queue);
-  return at == pools_.end() ? 0 : at->second.held.size() + at->second.ended.size();
+  return at == pools_.end() ? 0 : at->second.held.size();
 }
 
 void permit_desk::spend_slot(std::uint32_t queue) {
@@ -92,11 +90,6 @@ void permit_desk::spend_slot(std::uint32_t queue) {
   if (at == pools_.end())
     return;
   auto& pool = at->second;
-  if (!pool.ended.empty()) {
-    pool.spent.push_back(pool.ended.back());
-    pool.ended.pop_back();
-    return;
-  }
   CODEQ_ASSERT(!pool.held.empty());
   auto seq = *pool.held.begin();
   pool.held.erase(pool.held.begin());
@@ -112,18 +105,28 @@ void permit_desk::end_slot(std::uint32_t queue, monotonic_time now) {
   CODEQ_ASSERT(!pool.spent.empty());
   auto seq = pool.spent.back();
   pool.spent.pop_back();
-  if (now < tasks_.at(seq).until) {
-    pool.ended.push_back(seq);
-    ended_pools_.insert(queue);
-  } else {
-    end(seq);
-  }
+  auto& task = tasks_.at(seq);
+  if (now >= task.until)
+    return end(seq);
+  // It is returned in a later turn, which may have nothing to write.
+  must_sync_ = true;
+  task.is = stage::held;
+  unspent_.emplace(task.until, seq);
+  pool.held.insert(seq);
 }
 
-void permit_desk::settle_slots() {
-  for (auto queue : std::exchange(ended_pools_, {})) {
-    for (auto seq : std::exchange(pools_.at(queue).ended, {}))
-      end(seq);
+void permit_desk::return_slots(std::uint32_t queue, std::size_t left) {
+  auto at = pools_.find(queue);
+  if (at == pools_.end())
+    return;
+  auto& held = at->second.held;
+  while (held.size() > left) {
+    auto seq = *held.begin();
+    held.erase(held.begin());
+    auto& task = tasks_.at(seq);
+    unspent_.erase({task.until, seq});
+    give_back_had(task, true);
+    tasks_.erase(seq);
     changed_slots_.insert(queue);
   }
 }

@@ -316,7 +316,7 @@ private:
   void give_wanted(sequence place);
   void drop_wanted(sequence place);
   /// The worker is new at its queues; those with slots may have no other claimer.
-  void note_slot_queues(const attached_worker& a);
+  void stir_slot_queues(const attached_worker& a);
   /// Tasks of its queues are ready for which other shards may give slots.
   [[nodiscard]] bool may_get_slots(const attached_worker& a) const;
   /// A claimer of the queue is notified when its tasks can be granted.
@@ -324,7 +324,8 @@ private:
   /// Number of leases that would begin if there were slots: as many as workers have credits here. A
   /// worker that would have to be notified first counts as one credit.
   [[nodiscard]] std::uint64_t startable(const queue_state& queue) const;
-  /// After all grants of the turn: returns slots, and asks for those that leases could use.
+  /// After all grants of the turn: returns slots without tasks, and asks for those that leases
+  /// could use.
   void settle_slots();
   void change_permit(shard_id asker, permits_changed change);
   void say_permits();

@@ -77,7 +77,7 @@ void turn::run(const attach_worker& c) {
   take_prefixes(a, c.peer, c.prefixes);
   leave_out(a, c.peer, c.without);
   state_.peers_by_worker.emplace(*c.worker, c.peer);
-  note_slot_queues(a);
+  stir_slot_queues(a);
   state_.attached.insert_or_assign(c.peer, std::move(a));
   touched_.insert(c.peer);
 }
@@ -102,7 +102,7 @@ void turn::run(const change_queues& c) {
   for (const auto& prefix : left)
     leave_prefix(state_, prefix, before, need);
   touched_.insert(c.peer);
-  note_slot_queues(at->second);
+  stir_slot_queues(at->second);
   if (at->second.credits > 0)
     stir_for(at->second, c.peer);
 }
@@ -167,7 +167,7 @@ void turn::add_queues(attached_worker& a, peer_id peer, const std::vector<queue_
     }
   }
   touched_.insert(peer);
-  note_slot_queues(a);
+  stir_slot_queues(a);
 }
 
 void turn::leave_queues(const attached_worker& a, peer_id peer) {
@@ -232,7 +232,6 @@ std::vector<std::uint32_t> turn::match() {
   state_.limits.is_behind = false;
   auto released = release_held(state_);
   if (state_.are_grants_paused) {
-    settle_slots();
     state_.publish_heads();
     return {};
   }

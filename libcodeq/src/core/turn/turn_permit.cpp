@@ -157,16 +157,17 @@ void turn::book_slots(bool in_turns) {
   }
 }
 
-void turn::note_slot_queues(const attached_worker& a) {
+void turn::stir_slot_queues(const attached_worker& a) {
   if (!state_.permits.has_slot_queues())
     return;
-  for (auto queue : a.queues)
+  auto stir = [&](std::uint32_t queue) {
     if (state_.queues[queue]->has_slots())
-      slot_queues_.insert(queue);
+      state_.stir(queue);
+  };
+  std::for_each(a.queues.begin(), a.queues.end(), stir);
   for (const auto& prefix : a.prefixes)
     for (const auto& [served, queue] : prefix.claims->busy)
-      if (state_.queues[queue]->has_slots())
-        slot_queues_.insert(queue);
+      stir(queue);
 }
 
 bool turn::may_notify(const queue_state& queue) const {
@@ -192,14 +193,15 @@ std::uint64_t turn::startable(const queue_state& queue) const {
 }
 
 void turn::settle_slots() {
-  state_.permits.settle_slots();
-  take_changed_slots(state_);
   for (auto index : std::exchange(slot_queues_, {})) {
     const auto& queue = *state_.queues[index];
     auto leases = startable(queue);
     auto free = std::min(leases, queue.slots.value_or(0));
+    // A worker that was told of the tasks may be about to claim them.
+    state_.permits.return_slots(index, queue.claimable());
     state_.permits.want_slots(index, leases - free, first_priority(queue));
   }
+  take_changed_slots(state_);
 }
 
 void turn::book_permits(bool in_turns) {

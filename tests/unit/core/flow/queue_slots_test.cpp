@@ -385,6 +385,29 @@ TEST_F(QueueSlots, ShortTasksShareASlotOneAfterTheOther) {
   EXPECT_TRUE(letters_.size() > 0);
 }
 
+TEST_F(QueueSlots, SlotWithoutFurtherTasksIsReturnedAtOnce) {
+  set_maximum(1);
+  enqueue_tasks(asker(), 1);
+  for (int step = 0; step < 20 && leased(asker()) == 0; ++step)
+    pass(5ms);
+  complete_one(asker());
+  pass(10ms);
+
+  EXPECT_EQ(lent(), 0u);
+}
+
+TEST_F(QueueSlots, EndOfALeaseIsSyncedBeforeItsSlotCanBeReturned) {
+  set_maximum(1);
+  enqueue_tasks(asker(), 2);
+  for (int step = 0; step < 20 && leased(asker()) == 0; ++step)
+    pass(5ms);
+  auto done = nodes_[asker()].running.back();
+  decide(asker(), report{slot_worker, {done}});
+
+  EXPECT_TRUE(must_sync_);
+  EXPECT_EQ(leased(asker()), 1u) << "the next task has the slot";
+}
+
 TEST_F(QueueSlots, WorkerWithoutCreditsIsToldWhenASlotIsThere) {
   set_maximum(1);
   decide(asker(), revoke_credits{slot_worker, slot_credits});
