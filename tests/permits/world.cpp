@@ -100,7 +100,7 @@ void world::audit() {
   for (const auto& one : nodes_)
     if (const auto* queue = one->state().find_queue(bounded_queue))
       bounded += queue->leased;
-  if (is_maximum_checked_ && bounded > maximum_)
+  if (is_maximum_checked_ && maximum_ > 0 && bounded > maximum_)
     look("the bounded queue has " + std::to_string(bounded) + " leases; its maximum is "
          + std::to_string(maximum_));
 }

@@ -197,8 +197,8 @@ void turn::settle_slots() {
     const auto& queue = *state_.queues[index];
     auto leases = startable(queue);
     auto free = std::min(leases, queue.slots.value_or(0));
-    // A worker that was told of the tasks may be about to claim them.
-    state_.permits.return_slots(index, queue.claimable());
+    // A worker that was told of tasks may be about to claim them, and held ones may get permits.
+    state_.permits.return_slots(index, queue.claimable() + queue.held);
     state_.permits.want_slots(index, leases - free, first_priority(queue));
   }
   take_changed_slots(state_);
