@@ -104,6 +104,9 @@ result<void> fill_explanation(schema::ExplainReply::Reader from, task_explanatio
   to.limit_before = from.getLimitBefore();
   to.waits_at_worker = from.getWaitsAtWorker();
   to.queue = encoding::read_config(from.getQueue());
+  // A coordinator of an older version knows its shard's part only.
+  if (to.queue.max_leased == 0)
+    to.queue.max_leased = to.queue.max_leased_part;
   to.pause_reason = read_text(from.getQueue().getPauseReason());
   return {};
 }

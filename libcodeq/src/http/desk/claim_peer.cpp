@@ -6,6 +6,7 @@
 #include "worker/node/wire.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <utility>
 
@@ -20,6 +21,10 @@ constexpr std::uint64_t rounds_max = 32;
 /// A shard sends its news about work at the end of the turn in which it answers, so after its
 /// answer. It may have news because another shard had some in the round before.
 constexpr std::uint64_t quiet_rounds_wanted = 2;
+
+/// So long a claim that may not wait does wait for what shards ask each other: whether the maximum
+/// of a queue's leases allows one more.
+constexpr std::chrono::milliseconds slot_wait_max{100};
 
 } // namespace
 
@@ -111,6 +116,7 @@ void claim_state::take(const coordinator::shard_reply& m) {
   if (!answered && !refused)
     return;
   auto number = answered ? answered->number : refused->number;
+  awaits_slots_ = awaits_slots_ || (answered && answered->awaits_slots);
   if (number != round_ || --unanswered_ > 0 || ending_)
     return;
   quiet_rounds_ = any_news_ ? 0 : quiet_rounds_ + 1;
@@ -129,9 +135,14 @@ void claim_state::ask_if_read() {
 
 void claim_state::found_no_work() {
   if (options_.only_now)
-    return end();
+    return awaits_slots_ ? end_later() : end();
   if (!std::exchange(has_told_, true))
     self_->send(options_.gateway, claim_waits{options_.claim});
+}
+
+void claim_state::end_later() {
+  if (!std::exchange(is_ending_later_, true))
+    self_->delayed_send(self_, slot_wait_max, end_claim{});
 }
 
 void claim_state::take(const coordinator::task_delivery& m) {

@@ -77,6 +77,9 @@ private:
   /// There is no work at present.
   void found_no_work();
 
+  /// There is work for which a shard asks another one.
+  void end_later();
+
   claim_actor::pointer self_ = nullptr;
   claim_options options_;
   std::optional<coordinator::claim_router> router_;
@@ -84,6 +87,9 @@ private:
   std::vector<bool> attached_;
   std::vector<task> tasks_;
   bool ending_ = false;
+  /// A shard has tasks for which it may get slots soon, and so the claim ends a little later.
+  bool awaits_slots_ = false;
+  bool is_ending_later_ = false;
   /// The gateway knows that there was no work.
   bool has_told_ = false;
   bool finished_ = false;
