@@ -169,7 +169,7 @@ struct fairness_share {
   /// Expected run time of one of its tasks.
   duration expected_run{0};
   /// Maximum time until a task of the key starts, as long as the number of leases stays the same;
-  /// 0 when it has no ready task.
+  /// 0 when it has no ready task, `duration::max()` when it is longer than that.
   duration wait{0};
 
   friend bool operator==(const fairness_share&, const fairness_share&) = default;
@@ -399,6 +399,9 @@ enum class task_reason : std::uint8_t {
   dead = 11,
   cancelled = 12,
   limited = 13, ///< A limit holds it back; see `limit`.
+  /// The slots are taken, and tasks of other fairness keys get the next one; see `fairness_key`. A
+  /// task of the key that gets it has the reason why the slots are taken.
+  fairness = 14,
 };
 
 [[nodiscard]] std::string_view to_string(task_reason reason) noexcept;
@@ -426,6 +429,13 @@ struct task_explanation {
   std::uint64_t limit_before = 0;
   /// With `leased`: see `running_lease::is_waiting`.
   bool waits_at_worker = false;
+  /// With `fairness`: the key under which the task takes its turns.
+  std::string fairness_key{};
+  /// Number of turns on its shard before the next one of that key: a turn of each key before it
+  /// that has the same part before the first `/`, and one of each other such part.
+  std::uint64_t fairness_before = 0;
+  /// As `fairness_share::wait`, on its shard.
+  duration fairness_wait{0};
 };
 
 /// One sentence for people, without a full stop, for example "retry 3 of 5 at 2026-01-31

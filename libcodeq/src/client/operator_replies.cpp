@@ -84,6 +84,12 @@ task_id read_id(schema::TaskId::Reader from) {
   return {static_cast<shard_id>(from.getShard()), from.getSeq()};
 }
 
+/// The largest value means longer than can be said.
+duration time_of(std::uint64_t ms) {
+  constexpr auto most = static_cast<std::uint64_t>(duration::max().count());
+  return duration{static_cast<duration::rep>(std::min(ms, most))};
+}
+
 result<void> fill_explanation(schema::ExplainReply::Reader from, task_explanation& to) {
   if (auto ok = take_known("reason", from.getReason(), to.reason); !ok)
     return ok;
@@ -103,13 +109,15 @@ result<void> fill_explanation(schema::ExplainReply::Reader from, task_explanatio
   to.limit_key = string_of(from.getLimitKey());
   to.limit_before = from.getLimitBefore();
   to.waits_at_worker = from.getWaitsAtWorker();
+  to.fairness_key = string_of(from.getFairnessKey());
+  to.fairness_before = from.getFairnessBefore();
+  to.fairness_wait = time_of(from.getFairnessWaitMs());
   to.queue = encoding::read_config(from.getQueue());
   to.pause_reason = read_text(from.getQueue().getPauseReason());
   return {};
 }
 
 void fill_fairness(schema::QueueReply::Fairness::Reader from, fairness_page& to) {
-  auto time_of = [](std::uint64_t ms) { return duration{static_cast<duration::rep>(ms)}; };
   to.active_keys = from.getActiveKeys();
   to.more = from.getMore();
   for (auto share : from.getKeys())
@@ -150,8 +158,7 @@ result<void> fill_waits(schema::QueueReply::Waits::Reader from, queue_explanatio
     to.keys.push_back(read_held(key));
   to.has_all_keys = !from.getPartialKeys();
   to.starts_per_minute = from.getStartsPerMinute();
-  constexpr auto most = static_cast<std::uint64_t>(duration::max().count());
-  to.limits_need = duration{static_cast<duration::rep>(std::min(from.getLimitsNeedMs(), most))};
+  to.limits_need = time_of(from.getLimitsNeedMs());
   return {};
 }
 

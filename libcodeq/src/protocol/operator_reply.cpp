@@ -272,11 +272,16 @@ explain_reply make_explain_reply(shard_id shard, const core::task_explained& ans
       write_settings(r.initQueue(), answer.queue);
       r.setWorkers(answer.workers);
       r.setWaitsAtWorker(answer.waits_at_worker);
-      if (answer.reason != task_reason::limited)
-        return;
-      r.setLimitName(text_of(answer.limit));
-      r.setLimitKey(data_of(answer.limit_key));
-      r.setLimitBefore(answer.limit_before);
+      if (answer.reason == task_reason::limited) {
+        r.setLimitName(text_of(answer.limit));
+        r.setLimitKey(data_of(answer.limit_key));
+        r.setLimitBefore(answer.limit_before);
+      }
+      if (answer.reason == task_reason::fairness) {
+        r.setFairnessKey(data_of(answer.fairness_key));
+        r.setFairnessBefore(answer.fairness_before);
+        r.setFairnessWaitMs(static_cast<std::uint64_t>(answer.fairness_wait.count()));
+      }
     },
     256);
 }

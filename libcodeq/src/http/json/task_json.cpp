@@ -273,6 +273,10 @@ void write_explanation(base::json_writer& json, const task_explanation& why) {
     json.field("limit", why.limit)
       .field("limitKey", shown_text(why.limit_key))
       .field("heldBefore", why.limit_before);
+  if (why.reason == task_reason::fairness)
+    json.field("fairnessKey", shown_text(why.fairness_key))
+      .field("turnsBefore", why.fairness_before)
+      .field("waitMs", why.fairness_wait.count());
   if (why.reason == task_reason::leased)
     json.field("workerId", shown.task.worker)
       .field("leaseLeftMs", why.lease_left.count())
