@@ -224,6 +224,9 @@ void transcript::say(const core::limits_answered& e) {
     words += ' ' + limit.limit.name + " leased " + std::to_string(limit.leased) + " held "
              + std::to_string(limit.held) + " keys " + std::to_string(limit.keys) + " above "
              + std::to_string(limit.keys_above);
+  for (const auto& one : e.waiting)
+    words += " key " + one.key + " waits " + std::to_string(one.tasks) + " room "
+             + (one.room ? std::to_string(*one.room) : "elsewhere");
   for (const auto& key : e.keys) {
     words += " key " + key.key + " leased " + std::to_string(key.leased) + " held "
              + std::to_string(key.held);

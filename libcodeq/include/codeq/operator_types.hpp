@@ -214,6 +214,19 @@ struct limit_definition {
   friend bool operator==(const limit_definition&, const limit_definition&) = default;
 };
 
+/// The ready tasks that a limit would hold back at once. Each counts as one start, whatever it
+/// costs.
+struct limit_forecast {
+  std::uint64_t tasks = 0;
+  /// Number of their keys.
+  std::uint64_t keys = 0;
+  /// False when there may be more: a shard looked at as many tasks or keys as it may, or did not
+  /// answer.
+  bool is_whole = true;
+
+  friend bool operator==(const limit_forecast&, const limit_forecast&) = default;
+};
+
 /// A limit and its use, over all shards.
 struct limit_info {
   limit_address limit;
@@ -230,6 +243,8 @@ struct limit_info {
   /// As in `queue_info`.
   bool is_uniform = true;
   std::vector<shard_id> missing{};
+  /// Of a dry run: what the new definition would hold back, held tasks of today among them.
+  std::optional<limit_forecast> forecast{};
 
   friend bool operator==(const limit_info&, const limit_info&) = default;
 };

@@ -411,6 +411,13 @@ result<answered<limits_part>> read_limits(const protocol::limit_reply& reply) {
     for (auto key : from.getKeys())
       to.keys.push_back(read_limit_key(key));
     to.more = from.getMore();
+    for (auto one : from.getWaiting()) {
+      auto& read = to.waiting.emplace_back(
+        core::limit_key_forecast{string_of(one.getKey()), one.getTasks(), {}});
+      if (one.getHasRoom())
+        read.room = one.getRoom();
+    }
+    to.has_all_waiting = from.getAllWaiting();
     return {};
   });
 }

@@ -267,28 +267,6 @@ TEST(CtlCommands, WaitingTasksOfAQueueAreAccountedFor) {
     "\n= 0");
 }
 
-TEST(CtlCommands, ATaskThatWaitsForItsTurnNamesItsFairnessKey) {
-  recorded_api api;
-  task_explanation why;
-  why.reason = task_reason::fairness;
-  why.fairness_key = "customer-1";
-  why.fairness_before = 3;
-  why.fairness_wait = duration{4900};
-  api.why = why;
-
-  const auto text = shown(api, {{"explain", word}});
-  const auto json = shown(api, {{"explain", word, "--json"}});
-
-  EXPECT_NE(
-    text.find("waits for the turn of its fairness key \"customer-1\", behind 3 others; a task of "
-              "the key starts within 4.9 s\n"),
-    std::string::npos)
-    << text;
-  EXPECT_NE(
-    json.find(R"("fairness_key":"customer-1","turns_before":3,"wait_ms":4900)"), std::string::npos)
-    << json;
-}
-
 TEST(CtlCommands, DrainedWorkersOfAQueueThatWaitsAreNamed) {
   recorded_api api;
   queue_explanation why{{"t", "mail"}, true};

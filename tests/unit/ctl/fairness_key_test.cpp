@@ -34,7 +34,45 @@ std::string header_after(const std::vector<const char*>& options) {
   return api.changes.applied_to(before).fairness_header;
 }
 
+/// What `codeqctl explain` prints of a task.
+std::string explained(recorded_api& api, bool as_json) {
+  const auto id = to_string(task_id{shard_id{3}, 77});
+  std::vector<const char*> words{"explain", id.c_str()};
+  if (as_json)
+    words.push_back("--json");
+  auto parsed = parse_command_line(program_input(words).line());
+  auto* given = std::get_if<invocation>(&parsed);
+  if (given == nullptr)
+    return refusal(parsed);
+  context with{api, given->json, false};
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(exit_done, given->run(with));
+  return testing::internal::GetCapturedStdout();
+}
+
 } // namespace
+
+TEST(FairnessKeyOfATask, IsNamedWhileOtherKeysHaveTheirTurns) {
+  recorded_api api;
+  task_explanation why;
+  why.reason = task_reason::fairness;
+  why.fairness_key = "customer-1";
+  why.fairness_before = 3;
+  why.fairness_wait = duration{4900};
+  api.why = why;
+
+  const auto text = explained(api, false);
+  const auto json = explained(api, true);
+
+  EXPECT_NE(
+    text.find("waits for the turn of its fairness key \"customer-1\", behind 3 others; a task of "
+              "the key starts within 4.9 s\n"),
+    std::string::npos)
+    << text;
+  EXPECT_NE(
+    json.find(R"("fairness_key":"customer-1","turns_before":3,"wait_ms":4900)"), std::string::npos)
+    << json;
+}
 
 TEST(FairnessKeyOfAQueue, IsTakenFromAHeaderOrFromNone) {
   EXPECT_EQ(header_after({"--fairness-key", "header=customer"}), "customer");
