@@ -235,6 +235,8 @@ struct QueueSettings {
   fairnessHeader @8 :Text;
   # Name of the header whose value is the fairness key of tasks that give none; empty: none. At most
   # 256 bytes.
+  fairnessWeights @9 :List(Task.FairnessWeight);
+  # At most 100, each key once.
 }
 
 struct QueueRequest {

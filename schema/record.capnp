@@ -304,6 +304,7 @@ struct QueueRecord {
   # With `paused`, which ends all grants: why the queue paused itself; empty: an operator did it.
   limits @9 :List(Task.QueueLimit);
   fairnessHeader @10 :Text;
+  fairnessWeights @11 :List(Task.FairnessWeight);
 }
 
 struct FollowUpRecord {

@@ -54,6 +54,9 @@ inline constexpr std::uint32_t fairness_weight_max = 1000;
 /// needs about a kilobyte of memory. An enqueue above it is refused with `queue_full`; what cannot
 /// be refused takes its turns under the empty key.
 inline constexpr std::size_t fairness_keys_max = 200'000;
+/// Maximum number of fairness keys whose weights the settings of a queue have. All of them are
+/// written and carried to other shards with each change of the settings.
+inline constexpr std::size_t fairness_weights_max = 100;
 /// Maximum number of fairness keys of one answer. With the longest names it stays below 1 MiB.
 inline constexpr std::size_t fairness_page_max = 1000;
 /// Number of fairness keys of an answer when the request names none. They fit on a few screens.

@@ -131,6 +131,11 @@ struct queue_config {
   /// none themselves, at most `limits::fairness_key_bytes_max` bytes; empty: they have no key. A
   /// task whose header is longer than a fairness key is refused with `too_large`.
   std::string fairness_header{};
+  /// Weights of fairness keys, 1..`limits::fairness_weight_max`, in place of those that their tasks
+  /// give; that of a key without a `/` is also the weight of all keys that begin with it. At most
+  /// `limits::fairness_weights_max`. They hold at once, also of keys without tasks, as long as they
+  /// are here; a key whose weight is taken away keeps it until its next task gives one.
+  std::map<std::string, std::uint32_t> fairness_weights{};
 
   friend bool operator==(const queue_config&, const queue_config&) = default;
 };

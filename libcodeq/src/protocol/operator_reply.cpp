@@ -210,7 +210,7 @@ queue_reply make_queue_reply(const core::queue_answered& answer) {
   constexpr std::size_t explanation_words = 512;
   const auto& config = answer.settings.config;
   std::size_t words = 64 + encoding::limit_words(config.limits)
-                      + config.fairness_header.size() / sizeof(capnp::word);
+                      + encoding::fairness_words(config);
   if (answer.fairness)
     for (const auto& share : answer.fairness->keys)
       words += key_words + share.key.size() / sizeof(capnp::word);

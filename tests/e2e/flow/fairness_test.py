@@ -61,6 +61,25 @@ class FairnessHeader(cluster.ClusterTest):
         started = [line.split()[4] for line in self.path.read_text().splitlines()]
         self.assertLess(max(started.index(task) for task in small), 12)
 
+    def test_a_weight_that_an_operator_sets_holds_at_once_and_after_a_crash(self):
+        for customer in ("a", "b"):
+            self.add_for(customer)
+        self.json("queue", "fairness", "sleep", "--key", "b", "--weight", "4")
+        self.assertEqual([("a", 1, 1), ("b", 4, 1)], self.keys())
+        self.add_for("b", "--fairness-weight", "2")
+        self.assertEqual(("b", 4, 2), self.keys()[1])
+        self.assertEqual([{"fairness_key": "b", "fairness_weight": 4}],
+                         self.json("queue", "show", "sleep")["fairness_weights"])
+
+        self.cluster.coordinator.kill()
+        self.cluster.start_coordinator("--shards", "1")
+        self.assertEqual(("b", 4, 2), self.keys()[1])
+        self.cluster.ctl("queue", "fairness", "sleep", "--key", "b", "--no-weight")
+        self.add_for("b", "--fairness-weight", "3")
+        self.assertEqual(("b", 3, 3), self.keys()[1])
+        self.assertIn("--key is required",
+                      self.cluster.ctl_error("queue", "fairness", "sleep", "--weight", "2"))
+
     def test_a_task_of_a_key_whose_turn_comes_later_says_so(self):
         self.cluster.ctl("queue", "resume", "sleep")
         self.cluster.start_worker("w", "--slots", "1", "--prefetch", "0")

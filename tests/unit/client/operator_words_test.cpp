@@ -83,6 +83,7 @@ queue_config some_config() {
   config.pause_when_failing = {50, 30s};
   config.limits = {{"api", "k", 2}, {"db", "", 1, "customer"}};
   config.fairness_header = "customer";
+  config.fairness_weights = {{"", 2}, {"vip", 9}};
   return config;
 }
 

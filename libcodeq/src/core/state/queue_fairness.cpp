@@ -29,6 +29,7 @@ struct queue_fairness::weight_sums {
 
 queue_fairness::queue_fairness(queue_state& queue, std::shared_ptr<fairness_use> use)
   : use_(std::move(use)) {
+  keys_.fix_weights(queue.settings.config.fairness_weights);
   auto taken_lanes = std::exchange(queue.lanes, {});
   if (queue.depth() == 0)
     return;
@@ -97,6 +98,7 @@ void queue_fairness::drop(const segment& s) {
 
 void queue_fairness::renumber() {
   fair_keys keys;
+  keys.fix_weights(keys_.fixed_weights());
   all_lanes lanes;
   keys_.for_each_active([&](fair_key old) {
     auto now = keys.adopt(keys_, old);
@@ -124,6 +126,15 @@ void queue_fairness::take_weight(const segment& s) {
   for (auto& of : lanes_)
     if (of)
       of->set_weights(*who, keys_.weights_of(*who));
+}
+
+void queue_fairness::fix_weights(const std::map<std::string, std::uint32_t>& weights) {
+  keys_.fix_weights(weights);
+  keys_.for_each_active([&](fair_key who) {
+    for (auto& of : lanes_)
+      if (of)
+        of->set_weights(who, keys_.weights_of(who));
+  });
 }
 
 lane& queue_fairness::enter(const segment& s, std::uint64_t tasks) {

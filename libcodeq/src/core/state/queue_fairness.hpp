@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,6 +64,9 @@ public:
 
   /// Lets the key have the weight that the segment's producer gave it, if any.
   void take_weight(const segment& s);
+
+  /// See `queue_config::fairness_weights`. Linear in the number of keys.
+  void fix_weights(const std::map<std::string, std::uint32_t>& weights);
 
   /// Live tasks of the segment become ready; the caller adds them to the lane that is returned.
   lane& enter(const segment& s, std::uint64_t tasks);

@@ -45,11 +45,6 @@ void write_payload(base::json_writer& json, const task_detail& task, bool as_jso
     json.field("payload", *task.payload);
 }
 
-/// Text, or what says that it is none.
-std::string shown_text(std::string_view text) {
-  return base::is_utf8(text) ? std::string(text) : "base64:" + base::to_base64(text);
-}
-
 void write_headers(base::json_writer& json, const std::map<std::string, std::string>& headers) {
   if (headers.empty())
     return;
@@ -111,6 +106,10 @@ void write_common(base::json_writer& json, const task_summary& task) {
 }
 
 } // namespace
+
+std::string shown_text(std::string_view text) {
+  return base::is_utf8(text) ? std::string(text) : "base64:" + base::to_base64(text);
+}
 
 std::string worker_name_of(std::string_view tenant, std::string_view subject) {
   std::string name(worker_prefix);
