@@ -26,7 +26,7 @@ struct LimitRequest {
     set @6 :Task.LimitRule;
     # Defines the limit, or changes its definition.
     dryRun @7 :Task.LimitRule;
-    # As `set`, but changes nothing.
+    # As `set`, but changes nothing; the reply also counts waiting tasks.
     delete @8 :Void;
     # Removes the definition. Tasks that name the limit are not held by it any more.
     keys @9 :Page;
@@ -66,6 +66,10 @@ struct LimitReply {
   # With `keys`, `close` and `open`. As of now, on this shard.
   more @5 :Bool;
   # Further limits or keys follow the last one.
+  waiting @6 :List(Waiting);
+  # With `dryRun`: keys that ready tasks of this shard name, and keys of this shard in use.
+  allWaiting @7 :Bool;
+  # With `dryRun`: there are no others.
 
   struct Limit {
     name @0 :Text;
@@ -78,6 +82,16 @@ struct LimitReply {
     # Number of keys in use on this shard.
     keysAbove @5 :UInt64;
     # With `set` and `dryRun`: number of keys with more leases than the rule allows.
+  }
+
+  struct Waiting {
+    key @0 :Data;
+    tasks @1 :UInt64;
+    # Number of ready tasks of this shard that name it.
+    hasRoom @2 :Bool;
+    # The key is of this shard.
+    room @3 :UInt64;
+    # With `hasRoom`: number of tasks of cost 1 that could start at once by the new rule.
   }
 
   struct Key {

@@ -240,6 +240,8 @@ struct QueueSettings {
   maxLeasedWhole @9 :UInt64;
   # Maximum number of concurrent leases of the whole queue, over all shards; 0, with `maxLeased` 0:
   # unlimited.
+  fairnessWeights @10 :List(Task.FairnessWeight);
+  # At most 100, each key once.
 }
 
 struct QueueRequest {
@@ -515,6 +517,8 @@ enum TaskReason @0xf6e7d8c9baa12839 {
   cancelled @12;
   limited @13;
   # The limit `limitName` holds it back.
+  fairness @14;
+  # The slots are taken, and tasks of other fairness keys than `fairnessKey` get the next one.
 }
 
 struct ExplainReply {
@@ -541,6 +545,12 @@ struct ExplainReply {
   # Number of tasks that the key holds back before this one.
   waitsAtWorker @15 :Bool;
   # With `leased`: the worker said with its last heartbeat that the task waits there for a slot.
+  fairnessKey @16 :Data;
+  # With `fairness`: the key under which the task takes its turns.
+  fairnessBefore @17 :UInt64;
+  # Number of turns of other keys before the next one of that key.
+  fairnessWaitMs @18 :UInt64;
+  # Maximum time until a task of the key starts.
 }
 
 struct EventsRequest {

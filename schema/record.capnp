@@ -306,6 +306,7 @@ struct QueueRecord {
   limits @9 :List(Task.QueueLimit);
   fairnessHeader @10 :Text;
   maxLeasedWhole @11 :UInt64;
+  fairnessWeights @12 :List(Task.FairnessWeight);
 }
 
 struct FollowUpRecord {

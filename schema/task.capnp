@@ -78,6 +78,14 @@ struct QueueLimit {
   # most 256 bytes.
 }
 
+struct FairnessWeight {
+  # The weight of a fairness key of a queue, in place of that of its tasks.
+  key @0 :Data;
+  # At most 256 bytes.
+  weight @1 :UInt32;
+  # 1..1000
+}
+
 struct LimitRule {
   # How many tasks may be leased at once, and how fast they may start; for each limit key.
   hasConcurrency @0 :Bool;

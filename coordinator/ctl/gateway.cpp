@@ -305,6 +305,12 @@ std::string to_gateway_json(const queue_changes& changes) {
     write_queue_limits(json, *changes.limits);
   if (changes.fairness_header)
     json.field("fairnessHeader", *changes.fairness_header);
+  if (!changes.fairness_weights.empty()) {
+    json.begin_array("fairnessWeights");
+    for (const auto& [key, weight] : changes.fairness_weights)
+      json.begin_object().field("fairnessKey", key).field("fairnessWeight", weight).end_object();
+    json.end_array();
+  }
   json.end_object();
   return json.take();
 }

@@ -85,6 +85,14 @@ std::string losses_text(std::uint32_t count) {
                     : std::to_string(count) + (count == 1 ? " loss" : " losses in a row");
 }
 
+std::string weights_text(const std::map<std::string, std::uint32_t>& weights) {
+  std::string text;
+  for (const auto& [key, weight] : weights)
+    text += (text.empty() ? "" : ", ") + (key.empty() ? "(empty)" : in_one_line(key)) + "="
+            + std::to_string(weight);
+  return text.empty() ? "those of the tasks" : text;
+}
+
 } // namespace
 
 queue_config queue_changes::applied_to(queue_config before) const {
@@ -106,6 +114,12 @@ queue_config queue_changes::applied_to(queue_config before) const {
   apply(pause_when_failing, before.pause_when_failing);
   apply(limits, before.limits);
   apply(fairness_header, before.fairness_header);
+  for (const auto& [key, weight] : fairness_weights) {
+    if (weight == 0)
+      before.fairness_weights.erase(key);
+    else
+      before.fairness_weights[key] = weight;
+  }
   return before;
 }
 
@@ -257,7 +271,12 @@ void write_config(base::json_writer& out, const queue_config& config) {
     out.field("header", one.header).field("cost", one.cost).end_object();
   }
   out.end_array();
-  out.field("fairness_header", config.fairness_header);
+  out.field("fairness_header", config.fairness_header).begin_array("fairness_weights");
+  for (const auto& [key, weight] : config.fairness_weights) {
+    out.begin_object().bytes_field("fairness_key", key);
+    out.field("fairness_weight", weight).end_object();
+  }
+  out.end_array();
 }
 
 std::vector<std::pair<std::string, std::string>> config_fields(const queue_config& config) {
@@ -278,7 +297,8 @@ std::vector<std::pair<std::string, std::string>> config_fields(const queue_confi
     {"pause-when-failing", breaker_text(config.pause_when_failing)},
     {"limits", limits_text(config.limits)},
     {"fairness-key",
-     config.fairness_header.empty() ? "none" : std::string(header_mark) + config.fairness_header}};
+     config.fairness_header.empty() ? "none" : std::string(header_mark) + config.fairness_header},
+    {"fairness-weights", weights_text(config.fairness_weights)}};
 }
 
 } // namespace codeq::ctl

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,6 +36,8 @@ struct queue_changes {
   std::optional<failure_breaker> pause_when_failing{};
   std::optional<std::vector<queue_limit>> limits{};
   std::optional<std::string> fairness_header{};
+  /// Weights of fairness keys; 0 takes the weight of a key away. Those of other keys stay.
+  std::map<std::string, std::uint32_t> fairness_weights{};
 
   friend bool operator==(const queue_changes&, const queue_changes&) = default;
 

@@ -292,6 +292,28 @@ TEST_F(HttpStrict, FairnessHeaderOfAQueueIsSetShownAndTakenAway) {
     HasSubstr(R"("fairnessHeader":"")"));
 }
 
+TEST_F(HttpStrict, WeightsOfFairnessKeysAreSetOneByOneAndTakenAway) {
+  const std::string settings = "/admin/queues/q/settings";
+  EXPECT_THAT(
+    why("PUT", settings, R"({"fairnessWeights":[{"fairnessKey":"a","fairnessWeight":1001}]})"),
+    HasSubstr("'fairnessWeight"));
+  EXPECT_THAT(
+    call(
+      "PUT", settings, R"({"fairnessWeights":[{"fairnessKey":"a","fairnessWeight":5}]})")
+      .body,
+    HasSubstr(R"("fairnessWeights":[{"fairnessKey":"a","fairnessWeight":5}])"));
+  EXPECT_THAT(
+    call("PUT", settings, R"({"fairnessWeights":[{"fairnessWeight":2}]})").body,
+    HasSubstr(
+      R"([{"fairnessKey":"","fairnessWeight":2},{"fairnessKey":"a","fairnessWeight":5}])"))
+    << "those of other keys stay";
+  EXPECT_THAT(
+    call(
+      "PUT", settings, R"({"fairnessWeights":[{"fairnessKey":"a","fairnessWeight":0}]})")
+      .body,
+    HasSubstr(R"("fairnessWeights":[{"fairnessKey":"","fairnessWeight":2}])"));
+}
+
 TEST_F(HttpStrict, QuarantineIsWithinItsRange) {
   EXPECT_EQ(
     "'quarantineAfter' is 256; it must be 0..255",

@@ -145,6 +145,7 @@ void lock_step::close_turn() {
   compare_turn(seen);
   compare_state();
   reference_.expected.clear();
+  reference_.expected_for.clear();
   reference_.expected_parts.clear();
   reference_.broken.clear();
   history_->append(sealed.events);
@@ -167,6 +168,9 @@ void lock_step::compare_turn(observed_turn& seen) {
       reference_.expected.erase(asked);
   }
   reference_.start_timers(timer_due, clock_.now());
+  for (auto& line : seen.lines)
+    if (auto other = reference_.expected_for.find(line); other != reference_.expected_for.end())
+      line = other->second;
   auto& expected = reference_.expected;
   std::sort(expected.begin(), expected.end());
   std::sort(seen.lines.begin(), seen.lines.end());

@@ -217,6 +217,18 @@ void reference_shard::run(const core::explain_task& c) {
   }
   told.reason = reason_of(task);
   expected.push_back(say_explained(told));
+  if (!may_wait_for_turn(task, told.reason))
+    return;
+  told.reason = task_reason::fairness;
+  expected_for[say_explained(told)] = expected.back();
+}
+
+bool reference_shard::may_wait_for_turn(const reference_task& task, task_reason reason) const {
+  bool are_slots_taken =
+    reason == task_reason::no_free_slots || reason == task_reason::queue_at_max_leased;
+  if (task.state != task_state::ready || !are_slots_taken)
+    return false;
+  return ready_in_order(task.queue).at(task.priority).size() > 1;
 }
 
 const reference_task& reference_shard::blocker_of(const reference_task& of) const {

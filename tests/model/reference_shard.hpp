@@ -218,6 +218,9 @@ public:
 
   /// Lines that the turn's effects must contain; cleared by the caller at the end of the turn.
   std::vector<std::string> expected;
+  /// Lines that may take the place of expected ones: it is not known here whose turn it is. Cleared
+  /// in the same way.
+  std::map<std::string, std::string> expected_for;
   /// The same for the parts of bulk changes, in order; cleared in the same way.
   std::vector<reference_part> expected_parts;
   /// Violated rules found since the last clear.
@@ -351,6 +354,9 @@ private:
   [[nodiscard]] bool hands_out(const queue_address& queue) const;
   [[nodiscard]] const reference_task& blocker_of(const reference_task& of) const;
   [[nodiscard]] task_reason reason_of(const reference_task& task) const;
+
+  /// True when other fairness keys may get the next slot, as far as the reference knows.
+  [[nodiscard]] bool may_wait_for_turn(const reference_task& task, task_reason reason) const;
   void report_one(core::peer_id peer, const core::lease_report& r);
   void end_as_reported(reference_task& task, const core::lease_report& r);
   void lose(reference_task& task);

@@ -183,7 +183,8 @@ void transcript::say(const core::task_explained& e) {
     "completed",
     "dead",
     "cancelled",
-    "limited"};
+    "limited",
+    "fairness"};
   auto words = short_number(e.view.seq) + ' ' + reasons.at(static_cast<std::size_t>(e.reason));
   if (e.blocker != 0)
     words += " behind " + short_number(e.blocker) + ' ' + std::string(to_string(e.blocker_state));
@@ -191,6 +192,9 @@ void transcript::say(const core::task_explained& e) {
     words += " until " + std::to_string((e.until - start_shard_).count());
   if (e.reason == task_reason::limited)
     words += " by " + e.limit + ':' + e.limit_key + " behind " + std::to_string(e.limit_before);
+  if (e.reason == task_reason::fairness)
+    words += " of '" + e.fairness_key + "' behind " + std::to_string(e.fairness_before) + " for "
+             + std::to_string(e.fairness_wait.count());
   if (e.reason == task_reason::leased)
     words += (e.waits_at_worker ? " and waits, by " : " by ") + e.view.worker + " for "
              + std::to_string(e.lease_left.count());
@@ -220,6 +224,9 @@ void transcript::say(const core::limits_answered& e) {
     words += ' ' + limit.limit.name + " leased " + std::to_string(limit.leased) + " held "
              + std::to_string(limit.held) + " keys " + std::to_string(limit.keys) + " above "
              + std::to_string(limit.keys_above);
+  for (const auto& one : e.waiting)
+    words += " key " + one.key + " waits " + std::to_string(one.tasks) + " room "
+             + (one.room ? std::to_string(*one.room) : "elsewhere");
   for (const auto& key : e.keys) {
     words += " key " + key.key + " leased " + std::to_string(key.leased) + " held "
              + std::to_string(key.held);

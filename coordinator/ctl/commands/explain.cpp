@@ -35,6 +35,10 @@ std::string to_json(const task_explanation& why) {
     out.field("limit", why.limit)
       .bytes_field("limit_key", why.limit_key)
       .field("held_before", why.limit_before);
+  if (why.reason == task_reason::fairness)
+    out.bytes_field("fairness_key", why.fairness_key)
+      .field("turns_before", why.fairness_before)
+      .field("wait_ms", why.fairness_wait.count());
   if (why.reason == task_reason::leased)
     out.field("worker", why.task.worker)
       .field("lease_left_ms", why.lease_left.count())
@@ -63,9 +67,9 @@ std::string drained_of(operator_api& api, const queue_address& queue) {
 std::string hint_of(operator_api& api, const task_explanation& why) {
   if (why.reason == task_reason::no_worker)
     return "; `codeqctl workers` shows the queues of each worker";
-  return why.reason == task_reason::no_free_slots
-           ? drained_of(api, {why.task.tenant, why.task.queue})
-           : std::string();
+  bool may_lack_workers =
+    why.reason == task_reason::no_free_slots || why.reason == task_reason::fairness;
+  return may_lack_workers ? drained_of(api, {why.task.tenant, why.task.queue}) : std::string();
 }
 
 std::string to_text(const task_explanation& why, const std::string& hint) {
@@ -139,6 +143,8 @@ const char* meaning_of(task_reason reason) {
     return "they are handed out in their turn";
   case task_reason::limited:
     return "a limit holds them back";
+  case task_reason::fairness:
+    return "other fairness keys get the next slots; see `codeqctl queue fairness`";
   case task_reason::leased:
   case task_reason::completed:
   case task_reason::dead:

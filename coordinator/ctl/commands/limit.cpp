@@ -49,6 +49,12 @@ void write_limit(base::json_writer& out, const limit_info& info) {
   out.field("leased", info.leased).field("held", info.held).field("keys", info.keys);
   out.field("keys_above", info.keys_above).field("uniform", info.is_uniform);
   write_shards(out, "missing", info.missing);
+  if (const auto& forecast = info.forecast)
+    out.begin_object("would_hold")
+      .field("tasks", forecast->tasks)
+      .field("keys", forecast->keys)
+      .field("whole", forecast->is_whole)
+      .end_object();
   out.end_object();
 }
 
@@ -108,6 +114,13 @@ std::string closed_text(const limit_key_info& info) {
   return info.closed_until == timestamp{} ? "-" : to_string(info.closed_until);
 }
 
+std::string forecast_text(const limit_forecast& forecast) {
+  using std::to_string;
+  return std::string("\nThe new limit would hold back ") + (forecast.is_whole ? "" : "at least ")
+         + to_string(forecast.tasks) + " waiting tasks of " + to_string(forecast.keys)
+         + " keys at once.\n";
+}
+
 std::string to_text(const limit_info& info) {
   using std::to_string;
   auto text = format_fields(
@@ -120,6 +133,8 @@ std::string to_text(const limit_info& info) {
   if (info.keys_above > 0)
     text += "\n" + to_string(info.keys_above)
             + " of the keys have more leases than that; they run to their ends.\n";
+  if (info.forecast)
+    text += forecast_text(*info.forecast);
   if (!info.is_uniform && info.missing.empty())
     text += "\nThe shards differ, because a change did not reach all of them: make it again.\n";
   return text + missing_text(info.missing);

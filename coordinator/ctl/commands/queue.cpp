@@ -133,6 +133,11 @@ struct fairness_options {
   queue_address queue{};
   std::optional<std::string> after{};
   std::size_t limit = limits::fairness_page_default;
+  /// Whose weight to change.
+  std::optional<std::string> key{};
+  /// 0: not given.
+  std::uint32_t weight = 0;
+  bool takes_weight_away = false;
 };
 
 std::vector<option> fairness_grammar(fairness_options& to) {
@@ -140,15 +145,46 @@ std::vector<option> fairness_grammar(fairness_options& to) {
     to.after = text;
     return {};
   };
+  auto take_key = [&to](const std::string& text) -> result<void> {
+    to.key = text;
+    return {};
+  };
   return {
     queue_option(to.queue.queue),
     tenant_option(to.queue.tenant),
+    {.name = "key",
+     .value = "KEY",
+     .help = "Change the weight of this key; then the settings of the queue are printed [default: "
+             "show all keys]",
+     .take = take_key},
+    count_option(
+      "weight",
+      "New weight of --key, in place of those of its tasks [default: unchanged]",
+      to.weight,
+      {1, limits::fairness_weight_max}),
+    switch_option(
+      "no-weight",
+      "Let the next tasks of --key give its weight again [default: off]",
+      to.takes_weight_away),
     count_option(
       "limit", "Maximum number of keys [default: 100]", to.limit, {1, limits::fairness_page_max}),
     {.name = "after",
      .value = "KEY",
      .help = "Only keys that come after this one [default: from the first key on]",
      .take = take_after}};
+}
+
+result<void> check_weight(const fairness_options& given) {
+  bool has_weight = given.weight != 0;
+  if (has_weight && given.takes_weight_away)
+    return error{errc::invalid_argument, "--weight and --no-weight exclude each other"};
+  bool changes = has_weight || given.takes_weight_away;
+  if (given.key.has_value() == changes)
+    return {};
+  return error{
+    errc::invalid_argument,
+    changes ? "--key is required with --weight and --no-weight"
+            : "--weight or --no-weight is required with --key"};
 }
 
 std::string fairness_json(const fairness_page& page) {
@@ -210,6 +246,12 @@ int show_info(const context& with, const answer<queue_info>& got) {
   return show_found(with, {}, got);
 }
 
+int set_weight(context& with, const fairness_options& given) {
+  queue_changes changes;
+  changes.fairness_weights[*given.key] = given.weight;
+  return show_info(with, with.api.configure_queue(given.queue, changes));
+}
+
 } // namespace
 
 void add_queue(command_table& to) {
@@ -247,12 +289,20 @@ void add_queue(command_table& to) {
   to.add(command<fairness_options>{
     .name = "queue fairness",
     .help = "Show the fairness keys of a queue that have live tasks: ready tasks, weight, share of "
-            "run time, expected run time of a task, and the longest wait for the next start",
+            "run time, expected run time of a task, and the longest wait for the next start; or "
+            "set the weight of a key",
     .grammar = fairness_grammar,
-    .run = [](context& with, const fairness_options& given) {
-      auto page = with.api.fairness(given.queue, given.after, given.limit);
-      return show(with, page, fairness_json, fairness_text);
-    }});
+    .run =
+      [](context& with, const fairness_options& given) {
+        if (given.key)
+          return set_weight(with, given);
+        auto page = with.api.fairness(given.queue, given.after, given.limit);
+        return show(with, page, fairness_json, fairness_text);
+      },
+    .check = check_weight,
+    .details = "With --key and --weight it sets the weight of a key at once, whether the key has "
+               "tasks or not. A queue keeps at most 100 such weights, until --no-weight; a key "
+               "whose weight was taken away keeps it until its next task gives one."});
 }
 
 } // namespace codeq::ctl

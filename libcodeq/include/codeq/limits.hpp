@@ -54,6 +54,9 @@ inline constexpr std::uint32_t fairness_weight_max = 1000;
 /// needs about a kilobyte of memory. An enqueue above it is refused with `queue_full`; what cannot
 /// be refused takes its turns under the empty key.
 inline constexpr std::size_t fairness_keys_max = 200'000;
+/// Maximum number of fairness keys whose weights the settings of a queue have. All of them are
+/// written and carried to other shards with each change of the settings.
+inline constexpr std::size_t fairness_weights_max = 100;
 /// Maximum number of fairness keys of one answer. With the longest names it stays below 1 MiB.
 inline constexpr std::size_t fairness_page_max = 1000;
 /// Number of fairness keys of an answer when the request names none. They fit on a few screens.
@@ -91,6 +94,9 @@ inline constexpr std::size_t limits_per_tenant_max = 1000;
 /// are held back, with starts that are not paid for, or that are closed. Each needs about half a
 /// kilobyte of memory. An enqueue that names a further one is refused with `queue_full`.
 inline constexpr std::size_t limit_keys_max = 200'000;
+/// Maximum number of groups of tasks that a shard looks at for the dry run of a limit, so that this
+/// does not delay its other requests.
+inline constexpr std::size_t limit_forecast_seen_max = 20'000;
 /// Maximum number of limits, or of limit keys, of one answer. They are one message.
 inline constexpr std::size_t limits_page_max = 1000;
 /// Number of limits, or of limit keys, of an answer that names none: a page that a person reads.

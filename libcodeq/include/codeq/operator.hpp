@@ -141,7 +141,8 @@ public:
   [[nodiscard]] result<limit_info>
   set_limit(const limit_address& limit, const limit_definition& definition);
 
-  /// Returns what `set_limit` would return; changes nothing. Errors: as `set_limit`.
+  /// Returns what `set_limit` would return, with a forecast of what the limit would hold back;
+  /// changes nothing. Errors: as `set_limit`.
   [[nodiscard]] result<limit_info>
   preview_limit(const limit_address& limit, const limit_definition& definition);
 

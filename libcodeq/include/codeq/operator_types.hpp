@@ -129,6 +129,11 @@ struct queue_config {
   /// none themselves, at most `limits::fairness_key_bytes_max` bytes; empty: they have no key. A
   /// task whose header is longer than a fairness key is refused with `too_large`.
   std::string fairness_header{};
+  /// Weights of fairness keys, 1..`limits::fairness_weight_max`, in place of those that their tasks
+  /// give; that of a key without a `/` is also the weight of all keys that begin with it. At most
+  /// `limits::fairness_weights_max`. They hold at once, also of keys without tasks, as long as they
+  /// are here; a key whose weight is taken away keeps it until its next task gives one.
+  std::map<std::string, std::uint32_t> fairness_weights{};
   /// Set by codeq, for older coordinators: each shard's part of `max_leased`, rounded up.
   std::uint64_t max_leased_part = 0;
 
@@ -169,7 +174,7 @@ struct fairness_share {
   /// Expected run time of one of its tasks.
   duration expected_run{0};
   /// Maximum time until a task of the key starts, as long as the number of leases stays the same;
-  /// 0 when it has no ready task.
+  /// 0 when it has no ready task, `duration::max()` when it is longer than that.
   duration wait{0};
 
   friend bool operator==(const fairness_share&, const fairness_share&) = default;
@@ -214,6 +219,19 @@ struct limit_definition {
   friend bool operator==(const limit_definition&, const limit_definition&) = default;
 };
 
+/// The ready tasks that a limit would hold back at once. Each counts as one start, whatever it
+/// costs.
+struct limit_forecast {
+  std::uint64_t tasks = 0;
+  /// Number of their keys.
+  std::uint64_t keys = 0;
+  /// False when there may be more: a shard looked at as many tasks or keys as it may, or did not
+  /// answer.
+  bool is_whole = true;
+
+  friend bool operator==(const limit_forecast&, const limit_forecast&) = default;
+};
+
 /// A limit and its use, over all shards.
 struct limit_info {
   limit_address limit;
@@ -230,6 +248,8 @@ struct limit_info {
   /// As in `queue_info`.
   bool is_uniform = true;
   std::vector<shard_id> missing{};
+  /// Of a dry run: what the new definition would hold back, held tasks of today among them.
+  std::optional<limit_forecast> forecast{};
 
   friend bool operator==(const limit_info&, const limit_info&) = default;
 };
@@ -399,6 +419,9 @@ enum class task_reason : std::uint8_t {
   dead = 11,
   cancelled = 12,
   limited = 13, ///< A limit holds it back; see `limit`.
+  /// The slots are taken, and tasks of other fairness keys get the next one; see `fairness_key`. A
+  /// task of the key that gets it has the reason why the slots are taken.
+  fairness = 14,
 };
 
 [[nodiscard]] std::string_view to_string(task_reason reason) noexcept;
@@ -426,6 +449,13 @@ struct task_explanation {
   std::uint64_t limit_before = 0;
   /// With `leased`: see `running_lease::is_waiting`.
   bool waits_at_worker = false;
+  /// With `fairness`: the key under which the task takes its turns.
+  std::string fairness_key{};
+  /// Number of turns on its shard before the next one of that key: a turn of each key before it
+  /// that has the same part before the first `/`, and one of each other such part.
+  std::uint64_t fairness_before = 0;
+  /// As `fairness_share::wait`, on its shard.
+  duration fairness_wait{0};
 };
 
 /// One sentence for people, without a full stop, for example "retry 3 of 5 at 2026-01-31

@@ -43,10 +43,23 @@ std::string because(const std::string& text) {
   return text.empty() ? "" : " because: " + text;
 }
 
+std::string turn_of(const task_explanation& why) {
+  auto text = "waits for the turn of "
+              + (why.fairness_key.empty() ? "the empty fairness key"
+                                          : "its fairness key " + quoted(why.fairness_key))
+              + ", behind " + std::to_string(why.fairness_before)
+              + (why.fairness_before == 1 ? " other" : " others");
+  constexpr duration almost_a_tenth{99};
+  if (why.fairness_wait >= duration::max() - almost_a_tenth)
+    return text;
+  return text + "; a task of the key starts within "
+         + in_seconds(why.fairness_wait + almost_a_tenth);
+}
+
 } // namespace
 
 std::string_view to_string(task_reason reason) noexcept {
-  static constexpr std::array<std::string_view, 14> names{
+  static constexpr std::array<std::string_view, 15> names{
     "deferred",
     "retry_waiting",
     "gated",
@@ -60,7 +73,8 @@ std::string_view to_string(task_reason reason) noexcept {
     "completed",
     "dead",
     "cancelled",
-    "limited"};
+    "limited",
+    "fairness"};
   return name_of(reason, names);
 }
 
@@ -221,6 +235,8 @@ std::string to_sentence(const task_explanation& why) {
            + std::to_string(why.limit_before) + " others; "
            + (why.until == timestamp{} ? "a lease has to end first"
                                        : "the next start is possible at " + to_string(why.until));
+  case task_reason::fairness:
+    return turn_of(why);
   }
   return "unknown";
 }

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -48,6 +49,41 @@ void add_keys_of(limit_info& to, const limit_info& from) {
   to.held += from.held;
   to.keys += from.keys;
   to.keys_above += from.keys_above;
+}
+
+/// What all shards know of a key's waiting tasks.
+struct key_forecast {
+  std::uint64_t tasks = 0;
+  /// As its owner says.
+  std::optional<std::uint64_t> room{};
+};
+
+/// Number of tasks of cost 1 that a key lets start at once when it is not in use.
+std::uint64_t room_of_unused(const limit_definition& definition) {
+  constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+  auto slots = definition.concurrency ? *definition.concurrency : most;
+  return definition.rate ? std::min<std::uint64_t>(slots, definition.rate->burst) : slots;
+}
+
+limit_forecast
+forecast_of(const limit_definition& definition, const std::vector<limits_part>& parts) {
+  limit_forecast forecast;
+  std::map<std::string, key_forecast> keys;
+  for (const auto& part : parts) {
+    forecast.is_whole = forecast.is_whole && part.has_all_waiting;
+    for (const auto& one : part.waiting) {
+      auto& key = keys[one.key];
+      key.tasks += one.tasks;
+      if (one.room)
+        key.room = one.room;
+    }
+  }
+  for (const auto& [name, key] : keys) {
+    auto room = key.room.value_or(room_of_unused(definition));
+    forecast.tasks += key.tasks - std::min(key.tasks, room);
+    forecast.keys += key.tasks > room ? 1 : 0;
+  }
+  return forecast;
 }
 
 } // namespace
@@ -135,6 +171,14 @@ merge_limit(const limit_address& limit, const std::vector<limits_part>& parts) {
   whole->is_uniform = whole->is_uniform && std::none_of(parts.begin(), parts.end(), lacks);
   whole->limit = limit;
   return std::move(*whole);
+}
+
+result<limit_info>
+merge_preview(const limit_change& change, const std::vector<limits_part>& parts) {
+  auto whole = merge_limit(change.limit, parts);
+  if (whole)
+    whole->forecast = forecast_of(change.definition, parts);
+  return whole;
 }
 
 std::vector<limit_info>

@@ -52,6 +52,10 @@ ask_open_key(std::uint16_t shard, const limit_address& limit, const std::string&
 [[nodiscard]] result<limit_info>
 merge_limit(const limit_address& limit, const std::vector<limits_part>& parts);
 
+/// As `merge_limit`, of a dry run: with the forecast for that definition.
+[[nodiscard]] result<limit_info>
+merge_preview(const limit_change& change, const std::vector<limits_part>& parts);
+
 /// The limits of a tenant over all shards, by name.
 [[nodiscard]] std::vector<limit_info>
 merge_limits(const std::string& tenant, const std::vector<limits_part>& parts);

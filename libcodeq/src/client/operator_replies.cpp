@@ -84,6 +84,12 @@ task_id read_id(schema::TaskId::Reader from) {
   return {static_cast<shard_id>(from.getShard()), from.getSeq()};
 }
 
+/// The largest value means longer than can be said.
+duration time_of(std::uint64_t ms) {
+  constexpr auto most = static_cast<std::uint64_t>(duration::max().count());
+  return duration{static_cast<duration::rep>(std::min(ms, most))};
+}
+
 result<void> fill_explanation(schema::ExplainReply::Reader from, task_explanation& to) {
   if (auto ok = take_known("reason", from.getReason(), to.reason); !ok)
     return ok;
@@ -103,6 +109,9 @@ result<void> fill_explanation(schema::ExplainReply::Reader from, task_explanatio
   to.limit_key = string_of(from.getLimitKey());
   to.limit_before = from.getLimitBefore();
   to.waits_at_worker = from.getWaitsAtWorker();
+  to.fairness_key = string_of(from.getFairnessKey());
+  to.fairness_before = from.getFairnessBefore();
+  to.fairness_wait = time_of(from.getFairnessWaitMs());
   to.queue = encoding::read_config(from.getQueue());
   // A coordinator of an older version knows its shard's part only.
   if (to.queue.max_leased == 0)
@@ -112,7 +121,6 @@ result<void> fill_explanation(schema::ExplainReply::Reader from, task_explanatio
 }
 
 void fill_fairness(schema::QueueReply::Fairness::Reader from, fairness_page& to) {
-  auto time_of = [](std::uint64_t ms) { return duration{static_cast<duration::rep>(ms)}; };
   to.active_keys = from.getActiveKeys();
   to.more = from.getMore();
   for (auto share : from.getKeys())
@@ -153,8 +161,7 @@ result<void> fill_waits(schema::QueueReply::Waits::Reader from, queue_explanatio
     to.keys.push_back(read_held(key));
   to.has_all_keys = !from.getPartialKeys();
   to.starts_per_minute = from.getStartsPerMinute();
-  constexpr auto most = static_cast<std::uint64_t>(duration::max().count());
-  to.limits_need = duration{static_cast<duration::rep>(std::min(from.getLimitsNeedMs(), most))};
+  to.limits_need = time_of(from.getLimitsNeedMs());
   return {};
 }
 
@@ -407,6 +414,13 @@ result<answered<limits_part>> read_limits(const protocol::limit_reply& reply) {
     for (auto key : from.getKeys())
       to.keys.push_back(read_limit_key(key));
     to.more = from.getMore();
+    for (auto one : from.getWaiting()) {
+      auto& read = to.waiting.emplace_back(
+        core::limit_key_forecast{string_of(one.getKey()), one.getTasks(), {}});
+      if (one.getHasRoom())
+        read.room = one.getRoom();
+    }
+    to.has_all_waiting = from.getAllWaiting();
     return {};
   });
 }

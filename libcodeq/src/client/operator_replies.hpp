@@ -6,6 +6,7 @@
 #include "codeq/schedule.hpp"
 #include "codeq/task.hpp"
 
+#include "core/commands/limit_command.hpp"
 #include "core/commands/task_settings.hpp"
 #include "protocol/messages.hpp"
 
@@ -80,6 +81,10 @@ struct limits_part {
   std::vector<limit_key_info> keys;
   /// Further ones follow the last one.
   bool more = false;
+  /// Of a dry run, also those without tasks that are in use.
+  std::vector<core::limit_key_forecast> waiting{};
+  /// `waiting` has all keys.
+  bool has_all_waiting = false;
 };
 
 [[nodiscard]] result<answered<limits_part>> read_limits(const protocol::limit_reply& reply);

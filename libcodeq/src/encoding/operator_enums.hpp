@@ -76,7 +76,8 @@ struct names_of<task_reason> {
     {ours::completed, theirs::COMPLETED},
     {ours::dead, theirs::DEAD},
     {ours::cancelled, theirs::CANCELLED},
-    {ours::limited, theirs::LIMITED}};
+    {ours::limited, theirs::LIMITED},
+    {ours::fairness, theirs::FAIRNESS}};
 };
 
 template <>

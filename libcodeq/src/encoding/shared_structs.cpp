@@ -53,6 +53,35 @@ failure_breaker read_breaker(schema::FailureRules::Reader reader) {
   return {reader.getPausePercent(), duration_of(reader.getPauseWindowMs())};
 }
 
+std::map<std::string, std::uint32_t>
+read_weights(capnp::List<schema::FairnessWeight>::Reader reader) {
+  std::map<std::string, std::uint32_t> weights;
+  for (auto one : reader) {
+    auto key = one.getKey().asChars();
+    weights[{key.begin(), key.size()}] = one.getWeight();
+  }
+  return weights;
+}
+
+void write_weights(
+  capnp::List<schema::FairnessWeight>::Builder builder,
+  const std::map<std::string, std::uint32_t>& weights) {
+  capnp::uint i = 0;
+  for (const auto& [key, weight] : weights) {
+    auto to = builder[i++];
+    to.setKey({reinterpret_cast<const kj::byte*>(key.data()), key.size()});
+    to.setWeight(weight);
+  }
+}
+
+std::size_t fairness_words(const queue_config& config) {
+  constexpr std::size_t weight_words = 3;
+  auto words = config.fairness_header.size() / sizeof(capnp::word);
+  for (const auto& [key, weight] : config.fairness_weights)
+    words += weight_words + key.size() / sizeof(capnp::word);
+  return words;
+}
+
 void write_failure_rules(schema::FailureRules::Builder builder, const queue_config& config) {
   builder.setQuarantineAfter(static_cast<std::uint16_t>(config.quarantine_after));
   builder.setPausePercent(static_cast<std::uint8_t>(config.pause_when_failing.percent));

@@ -28,6 +28,15 @@ void write_settings(schema::TaskSettings::Builder builder, const task_settings& 
 [[nodiscard]] failure_breaker read_breaker(schema::FailureRules::Reader reader);
 void write_failure_rules(schema::FailureRules::Builder builder, const queue_config& config);
 
+[[nodiscard]] std::map<std::string, std::uint32_t>
+read_weights(capnp::List<schema::FairnessWeight>::Reader reader);
+void write_weights(
+  capnp::List<schema::FairnessWeight>::Builder builder,
+  const std::map<std::string, std::uint32_t>& weights);
+
+/// Upper bound of the words that the header and the weights of fairness keys take.
+[[nodiscard]] std::size_t fairness_words(const queue_config& config);
+
 /// Reads a `queue_config` from a message or record that has its fields.
 template <class Reader>
 [[nodiscard]] queue_config read_config(Reader reader) {
@@ -40,6 +49,7 @@ template <class Reader>
     read_breaker(reader.getFailures()),
     read_queue_limits(reader.getLimits()),
     read_text(reader.getFairnessHeader()),
+    read_weights(reader.getFairnessWeights()),
     reader.getMaxLeased()};
 }
 
@@ -56,6 +66,10 @@ void write_config(Builder builder, const queue_config& config) {
       builder.initLimits(static_cast<capnp::uint>(config.limits.size())), config.limits);
   if (!config.fairness_header.empty())
     builder.setFairnessHeader({config.fairness_header.data(), config.fairness_header.size()});
+  if (!config.fairness_weights.empty())
+    write_weights(
+      builder.initFairnessWeights(static_cast<capnp::uint>(config.fairness_weights.size())),
+      config.fairness_weights);
 }
 
 [[nodiscard]] queue_address read_queue(schema::QueueAddress::Reader reader);

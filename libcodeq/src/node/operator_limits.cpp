@@ -2,6 +2,9 @@
 #include "client/limit_questions.hpp"
 #include "node/operator_impl.hpp"
 
+#include <utility>
+#include <vector>
+
 /// The requests about limits.
 namespace codeq {
 
@@ -13,17 +16,27 @@ operator_client::impl::ask_limit_parts(Of of) {
   });
 }
 
+namespace {
+
+/// Shards that did not answer may have what the others do not.
+result<limit_info> without(std::vector<shard_id> missing, result<limit_info> whole) {
+  if (!whole || missing.empty())
+    return whole;
+  whole->is_uniform = false;
+  if (whole->forecast)
+    whole->forecast->is_whole = false;
+  whole->missing = std::move(missing);
+  return whole;
+}
+
+} // namespace
+
 template <class Of>
 result<limit_info> operator_client::impl::ask_limit(const limit_address& limit, Of of) {
   auto parts = ask_limit_parts(of);
   if (!parts)
     return parts.error();
-  auto whole = client::merge_limit(limit, parts->parts);
-  if (whole) {
-    whole->is_uniform = whole->is_uniform && parts->missing.empty();
-    whole->missing = std::move(parts->missing);
-  }
-  return whole;
+  return without(std::move(parts->missing), client::merge_limit(limit, parts->parts));
 }
 
 result<limit_info>
@@ -36,9 +49,12 @@ operator_client::set_limit(const limit_address& limit, const limit_definition& d
 
 result<limit_info>
 operator_client::preview_limit(const limit_address& limit, const limit_definition& definition) {
-  return impl_->ask_limit(limit, [&](std::uint16_t shard) {
-    return client::ask_set_limit(shard, {limit, definition, true});
-  });
+  client::limit_change change{limit, definition, true};
+  auto parts = impl_->ask_limit_parts(
+    [&](std::uint16_t shard) { return client::ask_set_limit(shard, change); });
+  if (!parts)
+    return parts.error();
+  return without(std::move(parts->missing), client::merge_preview(change, parts->parts));
 }
 
 result<limit_info> operator_client::show_limit(const limit_address& limit) {

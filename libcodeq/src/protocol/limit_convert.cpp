@@ -133,6 +133,13 @@ void write_key(schema::LimitReply::Key::Builder to, const limit_key_info& from) 
   to.setClosedUntilMs(from.closed_until.time_since_epoch().count());
 }
 
+void write_waiting(schema::LimitReply::Waiting::Builder to, const core::limit_key_forecast& from) {
+  to.setKey(data_of(from.key));
+  to.setTasks(from.tasks);
+  to.setHasRoom(from.room.has_value());
+  to.setRoom(from.room.value_or(0));
+}
+
 } // namespace
 
 result<limit_question> to_command(const limit_request& message, asked_at by) {
@@ -145,6 +152,8 @@ limit_reply make_limit_reply(const core::limits_answered& answer) {
   std::size_t words = 64 + answer.limits.size() * limit_words;
   for (const auto& key : answer.keys)
     words += key_words + key.key.size() / sizeof(capnp::word);
+  for (const auto& one : answer.waiting)
+    words += key_words + one.key.size() / sizeof(capnp::word);
   return limit_reply::build(
     [&](auto r) {
       r.setNumber(answer.number);
@@ -158,6 +167,10 @@ limit_reply make_limit_reply(const core::limits_answered& answer) {
       auto keys = r.initKeys(static_cast<capnp::uint>(answer.keys.size()));
       for (capnp::uint i = 0; i < keys.size(); ++i)
         write_key(keys[i], answer.keys[i]);
+      auto waiting = r.initWaiting(static_cast<capnp::uint>(answer.waiting.size()));
+      for (capnp::uint i = 0; i < waiting.size(); ++i)
+        write_waiting(waiting[i], answer.waiting[i]);
+      r.setAllWaiting(answer.has_all_waiting);
     },
     words);
 }

@@ -102,6 +102,23 @@ result<core::force> read_force(schema::ForceRequest::Reader from, asked_at by) {
   return c;
 }
 
+/// Checks them before they are copied.
+result<void> check_weights(capnp::List<schema::FairnessWeight>::Reader weights) {
+  if (auto ok = check_count(
+        "the number of fairness_weights", weights.size(), 0, limits::fairness_weights_max);
+      !ok)
+    return ok;
+  for (auto one : weights) {
+    if (auto ok = check_size("a fairness key", one.getKey().size(), limits::fairness_key_bytes_max);
+        !ok)
+      return ok;
+    if (auto ok = check_count("a fairness weight", one.getWeight(), 1, limits::fairness_weight_max);
+        !ok)
+      return ok;
+  }
+  return {};
+}
+
 result<core::configure_queue>
 read_configure(schema::QueueSettings::Reader from, core::configure_queue c) {
   // Checks these first, so that nothing too long is copied.
@@ -112,7 +129,11 @@ read_configure(schema::QueueSettings::Reader from, core::configure_queue c) {
   auto header_bytes = from.getFairnessHeader().size();
   if (auto ok = check_size("fairness_header", header_bytes, limits::fairness_key_bytes_max); !ok)
     return ok.error();
+  if (auto ok = check_weights(from.getFairnessWeights()); !ok)
+    return ok.error();
   c.config = encoding::read_config(from);
+  if (c.config.fairness_weights.size() != from.getFairnessWeights().size())
+    return error{errc::invalid_argument, "fairness_weights: a key is given twice"};
   if (auto ok = check_settings(c.config.defaults, 0); !ok)
     return ok.error();
   auto losses = c.config.quarantine_after;

@@ -210,7 +210,7 @@ queue_reply make_queue_reply(const core::queue_answered& answer) {
   constexpr std::size_t explanation_words = 512;
   const auto& config = answer.settings.config;
   std::size_t words = 64 + encoding::limit_words(config.limits)
-                      + config.fairness_header.size() / sizeof(capnp::word);
+                      + encoding::fairness_words(config);
   if (answer.fairness)
     for (const auto& share : answer.fairness->keys)
       words += key_words + share.key.size() / sizeof(capnp::word);
@@ -272,11 +272,16 @@ explain_reply make_explain_reply(shard_id shard, const core::task_explained& ans
       write_settings(r.initQueue(), answer.queue);
       r.setWorkers(answer.workers);
       r.setWaitsAtWorker(answer.waits_at_worker);
-      if (answer.reason != task_reason::limited)
-        return;
-      r.setLimitName(text_of(answer.limit));
-      r.setLimitKey(data_of(answer.limit_key));
-      r.setLimitBefore(answer.limit_before);
+      if (answer.reason == task_reason::limited) {
+        r.setLimitName(text_of(answer.limit));
+        r.setLimitKey(data_of(answer.limit_key));
+        r.setLimitBefore(answer.limit_before);
+      }
+      if (answer.reason == task_reason::fairness) {
+        r.setFairnessKey(data_of(answer.fairness_key));
+        r.setFairnessBefore(answer.fairness_before);
+        r.setFairnessWaitMs(static_cast<std::uint64_t>(answer.fairness_wait.count()));
+      }
     },
     256);
 }

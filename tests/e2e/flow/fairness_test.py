@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fairness keys that a queue takes from a header of its tasks."""
+"""Fairness keys that a queue takes from a header of its tasks, and how long they wait."""
 
 import json
 import unittest
 
 import cluster
+from cluster import wait_until
 
 
 class FairnessHeader(cluster.ClusterTest):
@@ -59,6 +60,45 @@ class FairnessHeader(cluster.ClusterTest):
 
         started = [line.split()[4] for line in self.path.read_text().splitlines()]
         self.assertLess(max(started.index(task) for task in small), 12)
+
+    def test_a_weight_that_an_operator_sets_holds_at_once_and_after_a_crash(self):
+        for customer in ("a", "b"):
+            self.add_for(customer)
+        self.json("queue", "fairness", "sleep", "--key", "b", "--weight", "4")
+        self.assertEqual([("a", 1, 1), ("b", 4, 1)], self.keys())
+        self.add_for("b", "--fairness-weight", "2")
+        self.assertEqual(("b", 4, 2), self.keys()[1])
+        self.assertEqual([{"fairness_key": "b", "fairness_weight": 4}],
+                         self.json("queue", "show", "sleep")["fairness_weights"])
+
+        self.cluster.coordinator.kill()
+        self.cluster.start_coordinator("--shards", "1")
+        self.assertEqual(("b", 4, 2), self.keys()[1])
+        self.cluster.ctl("queue", "fairness", "sleep", "--key", "b", "--no-weight")
+        self.add_for("b", "--fairness-weight", "3")
+        self.assertEqual(("b", 3, 3), self.keys()[1])
+        self.assertIn("--key is required",
+                      self.cluster.ctl_error("queue", "fairness", "sleep", "--weight", "2"))
+
+    def test_a_task_of_a_key_whose_turn_comes_later_says_so(self):
+        self.cluster.ctl("queue", "resume", "sleep")
+        self.cluster.start_worker("w", "--slots", "1", "--prefetch", "0")
+        self.cluster.enqueue("sleep", f"{self.path} 60000 0", "--header", "customer=a")
+        wait_until(self.path.exists, 10, "the handler runs")
+        first = [self.add_for("a") for _ in range(2)]
+        later = [self.add_for("b") for _ in range(3)]
+
+        wait_until(lambda: self.json("explain", first[0])["reason"] == "no_free_slots", 10,
+                   "it waits for a slot")
+        told = self.json("explain", later[2])
+        self.assertEqual(("fairness", "b", 1), (
+            told["reason"], told["fairness_key"], told["turns_before"]))
+        self.assertGreater(told["wait_ms"], 0)
+        self.assertIn('waits for the turn of its fairness key "b", behind 1 other',
+                      self.cluster.ctl("explain", later[0]).decode())
+        told = self.json("explain", "--queue", "sleep")
+        self.assertEqual({"no_free_slots": 2, "fairness": 3}, told["waiting"])
+        self.assertEqual(5, told["backlog"])
 
     def test_a_header_that_is_no_key_is_refused_by_name_value_and_limit(self):
         why = self.cluster.ctl_error("enqueue", "sleep", "x", "--header", "customer=" + "c" * 257)

@@ -91,6 +91,12 @@ class LimitedConcurrency(LimitTest):
             wait_until(lambda task=task: self.state(task) == "leased", 10, "it runs")
         would = self.json("limit", "set", "two", "--concurrency", "1", "--dry-run")
         self.assertEqual(1, would["keys_above"])
+        self.assertEqual({"tasks": 0, "keys": 0, "whole": True}, would["would_hold"])
+        for key in ("k", "k", "l"):
+            self.cluster.enqueue("unserved", "x", "--limit", f"two:{key}")
+        would = self.json("limit", "set", "two", "--concurrency", "1", "--dry-run")
+        self.assertEqual({"tasks": 2, "keys": 1, "whole": True}, would["would_hold"])
+        self.cluster.ctl("queue", "purge", "unserved", "--yes")
         self.assertEqual(2, self.json("limit", "show", "two")["concurrency"])
         self.cluster.ctl("limit", "set", "two", "--concurrency", "1")
         held = self.start_sleeper("--limit", "two:k")

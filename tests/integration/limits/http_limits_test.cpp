@@ -135,10 +135,13 @@ TEST_F(HttpLimits, ADryRunSaysWhatWouldBeHeld) {
   enqueue("q", of("a"));
   claim("q");
   claim("q");
+  enqueue("q", of("a"));
+  enqueue("q", of("b"));
 
   auto would = call("PUT", "/admin/limits/stripe?dryRun=true", R"({"concurrency":1})");
 
   EXPECT_EQ("1", would["keysAbove"]);
+  EXPECT_EQ(R"({"tasks":1,"keys":1,"whole":true})", would["wouldHold"]);
   EXPECT_EQ("2", get("/admin/limits/stripe")["concurrency"]);
   EXPECT_EQ("1", put("stripe", R"({"concurrency":1})")["keysAbove"]);
 }

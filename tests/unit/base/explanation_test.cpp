@@ -87,11 +87,32 @@ TEST(Explanation, CountsWorkersInWords) {
   EXPECT_EQ(to_sentence(busy), "no free slots at its workers");
 }
 
+TEST(Explanation, FairnessNamesTheKeyTheTurnsBeforeItAndTheBound) {
+  auto turn = why(task_reason::fairness);
+  turn.fairness_key = "customer-1\n";
+  turn.fairness_before = 3;
+  turn.fairness_wait = 4901ms;
+
+  EXPECT_EQ(
+    to_sentence(turn),
+    "waits for the turn of its fairness key \"customer-1.\", behind 3 others; a task of the key "
+    "starts within 5.0 s");
+  turn.fairness_key = {};
+  turn.fairness_before = 1;
+  turn.fairness_wait = 1ms;
+  EXPECT_EQ(
+    to_sentence(turn),
+    "waits for the turn of the empty fairness key, behind 1 other; a task of the key starts within "
+    "0.1 s");
+  turn.fairness_wait = duration::max();
+  EXPECT_EQ(to_sentence(turn), "waits for the turn of the empty fairness key, behind 1 other");
+}
+
 TEST(Explanation, NumbersOfALaterVersionHaveAName) {
-  EXPECT_EQ(to_string(static_cast<task_reason>(14)), "unknown");
+  EXPECT_EQ(to_string(static_cast<task_reason>(15)), "unknown");
   EXPECT_EQ(to_string(static_cast<task_event::kind>(18)), "unknown");
   EXPECT_EQ(to_string(static_cast<task_event::author>(4)), "unknown");
-  EXPECT_EQ(to_sentence(why(static_cast<task_reason>(14))), "unknown");
+  EXPECT_EQ(to_sentence(why(static_cast<task_reason>(15))), "unknown");
 }
 
 TEST(TimeText, IsUtcWithMilliseconds) {

@@ -83,6 +83,28 @@ TEST(LimitQuestions, ALimitThatNoShardHasIsUnknown) {
   EXPECT_EQ(whole.error().context, "tenant \"t\" has no limit \"stripe\"");
 }
 
+TEST(LimitQuestions, AForecastAddsUpTheTasksOfAKeyAndTakesTheRoomOfItsOwner) {
+  limit_change change{stripe, {.concurrency = 5}, true};
+  auto owner = part_with(5, 1);
+  owner.waiting = {{"a", 4, 2}, {"b", 0, 0}};
+  owner.has_all_waiting = true;
+  auto other = part_with(5, 2);
+  other.waiting = {{"a", 3, {}}, {"b", 6, {}}, {"c", 5, {}}, {"d", 7, {}}};
+  other.has_all_waiting = true;
+
+  auto whole = merge_preview(change, {owner, other});
+
+  ASSERT_TRUE(whole);
+  // a: 7 of which 2 may start, b: 6, c: 5 of which all may start, d: 7 of which 5 may.
+  EXPECT_EQ(whole->forecast, (limit_forecast{5 + 6 + 0 + 2, 3, true}));
+  EXPECT_EQ(whole->leased, 3u);
+  change.definition = {.rate = start_rate{1, 1s, 1}};
+  EXPECT_EQ(merge_preview(change, {other})->forecast->keys, 4u);
+  other.has_all_waiting = false;
+  EXPECT_FALSE(merge_preview(change, {owner, other})->forecast->is_whole);
+  EXPECT_FALSE(merge_limit(stripe, {owner, other})->forecast);
+}
+
 TEST(LimitQuestions, OnlyAnUnknownLimitMayBeMissing) {
   EXPECT_TRUE(or_absent(error{errc::unknown_limit, {}}));
   EXPECT_EQ(or_absent(error{errc::timeout, {}}).error().code, errc::timeout);

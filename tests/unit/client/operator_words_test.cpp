@@ -83,6 +83,7 @@ queue_config some_config() {
   config.pause_when_failing = {50, 30s};
   config.limits = {{"api", "k", 2}, {"db", "", 1, "customer"}};
   config.fairness_header = "customer";
+  config.fairness_weights = {{"", 2}, {"vip", 9}};
   return config;
 }
 
@@ -430,8 +431,25 @@ TEST(OperatorReplies, AnExplanationIsReadAsItWasWritten) {
   EXPECT_EQ(why.workers, 2u);
 }
 
+TEST(OperatorReplies, TurnsOfAFairnessKeyAreReadAsTheyWereWritten) {
+  core::task_explained answer;
+  answer.reason = task_reason::fairness;
+  answer.view = some_view();
+  answer.fairness_key = std::string("a\0b", 3);
+  answer.fairness_before = 7;
+  answer.fairness_wait = duration::max();
+
+  auto told = read_explain(protocol::make_explain_reply({}, answer));
+
+  ASSERT_TRUE(told && told->answer);
+  EXPECT_EQ(told->answer->reason, task_reason::fairness);
+  EXPECT_EQ(told->answer->fairness_key, answer.fairness_key);
+  EXPECT_EQ(told->answer->fairness_before, 7u);
+  EXPECT_EQ(told->answer->fairness_wait, duration::max());
+}
+
 TEST(OperatorReplies, EveryReasonOfTheCoreHasItsName) {
-  for (auto reason = task_reason::deferred; reason <= task_reason::limited;
+  for (auto reason = task_reason::deferred; reason <= task_reason::fairness;
        reason = static_cast<task_reason>(static_cast<int>(reason) + 1)) {
     core::task_explained answer;
     answer.reason = reason;

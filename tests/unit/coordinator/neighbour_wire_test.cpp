@@ -41,6 +41,7 @@ core::adopt_settings some_settings() {
   config.max_depth = 7;
   config.defaults.max_attempts = 3;
   config.fairness_header = "customer";
+  config.fairness_weights = {{"vip", 9}};
   return {
     sender,
     9,

@@ -193,6 +193,23 @@ TEST(LimitCommands, ALimitIsShownWithItsUse) {
   EXPECT_THAT(text, HasSubstr("The shards differ"));
 }
 
+TEST(LimitCommands, ADryRunSaysWhatWouldBeHeldBack) {
+  recorded_api api;
+  api.found_limit = some_limit();
+  api.found_limit->forecast = limit_forecast{12, 3, true};
+
+  auto text = shown(api, {{"limit", "set", "stripe", "--concurrency", "1", "--dry-run"}});
+  EXPECT_THAT(
+    text, HasSubstr("The new limit would hold back 12 waiting tasks of 3 keys at once."));
+  EXPECT_THAT(
+    shown(api, {{"--json", "limit", "set", "stripe", "--concurrency", "1", "--dry-run"}}),
+    HasSubstr(R"("would_hold":{"tasks":12,"keys":3,"whole":true})"));
+
+  api.found_limit->forecast->is_whole = false;
+  text = shown(api, {{"limit", "set", "stripe", "--concurrency", "1", "--dry-run"}});
+  EXPECT_THAT(text, HasSubstr("hold back at least 12 waiting tasks"));
+}
+
 TEST(LimitCommands, ShardsThatHaveNotAnsweredAreNamed) {
   recorded_api api;
   api.found_limit = some_limit();

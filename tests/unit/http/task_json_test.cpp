@@ -45,6 +45,24 @@ TEST(TaskJson, AWorkerHasTheNameOfItsSubject) {
   EXPECT_FALSE(is_valid_name(name));
 }
 
+TEST(TaskJson, ATaskThatWaitsForItsTurnNamesItsKey) {
+  task_explanation why;
+  why.reason = task_reason::fairness;
+  why.fairness_key = "customer-1";
+  why.fairness_before = 3;
+  why.fairness_wait = duration{4900};
+  base::json_writer json;
+  write_explanation(json, why);
+
+  auto text = json.take();
+
+  EXPECT_NE(std::string::npos, text.find(R"("reason":"fairness")")) << text;
+  EXPECT_NE(
+    std::string::npos,
+    text.find(R"("fairnessKey":"customer-1","turnsBefore":3,"waitMs":4900})"))
+    << text;
+}
+
 result<task_spec> read(std::string_view text) {
   auto fields = input::read(text, {task_fields});
   if (!fields)

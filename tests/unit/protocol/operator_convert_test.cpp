@@ -217,6 +217,9 @@ TEST(OperatorConvert, QueueRequestsBecomeTheirCommands) {
     failures.setPausePercent(40);
     failures.setPauseWindowMs(5000);
     r.getSet().setFairnessHeader("customer");
+    auto weight = r.getSet().initFairnessWeights(1)[0];
+    weight.setKey(as_data("vip"));
+    weight.setWeight(9);
   }));
   EXPECT_EQ(configure.number, 9u);
   EXPECT_EQ(configure.queue, (queue_address{"t", "q"}));
@@ -227,6 +230,7 @@ TEST(OperatorConvert, QueueRequestsBecomeTheirCommands) {
   EXPECT_EQ(configure.config.quarantine_after, 3u);
   EXPECT_EQ(configure.config.pause_when_failing, (failure_breaker{40, 5s}));
   EXPECT_EQ(configure.config.fairness_header, "customer");
+  EXPECT_EQ(configure.config.fairness_weights.at("vip"), 9u);
 }
 
 TEST(OperatorConvert, FiltersAreChecked) {

@@ -335,6 +335,8 @@ void write_settings(std::ostream& out, const shard_state& state) {
       out << " limits " << to_text(config.limits);
     if (!config.fairness_header.empty())
       out << " fairness " << config.fairness_header;
+    for (const auto& [key, weight] : config.fairness_weights)
+      out << " weight " << key << '=' << weight;
     out << '\n';
   }
 }

@@ -100,6 +100,15 @@ struct limit_keys_changed {
   timestamp used_up_at{};
 };
 
+/// The ready tasks of this shard that name a limit key.
+struct limit_key_forecast {
+  std::string key{};
+  std::uint64_t tasks = 0;
+  /// Number of tasks of cost 1 that could start at once by the new definition; empty when the key
+  /// is another shard's.
+  std::optional<std::uint64_t> room{};
+};
+
 /// Answers a request about limits: as of after it, on this shard.
 struct limits_answered {
   peer_id peer = 0;
@@ -110,6 +119,10 @@ struct limits_answered {
   std::vector<limit_key_info> keys{};
   /// Further limits or keys follow the last one.
   bool more = false;
+  /// Of a dry run: keys that ready tasks name, and keys of this shard in use.
+  std::vector<limit_key_forecast> waiting{};
+  /// `waiting` has all of them.
+  bool has_all_waiting = false;
 };
 
 } // namespace codeq::core

@@ -118,6 +118,10 @@ struct task_explained {
   std::uint64_t limit_before = 0;
   /// With `leased`; see `task_explanation`.
   bool waits_at_worker = false;
+  /// With `fairness`; see `task_explanation`.
+  std::string fairness_key{};
+  std::uint64_t fairness_before = 0;
+  duration fairness_wait{0};
 };
 
 } // namespace codeq::core

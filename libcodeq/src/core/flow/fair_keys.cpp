@@ -56,16 +56,19 @@ std::uint32_t fair_keys::add(std::string_view name) {
   auto [group, is_new] = groups_.try_emplace(std::string(group_of(name)));
   if (is_new && free_groups_.empty()) {
     group->second.number = static_cast<std::uint32_t>(group_weights_.size());
-    group_weights_.push_back(1);
+    group_weights_.emplace_back();
   } else if (is_new) {
     group->second.number = free_groups_.back();
     free_groups_.pop_back();
-    group_weights_[group->second.number] = 1;
   }
+  if (is_new)
+    group_weights_[group->second.number] = first_weight(group->first);
   ++group->second.keys;
   auto& e = keys_[key];
   e.name = &numbers_.emplace(name, key).first->first;
   e.group = group->second.number;
+  if (group->first.size() < name.size())
+    e.weight = first_weight(name);
   return key;
 }
 
@@ -112,7 +115,28 @@ void fair_keys::forget(std::uint32_t key) {
   --idle_size_;
 }
 
+void fair_keys::fix_weights(const std::map<std::string, std::uint32_t>& weights) {
+  fixed_ = weights;
+  for (const auto& [name, weight] : fixed_) {
+    if (group_of(name).size() < name.size()) {
+      if (auto key = number_of(name))
+        keys_[*key].weight = weight;
+    } else if (auto group = groups_.find(name); group != groups_.end()) {
+      group_weights_[group->second.number] = weight;
+    }
+  }
+}
+
+std::uint32_t fair_keys::first_weight(std::string_view name) const {
+  if (fixed_.empty())
+    return 1;
+  auto fixed = fixed_.find(std::string(name));
+  return fixed == fixed_.end() ? 1 : fixed->second;
+}
+
 void fair_keys::set_weight(fair_key who, std::uint32_t weight) {
+  if (!fixed_.empty() && fixed_.contains(name_of(who)))
+    return;
   bool is_group = group_of(name_of(who)).size() == name_of(who).size();
   (is_group ? group_weights_[who.group] : keys_[who.key].weight) = weight;
 }

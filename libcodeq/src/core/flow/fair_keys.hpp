@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -62,6 +63,13 @@ public:
   [[nodiscard]] std::uint64_t live(fair_key who) const { return keys_[who.key].live; }
 
   [[nodiscard]] const std::string& name_of(fair_key who) const { return *keys_[who.key].name; }
+
+  /// These weights hold from now on, whatever `set_weight` says. Does not change orders.
+  void fix_weights(const std::map<std::string, std::uint32_t>& weights);
+
+  [[nodiscard]] const std::map<std::string, std::uint32_t>& fixed_weights() const noexcept {
+    return fixed_;
+  }
 
   /// The weight of the key; that of a key without `/` is its group's. Starts at 1. Does not change
   /// an order that contains the key.
@@ -143,6 +151,8 @@ private:
   std::uint32_t add(std::string_view name);
   void forget(std::uint32_t key);
   [[nodiscard]] static std::string_view group_of(std::string_view name);
+  /// The weight that is fixed, or 1.
+  [[nodiscard]] std::uint32_t first_weight(std::string_view name) const;
 
   by_name<std::uint32_t> numbers_;
   std::vector<entry> keys_;
@@ -154,6 +164,7 @@ private:
   std::deque<idle_key> idle_;
   std::size_t idle_size_ = 0;
   average all_;
+  std::map<std::string, std::uint32_t> fixed_;
   /// The number that was looked up last: a change of a task looks its key up several times.
   mutable std::uint32_t latest_ = 0;
 };

@@ -4,7 +4,9 @@
 #include "core/flow/fair_ring.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 namespace codeq::core {
@@ -49,18 +51,34 @@ public:
   /// @pre it is not empty
   template <class CostOf>
   [[nodiscard]] choice next(CostOf cost_of) {
-    fair_key who;
-    who.group = groups_in_turn_.turn(groups_, [&](std::uint32_t group) {
-      auto key = rings_[group].turn(keys_, [&](std::uint32_t one) {
-        return cost_of(fair_key{group, one});
-      });
-      return cost_of(fair_key{group, key});
-    });
-    auto& ring = rings_[who.group];
-    who.key =
-      ring.turn(keys_, [&](std::uint32_t one) { return cost_of(fair_key{who.group, one}); });
+    parts<fair_ring::places, std::vector<fair_ring>> all{
+      groups_in_turn_, groups_, rings_, keys_};
+    auto who = choose(all, cost_of);
     auto cost = cost_of(who);
-    return {who, std::min(groups_in_turn_.share(groups_, cost), ring.share(keys_, cost))};
+    return {
+      who, std::min(groups_in_turn_.share(groups_, cost), rings_[who.group].share(keys_, cost))};
+  }
+
+  /// The key that `next` would choose. Changes nothing. @pre it is not empty
+  template <class CostOf>
+  [[nodiscard]] fair_key preview(CostOf cost_of) const {
+    copy looked_at(*this);
+    auto all = looked_at.all();
+    return choose(all, cost_of);
+  }
+
+  /// The number of turns before the key's own: those of the groups before its group, and of the
+  /// keys before it in its group. It is 0 for the key that `next` would choose, and for no other.
+  /// Changes nothing. Linear in the number of groups and of the group's keys. @pre the key has
+  /// tasks
+  template <class CostOf>
+  [[nodiscard]] std::size_t turns_before(fair_key who, CostOf cost_of) const {
+    copy looked_at(*this);
+    auto all = looked_at.all();
+    auto next = choose(all, cost_of);
+    auto first = choose_in(all, who.group, cost_of);
+    return fair_ring::distance(groups_, next.group, who.group)
+           + fair_ring::distance(keys_, first, who.key);
   }
 
   /// The chosen key got tasks whose expected run times have this sum. @pre `next` chose it last
@@ -82,6 +100,65 @@ public:
   }
 
 private:
+  /// Copies of those elements of a list that are looked at; the list does not change.
+  template <class Value>
+  class overlay {
+  public:
+    explicit overlay(const std::vector<Value>& base) : base_(base) {}
+
+    [[nodiscard]] Value& operator[](std::size_t i) {
+      return copies_.try_emplace(i, base_[i]).first->second;
+    }
+
+  private:
+    const std::vector<Value>& base_;
+    std::unordered_map<std::size_t, Value> copies_;
+  };
+
+  /// What a choice changes.
+  template <class Places, class Rings>
+  struct parts {
+    fair_ring& groups_in_turn;
+    Places& groups;
+    Rings& rings;
+    Places& keys;
+  };
+
+  /// Takes the changes of a choice in place of an order.
+  class copy {
+  public:
+    explicit copy(const fair_order& of)
+      : groups_in_turn_(of.groups_in_turn_),
+        groups_(of.groups_),
+        rings_(of.rings_),
+        keys_(of.keys_) {}
+
+    [[nodiscard]] parts<overlay<fair_ring::place>, overlay<fair_ring>> all() {
+      return {groups_in_turn_, groups_, rings_, keys_};
+    }
+
+  private:
+    fair_ring groups_in_turn_;
+    overlay<fair_ring::place> groups_;
+    overlay<fair_ring> rings_;
+    overlay<fair_ring::place> keys_;
+  };
+
+  /// The key of a group that gets the group's next task.
+  template <class Parts, class CostOf>
+  [[nodiscard]] static std::uint32_t choose_in(Parts& in, std::uint32_t group, CostOf cost_of) {
+    return in.rings[group].turn(
+      in.keys, [&](std::uint32_t key) { return cost_of(fair_key{group, key}); });
+  }
+
+  template <class Parts, class CostOf>
+  [[nodiscard]] static fair_key choose(Parts& in, CostOf cost_of) {
+    auto group = in.groups_in_turn.turn(in.groups, [&](std::uint32_t one) {
+      return cost_of(fair_key{one, choose_in(in, one, cost_of)});
+    });
+    return {group, choose_in(in, group, cost_of)};
+  }
+
   fair_ring groups_in_turn_;
   /// The places of all groups, and the rings of their keys, by the number of the group.
   fair_ring::places groups_;

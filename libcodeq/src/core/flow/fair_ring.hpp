@@ -45,9 +45,9 @@ public:
   void set_weight(places& all, member who, std::uint32_t weight);
 
   /// The member that gets the next task. `cost_of` returns the expected cost of a member's next
-  /// task. @pre the ring is not empty
-  template <class CostOf>
-  [[nodiscard]] member turn(places& all, CostOf cost_of) {
+  /// task. `Places`: `places`, or a copy of what is looked at. @pre the ring is not empty
+  template <class Places, class CostOf>
+  [[nodiscard]] member turn(Places& all, CostOf cost_of) {
     for (;;) {
       std::int64_t cost = cost_of(first_);
       auto& first = all[first_];
@@ -58,6 +58,15 @@ public:
       first.has_turn = false;
       first_ = first.next;
     }
+  }
+
+  /// Number of members whose turns come before that of `to`, from that of `from` on. @pre both are
+  /// in the same ring
+  [[nodiscard]] static std::size_t distance(const places& all, member from, member to) {
+    std::size_t steps = 0;
+    for (; from != to; from = all[from].next)
+      ++steps;
+    return steps;
   }
 
   /// Number of tasks of that cost that the member with the turn may get before the next one; at

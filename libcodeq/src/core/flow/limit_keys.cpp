@@ -375,6 +375,25 @@ std::optional<timestamp> limit_keys::next_release() const {
   return due_.empty() ? std::nullopt : std::optional(due_.begin()->first);
 }
 
+std::uint64_t
+limit_keys::room_by(const limit_rule& rule, const key_state& key, timestamp now) {
+  if (key.closed_until > now)
+    return 0;
+  auto room = std::numeric_limits<std::uint64_t>::max();
+  if (rule.concurrency)
+    room = *rule.concurrency - std::min<std::uint64_t>(*rule.concurrency, key.leased);
+  if (rule.rate)
+    room = std::min<std::uint64_t>(room, key.meter.starts_at(*rule.rate, now));
+  return room;
+}
+
+std::uint64_t
+limit_keys::room_by(const limit_rule& rule, const limit_place& at, timestamp now) const {
+  auto found = keys_.find(at);
+  return found == keys_.end() ? room_by(rule, fresh_state(at.limit), now)
+                              : room_by(rule, found->second, now);
+}
+
 limit_keys::key_counts limit_keys::counts_of(const limit_place& at) const {
   auto found = keys_.find(at);
   return found == keys_.end() ? counts_of(at.limit, fresh_state(at.limit))

@@ -145,6 +145,10 @@ public:
 
   [[nodiscard]] key_counts counts_of(const limit_place& at) const;
 
+  /// Number of tasks of cost 1 that the key would let start now if `rule` were its limit's.
+  [[nodiscard]] std::uint64_t
+  room_by(const limit_rule& rule, const limit_place& at, timestamp now) const;
+
   [[nodiscard]] bool is_in_use(const limit_place& at) const { return keys_.contains(at); }
 
   /// The sums over the keys of a limit.
@@ -224,6 +228,8 @@ private:
   [[nodiscard]] static mark mark_of(const limit_place& at, const key_state& key);
   [[nodiscard]] key_counts counts_of(std::uint32_t limit, const key_state& key) const;
   [[nodiscard]] static bool is_used(const key_state& key);
+  [[nodiscard]] static std::uint64_t
+  room_by(const limit_rule& rule, const key_state& key, timestamp now);
   [[nodiscard]] std::optional<timestamp>
   next_start(std::uint32_t limit, const key_state& key, std::uint32_t cost) const;
   /// The same for the first held task of a queue, after the released ones of the queue started.

@@ -40,6 +40,13 @@ timestamp rate_meter::next_start(const start_rate& rate, std::uint32_t cost) con
   return timestamp{duration{(at + ns_per_ms - 1) / ns_per_ms}};
 }
 
+std::uint32_t rate_meter::starts_at(const start_rate& rate, timestamp now) const {
+  auto unpaid = std::max<std::int64_t>(paid_at_ - ns_of(now), 0);
+  auto interval = interval_of(rate);
+  auto used = unpaid / interval + (unpaid % interval != 0 ? 1 : 0);
+  return rate.burst - static_cast<std::uint32_t>(std::min<std::int64_t>(used, rate.burst));
+}
+
 void rate_meter::take(const start_rate& rate, std::uint32_t cost, timestamp now) {
   paid_at_ = after(paid_at_, now, span_of(rate, cost));
 }

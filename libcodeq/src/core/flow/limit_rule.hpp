@@ -21,6 +21,9 @@ public:
   /// cost exceeds the burst may start when nothing is unpaid.
   [[nodiscard]] timestamp next_start(const start_rate& rate, std::uint32_t cost) const;
 
+  /// Number of tasks of cost 1 that may start at once.
+  [[nodiscard]] std::uint32_t starts_at(const start_rate& rate, timestamp now) const;
+
   /// A task of that cost starts.
   void take(const start_rate& rate, std::uint32_t cost, timestamp now);
 

@@ -15,19 +15,21 @@ namespace {
 
 constexpr std::uint64_t millionths = 1'000'000;
 
-/// The weights of the keys that have ready tasks, over all priorities.
-struct weight_sums {
+} // namespace
+
+/// Over all priorities.
+struct queue_fairness::weight_sums {
   std::uint64_t groups = 0;
-  std::uint64_t members = 0;
-  /// By the number of the group.
+  /// Of the keys, and their number, by the number of the group.
   std::unordered_map<std::uint32_t, std::uint64_t> keys;
   std::unordered_map<std::uint32_t, std::uint64_t> counts;
+  /// The largest expected run time of a task, in milliseconds.
+  std::int64_t largest_cost = 1;
 };
-
-} // namespace
 
 queue_fairness::queue_fairness(queue_state& queue, std::shared_ptr<fairness_use> use)
   : use_(std::move(use)) {
+  keys_.fix_weights(queue.settings.config.fairness_weights);
   auto taken_lanes = std::exchange(queue.lanes, {});
   if (queue.depth() == 0)
     return;
@@ -96,6 +98,7 @@ void queue_fairness::drop(const segment& s) {
 
 void queue_fairness::renumber() {
   fair_keys keys;
+  keys.fix_weights(keys_.fixed_weights());
   all_lanes lanes;
   keys_.for_each_active([&](fair_key old) {
     auto now = keys.adopt(keys_, old);
@@ -123,6 +126,15 @@ void queue_fairness::take_weight(const segment& s) {
   for (auto& of : lanes_)
     if (of)
       of->set_weights(*who, keys_.weights_of(*who));
+}
+
+void queue_fairness::fix_weights(const std::map<std::string, std::uint32_t>& weights) {
+  keys_.fix_weights(weights);
+  keys_.for_each_active([&](fair_key who) {
+    for (auto& of : lanes_)
+      if (of)
+        of->set_weights(who, keys_.weights_of(who));
+  });
 }
 
 lane& queue_fairness::enter(const segment& s, std::uint64_t tasks) {
@@ -171,22 +183,43 @@ fairness_share queue_fairness::describe(fair_key who) const {
   return share;
 }
 
-fairness_page queue_fairness::list(const fairness_part& part, std::uint64_t leased) const {
-  fairness_page page;
-  page.active_keys = keys_.active();
+queue_fairness::weight_sums queue_fairness::sum_weights() const {
   weight_sums sums;
-  std::int64_t largest = 1;
-  std::vector<fair_key> wanted;
   keys_.for_each_active([&](fair_key who) {
-    if (part.from_start || keys_.name_of(who) > part.after)
-      wanted.push_back(who);
     if (ready_of(who) == 0)
       return;
     auto weights = keys_.weights_of(who);
     sums.keys[who.group] += weights.key;
     if (sums.counts[who.group]++ == 0)
       sums.groups += weights.group;
-    largest = std::max(largest, keys_.cost_of(who));
+    sums.largest_cost = std::max(sums.largest_cost, keys_.cost_of(who));
+  });
+  return sums;
+}
+
+duration queue_fairness::longest_wait(
+  fair_key who, const weight_sums& sums, std::uint64_t leased) const {
+  auto weights = keys_.weights_of(who);
+  // A round of the group's keys takes as many rounds of the groups.
+  auto others = sums.groups - weights.group + sums.counts.size() - 1;
+  auto in_group = sums.keys.at(who.group) - weights.key + sums.counts.at(who.group) - 1;
+  auto rounds = 1 + in_group / weights.group;
+  auto ahead = others * rounds + in_group;
+  auto largest = static_cast<std::uint64_t>(sums.largest_cost);
+  constexpr auto most = static_cast<std::uint64_t>(duration::max().count());
+  if (ahead > most / largest)
+    return duration::max();
+  auto slots = std::max<std::uint64_t>(leased, 1);
+  return duration{static_cast<duration::rep>(ahead * largest / slots)};
+}
+
+fairness_page queue_fairness::list(const fairness_part& part, std::uint64_t leased) const {
+  fairness_page page;
+  page.active_keys = keys_.active();
+  std::vector<fair_key> wanted;
+  keys_.for_each_active([&](fair_key who) {
+    if (part.from_start || keys_.name_of(who) > part.after)
+      wanted.push_back(who);
   });
   auto by_name = [&](fair_key a, fair_key b) { return keys_.name_of(a) < keys_.name_of(b); };
   page.more = wanted.size() > part.limit;
@@ -194,24 +227,37 @@ fairness_page queue_fairness::list(const fairness_part& part, std::uint64_t leas
                                 std::min<std::size_t>(wanted.size(), part.limit));
   std::partial_sort(wanted.begin(), end, wanted.end(), by_name);
   wanted.erase(end, wanted.end());
-  auto slots = std::max<std::uint64_t>(leased, 1);
+  auto sums = sum_weights();
   for (auto who : wanted) {
     auto& share = page.keys.emplace_back(describe(who));
     if (share.ready == 0)
       continue;
     auto weights = keys_.weights_of(who);
-    auto of_group = sums.keys.at(who.group);
     share.share_ppm = static_cast<std::uint32_t>(
-      millionths * weights.group / sums.groups * weights.key / of_group);
-    // A round of the group's keys takes as many rounds of the groups.
-    auto others = sums.groups - weights.group + sums.counts.size() - 1;
-    auto in_group = of_group - weights.key + sums.counts.at(who.group) - 1;
-    auto rounds = 1 + in_group / weights.group;
-    auto ahead = others * rounds + in_group;
-    share.wait = duration{static_cast<duration::rep>(ahead) * largest
-                          / static_cast<duration::rep>(slots)};
+      millionths * weights.group / sums.groups * weights.key / sums.keys.at(who.group));
+    share.wait = longest_wait(who, sums, leased);
   }
   return page;
+}
+
+std::optional<queue_fairness::turn_wait>
+queue_fairness::wait_of(const segment& s, std::uint64_t leased) const {
+  auto who = key_of(s);
+  const auto* of = lanes(s.priority);
+  if (!of || of->ready(who) == 0)
+    return std::nullopt;
+  auto before = of->turns_before(who, keys_);
+  if (before == 0)
+    return std::nullopt;
+  return turn_wait{keys_.name_of(who), before, longest_wait(who, sum_weights(), leased)};
+}
+
+std::uint64_t queue_fairness::out_of_turn() const {
+  std::uint64_t tasks = 0;
+  for (const auto& of : lanes_)
+    if (of && !of->empty())
+      tasks += of->ready() - of->ready(of->preview(keys_));
+  return tasks;
 }
 
 void settle_fairness(

@@ -13,8 +13,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <tuple>
 
@@ -63,6 +65,9 @@ public:
   /// Lets the key have the weight that the segment's producer gave it, if any.
   void take_weight(const segment& s);
 
+  /// See `queue_config::fairness_weights`. Linear in the number of keys.
+  void fix_weights(const std::map<std::string, std::uint32_t>& weights);
+
   /// Live tasks of the segment become ready; the caller adds them to the lane that is returned.
   lane& enter(const segment& s, std::uint64_t tasks);
 
@@ -101,6 +106,22 @@ public:
   /// Lists keys. `leased`: the number of the queue's leases.
   [[nodiscard]] fairness_page list(const fairness_part& part, std::uint64_t leased) const;
 
+  /// Why a ready task waits while others get the slots: it is the turn of another key.
+  struct turn_wait {
+    std::string key;
+    /// See `task_explanation::fairness_before`; at least 1.
+    std::uint64_t before = 0;
+    /// See `fairness_share::wait`.
+    duration wait{0};
+  };
+
+  /// Empty when the next task of the segment's priority is one of its key, or when the key has no
+  /// ready task that no limit holds back. Linear in the number of keys. `leased`: as for `list`.
+  [[nodiscard]] std::optional<turn_wait> wait_of(const segment& s, std::uint64_t leased) const;
+
+  /// Number of the ready tasks that no limit holds back and for which `wait_of` is not empty.
+  [[nodiscard]] std::uint64_t out_of_turn() const;
+
 private:
   [[nodiscard]] fair_key key_of(const segment& s) const { return *keys_.find(turns_of(s)); }
 
@@ -124,6 +145,15 @@ private:
 
   /// Numbers the keys anew, so that what those of the past used is free.
   void renumber();
+
+  /// The weights of the keys with ready tasks.
+  struct weight_sums;
+
+  [[nodiscard]] weight_sums sum_weights() const;
+
+  /// As `fairness_share::wait`. @pre the key has ready tasks
+  [[nodiscard]] duration
+  longest_wait(fair_key who, const weight_sums& sums, std::uint64_t leased) const;
 
   [[nodiscard]] fairness_share describe(fair_key who) const;
 

@@ -189,6 +189,13 @@ std::string header_text(const std::string& header) {
   return header.empty() ? "none" : "header=" + header;
 }
 
+std::string weights_text(const std::map<std::string, std::uint32_t>& weights) {
+  std::string text;
+  for (const auto& [key, weight] : weights)
+    text += (text.empty() ? "" : ", ") + key + "=" + std::to_string(weight);
+  return text.empty() ? "none" : text;
+}
+
 std::string text_of(on_dead value) {
   return value == on_dead::skip ? "skip" : "block";
 }
@@ -247,6 +254,11 @@ std::string describe_change(const queue_config& before, const queue_config& afte
     "fairness-key",
     header_text(before.fairness_header),
     header_text(after.fairness_header));
+  add_change(
+    text,
+    "fairness-weights",
+    weights_text(before.fairness_weights),
+    weights_text(after.fairness_weights));
   return text;
 }
 

@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "core/state/queue_fairness.hpp"
 #include "core/state/queue_slots.hpp"
 
 #include <algorithm>
@@ -170,7 +171,10 @@ explain_queue(const shard_state& state, const queue_address& name, monotonic_tim
   // As the explanation of a task: in a paused queue its limits do not matter.
   auto held = queue.settings.paused ? 0 : queue.held;
   add(e, task_reason::limited, held);
-  add(e, reason_of_ready(state, queue), queue.ready - held);
+  auto reason = reason_of_ready(state, queue);
+  auto behind = queue.fair && are_slots_taken(reason) ? queue.fair->out_of_turn() : 0;
+  add(e, task_reason::fairness, behind);
+  add(e, reason, queue.ready - held - behind);
   e.leased = queue.leased;
   e.workers = static_cast<std::uint32_t>(count_claimers(state, queue).all);
   e.blocking = queue.blocking;

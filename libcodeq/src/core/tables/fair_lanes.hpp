@@ -5,6 +5,7 @@
 #include "core/flow/fair_order.hpp"
 #include "core/tables/lane.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <unordered_map>
 
@@ -64,6 +65,16 @@ public:
 
   /// At most `limit` tasks of one segment. Removes nothing. @pre not empty
   [[nodiscard]] turn front(segment_table& segments, const fair_keys& keys, std::uint32_t limit);
+
+  /// The key that `front` would choose. Changes nothing. @pre not empty
+  [[nodiscard]] fair_key preview(const fair_keys& keys) const {
+    return order_.preview([&](fair_key who) { return keys.cost_of(who); });
+  }
+
+  /// As `fair_order::turns_before`. @pre the key has ready tasks
+  [[nodiscard]] std::size_t turns_before(fair_key who, const fair_keys& keys) const {
+    return order_.turns_before(who, [&](fair_key one) { return keys.cost_of(one); });
+  }
 
   /// The first of these tasks, at least one, were granted. @pre `front` returned the key last
   void charge(fair_key who, const fair_keys& keys, std::uint32_t tasks) {

@@ -185,6 +185,15 @@ std::uint64_t limit_table::keys_above(
   return above;
 }
 
+std::uint64_t limit_table::room_by(
+  const limit_definition& definition,
+  const limit_address& name,
+  const std::string& key,
+  timestamp now) const {
+  // No limit has number 0.
+  return keys_.room_by(definition, {known_number(name).value_or(0), key}, now);
+}
+
 std::vector<limit_info>
 limit_table::list(const std::string& tenant, const limit_part& part, bool& more) const {
   std::vector<limit_info> found;

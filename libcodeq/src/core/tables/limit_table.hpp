@@ -81,6 +81,13 @@ public:
   [[nodiscard]] std::uint64_t
   keys_above(const limit_address& name, const limit_definition& definition) const;
 
+  /// As `limit_keys::room_by`. The limit need not be defined.
+  [[nodiscard]] std::uint64_t room_by(
+    const limit_definition& definition,
+    const limit_address& name,
+    const std::string& key,
+    timestamp now) const;
+
   /// The limits of a tenant. Sets `more` when there are others after them.
   [[nodiscard]] std::vector<limit_info>
   list(const std::string& tenant, const limit_part& part, bool& more) const;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/apply.hpp"
-#include "core/tables/history.hpp"
+#include "core/state/queue_fairness.hpp"
 #include "core/state/queue_waits.hpp"
 #include "core/state/task_index.hpp"
 #include "core/state/task_keys.hpp"
 #include "core/state/task_limits.hpp"
+#include "core/tables/history.hpp"
 #include "core/turn/task_selection.hpp"
 #include "core/turn/turn.hpp"
 
@@ -30,6 +31,19 @@ void explain_limits(shard_state& state, const segment& s, task_explained& e) {
   e.limit_key = use->key;
   e.limit_before = held_before(state, s, *use);
   e.until = refused ? refused->next_start.value_or(timestamp{}) : timestamp{};
+}
+
+/// Names the fairness key of the ready task when another one gets the next slot.
+void explain_turns(const queue_state& queue, const segment& s, task_explained& e) {
+  if (!queue.fair || !are_slots_taken(e.reason))
+    return;
+  auto turns = queue.fair->wait_of(s, queue.leased);
+  if (!turns)
+    return;
+  e.reason = task_reason::fairness;
+  e.fairness_key = std::move(turns->key);
+  e.fairness_before = turns->before;
+  e.fairness_wait = turns->wait;
 }
 
 } // namespace
@@ -187,6 +201,7 @@ void turn::explain(task_explained& e, const segment& s) {
     e.reason = reason_of_ready(state_, *state_.queues[s.queue]);
     if (s.limits && e.reason != task_reason::queue_paused)
       explain_limits(state_, s, e);
+    explain_turns(*state_.queues[s.queue], s, e);
     return;
   case task_state::leased: {
     const auto* l = state_.leases.find(e.view.entry.token);

@@ -2,6 +2,7 @@
 #include "codeq/limits.hpp"
 
 #include "core/state/apply.hpp"
+#include "core/state/limit_forecast.hpp"
 #include "core/state/task_limits.hpp"
 #include "core/turn/turn.hpp"
 
@@ -76,6 +77,8 @@ void turn::run(const set_limit& c) {
       is_defined ? state_.limits.describe(c.limit) : limit_info{c.limit, *c.definition});
     answer.limits.back().definition = *c.definition;
     answer.limits.back().keys_above = state_.limits.keys_above(c.limit, *c.definition);
+    if (c.is_dry_run)
+      forecast_limit(answer, state_, c.limit, *c.definition);
   }
   effects_.emplace_back(std::move(answer));
 }

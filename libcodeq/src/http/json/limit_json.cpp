@@ -191,8 +191,14 @@ void write_limit(base::json_writer& json, const limit_info& info) {
     .field("held", info.held)
     .field("keys", info.keys)
     .field("keysAbove", info.keys_above)
-    .field("uniform", info.is_uniform)
-    .end_object();
+    .field("uniform", info.is_uniform);
+  if (const auto& forecast = info.forecast)
+    json.begin_object("wouldHold")
+      .field("tasks", forecast->tasks)
+      .field("keys", forecast->keys)
+      .field("whole", forecast->is_whole)
+      .end_object();
+  json.end_object();
 }
 
 void write_limit_key(base::json_writer& json, const limit_key_info& info, timestamp now) {

@@ -204,6 +204,14 @@ inline constexpr auto breaker_fields = std::to_array<input_field>({
    .range = milliseconds_in(limits::breaker_window_min, limits::breaker_window_max)},
 });
 
+inline constexpr auto fairness_weight_fields = std::to_array<input_field>({
+  {.name = "fairnessKey", .takes_empty = true, .range = at_most(limits::fairness_key_bytes_max)},
+  {.name = "fairnessWeight",
+   .type = input_type::integer,
+   .is_required = true,
+   .range = {0, limits::fairness_weight_max}},
+});
+
 /// The settings of a queue that a request changes. Unlike in a task, 0 is no default here.
 inline constexpr auto settings_fields = std::to_array<input_field>({
   {.name = "maxAttempts", .type = input_type::integer, .range = {1, limits::attempts_max}},
@@ -230,6 +238,10 @@ inline constexpr auto settings_fields = std::to_array<input_field>({
   {.name = "fairnessHeader",
    .takes_empty = true,
    .range = at_most(limits::fairness_key_bytes_max)},
+  {.name = "fairnessWeights",
+   .type = input_type::objects,
+   .range = at_most(limits::fairness_weights_max),
+   .members = fairness_weight_fields},
 });
 
 } // namespace codeq::http

@@ -5,6 +5,7 @@
 #include "base/rfc3339.hpp"
 #include "http/json/input_refusal.hpp"
 #include "http/json/task_fields.hpp"
+#include "http/json/task_json.hpp"
 
 #include <algorithm>
 
@@ -139,6 +140,31 @@ result<void> check_settings(const input& from) {
     "keepPayload", "true", "false, since this version does not keep payloads of completed tasks");
 }
 
+namespace {
+
+/// Weights of further keys; 0 takes the weight of a key away.
+void take_weights(const std::vector<input>& from, std::map<std::string, std::uint32_t>& to) {
+  for (const auto& one : from) {
+    auto weight = static_cast<std::uint32_t>(one.integer("fairnessWeight").value_or(0));
+    if (weight == 0)
+      to.erase(one.text("fairnessKey"));
+    else
+      to[one.text("fairnessKey")] = weight;
+  }
+}
+
+void write_weights(base::json_writer& json, const std::map<std::string, std::uint32_t>& weights) {
+  json.begin_array("fairnessWeights");
+  for (const auto& [key, weight] : weights)
+    json.begin_object()
+      .field("fairnessKey", shown_text(key))
+      .field("fairnessWeight", weight)
+      .end_object();
+  json.end_array();
+}
+
+} // namespace
+
 void apply_settings(const input& from, queue_config& to) {
   auto& defaults = to.defaults;
   if (auto attempts = from.integer("maxAttempts"))
@@ -170,6 +196,7 @@ void apply_settings(const input& from, queue_config& to) {
     to.limits = make_queue_limits(from.objects("limits"));
   if (from.has("fairnessHeader"))
     to.fairness_header = from.text("fairnessHeader");
+  take_weights(from.objects("fairnessWeights"), to.fairness_weights);
 }
 
 void write_settings(base::json_writer& json, const queue_config& config) {
@@ -201,7 +228,9 @@ void write_settings(base::json_writer& json, const queue_config& config) {
     .field("windowMs", config.pause_when_failing.window.count())
     .end_object();
   write_queue_limits(json, config.limits);
-  json.field("fairnessHeader", config.fairness_header).end_object();
+  json.field("fairnessHeader", config.fairness_header);
+  write_weights(json, config.fairness_weights);
+  json.end_object();
 }
 
 } // namespace codeq::http

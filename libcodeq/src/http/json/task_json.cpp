@@ -45,11 +45,6 @@ void write_payload(base::json_writer& json, const task_detail& task, bool as_jso
     json.field("payload", *task.payload);
 }
 
-/// Text, or what says that it is none.
-std::string shown_text(std::string_view text) {
-  return base::is_utf8(text) ? std::string(text) : "base64:" + base::to_base64(text);
-}
-
 void write_headers(base::json_writer& json, const std::map<std::string, std::string>& headers) {
   if (headers.empty())
     return;
@@ -111,6 +106,10 @@ void write_common(base::json_writer& json, const task_summary& task) {
 }
 
 } // namespace
+
+std::string shown_text(std::string_view text) {
+  return base::is_utf8(text) ? std::string(text) : "base64:" + base::to_base64(text);
+}
 
 std::string worker_name_of(std::string_view tenant, std::string_view subject) {
   std::string name(worker_prefix);
@@ -273,6 +272,10 @@ void write_explanation(base::json_writer& json, const task_explanation& why) {
     json.field("limit", why.limit)
       .field("limitKey", shown_text(why.limit_key))
       .field("heldBefore", why.limit_before);
+  if (why.reason == task_reason::fairness)
+    json.field("fairnessKey", shown_text(why.fairness_key))
+      .field("turnsBefore", why.fairness_before)
+      .field("waitMs", why.fairness_wait.count());
   if (why.reason == task_reason::leased)
     json.field("workerId", shown.task.worker)
       .field("leaseLeftMs", why.lease_left.count())

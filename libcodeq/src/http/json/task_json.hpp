@@ -91,6 +91,9 @@ void write_result(base::json_writer& json, const result_record& record);
 /// latter is null when `always` is set, and missing otherwise.
 void write_stored_result(base::json_writer& json, std::string_view stored, bool always);
 
+/// Text, or what says that it is none.
+[[nodiscard]] std::string shown_text(std::string_view text);
+
 void write_explanation(base::json_writer& json, const task_explanation& why);
 void write_timeline(base::json_writer& json, const task_timeline& timeline);
 

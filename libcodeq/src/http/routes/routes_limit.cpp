@@ -74,18 +74,25 @@ void ask_limit_parts(
     context, ask, std::move(done), origin ? asking::zero_first : asking::all);
 }
 
-/// Answers with the limit that the shards told of.
-shard_desk::then<limit_parts> answer_limit(const exchange_ptr& call, const limit_address& limit) {
-  return [call, limit](const result<limit_parts>& parts) {
+/// Answers with what `merge` makes of the shards' parts.
+shard_desk::then<limit_parts> answer_merged(
+  const exchange_ptr& call, const std::function<result<limit_info>(const limit_parts&)>& merge) {
+  return [call, merge](const result<limit_parts>& parts) {
     if (!parts)
       return refuse_limit(call, parts.error());
-    auto whole = client::merge_limit(limit, *parts);
+    auto whole = merge(*parts);
     if (!whole)
       return refuse_limit(call, whole.error());
     base::json_writer json;
     write_limit(json, *whole);
     call->answer(reply(200, json));
   };
+}
+
+/// Answers with the limit that the shards told of.
+shard_desk::then<limit_parts> answer_limit(const exchange_ptr& call, const limit_address& limit) {
+  return answer_merged(
+    call, [limit](const limit_parts& parts) { return client::merge_limit(limit, parts); });
 }
 
 void show_limit(gateway_context& context, const exchange_ptr& call) {
@@ -106,9 +113,13 @@ void set_limit(gateway_context& context, const exchange_ptr& call) {
   if (!definition)
     return refuse_limit(call, definition.error());
   bool is_dry = call->fields->query.flag("dryRun").value_or(false);
-  auto question_of = [change = client::limit_change{*limit, *definition, is_dry}](
-                       std::uint16_t shard) { return client::ask_set_limit(shard, change); };
-  ask_limit_parts(context, question_of, answer_limit(call, *limit), origin_of(context, *call));
+  client::limit_change change{*limit, *definition, is_dry};
+  auto question_of = [change](std::uint16_t shard) { return client::ask_set_limit(shard, change); };
+  auto merge = [change](const limit_parts& parts) {
+    return change.is_dry_run ? client::merge_preview(change, parts)
+                             : client::merge_limit(change.limit, parts);
+  };
+  ask_limit_parts(context, question_of, answer_merged(call, merge), origin_of(context, *call));
 }
 
 void remove_limit(gateway_context& context, const exchange_ptr& call) {

@@ -366,7 +366,7 @@ result<core::segment_fate> decode_fate(std::string_view value, sequence first) {
 std::string encode(const core::queue_configured& e) {
   const auto& config = e.settings.config;
   auto words = small_words + encoding::limit_words(config.limits)
-               + config.fairness_header.size() / sizeof(capnp::word);
+               + encoding::fairness_words(config);
   return build<schema::QueueRecord>(words, [&](auto r) {
     r.setPosition(e.position);
     r.setAtMs(ms_of(e.at));

@@ -209,6 +209,59 @@ TEST(FairOrder, LargeCostThatIsGoneDoesNotKeepAKeyInDebt) {
   EXPECT_EQ(tasks.granted[2], 1000);
 }
 
+TEST(FairOrder, TurnsBeforeAKeyAreThoseOfOtherGroupsAndOfItsGroup) {
+  keys_with_tasks tasks;
+  auto before = [&](fair_key who) {
+    return tasks.order.turns_before(who, [&](fair_key key) { return tasks.cost_of(key); });
+  };
+  constexpr fair_key member_a{0, 4};
+  constexpr fair_key member_b{0, 5};
+  tasks.add(member_a, 10);
+  tasks.add(member_b, 10);
+  tasks.add(key(1), 10);
+  tasks.add(key(2), 10);
+  EXPECT_EQ(before(member_a), 0u);
+  EXPECT_EQ(before(member_b), 1u);
+  EXPECT_EQ(before(key(1)), 1u);
+  EXPECT_EQ(before(key(2)), 2u);
+
+  EXPECT_EQ(tasks.grant(), member_a);
+
+  EXPECT_EQ(before(key(1)), 0u);
+  EXPECT_EQ(before(key(2)), 1u);
+  EXPECT_EQ(before(member_b), 2u);
+  EXPECT_EQ(before(member_a), 3u);
+}
+
+/// Keys of a few groups come and go and run longer or shorter than expected.
+TEST(FairOrder, PreviewIsTheKeyThatIsChosenNext) {
+  std::minstd_rand random(static_cast<std::uint32_t>(test::choose_seed()));
+  keys_with_tasks tasks;
+  auto cost_of = [&](fair_key who) { return tasks.cost_of(who); };
+  for (int i = 0; i < 3000; ++i) {
+    auto number = static_cast<std::uint32_t>(random() % 12);
+    fair_key who{number % 3, number};
+    if (random() % 3 == 0) {
+      if (tasks.order.contains(who))
+        tasks.order.remove(who);
+      else
+        tasks.add(who, 1 + static_cast<std::int64_t>(random() % 50), 1 + random() % 4);
+    }
+    tasks.order.settle(who, static_cast<std::int64_t>(random() % 100) - 50);
+    if (tasks.order.empty())
+      continue;
+    auto next = tasks.order.preview(cost_of);
+    int with_none_before = 0;
+    for (const auto& [key, cost] : tasks.costs)
+      if (fair_key each{key % 3, key}; tasks.order.contains(each))
+        with_none_before += tasks.order.turns_before(each, cost_of) == 0 ? 1 : 0;
+
+    ASSERT_EQ(with_none_before, 1);
+    ASSERT_EQ(tasks.order.turns_before(next, cost_of), 0u);
+    ASSERT_EQ(tasks.grant(), next);
+  }
+}
+
 /// Keys come and go, with random costs and weights. Checks the bound on what others get between two
 /// grants of a key.
 TEST(FairOrder, KeyWaitsForAtMostARound) {

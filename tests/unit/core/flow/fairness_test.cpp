@@ -139,6 +139,45 @@ TEST_F(Fairness, WeightOfANewTaskIsTheWeightOfItsKey) {
   EXPECT_NEAR(static_cast<double>(count(keys, 'b')), 32, 2);
 }
 
+TEST_F(Fairness, WeightOfTheSettingsHoldsAtOnceInPlaceOfThatOfTasks) {
+  add("a", 100);
+  add("b", 100);
+  run(10);
+
+  configure("q", {.fairness_weights = {{"b", 4}}});
+
+  EXPECT_NEAR(static_cast<double>(count(run(40), 'b')), 32, 2);
+  add_weighted("b", 1, 1);
+  EXPECT_NEAR(static_cast<double>(count(run(20), 'b')), 16, 2);
+}
+
+TEST_F(Fairness, WeightOfTheSettingsStaysOverARestartUntilItIsTakenAway) {
+  configure("q", {.fairness_weights = {{"b", 4}}});
+  add_weighted("b", 3, 2);
+  auto weight = [&] { return fair()->keys().own_weight(*fair()->keys().find("b")); };
+  EXPECT_EQ(weight(), 4u);
+  restart();
+  EXPECT_EQ(weight(), 4u);
+
+  configure("q", {});
+
+  EXPECT_EQ(weight(), 4u) << "until a task gives another one";
+  add_weighted("b", 1, 3);
+  EXPECT_EQ(weight(), 3u);
+}
+
+TEST_F(Fairness, WeightsOfTheSettingsHoldForKeysThatComeLater) {
+  configure("q", {.fairness_weights = {{"t", 3}, {"t/x", 2}}});
+  add("t/x", 1);
+  add("t/y", 1);
+
+  const auto& keys = fair()->keys();
+  EXPECT_EQ(keys.weights_of(*keys.find("t/x")).key, 2u);
+  EXPECT_EQ(keys.weights_of(*keys.find("t/x")).group, 3u);
+  EXPECT_EQ(keys.weights_of(*keys.find("t/y")).key, 1u);
+  EXPECT_EQ(keys.weights_of(*keys.find("t/y")).group, 3u);
+}
+
 TEST_F(Fairness, FirstPartOfTheKeyIsServedFirst) {
   for (int i = 0; i < 4; ++i)
     add("t/" + std::string(1, static_cast<char>('0' + i)), 10);

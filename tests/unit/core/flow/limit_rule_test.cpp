@@ -49,6 +49,19 @@ TEST(RateMeter, BurstComesBackWhileNothingStarts) {
   EXPECT_TRUE(meter.is_idle(t0 + 300ms));
 }
 
+TEST(RateMeter, SaysHowManyMayStartAtOnce) {
+  start_rate rate{10, 1s, 3};
+  rate_meter meter;
+  EXPECT_EQ(meter.starts_at(rate, t0), 3u);
+  meter.take(rate, 2, t0);
+
+  EXPECT_EQ(meter.starts_at(rate, t0), 1u);
+  EXPECT_EQ(meter.starts_at(rate, t0 + 99ms), 1u);
+  EXPECT_EQ(meter.starts_at(rate, t0 + 100ms), 2u);
+  meter.take(rate, 7, t0);
+  EXPECT_EQ(meter.starts_at(rate, t0), 0u);
+}
+
 TEST(RateMeter, CostCountsAsSoManyStarts) {
   start_rate rate{10, 1s, 5};
   rate_meter meter;

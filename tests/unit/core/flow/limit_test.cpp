@@ -279,7 +279,7 @@ TEST_F(Limit, DryRunChangesNothing) {
   claim("w", 10);
   EXPECT_EQ(
     decide(core::set_limit{1, 1, {"default", "api"}, limit_definition{.concurrency = 0}, true}),
-    "o: limits api leased 1 held 0 keys 1 above 1");
+    "o: limits api leased 1 held 0 keys 1 above 1 key a waits 0 room 0");
   complete("w", lease_of(1));
   add("a");
   EXPECT_EQ(running(2), (numbers{2}));

@@ -82,6 +82,57 @@ TEST_F(QueueWaits, ReadyTasksWaitForWhatTheirQueueAndItsWorkersLack) {
   EXPECT_EQ(why().waiting, (counts{{task_reason::queue_paused, 2}}));
 }
 
+TEST_F(QueueWaits, TasksOfOtherKeysThanTheNextOneWaitForTheirTurns) {
+  attach("w", {"q"});
+  claim("w", 1);
+  enqueue("q", 4, {.fairness = {"a"}});
+  enqueue("q", 2, {.fairness = {"b"}});
+  enqueue("q", 1, {.fairness = {"c"}});
+
+  EXPECT_EQ(
+    why().waiting, (counts{{task_reason::no_free_slots, 2}, {task_reason::fairness, 4}}));
+  EXPECT_EQ(explain(6), "o: 6 no free slots");
+  EXPECT_EQ(explain(7), "o: 7 fairness of 'c' behind 1 for 4");
+  EXPECT_EQ(explain(2), "o: 2 fairness of 'a' behind 2 for 4")
+    << "2 others of weight 1, a task of which runs for 1 ms, in one slot";
+  configure("q", {.max_leased = 1});
+  EXPECT_EQ(
+    why().waiting, (counts{{task_reason::queue_at_max_leased, 2}, {task_reason::fairness, 4}}));
+  pause("q");
+  EXPECT_EQ(why().waiting, (counts{{task_reason::queue_paused, 6}}));
+  EXPECT_EQ(explain(7), "o: 7 queue paused");
+  unpause("q");
+  detach("w");
+  EXPECT_EQ(why().waiting, (counts{{task_reason::no_worker, 6}}));
+}
+
+TEST_F(QueueWaits, EachPriorityHasAKeyWhoseTurnIsNext) {
+  attach("w", {"q"});
+  claim("w", 1);
+  enqueue("q", 2, {.fairness = {"a"}});
+  enqueue("q", 1, {.fairness = {"b"}});
+  enqueue("q", 2, {.priority = 1, .fairness = {"b"}});
+
+  EXPECT_EQ(
+    why().waiting, (counts{{task_reason::no_free_slots, 3}, {task_reason::fairness, 1}}));
+  EXPECT_EQ(explain(4), "o: 4 no free slots");
+}
+
+TEST_F(QueueWaits, HeldTaskOfAKeyWaitsForItsLimit) {
+  set_limit("api", limit_definition{.concurrency = 0});
+  attach("w", {"q"});
+  claim("w", 1);
+  enqueue("q", 1, {.fairness = {"c"}, .limits = {{"api", "", 1}}});
+  enqueue("q", 2, {.fairness = {"a"}});
+  enqueue("q", 1, {.fairness = {"b"}});
+
+  EXPECT_EQ(
+    why().waiting,
+    (counts{
+      {task_reason::limited, 1}, {task_reason::no_free_slots, 1}, {task_reason::fairness, 1}}));
+  EXPECT_EQ(core::find_violations(state()), std::vector<std::string>{});
+}
+
 TEST_F(QueueWaits, WorkerThatTakesNoMoreOfAQueueForNowCountsAsBusyThere) {
   attach("w", {"q", "r"});
   claim("w", 3);

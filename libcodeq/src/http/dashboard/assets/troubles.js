@@ -50,6 +50,7 @@ const waits = {
   no_worker: ["dead", "no worker", "no connected worker claims from it"],
   queue_at_max_leased: ["gated", "full", "as many tasks run as the queue may have"],
   no_free_slots: ["ready", "no free slot", "all slots of its workers are in use"],
+  fairness: ["ready", "behind other keys", "other fairness keys get the next slots"],
   next: ["ready", "next", "handed out as soon as a worker asks"],
   limited: ["gated", "held by a limit", "their limit key has no free slot, or not yet"],
   deferred: ["scheduled", "not due", "deferred by the producer"],
