@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/lock_step.hpp"
 
-#include "core/state/apply.hpp"
 #include "core/checks/invariants.hpp"
+#include "core/state/apply.hpp"
 #include "core/state/survivors.hpp"
 #include "core/state/task_keys.hpp"
 #include "model/words.hpp"

@@ -63,7 +63,7 @@ CONTENTS = {
 # Layer -> its rooms. A room may include the rooms before it. Files of the layer outside of its
 # rooms are below all of them.
 ROOMS = {
-    "core": ("commands", "blocks", "flow", "tables", "state", "checks", "turn"),
+    "core": ("commands", "blocks", "flow", "tables", "state", "queues", "checks", "turn"),
     "storage": ("keys", "records", "retention", "memory", "rocksdb", "recovery", "replica"),
     "cluster": ("backup",),
     "coordinator": ("shard", "store", "replica", "session", "actors", "hub"),

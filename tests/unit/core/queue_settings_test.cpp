@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/state/queue_rules.hpp"
+#include "core/queues/queue_rules.hpp"
 #include "support/shard_fixture.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/shard/shard.hpp"
 
-#include "core/state/queue_rules.hpp"
+#include "core/queues/queue_rules.hpp"
 #include "core/turn/task_selection.hpp"
 
 #include <utility>

@@ -5,8 +5,8 @@
 #include "core/checks/key_invariants.hpp"
 #include "core/checks/limit_invariants.hpp"
 #include "core/checks/schedule_invariants.hpp"
-#include "core/state/queue_limits.hpp"
-#include "core/state/queue_waits.hpp"
+#include "core/queues/queue_limits.hpp"
+#include "core/queues/queue_waits.hpp"
 #include "core/state/task_index.hpp"
 #include "core/state/task_outcomes.hpp"
 

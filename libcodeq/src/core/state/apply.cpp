@@ -2,7 +2,6 @@
 #include "core/state/apply.hpp"
 
 #include "base/assert.hpp"
-#include "core/tables/history.hpp"
 #include "core/state/producer_sessions.hpp"
 #include "core/state/queue_fairness.hpp"
 #include "core/state/queue_removal.hpp"
@@ -13,6 +12,7 @@
 #include "core/state/task_keys.hpp"
 #include "core/state/task_limits.hpp"
 #include "core/state/task_outcomes.hpp"
+#include "core/tables/history.hpp"
 
 #include <algorithm>
 #include <iterator>

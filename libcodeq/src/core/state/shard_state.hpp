@@ -16,12 +16,12 @@
 #include "core/flow/ready_board.hpp"
 #include "core/flow/start_meter.hpp"
 #include "core/state/claimers.hpp"
+#include "core/state/permit_book.hpp"
 #include "core/tables/key_index.hpp"
 #include "core/tables/lane.hpp"
 #include "core/tables/lease_table.hpp"
 #include "core/tables/limit_table.hpp"
 #include "core/tables/outcome_holds.hpp"
-#include "core/state/permit_book.hpp"
 #include "core/tables/schedule_table.hpp"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/assert.hpp"
 #include "base/tuning.hpp"
+#include "core/queues/queue_rules.hpp"
 #include "core/state/apply.hpp"
 #include "core/state/queue_fairness.hpp"
-#include "core/state/queue_rules.hpp"
 #include "core/state/task_limits.hpp"
 #include "core/turn/granted_run.hpp"
 #include "core/turn/turn.hpp"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/tuning.hpp"
+#include "core/queues/fairness_header.hpp"
+#include "core/queues/queue_limits.hpp"
+#include "core/queues/queue_rules.hpp"
 #include "core/state/apply.hpp"
-#include "core/state/fairness_header.hpp"
 #include "core/state/producer_sessions.hpp"
-#include "core/state/queue_limits.hpp"
-#include "core/state/queue_rules.hpp"
 #include "core/turn/turn.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/queues/queue_waits.hpp"
 #include "core/state/apply.hpp"
 #include "core/state/queue_fairness.hpp"
-#include "core/state/queue_waits.hpp"
 #include "core/state/task_index.hpp"
 #include "core/state/task_keys.hpp"
 #include "core/state/task_limits.hpp"

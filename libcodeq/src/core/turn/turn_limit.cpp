@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "core/queues/limit_forecast.hpp"
 #include "core/state/apply.hpp"
-#include "core/state/limit_forecast.hpp"
 #include "core/state/task_limits.hpp"
 #include "core/turn/turn.hpp"
 

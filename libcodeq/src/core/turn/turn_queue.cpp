@@ -4,11 +4,11 @@
 #include "base/duration_text.hpp"
 #include "base/queue_maximum.hpp"
 #include "base/tuning.hpp"
+#include "core/queues/queue_limits.hpp"
+#include "core/queues/queue_rules.hpp"
+#include "core/queues/queue_waits.hpp"
 #include "core/state/apply.hpp"
 #include "core/state/queue_fairness.hpp"
-#include "core/state/queue_limits.hpp"
-#include "core/state/queue_rules.hpp"
-#include "core/state/queue_waits.hpp"
 #include "core/turn/turn.hpp"
 
 #include <algorithm>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/tuning.hpp"
 #include "core/commands/routing.hpp"
+#include "core/queues/queue_rules.hpp"
 #include "core/state/apply.hpp"
-#include "core/tables/history.hpp"
 #include "core/state/queue_fairness.hpp"
-#include "core/state/queue_rules.hpp"
 #include "core/state/task_limits.hpp"
+#include "core/tables/history.hpp"
 #include "core/turn/retry.hpp"
 #include "core/turn/turn.hpp"
 

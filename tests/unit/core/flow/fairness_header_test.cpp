@@ -2,9 +2,9 @@
 #include "codeq/limits.hpp"
 
 #include "core/checks/invariants.hpp"
-#include "core/state/fairness_header.hpp"
+#include "core/queues/fairness_header.hpp"
+#include "core/queues/queue_rules.hpp"
 #include "core/state/queue_fairness.hpp"
-#include "core/state/queue_rules.hpp"
 #include "support/shard_fixture.hpp"
 #include "support/task_builder.hpp"
 

@@ -2,7 +2,7 @@
 #include "codeq/limits.hpp"
 
 #include "core/commands/routing.hpp"
-#include "core/state/limit_forecast.hpp"
+#include "core/queues/limit_forecast.hpp"
 #include "core/state/task_limits.hpp"
 #include "support/shard_fixture.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/commands/routing.hpp"
-#include "core/state/queue_limits.hpp"
+#include "core/queues/queue_limits.hpp"
 #include "core/state/task_limits.hpp"
 #include "support/shard_fixture.hpp"
 #include "support/task_builder.hpp"

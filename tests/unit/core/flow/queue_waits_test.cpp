@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checks/invariants.hpp"
 #include "core/commands/routing.hpp"
-#include "core/state/queue_waits.hpp"
+#include "core/queues/queue_waits.hpp"
 #include "core/state/task_limits.hpp"
 #include "support/shard_fixture.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/state/queue_waits.hpp"
+#include "core/queues/queue_waits.hpp"
 
 #include "codeq/limits.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/state/limit_forecast.hpp"
+#include "core/queues/limit_forecast.hpp"
 
 #include "codeq/limits.hpp"
 

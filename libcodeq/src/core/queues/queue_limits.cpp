@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/state/queue_limits.hpp"
+#include "core/queues/queue_limits.hpp"
 
 #include "codeq/limits.hpp"
 

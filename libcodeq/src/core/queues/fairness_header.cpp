@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/state/fairness_header.hpp"
+#include "core/queues/fairness_header.hpp"
 
 #include "codeq/limits.hpp"
 

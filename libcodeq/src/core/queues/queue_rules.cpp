@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/state/queue_rules.hpp"
+#include "core/queues/queue_rules.hpp"
 
 #include "codeq/limits.hpp"
 
 #include "base/duration_text.hpp"
-#include "core/state/fairness_header.hpp"
+#include "core/queues/fairness_header.hpp"
+#include "core/queues/queue_limits.hpp"
 #include "core/state/queue_fairness.hpp"
-#include "core/state/queue_limits.hpp"
 
 #include <algorithm>
 #include <functional>
