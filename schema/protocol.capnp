@@ -519,13 +519,11 @@ struct ClaimAt {
     # I can take this many more tasks from this shard.
     revoke @5 :UInt32;
     # Return this many unused credits.
-    queues @6 :List(Common.QueueAddress);
-    # I claim from these queues, too.
-    question @7 :UInt64;
+    question @6 :UInt64;
     # Send this number back, behind everything that you have sent before.
-    received @8 :UInt32;
+    received @7 :UInt32;
     # I have taken the tasks of this many messages of the attachment, in total.
-    detach @9 :Void;
+    detach @8 :Void;
     # The last message of the attachment. Give back, uncharged, the tasks that I have not
     # `received`. The end of the connection means the same for all of its attachments.
   }

@@ -46,11 +46,6 @@ void claim_proxy::carry_out(core::revoke_credits step) {
   port_.command(step);
 }
 
-void claim_proxy::carry_out(core::change_queues step) {
-  step.peer = peer_;
-  port_.command(std::move(step));
-}
-
 void claim_proxy::carry_out(const claim_question& step) {
   port_.ask(protocol::queue_request::build([&](auto request) {
     request.setNumber(step.number);

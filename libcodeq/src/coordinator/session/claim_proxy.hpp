@@ -63,7 +63,6 @@ private:
   void carry_out(const claim_attached& step);
   void carry_out(core::claim step);
   void carry_out(core::revoke_credits step);
-  void carry_out(core::change_queues step);
   void carry_out(const claim_question& step);
   void carry_out(const claim_received& step);
   void carry_out(const claim_detached& step);

@@ -66,10 +66,6 @@ void write_step(step_builder to, const core::revoke_credits& step) {
   to.setRevoke(step.credits);
 }
 
-void write_step(step_builder to, const core::change_queues& step) {
-  write_addresses(to.initQueues(size_of(step.queues)), step.queues);
-}
-
 void write_step(step_builder to, const claim_question& step) {
   to.setQuestion(step.number);
 }
@@ -135,13 +131,6 @@ result<claim_step> read_step(schema::ClaimAt::Reader from) {
     return read_credits(from.getCredits());
   case schema::ClaimAt::REVOKE:
     return claim_step{core::revoke_credits{0, from.getRevoke()}};
-  case schema::ClaimAt::QUEUES: {
-    auto queues = read_addresses(from.getQueues(), limits::queues_per_worker_max, false);
-    if (!queues)
-      return queues.error();
-    constexpr bool keeps_others = true;
-    return claim_step{core::change_queues{0, std::move(*queues), keeps_others}};
-  }
   case schema::ClaimAt::QUESTION:
     return claim_step{claim_question{from.getQuestion()}};
   case schema::ClaimAt::RECEIVED:

@@ -56,7 +56,6 @@ using claim_step = std::variant<
   claim_attached,
   core::claim,
   core::revoke_credits,
-  core::change_queues,
   claim_question,
   claim_received,
   claim_detached>;

@@ -426,7 +426,7 @@ void shard_desk::stop() {
   for (auto& [claim, start] : std::exchange(early_claims_, {}))
     start();
   for (auto& [claim, open] : claims_)
-    self_->send(open.actor, end_claim{});
+    self_->send(open.actor, end_claim{.at_once = true});
   // Every timer runs now, because the requests that wait for one have to be answered.
   timers_.run_due(monotonic_time::max());
 }
