@@ -505,8 +505,8 @@ struct ClusterMap {
 }
 
 struct ClaimAt {
-  # From the gateway of another coordinator: a claim of an HTTP worker acts at one of your shards, as
-  # a worker's session does at its own coordinator. Reply: ClaimNews.
+  # From the gateway of another coordinator: a claim of an HTTP worker acts at one of your shards,
+  # as a worker's session does at its own coordinator. Reply: ClaimNews.
   claim @0 :UInt64;
   # Number of the claim at the gateway.
   attachment @1 :UInt32;

@@ -70,10 +70,10 @@ void claim_proxy::take(const task_delivery& m) {
     count += run.count;
   credits_ -= std::min(credits_, count);
   if (is_ending_) {
-    give_back(leases_of(m.granted));
+    give_back(granted_leases(m.granted));
     return detach_if_settled();
   }
-  auto leases = leases_of(m.granted);
+  auto leases = granted_leases(m.granted);
   write_claim_tasks(place_, m, [this, &leases](std::uint32_t tasks, const auto& frame) {
     const auto end = leases.begin() + std::min<std::size_t>(tasks, leases.size());
     unconfirmed_.emplace_back(leases.begin(), end);

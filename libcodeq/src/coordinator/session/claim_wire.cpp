@@ -282,7 +282,7 @@ result<std::pair<claim_place, claim_event>> read_claim_news(const protocol::clai
   });
 }
 
-std::vector<core::task_lease> leases_of(const core::tasks_granted& granted) {
+std::vector<core::task_lease> granted_leases(const core::tasks_granted& granted) {
   std::vector<core::task_lease> leases;
   for (const auto& run : granted.runs)
     for (std::uint32_t i = 0; i < run.count; ++i)

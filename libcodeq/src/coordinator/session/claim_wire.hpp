@@ -107,6 +107,6 @@ void write_claim_tasks(
 read_claim_news(const protocol::claim_news& message);
 
 /// The leases of granted tasks, in order.
-[[nodiscard]] std::vector<core::task_lease> leases_of(const core::tasks_granted& granted);
+[[nodiscard]] std::vector<core::task_lease> granted_leases(const core::tasks_granted& granted);
 
 } // namespace codeq::coordinator

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a claim that follows shards from coordinator to coordinator, and uses those of others.
+// The part of a claim that follows shards between coordinators, and uses those of others.
 #include "http/desk/claim_peer.hpp"
 #include "observe/log.hpp"
 #include "worker/node/wire.hpp"

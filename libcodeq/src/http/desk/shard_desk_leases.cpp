@@ -19,7 +19,7 @@ namespace {
 
 /// How long a claim waits for another coordinator that does not answer: before it takes its credits
 /// back, if it should not wait at all, and then before it leaves without them.
-constexpr duration far_claim_wait{400};
+constexpr duration far_claim_wait{1000};
 
 protocol::result_request make_report(const attempt_end& end) {
   constexpr std::size_t other_words = 64;
