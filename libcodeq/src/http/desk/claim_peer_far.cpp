@@ -64,8 +64,10 @@ void claim_state::follow(shard_id shard, const claim_ways::change& change) {
     being_read_ = 0;
     carry_out(router_->set_here(shard, false));
   }
-  if (change.has_come)
+  if (change.has_come) {
+    quiet_rounds_ = 0;
     carry_out(router_->set_here(shard, true));
+  }
   // A shard that left does not answer, and one that came may have work.
   if (round_ > 0 && !ending_) {
     attach_to_all();
