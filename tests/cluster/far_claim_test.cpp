@@ -43,7 +43,8 @@ std::string text_of(const claim_detached&) {
 }
 
 /// Stands for a shard that is here, or for its host.
-shard_actor::behavior_type pretended_shard(shard_actor::pointer, std::string name, shared_lines log) {
+shard_actor::behavior_type
+pretended_shard(shard_actor::pointer, std::string name, shared_lines log) {
   auto note = [name, log](const std::string& text) { log->push_back(name + " " + text); };
   return {
     [note](const peer_request&) { note("ask"); },
