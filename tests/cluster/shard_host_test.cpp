@@ -84,6 +84,12 @@ TEST_F(ShardHost, TellsANewPeerThatTheShardIsHere) {
   EXPECT_EQ(take(), (std::vector<std::string>{"a attach 0", "came"}));
 }
 
+TEST_F(ShardHost, TellsAPeerThatAsksForItThatTheShardIsNotHere) {
+  send(attach_peer{{1}, peer_, true});
+
+  EXPECT_EQ(take(), std::vector<std::string>{"left"});
+}
+
 TEST_F(ShardHost, EndsLeasesOfEarlierProcessesOfAWorkerAtAShardThatComes) {
   attach(1, std::make_shared<const worker_identity>(worker_identity{"w", 7}));
 

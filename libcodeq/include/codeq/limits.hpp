@@ -286,6 +286,10 @@ inline constexpr std::size_t shards_max = 1024;
 /// Maximum number of connections of workers, producers and operators, by default. Each takes a
 /// descriptor, and memory for what it sends.
 inline constexpr std::size_t connections_max = 4096;
+/// In a cluster, maximum number of places that claims over HTTP at another coordinator have at the
+/// shards here, one for each claim and shard. Each takes about 1 KiB. Those of each other
+/// coordinator count for themselves.
+inline constexpr std::size_t cluster_claims_max = 262'144;
 /// Maximum number of connections that have not yet authenticated. Beyond it, the oldest one of the
 /// address with most is closed, so that strangers cannot keep others out.
 inline constexpr std::size_t unauthenticated_connections_max = 256;

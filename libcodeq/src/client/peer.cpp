@@ -41,6 +41,11 @@ std::string text_of(const protocol::hello_ack& ack, Get get) {
   return text ? std::move(*text) : std::string();
 }
 
+bool takes_claims(const protocol::hello_ack& ack) {
+  auto takes = ack.read([](auto reader) -> result<bool> { return reader.getTakesClaims(); });
+  return takes && *takes;
+}
+
 /// A sink that tells the owner which link places of shards come from.
 actors::frame_sink
 sink_with_places(actors::frame_sink sink, const caf::strong_actor_ptr& owner, std::size_t link) {
@@ -106,8 +111,9 @@ result<peers::arrival> peers::take_up(const actors::link_up& up) {
   auto& at = states_[up.link];
   if (at.is_closed)
     return arrival{};
-  at.up =
-    peer{up.link, up.connection, *store, text_of(up.ack, &schema::HelloAck::Reader::getTenant)};
+  at.up = peer{
+    up.link, up.connection, *store, text_of(up.ack, &schema::HelloAck::Reader::getTenant),
+    takes_claims(up.ack)};
   at.unreachable = false;
   auto came =
     carry_out(routes_->take_up(up.link, text_of(up.ack, &schema::HelloAck::Reader::getNode)));
@@ -165,6 +171,12 @@ std::optional<std::size_t> peers::first_up() const {
 const actors::connection_actor* peers::connection_of(shard_id shard) const {
   auto link = routes_->link_of(shard);
   return link && states_[*link].up ? &states_[*link].up->connection : nullptr;
+}
+
+const actors::connection_actor* peers::claims_connection_of(shard_id shard) const {
+  auto link = routes_->link_of(shard);
+  const auto* up = link && states_[*link].up ? &*states_[*link].up : nullptr;
+  return up && up->takes_claims ? &up->connection : nullptr;
 }
 
 peers::members peers::all_members(const std::string& without) const {

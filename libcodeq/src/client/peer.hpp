@@ -42,6 +42,8 @@ struct peer {
   store_identity store;
   /// See `HelloAck.tenant`.
   std::string tenant{};
+  /// See `HelloAck.takesClaims`.
+  bool takes_claims = false;
 };
 
 /// The links of a client, at first one per coordinator address that the user named. If these
@@ -107,6 +109,9 @@ public:
 
   /// In a cluster, the connection to the coordinator that serves the shard; null: there is none.
   [[nodiscard]] const actors::connection_actor* connection_of(shard_id shard) const;
+
+  /// The same, if that coordinator takes the claims of gateways.
+  [[nodiscard]] const actors::connection_actor* claims_connection_of(shard_id shard) const;
 
   /// The coordinators of the cluster, as far as they are connected.
   struct members {

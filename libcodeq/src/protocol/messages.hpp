@@ -67,6 +67,8 @@ using cluster_reply = frame<schema::ClusterReply>;
 using acting_for = frame<schema::ActingFor>;
 using limit_request = frame<schema::LimitRequest>;
 using limit_reply = frame<schema::LimitReply>;
+using claim_at = frame<schema::ClaimAt>;
+using claim_news = frame<schema::ClaimNews>;
 
 namespace detail {
 
@@ -129,7 +131,9 @@ using all_bodies = body_list<
   schema::ClusterReply,
   schema::ActingFor,
   schema::LimitRequest,
-  schema::LimitReply>;
+  schema::LimitReply,
+  schema::ClaimAt,
+  schema::ClaimNews>;
 
 /// Number of bodies before `S` in the list; the size of the list when it does not contain `S`.
 template <class S, class... Bodies>

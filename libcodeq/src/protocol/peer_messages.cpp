@@ -41,14 +41,21 @@ constexpr bool needs_token<schema::HeartbeatRequest> = true;
 template <>
 constexpr bool needs_token<schema::ResultRequest> = true;
 
+/// Messages that only a gateway sends.
+template <class S>
+constexpr bool is_of_gateway = false;
+template <>
+constexpr bool is_of_gateway<schema::ActingFor> = true;
+template <>
+constexpr bool is_of_gateway<schema::ClaimAt> = true;
+
 template <class S>
 bool may_send(schema::Role role) {
   if (std::is_same_v<S, schema::Goodbye>)
     return true;
   if (role == schema::Role::GATEWAY)
     return !is_of_worker<S> || needs_token<S>;
-  return !std::is_same_v<S, schema::ActingFor>
-         && is_of_worker<S> == (role == schema::Role::WORKER);
+  return !is_of_gateway<S> && is_of_worker<S> == (role == schema::Role::WORKER);
 }
 
 void write_told(shard_id shard, std::span<const awaited_task> rest, const frame_writer& write) {

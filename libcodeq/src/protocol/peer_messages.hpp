@@ -64,6 +64,7 @@ using session_request = std::variant<
   log_level_request,
   cluster_request,
   acting_for,
+  claim_at,
   goodbye>;
 
 /// Parses a frame from a node with that role. Errors: `protocol_error` for a frame that the role

@@ -35,7 +35,7 @@ class FounderOfACluster(coordinators.CoordinatorsTest):
             return False
 
     def claim(self, node, count):
-        """Claims up to so many ready tasks of the shards that the node serves."""
+        """Claims up to so many ready tasks."""
         leased = {}
         while len(leased) < count:
             code, answer, _ = self.cluster.http(node, "POST", TASKS + "/claim/batch", {

@@ -61,7 +61,7 @@ class HttpOfACluster(coordinators.CoordinatorsTest):
             self.assertEqual(409, code, refused)
 
     def claim_all(self, ids):
-        """Claims the tasks at the coordinators that serve them: task -> (node, token)."""
+        """Claims the tasks at one coordinator after the other: task -> (node, token)."""
         leased = {}
         for node in self.cluster.hosts:
             while True:

@@ -72,20 +72,24 @@ TEST(WriteTasks, NothingIsWrittenForNothing) {
   EXPECT_TRUE(pack(0, 0).empty());
 }
 
-TEST(ReadRequest, GatewaySendsForLeasesAndOperatorsButClaimsNothing) {
+TEST(ReadRequest, GatewaySendsForLeasesAndOperatorsAndPassesClaimsOn) {
   const auto may = [](schema::Role role, const wire_frame& frame) {
     return read_request(role, frame).has_value();
   };
   const auto acting = acting_for::build([](auto r) { r.setSubject("ann"); }).to_wire();
+  const auto passed_on = claim_at::build([](auto r) { r.setDetach(); }).to_wire();
   const auto results = result_request::build([](auto) {}).to_wire();
   const auto claims = claim_request::build([](auto) {}).to_wire();
   const auto status = status_request::build([](auto) {}).to_wire();
 
-  for (const auto& frame : {acting, results, status})
+  for (const auto& frame : {acting, passed_on, results, status})
     EXPECT_TRUE(may(schema::Role::GATEWAY, frame));
   EXPECT_FALSE(may(schema::Role::GATEWAY, claims));
   EXPECT_FALSE(may(schema::Role::OPERATOR, acting));
   EXPECT_FALSE(may(schema::Role::WORKER, acting));
+  EXPECT_FALSE(may(schema::Role::OPERATOR, passed_on));
+  EXPECT_FALSE(may(schema::Role::WORKER, passed_on));
+  EXPECT_FALSE(may(schema::Role::PRODUCER, passed_on));
   EXPECT_FALSE(may(schema::Role::OPERATOR, results));
 }
 

@@ -5,6 +5,7 @@
 
 #include "actors/actors.hpp"
 #include "base/coordinator_counts.hpp"
+#include "coordinator/session/claim_wire.hpp"
 #include "coordinator/session/session.hpp"
 #include "coordinator/shard/shard_messages.hpp"
 
@@ -73,6 +74,16 @@ struct peer_enqueue {
   enqueue_share share;
 };
 
+/// A frame for the peer, which is a gateway, of a claim proxy.
+struct claim_frame {
+  protocol::wire_frame frame;
+};
+
+/// A claim proxy of the session has ended.
+struct claim_proxy_ended {
+  claim_place place;
+};
+
 /// The SESSION actor interface: one connected node after its hello.
 using session_actor = shard_peer_actor::extend<
   // Handles a message of the peer.
@@ -87,10 +98,31 @@ using session_actor = shard_peer_actor::extend<
   caf::reacts_to<actors::outgoing_pressure>,
   // Places no more credits of its worker, or does so again.
   caf::reacts_to<drain_session>,
+  // Sends the frame to its gateway.
+  caf::reacts_to<claim_frame>,
+  // Forgets the proxy.
+  caf::reacts_to<claim_proxy_ended>,
   // The connection has ended: ends the session.
   caf::reacts_to<actors::connection_lost>,
   // Notifies the peer of the reason and closes.
   caf::reacts_to<end_session>>;
+
+/// A step of the claim that a proxy stands for.
+struct claim_step_taken {
+  claim_step step;
+};
+
+/// Asks a proxy to tell its claim why it ends.
+struct refuse_claim {
+  error reason;
+};
+
+/// The CLAIM PROXY actor interface: stands at a shard for a claim of another coordinator's gateway.
+using claim_proxy_actor = shard_peer_actor::extend<
+  // Carries the step out.
+  caf::reacts_to<claim_step_taken>,
+  // Ends; what the claim has not received is given back.
+  caf::reacts_to<refuse_claim>>;
 
 // Messages to shards.
 
@@ -98,6 +130,8 @@ using session_actor = shard_peer_actor::extend<
 struct attach_peer {
   peer_attached who;
   shard_peer_actor actor;
+  /// In a cluster: the peer is told when the shard is not here, too.
+  bool hears_absence = false;
 };
 
 struct detach_peer {
@@ -473,6 +507,10 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::credit_news)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::queues_added)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::wake_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::drain_session)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::claim_frame)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::claim_proxy_ended)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::claim_step_taken)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::refuse_claim)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::peer_enqueue)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::enqueue_without_share)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::peer_request)

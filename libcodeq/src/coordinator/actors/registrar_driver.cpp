@@ -70,6 +70,7 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
     options_.unread,
     options_.meter};
   options.drained = options_.drained;
+  options.claim_count = options_.claim_count;
   options.loop = options_.loop;
   options.replicas = options_.replicas;
   auto session = transport::spawn_beside_sockets(self_->system(), drive_session, options);

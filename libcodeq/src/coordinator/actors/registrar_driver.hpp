@@ -42,6 +42,9 @@ struct registrar_driver_options {
   std::shared_ptr<turn_loop> loop{};
   /// Gets the messages of other coordinators; null when this one is alone.
   replicas_actor replicas{};
+  /// See `session_driver_options`.
+  std::shared_ptr<std::atomic<std::uint32_t>> claim_count =
+    std::make_shared<std::atomic<std::uint32_t>>(0);
 };
 
 /// The actor of the registrar, which decides which nodes may connect; spawns the sessions of those

@@ -3,9 +3,11 @@
 
 #include "base/tuning.hpp"
 #include "coordinator/actors/ask_cluster.hpp"
+#include "coordinator/actors/claim_proxy_driver.hpp"
 #include "coordinator/actors/gather_stats.hpp"
 #include "observe/log.hpp"
 #include "protocol/convert.hpp"
+#include "transport/spawn_beside_sockets.hpp"
 
 #include <chrono>
 #include <utility>
@@ -163,6 +165,29 @@ result<std::vector<backup_info>> session_driver::list_backups() const {
   return options_.list_backups();
 }
 
+void session_driver::pass_claim(const claim_place& place, const claim_step& step) {
+  auto& proxy = proxies_[place];
+  if (!proxy) {
+    const auto number = options_.claim_count->fetch_add(1, std::memory_order_relaxed);
+    proxy = transport::spawn_beside_sockets(
+      self_->system(),
+      drive_claim_proxy,
+      claim_proxy_options{
+        place, claim_peer_of(number), options_.shards[value(place.shard)], session_actor(self_)});
+  }
+  self_->send(proxy, claim_step_taken{step});
+}
+
+void session_driver::refuse_claims(const error& reason) {
+  for (const auto& [place, proxy] : proxies_)
+    self_->send(proxy, refuse_claim{reason});
+}
+
+void session_driver::take(const claim_proxy_ended& m) {
+  proxies_.erase(m.place);
+  session_->claim_ended(m.place);
+}
+
 timestamp session_driver::now() {
   return options_.clock->now().shard;
 }
@@ -206,6 +231,8 @@ session_actor::behavior_type drive_session(
     [self](const wake_session& m) { self->state.hosted().wake(m.what); },
     [self](const actors::outgoing_pressure& m) { self->state.hosted().set_pressure(m.high); },
     [self](const drain_session& m) { self->state.hosted().set_drained(m.is_drained); },
+    [self](const claim_frame& m) { self->state.take(m); },
+    [self](const claim_proxy_ended& m) { self->state.take(m); },
     [self](const actors::connection_lost&) { self->quit(); },
     [self](const end_session& m) { self->state.hosted().end(m.reason); },
   };

@@ -58,6 +58,9 @@ struct session_driver_options {
   std::shared_ptr<turn_loop> loop{};
   /// Null when this coordinator is alone.
   replicas_actor replicas{};
+  /// Counts the proxies of claims of all sessions.
+  std::shared_ptr<std::atomic<std::uint32_t>> claim_count =
+    std::make_shared<std::atomic<std::uint32_t>>(0);
 };
 
 /// The actor of one connected node: passes its session's messages to shards and connection.
@@ -89,6 +92,10 @@ public:
 
   void take(const peer_misbehaved& m) { session_->end(m.reason); }
 
+  void take(const claim_frame& m) { send(m.frame); }
+
+  void take(const claim_proxy_ended& m);
+
   void take(const shard_moved& m) {
     if (m.is_here)
       session_->shard_came(m.shard);
@@ -115,6 +122,8 @@ public:
   drain_worker(const std::string& name, bool is_drained) override;
   void mark_drained(std::vector<base::worker_counts>& workers) const override;
   [[nodiscard]] result<std::vector<backup_info>> list_backups() const override;
+  void pass_claim(const claim_place& place, const claim_step& step) override;
+  void refuse_claims(const error& reason) override;
   [[nodiscard]] timestamp now() override;
   void note_limit(std::string_view name, std::uint64_t max) override;
   void note_goodbye() override;
@@ -127,6 +136,8 @@ private:
   /// Bytes of the frames that were sent to the connection.
   std::uint64_t sent_ = 0;
   std::optional<unread_part> unread_;
+  /// The proxies of the claims of a gateway.
+  std::map<claim_place, claim_proxy_actor> proxies_;
 };
 
 [[nodiscard]] session_actor::behavior_type drive_session(

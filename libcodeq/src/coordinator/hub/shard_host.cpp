@@ -8,9 +8,10 @@ namespace codeq::coordinator {
 void shard_host_state::attach(const attach_peer& m) {
   peers_.insert_or_assign(m.who.peer, m);
   pass_on(m);
-  // The shard may have come after the peer had looked and before it was attached.
-  if (shard_)
-    self_->send(m.actor, shard_moved{id_, true});
+  // The shard may have come or left after the peer had looked and before it was attached.
+  const auto is_here = static_cast<bool>(shard_);
+  if (is_here || m.hears_absence)
+    self_->send(m.actor, shard_moved{id_, is_here});
 }
 
 void shard_host_state::detach(const detach_peer& m) {

@@ -213,6 +213,7 @@ protocol::hello_ack registrar::make_ack(const newcomer& who, timestamp now) cons
     r.setPingIntervalMs(static_cast<std::uint32_t>(tuning::ping_interval.count()));
     r.setNowMs(now.time_since_epoch().count());
     r.setTakesPrefixes(true);
+    r.setTakesClaims(options_.places != nullptr);
     if (options_.places)
       r.setNode(options_.node);
     if (who.bearer)

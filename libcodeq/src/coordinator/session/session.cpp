@@ -534,6 +534,8 @@ void session::take_request(const protocol::log_level_request& m) {
 void session::set_pressure(bool high) {
   high_pressure_ = high;
   pause_claims();
+  if (high && !claims_.empty())
+    port_.refuse_claims(claims_over_pressure());
 }
 
 void session::pause_claims() {

@@ -6,8 +6,10 @@
 #include "codeq/result.hpp"
 
 #include "base/coordinator_counts.hpp"
+#include "base/fair_share.hpp"
 #include "base/tuning.hpp"
 #include "coordinator/session/claim_router.hpp"
+#include "coordinator/session/claim_wire.hpp"
 #include "coordinator/session/delivery_window.hpp"
 #include "coordinator/session/map_source.hpp"
 #include "coordinator/session/result_backlog.hpp"
@@ -144,6 +146,18 @@ public:
   /// The backups that exist.
   [[nodiscard]] virtual result<std::vector<backup_info>> list_backups() const = 0;
 
+  // For gateways of other coordinators.
+
+  /// Passes a step of a claim to its proxy, which the first step creates. `claim_ended` is called
+  /// when the proxy has ended.
+  virtual void pass_claim(const claim_place& place, const claim_step& step) {
+    static_cast<void>(place);
+    static_cast<void>(step);
+  }
+
+  /// Ends all proxies of claims, which are told the reason.
+  virtual void refuse_claims(const error& reason) { static_cast<void>(reason); }
+
   // For the log.
 
   /// A request met a limit. `name` is one of `observe::counted_limits`; `max` is 0 when it is the
@@ -198,6 +212,9 @@ public:
   /// Answers the `ClusterRequest` of that number.
   void tell_cluster(std::uint64_t number, const result<cluster_status>& told);
 
+  /// A claim of the peer has no place at a shard any more.
+  void claim_ended(const claim_place& place);
+
   /// The connection has too many unread bytes, or no longer.
   void set_pressure(bool high);
 
@@ -232,7 +249,15 @@ private:
   void take_request(const protocol::log_level_request& m);
   void take_request(const protocol::cluster_request& m);
   void take_request(const protocol::acting_for& m);
+  void take_request(const protocol::claim_at& m);
   void take_request(const protocol::goodbye& m);
+
+  /// Counts an attachment of a claim. Errors: `not_owner`, `overloaded`, `unsupported`,
+  /// `protocol_error`.
+  [[nodiscard]] result<void> admit(const claim_place& place, const claim_attached& claim);
+
+  /// Why the claims of the peer end while its connection has too many unread bytes.
+  [[nodiscard]] error claims_over_pressure() const;
 
   /// Asks for counts on behalf of an admin.
   template <class S>
@@ -402,6 +427,12 @@ private:
   std::uint32_t last_operation_ = 0;
   /// Who has asked the peer, which is a gateway, for its next change.
   std::optional<core::command_origin> acting_for_;
+
+  // Claims of the peer, which is a gateway.
+
+  /// Their attachments to shards, each with the tenant that its place counts for.
+  std::map<claim_place, std::string> claims_;
+  base::fair_share claim_shares_{limits::cluster_claims_max};
 
   // A producer's unanswered requests.
   struct waiting_enqueue {

@@ -23,6 +23,12 @@
 /// how and on which thread they are sent. Peers and shards are identified by numbers.
 namespace codeq::coordinator {
 
+/// The peer ids of the process. The registrar counts its sessions from 1 and never gets beyond
+/// them; the gateway and its claims count from the first of these, and the proxies of claims of
+/// other gateways from the second. Both begin again when they have used up theirs.
+inline constexpr core::peer_id gateway_peers_first = 0x8000'0000;
+inline constexpr core::peer_id claim_peers_first = 0xc000'0000;
+
 /// A reserved part of the bytes that enqueues may occupy. The destructor of the last copy releases
 /// it.
 using enqueue_share = std::shared_ptr<const void>;

@@ -2,8 +2,6 @@
 #include "http/desk/claim_peer.hpp"
 
 #include "client/operator_questions.hpp"
-#include "observe/log.hpp"
-#include "worker/node/wire.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -31,17 +29,26 @@ constexpr std::chrono::milliseconds slot_wait_max{100};
 void claim_state::start(claim_actor::pointer self, const claim_options& options) {
   self_ = self;
   options_ = options;
-  router_.emplace(options_.shards.size(), options_.first_shard);
-  attached_.assign(options_.shards.size(), false);
-  for (auto shard : options_.away)
-    carry_out(router_->set_here(shard, false));
-  untold_room_.assign(options_.shards.size(), options_.room);
+  const auto shards = options_.shards.size();
+  router_.emplace(shards, options_.first_shard);
+  ways_.emplace(shards);
+  far_ = options_.far;
+  far_.resize(shards);
+  received_.resize(shards);
+  untold_room_.assign(shards, options_.room);
   room_ = untold_room_;
+  for (std::uint16_t i = 0; i < shards; ++i) {
+    const shard_id shard{i};
+    static_cast<void>(ways_->find_here(shard, !options_.away.contains(shard)));
+    static_cast<void>(ways_->set_far(shard, static_cast<bool>(far_[i])));
+    if (ways_->to(shard) == way::none)
+      carry_out(router_->set_here(shard, false));
+  }
   carry_out(router_->add_credits(options_.count));
   // A host tells when its shard comes.
   if (router_->waiting() == 0)
     attach_to_all();
-  if (options_.queues.empty() || router_->waiting() == 0)
+  if (names_nothing() || router_->waiting() == 0)
     found_no_work();
 }
 
@@ -51,45 +58,49 @@ void claim_state::attach_to_all() {
 }
 
 void claim_state::attach(std::size_t shard) {
-  if (attached_[shard])
+  const auto id = static_cast<shard_id>(shard);
+  const auto by = ways_->attach(id);
+  if (!by)
     return;
-  attached_[shard] = true;
+  if (*by == way::far) {
+    received_[shard] = 0;
+    return tell(
+      id, ways_->attachment(id),
+      coordinator::claim_attached{options_.worker, options_.queues, options_.prefixes});
+  }
   coordinator::peer_attached me{options_.peer, options_.worker, options_.queues};
-  self_->send(options_.shards[shard], coordinator::attach_peer{std::move(me), claim_actor(self_)});
+  me.prefixes = options_.prefixes;
+  constexpr bool hears_absence = true;
+  self_->send(
+    options_.shards[shard],
+    coordinator::attach_peer{std::move(me), claim_actor(self_), hears_absence});
 }
 
 void claim_state::look_everywhere() {
-  if (round_ > 0 || options_.queues.empty() || ending_)
+  if (round_ > 0 || names_nothing() || ending_)
     return;
   attach_to_all();
   ask_all();
 }
 
-void claim_state::take(const coordinator::shard_moved& m) {
-  if (finished_ || router_->is_here(m.shard) == m.is_here)
-    return;
-  carry_out(router_->set_here(m.shard, m.is_here));
-  // Tasks that are read of a shard that leaves may never come, so the claim stops waiting for them.
-  being_read_ = m.is_here ? being_read_ : 0;
-  // A shard that left does not answer.
-  if (round_ > 0 && !ending_)
-    ask_all();
-  finish_if_settled();
+template <class Command>
+void claim_state::command(shard_id shard, Command what) {
+  if (ways_->to(shard) == way::far)
+    return tell(shard, ways_->attachment(shard), std::move(what));
+  what.peer = options_.peer;
+  self_->send(options_.shards[value(shard)], coordinator::shard_command{std::move(what)});
 }
 
 void claim_state::carry_out(const coordinator::claim_router::moves& moves) {
   using kind = coordinator::claim_router::move::kind;
   for (const auto& move : moves) {
-    const auto& shard = options_.shards[value(move.shard)];
     attach(value(move.shard));
-    coordinator::shard_command command;
     if (move.what == kind::claim) {
       auto room = std::exchange(untold_room_[value(move.shard)], 0);
-      command.what = core::claim{options_.peer, move.credits, options_.lease, 0, room};
+      command(move.shard, core::claim{0, move.credits, options_.lease, 0, room});
     } else {
-      command.what = core::revoke_credits{options_.peer, move.credits};
+      command(move.shard, core::revoke_credits{0, move.credits});
     }
-    self_->send(shard, std::move(command));
   }
 }
 
@@ -98,31 +109,44 @@ void claim_state::ask_all() {
   is_round_due_ = false;
   any_news_ = false;
   unanswered_ = 0;
-  for (std::uint16_t i = 0; i < options_.shards.size(); ++i) {
-    if (!router_->is_here(static_cast<shard_id>(i)))
-      continue;
-    ++unanswered_;
-    auto question = client::show_queue(i, options_.queues.front())(round_);
-    auto request = protocol::queue_request::parse(question.body);
-    self_->send(options_.shards[i], coordinator::peer_request{options_.peer, std::move(*request)});
-  }
+  for (std::uint16_t i = 0; i < options_.shards.size(); ++i)
+    ask(shard_id{i});
   if (unanswered_ == 0)
     found_no_work();
 }
 
-void claim_state::take(const coordinator::shard_reply& m) {
-  const auto* answered = std::get_if<core::queue_answered>(&m.reply);
-  const auto* refused = std::get_if<protocol::request_refused<schema::QueueRequest>>(&m.reply);
-  if (!answered && !refused)
+void claim_state::ask(shard_id shard) {
+  const auto by = ways_->to(shard);
+  if (by == way::none)
     return;
-  auto number = answered ? answered->number : refused->number;
-  awaits_slots_ = awaits_slots_ || (answered && answered->awaits_slots);
+  ++unanswered_;
+  if (by == way::far)
+    return tell(shard, ways_->attachment(shard), coordinator::claim_question{round_});
+  const auto queue = options_.queues.empty()
+                       ? queue_address{options_.prefixes.front().tenant, "default"}
+                       : options_.queues.front();
+  auto question = client::show_queue(value(shard), queue)(round_);
+  auto request = protocol::queue_request::parse(question.body);
+  self_->send(
+    options_.shards[value(shard)], coordinator::peer_request{options_.peer, std::move(*request)});
+}
+
+void claim_state::take(const coordinator::shard_reply& m) {
+  if (const auto* answered = std::get_if<core::queue_answered>(&m.reply))
+    take_answer(answered->number, answered->awaits_slots);
+  else if (
+    const auto* refused = std::get_if<protocol::request_refused<schema::QueueRequest>>(&m.reply))
+    take_answer(refused->number, false);
+}
+
+void claim_state::take_answer(std::uint64_t number, bool awaits_slots) {
+  awaits_slots_ = awaits_slots_ || awaits_slots;
   if (number != round_ || --unanswered_ > 0 || ending_)
     return;
   quiet_rounds_ = any_news_ ? 0 : quiet_rounds_ + 1;
   if (being_read_ > 0)
     is_round_due_ = true;
-  else if (quiet_rounds_ >= quiet_rounds_wanted || round_ == rounds_max)
+  else if (quiet_rounds_ >= quiet_rounds_wanted || round_ >= rounds_max)
     found_no_work();
   else
     ask_all();
@@ -146,32 +170,55 @@ void claim_state::end_later() {
 }
 
 void claim_state::take(const coordinator::task_delivery& m) {
-  any_news_ = true;
-  std::uint32_t count = 0;
+  arrival granted;
+  granted.more = m.more;
   for (const auto& run : m.granted.runs)
-    count += run.count;
-  protocol::write_tasks(m.shard, m.granted, m.bodies, [this](const protocol::wire_frame& frame) {
-    auto batch = protocol::task_batch::parse(frame.body);
-    auto delivery = batch ? worker::read_task_batch(*batch) : batch.error();
-    if (delivery)
-      std::move(delivery->tasks.begin(), delivery->tasks.end(), std::back_inserter(tasks_));
-    else
-      CODEQ_LOG_ERROR("claim cannot read its tasks reason=\"{}\"", to_string(delivery.error()));
+    granted.count += run.count;
+  protocol::write_tasks(m.shard, m.granted, m.bodies, [&](const protocol::wire_frame& frame) {
+    if (auto tasks = read_batch(frame.body))
+      std::move(tasks->begin(), tasks->end(), std::back_inserter(granted.tasks));
   });
-  auto& room = room_[value(m.shard)];
-  room -= static_cast<std::int64_t>(m.granted.bytes);
+  // The shard has left, and its credits are void.
+  if (ways_->to(m.shard) != way::here)
+    return give_back(granted.tasks);
+  granted.room = m.granted.bytes;
+  granted.was_read = !m.more;
+  granted.priority = m.granted.runs.back().priority;
+  add(m.shard, std::move(granted));
+}
+
+void claim_state::add(shard_id shard, arrival granted) {
+  any_news_ = true;
+  keep(std::move(granted.tasks));
+  auto& room = room_[value(shard)];
+  room -= static_cast<std::int64_t>(granted.room);
   is_cut_ = is_cut_ || room <= 0;
-  if (!m.granted.redelivered)
-    carry_out(router_->granted(m.shard, count, m.more, m.granted.runs.back().priority));
-  if (!m.granted.redelivered && !m.more)
-    being_read_ = std::max(std::int64_t{0}, being_read_ - count);
+  carry_out(router_->granted(shard, granted.count, granted.more, granted.priority));
+  if (granted.was_read)
+    being_read_ = std::max(std::int64_t{0}, being_read_ - granted.count);
+  if (tasks_.size() == options_.count)
+    end();
   finish_if_settled();
   if (!finished_)
     look_everywhere();
   ask_if_read();
 }
 
+void claim_state::keep(std::vector<task> tasks) {
+  // There are more than asked for when a shard that has left had granted some, too.
+  const auto wanted = std::min<std::size_t>(options_.count - tasks_.size(), tasks.size());
+  const auto end = tasks.begin() + static_cast<std::ptrdiff_t>(wanted);
+  std::move(tasks.begin(), end, std::back_inserter(tasks_));
+  tasks.erase(tasks.begin(), end);
+  give_back(tasks);
+}
+
 void claim_state::take(const coordinator::credit_news& m) {
+  if (ways_->to(m.shard) == way::here)
+    use(m);
+}
+
+void claim_state::use(const coordinator::credit_news& m) {
   any_news_ = true;
   being_read_ = std::max(std::int64_t{0}, being_read_ + m.being_read);
   switch (m.what) {
@@ -198,8 +245,8 @@ void claim_state::add(const std::vector<queue_address>& queues) {
     return;
   options_.queues.insert(options_.queues.end(), queues.begin(), queues.end());
   constexpr bool keeps_others = true;
-  for (std::size_t i = 0; i < options_.shards.size(); ++i) {
-    if (attached_[i])
+  for (std::uint16_t i = 0; i < options_.shards.size(); ++i) {
+    if (ways_->is_attached_here(shard_id{i}))
       self_->send(
         options_.shards[i],
         coordinator::shard_command{core::change_queues{options_.peer, queues, keeps_others}});
@@ -219,10 +266,14 @@ void claim_state::finish_if_settled() {
   bool is_done = is_full || (ending_ && router_->waiting() == 0);
   if (!is_done || std::exchange(finished_, true))
     return;
-  for (std::size_t i = 0; i < options_.shards.size(); ++i)
-    if (attached_[i])
+  for (std::uint16_t i = 0; i < options_.shards.size(); ++i) {
+    const shard_id shard{i};
+    if (ways_->is_attached_here(shard))
       self_->send(options_.shards[i], coordinator::detach_peer{options_.peer});
-  self_->send(options_.gateway, claim_ended{options_.claim, std::move(tasks_), is_cut_});
+    if (const auto attachment = ways_->attachment(shard); attachment != 0)
+      tell(shard, attachment, coordinator::claim_detached{});
+  }
+  self_->send(options_.gateway, claim_ended{options_.claim, std::move(tasks_), is_cut_, refusal_});
   self_->quit();
 }
 
@@ -239,7 +290,11 @@ claim(claim_actor::stateful_pointer<claim_state> self, const claim_options& opti
     [self](const coordinator::shard_moved& m) { self->state.take(m); },
     [](coordinator::places_changed) {},
     [self](const add_queues& m) { self->state.add(m.queues); },
-    [self](end_claim) { self->state.end(); },
+    [self](const end_claim& m) { self->state.take(m); },
+    [self](const shard_found& m) { self->state.take(m); },
+    [self](const far_shards_found& m) { self->state.take(m); },
+    [self](const far_shards_lost& m) { self->state.take(m); },
+    [self](const claim_news_arrived& m) { self->state.take(m); },
   };
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "coordinator/session/claim_router.hpp"
+#include "coordinator/session/claim_wire.hpp"
+#include "http/desk/claim_ways.hpp"
 #include "http/desk/gateway_actors.hpp"
 
 #include <cstdint>
@@ -22,11 +24,17 @@ struct claim_options {
   std::vector<coordinator::shard_actor> shards;
   /// Number of the shard that is asked first; it likely has the first task of the queues.
   std::size_t first_shard = 0;
-  /// The shards that other coordinators of the cluster serve.
+  /// The shards that are not served here.
   std::set<shard_id> away{};
+  /// Indexed by shard number: the connections to other coordinators of the cluster that serve
+  /// shards; null without one. Empty when this coordinator is alone.
+  std::vector<actors::connection_actor> far{};
   std::shared_ptr<const worker_identity> worker;
-  /// A claim with `only_now` names at least one.
+  /// A claim with `only_now` names at least one, or a prefix.
   std::vector<queue_address> queues;
+  /// See `core::attach_worker`. In a cluster a claim from every queue has one, since queues of
+  /// other coordinators are not known here.
+  std::vector<queue_address> prefixes{};
   /// The largest number of tasks that the claim returns.
   std::uint32_t count = 1;
   /// The lease length that the worker asks for; zero uses the task's own.
@@ -41,8 +49,12 @@ struct claim_options {
 /// first credit there, and to all of them when one has less work than credits. The claim ends when
 /// it has its tasks, when `end_claim` asks for it, or when there is no work and it may not wait;
 /// one that waits reports once that there was no work. It keeps running until every credit is spent
-/// or returned, so that no task is granted to a claim that has gone. In a cluster it has the tasks
-/// of the shards that are here.
+/// or returned, so that no task is granted to a claim that has gone. In a cluster it reaches the
+/// shards of other coordinators over the gateway's connections, where proxies stand for it
+/// (`coordinator::claim_proxy`). It confirms the tasks that it takes from there; what it has not
+/// confirmed when it leaves such a shard is given back by the proxy. When a shard moves, or the
+/// connection is lost, its credits there are void and placed anew, and tasks that still come from
+/// there are given back uncharged.
 class claim_state {
 public:
   static constexpr const char* name = "claim";
@@ -52,13 +64,43 @@ public:
   void take(const coordinator::credit_news& m);
   void take(const coordinator::shard_reply& m);
   void take(const coordinator::shard_moved& m);
+  void take(const shard_found& m);
+  void take(const far_shards_found& m);
+  void take(const far_shards_lost& m);
+  void take(const claim_news_arrived& m);
   void add(const std::vector<queue_address>& queues);
+  void take(const end_claim& m);
+
+  /// Takes the unused credits back and then ends.
   void end();
 
 private:
+  using way = claim_ways::way;
+
+  /// Tasks that a shard has granted.
+  struct arrival {
+    std::vector<task> tasks;
+    /// Their number when they were granted.
+    std::uint32_t count = 0;
+    /// The room that they have used.
+    std::uint64_t room = 0;
+    std::optional<bool> more{};
+    /// They were read from the store.
+    bool was_read = false;
+    /// That of the last one.
+    int priority = 0;
+  };
+
   void carry_out(const coordinator::claim_router::moves& moves);
 
-  /// Joins the shard's claimers, once.
+  /// Sends a command to the shard, wherever it is.
+  template <class Command>
+  void command(shard_id shard, Command what);
+
+  /// Sends a step to a shard of another coordinator.
+  void tell(shard_id shard, std::uint32_t attachment, const coordinator::claim_step& step);
+
+  /// Joins the shard's claimers, once on each way to it.
   void attach(std::size_t shard);
 
   void attach_to_all();
@@ -66,9 +108,49 @@ private:
   /// A shard has less work than credits: all shards tell of theirs from now on.
   void look_everywhere();
 
-  /// Asks every shard that is here one question. The shard's answer arrives after everything that
-  /// it sent before.
+  /// The claim names no queue, not even by a prefix.
+  [[nodiscard]] bool names_nothing() const {
+    return options_.queues.empty() && options_.prefixes.empty();
+  }
+
+  /// Asks every shard that is reached one question. The shard's answer arrives after everything
+  /// that it sent before.
   void ask_all();
+  void ask(shard_id shard);
+
+  /// A shard has answered the question with that number. `awaits_slots`: it has asked another shard
+  /// for leases.
+  void take_answer(std::uint64_t number, bool awaits_slots);
+
+  /// Handles news of a shard on the way by which the claim reaches it.
+  void use(const coordinator::credit_news& m);
+
+  void add(shard_id shard, arrival granted);
+
+  /// Keeps the tasks that the claim still wants, and gives the others back.
+  void keep(std::vector<task> tasks);
+
+  /// Ends the attachment over a connection that a change of the way to the shard has left.
+  void detach(shard_id shard, const claim_ways::change& change);
+
+  /// The way to the shard has changed.
+  void follow(shard_id shard, const claim_ways::change& change);
+
+  /// The connection to the coordinator of the shard is another one, or there is none.
+  void set_far(shard_id shard, const actors::connection_actor& to);
+
+  // What a shard of another coordinator has sent.
+
+  void take_far(const coordinator::claim_place& place, const coordinator::claim_event& event);
+  void take_far(shard_id shard, const coordinator::credit_news& news);
+  void take_far(shard_id shard, const coordinator::claim_tasks& tasks);
+  void take_far(shard_id shard, const coordinator::claim_answer& answer);
+  void take_far(shard_id shard, const coordinator::claim_left& left);
+
+  /// The tasks of a message; empty when they cannot be read.
+  [[nodiscard]] static std::optional<std::vector<task>> read_batch(const bytes& batch);
+
+  void give_back(const std::vector<task>& tasks);
 
   /// Asks them again when the tasks that the last round waits for are here.
   void ask_if_read();
@@ -83,9 +165,14 @@ private:
   claim_actor::pointer self_ = nullptr;
   claim_options options_;
   std::optional<coordinator::claim_router> router_;
-  /// Indexed by shard number.
-  std::vector<bool> attached_;
+  std::optional<claim_ways> ways_;
+  /// Indexed by shard number: the connections to other coordinators.
+  std::vector<actors::connection_actor> far_;
+  /// Indexed by shard number: the messages with tasks that this attachment over a connection has
+  /// brought.
+  std::vector<std::uint32_t> received_;
   std::vector<task> tasks_;
+  std::optional<error> refusal_;
   bool ending_ = false;
   /// A shard has tasks for which it may get slots soon, and so the claim ends a little later.
   bool awaits_slots_ = false;

@@ -33,6 +33,11 @@ std::string far_shards::node_of(shard_id shard) const {
   return place ? place->node : std::string();
 }
 
+actors::connection_actor far_shards::claims_connection_of(shard_id shard) const {
+  const auto* to = peers_.claims_connection_of(shard);
+  return to && node_of(shard) != options_.node ? *to : actors::connection_actor{};
+}
+
 std::string far_shards::place_of(shard_id shard) const {
   const auto name = "shard " + std::to_string(value(shard));
   const auto* place = peers_.map().of(shard);

@@ -47,6 +47,10 @@ public:
     return peers_.connection_of(shard);
   }
 
+  /// The connection for claims at a shard of another coordinator. Null: there is none, the shard is
+  /// the own coordinator's, or its coordinator is of a version that takes no claims.
+  [[nodiscard]] actors::connection_actor claims_connection_of(shard_id shard) const;
+
   /// Which coordinator serves a shard, for people.
   [[nodiscard]] std::string place_of(shard_id shard) const;
 

@@ -10,6 +10,8 @@
 #include <caf/typed_actor.hpp>
 
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 /// The actor interfaces of the gateway. Both of its actors are peers of the shards, like sessions.
@@ -34,6 +36,8 @@ struct claim_ended {
   std::vector<task> tasks;
   /// There may be more tasks, for which a shard had no room.
   bool is_cut = false;
+  /// Why another coordinator has refused the claim.
+  std::optional<error> refusal{};
 };
 
 /// A claim that may wait has found no work so far.
@@ -111,14 +115,46 @@ struct add_queues {
 };
 
 /// Asks a claim to accept no more tasks and to end.
-struct end_claim {};
+struct end_claim {
+  /// It does not wait for other coordinators; what they still grant is given back.
+  bool at_once = false;
+};
+
+/// The gateway finds a shard here, or not here any more.
+struct shard_found {
+  shard_id shard{};
+  bool is_here = false;
+};
+
+/// Connections to the coordinators of shards, which are new; null: there is none.
+struct far_shards_found {
+  std::vector<std::pair<shard_id, actors::connection_actor>> shards;
+};
+
+/// A connection to another coordinator was lost.
+struct far_shards_lost {
+  actors::connection_actor connection;
+};
+
+/// Another coordinator has sent something for the claim.
+struct claim_news_arrived {
+  protocol::claim_news news;
+};
 
 /// The CLAIM actor interface: one claim of one HTTP worker, from its first credit to its end.
 using claim_actor = coordinator::shard_peer_actor::extend<
   // Claims from further queues.
   caf::reacts_to<add_queues>,
   // Revokes the claim's credits, then ends.
-  caf::reacts_to<end_claim>>;
+  caf::reacts_to<end_claim>,
+  // Uses the shard, or forgets what it had there.
+  caf::reacts_to<shard_found>,
+  // Uses the shards over these connections.
+  caf::reacts_to<far_shards_found>,
+  // Forgets what it had at the shards of the coordinator.
+  caf::reacts_to<far_shards_lost>,
+  // Handles what a shard of the coordinator has sent.
+  caf::reacts_to<claim_news_arrived>>;
 
 } // namespace codeq::http
 
@@ -135,3 +171,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::gateway_tick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::stop_gateway)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::add_queues)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::end_claim)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::shard_found)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::far_shards_found)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::far_shards_lost)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::claim_news_arrived)

@@ -21,9 +21,6 @@ namespace codeq::http {
 
 namespace {
 
-/// The first peer id of the gateway. The registrar counts its sessions from 1 and never gets here.
-constexpr core::peer_id first_peer = 0x8000'0000;
-
 /// Time from the end of a session until enqueues are sent again in the next one.
 constexpr duration resume_pause{100};
 
@@ -77,7 +74,7 @@ void shard_desk::start(gateway_actor::pointer self, const desk_options& options)
   options_ = options;
   turns_.connect(options.answers);
   connect_stats();
-  peer_ = last_peer_ = first_peer;
+  peer_ = last_peer_ = coordinator::gateway_peers_first;
   attach();
   connect_far();
   auto new_session = [this] {
@@ -120,9 +117,11 @@ void shard_desk::attach() {
 }
 
 core::peer_id shard_desk::next_peer() {
-  // The number wraps after 2^31 ids and starts again above the id in use; the first ids are free by
-  // then.
-  last_peer_ = std::max(last_peer_ + 1, peer_ + 1);
+  // After 2^30 ids the first ones are free again, except for the one in use.
+  for (bool is_first = true; is_first || last_peer_ == peer_; is_first = false)
+    last_peer_ = last_peer_ + 1 < coordinator::claim_peers_first
+                   ? last_peer_ + 1
+                   : coordinator::gateway_peers_first;
   return last_peer_;
 }
 
@@ -427,7 +426,7 @@ void shard_desk::stop() {
   for (auto& [claim, start] : std::exchange(early_claims_, {}))
     start();
   for (auto& [claim, open] : claims_)
-    self_->send(open.actor, end_claim{});
+    self_->send(open.actor, end_claim{.at_once = true});
   // Every timer runs now, because the requests that wait for one have to be answered.
   timers_.run_due(monotonic_time::max());
 }

@@ -57,8 +57,8 @@ struct desk_options {
   std::shared_ptr<answer_shares> answers = std::make_shared<answer_shares>();
   /// The first ready tasks of the shards; null when they show none.
   std::shared_ptr<coordinator::shared_board> board{};
-  /// In a cluster requests reach their shards over connections to the coordinators; only claims are
-  /// for the shards that are here. Empty for a coordinator that is alone.
+  /// In a cluster requests reach their shards over connections to the coordinators; those of claims
+  /// only if the shards are not here. Empty for a coordinator that is alone.
   std::optional<far_shards_options> cluster{};
   /// The gateway and the sessions of workers share it.
   std::shared_ptr<coordinator::drained_workers> drained =
@@ -85,6 +85,8 @@ struct claimed_tasks {
   std::vector<task> tasks{};
   /// There may be more tasks, for which there was no room.
   bool is_cut = false;
+  /// Why another coordinator has refused the claim.
+  std::optional<error> refusal{};
 };
 
 /// What the maker of a claim is told.
@@ -395,6 +397,13 @@ private:
   void send_moved(const std::vector<shard_id>& shards);
   void send_lost(const actors::connection_actor& connection);
   void fail_leases(const std::vector<shard_id>& shards);
+  /// Tells the claims which connections lead to these shards.
+  void tell_claims(const std::vector<shard_id>& shards);
+  /// Tells all claims.
+  template <class Message>
+  void tell_claims(const Message& m);
+  /// Passes what a shard of another coordinator says to its claim.
+  void take_claim_news(const protocol::wire_frame& frame);
   void add_others(base::coordinator_counts sum, std::function<void(const stats_result&)> done);
   void add_others(
     std::vector<base::worker_counts> sum, std::function<void(const workers_result&)> done);

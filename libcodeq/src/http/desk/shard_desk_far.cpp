@@ -3,6 +3,7 @@
 #include "client/cluster_questions.hpp"
 #include "client/cluster_sums.hpp"
 #include "http/desk/shard_desk.hpp"
+#include "observe/log.hpp"
 #include "protocol/cluster_convert.hpp"
 #include "worker/node/wire.hpp"
 
@@ -45,6 +46,8 @@ error moved_away() {
 void shard_desk::take(const coordinator::shard_moved& m) {
   // A host may tell the same twice.
   const auto is_news = m.is_here ? away_.erase(m.shard) == 1 : away_.insert(m.shard).second;
+  if (is_news)
+    tell_claims(shard_found{m.shard, m.is_here});
   if (!is_news || stopped_)
     return;
   for (const auto& tell : followers_)
@@ -85,9 +88,37 @@ std::string shard_desk::why_unreached(std::uint16_t shard) const {
 }
 
 void shard_desk::take(const frame_arrived& m) {
-  // The connection has said all that it will.
-  if (m.frame.type != protocol::frame_type<schema::Goodbye>)
+  if (m.frame.type == protocol::frame_type<schema::ClaimNews>)
+    take_claim_news(m.frame);
+  // With a goodbye the connection has said all that it will.
+  else if (m.frame.type != protocol::frame_type<schema::Goodbye>)
     take_frame(m.frame);
+}
+
+template <class Message>
+void shard_desk::tell_claims(const Message& m) {
+  for (const auto& [name, open] : claims_)
+    self_->send(open.actor, m);
+}
+
+void shard_desk::tell_claims(const std::vector<shard_id>& shards) {
+  far_shards_found found;
+  for (auto shard : shards)
+    found.shards.emplace_back(shard, far_->claims_connection_of(shard));
+  tell_claims(found);
+}
+
+void shard_desk::take_claim_news(const protocol::wire_frame& frame) {
+  auto news = protocol::claim_news::parse(frame.body);
+  auto claim = news ? news->read([](auto reader) -> result<std::uint64_t> {
+    return reader.getClaim();
+  })
+                    : result<std::uint64_t>(news.error());
+  if (!claim)
+    CODEQ_LOG_ERROR("gateway cannot read news of a claim reason=\"{}\"", to_string(claim.error()));
+  // The proxy of a claim that has ended gives its tasks back.
+  else if (const auto open = claims_.find(*claim); open != claims_.end())
+    self_->send(open->second.actor, claim_news_arrived{std::move(*news)});
 }
 
 void shard_desk::add_read(bounded_reads& reads, shard_read read, monotonic_time began) {
@@ -143,6 +174,7 @@ void shard_desk::fail_question(std::uint64_t number, const error& reason) {
 void shard_desk::send_moved(const std::vector<shard_id>& shards) {
   enqueues_.resend(shards);
   watch_list_.resend(shards);
+  tell_claims(shards);
   fail_leases(shards);
   std::vector<std::uint64_t> numbers;
   for (const auto& [number, open] : questions_)
@@ -165,6 +197,7 @@ void shard_desk::send_moved(const std::vector<shard_id>& shards) {
 }
 
 void shard_desk::send_lost(const actors::connection_actor& connection) {
+  tell_claims(far_shards_lost{connection});
   std::vector<std::uint64_t> numbers;
   for (const auto& [number, open] : questions_)
     if (open.sent_to == connection)

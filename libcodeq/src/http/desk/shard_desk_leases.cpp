@@ -17,6 +17,10 @@ namespace codeq::http {
 
 namespace {
 
+/// How long a claim waits for another coordinator that does not answer: before it takes its credits
+/// back, if it should not wait at all, and then before it leaves without them.
+constexpr duration far_claim_wait{1000};
+
 protocol::result_request make_report(const attempt_end& end) {
   constexpr std::size_t other_words = 64;
   return protocol::result_request::build(
@@ -188,12 +192,12 @@ std::uint64_t shard_desk::claim(claim_wish wish, claim_events events) {
 
 void shard_desk::start_claim(std::uint64_t name, claim_wish wish, claim_events events) {
   bool is_of_all = wish.queues.empty();
-  auto known = is_of_all ? queues_.find(wish.tenant) : queues_.end();
+  auto known = is_of_all && !far_ ? queues_.find(wish.tenant) : queues_.end();
   if (known != queues_.end())
     for (const auto& [queue, shards] : known->second)
       if (wish.queues.size() < limits::http_claim_queues_max)
         wish.queues.push_back({wish.tenant, queue});
-  bool is_over = wish.queues.empty() && wish.wait == duration{0};
+  bool is_over = !far_ && wish.queues.empty() && wish.wait == duration{0};
   if (is_over || stopped_)
     return events.ended({});
   claim_options options;
@@ -204,7 +208,11 @@ void shard_desk::start_claim(std::uint64_t name, claim_wish wish, claim_events e
   options.worker = std::move(wish.worker);
   options.first_shard = first_shard_of(wish.queues, name);
   options.away = away_;
+  for (std::uint16_t i = 0; far_ && i < shard_count(); ++i)
+    options.far.push_back(far_->claims_connection_of(shard_id{i}));
   options.queues = std::move(wish.queues);
+  if (is_of_all && far_)
+    options.prefixes = {{wish.tenant, {}}};
   auto queues = options.queues.size();
   options.count = wish.count;
   options.lease = wish.lease;
@@ -213,13 +221,15 @@ void shard_desk::start_claim(std::uint64_t name, claim_wish wish, claim_events e
   auto actor = options_.spawn_claim ? options_.spawn_claim(options)
                                     : self_->system().spawn(http::claim, options);
   timer_list::id timer = 0;
-  if (!options.only_now) {
-    timer =
-      timers_.add(options_.clock->now().steady + wish.wait, [this, name] { end_claim_of(name); });
+  if (!options.only_now || far_) {
+    // A claim that may not wait ends by itself, unless another coordinator does not answer.
+    auto wait = options.only_now ? far_claim_wait : wish.wait;
+    timer = timers_.add(options_.clock->now().steady + wait, [this, name] { end_claim_of(name); });
     arm();
   }
   auto tenant = is_of_all ? std::move(wish.tenant) : std::string();
-  if (is_of_all)
+  // One of a cluster has a prefix.
+  if (is_of_all && !far_)
     claims_of_all_[tenant].insert(name);
   claims_.emplace(name, open_claim{actor, timer, std::move(events), std::move(tenant), queues});
 }
@@ -299,8 +309,16 @@ std::set<shard_id> shard_desk::own_shards_of(const std::string& tenant) const {
 void shard_desk::end_claim_of(std::uint64_t claim) {
   if (auto early = early_claims_.extract(claim); !early.empty())
     early.mapped()();
-  if (auto at = claims_.find(claim); at != claims_.end())
-    self_->send(at->second.actor, end_claim{});
+  auto at = claims_.find(claim);
+  if (at == claims_.end())
+    return;
+  self_->send(at->second.actor, end_claim{});
+  if (!far_)
+    return;
+  after(far_claim_wait, [this, claim] {
+    if (auto open = claims_.find(claim); open != claims_.end())
+      self_->send(open->second.actor, end_claim{.at_once = true});
+  });
 }
 
 void shard_desk::take(claim_ended& m) {
@@ -313,7 +331,7 @@ void shard_desk::take(claim_ended& m) {
       claims_of_all_.erase(own);
   }
   timers_.remove(open.mapped().timer);
-  open.mapped().events.ended({std::move(m.tasks), m.is_cut});
+  open.mapped().events.ended({std::move(m.tasks), m.is_cut, std::move(m.refusal)});
 }
 
 void shard_desk::take(const claim_waits& m) {

@@ -177,6 +177,8 @@ void end_step(
     return end_gone(context, call, *all);
   }
   add_tasks(context, call, *all, found.tasks);
+  if (found.refusal && !all->refusal)
+    all->refusal = found.refusal;
   end_turn(context, *call, *all);
   bool is_drained = found.tasks.size() < wanted && !(found.is_cut && !found.tasks.empty());
   bool is_full = all->leases.size() == all->in.count || all->refusal

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "coordinator/actors/coordinator_actors.hpp"
+#include "coordinator/session/claim_proxy.hpp"
+
+#include <optional>
+
+namespace codeq::coordinator {
+
+/// The peer id of the proxy with that number.
+[[nodiscard]] constexpr core::peer_id claim_peer_of(std::uint32_t number) {
+  return claim_peers_first + number % (0 - claim_peers_first);
+}
+
+struct claim_proxy_options {
+  claim_place place;
+  /// The proxy's own peer id.
+  core::peer_id peer = 0;
+  shard_actor shard;
+  /// The session of the claim's gateway, with whose end the claim ends.
+  session_actor session;
+};
+
+/// The actor of a claim proxy: passes its messages to the shard and the session.
+class claim_proxy_driver : public claim_proxy_port {
+public:
+  static constexpr const char* name = "claim_proxy";
+
+  void start(claim_proxy_actor::pointer self, const claim_proxy_options& options);
+
+  [[nodiscard]] claim_proxy& hosted() { return *proxy_; }
+
+  void take(const shard_moved& m) {
+    if (!m.is_here)
+      proxy_->shard_left();
+  }
+
+  void attach(peer_attached who) override;
+  void detach() override;
+  void command(core::command command) override;
+  void ask(protocol::queue_request question) override;
+  void send(const protocol::wire_frame& frame) override;
+  void ended() override;
+
+private:
+  claim_proxy_actor::pointer self_ = nullptr;
+  claim_proxy_options options_;
+  std::optional<claim_proxy> proxy_;
+};
+
+[[nodiscard]] claim_proxy_actor::behavior_type drive_claim_proxy(
+  claim_proxy_actor::stateful_pointer<claim_proxy_driver> self, const claim_proxy_options& options);
+
+} // namespace codeq::coordinator

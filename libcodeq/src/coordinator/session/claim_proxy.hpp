@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "coordinator/session/claim_wire.hpp"
+#include "coordinator/shard/shard_messages.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+namespace codeq::coordinator {
+
+/// The proxy's interface to its driver. Calls return before they call the proxy back.
+class claim_proxy_port {
+public:
+  virtual ~claim_proxy_port() = default;
+
+  // To the shard.
+
+  virtual void attach(peer_attached who) = 0;
+  virtual void detach() = 0;
+  virtual void command(core::command command) = 0;
+  virtual void ask(protocol::queue_request question) = 0;
+
+  /// To the gateway of the claim.
+  virtual void send(const protocol::wire_frame& frame) = 0;
+
+  /// Nothing more will be granted to the claim; the last call.
+  virtual void ended() = 0;
+};
+
+/// Stands at a shard for a claim that another coordinator's gateway has: a peer of the shard that
+/// passes on what the two say. It counts the claim's credits at the shard and notes the tasks that
+/// the claim has not confirmed. When the claim detaches, or the connection ends, it takes back the
+/// credits and gives back, uncharged, those tasks and what is still granted; so no task is granted
+/// to a claim that has gone. If only the confirmation of a task was lost with the connection, the
+/// task runs again, and the report of the first worker is refused. Tasks of a shard that has left
+/// run out their leases unless the claim has received them. Uses no actor, clock or socket.
+class claim_proxy {
+public:
+  /// @pre `port` outlives the proxy
+  claim_proxy(const claim_place& place, core::peer_id peer, claim_proxy_port& port);
+
+  /// A step of the claim.
+  void take(const claim_step& step);
+
+  // Messages of the shard and the reader.
+
+  void take(const task_delivery& m);
+  void take(const credit_news& m);
+  void take(const shard_reply& m);
+
+  /// The shard is not here, or it is another instance of it.
+  void shard_left();
+
+  /// Tells the claim that it is refused, and ends.
+  void refuse(const error& reason);
+
+  /// The claim hears nothing more.
+  void end();
+
+private:
+  void carry_out(const claim_attached& step);
+  void carry_out(core::claim step);
+  void carry_out(core::revoke_credits step);
+  void carry_out(const claim_question& step);
+  void carry_out(const claim_received& step);
+  void carry_out(const claim_detached& step);
+
+  void tell(const claim_event& what);
+  void give_back(const std::vector<core::task_lease>& leases);
+
+  /// Detaches once no credit is left at the shard.
+  void detach_if_settled();
+
+  claim_place place_;
+  core::peer_id peer_;
+  claim_proxy_port& port_;
+  /// The queue that questions name.
+  queue_address asked_;
+  bool is_attached_ = false;
+  bool is_ending_ = false;
+  bool has_ended_ = false;
+  /// Credits at the shard, or on their way back with tasks.
+  std::uint32_t credits_ = 0;
+  /// The leases of each message with tasks that the claim has not confirmed, oldest first.
+  std::deque<std::vector<core::task_lease>> unconfirmed_;
+  std::uint32_t confirmed_ = 0;
+};
+
+} // namespace codeq::coordinator
