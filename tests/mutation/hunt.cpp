@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <iomanip>
 #include <iostream>
 #include <map>
 #include <sstream>
+#include <string_view>
 #include <thread>
 
 #include <sys/wait.h>
@@ -22,6 +24,13 @@ namespace {
 /// Time limit of a run; instrumented builds get more.
 constexpr unsigned seconds_max = 240 * CODEQ_TEST_PATIENCE;
 constexpr std::size_t words_max = 100;
+
+/// False for the faults that CODEQ_FAULT leaves out: a part of the names of those to hunt for.
+bool is_wanted(std::size_t fault) {
+  const char* part = std::getenv("CODEQ_FAULT");
+  auto at = std::string_view(fault_names[fault]).find(part == nullptr ? "" : part);
+  return at != std::string_view::npos;
+}
 
 /// The breach of a seed's run, which may also be an exception; empty: none.
 std::string breach_of(std::uint64_t seed, const seed_run& run) {
@@ -114,10 +123,17 @@ std::vector<verdict> hunt_all(std::uint64_t seeds_max, const seed_run& run) {
   auto at_once = std::max(1u, std::thread::hardware_concurrency());
   while (next < fault_names.size() || !running.empty()) {
     for (; next < fault_names.size() && running.size() < at_once; ++next) {
+      if (!is_wanted(next)) {
+        verdicts[next].caught = next != 0;
+        verdicts[next].words = "left out";
+        continue;
+      }
       hunter h{next};
       auto pid = start(h, seeds_max, run);
       running.emplace(pid, h);
     }
+    if (running.empty())
+      break;
     int status = 0;
     auto ended = running.extract(::waitpid(-1, &status, 0));
     if (ended)

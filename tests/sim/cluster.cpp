@@ -169,6 +169,8 @@ void cluster::tend() {
   world_.time.after(1s, [this] { tend(); });
   meddling_->relent();
   check_ticks();
+  if (coordinator_)
+    coordinator_->check_hellos();
   // When two processes had one name, the dying one may have been the last to take it over.
   for (std::size_t i = 0; i < workers_.size(); ++i)
     replace_dead(i);

@@ -13,7 +13,12 @@ namespace codeq::sim {
 
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr std::uint64_t store_id = 7;
+
+/// A hello is answered within this time, even when other processes of its name are probed first.
+constexpr virtual_time hello_wait_max = 10s;
 
 /// So small that a stalled connection soon has no room for more tasks or results.
 constexpr std::uint64_t waiting_bytes_max = 600;
@@ -107,11 +112,18 @@ void coordinator_process::take_hello(
   const connection_ptr& from, const protocol::wire_frame& frame) {
   if (frame.type != protocol::frame_type<schema::Hello>)
     throw std::runtime_error("a connection begins without a hello");
+  check_hellos();
   auto number = ++last_hello_;
-  hellos_.emplace(number, from);
+  hellos_.emplace(number, open_hello{from, world_.time.now()});
   registrar_box_.send([this, number, hello = or_throw(protocol::hello::parse(frame.body))] {
     registrar_.welcome(number, hello, earliest_shard_now());
   });
+}
+
+void coordinator_process::check_hellos() {
+  // The first one has waited for the longest time.
+  if (!hellos_.empty() && world_.time.now() - hellos_.begin()->second.since > hello_wait_max)
+    auditor_.breach("names", "a node that said hello gets no answer");
 }
 
 void coordinator_process::open_session(std::uint64_t hello, coordinator::session_opening opening) {
@@ -121,7 +133,7 @@ void coordinator_process::open_session(std::uint64_t hello, coordinator::session
   made.session.delivery_bytes_max = waiting_bytes_max;
   made.session.result_bytes_max = waiting_bytes_max;
   made.role = opening.node.role;
-  made.link = std::move(hellos_.extract(hello).mapped());
+  made.link = std::move(hellos_.extract(hello).mapped().from);
   for (auto& shard : shards_)
     made.shards.push_back(shard.get());
   made.on_end = [this, peer] { registrar_box_.send([this, peer] { registrar_.forget(peer); }); };
@@ -169,7 +181,7 @@ void coordinator_process::probe(core::peer_id peer, std::uint64_t hello) {
 }
 
 void coordinator_process::refuse(std::uint64_t hello, const error& reason) {
-  auto from = std::move(hellos_.extract(hello).mapped());
+  auto from = std::move(hellos_.extract(hello).mapped().from);
   from->send(side::acceptor, protocol::make_refused(reason).to_wire());
   from->close(side::acceptor);
 }

@@ -36,6 +36,9 @@ public:
   /// Accepts nothing more and commits everything, as on SIGTERM.
   void stop();
 
+  /// Checks that no hello waits too long for its answer.
+  void check_hellos();
+
   [[nodiscard]] bool has_stopped() const;
 
   /// Ends the process at once; writes that the journal had begun may or may not reach the disk.
@@ -72,6 +75,12 @@ public:
   [[nodiscard]] result<void> review(const security::principal&) const override { return {}; }
 
 private:
+  /// A connection whose hello was not answered yet.
+  struct open_hello {
+    connection_ptr from;
+    virtual_time since;
+  };
+
   void recover_shard(shard_id id);
   /// Every start does, since a power cut may take the definitions.
   void define_limits();
@@ -93,7 +102,7 @@ private:
   /// By peer. Sessions that ended stay, because planned events may still refer to them.
   std::map<core::peer_id, std::unique_ptr<sim_session>> sessions_;
   std::uint64_t last_hello_ = 0;
-  std::map<std::uint64_t, connection_ptr> hellos_;
+  std::map<std::uint64_t, open_hello> hellos_;
   /// Unanswered probes of each session's node; true once the node has answered.
   std::multimap<core::peer_id, std::shared_ptr<bool>> pongs_;
   /// Sessions whose node did not answer a probe in time.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/sim_disk.hpp"
 
+#include "base/tuning.hpp"
 #include "core/state/apply.hpp"
 #include "storage/keys/keyspace.hpp"
 
@@ -11,8 +12,24 @@
 
 namespace codeq::sim {
 
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A power cut takes no write that is older: the journal syncs after its interval, and the disk
+/// takes its time for the sync before and this one.
+constexpr virtual_time unsynced_max = tuning::os_sync_interval + 250ms;
+
+} // namespace
+
+void sim_disk::check_synced() const {
+  if (!unsynced_.empty() && world_.time.now() - unsynced_.front().when > unsynced_max)
+    throw std::runtime_error("disk: a write stays unsynced for too long");
+}
+
 void sim_disk::commit(std::vector<turn_writes> group, storage::durability mode) {
   std::vector<std::shared_ptr<const storage::write_set>> sets;
+  check_synced();
   unsynced_.push_back({world_.time.now(), events_.size()});
   for (auto& turn : group) {
     sets.push_back(turn.writes);
@@ -50,6 +67,7 @@ void sim_disk::sync() {
 }
 
 virtual_time sim_disk::cut_power() {
+  check_synced();
   auto kept = static_cast<std::size_t>(world_.random.faults.below(unsynced_.size() + 1));
   store_.cut_power(kept);
   may_have_lost_ = world_.options.os_durability;

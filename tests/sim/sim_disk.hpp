@@ -61,6 +61,9 @@ public:
   follow(shard_id shard, std::uint32_t epoch) const;
 
 private:
+  /// Checks that writes in `os` mode are synced in time.
+  void check_synced() const;
+
   struct commit_mark {
     virtual_time when;
     std::size_t events_before = 0;

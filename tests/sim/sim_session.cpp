@@ -4,6 +4,7 @@
 #include "sim/sim_shard.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace codeq::sim {
 
@@ -32,6 +33,13 @@ void sim_session::read(const protocol::wire_frame& frame) {
     session_.take(*request);
   else
     session_.refuse(request.error());
+  goodbyes_ += frame.type == protocol::frame_type<schema::Goodbye> ? 1 : 0;
+  if (noted_goodbyes_ != goodbyes_)
+    throw std::runtime_error("session: not every goodbye was noted once");
+}
+
+void sim_session::note_refused(const error& reason) {
+  throw std::runtime_error("session: a peer is refused: " + to_string(reason));
 }
 
 void sim_session::ask_shard(shard_id to, coordinator::peer_request request) {

@@ -84,9 +84,10 @@ public:
 
   void note_limit(std::string_view, std::uint64_t) override {}
 
-  void note_goodbye() override {}
+  void note_goodbye() override { ++noted_goodbyes_; }
 
-  void note_refused(const error&) override {}
+  /// Only shards have a reason to end the session of a simulated peer.
+  void note_refused(const error& reason) override;
 
 private:
   void later(timeline::action what);
@@ -99,6 +100,8 @@ private:
   coordinator::session session_;
   bool over_ = false;
   std::uint64_t sent_ = 0;
+  std::uint64_t goodbyes_ = 0;
+  std::uint64_t noted_goodbyes_ = 0;
 };
 
 } // namespace codeq::sim

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/sim_shard.hpp"
 
+#include "base/tuning.hpp"
 #include "core/state/epoch.hpp"
 #include "core/state/task_index.hpp"
 #include "sim/sim_session.hpp"
@@ -31,6 +32,11 @@ coordinator::shard_options options_of(const sim_shard::parts& made) {
   options.zones = sim_zones();
   options.may_have_lost = made.may_have_lost;
   return options;
+}
+
+bool is_skipped(const core::occurrence& entry) {
+  return entry.state == occurrence_state::skipped_overlap
+         || entry.state == occurrence_state::skipped_misfire;
 }
 
 } // namespace
@@ -95,6 +101,10 @@ void sim_shard::check_settled() {
            return state_.queue_index.contains(queue);
          }))
       parts_.audit->breach("queues", "a watcher was told of other queues than there are");
+  if (owed_.expired_leases != 0)
+    parts_.audit->breach("notes", "a lease that expired was noted twice or not at all");
+  if (owed_.skipped_occurrences != 0)
+    parts_.audit->breach("notes", "a skipped occurrence was noted twice or not at all");
 }
 
 void sim_shard::stop() {
@@ -186,6 +196,7 @@ void sim_shard::commit(coordinator::turn_commit turn, const std::vector<core::ev
   is_shown_ = true;
   show_decided();
   parts_.audit->turn_sealed(state_, events);
+  count_owed_notes(events);
   parts_.journal->gather(*this, std::move(turn), events);
 }
 
@@ -193,7 +204,45 @@ void sim_shard::raise_epoch() {
   parts_.journal->raise_epoch(*this, state_.id);
 }
 
+void sim_shard::count_owed_notes(const std::vector<core::event>& events) {
+  for (const auto& e : events) {
+    if (const auto* ended = std::get_if<core::leases_ended>(&e))
+      owed_.expired_leases +=
+        std::count_if(ended->ends.begin(), ended->ends.end(), [](const core::lease_end& end) {
+          // A lease whose task was not started is not counted as a loss.
+          return end.kind == core::lease_end_kind::timed_out
+                 || (end.kind == core::lease_end_kind::expired && end.charged);
+        });
+    if (const auto* changed = std::get_if<core::schedule_changed>(&e))
+      owed_.skipped_occurrences +=
+        std::count_if(changed->entries.begin(), changed->entries.end(), is_skipped);
+  }
+}
+
+void sim_shard::note_expired(const core::leases_expired& expired) {
+  owed_.expired_leases -= static_cast<std::int64_t>(expired.count);
+}
+
+void sim_shard::note_occurrence(const core::occurrence_noted& noted, timestamp) {
+  const auto& entry = noted.entry;
+  if (is_skipped(entry))
+    --owed_.skipped_occurrences;
+  else if (entry.decided_at - entry.at < tuning::schedule_late_after)
+    parts_.audit->breach("notes", "an occurrence that fired in time was noted");
+}
+
+void sim_shard::check_limit_noted(const core::enqueue_answered& answered) {
+  auto code = answered.allowed ? errc::none : answered.allowed.error().code;
+  auto noted = std::exchange(noted_limit_, {});
+  if (code == errc::queue_full && noted != "max_depth")
+    parts_.audit->breach("notes", "a task was refused, and the depth of its queue was not noted");
+  if (code == errc::disk_full && noted != "free_bytes")
+    parts_.audit->breach("notes", "a task was refused, and the full disk was not noted");
+}
+
 void sim_shard::reply(core::peer_id peer, protocol::peer_reply reply) {
+  if (const auto* answered = std::get_if<core::enqueue_answered>(&reply))
+    check_limit_noted(*answered);
   peers_.at(peer)->tell(coordinator::shard_reply{state_.id, std::move(reply)});
 }
 

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 namespace codeq::sim {
@@ -89,12 +90,17 @@ public:
   void close_turn_soon() override;
   void wake_after(duration wait, std::uint64_t number) override;
 
-  void note_limit(std::string_view, std::uint64_t, std::string_view) override {}
+  void note_limit(std::string_view name, std::uint64_t, std::string_view) override {
+    noted_limit_ = name;
+  }
 
-  void note_expired(const core::leases_expired&) override {}
+  void note_expired(const core::leases_expired& expired) override;
+
+  /// No queue has a breaker.
   void note_breaker(const core::breaker_tripped&) override {}
-  void note_occurrence(const core::occurrence_noted&, timestamp) override {}
   void note_grants(coordinator::grant_pause) override {}
+
+  void note_occurrence(const core::occurrence_noted& noted, timestamp now) override;
 
   void settled() override { has_settled_ = true; }
 
@@ -114,6 +120,10 @@ private:
   void wake(std::uint64_t number);
   /// Checks the invariants that hold whenever every decision is durable and was reported.
   void check_settled();
+  /// Checks that the limit that a request met was noted before its refusal.
+  void check_limit_noted(const core::enqueue_answered& answered);
+  /// Counts what these events let the shard note once they are durable.
+  void count_owed_notes(const std::vector<core::event>& events);
   /// Checks that no earlier process of the worker's name has a lease.
   void check_replaced(const worker_identity& by);
   void show_grants(const core::tasks_granted& granted);
@@ -129,6 +139,16 @@ private:
   std::map<fencing_token, sequence> timers_;
   /// The queues that each watcher was sent.
   std::map<core::peer_id, std::set<queue_address>> told_queues_;
+
+  /// Notes that are due once every decision is durable.
+  struct owed_notes {
+    std::int64_t expired_leases = 0;
+    std::int64_t skipped_occurrences = 0;
+  };
+
+  owed_notes owed_;
+  /// The limit of the latest note.
+  std::string noted_limit_;
   bool has_settled_ = false;
   /// The command that the current call decides; null when it waits for keys.
   const core::command* deciding_ = nullptr;

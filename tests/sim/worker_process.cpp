@@ -119,6 +119,7 @@ sim_handlers::parts worker_process::parts_of_handlers() {
     });
   };
   made.end = [this](worker::handler_number handler, const outcome& why) {
+    living_.erase(handler);
     box_.send([this, handler, why] { dispatcher_.take_handler_end(handler, why, now()); });
   };
   return made;
@@ -331,6 +332,7 @@ void worker_process::break_link(std::size_t, const error& reason) {
 }
 
 void worker_process::close_link(std::size_t, const error&) {
+  has_closed_link_ = true;
   link_.stop();
   link_.send(protocol::goodbye::build([](auto) {}));
   if (auto link = link_.current())
@@ -338,10 +340,35 @@ void worker_process::close_link(std::size_t, const error&) {
   box_.send([this] { dispatcher_.take_link_end(only_link); });
 }
 
+worker::handler_number
+worker_process::start_handler(const std::string& handler, const std::string& group) {
+  auto number = handlers_.start();
+  living_.emplace(number, handler_view{handler, group});
+  return number;
+}
+
 void worker_process::run(worker::handler_number handler, task&& attempt) {
   std::vector<task> attempts;
   attempts.push_back(std::move(attempt));
+  run_batch(handler, std::move(attempts));
+}
+
+void worker_process::run_batch(worker::handler_number handler, std::vector<task> attempts) {
+  for (const auto& attempt : attempts)
+    check_handler(handler, attempt);
   handlers_.run(handler, std::move(attempts));
+}
+
+void worker_process::check_handler(worker::handler_number handler, const task& attempt) const {
+  auto lives = living_.find(handler);
+  if (lives == living_.end())
+    throw std::runtime_error("worker: a task for a handler that was stopped or has ended");
+  bool is_keyed = std::any_of(served_.begin(), served_.end(), [&](const auto& served) {
+    return served.queue == attempt.queue && served.idle;
+  });
+  const auto& group = is_keyed ? attempt.group : std::string();
+  if (lives->second.queue != attempt.queue || lives->second.group != group)
+    throw std::runtime_error("worker: a task for the handler of another queue or group");
 }
 
 void worker_process::flush_soon() {
@@ -385,6 +412,10 @@ void worker_process::say_goodbye() {
 }
 
 void worker_process::ended(result<void> how) {
+  if (!living_.empty())
+    throw std::runtime_error("worker: it ends, and handlers of it go on");
+  if (how && !has_closed_link_)
+    throw std::runtime_error("worker: it ends after a drain, and its connection stays open");
   process_.kill();
   world_.say((how ? "worker left " : "worker dies ") + parts_.identity.name);
 }

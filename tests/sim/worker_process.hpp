@@ -56,17 +56,13 @@ public:
 
   void close_link(std::size_t link, const error& reason) override;
 
-  worker::handler_number start_handler(const std::string&, const std::string&) override {
-    return handlers_.start();
-  }
+  worker::handler_number
+  start_handler(const std::string& handler, const std::string& group) override;
 
   void run(worker::handler_number handler, task&& attempt) override;
+  void run_batch(worker::handler_number handler, std::vector<task> attempts) override;
 
-  void run_batch(worker::handler_number handler, std::vector<task> attempts) override {
-    handlers_.run(handler, std::move(attempts));
-  }
-
-  void stop_handler(worker::handler_number) override {}
+  void stop_handler(worker::handler_number handler) override { living_.erase(handler); }
 
   void flush_soon() override;
   void wake_after(duration wait, std::uint64_t number) override;
@@ -121,6 +117,8 @@ private:
 
   void check_later(std::vector<lease_place> owed, const connection_ptr& link);
   void say_goodbye();
+  /// Checks that the handler lives and was started for this task.
+  void check_handler(worker::handler_number handler, const task& attempt) const;
   [[nodiscard]] monotonic_time now() const;
   void after(duration wait, timeline::action what);
 
@@ -130,6 +128,14 @@ private:
   mailbox box_;
   peer_link link_;
   sim_handlers handlers_;
+
+  /// What a handler was started for.
+  struct handler_view {
+    std::string queue;
+    std::string group;
+  };
+
+  std::map<worker::handler_number, handler_view> living_;
   std::vector<worker::served_queue> served_;
   worker::dispatcher dispatcher_;
   /// The connection that the dispatcher knows.
@@ -146,6 +152,7 @@ private:
   bool is_zombie_ = false;
   bool well_behaved_ = false;
   bool leaving_ = false;
+  bool has_closed_link_ = false;
 };
 
 } // namespace codeq::sim
