@@ -386,7 +386,8 @@ void set_queue(shard_state& state, const queue_address& queue, const queue_setti
     known.failures.reset();
   if (known.fair && known.settings.config.fairness_weights != settings.config.fairness_weights)
     known.fair->fix_weights(settings.config.fairness_weights);
-  auto max_leased = std::exchange(known.settings, settings).config.max_leased;
+  const auto max_leased = known.settings.config.max_leased;
+  known.settings = settings;
   change_maximum(state, index, max_leased);
   // The next snapshot checks whether anything else keeps the queue.
   if (settings == queue_settings{})
