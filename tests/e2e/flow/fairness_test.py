@@ -83,7 +83,7 @@ class FairnessHeader(cluster.ClusterTest):
     def test_a_task_of_a_key_whose_turn_comes_later_says_so(self):
         self.cluster.ctl("queue", "resume", "sleep")
         self.cluster.start_worker("w", "--slots", "1", "--prefetch", "0")
-        self.cluster.enqueue("sleep", f"{self.path} 60000 0", "--header", "customer=a")
+        self.cluster.enqueue("sleep", f"{self.path} 60000 1", "--header", "customer=a")
         wait_until(self.path.exists, 10, "the handler runs")
         first = [self.add_for("a") for _ in range(2)]
         later = [self.add_for("b") for _ in range(3)]
