@@ -97,8 +97,6 @@ struct ClaimNews {
   struct Answer {
     number @0 :UInt64;
     # Of a `question`.
-    awaitsSlots @1 :Bool;
-    # The shard has tasks, and has asked another one for leases of their queue.
   }
 
   struct Left {

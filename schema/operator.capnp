@@ -97,8 +97,7 @@ struct StatsReply {
     # ready.
     maxDepth @12 :UInt64;
     maxLeased @13 :UInt64;
-    # Limits of the whole queue: `QueueSettings.maxDepth` summed over the shards, and
-    # `QueueSettings.maxLeasedWhole`.
+    # Limits, as in `QueueSettings`, summed over the shards.
     held @14 :UInt64;
     # Number of ready tasks that a limit holds back.
   }
@@ -223,8 +222,7 @@ struct QueueSettings {
   maxDepth @1 :UInt64;
   # Maximum number of live tasks; 0: unlimited.
   maxLeased @2 :UInt64;
-  # Of older versions, which limit each shard by itself: its part of `maxLeasedWhole`, rounded up.
-  # Where that is not set, the maximum of the whole queue is this number times that of the shards.
+  # Maximum number of concurrent leases; 0: unlimited.
   keepPayload @3 :Bool;
   # Keep the payload of a completed task as long as its record.
   paused @4 :Bool;
@@ -237,10 +235,7 @@ struct QueueSettings {
   fairnessHeader @8 :Text;
   # Name of the header whose value is the fairness key of tasks that give none; empty: none. At most
   # 256 bytes.
-  maxLeasedWhole @9 :UInt64;
-  # Maximum number of concurrent leases of the whole queue, over all shards; 0, with `maxLeased` 0:
-  # unlimited.
-  fairnessWeights @10 :List(Task.FairnessWeight);
+  fairnessWeights @9 :List(Task.FairnessWeight);
   # At most 100, each key once.
 }
 

@@ -296,8 +296,7 @@ struct QueueRecord {
   defaults @2 :Task.TaskSettings;
   maxDepth @3 :UInt64;
   maxLeased @4 :UInt64;
-  # Maximum number of live tasks on the shard; 0: unlimited. The second one is that of leases, for
-  # older versions; see `QueueSettings.maxLeased`.
+  # Maximum numbers of live tasks and of leases on the shard; 0: unlimited.
   keepPayload @5 :Bool;
   paused @6 :Bool;
   failures @7 :Task.FailureRules;
@@ -305,8 +304,7 @@ struct QueueRecord {
   # With `paused`, which ends all grants: why the queue paused itself; empty: an operator did it.
   limits @9 :List(Task.QueueLimit);
   fairnessHeader @10 :Text;
-  maxLeasedWhole @11 :UInt64;
-  fairnessWeights @12 :List(Task.FairnessWeight);
+  fairnessWeights @11 :List(Task.FairnessWeight);
 }
 
 struct FollowUpRecord {

@@ -247,7 +247,6 @@ struct NeighbourMessage {
       number @0 :UInt64;
       tenant @1 :Text;
       uses @2 :List(Task.TaskLimit);
-      # As in `PermitRecord`.
       priority @3 :UInt8;
     }
 

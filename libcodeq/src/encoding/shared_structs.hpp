@@ -43,22 +43,20 @@ template <class Reader>
   return {
     read_settings(reader.getDefaults()),
     reader.getMaxDepth(),
-    reader.getMaxLeasedWhole(),
+    reader.getMaxLeased(),
     reader.getKeepPayload(),
     reader.getFailures().getQuarantineAfter(),
     read_breaker(reader.getFailures()),
     read_queue_limits(reader.getLimits()),
     read_text(reader.getFairnessHeader()),
-    read_weights(reader.getFairnessWeights()),
-    reader.getMaxLeased()};
+    read_weights(reader.getFairnessWeights())};
 }
 
 template <class Builder>
 void write_config(Builder builder, const queue_config& config) {
   write_settings(builder.initDefaults(), config.defaults);
   builder.setMaxDepth(config.max_depth);
-  builder.setMaxLeased(config.max_leased_part);
-  builder.setMaxLeasedWhole(config.max_leased);
+  builder.setMaxLeased(config.max_leased);
   builder.setKeepPayload(config.keep_payload);
   write_failure_rules(builder.initFailures(), config);
   if (!config.limits.empty())

@@ -163,9 +163,7 @@ void write_event(news_builder to, const claim_tasks& tasks) {
 }
 
 void write_event(news_builder to, const claim_answer& answer) {
-  auto written = to.initAnswer();
-  written.setNumber(answer.number);
-  written.setAwaitsSlots(answer.awaits_slots);
+  to.initAnswer().setNumber(answer.number);
 }
 
 void write_event(news_builder to, const claim_left& left) {
@@ -197,10 +195,8 @@ result<claim_event> read_event(const bytes& body, schema::ClaimNews::Reader from
     return claim_event{claim_tasks{
       protocol::share(body, tasks.getBatch()), tasks.getBytes(), more, tasks.getWasRead()}};
   }
-  case schema::ClaimNews::ANSWER: {
-    auto answer = from.getAnswer();
-    return claim_event{claim_answer{answer.getNumber(), answer.getAwaitsSlots()}};
-  }
+  case schema::ClaimNews::ANSWER:
+    return claim_event{claim_answer{from.getAnswer().getNumber()}};
   case schema::ClaimNews::LEFT: {
     auto left = from.getLeft();
     return claim_event{claim_left{

@@ -4,7 +4,6 @@
 #include "client/operator_questions.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <utility>
 
@@ -19,10 +18,6 @@ constexpr std::uint64_t rounds_max = 32;
 /// A shard sends its news about work at the end of the turn in which it answers, so after its
 /// answer. It may have news because another shard had some in the round before.
 constexpr std::uint64_t quiet_rounds_wanted = 2;
-
-/// So long a claim that may not wait does wait for what shards ask each other: whether the maximum
-/// of a queue's leases allows one more.
-constexpr std::chrono::milliseconds slot_wait_max{100};
 
 } // namespace
 
@@ -133,14 +128,13 @@ void claim_state::ask(shard_id shard) {
 
 void claim_state::take(const coordinator::shard_reply& m) {
   if (const auto* answered = std::get_if<core::queue_answered>(&m.reply))
-    take_answer(answered->number, answered->awaits_slots);
+    take_answer(answered->number);
   else if (
     const auto* refused = std::get_if<protocol::request_refused<schema::QueueRequest>>(&m.reply))
-    take_answer(refused->number, false);
+    take_answer(refused->number);
 }
 
-void claim_state::take_answer(std::uint64_t number, bool awaits_slots) {
-  awaits_slots_ = awaits_slots_ || awaits_slots;
+void claim_state::take_answer(std::uint64_t number) {
   if (number != round_ || --unanswered_ > 0 || ending_)
     return;
   quiet_rounds_ = any_news_ ? 0 : quiet_rounds_ + 1;
@@ -159,14 +153,9 @@ void claim_state::ask_if_read() {
 
 void claim_state::found_no_work() {
   if (options_.only_now)
-    return awaits_slots_ ? end_later() : end();
+    return end();
   if (!std::exchange(has_told_, true))
     self_->send(options_.gateway, claim_waits{options_.claim});
-}
-
-void claim_state::end_later() {
-  if (!std::exchange(is_ending_later_, true))
-    self_->delayed_send(self_, slot_wait_max, end_claim{});
 }
 
 void claim_state::take(const coordinator::task_delivery& m) {
