@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/flow/fair_order.hpp"
 
+#include <algorithm>
+
 namespace codeq::core {
 
 void fair_order::add(fair_key who, std::uint32_t key_weight, std::uint32_t group_weight) {
@@ -30,6 +32,13 @@ void fair_order::set_key_weight(fair_key who, std::uint32_t weight) {
 void fair_order::set_group_weight(std::uint32_t group, std::uint32_t weight) {
   if (group < groups_.size() && groups_[group].is_member())
     groups_in_turn_.set_weight(groups_, group, weight);
+}
+
+fair_order::standing fair_order::standing_of(fair_key who) const {
+  return {
+    std::max(groups_in_turn_.largest_cost(), rings_[who.group].largest_cost()),
+    keys_[who.key].credit < 0,
+    groups_[who.group].credit < 0};
 }
 
 void fair_order::charge(fair_key who, std::int64_t cost) {

@@ -99,6 +99,18 @@ public:
     return groups_in_turn_.largest_cost();
   }
 
+  /// What the time until a key's next turn depends on, besides weights and expected run times.
+  struct standing {
+    /// In the rounds of the groups and of the group's keys; also of keys that left meanwhile.
+    std::int64_t largest_cost = 1;
+    /// A debt makes the key, or its group, miss a round.
+    bool is_key_in_debt = false;
+    bool is_group_in_debt = false;
+  };
+
+  /// @pre the key has tasks
+  [[nodiscard]] standing standing_of(fair_key who) const;
+
 private:
   /// Copies of those elements of a list that are looked at; the list does not change.
   template <class Value>

@@ -197,15 +197,33 @@ queue_fairness::weight_sums queue_fairness::sum_weights() const {
   return sums;
 }
 
+fair_order::standing queue_fairness::standing_of(fair_key who) const {
+  fair_order::standing all;
+  for (const auto& of : lanes_) {
+    if (!of || of->ready(who) == 0)
+      continue;
+    auto one = of->standing_of(who);
+    all.largest_cost = std::max(all.largest_cost, one.largest_cost);
+    all.is_key_in_debt |= one.is_key_in_debt;
+    all.is_group_in_debt |= one.is_group_in_debt;
+  }
+  return all;
+}
+
 duration queue_fairness::longest_wait(
   fair_key who, const weight_sums& sums, std::uint64_t leased) const {
   auto weights = keys_.weights_of(who);
-  // A round of the group's keys takes as many rounds of the groups.
+  auto standing = standing_of(who);
   auto others = sums.groups - weights.group + sums.counts.size() - 1;
   auto in_group = sums.keys.at(who.group) - weights.key + sums.counts.at(who.group) - 1;
-  auto rounds = 1 + in_group / weights.group;
+  if (standing.is_key_in_debt)
+    in_group *= 2;
+  // A round of the group's keys takes as many rounds of the groups.
+  auto rounds = 1 + (in_group + weights.group - 1) / weights.group;
+  rounds += standing.is_group_in_debt ? 1 : 0;
   auto ahead = others * rounds + in_group;
-  auto largest = static_cast<std::uint64_t>(sums.largest_cost);
+  auto largest =
+    static_cast<std::uint64_t>(std::max(sums.largest_cost, standing.largest_cost));
   constexpr auto most = static_cast<std::uint64_t>(duration::max().count());
   if (ahead > most / largest)
     return duration::max();

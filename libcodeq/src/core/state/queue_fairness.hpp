@@ -151,6 +151,9 @@ private:
 
   [[nodiscard]] weight_sums sum_weights() const;
 
+  /// That of the key, over the priorities in which it has ready tasks.
+  [[nodiscard]] fair_order::standing standing_of(fair_key who) const;
+
   /// As `fairness_share::wait`. @pre the key has ready tasks
   [[nodiscard]] duration
   longest_wait(fair_key who, const weight_sums& sums, std::uint64_t leased) const;

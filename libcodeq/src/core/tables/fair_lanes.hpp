@@ -76,6 +76,11 @@ public:
     return order_.turns_before(who, [&](fair_key one) { return keys.cost_of(one); });
   }
 
+  /// As `fair_order::standing_of`. @pre the key has ready tasks
+  [[nodiscard]] fair_order::standing standing_of(fair_key who) const {
+    return order_.standing_of(who);
+  }
+
   /// The first of these tasks, at least one, were granted. @pre `front` returned the key last
   void charge(fair_key who, const fair_keys& keys, std::uint32_t tasks) {
     order_.charge(who, keys.cost_of(who) * tasks);

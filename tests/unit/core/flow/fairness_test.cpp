@@ -363,6 +363,39 @@ TEST_F(Fairness, ListShowsBacklogShareWeightAndWait) {
   EXPECT_EQ(page.keys[0].ready + page.keys[1].ready + page.keys[2].ready, 17u);
 }
 
+TEST_F(Fairness, WaitCoversTheRoundOfALongTaskWhoseKeyLeft) {
+  runs_ = {{"a", 4s}, {"b", 40ms}, {"c", 40ms}};
+  for (const auto* key : {"a", "b", "c"})
+    add(key, 1);
+  EXPECT_EQ(run(3), "abc");
+  add("a", 1);
+  add("b", 200);
+  add("c", 1);
+  ASSERT_EQ(key_of_.at(take()), "a");
+
+  auto wait = fair()->list({.limit = 3}, 1).keys.at(2).wait;
+
+  auto of_b = static_cast<int>(run(150).find('c'));
+  EXPECT_GE(of_b, 50) << "the round is still one of tasks of 4 s";
+  EXPECT_GE(wait, of_b * 40ms);
+  EXPECT_LE(wait, 8s);
+}
+
+TEST_F(Fairness, WaitOfAKeyInDebtIsARoundLonger) {
+  runs_ = {{"a", 100ms}, {"b", 100ms}};
+  add("a", 10);
+  add("b", 10);
+  run(8);
+  auto list_b = [&] { return fair()->list({.limit = 2}, 1).keys.at(1); };
+  EXPECT_EQ(list_b().wait, 2 * list_b().expected_run);
+
+  ASSERT_EQ(key_of_.at(take()), "b");
+  advance(1000ms);
+  complete("w", lease_of(taken_.back()));
+
+  EXPECT_EQ(list_b().wait, 4 * list_b().expected_run);
+}
+
 TEST_F(Fairness, ListHasPages) {
   for (const auto* key : {"c", "", "a", "b"})
     add(key, 1);
