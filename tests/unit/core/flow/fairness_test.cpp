@@ -166,6 +166,20 @@ TEST_F(Fairness, WeightOfTheSettingsStaysOverARestartUntilItIsTakenAway) {
   EXPECT_EQ(weight(), 3u);
 }
 
+TEST_F(Fairness, WeightOfAFirstPartThatIsTakenAwayNoLongerHolds) {
+  add("t/x", 60);
+  add("u", 60);
+  configure("q", {.fairness_weights = {{"t", 5}, {"u", 1}}});
+  EXPECT_NEAR(static_cast<double>(count(run(24), 'u')), 4, 1);
+
+  configure("q", {.fairness_weights = {{"u", 1}}});
+
+  const auto& keys = fair()->keys();
+  EXPECT_EQ(keys.weights_of(*keys.find("t/x")).group, 1u);
+  run(12);
+  EXPECT_NEAR(static_cast<double>(count(run(20), 'u')), 10, 1);
+}
+
 TEST_F(Fairness, WeightsOfTheSettingsHoldForKeysThatComeLater) {
   configure("q", {.fairness_weights = {{"t", 3}, {"t/x", 2}}});
   add("t/x", 1);
