@@ -64,9 +64,9 @@ public:
 
   [[nodiscard]] const std::string& name_of(fair_key who) const { return *keys_[who.key].name; }
 
-  /// These weights hold from now on, whatever `set_weight` says. Keys whose weight is not among them
-  /// any more keep it until `set_weight`; a group that is no key with live tasks has 1 again. Does
-  /// not change orders.
+  /// These weights hold from now on, whatever `set_weight` says. A key whose weight is not among
+  /// them any more keeps it until `set_weight`; a group that is no key with live tasks has 1 again.
+  /// Does not change orders.
   void fix_weights(const std::map<std::string, std::uint32_t>& weights);
 
   [[nodiscard]] const std::map<std::string, std::uint32_t>& fixed_weights() const noexcept {
