@@ -62,8 +62,8 @@ public:
     }
   }
 
-  /// Number of members whose turns come before that of `to`, from that of `from` on; at most `most`.
-  /// @pre both are in the same ring
+  /// Number of members whose turns come before that of `to`, from that of `from` on, at most
+  /// `most`. @pre both are in the same ring
   [[nodiscard]] static std::size_t
   distance(const places& all, member from, member to, std::size_t most) {
     std::size_t steps = 0;
@@ -88,8 +88,8 @@ public:
   /// The largest cost of this round or the last one.
   [[nodiscard]] std::int64_t largest_cost() const noexcept { return largest_; }
 
-  /// What the members may use between two turns of another one, in largest costs: the sum of their
-  /// weights, and what each has left of a task.
+  /// The most that the members use between two turns of another one, in largest costs: the sum of
+  /// their weights, and what each has left of a task.
   [[nodiscard]] std::uint64_t round_max() const noexcept { return weights_ + size_; }
 
   /// True when the member's credit or debt is not more than a turn could ever give. For checks.
