@@ -298,6 +298,13 @@ TEST_F(HttpStrict, WeightsOfFairnessKeysAreSetOneByOneAndTakenAway) {
     why("PUT", settings, R"({"fairnessWeights":[{"fairnessKey":"a","fairnessWeight":1001}]})"),
     HasSubstr("'fairnessWeight"));
   EXPECT_THAT(
+    why(
+      "PUT",
+      settings,
+      R"({"fairnessWeights":[{"fairnessKey":"a","fairnessWeight":1},)"
+      R"({"fairnessKey":"a","fairnessWeight":2}]})"),
+    HasSubstr("'fairnessWeights[1].fairnessKey'"));
+  EXPECT_THAT(
     call(
       "PUT", settings, R"({"fairnessWeights":[{"fairnessKey":"a","fairnessWeight":5}]})")
       .body,

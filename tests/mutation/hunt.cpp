@@ -142,6 +142,13 @@ std::vector<verdict> hunt_all(std::uint64_t seeds_max, const seed_run& run) {
   return verdicts;
 }
 
+std::size_t count_hunted() {
+  std::size_t hunted = 0;
+  for (std::size_t fault = 0; fault < fault_names.size(); ++fault)
+    hunted += is_wanted(fault) ? 1 : 0;
+  return hunted;
+}
+
 void print(const std::vector<verdict>& verdicts) {
   std::cout << std::left << std::setw(36) << "fault" << std::setw(6) << "seeds" << std::setw(9)
             << "seconds"
@@ -152,6 +159,7 @@ void print(const std::vector<verdict>& verdicts) {
               << std::fixed << std::setprecision(2) << v.seconds << v.words.substr(0, words_max)
               << '\n';
   }
+  std::cout << "hunted for " << count_hunted() << " of " << fault_names.size() << '\n';
 }
 
 } // namespace codeq::mutation

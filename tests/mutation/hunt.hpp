@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -23,7 +24,10 @@ using seed_run = std::function<std::string(std::uint64_t seed)>;
 /// process of its own, as many at a time as there are processors.
 [[nodiscard]] std::vector<verdict> hunt_all(std::uint64_t seeds_max, const seed_run& run);
 
-/// Prints a line for each fault.
+/// Number of names that CODEQ_FAULT does not leave out, "no fault" among them.
+[[nodiscard]] std::size_t count_hunted();
+
+/// Prints a line for each fault, and how many were hunted for.
 void print(const std::vector<verdict>& verdicts);
 
 } // namespace codeq::mutation

@@ -12,6 +12,7 @@ namespace {
 constexpr std::uint64_t seeds_max = 600;
 
 TEST(MutationList, EveryDeliberateFaultIsCaughtAndNothingElse) {
+  ASSERT_GT(count_hunted(), 0u) << "CODEQ_FAULT is in no name of a fault";
   auto verdicts = hunt_all(seeds_max, [](std::uint64_t seed) {
     return sim::cluster(seed, sim::scenario_of(seed)).run().breach;
   });

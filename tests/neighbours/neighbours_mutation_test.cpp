@@ -11,6 +11,7 @@ namespace codeq::neighbours {
 constexpr std::uint64_t seeds_max = 1000;
 
 TEST(NeighbourFaults, EachIsCaughtAndNothingElse) {
+  ASSERT_GT(mutation::count_hunted(), 0u) << "CODEQ_FAULT is in no name of a fault";
   const auto verdicts = mutation::hunt_all(seeds_max, [](std::uint64_t seed) {
     if (seed % 4 == 1)
       return world(seed).run_held();

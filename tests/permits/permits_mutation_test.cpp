@@ -11,6 +11,7 @@ namespace codeq::permits {
 constexpr std::uint64_t seeds_max = 300;
 
 TEST(PermitFaults, EachIsCaughtAndNothingElse) {
+  ASSERT_GT(mutation::count_hunted(), 0u) << "CODEQ_FAULT is in no name of a fault";
   const auto verdicts =
     mutation::hunt_all(seeds_max, [](std::uint64_t seed) { return world(seed).run(); });
   mutation::print(verdicts);

@@ -2,6 +2,8 @@
 #include "codeq/cluster_status.hpp"
 #include "codeq/operator_types.hpp"
 
+#include "base/turns_counted.hpp"
+
 #include <array>
 
 namespace codeq {
@@ -47,7 +49,8 @@ std::string turn_of(const task_explanation& why) {
   auto text = "waits for the turn of "
               + (why.fairness_key.empty() ? "the empty fairness key"
                                           : "its fairness key " + quoted(why.fairness_key))
-              + ", behind " + std::to_string(why.fairness_before)
+              + (why.fairness_before < base::turns_counted_max ? ", behind " : ", behind at least ")
+              + std::to_string(why.fairness_before)
               + (why.fairness_before == 1 ? " other" : " others");
   constexpr duration almost_a_tenth{99};
   if (why.fairness_wait >= duration::max() - almost_a_tenth)

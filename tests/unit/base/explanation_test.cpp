@@ -106,6 +106,10 @@ TEST(Explanation, FairnessNamesTheKeyTheTurnsBeforeItAndTheBound) {
     "0.1 s");
   turn.fairness_wait = duration::max();
   EXPECT_EQ(to_sentence(turn), "waits for the turn of the empty fairness key, behind 1 other");
+  turn.fairness_before = 1000;
+  EXPECT_EQ(
+    to_sentence(turn),
+    "waits for the turn of the empty fairness key, behind at least 1000 others");
 }
 
 TEST(Explanation, NumbersOfALaterVersionHaveAName) {

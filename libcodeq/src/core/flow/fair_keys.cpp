@@ -116,6 +116,9 @@ void fair_keys::forget(std::uint32_t key) {
 }
 
 void fair_keys::fix_weights(const std::map<std::string, std::uint32_t>& weights) {
+  for (const auto& [name, weight] : fixed_)
+    if (!weights.contains(name))
+      release_group(name);
   fixed_ = weights;
   for (const auto& [name, weight] : fixed_) {
     if (group_of(name).size() < name.size()) {
@@ -125,6 +128,14 @@ void fair_keys::fix_weights(const std::map<std::string, std::uint32_t>& weights)
       group_weights_[group->second.number] = weight;
     }
   }
+}
+
+void fair_keys::release_group(std::string_view name) {
+  auto group = groups_.find(name);
+  auto own = number_of(name);
+  bool has_own_tasks = own && keys_[*own].live > 0;
+  if (group != groups_.end() && !has_own_tasks)
+    group_weights_[group->second.number] = 1;
 }
 
 std::uint32_t fair_keys::first_weight(std::string_view name) const {

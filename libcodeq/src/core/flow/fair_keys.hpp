@@ -64,7 +64,9 @@ public:
 
   [[nodiscard]] const std::string& name_of(fair_key who) const { return *keys_[who.key].name; }
 
-  /// These weights hold from now on, whatever `set_weight` says. Does not change orders.
+  /// These weights hold from now on, whatever `set_weight` says. A key whose weight is not among
+  /// them any more keeps it until `set_weight`; a group that is no key with live tasks has 1 again.
+  /// Does not change orders.
   void fix_weights(const std::map<std::string, std::uint32_t>& weights);
 
   [[nodiscard]] const std::map<std::string, std::uint32_t>& fixed_weights() const noexcept {
@@ -151,6 +153,9 @@ private:
   std::uint32_t add(std::string_view name);
   void forget(std::uint32_t key);
   [[nodiscard]] static std::string_view group_of(std::string_view name);
+  /// The weight of the group is not fixed any more. Tasks under its own key may give another one;
+  /// it is 1 when there are none.
+  void release_group(std::string_view name);
   /// The weight that is fixed, or 1.
   [[nodiscard]] std::uint32_t first_weight(std::string_view name) const;
 

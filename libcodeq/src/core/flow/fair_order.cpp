@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/flow/fair_order.hpp"
 
+#include <algorithm>
+
 namespace codeq::core {
 
 void fair_order::add(fair_key who, std::uint32_t key_weight, std::uint32_t group_weight) {
@@ -30,6 +32,25 @@ void fair_order::set_key_weight(fair_key who, std::uint32_t weight) {
 void fair_order::set_group_weight(std::uint32_t group, std::uint32_t weight) {
   if (group < groups_.size() && groups_[group].is_member())
     groups_in_turn_.set_weight(groups_, group, weight);
+}
+
+fair_order::standing fair_order::standing_of(fair_key who) const {
+  standing found;
+  found.largest_cost = groups_in_turn_.largest_cost();
+  found.other_groups = groups_in_turn_.round_max();
+  bool has_group = who.group < groups_.size() && groups_[who.group].is_member();
+  if (!has_group)
+    return found;
+  const auto& ring = rings_[who.group];
+  found.largest_cost = std::max(found.largest_cost, ring.largest_cost());
+  found.other_groups -= groups_[who.group].weight + 1;
+  found.other_keys = ring.round_max();
+  found.is_group_in_debt = groups_[who.group].credit < 0;
+  if (!contains(who))
+    return found;
+  found.other_keys -= keys_[who.key].weight + 1;
+  found.is_key_in_debt = keys_[who.key].credit < 0;
+  return found;
 }
 
 void fair_order::charge(fair_key who, std::int64_t cost) {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/turns_counted.hpp"
 #include "core/flow/fair_ring.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -52,33 +55,39 @@ public:
   template <class CostOf>
   [[nodiscard]] choice next(CostOf cost_of) {
     parts<fair_ring::places, std::vector<fair_ring>> all{
-      groups_in_turn_, groups_, rings_, keys_};
+      groups_in_turn_, groups_, rings_, keys_, std::numeric_limits<std::uint64_t>::max()};
     auto who = choose(all, cost_of);
     auto cost = cost_of(who);
     return {
       who, std::min(groups_in_turn_.share(groups_, cost), rings_[who.group].share(keys_, cost))};
   }
 
-  /// The key that `next` would choose. Changes nothing. @pre it is not empty
+  /// The key that `next` would choose; empty when `base::turns_counted_max` members have to be
+  /// passed over because of their debts, so that it takes a bounded time. Changes nothing. @pre it
+  /// is not empty
   template <class CostOf>
-  [[nodiscard]] fair_key preview(CostOf cost_of) const {
+  [[nodiscard]] std::optional<fair_key> preview(CostOf cost_of) const {
     copy looked_at(*this);
     auto all = looked_at.all();
-    return choose(all, cost_of);
+    auto next = choose(all, cost_of);
+    return all.passes > 0 ? std::optional{next} : std::nullopt;
   }
 
   /// The number of turns before the key's own: those of the groups before its group, and of the
   /// keys before it in its group. It is 0 for the key that `next` would choose, and for no other.
-  /// Changes nothing. Linear in the number of groups and of the group's keys. @pre the key has
-  /// tasks
+  /// At most `base::turns_counted_max`, also when `preview` is empty. Changes nothing. @pre the key
+  /// has tasks
   template <class CostOf>
   [[nodiscard]] std::size_t turns_before(fair_key who, CostOf cost_of) const {
     copy looked_at(*this);
     auto all = looked_at.all();
     auto next = choose(all, cost_of);
     auto first = choose_in(all, who.group, cost_of);
-    return fair_ring::distance(groups_, next.group, who.group)
-           + fair_ring::distance(keys_, first, who.key);
+    constexpr auto most = base::turns_counted_max;
+    if (all.passes == 0)
+      return most;
+    auto groups = fair_ring::distance(groups_, next.group, who.group, most);
+    return groups + fair_ring::distance(keys_, first, who.key, most - groups);
   }
 
   /// The chosen key got tasks whose expected run times have this sum. @pre `next` chose it last
@@ -98,6 +107,21 @@ public:
   [[nodiscard]] std::int64_t largest_cost() const noexcept {
     return groups_in_turn_.largest_cost();
   }
+
+  /// What the time until a key's next turn depends on, besides weights and expected run times.
+  struct standing {
+    /// In the rounds of the groups and of the group's keys; also of keys that left meanwhile.
+    std::int64_t largest_cost = 1;
+    /// See `fair_ring::round_max`: of the other groups, and of the other keys of the group.
+    std::uint64_t other_groups = 0;
+    std::uint64_t other_keys = 0;
+    /// A debt makes the key, or its group, miss a round.
+    bool is_key_in_debt = false;
+    bool is_group_in_debt = false;
+  };
+
+  /// The key may have no tasks here.
+  [[nodiscard]] standing standing_of(fair_key who) const;
 
 private:
   /// Copies of those elements of a list that are looked at; the list does not change.
@@ -122,6 +146,8 @@ private:
     Places& groups;
     Rings& rings;
     Places& keys;
+    /// See `fair_ring::turn`.
+    std::uint64_t passes = 0;
   };
 
   /// Takes the changes of a choice in place of an order.
@@ -134,7 +160,7 @@ private:
         keys_(of.keys_) {}
 
     [[nodiscard]] parts<overlay<fair_ring::place>, overlay<fair_ring>> all() {
-      return {groups_in_turn_, groups_, rings_, keys_};
+      return {groups_in_turn_, groups_, rings_, keys_, base::turns_counted_max};
     }
 
   private:
@@ -148,14 +174,15 @@ private:
   template <class Parts, class CostOf>
   [[nodiscard]] static std::uint32_t choose_in(Parts& in, std::uint32_t group, CostOf cost_of) {
     return in.rings[group].turn(
-      in.keys, [&](std::uint32_t key) { return cost_of(fair_key{group, key}); });
+      in.keys, [&](std::uint32_t key) { return cost_of(fair_key{group, key}); }, in.passes);
   }
 
   template <class Parts, class CostOf>
   [[nodiscard]] static fair_key choose(Parts& in, CostOf cost_of) {
-    auto group = in.groups_in_turn.turn(in.groups, [&](std::uint32_t one) {
+    auto cost_of_group = [&](std::uint32_t one) {
       return cost_of(fair_key{one, choose_in(in, one, cost_of)});
-    });
+    };
+    auto group = in.groups_in_turn.turn(in.groups, cost_of_group, in.passes);
     return {group, choose_in(in, group, cost_of)};
   }
 

@@ -12,6 +12,7 @@ void fair_ring::add(places& all, member who, std::uint32_t weight) {
     all.resize(who + 1);
   CODEQ_ASSERT(!all[who].is_member() && weight > 0);
   all[who] = {0, who, who, weight, false};
+  weights_ += weight;
   heaviest_ = std::max(heaviest_, weight);
   if (size_++ == 0) {
     first_ = who;
@@ -25,6 +26,8 @@ void fair_ring::add(places& all, member who, std::uint32_t weight) {
 }
 
 void fair_ring::set_weight(places& all, member who, std::uint32_t weight) {
+  weights_ += weight;
+  weights_ -= all[who].weight;
   all[who].weight = weight;
   heaviest_ = std::max(heaviest_, weight);
 }
@@ -37,6 +40,7 @@ void fair_ring::remove(places& all, member who) {
   if (first_ == who)
     first_ = gone.next;
   all[who] = {};
+  weights_ -= gone.weight;
   --size_;
   turns_left_ = std::min(turns_left_, size_);
 }

@@ -45,26 +45,29 @@ public:
   void set_weight(places& all, member who, std::uint32_t weight);
 
   /// The member that gets the next task. `cost_of` returns the expected cost of a member's next
-  /// task. `Places`: `places`, or a copy of what is looked at. @pre the ring is not empty
+  /// task. `Places`: `places`, or a copy of what is looked at. Lowers `passes` by the members that
+  /// were passed over; once it is 0 the result means nothing. @pre the ring is not empty
   template <class Places, class CostOf>
-  [[nodiscard]] member turn(Places& all, CostOf cost_of) {
+  [[nodiscard]] member turn(Places& all, CostOf cost_of, std::uint64_t& passes) {
     for (;;) {
       std::int64_t cost = cost_of(first_);
       auto& first = all[first_];
       if (!first.has_turn)
         begin_turn(first, cost);
-      if (first.credit >= cost)
+      if (first.credit >= cost || passes == 0)
         return first_;
+      --passes;
       first.has_turn = false;
       first_ = first.next;
     }
   }
 
-  /// Number of members whose turns come before that of `to`, from that of `from` on. @pre both are
-  /// in the same ring
-  [[nodiscard]] static std::size_t distance(const places& all, member from, member to) {
+  /// Number of members whose turns come before that of `to`, from that of `from` on, at most
+  /// `most`. @pre both are in the same ring
+  [[nodiscard]] static std::size_t
+  distance(const places& all, member from, member to, std::size_t most) {
     std::size_t steps = 0;
-    for (; from != to; from = all[from].next)
+    for (; from != to && steps < most; from = all[from].next)
       ++steps;
     return steps;
   }
@@ -85,6 +88,10 @@ public:
   /// The largest cost of this round or the last one.
   [[nodiscard]] std::int64_t largest_cost() const noexcept { return largest_; }
 
+  /// The most that the members use between two turns of another one, in largest costs: the sum of
+  /// their weights, and what each has left of a task.
+  [[nodiscard]] std::uint64_t round_max() const noexcept { return weights_ + size_; }
+
   /// True when the member's credit or debt is not more than a turn could ever give. For checks.
   [[nodiscard]] bool is_bounded(const places& all, member who) const {
     // The weight may have been greater at the beginning of the turn, or since.
@@ -104,6 +111,8 @@ private:
   std::int64_t seen_ = 1;
   std::uint32_t turns_left_ = 0;
   std::uint32_t size_ = 0;
+  /// Their sum.
+  std::uint64_t weights_ = 0;
   /// The member whose turn it is.
   member first_ = 0;
 };

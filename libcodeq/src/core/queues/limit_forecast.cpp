@@ -25,10 +25,33 @@ std::uint64_t count_limited(const shard_state& state, const std::string& tenant)
   return tasks;
 }
 
-/// Number of ready tasks that name the limit, by key. Sets `is_whole` when all of them were seen.
-std::map<std::string, std::uint64_t>
-count_waiting(const shard_state& state, const limit_address& limit, bool& is_whole) {
-  std::map<std::string, std::uint64_t> waiting;
+/// A number of tasks by key.
+using tasks_of_keys = std::map<std::string, std::uint64_t>;
+
+/// Number of ready tasks that the limit holds back, by key; those that wait for permits of other
+/// shards, too. Has the keys in use that hold none. Sets `has_more` when there are further keys.
+tasks_of_keys
+count_held(const shard_state& state, const limit_address& limit, bool& has_more) {
+  tasks_of_keys held;
+  limit_part part{{}, limits::limit_forecast_seen_max, true};
+  for (const auto& own : state.limits.list_keys(limit, part, false, has_more))
+    held[own.key] = own.held;
+  for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
+    if (!state.queues[i] || state.queues[i]->address.tenant != limit.tenant)
+      continue;
+    const auto& awaited = state.permits.awaited_of(i).limits();
+    if (auto of = awaited.find(limit.name); of != awaited.end())
+      for (const auto& [key, tasks] : of->second.keys)
+        held[key] += tasks;
+  }
+  return held;
+}
+
+/// Number of ready tasks that name the limit, by key, as far as they were seen. Sets `is_whole`
+/// when these are all of them.
+tasks_of_keys
+count_seen(const shard_state& state, const limit_address& limit, bool& is_whole) {
+  tasks_of_keys waiting;
   auto left = count_limited(state, limit.tenant);
   std::size_t seen = 0;
   auto look_at = [&](const segment& s) {
@@ -43,9 +66,25 @@ count_waiting(const shard_state& state, const limit_address& limit, bool& is_who
       ++waiting[use->key];
     return true;
   };
-  if (left > 0)
-    state.segments.walk(0, segment_table::no_end, look_at);
+  state.segments.walk(0, segment_table::no_end, look_at);
   is_whole = left == 0;
+  return waiting;
+}
+
+/// Number of ready tasks that name the limit, by key; not fewer than it holds back. Has the keys in
+/// use that no task waits for: tasks of other shards may. Sets `is_whole` when none is left out.
+tasks_of_keys
+count_waiting(const shard_state& state, const limit_address& limit, bool& is_whole) {
+  bool has_more = false;
+  auto waiting = count_held(state, limit, has_more);
+  std::uint64_t held = 0;
+  for (const auto& [key, tasks] : waiting)
+    held += tasks;
+  is_whole = held == count_limited(state, limit.tenant);
+  if (!is_whole)
+    for (const auto& [key, tasks] : count_seen(state, limit, is_whole))
+      waiting[key] = std::max(waiting[key], tasks);
+  is_whole = is_whole && !has_more;
   return waiting;
 }
 
@@ -57,11 +96,6 @@ void forecast_limit(
   const limit_address& limit,
   const limit_definition& definition) {
   auto waiting = count_waiting(state, limit, answer.has_all_waiting);
-  // Tasks of other shards may wait for keys of this one.
-  bool has_more_keys = false;
-  limit_part part{{}, limits::limits_page_max, true};
-  for (const auto& own : state.limits.list_keys(limit, part, false, has_more_keys))
-    waiting.try_emplace(own.key, 0);
   for (const auto& [key, tasks] : waiting) {
     limit_key_forecast one{key, tasks, {}};
     if (!state.permits.owner_elsewhere(limit.tenant, {limit.name, key, 1}))
@@ -75,7 +109,7 @@ void forecast_limit(
   bool is_cut = answer.waiting.size() > limits::limits_page_max;
   if (is_cut)
     answer.waiting.resize(limits::limits_page_max);
-  answer.has_all_waiting = answer.has_all_waiting && !has_more_keys && !is_cut;
+  answer.has_all_waiting = answer.has_all_waiting && !is_cut;
 }
 
 } // namespace codeq::core

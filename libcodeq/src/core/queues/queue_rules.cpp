@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "base/duration_text.hpp"
+#include "base/text_encoding.hpp"
 #include "core/queues/fairness_header.hpp"
 #include "core/queues/queue_limits.hpp"
 #include "core/state/queue_fairness.hpp"
@@ -189,11 +190,30 @@ std::string header_text(const std::string& header) {
   return header.empty() ? "none" : "header=" + header;
 }
 
-std::string weights_text(const std::map<std::string, std::uint32_t>& weights) {
+using key_weights = std::map<std::string, std::uint32_t>;
+
+std::string weight_text(const key_weights& weights, const std::string& key) {
+  auto at = weights.find(key);
+  return at == weights.end() ? "none" : std::to_string(at->second);
+}
+
+/// Fairness keys are any bytes.
+std::string key_text(const std::string& key) {
+  return base::is_utf8(key) ? key : "base64:" + base::to_base64(key);
+}
+
+/// The keys whose weights differ, with both.
+std::string weights_text(const key_weights& before, const key_weights& after) {
+  auto all = before;
+  all.insert(after.begin(), after.end());
   std::string text;
-  for (const auto& [key, weight] : weights)
-    text += (text.empty() ? "" : ", ") + key + "=" + std::to_string(weight);
-  return text.empty() ? "none" : text;
+  for (const auto& [key, weight] : all) {
+    auto old = weight_text(before, key);
+    auto now = weight_text(after, key);
+    if (old != now)
+      text += (text.empty() ? "" : ", ") + key_text(key) + " " + old + " -> " + now;
+  }
+  return text;
 }
 
 std::string text_of(on_dead value) {
@@ -254,11 +274,9 @@ std::string describe_change(const queue_config& before, const queue_config& afte
     "fairness-key",
     header_text(before.fairness_header),
     header_text(after.fairness_header));
-  add_change(
-    text,
-    "fairness-weights",
-    weights_text(before.fairness_weights),
-    weights_text(after.fairness_weights));
+  auto weights = weights_text(before.fairness_weights, after.fairness_weights);
+  if (!weights.empty())
+    text += (text.empty() ? "" : ", ") + std::string("fairness-weights ") + weights;
   return text;
 }
 

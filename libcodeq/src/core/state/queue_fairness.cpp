@@ -20,11 +20,8 @@ constexpr std::uint64_t millionths = 1'000'000;
 /// Over all priorities.
 struct queue_fairness::weight_sums {
   std::uint64_t groups = 0;
-  /// Of the keys, and their number, by the number of the group.
+  /// Of the keys, by the number of the group.
   std::unordered_map<std::uint32_t, std::uint64_t> keys;
-  std::unordered_map<std::uint32_t, std::uint64_t> counts;
-  /// The largest expected run time of a task, in milliseconds.
-  std::int64_t largest_cost = 1;
 };
 
 queue_fairness::queue_fairness(queue_state& queue, std::shared_ptr<fairness_use> use)
@@ -189,23 +186,48 @@ queue_fairness::weight_sums queue_fairness::sum_weights() const {
     if (ready_of(who) == 0)
       return;
     auto weights = keys_.weights_of(who);
-    sums.keys[who.group] += weights.key;
-    if (sums.counts[who.group]++ == 0)
-      sums.groups += weights.group;
-    sums.largest_cost = std::max(sums.largest_cost, keys_.cost_of(who));
+    auto& of_group = sums.keys[who.group];
+    sums.groups += of_group == 0 ? weights.group : 0;
+    of_group += weights.key;
   });
   return sums;
 }
 
+fair_order::standing queue_fairness::standing_of(fair_key who) const {
+  fair_order::standing all;
+  for (const auto& of : lanes_) {
+    if (!of || of->empty())
+      continue;
+    auto one = of->standing_of(who);
+    all.largest_cost = std::max(all.largest_cost, one.largest_cost);
+    all.other_groups += one.other_groups;
+    all.other_keys += one.other_keys;
+    all.is_key_in_debt |= one.is_key_in_debt;
+    all.is_group_in_debt |= one.is_group_in_debt;
+  }
+  return all;
+}
+
+std::int64_t queue_fairness::largest_cost() const {
+  std::int64_t largest = 1;
+  keys_.for_each_active([&](fair_key who) {
+    auto is_ready = [&](const auto& of) { return of && of->has_turns(who); };
+    auto cost = keys_.cost_of(who);
+    if (cost > largest && std::any_of(lanes_.begin(), lanes_.end(), is_ready))
+      largest = cost;
+  });
+  return largest;
+}
+
 duration queue_fairness::longest_wait(
-  fair_key who, const weight_sums& sums, std::uint64_t leased) const {
-  auto weights = keys_.weights_of(who);
+  fair_key who, std::int64_t largest_now, std::uint64_t leased) const {
+  auto standing = standing_of(who);
+  auto in_group = standing.other_keys * (standing.is_key_in_debt ? 2 : 1);
   // A round of the group's keys takes as many rounds of the groups.
-  auto others = sums.groups - weights.group + sums.counts.size() - 1;
-  auto in_group = sums.keys.at(who.group) - weights.key + sums.counts.at(who.group) - 1;
-  auto rounds = 1 + in_group / weights.group;
-  auto ahead = others * rounds + in_group;
-  auto largest = static_cast<std::uint64_t>(sums.largest_cost);
+  auto weight = keys_.weights_of(who).group;
+  auto rounds = 1 + (in_group + weight - 1) / weight + (standing.is_group_in_debt ? 1 : 0);
+  auto ahead = standing.other_groups * rounds + in_group;
+  auto largest = static_cast<std::uint64_t>(std::max(largest_now, standing.largest_cost));
   constexpr auto most = static_cast<std::uint64_t>(duration::max().count());
   if (ahead > most / largest)
     return duration::max();
@@ -228,6 +250,7 @@ fairness_page queue_fairness::list(const fairness_part& part, std::uint64_t leas
   std::partial_sort(wanted.begin(), end, wanted.end(), by_name);
   wanted.erase(end, wanted.end());
   auto sums = sum_weights();
+  auto largest = largest_cost();
   for (auto who : wanted) {
     auto& share = page.keys.emplace_back(describe(who));
     if (share.ready == 0)
@@ -235,7 +258,7 @@ fairness_page queue_fairness::list(const fairness_part& part, std::uint64_t leas
     auto weights = keys_.weights_of(who);
     share.share_ppm = static_cast<std::uint32_t>(
       millionths * weights.group / sums.groups * weights.key / sums.keys.at(who.group));
-    share.wait = longest_wait(who, sums, leased);
+    share.wait = longest_wait(who, largest, leased);
   }
   return page;
 }
@@ -249,14 +272,17 @@ queue_fairness::wait_of(const segment& s, std::uint64_t leased) const {
   auto before = of->turns_before(who, keys_);
   if (before == 0)
     return std::nullopt;
-  return turn_wait{keys_.name_of(who), before, longest_wait(who, sum_weights(), leased)};
+  return turn_wait{keys_.name_of(who), before, longest_wait(who, largest_cost(), leased)};
 }
 
 std::uint64_t queue_fairness::out_of_turn() const {
   std::uint64_t tasks = 0;
-  for (const auto& of : lanes_)
-    if (of && !of->empty())
-      tasks += of->ready() - of->ready(of->preview(keys_));
+  for (const auto& of : lanes_) {
+    if (!of || of->empty())
+      continue;
+    auto next = of->preview(keys_);
+    tasks += of->ready() - (next ? of->ready(*next) : 0);
+  }
   return tasks;
 }
 

@@ -116,7 +116,7 @@ public:
   };
 
   /// Empty when the next task of the segment's priority is one of its key, or when the key has no
-  /// ready task that no limit holds back. Linear in the number of keys. `leased`: as for `list`.
+  /// ready task that no limit holds back. Costs one pass over the keys. `leased`: as for `list`.
   [[nodiscard]] std::optional<turn_wait> wait_of(const segment& s, std::uint64_t leased) const;
 
   /// Number of the ready tasks that no limit holds back and for which `wait_of` is not empty.
@@ -151,9 +151,15 @@ private:
 
   [[nodiscard]] weight_sums sum_weights() const;
 
-  /// As `fairness_share::wait`. @pre the key has ready tasks
+  /// That of the key over all priorities.
+  [[nodiscard]] fair_order::standing standing_of(fair_key who) const;
+
+  /// The largest expected run time of the keys with ready tasks, in milliseconds; at least 1.
+  [[nodiscard]] std::int64_t largest_cost() const;
+
+  /// As `fairness_share::wait`. `largest_now`: see `largest_cost`. @pre the key has ready tasks
   [[nodiscard]] duration
-  longest_wait(fair_key who, const weight_sums& sums, std::uint64_t leased) const;
+  longest_wait(fair_key who, std::int64_t largest_now, std::uint64_t leased) const;
 
   [[nodiscard]] fairness_share describe(fair_key who) const;
 

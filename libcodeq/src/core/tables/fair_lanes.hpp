@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 
 namespace codeq::core {
@@ -66,14 +67,19 @@ public:
   /// At most `limit` tasks of one segment. Removes nothing. @pre not empty
   [[nodiscard]] turn front(segment_table& segments, const fair_keys& keys, std::uint32_t limit);
 
-  /// The key that `front` would choose. Changes nothing. @pre not empty
-  [[nodiscard]] fair_key preview(const fair_keys& keys) const {
+  /// As `fair_order::preview`. @pre not empty
+  [[nodiscard]] std::optional<fair_key> preview(const fair_keys& keys) const {
     return order_.preview([&](fair_key who) { return keys.cost_of(who); });
   }
 
   /// As `fair_order::turns_before`. @pre the key has ready tasks
   [[nodiscard]] std::size_t turns_before(fair_key who, const fair_keys& keys) const {
     return order_.turns_before(who, [&](fair_key one) { return keys.cost_of(one); });
+  }
+
+  /// As `fair_order::standing_of`.
+  [[nodiscard]] fair_order::standing standing_of(fair_key who) const {
+    return order_.standing_of(who);
   }
 
   /// The first of these tasks, at least one, were granted. @pre `front` returned the key last

@@ -8,6 +8,10 @@
 #include "http/json/task_json.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
 
 namespace codeq::http {
 
@@ -131,8 +135,26 @@ result<void> check_task(const task_spec& task, timestamp now) {
   return {};
 }
 
+namespace {
+
+/// Refuses a key that is given twice.
+result<void> check_weights(const std::vector<input>& from) {
+  std::set<std::string> keys;
+  for (const auto& one : from) {
+    auto key = one.text("fairnessKey");
+    auto place = "fairnessWeights[" + std::to_string(keys.size()) + "].fairnessKey";
+    if (!keys.insert(key).second)
+      return refused(place, quote(key), "another key than those before it");
+  }
+  return {};
+}
+
+} // namespace
+
 result<void> check_settings(const input& from) {
   if (auto ok = check_queue_limits(make_queue_limits(from.objects("limits"))); !ok)
+    return ok;
+  if (auto ok = check_weights(from.objects("fairnessWeights")); !ok)
     return ok;
   if (!from.flag("keepPayload").value_or(false))
     return {};

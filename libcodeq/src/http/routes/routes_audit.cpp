@@ -3,6 +3,7 @@
 
 #include "base/rfc3339.hpp"
 #include "http/json/input_refusal.hpp"
+#include "http/json/task_json.hpp"
 #include "http/routes/route_steps.hpp"
 
 #include <array>
@@ -50,7 +51,9 @@ void write_command(base::json_writer& json, const audited_command& command) {
     .field("queue", command.queue);
   if (command.task)
     json.field("taskId", to_string(*command.task));
-  json.field("changed", command.changed).field("detail", command.detail).end_object();
+  json.field("changed", command.changed)
+    .field("detail", shown_text(command.detail))
+    .end_object();
 }
 
 void answer_page(const exchange_ptr& call, const result<audit_page>& page) {

@@ -233,6 +233,25 @@ TEST(FairOrder, TurnsBeforeAKeyAreThoseOfOtherGroupsAndOfItsGroup) {
   EXPECT_EQ(before(member_a), 3u);
 }
 
+TEST(FairOrder, TurnsBeforeAKeyAreCountedUpToALimit) {
+  keys_with_tasks tasks;
+  constexpr auto most = base::turns_counted_max;
+  for (std::uint32_t k = 0; k < 2 * most; ++k)
+    tasks.add(key(k), 10);
+  auto cost_of = [&](fair_key who) { return tasks.cost_of(who); };
+
+  EXPECT_EQ(tasks.order.turns_before(key(0), cost_of), 0u);
+  EXPECT_EQ(tasks.order.turns_before(key(most - 1), cost_of), most - 1);
+  EXPECT_EQ(tasks.order.turns_before(key(most + 1), cost_of), most);
+  // Each key is in debt.
+  tasks.grant(2 * most);
+  for (std::uint32_t k = 0; k < 2 * most; ++k)
+    tasks.order.settle(key(k), -10);
+  EXPECT_FALSE(tasks.order.preview(cost_of));
+  EXPECT_EQ(tasks.order.turns_before(key(0), cost_of), most);
+  EXPECT_EQ(tasks.grant(), key(0)) << "in the round after";
+}
+
 /// Keys of a few groups come and go and run longer or shorter than expected.
 TEST(FairOrder, PreviewIsTheKeyThatIsChosenNext) {
   std::minstd_rand random(static_cast<std::uint32_t>(test::choose_seed()));
@@ -250,7 +269,7 @@ TEST(FairOrder, PreviewIsTheKeyThatIsChosenNext) {
     tasks.order.settle(who, static_cast<std::int64_t>(random() % 100) - 50);
     if (tasks.order.empty())
       continue;
-    auto next = tasks.order.preview(cost_of);
+    auto next = tasks.order.preview(cost_of).value();
     int with_none_before = 0;
     for (const auto& [key, cost] : tasks.costs)
       if (fair_key each{key % 3, key}; tasks.order.contains(each))

@@ -155,5 +155,15 @@ TEST_F(FairnessHeader, ChangeIsSaidAsItIsSet) {
   EXPECT_THAT(core::durable_text(state()), HasSubstr(" fairness letter"));
 }
 
+TEST_F(FairnessHeader, ChangeOfWeightsNamesThoseThatDiffer) {
+  const queue_config before{.fairness_weights = {{"a", 2}, {"b", 4}, {"c", 3}}};
+  const queue_config after{.fairness_weights = {{"a", 2}, {"b", 7}, {"\xff", 5}}};
+
+  EXPECT_EQ(
+    core::describe_change(before, after),
+    "fairness-weights b 4 -> 7, c 3 -> none, base64:/w== none -> 5");
+  EXPECT_EQ(core::describe_change(after, after), "");
+}
+
 } // namespace
 } // namespace codeq::test

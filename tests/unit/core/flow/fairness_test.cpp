@@ -166,6 +166,20 @@ TEST_F(Fairness, WeightOfTheSettingsStaysOverARestartUntilItIsTakenAway) {
   EXPECT_EQ(weight(), 3u);
 }
 
+TEST_F(Fairness, WeightOfAFirstPartThatIsTakenAwayNoLongerHolds) {
+  add("t/x", 60);
+  add("u", 60);
+  configure("q", {.fairness_weights = {{"t", 5}, {"u", 1}}});
+  EXPECT_NEAR(static_cast<double>(count(run(24), 'u')), 4, 1);
+
+  configure("q", {.fairness_weights = {{"u", 1}}});
+
+  const auto& keys = fair()->keys();
+  EXPECT_EQ(keys.weights_of(*keys.find("t/x")).group, 1u);
+  run(12);
+  EXPECT_NEAR(static_cast<double>(count(run(20), 'u')), 10, 1);
+}
+
 TEST_F(Fairness, WeightsOfTheSettingsHoldForKeysThatComeLater) {
   configure("q", {.fairness_weights = {{"t", 3}, {"t/x", 2}}});
   add("t/x", 1);
@@ -361,6 +375,39 @@ TEST_F(Fairness, ListShowsBacklogShareWeightAndWait) {
   // The other group has weight 1, and a task is expected to run 200 ms at most, in two slots.
   EXPECT_EQ(page.keys[0].wait, 200ms);
   EXPECT_EQ(page.keys[0].ready + page.keys[1].ready + page.keys[2].ready, 17u);
+}
+
+TEST_F(Fairness, WaitCoversTheRoundOfALongTaskWhoseKeyLeft) {
+  runs_ = {{"a", 4s}, {"b", 40ms}, {"c", 40ms}};
+  for (const auto* key : {"a", "b", "c"})
+    add(key, 1);
+  EXPECT_EQ(run(3), "abc");
+  add("a", 1);
+  add("b", 200);
+  add("c", 1);
+  ASSERT_EQ(key_of_.at(take()), "a");
+
+  auto wait = fair()->list({.limit = 3}, 1).keys.at(2).wait;
+
+  auto of_b = static_cast<int>(run(150).find('c'));
+  EXPECT_GE(of_b, 50) << "the round is still one of tasks of 4 s";
+  EXPECT_GE(wait, of_b * 40ms);
+  EXPECT_LE(wait, 8s);
+}
+
+TEST_F(Fairness, WaitOfAKeyInDebtIsARoundLonger) {
+  runs_ = {{"a", 100ms}, {"b", 100ms}};
+  add("a", 10);
+  add("b", 10);
+  run(8);
+  auto list_b = [&] { return fair()->list({.limit = 2}, 1).keys.at(1); };
+  EXPECT_EQ(list_b().wait, 2 * list_b().expected_run);
+
+  ASSERT_EQ(key_of_.at(take()), "b");
+  advance(1000ms);
+  complete("w", lease_of(taken_.back()));
+
+  EXPECT_EQ(list_b().wait, 4 * list_b().expected_run);
 }
 
 TEST_F(Fairness, ListHasPages) {

@@ -109,6 +109,23 @@ TEST_F(LimitForecast, TasksBeyondThoseLookedAtAreSaidToBe) {
   EXPECT_FALSE(is_whole_);
 }
 
+TEST_F(LimitForecast, TasksThatTheLimitHoldsCountHoweverManyOthersComeFirst) {
+  constexpr std::size_t part = 1000;
+  for (std::size_t added = 0; added < limits::limit_forecast_seen_max; added += part)
+    enqueue("q", part, {.tenant = "other", .limits = {{"api", "a", 1}}});
+  attach("w", {"q"});
+  claim("w", 6);
+  add("a", 8);
+  EXPECT_EQ(look({.concurrency = 2}), (keys{{"a", {3, 0}}}));
+  EXPECT_TRUE(is_whole_);
+
+  add("b", 2);
+
+  EXPECT_EQ(look({.concurrency = 2}), (keys{{"a", {3, 0}}, {"b", {0, 1}}}))
+    << "the task of b that waits for a slot is too far behind";
+  EXPECT_FALSE(is_whole_);
+}
+
 TEST_F(LimitForecast, KeysWithMostTasksAreNamed) {
   for (std::size_t i = 0; i < limits::limits_page_max; ++i)
     add(std::to_string(i), 1);
