@@ -395,15 +395,20 @@ private:
   void wait_for_shard(std::uint64_t number);
   void fail_question(std::uint64_t number, const error& reason);
   void send_moved(const std::vector<shard_id>& shards);
+  void send_again(const std::vector<shard_id>& shards);
   void send_lost(const actors::connection_actor& connection);
   void fail_leases(const std::vector<shard_id>& shards);
   /// Tells the claims which connections lead to these shards.
   void tell_claims(const std::vector<shard_id>& shards);
+  /// The same a little later, once for all shards of that time.
+  void tell_claims_later(const std::vector<shard_id>& shards);
   /// Tells all claims.
   template <class Message>
   void tell_claims(const Message& m);
   /// Passes what a shard of another coordinator says to its claim.
   void take_claim_news(const protocol::wire_frame& frame);
+  /// Gives back the tasks of news of a claim that has ended.
+  void give_back_late(const protocol::claim_news& news);
   void add_others(base::coordinator_counts sum, std::function<void(const stats_result&)> done);
   void add_others(
     std::vector<base::worker_counts> sum, std::function<void(const workers_result&)> done);
@@ -486,6 +491,8 @@ private:
   timer_list timers_;
   /// Empty for a coordinator that is alone.
   std::optional<far_shards> far_;
+  /// The shards of which claims are told later.
+  std::set<shard_id> untold_;
   /// The shards that other coordinators serve.
   std::set<shard_id> away_;
   std::vector<shard_follower> followers_;
