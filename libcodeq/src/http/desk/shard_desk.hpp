@@ -283,7 +283,8 @@ public:
   /// `unknown_task`, or the reason why the shard refused the report's content.
   void report(const attempt_end& end, std::function<void(error)> done);
 
-  /// Gives leases back of which no worker has learned; the attempts are not charged.
+  /// Gives leases back of which no worker has learned; the attempts are not charged. Repeats it for
+  /// some time while their shard is not reached.
   void give_back(const std::vector<granted_lease>& leases);
 
   /// Extends a lease and tells those who watch its task of its progress. Errors: `stale_lease`.
@@ -436,6 +437,8 @@ private:
     const protocol::wire_frame& frame,
     const coordinator::enqueue_share& share = {},
     const core::origin_ptr& origin = {});
+  void give_back(const granted_lease& lease, monotonic_time until);
+  void give_back_later(const granted_lease& lease, monotonic_time until, const error& why);
   void take_reports(shard_id shard, const core::reports_answered& answered);
   void take_lost(shard_id shard, const core::leases_lost& lost);
   void take_saved(shard_id shard, const core::checkpoints_saved& saved);
@@ -464,6 +467,8 @@ private:
   /// The tasks whose enqueue was answered and whose status is on its way.
   std::map<task_id, then<task_detail>> added_;
   std::multimap<lease_name, std::function<void(error)>> reports_;
+  /// The number of leases that are given back again a little later.
+  std::size_t repeats_ = 0;
   /// The heartbeats whose questions are not answered yet.
   std::multimap<lease_name, std::shared_ptr<beat_fate>> beats_;
   /// The checkpoints that are not known to be durable, in the order in which they were sent.
