@@ -299,7 +299,7 @@ TEST_F(FarClaim, GivesLateTasksBackAfterItHasEnded) {
   grant_far(1, 1);
   send(tasks_of(shard_id{0}, 1));
   EXPECT_EQ(take(), (lines{"gives back 1", "gives back 1"}));
-  system_.advance(std::chrono::seconds(1));
+  system_.advance(std::chrono::milliseconds(300));
   grant_far(1, 1);
 
   EXPECT_EQ(take(), lines{});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/desk/claim_peer.hpp"
 
+#include "base/tuning.hpp"
 #include "client/operator_questions.hpp"
 
 #include <algorithm>
@@ -25,8 +26,9 @@ constexpr std::uint64_t quiet_rounds_wanted = 2;
 constexpr std::chrono::milliseconds slot_wait_max{100};
 
 /// How long a claim that has ended waits for tasks of a shard that has left: longer than a
-/// hand-over waits for the shard's last turns.
-constexpr std::chrono::seconds late_tasks_wait{1};
+/// hand-over waits for the shard's last turns, shorter than a stopping gateway waits for claims.
+constexpr std::chrono::milliseconds late_tasks_wait{300};
+static_assert(late_tasks_wait < tuning::http_shutdown_max);
 
 } // namespace
 
