@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -114,7 +115,8 @@ protected:
     send(http::claim_news_arrived{make_claim_news({number, attachment, shard_id{1}}, event)});
   }
 
-  void grant_far(std::uint32_t attachment, std::uint32_t count) {
+  /// Tasks that a shard has granted.
+  static task_delivery tasks_of(shard_id from, std::uint32_t count) {
     auto body = protocol::frame<schema::TaskBody>::build([](auto) {}).body();
     core::encoded_tasks bodies;
     std::string joined;
@@ -130,13 +132,21 @@ protected:
     run.queue = {"t", "q"};
     run.max_attempts = 3;
     run.lease = duration{1000};
-    task_delivery tasks{shard_id{1}, {}, {std::move(bodies)}, false};
+    task_delivery tasks{from, {}, {std::move(bodies)}, false};
     tasks.granted.runs.push_back(std::move(run));
+    return tasks;
+  }
+
+  void grant_far(std::uint32_t attachment, std::uint32_t count) {
     write_claim_tasks(
-      {number, attachment, shard_id{1}}, tasks,
+      {number, attachment, shard_id{1}}, tasks_of(shard_id{1}, count),
       [&](std::uint32_t, const protocol::wire_frame& frame) {
         send(http::claim_news_arrived{*protocol::claim_news::parse(frame.body)});
       });
+  }
+
+  void give_back_credit_here() {
+    send(credit_news{shard_id{0}, credit_news::kind::returned, 1});
   }
 
   void answer_here(std::uint64_t question) {
@@ -251,6 +261,79 @@ TEST_F(FarClaim, UsesAShardThatComesHere) {
   const auto told = take();
   EXPECT_EQ(told.front(), "far 1 detach");
   EXPECT_EQ(told.size(), 3u);
+}
+
+TEST_F(FarClaim, KeepsTheLateTasksOfAShardThatLeftAnotherCoordinator) {
+  start(1, 1, false);
+  take();
+  send_far(1, claim_left{{errc::not_owner, "moved"}});
+  EXPECT_EQ(take(), (lines{"here attach", "here claim 1"}));
+
+  grant_far(1, 1);
+  EXPECT_EQ(take(), (lines{"here revoke 1"}));
+  give_back_credit_here();
+
+  EXPECT_EQ(take(), (lines{"here detach", "ended with 1"}));
+}
+
+TEST_F(FarClaim, KeepsTheLateTasksOfAShardThatLeftThisCoordinator) {
+  start(1, 0, false);
+  EXPECT_EQ(take(), (lines{"here attach", "here claim 1"}));
+  send(shard_moved{shard_id{0}, false});
+  EXPECT_EQ(take(), (lines{"far 1 attach", "far 1 claim 1"}));
+
+  send(tasks_of(shard_id{0}, 1));
+  EXPECT_EQ(take(), (lines{"far 1 revoke 1"}));
+  send_far(1, credit_news{shard_id{1}, credit_news::kind::returned, 1});
+
+  EXPECT_EQ(take(), (lines{"here detach", "far 1 detach", "ended with 1"}));
+}
+
+TEST_F(FarClaim, GivesLateTasksBackAfterItHasEnded) {
+  start(1, 1, false);
+  send_far(1, claim_left{{errc::not_owner, "moved"}});
+  send(http::end_claim{});
+  give_back_credit_here();
+  EXPECT_EQ(take().back(), "ended with 0");
+
+  grant_far(1, 1);
+  send(tasks_of(shard_id{0}, 1));
+  EXPECT_EQ(take(), (lines{"gives back 1", "gives back 1"}));
+  system_.advance(std::chrono::milliseconds(300));
+  grant_far(1, 1);
+
+  EXPECT_EQ(take(), lines{});
+}
+
+TEST_F(FarClaim, AsksNoMoreQuestionsOnceItHasToldThatItWaits) {
+  start(1, 1, false);
+  send_far(1, credit_news{shard_id{1}, credit_news::kind::drained});
+  for (std::uint64_t round = 1; round <= 2; ++round) {
+    answer_here(round);
+    send_far(1, claim_answer{round});
+  }
+  EXPECT_EQ(take().back(), "waits");
+
+  send(http::far_shards_found{{{shard_id{1}, connection_}}});
+
+  const auto told = take();
+  EXPECT_EQ(std::count(told.begin(), told.end(), "far 2 attach"), 1);
+  EXPECT_EQ(
+    std::count_if(
+      told.begin(), told.end(),
+      [](const auto& line) { return line.find("ask") != std::string::npos; }),
+    0);
+}
+
+TEST_F(FarClaim, LeavesACoordinatorThatNamesAShardThatIsNone) {
+  start(1, 1, false);
+  take();
+
+  credit_news news{shard_id{1}, credit_news::kind::outranked, 1};
+  news.by = shard_id{2};
+  send_far(1, news);
+
+  EXPECT_EQ(take(), (lines{"far 1 detach", "here attach", "here claim 1"}));
 }
 
 } // namespace

@@ -152,8 +152,21 @@ TEST_F(ClaimProxy, TellsTheClaimWhatTheShardSays) {
   EXPECT_EQ(port_.take(), (lines{"credits 1", "answer 5"}));
 }
 
-TEST_F(ClaimProxy, EndsWhenItsShardLeaves) {
+TEST_F(ClaimProxy, PassesOnTheLateTasksOfAShardThatLeft) {
   claim(2);
+  grant(1, 1);
+  EXPECT_EQ(port_.take(), (lines{"tasks"}));
+
+  proxy_.shard_left();
+  proxy_.shard_left();
+  EXPECT_EQ(port_.take(), (lines{"left shard"}));
+  grant(4, 1);
+
+  EXPECT_EQ(port_.take(), (lines{"tasks", "detach", "ended"}));
+}
+
+TEST_F(ClaimProxy, EndsWithItsShardWhenItHasNoCreditsThere) {
+  claim(1);
   grant(1, 1);
   EXPECT_EQ(port_.take(), (lines{"tasks"}));
 
@@ -162,15 +175,64 @@ TEST_F(ClaimProxy, EndsWhenItsShardLeaves) {
   EXPECT_EQ(port_.take(), (lines{"left shard", "detach", "ended"}));
 }
 
-TEST_F(ClaimProxy, RefusesTheClaimOnce) {
+TEST_F(ClaimProxy, DoesNotWaitForEverForLateTasks) {
+  claim(2);
+  proxy_.shard_left();
+  EXPECT_EQ(port_.take(), (lines{"left shard"}));
+
+  proxy_.take(claim_detached{});
+
+  EXPECT_EQ(port_.take(), (lines{"detach", "ended"}));
+}
+
+TEST_F(ClaimProxy, PassesOnTheLateTasksOfAClaimThatHasGone) {
+  claim(1);
+  proxy_.take(claim_detached{});
+  EXPECT_EQ(port_.take(), (lines{"revoke 1"}));
+
+  proxy_.shard_left();
+  grant(4, 1);
+
+  EXPECT_EQ(port_.take(), (lines{"tasks", "detach", "ended"}));
+}
+
+TEST_F(ClaimProxy, RefusesTheClaimOnceAndWaitsUntilItDetaches) {
   claim(1);
 
   proxy_.refuse({errc::overloaded, "too much"});
   proxy_.refuse({errc::overloaded, "too much"});
   EXPECT_EQ(port_.take(), (lines{"left refused", "revoke 1"}));
   give_credits_back(1);
+  EXPECT_EQ(port_.take(), lines{});
+  proxy_.take(claim_detached{});
 
   EXPECT_EQ(port_.take(), (lines{"detach", "ended"}));
+}
+
+TEST_F(ClaimProxy, GivesBackOnlyWhatARefusedClaimDoesNotConfirm) {
+  claim(3);
+  grant(1, 1);
+  grant(4, 1);
+  EXPECT_EQ(port_.take(), (lines{"tasks", "tasks"}));
+  proxy_.refuse({errc::overloaded, "too much"});
+  grant(8, 1);
+  EXPECT_EQ(port_.take(), (lines{"left refused", "revoke 1", "give back 8@80"}));
+
+  proxy_.take(claim_received{1});
+  proxy_.take(claim_detached{});
+
+  EXPECT_EQ(port_.take(), (lines{"give back 4@40", "detach", "ended"}));
+}
+
+TEST_F(ClaimProxy, GivesBackWhatARefusedClaimHasNotConfirmedWhenTheSessionEnds) {
+  claim(1);
+  grant(1, 1);
+  proxy_.refuse({errc::overloaded, "too much"});
+  EXPECT_EQ(port_.take(), (lines{"tasks", "left refused"}));
+
+  proxy_.end();
+
+  EXPECT_EQ(port_.take(), (lines{"give back 1@10", "detach", "ended"}));
 }
 
 } // namespace

@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/actors/claim_proxy_driver.hpp"
 
+#include <chrono>
 #include <utility>
 
 namespace codeq::coordinator {
+
+namespace {
+
+/// How long a proxy waits for tasks of a shard that has left: longer than a hand-over waits for
+/// the shard's last turns.
+constexpr std::chrono::seconds late_tasks_wait{1};
+
+} // namespace
 
 void claim_proxy_driver::start(
   claim_proxy_actor::pointer self, const claim_proxy_options& options) {
@@ -11,6 +20,14 @@ void claim_proxy_driver::start(
   options_ = options;
   proxy_.emplace(options_.place, options_.peer, *this);
   self_->monitor(options_.session);
+}
+
+void claim_proxy_driver::take(const shard_moved& m) {
+  if (m.is_here)
+    return;
+  // First, since the proxy may end.
+  self_->delayed_send(self_, late_tasks_wait, claim_step_taken{claim_detached{}});
+  proxy_->shard_left();
 }
 
 void claim_proxy_driver::attach(peer_attached who) {

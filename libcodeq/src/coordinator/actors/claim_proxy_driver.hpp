@@ -31,10 +31,8 @@ public:
 
   [[nodiscard]] claim_proxy& hosted() { return *proxy_; }
 
-  void take(const shard_moved& m) {
-    if (!m.is_here)
-      proxy_->shard_left();
-  }
+  /// When the shard leaves, the proxy waits some time for its late tasks.
+  void take(const shard_moved& m);
 
   void attach(peer_attached who) override;
   void detach() override;

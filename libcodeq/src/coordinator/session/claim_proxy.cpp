@@ -17,8 +17,14 @@ claim_proxy::claim_proxy(const claim_place& place, core::peer_id peer, claim_pro
 }
 
 void claim_proxy::take(const claim_step& step) {
-  if (!is_ending_)
+  if (accepts(step))
     std::visit([this](const auto& one) { carry_out(one); }, step);
+}
+
+bool claim_proxy::accepts(const claim_step& step) const {
+  if (phase_ == phase::open || std::holds_alternative<claim_detached>(step))
+    return true;
+  return phase_ == phase::refused && std::holds_alternative<claim_received>(step);
 }
 
 void claim_proxy::carry_out(const claim_attached& step) {
@@ -69,14 +75,19 @@ void claim_proxy::take(const task_delivery& m) {
   for (const auto& run : m.granted.runs)
     count += run.count;
   credits_ -= std::min(credits_, count);
-  if (is_ending_) {
+  if (phase_ == phase::open || phase_ == phase::shard_has_left)
+    pass_on(m);
+  else
     give_back(granted_leases(m.granted));
-    return detach_if_settled();
-  }
+  detach_if_settled();
+}
+
+void claim_proxy::pass_on(const task_delivery& m) {
   auto leases = granted_leases(m.granted);
   write_claim_tasks(place_, m, [this, &leases](std::uint32_t tasks, const auto& frame) {
     const auto end = leases.begin() + std::min<std::size_t>(tasks, leases.size());
-    unconfirmed_.emplace_back(leases.begin(), end);
+    if (phase_ == phase::open)
+      unconfirmed_.emplace_back(leases.begin(), end);
     leases.erase(leases.begin(), end);
     port_.send(frame);
   });
@@ -87,14 +98,14 @@ void claim_proxy::take(const credit_news& m) {
     m.what == credit_news::kind::returned || m.what == credit_news::kind::outranked;
   if (comes_back)
     credits_ -= std::min(credits_, m.credits);
-  if (!is_ending_)
+  if (phase_ == phase::open)
     return tell(m);
   // It came back by itself, and is not revoked any more.
   detach_if_settled();
 }
 
 void claim_proxy::take(const shard_reply& m) {
-  if (is_ending_)
+  if (phase_ != phase::open)
     return;
   if (const auto* answered = std::get_if<core::queue_answered>(&m.reply))
     tell(claim_answer{answered->number});
@@ -104,31 +115,42 @@ void claim_proxy::take(const shard_reply& m) {
 }
 
 void claim_proxy::shard_left() {
-  // Another coordinator decides about its leases, and its credits are void.
-  credits_ = 0;
+  // Another coordinator decides about its leases.
   unconfirmed_.clear();
-  refuse(
-    {errc::not_owner, "shard " + std::to_string(value(place_.shard)) + " is served elsewhere"});
-}
-
-void claim_proxy::refuse(const error& reason) {
-  if (!is_ending_)
-    tell(claim_left{reason});
-  end();
-}
-
-void claim_proxy::end() {
-  if (!std::exchange(is_ending_, true)) {
-    for (const auto& leases : std::exchange(unconfirmed_, {}))
-      give_back(leases);
-    if (credits_ > 0)
-      port_.command(core::revoke_credits{peer_, credits_});
-  }
+  if (std::exchange(phase_, phase::shard_has_left) == phase::open)
+    tell(claim_left{
+      {errc::not_owner,
+       "shard " + std::to_string(value(place_.shard)) + " is served elsewhere"}});
   detach_if_settled();
 }
 
+void claim_proxy::refuse(const error& reason) {
+  if (phase_ != phase::open)
+    return;
+  phase_ = phase::refused;
+  tell(claim_left{reason});
+  revoke_all();
+}
+
+void claim_proxy::end() {
+  const auto before = std::exchange(phase_, phase::ending);
+  for (const auto& leases : std::exchange(unconfirmed_, {}))
+    give_back(leases);
+  if (before == phase::shard_has_left)
+    credits_ = 0;
+  else if (before == phase::open)
+    revoke_all();
+  detach_if_settled();
+}
+
+void claim_proxy::revoke_all() {
+  if (credits_ > 0)
+    port_.command(core::revoke_credits{peer_, credits_});
+}
+
 void claim_proxy::detach_if_settled() {
-  if (!is_ending_ || credits_ > 0 || std::exchange(has_ended_, true))
+  const auto may_end = phase_ == phase::ending || phase_ == phase::shard_has_left;
+  if (!may_end || credits_ > 0 || std::exchange(has_ended_, true))
     return;
   if (is_attached_)
     port_.detach();

@@ -34,8 +34,11 @@ public:
 /// the claim has not confirmed. When the claim detaches, or the connection ends, it takes back the
 /// credits and gives back, uncharged, those tasks and what is still granted; so no task is granted
 /// to a claim that has gone. If only the confirmation of a task was lost with the connection, the
-/// task runs again, and the report of the first worker is refused. Tasks of a shard that has left
-/// run out their leases unless the claim has received them. Uses no actor, clock or socket.
+/// task runs again, and the report of the first worker is refused. A claim that is refused still
+/// confirms the tasks that were sent before, until it detaches. A shard that has left may still
+/// deliver tasks, which are leased at its new place: the proxy passes them on until no credit is
+/// left or its driver ends the wait. Those that the claim does not receive run out their leases.
+/// Uses no actor, clock or socket.
 class claim_proxy {
 public:
   /// @pre `port` outlives the proxy
@@ -50,16 +53,22 @@ public:
   void take(const credit_news& m);
   void take(const shard_reply& m);
 
-  /// The shard is not here, or it is another instance of it.
+  /// The shard is not here, or it is another instance of it. Steps of the claim have no effect any
+  /// more, except for `claim_detached`, which ends the wait for late tasks.
   void shard_left();
 
-  /// Tells the claim that it is refused, and ends.
+  /// Tells the claim that it is refused, and ends when it detaches.
   void refuse(const error& reason);
 
   /// The claim hears nothing more.
   void end();
 
 private:
+  enum class phase : std::uint8_t { open, refused, shard_has_left, ending };
+
+  /// Whether the step has an effect in this phase.
+  [[nodiscard]] bool accepts(const claim_step& step) const;
+
   void carry_out(const claim_attached& step);
   void carry_out(core::claim step);
   void carry_out(core::revoke_credits step);
@@ -68,6 +77,8 @@ private:
   void carry_out(const claim_detached& step);
 
   void tell(const claim_event& what);
+  void pass_on(const task_delivery& m);
+  void revoke_all();
   void give_back(const std::vector<core::task_lease>& leases);
 
   /// Detaches once no credit is left at the shard.
@@ -79,7 +90,7 @@ private:
   /// The queue that questions name.
   queue_address asked_;
   bool is_attached_ = false;
-  bool is_ending_ = false;
+  phase phase_ = phase::open;
   bool has_ended_ = false;
   /// Credits at the shard, or on their way back with tasks.
   std::uint32_t credits_ = 0;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/desk/claim_peer.hpp"
 
+#include "base/tuning.hpp"
 #include "client/operator_questions.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <utility>
 
@@ -19,6 +21,11 @@ constexpr std::uint64_t rounds_max = 32;
 /// answer. It may have news because another shard had some in the round before.
 constexpr std::uint64_t quiet_rounds_wanted = 2;
 
+/// How long a claim that has ended waits for tasks of a shard that has left: longer than a
+/// hand-over waits for the shard's last turns, shorter than a stopping gateway waits for claims.
+constexpr std::chrono::milliseconds late_tasks_wait{300};
+static_assert(late_tasks_wait < tuning::http_shutdown_max);
+
 } // namespace
 
 void claim_state::start(claim_actor::pointer self, const claim_options& options) {
@@ -30,6 +37,7 @@ void claim_state::start(claim_actor::pointer self, const claim_options& options)
   far_ = options_.far;
   far_.resize(shards);
   received_.resize(shards);
+  left_.resize(shards);
   untold_room_.assign(shards, options_.room);
   room_ = untold_room_;
   for (std::uint16_t i = 0; i < shards; ++i) {
@@ -104,6 +112,9 @@ void claim_state::ask_all() {
   is_round_due_ = false;
   any_news_ = false;
   unanswered_ = 0;
+  // The answers would tell nothing new.
+  if (has_told_)
+    return;
   for (std::uint16_t i = 0; i < options_.shards.size(); ++i)
     ask(shard_id{i});
   if (unanswered_ == 0)
@@ -168,8 +179,8 @@ void claim_state::take(const coordinator::task_delivery& m) {
       std::move(tasks->begin(), tasks->end(), std::back_inserter(granted.tasks));
   });
   // The shard has left, and its credits are void.
-  if (ways_->to(m.shard) != way::here)
-    return give_back(granted.tasks);
+  if (finished_ || ways_->to(m.shard) != way::here)
+    return add_late(std::move(granted.tasks));
   granted.room = m.granted.bytes;
   granted.was_read = !m.more;
   granted.priority = m.granted.runs.back().priority;
@@ -202,8 +213,16 @@ void claim_state::keep(std::vector<task> tasks) {
   give_back(tasks);
 }
 
+void claim_state::add_late(std::vector<task> tasks) {
+  if (finished_)
+    return give_back(tasks);
+  keep(std::move(tasks));
+  if (tasks_.size() == options_.count)
+    end();
+}
+
 void claim_state::take(const coordinator::credit_news& m) {
-  if (ways_->to(m.shard) == way::here)
+  if (!finished_ && ways_->to(m.shard) == way::here)
     use(m);
 }
 
@@ -255,6 +274,7 @@ void claim_state::finish_if_settled() {
   bool is_done = is_full || (ending_ && router_->waiting() == 0);
   if (!is_done || std::exchange(finished_, true))
     return;
+  ending_ = true;
   for (std::uint16_t i = 0; i < options_.shards.size(); ++i) {
     const shard_id shard{i};
     if (ways_->is_attached_here(shard))
@@ -263,7 +283,10 @@ void claim_state::finish_if_settled() {
       tell(shard, attachment, coordinator::claim_detached{});
   }
   self_->send(options_.gateway, claim_ended{options_.claim, std::move(tasks_), is_cut_, refusal_});
-  self_->quit();
+  if (may_get_late_tasks_)
+    self_->delayed_send(self_, late_tasks_wait, end_claim{.at_once = true});
+  else
+    self_->quit();
 }
 
 claim_actor::behavior_type

@@ -53,8 +53,10 @@ struct claim_options {
 /// shards of other coordinators over the gateway's connections, where proxies stand for it
 /// (`coordinator::claim_proxy`). It confirms the tasks that it takes from there; what it has not
 /// confirmed when it leaves such a shard is given back by the proxy. When a shard moves, or the
-/// connection is lost, its credits there are void and placed anew, and tasks that still come from
-/// there are given back uncharged.
+/// connection is lost, its credits there are void and placed anew. A shard that moves may still
+/// deliver tasks, whose leases hold at its new place: the claim keeps those that it wants. It gives
+/// the others back uncharged, and what comes over a connection that it has left. So a claim that
+/// has ended waits some time for such tasks when a shard has left it.
 class claim_state {
 public:
   static constexpr const char* name = "claim";
@@ -73,6 +75,9 @@ public:
 
   /// Takes the unused credits back and then ends.
   void end();
+
+  /// The tasks of a message of another coordinator; empty when they cannot be read.
+  [[nodiscard]] static std::optional<std::vector<task>> read_batch(const bytes& batch);
 
 private:
   using way = claim_ways::way;
@@ -129,11 +134,17 @@ private:
   /// Keeps the tasks that the claim still wants, and gives the others back.
   void keep(std::vector<task> tasks);
 
+  /// Takes tasks that a shard granted before it left.
+  void add_late(std::vector<task> tasks);
+
   /// Ends the attachment over a connection that a change of the way to the shard has left.
   void detach(shard_id shard, const claim_ways::change& change);
 
   /// The way to the shard has changed.
   void follow(shard_id shard, const claim_ways::change& change);
+
+  /// Attaches to all shards and asks them again, once for all that have changed.
+  void look_again();
 
   /// The connection to the coordinator of the shard is another one, or there is none.
   void set_far(shard_id shard, const actors::connection_actor& to);
@@ -145,9 +156,8 @@ private:
   void take_far(shard_id shard, const coordinator::claim_tasks& tasks);
   void take_far(shard_id shard, const coordinator::claim_answer& answer);
   void take_far(shard_id shard, const coordinator::claim_left& left);
-
-  /// The tasks of a message; empty when they cannot be read.
-  [[nodiscard]] static std::optional<std::vector<task>> read_batch(const bytes& batch);
+  /// Tasks for an attachment that has ended.
+  void take_late(const coordinator::claim_place& place, const coordinator::claim_tasks& tasks);
 
   void give_back(const std::vector<task>& tasks);
 
@@ -167,12 +177,18 @@ private:
   /// Indexed by shard number: the messages with tasks that this attachment over a connection has
   /// brought.
   std::vector<std::uint32_t> received_;
+  /// Indexed by shard number: the latest attachment that ended because the shard had left its
+  /// coordinator; 0: none.
+  std::vector<std::uint32_t> left_;
   std::vector<task> tasks_;
   std::optional<error> refusal_;
   bool ending_ = false;
   /// The gateway knows that there was no work.
   bool has_told_ = false;
   bool finished_ = false;
+  /// A shard has left, and may have granted tasks before.
+  bool may_get_late_tasks_ = false;
+  bool will_look_again_ = false;
 
   // The claim knows that there is no work after some rounds of questions without news in between.
   std::uint64_t round_ = 0;

@@ -32,12 +32,14 @@ void claim_state::take(const shard_found& m) {
 void claim_state::take(const far_shards_found& m) {
   for (const auto& [shard, to] : m.shards)
     set_far(shard, to);
+  look_again();
 }
 
 void claim_state::take(const far_shards_lost& m) {
   for (std::uint16_t i = 0; i < far_.size(); ++i)
     if (far_[i] == m.connection)
       set_far(shard_id{i}, {});
+  look_again();
 }
 
 void claim_state::set_far(shard_id shard, const actors::connection_actor& to) {
@@ -58,6 +60,7 @@ void claim_state::follow(shard_id shard, const claim_ways::change& change) {
   if (finished_ || change == claim_ways::change{})
     return;
   if (change.has_left) {
+    may_get_late_tasks_ = true;
     // The shard forgets which room for tasks it was given.
     untold_room_[value(shard)] = std::max(std::int64_t{0}, room_[value(shard)]);
     // Tasks that are read there may never come, so the claim stops waiting for them.
@@ -69,14 +72,21 @@ void claim_state::follow(shard_id shard, const claim_ways::change& change) {
     carry_out(router_->set_here(shard, true));
   }
   // A shard that left does not answer, and one that came may have work.
-  if (round_ > 0 && !ending_) {
-    attach_to_all();
-    ask_all();
-  }
+  if (round_ > 0 && !std::exchange(will_look_again_, true))
+    self_->send(self_, far_shards_found{});
   finish_if_settled();
 }
 
+void claim_state::look_again() {
+  if (!std::exchange(will_look_again_, false) || ending_)
+    return;
+  attach_to_all();
+  ask_all();
+}
+
 void claim_state::take(const end_claim& m) {
+  if (finished_ && m.at_once)
+    return self_->quit();
   end();
   if (!m.at_once)
     return;
@@ -101,14 +111,29 @@ void claim_state::take_far(
   if (is_current)
     return std::visit(
       [this, shard = place.shard](const auto& what) { take_far(shard, what); }, event);
-  // The proxy gives them back, too, unless the shard has moved on since.
   if (const auto* late = std::get_if<coordinator::claim_tasks>(&event))
-    if (const auto tasks = read_batch(late->batch))
-      give_back(*tasks);
+    take_late(place, *late);
 }
 
-void claim_state::take_far(shard_id, const coordinator::credit_news& news) {
-  use(news);
+void claim_state::take_late(
+  const coordinator::claim_place& place, const coordinator::claim_tasks& tasks) {
+  auto read = read_batch(tasks.batch);
+  if (!read)
+    return;
+  // The proxy gives back what it sent on an attachment that ended otherwise.
+  if (place.attachment != 0 && place.attachment == left_[value(place.shard)])
+    add_late(std::move(*read));
+  else
+    give_back(*read);
+}
+
+void claim_state::take_far(shard_id shard, const coordinator::credit_news& news) {
+  if (value(news.by) < far_.size())
+    return use(news);
+  CODEQ_LOG_ERROR(
+    "claim leaves another coordinator shard={} reason=\"news of shard {} of {} shards\"",
+    value(shard), value(news.by), far_.size());
+  set_far(shard, {});
 }
 
 void claim_state::take_far(shard_id shard, const coordinator::claim_tasks& tasks) {
@@ -128,13 +153,18 @@ void claim_state::take_far(shard_id, const coordinator::claim_answer& answer) {
 }
 
 void claim_state::take_far(shard_id shard, const coordinator::claim_left& left) {
-  if (left.reason.code != errc::not_owner) {
-    CODEQ_LOG_WARN(
-      "claim is refused by another coordinator shard={} reason=\"{}\"", value(shard),
-      to_string(left.reason));
-    refusal_ = left.reason;
-    end();
+  if (left.reason.code == errc::not_owner) {
+    // The proxy ends by itself, when no more tasks can come.
+    const auto change = ways_->set_far(shard, false);
+    left_[value(shard)] = change.attachment;
+    far_[value(shard)] = actors::connection_actor{};
+    return follow(shard, change);
   }
+  CODEQ_LOG_WARN(
+    "claim is refused by another coordinator shard={} reason=\"{}\"", value(shard),
+    to_string(left.reason));
+  refusal_ = left.reason;
+  end();
   set_far(shard, {});
 }
 

@@ -80,7 +80,8 @@ void far_shards::follow(const client::peers::arrival& came) {
     return;
   then_.after(tuning::not_here_pause, [this] {
     will_retry_ = false;
-    follow(peers_.retry());
+    if (const auto again = peers_.retry(); !again.resend.empty())
+      then_.retried(again.resend);
   });
 }
 

@@ -34,6 +34,9 @@ public:
     /// The shards, ascending, have another coordinator, or a new connection to it: what is not
     /// answered is to be sent again.
     std::function<void(const std::vector<shard_id>&)> moved;
+    /// The coordinators of the shards, ascending, had not served them a short time ago: what is not
+    /// answered is to be sent again.
+    std::function<void(const std::vector<shard_id>&)> retried;
     /// Requests that were sent on the connection and are not answered will not be.
     std::function<void(const actors::connection_actor&)> lost;
     /// Runs an action later.

@@ -283,7 +283,8 @@ public:
   /// `unknown_task`, or the reason why the shard refused the report's content.
   void report(const attempt_end& end, std::function<void(error)> done);
 
-  /// Gives leases back of which no worker has learned; the attempts are not charged.
+  /// Gives leases back of which no worker has learned; the attempts are not charged. Repeats it for
+  /// some time while their shard is not reached.
   void give_back(const std::vector<granted_lease>& leases);
 
   /// Extends a lease and tells those who watch its task of its progress. Errors: `stale_lease`.
@@ -395,15 +396,20 @@ private:
   void wait_for_shard(std::uint64_t number);
   void fail_question(std::uint64_t number, const error& reason);
   void send_moved(const std::vector<shard_id>& shards);
+  void send_again(const std::vector<shard_id>& shards);
   void send_lost(const actors::connection_actor& connection);
   void fail_leases(const std::vector<shard_id>& shards);
   /// Tells the claims which connections lead to these shards.
   void tell_claims(const std::vector<shard_id>& shards);
+  /// The same a little later, once for all shards of that time.
+  void tell_claims_later(const std::vector<shard_id>& shards);
   /// Tells all claims.
   template <class Message>
   void tell_claims(const Message& m);
   /// Passes what a shard of another coordinator says to its claim.
   void take_claim_news(const protocol::wire_frame& frame);
+  /// Gives back the tasks of news of a claim that has ended.
+  void give_back_late(const protocol::claim_news& news);
   void add_others(base::coordinator_counts sum, std::function<void(const stats_result&)> done);
   void add_others(
     std::vector<base::worker_counts> sum, std::function<void(const workers_result&)> done);
@@ -431,6 +437,8 @@ private:
     const protocol::wire_frame& frame,
     const coordinator::enqueue_share& share = {},
     const core::origin_ptr& origin = {});
+  void give_back(const granted_lease& lease, monotonic_time until);
+  void give_back_later(const granted_lease& lease, monotonic_time until, const error& why);
   void take_reports(shard_id shard, const core::reports_answered& answered);
   void take_lost(shard_id shard, const core::leases_lost& lost);
   void take_saved(shard_id shard, const core::checkpoints_saved& saved);
@@ -459,6 +467,8 @@ private:
   /// The tasks whose enqueue was answered and whose status is on its way.
   std::map<task_id, then<task_detail>> added_;
   std::multimap<lease_name, std::function<void(error)>> reports_;
+  /// The number of leases that are given back again a little later.
+  std::size_t repeats_ = 0;
   /// The heartbeats whose questions are not answered yet.
   std::multimap<lease_name, std::shared_ptr<beat_fate>> beats_;
   /// The checkpoints that are not known to be durable, in the order in which they were sent.
@@ -486,6 +496,8 @@ private:
   timer_list timers_;
   /// Empty for a coordinator that is alone.
   std::optional<far_shards> far_;
+  /// The shards of which claims are told later.
+  std::set<shard_id> untold_;
   /// The shards that other coordinators serve.
   std::set<shard_id> away_;
   std::vector<shard_follower> followers_;

@@ -24,6 +24,10 @@ constexpr duration reach_pause{100};
 /// Maximum time for the answers of the other coordinators to a question to all.
 constexpr duration others_wait{3000};
 
+/// Each time that claims are told of shards that no coordinator serves yet, each of them attaches
+/// to each of these shards. A shard that comes is told by its coordinator at once.
+constexpr duration claims_pause{1000};
+
 /// How long a change waits for its refusal, once it is known that its shard has moved.
 constexpr duration refusal_wait{100};
 
@@ -72,6 +76,10 @@ void shard_desk::connect_far() {
     self_,
     *options_.cluster,
     {[this](const std::vector<shard_id>& shards) { send_moved(shards); },
+     [this](const std::vector<shard_id>& shards) {
+       tell_claims_later(shards);
+       send_again(shards);
+     },
      [this](const actors::connection_actor& connection) { send_lost(connection); },
      [this](duration wait, std::function<void()> action) { after(wait, std::move(action)); }});
 }
@@ -108,6 +116,18 @@ void shard_desk::tell_claims(const std::vector<shard_id>& shards) {
   tell_claims(found);
 }
 
+void shard_desk::tell_claims_later(const std::vector<shard_id>& shards) {
+  const auto is_due = !untold_.empty();
+  untold_.insert(shards.begin(), shards.end());
+  if (is_due)
+    return;
+  after(claims_pause, [this] {
+    const auto untold = std::exchange(untold_, {});
+    if (!untold.empty())
+      tell_claims(std::vector(untold.begin(), untold.end()));
+  });
+}
+
 void shard_desk::take_claim_news(const protocol::wire_frame& frame) {
   auto news = protocol::claim_news::parse(frame.body);
   auto claim = news ? news->read([](auto reader) -> result<std::uint64_t> {
@@ -116,9 +136,21 @@ void shard_desk::take_claim_news(const protocol::wire_frame& frame) {
                     : result<std::uint64_t>(news.error());
   if (!claim)
     CODEQ_LOG_ERROR("gateway cannot read news of a claim reason=\"{}\"", to_string(claim.error()));
-  // The proxy of a claim that has ended gives its tasks back.
   else if (const auto open = claims_.find(*claim); open != claims_.end())
     self_->send(open->second.actor, claim_news_arrived{std::move(*news)});
+  else
+    give_back_late(*news);
+}
+
+void shard_desk::give_back_late(const protocol::claim_news& news) {
+  // The proxy gives them back, too, unless its shard has left.
+  const auto read = coordinator::read_claim_news(news);
+  const auto* late = read ? std::get_if<coordinator::claim_tasks>(&read->second) : nullptr;
+  const auto tasks = late ? claim_state::read_batch(late->batch) : std::nullopt;
+  std::vector<granted_lease> leases;
+  for (const auto& one : tasks.value_or(std::vector<task>{}))
+    leases.push_back({one.id, one.token});
+  give_back(leases);
 }
 
 void shard_desk::add_read(bounded_reads& reads, shard_read read, monotonic_time began) {
@@ -172,9 +204,15 @@ void shard_desk::fail_question(std::uint64_t number, const error& reason) {
 }
 
 void shard_desk::send_moved(const std::vector<shard_id>& shards) {
+  for (auto shard : shards)
+    untold_.erase(shard);
+  tell_claims(shards);
+  send_again(shards);
+}
+
+void shard_desk::send_again(const std::vector<shard_id>& shards) {
   enqueues_.resend(shards);
   watch_list_.resend(shards);
-  tell_claims(shards);
   fail_leases(shards);
   std::vector<std::uint64_t> numbers;
   for (const auto& [number, open] : questions_)

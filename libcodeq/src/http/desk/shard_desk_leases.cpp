@@ -5,6 +5,7 @@
 #include "encoding/schema_enums.hpp"
 #include "http/desk/claim_peer.hpp"
 #include "http/desk/shard_desk.hpp"
+#include "observe/log.hpp"
 #include "protocol/shared_data.hpp"
 
 #include <caf/actor_system.hpp>
@@ -20,6 +21,14 @@ namespace {
 /// How long a claim waits for another coordinator that does not answer: before it takes its credits
 /// back, if it should not wait at all, and then before it leaves without them.
 constexpr duration far_claim_wait{1000};
+
+/// A lease that cannot be given back is given back again after this pause, and for how long: longer
+/// than a fail-over takes.
+constexpr duration give_back_pause{100};
+constexpr duration give_back_max{10'000};
+
+/// The largest number of leases that wait for this, of all tenants. The others run out.
+constexpr std::size_t give_backs_waiting_max = 10'000;
 
 protocol::result_request make_report(const attempt_end& end) {
   constexpr std::size_t other_words = 64;
@@ -172,8 +181,33 @@ void shard_desk::take_lost(shard_id shard, const core::leases_lost& lost) {
 }
 
 void shard_desk::give_back(const std::vector<granted_lease>& leases) {
+  const auto until = steady_now() + give_back_max;
   for (const auto& lease : leases)
-    report({lease.task, lease.token, disposition::abandon}, [](const error&) {});
+    give_back(lease, until);
+}
+
+void shard_desk::give_back(const granted_lease& lease, monotonic_time until) {
+  auto done = [this, lease, until](const error& how) {
+    if (is_retryable(how.code))
+      give_back_later(lease, until, how);
+  };
+  report({lease.task, lease.token, disposition::abandon}, std::move(done));
+}
+
+void shard_desk::give_back_later(
+  const granted_lease& lease, monotonic_time until, const error& why) {
+  const auto may_wait = steady_now() < until && repeats_ < give_backs_waiting_max;
+  if (!may_wait || stopped_) {
+    CODEQ_LOG_WARN(
+      "lease is not given back and runs out shard={} seq={} reason=\"{}\"",
+      value(lease.task.shard), lease.task.seq, to_string(why));
+    return;
+  }
+  ++repeats_;
+  after(give_back_pause, [this, lease, until] {
+    --repeats_;
+    give_back(lease, until);
+  });
 }
 
 std::uint64_t shard_desk::claim(claim_wish wish, claim_events events) {
