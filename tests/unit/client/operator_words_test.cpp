@@ -517,7 +517,7 @@ TEST(OperatorReplies, WhatALaterVersionSaysIsAProtocolError) {
   auto state =
     protocol::status_reply::build([](auto r) { r.setState(static_cast<schema::TaskState>(7)); });
   auto reason = protocol::explain_reply::build(
-    [](auto r) { r.setReason(static_cast<schema::TaskReason>(14)); });
+    [](auto r) { r.setReason(static_cast<schema::TaskReason>(15)); });
   auto event = protocol::events_reply::build(
     [](auto r) { r.initEvents(1)[0].setKind(static_cast<schema::TaskEventKind>(18)); });
   auto author = protocol::events_reply::build(

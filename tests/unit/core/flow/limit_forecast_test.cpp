@@ -112,7 +112,7 @@ TEST_F(LimitForecast, TasksBeyondThoseLookedAtAreSaidToBe) {
 TEST_F(LimitForecast, TasksThatTheLimitHoldsCountHoweverManyOthersComeFirst) {
   constexpr std::size_t part = 1000;
   for (std::size_t added = 0; added < limits::limit_forecast_seen_max; added += part)
-    enqueue("q", part, {.tenant = "other", .limits = {{"api", "a", 1}}});
+    enqueue("q", part, {.delay = 1h, .limits = {{"api", "a", 1}}});
   attach("w", {"q"});
   claim("w", 6);
   add("a", 8);
