@@ -96,7 +96,7 @@ struct ClaimNews {
 
   struct Answer {
     number @0 :UInt64;
-    # Of a `question`.
+    # The number of the `question` that is answered.
   }
 
   struct Left {

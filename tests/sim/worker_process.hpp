@@ -129,7 +129,7 @@ private:
   peer_link link_;
   sim_handlers handlers_;
 
-  /// What a handler was started for.
+  /// The queue and the group that a handler was started for.
   struct handler_view {
     std::string queue;
     std::string group;

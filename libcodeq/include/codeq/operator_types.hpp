@@ -132,9 +132,9 @@ struct queue_config {
   /// task whose header is longer than a fairness key is refused with `too_large`.
   std::string fairness_header{};
   /// Weights of fairness keys, 1..`limits::fairness_weight_max`, in place of those that their tasks
-  /// give; that of a key without a `/` is also the weight of all keys that begin with it. At most
-  /// `limits::fairness_weights_max`. They hold at once, also of keys without tasks, as long as they
-  /// are here; a key whose weight is taken away keeps it until its next task gives one.
+  /// give, and of keys without tasks. The weight of a key without a `/` is also that of its group.
+  /// At most `limits::fairness_weights_max`. A key whose weight is taken away keeps it until its
+  /// next task gives one; a group whose own key has no live tasks has weight 1 again.
   std::map<std::string, std::uint32_t> fairness_weights{};
 
   friend bool operator==(const queue_config&, const queue_config&) = default;
@@ -248,7 +248,7 @@ struct limit_info {
   /// As in `queue_info`.
   bool is_uniform = true;
   std::vector<shard_id> missing{};
-  /// Of a dry run: what the new definition would hold back, held tasks of today among them.
+  /// Only a dry run has it. It counts the tasks that the limit holds back already, too.
   std::optional<limit_forecast> forecast{};
 
   friend bool operator==(const limit_info&, const limit_info&) = default;

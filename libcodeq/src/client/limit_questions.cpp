@@ -51,7 +51,7 @@ void add_keys_of(limit_info& to, const limit_info& from) {
   to.keys_above += from.keys_above;
 }
 
-/// What all shards know of a key's waiting tasks.
+/// The waiting tasks of a limit key on all shards.
 struct key_forecast {
   std::uint64_t tasks = 0;
   /// As its owner says.

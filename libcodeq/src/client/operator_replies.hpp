@@ -81,7 +81,7 @@ struct limits_part {
   std::vector<limit_key_info> keys;
   /// Further ones follow the last one.
   bool more = false;
-  /// Of a dry run, also those without tasks that are in use.
+  /// A dry run lists all keys with waiting tasks, and keys in use without any.
   std::vector<core::limit_key_forecast> waiting{};
   /// `waiting` has all keys.
   bool has_all_waiting = false;

@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-/// What a claim of a gateway and a shard of another coordinator say to each other, and its bytes.
+/// The messages between a claim of a gateway and a shard of another coordinator, and their bytes.
 namespace codeq::coordinator {
 
 /// An attachment of a claim to a shard. Both sides of a connection name it so.

@@ -119,7 +119,7 @@ struct limits_answered {
   std::vector<limit_key_info> keys{};
   /// Further limits or keys follow the last one.
   bool more = false;
-  /// Of a dry run: keys that ready tasks name, and keys of this shard in use.
+  /// A dry run lists the keys that ready tasks name, and those in use that this shard owns.
   std::vector<limit_key_forecast> waiting{};
   /// `waiting` has all of them.
   bool has_all_waiting = false;

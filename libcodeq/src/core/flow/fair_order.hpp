@@ -108,7 +108,7 @@ public:
     return groups_in_turn_.largest_cost();
   }
 
-  /// What the time until a key's next turn depends on, besides weights and expected run times.
+  /// The state of the rounds that bounds the time until the next turn of a key.
   struct standing {
     /// In the rounds of the groups and of the group's keys; also of keys that left meanwhile.
     std::int64_t largest_cost = 1;
@@ -139,7 +139,7 @@ private:
     std::unordered_map<std::size_t, Value> copies_;
   };
 
-  /// What a choice changes.
+  /// The objects that `choose` reads and changes: those of the order, or copies.
   template <class Places, class Rings>
   struct parts {
     fair_ring& groups_in_turn;

@@ -20,7 +20,7 @@ constexpr std::uint64_t millionths = 1'000'000;
 /// Over all priorities.
 struct queue_fairness::weight_sums {
   std::uint64_t groups = 0;
-  /// Of the keys, by the number of the group.
+  /// The sum over the keys of each group, by the number of the group.
   std::unordered_map<std::uint32_t, std::uint64_t> keys;
 };
 

@@ -149,7 +149,7 @@ private:
   /// The connection to the coordinator of the shard is another one, or there is none.
   void set_far(shard_id shard, const actors::connection_actor& to);
 
-  // What a shard of another coordinator has sent.
+  // These handle messages of shards of other coordinators.
 
   void take_far(const coordinator::claim_place& place, const coordinator::claim_event& event);
   void take_far(shard_id shard, const coordinator::credit_news& news);

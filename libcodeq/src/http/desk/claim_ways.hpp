@@ -17,7 +17,7 @@ class claim_ways {
 public:
   enum class way : std::uint8_t { none, here, far };
 
-  /// What the claim has to do. A way that is renewed has left and come.
+  /// How the way to a shard has changed. A way that is renewed has left and come.
   struct change {
     bool has_left = false;
     bool has_come = false;
