@@ -215,10 +215,11 @@ if $openapi; then
 fi
 
 # Tests that measure times (most of e2e, fault, kill) are marked RUN_SERIAL: they have the machine
-# alone.
+# alone. Others take halves of a processor, as tests/CMakeLists.txt says.
 cd "$build"
 chosen=$(IFS='|'; echo "${labels[*]:-.*}")
-watched ctest --output-on-failure --no-tests=error -j2 -L "^($chosen)\$" </dev/null
+watched ctest --output-on-failure --no-tests=error -j "$((2 * $(nproc)))" -L "^($chosen)\$" \
+  </dev/null
 if [ ${#labels[@]} -eq 0 ] && [ -z "$sanitize" ]; then
   cd ..
   run_fuzz "${seconds:-20}"
