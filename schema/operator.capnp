@@ -236,7 +236,8 @@ struct QueueSettings {
   # Name of the header whose value is the fairness key of tasks that give none; empty: none. At most
   # 256 bytes.
   fairnessWeights @9 :List(Task.FairnessWeight);
-  # At most 100, each key once.
+  # At most 100, each key once. Absent in a request: the weights of the queue stay. An empty list
+  # takes them away.
 }
 
 struct QueueRequest {
@@ -248,16 +249,23 @@ struct QueueRequest {
   union {
     show @3 :Void;
     set @4 :QueueSettings;
-    # Sets all fields but `paused`, which does not change.
+    # Sets all fields but `paused`, which does not change. With `weightChanges`, `fairnessWeights`
+    # is only for coordinators that do not know that field.
     pause @5 :Void;
     resume @6 :Void;
     fairness @8 :FairnessPart;
     # As `show`; the reply also lists fairness keys.
     explain @9 :Void;
     # As `show`; the reply also accounts for the waiting tasks.
+    weigh @11 :Void;
+    # Changes the weights in `weightChanges` and nothing else.
   }
   operation @7 :UInt64;
   # As in `BulkRequest`.
+  weightChanges @10 :List(Task.FairnessWeight);
+  # With `set` and `weigh`: new weights of at most 100 keys, each once; 0 takes the weight of a key
+  # away. Those of other keys stay. Present, even if empty, it takes the place of
+  # `set.fairnessWeights`.
 
   struct FairnessPart {
     after @0 :Data;

@@ -166,8 +166,11 @@ public:
   configure_queue(const queue_address& queue, const queue_changes& changes) override {
     return ask([&](operator_client& client) {
       auto address = whole(queue);
+      const auto& weights = changes.fairness_weights;
+      if (changes.are_of_weights())
+        return client.change_weights(address, weights);
       auto before = client.show_queue(address);
-      return before ? client.configure_queue(address, changes.applied_to(before->config))
+      return before ? client.configure_queue(address, changes.applied_to(before->config), weights)
                     : refused_change(before.error());
     });
   }

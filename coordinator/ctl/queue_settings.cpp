@@ -114,13 +114,13 @@ queue_config queue_changes::applied_to(queue_config before) const {
   apply(pause_when_failing, before.pause_when_failing);
   apply(limits, before.limits);
   apply(fairness_header, before.fairness_header);
-  for (const auto& [key, weight] : fairness_weights) {
-    if (weight == 0)
-      before.fairness_weights.erase(key);
-    else
-      before.fairness_weights[key] = weight;
-  }
+  before.change_weights(fairness_weights);
   return before;
+}
+
+bool queue_changes::are_of_weights() const {
+  return !fairness_weights.empty()
+         && *this == queue_changes{.fairness_weights = fairness_weights};
 }
 
 std::vector<option>

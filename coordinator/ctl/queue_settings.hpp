@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,13 +35,15 @@ struct queue_changes {
   std::optional<failure_breaker> pause_when_failing{};
   std::optional<std::vector<queue_limit>> limits{};
   std::optional<std::string> fairness_header{};
-  /// Weights of fairness keys; 0 takes the weight of a key away. Those of other keys stay.
-  std::map<std::string, std::uint32_t> fairness_weights{};
+  weight_changes fairness_weights{};
 
   friend bool operator==(const queue_changes&, const queue_changes&) = default;
 
   /// The configuration after this change of `before`.
   [[nodiscard]] queue_config applied_to(queue_config before) const;
+
+  /// Nothing but weights of fairness keys changes.
+  [[nodiscard]] bool are_of_weights() const;
 };
 
 /// The options for attempts, lease and retention of a queue or a task. `default_of` returns the end

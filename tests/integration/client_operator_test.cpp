@@ -176,6 +176,29 @@ TEST_F(ClientOperator, AQueueIsConfiguredOnEveryShard) {
   EXPECT_TRUE(info->is_uniform);
 }
 
+TEST_F(ClientOperator, WeightsAreChangedOnEveryShardByThemselves) {
+  connect();
+  auto waiting = std::async(std::launch::async, [&] {
+    return client->change_weights({.queue = "q"}, {{"vip", 5}});
+  });
+
+  for (std::uint16_t shard = 0; shard < 4; ++shard) {
+    auto request = coordinator.expect<protocol::queue_request>();
+    auto weight = request.read([&](auto reader) -> result<std::uint64_t> {
+      EXPECT_EQ(reader.getShard(), shard);
+      EXPECT_TRUE(reader.isWeigh());
+      return std::uint64_t{reader.getWeightChanges()[0].getWeight()};
+    });
+    EXPECT_EQ(*weight, 5u);
+    coordinator.say(protocol::queue_reply::build([&](auto root) {
+                      root.setNumber(number_of(request));
+                      root.initSettings().initDefaults();
+                    }).to_wire());
+  }
+
+  EXPECT_TRUE(waiting.get());
+}
+
 TEST_F(ClientOperator, AWalkThatFailsSaysHowFarItCame) {
   connect();
   auto waiting = std::async(std::launch::async, [&] {

@@ -321,6 +321,28 @@ TEST_F(HttpStrict, WeightsOfFairnessKeysAreSetOneByOneAndTakenAway) {
     HasSubstr(R"("fairnessWeights":[{"fairnessKey":"","fairnessWeight":2}])"));
 }
 
+TEST_F(HttpStrict, NumberOfWeightsIsLimitedAfterTheChange) {
+  const std::string settings = "/admin/queues/q/settings";
+  auto weight = [](const std::string& key, int is) {
+    return R"({"fairnessKey":")" + key + R"(","fairnessWeight":)" + std::to_string(is) + "}";
+  };
+  auto most = weight("key0", 2);
+  for (std::size_t i = 1; i < limits::fairness_weights_max; ++i)
+    most += "," + weight("key" + std::to_string(i), 2);
+  ASSERT_EQ(200u, call("PUT", settings, R"({"fairnessWeights":[)" + most + "]}").status);
+
+  auto refused = why("PUT", settings, R"({"fairnessWeights":[)" + weight("further", 2) + "]}");
+  auto changed = call(
+    "PUT",
+    settings,
+    R"({"fairnessWeights":[)" + weight("further", 2) + "," + weight("key0", 0) + "]}");
+
+  EXPECT_THAT(refused, HasSubstr("the number of fairness_weights"));
+  EXPECT_THAT(refused, HasSubstr("101; it must be 0..100"));
+  EXPECT_EQ(200u, changed.status);
+  EXPECT_THAT(changed.body, HasSubstr(weight("further", 2)));
+}
+
 TEST_F(HttpStrict, QuarantineIsWithinItsRange) {
   EXPECT_EQ(
     "'quarantineAfter' is 256; it must be 0..255",

@@ -109,6 +109,7 @@ class ClusterHarness(harness.Harness):
 
     def start(self):
         self.rig.start_all(*self.options)
+        self.define_limits()
         for name in WORKERS:
             self.workers.append(harness.Worker(self.rig, name))
             self.workers[-1].start()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles queue "kill": logs each start and each end to a file per process in the directory named
-// by CODEQ_HISTORY, and behaves as the payload says: "TASK HOW MILLISECONDS TIMES".
+// Handles queues "kill" and "kill2": logs each start and each end to a file per process in the
+// directory named by CODEQ_HISTORY, and behaves as the payload says: "TASK HOW MILLISECONDS TIMES".
 #include "codeq/handler.hpp"
 
 #include "kill/event_log.hpp"
@@ -91,4 +91,5 @@ codeq::outcome handle(const codeq::task& task) {
 
 CODEQ_HANDLERS(registry) {
   registry.handle("kill", handle);
+  registry.handle("kill2", handle);
 }

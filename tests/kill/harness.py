@@ -6,6 +6,7 @@ heals, the queue drains, and the checker decides about the clients' logs.
 """
 
 import argparse
+import json
 import os
 import pathlib
 import random
@@ -32,6 +33,11 @@ ANSWER_SECONDS = 120
 GOOD = ("good1", "good2", "slow")
 PROXIED = ("zombie", "forgetful")
 UNFINISHED = ("leased", "ready", "gated", "scheduled")
+QUEUES = ("kill", "kill2")
+# The limits that producers name. Clients cannot tell when a lease was granted, so that the
+# checker judges only how many there are at once.
+LIMITS = {"one": ("--concurrency", "1"), "few": ("--concurrency", "3"),
+          "pace": ("--rate", "20/1s", "--burst", "5")}
 
 
 class Worker:
@@ -84,6 +90,7 @@ class Harness:
 
     def start(self):
         self.start_coordinator()
+        self.define_limits()
         for name in GOOD:
             self.workers.append(Worker(self.rig, name))
         for name in PROXIED:
@@ -96,6 +103,15 @@ class Harness:
 
     def start_coordinator(self):
         self.rig.start_coordinator("--durability", self.durability, "--shards", "4")
+
+    def define_limits(self):
+        with open(self.folder / "limits.log", "w", encoding="utf-8") as log:
+            for name, rule in LIMITS.items():
+                command = ("limit", "set", name, *rule)
+                wait_until(lambda words=command: self.rig.try_ctl(*words).returncode == 0,
+                           ANSWER_SECONDS, f"limit {name} is set")
+                if rule[0] == "--concurrency":
+                    log.write(f"{time.monotonic_ns()} limit limit={name} concurrency={rule[1]}\n")
 
     def start_producer(self):
         self._producer_runs += 1
@@ -223,17 +239,37 @@ class Harness:
 
     # The end.
 
+    def queue_counts(self):
+        return [one for one in self.rig.stats()["queues"] if one["queue"] in QUEUES]
+
     def unfinished(self):
         # There are none while the shards that have the tasks cannot be asked.
-        queue = wait_until(lambda: self.rig.queue_stats("kill"), ANSWER_SECONDS,
-                           "counts of the queue")
-        return sum(queue.get(state, 0) for state in UNFINISHED)
+        queues = wait_until(self.queue_counts, ANSWER_SECONDS, "counts of the queues")
+        return sum(queue.get(state, 0) for queue in queues for state in UNFINISHED)
 
     def oldest_unfinished(self):
         """A few tasks of each unfinished state, as text."""
         return "\n".join(
-            self.rig.ctl("list", "--queue", "kill", "--state", state, "--limit", "5").decode()
-            for state in UNFINISHED)
+            self.rig.ctl("list", "--queue", queue, "--state", state, "--limit", "5").decode()
+            for queue in QUEUES for state in UNFINISHED)
+
+    def limits_in_use(self):
+        """The limits with leases or waiting tasks, or whose shards cannot be asked, as text."""
+        used = []
+        for name in LIMITS:
+            told = self.rig.try_ctl("--json", "limit", "show", name)
+            use = json.loads(told.stdout) if told.returncode == 0 else {}
+            if (use.get("leased"), use.get("held")) != (0, 0):
+                used.append(f"{name}: {told.stdout.decode()}{told.stderr.decode()}")
+        return "\n".join(used)
+
+    def check_limits(self):
+        """No limit has lost a slot: when all tasks have ended, all are free."""
+        try:
+            wait_until(lambda: not self.limits_in_use(), STANDSTILL_SECONDS,
+                       "all slots of limits are free")
+        except TimeoutError as late:
+            raise RuntimeError(f"{late}\n{self.limits_in_use()}") from late
 
     def other_than(self, before):
         """One more than the number of unfinished tasks, when that is another one than `before`;
@@ -286,7 +322,9 @@ class Harness:
         events = history.read_logs(self.folder)
         for event in events:
             if event.what in ("ack", "start", "done", "final"):
-                self.counts[f"event: {event.what}"] = self.counts.get(f"event: {event.what}", 0) + 1
+                self.count(f"event: {event.what}")
+            if event.what == "send" and event.fields["limits"]:
+                self.count("tasks with limits")
         stale = self.rig.stats().get("stale_reports")
         if stale is not None:
             self.counts["stale reports refused since the last start"] = stale
@@ -296,6 +334,7 @@ class Harness:
         self.start()
         self.disturb(seconds)
         self.drain()
+        self.check_limits()
         self.audit()
         return self.verdict()
 

@@ -4,7 +4,9 @@ producers and handlers only; knows nothing of how the product works.
 
 A line is "NANOSECONDS EVENT KEY=VALUE ...", on one monotonic clock for all processes:
 
-    send    task request atomic delay max group     a producer is about to send a task
+    limit   limit concurrency                       a limit is defined, before all tasks
+    send    task request atomic delay max group limits
+                                                    a producer is about to send a task
     ack     task id                                 it was told that the task is accepted
     refused task code                               or why not
     end     id state attempt result                 it was told how the task ended
@@ -12,14 +14,16 @@ A line is "NANOSECONDS EVENT KEY=VALUE ...", on one monotonic clock for all proc
     start   task id token attempt                   a handler begins
     done    task id token how                       and says how the attempt ended
 
-The result of a task is "TASK/TOKEN" of the attempt that completed it.
+The result of a task is "TASK/TOKEN" of the attempt that completed it. The limits of a task are
+"LIMIT:KEY", separated by commas.
 """
 
 import collections
 import pathlib
 
 # After these errors nothing was added; after others the producer does not know.
-REFUSED = {"invalid_argument", "too_large", "duplicate", "overloaded", "queue_full", "disk_full"}
+REFUSED = {"invalid_argument", "too_large", "duplicate", "overloaded", "queue_full", "disk_full",
+           "unknown_limit"}
 TERMINAL = {"completed", "dead", "cancelled"}
 # Due times are in whole milliseconds of another clock, which runs at the same speed.
 EARLY_NS_MAX = 5_000_000
@@ -51,6 +55,7 @@ class History:
 
     def __init__(self, events, is_of_cluster=False):
         self.is_of_cluster = is_of_cluster
+        self.concurrency = {}
         self.sent = {}
         self.refused = {}
         self.ids = collections.defaultdict(set)
@@ -61,6 +66,9 @@ class History:
         self.finals = {}
         for event in events:
             getattr(self, f"_on_{event.what}")(event)
+
+    def _on_limit(self, event):
+        self.concurrency[event.fields["limit"]] = int(event.fields["concurrency"])
 
     def _on_send(self, event):
         self.sent[event.fields["task"]] = event
@@ -250,8 +258,44 @@ def find_late_members(history):
             latest_of[request] = max(before, first[after])
 
 
+def _accepted_span(history, task_id):
+    """When the attempt whose result was accepted started and reported; None without one. Its lease
+    was live all the time, since a result is refused when the lease has ended."""
+    token = _accepted(history.ends[task_id][0])
+    starts = [start.at for start in history.starts.get(task_id, ()) if _token(start) == token]
+    dones = [done.at for done in history.dones.get(task_id, ()) if _token(done) == token]
+    return (starts[0], dones[0]) if starts and dones and starts[0] < dones[0] else None
+
+
+def _spans_of_keys(history):
+    """The spans of the accepted attempts of each key of a limit, with their tasks."""
+    spans = collections.defaultdict(list)
+    for task_id in history.ends:
+        span = _accepted_span(history, task_id)
+        sent = span and history.sent.get(history.starts[task_id][0].fields["task"])
+        for use in sent.fields["limits"].split(",") if sent else ():
+            spans[use].append((*span, task_id))
+    return spans
+
+
+def find_crowded_limits(history):
+    """A key of a limit never has more leases than its concurrency at once. Leases of attempts whose
+    results were not accepted do not count: only the coordinator knows when they ended."""
+    for use, spans in _spans_of_keys(history).items():
+        most = history.concurrency.get(use.split(":")[0])
+        moments = sorted([(begin, True, task_id) for begin, _, task_id in spans]
+                         + [(end, False, task_id) for _, end, task_id in spans])
+        live = set()
+        for _, begins, task_id in moments:
+            (live.add if begins else live.discard)(task_id)
+            if most is not None and len(live) > most:
+                yield f"limit: {use} had {len(live)} leases of {most}, of {' '.join(sorted(live))}"
+                break
+
+
 RULES = (find_lost, find_invented, find_torn_batches, find_changed_results, find_bad_tokens,
-         find_bad_attempts, find_early, find_disordered_groups, find_late_members)
+         find_bad_attempts, find_early, find_disordered_groups, find_late_members,
+         find_crowded_limits)
 
 
 def check(events, is_of_cluster=False):

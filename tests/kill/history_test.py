@@ -7,8 +7,8 @@ import unittest
 import history
 
 GOOD = """
-100 send task=p-1 request=1 atomic=0 delay=0 max=3 group=g
-101 send task=p-2 request=1 atomic=0 delay=0 max=3 group=g
+100 send task=p-1 request=1 atomic=0 delay=0 max=3 group=g limits=
+101 send task=p-2 request=1 atomic=0 delay=0 max=3 group=g limits=
 200 ack task=p-1 id=A
 201 ack task=p-2 id=B
 300 start task=p-1 id=A token=10 attempt=1
@@ -21,6 +21,20 @@ GOOD = """
 520 end id=B state=completed attempt=1 result=p-2/30
 900 final id=A state=completed attempt=2 result=p-1/20
 901 final id=B state=completed attempt=1 result=p-2/30
+"""
+
+# Two tasks that run one after the other.
+LIMITED = """
+50 limit limit=one concurrency=1
+51 limit limit=few concurrency=2
+100 send task=p-1 request=1 atomic=0 delay=0 max=3 group= limits=one:a
+101 send task=p-2 request=1 atomic=0 delay=0 max=3 group= limits=one:a
+300 start task=p-1 id=A token=10 attempt=1
+310 done task=p-1 id=A token=10 how=completed
+310 start task=p-2 id=B token=20 attempt=1
+320 done task=p-2 id=B token=20 how=completed
+330 end id=A state=completed attempt=1 result=p-1/10
+331 end id=B state=completed attempt=1 result=p-2/20
 """
 
 
@@ -61,7 +75,7 @@ class Checker(unittest.TestCase):
 
     def test_refused_task_that_runs_is_invented(self):
         refused = """
-100 send task=p-3 request=1 atomic=0 delay=0 max=3 group=
+100 send task=p-3 request=1 atomic=0 delay=0 max=3 group= limits=
 110 refused task=p-3 code=queue_full
 120 start task=p-3 id=C token=40 attempt=1
 """
@@ -70,8 +84,8 @@ class Checker(unittest.TestCase):
 
     def test_half_of_an_atomic_request_is_torn(self):
         self.assert_refused("""
-100 send task=p-3 request=7 atomic=1 delay=0 max=3 group=
-101 send task=p-4 request=7 atomic=1 delay=0 max=3 group=
+100 send task=p-3 request=7 atomic=1 delay=0 max=3 group= limits=
+101 send task=p-4 request=7 atomic=1 delay=0 max=3 group= limits=
 120 start task=p-3 id=C token=40 attempt=1
 """, "torn")
 
@@ -120,7 +134,7 @@ class Checker(unittest.TestCase):
 
     def test_deferred_task_that_starts_early_is_refused(self):
         early = """
-1000000 send task=p-3 request=1 atomic=0 delay=50 max=3 group=
+1000000 send task=p-3 request=1 atomic=0 delay=50 max=3 group= limits=
 40000000 start task=p-3 id=C token=40 attempt=1
 """
         self.assert_refused(early, "early")
@@ -150,6 +164,45 @@ class Checker(unittest.TestCase):
         told = history.explain(events_of(bad), check(bad))
         self.assertIn("600 start task=p-2 id=B token=50", told)
         self.assertNotIn("id=A", told)
+
+    def test_two_leases_of_a_key_with_one_slot_are_refused(self):
+        crowded = LIMITED.replace("310 start", "309 start")
+        self.assertEqual(check(LIMITED), [])
+        self.assert_refused(crowded, "limit")
+        self.assertIn("had 2 leases of 1, of A B", check(crowded)[0])
+
+    def test_a_third_lease_of_a_key_with_two_slots_is_refused(self):
+        third = """
+102 send task=p-3 request=2 atomic=0 delay=0 max=3 group= limits=few:a
+300 start task=p-3 id=C token=15 attempt=1
+315 done task=p-3 id=C token=15 how=completed
+332 end id=C state=completed attempt=1 result=p-3/15
+"""
+        few = LIMITED.replace("one:a", "few:a").replace("310 start", "309 start")
+        self.assertEqual(check(few), [])
+        self.assert_refused(few + third, "limit")
+        self.assertEqual(check(few + third.replace("few:a", "few:b")), [])
+
+    def test_a_task_with_two_limits_has_a_slot_of_each(self):
+        both = LIMITED.replace("limits=one:a", "limits=few:x,one:a", 1)
+        self.assertEqual(check(both), [])
+        self.assert_refused(both.replace("310 start", "309 start"), "limit")
+
+    def test_leases_of_other_keys_and_other_limits_do_not_matter(self):
+        together = LIMITED.replace("310 start", "309 start")
+        for change in (("limits=one:a", "limits=one:b"), ("limits=one:a", "limits=few:a"),
+                       ("limits=one:a", "limits=")):
+            self.assertEqual(check(together.replace(*change, 1)), [])
+        unlimited = together.replace("one:a", "pace:a")
+        self.assertEqual(check(unlimited), [])
+
+    def test_handler_that_outlives_its_lease_is_allowed(self):
+        zombie = LIMITED.replace("310 start", "309 start").replace(
+            "330 end id=A state=completed attempt=1 result=p-1/10",
+            """400 start task=p-1 id=A token=30 attempt=2
+410 done task=p-1 id=A token=30 how=completed
+430 end id=A state=completed attempt=2 result=p-1/30""")
+        self.assertEqual(check(zombie), [])
 
     def test_other_groups_do_not_matter(self):
         self.assertEqual(check(GOOD.replace("group=g", "group=")

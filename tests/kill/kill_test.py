@@ -22,6 +22,7 @@ class Killed(unittest.TestCase):
         print(harness.report(run.counts, f"kills in {durability} mode, seed {seed}:"))
         self.assertEqual(wrong, "")
         self.assertGreater(run.counts["event: final"], 500)
+        self.assertGreater(run.counts["tasks with limits"], 20)
         return run
 
     def test_in_sync_the_history_is_allowed(self):

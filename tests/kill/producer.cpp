@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends random tasks to queue "kill" and logs requests and answers. Usage:
+// Sends random tasks to queues "kill" and "kill2", some of them with the limits of `harness.py`,
+// and logs requests and answers. Usage:
 //   kill_producer load ADDRESS[,ADDRESS...] LOG NAME RATE
 //                                              sends RATE tasks per second until SIGTERM
 //   kill_producer audit ADDRESS[,ADDRESS...] LOG
@@ -29,6 +30,8 @@ using codeq::test::event_log;
 constexpr auto pause_between_requests = 20ms;
 constexpr std::uint64_t groups = 16;
 constexpr std::uint32_t attempts = 6;
+constexpr std::uint64_t keys_of_one = 4;
+constexpr std::uint64_t keys_of_few = 2;
 
 volatile std::sig_atomic_t stopped = 0;
 
@@ -57,6 +60,14 @@ private:
   std::condition_variable changed_;
   std::size_t count_ = 0;
 };
+
+/// "LIMIT:KEY" for each of them.
+std::string names_of(const std::vector<codeq::task_limit>& limits) {
+  std::string text;
+  for (const auto& one : limits)
+    text += (text.empty() ? "" : ",") + one.name + ":" + one.key;
+  return text;
+}
 
 void log_end(
   event_log& log,
@@ -116,7 +127,7 @@ public:
   [[nodiscard]] pending& unanswered() { return left_; }
 
 private:
-  /// An atomic request must not contain tasks with groups.
+  /// An atomic request must not contain tasks with groups or limits, which belong to shards.
   codeq::task_spec random_task(const std::string& name, bool atomic) {
     codeq::task_spec t;
     t.queue = "kill";
@@ -127,13 +138,40 @@ private:
     t.payload = name + ' ' + random_behaviour();
     if (!atomic && below(4) == 0)
       t.group = name_ + "-g" + std::to_string(below(groups));
+    else if (!atomic && below(8) == 0)
+      limit(t, name);
     if (below(10) == 0)
       t.delay = std::chrono::milliseconds(1 + below(3000));
     log_.write(
       "send task=" + name + " request=" + std::to_string(requests_)
       + " atomic=" + std::to_string(atomic) + " delay=" + std::to_string(t.delay.count())
-      + " max=" + std::to_string(attempts) + " group=" + t.group);
+      + " max=" + std::to_string(attempts) + " group=" + t.group
+      + " limits=" + names_of(t.limits));
     return t;
+  }
+
+  /// Gives the task limits, which tasks of both queues share, and work that is long enough to
+  /// overlap and short enough that each key gets through its tasks.
+  void limit(codeq::task_spec& t, const std::string& name) {
+    const codeq::task_limit one{"one", std::to_string(below(keys_of_one))};
+    const codeq::task_limit few{"few", std::to_string(below(keys_of_few))};
+    switch (below(4)) {
+    case 0:
+      t.limits = {one};
+      break;
+    case 1:
+      t.limits = {few};
+      break;
+    case 2:
+      t.limits = {one, few};
+      break;
+    default:
+      t.limits = {{"pace"}};
+    }
+    if (below(2) == 0)
+      t.queue = "kill2";
+    const auto* how = below(10) == 0 ? "fail " : "ok ";
+    t.payload = name + ' ' + how + std::to_string(10 + below(40)) + " 1";
   }
 
   /// "HOW MILLISECONDS TIMES" for the handler.

@@ -5,6 +5,8 @@
 #include "model/words.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 /// Queue limits, and queries of queues and tasks, in the reference.
 namespace codeq::model {
@@ -13,6 +15,12 @@ namespace {
 
 bool is_left(const core::enqueue_run& r, core::setting_bit bit) {
   return (r.left_to_queue & static_cast<unsigned>(bit)) != 0;
+}
+
+weight_changes weights_after(weight_changes before, weight_changes changes) {
+  changes.merge(before);
+  std::erase_if(changes, [](const auto& one) { return one.second == 0; });
+  return changes;
 }
 
 bool may_leave_memory(const reference_task& task) {
@@ -97,7 +105,16 @@ void reference_shard::run(const core::configure_queue& c) {
   }
   if (settings.config.pause_when_failing != c.config.pause_when_failing)
     attempts.erase(c.queue);
-  settings.config = c.config;
+  auto weights = std::exchange(settings.config, c.config).fairness_weights;
+  if (c.weights)
+    settings.config.fairness_weights = weights_after(std::move(weights), *c.weights);
+  expected.push_back(say_queue({c.peer, c.number, c.queue, settings, {}}));
+}
+
+void reference_shard::run(const core::weigh_keys& c) {
+  auto& settings = queues[c.queue];
+  settings.config.fairness_weights =
+    weights_after(std::move(settings.config.fairness_weights), c.weights);
   expected.push_back(say_queue({c.peer, c.number, c.queue, settings, {}}));
 }
 

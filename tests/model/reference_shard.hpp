@@ -310,6 +310,7 @@ private:
   void run(const core::stop_awaiting& c);
   void run(const core::describe_task& c);
   void run(const core::configure_queue& c);
+  void run(const core::weigh_keys& c);
   void run(const core::pause_queue& c);
   void run(const core::show_queue& c);
   void run(const core::list_tasks& c);

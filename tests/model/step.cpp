@@ -311,6 +311,8 @@ step_maker::operator_command_of(step_kind kind, dice& d, const reference_shard& 
     return core::explain_task{producers_first_peer, d.below(100), random_task(d, reference)};
   if (kind == step_kind::list)
     return random_list(d, reference);
+  if (kind == step_kind::configure && d.one_in(3))
+    return random_weighing(d);
   if (kind == step_kind::configure)
     return random_settings(d);
   // Queues are resumed more often than paused, so that most of them are active.

@@ -125,6 +125,7 @@ private:
   static sequence random_dead_task(dice& d, const reference_shard& reference);
   static queue_address random_queue(dice& d);
   static core::configure_queue random_settings(dice& d);
+  static core::weigh_keys random_weighing(dice& d);
   static void add_listed(dice& d, const reference_shard& reference, core::change_many& c);
   core::list_tasks random_list(dice& d, const reference_shard& reference);
   static void leave_to_queue(dice& d, core::enqueue_run& r);

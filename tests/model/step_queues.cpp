@@ -2,6 +2,9 @@
 #include "model/dice.hpp"
 #include "model/step.hpp"
 
+#include <string>
+#include <vector>
+
 /// Steps of operators that set queues.
 namespace codeq::model {
 
@@ -11,10 +14,23 @@ namespace {
 
 constexpr core::peer_id operator_peer = 1;
 
+/// Of keys that `random_fairness` gives.
+weight_changes random_weights(dice& d, std::uint64_t least) {
+  static const std::vector<std::string> keys{"", "a", "t", "t/x"};
+  weight_changes weights;
+  for (auto n = d.below(3); n > 0; --n)
+    weights[d.pick(keys)] = static_cast<std::uint32_t>(least + d.below(4));
+  return weights;
+}
+
 } // namespace
 
 queue_address step_maker::random_queue(dice& d) {
   return {"default", "q" + std::to_string(d.below(3))};
+}
+
+core::weigh_keys step_maker::random_weighing(dice& d) {
+  return {operator_peer, d.below(100), random_queue(d), random_weights(d, 0)};
 }
 
 core::configure_queue step_maker::random_settings(dice& d) {
@@ -29,6 +45,10 @@ core::configure_queue step_maker::random_settings(dice& d) {
   // Only in queues that have fairness keys anyway.
   if (c.queue.queue != "q0" && d.one_in(3))
     s.fairness_header = "letter";
+  if (c.queue.queue != "q0" && d.one_in(2))
+    s.fairness_weights = random_weights(d, 1);
+  else if (d.one_in(2))
+    c.weights = random_weights(d, 0);
   if (d.one_in(3))
     return c;
   s.defaults.max_attempts = static_cast<std::uint16_t>(1 + d.below(4));

@@ -377,6 +377,10 @@ std::string shard_fixture::configure(const std::string& queue, const queue_confi
   return run(core::configure_queue{peer_of(operator_name), 1, {"default", queue}, config});
 }
 
+std::string shard_fixture::weigh(const std::string& queue, const weight_changes& weights) {
+  return run(core::weigh_keys{peer_of(operator_name), 1, {"default", queue}, weights});
+}
+
 std::string shard_fixture::set_limit(
   const std::string& name, const std::optional<limit_definition>& definition) {
   return run(core::set_limit{peer_of(operator_name), 1, {"default", name}, definition});

@@ -130,6 +130,7 @@ protected:
   std::string explain(int task);
   std::string tell_history(int task);
   std::string configure(const std::string& queue, const queue_config& config);
+  std::string weigh(const std::string& queue, const weight_changes& weights);
   /// Of tenant `default`; empty removes the limit.
   std::string set_limit(const std::string& name, const std::optional<limit_definition>& definition);
   std::string close_key(const std::string& limit, const std::string& key, duration closed_for);

@@ -81,8 +81,20 @@ public:
   /// `invalid_argument` and `too_large` name the field, its value and the limit; `unknown_limit`
   /// for a limit that is not defined; `unsupported` for `queue_config::keep_payload`, and for
   /// limits that no task of the queue could have together.
+  ///
+  /// `weights`: when set, the queue keeps its weights of fairness keys but for these changes, which
+  /// loses no change of another operator; those of `config` count for coordinators of earlier
+  /// versions only.
+  [[nodiscard]] result<queue_info> configure_queue(
+    const queue_address& queue,
+    const queue_config& config,
+    const std::optional<weight_changes>& weights = {});
+
+  /// Changes the weights of some fairness keys, and no other setting; creates the queue when it
+  /// does not exist. Errors: `invalid_argument` and `too_large` name the field, its value and the
+  /// limit; `unsupported` when a coordinator is of an earlier version.
   [[nodiscard]] result<queue_info>
-  configure_queue(const queue_address& queue, const queue_config& config);
+  change_weights(const queue_address& queue, const weight_changes& weights);
 
   /// Pauses or resumes a queue. A paused queue grants no leases; existing leases go on. Errors:
   /// `unknown_queue`.

@@ -106,6 +106,9 @@ struct queue_limit {
   friend bool operator==(const queue_limit&, const queue_limit&) = default;
 };
 
+/// New weights of fairness keys; 0 takes the weight of a key away. Those of other keys stay.
+using weight_changes = std::map<std::string, std::uint32_t>;
+
 /// Configuration of a queue: the defaults of its tasks, and its limits.
 struct queue_config {
   /// Values for the fields that a producer leaves unset.
@@ -136,6 +139,15 @@ struct queue_config {
   /// At most `limits::fairness_weights_max`. A key whose weight is taken away keeps it until its
   /// next task gives one; a group whose own key has no live tasks has weight 1 again.
   std::map<std::string, std::uint32_t> fairness_weights{};
+
+  void change_weights(const weight_changes& changes) {
+    for (const auto& [key, weight] : changes) {
+      if (weight == 0)
+        fairness_weights.erase(key);
+      else
+        fairness_weights[key] = weight;
+    }
+  }
 
   friend bool operator==(const queue_config&, const queue_config&) = default;
 };

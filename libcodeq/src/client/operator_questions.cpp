@@ -56,6 +56,11 @@ question ask_queue(std::uint16_t shard, const queue_address& queue, What what) {
   });
 }
 
+void write_weight_changes(schema::QueueRequest::Builder to, const weight_changes& weights) {
+  encoding::write_weights(
+    to.initWeightChanges(static_cast<capnp::uint>(weights.size())), weights);
+}
+
 void write_filter(
   schema::TaskFilter::Builder to, const queue_address& of, const walk_position& at) {
   to.setTenant(text_of(of.tenant));
@@ -196,10 +201,31 @@ question show_fairness(
 }
 
 question set_queue(
-  std::uint16_t shard, const queue_address& queue, const queue_config& part, operation whole) {
-  return ask_queue(shard, queue, [part, whole](auto request) {
+  std::uint16_t shard,
+  const queue_address& queue,
+  const queue_config& part,
+  operation whole,
+  const std::optional<weight_changes>& weights) {
+  return ask_queue(shard, queue, [part, whole, weights](auto request) {
     request.setOperation(static_cast<std::uint64_t>(whole));
     encoding::write_config(request.initSet(), part);
+    // An absent list would leave the weights of the queue as they are.
+    if (part.fairness_weights.empty())
+      request.getSet().initFairnessWeights(0);
+    if (weights)
+      write_weight_changes(request, *weights);
+  });
+}
+
+question weigh_keys(
+  std::uint16_t shard,
+  const queue_address& queue,
+  const weight_changes& weights,
+  operation whole) {
+  return ask_queue(shard, queue, [weights, whole](auto request) {
+    request.setOperation(static_cast<std::uint64_t>(whole));
+    request.setWeigh();
+    write_weight_changes(request, weights);
   });
 }
 

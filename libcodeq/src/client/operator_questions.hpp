@@ -73,11 +73,18 @@ struct walk_position {
 /// The number that all parts of a command on several shards share; 0: none.
 enum class operation : std::uint64_t {};
 
-/// `part` is this shard's configuration.
+/// `part` is this shard's configuration. `weights`: when set, how the weights of fairness keys
+/// change; otherwise those of `part` replace them.
 [[nodiscard]] question set_queue(
   std::uint16_t shard,
   const queue_address& queue,
   const queue_config& part,
+  operation whole = {},
+  const std::optional<weight_changes>& weights = {});
+[[nodiscard]] question weigh_keys(
+  std::uint16_t shard,
+  const queue_address& queue,
+  const weight_changes& weights,
   operation whole = {});
 [[nodiscard]] question pause_queue(
   std::uint16_t shard, const queue_address& queue, bool paused, operation whole = {});

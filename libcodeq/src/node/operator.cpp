@@ -248,12 +248,22 @@ result<queue_explanation> operator_client::explain_queue(const queue_address& qu
   return client::merge_explanations(queue, parts);
 }
 
-result<queue_info>
-operator_client::configure_queue(const queue_address& queue, const queue_config& config) {
+result<queue_info> operator_client::configure_queue(
+  const queue_address& queue,
+  const queue_config& config,
+  const std::optional<weight_changes>& weights) {
   auto part = client::part_of(config, impl_->shard_count());
   auto whole = node::new_operation();
+  return impl_->ask_each_shard(queue, [&](std::uint16_t shard) {
+    return client::set_queue(shard, queue, part, whole, weights);
+  });
+}
+
+result<queue_info>
+operator_client::change_weights(const queue_address& queue, const weight_changes& weights) {
+  auto whole = node::new_operation();
   return impl_->ask_each_shard(
-    queue, [&](std::uint16_t shard) { return client::set_queue(shard, queue, part, whole); });
+    queue, [&](std::uint16_t shard) { return client::weigh_keys(shard, queue, weights, whole); });
 }
 
 result<queue_info> operator_client::pause_queue(const queue_address& queue, bool paused) {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -102,21 +103,39 @@ result<core::force> read_force(schema::ForceRequest::Reader from, asked_at by) {
   return c;
 }
 
-/// Checks them before they are copied.
-result<void> check_weights(capnp::List<schema::FairnessWeight>::Reader weights) {
+/// Reads weights of `least` or more, which are checked before they are copied.
+result<weight_changes>
+read_weights(capnp::List<schema::FairnessWeight>::Reader weights, std::uint64_t least) {
   if (auto ok = check_count(
         "the number of fairness_weights", weights.size(), 0, limits::fairness_weights_max);
       !ok)
-    return ok;
+    return ok.error();
   for (auto one : weights) {
     if (auto ok = check_size("a fairness key", one.getKey().size(), limits::fairness_key_bytes_max);
         !ok)
-      return ok;
-    if (auto ok = check_count("a fairness weight", one.getWeight(), 1, limits::fairness_weight_max);
+      return ok.error();
+    if (auto ok =
+          check_count("a fairness weight", one.getWeight(), least, limits::fairness_weight_max);
         !ok)
-      return ok;
+      return ok.error();
   }
-  return {};
+  auto read = encoding::read_weights(weights);
+  if (read.size() != weights.size())
+    return error{errc::invalid_argument, "fairness_weights: a key is given twice"};
+  return read;
+}
+
+/// Reads how the weights of a queue change with `set`; nothing when those of the settings replace
+/// them.
+result<std::optional<weight_changes>> read_weight_changes(schema::QueueRequest::Reader from) {
+  // A client that does not know the weights leaves them out.
+  bool keeps = !from.getSet().hasFairnessWeights();
+  if (!keeps && !from.hasWeightChanges())
+    return std::optional<weight_changes>();
+  auto changes = read_weights(from.getWeightChanges(), 0);
+  if (!changes)
+    return changes.error();
+  return std::optional(std::move(*changes));
 }
 
 result<core::configure_queue>
@@ -129,11 +148,9 @@ read_configure(schema::QueueSettings::Reader from, core::configure_queue c) {
   auto header_bytes = from.getFairnessHeader().size();
   if (auto ok = check_size("fairness_header", header_bytes, limits::fairness_key_bytes_max); !ok)
     return ok.error();
-  if (auto ok = check_weights(from.getFairnessWeights()); !ok)
-    return ok.error();
+  if (auto weights = read_weights(from.getFairnessWeights(), 1); !weights)
+    return weights.error();
   c.config = encoding::read_config(from);
-  if (c.config.fairness_weights.size() != from.getFairnessWeights().size())
-    return error{errc::invalid_argument, "fairness_weights: a key is given twice"};
   if (auto ok = check_settings(c.config.defaults, 0); !ok)
     return ok.error();
   auto losses = c.config.quarantine_after;
@@ -182,10 +199,19 @@ result<queue_command> read_queue_request(schema::QueueRequest::Reader from, aske
   case schema::QueueRequest::EXPLAIN:
     return queue_command{core::show_queue{by.peer, number, queue, {}, true}};
   case schema::QueueRequest::SET: {
-    auto c = read_configure(from.getSet(), {by.peer, number, queue, {}});
+    auto weights = read_weight_changes(from);
+    if (!weights)
+      return weights.error();
+    auto c = read_configure(from.getSet(), {by.peer, number, queue, {}, {}, std::move(*weights)});
     if (!c)
       return c.error();
     return queue_command{std::move(*c)};
+  }
+  case schema::QueueRequest::WEIGH: {
+    auto weights = read_weights(from.getWeightChanges(), 0);
+    if (!weights)
+      return weights.error();
+    return queue_command{core::weigh_keys{by.peer, number, queue, std::move(*weights)}};
   }
   case schema::QueueRequest::PAUSE:
     return queue_command{core::pause_queue{by.peer, number, queue, true}};

@@ -140,7 +140,8 @@ struct asked_at {
 using change_command = std::variant<core::cancel, core::promote, core::redrive, core::purge>;
 
 /// The command of a request for a queue.
-using queue_command = std::variant<core::show_queue, core::configure_queue, core::pause_queue>;
+using queue_command =
+  std::variant<core::show_queue, core::configure_queue, core::weigh_keys, core::pause_queue>;
 
 [[nodiscard]] result<core::describe_task> to_command(const status_request& message, asked_at by);
 [[nodiscard]] result<change_command> to_command(const change_request& message, asked_at by);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fairness keys that a queue takes from a header of its tasks, and how long they wait."""
 
+import concurrent.futures
 import json
 import unittest
 
@@ -79,6 +80,20 @@ class FairnessHeader(cluster.ClusterTest):
         self.assertEqual(("b", 3, 3), self.keys()[1])
         self.assertIn("--key is required",
                       self.cluster.ctl_error("queue", "fairness", "sleep", "--weight", "2"))
+
+    def test_weights_that_are_set_at_once_are_all_kept(self):
+        keys = [f"key-{number}" for number in range(8)]
+
+        def change(number):
+            self.cluster.ctl("queue", "fairness", "sleep", "--key", keys[number], "--weight", "3")
+            self.cluster.ctl("queue", "set", "sleep", "--max-depth", str(100 + number))
+
+        with concurrent.futures.ThreadPoolExecutor(len(keys)) as operators:
+            list(operators.map(change, range(len(keys))))
+        shown = self.json("queue", "show", "sleep")
+        self.assertEqual([{"fairness_key": key, "fairness_weight": 3} for key in keys],
+                         shown["fairness_weights"])
+        self.assertIn(shown["max_depth"], range(100, 108))
 
     def test_a_task_of_a_key_whose_turn_comes_later_says_so(self):
         self.cluster.ctl("queue", "resume", "sleep")

@@ -65,7 +65,8 @@ public:
       ledger_([this](const std::string& rule, const std::string& what) { breach(rule, what); }),
       order_([this](const std::string& rule, const std::string& what) { breach(rule, what); }),
       fairness_([this](const std::string& rule, const std::string& what) { breach(rule, what); }),
-      limits_([this](const std::string& rule, const std::string& what) { breach(rule, what); }),
+      limits_(
+        all, [this](const std::string& rule, const std::string& what) { breach(rule, what); }),
       ticks_(
         [this](const std::string& rule, const std::string& what) { breach(rule, what); },
         all.was_disk_full, disk) {}

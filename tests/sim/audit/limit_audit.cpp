@@ -12,7 +12,7 @@ namespace {
 /// Number of starts of a key that are remembered.
 constexpr std::size_t starts_max = 64;
 
-std::string text_of(const std::tuple<std::string, std::string, std::string>& key) {
+std::string text_of(const limit_key& key) {
   return "key '" + std::get<2>(key) + "' of limit " + std::get<1>(key);
 }
 
@@ -61,7 +61,7 @@ void limit_audit::check_leases(core::shard_state& state) {
     for (const auto& use : *s.limits)
       ++of_shard[{tenant, use.name, use.key}];
   });
-  std::map<key_name, std::uint64_t> leased;
+  leases_of_keys leased;
   for (const auto& [shard, keys] : leased_)
     for (const auto& [key, count] : keys)
       leased[key] += count;
@@ -73,6 +73,7 @@ void limit_audit::check_leases(core::shard_state& state) {
         text_of(key) + " has " + std::to_string(count) + " leases, and may have "
           + std::to_string(*limit->concurrency));
   }
+  slots_.turn_sealed(state, leased);
 }
 
 void limit_audit::check_starts(core::shard_state& state, const core::batch_granted& grant) {
@@ -84,7 +85,7 @@ void limit_audit::check_starts(core::shard_state& state, const core::batch_grant
         continue;
       const auto& tenant = state.queues[s->queue]->address.tenant;
       for (const auto& use : *s->limits) {
-        key_name key{tenant, use.name, use.key};
+        limit_key key{tenant, use.name, use.key};
         const auto* limit = state.limits.find({tenant, use.name});
         if (limit && limit->rate)
           decided_.emplace(

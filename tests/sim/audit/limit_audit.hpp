@@ -3,12 +3,13 @@
 
 #include "core/state/shard_state.hpp"
 #include "core/turn/turn.hpp"
+#include "sim/audit/slot_audit.hpp"
+#include "sim/world.hpp"
 
 #include <deque>
 #include <functional>
 #include <map>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -16,12 +17,14 @@ namespace codeq::sim {
 
 /// Checks what limits allow, from the tasks and grants of the shards alone: how many leases a key
 /// has at once, how many of its tasks start within a time, over crashes of the coordinator as well,
-/// that nothing of a closed key starts, and that new tasks have the limits of their queue.
+/// that nothing of a closed key starts, that new tasks have the limits of their queue, and that no
+/// slot idles.
 class limit_audit {
 public:
   using breach_function = std::function<void(const std::string& rule, const std::string& what)>;
 
-  explicit limit_audit(breach_function breach) : breach_(std::move(breach)) {}
+  limit_audit(const world& all, const breach_function& breach)
+    : breach_(breach), slots_(all, breach) {}
 
   void turn_sealed(core::shard_state& state, const std::vector<core::event>& events);
 
@@ -34,15 +37,13 @@ public:
     leased_.clear();
     closed_.clear();
     decided_.clear();
+    slots_.forget();
   }
 
 private:
-  /// Tenant, limit and key.
-  using key_name = std::tuple<std::string, std::string, std::string>;
-
   /// A start that counts against a rate.
   struct start {
-    key_name key;
+    limit_key key;
     start_rate rate;
     std::uint32_t cost = 1;
     timestamp at;
@@ -55,13 +56,14 @@ private:
 
   breach_function breach_;
   /// The leases of each key, by shard.
-  std::map<shard_id, std::map<key_name, std::uint64_t>> leased_;
+  std::map<shard_id, leases_of_keys> leased_;
   /// The latest starts of keys whose rate is limited, in shard time, and their costs.
-  std::map<key_name, std::deque<std::pair<timestamp, std::uint32_t>>> starts_;
+  std::map<limit_key, std::deque<std::pair<timestamp, std::uint32_t>>> starts_;
   /// By shard: each has its own time, and closes what it is told to.
-  std::map<std::pair<shard_id, key_name>, timestamp> closed_;
+  std::map<std::pair<shard_id, limit_key>, timestamp> closed_;
   /// Starts that no worker was told of.
   std::multimap<std::pair<shard_id, fencing_token>, start> decided_;
+  slot_audit slots_;
 };
 
 } // namespace codeq::sim

@@ -145,6 +145,32 @@ TEST(OperatorQuestions, QueueConfigurationsReachTheCoreWhole) {
   EXPECT_EQ(set.config, some_config());
 }
 
+TEST(OperatorQuestions, AbsenceOfWeightsReachesTheCoreAsSuch) {
+  auto command = [](const question& asked) {
+    return std::get<core::configure_queue>(command_of<schema::QueueRequest>(asked));
+  };
+
+  auto whole = command(set_queue(0, {"t", "q"}, {}));
+  auto kept = command(set_queue(0, {"t", "q"}, some_config(), {}, weight_changes{}));
+  auto changed = command(set_queue(0, {"t", "q"}, some_config(), {}, weight_changes{{"a", 0}}));
+
+  EXPECT_EQ(whole.weights, std::nullopt) << "the queue is to have none";
+  EXPECT_EQ(kept.weights, weight_changes{});
+  EXPECT_EQ(kept.config, some_config()) << "for coordinators of earlier versions";
+  EXPECT_EQ(changed.weights, (weight_changes{{"a", 0}}));
+}
+
+TEST(OperatorQuestions, ChangesOfWeightsReachTheCoreByThemselves) {
+  const weight_changes weights{{"", 3}, {"vip", 0}};
+
+  auto weigh = std::get<core::weigh_keys>(
+    command_of<schema::QueueRequest>(weigh_keys(0, {"t", "q"}, weights)));
+
+  EXPECT_EQ(weigh.number, number);
+  EXPECT_EQ(weigh.queue, (queue_address{"t", "q"}));
+  EXPECT_EQ(weigh.weights, weights);
+}
+
 TEST(OperatorQuestions, AttemptsThatDoNotFitANumberAreRefusedAllTheSame) {
   queue_config config;
   config.defaults.max_attempts = 65'537;

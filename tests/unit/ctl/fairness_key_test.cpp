@@ -125,6 +125,16 @@ TEST(FairnessWeightOfAKey, IsSetAndTakenAwayByItself) {
   EXPECT_EQ(weights_after({"--key", "old", "--no-weight"}), "");
 }
 
+TEST(FairnessWeightOfAKey, ChangesWithoutOtherSettingsUnlessTheyAreGiven) {
+  queue_changes weight{.fairness_weights = {{"vip", 5}}};
+  queue_changes both = weight;
+  both.max_depth = 3;
+
+  EXPECT_TRUE(weight.are_of_weights());
+  EXPECT_FALSE(both.are_of_weights());
+  EXPECT_FALSE(queue_changes{}.are_of_weights());
+}
+
 TEST(FairnessWeightOfAKey, NeedsAKeyAndEitherOption) {
   EXPECT_NE(weights_after({"--weight", "5"}).find("--key is required"), std::string::npos);
   EXPECT_NE(weights_after({"--key", "vip"}).find("--no-weight is required"), std::string::npos);

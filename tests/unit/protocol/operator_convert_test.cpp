@@ -233,6 +233,62 @@ TEST(OperatorConvert, QueueRequestsBecomeTheirCommands) {
   EXPECT_EQ(configure.config.fairness_weights.at("vip"), 9u);
 }
 
+TEST(OperatorConvert, SettingsWithoutWeightsKeepThoseOfTheQueue) {
+  auto changes_of = [](const std::function<void(schema::QueueRequest::Builder)>& fill) {
+    auto request = queue_request::build([&](auto r) {
+      r.initQueue().setTenant("t");
+      r.getQueue().setQueue("q");
+      r.initSet().initDefaults();
+      fill(r);
+    });
+    return std::get<core::configure_queue>(*to_command(request, by)).weights;
+  };
+  auto add = [](auto weight, const std::string& key, std::uint32_t is) {
+    weight.setKey(as_data(key));
+    weight.setWeight(is);
+  };
+
+  EXPECT_EQ(changes_of([](auto) {}), weight_changes{}) << "of a client that knows none";
+  EXPECT_EQ(changes_of([](auto r) { r.getSet().initFairnessWeights(0); }), std::nullopt);
+  EXPECT_EQ(
+    changes_of([&](auto r) { add(r.getSet().initFairnessWeights(1)[0], "a", 2); }), std::nullopt);
+  EXPECT_EQ(
+    changes_of([&](auto r) {
+      add(r.getSet().initFairnessWeights(1)[0], "a", 2);
+      add(r.initWeightChanges(1)[0], "b", 0);
+    }),
+    (weight_changes{{"b", 0}}));
+}
+
+TEST(OperatorConvert, ChangesOfWeightsAreChecked) {
+  auto said_of = [](std::size_t count, const std::string& key, std::uint32_t weight) {
+    return said<schema::QueueRequest>([&](auto request) {
+      request.initQueue().setTenant("default");
+      request.getQueue().setQueue("q");
+      request.setWeigh();
+      for (auto one : request.initWeightChanges(static_cast<capnp::uint>(count))) {
+        one.setKey(as_data(key));
+        one.setWeight(weight);
+      }
+    });
+  };
+
+  EXPECT_EQ(said_of(1, "k", 0), "fine");
+  EXPECT_EQ(said_of(1, "k", 1000), "fine");
+  EXPECT_EQ(
+    said_of(1, "k", 1001), "invalid_argument: a fairness weight is 1001; it must be 0..1000");
+  EXPECT_EQ(
+    said_of(1, std::string(257, 'k'), 1),
+    "too_large: a fairness key is 257 bytes; it must be at most 256");
+  EXPECT_EQ(said_of(2, "k", 1), "invalid_argument: fairness_weights: a key is given twice");
+  EXPECT_EQ(
+    said_of(101, "k", 1),
+    "invalid_argument: the number of fairness_weights is 101; it must be 0..100");
+  EXPECT_EQ(
+    said_of_settings([](auto s) { s.initFairnessWeights(1); }),
+    "invalid_argument: a fairness weight is 0; it must be 1..1000");
+}
+
 TEST(OperatorConvert, FiltersAreChecked) {
   EXPECT_EQ(said_of_filter([](auto) {}), "fine");
   EXPECT_EQ(said_of_filter([](auto f) { f.setLimit(1000); }), "fine");

@@ -212,6 +212,10 @@ result<void> check(const principal& who, const core::configure_queue& c) {
   return check_admin_of(who, c.queue.tenant);
 }
 
+result<void> check(const principal& who, const core::weigh_keys& c) {
+  return check_admin_of(who, c.queue.tenant);
+}
+
 result<void> check(const principal& who, const core::pause_queue& c) {
   return check_admin_of(who, c.queue.tenant);
 }

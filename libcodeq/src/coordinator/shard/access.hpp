@@ -48,6 +48,7 @@ using security::principal;
 [[nodiscard]] result<void> check(const principal& who, const core::purge& c);
 [[nodiscard]] result<void> check(const principal& who, const core::force& c);
 [[nodiscard]] result<void> check(const principal& who, const core::configure_queue& c);
+[[nodiscard]] result<void> check(const principal& who, const core::weigh_keys& c);
 [[nodiscard]] result<void> check(const principal& who, const core::pause_queue& c);
 [[nodiscard]] result<void> check(const principal& who, const core::show_queue& c);
 [[nodiscard]] result<void> check(const principal& who, const core::change_many& c);

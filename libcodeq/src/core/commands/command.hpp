@@ -261,6 +261,7 @@ using command = std::variant<
   explain_task,
   tell_history,
   configure_queue,
+  weigh_keys,
   pause_queue,
   show_queue,
   list_tasks,

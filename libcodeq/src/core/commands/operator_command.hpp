@@ -104,6 +104,20 @@ struct configure_queue {
   queue_config config;
   /// Null when no operator gave the command.
   origin_ptr origin{};
+  /// When set, the queue keeps its weights of fairness keys but for these changes, and those of
+  /// `config` are ignored.
+  std::optional<weight_changes> weights{};
+};
+
+/// Changes the weights of some fairness keys of a queue, and no other setting. Creates the queue
+/// when it does not exist. Effect: `queue_answered`.
+struct weigh_keys {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  queue_address queue;
+  weight_changes weights;
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
 /// Pauses or resumes a queue; leases stay valid. Creates the queue when it does not exist. Effect:

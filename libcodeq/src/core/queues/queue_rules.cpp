@@ -280,6 +280,28 @@ std::string describe_change(const queue_config& before, const queue_config& afte
   return text;
 }
 
+result<void> check_config(
+  const shard_state& state, const queue_address& queue, const queue_config& config) {
+  if (config.keep_payload)
+    return error{
+      errc::unsupported,
+      "keep_payload is true; it must be false: this version does not keep payloads of completed "
+      "tasks"};
+  if (auto ok = check_weights(config.fairness_weights); !ok)
+    return ok;
+  return check_queue_limits(state, queue, config.limits);
+}
+
+result<void> check_weights(const std::map<std::string, std::uint32_t>& fairness_weights) {
+  if (fairness_weights.size() <= limits::fairness_weights_max)
+    return {};
+  return error{
+    errc::invalid_argument,
+    "the number of fairness_weights would be " + std::to_string(fairness_weights.size())
+      + "; it must be 0.." + std::to_string(limits::fairness_weights_max)
+      + "; take the weight of another key away first"};
+}
+
 error too_many_queues(const queue_address& queue) {
   return {
     errc::too_large,

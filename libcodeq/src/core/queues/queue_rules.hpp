@@ -6,6 +6,8 @@
 #include "core/commands/command.hpp"
 #include "core/state/shard_state.hpp"
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,15 @@ check_queues(const shard_state& state, const std::vector<enqueue_run>& runs);
 /// of all follow-ups, as other shards do it too late. Errors: those of `check_queues`.
 [[nodiscard]] result<void>
 check_new_queues(const shard_state& state, const std::vector<follow_up>& tasks);
+
+/// Checks the configuration that a queue is to have. Errors: those of `check_weights` and
+/// `check_queue_limits`; `unsupported` for `queue_config::keep_payload`.
+[[nodiscard]] result<void> check_config(
+  const shard_state& state, const queue_address& queue, const queue_config& config);
+
+/// Checks the number of the weights that a queue is to have. Errors: `invalid_argument`.
+[[nodiscard]] result<void>
+check_weights(const std::map<std::string, std::uint32_t>& fairness_weights);
 
 /// The error for a queue for which its tenant has no room.
 [[nodiscard]] error too_many_queues(const queue_address& queue);

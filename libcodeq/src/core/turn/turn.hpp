@@ -222,6 +222,7 @@ private:
 
   // Queues.
   void run(const configure_queue& c);
+  void run(const weigh_keys& c);
   void run(const pause_queue& c);
   void run(const show_queue& c);
   void change_queue(queue_answered answer, operator_action action);

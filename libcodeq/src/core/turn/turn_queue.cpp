@@ -33,18 +33,24 @@ bool is_failure(const lease_end& e) {
 
 void turn::run(const configure_queue& c) {
   const auto* known = state_.find_queue(c.queue);
-  queue_answered answer{c.peer, c.number, c.queue, {c.config}, {}};
-  if (known) {
-    answer.settings.paused = known->settings.paused;
-    answer.settings.pause_reason = known->settings.pause_reason;
+  const auto& before = known ? known->settings : queue_settings{};
+  queue_answered answer{c.peer, c.number, c.queue, before, {}};
+  auto& config = answer.settings.config;
+  config = c.config;
+  if (c.weights) {
+    config.fairness_weights = before.config.fairness_weights;
+    config.change_weights(*c.weights);
   }
-  if (c.config.keep_payload)
-    answer.allowed = error{
-      errc::unsupported,
-      "keep_payload is true; it must be false: this version does not keep payloads of completed "
-      "tasks"};
-  else
-    answer.allowed = check_queue_limits(state_, c.queue, c.config.limits);
+  answer.allowed = check_config(state_, c.queue, config);
+  change_queue(std::move(answer), operator_action::queue_set);
+}
+
+void turn::run(const weigh_keys& c) {
+  const auto* known = state_.find_queue(c.queue);
+  queue_answered answer{c.peer, c.number, c.queue, known ? known->settings : queue_settings{}, {}};
+  auto& config = answer.settings.config;
+  config.change_weights(c.weights);
+  answer.allowed = check_weights(config.fairness_weights);
   change_queue(std::move(answer), operator_action::queue_set);
 }
 

@@ -164,17 +164,6 @@ result<void> check_settings(const input& from) {
 
 namespace {
 
-/// Weights of further keys; 0 takes the weight of a key away.
-void take_weights(const std::vector<input>& from, std::map<std::string, std::uint32_t>& to) {
-  for (const auto& one : from) {
-    auto weight = static_cast<std::uint32_t>(one.integer("fairnessWeight").value_or(0));
-    if (weight == 0)
-      to.erase(one.text("fairnessKey"));
-    else
-      to[one.text("fairnessKey")] = weight;
-  }
-}
-
 void write_weights(base::json_writer& json, const std::map<std::string, std::uint32_t>& weights) {
   json.begin_array("fairnessWeights");
   for (const auto& [key, weight] : weights)
@@ -186,6 +175,14 @@ void write_weights(base::json_writer& json, const std::map<std::string, std::uin
 }
 
 } // namespace
+
+weight_changes weights_of(const input& from) {
+  weight_changes weights;
+  for (const auto& one : from.objects("fairnessWeights"))
+    weights[one.text("fairnessKey")] =
+      static_cast<std::uint32_t>(one.integer("fairnessWeight").value_or(0));
+  return weights;
+}
 
 void apply_settings(const input& from, queue_config& to) {
   auto& defaults = to.defaults;
@@ -218,7 +215,7 @@ void apply_settings(const input& from, queue_config& to) {
     to.limits = make_queue_limits(from.objects("limits"));
   if (from.has("fairnessHeader"))
     to.fairness_header = from.text("fairnessHeader");
-  take_weights(from.objects("fairnessWeights"), to.fairness_weights);
+  to.change_weights(weights_of(from));
 }
 
 void write_settings(base::json_writer& json, const queue_config& config) {

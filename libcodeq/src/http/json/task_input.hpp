@@ -28,6 +28,9 @@ namespace codeq::http {
 /// Refuses settings, of `settings_fields`, that no queue can have. Errors: `invalid_argument`.
 [[nodiscard]] result<void> check_settings(const input& from);
 
+/// The weights of fairness keys that were given, of `settings_fields`.
+[[nodiscard]] weight_changes weights_of(const input& from);
+
 /// Changes the settings that were given, of `settings_fields`.
 void apply_settings(const input& from, queue_config& to);
 

@@ -49,11 +49,11 @@ void set_parts(
   gateway_context& context,
   const exchange_ptr& call,
   const queue_address& queue,
-  const queue_config& config,
+  const new_settings& wanted,
   shard_desk::then<queue_parts> done) {
-  auto part = client::part_of(config, context.desk.shard_count());
-  auto question_of = [queue, part](std::uint16_t shard) {
-    return client::set_queue(shard, queue, part);
+  auto part = client::part_of(wanted.config, context.desk.shard_count());
+  auto question_of = [queue, part, weights = wanted.weights](std::uint16_t shard) {
+    return client::set_queue(shard, queue, part, {}, weights);
   };
   ask_parts(context, question_of, std::move(done), origin_of(context, *call));
 }

@@ -31,12 +31,20 @@ void with_existing(
   const queue_address& queue,
   std::function<void()> go_on);
 
+/// New settings of a queue.
+struct new_settings {
+  /// Its weights of fairness keys count for coordinators of earlier versions only.
+  queue_config config;
+  /// How the weights of fairness keys change.
+  weight_changes weights{};
+};
+
 /// Sets the whole queue's settings, divided among the shards.
 void set_parts(
   gateway_context& context,
   const exchange_ptr& call,
   const queue_address& queue,
-  const queue_config& config,
+  const new_settings& wanted,
   shard_desk::then<queue_parts> done);
 
 } // namespace codeq::http

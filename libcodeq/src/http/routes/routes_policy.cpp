@@ -208,7 +208,7 @@ void store_policy(
       context.desk.enqueue(state.queue.tenant, to_task(state.queue, state.record), stored);
     call->on_given_up = [&context, ticket] { context.desk.give_up(ticket); };
   };
-  set_parts(context, call, state.queue, state.config, std::move(set));
+  set_parts(context, call, state.queue, {state.config}, std::move(set));
 }
 
 void set_policy(gateway_context& context, const exchange_ptr& call) {
@@ -258,7 +258,7 @@ void drop_policy(
       &client::read_change,
       shard_desk::then<change_outcome>(ended));
   };
-  set_parts(context, call, queue, config, std::move(set));
+  set_parts(context, call, queue, {config}, std::move(set));
 }
 
 /// Gives the queue the settings that queues have by default; its tasks stay.

@@ -279,7 +279,7 @@ void change_locked(
     auto answer = [call, queue, taken, config](const result<queue_parts>& changed) {
       answer_queue(call, queue, changed, config);
     };
-    set_parts(context, call, queue, config, answer);
+    set_parts(context, call, queue, {config, weights_of(call->fields->body)}, answer);
   };
   show_parts(context, queue, std::move(change));
 }

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
+#include "core/checks/invariants.hpp"
+#include "core/queues/queue_rules.hpp"
 #include "core/state/queue_fairness.hpp"
 #include "core/state/survivors.hpp"
 #include "support/shard_fixture.hpp"
@@ -190,6 +194,58 @@ TEST_F(Fairness, WeightsOfTheSettingsHoldForKeysThatComeLater) {
   EXPECT_EQ(keys.weights_of(*keys.find("t/x")).group, 3u);
   EXPECT_EQ(keys.weights_of(*keys.find("t/y")).key, 1u);
   EXPECT_EQ(keys.weights_of(*keys.find("t/y")).group, 3u);
+}
+
+TEST_F(Fairness, ChangeOfAWeightLeavesOtherKeysAndSettingsAlone) {
+  configure("q", {.max_depth = 9, .fairness_weights = {{"a", 2}, {"b", 4}}});
+
+  weigh("q", {{"b", 0}, {"c", 5}});
+  weigh("q", {{"c", 5}});
+
+  const auto& config = state().find_queue({"default", "q"})->settings.config;
+  EXPECT_EQ(config, (queue_config{.max_depth = 9, .fairness_weights = {{"a", 2}, {"c", 5}}}));
+}
+
+TEST_F(Fairness, ChangeOfOtherSettingsKeepsTheWeightsThatItDoesNotChange) {
+  weigh("q", {{"a", 2}, {"b", 4}});
+  core::configure_queue change{1, 1, {"default", "q"}, {.fairness_weights = {{"stale", 3}}}};
+  change.config.max_depth = 9;
+  change.weights = weight_changes{{"b", 0}, {"c", 5}};
+
+  decide(change);
+
+  const auto& config = state().find_queue({"default", "q"})->settings.config;
+  EXPECT_EQ(config, (queue_config{.max_depth = 9, .fairness_weights = {{"a", 2}, {"c", 5}}}));
+}
+
+TEST_F(Fairness, NumberOfWeightsIsLimitedAfterTheChange) {
+  weight_changes most;
+  for (std::size_t i = 0; i < limits::fairness_weights_max; ++i)
+    most["key" + std::to_string(i)] = 2;
+  weigh("q", most);
+  auto before = core::durable_text(state());
+
+  EXPECT_EQ(weigh("q", {{"further", 2}}), "o: refused invalid_argument");
+  EXPECT_EQ(core::durable_text(state()), before);
+
+  weigh("q", {{"further", 2}, {"key0", 0}});
+  const auto& weights = state().find_queue({"default", "q"})->settings.config.fairness_weights;
+  EXPECT_TRUE(weights.contains("further"));
+  EXPECT_EQ(weights.size(), limits::fairness_weights_max);
+}
+
+TEST(FairnessWeights, RefusalOfTooManyNamesFieldValueAndLimit) {
+  weight_changes weights;
+  for (std::size_t i = 0; i <= limits::fairness_weights_max; ++i)
+    weights["key" + std::to_string(i)] = 2;
+
+  auto refused = core::check_weights(weights);
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(
+    refused.error().context,
+    "the number of fairness_weights would be 101; it must be 0..100; take the weight of another "
+    "key away first");
 }
 
 TEST_F(Fairness, FirstPartOfTheKeyIsServedFirst) {
