@@ -46,10 +46,6 @@ inline constexpr std::uint16_t settings_all = 0xff;
 [[nodiscard]] result<void>
 check_settings(const task_settings& settings, std::uint16_t left_to_queue);
 
-/// The policies for duplicates, as error texts list them.
-inline constexpr const char* duplicate_policies =
-  "existing, reject, defer, promote or replace_ended";
-
 /// Checks key, group and the policy for duplicates.
 [[nodiscard]] result<void>
 check_key(std::string_view group, std::string_view key, on_duplicate duplicate, bool replaces);
