@@ -107,8 +107,9 @@ result<void> check_duration(std::string_view field, duration found, duration lea
 
 result<void> check_settings(const task_settings& s, std::uint16_t left_to_queue) {
   using bit = core::setting_bit;
-  if (left_to_queue > settings_all)
-    return out_of_range("left_to_queue", to_string(left_to_queue), "0.." + to_string(settings_all));
+  if (left_to_queue > core::setting_bits_all)
+    return out_of_range(
+      "left_to_queue", to_string(left_to_queue), "0.." + to_string(core::setting_bits_all));
   auto given = [&](bit b) { return (left_to_queue & static_cast<std::uint16_t>(b)) == 0; };
   constexpr auto zero = duration{0};
   result<void> ok;
