@@ -3,6 +3,7 @@
 
 #include "codeq/ids.hpp"
 
+#include "base/enum_names.hpp"
 #include "config/value_options.hpp"
 #include "ctl/operator_api.hpp"
 
@@ -27,13 +28,6 @@ using config::switch_option;
 
 /// The longest `--wait`.
 inline constexpr duration wait_max = 7 * std::chrono::hours(24);
-
-// Names of enums, in the order of their values.
-
-inline constexpr std::array<std::string_view, 7> state_names{
-  "scheduled", "gated", "ready", "leased", "completed", "dead", "cancelled"};
-inline constexpr std::array<std::string_view, 5> duplicate_names{
-  "existing", "reject", "defer", "promote", "replace_ended"};
 
 /// Accepts one of `names`, which stand for the values 0, 1, ... of an enum; `_` and `-` in them are
 /// the same.

@@ -41,6 +41,7 @@ inline constexpr std::array commands{
   add_list,
   add_queue,
   add_schedule,
+  add_schedule_apply,
   add_limit,
   add_bulk,
   add_operation,

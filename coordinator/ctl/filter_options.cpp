@@ -81,7 +81,7 @@ std::vector<option> task_filter_options(task_filter& to) {
      .value = "STATE",
      .help = "Only tasks that are scheduled, gated, ready, leased, completed, dead or cancelled "
              "[default: any]",
-     .take = choice_into(to.state, state_names)});
+     .take = choice_into(to.state, base::state_names)});
   add(text_option("key", "Only tasks with this key [default: all]", to.key, limits::key_bytes_max));
   add(
     {.name = "worker",

@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/enum_names.hpp"
 #include "base/json_writer.hpp"
 #include "base/rfc3339.hpp"
 #include "base/text_encoding.hpp"
@@ -11,7 +12,6 @@
 #include "http/json/json_reader.hpp"
 #include "security/token_file.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace codeq::ctl {
@@ -78,16 +78,9 @@ error no_answer(const http::http_url& from, const error& why) {
   return {why.code, std::move(text)};
 }
 
-/// As `name_of` in the options, but spelled as the gateway does.
-std::string spelled(retry_kind kind) {
-  std::string name(name_of(kind));
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-}
-
 void write_retry(base::json_writer& json, const retry_policy& retry) {
   json.begin_object("retry")
-    .field("kind", spelled(retry.kind))
+    .field("kind", base::name_of(retry.kind, base::retry_names))
     .field("baseMs", retry.base.count())
     .field("capMs", retry.cap.count())
     .end_object();
@@ -239,7 +232,7 @@ result<std::string> to_gateway_json(const task_spec& task, const std::string& we
     json.field("group", task.group);
   if (!task.key.empty())
     json.field("idempotencyKey", task.key)
-      .field("onDuplicate", duplicate_names[static_cast<std::size_t>(task.duplicate)]);
+      .field("onDuplicate", base::name_of(task.duplicate, base::duplicate_names));
   if (!task.fairness_key.empty())
     json.field("fairnessKey", task.fairness_key);
   if (task.fairness_weight != 1)
@@ -276,7 +269,7 @@ std::string to_gateway_json(const queue_changes& changes) {
   if (changes.retry || changes.retry_base || changes.retry_cap) {
     json.begin_object("retry");
     if (changes.retry)
-      json.field("kind", spelled(*changes.retry));
+      json.field("kind", base::name_of(*changes.retry, base::retry_names));
     write_milliseconds(json, "baseMs", changes.retry_base);
     write_milliseconds(json, "capMs", changes.retry_cap);
     json.end_object();

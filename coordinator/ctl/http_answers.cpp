@@ -324,12 +324,13 @@ result<task_end> read_end(task_id id, std::string_view json) {
   auto result = both ? both->object("result") : std::nullopt;
   if (!task || !result)
     return unreadable_answer();
-  auto state = std::find(state_names.begin(), state_names.end(), task->text("state"));
-  if (state == state_names.end())
+  const auto& names = base::state_names;
+  auto state = std::find(names.begin(), names.end(), task->text("state"));
+  if (state == names.end())
     return unreadable_answer();
   ended_task status;
   status.id = id;
-  status.state = static_cast<task_state>(state - state_names.begin());
+  status.state = static_cast<task_state>(state - names.begin());
   status.attempt = static_cast<std::uint32_t>(task->integer("attempts").value_or(0));
   auto raw = result->raw("result");
   // A result that is not JSON is sent as a string.

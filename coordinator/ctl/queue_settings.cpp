@@ -8,7 +8,6 @@
 #include "ctl/text.hpp"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -16,10 +15,6 @@
 namespace codeq::ctl {
 
 namespace {
-
-constexpr std::array<std::string_view, 4> retry_names{
-  "fixed", "linear", "exponential", "exponential-jitter"};
-constexpr std::array<std::string_view, 2> on_dead_names{"skip", "block"};
 
 /// A class in another spelling, such as `24h` or `0s`; empty when the text is none.
 std::optional<duration> spelled_class(const std::string& text) {
@@ -147,7 +142,7 @@ settings_options(queue_changes& to, const std::function<std::string(const char*)
       "KIND",
       "How the delay between attempts grows: fixed, linear, exponential or exponential-jitter "
         + default_of("exponential-jitter"),
-      choice_into(to.retry, retry_names)),
+      choice_into(to.retry, base::retry_option_names)),
     duration_option(
       "retry-base",
       "First delay between attempts, or with exponential-jitter its upper bound, at most 365d "
@@ -189,16 +184,16 @@ settings_options(queue_changes& to, const std::function<std::string(const char*)
       "WHAT",
       "What a dead task does to its group: skip lets the next one run, block stops the group "
         + default_of("skip"),
-      choice_into(to.when_dead, on_dead_names)),
+      choice_into(to.when_dead, base::on_dead_names)),
   };
 }
 
 std::string_view name_of(retry_kind kind) {
-  return retry_names[static_cast<std::size_t>(kind)];
+  return base::retry_option_names[static_cast<std::size_t>(kind)];
 }
 
 std::string_view name_of(on_dead what) {
-  return on_dead_names[static_cast<std::size_t>(what)];
+  return base::on_dead_names[static_cast<std::size_t>(what)];
 }
 
 result<failure_breaker> parse_breaker(const std::string& text) {

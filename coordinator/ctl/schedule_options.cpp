@@ -66,7 +66,7 @@ std::vector<option> policy_options(schedule_options& to) {
     {.name = "misfire",
      .value = "latest|all|skip",
      .help = "Which of the times fire that passed while the coordinator was down [default: latest]",
-     .take = choice_into(to.misfire, http::misfire_names)},
+     .take = choice_into(to.misfire, base::misfire_names)},
     duration_option(
       "catch-up",
       "Such times that passed longer ago do not fire [default: 1h]",
@@ -75,7 +75,7 @@ std::vector<option> policy_options(schedule_options& to) {
     {.name = "overlap",
      .value = "skip|allow|queue_one|cancel_previous",
      .help = "What to do while the task of an earlier time has not ended [default: skip]",
-     .take = choice_into(to.overlap, http::overlap_names)}};
+     .take = choice_into(to.overlap, base::overlap_names)}};
 }
 
 void append(std::vector<option>& to, std::vector<option> more) {

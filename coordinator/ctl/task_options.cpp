@@ -82,7 +82,7 @@ std::vector<option> key_options(task_spec& task) {
        "task has ended. If it is live, replace_ended prints its id, defer sets the later of "
        "both delays and promote the new one; if it has ended, these three add a new task "
        "[default: existing]",
-     .take = choice_into(task.duplicate, duplicate_names)},
+     .take = choice_into(task.duplicate, base::duplicate_names)},
     switch_option(
       "replace-payload",
       "Let a duplicate also replace the payload of a live task that does not run [default: off]",

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -34,7 +35,7 @@ void walk(const schedule::timetable& times) {
     last = *next;
   }
   require(times.count(first->due, last.due + duration{1}) == number);
-  require(times.last_due_before(last.due + duration{1}) == last);
+  require(times.last_of(first->due, last.due + duration{1}, 1) == std::vector{last});
 }
 
 void read_rule(std::string_view text) {

@@ -11,6 +11,7 @@
 #include "storage/recovery/recovery.hpp"
 #include "storage/recovery/task_reader.hpp"
 #include "storage/write_set.hpp"
+#include "support/key_ranges.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -79,7 +80,7 @@ void store_history::compact() {
   drop(storage::outcomes_of(only_shard), view);
   drop(storage::fates_of(only_shard), view);
   drop(storage::copied_fates_of(only_shard), view);
-  drop(storage::histories_of(only_shard), view);
+  drop(test::keys_of_kind(storage::key_tag::history, only_shard), view);
 }
 
 void store_history::drop(const storage::key_range& range, const storage::retention_view& view) {
@@ -184,11 +185,11 @@ std::string store_history::check_leftovers(core::shard_state& state) const {
   std::size_t replaced = 0;
   state.segments.for_each([&](const core::segment& s) { replaced += s.replaced ? 1 : 0; });
   std::string wrong;
-  if (count(storage::bodies_of(only_shard)) != replaced)
+  if (count(test::keys_of_kind(storage::key_tag::body, only_shard)) != replaced)
     wrong += "there are more or fewer replaced bodies on disk than tasks that have one\n";
   if (count(storage::checkpoints_of(only_shard)) != state.checkpoints.size())
     wrong += "there are more or fewer checkpoints of tasks on disk than in memory\n";
-  auto histories = storage::histories_of(only_shard);
+  auto histories = test::keys_of_kind(storage::key_tag::history, only_shard);
   auto scanned = store_->scan(histories.begin, histories.end, [&](auto key, auto value) {
     auto seq = storage::history_key::decode(key)->seq;
     auto note = storage::decode_note(value, seq);

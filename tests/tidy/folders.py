@@ -32,6 +32,21 @@ def check_readmes(sources):
             yield Finding(f"{folder}/README.md", 1, "readme", "say what this folder is for")
 
 
+def check_named(sources):
+    """The README of the tests has a row for each of their folders, that of the schema a line for
+    each file."""
+    parts = {"tests/README.md": r"tests/([\w-]+/).+", "schema/README.md": r"schema/(\w+\.capnp)"}
+    for source in sources:
+        pattern = parts.get(source.path)
+        if not pattern:
+            continue
+        found = [re.fullmatch(pattern, other.path) for other in sources]
+        start = "| " if source.path.startswith("tests/") else ""
+        for name in sorted({match.group(1) for match in found if match}):
+            if f"{start}`{name}`" not in source.text:
+                yield source.found(1, "named-part", f"say what {name} is for")
+
+
 def check_folder_sizes(sources):
     """A folder with many sources contains several ideas."""
     paths = [s.path for s in sources if s.path.endswith((".cpp", ".hpp", ".py"))]

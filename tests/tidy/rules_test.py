@@ -295,6 +295,13 @@ class Project(unittest.TestCase):
         self.assertEqual(self.found(folders.check_readmes, ("examples/a/a.cpp", ""),
                                     ("examples/README.md", "")), [])
 
+    def test_readmes_name_the_folders_of_tests_and_the_files_of_the_schema(self):
+        for readme, part, row in (("tests/README.md", "tests/a/b/c.cpp", "| `a/` | unit | tests |"),
+                                  ("schema/README.md", "schema/a.capnp", "- `a.capnp`: tasks.")):
+            self.assertEqual(self.found(folders.check_named, (part, ""), (readme, row)), [])
+            self.assertEqual(self.found(folders.check_named, (part, ""), (readme, "a\n")),
+                             ["named-part"])
+
     def test_listed_sources_have_to_exist(self):
         text = ("set(source ${PROJECT_SOURCE_DIR}/libcodeq/src)\n"
                 "add_library(a ${source}/core/a.cpp b.cpp ${name}/c.cpp *.cpp)\n")

@@ -21,10 +21,11 @@ _TEXT = (".cpp", ".hpp", ".capnp", ".py", ".sh", ".md", ".cmake", ".txt", ".toml
          ".html")
 _PER_FILE = [layering.check, sizes.check_file, sizes.check_functions, words.check_text,
              words.check_cpp, words.check_head, public_headers.check_limits]
-_PER_PROJECT = [folders.check_readmes, folders.check_folder_sizes, folders.check_own_header_first,
-                folders.check_listed_sources, folders.check_snippets, contract.check,
-                guides.check, hidden_names.check, layer_table.check, public_headers.check_count,
-                public_headers.check_abi, words.check_openings]
+_PER_PROJECT = [folders.check_readmes, folders.check_named, folders.check_folder_sizes,
+                folders.check_own_header_first, folders.check_listed_sources,
+                folders.check_snippets, contract.check, guides.check, hidden_names.check,
+                layer_table.check, public_headers.check_count, public_headers.check_abi,
+                words.check_openings]
 _EXCEPTIONS = "tests/tidy/exceptions.txt"
 
 

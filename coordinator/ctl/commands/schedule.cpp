@@ -323,7 +323,6 @@ void add_schedule(command_table& to) {
     "schedule delete",
     "Delete a schedule with its history; running tasks continue",
     change<schedule_action::remove>);
-  add_schedule_apply(to);
 }
 
 } // namespace codeq::ctl

@@ -3,6 +3,8 @@
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
 
+#include "base/enum_names.hpp"
+
 namespace codeq {
 
 std::string_view to_string(errc code) noexcept {
@@ -77,23 +79,7 @@ std::string to_string(const error& e) {
 }
 
 std::string_view to_string(task_state state) noexcept {
-  switch (state) {
-  case task_state::scheduled:
-    return "scheduled";
-  case task_state::gated:
-    return "gated";
-  case task_state::ready:
-    return "ready";
-  case task_state::leased:
-    return "leased";
-  case task_state::completed:
-    return "completed";
-  case task_state::dead:
-    return "dead";
-  case task_state::cancelled:
-    return "cancelled";
-  }
-  return "unknown_state";
+  return base::name_of(state, base::state_names, "unknown_state");
 }
 
 std::string_view to_string(enqueue_kind kind) noexcept {

@@ -2,6 +2,7 @@
 #include "codeq/cluster_status.hpp"
 #include "codeq/operator_types.hpp"
 
+#include "base/enum_names.hpp"
 #include "base/turns_counted.hpp"
 
 #include <array>
@@ -9,13 +10,6 @@
 namespace codeq {
 
 namespace {
-
-/// The name of an enumerator from the wire; a placeholder for one of a later version.
-template <class Enum, std::size_t N>
-std::string_view name_of(Enum value, const std::array<std::string_view, N>& names) {
-  auto index = static_cast<std::size_t>(value);
-  return index < N ? names[index] : "unknown";
-}
 
 /// For example "7.2 s".
 std::string in_seconds(duration left) {
@@ -78,7 +72,7 @@ std::string_view to_string(task_reason reason) noexcept {
     "cancelled",
     "limited",
     "fairness"};
-  return name_of(reason, names);
+  return base::name_of(reason, names);
 }
 
 std::string to_string(const cluster_change& change) {
@@ -183,13 +177,13 @@ std::string_view to_string(task_event::kind what) noexcept {
     "timed_out",
     "payload_replaced",
     "limited"};
-  return name_of(what, names);
+  return base::name_of(what, names);
 }
 
 std::string_view to_string(task_event::author by) noexcept {
   static constexpr std::array<std::string_view, 4> names{
     "coordinator", "producer", "worker", "operator"};
-  return name_of(by, names);
+  return base::name_of(by, names);
 }
 
 std::string to_sentence(const task_explanation& why) {

@@ -1,35 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/schedule.hpp"
 
+#include "base/enum_names.hpp"
+
 #include <algorithm>
 #include <chrono>
 
 namespace codeq {
 
 std::string_view to_string(misfire_policy policy) noexcept {
-  switch (policy) {
-  case misfire_policy::latest:
-    return "latest";
-  case misfire_policy::all:
-    return "all";
-  case misfire_policy::skip:
-    return "skip";
-  }
-  return "unknown";
+  return base::name_of(policy, base::misfire_names);
 }
 
 std::string_view to_string(overlap_policy policy) noexcept {
-  switch (policy) {
-  case overlap_policy::allow:
-    return "allow";
-  case overlap_policy::skip:
-    return "skip";
-  case overlap_policy::queue_one:
-    return "queue_one";
-  case overlap_policy::cancel_previous:
-    return "cancel_previous";
-  }
-  return "unknown";
+  return base::name_of(policy, base::overlap_names);
 }
 
 std::string_view to_string(occurrence_cause cause) noexcept {

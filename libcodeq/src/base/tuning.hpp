@@ -64,7 +64,6 @@ inline constexpr std::uint64_t copied_bytes_max = 4ull << 20;
 inline constexpr std::size_t snapshot_log_bytes = 4u << 20;
 inline constexpr duration snapshot_interval_min = 250ms;
 inline constexpr duration lease_youth_max = 1s;
-inline constexpr duration shard_time_slew_window = 1s;
 inline constexpr std::uint64_t token_counter_max = (1ull << 39) - 1;
 inline constexpr std::uint64_t epoch_max = (1ull << 24) - 1;
 

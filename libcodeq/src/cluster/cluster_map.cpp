@@ -121,13 +121,4 @@ map_news cluster_map::news_after(std::uint64_t after) const {
   return news;
 }
 
-map_news cluster_map::news_for(shard_id shard) const {
-  auto news = whole();
-  const auto* asked = of(shard);
-  std::erase_if(news.items, [asked](const map_news::item& one) {
-    return !asked || one.place.node != asked->node;
-  });
-  return news;
-}
-
 } // namespace codeq::cluster

@@ -26,7 +26,8 @@ struct shard_place {
   bool operator==(const shard_place&) const = default;
 };
 
-/// What an answer `not_owner` carries, and what a client asks for at its start.
+/// Places of shards, as a coordinator tells a client: all that it knows after the hello, then those
+/// that change. They travel in messages of their own; an answer `not_owner` has only a text.
 struct map_news {
   /// Number of shards of the cluster.
   std::uint32_t shards = 0;
@@ -74,10 +75,6 @@ public:
 
   /// All that is known.
   [[nodiscard]] map_news whole() const;
-
-  /// For a client that asked for a shard that is not served here: the place of this shard, and of
-  /// all that are served by the same node, which it will probably ask for next.
-  [[nodiscard]] map_news news_for(shard_id shard) const;
 
   /// Counts the places that were taken; grows whenever the map does.
   [[nodiscard]] std::uint64_t changes() const { return changes_; }

@@ -14,7 +14,9 @@ namespace {
 
 constexpr std::string_view prefix = "CODEQ_";
 
-/// Sorted. One list for all programs, because they may share an environment.
+/// Sorted: the names that the programs of codeq read or set, which are those of options, the access
+/// token, the tenant of codeqctl, and what a program run by `--exec` gets. One list for all
+/// programs, because they may share an environment.
 constexpr auto names = std::to_array<std::string_view>({
   "CODEQ_ADVERTISE", "CODEQ_ATTEMPT", "CODEQ_BACKUPS_KEPT", "CODEQ_BACKUP_DIR", "CODEQ_BATCH",
   "CODEQ_CLUSTER", "CODEQ_CLUSTER_TOKEN_FILE", "CODEQ_CONFIG", "CODEQ_CONNECTIONS",
@@ -34,6 +36,7 @@ constexpr auto names = std::to_array<std::string_view>({
   "CODEQ_TOKEN", "CODEQ_TOKENS", "CODEQ_TOKEN_FILE", "CODEQ_WEBHOOK_ALLOW_PRIVATE",
   "CODEQ_WEBHOOK_CA", "CODEQ_WEBHOOK_SECRET_FILE", "CODEQ_ZONE",
 });
+static_assert(std::is_sorted(names.begin(), names.end()));
 
 } // namespace
 
@@ -47,10 +50,6 @@ std::vector<std::string> codeq_variables() {
   }
   std::sort(found.begin(), found.end());
   return found;
-}
-
-std::span<const std::string_view> known_variables() {
-  return names;
 }
 
 std::map<std::string, std::string_view> find_unknown(const std::vector<std::string>& variables) {

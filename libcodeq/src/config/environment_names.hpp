@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,10 +12,6 @@ namespace codeq::config {
 
 /// The names of this process's variables that begin with `CODEQ_`, sorted.
 [[nodiscard]] std::vector<std::string> codeq_variables();
-
-/// The names that the programs of codeq read or set: those of options, the access token, the tenant
-/// of codeqctl, and what a program run by `--exec` gets.
-[[nodiscard]] std::span<const std::string_view> known_variables();
 
 /// The variables that no program of codeq knows, each with a known name that is near, or with none.
 [[nodiscard]] std::map<std::string, std::string_view>

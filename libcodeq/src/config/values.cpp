@@ -4,6 +4,7 @@
 #include "codeq/ids.hpp"
 
 #include "base/duration_text.hpp"
+#include "base/enum_names.hpp"
 #include "base/nearest_name.hpp"
 
 #include <algorithm>
@@ -99,10 +100,7 @@ parse_choice(std::string_view text, const std::vector<std::string_view>& allowed
   });
   if (found != allowed.end())
     return static_cast<std::size_t>(found - allowed.begin());
-  std::string names;
-  for (auto name : allowed)
-    names += (names.empty() ? "" : name == allowed.back() ? " or " : ", ") + std::string(name);
-  return refusal(quote(text) + " is not " + names);
+  return refusal(quote(text) + " is not " + base::list_of(allowed));
 }
 
 result<host_port> parse_host_port(std::string_view text, bool zero_allowed) {

@@ -86,12 +86,30 @@ storage::rocksdb_store_options store_options(
   return s;
 }
 
+result<void> prepare_directories(const coordinator_node_options& options) {
+  if (auto ok = node::prepare_directory("--data", options.data); !ok)
+    return ok;
+  // Otherwise the first backup, perhaps at night, would find out that it cannot be written.
+  return options.backups.empty() ? result<void>{}
+                                 : node::prepare_directory("--backup-dir", options.backups);
+}
+
+/// Null for a coordinator that is alone.
+result<std::unique_ptr<node::cluster_door>> open_door(const coordinator_node_options& options) {
+  if (options.cluster.name.empty())
+    return std::unique_ptr<node::cluster_door>{};
+  return node::cluster_door::open(options);
+}
+
 } // namespace
 
 struct coordinator_node::impl {
   /// Recovers the store, unless the shards of a cluster are to be recovered later. Errors: of the
   /// store, and of the cluster.
   result<void> recover(const coordinator_node_options& options);
+  result<void> identify(const coordinator_node_options& options, std::size_t shard_count);
+  result<void> enter(node::cluster_door& door);
+  result<void> recover_alone(const coordinator_node_options& options);
 
   /// Starts the actors of the coordinator. Errors: of the cluster's credentials.
   result<void> spawn_actors(const coordinator_node_options& options);
@@ -175,12 +193,8 @@ result<void> coordinator_node::impl::reload() {
 }
 
 result<void> coordinator_node::impl::recover(const coordinator_node_options& options) {
-  if (auto ok = node::prepare_directory("--data", options.data); !ok)
+  if (auto ok = prepare_directories(options); !ok)
     return ok;
-  // Otherwise the first backup, perhaps at night, would find out that it cannot be written.
-  if (!options.backups.empty())
-    if (auto ok = node::prepare_directory("--backup-dir", options.backups); !ok)
-      return ok;
   // Comes before the store, because a start writes the entries of the log that it replays, which
   // takes space.
   reserve = std::make_shared<coordinator::disk_reserve>(options.data);
@@ -190,24 +204,25 @@ result<void> coordinator_node::impl::recover(const coordinator_node_options& opt
   if (auto words = node::warning_of_small_disk(options.data, options.free_bytes_least);
       !words.empty())
     CODEQ_LOG_WARN("coordinator will never take new tasks reason=\"{}\"", words);
-  std::unique_ptr<node::cluster_door> door;
-  auto shard_count = options.shards;
-  if (!options.cluster.name.empty()) {
-    auto found = node::cluster_door::open(options);
-    if (!found)
-      return found.error();
-    door = std::move(*found);
-    auto count = door->shard_count();
-    if (!count)
-      return count.error();
-    shard_count = *count;
-  }
+  auto door = open_door(options);
+  if (!door)
+    return door.error();
+  auto shard_count = *door ? (*door)->shard_count() : result<std::size_t>(options.shards);
+  if (!shard_count)
+    return shard_count.error();
   auto opened = storage::open_rocksdb_store(store_options(options, horizons));
   if (!opened)
     return opened.error();
   store = std::move(*opened);
   if (!usable)
     CODEQ_LOG_WARN("disk reserve is not looked after reason=\"{}\"", to_string(usable.error()));
+  if (auto ok = identify(options, *shard_count); !ok)
+    return ok;
+  return *door ? enter(**door) : recover_alone(options);
+}
+
+result<void> coordinator_node::impl::identify(
+  const coordinator_node_options& options, std::size_t shard_count) {
   auto record = storage::open_identity(*store, shard_count, base::random_bits() | 1);
   if (!record)
     return record.error();
@@ -219,14 +234,19 @@ result<void> coordinator_node::impl::recover(const coordinator_node_options& opt
       identity.shard_count);
   if (identity.shard_count > 1)
     board = std::make_shared<coordinator::shared_board>(identity.shard_count);
-  if (door) {
-    auto entered = door->enter(*store, identity);
-    if (!entered)
-      return entered.error();
-    may_have_lost = entered->may_have_lost;
-    entry = std::move(*entered);
-    return {};
-  }
+  return {};
+}
+
+result<void> coordinator_node::impl::enter(node::cluster_door& door) {
+  auto entered = door.enter(*store, identity);
+  if (!entered)
+    return entered.error();
+  may_have_lost = entered->may_have_lost;
+  entry = std::move(*entered);
+  return {};
+}
+
+result<void> coordinator_node::impl::recover_alone(const coordinator_node_options& options) {
   if (auto ok = node::check_alone(*store); !ok)
     return ok;
   auto mode = options.sync ? storage::durability::sync : storage::durability::os;
@@ -443,35 +463,18 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
   g.actor.check_disk = [space = std::make_shared<coordinator::free_space>(
                           options.data, options.free_bytes_least, reserve),
                         clock = g.actor.desk.clock] { return space->check(clock->now().steady); };
-  g.actor.metrics = [s = store,
-                     j = journal_meter,
-                     m = g.meter,
-                     l = limit_meter,
-                     e = enqueues,
-                     w = lookups,
-                     h = horizons,
-                     d = reserve,
-                     b = backups,
-                     p = seat ? seat->places() : nullptr,
-                     directory = options.backups,
-                     series = std::make_shared<observe::queue_series>(
-                       observe::metric_queues_max)](const base::coordinator_counts& stats) {
-    auto counts = node::counts_of(*s, *j, *m);
-    counts.limits_met = l->counts();
-    counts.enqueue_bytes = e->used();
-    counts.lookups_waiting = w->load();
-    counts.shards_forced = p ? p->forced() : 0;
-    if (p)
-      counts.etcd_answers = p->etcd_answers();
-    counts.records_evicted = h->evicted();
-    counts.disk_reserve_bytes = d->held();
-    if (auto usable = d->usable())
-      counts.disk_free_bytes = *usable;
-    if (!directory.empty())
-      counts.backup_age_seconds = node::backup_age_seconds(directory);
-    counts.backups_failed = b->failures();
-    return observe::metrics_text(stats, counts, *series);
-  };
+  g.actor.metrics = node::metrics_of(
+    {.store = store,
+     .journal = journal_meter,
+     .gateway = g.meter,
+     .limits = limit_meter,
+     .enqueues = enqueues,
+     .lookups = lookups,
+     .horizons = horizons,
+     .reserve = reserve,
+     .backups = backups,
+     .backup_directory = options.backups,
+     .places = seat ? seat->places() : nullptr});
   auto started = http::gateway_node::start(*system, std::move(g));
   if (!started)
     return started.error();

@@ -3,6 +3,8 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/enum_names.hpp"
+
 #include <algorithm>
 
 namespace codeq::protocol {
@@ -31,7 +33,7 @@ result<void> check_retry(const retry_policy& retry) {
     return out_of_range(
       "retry.kind",
       to_string(static_cast<unsigned>(retry.kind)),
-      "fixed, linear, exponential or exponential_jitter");
+      base::list_of(base::retry_names));
   if (auto ok = check_duration("retry.base", retry.base, duration{0}, limits::retry_max); !ok)
     return ok;
   if (auto ok = check_duration("retry.cap", retry.cap, duration{0}, limits::retry_max); !ok)
@@ -45,7 +47,8 @@ result<void> check_retry(const retry_policy& retry) {
 result<void> check_on_dead(on_dead when_dead) {
   if (when_dead <= on_dead::block)
     return {};
-  return out_of_range("on_dead", to_string(static_cast<unsigned>(when_dead)), "skip or block");
+  return out_of_range(
+    "on_dead", to_string(static_cast<unsigned>(when_dead)), base::list_of(base::on_dead_names));
 }
 
 } // namespace
@@ -104,8 +107,9 @@ result<void> check_duration(std::string_view field, duration found, duration lea
 
 result<void> check_settings(const task_settings& s, std::uint16_t left_to_queue) {
   using bit = core::setting_bit;
-  if (left_to_queue > settings_all)
-    return out_of_range("left_to_queue", to_string(left_to_queue), "0.." + to_string(settings_all));
+  if (left_to_queue > core::setting_bits_all)
+    return out_of_range(
+      "left_to_queue", to_string(left_to_queue), "0.." + to_string(core::setting_bits_all));
   auto given = [&](bit b) { return (left_to_queue & static_cast<std::uint16_t>(b)) == 0; };
   constexpr auto zero = duration{0};
   result<void> ok;
@@ -136,7 +140,9 @@ check_key(std::string_view group, std::string_view key, on_duplicate duplicate, 
     return ok;
   if (duplicate > on_duplicate::replace_ended)
     return out_of_range(
-      "on_duplicate", to_string(static_cast<unsigned>(duplicate)), duplicate_policies);
+      "on_duplicate",
+      to_string(static_cast<unsigned>(duplicate)),
+      base::list_of(base::duplicate_names));
   if (key.empty() && duplicate != on_duplicate::existing)
     return error{errc::invalid_argument, "on_duplicate is set without a key; set key"};
   if (key.empty() && replaces)

@@ -39,16 +39,9 @@ check_count(std::string_view field, std::uint64_t found, std::uint64_t least, st
 [[nodiscard]] result<void>
 check_duration(std::string_view field, duration found, duration least, duration most);
 
-/// All bits of `core::setting_bit`.
-inline constexpr std::uint16_t settings_all = 0xff;
-
 /// Checks the settings except those that are left to the queue.
 [[nodiscard]] result<void>
 check_settings(const task_settings& settings, std::uint16_t left_to_queue);
-
-/// The policies for duplicates, as error texts list them.
-inline constexpr const char* duplicate_policies =
-  "existing, reject, defer, promote or replace_ended";
 
 /// Checks key, group and the policy for duplicates.
 [[nodiscard]] result<void>

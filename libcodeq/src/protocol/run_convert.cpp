@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/enum_names.hpp"
 #include "encoding/limit_structs.hpp"
 #include "encoding/schema_enums.hpp"
 #include "encoding/shared_structs.hpp"
@@ -116,7 +117,7 @@ result<void> read_key(schema::EnqueueRun::Reader run, core::enqueue_run& to) {
     return out_of_range(
       "on_duplicate",
       std::to_string(static_cast<unsigned>(run.getOnDuplicate())),
-      duplicate_policies);
+      base::list_of(base::duplicate_names));
   auto ok = check_key(
     {group.begin(), group.size()}, {key.begin(), key.size()}, duplicate, run.getReplacePayload());
   if (!ok)

@@ -3,6 +3,7 @@
 
 #include "codeq/result.hpp"
 
+#include "base/enum_names.hpp"
 #include "base/nearest_name.hpp"
 
 #include <cstddef>
@@ -17,16 +18,14 @@ namespace codeq::schedule {
 template <class Enum>
 [[nodiscard]] result<Enum> parse_choice(
   std::string_view field, std::string_view text, std::span<const std::string_view> names) {
-  std::string all;
-  for (std::size_t i = 0; i < names.size(); ++i) {
+  for (std::size_t i = 0; i < names.size(); ++i)
     if (base::is_same_name(names[i], text))
       return static_cast<Enum>(i);
-    all += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + std::string(names[i]);
-  }
   constexpr std::size_t shown_bytes_max = 40;
   return error{
     errc::invalid_argument,
-    std::string(field) + ": `" + std::string(text.substr(0, shown_bytes_max)) + "` is not " + all};
+    std::string(field) + ": `" + std::string(text.substr(0, shown_bytes_max)) + "` is not "
+      + base::list_of(names)};
 }
 
 } // namespace codeq::schedule

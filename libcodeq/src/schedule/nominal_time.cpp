@@ -10,7 +10,6 @@ namespace codeq::schedule {
 
 namespace {
 
-constexpr std::size_t part_bytes = 8;
 /// Makes unsigned order of signed numbers.
 constexpr std::uint64_t sign_bit = 1ull << 63;
 
@@ -20,13 +19,6 @@ void append(std::string& to, local_seconds part) {
     to.push_back(static_cast<char>(bits >> shift & 0xff));
 }
 
-local_seconds read(std::string_view bytes) {
-  std::uint64_t bits = 0;
-  for (auto byte : bytes.substr(0, part_bytes))
-    bits = bits << 8 | static_cast<unsigned char>(byte);
-  return local_seconds{std::chrono::seconds{static_cast<std::int64_t>(bits ^ sign_bit)}};
-}
-
 } // namespace
 
 std::string encode(const nominal_time& when) {
@@ -34,12 +26,6 @@ std::string encode(const nominal_time& when) {
   append(bytes, when.order);
   append(bytes, when.local);
   return bytes;
-}
-
-std::optional<nominal_time> decode_nominal_time(std::string_view bytes) {
-  if (bytes.size() != 2 * part_bytes)
-    return std::nullopt;
-  return nominal_time{read(bytes), read(bytes.substr(part_bytes))};
 }
 
 local_seconds limited(local_seconds when) {

@@ -3,9 +3,7 @@
 
 #include <chrono>
 #include <compare>
-#include <optional>
 #include <string>
-#include <string_view>
 
 namespace codeq::schedule {
 
@@ -31,11 +29,9 @@ struct nominal_time {
   friend constexpr auto operator<=>(const nominal_time&, const nominal_time&) = default;
 };
 
-/// 16 bytes, ordered as the nominal times are. Stored on disk: never change them.
+/// 16 bytes, ordered as the nominal times are. The jitter of an occurrence follows from them: never
+/// change them.
 [[nodiscard]] std::string encode(const nominal_time& when);
-
-/// Reads what `encode` wrote; empty for any other length.
-[[nodiscard]] std::optional<nominal_time> decode_nominal_time(std::string_view bytes);
 
 /// A local time within what is computed with some room, so that arithmetic with any stored mark is
 /// defined.

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/overlap.hpp"
 
+#include "base/enum_names.hpp"
 #include "schedule/choice.hpp"
-
-#include <array>
 
 namespace codeq::schedule {
 
 result<overlap_policy> parse_overlap_policy(std::string_view text) {
-  using enum overlap_policy;
-  const std::array names{
-    to_string(allow), to_string(skip), to_string(queue_one), to_string(cancel_previous)};
-  return parse_choice<overlap_policy>("overlap", text, names);
+  return parse_choice<overlap_policy>("overlap", text, base::overlap_names);
 }
 
 overlap_decision decide_overlap(overlap_policy policy, overlap_state state) {

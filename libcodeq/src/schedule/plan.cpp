@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/plan.hpp"
 
+#include "base/enum_names.hpp"
 #include "schedule/choice.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace codeq::schedule {
 
@@ -37,9 +37,7 @@ void pass_missed(const timetable& times, const catch_up& how, timestamp since, p
 } // namespace
 
 result<misfire_policy> parse_misfire_policy(std::string_view text) {
-  using enum misfire_policy;
-  const std::array names{to_string(latest), to_string(all), to_string(skip)};
-  return parse_choice<misfire_policy>("misfire", text, names);
+  return parse_choice<misfire_policy>("misfire", text, base::misfire_names);
 }
 
 planned

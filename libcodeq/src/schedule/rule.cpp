@@ -16,8 +16,6 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr std::array<std::string_view, 2> gap_names{"shift", "skip"};
-constexpr std::array<std::string_view, 3> fold_names{"first", "last", "both"};
 constexpr std::string_view every_prefix = "every ";
 constexpr std::string_view default_zone = "UTC";
 /// Maximum name of a zone. The longest one of the IANA database has 32 bytes.

@@ -3,6 +3,8 @@
 
 #include "codeq/result.hpp"
 #include "codeq/time.hpp"
+
+#include "base/enum_names.hpp"
 #include "schedule/cron.hpp"
 
 #include <cstdint>
@@ -33,6 +35,12 @@ enum class gap_policy : std::uint8_t {
 
 /// Which of two fires when clocks that are turned back show a local time twice.
 enum class fold_policy : std::uint8_t { first = 0, last = 1, both = 2 };
+
+// The names of both, in the order of their values.
+
+inline constexpr auto gap_names = base::names_up_to<gap_policy::skip>({"shift", "skip"});
+inline constexpr auto fold_names =
+  base::names_up_to<fold_policy::both>({"first", "last", "both"});
 
 /// A fixed number of seconds between occurrences, counted from an anchor in both directions. Zones
 /// and the daylight-saving policies do not change it.

@@ -181,16 +181,6 @@ std::vector<occurrence> timetable::next_of(const nominal_time& mark, std::size_t
   return found;
 }
 
-std::optional<occurrence> timetable::first_due_from(timestamp from) const {
-  auto found = first_match_due_from(from);
-  return found ? std::optional(to_occurrence(*found)) : std::nullopt;
-}
-
-std::optional<occurrence> timetable::last_due_before(timestamp until) const {
-  auto found = last_match_due_before(until);
-  return found ? std::optional(to_occurrence(*found)) : std::nullopt;
-}
-
 std::uint64_t timetable::count(timestamp from, timestamp until) const {
   auto first = first_match_due_from(from);
   auto last = last_match_due_before(until);

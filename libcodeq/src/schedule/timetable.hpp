@@ -47,12 +47,6 @@ public:
   [[nodiscard]] std::vector<occurrence>
   next_of(const nominal_time& mark, std::size_t number) const;
 
-  /// The first occurrence that is due at or after an instant.
-  [[nodiscard]] std::optional<occurrence> first_due_from(timestamp from) const;
-
-  /// The last occurrence that is due before an instant.
-  [[nodiscard]] std::optional<occurrence> last_due_before(timestamp until) const;
-
   /// The number of occurrences that are due in [from, until).
   [[nodiscard]] std::uint64_t count(timestamp from, timestamp until) const;
 

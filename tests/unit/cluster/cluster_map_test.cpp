@@ -68,17 +68,6 @@ TEST(ClusterMap, NodeMayMove) {
   EXPECT_EQ(map.of(s0)->http_address, "");
 }
 
-TEST(ClusterMap, AnswerToAStrangerHasAllShardsOfTheOwner) {
-  cluster_map map;
-  ASSERT_TRUE(map.merge(
-    news_of({{s0, place_on("a", 10)}, {s1, place_on("b", 10)}, {s2, place_on("a", 10)}})));
-  const auto news = map.news_for(s2);
-  ASSERT_EQ(news.items.size(), 2u);
-  EXPECT_EQ(news.items[0].shard, s0);
-  EXPECT_EQ(news.items[1].shard, s2);
-  EXPECT_TRUE(check(news));
-}
-
 TEST(ClusterMap, MalformedNewsAreRefused) {
   const auto refuses = [](const map_news& news, const std::string& words) {
     const auto fits = check(news);

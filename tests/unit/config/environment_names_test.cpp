@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 namespace codeq::config {
 namespace {
 
@@ -21,12 +19,6 @@ TEST(EnvironmentNames, AMisspeltOneIsFoundWithTheNameThatIsMeant) {
 
 TEST(EnvironmentNames, AHandlersOwnIsFoundWithoutAMeaning) {
   EXPECT_THAT(find_unknown({"CODEQ_LEDGER"}), ElementsAre(Pair("CODEQ_LEDGER", "")));
-}
-
-TEST(EnvironmentNames, AreSorted) {
-  auto names = known_variables();
-
-  EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
 }
 
 } // namespace

@@ -126,7 +126,7 @@ TEST_P(DaylightSaving, MarkOfEachSecondIsThatOfTheLastOccurrence) {
   for (const auto& each : all) {
     EXPECT_EQ(times.next_after(times.mark_at(each.due - duration{1})), each);
     EXPECT_GT(times.next_after(times.mark_at(each.due))->due, each.due);
-    EXPECT_EQ(times.last_due_before(each.due + duration{1}), each);
+    EXPECT_EQ(times.last_of(at(one.from), each.due + duration{1}, 1), std::vector{each});
   }
 }
 

@@ -30,14 +30,13 @@ TEST(NominalTime, TextSaysWhichOfTwo) {
   EXPECT_EQ(to_string(nominal_time{fold_end, fold_end - 30min}), "2026-10-25T02:30:00 second");
 }
 
-TEST(NominalTime, BytesAreReadBackAndKeepTheOrder) {
+TEST(NominalTime, BytesKeepTheOrder) {
   local_seconds early{-5s};
   std::vector<nominal_time> ordered{
     {early, early}, {}, {fold_end, fold_end - 30min}, {fold_end, fold_end}};
 
   for (std::size_t i = 0; i < ordered.size(); ++i) {
     EXPECT_EQ(encode(ordered[i]).size(), 16u);
-    EXPECT_EQ(decode_nominal_time(encode(ordered[i])), ordered[i]);
     if (i > 0) {
       EXPECT_LT(encode(ordered[i - 1]), encode(ordered[i]));
     }
@@ -49,12 +48,6 @@ TEST(NominalTime, BytesStayWhatTheyAre) {
 
   EXPECT_EQ(
     encode(when), std::string("\x80\0\0\0\0\0\0\x02\x7f\xff\xff\xff\xff\xff\xff\xff", 16));
-}
-
-TEST(NominalTime, OtherLengthsAreRefused) {
-  EXPECT_EQ(decode_nominal_time(""), std::nullopt);
-  EXPECT_EQ(decode_nominal_time(std::string(15, 'x')), std::nullopt);
-  EXPECT_EQ(decode_nominal_time(std::string(17, 'x')), std::nullopt);
 }
 
 } // namespace

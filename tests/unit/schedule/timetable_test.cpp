@@ -58,8 +58,8 @@ TEST(Timetable, StartAndEndBoundTheOccurrences) {
   EXPECT_EQ(next(times, "2026-01-01T10:00:00Z"), "2026-01-01T11:00:00+00:00");
   EXPECT_EQ(next(times, "2026-01-01T11:00:00Z"), "none");
   EXPECT_EQ(times.count(at("2020-01-01T00:00:00Z"), at("2030-01-01T00:00:00Z")), 2u);
-  EXPECT_FALSE(times.last_due_before(at("2026-01-01T10:00:00Z")));
-  EXPECT_FALSE(times.first_due_from(at("2026-01-01T12:00:00Z")));
+  EXPECT_EQ(times.count(at("2020-01-01T00:00:00Z"), at("2026-01-01T10:00:00Z")), 0u);
+  EXPECT_EQ(times.count(at("2026-01-01T12:00:00Z"), at("2030-01-01T00:00:00Z")), 0u);
 }
 
 TEST(Timetable, RuleThatNeverFiresIsRefused) {
@@ -147,9 +147,9 @@ TEST(Jitter, OccurrencesAreFoundByTheTimeWhenTheyAreDue) {
   auto all = times.preview(at("2026-01-01T00:00:00Z"), 300);
 
   for (std::size_t i = 1; i + 1 < all.size(); ++i) {
-    EXPECT_EQ(times.first_due_from(all[i].due), all[i]);
-    EXPECT_EQ(times.first_due_from(all[i].due + 1ms), all[i + 1]);
-    EXPECT_EQ(times.last_due_before(all[i].due), all[i - 1]);
+    EXPECT_EQ(times.last_of(all[i].due, all[i + 1].due, 2), std::vector{all[i]});
+    EXPECT_EQ(times.last_of(all[i].due + 1ms, all[i + 1].due + 1ms, 2), std::vector{all[i + 1]});
+    EXPECT_EQ(times.last_of(all[0].due, all[i].due, 1), std::vector{all[i - 1]});
     EXPECT_EQ(times.count(all[0].due, all[i].due), i);
     EXPECT_EQ(times.next_after(all[i].nominal), all[i + 1]);
   }

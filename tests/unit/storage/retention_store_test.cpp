@@ -2,6 +2,7 @@
 #include "storage/keys/keyspace.hpp"
 #include "storage/records/projection.hpp"
 #include "storage/rocksdb/rocksdb_store.hpp"
+#include "support/key_ranges.hpp"
 #include "support/temporary_directory.hpp"
 #include "support/write_sets.hpp"
 
@@ -99,7 +100,7 @@ protected:
   }
 
   std::size_t histories() {
-    auto range = histories_of(shard);
+    auto range = test::keys_of_kind(key_tag::history, shard);
     return test::read_all(*store_, range.begin, range.end)->size();
   }
 

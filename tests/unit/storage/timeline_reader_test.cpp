@@ -6,6 +6,7 @@
 #include "storage/recovery/recovery.hpp"
 #include "storage/recovery/task_reader.hpp"
 #include "storage/recovery/timeline_reader.hpp"
+#include "support/key_ranges.hpp"
 #include "support/shard_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -73,7 +74,7 @@ protected:
   std::size_t records() {
     write();
     std::size_t found = 0;
-    auto range = histories_of(shard_id{});
+    auto range = test::keys_of_kind(key_tag::history, shard_id{});
     EXPECT_TRUE(store_.scan(range.begin, range.end, [&](std::string_view, std::string_view) {
       ++found;
       return true;

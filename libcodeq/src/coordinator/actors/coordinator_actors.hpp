@@ -203,8 +203,8 @@ struct keys_found {
   std::vector<core::recalled_key> found;
 };
 
-/// Asks for a check of the free disk space; sent periodically.
-struct look_at_disk {};
+/// Asks for a check of the free disk space and of the rules of time zones; sent periodically.
+struct look_around {};
 
 /// In a cluster: what a shard says to another one, wherever that is served.
 struct neighbour_told {
@@ -234,8 +234,8 @@ using shard_internal_actor = shard_actor::extend<
   caf::reacts_to<epoch_raised>,
   // Closes the turn: seals its decisions.
   caf::reacts_to<close_turn>,
-  // Pauses or resumes grants according to the free disk space.
-  caf::reacts_to<look_at_disk>,
+  // Pauses or resumes grants according to the free disk space, and takes new rules of time zones.
+  caf::reacts_to<look_around>,
   // Handles what has become due.
   caf::reacts_to<wake_shard>,
   // Says again to these shards what may be lost.
@@ -524,7 +524,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::batch_committed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::epoch_raised)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::close_turn)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::wake_shard)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::look_at_disk)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::look_around)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::neighbour_told)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::neighbours_moved)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::lease_due)

@@ -34,6 +34,19 @@ observe::log_level level_for(schema::Role role) {
   return role == schema::Role::WORKER ? observe::log_level::info : observe::log_level::debug;
 }
 
+void log_session(const session_opening& opening, const std::string& remote) {
+  const auto& node = opening.node;
+  CODEQ_LOG_AT(
+    level_for(node.role),
+    "{} connects name={} subject={} remote={} queues={} patterns={}",
+    role_name(node.role),
+    node.identity.name,
+    opening.session.bearer ? opening.session.bearer->subject : "-",
+    remote,
+    node.queues.size(),
+    node.prefixes.size());
+}
+
 } // namespace
 
 void registrar_driver::start(
@@ -49,30 +62,34 @@ void registrar_driver::welcome(const actors::peer_hello& m) {
   registrar_->welcome(hello, m.hello, now());
 }
 
+session_driver_options registrar_driver::options_for(
+  const session_opening& opening, const actors::peer_hello& from) const {
+  return {
+    .session = opening.session,
+    .connection = from.connection,
+    .outgoing = std::make_shared<actors::outgoing_progress>(),
+    .shards = options_.shards,
+    .node_name = opening.node.identity.name,
+    .remote = from.remote,
+    .gauges = options_.gauges,
+    .clock = options_.clock,
+    .limiter = options_.limiter,
+    .backups = options_.backups,
+    .list_backups = options_.list_backups,
+    .unread = options_.unread,
+    .meter = options_.meter,
+    .drained = options_.drained,
+    .loop = options_.loop,
+    .replicas = options_.replicas,
+    .claim_count = options_.claim_count};
+}
+
 void registrar_driver::open_session(std::uint64_t hello, session_opening opening) {
   auto from = std::move(hellos_.extract(hello).mapped());
   const auto& node = opening.node;
   auto peer = opening.session.peer;
   opening.session.remote = from.remote;
-  auto progress = std::make_shared<actors::outgoing_progress>();
-  session_driver_options options{
-    opening.session,
-    from.connection,
-    progress,
-    options_.shards,
-    node.identity.name,
-    from.remote,
-    options_.gauges,
-    options_.clock,
-    options_.limiter,
-    options_.backups,
-    options_.list_backups,
-    options_.unread,
-    options_.meter};
-  options.drained = options_.drained;
-  options.claim_count = options_.claim_count;
-  options.loop = options_.loop;
-  options.replicas = options_.replicas;
+  auto options = options_for(opening, from);
   auto session = transport::spawn_beside_sockets(self_->system(), drive_session, options);
   self_->monitor(session);
   // Before the shards and the connection know it, so that no credit of a drained worker gets there.
@@ -86,15 +103,7 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
       session, from.connection, node.identity.name, node.role, options.last_message,
       opening.session.worker});
   peers_.emplace(session.address(), peer);
-  CODEQ_LOG_AT(
-    level_for(node.role),
-    "{} connects name={} subject={} remote={} queues={} patterns={}",
-    role_name(node.role),
-    node.identity.name,
-    opening.session.bearer ? opening.session.bearer->subject : "-",
-    from.remote,
-    node.queues.size(),
-    node.prefixes.size());
+  log_session(opening, from.remote);
   enqueue_payer payer{.shares = options_.enqueues};
   if (const auto& bearer = opening.session.bearer) {
     payer.tenant = bearer->tenant;
@@ -107,7 +116,7 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
   actors::connection_accepted accepted{
     session_sink(node.role, {session, peer, options_.loop}, std::move(payer)),
     caf::actor_cast<caf::strong_actor_ptr>(session),
-    std::move(progress)};
+    std::move(options.outgoing)};
   if (options_.loop)
     accepted.read_done = [loop = options_.loop] { loop->read_done(); };
   self_->send(from.connection, std::move(accepted));

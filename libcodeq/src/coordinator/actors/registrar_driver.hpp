@@ -104,6 +104,9 @@ private:
 
   [[nodiscard]] timestamp now() { return options_.clock->now().shard; }
 
+  [[nodiscard]] session_driver_options
+  options_for(const session_opening& opening, const actors::peer_hello& from) const;
+
   void attach(const attach_peer& who);
 
   /// Tells the session of a worker whether an operator has drained it, now and at every change.

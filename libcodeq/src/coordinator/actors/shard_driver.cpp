@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <utility>
 #include <variant>
 
@@ -50,14 +49,14 @@ void shard_driver::start(shard_internal_actor::pointer self, const shard_driver_
     options_.loop->add(shard_->state().id, *this);
   shard_->start(now());
   if (options_.space)
-    look_at_disk();
+    look_around();
 }
 
-void shard_driver::look_at_disk() {
+void shard_driver::look_around() {
   shard_->look_at_room(now());
   note_disk();
   shard_->look_at_zones(now());
-  self_->delayed_send(self_, tuning::free_space_look_interval, coordinator::look_at_disk{});
+  self_->delayed_send(self_, tuning::free_space_look_interval, coordinator::look_around{});
 }
 
 void shard_driver::note_disk() {
@@ -120,6 +119,10 @@ caf::result<bool> shard_driver::stop() {
   return promise;
 }
 
+observe::line_pace::time_point shard_driver::line_time() {
+  return observe::line_pace::time_point(now().steady.time_since_epoch());
+}
+
 void shard_driver::note_limit(std::string_view name, std::uint64_t max, std::string_view owner) {
   options_.meter->note({name, max, "tenant", owner});
 }
@@ -128,7 +131,7 @@ void shard_driver::note_expired(const core::leases_expired& expired) {
   auto owner = expired.queue.tenant + "/" + expired.queue.queue;
   if (expired.quarantined > 0)
     note_quarantined(expired, owner);
-  auto left_out = expiry_lines_.take(owner, std::chrono::steady_clock::now());
+  auto left_out = expiry_lines_.take(owner, line_time());
   if (!left_out)
     return;
   CODEQ_LOG_WARN(
@@ -146,7 +149,7 @@ void shard_driver::note_expired(const core::leases_expired& expired) {
 
 void shard_driver::note_quarantined(
   const core::leases_expired& expired, const std::string& owner) {
-  auto left_out = quarantine_lines_.take(owner, std::chrono::steady_clock::now());
+  auto left_out = quarantine_lines_.take(owner, line_time());
   if (!left_out)
     return;
   CODEQ_LOG_WARN(
@@ -173,7 +176,7 @@ void shard_driver::note_breaker(const core::breaker_tripped& tripped) {
 
 void shard_driver::note_occurrence(const core::occurrence_noted& noted, timestamp now) {
   auto owner = noted.name.tenant + "/" + noted.name.name;
-  auto left_out = occurrence_lines_.take(owner, std::chrono::steady_clock::now());
+  auto left_out = occurrence_lines_.take(owner, line_time());
   if (!left_out)
     return;
   const auto& entry = noted.entry;
@@ -336,7 +339,7 @@ shard_internal_actor::behavior_type drive_shard(
     },
     [self](const epoch_raised& m) { self->state.hosted().begin_epoch(m.epoch); },
     [self](close_turn) { self->state.close_turn(); },
-    [self](look_at_disk) { self->state.look_at_disk(); },
+    [self](look_around) { self->state.look_around(); },
     [self](const wake_shard& m) { self->state.hosted().wake(m.number, self->state.now()); },
     [self](const neighbours_moved& m) {
       self->state.hosted().neighbours_moved(m.shards, self->state.now());

@@ -76,8 +76,9 @@ public:
   void detach(core::peer_id peer);
   void meet(const meet_shards& m);
 
-  /// Checks the free space periodically.
-  void look_at_disk();
+  /// Checks the free space and the rules of time zones periodically. Without `space` there is
+  /// neither.
+  void look_around();
 
   /// Logs when the disk begins and ends to have too little space for new tasks.
   void note_disk();
@@ -126,6 +127,9 @@ public:
   [[nodiscard]] bool is_disk_tight(monotonic_time now, std::size_t bytes) override;
 
 private:
+  /// The time by which log lines are paced.
+  [[nodiscard]] observe::line_pace::time_point line_time();
+
   [[nodiscard]] shard_internal_actor me() const;
   /// Logs that tasks of the queue `owner` are dead by its `quarantine_after`.
   void note_quarantined(const core::leases_expired& expired, const std::string& owner);

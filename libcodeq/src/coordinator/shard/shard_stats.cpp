@@ -69,6 +69,32 @@ void add_activity(base::queue_counts& to, const core::queue_activity& from) {
   to.run = from.times->run;
 }
 
+base::queue_counts
+counts_of(core::shard_state& state, const core::queue_state& queue, timestamp now) {
+  base::queue_counts counts;
+  counts.queue = queue.address;
+  counts.scheduled = queue.scheduled;
+  counts.gated = queue.gated;
+  counts.ready = queue.ready;
+  counts.held = queue.held;
+  counts.leased = queue.leased;
+  counts.completed = queue.totals.completed;
+  counts.dead = queue.totals.dead;
+  counts.lost = queue.totals.lost;
+  counts.dead_now = queue.dead;
+  counts.ready_by_priority = queue.ready_by_priority;
+  for (std::size_t priority = 0; priority < queue.held_by_priority.size(); ++priority)
+    counts.ready_by_priority[priority] += queue.held_by_priority[priority];
+  counts.cancelled = queue.totals.cancelled;
+  counts.paused = queue.settings.paused;
+  counts.max_depth = queue.settings.config.max_depth;
+  counts.max_leased = queue.settings.config.max_leased;
+  if (auto since = oldest_ready(state, queue))
+    counts.oldest_ready = std::max(duration{1}, now - *since);
+  add_activity(counts, queue.activity);
+  return counts;
+}
+
 } // namespace
 
 base::coordinator_counts shard::stats(const instant& now) const {
@@ -76,31 +102,10 @@ base::coordinator_counts shard::stats(const instant& now) const {
   std::size_t fairness_keys = 0;
   std::uint64_t held = 0;
   for (const auto& [arrival, index] : state_->queues_by_arrival) {
-    const auto& q = state_->queues[index];
-    base::queue_counts counts;
-    counts.queue = q->address;
-    counts.scheduled = q->scheduled;
-    counts.gated = q->gated;
-    counts.ready = q->ready;
-    counts.held = q->held;
-    counts.leased = q->leased;
-    counts.completed = q->totals.completed;
-    counts.dead = q->totals.dead;
-    counts.lost = q->totals.lost;
-    counts.dead_now = q->dead;
-    counts.ready_by_priority = q->ready_by_priority;
-    for (std::size_t priority = 0; priority < q->held_by_priority.size(); ++priority)
-      counts.ready_by_priority[priority] += q->held_by_priority[priority];
-    held += q->held;
-    counts.cancelled = q->totals.cancelled;
-    counts.paused = q->settings.paused;
-    counts.max_depth = q->settings.config.max_depth;
-    counts.max_leased = q->settings.config.max_leased;
-    if (auto since = oldest_ready(*state_, *q))
-      counts.oldest_ready = std::max(duration{1}, now.shard - *since);
-    add_activity(counts, q->activity);
-    fairness_keys += q->fair ? q->fair->keys().active() : 0;
-    s.queues.push_back(std::move(counts));
+    const auto& queue = *state_->queues[index];
+    held += queue.held;
+    fairness_keys += queue.fair ? queue.fair->keys().active() : 0;
+    s.queues.push_back(counts_of(*state_, queue, now.shard));
   }
   s.workers = worker_counts();
   for (const auto& [reason, count] : refused_enqueues_)

@@ -21,6 +21,10 @@ enum class setting_bit : std::uint16_t {
   dead_retention = 128,
 };
 
+/// All bits of `setting_bit`, the last of which is `dead_retention`.
+inline constexpr std::uint16_t setting_bits_all =
+  2 * static_cast<std::uint16_t>(setting_bit::dead_retention) - 1;
+
 /// The settings of a queue on a shard.
 struct queue_settings {
   /// Limits apply to this shard alone.

@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "base/duration_text.hpp"
+#include "base/enum_names.hpp"
 #include "base/text_encoding.hpp"
 #include "core/queues/fairness_header.hpp"
 #include "core/queues/queue_limits.hpp"
@@ -217,21 +218,11 @@ std::string weights_text(const key_weights& before, const key_weights& after) {
 }
 
 std::string text_of(on_dead value) {
-  return value == on_dead::skip ? "skip" : "block";
+  return std::string(base::name_of(value, base::on_dead_names));
 }
 
 std::string text_of(retry_kind value) {
-  switch (value) {
-  case retry_kind::fixed:
-    return "fixed";
-  case retry_kind::linear:
-    return "linear";
-  case retry_kind::exponential:
-    return "exponential";
-  case retry_kind::exponential_jitter:
-    return "exponential-jitter";
-  }
-  return "unknown";
+  return std::string(base::name_of(value, base::retry_option_names));
 }
 
 /// Appends a setting if it has changed.

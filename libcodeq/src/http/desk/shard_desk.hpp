@@ -98,7 +98,7 @@ struct claim_events {
 };
 
 /// A heartbeat of one lease.
-struct lease_beat {
+struct lease_heartbeat {
   task_id task;
   fencing_token token{};
   /// How much longer the lease is wanted; zero stands for its own length.
@@ -288,7 +288,7 @@ public:
   void give_back(const std::vector<granted_lease>& leases);
 
   /// Extends a lease and tells those who watch its task of its progress. Errors: `stale_lease`.
-  void beat(const lease_beat& said, then<task_detail> done);
+  void beat(const lease_heartbeat& said, then<task_detail> done);
 
   /// Saves the checkpoint of a lease for the task's next attempt, and extends the lease. `done` is
   /// called when it is durable. Errors: `stale_lease`.

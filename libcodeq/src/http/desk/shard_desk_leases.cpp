@@ -54,7 +54,7 @@ protocol::result_request make_report(const attempt_end& end) {
     (end.text.size() + (end.follow_ups ? end.follow_ups->request_bytes() : 0)) / 8 + other_words);
 }
 
-void fill_beat(schema::HeartbeatRequest::Builder request, const lease_beat& said) {
+void fill_beat(schema::HeartbeatRequest::Builder request, const lease_heartbeat& said) {
   request.setShard(value(said.task.shard));
   auto beat = request.initLeases(1)[0];
   beat.setSeq(said.task.seq);
@@ -63,7 +63,7 @@ void fill_beat(schema::HeartbeatRequest::Builder request, const lease_beat& said
   beat.setExtendMs(static_cast<std::uint64_t>(said.extend.count()));
 }
 
-protocol::heartbeat_request make_beat(const lease_beat& said) {
+protocol::heartbeat_request make_beat(const lease_heartbeat& said) {
   return protocol::heartbeat_request::build([&](auto request) {
     fill_beat(request, said);
     if (!said.percent)
@@ -76,7 +76,7 @@ protocol::heartbeat_request make_beat(const lease_beat& said) {
   });
 }
 
-protocol::heartbeat_request make_checkpoint(const lease_beat& said, std::string_view data) {
+protocol::heartbeat_request make_checkpoint(const lease_heartbeat& said, std::string_view data) {
   constexpr std::size_t other_words = 64;
   return protocol::heartbeat_request::build(
     [&](auto request) {
@@ -114,7 +114,7 @@ void shard_desk::take_reports(shard_id shard, const core::reports_answered& answ
     done(std::move(how));
 }
 
-void shard_desk::beat(const lease_beat& said, then<task_detail> done) {
+void shard_desk::beat(const lease_heartbeat& said, then<task_detail> done) {
   const auto& task = said.task;
   lease_name name{task.shard, task.seq, said.token};
   if (auto sent = send_lease(task.shard, make_beat(said).to_wire()); !sent)

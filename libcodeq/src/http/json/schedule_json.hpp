@@ -4,25 +4,17 @@
 #include "codeq/result.hpp"
 #include "codeq/schedule.hpp"
 
+#include "base/enum_names.hpp"
 #include "base/json_writer.hpp"
 #include "http/json/input.hpp"
 #include "http/json/task_fields.hpp"
+#include "schedule/rule.hpp"
 
 #include <string>
 #include <vector>
 
 /// How schedules look on this surface.
 namespace codeq::http {
-
-// Names of enums, in the order of their values.
-
-inline constexpr auto misfire_names =
-  std::to_array<std::string_view>({"latest", "all", "skip"});
-inline constexpr auto overlap_names =
-  std::to_array<std::string_view>({"allow", "skip", "queue_one", "cancel_previous"});
-
-inline constexpr auto gap_names = std::to_array<std::string_view>({"shift", "skip"});
-inline constexpr auto fold_names = std::to_array<std::string_view>({"first", "last", "both"});
 
 /// A schedule to set.
 inline constexpr auto schedule_fields = std::to_array<input_field>({
@@ -31,12 +23,12 @@ inline constexpr auto schedule_fields = std::to_array<input_field>({
   {.name = "every", .range = at_most(32)},
   {.name = "anchor", .range = at_most(64)},
   {.name = "zone", .range = at_most(128)},
-  {.name = "gap", .type = input_type::choice, .choices = gap_names},
-  {.name = "fold", .type = input_type::choice, .choices = fold_names},
+  {.name = "gap", .type = input_type::choice, .choices = schedule::gap_names},
+  {.name = "fold", .type = input_type::choice, .choices = schedule::fold_names},
   {.name = "start", .range = at_most(64)},
   {.name = "end", .range = at_most(64)},
   {.name = "jitter", .range = at_most(32)},
-  {.name = "misfire", .type = input_type::choice, .choices = misfire_names},
+  {.name = "misfire", .type = input_type::choice, .choices = base::misfire_names},
   {.name = "catchUp",
    .type = input_type::period,
    .range = milliseconds_in(duration{0}, limits::retry_max)},
@@ -44,7 +36,7 @@ inline constexpr auto schedule_fields = std::to_array<input_field>({
    .type = input_type::milliseconds,
    .same_as = "catchUp",
    .range = milliseconds_in(duration{0}, limits::retry_max)},
-  {.name = "overlap", .type = input_type::choice, .choices = overlap_names},
+  {.name = "overlap", .type = input_type::choice, .choices = base::overlap_names},
   {.name = "task",
    .type = input_type::object,
    .is_required = true,

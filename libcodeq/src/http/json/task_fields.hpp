@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/enum_names.hpp"
 #include "http/json/input_field.hpp"
 #include "http/json/limit_json.hpp"
 #include "http/server/gateway_limits.hpp"
@@ -14,12 +15,6 @@
 
 /// The fields of tasks and of queue settings, and those that several routes have.
 namespace codeq::http {
-
-inline constexpr auto retry_names =
-  std::to_array<std::string_view>({"fixed", "linear", "exponential", "exponential_jitter"});
-inline constexpr auto on_dead_names = std::to_array<std::string_view>({"skip", "block"});
-inline constexpr auto duplicate_names =
-  std::to_array<std::string_view>({"existing", "reject", "defer", "promote", "replace_ended"});
 
 /// The retention classes in seconds, behind the number 0 when `Zero` is set.
 template <bool Zero>
@@ -41,7 +36,7 @@ inline constexpr auto run_time_range = milliseconds_in(duration{0}, limits::run_
 inline constexpr auto ahead_max = limits::not_before_ahead_max;
 
 inline constexpr auto retry_fields = std::to_array<input_field>({
-  {.name = "kind", .type = input_type::choice, .choices = retry_names},
+  {.name = "kind", .type = input_type::choice, .choices = base::retry_names},
   {.name = "baseMs", .type = input_type::milliseconds, .range = retry_delay_range},
   {.name = "capMs", .type = input_type::milliseconds, .range = retry_delay_range},
 });
@@ -123,7 +118,7 @@ inline constexpr input_field retention_field{
 inline constexpr input_field dead_retention_field{
   .name = "deadRetentionSeconds", .type = input_type::seconds, .numbers = dead_retention_numbers};
 inline constexpr input_field on_dead_field{
-  .name = "onDead", .type = input_type::choice, .choices = on_dead_names};
+  .name = "onDead", .type = input_type::choice, .choices = base::on_dead_names};
 
 /// A task to enqueue.
 inline constexpr auto task_fields = std::to_array<input_field>({
@@ -165,7 +160,7 @@ inline constexpr auto task_fields = std::to_array<input_field>({
    .range = milliseconds_in(duration{0}, ahead_max),
    .refusal = "invalid 'delayMs'"},
   {.name = "group", .range = at_most(limits::group_bytes_max)},
-  {.name = "onDuplicate", .type = input_type::choice, .choices = duplicate_names},
+  {.name = "onDuplicate", .type = input_type::choice, .choices = base::duplicate_names},
   {.name = "allowPromotion", .type = input_type::flag},
   {.name = "replacePayload", .type = input_type::flag},
   {.name = "headers", .type = input_type::text_map, .range = at_most(limits::headers_bytes_max)},

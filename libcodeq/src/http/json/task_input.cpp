@@ -126,10 +126,12 @@ result<void> check_task(const task_spec& task, timestamp now) {
   if (!task.key.empty())
     return {};
   constexpr std::string_view without_key = " without 'idempotencyKey'";
-  auto duplicate = duplicate_names[static_cast<std::size_t>(task.duplicate)];
+  auto duplicate = base::duplicate_names[static_cast<std::size_t>(task.duplicate)];
   if (task.duplicate != on_duplicate::existing)
     return refused(
-      "onDuplicate", quote(duplicate), quote(duplicate_names.front()) + std::string(without_key));
+      "onDuplicate",
+      quote(duplicate),
+      quote(base::duplicate_names.front()) + std::string(without_key));
   if (task.replace_payload)
     return refused("replacePayload", "true", "false" + std::string(without_key));
   return {};
@@ -227,7 +229,7 @@ void write_settings(base::json_writer& json, const queue_config& config) {
     .field("maxAttempts", defaults.max_attempts)
     .key("retry")
     .begin_object()
-    .field("kind", retry_names[static_cast<std::size_t>(defaults.retry.kind)])
+    .field("kind", base::retry_names[static_cast<std::size_t>(defaults.retry.kind)])
     .field("baseMs", defaults.retry.base.count())
     .field("capMs", defaults.retry.cap.count())
     .end_object()
@@ -236,7 +238,7 @@ void write_settings(base::json_writer& json, const queue_config& config) {
     .field("progressTimeoutMs", defaults.progress_timeout.count())
     .field("retentionSeconds", seconds(defaults.retention))
     .field("deadRetentionSeconds", seconds(defaults.dead_retention))
-    .field("onDead", on_dead_names[static_cast<std::size_t>(defaults.when_dead)])
+    .field("onDead", base::on_dead_names[static_cast<std::size_t>(defaults.when_dead)])
     .field("maxDepth", config.max_depth)
     .field("maxLeased", config.max_leased)
     .field("keepPayload", config.keep_payload)

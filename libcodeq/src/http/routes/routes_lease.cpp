@@ -90,7 +90,7 @@ void beat(gateway_context& context, const exchange_ptr& call) {
 void tell_progress(gateway_context& context, const exchange_ptr& call) {
   with_lease(context, call, [&context, call](const auto& task, auto token) {
     const auto& body = call->fields->body;
-    lease_beat said{task.status.id, token};
+    lease_heartbeat said{task.status.id, token};
     said.percent = static_cast<std::uint8_t>(*body.integer("percent"));
     said.note = body.text("note");
     context.desk.beat(said, answer_lease(context, call));

@@ -192,7 +192,7 @@ constexpr auto start_fields = std::to_array<input_field>({
   all_field,
   queue_changed_field,
   command_changed_field,
-  {.name = "state", .type = input_type::choice, .choices = state_names},
+  {.name = "state", .type = input_type::choice, .choices = base::state_names},
   group_filter_field,
   {.name = "key", .range = at_most(limits::key_bytes_max)},
   {.name = "idempotencyKey", .same_as = "key", .range = at_most(limits::key_bytes_max)},

@@ -240,7 +240,7 @@ void promote_keyed(gateway_context& context, const exchange_ptr& call) {
 constexpr auto list_tasks_parameters = std::to_array<input_field>({
   queue_filter_field,
   command_filter_field,
-  {.name = "state", .type = input_type::choice, .choices = state_names},
+  {.name = "state", .type = input_type::choice, .choices = base::state_names},
   group_filter_field,
   {.name = "key", .range = at_most(limits::key_bytes_max)},
   {.name = "idempotencyKey", .same_as = "key", .range = at_most(limits::key_bytes_max)},

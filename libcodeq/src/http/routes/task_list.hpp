@@ -4,7 +4,6 @@
 #include "http/json/task_fields.hpp"
 #include "http/routes/router.hpp"
 
-#include <array>
 
 /// Lists of tasks, and the answer to a change of one.
 namespace codeq::http {
@@ -34,10 +33,6 @@ inline constexpr input_field newer_field{
   .name = "newerThan",
   .type = input_type::period,
   .range = milliseconds_in(duration{0}, limits::not_before_ahead_max)};
-
-/// In the order of `task_state`.
-inline constexpr auto state_names = std::to_array<std::string_view>(
-  {"scheduled", "gated", "ready", "leased", "completed", "dead", "cancelled"});
 
 /// Answers with a page of the caller's tasks, `{"tasks":[...],"after":"...","partial":true}`, as
 /// the query's `queue`, `order`, `limit` and `after` say; the newest come first by default. `after`

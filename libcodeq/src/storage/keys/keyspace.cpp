@@ -456,20 +456,8 @@ key_range copied_fates_of(shard_id shard, sequence from) {
   return range_of(key_tag::copied_fate, shard, from);
 }
 
-key_range dead_of(shard_id shard) {
-  return range_of(key_tag::dead, shard);
-}
-
-key_range bodies_of(shard_id shard) {
-  return range_of(key_tag::body, shard);
-}
-
 key_range checkpoints_of(shard_id shard) {
   return range_of(key_tag::checkpoint, shard);
-}
-
-key_range histories_of(shard_id shard) {
-  return range_of(key_tag::history, shard);
 }
 
 key_range history_of(shard_id shard, sequence seq) {
@@ -491,10 +479,6 @@ key_range producers_of(shard_id shard) {
 
 key_range replica_of(shard_id shard) {
   return {encode_prefix(key_tag::replica, shard), end_of(key_tag::replica, shard)};
-}
-
-key_range epoch_starts_of(shard_id shard) {
-  return {encode_part(shard, replica_part::epoch_start), end_of(key_tag::replica, shard)};
 }
 
 std::vector<key_range> data_of(shard_id shard) {

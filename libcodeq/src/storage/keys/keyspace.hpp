@@ -393,8 +393,6 @@ struct key_range {
 [[nodiscard]] key_range blocks_of(shard_id shard);
 [[nodiscard]] key_range fates_of(shard_id shard, sequence from = 0);
 [[nodiscard]] key_range copied_fates_of(shard_id shard, sequence from = 0);
-[[nodiscard]] key_range dead_of(shard_id shard);
-[[nodiscard]] key_range bodies_of(shard_id shard);
 [[nodiscard]] key_range checkpoints_of(shard_id shard);
 [[nodiscard]] key_range producers_of(shard_id shard);
 [[nodiscard]] key_range schedules_of(shard_id shard);
@@ -408,8 +406,6 @@ struct key_range {
 [[nodiscard]] key_range limit_keys_of(shard_id shard);
 [[nodiscard]] key_range permits_of(shard_id shard);
 
-[[nodiscard]] key_range histories_of(shard_id shard);
-
 /// The history of one task, in the order of its slots.
 [[nodiscard]] key_range history_of(shard_id shard, sequence seq);
 
@@ -421,7 +417,6 @@ struct key_range {
 
 /// The records of the store's replica of a shard.
 [[nodiscard]] key_range replica_of(shard_id shard);
-[[nodiscard]] key_range epoch_starts_of(shard_id shard);
 
 /// All keys of a shard that are the same on all its replicas, one range for each kind.
 [[nodiscard]] std::vector<key_range> data_of(shard_id shard);
