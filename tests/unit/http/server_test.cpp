@@ -62,6 +62,7 @@ TEST_F(HttpServer, LetsGoOfACallThatWasNeverAnswered) {
   server_->stop();
 
   EXPECT_TRUE(call.expired());
+  EXPECT_EQ(meter_->connections, 0);
 }
 
 TEST_F(HttpServer, EndsAConnectionOnItsThreadWhileItsAnsweredCallIsHeldOnAnother) {

@@ -434,6 +434,8 @@ void connection::refuse(response answer) {
 void connection::abandon() {
   auto self = std::move(unanswered_);
   open_.reset();
+  patience_.cancel();
+  drop();
 }
 
 void connection::evict() {

@@ -40,7 +40,8 @@ public:
   /// Closes the connection now if it waits for a request, otherwise after the response.
   void wind_up();
 
-  /// Drops a call that will not be answered. @pre the thread of the connections has ended
+  /// Drops a call that will not be answered and closes the connection, which ends when the loop has
+  /// run what is left. @pre the thread of the connections has ended
   void abandon();
 
 private:

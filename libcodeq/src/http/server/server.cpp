@@ -167,8 +167,11 @@ void server::stop() {
   impl_->hall->on_empty = nullptr;
   // A connection whose call was not answered in time keeps itself alive.
   auto& open = impl_->hall->connections;
+  if (open.empty())
+    return;
   for (auto* one : std::vector<connection*>(open.begin(), open.end()))
     one->abandon();
+  impl_->loop->run_rest();
 }
 
 } // namespace codeq::http
