@@ -243,6 +243,15 @@ TEST_F(FarClaim, LeavesAnotherCoordinatorThatDoesNotAnswer) {
   EXPECT_EQ(take(), (lines{"far 1 detach", "ended with 0"}));
 }
 
+TEST_F(FarClaim, UsesCreditsElsewhereThatComeBackUnasked) {
+  start(1, 1, false);
+  take();
+
+  send_far(1, credit_news{shard_id{1}, credit_news::kind::returned, 1});
+
+  EXPECT_EQ(take(), (lines{"here attach", "here claim 1"}));
+}
+
 TEST_F(FarClaim, TellsWhyItIsRefused) {
   start(1, 1, false);
   take();

@@ -37,7 +37,7 @@ shard_actor::behavior_type pretended_shard(shard_actor::pointer, std::string nam
       note(std::holds_alternative<core::replace_worker>(m.what) ? "replace" : "command");
     },
     [note](const attach_peer& m) { note("attach " + std::to_string(m.who.queues.size())); },
-    [note](const detach_peer&) { note("detach"); },
+    [note](const detach_peer& m) { note(m.ending ? "end" : "detach"); },
     [](ask_shard_stats) { return base::coordinator_counts{}; },
     [](stop_shard) { return true; },
   };
@@ -118,6 +118,37 @@ TEST_F(ShardHost, ShardOfALaterEpochGetsThePeersWithTheQueuesThatTheyHaveNow) {
   send(host_shard{shard("b")});
 
   EXPECT_EQ(take(), (std::vector<std::string>{"left", "came", "b attach 2"}));
+}
+
+/// A claim's proxy that ends.
+claim_proxy_actor::behavior_type ending_proxy(claim_proxy_actor::pointer) {
+  return {
+    [](const shard_reply&) {},
+    [](const task_delivery&) {},
+    [](const credit_news&) {},
+    [](const queues_added&) {},
+    [](const peer_misbehaved&) {},
+    [](const shard_moved&) {},
+    [](places_changed) {},
+    [](const claim_step_taken&) {},
+    [](const hold_claim&) {},
+    [](const credits_dropped&) {},
+  };
+}
+
+TEST_F(ShardHost, TellsAClaimThatEndsThatItsShardLeaves) {
+  attach(1);
+  send(host_shard{shard("a")});
+  take();
+
+  send(detach_peer{1, system_.own(system_.get().spawn(ending_proxy))});
+  EXPECT_EQ(take(), std::vector<std::string>{"a end"});
+  send(host_shard{});
+  EXPECT_EQ(take(), std::vector<std::string>{"left"});
+  send(detach_peer{1});
+  send(host_shard{shard("b")});
+
+  EXPECT_EQ(take(), std::vector<std::string>{});
 }
 
 TEST_F(ShardHost, PassesNewsOfTheMapOn) {

@@ -287,8 +287,10 @@ inline constexpr std::size_t shards_max = 1024;
 /// descriptor, and memory for what it sends.
 inline constexpr std::size_t connections_max = 4096;
 /// In a cluster, maximum number of places that claims over HTTP at another coordinator have at the
-/// shards here, one for each claim and shard. Each takes about 1 KiB. Those of each other
-/// coordinator count for themselves.
+/// shards here: for each claim and shard one, and a further one for each KiB of memory that the
+/// names of its queues take there. Each takes about 1 KiB, so all of them 256 MiB. Those of each
+/// other coordinator count for themselves. Leases that the claim has not confirmed add 16 bytes
+/// each; their tasks have left the memory for the connection.
 inline constexpr std::size_t cluster_claims_max = 262'144;
 /// Maximum number of connections that have not yet authenticated. Beyond it, the oldest one of the
 /// address with most is closed, so that strangers cannot keep others out.

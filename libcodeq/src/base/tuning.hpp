@@ -120,6 +120,9 @@ inline constexpr std::size_t delivery_bytes_waiting_max = 4u << 20;
 inline constexpr duration delivery_look_interval = 10ms;
 inline constexpr duration delivery_late_interval = 1s;
 inline constexpr std::size_t result_bytes_waiting_max = 8u << 20;
+/// Ended claims of a tenant and of one gateway that wait for commits of a shard. Beyond it further
+/// claims of theirs get no tasks of that shard.
+inline constexpr std::size_t ended_claims_max = 1024;
 inline constexpr std::size_t results_asked_again_max = 8;
 /// As many unread bytes of each connection do not count, so that every connection makes progress.
 inline constexpr std::size_t unread_bytes_free = 64u << 10;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,8 @@ public:
 
   void detach() override { note("detach"); }
 
+  void drop_credits() override { note("drop credits"); }
+
   void command(core::command command) override {
     if (const auto* claim = std::get_if<core::claim>(&command))
       note("claim " + std::to_string(claim->credits) + " of " + std::to_string(claim->peer));
@@ -43,7 +46,7 @@ public:
     auto read = read_claim_news(*news);
     EXPECT_EQ(read->first, place);
     if (const auto* credits = std::get_if<credit_news>(&read->second))
-      note("credits " + std::to_string(credits->credits));
+      note(text_of(*credits));
     if (std::holds_alternative<claim_tasks>(read->second))
       note("tasks");
     if (const auto* answer = std::get_if<claim_answer>(&read->second))
@@ -57,6 +60,21 @@ public:
   [[nodiscard]] std::vector<std::string> take() { return std::exchange(lines_, {}); }
 
 private:
+  static std::string text_of(const credit_news& news) {
+    const auto read = news.being_read == 0 ? "" : " read " + std::to_string(news.being_read);
+    switch (news.what) {
+    case credit_news::kind::drained:
+      return "drained" + read;
+    case credit_news::kind::has_work:
+      return "has work" + read;
+    case credit_news::kind::returned:
+      return "credits " + std::to_string(news.credits) + read;
+    case credit_news::kind::outranked:
+      return "outranked " + std::to_string(news.credits) + read;
+    }
+    return {};
+  }
+
   void note(std::string line) { lines_.push_back(std::move(line)); }
 
   std::vector<std::string> lines_;
@@ -77,9 +95,10 @@ protected:
     EXPECT_EQ(port_.take(), (lines{"claim " + std::to_string(credits) + " of 9"}));
   }
 
-  /// The shard grants the tasks from `first` on, under the tokens from 10 * `first` on.
-  void grant(sequence first, std::uint32_t count) {
-    task_delivery tasks{shard, {}, {}, true};
+  /// The shard grants the tasks from `first` on, under the tokens from 10 * `first` on. Without
+  /// `more` they were read from the store.
+  void grant(sequence first, std::uint32_t count, std::optional<bool> more = true) {
+    task_delivery tasks{shard, {}, {}, more};
     core::granted_run run;
     run.first = first;
     run.count = count;
@@ -127,14 +146,56 @@ TEST_F(ClaimProxy, GivesBackWhatTheClaimHasNotConfirmed) {
   EXPECT_EQ(port_.take(), (lines{"give back 4@40", "give back 5@41", "detach", "ended"}));
 }
 
-TEST_F(ClaimProxy, WaitsForItsCreditsAndGivesBackWhatIsStillGranted) {
+TEST_F(ClaimProxy, EndsAsSoonAsTheShardHasDroppedItsCredits) {
   claim(3);
 
   proxy_.end();
-  EXPECT_EQ(port_.take(), (lines{"revoke 3"}));
-  give_credits_back(2);
+  EXPECT_EQ(port_.take(), (lines{"drop credits"}));
+  proxy_.end();
+  EXPECT_EQ(port_.take(), lines{});
+  proxy_.credits_dropped(0);
+
+  EXPECT_EQ(port_.take(), (lines{"detach", "ended"}));
+}
+
+TEST_F(ClaimProxy, GivesBackTasksThatAreBeingCommittedWhenItEnds) {
+  claim(4);
+  proxy_.take(core::revoke_credits{0, 3});
+  proxy_.end();
+  EXPECT_EQ(port_.take(), (lines{"revoke 3", "drop credits"}));
+
+  proxy_.credits_dropped(1);
+  give_credits_back(3);
   EXPECT_EQ(port_.take(), lines{});
   grant(8, 1);
+
+  EXPECT_EQ(port_.take(), (lines{"give back 8@80", "detach", "ended"}));
+}
+
+TEST_F(ClaimProxy, GivesBackTasksThatAreBeingReadWhenItEnds) {
+  claim(3);
+  credit_news granted{shard, credit_news::kind::drained};
+  granted.being_read = 2;
+  proxy_.take(granted);
+  proxy_.end();
+  EXPECT_EQ(port_.take(), (lines{"drained read 2", "drop credits"}));
+
+  proxy_.credits_dropped(0);
+  EXPECT_EQ(port_.take(), lines{});
+  grant(8, 2, std::nullopt);
+
+  EXPECT_EQ(port_.take(), (lines{"give back 8@80", "give back 9@81", "detach", "ended"}));
+}
+
+TEST_F(ClaimProxy, EndsBeforeTheAnswerWhenAllItsCreditsHaveComeBack) {
+  claim(3);
+  proxy_.take(core::revoke_credits{0, 3});
+  proxy_.end();
+  EXPECT_EQ(port_.take(), (lines{"revoke 3", "drop credits"}));
+
+  give_credits_back(2);
+  grant(8, 1);
+  proxy_.credits_dropped(0);
 
   EXPECT_EQ(port_.take(), (lines{"give back 8@80", "detach", "ended"}));
 }
@@ -144,12 +205,13 @@ TEST_F(ClaimProxy, TellsTheClaimWhatTheShardSays) {
   proxy_.take(claim_question{5});
   EXPECT_EQ(port_.take(), (lines{"ask"}));
 
+  proxy_.take(core::revoke_credits{0, 1});
   give_credits_back(1);
   core::queue_answered answered;
   answered.number = 5;
   proxy_.take(shard_reply{shard, answered});
 
-  EXPECT_EQ(port_.take(), (lines{"credits 1", "answer 5"}));
+  EXPECT_EQ(port_.take(), (lines{"revoke 1", "credits 1", "answer 5"}));
 }
 
 TEST_F(ClaimProxy, PassesOnTheLateTasksOfAShardThatLeft) {
@@ -188,7 +250,7 @@ TEST_F(ClaimProxy, DoesNotWaitForEverForLateTasks) {
 TEST_F(ClaimProxy, PassesOnTheLateTasksOfAClaimThatHasGone) {
   claim(1);
   proxy_.take(claim_detached{});
-  EXPECT_EQ(port_.take(), (lines{"revoke 1"}));
+  EXPECT_EQ(port_.take(), (lines{"drop credits"}));
 
   proxy_.shard_left();
   grant(4, 1);
@@ -233,6 +295,103 @@ TEST_F(ClaimProxy, GivesBackWhatARefusedClaimHasNotConfirmedWhenTheSessionEnds) 
   proxy_.end();
 
   EXPECT_EQ(port_.take(), (lines{"give back 1@10", "detach", "ended"}));
+}
+
+TEST_F(ClaimProxy, KeepsItsCreditsFromTheShardWhileItIsHeld) {
+  claim(2);
+
+  proxy_.hold(true);
+  EXPECT_EQ(port_.take(), (lines{"revoke 2", "drained"}));
+  give_credits_back(2);
+  EXPECT_EQ(port_.take(), lines{});
+  proxy_.take(core::claim{0, 3});
+  EXPECT_EQ(port_.take(), (lines{"drained"}));
+
+  proxy_.hold(false);
+  EXPECT_EQ(port_.take(), (lines{"claim 5 of 9"}));
+}
+
+TEST_F(ClaimProxy, PlacesCreditsThatComeBackAfterItWasHeld) {
+  claim(2);
+  proxy_.hold(true);
+  proxy_.hold(false);
+  EXPECT_EQ(port_.take(), (lines{"revoke 2", "drained"}));
+
+  give_credits_back(2);
+
+  EXPECT_EQ(port_.take(), (lines{"claim 2 of 9"}));
+}
+
+TEST_F(ClaimProxy, TellsAfterItWasHeldThatTheShardHasWork) {
+  proxy_.hold(true);
+  EXPECT_EQ(port_.take(), (lines{"drained"}));
+  proxy_.take(credit_news{shard, credit_news::kind::has_work});
+  EXPECT_EQ(port_.take(), lines{});
+
+  proxy_.hold(false);
+
+  EXPECT_EQ(port_.take(), (lines{"has work"}));
+}
+
+TEST_F(ClaimProxy, ReturnsAtOnceTheCreditsThatItKeeps) {
+  proxy_.hold(true);
+  proxy_.take(core::claim{0, 3});
+  EXPECT_EQ(port_.take(), (lines{"drained", "drained"}));
+
+  proxy_.take(core::revoke_credits{0, 3});
+
+  EXPECT_EQ(port_.take(), (lines{"credits 3"}));
+}
+
+TEST_F(ClaimProxy, ReturnsCreditsOnceThatItAndTheClaimHaveAskedFor) {
+  claim(2);
+  proxy_.hold(true);
+  proxy_.take(core::revoke_credits{0, 2});
+  EXPECT_EQ(port_.take(), (lines{"revoke 2", "drained", "revoke 2"}));
+
+  give_credits_back(2);
+  give_credits_back(0);
+
+  EXPECT_EQ(port_.take(), (lines{"credits 2"}));
+}
+
+TEST_F(ClaimProxy, GivesBackTasksThatComeWhileItIsHeld) {
+  claim(3);
+  proxy_.hold(true);
+  EXPECT_EQ(port_.take(), (lines{"revoke 3", "drained"}));
+
+  grant(4, 1);
+  grant(5, 2, std::nullopt);
+
+  EXPECT_EQ(
+    port_.take(),
+    (lines{
+      "give back 4@40", "credits 1", "give back 5@50", "give back 6@51", "credits 2 read -2"}));
+  proxy_.hold(false);
+  EXPECT_EQ(port_.take(), (lines{"has work"}));
+}
+
+TEST_F(ClaimProxy, KeepsOutrankedCreditsWhileItIsHeld) {
+  claim(2);
+  proxy_.hold(true);
+  EXPECT_EQ(port_.take(), (lines{"revoke 2", "drained"}));
+
+  proxy_.take(credit_news{shard, credit_news::kind::outranked, 2});
+  give_credits_back(0);
+  EXPECT_EQ(port_.take(), lines{});
+  proxy_.hold(false);
+
+  EXPECT_EQ(port_.take(), (lines{"claim 2 of 9"}));
+}
+
+TEST_F(ClaimProxy, HeldClaimWithoutCreditsAtTheShardEndsAtOnce) {
+  proxy_.hold(true);
+  proxy_.take(core::claim{0, 3});
+  EXPECT_EQ(port_.take(), (lines{"drained", "drained"}));
+
+  proxy_.take(claim_detached{});
+
+  EXPECT_EQ(port_.take(), (lines{"detach", "ended"}));
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 namespace codeq::coordinator {
@@ -74,6 +75,10 @@ TEST(ClaimWire, StepOutOfBoundsIsRefused) {
   EXPECT_FALSE(read_claim_at(make_claim_at(place, claim_detached{}), 3));
   EXPECT_FALSE(read_claim_at(make_claim_at(place, attached({}, {})), shards));
   EXPECT_FALSE(read_claim_at(make_claim_at(place, attached({{"t", ""}}, {})), shards));
+  auto long_name = attached({{"t", "q"}}, {});
+  const std::string name(3 * limits::name_bytes_max + 1, 'w');
+  long_name.worker = std::make_shared<const worker_identity>(worker_identity{name, 1});
+  EXPECT_FALSE(read_claim_at(make_claim_at(place, long_name), shards));
   constexpr auto too_many = static_cast<std::uint32_t>(limits::slots_max + 1);
   EXPECT_FALSE(read_claim_at(make_claim_at(place, core::claim{0, too_many}), shards));
 }

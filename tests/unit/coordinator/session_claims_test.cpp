@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "coordinator/session/session.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +31,9 @@ class keeping_port final : public session_port {
 public:
   void pass_claim(const claim_place& place, const claim_step&) override { passed.push_back(place); }
 
-  void refuse_claims(const error& reason) override { refused.push_back(reason.code); }
+  void hold_claim(const claim_place& place, bool is_held) override {
+    (is_held ? held : released).push_back(place);
+  }
 
   void send(const protocol::wire_frame& frame) override {
     if (frame.type != protocol::frame_type<schema::ClaimNews>)
@@ -89,6 +92,8 @@ public:
   void note_refused(const error&) override {}
 
   std::vector<claim_place> passed;
+  std::vector<claim_place> held;
+  std::vector<claim_place> released;
   std::vector<errc> refused;
   std::vector<std::string> met;
 };
@@ -151,17 +156,87 @@ TEST_F(SessionClaims, OneTenantLeavesRoomForAnother) {
   EXPECT_EQ(port_.refused.size(), 2u);
 }
 
-TEST_F(SessionClaims, AreRefusedWhileTheConnectionHasTooManyUnreadBytes) {
-  attach({7, 1, shard_id{0}});
-  session_.set_pressure(true);
-  EXPECT_EQ(port_.refused, std::vector{errc::overloaded});
+TEST_F(SessionClaims, AreHeldWhileTheConnectionHasTooManyUnreadBytes) {
+  const claim_place before{7, 1, shard_id{0}};
+  const claim_place meanwhile{8, 1, shard_id{0}};
+  attach(before);
+  EXPECT_TRUE(port_.held.empty());
 
-  attach({8, 1, shard_id{0}});
+  session_.set_pressure(true);
+  attach(meanwhile);
+  EXPECT_EQ(port_.held, (std::vector{before, meanwhile}));
   session_.set_pressure(false);
   attach({9, 1, shard_id{0}});
 
-  EXPECT_EQ(port_.refused, (std::vector{errc::overloaded, errc::overloaded}));
-  EXPECT_EQ(port_.passed.back().claim, 9u);
+  EXPECT_EQ(port_.released, (std::vector{before, meanwhile}));
+  EXPECT_EQ(port_.held.size(), 2u);
+  EXPECT_TRUE(port_.refused.empty());
+}
+
+TEST_F(SessionClaims, EndedClaimTakesNoPlace) {
+  for (std::uint32_t i = 0; i <= limits::cluster_claims_max / 2; ++i)
+    attach({i, 1, shard_id{0}});
+  EXPECT_EQ(port_.refused.size(), 1u);
+
+  take({0, 1, shard_id{0}}, claim_detached{});
+  attach({0, 2, shard_id{0}});
+  EXPECT_EQ(port_.refused.size(), 1u);
+  session_.claim_ended({0, 1, shard_id{0}});
+  attach({0, 3, shard_id{0}});
+
+  EXPECT_EQ(port_.refused.size(), 2u) << "its place was free once";
+}
+
+TEST_F(SessionClaims, AreHeldAtAShardThatHasTooManyEndedOnesOfTheirTenant) {
+  constexpr auto many = static_cast<std::uint32_t>(tuning::ended_claims_max);
+  for (std::uint32_t i = 0; i < many; ++i) {
+    attach({i, 1, shard_id{0}});
+    take({i, 1, shard_id{0}}, claim_detached{});
+  }
+  EXPECT_TRUE(port_.held.empty());
+
+  const claim_place ended{many, 1, shard_id{0}};
+  const claim_place waiting{many + 1, 1, shard_id{0}};
+  attach(ended);
+  attach(waiting);
+  attach({many + 2, 1, shard_id{0}}, "other");
+  EXPECT_EQ(port_.held, (std::vector{ended, waiting}));
+  take(ended, claim_detached{});
+  session_.claim_ended(ended);
+  for (std::uint32_t i = 0; i < many / 2; ++i)
+    session_.claim_ended({i, 1, shard_id{0}});
+
+  EXPECT_EQ(port_.released, std::vector{waiting});
+  EXPECT_TRUE(port_.refused.empty());
+}
+
+TEST_F(SessionClaims, StayHeldForTheReasonThatIsLeft) {
+  constexpr auto many = static_cast<std::uint32_t>(tuning::ended_claims_max);
+  for (std::uint32_t i = 0; i < many; ++i) {
+    attach({i, 1, shard_id{0}});
+    take({i, 1, shard_id{0}}, claim_detached{});
+  }
+  const claim_place waiting{many, 1, shard_id{0}};
+  attach(waiting);
+
+  session_.set_pressure(true);
+  for (std::uint32_t i = 0; i < many; ++i)
+    session_.claim_ended({i, 1, shard_id{0}});
+  EXPECT_TRUE(port_.released.empty());
+  session_.set_pressure(false);
+
+  EXPECT_EQ(port_.released, std::vector{waiting});
+}
+
+TEST(ClaimPlaces, GrowWithTheNamesOfTheClaim) {
+  claim_attached claim;
+  claim.queues = {{"t", "q"}};
+  EXPECT_EQ(places_of(claim), 1u);
+
+  claim.queues.assign(
+    limits::queues_per_worker_max, {"t", std::string(limits::name_bytes_max, 'q')});
+
+  EXPECT_GT(places_of(claim), limits::queues_per_worker_max / 2);
 }
 
 } // namespace

@@ -73,6 +73,27 @@ TEST_F(TurnRunner, EffectsWaitForTheCommitOfTheirTurn) {
   EXPECT_TRUE(runner_.is_settled());
 }
 
+TEST_F(TurnRunner, CountsTheTasksThatAClaimOfAnotherCoordinatorHasNotGot) {
+  constexpr auto claim = claim_peers_first + 1;
+  constexpr core::peer_id worker = 1;
+  auto who = std::make_shared<const worker_identity>(worker_identity{"w", 1});
+  for (auto peer : {claim, worker}) {
+    runner_.decide(core::attach_worker{peer, who, {{"default", "a"}}, {}, {}}, clock_.now());
+    runner_.decide(core::claim{peer, 1}, clock_.now());
+  }
+  enqueue();
+  enqueue();
+  EXPECT_EQ(runner_.granted_to(claim), 0u) << "tasks are granted at the end of a turn";
+  close();
+  EXPECT_EQ(runner_.granted_to(claim), 1u);
+  EXPECT_EQ(runner_.granted_to(worker), 0u);
+
+  runner_.committed(runner_.submitted());
+  EXPECT_TRUE(release());
+
+  EXPECT_EQ(runner_.granted_to(claim), 0u);
+}
+
 TEST_F(TurnRunner, SharesAreHeldUntilTheCommitOfTheirTurn) {
   auto first = std::make_shared<const int>(1);
   auto second = std::make_shared<const int>(2);

@@ -237,6 +237,20 @@ TEST_F(DispatcherAlone, AnswerFromBeforeALossFreesTheSlotOfTheTaskThatCameAgain)
   EXPECT_EQ(said(), "results 7\nclaim 1\n");
 }
 
+TEST_F(DispatcherAlone, LinkIsNotUsedAfterAnAckWithoutAUsableShardCount) {
+  start(one_at_a_time());
+  grant(7);
+  dispatcher_->take_link_down(link, {errc::disconnected, "lost"}, false);
+  said();
+
+  dispatcher_->take_link_up(link, protocol::hello_ack::build([](auto) {}), now);
+  EXPECT_EQ(said(), "break hello ack without a usable shard count\n");
+  EXPECT_EQ(dispatcher_->counts().links_up, 0u);
+  complete(1);
+
+  EXPECT_EQ(said(), "");
+}
+
 TEST_F(DispatcherAlone, QueueThatHoldsItsQuotaIsClosedUntilItHasLess) {
   dispatcher_options options;
   options.queues = {{"a", 1}, {"b"}};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/actors/claim_proxy_driver.hpp"
 
+#include "observe/log.hpp"
+
 #include <chrono>
 #include <utility>
 
@@ -30,6 +32,18 @@ void claim_proxy_driver::take(const shard_moved& m) {
   proxy_->shard_left();
 }
 
+void claim_proxy_driver::take(const peer_misbehaved& m) {
+  if (!options_.is_noted->exchange(true))
+    CODEQ_LOG_WARN(
+      "shard refuses a claim of another coordinator, further ones are not logged name={} shard={} "
+      "claim={} reason=\"{}\"",
+      options_.gateway,
+      value(options_.place.shard),
+      options_.place.claim,
+      to_string(m.reason));
+  proxy_->refuse(m.reason);
+}
+
 void claim_proxy_driver::attach(peer_attached who) {
   constexpr bool hears_absence = true;
   self_->send(
@@ -38,6 +52,10 @@ void claim_proxy_driver::attach(peer_attached who) {
 
 void claim_proxy_driver::detach() {
   self_->send(options_.shard, detach_peer{options_.peer});
+}
+
+void claim_proxy_driver::drop_credits() {
+  self_->send(options_.shard, detach_peer{options_.peer, claim_proxy_actor(self_)});
 }
 
 void claim_proxy_driver::command(core::command command) {
@@ -68,11 +86,14 @@ claim_proxy_actor::behavior_type drive_claim_proxy(
     [self](const task_delivery& m) { self->state.hosted().take(m); },
     [self](const credit_news& m) { self->state.hosted().take(m); },
     [](const queues_added&) {},
-    [self](const peer_misbehaved& m) { self->state.hosted().refuse(m.reason); },
+    [self](const peer_misbehaved& m) { self->state.take(m); },
     [self](const shard_moved& m) { self->state.take(m); },
     [](places_changed) {},
     [self](const claim_step_taken& m) { self->state.hosted().take(m.step); },
-    [self](const refuse_claim& m) { self->state.hosted().refuse(m.reason); },
+    [self](const hold_claim& m) { self->state.hosted().hold(m.is_held); },
+    [self](const credits_dropped& m) {
+      self->state.hosted().credits_dropped(m.being_committed);
+    },
   };
 }
 

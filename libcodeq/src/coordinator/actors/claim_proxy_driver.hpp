@@ -4,7 +4,10 @@
 #include "coordinator/actors/coordinator_actors.hpp"
 #include "coordinator/session/claim_proxy.hpp"
 
+#include <atomic>
+#include <memory>
 #include <optional>
+#include <string>
 
 namespace codeq::coordinator {
 
@@ -20,6 +23,10 @@ struct claim_proxy_options {
   shard_actor shard;
   /// The session of the claim's gateway, with whose end the claim ends.
   session_actor session;
+  /// Name of the gateway, for logs.
+  std::string gateway{};
+  /// The log has a line about a refused claim of the session.
+  std::shared_ptr<std::atomic<bool>> is_noted = std::make_shared<std::atomic<bool>>(false);
 };
 
 /// The actor of a claim proxy: passes its messages to the shard and the session.
@@ -34,8 +41,11 @@ public:
   /// When the shard leaves, the proxy waits some time for its late tasks.
   void take(const shard_moved& m);
 
+  void take(const peer_misbehaved& m);
+
   void attach(peer_attached who) override;
   void detach() override;
+  void drop_credits() override;
   void command(core::command command) override;
   void ask(protocol::queue_request question) override;
   void send(const protocol::wire_frame& frame) override;

@@ -112,17 +112,25 @@ struct claim_step_taken {
   claim_step step;
 };
 
-/// Asks a proxy to tell its claim why it ends.
-struct refuse_claim {
-  error reason;
+/// Asks a proxy to keep its claim's credits from the shard, or to give them to it again.
+struct hold_claim {
+  bool is_held = false;
+};
+
+/// The shard has dropped the credits of a claim that ends, and this many tasks that it had granted
+/// are being committed.
+struct credits_dropped {
+  std::uint32_t being_committed = 0;
 };
 
 /// The CLAIM PROXY actor interface: stands at a shard for a claim of another coordinator's gateway.
 using claim_proxy_actor = shard_peer_actor::extend<
   // Carries the step out.
   caf::reacts_to<claim_step_taken>,
-  // Ends; what the claim has not received is given back.
-  caf::reacts_to<refuse_claim>>;
+  // Keeps the credits from the shard, or gives them to it again.
+  caf::reacts_to<hold_claim>,
+  // Ends as soon as the tasks that are being committed were given back.
+  caf::reacts_to<credits_dropped>>;
 
 // Messages to shards.
 
@@ -136,6 +144,9 @@ struct attach_peer {
 
 struct detach_peer {
   core::peer_id peer = 0;
+  /// Set for a claim that ends: it loses its credits and is told `credits_dropped` at once. It
+  /// stays attached for the tasks that were granted to it before, until it detaches without this.
+  claim_proxy_actor ending{};
 };
 
 /// A command that needs no parsing: from a session, a timer or another shard.
@@ -510,7 +521,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::drain_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::claim_frame)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::claim_proxy_ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::claim_step_taken)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::refuse_claim)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::hold_claim)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::credits_dropped)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::peer_enqueue)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::enqueue_without_share)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::peer_request)

@@ -173,14 +173,15 @@ void session_driver::pass_claim(const claim_place& place, const claim_step& step
       self_->system(),
       drive_claim_proxy,
       claim_proxy_options{
-        place, claim_peer_of(number), options_.shards[value(place.shard)], session_actor(self_)});
+        place, claim_peer_of(number), options_.shards[value(place.shard)], session_actor(self_),
+        options_.node_name, is_claim_noted_});
   }
   self_->send(proxy, claim_step_taken{step});
 }
 
-void session_driver::refuse_claims(const error& reason) {
-  for (const auto& [place, proxy] : proxies_)
-    self_->send(proxy, refuse_claim{reason});
+void session_driver::hold_claim(const claim_place& place, bool is_held) {
+  if (const auto proxy = proxies_.find(place); proxy != proxies_.end())
+    self_->send(proxy->second, coordinator::hold_claim{is_held});
 }
 
 void session_driver::take(const claim_proxy_ended& m) {

@@ -90,7 +90,7 @@ public:
 
   void take(const queues_added&) {}
 
-  void take(const peer_misbehaved& m) { session_->end(m.reason); }
+  void take(const peer_misbehaved& m) { session_->refuse(m.reason); }
 
   void take(const claim_frame& m) { send(m.frame); }
 
@@ -123,7 +123,7 @@ public:
   void mark_drained(std::vector<base::worker_counts>& workers) const override;
   [[nodiscard]] result<std::vector<backup_info>> list_backups() const override;
   void pass_claim(const claim_place& place, const claim_step& step) override;
-  void refuse_claims(const error& reason) override;
+  void hold_claim(const claim_place& place, bool is_held) override;
   [[nodiscard]] timestamp now() override;
   void note_limit(std::string_view name, std::uint64_t max) override;
   void note_goodbye() override;
@@ -138,6 +138,8 @@ private:
   std::optional<unread_part> unread_;
   /// The proxies of the claims of a gateway.
   std::map<claim_place, claim_proxy_actor> proxies_;
+  /// See `claim_proxy_options`.
+  std::shared_ptr<std::atomic<bool>> is_claim_noted_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 [[nodiscard]] session_actor::behavior_type drive_session(

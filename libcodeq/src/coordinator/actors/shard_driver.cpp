@@ -101,9 +101,11 @@ void shard_driver::attach(const attach_peer& m) {
   shard_->attach(m.who, now());
 }
 
-void shard_driver::detach(core::peer_id peer) {
-  peers_.erase(peer);
-  shard_->detach(peer, now());
+void shard_driver::detach(const detach_peer& m) {
+  if (m.ending)
+    return self_->send(m.ending, credits_dropped{shard_->drop_credits(m.peer, now())});
+  peers_.erase(m.peer);
+  shard_->detach(m.peer, now());
 }
 
 void shard_driver::meet(const meet_shards& m) {
@@ -327,7 +329,7 @@ shard_internal_actor::behavior_type drive_shard(
     [self](const peer_request& m) { self->state.hosted().take(m, self->state.now()); },
     [self](const shard_command& m) { self->state.hosted().decide(m.what, self->state.now()); },
     [self](const attach_peer& m) { self->state.attach(m); },
-    [self](const detach_peer& m) { self->state.detach(m.peer); },
+    [self](const detach_peer& m) { self->state.detach(m); },
     [self](ask_shard_stats m) { return self->state.stats(m); },
     [self](stop_shard) { return self->state.stop(); },
     [self](const meet_shards& m) { self->state.meet(m); },

@@ -73,7 +73,7 @@ public:
   [[nodiscard]] base::coordinator_counts stats(const ask_shard_stats& question);
 
   void attach(const attach_peer& m);
-  void detach(core::peer_id peer);
+  void detach(const detach_peer& m);
   void meet(const meet_shards& m);
 
   /// Checks the free space and the rules of time zones periodically. Without `space` there is

@@ -15,7 +15,8 @@ void shard_host_state::attach(const attach_peer& m) {
 }
 
 void shard_host_state::detach(const detach_peer& m) {
-  peers_.erase(m.peer);
+  if (!m.ending)
+    peers_.erase(m.peer);
   pass_on(m);
 }
 

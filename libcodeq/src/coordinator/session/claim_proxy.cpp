@@ -37,17 +37,24 @@ void claim_proxy::carry_out(const claim_attached& step) {
 }
 
 void claim_proxy::carry_out(core::claim step) {
-  if (credits_ + step.credits > limits::slots_max)
+  const auto before = credits_ + kept_.credits;
+  if (before + step.credits > limits::slots_max)
     return refuse(
       {errc::protocol_error,
-       std::to_string(step.credits) + " credits beside " + std::to_string(credits_)
+       std::to_string(step.credits) + " credits beside " + std::to_string(before)
          + "; the limit is " + std::to_string(limits::slots_max)});
-  credits_ += step.credits;
-  step.peer = peer_;
-  port_.command(step);
+  kept_.credits += step.credits;
+  kept_.bytes = std::min(kept_.bytes + step.bytes, core::unbounded_bytes);
+  kept_.lease = step.lease;
+  if (is_held_)
+    return tell_drained();
+  place_kept();
 }
 
 void claim_proxy::carry_out(core::revoke_credits step) {
+  asked_back_ = step.credits;
+  if (credits_ == 0)
+    return return_kept();
   step.peer = peer_;
   port_.command(step);
 }
@@ -75,11 +82,26 @@ void claim_proxy::take(const task_delivery& m) {
   for (const auto& run : m.granted.runs)
     count += run.count;
   credits_ -= std::min(credits_, count);
+  has_work_ = m.more.value_or(has_work_);
+  if (!m.more)
+    being_read_ -= count;
+  if (phase_ == phase::open && is_held_)
+    return turn_down(m, count);
   if (phase_ == phase::open || phase_ == phase::shard_has_left)
     pass_on(m);
   else
     give_back(granted_leases(m.granted));
   detach_if_settled();
+}
+
+void claim_proxy::turn_down(const task_delivery& m, std::uint32_t tasks) {
+  give_back(granted_leases(m.granted));
+  has_work_ = true;
+  const auto room = static_cast<std::int64_t>(m.granted.bytes);
+  kept_.bytes = std::min(kept_.bytes + room, core::unbounded_bytes);
+  credit_news news{place_.shard, credit_news::kind::returned, tasks};
+  news.being_read = m.more ? 0 : -static_cast<std::int64_t>(tasks);
+  tell(news);
 }
 
 void claim_proxy::pass_on(const task_delivery& m) {
@@ -94,14 +116,71 @@ void claim_proxy::pass_on(const task_delivery& m) {
 }
 
 void claim_proxy::take(const credit_news& m) {
-  const auto comes_back =
-    m.what == credit_news::kind::returned || m.what == credit_news::kind::outranked;
-  if (comes_back)
+  using kind = credit_news::kind;
+  being_read_ += m.being_read;
+  if (m.what == kind::returned)
+    return take_returned(m.credits);
+  has_work_ = m.what != kind::drained;
+  if (m.what == kind::outranked && phase_ != phase::awaiting_tasks)
     credits_ -= std::min(credits_, m.credits);
-  if (phase_ == phase::open)
+  if (phase_ != phase::open)
+    // They came back by themselves, and are not returned any more.
+    return detach_if_settled();
+  if (!is_held_)
     return tell(m);
-  // It came back by itself, and is not revoked any more.
-  detach_if_settled();
+  kept_.credits += m.credits;
+  if (m.being_read != 0)
+    tell_drained(m.being_read);
+}
+
+void claim_proxy::take_returned(std::uint32_t credits) {
+  if (phase_ != phase::awaiting_tasks)
+    credits_ -= std::min(credits_, credits);
+  if (phase_ != phase::open)
+    return detach_if_settled();
+  kept_.credits += credits;
+  return_kept();
+  if (!is_held_)
+    place_kept();
+}
+
+void claim_proxy::return_kept() {
+  const auto wanted = std::exchange(asked_back_, std::nullopt);
+  if (!wanted)
+    return;
+  const auto returned = std::min(*wanted, kept_.credits);
+  kept_.credits -= returned;
+  tell(credit_news{place_.shard, credit_news::kind::returned, returned});
+}
+
+void claim_proxy::place_kept() {
+  if (kept_.credits == 0)
+    return;
+  auto placed = kept_;
+  placed.peer = peer_;
+  kept_.credits = 0;
+  kept_.bytes = 0;
+  credits_ += placed.credits;
+  port_.command(placed);
+}
+
+void claim_proxy::tell_drained(std::int64_t being_read) {
+  credit_news news{place_.shard, credit_news::kind::drained};
+  news.being_read = being_read;
+  tell(news);
+}
+
+void claim_proxy::hold(bool is_held) {
+  if (std::exchange(is_held_, is_held) == is_held || phase_ != phase::open)
+    return;
+  if (is_held) {
+    revoke_all();
+    return tell_drained();
+  }
+  if (kept_.credits > 0)
+    place_kept();
+  else if (has_work_)
+    tell(credit_news{place_.shard, credit_news::kind::has_work});
 }
 
 void claim_proxy::take(const shard_reply& m) {
@@ -133,13 +212,21 @@ void claim_proxy::refuse(const error& reason) {
 }
 
 void claim_proxy::end() {
-  const auto before = std::exchange(phase_, phase::ending);
+  const auto before = std::exchange(phase_, std::max(phase_, phase::ending));
   for (const auto& leases : std::exchange(unconfirmed_, {}))
     give_back(leases);
   if (before == phase::shard_has_left)
     credits_ = 0;
-  else if (before == phase::open)
-    revoke_all();
+  else if (before < phase::ending && credits_ > 0)
+    port_.drop_credits();
+  detach_if_settled();
+}
+
+void claim_proxy::credits_dropped(std::uint32_t being_committed) {
+  if (phase_ != phase::ending)
+    return;
+  phase_ = phase::awaiting_tasks;
+  credits_ = being_committed + static_cast<std::uint32_t>(being_read_);
   detach_if_settled();
 }
 
@@ -149,7 +236,7 @@ void claim_proxy::revoke_all() {
 }
 
 void claim_proxy::detach_if_settled() {
-  const auto may_end = phase_ == phase::ending || phase_ == phase::shard_has_left;
+  const auto may_end = phase_ >= phase::shard_has_left;
   if (!may_end || credits_ > 0 || std::exchange(has_ended_, true))
     return;
   if (is_attached_)

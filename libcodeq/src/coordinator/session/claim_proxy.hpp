@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 namespace codeq::coordinator {
@@ -19,6 +20,11 @@ public:
 
   virtual void attach(peer_attached who) = 0;
   virtual void detach() = 0;
+
+  /// Takes the claim out of the shard's queues; answered by `credits_dropped` without waiting for a
+  /// commit. Tasks that were granted before still come.
+  virtual void drop_credits() = 0;
+
   virtual void command(core::command command) = 0;
   virtual void ask(protocol::queue_request question) = 0;
 
@@ -31,13 +37,17 @@ public:
 
 /// Stands at a shard for a claim that another coordinator's gateway has: a peer of the shard that
 /// passes on what the two say. It counts the claim's credits at the shard and notes the tasks that
-/// the claim has not confirmed. When the claim detaches, or the connection ends, it takes back the
-/// credits and gives back, uncharged, those tasks and what is still granted; so no task is granted
-/// to a claim that has gone. If only the confirmation of a task was lost with the connection, the
-/// task runs again, and the report of the first worker is refused. A claim that is refused still
-/// confirms the tasks that were sent before, until it detaches. A shard that has left may still
-/// deliver tasks, which are leased at its new place: the proxy passes them on until no credit is
-/// left or its driver ends the wait. Those that the claim does not receive run out their leases.
+/// the claim has not confirmed. When the claim detaches, or the connection ends, it drops the
+/// credits and gives back, uncharged, those tasks and what was granted before; so no task is
+/// granted to a claim that has gone. It ends at once unless granted tasks are still to come. If
+/// only the confirmation of a task was lost with the connection, the task runs again, and the
+/// report of the first worker is refused. A claim that is refused still confirms the tasks that
+/// were sent before, until it detaches. A shard that has left may still deliver tasks, which are
+/// leased at its new place: the proxy passes them on until no credit is left or its driver ends the
+/// wait. Those that the claim does not receive run out their leases.
+/// While it is held, the proxy keeps the claim's credits from the shard and tells the claim that no
+/// task is ready there, so that the claim uses them elsewhere if it can. Tasks that were granted
+/// before are given back. What the claim asks back it gets at once if no credit is at the shard.
 /// Uses no actor, clock or socket.
 class claim_proxy {
 public:
@@ -57,6 +67,12 @@ public:
   /// more, except for `claim_detached`, which ends the wait for late tasks.
   void shard_left();
 
+  /// Keeps the claim's credits from the shard, or gives them to it again.
+  void hold(bool is_held);
+
+  /// The shard has dropped the credits, and this many granted tasks are being committed.
+  void credits_dropped(std::uint32_t being_committed);
+
   /// Tells the claim that it is refused, and ends when it detaches.
   void refuse(const error& reason);
 
@@ -64,7 +80,14 @@ public:
   void end();
 
 private:
-  enum class phase : std::uint8_t { open, refused, shard_has_left, ending };
+  enum class phase : std::uint8_t {
+    open,
+    refused,
+    shard_has_left,
+    ending,
+    /// The same, and `credits_` are the tasks that still come.
+    awaiting_tasks,
+  };
 
   /// Whether the step has an effect in this phase.
   [[nodiscard]] bool accepts(const claim_step& step) const;
@@ -78,6 +101,22 @@ private:
 
   void tell(const claim_event& what);
   void pass_on(const task_delivery& m);
+
+  /// Gives back tasks that come while the claim is held, and returns their credits to the claim.
+  void turn_down(const task_delivery& m, std::uint32_t tasks);
+
+  /// Tells the claim that no task is ready for it, whatever the shard says.
+  void tell_drained(std::int64_t being_read = 0);
+
+  /// Handles credits that the shard has returned.
+  void take_returned(std::uint32_t credits);
+
+  /// Answers the claim's request for credits, if there is one, with those that are kept.
+  void return_kept();
+
+  /// Gives the shard the credits that were kept from it.
+  void place_kept();
+
   void revoke_all();
   void give_back(const std::vector<core::task_lease>& leases);
 
@@ -94,6 +133,15 @@ private:
   bool has_ended_ = false;
   /// Credits at the shard, or on their way back with tasks.
   std::uint32_t credits_ = 0;
+  bool is_held_ = false;
+  /// The credits that are kept from the shard, and the room for tasks that is owed to it.
+  core::claim kept_{.bytes = 0};
+  /// The claim has asked for so many credits, and was not answered.
+  std::optional<std::uint32_t> asked_back_;
+  /// What the shard said last.
+  bool has_work_ = false;
+  /// Granted tasks that are read from the store.
+  std::int64_t being_read_ = 0;
   /// The leases of each message with tasks that the claim has not confirmed, oldest first.
   std::deque<std::vector<core::task_lease>> unconfirmed_;
   std::uint32_t confirmed_ = 0;

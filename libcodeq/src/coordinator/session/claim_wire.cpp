@@ -105,6 +105,10 @@ result<claim_step> read_attach(schema::ClaimAt::Attach::Reader from) {
     return (queues ? prefixes : queues).error();
   if (queues->empty() && prefixes->empty())
     return protocol::malformed("a claim from no queue");
+  // It is made of the names of a tenant and a subject.
+  constexpr auto worker_bytes_max = 3 * limits::name_bytes_max;
+  if (auto ok = protocol::check_size("worker", from.getWorker().size(), worker_bytes_max); !ok)
+    return ok.error();
   auto worker = std::make_shared<const worker_identity>(
     worker_identity{encoding::read_text(from.getWorker()), from.getIncarnation()});
   return claim_step{claim_attached{std::move(worker), std::move(*queues), std::move(*prefixes)}};

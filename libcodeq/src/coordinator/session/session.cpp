@@ -532,10 +532,11 @@ void session::take_request(const protocol::log_level_request& m) {
 }
 
 void session::set_pressure(bool high) {
-  high_pressure_ = high;
+  const auto was_high = std::exchange(high_pressure_, high);
   pause_claims();
-  if (high && !claims_.empty())
-    port_.refuse_claims(claims_over_pressure());
+  claims_.for_each([&](const claim_place& place) {
+    hold_claim_if_due(place, was_high || claims_.is_held(place));
+  });
 }
 
 void session::pause_claims() {

@@ -6,8 +6,8 @@
 #include "codeq/result.hpp"
 
 #include "base/coordinator_counts.hpp"
-#include "base/fair_share.hpp"
 #include "base/tuning.hpp"
+#include "coordinator/session/claim_places.hpp"
 #include "coordinator/session/claim_router.hpp"
 #include "coordinator/session/claim_wire.hpp"
 #include "coordinator/session/delivery_window.hpp"
@@ -155,8 +155,11 @@ public:
     static_cast<void>(step);
   }
 
-  /// Ends all proxies of claims, which are told the reason.
-  virtual void refuse_claims(const error& reason) { static_cast<void>(reason); }
+  /// Lets the proxy of a claim keep the credits from its shard, or give them to it again.
+  virtual void hold_claim(const claim_place& place, bool is_held) {
+    static_cast<void>(place);
+    static_cast<void>(is_held);
+  }
 
   // For the log.
 
@@ -256,8 +259,9 @@ private:
   /// `protocol_error`.
   [[nodiscard]] result<void> admit(const claim_place& place, const claim_attached& claim);
 
-  /// Why the claims of the peer end while its connection has too many unread bytes.
-  [[nodiscard]] error claims_over_pressure() const;
+  /// Holds the claim while the connection has too many unread bytes or its tenant has too many
+  /// ended claims at the shard, and lets it go on otherwise.
+  void hold_claim_if_due(const claim_place& place, bool was_held);
 
   /// Asks for counts on behalf of an admin.
   template <class S>
@@ -428,11 +432,8 @@ private:
   /// Who has asked the peer, which is a gateway, for its next change.
   std::optional<core::command_origin> acting_for_;
 
-  // Claims of the peer, which is a gateway.
-
-  /// Their attachments to shards, each with the tenant that its place counts for.
-  std::map<claim_place, std::string> claims_;
-  base::fair_share claim_shares_{limits::cluster_claims_max};
+  /// The claims of the peer, which is a gateway.
+  claim_places claims_;
 
   // A producer's unanswered requests.
   struct waiting_enqueue {

@@ -29,8 +29,19 @@ void session::take_request(const protocol::claim_at& m) {
       return port_.send(make_claim_news(place, claim_left{ok.error()}).to_wire());
   }
   // An attachment may have ended while the step was on its way.
-  if (claims_.contains(place))
-    port_.pass_claim(place, step);
+  if (!claims_.contains(place))
+    return;
+  port_.pass_claim(place, step);
+  if (std::holds_alternative<claim_detached>(step))
+    claims_.end(place);
+  else if (std::holds_alternative<claim_attached>(step))
+    hold_claim_if_due(place, false);
+}
+
+void session::hold_claim_if_due(const claim_place& place, bool was_held) {
+  const auto is_held = high_pressure_ || claims_.is_held(place);
+  if (is_held != was_held)
+    port_.hold_claim(place, is_held);
 }
 
 result<void> session::admit(const claim_place& place, const claim_attached& claim) {
@@ -44,33 +55,21 @@ result<void> session::admit(const claim_place& place, const claim_attached& clai
   }
   if (claims_.contains(place))
     return error{errc::protocol_error, "a claim attaches twice under one number"};
-  if (high_pressure_)
-    return claims_over_pressure();
   const auto& tenant = tenant_of(claim);
-  if (!claim_shares_.take(tenant)) {
-    port_.note_limit("cluster_claims_max", claim_shares_.total());
-    return error{
-      errc::overloaded,
-      "tenant " + tenant + " has " + std::to_string(claim_shares_.used_by(tenant)) + " of "
-        + std::to_string(claim_shares_.used()) + " claims at shards of another coordinator; "
-        + "cluster_claims_max=" + std::to_string(claim_shares_.total())
-        + ", shared by all tenants"};
-  }
-  claims_.emplace(place, tenant);
-  return {};
-}
-
-error session::claims_over_pressure() const {
-  return {
+  if (claims_.add(place, tenant, places_of(claim)))
+    return {};
+  const auto& shares = claims_.shares();
+  port_.note_limit("cluster_claims_max", shares.total());
+  return error{
     errc::overloaded,
-    "over " + std::to_string(tuning::outgoing_bytes_high)
-      + " bytes wait for the connection between two coordinators"};
+    "tenant " + tenant + " has " + std::to_string(shares.used_by(tenant)) + " of "
+      + std::to_string(shares.used()) + " places of claims at shards of another coordinator; "
+      + "cluster_claims_max=" + std::to_string(shares.total()) + ", shared by all tenants"};
 }
 
 void session::claim_ended(const claim_place& place) {
-  auto open = claims_.extract(place);
-  if (!open.empty())
-    claim_shares_.give_back(open.mapped());
+  for (const auto& released : claims_.remove(place))
+    hold_claim_if_due(released, true);
 }
 
 } // namespace codeq::coordinator

@@ -128,6 +128,11 @@ void shard::detach(core::peer_id peer, const instant& now) {
   decide(core::detach_peer{peer}, now);
 }
 
+std::uint32_t shard::drop_credits(core::peer_id peer, const instant& now) {
+  decide(core::detach_peer{peer}, now);
+  return turns_.granted_to(peer);
+}
+
 void shard::close_turn(const instant& now) {
   if (!turns_.has_turn())
     return;

@@ -184,6 +184,10 @@ public:
   /// Detaches a peer and drops its credits; its leases stay valid.
   void detach(core::peer_id peer, const instant& now);
 
+  /// Drops the credits of a claim of another coordinator. Returns the number of its tasks that are
+  /// being committed, which are delivered to it unless it detaches before.
+  [[nodiscard]] std::uint32_t drop_credits(core::peer_id peer, const instant& now);
+
   /// Closes the turn, if one is open.
   void close_turn(const instant& now);
 

@@ -6,8 +6,25 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 namespace codeq::coordinator {
+
+namespace {
+
+/// Calls `fn` with each claim of another coordinator and the number of tasks that it is granted.
+template <class F>
+void for_each_far_grant(const std::vector<core::effect>& effects, F&& fn) {
+  for (const auto& effect : effects) {
+    const auto* granted = std::get_if<core::tasks_granted>(&effect);
+    if (!granted || granted->peer < claim_peers_first)
+      continue;
+    for (const auto& run : granted->runs)
+      fn(granted->peer, run.count);
+  }
+}
+
+} // namespace
 
 turn_runner::turn_runner(core::shard_state& state, monotonic_time now, const turn_limits& limits)
   : state_(state), limits_(limits), last_snapshot_(now) {
@@ -53,6 +70,9 @@ std::vector<core::event> turn_runner::close(const instant& now) {
   turn_.reset();
   must_sync_ = sealed.must_sync;
   submitted_ += sealed.events.empty() ? 0 : 1;
+  for_each_far_grant(sealed.effects, [this](core::peer_id peer, std::uint32_t tasks) {
+    granted_[peer] += tasks;
+  });
   held_.push_back({submitted_, std::move(sealed.effects), std::exchange(shares_, {})});
   return std::move(sealed.events);
 }
@@ -66,7 +86,18 @@ std::optional<std::vector<core::effect>> turn_runner::release() {
     return std::nullopt;
   auto effects = std::move(held_.front().effects);
   held_.pop_front();
+  for_each_far_grant(effects, [this](core::peer_id peer, std::uint32_t tasks) {
+    const auto at = granted_.find(peer);
+    at->second -= tasks;
+    if (at->second == 0)
+      granted_.erase(at);
+  });
   return effects;
+}
+
+std::uint32_t turn_runner::granted_to(core::peer_id peer) const {
+  const auto at = granted_.find(peer);
+  return at == granted_.end() ? 0 : at->second;
 }
 
 std::optional<turn_runner::wakeup>

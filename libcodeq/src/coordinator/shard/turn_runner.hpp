@@ -9,6 +9,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -70,6 +71,10 @@ public:
   /// The effects of the next turn that may be carried out; empty when there is none.
   [[nodiscard]] std::optional<std::vector<core::effect>> release();
 
+  /// Number of tasks that are granted to a claim of another coordinator in turns that were not
+  /// released.
+  [[nodiscard]] std::uint32_t granted_to(core::peer_id peer) const;
+
   /// True when there is no open turn and everything is committed.
   [[nodiscard]] bool is_settled() const noexcept { return !turn_ && submitted_ == committed_; }
 
@@ -111,6 +116,8 @@ private:
   bool must_sync_ = false;
   std::uint64_t committed_ = 0;
   std::deque<held_turn> held_;
+  /// See `granted_to`.
+  std::unordered_map<core::peer_id, std::uint32_t> granted_;
   /// Shares of the current turn, or of the next one.
   std::vector<enqueue_share> shares_;
   monotonic_time last_snapshot_;

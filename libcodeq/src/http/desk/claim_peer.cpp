@@ -3,6 +3,7 @@
 
 #include "base/tuning.hpp"
 #include "client/operator_questions.hpp"
+#include "observe/log.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -262,6 +263,20 @@ void claim_state::add(const std::vector<queue_address>& queues) {
   }
 }
 
+void claim_state::take(const coordinator::peer_misbehaved& m) {
+  note_refused("a shard of this coordinator", m.reason);
+  end();
+}
+
+void claim_state::note_refused(const std::string& by, const error& reason) {
+  const auto& worker = options_.worker->name;
+  const auto left_out = options_.refusal_lines->take(worker, std::chrono::steady_clock::now());
+  if (left_out)
+    CODEQ_LOG_WARN(
+      "claim is refused worker={} left_out={} by=\"{}\" reason=\"{}\"", worker, *left_out, by,
+      to_string(reason));
+}
+
 void claim_state::end() {
   if (std::exchange(ending_, true))
     return;
@@ -298,7 +313,7 @@ claim(claim_actor::stateful_pointer<claim_state> self, const claim_options& opti
     [self](const coordinator::task_delivery& m) { self->state.take(m); },
     [self](const coordinator::credit_news& m) { self->state.take(m); },
     [](const coordinator::queues_added&) {},
-    [self](const coordinator::peer_misbehaved&) { self->state.end(); },
+    [self](const coordinator::peer_misbehaved& m) { self->state.take(m); },
     [self](const coordinator::shard_moved& m) { self->state.take(m); },
     [](coordinator::places_changed) {},
     [self](const add_queues& m) { self->state.add(m.queues); },

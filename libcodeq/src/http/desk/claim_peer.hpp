@@ -5,11 +5,13 @@
 #include "coordinator/session/claim_wire.hpp"
 #include "http/desk/claim_ways.hpp"
 #include "http/desk/gateway_actors.hpp"
+#include "observe/line_pace.hpp"
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 namespace codeq::http {
@@ -43,6 +45,8 @@ struct claim_options {
   std::int64_t room = core::unbounded_bytes;
   /// The claim ends as soon as it is known that there is no work, instead of waiting for some.
   bool only_now = false;
+  /// Bounds the log lines about refused claims of a worker; the claims of a gateway share it.
+  std::shared_ptr<observe::line_pace> refusal_lines = std::make_shared<observe::line_pace>(1);
 };
 
 /// The state of a claim: it places its credits by a claim router. It attaches to a shard with its
@@ -72,6 +76,7 @@ public:
   void take(const claim_news_arrived& m);
   void add(const std::vector<queue_address>& queues);
   void take(const end_claim& m);
+  void take(const coordinator::peer_misbehaved& m);
 
   /// Takes the unused credits back and then ends.
   void end();
@@ -160,6 +165,9 @@ private:
   void take_late(const coordinator::claim_place& place, const coordinator::claim_tasks& tasks);
 
   void give_back(const std::vector<task>& tasks);
+
+  /// Logs that the claim is refused, unless there were such lines about its worker a moment ago.
+  void note_refused(const std::string& by, const error& reason);
 
   /// Asks them again when the tasks that the last round waits for are here.
   void ask_if_read();

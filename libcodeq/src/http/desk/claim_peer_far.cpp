@@ -160,9 +160,8 @@ void claim_state::take_far(shard_id shard, const coordinator::claim_left& left) 
     far_[value(shard)] = actors::connection_actor{};
     return follow(shard, change);
   }
-  CODEQ_LOG_WARN(
-    "claim is refused by another coordinator shard={} reason=\"{}\"", value(shard),
-    to_string(left.reason));
+  note_refused(
+    "the coordinator of shard " + std::to_string(value(shard)), left.reason);
   refusal_ = left.reason;
   end();
   set_far(shard, {});

@@ -489,6 +489,8 @@ private:
   shared_question<workers_result> workers_;
   std::uint64_t stats_number_ = 0;
   claim_turns turns_;
+  /// See `claim_options`.
+  std::shared_ptr<observe::line_pace> refusal_lines_ = std::make_shared<observe::line_pace>(1);
   enqueue_desk enqueues_;
   client::watch_list watch_list_;
   bool will_ask_ends_ = false;

@@ -252,6 +252,7 @@ void shard_desk::start_claim(std::uint64_t name, claim_wish wish, claim_events e
   options.lease = wish.lease;
   options.room = wish.room / shard_count();
   options.only_now = wish.wait == duration{0};
+  options.refusal_lines = refusal_lines_;
   auto actor = options_.spawn_claim ? options_.spawn_claim(options)
                                     : self_->system().spawn(http::claim, options);
   timer_list::id timer = 0;

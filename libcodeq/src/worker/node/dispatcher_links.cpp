@@ -37,10 +37,10 @@ void dispatcher::take_link_up(
     node.assign(read.getNode().cStr(), read.getNode().size());
     return read.getShardCount();
   });
-  auto& at = links_[link];
-  at.open = true;
   if (!shards || *shards == 0 || *shards > limits::shards_max)
     return port_.break_link(link, {errc::protocol_error, "hello ack without a usable shard count"});
+  auto& at = links_[link];
+  at.open = true;
   port_.note_connected(link, *shards);
   if (!takes_patterns && !pool_.patterns().empty())
     port_.note_no_patterns(link);
