@@ -214,8 +214,7 @@ if $openapi; then
   exit 0
 fi
 
-# Tests that measure times (most of e2e, fault, kill) are marked RUN_SERIAL: they have the machine
-# alone.
+# Tests that measure times (kill, some of e2e) are marked RUN_SERIAL: they have the machine alone.
 cd "$build"
 chosen=$(IFS='|'; echo "${labels[*]:-.*}")
 watched ctest --output-on-failure --no-tests=error -j2 -L "^($chosen)\$" </dev/null
