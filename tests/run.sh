@@ -214,8 +214,8 @@ if $openapi; then
   exit 0
 fi
 
-# Tests that measure times (most of e2e, fault, kill) are marked RUN_SERIAL: they have the machine
-# alone. Others take halves of a processor, as tests/CMakeLists.txt says.
+# Tests that measure times (kill, some of e2e) are marked RUN_SERIAL: they have the machine alone.
+# Others take halves of a processor, as tests/CMakeLists.txt says.
 cd "$build"
 chosen=$(IFS='|'; echo "${labels[*]:-.*}")
 watched ctest --output-on-failure --no-tests=error -j "$((2 * $(nproc)))" -L "^($chosen)\$" \

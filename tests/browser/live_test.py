@@ -94,16 +94,6 @@ class Live(dashboard.DashboardTest):
             return answer.status == 200
         cluster.wait_until(comes_back, 10, "the places of streams that ended")
 
-    def test_a_stream_ends_when_the_coordinator_stops(self):
-        connection, answer = self.listen("queues,workers")
-        self.read_event(answer)
-        status, seconds = self.cluster.coordinator.terminate(10)
-        self.assertEqual(0, status)
-        self.assertLess(seconds, 2)
-        while answer.readline():
-            pass
-        connection.close()
-
     def test_a_client_that_does_not_read_costs_nothing(self):
         """Events that it misses are left out; the coordinator's memory does not grow."""
         for number in range(300):

@@ -255,6 +255,7 @@ TEST_F(GuardedRegistrar, TenantWithMostLosesAnIdleConnectionToOneThatHasNone) {
   EXPECT_THAT(take("e"), ElementsAre("accepted"));
   EXPECT_THAT(take("a1"), ElementsAre());
   EXPECT_THAT(take("a2"), ElementsAre("closed overloaded"));
+  EXPECT_EQ(1u, meter_->counts()["connections_max"]);
   hello("a3", 1, "worker-a", "a", "w3");
   EXPECT_THAT(take("a3"), ElementsAre("closed overloaded"));
 }

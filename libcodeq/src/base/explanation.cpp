@@ -3,7 +3,7 @@
 #include "codeq/operator_types.hpp"
 
 #include "base/enum_names.hpp"
-#include "base/turns_counted.hpp"
+#include "base/tuning.hpp"
 
 #include <array>
 
@@ -40,10 +40,11 @@ std::string because(const std::string& text) {
 }
 
 std::string turn_of(const task_explanation& why) {
+  const auto is_exact = why.fairness_before < tuning::turns_counted_max;
   auto text = "waits for the turn of "
               + (why.fairness_key.empty() ? "the empty fairness key"
                                           : "its fairness key " + quoted(why.fairness_key))
-              + (why.fairness_before < base::turns_counted_max ? ", behind " : ", behind at least ")
+              + (is_exact ? ", behind " : ", behind at least ")
               + std::to_string(why.fairness_before)
               + (why.fairness_before == 1 ? " other" : " others");
   constexpr duration almost_a_tenth{99};

@@ -27,6 +27,8 @@ inline constexpr std::size_t bulk_looked_at_max = 10 * bulk_tasks_max;
 inline constexpr std::size_t list_reads_max = 2048;
 inline constexpr std::size_t list_turn_reads = 32;
 inline constexpr std::size_t open_audits_max = 64;
+/// Turns of fairness keys before a task's own that an explanation counts.
+inline constexpr std::size_t turns_counted_max = 1000;
 inline constexpr std::size_t session_operations_max = 16;
 inline constexpr std::size_t audited_looked_at_max = 2000;
 

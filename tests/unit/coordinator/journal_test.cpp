@@ -40,7 +40,9 @@ protected:
 
   void sync_after(time_point::duration) override {}
 
-  void fail(const error&) override { FAIL(); }
+  void fail(const error& reason) override { failure_ = reason.code; }
+
+  void TearDown() override { EXPECT_EQ(failure_, expected_failure_); }
 
   static turn_commit turn(std::uint64_t number) {
     return {shard_id{1}, number, std::make_shared<const storage::write_set>()};
@@ -71,6 +73,8 @@ protected:
   std::string horizons_;
   std::vector<std::uint64_t> committed_;
   int wished_ = 0;
+  errc failure_ = errc::none;
+  errc expected_failure_ = errc::none;
   journal journal_{{durability::os, {}}, *this};
 };
 
@@ -123,6 +127,27 @@ TEST_F(JournalTest, HorizonsOfDataThatIsClearedAreNeverPublished) {
   end_write();
   end_sync();
   EXPECT_EQ(horizons_, "forgotten\npublished 60\n");
+}
+
+TEST_F(JournalTest, NothingIsConfirmedAfterAFailedWrite) {
+  expected_failure_ = errc::io_error;
+  journal_.gather_synced(turn(1), now_);
+
+  journal_.written(error{errc::io_error, "the disk is broken"}, now_);
+
+  EXPECT_TRUE(committed_.empty());
+}
+
+TEST_F(JournalTest, NoHorizonIsPublishedAfterAFailedSync) {
+  expected_failure_ = errc::io_error;
+  journal_.gather(turn_with_horizon(1, 10), now_);
+  journal_.write(now_);
+  end_write();
+  journal_.sync();
+
+  journal_.synced(error{errc::io_error, "the disk is broken"}, now_);
+
+  EXPECT_EQ(horizons_, "");
 }
 
 } // namespace

@@ -13,7 +13,7 @@
 namespace codeq::coordinator {
 
 /// The port of a shard by itself: keeps the latest wake-up, the answers to schedule requests, and
-/// what is said about grants.
+/// the notes about grants and breakers.
 class lone_port final : public shard_port {
 public:
   void commit(turn_commit turn, const std::vector<core::event>&) override {
@@ -54,10 +54,14 @@ public:
   void note_limit(std::string_view name, std::uint64_t, std::string_view) override { limit = name; }
 
   void note_expired(const core::leases_expired&) override {}
-  void note_breaker(const core::breaker_tripped&) override {}
+  void note_breaker(const core::breaker_tripped& tripped) override {
+    breakers += tripped.queue.queue + ": " + tripped.reason + '\n';
+  }
+
   void note_occurrence(const core::occurrence_noted&, timestamp) override {}
   void note_grants(grant_pause why) override { pauses.push_back(why); }
   [[nodiscard]] bool accepts_writes() const override { return has_replicas; }
+  [[nodiscard]] bool may_answer() const override { return is_primary; }
   void settled() override {}
   [[nodiscard]] bool is_disk_tight(monotonic_time, std::size_t) override { return is_tight; }
 
@@ -67,7 +71,11 @@ public:
   /// Numbers of the answered requests, with the error of a refused one.
   std::string answers;
   std::string limit;
+  /// The breakers that tripped, one a line.
+  std::string breakers;
   bool has_replicas = true;
+  /// No other coordinator may serve the shard.
+  bool is_primary = true;
   bool is_tight = false;
   std::vector<grant_pause> pauses;
 };

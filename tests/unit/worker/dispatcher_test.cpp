@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "protocol/map_convert.hpp"
 #include "worker/node/dispatcher.hpp"
 
 #include <gtest/gtest.h>
@@ -222,6 +223,26 @@ dispatcher_options one_at_a_time() {
   options.slots = 1;
   options.prefetch = 0;
   return options;
+}
+
+TEST_F(DispatcherAlone, LinkIsOpenedToEachFurtherCoordinatorOfTheCluster) {
+  auto options = one_at_a_time();
+  options.coordinators = {"c1:4000"};
+  options.wake = std::make_shared<wake_signal>([] {});
+  dispatcher_.emplace(options, port);
+  dispatcher_->take_links(1);
+  auto ack = protocol::hello_ack::build([](schema::HelloAck::Builder root) {
+    root.setShardCount(2);
+    root.setNode("c1");
+  });
+  dispatcher_->take_link_up(link, ack, now);
+  said();
+  cluster::map_news places{
+    2, {{shard_id{0}, {"c1", "c1:4000", {}}}, {shard_id{1}, {"c2", "c2:4000", {}}}}};
+
+  dispatcher_->take(link, protocol::make_cluster_map(places, {}), now);
+
+  EXPECT_TRUE(said().starts_with("open link 1 to c2:4000\n"));
 }
 
 TEST_F(DispatcherAlone, AnswerFromBeforeALossFreesTheSlotOfTheTaskThatCameAgain) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/turns_counted.hpp"
+#include "base/tuning.hpp"
 #include "core/flow/fair_ring.hpp"
 
 #include <algorithm>
@@ -62,7 +62,7 @@ public:
       who, std::min(groups_in_turn_.share(groups_, cost), rings_[who.group].share(keys_, cost))};
   }
 
-  /// The key that `next` would choose; empty when `base::turns_counted_max` members have to be
+  /// The key that `next` would choose; empty when `tuning::turns_counted_max` members have to be
   /// passed over because of their debts, so that it takes a bounded time. Changes nothing. @pre it
   /// is not empty
   template <class CostOf>
@@ -75,15 +75,15 @@ public:
 
   /// The number of turns before the key's own: those of the groups before its group, and of the
   /// keys before it in its group. It is 0 for the key that `next` would choose, and for no other.
-  /// At most `base::turns_counted_max`, also when `preview` is empty. Changes nothing. @pre the key
-  /// has tasks
+  /// At most `tuning::turns_counted_max`, also when `preview` is empty. Changes nothing. @pre the
+  /// key has tasks
   template <class CostOf>
   [[nodiscard]] std::size_t turns_before(fair_key who, CostOf cost_of) const {
     copy looked_at(*this);
     auto all = looked_at.all();
     auto next = choose(all, cost_of);
     auto first = choose_in(all, who.group, cost_of);
-    constexpr auto most = base::turns_counted_max;
+    constexpr auto most = tuning::turns_counted_max;
     if (all.passes == 0)
       return most;
     auto groups = fair_ring::distance(groups_, next.group, who.group, most);
@@ -160,7 +160,7 @@ private:
         keys_(of.keys_) {}
 
     [[nodiscard]] parts<overlay<fair_ring::place>, overlay<fair_ring>> all() {
-      return {groups_in_turn_, groups_, rings_, keys_, base::turns_counted_max};
+      return {groups_in_turn_, groups_, rings_, keys_, tuning::turns_counted_max};
     }
 
   private:

@@ -177,11 +177,8 @@ std::optional<std::vector<task>> claim_state::read_batch(const bytes& batch) {
 }
 
 void claim_state::give_back(const std::vector<task>& tasks) {
-  std::vector<granted_lease> leases;
-  for (const auto& one : tasks)
-    leases.push_back({one.id, one.token});
-  if (!leases.empty())
-    self_->send(options_.gateway, leases_unread{std::move(leases)});
+  if (!tasks.empty())
+    self_->send(options_.gateway, leases_unread{leases_of(tasks)});
 }
 
 } // namespace codeq::http

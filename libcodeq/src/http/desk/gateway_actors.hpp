@@ -51,6 +51,14 @@ struct granted_lease {
   fencing_token token{};
 };
 
+[[nodiscard]] inline std::vector<granted_lease> leases_of(const std::vector<task>& tasks) {
+  std::vector<granted_lease> leases;
+  leases.reserve(tasks.size());
+  for (const auto& one : tasks)
+    leases.push_back({one.id, one.token});
+  return leases;
+}
+
 /// The client cannot have read a response that told of these leases.
 struct leases_unread {
   std::vector<granted_lease> leases;

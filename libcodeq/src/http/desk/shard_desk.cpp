@@ -292,11 +292,11 @@ void shard_desk::own_stats(std::function<void(const stats_result&)> done) {
 
 void shard_desk::take(const coordinator::shard_reply& m) {
   if (const auto* answered = std::get_if<core::reports_answered>(&m.reply))
-    return take_reports(m.shard, *answered);
+    return leases_.take(m.shard, *answered);
   if (const auto* lost = std::get_if<core::leases_lost>(&m.reply))
-    return take_lost(m.shard, *lost);
+    return leases_.take(m.shard, *lost);
   if (const auto* saved = std::get_if<core::checkpoints_saved>(&m.reply))
-    return take_saved(m.shard, *saved);
+    return leases_.take(m.shard, *saved);
   const auto* status = std::get_if<protocol::status_answered>(&m.reply);
   if (status && status->number == coordinator::unasked_status)
     return take_added(m);
@@ -407,11 +407,7 @@ void shard_desk::fail_questions(const error& reason) {
     open.failed(reason);
   for (auto& [task, done] : std::exchange(added_, {}))
     done(reason);
-  for (auto& [name, done] : std::exchange(reports_, {}))
-    done(reason);
-  for (auto& [name, done] : std::exchange(saves_, {}))
-    done(reason);
-  beats_.clear();
+  leases_.fail_all(reason);
 }
 
 void shard_desk::fail_all(const error& reason) {

@@ -19,6 +19,7 @@
 #include "http/desk/enqueue_desk.hpp"
 #include "http/desk/far_shards.hpp"
 #include "http/desk/gateway_actors.hpp"
+#include "http/desk/lease_requests.hpp"
 #include "http/desk/shared_question.hpp"
 #include "http/desk/timer_list.hpp"
 #include "http/json/task_json.hpp"
@@ -34,7 +35,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -355,9 +355,6 @@ private:
     bool is_for_node = false;
   };
 
-  /// How a heartbeat ended, whose question is not answered yet.
-  enum class beat_fate : std::uint8_t { open, lost, unknown };
-
   struct open_claim {
     claim_actor actor;
     timer_list::id timer = 0;
@@ -371,8 +368,6 @@ private:
     task_id task;
     timer_list::id timer = 0;
   };
-
-  using lease_name = std::tuple<shard_id, sequence, fencing_token>;
 
   void attach();
   void connect_stats();
@@ -398,7 +393,6 @@ private:
   void send_moved(const std::vector<shard_id>& shards);
   void send_again(const std::vector<shard_id>& shards);
   void send_lost(const actors::connection_actor& connection);
-  void fail_leases(const std::vector<shard_id>& shards);
   /// Tells the claims which connections lead to these shards.
   void tell_claims(const std::vector<shard_id>& shards);
   /// The same a little later, once for all shards of that time.
@@ -439,10 +433,6 @@ private:
     const core::origin_ptr& origin = {});
   void give_back(const granted_lease& lease, monotonic_time until);
   void give_back_later(const granted_lease& lease, monotonic_time until, const error& why);
-  void take_reports(shard_id shard, const core::reports_answered& answered);
-  void take_lost(shard_id shard, const core::leases_lost& lost);
-  void take_saved(shard_id shard, const core::checkpoints_saved& saved);
-  void take_saved_by(shard_id shard, fencing_token token);
   void take_added(const coordinator::shard_reply& m);
   void take_frame(const protocol::wire_frame& frame);
   /// Handles the answer to a frame of a lease; false when it is another one.
@@ -466,13 +456,9 @@ private:
   std::unordered_map<std::uint64_t, question_open> questions_;
   /// The tasks whose enqueue was answered and whose status is on its way.
   std::map<task_id, then<task_detail>> added_;
-  std::multimap<lease_name, std::function<void(error)>> reports_;
+  lease_requests leases_;
   /// The number of leases that are given back again a little later.
   std::size_t repeats_ = 0;
-  /// The heartbeats whose questions are not answered yet.
-  std::multimap<lease_name, std::shared_ptr<beat_fate>> beats_;
-  /// The checkpoints that are not known to be durable, in the order in which they were sent.
-  std::multimap<lease_name, then<void>> saves_;
   std::unordered_map<std::uint64_t, open_claim> claims_;
   /// The claims from every queue, by tenant.
   std::map<std::string, std::set<std::uint64_t>> claims_of_all_;

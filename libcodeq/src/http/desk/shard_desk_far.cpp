@@ -146,11 +146,8 @@ void shard_desk::give_back_late(const protocol::claim_news& news) {
   // The proxy gives them back, too, unless its shard has left.
   const auto read = coordinator::read_claim_news(news);
   const auto* late = read ? std::get_if<coordinator::claim_tasks>(&read->second) : nullptr;
-  const auto tasks = late ? claim_state::read_batch(late->batch) : std::nullopt;
-  std::vector<granted_lease> leases;
-  for (const auto& one : tasks.value_or(std::vector<task>{}))
-    leases.push_back({one.id, one.token});
-  give_back(leases);
+  if (const auto tasks = late ? claim_state::read_batch(late->batch) : std::nullopt)
+    give_back(leases_of(*tasks));
 }
 
 void shard_desk::add_read(bounded_reads& reads, shard_read read, monotonic_time began) {
@@ -213,7 +210,7 @@ void shard_desk::send_moved(const std::vector<shard_id>& shards) {
 void shard_desk::send_again(const std::vector<shard_id>& shards) {
   enqueues_.resend(shards);
   watch_list_.resend(shards);
-  fail_leases(shards);
+  leases_.fail(shards, moved_away());
   std::vector<std::uint64_t> numbers;
   for (const auto& [number, open] : questions_)
     if (!open.is_for_node
@@ -252,7 +249,7 @@ void shard_desk::send_lost(const actors::connection_actor& connection) {
   for (std::uint16_t i = 0; i < shard_count(); ++i)
     if (!far_->connection_of(shard_id{i}))
       shards.push_back(shard_id{i});
-  fail_leases(shards);
+  leases_.fail(shards, moved_away());
   for (const auto& tell : loss_followers_)
     tell();
 }
@@ -266,34 +263,6 @@ result<void> shard_desk::send_lease(shard_id shard, const protocol::wire_frame& 
   return {};
 }
 
-void shard_desk::fail_leases(const std::vector<shard_id>& shards) {
-  auto is_of = [&](const lease_name& name) {
-    return std::binary_search(shards.begin(), shards.end(), std::get<shard_id>(name));
-  };
-  std::vector<std::function<void(error)>> failed;
-  for (auto i = reports_.begin(); i != reports_.end();) {
-    if (!is_of(i->first)) {
-      ++i;
-      continue;
-    }
-    failed.push_back(std::move(i->second));
-    i = reports_.erase(i);
-  }
-  for (auto i = saves_.begin(); i != saves_.end();) {
-    if (!is_of(i->first)) {
-      ++i;
-      continue;
-    }
-    failed.emplace_back([done = std::move(i->second)](error reason) { done(std::move(reason)); });
-    i = saves_.erase(i);
-  }
-  for (auto& [name, fate] : beats_)
-    if (is_of(name) && *fate == beat_fate::open)
-      *fate = beat_fate::unknown;
-  for (const auto& done : failed)
-    done(moved_away());
-}
-
 bool shard_desk::take_lease_frame(const protocol::wire_frame& frame) {
   // The answers name their shard; there is one store.
   constexpr std::size_t store = 0;
@@ -304,18 +273,18 @@ bool shard_desk::take_lease_frame(const protocol::wire_frame& frame) {
       for (const auto& one : answers ? *answers : std::vector<worker::report_answer>())
         told.answers.push_back({one.seq, one.key.token, one.code, one.context});
       if (!told.answers.empty())
-        take_reports(answers->front().key.shard, told);
+        leases_.take(answers->front().key.shard, told);
     } else if constexpr (std::is_same_v<S, schema::LeasesLost>) {
       const auto lost = worker::read_leases_lost(store, typed);
       core::leases_lost told;
       for (const auto& one : lost ? *lost : std::vector<worker::lease_ref>())
         told.leases.push_back({one.seq, one.key.token});
       if (!told.leases.empty())
-        take_lost(lost->front().key.shard, told);
+        leases_.take(lost->front().key.shard, told);
     } else if constexpr (std::is_same_v<S, schema::CheckpointsSaved>) {
       const auto saved = worker::read_checkpoints_saved(store, typed);
       for (const auto& line : saved ? *saved : std::vector<worker::saved_line>())
-        take_saved_by(line.key.shard, line.key.token);
+        leases_.take_saved(line.key.shard, line.key.token);
     }
   };
   return protocol::visit_one_of<
@@ -324,17 +293,6 @@ bool shard_desk::take_lease_frame(const protocol::wire_frame& frame) {
            schema::CheckpointsSaved,
            schema::CancelNotice>(frame, take)
     .has_value();
-}
-
-void shard_desk::take_saved_by(shard_id shard, fencing_token token) {
-  const auto at = std::find_if(saves_.begin(), saves_.end(), [&](const auto& save) {
-    return std::get<shard_id>(save.first) == shard && std::get<fencing_token>(save.first) == token;
-  });
-  if (at == saves_.end())
-    return;
-  auto done = std::move(at->second);
-  saves_.erase(at);
-  done({});
 }
 
 // Sums over the cluster.

@@ -97,46 +97,22 @@ void shard_desk::report(const attempt_end& end, std::function<void(error)> done)
     return done({errc::unknown_task, {}});
   if (auto sent = send_lease(end.task.shard, make_report(end).to_wire()); !sent)
     return done(sent.error());
-  reports_.emplace(lease_name{end.task.shard, end.task.seq, end.token}, std::move(done));
-}
-
-void shard_desk::take_reports(shard_id shard, const core::reports_answered& answered) {
-  std::vector<std::pair<std::function<void(error)>, error>> ended;
-  for (const auto& answer : answered.answers) {
-    auto at = reports_.find({shard, answer.seq, answer.token});
-    if (at == reports_.end())
-      continue;
-    ended.emplace_back(std::move(at->second), error{answer.code, answer.context});
-    reports_.erase(at);
-  }
-  // The callbacks run after the loop, because they may send the next report.
-  for (auto& [done, how] : ended)
-    done(std::move(how));
+  leases_.add_report({end.task.shard, end.task.seq, end.token}, std::move(done));
 }
 
 void shard_desk::beat(const lease_heartbeat& said, then<task_detail> done) {
   const auto& task = said.task;
-  lease_name name{task.shard, task.seq, said.token};
+  const lease_requests::lease_name lease{task.shard, task.seq, said.token};
   if (auto sent = send_lease(task.shard, make_beat(said).to_wire()); !sent)
     return done(sent.error());
-  auto fate = std::make_shared<beat_fate>(beat_fate::open);
-  beats_.emplace(name, fate);
+  auto kept = leases_.add_beat(lease);
   // A shard answers a heartbeat only when the lease is lost. It answers this question after that.
   client::task_address where{task, {}};
-  auto answered = [this, name, fate, done](result<task_detail> told) {
-    auto [begin, end] = beats_.equal_range(name);
-    for (auto i = begin; i != end; ++i) {
-      if (i->second == fate) {
-        beats_.erase(i);
-        break;
-      }
-    }
-    if (*fate == beat_fate::lost)
-      done(error{errc::stale_lease, "the lease is over"});
-    else if (*fate == beat_fate::unknown)
-      done(moved_away());
-    else
+  auto answered = [this, lease, kept, done](result<task_detail> told) {
+    if (auto ok = leases_.end_beat(lease, kept); ok)
       done(std::move(told));
+    else
+      done(ok.error());
   };
   describe(where, std::move(answered));
 }
@@ -148,36 +124,7 @@ void shard_desk::save_checkpoint(
   auto frame = make_checkpoint({task, token}, checkpoint).to_wire();
   if (auto sent = send_lease(task.shard, frame); !sent)
     return done(sent.error());
-  saves_.emplace(lease_name{task.shard, task.seq, token}, std::move(done));
-}
-
-void shard_desk::take_saved(shard_id shard, const core::checkpoints_saved& saved) {
-  std::vector<then<void>> ended;
-  for (const auto& one : saved.checkpoints) {
-    auto at = saves_.find({shard, one.seq, one.mark.token});
-    if (at == saves_.end())
-      continue;
-    ended.push_back(std::move(at->second));
-    saves_.erase(at);
-  }
-  for (auto& done : ended)
-    done({});
-}
-
-void shard_desk::take_lost(shard_id shard, const core::leases_lost& lost) {
-  std::vector<then<void>> refused;
-  for (const auto& lease : lost.leases) {
-    lease_name name{shard, lease.seq, lease.token};
-    auto [begin, end] = beats_.equal_range(name);
-    for (auto i = begin; i != end; ++i)
-      *i->second = beat_fate::lost;
-    auto [first, last] = saves_.equal_range(name);
-    for (auto i = first; i != last; ++i)
-      refused.push_back(std::move(i->second));
-    saves_.erase(first, last);
-  }
-  for (auto& done : refused)
-    done(error{errc::stale_lease, "the lease is over"});
+  leases_.add_checkpoint({task.shard, task.seq, token}, std::move(done));
 }
 
 void shard_desk::give_back(const std::vector<granted_lease>& leases) {

@@ -171,8 +171,7 @@ void end_step(
   const claimed_tasks& found) {
   auto wanted = all->step_tasks();
   if (all->is_gone) {
-    for (const auto& one : found.tasks)
-      all->leases.push_back({one.id, one.token});
+    context.desk.give_back(leases_of(found.tasks));
     end_turn(context, *call, *all);
     return end_gone(context, call, *all);
   }

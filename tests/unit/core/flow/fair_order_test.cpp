@@ -235,7 +235,7 @@ TEST(FairOrder, TurnsBeforeAKeyAreThoseOfOtherGroupsAndOfItsGroup) {
 
 TEST(FairOrder, TurnsBeforeAKeyAreCountedUpToALimit) {
   keys_with_tasks tasks;
-  constexpr auto most = base::turns_counted_max;
+  constexpr auto most = tuning::turns_counted_max;
   for (std::uint32_t k = 0; k < 2 * most; ++k)
     tasks.add(key(k), 10);
   auto cost_of = [&](fair_key who) { return tasks.cost_of(who); };

@@ -2,101 +2,16 @@
 #include "codeq/limits.hpp"
 
 #include "base/tuning.hpp"
-#include "coordinator/session/session.hpp"
+#include "unit/coordinator/session/keeping_port.hpp"
 
 #include <gtest/gtest.h>
 
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 namespace codeq::coordinator {
 namespace {
-
-/// Serves shard 0.
-class one_shard final : public map_source {
-public:
-  [[nodiscard]] bool serves(shard_id shard) const override { return shard == shard_id{0}; }
-
-  [[nodiscard]] const cluster::cluster_map& map() const override { return map_; }
-
-private:
-  cluster::cluster_map map_;
-};
-
-/// Keeps what the session passes on.
-class keeping_port final : public session_port {
-public:
-  void pass_claim(const claim_place& place, const claim_step&) override { passed.push_back(place); }
-
-  void hold_claim(const claim_place& place, bool is_held) override {
-    (is_held ? held : released).push_back(place);
-  }
-
-  void send(const protocol::wire_frame& frame) override {
-    if (frame.type != protocol::frame_type<schema::ClaimNews>)
-      return;
-    auto read = read_claim_news(*protocol::claim_news::parse(frame.body));
-    refused.push_back(std::get<claim_left>(read->second).reason.code);
-  }
-
-  void note_limit(std::string_view name, std::uint64_t) override { met.emplace_back(name); }
-
-  void ask_shard(shard_id, peer_request) override {}
-
-  void command_shard(shard_id, core::command) override {}
-
-  void close(const error&) override {}
-
-  void gather_stats(std::uint64_t, bool) override {}
-
-  void ask_cluster(std::uint64_t, const cluster_change&, const core::origin_ptr&) override {}
-
-  void wake_after(duration, session_wake) override {}
-
-  [[nodiscard]] outgoing_bytes outgoing() const override { return {}; }
-
-  [[nodiscard]] result<void> keep_unread(std::uint64_t) override { return {}; }
-
-  [[nodiscard]] duration
-  take_rate(const security::principal&, security::rate_scope, std::uint64_t) override {
-    return duration{0};
-  }
-
-  [[nodiscard]] timestamp now() override { return {}; }
-
-  [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override { return {}; }
-
-  [[nodiscard]] result<backup_status> back_up(const backup_wish&) override {
-    return error{errc::unsupported, {}};
-  }
-
-  [[nodiscard]] result<std::string> set_log_level(const std::string&) override {
-    return error{errc::unsupported, {}};
-  }
-
-  [[nodiscard]] result<drain_outcome> drain_worker(const std::string&, bool) override {
-    return drain_outcome::unknown;
-  }
-
-  void mark_drained(std::vector<base::worker_counts>&) const override {}
-
-  [[nodiscard]] result<std::vector<backup_info>> list_backups() const override {
-    return error{errc::unsupported, {}};
-  }
-
-  void note_goodbye() override {}
-
-  void note_refused(const error&) override {}
-
-  std::vector<claim_place> passed;
-  std::vector<claim_place> held;
-  std::vector<claim_place> released;
-  std::vector<errc> refused;
-  std::vector<std::string> met;
-};
 
 class SessionClaims : public testing::Test {
 protected:
