@@ -198,8 +198,9 @@ public:
   void give_up(const enqueue_ticket& ticket);
   void describe(const client::task_address& task, then<task_detail> done);
 
-  /// The same for a task whose enqueue was answered just now, in the call of `enqueue`'s `done`.
-  /// The shard sends it unasked.
+  /// The same for a task that was created just now, in the call of `enqueue`'s `done`: as it was
+  /// then. The answer to the enqueue shows it, so that `done` is called at once; if it does not, the
+  /// shard is asked.
   void describe_added(const task_id& task, then<task_detail> done);
 
   /// The same with the task's body. At most `limits::http_bodies_read_max` such reads are open; the
@@ -443,7 +444,6 @@ private:
   void take_lost(shard_id shard, const core::leases_lost& lost);
   void take_saved(shard_id shard, const core::checkpoints_saved& saved);
   void take_saved_by(shard_id shard, fencing_token token);
-  void take_added(const coordinator::shard_reply& m);
   void take_frame(const protocol::wire_frame& frame);
   /// Handles the answer to a frame of a lease; false when it is another one.
   bool take_lease_frame(const protocol::wire_frame& frame);
@@ -464,8 +464,9 @@ private:
   std::uint64_t last_number_ = 0;
   std::uint32_t last_operation_ = 0;
   std::unordered_map<std::uint64_t, question_open> questions_;
-  /// The tasks whose enqueue was answered and whose status is on its way.
-  std::map<task_id, then<task_detail>> added_;
+  /// The tasks that the answer of a shard to an enqueue shows, while it is handled.
+  std::span<const core::task_view> shown_;
+  shard_id shown_at_{};
   std::multimap<lease_name, std::function<void(error)>> reports_;
   /// The number of leases that are given back again a little later.
   std::size_t repeats_ = 0;
