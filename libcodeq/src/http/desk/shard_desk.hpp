@@ -199,8 +199,8 @@ public:
   void describe(const client::task_address& task, then<task_detail> done);
 
   /// The same for a task that was created just now, in the call of `enqueue`'s `done`: as it was
-  /// then. The answer to the enqueue shows it, so that `done` is called at once; if it does not, the
-  /// shard is asked.
+  /// then. `done` is called at once if the answer to the enqueue shows the task; otherwise its shard
+  /// is asked.
   void describe_added(const task_id& task, then<task_detail> done);
 
   /// The same with the task's body. At most `limits::http_bodies_read_max` such reads are open; the
