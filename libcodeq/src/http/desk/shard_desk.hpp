@@ -128,7 +128,7 @@ struct attempt_end {
 
 /// Sends the routes' requests to the shards and hands the replies to the routes' callbacks. One
 /// session serves all requests, and each claim has its own. The gateway's actor owns the desk; it
-/// calls each callback once, later.
+/// calls each callback once, later unless a function says otherwise.
 class shard_desk {
 public:
   template <class T>
@@ -199,8 +199,8 @@ public:
   void describe(const client::task_address& task, then<task_detail> done);
 
   /// The same for a task that was created just now, in the call of `enqueue`'s `done`: as it was
-  /// then. `done` is called at once if the answer to the enqueue shows the task; otherwise its shard
-  /// is asked.
+  /// then. Calls `done` at once if the answer to the enqueue shows the task, and asks its shard
+  /// otherwise.
   void describe_added(const task_id& task, then<task_detail> done);
 
   /// The same with the task's body. At most `limits::http_bodies_read_max` such reads are open; the
