@@ -100,6 +100,8 @@ base::coordinator_counts shard_driver::stats(const ask_shard_stats& question) {
 void shard_driver::attach(const attach_peer& m) {
   peers_.insert_or_assign(m.who.peer, m.actor);
   shard_->attach(m.who, now());
+  if (m.first_claim)
+    shard_->decide(*m.first_claim, now());
 }
 
 void shard_driver::detach(core::peer_id peer) {
