@@ -55,7 +55,11 @@ pretended_shard(shard_actor::pointer, std::string name, shared_lines log) {
       if (const auto* revoke = std::get_if<core::revoke_credits>(&m.what))
         note(text_of(*revoke));
     },
-    [note](const attach_peer&) { note("attach"); },
+    [note](const attach_peer& m) {
+      note("attach");
+      if (m.first_claim)
+        note(text_of(*m.first_claim));
+    },
     [note](const detach_peer&) { note("detach"); },
     [](ask_shard_stats) { return base::coordinator_counts{}; },
     [](stop_shard) { return true; },

@@ -36,7 +36,9 @@ shard_actor::behavior_type pretended_shard(shard_actor::pointer, std::string nam
     [note](const shard_command& m) {
       note(std::holds_alternative<core::replace_worker>(m.what) ? "replace" : "command");
     },
-    [note](const attach_peer& m) { note("attach " + std::to_string(m.who.queues.size())); },
+    [note](const attach_peer& m) {
+      note("attach " + std::to_string(m.who.queues.size()) + (m.first_claim ? " and claim" : ""));
+    },
     [note](const detach_peer& m) { note(m.ending ? "end" : "detach"); },
     [](ask_shard_stats) { return base::coordinator_counts{}; },
     [](stop_shard) { return true; },
@@ -88,6 +90,24 @@ TEST_F(ShardHost, TellsAPeerThatAsksForItThatTheShardIsNotHere) {
   send(attach_peer{{1}, peer_, true});
 
   EXPECT_EQ(take(), std::vector<std::string>{"left"});
+}
+
+TEST_F(ShardHost, PassesTheFirstClaimOfAPeerOnOnce) {
+  send(host_shard{shard("a")});
+  send(attach_peer{{1}, peer_, true, core::claim{1, 2}});
+  EXPECT_EQ(take(), (std::vector<std::string>{"a attach 0 and claim", "came"}));
+
+  send(host_shard{shard("b")});
+
+  EXPECT_EQ(take(), (std::vector<std::string>{"left", "came", "b attach 0"}));
+}
+
+TEST_F(ShardHost, DropsTheFirstClaimOfAPeerWithoutAShard) {
+  send(attach_peer{{1}, peer_, true, core::claim{1, 2}});
+
+  send(host_shard{shard("a")});
+
+  EXPECT_EQ(take(), (std::vector<std::string>{"left", "a attach 0", "came"}));
 }
 
 TEST_F(ShardHost, EndsLeasesOfEarlierProcessesOfAWorkerAtAShardThatComes) {

@@ -83,6 +83,24 @@ TEST_F(HttpWorkers, AClaimOfAReadyTaskAsksItsShardAlone) {
   EXPECT_EQ(*claims_attached_, 1u + shard_count);
 }
 
+TEST_F(HttpWorkers, ANewTaskIsShownWithoutAQuestion) {
+  *questions_asked_ = 0;
+
+  auto added = post("/tasks", R"({"queue":"q","payload":1,"priority":3,"idempotencyKey":"k"})");
+
+  EXPECT_EQ(added.status, 202u);
+  EXPECT_EQ(added.text("status"), "PENDING");
+  EXPECT_EQ(added["priority"], "3");
+  EXPECT_EQ(added.text("idempotencyKey"), "k");
+  EXPECT_EQ(*questions_asked_, 0u);
+  EXPECT_EQ(get("/tasks/" + added.text("id")).text("createdAt"), added.text("createdAt"));
+  *questions_asked_ = 0;
+  EXPECT_EQ(
+    post("/tasks", R"({"queue":"q","payload":1,"idempotencyKey":"k"})").text("id"),
+    added.text("id"));
+  EXPECT_GT(*questions_asked_, 0u) << "a task that was there before";
+}
+
 TEST_F(HttpWorkers, AReportOfARecentLeaseNeedsNoQuestion) {
   enqueue("q");
   auto claimed = claim("q");

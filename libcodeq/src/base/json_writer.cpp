@@ -4,7 +4,9 @@
 #include "base/text_encoding.hpp"
 
 #include <array>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
 
 namespace codeq::base {
 
@@ -44,17 +46,44 @@ void append_escape(std::string& out, char c) {
   }
 }
 
+/// A word whose bytes are all `c`.
+constexpr std::uint64_t filled_with(unsigned char c) {
+  return 0x0101010101010101 * c;
+}
+
+/// True when one of the bytes is below `n`, which is at most 128.
+constexpr bool has_below(std::uint64_t bytes, unsigned char n) {
+  return ((bytes - filled_with(n)) & ~bytes & filled_with(0x80)) != 0;
+}
+
+/// True when one of eight bytes is escaped.
+bool has_escape(const char* text) {
+  std::uint64_t bytes = 0;
+  std::memcpy(&bytes, text, sizeof(bytes));
+  return has_below(bytes, 0x20) || has_below(bytes ^ filled_with('"'), 1)
+         || has_below(bytes ^ filled_with('\\'), 1);
+}
+
+/// The place of the first byte that is escaped, from `at` on; the size of the text when there is
+/// none.
+std::size_t find_escape(std::string_view text, std::size_t at) {
+  constexpr auto step = sizeof(std::uint64_t);
+  while (at + step <= text.size() && !has_escape(text.data() + at))
+    at += step;
+  while (at < text.size() && !is_escaped[static_cast<unsigned char>(text[at])])
+    ++at;
+  return at;
+}
+
 /// Appends what lies between two escapes at once, since payloads are long.
 void append_escaped(std::string& out, std::string_view text) {
-  std::size_t begin = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (!is_escaped[static_cast<unsigned char>(text[i])])
-      continue;
-    out.append(text, begin, i - begin);
-    append_escape(out, text[i]);
-    begin = i + 1;
+  for (std::size_t begin = 0; begin < text.size();) {
+    auto end = find_escape(text, begin);
+    out.append(text, begin, end - begin);
+    if (end < text.size())
+      append_escape(out, text[end]);
+    begin = end + 1;
   }
-  out.append(text, begin);
 }
 
 } // namespace

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/rfc3339.hpp"
 
-#include <array>
 #include <charconv>
+#include <chrono>
+#include <cstdint>
 
 namespace codeq::base {
 
@@ -88,13 +89,42 @@ bool read_zone(cursor& from, int& minutes) {
   return true;
 }
 
-} // namespace
-
-std::string to_rfc3339(timestamp when) {
+/// Formats a time of any year.
+std::string to_rfc3339_by_text(timestamp when) {
   // `to_string` gives `2026-05-20 10:00:00.123 UTC`; RFC 3339 differs in the separators.
   auto text = to_string(when);
   auto gap = text.find(' ');
   return text.substr(0, gap) + "T" + text.substr(gap + 1, 12) + "Z";
+}
+
+/// Overwrites zeros before `end` with the digits of a number.
+void write_digits(std::string& text, std::size_t end, std::uint64_t number) {
+  for (; number > 0; number /= 10)
+    text[--end] = static_cast<char>('0' + number % 10);
+}
+
+} // namespace
+
+std::string to_rfc3339(timestamp when) {
+  namespace chrono = std::chrono;
+  constexpr duration begin = chrono::sys_days{chrono::year{0} / 1 / 1}.time_since_epoch();
+  constexpr duration end = chrono::sys_days{chrono::year{10'000} / 1 / 1}.time_since_epoch();
+  auto since = when.time_since_epoch();
+  // Years of more digits, which no clock shows, take the slower way.
+  if (since < begin || since >= end)
+    return to_rfc3339_by_text(when);
+  auto days = chrono::floor<chrono::days>(since);
+  const chrono::year_month_day date{chrono::sys_days{days}};
+  const chrono::hh_mm_ss<duration> time{since - days};
+  std::string text = "0000-00-00T00:00:00.000Z";
+  write_digits(text, 4, static_cast<std::uint64_t>(int{date.year()}));
+  write_digits(text, 7, unsigned{date.month()});
+  write_digits(text, 10, unsigned{date.day()});
+  write_digits(text, 13, static_cast<std::uint64_t>(time.hours().count()));
+  write_digits(text, 16, static_cast<std::uint64_t>(time.minutes().count()));
+  write_digits(text, 19, static_cast<std::uint64_t>(time.seconds().count()));
+  write_digits(text, 23, static_cast<std::uint64_t>(time.subseconds().count()));
+  return text;
 }
 
 std::optional<timestamp> parse_rfc3339(std::string_view text) {

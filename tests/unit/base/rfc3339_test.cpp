@@ -8,11 +8,23 @@ namespace {
 
 TEST(Rfc3339, IsReadAsItIsWritten) {
   for (const char* text :
-       {"1970-01-01T00:00:00.001Z", "2024-02-29T23:59:59.999Z", "2026-05-20T10:00:00.120Z"}) {
+       {"0001-01-01T00:00:00.000Z",
+        "0999-12-31T23:59:59.999Z",
+        "1969-12-31T23:59:59.999Z",
+        "1970-01-01T00:00:00.001Z",
+        "2024-02-29T23:59:59.999Z",
+        "2026-05-20T10:00:00.120Z",
+        "9999-12-31T23:59:59.999Z"}) {
     auto when = parse_rfc3339(text);
     ASSERT_TRUE(when) << text;
     EXPECT_EQ(text, to_rfc3339(*when));
   }
+}
+
+TEST(Rfc3339, AYearOfFiveDigitsIsWrittenAsItIs) {
+  auto last = parse_rfc3339("9999-12-31T23:59:59.999Z").value();
+
+  EXPECT_EQ("10000-01-01T00:00:00.000Z", to_rfc3339(last + duration{1}));
 }
 
 TEST(Rfc3339, ZonesAndFractionsAreUnderstood) {

@@ -30,6 +30,66 @@ TEST_F(Enqueue, IsAnsweredOnlyByAnEffectOfTheSealedTurn) {
   EXPECT_TRUE(std::holds_alternative<core::enqueue_answered>(sealed.effects[0]));
 }
 
+/// A request for two tasks, or for one with a key, whose answer shows what it creates.
+core::enqueue request_to_show(std::uint64_t number, const std::string& key = {}) {
+  auto now = base::manual_clock().now();
+  core::enqueue c{1, {make_producer_id(now.shard, 1, 2), number, 0}, {}};
+  core::enqueue_run r;
+  r.queue = {"default", "q"};
+  r.priority = 3;
+  r.key = key;
+  r.tasks = key.empty() ? core::encoded_tasks{bytes("body"), {2, 2}}
+                        : core::encoded_tasks{bytes("body"), {4}};
+  c.runs.push_back(std::move(r));
+  c.shows_tasks = true;
+  return c;
+}
+
+/// Decides the request in a turn of its own.
+core::enqueue_answered answer_to(core::shard_state& state, const core::enqueue& c) {
+  core::turn open(state);
+  auto now = base::manual_clock().now();
+  open.decide(c, now);
+  auto sealed = open.seal(now);
+  return std::get<core::enqueue_answered>(sealed.effects.at(0));
+}
+
+TEST_F(Enqueue, ShowsTheTasksThatItCreatesWhenAsked) {
+  auto answer = answer_to(state(), request_to_show(1));
+
+  ASSERT_EQ(answer.tasks.size(), 1u);
+  ASSERT_EQ(answer.shown.size(), 2u);
+  EXPECT_EQ(answer.shown[0].seq, answer.tasks[0].first);
+  EXPECT_EQ(answer.shown[1].seq, answer.tasks[0].first + 1);
+  EXPECT_EQ(answer.shown[1].queue.queue, "q");
+  EXPECT_EQ(answer.shown[1].priority, 3);
+  EXPECT_EQ(answer.shown[1].entry.state, task_state::ready);
+  EXPECT_EQ(answer.shown[1].enqueued_at, base::manual_clock().now().shard);
+}
+
+TEST_F(Enqueue, ShowsATaskAsItWasBeforeAWorkerGotIt) {
+  attach("w", {"q"});
+  claim("w", 2);
+
+  auto answer = answer_to(state(), request_to_show(1));
+
+  EXPECT_EQ(state_of(1), "leased");
+  ASSERT_EQ(answer.shown.size(), 2u);
+  EXPECT_EQ(answer.shown[0].entry.state, task_state::ready);
+  EXPECT_EQ(answer.shown[0].worker, "");
+}
+
+TEST_F(Enqueue, ShowsNothingOfARepeatedRequestAndOfADuplicate) {
+  EXPECT_EQ(answer_to(state(), request_to_show(1)).shown.size(), 2u);
+  EXPECT_TRUE(answer_to(state(), request_to_show(1)).shown.empty());
+  EXPECT_EQ(answer_to(state(), request_to_show(2, "k")).shown.size(), 1u);
+
+  auto again = answer_to(state(), request_to_show(3, "k"));
+
+  EXPECT_EQ(again.kinds, std::vector{enqueue_kind::existing});
+  EXPECT_TRUE(again.shown.empty());
+}
+
 TEST_F(Enqueue, NumbersTasksInTheOrderOfTheRequests) {
   EXPECT_EQ(enqueue("q", 2), "p: enqueued 1 2");
   EXPECT_EQ(enqueue("r", 3), "p: enqueued 3 4 5");

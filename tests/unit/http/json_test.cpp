@@ -145,6 +145,28 @@ TEST(JsonWriter, WritesWhatAReaderReads) {
     json.take());
 }
 
+TEST(JsonWriter, EscapesAnyByteThatNeedsItWhereverItStands) {
+  const std::string filling = "abcdefgh\x7f\x80\xff !#[]~ijklmnop";
+  for (int byte = 0; byte < 256; ++byte) {
+    for (std::size_t place = 0; place <= filling.size(); ++place) {
+      auto text = filling;
+      text.insert(place, 1, static_cast<char>(byte));
+      bool is_escaped = byte < 0x20 || byte == '"' || byte == '\\';
+      base::json_writer json;
+
+      auto written = json.text(text).take();
+
+      auto begin = "\"" + filling.substr(0, place);
+      auto end = filling.substr(place) + "\"";
+      EXPECT_TRUE(written.starts_with(begin) && written.ends_with(end)) << byte << ' ' << place;
+      auto shown = written.substr(begin.size(), written.size() - begin.size() - end.size());
+      EXPECT_EQ(!is_escaped, shown == std::string(1, static_cast<char>(byte)))
+        << byte << ' ' << place;
+      EXPECT_EQ(is_escaped, shown.starts_with('\\')) << byte << ' ' << place;
+    }
+  }
+}
+
 TEST(JsonWriter, KnowsUtf8) {
   EXPECT_TRUE(base::is_utf8("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"));
   for (const char* text :

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -140,6 +141,8 @@ struct attach_peer {
   shard_peer_actor actor;
   /// In a cluster: the peer is told when the shard is not here, too.
   bool hears_absence = false;
+  /// The first claim of a worker, which is decided in the same turn; empty: there is none yet.
+  std::optional<core::claim> first_claim{};
 };
 
 struct detach_peer {

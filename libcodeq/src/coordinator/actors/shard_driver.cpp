@@ -99,6 +99,8 @@ base::coordinator_counts shard_driver::stats(const ask_shard_stats& question) {
 void shard_driver::attach(const attach_peer& m) {
   peers_.insert_or_assign(m.who.peer, m.actor);
   shard_->attach(m.who, now());
+  if (m.first_claim)
+    shard_->decide(*m.first_claim, now());
 }
 
 void shard_driver::detach(const detach_peer& m) {
@@ -325,8 +327,10 @@ shard_internal_actor::behavior_type drive_shard(
   shard_internal_actor::stateful_pointer<shard_driver> self, const shard_driver_options& options) {
   self->set_default_handler(caf::drop);
   self->state.start(self, options);
+  // A message is compared with the types in this order, so those of most requests come first.
   return {
     [self](const peer_request& m) { self->state.hosted().take(m, self->state.now()); },
+    [self](close_turn) { self->state.close_turn(); },
     [self](const shard_command& m) { self->state.hosted().decide(m.what, self->state.now()); },
     [self](const attach_peer& m) { self->state.attach(m); },
     [self](const detach_peer& m) { self->state.detach(m); },
@@ -340,7 +344,6 @@ shard_internal_actor::behavior_type drive_shard(
       self->state.hosted().keys_found(m.number, std::move(m.found), self->state.now());
     },
     [self](const epoch_raised& m) { self->state.hosted().begin_epoch(m.epoch); },
-    [self](close_turn) { self->state.close_turn(); },
     [self](look_around) { self->state.look_around(); },
     [self](const wake_shard& m) { self->state.hosted().wake(m.number, self->state.now()); },
     [self](const neighbours_moved& m) {

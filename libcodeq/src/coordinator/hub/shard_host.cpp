@@ -6,7 +6,8 @@
 namespace codeq::coordinator {
 
 void shard_host_state::attach(const attach_peer& m) {
-  peers_.insert_or_assign(m.who.peer, m);
+  // The peer claims anew from a shard that comes later.
+  peers_.insert_or_assign(m.who.peer, m).first->second.first_claim.reset();
   pass_on(m);
   // The shard may have come or left after the peer had looked and before it was attached.
   const auto is_here = static_cast<bool>(shard_);

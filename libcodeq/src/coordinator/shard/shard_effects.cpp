@@ -60,19 +60,14 @@ void shard::note_refusal(std::string_view owner, const error& reason) {
     port_.note_limit("free_bytes", 0, owner);
 }
 
-void shard::carry_out(core::enqueue_answered& e, const instant& now) {
+void shard::carry_out(core::enqueue_answered& e, const instant&) {
   auto peer = e.peer;
   // The gateway is one peer for all tenants.
   if (!e.allowed) {
     note_refusal(e.tenant.empty() ? owner_of(peer) : e.tenant, e.allowed.error());
     count_refusal(e.allowed.error().code);
   }
-  // The gateway shows its callers the tasks that they added, and would ask for them.
-  auto shown = queue_watchers_.contains(peer) ? e.tasks : std::vector<core::seq_run>{};
   reply_to(peer, std::move(e));
-  for (const auto& run : shown)
-    for (std::uint32_t i = 0; i < run.count; ++i)
-      decide_now(core::describe_task{peer, unasked_status, run.first + i}, now);
 }
 
 void shard::carry_out(core::queue_answered& e, const instant&) {

@@ -68,10 +68,6 @@ struct peer_attached {
   std::vector<queue_address> without{};
 };
 
-/// Number of the status that a peer which watches queues is sent of each task that it enqueued,
-/// behind the answer to the enqueue. The peer numbers its questions from 1.
-inline constexpr std::uint64_t unasked_status = 0;
-
 /// A shard's reply or notification to a peer.
 struct shard_reply {
   shard_id shard{};

@@ -110,6 +110,8 @@ shard::read(const peer_request& by, const protocol::enqueue_request& m, const in
         error{errc::unavailable, "too few replicas of the shard are in sync to add tasks"};
     if (auto ok = by.sender ? access::check(*by.sender, *command) : result<void>{}; !ok)
       return refuse(command->request.number, ok.error());
+    // The gateway shows its callers the tasks that they have added.
+    command->shows_tasks = is_shared(by.peer);
     return std::move(*command);
   }
   auto number = protocol::number_of(m);

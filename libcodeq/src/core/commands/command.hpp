@@ -69,6 +69,8 @@ struct enqueue {
   std::vector<enqueue_run> runs;
   /// An error refuses the request, but a repeated request still gets its first answer.
   result<void> allowed{};
+  /// The answer shows the tasks that the request created, unless it is a repeated request.
+  bool shows_tasks = false;
 };
 
 /// A worker's session begins; it claims from these queues.

@@ -30,6 +30,8 @@ struct enqueue_answered {
   result<void> allowed{};
   /// The tenant of the tasks of a refused request; empty when there are several.
   std::string tenant{};
+  /// The tasks that were created, as they were then, if the command asked for them.
+  std::vector<task_view> shown{};
 };
 
 /// Consecutive tasks of one segment under consecutive tokens.

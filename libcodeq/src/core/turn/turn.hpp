@@ -67,6 +67,8 @@ private:
   [[nodiscard]] result<void> check(const enqueue& c) const;
   [[nodiscard]] result<void> check_session(const enqueue& c) const;
   [[nodiscard]] const request_answer* known_answer(const request_id& request) const;
+  /// Fills in the tasks that the answered request has created.
+  void show_created(enqueue_answered& answer);
   /// Adds the tasks of a request, or finds the records that have their keys.
   request_answer add(const request_id& request, const std::vector<enqueue_run>& runs);
   /// Adds the tasks of a run; their segments refer to the request `marked` unless it is null.

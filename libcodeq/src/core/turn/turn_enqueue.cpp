@@ -73,8 +73,19 @@ void turn::run(const enqueue& c) {
     auto given = add(c.request, c.runs);
     answer.tasks = std::move(given.tasks);
     answer.kinds = std::move(given.kinds);
+    if (c.shows_tasks)
+      show_created(answer);
   }
   effects_.emplace_back(std::move(answer));
+}
+
+void turn::show_created(enqueue_answered& answer) {
+  std::size_t task = 0;
+  for (const auto& run : answer.tasks) {
+    for (auto seq = run.first; seq < run.first + run.count; ++seq, ++task)
+      if (answer.kinds.empty() || answer.kinds[task] == enqueue_kind::created)
+        answer.shown.push_back(view_of(*find_segment(state_.segments, seq), seq));
+  }
 }
 
 void turn::run(const end_session& c) {

@@ -61,23 +61,27 @@ void claim_state::attach_to_all() {
     attach(i);
 }
 
-void claim_state::attach(std::size_t shard) {
+bool claim_state::attach(std::size_t shard, std::optional<core::claim> first_claim) {
   const auto id = static_cast<shard_id>(shard);
   const auto by = ways_->attach(id);
   if (!by)
-    return;
+    return false;
   if (*by == way::far) {
     received_[shard] = 0;
-    return tell(
+    tell(
       id, ways_->attachment(id),
       coordinator::claim_attached{options_.worker, options_.queues, options_.prefixes});
+    return false;
   }
   coordinator::peer_attached me{options_.peer, options_.worker, options_.queues};
   me.prefixes = options_.prefixes;
   constexpr bool hears_absence = true;
+  if (first_claim)
+    first_claim->peer = options_.peer;
   self_->send(
     options_.shards[shard],
-    coordinator::attach_peer{std::move(me), claim_actor(self_), hears_absence});
+    coordinator::attach_peer{std::move(me), claim_actor(self_), hears_absence, first_claim});
+  return first_claim.has_value();
 }
 
 void claim_state::look_everywhere() {
@@ -98,11 +102,13 @@ void claim_state::command(shard_id shard, Command what) {
 void claim_state::carry_out(const coordinator::claim_router::moves& moves) {
   using kind = coordinator::claim_router::move::kind;
   for (const auto& move : moves) {
-    attach(value(move.shard));
     if (move.what == kind::claim) {
       auto room = std::exchange(untold_room_[value(move.shard)], 0);
-      command(move.shard, core::claim{0, move.credits, options_.lease, 0, room});
+      const core::claim wanted{0, move.credits, options_.lease, 0, room};
+      if (!attach(value(move.shard), wanted))
+        command(move.shard, wanted);
     } else {
+      attach(value(move.shard));
       command(move.shard, core::revoke_credits{0, move.credits});
     }
   }

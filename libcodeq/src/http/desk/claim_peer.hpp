@@ -110,8 +110,9 @@ private:
   /// Sends a step to a shard of another coordinator.
   void tell(shard_id shard, std::uint32_t attachment, const coordinator::claim_step& step);
 
-  /// Joins the shard's claimers, once on each way to it.
-  void attach(std::size_t shard);
+  /// Joins the shard's claimers, once on each way to it. A shard that is here gets the claim with
+  /// that, which spares a message and a turn; false when it is yet to be sent.
+  bool attach(std::size_t shard, std::optional<core::claim> first_claim = {});
 
   void attach_to_all();
 

@@ -50,6 +50,27 @@ result<void> read_body(const bytes& body, task_detail& to) {
   });
 }
 
+/// A task that was just created: it has neither lease nor outcome.
+task_detail detail_of_new(shard_id shard, const core::task_view& view) {
+  task_detail detail;
+  auto& status = detail.status;
+  status.id = {shard, view.seq};
+  status.tenant = view.queue.tenant;
+  status.queue = view.queue.queue;
+  status.priority = view.priority;
+  status.state = view.entry.state;
+  status.max_attempts = view.max_attempts;
+  status.enqueued_at = view.enqueued_at;
+  if (view.eligible_at != timestamp{})
+    status.eligible_at = view.eligible_at;
+  status.group = view.group;
+  status.key = view.key;
+  status.fairness_key = view.fairness.key;
+  status.fairness_weight = view.fairness.weight;
+  status.limits = view.limits;
+  return detail;
+}
+
 result<client::answered<task_detail>> read_detail(const protocol::status_reply& reply) {
   auto status = client::read_status(reply);
   if (!status)
@@ -180,12 +201,14 @@ void shard_desk::describe(const client::task_address& task, then<task_detail> do
 }
 
 void shard_desk::describe_added(const task_id& task, then<task_detail> done) {
-  if (stopped_)
-    return done(going_away());
-  // A coordinator sends no status unasked over a connection.
-  if (far_)
-    return describe({task, {}}, std::move(done));
-  added_.insert_or_assign(task, std::move(done));
+  auto is_it = [&](const core::task_view& one) {
+    return shown_at_ == task.shard && one.seq == task.seq;
+  };
+  auto at = std::find_if(shown_.begin(), shown_.end(), is_it);
+  if (at != shown_.end())
+    return done(detail_of_new(task.shard, *at));
+  // A repeated request shows no tasks, and neither does an answer over a connection.
+  describe({task, {}}, std::move(done));
 }
 
 void shard_desk::describe_with_body(
@@ -297,28 +320,12 @@ void shard_desk::take(const coordinator::shard_reply& m) {
     return leases_.take(m.shard, *lost);
   if (const auto* saved = std::get_if<core::checkpoints_saved>(&m.reply))
     return leases_.take(m.shard, *saved);
-  const auto* status = std::get_if<protocol::status_answered>(&m.reply);
-  if (status && status->number == coordinator::unasked_status)
-    return take_added(m);
+  if (const auto* answered = std::get_if<core::enqueue_answered>(&m.reply))
+    shown_ = answered->shown;
+  shown_at_ = m.shard;
   // The client's code reads frames.
   protocol::write_reply(m.shard, m.reply, [this](const auto& frame) { take_frame(frame); });
-}
-
-void shard_desk::take_added(const coordinator::shard_reply& m) {
-  auto added = added_.extract({m.shard, std::get<protocol::status_answered>(m.reply).view.seq});
-  if (added.empty())
-    return;
-  auto done = std::move(added.mapped());
-  protocol::write_reply(m.shard, m.reply, [&](const protocol::wire_frame& frame) {
-    auto reply = protocol::status_reply::parse(frame.body);
-    if (!reply)
-      return done(reply.error());
-    auto detail = read_detail(*reply);
-    if (detail)
-      done(std::move(detail->answer));
-    else
-      done(detail.error());
-  });
+  shown_ = {};
 }
 
 void shard_desk::take_frame(const protocol::wire_frame& frame) {
@@ -405,8 +412,6 @@ void shard_desk::misbehaved(const error& reason) {
 void shard_desk::fail_questions(const error& reason) {
   for (auto& [number, open] : std::exchange(questions_, {}))
     open.failed(reason);
-  for (auto& [task, done] : std::exchange(added_, {}))
-    done(reason);
   leases_.fail_all(reason);
 }
 

@@ -128,7 +128,7 @@ struct attempt_end {
 
 /// Sends the routes' requests to the shards and hands the replies to the routes' callbacks. One
 /// session serves all requests, and each claim has its own. The gateway's actor owns the desk; it
-/// calls each callback once, later.
+/// calls each callback once, later unless a function says otherwise.
 class shard_desk {
 public:
   template <class T>
@@ -198,8 +198,9 @@ public:
   void give_up(const enqueue_ticket& ticket);
   void describe(const client::task_address& task, then<task_detail> done);
 
-  /// The same for a task whose enqueue was answered just now, in the call of `enqueue`'s `done`.
-  /// The shard sends it unasked.
+  /// The same for a task that was created just now, in the call of `enqueue`'s `done`: as it was
+  /// then. Calls `done` at once if the answer to the enqueue shows the task, and asks its shard
+  /// otherwise.
   void describe_added(const task_id& task, then<task_detail> done);
 
   /// The same with the task's body. At most `limits::http_bodies_read_max` such reads are open; the
@@ -433,7 +434,6 @@ private:
     const core::origin_ptr& origin = {});
   void give_back(const granted_lease& lease, monotonic_time until);
   void give_back_later(const granted_lease& lease, monotonic_time until, const error& why);
-  void take_added(const coordinator::shard_reply& m);
   void take_frame(const protocol::wire_frame& frame);
   /// Handles the answer to a frame of a lease; false when it is another one.
   bool take_lease_frame(const protocol::wire_frame& frame);
@@ -454,8 +454,9 @@ private:
   std::uint64_t last_number_ = 0;
   std::uint32_t last_operation_ = 0;
   std::unordered_map<std::uint64_t, question_open> questions_;
-  /// The tasks whose enqueue was answered and whose status is on its way.
-  std::map<task_id, then<task_detail>> added_;
+  /// The tasks that the answer of a shard to an enqueue shows, while it is handled.
+  std::span<const core::task_view> shown_;
+  shard_id shown_at_{};
   lease_requests leases_;
   /// The number of leases that are given back again a little later.
   std::size_t repeats_ = 0;

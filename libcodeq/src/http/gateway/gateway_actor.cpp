@@ -171,22 +171,23 @@ gateway_actor::behavior_type
 gateway(gateway_actor::stateful_pointer<gateway_state> self, const gateway_actor_options& options) {
   self->set_default_handler(caf::drop);
   self->state.start(self, options);
+  // A message is compared with the types in this order, so those of most requests come first.
   return {
     [self](const coordinator::shard_reply& m) { self->state.desk().take(m); },
+    [self](const call_arrived& m) { self->state.serve(m); },
+    [self](next_call) { self->state.dispatch_next(); },
+    [self](claim_ended& m) { self->state.desk().take(m); },
     [](const coordinator::task_delivery&) {},
     [](const coordinator::credit_news&) {},
     [self](const coordinator::queues_added& m) { self->state.desk().take(m); },
     [self](const coordinator::peer_misbehaved& m) { self->state.desk().misbehaved(m.reason); },
     [self](const coordinator::shard_moved& m) { self->state.desk().take(m); },
     [](coordinator::places_changed) {},
-    [self](const call_arrived& m) { self->state.serve(m); },
     [self](const client_gone& m) { self->state.forget(m.call); },
-    [self](claim_ended& m) { self->state.desk().take(m); },
     [self](const claim_waits& m) { self->state.desk().take(m); },
     [self](const leases_unread& m) { self->state.desk().give_back(m.leases); },
     [self](const webhook_answered& m) { self->state.take(m); },
     [self](const wakeup_answered& m) { self->state.take(m); },
-    [self](next_call) { self->state.dispatch_next(); },
     [self](const frame_arrived& m) { self->state.desk().take(m); },
     [self](const actors::link_up& m) { self->state.desk().take(m); },
     [self](const actors::link_down& m) { self->state.desk().take(m); },

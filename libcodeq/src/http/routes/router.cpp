@@ -57,6 +57,39 @@ bool fits(
   return at == path.size();
 }
 
+/// Number of segments of the paths that have the pattern.
+std::size_t length_of(std::string_view pattern) {
+  bool is_rooted = pattern.front() == '/';
+  std::size_t length = is_rooted ? 0 : base_path.size();
+  if (is_rooted)
+    pattern.remove_prefix(1);
+  for (; !pattern.empty(); ++length)
+    next_segment(pattern);
+  return length;
+}
+
+using routes_of_length = std::vector<const route*>;
+
+std::vector<routes_of_length> index_routes() {
+  std::vector<routes_of_length> index;
+  for (auto routes : all_routes()) {
+    for (const auto& r : routes) {
+      auto length = length_of(r.pattern);
+      if (index.size() <= length)
+        index.resize(length + 1);
+      index[length].push_back(&r);
+    }
+  }
+  return index;
+}
+
+/// The routes whose paths have so many segments, in the order of `all_routes`.
+const routes_of_length& routes_with(std::size_t length) {
+  static const auto index = index_routes();
+  static const routes_of_length none;
+  return length < index.size() ? index[length] : none;
+}
+
 struct found_route {
   const route* at = nullptr;
   /// The methods of the path, separated by commas; empty when no route has it.
@@ -72,22 +105,20 @@ found_route find_route(exchange& call) {
   std::string_view wanted = call.in.method == "HEAD" ? "GET" : std::string_view(call.in.method);
   std::vector<std::string> arguments;
   auto fewest = call.in.path.size();
-  for (auto routes : all_routes()) {
-    for (const auto& r : routes) {
-      if (!fits(r.pattern, call.in.path, arguments) || arguments.size() > fewest)
-        continue;
-      // A word that a pattern names is no argument of another one: no task has the id `claim`.
-      if (arguments.size() < fewest)
-        found = {};
-      fewest = arguments.size();
-      add_method(found.methods, r.method);
-      if (r.method == "GET")
-        add_method(found.methods, "HEAD");
-      if (found.at || r.method != wanted)
-        continue;
-      found.at = &r;
-      call.arguments = arguments;
-    }
+  for (const auto* r : routes_with(call.in.path.size())) {
+    if (!fits(r->pattern, call.in.path, arguments) || arguments.size() > fewest)
+      continue;
+    // A word that a pattern names is no argument of another one: no task has the id `claim`.
+    if (arguments.size() < fewest)
+      found = {};
+    fewest = arguments.size();
+    add_method(found.methods, r->method);
+    if (r->method == "GET")
+      add_method(found.methods, "HEAD");
+    if (found.at || r->method != wanted)
+      continue;
+    found.at = r;
+    call.arguments = arguments;
   }
   return found;
 }
@@ -275,11 +306,10 @@ std::set<std::string_view> names_below(std::vector<std::string> path) {
 /// True when a route has the path, whatever its method.
 bool is_path(const std::vector<std::string>& path) {
   std::vector<std::string> arguments;
-  for (auto routes : all_routes())
-    for (const auto& r : routes)
-      if (fits(r.pattern, path, arguments))
-        return true;
-  return false;
+  const auto& routes = routes_with(path.size());
+  return std::any_of(routes.begin(), routes.end(), [&](const route* r) {
+    return fits(r->pattern, path, arguments);
+  });
 }
 
 /// The path of a route which the given one is but for the base path or `admin`; empty if none is.

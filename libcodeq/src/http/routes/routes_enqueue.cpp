@@ -17,6 +17,9 @@ namespace {
 
 using enqueued = std::function<void(result<task_detail>)>;
 
+/// Callbacks share a task, since its payload may be long.
+using shared_task = std::shared_ptr<const task_spec>;
+
 /// The enqueues that a request waits for.
 using open_enqueues = std::shared_ptr<std::vector<enqueue_ticket>>;
 
@@ -48,7 +51,7 @@ bool make_room(const exchange_ptr& call, const task_detail& found) {
 /// A task of a request that was stored.
 struct stored_task {
   enqueued_task added;
-  task_spec task;
+  shared_task task;
   /// The answer to its enqueue came just now.
   bool is_new_answer = true;
 };
@@ -60,8 +63,8 @@ void show_added(
   const auto& task = what.task;
   task_detail stored;
   stored.status.id = added.id;
-  stored.status.tenant = task.tenant;
-  stored.status.queue = task.queue;
+  stored.status.tenant = task->tenant;
+  stored.status.queue = task->queue;
   stored.outcome = added.kind;
   stored.is_known = false;
   bool is_new = added.kind == enqueue_kind::created;
@@ -72,8 +75,8 @@ void show_added(
       return done(stored);
     found->outcome = stored.outcome;
     if (is_new) {
-      found->payload = task.payload;
-      found->headers = task.headers;
+      found->payload = task->payload;
+      found->headers = task->headers;
     }
     done(std::move(found));
   };
@@ -82,7 +85,7 @@ void show_added(
   else if (is_new)
     context.desk.describe({added.id, {}}, std::move(show));
   else
-    context.desk.describe_with_body(task.tenant, {added.id, {}}, std::move(show));
+    context.desk.describe_with_body(task->tenant, {added.id, {}}, std::move(show));
 }
 
 /// The task of a request, whose key may stand in its header, too.
@@ -127,20 +130,21 @@ error in_whole(gateway_context& context, const task_spec& task, const error& rea
 void enqueue_one(
   gateway_context& context, const exchange_ptr& call, const enqueue_item& item, enqueued done) {
   auto webhook = item.fields.text("webhook");
-  auto task = read_task(context, call, item.fields);
-  if (!task)
-    return done(task.error());
+  auto read = read_task(context, call, item.fields);
+  if (!read)
+    return done(read.error());
   if (!webhook.empty())
     if (auto ok = context.webhooks.check(call->by->tenant, webhook); !ok)
       return done(ok.error());
+  auto task = std::make_shared<const task_spec>(std::move(*read));
   auto shown = [&context,
                 call,
-                task = *task,
+                task,
                 webhook = std::move(webhook),
                 open = item.open,
                 done = std::move(done)](const result<enqueued_task>& added) {
     if (!added)
-      return done(in_whole(context, task, added.error()));
+      return done(in_whole(context, *task, added.error()));
     if (webhook.empty())
       return show_added(context, call, {*added, task}, done);
     auto remembered = [&context, call, added = *added, task, done](const result<void>& ok) {
@@ -148,7 +152,7 @@ void enqueue_one(
         return done(ok.error());
       show_added(context, call, {added, task, false}, done);
     };
-    open->push_back(context.webhooks.add(added->id, task.tenant, webhook, std::move(remembered)));
+    open->push_back(context.webhooks.add(added->id, task->tenant, webhook, std::move(remembered)));
   };
   item.open->push_back(context.desk.enqueue(task->tenant, *task, std::move(shown)));
 }
