@@ -86,7 +86,7 @@ public:
   journal(journal_options options, journal_port& port);
 
   /// Adds a turn to the group. The first one requests the write, which happens after the turns that
-  /// are already queued have joined the group. A group with a turn that `is_synced` is synced in both
+  /// are already queued have joined the group. A turn that `is_synced` has its group synced in both
   /// modes.
   void gather(turn_commit turn, time_point now);
 
