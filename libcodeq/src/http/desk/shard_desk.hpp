@@ -279,9 +279,9 @@ public:
     std::function<bool(const result<client::list_part>&)> take,
     sequence below = 0);
 
-  /// Reports the end of an attempt. `done` gets `errc::none`, `already`, `stale_lease`,
-  /// `unknown_task`, or the reason why the shard refused the report's content.
-  void report(const attempt_end& end, std::function<void(error)> done);
+  /// Reports the end of an attempt. Errors: `already` when the same end was reported before,
+  /// `stale_lease`, `unknown_task`, or the reason why the shard refused the report's content.
+  void report(const attempt_end& end, then<void> done);
 
   /// Gives leases back of which no worker has learned; the attempts are not charged. Repeats it for
   /// some time while their shard is not reached.
@@ -466,7 +466,7 @@ private:
   std::unordered_map<std::uint64_t, question_open> questions_;
   /// The tasks whose enqueue was answered and whose status is on its way.
   std::map<task_id, then<task_detail>> added_;
-  std::multimap<lease_name, std::function<void(error)>> reports_;
+  std::multimap<lease_name, then<void>> reports_;
   /// The number of leases that are given back again a little later.
   std::size_t repeats_ = 0;
   /// The heartbeats whose questions are not answered yet.

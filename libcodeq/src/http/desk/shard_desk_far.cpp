@@ -270,7 +270,7 @@ void shard_desk::fail_leases(const std::vector<shard_id>& shards) {
   auto is_of = [&](const lease_name& name) {
     return std::binary_search(shards.begin(), shards.end(), std::get<shard_id>(name));
   };
-  std::vector<std::function<void(error)>> failed;
+  std::vector<then<void>> failed;
   for (auto i = reports_.begin(); i != reports_.end();) {
     if (!is_of(i->first)) {
       ++i;
@@ -284,7 +284,7 @@ void shard_desk::fail_leases(const std::vector<shard_id>& shards) {
       ++i;
       continue;
     }
-    failed.emplace_back([done = std::move(i->second)](error reason) { done(std::move(reason)); });
+    failed.push_back(std::move(i->second));
     i = saves_.erase(i);
   }
   for (auto& [name, fate] : beats_)
