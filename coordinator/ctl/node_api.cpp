@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/errors.hpp"
 #include "base/tuning.hpp"
 #include "config/access_options.hpp"
 #include "ctl/operator_api.hpp"
@@ -18,9 +19,6 @@ namespace {
 
 /// Enough time to reach a running coordinator.
 constexpr duration reach_timeout{500};
-
-/// How the library says that the address is that of a gateway.
-constexpr auto http_peer_text = "the peer speaks HTTP";
 
 /// Passes progress on until it is closed; the producer's threads may deliver some later.
 class progress_gate {
@@ -46,7 +44,7 @@ private:
 /// Why there is no connection, with the option that helps.
 error no_connection(const error& why) {
   auto advised = config::with_advice(why);
-  if (why.context.find(http_peer_text) != std::string::npos)
+  if (why.context.find(base::http_peer_words) != std::string::npos)
     advised.context += "; for this address there is --http http://HOST:PORT";
   return advised;
 }
@@ -114,8 +112,7 @@ list_at(operator_client& client, const task_filter& filter, const page_request& 
 
 /// The refusal to read the settings of a queue, for a change of them.
 error refused_change(error reason) {
-  const auto is_role = reason.context.find("an admin's or a reader's") != std::string::npos;
-  if (reason.code == errc::unauthorized && is_role)
+  if (base::is_refused_with(reason, base::inspectors_only_words))
     reason.context = "this takes an admin's token";
   return reason;
 }

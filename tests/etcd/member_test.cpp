@@ -132,16 +132,21 @@ private:
 class MemberWithEtcd : public testing::Test {
 protected:
   void SetUp() override {
-    std::map<shard_id, shard_record> records;
-    for (std::uint16_t i = 0; i < shards; ++i)
-      records[shard_id{i}] = first_record(replica_id{i + 1u}, "a", 1);
-    const cluster_record cluster{1, 5, shards, 2, 1, 1, 1, {}, {}};
-    for (const auto& swap : founding_swaps(catalogue_keys("c"), cluster, records)) {
-      auto end = etcd::swap_end::unknown;
-      for (int i = 0; i < 10 && end != etcd::swap_end::applied; ++i)
-        end = decide(swap).end;
-      ASSERT_EQ(end, etcd::swap_end::applied) << "etcd cannot be started:\n" << etcd_.log();
+    const catalogue_keys keys("c");
+    ASSERT_EQ(found(founding_swap(keys, cluster_)), etcd::swap_end::applied)
+      << "etcd cannot be started:\n"
+      << etcd_.log();
+    for (std::uint16_t i = 0; i < shards; ++i) {
+      auto record = first_record(cluster_, {replica_id{i + 1u}, "a"});
+      ASSERT_EQ(found(founding_swap(keys, shard_id{i}, record)), etcd::swap_end::applied);
     }
+  }
+
+  etcd::swap_end found(const etcd::swap& what) {
+    auto end = etcd::swap_end::unknown;
+    for (int i = 0; i < 10 && end != etcd::swap_end::applied; ++i)
+      end = decide(what).end;
+    return end;
   }
 
   etcd::swap_answer decide(const etcd::swap& what) {
@@ -150,6 +155,7 @@ protected:
     return answer.get_future().get();
   }
 
+  const cluster_record cluster_{1, 5, shards, 2, 1, 1, 1, {}, {}};
   test::etcd_cluster etcd_{1};
   etcd::client client_{{etcd::parse_member_urls(etcd_.urls()).value()}};
 };
@@ -196,12 +202,11 @@ TEST_F(MemberWithEtcd, GoOnAfterEtcdWasAway) {
   etcd_.start(0);
 
   const auto key = catalogue_keys("c").shard(shard_id{0});
-  auto record = first_record(replica_id{1}, "a", 1);
   std::promise<shard_record> promise;
   a.driver().look([&](const member& self) {
     promise.set_value(self.known().shards().at(shard_id{0}).record);
   });
-  record = promise.get_future().get();
+  const auto record = promise.get_future().get();
   const auto next = replication::elect(record.value, record.value.primary, record.value.in_sync, 7);
   const auto is_in_epoch_7 = [&](const auto& records, const cluster_map& map) {
     const auto found = records.find(shard_id{0});

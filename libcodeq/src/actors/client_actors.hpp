@@ -125,55 +125,39 @@ struct coordinators_due {
   std::uint64_t number = 0;
 };
 
+namespace detail {
+
+template <class Replies>
+struct inquiry_interface;
+
+template <class... Replies>
+struct inquiry_interface<protocol::body_list<Replies...>> {
+  using type = caf::typed_actor<
+    // Sends a request.
+    caf::reacts_to<ask_coordinator>,
+    // Handles the reply.
+    caf::reacts_to<protocol::frame<Replies>>...,
+    // Sends the open request.
+    caf::reacts_to<link_up>,
+    // Waits for the next connection.
+    caf::reacts_to<link_down>,
+    // Follows the places of a cluster's shards.
+    caf::reacts_to<from_link<schema::ClusterMap>>,
+    // Asks again for shards that were nowhere.
+    caf::reacts_to<shards_due>,
+    // Asks the coordinators that are connected by now.
+    caf::reacts_to<coordinators_due>,
+    // Closes all links and ends.
+    caf::reacts_to<stop_client>,
+    // Ends without waiting for the links.
+    caf::reacts_to<stop_overdue>>;
+};
+
+} // namespace detail
+
 /// The INQUIRY actor interface: sends the requests of an operator's tool to a coordinator. A new
 /// request replaces one that is still open.
-using inquiry_actor = caf::typed_actor<
-  // Sends a request.
-  caf::reacts_to<ask_coordinator>,
-  // Handles the status of a task.
-  caf::reacts_to<protocol::status_reply>,
-  // Handles the answer to a change.
-  caf::reacts_to<protocol::change_reply>,
-  // Handles the settings of a queue.
-  caf::reacts_to<protocol::queue_reply>,
-  // Handles the answer to a bulk change.
-  caf::reacts_to<protocol::bulk_reply>,
-  // Handles a list of tasks.
-  caf::reacts_to<protocol::list_reply>,
-  // Handles the reason why a task does not run.
-  caf::reacts_to<protocol::explain_reply>,
-  // Handles a task's timeline.
-  caf::reacts_to<protocol::events_reply>,
-  // Handles counts.
-  caf::reacts_to<protocol::stats_reply>,
-  // Handles a list of workers.
-  caf::reacts_to<protocol::workers_reply>,
-  // Handles a page of the audit log.
-  caf::reacts_to<protocol::audit_reply>,
-  // Handles schedules.
-  caf::reacts_to<protocol::schedule_reply>,
-  // Handles limits.
-  caf::reacts_to<protocol::limit_reply>,
-  // Handles the status of a backup.
-  caf::reacts_to<protocol::backup_reply>,
-  // Handles the level of the log.
-  caf::reacts_to<protocol::log_level_reply>,
-  // Handles the state of a cluster.
-  caf::reacts_to<protocol::cluster_reply>,
-  // Sends the open request.
-  caf::reacts_to<link_up>,
-  // Waits for the next connection.
-  caf::reacts_to<link_down>,
-  // Follows the places of a cluster's shards.
-  caf::reacts_to<from_link<schema::ClusterMap>>,
-  // Asks again for shards that were nowhere.
-  caf::reacts_to<shards_due>,
-  // Asks the coordinators that are connected by now.
-  caf::reacts_to<coordinators_due>,
-  // Closes all links and ends.
-  caf::reacts_to<stop_client>,
-  // Ends without waiting for the links.
-  caf::reacts_to<stop_overdue>>;
+using inquiry_actor = detail::inquiry_interface<protocol::operator_replies>::type;
 
 } // namespace codeq::actors
 

@@ -4,6 +4,7 @@
 #include "codeq/result.hpp"
 
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -25,6 +26,25 @@ namespace codeq::base {
 /// An error of `unauthorized`; `why` says of a token what is wrong.
 [[nodiscard]] inline error refused(std::string why) {
   return {errc::unauthorized, std::move(why)};
+}
+
+// Words by which clients recognize a refusal, to add which option or field helps. Nodes of other
+// versions write and read them, so they never change.
+
+/// A coordinator got no token.
+inline constexpr std::string_view token_required_words = "requires a token";
+/// A token is for another tenant than the request.
+inline constexpr std::string_view other_tenant_words = "the token is for tenant ";
+/// A token may neither administrate nor inspect.
+inline constexpr std::string_view inspectors_only_words = "an admin's or a reader's";
+/// A worker's token does not cover a queue.
+inline constexpr std::string_view no_claim_words = " does not allow to claim from ";
+/// The address is that of a gateway.
+inline constexpr std::string_view http_peer_words = "the peer speaks HTTP";
+
+/// True for an error of `unauthorized` with these words.
+[[nodiscard]] inline bool is_refused_with(const error& reason, std::string_view words) {
+  return reason.code == errc::unauthorized && reason.context.find(words) != std::string::npos;
 }
 
 } // namespace codeq::base

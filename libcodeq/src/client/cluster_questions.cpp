@@ -34,15 +34,16 @@ question ask_cluster(const cluster_change& change) {
 }
 
 result<answered<cluster_status>> read_cluster(const protocol::cluster_reply& reply) {
-  error refusal{errc::none, {}};
-  auto ok = reply.read([&refusal](auto from) -> result<void> {
-    refusal = {protocol::from_schema(from.getCode()), encoding::read_text(from.getContext())};
+  result<void> accepted;
+  auto ok = reply.read([&accepted](auto from) -> result<void> {
+    accepted = error{
+      protocol::from_schema(from.getCode()), encoding::read_text(from.getContext())};
     return {};
   });
   if (!ok)
     return ok.error();
-  if (refusal.code != errc::none)
-    return answered<cluster_status>{refusal};
+  if (!accepted)
+    return answered<cluster_status>{accepted.error()};
   auto status = protocol::read_cluster_status(reply);
   if (!status)
     return status.error();

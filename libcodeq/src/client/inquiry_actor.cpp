@@ -24,19 +24,30 @@ std::optional<shard_id> shard_of_question(const protocol::wire_frame& question) 
     if (auto to = protocol::address_of(message))
       shard = static_cast<shard_id>(to->shard);
   };
-  static_cast<void>(protocol::visit_one_of<
-                    schema::StatusRequest,
-                    schema::ChangeRequest,
-                    schema::ForceRequest,
-                    schema::QueueRequest,
-                    schema::BulkRequest,
-                    schema::ListRequest,
-                    schema::ExplainRequest,
-                    schema::EventsRequest,
-                    schema::AuditRequest,
-                    schema::ScheduleRequest,
-                    schema::LimitRequest>(question, note));
+  static_cast<void>(protocol::visit_one_of(protocol::operator_shard_requests{}, question, note));
   return shard;
+}
+
+template <class... Replies>
+actors::frame_sink
+deliver_to(const actors::inquiry_actor& owner, protocol::body_list<Replies...>) {
+  return transport::deliver<Replies...>(owner);
+}
+
+template <class... Replies>
+actors::inquiry_actor::behavior_type behavior_of(
+  actors::inquiry_actor::stateful_pointer<inquiry_state> self,
+  protocol::body_list<Replies...>) {
+  return {
+    [self](actors::ask_coordinator& question) { self->state.ask(question); },
+    [self](const protocol::frame<Replies>& reply) { self->state.accept(reply); }...,
+    [self](const actors::link_up& up) { self->state.take_up(up); },
+    [self](const actors::link_down& down) { self->state.take_down(down); },
+    [self](const actors::from_link<schema::ClusterMap>& told) { self->state.take_places(told); },
+    [self](const actors::shards_due&) { self->state.retry_shards(); },
+    [self](const actors::coordinators_due& due) { self->state.ask_members(due); },
+    [self](const actors::stop_client&) { self->state.stop(); },
+    [self](const actors::stop_overdue&) { self->quit(); }};
 }
 
 } // namespace
@@ -51,22 +62,7 @@ void inquiry_state::start(inquiry_settings settings) {
     self_->system(),
     {settings_.coordinators,
      settings_.identity,
-     transport::deliver<
-       schema::StatusReply,
-       schema::StatsReply,
-       schema::WorkersReply,
-       schema::AuditReply,
-       schema::ScheduleReply,
-       schema::LimitReply,
-       schema::ChangeReply,
-       schema::QueueReply,
-       schema::BulkReply,
-       schema::ListReply,
-       schema::ExplainReply,
-       schema::EventsReply,
-       schema::BackupReply,
-       schema::LogLevelReply,
-       schema::ClusterReply>(me),
+     deliver_to(me, protocol::operator_replies{}),
      caf::actor_cast<caf::strong_actor_ptr>(me),
      settings_.tls});
 }
@@ -234,30 +230,7 @@ void inquiry_state::stop() {
 actors::inquiry_actor::behavior_type
 inquiry(actors::inquiry_actor::stateful_pointer<inquiry_state> self, inquiry_settings settings) {
   self->state.start(std::move(settings));
-  return {
-    [self](actors::ask_coordinator& question) { self->state.ask(question); },
-    [self](const protocol::status_reply& reply) { self->state.accept(reply); },
-    [self](const protocol::change_reply& reply) { self->state.accept(reply); },
-    [self](const protocol::queue_reply& reply) { self->state.accept(reply); },
-    [self](const protocol::bulk_reply& reply) { self->state.accept(reply); },
-    [self](const protocol::list_reply& reply) { self->state.accept(reply); },
-    [self](const protocol::explain_reply& reply) { self->state.accept(reply); },
-    [self](const protocol::events_reply& reply) { self->state.accept(reply); },
-    [self](const protocol::stats_reply& reply) { self->state.accept(reply); },
-    [self](const protocol::workers_reply& reply) { self->state.accept(reply); },
-    [self](const protocol::audit_reply& reply) { self->state.accept(reply); },
-    [self](const protocol::schedule_reply& reply) { self->state.accept(reply); },
-    [self](const protocol::limit_reply& reply) { self->state.accept(reply); },
-    [self](const protocol::backup_reply& reply) { self->state.accept(reply); },
-    [self](const protocol::log_level_reply& reply) { self->state.accept(reply); },
-    [self](const protocol::cluster_reply& reply) { self->state.accept(reply); },
-    [self](const actors::link_up& up) { self->state.take_up(up); },
-    [self](const actors::link_down& down) { self->state.take_down(down); },
-    [self](const actors::from_link<schema::ClusterMap>& told) { self->state.take_places(told); },
-    [self](const actors::shards_due&) { self->state.retry_shards(); },
-    [self](const actors::coordinators_due& due) { self->state.ask_members(due); },
-    [self](const actors::stop_client&) { self->state.stop(); },
-    [self](const actors::stop_overdue&) { self->quit(); }};
+  return behavior_of(self, protocol::operator_replies{});
 }
 
 } // namespace codeq::client

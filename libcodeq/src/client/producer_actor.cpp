@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/producer_actor.hpp"
 
+#include "base/errors.hpp"
 #include "base/random.hpp"
 #include "base/tuning.hpp"
 #include "observe/log.hpp"
@@ -16,8 +17,7 @@ namespace {
 
 /// A refusal with the field that helps; goes by the text of coordinators, which know no fields.
 error with_producer_advice(error reason) {
-  bool wants_token = reason.context.find("requires a token") != std::string::npos;
-  if (reason.code == errc::unauthorized && wants_token)
+  if (base::is_refused_with(reason, base::token_required_words))
     reason.context += "; set producer_options::access";
   return reason;
 }

@@ -6,29 +6,25 @@
 
 namespace codeq::cluster {
 
-std::vector<etcd::swap> founding_swaps(
-  const catalogue_keys& keys,
-  const cluster_record& cluster,
-  const std::map<shard_id, shard_record>& shards) {
-  CODEQ_ASSERT(shards.size() == cluster.shards);
-  std::vector<etcd::swap> swaps;
-  swaps.push_back({keys.cluster(), std::nullopt, encode(cluster), 0});
-  for (const auto& [number, shard] : shards) {
-    CODEQ_ASSERT(shard.value.in_sync.size() == 1);
-    swaps.push_back({keys.shard(number), std::nullopt, encode(shard), 0});
-  }
-  return swaps;
+etcd::swap founding_swap(const catalogue_keys& keys, const cluster_record& cluster) {
+  return {keys.cluster(), std::nullopt, encode(cluster), 0};
 }
 
-shard_record
-first_record(replication::replica_id replica, const std::string& node, std::uint32_t epoch) {
+etcd::swap
+founding_swap(const catalogue_keys& keys, shard_id number, const shard_record& shard) {
+  CODEQ_ASSERT(shard.value.in_sync.size() == 1);
+  return {keys.shard(number), std::nullopt, encode(shard), 0};
+}
+
+shard_record first_record(const cluster_record& cluster, const founding_replica& replica) {
   shard_record shard;
   shard.value.version = 1;
-  shard.value.epoch = epoch;
-  shard.value.primary = replica;
-  shard.value.replicas = shard.value.in_sync = {replica};
-  shard.nodes = {{replica, node}};
-  shard.wanted = {node};
+  shard.value.epoch = replica.epoch;
+  shard.value.primary = replica.id;
+  shard.value.replicas = shard.value.in_sync = {replica.id};
+  shard.value.min_in_sync = cluster.min_in_sync;
+  shard.nodes = {{replica.id, replica.node}};
+  shard.wanted = {replica.node};
   return shard;
 }
 

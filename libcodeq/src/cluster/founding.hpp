@@ -7,21 +7,31 @@
 #include "cluster/records.hpp"
 #include "etcd/messages.hpp"
 
-#include <map>
-#include <vector>
+#include <cstdint>
+#include <string>
 
 namespace codeq::cluster {
 
-/// The decisions that create a cluster, one after the other. The first one is won by one
-/// coordinator, and whoever loses it joins instead. The winner may repeat all of them, also after a
-/// restart: what is there already counts as decided. @pre each shard has one replica, in sync
-[[nodiscard]] std::vector<etcd::swap> founding_swaps(
-  const catalogue_keys& keys,
-  const cluster_record& cluster,
-  const std::map<shard_id, shard_record>& shards);
+/// The decision that creates a cluster. One coordinator wins it, and the others join.
+[[nodiscard]] etcd::swap
+founding_swap(const catalogue_keys& keys, const cluster_record& cluster);
 
-/// The first record of a shard, whose data are on one node.
+/// The decision that creates a shard of the cluster; the coordinator that created the cluster makes
+/// it. It may be repeated, also after a restart: a shard that has a record keeps it.
+/// @pre the shard has one replica, in sync
+[[nodiscard]] etcd::swap
+founding_swap(const catalogue_keys& keys, shard_id number, const shard_record& shard);
+
+/// A replica that has the data of a shard.
+struct founding_replica {
+  replication::replica_id id{};
+  std::string node;
+  /// The first epoch that it may serve in.
+  std::uint32_t epoch = 1;
+};
+
+/// The first record of a shard of the cluster, whose data are on one node.
 [[nodiscard]] shard_record
-first_record(replication::replica_id replica, const std::string& node, std::uint32_t epoch);
+first_record(const cluster_record& cluster, const founding_replica& replica);
 
 } // namespace codeq::cluster

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/access_options.hpp"
 
+#include "base/errors.hpp"
 #include "config/value_options.hpp"
 
-#include <string_view>
 #include <utility>
 
 namespace codeq::config {
@@ -42,12 +42,9 @@ void take_token(credentials& target, const environment& env) {
 }
 
 error with_advice(error refusal) {
-  auto says = [&refusal](std::string_view text) {
-    return refusal.code == errc::unauthorized && refusal.context.find(text) != std::string::npos;
-  };
-  if (says("requires a token"))
+  if (base::is_refused_with(refusal, base::token_required_words))
     refusal.context += "; give one with --token-file or CODEQ_TOKEN";
-  else if (says("does not allow to claim from"))
+  else if (base::is_refused_with(refusal, base::no_claim_words))
     refusal.context += "; if the token is for another tenant, give that with --tenant; if it does "
                        "not name the queue, serve others with --queues, or make a token that does";
   return refusal;

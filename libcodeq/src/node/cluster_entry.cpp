@@ -254,7 +254,7 @@ result<void> cluster_door::create(const storage::store_record& identity) {
   record.store_format = storage::format_version;
   record.min_in_sync = least_in_sync(record.copies);
   const cluster::catalogue_keys keys(options_.cluster.name);
-  (void)decide({keys.cluster(), std::nullopt, encode(record), 0});
+  (void)decide(cluster::founding_swap(keys, record));
   auto known = look();
   if (!known)
     return known.error();
@@ -282,9 +282,9 @@ result<void> cluster_door::found_shards(
       *stored = std::move(*founded);
     }
     const auto& own = (*stored)->record;
-    auto record = cluster::first_record(own.id, name_in_cluster(options_), own.promised);
-    record.value.min_in_sync = known_.record->min_in_sync;
-    (void)decide({keys.shard(shard), std::nullopt, encode(record), 0});
+    const auto record = cluster::first_record(
+      *known_.record, {own.id, name_in_cluster(options_), own.promised});
+    (void)decide(cluster::founding_swap(keys, shard, record));
   }
   auto known = look();
   if (!known)

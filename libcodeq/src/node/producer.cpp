@@ -124,8 +124,7 @@ std::string within(duration wait) {
 /// A refusal of tasks that named no tenant, with the field that helps; goes by the text of
 /// coordinators, which know no fields.
 error with_tenant_advice(error reason) {
-  bool is_for_tenant = reason.context.find("the token is for tenant ") != std::string::npos;
-  if (reason.code == errc::unauthorized && is_for_tenant)
+  if (base::is_refused_with(reason, base::other_tenant_words))
     reason.context += "; set producer_options::tenant";
   return reason;
 }

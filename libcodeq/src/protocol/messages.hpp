@@ -70,10 +70,51 @@ using limit_reply = frame<schema::LimitReply>;
 using claim_at = frame<schema::ClaimAt>;
 using claim_news = frame<schema::ClaimNews>;
 
-namespace detail {
-
+/// A list of schema types.
 template <class... Bodies>
 struct body_list {};
+
+/// The requests of operators that name their shard, or that of their task.
+using operator_shard_requests = body_list<
+  schema::StatusRequest,
+  schema::ChangeRequest,
+  schema::ForceRequest,
+  schema::QueueRequest,
+  schema::BulkRequest,
+  schema::ListRequest,
+  schema::ExplainRequest,
+  schema::EventsRequest,
+  schema::AuditRequest,
+  schema::ScheduleRequest,
+  schema::LimitRequest>;
+
+/// The requests of operators that any coordinator answers.
+using operator_node_requests = body_list<
+  schema::StatsRequest,
+  schema::WorkersRequest,
+  schema::BackupRequest,
+  schema::LogLevelRequest,
+  schema::ClusterRequest>;
+
+/// The replies to the requests of operators.
+using operator_replies = body_list<
+  schema::StatusReply,
+  schema::ChangeReply,
+  schema::QueueReply,
+  schema::BulkReply,
+  schema::ListReply,
+  schema::ExplainReply,
+  schema::EventsReply,
+  schema::AuditReply,
+  schema::ScheduleReply,
+  schema::LimitReply,
+  schema::StatsReply,
+  schema::WorkersReply,
+  schema::BackupReply,
+  schema::LogLevelReply,
+  schema::ClusterReply>;
+
+namespace detail {
 
 /// The members of `schema::Message` in the order of their ordinals; a test compares them.
 using all_bodies = body_list<
@@ -185,14 +226,18 @@ template <class... Bodies, class F>
   return visited;
 }
 
+/// The same for the bodies of a list.
+template <class... Bodies, class F>
+[[nodiscard]] std::optional<result<void>>
+visit_one_of(body_list<Bodies...>, const wire_frame& wire, F&& fn) {
+  return visit_one_of<Bodies...>(wire, fn);
+}
+
 /// Calls `fn` with the body as its typed frame. Errors: `protocol_error` for a type number that is
 /// not in the catalogue, or a body that cannot be a message.
 template <class F>
 [[nodiscard]] result<void> visit_frame(const wire_frame& wire, F&& fn) {
-  auto visited = [&]<class... Bodies>(detail::body_list<Bodies...>) {
-    return visit_one_of<Bodies...>(wire, fn);
-  }(detail::all_bodies{});
-  if (visited)
+  if (auto visited = visit_one_of(detail::all_bodies{}, wire, fn))
     return *visited;
   return error{errc::protocol_error, "unknown frame type " + std::to_string(wire.type)};
 }

@@ -20,52 +20,44 @@
 /// frames and writes replies into frames; callers within the process use the values directly.
 namespace codeq::protocol {
 
+namespace detail {
+
+template <class... Lists>
+struct frame_variant;
+
+template <class... Bodies>
+struct frame_variant<body_list<Bodies...>> {
+  using type = std::variant<frame<Bodies>...>;
+};
+
+template <class... First, class... Second, class... Rest>
+struct frame_variant<body_list<First...>, body_list<Second...>, Rest...>
+  : frame_variant<body_list<First..., Second...>, Rest...> {};
+
+} // namespace detail
+
+/// A frame of one of the schema types in these lists.
+template <class... Lists>
+using one_frame_of = typename detail::frame_variant<Lists...>::type;
+
+/// The requests of producers and workers that name their shard.
+using client_shard_requests = body_list<
+  schema::EnqueueRequest,
+  schema::HeartbeatRequest,
+  schema::ResultRequest,
+  schema::ResumeRequest,
+  schema::AwaitRequest>;
+
 /// A message that names its shard.
-using shard_request = std::variant<
-  enqueue_request,
-  heartbeat_request,
-  result_request,
-  resume_request,
-  await_request,
-  status_request,
-  change_request,
-  force_request,
-  queue_request,
-  bulk_request,
-  list_request,
-  explain_request,
-  events_request,
-  audit_request,
-  schedule_request,
-  limit_request>;
+using shard_request = one_frame_of<client_shard_requests, operator_shard_requests>;
 
 /// Every message that a session accepts. Which of them a node may send depends on its role.
-using session_request = std::variant<
-  enqueue_request,
-  claim_request,
-  heartbeat_request,
-  result_request,
-  resume_request,
-  await_request,
-  status_request,
-  change_request,
-  force_request,
-  queue_request,
-  bulk_request,
-  list_request,
-  explain_request,
-  events_request,
-  audit_request,
-  schedule_request,
-  limit_request,
-  stats_request,
-  workers_request,
-  backup_request,
-  log_level_request,
-  cluster_request,
-  acting_for,
-  claim_at,
-  goodbye>;
+using session_request = one_frame_of<
+  client_shard_requests,
+  body_list<schema::ClaimRequest>,
+  operator_shard_requests,
+  operator_node_requests,
+  body_list<schema::ActingFor, schema::ClaimAt, schema::Goodbye>>;
 
 /// Parses a frame from a node with that role. Errors: `protocol_error` for a frame that the role
 /// must not send, or that is malformed.

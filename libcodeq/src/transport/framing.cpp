@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/framing.hpp"
 
+#include "base/errors.hpp"
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -37,8 +39,9 @@ result<frame_header> parse_header(std::string_view header, std::size_t body_byte
   if (is_http(header))
     return error{
       errc::protocol_error,
-      "the peer speaks HTTP; nodes take the address of the coordinator's --listen, HTTP clients "
-      "that of its --http"};
+      std::string(base::http_peer_words)
+        + "; nodes take the address of the coordinator's --listen, HTTP clients that of its "
+          "--http"};
   frame_header parsed;
   parsed.length = read_little_endian(header.substr(0, 4));
   parsed.type = static_cast<std::uint16_t>(read_little_endian(header.substr(4, 2)));

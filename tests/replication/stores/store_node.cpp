@@ -222,11 +222,8 @@ void store_node::receive(replica_id from, std::uint64_t incarnation, const bytes
   }
 }
 
-void store_node::gather(coordinator::turn_commit turn, bool is_synced) {
-  if (is_synced)
-    process_->journal->gather_synced(std::move(turn), journal_now());
-  else
-    process_->journal->gather(std::move(turn), journal_now());
+void store_node::gather(coordinator::turn_commit turn) {
+  process_->journal->gather(std::move(turn), journal_now());
 }
 
 void store_node::compare_and_set(const membership& old, const membership& next) {

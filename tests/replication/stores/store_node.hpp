@@ -84,7 +84,7 @@ public:
   // The port of the replica.
   void send(replica_id to, const message& what) override;
   void send(replica_id to, const coordinator::copy_message& what) override;
-  void gather(coordinator::turn_commit turn, bool is_synced) override;
+  void gather(coordinator::turn_commit turn) override;
   void compare_and_set(const membership& old, const membership& next) override;
   void spool(const entry& e) override;
   void read_spool(replica_id to, position after) override;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/shard/access.hpp"
 
+#include "base/errors.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -42,6 +44,22 @@ TEST(Access, RoleThatIsRefusedIsNamed) {
   EXPECT_EQ(
     access::check(who, core::enqueue{}).error().context,
     "the role of the token is metrics; this takes a producer's or an admin's");
+}
+
+TEST(Access, RefusalsHaveTheWordsThatClientsAdviseBy) {
+  const auto who = worker_of({"mail"});
+  security::principal producer;
+  producer.tenant = "shop";
+  producer.role = security::role::producer;
+  core::enqueue c;
+  c.runs.emplace_back().queue = {"other", "mail"};
+
+  EXPECT_TRUE(base::is_refused_with(
+    access::check_claim(who, {"shop", "fax"}).error(), base::no_claim_words));
+  EXPECT_TRUE(base::is_refused_with(
+    access::check_inspector(who).error(), base::inspectors_only_words));
+  EXPECT_TRUE(base::is_refused_with(
+    access::check(producer, c).error(), base::other_tenant_words));
 }
 
 TEST(Access, PrefixIsLimitedToTheQueuesOfTheToken) {

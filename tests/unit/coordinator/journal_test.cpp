@@ -55,8 +55,14 @@ protected:
     return made;
   }
 
-  static turn_commit clearing_turn(std::uint64_t number) {
+  static turn_commit synced_turn(std::uint64_t number) {
     auto made = turn(number);
+    made.is_synced = true;
+    return made;
+  }
+
+  static turn_commit clearing_turn(std::uint64_t number) {
+    auto made = synced_turn(number);
     made.forgets_horizon = true;
     return made;
   }
@@ -78,28 +84,19 @@ protected:
   journal journal_{{durability::os, {}}, *this};
 };
 
-TEST_F(JournalTest, SyncedTurnIsAGroupOfItsOwnInOrder) {
+TEST_F(JournalTest, GroupWithASyncedTurnIsSyncedInBothModes) {
   journal_.gather(turn(1), now_);
-  journal_.gather(turn(2), now_);
-  journal_.gather_synced(turn(3), now_);
-  journal_.gather(turn(4), now_);
-  journal_.gather(turn(5), now_);
-  for (int i = 0; i < 3; ++i)
-    end_write();
+  journal_.gather(synced_turn(2), now_);
+  journal_.gather(turn(3), now_);
+  EXPECT_EQ(story_, "") << "turns that are already queued can join";
+  EXPECT_EQ(wished_, 1);
 
-  EXPECT_EQ(story_, "os 1 2\nsync 3\nos 4 5\n");
-  EXPECT_EQ(committed_, (std::vector<std::uint64_t>{1, 2, 3, 4, 5}));
-}
-
-TEST_F(JournalTest, SyncedTurnIsWrittenAtOnceAndWhatFollowsAfterIt) {
-  journal_.gather_synced(turn(1), now_);
-  journal_.gather(turn(2), now_);
-
-  EXPECT_EQ(story_, "sync 1\n");
-  end_write();
-  // The write was not requested while another one was under way.
   journal_.write(now_);
-  EXPECT_EQ(story_, "sync 1\nos 2\n");
+  journal_.gather(turn(4), now_);
+  end_write();
+  end_write();
+  EXPECT_EQ(story_, "sync 1 2 3\nos 4\n");
+  EXPECT_EQ(committed_, (std::vector<std::uint64_t>{1, 2, 3, 4}));
 }
 
 TEST_F(JournalTest, HorizonsOfDataThatIsClearedAreNeverPublished) {
@@ -115,9 +112,9 @@ TEST_F(JournalTest, HorizonsOfDataThatIsClearedAreNeverPublished) {
   journal_.write(now_);
   journal_.gather(turn_with_horizon(4, 40), now_);
 
-  journal_.gather_synced(clearing_turn(5), now_);
-  for (int i = 0; i < 3; ++i)
-    end_write();
+  journal_.gather(clearing_turn(5), now_);
+  end_write();
+  end_write();
   journal_.synced({}, now_);
   end_sync();
   EXPECT_EQ(horizons_, "forgotten\n");

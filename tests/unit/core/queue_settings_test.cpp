@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 namespace codeq::test {
 namespace {
 
@@ -108,6 +110,8 @@ TEST_F(QueueSettings, NewQueuesOfOneRequestCountTogether) {
   EXPECT_EQ(
     checked.error().context,
     "queue \"second\" would be one more than the 10000 queues that tenant \"default\" may have");
+  EXPECT_TRUE(core::is_too_many_queues(checked.error()));
+  EXPECT_EQ(core::exceeded_depth(checked.error()), std::nullopt);
   EXPECT_TRUE(core::check_queues(state(), request_for("default", "first")));
   EXPECT_TRUE(core::check_queues(state(), request_for("other", "second")));
 }
@@ -289,6 +293,8 @@ TEST_F(QueueSettings, RunsOfOneRequestCountTogether) {
     checked.error().context,
     "queue \"q\" has 0 live tasks on this shard and would have 4; the shard's part of max_depth "
     "is 3");
+  EXPECT_EQ(core::exceeded_depth(checked.error()), 3u);
+  EXPECT_FALSE(core::is_too_many_queues(checked.error()));
   EXPECT_TRUE(core::check_queues(state(), {r}));
 }
 

@@ -16,16 +16,19 @@ protected:
     return {shard_id{shard}, token, fencing_token{token}};
   }
 
+  static std::string code_of(const result<void>& how) {
+    return std::string(to_string(how ? errc::none : how.error().code));
+  }
+
   void report(std::uint64_t token, std::uint16_t shard = 0) {
-    requests_.add_report(lease(token, shard), [this, token](const error& how) {
-      said_ += "report " + std::to_string(token) + " " + std::string(to_string(how.code)) + "\n";
+    requests_.add_report(lease(token, shard), [this, token](const result<void>& how) {
+      said_ += "report " + std::to_string(token) + " " + code_of(how) + "\n";
     });
   }
 
   void save(std::uint64_t token, std::uint16_t shard = 0) {
     requests_.add_checkpoint(lease(token, shard), [this, token](const result<void>& how) {
-      said_ += "checkpoint " + std::to_string(token) + " "
-               + std::string(to_string(how.error().code)) + "\n";
+      said_ += "checkpoint " + std::to_string(token) + " " + code_of(how) + "\n";
     });
   }
 
@@ -52,7 +55,7 @@ TEST_F(LeaseRequests, ReportsEndWithTheirAnswersAndOnlyOnce) {
 }
 
 TEST_F(LeaseRequests, CallbackMayMakeTheNextRequest) {
-  requests_.add_report(lease(1), [this](const error&) { report(1); });
+  requests_.add_report(lease(1), [this](const result<void>&) { report(1); });
 
   requests_.take(shard_id{0}, core::reports_answered{1, {{1, fencing_token{1}, errc::none}}});
   EXPECT_EQ(said(), "");

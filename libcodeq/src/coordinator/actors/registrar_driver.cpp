@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/actors/registrar_driver.hpp"
 
+#include "base/errors.hpp"
 #include "base/remote_block.hpp"
 #include "base/tuning.hpp"
 #include "observe/log.hpp"
@@ -227,7 +228,7 @@ registrar_driver::authenticate(const std::string& token) const {
   if (!options_.access)
     return bearer;
   if (token.empty())
-    return error{errc::unauthorized, "this coordinator requires a token"};
+    return base::refused("this coordinator " + std::string(base::token_required_words));
   bearer = options_.access->authenticate(token);
   if (!bearer)
     return error{

@@ -99,8 +99,7 @@ void hosted_replica::send(replica_id to, const copy_message& what) {
   hub_.send({shard_, id_, to, what}, std::holds_alternative<copy_part>(what));
 }
 
-void hosted_replica::gather(turn_commit turn, bool is_synced) {
-  turn.is_synced = turn.is_synced || is_synced;
+void hosted_replica::gather(turn_commit turn) {
   hub_.write(std::move(turn));
 }
 

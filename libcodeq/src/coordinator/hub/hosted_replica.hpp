@@ -63,7 +63,7 @@ public:
 
   void send(replication::replica_id to, const replication::message& what) override;
   void send(replication::replica_id to, const copy_message& what) override;
-  void gather(turn_commit turn, bool is_synced) override;
+  void gather(turn_commit turn) override;
   void compare_and_set(
     const replication::membership& old, const replication::membership& next) override;
   void spool(const replication::entry& e) override;

@@ -99,7 +99,8 @@ void replica_driver::take_copy(replica_id from, const copy_offer& what) {
   storage::remove_history(shard_, std::exchange(log_, {}), *writes);
   turn_commit clear{.writes = std::move(writes)};
   clear.forgets_horizon = true;
-  submit({.what = submitted::kind::copy_clear, .copy = what.id}, std::move(clear), true);
+  clear.is_synced = true;
+  submit({.what = submitted::kind::copy_clear, .copy = what.id}, std::move(clear));
 }
 
 void replica_driver::removals_read(const copy_id& id, result<storage::write_set> removals) {
@@ -111,7 +112,7 @@ void replica_driver::removals_read(const copy_id& id, result<storage::write_set>
   if (removals->empty())
     return host_.send(incoming_->from, copy_answer{id, 0, false});
   auto writes = std::make_shared<const storage::write_set>(std::move(*removals));
-  submit({.what = submitted::kind::copy_clear, .copy = id}, {.writes = std::move(writes)}, false);
+  submit({.what = submitted::kind::copy_clear, .copy = id}, {.writes = std::move(writes)});
 }
 
 void replica_driver::on_part(const copy_part& what) {
@@ -125,8 +126,7 @@ void replica_driver::on_part(const copy_part& what) {
     storage::put_replica(shard_, record_, *writes);
     submit(
       {.what = submitted::kind::copy_end, .copy = what.id, .part = what.number},
-      {.writes = std::move(writes)},
-      true);
+      {.writes = std::move(writes), .is_synced = true});
     return;
   }
   auto writes = storage::unpack(*what.packed, shard_);
@@ -134,8 +134,7 @@ void replica_driver::on_part(const copy_part& what) {
     return incoming_.reset();
   submit(
     {.what = submitted::kind::copy_part, .copy = what.id, .part = what.number},
-    {.writes = std::make_shared<const storage::write_set>(std::move(*writes))},
-    false);
+    {.writes = std::make_shared<const storage::write_set>(std::move(*writes))});
 }
 
 } // namespace codeq::coordinator

@@ -142,18 +142,18 @@ void replica_driver::note_gone(replica_id replica, monotonic_time now) {
   replica_.note_gone(replica, now);
 }
 
-void replica_driver::submit(submitted what, turn_commit turn, bool is_synced) {
+void replica_driver::submit(submitted what, turn_commit turn) {
   what.number = ++submitted_number_;
   turn.shard = shard_;
   turn.number = what.number;
   submitted_.push_back(what);
-  host_.gather(std::move(turn), is_synced);
+  host_.gather(std::move(turn));
 }
 
 void replica_driver::submit_record(submitted what) {
   auto writes = std::make_shared<storage::write_set>();
   storage::put_replica(shard_, record_, *writes);
-  submit(what, {.writes = std::move(writes)}, true);
+  submit(what, {.writes = std::move(writes), .is_synced = true});
 }
 
 void replica_driver::send(replica_id to, const message& what) {
@@ -191,7 +191,7 @@ void replica_driver::write(const entry& what) {
   }
   host_.spool(kept);
   ring_.push(std::move(kept));
-  submit({.what = submitted::kind::delta, .at = what.at}, std::move(turn), false);
+  submit({.what = submitted::kind::delta, .at = what.at}, std::move(turn));
 }
 
 void replica_driver::acknowledge(position at) {

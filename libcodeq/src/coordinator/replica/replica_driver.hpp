@@ -32,8 +32,8 @@ public:
   virtual void send(replication::replica_id to, const copy_message& what) = 0;
 
   /// Adds writes to the journal, in order; answered by `committed` with the number of the turn, and
-  /// `settle`. `is_synced`: they are synced in both durability modes.
-  virtual void gather(turn_commit turn, bool is_synced) = 0;
+  /// `settle`.
+  virtual void gather(turn_commit turn) = 0;
 
   /// See `replication::replica_port`; answered by `etcd_answered`, or not at all.
   virtual void
@@ -201,7 +201,7 @@ private:
 
   /// The body of a turn, which tells the others the horizon if its bytes are paid for by now.
   [[nodiscard]] std::shared_ptr<const storage::packed_writes> body_of(turn_commit turn);
-  void submit(submitted what, turn_commit turn, bool is_synced);
+  void submit(submitted what, turn_commit turn);
   void submit_record(submitted what);
   void report(const submitted& what, monotonic_time now);
   void on_part(const copy_part& what);

@@ -280,15 +280,13 @@ void session::take_request(const protocol::claim_request& m) {
 
 void session::take_from(protocol::claim_wish wish) {
   auto& queues = *wish.queues;
-  for (const auto& queue : queues)
-    if (options_.bearer && !options_.bearer->may_claim(queue))
-      return refuse(
-        {errc::unauthorized,
-         "the token of " + options_.bearer->subject + " does not allow to claim from queue "
-           + queue.queue + " of tenant " + queue.tenant});
-  if (options_.bearer)
+  if (options_.bearer) {
+    for (const auto& queue : queues)
+      if (auto ok = access::check_claim(*options_.bearer, queue); !ok)
+        return refuse(ok.error());
     if (auto ok = access::narrow(*options_.bearer, queues, wish.prefixes); !ok)
       return refuse(ok.error());
+  }
   std::erase_if(wish.without, [&](const queue_address& queue) { return !is_wished(wish, queue); });
   // A queue that is left out must not come back by its name.
   std::erase_if(queues, [&](const queue_address& queue) {
@@ -426,8 +424,8 @@ void session::ask_for_counts(const protocol::frame<S>& m, bool with_leases) {
   if (!number)
     return refuse(number.error());
   auto ok = count_request();
-  if (ok && options_.bearer && !options_.bearer->may_inspect())
-    ok = error{errc::unauthorized, "this takes an admin's or a reader's token"};
+  if (ok && options_.bearer)
+    ok = access::check_inspector(*options_.bearer);
   if (!ok)
     return port_.send(protocol::make_refusal<S>(*number, ok.error()).to_wire());
   port_.gather_stats(*number, with_leases);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/shard/access.hpp"
 
+#include "base/errors.hpp"
 #include "base/queue_pattern.hpp"
 #include "core/tables/lane.hpp"
 #include "security/token_table.hpp"
@@ -17,10 +18,16 @@ error unauthorized(std::string text) {
   return {errc::unauthorized, std::move(text)};
 }
 
+error no_claim(const principal& who, const std::string& from, const std::string& tenant) {
+  return unauthorized(
+    "the token of " + who.subject + std::string(base::no_claim_words) + from + " of tenant "
+    + tenant);
+}
+
 result<void> check_tenant(const principal& who, const std::string& tenant) {
   if (who.sees(tenant))
     return {};
-  return unauthorized("the token is for tenant " + who.tenant + ", not for " + tenant);
+  return unauthorized(std::string(base::other_tenant_words) + who.tenant + ", not for " + tenant);
 }
 
 result<void> check_queue(const principal& who, const queue_address& queue) {
@@ -72,12 +79,6 @@ result<void> check_admin_of(const principal& who, const std::string& tenant) {
   if (auto ok = check_admin(who); !ok)
     return ok;
   return check_tenant(who, tenant);
-}
-
-result<void> check_inspector(const principal& who) {
-  if (who.may_inspect())
-    return {};
-  return unauthorized("this takes an admin's or a reader's token");
 }
 
 result<void> check_inspector_of(const principal& who, const std::string& tenant) {
@@ -135,11 +136,21 @@ result<void> check(const principal& who, const protocol::node_introduction& node
   if (auto ok = check_node_scopes(who); !ok)
     return ok;
   for (const auto& queue : node.queues)
-    if (!who.may_claim(queue))
-      return unauthorized(
-        "the token of " + who.subject + " does not allow to claim from queue " + queue.queue
-        + " of tenant " + queue.tenant);
+    if (auto ok = check_claim(who, queue); !ok)
+      return ok;
   return {};
+}
+
+result<void> check_claim(const principal& who, const queue_address& queue) {
+  if (who.may_claim(queue))
+    return {};
+  return no_claim(who, "queue " + queue.queue, queue.tenant);
+}
+
+result<void> check_inspector(const principal& who) {
+  if (who.may_inspect())
+    return {};
+  return unauthorized("this takes " + std::string(base::inspectors_only_words) + " token");
 }
 
 result<void> narrow(
@@ -157,9 +168,7 @@ result<void> narrow(
       (common->is_one_queue() ? queues : kept).push_back({prefix.tenant, common->stem()});
     }
     if (!is_allowed)
-      return unauthorized(
-        "the token of " + who.subject + " does not allow to claim from any queue "
-        + pattern.text() + " of tenant " + prefix.tenant);
+      return no_claim(who, "any queue " + pattern.text(), prefix.tenant);
   }
   prefixes = std::move(kept);
   return {};

@@ -30,6 +30,12 @@ using security::principal;
 /// Checks whether a node may connect with the role and queues of its hello. Errors: `unauthorized`.
 [[nodiscard]] result<void> check(const principal& who, const protocol::node_introduction& node);
 
+/// Checks whether a worker may claim from the queue. Errors: `unauthorized`.
+[[nodiscard]] result<void> check_claim(const principal& who, const queue_address& queue);
+
+/// Checks whether the bearer may read counts and settings. Errors: `unauthorized`.
+[[nodiscard]] result<void> check_inspector(const principal& who);
+
 /// Limits prefixes that a worker claims from to what the bearer may claim: where it may not claim
 /// from every queue, the prefix is replaced by the queues of the token that it matches. Errors:
 /// `unauthorized` when there is none.

@@ -10,7 +10,7 @@
 namespace codeq::coordinator {
 
 bool commit_group::is_full() const {
-  return identity || is_sealed || bytes >= tuning::commit_group_bytes_max
+  return identity || bytes >= tuning::commit_group_bytes_max
          || turns.size() >= tuning::commit_group_deltas_max;
 }
 
@@ -38,17 +38,6 @@ void journal::gather(turn_commit turn, time_point now) {
   group.turns.push_back(std::move(turn));
   if (group.is_full())
     write(now);
-}
-
-void journal::gather_synced(turn_commit turn, time_point now) {
-  if (turn.forgets_horizon)
-    forget_horizons(turn.shard);
-  commit_group group;
-  group.bytes = turn.writes->byte_size();
-  group.is_sealed = true;
-  group.turns.push_back(std::move(turn));
-  groups_.push_back(std::move(group));
-  write(now);
 }
 
 void journal::write(time_point now) {

@@ -24,8 +24,6 @@ struct commit_group {
   std::size_t bytes = 0;
   /// Determines whether the batch must survive a power cut.
   storage::durability mode = storage::durability::sync;
-  /// The group is complete although it is not full.
-  bool is_sealed = false;
   /// In place of turns: the store's own record in a higher epoch, for the shard that requested it.
   std::shared_ptr<const storage::write_set> identity{};
   std::uint32_t epoch = 0;
@@ -88,11 +86,9 @@ public:
   journal(journal_options options, journal_port& port);
 
   /// Adds a turn to the group. The first one requests the write, which happens after the turns that
-  /// are already queued have joined the group.
+  /// are already queued have joined the group. A turn that `is_synced` has its group synced in both
+  /// modes.
   void gather(turn_commit turn, time_point now);
-
-  /// Adds a turn whose writes are synced in both modes, as a group of its own.
-  void gather_synced(turn_commit turn, time_point now);
 
   void write(time_point now);
 

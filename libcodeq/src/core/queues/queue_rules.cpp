@@ -11,11 +11,13 @@
 #include "core/state/queue_fairness.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace codeq::core {
 
@@ -25,14 +27,19 @@ namespace {
 using added_tasks =
   std::map<std::reference_wrapper<const queue_address>, std::uint64_t, std::less<queue_address>>;
 
+/// Occurs in the refusals because of the depth of a queue only.
+constexpr std::string_view of_max_depth = "; the shard's part of max_depth is ";
+
 error queue_full(const queue_state& queue, std::uint64_t added) {
   return {
     errc::queue_full,
     "queue \"" + queue.address.queue + "\" has " + std::to_string(queue.depth())
       + " live tasks on this shard and would have " + std::to_string(queue.depth() + added)
-      + "; the shard's part of max_depth is "
-      + std::to_string(queue.settings.config.max_depth)};
+      + std::string(of_max_depth) + std::to_string(queue.settings.config.max_depth)};
 }
+
+/// Occurs in the refusals because of the number of queues only.
+constexpr std::string_view of_queues = " queues that tenant \"";
 
 /// Occurs in the refusals because of fairness keys only.
 constexpr std::string_view of_fairness_keys = " fairness keys with live tasks on this shard";
@@ -151,6 +158,22 @@ result<void> check_queues(const shard_state& state, const std::vector<enqueue_ru
 bool is_of_fairness_keys(const error& reason) {
   return reason.code == errc::queue_full
          && reason.context.find(of_fairness_keys) != std::string::npos;
+}
+
+std::optional<std::uint64_t> exceeded_depth(const error& reason) {
+  const std::string_view text = reason.context;
+  const auto at = text.find(of_max_depth);
+  if (reason.code != errc::queue_full || at == std::string_view::npos)
+    return std::nullopt;
+  const auto digits = text.substr(at + of_max_depth.size());
+  const auto* end = digits.data() + digits.size();
+  std::uint64_t depth = 0;
+  const auto read = std::from_chars(digits.data(), end, depth);
+  return read.ec == std::errc() && read.ptr == end ? std::optional(depth) : std::nullopt;
+}
+
+bool is_too_many_queues(const error& reason) {
+  return reason.code == errc::too_large && reason.context.find(of_queues) != std::string::npos;
 }
 
 result<void> check_new_queues(const shard_state& state, const std::vector<follow_up>& tasks) {
@@ -297,7 +320,7 @@ error too_many_queues(const queue_address& queue) {
   return {
     errc::too_large,
     "queue \"" + queue.queue + "\" would be one more than the "
-      + std::to_string(limits::queues_per_tenant_max) + " queues that tenant \"" + queue.tenant
+      + std::to_string(limits::queues_per_tenant_max) + std::string(of_queues) + queue.tenant
       + "\" may have"};
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,10 @@ check_queues(const shard_state& state, const std::vector<enqueue_run>& runs);
 /// True when `check_queues` refused a request because of its fairness keys.
 [[nodiscard]] bool is_of_fairness_keys(const error& reason);
 
+/// The shard's part of the queue's maximum depth, when `check_queues` refused a request because of
+/// it.
+[[nodiscard]] std::optional<std::uint64_t> exceeded_depth(const error& reason);
+
 /// Checks that the tenants of follow-ups for this shard can have all their queues, and the limits
 /// of all follow-ups, as other shards do it too late. Errors: those of `check_queues`.
 [[nodiscard]] result<void>
@@ -48,6 +53,9 @@ check_weights(const std::map<std::string, std::uint32_t>& fairness_weights);
 
 /// The error for a queue for which its tenant has no room.
 [[nodiscard]] error too_many_queues(const queue_address& queue);
+
+/// True for an error that `too_many_queues` made.
+[[nodiscard]] bool is_too_many_queues(const error& reason);
 
 /// The differences of two configurations of a shard's part of a queue, for people: for example
 /// "max-attempts 5 -> 3, lease 10000ms -> 30000ms".

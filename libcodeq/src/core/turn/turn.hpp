@@ -176,9 +176,8 @@ private:
 
   // Reports.
   void run(const report& c);
-  /// The answer to a report, with `errc::none` when it is accepted now; empty when the store has to
-  /// be asked.
-  [[nodiscard]] std::optional<error> answer_to(const lease_report& r, peer_id peer);
+  /// Whether a report is accepted now; empty when the store has to be asked.
+  [[nodiscard]] std::optional<result<void>> answer_to(const lease_report& r, peer_id peer);
   void end_reported(const lease_report& r);
   void end_failed(lease_end e, const std::optional<duration>& delay);
   [[nodiscard]] leases_ended& record_for(duration retention);

@@ -62,27 +62,28 @@ void turn::run(const report& c) {
     const auto* l = state_.leases.find(r.token);
     auto ran =
       l && l->seq == r.seq ? now_.shard - state_.leases.grant_at(l->grant).at : duration{-1};
-    if (auto answer = answer_to(r, c.peer))
-      answered.answers.push_back(
-        {r.seq, r.token, answer->code, std::move(answer->context), ran, ended_queue_});
+    if (auto accepted = answer_to(r, c.peer)) {
+      const auto& [code, context] = accepted->error();
+      answered.answers.push_back({r.seq, r.token, code, context, ran, ended_queue_});
+    }
   }
   if (!answered.answers.empty())
     effects_.emplace_back(std::move(answered));
 }
 
-std::optional<error> turn::answer_to(const lease_report& r, peer_id peer) {
+std::optional<result<void>> turn::answer_to(const lease_report& r, peer_id peer) {
   if (auto* l = state_.leases.find(r.token); l && l->seq == r.seq) {
     if (auto ok = check(r); !ok) {
       // The worker will resend the report; until then this keeps the lease of the ended handler
       // alive.
       if (ok.error().code == errc::overloaded)
         extend(*l, {r.seq, r.token});
-      return ok.error();
+      return ok;
     }
     if (r.checkpoint.mark.number != 0)
       save(r.checkpoint);
     end_reported(r);
-    return error{};
+    return result<void>{};
   }
   if (auto* s = find_known(state_.segments, r.seq)) {
     bool was_accepted = is_repeat(s->view(r.seq), r.token, kind_of(r.how));

@@ -14,17 +14,16 @@ error lease_is_over() {
 
 } // namespace
 
-void lease_requests::add_report(const lease_name& lease, std::function<void(error)> done) {
+void lease_requests::add_report(const lease_name& lease, then done) {
   reports_.emplace(lease, std::move(done));
 }
 
-void lease_requests::add_checkpoint(
-  const lease_name& lease, std::function<void(result<void>)> done) {
+void lease_requests::add_checkpoint(const lease_name& lease, then done) {
   checkpoints_.emplace(lease, std::move(done));
 }
 
 lease_requests::beat lease_requests::add_beat(const lease_name& lease) {
-  return beats_.emplace(lease, std::make_shared<error>())->second;
+  return beats_.emplace(lease, std::make_shared<result<void>>())->second;
 }
 
 result<void> lease_requests::end_beat(const lease_name& lease, const beat& sent) {
@@ -37,7 +36,7 @@ result<void> lease_requests::end_beat(const lease_name& lease, const beat& sent)
 }
 
 void lease_requests::take(shard_id shard, const core::reports_answered& answered) {
-  std::vector<std::pair<std::function<void(error)>, error>> ended;
+  std::vector<std::pair<then, result<void>>> ended;
   for (const auto& answer : answered.answers) {
     const auto at = reports_.find({shard, answer.seq, answer.token});
     if (at == reports_.end())
@@ -50,7 +49,7 @@ void lease_requests::take(shard_id shard, const core::reports_answered& answered
 }
 
 void lease_requests::take(shard_id shard, const core::leases_lost& lost) {
-  std::vector<std::function<void(result<void>)>> refused;
+  std::vector<then> refused;
   for (const auto& lease : lost.leases) {
     const lease_name name{shard, lease.seq, lease.token};
     const auto [begin, end] = beats_.equal_range(name);
@@ -66,7 +65,7 @@ void lease_requests::take(shard_id shard, const core::leases_lost& lost) {
 }
 
 void lease_requests::take(shard_id shard, const core::checkpoints_saved& saved) {
-  std::vector<std::function<void(result<void>)>> ended;
+  std::vector<then> ended;
   for (const auto& one : saved.checkpoints) {
     const auto at = checkpoints_.find({shard, one.seq, one.mark.token});
     if (at == checkpoints_.end())
@@ -94,7 +93,7 @@ void lease_requests::fail(std::span<const shard_id> shards, const error& reason)
     const auto shard = std::get<shard_id>(request.first);
     return std::binary_search(shards.begin(), shards.end(), shard);
   };
-  std::vector<std::function<void(error)>> failed;
+  std::vector<then> failed;
   const auto end_those = [&](auto& requests) {
     for (auto& request : requests)
       if (is_of(request))
@@ -104,7 +103,7 @@ void lease_requests::fail(std::span<const shard_id> shards, const error& reason)
   end_those(reports_);
   end_those(checkpoints_);
   for (const auto& each : beats_)
-    if (is_of(each) && each.second->code == errc::none)
+    if (is_of(each) && *each.second)
       *each.second = reason;
   for (const auto& done : failed)
     done(reason);

@@ -22,14 +22,16 @@ class lease_requests {
 public:
   using lease_name = std::tuple<shard_id, sequence, fencing_token>;
 
-  /// Keeps the report of a lease. `done` gets `errc::none` or the error of the answer.
-  void add_report(const lease_name& lease, std::function<void(error)> done);
+  using then = std::function<void(result<void>)>;
+
+  /// Keeps the report of a lease.
+  void add_report(const lease_name& lease, then done);
 
   /// Keeps a checkpoint until it is durable.
-  void add_checkpoint(const lease_name& lease, std::function<void(result<void>)> done);
+  void add_checkpoint(const lease_name& lease, then done);
 
-  /// Why a heartbeat has failed; `errc::none` while nothing is known.
-  using beat = std::shared_ptr<error>;
+  /// Why a heartbeat has failed; no error while nothing is known.
+  using beat = std::shared_ptr<result<void>>;
 
   /// Keeps a heartbeat, which a shard answers only when the lease is over.
   [[nodiscard]] beat add_beat(const lease_name& lease);
@@ -54,9 +56,9 @@ public:
   void fail_all(const error& reason);
 
 private:
-  std::multimap<lease_name, std::function<void(error)>> reports_;
+  std::multimap<lease_name, then> reports_;
   /// In the order in which they were sent.
-  std::multimap<lease_name, std::function<void(result<void>)>> checkpoints_;
+  std::multimap<lease_name, then> checkpoints_;
   std::multimap<lease_name, beat> beats_;
 };
 

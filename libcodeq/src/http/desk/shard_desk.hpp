@@ -280,9 +280,9 @@ public:
     std::function<bool(const result<client::list_part>&)> take,
     sequence below = 0);
 
-  /// Reports the end of an attempt. `done` gets `errc::none`, `already`, `stale_lease`,
-  /// `unknown_task`, or the reason why the shard refused the report's content.
-  void report(const attempt_end& end, std::function<void(error)> done);
+  /// Reports the end of an attempt. Errors: `already` when the same end was reported before,
+  /// `stale_lease`, `unknown_task`, or the reason why the shard refused the report's content.
+  void report(const attempt_end& end, then<void> done);
 
   /// Gives leases back of which no worker has learned; the attempts are not charged. Repeats it for
   /// some time while their shard is not reached.

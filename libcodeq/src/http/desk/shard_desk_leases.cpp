@@ -92,9 +92,9 @@ protocol::heartbeat_request make_checkpoint(const lease_heartbeat& said, std::st
 
 } // namespace
 
-void shard_desk::report(const attempt_end& end, std::function<void(error)> done) {
+void shard_desk::report(const attempt_end& end, then<void> done) {
   if (value(end.task.shard) >= shard_count())
-    return done({errc::unknown_task, {}});
+    return done(error{errc::unknown_task, {}});
   if (auto sent = send_lease(end.task.shard, make_report(end).to_wire()); !sent)
     return done(sent.error());
   leases_.add_report({end.task.shard, end.task.seq, end.token}, std::move(done));
@@ -134,9 +134,9 @@ void shard_desk::give_back(const std::vector<granted_lease>& leases) {
 }
 
 void shard_desk::give_back(const granted_lease& lease, monotonic_time until) {
-  auto done = [this, lease, until](const error& how) {
-    if (is_retryable(how.code))
-      give_back_later(lease, until, how);
+  auto done = [this, lease, until](const result<void>& how) {
+    if (!how && is_retryable(how.error().code))
+      give_back_later(lease, until, how.error());
   };
   report({lease.task, lease.token, disposition::abandon}, std::move(done));
 }

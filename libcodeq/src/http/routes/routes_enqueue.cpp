@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "core/queues/queue_rules.hpp"
 #include "http/json/input_refusal.hpp"
 #include "http/json/task_fields.hpp"
 #include "http/json/task_input.hpp"
 #include "http/routes/route_steps.hpp"
 
 #include <array>
-#include <charconv>
 #include <string_view>
 
 /// POST /tasks and POST /tasks/batch.
@@ -101,26 +101,15 @@ read_task(gateway_context& context, const exchange_ptr& call, const input& field
   return task;
 }
 
-/// The number at the end of a text; 0 when there is none.
-std::uint64_t last_number(std::string_view text) {
-  auto digits = text.substr(text.find_last_not_of("0123456789") + 1);
-  std::uint64_t number = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  return number;
-}
-
 /// A refused duplicate names its key; a full queue its whole maximum before the part of a shard.
 error in_whole(gateway_context& context, const task_spec& task, const error& reason) {
-  bool is_full =
-    reason.code == errc::queue_full && reason.context.find("max_depth") != std::string::npos;
-  if (is_full) {
+  if (auto part = core::exceeded_depth(reason)) {
     std::uint64_t shards = context.desk.shard_count();
-    auto part = last_number(reason.context);
     return {
       reason.code,
-      "queue " + quote(task.queue) + " is full: its 'maxDepth' is " + std::to_string(part * shards)
-        + ", which is " + std::to_string(part) + " for each of " + std::to_string(shards)
-        + " shards; " + reason.context};
+      "queue " + quote(task.queue) + " is full: its 'maxDepth' is "
+        + std::to_string(*part * shards) + ", which is " + std::to_string(*part) + " for each of "
+        + std::to_string(shards) + " shards; " + reason.context};
   }
   if (reason.code != errc::duplicate)
     return reason;

@@ -130,9 +130,9 @@ void abandon(gateway_context& context, const exchange_ptr& call) {
   };
   with_lease(context, call, [&context, call, show](const auto& task, auto token) {
     attempt_end end{task.status.id, token, disposition::abandon};
-    context.desk.report(end, [&context, call, show, id = end.task](const error& how) {
-      if (how.code != errc::none && how.code != errc::already)
-        return refuse_report(call, how);
+    context.desk.report(end, [&context, call, show, id = end.task](const result<void>& how) {
+      if (!how && how.error().code != errc::already)
+        return refuse_report(call, how.error());
       context.desk.describe({id, {}}, show);
     });
   });
@@ -210,9 +210,9 @@ void nack(gateway_context& context, const exchange_ptr& call) {
       return call->answer(refusal_of(ok.error()));
     end.task = task.status.id;
     end.token = token;
-    context.desk.report(end, [&context, call, end](const error& how) {
-      if (how.code != errc::none && how.code != errc::already)
-        return refuse_report(call, how);
+    context.desk.report(end, [&context, call, end](const result<void>& how) {
+      if (!how && how.error().code != errc::already)
+        return refuse_report(call, how.error());
       show_delay(context, call, end);
     });
   });

@@ -106,17 +106,17 @@ void show_stored(gateway_context& context, const result_record& record, const re
 }
 
 void report(gateway_context& context, const attempt_end& end, const recorded& done) {
-  auto record_end = [&context, end, done](const error& how) {
-    bool is_taken = how.code == errc::none || how.code == errc::already;
-    if (!is_taken)
-      return done(how);
+  auto record_end = [&context, end, done](const result<void>& how) {
+    bool is_repeat = how.error().code == errc::already;
+    if (!how && !is_repeat)
+      return done(how.error());
     result_record record;
     record.id = end.task;
     record.at = context.desk.now();
     record.error_text = end.text;
     if (end.how != disposition::completed)
       return show_failure(context, record, done);
-    if (how.code == errc::already)
+    if (is_repeat)
       return show_stored(context, record, done);
     record.result = end.text;
     done(record);

@@ -111,7 +111,9 @@ public:
 private:
   [[nodiscard]] bool has(std::string_view key) const {
     const auto* store = access_->load();
-    auto found = store ? store->read(key) : result<std::optional<std::string>>{error{}};
+    if (!store)
+      return true;
+    auto found = store->read(key);
     return !found || found->has_value();
   }
 

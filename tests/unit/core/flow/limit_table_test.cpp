@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "core/queues/queue_rules.hpp"
 #include "core/tables/limit_table.hpp"
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 namespace codeq::core {
@@ -50,6 +52,11 @@ TEST(LimitTable, TenantMayUseABoundedNumberOfKeysAndLeavesRoomForOthers) {
   EXPECT_EQ(refused.error().code, errc::queue_full);
   EXPECT_TRUE(is_of_limit_keys(refused.error()));
   EXPECT_TRUE(limits.check_new("t", {{"api", "7", 1}})) << "the key is in use already";
+  limits.define({"t", "max_depth"}, one_slot);
+  auto with_that_name = limits.check_new("t", {{"max_depth", "further", 1}});
+  ASSERT_FALSE(with_that_name);
+  EXPECT_TRUE(is_of_limit_keys(with_that_name.error()));
+  EXPECT_EQ(exceeded_depth(with_that_name.error()), std::nullopt) << "a limit may have any name";
   EXPECT_TRUE(limits.check_new("other", {{"api", "further", 1}}));
 }
 

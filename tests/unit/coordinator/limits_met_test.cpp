@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
+#include "support/task_builder.hpp"
+#include "unit/coordinator/lone_port.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace codeq::coordinator {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string too_long(const bytes&, std::string_view) {
+  return std::string(limits::fairness_key_bytes_max + limits::limit_key_bytes_max, 'x');
+}
+
+/// Which limit a shard counts when it refuses an enqueue.
+class LimitsMetByEnqueues : public testing::Test {
+protected:
+  LimitsMetByEnqueues() {
+    options_.state = std::make_shared<core::shard_state>(shard_id{}, 1);
+    shard_.emplace(options_, port_, now_);
+    shard_->start(now_);
+  }
+
+  queue_config& config_of(const std::string& queue) {
+    auto& state = *options_.state;
+    return state.queues[state.intern({"default", queue})]->settings.config;
+  }
+
+  /// The limit that was counted; empty for none.
+  std::string enqueue(const std::string& queue, std::size_t tasks = 1) {
+    core::enqueue_run r;
+    r.queue = {"default", queue};
+    r.tasks = test::encode_bodies(tasks, 16);
+    core::enqueue c;
+    c.request.number = next_request_++;
+    c.runs.push_back(std::move(r));
+    shard_->decide(c, now_);
+    shard_->close_turn(now_);
+    shard_->committed(port_.submitted, now_);
+    return std::exchange(port_.limit, {});
+  }
+
+  std::uint64_t refused() { return shard_->stats(now_).refused["too_large"]; }
+
+  lone_port port_;
+  shard_options options_;
+  instant now_{monotonic_time{1h}, timestamp{1'700'000'000s}};
+  std::optional<shard> shard_;
+  std::uint64_t next_request_ = 1;
+};
+
+TEST_F(LimitsMetByEnqueues, AreTheDepthOfAQueueAndTheQueuesOfATenant) {
+  config_of("q").max_depth = 1;
+  EXPECT_EQ(enqueue("q", 2), "max_depth");
+  EXPECT_EQ(enqueue("q", 1), "");
+
+  for (std::size_t i = 1; i < limits::queues_per_tenant_max; ++i)
+    options_.state->intern({"default", "q" + std::to_string(i)});
+  EXPECT_EQ(enqueue("another"), "queues_per_tenant_max");
+  EXPECT_EQ(refused(), 1u);
+}
+
+TEST_F(LimitsMetByEnqueues, AreNotThoseOfOneTask) {
+  options_.state->read_header = too_long;
+  options_.state->limits.define({"default", "api"}, limit_definition{.concurrency = 1});
+
+  config_of("fair").fairness_header = "customer";
+  EXPECT_EQ(enqueue("fair"), "");
+  EXPECT_EQ(refused(), 1u) << "the header is too long for a fairness key";
+  config_of("limited").limits = {{"api", "", 1, "customer"}};
+  EXPECT_EQ(enqueue("limited"), "");
+  EXPECT_EQ(refused(), 2u) << "the header is too long for a key of the limit";
+}
+
+} // namespace
+} // namespace codeq::coordinator
