@@ -230,8 +230,8 @@ class skip_list::cursor final : private borrowed_slot, public rocksdb::MemTableR
 public:
   cursor(skip_list& list, slot& memory) : borrowed_slot(list, memory), list_(list) {}
 
-  /// When the memory is given back, another thread may make its iterator there. A sanitizer must not
-  /// clear the pointer to the functions behind that.
+  /// When the memory is given back, another thread may make its iterator there. A sanitizer must
+  /// not clear the pointer to the functions behind that.
   [[gnu::no_sanitize("vptr")]] ~cursor() override {}
 
   /// The memory is not the heap's.
