@@ -93,9 +93,9 @@ void member::kept(const result<etcd::lease_answer>& lease, monotonic_time now) {
   keep_lease(now);
 }
 
-void member::set_load(std::uint64_t free_bytes, std::uint64_t tasks) {
-  self_.free_bytes = free_bytes;
-  self_.tasks = tasks;
+void member::set_disk(const node_disk& disk) {
+  self_.free_bytes = disk.free_bytes;
+  self_.refuses_tasks = disk.refuses_tasks;
 }
 
 void member::register_node(monotonic_time now) {
@@ -109,8 +109,10 @@ void member::register_node(monotonic_time now) {
     return port_.must_end(
       "another process has registered as node " + options_.node + " at " + known->record.address);
   }
-  const auto is_due = now >= load_told_ + timing::load
-                      || (is_own && known->record.is_leaving != self_.is_leaving);
+  const auto is_changed = is_own
+                          && (known->record.is_leaving != self_.is_leaving
+                              || known->record.refuses_tasks != self_.refuses_tasks);
+  const auto is_due = now >= load_told_ + timing::load || is_changed;
   if (is_registered_ && is_own && !is_due)
     return;
   // The key has gone although the lease was kept: only another lease is sure to hold it.

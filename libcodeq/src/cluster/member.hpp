@@ -103,7 +103,8 @@ public:
   void replica_built(shard_id shard, replication::replica_id replica);
   /// A replica here that the coordinator has on its disk.
   void holds(shard_id shard, replication::replica_id replica) { held_[shard] = replica; }
-  void set_load(std::uint64_t free_bytes, std::uint64_t tasks);
+  /// Free space is told every `timing::load`, and at once whether tasks are refused.
+  void set_disk(const node_disk& disk);
   /// Has etcd store an operator's change, which primaries and the controller then carry out, and
   /// calls `told` once when it is known whether it is stored; for one with an operation that is
   /// known, with the end of the first one. Errors: `invalid_argument`; `overloaded` when another

@@ -166,8 +166,8 @@ void member_driver::holds(shard_id shard, replication::replica_id replica) {
   impl_->run([shard, replica](member& self) { self.holds(shard, replica); });
 }
 
-void member_driver::set_load(std::uint64_t free_bytes, std::uint64_t tasks) {
-  impl_->run([free_bytes, tasks](member& self) { self.set_load(free_bytes, tasks); });
+void member_driver::set_disk(const node_disk& disk) {
+  impl_->run([disk](member& self) { self.set_disk(disk); });
 }
 
 void member_driver::leave() {

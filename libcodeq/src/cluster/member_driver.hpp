@@ -40,7 +40,7 @@ public:
   void compare_and_set(shard_id shard, replication::membership old, replication::membership next);
   void replica_built(shard_id shard, replication::replica_id replica);
   void holds(shard_id shard, replication::replica_id replica);
-  void set_load(std::uint64_t free_bytes, std::uint64_t tasks);
+  void set_disk(const node_disk& disk);
   void leave();
   /// Gives up the lease; then `done` is called, also when etcd does not answer.
   void end(std::function<void()> done);

@@ -19,9 +19,9 @@ node_watch::look(const catalogue& known, monotonic_time now) {
     auto state = node_state::serving;
     if (is_drained(name) || node.record.is_leaving)
       state = node_state::leaving;
-    else if (node.record.free_bytes < timing::free_bytes_min)
+    else if (node.record.refuses_tasks || node.record.free_bytes < timing::free_bytes_min)
       state = node_state::full;
-    nodes[name] = {node.record.zone, state};
+    nodes[name] = {node.record.zone, state, node.record.refuses_tasks};
     zones_[name] = node.record.zone;
     missing_since_.erase(name);
   }
@@ -30,7 +30,7 @@ node_watch::look(const catalogue& known, monotonic_time now) {
       return;
     const auto since = missing_since_.try_emplace(name, now).first->second;
     const auto is_gone = is_drained(name) || now >= since + timing::gone;
-    nodes[name] = {zones_[name], is_gone ? node_state::gone : node_state::missing};
+    nodes[name] = {zones_[name], is_gone ? node_state::gone : node_state::missing, false};
   };
   for (const auto& [number, shard] : known.shards()) {
     for (const auto& [replica, name] : shard.record.nodes)

@@ -53,6 +53,16 @@ private:
     return state != node_state::leaving && state != node_state::gone;
   }
 
+  [[nodiscard]] bool refuses_tasks(const std::string& node) const {
+    const auto found = view_.nodes.find(node);
+    return found != view_.nodes.end() && found->second.refuses_tasks;
+  }
+
+  /// Its copy is replaced where another node has room for it. A move of an operator's goes first.
+  [[nodiscard]] bool is_cramped(const shard_record& shard, const std::string& node) const {
+    return refuses_tasks(node) && node != shard.pinned;
+  }
+
   [[nodiscard]] bool may_lead(const shard_record& shard, const std::string& node) const {
     const auto state = state_of(node);
     return (state == node_state::serving || state == node_state::full) && has(shard.wanted, node);
@@ -66,6 +76,10 @@ private:
   /// How many of the nodes share their zone with an earlier one of the list.
   [[nodiscard]] std::size_t zone_doubles(const names& nodes) const;
   [[nodiscard]] names staying(const names& nodes) const;
+  /// The node of the primary gives its copy away.
+  [[nodiscard]] bool has_to_go(const shard_record& shard) const;
+  /// The primary is to move to the node that it is asked to move to.
+  [[nodiscard]] bool is_move_of_use(const shard_record& shard) const;
   [[nodiscard]] std::optional<std::string> best_new(shard_id id, const names& beside) const;
 
   void start_move(shard_id id, const std::string& to);
@@ -167,9 +181,11 @@ void planner::start_move(shard_id id, const std::string& to) {
   ++moves_;
 }
 
-/// Adds copies while there are too few that stay.
+/// Adds copies while there are too few that stay, not counting those on disks that refuse tasks.
 void planner::fill(shard_id id) {
-  auto stay = staying(shards_.at(id).wanted);
+  const auto& shard = shards_.at(id);
+  auto stay = staying(shard.wanted);
+  std::erase_if(stay, [&](const auto& node) { return is_cramped(shard, node); });
   while (stay.size() < targets_ && moves_ < bounds_.moves_max) {
     const auto node = best_new(id, stay);
     if (!node)
@@ -179,13 +195,16 @@ void planner::fill(shard_id id) {
   }
 }
 
-/// The copy to give up first: on a node that does not stay, then in a zone that has another one,
-/// then on the node with most copies.
+/// The copy to give up first: on a node that does not stay, then on one that refuses tasks, then in
+/// a zone that has another one, then on the node with most copies.
 std::string planner::most_dispensable(const shard_record& shard) const {
   std::tuple<int, std::size_t, std::size_t, std::string> worst{-1, 0, 0, ""};
   for (const auto& node : shard.wanted) {
     const auto state = state_of(node);
-    const auto urgency = state == node_state::gone ? 2 : state == node_state::leaving ? 1 : 0;
+    const auto urgency = state == node_state::gone      ? 3
+                         : state == node_state::leaving ? 2
+                         : is_cramped(shard, node)      ? 1
+                                                        : 0;
     auto others = shard.wanted;
     std::erase(others, node);
     const auto relief = zone_doubles(shard.wanted) - zone_doubles(others);
@@ -295,19 +314,35 @@ void planner::prefer(shard_id id, const std::map<std::string, std::size_t>& prim
     shard.preferred = shard.pinned == current ? std::string() : shard.pinned;
     return;
   }
-  std::optional<std::pair<std::size_t, std::string>> best;
+  std::optional<std::tuple<bool, std::size_t, std::string>> best;
   for (const auto& node : in_sync_nodes(shard)) {
     if (!may_lead(shard, node))
       continue;
-    const std::pair rank{primaries.at(node), node};
+    const std::tuple rank{refuses_tasks(node), primaries.at(node), node};
     if (!best || rank < *best)
       best = rank;
   }
-  const auto has_to_go = !stays(current) || !has(shard.wanted, current);
-  if (best && (has_to_go || best->first + 2 <= primaries.at(current)))
-    shard.preferred = best->second;
-  else
-    shard.preferred.clear();
+  shard.preferred.clear();
+  if (!best)
+    return;
+  const auto& [refuses, load, node] = *best;
+  const auto is_better =
+    !refuses && (refuses_tasks(current) || load + 2 <= primaries.at(current));
+  if (has_to_go(shard) || is_better)
+    shard.preferred = node;
+}
+
+bool planner::has_to_go(const shard_record& shard) const {
+  const auto current = node_of(shard, shard.value.primary);
+  return !stays(current) || !has(shard.wanted, current);
+}
+
+bool planner::is_move_of_use(const shard_record& shard) const {
+  const auto& next = shard.preferred;
+  const auto is_possible = has(in_sync_nodes(shard), next) && may_lead(shard, next);
+  if (!is_possible || next == node_of(shard, shard.value.primary))
+    return false;
+  return !refuses_tasks(next) || next == shard.pinned || has_to_go(shard);
 }
 
 void planner::balance_primaries() {
@@ -317,10 +352,8 @@ void planner::balance_primaries() {
     primaries[name] = 0;
   std::size_t handovers = 0;
   for (auto& [id, shard] : shards_) {
-    const auto held = in_sync_nodes(shard);
     const auto current = node_of(shard, shard.value.primary);
-    const auto is_possible = has(held, shard.preferred) && may_lead(shard, shard.preferred);
-    if (!is_possible || shard.preferred == current)
+    if (!is_move_of_use(shard))
       shard.preferred.clear();
     ++primaries[shard.preferred.empty() ? current : shard.preferred];
     handovers += shard.preferred.empty() ? 0 : 1;

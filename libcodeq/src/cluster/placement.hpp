@@ -16,7 +16,7 @@ namespace codeq::cluster {
 enum class node_state : std::uint8_t {
   /// Takes copies.
   serving,
-  /// Keeps its copies but takes no others: its disk is nearly full.
+  /// Takes no further copies: its disk is nearly full.
   full,
   /// Not heard of, for a short time: it keeps its copies.
   missing,
@@ -29,6 +29,9 @@ enum class node_state : std::uint8_t {
 struct placed_node {
   std::string zone;
   node_state state = node_state::serving;
+  /// Its disk refuses new tasks: it leads no shard that another one can, and gives its copies away
+  /// where a node has room for them.
+  bool refuses_tasks = false;
 };
 
 struct placement_view {
@@ -48,11 +51,11 @@ struct placement_bounds {
 };
 
 /// Where the copies and the primaries of shards should be: on as many nodes as there are copies, in
-/// different zones first, then evenly; primaries evenly over the nodes that have copies, but for
-/// those that an operator has placed. Returns
-/// the next records of the shards whose `wanted` or `preferred` changes; a new copy is added before
-/// an old one goes. Pure and without memory: it begins anew from what is in etcd, so that a new
-/// controller goes on where the old one was. What it decides is a wish; no promise depends on it.
+/// different zones first, then evenly; primaries evenly over the nodes that have copies and take
+/// tasks, but for those that an operator has placed. Returns the next records of the shards whose
+/// `wanted` or `preferred` changes; a new copy is added before an old one goes. Pure and without
+/// memory: it begins anew from what is in etcd, so that a new controller goes on where the old one
+/// was. What it decides is a wish; no promise depends on it.
 [[nodiscard]] std::map<shard_id, shard_record>
 place(const placement_view& view, const placement_bounds& bounds);
 

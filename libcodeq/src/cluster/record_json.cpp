@@ -87,6 +87,8 @@ node_record read_node(field_reader& from) {
   record.tasks = from.number("tasks");
   record.store_format_max = from.number32("store_format_max");
   record.is_leaving = from.flag("is_leaving");
+  if (from.has("refuses_tasks"))
+    record.refuses_tasks = from.flag("refuses_tasks");
   return record;
 }
 
@@ -188,6 +190,8 @@ std::string encode(const node_record& record) {
   to.field("http_address", record.http_address).field("zone", record.zone);
   to.field("free_bytes", record.free_bytes).field("tasks", record.tasks);
   to.field("store_format_max", record.store_format_max).field("is_leaving", record.is_leaving);
+  if (record.refuses_tasks)
+    to.field("refuses_tasks", true);
   return end(to, record.extra);
 }
 

@@ -11,6 +11,14 @@ namespace codeq::cluster {
 using replication::membership;
 using replication::replica_id;
 
+node_disk
+next_disk(const node_disk& before, const result<std::uint64_t>& free_bytes, std::uint64_t least) {
+  if (!free_bytes)
+    return {0, true};
+  const auto counted = before.refuses_tasks ? *free_bytes / 2 : *free_bytes;
+  return {*free_bytes, counted < least};
+}
+
 std::vector<replica_id> learners(const shard_record& shard) {
   std::vector<replica_id> rest;
   std::set_difference(

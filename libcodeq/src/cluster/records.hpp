@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/result.hpp"
+
 #include "replication/membership.hpp"
 
 #include <cstddef>
@@ -56,9 +58,20 @@ struct node_record {
   std::uint32_t store_format_max = 1;
   /// It hands over its shards, and gets no copies.
   bool is_leaving = false;
+  /// Its disk has too little space for new tasks; others lead its shards where they can. Written
+  /// only then.
+  bool refuses_tasks = false;
   extra_fields extra;
 
   bool operator==(const node_record&) const = default;
+};
+
+/// What a coordinator tells of its disk in its `node_record`.
+struct node_disk {
+  std::uint64_t free_bytes = 0;
+  bool refuses_tasks = false;
+
+  bool operator==(const node_disk&) const = default;
 };
 
 /// The coordinator that places replicas. Leased. No promise depends on it.
@@ -90,6 +103,12 @@ struct shard_record {
 
   bool operator==(const shard_record&) const = default;
 };
+
+/// What is to be told after `before`. A coordinator refuses tasks below `least` free bytes, and
+/// while it does not know how many there are. It is told as refusing until twice as much is free,
+/// so that the shards that it hands over do not come back at once.
+[[nodiscard]] node_disk
+next_disk(const node_disk& before, const result<std::uint64_t>& free_bytes, std::uint64_t least);
 
 /// Replicas that are not in sync, sorted.
 [[nodiscard]] std::vector<replication::replica_id> learners(const shard_record& shard);

@@ -82,6 +82,11 @@ result<std::unique_ptr<cluster_seat>> cluster_seat::take(
     if (auto kept = coordinator::write_etcd_history(file, history); !kept)
       CODEQ_LOG_WARN("coordinator cannot note its etcd reason=\"{}\"", to_string(kept.error()));
   };
+  seat->look_at_disk_ = [reserve = std::move(parts.reserve), least = options.free_bytes_least](
+                          const cluster::node_disk& before) {
+    return cluster::next_disk(before, reserve->usable(), reserve->least(least));
+  };
+  hub.look_at_disk = seat->look_at_disk_;
   hub.places = seat->places_;
   hub.name_seed = base::random_bits();
   for (auto* worker : {&hub.spooler, &hub.copier, &hub.recoverer}) {
@@ -170,9 +175,9 @@ result<void> cluster_seat::join() {
   member.self.http_address = options_.http;
   member.self.zone = options_.cluster.zone;
   member.self.store_format_max = storage::format_version;
-  std::error_code code;
-  if (const auto space = std::filesystem::space(options_.data, code); !code)
-    member.self.free_bytes = space.available;
+  const auto disk = look_at_disk_({});
+  member.self.free_bytes = disk.free_bytes;
+  member.self.refuses_tasks = disk.refuses_tasks;
   std::vector<coordinator::found_replica_data> replicas;
   for (const auto& [shard, stored] : entry_.replicas) {
     // A replica that etcd does not list was dropped while this coordinator was away. The member

@@ -3,6 +3,7 @@
 
 #include "codeq/coordinator_node.hpp"
 
+#include "coordinator/actors/disk_reserve.hpp"
 #include "coordinator/hub/replica_hub.hpp"
 #include "http/desk/far_shards.hpp"
 #include "node/cluster_entry.hpp"
@@ -22,6 +23,7 @@ struct cluster_seat_parts {
   std::uint64_t incarnation = 0;
   /// See `coordinator::replica_hub_options`.
   decltype(coordinator::replica_hub_options::start_shard) start_shard;
+  std::shared_ptr<coordinator::disk_reserve> reserve;
 };
 
 /// A coordinator's place in its cluster: the actors of its replicas, and its member of the cluster,
@@ -71,6 +73,8 @@ private:
   std::vector<coordinator::shard_host_actor> hosts_;
   std::vector<coordinator::replica_worker_actor> workers_;
   coordinator::replicas_actor replicas_;
+  /// See `coordinator::replica_hub_options`.
+  decltype(coordinator::replica_hub_options::look_at_disk) look_at_disk_;
   std::shared_ptr<cluster::member_driver> member_;
 };
 

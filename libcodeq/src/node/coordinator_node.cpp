@@ -387,7 +387,7 @@ void coordinator_node::impl::spawn_shards(
 }
 
 result<void> coordinator_node::impl::take_seat(const coordinator_node_options& options) {
-  node::cluster_seat_parts parts{store, journal, identity.epoch, {}};
+  node::cluster_seat_parts parts{store, journal, identity.epoch, {}, reserve};
   parts.start_shard = [this, options](coordinator::served_shard served) {
     auto s = shard_options(options, std::move(served.state), std::move(served.clock));
     s.journal = std::move(served.journal);

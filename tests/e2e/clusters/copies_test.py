@@ -46,6 +46,25 @@ class TooFewCopies(coordinators.CoordinatorsTest):
         wait_until(lambda: self.add()[0] == 202, 30, "a task is added")
 
 
+class DiskThatRefusesTasks(coordinators.CoordinatorsTest):
+    def holders(self):
+        return {node for one in self.cluster.records().values()
+                for node in one["replicas"].values()}
+
+    def test_its_shards_and_copies_go_elsewhere_and_come_back(self):
+        self.cluster.start_all()
+        self.cluster.nodes["c0"].terminate(20)
+        self.cluster.start_node("c0", "--free-bytes", str(1 << 60))
+
+        wait_until(lambda: self.holders() == {"c1", "c2"}, 60, "c0 has no copy any more")
+        for i in range(30):
+            self.cluster.enqueue("q", "x", "--key", f"k{i}")  # None is refused.
+
+        self.cluster.nodes["c0"].terminate(20)
+        self.cluster.start_node("c0")
+        wait_until(self.cluster.is_balanced, 60, "the shards are spread evenly again")
+
+
 class LargestBatch(coordinators.CoordinatorsTest):
     def batch(self, number):
         """The text of a batch that is as large as it may be, for one shard."""

@@ -195,7 +195,7 @@ TEST_F(MemberTest, DrainedNodesAreKeptInTheClusterSorted) {
 
 TEST_F(MemberTest, PrimaryIsForcedByItsOwnNodeOnly) {
   join();
-  put(keys_.node("b"), encode(node_record{1, 9, "b:1", "b:2", "", 0, 0, 1, false, {}}));
+  put(keys_.node("b"), encode(node_record{1, 9, "b:1", "b:2", "", 0, 0, 1, false, false, {}}));
   advance(timing::poll);
   answer_poll();
   port_.decisions.clear();

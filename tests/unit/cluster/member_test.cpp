@@ -339,6 +339,35 @@ TEST_F(MemberTest, TellsThatItLeaves) {
   EXPECT_TRUE(decode<node_record>(*port_.decisions[0].what.next)->is_leaving);
 }
 
+TEST_F(MemberTest, TellsAtOnceThatItsDiskRefusesTasksAndSeldomHowMuchIsFree) {
+  join();
+  const auto told = [this] {
+    return decode<node_record>(etcd_.at(keys_.node("a")).first).value();
+  };
+  member_.set_disk({5, false});
+  advance(1s);
+  EXPECT_TRUE(port_.decisions.empty());
+
+  member_.set_disk({4, true});
+  advance(50ms);
+  ASSERT_EQ(port_.decisions.size(), 1u);
+  decide();
+  EXPECT_TRUE(told().refuses_tasks);
+  EXPECT_EQ(told().free_bytes, 4u);
+
+  member_.set_disk({9, false});
+  advance(50ms);
+  ASSERT_EQ(port_.decisions.size(), 1u);
+  decide();
+  EXPECT_FALSE(told().refuses_tasks);
+
+  member_.set_disk({8, false});
+  advance(timing::load);
+  ASSERT_EQ(port_.decisions.front().what.key, keys_.node("a"));
+  decide();
+  EXPECT_EQ(told().free_bytes, 8u);
+}
+
 TEST_F(MemberTest, GivesItsLeaseUpAtItsEndAndAsksNothingMore) {
   join();
   const auto reads = port_.reads.size();

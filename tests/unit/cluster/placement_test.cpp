@@ -38,6 +38,29 @@ protected:
     }
   }
 
+  /// Two nodes that have copies of all shards; one of them leads all.
+  void add_two_copies(std::size_t shards) {
+    view_.copies = 2;
+    add_nodes(1, 2);
+    add_shards(shards, "r0n0");
+    for (auto& [id, shard] : view_.shards) {
+      build(shard, "r0n1");
+      shard.wanted = {"r0n0", "r0n1"};
+    }
+  }
+
+  void refuse_tasks(const std::string& node) {
+    view_.nodes[node].state = node_state::full;
+    view_.nodes[node].refuses_tasks = true;
+  }
+
+  std::size_t primaries_on(const std::string& node) const {
+    return static_cast<std::size_t>(
+      std::count_if(view_.shards.begin(), view_.shards.end(), [&](const auto& one) {
+        return node_of(one.second, one.second.value.primary) == node;
+      }));
+  }
+
   std::map<shard_id, shard_record> step() {
     auto changed = place(view_, bounds_);
     for (const auto& [id, shard] : changed)
@@ -338,14 +361,97 @@ TEST_F(PlacementTest, FullNodeGetsNoMore) {
   EXPECT_EQ(look().copies_max, 15u);
 }
 
-TEST_F(PlacementTest, HandoversAreBounded) {
+TEST_F(PlacementTest, NodeThatRefusesTasksLeadsNothingThatAnotherOneCan) {
+  add_two_copies(12);
+  settle();
+  ASSERT_GT(primaries_on("r0n0"), 0u);
+  refuse_tasks("r0n0");
+
+  settle();
+
+  EXPECT_EQ(primaries_on("r0n0"), 0u);
+  for (const auto& [id, shard] : view_.shards)
+    EXPECT_NE(replica_on(shard, "r0n0"), nullptr) << "no other node has room for the copy";
+  EXPECT_TRUE(step().empty()) << "the balance leaves them there";
+
+  view_.nodes["r0n0"] = {"r0", node_state::full};
+  settle();
+  EXPECT_GE(primaries_on("r0n0"), 5u) << "it takes tasks again";
+}
+
+TEST_F(PlacementTest, NothingMovesWhenAllNodesRefuseTasks) {
+  add_two_copies(12);
+  refuse_tasks("r0n0");
+  refuse_tasks("r0n1");
+  EXPECT_TRUE(step().empty()) << "all are on one node";
+}
+
+TEST_F(PlacementTest, HandoversFromNodesThatRefuseTasksAreBounded) {
+  add_two_copies(40);
+  refuse_tasks("r0n0");
+  EXPECT_EQ(step().size(), bounds_.handovers_max);
+  EXPECT_TRUE(step().empty());
+}
+
+TEST_F(PlacementTest, HandoverToANodeThatNowRefusesTasksIsCalledOff) {
+  add_two_copies(12);
+  ASSERT_FALSE(step().empty());
+  refuse_tasks("r0n1");
+
+  step();
+
+  for (const auto& [id, shard] : view_.shards)
+    EXPECT_EQ(shard.preferred, "");
+}
+
+TEST_F(PlacementTest, DrainedNodeHandsOverToOneThatRefusesTasksRatherThanToNone) {
+  add_two_copies(4);
+  view_.nodes["r0n0"].state = node_state::leaving;
+  refuse_tasks("r0n1");
+
+  settle();
+
+  EXPECT_EQ(primaries_on("r0n1"), 4u);
+}
+
+TEST_F(PlacementTest, ShardThatAnOperatorHasMovedStaysOnANodeThatRefusesTasks) {
   view_.copies = 2;
-  add_nodes(1, 2);
+  add_nodes(1, 4);
+  add_shards(12, "r0n0");
+  settle();
+  auto& moved = view_.shards.at(shard_id{0});
+  moved.pinned = node_of(moved, moved.value.primary);
+  refuse_tasks(moved.pinned);
+
+  settle();
+
+  EXPECT_EQ(node_of(moved, moved.value.primary), moved.pinned);
+  EXPECT_EQ(primaries_on(moved.pinned), 1u);
+}
+
+TEST_F(PlacementTest, CopiesLeaveANodeThatRefusesTasksWhileAnotherOneHasRoom) {
+  view_.copies = 2;
+  add_nodes(1, 4);
   add_shards(40, "r0n0");
-  for (auto& [id, shard] : view_.shards) {
-    build(shard, "r0n1");
-    shard.wanted = {"r0n0", "r0n1"};
+  settle();
+  refuse_tasks("r0n2");
+  for (int i = 0; i < 500 && !step().empty(); ++i) {
+    carry_out();
+    for (const auto& [id, shard] : view_.shards)
+      EXPECT_GE(shard.value.in_sync.size(), 2u);
   }
+
+  EXPECT_EQ(look().odd, 0u);
+  for (const auto& [id, shard] : view_.shards)
+    EXPECT_EQ(replica_on(shard, "r0n2"), nullptr);
+
+  view_.nodes["r0n2"] = {"r0", node_state::serving};
+  settle();
+  EXPECT_GE(look().copies_min, 19u) << "it gets its share again";
+}
+
+TEST_F(PlacementTest, HandoversAreBounded) {
+  add_two_copies(40);
   for (int i = 0; i < 3; ++i) {
     step();
     const auto asked = std::count_if(view_.shards.begin(), view_.shards.end(), [](const auto& one) {

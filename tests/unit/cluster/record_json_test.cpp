@@ -54,7 +54,8 @@ TEST(ClusterRecords, AreWrittenAndReadAsTheirGoldenBytes) {
   EXPECT_EQ(decode<cluster_record>(cluster_bytes).value(), cluster);
 
   node_record node{
-    3, 0xFEDCBA9876543210, "10.0.0.1:7400", "10.0.0.1:8080", "rack-1", 1000, 12, 4, false, {}};
+    3,  0xFEDCBA9876543210, "10.0.0.1:7400", "10.0.0.1:8080", "rack-1", 1000,
+    12, 4,                  false,           false,           {}};
   EXPECT_EQ(encode(node), node_bytes);
   EXPECT_EQ(decode<node_record>(node_bytes).value(), node);
 
@@ -209,6 +210,16 @@ TEST(CatalogueKeys, NameTheirSubjects) {
         "/codeq/prod/shards/", "/codeq/prod/shards/01", "/codeq/prod/shards/1024",
         "/codeq/prod/shards/-1", "/codeq/prod/shards/1x", "/codeq/prod/new"})
     EXPECT_EQ(keys.parse(other), parsed(catalogue_keys::other_key{})) << other;
+}
+
+TEST(ClusterRecords, RefusalOfTasksIsWrittenOnlyWhenThereIsOne) {
+  auto node = decode<node_record>(node_bytes).value();
+  node.refuses_tasks = true;
+  const auto bytes = replaced(
+    node_bytes, R"("is_leaving":false)", R"("is_leaving":false,"refuses_tasks":true)");
+
+  EXPECT_EQ(encode(node), bytes);
+  EXPECT_EQ(decode<node_record>(bytes).value(), node);
 }
 
 TEST(ClusterRecords, MoveOfAnOperatorIsWrittenOnlyWhenThereIsOne) {

@@ -67,7 +67,7 @@ bool turn_loop::attach(shard_id to, const attach_peer& peer) {
 bool turn_loop::detach(shard_id from, core::peer_id peer) {
   auto* shard = find(from);
   if (shard != nullptr)
-    shard->detach(peer);
+    shard->detach({peer, {}});
   return shard != nullptr;
 }
 

@@ -24,6 +24,9 @@ constexpr duration tick_interval = 25ms;
 /// How often the nodes of the cluster are looked up, in ticks.
 constexpr std::uint64_t node_look_ticks = 20;
 
+/// How often the disk is looked at, in ticks.
+constexpr std::uint64_t disk_look_ticks = 80;
+
 /// How often the etcd that is known is noted, if it has changed, in ticks.
 constexpr std::uint64_t keep_etcd_ticks = 40;
 
@@ -150,6 +153,28 @@ void replica_hub::look_at_nodes() {
   });
 }
 
+void replica_hub::look_at_disk() {
+  // A look that waits for the disk is not joined by others.
+  if (std::exchange(is_looking_at_disk_, true))
+    return;
+  const auto run = [look = options_.look_at_disk, before = disk_] {
+    return replica_step{[disk = look(before)](replica_hub& hub) { hub.disk_seen(disk); }};
+  };
+  self_->send(options_.spooler, replica_work{run, caf::actor_cast<replicas_actor>(self_)});
+}
+
+void replica_hub::disk_seen(const cluster::node_disk& disk) {
+  is_looking_at_disk_ = false;
+  if (disk.refuses_tasks != disk_.refuses_tasks)
+    CODEQ_LOG_WARN(
+      "disk {} tasks, so the shards here are led {} free_bytes={}",
+      disk.refuses_tasks ? "refuses" : "takes",
+      disk.refuses_tasks ? "elsewhere where they can be" : "here again",
+      disk.free_bytes);
+  disk_ = disk;
+  member_->set_disk(disk);
+}
+
 // Messages.
 
 void replica_hub::commit(commit_request& m) {
@@ -262,6 +287,8 @@ void replica_hub::tick() {
     replica->driver().tick(now());
   if (ticks_ % node_look_ticks == 0)
     look_at_nodes();
+  if (ticks_ % disk_look_ticks == 0)
+    look_at_disk();
   if (ticks_ % keep_etcd_ticks == 0)
     keep_etcd();
   if (!notes_.empty())

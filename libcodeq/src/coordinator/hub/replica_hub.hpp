@@ -32,6 +32,8 @@ struct replica_hub_options {
   /// Notes on the disk, synced, which etcd is known, and the nodes that have copies; called by the
   /// spooler.
   std::function<void(const etcd::header&, const std::set<std::string>&)> keep_etcd;
+  /// What to tell the cluster of the disk after this was told; called by the spooler.
+  std::function<cluster::node_disk(const cluster::node_disk&)> look_at_disk;
   journal_actor journal;
   replica_worker_actor spooler;
   replica_worker_actor copier;
@@ -80,6 +82,7 @@ public:
   void hand_over(shard_id shard, replication::replica_id to);
   void map_changed(const cluster::cluster_map& map);
   void nodes_seen(const std::map<std::string, std::string>& addresses);
+  void disk_seen(const cluster::node_disk& disk);
 
   // Messages.
 
@@ -145,6 +148,7 @@ private:
   /// Adds a message to the next frame for the node; it is lost without a connection.
   void gather(const std::string& node, const shard_message& m, bool is_copy);
   void look_at_nodes();
+  void look_at_disk();
   void keep_etcd();
   [[nodiscard]] bool has_handed_over() const;
   void
@@ -172,6 +176,8 @@ private:
   /// Replicas whose first record is on its way to the disk.
   std::map<shard_id, storage::stored_replica> building_;
   etcd::header kept_etcd_;
+  cluster::node_disk disk_;
+  bool is_looking_at_disk_ = false;
   bool is_flush_due_ = false;
   std::uint64_t ticks_ = 0;
   std::uint64_t last_inquiry_ = 0;
