@@ -23,7 +23,7 @@ core::command as_command(Command one) {
 }
 
 template <class... Commands>
-core::command as_command(std::variant<Commands...> any) {
+core::command as_command(std::variant<Commands...>&& any) {
   return std::visit([](auto& one) { return core::command{std::move(one)}; }, any);
 }
 
