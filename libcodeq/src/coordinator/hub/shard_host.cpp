@@ -16,9 +16,20 @@ void shard_host_state::attach(const attach_peer& m) {
 }
 
 void shard_host_state::detach(const detach_peer& m) {
-  if (!m.ending)
+  if (m.ending)
+    forget_queues(m.peer);
+  else
     peers_.erase(m.peer);
   pass_on(m);
+}
+
+void shard_host_state::forget_queues(core::peer_id peer) {
+  const auto at = peers_.find(peer);
+  if (at == peers_.end())
+    return;
+  at->second.who.queues = {};
+  at->second.who.prefixes = {};
+  at->second.who.without = {};
 }
 
 void shard_host_state::note_queues(const shard_command& m) {

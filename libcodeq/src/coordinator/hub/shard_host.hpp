@@ -38,6 +38,8 @@ public:
   void host(const host_shard& m);
 
 private:
+  /// The claim of the peer has ended, and is in no need of tasks.
+  void forget_queues(core::peer_id peer);
   void attach_to_shard(const attach_peer& m);
 
   shard_host_actor::pointer self_ = nullptr;

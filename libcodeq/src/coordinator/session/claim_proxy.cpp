@@ -119,7 +119,7 @@ void claim_proxy::take(const credit_news& m) {
   using kind = credit_news::kind;
   being_read_ += m.being_read;
   if (m.what == kind::returned)
-    return take_returned(m.credits);
+    return m.being_read < 0 ? take_unread(m) : take_returned(m.credits);
   has_work_ = m.what != kind::drained;
   if (m.what == kind::outranked && phase_ != phase::awaiting_tasks)
     credits_ -= std::min(credits_, m.credits);
@@ -131,6 +131,13 @@ void claim_proxy::take(const credit_news& m) {
   kept_.credits += m.credits;
   if (m.being_read != 0)
     tell_drained(m.being_read);
+}
+
+void claim_proxy::take_unread(const credit_news& m) {
+  credits_ -= std::min(credits_, m.credits);
+  if (phase_ == phase::open)
+    return tell(m);
+  detach_if_settled();
 }
 
 void claim_proxy::take_returned(std::uint32_t credits) {
@@ -177,7 +184,8 @@ void claim_proxy::hold(bool is_held) {
     revoke_all();
     return tell_drained();
   }
-  if (kept_.credits > 0)
+  // With credits asked back, what the shard still returns comes first.
+  if (kept_.credits > 0 && !asked_back_)
     place_kept();
   else if (has_work_)
     tell(credit_news{place_.shard, credit_news::kind::has_work});

@@ -108,6 +108,9 @@ private:
   /// Tells the claim that no task is ready for it, whatever the shard says.
   void tell_drained(std::int64_t being_read = 0);
 
+  /// Handles the credit of a task that was granted and has gone before it was read.
+  void take_unread(const credit_news& m);
+
   /// Handles credits that the shard has returned.
   void take_returned(std::uint32_t credits);
 

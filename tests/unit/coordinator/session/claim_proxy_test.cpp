@@ -187,6 +187,38 @@ TEST_F(ClaimProxy, GivesBackTasksThatAreBeingReadWhenItEnds) {
   EXPECT_EQ(port_.take(), (lines{"give back 8@80", "give back 9@81", "detach", "ended"}));
 }
 
+TEST_F(ClaimProxy, ReturnsTheCreditOfATaskThatWentBeforeItWasRead) {
+  claim(2);
+  credit_news granted{shard, credit_news::kind::drained};
+  granted.being_read = 1;
+  proxy_.take(granted);
+  proxy_.take(core::revoke_credits{0, 1});
+  EXPECT_EQ(port_.take(), (lines{"drained read 1", "revoke 1"}));
+
+  credit_news gone{shard, credit_news::kind::returned, 1};
+  gone.being_read = -1;
+  proxy_.take(gone);
+  give_credits_back(1);
+
+  EXPECT_EQ(port_.take(), (lines{"credits 1 read -1", "credits 1"}));
+}
+
+TEST_F(ClaimProxy, EndsWhenTheTaskThatItWaitsForIsGone) {
+  claim(1);
+  credit_news granted{shard, credit_news::kind::drained};
+  granted.being_read = 1;
+  proxy_.take(granted);
+  proxy_.end();
+  proxy_.credits_dropped(0);
+  EXPECT_EQ(port_.take(), (lines{"drained read 1", "drop credits"}));
+
+  credit_news gone{shard, credit_news::kind::returned, 1};
+  gone.being_read = -1;
+  proxy_.take(gone);
+
+  EXPECT_EQ(port_.take(), (lines{"detach", "ended"}));
+}
+
 TEST_F(ClaimProxy, EndsBeforeTheAnswerWhenAllItsCreditsHaveComeBack) {
   claim(3);
   proxy_.take(core::revoke_credits{0, 3});
@@ -353,6 +385,19 @@ TEST_F(ClaimProxy, ReturnsCreditsOnceThatItAndTheClaimHaveAskedFor) {
   give_credits_back(0);
 
   EXPECT_EQ(port_.take(), (lines{"credits 2"}));
+}
+
+TEST_F(ClaimProxy, PlacesNothingWhileTheClaimWaitsForItsCredits) {
+  claim(1);
+  proxy_.hold(true);
+  proxy_.take(core::claim{0, 2});
+  proxy_.take(core::revoke_credits{0, 3});
+  proxy_.hold(false);
+  EXPECT_EQ(port_.take(), (lines{"revoke 1", "drained", "drained", "revoke 3"}));
+
+  give_credits_back(1);
+
+  EXPECT_EQ(port_.take(), (lines{"credits 3"}));
 }
 
 TEST_F(ClaimProxy, GivesBackTasksThatComeWhileItIsHeld) {
