@@ -128,7 +128,8 @@ TEST_F(JournalTest, HorizonsOfDataThatIsClearedAreNeverPublished) {
 
 TEST_F(JournalTest, NothingIsConfirmedAfterAFailedWrite) {
   expected_failure_ = errc::io_error;
-  journal_.gather_synced(turn(1), now_);
+  journal_.gather(synced_turn(1), now_);
+  journal_.write(now_);
 
   journal_.written(error{errc::io_error, "the disk is broken"}, now_);
 
