@@ -73,8 +73,8 @@ void shorten_settings(schema::QueueRequest::Builder request) {
   constexpr std::uint16_t data_words = 3;
   constexpr std::uint16_t pointers = 5;
   request.initSet();
-  capnp::AnyStruct::Builder(std::move(request)).getPointerSection()[pointer_of_settings].initAsAnyStruct(
-    data_words, pointers);
+  auto all = capnp::AnyStruct::Builder(std::move(request)).getPointerSection();
+  all[pointer_of_settings].initAsAnyStruct(data_words, pointers);
 }
 
 std::string said_of_filter(const std::function<void(schema::TaskFilter::Builder)>& change) {
