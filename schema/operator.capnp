@@ -236,8 +236,8 @@ struct QueueSettings {
   # Name of the header whose value is the fairness key of tasks that give none; empty: none. At most
   # 256 bytes.
   fairnessWeights @9 :List(Task.FairnessWeight);
-  # At most 100, each key once. Absent in a request: the weights of the queue stay. An empty list
-  # takes them away.
+  # At most 100, each key once. In a request, an absent or empty list takes them away; they stay
+  # when the struct is one of an earlier version, which ends before this field.
 }
 
 struct QueueRequest {

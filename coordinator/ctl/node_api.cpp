@@ -117,6 +117,22 @@ error refused_change(error reason) {
   return reason;
 }
 
+/// Changes the settings of a queue that `changes` names.
+result<queue_info>
+configure_at(operator_client& client, const queue_address& queue, const queue_changes& changes) {
+  if (changes.are_of_weights()) {
+    auto changed = client.change_weights(queue, changes.fairness_weights);
+    // Coordinators of earlier versions take whole settings only. A repeated change is harmless.
+    if (changed || changed.error().code != errc::unsupported)
+      return changed;
+  }
+  auto before = client.show_queue(queue);
+  if (!before)
+    return refused_change(before.error());
+  return client.configure_queue(
+    queue, changes.applied_to(before->config), changes.weights_beside(*before));
+}
+
 error takes_gateway() {
   return {errc::unsupported, "operations are not possible over --coordinator; they take --http"};
 }
@@ -161,15 +177,8 @@ public:
 
   answer<queue_info>
   configure_queue(const queue_address& queue, const queue_changes& changes) override {
-    return ask([&](operator_client& client) {
-      auto address = whole(queue);
-      const auto& weights = changes.fairness_weights;
-      if (changes.are_of_weights())
-        return client.change_weights(address, weights);
-      auto before = client.show_queue(address);
-      return before ? client.configure_queue(address, changes.applied_to(before->config), weights)
-                    : refused_change(before.error());
-    });
+    return ask(
+      [&](operator_client& client) { return configure_at(client, whole(queue), changes); });
   }
 
   answer<queue_info> pause_queue(const queue_address& queue, bool paused) override {

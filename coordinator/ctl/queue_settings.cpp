@@ -118,6 +118,12 @@ bool queue_changes::are_of_weights() const {
          && *this == queue_changes{.fairness_weights = fairness_weights};
 }
 
+std::optional<weight_changes> queue_changes::weights_beside(const queue_info& before) const {
+  if (are_of_weights() || before.differing.empty())
+    return fairness_weights;
+  return std::nullopt;
+}
+
 std::vector<option>
 settings_options(queue_changes& to, const std::function<std::string(const char*)>& default_of) {
   constexpr auto zero = duration{0};

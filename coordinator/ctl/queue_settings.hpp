@@ -44,6 +44,10 @@ struct queue_changes {
 
   /// Nothing but weights of fairness keys changes.
   [[nodiscard]] bool are_of_weights() const;
+
+  /// How the weights of a queue change that is `before`; nothing when a change of other settings
+  /// has to give all shards the same weights, since the shards differ.
+  [[nodiscard]] std::optional<weight_changes> weights_beside(const queue_info& before) const;
 };
 
 /// The options for attempts, lease and retention of a queue or a task. `default_of` returns the end

@@ -209,9 +209,6 @@ question set_queue(
   return ask_queue(shard, queue, [part, whole, weights](auto request) {
     request.setOperation(static_cast<std::uint64_t>(whole));
     encoding::write_config(request.initSet(), part);
-    // An absent list would leave the weights of the queue as they are.
-    if (part.fairness_weights.empty())
-      request.getSet().initFairnessWeights(0);
     if (weights)
       write_weight_changes(request, *weights);
   });

@@ -37,9 +37,9 @@ void write_weights(
 /// Upper bound of the words that the header and the weights of fairness keys take.
 [[nodiscard]] std::size_t fairness_words(const queue_config& config);
 
-/// Reads a `queue_config` from a message or record that has its fields.
+/// Reads a `queue_config` without its weights of fairness keys.
 template <class Reader>
-[[nodiscard]] queue_config read_config(Reader reader) {
+[[nodiscard]] queue_config read_unweighted_config(Reader reader) {
   return {
     read_settings(reader.getDefaults()),
     reader.getMaxDepth(),
@@ -49,7 +49,15 @@ template <class Reader>
     read_breaker(reader.getFailures()),
     read_queue_limits(reader.getLimits()),
     read_text(reader.getFairnessHeader()),
-    read_weights(reader.getFairnessWeights())};
+    {}};
+}
+
+/// Reads a `queue_config` from a message or record that has its fields.
+template <class Reader>
+[[nodiscard]] queue_config read_config(Reader reader) {
+  auto config = read_unweighted_config(reader);
+  config.fairness_weights = read_weights(reader.getFairnessWeights());
+  return config;
 }
 
 template <class Builder>

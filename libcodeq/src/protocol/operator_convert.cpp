@@ -10,6 +10,8 @@
 #include "protocol/shared_data.hpp"
 #include "task.capnp.h"
 
+#include <capnp/any.h>
+
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -125,12 +127,17 @@ read_weights(capnp::List<schema::FairnessWeight>::Reader weights, std::uint64_t 
   return read;
 }
 
+/// True unless the sender is of a version that has no weights of fairness keys. Their pointer is
+/// null for an empty list, too; the struct of such a version ends before it.
+bool knows_weights(schema::QueueSettings::Reader from) {
+  constexpr capnp::uint pointers_before_weights = 5;
+  return capnp::AnyStruct::Reader(from).getPointerSection().size() > pointers_before_weights;
+}
+
 /// Reads how the weights of a queue change with `set`; nothing when those of the settings replace
 /// them.
 result<std::optional<weight_changes>> read_weight_changes(schema::QueueRequest::Reader from) {
-  // A client that does not know the weights leaves them out.
-  bool keeps = !from.getSet().hasFairnessWeights();
-  if (!keeps && !from.hasWeightChanges())
+  if (knows_weights(from.getSet()) && !from.hasWeightChanges())
     return std::optional<weight_changes>();
   auto changes = read_weights(from.getWeightChanges(), 0);
   if (!changes)
@@ -148,9 +155,13 @@ read_configure(schema::QueueSettings::Reader from, core::configure_queue c) {
   auto header_bytes = from.getFairnessHeader().size();
   if (auto ok = check_size("fairness_header", header_bytes, limits::fairness_key_bytes_max); !ok)
     return ok.error();
-  if (auto weights = read_weights(from.getFairnessWeights(), 1); !weights)
-    return weights.error();
-  c.config = encoding::read_config(from);
+  c.config = encoding::read_unweighted_config(from);
+  if (!c.weights) {
+    auto weights = read_weights(from.getFairnessWeights(), 1);
+    if (!weights)
+      return weights.error();
+    c.config.fairness_weights = std::move(*weights);
+  }
   if (auto ok = check_settings(c.config.defaults, 0); !ok)
     return ok.error();
   auto losses = c.config.quarantine_after;

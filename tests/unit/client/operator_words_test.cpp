@@ -156,8 +156,19 @@ TEST(OperatorQuestions, AbsenceOfWeightsReachesTheCoreAsSuch) {
 
   EXPECT_EQ(whole.weights, std::nullopt) << "the queue is to have none";
   EXPECT_EQ(kept.weights, weight_changes{});
-  EXPECT_EQ(kept.config, some_config()) << "for coordinators of earlier versions";
+  EXPECT_TRUE(kept.config.fairness_weights.empty());
   EXPECT_EQ(changed.weights, (weight_changes{{"a", 0}}));
+}
+
+TEST(OperatorQuestions, ChangesOfWeightsHaveAllWeightsBesideThemForEarlierVersions) {
+  auto asked = set_queue(0, {"t", "q"}, some_config(), {}, weight_changes{})(number);
+  auto request = protocol::queue_request::parse(asked.body);
+
+  ASSERT_TRUE(request);
+  auto weights = request->read([](auto from) -> result<std::size_t> {
+    return std::size_t{from.getSet().getFairnessWeights().size()};
+  });
+  EXPECT_EQ(*weights, some_config().fairness_weights.size());
 }
 
 TEST(OperatorQuestions, ChangesOfWeightsReachTheCoreByThemselves) {

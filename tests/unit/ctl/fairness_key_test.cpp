@@ -135,6 +135,20 @@ TEST(FairnessWeightOfAKey, ChangesWithoutOtherSettingsUnlessTheyAreGiven) {
   EXPECT_FALSE(queue_changes{}.are_of_weights());
 }
 
+TEST(FairnessWeightOfAKey, IsReplacedWithAllOthersByOtherSettingsOfShardsThatDiffer) {
+  const weight_changes vip{{"vip", 5}};
+  queue_changes weight{.fairness_weights = vip};
+  queue_changes both{.max_depth = 3, .fairness_weights = vip};
+  queue_info alike;
+  queue_info different;
+  different.differing = {shard_id{1}};
+
+  EXPECT_EQ(both.weights_beside(alike), vip);
+  EXPECT_EQ(both.weights_beside(different), std::nullopt);
+  EXPECT_EQ(queue_changes{.max_depth = 3}.weights_beside(alike), weight_changes{});
+  EXPECT_EQ(weight.weights_beside(different), vip) << "no other setting is named";
+}
+
 TEST(FairnessWeightOfAKey, NeedsAKeyAndEitherOption) {
   EXPECT_NE(weights_after({"--weight", "5"}).find("--key is required"), std::string::npos);
   EXPECT_NE(weights_after({"--key", "vip"}).find("--no-weight is required"), std::string::npos);

@@ -4,10 +4,12 @@
 #include "core/commands/routing.hpp"
 #include "protocol/operator_convert.hpp"
 
+#include <capnp/any.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <string>
+#include <utility>
 
 namespace codeq::protocol {
 
@@ -63,6 +65,16 @@ std::string said_of_settings(const std::function<void(schema::QueueSettings::Bui
     request.initSet().initDefaults();
     change(request.getSet());
   });
+}
+
+/// Replaces the settings by those of a version that has no weights of fairness keys.
+void shorten_settings(schema::QueueRequest::Builder request) {
+  constexpr capnp::uint pointer_of_settings = 1;
+  constexpr std::uint16_t data_words = 3;
+  constexpr std::uint16_t pointers = 5;
+  request.initSet();
+  auto all = capnp::AnyStruct::Builder(std::move(request)).getPointerSection();
+  all[pointer_of_settings].initAsAnyStruct(data_words, pointers);
 }
 
 std::string said_of_filter(const std::function<void(schema::TaskFilter::Builder)>& change) {
@@ -233,7 +245,7 @@ TEST(OperatorConvert, QueueRequestsBecomeTheirCommands) {
   EXPECT_EQ(configure.config.fairness_weights.at("vip"), 9u);
 }
 
-TEST(OperatorConvert, SettingsWithoutWeightsKeepThoseOfTheQueue) {
+TEST(OperatorConvert, SettingsOfAVersionWithoutWeightsKeepThoseOfTheQueue) {
   auto changes_of = [](const std::function<void(schema::QueueRequest::Builder)>& fill) {
     auto request = queue_request::build([&](auto r) {
       r.initQueue().setTenant("t");
@@ -248,7 +260,8 @@ TEST(OperatorConvert, SettingsWithoutWeightsKeepThoseOfTheQueue) {
     weight.setWeight(is);
   };
 
-  EXPECT_EQ(changes_of([](auto) {}), weight_changes{}) << "of a client that knows none";
+  EXPECT_EQ(changes_of(shorten_settings), weight_changes{});
+  EXPECT_EQ(changes_of([](auto) {}), std::nullopt) << "how some clients write an empty list";
   EXPECT_EQ(changes_of([](auto r) { r.getSet().initFairnessWeights(0); }), std::nullopt);
   EXPECT_EQ(
     changes_of([&](auto r) { add(r.getSet().initFairnessWeights(1)[0], "a", 2); }), std::nullopt);
@@ -258,6 +271,23 @@ TEST(OperatorConvert, SettingsWithoutWeightsKeepThoseOfTheQueue) {
       add(r.initWeightChanges(1)[0], "b", 0);
     }),
     (weight_changes{{"b", 0}}));
+}
+
+TEST(OperatorConvert, WeightsForEarlierVersionsAreNotReadBesideChanges) {
+  auto request = queue_request::build([](auto r) {
+    r.initQueue().setTenant("t");
+    r.getQueue().setQueue("q");
+    r.initSet().initDefaults();
+    r.getSet().initFairnessWeights(limits::fairness_weights_max + 1);
+    r.initWeightChanges(0);
+  });
+
+  auto command = to_command(request, by);
+
+  ASSERT_TRUE(command) << to_string(command.error());
+  auto configure = std::get<core::configure_queue>(*command);
+  EXPECT_EQ(configure.weights, weight_changes{});
+  EXPECT_TRUE(configure.config.fairness_weights.empty());
 }
 
 TEST(OperatorConvert, ChangesOfWeightsAreChecked) {

@@ -3,6 +3,7 @@
 
 #include "client/shard_walk.hpp"
 #include "http/json/input_refusal.hpp"
+#include "http/json/task_input.hpp"
 #include "http/routes/route_steps.hpp"
 
 namespace codeq::http {
@@ -43,6 +44,14 @@ void with_existing(
     go_on();
   };
   show_parts(context, queue, std::move(decide));
+}
+
+new_settings settings_after(const queue_info& before, const input& body) {
+  new_settings after{before.config, {}};
+  apply_settings(body, after.config);
+  if (before.differing.empty())
+    after.weights = weights_of(body);
+  return after;
 }
 
 void set_parts(

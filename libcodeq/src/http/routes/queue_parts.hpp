@@ -33,11 +33,15 @@ void with_existing(
 
 /// New settings of a queue.
 struct new_settings {
-  /// Its weights of fairness keys count for coordinators of earlier versions only.
+  /// With `weights`, its weights of fairness keys count for coordinators of earlier versions only.
   queue_config config;
-  /// How the weights of fairness keys change.
-  weight_changes weights{};
+  /// How the weights of fairness keys change; nothing: those of `config` replace them.
+  std::optional<weight_changes> weights = weight_changes{};
 };
+
+/// The settings of a queue that is `before`, with those that `body` names. Where shards differ, it
+/// gives all of them the same weights of fairness keys.
+[[nodiscard]] new_settings settings_after(const queue_info& before, const input& body);
 
 /// Sets the whole queue's settings, divided among the shards.
 void set_parts(

@@ -272,14 +272,13 @@ void change_locked(
   auto change = [&context, call, queue, taken](const result<queue_parts>& found) {
     if (!found)
       return call->answer(refusal_of(found.error()));
-    auto config = client::merge_parts(queue, *found).config;
-    apply_settings(call->fields->body, config);
-    if (auto ok = check_retry(config.defaults.retry); !ok)
+    auto wanted = settings_after(client::merge_parts(queue, *found), call->fields->body);
+    if (auto ok = check_retry(wanted.config.defaults.retry); !ok)
       return call->answer(refusal_of(ok.error()));
-    auto answer = [call, queue, taken, config](const result<queue_parts>& changed) {
-      answer_queue(call, queue, changed, config);
+    auto answer = [call, queue, taken, asked = wanted.config](const result<queue_parts>& changed) {
+      answer_queue(call, queue, changed, asked);
     };
-    set_parts(context, call, queue, {config, weights_of(call->fields->body)}, answer);
+    set_parts(context, call, queue, wanted, answer);
   };
   show_parts(context, queue, std::move(change));
 }
