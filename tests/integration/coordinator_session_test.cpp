@@ -438,6 +438,20 @@ TEST_F(CoordinatorSession, PausesClaimsWhileItsTenantHasTooManyUnreadBytes) {
   EXPECT_EQ(unread_->used(), 0u);
 }
 
+TEST_F(CoordinatorSession, GivesBackItsShareOfUnreadBytesThatAreRead) {
+  unread_ = std::make_shared<coordinator::unread_shares>(256u << 10);
+  start(nullptr);
+  receive(delivery_of(100u << 10));
+  take();
+  EXPECT_GE(unread_->used(), 100u << 10);
+
+  outgoing_->written = 100u << 10;
+  system_.advance(1s);
+  take();
+
+  EXPECT_EQ(unread_->used(), 0u);
+}
+
 TEST_F(CoordinatorSession, RefusesAnswersToQuestionsWhileItsTenantHasTooManyUnreadBytes) {
   unread_ = std::make_shared<coordinator::unread_shares>(256u << 10);
   start(nullptr);

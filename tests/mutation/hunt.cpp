@@ -25,6 +25,9 @@ namespace {
 constexpr unsigned seconds_max = 240 * CODEQ_TEST_PATIENCE;
 constexpr std::size_t words_max = 100;
 
+/// Before the outcome of a run, which comes after what the code has logged.
+constexpr std::string_view outcome_mark = "\noutcome: ";
+
 /// False for the faults that CODEQ_FAULT leaves out: a part of the names of those to hunt for.
 bool is_wanted(std::size_t fault) {
   const char* part = std::getenv("CODEQ_FAULT");
@@ -86,7 +89,7 @@ pid_t start(hunter& h, std::uint64_t seeds_max, const seed_run& run) {
     ::close(ends[0]);
     ::dup2(ends[1], STDERR_FILENO);
     ::alarm(seconds_max);
-    write_all(ends[1], hunt(h.fault, seeds_max, run));
+    write_all(ends[1], std::string(outcome_mark) + hunt(h.fault, seeds_max, run));
     ::_exit(0);
   }
   ::close(ends[1]);
@@ -106,6 +109,9 @@ verdict read_verdict(const hunter& h, int status) {
                                             : "died of signal " + std::to_string(WTERMSIG(status));
     return v;
   }
+  auto outcome = text.rfind(outcome_mark);
+  if (outcome != std::string::npos)
+    text.erase(0, outcome + outcome_mark.size());
   std::istringstream in(text);
   std::string what;
   in >> what >> v.seeds >> std::ws;

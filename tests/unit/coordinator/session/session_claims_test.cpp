@@ -62,6 +62,7 @@ TEST_F(SessionClaims, OneTenantLeavesRoomForAnother) {
 
   const claim_place other{limits::cluster_claims_max, 1, shard_id{0}};
   attach(other, "other");
+  ASSERT_FALSE(port_.passed.empty());
   EXPECT_EQ(port_.passed.back(), other);
   attach({1, 2, shard_id{0}}, "greedy");
   EXPECT_EQ(port_.refused.size(), 2u);
