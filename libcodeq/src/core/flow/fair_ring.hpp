@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/flow/fair_credit.hpp"
+
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <vector>
 
 namespace codeq::core {
@@ -18,14 +22,26 @@ public:
 
   /// A member's place in its ring, and its neighbours.
   struct place {
-    std::int64_t credit = 0;
+    /// With `shared`, as of its last turn.
+    fair_credit own;
     member next = 0;
     member previous = 0;
     std::uint32_t weight = 0;
+    /// The lap of the ring in which it had its last turn.
+    std::uint32_t lap = 0;
     bool has_turn = false;
+    /// Null when no other shard shares the credit.
+    std::shared_ptr<shared_credit> shared;
 
     /// Members have a weight.
     [[nodiscard]] bool is_member() const noexcept { return weight > 0; }
+
+    [[nodiscard]] fair_credit credit() const { return shared ? shared->read() : own; }
+
+    /// A copy whose changes no other shard sees.
+    [[nodiscard]] place detached() const {
+      return {credit(), next, previous, weight, lap, has_turn, nullptr};
+    }
   };
 
   /// The places of the members of several rings, by member; a member is in one of them at most.
@@ -35,8 +51,13 @@ public:
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  /// Adds a member, which comes last in the round and has no credit. @pre it is in no ring
-  void add(places& all, member who, std::uint32_t weight);
+  /// Adds a member, which comes last in the round and has no credit but that of other shards. @pre
+  /// it is in no ring
+  void add(
+    places& all,
+    member who,
+    std::uint32_t weight,
+    std::shared_ptr<shared_credit> shared = nullptr);
 
   /// Removes a member with its credit or debt. @pre it is in the ring
   void remove(places& all, member who);
@@ -54,7 +75,9 @@ public:
       auto& first = all[first_];
       if (!first.has_turn)
         begin_turn(first, cost);
-      if (first.credit >= cost || passes == 0)
+      else
+        first.own = first.credit();
+      if (may_use(first.own, cost) || passes == 0)
         return first_;
       --passes;
       first.has_turn = false;
@@ -75,11 +98,14 @@ public:
   /// Number of tasks of that cost that the member with the turn may get before the next one; at
   /// least 1. @pre `turn` was called last, with that cost
   [[nodiscard]] std::uint64_t share(const places& all, std::int64_t cost) const {
-    return static_cast<std::uint64_t>(all[first_].credit / cost);
+    return static_cast<std::uint64_t>(all[first_].own.credit / cost);
   }
 
+  /// The time at which this round began.
+  [[nodiscard]] std::int64_t time() const noexcept { return time_; }
+
   /// The member with the turn got tasks of that cost in all.
-  void charge(places& all, std::int64_t cost) const { all[first_].credit -= cost; }
+  void charge(places& all, std::int64_t cost) const;
 
   /// A task of the member cost less than it was charged, or more when negative. A debt makes the
   /// member miss at most one round. @pre it is in the ring
@@ -92,24 +118,37 @@ public:
   /// their weights, and what each has left of a task.
   [[nodiscard]] std::uint64_t round_max() const noexcept { return weights_ + size_; }
 
-  /// True when the member's credit or debt is not more than a turn could ever give. For checks.
+  /// True when the member's credit or debt is not more than a turn could ever give, here or at a
+  /// shard that shares it. For checks.
   [[nodiscard]] bool is_bounded(const places& all, member who) const {
     // The weight may have been greater at the beginning of the turn, or since.
     auto most = (std::int64_t{heaviest_} + 1) * largest_ever_;
-    return all[who].credit <= most && all[who].credit >= -most;
+    auto credit = all[who].own.credit;
+    return all[who].shared || (credit <= most && credit >= -most);
   }
 
 private:
   [[nodiscard]] std::int64_t allowance_of(const place& p) const { return p.weight * largest_; }
 
+  /// False also for a credit that other shards gave for later rounds.
+  [[nodiscard]] bool may_use(const fair_credit& c, std::int64_t cost) const {
+    return c.credit >= cost && c.given <= time_ + largest_;
+  }
+
   void begin_turn(place& p, std::int64_t cost);
+  void begin_round();
+
+  static constexpr std::int64_t none_given = std::numeric_limits<std::int64_t>::max();
 
   std::int64_t largest_ = 1;
   std::int64_t largest_ever_ = 1;
   std::uint32_t heaviest_ = 1;
-  /// The largest cost among the members that had a turn in this round, and the turns left.
+  /// The number of this round, and the time at which it began.
+  std::uint32_t lap_ = 1;
+  std::int64_t time_ = 0;
+  /// The largest cost, and the least time given, of the members that had a turn in this round.
   std::int64_t seen_ = 1;
-  std::uint32_t turns_left_ = 0;
+  std::int64_t least_given_ = none_given;
   std::uint32_t size_ = 0;
   /// Their sum.
   std::uint64_t weights_ = 0;
