@@ -13,10 +13,10 @@
 
 namespace codeq::sim {
 
-/// Checks the order of fairness keys on each shard: how long a key waits for a turn on any shard, the
-/// order within a key, that the measured run times are those of the leases, and that tasks have the
-/// keys that their queue takes from a header. It looks at the tasks of a shard after each of its
-/// turns.
+/// Checks the order of fairness keys on each shard: how long a key waits for a turn on any shard,
+/// the order within a key, that the measured run times are those of the leases, and that tasks have
+/// the keys that their queue takes from a header. It looks at the tasks of a shard after each of
+/// its turns.
 class fairness_audit {
 public:
   using breach_function = std::function<void(const std::string& rule, const std::string& what)>;

@@ -13,7 +13,7 @@ namespace codeq::coordinator {
 namespace {
 
 /// The greater value stays, whoever writes last.
-void raise(std::atomic<std::int64_t>& to, std::int64_t value) {
+void raise_to(std::atomic<std::int64_t>& to, std::int64_t value) {
   auto known = to.load(std::memory_order_relaxed);
   while (known < value && !to.compare_exchange_weak(known, value, std::memory_order_relaxed)) {
   }
@@ -34,7 +34,7 @@ struct shared_turns::rounds {
   std::atomic<std::int64_t> length{1};
 
   void note(std::int64_t time, std::int64_t of_length) {
-    raise(now, time);
+    raise_to(now, time);
     auto known = length.load(std::memory_order_relaxed);
     constexpr std::int64_t memory = 256;
     length.store(std::max(of_length, known - known / memory), std::memory_order_relaxed);
@@ -85,7 +85,7 @@ public:
   /// The key becomes ready, which no shard had ready.
   void restart() {
     credit_.store(0, std::memory_order_relaxed);
-    raise(given_, rounds_->now.load(std::memory_order_relaxed));
+    raise_to(given_, rounds_->now.load(std::memory_order_relaxed));
   }
 
 private:

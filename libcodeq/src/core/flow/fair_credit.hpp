@@ -25,9 +25,10 @@ struct fair_allowance {
   std::int64_t largest = 1;
 };
 
-/// The credit after a turn begins. A turn adds a round's allowance at most. A debt is at most that of
-/// a round.
-[[nodiscard]] constexpr fair_credit add_allowance(fair_credit to, const fair_allowance& a) noexcept {
+/// The credit after a turn begins. A turn adds a round's allowance at most. A debt is at most that
+/// of a round.
+[[nodiscard]] constexpr fair_credit
+add_allowance(fair_credit to, const fair_allowance& a) noexcept {
   if (to.given >= a.until)
     return to;
   // The largest cost may have been greater when the member came into debt.
