@@ -17,7 +17,7 @@ void fair_ring::add(
   auto credit = shared ? shared->read() : fair_credit{0, time_};
   if (size_ == 0)
     time_ = credit.given;
-  least_given_ = std::min(least_given_, credit.given);
+  least_reach_ = std::min(least_reach_, credit.given);
   p = {credit, who, who, weight, lap_ - 1, false, std::move(shared)};
   weights_ += weight;
   heaviest_ = std::max(heaviest_, weight);
@@ -65,7 +65,6 @@ void fair_ring::begin_turn(place& p, std::int64_t cost) {
   // credit left.
   auto left = std::min(p.own.credit, largest_);
   p.own = p.shared ? p.shared->add(allowance) : add_allowance({left, p.own.given}, allowance);
-  least_given_ = std::min(least_given_, p.own.given);
   p.has_turn = true;
 }
 
@@ -74,9 +73,9 @@ void fair_ring::begin_round() {
   time_ += largest_;
   largest_ = std::exchange(seen_, 1);
   // Other shards may have given all members their allowances for later rounds.
-  if (least_given_ != none_given)
-    time_ = std::max(time_, least_given_ - largest_);
-  least_given_ = none_given;
+  if (least_reach_ != none_reached)
+    time_ = std::max(time_, least_reach_ - largest_);
+  least_reach_ = none_reached;
 }
 
 void fair_ring::charge(places& all, std::int64_t cost) const {

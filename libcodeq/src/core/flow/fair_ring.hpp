@@ -3,6 +3,7 @@
 
 #include "core/flow/fair_credit.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -77,9 +78,10 @@ public:
         begin_turn(first, cost);
       else
         first.own = first.credit();
-      if (may_use(first.own, cost) || passes == 0)
+      if (usable(first) >= cost || passes == 0)
         return first_;
       --passes;
+      least_reach_ = std::min(least_reach_, reach_of(first, cost));
       first.has_turn = false;
       first_ = first.next;
     }
@@ -98,7 +100,7 @@ public:
   /// Number of tasks of that cost that the member with the turn may get before the next one; at
   /// least 1. @pre `turn` was called last, with that cost
   [[nodiscard]] std::uint64_t share(const places& all, std::int64_t cost) const {
-    return static_cast<std::uint64_t>(all[first_].own.credit / cost);
+    return static_cast<std::uint64_t>(usable(all[first_]) / cost);
   }
 
   /// The time at which this round began.
@@ -130,15 +132,21 @@ public:
 private:
   [[nodiscard]] std::int64_t allowance_of(const place& p) const { return p.weight * largest_; }
 
-  /// False also for a credit that other shards gave for later rounds.
-  [[nodiscard]] bool may_use(const fair_credit& c, std::int64_t cost) const {
-    return c.credit >= cost && c.given <= time_ + largest_;
+  /// What the member may use in this round: not what other shards gave for later rounds.
+  [[nodiscard]] std::int64_t usable(const place& p) const {
+    auto later = std::max<std::int64_t>(p.own.given - (time_ + largest_), 0);
+    return p.own.credit - p.weight * later;
+  }
+
+  /// The time until which a member has to be given to, so that it may use the cost of a task.
+  [[nodiscard]] static std::int64_t reach_of(const place& p, std::int64_t cost) {
+    return p.own.given - std::max<std::int64_t>(p.own.credit - cost, 0) / p.weight;
   }
 
   void begin_turn(place& p, std::int64_t cost);
   void begin_round();
 
-  static constexpr std::int64_t none_given = std::numeric_limits<std::int64_t>::max();
+  static constexpr std::int64_t none_reached = std::numeric_limits<std::int64_t>::max();
 
   std::int64_t largest_ = 1;
   std::int64_t largest_ever_ = 1;
@@ -146,9 +154,9 @@ private:
   /// The number of this round, and the time at which it began.
   std::uint32_t lap_ = 1;
   std::int64_t time_ = 0;
-  /// The largest cost, and the least time given, of the members that had a turn in this round.
+  /// The largest cost, and the least of `reach_of`, of the members that had a turn in this round.
   std::int64_t seen_ = 1;
-  std::int64_t least_given_ = none_given;
+  std::int64_t least_reach_ = none_reached;
   std::uint32_t size_ = 0;
   /// Their sum.
   std::uint64_t weights_ = 0;
