@@ -15,9 +15,11 @@ void fair_ring::add(
   auto& p = all[who];
   CODEQ_ASSERT(!p.is_member() && weight > 0);
   auto credit = shared ? shared->read() : fair_credit{0, time_};
+  // Another shard may have given for a time of which nothing was used.
+  auto used_until = credit.given - std::max<std::int64_t>(credit.credit, 0) / weight;
   if (size_ == 0)
-    time_ = credit.given;
-  least_reach_ = std::min(least_reach_, credit.given);
+    time_ = used_until;
+  least_reach_ = std::min(least_reach_, used_until);
   p = {credit, who, who, weight, lap_ - 1, false, std::move(shared)};
   weights_ += weight;
   heaviest_ = std::max(heaviest_, weight);
