@@ -142,7 +142,7 @@ TEST(SharedTurns, LongTasksOfShardsStayWithinARound) {
   shards.grant(24);
   for (int i = 0; i < 500; ++i) {
     shards.grant();
-    ASSERT_LE(shards.spread(), 4 * 5000);
+    ASSERT_LE(shards.spread(), 3 * 5000);
   }
 }
 
@@ -173,6 +173,18 @@ TEST(SharedTurns, CreditsOfAKeyOnTwoShardsAreUsedAlsoWhenTheyLeadInTurn) {
   shards.grant(20'000);
 
   EXPECT_LE(shards.spread(), 2000);
+}
+
+TEST(SharedTurns, ShardsBeginWhereTheCreditOfTheirFirstKeyWasUsed) {
+  turn_shards shards(9);
+  shards.costs = {{1, 2000}, {2, 250}};
+  shards.weights = {{1, 4}, {2, 2}};
+  shards.add_everywhere(1, 100'000);
+  shards.add(7, 2, 100'000);
+
+  shards.grant(300);
+
+  EXPECT_LE(shards.spread(), 2 * 2000 + 2000);
 }
 
 TEST(SharedTurns, FloodOnAllShardsIsGrantedByAll) {
@@ -279,8 +291,8 @@ TEST(SharedTurns, KeysWithTasksGetTheSameToWithinARound) {
     shards.grant(5000);
 
     ASSERT_FALSE(testing::Test::HasFailure());
-    // A round, the rests of others that go to the next one, and what shards may be apart.
-    ASSERT_LE(shards.spread(), 4 * largest + 2 * core::rival_age_margin.count());
+    // A round, what is left of one, and what shards may be apart.
+    ASSERT_LE(shards.spread(), 2 * largest + 2 * core::rival_age_margin.count());
   }
 }
 
