@@ -24,7 +24,7 @@ struct fair_key {
 
 /// Which fairness key of one queue and priority gets the next task: deficit round robin over the
 /// groups, and within a group over its keys. It contains exactly the keys that have a ready task
-/// which is not held back. About 100 bytes per key with a number up to the greatest one so far.
+/// which is not held back. About 150 bytes per key with a number up to the greatest one so far.
 class fair_order {
 public:
   [[nodiscard]] bool empty() const noexcept { return groups_in_turn_.empty(); }

@@ -188,7 +188,7 @@ private:
 
   fair_keys keys_;
   all_lanes lanes_;
-  /// Null while no other shard shares the turns. It outlives this.
+  /// That of the queue; null while no other shard shares the turns.
   queue_board* board_ = nullptr;
   std::shared_ptr<fairness_use> use_;
   /// The part of `use_` that is this queue's.
