@@ -247,6 +247,7 @@ struct NeighbourMessage {
       number @0 :UInt64;
       tenant @1 :Text;
       uses @2 :List(Task.TaskLimit);
+      # As in `PermitRecord`.
       priority @3 :UInt8;
     }
 

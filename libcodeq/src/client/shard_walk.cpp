@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/queue_maximum.hpp"
 #include "base/tuning.hpp"
 
 #include <algorithm>
@@ -15,10 +16,6 @@
 namespace codeq::client {
 
 namespace {
-
-std::uint64_t share_of(std::uint64_t whole, std::uint32_t shards) {
-  return whole / shards + (whole % shards != 0 ? 1 : 0);
-}
 
 /// Sum of two shards' limits; unlimited when one of them is.
 std::uint64_t sum_of(std::uint64_t a, std::uint64_t b) {
@@ -103,8 +100,8 @@ std::optional<duration> last_start_of(const queue_explanation& why) {
 
 queue_config part_of(const queue_config& whole, std::uint32_t shards) {
   auto part = whole;
-  part.max_depth = share_of(whole.max_depth, shards);
-  part.max_leased = share_of(whole.max_leased, shards);
+  part.max_depth = base::part_of_maximum(whole.max_depth, shards);
+  part.max_leased_part = base::part_of_maximum(whole.max_leased, shards);
   return part;
 }
 
@@ -130,13 +127,12 @@ queue_info merge_parts(
       info.pause_reason = other.pause_reason;
     info.exists = info.exists || parts[i].is_known;
     info.config.max_depth = sum_of(info.config.max_depth, other.config.max_depth);
-    info.config.max_leased = sum_of(info.config.max_leased, other.config.max_leased);
   }
   // A part that is missing counts as the first one: a change of other settings writes it back.
-  for (std::size_t i = 0; i < missing.size(); ++i) {
+  for (std::size_t i = 0; i < missing.size(); ++i)
     info.config.max_depth = sum_of(info.config.max_depth, first.config.max_depth);
-    info.config.max_leased = sum_of(info.config.max_leased, first.config.max_leased);
-  }
+  base::complete_max_leased(info.config, info.shards);
+  info.config.max_leased_part = 0;
   info.is_uniform = info.differing.empty() && missing.empty();
   info.missing = std::move(missing);
   return info;

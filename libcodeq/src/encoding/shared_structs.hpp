@@ -43,20 +43,22 @@ template <class Reader>
   return {
     read_settings(reader.getDefaults()),
     reader.getMaxDepth(),
-    reader.getMaxLeased(),
+    reader.getMaxLeasedWhole(),
     reader.getKeepPayload(),
     reader.getFailures().getQuarantineAfter(),
     read_breaker(reader.getFailures()),
     read_queue_limits(reader.getLimits()),
     read_text(reader.getFairnessHeader()),
-    read_weights(reader.getFairnessWeights())};
+    read_weights(reader.getFairnessWeights()),
+    reader.getMaxLeased()};
 }
 
 template <class Builder>
 void write_config(Builder builder, const queue_config& config) {
   write_settings(builder.initDefaults(), config.defaults);
   builder.setMaxDepth(config.max_depth);
-  builder.setMaxLeased(config.max_leased);
+  builder.setMaxLeased(config.max_leased_part);
+  builder.setMaxLeasedWhole(config.max_leased);
   builder.setKeepPayload(config.keep_payload);
   write_failure_rules(builder.initFailures(), config);
   if (!config.limits.empty())

@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "core/state/queue_fairness.hpp"
+#include "core/state/queue_slots.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -150,7 +151,7 @@ task_reason reason_of_ready(const shard_state& state, const queue_state& queue) 
   auto claimers = count_claimers(state, queue);
   if (claimers.all == 0)
     return task_reason::no_worker;
-  if (queue.lease_room() == 0)
+  if (queue.lease_room() == 0 && (queue.lease_cap() == 0 || awaits_slots(state, queue)))
     return task_reason::queue_at_max_leased;
   return claimers.free > 0 ? task_reason::next : task_reason::no_free_slots;
 }

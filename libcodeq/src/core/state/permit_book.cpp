@@ -13,13 +13,82 @@ bool must_list(const permit_book::asker_state& asker) {
   return asker.is_doubtful && !asker.booked.empty();
 }
 
+/// The number of a queue's slots that other shards have has changed.
+void note_lent(shard_state& state, const queue_address& queue, std::uint64_t lent) {
+  auto at = state.queue_index.find(queue);
+  if (at == state.queue_index.end())
+    return;
+  state.queues[at->second]->lent = lent;
+  state.stir(at->second);
+}
+
+/// Another shard has got a permit.
+void book(shard_state& state, const permit& booked) {
+  if (is_slot(booked)) {
+    auto queue = queue_of_slot(booked);
+    return note_lent(state, queue, state.lent.count_lent(queue, false));
+  }
+  state.limits.keys().occupy(state.limits.describe(
+    booked.tenant, booked.uses, {first_permit_place, booked.priority, {}, permit_queue}));
+}
+
+/// It has returned it.
+void unbook(shard_state& state, const permit& freed) {
+  if (is_slot(freed)) {
+    auto queue = queue_of_slot(freed);
+    return note_lent(state, queue, state.lent.count_lent(queue, true));
+  }
+  state.limits.keys().free(
+    state.limits.describe(freed.tenant, freed.uses, {}).uses, state.at);
+}
+
+std::pair<int, sequence> line_place(const permit& what, sequence place) {
+  return {-int{what.priority}, place};
+}
+
 } // namespace
+
+std::uint64_t permit_book::lent_of(const queue_address& queue) const {
+  auto at = slots_.find(queue);
+  return at == slots_.end() ? 0 : at->second.lent;
+}
+
+std::uint64_t permit_book::count_lent(const queue_address& queue, bool is_returned) {
+  auto& line = slots_[queue];
+  line.lent += is_returned ? -1 : 1;
+  line.was_lent = line.was_lent || !is_returned;
+  auto lent = line.lent;
+  erase_unused(queue);
+  return lent;
+}
+
+void permit_book::note_own_lease(const queue_address& queue) {
+  if (auto at = slots_.find(queue); at != slots_.end())
+    at->second.was_lent = false;
+}
+
+std::vector<queue_address> permit_book::wanted_slots() const {
+  std::vector<queue_address> wanted;
+  for (const auto& [queue, line] : slots_)
+    if (!line.waiting.empty())
+      wanted.push_back(queue);
+  return wanted;
+}
+
+void permit_book::erase_unused(const queue_address& queue) {
+  auto at = slots_.find(queue);
+  if (at->second.lent == 0 && at->second.waiting.empty())
+    slots_.erase(at);
+}
 
 void permit_book::want(shard_id asker, const permit& what) {
   auto place = next_place_++;
   askers_[asker].waiting.emplace(what.number, place);
   wanted_.emplace(place, wanted_permit{asker, what});
-  look_at(place);
+  if (is_slot(what))
+    slots_[queue_of_slot(what)].waiting.insert(line_place(what, place));
+  else
+    look_at(place);
 }
 
 const permit_book::wanted_permit* permit_book::find(sequence place) const {
@@ -31,7 +100,13 @@ void permit_book::forget(sequence place) {
   auto at = wanted_.find(place);
   if (at == wanted_.end())
     return;
-  askers_.at(at->second.asker).waiting.erase(at->second.what.number);
+  const auto& what = at->second.what;
+  askers_.at(at->second.asker).waiting.erase(what.number);
+  if (is_slot(what)) {
+    auto queue = queue_of_slot(what);
+    slots_.at(queue).waiting.erase(line_place(what, place));
+    erase_unused(queue);
+  }
   wanted_.erase(at);
 }
 
@@ -73,12 +148,10 @@ void change_permits(shard_state& state, const permits_changed& e) {
   asker.heard = e.heard;
   for (const auto& booked : e.booked)
     if (asker.booked.emplace(booked.number, booked).second)
-      state.limits.keys().occupy(state.limits.describe(
-        booked.tenant, booked.uses, {first_permit_place, booked.priority, {}, permit_queue}));
+      book(state, booked);
   for (auto number : e.freed)
     if (auto found = asker.booked.extract(number); !found.empty())
-      state.limits.keys().free(
-        state.limits.describe(found.mapped().tenant, found.mapped().uses, {}).uses, state.at);
+      unbook(state, found.mapped());
 }
 
 } // namespace codeq::core

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -26,7 +27,8 @@ inline constexpr sequence first_permit_place = sequence{1} << 63;
 }
 
 /// The permits that other shards have, and want, of limit keys that this shard owns. Those that
-/// they have are durable, and count as slots of the keys; those that they want are volatile.
+/// they have are durable, and count as slots of the keys; those that they want are volatile. Slots
+/// of queues are counted here, and wait here.
 class permit_book {
 public:
   /// Shards whose permits may have ended without notice are asked so often.
@@ -53,6 +55,40 @@ public:
   /// Also those without permits.
   [[nodiscard]] const std::map<shard_id, asker_state>& askers() const noexcept { return askers_; }
 
+  /// The slots of a queue.
+  struct slot_line {
+    /// Those that other shards have.
+    std::uint64_t lent = 0;
+    /// The places of those that are wanted; priority first, which is negated.
+    std::set<std::pair<int, sequence>> waiting{};
+    /// The last slot was given to another shard, so that it is this one's turn.
+    bool was_lent = false;
+  };
+
+  /// Number of the queue's slots that other shards have.
+  [[nodiscard]] std::uint64_t lent_of(const queue_address& queue) const;
+
+  /// Another shard has got, or returned, a slot of the queue. Returns how many are lent now.
+  std::uint64_t count_lent(const queue_address& queue, bool is_returned);
+
+  /// The queue leased a task of this shard.
+  void note_own_lease(const queue_address& queue);
+
+  /// The queues of which slots are wanted.
+  [[nodiscard]] std::vector<queue_address> wanted_slots() const;
+
+  /// @pre slots of the queue are wanted, or lent
+  [[nodiscard]] const slot_line& slots_of(const queue_address& queue) const {
+    return slots_.at(queue);
+  }
+
+  /// Calls `visit(queue, line)` for all queues with slots that are wanted or lent.
+  template <class Visit>
+  void for_each_slot_line(Visit&& visit) const {
+    for (const auto& [queue, line] : slots_)
+      visit(queue, line);
+  }
+
   /// Adds a permit that is wanted; it is looked at in this turn.
   void want(shard_id asker, const permit& what);
 
@@ -78,7 +114,10 @@ public:
   [[nodiscard]] std::optional<monotonic_time> next_look() const;
 
 private:
+  void erase_unused(const queue_address& queue);
+
   std::map<shard_id, asker_state> askers_;
+  std::map<queue_address, slot_line> slots_;
   std::map<sequence, wanted_permit> wanted_;
   sequence next_place_ = first_permit_place + 1;
   std::vector<sequence> to_look_at_;

@@ -4,6 +4,7 @@
 #include "base/tuning.hpp"
 #include "core/state/apply.hpp"
 #include "core/state/queue_removal.hpp"
+#include "core/state/queue_slots.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -79,6 +80,7 @@ sealed_turn turn::seal(const instant& now) {
   purge_past_dead();
   release_due_tasks();
   state_.permits.return_unspent(now_.steady);
+  take_changed_slots(state_);
   tell_claimers(match());
   want_timers();
   say_follow_ups();

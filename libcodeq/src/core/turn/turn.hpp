@@ -310,6 +310,23 @@ private:
   /// Books the permits that their keys admit. `in_turns`: not where the last slot of the key was
   /// another shard's, so that the tasks of this shard come first.
   void book_permits(bool in_turns);
+  /// The same for the slots of queues.
+  void book_slots(bool in_turns);
+  /// Books what is wanted at that place.
+  void give_wanted(sequence place);
+  void drop_wanted(sequence place);
+  /// The worker is new at its queues; those with slots may have no other claimer.
+  void stir_slot_queues(const attached_worker& a);
+  /// Tasks of its queues are ready for which other shards may give slots.
+  [[nodiscard]] bool may_get_slots(const attached_worker& a) const;
+  /// A claimer of the queue is notified when its tasks can be granted.
+  [[nodiscard]] bool may_notify(const queue_state& queue) const;
+  /// Number of leases that would begin if there were slots: as many as workers have credits here. A
+  /// worker that would have to be notified first counts as one credit.
+  [[nodiscard]] std::uint64_t startable(const queue_state& queue) const;
+  /// After all grants of the turn: returns slots without tasks, and asks for those that leases
+  /// could use.
+  void settle_slots();
   void change_permit(shard_id asker, permits_changed change);
   void say_permits();
 
@@ -373,6 +390,8 @@ private:
   /// By the shard that has the permits.
   std::map<shard_id, permits_changed> permits_;
   std::map<shard_id, give_permits> permits_given_;
+  /// Queues whose slots another shard owns, and of which something has changed.
+  std::set<std::uint32_t> slot_queues_;
   /// The records in `scheduled_` of schedules that are not removed.
   std::map<schedule_address, std::size_t> open_schedules_;
   /// Checkpoints saved in this turn, and tasks whose checkpoints were dropped.

@@ -77,6 +77,7 @@ void turn::run(const attach_worker& c) {
   take_prefixes(a, c.peer, c.prefixes);
   leave_out(a, c.peer, c.without);
   state_.peers_by_worker.emplace(*c.worker, c.peer);
+  stir_slot_queues(a);
   state_.attached.insert_or_assign(c.peer, std::move(a));
   touched_.insert(c.peer);
 }
@@ -101,6 +102,7 @@ void turn::run(const change_queues& c) {
   for (const auto& prefix : left)
     leave_prefix(state_, prefix, before, need);
   touched_.insert(c.peer);
+  stir_slot_queues(at->second);
   if (at->second.credits > 0)
     stir_for(at->second, c.peer);
 }
@@ -165,6 +167,7 @@ void turn::add_queues(attached_worker& a, peer_id peer, const std::vector<queue_
     }
   }
   touched_.insert(peer);
+  stir_slot_queues(a);
 }
 
 void turn::leave_queues(const attached_worker& a, peer_id peer) {
@@ -243,12 +246,15 @@ std::vector<std::uint32_t> turn::match() {
         match_queue(queue);
       if (state_.queues[queue]->limited > 0)
         settle_first(*state_.queues[queue]);
+      if (state_.queues[queue]->has_slots())
+        slot_queues_.insert(queue);
       if (has_work(queue))
         with_work.push_back(queue);
     }
   } while (stir_for_prefixes(tried) || release_more(state_, released));
   book_permits(false);
   give_back_outranked();
+  settle_slots();
   state_.publish_heads();
   return with_work;
 }
@@ -293,8 +299,12 @@ std::size_t turn::stir_prefixes_of(const attached_worker& a, std::size_t limit) 
       if (stirred == limit)
         return stirred;
       const auto& q = *state_.queues[queue];
-      if (q.grantable() == 0 || !takes_by_prefix(a, q))
+      if (q.claimable() == 0 || !takes_by_prefix(a, q))
         continue;
+      if (q.grantable() == 0) {
+        slot_queues_.insert(queue);
+        continue;
+      }
       state_.stir(queue);
       ++stirred;
     }
@@ -496,6 +506,12 @@ bool turn::has_queue(const attached_worker& a, Condition meets) const {
 
 bool turn::has_ready(const attached_worker& a) const {
   return has_queue(a, [](const queue_state& queue) { return queue.grantable() > 0; });
+}
+
+bool turn::may_get_slots(const attached_worker& a) const {
+  return state_.permits.has_slot_queues() && has_queue(a, [](const queue_state& queue) {
+    return queue.has_slots() && queue.grantable() == 0 && queue.claimable() > 0;
+  });
 }
 
 bool turn::has_news(const attached_worker& a) const {

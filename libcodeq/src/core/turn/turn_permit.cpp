@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/state/queue_slots.hpp"
 #include "core/state/task_limits.hpp"
 #include "core/turn/turn.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 /// Permits: what other shards want of limit keys of this shard, and what this shard's tasks have of
@@ -25,6 +28,14 @@ std::uint32_t cost_of(const permit_return& returned, const task_limit& use) {
       return actual.name == use.name;
     });
   return at == returned.costs.end() ? use.cost : at->cost;
+}
+
+/// The priority of the first ready task in a lane; 0 when there is none.
+std::uint8_t first_priority(const queue_state& queue) {
+  auto priority = queue.ready_by_priority.size() - 1;
+  while (priority > 0 && queue.ready_by_priority[priority] == 0)
+    --priority;
+  return static_cast<std::uint8_t>(priority);
 }
 
 } // namespace
@@ -61,30 +72,33 @@ void turn::run(const ask_permits& c) {
 
 void turn::take_back(const ask_permits& c, const permit_return& what) {
   auto& asker = state_.lent.of(c.from);
-  if (auto waiting = asker.waiting.find(what.number); waiting != asker.waiting.end()) {
-    auto place = waiting->second;
-    state_.limits.keys().drop(task_at(state_, state_.lent.find(place)->what, place));
-    state_.lent.forget(place);
-  }
+  if (auto waiting = asker.waiting.find(what.number); waiting != asker.waiting.end())
+    drop_wanted(waiting->second);
   auto booked = asker.booked.find(what.number);
   if (booked == asker.booked.end())
     return;
-  for (const auto& use : booked->second.uses)
-    state_.limits.keys().settle(
-      {state_.limits.place_of(booked->second.tenant, use), use.cost}, cost_of(what, use),
-      now_.shard);
+  if (!is_slot(booked->second))
+    for (const auto& use : booked->second.uses)
+      state_.limits.keys().settle(
+        {state_.limits.place_of(booked->second.tenant, use), use.cost}, cost_of(what, use),
+        now_.shard);
   permits_changed change;
   change.freed.push_back(what.number);
   change_permit(c.from, std::move(change));
 }
 
+void turn::drop_wanted(sequence place) {
+  const auto& what = state_.lent.find(place)->what;
+  if (!is_slot(what))
+    state_.limits.keys().drop(task_at(state_, what, place));
+  state_.lent.forget(place);
+}
+
 void turn::take_list(const ask_permits& c) {
   auto& asker = state_.lent.of(c.from);
   asker.is_doubtful = false;
-  for (const auto& [number, place] : std::map<permit_number, sequence>(asker.waiting)) {
-    state_.limits.keys().drop(task_at(state_, state_.lent.find(place)->what, place));
-    state_.lent.forget(place);
-  }
+  for (const auto& [number, place] : std::map<permit_number, sequence>(asker.waiting))
+    drop_wanted(place);
   permits_changed change;
   std::set<permit_number> held;
   for (const auto& has : c.held) {
@@ -118,7 +132,80 @@ void turn::change_permit(shard_id shard, permits_changed change) {
   record.freed.insert(record.freed.end(), change.freed.begin(), change.freed.end());
 }
 
+void turn::give_wanted(sequence place) {
+  const auto* wanted = state_.lent.find(place);
+  auto asker = wanted->asker;
+  permits_changed change;
+  change.booked.push_back(wanted->what);
+  permits_given_[asker].given.push_back(wanted->what.number);
+  state_.lent.forget(place);
+  change_permit(asker, std::move(change));
+}
+
+void turn::book_slots(bool in_turns) {
+  for (const auto& name : state_.lent.wanted_slots()) {
+    const auto* queue = state_.find_queue(name);
+    auto room = [&] {
+      return queue ? queue->lease_cap() : std::numeric_limits<std::uint64_t>::max();
+    };
+    auto may_give = [&] {
+      const auto& line = state_.lent.slots_of(name);
+      return !line.waiting.empty() && !(in_turns && line.was_lent) && room() > 0;
+    };
+    while (may_give())
+      give_wanted(state_.lent.slots_of(name).waiting.begin()->second);
+  }
+}
+
+void turn::stir_slot_queues(const attached_worker& a) {
+  if (!state_.permits.has_slot_queues())
+    return;
+  auto stir = [&](std::uint32_t queue) {
+    if (state_.queues[queue]->has_slots())
+      state_.stir(queue);
+  };
+  std::for_each(a.queues.begin(), a.queues.end(), stir);
+  for (const auto& prefix : a.prefixes)
+    for (const auto& [served, queue] : prefix.claims->busy)
+      stir(queue);
+}
+
+bool turn::may_notify(const queue_state& queue) const {
+  auto has_news = [](const queue_claimers& claimers) {
+    return !claimers.waiting_for(claimer_need::news).empty();
+  };
+  return has_news(queue.claimers)
+         || std::any_of(
+           queue.prefixes.begin(), queue.prefixes.end(),
+           [&](const prefix_claims* claims) { return has_news(claims->claimers); });
+}
+
+std::uint64_t turn::startable(const queue_state& queue) const {
+  auto most = queue.claimable();
+  if (most == 0)
+    return 0;
+  std::uint64_t credits = 0;
+  for (const auto& [open, peer] : waiting_at(queue))
+    credits += open;
+  if (credits == 0 && may_notify(queue))
+    credits = 1;
+  return std::min(most, credits);
+}
+
+void turn::settle_slots() {
+  for (auto index : std::exchange(slot_queues_, {})) {
+    const auto& queue = *state_.queues[index];
+    auto leases = startable(queue);
+    auto free = std::min(leases, queue.slots.value_or(0));
+    // A worker that was told of tasks may be about to claim them, and held ones may get permits.
+    state_.permits.return_slots(index, queue.claimable() + queue.held);
+    state_.permits.want_slots(index, leases - free, first_priority(queue));
+  }
+  take_changed_slots(state_);
+}
+
 void turn::book_permits(bool in_turns) {
+  book_slots(in_turns);
   auto& keys = state_.limits.keys();
   for (auto place : state_.lent.take_to_look_at()) {
     const auto* wanted = state_.lent.find(place);
@@ -136,14 +223,9 @@ void turn::book_permits(bool in_turns) {
       state_.lent.look_at(place);
       continue;
     }
-    auto asker = wanted->asker;
-    permits_changed change;
-    change.booked.push_back(wanted->what);
-    permits_given_[asker].given.push_back(wanted->what.number);
-    state_.lent.forget(place);
     keys.drop(task);
     keys.charge(task, now_.shard);
-    change_permit(asker, std::move(change));
+    give_wanted(place);
     for (const auto& use : task.uses)
       keys.note_permitted(use.at);
   }
@@ -151,6 +233,7 @@ void turn::book_permits(bool in_turns) {
 
 void turn::run(const give_permits& c) {
   admit(state_, state_.permits.hear(c, now_.steady));
+  take_changed_slots(state_);
 }
 
 void turn::say_permits() {

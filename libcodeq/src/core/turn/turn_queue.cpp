@@ -2,6 +2,7 @@
 #include "codeq/limits.hpp"
 
 #include "base/duration_text.hpp"
+#include "base/queue_maximum.hpp"
 #include "base/tuning.hpp"
 #include "core/queues/queue_limits.hpp"
 #include "core/queues/queue_rules.hpp"
@@ -34,6 +35,10 @@ bool is_failure(const lease_end& e) {
 void turn::run(const configure_queue& c) {
   const auto* known = state_.find_queue(c.queue);
   queue_answered answer{c.peer, c.number, c.queue, {c.config}, {}};
+  base::complete_max_leased(
+    answer.settings.config,
+    state_.permits.shard_count(),
+    known ? known->settings.config.max_leased : 0);
   if (known) {
     answer.settings.paused = known->settings.paused;
     answer.settings.pause_reason = known->settings.pause_reason;
@@ -110,6 +115,8 @@ void turn::run(const show_queue& c) {
   if (c.is_explained)
     answer.explanation =
       std::make_shared<const queue_explanation>(explain_queue(state_, c.queue, now_.steady));
+  if (auto at = state_.attached.find(c.peer); at != state_.attached.end())
+    answer.awaits_slots = may_get_slots(at->second);
   effects_.emplace_back(std::move(answer));
 }
 
