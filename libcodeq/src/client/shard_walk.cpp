@@ -77,6 +77,14 @@ void add_explanation(queue_explanation& to, const queue_explanation& part) {
   to.limits_need = std::max(to.limits_need, part.limits_need);
 }
 
+/// The maximum of leases that shards of this version say, which all have it whole; 0: none says one.
+std::uint64_t max_leased_of(const std::vector<queue_part>& parts) {
+  auto at = std::find_if(parts.begin(), parts.end(), [](const queue_part& part) {
+    return part.settings.config.max_leased != 0;
+  });
+  return at == parts.end() ? 0 : at->settings.config.max_leased;
+}
+
 /// Not before limits allow it. Empty when some of the tasks cannot start as things are, or when
 /// nothing started lately.
 std::optional<duration> last_start_of(const queue_explanation& why) {
@@ -131,7 +139,7 @@ queue_info merge_parts(
   // A part that is missing counts as the first one: a change of other settings writes it back.
   for (std::size_t i = 0; i < missing.size(); ++i)
     info.config.max_depth = sum_of(info.config.max_depth, first.config.max_depth);
-  base::complete_max_leased(info.config, info.shards);
+  base::complete_max_leased(info.config, info.shards, max_leased_of(parts));
   info.config.max_leased_part = 0;
   info.is_uniform = info.differing.empty() && missing.empty();
   info.missing = std::move(missing);

@@ -65,6 +65,16 @@ TEST(ShardWalk, PartsOfShardsOfOlderVersionsAreSummed) {
   EXPECT_EQ(merge_parts({"t", "q"}, std::vector(4, part)).config.max_leased, 8u);
 }
 
+TEST(ShardWalk, PartOfAnOlderVersionStandsForTheWholeThatOthersSay) {
+  queue_part older;
+  older.settings.config.max_leased_part = 2;
+  auto newer = part_with(0, 0);
+  newer.settings.config = part_of(part_with(0, 5).settings.config, 4);
+
+  EXPECT_EQ(merge_parts({}, {older, newer, newer, newer}).config.max_leased, 5u);
+  EXPECT_EQ(merge_parts({}, {newer, older, newer, newer}).config.max_leased, 5u);
+}
+
 TEST(ShardWalk, ShardsThatDifferAreSaid) {
   auto paused = part_with(0, 0);
   paused.settings.paused = true;
