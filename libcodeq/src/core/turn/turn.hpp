@@ -319,13 +319,20 @@ private:
   void stir_slot_queues(const attached_worker& a);
   /// Tasks of its queues are ready for which other shards may give slots.
   [[nodiscard]] bool may_get_slots(const attached_worker& a) const;
-  /// A claimer of the queue is notified when its tasks can be granted.
-  [[nodiscard]] bool may_notify(const queue_state& queue) const;
+  /// The queue's next task, if there were slots, comes after one of another shard.
+  [[nodiscard]] bool is_first_outranked(std::uint32_t queue) const;
+  /// A claimer with that need would lease tasks of the queue as soon as there are slots.
+  [[nodiscard]] bool has_claimer(std::uint32_t queue, claimer_need need) const;
+  /// Open credits of the queue's claimers.
+  [[nodiscard]] std::uint64_t credits_at(std::uint32_t queue) const;
   /// Number of leases that would begin if there were slots: as many as workers have credits here. A
-  /// worker that would have to be notified first counts as one credit.
-  [[nodiscard]] std::uint64_t startable(const queue_state& queue) const;
+  /// worker that would have to be notified first, and a busy one while slots are awaited, count as
+  /// one credit.
+  [[nodiscard]] std::uint64_t startable(std::uint32_t queue) const;
+  /// Before other queues use the credits of the queue's claimers: notes how many slots it could use.
+  void note_slots(std::uint32_t queue);
   /// After all grants of the turn: returns slots without tasks, and asks for those that leases
-  /// could use.
+  /// could use. One is asked for although other queues used the credits: the next one finds it.
   void settle_slots();
   void change_permit(shard_id asker, permits_changed change);
   void say_permits();
@@ -390,8 +397,9 @@ private:
   /// By the shard that has the permits.
   std::map<shard_id, permits_changed> permits_;
   std::map<shard_id, give_permits> permits_given_;
-  /// Queues whose slots another shard owns, and of which something has changed.
-  std::set<std::uint32_t> slot_queues_;
+  /// Queues whose slots another shard owns, and of which something has changed, with the leases
+  /// that they would have if there were slots.
+  std::map<std::uint32_t, std::uint64_t> slot_queues_;
   /// The records in `scheduled_` of schedules that are not removed.
   std::map<schedule_address, std::size_t> open_schedules_;
   /// Checkpoints saved in this turn, and tasks whose checkpoints were dropped.

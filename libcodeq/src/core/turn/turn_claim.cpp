@@ -241,13 +241,14 @@ std::vector<std::uint32_t> turn::match() {
   std::vector<std::uint32_t> with_work;
   std::map<peer_id, std::uint64_t> tried;
   do {
-    for (auto queue : take_stirred()) {
+    auto stirred = take_stirred();
+    for (auto queue : stirred)
+      note_slots(queue);
+    for (auto queue : stirred) {
       if (has_work(queue))
         match_queue(queue);
       if (state_.queues[queue]->limited > 0)
         settle_first(*state_.queues[queue]);
-      if (state_.queues[queue]->has_slots())
-        slot_queues_.insert(queue);
       if (has_work(queue))
         with_work.push_back(queue);
     }
@@ -302,7 +303,7 @@ std::size_t turn::stir_prefixes_of(const attached_worker& a, std::size_t limit) 
       if (q.claimable() == 0 || !takes_by_prefix(a, q))
         continue;
       if (q.grantable() == 0) {
-        slot_queues_.insert(queue);
+        note_slots(queue);
         continue;
       }
       state_.stir(queue);

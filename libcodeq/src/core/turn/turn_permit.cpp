@@ -170,32 +170,69 @@ void turn::stir_slot_queues(const attached_worker& a) {
       stir(queue);
 }
 
-bool turn::may_notify(const queue_state& queue) const {
-  auto has_news = [](const queue_claimers& claimers) {
-    return !claimers.waiting_for(claimer_need::news).empty();
-  };
-  return has_news(queue.claimers)
-         || std::any_of(
-           queue.prefixes.begin(), queue.prefixes.end(),
-           [&](const prefix_claims* claims) { return has_news(claims->claimers); });
+bool turn::is_first_outranked(std::uint32_t index) const {
+  auto& queue = *state_.queues[index];
+  auto best = queue.board ? queue.board->best_elsewhere() : std::nullopt;
+  auto priority = first_priority(queue);
+  if (!best || queue.ready_by_priority[priority] == 0)
+    return false;
+  auto enqueued_at = ageless;
+  if (!queue.fair) {
+    auto first = queue.lanes[priority]->front(state_.segments, 1).first;
+    enqueued_at = find_segment(state_.segments, first)->enqueued_at;
+  }
+  return is_outranked({priority, enqueued_at}, best->head);
 }
 
-std::uint64_t turn::startable(const queue_state& queue) const {
-  auto most = queue.claimable();
+bool turn::has_claimer(std::uint32_t index, claimer_need need) const {
+  const auto& queue = *state_.queues[index];
+  auto has = [&](const queue_claimers& claimers, bool by_prefix) {
+    const auto& waiting = claimers.waiting_for(need);
+    return std::any_of(waiting.begin(), waiting.end(), [&](const claimer& one) {
+      const auto& a = state_.attached.at(one.second);
+      bool is_left_out = by_prefix && !takes_by_prefix(a, queue);
+      return !is_left_out && !(a.is_outranked && is_first_outranked(index));
+    });
+  };
+  return has(queue.claimers, false)
+         || std::any_of(
+           queue.prefixes.begin(), queue.prefixes.end(),
+           [&](const prefix_claims* claims) { return has(claims->claimers, true); });
+}
+
+std::uint64_t turn::credits_at(std::uint32_t index) const {
+  std::uint64_t credits = 0;
+  for (const auto& [open, peer] : waiting_at(*state_.queues[index]))
+    credits += open;
+  return credits;
+}
+
+std::uint64_t turn::startable(std::uint32_t index) const {
+  auto most = state_.queues[index]->claimable();
   if (most == 0)
     return 0;
-  std::uint64_t credits = 0;
-  for (const auto& [open, peer] : waiting_at(queue))
-    credits += open;
-  if (credits == 0 && may_notify(queue))
-    credits = 1;
-  return std::min(most, credits);
+  if (auto credits = credits_at(index); credits > 0)
+    return std::min(most, credits);
+  bool may_notify = has_claimer(index, claimer_need::news);
+  bool keeps_place = state_.permits.awaits_slots(index)
+                     && (has_claimer(index, claimer_need::tasks)
+                         || has_claimer(index, claimer_need::nothing));
+  return may_notify || keeps_place ? 1 : 0;
+}
+
+void turn::note_slots(std::uint32_t index) {
+  const auto& queue = *state_.queues[index];
+  if (!queue.has_slots())
+    return;
+  auto& leases = slot_queues_[index];
+  leases = std::max(leases, queue.leased + startable(index));
 }
 
 void turn::settle_slots() {
-  for (auto index : std::exchange(slot_queues_, {})) {
+  for (auto [index, noted] : std::exchange(slot_queues_, {})) {
     const auto& queue = *state_.queues[index];
-    auto leases = startable(queue);
+    auto leases = std::min(queue.claimable(), noted - std::min(noted, queue.leased));
+    leases = std::min(leases, std::max<std::uint64_t>(credits_at(index), 1));
     auto free = std::min(leases, queue.slots.value_or(0));
     // A worker that was told of tasks may be about to claim them, and held ones may get permits.
     state_.permits.return_slots(index, queue.claimable() + queue.held);

@@ -31,6 +31,23 @@ constexpr std::uint32_t slot_credits = 20;
 const queue_address slot_queue{"default", "q"};
 const queue_address free_queue{"default", "free"};
 
+/// Another shard always has a task of a higher priority.
+class board_with_a_better_task final : public ready_board {
+public:
+  class place final : public queue_board {
+  public:
+    void publish(const std::optional<ready_head>&) override {}
+
+    [[nodiscard]] std::optional<rival_head> best_elsewhere() const override {
+      return rival_head{{limits::priority_max, ageless}, shard_id{0}};
+    }
+  };
+
+  [[nodiscard]] std::unique_ptr<queue_board> join(const queue_address&, shard_id) override {
+    return std::make_unique<place>();
+  }
+};
+
 /// Four shards, each with a worker that has free slots for everything. Their letters arrive at the
 /// next step, if the shard is reachable.
 class QueueSlots : public testing::Test {
@@ -157,6 +174,19 @@ protected:
   [[nodiscard]] std::uint64_t leased(std::size_t index) const {
     const auto* queue = nodes_[index].state->find_queue(slot_queue);
     return queue ? queue->leased : 0;
+  }
+
+  [[nodiscard]] std::uint64_t completed(std::size_t index, const queue_address& queue) const {
+    return nodes_[index].state->find_queue(queue)->totals.completed;
+  }
+
+  /// Number of slots that the shard has lent since its first process began.
+  [[nodiscard]] std::size_t bookings(std::size_t index) const {
+    std::size_t all = 0;
+    for (const auto& e : nodes_[index].log)
+      if (const auto* changed = std::get_if<permits_changed>(&e))
+        all += changed->booked.size();
+    return all;
   }
 
   [[nodiscard]] std::uint64_t leased() const {
@@ -440,6 +470,42 @@ TEST_F(QueueSlots, WorkerIsNotToldOfTasksWhileTheMaximumIsReached) {
   complete_one(owner());
   pass(50ms);
   EXPECT_EQ(notified_, 1);
+}
+
+TEST_F(QueueSlots, BusyWorkerServesTheQueueAndOthersInTurns) {
+  set_maximum(5);
+  decide(asker(), revoke_credits{slot_worker, slot_credits - 1});
+  enqueue_tasks(asker(), 500);
+  enqueue_tasks(asker(), 500, free_queue);
+  for (int i = 0; i < 400; ++i) {
+    pass(5ms);
+    complete_one(asker());
+  }
+
+  EXPECT_GE(completed(asker(), slot_queue), 100u);
+  EXPECT_GE(completed(asker(), free_queue), 100u);
+}
+
+TEST_F(QueueSlots, NoSlotIsAskedForWhenTheOnlyWorkerLeavesTheQueueOut) {
+  set_maximum(1);
+  auto worker = std::make_shared<const worker_identity>(worker_identity{"w", 1});
+  decide(
+    asker(), attach_worker{slot_worker, worker, {}, {queue_address{"default", ""}}, {slot_queue}});
+  enqueue_tasks(asker(), 2);
+  pass(1s);
+
+  EXPECT_EQ(nodes_[asker()].state->permits.size(), 0u);
+  EXPECT_EQ(bookings(owner()), 0u);
+}
+
+TEST_F(QueueSlots, SlotIsNotTakenAndReturnedAgainAndAgainForAnOutrankedWorker) {
+  set_maximum(2);
+  nodes_[asker()].state->join_board(std::make_shared<board_with_a_better_task>());
+  enqueue_tasks(asker(), 1);
+  pass(5s);
+
+  EXPECT_EQ(leased(asker()), 0u);
+  EXPECT_EQ(bookings(owner()), 1u);
 }
 
 TEST_F(QueueSlots, PartsOfOlderVersionsBecomeAWhole) {
