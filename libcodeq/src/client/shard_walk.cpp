@@ -77,7 +77,7 @@ void add_explanation(queue_explanation& to, const queue_explanation& part) {
   to.limits_need = std::max(to.limits_need, part.limits_need);
 }
 
-/// The maximum of leases that shards of this version say, which all have it whole; 0: none says one.
+/// The maximum of leases that shards of this version say, which each have it whole; 0: none does.
 std::uint64_t max_leased_of(const std::vector<queue_part>& parts) {
   auto at = std::find_if(parts.begin(), parts.end(), [](const queue_part& part) {
     return part.settings.config.max_leased != 0;

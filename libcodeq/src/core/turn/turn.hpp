@@ -329,7 +329,8 @@ private:
   /// worker that would have to be notified first, and a busy one while slots are awaited, count as
   /// one credit.
   [[nodiscard]] std::uint64_t startable(std::uint32_t queue) const;
-  /// Before other queues use the credits of the queue's claimers: notes how many slots it could use.
+  /// Before other queues use the credits of the queue's claimers: notes how many slots it could
+  /// use.
   void note_slots(std::uint32_t queue);
   /// After all grants of the turn: returns slots without tasks, and asks for those that leases
   /// could use. One is asked for although other queues used the credits: the next one finds it.
