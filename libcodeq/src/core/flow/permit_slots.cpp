@@ -3,6 +3,7 @@
 #include "core/flow/permit_desk.hpp"
 
 #include <algorithm>
+#include <utility>
 
 /// The slots of queues with a maximum of leases.
 namespace codeq::core {
@@ -68,11 +69,10 @@ void permit_desk::want_slots(
   auto others = pool.held.size() + pool.spent.size();
   auto room = slots_per_queue_max - std::min(slots_per_queue_max, others);
   auto wanted = std::min({count, slots_asked_max, room});
-  // Those that wait with a lower priority would wait behind other shards.
-  bool is_higher = priority > pool.what.priority;
-  drop_waiting(pool, is_higher ? 0 : wanted);
-  if (is_higher || pool.waiting.empty())
-    pool.what.priority = priority;
+  // Those that wait with a lower priority would wait behind other shards, and those with a higher
+  // one before tasks that are to come first.
+  bool is_other = priority != std::exchange(pool.what.priority, priority);
+  drop_waiting(pool, is_other ? 0 : wanted);
   while (pool.waiting.size() < wanted) {
     auto task = slot_task(queue, pool);
     wait(task);
