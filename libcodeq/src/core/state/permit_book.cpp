@@ -58,6 +58,8 @@ std::uint64_t permit_book::count_lent(const queue_address& queue, bool is_return
   line.lent += is_returned ? -1 : 1;
   line.was_lent = line.was_lent || !is_returned;
   auto lent = line.lent;
+  if (is_returned)
+    look_at_slots(queue);
   erase_unused(queue);
   return lent;
 }
@@ -67,17 +69,18 @@ void permit_book::note_own_lease(const queue_address& queue) {
     at->second.was_lent = false;
 }
 
-std::vector<queue_address> permit_book::wanted_slots() const {
-  std::vector<queue_address> wanted;
-  for (const auto& [queue, line] : slots_)
-    if (!line.waiting.empty())
-      wanted.push_back(queue);
-  return wanted;
+void permit_book::look_at_slots(const queue_address& queue) {
+  auto at = slots_.find(queue);
+  if (at != slots_.end() && !at->second.waiting.empty())
+    slots_to_look_at_.insert(queue);
 }
 
 void permit_book::erase_unused(const queue_address& queue) {
   auto at = slots_.find(queue);
-  if (at->second.lent == 0 && at->second.waiting.empty())
+  if (!at->second.waiting.empty())
+    return;
+  slots_to_look_at_.erase(queue);
+  if (at->second.lent == 0)
     slots_.erase(at);
 }
 
@@ -85,10 +88,11 @@ void permit_book::want(shard_id asker, const permit& what) {
   auto place = next_place_++;
   askers_[asker].waiting.emplace(what.number, place);
   wanted_.emplace(place, wanted_permit{asker, what});
-  if (is_slot(what))
-    slots_[queue_of_slot(what)].waiting.insert(line_place(what, place));
-  else
-    look_at(place);
+  if (!is_slot(what))
+    return look_at(place);
+  auto queue = queue_of_slot(what);
+  slots_[queue].waiting.insert(line_place(what, place));
+  slots_to_look_at_.insert(std::move(queue));
 }
 
 const permit_book::wanted_permit* permit_book::find(sequence place) const {
@@ -108,6 +112,15 @@ void permit_book::forget(sequence place) {
     erase_unused(queue);
   }
   wanted_.erase(at);
+}
+
+std::vector<sequence> permit_book::wanted_in_vain(monotonic_time now) const {
+  std::vector<sequence> places;
+  for (const auto& [shard, asker] : askers_)
+    if (asker.is_doubtful || asker.heard_at + silent_max <= now)
+      for (const auto& [number, place] : asker.waiting)
+        places.push_back(place);
+  return places;
 }
 
 void permit_book::doubt_all() {

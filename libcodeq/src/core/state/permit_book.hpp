@@ -33,6 +33,9 @@ class permit_book {
 public:
   /// Shards whose permits may have ended without notice are asked so often.
   static constexpr duration ask_again{500};
+  /// An asker that was not heard for so long waits no more, so that no permit is booked for a shard
+  /// that cannot be reached. It would have asked again each 500 ms.
+  static constexpr duration silent_max{1500};
 
   struct wanted_permit {
     shard_id asker{};
@@ -43,6 +46,7 @@ public:
     /// The last message heard.
     std::uint32_t session = 0;
     std::uint64_t heard = 0;
+    monotonic_time heard_at{};
     std::map<permit_number, permit> booked{};
     /// The places of those that wait.
     std::map<permit_number, sequence> waiting{};
@@ -74,8 +78,16 @@ public:
   /// The queue leased a task of this shard.
   void note_own_lease(const queue_address& queue);
 
-  /// The queues of which slots are wanted.
-  [[nodiscard]] std::vector<queue_address> wanted_slots() const;
+  /// More leases of the queue may be possible: its wanted slots are looked at, if there are any.
+  void look_at_slots(const queue_address& queue);
+
+  /// The queues to look at. Each of them has slots that are wanted.
+  [[nodiscard]] std::vector<queue_address> slots_to_look_at() const {
+    return {slots_to_look_at_.begin(), slots_to_look_at_.end()};
+  }
+
+  /// No more can be lent for now.
+  void note_slots_seen() { slots_to_look_at_.clear(); }
 
   /// @pre slots of the queue are wanted, or lent
   [[nodiscard]] const slot_line& slots_of(const queue_address& queue) const {
@@ -98,6 +110,10 @@ public:
   /// It is booked, or not wanted any more.
   void forget(sequence place);
 
+  /// The places of permits that are wanted by shards which were not heard lately, or were served
+  /// anew.
+  [[nodiscard]] std::vector<sequence> wanted_in_vain(monotonic_time now) const;
+
   /// Its key may admit it now.
   void look_at(sequence place) { to_look_at_.push_back(place); }
 
@@ -118,6 +134,7 @@ private:
 
   std::map<shard_id, asker_state> askers_;
   std::map<queue_address, slot_line> slots_;
+  std::set<queue_address> slots_to_look_at_;
   std::map<sequence, wanted_permit> wanted_;
   sequence next_place_ = first_permit_place + 1;
   std::vector<sequence> to_look_at_;

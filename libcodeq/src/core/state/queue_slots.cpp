@@ -19,6 +19,7 @@ void join_slots(shard_state& state, std::uint32_t index) {
 void change_maximum(shard_state& state, std::uint32_t index, std::uint64_t before) {
   auto& queue = *state.queues[index];
   auto after = queue.settings.config.max_leased;
+  state.lent.look_at_slots(queue.address);
   if (!queue.slots || (before == 0) == (after == 0))
     return;
   queue.slots = 0;
@@ -41,6 +42,8 @@ void spend_slot(shard_state& state, std::uint32_t index) {
 
 void end_slot(shard_state& state, std::uint32_t index) {
   auto& queue = *state.queues[index];
+  if (queue.settings.config.max_leased != 0)
+    state.lent.look_at_slots(queue.address);
   if (!queue.has_slots())
     return;
   state.permits.end_slot(index, state.steady);

@@ -42,6 +42,7 @@ std::uint8_t first_priority(const queue_state& queue) {
 
 void turn::run(const ask_permits& c) {
   auto& asker = state_.lent.of(c.from);
+  asker.heard_at = now_.steady;
   bool is_past =
     std::pair(c.session, c.number) <= std::pair(asker.session, asker.heard);
   if (is_past)
@@ -143,7 +144,7 @@ void turn::give_wanted(sequence place) {
 }
 
 void turn::book_slots(bool in_turns) {
-  for (const auto& name : state_.lent.wanted_slots()) {
+  for (const auto& name : state_.lent.slots_to_look_at()) {
     const auto* queue = state_.find_queue(name);
     auto room = [&] {
       return queue ? queue->lease_cap() : std::numeric_limits<std::uint64_t>::max();
@@ -155,6 +156,8 @@ void turn::book_slots(bool in_turns) {
     while (may_give())
       give_wanted(state_.lent.slots_of(name).waiting.begin()->second);
   }
+  if (!in_turns)
+    state_.lent.note_slots_seen();
 }
 
 void turn::stir_slot_queues(const attached_worker& a) {
@@ -242,6 +245,8 @@ void turn::settle_slots() {
 }
 
 void turn::book_permits(bool in_turns) {
+  for (auto place : state_.lent.wanted_in_vain(now_.steady))
+    drop_wanted(place);
   book_slots(in_turns);
   auto& keys = state_.limits.keys();
   for (auto place : state_.lent.take_to_look_at()) {

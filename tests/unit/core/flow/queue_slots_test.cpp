@@ -142,9 +142,13 @@ protected:
   }
 
   void enqueue_tasks(
-    std::size_t index, std::uint32_t count, const queue_address& queue = slot_queue) {
+    std::size_t index,
+    std::uint32_t count,
+    const queue_address& queue = slot_queue,
+    std::uint8_t priority = 0) {
     enqueue_run run;
     run.queue = queue;
+    run.priority = priority;
     run.settings.lease = 1h;
     run.tasks = test::encode_bodies(count, 8);
     auto session = make_producer_id(now_.shard, 0, nodes_[index].epoch);
@@ -196,13 +200,15 @@ protected:
     return all;
   }
 
-  /// The shard that owns the slots, and another one.
+  /// The shard that owns the slots, and two others.
   [[nodiscard]] static std::size_t owner() {
     task_limit use{std::string(slot_limit), slot_queue.queue, 1};
     return value(shard_of_limit_key(slot_queue.tenant, use, slot_shards));
   }
 
   [[nodiscard]] static std::size_t asker() { return (owner() + 1) % slot_shards; }
+
+  [[nodiscard]] static std::size_t third() { return (owner() + 2) % slot_shards; }
 
   [[nodiscard]] std::uint64_t lent() const {
     return nodes_[owner()].state->lent.lent_of(slot_queue);
@@ -506,6 +512,75 @@ TEST_F(QueueSlots, SlotIsNotTakenAndReturnedAgainAndAgainForAnOutrankedWorker) {
 
   EXPECT_EQ(leased(asker()), 0u);
   EXPECT_EQ(bookings(owner()), 1u);
+}
+
+TEST_F(QueueSlots, SlotIsNotBookedForAShardThatWaitedAndCannotBeReached) {
+  set_maximum(1);
+  enqueue_tasks(owner(), 1);
+  pass(100ms);
+  enqueue_tasks(asker(), 1);
+  pass(100ms);
+  nodes_[asker()].is_reachable = false;
+  pass(permit_book::silent_max);
+  enqueue_tasks(third(), 1);
+  pass(100ms);
+  complete_one(owner());
+  pass(100ms);
+  EXPECT_EQ(leased(third()), 1u);
+
+  nodes_[asker()].is_reachable = true;
+  pass(1s);
+  complete_one(third());
+  pass(1s);
+  EXPECT_EQ(leased(asker()), 1u);
+}
+
+TEST_F(QueueSlots, ShardThatIsServedAnewWaitsNoMoreAndAsksAgain) {
+  set_maximum(1);
+  enqueue_tasks(owner(), 1);
+  pass(100ms);
+  enqueue_tasks(asker(), 1);
+  pass(100ms);
+  nodes_[asker()].is_reachable = false;
+  note_moved(*nodes_[owner()].state, nodes_[asker()].state->id);
+  complete_one(owner());
+  EXPECT_EQ(lent(), 0u);
+
+  nodes_[asker()].is_reachable = true;
+  pass(1s);
+  EXPECT_EQ(leased(asker()), 1u);
+}
+
+TEST_F(QueueSlots, WaitingShardsAreLookedAtOnlyWhenTheyMayGetSlots) {
+  const auto& book = nodes_[owner()].state->lent;
+  set_maximum(1);
+  enqueue_tasks(owner(), 2);
+  pass(100ms);
+  enqueue_tasks(asker(), 1);
+  pass(100ms);
+
+  EXPECT_FALSE(book.slots_of(slot_queue).waiting.empty());
+  EXPECT_TRUE(book.slots_to_look_at().empty());
+  configure(owner(), {.max_leased = 2});
+  EXPECT_EQ(book.lent_of(slot_queue), 1u);
+}
+
+TEST_F(QueueSlots, OtherTasksDoNotWaitBehindThoseThatCameAfterATaskOfAHighPriority) {
+  set_maximum(1);
+  enqueue_tasks(owner(), 1);
+  pass(100ms);
+  enqueue_tasks(asker(), 2);
+  pass(100ms);
+  enqueue_tasks(asker(), 1, slot_queue, 9);
+  enqueue_tasks(third(), 1, slot_queue, 5);
+  pass(100ms);
+  complete_one(owner());
+  pass(100ms);
+  EXPECT_EQ(leased(asker()), 1u);
+
+  complete_one(asker());
+  pass(100ms);
+  EXPECT_EQ(leased(third()), 1u);
 }
 
 TEST_F(QueueSlots, PartsOfOlderVersionsBecomeAWhole) {
