@@ -226,11 +226,10 @@ void permit_desk::return_unspent(monotonic_time now) {
   }
 }
 
-void permit_desk::note_heard(owner_state& owner, std::uint64_t heard, monotonic_time now) {
+void permit_desk::note_heard(owner_state& owner, std::uint64_t heard) {
   if (!owner.is_awaiting || heard < owner.said)
     return;
   owner.is_awaiting = false;
-  owner.look = now + ask_again;
   owner.is_listed = owner.is_listed || owner.was_list;
   for (auto number : std::exchange(owner.returns_said, {}))
     owner.returns.erase(number);
@@ -249,7 +248,7 @@ std::vector<sequence> permit_desk::hear(const give_permits& said, monotonic_time
     moved(said.by);
     return {};
   }
-  note_heard(owner, said.heard, now);
+  note_heard(owner, said.heard);
   std::vector<sequence> admitted;
   for (auto number : said.given) {
     auto at = numbers_.find(number);
@@ -362,14 +361,23 @@ const permit& permit_desk::permit_of(permit_number number) const {
     ->what;
 }
 
+void permit_desk::add_again(owner_state& owner, std::set<permit_number>& wanted) {
+  auto next = owner.asked.upper_bound(owner.asked_again);
+  for (; next != owner.asked.end() && wanted.size() < message_permits_max; ++next) {
+    wanted.insert(*next);
+    owner.asked_again = *next;
+  }
+  if (next == owner.asked.end())
+    owner.asked_again = 0;
+}
+
 ask_permits permit_desk::ask_for(shard_id to, bool again) {
   ask_permits asked;
   auto fresh = ask_further(to);
-  if (again) {
-    const auto& all = owners_.at(to).asked;
-    fresh.assign(all.begin(), all.end());
-  }
-  for (auto number : fresh)
+  std::set<permit_number> wanted(fresh.begin(), fresh.end());
+  if (again)
+    add_again(owners_.at(to), wanted);
+  for (auto number : wanted)
     asked.wanted.push_back(permit_of(number));
   return asked;
 }
@@ -380,12 +388,17 @@ std::vector<permit_desk::letter> permit_desk::say(monotonic_time now) {
     bool is_late = owner.look <= now;
     if (owner.is_awaiting && !is_late)
       continue;
-    bool again = is_late && !owner.asked.empty();
+    if (owner.asked.empty())
+      owner.ask_at = now + ask_again;
+    bool again = owner.is_awaiting || owner.ask_at <= now;
     if (!owner.is_awaiting && !again && !has_news(owner))
       continue;
     if (!owner.is_listed)
       forget_asked(owner);
     auto what = owner.is_listed ? ask_for(to, again) : list_for(to);
+    // The rest of many is asked for as soon as this message is heard.
+    if (again)
+      owner.ask_at = owner.asked_again == 0 ? now + ask_again : now;
     owner.returns_said.clear();
     for (const auto& [number, returned] : owner.returns) {
       if (what.returned.size() == message_permits_max)
@@ -410,9 +423,12 @@ std::optional<monotonic_time> permit_desk::next_look() const {
   std::optional<monotonic_time> next;
   if (!unspent_.empty())
     next = unspent_.begin()->first;
-  for (const auto& [to, owner] : owners_)
-    if (owner.is_awaiting || !owner.asked.empty())
-      next = next ? std::min(*next, owner.look) : owner.look;
+  for (const auto& [to, owner] : owners_) {
+    if (!owner.is_awaiting && owner.asked.empty())
+      continue;
+    auto look = owner.is_awaiting ? owner.look : owner.ask_at;
+    next = next ? std::min(*next, look) : look;
+  }
   return next;
 }
 

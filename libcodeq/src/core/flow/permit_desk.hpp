@@ -253,8 +253,11 @@ private:
     bool is_awaiting = false;
     bool was_list = false;
     std::uint64_t said = 0;
-    /// When to send it again, or to ask again.
+    /// When to send it again.
     monotonic_time look{};
+    /// When to ask again for what is asked for, and the last one of these that was; 0: all were.
+    monotonic_time ask_at{};
+    permit_number asked_again = 0;
     std::map<line_name, line> lines{};
     /// Lines with tasks whose permits may be asked for, and those with slots.
     std::set<line_name> open_lines{};
@@ -291,13 +294,15 @@ private:
   bool take(entry& task, sequence seq, monotonic_time now);
   void give_back(shard_id owner, permit_return what);
   void forget_asked(const owner_state& owner);
-  void note_heard(owner_state& owner, std::uint64_t heard, monotonic_time now);
+  static void note_heard(owner_state& owner, std::uint64_t heard);
   [[nodiscard]] static bool has_news(const owner_state& owner);
   /// The first queued task of an open line is asked for.
   permit_number ask_first(shard_id to, owner_state& owner, const line_name& name);
   [[nodiscard]] std::vector<permit_number> ask_further(shard_id to);
   [[nodiscard]] ask_permits list_for(shard_id to) const;
   [[nodiscard]] const permit& permit_of(permit_number number) const;
+  /// Adds some that were asked for before, as many as the message may have.
+  static void add_again(owner_state& owner, std::set<permit_number>& wanted);
   [[nodiscard]] ask_permits ask_for(shard_id to, bool again);
 
   shard_id own_{};
