@@ -307,6 +307,9 @@ struct QueueReply {
     limitsNeedMs @8 :UInt64;
     # Until the last ready task can start by the maximum of leases and by the limits, at the
     # earliest; 0: unknown, the largest value: never.
+    maxLeasedNeedMs @9 :UInt64;
+    # The same for the ready tasks of my shard, by the maximum of leases alone; those of all shards
+    # are to be added, since they share the maximum.
   }
 
   struct Reason {

@@ -161,6 +161,23 @@ protected:
     return queue ? queue->leased : 0;
   }
 
+  /// The shard's worker, which has one credit in all, completes so many tasks that run for this time.
+  void run_one_by_one(std::size_t index, int tasks, duration each) {
+    for (int i = 0; i < tasks; ++i) {
+      pass(each);
+      complete_one(index);
+    }
+  }
+
+  /// Number of slots of all queues that any shard has lent.
+  [[nodiscard]] std::uint64_t lent_in_all() const {
+    std::uint64_t all = 0;
+    for (const auto& one : nodes_)
+      one.state->lent.for_each_slot_line(
+        [&](const queue_address&, const auto& line) { all += line.lent; });
+    return all;
+  }
+
   [[nodiscard]] std::uint64_t completed(std::size_t index, const queue_address& queue) const {
     return nodes_[index].state->find_queue(queue)->totals.completed;
   }

@@ -492,6 +492,8 @@ struct queue_explanation {
   /// The least time that the ready tasks need by `max_leased` and the limits, as far as the shards
   /// know run times and keys; `duration::max()`: they never start; 0: nothing is known.
   duration limits_need{0};
+  /// What the tasks of a shard need of it by `max_leased`; over all shards the sum.
+  duration max_leased_need{0};
   /// Shards that did not answer, and are not counted.
   std::vector<std::uint16_t> missing_shards{};
 };

@@ -162,6 +162,7 @@ result<void> fill_waits(schema::QueueReply::Waits::Reader from, queue_explanatio
   to.has_all_keys = !from.getPartialKeys();
   to.starts_per_minute = from.getStartsPerMinute();
   to.limits_need = time_of(from.getLimitsNeedMs());
+  to.max_leased_need = time_of(from.getMaxLeasedNeedMs());
   return {};
 }
 

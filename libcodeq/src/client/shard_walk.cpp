@@ -74,7 +74,9 @@ void add_explanation(queue_explanation& to, const queue_explanation& part) {
   add_waits(to.keys, part.keys);
   to.has_all_keys = to.has_all_keys && part.has_all_keys;
   to.starts_per_minute += part.starts_per_minute;
-  to.limits_need = std::max(to.limits_need, part.limits_need);
+  const auto most = duration::max() - to.max_leased_need;
+  to.max_leased_need += std::min(most, part.max_leased_need);
+  to.limits_need = std::max({to.limits_need, part.limits_need, to.max_leased_need});
 }
 
 /// The maximum of leases that shards of this version say, which each have it whole; 0: none does.

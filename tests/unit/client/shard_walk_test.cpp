@@ -172,6 +172,20 @@ TEST(ShardWalk, LimitsBoundTheForecastOfAQueue) {
   EXPECT_EQ(last_start(duration::max()), std::nullopt);
 }
 
+TEST(ShardWalk, ShardsShareTheMaximumOfLeasesInTheForecast) {
+  queue_part part;
+  part.explanation.waiting = {{task_reason::queue_at_max_leased, 10}};
+  part.explanation.starts_per_minute = 60;
+  part.explanation.max_leased_need = duration{20'000};
+  part.explanation.limits_need = duration{30'000};
+
+  auto whole = merge_explanations({}, {part, part, part});
+
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(whole->limits_need, duration{60'000});
+  EXPECT_EQ(whole->last_start, duration{60'000});
+}
+
 TEST(ShardWalk, ShardsThatDoNotExplainAQueueAreNamed) {
   queue_part answered;
   answered.explanation.waiting = {{task_reason::no_worker, 1}};

@@ -215,7 +215,7 @@ void permit_desk::return_unspent(monotonic_time now) {
     give_back_had(task, true);
     if (task.is == stage::held) {
       if (is_slot_place(at->first))
-        note_slot(task.queue, at->first, false);
+        note_missed(task, at->first);
       tasks_.erase(at);
       continue;
     }
@@ -226,10 +226,20 @@ void permit_desk::return_unspent(monotonic_time now) {
   }
 }
 
-void permit_desk::note_heard(owner_state& owner, std::uint64_t heard) {
+void permit_desk::note_heard(shard_id by, std::uint64_t heard, monotonic_time now) {
+  auto& owner = owners_.at(by);
   if (!owner.is_awaiting || heard < owner.said)
     return;
+  if (owner.is_silent(now))
+    note_answering(by);
   owner.is_awaiting = false;
+  for (auto queue : std::exchange(owner.slots_said, {})) {
+    auto pool = pools_.find(queue);
+    if (pool == pools_.end())
+      continue;
+    pool->second.is_unheard = false;
+    changed_slots_.insert(queue);
+  }
   owner.is_listed = owner.is_listed || owner.was_list;
   for (auto number : std::exchange(owner.returns_said, {}))
     owner.returns.erase(number);
@@ -242,13 +252,13 @@ void permit_desk::note_heard(owner_state& owner, std::uint64_t heard) {
 std::vector<sequence> permit_desk::hear(const give_permits& said, monotonic_time now) {
   if (!is_open())
     return {};
-  auto& owner = owners_[said.by];
+  owners_.try_emplace(said.by);
   if (said.session != session_ || said.wants_list) {
     // An owner that asks an earlier process does not know what this one has.
     moved(said.by);
     return {};
   }
-  note_heard(owner, said.heard);
+  note_heard(said.by, said.heard, now);
   std::vector<sequence> admitted;
   for (auto number : said.given) {
     auto at = numbers_.find(number);
@@ -289,6 +299,7 @@ void permit_desk::moved(shard_id owner) {
     return;
   at->second.is_listed = false;
   at->second.is_awaiting = false;
+  note_answering(owner);
 }
 
 void permit_desk::recall(sequence seq) {
@@ -328,6 +339,8 @@ permit_number permit_desk::ask_first(shard_id to, owner_state& owner, const line
   task.awaited().what.number = number;
   owner.asked.insert(number);
   owner.out += is_slot_place(seq) ? 0 : 1;
+  if (is_slot_place(seq))
+    owner.slots_said.insert(task.queue);
   line.asked.insert(first);
   note_line(owner, name, line);
   return number;
@@ -412,7 +425,8 @@ std::vector<permit_desk::letter> permit_desk::say(monotonic_time now) {
     what.session = session_;
     what.number = ++owner.said;
     owner.was_list = what.is_list;
-    owner.is_awaiting = true;
+    if (!std::exchange(owner.is_awaiting, true))
+      owner.unanswered_since = now;
     owner.look = now + answer_wait;
     letters.push_back({to, std::move(what)});
   }

@@ -154,8 +154,20 @@ public:
   /// Some queue has a maximum, and slots of another shard.
   [[nodiscard]] bool has_slot_queues() const noexcept { return !pools_.empty(); }
 
-  /// Slots of the queue were asked for, and have not come.
-  [[nodiscard]] bool awaits_slots(std::uint32_t queue) const;
+  /// Number of the queue's slots that were asked for, and have not come.
+  [[nodiscard]] std::size_t awaited_slots(std::uint32_t queue) const;
+
+  /// The owner has not answered yet whether it gives those that were asked for last.
+  [[nodiscard]] bool is_asking_slots(std::uint32_t queue) const;
+
+  /// A slot of the queue was not spent in time: when the first such one came since the last lease.
+  /// Empty when there is none since `forget_missed_slot`.
+  [[nodiscard]] std::optional<monotonic_time> missed_slot_at(std::uint32_t queue) const;
+  void forget_missed_slot(std::uint32_t queue);
+
+  /// The owner of the queue's slots does not answer. When it does, `take_changed_slots` has the
+  /// queue.
+  [[nodiscard]] bool is_owner_silent(std::uint32_t queue, monotonic_time now) const;
 
   /// Number of the queue's leases that have slots.
   [[nodiscard]] std::size_t spent_slots(std::uint32_t queue) const;
@@ -235,6 +247,10 @@ private:
     std::set<sequence> waiting{};
     std::set<sequence> held{};
     std::vector<sequence> spent{};
+    /// Some of those that wait were not heard by the owner.
+    bool is_unheard = false;
+    bool is_missed = false;
+    std::optional<monotonic_time> missed_at{};
   };
 
   /// Slots have places among the tasks, with numbers that no task has.
@@ -253,8 +269,9 @@ private:
     bool is_awaiting = false;
     bool was_list = false;
     std::uint64_t said = 0;
-    /// When to send it again.
+    /// When to send it again, and when the first message that is not answered was sent.
     monotonic_time look{};
+    monotonic_time unanswered_since{};
     /// When to ask again for what is asked for, and the last one of these that was; 0: all were.
     monotonic_time ask_at{};
     permit_number asked_again = 0;
@@ -270,6 +287,12 @@ private:
     /// How many of these the last message had.
     std::size_t closures_said = 0;
     std::vector<permit_number> returns_said{};
+    /// The queues whose slots were asked for since the owner answered.
+    std::set<std::uint32_t> slots_said{};
+
+    [[nodiscard]] bool is_silent(monotonic_time now) const {
+      return is_awaiting && unanswered_since + answer_wait < now;
+    }
 
     [[nodiscard]] std::set<line_name>& open_of(const line_name& name);
     [[nodiscard]] bool may_ask_limits() const;
@@ -280,8 +303,11 @@ private:
   [[nodiscard]] static entry entry_of(const permit_task& task);
   [[nodiscard]] permit_task slot_task(std::uint32_t queue, const slot_pool& pool);
   void drop_waiting(slot_pool& pool, std::size_t left);
+  /// Slots may be asked for from the owner again.
+  void note_answering(shard_id owner);
   /// The slot has come, or its time is over.
   void note_slot(std::uint32_t queue, sequence seq, bool is_held);
+  void note_missed(const entry& slot, sequence seq);
   permit_number take_number(sequence seq);
   static void note_line(owner_state& owner, const line_name& name, const line& of);
   void leave_line(const entry& task, sequence seq);
@@ -294,7 +320,7 @@ private:
   bool take(entry& task, sequence seq, monotonic_time now);
   void give_back(shard_id owner, permit_return what);
   void forget_asked(const owner_state& owner);
-  static void note_heard(owner_state& owner, std::uint64_t heard);
+  void note_heard(shard_id by, std::uint64_t heard, monotonic_time now);
   [[nodiscard]] static bool has_news(const owner_state& owner);
   /// The first queued task of an open line is asked for.
   permit_number ask_first(shard_id to, owner_state& owner, const line_name& name);

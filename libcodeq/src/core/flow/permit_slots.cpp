@@ -77,6 +77,7 @@ void permit_desk::want_slots(
     auto task = slot_task(queue, pool);
     wait(task);
     pool.waiting.insert(task.seq);
+    pool.is_unheard = true;
   }
 }
 
@@ -93,6 +94,8 @@ void permit_desk::spend_slot(std::uint32_t queue) {
   CODEQ_ASSERT(!pool.held.empty());
   auto seq = *pool.held.begin();
   pool.held.erase(pool.held.begin());
+  pool.is_missed = false;
+  pool.missed_at.reset();
   spend(seq);
   pool.spent.push_back(seq);
 }
@@ -131,14 +134,48 @@ void permit_desk::return_slots(std::uint32_t queue, std::size_t left) {
   }
 }
 
-bool permit_desk::awaits_slots(std::uint32_t queue) const {
+std::size_t permit_desk::awaited_slots(std::uint32_t queue) const {
   auto at = pools_.find(queue);
-  return at != pools_.end() && !at->second.waiting.empty();
+  return at == pools_.end() ? 0 : at->second.waiting.size();
+}
+
+bool permit_desk::is_asking_slots(std::uint32_t queue) const {
+  auto at = pools_.find(queue);
+  return at != pools_.end() && at->second.is_unheard && !at->second.waiting.empty();
+}
+
+std::optional<monotonic_time> permit_desk::missed_slot_at(std::uint32_t queue) const {
+  auto at = pools_.find(queue);
+  return at != pools_.end() && at->second.is_missed ? at->second.missed_at : std::nullopt;
+}
+
+void permit_desk::forget_missed_slot(std::uint32_t queue) {
+  if (auto at = pools_.find(queue); at != pools_.end())
+    at->second.is_missed = false;
+}
+
+bool permit_desk::is_owner_silent(std::uint32_t queue, monotonic_time now) const {
+  auto at = pools_.find(queue);
+  auto owner = at == pools_.end() ? owners_.end() : owners_.find(at->second.owner);
+  return owner != owners_.end() && owner->second.is_silent(now);
+}
+
+void permit_desk::note_answering(shard_id owner) {
+  for (const auto& [queue, pool] : pools_)
+    if (pool.owner == owner)
+      changed_slots_.insert(queue);
 }
 
 std::size_t permit_desk::spent_slots(std::uint32_t queue) const {
   auto at = pools_.find(queue);
   return at == pools_.end() ? 0 : at->second.spent.size();
+}
+
+void permit_desk::note_missed(const entry& slot, sequence seq) {
+  auto& pool = pools_.at(slot.queue);
+  pool.is_missed = true;
+  pool.missed_at = pool.missed_at.value_or(slot.until - unspent_max);
+  note_slot(slot.queue, seq, false);
 }
 
 void permit_desk::note_slot(std::uint32_t queue, sequence seq, bool is_held) {

@@ -42,11 +42,11 @@ void unbook(shard_state& state, const permit& freed) {
     state.limits.describe(freed.tenant, freed.uses, {}).uses, state.at);
 }
 
-std::pair<int, sequence> line_place(const permit& what, sequence place) {
-  return {-int{what.priority}, place};
-}
-
 } // namespace
+
+permit_book::slot_place permit_book::place_of(const wanted_permit& wanted, sequence place) {
+  return {-int{wanted.what.priority}, wanted.is_repeated ? 0 : 1, place};
+}
 
 std::uint64_t permit_book::lent_of(const queue_address& queue) const {
   auto at = slots_.find(queue);
@@ -69,6 +69,11 @@ void permit_book::note_own_lease(const queue_address& queue) {
     at->second.was_lent = false;
 }
 
+void permit_book::note_missed(const queue_address& queue, shard_id asker) {
+  if (auto at = slots_.find(queue); at != slots_.end())
+    at->second.has_missed.insert(asker);
+}
+
 void permit_book::look_at_slots(const queue_address& queue) {
   auto at = slots_.find(queue);
   if (at != slots_.end() && !at->second.waiting.empty())
@@ -87,11 +92,13 @@ void permit_book::erase_unused(const queue_address& queue) {
 void permit_book::want(shard_id asker, const permit& what) {
   auto place = next_place_++;
   askers_[asker].waiting.emplace(what.number, place);
-  wanted_.emplace(place, wanted_permit{asker, what});
+  auto& wanted = wanted_.emplace(place, wanted_permit{asker, what}).first->second;
   if (!is_slot(what))
     return look_at(place);
   auto queue = queue_of_slot(what);
-  slots_[queue].waiting.insert(line_place(what, place));
+  auto& line = slots_[queue];
+  wanted.is_repeated = line.has_missed.erase(asker) > 0;
+  line.waiting.insert(place_of(wanted, place));
   slots_to_look_at_.insert(std::move(queue));
 }
 
@@ -108,7 +115,7 @@ void permit_book::forget(sequence place) {
   askers_.at(at->second.asker).waiting.erase(what.number);
   if (is_slot(what)) {
     auto queue = queue_of_slot(what);
-    slots_.at(queue).waiting.erase(line_place(what, place));
+    slots_.at(queue).waiting.erase(place_of(at->second, place));
     erase_unused(queue);
   }
   wanted_.erase(at);

@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -40,6 +41,8 @@ public:
   struct wanted_permit {
     shard_id asker{};
     permit what;
+    /// It takes the place of a slot that the asker has returned unspent.
+    bool is_repeated = false;
   };
 
   struct asker_state {
@@ -59,12 +62,18 @@ public:
   /// Also those without permits.
   [[nodiscard]] const std::map<shard_id, asker_state>& askers() const noexcept { return askers_; }
 
+  /// The priority, which is negated; then 0 for those that are repeated, else 1; then in order.
+  using slot_place = std::tuple<int, int, sequence>;
+
   /// The slots of a queue.
   struct slot_line {
     /// Those that other shards have.
     std::uint64_t lent = 0;
-    /// The places of those that are wanted; priority first, which is negated.
-    std::set<std::pair<int, sequence>> waiting{};
+    /// The places of those that are wanted.
+    std::set<slot_place> waiting{};
+    /// The shards whose workers were busy when a slot came: the next one that they want comes before
+    /// those of others, so that the others cannot keep slots away from them.
+    std::set<shard_id> has_missed{};
     /// The last slot was given to another shard, so that it is this one's turn.
     bool was_lent = false;
   };
@@ -74,6 +83,9 @@ public:
 
   /// Another shard has got, or returned, a slot of the queue. Returns how many are lent now.
   std::uint64_t count_lent(const queue_address& queue, bool is_returned);
+
+  /// The shard returned a slot of the queue because its workers were busy.
+  void note_missed(const queue_address& queue, shard_id asker);
 
   /// The queue leased a task of this shard.
   void note_own_lease(const queue_address& queue);
@@ -130,6 +142,7 @@ public:
   [[nodiscard]] std::optional<monotonic_time> next_look() const;
 
 private:
+  [[nodiscard]] static slot_place place_of(const wanted_permit& wanted, sequence place);
   void erase_unused(const queue_address& queue);
 
   std::map<shard_id, asker_state> askers_;

@@ -52,7 +52,7 @@ void end_slot(shard_state& state, std::uint32_t index) {
 
 bool awaits_slots(const shard_state& state, const queue_state& queue) {
   return queue.has_slots()
-         && state.permits.awaits_slots(state.queue_index.at(queue.address));
+         && state.permits.awaited_slots(state.queue_index.at(queue.address)) > 0;
 }
 
 void take_changed_slots(shard_state& state) {

@@ -12,6 +12,7 @@
 #include "core/commands/settings_command.hpp"
 #include "core/commands/task_checkpoint.hpp"
 #include "core/flow/failure_window.hpp"
+#include "core/flow/kept_credits.hpp"
 #include "core/flow/permit_desk.hpp"
 #include "core/flow/ready_board.hpp"
 #include "core/flow/start_meter.hpp"
@@ -325,6 +326,11 @@ struct shard_state {
   header_reader read_header = nullptr;
   /// Permits of this shard for limit keys that others own.
   permit_desk permits;
+  /// Credits for slots that were asked for: no other queue may use them meanwhile.
+  kept_credits kept;
+  /// Credits that workers may be about to claim with, for slots that have come, or that were asked
+  /// for to notify a worker. Other queues may use these.
+  kept_credits promised;
   /// By tenant, for those that have used fairness keys.
   std::unordered_map<std::string, std::shared_ptr<fairness_use>> tenant_fairness;
   name_hasher names;

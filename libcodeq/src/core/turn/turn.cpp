@@ -157,7 +157,11 @@ std::optional<duration> next_wakeup(shard_state& state, const instant& now) {
     sooner(time_until(*release));
   if (state.limits.is_behind)
     sooner(duration{0});
-  for (auto look : {state.permits.next_look(), state.lent.next_look()})
+  for (auto look :
+       {state.permits.next_look(),
+        state.lent.next_look(),
+        state.kept.next_end(),
+        state.promised.next_end()})
     if (look)
       sooner(std::max(duration{0}, *look - now.steady));
   if (auto timer_due = state.leases.next_due_for_timer())

@@ -30,14 +30,6 @@ std::uint32_t cost_of(const permit_return& returned, const task_limit& use) {
   return at == returned.costs.end() ? use.cost : at->cost;
 }
 
-/// The priority of the first ready task in a lane; 0 when there is none.
-std::uint8_t first_priority(const queue_state& queue) {
-  auto priority = queue.ready_by_priority.size() - 1;
-  while (priority > 0 && queue.ready_by_priority[priority] == 0)
-    --priority;
-  return static_cast<std::uint8_t>(priority);
-}
-
 } // namespace
 
 void turn::run(const ask_permits& c) {
@@ -78,11 +70,15 @@ void turn::take_back(const ask_permits& c, const permit_return& what) {
   auto booked = asker.booked.find(what.number);
   if (booked == asker.booked.end())
     return;
-  if (!is_slot(booked->second))
+  if (is_slot(booked->second)) {
+    if (what.is_unspent)
+      state_.lent.note_missed(queue_of_slot(booked->second), c.from);
+  } else {
     for (const auto& use : booked->second.uses)
       state_.limits.keys().settle(
         {state_.limits.place_of(booked->second.tenant, use), use.cost}, cost_of(what, use),
         now_.shard);
+  }
   permits_changed change;
   change.freed.push_back(what.number);
   change_permit(c.from, std::move(change));
@@ -141,107 +137,6 @@ void turn::give_wanted(sequence place) {
   permits_given_[asker].given.push_back(wanted->what.number);
   state_.lent.forget(place);
   change_permit(asker, std::move(change));
-}
-
-void turn::book_slots(bool in_turns) {
-  for (const auto& name : state_.lent.slots_to_look_at()) {
-    const auto* queue = state_.find_queue(name);
-    auto room = [&] {
-      return queue ? queue->lease_cap() : std::numeric_limits<std::uint64_t>::max();
-    };
-    auto may_give = [&] {
-      const auto& line = state_.lent.slots_of(name);
-      return !line.waiting.empty() && !(in_turns && line.was_lent) && room() > 0;
-    };
-    while (may_give())
-      give_wanted(state_.lent.slots_of(name).waiting.begin()->second);
-  }
-  if (!in_turns)
-    state_.lent.note_slots_seen();
-}
-
-void turn::stir_slot_queues(const attached_worker& a) {
-  if (!state_.permits.has_slot_queues())
-    return;
-  auto stir = [&](std::uint32_t queue) {
-    if (state_.queues[queue]->has_slots())
-      state_.stir(queue);
-  };
-  std::for_each(a.queues.begin(), a.queues.end(), stir);
-  for (const auto& prefix : a.prefixes)
-    for (const auto& [served, queue] : prefix.claims->busy)
-      stir(queue);
-}
-
-bool turn::is_first_outranked(std::uint32_t index) const {
-  auto& queue = *state_.queues[index];
-  auto best = queue.board ? queue.board->best_elsewhere() : std::nullopt;
-  auto priority = first_priority(queue);
-  if (!best || queue.ready_by_priority[priority] == 0)
-    return false;
-  auto enqueued_at = ageless;
-  if (!queue.fair) {
-    auto first = queue.lanes[priority]->front(state_.segments, 1).first;
-    enqueued_at = find_segment(state_.segments, first)->enqueued_at;
-  }
-  return is_outranked({priority, enqueued_at}, best->head);
-}
-
-bool turn::has_claimer(std::uint32_t index, claimer_need need) const {
-  const auto& queue = *state_.queues[index];
-  auto has = [&](const queue_claimers& claimers, bool by_prefix) {
-    const auto& waiting = claimers.waiting_for(need);
-    return std::any_of(waiting.begin(), waiting.end(), [&](const claimer& one) {
-      const auto& a = state_.attached.at(one.second);
-      bool is_left_out = by_prefix && !takes_by_prefix(a, queue);
-      return !is_left_out && !(a.is_outranked && is_first_outranked(index));
-    });
-  };
-  return has(queue.claimers, false)
-         || std::any_of(
-           queue.prefixes.begin(), queue.prefixes.end(),
-           [&](const prefix_claims* claims) { return has(claims->claimers, true); });
-}
-
-std::uint64_t turn::credits_at(std::uint32_t index) const {
-  std::uint64_t credits = 0;
-  for (const auto& [open, peer] : waiting_at(*state_.queues[index]))
-    credits += open;
-  return credits;
-}
-
-std::uint64_t turn::startable(std::uint32_t index) const {
-  auto most = state_.queues[index]->claimable();
-  if (most == 0)
-    return 0;
-  if (auto credits = credits_at(index); credits > 0)
-    return std::min(most, credits);
-  bool may_notify = has_claimer(index, claimer_need::news);
-  bool keeps_place = state_.permits.awaits_slots(index)
-                     && (has_claimer(index, claimer_need::tasks)
-                         || has_claimer(index, claimer_need::nothing));
-  return may_notify || keeps_place ? 1 : 0;
-}
-
-void turn::note_slots(std::uint32_t index) {
-  const auto& queue = *state_.queues[index];
-  if (!queue.has_slots())
-    return;
-  auto& leases = slot_queues_[index];
-  leases = std::max(leases, queue.leased + startable(index));
-}
-
-void turn::settle_slots() {
-  for (auto [index, noted] : std::exchange(slot_queues_, {})) {
-    const auto& queue = *state_.queues[index];
-    auto leases = std::min(queue.claimable(), noted - std::min(noted, queue.leased));
-    leases = std::min(leases, std::max<std::uint64_t>(credits_at(index), 1));
-    auto free = std::min(leases, queue.slots.value_or(0));
-    // A worker that was told of tasks may be about to claim them, and held ones may get permits.
-    state_.permits.return_slots(index, queue.claimable() + queue.held);
-    state_.permits.want_slots(index, leases - free, first_priority(queue));
-  }
-  take_changed_slots(state_);
 }
 
 void turn::book_permits(bool in_turns) {
