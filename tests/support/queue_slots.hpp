@@ -161,7 +161,7 @@ protected:
     return queue ? queue->leased : 0;
   }
 
-  /// The shard's worker, which has one credit in all, completes so many tasks that run for this time.
+  /// The shard's worker, which has one credit in all, completes so many tasks of this run time.
   void run_one_by_one(std::size_t index, int tasks, duration each) {
     for (int i = 0; i < tasks; ++i) {
       pass(each);

@@ -12,9 +12,9 @@
 
 namespace codeq::core {
 
-/// The credits of workers that are kept for queues whose slots are asked for. So slots are asked for
-/// only as far as credits are there, over all queues of a worker, and a slot that comes finds its
-/// credit. Volatile.
+/// The credits of workers that are kept for queues whose slots are asked for. So slots are asked
+/// for only as far as credits are there, over all queues of a worker, and a slot that comes finds
+/// its credit. Volatile.
 ///
 /// Costs are logarithmic in the number of queues and workers that have kept credits.
 class kept_credits {

@@ -71,8 +71,8 @@ public:
     std::uint64_t lent = 0;
     /// The places of those that are wanted.
     std::set<slot_place> waiting{};
-    /// The shards whose workers were busy when a slot came: the next one that they want comes before
-    /// those of others, so that the others cannot keep slots away from them.
+    /// The shards whose workers were busy when a slot came: the next one that they want comes
+    /// before those of others, so that the others cannot keep slots away from them.
     std::set<shard_id> has_missed{};
     /// The last slot was given to another shard, so that it is this one's turn.
     bool was_lent = false;

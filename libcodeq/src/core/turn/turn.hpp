@@ -352,8 +352,8 @@ private:
   /// Asks for as many slots as claimers have credits, which are kept for them; without any, for one
   /// of which a claimer is to be notified.
   void ask_for_slots(std::uint32_t queue);
-  /// Keeps at most so many credits for slots of the queue; returns how many. Keeps one that does not
-  /// end with the owner's answer when the last slot came while the workers were busy.
+  /// Keeps at most so many credits for slots of the queue; returns how many. Keeps one, also when
+  /// the owner answers that it has none, if the last slot came while the workers were busy.
   std::uint64_t keep_credits(std::uint32_t queue, std::uint64_t count);
   /// Promises a credit of a claimer that has none, and would claim when it is notified; returns how
   /// many.
