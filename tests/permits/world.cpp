@@ -21,9 +21,8 @@ using namespace std::chrono_literals;
 
 constexpr peer_id worker_peer = 1;
 constexpr peer_id producer_peer = 2;
-constexpr std::uint32_t slots = 6;
 constexpr duration disturbed_for = 20s;
-constexpr duration healed_for = 60s;
+constexpr duration healed_for = 120s;
 
 const queue_address bounded_queue{"default", "bounded"};
 
@@ -38,6 +37,11 @@ world::world(std::uint64_t seed) : random_(seed) {
   maximum_ = 1 + below(4);
   is_maximum_changed_ = below(4) == 0;
   is_maximum_checked_ = !is_maximum_changed_;
+  // Slots come while such workers are busy.
+  if (below(4) == 0) {
+    credits = 1;
+    run_max = 120;
+  }
   for (std::uint16_t i = 0; i < shard_count; ++i)
     nodes_.push_back(std::make_unique<node>(*this, shard_id{i}));
 }
@@ -241,7 +245,7 @@ void node::serve() {
   set_maximum(around_.maximum());
   decide(attach_worker{worker_peer, worker, {{"default", "q"}, bounded_queue}});
   decide(resume{worker_peer, worker, {}});
-  decide(claim{worker_peer, slots});
+  decide(claim{worker_peer, around_.credits});
 }
 
 void node::kill() {
@@ -306,7 +310,7 @@ void node::carry_out(const effect& e) {
   if (const auto* granted = std::get_if<tasks_granted>(&e))
     complete(*granted);
   if (std::holds_alternative<work_available>(e))
-    decide(claim{worker_peer, slots});
+    decide(claim{worker_peer, around_.credits});
 }
 
 void node::complete(const tasks_granted& granted) {
@@ -331,7 +335,7 @@ void node::complete(const tasks_granted& granted) {
       default:
         break;
       }
-      later(duration{around_.below(60)}, [this, done, again = !granted.redelivered] {
+      later(duration{around_.below(around_.run_max)}, [this, done, again = !granted.redelivered] {
         decide(report{worker_peer, {done}});
         ++around_.completed;
         if (again)

@@ -94,6 +94,10 @@ public:
   [[nodiscard]] std::uint64_t maximum() const { return maximum_; }
 
   bool is_os_mode = false;
+  /// Of each worker.
+  std::uint32_t credits = 6;
+  /// The longest time that a task runs, in milliseconds.
+  std::uint64_t run_max = 60;
   std::uint64_t completed = 0;
   /// Leases whose tasks needed permits.
   std::uint64_t through_permits = 0;

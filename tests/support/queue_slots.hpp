@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -39,6 +40,8 @@ protected:
     std::vector<event> log;
     std::vector<lease_report> running;
     bool is_reachable = true;
+    /// It says of itself what a version says that counts no slots.
+    bool is_older = false;
   };
 
   QueueSlots() {
@@ -80,8 +83,13 @@ protected:
 
   void carry_out(node& one, const effect& e) {
     if (const auto* told = std::get_if<shard_told>(&e))
-      std::visit([&](const auto& what) { letters_.push_back({one.state->id, told->to, what}); },
-                 told->what);
+      std::visit(
+        [&](auto what) {
+          if constexpr (std::is_same_v<decltype(what), give_permits>)
+            what.counts_slots = !one.is_older;
+          letters_.push_back({one.state->id, told->to, std::move(what)});
+        },
+        told->what);
     if (const auto* granted = std::get_if<tasks_granted>(&e))
       for (const auto& run : granted->runs)
         for (std::uint32_t i = 0; i < run.count; ++i) {

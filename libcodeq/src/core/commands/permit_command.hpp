@@ -109,6 +109,8 @@ struct give_permits {
   std::vector<permit_number> given{};
   /// The owner does not know what the shard has.
   bool wants_list = false;
+  /// The owner counts the slots of queues; older versions do not.
+  bool counts_slots = true;
 };
 
 /// Changes in a turn of the permits that a shard has from this one.

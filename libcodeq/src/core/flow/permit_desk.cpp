@@ -258,6 +258,8 @@ std::vector<sequence> permit_desk::hear(const give_permits& said, monotonic_time
     moved(said.by);
     return {};
   }
+  if (said.counts_slots != std::exchange(owners_.at(said.by).counts_slots, said.counts_slots))
+    note_answering(said.by);
   note_heard(said.by, said.heard, now);
   std::vector<sequence> admitted;
   for (auto number : said.given) {
@@ -299,6 +301,8 @@ void permit_desk::moved(shard_id owner) {
     return;
   at->second.is_listed = false;
   at->second.is_awaiting = false;
+  // It may be another version now.
+  at->second.counts_slots = false;
   note_answering(owner);
 }
 

@@ -53,7 +53,8 @@ public:
   static constexpr std::size_t permits_per_owner_max = 10'000;
   /// Slots of a queue that are asked for at a time.
   static constexpr std::size_t slots_asked_max = 100;
-  /// Slots of a queue that are asked for, held or spent.
+  /// Slots of a queue that are asked for, held or spent. A list of what the shard has contains them
+  /// all, and has to fit into one message.
   static constexpr std::size_t slots_per_queue_max = 10'000;
   /// Permits that one message wants, or returns, at most.
   static constexpr std::size_t message_permits_max = 1000;
@@ -165,6 +166,9 @@ public:
   [[nodiscard]] std::optional<monotonic_time> missed_slot_at(std::uint32_t queue) const;
   void forget_missed_slot(std::uint32_t queue);
 
+  /// The owner of the queue's slots counts them, as far as it has said.
+  [[nodiscard]] bool does_owner_count(std::uint32_t queue) const;
+
   /// The owner of the queue's slots does not answer. When it does, `take_changed_slots` has the
   /// queue.
   [[nodiscard]] bool is_owner_silent(std::uint32_t queue, monotonic_time now) const;
@@ -247,6 +251,9 @@ private:
     std::set<sequence> waiting{};
     std::set<sequence> held{};
     std::vector<sequence> spent{};
+    /// Leases that began before the queue had a maximum, beyond `slots_per_queue_max`: the owner
+    /// does not know them.
+    std::size_t uncounted = 0;
     /// Some of those that wait were not heard by the owner.
     bool is_unheard = false;
     bool is_missed = false;
@@ -268,6 +275,7 @@ private:
     /// The last message is not answered.
     bool is_awaiting = false;
     bool was_list = false;
+    bool counts_slots = false;
     std::uint64_t said = 0;
     /// When to send it again, and when the first message that is not answered was sent.
     monotonic_time look{};
@@ -303,7 +311,7 @@ private:
   [[nodiscard]] static entry entry_of(const permit_task& task);
   [[nodiscard]] permit_task slot_task(std::uint32_t queue, const slot_pool& pool);
   void drop_waiting(slot_pool& pool, std::size_t left);
-  /// Slots may be asked for from the owner again.
+  /// The owner may give other slots than before.
   void note_answering(shard_id owner);
   /// The slot has come, or its time is over.
   void note_slot(std::uint32_t queue, sequence seq, bool is_held);

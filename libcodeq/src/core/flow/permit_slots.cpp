@@ -23,7 +23,9 @@ void permit_desk::open_slots(
   auto& pool = at->second;
   pool.owner = *owner;
   pool.what = {0, name.tenant, {std::move(use)}, 0};
-  for (std::size_t i = 0; i < leased; ++i) {
+  const auto counted = std::min(leased, slots_per_queue_max);
+  pool.uncounted = leased - counted;
+  for (std::size_t i = 0; i < counted; ++i) {
     auto task = slot_task(queue, pool);
     adopt(task);
     pool.spent.push_back(task.seq);
@@ -105,6 +107,10 @@ void permit_desk::end_slot(std::uint32_t queue, monotonic_time now) {
   if (at == pools_.end())
     return;
   auto& pool = at->second;
+  if (pool.uncounted > 0) {
+    --pool.uncounted;
+    return;
+  }
   CODEQ_ASSERT(!pool.spent.empty());
   auto seq = pool.spent.back();
   pool.spent.pop_back();
@@ -154,6 +160,12 @@ void permit_desk::forget_missed_slot(std::uint32_t queue) {
     at->second.is_missed = false;
 }
 
+bool permit_desk::does_owner_count(std::uint32_t queue) const {
+  auto at = pools_.find(queue);
+  auto owner = at == pools_.end() ? owners_.end() : owners_.find(at->second.owner);
+  return owner != owners_.end() && owner->second.counts_slots;
+}
+
 bool permit_desk::is_owner_silent(std::uint32_t queue, monotonic_time now) const {
   auto at = pools_.find(queue);
   auto owner = at == pools_.end() ? owners_.end() : owners_.find(at->second.owner);
@@ -168,7 +180,7 @@ void permit_desk::note_answering(shard_id owner) {
 
 std::size_t permit_desk::spent_slots(std::uint32_t queue) const {
   auto at = pools_.find(queue);
-  return at == pools_.end() ? 0 : at->second.spent.size();
+  return at == pools_.end() ? 0 : at->second.spent.size() + at->second.uncounted;
 }
 
 void permit_desk::note_missed(const entry& slot, sequence seq) {

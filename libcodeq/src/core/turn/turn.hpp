@@ -344,6 +344,8 @@ private:
   [[nodiscard]] bool is_served(std::uint32_t queue) const;
   /// Credits of the queue's claimers that it may use.
   [[nodiscard]] std::uint64_t credits_at(std::uint32_t queue) const;
+  /// Number of the queue's tasks that lack a slot, which the owner may give.
+  [[nodiscard]] std::uint64_t slots_lacking(std::uint32_t queue) const;
   /// The queue has tasks that lack slots, and its owner has answered all that were asked for.
   [[nodiscard]] bool may_ask_for_slots(std::uint32_t queue) const;
   /// The queue has its turn among those whose claimers have credits: asks for slots before other

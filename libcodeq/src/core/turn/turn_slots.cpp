@@ -38,11 +38,6 @@ std::uint8_t first_priority(const queue_state& queue) {
   return static_cast<std::uint8_t>(priority);
 }
 
-/// Number of tasks that lack a slot.
-std::uint64_t tasks_without_slot(const queue_state& queue) {
-  return queue.claimable() - std::min(queue.claimable(), queue.slots.value_or(0));
-}
-
 } // namespace
 
 void turn::book_slots(bool in_turns) {
@@ -133,9 +128,20 @@ std::uint64_t turn::credits_at(std::uint32_t index) const {
   return credits;
 }
 
+std::uint64_t turn::slots_lacking(std::uint32_t index) const {
+  const auto& queue = *state_.queues[index];
+  auto free = queue.slots.value_or(0);
+  auto lacking = queue.claimable() - std::min(queue.claimable(), free);
+  if (state_.permits.does_owner_count(index))
+    return lacking;
+  // An older version gives as many as are wanted: this shard has its part of the maximum.
+  auto part = queue.settings.config.max_leased_part;
+  return std::min(lacking, part - std::min(part, queue.leased + free));
+}
+
 bool turn::may_ask_for_slots(std::uint32_t index) const {
   const auto& queue = *state_.queues[index];
-  return queue.has_slots() && tasks_without_slot(queue) > 0
+  return queue.has_slots() && slots_lacking(index) > 0
          && !state_.permits.is_asking_slots(index)
          && !state_.permits.is_owner_silent(index, now_.steady);
 }
@@ -155,7 +161,7 @@ void turn::ask_for_slots(std::uint32_t index) {
   auto& queue = *state_.queues[index];
   const std::uint64_t awaited = state_.permits.awaited_slots(index);
   auto most = std::min<std::uint64_t>(
-    {tasks_without_slot(queue), credits_at(index), permit_desk::slots_asked_max});
+    {slots_lacking(index), credits_at(index), permit_desk::slots_asked_max});
   auto kept = keep_credits(index, most - std::min(most, awaited));
   if (kept == 0 && awaited == 0 && queue.slots == 0u)
     kept = promise_credit(index);
@@ -217,7 +223,7 @@ void turn::await_slots(std::uint32_t index) {
   if (credits == 0 && is_served(index))
     credits = 1;
   auto awaited = std::min<std::uint64_t>(
-    {tasks_without_slot(queue), credits, state_.permits.awaited_slots(index)});
+    {slots_lacking(index), credits, state_.permits.awaited_slots(index)});
   state_.permits.want_slots(index, awaited, first_priority(queue));
 }
 

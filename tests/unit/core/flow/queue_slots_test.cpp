@@ -294,6 +294,19 @@ TEST_F(QueueSlots, OtherTasksDoNotWaitBehindThoseThatCameAfterATaskOfAHighPriori
   EXPECT_EQ(leased(third()), 1u);
 }
 
+TEST_F(QueueSlots, OwnerOfAnOlderVersionIsAskedForTheShardsPartOnly) {
+  nodes_[owner()].is_older = true;
+  set_maximum(8);
+  enqueue_tasks(asker(), 10);
+  pass(200ms);
+  EXPECT_EQ(leased(asker()), 2u);
+
+  nodes_[owner()].is_older = false;
+  start(owner());
+  pass(2s);
+  EXPECT_EQ(leased(asker()), 8u);
+}
+
 TEST_F(QueueSlots, PartsOfOlderVersionsBecomeAWhole) {
   queue_settings old;
   old.config.max_leased_part = 2;
