@@ -62,11 +62,6 @@ std::uint64_t kept_credits::kept_for(std::uint32_t queue) const {
   return sum;
 }
 
-bool kept_credits::is_patient(std::uint32_t queue) const {
-  auto at = by_queue_.find(queue);
-  return at != by_queue_.end() && at->second.of.is_patient;
-}
-
 std::vector<peer_id> kept_credits::end(std::uint32_t queue) {
   std::vector<peer_id> peers;
   auto at = by_queue_.find(queue);
@@ -89,10 +84,13 @@ void kept_credits::forget(peer_id peer) {
   }
 }
 
-std::optional<monotonic_time> kept_credits::next_end() const {
+std::optional<monotonic_time> kept_credits::next_end(monotonic_time now) const {
   std::optional<monotonic_time> next;
-  for (const auto& [queue, entry] : by_queue_)
-    next = next ? std::min(*next, entry.of.until) : entry.of.until;
+  for (const auto& [queue, entry] : by_queue_) {
+    const auto& [until, patient_until] = entry.of;
+    auto end = patient_until > now ? std::min(until, patient_until) : until;
+    next = next ? std::min(*next, end) : end;
+  }
   return next;
 }
 

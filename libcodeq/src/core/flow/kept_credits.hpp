@@ -22,7 +22,7 @@ public:
   struct term {
     monotonic_time until{};
     /// They are kept until then although the owner has answered.
-    bool is_patient = false;
+    monotonic_time patient_until{};
   };
 
   [[nodiscard]] bool empty() const noexcept { return by_queue_.empty(); }
@@ -41,8 +41,6 @@ public:
   /// Number of credits that are kept for the queue.
   [[nodiscard]] std::uint64_t kept_for(std::uint32_t queue) const;
 
-  [[nodiscard]] bool is_patient(std::uint32_t queue) const;
-
   /// The queues for which `is_over(queue, term)`.
   template <class Condition>
   [[nodiscard]] std::vector<std::uint32_t> find_if(Condition&& is_over) const {
@@ -59,8 +57,8 @@ public:
   /// The peer is gone, or claims from other queues.
   void forget(peer_id peer);
 
-  /// When the first of them is over; empty when there is none.
-  [[nodiscard]] std::optional<monotonic_time> next_end() const;
+  /// The next time at which some may be over; empty when there are none.
+  [[nodiscard]] std::optional<monotonic_time> next_end(monotonic_time now) const;
 
 private:
   struct entry {

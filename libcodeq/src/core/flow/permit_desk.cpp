@@ -215,7 +215,7 @@ void permit_desk::return_unspent(monotonic_time now) {
     give_back_had(task, true);
     if (task.is == stage::held) {
       if (is_slot_place(at->first))
-        note_missed(task, at->first);
+        note_slot(task.queue, at->first, false);
       tasks_.erase(at);
       continue;
     }

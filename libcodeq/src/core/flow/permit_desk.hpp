@@ -161,10 +161,8 @@ public:
   /// The owner has not answered yet whether it gives those that were asked for last.
   [[nodiscard]] bool is_asking_slots(std::uint32_t queue) const;
 
-  /// A slot of the queue was not spent in time: when the first such one came since the last lease.
-  /// Empty when there is none since `forget_missed_slot`.
-  [[nodiscard]] std::optional<monotonic_time> missed_slot_at(std::uint32_t queue) const;
-  void forget_missed_slot(std::uint32_t queue);
+  /// A slot of the queue was not spent in time since its last lease.
+  [[nodiscard]] bool has_missed_slot(std::uint32_t queue) const;
 
   /// The owner of the queue's slots counts them, as far as it has said.
   [[nodiscard]] bool does_owner_count(std::uint32_t queue) const;
@@ -256,8 +254,7 @@ private:
     std::size_t uncounted = 0;
     /// Some of those that wait were not heard by the owner.
     bool is_unheard = false;
-    bool is_missed = false;
-    std::optional<monotonic_time> missed_at{};
+    bool has_missed = false;
   };
 
   /// Slots have places among the tasks, with numbers that no task has.
@@ -315,7 +312,6 @@ private:
   void note_answering(shard_id owner);
   /// The slot has come, or its time is over.
   void note_slot(std::uint32_t queue, sequence seq, bool is_held);
-  void note_missed(const entry& slot, sequence seq);
   permit_number take_number(sequence seq);
   static void note_line(owner_state& owner, const line_name& name, const line& of);
   void leave_line(const entry& task, sequence seq);

@@ -96,8 +96,7 @@ void permit_desk::spend_slot(std::uint32_t queue) {
   CODEQ_ASSERT(!pool.held.empty());
   auto seq = *pool.held.begin();
   pool.held.erase(pool.held.begin());
-  pool.is_missed = false;
-  pool.missed_at.reset();
+  pool.has_missed = false;
   spend(seq);
   pool.spent.push_back(seq);
 }
@@ -150,14 +149,9 @@ bool permit_desk::is_asking_slots(std::uint32_t queue) const {
   return at != pools_.end() && at->second.is_unheard && !at->second.waiting.empty();
 }
 
-std::optional<monotonic_time> permit_desk::missed_slot_at(std::uint32_t queue) const {
+bool permit_desk::has_missed_slot(std::uint32_t queue) const {
   auto at = pools_.find(queue);
-  return at != pools_.end() && at->second.is_missed ? at->second.missed_at : std::nullopt;
-}
-
-void permit_desk::forget_missed_slot(std::uint32_t queue) {
-  if (auto at = pools_.find(queue); at != pools_.end())
-    at->second.is_missed = false;
+  return at != pools_.end() && at->second.has_missed;
 }
 
 bool permit_desk::does_owner_count(std::uint32_t queue) const {
@@ -183,13 +177,6 @@ std::size_t permit_desk::spent_slots(std::uint32_t queue) const {
   return at == pools_.end() ? 0 : at->second.spent.size() + at->second.uncounted;
 }
 
-void permit_desk::note_missed(const entry& slot, sequence seq) {
-  auto& pool = pools_.at(slot.queue);
-  pool.is_missed = true;
-  pool.missed_at = pool.missed_at.value_or(slot.until - unspent_max);
-  note_slot(slot.queue, seq, false);
-}
-
 void permit_desk::note_slot(std::uint32_t queue, sequence seq, bool is_held) {
   auto& pool = pools_.at(queue);
   pool.waiting.erase(seq);
@@ -197,6 +184,7 @@ void permit_desk::note_slot(std::uint32_t queue, sequence seq, bool is_held) {
     pool.held.insert(seq);
   else
     pool.held.erase(seq);
+  pool.has_missed = pool.has_missed || !is_held;
   changed_slots_.insert(queue);
 }
 

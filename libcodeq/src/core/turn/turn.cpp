@@ -160,8 +160,8 @@ std::optional<duration> next_wakeup(shard_state& state, const instant& now) {
   for (auto look :
        {state.permits.next_look(),
         state.lent.next_look(),
-        state.kept.next_end(),
-        state.promised.next_end()})
+        state.kept.next_end(now.steady),
+        state.promised.next_end(now.steady)})
     if (look)
       sooner(std::max(duration{0}, *look - now.steady));
   if (auto timer_due = state.leases.next_due_for_timer())

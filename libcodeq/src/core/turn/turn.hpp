@@ -351,11 +351,13 @@ private:
   /// The queue has its turn among those whose claimers have credits: asks for slots before other
   /// queues use them.
   void take_turn_for_slots(std::uint32_t queue);
+  /// Keeps a credit of a claim of this turn until a slot comes that was asked for before.
+  void wait_for_slot(std::uint32_t queue);
   /// Asks for as many slots as claimers have credits, which are kept for them; without any, for one
   /// of which a claimer is to be notified.
   void ask_for_slots(std::uint32_t queue);
-  /// Keeps at most so many credits for slots of the queue; returns how many. Keeps one, also when
-  /// the owner answers that it has none, if the last slot came while the workers were busy.
+  /// Keeps at most so many credits for slots of the queue; returns how many. When a slot has come
+  /// while the workers were busy, one is kept, also after the owner has answered that it has none.
   std::uint64_t keep_credits(std::uint32_t queue, std::uint64_t count);
   /// Promises a credit of a claimer that has none, and would claim when it is notified; returns how
   /// many.
@@ -444,6 +446,8 @@ private:
   std::map<shard_id, give_permits> permits_given_;
   /// Queues whose slots another shard owns, and of which something has changed.
   std::set<std::uint32_t> slot_queues_;
+  /// Those for which credits were kept until this turn.
+  std::set<std::uint32_t> waited_;
   /// The records in `scheduled_` of schedules that are not removed.
   std::map<schedule_address, std::size_t> open_schedules_;
   /// Checkpoints saved in this turn, and tasks whose checkpoints were dropped.

@@ -23,9 +23,9 @@ namespace {
 /// A credit is kept no longer than this for a slot whose owner does not answer.
 constexpr duration ask_kept_max = permit_desk::answer_wait;
 
-/// After a slot came in vain a credit is kept for as long as the queue has waited since the first
-/// such one, so that it meets a slot that others use for a while, and no longer than this.
-constexpr duration patience_max{10'000};
+/// After a slot came in vain a credit of a new claim is kept for so long in the queue's turn, also
+/// when the owner has none to give at present. No slot may idle for longer while tasks wait.
+constexpr duration patience{100};
 
 /// Stands for no queue where credits are counted that no queue has kept.
 constexpr std::uint32_t no_queue = std::numeric_limits<std::uint32_t>::max();
@@ -150,13 +150,28 @@ void turn::take_turn_for_slots(std::uint32_t index) {
   if (!state_.queues[index]->has_slots())
     return;
   slot_queues_.insert(index);
-  // Otherwise the owner has said that it has none: other queues use the credits first.
   if (state_.permits.awaited_slots(index) == 0)
-    ask_for_slots(index);
+    return ask_for_slots(index);
+  // The owner has said that it has none, and other queues may use the credits. But when a slot came
+  // while all workers were busy, the next one has to find a credit sooner or later.
+  if (state_.permits.has_missed_slot(index) && may_ask_for_slots(index))
+    wait_for_slot(index);
+}
+
+void turn::wait_for_slot(std::uint32_t index) {
+  if (state_.kept.kept_for(index) > 0 || waited_.contains(index))
+    return;
+  const auto until = now_.steady + patience;
+  for (const auto& [open, peer] : waiting_at(index)) {
+    if (!state_.attached.at(peer).claimed || unkept_credits(peer) == 0)
+      continue;
+    state_.kept.keep(index, peer, 1, {until, until});
+    return note_served(*state_.queues[index], index, state_.turns);
+  }
 }
 
 void turn::ask_for_slots(std::uint32_t index) {
-  if (!may_ask_for_slots(index) || state_.kept.is_patient(index))
+  if (!may_ask_for_slots(index))
     return;
   auto& queue = *state_.queues[index];
   const std::uint64_t awaited = state_.permits.awaited_slots(index);
@@ -174,9 +189,10 @@ void turn::ask_for_slots(std::uint32_t index) {
 
 std::uint64_t turn::keep_credits(std::uint32_t index, std::uint64_t count) {
   kept_credits::term term{now_.steady + ask_kept_max};
-  if (auto missed = state_.permits.missed_slot_at(index)) {
-    auto wait = std::clamp(now_.steady - *missed, permit_desk::unspent_max, patience_max);
-    term = {now_.steady + wait, true};
+  if (state_.permits.has_missed_slot(index)) {
+    if (state_.kept.kept_for(index) > 0)
+      return 0;
+    term.patient_until = now_.steady + patience;
     count = std::min<std::uint64_t>(count, 1);
   }
   auto left = count;
@@ -185,8 +201,6 @@ std::uint64_t turn::keep_credits(std::uint32_t index, std::uint64_t count) {
     state_.kept.keep(index, peer, kept, term);
     left -= kept;
   }
-  if (left < count)
-    state_.permits.forget_missed_slot(index);
   return count - left;
 }
 
@@ -264,16 +278,19 @@ bool turn::end_kept_credits(std::map<peer_id, std::uint64_t>& tried) {
     const auto* queue = state_.queues[index].get();
     bool has_use = queue && queue->has_slots() && queue->claimable() > 0;
     bool is_answered = has_use && !state_.permits.is_asking_slots(index) && queue->slots == 0u;
-    return !has_use || kept.until <= now_.steady || (is_answered && !kept.is_patient);
+    bool is_late = std::max(kept.until, kept.patient_until) <= now_.steady;
+    return !has_use || is_late || (is_answered && kept.patient_until <= now_.steady);
   };
   bool any = false;
   for (auto* kept : {&state_.kept, &state_.promised})
-    for (auto index : kept->find_if(is_over))
+    for (auto index : kept->find_if(is_over)) {
+      waited_.insert(index);
       for (auto peer : kept->end(index)) {
         release_credits(peer);
         tried.erase(peer);
         any = true;
       }
+    }
   return any;
 }
 

@@ -48,19 +48,18 @@ TEST(KeptCredits, LeasesUseThem) {
 
 TEST(KeptCredits, EndWithTheirTerm) {
   kept_credits kept;
-  EXPECT_EQ(kept.next_end(), std::nullopt);
+  EXPECT_EQ(kept.next_end(at(0)), std::nullopt);
   kept.keep(queue, worker, 1, {at(50)});
-  kept.keep(other_queue, worker, 1, {at(40), true});
-  EXPECT_EQ(kept.next_end(), at(40));
-  EXPECT_TRUE(kept.is_patient(other_queue));
-  EXPECT_FALSE(kept.is_patient(queue));
+  kept.keep(other_queue, worker, 1, {at(40), at(30)});
+  EXPECT_EQ(kept.next_end(at(0)), at(30));
+  EXPECT_EQ(kept.next_end(at(30)), at(40));
 
   auto over = kept.find_if(
     [](std::uint32_t, const kept_credits::term& of) { return of.until <= at(40); });
   EXPECT_EQ(over, std::vector<std::uint32_t>{other_queue});
   EXPECT_EQ(kept.end(other_queue), std::vector<peer_id>{worker});
   EXPECT_EQ(kept.end(other_queue), std::vector<peer_id>{});
-  EXPECT_EQ(kept.next_end(), at(50));
+  EXPECT_EQ(kept.next_end(at(0)), at(50));
   EXPECT_EQ(kept.kept_of(worker), 1u);
 }
 
