@@ -15,25 +15,26 @@
 namespace codeq::core {
 namespace {
 
-constexpr shard_id own{0};
-constexpr shard_id owner{1};
-constexpr std::uint16_t shards = 3;
-constexpr std::uint32_t session = 5;
-constexpr std::uint32_t queue = 7;
+constexpr shard_id desk_shard{0};
+constexpr shard_id slots_owner{1};
+constexpr std::uint16_t desk_shards = 3;
+constexpr std::uint32_t desk_session = 5;
+constexpr std::uint32_t slots_queue = 7;
 
 /// The name of a queue whose slots that owner counts.
 queue_address owned_queue() {
   queue_address name{"t", "q"};
   for (int i = 0;; ++i) {
     name.queue = "q" + std::to_string(i);
-    if (shard_of_limit_key("t", {std::string(slot_limit), name.queue, 1}, shards) == owner)
+    task_limit use{std::string(slot_limit), name.queue, 1};
+    if (shard_of_limit_key("t", use, desk_shards) == slots_owner)
       return name;
   }
 }
 
 class PermitSlots : public testing::Test {
 protected:
-  PermitSlots() { desk_.open(own, shards, session); }
+  PermitSlots() { desk_.open(desk_shard, desk_shards, desk_session); }
 
   std::optional<ask_permits> say() {
     auto letters = desk_.say(now_);
@@ -42,13 +43,13 @@ protected:
   }
 
   void hear(std::uint64_t heard, std::vector<permit_number> given = {}) {
-    (void)desk_.hear({owner, session, heard, std::move(given)}, now_);
+    (void)desk_.hear({slots_owner, desk_session, heard, std::move(given)}, now_);
   }
 
   /// Opens the queue, and asks for so many slots. Returns the message.
   ask_permits ask(std::size_t count) {
-    desk_.open_slots(queue, owned_queue(), 0);
-    desk_.want_slots(queue, count, 0);
+    desk_.open_slots(slots_queue, owned_queue(), 0);
+    desk_.want_slots(slots_queue, count, 0);
     hear(say()->number);
     return *say();
   }
@@ -60,71 +61,71 @@ protected:
 TEST_F(PermitSlots, AreAskedForUntilTheOwnerAnswers) {
   auto asked = ask(2);
   ASSERT_EQ(asked.wanted.size(), 2u);
-  EXPECT_TRUE(desk_.is_asking_slots(queue));
+  EXPECT_TRUE(desk_.is_asking_slots(slots_queue));
   hear(asked.number, {asked.wanted.front().number});
 
-  EXPECT_FALSE(desk_.is_asking_slots(queue));
-  EXPECT_EQ(desk_.free_slots(queue), 1u);
-  EXPECT_EQ(desk_.awaited_slots(queue), 1u) << "it waits in the owner's line";
-  EXPECT_EQ(desk_.take_changed_slots(), std::set<std::uint32_t>{queue});
+  EXPECT_FALSE(desk_.is_asking_slots(slots_queue));
+  EXPECT_EQ(desk_.free_slots(slots_queue), 1u);
+  EXPECT_EQ(desk_.awaited_slots(slots_queue), 1u) << "it waits in the owner's line";
+  EXPECT_EQ(desk_.take_changed_slots(), std::set<std::uint32_t>{slots_queue});
 }
 
 TEST_F(PermitSlots, OwnerThatDoesNotAnswerIsSilentUntilItDoes) {
   auto asked = ask(1);
-  EXPECT_FALSE(desk_.is_owner_silent(queue, now_));
+  EXPECT_FALSE(desk_.is_owner_silent(slots_queue, now_));
   now_ += permit_desk::answer_wait + duration{1};
-  EXPECT_TRUE(desk_.is_owner_silent(queue, now_));
+  EXPECT_TRUE(desk_.is_owner_silent(slots_queue, now_));
   auto again = say();
   ASSERT_TRUE(again);
-  EXPECT_TRUE(desk_.is_owner_silent(queue, now_));
+  EXPECT_TRUE(desk_.is_owner_silent(slots_queue, now_));
   (void)desk_.take_changed_slots();
   hear(again->number);
 
-  EXPECT_FALSE(desk_.is_owner_silent(queue, now_));
-  EXPECT_TRUE(desk_.take_changed_slots().contains(queue));
+  EXPECT_FALSE(desk_.is_owner_silent(slots_queue, now_));
+  EXPECT_TRUE(desk_.take_changed_slots().contains(slots_queue));
 }
 
 TEST_F(PermitSlots, SlotThatWasNotSpentInTimeIsRememberedUntilTheNextLease) {
   auto asked = ask(2);
   hear(asked.number, {asked.wanted.front().number});
-  EXPECT_FALSE(desk_.has_missed_slot(queue));
+  EXPECT_FALSE(desk_.has_missed_slot(slots_queue));
   now_ += permit_desk::unspent_max;
   desk_.return_unspent(now_);
-  EXPECT_TRUE(desk_.has_missed_slot(queue));
+  EXPECT_TRUE(desk_.has_missed_slot(slots_queue));
 
   hear(asked.number, {asked.wanted.back().number});
-  EXPECT_TRUE(desk_.has_missed_slot(queue));
-  desk_.spend_slot(queue);
-  EXPECT_FALSE(desk_.has_missed_slot(queue));
+  EXPECT_TRUE(desk_.has_missed_slot(slots_queue));
+  desk_.spend_slot(slots_queue);
+  EXPECT_FALSE(desk_.has_missed_slot(slots_queue));
 }
 
 TEST_F(PermitSlots, OwnerSaysWhetherItCounts) {
-  desk_.open_slots(queue, owned_queue(), 0);
-  EXPECT_FALSE(desk_.does_owner_count(queue)) << "it has said nothing";
-  desk_.want_slots(queue, 1, 0);
+  desk_.open_slots(slots_queue, owned_queue(), 0);
+  EXPECT_FALSE(desk_.does_owner_count(slots_queue)) << "it has said nothing";
+  desk_.want_slots(slots_queue, 1, 0);
   auto listed = say();
   ASSERT_TRUE(listed);
   hear(listed->number);
-  EXPECT_TRUE(desk_.does_owner_count(queue));
-  EXPECT_TRUE(desk_.take_changed_slots().contains(queue));
+  EXPECT_TRUE(desk_.does_owner_count(slots_queue));
+  EXPECT_TRUE(desk_.take_changed_slots().contains(slots_queue));
 
-  (void)desk_.hear({owner, session, listed->number, {}, false, false}, now_);
-  EXPECT_FALSE(desk_.does_owner_count(queue));
+  (void)desk_.hear({slots_owner, desk_session, listed->number, {}, false, false}, now_);
+  EXPECT_FALSE(desk_.does_owner_count(slots_queue));
 }
 
 TEST_F(PermitSlots, ListHasNoMoreOfAQueueThanFitIntoAMessage) {
   const auto leased = permit_desk::slots_per_queue_max + 2;
-  desk_.open_slots(queue, owned_queue(), leased);
+  desk_.open_slots(slots_queue, owned_queue(), leased);
   auto listed = say();
   ASSERT_TRUE(listed && listed->is_list);
   EXPECT_EQ(listed->held.size(), permit_desk::slots_per_queue_max);
-  EXPECT_EQ(desk_.spent_slots(queue), leased);
+  EXPECT_EQ(desk_.spent_slots(slots_queue), leased);
 
-  desk_.end_slot(queue, now_);
-  desk_.end_slot(queue, now_);
+  desk_.end_slot(slots_queue, now_);
+  desk_.end_slot(slots_queue, now_);
   hear(listed->number);
   EXPECT_EQ(say(), std::nullopt) << "the owner did not know them";
-  desk_.end_slot(queue, now_);
+  desk_.end_slot(slots_queue, now_);
   auto said = say();
   ASSERT_TRUE(said);
   EXPECT_EQ(said->returned.size(), 1u);
