@@ -48,7 +48,7 @@ void append_escape(std::string& out, char c) {
 
 /// A word whose bytes are all `c`.
 constexpr std::uint64_t filled_with(unsigned char c) {
-  return 0x0101010101010101 * c;
+  return std::uint64_t{0x0101010101010101} * c;
 }
 
 /// True when one of the bytes is below `n`, which is at most 128.
