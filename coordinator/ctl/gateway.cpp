@@ -227,7 +227,7 @@ result<std::string> to_gateway_json(const task_spec& task, const std::string& we
   write_seconds(json, "retentionSeconds", task.retention);
   write_seconds(json, "deadRetentionSeconds", task.dead_retention);
   if (task.when_dead)
-    json.field("onDead", name_of(*task.when_dead));
+    json.field("onDead", base::name_of(*task.when_dead, base::on_dead_names));
   if (!task.group.empty())
     json.field("group", task.group);
   if (!task.key.empty())
@@ -280,7 +280,7 @@ std::string to_gateway_json(const queue_changes& changes) {
   write_seconds(json, "retentionSeconds", changes.retention);
   write_seconds(json, "deadRetentionSeconds", changes.dead_retention);
   if (changes.when_dead)
-    json.field("onDead", name_of(*changes.when_dead));
+    json.field("onDead", base::name_of(*changes.when_dead, base::on_dead_names));
   if (changes.max_depth)
     json.field("maxDepth", *changes.max_depth);
   if (changes.max_leased)

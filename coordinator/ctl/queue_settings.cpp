@@ -194,14 +194,6 @@ settings_options(queue_changes& to, const std::function<std::string(const char*)
   };
 }
 
-std::string_view name_of(retry_kind kind) {
-  return base::retry_option_names[static_cast<std::size_t>(kind)];
-}
-
-std::string_view name_of(on_dead what) {
-  return base::on_dead_names[static_cast<std::size_t>(what)];
-}
-
 result<failure_breaker> parse_breaker(const std::string& text) {
   if (text == "off")
     return failure_breaker{};
@@ -252,7 +244,7 @@ void write_config(base::json_writer& out, const queue_config& config) {
   const auto& defaults = config.defaults;
   out.field("max_depth", config.max_depth).field("max_leased", config.max_leased);
   out.field("keep_payload", config.keep_payload).field("max_attempts", defaults.max_attempts);
-  out.field("retry", name_of(defaults.retry.kind));
+  out.field("retry", base::name_of(defaults.retry.kind, base::retry_option_names));
   out.field("retry_base_ms", defaults.retry.base.count());
   out.field("retry_cap_ms", defaults.retry.cap.count());
   out.field("lease_ms", defaults.lease.count());
@@ -260,7 +252,7 @@ void write_config(base::json_writer& out, const queue_config& config) {
   out.field("progress_timeout_ms", defaults.progress_timeout.count());
   out.field("retention_ms", defaults.retention.count());
   out.field("dead_retention_ms", defaults.dead_retention.count());
-  out.field("on_dead", name_of(defaults.when_dead));
+  out.field("on_dead", base::name_of(defaults.when_dead, base::on_dead_names));
   out.field("quarantine_after", config.quarantine_after);
   out.begin_object("pause_when_failing");
   out.field("percent", config.pause_when_failing.percent);
@@ -285,7 +277,7 @@ std::vector<std::pair<std::string, std::string>> config_fields(const queue_confi
   return {
     {"keep-payload", config.keep_payload ? "true" : "false"},
     {"max-attempts", std::to_string(defaults.max_attempts)},
-    {"retry", std::string(name_of(defaults.retry.kind))},
+    {"retry", std::string(base::name_of(defaults.retry.kind, base::retry_option_names))},
     {"retry-base", format_duration(defaults.retry.base)},
     {"retry-cap", format_duration(defaults.retry.cap)},
     {"lease", format_duration(defaults.lease)},
@@ -293,7 +285,7 @@ std::vector<std::pair<std::string, std::string>> config_fields(const queue_confi
     {"progress-timeout", or_none(defaults.progress_timeout, "no limit")},
     {"retention", format_duration(defaults.retention)},
     {"dead-retention", or_none(defaults.dead_retention, "until purged")},
-    {"on-dead", std::string(name_of(defaults.when_dead))},
+    {"on-dead", std::string(base::name_of(defaults.when_dead, base::on_dead_names))},
     {"quarantine-after", losses_text(config.quarantine_after)},
     {"pause-when-failing", breaker_text(config.pause_when_failing)},
     {"limits", limits_text(config.limits)},

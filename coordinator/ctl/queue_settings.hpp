@@ -10,7 +10,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -54,11 +53,6 @@ struct queue_changes {
 /// of an option's help text, given the default of an unconfigured queue.
 [[nodiscard]] std::vector<config::option>
 settings_options(queue_changes& to, const std::function<std::string(const char*)>& default_of);
-
-// Names as options accept them.
-
-[[nodiscard]] std::string_view name_of(retry_kind kind);
-[[nodiscard]] std::string_view name_of(on_dead what);
 
 /// Adds the settings of a queue to the open JSON object.
 void write_config(base::json_writer& out, const queue_config& config);

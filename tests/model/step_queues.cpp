@@ -14,7 +14,7 @@ namespace {
 
 constexpr core::peer_id operator_peer = 1;
 
-/// Of keys that `random_fairness` gives.
+/// Weights of some of the fairness keys that `random_fairness` gives to tasks.
 weight_changes random_weights(dice& d, std::uint64_t least) {
   static const std::vector<std::string> keys{"", "a", "t", "t/x"};
   weight_changes weights;

@@ -66,7 +66,7 @@ struct node_record {
   bool operator==(const node_record&) const = default;
 };
 
-/// What a coordinator tells of its disk in its `node_record`.
+/// The part of a `node_record` that describes the coordinator's disk.
 struct node_disk {
   std::uint64_t free_bytes = 0;
   bool refuses_tasks = false;
@@ -104,9 +104,9 @@ struct shard_record {
   bool operator==(const shard_record&) const = default;
 };
 
-/// What is to be told after `before`. A coordinator refuses tasks below `least` free bytes, and
-/// while it does not know how many there are. It is told as refusing until twice as much is free,
-/// so that the shards that it hands over do not come back at once.
+/// Returns the state of a disk that was `before` and has `free_bytes` now. A disk refuses tasks
+/// below `least` free bytes, while the number is unknown, and then until twice `least` is free, so
+/// that the shards that are handed over do not come back at once.
 [[nodiscard]] node_disk
 next_disk(const node_disk& before, const result<std::uint64_t>& free_bytes, std::uint64_t least);
 

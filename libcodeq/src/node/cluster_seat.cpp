@@ -15,7 +15,6 @@
 #include <caf/all.hpp>
 
 #include <cstdlib>
-#include <filesystem>
 #include <future>
 #include <utility>
 

@@ -11,7 +11,7 @@
 namespace codeq::cluster {
 namespace {
 
-/// What is believed of a node that has told this.
+/// The state of a node with this record, as the watch sees it.
 placed_node look_at(const node_record& node) {
   const catalogue_keys keys("c");
   catalogue known(keys);

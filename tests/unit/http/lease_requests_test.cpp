@@ -32,7 +32,7 @@ protected:
     });
   }
 
-  /// What was said since the last call.
+  /// Returns the lines that the callbacks have added, and clears them.
   [[nodiscard]] std::string said() { return std::exchange(said_, {}); }
 
   lease_requests requests_;

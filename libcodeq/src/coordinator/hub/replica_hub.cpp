@@ -167,9 +167,9 @@ void replica_hub::disk_seen(const cluster::node_disk& disk) {
   is_looking_at_disk_ = false;
   if (disk.refuses_tasks != disk_.refuses_tasks)
     CODEQ_LOG_WARN(
-      "disk {} tasks, so the shards here are led {} free_bytes={}",
-      disk.refuses_tasks ? "refuses" : "takes",
-      disk.refuses_tasks ? "elsewhere where they can be" : "here again",
+      "disk {} free_bytes={}",
+      disk.refuses_tasks ? "refuses tasks, primaries move to other coordinators where they can"
+                         : "takes tasks again",
       disk.free_bytes);
   disk_ = disk;
   member_->set_disk(disk);

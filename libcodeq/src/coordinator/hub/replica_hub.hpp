@@ -32,7 +32,8 @@ struct replica_hub_options {
   /// Notes on the disk, synced, which etcd is known, and the nodes that have copies; called by the
   /// spooler.
   std::function<void(const etcd::header&, const std::set<std::string>&)> keep_etcd;
-  /// What to tell the cluster of the disk after this was told; called by the spooler.
+  /// Looks at the disk, which was in the given state before, and returns its state now. Called on
+  /// the spooler's thread, since it may wait for the disk.
   std::function<cluster::node_disk(const cluster::node_disk&)> look_at_disk;
   journal_actor journal;
   replica_worker_actor spooler;

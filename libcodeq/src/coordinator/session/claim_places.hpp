@@ -69,7 +69,7 @@ private:
 
   std::map<claim_place, attachment> all_;
   base::fair_share shares_{limits::cluster_claims_max};
-  /// Those that have ended or held attachments.
+  /// A tenant and a shard are in it while attachments of theirs have ended or are held.
   std::map<crowd_key, crowd> crowds_;
 };
 

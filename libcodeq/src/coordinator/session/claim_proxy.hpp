@@ -141,7 +141,7 @@ private:
   core::claim kept_{.bytes = 0};
   /// The claim has asked for so many credits, and was not answered.
   std::optional<std::uint32_t> asked_back_;
-  /// What the shard said last.
+  /// The latest message of the shard said that it has more work.
   bool has_work_ = false;
   /// Granted tasks that are read from the store.
   std::int64_t being_read_ = 0;
