@@ -157,7 +157,20 @@ TEST_F(ClientProducer, AllOrNothingTakesNoKeysAndGroups) {
   ASSERT_FALSE(ids);
   EXPECT_EQ(
     to_string(ids.error()),
-    "invalid_argument: task 1 has a group; enqueue takes batches with keys and groups");
+    "invalid_argument: task 1 has a group; enqueue takes batches with keys, groups and limits");
+}
+
+TEST_F(ClientProducer, AllOrNothingTakesNoLimits) {
+  connect();
+  auto limited = spec();
+  limited.limits = {{"stripe", "acct_42"}};
+
+  auto ids = client->enqueue_all_or_none({spec(), spec(), limited}, 10s);
+
+  ASSERT_FALSE(ids);
+  EXPECT_EQ(
+    to_string(ids.error()),
+    "invalid_argument: task 2 has a limit; enqueue takes batches with keys, groups and limits");
 }
 
 TEST_F(ClientProducer, ALostAnswerIsAskedForAgainUnderTheSameNumberAndShard) {

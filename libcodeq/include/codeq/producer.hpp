@@ -115,7 +115,7 @@ public:
   }
 
   /// Adds up to 1,000 tasks, all or none. Errors: as for one task, also `invalid_argument` for a
-  /// task with a key or a group, because it may belong to another shard.
+  /// task with a key, a group or a limit, because it may belong to another shard.
   [[nodiscard]] result<std::vector<task_id>>
   enqueue_all_or_none(std::vector<task_spec> tasks, duration wait = std::chrono::seconds(30));
   void enqueue_all_or_none(std::vector<task_spec> tasks, all_enqueued done);

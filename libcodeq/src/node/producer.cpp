@@ -89,12 +89,16 @@ result<void> check_count(std::size_t count) {
 /// Atomic enqueues are restricted to tasks that any shard may own.
 result<void> check_unaddressed(const std::vector<task_spec>& tasks) {
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (tasks[i].key.empty() && tasks[i].group.empty())
-      continue;
-    return error{
-      errc::invalid_argument,
-      "task " + std::to_string(i) + " has a " + (tasks[i].key.empty() ? "group" : "key")
-        + "; enqueue takes batches with keys and groups"};
+    const auto& task = tasks[i];
+    const auto* what = !task.key.empty()     ? "key"
+                       : !task.group.empty() ? "group"
+                       : !task.limits.empty() ? "limit"
+                                              : nullptr;
+    if (what)
+      return error{
+        errc::invalid_argument,
+        "task " + std::to_string(i) + " has a " + what
+          + "; enqueue takes batches with keys, groups and limits"};
   }
   return {};
 }

@@ -188,7 +188,7 @@ void encoded_tasks::append(const task_spec& task, std::string_view tenant) {
 
 bool encoded_tasks::is_addressed() const noexcept {
   return std::any_of(
-    runs_.begin(), runs_.end(), [](const run& one) { return !name_of(one.shared).empty(); });
+    runs_.begin(), runs_.end(), [](const run& one) { return owner_of(one, 1).has_value(); });
 }
 
 encoded_tasks::run_numbers encoded_tasks::all_runs() const {
@@ -208,11 +208,7 @@ std::vector<std::uint32_t> encoded_tasks::tasks_of(const run_numbers& runs) cons
 
 std::vector<encoded_tasks::part>
 encoded_tasks::split(const run_numbers& runs, std::uint16_t shard_count, shard_id anywhere) const {
-  auto owner = [&](std::uint32_t number) -> std::optional<shard_id> {
-    const auto& task = runs_[number].shared;
-    return core::shard_of_task(
-      {task.tenant, task.queue}, name_of(task), task.limits, shard_count);
-  };
+  auto owner = [&](std::uint32_t number) { return owner_of(runs_[number], shard_count); };
   auto first_owned = std::find_if(runs.begin(), runs.end(), owner);
   if (first_owned != runs.end())
     anywhere = *owner(*first_owned);
@@ -226,6 +222,11 @@ encoded_tasks::split(const run_numbers& runs, std::uint16_t shard_count, shard_i
     parts[place->second].runs.push_back(number);
   }
   return parts;
+}
+
+std::optional<shard_id> encoded_tasks::owner_of(const run& of, std::uint16_t shard_count) {
+  const auto& task = of.shared;
+  return core::shard_of_task({task.tenant, task.queue}, name_of(task), task.limits, shard_count);
 }
 
 std::uint32_t encoded_tasks::begin_of(const run& of) const {

@@ -30,7 +30,8 @@ public:
   /// Number of tasks.
   [[nodiscard]] std::size_t count() const noexcept { return ends_.size(); }
 
-  /// True when a task has a key or a group, which determines its shard.
+  /// True when a task has a key, a group or a limit, which determines its shard. A request with
+  /// several parts is addressed.
   [[nodiscard]] bool is_addressed() const noexcept;
 
   /// Upper bound of the request's size in bytes.
@@ -50,9 +51,9 @@ public:
     run_numbers runs;
   };
 
-  /// Splits runs by their shards, in the order of their first tasks. Runs without key and group go
-  /// to the shard of the first run that has one, or to `anywhere` when none has. @pre shard_count >
-  /// 0
+  /// Splits runs by their shards, in the order of their first tasks. Runs without key, group and
+  /// limit go to the shard of the first run that has one, or to `anywhere` when none has. @pre
+  /// shard_count > 0
   [[nodiscard]] std::vector<part>
   split(const run_numbers& runs, std::uint16_t shard_count, shard_id anywhere) const;
 
@@ -86,6 +87,8 @@ private:
   encoded_tasks() = default;
   void append(const task_spec& task, std::string_view tenant);
   [[nodiscard]] std::size_t bytes_of(const run_numbers& runs) const;
+  /// The shard that the run's tasks have to be on; empty when any may have them.
+  [[nodiscard]] static std::optional<shard_id> owner_of(const run& of, std::uint16_t shard_count);
   [[nodiscard]] std::uint32_t begin_of(const run& of) const;
   [[nodiscard]] std::uint32_t end_of(const run& of) const;
   void write_runs(const run_numbers& runs, capnp::List<schema::EnqueueRun>::Builder to) const;

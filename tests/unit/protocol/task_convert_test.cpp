@@ -285,6 +285,17 @@ TEST(EncodedTasks, AreSplitByTheShardsThatOwnTheirNames) {
   EXPECT_EQ(count, tasks.size());
 }
 
+TEST(EncodedTasks, KeysOfLimitsAreAddresses) {
+  auto first = spec();
+  first.limits = {{"stripe", "a"}};
+  auto second = spec();
+  second.limits = {{"stripe", "d"}};
+  auto encoded = encoded_tasks::encode(std::vector{first, second});
+
+  EXPECT_TRUE(encoded->is_addressed());
+  EXPECT_EQ(encoded->split(encoded->all_runs(), 1021, shard_id{}).size(), 2u);
+}
+
 TEST(EncodedTasks, TasksWithoutANameGoWithTheFirstThatHasOne) {
   auto keyed = spec("k");
   keyed.key = "k";
