@@ -99,8 +99,6 @@ class ClusterHarness(harness.Harness):
     IS_OF_CLUSTER = True
     # A backlog that grows all the time would hide what happens to single tasks.
     RATE = 80
-    # A request with limited tasks can stay unanswered when all coordinators restart.
-    LOAD = "load"
 
     def __init__(self, seed, durability, copies, links):
         super().__init__(seed, durability, Cluster(links, copies))

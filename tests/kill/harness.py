@@ -64,7 +64,6 @@ class Harness:
     IS_OF_CLUSTER = False
     # Tasks a second of each producer.
     RATE = 150
-    LOAD = "load-limited"
 
     def __init__(self, seed, durability, rig=None):
         self.random = random.Random(seed)
@@ -118,7 +117,7 @@ class Harness:
         self._producer_runs += 1
         name = f"p{self._producer_runs}"
         self.producers.append(self.rig.start(name, [
-            PRODUCER, self.LOAD, self.rig.address, self.folder / f"{name}.log", name, self.RATE]))
+            PRODUCER, "load", self.rig.address, self.folder / f"{name}.log", name, self.RATE]))
 
     # Faults. After each one all processes run again, possibly after a pause.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sends random tasks to queues "kill" and "kill2", some of them with the limits of `harness.py`,
 // and logs requests and answers. Usage:
-//   kill_producer load|load-limited ADDRESS[,ADDRESS...] LOG NAME RATE
+//   kill_producer load ADDRESS[,ADDRESS...] LOG NAME RATE
 //                                              sends RATE tasks per second until SIGTERM
 //   kill_producer audit ADDRESS[,ADDRESS...] LOG
 //                                              asks how each task on standard input ended
@@ -95,12 +95,8 @@ void await(
 
 class load {
 public:
-  load(codeq::producer& producer, event_log& log, std::string name, bool has_limits)
-    : producer_(producer),
-      log_(log),
-      name_(std::move(name)),
-      has_limits_(has_limits),
-      random_(std::random_device{}()) {}
+  load(codeq::producer& producer, event_log& log, std::string name)
+    : producer_(producer), log_(log), name_(std::move(name)), random_(std::random_device{}()) {}
 
   /// Sends one request; returns its number of tasks.
   std::size_t send() {
@@ -142,7 +138,7 @@ private:
     t.payload = name + ' ' + random_behaviour();
     if (!atomic && below(4) == 0)
       t.group = name_ + "-g" + std::to_string(below(groups));
-    else if (!atomic && below(8) == 0 && has_limits_)
+    else if (!atomic && below(8) == 0)
       limit(t, name);
     if (below(10) == 0)
       t.delay = std::chrono::milliseconds(1 + below(3000));
@@ -218,20 +214,14 @@ private:
   codeq::producer& producer_;
   event_log& log_;
   std::string name_;
-  bool has_limits_;
   std::mt19937_64 random_;
   pending left_;
   std::uint64_t requests_ = 0;
   std::uint64_t tasks_ = 0;
 };
 
-void run_load(
-  codeq::producer& producer,
-  event_log& log,
-  const std::string& name,
-  double rate,
-  bool has_limits) {
-  load sent{producer, log, name, has_limits};
+void run_load(codeq::producer& producer, event_log& log, const std::string& name, double rate) {
+  load sent{producer, log, name};
   const auto start = std::chrono::steady_clock::now();
   double tasks = 0;
   while (stopped == 0) {
@@ -269,11 +259,9 @@ std::vector<std::string> split(const std::string& text) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
-  const bool has_limits = !words.empty() && words[0] == "load-limited";
-  const bool is_load = words.size() == 5 && (words[0] == "load" || has_limits);
+  const bool is_load = words.size() == 5 && words[0] == "load";
   if (!is_load && !(words.size() == 3 && words[0] == "audit")) {
-    std::cerr << "usage: kill_producer load|load-limited ADDRESS LOG NAME RATE"
-                 " | audit ADDRESS LOG\n";
+    std::cerr << "usage: kill_producer load ADDRESS LOG NAME RATE | audit ADDRESS LOG\n";
     return 2;
   }
   std::signal(SIGTERM, [](int) { stopped = 1; });
@@ -284,7 +272,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   if (is_load)
-    run_load(**producer, log, words[3], std::stod(words[4]), has_limits);
+    run_load(**producer, log, words[3], std::stod(words[4]));
   else
     run_audit(**producer, log);
 }
