@@ -5,6 +5,7 @@ prints."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import time
@@ -22,6 +23,15 @@ def measure(*words):
     if more:
         raise AssertionError(f"more than one line: {done.stdout}")
     return json.loads(line)
+
+
+def refusal(*words, folder):
+    """The error of a measurement that may not start, with the folder for temporary files."""
+    done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=120,
+                          check=False, env={**os.environ, "TMPDIR": folder})
+    if done.returncode == 0:
+        raise AssertionError(f"it was measured: {done.stdout}")
+    return done.stderr
 
 
 class Coordinator:
@@ -124,6 +134,24 @@ class Measurements(unittest.TestCase):
             self.assertGreater(figures["claim_rate_full"], 0)
             self.assertGreater(figures["claim_ratio"], 0)
             self.assertGreater(figures["restart_first_claim_s"], 0)
+
+    def test_backlog_needs_free_bytes_for_its_store(self):
+        # 600 bytes a task with the default payload; no disk has a mebibyte for each.
+        needed = 100_000_000 * (600 - 256 + 2**20)
+
+        with tempfile.TemporaryDirectory(prefix="codeq-bench-") as folder:
+            told = refusal("backlog", "--tasks", "100000000", "--payload", str(2**20),
+                           folder=folder)
+            left = os.listdir(folder)
+
+        self.assertRegex(told, rf"{re.escape(folder)} has \d+ bytes free")
+        self.assertIn(f"the store of 100000000 tasks needs {needed} there", told)
+        self.assertEqual(left, [])
+
+    def test_backlog_does_not_start_without_its_folder(self):
+        told = refusal("backlog", folder="/nonexistent")
+
+        self.assertIn("the free space of the temporary directory (TMPDIR) is unknown: ", told)
 
     def test_http_counts_requests_and_cpu(self):
         figures = measure("http", "--connections", "4", "--seconds", "1")

@@ -4,6 +4,7 @@
 #include "codeq/operator.hpp"
 
 #include "backlog/claim_rounds.hpp"
+#include "backlog/disk_demand.hpp"
 #include "backlog/filled_cluster.hpp"
 #include "backlog/taker.hpp"
 
@@ -129,6 +130,8 @@ result<void> backlog_run::count_lost() {
 
 result<figures> backlog_run::run() {
   const error interrupted{errc::going_away, "interrupted"};
+  if (auto ok = check_disk(options_); !ok)
+    return ok.error();
   auto started = filled_cluster::start(options_);
   if (!started)
     return started.error();

@@ -8,7 +8,8 @@ namespace codeq::bench {
 
 namespace {
 
-constexpr duration start_max = std::chrono::seconds(10);
+/// A coordinator that recovers a store with many tasks listens late.
+constexpr duration start_max = std::chrono::seconds(60);
 constexpr duration poll_interval{10};
 constexpr std::size_t log_tail_bytes = 2000;
 
