@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two replicas of a shard whose messages, which cross as bytes, journals and etcd answer at once.
+#include "coordinator/replica/replica_driver.hpp"
+
+#include "coordinator/replica/replica_wire.hpp"
+#include "core/state/shard_state.hpp"
+#include "storage/keys/keyspace.hpp"
+#include "storage/memory/memory_store.hpp"
+#include "storage/recovery/recovery.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace codeq::coordinator {
+namespace {
+
+using namespace std::chrono_literals;
+using replication::replica_id;
+
+constexpr shard_id driven_shard{3};
+
+/// The next steps, in order, and the value that etcd has.
+struct driven_world {
+  std::deque<std::function<void()>> steps;
+  replication::membership value;
+  monotonic_time now{1h};
+};
+
+class driven_replica final : public replica_host {
+public:
+  driven_replica(driven_world& world, replica_id id)
+    : world_(world),
+      driver({driven_shard, {{id, 1, false, false}, {}}, world.value, 1}, *this, memory_, world.now),
+      id_(id) {}
+
+  void send(replica_id, const replication::message& what) override {
+    shard_message m{driven_shard, id_, other->id_, what};
+    world_.steps.emplace_back([this, body = encode(m)] {
+      auto read = decode_shard_message(body);
+      ASSERT_TRUE(read);
+      other->driver.receive(
+        {id_, 1, std::get<replication::message>(std::move(read->content))}, world_.now);
+    });
+  }
+
+  void send(replica_id, const copy_message&) override {}
+
+  void gather(turn_commit turn) override {
+    turns.push_back(turn);
+    world_.steps.emplace_back([this, turn] {
+      std::vector sets{turn.writes};
+      if (turn.replica_writes)
+        sets.push_back(turn.replica_writes);
+      EXPECT_TRUE(store_.commit(sets, storage::durability::sync));
+      driver.committed(turn.number);
+      driver.settle(world_.now);
+    });
+  }
+
+  void compare_and_set(
+    const replication::membership& old, const replication::membership& next) override {
+    world_.steps.emplace_back([this, old, next] {
+      const auto is_applied = world_.value == old;
+      if (is_applied)
+        world_.value = next;
+      driver.etcd_answered(world_.value, is_applied, world_.now);
+    });
+  }
+
+  void spool(const replication::entry&) override {}
+  void read_spool(replica_id, replication::position) override {}
+  void open_copy(const replication::copy_id&) override {}
+  void read_part(const replication::copy_id&) override {}
+  void close_copy(const replication::copy_id&) override {}
+  void read_removals(const replication::copy_id&) override {}
+
+  void recover(replication::epoch_number epoch, timestamp) override {
+    auto found = storage::recover(store_, driven_shard, epoch, world_.now);
+    ASSERT_TRUE(found);
+    state = std::move(*found);
+    world_.steps.emplace_back([this, epoch] { driver.recovered(epoch, world_.now); });
+  }
+
+  void drop_recovery() override { state.reset(); }
+  void serve(replication::epoch_number) override {}
+  void stop_serving() override {}
+  void acknowledged(std::uint64_t) override {}
+
+  timestamp shard_time() override { return {}; }
+
+private:
+  driven_world& world_;
+  ring_memory memory_;
+  storage::memory_store store_;
+
+public:
+  replica_driver driver;
+  driven_replica* other = nullptr;
+  /// The turns that the journal was given.
+  std::vector<turn_commit> turns;
+  /// The shard as it was recovered last.
+  std::unique_ptr<core::shard_state> state;
+
+private:
+  replica_id id_;
+};
+
+/// Two replicas in sync, of which the first one serves.
+class DrivenReplicas : public testing::Test {
+protected:
+  static constexpr replica_id id_first{1};
+  static constexpr replica_id id_second{2};
+
+  DrivenReplicas() {
+    world_.value = {1, 1, id_first, {id_first, id_second}, {id_first, id_second}};
+    first_ = std::make_unique<driven_replica>(world_, id_first);
+    second_ = std::make_unique<driven_replica>(world_, id_second);
+    first_->other = second_.get();
+    second_->other = first_.get();
+    for (const auto end = world_.now + 4s; world_.now < end; world_.now += 25ms) {
+      first_->driver.tick(world_.now);
+      second_->driver.tick(world_.now);
+      run();
+    }
+  }
+
+  void SetUp() override { ASSERT_TRUE(first_->driver.replica().is_serving()); }
+
+  void run() {
+    for (; !world_.steps.empty(); world_.steps.pop_front())
+      world_.steps.front()();
+  }
+
+  /// The first replica proposes a turn with a snapshot.
+  void propose_snapshot(core::log_position through) {
+    auto writes = std::make_shared<storage::write_set>();
+    writes->put(storage::segment_key{driven_shard, 9}.encode(), "value");
+    turn_commit turn{driven_shard, 1, std::move(writes)};
+    turn.horizon = std::make_shared<const storage::shard_horizon>(
+      storage::shard_horizon{driven_shard, through, timestamp{7h}, core::position_set({3, 5})});
+    ASSERT_TRUE(first_->driver.propose(std::move(turn), world_.now));
+    run();
+  }
+
+  driven_world world_;
+  std::unique_ptr<driven_replica> first_;
+  std::unique_ptr<driven_replica> second_;
+};
+
+TEST_F(DrivenReplicas, GiveTheirJournalsTheHorizonOfASnapshot) {
+  propose_snapshot(9);
+
+  for (const auto* replica : {first_.get(), second_.get()}) {
+    ASSERT_FALSE(replica->turns.empty());
+    const auto& horizon = replica->turns.back().horizon;
+    ASSERT_NE(horizon, nullptr);
+    EXPECT_EQ(horizon->through, 9u);
+    EXPECT_EQ(horizon->at, timestamp{7h});
+    EXPECT_TRUE(horizon->is_held_known);
+    EXPECT_EQ(horizon->held.all(), (std::vector<core::log_position>{3, 5}));
+  }
+}
+
+TEST_F(DrivenReplicas, ForgetTheHorizonOfDataThatACopyReplaces) {
+  const auto epoch = world_.value.epoch;
+
+  second_->driver.receive(
+    {id_first, 1, replication::copy_offer{epoch, {id_first, 1, 1}, {{{epoch, 1}}, {epoch, 90}}}},
+    world_.now);
+
+  EXPECT_TRUE(second_->driver.replica().is_incomplete());
+  EXPECT_TRUE(second_->turns.back().forgets_horizon);
+}
+
+TEST_F(DrivenReplicas, GiveLargerTokensAfterEachFailOver) {
+  auto last = first_->state->tokens.take(100) + 99;
+  for (int i = 0; i < 4; ++i) {
+    auto& from = i % 2 == 0 ? *first_ : *second_;
+    const auto to = i % 2 == 0 ? id_second : id_first;
+
+    from.driver.hand_over(to);
+    run();
+
+    ASSERT_TRUE(from.other->driver.replica().is_serving());
+    const auto token = from.other->state->tokens.take(100);
+    EXPECT_GT(token, last);
+    last = token + 99;
+  }
+}
+
+} // namespace
+} // namespace codeq::coordinator
