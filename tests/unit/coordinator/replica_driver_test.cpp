@@ -36,7 +36,11 @@ class driven_replica final : public replica_host {
 public:
   driven_replica(driven_world& world, replica_id id)
     : world_(world),
-      driver({driven_shard, {{id, 1, false, false}, {}}, world.value, 1}, *this, memory_, world.now),
+      driver(
+        {driven_shard, {{id, 1, false, false}, {}}, world.value, 1},
+        *this,
+        memory_,
+        world.now),
       id_(id) {}
 
   void send(replica_id, const replication::message& what) override {
