@@ -32,15 +32,20 @@ struct driven_world {
   monotonic_time now{1h};
 };
 
+replica_driver_options options_of(replica_id id, const replication::membership& value) {
+  replica_driver_options options;
+  options.shard = driven_shard;
+  options.stored.record = {id, 1, false, false};
+  options.value = value;
+  options.incarnation = 1;
+  return options;
+}
+
 class driven_replica final : public replica_host {
 public:
   driven_replica(driven_world& world, replica_id id)
     : world_(world),
-      driver(
-        {driven_shard, {{id, 1, false, false}, {}}, world.value, 1},
-        *this,
-        memory_,
-        world.now),
+      driver(options_of(id, world.value), *this, memory_, world.now),
       id_(id) {}
 
   void send(replica_id, const replication::message& what) override {
