@@ -45,8 +45,8 @@ class driven_replica final : public replica_host {
 public:
   driven_replica(driven_world& world, replica_id id)
     : world_(world),
-      driver(options_of(id, world.value), *this, memory_, world.now),
-      id_(id) {}
+      id_(id),
+      driver(options_of(id, world.value), *this, memory_, world.now) {}
 
   void send(replica_id, const replication::message& what) override {
     shard_message m{driven_shard, id_, other->id_, what};
@@ -105,6 +105,7 @@ public:
 
 private:
   driven_world& world_;
+  replica_id id_;
   ring_memory memory_;
   storage::memory_store store_;
 
@@ -115,9 +116,6 @@ public:
   std::vector<turn_commit> turns;
   /// The shard as it was recovered last.
   std::unique_ptr<core::shard_state> state;
-
-private:
-  replica_id id_;
 };
 
 /// Two replicas in sync, of which the first one serves.
