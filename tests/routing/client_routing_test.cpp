@@ -213,4 +213,31 @@ TEST_F(ClientOfACluster, OperatorAsksTheCoordinatorOfATask) {
   EXPECT_EQ(answer.error().code, errc::unknown_task);
 }
 
+TEST_F(ClientOfACluster, QuestionToAllIsAskedOnTheConnectionThatReplacesAnother) {
+  // The same coordinator at another address.
+  fake_coordinator again;
+  for (std::uint16_t shard = 0; shard < shard_count; ++shard)
+    place(shard, "a");
+  auto waiting = std::async(std::launch::async, [&] {
+    return operator_client::connect({{a.address(), again.address()}, 10s});
+  });
+  a.accept(the_store, shard_count, "a");
+  a.say(all_places());
+  auto made = waiting.get();
+  ASSERT_TRUE(made) << to_string(made.error());
+  auto stats = std::async(std::launch::async, [&] { return (*made)->stats(); });
+  static_cast<void>(a.expect<protocol::stats_request>());
+
+  again.accept(the_store, shard_count, "a");
+
+  auto question = again.expect<protocol::stats_request>();
+  again.say(protocol::stats_reply::build([&](auto root) {
+              auto number = question.read(
+                [](auto reader) -> result<std::uint64_t> { return reader.getNumber(); });
+              root.setNumber(*number);
+            }).to_wire());
+  auto answer = stats.get();
+  EXPECT_TRUE(answer) << to_string(answer.error());
+}
+
 } // namespace codeq::test

@@ -166,9 +166,33 @@ void inquiry_state::use(const peer& connected) {
 void inquiry_state::take_up(const actors::link_up& up) {
   auto came = peers_.take_up(up);
   if (!came)
-    settings_.tell({.up = false, .shard_count = 0, .final = false, .reason = came.error()});
-  else
-    follow(*came);
+    return settings_.tell(
+      {.up = false, .shard_count = 0, .final = false, .reason = came.error()});
+  for (const auto& ended : came->replaced)
+    replace(ended, up.connection);
+  follow(*came);
+}
+
+void inquiry_state::replace(
+  const actors::connection_actor& ended, const actors::connection_actor& by) {
+  for (auto& [number, asked] : asked_) {
+    if (asked != ended)
+      continue;
+    // The number stays, so that a late answer on the ended connection counts instead.
+    asked = by;
+    self_->send(by, open_->question(number));
+  }
+  note_lost(ended, {errc::going_away, "there is another connection to the coordinator"});
+}
+
+void inquiry_state::note_lost(const actors::connection_actor& lost, const error& reason) {
+  if (!said_to_ || said_to_ != lost)
+    return;
+  said_to_ = nullptr;
+  if (!open_ || open_->repeatable)
+    return;
+  open_->failed(reason);
+  open_.reset();
 }
 
 void inquiry_state::take_places(const actors::from_link<schema::ClusterMap>& told) {
@@ -205,13 +229,7 @@ void inquiry_state::take_down(const actors::link_down& down) {
     missing_ += gone;
     note_end(0);
   }
-  const auto was_said = said_to_ && said_to_ == lost;
-  if (was_said)
-    said_to_ = nullptr;
-  if (was_said && open_ && !open_->repeatable) {
-    open_->failed(down.reason);
-    open_.reset();
-  }
+  note_lost(lost, down.reason);
   if (loss.instead)
     use(*loss.instead);
   else if (!connection_)

@@ -50,6 +50,10 @@ public:
 
 private:
   void follow(const peers::arrival& came);
+  /// What was asked on a connection that has ended is asked on the one to the same coordinator.
+  void replace(const actors::connection_actor& ended, const actors::connection_actor& by);
+  /// The open request was sent on this connection: it fails when it may not be sent again.
+  void note_lost(const actors::connection_actor& lost, const error& reason);
   void use(const peer& connected);
   /// The connection for a frame: in a cluster that of its shard, if it has one. Null: none is up.
   [[nodiscard]] const actors::connection_actor* way_of(const protocol::wire_frame& question) const;

@@ -148,6 +148,8 @@ peers::arrival peers::carry_out(cluster::shard_routes::changes changes) {
     add_link(address);
   for (auto link : changes.close) {
     auto& closed = states_[link];
+    if (closed.up)
+      came.replaced.push_back(closed.up->connection);
     closed = {.up = {}, .is_closed = true};
     caf::anon_send(links_[link], actors::close_link{{errc::going_away, "there is another link"}});
     if (in_use_ != link)

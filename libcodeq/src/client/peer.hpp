@@ -68,6 +68,9 @@ public:
   struct arrival {
     /// The connection to use from now on.
     std::optional<peer> use;
+    /// Connections that end because the new one leads to the same coordinator. `take_down` does not
+    /// follow for them, and what was asked on them may stay without an answer.
+    std::vector<actors::connection_actor> replaced{};
     /// In a cluster: the shards whose unanswered requests are to be sent again, ascending.
     std::vector<shard_id> resend;
     /// Call `retry` after `tuning::not_here_pause`.

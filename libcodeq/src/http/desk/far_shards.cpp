@@ -57,8 +57,12 @@ client::peers::members far_shards::others() const {
 }
 
 void far_shards::take(const actors::link_up& m) {
-  if (auto came = peers_.take_up(m))
-    follow(*came);
+  auto came = peers_.take_up(m);
+  if (!came)
+    return;
+  for (const auto& ended : came->replaced)
+    then_.lost(ended);
+  follow(*came);
 }
 
 void far_shards::take(const actors::link_down& m) {
