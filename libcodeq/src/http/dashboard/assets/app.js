@@ -94,7 +94,11 @@ function draw() {
     const wanted = h("div", {id: "app"}, me() ? shell() : login());
     // The first picture replaces the page that was loading.
     if (!root.codeq) root.codeq = wanted.codeq;
+    const focused = document.activeElement;
     morph(root, wanted);
+    // An element that changes its place loses the focus.
+    if (focused !== document.activeElement && focused?.isConnected)
+      focused.focus({preventScroll: true});
   });
 }
 
