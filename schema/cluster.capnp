@@ -76,6 +76,8 @@ struct ClusterReply {
     unreached @8 :List(Text);
     # Only of the node that answers: the other nodes that are present, by name, to which it has no
     # connection.
+    refusesTasks @9 :Bool;
+    # Its disk has too little space for new tasks.
   }
 
   struct Shard {

@@ -49,12 +49,13 @@ std::string presence_of(const cluster_status& status, const cluster_node& node) 
   return holds_for_any_shard(status, node, has_copy) ? "draining" : "drained: may be stopped";
 }
 
-/// For example "present, unreached: c2, c3".
+/// For example "present, disk full: refuses tasks, unreached: c2, c3".
 std::string state_of(const cluster_status& status, const cluster_node& node) {
+  const std::string disk = node.refuses_tasks ? ", disk full: refuses tasks" : "";
   std::string names;
   for (const auto& other : node.unreached)
     names += (names.empty() ? ", unreached: " : ", ") + other;
-  return presence_of(status, node) + names;
+  return presence_of(status, node) + disk + names;
 }
 
 void write_node(base::json_writer& out, const cluster_node& node) {
@@ -62,6 +63,7 @@ void write_node(base::json_writer& out, const cluster_node& node) {
   out.field("http_address", node.http_address).field("zone", node.zone);
   out.field("present", node.is_present).field("answers", node.has_answered);
   out.field("draining", node.is_draining).field("free_bytes", node.free_bytes);
+  out.field("refuses_tasks", node.refuses_tasks);
   out.field("etcd_silent_ms", node.etcd_silent.count()).begin_array("unreached");
   for (const auto& other : node.unreached)
     out.text(other);

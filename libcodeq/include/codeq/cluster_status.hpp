@@ -54,6 +54,8 @@ struct cluster_node {
   /// The other nodes that are present, by name, to which it has no connection, as it says itself;
   /// empty when it has not answered.
   std::vector<std::string> unreached{};
+  /// Its disk has too little space for new tasks, so others lead its shards where they can.
+  bool refuses_tasks = false;
 };
 
 /// The state of a cluster: its decisions in etcd, and the positions that primaries have told.

@@ -62,11 +62,14 @@ void add(cluster_status& to, cluster_status part) {
     [](cluster_node& known, cluster_node& told) {
       const auto has_answered = known.has_answered || told.has_answered;
       const auto etcd_silent = std::max(known.etcd_silent, told.etcd_silent);
+      // Coordinators of older versions do not tell it.
+      const auto refuses_tasks = known.refuses_tasks || told.refuses_tasks;
       auto unreached = std::move(known.has_answered ? known.unreached : told.unreached);
       if (!known.is_present)
         known = std::move(told);
       known.has_answered = has_answered;
       known.etcd_silent = etcd_silent;
+      known.refuses_tasks = refuses_tasks;
       known.unreached = std::move(unreached);
     });
   add_each(

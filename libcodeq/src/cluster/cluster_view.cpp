@@ -20,6 +20,7 @@ std::map<std::string, cluster_node> nodes_of(const catalogue& known) {
     to.is_present = true;
     to.is_draining = node.record.is_leaving;
     to.free_bytes = node.record.free_bytes;
+    to.refuses_tasks = node.record.refuses_tasks;
   }
   for (const auto& [shard, known_shard] : known.shards()) {
     for (const auto& [replica, name] : known_shard.record.nodes)

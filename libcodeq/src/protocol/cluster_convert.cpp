@@ -25,6 +25,7 @@ void write_node(schema::ClusterReply::Node::Builder to, const cluster_node& node
   to.setPresent(node.is_present);
   to.setDraining(node.is_draining);
   to.setFreeBytes(node.free_bytes);
+  to.setRefusesTasks(node.refuses_tasks);
   to.setEtcdSilentMs(node.etcd_silent.count());
   auto unreached = to.initUnreached(length_of(node.unreached));
   for (capnp::uint i = 0; i < unreached.size(); ++i)
@@ -40,6 +41,7 @@ cluster_node read_node(schema::ClusterReply::Node::Reader from) {
   node.is_present = from.getPresent();
   node.is_draining = from.getDraining();
   node.free_bytes = from.getFreeBytes();
+  node.refuses_tasks = from.getRefusesTasks();
   node.etcd_silent = duration{from.getEtcdSilentMs()};
   for (auto other : from.getUnreached())
     node.unreached.push_back(read_text(other));

@@ -79,6 +79,19 @@ TEST(ClusterQuestions, EachNodeTellsWhetherEtcdAnswersIt) {
   }
 }
 
+TEST(ClusterQuestions, NodeRefusesTasksAlsoWhenAnOlderVersionDoesNotTell) {
+  auto newer = told_by("a");
+  newer.nodes[1].refuses_tasks = true;
+  for (const auto is_first : {true, false}) {
+    cluster_status sum;
+    add(sum, received(is_first ? newer : told_by("b")));
+    add(sum, received(is_first ? told_by("b") : newer));
+
+    EXPECT_FALSE(sum.nodes[0].refuses_tasks);
+    EXPECT_TRUE(sum.nodes[1].refuses_tasks);
+  }
+}
+
 TEST(ClusterQuestions, EachNodeTellsWhichOthersItDoesNotReach) {
   auto from_a = told_by("a");
   from_a.nodes[0].unreached = {"b", "c"};

@@ -131,6 +131,22 @@ TEST_F(ClusterView, NodeWithAConnectionIsNotUnreached) {
   EXPECT_TRUE(status.nodes[0].unreached.empty());
 }
 
+TEST_F(ClusterView, NodeThatRefusesTasksIsShown) {
+  look();
+  node_record full;
+  full.version = 2;
+  full.incarnation = 1;
+  full.address = "b:1";
+  full.refuses_tasks = true;
+  put(known_.keys().node("b"), encode(full));
+
+  const auto status = view_of(known_, "c", "a");
+
+  ASSERT_EQ(status.nodes.size(), 2u);
+  EXPECT_FALSE(status.nodes[0].refuses_tasks);
+  EXPECT_TRUE(status.nodes[1].refuses_tasks);
+}
+
 TEST_F(ClusterView, DrainedNodeIsShownAlsoWhenItIsGone) {
   cluster_.drained = {"z"};
 

@@ -90,6 +90,25 @@ TEST(ClusterCommands, NodesAreShownWithThoseThatTheyDoNotReach) {
   EXPECT_NE(json.find("\"unreached\":[]}"), json.npos) << json;
 }
 
+TEST(ClusterCommands, NodesWithAFullDiskAreShown) {
+  recorded_api api;
+  std::vector<cluster_node> nodes(2);
+  nodes[0].name = "c1";
+  nodes[0].refuses_tasks = true;
+  nodes[1].name = "c2";
+  for (auto& node : nodes)
+    node.is_present = node.has_answered = true;
+  api.found_cluster = {"jobs", "c1", 2, 1, nodes, {}};
+
+  const auto text = shown(api, {{"cluster", "status"}});
+  const auto json = shown(api, {{"cluster", "status", "--json"}});
+
+  EXPECT_NE(text.find("present, disk full: refuses tasks  "), text.npos) << text;
+  EXPECT_EQ(text.find("disk full"), text.rfind("disk full")) << text;
+  EXPECT_NE(json.find("\"refuses_tasks\":true"), json.npos) << json;
+  EXPECT_NE(json.find("\"refuses_tasks\":false"), json.npos) << json;
+}
+
 TEST(ClusterCommands, NodeThatServesNothingIsNotCalledSilent) {
   recorded_api api;
   std::vector<cluster_node> nodes;

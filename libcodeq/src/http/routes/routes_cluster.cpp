@@ -20,6 +20,7 @@ void write_node(base::json_writer& json, const cluster_node& node) {
   json.field("httpAddress", node.http_address).field("zone", node.zone);
   json.field("present", node.is_present).field("answers", node.has_answered);
   json.field("draining", node.is_draining).field("freeBytes", node.free_bytes);
+  json.field("refusesTasks", node.refuses_tasks);
   json.field("etcdSilentMs", node.etcd_silent.count()).begin_array("unreached");
   for (const auto& other : node.unreached)
     json.text(other);

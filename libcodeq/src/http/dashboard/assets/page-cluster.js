@@ -57,7 +57,7 @@ function stateOf(node, shards) {
   return ["gated", holds ? "draining" : "drained: may be stopped"];
 }
 
-/** Who does not hear from whom, as sentences. */
+/** Who does not hear from whom, and whose disk is full, as sentences. */
 function silences({node: here, nodes, shards}) {
   const list = [];
   for (const node of nodes) {
@@ -69,6 +69,9 @@ function silences({node: here, nodes, shards}) {
       list.push(`${here}, which was asked, gets no answer from ${node.name}.`);
     if (node.unreached?.length > 0)
       list.push(`${node.name} has no connection to ${named(node.unreached)}.`);
+    if (node.present && node.refusesTasks)
+      list.push(`${node.name} has too little free disk space and refuses new tasks: others take ` +
+        "over its shards where they can.");
   }
   const present = new Set(nodes.filter((node) => node.present).map((node) => node.name));
   const pairs = new Map();
