@@ -84,6 +84,36 @@ TEST_F(SettingsCarrier, ShardThatIsServedAnewIsSentThemAgain) {
   EXPECT_EQ(carrier_.missing(), 1u);
 }
 
+TEST_F(SettingsCarrier, ShardThatTookALateChangeIsSentThemAgain) {
+  sent();
+  confirm(1, 1);
+  confirm(2, 1);
+  EXPECT_THAT(sent(), IsEmpty());
+  pass(settings_carrier::retry);
+
+  confirm(2, 0);
+
+  EXPECT_EQ(carrier_.missing(), 1u);
+  EXPECT_TRUE(carrier_.next_look());
+  EXPECT_THAT(sent(), ElementsAre(2));
+  confirm(2, 1);
+  EXPECT_THAT(sent(), IsEmpty());
+  EXPECT_FALSE(carrier_.next_look());
+}
+
+TEST_F(SettingsCarrier, ShardThatTakesThemOverAfterALateChangeIsNotSentThemTwice) {
+  sent();
+  confirm(1, 1);
+
+  confirm(2, 0);
+  EXPECT_THAT(sent(), IsEmpty());
+  confirm(2, 1);
+
+  EXPECT_EQ(carrier_.missing(), 0u);
+  pass(settings_carrier::retry);
+  EXPECT_THAT(sent(), IsEmpty());
+}
+
 TEST_F(SettingsCarrier, WordsOfAShardBeforeItMovedAreVoid) {
   sent();
   carrier_.moved(shard_id{2});

@@ -24,7 +24,7 @@ public:
   /// The version that is in force on the own shard; grows.
   void changed(std::uint64_t version) { version_ = version; }
 
-  /// The shard has taken over what was sent with this version.
+  /// The shard has taken over what was sent with this version; 0: it may have other settings since.
   void confirmed(shard_id by, std::uint64_t version);
 
   /// The shard is served anew, or has a new connection: it may be sent the settings at once.

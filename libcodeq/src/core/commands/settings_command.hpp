@@ -40,7 +40,9 @@ struct adopt_settings {
 /// Maximum number of queues and limits in one part.
 inline constexpr std::size_t carried_part_max = 1000;
 
-/// The settings of that version are in force on the shard `by`. No effect on the tasks.
+/// The settings of that version are in force on the shard `by`. 0: an operator's change reached it
+/// after it had taken over what was carried to it, perhaps an old one, so it is to be sent them
+/// again. No effect on the tasks.
 struct settings_adopted {
   shard_id by{};
   std::uint64_t version = 0;

@@ -298,6 +298,8 @@ private:
   void run(const settings_adopted&) {}
 
   void adopt(const adopt_settings& all);
+  /// After a change that was not carried here: whoever carries settings is to send them again.
+  void tell_carrier();
   void write_settings(const queue_address& queue, const queue_settings& settings);
   void
   write_limit(const limit_address& limit, const std::optional<limit_definition>& definition);

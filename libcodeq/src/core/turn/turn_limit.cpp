@@ -70,6 +70,7 @@ void turn::run(const set_limit& c) {
     auto action = c.definition ? operator_action::limit_set : operator_action::limit_delete;
     audit({c.origin, action, c.limit.tenant, {}, 0, 0, c.limit.name + ": " + detail});
     write_limit(c.limit, c.definition);
+    tell_carrier();
   }
   if (c.definition) {
     bool is_defined = state_.limits.find(c.limit) != nullptr;

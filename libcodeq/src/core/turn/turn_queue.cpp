@@ -130,6 +130,7 @@ void turn::change_queue(queue_answered answer, operator_action action) {
     auto detail = describe_change(before, answer.settings.config);
     audit({origin_, action, answer.queue.tenant, answer.queue.queue, 0, 0, std::move(detail)});
     write_settings(answer.queue, answer.settings);
+    tell_carrier();
   }
   effects_.emplace_back(std::move(answer));
 }

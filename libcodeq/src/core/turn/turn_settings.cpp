@@ -69,6 +69,11 @@ void turn::adopt(const adopt_settings& all) {
   }
 }
 
+void turn::tell_carrier() {
+  if (state_.carried.version != 0)
+    effects_.emplace_back(shard_told{state_.carried.from, settings_adopted{state_.id, 0}});
+}
+
 void turn::write_settings(const queue_address& queue, const queue_settings& settings) {
   set_queue(state_, queue, settings);
   configured_.push_back({state_.positions.take(1), now_.shard, queue, settings});

@@ -68,6 +68,29 @@ TEST_F(AdoptSettings, OlderVersionsAreVoid) {
   EXPECT_EQ(show("q"), "o: q depth 5 leased 0 attempts 5");
 }
 
+TEST_F(AdoptSettings, LateChangeOfAnOperatorAsksForTheCarriedOnesAgain) {
+  const std::string asked = "settings adopted 0 to shard 2";
+  const auto says_so = [&](const std::string& effects) {
+    return effects.find(asked) != effects.npos;
+  };
+  core::configure_queue late;
+  late.queue = {"default", "q"};
+  late.config.max_depth = 4;
+  EXPECT_FALSE(says_so(decide(late))) << "nothing was carried here yet";
+  adopt({.version = 8, .queues = {with_depth("q", 5)}});
+
+  EXPECT_TRUE(says_so(decide(late)));
+  EXPECT_FALSE(says_so(decide(late))) << "it changes nothing";
+  core::set_limit limit;
+  limit.limit = {limit_address().tenant, "api"};
+  limit.definition = limit_definition{.concurrency = 1};
+  EXPECT_TRUE(says_so(decide(limit)));
+
+  EXPECT_EQ(
+    adopt({.version = 8, .queues = {with_depth("q", 5)}}), "settings adopted 8 to shard 2");
+  EXPECT_EQ(show("q"), "o: q depth 5 leased 0 attempts 5");
+}
+
 TEST_F(AdoptSettings, NothingIsTakenOverBeforeTheLastPart) {
   EXPECT_EQ(adopt({.version = 7, .queues = {with_depth("q", 4)}, .part = 0, .is_last = false}), "");
   EXPECT_EQ(show("q"), "o: q depth 0 leased 0 attempts 5");
