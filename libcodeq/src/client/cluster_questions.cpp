@@ -6,6 +6,7 @@
 #include "protocol/error_code.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace codeq::client {
@@ -34,16 +35,17 @@ question ask_cluster(const cluster_change& change) {
 }
 
 result<answered<cluster_status>> read_cluster(const protocol::cluster_reply& reply) {
-  result<void> accepted;
-  auto ok = reply.read([&accepted](auto from) -> result<void> {
-    accepted = error{
-      protocol::from_schema(from.getCode()), encoding::read_text(from.getContext())};
+  std::optional<error> refusal;
+  auto ok = reply.read([&refusal](auto from) -> result<void> {
+    auto code = protocol::from_schema(from.getCode());
+    if (code != errc::none)
+      refusal = error{code, encoding::read_text(from.getContext())};
     return {};
   });
   if (!ok)
     return ok.error();
-  if (!accepted)
-    return answered<cluster_status>{accepted.error()};
+  if (refusal)
+    return answered<cluster_status>{*refusal};
   auto status = protocol::read_cluster_status(reply);
   if (!status)
     return status.error();

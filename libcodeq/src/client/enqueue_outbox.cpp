@@ -126,7 +126,7 @@ std::uint64_t enqueue_outbox::submit(tasks_ptr tasks, done_function done) {
   auto of = std::make_shared<submission>();
   of->name = ++last_submission_;
   of->missing = tasks->count();
-  of->answers.assign(of->missing, error{});
+  of->answers.resize(of->missing);
   of->tasks = std::move(tasks);
   of->done = std::move(done);
   request whole{.of = of, .runs = of->tasks->all_runs()};
@@ -308,9 +308,7 @@ void enqueue_outbox::finish(const request& one, const answer& from) {
     else
       of.answers[places[i]] = task;
   }
-  of.missing -= places.size();
-  if (of.missing == 0)
-    of.done(std::move(of.answers));
+  note_answered(of, places.size());
 }
 
 void enqueue_outbox::fail(const request& one, const error& reason) {
@@ -320,9 +318,18 @@ void enqueue_outbox::fail(const request& one, const error& reason) {
   auto places = of.tasks->tasks_of(one.runs);
   for (auto place : places)
     of.answers[place] = reason;
-  of.missing -= places.size();
-  if (of.missing == 0)
-    of.done(std::move(of.answers));
+  note_answered(of, places.size());
+}
+
+void enqueue_outbox::note_answered(submission& of, std::size_t tasks) {
+  of.missing -= tasks;
+  if (of.missing > 0)
+    return;
+  enqueue_answers all;
+  all.reserve(of.answers.size());
+  for (auto& one : of.answers)
+    all.push_back(std::move(*one));
+  of.done(std::move(all));
 }
 
 bool enqueue_outbox::renew(request& refused, errc code) {

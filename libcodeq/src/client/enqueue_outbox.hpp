@@ -100,7 +100,8 @@ private:
     std::uint64_t name = 0;
     tasks_ptr tasks;
     done_function done;
-    enqueue_answers answers{};
+    /// The outcome of each task, once it is known.
+    std::vector<std::optional<result<enqueued_task>>> answers{};
     /// Number of tasks that are not answered yet.
     std::size_t missing = 0;
     /// A request with some of its tasks was sent.
@@ -128,6 +129,9 @@ private:
   [[nodiscard]] static result<answer> read(const protocol::enqueue_reply& reply);
   static void finish(const request& one, const answer& from);
   static void fail(const request& one, const error& reason);
+
+  /// Counts `tasks` more tasks as answered. Passes the outcomes on when all tasks are answered.
+  static void note_answered(submission& of, std::size_t tasks);
   [[nodiscard]] result<std::optional<retry>> settle(request& open, answer& from);
   void connect_store(way to, store_identity store);
   void send(const request& one);

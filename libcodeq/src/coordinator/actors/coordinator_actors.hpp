@@ -421,7 +421,7 @@ struct cluster_question {
 };
 
 struct cluster_told {
-  result<cluster_status> status = error{};
+  result<cluster_status> status;
 };
 
 /// Asks for the shards of the cluster as this coordinator knows them, by number.

@@ -180,22 +180,20 @@ void hosted_replica::recover(epoch_number epoch, timestamp shard_time) {
      shard_time, number] {
       auto steady = base::system_clock(timestamp{}).now().steady;
       auto found = storage::recover(*store, shard, epoch, steady, seed);
-      std::shared_ptr<core::shard_state> state;
-      if (found)
-        state = std::move(*found);
-      if (state)
-        state->at = std::max(state->at, shard_time);
-      return [number, epoch, state, why = found ? error{} : found.error()](
-               hosted_replica& self, monotonic_time now) {
+      auto recovered = found ? result<std::shared_ptr<core::shard_state>>(std::move(*found))
+                             : found.error();
+      if (recovered)
+        (*recovered)->at = std::max((*recovered)->at, shard_time);
+      return [number, epoch, recovered](hosted_replica& self, monotonic_time now) {
         if (number != self.recoveries_)
           return;
-        if (!state) {
+        if (!recovered) {
           CODEQ_LOG_ERROR(
             "shard cannot be recovered shard={} epoch={} reason=\"{}\"", value(self.shard_), epoch,
-            to_string(why));
+            to_string(recovered.error()));
           return;
         }
-        self.recovered_ = state;
+        self.recovered_ = *recovered;
         self.driver().recovered(epoch, now);
       };
     });

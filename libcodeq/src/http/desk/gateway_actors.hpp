@@ -67,7 +67,7 @@ struct leases_unread {
 /// The outcome of a delivery to a webhook.
 struct webhook_answered {
   std::uint64_t number = 0;
-  result<outgoing_answer> answer = error{};
+  result<outgoing_answer> answer;
 };
 
 /// The call of a subscriber has ended.

@@ -41,7 +41,8 @@ void lease_requests::take(shard_id shard, const core::reports_answered& answered
     const auto at = reports_.find({shard, answer.seq, answer.token});
     if (at == reports_.end())
       continue;
-    ended.emplace_back(std::move(at->second), error{answer.code, answer.context});
+    auto how = answer.code == errc::none ? result<void>() : error{answer.code, answer.context};
+    ended.emplace_back(std::move(at->second), std::move(how));
     reports_.erase(at);
   }
   for (auto& [done, how] : ended)
