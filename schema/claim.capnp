@@ -97,6 +97,8 @@ struct ClaimNews {
   struct Answer {
     number @0 :UInt64;
     # The number of the `question` that is answered.
+    awaitsSlots @1 :Bool;
+    # The shard has tasks, and has asked another one for leases of their queue.
   }
 
   struct Left {

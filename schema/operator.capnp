@@ -97,7 +97,8 @@ struct StatsReply {
     # ready.
     maxDepth @12 :UInt64;
     maxLeased @13 :UInt64;
-    # Limits, as in `QueueSettings`, summed over the shards.
+    # Limits of the whole queue: `QueueSettings.maxDepth` summed over the shards, and
+    # `QueueSettings.maxLeasedWhole`.
     held @14 :UInt64;
     # Number of ready tasks that a limit holds back.
   }
@@ -222,7 +223,8 @@ struct QueueSettings {
   maxDepth @1 :UInt64;
   # Maximum number of live tasks; 0: unlimited.
   maxLeased @2 :UInt64;
-  # Maximum number of concurrent leases; 0: unlimited.
+  # Of older versions, which limit each shard by itself: its part of `maxLeasedWhole`, rounded up.
+  # Where that is not set, the maximum of the whole queue is this number times that of the shards.
   keepPayload @3 :Bool;
   # Keep the payload of a completed task as long as its record.
   paused @4 :Bool;
@@ -238,6 +240,9 @@ struct QueueSettings {
   fairnessWeights @9 :List(Task.FairnessWeight);
   # At most 100, each key once. In a request, an absent or empty list takes them away; they stay
   # when the struct is one of an earlier version, which ends before this field.
+  maxLeasedWhole @10 :UInt64;
+  # Maximum number of concurrent leases of the whole queue, over all shards; 0, with `maxLeased` 0:
+  # unlimited.
 }
 
 struct QueueRequest {
@@ -310,6 +315,9 @@ struct QueueReply {
     limitsNeedMs @8 :UInt64;
     # Until the last ready task can start by the maximum of leases and by the limits, at the
     # earliest; 0: unknown, the largest value: never.
+    maxLeasedNeedMs @9 :UInt64;
+    # The same for the ready tasks of my shard, by the maximum of leases alone; those of all shards
+    # are to be added, since they share the maximum.
   }
 
   struct Reason {

@@ -296,7 +296,8 @@ struct QueueRecord {
   defaults @2 :Task.TaskSettings;
   maxDepth @3 :UInt64;
   maxLeased @4 :UInt64;
-  # Maximum numbers of live tasks and of leases on the shard; 0: unlimited.
+  # Maximum number of live tasks on the shard; 0: unlimited. The second one is that of leases, for
+  # older versions; see `QueueSettings.maxLeased`.
   keepPayload @5 :Bool;
   paused @6 :Bool;
   failures @7 :Task.FailureRules;
@@ -305,6 +306,7 @@ struct QueueRecord {
   limits @9 :List(Task.QueueLimit);
   fairnessHeader @10 :Text;
   fairnessWeights @11 :List(Task.FairnessWeight);
+  maxLeasedWhole @12 :UInt64;
 }
 
 struct FollowUpRecord {

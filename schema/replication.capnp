@@ -247,6 +247,7 @@ struct NeighbourMessage {
       number @0 :UInt64;
       tenant @1 :Text;
       uses @2 :List(Task.TaskLimit);
+      # As in `PermitRecord`.
       priority @3 :UInt8;
     }
 
@@ -272,5 +273,8 @@ struct NeighbourMessage {
     heard @1 :UInt64;
     given @2 :List(UInt64);
     wantsList @3 :Bool;
+    countsSlots @4 :Bool;
+    # I count the slots of queues. Older versions take them for a limit that is not defined, and
+    # give as many as are wanted.
   }
 }

@@ -20,15 +20,18 @@ TEST(PermitSimulation, LimitsHoldOverShardsAndNoSlotIsLost) {
   const auto first = number("CODEQ_SEED", 1);
   const auto seeds = std::getenv("CODEQ_SEED") ? 1 : number("CODEQ_SIM_SEEDS", 200);
   std::uint64_t through_permits = 0;
+  std::uint64_t through_slots = 0;
 
   for (auto seed = first; seed < first + seeds; ++seed) {
     world run(seed);
     ASSERT_EQ(run.run(), "") << "CODEQ_SEED=" << seed;
     EXPECT_GT(run.completed, 100u) << "CODEQ_SEED=" << seed;
     through_permits += run.through_permits;
+    through_slots += run.through_slots;
   }
 
   EXPECT_GT(through_permits, seeds * 50);
+  EXPECT_GT(through_slots, seeds * 50);
 }
 
 } // namespace codeq::permits

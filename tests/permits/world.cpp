@@ -21,9 +21,10 @@ using namespace std::chrono_literals;
 
 constexpr peer_id worker_peer = 1;
 constexpr peer_id producer_peer = 2;
-constexpr std::uint32_t slots = 6;
 constexpr duration disturbed_for = 20s;
-constexpr duration healed_for = 60s;
+constexpr duration healed_for = 120s;
+
+const queue_address bounded_queue{"default", "bounded"};
 
 /// The limits of the simulation, with their concurrency.
 const std::map<std::string, std::uint32_t> concurrencies{{"one", 1}, {"two", 2}, {"any", 5}};
@@ -33,6 +34,14 @@ const std::map<std::string, std::uint32_t> concurrencies{{"one", 1}, {"two", 2},
 world::world(std::uint64_t seed) : random_(seed) {
   is_os_mode = below(2) == 0;
   is_faulty_ = below(8) != 0;
+  maximum_ = 1 + below(4);
+  is_maximum_changed_ = below(4) == 0;
+  is_maximum_checked_ = !is_maximum_changed_;
+  // Slots come while such workers are busy.
+  if (below(4) == 0) {
+    credits = 1;
+    run_max = 120;
+  }
   for (std::uint16_t i = 0; i < shard_count; ++i)
     nodes_.push_back(std::make_unique<node>(*this, shard_id{i}));
 }
@@ -64,8 +73,12 @@ std::string world::run() {
   }
   is_disturbed_ = false;
   pass(4s);
-  for (auto& one : nodes_)
+  for (auto& one : nodes_) {
     one->serve();
+    one->set_maximum(maximum_);
+  }
+  pass(4s);
+  is_maximum_checked_ = true;
   pass(healed_for);
   return wrong_.empty() ? check_end() : wrong_;
 }
@@ -87,11 +100,22 @@ void world::audit() {
     if (count > concurrencies.at(key.first))
       look("key " + key.second + " of " + key.first + " has " + std::to_string(count)
            + " leases");
+  std::uint64_t bounded = 0;
+  for (const auto& one : nodes_)
+    if (const auto* queue = one->state().find_queue(bounded_queue))
+      bounded += queue->leased;
+  if (is_maximum_checked_ && maximum_ > 0 && bounded > maximum_)
+    look("the bounded queue has " + std::to_string(bounded) + " leases; its maximum is "
+         + std::to_string(maximum_));
 }
 
 void world::disturb() {
   if (below(3) == 0)
     add_task();
+  if (below(4) == 0)
+    add_bounded();
+  if (is_maximum_changed_ && below(100) == 0)
+    change_maximum();
   auto& one = *nodes_[below(shard_count)];
   if (below(30) == 0 && one.is_up())
     one.cancel_task();
@@ -137,6 +161,26 @@ void world::add_task() {
   if (nodes_[value(at)]->is_up())
     nodes_[value(at)]->enqueue_task(
       std::move(group), std::move(uses), static_cast<std::uint8_t>(below(3)));
+}
+
+void world::add_bounded() {
+  std::vector<task_limit> uses;
+  if (below(4) == 0)
+    uses.push_back({"any", "k" + std::to_string(below(3)), 1});
+  auto& one = *nodes_[below(shard_count)];
+  auto count = uses.empty() ? 1 + below(3) : 1;
+  if (one.is_up())
+    one.enqueue_bounded(
+      static_cast<std::uint32_t>(count), std::move(uses), static_cast<std::uint8_t>(below(3)));
+}
+
+void world::change_maximum() {
+  maximum_ = below(3) == 0 ? 0 : 1 + below(4);
+  for (auto& one : nodes_)
+    after(duration{below(200)}, [this, &one] {
+      if (one->is_up())
+        one->set_maximum(maximum_);
+    });
 }
 
 void world::pass(duration time) {
@@ -198,9 +242,10 @@ void node::serve() {
     decide(set_limit{
       producer_peer, 1, {"default", name}, limit_definition{.concurrency = concurrency}});
   auto worker = std::make_shared<const worker_identity>(worker_identity{"w", 1});
-  decide(attach_worker{worker_peer, worker, {{"default", "q"}}});
+  set_maximum(around_.maximum());
+  decide(attach_worker{worker_peer, worker, {{"default", "q"}, bounded_queue}});
   decide(resume{worker_peer, worker, {}});
-  decide(claim{worker_peer, slots});
+  decide(claim{worker_peer, around_.credits});
 }
 
 void node::kill() {
@@ -233,6 +278,8 @@ void node::close_turn() {
   auto sealed = turn_->seal(around_.now());
   turn_.reset();
   around_.audit();
+  if (sealed.must_sync && sealed.events.empty())
+    around_.look("a turn without events has to be synced");
   for (const auto& violation : find_violations(*state_))
     around_.look(violation);
   written_until_ = std::max(written_until_, around_.now().steady + duration{around_.below(4)});
@@ -263,7 +310,7 @@ void node::carry_out(const effect& e) {
   if (const auto* granted = std::get_if<tasks_granted>(&e))
     complete(*granted);
   if (std::holds_alternative<work_available>(e))
-    decide(claim{worker_peer, slots});
+    decide(claim{worker_peer, around_.credits});
 }
 
 void node::complete(const tasks_granted& granted) {
@@ -275,6 +322,8 @@ void node::complete(const tasks_granted& granted) {
       const auto* s = find_segment(state_->segments, done.seq);
       if (s && s->limits && lacks_permit(*state_, *s))
         ++around_.through_permits;
+      if (s && state_->queue_of(*s).has_slots())
+        ++around_.through_slots;
       switch (around_.below(8)) {
       case 0:
         done.how = disposition::limited;
@@ -286,7 +335,7 @@ void node::complete(const tasks_granted& granted) {
       default:
         break;
       }
-      later(duration{around_.below(60)}, [this, done, again = !granted.redelivered] {
+      later(duration{around_.below(around_.run_max)}, [this, done, again = !granted.redelivered] {
         decide(report{worker_peer, {done}});
         ++around_.completed;
         if (again)
@@ -310,14 +359,32 @@ void node::enqueue_task(
   std::string group, std::vector<task_limit> uses, std::uint8_t priority) {
   enqueue_run run;
   run.queue = {"default", "q"};
+  run.group = std::move(group);
+  run.limits = std::move(uses);
+  enqueue_run_of(std::move(run), 1, priority);
+}
+
+void node::enqueue_bounded(
+  std::uint32_t count, std::vector<task_limit> uses, std::uint8_t priority) {
+  enqueue_run run;
+  run.queue = bounded_queue;
+  run.limits = std::move(uses);
+  enqueue_run_of(std::move(run), count, priority);
+}
+
+void node::enqueue_run_of(enqueue_run run, std::uint32_t count, std::uint8_t priority) {
   run.settings.lease = 1h;
   run.settings.max_attempts = 1000;
   run.priority = priority;
-  run.group = std::move(group);
-  run.limits = std::move(uses);
-  run.tasks = test::encode_bodies(1, 8);
+  run.tasks = test::encode_bodies(count, 8);
   auto session = make_producer_id(around_.now().shard, 0, epoch_);
   decide(enqueue{producer_peer, {session, ++requests_, 0}, {std::move(run)}});
+}
+
+void node::set_maximum(std::uint64_t max_leased) {
+  queue_config config;
+  config.max_leased = max_leased;
+  decide(configure_queue{producer_peer, ++requests_, bounded_queue, config});
 }
 
 } // namespace codeq::permits

@@ -32,6 +32,11 @@ public:
   /// An operator cancels a task that has not ended.
   void cancel_task();
   void enqueue_task(std::string group, std::vector<task_limit> uses, std::uint8_t priority);
+  /// Adds tasks to the queue that has a maximum of leases.
+  void enqueue_bounded(
+    std::uint32_t count, std::vector<task_limit> uses, std::uint8_t priority);
+  /// Sets that maximum on this shard; 0: none.
+  void set_maximum(std::uint64_t max_leased);
 
   [[nodiscard]] std::uint64_t unsynced() const { return log_.size() - synced_; }
   [[nodiscard]] bool is_up() const { return is_up_; }
@@ -46,6 +51,7 @@ private:
   void write(const std::vector<core::event>& events, bool is_synced);
   void carry_out(const core::effect& e);
   void complete(const core::tasks_granted& granted);
+  void enqueue_run_of(core::enqueue_run run, std::uint32_t count, std::uint8_t priority);
 
   world& around_;
   shard_id id_;
@@ -80,18 +86,30 @@ public:
   /// Notes the first violation.
   void look(const std::string& wrong);
 
-  /// After each turn: no key has more leases over all shards than its limit allows.
+  /// After each turn: no key has more leases over all shards than its limit allows, and the bounded
+  /// queue has no more than its maximum.
   void audit();
 
+  /// The maximum that the shards are told when they start.
+  [[nodiscard]] std::uint64_t maximum() const { return maximum_; }
+
   bool is_os_mode = false;
+  /// Of each worker.
+  std::uint32_t credits = 6;
+  /// The longest time that a task runs, in milliseconds.
+  std::uint64_t run_max = 60;
   std::uint64_t completed = 0;
   /// Leases whose tasks needed permits.
   std::uint64_t through_permits = 0;
+  /// Leases of the bounded queue on shards that do not own its slots.
+  std::uint64_t through_slots = 0;
 
 private:
   void disturb();
   void bring_back(node& one);
   void add_task();
+  void add_bounded();
+  void change_maximum();
   void pass(duration time);
   [[nodiscard]] std::string check_end();
 
@@ -100,6 +118,10 @@ private:
   std::uint64_t order_ = 0;
   std::map<std::pair<monotonic_time, std::uint64_t>, std::function<void()>> due_;
   bool is_faulty_ = false;
+  std::uint64_t maximum_ = 0;
+  /// The maximum changes, and shards learn it at different times.
+  bool is_maximum_changed_ = false;
+  bool is_maximum_checked_ = true;
   bool is_disturbed_ = true;
   std::string wrong_;
   std::vector<std::unique_ptr<node>> nodes_;

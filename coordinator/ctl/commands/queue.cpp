@@ -44,8 +44,7 @@ std::vector<option> set_grammar(queue_options& to) {
     {0, queue_limit_max}));
   options.push_back(count_option(
     "max-leased",
-    "Maximum number of leased tasks; 0 is no limit; each shard takes an equal part, rounded up "
-    "[default: unchanged]",
+    "Maximum number of leased tasks, over all shards; 0 is no limit [default: unchanged]",
     to.changes.max_leased,
     {0, queue_limit_max}));
   options.push_back(count_option(
@@ -116,7 +115,7 @@ std::string to_text(const queue_info& info) {
     {"queue", info.queue.tenant + "/" + info.queue.queue},
     {"paused", paused_text(info)},
     {"max-depth", limit_over_shards(info.config.max_depth, info)},
-    {"max-leased", limit_over_shards(info.config.max_leased, info)}};
+    {"max-leased", limit_text(info.config.max_leased)}};
   for (auto& field : config_fields(info.config))
     fields.push_back(std::move(field));
   auto text = format_fields(fields);

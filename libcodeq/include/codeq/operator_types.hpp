@@ -114,14 +114,12 @@ struct queue_config {
   /// Values for the fields that a producer leaves unset.
   task_settings defaults{};
   /// Maximum number of live tasks; 0: unlimited. An enqueue above it is refused with `queue_full`.
-  /// Each shard gets an equal part, rounded up. A queue whose tasks gather on few shards (by group
-  /// or key) is therefore full earlier, and a limit below the number of shards allows one task per
-  /// shard.
+  /// Each shard gets an equal part, rounded up, so at least one task. A queue whose tasks gather on
+  /// few shards (by group or key) is therefore full earlier.
   std::uint64_t max_depth = 0;
-  /// Maximum number of concurrent leases; 0: unlimited. Divided among shards in the same way.
+  /// Maximum number of leases of the whole queue; 0: unlimited. Lowering it revokes none.
   std::uint64_t max_leased = 0;
-  /// Not supported yet: true is refused with `unsupported`. Payloads of completed tasks are not
-  /// kept.
+  /// Payloads of completed tasks are not kept yet: true is refused with `unsupported`.
   bool keep_payload = false;
   /// Number of started attempts lost in a row after which a task is dead, however many attempts it
   /// has left; 0: lost attempts count as failed ones only. At most `limits::quarantine_after_max`.
@@ -139,6 +137,8 @@ struct queue_config {
   /// At most `limits::fairness_weights_max`. A key whose weight is taken away keeps it until its
   /// next task gives one; a group whose own key has no live tasks has weight 1 again.
   std::map<std::string, std::uint32_t> fairness_weights{};
+  /// Set by codeq, for older coordinators: each shard's part of `max_leased`, rounded up.
+  std::uint64_t max_leased_part = 0;
 
   void change_weights(const weight_changes& changes) {
     for (const auto& [key, weight] : changes) {
@@ -504,6 +504,8 @@ struct queue_explanation {
   /// The least time that the ready tasks need by `max_leased` and the limits, as far as the shards
   /// know run times and keys; `duration::max()`: they never start; 0: nothing is known.
   duration limits_need{0};
+  /// What the tasks of a shard need of it by `max_leased`; over all shards the sum.
+  duration max_leased_need{0};
   /// Shards that did not answer, and are not counted.
   std::vector<std::uint16_t> missing_shards{};
 };

@@ -210,7 +210,7 @@ std::string to_sentence(const task_explanation& why) {
            + "; a worker over HTTP counts while it waits in a claim";
   case task_reason::queue_at_max_leased:
     return "the queue has as many leases as it may (max_leased is "
-           + std::to_string(why.queue.max_leased) + " on this shard)";
+           + std::to_string(why.queue.max_leased) + ")";
   case task_reason::no_free_slots:
     return "no free slots at " + in_words(why.workers);
   case task_reason::next:

@@ -27,7 +27,7 @@ void add_part(queue_stats& to, const queue_stats& part) {
   to.paused = to.paused || part.paused;
   to.oldest_ready = std::max(to.oldest_ready, part.oldest_ready);
   to.max_depth += part.max_depth;
-  to.max_leased += part.max_leased;
+  to.max_leased = std::max(to.max_leased, part.max_leased);
 }
 
 void add_part(worker_info& to, worker_info part) {

@@ -113,6 +113,9 @@ result<void> fill_explanation(schema::ExplainReply::Reader from, task_explanatio
   to.fairness_before = from.getFairnessBefore();
   to.fairness_wait = time_of(from.getFairnessWaitMs());
   to.queue = encoding::read_config(from.getQueue());
+  // A coordinator of an older version knows its shard's part only.
+  if (to.queue.max_leased == 0)
+    to.queue.max_leased = to.queue.max_leased_part;
   to.pause_reason = read_text(from.getQueue().getPauseReason());
   return {};
 }
@@ -159,6 +162,7 @@ result<void> fill_waits(schema::QueueReply::Waits::Reader from, queue_explanatio
   to.has_all_keys = !from.getPartialKeys();
   to.starts_per_minute = from.getStartsPerMinute();
   to.limits_need = time_of(from.getLimitsNeedMs());
+  to.max_leased_need = time_of(from.getMaxLeasedNeedMs());
   return {};
 }
 

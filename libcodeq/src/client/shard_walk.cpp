@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/queue_maximum.hpp"
 #include "base/tuning.hpp"
 
 #include <algorithm>
@@ -15,10 +16,6 @@
 namespace codeq::client {
 
 namespace {
-
-std::uint64_t share_of(std::uint64_t whole, std::uint32_t shards) {
-  return whole / shards + (whole % shards != 0 ? 1 : 0);
-}
 
 /// Sum of two shards' limits; unlimited when one of them is.
 std::uint64_t sum_of(std::uint64_t a, std::uint64_t b) {
@@ -77,7 +74,17 @@ void add_explanation(queue_explanation& to, const queue_explanation& part) {
   add_waits(to.keys, part.keys);
   to.has_all_keys = to.has_all_keys && part.has_all_keys;
   to.starts_per_minute += part.starts_per_minute;
-  to.limits_need = std::max(to.limits_need, part.limits_need);
+  const auto most = duration::max() - to.max_leased_need;
+  to.max_leased_need += std::min(most, part.max_leased_need);
+  to.limits_need = std::max({to.limits_need, part.limits_need, to.max_leased_need});
+}
+
+/// The maximum of leases that shards of this version say, which each have it whole; 0: none does.
+std::uint64_t max_leased_of(const std::vector<queue_part>& parts) {
+  auto at = std::find_if(parts.begin(), parts.end(), [](const queue_part& part) {
+    return part.settings.config.max_leased != 0;
+  });
+  return at == parts.end() ? 0 : at->settings.config.max_leased;
 }
 
 /// Not before limits allow it. Empty when some of the tasks cannot start as things are, or when
@@ -103,8 +110,8 @@ std::optional<duration> last_start_of(const queue_explanation& why) {
 
 queue_config part_of(const queue_config& whole, std::uint32_t shards) {
   auto part = whole;
-  part.max_depth = share_of(whole.max_depth, shards);
-  part.max_leased = share_of(whole.max_leased, shards);
+  part.max_depth = base::part_of_maximum(whole.max_depth, shards);
+  part.max_leased_part = base::part_of_maximum(whole.max_leased, shards);
   return part;
 }
 
@@ -130,13 +137,12 @@ queue_info merge_parts(
       info.pause_reason = other.pause_reason;
     info.exists = info.exists || parts[i].is_known;
     info.config.max_depth = sum_of(info.config.max_depth, other.config.max_depth);
-    info.config.max_leased = sum_of(info.config.max_leased, other.config.max_leased);
   }
   // A part that is missing counts as the first one: a change of other settings writes it back.
-  for (std::size_t i = 0; i < missing.size(); ++i) {
+  for (std::size_t i = 0; i < missing.size(); ++i)
     info.config.max_depth = sum_of(info.config.max_depth, first.config.max_depth);
-    info.config.max_leased = sum_of(info.config.max_leased, first.config.max_leased);
-  }
+  base::complete_max_leased(info.config, info.shards, max_leased_of(parts));
+  info.config.max_leased_part = 0;
   info.is_uniform = info.differing.empty() && missing.empty();
   info.missing = std::move(missing);
   return info;

@@ -13,8 +13,8 @@
 /// Operators' requests that concern all shards: splitting, merging and pacing; pure.
 namespace codeq::client {
 
-/// The configuration of one shard's part of a queue: limits are divided, rounded up. @pre shards >
-/// 0
+/// The configuration of one shard's part of a queue: `max_depth` is divided, rounded up.
+/// @pre shards > 0
 [[nodiscard]] queue_config part_of(const queue_config& whole, std::uint32_t shards);
 
 /// The whole queue, given the settings of its parts, in the order of their shards without those

@@ -43,13 +43,14 @@ template <class Reader>
   return {
     read_settings(reader.getDefaults()),
     reader.getMaxDepth(),
-    reader.getMaxLeased(),
+    reader.getMaxLeasedWhole(),
     reader.getKeepPayload(),
     reader.getFailures().getQuarantineAfter(),
     read_breaker(reader.getFailures()),
     read_queue_limits(reader.getLimits()),
     read_text(reader.getFairnessHeader()),
-    {}};
+    {},
+    reader.getMaxLeased()};
 }
 
 /// Reads a `queue_config` from a message or record that has its fields.
@@ -64,7 +65,8 @@ template <class Builder>
 void write_config(Builder builder, const queue_config& config) {
   write_settings(builder.initDefaults(), config.defaults);
   builder.setMaxDepth(config.max_depth);
-  builder.setMaxLeased(config.max_leased);
+  builder.setMaxLeased(config.max_leased_part);
+  builder.setMaxLeasedWhole(config.max_leased);
   builder.setKeepPayload(config.keep_payload);
   write_failure_rules(builder.initFailures(), config);
   if (!config.limits.empty())

@@ -102,6 +102,7 @@ void write_waits(schema::QueueReply::Waits::Builder to, const queue_explanation&
   to.setLimitsNeedMs(
     never ? std::numeric_limits<std::uint64_t>::max()
           : static_cast<std::uint64_t>(why.limits_need.count()));
+  to.setMaxLeasedNeedMs(static_cast<std::uint64_t>(why.max_leased_need.count()));
 }
 
 void write_counts(schema::StatsReply::QueueStats::Builder to, const queue_stats& q) {

@@ -26,12 +26,16 @@ class LimitsOfACluster(coordinators.CoordinatorsTest):
         return json.loads(self.cluster.ctl("--json", "limit", "show", "one"))
 
     def check(self, *options):
-        total = GROUPS * TASKS
         self.cluster.start_all(*options)
         self.cluster.ctl("limit", "set", "one", "--concurrency", "1")
+        self.run_over_kills(["--limit", "one:a"], options)
+        wait_until(lambda: self.use()["leased"] == 0, 20, "all permits are back")
+
+    def run_over_kills(self, limit, options):
+        total = GROUPS * TASKS
         self.cluster.start_worker("w", "--slots", "8")
         for number in range(total):
-            self.cluster.enqueue("span", f"{self.cluster.path('spans')} a 20", "--limit", "one:a",
+            self.cluster.enqueue("span", f"{self.cluster.path('spans')} a 20", *limit,
                                  "--group", f"g{number % GROUPS}")
         for share in (total // 4, total // 2):
             wait_until(lambda share=share: len(self.spans()) >= share, 60, f"{share} tasks")
@@ -45,13 +49,18 @@ class LimitsOfACluster(coordinators.CoordinatorsTest):
 
         spans = self.spans()
         self.assertTrue(all(end <= start for (_, end), (start, _) in zip(spans, spans[1:])), spans)
-        wait_until(lambda: self.use()["leased"] == 0, 20, "all permits are back")
 
     def test_in_sync_one_task_runs_at_a_time_over_kills_of_primaries(self):
         self.check("--durability", "sync")
 
     def test_in_os_one_task_runs_at_a_time_over_kills_of_primaries(self):
         self.check("--durability", "os")
+
+    def test_a_queue_with_a_maximum_of_one_runs_one_task_at_a_time_over_kills_of_primaries(self):
+        options = ["--durability", "os"]
+        self.cluster.start_all(*options)
+        self.cluster.ctl("queue", "set", "span", "--max-leased", "1")
+        self.run_over_kills([], options)
 
 
 if __name__ == "__main__":

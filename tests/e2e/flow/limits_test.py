@@ -200,6 +200,77 @@ class LimitsOverShards(LimitTest):
             tasks.remove(running[0])
 
 
+class MaximumOfAQueue(LimitTest):
+    """`--max-leased` over the twelve shards of a store."""
+
+    def spans(self):
+        return sorted((int(row[1]), int(row[2])) for row in
+                      (line.split() for line in self.path.read_text().splitlines()))
+
+    def leased(self, tasks):
+        return [task for task in tasks if self.state(task) == "leased"]
+
+    def test_a_maximum_of_one_never_runs_two(self):
+        self.cluster.ctl("queue", "set", "span", "--max-leased", "1")
+        shown = self.json("queue", "show", "span")
+        self.assertEqual((1, 12, True), (shown["max_leased"], shown["shards"], shown["uniform"]))
+        for name in ("u", "v"):
+            self.cluster.start_worker(name, "--slots", "8")
+        tasks = [self.cluster.enqueue("span", f"{self.path} a 20") for _ in range(30)]
+        for task in tasks:
+            self.cluster.result(task)
+
+        spans = self.spans()
+        self.assertEqual(len(tasks), len(spans))
+        self.assertTrue(all(end <= start for (_, end), (start, _) in zip(spans, spans[1:])), spans)
+
+    def test_it_is_changed_while_tasks_run(self):
+        self.cluster.start_worker("w", "--slots", "20", "--prefetch", "0")
+        tasks = [self.start_sleeper() for _ in range(8)]
+        wait_until(lambda: len(self.leased(tasks)) == 8, 10, "without a maximum all run")
+        self.cluster.ctl("queue", "set", "sleep", "--max-leased", "3")
+        more = [self.start_sleeper() for _ in range(4)]
+        for task in tasks[:5]:
+            self.cluster.ctl("force", "complete", task)
+        time.sleep(1)
+        self.assertEqual([], self.leased(more))
+        self.assertEqual(3, len(self.leased(tasks)))
+        self.cluster.ctl("force", "complete", tasks[5])
+        wait_until(lambda: len(self.leased(more)) == 1, 10, "a slot is free")
+        self.assertEqual(3, len(self.leased(tasks + more)))
+        self.cluster.ctl("queue", "set", "sleep", "--max-leased", "0")
+        wait_until(lambda: len(self.leased(more)) == 4, 10, "without a maximum all run")
+
+    def test_it_holds_over_a_crash_of_the_coordinator(self):
+        self.cluster.ctl("queue", "set", "sleep", "--max-leased", "2")
+        self.cluster.start_worker("w", "--slots", "20", "--prefetch", "0")
+        tasks = [self.start_sleeper() for _ in range(12)]
+        for _ in range(3):
+            wait_until(lambda: len(self.leased(tasks)) == 2, 10, "two run")
+            running = self.leased(tasks)
+            self.cluster.coordinator.kill()
+            found = json.loads(self.cluster.ctl("--json", "verify", self.cluster.path("store")))
+            self.assertEqual([], found["findings"])
+            self.start()
+            time.sleep(1)
+            self.assertEqual(running, self.leased(tasks))
+            self.cluster.ctl("force", "complete", running[0])
+            tasks.remove(running[0])
+
+    def test_over_http_it_counts_as_it_was_sent(self):
+        changed = self.http.call("PUT", "/admin/queues/http/settings", {"maxLeased": 1})
+        self.assertEqual(200, changed.status)
+        self.assertEqual(1, changed.json["settings"]["maxLeased"])
+        self.assertNotIn("message", changed.json)
+        for number in range(4):
+            self.http.enqueue("http", number)
+        first = self.http.claim("http", wait=10)
+        answer = self.http.post("/tasks/claim", {"commands": ["http"], "waitSeconds": 1})
+        self.assertEqual(204, answer.status)
+        self.http.post(f"/tasks/{first['id']}/nack", {"reason": "again"})
+        self.assertNotEqual(None, self.http.claim("http", wait=10))
+
+
 class LimitedRates(LimitTest):
     def test_starts_are_spread(self):
         self.cluster.ctl("limit", "set", "slow", "--rate", "10/1s", "--burst", "3")

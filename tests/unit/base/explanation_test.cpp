@@ -56,7 +56,7 @@ TEST(Explanation, IsOneSentenceForEachReason) {
     "while it waits in a claim");
   EXPECT_EQ(
     to_sentence(why(queue_at_max_leased)),
-    "the queue has as many leases as it may (max_leased is 4 on this shard)");
+    "the queue has as many leases as it may (max_leased is 4)");
   EXPECT_EQ(to_sentence(why(no_free_slots)), "no free slots at its 2 workers");
   EXPECT_EQ(to_sentence(why(next)), "handed out next");
   EXPECT_EQ(

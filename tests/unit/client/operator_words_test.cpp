@@ -307,6 +307,7 @@ TEST(OperatorReplies, TheWaitingTasksOfAQueueAreReadAsTheyWereWritten) {
   why.has_all_keys = false;
   why.starts_per_minute = 7;
   why.limits_need = 5s;
+  why.max_leased_need = 4s;
   core::queue_answered answer{1, number, {"t", "q"}, {}, {}};
   answer.explanation = std::make_shared<const queue_explanation>(why);
 
@@ -326,6 +327,7 @@ TEST(OperatorReplies, TheWaitingTasksOfAQueueAreReadAsTheyWereWritten) {
   EXPECT_EQ(read.keys[0].at, why.keys[0].at);
   EXPECT_FALSE(read.has_all_keys);
   EXPECT_EQ(read.limits_need, 5s);
+  EXPECT_EQ(read.max_leased_need, 4s);
   why.limits_need = duration::max();
   answer.explanation = std::make_shared<const queue_explanation>(why);
   told = read_queue(protocol::make_queue_reply(answer));

@@ -18,7 +18,7 @@ queue_part part_with(std::uint64_t max_depth, std::uint64_t max_leased) {
 
 } // namespace
 
-TEST(ShardWalk, LimitsAreDividedRoundedUpAndTheRestIsTheSame) {
+TEST(ShardWalk, DepthIsDividedRoundedUpAndTheRestIsTheSame) {
   queue_config whole;
   whole.max_depth = 10;
   whole.max_leased = 1;
@@ -28,6 +28,7 @@ TEST(ShardWalk, LimitsAreDividedRoundedUpAndTheRestIsTheSame) {
 
   EXPECT_EQ(part.max_depth, 3u);
   EXPECT_EQ(part.max_leased, 1u);
+  EXPECT_EQ(part.max_leased_part, 1u) << "for shards of older versions";
   EXPECT_EQ(part.defaults.lease, 7s);
   EXPECT_EQ(part_of(part_with(0, ~0ull).settings.config, 4).max_depth, 0u);
   EXPECT_EQ(part_of(part_with(0, ~0ull).settings.config, 1).max_leased, ~0ull);
@@ -43,6 +44,35 @@ TEST(ShardWalk, PartsTogetherAreTheQueue) {
   EXPECT_TRUE(info.is_uniform);
   // The values shown may be set again unchanged.
   EXPECT_EQ(part_of(info.config, 4).max_depth, 3u);
+}
+
+TEST(ShardWalk, EveryShardHasTheWholeMaximumOfLeases) {
+  auto whole = part_with(0, 7);
+  whole.settings.config = part_of(whole.settings.config, 4);
+  EXPECT_EQ(whole.settings.config.max_leased_part, 2u);
+
+  auto info = merge_parts({"t", "q"}, std::vector(4, whole));
+
+  EXPECT_EQ(info.config.max_leased, 7u);
+  EXPECT_EQ(info.config.max_leased_part, 0u);
+  EXPECT_TRUE(info.is_uniform);
+}
+
+TEST(ShardWalk, PartsOfShardsOfOlderVersionsAreSummed) {
+  queue_part part;
+  part.settings.config.max_leased_part = 2;
+
+  EXPECT_EQ(merge_parts({"t", "q"}, std::vector(4, part)).config.max_leased, 8u);
+}
+
+TEST(ShardWalk, PartOfAnOlderVersionStandsForTheWholeThatOthersSay) {
+  queue_part older;
+  older.settings.config.max_leased_part = 2;
+  auto newer = part_with(0, 0);
+  newer.settings.config = part_of(part_with(0, 5).settings.config, 4);
+
+  EXPECT_EQ(merge_parts({}, {older, newer, newer, newer}).config.max_leased, 5u);
+  EXPECT_EQ(merge_parts({}, {newer, older, newer, newer}).config.max_leased, 5u);
 }
 
 TEST(ShardWalk, ShardsThatDifferAreSaid) {
@@ -140,6 +170,20 @@ TEST(ShardWalk, LimitsBoundTheForecastOfAQueue) {
   EXPECT_EQ(last_start(duration{9000}), duration{10'000});
   EXPECT_EQ(last_start(duration{90'000}), duration{90'000});
   EXPECT_EQ(last_start(duration::max()), std::nullopt);
+}
+
+TEST(ShardWalk, ShardsShareTheMaximumOfLeasesInTheForecast) {
+  queue_part part;
+  part.explanation.waiting = {{task_reason::queue_at_max_leased, 10}};
+  part.explanation.starts_per_minute = 60;
+  part.explanation.max_leased_need = duration{20'000};
+  part.explanation.limits_need = duration{30'000};
+
+  auto whole = merge_explanations({}, {part, part, part});
+
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(whole->limits_need, duration{60'000});
+  EXPECT_EQ(whole->last_start, duration{60'000});
 }
 
 TEST(ShardWalk, ShardsThatDoNotExplainAQueueAreNamed) {

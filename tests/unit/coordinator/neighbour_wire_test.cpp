@@ -84,6 +84,7 @@ TEST(NeighbourWire, EveryMessageIsReadBack) {
     core::cancel{0, 0, 17},
     core::pause_queue{0, 0, {"t", "q"}, true, nullptr, "breaker, 60 % of 20 attempts failed"},
     core::give_permits{sender, 5, 9, {1, 2}, true},
+    core::give_permits{sender, 5, 9, {}, false, false},
     some_asked_permits()};
   for (const auto& what : all) {
     const auto body = encode(message_of(what));

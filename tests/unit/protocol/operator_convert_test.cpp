@@ -221,7 +221,7 @@ TEST(OperatorConvert, QueueRequestsBecomeTheirCommands) {
   auto configure = std::get<core::configure_queue>(of([](auto r) {
     r.initSet().initDefaults().setLeaseMs(5000);
     r.getSet().setMaxDepth(10);
-    r.getSet().setMaxLeased(11);
+    r.getSet().setMaxLeasedWhole(11);
     r.getSet().setKeepPayload(true);
     r.getSet().setPaused(true);
     auto failures = r.getSet().initFailures();

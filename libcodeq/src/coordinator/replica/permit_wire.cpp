@@ -91,6 +91,7 @@ void write_permits(give::Builder out, const core::give_permits& c) {
   for (capnp::uint i = 0; i < c.given.size(); ++i)
     given.set(i, c.given[i]);
   out.setWantsList(c.wants_list);
+  out.setCountsSlots(c.counts_slots);
 }
 
 std::size_t permit_words(const core::ask_permits& c) {
@@ -130,6 +131,7 @@ result<core::command> read_permits(give::Reader in, shard_id from) {
   for (auto number : in.getGiven())
     c.given.push_back(number);
   c.wants_list = in.getWantsList();
+  c.counts_slots = in.getCountsSlots();
   return core::command(std::move(c));
 }
 

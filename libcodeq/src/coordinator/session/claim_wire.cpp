@@ -167,7 +167,9 @@ void write_event(news_builder to, const claim_tasks& tasks) {
 }
 
 void write_event(news_builder to, const claim_answer& answer) {
-  to.initAnswer().setNumber(answer.number);
+  auto written = to.initAnswer();
+  written.setNumber(answer.number);
+  written.setAwaitsSlots(answer.awaits_slots);
 }
 
 void write_event(news_builder to, const claim_left& left) {
@@ -199,8 +201,10 @@ result<claim_event> read_event(const bytes& body, schema::ClaimNews::Reader from
     return claim_event{claim_tasks{
       protocol::share(body, tasks.getBatch()), tasks.getBytes(), more, tasks.getWasRead()}};
   }
-  case schema::ClaimNews::ANSWER:
-    return claim_event{claim_answer{from.getAnswer().getNumber()}};
+  case schema::ClaimNews::ANSWER: {
+    auto answer = from.getAnswer();
+    return claim_event{claim_answer{answer.getNumber(), answer.getAwaitsSlots()}};
+  }
   case schema::ClaimNews::LEFT: {
     auto left = from.getLeft();
     return claim_event{claim_left{

@@ -77,6 +77,8 @@ struct claim_tasks {
 struct claim_answer {
   /// See `claim_question`.
   std::uint64_t number = 0;
+  /// The shard has tasks, and has asked another one for leases of their queue.
+  bool awaits_slots = false;
 };
 
 /// The attachment has ended.

@@ -44,6 +44,31 @@ void check_slots(
     found.push_back("8.1: " + text_of(key) + " has leases but no slots taken");
 }
 
+/// Compares the slots of queues that other shards have with their permits, and the slots that this
+/// shard has spent with its leases.
+void check_lent(const shard_state& state, std::vector<std::string>& found) {
+  std::map<queue_address, std::uint64_t> lent;
+  for (const auto& [asker, has] : state.lent.askers())
+    for (const auto& [number, booked] : has.booked)
+      if (is_slot(booked))
+        ++lent[queue_of_slot(booked)];
+  state.lent.for_each_slot_line([&](const queue_address& name, const auto& line) {
+    auto at = lent.find(name);
+    if (line.lent != (at == lent.end() ? 0 : at->second))
+      found.push_back("8.1: the lent slots of queue " + name.queue + " differ from a recount");
+  });
+  for (const auto& [arrival, index] : state.queues_by_arrival) {
+    const auto& queue = *state.queues[index];
+    if (queue.lent != state.lent.lent_of(queue.address))
+      found.push_back("8.1: queue " + queue.address.queue + " does not know its lent slots");
+    if (queue.has_slots() && state.permits.spent_slots(index) != queue.leased)
+      found.push_back(
+        "8.1: queue " + queue.address.queue + " has " + std::to_string(queue.leased)
+        + " leases and has spent " + std::to_string(state.permits.spent_slots(index))
+        + " slots");
+  }
+}
+
 /// Compares the held tasks of each queue with those of its limits, and these with those of the
 /// limits' keys.
 void check_holding(const shard_state& state, std::vector<std::string>& found) {
@@ -107,7 +132,9 @@ void find_limit_violations(const shard_state& state, std::vector<std::string>& f
   for (const auto& [asker, has] : state.lent.askers())
     for (const auto& [number, booked] : has.booked)
       for (const auto& use : booked.uses)
-        ++leased[{{booked.tenant, use.name}, use.key}];
+        if (!is_slot(booked))
+          ++leased[{{booked.tenant, use.name}, use.key}];
+  check_lent(state, found);
   check_slots(state, std::move(leased), found);
   check_holding(state, found);
   for (const auto& [arrival, index] : state.queues_by_arrival) {

@@ -39,6 +39,9 @@ struct queue_answered {
   std::shared_ptr<const fairness_page> fairness{};
   /// With `show_queue::is_explained`; else null.
   std::shared_ptr<const queue_explanation> explanation{};
+  /// With `show_queue`, of a claimer: tasks of its queues are ready, and their shard may get slots
+  /// for them soon.
+  bool awaits_slots = false;
 };
 
 /// Answers one part of a bulk change.

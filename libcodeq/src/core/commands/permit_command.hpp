@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 /// The messages of shards about permits, and what the owner of limit keys writes of them. A
@@ -26,6 +27,10 @@
 ///   messages of the past change nothing.
 ///
 /// A task whose keys belong to several other shards needs a permit from each of them.
+///
+/// The leases that a queue's `max_leased` allows over all shards are such permits as well, called
+/// slots. They belong to the queue and not to a task, and its owner counts them beside its own
+/// leases, without a limit key.
 namespace codeq::core {
 
 /// Session of the asking shard, and a counter within it; never used again.
@@ -41,6 +46,19 @@ struct permit {
 
   bool operator==(const permit&) const = default;
 };
+
+/// Name of the limit that a slot names; no tenant can define it. Its key is the name of the queue.
+inline constexpr std::string_view slot_limit = "(slot)";
+
+/// The permit is for one lease of a queue.
+[[nodiscard]] inline bool is_slot(const permit& what) {
+  return what.uses.front().name == slot_limit;
+}
+
+/// @pre is_slot(what)
+[[nodiscard]] inline queue_address queue_of_slot(const permit& what) {
+  return {what.tenant, what.uses.front().key};
+}
 
 /// The attempt is over, or did not begin.
 struct permit_return {
@@ -91,6 +109,8 @@ struct give_permits {
   std::vector<permit_number> given{};
   /// The owner does not know what the shard has.
   bool wants_list = false;
+  /// The owner counts the slots of queues; older versions do not.
+  bool counts_slots = true;
 };
 
 /// Changes in a turn of the permits that a shard has from this one.

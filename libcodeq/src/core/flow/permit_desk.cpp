@@ -36,7 +36,7 @@ permit_desk::place permit_desk::place_of(const permit& what, sequence seq) {
 bool permit_desk::line::may_ask() const {
   if (queued.empty())
     return false;
-  return asked.size() < asked_per_key_max || queued.begin()->first < asked.rbegin()->first;
+  return asked.size() < asked_max || queued.begin()->first < asked.rbegin()->first;
 }
 
 permit_number permit_desk::take_number(sequence seq) {
@@ -58,11 +58,22 @@ void permit_desk::adopt(const permit_task& task) {
   auto adopted = entry_of(task);
   for (auto& one : adopted.parts) {
     one.what.number = take_number(task.seq);
-    ++owners_[one.owner].out;
+    owners_[one.owner].out += is_slot(one.what) ? 0 : 1;
   }
   adopted.had = adopted.parts.size();
   adopted.is = stage::spent;
   tasks_.emplace(task.seq, std::move(adopted));
+}
+
+std::set<permit_desk::line_name>& permit_desk::owner_state::open_of(const line_name& name) {
+  return name.first.second == slot_limit ? open_slots : open_lines;
+}
+
+void permit_desk::note_line(owner_state& owner, const line_name& name, const line& of) {
+  if (of.may_ask())
+    owner.open_of(name).insert(name);
+  else
+    owner.open_of(name).erase(name);
 }
 
 void permit_desk::queue(entry& task, sequence seq) {
@@ -71,10 +82,12 @@ void permit_desk::queue(entry& task, sequence seq) {
   auto& owner = owners_[task.awaited().owner];
   auto name = line_of(what);
   auto& line = owner.lines[name];
+  line.asked_max = is_slot(what) ? slots_asked_max : asked_per_key_max;
   line.queued.insert(place_of(what, seq));
-  if (line.may_ask())
-    owner.open_lines.insert(std::move(name));
-  awaited_[task.queue].add(what.uses.front().name, what.uses.front().key);
+  note_line(owner, name, line);
+  // An explanation names the queue's maximum by itself.
+  if (!is_slot(what))
+    awaited_[task.queue].add(what.uses.front().name, what.uses.front().key);
 }
 
 void permit_desk::wait(const permit_task& task) {
@@ -123,7 +136,7 @@ void permit_desk::give_back_had(entry& task, bool is_unspent) {
     auto& one = task.parts[i];
     give_back(one.owner, {one.what.number, std::exchange(one.costs, {}), is_unspent});
     numbers_.erase(one.what.number);
-    --owners_.at(one.owner).out;
+    owners_.at(one.owner).out -= is_slot(one.what) ? 0 : 1;
   }
 }
 
@@ -139,12 +152,11 @@ void permit_desk::leave_line(const entry& task, sequence seq) {
   } else {
     line.queued.erase(place_of(what, seq));
   }
-  if (line.may_ask())
-    owner.open_lines.insert(name);
-  else
-    owner.open_lines.erase(name);
+  note_line(owner, name, line);
   if (line.queued.empty() && line.asked.empty())
     owner.lines.erase(at);
+  if (is_slot(what))
+    return;
   auto awaited = awaited_.find(task.queue);
   awaited->second.remove(what.uses.front().name, what.uses.front().key);
   if (awaited->second.limits().empty())
@@ -202,6 +214,8 @@ void permit_desk::return_unspent(monotonic_time now) {
     unspent_.erase(unspent_.begin());
     give_back_had(task, true);
     if (task.is == stage::held) {
+      if (is_slot_place(at->first))
+        note_slot(task.queue, at->first, false);
       tasks_.erase(at);
       continue;
     }
@@ -212,11 +226,20 @@ void permit_desk::return_unspent(monotonic_time now) {
   }
 }
 
-void permit_desk::note_heard(owner_state& owner, std::uint64_t heard, monotonic_time now) {
+void permit_desk::note_heard(shard_id by, std::uint64_t heard, monotonic_time now) {
+  auto& owner = owners_.at(by);
   if (!owner.is_awaiting || heard < owner.said)
     return;
+  if (owner.is_silent(now))
+    note_answering(by);
   owner.is_awaiting = false;
-  owner.look = now + ask_again;
+  for (auto queue : std::exchange(owner.slots_said, {})) {
+    auto pool = pools_.find(queue);
+    if (pool == pools_.end())
+      continue;
+    pool->second.is_unheard = false;
+    changed_slots_.insert(queue);
+  }
   owner.is_listed = owner.is_listed || owner.was_list;
   for (auto number : std::exchange(owner.returns_said, {}))
     owner.returns.erase(number);
@@ -229,13 +252,15 @@ void permit_desk::note_heard(owner_state& owner, std::uint64_t heard, monotonic_
 std::vector<sequence> permit_desk::hear(const give_permits& said, monotonic_time now) {
   if (!is_open())
     return {};
-  auto& owner = owners_[said.by];
+  owners_.try_emplace(said.by);
   if (said.session != session_ || said.wants_list) {
     // An owner that asks an earlier process does not know what this one has.
     moved(said.by);
     return {};
   }
-  note_heard(owner, said.heard, now);
+  if (said.counts_slots != std::exchange(owners_.at(said.by).counts_slots, said.counts_slots))
+    note_answering(said.by);
+  note_heard(said.by, said.heard, now);
   std::vector<sequence> admitted;
   for (auto number : said.given) {
     auto at = numbers_.find(number);
@@ -246,7 +271,10 @@ std::vector<sequence> permit_desk::hear(const give_permits& said, monotonic_time
     auto seq = at->second;
     auto& task = tasks_.at(seq);
     bool is_asked = task.is == stage::asked && task.awaited().what.number == number;
-    if (is_asked && take(task, seq, now))
+    bool has_all = is_asked && take(task, seq, now);
+    if (has_all && is_slot_place(seq))
+      note_slot(task.queue, seq, true);
+    else if (has_all)
       admitted.push_back(seq);
   }
   return admitted;
@@ -273,12 +301,15 @@ void permit_desk::moved(shard_id owner) {
     return;
   at->second.is_listed = false;
   at->second.is_awaiting = false;
+  // It may be another version now.
+  at->second.counts_slots = false;
+  note_answering(owner);
 }
 
 void permit_desk::recall(sequence seq) {
   auto& task = tasks_.at(seq);
   leave_line(task, seq);
-  --owners_.at(task.awaited().owner).out;
+  owners_.at(task.awaited().owner).out -= is_slot(task.awaited().what) ? 0 : 1;
   numbers_.erase(task.awaited().what.number);
   queue(task, seq);
 }
@@ -288,36 +319,45 @@ void permit_desk::forget_asked(const owner_state& owner) {
     recall(numbers_.at(number));
 }
 
+bool permit_desk::owner_state::may_ask_limits() const {
+  return !open_lines.empty() && out < permits_per_owner_max;
+}
+
 bool permit_desk::has_news(const owner_state& owner) {
-  bool may_ask = !owner.open_lines.empty() && owner.out < permits_per_owner_max;
+  bool may_ask = !owner.open_slots.empty() || owner.may_ask_limits();
   return !owner.is_listed || !owner.returns.empty() || !owner.closures.empty() || may_ask;
+}
+
+permit_number permit_desk::ask_first(shard_id to, owner_state& owner, const line_name& name) {
+  auto& line = owner.lines.at(name);
+  if (line.asked.size() >= line.asked_max) {
+    auto last = line.asked.rbegin()->second;
+    give_back(to, {tasks_.at(last).awaited().what.number, {}, true});
+    recall(last);
+  }
+  auto first = line.queued.extract(line.queued.begin()).value();
+  auto seq = first.second;
+  auto& task = tasks_.at(seq);
+  task.is = stage::asked;
+  auto number = take_number(seq);
+  task.awaited().what.number = number;
+  owner.asked.insert(number);
+  owner.out += is_slot_place(seq) ? 0 : 1;
+  if (is_slot_place(seq))
+    owner.slots_said.insert(task.queue);
+  line.asked.insert(first);
+  note_line(owner, name, line);
+  return number;
 }
 
 std::vector<permit_number> permit_desk::ask_further(shard_id to) {
   auto& owner = owners_.at(to);
   std::vector<permit_number> fresh;
-  while (!owner.open_lines.empty() && owner.out < permits_per_owner_max
-         && fresh.size() < message_permits_max) {
-    auto name = *owner.open_lines.begin();
-    auto& line = owner.lines.at(name);
-    if (line.asked.size() >= asked_per_key_max) {
-      auto last = line.asked.rbegin()->second;
-      give_back(to, {tasks_.at(last).awaited().what.number, {}, true});
-      recall(last);
-    }
-    auto first = line.queued.extract(line.queued.begin()).value();
-    auto seq = first.second;
-    auto& task = tasks_.at(seq);
-    task.is = stage::asked;
-    auto number = take_number(seq);
-    task.awaited().what.number = number;
-    owner.asked.insert(number);
-    fresh.push_back(number);
-    ++owner.out;
-    line.asked.insert(first);
-    if (!line.may_ask())
-      owner.open_lines.erase(name);
-  }
+  // Neither slots nor limits wait for the others when there are many.
+  while (!owner.open_slots.empty() && fresh.size() < message_permits_max / 2)
+    fresh.push_back(ask_first(to, owner, line_name(*owner.open_slots.begin())));
+  while (owner.may_ask_limits() && fresh.size() < message_permits_max)
+    fresh.push_back(ask_first(to, owner, line_name(*owner.open_lines.begin())));
   return fresh;
 }
 
@@ -338,14 +378,23 @@ const permit& permit_desk::permit_of(permit_number number) const {
     ->what;
 }
 
+void permit_desk::add_again(owner_state& owner, std::set<permit_number>& wanted) {
+  auto next = owner.asked.upper_bound(owner.asked_again);
+  for (; next != owner.asked.end() && wanted.size() < message_permits_max; ++next) {
+    wanted.insert(*next);
+    owner.asked_again = *next;
+  }
+  if (next == owner.asked.end())
+    owner.asked_again = 0;
+}
+
 ask_permits permit_desk::ask_for(shard_id to, bool again) {
   ask_permits asked;
   auto fresh = ask_further(to);
-  if (again) {
-    const auto& all = owners_.at(to).asked;
-    fresh.assign(all.begin(), all.end());
-  }
-  for (auto number : fresh)
+  std::set<permit_number> wanted(fresh.begin(), fresh.end());
+  if (again)
+    add_again(owners_.at(to), wanted);
+  for (auto number : wanted)
     asked.wanted.push_back(permit_of(number));
   return asked;
 }
@@ -356,12 +405,17 @@ std::vector<permit_desk::letter> permit_desk::say(monotonic_time now) {
     bool is_late = owner.look <= now;
     if (owner.is_awaiting && !is_late)
       continue;
-    bool again = is_late && !owner.asked.empty();
+    if (owner.asked.empty())
+      owner.ask_at = now + ask_again;
+    bool again = owner.is_awaiting || owner.ask_at <= now;
     if (!owner.is_awaiting && !again && !has_news(owner))
       continue;
     if (!owner.is_listed)
       forget_asked(owner);
     auto what = owner.is_listed ? ask_for(to, again) : list_for(to);
+    // The rest of many is asked for as soon as this message is heard.
+    if (again)
+      owner.ask_at = owner.asked_again == 0 ? now + ask_again : now;
     owner.returns_said.clear();
     for (const auto& [number, returned] : owner.returns) {
       if (what.returned.size() == message_permits_max)
@@ -375,7 +429,8 @@ std::vector<permit_desk::letter> permit_desk::say(monotonic_time now) {
     what.session = session_;
     what.number = ++owner.said;
     owner.was_list = what.is_list;
-    owner.is_awaiting = true;
+    if (!std::exchange(owner.is_awaiting, true))
+      owner.unanswered_since = now;
     owner.look = now + answer_wait;
     letters.push_back({to, std::move(what)});
   }
@@ -386,9 +441,12 @@ std::optional<monotonic_time> permit_desk::next_look() const {
   std::optional<monotonic_time> next;
   if (!unspent_.empty())
     next = unspent_.begin()->first;
-  for (const auto& [to, owner] : owners_)
-    if (owner.is_awaiting || !owner.asked.empty())
-      next = next ? std::min(*next, owner.look) : owner.look;
+  for (const auto& [to, owner] : owners_) {
+    if (!owner.is_awaiting && owner.asked.empty())
+      continue;
+    auto look = owner.is_awaiting ? owner.look : owner.ask_at;
+    next = next ? std::min(*next, look) : look;
+  }
   return next;
 }
 

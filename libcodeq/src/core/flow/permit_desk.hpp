@@ -32,6 +32,11 @@ namespace codeq::core {
 /// owner that it waits for. So tasks that need the same permits in different orders do not wait for
 /// each other, and a task that waits for a busy key holds no slot of another.
 ///
+/// A queue with a maximum of leases, which another shard owns, has slots in place of tasks: as many
+/// are asked for as tasks could be leased. A lease spends one, whichever it is. When it ends before
+/// the time in which the slot had to be spent is over, another lease may spend it again; else it is
+/// returned, so that slots go round among the shards.
+///
 /// Costs are logarithmic in the number of tasks.
 class permit_desk {
 public:
@@ -44,8 +49,13 @@ public:
   /// Permits of one limit key that are asked for at a time. Further tasks wait here, but one of a
   /// higher priority takes the place of another.
   static constexpr std::size_t asked_per_key_max = 16;
-  /// Permits from one owner that are asked for, held or spent.
+  /// Permits from one owner that are asked for, held or spent; slots do not count.
   static constexpr std::size_t permits_per_owner_max = 10'000;
+  /// Slots of a queue that are asked for at a time.
+  static constexpr std::size_t slots_asked_max = 100;
+  /// Slots of a queue that are asked for, held or spent. A list of what the shard has contains them
+  /// all, and has to fit into one message.
+  static constexpr std::size_t slots_per_queue_max = 10'000;
   /// Permits that one message wants, or returns, at most.
   static constexpr std::size_t message_permits_max = 1000;
 
@@ -72,8 +82,10 @@ public:
 
   [[nodiscard]] bool is_open() const noexcept { return shard_count_ > 0; }
 
-  /// Number of the shards whose keys there are. @pre is_open()
-  [[nodiscard]] std::uint16_t shard_count() const noexcept { return shard_count_; }
+  /// Number of the shards whose keys there are; 1 until it is open.
+  [[nodiscard]] std::uint16_t shard_count() const noexcept {
+    return is_open() ? shard_count_ : std::uint16_t{1};
+  }
 
   /// The shard that owns the key, if it is another one than this.
   [[nodiscard]] std::optional<shard_id>
@@ -111,6 +123,57 @@ public:
   /// The attempt that is about to end cost this.
   void settle(sequence seq, const task_limit& cost);
 
+  /// A queue of this shard whose slots another shard owns has a maximum of leases from now on.
+  /// `leased`: what it has leased already; these slots are spent. @pre it has no slots
+  void open_slots(std::uint32_t queue, const queue_address& name, std::size_t leased);
+
+  /// It has no maximum any more: all its slots are returned.
+  void close_slots(std::uint32_t queue);
+
+  /// So many further leases could begin, the first one with this priority. Does nothing when the
+  /// queue has no maximum, as all that follow.
+  void want_slots(std::uint32_t queue, std::size_t count, std::uint8_t priority);
+
+  /// Number of the queue's slots that leases may spend.
+  [[nodiscard]] std::size_t free_slots(std::uint32_t queue) const;
+
+  /// A lease of the queue begins. @pre there is a free slot
+  void spend_slot(std::uint32_t queue);
+
+  /// A lease of the queue ended, which has to be synced before its slot is returned.
+  void end_slot(std::uint32_t queue, monotonic_time now);
+
+  /// The queue has no use for more free slots than `left`: returns the others.
+  void return_slots(std::uint32_t queue, std::size_t left);
+
+  /// Takes the queues whose free slots have changed by time, by words of owners or by
+  /// `return_slots`.
+  [[nodiscard]] std::set<std::uint32_t> take_changed_slots() {
+    return std::exchange(changed_slots_, {});
+  }
+
+  /// Some queue has a maximum, and slots of another shard.
+  [[nodiscard]] bool has_slot_queues() const noexcept { return !pools_.empty(); }
+
+  /// Number of the queue's slots that were asked for, and have not come.
+  [[nodiscard]] std::size_t awaited_slots(std::uint32_t queue) const;
+
+  /// The owner has not answered yet whether it gives those that were asked for last.
+  [[nodiscard]] bool is_asking_slots(std::uint32_t queue) const;
+
+  /// A slot of the queue was not spent in time since its last lease.
+  [[nodiscard]] bool has_missed_slot(std::uint32_t queue) const;
+
+  /// The owner of the queue's slots counts them, as far as it has said.
+  [[nodiscard]] bool does_owner_count(std::uint32_t queue) const;
+
+  /// The owner of the queue's slots does not answer. When it does, `take_changed_slots` has the
+  /// queue.
+  [[nodiscard]] bool is_owner_silent(std::uint32_t queue, monotonic_time now) const;
+
+  /// Number of the queue's leases that have slots.
+  [[nodiscard]] std::size_t spent_slots(std::uint32_t queue) const;
+
   /// A key of the owner is closed for so long.
   void close(shard_id owner, permit_closure closure);
 
@@ -134,7 +197,10 @@ public:
   /// When to call `return_unspent` and `say` if nothing else happens.
   [[nodiscard]] std::optional<monotonic_time> next_look() const;
 
-  /// True when the ends of this turn have to be synced, since permits are returned because of them.
+  /// The turn changes what permits are for: others must not learn it before it is synced.
+  void sync_turn() noexcept { must_sync_ = true; }
+
+  /// True when this turn has to be synced, since permits are returned because of its ends.
   [[nodiscard]] bool take_must_sync() { return std::exchange(must_sync_, false); }
 
   /// Number of permits that are asked for, had or spent.
@@ -168,12 +234,35 @@ private:
   using place = std::pair<std::uint8_t, sequence>;
 
   struct line {
+    std::size_t asked_max = asked_per_key_max;
     std::set<place> queued{};
     std::set<place> asked{};
 
     /// The first queued task may be asked for now, if necessary in place of another one.
     [[nodiscard]] bool may_ask() const;
   };
+
+  /// The slots of a queue; each is in one of the sets.
+  struct slot_pool {
+    shard_id owner{};
+    permit what;
+    std::set<sequence> waiting{};
+    std::set<sequence> held{};
+    std::vector<sequence> spent{};
+    /// Leases that began before the queue had a maximum, beyond `slots_per_queue_max`: the owner
+    /// does not know them.
+    std::size_t uncounted = 0;
+    /// Some of those that wait were not heard by the owner.
+    bool is_unheard = false;
+    bool has_missed = false;
+  };
+
+  /// Slots have places among the tasks, with numbers that no task has.
+  static constexpr sequence first_slot = sequence{1} << 63;
+
+  [[nodiscard]] static constexpr bool is_slot_place(sequence seq) noexcept {
+    return seq >= first_slot;
+  }
 
   /// Tenant, limit and key.
   using line_name = std::pair<std::pair<std::string, std::string>, std::string>;
@@ -183,12 +272,18 @@ private:
     /// The last message is not answered.
     bool is_awaiting = false;
     bool was_list = false;
+    bool counts_slots = false;
     std::uint64_t said = 0;
-    /// When to send it again, or to ask again.
+    /// When to send it again, and when the first message that is not answered was sent.
     monotonic_time look{};
+    monotonic_time unanswered_since{};
+    /// When to ask again for what is asked for, and the last one of these that was; 0: all were.
+    monotonic_time ask_at{};
+    permit_number asked_again = 0;
     std::map<line_name, line> lines{};
-    /// Lines with tasks whose permits may be asked for.
+    /// Lines with tasks whose permits may be asked for, and those with slots.
     std::set<line_name> open_lines{};
+    std::set<line_name> open_slots{};
     std::set<permit_number> asked{};
     /// Permits that are asked for, held or spent.
     std::size_t out = 0;
@@ -197,12 +292,28 @@ private:
     /// How many of these the last message had.
     std::size_t closures_said = 0;
     std::vector<permit_number> returns_said{};
+    /// The queues whose slots were asked for since the owner answered.
+    std::set<std::uint32_t> slots_said{};
+
+    [[nodiscard]] bool is_silent(monotonic_time now) const {
+      return is_awaiting && unanswered_since + answer_wait < now;
+    }
+
+    [[nodiscard]] std::set<line_name>& open_of(const line_name& name);
+    [[nodiscard]] bool may_ask_limits() const;
   };
 
   [[nodiscard]] static line_name line_of(const permit& what);
   [[nodiscard]] static place place_of(const permit& what, sequence seq);
   [[nodiscard]] static entry entry_of(const permit_task& task);
+  [[nodiscard]] permit_task slot_task(std::uint32_t queue, const slot_pool& pool);
+  void drop_waiting(slot_pool& pool, std::size_t left);
+  /// The owner may give other slots than before.
+  void note_answering(shard_id owner);
+  /// The slot has come, or its time is over.
+  void note_slot(std::uint32_t queue, sequence seq, bool is_held);
   permit_number take_number(sequence seq);
+  static void note_line(owner_state& owner, const line_name& name, const line& of);
   void leave_line(const entry& task, sequence seq);
   void queue(entry& task, sequence seq);
   /// A task that was asked for waits here again.
@@ -213,11 +324,15 @@ private:
   bool take(entry& task, sequence seq, monotonic_time now);
   void give_back(shard_id owner, permit_return what);
   void forget_asked(const owner_state& owner);
-  void note_heard(owner_state& owner, std::uint64_t heard, monotonic_time now);
+  void note_heard(shard_id by, std::uint64_t heard, monotonic_time now);
   [[nodiscard]] static bool has_news(const owner_state& owner);
+  /// The first queued task of an open line is asked for.
+  permit_number ask_first(shard_id to, owner_state& owner, const line_name& name);
   [[nodiscard]] std::vector<permit_number> ask_further(shard_id to);
   [[nodiscard]] ask_permits list_for(shard_id to) const;
   [[nodiscard]] const permit& permit_of(permit_number number) const;
+  /// Adds some that were asked for before, as many as the message may have.
+  static void add_again(owner_state& owner, std::set<permit_number>& wanted);
   [[nodiscard]] ask_permits ask_for(shard_id to, bool again);
 
   shard_id own_{};
@@ -230,6 +345,9 @@ private:
   std::set<std::pair<monotonic_time, sequence>> unspent_;
   /// By queue.
   std::map<std::uint32_t, awaited_keys> awaited_;
+  std::map<std::uint32_t, slot_pool> pools_;
+  std::set<std::uint32_t> changed_slots_;
+  sequence next_slot_ = first_slot;
   std::map<shard_id, owner_state> owners_;
   bool must_sync_ = false;
 };

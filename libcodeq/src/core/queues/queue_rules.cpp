@@ -274,7 +274,7 @@ std::string describe_change(const queue_config& before, const queue_config& afte
   add_change(text, "dead-retention", a.dead_retention, b.dead_retention);
   add_change(text, "on-dead", a.when_dead, b.when_dead);
   add_change(text, "max-depth per shard", before.max_depth, after.max_depth);
-  add_change(text, "max-leased per shard", before.max_leased, after.max_leased);
+  add_change(text, "max-leased", before.max_leased, after.max_leased);
   add_change<std::uint64_t>(
     text, "quarantine-after", before.quarantine_after, after.quarantine_after);
   add_change(

@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "core/state/queue_fairness.hpp"
+#include "core/state/queue_slots.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -113,14 +114,20 @@ duration time_of_key(const limit_definition& of, const limit_key_info& key, dura
   return std::max(most, time_for(later, of.rate->count, of.rate->period));
 }
 
+/// See `queue_explanation::max_leased_need`.
+duration max_leased_need_of(const queue_state& queue) {
+  const auto max_leased = queue.settings.config.max_leased;
+  if (max_leased == 0)
+    return duration{0};
+  const auto waiting = queue.ready - std::min(queue.ready, queue.lease_room());
+  return time_for(waiting, max_leased, mean_run_of(queue));
+}
+
 /// See `queue_explanation::limits_need`. `keys`: all that were seen.
 duration limits_need_of(
   const limit_table& table, const queue_state& queue, const std::vector<limit_wait>& keys) {
   const auto run = mean_run_of(queue);
-  const auto max_leased = queue.settings.config.max_leased;
-  duration most{0};
-  if (max_leased > 0)
-    most = time_for(queue.ready - std::min(queue.ready, queue.lease_room()), max_leased, run);
+  auto most = max_leased_need_of(queue);
   for (const auto& wait : keys)
     if (const auto* of = table.find({queue.address.tenant, wait.limit}))
       most = std::max(most, time_of_key(*of, wait.at, run));
@@ -150,7 +157,7 @@ task_reason reason_of_ready(const shard_state& state, const queue_state& queue) 
   auto claimers = count_claimers(state, queue);
   if (claimers.all == 0)
     return task_reason::no_worker;
-  if (queue.lease_room() == 0)
+  if (queue.lease_room() == 0 && (queue.lease_cap() == 0 || awaits_slots(state, queue)))
     return task_reason::queue_at_max_leased;
   return claimers.free > 0 ? task_reason::next : task_reason::no_free_slots;
 }
@@ -179,6 +186,7 @@ explain_queue(const shard_state& state, const queue_address& name, monotonic_tim
   e.blocking = queue.blocking;
   e.starts_per_minute = queue.activity.starts.per_minute(now);
   add_limits(e, state.limits, state.permits.awaited_of(at->second), at->second);
+  e.max_leased_need = max_leased_need_of(queue);
   e.limits_need = limits_need_of(state.limits, queue, e.keys);
   keep_most(e.limits);
   keep_most(e.keys);

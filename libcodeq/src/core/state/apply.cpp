@@ -5,6 +5,7 @@
 #include "core/state/producer_sessions.hpp"
 #include "core/state/queue_fairness.hpp"
 #include "core/state/queue_removal.hpp"
+#include "core/state/queue_slots.hpp"
 #include "core/state/survivors.hpp"
 #include "core/state/task_checkpoints.hpp"
 #include "core/state/task_index.hpp"
@@ -314,6 +315,7 @@ void start_lease(
   entry.retry_at = {};
   ++entry.attempt;
   ++queue.leased;
+  spend_slot(state, s.queue);
   mark_dirty(state, s);
   insert_fresh_lease(state, s, seq, grant);
 }
@@ -328,6 +330,7 @@ void end_lease(shard_state& state, const lease_end& e, log_position outcome, std
   auto& queue = state.queue_of(*s);
   if (was_leased) {
     --queue.leased;
+    end_slot(state, s->queue);
     state.leases.erase(e.token);
     if (s->limits)
       free_limits(state, *s);
@@ -383,7 +386,9 @@ void set_queue(shard_state& state, const queue_address& queue, const queue_setti
     known.failures.reset();
   if (known.fair && known.settings.config.fairness_weights != settings.config.fairness_weights)
     known.fair->fix_weights(settings.config.fairness_weights);
+  const auto max_leased = known.settings.config.max_leased;
   known.settings = settings;
+  change_maximum(state, index, max_leased);
   // The next snapshot checks whether anything else keeps the queue.
   if (settings == queue_settings{})
     static_cast<void>(state.change_totals(index));

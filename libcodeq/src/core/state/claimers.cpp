@@ -11,9 +11,6 @@ namespace codeq::core {
 
 namespace {
 
-constexpr claimer_need all_needs[] = {
-  claimer_need::tasks, claimer_need::news, claimer_need::nothing};
-
 bool is_of(const queue_state& queue, const queue_address& prefix) {
   return queue.address.tenant == prefix.tenant && queue.address.queue.starts_with(prefix.queue);
 }

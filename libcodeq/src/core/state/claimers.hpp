@@ -24,6 +24,9 @@ enum class claimer_need : std::uint8_t {
   nothing,
 };
 
+inline constexpr std::array all_needs{
+  claimer_need::tasks, claimer_need::news, claimer_need::nothing};
+
 /// A peer that claims from a queue. Claimers are ordered by the number of their arrival, which
 /// comes first.
 using claimer = std::pair<std::uint64_t, peer_id>;

@@ -13,13 +13,93 @@ bool must_list(const permit_book::asker_state& asker) {
   return asker.is_doubtful && !asker.booked.empty();
 }
 
+/// The number of a queue's slots that other shards have has changed.
+void note_lent(shard_state& state, const queue_address& queue, std::uint64_t lent) {
+  auto at = state.queue_index.find(queue);
+  if (at == state.queue_index.end())
+    return;
+  state.queues[at->second]->lent = lent;
+  state.stir(at->second);
+}
+
+/// Another shard has got a permit.
+void book(shard_state& state, const permit& booked) {
+  if (is_slot(booked)) {
+    auto queue = queue_of_slot(booked);
+    return note_lent(state, queue, state.lent.count_lent(queue, false));
+  }
+  state.limits.keys().occupy(state.limits.describe(
+    booked.tenant, booked.uses, {first_permit_place, booked.priority, {}, permit_queue}));
+}
+
+/// It has returned it.
+void unbook(shard_state& state, const permit& freed) {
+  if (is_slot(freed)) {
+    auto queue = queue_of_slot(freed);
+    return note_lent(state, queue, state.lent.count_lent(queue, true));
+  }
+  state.limits.keys().free(
+    state.limits.describe(freed.tenant, freed.uses, {}).uses, state.at);
+}
+
 } // namespace
+
+permit_book::slot_place permit_book::place_of(const wanted_permit& wanted, sequence place) {
+  return {-int{wanted.what.priority}, wanted.is_repeated ? 0 : 1, place};
+}
+
+std::uint64_t permit_book::lent_of(const queue_address& queue) const {
+  auto at = slots_.find(queue);
+  return at == slots_.end() ? 0 : at->second.lent;
+}
+
+std::uint64_t permit_book::count_lent(const queue_address& queue, bool is_returned) {
+  auto& line = slots_[queue];
+  line.lent += is_returned ? -1 : 1;
+  line.was_lent = line.was_lent || !is_returned;
+  auto lent = line.lent;
+  if (is_returned)
+    look_at_slots(queue);
+  erase_unused(queue);
+  return lent;
+}
+
+void permit_book::note_own_lease(const queue_address& queue) {
+  if (auto at = slots_.find(queue); at != slots_.end())
+    at->second.was_lent = false;
+}
+
+void permit_book::note_missed(const queue_address& queue, shard_id asker) {
+  if (auto at = slots_.find(queue); at != slots_.end())
+    at->second.has_missed.insert(asker);
+}
+
+void permit_book::look_at_slots(const queue_address& queue) {
+  auto at = slots_.find(queue);
+  if (at != slots_.end() && !at->second.waiting.empty())
+    slots_to_look_at_.insert(queue);
+}
+
+void permit_book::erase_unused(const queue_address& queue) {
+  auto at = slots_.find(queue);
+  if (!at->second.waiting.empty())
+    return;
+  slots_to_look_at_.erase(queue);
+  if (at->second.lent == 0)
+    slots_.erase(at);
+}
 
 void permit_book::want(shard_id asker, const permit& what) {
   auto place = next_place_++;
   askers_[asker].waiting.emplace(what.number, place);
-  wanted_.emplace(place, wanted_permit{asker, what});
-  look_at(place);
+  auto& wanted = wanted_.emplace(place, wanted_permit{asker, what}).first->second;
+  if (!is_slot(what))
+    return look_at(place);
+  auto queue = queue_of_slot(what);
+  auto& line = slots_[queue];
+  wanted.is_repeated = line.has_missed.erase(asker) > 0;
+  line.waiting.insert(place_of(wanted, place));
+  slots_to_look_at_.insert(std::move(queue));
 }
 
 const permit_book::wanted_permit* permit_book::find(sequence place) const {
@@ -31,8 +111,23 @@ void permit_book::forget(sequence place) {
   auto at = wanted_.find(place);
   if (at == wanted_.end())
     return;
-  askers_.at(at->second.asker).waiting.erase(at->second.what.number);
+  const auto& what = at->second.what;
+  askers_.at(at->second.asker).waiting.erase(what.number);
+  if (is_slot(what)) {
+    auto queue = queue_of_slot(what);
+    slots_.at(queue).waiting.erase(place_of(at->second, place));
+    erase_unused(queue);
+  }
   wanted_.erase(at);
+}
+
+std::vector<sequence> permit_book::wanted_in_vain(monotonic_time now) const {
+  std::vector<sequence> places;
+  for (const auto& [shard, asker] : askers_)
+    if (asker.is_doubtful || asker.heard_at + silent_max <= now)
+      for (const auto& [number, place] : asker.waiting)
+        places.push_back(place);
+  return places;
 }
 
 void permit_book::doubt_all() {
@@ -73,12 +168,10 @@ void change_permits(shard_state& state, const permits_changed& e) {
   asker.heard = e.heard;
   for (const auto& booked : e.booked)
     if (asker.booked.emplace(booked.number, booked).second)
-      state.limits.keys().occupy(state.limits.describe(
-        booked.tenant, booked.uses, {first_permit_place, booked.priority, {}, permit_queue}));
+      book(state, booked);
   for (auto number : e.freed)
     if (auto found = asker.booked.extract(number); !found.empty())
-      state.limits.keys().free(
-        state.limits.describe(found.mapped().tenant, found.mapped().uses, {}).uses, state.at);
+      unbook(state, found.mapped());
 }
 
 } // namespace codeq::core

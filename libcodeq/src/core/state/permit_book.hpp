@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,21 +28,28 @@ inline constexpr sequence first_permit_place = sequence{1} << 63;
 }
 
 /// The permits that other shards have, and want, of limit keys that this shard owns. Those that
-/// they have are durable, and count as slots of the keys; those that they want are volatile.
+/// they have are durable, and count as slots of the keys; those that they want are volatile. Slots
+/// of queues are counted here, and wait here.
 class permit_book {
 public:
   /// Shards whose permits may have ended without notice are asked so often.
   static constexpr duration ask_again{500};
+  /// An asker that was not heard for so long waits no more, so that no permit is booked for a shard
+  /// that cannot be reached. It would have asked again each 500 ms.
+  static constexpr duration silent_max{1500};
 
   struct wanted_permit {
     shard_id asker{};
     permit what;
+    /// It takes the place of a slot that the asker has returned unspent.
+    bool is_repeated = false;
   };
 
   struct asker_state {
     /// The last message heard.
     std::uint32_t session = 0;
     std::uint64_t heard = 0;
+    monotonic_time heard_at{};
     std::map<permit_number, permit> booked{};
     /// The places of those that wait.
     std::map<permit_number, sequence> waiting{};
@@ -53,6 +62,57 @@ public:
   /// Also those without permits.
   [[nodiscard]] const std::map<shard_id, asker_state>& askers() const noexcept { return askers_; }
 
+  /// The priority, which is negated; then 0 for those that are repeated, else 1; then in order.
+  using slot_place = std::tuple<int, int, sequence>;
+
+  /// The slots of a queue.
+  struct slot_line {
+    /// Those that other shards have.
+    std::uint64_t lent = 0;
+    /// The places of those that are wanted.
+    std::set<slot_place> waiting{};
+    /// The shards whose workers were busy when a slot came: the next one that they want comes
+    /// before those of others, so that the others cannot keep slots away from them.
+    std::set<shard_id> has_missed{};
+    /// The last slot was given to another shard, so that it is this one's turn.
+    bool was_lent = false;
+  };
+
+  /// Number of the queue's slots that other shards have.
+  [[nodiscard]] std::uint64_t lent_of(const queue_address& queue) const;
+
+  /// Another shard has got, or returned, a slot of the queue. Returns how many are lent now.
+  std::uint64_t count_lent(const queue_address& queue, bool is_returned);
+
+  /// The shard returned a slot of the queue because its workers were busy.
+  void note_missed(const queue_address& queue, shard_id asker);
+
+  /// The queue leased a task of this shard.
+  void note_own_lease(const queue_address& queue);
+
+  /// More leases of the queue may be possible: its wanted slots are looked at, if there are any.
+  void look_at_slots(const queue_address& queue);
+
+  /// The queues to look at. Each of them has slots that are wanted.
+  [[nodiscard]] std::vector<queue_address> slots_to_look_at() const {
+    return {slots_to_look_at_.begin(), slots_to_look_at_.end()};
+  }
+
+  /// No more can be lent for now.
+  void note_slots_seen() { slots_to_look_at_.clear(); }
+
+  /// @pre slots of the queue are wanted, or lent
+  [[nodiscard]] const slot_line& slots_of(const queue_address& queue) const {
+    return slots_.at(queue);
+  }
+
+  /// Calls `visit(queue, line)` for all queues with slots that are wanted or lent.
+  template <class Visit>
+  void for_each_slot_line(Visit&& visit) const {
+    for (const auto& [queue, line] : slots_)
+      visit(queue, line);
+  }
+
   /// Adds a permit that is wanted; it is looked at in this turn.
   void want(shard_id asker, const permit& what);
 
@@ -61,6 +121,10 @@ public:
 
   /// It is booked, or not wanted any more.
   void forget(sequence place);
+
+  /// The places of permits that are wanted by shards which were not heard lately, or were served
+  /// anew.
+  [[nodiscard]] std::vector<sequence> wanted_in_vain(monotonic_time now) const;
 
   /// Its key may admit it now.
   void look_at(sequence place) { to_look_at_.push_back(place); }
@@ -78,7 +142,12 @@ public:
   [[nodiscard]] std::optional<monotonic_time> next_look() const;
 
 private:
+  [[nodiscard]] static slot_place place_of(const wanted_permit& wanted, sequence place);
+  void erase_unused(const queue_address& queue);
+
   std::map<shard_id, asker_state> askers_;
+  std::map<queue_address, slot_line> slots_;
+  std::set<queue_address> slots_to_look_at_;
   std::map<sequence, wanted_permit> wanted_;
   sequence next_place_ = first_permit_place + 1;
   std::vector<sequence> to_look_at_;

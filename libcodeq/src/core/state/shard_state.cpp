@@ -3,6 +3,7 @@
 
 #include "core/state/queue_fairness.hpp"
 #include "core/state/queue_removal.hpp"
+#include "core/state/queue_slots.hpp"
 
 namespace codeq::core {
 
@@ -34,6 +35,7 @@ std::uint32_t shard_state::intern(const queue_address& address) {
     // The name must be stored even when the queue has no other records.
     change_totals(at->second).queue = address;
     ++tenant_queues[address.tenant];
+    join_slots(*this, at->second);
     if (board)
       queue.board = board->join(address, id);
     link_prefixes(*this, at->second);

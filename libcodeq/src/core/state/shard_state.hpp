@@ -12,6 +12,7 @@
 #include "core/commands/settings_command.hpp"
 #include "core/commands/task_checkpoint.hpp"
 #include "core/flow/failure_window.hpp"
+#include "core/flow/kept_credits.hpp"
 #include "core/flow/permit_desk.hpp"
 #include "core/flow/ready_board.hpp"
 #include "core/flow/start_meter.hpp"
@@ -95,6 +96,11 @@ struct queue_state {
   std::uint64_t gated = 0;
   std::uint64_t ready = 0;
   std::uint64_t leased = 0;
+  /// With a maximum of leases: the slots that this shard has and may spend, where another one owns
+  /// them. Volatile.
+  std::optional<std::uint64_t> slots;
+  /// The slots that other shards have, where this one owns them.
+  std::uint64_t lent = 0;
   /// Dead tasks that are still stored.
   std::uint64_t dead = 0;
   /// Those of them that block their groups.
@@ -133,16 +139,31 @@ struct queue_state {
   /// Number of live tasks.
   [[nodiscard]] std::uint64_t depth() const noexcept { return scheduled + gated + ready + leased; }
 
-  /// Number of leases that the settings still allow.
-  [[nodiscard]] std::uint64_t lease_room() const noexcept {
+  /// Another shard owns the slots of the queue's leases.
+  [[nodiscard]] bool has_slots() const noexcept {
+    return settings.config.max_leased != 0 && slots.has_value();
+  }
+
+  /// Number of leases that the settings still allow, as far as this shard knows without asking.
+  [[nodiscard]] std::uint64_t lease_cap() const noexcept {
     if (settings.config.max_leased == 0)
       return std::numeric_limits<std::uint64_t>::max();
-    return settings.config.max_leased - std::min(settings.config.max_leased, leased);
+    return settings.config.max_leased - std::min(settings.config.max_leased, leased + lent);
+  }
+
+  /// Number of leases that may begin now.
+  [[nodiscard]] std::uint64_t lease_room() const noexcept {
+    return has_slots() ? std::min(lease_cap(), *slots) : lease_cap();
   }
 
   /// Number of ready tasks that may be leased now.
   [[nodiscard]] std::uint64_t grantable() const noexcept {
     return settings.paused ? 0 : std::min(ready - held, lease_room());
+  }
+
+  /// The same, together with those whose slots the owner may give.
+  [[nodiscard]] std::uint64_t claimable() const noexcept {
+    return settings.paused ? 0 : std::min(ready - held, lease_cap());
   }
 
   /// The task of another shard that comes before the task that this shard shows, if there is one.
@@ -305,6 +326,11 @@ struct shard_state {
   header_reader read_header = nullptr;
   /// Permits of this shard for limit keys that others own.
   permit_desk permits;
+  /// Credits for slots that were asked for: no other queue may use them meanwhile.
+  kept_credits kept;
+  /// Credits that workers may be about to claim with, for slots that have come, or that were asked
+  /// for to notify a worker. Other queues may use these.
+  kept_credits promised;
   /// By tenant, for those that have used fairness keys.
   std::unordered_map<std::string, std::shared_ptr<fairness_use>> tenant_fairness;
   name_hasher names;

@@ -4,6 +4,7 @@
 #include "base/tuning.hpp"
 #include "core/state/apply.hpp"
 #include "core/state/queue_removal.hpp"
+#include "core/state/queue_slots.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -79,6 +80,7 @@ sealed_turn turn::seal(const instant& now) {
   purge_past_dead();
   release_due_tasks();
   state_.permits.return_unspent(now_.steady);
+  take_changed_slots(state_);
   tell_claimers(match());
   want_timers();
   say_follow_ups();
@@ -155,7 +157,11 @@ std::optional<duration> next_wakeup(shard_state& state, const instant& now) {
     sooner(time_until(*release));
   if (state.limits.is_behind)
     sooner(duration{0});
-  for (auto look : {state.permits.next_look(), state.lent.next_look()})
+  for (auto look :
+       {state.permits.next_look(),
+        state.lent.next_look(),
+        state.kept.next_end(now.steady),
+        state.promised.next_end(now.steady)})
     if (look)
       sooner(std::max(duration{0}, *look - now.steady));
   if (auto timer_due = state.leases.next_due_for_timer())

@@ -110,6 +110,7 @@ private:
   [[nodiscard]] std::vector<std::uint32_t> match();
   /// The stirred queues, the one that was served longest ago first.
   [[nodiscard]] std::vector<std::uint32_t> take_stirred();
+  void sort_by_service(std::vector<std::uint32_t>& queues) const;
   /// Stirs queues of prefixes for workers that claimed and have credits left. `tried`: what
   /// `ready_tasks_taken` was at the worker's latest round. False when there are none.
   bool stir_for_prefixes(std::map<peer_id, std::uint64_t>& tried);
@@ -118,12 +119,12 @@ private:
   /// Stirs at most `limit` such queues for the worker; returns how many.
   std::size_t stir_prefixes_of(const attached_worker& a, std::size_t limit);
   void match_queue(std::uint32_t queue);
-  /// The workers with credits that claim from the queue, and their credits.
+  /// The workers with credits that claim from the queue, and the credits that it may use.
   [[nodiscard]] std::vector<std::pair<std::uint32_t, peer_id>>
-  waiting_at(const queue_state& queue) const;
+  waiting_at(std::uint32_t queue) const;
   /// Adds the workers with credits that claim from the queue by a prefix only.
   void add_by_prefix(
-    const queue_state& queue, std::vector<std::pair<std::uint32_t, peer_id>>& waiting) const;
+    std::uint32_t queue, std::vector<std::pair<std::uint32_t, peer_id>>& waiting) const;
   /// False when the queue's next task comes after the rival's.
   bool grant(
     std::uint32_t queue, peer_id peer, std::uint32_t count, const std::optional<rival_head>& rival);
@@ -145,6 +146,8 @@ private:
   [[nodiscard]] bool has_ready(const attached_worker& a) const;
   /// True when there is something new to notify a worker without credits of.
   [[nodiscard]] bool has_news(const attached_worker& a) const;
+  /// The workers that got tasks learn whether there are more.
+  void settle_granted();
   void tell_claimers(const std::vector<std::uint32_t>& with_work);
 
   // Leases.
@@ -314,8 +317,76 @@ private:
   /// Books the permits that their keys admit. `in_turns`: not where the last slot of the key was
   /// another shard's, so that the tasks of this shard come first.
   void book_permits(bool in_turns);
+  /// The same for the slots of queues.
+  void book_slots(bool in_turns);
+  /// Books what is wanted at that place.
+  void give_wanted(sequence place);
+  void drop_wanted(sequence place);
   void change_permit(shard_id asker, permits_changed change);
   void say_permits();
+
+  // Slots of queues.
+  /// Calls `visit(queue)` for each queue of the worker whose slots another shard owns.
+  template <class Visit>
+  void visit_slot_queues(const attached_worker& a, Visit visit) const;
+  /// The worker is new at its queues, or may use other slots than before; such queues may have no
+  /// other claimer.
+  void stir_slot_queues(const attached_worker& a);
+  /// The same for queues that this turn does not match any more.
+  void note_slot_queues(const attached_worker& a);
+  /// Tasks of its queues are ready for which other shards may give slots.
+  [[nodiscard]] bool may_get_slots(const attached_worker& a) const;
+  /// The peer's open credits that are not kept for other queues than this, and those that are not
+  /// kept at all.
+  [[nodiscard]] std::uint32_t credits_for(std::uint32_t queue, peer_id peer) const;
+  [[nodiscard]] std::uint32_t unkept_credits(peer_id peer) const;
+  /// The queue's next task, if there were slots, comes after one of another shard.
+  [[nodiscard]] bool is_first_outranked(std::uint32_t queue) const;
+  /// The claimers with that need that would lease tasks of the queue if there were slots.
+  [[nodiscard]] std::vector<peer_id> claimers_at(std::uint32_t queue, claimer_need need) const;
+  /// There is such a claimer.
+  [[nodiscard]] bool is_served(std::uint32_t queue) const;
+  /// Credits of the queue's claimers that it may use.
+  [[nodiscard]] std::uint64_t credits_at(std::uint32_t queue) const;
+  /// Number of the queue's tasks that lack a slot, which the owner may give.
+  [[nodiscard]] std::uint64_t slots_lacking(std::uint32_t queue) const;
+  /// The queue has tasks that lack slots, and its owner has answered all that were asked for.
+  [[nodiscard]] bool may_ask_for_slots(std::uint32_t queue) const;
+  /// The queue has its turn among those whose claimers have credits: asks for slots before other
+  /// queues use them.
+  void take_turn_for_slots(std::uint32_t queue);
+  /// Keeps a credit of a claim of this turn until a slot comes that was asked for before.
+  void wait_for_slot(std::uint32_t queue);
+  /// Asks for as many slots as claimers have credits, which are kept for them; without any, for one
+  /// of which a claimer is to be notified.
+  void ask_for_slots(std::uint32_t queue);
+  /// Keeps at most so many credits for slots of the queue; returns how many. When a slot has come
+  /// while the workers were busy, one is kept, also after the owner has answered that it has none.
+  std::uint64_t keep_credits(std::uint32_t queue, std::uint64_t count);
+  /// Promises a credit of a claimer that has none, and would claim when it is notified; returns how
+  /// many.
+  std::uint64_t promise_credit(std::uint32_t queue);
+  /// Number of the peer's credits that are neither kept nor promised. One that it may be about to
+  /// claim with counts when it has none.
+  [[nodiscard]] std::uint32_t unpromised_credits(peer_id peer) const;
+  /// After all grants of the turn: returns slots that cannot be used, and asks for those for which
+  /// credits are left.
+  void settle_slots();
+  /// Waits for no more of the queue's slots than claimers have credits, but for one.
+  void await_slots(std::uint32_t queue);
+  /// Returns the queue's free slots, except those that tasks and claimers may use before their time
+  /// is over.
+  void return_slots(std::uint32_t queue);
+  /// Promises credits to so many free slots, as far as there are any.
+  void promise_to_slots(std::uint32_t queue, std::uint64_t count);
+  /// Ends keeping credits where the owners of slots have answered; other queues may use them, also
+  /// those of workers that were `tried`. False when there are none.
+  bool end_kept_credits(std::map<peer_id, std::uint64_t>& tried);
+  void end_all_kept_credits();
+  /// The peer's credits may be used for all its queues.
+  void release_credits(peer_id peer);
+  /// The peer is gone, or claims from other queues.
+  void forget_kept_credits(peer_id peer);
 
   // Keys.
   void run(const recall_keys& c);
@@ -377,6 +448,10 @@ private:
   /// By the shard that has the permits.
   std::map<shard_id, permits_changed> permits_;
   std::map<shard_id, give_permits> permits_given_;
+  /// Queues whose slots another shard owns, and of which something has changed.
+  std::set<std::uint32_t> slot_queues_;
+  /// Those for which credits were kept until this turn.
+  std::set<std::uint32_t> waited_;
   /// The records in `scheduled_` of schedules that are not removed.
   std::map<schedule_address, std::size_t> open_schedules_;
   /// Checkpoints saved in this turn, and tasks whose checkpoints were dropped.

@@ -77,6 +77,7 @@ void turn::run(const attach_worker& c) {
   take_prefixes(a, c.peer, c.prefixes);
   leave_out(a, c.peer, c.without);
   state_.peers_by_worker.emplace(*c.worker, c.peer);
+  stir_slot_queues(a);
   state_.attached.insert_or_assign(c.peer, std::move(a));
   touched_.insert(c.peer);
 }
@@ -88,6 +89,7 @@ void turn::run(const change_queues& c) {
   if (c.keeps_others)
     return add_queues(at->second, c.peer, c.queues);
   leave_queues(at->second, c.peer);
+  forget_kept_credits(c.peer);
   auto left = std::exchange(at->second.prefixes, {});
   claimer before{at->second.arrival, c.peer};
   auto need = at->second.listed_need;
@@ -101,6 +103,7 @@ void turn::run(const change_queues& c) {
   for (const auto& prefix : left)
     leave_prefix(state_, prefix, before, need);
   touched_.insert(c.peer);
+  stir_slot_queues(at->second);
   if (at->second.credits > 0)
     stir_for(at->second, c.peer);
 }
@@ -165,6 +168,7 @@ void turn::add_queues(attached_worker& a, peer_id peer, const std::vector<queue_
     }
   }
   touched_.insert(peer);
+  stir_slot_queues(a);
 }
 
 void turn::leave_queues(const attached_worker& a, peer_id peer) {
@@ -190,6 +194,7 @@ void turn::run(const detach_peer& c) {
     for (const auto& prefix : at->second.prefixes)
       leave_prefix(state_, prefix, {at->second.arrival, c.peer}, at->second.listed_need);
     state_.peers_by_worker.erase({*at->second.worker, c.peer});
+    forget_kept_credits(c.peer);
     state_.attached.erase(at);
   }
   if (auto at = state_.awaiting.find(c.peer); at != state_.awaiting.end()) {
@@ -210,6 +215,7 @@ void turn::run(const claim& c) {
   at->second.notified = false;
   at->second.is_outranked = false;
   at->second.claimed = true;
+  state_.promised.forget(c.peer);
   state_.list_need(c.peer);
   touched_.insert(c.peer);
   stir_for(at->second, c.peer);
@@ -222,6 +228,7 @@ void turn::run(const revoke_credits& c) {
   auto taken = std::min(at->second.credits, c.credits);
   at->second.credits -= taken;
   state_.list_need(c.peer);
+  stir_slot_queues(at->second);
   effects_.emplace_back(credits_revoked{c.peer, taken});
 }
 
@@ -229,6 +236,8 @@ std::vector<std::uint32_t> turn::match() {
   state_.limits.is_behind = false;
   auto released = release_held(state_);
   if (state_.are_grants_paused) {
+    end_all_kept_credits();
+    settle_granted();
     state_.publish_heads();
     return {};
   }
@@ -241,14 +250,18 @@ std::vector<std::uint32_t> turn::match() {
     for (auto queue : take_stirred()) {
       if (has_work(queue))
         match_queue(queue);
+      take_turn_for_slots(queue);
       if (state_.queues[queue]->limited > 0)
         settle_first(*state_.queues[queue]);
       if (has_work(queue))
         with_work.push_back(queue);
     }
-  } while (stir_for_prefixes(tried) || release_more(state_, released));
+  } while (
+    stir_for_prefixes(tried) || release_more(state_, released) || end_kept_credits(tried));
   book_permits(false);
   give_back_outranked();
+  settle_granted();
+  settle_slots();
   state_.publish_heads();
   return with_work;
 }
@@ -259,10 +272,14 @@ std::vector<std::uint32_t> turn::take_stirred() {
     state_.queues[queue]->is_stirred = false;
   // The queue that was served longest ago comes first, so that a worker with few credits serves
   // all.
-  std::sort(stirred.begin(), stirred.end(), [&](std::uint32_t a, std::uint32_t b) {
+  sort_by_service(stirred);
+  return stirred;
+}
+
+void turn::sort_by_service(std::vector<std::uint32_t>& queues) const {
+  std::sort(queues.begin(), queues.end(), [&](std::uint32_t a, std::uint32_t b) {
     return std::pair(state_.queues[a]->served, a) < std::pair(state_.queues[b]->served, b);
   });
-  return stirred;
 }
 
 std::uint64_t turn::ready_tasks_taken() const {
@@ -274,7 +291,7 @@ bool turn::stir_for_prefixes(std::map<peer_id, std::uint64_t>& tried) {
   bool any = false;
   for (auto at = state_.prefix_claimers.begin(); at != state_.prefix_claimers.end();) {
     auto worker = state_.attached.find(*at);
-    auto credits = worker == state_.attached.end() ? 0 : worker->second.open_credits();
+    auto credits = worker == state_.attached.end() ? 0 : unkept_credits(*at);
     auto [before, is_first] = tried.try_emplace(*at, taken);
     // Other workers may have got the tasks of its queues, so it tries further ones. A round that
     // took no task met only tasks that come after those of other shards.
@@ -293,8 +310,14 @@ std::size_t turn::stir_prefixes_of(const attached_worker& a, std::size_t limit) 
       if (stirred == limit)
         return stirred;
       const auto& q = *state_.queues[queue];
-      if (q.grantable() == 0 || !takes_by_prefix(a, q))
+      if (q.claimable() == 0 || !takes_by_prefix(a, q))
         continue;
+      bool may_ask = may_ask_for_slots(queue) && state_.permits.awaited_slots(queue) == 0;
+      if (q.grantable() == 0 && !may_ask) {
+        if (q.has_slots())
+          slot_queues_.insert(queue);
+        continue;
+      }
       state_.stir(queue);
       ++stirred;
     }
@@ -302,22 +325,23 @@ std::size_t turn::stir_prefixes_of(const attached_worker& a, std::size_t limit) 
   return stirred;
 }
 
-std::vector<std::pair<std::uint32_t, peer_id>> turn::waiting_at(const queue_state& queue) const {
+std::vector<std::pair<std::uint32_t, peer_id>> turn::waiting_at(std::uint32_t index) const {
+  const auto& queue = *state_.queues[index];
   // There may be a thousand of them, so each is looked up once.
   std::vector<std::pair<std::uint32_t, peer_id>> waiting;
   for (const auto& [arrival, peer] : queue.claimers.waiting_for(claimer_need::tasks)) {
     // Another queue of this turn may have used the last credits.
-    if (auto credits = state_.attached.at(peer).open_credits(); credits > 0)
+    if (auto credits = credits_for(index, peer); credits > 0)
       waiting.emplace_back(credits, peer);
   }
   if (!queue.prefixes.empty())
-    add_by_prefix(queue, waiting);
+    add_by_prefix(index, waiting);
   return waiting;
 }
 
 void turn::match_queue(std::uint32_t queue) {
   auto& q = *state_.queues[queue];
-  auto waiting = waiting_at(q);
+  auto waiting = waiting_at(queue);
   auto rival = q.board ? q.board->best_elsewhere() : std::nullopt;
   bool may_grant = true;
   // The least loaded first, in equal shares; the rest is distributed again.
@@ -330,7 +354,7 @@ void turn::match_queue(std::uint32_t queue) {
       auto& [credits, peer] = waiting[i];
       auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(share, credits));
       may_grant = grant(queue, peer, count, rival);
-      credits = state_.attached.at(peer).open_credits();
+      credits = credits_for(queue, peer);
     }
     std::erase_if(waiting, [](const auto& one) { return one.first == 0; });
   }
@@ -371,7 +395,7 @@ void turn::settle_first(queue_state& q) {
 void turn::give_back_outranked() {
   // After all queues were matched, so that tasks of other queues could use the credits.
   for (const auto& [queue, next] : outranked_) {
-    for (auto [credits, peer] : waiting_at(*state_.queues[queue])) {
+    for (auto [credits, peer] : waiting_at(queue)) {
       auto& a = state_.attached.at(peer);
       a.credits -= credits;
       a.notified = true;
@@ -383,15 +407,17 @@ void turn::give_back_outranked() {
 }
 
 void turn::add_by_prefix(
-  const queue_state& queue, std::vector<std::pair<std::uint32_t, peer_id>>& waiting) const {
+  std::uint32_t index, std::vector<std::pair<std::uint32_t, peer_id>>& waiting) const {
+  const auto& queue = *state_.queues[index];
   std::set<peer_id> known;
   for (const auto& [credits, peer] : waiting)
     known.insert(peer);
   for (const auto* claims : queue.prefixes) {
     for (const auto& [arrival, peer] : claims->claimers.waiting_for(claimer_need::tasks)) {
-      const auto& a = state_.attached.at(peer);
-      if (a.open_credits() > 0 && takes_by_prefix(a, queue) && known.insert(peer).second)
-        waiting.emplace_back(a.open_credits(), peer);
+      auto credits = credits_for(index, peer);
+      bool is_served = credits > 0 && takes_by_prefix(state_.attached.at(peer), queue);
+      if (is_served && known.insert(peer).second)
+        waiting.emplace_back(credits, peer);
     }
   }
 }
@@ -430,6 +456,8 @@ void turn::lease_run(segment& s, const seq_run& tasks, peer_id peer, std::uint32
   auto& a = state_.attached.at(peer);
   CODEQ_ASSERT(tasks.count <= a.credits);
   a.credits -= tasks.count;
+  state_.kept.use(s.queue, peer, tasks.count);
+  state_.promised.use(s.queue, peer, tasks.count);
   auto lease = effective_lease(state_, s, a.lease_wish);
   auto first = extend_grant(a.worker, lease, tasks);
   auto position = grants_.back().position;
@@ -498,6 +526,12 @@ bool turn::has_ready(const attached_worker& a) const {
   return has_queue(a, [](const queue_state& queue) { return queue.grantable() > 0; });
 }
 
+bool turn::may_get_slots(const attached_worker& a) const {
+  return state_.permits.has_slot_queues() && has_queue(a, [](const queue_state& queue) {
+    return queue.has_slots() && queue.grantable() == 0 && queue.claimable() > 0;
+  });
+}
+
 bool turn::has_news(const attached_worker& a) const {
   if (!a.is_outranked)
     return !a.notified && has_ready(a);
@@ -506,13 +540,19 @@ bool turn::has_news(const attached_worker& a) const {
   });
 }
 
-void turn::tell_claimers(const std::vector<std::uint32_t>& with_work) {
+void turn::settle_granted() {
   for (auto& g : granted_) {
     auto& a = state_.attached.at(g.batch.peer);
     g.batch.more = has_ready(a);
     a.notified = g.batch.more;
     state_.list_need(g.batch.peer);
+    // It is to be notified of tasks that get slots, and may be the only claimer.
+    if (a.need() == claimer_need::news)
+      note_slot_queues(a);
   }
+}
+
+void turn::tell_claimers(const std::vector<std::uint32_t>& with_work) {
   // No other claimer needs a notification: those that still have credits found no task in the last
   // turn.
   for (auto queue : with_work) {
@@ -530,6 +570,9 @@ void turn::tell_claimers(const std::vector<std::uint32_t>& with_work) {
     auto& a = at->second;
     // Tasks that wait for room can be granted as soon as the worker's connection has sent the rest.
     bool is_full = a.open_credits() == 0;
+    // Otherwise the credits would be moved to other shards.
+    if (!is_full && a.claimed && unkept_credits(peer) == 0)
+      continue;
     if (!is_full && a.claimed) {
       effects_.emplace_back(claim_parked{peer});
     } else if (is_full && has_news(a)) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/state/queue_slots.hpp"
 #include "core/state/task_limits.hpp"
 #include "core/turn/turn.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 /// Permits: what other shards want of limit keys of this shard, and what this shard's tasks have of
@@ -31,6 +34,7 @@ std::uint32_t cost_of(const permit_return& returned, const task_limit& use) {
 
 void turn::run(const ask_permits& c) {
   auto& asker = state_.lent.of(c.from);
+  asker.heard_at = now_.steady;
   bool is_past =
     std::pair(c.session, c.number) <= std::pair(asker.session, asker.heard);
   if (is_past)
@@ -61,30 +65,37 @@ void turn::run(const ask_permits& c) {
 
 void turn::take_back(const ask_permits& c, const permit_return& what) {
   auto& asker = state_.lent.of(c.from);
-  if (auto waiting = asker.waiting.find(what.number); waiting != asker.waiting.end()) {
-    auto place = waiting->second;
-    state_.limits.keys().drop(task_at(state_, state_.lent.find(place)->what, place));
-    state_.lent.forget(place);
-  }
+  if (auto waiting = asker.waiting.find(what.number); waiting != asker.waiting.end())
+    drop_wanted(waiting->second);
   auto booked = asker.booked.find(what.number);
   if (booked == asker.booked.end())
     return;
-  for (const auto& use : booked->second.uses)
-    state_.limits.keys().settle(
-      {state_.limits.place_of(booked->second.tenant, use), use.cost}, cost_of(what, use),
-      now_.shard);
+  if (is_slot(booked->second)) {
+    if (what.is_unspent)
+      state_.lent.note_missed(queue_of_slot(booked->second), c.from);
+  } else {
+    for (const auto& use : booked->second.uses)
+      state_.limits.keys().settle(
+        {state_.limits.place_of(booked->second.tenant, use), use.cost}, cost_of(what, use),
+        now_.shard);
+  }
   permits_changed change;
   change.freed.push_back(what.number);
   change_permit(c.from, std::move(change));
 }
 
+void turn::drop_wanted(sequence place) {
+  const auto& what = state_.lent.find(place)->what;
+  if (!is_slot(what))
+    state_.limits.keys().drop(task_at(state_, what, place));
+  state_.lent.forget(place);
+}
+
 void turn::take_list(const ask_permits& c) {
   auto& asker = state_.lent.of(c.from);
   asker.is_doubtful = false;
-  for (const auto& [number, place] : std::map<permit_number, sequence>(asker.waiting)) {
-    state_.limits.keys().drop(task_at(state_, state_.lent.find(place)->what, place));
-    state_.lent.forget(place);
-  }
+  for (const auto& [number, place] : std::map<permit_number, sequence>(asker.waiting))
+    drop_wanted(place);
   permits_changed change;
   std::set<permit_number> held;
   for (const auto& has : c.held) {
@@ -118,7 +129,20 @@ void turn::change_permit(shard_id shard, permits_changed change) {
   record.freed.insert(record.freed.end(), change.freed.begin(), change.freed.end());
 }
 
+void turn::give_wanted(sequence place) {
+  const auto* wanted = state_.lent.find(place);
+  auto asker = wanted->asker;
+  permits_changed change;
+  change.booked.push_back(wanted->what);
+  permits_given_[asker].given.push_back(wanted->what.number);
+  state_.lent.forget(place);
+  change_permit(asker, std::move(change));
+}
+
 void turn::book_permits(bool in_turns) {
+  for (auto place : state_.lent.wanted_in_vain(now_.steady))
+    drop_wanted(place);
+  book_slots(in_turns);
   auto& keys = state_.limits.keys();
   for (auto place : state_.lent.take_to_look_at()) {
     const auto* wanted = state_.lent.find(place);
@@ -136,14 +160,9 @@ void turn::book_permits(bool in_turns) {
       state_.lent.look_at(place);
       continue;
     }
-    auto asker = wanted->asker;
-    permits_changed change;
-    change.booked.push_back(wanted->what);
-    permits_given_[asker].given.push_back(wanted->what.number);
-    state_.lent.forget(place);
     keys.drop(task);
     keys.charge(task, now_.shard);
-    change_permit(asker, std::move(change));
+    give_wanted(place);
     for (const auto& use : task.uses)
       keys.note_permitted(use.at);
   }
@@ -151,6 +170,7 @@ void turn::book_permits(bool in_turns) {
 
 void turn::run(const give_permits& c) {
   admit(state_, state_.permits.hear(c, now_.steady));
+  take_changed_slots(state_);
 }
 
 void turn::say_permits() {

@@ -2,6 +2,7 @@
 #include "codeq/limits.hpp"
 
 #include "base/duration_text.hpp"
+#include "base/queue_maximum.hpp"
 #include "base/tuning.hpp"
 #include "core/queues/queue_limits.hpp"
 #include "core/queues/queue_rules.hpp"
@@ -37,6 +38,7 @@ void turn::run(const configure_queue& c) {
   queue_answered answer{c.peer, c.number, c.queue, before, {}};
   auto& config = answer.settings.config;
   config = c.config;
+  base::complete_max_leased(config, state_.permits.shard_count(), before.config.max_leased);
   if (c.weights) {
     config.fairness_weights = before.config.fairness_weights;
     config.change_weights(*c.weights);
@@ -116,6 +118,8 @@ void turn::run(const show_queue& c) {
   if (c.is_explained)
     answer.explanation =
       std::make_shared<const queue_explanation>(explain_queue(state_, c.queue, now_.steady));
+  if (auto at = state_.attached.find(c.peer); at != state_.attached.end())
+    answer.awaits_slots = may_get_slots(at->second);
   effects_.emplace_back(std::move(answer));
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/queue_maximum.hpp"
 #include "core/state/apply.hpp"
 #include "core/turn/turn.hpp"
 
@@ -56,8 +57,12 @@ void turn::run(const adopt_settings& c) {
 }
 
 void turn::adopt(const adopt_settings& all) {
-  for (const auto& [queue, settings] : wanted_queues(state_, all)) {
+  for (auto& [queue, settings] : wanted_queues(state_, all)) {
     const auto* known = state_.find_queue(queue);
+    base::complete_max_leased(
+      settings.config,
+      state_.permits.shard_count(),
+      known ? known->settings.config.max_leased : 0);
     // A queue that has no room here gets its settings when they are carried again.
     if ((known ? known->settings : queue_settings{}) != settings && state_.has_room_for(queue))
       write_settings(queue, settings);

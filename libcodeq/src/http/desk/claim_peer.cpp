@@ -27,6 +27,10 @@ constexpr std::uint64_t quiet_rounds_wanted = 2;
 constexpr std::chrono::milliseconds late_tasks_wait{300};
 static_assert(late_tasks_wait < tuning::http_shutdown_max);
 
+/// So long a claim that may not wait does wait for what shards ask each other: whether the maximum
+/// of a queue's leases allows one more.
+constexpr std::chrono::milliseconds slot_wait_max{100};
+
 } // namespace
 
 void claim_state::start(claim_actor::pointer self, const claim_options& options) {
@@ -146,13 +150,14 @@ void claim_state::ask(shard_id shard) {
 
 void claim_state::take(const coordinator::shard_reply& m) {
   if (const auto* answered = std::get_if<core::queue_answered>(&m.reply))
-    take_answer(answered->number);
+    take_answer(answered->number, answered->awaits_slots);
   else if (
     const auto* refused = std::get_if<protocol::request_refused<schema::QueueRequest>>(&m.reply))
-    take_answer(refused->number);
+    take_answer(refused->number, false);
 }
 
-void claim_state::take_answer(std::uint64_t number) {
+void claim_state::take_answer(std::uint64_t number, bool awaits_slots) {
+  awaits_slots_ = awaits_slots_ || awaits_slots;
   if (number != round_ || --unanswered_ > 0 || ending_)
     return;
   quiet_rounds_ = any_news_ ? 0 : quiet_rounds_ + 1;
@@ -171,9 +176,14 @@ void claim_state::ask_if_read() {
 
 void claim_state::found_no_work() {
   if (options_.only_now)
-    return end();
+    return awaits_slots_ ? end_later() : end();
   if (!std::exchange(has_told_, true))
     self_->send(options_.gateway, claim_waits{options_.claim});
+}
+
+void claim_state::end_later() {
+  if (!std::exchange(is_ending_later_, true))
+    self_->delayed_send(self_, slot_wait_max, end_claim{});
 }
 
 void claim_state::take(const coordinator::task_delivery& m) {

@@ -129,8 +129,9 @@ private:
   void ask_all();
   void ask(shard_id shard);
 
-  /// A shard has answered the question with that number.
-  void take_answer(std::uint64_t number);
+  /// A shard has answered the question with that number. `awaits_slots`: it has asked another shard
+  /// for leases.
+  void take_answer(std::uint64_t number, bool awaits_slots);
 
   /// Handles news of a shard on the way by which the claim reaches it.
   void use(const coordinator::credit_news& m);
@@ -177,6 +178,9 @@ private:
   /// There is no work at present.
   void found_no_work();
 
+  /// There is work for which a shard asks another one.
+  void end_later();
+
   claim_actor::pointer self_ = nullptr;
   claim_options options_;
   std::optional<coordinator::claim_router> router_;
@@ -192,6 +196,9 @@ private:
   std::vector<task> tasks_;
   std::optional<error> refusal_;
   bool ending_ = false;
+  /// A shard has tasks for which it may get slots soon, and so the claim ends a little later.
+  bool awaits_slots_ = false;
+  bool is_ending_later_ = false;
   /// The gateway knows that there was no work.
   bool has_told_ = false;
   bool finished_ = false;

@@ -149,7 +149,7 @@ void claim_state::take_far(shard_id shard, const coordinator::claim_tasks& tasks
 }
 
 void claim_state::take_far(shard_id, const coordinator::claim_answer& answer) {
-  take_answer(answer.number);
+  take_answer(answer.number, answer.awaits_slots);
 }
 
 void claim_state::take_far(shard_id shard, const coordinator::claim_left& left) {

@@ -10,7 +10,6 @@
 #include "http/routes/route_steps.hpp"
 #include "http/server/gateway_limits.hpp"
 
-#include <algorithm>
 #include <array>
 
 /// Queues, for admins.
@@ -144,22 +143,14 @@ void show_one(gateway_context& context, const exchange_ptr& call) {
   });
 }
 
-/// Says of a maximum that it counts as another one, since every shard takes an equal part.
-std::string
-rounding_text(std::string_view name, std::uint64_t asked, std::uint64_t holds, std::size_t shards) {
-  if (asked == holds)
-    return {};
-  return std::string(name) + " " + std::to_string(asked) + " counts as " + std::to_string(holds)
-         + ", since each of the " + std::to_string(shards)
-         + " shards takes an equal part, rounded up; ";
-}
-
-/// The differences between the settings that were asked for and those that hold.
+/// Says of the depth that it counts as another one, since every shard takes an equal part.
 std::string
 describe_rounding(const queue_config& asked, const queue_config& holds, std::size_t shards) {
-  auto text = rounding_text("maxDepth", asked.max_depth, holds.max_depth, shards)
-              + rounding_text("maxLeased", asked.max_leased, holds.max_leased, shards);
-  return text.substr(0, text.size() - std::min<std::size_t>(text.size(), 2));
+  if (asked.max_depth == holds.max_depth)
+    return {};
+  return "maxDepth " + std::to_string(asked.max_depth) + " counts as "
+         + std::to_string(holds.max_depth) + ", since each of the " + std::to_string(shards)
+         + " shards takes an equal part, rounded up";
 }
 
 /// Answers with the settings; with those that were asked for, also in what these differ.

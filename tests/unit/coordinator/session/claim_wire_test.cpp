@@ -65,7 +65,9 @@ TEST(ClaimWire, NewsArriveAsTheyWereSent) {
   EXPECT_EQ(credits.priority, 4);
   EXPECT_EQ(credits.being_read, -3);
 
-  EXPECT_EQ(pass_news(claim_answer{9}).number, 9u);
+  const auto answer = pass_news(claim_answer{9, true});
+  EXPECT_EQ(answer.number, 9u);
+  EXPECT_TRUE(answer.awaits_slots);
   EXPECT_EQ(
     pass_news(claim_left{{errc::not_owner, "elsewhere"}}).reason,
     (error{errc::not_owner, "elsewhere"}));

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -105,6 +106,47 @@ TEST_F(PermitDesk, PermitIsSpentByTheLeaseAndReturnedAfterItsEnd) {
   now_ += 1h;
   EXPECT_FALSE(say());
   EXPECT_FALSE(desk_.next_look());
+}
+
+TEST_F(PermitDesk, PermitsAreAskedForAgainInPiecesThatAMessageMayHave) {
+  constexpr std::size_t all = 2 * permit_desk::message_permits_max + 1;
+  for (sequence seq = 0; seq < all; ++seq)
+    wait(seq, 0, std::to_string(seq));
+  list();
+  auto ask = [&] {
+    std::set<permit_number> asked;
+    for (auto said = say(); said; said = say()) {
+      EXPECT_LE(said->wanted.size(), permit_desk::message_permits_max);
+      for (const auto& one : said->wanted)
+        asked.insert(one.number);
+      (void)hear(said->number);
+    }
+    return asked;
+  };
+  auto first = ask();
+  EXPECT_EQ(first.size(), all);
+
+  now_ += permit_desk::ask_again;
+  EXPECT_EQ(ask(), first);
+}
+
+TEST_F(PermitDesk, PermitsAreAskedForAgainWhileOthersAreAskedFor) {
+  wait(8);
+  list();
+  auto first = say();
+  (void)hear(first->number);
+  std::size_t again = 0;
+  for (sequence seq = 9; seq < 14; ++seq) {
+    now_ += permit_desk::ask_again / 4;
+    wait(seq);
+    auto said = say();
+    ASSERT_TRUE(said);
+    (void)hear(said->number);
+    for (const auto& one : said->wanted)
+      again += one.number == first->wanted.front().number ? 1 : 0;
+  }
+
+  EXPECT_EQ(again, 1u);
 }
 
 TEST_F(PermitDesk, PermitThatIsNotSpentInTimeIsReturned) {

@@ -226,6 +226,7 @@ TEST_F(QueueWaits, SlotsBoundItByTheMeanRunTime) {
   EXPECT_EQ(why().limits_need, 12s);
   configure("q", {.max_leased = 1});
   EXPECT_EQ(why().limits_need, 24s);
+  EXPECT_EQ(why().max_leased_need, 24s);
   set_limit("api", limit_definition{.concurrency = 0});
   EXPECT_EQ(why().limits_need, duration::max());
 }

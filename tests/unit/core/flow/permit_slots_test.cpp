@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/commands/routing.hpp"
+#include "core/flow/permit_desk.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// The slots of queues at the desk of a shard.
+namespace codeq::core {
+namespace {
+
+constexpr shard_id desk_shard{0};
+constexpr shard_id slots_owner{1};
+constexpr std::uint16_t desk_shards = 3;
+constexpr std::uint32_t desk_session = 5;
+constexpr std::uint32_t slots_queue = 7;
+
+/// The name of a queue whose slots that owner counts.
+queue_address owned_queue() {
+  queue_address name{"t", "q"};
+  for (int i = 0;; ++i) {
+    name.queue = "q" + std::to_string(i);
+    task_limit use{std::string(slot_limit), name.queue, 1};
+    if (shard_of_limit_key("t", use, desk_shards) == slots_owner)
+      return name;
+  }
+}
+
+class PermitSlots : public testing::Test {
+protected:
+  PermitSlots() { desk_.open(desk_shard, desk_shards, desk_session); }
+
+  std::optional<ask_permits> say() {
+    auto letters = desk_.say(now_);
+    EXPECT_LE(letters.size(), 1u);
+    return letters.empty() ? std::nullopt : std::optional(letters.front().what);
+  }
+
+  void hear(std::uint64_t heard, std::vector<permit_number> given = {}) {
+    (void)desk_.hear({slots_owner, desk_session, heard, std::move(given)}, now_);
+  }
+
+  /// Opens the queue, and asks for so many slots. Returns the message.
+  ask_permits ask(std::size_t count) {
+    desk_.open_slots(slots_queue, owned_queue(), 0);
+    desk_.want_slots(slots_queue, count, 0);
+    hear(say()->number);
+    return *say();
+  }
+
+  permit_desk desk_;
+  monotonic_time now_{duration{1000}};
+};
+
+TEST_F(PermitSlots, AreAskedForUntilTheOwnerAnswers) {
+  auto asked = ask(2);
+  ASSERT_EQ(asked.wanted.size(), 2u);
+  EXPECT_TRUE(desk_.is_asking_slots(slots_queue));
+  hear(asked.number, {asked.wanted.front().number});
+
+  EXPECT_FALSE(desk_.is_asking_slots(slots_queue));
+  EXPECT_EQ(desk_.free_slots(slots_queue), 1u);
+  EXPECT_EQ(desk_.awaited_slots(slots_queue), 1u) << "it waits in the owner's line";
+  EXPECT_EQ(desk_.take_changed_slots(), std::set<std::uint32_t>{slots_queue});
+}
+
+TEST_F(PermitSlots, OwnerThatDoesNotAnswerIsSilentUntilItDoes) {
+  auto asked = ask(1);
+  EXPECT_FALSE(desk_.is_owner_silent(slots_queue, now_));
+  now_ += permit_desk::answer_wait + duration{1};
+  EXPECT_TRUE(desk_.is_owner_silent(slots_queue, now_));
+  auto again = say();
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(desk_.is_owner_silent(slots_queue, now_));
+  (void)desk_.take_changed_slots();
+  hear(again->number);
+
+  EXPECT_FALSE(desk_.is_owner_silent(slots_queue, now_));
+  EXPECT_TRUE(desk_.take_changed_slots().contains(slots_queue));
+}
+
+TEST_F(PermitSlots, SlotThatWasNotSpentInTimeIsRememberedUntilTheNextLease) {
+  auto asked = ask(2);
+  hear(asked.number, {asked.wanted.front().number});
+  EXPECT_FALSE(desk_.has_missed_slot(slots_queue));
+  now_ += permit_desk::unspent_max;
+  desk_.return_unspent(now_);
+  EXPECT_TRUE(desk_.has_missed_slot(slots_queue));
+
+  hear(asked.number, {asked.wanted.back().number});
+  EXPECT_TRUE(desk_.has_missed_slot(slots_queue));
+  desk_.spend_slot(slots_queue);
+  EXPECT_FALSE(desk_.has_missed_slot(slots_queue));
+}
+
+TEST_F(PermitSlots, OwnerSaysWhetherItCounts) {
+  desk_.open_slots(slots_queue, owned_queue(), 0);
+  EXPECT_FALSE(desk_.does_owner_count(slots_queue)) << "it has said nothing";
+  desk_.want_slots(slots_queue, 1, 0);
+  auto listed = say();
+  ASSERT_TRUE(listed);
+  hear(listed->number);
+  EXPECT_TRUE(desk_.does_owner_count(slots_queue));
+  EXPECT_TRUE(desk_.take_changed_slots().contains(slots_queue));
+
+  (void)desk_.hear({slots_owner, desk_session, listed->number, {}, false, false}, now_);
+  EXPECT_FALSE(desk_.does_owner_count(slots_queue));
+}
+
+TEST_F(PermitSlots, ListHasNoMoreOfAQueueThanFitIntoAMessage) {
+  const auto leased = permit_desk::slots_per_queue_max + 2;
+  desk_.open_slots(slots_queue, owned_queue(), leased);
+  auto listed = say();
+  ASSERT_TRUE(listed && listed->is_list);
+  EXPECT_EQ(listed->held.size(), permit_desk::slots_per_queue_max);
+  EXPECT_EQ(desk_.spent_slots(slots_queue), leased);
+
+  desk_.end_slot(slots_queue, now_);
+  desk_.end_slot(slots_queue, now_);
+  hear(listed->number);
+  EXPECT_EQ(say(), std::nullopt) << "the owner did not know them";
+  desk_.end_slot(slots_queue, now_);
+  auto said = say();
+  ASSERT_TRUE(said);
+  EXPECT_EQ(said->returned.size(), 1u);
+}
+
+} // namespace
+} // namespace codeq::core
