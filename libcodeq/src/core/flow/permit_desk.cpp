@@ -265,7 +265,8 @@ std::vector<sequence> permit_desk::hear(const give_permits& said, monotonic_time
   for (auto number : said.given) {
     auto at = numbers_.find(number);
     if (at == numbers_.end()) {
-      give_back(said.by, {number, {}, true});
+      // The return of one that was spent, and is told again, stays as it is.
+      owners_.at(said.by).returns.try_emplace(number, permit_return{number, {}, true});
       continue;
     }
     auto seq = at->second;

@@ -30,8 +30,9 @@ void permit_desk::open_slots(
     adopt(task);
     pool.spent.push_back(task.seq);
   }
-  // The owner is told them as a list before it is asked for others.
-  if (leased > 0)
+  // The owner is told them as a list before it is asked for others. Where a list is to be told
+  // anyway, as for many queues at the start, nothing is repeated for each of them.
+  if (leased > 0 && (owners_.at(pool.owner).is_listed || owners_.at(pool.owner).is_awaiting))
     moved(pool.owner);
 }
 

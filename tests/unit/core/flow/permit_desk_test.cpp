@@ -161,6 +161,21 @@ TEST_F(PermitDesk, PermitThatIsNotSpentInTimeIsReturned) {
   EXPECT_EQ(said->returned, (std::vector<permit_return>{{number, {}, true}}));
 }
 
+TEST_F(PermitDesk, PermitThatIsGivenAgainAfterItsAttemptIsReturnedAsSpent) {
+  list();
+  auto number = permitted(1);
+  desk_.spend(1);
+  desk_.settle(1, {"api", "k", 3});
+  desk_.end(1);
+  (void)hear(asked_->number, {number});
+  auto said = say();
+
+  ASSERT_TRUE(said);
+  ASSERT_EQ(said->returned.size(), 1u);
+  EXPECT_FALSE(said->returned.front().is_unspent);
+  EXPECT_EQ(said->returned.front().costs, (std::vector<task_limit>{{"api", "k", 3}}));
+}
+
 TEST_F(PermitDesk, PermitThatComesTooLateIsReturned) {
   wait(8);
   list();

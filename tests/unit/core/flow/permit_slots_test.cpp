@@ -131,5 +131,19 @@ TEST_F(PermitSlots, ListHasNoMoreOfAQueueThanFitIntoAMessage) {
   EXPECT_EQ(said->returned.size(), 1u);
 }
 
+TEST_F(PermitSlots, LeasesOfAQueueThatGetsAMaximumAreToldAlsoWhileAListIsUnderWay) {
+  desk_.open_slots(slots_queue, owned_queue(), 1);
+  auto first = say();
+  ASSERT_TRUE(first && first->is_list);
+  desk_.open_slots(slots_queue + 1, owned_queue(), 2);
+  hear(first->number);
+  auto second = say();
+
+  ASSERT_TRUE(second && second->is_list);
+  EXPECT_EQ(second->held.size(), 3u);
+  hear(second->number);
+  EXPECT_EQ(say(), std::nullopt);
+}
+
 } // namespace
 } // namespace codeq::core
