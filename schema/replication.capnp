@@ -249,6 +249,9 @@ struct NeighbourMessage {
       uses @2 :List(Task.TaskLimit);
       # As in `PermitRecord`.
       priority @3 :UInt8;
+      further @4 :List(UInt64);
+      # Numbers of further slots of the same queue. Older versions ignore them, and do not count
+      # slots.
     }
 
     struct Return {

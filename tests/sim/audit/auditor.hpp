@@ -11,6 +11,7 @@
 #include "sim/audit/ledger.hpp"
 #include "sim/audit/fairness_audit.hpp"
 #include "sim/audit/limit_audit.hpp"
+#include "sim/audit/maximum_audit.hpp"
 #include "sim/audit/order_audit.hpp"
 #include "sim/schedules/tick_book.hpp"
 #include "sim/world.hpp"
@@ -66,6 +67,8 @@ public:
       order_([this](const std::string& rule, const std::string& what) { breach(rule, what); }),
       fairness_([this](const std::string& rule, const std::string& what) { breach(rule, what); }),
       limits_(
+        all, [this](const std::string& rule, const std::string& what) { breach(rule, what); }),
+      maxima_(
         all, [this](const std::string& rule, const std::string& what) { breach(rule, what); }),
       ticks_(
         [this](const std::string& rule, const std::string& what) { breach(rule, what); },
@@ -364,6 +367,7 @@ private:
   order_audit order_;
   fairness_audit fairness_;
   limit_audit limits_;
+  maximum_audit maxima_;
   tick_book ticks_;
   std::map<std::string, wish> wishes_;
   std::map<task_id, task_view> tasks_;

@@ -24,6 +24,7 @@ void auditor::turn_sealed(core::shard_state& state, const std::vector<core::even
   order_.turn_sealed(state, events, world_.time.now());
   fairness_.turn_sealed(state, events);
   limits_.turn_sealed(state, events);
+  maxima_.turn_sealed(state, events);
   for (const auto& violation : core::find_violations(state))
     breach("memory", violation);
 }
@@ -89,6 +90,7 @@ void auditor::coordinator_ended(bool clock_went_back) {
   order_.forget();
   fairness_.forget();
   limits_.forget();
+  maxima_.forget();
   // A grant that was not sent to any worker may or may not be durable.
   for (auto& [id, t] : tasks_) {
     for (auto& [token, l] : t.leases)

@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -68,6 +70,24 @@ TEST(NeighbourWire, PermitsKeepTheirParts) {
   EXPECT_EQ(what.returned, asked.returned);
   EXPECT_EQ(what.closed, asked.closed);
   EXPECT_TRUE(what.is_list);
+}
+
+TEST(NeighbourWire, SlotsOfAQueueNeedANumberEach) {
+  core::ask_permits list{sender, 5, 9, true};
+  for (core::permit_number number = 1; number <= 20'000; ++number) {
+    std::string queue = number % 2 == 0 ? "even" : "odd";
+    list.held.push_back({number, "t", {{std::string(core::slot_limit), queue, 1}}, 3});
+  }
+
+  const auto body = encode(message_of(list));
+
+  EXPECT_LT(body.view().size(), 20'000u * 9);
+  const auto read = decode_shard_message(body);
+  ASSERT_TRUE(read);
+  auto what = std::get<core::ask_permits>(std::get<neighbour_message>(read->content).what);
+  auto by_number = [](const auto& a, const auto& b) { return a.number < b.number; };
+  std::sort(what.held.begin(), what.held.end(), by_number);
+  EXPECT_EQ(what.held, list.held);
 }
 
 TEST(NeighbourWire, EveryMessageIsReadBack) {

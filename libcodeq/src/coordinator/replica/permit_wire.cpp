@@ -5,6 +5,8 @@
 
 #include "encoding/limit_structs.hpp"
 
+#include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -23,13 +25,43 @@ capnp::uint count_of(const List& list) {
   return static_cast<capnp::uint>(list.size());
 }
 
-void write(capnp::List<ask::Permit>::Builder out, const std::vector<core::permit>& permits) {
+/// A permit, and the numbers of others that differ from it in nothing else.
+struct same_permits {
+  const core::permit* first = nullptr;
+  std::vector<core::permit_number> further;
+};
+
+/// Slots of one queue are the same. A queue has thousands of them, and a list contains all: a
+/// number each keeps it far below the limit of a frame.
+std::vector<same_permits> gather_same(const std::vector<core::permit>& permits) {
+  using slot = std::pair<queue_address, std::uint8_t>;
+  std::map<slot, std::size_t> slots;
+  std::vector<same_permits> gathered;
+  for (const auto& one : permits) {
+    if (core::is_slot(one)) {
+      auto [at, is_new] =
+        slots.try_emplace({core::queue_of_slot(one), one.priority}, gathered.size());
+      if (!is_new) {
+        gathered[at->second].further.push_back(one.number);
+        continue;
+      }
+    }
+    gathered.push_back({&one, {}});
+  }
+  return gathered;
+}
+
+void write(capnp::List<ask::Permit>::Builder out, const std::vector<same_permits>& permits) {
   for (capnp::uint i = 0; i < permits.size(); ++i) {
-    const auto& one = permits[i];
+    const auto& one = *permits[i].first;
     out[i].setNumber(one.number);
     out[i].setTenant(one.tenant);
     encoding::write_limits(out[i].initUses(count_of(one.uses)), one.uses);
     out[i].setPriority(one.priority);
+    const auto& numbers = permits[i].further;
+    auto further = out[i].initFurther(count_of(numbers));
+    for (capnp::uint k = 0; k < numbers.size(); ++k)
+      further.set(k, numbers[k]);
   }
 }
 
@@ -57,6 +89,13 @@ result<std::vector<core::permit>> read(capnp::List<ask::Permit>::Reader in) {
        one.getPriority()});
     if (!is_valid(permits.back().uses) || permits.back().number == 0)
       return wrong_limits();
+    const auto first = permits.back();
+    for (auto number : one.getFurther()) {
+      if (number == 0 || !core::is_slot(first))
+        return wrong_limits();
+      permits.push_back(first);
+      permits.back().number = number;
+    }
   }
   return permits;
 }
@@ -67,8 +106,10 @@ void write_permits(ask::Builder out, const core::ask_permits& c) {
   out.setSession(c.session);
   out.setNumber(c.number);
   out.setIsList(c.is_list);
-  write(out.initHeld(count_of(c.held)), c.held);
-  write(out.initWanted(count_of(c.wanted)), c.wanted);
+  const auto held = gather_same(c.held);
+  const auto wanted = gather_same(c.wanted);
+  write(out.initHeld(count_of(held)), held);
+  write(out.initWanted(count_of(wanted)), wanted);
   auto returned = out.initReturned(count_of(c.returned));
   for (capnp::uint i = 0; i < c.returned.size(); ++i) {
     const auto& one = c.returned[i];
@@ -97,8 +138,8 @@ void write_permits(give::Builder out, const core::give_permits& c) {
 std::size_t permit_words(const core::ask_permits& c) {
   std::size_t words = entry_words;
   for (const auto* permits : {&c.held, &c.wanted})
-    for (const auto& one : *permits)
-      words += entry_words + encoding::limit_words(one.uses);
+    for (const auto& one : gather_same(*permits))
+      words += entry_words + encoding::limit_words(one.first->uses) + one.further.size();
   for (const auto& one : c.returned)
     words += entry_words + encoding::limit_words(one.costs);
   for (const auto& one : c.closed)

@@ -414,9 +414,9 @@ std::vector<permit_desk::letter> permit_desk::say(monotonic_time now) {
     if (!owner.is_listed)
       forget_asked(owner);
     auto what = owner.is_listed ? ask_for(to, again) : list_for(to);
-    // The rest of many is asked for as soon as this message is heard.
+    // Many are asked for again in parts, so that they leave room for what is new.
     if (again)
-      owner.ask_at = owner.asked_again == 0 ? now + ask_again : now;
+      owner.ask_at = now + (owner.asked_again == 0 ? ask_again : ask_again_part);
     owner.returns_said.clear();
     for (const auto& [number, returned] : owner.returns) {
       if (what.returned.size() == message_permits_max)

@@ -46,6 +46,8 @@ public:
   static constexpr duration answer_wait{250};
   /// So often permits that are asked for are asked for again.
   static constexpr duration ask_again{500};
+  /// Where they do not fit into one message, the next one has more of them after this time.
+  static constexpr duration ask_again_part{50};
   /// Permits of one limit key that are asked for at a time. Further tasks wait here, but one of a
   /// higher priority takes the place of another.
   static constexpr std::size_t asked_per_key_max = 16;
