@@ -96,12 +96,9 @@ bool turn::is_first_outranked(std::uint32_t index) const {
   auto priority = first_priority(queue);
   if (!best || queue.ready_by_priority[priority] == 0)
     return false;
-  auto enqueued_at = ageless;
-  if (!queue.fair) {
-    auto first = queue.lanes[priority]->front(state_.segments, 1).first;
-    enqueued_at = find_segment(state_.segments, first)->enqueued_at;
-  }
-  return is_outranked({priority, enqueued_at}, best->head);
+  auto own = queue.fair ? ready_head{priority, time_of_turn(queue.fair->next(priority).time)}
+                        : state_.first_ready(queue);
+  return is_outranked(own, best->head);
 }
 
 std::vector<peer_id> turn::claimers_at(std::uint32_t index, claimer_need need) const {
