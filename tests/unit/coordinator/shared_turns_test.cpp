@@ -7,11 +7,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace codeq::coordinator {
@@ -262,8 +265,192 @@ TEST(SharedTurns, ForgetsKeysThatNoShardHasReady) {
   for (int i = 0; i < 100'000; ++i)
     static_cast<void>(turns.join(std::to_string(i)));
 
-  EXPECT_LE(turns.keys(), 2048u);
+  EXPECT_LE(turns.keys(), 128u);
   EXPECT_EQ(turns.join("kept").key, kept.key);
+}
+
+TEST(SharedTurns, KeyThatNoShardHasReadyBeginsAtTheLatestGrantWithoutCredit) {
+  shared_turns turns;
+  auto busy = turns.join("busy");
+  {
+    auto left = turns.join("comes back");
+    left.group->add({10, 3, 10});
+    left.group->change(-4);
+  }
+  busy.group->note_round(700, 10);
+
+  EXPECT_EQ(turns.join("comes back").group->read(), (core::fair_credit{0, 700}));
+  EXPECT_EQ(turns.join("new").group->read(), (core::fair_credit{0, 700}));
+}
+
+TEST(SharedTurns, KeyThatComesBackInItsRoundIsGivenNothing) {
+  shared_turns turns;
+  auto busy = turns.join("busy");
+  static_cast<void>(turns.join("comes back").group->add({900, 1, 100}));
+  busy.group->note_round(800, 100);
+
+  auto again = turns.join("comes back");
+
+  EXPECT_EQ(again.group->add({900, 1, 100}), (core::fair_credit{0, 900}));
+}
+
+TEST(SharedTurns, KeyThatAnotherShardHasReadyKeepsItsCreditAndDebt) {
+  shared_turns turns;
+  auto here = turns.join("tenant/key");
+  here.group->note_round(500, 10);
+  here.key->add({10, 2, 10});
+  here.key->change(-50);
+
+  EXPECT_EQ(turns.join("tenant/key").key->read(), (core::fair_credit{-30, 10}));
+  EXPECT_EQ(turns.join("tenant/other").group->read().given, 0);
+}
+
+TEST(SharedTurns, KeysOfAGroupHaveATimeOfTheirOwn) {
+  shared_turns turns;
+  auto one = turns.join("tenant/one");
+  one.key->note_round(300, 10);
+
+  auto two = turns.join("tenant/two");
+  EXPECT_EQ(two.key->read(), (core::fair_credit{0, 300}));
+  EXPECT_EQ(two.group->read(), core::fair_credit{});
+  EXPECT_EQ(turns.join("other/two").key->read(), core::fair_credit{});
+}
+
+TEST(SharedTurns, LimitOfWhatIsCaughtUpIsTwoRoundsAndTenSeconds) {
+  shared_turns turns;
+  auto idle = turns.join("idle");
+  auto busy = turns.join("busy");
+  busy.group->note_round(1'000'000, 5000);
+  // An earlier time and a shorter round of another shard.
+  busy.group->note_round(900'000, 5000);
+
+  EXPECT_EQ(idle.group->read().given, 1'000'000 - 2 * 5000 - 10'000);
+  for (int i = 0; i < 10'000; ++i)
+    busy.group->note_round(1'000'000, 10);
+  EXPECT_GE(idle.group->read().given, 1'000'000 - 2 * 256 - 10'000);
+}
+
+/// Shards on threads of their own: each time is given for once, and no charge is lost.
+TEST(SharedTurns, ThreadsGiveForATimeOnceAndLoseNothing) {
+  shared_turns turns;
+  constexpr std::int64_t rounds = 20'000;
+  constexpr int threads = 4;
+  auto give = [&turns] {
+    auto mine = turns.join("key");
+    for (std::int64_t until = 10; until <= 10 * rounds; until += 10) {
+      auto credit = mine.key->add({until, 3, 10 * rounds});
+      EXPECT_GE(credit.given, until);
+      mine.key->change(-1);
+    }
+  };
+  auto kept = turns.join("key");
+  std::vector<std::thread> all;
+  for (int i = 0; i < threads; ++i)
+    all.emplace_back(give);
+  for (auto& one : all)
+    one.join();
+
+  const core::fair_credit expected{3 * 10 * rounds - threads * rounds, 10 * rounds};
+  EXPECT_EQ(kept.key->read(), expected);
+}
+
+/// Two shards with a ring each, which share the credits of their members.
+class two_rings {
+public:
+  explicit two_rings(std::int64_t cost) : cost_(cost) {}
+
+  void add(int ring, core::fair_ring::member who) {
+    auto credits = turns_.join(std::to_string(who));
+    at(ring).ring.add(at(ring).all, who, 1, credits.group);
+  }
+
+  core::fair_ring::member next(int ring) {
+    std::uint64_t passes = std::numeric_limits<std::uint64_t>::max();
+    return at(ring).ring.turn(at(ring).all, [this](auto) { return cost_; }, passes);
+  }
+
+  core::fair_ring::member grant(int ring) {
+    auto who = next(ring);
+    at(ring).ring.charge(at(ring).all, cost_);
+    return who;
+  }
+
+  void settle(int ring, core::fair_ring::member who, std::int64_t difference) {
+    at(ring).ring.settle(at(ring).all, who, difference);
+  }
+
+  [[nodiscard]] std::int64_t time(int ring) { return at(ring).ring.time(); }
+
+  [[nodiscard]] core::fair_credit credit(int ring, core::fair_ring::member who) {
+    return at(ring).all[who].credit();
+  }
+
+private:
+  struct place {
+    core::fair_ring ring;
+    core::fair_ring::places all;
+  };
+
+  place& at(int ring) { return rings_[static_cast<std::size_t>(ring)]; }
+
+  std::int64_t cost_;
+  shared_turns turns_;
+  std::array<place, 2> rings_;
+};
+
+TEST(SharedTurns, ChargeAndSettlementOfOneShardCountAtTheOther) {
+  two_rings rings(10);
+  rings.add(0, 1);
+  rings.add(1, 1);
+
+  rings.grant(0);
+  EXPECT_EQ(rings.credit(1, 1).credit, 0);
+  rings.settle(0, 1, 4);
+  EXPECT_EQ(rings.credit(1, 1).credit, 4);
+  // A debt is at most a round of the shard at which it is made.
+  rings.settle(0, 1, -1000);
+  EXPECT_EQ(rings.credit(1, 1).credit, -10);
+  rings.settle(1, 1, -1);
+  EXPECT_EQ(rings.credit(0, 1).credit, -10);
+}
+
+TEST(SharedTurns, RingBeginsAndGoesOnAtTheTimeOfItsOnlyMember) {
+  two_rings rings(10);
+  rings.add(0, 1);
+  for (int i = 0; i < 1000; ++i)
+    rings.grant(0);
+  EXPECT_EQ(rings.time(0), 9990);
+
+  rings.add(1, 1);
+  EXPECT_EQ(rings.time(1), 10'000);
+  for (int i = 0; i < 1000; ++i)
+    rings.grant(0);
+  // The other shard has given its member all until then.
+  rings.next(1);
+  EXPECT_GE(rings.time(1), 19'980);
+}
+
+TEST(SharedTurns, ShardThatLagsUsesNothingOfLaterRounds) {
+  two_rings rings(10);
+  rings.add(0, 1);
+  rings.add(1, 1);
+  rings.add(1, 2);
+  for (int i = 0; i < 100; ++i)
+    rings.grant(0);
+
+  for (int i = 0; i < 50; ++i)
+    EXPECT_EQ(rings.grant(1), 2u);
+}
+
+TEST(SharedTurns, GrantsOfAShardMoveTheBeginningOfNewKeys) {
+  two_rings rings(10);
+  rings.add(0, 1);
+  for (int i = 0; i < 100; ++i)
+    rings.grant(0);
+
+  rings.add(1, 2);
+
+  EXPECT_EQ(rings.credit(1, 2).given, 990);
 }
 
 /// Random keys with more tasks than are granted, on some of the shards each.

@@ -59,6 +59,16 @@ struct shared_board::row {
                                                      : std::unique_lock<std::mutex>();
   }
 
+  /// The turns of a priority, from their first use on.
+  [[nodiscard]] shared_turns& turns_of(std::size_t priority) {
+    std::lock_guard lock(mutex);
+    auto& turns = by_priority[priority];
+    if (!turns)
+      turns = std::make_unique<shared_turns>();
+    has_turns.store(true, std::memory_order_release);
+    return *turns;
+  }
+
   /// A task that has its turn by its fairness key. Whatever the key's group was given since comes
   /// before that turn.
   struct shown_turn {
@@ -71,7 +81,7 @@ struct shared_board::row {
   std::atomic<bool> has_turns{false};
   std::mutex mutex;
   std::vector<shown_turn> turns_shown;
-  std::array<shared_turns, limits::priority_max + 1> by_priority;
+  std::array<std::unique_ptr<shared_turns>, limits::priority_max + 1> by_priority;
 };
 
 class shared_board::place final : public core::queue_board {
@@ -97,8 +107,7 @@ public:
 
   [[nodiscard]] core::key_credits
   share_turns(std::size_t priority, std::string_view key) override {
-    row_->has_turns.store(true, std::memory_order_release);
-    return row_->by_priority[priority].join(key);
+    return row_->turns_of(priority).join(key);
   }
 
   [[nodiscard]] bool has_turns() const override {

@@ -23,10 +23,14 @@ void raise_to(std::atomic<std::int64_t>& to, std::int64_t value) {
 /// key on a shard that grants nothing for long would hold the others up for as long afterwards.
 constexpr std::int64_t margins_behind_max = 10;
 
+/// Number of keys that no shard has ready and that are kept beside as many as are ready.
+constexpr std::size_t idle_keys_max = 64;
+
 } // namespace
 
-/// How far the rings of the shards have come. No other memory depends on the numbers, so that the
-/// order of the accesses does not matter.
+/// How far the rings of the shards have come. No other memory depends on the numbers, and each
+/// changes by compare-exchange, so that the order of the accesses does not matter and no change of
+/// another shard is undone.
 struct shared_turns::rounds {
   /// The latest time of a grant.
   std::atomic<std::int64_t> now{0};
@@ -37,7 +41,9 @@ struct shared_turns::rounds {
     raise_to(now, time);
     auto known = length.load(std::memory_order_relaxed);
     constexpr std::int64_t memory = 256;
-    length.store(std::max(of_length, known - known / memory), std::memory_order_relaxed);
+    while (!length.compare_exchange_weak(
+      known, std::max(of_length, known - known / memory), std::memory_order_relaxed)) {
+    }
   }
 
   /// A key has got its allowance up to here at least.
@@ -47,35 +53,27 @@ struct shared_turns::rounds {
   }
 };
 
-/// Two shards that use a credit at once may both take its last task: it is in debt then.
+/// The credit and the time it was given for change together under the lock of the cell: a time is
+/// given for once, and its allowance is in the credit as soon as another shard sees the time. No
+/// other lock is taken while this one is held. Two shards that saw the same credit may both take
+/// its last task: it is in debt then.
 class shared_turns::cell final : public core::shared_credit {
 public:
   explicit cell(std::shared_ptr<rounds> of) : rounds_(std::move(of)) {}
 
   [[nodiscard]] core::fair_credit read() const override {
-    return {
-      credit_.load(std::memory_order_relaxed),
-      std::max(given_.load(std::memory_order_relaxed), rounds_->least_given())};
+    std::lock_guard lock(mutex_);
+    return now();
   }
 
   core::fair_credit add(const core::fair_allowance& a) override {
-    auto given = given_.load(std::memory_order_relaxed);
-    for (;;) {
-      core::fair_credit before{
-        credit_.load(std::memory_order_relaxed), std::max(given, rounds_->least_given())};
-      auto after = core::add_allowance(before, a);
-      if (after == before)
-        return before;
-      // The one that moves the time on adds the allowance for it.
-      if (!given_.compare_exchange_weak(given, after.given, std::memory_order_relaxed))
-        continue;
-      change(after.credit - before.credit);
-      return after;
-    }
+    std::lock_guard lock(mutex_);
+    return credit_ = core::add_allowance(now(), a);
   }
 
   void change(std::int64_t difference) override {
-    credit_.fetch_add(difference, std::memory_order_relaxed);
+    std::lock_guard lock(mutex_);
+    credit_.credit += difference;
   }
 
   void note_round(std::int64_t time, std::int64_t length) override {
@@ -84,14 +82,19 @@ public:
 
   /// The key becomes ready, which no shard had ready.
   void restart() {
-    credit_.store(0, std::memory_order_relaxed);
-    raise_to(given_, rounds_->now.load(std::memory_order_relaxed));
+    std::lock_guard lock(mutex_);
+    credit_.credit = 0;
+    credit_.given = std::max(credit_.given, rounds_->now.load(std::memory_order_relaxed));
   }
 
 private:
+  [[nodiscard]] core::fair_credit now() const {
+    return {credit_.credit, std::max(credit_.given, rounds_->least_given())};
+  }
+
   std::shared_ptr<rounds> rounds_;
-  std::atomic<std::int64_t> credit_{0};
-  std::atomic<std::int64_t> given_{0};
+  mutable std::mutex mutex_;
+  core::fair_credit credit_;
 };
 
 core::key_credits shared_turns::join(std::string_view key) {
@@ -122,7 +125,7 @@ void shared_turns::sweep() {
   std::erase_if(groups_, [](const auto& one) {
     return one.second.turns.use_count() == 1 && one.second.of_keys.use_count() == 1;
   });
-  sweep_at_ = 2 * keys_.size() + 1024;
+  sweep_at_ = 2 * keys_.size() + idle_keys_max;
 }
 
 } // namespace codeq::coordinator

@@ -93,7 +93,9 @@ void fair_ring::settle(places& all, member who, std::int64_t difference) const {
   auto& p = all[who];
   auto before = p.credit().credit;
   auto most = std::max(before, p.has_turn ? allowance_of(p) : largest_);
-  auto after = std::clamp(before + difference, -allowance_of(p), most);
+  // A debt of a shard with longer tasks is not forgiven.
+  auto least = p.shared ? std::min(before, -allowance_of(p)) : -allowance_of(p);
+  auto after = std::clamp(before + difference, least, most);
   p.own.credit = after;
   if (p.shared)
     p.shared->change(after - before);

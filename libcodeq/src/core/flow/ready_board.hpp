@@ -31,7 +31,7 @@ struct ready_head {
 /// a board, and is later than all times of enqueues.
 [[nodiscard]] constexpr timestamp time_of_turn(std::int64_t ring_time) noexcept {
   constexpr std::int64_t first_turn = std::int64_t{1} << 55;
-  return timestamp{duration{first_turn + std::min(ring_time, first_turn - 1)}};
+  return timestamp{duration{first_turn + std::clamp<std::int64_t>(ring_time, 0, first_turn - 1)}};
 }
 
 [[nodiscard]] constexpr bool is_turn(timestamp time) noexcept {
