@@ -322,9 +322,10 @@ TEST(SharedTurns, LimitOfWhatIsCaughtUpIsTwoRoundsAndTenSeconds) {
   auto busy = turns.join("busy");
   busy.group->note_round(1'000'000, 5000);
   // An earlier time and a shorter round of another shard.
-  busy.group->note_round(900'000, 5000);
+  busy.group->note_round(900'000, 10);
 
-  EXPECT_EQ(idle.group->read().given, 1'000'000 - 2 * 5000 - 10'000);
+  const std::int64_t length = 5000 - 5000 / 256;
+  EXPECT_EQ(idle.group->read().given, 1'000'000 - 2 * length - 10'000);
   for (int i = 0; i < 10'000; ++i)
     busy.group->note_round(1'000'000, 10);
   EXPECT_GE(idle.group->read().given, 1'000'000 - 2 * 256 - 10'000);
@@ -360,13 +361,16 @@ public:
   explicit two_rings(std::int64_t cost) : cost_(cost) {}
 
   void add(int ring, core::fair_ring::member who) {
-    auto credits = turns_.join(std::to_string(who));
+    auto credits = turns.join(std::to_string(who));
     at(ring).ring.add(at(ring).all, who, 1, credits.group);
   }
 
   core::fair_ring::member next(int ring) {
-    std::uint64_t passes = std::numeric_limits<std::uint64_t>::max();
-    return at(ring).ring.turn(at(ring).all, [this](auto) { return cost_; }, passes);
+    constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+    auto passes = most;
+    auto who = at(ring).ring.turn(at(ring).all, [this](auto) { return cost_; }, passes);
+    passed_over = most - passes;
+    return who;
   }
 
   core::fair_ring::member grant(int ring) {
@@ -379,11 +383,19 @@ public:
     at(ring).ring.settle(at(ring).all, who, difference);
   }
 
+  [[nodiscard]] bool is_bounded(int ring, core::fair_ring::member who) {
+    return at(ring).ring.is_bounded(at(ring).all, who);
+  }
+
   [[nodiscard]] std::int64_t time(int ring) { return at(ring).ring.time(); }
 
   [[nodiscard]] core::fair_credit credit(int ring, core::fair_ring::member who) {
     return at(ring).all[who].credit();
   }
+
+  shared_turns turns;
+  /// By the latest turn.
+  std::uint64_t passed_over = 0;
 
 private:
   struct place {
@@ -394,7 +406,6 @@ private:
   place& at(int ring) { return rings_[static_cast<std::size_t>(ring)]; }
 
   std::int64_t cost_;
-  shared_turns turns_;
   std::array<place, 2> rings_;
 };
 
@@ -428,6 +439,7 @@ TEST(SharedTurns, RingBeginsAndGoesOnAtTheTimeOfItsOnlyMember) {
   // The other shard has given its member all until then.
   rings.next(1);
   EXPECT_GE(rings.time(1), 19'980);
+  EXPECT_LE(rings.passed_over, 3u);
 }
 
 TEST(SharedTurns, ShardThatLagsUsesNothingOfLaterRounds) {
@@ -440,6 +452,36 @@ TEST(SharedTurns, ShardThatLagsUsesNothingOfLaterRounds) {
 
   for (int i = 0; i < 50; ++i)
     EXPECT_EQ(rings.grant(1), 2u);
+}
+
+TEST(SharedTurns, CreditThatNoShardUsesIsThatOfARoundAndOfATask) {
+  two_rings rings(10);
+  rings.add(0, 1);
+  rings.add(1, 1);
+  auto credit = rings.turns.join("1").group;
+
+  // A key that comes and goes at other shards, while this one grants nothing.
+  for (std::int64_t until = 10; until <= 10'000; until += 10)
+    credit->add({until, 1, 10});
+
+  EXPECT_EQ(credit->read(), (core::fair_credit{30, 10'000}));
+  EXPECT_TRUE(rings.is_bounded(0, 1));
+  credit->change(1);
+  EXPECT_FALSE(rings.is_bounded(0, 1));
+  credit->change(-61);
+  EXPECT_TRUE(rings.is_bounded(1, 1));
+  credit->change(-1);
+  EXPECT_FALSE(rings.is_bounded(1, 1));
+}
+
+TEST(SharedTurns, ShardWithShortTasksKeepsWhatOneWithLongTasksGaveAndOwes) {
+  shared_turns turns;
+  auto key = turns.join("key").key;
+  EXPECT_EQ(key->add({3000, 1, 3000}).credit, 3000);
+  EXPECT_EQ(key->add({3010, 1, 10}).credit, 3010);
+  key->change(-6010);
+
+  EXPECT_EQ(key->add({3020, 1, 10}), (core::fair_credit{-2990, 3020}));
 }
 
 TEST(SharedTurns, GrantsOfAShardMoveTheBeginningOfNewKeys) {

@@ -36,6 +36,13 @@ struct shared_turns::rounds {
   std::atomic<std::int64_t> now{0};
   /// The length of the latest rounds; it falls slowly.
   std::atomic<std::int64_t> length{1};
+  /// The length of the longest round of a turn so far.
+  std::atomic<std::int64_t> longest{1};
+
+  void note_turn(std::int64_t of_length) {
+    raise_to(length, of_length);
+    raise_to(longest, of_length);
+  }
 
   void note(std::int64_t time, std::int64_t of_length) {
     raise_to(now, time);
@@ -67,8 +74,12 @@ public:
   }
 
   core::fair_credit add(const core::fair_allowance& a) override {
+    rounds_->note_turn(a.largest);
+    auto of_all = a;
+    of_all.longest = rounds_->length.load(std::memory_order_relaxed);
     std::lock_guard lock(mutex_);
-    return credit_ = core::add_allowance(now(), a);
+    heaviest_ = std::max(heaviest_, a.weight);
+    return credit_ = core::add_allowance(now(), of_all);
   }
 
   void change(std::int64_t difference) override {
@@ -78,6 +89,11 @@ public:
 
   void note_round(std::int64_t time, std::int64_t length) override {
     rounds_->note(time, length);
+  }
+
+  [[nodiscard]] std::int64_t most() const override {
+    std::lock_guard lock(mutex_);
+    return (2 * heaviest_ + 1) * rounds_->longest.load(std::memory_order_relaxed);
   }
 
   /// The key becomes ready, which no shard had ready.
@@ -95,6 +111,7 @@ private:
   std::shared_ptr<rounds> rounds_;
   mutable std::mutex mutex_;
   core::fair_credit credit_;
+  std::int64_t heaviest_ = 1;
 };
 
 core::key_credits shared_turns::join(std::string_view key) {

@@ -23,16 +23,19 @@ struct fair_allowance {
   std::int64_t weight = 1;
   /// The largest cost of a task, which is the length of the round.
   std::int64_t largest = 1;
+  /// The length of the rounds of the other shards, if theirs are longer.
+  std::int64_t longest = 1;
 };
 
 /// The credit after a turn begins. A turn adds a round's allowance at most. A debt is at most that
-/// of a round.
+/// of a round, and what is left from before at most that and the cost of a task.
 [[nodiscard]] constexpr fair_credit
 add_allowance(fair_credit to, const fair_allowance& a) noexcept {
   if (to.given >= a.until)
     return to;
   // The largest cost may have been greater when the member came into debt.
-  auto left = std::max(to.credit, -a.weight * a.largest);
+  auto longest = std::max(a.largest, a.longest);
+  auto left = std::clamp(to.credit, -a.weight * longest, (a.weight + 1) * longest);
   return {left + a.weight * std::min(a.until - to.given, a.largest), a.until};
 }
 
@@ -52,6 +55,9 @@ public:
 
   /// A task was granted in a round of that length which begins at that time of its ring.
   virtual void note_round(std::int64_t time, std::int64_t length) = 0;
+
+  /// The most that turns have given so far and that was not used, at all shards. For checks.
+  [[nodiscard]] virtual std::int64_t most() const = 0;
 };
 
 /// The credits of one key; null when no other shard shares them.

@@ -125,8 +125,10 @@ public:
   [[nodiscard]] bool is_bounded(const places& all, member who) const {
     // The weight may have been greater at the beginning of the turn, or since.
     auto most = (std::int64_t{heaviest_} + 1) * largest_ever_;
-    auto credit = all[who].own.credit;
-    return all[who].shared || (credit <= most && credit >= -most);
+    if (all[who].shared)
+      most = std::max(most, all[who].shared->most());
+    auto credit = all[who].credit().credit;
+    return credit <= most && credit >= -most;
   }
 
 private:
