@@ -85,6 +85,11 @@ TEST(SharedBoard, TurnComesLaterByWhatShardsGiveItsKeyMeanwhile) {
   EXPECT_FALSE(first->best_elsewhere());
 }
 
+TEST(SharedBoard, TurnOfARingBeforeItsFirstTimeIsATurn) {
+  EXPECT_TRUE(core::is_turn(core::time_of_turn(-10)));
+  EXPECT_EQ(core::time_of_turn(-10), core::time_of_turn(0));
+}
+
 TEST(SharedBoard, FindsTheShardWhoseTurnComesFirst) {
   shared_board board(2);
   const std::vector<queue_address> queues{{"t", "q"}};

@@ -521,7 +521,7 @@ TEST(SharedTurns, KeysWithTasksGetTheSameToWithinARound) {
 
     ASSERT_FALSE(testing::Test::HasFailure());
     // A round, what is left of one, and what shards may be apart.
-    ASSERT_LE(shards.spread(), 2 * largest + 2 * core::rival_age_margin.count());
+    ASSERT_LE(shards.spread(), 2 * largest + core::rival_age_margin.count());
   }
 }
 
