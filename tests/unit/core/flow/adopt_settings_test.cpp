@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
 #include "support/shard_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -58,6 +60,20 @@ TEST_F(AdoptSettings, WhatIsInForceIsNotWrittenAgain) {
     "settings adopted 8 to shard 2");
 
   EXPECT_TRUE(events().empty());
+}
+
+TEST_F(AdoptSettings, AreNotConfirmedBeforeEachQueueHasRoom) {
+  for (std::size_t i = 0; i < limits::queues_per_tenant_max; ++i)
+    state().intern({"default", "q" + std::to_string(i)});
+  const core::adopt_settings all{
+    .version = 7, .queues = {with_depth("late", 4), with_depth("q1", 4)}};
+
+  EXPECT_EQ(adopt(all), "");
+  EXPECT_EQ(show("q1"), "o: q1 depth 4 leased 0 attempts 5");
+
+  restart();
+  EXPECT_EQ(adopt(all), "settings adopted 7 to shard 2") << "queues without tasks have gone";
+  EXPECT_EQ(show("late"), "o: late depth 4 leased 0 attempts 5");
 }
 
 TEST_F(AdoptSettings, OlderVersionsAreVoid) {
