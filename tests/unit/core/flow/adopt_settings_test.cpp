@@ -89,18 +89,12 @@ TEST_F(AdoptSettings, LateChangeOfAnOperatorAsksForTheCarriedOnesAgain) {
   const auto says_so = [&](const std::string& effects) {
     return effects.find(asked) != effects.npos;
   };
-  core::configure_queue late;
-  late.queue = {"default", "q"};
-  late.config.max_depth = 4;
-  EXPECT_FALSE(says_so(decide(late))) << "nothing was carried here yet";
+  EXPECT_FALSE(says_so(configure("q", {.max_depth = 4}))) << "nothing was carried here yet";
   adopt({.version = 8, .queues = {with_depth("q", 5)}});
 
-  EXPECT_TRUE(says_so(decide(late)));
-  EXPECT_FALSE(says_so(decide(late))) << "it changes nothing";
-  core::set_limit limit;
-  limit.limit = {limit_address().tenant, "api"};
-  limit.definition = limit_definition{.concurrency = 1};
-  EXPECT_TRUE(says_so(decide(limit)));
+  EXPECT_TRUE(says_so(configure("q", {.max_depth = 4})));
+  EXPECT_FALSE(says_so(configure("q", {.max_depth = 4}))) << "it changes nothing";
+  EXPECT_TRUE(says_so(set_limit("api", limit_definition{.concurrency = 1})));
 
   EXPECT_EQ(
     adopt({.version = 8, .queues = {with_depth("q", 5)}}), "settings adopted 8 to shard 2");
