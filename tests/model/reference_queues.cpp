@@ -106,6 +106,8 @@ void reference_shard::run(const core::configure_queue& c) {
   if (settings.config.pause_when_failing != c.config.pause_when_failing)
     attempts.erase(c.queue);
   auto weights = std::exchange(settings.config, c.config).fairness_weights;
+  // There is no other shard.
+  settings.config.max_leased_part = c.config.max_leased;
   if (c.weights)
     settings.config.fairness_weights = weights_after(std::move(weights), *c.weights);
   expected.push_back(say_queue({c.peer, c.number, c.queue, settings, {}}));

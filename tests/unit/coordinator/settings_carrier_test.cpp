@@ -59,6 +59,24 @@ TEST_F(SettingsCarrier, WhatIsNotConfirmedIsSentAgain) {
   EXPECT_THAT(sent(), ElementsAre(2));
 }
 
+TEST_F(SettingsCarrier, ShardThatDoesNotConfirmIsSentThemLessAndLessOften) {
+  sent();
+  confirm(1, 1);
+  for (auto wait = settings_carrier::retry; wait < settings_carrier::retry_max; wait *= 2) {
+    EXPECT_EQ(carrier_.next_look(), now_ + wait);
+    pass(wait);
+    EXPECT_THAT(sent(), ElementsAre(2));
+  }
+  pass(settings_carrier::retry_max);
+  EXPECT_THAT(sent(), ElementsAre(2));
+  EXPECT_EQ(carrier_.next_look(), now_ + settings_carrier::retry_max);
+
+  carrier_.changed(2);
+
+  EXPECT_THAT(sent(), ElementsAre(1, 2));
+  EXPECT_EQ(carrier_.next_look(), now_ + settings_carrier::retry);
+}
+
 TEST_F(SettingsCarrier, ChangeIsSentAtOnce) {
   sent();
   confirm(1, 1);

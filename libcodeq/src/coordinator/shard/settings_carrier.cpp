@@ -2,6 +2,7 @@
 #include "coordinator/shard/settings_carrier.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace codeq::coordinator {
 
@@ -36,8 +37,9 @@ std::optional<shard_id> settings_carrier::next(monotonic_time now) {
     const auto is_under_way = to.sent == version_ && now < to.lost_at;
     if (to.confirmed == version_ || is_under_way)
       continue;
-    to.sent = version_;
-    to.lost_at = now + retry;
+    const auto is_again = std::exchange(to.sent, version_) == version_;
+    to.wait = is_again ? std::min(2 * to.wait, retry_max) : retry;
+    to.lost_at = now + to.wait;
     return shard;
   }
   if (missing() == 0)

@@ -15,8 +15,10 @@ namespace codeq::coordinator {
 /// Forgotten with the process; a new one begins with all shards. Pure.
 class settings_carrier {
 public:
-  /// A shard that has not confirmed them for so long is sent them again.
+  /// A shard that has not confirmed them for so long is sent them again. It may have no room for a
+  /// queue until others end, so the time doubles up to `retry_max`.
   static constexpr duration retry{1000};
+  static constexpr duration retry_max{32'000};
 
   /// Carries to the shards 1 to `shards` - 1.
   explicit settings_carrier(std::uint32_t shards);
@@ -44,6 +46,7 @@ private:
     std::uint64_t confirmed = 0;
     /// The version that was sent last, and when it counts as lost.
     std::uint64_t sent = 0;
+    duration wait{0};
     monotonic_time lost_at{};
   };
 

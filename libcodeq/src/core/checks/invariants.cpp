@@ -228,11 +228,31 @@ void check_prefixes(const shard_state& state, std::vector<std::string>& found) {
   }
 }
 
+/// True when a worker with credits that are kept for no other queue takes tasks of the queue.
+bool has_taker(const shard_state& state, std::uint32_t index) {
+  const auto& queue = *state.queues[index];
+  auto may_take = [&](peer_id peer) {
+    auto open = state.attached.at(peer).open_credits();
+    return open > state.kept.kept_for_others(index, peer);
+  };
+  auto has_one = [&](const queue_claimers& claimers, bool by_prefix) {
+    const auto& waiting = claimers.waiting_for(claimer_need::tasks);
+    return std::any_of(waiting.begin(), waiting.end(), [&](const claimer& one) {
+      bool is_left_out = by_prefix && !takes_by_prefix(state.attached.at(one.second), queue);
+      return !is_left_out && may_take(one.second);
+    });
+  };
+  return has_one(queue.claimers, false)
+         || std::any_of(queue.prefixes.begin(), queue.prefixes.end(), [&](const auto* claims) {
+              return has_one(claims->claimers, true);
+            });
+}
+
 /// Checks that every possible match is considered at the end of the next turn.
 void check_matches(const shard_state& state, std::vector<std::string>& found) {
   for (const auto& [arrival, index] : state.queues_by_arrival) {
     const auto& queue = state.queues[index];
-    bool is_missed = queue->grantable() > 0 && count_claimers(state, *queue).free > 0;
+    bool is_missed = queue->grantable() > 0 && has_taker(state, index);
     if (is_missed && !queue->is_stirred)
       found.push_back(
         "I11: queue " + queue->address.queue + " has ready tasks, free workers and no match");

@@ -300,7 +300,8 @@ private:
   /// For the shard that carries the settings, not for its tasks.
   void run(const settings_adopted&) {}
 
-  void adopt(const adopt_settings& all);
+  /// False when a queue has no room here, so that it keeps its settings.
+  bool adopt(const adopt_settings& all);
   /// After a change that was not carried here: whoever carries settings is to send them again.
   void tell_carrier();
   void write_settings(const queue_address& queue, const queue_settings& settings);

@@ -50,21 +50,27 @@ void turn::run(const adopt_settings& c) {
   carried.limits.insert(carried.limits.end(), c.limits.begin(), c.limits.end());
   if (!c.is_last)
     return;
-  adopt(carried);
+  const auto is_complete = adopt(carried);
   std::vector<carried_queue>().swap(carried.queues);
   std::vector<carried_limit>().swap(carried.limits);
-  effects_.emplace_back(shard_told{c.from, settings_adopted{state_.id, c.version}});
+  if (is_complete)
+    effects_.emplace_back(shard_told{c.from, settings_adopted{state_.id, c.version}});
 }
 
-void turn::adopt(const adopt_settings& all) {
+bool turn::adopt(const adopt_settings& all) {
+  bool is_complete = true;
   for (auto& [queue, settings] : wanted_queues(state_, all)) {
     const auto* known = state_.find_queue(queue);
     base::complete_max_leased(
       settings.config,
       state_.permits.shard_count(),
       known ? known->settings.config.max_leased : 0);
+    if ((known ? known->settings : queue_settings{}) == settings)
+      continue;
     // A queue that has no room here gets its settings when they are carried again.
-    if ((known ? known->settings : queue_settings{}) != settings && state_.has_room_for(queue))
+    const auto has_room = state_.has_room_for(queue);
+    is_complete = is_complete && has_room;
+    if (has_room)
       write_settings(queue, settings);
   }
   for (const auto& [limit, definition] : wanted_limits(state_, all)) {
@@ -72,6 +78,7 @@ void turn::adopt(const adopt_settings& all) {
     if ((known ? std::optional(*known) : std::nullopt) != definition)
       write_limit(limit, definition);
   }
+  return is_complete;
 }
 
 void turn::tell_carrier() {

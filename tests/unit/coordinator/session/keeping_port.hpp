@@ -44,7 +44,9 @@ public:
 
   void ask_shard(shard_id, peer_request) override {}
 
-  void command_shard(shard_id, core::command) override {}
+  void command_shard(shard_id, core::command command) override {
+    commands.push_back(std::move(command));
+  }
 
   void close(const error&) override {}
 
@@ -66,16 +68,23 @@ public:
     return duration{0};
   }
 
-  [[nodiscard]] timestamp now() override { return {}; }
+  [[nodiscard]] timestamp now() override { return timestamp{duration{77}}; }
 
-  [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override { return {}; }
-
-  [[nodiscard]] result<backup_status> back_up(const backup_wish&) override {
-    return error{errc::unsupported, {}};
+  [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override {
+    return {{"codeq_connections", 5}};
   }
 
-  [[nodiscard]] result<std::string> set_log_level(const std::string&) override {
-    return error{errc::unsupported, {}};
+  [[nodiscard]] result<backup_status> back_up(const backup_wish& wish) override {
+    backups.push_back(wish);
+    backup_status status;
+    status.number = 4;
+    return status;
+  }
+
+  [[nodiscard]] result<std::string> set_log_level(const std::string& level) override {
+    if (!level.empty())
+      log_level = level;
+    return log_level;
   }
 
   [[nodiscard]] result<drain_outcome>
@@ -90,12 +99,12 @@ public:
   }
 
   [[nodiscard]] result<std::vector<backup_info>> list_backups() const override {
-    return error{errc::unsupported, {}};
+    return std::vector<backup_info>(3);
   }
 
-  void note_goodbye() override {}
+  void note_goodbye() override { ++goodbyes; }
 
-  void note_refused(const error&) override {}
+  void note_refused(const error& reason) override { refusals.push_back(reason.code); }
 
   /// A request for the state of the cluster, or for a change of it.
   struct cluster_question {
@@ -111,6 +120,12 @@ public:
   std::vector<errc> refused;
   std::vector<std::string> met;
   std::vector<cluster_question> asked;
+  std::vector<core::command> commands;
+  std::vector<backup_wish> backups;
+  std::string log_level = "info";
+  int goodbyes = 0;
+  /// Why the session was ended as refused.
+  std::vector<errc> refusals;
   /// Workers that were drained, or taken back.
   std::vector<std::pair<std::string, bool>> drains;
   /// The name of the worker that counts as drained.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "client/operator_replies.hpp"
 #include "protocol/cluster_convert.hpp"
 #include "unit/coordinator/session/keeping_port.hpp"
 
@@ -38,6 +39,12 @@ protected:
               });
   }
 
+  /// The entry for the audit log that was made last.
+  const core::note_command* noted() {
+    return port_.commands.empty() ? nullptr
+                                  : std::get_if<core::note_command>(&port_.commands.back());
+  }
+
   keeping_port port_;
   session session_{options(), port_};
 };
@@ -50,7 +57,8 @@ TEST_F(SessionOperator, ChangeOfTheClusterIsPassedOnWithItsOrigin) {
   EXPECT_EQ(number, 7u);
   EXPECT_EQ(change.what, cluster_change::kind::drain);
   EXPECT_EQ(change.node, "c2");
-  EXPECT_NE(by, nullptr) << "the audit log needs it";
+  ASSERT_NE(by, nullptr) << "the audit log needs it";
+  EXPECT_EQ(by->at, port_.now());
 }
 
 TEST_F(SessionOperator, WorkerIsDrainedAndTakenBack) {
@@ -75,6 +83,58 @@ TEST_F(SessionOperator, ListOfWorkersSaysWhichAreDrained) {
   session_.tell_workers(5, std::vector{counts});
 
   EXPECT_EQ(workers(), "w1 is at work\nw2 is drained\n");
+}
+
+TEST_F(SessionOperator, CountsHaveTheGaugesOfTheProcess) {
+  session_.tell_stats(5, std::vector<base::coordinator_counts>(1));
+
+  auto read = client::read_stats(*protocol::stats_reply::parse(port_.sent.back().body));
+  ASSERT_TRUE(read && read->answer);
+  EXPECT_EQ(read->answer->gauges, port_.gauges());
+}
+
+TEST_F(SessionOperator, BackupIsStartedAndNoted) {
+  take(protocol::backup_request::build(
+    [](schema::BackupRequest::Builder root) { root.setStart(true); }));
+
+  ASSERT_EQ(port_.backups.size(), 1u);
+  EXPECT_TRUE(port_.backups.front().starts);
+  auto read = client::read_backup(*protocol::backup_reply::parse(port_.sent.back().body));
+  ASSERT_TRUE(read && read->answer);
+  EXPECT_EQ(read->answer->number, 4u);
+  ASSERT_NE(noted(), nullptr);
+  EXPECT_EQ(noted()->action, operator_action::backup);
+}
+
+TEST_F(SessionOperator, BackupsAreListed) {
+  take(protocol::backup_request::build(
+    [](schema::BackupRequest::Builder root) { root.setList(true); }));
+
+  auto read = client::read_backups(*protocol::backup_reply::parse(port_.sent.back().body));
+  ASSERT_TRUE(read && read->answer);
+  EXPECT_EQ(read->answer->size(), 3u);
+  EXPECT_TRUE(port_.backups.empty());
+}
+
+TEST_F(SessionOperator, ChangeOfTheLogLevelIsNotedWithTheOneBefore) {
+  take(protocol::log_level_request::build(
+    [](schema::LogLevelRequest::Builder root) { root.setLevel("debug"); }));
+
+  EXPECT_EQ(port_.log_level, "debug");
+  auto read = client::read_log_level(*protocol::log_level_reply::parse(port_.sent.back().body));
+  ASSERT_TRUE(read && read->answer);
+  EXPECT_EQ(*read->answer, "debug");
+  ASSERT_NE(noted(), nullptr);
+  EXPECT_EQ(noted()->detail, "info -> debug");
+}
+
+TEST_F(SessionOperator, EndsAreTold) {
+  take(protocol::goodbye::build([](schema::Goodbye::Builder) {}));
+  EXPECT_EQ(port_.goodbyes, 1);
+  EXPECT_TRUE(port_.refusals.empty());
+
+  session_.refuse({errc::protocol_error, "a frame that cannot be read"});
+  EXPECT_EQ(port_.refusals, (std::vector{errc::protocol_error}));
 }
 
 } // namespace

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
 #include "support/shard_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -60,6 +62,20 @@ TEST_F(AdoptSettings, WhatIsInForceIsNotWrittenAgain) {
   EXPECT_TRUE(events().empty());
 }
 
+TEST_F(AdoptSettings, AreNotConfirmedBeforeEachQueueHasRoom) {
+  for (std::size_t i = 0; i < limits::queues_per_tenant_max; ++i)
+    state().intern({"default", "q" + std::to_string(i)});
+  const core::adopt_settings all{
+    .version = 7, .queues = {with_depth("late", 4), with_depth("q1", 4)}};
+
+  EXPECT_EQ(adopt(all), "");
+  EXPECT_EQ(show("q1"), "o: q1 depth 4 leased 0 attempts 5");
+
+  restart();
+  EXPECT_EQ(adopt(all), "settings adopted 7 to shard 2") << "queues without tasks have gone";
+  EXPECT_EQ(show("late"), "o: late depth 4 leased 0 attempts 5");
+}
+
 TEST_F(AdoptSettings, OlderVersionsAreVoid) {
   adopt({.version = 8, .queues = {with_depth("q", 5)}});
 
@@ -73,18 +89,12 @@ TEST_F(AdoptSettings, LateChangeOfAnOperatorAsksForTheCarriedOnesAgain) {
   const auto says_so = [&](const std::string& effects) {
     return effects.find(asked) != effects.npos;
   };
-  core::configure_queue late;
-  late.queue = {"default", "q"};
-  late.config.max_depth = 4;
-  EXPECT_FALSE(says_so(decide(late))) << "nothing was carried here yet";
+  EXPECT_FALSE(says_so(configure("q", {.max_depth = 4}))) << "nothing was carried here yet";
   adopt({.version = 8, .queues = {with_depth("q", 5)}});
 
-  EXPECT_TRUE(says_so(decide(late)));
-  EXPECT_FALSE(says_so(decide(late))) << "it changes nothing";
-  core::set_limit limit;
-  limit.limit = {limit_address().tenant, "api"};
-  limit.definition = limit_definition{.concurrency = 1};
-  EXPECT_TRUE(says_so(decide(limit)));
+  EXPECT_TRUE(says_so(configure("q", {.max_depth = 4})));
+  EXPECT_FALSE(says_so(configure("q", {.max_depth = 4}))) << "it changes nothing";
+  EXPECT_TRUE(says_so(set_limit("api", limit_definition{.concurrency = 1})));
 
   EXPECT_EQ(
     adopt({.version = 8, .queues = {with_depth("q", 5)}}), "settings adopted 8 to shard 2");

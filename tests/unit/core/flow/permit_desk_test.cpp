@@ -163,7 +163,6 @@ TEST_F(PermitDesk, PermitThatIsNotSpentInTimeIsReturned) {
 }
 
 TEST_F(PermitDesk, PermitThatIsGivenAgainAfterItsAttemptIsReturnedAsSpent) {
-  list();
   auto number = permitted(1);
   desk_.spend(1);
   desk_.settle(1, {"api", "k", 3});
