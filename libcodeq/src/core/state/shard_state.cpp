@@ -123,6 +123,8 @@ std::size_t shard_state::first_priority(const queue_state& queue) {
 
 ready_head shard_state::first_ready(queue_state& queue) {
   auto priority = first_priority(queue);
+  if (queue.fair)
+    return {static_cast<std::uint8_t>(priority), time_of_turn(queue.fair->next(priority).time)};
   auto first = queue.lanes[priority]->front(segments, 1);
   CODEQ_ASSERT(first.count == 1);
   return {static_cast<std::uint8_t>(priority), find_segment(segments, first.first)->enqueued_at};

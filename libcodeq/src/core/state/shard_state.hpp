@@ -439,6 +439,9 @@ struct shard_state {
   /// Shows the first ready tasks that changed on the board.
   void publish_heads();
 
+  /// The first task of the queue, or the one whose turn it is. @pre a task is in a lane
+  [[nodiscard]] ready_head first_ready(queue_state& queue);
+
   /// Updates the worker at its queues to what it needs now. @pre it is attached
   void list_need(peer_id peer);
 
@@ -467,11 +470,8 @@ struct shard_state {
   [[nodiscard]] task_id id_of(sequence seq) const { return {id, seq}; }
 
 private:
-  /// @pre the queue has a task that may be granted
+  /// @pre a task of the queue is in a lane
   [[nodiscard]] static std::size_t first_priority(const queue_state& queue);
-
-  /// The first task of the queue. @pre the same; its tasks take no turns
-  [[nodiscard]] ready_head first_ready(queue_state& queue);
 
   /// Shows the task whose turn it is on the board. @pre the queue has a task that may be granted
   void publish_turn(queue_state& queue);
