@@ -236,8 +236,9 @@ class Pages(dashboard.DashboardTest):
     def test_keys_open_pages_and_rows(self):
         self.show("overview", "No worker serves lonely")
         self.browser.press("g", "q")
-        # The address changes before the page: overview names the queue as well.
-        self.browser.wait("return document.querySelector('tr[data-key=reports]')", "queues")
+        # The address changes before the page, and the overview has rows of queues as well.
+        self.browser.wait("return document.querySelector('.page[data-key^=queues] tbody tr')",
+                          "queues")
         self.browser.press("j", "j")
         self.browser.wait("return document.activeElement.closest('tbody tr') !== null", "a row")
         self.browser.press("?")
@@ -245,7 +246,8 @@ class Pages(dashboard.DashboardTest):
 
     def test_row_that_moves_keeps_the_focus(self):
         self.enqueue("upward")
-        self.show("queues", "upward")
+        self.show("queues")
+        self.browser.wait("return document.querySelector('tr[data-key=upward] a')", "queues")
         focus = "document.querySelector('tr[data-key=upward] a')"
         self.browser.run(f"{focus}.focus()")
         for _ in range(30):
