@@ -36,8 +36,8 @@ struct PermitRecord {
   # Shard time.
   tenant @1 :Text;
   uses @2 :List(Task.TaskLimit);
-  # Of a lease that `max_leased` of a queue allows: one, of limit "(slot)" and the queue's name as
-  # its key.
+  # A slot of a queue with `max_leased` has one use: of limit "(slot)", with the queue's name as its
+  # key.
   priority @3 :UInt8;
   session @4 :UInt32;
   # This and `heard`: the last message of the shard that was heard, in the record of number 0.

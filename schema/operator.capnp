@@ -223,8 +223,9 @@ struct QueueSettings {
   maxDepth @1 :UInt64;
   # Maximum number of live tasks; 0: unlimited.
   maxLeased @2 :UInt64;
-  # Of older versions, which limit each shard by itself: its part of `maxLeasedWhole`, rounded up.
-  # Where that is not set, the maximum of the whole queue is this number times that of the shards.
+  # For older versions, which limit each shard by itself: a shard's part of `maxLeasedWhole`,
+  # rounded up. If `maxLeasedWhole` is not set, the queue's maximum is this number times the number
+  # of shards.
   keepPayload @3 :Bool;
   # Keep the payload of a completed task as long as its record.
   paused @4 :Bool;

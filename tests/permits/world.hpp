@@ -94,7 +94,7 @@ public:
   [[nodiscard]] std::uint64_t maximum() const { return maximum_; }
 
   bool is_os_mode = false;
-  /// Of each worker.
+  /// Number of credits that each worker has.
   std::uint32_t credits = 6;
   /// The longest time that a task runs, in milliseconds.
   std::uint64_t run_max = 60;

@@ -504,7 +504,7 @@ struct queue_explanation {
   /// The least time that the ready tasks need by `max_leased` and the limits, as far as the shards
   /// know run times and keys; `duration::max()`: they never start; 0: nothing is known.
   duration limits_need{0};
-  /// What the tasks of a shard need of it by `max_leased`; over all shards the sum.
+  /// The part of that time which `max_leased` causes: a shard tells its own, a sum adds them up.
   duration max_leased_need{0};
   /// Shards that did not answer, and are not counted.
   std::vector<std::uint16_t> missing_shards{};

@@ -50,7 +50,8 @@ public:
 
 private:
   void follow(const peers::arrival& came);
-  /// What was asked on a connection that has ended is asked on the one to the same coordinator.
+  /// Asks again, on the connection `by`, what was asked on the connection `ended`. Both lead to the
+  /// same coordinator.
   void replace(const actors::connection_actor& ended, const actors::connection_actor& by);
   /// The open request was sent on this connection: it fails when it may not be sent again.
   void note_lost(const actors::connection_actor& lost, const error& reason);

@@ -14,7 +14,8 @@ settings_carrier::settings_carrier(std::uint32_t shards) {
 void settings_carrier::confirmed(shard_id by, std::uint64_t version) {
   const auto found = targets_.find(by);
   if (found != targets_.end() && version == 0) {
-    // What is under way may still be taken over after this; otherwise it is sent again.
+    // The shard may still take over the settings that are under way. If it does not, they are sent
+    // again.
     found->second.confirmed = 0;
     settled_ = 0;
     return;

@@ -56,7 +56,7 @@ void permit_desk::close_slots(std::uint32_t queue) {
 
 void permit_desk::drop_waiting(slot_pool& pool, std::size_t left) {
   while (pool.waiting.size() > left) {
-    // Those that came last are not asked for yet, if any.
+    // The latest slots are the first to go, since the owner may not have heard of them yet.
     auto last = std::prev(pool.waiting.end());
     leave(*last);
     pool.waiting.erase(last);
@@ -72,8 +72,8 @@ void permit_desk::want_slots(
   auto others = pool.held.size() + pool.spent.size();
   auto room = slots_per_queue_max - std::min(slots_per_queue_max, others);
   auto wanted = std::min({count, slots_asked_max, room});
-  // Those that wait with a lower priority would wait behind other shards, and those with a higher
-  // one before tasks that are to come first.
+  // The owner gives slots by priority. When the first task has another priority than before, the
+  // slots that wait have the wrong places in its line.
   bool is_other = priority != std::exchange(pool.what.priority, priority);
   drop_waiting(pool, is_other ? 0 : wanted);
   while (pool.waiting.size() < wanted) {

@@ -67,9 +67,9 @@ public:
 
   /// The slots of a queue.
   struct slot_line {
-    /// Those that other shards have.
+    /// Number of slots that other shards have.
     std::uint64_t lent = 0;
-    /// The places of those that are wanted.
+    /// The places of the slots that other shards want.
     std::set<slot_place> waiting{};
     /// The shards whose workers were busy when a slot came: the next one that they want comes
     /// before those of others, so that the others cannot keep slots away from them.

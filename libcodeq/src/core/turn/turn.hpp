@@ -451,7 +451,7 @@ private:
   std::map<shard_id, give_permits> permits_given_;
   /// Queues whose slots another shard owns, and of which something has changed.
   std::set<std::uint32_t> slot_queues_;
-  /// Those for which credits were kept until this turn.
+  /// Queues for which this turn ended the keeping of credits.
   std::set<std::uint32_t> waited_;
   /// The records in `scheduled_` of schedules that are not removed.
   std::map<schedule_address, std::size_t> open_schedules_;
