@@ -62,6 +62,8 @@ result<backup_status> backup_runner::start(std::uint64_t run) {
   std::lock_guard lock{mutex_};
   if (options_.directory.empty())
     return refusal(errc::unsupported, "was started without --backup-dir");
+  if (run != 0 && run == run_)
+    return status_;
   if (status_.state == backup_state::running)
     return refusal(errc::already, "is making a backup already");
   if (progress_.is_cancelled)
@@ -71,6 +73,7 @@ result<backup_status> backup_runner::start(std::uint64_t run) {
     thread_.join();
   status_ = {};
   status_.state = backup_state::running;
+  run_ = run;
   progress_.is_fixed = false;
   thread_ = std::thread([this, run] { this->run(run); });
   return status_;

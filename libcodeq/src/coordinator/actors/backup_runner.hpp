@@ -48,8 +48,9 @@ public:
   /// `start`.
   [[nodiscard]] result<backup_status> carry_out(const backup_wish& wish);
 
-  /// Starts a backup; `run`: that of the cluster that it is a part of; 0: none. Errors:
-  /// `unsupported` without a directory, `already` while one is running, `going_away`.
+  /// Starts a backup; `run`: that of the cluster that it is a part of; 0: none. A repeated request
+  /// for the latest run starts no other. Errors: `unsupported` without a directory, `already` while
+  /// one is running, `going_away`.
   [[nodiscard]] result<backup_status> start(std::uint64_t run = 0);
 
   /// Number of backups that failed since the start of the process.
@@ -70,6 +71,8 @@ private:
   backup_options options_;
   mutable std::mutex mutex_;
   backup_status status_;
+  /// The run of the cluster that the latest backup is a part of; 0: none.
+  std::uint64_t run_ = 0;
   std::vector<backup_info> list_;
   std::thread thread_;
   storage::backup_progress progress_;
