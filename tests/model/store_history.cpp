@@ -33,6 +33,18 @@ constexpr std::size_t turns_cut_max = 5;
 /// An epoch that no recovered shard goes on with.
 constexpr std::uint32_t passing_epoch = 1'000'000;
 
+/// Each key of a turn that is removed is removed as `is_removed_singly` says: the removal of a whole
+/// shard has only that to go by.
+void require_listed_removals(const storage::write_set& writes) {
+  using kind = storage::write_set::kind;
+  for (const auto& operation : writes.operations()) {
+    bool is_single = operation.what == kind::single_remove;
+    if (operation.what != kind::put && is_single != storage::is_removed_singly(operation.key))
+      throw std::logic_error(
+        std::string("is_removed_singly is wrong for keys of kind ") + operation.key.front());
+  }
+}
+
 } // namespace
 
 store_history::store_history(store_maker make_store)
@@ -53,6 +65,7 @@ void store_history::append(const std::vector<core::event>& events) {
   auto writes = std::make_shared<storage::write_set>();
   for (const auto& e : events)
     storage::project(only_shard, e, *writes);
+  require_listed_removals(*writes);
   commit(writes);
   turns_.push_back(std::move(writes));
   for (const auto& e : events)

@@ -15,7 +15,8 @@
 #include <vector>
 
 /// The keys of the store. All numbers are big-endian and of fixed width, so that the order of the
-/// bytes is the order of the fields. Stored on disk, never renumber; see README.md for a change.
+/// bytes is the order of the fields. Stored on disk, never renumber; see README.md for a change. A
+/// record that is removed "by compaction" is dropped by the `retention_filter`.
 ///
 ///   key                           value                      written            removed
 ///   'M' "store"                   StoreRecord                overwritten        never
@@ -37,9 +38,9 @@
 ///   'P' shard:u16 seq:u64         a body in place of the     overwritten        remove
 ///                                 one in the task's 'A'
 ///   'V' shard:u16 seq:u64         CheckpointRecord           overwritten        remove
-///   'W' shard:u16 first_seq:u64   HeadersRecord, the headers  put               by compaction
+///   'W' shard:u16 first_seq:u64   HeadersRecord, the headers overwritten        remove, compaction
 ///                                 of a segment's tasks
-///   'X' shard:u16 seq:u64         DeadRecord                 put                remove
+///   'X' shard:u16 seq:u64         DeadRecord                 overwritten        remove
 ///   'J' shard:u16 at:u64          AuditRecord                overwritten        by compaction
 ///       operation:u64
 ///       position:u64
@@ -421,8 +422,9 @@ struct key_range {
 /// All keys of a shard that are the same on all its replicas, one range for each kind.
 [[nodiscard]] std::vector<key_range> data_of(shard_id shard);
 
-/// True for a key of a kind that is put once and removed by `single_remove`. RocksDB must see no
-/// other removal of such a key: after put, `remove`, put and `single_remove` the first put is back.
+/// True for a key of a kind that the table above has as written once and removed by
+/// `single_remove`. RocksDB must see no other removal of such a key: after put, `remove`, put and
+/// `single_remove` the first put is back.
 [[nodiscard]] bool is_removed_singly(std::string_view key);
 
 /// True when a key is in one of these ranges.
