@@ -33,8 +33,8 @@ constexpr std::size_t turns_cut_max = 5;
 /// An epoch that no recovered shard goes on with.
 constexpr std::uint32_t passing_epoch = 1'000'000;
 
-/// Each key of a turn that is removed is removed as `is_removed_singly` says: the removal of a whole
-/// shard has only that to go by.
+/// The keys that a turn removes are removed as `is_removed_singly` says, which is how the copy of a
+/// whole shard is removed.
 void require_listed_removals(const storage::write_set& writes) {
   using kind = storage::write_set::kind;
   for (const auto& operation : writes.operations()) {

@@ -24,8 +24,9 @@ struct link_options {
   std::function<protocol::hello()> make_hello;
   /// Receives the frames once the coordinator has accepted the hello; see `deliver`.
   actors::frame_sink sink;
-  /// Gets `link_up` before the first frame of a connection and `link_down` after the last. The link
-  /// ends when the owner ends.
+  /// Gets `link_up` before the first frame of a connection and `link_down` after the last. It also
+  /// gets `link_down` for each dial that fails, and for each connection that ends before it is up,
+  /// without a `link_up` before it. The link ends when the owner ends.
   caf::strong_actor_ptr owner;
   /// Timeouts of the handshake and of pings. The bound of outgoing bytes does not apply: the link's
   /// owner bounds them by its own window.

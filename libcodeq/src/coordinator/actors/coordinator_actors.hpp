@@ -255,12 +255,12 @@ using shard_internal_actor = shard_actor::extend<
   // Says again to these shards what may be lost.
   caf::reacts_to<neighbours_moved>>;
 
-/// The deadline of a lease has passed.
+/// The shard's timing wheel found that the deadline of the lease has passed.
 struct lease_due {};
 
-/// The LEASE TIMER actor interface: one actor per lease.
+/// The LEASE TIMER actor interface: one actor per lease that is not young any more.
 using lease_timer_actor = caf::typed_actor<
-  // Notifies the shard that the lease has expired.
+  // Sends the shard `core::expire_lease`.
   caf::reacts_to<lease_due>>;
 
 // The actors that use the store.
