@@ -315,7 +315,7 @@ void claim_state::finish_if_settled() {
   }
   self_->send(options_.gateway, claim_ended{options_.claim, std::move(tasks_), is_cut_, refusal_});
   if (may_get_late_tasks_)
-    self_->delayed_send(self_, late_tasks_wait, end_claim{.at_once = true});
+    self_->delayed_send(self_, late_tasks_wait, late_tasks_over{});
   else
     self_->quit();
 }
@@ -334,6 +334,8 @@ claim(claim_actor::stateful_pointer<claim_state> self, const claim_options& opti
     [](coordinator::places_changed) {},
     [self](const add_queues& m) { self->state.add(m.queues); },
     [self](const end_claim& m) { self->state.take(m); },
+    [self](http::look_again) { self->state.look_again(); },
+    [self](late_tasks_over) { self->quit(); },
     [self](const shard_found& m) { self->state.take(m); },
     [self](const far_shards_found& m) { self->state.take(m); },
     [self](const far_shards_lost& m) { self->state.take(m); },

@@ -81,6 +81,9 @@ public:
   /// Takes the unused credits back and then ends.
   void end();
 
+  /// Attaches to all shards and asks them again, once for all that have changed.
+  void look_again();
+
   /// The tasks of a message of another coordinator; empty when they cannot be read.
   [[nodiscard]] static std::optional<std::vector<task>> read_batch(const bytes& batch);
 
@@ -149,9 +152,6 @@ private:
 
   /// The way to the shard has changed.
   void follow(shard_id shard, const claim_ways::change& change);
-
-  /// Attaches to all shards and asks them again, once for all that have changed.
-  void look_again();
 
   /// The connection to the coordinator of the shard is another one, or there is none.
   void set_far(shard_id shard, const actors::connection_actor& to);

@@ -73,7 +73,7 @@ void claim_state::follow(shard_id shard, const claim_ways::change& change) {
   }
   // A shard that left does not answer, and one that came may have work.
   if (round_ > 0 && !std::exchange(will_look_again_, true))
-    self_->send(self_, far_shards_found{});
+    self_->send(self_, http::look_again{});
   finish_if_settled();
 }
 
@@ -85,8 +85,6 @@ void claim_state::look_again() {
 }
 
 void claim_state::take(const end_claim& m) {
-  if (finished_ && m.at_once)
-    return self_->quit();
   end();
   if (!m.at_once)
     return;

@@ -122,11 +122,19 @@ struct add_queues {
   std::vector<queue_address> queues;
 };
 
-/// Asks a claim to accept no more tasks and to end.
+/// Asks a claim to take its credits back and then to end: the gateway when the claim has waited long
+/// enough, the claim itself when shards have had their time to ask each other.
 struct end_claim {
-  /// It does not wait for other coordinators; what they still grant is given back.
+  /// The gateway waits no longer: the claim ends without the credits that other coordinators still
+  /// have; what they grant is given back.
   bool at_once = false;
 };
+
+/// A claim sends itself this, so that it looks for work once for all shards whose way has changed.
+struct look_again {};
+
+/// A claim that has ended sends itself this: tasks of a shard that has left it come no more.
+struct late_tasks_over {};
 
 /// The gateway finds a shard here, or not here any more.
 struct shard_found {
@@ -134,7 +142,7 @@ struct shard_found {
   bool is_here = false;
 };
 
-/// Connections to the coordinators of shards, which are new; null: there is none.
+/// The connections to the coordinators of shards have changed; null: there is none any more.
 struct far_shards_found {
   std::vector<std::pair<shard_id, actors::connection_actor>> shards;
 };
@@ -155,6 +163,10 @@ using claim_actor = coordinator::shard_peer_actor::extend<
   caf::reacts_to<add_queues>,
   // Revokes the claim's credits, then ends.
   caf::reacts_to<end_claim>,
+  // Attaches to all shards and asks them again.
+  caf::reacts_to<look_again>,
+  // Ends the actor.
+  caf::reacts_to<late_tasks_over>,
   // Uses the shard, or forgets what it had there.
   caf::reacts_to<shard_found>,
   // Uses the shards over these connections.
@@ -179,6 +191,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::gateway_tick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::stop_gateway)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::add_queues)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::end_claim)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::look_again)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::late_tasks_over)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::shard_found)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::far_shards_found)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::far_shards_lost)
