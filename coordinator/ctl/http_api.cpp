@@ -349,8 +349,7 @@ public:
     if (filter.since != timestamp{})
       path += "&since=" + http::escape(base::to_rfc3339(filter.since));
     if (filter.after)
-      path += "&after=" + std::to_string(filter.after->at.time_since_epoch().count()) + "-"
-              + std::to_string(filter.after->operation);
+      path += "&after=" + to_string(*filter.after);
     return ask("GET", path);
   }
 

@@ -7,7 +7,6 @@
 #include "ctl/commands.hpp"
 #include "ctl/text.hpp"
 
-#include <charconv>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -29,28 +28,10 @@ result<timestamp> parse_since(const std::string& text) {
   return timestamp{std::chrono::floor<duration>(now)} - *age;
 }
 
-std::string to_text(const audit_place& place) {
-  return std::to_string(place.at.time_since_epoch().count()) + "-"
-         + std::to_string(place.operation);
-}
-
-template <class Number>
-bool read_number(std::string_view text, Number& to) {
-  auto [stop, failure] = std::from_chars(text.data(), text.data() + text.size(), to);
-  return failure == std::errc{} && stop == text.data() + text.size();
-}
-
 result<audit_place> parse_place(const std::string& text) {
-  auto middle = text.find('-');
-  std::int64_t at = 0;
-  audit_place place;
-  std::string_view whole(text);
-  bool is_read = middle != std::string::npos && read_number(whole.substr(0, middle), at) && at > 0
-                 && read_number(whole.substr(middle + 1), place.operation);
-  if (!is_read)
-    return error{errc::invalid_argument, quote(text) + " is not what an earlier page printed"};
-  place.at = timestamp{duration{at}};
-  return place;
+  if (auto place = parse_audit_place(text))
+    return *place;
+  return error{errc::invalid_argument, quote(text) + " is not what an earlier page printed"};
 }
 
 std::vector<option> grammar(audit_filter& to) {
@@ -93,7 +74,7 @@ std::string to_json(const audit_page& page) {
     write_command(out, command);
   out.end_array();
   if (page.after)
-    out.field("after", to_text(*page.after));
+    out.field("after", to_string(*page.after));
   return out.end_object().take() + "\n";
 }
 
@@ -119,7 +100,7 @@ std::string to_table(const audit_page& page) {
        in_one_line(command.detail)});
   auto text = format_table(rows);
   if (page.after)
-    text += "\nThere is more: --after " + to_text(*page.after) + "\n";
+    text += "\nThere is more: --after " + to_string(*page.after) + "\n";
   return text;
 }
 

@@ -581,6 +581,12 @@ struct audit_place {
   friend auto operator<=>(const audit_place&, const audit_place&) = default;
 };
 
+/// The place as pages of `codeqctl` and HTTP name it: `MILLISECONDS-OPERATION`.
+[[nodiscard]] std::string to_string(const audit_place& place);
+
+/// Parses the output of `to_string`; empty for any other text.
+[[nodiscard]] std::optional<audit_place> parse_audit_place(std::string_view text);
+
 /// Which commands of the audit log to read.
 struct audit_filter {
   /// Only commands that changed something of this tenant; empty: all that the token may see.

@@ -6,6 +6,7 @@
 #include "base/tuning.hpp"
 
 #include <array>
+#include <charconv>
 
 namespace codeq {
 
@@ -52,6 +53,12 @@ std::string turn_of(const task_explanation& why) {
     return text;
   return text + "; a task of the key starts within "
          + in_seconds(why.fairness_wait + almost_a_tenth);
+}
+
+template <class Number>
+bool read_whole(std::string_view text, Number& to) {
+  auto [stop, failure] = std::from_chars(text.data(), text.data() + text.size(), to);
+  return failure == std::errc{} && stop == text.data() + text.size();
 }
 
 } // namespace
@@ -156,6 +163,25 @@ std::string_view to_string(operator_action action) noexcept {
     return "worker resume";
   }
   return "unknown";
+}
+
+std::string to_string(const audit_place& place) {
+  return std::to_string(place.at.time_since_epoch().count()) + "-"
+         + std::to_string(place.operation);
+}
+
+std::optional<audit_place> parse_audit_place(std::string_view text) {
+  auto middle = text.find('-');
+  if (middle == std::string_view::npos)
+    return std::nullopt;
+  std::int64_t at = 0;
+  audit_place place;
+  if (!read_whole(text.substr(0, middle), at) || at <= 0)
+    return std::nullopt;
+  if (!read_whole(text.substr(middle + 1), place.operation))
+    return std::nullopt;
+  place.at = timestamp{duration{at}};
+  return place;
 }
 
 std::string_view to_string(task_event::kind what) noexcept {

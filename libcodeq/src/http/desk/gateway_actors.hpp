@@ -122,8 +122,8 @@ struct add_queues {
   std::vector<queue_address> queues;
 };
 
-/// Asks a claim to take its credits back and then to end: the gateway when the claim has waited long
-/// enough, the claim itself when shards have had their time to ask each other.
+/// Asks a claim to take its credits back and then to end: the gateway when the claim has waited
+/// long enough, the claim itself when shards have had their time to ask each other.
 struct end_claim {
   /// The gateway waits no longer: the claim ends without the credits that other coordinators still
   /// have; what they grant is given back.

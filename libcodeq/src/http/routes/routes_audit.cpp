@@ -7,8 +7,6 @@
 #include "http/routes/route_steps.hpp"
 
 #include <array>
-#include <charconv>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -16,30 +14,6 @@
 namespace codeq::http {
 
 namespace {
-
-/// `MILLISECONDS-OPERATION`, as an earlier page said.
-std::string to_text(const audit_place& place) {
-  return std::to_string(place.at.time_since_epoch().count()) + "-"
-         + std::to_string(place.operation);
-}
-
-template <class Number>
-bool read_number(std::string_view text, Number& to) {
-  auto [stop, failure] = std::from_chars(text.data(), text.data() + text.size(), to);
-  return failure == std::errc{} && stop == text.data() + text.size();
-}
-
-std::optional<audit_place> read_place(std::string_view text) {
-  auto middle = text.find('-');
-  std::int64_t at = 0;
-  audit_place place;
-  bool is_read = middle != std::string_view::npos && read_number(text.substr(0, middle), at)
-                 && at > 0 && read_number(text.substr(middle + 1), place.operation);
-  if (!is_read)
-    return std::nullopt;
-  place.at = timestamp{duration{at}};
-  return place;
-}
 
 void write_command(base::json_writer& json, const audited_command& command) {
   json.begin_object()
@@ -65,7 +39,7 @@ void answer_page(const exchange_ptr& call, const result<audit_page>& page) {
     write_command(json, command);
   json.end_array();
   if (page->after)
-    json.field("after", to_text(*page->after));
+    json.field("after", to_string(*page->after));
   json.end_object();
   call->answer(reply(200, json));
 }
@@ -79,7 +53,7 @@ void show_audit(gateway_context& context, const exchange_ptr& call) {
   filter.limit =
     static_cast<std::size_t>(query.integer("limit").value_or(limits::audited_default));
   if (query.has("after")) {
-    filter.after = read_place(query.text("after"));
+    filter.after = parse_audit_place(query.text("after"));
     if (!filter.after)
       return call->answer(refusal_of(refuse_input(
         {}, describe_value("'after'", quote(query.text("after")), "what an earlier page said"))));
