@@ -350,6 +350,19 @@ TEST_F(HttpStrict, QuarantineIsWithinItsRange) {
   EXPECT_EQ(200u, call("PUT", "/admin/queues/q/settings", R"({"quarantineAfter":255})").status);
 }
 
+TEST_F(HttpStrict, MaximaOfAQueueAreWithinTheirRange) {
+  const std::string settings = "/admin/queues/q/settings";
+
+  EXPECT_EQ(
+    "'maxDepth' is 1000000000001; it must be 0..1000000000000",
+    why("PUT", settings, R"({"maxDepth":1000000000001})"));
+  EXPECT_EQ(
+    "'maxLeased' is 1000000000001; it must be 0..1000000000000",
+    why("PUT", settings, R"({"maxLeased":1000000000001})"));
+  EXPECT_EQ(
+    200u, call("PUT", settings, R"({"maxDepth":1000000000000,"maxLeased":1000000000000})").status);
+}
+
 TEST_F(HttpStrict, BreakerIsWithinItsRange) {
   auto put = [&](const std::string& breaker) {
     return call("PUT", "/admin/queues/q/settings", R"({"pauseWhenFailing":)" + breaker + "}");

@@ -19,8 +19,6 @@ namespace codeq::ctl {
 
 namespace {
 
-constexpr std::uint64_t queue_limit_max = 1'000'000'000'000;
-
 struct queue_options {
   queue_address queue{};
   /// Used by `queue set` only.
@@ -41,12 +39,12 @@ std::vector<option> set_grammar(queue_options& to) {
     "Maximum number of tasks that have not ended; 0 is no limit; each shard takes an equal part, "
     "rounded up [default: unchanged]",
     to.changes.max_depth,
-    {0, queue_limit_max}));
+    {0, limits::queue_maximum_max}));
   options.push_back(count_option(
     "max-leased",
     "Maximum number of leased tasks, over all shards; 0 is no limit [default: unchanged]",
     to.changes.max_leased,
-    {0, queue_limit_max}));
+    {0, limits::queue_maximum_max}));
   options.push_back(count_option(
     "quarantine-after",
     "Number of started attempts lost in a row after which a task is dead, whatever attempts are "

@@ -35,6 +35,9 @@ inline constexpr std::size_t checkpoint_bytes_max = 64u << 10;
 inline constexpr std::size_t key_bytes_max = 256;
 /// Maximum name of a group. It is held in memory as long as the group has live tasks.
 inline constexpr std::size_t group_bytes_max = 256;
+/// Maximum `max_depth` and `max_leased` of a queue. It is more than any store has tasks, so that a
+/// greater one is most likely a mistake; 0 is no limit.
+inline constexpr std::uint64_t queue_maximum_max = 1'000'000'000'000;
 /// Maximum `quarantine_after` of a queue. A task's losses in a row are counted up to it.
 inline constexpr std::uint32_t quarantine_after_max = 255;
 /// Number of ended attempts from which on a queue's breaker decides. Fewer say too little.

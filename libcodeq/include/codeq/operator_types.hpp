@@ -113,11 +113,12 @@ using weight_changes = std::map<std::string, std::uint32_t>;
 struct queue_config {
   /// Values for the fields that a producer leaves unset.
   task_settings defaults{};
-  /// Maximum number of live tasks; 0: unlimited. An enqueue above it is refused with `queue_full`.
-  /// Each shard gets an equal part, rounded up, so at least one task. A queue whose tasks gather on
-  /// few shards (by group or key) is therefore full earlier.
+  /// Maximum number of live tasks, at most `limits::queue_maximum_max`; 0: unlimited. An enqueue
+  /// above it is refused with `queue_full`. Each shard gets an equal part, rounded up, so at least
+  /// one task. A queue whose tasks gather on few shards (by group or key) is therefore full earlier.
   std::uint64_t max_depth = 0;
-  /// Maximum number of leases of the whole queue; 0: unlimited. Lowering it revokes none.
+  /// Maximum number of leases of the whole queue, at most `limits::queue_maximum_max`; 0:
+  /// unlimited. Lowering it revokes none.
   std::uint64_t max_leased = 0;
   /// Payloads of completed tasks are not kept yet: true is refused with `unsupported`.
   bool keep_payload = false;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
 #include "core/queues/queue_rules.hpp"
 #include "support/shard_fixture.hpp"
 
@@ -80,6 +82,32 @@ TEST_F(QueueSettings, KeepingPayloadsIsNotSupported) {
 
   EXPECT_TRUE(events().empty());
   EXPECT_EQ(show("q"), "o: q depth 0 leased 0 attempts 5");
+}
+
+TEST_F(QueueSettings, MaximaAreWithinTheirLimit) {
+  constexpr auto most = limits::queue_maximum_max;
+
+  EXPECT_EQ(configure("q", {.max_depth = most + 1}), "o: refused invalid_argument");
+  EXPECT_EQ(configure("q", {.max_leased = most + 1}), "o: refused invalid_argument");
+  EXPECT_TRUE(events().empty());
+
+  EXPECT_EQ(
+    configure("q", {.max_depth = most, .max_leased = most}),
+    "o: q depth 1000000000000 leased 1000000000000 attempts 5");
+}
+
+TEST_F(QueueSettings, MaximumOverItsLimitIsRefusedWithBoth) {
+  constexpr auto most = limits::queue_maximum_max;
+  constexpr auto part = most / 4;
+
+  EXPECT_TRUE(core::check_maxima({.max_depth = part, .max_leased = most}, 4));
+  EXPECT_EQ(
+    core::check_maxima({.max_depth = part + 1}, 4).error().context,
+    "max_depth is 250000000001 on each of 4 shards; it must be 0..1000000000000 on all of them "
+    "together");
+  EXPECT_EQ(
+    core::check_maxima({.max_leased = most + 1}, 4).error().context,
+    "max_leased is 1000000000001; it must be 0..1000000000000");
 }
 
 TEST_F(QueueSettings, TenantWithTooManyQueuesGetsNoOther) {

@@ -5,6 +5,7 @@
 
 #include "base/duration_text.hpp"
 #include "base/enum_names.hpp"
+#include "base/queue_maximum.hpp"
 #include "base/text_encoding.hpp"
 #include "core/queues/fairness_header.hpp"
 #include "core/queues/queue_limits.hpp"
@@ -294,6 +295,20 @@ std::string describe_change(const queue_config& before, const queue_config& afte
   return text;
 }
 
+result<void> check_maxima(const queue_config& config, std::uint32_t shards) {
+  constexpr auto most = limits::queue_maximum_max;
+  const auto range = "; it must be 0.." + std::to_string(most);
+  if (config.max_leased > most)
+    return error{
+      errc::invalid_argument, "max_leased is " + std::to_string(config.max_leased) + range};
+  if (config.max_depth > base::part_of_maximum(most, shards))
+    return error{
+      errc::invalid_argument,
+      "max_depth is " + std::to_string(config.max_depth) + " on each of "
+        + std::to_string(shards) + " shards" + range + " on all of them together"};
+  return {};
+}
+
 result<void> check_config(
   const shard_state& state, const queue_address& queue, const queue_config& config) {
   if (config.keep_payload)
@@ -301,6 +316,8 @@ result<void> check_config(
       errc::unsupported,
       "keep_payload is true; it must be false: this version does not keep payloads of completed "
       "tasks"};
+  if (auto ok = check_maxima(config, state.permits.shard_count()); !ok)
+    return ok;
   if (auto ok = check_weights(config.fairness_weights); !ok)
     return ok;
   return check_queue_limits(state, queue, config.limits);

@@ -42,10 +42,14 @@ check_queues(const shard_state& state, const std::vector<enqueue_run>& runs);
 [[nodiscard]] result<void>
 check_new_queues(const shard_state& state, const std::vector<follow_up>& tasks);
 
-/// Checks the configuration that a queue is to have. Errors: those of `check_weights` and
-/// `check_queue_limits`; `unsupported` for `queue_config::keep_payload`.
+/// Checks the configuration that a queue is to have. Errors: those of `check_maxima`,
+/// `check_weights` and `check_queue_limits`; `unsupported` for `queue_config::keep_payload`.
 [[nodiscard]] result<void> check_config(
   const shard_state& state, const queue_address& queue, const queue_config& config);
+
+/// Checks `max_leased`, and the part of `max_depth` that one of so many shards has. Errors:
+/// `invalid_argument`. @pre shards > 0
+[[nodiscard]] result<void> check_maxima(const queue_config& config, std::uint32_t shards);
 
 /// Checks the number of the weights that a queue is to have. Errors: `invalid_argument`.
 [[nodiscard]] result<void>
