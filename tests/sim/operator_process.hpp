@@ -2,6 +2,7 @@
 #pragma once
 
 #include "client/operator_questions.hpp"
+#include "client/schedule_questions.hpp"
 #include "sim/audit/auditor.hpp"
 #include "sim/peer_link.hpp"
 #include "sim/world.hpp"

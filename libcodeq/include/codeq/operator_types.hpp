@@ -115,7 +115,7 @@ struct queue_config {
   task_settings defaults{};
   /// Maximum number of live tasks, at most `limits::queue_maximum_max`; 0: unlimited. An enqueue
   /// above it is refused with `queue_full`. Each shard gets an equal part, rounded up, so at least
-  /// one task. A queue whose tasks gather on few shards (by group or key) is therefore full earlier.
+  /// one task. So a queue whose tasks gather on few shards (by group or key) is full earlier.
   std::uint64_t max_depth = 0;
   /// Maximum number of leases of the whole queue, at most `limits::queue_maximum_max`; 0:
   /// unlimited. Lowering it revokes none.

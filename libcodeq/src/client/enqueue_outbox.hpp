@@ -7,7 +7,6 @@
 
 #include "client/request_window.hpp"
 #include "client/shard_way.hpp"
-#include "client/store_identity.hpp"
 #include "protocol/messages.hpp"
 #include "protocol/task_convert.hpp"
 

@@ -2,8 +2,6 @@
 #pragma once
 
 #include "codeq/operator_types.hpp"
-#include "codeq/result.hpp"
-#include "codeq/schedule.hpp"
 #include "codeq/task.hpp"
 
 #include "core/commands/operator_command.hpp"
@@ -88,29 +86,6 @@ enum class operation : std::uint64_t {};
   operation whole = {});
 [[nodiscard]] question pause_queue(
   std::uint16_t shard, const queue_address& queue, bool paused, operation whole = {});
-
-/// The shard of a schedule, and its name.
-struct schedule_place {
-  std::uint16_t shard = 0;
-  schedule_address name;
-};
-
-/// @pre shard_count > 0
-[[nodiscard]] schedule_place place_of(const schedule_address& name, std::uint16_t shard_count);
-
-/// Errors: as `protocol::encode_spec`.
-[[nodiscard]] result<question>
-ask_set_schedule(const schedule_place& at, const schedule_spec& spec);
-[[nodiscard]] question ask_change_schedule(const schedule_place& at, schedule_action what);
-[[nodiscard]] question
-ask_backfill_schedule(const schedule_place& at, timestamp from, timestamp until);
-[[nodiscard]] question ask_schedule(const schedule_place& at, std::uint32_t next);
-[[nodiscard]] result<question> ask_preview_schedule(
-  const schedule_place& at, const schedule_spec& spec, std::uint32_t count);
-[[nodiscard]] question ask_schedule_history(const schedule_place& at);
-
-/// `at.name.name`: only schedules behind it.
-[[nodiscard]] question ask_schedules(const schedule_place& at, std::uint32_t limit);
 
 [[nodiscard]] question list_tasks(const task_filter& filter, const walk_position& at);
 

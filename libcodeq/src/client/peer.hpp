@@ -4,7 +4,7 @@
 #include "codeq/result.hpp"
 
 #include "actors/actors.hpp"
-#include "client/store_identity.hpp"
+#include "client/shard_way.hpp"
 #include "cluster/shard_routes.hpp"
 #include "protocol/messages.hpp"
 #include "security/tls_context.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/operator_questions.hpp"
+#include "client/schedule_questions.hpp"
+
 #include "protocol/schedule_convert.hpp"
 #include "protocol/shared_data.hpp"
 

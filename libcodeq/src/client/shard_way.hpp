@@ -3,9 +3,18 @@
 
 #include "codeq/ids.hpp"
 
+#include <cstdint>
 #include <functional>
 
 namespace codeq::client {
+
+/// Identifies the store that a coordinator serves; requests may be repeated within one store only.
+struct store_identity {
+  std::uint64_t store = 0;
+  std::uint16_t shard_count = 0;
+
+  friend bool operator==(const store_identity&, const store_identity&) = default;
+};
 
 /// How requests of one kind reach the shards of a cluster. Empty without a connection.
 template <class Request>

@@ -7,7 +7,6 @@
 #include "codeq/task.hpp"
 
 #include "client/shard_way.hpp"
-#include "client/store_identity.hpp"
 #include "protocol/messages.hpp"
 
 #include <deque>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "client/schedule_questions.hpp"
 #include "node/operator_impl.hpp"
 
 #include <algorithm>

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <stdexcept>
@@ -17,6 +18,7 @@ namespace codeq::testing {
 namespace {
 
 constexpr core::peer_id producer_peer = 0;
+constexpr std::uint16_t shard_count = 1;
 
 coordinator::shard_options make_options() {
   coordinator::shard_options options;
@@ -131,39 +133,29 @@ test_shard::set_limit(const limit_address& limit, const limit_definition& defini
   return answered.limits.front();
 }
 
-template <class What>
-result<protocol::schedules_told>
-test_shard::ask_schedule(const schedule_address& name, What what) {
-  auto request = protocol::schedule_request::build([&](auto to) {
-    to.setNumber(1);
-    to.setTenant({name.tenant.data(), name.tenant.size()});
-    to.setName({name.name.data(), name.name.size()});
-    what(to);
-  });
-  ask({producer_peer, request});
+result<protocol::schedules_told> test_shard::ask_schedule(const client::question& what) {
+  auto request = protocol::schedule_request::parse(what(1).body);
+  if (!request)
+    return request.error();
+  ask({producer_peer, std::move(*request)});
   if (const auto* told = answer<protocol::schedules_told>())
     return *told;
   const auto* refused = answer<protocol::request_refused<schema::ScheduleRequest>>();
   return refused ? refused->reason : error{errc::unavailable, "no answer about the schedule"};
 }
 
-schedule_address test_shard::address_of(const std::string& name) const {
+client::schedule_place test_shard::place_of(const std::string& name) const {
   auto at = schedules_.find(name);
-  return {at == schedules_.end() ? std::string(protocol::default_tenant) : at->second, name};
+  auto tenant = at == schedules_.end() ? std::string(protocol::default_tenant) : at->second;
+  return client::place_of({std::move(tenant), name}, shard_count);
 }
 
 result<schedule_answer>
 test_shard::set_schedule(const schedule_address& name, const schedule_spec& spec) {
-  auto encoded = protocol::encode_spec(spec);
-  if (!encoded)
-    return encoded.error();
-  auto told = ask_schedule(name, [&](auto request) {
-    auto copied = encoded->read([&](auto from) -> result<void> {
-      request.setSet(from);
-      return {};
-    });
-    static_cast<void>(copied);
-  });
+  auto question = client::ask_set_schedule(client::place_of(name, shard_count), spec);
+  if (!question)
+    return question.error();
+  auto told = ask_schedule(*question);
   if (!told)
     return told.error();
   schedules_.insert_or_assign(name.name, name.tenant);
@@ -172,25 +164,14 @@ test_shard::set_schedule(const schedule_address& name, const schedule_spec& spec
 
 result<schedule_answer>
 test_shard::change_schedule(const std::string& name, schedule_action what) {
-  auto told = ask_schedule(address_of(name), [what](auto request) {
-    switch (what) {
-    case schedule_action::pause:
-      return request.setPause();
-    case schedule_action::resume:
-      return request.setResume();
-    case schedule_action::remove:
-      return request.setDelete();
-    case schedule_action::run:
-      return request.setRun();
-    }
-  });
+  auto told = ask_schedule(client::ask_change_schedule(place_of(name), what));
   if (!told)
     return told.error();
   return answer_of(*told);
 }
 
 result<std::vector<schedule_occurrence>> test_shard::occurrences(const std::string& name) {
-  auto told = ask_schedule(address_of(name), [](auto request) { request.setHistory(); });
+  auto told = ask_schedule(client::ask_schedule_history(place_of(name)));
   if (!told)
     return told.error();
   return told->history;

@@ -5,6 +5,7 @@
 #include "codeq/schedule.hpp"
 #include "codeq/task.hpp"
 
+#include "client/schedule_questions.hpp"
 #include "coordinator/shard/shard.hpp"
 #include "coordinator/store/reader.hpp"
 #include "protocol/task_convert.hpp"
@@ -145,12 +146,10 @@ private:
   void settle();
   void to_worker(core::peer_id peer, worker_message message);
 
-  /// Sends a request for a schedule; `what` sets the member of the union.
-  template <class What>
-  [[nodiscard]] result<protocol::schedules_told>
-  ask_schedule(const schedule_address& name, What what);
-  /// The schedule that the test set under that name.
-  [[nodiscard]] schedule_address address_of(const std::string& name) const;
+  /// Sends a request for a schedule.
+  [[nodiscard]] result<protocol::schedules_told> ask_schedule(const client::question& what);
+  /// The place of the schedule that the test set under that name.
+  [[nodiscard]] client::schedule_place place_of(const std::string& name) const;
 
   /// The answer to the producer's latest request, if it is an `Answer`; otherwise null.
   template <class Answer>

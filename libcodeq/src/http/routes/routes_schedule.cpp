@@ -2,6 +2,7 @@
 #include "codeq/limits.hpp"
 
 #include "base/rfc3339.hpp"
+#include "client/schedule_questions.hpp"
 #include "http/json/input_refusal.hpp"
 #include "http/json/schedule_json.hpp"
 #include "http/routes/route_steps.hpp"
