@@ -31,6 +31,29 @@ TEST_F(Lease, HeartbeatExtendsIt) {
   EXPECT_EQ(state_of(1), "leased");
 }
 
+TEST_F(Lease, IsExtendedForAsLongAsItsHandlerAsks) {
+  lease_one({.lease = 10s});
+
+  extend("w", held(1, 1), 60s);
+  advance(59s);
+  EXPECT_EQ(state_of(1), "leased");
+  EXPECT_THAT(expire(held(1, 1)), testing::HasSubstr("timer"));
+  advance(1s);
+  expire(held(1, 1));
+
+  EXPECT_EQ(state_of(1), "ready");
+}
+
+TEST_F(Lease, ExtensionDoesNotOutliveTheRunTimeout) {
+  lease_one({.lease = 10s, .run_timeout = 20s});
+
+  extend("w", held(1, 1), 60s);
+  advance(20s);
+  expire(held(1, 1));
+
+  EXPECT_NE(state_of(1), "leased");
+}
+
 TEST_F(Lease, ThoseOfAQueueThatExpireTogetherAreNotedOnce) {
   attach("w", {"q", "r"});
   claim("w", 9);

@@ -8,6 +8,8 @@ namespace codeq::test {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::Not;
 
 class WorkerSession : public shard_fixture {
 protected:
@@ -99,8 +101,8 @@ TEST_F(WorkerSession, ResumeDeliversABoundedSizeAndGivesTheRestBackUncharged) {
 
   auto said = resume("w", {});
 
-  EXPECT_THAT(said, testing::HasSubstr("w: got again 1/t1"));
-  EXPECT_THAT(said, testing::HasSubstr("w: resumed"));
+  EXPECT_THAT(said, HasSubstr("w: got again 1/t1"));
+  EXPECT_THAT(said, HasSubstr("w: resumed"));
   int kept = 0;
   for (sequence seq = 1; seq <= 20; ++seq) {
     bool is_kept = state_of(seq) == "leased";
@@ -158,81 +160,6 @@ TEST_F(WorkerSession, NewIncarnationLeavesOtherWorkersAlone) {
   EXPECT_EQ(state_of(1), "leased");
 }
 
-class Inquiry : public shard_fixture {
-protected:
-  void lease_one(const task_settings& settings = {}) {
-    attach("w", {"q"});
-    claim("w", 1);
-    enqueue("q", 1, {.settings = settings});
-  }
-};
-
-TEST_F(Inquiry, WhoAwaitsATaskIsToldOfItsEnd) {
-  lease_one();
-
-  EXPECT_EQ(await("p", {1}), "");
-  EXPECT_EQ(complete("w", held(1, 1), "done"), "p: 1 is completed 'done'; w: answered 1/t1 ok");
-}
-
-TEST_F(Inquiry, WhoAwaitsAnEndedTaskIsToldAtOnce) {
-  lease_one();
-  complete("w", held(1, 1), "done");
-
-  EXPECT_EQ(await("p", {1}), "p: 1 is completed");
-}
-
-TEST_F(Inquiry, RetryIsNoEnd) {
-  lease_one();
-  await("p", {1});
-
-  EXPECT_EQ(nack("w", held(1, 1), 1s), "w: answered 1/t1 ok");
-}
-
-TEST_F(Inquiry, DeathIsAnEnd) {
-  lease_one();
-  await("p", {1});
-
-  EXPECT_EQ(fail_permanently("w", held(1, 1)), "p: 1 is dead; w: answered 1/t1 ok");
-}
-
-TEST_F(Inquiry, WhoAwaitsTwiceIsToldOnce) {
-  lease_one();
-  await("p", {1, 1});
-  await("p", {1});
-
-  EXPECT_EQ(complete("w", held(1, 1)), "p: 1 is completed; w: answered 1/t1 ok");
-}
-
-TEST_F(Inquiry, WhoLeftIsNotTold) {
-  lease_one();
-  await("p", {1});
-  await("o", {1});
-  detach("p");
-
-  EXPECT_EQ(complete("w", held(1, 1)), "o: 1 is completed; w: answered 1/t1 ok");
-}
-
-TEST_F(Inquiry, AwaitOfATaskNotInMemoryIsLeftToTheStore) {
-  EXPECT_EQ(await("p", {3}), "p: 3 is not here");
-}
-
-TEST_F(Inquiry, DescriptionNamesTheHolder) {
-  lease_one();
-
-  EXPECT_EQ(describe("o", 1), "o: 1 is leased by w");
-}
-
-TEST_F(Inquiry, DescriptionInTheTurnOfTheEndHasItsText) {
-  lease_one();
-
-  auto said = together([&] {
-    complete("w", held(1, 1), "done");
-    describe("o", 1);
-  });
-
-  EXPECT_EQ(said, "w: answered 1/t1 ok; o: 1 is completed 'done'");
-}
-
 class WorkerQueues : public shard_fixture {};
 
 TEST_F(WorkerQueues, TakeNoneOfTheQueuesOfATenant) {
@@ -245,6 +172,32 @@ TEST_F(WorkerQueues, TakeNoneOfTheQueuesOfATenant) {
 
   EXPECT_TRUE(state().queues.empty());
   EXPECT_EQ(enqueue("another", 1), "p: enqueued 1");
+}
+
+TEST_F(WorkerQueues, ChangeLeavesTheCredits) {
+  attach("w", {"a", "b"});
+  claim("w", 2);
+
+  change_queues("w", {"b", "c"});
+
+  EXPECT_THAT(enqueue("a"), Not(HasSubstr("got")));
+  EXPECT_THAT(enqueue("b"), HasSubstr("w: got 2/t1"));
+  EXPECT_THAT(enqueue("c"), HasSubstr("w: got 3/t2"));
+}
+
+TEST_F(WorkerQueues, CreditsMeetWhatWaitsInTheNewOnes) {
+  enqueue("c");
+  attach("w", {"a"});
+  claim("w", 1);
+
+  EXPECT_THAT(change_queues("w", {"a", "c"}), HasSubstr("w: got 1/t1"));
+}
+
+TEST_F(WorkerQueues, WorkerWithoutCreditsHearsOfWorkInTheNewOnes) {
+  enqueue("c");
+  attach("w", {"a"});
+
+  EXPECT_THAT(change_queues("w", {"c"}), HasSubstr("w: work"));
 }
 
 } // namespace
