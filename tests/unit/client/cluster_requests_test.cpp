@@ -6,6 +6,7 @@
 #include "protocol/error_code.hpp"
 #include "protocol/map_convert.hpp"
 #include "support/seed.hpp"
+#include "unit/client/sent_request.hpp"
 
 #include <gtest/gtest.h>
 
@@ -29,28 +30,6 @@ constexpr store_identity the_store{7, shard_count};
 
 std::string node_name(std::size_t node) {
   return "n" + std::to_string(node);
-}
-
-/// A request as a shard sees it.
-struct seen_request {
-  producer_id producer;
-  std::uint64_t number = 0;
-  std::uint64_t answered_below = 0;
-  std::uint16_t shard = 0;
-  std::uint32_t tasks = 0;
-};
-
-seen_request read(const protocol::enqueue_request& request) {
-  auto taken = request.read([](auto reader) -> result<seen_request> {
-    return seen_request{
-      {reader.getProducer().getHigh(), reader.getProducer().getLow()},
-      reader.getNumber(),
-      reader.getAnsweredBelow(),
-      reader.getShard(),
-      reader.getTasks().getEnds().size()};
-  });
-  EXPECT_TRUE(taken);
-  return *taken;
 }
 
 /// The memory that a shard keeps wherever it is served: the first answer to each request, until the
@@ -237,7 +216,7 @@ private:
   }
 
   void serve(link& at) {
-    auto request = read(at.requests.front());
+    auto request = read_sent(at.requests.front());
     at.requests.pop_front();
     const shard_id shard{request.shard};
     if (owners_[request.shard] != at.node) {
@@ -260,7 +239,7 @@ private:
     reply(at, request, first, errc::none);
   }
 
-  static void reply(link& at, const seen_request& to, std::uint64_t first, errc code) {
+  static void reply(link& at, const sent_request& to, std::uint64_t first, errc code) {
     at.replies.push_back(protocol::enqueue_reply::build([&](auto root) {
                            root.setNumber(to.number);
                            root.setShard(to.shard);

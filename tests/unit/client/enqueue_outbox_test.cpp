@@ -2,6 +2,7 @@
 #include "client/enqueue_outbox.hpp"
 #include "core/commands/routing.hpp"
 #include "protocol/error_code.hpp"
+#include "unit/client/sent_request.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,30 +19,6 @@ namespace {
 constexpr store_identity store_a{1, 4};
 constexpr store_identity store_b{2, 4};
 
-/// A request sent to the coordinator, without its tasks.
-struct said {
-  producer_id producer;
-  std::uint64_t number = 0;
-  std::uint64_t answered_below = 0;
-  std::uint16_t shard = 0;
-  std::uint32_t tasks = 0;
-
-  friend bool operator==(const said&, const said&) = default;
-};
-
-said read(const protocol::enqueue_request& request) {
-  auto taken = request.read([](auto reader) -> result<said> {
-    return said{
-      {reader.getProducer().getHigh(), reader.getProducer().getLow()},
-      reader.getNumber(),
-      reader.getAnsweredBelow(),
-      reader.getShard(),
-      reader.getTasks().getEnds().size()};
-  });
-  EXPECT_TRUE(taken);
-  return *taken;
-}
-
 /// An outbox with recorded requests and answers, all on one thread.
 class EnqueueOutbox : public ::testing::Test {
 protected:
@@ -52,14 +29,16 @@ protected:
   }
 
   void connect(enqueue_outbox& box, store_identity store = store_a) {
-    box.connect([this](const auto& frame) { sent.push_back(read(frame)); }, store);
+    box.connect([this](const auto& frame) { sent.push_back(read_sent(frame)); }, store);
   }
 
   /// Connects with a cluster of which the shards in `reached` can be sent to.
   void connect_cluster(enqueue_outbox& box) {
     box.connect(
       enqueue_outbox::way{
-        [this](shard_id, const protocol::enqueue_request& frame) { sent.push_back(read(frame)); },
+        [this](shard_id, const protocol::enqueue_request& frame) {
+          sent.push_back(read_sent(frame));
+        },
         [this](shard_id shard) { return reached.contains(shard); }},
       store_a);
   }
@@ -105,7 +84,7 @@ protected:
   }
 
   static protocol::enqueue_reply
-  reply_kinds(const said& to, const std::vector<unsigned char>& kinds) {
+  reply_kinds(const sent_request& to, const std::vector<unsigned char>& kinds) {
     return protocol::enqueue_reply::build([&](auto root) {
       root.setNumber(to.number);
       root.setShard(to.shard);
@@ -117,7 +96,11 @@ protected:
   }
 
   static protocol::enqueue_reply
-  reply(const said& to, std::uint32_t count, errc code = errc::none, std::uint32_t retry_ms = 0) {
+  reply(
+    const sent_request& to,
+    std::uint32_t count,
+    errc code = errc::none,
+    std::uint32_t retry_ms = 0) {
     return protocol::enqueue_reply::build([&](auto root) {
       root.setNumber(to.number);
       root.setShard(to.shard);
@@ -131,13 +114,13 @@ protected:
     });
   }
 
-  void answer(enqueue_outbox& box, const said& to, errc code = errc::none) {
+  void answer(enqueue_outbox& box, const sent_request& to, errc code = errc::none) {
     auto accepted = box.accept(reply(to, code == errc::none ? 1 : 0, code));
     ASSERT_TRUE(accepted) << to_string(accepted.error());
     EXPECT_FALSE(accepted->has_value());
   }
 
-  std::vector<said> sent;
+  std::vector<sent_request> sent;
   std::set<shard_id> reached;
   std::vector<std::string> answers;
   /// Number of the latest call of `submit`.
@@ -203,7 +186,7 @@ TEST_F(EnqueueOutbox, UnansweredRequestsAreRepeatedUnchangedAndInOrder) {
 
   connect(box);
 
-  EXPECT_EQ(sent, (std::vector<said>{first[0], first[2]}));
+  EXPECT_EQ(sent, (std::vector<sent_request>{first[0], first[2]}));
 }
 
 TEST_F(EnqueueOutbox, TheAnswerToACopyIsIgnored) {
@@ -245,7 +228,7 @@ TEST_F(EnqueueOutbox, OverloadedIsRepeatedAfterItsPause) {
   EXPECT_EQ((*accepted)->pause, duration{250});
   EXPECT_TRUE(answers.empty());
   box.retry_due(1);
-  EXPECT_EQ(sent, (std::vector<said>{sent[0], sent[0]}));
+  EXPECT_EQ(sent, (std::vector<sent_request>{sent[0], sent[0]}));
 }
 
 TEST_F(EnqueueOutbox, APauseOutlivesAReconnect) {
@@ -463,7 +446,7 @@ TEST_F(EnqueueOutbox, APartIsRepeatedUnchangedAfterAReconnect) {
 
   connect(box);
 
-  EXPECT_EQ(sent, std::vector<said>(first.begin() + 1, first.end()));
+  EXPECT_EQ(sent, std::vector<sent_request>(first.begin() + 1, first.end()));
 }
 
 TEST_F(EnqueueOutbox, FailAllEndsWhatWasSentAndWhatWaits) {
@@ -545,7 +528,7 @@ TEST_F(EnqueueOutbox, RequestWithoutKeysPrefersTheShardWithFewestUnansweredOnes)
     ++at[one.shard];
   EXPECT_EQ(at, (std::map<std::uint16_t, int>{{1, 2}, {3, 2}}));
 
-  for (const auto& one : std::vector<said>(sent))
+  for (const auto& one : std::vector<sent_request>(sent))
     if (one.shard == 3)
       answer(box, one);
   submit(box);
@@ -580,7 +563,7 @@ TEST_F(EnqueueOutbox, UnansweredRequestIsResentUnchangedToTheNewPlaceOfItsShard)
   const std::vector<shard_id> moved{shard_id{before[1].shard}};
   box.resend(moved);
 
-  EXPECT_EQ(sent, std::vector<said>{before[1]});
+  EXPECT_EQ(sent, std::vector<sent_request>{before[1]});
 }
 
 TEST_F(EnqueueOutbox, NotOwnerKeepsTheRequestOpen) {
