@@ -32,8 +32,7 @@ protected:
   ReaderDriver() {
     reader_driver_options options;
     options.reader.store = store_;
-    options.lookups_max = hostile_look_ups;
-    options.lists_max = lists_max;
+    options.bounds = {hostile_look_ups, lists_max};
     options.meter = meter_;
     reader_ = system_.own(system_.get().spawn(drive_reader, options));
     peers_ = system_.own(system_.get().spawn(

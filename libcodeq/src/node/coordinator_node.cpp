@@ -287,8 +287,7 @@ result<void> coordinator_node::impl::spawn_actors(const coordinator_node_options
     {store, tuning::segment_cache_bytes_default / 4 / identity.shard_count},
     die,
     lookups,
-    limits::lookups_waiting_max,
-    limits::lists_waiting_max,
+    {},
     limit_meter};
   reader = system->spawn<caf::detached>(coordinator::drive_reader, reads);
   keeper = system->spawn<caf::detached>(

@@ -10,22 +10,12 @@ namespace {
 /// From this number on, waiting look-ups of one peer are logged.
 constexpr std::size_t noted_lookups = 1000;
 
-/// Number of refused look-ups after which waiting ones get a turn. A refusal costs about a
-/// hundredth of a turn.
-constexpr std::size_t refusals_per_turn = 128;
-
-error refusal_of(const std::string& what, const std::string& limit, std::size_t max) {
-  auto number = std::to_string(max);
-  return {
-    errc::overloaded,
-    "the connection has " + number + " " + what + " waiting; " + limit + "=" + number};
-}
-
 } // namespace
 
 void reader_driver::start(reader_actor::pointer self, reader_driver_options options) {
   self_ = self;
   options_ = std::move(options);
+  desk_ = lookup_desk(options_.bounds);
   reader_.emplace(options_.reader, *this);
 }
 
@@ -36,30 +26,20 @@ void reader_driver::fetch(coordinator::fetch_bodies& m) {
 }
 
 void reader_driver::keep(coordinator::answer_inquiry& m) {
+  if (auto refusal = desk_.check(m.asked))
+    return refuse(m.peer, m.asked, *refusal);
   auto id = m.asked.why.peer;
-  if (m.asked.is_bounded && lookups_.size_of(id) >= options_.lookups_max) {
-    auto max = options_.lookups_max;
-    const auto& by = m.asked.asker;
-    options_.meter->note(
-      {"lookups_waiting_max", max, "tenant", by ? std::string_view(by->tenant) : "default"});
-    return refuse(m.peer, m.asked, refusal_of("look-ups", "lookups_waiting_max", max));
-  }
   auto& peer = enter(id, m.peer);
-  lookups_.add(std::move(m.asked));
+  desk_.add(std::move(m.asked));
   note_waiting(id, peer);
   schedule();
 }
 
 void reader_driver::keep(coordinator::list_stored& m) {
-  auto id = m.list.in_memory.peer;
-  if (m.list.is_bounded && lists_.size_of(id) >= options_.lists_max) {
-    auto max = options_.lists_max;
-    options_.meter->note(
-      {"lists_waiting_max", max, "tenant", m.list.in_memory.part.filter.tenant});
-    return refuse(m.peer, m.list, refusal_of("lists", "lists_waiting_max", max));
-  }
-  enter(id, m.peer);
-  lists_.add(begin_list(std::move(m.list)));
+  if (auto refusal = desk_.check(m.list))
+    return refuse(m.peer, m.list, *refusal);
+  enter(m.list.in_memory.peer, m.peer);
+  desk_.add(std::move(m.list));
   note_size();
   schedule();
 }
@@ -72,7 +52,7 @@ reader_driver::asker& reader_driver::enter(core::peer_id id, const shard_peer_ac
 }
 
 void reader_driver::leave(core::peer_id id) {
-  if (lookups_.has(id) || lists_.has(id))
+  if (desk_.has(id))
     return;
   auto at = askers_.find(id);
   self_->demonitor(at->second.actor.address());
@@ -81,62 +61,59 @@ void reader_driver::leave(core::peer_id id) {
 
 template <class Asked>
 void reader_driver::refuse(
-  const shard_peer_actor& peer, const Asked& asked, const error& reason) {
+  const shard_peer_actor& peer, const Asked& asked, const lookup_refusal& why) {
+  options_.meter->note({why.limit, why.max, "tenant", why.tenant});
   peer_ = peer;
-  reader_->refuse(asked, reason);
+  reader_->refuse(asked, why.reason);
   peer_ = nullptr;
-  // Otherwise peers that ask again faster than they are refused would keep it from any other work.
-  if (++refused_ % refusals_per_turn == 0)
-    answer_next();
+  carry_out(desk_.take_after_refusal());
 }
 
 void reader_driver::keep(coordinator::find_keys& m) {
   shards_.insert_or_assign(m.wanted.shard, m.shard);
-  keys_.add(std::move(m.wanted));
+  desk_.add(std::move(m.wanted));
   note_size();
   schedule();
 }
 
 void reader_driver::keep(coordinator::read_survivors& m) {
   shards_.insert_or_assign(m.wanted.shard, m.shard);
-  survivors_.add(std::move(m.wanted));
+  desk_.add(std::move(m.wanted));
   schedule();
 }
 
 void reader_driver::look_up() {
   is_scheduled_ = false;
-  for (const auto& wanted : keys_.take())
-    reader_->find(wanted);
-  answer_next();
-  list_next();
-  for (const auto& wanted : survivors_.take())
-    reader_->read(wanted);
+  carry_out(desk_.take());
   note_size();
-  if (waiting() > 0)
+  if (desk_.size() > 0)
     schedule();
 }
 
-void reader_driver::answer_next() {
-  auto asked = lookups_.take();
-  if (asked.empty())
-    return;
-  auto id = asked.front().why.peer;
-  auto at = askers_.find(id);
-  peer_ = at->second.actor;
-  reader_->answer(asked);
-  peer_ = nullptr;
-  leave(id);
+void reader_driver::carry_out(lookup_turn turn) {
+  for (const auto& wanted : turn.keys)
+    reader_->find(wanted);
+  if (!turn.inquiries.empty())
+    answer(turn.inquiries);
+  for (auto& list : turn.lists)
+    go_on(std::move(list));
+  for (const auto& wanted : turn.survivors)
+    reader_->read(wanted);
+  for (auto peer : turn.peers)
+    leave(peer);
 }
 
-void reader_driver::list_next() {
-  for (auto& list : lists_.take()) {
-    auto id = list.peer;
-    peer_ = askers_.at(id).actor;
-    if (!reader_->go_on(list))
-      lists_.add(std::move(list));
-    peer_ = nullptr;
-    leave(id);
-  }
+void reader_driver::answer(const std::vector<stored_inquiry>& asked) {
+  peer_ = askers_.at(asked.front().why.peer).actor;
+  reader_->answer(asked);
+  peer_ = nullptr;
+}
+
+void reader_driver::go_on(open_list list) {
+  peer_ = askers_.at(list.peer).actor;
+  if (!reader_->go_on(list))
+    desk_.add(std::move(list));
+  peer_ = nullptr;
 }
 
 void reader_driver::keys_found(
@@ -160,8 +137,7 @@ void reader_driver::forget(const caf::actor_addr& gone) {
   std::erase_if(askers_, [&](const auto& entry) {
     if (entry.second.actor.address() != gone)
       return false;
-    lookups_.drop(entry.first);
-    lists_.drop(entry.first);
+    desk_.drop(entry.first);
     return true;
   });
   note_size();
@@ -174,14 +150,14 @@ void reader_driver::schedule() {
 
 void reader_driver::note_waiting(core::peer_id id, asker& peer) {
   note_size();
-  auto waiting = lookups_.size_of(id);
+  auto waiting = desk_.inquiries_of(id);
   if (waiting >= noted_lookups && !std::exchange(peer.is_noted, true))
     CODEQ_LOG_WARN("reader lets the look-ups of a peer wait peer={} waiting={}", id, waiting);
 }
 
 void reader_driver::note_size() {
   if (options_.waiting)
-    *options_.waiting = waiting();
+    *options_.waiting = desk_.size();
 }
 
 reader_actor::behavior_type drive_reader(

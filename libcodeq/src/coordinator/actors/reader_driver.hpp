@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/limits.hpp"
-
 #include "coordinator/actors/coordinator_actors.hpp"
-#include "coordinator/store/lookup_queue.hpp"
+#include "coordinator/store/lookup_desk.hpp"
 #include "coordinator/store/reader.hpp"
 #include "observe/limit_meter.hpp"
 
@@ -23,15 +21,12 @@ struct reader_driver_options {
   std::function<void(const error&)> on_failure;
   /// Number of waiting look-ups; null: not counted.
   std::shared_ptr<std::atomic<std::size_t>> waiting{};
-  /// Maximum number of waiting look-ups of one connection.
-  std::size_t lookups_max = limits::lookups_waiting_max;
-  /// Maximum number of waiting lists of one connection.
-  std::size_t lists_max = limits::lists_waiting_max;
+  lookup_bounds bounds{};
   std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
 };
 
-/// The actor of the reader, on a thread of its own. Delivers tasks at once. A look-up waits until
-/// the messages before it are sorted into queues or refused.
+/// The actor of the reader, on a thread of its own. Delivers tasks at once. Other look-ups wait in
+/// the `lookup_desk`, which decides which of them are refused and which come next.
 class reader_driver : public reader_port {
 public:
   static constexpr const char* name = "reader";
@@ -69,39 +64,29 @@ private:
     bool is_noted = false;
   };
 
-  [[nodiscard]] std::size_t waiting() const {
-    return lookups_.size() + lists_.size() + keys_.size() + survivors_.size();
-  }
-
   void schedule();
 
   /// Answers a query, or a list, for which there is no room.
   template <class Asked>
-  void refuse(const shard_peer_actor& peer, const Asked& asked, const error& reason);
+  void refuse(const shard_peer_actor& peer, const Asked& asked, const lookup_refusal& why);
 
   /// Keeps a peer that waits, until `leave`.
   asker& enter(core::peer_id id, const shard_peer_actor& actor);
   void leave(core::peer_id id);
 
-  /// Answers the queries of one turn.
-  void answer_next();
-
-  /// Goes on with the list whose turn it is.
-  void list_next();
+  void carry_out(lookup_turn turn);
+  void answer(const std::vector<stored_inquiry>& asked);
+  void go_on(open_list list);
   void note_waiting(core::peer_id id, asker& peer);
   void note_size();
 
   reader_actor::pointer self_ = nullptr;
   reader_driver_options options_;
   std::optional<reader> reader_;
-  lookup_queue<stored_inquiry> lookups_;
-  lookup_queue<open_list> lists_;
-  lookup_queue<keys_wanted> keys_;
-  lookup_queue<survivors_wanted> survivors_;
+  lookup_desk desk_;
   std::unordered_map<shard_id, shard_internal_actor> shards_;
   std::unordered_map<core::peer_id, asker> askers_;
   bool is_scheduled_ = false;
-  std::uint64_t refused_ = 0;
   /// The peer that the current call answers.
   shard_peer_actor peer_;
 };
