@@ -67,9 +67,9 @@ public:
 
   void to_shards(core::command command) override;
 
-  [[nodiscard]] result<std::shared_ptr<const security::principal>>
+  [[nodiscard]] std::shared_ptr<const security::principal>
   authenticate(const std::string&) const override {
-    return std::shared_ptr<const security::principal>();
+    return nullptr;
   }
 
   [[nodiscard]] result<void> review(const security::principal&) const override { return {}; }

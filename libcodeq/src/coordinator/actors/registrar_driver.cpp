@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/actors/registrar_driver.hpp"
 
-#include "base/errors.hpp"
 #include "base/remote_block.hpp"
 #include "base/tuning.hpp"
 #include "observe/log.hpp"
@@ -54,6 +53,7 @@ void registrar_driver::start(
   registrar_internal_actor::pointer self, const registrar_driver_options& options) {
   self_ = self;
   options_ = options;
+  options_.registrar.takes_tokens = options_.access != nullptr;
   registrar_.emplace(options_.registrar, *this);
 }
 
@@ -143,17 +143,11 @@ void registrar_driver::open_stream(
                   name = node.identity.name,
                   incarnation = node.identity.incarnation](
                    const protocol::wire_frame& frame) -> result<void> {
-    if (frame.type == protocol::frame_type<schema::Goodbye>)
-      return {};
-    if (frame.type != protocol::frame_type<schema::ReplicaFrame>)
-      return error{
-        errc::protocol_error,
-        "a coordinator sends a frame of type " + std::to_string(frame.type)
-          + "; it may send replicas' messages only"};
-    auto parsed = protocol::replica_frame::parse(frame.body);
-    if (!parsed)
-      return parsed.error();
-    caf::anon_send(to, replica_frame_arrived{name, incarnation, std::move(*parsed)});
+    auto messages = read_stream_frame(frame);
+    if (!messages)
+      return messages.error();
+    if (*messages)
+      caf::anon_send(to, replica_frame_arrived{name, incarnation, std::move(**messages)});
     return {};
   };
   self_->send(from.connection, ack.to_wire());
@@ -222,20 +216,9 @@ void registrar_driver::to_shards(core::command command) {
       self_->send(options_.shards[i], shard_command{command});
 }
 
-result<std::shared_ptr<const security::principal>>
+std::shared_ptr<const security::principal>
 registrar_driver::authenticate(const std::string& token) const {
-  std::shared_ptr<const security::principal> bearer;
-  if (!options_.access)
-    return bearer;
-  if (token.empty())
-    return base::refused("this coordinator " + std::string(base::token_required_words));
-  bearer = options_.access->authenticate(token);
-  if (!bearer)
-    return error{
-      errc::unauthorized,
-      "this coordinator does not know the token, or it has expired; the coordinator's log has the "
-      "reason"};
-  return bearer;
+  return options_.access->authenticate(token);
 }
 
 result<void> registrar_driver::review(const security::principal& bearer) const {

@@ -74,7 +74,7 @@ public:
   [[nodiscard]] std::int64_t last_message(core::peer_id peer) const override;
   void detach(core::peer_id peer) override;
   void to_shards(core::command command) override;
-  [[nodiscard]] result<std::shared_ptr<const security::principal>>
+  [[nodiscard]] std::shared_ptr<const security::principal>
   authenticate(const std::string& token) const override;
   [[nodiscard]] result<void> review(const security::principal& bearer) const override;
 

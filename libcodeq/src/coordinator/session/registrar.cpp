@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/session/registrar.hpp"
 
+#include "base/errors.hpp"
 #include "base/tuning.hpp"
 #include "coordinator/shard/access.hpp"
 #include "protocol/map_convert.hpp"
@@ -25,16 +26,39 @@ error name_taken_over(const std::string& name) {
 
 } // namespace
 
+result<std::optional<protocol::replica_frame>>
+read_stream_frame(const protocol::wire_frame& frame) {
+  std::optional<protocol::replica_frame> messages;
+  if (frame.type == protocol::frame_type<schema::Goodbye>)
+    return messages;
+  if (frame.type != protocol::frame_type<schema::ReplicaFrame>)
+    return error{
+      errc::protocol_error,
+      "a coordinator sends a frame of type " + std::to_string(frame.type)
+        + "; it may send replicas' messages only"};
+  auto parsed = protocol::replica_frame::parse(frame.body);
+  if (!parsed)
+    return parsed.error();
+  messages = std::move(*parsed);
+  return messages;
+}
+
 registrar::registrar(const registrar_options& options, registrar_port& port)
   : options_(options), port_(port), shares_(options.connections_max) {
 }
 
 result<std::shared_ptr<const security::principal>>
 registrar::authenticate(const protocol::node_introduction& node) const {
+  if (!options_.takes_tokens)
+    return std::shared_ptr<const security::principal>();
+  if (node.token.empty())
+    return base::refused("this coordinator " + std::string(base::token_required_words));
   auto bearer = port_.authenticate(node.token);
-  if (!bearer || !*bearer)
-    return bearer;
-  if (auto ok = access::check(**bearer, node); !ok)
+  if (!bearer)
+    return base::refused(
+      "this coordinator does not know the token, or it has expired; the coordinator's log has the "
+      "reason");
+  if (auto ok = access::check(*bearer, node); !ok)
     return ok.error();
   return bearer;
 }

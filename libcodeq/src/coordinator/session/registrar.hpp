@@ -39,6 +39,8 @@ struct registrar_options {
   std::string node{};
   /// Null when this coordinator is alone.
   std::shared_ptr<const map_source> places{};
+  /// Nodes have to show a token; false in a single-user setup.
+  bool takes_tokens = false;
 };
 
 /// The registrar's interface to its driver. Calls return before they call the registrar back.
@@ -79,14 +81,19 @@ public:
   /// Sends every shard a command.
   virtual void to_shards(core::command command) = 0;
 
-  /// The bearer of a node's token; null in a single-user setup. Errors: `unauthorized`.
-  [[nodiscard]] virtual result<std::shared_ptr<const security::principal>>
+  /// The bearer of a node's token; null when the token is not accepted. @pre nodes show tokens
+  [[nodiscard]] virtual std::shared_ptr<const security::principal>
   authenticate(const std::string& token) const = 0;
 
   /// Checks whether the rights of a session's bearer still hold. Errors: `unauthorized`,
   /// `going_away`.
   [[nodiscard]] virtual result<void> review(const security::principal& bearer) const = 0;
 };
+
+/// The messages for replicas in a frame of another coordinator; empty for its goodbye. Errors:
+/// `protocol_error` for any other frame.
+[[nodiscard]] result<std::optional<protocol::replica_frame>>
+read_stream_frame(const protocol::wire_frame& frame);
 
 /// Decides which nodes may connect: one connected worker per name and tenant. Uses no actor, clock
 /// or connection: its driver calls it from one thread and numbers the hellos.

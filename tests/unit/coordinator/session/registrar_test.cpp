@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@ public:
 
   void refuse(std::uint64_t hello, const error& reason) override {
     note(std::string(to_string(reason.code)), hello);
+    last_refusal = reason.context;
   }
 
   void probe(core::peer_id, std::uint64_t hello) override { note("probe", hello); }
@@ -40,14 +42,18 @@ public:
 
   void to_shards(core::command) override {}
 
-  [[nodiscard]] result<std::shared_ptr<const security::principal>>
-  authenticate(const std::string&) const override {
-    return std::shared_ptr<const security::principal>();
+  [[nodiscard]] std::shared_ptr<const security::principal>
+  authenticate(const std::string& token) const override {
+    return token == "secret" ? bearer : nullptr;
   }
 
   [[nodiscard]] result<void> review(const security::principal&) const override { return {}; }
 
   [[nodiscard]] std::vector<std::string> take() { return std::exchange(lines_, {}); }
+
+  /// Shows "secret".
+  std::shared_ptr<const security::principal> bearer;
+  std::string last_refusal;
 
 private:
   void note(const std::string& what, std::uint64_t hello) {
@@ -84,6 +90,77 @@ TEST(Registrar, CoordinatorOfTheClusterIsWelcome) {
 TEST(Registrar, CoordinatorsOfOtherClustersAreRefused) {
   EXPECT_EQ(welcomed("prod", "test"), (std::vector<std::string>{"7 unauthorized"}));
   EXPECT_EQ(welcomed("", "test"), (std::vector<std::string>{"7 unsupported"}));
+}
+
+protocol::hello producer_hello(const std::string& token) {
+  return protocol::hello::build([&](schema::Hello::Builder root) {
+    root.setMinVersion(protocol::version);
+    root.setMaxVersion(protocol::version);
+    root.setRole(schema::Role::PRODUCER);
+    root.setName("p");
+    root.setIncarnation(1);
+    root.setToken({reinterpret_cast<const capnp::byte*>(token.data()), token.size()});
+  });
+}
+
+TEST(Registrar, NodesShowATokenThatIsKnownWhereTokensAreTaken) {
+  hello_port port;
+  auto ada = std::make_shared<security::principal>();
+  ada->tenant = "acme";
+  ada->role = security::role::producer;
+  port.bearer = ada;
+  registrar_options options;
+  options.takes_tokens = true;
+  registrar door{options, port};
+
+  door.welcome(1, producer_hello(""), {});
+  EXPECT_EQ(port.last_refusal, "this coordinator requires a token");
+  door.welcome(2, producer_hello("wrong"), {});
+  EXPECT_EQ(
+    port.last_refusal,
+    "this coordinator does not know the token, or it has expired; the coordinator's log has the "
+    "reason");
+  door.welcome(3, producer_hello("secret"), {});
+
+  EXPECT_EQ(
+    port.take(), (std::vector<std::string>{"1 unauthorized", "2 unauthorized", "3 session"}));
+}
+
+TEST(Registrar, SingleUserSetupLooksAtNoToken) {
+  hello_port port;
+  registrar door{{}, port};
+
+  door.welcome(1, producer_hello("wrong"), {});
+
+  EXPECT_EQ(port.take(), std::vector<std::string>{"1 session"});
+}
+
+TEST(StreamFrame, OfAnotherCoordinatorHasMessagesOfReplicasOrIsItsGoodbye) {
+  auto messages = protocol::replica_frame::build([](auto) {});
+  auto goodbye = protocol::goodbye::build([](auto) {});
+  auto other = protocol::enqueue_request::build([](auto) {});
+
+  auto read = read_stream_frame(messages.to_wire());
+  auto ended = read_stream_frame(goodbye.to_wire());
+  auto refused = read_stream_frame(other.to_wire());
+
+  ASSERT_TRUE(read);
+  EXPECT_TRUE(*read);
+  ASSERT_TRUE(ended);
+  EXPECT_FALSE(*ended);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::protocol_error);
+  EXPECT_EQ(
+    refused.error().context,
+    "a coordinator sends a frame of type "
+      + std::to_string(protocol::frame_type<schema::EnqueueRequest>)
+      + "; it may send replicas' messages only");
+}
+
+TEST(StreamFrame, MalformedOneIsRefused) {
+  protocol::wire_frame frame{protocol::frame_type<schema::ReplicaFrame>, bytes(std::string("x"))};
+
+  EXPECT_FALSE(read_stream_frame(frame));
 }
 
 } // namespace
