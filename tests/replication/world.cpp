@@ -27,6 +27,10 @@ membership first_value() {
   return value;
 }
 
+std::size_t index_of(replica_id id) {
+  return static_cast<std::size_t>(id) / 11 - 1;
+}
+
 std::size_t deltas_of(const message& what) {
   if (const auto* appended = std::get_if<append>(&what))
     return appended->entries.size();
@@ -48,32 +52,23 @@ scenario::scenario(std::uint64_t from) : seed(from) {
   fault_pause_ms = random.between(200, 3'000);
 }
 
-world::world(std::uint64_t seed) : scenario_(seed), random_(seed) {
+world::world(std::uint64_t seed) : surroundings(seed), scenario_(seed) {
   values_.push_back(first_value());
   for (std::size_t i = 0; i < nodes_count; ++i) {
     const auto rate = 1.0 + static_cast<double>(random_.below(250)) / 1000;
-    nodes_[i] = std::make_unique<node>(*this, i, rate, values_.back());
+    const auto& value = values_.back();
+    nodes_[i] =
+      std::make_unique<node>(*this, node_start{value.replicas[i], std::to_string(i), rate, value});
   }
 }
 
 world::~world() = default;
 
-void world::note(const std::string& line) {
-  lines_.push_back(std::to_string(time_.now().count() / 1000) + " ms: " + line);
-}
-
-std::string world::story() const {
-  std::string text;
-  const auto first = lines_.size() > 60 ? lines_.size() - 60 : 0;
-  for (auto i = first; i < lines_.size(); ++i)
-    text += lines_[i] + "\n";
-  return text;
-}
-
-void world::send(std::size_t from, replica_id to, envelope what) {
+void world::send(const node& sender, replica_id to, envelope what) {
   if (deltas_of(what.content) > bounds::message_entries)
     audit_.fail("a message has more deltas than its receiver takes");
-  const auto index = static_cast<std::size_t>(to) / 11 - 1;
+  const auto from = index_of(sender.id());
+  const auto index = index_of(to);
   const auto copies = 1u + (random_.hits(scenario_.double_permille) ? 1u : 0u);
   for (unsigned i = 0; i < copies; ++i) {
     if (is_cut_[from][index] || (!is_healed_ && random_.hits(scenario_.loss_permille)))
@@ -90,23 +85,25 @@ void world::send(std::size_t from, replica_id to, envelope what) {
   }
 }
 
-void world::compare_and_set(std::size_t from, membership old, membership next) {
+void world::compare_and_set(
+  const node& asker, const membership& old, const membership& next) {
+  const auto from = index_of(asker.id());
   if (is_etcd_cut_[from])
     return;
   const auto is_late = !is_healed_ && random_.hits(50);
   const auto delay = is_late ? random_.moment(1'000, 2'000'000) : random_.moment(500, 20'000);
   if (!is_healed_ && random_.hits(scenario_.unknown_permille / 2))
     return;
-  time_.after(delay, [this, from, old = std::move(old), next = std::move(next)] {
+  time_.after(delay, [this, from, old, next] {
     const auto applied = values_.back() == old;
     if (applied) {
       values_.push_back(next);
       std::string set;
       for (auto member : next.in_sync)
-        set += " " + std::to_string(static_cast<std::uint64_t>(member) / 11 - 1);
+        set += " " + std::to_string(index_of(member));
       note("etcd: version " + std::to_string(next.version) + " epoch "
            + std::to_string(next.epoch) + " primary "
-           + std::to_string(static_cast<std::uint64_t>(next.primary) / 11 - 1) + " set" + set);
+           + std::to_string(index_of(next.primary)) + " set" + set);
       if (next.condition == shard_condition::loss_accepted)
         audit_.accept_loss();
     }
@@ -140,12 +137,12 @@ void world::make_load() {
   time_.after(random_.moment(2'000, 60'000), [this] { make_load(); });
 }
 
-void world::tell_end(std::size_t index) {
+void world::ended(const node& gone) {
   for (auto& n : nodes_)
-    if (n->id() != nodes_[index]->id() && random_.hits(500))
+    if (n->id() != gone.id() && random_.hits(500))
       n->run(
         random_.moment(1'000, 150'000),
-        [gone = nodes_[index]->id()](shard_replica& process, monotonic_time now) {
+        [gone = gone.id()](shard_replica& process, monotonic_time now) {
           process.note_gone(gone, now);
         });
 }
