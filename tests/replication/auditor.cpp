@@ -35,7 +35,7 @@ void auditor::acknowledges(epoch_number epoch, position at) {
   acknowledged_.push_back(at);
   if (at.epoch != epoch)
     fail("delta " + text(at) + " is acknowledged in epoch " + std::to_string(epoch));
-  if (is_loss_accepted_)
+  if (!has_to_stay(at))
     return;
   for (auto later = served_.upper_bound(epoch); later != served_.end(); ++later)
     if (!has(later->second, at))
@@ -51,10 +51,8 @@ void auditor::serves(epoch_number epoch, const std::vector<entry>& log) {
 }
 
 void auditor::check_before(epoch_number epoch, const std::vector<entry>& log) {
-  if (is_loss_accepted_)
-    return;
   for (auto at : acknowledged_)
-    if (at.epoch < epoch && !has(log, at))
+    if (at.epoch < epoch && has_to_stay(at) && !has(log, at))
       fail("acknowledged delta " + text(at) + " is lost");
 }
 

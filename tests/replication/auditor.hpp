@@ -23,8 +23,9 @@ public:
   void serves(epoch_number epoch, const std::vector<entry>& log);
   /// A primary may answer what is not a commit.
   void may_answer(epoch_number epoch);
-  /// A replica was made primary after all had lost power: what it has not is lost, as it was said.
-  void accept_loss() { is_loss_accepted_ = true; }
+  /// A replica was made primary in this epoch after all had lost power: what it has not is lost, as
+  /// it was said.
+  void accept_loss(epoch_number epoch) { loss_accepted_ = epoch; }
 
   /// Notes a violation that was found elsewhere.
   void fail(const std::string& what);
@@ -34,7 +35,10 @@ public:
 
   [[nodiscard]] const std::string& violation() const { return violation_; }
 
-  [[nodiscard]] std::size_t acknowledged() const { return acknowledged_.size(); }
+  [[nodiscard]] const std::vector<position>& acknowledged() const { return acknowledged_; }
+
+  /// Whether a delta that was acknowledged must not be lost.
+  [[nodiscard]] bool has_to_stay(position at) const { return at.epoch >= loss_accepted_; }
 
   [[nodiscard]] std::size_t epochs_served() const { return served_.size(); }
 
@@ -46,7 +50,8 @@ private:
   std::map<position, entry> deltas_;
   std::vector<position> acknowledged_;
   std::map<epoch_number, std::vector<entry>> served_;
-  bool is_loss_accepted_ = false;
+  /// Nothing is claimed of what was acknowledged before this epoch.
+  epoch_number loss_accepted_ = 0;
   std::string violation_;
 };
 

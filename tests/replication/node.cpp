@@ -71,6 +71,11 @@ void node::cut_power() {
   world_.note("power cut " + name_ + " keeps " + std::to_string(written_));
 }
 
+void node::drop() {
+  process_.reset();
+  world_.note("drop " + name_);
+}
+
 void node::pause(span length) {
   paused_until_ = std::max(paused_until_, world_.time().now() + length);
 }
@@ -218,7 +223,7 @@ void node::compare_and_set(const membership& old, const membership& next) {
 }
 
 void node::acknowledge(position at) {
-  world_.audit_of(*this).acknowledges(at.epoch, at);
+  world_.acknowledged(*this, at);
 }
 
 void node::serve(epoch_number epoch) {

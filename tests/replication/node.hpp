@@ -64,6 +64,7 @@ public:
   virtual void ended(const node& gone) = 0;
   /// The node has begun to serve.
   virtual void served(const node& by) = 0;
+  virtual void acknowledged(const node& by, position at) = 0;
 
 protected:
   timeline time_;
@@ -95,6 +96,10 @@ public:
   void start();
   void kill();
   void cut_power();
+  /// The replica is given up: its process ends, which nobody sees.
+  void drop();
+  /// The shard's value as etcd tells it before a start. @pre it is not up
+  void learn(const membership& value) { value_ = value; }
   void pause(span length);
   void hang_disk(span length) {
     disk_free_ = std::max(disk_free_, world_.time().now() + length);
@@ -111,9 +116,18 @@ public:
 
   [[nodiscard]] const std::vector<entry>& log() const { return log_; }
 
+  /// Whether a delta is on the disk.
+  [[nodiscard]] bool holds(position at) const {
+    return at.number <= written_ && log_[at.number - 1].at == at;
+  }
+
   [[nodiscard]] replica_id id() const { return id_; }
 
-  [[nodiscard]] std::uint64_t incarnation() const { return incarnation_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+  [[nodiscard]] epoch_number promised() const { return promised_; }
+
+  [[nodiscard]] bool is_doubtful() const { return is_doubtful_; }
 
   // Port.
   void send(replica_id to, const message& what) override;

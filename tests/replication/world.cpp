@@ -105,7 +105,7 @@ void world::compare_and_set(
            + std::to_string(next.epoch) + " primary "
            + std::to_string(index_of(next.primary)) + " set" + set);
       if (next.condition == shard_condition::loss_accepted)
-        audit_.accept_loss();
+        audit_.accept_loss(next.epoch);
     }
     if (is_healed_ || !random_.hits(scenario_.unknown_permille))
       answer(from, values_.back(), applied);

@@ -52,6 +52,10 @@ public:
   void ended(const node& gone) override;
   void served(const node&) override { check_answers(); }
 
+  void acknowledged(const node&, position at) override {
+    audit_.acknowledges(at.epoch, at);
+  }
+
 private:
   void answer(std::size_t to, membership current, bool applied);
   void poll(std::size_t index);

@@ -73,6 +73,8 @@ void fake_etcd::change(
 }
 
 void fake_etcd::tell(const etcd::entry& changed) {
+  if (observer_)
+    observer_(changed);
   for (const auto& to : watchers_) {
     if (!is_in(to.what, changed.key) || random_.hits(faults_.lost_changes))
       continue;

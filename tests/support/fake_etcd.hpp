@@ -12,6 +12,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace codeq::test {
@@ -74,6 +75,11 @@ public:
     etcd::key_range what,
     std::function<void(const etcd::watch_line&)> changed);
 
+  /// Tells all later changes at once and without faults: to whoever judges a run.
+  void observe(std::function<void(const etcd::entry&)> changed) { observer_ = std::move(changed); }
+
+  [[nodiscard]] bool is_cut(std::size_t client) const { return cut_.contains(client); }
+
   /// Without delay and faults.
   etcd::decision apply(const etcd::swap& what);
   [[nodiscard]] etcd::range_answer list(const etcd::key_range& what) const;
@@ -128,6 +134,7 @@ private:
   /// All changes, oldest first; the revision of the first one is 2.
   std::vector<etcd::entry> changes_;
   std::vector<watcher> watchers_;
+  std::function<void(const etcd::entry&)> observer_;
   std::set<std::size_t> cut_;
   std::uint64_t next_lease_ = 1;
 };

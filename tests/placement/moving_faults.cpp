@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of `moving_cluster` that disturbs it.
+#include "placement/moving_cluster.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::cluster::sim {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr span healed_at = 25s;
+
+} // namespace
+
+span moving_cluster::length_of_fault() {
+  const auto length = random_.moment(10'000, random_.hits(300) ? 6'000'000 : 2'000'000);
+  return std::min(length, healed_at - time_.now());
+}
+
+void moving_cluster::make_fault() {
+  if (is_healed_)
+    return;
+  disturb(random_.below(nodes_.size()));
+  time_.after(
+    random_.moment(10'000, scenario_.fault_pause_ms * 1000), [this] { make_fault(); });
+}
+
+void moving_cluster::disturb(std::size_t index) {
+  const auto length = length_of_fault();
+  const auto other = (index + 1 + random_.below(nodes_.size() - 1)) % nodes_.size();
+  switch (random_.below(12)) {
+  case 0:
+  case 1:
+  case 2:
+    return crash(index, length);
+  case 3:
+    note("pause c" + std::to_string(index));
+    return nodes_[index]->pause(length);
+  case 4:
+    return cut(index, other, random_.hits(500), length);
+  case 5:
+    return isolate(index, length);
+  case 6:
+    isolate(index, length);
+    return crash(other, std::min<span>(length, random_.moment(1'000, 100'000)));
+  case 7:
+    return cut_etcd(index, random_.hits(300), length);
+  case 8:
+    note("disk hangs c" + std::to_string(index));
+    return nodes_[index]->hang_disk(length);
+  case 9:
+    return fill_disk(index, length);
+  case 10:
+    if (may_lose_disk(index)) {
+      nodes_[index]->empty_disk();
+      time_.after(length, [this, index] { nodes_[index]->start(); });
+    }
+    return;
+  default:
+    note("stop c" + std::to_string(index));
+    nodes_[index]->stop();
+    time_.after(length + 1s, [this, index] { nodes_[index]->start(); });
+  }
+}
+
+void moving_cluster::crash(std::size_t index, span length) {
+  if (random_.hits(500))
+    nodes_[index]->cut_power();
+  else
+    nodes_[index]->kill();
+  time_.after(length, [this, index] { nodes_[index]->start(); });
+}
+
+void moving_cluster::cut(std::size_t from, std::size_t to, bool is_both, span length) {
+  note("cut c" + std::to_string(from) + " to c" + std::to_string(to));
+  is_cut_[from][to] = true;
+  is_cut_[to][from] = is_cut_[to][from] || is_both;
+  time_.after(length, [this, from, to] { is_cut_[from][to] = is_cut_[to][from] = false; });
+}
+
+void moving_cluster::isolate(std::size_t index, span length) {
+  note("isolate c" + std::to_string(index));
+  const auto set = [this, index](bool is_cut) {
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+      is_cut_[index][i] = is_cut_[i][index] = is_cut;
+  };
+  set(true);
+  time_.after(length, [set] { set(false); });
+}
+
+void moving_cluster::cut_etcd(std::size_t index, bool is_all, span length) {
+  note("etcd away from " + (is_all ? "all" : nodes_[index]->name()));
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (is_all || i == index)
+      etcd_.cut(i, true);
+  time_.after(length, [this] {
+    for (auto& node : nodes_)
+      if (etcd_.is_cut(node->index())) {
+        etcd_.cut(node->index(), false);
+        node->reach_etcd();
+      }
+  });
+}
+
+void moving_cluster::fill_disk(std::size_t index, span length) {
+  note("disk is full c" + std::to_string(index));
+  nodes_[index]->set_tight(true);
+  time_.after(length, [this, index] { nodes_[index]->set_tight(false); });
+}
+
+/// Whether every acknowledged delta of a disk is on another one, too.
+bool moving_cluster::may_lose_disk(std::size_t index) const {
+  if (scenario_.is_os)
+    return false;
+  for (const auto& shard : shards_) {
+    const auto& set = shard.records.back().second.value.in_sync;
+    const auto is_held = std::any_of(set.begin(), set.end(), [&](auto member) {
+      const auto& holder = homes_.at(member);
+      return holder.node->index() != index && holder.node->on_disk(holder.shard) == holder.replica;
+    });
+    if (!is_held)
+      return false;
+  }
+  return true;
+}
+
+// Changes of an operator.
+
+void moving_cluster::make_change() {
+  if (is_healed_)
+    return;
+  ask(random_.below(nodes_.size()), random_change());
+  time_.after(
+    random_.moment(10'000, scenario_.change_pause_ms * 1000), [this] { make_change(); });
+}
+
+cluster_change moving_cluster::random_change() {
+  cluster_change wanted;
+  wanted.operation = random_.next() | 1;
+  wanted.node = nodes_[random_.below(nodes_.size())]->name();
+  wanted.shard = shard_id{static_cast<std::uint16_t>(random_.below(shards_.size()))};
+  const auto dice = random_.below(10);
+  if (dice < 6)
+    wanted.what = cluster_change::kind::move;
+  else if (dice == 6)
+    wanted.what = cluster_change::kind::balance;
+  else if (dice < 9 && drained_.empty())
+    wanted.what = cluster_change::kind::drain;
+  else
+    wanted.what = cluster_change::kind::undrain;
+  if (wanted.what == cluster_change::kind::undrain && !drained_.empty())
+    wanted.node = *drained_.begin();
+  return wanted;
+}
+
+void moving_cluster::ask(std::size_t index, const cluster_change& what) {
+  auto& node = *nodes_[index];
+  if (!node.is_up())
+    return;
+  const auto number = asked_.size();
+  asked_.push_back({to_string(what), index, node.incarnation()});
+  note("ask c" + std::to_string(index) + ": " + to_string(what));
+  node.ask(what, std::nullopt, [this, number](const change_end& end) {
+    auto& one = asked_[number];
+    if (std::exchange(one.is_told, true))
+      fail("`cluster " + one.words + "` ends twice");
+    if (!end.how && end.how.error().context.empty())
+      fail("`cluster " + one.words + "` is refused without a reason");
+    counts_.stored += end.is_stored ? 1 : 0;
+    note(one.words + ": " + (end.how ? "stored" : end.how.error().context));
+  });
+}
+
+void moving_cluster::heal() {
+  note("heal");
+  is_healed_ = true;
+  etcd_.set_faults({});
+  for (auto& node : nodes_) {
+    etcd_.cut(node->index(), false);
+    std::fill(is_cut_[node->index()].begin(), is_cut_[node->index()].end(), false);
+    if (node->index() != lost_node_)
+      node->start();
+    else
+      node->kill();
+  }
+}
+
+} // namespace codeq::cluster::sim
