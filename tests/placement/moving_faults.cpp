@@ -54,7 +54,8 @@ void moving_cluster::disturb(std::size_t index) {
   case 9:
     return fill_disk(index, length);
   case 10:
-    if (may_lose_disk(index)) {
+    // Another one may lose its power before it is known; then not all members of the set answer.
+    if (!scenario_.is_os && may_lose_disk(index)) {
       nodes_[index]->empty_disk();
       time_.after(length, [this, index] { nodes_[index]->start(); });
     }
@@ -113,13 +114,13 @@ void moving_cluster::fill_disk(std::size_t index, span length) {
 
 /// Whether every acknowledged delta of a disk is on another one, too.
 bool moving_cluster::may_lose_disk(std::size_t index) const {
-  if (scenario_.is_os)
-    return false;
   for (const auto& shard : shards_) {
     const auto& set = shard.records.back().second.value.in_sync;
     const auto is_held = std::any_of(set.begin(), set.end(), [&](auto member) {
       const auto& holder = homes_.at(member);
-      return holder.node->index() != index && holder.node->on_disk(holder.shard) == holder.replica;
+      return holder.node->index() != index
+             && holder.node->on_disk(holder.shard) == holder.replica
+             && !holder.replica->is_doubtful();
     });
     if (!is_held)
       return false;
@@ -176,6 +177,9 @@ void moving_cluster::ask(std::size_t index, const cluster_change& what) {
 
 void moving_cluster::heal() {
   note("heal");
+  for (std::size_t i = 0; i < nodes_.size() && scenario_.has_lost_node && !lost_node_; ++i)
+    if (may_lose_disk(i))
+      lost_node_ = i;
   is_healed_ = true;
   etcd_.set_faults({});
   for (auto& node : nodes_) {

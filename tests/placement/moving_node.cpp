@@ -63,14 +63,15 @@ void moving_node::found(shard_id shard, replica_id id, const shard_record& recor
 
 void moving_node::start() {
   if (!is_up() && !std::exchange(is_starting_, true))
-    enter();
+    enter(++incarnation_);
 }
 
-void moving_node::enter() {
+void moving_node::enter(std::uint64_t incarnation) {
+  if (!is_starting_ || incarnation != incarnation_)
+    return;
   if (world_.etcd().is_cut(index_))
-    return world_.time().after(entry_retry, [this] { enter(); });
+    return world_.time().after(entry_retry, [this, incarnation] { enter(incarnation); });
   is_starting_ = false;
-  ++incarnation_;
   paused_until_ = {};
   member_options options;
   options.cluster = moving_cluster::cluster_name;

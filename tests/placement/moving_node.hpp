@@ -99,7 +99,7 @@ private:
     const Ask& ask,
     const Answer& at_end,
     std::function<void(member&, const Answer&, monotonic_time)> told);
-  void enter();
+  void enter(std::uint64_t incarnation);
   [[nodiscard]] shard_record entry_record(shard_id shard) const;
   void tick();
   void told(shard_id shard, const shard_record& record, bool is_applied);

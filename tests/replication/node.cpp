@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 std::string surroundings::story() const {
   std::string text;
-  const auto first = lines_.size() > 60 ? lines_.size() - 60 : 0;
+  const auto first = lines_.size() > 6000 ? lines_.size() - 6000 : 0;
   for (auto i = first; i < lines_.size(); ++i)
     text += lines_[i] + "\n";
   return text;

@@ -49,6 +49,9 @@ etcd::decision fake_etcd::apply(const etcd::swap& what) {
     ++counts_.refused;
     return {{cluster_id, revision()}, current == what.next, current};
   }
+  // A key is never stored with a lease that has ended.
+  if (what.lease != 0 && !leases_.contains(what.lease))
+    return {{cluster_id, revision()}, false, current};
   ++counts_.writes;
   change(what.key, what.next, what.lease);
   return {{cluster_id, revision()}, true, what.next};
@@ -117,6 +120,10 @@ void fake_etcd::decide(
     how.revision = made.at.revision;
     after(client, when, [done, how] { done(how); });
   };
+  if (what.lease != 0 && !leases_.contains(what.lease)) {
+    const auto end = std::chrono::duration_cast<span>(etcd::limits::call);
+    return after(client, end, [done] { done({etcd::swap_end::unknown, {}, 0, "no such lease"}); });
+  }
   if (random_.hits(faults_.unknown)) {
     if (random_.hits(500))
       after(client, random_.moment(300, 3'000'000), [this, what] { apply(what); });
