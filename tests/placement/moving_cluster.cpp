@@ -195,7 +195,9 @@ void moving_cluster::ended(const moving_node::replica& gone) {
       });
 }
 
-void moving_cluster::served(const moving_node::replica&) {
+void moving_cluster::served(const moving_node::replica& by) {
+  const auto& home = homes_.at(by.id());
+  home.node->note_served(home.shard, home.replica->process().value().epoch);
   check_answers();
 }
 

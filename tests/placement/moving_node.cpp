@@ -196,6 +196,10 @@ void moving_node::receive(
   });
 }
 
+void moving_node::note_served(shard_id shard, replication::epoch_number epoch) {
+  run(0us, [this, shard, epoch] { member_->serves(shard, epoch); });
+}
+
 void moving_node::note_gone(shard_id shard, replica_id gone) {
   if (const auto found = running_.find(shard); found != running_.end())
     found->second->run(0us, [gone](replication::shard_replica& process, monotonic_time now) {

@@ -49,6 +49,7 @@ public:
     const replication::membership& old,
     const replication::membership& next);
   void receive(shard_id shard, replication::replica_id to, const replication::envelope& what);
+  void note_served(shard_id shard, replication::epoch_number epoch);
   void note_gone(shard_id shard, replication::replica_id gone);
 
   /// Where this coordinator sends what is for a replica; empty: nowhere.

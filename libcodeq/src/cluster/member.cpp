@@ -316,6 +316,12 @@ void member::replica_built(shard_id shard, replica_id replica) {
     change_shard(shard, with_replica(found->second.record, replica, options_.node));
 }
 
+void member::serves(shard_id shard, replication::epoch_number epoch) {
+  served_[shard] = epoch;
+  if (known_.shards().contains(shard))
+    settle(shard);
+}
+
 void member::settle(shard_id shard) {
   const auto& record = known_.shards().at(shard).record;
   const auto is_wanted =
@@ -344,14 +350,24 @@ void member::settle(shard_id shard) {
 
 /// One step towards the nodes that the controller wants: the primary moves, or one replica goes.
 void member::settle_primary(shard_id shard, const shard_record& record) {
+  const auto* preferred = replica_on(record, record.preferred);
+  const auto is_in_sync =
+    preferred && replication::contains(record.value.in_sync, *preferred);
+  if (is_in_sync && record.preferred != options_.node)
+    return port_.hand_over(shard, *preferred);
+  // A process that finds itself the primary may have lost what others have.
+  const auto served = served_.find(shard);
+  if (served != served_.end() && served->second == record.value.epoch)
+    remove_unwanted(shard, record);
+}
+
+/// @pre the replica here has all that was acknowledged
+void member::remove_unwanted(shard_id shard, const shard_record& record) {
   const auto& value = record.value;
   const auto is_in_sync = [&](const std::string& node) {
     const auto* replica = replica_on(record, node);
     return replica && replication::contains(value.in_sync, *replica);
   };
-  if (!record.preferred.empty() && record.preferred != options_.node
-      && is_in_sync(record.preferred))
-    return port_.hand_over(shard, *replica_on(record, record.preferred));
   const auto kept = std::count_if(record.wanted.begin(), record.wanted.end(), is_in_sync);
   for (const auto& [replica, node] : record.nodes) {
     const auto is_wanted = std::binary_search(record.wanted.begin(), record.wanted.end(), node);

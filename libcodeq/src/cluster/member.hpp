@@ -101,6 +101,8 @@ public:
     const replication::membership& old,
     const replication::membership& next);
   void replica_built(shard_id shard, replication::replica_id replica);
+  /// The replica here has begun to serve the shard in this epoch, as a part of this process.
+  void serves(shard_id shard, replication::epoch_number epoch);
   /// A replica here that the coordinator has on its disk.
   void holds(shard_id shard, replication::replica_id replica) { held_[shard] = replica; }
   /// Free space is told every `timing::load`, and at once whether tasks are refused.
@@ -161,6 +163,7 @@ private:
   void end_step(const pending& decided, const etcd::swap_answer& how, monotonic_time now);
   void settle(shard_id shard);
   void settle_primary(shard_id shard, const shard_record& record);
+  void remove_unwanted(shard_id shard, const shard_record& record);
 
   void keep_lease(monotonic_time now);
   void poll(monotonic_time now);
@@ -175,6 +178,8 @@ private:
   node_record self_;
   node_watch nodes_;
   std::map<shard_id, replication::replica_id> held_;
+  /// The latest epoch in which a replica of this process has served.
+  std::map<shard_id, replication::epoch_number> served_;
 
   std::uint64_t lease_ = 0;
   bool is_granting_ = false;

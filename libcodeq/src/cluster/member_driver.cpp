@@ -162,6 +162,10 @@ void member_driver::replica_built(shard_id shard, replication::replica_id replic
   impl_->run([shard, replica](member& self) { self.replica_built(shard, replica); });
 }
 
+void member_driver::serves(shard_id shard, replication::epoch_number epoch) {
+  impl_->run([shard, epoch](member& self) { self.serves(shard, epoch); });
+}
+
 void member_driver::holds(shard_id shard, replication::replica_id replica) {
   impl_->run([shard, replica](member& self) { self.holds(shard, replica); });
 }

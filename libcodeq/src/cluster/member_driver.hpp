@@ -39,6 +39,7 @@ public:
   /// As in `member`.
   void compare_and_set(shard_id shard, replication::membership old, replication::membership next);
   void replica_built(shard_id shard, replication::replica_id replica);
+  void serves(shard_id shard, replication::epoch_number epoch);
   void holds(shard_id shard, replication::replica_id replica);
   void set_disk(const node_disk& disk);
   void leave();

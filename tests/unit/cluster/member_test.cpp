@@ -242,6 +242,7 @@ TEST_F(MemberTest, PrimaryRemovesAReplicaThatIsNotWantedInTwoSteps) {
   auto shard = shard_of(2);
   shard.wanted = {"a"};
   put(keys_.shard(s0), encode(shard));
+  member_.serves(s0, 1);
   advance(1s);
   answer_poll();
   while (port_.decisions.front().what.key != keys_.shard(s0))
@@ -254,6 +255,23 @@ TEST_F(MemberTest, PrimaryRemovesAReplicaThatIsNotWantedInTwoSteps) {
     decide();
   next = decode<shard_record>(*port_.decisions.front().what.next).value();
   EXPECT_EQ(next.value.replicas, std::vector{replica_id{1}});
+}
+
+TEST_F(MemberTest, PrimaryThatHasNotServedSinceItsStartRemovesNoReplica) {
+  join();
+  auto shard = shard_of(2);
+  shard.value.epoch = 2;
+  shard.wanted = {"a"};
+  put(keys_.shard(s0), encode(shard));
+  member_.serves(s0, 1);
+  port_.decisions.clear();
+  advance(1s);
+  answer_poll();
+  for (const auto& decision : port_.decisions)
+    EXPECT_NE(decision.what.key, keys_.shard(s0)) << "another one may have what this one lost";
+  member_.serves(s0, 2);
+  ASSERT_FALSE(port_.decisions.empty());
+  EXPECT_EQ(port_.decisions.back().what.key, keys_.shard(s0));
 }
 
 TEST_F(MemberTest, PlacesCopiesWhileItIsTheController) {

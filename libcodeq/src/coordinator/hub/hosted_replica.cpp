@@ -217,6 +217,7 @@ void hosted_replica::serve(epoch_number epoch) {
   served_ = hub_.options().start_shard(
     {std::move(state), clock_, hub_.journal(), authority_, hub_.neighbours(), epoch});
   hub_.host(shard_, served_);
+  hub_.note_served(shard_, epoch);
 }
 
 void hosted_replica::tell_moved(const neighbours_moved& m) const {

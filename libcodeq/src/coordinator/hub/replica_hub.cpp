@@ -374,6 +374,10 @@ void replica_hub::host(shard_id shard, const shard_actor& served) {
     tell_moved({shard});
 }
 
+void replica_hub::note_served(shard_id shard, replication::epoch_number epoch) {
+  member_->serves(shard, epoch);
+}
+
 void replica_hub::drain(
   const hosted_replica& who, const shard_internal_actor& served, replica_id to) {
   const auto end = [this, served, to, shard = who.shard(), id = who.id()] {

@@ -113,6 +113,7 @@ public:
   void compare_and_set(
     shard_id shard, const replication::membership& old, const replication::membership& next);
   void host(shard_id shard, const shard_actor& served);
+  void note_served(shard_id shard, replication::epoch_number epoch);
   /// Waits for the end of what the shard has taken, for a limited time; then `drained`.
   void drain(
     const hosted_replica& who, const shard_internal_actor& served, replication::replica_id to);
