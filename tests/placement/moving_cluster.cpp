@@ -24,6 +24,8 @@ constexpr span settles = 60s;
 constexpr span settles_without_node = 150s;
 /// A cluster that has settled stays as it is for so long; nothing that is left to be done waits.
 constexpr span stays = 5s;
+/// A decision that etcd was asked for has come to it within this time, or is lost.
+constexpr span decided_within = 4s;
 /// A change of an operator ends within this time.
 constexpr span change_ends = 5s;
 
@@ -143,7 +145,28 @@ void moving_cluster::note_replica(
 
 void moving_cluster::note_power_cut(const moving_node& node) {
   for (auto& shard : shards_)
-    shard.sets_at_cut[node.name()] = shard.records.back().second.value.in_sync;
+    shard.sets_at_cut[node.name()] = sure_members(shard);
+}
+
+void moving_cluster::note_asked(const etcd::swap& what) {
+  const auto key = keys_.parse(what.key);
+  const auto* shard = std::get_if<catalogue_keys::shard_key>(&key);
+  if (!shard)
+    return;
+  auto& state = shards_[value(shard->number)];
+  const auto next = decode<shard_record>(what.next.value_or(""));
+  for (auto member : state.records.back().second.value.in_sync)
+    if (next && !contains(next->value.in_sync, member))
+      state.leaving[member] = time_.now() + decided_within;
+}
+
+std::vector<replica_id> moving_cluster::sure_members(const shard_state& shard) const {
+  auto members = shard.records.back().second.value.in_sync;
+  std::erase_if(members, [&](auto member) {
+    const auto found = shard.leaving.find(member);
+    return found != shard.leaving.end() && found->second > time_.now();
+  });
+  return members;
 }
 
 void moving_cluster::fail(const std::string& what) {
@@ -235,9 +258,6 @@ void moving_cluster::note_record(const etcd::entry& changed) {
     return fail("etcd has a malformed record: " + record.error().context);
   auto& state = shards_[value(shard->number)];
   note("etcd: " + name_of(shard->number) + " " + text_of(*record));
-  // What a primary had asked for when it lost its power counts as done before.
-  if (!state.records.empty() && !homes_.at(record->value.primary).node->is_up())
-    state.sets_at_cut[node_of(*record, record->value.primary)] = record->value.in_sync;
   if (!state.records.empty())
     check_record(state, state.records.back().second, *record);
   state.records.emplace_back(time_.now(), std::move(*record));

@@ -78,6 +78,8 @@ public:
   [[nodiscard]] const shard_record& record_before(shard_id shard, span ago) const;
   void note_replica(shard_id shard, moving_node& home, moving_node::replica& made);
   void note_power_cut(const moving_node& node);
+  /// A decision is on its way to etcd.
+  void note_asked(const etcd::swap& what);
   void fail(const std::string& what);
 
   // Surroundings of the replicas.
@@ -109,8 +111,10 @@ private:
     replication::sim::auditor audit;
     /// All records that etcd had, and since when.
     std::vector<std::pair<span, shard_record>> records;
-    /// The nodes that were in sync when a node lost its power.
+    /// The members of the set when a node lost its power, as far as nobody had asked to remove them.
     std::map<std::string, std::vector<replication::replica_id>> sets_at_cut;
+    /// Until when a removal that was asked for may be decided.
+    std::map<replication::replica_id, span> leaving;
   };
 
   struct asked {
@@ -129,6 +133,8 @@ private:
   void check_record(shard_state& shard, const shard_record& before, const shard_record& after);
   void check_loss(const shard_state& shard, const shard_record& before, const shard_record& after);
   void check_members(const shard_state& shard, const shard_record& record);
+  /// The members that nobody has asked to remove.
+  [[nodiscard]] std::vector<replication::replica_id> sure_members(const shard_state& shard) const;
   void check_answers();
   [[nodiscard]] bool is_served(const shard_record& record) const;
   [[nodiscard]] std::string unserved() const;

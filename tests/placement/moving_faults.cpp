@@ -112,10 +112,10 @@ void moving_cluster::fill_disk(std::size_t index, span length) {
   time_.after(length, [this, index] { nodes_[index]->set_tight(false); });
 }
 
-/// Whether every acknowledged delta of a disk is on another one, too.
+/// Whether every acknowledged delta of a disk is on another one, too, which stays in its set.
 bool moving_cluster::may_lose_disk(std::size_t index) const {
   for (const auto& shard : shards_) {
-    const auto& set = shard.records.back().second.value.in_sync;
+    const auto set = sure_members(shard);
     const auto is_held = std::any_of(set.begin(), set.end(), [&](auto member) {
       const auto& holder = homes_.at(member);
       return holder.node->index() != index
@@ -183,6 +183,7 @@ void moving_cluster::heal() {
   is_healed_ = true;
   etcd_.set_faults({});
   for (auto& node : nodes_) {
+    time_.after(1ms, [&node] { node->set_tight(false); });
     etcd_.cut(node->index(), false);
     std::fill(is_cut_[node->index()].begin(), is_cut_[node->index()].end(), false);
     if (node->index() != lost_node_)

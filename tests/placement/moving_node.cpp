@@ -163,7 +163,7 @@ void moving_node::stop() {
     member_->leave();
     for (const auto& [shard, replica] : running_)
       for (auto other : replica->process().value().in_sync)
-        if (other != replica->id())
+        if (other != replica->id() && replica->process().may_hand_over(other))
           replica->process().hand_over(other);
   });
   run(500ms, [this] {
@@ -268,7 +268,8 @@ void moving_node::hand_over(shard_id shard, replica_id to) {
   run(0us, [this, shard, to] {
     if (const auto found = running_.find(shard); found != running_.end())
       found->second->run(0us, [to](replication::shard_replica& process, monotonic_time) {
-        process.hand_over(to);
+        if (process.may_hand_over(to))
+          process.hand_over(to);
       });
   });
 }
@@ -305,6 +306,7 @@ void moving_node::call(
 }
 
 void moving_node::decide(std::uint64_t number, const etcd::swap& what) {
+  world_.note_asked(what);
   call<etcd::swap_answer>(
     [&](const auto& tell) { world_.etcd().decide(index_, what, tell); },
     {etcd::swap_end::unknown, {}, 0, "no answer"},

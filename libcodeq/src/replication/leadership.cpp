@@ -198,6 +198,7 @@ void leadership::note_confirm(const envelope& from, const confirm& what, monoton
   view.is_gone = false;
   if (const auto sent = beacons_.find(what.beacon); sent != beacons_.end())
     view.entitled_until = std::max(view.entitled_until, sent->second + timing::entitlement);
+  view.is_doubtful = what.doubtful;
   view.needs_copy = what.incomplete;
   if (what.incomplete || view.is_copying)
     return view.forget_written();
@@ -211,6 +212,12 @@ void leadership::note_confirm(const envelope& from, const confirm& what, monoton
     view.in_flight_bytes -= view.in_flight.front().second;
     view.in_flight.pop_front();
   }
+}
+
+bool leadership::may_take_over(replica_id member) const {
+  const auto found = views_.find(member);
+  return contains(value_.in_sync, member) && found != views_.end() && found->second.written
+         && !found->second.is_doubtful;
 }
 
 std::optional<position> leadership::written_by(replica_id replica) const {

@@ -104,6 +104,9 @@ public:
   /// A replica confirmed. What it confirmed on an earlier connection is void.
   void note_confirm(const envelope& from, const confirm& what, monotonic_time now);
 
+  /// Whether a member confirms what it is sent, and would be elected with it.
+  [[nodiscard]] bool may_take_over(replica_id member) const;
+
   /// The last position that a replica confirmed; none before its first confirmation.
   [[nodiscard]] std::optional<position> written_by(replica_id replica) const;
 
@@ -139,6 +142,7 @@ private:
     monotonic_time progressed{};
     monotonic_time entitled_until{};
     bool has_promised = false;
+    bool is_doubtful = false;
     bool is_lost = false;
     bool is_gone = false;
     bool needs_copy = false;

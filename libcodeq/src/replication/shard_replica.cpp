@@ -400,7 +400,7 @@ void shard_replica::release_if_disk_hangs(monotonic_time now) {
   if (!hangs || !is_serving())
     return;
   for (auto member : value_.in_sync)
-    if (member != id_)
+    if (member != id_ && may_hand_over(member))
       return hand_over(member);
 }
 
@@ -452,6 +452,10 @@ bool shard_replica::propose(std::shared_ptr<const delta_body> body, monotonic_ti
 
 bool shard_replica::accepts_writes() const {
   return is_serving() && value_.in_sync.size() >= value_.min_in_sync;
+}
+
+bool shard_replica::may_hand_over(replica_id to) const {
+  return is_serving() && (to == id_ || leads_->may_take_over(to));
 }
 
 void shard_replica::hand_over(replica_id to) {

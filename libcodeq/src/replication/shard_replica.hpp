@@ -126,6 +126,8 @@ public:
   [[nodiscard]] bool accepts_writes() const;
   /// Whether a heartbeat or a read may be answered.
   [[nodiscard]] bool may_answer(monotonic_time now) const;
+  /// Whether it serves, and a hand-over to this replica can succeed: a doubtful one is not elected.
+  [[nodiscard]] bool may_hand_over(replica_id to) const;
   /// Gives up the epoch for good; `to` is asked to take over first.
   void hand_over(replica_id to);
 

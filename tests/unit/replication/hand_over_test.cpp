@@ -24,6 +24,21 @@ TEST_F(HandOver, TakesNoTimeAndNoTick) {
   EXPECT_TRUE(b().accepts_writes());
 }
 
+TEST_F(HandOver, IsNotPossibleToADoubtfulMemberUntilItIsTrusted) {
+  const auto confirmed = [&](bool is_doubtful) {
+    const confirm said{a().value().epoch, 0, a().log().last(), is_doubtful, false};
+    a().receive({id_b, 1, said}, world.now);
+  };
+
+  confirmed(true);
+  EXPECT_FALSE(a().may_hand_over(id_b));
+  EXPECT_TRUE(a().may_hand_over(id_c));
+  EXPECT_TRUE(a().may_hand_over(id_a)) << "which is how it gets another epoch";
+
+  confirmed(false);
+  EXPECT_TRUE(a().may_hand_over(id_b));
+}
+
 TEST_F(HandOver, TakesNoTimeWhenAWatchIsAheadOfTheAnswer) {
   nodes[1]->is_told_by_watch = true;
 

@@ -69,6 +69,8 @@ std::filesystem::path hosted_replica::spool_directory() const {
 }
 
 void hosted_replica::hand_over(replica_id to) {
+  if (!driver_->replica().may_hand_over(to))
+    return;
   if (!served_)
     return driver_->hand_over(to);
   if (std::exchange(is_draining_, true))

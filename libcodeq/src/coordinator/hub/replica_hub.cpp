@@ -37,12 +37,13 @@ constexpr std::uint64_t stop_ticks = 18;
 /// clients send to the next primary.
 constexpr duration drain_max = 200ms;
 
-/// Another member of the set; the replica itself when there is none.
-replica_id other_member(const membership& value, replica_id self) {
-  for (auto member : value.in_sync)
-    if (member != self)
-      return member;
-  return self;
+/// Another member of the set that can take over; the replica itself when there is none.
+replica_id next_primary(const replication::shard_replica& replica) {
+  auto next = replica.id();
+  for (auto member : replica.value().in_sync)
+    if (member != replica.id() && replica.may_hand_over(member))
+      next = member;
+  return next;
 }
 
 } // namespace
@@ -188,7 +189,7 @@ void replica_hub::raise_epoch(const coordinator::raise_epoch& m) {
     return;
   CODEQ_LOG_INFO("shard needs another epoch, whose numbers run out shard={}", value(m.id));
   auto& replica = *found->second;
-  replica.hand_over(other_member(replica.driver().replica().value(), replica.id()));
+  replica.hand_over(next_primary(replica.driver().replica()));
 }
 
 void replica_hub::committed(const batch_committed& m) {
@@ -324,7 +325,7 @@ bool replica_hub::has_handed_over() const {
     const auto& value = record.second.value;
     const auto found = replicas_.find(record.first);
     return found == replicas_.end() || found->second->id() != value.primary
-           || other_member(value, value.primary) == value.primary;
+           || value.in_sync.size() < 2;
   });
 }
 
@@ -333,7 +334,7 @@ caf::result<bool> replica_hub::stop() {
   stopping_ = promise;
   stops_at_tick_ = ticks_ + stop_ticks;
   for (auto& [shard, replica] : replicas_) {
-    const auto to = other_member(replica->driver().replica().value(), replica->id());
+    const auto to = next_primary(replica->driver().replica());
     if (to != replica->id())
       replica->hand_over(to);
   }
