@@ -16,7 +16,6 @@ using replication::shard_replica;
 
 namespace {
 
-constexpr span disturbed = 25s;
 /// How soon all shards are served again after everything has healed.
 constexpr span serves_again = 5s;
 /// How soon the cluster is as it was wished then, and how soon if a node is given up first.
@@ -269,6 +268,7 @@ void moving_cluster::check_record(
     fail("a record does not follow the one before: " + text_of(after));
   if (!contains(after.value.in_sync, after.value.primary))
     fail("a primary is not in sync: " + text_of(after));
+  note_winner(shard, before, after);
   const auto is_loss = after.value.condition == replication::shard_condition::loss_accepted
                        && after.value.epoch != before.value.epoch;
   if (is_loss && !after.is_forced)
@@ -279,6 +279,16 @@ void moving_cluster::check_record(
     if (!contains(before.value.in_sync, member))
       ++counts_.added;
   check_members(shard, after);
+}
+
+/// A winner that is doubtful answered before it lost its power: what the members decided with its
+/// answer counts as the set that it was in.
+void moving_cluster::note_winner(
+  shard_state& shard, const shard_record& before, const shard_record& after) {
+  const auto& winner = homes_.at(after.value.primary);
+  const auto is_sound = after.value.condition == replication::shard_condition::normal;
+  if (after.value.epoch > before.value.epoch && is_sound && winner.replica->is_doubtful())
+    shard.sets_at_cut[winner.node->name()] = after.value.in_sync;
 }
 
 /// A loss is accepted only if all members of the set have lost what was not synced, as the set was
@@ -435,7 +445,8 @@ std::string moving_cluster::run() {
   make_load();
   time_.after(random_.moment(0, 5'000'000), [this] { make_fault(); });
   time_.after(random_.moment(2'000'000, 6'000'000), [this] { make_change(); });
-  while (time_.now() < disturbed && violation_.empty())
+  time_.after(lost_at, [this] { lose_node(); });
+  while (time_.now() < healed_at && violation_.empty())
     step(10ms);
   heal();
   const auto healed = time_.now();

@@ -45,6 +45,9 @@ struct moving_scenario {
 class moving_cluster final : public replication::sim::surroundings {
 public:
   static constexpr auto cluster_name = "moving";
+  /// Faults and changes end, and everything is healed but a node that is lost before.
+  static constexpr span healed_at = std::chrono::seconds(25);
+  static constexpr span lost_at = std::chrono::seconds(19);
 
   explicit moving_cluster(std::uint64_t seed);
   ~moving_cluster() override;
@@ -131,6 +134,7 @@ private:
   // Judgement.
   void note_record(const etcd::entry& changed);
   void check_record(shard_state& shard, const shard_record& before, const shard_record& after);
+  void note_winner(shard_state& shard, const shard_record& before, const shard_record& after);
   void check_loss(const shard_state& shard, const shard_record& before, const shard_record& after);
   void check_members(const shard_state& shard, const shard_record& record);
   /// The members that nobody has asked to remove.
@@ -148,6 +152,9 @@ private:
 
   // Faults, in moving_faults.cpp.
   void make_fault();
+  /// A node is lost, for ever if others have what it has.
+  void lose_node();
+  void start(std::size_t index);
   void disturb(std::size_t index);
   void crash(std::size_t index, span length);
   void cut(std::size_t from, std::size_t to, bool is_both, span length);
@@ -171,6 +178,8 @@ private:
   std::set<std::string> drained_;
   /// Whether messages from one node reach another.
   std::vector<std::vector<bool>> is_cut_;
+  /// Not started again before the healing; and if it is lost for ever.
+  std::optional<std::size_t> down_node_;
   std::optional<std::size_t> lost_node_;
   std::vector<asked> asked_;
   counts counts_;

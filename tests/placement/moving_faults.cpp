@@ -9,12 +9,6 @@ namespace codeq::cluster::sim {
 
 using namespace std::chrono_literals;
 
-namespace {
-
-constexpr span healed_at = 25s;
-
-} // namespace
-
 span moving_cluster::length_of_fault() {
   const auto length = random_.moment(10'000, random_.hits(300) ? 6'000'000 : 2'000'000);
   return std::min(length, healed_at - time_.now());
@@ -26,6 +20,19 @@ void moving_cluster::make_fault() {
   disturb(random_.below(nodes_.size()));
   time_.after(
     random_.moment(10'000, scenario_.fault_pause_ms * 1000), [this] { make_fault(); });
+}
+
+void moving_cluster::lose_node() {
+  if (!scenario_.has_lost_node)
+    return;
+  down_node_ = random_.below(nodes_.size());
+  note("lose " + nodes_[*down_node_]->name());
+  nodes_[*down_node_]->kill();
+}
+
+void moving_cluster::start(std::size_t index) {
+  if (index != down_node_)
+    nodes_[index]->start();
 }
 
 void moving_cluster::disturb(std::size_t index) {
@@ -57,13 +64,13 @@ void moving_cluster::disturb(std::size_t index) {
     // Another one may lose its power before it is known; then not all members of the set answer.
     if (!scenario_.is_os && may_lose_disk(index)) {
       nodes_[index]->empty_disk();
-      time_.after(length, [this, index] { nodes_[index]->start(); });
+      time_.after(length, [this, index] { start(index); });
     }
     return;
   default:
     note("stop c" + std::to_string(index));
     nodes_[index]->stop();
-    time_.after(length + 1s, [this, index] { nodes_[index]->start(); });
+    time_.after(length + 1s, [this, index] { start(index); });
   }
 }
 
@@ -72,7 +79,7 @@ void moving_cluster::crash(std::size_t index, span length) {
     nodes_[index]->cut_power();
   else
     nodes_[index]->kill();
-  time_.after(length, [this, index] { nodes_[index]->start(); });
+  time_.after(length, [this, index] { start(index); });
 }
 
 void moving_cluster::cut(std::size_t from, std::size_t to, bool is_both, span length) {
@@ -177,9 +184,8 @@ void moving_cluster::ask(std::size_t index, const cluster_change& what) {
 
 void moving_cluster::heal() {
   note("heal");
-  for (std::size_t i = 0; i < nodes_.size() && scenario_.has_lost_node && !lost_node_; ++i)
-    if (may_lose_disk(i))
-      lost_node_ = i;
+  if (down_node_ && may_lose_disk(*down_node_))
+    lost_node_ = down_node_;
   is_healed_ = true;
   etcd_.set_faults({});
   for (auto& node : nodes_) {
@@ -188,8 +194,6 @@ void moving_cluster::heal() {
     std::fill(is_cut_[node->index()].begin(), is_cut_[node->index()].end(), false);
     if (node->index() != lost_node_)
       node->start();
-    else
-      node->kill();
   }
 }
 
