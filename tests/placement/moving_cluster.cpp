@@ -256,6 +256,9 @@ void moving_cluster::note_record(const etcd::entry& changed) {
   if (!record)
     return fail("etcd has a malformed record: " + record.error().context);
   auto& state = shards_[value(shard->number)];
+  // It was only read for sure.
+  if (!state.records.empty() && state.records.back().second == *record)
+    return;
   note("etcd: " + name_of(shard->number) + " " + text_of(*record));
   if (!state.records.empty())
     check_record(state, state.records.back().second, *record);

@@ -285,6 +285,10 @@ void member::take_decision(
   if (key == known_.keys().node(options_.node) && is_applied)
     is_registered_ = has_registered_once_ = true;
   const auto changed = known_.note({key, how.current, how.revision});
+  const auto parsed = known_.keys().parse(key);
+  const auto* shard = std::get_if<catalogue_keys::shard_key>(&parsed);
+  if (shard && is_applied && one.what.next == one.what.expected)
+    settle_data(shard->number);
   if (one.replicas_own && known_.shards().contains(*one.replicas_own))
     note_shard(*one.replicas_own, is_applied);
   else if (changed)
@@ -335,14 +339,27 @@ void member::settle(shard_id shard) {
     return void(change_shard(shard, without_replica(record, *own)));
   if (own && record.value.primary == *own)
     return settle_primary(shard, record);
-  if (own)
+  if (own || (!is_wanted && held == held_.end()))
     return;
-  if (is_wanted && held == held_.end())
-    return port_.build_replica(shard);
-  if (is_wanted)
+  if (is_wanted && held != held_.end())
     return replica_built(shard, held->second);
-  if (held == held_.end())
+  // What is known may be old, and the data of a replica that counts must not go: it is read for
+  // sure first.
+  const auto key = known_.keys().shard(shard);
+  const auto& bytes = known_.shards().at(shard).bytes;
+  (void)start(key, {key, bytes, bytes, 0}, false);
+}
+
+/// Builds a replica, or drops one. @pre a decision has just told the shard's record
+void member::settle_data(shard_id shard) {
+  const auto& record = known_.shards().at(shard).record;
+  const auto is_wanted =
+    std::binary_search(record.wanted.begin(), record.wanted.end(), options_.node);
+  const auto held = held_.find(shard);
+  if (replica_on(record, options_.node) || is_wanted == (held != held_.end()))
     return;
+  if (is_wanted)
+    return port_.build_replica(shard);
   const auto gone = held->second;
   held_.erase(held);
   port_.drop_replica(shard, gone);

@@ -46,9 +46,10 @@ public:
   /// May be called within `compare_and_set`, so it has to be passed on, not acted upon.
   virtual void shard_told(shard_id shard, const shard_record& record, bool is_applied) = 0;
   /// A copy of the shard is wanted here: create its data with a new identity, then `replica_built`.
-  /// Called again until then.
+  /// Called again until then. Whatever the disk has of the shard does not count, as a decision of
+  /// etcd has told.
   virtual void build_replica(shard_id shard) = 0;
-  /// The replica here is not one of the shard's any more.
+  /// The replica here is not one of the shard's any more, as a decision of etcd has told.
   virtual void drop_replica(shard_id shard, replication::replica_id replica) = 0;
   /// The primary here is to hand over to a replica that is in sync.
   virtual void hand_over(shard_id shard, replication::replica_id to) = 0;
@@ -162,6 +163,7 @@ private:
   void start_step(const std::shared_ptr<asked_change>& asked, const etcd::swap& what);
   void end_step(const pending& decided, const etcd::swap_answer& how, monotonic_time now);
   void settle(shard_id shard);
+  void settle_data(shard_id shard);
   void settle_primary(shard_id shard, const shard_record& record);
   void remove_unwanted(shard_id shard, const shard_record& record);
 
