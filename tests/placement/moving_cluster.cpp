@@ -251,7 +251,8 @@ void moving_cluster::note_record(const etcd::entry& changed) {
     if (const auto cluster = decode<cluster_record>(changed.value.value_or("")))
       drained_ = {cluster->drained.begin(), cluster->drained.end()};
   const auto* shard = std::get_if<catalogue_keys::shard_key>(&key);
-  if (!shard) return note("etcd: " + changed.key + " = " + changed.value.value_or("none"));
+  if (!shard)
+    return note("etcd: " + changed.key + " = " + changed.value.value_or("none"));
   auto record = decode<shard_record>(changed.value.value_or(""));
   if (!record)
     return fail("etcd has a malformed record: " + record.error().context);
@@ -402,7 +403,7 @@ std::string moving_cluster::untold() const {
   for (const auto& one : asked_) {
     const auto& node = *nodes_[one.node];
     if (!one.is_told && node.is_up() && node.incarnation() == one.incarnation)
-      return "`cluster " + one.words + "`, asked of " + node.name() + ", has no end";
+      return "`cluster " + to_string(one.what) + "`, asked of " + node.name() + ", has no end";
   }
   return {};
 }

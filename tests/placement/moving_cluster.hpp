@@ -7,6 +7,7 @@
 #include "support/fake_etcd.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -63,6 +64,8 @@ public:
     /// Changes that an operator asked for, and those that were stored.
     std::size_t asked = 0;
     std::size_t stored = 0;
+    /// Primaries that were made by force.
+    std::size_t forced = 0;
     /// Replicas that became members in sync.
     std::size_t added = 0;
     /// From the healing until all shards were served, and until nothing was left to be done.
@@ -114,14 +117,15 @@ private:
     replication::sim::auditor audit;
     /// All records that etcd had, and since when.
     std::vector<std::pair<span, shard_record>> records;
-    /// The members of the set when a node lost its power, as far as nobody had asked to remove them.
+    /// The members of the set when a node lost its power, but those that somebody had asked to
+    /// remove.
     std::map<std::string, std::vector<replication::replica_id>> sets_at_cut;
     /// Until when a removal that was asked for may be decided.
     std::map<replication::replica_id, span> leaving;
   };
 
   struct asked {
-    std::string words;
+    cluster_change what;
     std::size_t node = 0;
     std::uint64_t incarnation = 0;
     bool is_told = false;
@@ -165,6 +169,10 @@ private:
   void make_change();
   [[nodiscard]] cluster_change random_change();
   void ask(std::size_t index, const cluster_change& what);
+  void note_end(asked& one, const change_end& end);
+  void force_primary();
+  [[nodiscard]] std::optional<own_copy>
+  own_copy_of(const moving_node& node, const cluster_change& what) const;
   void heal();
   /// A random length of a fault, which ends before the healing.
   [[nodiscard]] span length_of_fault();
@@ -181,7 +189,7 @@ private:
   /// Not started again before the healing; and if it is lost for ever.
   std::optional<std::size_t> down_node_;
   std::optional<std::size_t> lost_node_;
-  std::vector<asked> asked_;
+  std::deque<asked> asked_;
   counts counts_;
   std::uint64_t deltas_ = 0;
   bool is_healed_ = false;

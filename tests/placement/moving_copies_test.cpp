@@ -23,7 +23,7 @@ std::int64_t milliseconds(span length) {
 
 TEST(MovingCopies, PromisesHoldWhileCopiesMoveAndNodesFail) {
   const auto first = setting("CODEQ_SEED", 1);
-  const auto seeds = std::getenv("CODEQ_SEED") ? 1 : setting("CODEQ_SIM_SEEDS", 50);
+  const auto seeds = std::getenv("CODEQ_SEED") ? 1 : setting("CODEQ_SIM_SEEDS", 1000);
   moving_cluster::counts all;
 
   for (auto seed = first; seed < first + seeds; ++seed) {
@@ -35,6 +35,7 @@ TEST(MovingCopies, PromisesHoldWhileCopiesMoveAndNodesFail) {
     all.epochs += one.epochs;
     all.asked += one.asked;
     all.stored += one.stored;
+    all.forced += one.forced;
     all.added += one.added;
     all.served_after = std::max(all.served_after, one.served_after);
     all.settled_after = std::max(all.settled_after, one.settled_after);
@@ -42,7 +43,8 @@ TEST(MovingCopies, PromisesHoldWhileCopiesMoveAndNodesFail) {
 
   std::cout << seeds << " seeds, " << all.acknowledged << " deltas acknowledged, " << all.epochs
             << " epochs served, " << all.added << " replicas added, " << all.asked
-            << " changes ended, " << all.stored << " of them stored; all shards served at most "
+            << " changes ended, " << all.stored << " of them stored, " << all.forced
+            << " by force; all shards served at most "
             << milliseconds(all.served_after) << " ms after the healing, settled at most "
             << milliseconds(all.settled_after) << " ms after it\n";
   EXPECT_GT(all.acknowledged, seeds * 100);

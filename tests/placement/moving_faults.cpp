@@ -69,8 +69,9 @@ void moving_cluster::disturb(std::size_t index) {
     return;
   default:
     note("stop c" + std::to_string(index));
-    nodes_[index]->stop();
-    time_.after(length + 1s, [this, index] { start(index); });
+    nodes_[index]->stop([this, index, length] {
+      time_.after(length, [this, index] { start(index); });
+    });
   }
 }
 
@@ -141,6 +142,8 @@ void moving_cluster::make_change() {
   if (is_healed_)
     return;
   ask(random_.below(nodes_.size()), random_change());
+  if (random_.hits(300))
+    force_primary();
   time_.after(
     random_.moment(10'000, scenario_.change_pause_ms * 1000), [this] { make_change(); });
 }
@@ -169,17 +172,67 @@ void moving_cluster::ask(std::size_t index, const cluster_change& what) {
   if (!node.is_up())
     return;
   const auto number = asked_.size();
-  asked_.push_back({to_string(what), index, node.incarnation()});
+  asked_.push_back({what, index, node.incarnation()});
   note("ask c" + std::to_string(index) + ": " + to_string(what));
-  node.ask(what, std::nullopt, [this, number](const change_end& end) {
-    auto& one = asked_[number];
-    if (std::exchange(one.is_told, true))
-      fail("`cluster " + one.words + "` ends twice");
-    if (!end.how && end.how.error().context.empty())
-      fail("`cluster " + one.words + "` is refused without a reason");
-    counts_.stored += end.is_stored ? 1 : 0;
-    note(one.words + ": " + (end.how ? "stored" : end.how.error().context));
+  node.ask(what, own_copy_of(node, what), [this, number](const change_end& end) {
+    note_end(asked_[number], end);
   });
+}
+
+void moving_cluster::note_end(asked& one, const change_end& end) {
+  const auto words = to_string(one.what);
+  if (std::exchange(one.is_told, true))
+    fail("`cluster " + words + "` ends twice");
+  if (!end.how && end.how.error().context.empty())
+    fail("`cluster " + words + "` is refused without a reason");
+  note(words + ": " + (end.how ? "stored" : end.how.error().context));
+  counts_.stored += end.is_stored ? 1 : 0;
+  const auto is_force = one.what.what == cluster_change::kind::force_primary;
+  counts_.forced += is_force && end.is_stored ? 1 : 0;
+  if (!is_force || end.how || !one.what.confirm.empty())
+    return;
+  const std::string before = "confirm it with the words: ";
+  const auto& refusal = end.how.error().context;
+  const auto at = refusal.find(before);
+  if (at == std::string::npos)
+    return;
+  auto again = one.what;
+  again.operation = random_.next() | 1;
+  again.confirm = refusal.substr(at + before.size());
+  time_.after(100ms, [this, node = one.node, again] { ask(node, again); });
+}
+
+/// Has a shard served by force whose members are all down, if another node has a copy.
+void moving_cluster::force_primary() {
+  const auto is_down = [this](auto member) { return !homes_.at(member).node->is_up(); };
+  for (std::uint16_t i = 0; i < scenario_.shards; ++i) {
+    const auto& record = shards_[i].records.back().second;
+    if (!std::all_of(record.value.in_sync.begin(), record.value.in_sync.end(), is_down))
+      continue;
+    for (auto replica : record.value.replicas)
+      if (const auto& node = *homes_.at(replica).node; node.is_up())
+        return ask(
+          node.index(),
+          {.what = cluster_change::kind::force_primary,
+           .shard = shard_id{i},
+           .node = node.name(),
+           .operation = random_.next() | 1});
+  }
+}
+
+std::optional<own_copy>
+moving_cluster::own_copy_of(const moving_node& node, const cluster_change& what) const {
+  const auto found = node.running().find(what.shard);
+  const auto is_force = what.what == cluster_change::kind::force_primary;
+  if (!is_force || found == node.running().end())
+    return std::nullopt;
+  const auto& replica = found->second->process();
+  own_copy own{
+    replica.promised(), replica.log().last(), replica.is_doubtful(), replica.is_incomplete(), {}};
+  for (const auto& other : nodes_)
+    if (other->is_up() && !is_cut_[node.index()][other->index()])
+      own.reachable.insert(other->name());
+  return own;
 }
 
 void moving_cluster::heal() {

@@ -158,7 +158,7 @@ void moving_node::set_tight(bool is_tight) {
   run(0us, [this, is_tight] { member_->set_disk({free_bytes, is_tight}); });
 }
 
-void moving_node::stop() {
+void moving_node::stop(const std::function<void()>& stopped) {
   run(0us, [this] {
     member_->leave();
     for (const auto& [shard, replica] : running_)
@@ -166,9 +166,10 @@ void moving_node::stop() {
         if (other != replica->id() && replica->process().may_hand_over(other))
           replica->process().hand_over(other);
   });
-  run(500ms, [this] {
+  run(500ms, [this, stopped] {
     member_->end();
     kill();
+    stopped();
   });
 }
 

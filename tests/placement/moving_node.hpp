@@ -35,8 +35,8 @@ public:
   void pause(span length);
   void hang_disk(span length);
   void set_tight(bool is_tight);
-  /// Stops in order: hands over, and gives up its lease.
-  void stop();
+  /// Stops in order: hands over, and gives up its lease; then `stopped`.
+  void stop(const std::function<void()>& stopped);
   /// The connection to etcd is back; changes were missed.
   void reach_etcd();
 

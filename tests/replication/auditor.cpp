@@ -61,7 +61,7 @@ void auditor::check_log(const std::vector<entry>& log) {
 }
 
 void auditor::may_answer(epoch_number epoch) {
-  if (!served_.empty() && served_.rbegin()->first > epoch)
+  if (epoch >= loss_accepted_ && !served_.empty() && served_.rbegin()->first > epoch)
     fail("epoch " + std::to_string(epoch) + " may answer while epoch "
          + std::to_string(served_.rbegin()->first) + " serves");
 }

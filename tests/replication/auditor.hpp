@@ -50,7 +50,7 @@ private:
   std::map<position, entry> deltas_;
   std::vector<position> acknowledged_;
   std::map<epoch_number, std::vector<entry>> served_;
-  /// Nothing is claimed of what was acknowledged before this epoch.
+  /// Nothing is claimed of what was acknowledged before this epoch, nor of its primaries.
   epoch_number loss_accepted_ = 0;
   std::string violation_;
 };

@@ -7,9 +7,16 @@ namespace codeq::replication::sim {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+/// Of a story that failed.
+constexpr std::size_t lines_told = 150;
+
+} // namespace
+
 std::string surroundings::story() const {
   std::string text;
-  const auto first = lines_.size() > 6000 ? lines_.size() - 6000 : 0;
+  const auto first = lines_.size() > lines_told ? lines_.size() - lines_told : 0;
   for (auto i = first; i < lines_.size(); ++i)
     text += lines_[i] + "\n";
   return text;
