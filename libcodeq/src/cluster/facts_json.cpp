@@ -29,7 +29,7 @@ copy_facts read_copy(field_reader& from) {
   return copy;
 }
 
-node_facts read_node(field_reader& from) {
+node_facts read_node_facts(field_reader& from) {
   node_facts facts;
   facts.node = from.name("node");
   facts.identity = from.id("identity");
@@ -74,7 +74,7 @@ result<node_facts> decode_facts(std::string_view text) {
     return error{errc::corruption, "field held is no list"};
   auto copies = std::move(held->get_array());
   field_reader from(std::move(object));
-  auto facts = read_node(from);
+  auto facts = read_node_facts(from);
   for (auto& one : copies) {
     if (!one.is_object())
       return error{errc::corruption, "field held has no objects"};

@@ -14,7 +14,7 @@ namespace {
 using replication::epoch_number;
 using replication::forced_epochs;
 
-std::string list(const std::set<std::string>& names) {
+std::string list_nodes(const std::set<std::string>& names) {
   std::string text;
   for (const auto& name : names)
     text += (text.empty() ? "" : ", ") + name;
@@ -54,8 +54,8 @@ result<void> check_nodes(const repair_input& from) {
   if (missing.empty())
     return {};
   return refused(
-    "what " + list(missing) + " has is not told; what only it has would be lost: tell it, or name "
-    + "it with --without");
+    "what " + list_nodes(missing) + " has is not told; what only it has would be lost: tell it, or "
+    + "name it with --without");
 }
 
 result<cluster_record> plan_cluster(const repair_input& from) {
@@ -161,9 +161,9 @@ result<repair_plan> plan_repair(const repair_input& from) {
       return next.error();
     plan.shards.emplace(shard, std::move(*next));
   }
-  plan.words = "take what " + list(names_of(from.nodes)) + " has";
+  plan.words = "take what " + list_nodes(names_of(from.nodes)) + " has";
   if (!from.without.empty())
-    plan.words += " without " + list(from.without);
+    plan.words += " without " + list_nodes(from.without);
   return plan;
 }
 
