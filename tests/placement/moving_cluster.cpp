@@ -450,6 +450,8 @@ std::string moving_cluster::run() {
   time_.after(random_.moment(0, 5'000'000), [this] { make_fault(); });
   time_.after(random_.moment(2'000'000, 6'000'000), [this] { make_change(); });
   time_.after(lost_at, [this] { lose_node(); });
+  if (random_.hits(500))
+    time_.after(wished_at, [this] { cut_wished_primary(); });
   while (time_.now() < healed_at && violation_.empty())
     step(10ms);
   heal();

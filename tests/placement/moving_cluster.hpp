@@ -49,6 +49,7 @@ public:
   /// Faults and changes end, and everything is healed but a node that is lost before.
   static constexpr span healed_at = std::chrono::seconds(25);
   static constexpr span lost_at = std::chrono::seconds(19);
+  static constexpr span wished_at = std::chrono::seconds(24);
 
   explicit moving_cluster(std::uint64_t seed);
   ~moving_cluster() override;
@@ -167,6 +168,7 @@ private:
   void fill_disk(std::size_t index, span length);
   [[nodiscard]] bool may_lose_disk(std::size_t index) const;
   void make_change();
+  void cut_wished_primary();
   [[nodiscard]] cluster_change random_change();
   void ask(std::size_t index, const cluster_change& what);
   void note_end(asked& one, const change_end& end);

@@ -148,6 +148,24 @@ void moving_cluster::make_change() {
     random_.moment(10'000, scenario_.change_pause_ms * 1000), [this] { make_change(); });
 }
 
+/// An operator wants a node to lead, which loses its power before it does, and is back at once.
+void moving_cluster::cut_wished_primary() {
+  const shard_id shard{static_cast<std::uint16_t>(random_.below(shards_.size()))};
+  const auto& members = record(shard).value.in_sync;
+  const auto& wished = *homes_.at(members[random_.below(members.size())]).node;
+  cluster_change move;
+  move.what = cluster_change::kind::move;
+  move.shard = shard;
+  move.node = wished.name();
+  move.operation = random_.next() | 1;
+  ask(random_.below(nodes_.size()), move);
+  time_.after(random_.moment(1'000, 1'000'000), [this, index = wished.index()] {
+    if (!is_healed_)
+      nodes_[index]->cut_power();
+    time_.after(random_.moment(1'000, 200'000), [this, index] { start(index); });
+  });
+}
+
 cluster_change moving_cluster::random_change() {
   cluster_change wanted;
   wanted.operation = random_.next() | 1;
