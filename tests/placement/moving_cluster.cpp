@@ -370,7 +370,9 @@ std::string moving_cluster::unsettled(shard_id shard) const {
   if (now.wanted.size() < std::min<std::size_t>(scenario_.copies, staying)
       || now.wanted.size() > scenario_.copies)
     return "has not its number of copies";
-  if (lost_node_ && staying < scenario_.copies)
+  // A drain of so many nodes that too few are left for new writes does not end.
+  const auto ends = !lost_node_ && staying >= now.value.min_in_sync;
+  if (!ends && staying < scenario_.copies)
     return in_sync.size() < staying ? "has not its number of copies" : "";
   if (now.wanted != in_sync || now.value.replicas != now.value.in_sync)
     return "has other copies than it should have";

@@ -49,6 +49,7 @@ moving_node::replica* moving_node::on_disk(shard_id shard) const {
 moving_node::replica& moving_node::make(shard_id shard, replication::sim::node_start from) {
   from.name = name_ + "/" + std::to_string(value(shard));
   from.rate = rate_;
+  from.syncs_copies = true;
   made_.push_back(std::make_unique<replica>(world_, std::move(from)));
   disk_[shard] = made_.back().get();
   world_.note_replica(shard, *this, *made_.back());

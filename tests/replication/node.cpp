@@ -30,6 +30,7 @@ node::node(surroundings& world, node_start from)
     promised_(from.is_new ? 0 : from.value.epoch),
     is_incomplete_(from.is_new),
     is_incomplete_synced_(from.is_new),
+    syncs_copies_(from.syncs_copies),
     value_(std::move(from.value)) {}
 
 monotonic_time node::now() const {
@@ -194,10 +195,11 @@ void node::fill_log(const copy_id& copy) {
     return;
   log_ = world_.copies()[copy];
   written_ = ring_begin_ = spool_begin_ = log_.size();
-  if (!world_.is_os())
+  const auto is_synced = syncs_copies_ || !world_.is_os();
+  if (is_synced)
     synced_ = written_;
   is_incomplete_ = false;
-  is_incomplete_synced_ = world_.is_os();
+  is_incomplete_synced_ = !is_synced;
   epoch_index index;
   for (const auto& e : log_)
     index.append(e.at);

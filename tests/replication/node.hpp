@@ -86,6 +86,9 @@ struct node_start {
   membership value;
   /// It has no data yet.
   bool is_new = false;
+  /// A copy is synced before it counts as complete, as the driver of a replica does; else it may be
+  /// lost for a while after that.
+  bool syncs_copies = false;
 };
 
 /// One replica of a coordinator: its process, its clock and its disk.
@@ -172,6 +175,7 @@ private:
   /// Whether the log is a part of a copy, now and as it was last synced.
   bool is_incomplete_ = false;
   bool is_incomplete_synced_ = false;
+  bool syncs_copies_;
   membership value_;
   // The process.
   std::uint64_t copies_ = 0;

@@ -140,6 +140,13 @@ protected:
     member_.decided(one.number, how, now_);
   }
 
+  /// Decides the oldest swap of the shard's record, and all before it.
+  void decide_shard() {
+    while (!port_.decisions.empty() && port_.decisions.front().what.key != keys_.shard(s0))
+      decide();
+    decide();
+  }
+
   /// Asks for an operator's change; what is told is returned once it is there.
   std::shared_ptr<std::optional<change_end>>
   ask(const cluster_change& change, const std::optional<own_copy>& own = std::nullopt) {
