@@ -195,8 +195,11 @@ void moving_cluster::send(
       continue;
     const auto is_late = !is_healed_ && random_.hits(scenario_.late_permille);
     const auto delay = is_late ? random_.moment(1'000, 2'000'000) : random_.moment(50, 3'000);
-    time_.after(delay, [this, index = from.node->index(), &node, shard = from.shard, to, what] {
-      if (!is_cut_[index][node.index()])
+    const auto index = from.node->index();
+    // A connection ends with the process that it was made to.
+    const auto process = node.incarnation();
+    time_.after(delay, [this, index, process, &node, shard = from.shard, to, what] {
+      if (!is_cut_[index][node.index()] && node.incarnation() == process)
         node.receive(shard, to, what);
     });
   }
@@ -248,8 +251,11 @@ void moving_cluster::acknowledged(
 void moving_cluster::note_record(const etcd::entry& changed) {
   const auto key = keys_.parse(changed.key);
   if (std::holds_alternative<catalogue_keys::cluster_key>(key))
-    if (const auto cluster = decode<cluster_record>(changed.value.value_or("")))
+    if (const auto cluster = decode<cluster_record>(changed.value.value_or(""))) {
+      if (cluster->drained.size() < drained_.size())
+        undrained_at_ = time_.now();
       drained_ = {cluster->drained.begin(), cluster->drained.end()};
+    }
   const auto* shard = std::get_if<catalogue_keys::shard_key>(&key);
   if (!shard)
     return note("etcd: " + changed.key + " = " + changed.value.value_or("none"));
@@ -273,6 +279,7 @@ void moving_cluster::check_record(
   if (!contains(after.value.in_sync, after.value.primary))
     fail("a primary is not in sync: " + text_of(after));
   note_winner(shard, before, after);
+  check_wanted(before, after);
   const auto is_loss = after.value.condition == replication::shard_condition::loss_accepted
                        && after.value.epoch != before.value.epoch;
   if (is_loss && !after.is_forced)
@@ -283,6 +290,29 @@ void moving_cluster::check_record(
     if (!contains(before.value.in_sync, member))
       ++counts_.added;
   check_members(shard, after);
+}
+
+/// A copy that is in sync is given up only once as many others are as there should be. Up to two
+/// nodes may leave, or be gone, so that fewer are to be had.
+void moving_cluster::check_wanted(const shard_record& before, const shard_record& after) {
+  const auto is_in_sync = [](const shard_record& record, const std::string& node) {
+    const auto* replica = replica_on(record, node);
+    return replica && contains(record.value.in_sync, *replica);
+  };
+  const auto is_kept = [&](const std::string& node) {
+    return !is_in_sync(before, node)
+           || std::binary_search(after.wanted.begin(), after.wanted.end(), node);
+  };
+  const auto is_unsure = undrained_at_ && time_.now() < *undrained_at_ + decided_within;
+  if (is_unsure || std::all_of(before.wanted.begin(), before.wanted.end(), is_kept))
+    return;
+  const auto in_sync = static_cast<std::size_t>(
+    std::count_if(after.wanted.begin(), after.wanted.end(), [&](const std::string& node) {
+      return is_in_sync(after, node);
+    }));
+  const auto others = nodes_.size() - std::min(nodes_.size(), drained_.size() + 2);
+  if (in_sync < std::min<std::size_t>(scenario_.copies, others))
+    fail("a copy is given up before others are in sync: " + text_of(after));
 }
 
 /// A winner that is doubtful answered before it lost its power: what the members decided with its

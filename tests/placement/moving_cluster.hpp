@@ -139,6 +139,7 @@ private:
   // Judgement.
   void note_record(const etcd::entry& changed);
   void check_record(shard_state& shard, const shard_record& before, const shard_record& after);
+  void check_wanted(const shard_record& before, const shard_record& after);
   void note_winner(shard_state& shard, const shard_record& before, const shard_record& after);
   void check_loss(const shard_state& shard, const shard_record& before, const shard_record& after);
   void check_members(const shard_state& shard, const shard_record& record);
@@ -186,6 +187,7 @@ private:
   std::vector<shard_state> shards_;
   std::map<replication::replica_id, home> homes_;
   std::set<std::string> drained_;
+  std::optional<span> undrained_at_;
   /// Whether messages from one node reach another.
   std::vector<std::vector<bool>> is_cut_;
   /// Not started again before the healing; and if it is lost for ever.

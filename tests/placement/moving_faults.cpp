@@ -70,7 +70,8 @@ void moving_cluster::disturb(std::size_t index) {
   default:
     note("stop c" + std::to_string(index));
     nodes_[index]->stop([this, index, length] {
-      time_.after(length, [this, index] { start(index); });
+      const auto pause = is_healed_ ? span{} : std::min(length, healed_at - time_.now());
+      time_.after(pause, [this, index] { start(index); });
     });
   }
 }
