@@ -316,11 +316,12 @@ void moving_cluster::check_wanted(const shard_record& before, const shard_record
 }
 
 /// A winner that is doubtful answered before it lost its power: what the members decided with its
-/// answer counts as the set that it was in.
+/// answer counts as the set that it was in. So does what an operator forced.
 void moving_cluster::note_winner(
   shard_state& shard, const shard_record& before, const shard_record& after) {
   const auto& winner = homes_.at(after.value.primary);
-  const auto is_sound = after.value.condition == replication::shard_condition::normal;
+  const auto is_sound =
+    after.is_forced || after.value.condition == replication::shard_condition::normal;
   if (after.value.epoch > before.value.epoch && is_sound && winner.replica->is_doubtful())
     shard.sets_at_cut[winner.node->name()] = after.value.in_sync;
 }
