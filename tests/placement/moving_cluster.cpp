@@ -23,6 +23,8 @@ constexpr span settles = 60s;
 constexpr span settles_without_node = 150s;
 /// A cluster that has settled stays as it is for so long; nothing that is left to be done waits.
 constexpr span stays = 5s;
+/// Nodes that may leave, or that the controller does not know, at the same time.
+constexpr std::size_t leaving_most = 3;
 /// A decision that etcd was asked for has come to it within this time, or is lost.
 constexpr span decided_within = 4s;
 /// A change of an operator ends within this time.
@@ -292,8 +294,8 @@ void moving_cluster::check_record(
   check_members(shard, after);
 }
 
-/// A copy that is in sync is given up only once as many others are as there should be. Up to two
-/// nodes may leave, or be gone, so that fewer are to be had.
+/// A copy that is in sync is given up only once as many others are as there should be, or as there
+/// are nodes that stay.
 void moving_cluster::check_wanted(const shard_record& before, const shard_record& after) {
   const auto is_in_sync = [](const shard_record& record, const std::string& node) {
     const auto* replica = replica_on(record, node);
@@ -310,7 +312,7 @@ void moving_cluster::check_wanted(const shard_record& before, const shard_record
     std::count_if(after.wanted.begin(), after.wanted.end(), [&](const std::string& node) {
       return is_in_sync(after, node);
     }));
-  const auto others = nodes_.size() - std::min(nodes_.size(), drained_.size() + 2);
+  const auto others = nodes_.size() - std::min(nodes_.size(), drained_.size() + leaving_most);
   if (in_sync < std::min<std::size_t>(scenario_.copies, others))
     fail("a copy is given up before others are in sync: " + text_of(after));
 }
