@@ -246,7 +246,8 @@ class LimitsTable(GatewayTest):
         named = set()
         for source in SOURCES.rglob("*.cpp"):
             named |= set(re.findall(
-                r'\b(?:note|note_limit|over_share)\(\s*\{?\s*"(\w+)"', source.read_text()))
+                r'\b(?:(?:note|note_limit|over_share)\(\s*\{?\s*|string_view limit = )"(\w+)"',
+                source.read_text()))
         return named
 
 

@@ -76,7 +76,7 @@ public:
 
   [[nodiscard]] counts counted() const;
 
-  // What the nodes use.
+  // The parts that all nodes use.
 
   [[nodiscard]] test::fake_etcd& etcd() { return etcd_; }
 
