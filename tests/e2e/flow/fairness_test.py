@@ -125,5 +125,31 @@ class FairnessHeader(cluster.ClusterTest):
         self.assertEqual([("c" * 256, 1, 1)], self.keys())
 
 
+class FairnessOverShards(cluster.ClusterTest):
+    def add(self, key, count):
+        """Adds tasks that are on one shard, whatever the key."""
+        return self.cluster.ctl("enqueue", "sleep", f"{self.path} 50 0", "--fairness-key", key,
+                                "--count", str(count)).decode().split()
+
+    def test_key_on_one_shard_gets_as_much_as_a_flood_on_all(self):
+        self.path = self.cluster.path("starts")
+        self.cluster.start_coordinator("--shards", "8")
+        self.cluster.ctl("queue", "set", "sleep", "--max-depth", "0")
+        self.cluster.ctl("queue", "pause", "sleep")
+        for _ in range(40):
+            self.add("flood", 8)
+        small = self.add("small", 60)
+        self.cluster.start_worker("w", "--slots", "4", "--prefetch", "0")
+        self.cluster.ctl("queue", "resume", "sleep")
+        for task in small:
+            self.cluster.result(task, wait="60s")
+
+        started = [line.split()[4] for line in self.path.read_text().splitlines()]
+        before = max(started.index(task) for task in small) + 1 - len(small)
+        # As many as the small key has, those of its first second, and as many that were on their
+        # way.
+        self.assertLess(before, 160)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -114,21 +114,35 @@ void fairness_audit::count_turn(
   const auto& [queue, priority, name] = served;
   if (cost == 0)
     breach_("9.2", "key '" + name + "' was granted a task at no cost");
-  auto& largest = largest_[queue];
-  largest = std::max(largest, cost);
+  end_wait(served);
+  auto& largest_here = largest_[queue];
+  largest_here = std::max(largest_here, cost);
+  auto largest = largest_here;
+  for (const auto& [other, of_other] : largest_)
+    if (other.second == queue.second)
+      largest = std::max(largest, of_other);
   auto& keys = waiting_[state.id];
   auto begin = keys.lower_bound({queue, priority, {}});
   auto end = keys.lower_bound({queue, static_cast<std::uint8_t>(priority + 1), {}});
   // Weights are 1 to 3. One share more is for tasks that run and were charged too much. A key whose
-  // tasks ran longer than expected misses a round.
+  // tasks ran longer than expected misses a round. One that other shards served waits until the
+  // keys here have caught up.
   constexpr std::int64_t share_max = 4;
+  constexpr std::int64_t behind_max_ms = 11'000;
   auto count = std::distance(begin, end) + 1;
   for (auto at = begin; at != end; ++at) {
     auto& waited = at->second.waited;
-    waited = std::get<2>(at->first) == name ? 0 : waited + cost;
-    if (waited > 2 * share_max * (count + 1) * largest)
+    waited += std::get<2>(at->first) == name ? 0 : cost;
+    if (waited > 2 * share_max * (count + 1) * (largest + behind_max_ms))
       breach_("9.4", "key '" + std::get<2>(at->first) + "' waits for more than a round");
   }
+}
+
+void fairness_audit::end_wait(const key_place& served) {
+  const auto& [queue, priority, name] = served;
+  for (auto& [shard, keys] : waiting_)
+    if (auto at = keys.find({{shard, queue.second}, priority, name}); at != keys.end())
+      at->second.waited = 0;
 }
 
 void fairness_audit::note(const core::shard_state& state, const core::leases_ended& ended) {

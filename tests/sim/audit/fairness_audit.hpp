@@ -13,9 +13,10 @@
 
 namespace codeq::sim {
 
-/// Checks the order of fairness keys on each shard: how long a key waits, the order within a key,
-/// that the measured run times are those of the leases, and that tasks have the keys that their
-/// queue takes from a header. It looks at the tasks of a shard after each of its turns.
+/// Checks the order of fairness keys on each shard: how long a key waits for a turn on any shard,
+/// the order within a key, that the measured run times are those of the leases, and that tasks have
+/// the keys that their queue takes from a header. It looks at the tasks of a shard after each of
+/// its turns.
 class fairness_audit {
 public:
   using breach_function = std::function<void(const std::string& rule, const std::string& what)>;
@@ -55,6 +56,8 @@ private:
   void check_new_tasks(const core::shard_state& state, const std::vector<core::event>& events);
   void check(core::shard_state& state, const core::batch_granted& grant);
   void count_turn(core::shard_state& state, const key_place& served, std::int64_t cost);
+  /// A task of the key was granted; the shards of a coordinator give its turns together.
+  void end_wait(const key_place& served);
   void note(const core::shard_state& state, const core::leases_ended& ended);
   void check_run_times(const core::shard_state& state);
   /// A queue that was removed and created again knows nothing of its keys.

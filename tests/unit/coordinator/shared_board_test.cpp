@@ -64,6 +64,45 @@ TEST(SharedBoard, ShardsWithEqualTasksTakeTurns) {
   EXPECT_EQ(board.first_shard(queues, 7), shard_id{2});
 }
 
+TEST(SharedBoard, TurnComesLaterByWhatShardsGiveItsKeyMeanwhile) {
+  shared_board board(2);
+  auto first = board.join({"t", "q"}, shard_id{0});
+  auto second = board.join({"t", "q"}, shard_id{1});
+  EXPECT_FALSE(first->has_turns());
+  auto credits = second->share_turns(3, "key");
+  EXPECT_TRUE(first->has_turns());
+  const core::ready_head at_100{3, core::time_of_turn(100)};
+
+  second->publish_turn(at_100, credits.group);
+  EXPECT_EQ(first->best_elsewhere()->head, at_100);
+  credits.group->add({50, 1, 50});
+  EXPECT_EQ(first->best_elsewhere()->head, (core::ready_head{3, core::time_of_turn(150)}));
+
+  second->publish_turn(at_100, nullptr);
+  credits.group->add({90, 1, 50});
+  EXPECT_EQ(first->best_elsewhere()->head, at_100);
+  second->publish(std::nullopt);
+  EXPECT_FALSE(first->best_elsewhere());
+}
+
+TEST(SharedBoard, TurnOfARingBeforeItsFirstTimeIsATurn) {
+  EXPECT_TRUE(core::is_turn(core::time_of_turn(-10)));
+  EXPECT_EQ(core::time_of_turn(-10), core::time_of_turn(0));
+}
+
+TEST(SharedBoard, FindsTheShardWhoseTurnComesFirst) {
+  shared_board board(2);
+  const std::vector<queue_address> queues{{"t", "q"}};
+  auto first = board.join(queues[0], shard_id{0});
+  auto second = board.join(queues[0], shard_id{1});
+  static_cast<void>(first->share_turns(0, "key"));
+
+  first->publish_turn({0, core::time_of_turn(1500)}, nullptr);
+  second->publish_turn({0, core::time_of_turn(400)}, nullptr);
+  EXPECT_EQ(board.first_shard(queues, 0), shard_id{1});
+  EXPECT_EQ(board.first_shard(queues, 1), shard_id{1});
+}
+
 TEST(SharedBoard, KeepsQueuesApart) {
   shared_board board(2);
   auto of_q = board.join({"t", "q"}, shard_id{0});

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/actors/shared_board.hpp"
 
+#include "codeq/limits.hpp"
+
 #include "base/assert.hpp"
+#include "coordinator/actors/shared_turns.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <utility>
@@ -35,9 +39,49 @@ core::ready_head unpack(std::uint64_t packed) {
 /// The tasks of one queue, by shard. Each is replaced at once, and no other memory depends on it,
 /// so that the order of the accesses does not matter.
 struct shared_board::row {
-  explicit row(std::size_t shards) : heads(shards) {}
+  explicit row(std::size_t shards) : heads(shards), turns_shown(shards) {}
+
+  /// The shard's task, as a number; that of a turn as of now, when `turns` is locked.
+  [[nodiscard]] std::uint64_t
+  head_of(std::size_t shard, const std::unique_lock<std::mutex>& turns) const {
+    auto head = heads[shard].load(std::memory_order_relaxed);
+    if (head == 0 || !turns || !turns_shown[shard].credit)
+      return head;
+    const auto& turn = turns_shown[shard];
+    auto now = turn.head;
+    now.enqueued_at += duration{std::max<std::int64_t>(turn.credit->read().given - turn.given, 0)};
+    return pack(now);
+  }
+
+  /// The lock of the turns; of nothing while there are none.
+  [[nodiscard]] std::unique_lock<std::mutex> lock_turns() {
+    return has_turns.load(std::memory_order_acquire) ? std::unique_lock(mutex)
+                                                     : std::unique_lock<std::mutex>();
+  }
+
+  /// The turns of a priority, from their first use on.
+  [[nodiscard]] shared_turns& turns_of(std::size_t priority) {
+    std::lock_guard lock(mutex);
+    auto& turns = by_priority[priority];
+    if (!turns)
+      turns = std::make_unique<shared_turns>();
+    has_turns.store(true, std::memory_order_release);
+    return *turns;
+  }
+
+  /// A task that has its turn by its fairness key. Whatever the key's group was given since comes
+  /// before that turn.
+  struct shown_turn {
+    core::ready_head head;
+    std::shared_ptr<const core::shared_credit> credit;
+    std::int64_t given = 0;
+  };
 
   std::vector<std::atomic<std::uint64_t>> heads;
+  std::atomic<bool> has_turns{false};
+  std::mutex mutex;
+  std::vector<shown_turn> turns_shown;
+  std::array<std::unique_ptr<shared_turns>, limits::priority_max + 1> by_priority;
 };
 
 class shared_board::place final : public core::queue_board {
@@ -47,15 +91,36 @@ public:
   ~place() override { publish(std::nullopt); }
 
   void publish(const std::optional<core::ready_head>& head) override {
+    auto lock = row_->lock_turns();
+    if (lock)
+      row_->turns_shown[own_] = {};
     row_->heads[own_].store(pack(head), std::memory_order_relaxed);
   }
 
+  void publish_turn(
+    const core::ready_head& head, std::shared_ptr<const core::shared_credit> credit) override {
+    auto lock = row_->lock_turns();
+    auto given = credit ? credit->read().given : 0;
+    row_->turns_shown[own_] = {head, std::move(credit), given};
+    row_->heads[own_].store(pack(head), std::memory_order_relaxed);
+  }
+
+  [[nodiscard]] core::key_credits
+  share_turns(std::size_t priority, std::string_view key) override {
+    return row_->turns_of(priority).join(key);
+  }
+
+  [[nodiscard]] bool has_turns() const override {
+    return row_->has_turns.load(std::memory_order_relaxed);
+  }
+
   [[nodiscard]] std::optional<core::rival_head> best_elsewhere() const override {
+    auto lock = row_->lock_turns();
     std::uint64_t best = 0;
     std::size_t of = 0;
     for (std::size_t i = 0; i < row_->heads.size(); ++i) {
-      auto head = row_->heads[i].load(std::memory_order_relaxed);
-      if (i == own_ || head <= best)
+      auto head = i == own_ ? 0 : row_->head_of(i, lock);
+      if (head <= best)
         continue;
       best = head;
       of = i;
@@ -102,8 +167,11 @@ std::vector<std::uint64_t> shared_board::best_of_each(std::span<const queue_addr
   for (const auto& queue : queues) {
     auto at = rows_.find(queue);
     auto known = at == rows_.end() ? nullptr : at->second.lock();
-    for (std::size_t i = 0; known && i < shards_; ++i)
-      best[i] = std::max(best[i], known->heads[i].load(std::memory_order_relaxed));
+    if (!known)
+      continue;
+    auto turns = known->lock_turns();
+    for (std::size_t i = 0; i < shards_; ++i)
+      best[i] = std::max(best[i], known->head_of(i, turns));
   }
   return best;
 }

@@ -14,8 +14,9 @@
 
 namespace codeq::coordinator {
 
-/// The first ready tasks of all queues on all shards of a coordinator. The shards publish and read
-/// them from their own threads without a lock; only the first use of a queue takes one.
+/// The first ready tasks of all queues on all shards of a coordinator, and the turns of their
+/// fairness keys. The shards publish and read tasks from their own threads without a lock; only the
+/// first use of a queue takes one, and a queue with fairness keys one of its own.
 class shared_board final : public core::ready_board {
 public:
   /// @pre every shard that joins has a number below `shards`

@@ -5,13 +5,17 @@
 
 namespace codeq::core {
 
-void fair_order::add(fair_key who, std::uint32_t key_weight, std::uint32_t group_weight) {
+void fair_order::add(
+  fair_key who,
+  std::uint32_t key_weight,
+  std::uint32_t group_weight,
+  const key_credits& credits) {
   if (who.group >= rings_.size())
     rings_.resize(who.group + 1);
   auto& ring = rings_[who.group];
   if (ring.empty())
-    groups_in_turn_.add(groups_, who.group, group_weight);
-  ring.add(keys_, who.key, key_weight);
+    groups_in_turn_.add(groups_, who.group, group_weight, credits.group);
+  ring.add(keys_, who.key, key_weight, credits.key);
 }
 
 void fair_order::remove(fair_key who) {
@@ -45,11 +49,11 @@ fair_order::standing fair_order::standing_of(fair_key who) const {
   found.largest_cost = std::max(found.largest_cost, ring.largest_cost());
   found.other_groups -= groups_[who.group].weight + 1;
   found.other_keys = ring.round_max();
-  found.is_group_in_debt = groups_[who.group].credit < 0;
+  found.is_group_in_debt = groups_[who.group].credit().credit < 0;
   if (!contains(who))
     return found;
   found.other_keys -= keys_[who.key].weight + 1;
-  found.is_key_in_debt = keys_[who.key].credit < 0;
+  found.is_key_in_debt = keys_[who.key].credit().credit < 0;
   return found;
 }
 

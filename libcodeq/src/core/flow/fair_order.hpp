@@ -24,7 +24,7 @@ struct fair_key {
 
 /// Which fairness key of one queue and priority gets the next task: deficit round robin over the
 /// groups, and within a group over its keys. It contains exactly the keys that have a ready task
-/// which is not held back. About 100 bytes per key with a number up to the greatest one so far.
+/// which is not held back. About 150 bytes per key with a number up to the greatest one so far.
 class fair_order {
 public:
   [[nodiscard]] bool empty() const noexcept { return groups_in_turn_.empty(); }
@@ -34,7 +34,11 @@ public:
   }
 
   /// The key has tasks from now on. @pre it had none; the weights are positive
-  void add(fair_key who, std::uint32_t key_weight, std::uint32_t group_weight = 1);
+  void add(
+    fair_key who,
+    std::uint32_t key_weight,
+    std::uint32_t group_weight = 1,
+    const key_credits& credits = {});
 
   /// The key has no more tasks. @pre it had some
   void remove(fair_key who);
@@ -48,6 +52,8 @@ public:
   struct choice {
     fair_key who;
     std::uint64_t tasks = 1;
+    /// See `fair_ring::time`, of the ring of the groups.
+    std::int64_t time = 0;
   };
 
   /// `cost_of` returns the expected run time of a task of a key, in milliseconds, at least 1.
@@ -58,8 +64,15 @@ public:
       groups_in_turn_, groups_, rings_, keys_, std::numeric_limits<std::uint64_t>::max()};
     auto who = choose(all, cost_of);
     auto cost = cost_of(who);
-    return {
-      who, std::min(groups_in_turn_.share(groups_, cost), rings_[who.group].share(keys_, cost))};
+    auto tasks =
+      std::min(groups_in_turn_.share(groups_, cost), rings_[who.group].share(keys_, cost));
+    return {who, tasks, groups_in_turn_.time()};
+  }
+
+  /// The credit of the only group with tasks, if other shards share it; null when there are several
+  /// groups. @pre `next` chose the key last
+  [[nodiscard]] std::shared_ptr<const shared_credit> only_credit(fair_key chosen) const {
+    return groups_in_turn_.size() == 1 ? groups_[chosen.group].shared : nullptr;
   }
 
   /// The key that `next` would choose; empty when `tuning::turns_counted_max` members have to be
@@ -131,10 +144,18 @@ private:
     explicit overlay(const std::vector<Value>& base) : base_(base) {}
 
     [[nodiscard]] Value& operator[](std::size_t i) {
-      return copies_.try_emplace(i, base_[i]).first->second;
+      auto known = copies_.find(i);
+      return known == copies_.end() ? copies_.emplace(i, copy_of(base_[i])).first->second
+                                    : known->second;
     }
 
   private:
+    [[nodiscard]] static fair_ring::place copy_of(const fair_ring::place& p) {
+      return p.detached();
+    }
+
+    [[nodiscard]] static fair_ring copy_of(const fair_ring& ring) { return ring; }
+
     const std::vector<Value>& base_;
     std::unordered_map<std::size_t, Value> copies_;
   };

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/flow/fair_credit.hpp"
+
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <vector>
 
 namespace codeq::core {
@@ -18,14 +23,26 @@ public:
 
   /// A member's place in its ring, and its neighbours.
   struct place {
-    std::int64_t credit = 0;
+    /// With `shared`, as of its last turn.
+    fair_credit own;
     member next = 0;
     member previous = 0;
     std::uint32_t weight = 0;
+    /// The lap of the ring in which it had its last turn.
+    std::uint32_t lap = 0;
     bool has_turn = false;
+    /// Null when no other shard shares the credit.
+    std::shared_ptr<shared_credit> shared;
 
     /// Members have a weight.
     [[nodiscard]] bool is_member() const noexcept { return weight > 0; }
+
+    [[nodiscard]] fair_credit credit() const { return shared ? shared->read() : own; }
+
+    /// A copy whose changes no other shard sees.
+    [[nodiscard]] place detached() const {
+      return {credit(), next, previous, weight, lap, has_turn, nullptr};
+    }
   };
 
   /// The places of the members of several rings, by member; a member is in one of them at most.
@@ -35,8 +52,13 @@ public:
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  /// Adds a member, which comes last in the round and has no credit. @pre it is in no ring
-  void add(places& all, member who, std::uint32_t weight);
+  /// Adds a member, which comes last in the round and has no credit but that of other shards. @pre
+  /// it is in no ring
+  void add(
+    places& all,
+    member who,
+    std::uint32_t weight,
+    std::shared_ptr<shared_credit> shared = nullptr);
 
   /// Removes a member with its credit or debt. @pre it is in the ring
   void remove(places& all, member who);
@@ -54,9 +76,12 @@ public:
       auto& first = all[first_];
       if (!first.has_turn)
         begin_turn(first, cost);
-      if (first.credit >= cost || passes == 0)
+      else
+        first.own = first.credit();
+      if (usable(first) >= cost || passes == 0)
         return first_;
       --passes;
+      least_reach_ = std::min(least_reach_, reach_of(first, cost));
       first.has_turn = false;
       first_ = first.next;
     }
@@ -75,11 +100,14 @@ public:
   /// Number of tasks of that cost that the member with the turn may get before the next one; at
   /// least 1. @pre `turn` was called last, with that cost
   [[nodiscard]] std::uint64_t share(const places& all, std::int64_t cost) const {
-    return static_cast<std::uint64_t>(all[first_].credit / cost);
+    return static_cast<std::uint64_t>(usable(all[first_]) / cost);
   }
 
+  /// The time at which this round began.
+  [[nodiscard]] std::int64_t time() const noexcept { return time_; }
+
   /// The member with the turn got tasks of that cost in all.
-  void charge(places& all, std::int64_t cost) const { all[first_].credit -= cost; }
+  void charge(places& all, std::int64_t cost) const;
 
   /// A task of the member cost less than it was charged, or more when negative. A debt makes the
   /// member miss at most one round. @pre it is in the ring
@@ -92,24 +120,45 @@ public:
   /// their weights, and what each has left of a task.
   [[nodiscard]] std::uint64_t round_max() const noexcept { return weights_ + size_; }
 
-  /// True when the member's credit or debt is not more than a turn could ever give. For checks.
+  /// True when the member's credit or debt is not more than a turn could ever give, here or at a
+  /// shard that shares it. For checks.
   [[nodiscard]] bool is_bounded(const places& all, member who) const {
     // The weight may have been greater at the beginning of the turn, or since.
     auto most = (std::int64_t{heaviest_} + 1) * largest_ever_;
-    return all[who].credit <= most && all[who].credit >= -most;
+    if (all[who].shared)
+      most = std::max(most, all[who].shared->most());
+    auto credit = all[who].credit().credit;
+    return credit <= most && credit >= -most;
   }
 
 private:
   [[nodiscard]] std::int64_t allowance_of(const place& p) const { return p.weight * largest_; }
 
+  /// What the member may use in this round: not what other shards gave for later rounds.
+  [[nodiscard]] std::int64_t usable(const place& p) const {
+    auto later = std::max<std::int64_t>(p.own.given - (time_ + largest_), 0);
+    return p.own.credit - p.weight * later;
+  }
+
+  /// The time until which a member has to be given to, so that it may use the cost of a task.
+  [[nodiscard]] static std::int64_t reach_of(const place& p, std::int64_t cost) {
+    return p.own.given - std::max<std::int64_t>(p.own.credit - cost, 0) / p.weight;
+  }
+
   void begin_turn(place& p, std::int64_t cost);
+  void begin_round();
+
+  static constexpr std::int64_t none_reached = std::numeric_limits<std::int64_t>::max();
 
   std::int64_t largest_ = 1;
   std::int64_t largest_ever_ = 1;
   std::uint32_t heaviest_ = 1;
-  /// The largest cost among the members that had a turn in this round, and the turns left.
+  /// The number of this round, and the time at which it began.
+  std::uint32_t lap_ = 1;
+  std::int64_t time_ = 0;
+  /// The largest cost, and the least of `reach_of`, of the members that had a turn in this round.
   std::int64_t seen_ = 1;
-  std::uint32_t turns_left_ = 0;
+  std::int64_t least_reach_ = none_reached;
   std::uint32_t size_ = 0;
   /// Their sum.
   std::uint64_t weights_ = 0;

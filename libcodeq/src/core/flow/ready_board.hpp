@@ -4,25 +4,39 @@
 #include "codeq/ids.hpp"
 #include "codeq/time.hpp"
 
+#include "core/flow/fair_credit.hpp"
+
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 /// How the shards of one process compare the first ready tasks of their parts of a queue, so that
-/// priority and age hold over all of them. A shard with no board grants in its own order.
+/// priority, age and the turns of fairness keys hold over all of them. A shard with no board grants
+/// in its own order.
 namespace codeq::core {
 
 /// The first ready task of a queue on one shard.
 struct ready_head {
   std::uint8_t priority = 0;
-  /// `ageless` for a task that has its turn by its fairness key.
+  /// The time of the enqueue; see `time_of_turn` for a task that has its turn by its fairness key.
   timestamp enqueued_at;
 
   bool operator==(const ready_head&) const = default;
 };
 
-/// The time of a task whose age does not count. The last one that a board can show.
-inline constexpr timestamp ageless{duration{(std::int64_t{1} << 56) - 1}};
+/// In place of the age of a task: the time of its fairness key's turn, see `fair_ring::time`. Fits
+/// a board, and is later than all times of enqueues.
+[[nodiscard]] constexpr timestamp time_of_turn(std::int64_t ring_time) noexcept {
+  constexpr std::int64_t first_turn = std::int64_t{1} << 55;
+  return timestamp{duration{first_turn + std::clamp<std::int64_t>(ring_time, 0, first_turn - 1)}};
+}
+
+[[nodiscard]] constexpr bool is_turn(timestamp time) noexcept {
+  return time >= time_of_turn(0);
+}
 
 /// The first ready task of a queue on another shard.
 struct rival_head {
@@ -30,15 +44,16 @@ struct rival_head {
   shard_id shard{};
 };
 
-/// By so much a task must be older to come before a task of the same priority on another shard.
+/// By so much a task must be older to come before a task of the same priority on another shard, or
+/// the turn of its fairness key earlier.
 inline constexpr duration rival_age_margin{1000};
 
 /// True when the rival's task comes before a task like `own`.
 [[nodiscard]] constexpr bool is_outranked(const ready_head& own, const ready_head& rival) noexcept {
   if (own.priority != rival.priority)
     return own.priority < rival.priority;
-  // The age of another key's task says nothing about whose turn it is.
-  if (own.enqueued_at == ageless || rival.enqueued_at == ageless)
+  // The age of a task says nothing about whose turn it is.
+  if (is_turn(own.enqueued_at) != is_turn(rival.enqueued_at))
     return false;
   return rival.enqueued_at + rival_age_margin < own.enqueued_at;
 }
@@ -50,6 +65,19 @@ public:
 
   /// Shows the shard's first ready task to the other shards; empty when none may be granted.
   virtual void publish(const std::optional<ready_head>& head) = 0;
+
+  /// Shows a task that has its turn by its fairness key. With a `credit`, which is that of the only
+  /// key or group here, its turn comes as much later as the shards give to the credit meanwhile.
+  virtual void
+  publish_turn(const ready_head& head, std::shared_ptr<const shared_credit> credit) = 0;
+
+  /// What the shards share of a fairness key of that priority, for as long as the key has ready
+  /// tasks here.
+  [[nodiscard]] virtual key_credits
+  share_turns(std::size_t priority, std::string_view key) = 0;
+
+  /// True once a shard has shared turns of the queue.
+  [[nodiscard]] virtual bool has_turns() const = 0;
 
   /// The task of another shard that comes before all others; empty when there is none.
   [[nodiscard]] virtual std::optional<rival_head> best_elsewhere() const = 0;

@@ -25,7 +25,7 @@ struct queue_fairness::weight_sums {
 };
 
 queue_fairness::queue_fairness(queue_state& queue, std::shared_ptr<fairness_use> use)
-  : use_(std::move(use)) {
+  : board_(queue.board.get()), use_(std::move(use)) {
   keys_.fix_weights(queue.settings.config.fairness_weights);
   auto taken_lanes = std::exchange(queue.lanes, {});
   if (queue.depth() == 0)
@@ -37,7 +37,8 @@ queue_fairness::queue_fairness(queue_state& queue, std::shared_ptr<fairness_use>
     if (!taken || ready == 0)
       continue;
     lanes_[priority] = std::make_unique<fair_lanes>();
-    lanes_[priority]->adopt(empty, keys_.weights_of(empty), std::move(*taken), ready);
+    lanes_[priority]->adopt(
+      empty, keys_.weights_of(empty), std::move(*taken), ready, credits_of(priority, empty));
   }
   count_keys();
 }
@@ -93,6 +94,16 @@ void queue_fairness::drop(const segment& s) {
     renumber();
 }
 
+void queue_fairness::share(queue_board& board) {
+  board_ = &board;
+  renumber();
+}
+
+key_credits queue_fairness::credits_of(std::size_t priority, fair_key who) const {
+  bool shares = board_ != nullptr && !lanes_[priority]->has_turns(who);
+  return shares ? board_->share_turns(priority, keys_.name_of(who)) : key_credits{};
+}
+
 void queue_fairness::renumber() {
   fair_keys keys;
   keys.fix_weights(keys_.fixed_weights());
@@ -105,8 +116,10 @@ void queue_fairness::renumber() {
         continue;
       if (!lanes[priority])
         lanes[priority] = std::make_unique<fair_lanes>();
+      auto credits =
+        board_ ? board_->share_turns(priority, keys.name_of(now)) : key_credits{};
       lanes[priority]->adopt(
-        now, keys.weights_of(now), std::move(lanes_[priority]->at(old)), ready);
+        now, keys.weights_of(now), std::move(lanes_[priority]->at(old)), ready, credits);
     }
   });
   keys_ = std::move(keys);
@@ -139,7 +152,7 @@ lane& queue_fairness::enter(const segment& s, std::uint64_t tasks) {
   if (!of)
     of = std::make_unique<fair_lanes>();
   auto who = key_of(s);
-  return of->enter(who, keys_.weights_of(who), tasks);
+  return of->enter(who, keys_.weights_of(who), tasks, credits_of(s.priority, who));
 }
 
 void queue_fairness::leave(const segment& s, sequence seq, bool was_returned) {

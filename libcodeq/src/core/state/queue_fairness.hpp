@@ -22,6 +22,7 @@
 
 namespace codeq::core {
 
+class queue_board;
 struct queue_state;
 struct shard_state;
 
@@ -95,6 +96,20 @@ public:
     return lanes_[priority]->front(segments, keys_, limit);
   }
 
+  /// As `fair_order::next`. @pre the priority has ready tasks
+  [[nodiscard]] fair_order::choice next(std::size_t priority) {
+    return lanes_[priority]->next(keys_);
+  }
+
+  /// As `fair_order::only_credit`. @pre `next` chose the key last
+  [[nodiscard]] std::shared_ptr<const shared_credit>
+  only_credit(std::size_t priority, fair_key chosen) const {
+    return lanes_[priority]->only_credit(chosen);
+  }
+
+  /// Takes turns together with the other shards that are on the queue's board.
+  void share(queue_board& board);
+
   /// Charges the key for the first of these tasks, before they leave their lane. Returns the
   /// expected run time of one of them, in milliseconds. @pre `front` returned the key last
   std::uint32_t charge(std::size_t priority, fair_key who, std::uint32_t tasks);
@@ -146,6 +161,9 @@ private:
   /// Numbers the keys anew, so that what those of the past used is free.
   void renumber();
 
+  /// What the key shares with other shards; nothing when it shares it already.
+  [[nodiscard]] key_credits credits_of(std::size_t priority, fair_key who) const;
+
   /// The weights of the keys with ready tasks.
   struct weight_sums;
 
@@ -170,6 +188,8 @@ private:
 
   fair_keys keys_;
   all_lanes lanes_;
+  /// That of the queue; null while no other shard shares the turns.
+  queue_board* board_ = nullptr;
   std::shared_ptr<fairness_use> use_;
   /// The part of `use_` that is this queue's.
   fairness_use counted_;

@@ -100,8 +100,12 @@ void shard_state::stir(std::uint32_t queue) {
 
 void shard_state::join_board(std::shared_ptr<ready_board> shared) {
   board = std::move(shared);
-  for (const auto& [arrival, index] : queues_by_arrival)
-    queues[index]->board = board->join(queues[index]->address, id);
+  for (const auto& [arrival, index] : queues_by_arrival) {
+    auto& queue = *queues[index];
+    queue.board = board->join(queue.address, id);
+    if (queue.fair)
+      queue.fair->share(*queue.board);
+  }
   move_all_heads();
 }
 
@@ -110,18 +114,27 @@ void shard_state::move_all_heads() {
     move_head(index);
 }
 
-std::optional<ready_head> shard_state::first_ready(queue_state& queue) {
-  if (are_grants_paused || queue.grantable() == 0)
-    return std::nullopt;
+std::size_t shard_state::first_priority(const queue_state& queue) {
   auto priority = queue.ready_by_priority.size() - 1;
   while (queue.ready_by_priority[priority] == 0)
     --priority;
+  return priority;
+}
+
+ready_head shard_state::first_ready(queue_state& queue) {
+  auto priority = first_priority(queue);
   if (queue.fair)
-    return ready_head{static_cast<std::uint8_t>(priority), ageless};
+    return {static_cast<std::uint8_t>(priority), time_of_turn(queue.fair->next(priority).time)};
   auto first = queue.lanes[priority]->front(segments, 1);
   CODEQ_ASSERT(first.count == 1);
-  return ready_head{
-    static_cast<std::uint8_t>(priority), find_segment(segments, first.first)->enqueued_at};
+  return {static_cast<std::uint8_t>(priority), find_segment(segments, first.first)->enqueued_at};
+}
+
+void shard_state::publish_turn(queue_state& queue) {
+  auto priority = first_priority(queue);
+  auto next = queue.fair->next(priority);
+  queue.head = {static_cast<std::uint8_t>(priority), time_of_turn(next.time)};
+  queue.board->publish_turn(*queue.head, queue.fair->only_credit(priority, next.who));
 }
 
 void shard_state::publish_heads() {
@@ -131,18 +144,29 @@ void shard_state::publish_heads() {
     if (!queue)
       continue;
     queue->has_moved_head = false;
-    auto head = first_ready(*queue);
-    if (head == queue->head)
+    bool has_task = !are_grants_paused && queue->grantable() > 0;
+    if (has_task && queue->fair) {
+      publish_turn(*queue);
       continue;
-    queue->head = head;
-    queue->board->publish(head);
+    }
+    auto head = has_task ? std::optional{first_ready(*queue)} : std::nullopt;
+    if (std::exchange(queue->head, head) != head)
+      queue->board->publish(head);
   }
+}
+
+void shard_state::join_turns(queue_state& queue) {
+  if (!queue.fair && queue.board && queue.board->has_turns())
+    add_fairness(queue);
 }
 
 void shard_state::use_fairness(const segment& s) {
   auto& queue = queue_of(s);
-  if (!s.fairness || queue.fair)
-    return;
+  if (s.fairness && !queue.fair)
+    add_fairness(queue);
+}
+
+void shard_state::add_fairness(queue_state& queue) {
   auto& use = tenant_fairness[queue.address.tenant];
   if (!use)
     use = std::make_shared<fairness_use>();

@@ -439,6 +439,9 @@ struct shard_state {
   /// Shows the first ready tasks that changed on the board.
   void publish_heads();
 
+  /// The first task of the queue, or the one whose turn it is. @pre a task is in a lane
+  [[nodiscard]] ready_head first_ready(queue_state& queue);
+
   /// Updates the worker at its queues to what it needs now. @pre it is attached
   void list_need(peer_id peer);
 
@@ -458,14 +461,23 @@ struct shard_state {
   /// segment has one.
   void use_fairness(const segment& s);
 
+  /// The same when other shards have fairness keys in the queue: the tasks here have the empty one.
+  void join_turns(queue_state& queue);
+
   /// The first attached peer of this worker, if any. Logarithmic in the number of peers.
   [[nodiscard]] std::optional<peer_id> peer_of(const worker_identity& worker) const;
 
   [[nodiscard]] task_id id_of(sequence seq) const { return {id, seq}; }
 
 private:
-  /// The first task of the queue that may be granted, if there is one.
-  [[nodiscard]] std::optional<ready_head> first_ready(queue_state& queue);
+  /// @pre a task of the queue is in a lane
+  [[nodiscard]] static std::size_t first_priority(const queue_state& queue);
+
+  /// Shows the task whose turn it is on the board. @pre the queue has a task that may be granted
+  void publish_turn(queue_state& queue);
+
+  /// @pre its tasks take no turns yet
+  void add_fairness(queue_state& queue);
 
   /// Attaches the workers that wait for a queue, which now exists.
   void attach_waiting(std::uint32_t queue);

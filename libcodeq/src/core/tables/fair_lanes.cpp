@@ -8,17 +8,19 @@
 
 namespace codeq::core {
 
-lane& fair_lanes::enter(fair_key who, weights of, std::uint64_t tasks) {
+lane& fair_lanes::enter(
+  fair_key who, weights of, std::uint64_t tasks, const key_credits& credits) {
   auto [at, is_new] = lanes_.try_emplace(who.key);
   if (is_new)
-    order_.add(who, of.key, of.group);
+    order_.add(who, of.key, of.group, credits);
   at->second.ready += tasks;
   ready_ += tasks;
   return at->second.tasks;
 }
 
-void fair_lanes::adopt(fair_key who, weights of, lane tasks, std::uint64_t ready) {
-  enter(who, of, ready) = std::move(tasks);
+void fair_lanes::adopt(
+  fair_key who, weights of, lane tasks, std::uint64_t ready, const key_credits& credits) {
+  enter(who, of, ready, credits) = std::move(tasks);
 }
 
 sequence fair_lanes::first(segment_table& segments) {
@@ -54,9 +56,9 @@ void fair_lanes::leave(fair_key who, sequence seq, bool was_returned) {
 
 fair_lanes::turn
 fair_lanes::front(segment_table& segments, const fair_keys& keys, std::uint32_t limit) {
-  auto next = order_.next([&](fair_key who) { return keys.cost_of(who); });
-  auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(next.tasks, limit));
-  return {next.who, lanes_.at(next.who.key).tasks.front(segments, most)};
+  auto choice = next(keys);
+  auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(choice.tasks, limit));
+  return {choice.who, lanes_.at(choice.who.key).tasks.front(segments, most), choice.time};
 }
 
 void fair_lanes::set_weights(fair_key who, weights of) {

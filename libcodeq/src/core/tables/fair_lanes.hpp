@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 
@@ -18,14 +19,16 @@ class fair_lanes {
 public:
   using weights = fair_keys::weights;
 
-  /// `tasks` of the key become ready; the caller adds them to the lane that is returned.
-  lane& enter(fair_key who, weights of, std::uint64_t tasks);
+  /// `tasks` of the key become ready; the caller adds them to the lane that is returned. `credits`
+  /// count when the key had no ready task.
+  lane& enter(fair_key who, weights of, std::uint64_t tasks, const key_credits& credits = {});
 
   /// The lane of a key with ready tasks.
   [[nodiscard]] lane& at(fair_key who) { return lanes_.at(who.key).tasks; }
 
   /// Takes a lane with so many ready tasks over, as that of a key without ready tasks.
-  void adopt(fair_key who, weights of, lane tasks, std::uint64_t ready);
+  void adopt(
+    fair_key who, weights of, lane tasks, std::uint64_t ready, const key_credits& credits = {});
 
   /// One task of the key is not ready any more, because it was granted or changed. `was_returned`:
   /// it was put back into its lane before, and leaves it now; fresh tasks leave by being touched.
@@ -62,10 +65,22 @@ public:
   struct turn {
     fair_key who;
     seq_run tasks;
+    /// See `fair_order::choice`.
+    std::int64_t time = 0;
   };
 
   /// At most `limit` tasks of one segment. Removes nothing. @pre not empty
   [[nodiscard]] turn front(segment_table& segments, const fair_keys& keys, std::uint32_t limit);
+
+  /// As `fair_order::next`. @pre not empty
+  [[nodiscard]] fair_order::choice next(const fair_keys& keys) {
+    return order_.next([&](fair_key who) { return keys.cost_of(who); });
+  }
+
+  /// As `fair_order::only_credit`.
+  [[nodiscard]] std::shared_ptr<const shared_credit> only_credit(fair_key chosen) const {
+    return order_.only_credit(chosen);
+  }
 
   /// As `fair_order::preview`. @pre not empty
   [[nodiscard]] std::optional<fair_key> preview(const fair_keys& keys) const {

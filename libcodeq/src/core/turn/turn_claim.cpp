@@ -33,6 +33,8 @@ std::uint32_t tasks_within(std::int64_t room, const segment& s) {
 struct next_tasks {
   seq_run tasks{};
   std::optional<fair_key> who{};
+  /// See `fair_order::choice`.
+  std::int64_t time = 0;
 };
 
 /// The tasks of a priority that are to be granted next, at most `limit`; count 0: there are none.
@@ -43,7 +45,7 @@ next_of(queue_state& queue, segment_table& segments, std::size_t priority, std::
   if (!queue.fair)
     return {queue.lanes[priority]->front(segments, limit)};
   auto turn = queue.fair->front(priority, segments, limit);
-  return {turn.tasks, turn.who};
+  return {turn.tasks, turn.who, turn.time};
 }
 
 /// True when the limits of the ready task admit it now.
@@ -341,6 +343,7 @@ std::vector<std::pair<std::uint32_t, peer_id>> turn::waiting_at(std::uint32_t in
 
 void turn::match_queue(std::uint32_t queue) {
   auto& q = *state_.queues[queue];
+  state_.join_turns(q);
   auto waiting = waiting_at(queue);
   auto rival = q.board ? q.board->best_elsewhere() : std::nullopt;
   bool may_grant = true;
@@ -430,7 +433,7 @@ bool turn::grant(
   for (std::size_t priority = q.lanes.size(); priority-- > 0 && count > 0;) {
     while (count > 0 && a.bytes > 0) {
       auto limit = std::min(count, a.batch_tasks);
-      auto [tasks, who] = next_of(q, state_.segments, priority, limit);
+      auto [tasks, who, time] = next_of(q, state_.segments, priority, limit);
       if (tasks.count == 0)
         break;
       auto* s = find_segment(state_.segments, tasks.first);
@@ -439,7 +442,8 @@ bool turn::grant(
           return false;
         continue;
       }
-      ready_head next{static_cast<std::uint8_t>(priority), who ? ageless : s->enqueued_at};
+      ready_head next{
+        static_cast<std::uint8_t>(priority), who ? time_of_turn(time) : s->enqueued_at};
       if (rival && is_outranked(next, rival->head)) {
         outranked_.emplace_back(queue, rival_head{next, rival->shard});
         return false;

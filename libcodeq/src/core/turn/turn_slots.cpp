@@ -93,15 +93,9 @@ std::uint32_t turn::unkept_credits(peer_id peer) const {
 bool turn::is_first_outranked(std::uint32_t index) const {
   auto& queue = *state_.queues[index];
   auto best = queue.board ? queue.board->best_elsewhere() : std::nullopt;
-  auto priority = first_priority(queue);
-  if (!best || queue.ready_by_priority[priority] == 0)
+  if (!best || queue.ready_by_priority[first_priority(queue)] == 0)
     return false;
-  auto enqueued_at = ageless;
-  if (!queue.fair) {
-    auto first = queue.lanes[priority]->front(state_.segments, 1).first;
-    enqueued_at = find_segment(state_.segments, first)->enqueued_at;
-  }
-  return is_outranked({priority, enqueued_at}, best->head);
+  return is_outranked(state_.first_ready(queue), best->head);
 }
 
 std::vector<peer_id> turn::claimers_at(std::uint32_t index, claimer_need need) const {

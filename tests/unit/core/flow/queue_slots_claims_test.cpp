@@ -24,8 +24,14 @@ public:
   public:
     void publish(const std::optional<ready_head>&) override {}
 
+    void publish_turn(const ready_head&, std::shared_ptr<const shared_credit>) override {}
+
+    [[nodiscard]] key_credits share_turns(std::size_t, std::string_view) override { return {}; }
+
+    [[nodiscard]] bool has_turns() const override { return false; }
+
     [[nodiscard]] std::optional<rival_head> best_elsewhere() const override {
-      return rival_head{{limits::priority_max, ageless}, shard_id{0}};
+      return rival_head{{limits::priority_max, timestamp{}}, shard_id{0}};
     }
   };
 

@@ -14,6 +14,8 @@ public:
   struct row {
     std::optional<core::ready_head> shown;
     std::optional<core::ready_head> rival;
+    /// Shard 1 has fairness keys.
+    bool has_turns = false;
   };
 
   class place final : public core::queue_board {
@@ -21,6 +23,17 @@ public:
     explicit place(row& at) : row_(at) {}
 
     void publish(const std::optional<core::ready_head>& head) override { row_.shown = head; }
+
+    void publish_turn(
+      const core::ready_head& head, std::shared_ptr<const core::shared_credit>) override {
+      row_.shown = head;
+    }
+
+    [[nodiscard]] core::key_credits share_turns(std::size_t, std::string_view) override {
+      return {};
+    }
+
+    [[nodiscard]] bool has_turns() const override { return row_.has_turns; }
 
     [[nodiscard]] std::optional<core::rival_head> best_elsewhere() const override {
       if (!row_.rival)
@@ -47,6 +60,10 @@ protected:
 
   void set_rival(const std::string& queue, std::uint8_t priority, duration age = duration{0}) {
     board_->rows[queue].rival = core::ready_head{priority, now() - age};
+  }
+
+  void set_rival_turn(const std::string& queue, std::int64_t time) {
+    board_->rows[queue].rival = core::ready_head{0, core::time_of_turn(time)};
   }
 
   /// The priority that the board shows of this shard; -1 when it shows no task.
@@ -89,6 +106,41 @@ TEST_F(Rival, TaskOfTheSamePriorityComesFirstOnceItIsOlderByMoreThanASecond) {
   EXPECT_EQ(claim("w", 1), "w: outranked 1 by 1 with 0");
   set_rival("q", 0, 1000ms);
   EXPECT_EQ(claim("w", 1), "w: got 1/t1");
+}
+
+TEST_F(Rival, TurnOfAFairnessKeyComesFirstOnceItIsEarlierByMoreThanASecondOfRunTime) {
+  enqueue("q", 3, {.fairness = {"a", 1}});
+  attach("w", {"q"});
+  claim("w", 1);
+  advance(5s);
+  complete("w", held(1, 1));
+
+  // The task that ran longer than expected makes its key miss a round.
+  set_rival_turn("q", 4500);
+  EXPECT_EQ(claim("w", 1), "w: got 2/t2 and there is more");
+  EXPECT_EQ(claim("w", 1), "w: outranked 1 by 1 with 0");
+  set_rival_turn("q", 9500);
+  EXPECT_EQ(claim("w", 1), "w: got 3/t3");
+}
+
+TEST_F(Rival, AgeOfATaskIsNotComparedWithTheTurnOfAKey) {
+  enqueue("q", 1, {.fairness = {"a", 1}});
+  attach("w", {"q"});
+
+  set_rival("q", 0, 5000ms);
+  EXPECT_EQ(claim("w", 1), "w: got 1/t1");
+}
+
+TEST_F(Rival, TasksWithoutKeysTakeTurnsOnceAnotherShardHasKeys) {
+  enqueue("q", 2);
+  EXPECT_FALSE(core::is_turn(board_->rows["q"].shown->enqueued_at));
+  board_->rows["q"].has_turns = true;
+  attach("w", {"q"});
+
+  EXPECT_EQ(claim("w", 1), "w: got 1/t1 and there is more");
+
+  EXPECT_TRUE(core::is_turn(board_->rows["q"].shown->enqueued_at));
+  EXPECT_TRUE(state().find_queue({"default", "q"})->fair);
 }
 
 TEST_F(Rival, ParkedCreditsGoBackWhenAWorseTaskArrives) {
