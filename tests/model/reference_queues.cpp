@@ -108,6 +108,7 @@ void reference_shard::run(const core::configure_queue& c) {
   auto weights = std::exchange(settings.config, c.config).fairness_weights;
   // There is no other shard.
   settings.config.max_leased_part = c.config.max_leased;
+  settings.config.max_depth_part = c.config.max_depth;
   if (c.weights)
     settings.config.fairness_weights = weights_after(std::move(weights), *c.weights);
   expected.push_back(say_queue({c.peer, c.number, c.queue, settings, {}}));

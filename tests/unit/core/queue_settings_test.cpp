@@ -111,7 +111,7 @@ TEST_F(QueueSettings, NewQueuesOfOneRequestCountTogether) {
     checked.error().context,
     "queue \"second\" would be one more than the 10000 queues that tenant \"default\" may have");
   EXPECT_TRUE(core::is_too_many_queues(checked.error()));
-  EXPECT_EQ(core::exceeded_depth(checked.error()), std::nullopt);
+  EXPECT_FALSE(core::is_of_max_depth(checked.error()));
   EXPECT_TRUE(core::check_queues(state(), request_for("default", "first")));
   EXPECT_TRUE(core::check_queues(state(), request_for("other", "second")));
 }
@@ -291,9 +291,9 @@ TEST_F(QueueSettings, RunsOfOneRequestCountTogether) {
   EXPECT_EQ(checked.error().code, errc::queue_full);
   EXPECT_EQ(
     checked.error().context,
-    "queue \"q\" has 0 live tasks on this shard and would have 4; the shard's part of max_depth "
-    "is 3");
-  EXPECT_EQ(core::exceeded_depth(checked.error()), 3u);
+    "queue \"q\" has 0 live tasks on this shard and no room for 4 more; max_depth, over all "
+    "shards, is 3");
+  EXPECT_TRUE(core::is_of_max_depth(checked.error()));
   EXPECT_FALSE(core::is_too_many_queues(checked.error()));
   EXPECT_TRUE(core::check_queues(state(), {r}));
 }

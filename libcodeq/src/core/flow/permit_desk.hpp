@@ -7,6 +7,7 @@
 
 #include "core/commands/permit_command.hpp"
 #include "core/flow/awaited_keys.hpp"
+#include "core/flow/depth_desk.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -176,6 +177,15 @@ public:
   /// Number of the queue's leases that have slots.
   [[nodiscard]] std::size_t spent_slots(std::uint32_t queue) const;
 
+  /// A queue of this shard whose depth another shard counts has this maximum from now on, and so
+  /// many live tasks. @pre it has no quota
+  void open_depth(
+    std::uint32_t queue, const queue_address& name, std::uint64_t maximum, std::uint64_t depth);
+
+  /// The quotas of queues with a maximum depth, of which the messages tell as well.
+  [[nodiscard]] depth_desk& depths() noexcept { return depths_; }
+  [[nodiscard]] const depth_desk& depths() const noexcept { return depths_; }
+
   /// A key of the owner is closed for so long.
   void close(shard_id owner, permit_closure closure);
 
@@ -314,6 +324,7 @@ private:
   void note_answering(shard_id owner);
   /// The slot has come, or its time is over.
   void note_slot(std::uint32_t queue, sequence seq, bool is_held);
+  permit_number next_number();
   permit_number take_number(sequence seq);
   static void note_line(owner_state& owner, const line_name& name, const line& of);
   void leave_line(const entry& task, sequence seq);
@@ -351,6 +362,7 @@ private:
   std::set<std::uint32_t> changed_slots_;
   sequence next_slot_ = first_slot;
   std::map<shard_id, owner_state> owners_;
+  depth_desk depths_;
   bool must_sync_ = false;
 };
 
