@@ -57,11 +57,10 @@ std::uint64_t permit_book::count_lent(const queue_address& queue, bool is_return
   auto& line = slots_[queue];
   line.lent += is_returned ? -1 : 1;
   line.was_lent = line.was_lent || !is_returned;
-  auto lent = line.lent;
   if (is_returned)
     look_at_slots(queue);
-  erase_unused(queue);
-  return lent;
+  note_used(queue, line);
+  return line.lent;
 }
 
 void permit_book::note_own_lease(const queue_address& queue) {
@@ -80,13 +79,19 @@ void permit_book::look_at_slots(const queue_address& queue) {
     slots_to_look_at_.insert(queue);
 }
 
-void permit_book::erase_unused(const queue_address& queue) {
-  auto at = slots_.find(queue);
-  if (!at->second.waiting.empty())
-    return;
-  slots_to_look_at_.erase(queue);
-  if (at->second.lent == 0)
-    slots_.erase(at);
+void permit_book::note_used(const queue_address& queue, const slot_line& line) {
+  if (line.waiting.empty())
+    slots_to_look_at_.erase(queue);
+  if (line.waiting.empty() && line.lent == 0)
+    unused_.insert(queue);
+  else
+    unused_.erase(queue);
+}
+
+void permit_book::note_slots_seen() {
+  slots_to_look_at_.clear();
+  for (const auto& queue : std::exchange(unused_, {}))
+    slots_.erase(queue);
 }
 
 void permit_book::want(shard_id asker, const permit& what) {
@@ -99,6 +104,7 @@ void permit_book::want(shard_id asker, const permit& what) {
   auto& line = slots_[queue];
   wanted.is_repeated = line.has_missed.erase(asker) > 0;
   line.waiting.insert(place_of(wanted, place));
+  note_used(queue, line);
   slots_to_look_at_.insert(std::move(queue));
 }
 
@@ -115,8 +121,9 @@ void permit_book::forget(sequence place) {
   askers_.at(at->second.asker).waiting.erase(what.number);
   if (is_slot(what)) {
     auto queue = queue_of_slot(what);
-    slots_.at(queue).waiting.erase(place_of(at->second, place));
-    erase_unused(queue);
+    auto& line = slots_.at(queue);
+    line.waiting.erase(place_of(at->second, place));
+    note_used(queue, line);
   }
   wanted_.erase(at);
 }

@@ -98,8 +98,9 @@ public:
     return {slots_to_look_at_.begin(), slots_to_look_at_.end()};
   }
 
-  /// No more can be lent for now.
-  void note_slots_seen() { slots_to_look_at_.clear(); }
+  /// No more can be lent for now. What was remembered of queues of which nothing is wanted or lent
+  /// is forgotten; not before, since a message that returns a slot may want the next one.
+  void note_slots_seen();
 
   /// @pre slots of the queue are wanted, or lent
   [[nodiscard]] const slot_line& slots_of(const queue_address& queue) const {
@@ -143,10 +144,12 @@ public:
 
 private:
   [[nodiscard]] static slot_place place_of(const wanted_permit& wanted, sequence place);
-  void erase_unused(const queue_address& queue);
+  void note_used(const queue_address& queue, const slot_line& line);
 
   std::map<shard_id, asker_state> askers_;
   std::map<queue_address, slot_line> slots_;
+  /// The queues of which no slot was wanted or lent when that changed last.
+  std::set<queue_address> unused_;
   std::set<queue_address> slots_to_look_at_;
   std::map<sequence, wanted_permit> wanted_;
   sequence next_place_ = first_permit_place + 1;

@@ -38,6 +38,21 @@ std::uint8_t first_priority(const queue_state& queue) {
   return static_cast<std::uint8_t>(priority);
 }
 
+/// The first slot that others want comes before the tasks of this shard: by priority, and in turns
+/// where that is the same. One that comes in place of a slot that was returned unspent takes turns
+/// also with tasks of lower priorities, since it may be returned again.
+/// @pre slots of the queue are wanted
+bool is_turn_of_others(const queue_state* queue, const permit_book::slot_line& line) {
+  if (!queue || queue->grantable() == 0)
+    return !line.was_lent;
+  const auto own = int{first_priority(*queue)};
+  const auto& [negated, order, place] = *line.waiting.begin();
+  const bool is_repeated = order == 0;
+  if (-negated < own)
+    return false;
+  return !line.was_lent || (-negated > own && !is_repeated);
+}
+
 } // namespace
 
 void turn::book_slots(bool in_turns) {
@@ -48,7 +63,7 @@ void turn::book_slots(bool in_turns) {
     };
     auto may_give = [&] {
       const auto& line = state_.lent.slots_of(name);
-      return !line.waiting.empty() && !(in_turns && line.was_lent) && room() > 0;
+      return !line.waiting.empty() && room() > 0 && (!in_turns || is_turn_of_others(queue, line));
     };
     while (may_give())
       give_wanted(std::get<sequence>(*state_.lent.slots_of(name).waiting.begin()));

@@ -185,6 +185,48 @@ TEST_F(QueueSlots, SlotsGoRoundAmongTheShards) {
     EXPECT_GE(ran[i], 5) << "shard " << i;
 }
 
+TEST_F(QueueSlots, OwnerTakesTurnsWithTheOnlyOtherShard) {
+  set_maximum(1);
+  enqueue_tasks(asker(), 20);
+  enqueue_tasks(owner(), 20);
+  // A shard whose task ends returns its slot and wants the next one in the same message.
+  for (int ended = 0; ended < 20; ++ended) {
+    pass(100ms);
+    complete_any();
+  }
+
+  EXPECT_GE(completed(owner(), slot_queue), 8u);
+  EXPECT_GE(completed(asker(), slot_queue), 8u);
+}
+
+TEST_F(QueueSlots, HigherPriorityComesFirstWhicheverShardHasIt) {
+  set_maximum(1);
+  enqueue_tasks(asker(), 10);
+  enqueue_tasks(third(), 5, slot_queue, 9);
+  enqueue_tasks(owner(), 10, slot_queue, 5);
+  for (int ended = 0; ended < 16; ++ended) {
+    pass(100ms);
+    complete_any();
+  }
+
+  EXPECT_EQ(completed(third(), slot_queue), 5u);
+  EXPECT_GE(completed(owner(), slot_queue), 9u);
+  EXPECT_LE(completed(asker(), slot_queue), 2u) << "one may begin before the others arrive";
+}
+
+TEST_F(QueueSlots, HigherPriorityOfShardWithBusyWorkersKeepsNoSlotFromTheOwner) {
+  set_maximum(1);
+  enqueue_tasks(asker(), slot_credits, free_queue);
+  enqueue_tasks(asker(), 2, slot_queue, 9);
+  enqueue_tasks(owner(), 10);
+  for (int ended = 0; ended < 10; ++ended) {
+    pass(200ms);
+    complete_one(owner());
+  }
+
+  EXPECT_GE(completed(owner(), slot_queue), 9u);
+}
+
 TEST_F(QueueSlots, ShortTasksShareASlotOneAfterTheOther) {
   set_maximum(1);
   enqueue_tasks(asker(), 5);
