@@ -430,9 +430,11 @@ std::vector<permit_desk::letter> permit_desk::say(monotonic_time now) {
     what.session = session_;
     what.number = ++owner.said;
     owner.was_list = what.is_list;
-    if (!std::exchange(owner.is_awaiting, true))
+    bool is_repeated = std::exchange(owner.is_awaiting, true);
+    if (!is_repeated)
       owner.unanswered_since = now;
-    owner.look = now + answer_wait;
+    owner.wait = is_repeated ? std::min(2 * owner.wait, answer_wait_max) : answer_wait;
+    owner.look = now + owner.wait;
     letters.push_back({to, std::move(what)});
   }
   return letters;

@@ -42,8 +42,11 @@ class permit_desk {
 public:
   /// A permit that is not spent so long after it came is returned.
   static constexpr duration unspent_max{50};
-  /// A message that is not answered is sent again after this time.
+  /// A message that is not answered is sent again after this time; then after twice the time, up to
+  /// the longest. Only the answer to the last one counts, and has to have the time to come even
+  /// from an owner that is slow.
   static constexpr duration answer_wait{250};
+  static constexpr duration answer_wait_max{1000};
   /// So often permits that are asked for are asked for again.
   static constexpr duration ask_again{500};
   /// Where they do not fit into one message, the next one has more of them after this time.
@@ -278,6 +281,7 @@ private:
     std::uint64_t said = 0;
     /// When to send it again, and when the first message that is not answered was sent.
     monotonic_time look{};
+    duration wait = answer_wait;
     monotonic_time unanswered_since{};
     /// When to ask again for what is asked for, and the last one of these that was; 0: all were.
     monotonic_time ask_at{};
