@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <utility>
 
 namespace codeq::core {
 
@@ -388,9 +387,11 @@ void set_queue(shard_state& state, const queue_address& queue, const queue_setti
     known.failures.reset();
   if (known.fair && known.settings.config.fairness_weights != settings.config.fairness_weights)
     known.fair->fix_weights(settings.config.fairness_weights);
-  const auto before = std::exchange(known.settings, settings).config;
-  change_maximum(state, index, before.max_leased);
-  change_depth(state, index, before.max_depth);
+  const auto max_leased = known.settings.config.max_leased;
+  const auto max_depth = known.settings.config.max_depth;
+  known.settings = settings;
+  change_maximum(state, index, max_leased);
+  change_depth(state, index, max_depth);
   // The next snapshot checks whether anything else keeps the queue.
   if (settings == queue_settings{})
     static_cast<void>(state.change_totals(index));

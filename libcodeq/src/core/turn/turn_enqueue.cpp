@@ -65,8 +65,9 @@ const request_answer* turn::known_answer(const request_id& request) const {
 
 void turn::run(const enqueue& c) {
   if (const auto* known = known_answer(c.request)) {
-    effects_.emplace_back(
-      enqueue_answered{c.peer, c.request.number, known->tasks, known->kinds});
+    enqueue_answered answer{c.peer, c.request.number, known->tasks};
+    answer.kinds = known->kinds;
+    effects_.emplace_back(std::move(answer));
     return;
   }
   if (state_.parked.replace(c))
