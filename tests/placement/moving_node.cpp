@@ -163,9 +163,8 @@ void moving_node::stop(const std::function<void()>& stopped) {
   run(0us, [this] {
     member_->leave();
     for (const auto& [shard, replica] : running_)
-      for (auto other : replica->process().value().in_sync)
-        if (other != replica->id() && replica->process().may_hand_over(other))
-          replica->process().hand_over(other);
+      if (const auto to = replica->process().next_primary(); to != replica->id())
+        replica->process().hand_over(to);
   });
   run(500ms, [this, stopped] {
     member_->end();
@@ -214,7 +213,7 @@ std::string moving_node::address_of(shard_id shard, replica_id of) const {
   return found == records_.end() ? std::string() : node_of(found->second, of);
 }
 
-// What the member says to the replicas, in order.
+// Calls of the member about replicas. They are carried out later, in order.
 
 void moving_node::shard_told(shard_id shard, const shard_record& record, bool is_applied) {
   run(0us, [this, shard, record, is_applied] { told(shard, record, is_applied); });
@@ -288,7 +287,7 @@ void moving_node::needs_repair(const std::string& words) {
   world_.fail(name_ + " needs a repair: " + words);
 }
 
-// What the member asks of etcd.
+// Calls of the member that go to etcd.
 
 template <class Answer, class Ask>
 void moving_node::call(

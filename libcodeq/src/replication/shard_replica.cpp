@@ -397,11 +397,10 @@ void shard_replica::commit(monotonic_time now) {
 
 void shard_replica::release_if_disk_hangs(monotonic_time now) {
   const auto hangs = writing_since_ && *writing_since_ + timing::hung_disk < now;
-  if (!hangs || !is_serving())
+  if (!hangs)
     return;
-  for (auto member : value_.in_sync)
-    if (member != id_ && may_hand_over(member))
-      return hand_over(member);
+  if (const auto to = next_primary(); to != id_)
+    hand_over(to);
 }
 
 bool shard_replica::has_waited(monotonic_time now) const {
@@ -456,6 +455,13 @@ bool shard_replica::accepts_writes() const {
 
 bool shard_replica::may_hand_over(replica_id to) const {
   return is_serving() && (to == id_ || leads_->may_take_over(to));
+}
+
+replica_id shard_replica::next_primary() const {
+  for (auto member : value_.in_sync)
+    if (member != id_ && may_hand_over(member))
+      return member;
+  return id_;
 }
 
 void shard_replica::hand_over(replica_id to) {

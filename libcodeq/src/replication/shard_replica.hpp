@@ -128,6 +128,8 @@ public:
   [[nodiscard]] bool may_answer(monotonic_time now) const;
   /// Whether it serves, and a hand-over to this replica can succeed: a doubtful one is not elected.
   [[nodiscard]] bool may_hand_over(replica_id to) const;
+  /// The first other member of the set to which it may hand over; itself when there is none.
+  [[nodiscard]] replica_id next_primary() const;
   /// Gives up the epoch for good; `to` is asked to take over first.
   void hand_over(replica_id to);
 

@@ -37,15 +37,6 @@ constexpr std::uint64_t stop_ticks = 18;
 /// clients send to the next primary.
 constexpr duration drain_max = 200ms;
 
-/// Another member of the set that can take over; the replica itself when there is none.
-replica_id next_primary(const replication::shard_replica& replica) {
-  auto next = replica.id();
-  for (auto member : replica.value().in_sync)
-    if (member != replica.id() && replica.may_hand_over(member))
-      next = member;
-  return next;
-}
-
 } // namespace
 
 void replica_hub::start(replicas_actor::pointer self, replica_hub_options options) {
@@ -189,7 +180,7 @@ void replica_hub::raise_epoch(const coordinator::raise_epoch& m) {
     return;
   CODEQ_LOG_INFO("shard needs another epoch, whose numbers run out shard={}", value(m.id));
   auto& replica = *found->second;
-  replica.hand_over(next_primary(replica.driver().replica()));
+  replica.hand_over(replica.driver().replica().next_primary());
 }
 
 void replica_hub::committed(const batch_committed& m) {
@@ -334,7 +325,7 @@ caf::result<bool> replica_hub::stop() {
   stopping_ = promise;
   stops_at_tick_ = ticks_ + stop_ticks;
   for (auto& [shard, replica] : replicas_) {
-    const auto to = next_primary(replica->driver().replica());
+    const auto to = replica->driver().replica().next_primary();
     if (to != replica->id())
       replica->hand_over(to);
   }
