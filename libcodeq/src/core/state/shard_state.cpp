@@ -114,26 +114,19 @@ void shard_state::move_all_heads() {
     move_head(index);
 }
 
-std::size_t shard_state::first_priority(const queue_state& queue) {
-  auto priority = queue.ready_by_priority.size() - 1;
-  while (queue.ready_by_priority[priority] == 0)
-    --priority;
-  return priority;
-}
-
 ready_head shard_state::first_ready(queue_state& queue) {
-  auto priority = first_priority(queue);
+  auto priority = queue.first_priority();
   if (queue.fair)
-    return {static_cast<std::uint8_t>(priority), time_of_turn(queue.fair->next(priority).time)};
+    return {priority, time_of_turn(queue.fair->next(priority).time)};
   auto first = queue.lanes[priority]->front(segments, 1);
   CODEQ_ASSERT(first.count == 1);
-  return {static_cast<std::uint8_t>(priority), find_segment(segments, first.first)->enqueued_at};
+  return {priority, find_segment(segments, first.first)->enqueued_at};
 }
 
 void shard_state::publish_turn(queue_state& queue) {
-  auto priority = first_priority(queue);
+  auto priority = queue.first_priority();
   auto next = queue.fair->next(priority);
-  queue.head = {static_cast<std::uint8_t>(priority), time_of_turn(next.time)};
+  queue.head = {priority, time_of_turn(next.time)};
   queue.board->publish_turn(*queue.head, queue.fair->only_credit(priority, next.who));
 }
 

@@ -151,6 +151,14 @@ struct queue_state {
     return settings.config.max_leased - std::min(settings.config.max_leased, leased + lent);
   }
 
+  /// The priority of the first ready task in a lane; 0 when there is none.
+  [[nodiscard]] std::uint8_t first_priority() const noexcept {
+    auto priority = ready_by_priority.size() - 1;
+    while (priority > 0 && ready_by_priority[priority] == 0)
+      --priority;
+    return static_cast<std::uint8_t>(priority);
+  }
+
   /// Number of leases that may begin now.
   [[nodiscard]] std::uint64_t lease_room() const noexcept {
     return has_slots() ? std::min(lease_cap(), *slots) : lease_cap();
@@ -470,9 +478,6 @@ struct shard_state {
   [[nodiscard]] task_id id_of(sequence seq) const { return {id, seq}; }
 
 private:
-  /// @pre a task of the queue is in a lane
-  [[nodiscard]] static std::size_t first_priority(const queue_state& queue);
-
   /// Shows the task whose turn it is on the board. @pre the queue has a task that may be granted
   void publish_turn(queue_state& queue);
 

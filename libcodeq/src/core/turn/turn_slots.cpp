@@ -30,14 +30,6 @@ constexpr duration patience{100};
 /// Stands for no queue where credits are counted that no queue has kept.
 constexpr std::uint32_t no_queue = std::numeric_limits<std::uint32_t>::max();
 
-/// The priority of the first ready task in a lane; 0 when there is none.
-std::uint8_t first_priority(const queue_state& queue) {
-  auto priority = queue.ready_by_priority.size() - 1;
-  while (priority > 0 && queue.ready_by_priority[priority] == 0)
-    --priority;
-  return static_cast<std::uint8_t>(priority);
-}
-
 /// The first slot that others want comes before the tasks of this shard: by priority, and in turns
 /// where that is the same. One that comes in place of a slot that was returned unspent takes turns
 /// also with tasks of lower priorities, since it may be returned again.
@@ -45,7 +37,7 @@ std::uint8_t first_priority(const queue_state& queue) {
 bool is_turn_of_others(const queue_state* queue, const permit_book::slot_line& line) {
   if (!queue || queue->grantable() == 0)
     return !line.was_lent;
-  const auto own = int{first_priority(*queue)};
+  const auto own = int{queue->first_priority()};
   const auto& [negated, order, place] = *line.waiting.begin();
   const bool is_repeated = order == 0;
   if (-negated < own)
@@ -108,7 +100,7 @@ std::uint32_t turn::unkept_credits(peer_id peer) const {
 bool turn::is_first_outranked(std::uint32_t index) const {
   auto& queue = *state_.queues[index];
   auto best = queue.board ? queue.board->best_elsewhere() : std::nullopt;
-  if (!best || queue.ready_by_priority[first_priority(queue)] == 0)
+  if (!best || queue.ready_by_priority[queue.first_priority()] == 0)
     return false;
   return is_outranked(state_.first_ready(queue), best->head);
 }
@@ -193,7 +185,7 @@ void turn::ask_for_slots(std::uint32_t index) {
     return;
   // Other queues of the workers come first at their next claims.
   note_served(queue, index, state_.turns);
-  state_.permits.want_slots(index, awaited + kept, first_priority(queue));
+  state_.permits.want_slots(index, awaited + kept, queue.first_priority());
 }
 
 std::uint64_t turn::keep_credits(std::uint32_t index, std::uint64_t count) {
@@ -247,7 +239,7 @@ void turn::await_slots(std::uint32_t index) {
     credits = 1;
   auto awaited = std::min<std::uint64_t>(
     {slots_lacking(index), credits, state_.permits.awaited_slots(index)});
-  state_.permits.want_slots(index, awaited, first_priority(queue));
+  state_.permits.want_slots(index, awaited, queue.first_priority());
 }
 
 bool turn::is_served(std::uint32_t index) const {
