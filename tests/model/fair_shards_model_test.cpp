@@ -40,7 +40,7 @@ struct fair_task {
   timestamp end;
 };
 
-/// What the tasks of a key have in common.
+/// The run time of each task of a key, and its weight.
 struct fair_profile {
   duration runs_for{10};
   std::uint16_t weight = 1;

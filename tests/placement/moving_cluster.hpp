@@ -148,7 +148,7 @@ private:
   void check_answers();
   [[nodiscard]] bool is_served(const shard_record& record) const;
   [[nodiscard]] std::string unserved() const;
-  /// What is left to be done; empty: nothing.
+  /// Names the first thing that is not as it has to be at the end; empty: there is none.
   [[nodiscard]] std::string unsettled() const;
   [[nodiscard]] std::string unsettled(shard_id shard) const;
   [[nodiscard]] std::string untold() const;

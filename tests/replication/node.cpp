@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Of a story that failed.
+/// Number of lines that are printed of a run that failed.
 constexpr std::size_t lines_told = 150;
 
 } // namespace

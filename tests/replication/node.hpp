@@ -30,7 +30,7 @@ private:
 
 class node;
 
-/// What the nodes of one simulation share: time, chance, and the ways to each other and to etcd.
+/// The time, chance and network that all nodes of a simulation use.
 class surroundings {
 public:
   explicit surroundings(std::uint64_t seed) : random_(seed) {}
@@ -75,7 +75,7 @@ private:
   std::vector<std::string> lines_;
 };
 
-/// What a node is made from.
+/// The options of a new node.
 struct node_start {
   replica_id id{};
   /// In the lines of the story.

@@ -343,8 +343,8 @@ void member::settle(shard_id shard) {
     return;
   if (is_wanted && held != held_.end())
     return replica_built(shard, held->second);
-  // What is known may be old, and the data of a replica that counts must not go: it is read for
-  // sure first.
+  // The record may have changed since the member was told it, and the data of a replica in sync
+  // must not be replaced or dropped. A change to equal bytes reads the record for sure first.
   const auto key = known_.keys().shard(shard);
   const auto& bytes = known_.shards().at(shard).bytes;
   (void)start(key, {key, bytes, bytes, 0}, false);

@@ -35,10 +35,10 @@ private:
   struct rounds;
   class cell;
 
-  /// The first part of a key, or the whole.
+  /// The first part of a key, or the whole key when it has one part.
   struct group {
     std::shared_ptr<cell> turns;
-    /// Of the keys with this first part.
+    /// The rounds of the rings that have the keys with this first part.
     std::shared_ptr<rounds> of_keys;
   };
 

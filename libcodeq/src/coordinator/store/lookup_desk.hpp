@@ -32,10 +32,11 @@ struct lookup_refusal {
   error reason;
 };
 
-/// What the reader does between two looks at its messages, in the order of the members.
+/// The look-ups that the reader carries out before it takes its next messages, in the order of the
+/// members.
 struct lookup_turn {
   std::vector<keys_wanted> keys;
-  /// Those of one peer.
+  /// All inquiries are of one peer.
   std::vector<stored_inquiry> inquiries;
   /// A list that is not complete after its step is added again.
   std::vector<open_list> lists;

@@ -7,8 +7,9 @@
 
 namespace codeq::core {
 
-/// What a member of a ring may still use, in milliseconds of run time. Negative: a debt.
+/// The credit of a member of a ring.
 struct fair_credit {
+  /// The run time that the member may still use, in milliseconds. Negative: a debt.
   std::int64_t credit = 0;
   /// The time of the ring up to which the member has got its allowance.
   std::int64_t given = 0;
@@ -16,9 +17,10 @@ struct fair_credit {
   bool operator==(const fair_credit&) const = default;
 };
 
-/// What a turn adds to a credit: the member's weight times the time of the ring until the end of
-/// the round, for which nothing was given yet.
+/// A turn adds this to a credit: the member's weight times the time from `fair_credit::given` to
+/// the end of the round. All times are in milliseconds.
 struct fair_allowance {
+  /// The time of the ring at which the round ends.
   std::int64_t until = 0;
   std::int64_t weight = 1;
   /// The largest cost of a task, which is the length of the round.

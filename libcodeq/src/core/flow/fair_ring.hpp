@@ -134,7 +134,8 @@ public:
 private:
   [[nodiscard]] std::int64_t allowance_of(const place& p) const { return p.weight * largest_; }
 
-  /// What the member may use in this round: not what other shards gave for later rounds.
+  /// The credit that the member may use in this round. Other shards may have given it allowances
+  /// for later rounds, too, which it may not use yet.
   [[nodiscard]] std::int64_t usable(const place& p) const {
     auto later = std::max<std::int64_t>(p.own.given - (time_ + largest_), 0);
     return p.own.credit - p.weight * later;

@@ -71,8 +71,8 @@ public:
   virtual void
   publish_turn(const ready_head& head, std::shared_ptr<const shared_credit> credit) = 0;
 
-  /// What the shards share of a fairness key of that priority, for as long as the key has ready
-  /// tasks here.
+  /// The credits of a fairness key at that priority, which the shards share. The caller keeps them
+  /// for as long as the key has ready tasks here.
   [[nodiscard]] virtual key_credits
   share_turns(std::size_t priority, std::string_view key) = 0;
 

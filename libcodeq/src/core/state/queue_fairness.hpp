@@ -161,7 +161,8 @@ private:
   /// Numbers the keys anew, so that what those of the past used is free.
   void renumber();
 
-  /// What the key shares with other shards; nothing when it shares it already.
+  /// The credits that the key shares with other shards; empty when it has ready tasks, since it has
+  /// them already, and when no other shard shares the turns.
   [[nodiscard]] key_credits credits_of(std::size_t priority, fair_key who) const;
 
   /// The weights of the keys with ready tasks.
