@@ -55,12 +55,19 @@ collect() {
   return "$status"
 }
 
-# A port of address $1 that no process listens to.
+# A port that no process of this machine has. It is below those that Linux gives to sockets that ask
+# for any, so that nothing else gets it before the coordinators start.
 free_port() {
-  python3 -c 'import socket, sys
-with socket.socket() as probe:
-    probe.bind((sys.argv[1], 0))
-    print(probe.getsockname()[1])' "$1"
+  python3 -c 'import random, socket
+while True:
+    port = random.randint(10000, 29999)
+    with socket.socket() as probe:
+        try:
+            probe.bind(("", port))
+            break
+        except OSError:
+            pass
+print(port)'
 }
 
 host() {
@@ -112,10 +119,10 @@ elif ! command -v etcd >/dev/null; then
   ./examples/install-packages.sh
 fi
 
-etcd_port=$(free_port 127.0.0.1)
-peer_port=$(free_port 127.0.0.1)
-port=$(free_port 127.0.0.1)
-http_port=$(free_port 127.0.0.1)
+etcd_port=$(free_port)
+peer_port=$(free_port)
+port=$(free_port)
+http_port=$(free_port)
 addresses=127.0.0.1:$port,127.0.0.2:$port,127.0.0.3:$port
 say "starting etcd, three coordinators and four workers in $work"
 start etcd etcd --name e --data-dir "$work/etcd" \

@@ -5,9 +5,11 @@ import ctypes
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -24,6 +26,10 @@ BATCHES = BIN / "tests" / "e2e_batches"
 HEADERS = BIN / "tests" / "e2e_headers"
 # Output of a program built with a sanitizer that has found an error.
 _REPORT = re.compile(r":\d+:\d+: runtime error: |(Address|Leak|Thread)Sanitizer: ")
+# Below the ports that Linux gives to sockets that ask for any (`ip_local_port_range`): none of the
+# programs that run beside a test is given one of these between the search and the start.
+FREE_PORTS = range(10000, 30000)
+_given_ports = set()
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
 
@@ -195,6 +201,24 @@ class WallClock:
                 os.environ[name] = value
 
 
+def free_port(host="127.0.0.1"):
+    """A port of the address that no process has, and that was not given before."""
+    while True:
+        port = random.SystemRandom().choice(FREE_PORTS)
+        if port not in _given_ports and _is_free(host, port):
+            _given_ports.add(port)
+            return port
+
+
+def _is_free(host, port):
+    with socket.socket() as probe:
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+    return True
+
+
 class Cluster:
     """A coordinator, workers and the other programs that a test starts."""
 
@@ -223,6 +247,7 @@ class Cluster:
         again."""
         port_file = self.path("port")
         port_file.unlink(missing_ok=True)
+        self.port = self.port or free_port()
         self.coordinator = self.start("coordinator", [
             BIN / "codeq-coordinator", *access, "--data", self.path("store"),
             "--listen", self.address, "--port-file", port_file, *options])

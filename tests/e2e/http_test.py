@@ -15,6 +15,7 @@ import time
 import unittest
 
 import cluster
+from cluster import free_port
 from gateway import BASE, Gateway
 
 UNKNOWN = "00000000-0000-0001-0000-000000000000"
@@ -545,8 +546,7 @@ class ExampleTest(HttpTest):
 class MetricsTest(HttpTest):
 
     def test_metrics_may_have_an_address_of_their_own(self):
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            port = probe.getsockname()[1]
+        port = free_port()
         self.cluster.coordinator.terminate(20)
         self.start("--metrics", f"127.0.0.1:{port}")
         other = Gateway(port)

@@ -5,14 +5,13 @@ import datetime
 import json
 import os
 import pty
-import socket
 import subprocess
 import time
 import unittest
 
 import cluster
 from certificates import Authority
-from cluster import BIN, wait_until
+from cluster import BIN, free_port, wait_until
 from gateway import Gateway
 
 PURGE_STATUS_REFUSED = 2
@@ -486,9 +485,7 @@ class Refusals(OperatorTest):
         return said.decode()
 
     def test_refused_connection_fails_within_a_second(self):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.cluster.port = probe.getsockname()[1]
+        self.cluster.port = free_port()
         self.cluster.start_coordinator()
         task = self.cluster.enqueue("q", "x")
         self.cluster.coordinator.terminate(5)

@@ -7,7 +7,6 @@ import pathlib
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(SOURCE / "tests" / "tidy"), str(SOURCE / "tests" / "e2e")]
 import cluster  # found by the line above
 import guides
-from cluster import BIN, BUILD
+from cluster import BIN, BUILD, free_port
 
 SECONDS_MAX = 600 if cluster.SANITIZERS else 200
 PROGRAMS = ("codeq-coordinator", "codeq-worker", "codeqctl", "codeq-bench")
@@ -37,12 +36,6 @@ SMALL = {"cycle": "--tasks 2000", "latency": "--rate 100 --seconds 1", "retries"
          "limits": "--tasks 2000 --keys 2000 --rounds 1 --rate 200 --seconds 1",
          "schedules": "--schedules 500 --burst 0 --seconds 1 --settle 1",
          "failover": "--kills 1", "handover": "--tasks 2000"}
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
 
 
 def end_session(session):
@@ -75,7 +68,7 @@ class Script:
 
     def __init__(self, guide, directory):
         self.directory = directory
-        self.ports = {"7400": free_port(), "8080": free_port()}
+        self.ports = {port: str(free_port()) for port in ("7400", "8080")}
         self.blocks = guides.blocks((SOURCE / guide).read_text())
         # A reader is in the source tree, and builds into build/.
         for path in SOURCE.iterdir():
@@ -210,7 +203,7 @@ class Units(unittest.TestCase):
     def setUp(self):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="codeq-units-"))
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
-        self.ports = {"7400": free_port(), "8080": free_port()}
+        self.ports = {port: str(free_port()) for port in ("7400", "8080")}
         text = (SOURCE / "coordinator" / "SERVICE.md").read_text()
         for path, here in (("/opt/codeq/bin", BIN), ("/etc/codeq", self.directory),
                            ("/var/lib/codeq", self.directory), ("%l-%i", "host-1"),

@@ -2,6 +2,7 @@
 #include "support/local_process.hpp"
 
 #include <csignal>
+#include <random>
 #include <stdexcept>
 
 #include <arpa/inet.h>
@@ -12,6 +13,16 @@
 #include <unistd.h>
 
 namespace codeq::test {
+
+namespace {
+
+// Below the ports that Linux gives to sockets that ask for any (`ip_local_port_range`): none of the
+// programs that run beside a test is given one of these before its process starts.
+constexpr int port_first = 10000;
+constexpr int port_last = 29999;
+constexpr int tries_max = 1000;
+
+} // namespace
 
 free_ports::~free_ports() {
   for (int socket : sockets_)
@@ -24,11 +35,15 @@ std::uint16_t free_ports::take(const std::string& host) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   ::inet_pton(AF_INET, host.c_str(), &address.sin_addr);
-  socklen_t size = sizeof address;
-  auto* plain = reinterpret_cast<sockaddr*>(&address);
-  if (::bind(socket, plain, size) != 0 || ::getsockname(socket, plain, &size) != 0)
-    throw std::runtime_error("no free port on " + host);
-  return ntohs(address.sin_port);
+  std::random_device device;
+  std::uniform_int_distribution<int> any(port_first, port_last);
+  for (int i = 0; i < tries_max; ++i) {
+    const auto port = static_cast<std::uint16_t>(any(device));
+    address.sin_port = htons(port);
+    if (::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+      return port;
+  }
+  throw std::runtime_error("no free port on " + host);
 }
 
 ::pid_t

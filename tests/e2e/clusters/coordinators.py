@@ -4,21 +4,14 @@
 import base64
 import collections
 import json
-import socket
 import time
 import urllib.error
 import urllib.request
 
 import cluster
-from cluster import BIN, wait_until
+from cluster import BIN, free_port, wait_until
 
 NAME = "test"
-
-
-def free_port(host):
-    with socket.socket() as probe:
-        probe.bind((host, 0))
-        return probe.getsockname()[1]
 
 
 class Coordinators(cluster.Cluster):
@@ -31,7 +24,7 @@ class Coordinators(cluster.Cluster):
         self.hosts = {f"c{i}": f"127.0.0.{i + 1}" for i in range(count)}
         self.ports = {name: free_port(host) for name, host in self.hosts.items()}
         self.http_ports = {name: free_port(host) for name, host in self.hosts.items()}
-        self.etcd_port = free_port("127.0.0.1")
+        self.etcd_port = free_port()
         self.start_etcd()
 
     @property
@@ -39,7 +32,7 @@ class Coordinators(cluster.Cluster):
         return f"http://127.0.0.1:{self.etcd_port}"
 
     def start_etcd(self, directory="etcd"):
-        peer = f"http://127.0.0.1:{free_port('127.0.0.1')}"
+        peer = f"http://127.0.0.1:{free_port()}"
         self.etcd = self.start("etcd", [
             "etcd", "--name", "e", "--data-dir", self.path(directory),
             "--listen-client-urls", self.etcd_url, "--advertise-client-urls", self.etcd_url,

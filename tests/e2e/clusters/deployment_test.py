@@ -11,8 +11,7 @@ import unittest
 
 import certificates
 import cluster
-from cluster import BIN, wait_until
-from clusters.coordinators import free_port
+from cluster import BIN, free_port, wait_until
 
 DEPLOY = pathlib.Path(__file__).parents[3] / "examples" / "cluster" / "deploy"
 UNITS = ("codeq-coordinator.service", "codeq-worker@.service")
@@ -37,7 +36,7 @@ class Machines(cluster.ClusterTest):
     def setUp(self):
         super().setUp()
         self.ports = {
-            port: str(free_port("127.0.0.1")) for port in ("7400", "8080", "2379", "2380")}
+            port: str(free_port()) for port in ("7400", "8080", "2379", "2380")}
         authority = certificates.Authority(self.cluster.path("."))
         authority.issue("machine", ",".join(f"IP:127.0.0.{machine}" for machine in MACHINES))
         self.make_token("admin", "cluster.token", "--tenant", "*")

@@ -8,7 +8,7 @@ import unittest
 import cluster
 import proxy
 from clusters import coordinators
-from cluster import wait_until
+from cluster import free_port, wait_until
 
 
 class OperatorsOfACluster(coordinators.CoordinatorsTest):
@@ -71,7 +71,7 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
                    "each coordinator reaches all others")
 
         # The others cannot connect to c0; c0 still reaches them, and etcd.
-        target = coordinators.free_port("127.0.0.1")
+        target = free_port()
         way.cut()
         wait_until(lambda: self.unreached() == {"c0": [], "c1": ["c0"], "c2": ["c0"]}, 20,
                    "nobody reaches c0")
