@@ -318,6 +318,23 @@ class Audit(TokenTest):
             self.assertAlmostEqual(one["at_ms"] / 1000, time.time(), delta=60)
         self.assertIn("queue purge", self.act("boss", "audit"))
 
+    def test_limits_are_entered_when_they_change(self):
+        self.act("boss", "limit", "set", "api", "--concurrency", "2")
+        self.act("boss", "limit", "set", "api", "--concurrency", "2")
+        self.act("boss", "limit", "set", "api", "--concurrency", "3", "--dry-run")
+        self.act("boss", "limit", "list")
+        self.act("boss", "limit", "close", "api", "acct_1", "--for", "30s")
+        self.act("boss", "limit", "open", "api", "acct_1")
+        self.act("boss", "--http", f"http://127.0.0.1:{self.http.port}", "limit", "delete", "api")
+
+        self.assertEqual(
+            [(one["subject"], one["action"], one["tenant"], one["detail"])
+             for one in self.log("boss")],
+            [("boss", "limit delete", "shop", "api: concurrency 2"),
+             ("boss", "limit open", "shop", 'api: key "acct_1"'),
+             ("boss", "limit close", "shop", 'api: key "acct_1" for 30000ms'),
+             ("boss", "limit set", "shop", "api: concurrency 2")])
+
     def test_log_level_is_entered_when_it_changes(self):
         self.act("ops", "log-level")
         self.act("ops", "log-level", "info")

@@ -41,7 +41,7 @@ bool is_wished(const protocol::claim_wish& wish, const queue_address& queue) {
          || std::any_of(wish.prefixes.begin(), wish.prefixes.end(), matches);
 }
 
-/// True for requests that change tasks or queues.
+/// True for requests that may change tasks, queues, limits or schedules.
 template <class S>
 constexpr bool is_change = false;
 template <>
@@ -52,6 +52,8 @@ template <>
 constexpr bool is_change<schema::QueueRequest> = true;
 template <>
 constexpr bool is_change<schema::BulkRequest> = true;
+template <>
+constexpr bool is_change<schema::LimitRequest> = true;
 template <>
 constexpr bool is_change<schema::ScheduleRequest> = true;
 
