@@ -208,18 +208,30 @@ std::vector<option> undrain_grammar(change_options& to) {
   return {placed(node_option("NODE", to.change.node))};
 }
 
-/// Whether the cluster is as the change wants it.
-bool is_done(const cluster_change& change, const cluster_status& status) {
-  for (const auto& shard : status.shards) {
-    const auto is_moved = shard.primary == change.node && shard.is_served;
-    const auto is_of_shard = change.what == cluster_change::kind::move
-                             || change.what == cluster_change::kind::force_primary;
-    if (is_of_shard && shard.shard == change.shard && !is_moved)
-      return false;
-    if (change.what == cluster_change::kind::drain && has_copy(change.node, shard))
-      return false;
-  }
-  return true;
+/// The shard is as the change wants it.
+bool is_done(const cluster_change& change, const cluster_shard& shard) {
+  using kind = cluster_change::kind;
+  if (change.what == kind::drain)
+    return !has_copy(change.node, shard);
+  const auto is_of_shard = change.what == kind::move || change.what == kind::force_primary;
+  return !is_of_shard || shard.shard != change.shard
+         || (shard.primary == change.node && shard.is_served);
+}
+
+/// The first shard that is not yet as the change wants it; null: all are.
+const cluster_shard* first_left(const cluster_change& change, const cluster_status& status) {
+  const auto left = std::find_if(
+    status.shards.begin(), status.shards.end(),
+    [&](const auto& shard) { return !is_done(change, shard); });
+  return left == status.shards.end() ? nullptr : &*left;
+}
+
+error not_done(const cluster_shard& left) {
+  const auto reason = left.waits_for.empty()
+                        ? std::string()
+                        : ": shard " + std::to_string(value(left.shard)) + " waits for "
+                            + left.waits_for;
+  return {errc::timeout, "it is stored, but not done yet" + reason};
 }
 
 const cluster_status* status_in(const answer<cluster_status>& got) {
@@ -238,10 +250,11 @@ int run_change(context& with, const change_options& wish) {
   auto got = change_and_look(with, wish.change);
   while (wish.wait > duration{0}) {
     const auto* status = status_in(got);
-    if (status == nullptr || is_done(wish.change, *status))
+    const auto* left = status == nullptr ? nullptr : first_left(wish.change, *status);
+    if (left == nullptr)
       break;
     if (std::chrono::steady_clock::now() >= end)
-      return fail({errc::timeout, "it is stored, but not done yet"}, with.json);
+      return fail(not_done(*left), with.json);
     std::this_thread::sleep_for(look_pause);
     got = with.api.cluster();
   }

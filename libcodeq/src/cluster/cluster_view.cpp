@@ -59,6 +59,12 @@ bool is_present(const cluster_status& status, const std::string& name) {
   });
 }
 
+bool is_draining(const cluster_status& status, const std::string& name) {
+  return std::any_of(status.nodes.begin(), status.nodes.end(), [&](const cluster_node& node) {
+    return node.name == name && node.is_draining;
+  });
+}
+
 std::string wait_of(const cluster_shard& shard, const cluster_status& status) {
   if (!is_present(status, shard.primary))
     return "another primary, since " + shard.primary + " is missing";
@@ -76,6 +82,9 @@ std::string wait_of(const cluster_shard& shard, const cluster_status& status) {
     if (!copy.is_in_sync)
       return is_present(status, copy.node) ? "the copy on " + copy.node
                                            : copy.node + ", which is missing";
+  for (const auto& copy : shard.copies)
+    if (is_draining(status, copy.node))
+      return "a node that can take the copy of " + copy.node;
   if (shard.copies.size() < status.copies)
     return "a node that can take another copy";
   return {};

@@ -269,6 +269,19 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
         found = json.loads(self.cluster.ctl("--json", "workers"))["workers"]
         return found if found[0]["free_slots"] == 0 else None
 
+    def test_drain_of_the_last_node_says_what_it_waits_for(self):
+        for name in ("c0", "c1"):
+            self.cluster.start_node(name)
+        self.cluster.await_in_sync(nodes=2)
+        self.cluster.ctl("cluster", "drain", "c1", "--wait", "50s")
+
+        said = self.cluster.ctl_error("cluster", "drain", "c0", "--wait", "2s")
+
+        self.assertRegex(
+            said, "not done yet: shard [0-5] waits for a node that can take the copy of c0")
+        self.cluster.ctl("cluster", "undrain", "c1")
+        self.cluster.ctl("cluster", "drain", "c0", "--wait", "50s")
+
     def test_drained_node_loses_all_copies_and_no_task(self):
         self.cluster.start_all()
         tasks = [self.cluster.enqueue("q", "x", "--key", f"k{i}") for i in range(20)]

@@ -111,6 +111,12 @@ TEST_F(ClusterView, TooFewNodesAreWaitedFor) {
   EXPECT_EQ(wait(), "a node that can take another copy");
 }
 
+TEST_F(ClusterView, CopyOfADrainedNodeWaitsForAnotherNode) {
+  cluster_.drained = {"b"};
+
+  EXPECT_EQ(wait(), "a node that can take the copy of b");
+}
+
 TEST_F(ClusterView, OnlyOtherNodesThatArePresentAreUnreached) {
   cluster_.drained = {"z"};
   auto status = look();
