@@ -68,7 +68,7 @@ ROOMS = {
     "cluster": ("backup",),
     "coordinator": ("shard", "store", "replica", "session", "actors", "hub"),
     "worker": ("handlers", "node", "process", "host"),
-    "http": ("server", "json", "desk", "webhooks", "wakeups", "operations", "dashboard",
+    "http": ("server", "json", "claims", "desk", "webhooks", "wakeups", "operations", "dashboard",
              "routes", "gateway"),
 }
 
@@ -96,8 +96,8 @@ _LIBRARIES = [
     ("Boost", r"boost/"),
 ]
 # Rooms of classes that are driven by others: they use no actor, log, clock or thread.
-_DRIVEN = (r"libcodeq/src/((coordinator/(shard|session|store|replica)|worker/node|replication)/"
-           r"|schedule/(?!zone_store))")
+_DRIVEN = (r"libcodeq/src/((coordinator/(shard|session|store|replica)|worker/node|http/claims"
+           r"|replication)/|schedule/(?!zone_store))")
 _DRIVERS = {"actors", "transport", "observe"}
 # Public headers that include actors.
 _ACTOR_HEADERS = {"codeq/actor_handler.hpp"}

@@ -4,13 +4,13 @@
 #include "codeq/actor_handler.hpp"
 
 #include "coordinator/actors/coordinator_actors.hpp"
+#include "http/claims/claim_run.hpp"
 #include "http/server/message.hpp"
 #include "http/server/outgoing.hpp"
 
 #include <caf/typed_actor.hpp>
 
 #include <cstdint>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -30,14 +30,10 @@ struct client_gone {
   exchange_ptr call;
 };
 
-/// A claim has ended with these tasks. Nothing more will be granted to it.
+/// A claim has ended. Nothing more will be granted to it.
 struct claim_ended {
   std::uint64_t claim = 0;
-  std::vector<task> tasks;
-  /// There may be more tasks, for which a shard had no room.
-  bool is_cut = false;
-  /// Why another coordinator has refused the claim.
-  std::optional<error> refusal{};
+  claimed_tasks how;
 };
 
 /// A claim that may wait has found no work so far.

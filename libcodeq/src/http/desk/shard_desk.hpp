@@ -14,7 +14,7 @@
 #include "coordinator/actors/drained_workers.hpp"
 #include "core/commands/command.hpp"
 #include "http/desk/bounded_reads.hpp"
-#include "http/desk/claim_peer.hpp"
+#include "http/desk/claim_driver.hpp"
 #include "http/desk/claim_turns.hpp"
 #include "http/desk/enqueue_desk.hpp"
 #include "http/desk/far_shards.hpp"
@@ -52,7 +52,7 @@ struct desk_options {
   std::shared_ptr<coordinator::enqueue_shares> shares =
     std::make_shared<coordinator::enqueue_shares>();
   /// Spawns the actor of a claim; empty: in the scheduler.
-  std::function<claim_actor(const claim_options&)> spawn_claim{};
+  std::function<claim_actor(const claim_driver_options&)> spawn_claim{};
   /// The gateway and its servers share it.
   std::shared_ptr<answer_shares> answers = std::make_shared<answer_shares>();
   /// The first ready tasks of the shards; null when they show none.
@@ -78,15 +78,6 @@ struct claim_wish {
   /// The bytes of tasks that all shards together may grant. The last task of each may exceed its
   /// part.
   std::int64_t room = core::unbounded_bytes;
-};
-
-/// How a claim ended.
-struct claimed_tasks {
-  std::vector<task> tasks{};
-  /// There may be more tasks, for which there was no room.
-  bool is_cut = false;
-  /// Why another coordinator has refused the claim.
-  std::optional<error> refusal{};
 };
 
 /// What the maker of a claim is told.
@@ -476,7 +467,7 @@ private:
   shared_question<workers_result> workers_;
   std::uint64_t stats_number_ = 0;
   claim_turns turns_;
-  /// See `claim_options`.
+  /// See `claim_driver_options`.
   std::shared_ptr<observe::line_pace> refusal_lines_ = std::make_shared<observe::line_pace>(1);
   enqueue_desk enqueues_;
   client::watch_list watch_list_;

@@ -146,8 +146,12 @@ void shard_desk::give_back_late(const protocol::claim_news& news) {
   // The proxy gives them back, too, unless its shard has left.
   const auto read = coordinator::read_claim_news(news);
   const auto* late = read ? std::get_if<coordinator::claim_tasks>(&read->second) : nullptr;
-  if (const auto tasks = late ? claim_state::read_batch(late->batch) : std::nullopt)
+  if (!late)
+    return;
+  if (const auto tasks = read_claimed_tasks(late->batch))
     give_back(leases_of(*tasks));
+  else
+    CODEQ_LOG_ERROR("claim cannot read its tasks reason=\"{}\"", to_string(tasks.error()));
 }
 
 void shard_desk::add_read(bounded_reads& reads, shard_read read, monotonic_time began) {

@@ -3,7 +3,7 @@
 
 #include "encoding/limit_structs.hpp"
 #include "encoding/schema_enums.hpp"
-#include "http/desk/claim_peer.hpp"
+#include "http/desk/claim_driver.hpp"
 #include "http/desk/shard_desk.hpp"
 #include "observe/log.hpp"
 #include "protocol/shared_data.hpp"
@@ -181,31 +181,32 @@ void shard_desk::start_claim(std::uint64_t name, claim_wish wish, claim_events e
   bool is_over = !far_ && wish.queues.empty() && wish.wait == duration{0};
   if (is_over || stopped_)
     return events.ended({});
-  claim_options options;
-  options.claim = name;
+  claim_driver_options options;
   options.gateway = self_;
-  options.peer = next_peer();
   options.shards = options_.shards;
-  options.worker = std::move(wish.worker);
-  options.first_shard = first_shard_of(wish.queues, name);
-  options.away = away_;
   for (std::uint16_t i = 0; far_ && i < shard_count(); ++i)
     options.far.push_back(far_->claims_connection_of(shard_id{i}));
-  options.queues = std::move(wish.queues);
-  if (is_of_all && far_)
-    options.prefixes = {{wish.tenant, {}}};
-  auto queues = options.queues.size();
-  options.count = wish.count;
-  options.lease = wish.lease;
-  options.room = wish.room / shard_count();
-  options.only_now = wish.wait == duration{0};
   options.refusal_lines = refusal_lines_;
+  auto& run = options.run;
+  run.claim = name;
+  run.peer = next_peer();
+  run.worker = std::move(wish.worker);
+  run.first_shard = first_shard_of(wish.queues, name);
+  run.away = away_;
+  run.queues = std::move(wish.queues);
+  if (is_of_all && far_)
+    run.prefixes = {{wish.tenant, {}}};
+  auto queues = run.queues.size();
+  run.count = wish.count;
+  run.lease = wish.lease;
+  run.room = wish.room / shard_count();
+  run.only_now = wish.wait == duration{0};
   auto actor = options_.spawn_claim ? options_.spawn_claim(options)
-                                    : self_->system().spawn(http::claim, options);
+                                    : self_->system().spawn(drive_claim, options);
   timer_list::id timer = 0;
-  if (!options.only_now || far_) {
+  if (!run.only_now || far_) {
     // A claim that may not wait ends by itself, unless another coordinator does not answer.
-    auto wait = options.only_now ? far_claim_wait : wish.wait;
+    auto wait = run.only_now ? far_claim_wait : wish.wait;
     timer = timers_.add(options_.clock->now().steady + wait, [this, name] { end_claim_of(name); });
     arm();
   }
@@ -313,7 +314,7 @@ void shard_desk::take(claim_ended& m) {
       claims_of_all_.erase(own);
   }
   timers_.remove(open.mapped().timer);
-  open.mapped().events.ended({std::move(m.tasks), m.is_cut, std::move(m.refusal)});
+  open.mapped().events.ended(std::move(m.how));
 }
 
 void shard_desk::take(const claim_waits& m) {

@@ -44,8 +44,8 @@ gateway_node::start(caf::actor_system& system, gateway_options options) {
   desk.answers = std::make_shared<answer_shares>(limits::http_answers_bytes_max, desk.meter);
   auto loop = std::make_shared<server_loop>();
   auto unit = std::make_shared<server_unit>(system, loop);
-  desk.spawn_claim = [&system, unit](const claim_options& wanted) {
-    return spawn_beside_server(system, unit, claim, wanted);
+  desk.spawn_claim = [&system, unit](const claim_driver_options& wanted) {
+    return spawn_beside_server(system, unit, drive_claim, wanted);
   };
   auto actor = spawn_beside_server(system, unit, gateway, options.actor);
   std::unique_ptr<gateway_node> node(new gateway_node(system, actor, loop, unit));

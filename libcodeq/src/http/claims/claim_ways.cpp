@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/desk/claim_ways.hpp"
+#include "http/claims/claim_ways.hpp"
 
 #include <utility>
 
