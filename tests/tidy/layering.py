@@ -66,6 +66,7 @@ ROOMS = {
     "core": ("commands", "blocks", "flow", "tables", "state", "queues", "checks", "turn"),
     "storage": ("keys", "records", "retention", "memory", "rocksdb", "recovery", "replica"),
     "cluster": ("backup",),
+    "client": ("inquiry",),
     "coordinator": ("shard", "store", "replica", "session", "actors", "hub"),
     "worker": ("handlers", "node", "process", "host"),
     "http": ("server", "json", "claims", "desk", "webhooks", "wakeups", "operations", "dashboard",

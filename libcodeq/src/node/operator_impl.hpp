@@ -5,7 +5,7 @@
 
 #include "base/random.hpp"
 #include "client/answer_slot.hpp"
-#include "client/inquiry_actor.hpp"
+#include "client/inquiry/inquiry_actor.hpp"
 #include "client/operator_questions.hpp"
 #include "client/operator_replies.hpp"
 #include "client/shard_walk.hpp"
