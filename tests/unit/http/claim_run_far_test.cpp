@@ -32,6 +32,20 @@ TEST_F(ClaimRun, CountsTheConfirmedMessagesOfAnAttachment) {
   EXPECT_EQ(take().front(), "1/1 received 2");
 }
 
+TEST_F(ClaimRun, CountsTheConfirmedMessagesOfEachAttachmentAnew) {
+  options_.count = 2;
+  options_.away = {first, second};
+  options_.reached = {second};
+  start();
+  grant_far(1, 1);
+  find_connection();
+  std::ignore = take();
+
+  grant_far(2, 1);
+
+  EXPECT_EQ(take().front(), "1/2 received 1");
+}
+
 TEST_F(ClaimRun, AsksAllShardsWhereverTheyAre) {
   options_.only_now = true;
   started_far();
@@ -105,6 +119,66 @@ TEST_F(ClaimRun, LooksAgainOnceForAllShardsThatHaveChanged) {
   run_->look_again();
 
   EXPECT_EQ(take(), lines{});
+}
+
+TEST_F(ClaimRun, LooksNotAgainWhileItEnds) {
+  started_far();
+  tell_far(1, credit_news{second, kind::drained});
+  run_->lose(second);
+  run_->end();
+  std::ignore = take();
+
+  run_->look_again();
+
+  EXPECT_EQ(take(), lines{});
+}
+
+TEST_F(ClaimRun, RequestsItsLaterEndOnce) {
+  options_.only_now = true;
+  started_far();
+  tell_far(1, credit_news{second, kind::drained});
+  for (std::uint64_t round = 1; round <= 2; ++round) {
+    answer(first, round, true);
+    tell_far(1, claim_answer{round});
+  }
+  EXPECT_EQ(count_of(take(), "end after"), 1);
+
+  find_connection();
+  for (std::uint64_t round = 3; round <= 4; ++round) {
+    answer(first, round, true);
+    tell_far(2, claim_answer{round});
+  }
+
+  EXPECT_EQ(count_of(take(), "end after"), 0);
+}
+
+TEST_F(ClaimRun, CountsTheQuietRoundsAnewWhenAShardComes) {
+  options_.only_now = true;
+  started_far();
+  tell_far(1, credit_news{second, kind::drained});
+  answer(first, 1);
+  tell_far(1, claim_answer{1});
+  find_connection();
+  EXPECT_EQ(count_of(take(), "ask 3"), 2);
+
+  answer(first, 3);
+  tell_far(2, claim_answer{3});
+
+  EXPECT_EQ(count_of(take(), "ask 4"), 2);
+}
+
+TEST_F(ClaimRun, WaitsForNoTasksThatAShardReadsWhenItHasLeft) {
+  options_.only_now = true;
+  started_far();
+  credit_news reads{second, kind::drained};
+  reads.being_read = 1;
+  tell_far(1, reads);
+  lose_connection();
+  EXPECT_EQ(count_of(take(), "0 ask 2"), 1);
+
+  answer(first, 2);
+
+  EXPECT_EQ(take(), lines{"0 ask 3"});
 }
 
 TEST_F(ClaimRun, AsksNoMoreQuestionsOnceItHasToldThatItWaits) {
@@ -193,6 +267,20 @@ TEST_F(ClaimRun, KeepsTheLateTasksOfAShardThatLeftThisCoordinator) {
   EXPECT_EQ(take(), (lines{"0 detach", "1/1 detach", "ended with 1", "close after 300"}));
 }
 
+TEST_F(ClaimRun, IgnoresNewsOfAShardThatHasLeftThisCoordinator) {
+  options_.away = {second};
+  options_.reached = {second};
+  options_.count = 2;
+  start();
+  run_->take_move(first, false);
+  std::ignore = take();
+
+  tell(first, kind::drained);
+  grant(first, 1);
+
+  EXPECT_EQ(take(), lines{});
+}
+
 TEST_F(ClaimRun, TakesTheTasksOfANearAndAFarShardTogether) {
   start_far(2);
   EXPECT_EQ(take(), (lines{"0 attach 5", "0 claim 1", "1/1 attach", "1/1 claim 1"}));
@@ -216,6 +304,16 @@ TEST_F(ClaimRun, GivesLateTasksBackAfterItHasEnded) {
   grant(first, 1);
 
   EXPECT_EQ(take(), (lines{"gives back 1", "gives back 1"}));
+}
+
+TEST_F(ClaimRun, GivesBackWhatAnotherCoordinatorGrantsAfterItsEnd) {
+  started_far();
+  grant_far(1, 1);
+  std::ignore = take();
+
+  grant_far(1, 1);
+
+  EXPECT_EQ(take(), lines{"gives back 1"});
 }
 
 TEST_F(ClaimRun, IgnoresNewsOfAnAttachmentThatHasEnded) {
@@ -247,6 +345,14 @@ TEST_F(ClaimRun, LeavesACoordinatorWhoseTasksCannotBeRead) {
   tell_far(1, claim_tasks{bytes(std::string("no tasks"))});
 
   EXPECT_EQ(take(), (lines{"unread its tasks", "1/1 detach", "0 attach 5", "0 claim 1"}));
+}
+
+TEST_F(ClaimRun, LeavesACoordinatorThatSendsNoTasks) {
+  started_far();
+
+  tell_far(1, claim_tasks{protocol::task_batch::build([](auto) {}).body()});
+
+  EXPECT_EQ(take(), (lines{"1/1 detach", "0 attach 5", "0 claim 1"}));
 }
 
 TEST_F(ClaimRun, IgnoresNewsForAShardThatIsNone) {

@@ -174,6 +174,19 @@ TEST_F(ClaimRun, WaitsALittleForLeasesForWhichAShardAsks) {
   EXPECT_EQ(take(), (lines{"0 detach", "1 detach", "ended with 0", "close"}));
 }
 
+TEST_F(ClaimRun, AsksNothingMoreWhileItEnds) {
+  options_.only_now = true;
+  started_here();
+  tell(first, kind::drained);
+  run_->end();
+  std::ignore = take();
+
+  answer(first, 1);
+  answer(second, 1);
+
+  EXPECT_EQ(take(), lines{});
+}
+
 TEST_F(ClaimRun, ThatMayWaitTellsOnceThatThereIsNoWork) {
   started_here();
   tell(first, kind::drained);
