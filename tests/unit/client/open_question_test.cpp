@@ -162,6 +162,21 @@ TEST_F(OpenQuestion, OutlivesTheLossOfAConnectionOnWhichItWasNotAsked) {
   EXPECT_EQ(take(), lines{"answered"});
 }
 
+TEST_F(OpenQuestion, OutlivesTheLossOfAConnectionOnWhichAnEarlierOneWasAsked) {
+  constexpr bool is_repeatable = false;
+  port_.in_cluster = true;
+  port_.of_shard = near;
+  question_.use(near);
+  ask(is_repeatable);
+  port_.of_shard = 0;
+  ask(is_repeatable);
+  std::ignore = take();
+
+  question_.lose(near, lost_link);
+
+  EXPECT_EQ(take(), lines{});
+}
+
 TEST_F(OpenQuestion, ClosesAConnectionWhoseReplyCannotBeUsed) {
   question_.use(near);
   ask();
@@ -242,6 +257,34 @@ TEST_F(OpenQuestion, GathersTheAnswersOfAllCoordinators) {
   EXPECT_EQ(take(), (lines{"answered", "completed without 0"}));
 }
 
+TEST_F(OpenQuestion, IsAskedAnewThoughAnEarlierOneHasNotAllItsAnswers) {
+  port_.in_cluster = true;
+  port_.members = {{near, far}, 0};
+  question_.use(near);
+  ask_all();
+  std::ignore = take();
+
+  ask_all();
+  reply(2);
+
+  EXPECT_EQ(take(), (lines{"ask 5 on 11", "ask 6 on 22"}));
+}
+
+TEST_F(OpenQuestion, CountsTheMissingCoordinatorsAnew) {
+  port_.in_cluster = true;
+  port_.members = {{}, 3};
+  question_.use(near);
+  ask_all();
+  question_.ask_members(1);
+  port_.in_cluster = false;
+  ask_all();
+  std::ignore = take();
+
+  reply(2);
+
+  EXPECT_EQ(take(), (lines{"answered", "completed without 0"}));
+}
+
 TEST_F(OpenQuestion, WaitsOnceForCoordinatorsThatAreNotConnected) {
   port_.in_cluster = true;
   port_.members = {{near}, 1};
@@ -275,7 +318,7 @@ TEST_F(OpenQuestion, IgnoresTheEndOfTheWaitOfAnEarlierOne) {
   question_.use(near);
   ask_all();
   ask_all();
-  std::ignore = take();
+  EXPECT_EQ(take(), (lines{"wait 1000 for members of 1", "wait 1000 for members of 2"}));
 
   question_.ask_members(1);
 
