@@ -272,7 +272,7 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
     def test_drain_of_the_last_node_says_what_it_waits_for(self):
         for name in ("c0", "c1"):
             self.cluster.start_node(name)
-        self.cluster.await_in_sync(nodes=2)
+        self.cluster.await_in_sync(nodes=("c0", "c1"))
         self.cluster.ctl("cluster", "drain", "c1", "--wait", "50s")
 
         said = self.cluster.ctl_error("cluster", "drain", "c0", "--wait", "2s")
