@@ -51,7 +51,7 @@ std::vector<option> place_options(enqueue_options& to) {
       "priority", "Priority, 0 to 9; 9 runs first [default: 0]", to.task.priority, {0, 9}),
     count_option(
       "count",
-      "Number of tasks to add with this payload [default: 1]",
+      "Number of tasks to add with this payload, all or none [default: 1]",
       to.count,
       {1, enqueue_count_max}),
     duration_option(

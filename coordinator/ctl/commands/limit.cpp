@@ -116,7 +116,8 @@ std::string closed_text(const limit_key_info& info) {
 
 std::string forecast_text(const limit_forecast& forecast) {
   using std::to_string;
-  return std::string("\nThe new limit would hold back ") + (forecast.is_whole ? "" : "at least ")
+  return std::string("\nNothing was changed. The limit would hold back ")
+         + (forecast.is_whole ? "" : "at least ")
          + to_string(forecast.tasks) + " waiting tasks of " + to_string(forecast.keys)
          + " keys at once.\n";
 }

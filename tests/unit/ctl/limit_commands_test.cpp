@@ -200,7 +200,9 @@ TEST(LimitCommands, ADryRunSaysWhatWouldBeHeldBack) {
 
   auto text = shown(api, {{"limit", "set", "stripe", "--concurrency", "1", "--dry-run"}});
   EXPECT_THAT(
-    text, HasSubstr("The new limit would hold back 12 waiting tasks of 3 keys at once."));
+    text,
+    HasSubstr(
+      "Nothing was changed. The limit would hold back 12 waiting tasks of 3 keys at once."));
   EXPECT_THAT(
     shown(api, {{"--json", "limit", "set", "stripe", "--concurrency", "1", "--dry-run"}}),
     HasSubstr(R"("would_hold":{"tasks":12,"keys":3,"whole":true})"));

@@ -68,6 +68,10 @@ void limit_keys::set(std::uint32_t limit, const limit_rule& rule) {
 void limit_keys::remove(std::uint32_t limit) {
   rules_.erase(limit);
   look_again_at_all(limit);
+  auto at = keys_.lower_bound({limit, {}});
+  for (; at != keys_.end() && at->first.limit == limit; ++at)
+    if (std::exchange(at->second.closed_until, {}) != timestamp{})
+      marked_.insert(at->first);
 }
 
 void limit_keys::look_again_at_all(std::uint32_t limit) {

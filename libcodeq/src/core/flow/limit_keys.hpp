@@ -63,7 +63,7 @@ public:
   /// Defines or changes a limit. Nothing is revoked when it becomes lower.
   void set(std::uint32_t limit, const limit_rule& rule);
 
-  /// Removes a limit, which admits everything from then on.
+  /// Removes a limit, which admits everything from then on. Its closed keys are opened.
   void remove(std::uint32_t limit);
 
   /// Null when the limit is not defined.

@@ -123,14 +123,23 @@ duration max_leased_need_of(const queue_state& queue) {
   return time_for(waiting, max_leased, mean_run_of(queue));
 }
 
+/// The time until the first start of the key, as far as it is known, and that of all others.
+duration need_of_key(
+  const limit_definition& of, const limit_key_info& key, duration run, timestamp now) {
+  const auto time = time_of_key(of, key, run);
+  if (time == duration::max() || !key.next_start)
+    return time;
+  return std::max(*key.next_start - now, duration{0}) + time;
+}
+
 /// See `queue_explanation::limits_need`. `keys`: all that were seen.
 duration limits_need_of(
-  const limit_table& table, const queue_state& queue, const std::vector<limit_wait>& keys) {
+  const shard_state& state, const queue_state& queue, const std::vector<limit_wait>& keys) {
   const auto run = mean_run_of(queue);
   auto most = max_leased_need_of(queue);
   for (const auto& wait : keys)
-    if (const auto* of = table.find({queue.address.tenant, wait.limit}))
-      most = std::max(most, time_of_key(*of, wait.at, run));
+    if (const auto* of = state.limits.find({queue.address.tenant, wait.limit}))
+      most = std::max(most, need_of_key(*of, wait.at, run, state.at));
   return most;
 }
 
@@ -187,7 +196,7 @@ explain_queue(const shard_state& state, const queue_address& name, monotonic_tim
   e.starts_per_minute = queue.activity.starts.per_minute(now);
   add_limits(e, state.limits, state.permits.awaited_of(at->second), at->second);
   e.max_leased_need = max_leased_need_of(queue);
-  e.limits_need = limits_need_of(state.limits, queue, e.keys);
+  e.limits_need = limits_need_of(state, queue, e.keys);
   keep_most(e.limits);
   keep_most(e.keys);
   return e;

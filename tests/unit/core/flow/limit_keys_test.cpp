@@ -192,6 +192,21 @@ TEST(LimitKeys, OpenedKeyStartsAtOnce) {
   EXPECT_EQ(tasks.grant(), numbers{1});
 }
 
+TEST(LimitKeys, KeysOfARemovedLimitAreOpened) {
+  limited_lane tasks;
+  tasks.limits.set(stripe, {.concurrency = 10});
+  tasks.limits.close({stripe, "a"}, tasks.now + 30s);
+  static_cast<void>(tasks.limits.take_marks());
+  tasks.limits.remove(stripe);
+
+  const auto marks = tasks.limits.take_marks();
+  ASSERT_EQ(marks.size(), 1u) << "the closure was stored";
+  EXPECT_EQ(marks[0].closed_until, timestamp{});
+  tasks.limits.set(stripe, {.concurrency = 10});
+  tasks.add(1, {{{stripe, "a"}}});
+  EXPECT_EQ(tasks.grant(), numbers{1});
+}
+
 TEST(LimitKeys, LoweredLimitRevokesNothingAndRaisedOneStartsMore) {
   limited_lane tasks;
   tasks.limits.set(stripe, {.concurrency = 3});

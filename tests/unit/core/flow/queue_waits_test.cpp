@@ -209,7 +209,7 @@ TEST_F(QueueWaits, RatesBoundWhenTheLastTaskStarts) {
   enqueue("q", 7, {.limits = {{"api", "a", 1}}});
 
   EXPECT_EQ(why().waiting, (counts{{task_reason::limited, 5}}));
-  EXPECT_EQ(why().limits_need, 40s) << "the first of 5 starts soon";
+  EXPECT_EQ(why().limits_need, 50s) << "the first of 5 starts in 10 s";
 }
 
 TEST_F(QueueWaits, SlotsBoundItByTheMeanRunTime) {
