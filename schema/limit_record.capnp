@@ -42,4 +42,10 @@ struct PermitRecord {
   session @4 :UInt32;
   # This and `heard`: the last message of the shard that was heard, in the record of number 0.
   heard @5 :UInt64;
+  booked @6 :UInt64;
+  # Of a queue with `maxDepth`, whose one use is of limit "(depth)", with the queue's name as its
+  # key: the number of live tasks that the shard may have. The number in the key is
+  # `NeighbourMessage.DepthLevel.life`. Overwritten with each change.
+  granted @7 :UInt64;
+  # With `booked`: the sum of what the shard was given.
 }

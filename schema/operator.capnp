@@ -97,8 +97,8 @@ struct StatsReply {
     # ready.
     maxDepth @12 :UInt64;
     maxLeased @13 :UInt64;
-    # Limits of the whole queue: `QueueSettings.maxDepth` summed over the shards, and
-    # `QueueSettings.maxLeasedWhole`.
+    # Limits of the whole queue: `QueueSettings.maxDepthWhole` and `QueueSettings.maxLeasedWhole`.
+    # Older versions say the sum of their shards' parts of the first one.
     held @14 :UInt64;
     # Number of ready tasks that a limit holds back.
   }
@@ -221,7 +221,7 @@ struct QueueSettings {
   defaults @0 :Task.TaskSettings;
   # Values for the fields that a producer leaves unset.
   maxDepth @1 :UInt64;
-  # Maximum number of live tasks; 0: unlimited.
+  # As `maxLeased`, of `maxDepthWhole`.
   maxLeased @2 :UInt64;
   # For older versions, which limit each shard by itself: a shard's part of `maxLeasedWhole`,
   # rounded up. If `maxLeasedWhole` is not set, the queue's maximum is this number times the number
@@ -243,6 +243,9 @@ struct QueueSettings {
   # when the struct is one of an earlier version, which ends before this field.
   maxLeasedWhole @10 :UInt64;
   # Maximum number of concurrent leases of the whole queue, over all shards; 0, with `maxLeased` 0:
+  # unlimited.
+  maxDepthWhole @11 :UInt64;
+  # Maximum number of live tasks of the whole queue, over all shards; 0, with `maxDepth` 0:
   # unlimited.
 }
 

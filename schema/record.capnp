@@ -296,8 +296,8 @@ struct QueueRecord {
   defaults @2 :Task.TaskSettings;
   maxDepth @3 :UInt64;
   maxLeased @4 :UInt64;
-  # Maximum number of live tasks on the shard; 0: unlimited. The second one is that of leases, for
-  # older versions; see `QueueSettings.maxLeased`.
+  # Parts of the maxima of live tasks and of leases, for older versions; see
+  # `QueueSettings.maxLeased`.
   keepPayload @5 :Bool;
   paused @6 :Bool;
   failures @7 :Task.FailureRules;
@@ -307,6 +307,7 @@ struct QueueRecord {
   fairnessHeader @10 :Text;
   fairnessWeights @11 :List(Task.FairnessWeight);
   maxLeasedWhole @12 :UInt64;
+  maxDepthWhole @13 :UInt64;
 }
 
 struct FollowUpRecord {

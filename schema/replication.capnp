@@ -242,6 +242,8 @@ struct NeighbourMessage {
     wanted @4 :List(Permit);
     returned @5 :List(Return);
     closed @6 :List(Closure);
+    levels @7 :List(DepthLevel);
+    # My levels in queues whose tasks the shard counts, at most 1,000. Others are as they were.
 
     struct Permit {
       number @0 :UInt64;
@@ -279,5 +281,55 @@ struct NeighbourMessage {
     countsSlots @4 :Bool;
     # I count the slots of queues. Older versions take them for a limit that is not defined, and
     # give as many as are wanted.
+    depths @5 :List(DepthGrant);
+    countsDepths @6 :Bool;
+    # I count the live tasks of queues. With older versions each shard has a part of `maxDepth`.
+  }
+
+  struct DepthLevel {
+    # I have so many tasks of a queue, or room for them.
+    tenant @0 :Text;
+    queue @1 :Text;
+    life @2 :UInt64;
+    # Another one for each process, and each time that the queue gets a maximum.
+    level @3 :UInt64;
+    # Number of live tasks that I have, or may have without asking.
+    granted @4 :UInt64;
+    # Sum of what the shard gave me in this life, as far as I have heard. It is in `level`; what was
+    # given since comes on top of it.
+    wants @5 :UInt64;
+    # I need room for so many further tasks now. 0: none, or no more.
+    ask @6 :UInt32;
+    # Number of what is wanted.
+    recall @7 :UInt64;
+    # The last recall that I have followed.
+    maximum @8 :UInt64;
+    # `QueueSettings.maxDepthWhole`, as far as I know it.
+  }
+
+  struct DepthGrant {
+    tenant @0 :Text;
+    queue @1 :Text;
+    life @2 :UInt64;
+    # 0: I know no level of the shard. Then only `recall` counts.
+    granted @3 :UInt64;
+    # Sum of what I gave in this life.
+    recall @4 :UInt64;
+    # Keep room for no more tasks than you have, and say a level. Greater for each recall; 0: none.
+    answer @5 :DepthAnswer;
+    ask @6 :UInt32;
+    # The question that is answered; with `none`, by `granted`.
+    left @7 :UInt64;
+    # With `full`: there is room for so many tasks.
+    isAnySilent @8 :Bool;
+    # With `full`: shards did not answer a recall, and what they do not use counts as used.
+  }
+
+  enum DepthAnswer {
+    none @0;
+    full @1;
+    # There is no room for as many tasks as are wanted.
+    uncounted @2;
+    # I know another maximum of the queue, or none. Use your part of it for a moment.
   }
 }

@@ -159,19 +159,21 @@ TEST_F(ClientOperator, AQueueIsConfiguredOnEveryShard) {
     auto depth = request.read([&](auto reader) -> result<std::uint64_t> {
       EXPECT_EQ(reader.getShard(), shard);
       EXPECT_TRUE(reader.isSet());
-      return reader.getSet().getMaxDepth();
+      EXPECT_EQ(reader.getSet().getMaxDepth(), 3u) << "for coordinators of older versions";
+      return reader.getSet().getMaxDepthWhole();
     });
-    EXPECT_EQ(*depth, 3u);
+    EXPECT_EQ(*depth, 10u);
     coordinator.say(protocol::queue_reply::build([&](auto root) {
                       root.setNumber(number_of(request));
                       root.initSettings().initDefaults();
                       root.getSettings().setMaxDepth(3);
+                      root.getSettings().setMaxDepthWhole(10);
                     }).to_wire());
   }
 
   auto info = waiting.get();
   ASSERT_TRUE(info) << to_string(info.error());
-  EXPECT_EQ(info->config.max_depth, 12u);
+  EXPECT_EQ(info->config.max_depth, 10u);
   EXPECT_EQ(info->shards, 4u);
   EXPECT_TRUE(info->is_uniform);
 }

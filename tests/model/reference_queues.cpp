@@ -76,10 +76,17 @@ std::uint64_t reference_shard::count_in(
   return static_cast<std::uint64_t>(count);
 }
 
-bool reference_shard::has_room(const core::enqueue& c) const {
+bool reference_shard::adds_nothing(const core::enqueue_run& r) {
+  auto* owner = r.key.empty() ? nullptr : owner_of({r.queue, r.group, r.key}, now_.shard);
+  bool is_kept = r.duplicate == on_duplicate::reject || r.duplicate == on_duplicate::existing;
+  return owner && (is_kept || !is_terminal(owner->state));
+}
+
+bool reference_shard::has_room(const core::enqueue& c) {
   std::map<queue_address, std::uint64_t> depth;
   for (const auto& r : c.runs)
-    depth[r.queue] += r.tasks.count();
+    if (!adds_nothing(r))
+      depth[r.queue] += r.tasks.count();
   return std::all_of(depth.begin(), depth.end(), [&](const auto& added) {
     auto at = queues.find(added.first);
     auto limit = at == queues.end() ? 0 : at->second.config.max_depth;
@@ -108,6 +115,7 @@ void reference_shard::run(const core::configure_queue& c) {
   auto weights = std::exchange(settings.config, c.config).fairness_weights;
   // There is no other shard.
   settings.config.max_leased_part = c.config.max_leased;
+  settings.config.max_depth_part = c.config.max_depth;
   if (c.weights)
     settings.config.fairness_weights = weights_after(std::move(weights), *c.weights);
   expected.push_back(say_queue({c.peer, c.number, c.queue, settings, {}}));

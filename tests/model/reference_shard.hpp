@@ -348,7 +348,8 @@ private:
   /// The only header of a task is the first letter of its body.
   [[nodiscard]] std::string
   fairness_key_of(const core::enqueue_run& r, const std::string& body) const;
-  [[nodiscard]] bool has_room(const core::enqueue& c) const;
+  [[nodiscard]] bool has_room(const core::enqueue& c);
+  [[nodiscard]] bool adds_nothing(const core::enqueue_run& r);
   [[nodiscard]] duration lease_for(const reference_worker& worker, const reference_task& task);
   [[nodiscard]] std::uint64_t
   count_in(const queue_address& queue, const std::function<bool(task_state)>& wanted) const;

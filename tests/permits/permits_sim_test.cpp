@@ -21,6 +21,8 @@ TEST(PermitSimulation, LimitsHoldOverShardsAndNoSlotIsLost) {
   const auto seeds = std::getenv("CODEQ_SEED") ? 1 : number("CODEQ_SIM_SEEDS", 200);
   std::uint64_t through_permits = 0;
   std::uint64_t through_slots = 0;
+  std::uint64_t deep_taken = 0;
+  std::uint64_t deep_full = 0;
 
   for (auto seed = first; seed < first + seeds; ++seed) {
     world run(seed);
@@ -28,10 +30,14 @@ TEST(PermitSimulation, LimitsHoldOverShardsAndNoSlotIsLost) {
     EXPECT_GT(run.completed, 100u) << "CODEQ_SEED=" << seed;
     through_permits += run.through_permits;
     through_slots += run.through_slots;
+    deep_taken += run.deep_taken;
+    deep_full += run.deep_full;
   }
 
   EXPECT_GT(through_permits, seeds * 50);
   EXPECT_GT(through_slots, seeds * 50);
+  EXPECT_GT(deep_taken, seeds * 100);
+  EXPECT_GT(deep_full, seeds * 50);
 }
 
 } // namespace codeq::permits

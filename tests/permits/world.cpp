@@ -25,6 +25,10 @@ constexpr duration disturbed_for = 20s;
 constexpr duration healed_for = 120s;
 
 const queue_address bounded_queue{"default", "bounded"};
+const queue_address deep_queue{"default", "deep"};
+
+/// Tasks that are added whatever the depth have this priority, and no others.
+constexpr std::uint8_t exempt_priority = 9;
 
 /// The limits of the simulation, with their concurrency.
 const std::map<std::string, std::uint32_t> concurrencies{{"one", 1}, {"two", 2}, {"any", 5}};
@@ -37,6 +41,8 @@ world::world(std::uint64_t seed) : random_(seed) {
   maximum_ = 1 + below(4);
   is_maximum_changed_ = below(4) == 0;
   is_maximum_checked_ = !is_maximum_changed_;
+  max_depth_ = 1 + below(60);
+  is_depth_checked_ = !is_maximum_changed_;
   // Slots come while such workers are busy.
   if (below(4) == 0) {
     credits = 1;
@@ -73,12 +79,15 @@ std::string world::run() {
   }
   is_disturbed_ = false;
   pass(4s);
+  max_depth_ = std::max<std::uint64_t>(max_depth_, 1);
   for (auto& one : nodes_) {
     one->serve();
     one->set_maximum(maximum_);
+    one->set_depth(max_depth_);
   }
   pass(4s);
   is_maximum_checked_ = true;
+  fill_depth();
   pass(healed_for);
   return wrong_.empty() ? check_end() : wrong_;
 }
@@ -107,6 +116,73 @@ void world::audit() {
   if (is_maximum_checked_ && maximum_ > 0 && bounded > maximum_)
     look("the bounded queue has " + std::to_string(bounded) + " leases; its maximum is "
          + std::to_string(maximum_));
+  audit_depth();
+}
+
+std::uint64_t world::deep_tasks() const {
+  std::uint64_t tasks = 0;
+  for (const auto& one : nodes_)
+    if (const auto* queue = one->state().find_queue(deep_queue))
+      tasks += queue->depth();
+  return tasks;
+}
+
+std::uint64_t world::exempt_tasks() const {
+  std::uint64_t tasks = 0;
+  for (const auto& one : nodes_)
+    one->state().segments.for_each([&](const segment& s) {
+      for (std::uint32_t i = 0; s.priority == exempt_priority && i < s.count; ++i)
+        tasks += is_terminal(s.view(s.first + i).state) ? 0 : 1;
+    });
+  return tasks;
+}
+
+void world::audit_depth() {
+  if (!is_depth_checked_ || max_depth_ == 0)
+    return;
+  const auto tasks = deep_tasks();
+  if (tasks > max_depth_ && tasks > max_depth_ + exempt_tasks())
+    look("the deep queue has " + std::to_string(tasks) + " tasks; its maximum is "
+         + std::to_string(max_depth_));
+}
+
+void world::note_deep(std::uint32_t tasks, errc answer) {
+  deep_taken += answer == errc::none ? tasks : 0;
+  deep_full += answer == errc::queue_full ? 1 : 0;
+  deep_put_off += answer == errc::overloaded ? 1 : 0;
+  if (is_filling_ && answer == errc::overloaded)
+    look("without faults it was not known whether the deep queue had room");
+}
+
+void world::empty_depth() {
+  for (auto& one : nodes_)
+    one->cancel_deep(deep_tasks());
+  pass(1s);
+  if (const auto left = deep_tasks(); left > 0)
+    look("the deep queue has " + std::to_string(left) + " tasks after all were cancelled");
+}
+
+void world::fill_depth() {
+  empty_depth();
+  is_depth_checked_ = true;
+  is_filling_ = true;
+  // Each shard is refused only when there is no room on any.
+  for (std::uint64_t i = 0; i < 4 * max_depth_ + 40; ++i) {
+    nodes_[below(shard_count)]->enqueue_deep(1, false);
+    pass(duration{below(20)});
+  }
+  pass(1s);
+  if (const auto tasks = deep_tasks(); tasks != max_depth_)
+    look("the deep queue was filled with " + std::to_string(tasks) + " tasks; its maximum is "
+         + std::to_string(max_depth_));
+  // One shard gets what all others do not need.
+  empty_depth();
+  nodes_[below(shard_count)]->enqueue_deep(static_cast<std::uint32_t>(max_depth_), false);
+  pass(1s);
+  if (const auto tasks = deep_tasks(); tasks != max_depth_)
+    look("the deep queue has " + std::to_string(tasks) + " tasks of one request of "
+         + std::to_string(max_depth_));
+  empty_depth();
 }
 
 void world::disturb() {
@@ -116,6 +192,7 @@ void world::disturb() {
     add_bounded();
   if (is_maximum_changed_ && below(100) == 0)
     change_maximum();
+  disturb_depth();
   auto& one = *nodes_[below(shard_count)];
   if (below(30) == 0 && one.is_up())
     one.cancel_task();
@@ -183,6 +260,29 @@ void world::change_maximum() {
     });
 }
 
+void world::change_depth() {
+  max_depth_ = below(4) == 0 ? 0 : 1 + below(60);
+  for (auto& one : nodes_)
+    after(duration{below(200)}, [this, &one] {
+      if (one->is_up())
+        one->set_depth(max_depth_);
+    });
+}
+
+void world::disturb_depth() {
+  if (is_maximum_changed_ && below(100) == 0)
+    change_depth();
+  auto& one = *nodes_[below(shard_count)];
+  if (!one.is_up())
+    return;
+  if (!is_maximum_changed_ && below(30) == 0)
+    one.flip_depth();
+  if (below(3) == 0)
+    one.enqueue_deep(static_cast<std::uint32_t>(1 + below(8)), below(20) == 0);
+  if (below(6) == 0)
+    one.cancel_deep(below(max_depth_ + 1));
+}
+
 void world::pass(duration time) {
   auto until = now_ + time;
   while (!due_.empty() && due_.begin()->first.first <= until && wrong_.empty()) {
@@ -206,6 +306,8 @@ std::string world::check_end() {
       return name + " has " + std::to_string(live) + " tasks that never ended";
     if (state.permits.size() > 0)
       return name + " has permits without tasks";
+    if (!state.parked.empty() || !state.depths.waiting().empty())
+      return name + " has enqueues that wait for room";
     for (const auto& [asker, has] : state.lent.askers())
       if (!has.booked.empty() || !has.waiting.empty())
         return name + " has lent slots that nobody has: " + std::to_string(has.booked.size());
@@ -243,6 +345,7 @@ void node::serve() {
       producer_peer, 1, {"default", name}, limit_definition{.concurrency = concurrency}});
   auto worker = std::make_shared<const worker_identity>(worker_identity{"w", 1});
   set_maximum(around_.maximum());
+  set_depth(around_.max_depth());
   decide(attach_worker{worker_peer, worker, {{"default", "q"}, bounded_queue}});
   decide(resume{worker_peer, worker, {}});
   decide(claim{worker_peer, around_.credits});
@@ -252,6 +355,7 @@ void node::kill() {
   if (!is_up_)
     return;
   ++process_;
+  deep_.clear();
   is_up_ = false;
   is_closing_ = false;
   turn_.reset();
@@ -311,6 +415,10 @@ void node::carry_out(const effect& e) {
     complete(*granted);
   if (std::holds_alternative<work_available>(e))
     decide(claim{worker_peer, around_.credits});
+  if (const auto* answered = std::get_if<enqueue_answered>(&e))
+    if (auto asked = deep_.extract(answered->number); !asked.empty())
+      around_.note_deep(
+        asked.mapped(), answered->allowed ? errc::none : answered->allowed.error().code);
 }
 
 void node::complete(const tasks_granted& granted) {
@@ -379,6 +487,46 @@ void node::enqueue_run_of(enqueue_run run, std::uint32_t count, std::uint8_t pri
   run.tasks = test::encode_bodies(count, 8);
   auto session = make_producer_id(around_.now().shard, 0, epoch_);
   decide(enqueue{producer_peer, {session, ++requests_, 0}, {std::move(run)}});
+}
+
+void node::enqueue_deep(std::uint32_t count, bool is_exempt) {
+  enqueue_run run;
+  run.queue = deep_queue;
+  run.settings.lease = 1h;
+  if (!is_exempt) {
+    deep_.emplace(requests_ + 1, count);
+    return enqueue_run_of(std::move(run), count, 0);
+  }
+  run.priority = exempt_priority;
+  run.tasks = test::encode_bodies(count, 8);
+  // No shard of the simulation has that number; its follow-ups are numbered by the time.
+  auto number = static_cast<std::uint64_t>(around_.now().shard.time_since_epoch().count());
+  decide(take_follow_ups{shard_id{shard_count}, number, number, {std::move(run)}});
+}
+
+void node::cancel_deep(std::uint64_t most) {
+  std::vector<sequence> live;
+  state_->segments.for_each([&](const segment& s) {
+    if (state_->queues[s.queue]->address != deep_queue)
+      return;
+    for (std::uint32_t i = 0; i < s.count; ++i)
+      if (!is_terminal(s.view(s.first + i).state))
+        live.push_back(s.first + i);
+  });
+  live.resize(std::min<std::uint64_t>(live.size(), most));
+  for (auto seq : live)
+    decide(cancel{producer_peer, ++requests_, seq});
+}
+
+void node::set_depth(std::uint64_t max_depth) {
+  queue_config config;
+  config.max_depth = max_depth;
+  decide(configure_queue{producer_peer, ++requests_, deep_queue, config});
+}
+
+void node::flip_depth() {
+  set_depth(0);
+  set_depth(around_.max_depth());
 }
 
 void node::set_maximum(std::uint64_t max_leased) {

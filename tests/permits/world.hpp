@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/result.hpp"
+
 #include "core/state/shard_state.hpp"
 #include "core/turn/turn.hpp"
 
@@ -37,6 +39,15 @@ public:
     std::uint32_t count, std::vector<task_limit> uses, std::uint8_t priority);
   /// Sets that maximum on this shard; 0: none.
   void set_maximum(std::uint64_t max_leased);
+  /// Adds tasks to the queue that has a maximum depth. `is_exempt`: as a task of another shard's
+  /// completion, which is never refused.
+  void enqueue_deep(std::uint32_t count, bool is_exempt);
+  /// Cancels live tasks of that queue, at most so many.
+  void cancel_deep(std::uint64_t most);
+  /// Sets that maximum on this shard; 0: none.
+  void set_depth(std::uint64_t max_depth);
+  /// Turns that maximum off and on again in one turn; the other shards do not learn it.
+  void flip_depth();
 
   [[nodiscard]] std::uint64_t unsynced() const { return log_.size() - synced_; }
   [[nodiscard]] bool is_up() const { return is_up_; }
@@ -65,6 +76,8 @@ private:
   bool has_lost_ = false;
   std::uint64_t process_ = 0;
   std::uint64_t requests_ = 0;
+  /// The requests that are not answered yet, and the number of tasks of each.
+  std::map<std::uint64_t, std::uint32_t> deep_;
   monotonic_time written_until_{};
 };
 
@@ -90,8 +103,12 @@ public:
   /// queue has no more than its maximum.
   void audit();
 
-  /// The maximum that the shards are told when they start.
+  /// The maxima that the shards are told when they start.
   [[nodiscard]] std::uint64_t maximum() const { return maximum_; }
+  [[nodiscard]] std::uint64_t max_depth() const { return max_depth_; }
+
+  /// An enqueue into the queue with a maximum depth was answered, by `errc::none` or a refusal.
+  void note_deep(std::uint32_t tasks, errc answer);
 
   bool is_os_mode = false;
   /// Number of credits that each worker has.
@@ -103,6 +120,11 @@ public:
   std::uint64_t through_permits = 0;
   /// Leases of the bounded queue on shards that do not own its slots.
   std::uint64_t through_slots = 0;
+  /// Enqueues into the queue with a maximum depth: those that were taken, those that it was full
+  /// for, and those that could not wait for an answer.
+  std::uint64_t deep_taken = 0;
+  std::uint64_t deep_full = 0;
+  std::uint64_t deep_put_off = 0;
 
 private:
   void disturb();
@@ -110,6 +132,15 @@ private:
   void add_task();
   void add_bounded();
   void change_maximum();
+  void change_depth();
+  void disturb_depth();
+  /// The queue with a maximum depth takes as many tasks as it may have, on all shards and on one.
+  void fill_depth();
+  void empty_depth();
+  [[nodiscard]] std::uint64_t deep_tasks() const;
+  /// Those that were added whatever the depth.
+  [[nodiscard]] std::uint64_t exempt_tasks() const;
+  void audit_depth();
   void pass(duration time);
   [[nodiscard]] std::string check_end();
 
@@ -122,6 +153,10 @@ private:
   /// The maximum changes, and shards learn it at different times.
   bool is_maximum_changed_ = false;
   bool is_maximum_checked_ = true;
+  std::uint64_t max_depth_ = 0;
+  bool is_depth_checked_ = true;
+  /// There are no faults, and all shards know the same maximum.
+  bool is_filling_ = false;
   bool is_disturbed_ = true;
   std::string wrong_;
   std::vector<std::unique_ptr<node>> nodes_;

@@ -40,7 +40,7 @@ protected:
     std::vector<event> log;
     std::vector<lease_report> running;
     bool is_reachable = true;
-    /// It says of itself what a version says that counts no slots.
+    /// It says of itself what a version says that counts neither slots nor depths.
     bool is_older = false;
   };
 
@@ -85,8 +85,15 @@ protected:
     if (const auto* told = std::get_if<shard_told>(&e))
       std::visit(
         [&](auto what) {
-          if constexpr (std::is_same_v<decltype(what), give_permits>)
+          if constexpr (std::is_same_v<decltype(what), give_permits>) {
             what.counts_slots = !one.is_older;
+            what.counts_depths = !one.is_older;
+            if (one.is_older)
+              what.depths.clear();
+          }
+          if constexpr (std::is_same_v<decltype(what), ask_permits>)
+            if (one.is_older)
+              what.levels.clear();
           letters_.push_back({one.state->id, told->to, std::move(what)});
         },
         told->what);
@@ -98,6 +105,8 @@ protected:
           done.token = fencing_token{value(run.first_token) + i};
           one.running.push_back(done);
         }
+    if (const auto* answered = std::get_if<enqueue_answered>(&e))
+      answers_.push_back(*answered);
     notified_ += std::holds_alternative<work_available>(e) ? 1 : 0;
   }
 
@@ -233,6 +242,8 @@ protected:
   /// The most leases since the maximum was set.
   std::uint64_t most_ = 0;
   bool must_sync_ = false;
+  /// The answers to enqueues, in order.
+  std::vector<enqueue_answered> answers_;
   /// Number of workers that were told of tasks.
   int notified_ = 0;
 };

@@ -36,8 +36,8 @@ std::vector<option> set_grammar(queue_options& to) {
     options.push_back(std::move(one));
   options.push_back(count_option(
     "max-depth",
-    "Maximum number of tasks that have not ended; 0 is no limit; each shard takes an equal part, "
-    "rounded up [default: unchanged]",
+    "Maximum number of tasks that have not ended, over all shards; 0 is no limit [default: "
+    "unchanged]",
     to.changes.max_depth,
     {0, limits::queue_maximum_max}));
   options.push_back(count_option(
@@ -93,15 +93,6 @@ std::string to_json(const queue_info& info) {
   return out.end_object().take() + "\n";
 }
 
-/// For example "12 (4 shards have 3 each, rounded up)".
-std::string limit_over_shards(std::uint64_t limit, const queue_info& info) {
-  auto text = limit_text(limit);
-  if (limit == 0 || info.shards < 2 || !info.is_uniform)
-    return text;
-  return text + " (" + std::to_string(info.shards) + " shards take "
-         + std::to_string(limit / info.shards) + " each; what is set is divided and rounded up)";
-}
-
 std::string paused_text(const queue_info& info) {
   if (!info.paused)
     return "no";
@@ -112,7 +103,7 @@ std::string to_text(const queue_info& info) {
   std::vector<std::pair<std::string, std::string>> fields{
     {"queue", info.queue.tenant + "/" + info.queue.queue},
     {"paused", paused_text(info)},
-    {"max-depth", limit_over_shards(info.config.max_depth, info)},
+    {"max-depth", limit_text(info.config.max_depth)},
     {"max-leased", limit_text(info.config.max_leased)}};
   for (auto& field : config_fields(info.config))
     fields.push_back(std::move(field));

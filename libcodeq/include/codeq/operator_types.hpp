@@ -113,9 +113,9 @@ using weight_changes = std::map<std::string, std::uint32_t>;
 struct queue_config {
   /// Values for the fields that a producer leaves unset.
   task_settings defaults{};
-  /// Maximum number of live tasks, at most `limits::queue_maximum_max`; 0: unlimited. An enqueue
-  /// above it is refused with `queue_full`. Each shard gets an equal part, rounded up, so at least
-  /// one task. So a queue whose tasks gather on few shards (by group or key) is full earlier.
+  /// Maximum number of live tasks of the whole queue, at most `limits::queue_maximum_max`; 0:
+  /// unlimited. An enqueue above it is refused with `queue_full`. Tasks of schedules and
+  /// follow-ups, and redriven ones, are added above it.
   std::uint64_t max_depth = 0;
   /// Maximum number of leases of the whole queue, at most `limits::queue_maximum_max`; 0:
   /// unlimited. Lowering it revokes none.
@@ -140,6 +140,8 @@ struct queue_config {
   std::map<std::string, std::uint32_t> fairness_weights{};
   /// Set by codeq, for older coordinators: each shard's part of `max_leased`, rounded up.
   std::uint64_t max_leased_part = 0;
+  /// The same of `max_depth`.
+  std::uint64_t max_depth_part = 0;
 
   void change_weights(const weight_changes& changes) {
     for (const auto& [key, weight] : changes) {

@@ -26,7 +26,8 @@ void add_part(queue_stats& to, const queue_stats& part) {
   to.dead_now += part.dead_now;
   to.paused = to.paused || part.paused;
   to.oldest_ready = std::max(to.oldest_ready, part.oldest_ready);
-  to.max_depth += part.max_depth;
+  // An older coordinator says what its shards have of it.
+  to.max_depth = std::max(to.max_depth, part.max_depth);
   to.max_leased = std::max(to.max_leased, part.max_leased);
 }
 

@@ -116,6 +116,8 @@ result<void> fill_explanation(schema::ExplainReply::Reader from, task_explanatio
   // A coordinator of an older version knows its shard's part only.
   if (to.queue.max_leased == 0)
     to.queue.max_leased = to.queue.max_leased_part;
+  if (to.queue.max_depth == 0)
+    to.queue.max_depth = to.queue.max_depth_part;
   to.pause_reason = read_text(from.getQueue().getPauseReason());
   return {};
 }

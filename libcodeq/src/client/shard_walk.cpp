@@ -17,11 +17,6 @@ namespace codeq::client {
 
 namespace {
 
-/// Sum of two shards' limits; unlimited when one of them is.
-std::uint64_t sum_of(std::uint64_t a, std::uint64_t b) {
-  return a == 0 || b == 0 ? 0 : a + b;
-}
-
 /// Adds what another shard says of a key.
 void add_share(fairness_share& to, const fairness_share& from) {
   to.key = from.key;
@@ -79,12 +74,14 @@ void add_explanation(queue_explanation& to, const queue_explanation& part) {
   to.limits_need = std::max({to.limits_need, part.limits_need, to.max_leased_need});
 }
 
-/// The maximum of leases that shards of this version say, which each have it whole; 0: none does.
-std::uint64_t max_leased_of(const std::vector<queue_part>& parts) {
-  auto at = std::find_if(parts.begin(), parts.end(), [](const queue_part& part) {
-    return part.settings.config.max_leased != 0;
-  });
-  return at == parts.end() ? 0 : at->settings.config.max_leased;
+/// The maxima that shards of this version say, which each have them whole; 0: none does.
+queue_config maxima_of(const std::vector<queue_part>& parts) {
+  queue_config known;
+  for (const auto& part : parts) {
+    known.max_leased = std::max(known.max_leased, part.settings.config.max_leased);
+    known.max_depth = std::max(known.max_depth, part.settings.config.max_depth);
+  }
+  return known;
 }
 
 /// Not before limits allow it. Empty when some of the tasks cannot start as things are, or when
@@ -110,7 +107,7 @@ std::optional<duration> last_start_of(const queue_explanation& why) {
 
 queue_config part_of(const queue_config& whole, std::uint32_t shards) {
   auto part = whole;
-  part.max_depth = base::part_of_maximum(whole.max_depth, shards);
+  part.max_depth_part = base::part_of_maximum(whole.max_depth, shards);
   part.max_leased_part = base::part_of_maximum(whole.max_leased, shards);
   return part;
 }
@@ -136,13 +133,10 @@ queue_info merge_parts(
     if (info.pause_reason.empty())
       info.pause_reason = other.pause_reason;
     info.exists = info.exists || parts[i].is_known;
-    info.config.max_depth = sum_of(info.config.max_depth, other.config.max_depth);
   }
-  // A part that is missing counts as the first one: a change of other settings writes it back.
-  for (std::size_t i = 0; i < missing.size(); ++i)
-    info.config.max_depth = sum_of(info.config.max_depth, first.config.max_depth);
-  base::complete_max_leased(info.config, info.shards, max_leased_of(parts));
+  base::complete_maxima(info.config, info.shards, maxima_of(parts));
   info.config.max_leased_part = 0;
+  info.config.max_depth_part = 0;
   info.is_uniform = info.differing.empty() && missing.empty();
   info.missing = std::move(missing);
   return info;

@@ -13,7 +13,7 @@
 /// Operators' requests that concern all shards: splitting, merging and pacing; pure.
 namespace codeq::client {
 
-/// The configuration of one shard's part of a queue: `max_depth` is divided, rounded up.
+/// The configuration of a queue for one shard, with its parts of maxima for older versions.
 /// @pre shards > 0
 [[nodiscard]] queue_config part_of(const queue_config& whole, std::uint32_t shards);
 

@@ -42,7 +42,7 @@ template <class Reader>
 [[nodiscard]] queue_config read_unweighted_config(Reader reader) {
   return {
     read_settings(reader.getDefaults()),
-    reader.getMaxDepth(),
+    reader.getMaxDepthWhole(),
     reader.getMaxLeasedWhole(),
     reader.getKeepPayload(),
     reader.getFailures().getQuarantineAfter(),
@@ -50,7 +50,8 @@ template <class Reader>
     read_queue_limits(reader.getLimits()),
     read_text(reader.getFairnessHeader()),
     {},
-    reader.getMaxLeased()};
+    reader.getMaxLeased(),
+    reader.getMaxDepth()};
 }
 
 /// Reads a `queue_config` from a message or record that has its fields.
@@ -64,7 +65,8 @@ template <class Reader>
 template <class Builder>
 void write_config(Builder builder, const queue_config& config) {
   write_settings(builder.initDefaults(), config.defaults);
-  builder.setMaxDepth(config.max_depth);
+  builder.setMaxDepth(config.max_depth_part);
+  builder.setMaxDepthWhole(config.max_depth);
   builder.setMaxLeased(config.max_leased_part);
   builder.setMaxLeasedWhole(config.max_leased);
   builder.setKeepPayload(config.keep_payload);

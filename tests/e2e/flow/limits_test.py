@@ -2,6 +2,7 @@
 """Limits: how many tasks of a key run at once over all workers, what a refusal of a foreign service
 holds back, and what is left of it after a crash."""
 
+import concurrent.futures
 import json
 import time
 import unittest
@@ -269,6 +270,60 @@ class MaximumOfAQueue(LimitTest):
         self.assertEqual(204, answer.status)
         self.http.post(f"/tasks/{first['id']}/nack", {"reason": "again"})
         self.assertNotEqual(None, self.http.claim("http", wait=10))
+
+
+class DepthOfAQueue(LimitTest):
+    """`--max-depth` over the shards of a store."""
+
+    def start(self):
+        self.http = start_gateway(self.cluster, "--shards", "8")
+
+    def set_depth(self, most):
+        self.cluster.ctl("queue", "set", "deep", "--max-depth", str(most))
+
+    def enqueue(self, number):
+        """The status of an enqueue, which is asked for again when the answer is not known."""
+        while True:
+            answer = self.http.post("/tasks", {"queue": "deep", "payload": number})
+            if answer.status != 503:
+                return answer.status
+            time.sleep(0.1)
+
+    def live(self):
+        return self.cluster.queue_stats("deep")["ready"]
+
+    def test_a_queue_takes_exactly_as_many_tasks_as_it_may(self):
+        self.set_depth(1000)
+        shown = self.json("queue", "show", "deep")
+        self.assertEqual((1000, 8, True), (shown["max_depth"], shown["shards"], shown["uniform"]))
+        with concurrent.futures.ThreadPoolExecutor(8) as producers:
+            found = list(producers.map(self.enqueue, range(1100)))
+
+        self.assertEqual(1000, found.count(202))
+        self.assertEqual(100, found.count(429))
+        self.assertEqual(1000, self.live())
+
+    def test_room_of_ended_tasks_is_used_by_any_shard(self):
+        self.set_depth(10)
+        first = [self.cluster.enqueue("deep", "x", "--group", "one") for _ in range(10)]
+        refused = self.cluster.try_ctl("enqueue", "deep", "x", "--group", "two")
+        self.assertIn("queue_full", refused.stderr.decode())
+        for task in first[:4]:
+            self.cluster.ctl("cancel", task)
+        found = [self.enqueue(number) for number in range(6)]
+        self.assertEqual(4, found.count(202))
+
+    def test_the_count_survives_a_crash_of_the_coordinator(self):
+        self.set_depth(20)
+        self.assertEqual([202] * 12, [self.enqueue(number) for number in range(12)])
+        self.cluster.coordinator.kill()
+        found = json.loads(self.cluster.ctl("--json", "verify", self.cluster.path("store")))
+        self.assertEqual([], found["findings"])
+        self.start()
+
+        self.assertEqual(8, [self.enqueue(number) for number in range(12)].count(202))
+        self.set_depth(0)
+        self.assertEqual(202, self.enqueue(99))
 
 
 class LimitedRates(LimitTest):

@@ -16,6 +16,7 @@ constexpr duration timer_slack{1'000};
 
 void auditor::turn_sealed(core::shard_state& state, const std::vector<core::event>& events) {
   ledger_.follow(state.id, events, state.at);
+  ledger_.note_waiting([&state](const auto& request) { return state.parked.contains(request); });
   ticks_.follow(state.id, events, state.at);
   for (const auto& e : events) {
     if (const auto* grant = std::get_if<core::batch_granted>(&e))

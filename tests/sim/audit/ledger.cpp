@@ -36,6 +36,7 @@ void ledger::follow(shard_id shard, const std::vector<core::event>& events, time
   sealed_at_ = sealed_at;
   turn_ = {};
   turn_.asked = std::exchange(asked_[shard], {});
+  turn_.asked.insert(turn_.asked.end(), book_->waiting.begin(), book_->waiting.end());
   for (const auto& e : events)
     if (const auto* changed = std::get_if<core::queue_configured>(&e))
       turn_.configured.insert(changed->queue);
@@ -81,6 +82,17 @@ void ledger::remember_requests(const std::vector<core::event>& events) {
   }
   for (const auto& answered : turn_.answers)
     book_->answered.emplace(answered.request.producer, answered.request.number);
+}
+
+void ledger::note_waiting(const std::function<bool(const core::request_id&)>& waits) {
+  std::vector<core::enqueue> waiting;
+  std::set<request_key> known;
+  // Those that waited before come last, and count before the same ones that were sent again.
+  for (auto c = turn_.asked.rbegin(); c != turn_.asked.rend(); ++c)
+    if (const auto* asked = std::get_if<core::enqueue>(&*c); asked && waits(asked->request))
+      if (known.emplace(asked->request.producer, asked->request.number).second)
+        waiting.push_back(*asked);
+  book_->waiting = std::move(waiting);
 }
 
 void ledger::rebuild(const std::vector<std::pair<shard_id, core::event>>& durable) {

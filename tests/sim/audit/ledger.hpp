@@ -30,6 +30,9 @@ public:
   /// A turn was sealed at this shard time.
   void follow(shard_id shard, const std::vector<core::event>& events, timestamp sealed_at);
 
+  /// After `follow`: `waits` says which of the requests so far wait for a later turn.
+  void note_waiting(const std::function<bool(const core::request_id&)>& waits);
+
   /// A process ended: from now on only these records count, which are all durable.
   void rebuild(const std::vector<std::pair<shard_id, core::event>>& durable);
 
@@ -128,6 +131,8 @@ private:
     std::map<queue_address, core::queue_settings> settings;
     /// Answered requests that contain tasks with keys.
     std::set<request_key> answered;
+    /// Requests that wait for room in their queues, and are decided in a later turn.
+    std::vector<core::enqueue> waiting;
     /// Match the holders whose leases must have ended when the turn is sealed.
     std::vector<std::function<bool(const worker_identity&)>> gone;
   };

@@ -13,6 +13,14 @@ using namespace std::chrono_literals;
 /// A slot that was lent before a change is spent or returned by then.
 constexpr virtual_time changed_lately = 3s;
 
+/// Number of the tasks that a producer's requests added, which need room.
+std::uint64_t asked_tasks(const core::segment_appended& added) {
+  std::uint64_t asked = 0;
+  for (const auto& mark : added.requests)
+    asked += is_internal(mark.request.producer) ? 0 : mark.count;
+  return asked;
+}
+
 } // namespace
 
 void maximum_audit::turn_sealed(
@@ -26,12 +34,47 @@ void maximum_audit::turn_sealed(
           granted.insert(state.queue_of(*s).address);
   for (const auto& queue : granted)
     check(queue);
+  for (const auto& e : events)
+    note_exempt(state, e);
+  for (const auto& e : events)
+    if (const auto* added = std::get_if<core::segment_appended>(&e);
+        added && asked_tasks(*added) > 0)
+      check_depth(added->queue);
+}
+
+void maximum_audit::note_exempt(core::shard_state& state, const core::event& e) {
+  if (const auto* added = std::get_if<core::segment_appended>(&e))
+    exempt_[added->queue] += added->count - asked_tasks(*added);
+  if (const auto* changed = std::get_if<core::tasks_changed>(&e))
+    for (const auto& one : changed->changes)
+      if (const auto* s = core::find_segment(state.segments, one.seq);
+          s && one.kind == core::change_kind::redriven)
+        ++exempt_[state.queue_of(*s).address];
+}
+
+void maximum_audit::check_depth(const queue_address& queue) {
+  const auto& shards = queues_.at(queue);
+  const auto most = shards.begin()->second.max_depth;
+  std::uint64_t depth = 0;
+  bool is_settled = true;
+  for (const auto& [shard, view] : shards) {
+    depth += view.depth;
+    is_settled = is_settled && view.max_depth == most
+                 && world_.time.now() - view.depth_since > changed_lately;
+  }
+  if (depth == 0)
+    exempt_.erase(queue);
+  if (most != 0 && is_settled && depth > most + exempt_[queue])
+    breach_(
+      "queue",
+      "queue " + queue.queue + " has " + std::to_string(depth) + " tasks over all shards, and may "
+        + "have " + std::to_string(most));
 }
 
 void maximum_audit::forget() {
   for (auto& [queue, shards] : queues_)
     for (auto& [shard, view] : shards)
-      view.leased = 0;
+      view.leased = view.depth = 0;
 }
 
 void maximum_audit::look_at(const core::shard_state& state) {
@@ -45,6 +88,11 @@ void maximum_audit::look_at(const core::shard_state& state) {
       view.since = world_.time.now();
     view.max_leased = max_leased;
     view.leased = queue->leased;
+    const auto max_depth = queue->settings.config.max_depth;
+    if (is_new || view.max_depth != max_depth)
+      view.depth_since = world_.time.now();
+    view.max_depth = max_depth;
+    view.depth = queue->depth();
   }
 }
 

@@ -18,7 +18,7 @@ queue_part part_with(std::uint64_t max_depth, std::uint64_t max_leased) {
 
 } // namespace
 
-TEST(ShardWalk, DepthIsDividedRoundedUpAndTheRestIsTheSame) {
+TEST(ShardWalk, EveryShardGetsTheWholeAndItsPartsOfMaxima) {
   queue_config whole;
   whole.max_depth = 10;
   whole.max_leased = 1;
@@ -26,24 +26,28 @@ TEST(ShardWalk, DepthIsDividedRoundedUpAndTheRestIsTheSame) {
 
   auto part = part_of(whole, 4);
 
-  EXPECT_EQ(part.max_depth, 3u);
+  EXPECT_EQ(part.max_depth, 10u);
+  EXPECT_EQ(part.max_depth_part, 3u) << "for shards of older versions";
   EXPECT_EQ(part.max_leased, 1u);
   EXPECT_EQ(part.max_leased_part, 1u) << "for shards of older versions";
   EXPECT_EQ(part.defaults.lease, 7s);
-  EXPECT_EQ(part_of(part_with(0, ~0ull).settings.config, 4).max_depth, 0u);
+  EXPECT_EQ(part_of(part_with(0, ~0ull).settings.config, 4).max_depth_part, 0u);
   EXPECT_EQ(part_of(part_with(0, ~0ull).settings.config, 1).max_leased, ~0ull);
 }
 
 TEST(ShardWalk, PartsTogetherAreTheQueue) {
-  auto info = merge_parts({"t", "q"}, std::vector(4, part_with(3, 0)));
+  auto part = part_with(10, 0);
+  part.settings.config = part_of(part.settings.config, 4);
+  auto info = merge_parts({"t", "q"}, std::vector(4, part));
 
   EXPECT_EQ(info.queue, (queue_address{"t", "q"}));
-  EXPECT_EQ(info.config.max_depth, 12u);
+  EXPECT_EQ(info.config.max_depth, 10u);
+  EXPECT_EQ(info.config.max_depth_part, 0u);
   EXPECT_EQ(info.config.max_leased, 0u);
   EXPECT_EQ(info.shards, 4u);
   EXPECT_TRUE(info.is_uniform);
   // The values shown may be set again unchanged.
-  EXPECT_EQ(part_of(info.config, 4).max_depth, 3u);
+  EXPECT_EQ(part_of(info.config, 4), part.settings.config);
 }
 
 TEST(ShardWalk, EveryShardHasTheWholeMaximumOfLeases) {
@@ -61,8 +65,10 @@ TEST(ShardWalk, EveryShardHasTheWholeMaximumOfLeases) {
 TEST(ShardWalk, PartsOfShardsOfOlderVersionsAreSummed) {
   queue_part part;
   part.settings.config.max_leased_part = 2;
+  part.settings.config.max_depth_part = 3;
 
   EXPECT_EQ(merge_parts({"t", "q"}, std::vector(4, part)).config.max_leased, 8u);
+  EXPECT_EQ(merge_parts({"t", "q"}, std::vector(4, part)).config.max_depth, 12u);
 }
 
 TEST(ShardWalk, PartOfAnOlderVersionStandsForTheWholeThatOthersSay) {
@@ -81,7 +87,6 @@ TEST(ShardWalk, ShardsThatDifferAreSaid) {
 
   EXPECT_FALSE(merge_parts({}, {part_with(0, 0), paused}).is_uniform);
   EXPECT_FALSE(merge_parts({}, {part_with(1, 0), part_with(0, 0)}).is_uniform);
-  EXPECT_EQ(merge_parts({}, {part_with(1, 0), part_with(0, 0)}).config.max_depth, 0u);
 }
 
 TEST(ShardWalk, ReasonOfAPauseIsTheFirstOne) {
@@ -116,10 +121,10 @@ TEST(QueueParts, NameTheShardsThatDifferOrAreMissing) {
   EXPECT_EQ(info.missing, (std::vector{shard_id{1}, shard_id{3}}));
 }
 
-TEST(QueueParts, MissingShardsCountAsTheFirstOne) {
+TEST(QueueParts, MissingShardsChangeNoMaximum) {
   const auto info = merge_parts({}, {part_with(2, 0), part_with(2, 0)}, {shard_id{2}});
 
-  EXPECT_EQ(info.config.max_depth, 6u);
+  EXPECT_EQ(info.config.max_depth, 2u);
   EXPECT_EQ(info.config.max_leased, 0u);
   EXPECT_TRUE(info.differing.empty());
 }

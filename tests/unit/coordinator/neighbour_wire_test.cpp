@@ -57,6 +57,7 @@ core::ask_permits some_asked_permits() {
   asked.wanted = {{2, "t", {{"api", "k", 2}, {"db", "", 1}}, 0}};
   asked.returned = {{3, {{"api", "", 7}}, true}};
   asked.closed = {{"t", {"api", "k", 1}, duration{30}}};
+  asked.levels = {{{"t", "q"}, 4, 100, 30, 20, 10, 7, 8}};
   return asked;
 }
 
@@ -69,7 +70,23 @@ TEST(NeighbourWire, PermitsKeepTheirParts) {
   EXPECT_EQ(what.wanted, asked.wanted);
   EXPECT_EQ(what.returned, asked.returned);
   EXPECT_EQ(what.closed, asked.closed);
+  EXPECT_EQ(what.levels, asked.levels);
   EXPECT_TRUE(what.is_list);
+}
+
+TEST(NeighbourWire, GrantsOfRoomKeepTheirParts) {
+  core::give_permits given{sender, 5, 9};
+  given.depths = {
+    {{"t", "q"}, 4, 30, 7, core::depth_answer::full, 2, 3, true},
+    {{"t", "r"}, 0, 0, 8, core::depth_answer::none},
+    {{"t", "s"}, 6, 0, 0, core::depth_answer::uncounted, 1}};
+
+  const auto read = decode_shard_message(encode(message_of(given)));
+
+  ASSERT_TRUE(read);
+  const auto& what = std::get<core::give_permits>(std::get<neighbour_message>(read->content).what);
+  EXPECT_EQ(what.depths, given.depths);
+  EXPECT_TRUE(what.counts_depths);
 }
 
 TEST(NeighbourWire, SlotsOfAQueueNeedANumberEach) {

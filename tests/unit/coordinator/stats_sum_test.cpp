@@ -63,7 +63,7 @@ TEST(GatherStats, PartsOfAQueueAndOfAWorkerAreAdded) {
   EXPECT_EQ(sum.queues[0].ready_by_priority[9], 8u);
   EXPECT_TRUE(sum.queues[0].paused);
   EXPECT_EQ(sum.queues[0].oldest_ready, 9s);
-  EXPECT_EQ(sum.queues[0].max_depth, 20u);
+  EXPECT_EQ(sum.queues[0].max_depth, 10u);
   EXPECT_EQ(sum.queues[1].leased, 7u);
   ASSERT_EQ(sum.workers.size(), 1u);
   EXPECT_TRUE(sum.workers[0].is_connected);

@@ -94,7 +94,7 @@ TEST_F(Audit, EntersWhatWasChangedOfAQueue) {
   configure("q", config);
   EXPECT_EQ(
     written(),
-    "ada queue set default/q 0: lease 10000ms -> 30000ms, max-depth per shard 0 -> 100");
+    "ada queue set default/q 0: lease 10000ms -> 30000ms, max-depth 0 -> 100");
   act(2);
   pause("q");
   EXPECT_EQ(written(), "ada queue pause default/q 0");

@@ -98,15 +98,13 @@ TEST_F(QueueSettings, MaximaAreWithinTheirLimit) {
 
 TEST_F(QueueSettings, MaximumOverItsLimitIsRefusedWithBoth) {
   constexpr auto most = limits::queue_maximum_max;
-  constexpr auto part = most / 4;
 
-  EXPECT_TRUE(core::check_maxima({.max_depth = part, .max_leased = most}, 4));
+  EXPECT_TRUE(core::check_maxima({.max_depth = most, .max_leased = most}));
   EXPECT_EQ(
-    core::check_maxima({.max_depth = part + 1}, 4).error().context,
-    "max_depth is 250000000001 on each of 4 shards; it must be 0..1000000000000 on all of them "
-    "together");
+    core::check_maxima({.max_depth = most + 1}).error().context,
+    "max_depth is 1000000000001; it must be 0..1000000000000");
   EXPECT_EQ(
-    core::check_maxima({.max_leased = most + 1}, 4).error().context,
+    core::check_maxima({.max_leased = most + 1}).error().context,
     "max_leased is 1000000000001; it must be 0..1000000000000");
 }
 
@@ -139,7 +137,7 @@ TEST_F(QueueSettings, NewQueuesOfOneRequestCountTogether) {
     checked.error().context,
     "queue \"second\" would be one more than the 10000 queues that tenant \"default\" may have");
   EXPECT_TRUE(core::is_too_many_queues(checked.error()));
-  EXPECT_EQ(core::exceeded_depth(checked.error()), std::nullopt);
+  EXPECT_FALSE(core::is_of_max_depth(checked.error()));
   EXPECT_TRUE(core::check_queues(state(), request_for("default", "first")));
   EXPECT_TRUE(core::check_queues(state(), request_for("other", "second")));
 }
@@ -319,9 +317,8 @@ TEST_F(QueueSettings, RunsOfOneRequestCountTogether) {
   EXPECT_EQ(checked.error().code, errc::queue_full);
   EXPECT_EQ(
     checked.error().context,
-    "queue \"q\" has 0 live tasks on this shard and would have 4; the shard's part of max_depth "
-    "is 3");
-  EXPECT_EQ(core::exceeded_depth(checked.error()), 3u);
+    "queue \"q\" is full: it has no room for 4 more; max_depth, over all shards, is 3");
+  EXPECT_TRUE(core::is_of_max_depth(checked.error()));
   EXPECT_FALSE(core::is_too_many_queues(checked.error()));
   EXPECT_TRUE(core::check_queues(state(), {r}));
 }

@@ -220,7 +220,7 @@ TEST(OperatorConvert, QueueRequestsBecomeTheirCommands) {
   EXPECT_FALSE(std::get<core::pause_queue>(of([](auto r) { r.setResume(); })).paused);
   auto configure = std::get<core::configure_queue>(of([](auto r) {
     r.initSet().initDefaults().setLeaseMs(5000);
-    r.getSet().setMaxDepth(10);
+    r.getSet().setMaxDepthWhole(10);
     r.getSet().setMaxLeasedWhole(11);
     r.getSet().setKeepPayload(true);
     r.getSet().setPaused(true);

@@ -119,6 +119,35 @@ TEST(LimitRecord, ShardIsRecoveredWithThePermitsOfOthers) {
   EXPECT_EQ((*state)->limits.describe_key(api, "k").leased, 0u);
 }
 
+TEST(LimitRecord, ShardIsRecoveredWithTheRoomOfOthers) {
+  memory_store store;
+  auto room = [](std::uint64_t life, std::uint64_t booked, std::uint64_t granted) {
+    core::permit what{life, "t", {{std::string(core::depth_limit), "q", 1}}};
+    what.booked = booked;
+    what.granted = granted;
+    return what;
+  };
+  core::permits_changed first{1, timestamp{5s}, shard_id{3}, 7, 11, {room(21, 9, 4)}, {}};
+  write(store, first);
+  core::permits_changed again{2, timestamp{6s}, shard_id{3}, 8, 1, {room(31, 6, 0)}, {21}};
+  write(store, again);
+  core::permits_changed more{3, timestamp{7s}, shard_id{3}, 8, 2, {room(31, 8, 2)}, {}};
+  write(store, more);
+  core::permits_changed other{4, timestamp{7s}, shard_id{4}, 5, 1, {room(11, 5, 5)}, {}};
+  write(store, other);
+
+  auto state = recover(store, shard_id{}, 2, monotonic_time{});
+  ASSERT_TRUE(state);
+  const auto& depths = (*state)->depths;
+  EXPECT_EQ(depths.total({"t", "q"}), 13u);
+  const auto* known = depths.find({"t", "q"}, shard_id{3});
+  ASSERT_NE(known, nullptr);
+  EXPECT_EQ(known->life, 31u);
+  EXPECT_EQ(known->booked, 8u);
+  EXPECT_EQ(known->granted, 2u);
+  EXPECT_TRUE((*state)->lent.of(shard_id{3}).booked.empty()) << "it is no permit";
+}
+
 TEST(LimitRecord, ShardIsRecoveredWithDefinitionsAndUnpaidStarts) {
   memory_store store;
   write(store, core::limit_defined{1, timestamp{5s}, api, rule});

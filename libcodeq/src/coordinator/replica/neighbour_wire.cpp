@@ -258,7 +258,7 @@ std::size_t neighbour_words(const neighbour_message& m) {
   if (const auto* c = std::get_if<core::ask_permits>(&m.what))
     words += permit_words(*c);
   if (const auto* c = std::get_if<core::give_permits>(&m.what))
-    words += c->given.size();
+    words += permit_words(*c);
   return words;
 }
 

@@ -100,6 +100,68 @@ result<std::vector<core::permit>> read(capnp::List<ask::Permit>::Reader in) {
   return permits;
 }
 
+schema::NeighbourMessage::DepthAnswer to_schema(core::depth_answer answer) {
+  switch (answer) {
+  case core::depth_answer::none:
+    return schema::NeighbourMessage::DepthAnswer::NONE;
+  case core::depth_answer::full:
+    return schema::NeighbourMessage::DepthAnswer::FULL;
+  case core::depth_answer::uncounted:
+    return schema::NeighbourMessage::DepthAnswer::UNCOUNTED;
+  }
+  return schema::NeighbourMessage::DepthAnswer::NONE;
+}
+
+/// An answer that this version does not know is none; the question is asked again.
+core::depth_answer from_schema(schema::NeighbourMessage::DepthAnswer answer) {
+  switch (answer) {
+  case schema::NeighbourMessage::DepthAnswer::NONE:
+    return core::depth_answer::none;
+  case schema::NeighbourMessage::DepthAnswer::FULL:
+    return core::depth_answer::full;
+  case schema::NeighbourMessage::DepthAnswer::UNCOUNTED:
+    return core::depth_answer::uncounted;
+  }
+  return core::depth_answer::none;
+}
+
+void write(
+  capnp::List<schema::NeighbourMessage::DepthLevel>::Builder out,
+  const std::vector<core::depth_level>& levels) {
+  for (capnp::uint i = 0; i < levels.size(); ++i) {
+    const auto& one = levels[i];
+    out[i].setTenant(one.queue.tenant);
+    out[i].setQueue(one.queue.queue);
+    out[i].setLife(one.life);
+    out[i].setMaximum(one.maximum);
+    out[i].setLevel(one.level);
+    out[i].setGranted(one.granted);
+    out[i].setWants(one.wants);
+    out[i].setAsk(one.ask);
+    out[i].setRecall(one.recall);
+  }
+}
+
+void write(
+  capnp::List<schema::NeighbourMessage::DepthGrant>::Builder out,
+  const std::vector<core::depth_grant>& grants) {
+  for (capnp::uint i = 0; i < grants.size(); ++i) {
+    const auto& one = grants[i];
+    out[i].setTenant(one.queue.tenant);
+    out[i].setQueue(one.queue.queue);
+    out[i].setLife(one.life);
+    out[i].setGranted(one.granted);
+    out[i].setRecall(one.recall);
+    out[i].setAnswer(to_schema(one.answer));
+    out[i].setAsk(one.ask);
+    out[i].setLeft(one.left);
+    out[i].setIsAnySilent(one.is_any_silent);
+  }
+}
+
+/// Words of a level or a grant with the names of its queue.
+constexpr std::size_t depth_words = 8 + 2 * (limits::name_bytes_max / sizeof(std::uint64_t) + 2);
+
 } // namespace
 
 void write_permits(ask::Builder out, const core::ask_permits& c) {
@@ -123,6 +185,7 @@ void write_permits(ask::Builder out, const core::ask_permits& c) {
     encoding::write_limits(closed[i].initUse(1), {c.closed[i].use});
     closed[i].setForMs(c.closed[i].lasting.count());
   }
+  write(out.initLevels(count_of(c.levels)), c.levels);
 }
 
 void write_permits(give::Builder out, const core::give_permits& c) {
@@ -133,6 +196,8 @@ void write_permits(give::Builder out, const core::give_permits& c) {
     given.set(i, c.given[i]);
   out.setWantsList(c.wants_list);
   out.setCountsSlots(c.counts_slots);
+  write(out.initDepths(count_of(c.depths)), c.depths);
+  out.setCountsDepths(c.counts_depths);
 }
 
 std::size_t permit_words(const core::ask_permits& c) {
@@ -144,7 +209,11 @@ std::size_t permit_words(const core::ask_permits& c) {
     words += entry_words + encoding::limit_words(one.costs);
   for (const auto& one : c.closed)
     words += entry_words + encoding::limit_words({one.use});
-  return words;
+  return words + c.levels.size() * depth_words;
+}
+
+std::size_t permit_words(const core::give_permits& c) {
+  return c.given.size() + c.depths.size() * depth_words;
 }
 
 result<core::command> read_permits(ask::Reader in, shard_id from) {
@@ -164,6 +233,13 @@ result<core::command> read_permits(ask::Reader in, shard_id from) {
       return wrong_limits();
     c.closed.push_back({one.getTenant().cStr(), std::move(use.front()), duration{one.getForMs()}});
   }
+  for (auto one : in.getLevels()) {
+    if (one.getLife() == 0 || one.getMaximum() == 0)
+      return error{errc::protocol_error, "a level of a queue's tasks without a life or maximum"};
+    c.levels.push_back(
+      {{one.getTenant().cStr(), one.getQueue().cStr()}, one.getLife(), one.getMaximum(),
+       one.getLevel(), one.getGranted(), one.getWants(), one.getAsk(), one.getRecall()});
+  }
   return core::command(std::move(c));
 }
 
@@ -173,6 +249,12 @@ result<core::command> read_permits(give::Reader in, shard_id from) {
     c.given.push_back(number);
   c.wants_list = in.getWantsList();
   c.counts_slots = in.getCountsSlots();
+  for (auto one : in.getDepths())
+    c.depths.push_back(
+      {{one.getTenant().cStr(), one.getQueue().cStr()}, one.getLife(), one.getGranted(),
+       one.getRecall(), from_schema(one.getAnswer()), one.getAsk(), one.getLeft(),
+       one.getIsAnySilent()});
+  c.counts_depths = in.getCountsDepths();
   return core::command(std::move(c));
 }
 

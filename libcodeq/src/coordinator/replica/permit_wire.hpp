@@ -18,6 +18,7 @@ void write_permits(
 
 /// About the number of words of the message's lists.
 [[nodiscard]] std::size_t permit_words(const core::ask_permits& c);
+[[nodiscard]] std::size_t permit_words(const core::give_permits& c);
 
 /// Reads what the shard `from` says. Errors: `protocol_error` for permits that no task can need.
 [[nodiscard]] result<core::command>

@@ -36,7 +36,7 @@ void add(base::queue_counts& to, const base::queue_counts& part) {
   to.redriven += part.redriven;
   to.dispatch.add(part.dispatch);
   to.run.add(part.run);
-  to.max_depth += part.max_depth;
+  to.max_depth = std::max(to.max_depth, part.max_depth);
   to.max_leased = std::max(to.max_leased, part.max_leased);
   for (std::size_t i = 0; i < to.ready_by_priority.size(); ++i)
     to.ready_by_priority[i] += part.ready_by_priority[i];

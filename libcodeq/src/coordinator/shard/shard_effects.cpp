@@ -50,11 +50,11 @@ void shard::note_refusal(std::string_view owner, const error& reason) {
     port_.note_limit("fairness_keys_max", limits::fairness_keys_max, owner);
   else if (core::is_of_limit_keys(reason))
     port_.note_limit("limit_keys_max", limits::limit_keys_max, owner);
-  else if (core::exceeded_depth(reason))
+  else if (core::is_of_max_depth(reason))
     port_.note_limit("max_depth", 0, owner);
   else if (core::is_too_many_queues(reason))
     port_.note_limit("queues_per_tenant_max", limits::queues_per_tenant_max, owner);
-  else if (reason.code == errc::overloaded)
+  else if (reason.code == errc::overloaded && !core::is_not_answered(reason))
     port_.note_limit("producer_requests_max", limits::producer_requests_max, owner);
   else if (reason.code == errc::disk_full)
     port_.note_limit("free_bytes", 0, owner);

@@ -69,6 +69,28 @@ void check_lent(const shard_state& state, std::vector<std::string>& found) {
   }
 }
 
+/// Compares what is booked of queues with its sum, and the tasks of queues with their levels.
+void check_depths(const shard_state& state, std::vector<std::string>& found) {
+  state.depths.for_each([&](const queue_address& name, const depth_book::count& count) {
+    std::uint64_t total = 0;
+    for (const auto& [asker, booked] : count.booked)
+      total += booked.booked;
+    if (total != count.total)
+      found.push_back(
+        "max_depth: what is booked of queue " + name.queue + " differs from a recount");
+  });
+  const auto& desk = state.permits.depths();
+  for (const auto& [arrival, index] : state.queues_by_arrival) {
+    const auto& queue = *state.queues[index];
+    if (!desk.has_quota(index))
+      continue;
+    if (queue.settings.config.max_depth == 0 || queue.depth() > desk.level(index))
+      found.push_back(
+        "max_depth: queue " + queue.address.queue + " has " + std::to_string(queue.depth())
+        + " tasks and a level of " + std::to_string(desk.level(index)));
+  }
+}
+
 /// Compares the held tasks of each queue with those of its limits, and these with those of the
 /// limits' keys.
 void check_holding(const shard_state& state, std::vector<std::string>& found) {
@@ -135,6 +157,7 @@ void find_limit_violations(const shard_state& state, std::vector<std::string>& f
         if (!is_slot(booked))
           ++leased[{{booked.tenant, use.name}, use.key}];
   check_lent(state, found);
+  check_depths(state, found);
   check_slots(state, std::move(leased), found);
   check_holding(state, found);
   for (const auto& [arrival, index] : state.queues_by_arrival) {

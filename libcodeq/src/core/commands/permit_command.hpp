@@ -31,6 +31,20 @@
 /// The leases that a queue's `max_leased` allows over all shards are such permits as well, called
 /// slots. They belong to the queue and not to a task, and its owner counts them beside its own
 /// leases, without a limit key.
+///
+/// The tasks that a queue's `max_depth` allows over all shards are no permits but amounts, which
+/// the same messages tell of. The owner books how many live tasks each other shard may have; that
+/// is never less than the shard's quota (`depth_desk`), whichever messages are lost, late or
+/// repeated:
+///
+/// - A level says how many tasks a shard has, or may have without asking, and the sum of all grants
+///   in it. The owner books the level, and what it has granted since. It books and syncs a grant
+///   before it tells the shard the new sum.
+/// - When too little is left the owner recalls: each shard keeps as much as it has tasks, and says
+///   so. What then does not fit is refused; the queue is full.
+/// - A shard stores nothing of it: its next process has a level of as many tasks as it has, and
+///   another life, in which nothing was granted yet. Ends of tasks are synced before a lower level
+///   is told.
 namespace codeq::core {
 
 /// Session of the asking shard, and a counter within it; never used again.
@@ -43,6 +57,10 @@ struct permit {
   std::vector<task_limit> uses;
   /// Of the task.
   std::uint8_t priority = 0;
+  /// With a booking of a queue's depth, which is stored as a permit: the number of live tasks that
+  /// the shard may have, and the sum of what it was granted.
+  std::uint64_t booked = 0;
+  std::uint64_t granted = 0;
 
   bool operator==(const permit&) const = default;
 };
@@ -55,7 +73,15 @@ inline constexpr std::string_view slot_limit = "(slot)";
   return what.uses.front().name == slot_limit;
 }
 
-/// @pre is_slot(what)
+/// Name of the limit that a booking of a queue's depth names, as `slot_limit`.
+inline constexpr std::string_view depth_limit = "(depth)";
+
+/// It is a booking of a queue's depth; its number is the life.
+[[nodiscard]] inline bool is_depth(const permit& what) {
+  return what.uses.front().name == depth_limit;
+}
+
+/// @pre is_slot(what) or is_depth(what)
 [[nodiscard]] inline queue_address queue_of_slot(const permit& what) {
   return {what.tenant, what.uses.front().key};
 }
@@ -80,6 +106,53 @@ struct permit_closure {
   bool operator==(const permit_closure&) const = default;
 };
 
+/// The level of a shard in a queue with `max_depth`.
+struct depth_level {
+  queue_address queue;
+  /// Another one, from the shard's counter of permits, for each process and each time that the
+  /// queue gets a maximum.
+  permit_number life = 0;
+  /// The queue's maximum, as far as the shard knows it.
+  std::uint64_t maximum = 0;
+  /// Number of live tasks that it has, or may have without asking.
+  std::uint64_t level = 0;
+  /// Sum of all that the owner has granted in this life, as far as this shard has heard.
+  std::uint64_t granted = 0;
+  /// Room for so many further tasks is needed now, and the number of that question.
+  std::uint64_t wants = 0;
+  std::uint32_t ask = 0;
+  /// The latest recall that the shard has followed.
+  std::uint64_t recall = 0;
+
+  bool operator==(const depth_level&) const = default;
+};
+
+enum class depth_answer : std::uint8_t {
+  none,
+  full, ///< There is no room for what is wanted.
+  uncounted, ///< The owner knows another maximum of the queue, or none.
+};
+
+/// The owner's words about a level.
+struct depth_grant {
+  queue_address queue;
+  /// 0 when the owner knows no level; then it is a recall only.
+  permit_number life = 0;
+  /// Sum of all grants in this life.
+  std::uint64_t granted = 0;
+  /// The shard is to keep no more than it has tasks; greater for each recall. 0: it is none.
+  std::uint64_t recall = 0;
+  depth_answer answer = depth_answer::none;
+  /// The question that is answered, by a grant too; with an answer, the number of tasks that there
+  /// is still room for.
+  std::uint32_t ask = 0;
+  std::uint64_t left = 0;
+  /// With `full`: shards did not answer the recall, whose unused room counts as used.
+  bool is_any_silent = false;
+
+  bool operator==(const depth_grant&) const = default;
+};
+
 /// The shard `from` wants permits and returns others. Sent again, with another number, until it is
 /// heard. Effect: `shard_told` with `give_permits`.
 struct ask_permits {
@@ -96,6 +169,7 @@ struct ask_permits {
   std::vector<permit> wanted{};
   std::vector<permit_return> returned{};
   std::vector<permit_closure> closed{};
+  std::vector<depth_level> levels{};
 };
 
 /// The answer, and permits that became possible later. They are booked durably, and synced.
@@ -111,6 +185,9 @@ struct give_permits {
   bool wants_list = false;
   /// The owner counts the slots of queues; older versions do not.
   bool counts_slots = true;
+  std::vector<depth_grant> depths{};
+  /// The owner counts the depths of queues; older versions do not.
+  bool counts_depths = true;
 };
 
 /// Changes in a turn of the permits that a shard has from this one.

@@ -2,6 +2,7 @@
 #include "core/flow/permit_desk.hpp"
 
 #include "base/assert.hpp"
+#include "base/queue_maximum.hpp"
 #include "core/commands/routing.hpp"
 
 #include <algorithm>
@@ -39,8 +40,20 @@ bool permit_desk::line::may_ask() const {
   return asked.size() < asked_max || queued.begin()->first < asked.rbegin()->first;
 }
 
+permit_number permit_desk::next_number() {
+  return std::uint64_t{session_} << 32 | ++counter_;
+}
+
+void permit_desk::open_depth(
+  std::uint32_t queue, const queue_address& name, std::uint64_t maximum, std::uint64_t depth) {
+  auto owner = owner_elsewhere(name.tenant, {std::string(depth_limit), name.queue, 1});
+  CODEQ_ASSERT(owner);
+  const auto part = base::part_of_maximum(maximum, shard_count_);
+  depths_.open(queue, {name, *owner, next_number(), maximum, part, depth});
+}
+
 permit_number permit_desk::take_number(sequence seq) {
-  auto number = std::uint64_t{session_} << 32 | ++counter_;
+  auto number = next_number();
   numbers_.emplace(number, seq);
   return number;
 }
@@ -233,6 +246,7 @@ void permit_desk::note_heard(shard_id by, std::uint64_t heard, monotonic_time no
   if (owner.is_silent(now))
     note_answering(by);
   owner.is_awaiting = false;
+  depths_.heard(by);
   for (auto queue : std::exchange(owner.slots_said, {})) {
     auto pool = pools_.find(queue);
     if (pool == pools_.end())
@@ -297,6 +311,7 @@ bool permit_desk::take(entry& task, sequence seq, monotonic_time now) {
 }
 
 void permit_desk::moved(shard_id owner) {
+  depths_.moved(owner);
   auto at = owners_.find(owner);
   if (at == owners_.end())
     return;
@@ -402,6 +417,8 @@ ask_permits permit_desk::ask_for(shard_id to, bool again) {
 
 std::vector<permit_desk::letter> permit_desk::say(monotonic_time now) {
   std::vector<letter> letters;
+  for (auto to : depths_.owners_to_tell(now))
+    owners_.try_emplace(to);
   for (auto& [to, owner] : owners_) {
     bool is_late = owner.look <= now;
     if (owner.is_awaiting && !is_late)
@@ -409,7 +426,7 @@ std::vector<permit_desk::letter> permit_desk::say(monotonic_time now) {
     if (owner.asked.empty())
       owner.ask_at = now + ask_again;
     bool again = owner.is_awaiting || owner.ask_at <= now;
-    if (!owner.is_awaiting && !again && !has_news(owner))
+    if (!owner.is_awaiting && !again && !has_news(owner) && !depths_.has_news(to))
       continue;
     if (!owner.is_listed)
       forget_asked(owner);
@@ -426,22 +443,25 @@ std::vector<permit_desk::letter> permit_desk::say(monotonic_time now) {
     }
     what.closed = owner.closures;
     owner.closures_said = owner.closures.size();
+    what.levels = depths_.say(to, now);
     what.from = own_;
     what.session = session_;
     what.number = ++owner.said;
     owner.was_list = what.is_list;
-    if (!std::exchange(owner.is_awaiting, true))
+    bool is_repeated = std::exchange(owner.is_awaiting, true);
+    if (!is_repeated)
       owner.unanswered_since = now;
-    owner.look = now + answer_wait;
+    owner.wait = is_repeated ? std::min(2 * owner.wait, answer_wait_max) : answer_wait;
+    owner.look = now + owner.wait;
     letters.push_back({to, std::move(what)});
   }
   return letters;
 }
 
 std::optional<monotonic_time> permit_desk::next_look() const {
-  std::optional<monotonic_time> next;
+  auto next = depths_.next_look();
   if (!unspent_.empty())
-    next = unspent_.begin()->first;
+    next = next ? std::min(*next, unspent_.begin()->first) : unspent_.begin()->first;
   for (const auto& [to, owner] : owners_) {
     if (!owner.is_awaiting && owner.asked.empty())
       continue;

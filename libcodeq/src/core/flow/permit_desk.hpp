@@ -7,6 +7,7 @@
 
 #include "core/commands/permit_command.hpp"
 #include "core/flow/awaited_keys.hpp"
+#include "core/flow/depth_desk.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -42,8 +43,11 @@ class permit_desk {
 public:
   /// A permit that is not spent so long after it came is returned.
   static constexpr duration unspent_max{50};
-  /// A message that is not answered is sent again after this time.
+  /// A message that is not answered is sent again after this time; then after twice the time, up to
+  /// the longest. Only the answer to the last one counts, and has to have the time to come even
+  /// from an owner that is slow.
   static constexpr duration answer_wait{250};
+  static constexpr duration answer_wait_max{1000};
   /// So often permits that are asked for are asked for again.
   static constexpr duration ask_again{500};
   /// Where they do not fit into one message, the next one has more of them after this time.
@@ -176,6 +180,15 @@ public:
   /// Number of the queue's leases that have slots.
   [[nodiscard]] std::size_t spent_slots(std::uint32_t queue) const;
 
+  /// A queue of this shard whose depth another shard counts has this maximum from now on, and so
+  /// many live tasks. @pre it has no quota
+  void open_depth(
+    std::uint32_t queue, const queue_address& name, std::uint64_t maximum, std::uint64_t depth);
+
+  /// The quotas of queues with a maximum depth, of which the messages tell as well.
+  [[nodiscard]] depth_desk& depths() noexcept { return depths_; }
+  [[nodiscard]] const depth_desk& depths() const noexcept { return depths_; }
+
   /// A key of the owner is closed for so long.
   void close(shard_id owner, permit_closure closure);
 
@@ -278,6 +291,7 @@ private:
     std::uint64_t said = 0;
     /// When to send it again, and when the first message that is not answered was sent.
     monotonic_time look{};
+    duration wait = answer_wait;
     monotonic_time unanswered_since{};
     /// When to ask again for what is asked for, and the last one of these that was; 0: all were.
     monotonic_time ask_at{};
@@ -314,6 +328,7 @@ private:
   void note_answering(shard_id owner);
   /// The slot has come, or its time is over.
   void note_slot(std::uint32_t queue, sequence seq, bool is_held);
+  permit_number next_number();
   permit_number take_number(sequence seq);
   static void note_line(owner_state& owner, const line_name& name, const line& of);
   void leave_line(const entry& task, sequence seq);
@@ -351,6 +366,7 @@ private:
   std::set<std::uint32_t> changed_slots_;
   sequence next_slot_ = first_slot;
   std::map<shard_id, owner_state> owners_;
+  depth_desk depths_;
   bool must_sync_ = false;
 };
 

@@ -5,20 +5,18 @@
 
 #include "base/duration_text.hpp"
 #include "base/enum_names.hpp"
-#include "base/queue_maximum.hpp"
 #include "base/text_encoding.hpp"
 #include "core/queues/fairness_header.hpp"
 #include "core/queues/queue_limits.hpp"
 #include "core/state/queue_fairness.hpp"
+#include "core/state/task_keys.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
-#include <system_error>
 
 namespace codeq::core {
 
@@ -29,21 +27,26 @@ using added_tasks =
   std::map<std::reference_wrapper<const queue_address>, std::uint64_t, std::less<queue_address>>;
 
 /// Occurs in the refusals because of the depth of a queue only.
-constexpr std::string_view of_max_depth = "; the shard's part of max_depth is ";
+constexpr std::string_view of_max_depth = " more; max_depth, over all shards, is ";
 
-error queue_full(const queue_state& queue, std::uint64_t added) {
-  return {
-    errc::queue_full,
-    "queue \"" + queue.address.queue + "\" has " + std::to_string(queue.depth())
-      + " live tasks on this shard and would have " + std::to_string(queue.depth() + added)
-      + std::string(of_max_depth) + std::to_string(queue.settings.config.max_depth)};
-}
+/// Begins the refusals of requests that could not wait for room.
+constexpr std::string_view of_waiting = "it is not known yet whether queue \"";
 
 /// Occurs in the refusals because of the number of queues only.
 constexpr std::string_view of_queues = " queues that tenant \"";
 
 /// Occurs in the refusals because of fairness keys only.
 constexpr std::string_view of_fairness_keys = " fairness keys with live tasks on this shard";
+
+/// A record has the key of the run, so that the run adds no task.
+bool has_record(const shard_state& state, const enqueue_run& r) {
+  if (r.key.empty())
+    return false;
+  const task_key name{r.queue, r.group, r.key};
+  bool may_be_ended =
+    r.duplicate == on_duplicate::reject || r.duplicate == on_duplicate::existing;
+  return may_be_ended ? owner_of(state, name, state.at).has_value() : has_live_owner(state, name);
+}
 
 /// The fairness keys of a request, per queue.
 using named_fairness = std::map<
@@ -133,27 +136,39 @@ duration effective_lease(const shard_state& state, const segment& s, duration wi
   return std::clamp(lease, limits::lease_min, limits::lease_max);
 }
 
-result<void> check_queues(const shard_state& state, const std::vector<enqueue_run>& runs) {
+result<std::vector<depth_need>>
+check_queues(const shard_state& state, const std::vector<enqueue_run>& runs) {
   added_tasks added;
   for (const auto& r : runs)
-    added[r.queue] += r.tasks.count();
+    added[r.queue] += has_record(state, r) ? 0 : r.tasks.count();
   if (auto ok = check_new(state, added); !ok)
-    return ok;
+    return ok.error();
+  std::vector<depth_need> needs;
   for (const auto& [address, count] : added) {
     const auto* queue = state.find_queue(address);
-    bool is_limited = queue && queue->settings.config.max_depth != 0;
-    if (is_limited && queue->depth() + count > queue->settings.config.max_depth)
-      return queue_full(*queue, count);
+    if (!queue || queue->settings.config.max_depth == 0 || count == 0)
+      continue;
+    if (count > queue->settings.config.max_depth)
+      return queue_full(*queue, count, false);
+    needs.push_back({state.queue_index.at(address), count});
   }
   for (const auto& r : runs)
     if (auto ok = run_fairness(state, r).check(); !ok)
-      return ok;
+      return ok.error();
   if (auto ok = check_fairness(state, runs); !ok)
-    return ok;
+    return ok.error();
   for (const auto& r : runs)
     if (auto ok = check_run_limits(state, r); !ok)
-      return ok;
-  return {};
+      return ok.error();
+  return needs;
+}
+
+error queue_full(const queue_state& queue, std::uint64_t added, bool is_any_silent) {
+  return {
+    errc::queue_full,
+    "queue \"" + queue.address.queue + "\" is full: it has no room for " + std::to_string(added)
+      + std::string(of_max_depth) + std::to_string(queue.settings.config.max_depth)
+      + (is_any_silent ? "; unused room of shards that do not answer counts as used" : "")};
 }
 
 bool is_of_fairness_keys(const error& reason) {
@@ -161,16 +176,18 @@ bool is_of_fairness_keys(const error& reason) {
          && reason.context.find(of_fairness_keys) != std::string::npos;
 }
 
-std::optional<std::uint64_t> exceeded_depth(const error& reason) {
-  const std::string_view text = reason.context;
-  const auto at = text.find(of_max_depth);
-  if (reason.code != errc::queue_full || at == std::string_view::npos)
-    return std::nullopt;
-  const auto digits = text.substr(at + of_max_depth.size());
-  const auto* end = digits.data() + digits.size();
-  std::uint64_t depth = 0;
-  const auto read = std::from_chars(digits.data(), end, depth);
-  return read.ec == std::errc() && read.ptr == end ? std::optional(depth) : std::nullopt;
+bool is_of_max_depth(const error& reason) {
+  return reason.code == errc::queue_full
+         && reason.context.find(of_max_depth) != std::string::npos;
+}
+
+error not_answered(errc code, const queue_state& queue, const std::string& why) {
+  return {
+    code, std::string(of_waiting) + queue.address.queue + "\" has room: " + why};
+}
+
+bool is_not_answered(const error& reason) {
+  return reason.context.starts_with(of_waiting);
 }
 
 bool is_too_many_queues(const error& reason) {
@@ -274,7 +291,7 @@ std::string describe_change(const queue_config& before, const queue_config& afte
   add_change(text, "retention", a.retention, b.retention);
   add_change(text, "dead-retention", a.dead_retention, b.dead_retention);
   add_change(text, "on-dead", a.when_dead, b.when_dead);
-  add_change(text, "max-depth per shard", before.max_depth, after.max_depth);
+  add_change(text, "max-depth", before.max_depth, after.max_depth);
   add_change(text, "max-leased", before.max_leased, after.max_leased);
   add_change<std::uint64_t>(
     text, "quarantine-after", before.quarantine_after, after.quarantine_after);
@@ -295,17 +312,15 @@ std::string describe_change(const queue_config& before, const queue_config& afte
   return text;
 }
 
-result<void> check_maxima(const queue_config& config, std::uint32_t shards) {
+result<void> check_maxima(const queue_config& config) {
   constexpr auto most = limits::queue_maximum_max;
   const auto range = "; it must be 0.." + std::to_string(most);
   if (config.max_leased > most)
     return error{
       errc::invalid_argument, "max_leased is " + std::to_string(config.max_leased) + range};
-  if (config.max_depth > base::part_of_maximum(most, shards))
+  if (config.max_depth > most)
     return error{
-      errc::invalid_argument,
-      "max_depth is " + std::to_string(config.max_depth) + " on each of "
-        + std::to_string(shards) + " shards" + range + " on all of them together"};
+      errc::invalid_argument, "max_depth is " + std::to_string(config.max_depth) + range};
   return {};
 }
 
@@ -316,7 +331,7 @@ result<void> check_config(
       errc::unsupported,
       "keep_payload is true; it must be false: this version does not keep payloads of completed "
       "tasks"};
-  if (auto ok = check_maxima(config, state.permits.shard_count()); !ok)
+  if (auto ok = check_maxima(config); !ok)
     return ok;
   if (auto ok = check_weights(config.fairness_weights); !ok)
     return ok;

@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,18 +23,34 @@ namespace codeq::core {
 /// task's, else the queue's, within the limits. @pre the segment belongs to this shard
 [[nodiscard]] duration effective_lease(const shard_state& state, const segment& s, duration wish);
 
-/// Checks that the queues can take all these runs together. Errors: `too_large` when a tenant would
-/// have too many queues, `queue_full` when a queue would have too many live tasks or fairness
-/// keys, and those of `check_run_limits`.
-[[nodiscard]] result<void>
+/// Number of tasks that a request adds to a queue with a maximum depth.
+struct depth_need {
+  std::uint32_t queue = 0;
+  std::uint64_t tasks = 0;
+};
+
+/// Checks that the queues can take all these runs together, if they have room for so many tasks.
+/// Returns those that may not have it. Errors: `too_large` when a tenant would have too many
+/// queues, `queue_full` when a request is larger than a queue's maximum depth, or a queue would
+/// have too many fairness keys; and those of `check_run_limits`.
+[[nodiscard]] result<std::vector<depth_need>>
 check_queues(const shard_state& state, const std::vector<enqueue_run>& runs);
+
+/// The refusal of a request because the queue has as many live tasks as it may have over all
+/// shards. `is_any_silent`: room of shards that do not answer counts as used.
+[[nodiscard]] error queue_full(const queue_state& queue, std::uint64_t added, bool is_any_silent);
 
 /// True when `check_queues` refused a request because of its fairness keys.
 [[nodiscard]] bool is_of_fairness_keys(const error& reason);
 
-/// The shard's part of the queue's maximum depth, when `check_queues` refused a request because of
-/// it.
-[[nodiscard]] std::optional<std::uint64_t> exceeded_depth(const error& reason);
+/// True for an error that `queue_full` made.
+[[nodiscard]] bool is_of_max_depth(const error& reason);
+
+/// The refusal of a request that could not wait until it was known whether the queue has room.
+[[nodiscard]] error not_answered(errc code, const queue_state& queue, const std::string& why);
+
+/// True for an error that `not_answered` made.
+[[nodiscard]] bool is_not_answered(const error& reason);
 
 /// Checks that the tenants of follow-ups for this shard can have all their queues, and the limits
 /// of all follow-ups, as other shards do it too late. Errors: those of `check_queues`.
@@ -47,9 +62,8 @@ check_new_queues(const shard_state& state, const std::vector<follow_up>& tasks);
 [[nodiscard]] result<void> check_config(
   const shard_state& state, const queue_address& queue, const queue_config& config);
 
-/// Checks `max_leased`, and the part of `max_depth` that one of so many shards has. Errors:
-/// `invalid_argument`. @pre shards > 0
-[[nodiscard]] result<void> check_maxima(const queue_config& config, std::uint32_t shards);
+/// Checks `max_leased` and `max_depth`. Errors: `invalid_argument`.
+[[nodiscard]] result<void> check_maxima(const queue_config& config);
 
 /// Checks the number of the weights that a queue is to have. Errors: `invalid_argument`.
 [[nodiscard]] result<void>

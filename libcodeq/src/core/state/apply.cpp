@@ -5,6 +5,7 @@
 #include "core/state/producer_sessions.hpp"
 #include "core/state/queue_fairness.hpp"
 #include "core/state/queue_removal.hpp"
+#include "core/state/queue_depths.hpp"
 #include "core/state/queue_slots.hpp"
 #include "core/state/survivors.hpp"
 #include "core/state/task_checkpoints.hpp"
@@ -387,8 +388,10 @@ void set_queue(shard_state& state, const queue_address& queue, const queue_setti
   if (known.fair && known.settings.config.fairness_weights != settings.config.fairness_weights)
     known.fair->fix_weights(settings.config.fairness_weights);
   const auto max_leased = known.settings.config.max_leased;
+  const auto max_depth = known.settings.config.max_depth;
   known.settings = settings;
   change_maximum(state, index, max_leased);
+  change_depth(state, index, max_depth);
   // The next snapshot checks whether anything else keeps the queue.
   if (settings == queue_settings{})
     static_cast<void>(state.change_totals(index));

@@ -174,11 +174,15 @@ void change_permits(shard_state& state, const permits_changed& e) {
   asker.session = e.session;
   asker.heard = e.heard;
   for (const auto& booked : e.booked)
-    if (asker.booked.emplace(booked.number, booked).second)
+    if (is_depth(booked))
+      state.depths.book(e.asker, booked);
+    else if (asker.booked.emplace(booked.number, booked).second)
       book(state, booked);
   for (auto number : e.freed)
     if (auto found = asker.booked.extract(number); !found.empty())
       unbook(state, found.mapped());
+    else
+      state.depths.free(e.asker, number);
 }
 
 } // namespace codeq::core

@@ -17,6 +17,8 @@
 #include "core/flow/ready_board.hpp"
 #include "core/flow/start_meter.hpp"
 #include "core/state/claimers.hpp"
+#include "core/state/depth_book.hpp"
+#include "core/state/parked_enqueues.hpp"
 #include "core/state/permit_book.hpp"
 #include "core/tables/key_index.hpp"
 #include "core/tables/lane.hpp"
@@ -326,6 +328,8 @@ struct shard_state {
   limit_table limits;
   /// Permits of other shards for limit keys that this shard owns.
   permit_book lent;
+  /// Tasks that other shards may have of queues whose depth this shard counts.
+  depth_book depths;
   /// The latest shard time seen.
   timestamp at;
 
@@ -334,6 +338,8 @@ struct shard_state {
   header_reader read_header = nullptr;
   /// Permits of this shard for limit keys that others own.
   permit_desk permits;
+  /// Enqueues that wait for room in their queues.
+  parked_enqueues parked;
   /// Credits for slots that were asked for: no other queue may use them meanwhile.
   kept_credits kept;
   /// Credits that workers may be about to claim with, for slots that have come, or that were asked

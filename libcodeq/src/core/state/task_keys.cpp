@@ -186,6 +186,27 @@ void recall(shard_state& state, const recall_keys& c) {
   }
 }
 
+std::vector<std::pair<key_id, retained_key>>
+recalled_for(const shard_state& state, const std::vector<enqueue_run>& runs) {
+  std::vector<std::pair<key_id, retained_key>> kept;
+  if (state.keys.recalled.empty())
+    return kept;
+  for (const auto& run : runs) {
+    const task_key name{run.queue, run.group, run.key};
+    auto key = run.key.empty() ? std::nullopt : find_key(state, name);
+    auto at = key ? state.keys.recalled.find(make_key_id(*key)) : state.keys.recalled.end();
+    if (at != state.keys.recalled.end())
+      kept.emplace_back(*at);
+  }
+  return kept;
+}
+
+void recall_again(
+  shard_state& state, const std::vector<std::pair<key_id, retained_key>>& recalled) {
+  for (const auto& [id, record] : recalled)
+    state.keys.recalled.insert_or_assign(id, record);
+}
+
 bool has_live_owner(const shard_state& state, const task_key& name) {
   auto key = find_key(state, name);
   auto latest = key ? latest_of(state, *key) : std::nullopt;

@@ -4,6 +4,7 @@
 #include "core/state/shard_state.hpp"
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 /// Owners of keys; durable as a function of the records of segments, changes and closed keys. Used
@@ -46,6 +47,15 @@ void fill_keys(shard_state& state, std::vector<number_pair> holders);
 /// Stores the store's answers for keys until the turn ends. Adds no queue: without its queue a key
 /// has no owner.
 void recall(shard_state& state, const recall_keys& c);
+
+/// The answers for the keys of these runs, to be kept beyond the turn. They hold until the next
+/// snapshot.
+[[nodiscard]] std::vector<std::pair<key_id, retained_key>>
+recalled_for(const shard_state& state, const std::vector<enqueue_run>& runs);
+
+/// Stores answers that were kept for this turn, too.
+void recall_again(
+  shard_state& state, const std::vector<std::pair<key_id, retained_key>>& recalled);
 
 /// True when a task that has not ended has the key. Adds no queue.
 [[nodiscard]] bool has_live_owner(const shard_state& state, const task_key& name);

@@ -2,6 +2,7 @@
 #include "core/state/task_limits.hpp"
 
 #include "base/queue_maximum.hpp"
+#include "core/state/queue_depths.hpp"
 #include "core/state/queue_slots.hpp"
 #include "core/state/task_index.hpp"
 
@@ -200,7 +201,7 @@ const task_limit* find_use(const segment& s, const std::string& name) {
 void open_permits(shard_state& state, std::uint16_t shard_count) {
   // Records of older versions say this shard's part of a maximum.
   for (const auto& [arrival, index] : state.queues_by_arrival)
-    base::complete_max_leased(
+    base::complete_maxima(
       state.queues[index]->settings.config, std::max<std::uint16_t>(shard_count, 1));
   if (shard_count <= 1)
     return;
@@ -214,8 +215,11 @@ void open_permits(shard_state& state, std::uint16_t shard_count) {
       state.limits.keys().free(describe(state, s, one.uses).uses, state.at);
     state.permits.adopt(*task);
   });
-  for (const auto& [arrival, index] : state.queues_by_arrival)
+  for (const auto& [arrival, index] : state.queues_by_arrival) {
     join_slots(state, index);
+    join_depth(state, index);
+  }
+  abandon_depths(state);
   state.lent.doubt_all();
 }
 

@@ -47,6 +47,11 @@ void turn::advance(const instant& now) {
   now_ = {state_.steady, state_.at};
 }
 
+queue_configured turn::settings_again(std::uint32_t index) {
+  const auto& queue = *state_.queues[index];
+  return {state_.positions.take(1), now_.shard, queue.address, queue.settings};
+}
+
 void turn::decide(const command& c, const instant& now) {
   advance(now);
   ++commands_;
@@ -79,6 +84,7 @@ sealed_turn turn::seal(const instant& now) {
   want_ends();
   purge_past_dead();
   release_due_tasks();
+  settle_depths();
   state_.permits.return_unspent(now_.steady);
   take_changed_slots(state_);
   tell_claimers(match());
@@ -88,9 +94,10 @@ sealed_turn turn::seal(const instant& now) {
   close_limits();
   say_permits();
   sealed_turn sealed;
-  sealed.must_sync = state_.permits.take_must_sync();
+  sealed.must_sync = state_.permits.take_must_sync() || has_given_room_;
   for (auto& [asker, changed] : permits_) {
-    sealed.must_sync = sealed.must_sync || !changed.booked.empty();
+    sealed.must_sync = sealed.must_sync
+                       || !std::all_of(changed.booked.begin(), changed.booked.end(), is_depth);
     sealed.events.emplace_back(std::move(changed));
   }
   move_all(segments_, sealed.events);
@@ -104,6 +111,8 @@ sealed_turn turn::seal(const instant& now) {
   move_all(limits_, sealed.events);
   move_all(limit_keys_, sealed.events);
   move_all(grants_, sealed.events);
+  if (synced_queue_ && sealed.events.empty())
+    sealed.events.emplace_back(settings_again(*synced_queue_));
   std::sort(sealed.events.begin(), sealed.events.end(), [](const event& a, const event& b) {
     return position_of(a) < position_of(b);
   });
@@ -113,6 +122,9 @@ sealed_turn turn::seal(const instant& now) {
     sealed.events.emplace_back(make_snapshot());
     const auto& taken = std::get<snapshot_taken>(sealed.events.back());
     settle_snapshot(state_, taken, taken.blocks);
+    for (const auto& removed : taken.removed_queues)
+      state_.depths.abandon(removed.queue);
+    state_.parked.note_closed_keys();
   }
   state_.keys.recalled.clear();
   sealed.effects = std::move(effects_);
@@ -160,6 +172,8 @@ std::optional<duration> next_wakeup(shard_state& state, const instant& now) {
   for (auto look :
        {state.permits.next_look(),
         state.lent.next_look(),
+        state.depths.next_look(),
+        state.parked.next_look(),
         state.kept.next_end(now.steady),
         state.promised.next_end(now.steady)})
     if (look)

@@ -7,6 +7,7 @@
 #include "core/commands/command.hpp"
 #include "core/commands/effect.hpp"
 #include "core/commands/event.hpp"
+#include "core/queues/queue_rules.hpp"
 #include "core/state/shard_state.hpp"
 
 #include <cstddef>
@@ -64,9 +65,12 @@ private:
 
   // Enqueue.
   void run(const enqueue& c);
-  [[nodiscard]] result<void> check(const enqueue& c) const;
+  /// The queues in which the request needs room that it may not have.
+  [[nodiscard]] result<std::vector<depth_need>> check(const enqueue& c) const;
   [[nodiscard]] result<void> check_session(const enqueue& c) const;
   [[nodiscard]] const request_answer* known_answer(const request_id& request) const;
+  void refuse(const enqueue& c, const error& reason);
+  void add_and_answer(const enqueue& c);
   /// Fills in the tasks that the answered request has created.
   void show_created(enqueue_answered& answer);
   /// Adds the tasks of a request, or finds the records that have their keys.
@@ -326,6 +330,51 @@ private:
   void change_permit(shard_id asker, permits_changed change);
   void say_permits();
 
+  // Depths of queues.
+  /// Tasks for which there is no room here, as far as this shard knows without asking.
+  [[nodiscard]] std::uint64_t lacking_room(const depth_need& need) const;
+  /// There are such tasks.
+  [[nodiscard]] bool is_short_of_room(const depth_need& need) const;
+  /// No more room can be had in the queue. @pre there is too little
+  [[nodiscard]] bool is_depth_full(const depth_need& need) const;
+  [[nodiscard]] error depth_full(const depth_need& need) const;
+  /// The queue in which a request has to wait for room, or behind others; empty: it has room in
+  /// all. `first_of`: it is the first one that waits for that queue. Errors: `queue_full`.
+  [[nodiscard]] result<std::optional<depth_need>>
+  find_wait(const std::vector<depth_need>& needs, std::optional<std::uint32_t> first_of) const;
+  /// The request waits for the queue, or is refused when too many do.
+  void park(parked_enqueues::parked what, const depth_need& need);
+  /// Asks for the room that is lacking.
+  void want_room(const depth_need& need);
+  /// Decides the first request that waits for the queue; false when it has to wait on.
+  bool try_parked(std::uint32_t queue);
+  void admit_parked(std::uint32_t queue);
+  void refuse_late();
+  /// Decides what waits for room, here and on other shards.
+  void settle_depths();
+  void settle_line(const queue_address& name);
+  /// Serves the shards that wait as long as there is room for the first one.
+  void serve_line(std::uint32_t queue);
+  /// Gives the shard what it waits for, or says that there is no room.
+  void serve(std::uint32_t queue, depth_book::asking first);
+  /// Serves all shards that wait: no more room is to be expected.
+  void close_line(std::uint32_t queue);
+  void give_room(std::uint32_t queue, const depth_book::asking& to);
+  void book_depth(const queue_address& name, shard_id asker, const depth_book::booking& what);
+  [[nodiscard]] depth_grant& depth_grant_for(const queue_address& name, shard_id asker);
+  void begin_recall(std::uint32_t queue, depth_book::count& count);
+  void recall_room(std::uint32_t queue, depth_book::count& count);
+  void end_recall(std::uint32_t queue, depth_book::count& count);
+  void take_level(shard_id from, const depth_level& level);
+  void note_level(shard_id from, const depth_level& level);
+  void say_uncounted(shard_id from, const depth_level& level);
+  void hear_depths(const give_permits& said);
+  /// The owner of the queue's depth needs the room that is not used.
+  void return_room(std::uint32_t queue);
+  [[nodiscard]] queue_configured settings_again(std::uint32_t queue);
+  /// Nothing is booked for other shards any more.
+  void free_depths(const queue_address& name);
+
   // Slots of queues.
   /// Calls `visit(queue)` for each queue of the worker whose slots another shard owns.
   template <class Visit>
@@ -449,6 +498,14 @@ private:
   /// By the shard that has the permits.
   std::map<shard_id, permits_changed> permits_;
   std::map<shard_id, give_permits> permits_given_;
+  /// What is said of depths, and how much of it there is.
+  std::map<shard_id, std::map<queue_address, depth_grant>> depths_given_;
+  std::size_t depth_words_ = 0;
+  /// Room was booked for other shards, which has to be synced before they are told.
+  bool has_given_room_ = false;
+  /// A queue whose room was returned because of ends of earlier turns. If this turn writes nothing
+  /// else, it writes the queue's settings once more, since those ends have to be synced.
+  std::optional<std::uint32_t> synced_queue_;
   /// Queues whose slots another shard owns, and of which something has changed.
   std::set<std::uint32_t> slot_queues_;
   /// Queues for which this turn ended the keeping of credits.

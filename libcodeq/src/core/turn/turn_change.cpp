@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/apply.hpp"
+#include "core/state/queue_depths.hpp"
 #include "core/tables/history.hpp"
 #include "core/turn/task_selection.hpp"
 #include "core/turn/turn.hpp"
@@ -171,6 +172,8 @@ void turn::append_change(task_change change, task_event::author by) {
     change.notes = s.view(change.seq).notes;
     change_task(state_, change, record.position);
   }
+  if (change.kind == change_kind::redriven)
+    note_depth(state_, s.queue);
   if (change.kind == change_kind::cancelled || change.kind == change_kind::purged)
     drop_checkpoint(change.seq);
   record.changes.push_back(std::move(change));

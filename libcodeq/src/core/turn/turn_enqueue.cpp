@@ -5,6 +5,8 @@
 #include "core/queues/queue_rules.hpp"
 #include "core/state/apply.hpp"
 #include "core/state/producer_sessions.hpp"
+#include "core/state/queue_depths.hpp"
+#include "core/state/task_keys.hpp"
 #include "core/turn/turn.hpp"
 
 #include <algorithm>
@@ -21,9 +23,9 @@ bool any_has_key(const std::vector<enqueue_run>& runs) {
 
 } // namespace
 
-result<void> turn::check(const enqueue& c) const {
+result<std::vector<depth_need>> turn::check(const enqueue& c) const {
   if (auto ok = check_session(c); !ok)
-    return ok;
+    return ok.error();
   if (!c.allowed)
     return c.allowed.error();
   return check_queues(state_, c.runs);
@@ -62,20 +64,38 @@ const request_answer* turn::known_answer(const request_id& request) const {
 }
 
 void turn::run(const enqueue& c) {
-  enqueue_answered answer{c.peer, c.request.number, {}};
   if (const auto* known = known_answer(c.request)) {
-    answer.tasks = known->tasks;
+    enqueue_answered answer{c.peer, c.request.number, known->tasks};
     answer.kinds = known->kinds;
-  } else if (auto ok = check(c); !ok) {
-    answer.allowed = ok.error();
-    answer.tenant = c.runs.empty() ? std::string() : tenant_of(c.runs);
-  } else {
-    auto given = add(c.request, c.runs);
-    answer.tasks = std::move(given.tasks);
-    answer.kinds = std::move(given.kinds);
-    if (c.shows_tasks)
-      show_created(answer);
+    effects_.emplace_back(std::move(answer));
+    return;
   }
+  if (state_.parked.contains(c.request))
+    return state_.parked.answer_to(c.request, c.peer);
+  auto needs = check(c);
+  if (!needs)
+    return refuse(c, needs.error());
+  auto wait = find_wait(*needs, std::nullopt);
+  if (!wait)
+    return refuse(c, wait.error());
+  if (!*wait)
+    return add_and_answer(c);
+  park({c, now_.steady + parked_enqueues::wait_max, 0, recalled_for(state_, c.runs)}, **wait);
+}
+
+void turn::refuse(const enqueue& c, const error& reason) {
+  enqueue_answered answer{c.peer, c.request.number, {}};
+  answer.allowed = reason;
+  answer.tenant = c.runs.empty() ? std::string() : tenant_of(c.runs);
+  effects_.emplace_back(std::move(answer));
+}
+
+void turn::add_and_answer(const enqueue& c) {
+  auto given = add(c.request, c.runs);
+  enqueue_answered answer{
+    c.peer, c.request.number, std::move(given.tasks), std::move(given.kinds)};
+  if (c.shows_tasks)
+    show_created(answer);
   effects_.emplace_back(std::move(answer));
 }
 
@@ -132,6 +152,7 @@ std::vector<seq_run> turn::add_run(const enqueue_run& r, const request_id* marke
     auto& grown = state_.segments.at(open.first);
     grow_segment(state_, grown, count, bytes);
     state_.queue_of(grown).activity.enqueued += count;
+    note_depth(state_, grown.queue);
     if (marked)
       remember_request(state_, *marked, r.queue.tenant, {first, count}, now_.shard);
     added.push_back({first, count});

@@ -30,6 +30,24 @@ std::uint32_t cost_of(const permit_return& returned, const task_limit& use) {
   return at == returned.costs.end() ? use.cost : at->cost;
 }
 
+/// As many messages as it takes to say everything of depths.
+std::vector<give_permits> in_parts(give_permits whole) {
+  constexpr auto most = static_cast<std::ptrdiff_t>(depth_desk::message_levels_max);
+  std::vector<give_permits> parts;
+  auto depths = std::exchange(whole.depths, {});
+  parts.push_back(std::move(whole));
+  for (auto from = depths.begin(); from != depths.end();) {
+    auto end = depths.end() - from > most ? from + most : depths.end();
+    parts.back().depths.assign(from, end);
+    from = end;
+    if (from == depths.end())
+      break;
+    parts.push_back(parts.back());
+    parts.back().given.clear();
+  }
+  return parts;
+}
+
 } // namespace
 
 void turn::run(const ask_permits& c) {
@@ -61,6 +79,8 @@ void turn::run(const ask_permits& c) {
     else if (!asker.waiting.contains(wanted.number))
       state_.lent.want(c.from, wanted);
   }
+  for (const auto& level : c.levels)
+    take_level(c.from, level);
 }
 
 void turn::take_back(const ask_permits& c, const permit_return& what) {
@@ -125,6 +145,9 @@ void turn::change_permit(shard_id shard, permits_changed change) {
   change.session = asker.session;
   change.heard = asker.heard;
   change_permits(state_, change);
+  // A booking that is made again in the same turn stays.
+  for (const auto& booked : change.booked)
+    std::erase(record.freed, booked.number);
   std::move(change.booked.begin(), change.booked.end(), std::back_inserter(record.booked));
   record.freed.insert(record.freed.end(), change.freed.begin(), change.freed.end());
 }
@@ -170,19 +193,27 @@ void turn::book_permits(bool in_turns) {
 
 void turn::run(const give_permits& c) {
   admit(state_, state_.permits.hear(c, now_.steady));
+  hear_depths(c);
   take_changed_slots(state_);
 }
 
 void turn::say_permits() {
   for (auto shard : state_.lent.take_questions(now_.steady))
     permits_given_[shard].wants_list = true;
+  for (auto& [shard, said] : depths_given_) {
+    auto& depths = permits_given_[shard].depths;
+    depths.reserve(said.size());
+    for (auto& [queue, one] : said)
+      depths.push_back(std::move(one));
+  }
   for (auto& [shard, answer] : permits_given_) {
     const auto& asker = state_.lent.of(shard);
     answer.by = state_.id;
     // An answer to an older process than the one that asks is its question for a list.
     answer.session = std::max(answer.session, asker.session);
     answer.heard = std::max(answer.heard, asker.heard);
-    effects_.emplace_back(shard_told{shard, std::move(answer)});
+    for (auto& part : in_parts(std::move(answer)))
+      effects_.emplace_back(shard_told{shard, std::move(part)});
   }
   for (auto& letter : state_.permits.say(now_.steady))
     effects_.emplace_back(shard_told{letter.to, std::move(letter.what)});

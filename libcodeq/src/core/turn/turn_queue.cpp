@@ -38,7 +38,7 @@ void turn::run(const configure_queue& c) {
   queue_answered answer{c.peer, c.number, c.queue, before, {}};
   auto& config = answer.settings.config;
   config = c.config;
-  base::complete_max_leased(config, state_.permits.shard_count(), before.config.max_leased);
+  base::complete_maxima(config, state_.permits.shard_count(), before.config);
   if (c.weights) {
     config.fairness_weights = before.config.fairness_weights;
     config.change_weights(*c.weights);

@@ -61,10 +61,10 @@ bool turn::adopt(const adopt_settings& all) {
   bool is_complete = true;
   for (auto& [queue, settings] : wanted_queues(state_, all)) {
     const auto* known = state_.find_queue(queue);
-    base::complete_max_leased(
+    base::complete_maxima(
       settings.config,
       state_.permits.shard_count(),
-      known ? known->settings.config.max_leased : 0);
+      known ? known->settings.config : queue_config{});
     if ((known ? known->settings : queue_settings{}) == settings)
       continue;
     // A queue that has no room here gets its settings when they are carried again.
@@ -87,7 +87,11 @@ void turn::tell_carrier() {
 }
 
 void turn::write_settings(const queue_address& queue, const queue_settings& settings) {
+  const auto* known = state_.find_queue(queue);
+  const auto before = known ? known->settings.config.max_depth : 0;
   set_queue(state_, queue, settings);
+  if (settings.config.max_depth != before)
+    state_.depths.drop(queue);
   configured_.push_back({state_.positions.take(1), now_.shard, queue, settings});
   ++state_.settings_version;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
-#include "core/queues/queue_rules.hpp"
 #include "http/json/input_refusal.hpp"
 #include "http/json/task_fields.hpp"
 #include "http/json/task_input.hpp"
@@ -101,16 +100,8 @@ read_task(gateway_context& context, const exchange_ptr& call, const input& field
   return task;
 }
 
-/// A refused duplicate names its key; a full queue its whole maximum before the part of a shard.
-error in_whole(gateway_context& context, const task_spec& task, const error& reason) {
-  if (auto part = core::exceeded_depth(reason)) {
-    std::uint64_t shards = context.desk.shard_count();
-    return {
-      reason.code,
-      "queue " + quote(task.queue) + " is full: its 'maxDepth' is "
-        + std::to_string(*part * shards) + ", which is " + std::to_string(*part) + " for each of "
-        + std::to_string(shards) + " shards; " + reason.context};
-  }
+/// A refused duplicate names its key.
+error with_key(const task_spec& task, const error& reason) {
   if (reason.code != errc::duplicate)
     return reason;
   return {reason.code, "'key' is " + quote(task.key) + ": " + reason.context};
@@ -133,7 +124,7 @@ void enqueue_one(
                 open = item.open,
                 done = std::move(done)](const result<enqueued_task>& added) {
     if (!added)
-      return done(in_whole(context, *task, added.error()));
+      return done(with_key(*task, added.error()));
     if (webhook.empty())
       return show_added(context, call, {*added, task}, done);
     auto remembered = [&context, call, added = *added, task, done](const result<void>& ok) {

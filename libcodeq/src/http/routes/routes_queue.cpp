@@ -143,26 +143,11 @@ void show_one(gateway_context& context, const exchange_ptr& call) {
   });
 }
 
-/// Says of the depth that it counts as another one, since every shard takes an equal part.
-std::string
-describe_rounding(const queue_config& asked, const queue_config& holds, std::size_t shards) {
-  if (asked.max_depth == holds.max_depth)
-    return {};
-  return "maxDepth " + std::to_string(asked.max_depth) + " counts as "
-         + std::to_string(holds.max_depth) + ", since each of the " + std::to_string(shards)
-         + " shards takes an equal part, rounded up";
-}
-
-/// Answers with the settings; with those that were asked for, also in what these differ.
 void answer_queue(
-  const exchange_ptr& call,
-  const queue_address& queue,
-  const result<queue_parts>& found,
-  const std::optional<queue_config>& asked = std::nullopt) {
+  const exchange_ptr& call, const queue_address& queue, const result<queue_parts>& found) {
   if (!found)
     return call->answer(refusal_of(found.error()));
   auto info = client::merge_parts(queue, *found);
-  auto message = asked ? describe_rounding(*asked, info.config, found->size()) : std::string();
   base::json_writer json;
   json.begin_object()
     .field("command", queue.queue)
@@ -171,10 +156,7 @@ void answer_queue(
     .field("pauseReason", info.pause_reason)
     .field("exists", info.exists);
   write_settings(json.key("settings"), info.config);
-  json.field("uniform", info.is_uniform);
-  if (!message.empty())
-    json.field("message", message);
-  json.end_object();
+  json.field("uniform", info.is_uniform).end_object();
   call->answer(reply(200, json));
 }
 
@@ -266,8 +248,8 @@ void change_locked(
     auto wanted = settings_after(client::merge_parts(queue, *found), call->fields->body);
     if (auto ok = check_retry(wanted.config.defaults.retry); !ok)
       return call->answer(refusal_of(ok.error()));
-    auto answer = [call, queue, taken, asked = wanted.config](const result<queue_parts>& changed) {
-      answer_queue(call, queue, changed, asked);
+    auto answer = [call, queue, taken](const result<queue_parts>& changed) {
+      answer_queue(call, queue, changed);
     };
     set_parts(context, call, queue, wanted, answer);
   };

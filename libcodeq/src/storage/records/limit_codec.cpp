@@ -74,6 +74,8 @@ std::string encode(const permit_record& record) {
     r.setPriority(record.what.priority);
     r.setSession(record.session);
     r.setHeard(record.heard);
+    r.setBooked(record.what.booked);
+    r.setGranted(record.what.granted);
   });
 }
 
@@ -87,6 +89,8 @@ result<permit_record> decode_permit(std::string_view value, std::uint64_t number
     record.what.priority = r.getPriority();
     record.session = r.getSession();
     record.heard = r.getHeard();
+    record.what.booked = r.getBooked();
+    record.what.granted = r.getGranted();
     bool has_uses = !record.what.uses.empty();
     if (!is_valid(record.what.uses) || has_uses != (number != 0))
       return mismatch("a permit without valid limits");

@@ -203,7 +203,10 @@ TEST_F(Fairness, ChangeOfAWeightLeavesOtherKeysAndSettingsAlone) {
   weigh("q", {{"c", 5}});
 
   const auto& config = state().find_queue({"default", "q"})->settings.config;
-  EXPECT_EQ(config, (queue_config{.max_depth = 9, .fairness_weights = {{"a", 2}, {"c", 5}}}));
+  const std::map<std::string, std::uint32_t> weights{{"a", 2}, {"c", 5}};
+  EXPECT_EQ(
+    config,
+    (queue_config{.max_depth = 9, .fairness_weights = weights, .max_depth_part = 9}));
 }
 
 TEST_F(Fairness, ChangeOfOtherSettingsKeepsTheWeightsThatItDoesNotChange) {
@@ -215,7 +218,10 @@ TEST_F(Fairness, ChangeOfOtherSettingsKeepsTheWeightsThatItDoesNotChange) {
   decide(change);
 
   const auto& config = state().find_queue({"default", "q"})->settings.config;
-  EXPECT_EQ(config, (queue_config{.max_depth = 9, .fairness_weights = {{"a", 2}, {"c", 5}}}));
+  const std::map<std::string, std::uint32_t> weights{{"a", 2}, {"c", 5}};
+  EXPECT_EQ(
+    config,
+    (queue_config{.max_depth = 9, .fairness_weights = weights, .max_depth_part = 9}));
 }
 
 TEST_F(Fairness, NumberOfWeightsIsLimitedAfterTheChange) {

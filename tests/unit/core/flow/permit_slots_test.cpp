@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -68,6 +69,23 @@ TEST_F(PermitSlots, AreAskedForUntilTheOwnerAnswers) {
   EXPECT_EQ(desk_.free_slots(slots_queue), 1u);
   EXPECT_EQ(desk_.awaited_slots(slots_queue), 1u) << "it waits in the owner's line";
   EXPECT_EQ(desk_.take_changed_slots(), std::set<std::uint32_t>{slots_queue});
+}
+
+TEST_F(PermitSlots, AreAskedForAlsoWhenEachAnswerTakesLong) {
+  constexpr duration round_trip{600};
+  desk_.open_slots(slots_queue, owned_queue(), 0);
+  desk_.want_slots(slots_queue, 1, 0);
+  std::map<monotonic_time, std::uint64_t> answers;
+  const auto end = now_ + duration{5000};
+  for (bool is_asked = false; !is_asked; now_ += duration{50}) {
+    ASSERT_LT(now_, end) << "no list is heard";
+    if (answers.contains(now_))
+      hear(answers.at(now_));
+    if (auto said = say()) {
+      answers[now_ + round_trip] = said->number;
+      is_asked = !said->wanted.empty();
+    }
+  }
 }
 
 TEST_F(PermitSlots, OwnerThatDoesNotAnswerIsSilentUntilItDoes) {

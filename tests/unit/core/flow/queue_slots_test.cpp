@@ -364,16 +364,16 @@ TEST_F(QueueSlots, PartsOfOlderVersionsBecomeAWhole) {
 TEST(QueueMaximum, PartThatAnOlderVersionWritesBackKeepsTheWhole) {
   queue_config config;
   config.max_leased_part = 1;
-  base::complete_max_leased(config, 4, 3);
+  base::complete_maxima(config, 4, {.max_leased = 3});
   EXPECT_EQ(config.max_leased, 3u);
 
   queue_config other;
   other.max_leased_part = 2;
-  base::complete_max_leased(other, 4, 3);
+  base::complete_maxima(other, 4, {.max_leased = 3});
   EXPECT_EQ(other.max_leased, 8u);
 
   queue_config none;
-  base::complete_max_leased(none, 4, 3);
+  base::complete_maxima(none, 4, {.max_leased = 3});
   EXPECT_EQ(none.max_leased, 0u);
   EXPECT_EQ(none.max_leased_part, 0u);
 }
