@@ -43,8 +43,8 @@ struct PermitRecord {
   # This and `heard`: the last message of the shard that was heard, in the record of number 0.
   heard @5 :UInt64;
   booked @6 :UInt64;
-  # Of a queue with `maxDepth`, whose one use is of limit "(depth)", with the queue's name as its
-  # key: the number of live tasks that the shard may have. The number in the key is
+  # The number of live tasks that the shard may have of a queue with `maxDepth`. Such a record has
+  # one use: of limit "(depth)", with the queue's name as its key. The number in the record's key is
   # `NeighbourMessage.DepthLevel.life`. Overwritten with each change.
   granted @7 :UInt64;
   # With `booked`: the sum of what the shard was given.

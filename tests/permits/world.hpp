@@ -138,7 +138,7 @@ private:
   void fill_depth();
   void empty_depth();
   [[nodiscard]] std::uint64_t deep_tasks() const;
-  /// Those that were added whatever the depth.
+  /// Number of its live tasks that needed no room.
   [[nodiscard]] std::uint64_t exempt_tasks() const;
   void audit_depth();
   void pass(duration time);

@@ -87,7 +87,7 @@ void ledger::remember_requests(const std::vector<core::event>& events) {
 void ledger::note_waiting(const std::function<bool(const core::request_id&)>& waits) {
   std::vector<core::enqueue> waiting;
   std::set<request_key> known;
-  // Those that waited before come last, and count before the same ones that were sent again.
+  // Requests that waited before this turn come last. They win over copies that were sent again.
   for (auto c = turn_.asked.rbegin(); c != turn_.asked.rend(); ++c)
     if (const auto* asked = std::get_if<core::enqueue>(&*c); asked && waits(asked->request))
       if (known.emplace(asked->request.producer, asked->request.number).second)

@@ -19,7 +19,7 @@ namespace codeq::client {
 /// Names a connection to a coordinator for as long as the process runs; 0: none.
 using connection_number = std::uint64_t;
 
-/// What every reply has.
+/// The fields that every reply has.
 struct reply_head {
   /// That of the request.
   std::uint64_t number = 0;

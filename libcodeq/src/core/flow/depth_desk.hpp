@@ -137,11 +137,11 @@ private:
 
   struct owner_words {
     std::set<std::uint32_t> queues{};
-    /// Those to tell of.
+    /// The queues whose levels have to be sent.
     std::set<std::uint32_t> unsaid{};
-    /// Those that the last message tells of.
+    /// The queues of the last message.
     std::set<std::uint32_t> said{};
-    /// Those that wait for an answer, and when to ask for it again.
+    /// The queues with an open question, and the time to ask again.
     std::set<std::uint32_t> wanting{};
     monotonic_time ask_at{};
   };

@@ -38,9 +38,13 @@ constexpr std::string_view of_queues = " queues that tenant \"";
 /// Occurs in the refusals because of fairness keys only.
 constexpr std::string_view of_fairness_keys = " fairness keys with live tasks on this shard";
 
-/// A record has the key of the run, so that the run adds no task.
-bool has_record(const shard_state& state, const enqueue_run& r) {
-  if (r.key.empty())
+bool has_max_depth(const queue_state* queue) {
+  return queue && queue->settings.config.max_depth != 0;
+}
+
+/// True when a record of a queue with a maximum depth has the key of the run: it adds no task then.
+bool needs_no_room(const shard_state& state, const enqueue_run& r) {
+  if (r.key.empty() || !has_max_depth(state.find_queue(r.queue)))
     return false;
   const task_key name{r.queue, r.group, r.key};
   bool may_be_ended =
@@ -140,13 +144,13 @@ result<std::vector<depth_need>>
 check_queues(const shard_state& state, const std::vector<enqueue_run>& runs) {
   added_tasks added;
   for (const auto& r : runs)
-    added[r.queue] += has_record(state, r) ? 0 : r.tasks.count();
+    added[r.queue] += needs_no_room(state, r) ? 0 : r.tasks.count();
   if (auto ok = check_new(state, added); !ok)
     return ok.error();
   std::vector<depth_need> needs;
   for (const auto& [address, count] : added) {
     const auto* queue = state.find_queue(address);
-    if (!queue || queue->settings.config.max_depth == 0 || count == 0)
+    if (!has_max_depth(queue) || count == 0)
       continue;
     if (count > queue->settings.config.max_depth)
       return queue_full(*queue, count, false);

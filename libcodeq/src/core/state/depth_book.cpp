@@ -118,7 +118,7 @@ std::optional<monotonic_time> depth_book::next_look() const {
     next = monotonic_time{};
   for (const auto& queue : waiting_) {
     const auto& of = counts_.at(queue);
-    // One that came while the others were looked at is looked at in the next turn.
+    // A queue that was added by this turn is looked at in the next one.
     auto look =
       of.is_recalling ? std::min(of.recall_until, of.recall_again) : monotonic_time{};
     next = next ? std::min(*next, look) : look;

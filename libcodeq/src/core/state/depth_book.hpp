@@ -6,7 +6,6 @@
 
 #include "core/commands/permit_command.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -62,7 +61,7 @@ public:
     monotonic_time recalled_at{};
     /// The shards that have not answered the recall yet.
     std::set<shard_id> unanswered{};
-    /// Those that did not answer the last one in time, and were not heard since.
+    /// The shards that did not answer the last recall in time and have sent nothing since.
     std::set<shard_id> silent{};
     /// Shards of which nothing is booked had the time to answer a recall.
     bool are_all_asked = false;

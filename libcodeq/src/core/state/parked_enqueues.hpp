@@ -41,7 +41,7 @@ public:
     std::uint64_t tasks = 0;
     /// The store's answers for the keys of its tasks.
     std::vector<std::pair<key_id, retained_key>> recalled{};
-    /// Those answers may not be true any more.
+    /// The store has changed since: its answers do not count.
     bool is_stale = false;
   };
 

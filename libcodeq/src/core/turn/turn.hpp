@@ -498,7 +498,7 @@ private:
   /// By the shard that has the permits.
   std::map<shard_id, permits_changed> permits_;
   std::map<shard_id, give_permits> permits_given_;
-  /// What is said of depths, and how much of it there is.
+  /// The grants and recalls of this turn, and their number.
   std::map<shard_id, std::map<queue_address, depth_grant>> depths_given_;
   std::size_t depth_words_ = 0;
   /// Room was booked for other shards, which has to be synced before they are told.

@@ -37,7 +37,7 @@ void claim_driver::take(const far_shards_lost& m) {
 }
 
 void claim_driver::connect(shard_id shard, const actors::connection_actor& to) {
-  // What it ends on the connection before is said there.
+  // The claim takes its leave over the old connection.
   run_->lose(shard);
   options_.far[value(shard)] = to;
   if (to)
