@@ -92,11 +92,13 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
     def test_gateway_and_readiness_tell_the_cluster(self):
         self.cluster.start_all()
 
-        code, shown, _ = self.cluster.http("c0", "GET", "/v1/codeq/admin/cluster")
-        self.assertEqual((200, "test", "c0"), (code, shown["cluster"], shown["node"]))
-        # Each coordinator told what it serves.
-        self.assertEqual(self.cluster.primaries(), {
-            one["shard"]: one["primary"] for one in shown["shards"] if one["served"]})
+        def served():
+            """What the gateway shows, once each coordinator serves what etcd gave it."""
+            code, shown, _ = self.cluster.http("c0", "GET", "/v1/codeq/admin/cluster")
+            self.assertEqual((200, "test", "c0"), (code, shown["cluster"], shown["node"]))
+            primaries = {one["shard"]: one["primary"] for one in shown["shards"] if one["served"]}
+            return shown if primaries == self.cluster.primaries() else None
+        shown = wait_until(served, 20, "the gateway shows the primaries")
         self.assertEqual({"c0": True, "c1": True, "c2": True},
                          {node["name"]: node["answers"] for node in shown["nodes"]})
         for name in self.cluster.hosts:
