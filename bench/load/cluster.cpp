@@ -146,7 +146,8 @@ result<void> cluster::start_node(const cluster_options& options, std::size_t num
 
 result<void> cluster::restart_coordinator(const cluster_options& options) {
   processes_.clear();
-  std::filesystem::remove(directory_.path() / "port");
+  for (const auto* file : {"port", "http-port"})
+    std::filesystem::remove(directory_.path() / file);
   return start_coordinator(options);
 }
 
