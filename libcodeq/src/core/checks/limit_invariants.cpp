@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checks/limit_invariants.hpp"
 
+#include "core/state/task_limits.hpp"
+
 #include <map>
 #include <utility>
 
@@ -127,7 +129,7 @@ bool is_held(const shard_state& state, const segment& s) {
   if (state.permits.is_waiting(s.first))
     return true;
   auto task = state.limits.find_task(
-    state.queues[s.queue]->address.tenant, *s.limits, {s.first, s.priority, {}, s.queue});
+    state.queues[s.queue]->address.tenant, *s.limits, describe_without_uses(state, s));
   return state.limits.keys().is_held(task);
 }
 

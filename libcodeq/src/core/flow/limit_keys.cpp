@@ -19,12 +19,13 @@ constexpr duration idle_span{1000};
 /// tasks delays nobody; further ones are due at once.
 constexpr std::size_t released_max = tuning::limits_held_per_turn_max;
 
-} // namespace
-
-limit_keys::held_place limit_keys::place_of(const limited_task& task) {
-  return {static_cast<std::uint8_t>(std::numeric_limits<std::uint8_t>::max() - task.priority),
-          task.seq};
+terms_of_key terms_in(const fair_terms_of& terms_of, std::uint32_t queue) {
+  if (!terms_of)
+    return [](std::string_view) { return fair_terms{}; };
+  return [&terms_of, queue](std::string_view key) { return terms_of(queue, key); };
 }
+
+} // namespace
 
 limit_keys::key_state limit_keys::fresh_state(std::uint32_t limit) const {
   key_state key;
@@ -125,16 +126,18 @@ void limit_keys::discount_held(
     held_of_queues_.erase(at);
 }
 
-void limit_keys::leave(const limit_use& use, const limited_task& task) {
+void limit_keys::leave(const limit_use& use, const limited_task& task, bool starts) {
   auto at = keys_.find(use.at);
   if (at == keys_.end())
     return;
   auto& parts = at->second.parts;
   if (auto of_queue = parts.find(task.queue); of_queue != parts.end()) {
     auto& part = of_queue->second;
-    discount_held(task.queue, use.at.limit, part.held.erase(place_of(task)));
+    discount_held(task.queue, use.at.limit, part.held.erase(as_held(task)) ? 1 : 0);
     if (auto found = part.released.find(task.seq); found != part.released.end()) {
-      part.released_cost -= found->second;
+      part.released_cost -= found->second.cost;
+      if (!starts)
+        part.held.settle(task.priority, task.fairness_key, found->second.charged);
       part.released.erase(found);
     }
     if (part.held.empty() && part.released.empty())
@@ -146,7 +149,7 @@ void limit_keys::leave(const limit_use& use, const limited_task& task) {
 
 void limit_keys::occupy(const limited_task& task) {
   for (const auto& one : task.uses) {
-    leave(one, task);
+    leave(one, task, true);
     auto& key = use(one.at);
     ++key.leased;
     key.was_permitted = false;
@@ -269,11 +272,13 @@ std::vector<limit_keys::mark> limit_keys::marks() const {
   return all;
 }
 
-void limit_keys::hold(const limited_task& task, const limit_refusal& why) {
+void limit_keys::hold(
+  const limited_task& task, const limit_refusal& why, const fair_terms& terms) {
   for (const auto& use : task.uses)
     leave(use, task);
   const auto& refused = task.uses[why.use];
-  bool is_new = use(refused.at).parts[task.queue].held.emplace(place_of(task), refused.cost).second;
+  auto& held = use(refused.at).parts[task.queue].held;
+  bool is_new = held.insert(as_held(task), refused.cost, terms);
   if (is_new)
     count_held(task.queue, refused.at.limit);
   changed_.insert(refused.at);
@@ -290,7 +295,7 @@ bool limit_keys::is_held(const limited_task& task) const {
     if (at == keys_.end())
       return false;
     auto part = at->second.parts.find(task.queue);
-    return part != at->second.parts.end() && part->second.held.contains(place_of(task));
+    return part != at->second.parts.end() && part->second.held.contains(as_held(task));
   });
 }
 
@@ -304,11 +309,11 @@ void limit_keys::schedule(
 }
 
 std::optional<timestamp> limit_keys::next_release_of(
-  std::uint32_t limit, const key_state& key, const queue_part& part) const {
-  auto cost = part.held.begin()->second + part.released_cost;
+  std::uint32_t limit, const key_state& key, queue_part& part, const terms_of_key& terms) const {
   const auto* rule = find(limit);
   if (rule && rule->concurrency && key.leased + part.released.size() >= *rule->concurrency)
     return std::nullopt;
+  auto cost = part.held.next_cost(terms) + part.released_cost;
   // Beyond the burst the rate is known only when the released tasks have started.
   if (rule && rule->rate && !part.released.empty() && cost > rule->rate->burst)
     return std::nullopt;
@@ -319,24 +324,23 @@ std::optional<timestamp> limit_keys::release_part(
   const limit_place& at,
   const key_state& key,
   queue_part& part,
-  timestamp now,
-  std::vector<sequence>& released) {
+  const terms_of_key& terms,
+  release_round& round) {
   while (!part.held.empty()) {
-    if (released.size() >= released_max)
-      return now;
-    auto next = next_release_of(at.limit, key, part);
-    if (!next || *next > now)
+    if (round.released.size() >= released_max)
+      return round.now;
+    auto next = next_release_of(at.limit, key, part, terms);
+    if (!next || *next > round.now)
       return next;
-    auto first = part.held.extract(part.held.begin());
-    part.released.emplace(first.key().second, first.mapped());
-    part.released_cost += first.mapped();
-    released.push_back(first.key().second);
+    auto first = part.held.take_next(terms);
+    part.released.emplace(first.seq, released_task{first.cost, first.charged});
+    part.released_cost += first.cost;
+    round.released.push_back(first.seq);
   }
   return std::nullopt;
 }
 
-void limit_keys::release_of(
-  const limit_place& at, timestamp now, std::vector<sequence>& released) {
+void limit_keys::release_of(const limit_place& at, release_round& round) {
   auto found = keys_.find(at);
   if (found == keys_.end())
     return;
@@ -344,14 +348,15 @@ void limit_keys::release_of(
   std::optional<timestamp> next;
   for (auto& [queue, part] : key.parts) {
     auto held = part.held.size();
-    if (auto of_part = release_part(at, key, part, now, released))
+    auto terms = terms_in(round.terms_of, queue);
+    if (auto of_part = release_part(at, key, part, terms, round))
       next = std::min(next.value_or(*of_part), *of_part);
     discount_held(queue, at.limit, held - part.held.size());
   }
   if (!is_used(key)) {
     // It is kept until its past starts do not matter any more.
     auto idle_at = std::max(key.closed_until, key.meter.idle_at());
-    if (idle_at <= now) {
+    if (idle_at <= round.now) {
       schedule(at, key, std::nullopt);
       erase(found);
       return;
@@ -361,16 +366,26 @@ void limit_keys::release_of(
   schedule(at, key, next);
 }
 
-std::vector<sequence> limit_keys::release(timestamp now) {
+std::vector<sequence> limit_keys::release(timestamp now, const fair_terms_of& terms_of) {
   for (; !due_.empty() && due_.begin()->first <= now; due_.erase(due_.begin())) {
     const auto& at = due_.begin()->second;
     changed_.insert(at);
     keys_.at(at).due.reset();
   }
-  std::vector<sequence> released;
+  release_round round{now, terms_of, {}};
   for (const auto& at : std::exchange(changed_, {}))
-    release_of(at, now, released);
-  return released;
+    release_of(at, round);
+  return std::move(round.released);
+}
+
+void limit_keys::settle_turn(const limited_task& task, std::int64_t difference) {
+  for (const auto& use : task.uses) {
+    auto at = keys_.find(use.at);
+    if (at == keys_.end())
+      continue;
+    if (auto part = at->second.parts.find(task.queue); part != at->second.parts.end())
+      part->second.held.settle(task.priority, task.fairness_key, difference);
+  }
 }
 
 std::optional<timestamp> limit_keys::next_release() const {
@@ -410,7 +425,7 @@ limit_keys::counts_of(std::uint32_t limit, const key_state& key) const {
   std::uint32_t cost = 1;
   for (const auto& [queue, part] : key.parts) {
     if (held == 0 && !part.held.empty())
-      cost = part.held.begin()->second;
+      cost = part.held.some_cost();
     held += part.held.size();
   }
   return {key.leased, held, key.closed_until, next_start(limit, key, cost)};
@@ -424,15 +439,14 @@ std::uint64_t limit_keys::held_of(const limit_place& at, std::uint32_t queue) co
   return part == found->second.parts.end() ? 0 : part->second.held.size();
 }
 
-std::size_t
-limit_keys::held_before(const limit_place& at, const limited_task& task) const {
+std::size_t limit_keys::held_before(
+  const limit_place& at, const limited_task& task, const fair_terms_of& terms_of) const {
   auto found = keys_.find(at);
   if (found == keys_.end())
     return 0;
   std::size_t before = 0;
   for (const auto& [queue, part] : found->second.parts)
-    before += static_cast<std::size_t>(
-      std::distance(part.held.begin(), part.held.lower_bound(place_of(task))));
+    before += part.held.before(as_held(task), terms_in(terms_of, queue));
   return before;
 }
 

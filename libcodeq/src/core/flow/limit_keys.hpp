@@ -4,15 +4,18 @@
 #include "codeq/ids.hpp"
 #include "codeq/time.hpp"
 
+#include "core/flow/held_tasks.hpp"
 #include "core/flow/limit_rule.hpp"
 
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,7 +36,8 @@ struct limit_use {
   std::uint32_t cost = 1;
 };
 
-/// A ready task with limits. The one with the higher priority comes first, then the older one.
+/// A ready task with limits. The one with the higher priority comes first, then fairness keys take
+/// turns, then the older one.
 struct limited_task {
   sequence seq = 0;
   std::uint8_t priority = 0;
@@ -41,7 +45,12 @@ struct limited_task {
   /// Number of its queue. A task that may start does not reserve the slot against other queues,
   /// since it may have no worker.
   std::uint32_t queue = 0;
+  /// Valid while it is used; empty in queues without fairness keys.
+  std::string_view fairness_key{};
 };
+
+/// The terms of a fairness key of a queue as they are now. An empty function: all keys are alike.
+using fair_terms_of = std::function<fair_terms(std::uint32_t queue, std::string_view key)>;
 
 /// Why a task is held back.
 struct limit_refusal {
@@ -121,8 +130,8 @@ public:
   /// The marks of all keys that have one, in their order.
   [[nodiscard]] std::vector<mark> marks() const;
 
-  /// The task leaves its lane, because `check` refused it for `why`.
-  void hold(const limited_task& task, const limit_refusal& why);
+  /// The task leaves its lane, because `check` refused it for `why`. `terms`: of its fairness key.
+  void hold(const limited_task& task, const limit_refusal& why, const fair_terms& terms = {});
 
   /// The task is not ready any more, whether it is held or in its lane.
   void drop(const limited_task& task);
@@ -130,7 +139,11 @@ public:
   [[nodiscard]] bool is_held(const limited_task& task) const;
 
   /// Takes the tasks that return to their lanes, the first ones of each key.
-  [[nodiscard]] std::vector<sequence> release(timestamp now);
+  [[nodiscard]] std::vector<sequence> release(timestamp now, const fair_terms_of& terms_of = {});
+
+  /// The task's lease ended, and it ran for so much less than its fairness key was charged, or more
+  /// when negative.
+  void settle_turn(const limited_task& task, std::int64_t difference);
 
   /// When to call `release` if nothing else happens; in the past when it should be called now.
   [[nodiscard]] std::optional<timestamp> next_release() const;
@@ -186,22 +199,26 @@ public:
       visit(at->first.second, at->second);
   }
 
-  /// Number of held tasks of the key that come before this one.
-  [[nodiscard]] std::size_t held_before(const limit_place& at, const limited_task& task) const;
+  /// Number of held tasks of the key that come before this one; about as many when fairness keys
+  /// take turns. Linear in the number of held tasks.
+  [[nodiscard]] std::size_t held_before(
+    const limit_place& at, const limited_task& task, const fair_terms_of& terms_of = {}) const;
 
   /// Number of keys that take memory.
   [[nodiscard]] std::size_t size() const noexcept { return keys_.size(); }
 
 private:
-  /// The place of a held task: its priority, highest first, and its number.
-  using held_place = std::pair<std::uint8_t, sequence>;
+  struct released_task {
+    std::uint32_t cost = 0;
+    /// As `held_turns::taken::charged`.
+    std::int64_t charged = 0;
+  };
 
   /// The tasks of one queue.
   struct queue_part {
-    /// With their costs.
-    std::map<held_place, std::uint32_t> held{};
-    /// Tasks that were released and are still in their lanes, with their costs.
-    std::map<sequence, std::uint32_t> released{};
+    held_tasks held{};
+    /// Tasks that were released and are still in their lanes.
+    std::map<sequence, released_task> released{};
     std::uint64_t released_cost = 0;
   };
 
@@ -220,7 +237,16 @@ private:
 
   using key_map = std::map<limit_place, key_state>;
 
-  [[nodiscard]] static held_place place_of(const limited_task& task);
+  /// A call of `release`.
+  struct release_round {
+    timestamp now;
+    const fair_terms_of& terms_of;
+    std::vector<sequence> released{};
+  };
+
+  [[nodiscard]] static held_task as_held(const limited_task& task) {
+    return {task.priority, task.seq, task.fairness_key};
+  }
   /// The state of a key that is not in use.
   [[nodiscard]] key_state fresh_state(std::uint32_t limit) const;
   [[nodiscard]] key_state& use(const limit_place& at);
@@ -233,23 +259,24 @@ private:
   [[nodiscard]] std::optional<timestamp>
   next_start(std::uint32_t limit, const key_state& key, std::uint32_t cost) const;
   /// The same for the first held task of a queue, after the released ones of the queue started.
-  [[nodiscard]] std::optional<timestamp>
-  next_release_of(std::uint32_t limit, const key_state& key, const queue_part& part) const;
+  [[nodiscard]] std::optional<timestamp> next_release_of(
+    std::uint32_t limit, const key_state& key, queue_part& part, const terms_of_key& terms) const;
   void look_again_at_all(std::uint32_t limit);
-  void leave(const limit_use& use, const limited_task& task);
+  /// The task is not held by the key, nor released by it, any more. `starts`: it is leased.
+  void leave(const limit_use& use, const limited_task& task, bool starts = false);
   /// A limit holds one task of a queue more.
   void count_held(std::uint32_t queue, std::uint32_t limit);
   /// It holds that many less.
   void discount_held(std::uint32_t queue, std::uint32_t limit, std::uint64_t tasks);
   void schedule(const limit_place& at, key_state& key, const std::optional<timestamp>& when);
-  void release_of(const limit_place& at, timestamp now, std::vector<sequence>& released);
+  void release_of(const limit_place& at, release_round& round);
   /// Returns when the next task of the queue can be released.
   std::optional<timestamp> release_part(
     const limit_place& at,
     const key_state& key,
     queue_part& part,
-    timestamp now,
-    std::vector<sequence>& released);
+    const terms_of_key& terms,
+    release_round& round);
 
   std::map<std::uint32_t, limit_rule> rules_;
   key_map keys_;

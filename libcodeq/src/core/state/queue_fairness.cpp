@@ -2,6 +2,7 @@
 #include "core/state/queue_fairness.hpp"
 
 #include "core/state/shard_state.hpp"
+#include "core/state/task_limits.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -166,15 +167,22 @@ queue_fairness::charge(std::size_t priority, fair_key who, std::uint32_t tasks) 
   return static_cast<std::uint32_t>(std::min(keys_.cost_of(who), most));
 }
 
-void queue_fairness::settle(
+fair_terms queue_fairness::terms_of(std::string_view key) const {
+  auto who = keys_.find(key);
+  return who ? fair_terms{keys_.weights_of(*who), keys_.cost_of(*who)} : fair_terms{};
+}
+
+std::int64_t queue_fairness::settle(
   const segment& s, std::uint32_t charged, std::optional<duration> ran) {
   auto who = key_of(s);
   if (ran)
     keys_.note(who, *ran);
   auto cost = ran ? std::max<std::int64_t>(ran->count(), 1) : 0;
   // Leases of before a restart were not charged.
-  if (charged != 0 && lanes_[s.priority])
-    lanes_[s.priority]->settle(who, std::int64_t{charged} - cost);
+  auto difference = charged == 0 ? 0 : std::int64_t{charged} - cost;
+  if (lanes_[s.priority])
+    lanes_[s.priority]->settle(who, difference);
+  return difference;
 }
 
 std::uint64_t queue_fairness::ready_of(fair_key who) const {
@@ -306,7 +314,10 @@ void settle_fairness(
     return;
   const auto* ended = state.leases.find(token);
   auto ran = now - state.leases.grant_at(ended->grant).at;
-  queue.fair->settle(s, ended->charged, began ? std::optional{ran} : std::nullopt);
+  auto difference =
+    queue.fair->settle(s, ended->charged, began ? std::optional{ran} : std::nullopt);
+  if (s.limits && difference != 0)
+    settle_turns(state, s, difference);
 }
 
 } // namespace codeq::core

@@ -7,6 +7,7 @@
 #include "core/blocks/segment.hpp"
 #include "core/commands/operator_command.hpp"
 #include "core/flow/fair_keys.hpp"
+#include "core/flow/held_turns.hpp"
 #include "core/tables/fair_lanes.hpp"
 
 #include <array>
@@ -89,6 +90,9 @@ public:
 
   [[nodiscard]] const fair_keys& keys() const noexcept { return keys_; }
 
+  /// What counts now for the turns of a key; it may be no key of a live task.
+  [[nodiscard]] fair_terms terms_of(std::string_view key) const;
+
   /// The tasks to grant next: of one segment, at most `limit`. Removes nothing. @pre the priority
   /// has ready tasks
   [[nodiscard]] fair_lanes::turn
@@ -115,8 +119,9 @@ public:
   std::uint32_t charge(std::size_t priority, fair_key who, std::uint32_t tasks);
 
   /// The lease of a task ended, for which its key was charged `charged`. `ran`: how long the lease
-  /// was held; empty when the attempt never began.
-  void settle(const segment& s, std::uint32_t charged, std::optional<duration> ran);
+  /// was held; empty when the attempt never began. Returns how much less than it was charged its
+  /// run time was, in milliseconds; negative: how much more.
+  std::int64_t settle(const segment& s, std::uint32_t charged, std::optional<duration> ran);
 
   /// Lists keys. `leased`: the number of the queue's leases.
   [[nodiscard]] fairness_page list(const fairness_part& part, std::uint64_t leased) const;

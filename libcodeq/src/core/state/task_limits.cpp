@@ -3,6 +3,7 @@
 
 #include "base/queue_maximum.hpp"
 #include "core/state/queue_depths.hpp"
+#include "core/state/queue_fairness.hpp"
 #include "core/state/queue_slots.hpp"
 #include "core/state/task_index.hpp"
 
@@ -43,14 +44,14 @@ permit_task_of(const shard_state& state, const segment& s) {
 }
 
 limited_task describe(shard_state& state, const segment& s, const std::vector<task_limit>& uses) {
-  return state.limits.describe(segment_tenant(state, s), uses, {s.first, s.priority, {}, s.queue});
+  return state.limits.describe(segment_tenant(state, s), uses, describe_without_uses(state, s));
 }
 
 /// The task as the keys of this shard know it. Made several times for each task, so it copies
 /// nothing else.
 limited_task task_of(shard_state& state, const segment& s) {
   const auto& tenant = segment_tenant(state, s);
-  limited_task task{s.first, s.priority, {}, s.queue};
+  auto task = describe_without_uses(state, s);
   task.uses.reserve(s.limits->size());
   for (const auto& use : *s.limits)
     if (!state.permits.owner_elsewhere(tenant, use))
@@ -61,6 +62,14 @@ limited_task task_of(shard_state& state, const segment& s) {
 /// True when another shard owns a key of the task. @pre `own` is the task's `task_of`
 bool uses_others(const segment& s, const limited_task& own) {
   return own.uses.size() < s.limits->size();
+}
+
+/// The terms of the fairness keys of all queues.
+fair_terms_of terms_of(const shard_state& state) {
+  return [&state](std::uint32_t queue, std::string_view key) {
+    bool is_fair = queue != permit_queue && state.queues[queue]->fair;
+    return is_fair ? state.queues[queue]->fair->terms_of(key) : fair_terms{};
+  };
 }
 
 void count_held(shard_state& state, const segment& s, bool is_held) {
@@ -77,6 +86,11 @@ void return_to_lane(shard_state& state, sequence seq) {
 }
 
 } // namespace
+
+limited_task describe_without_uses(const shard_state& state, const segment& s) {
+  const auto& fair = state.queues[s.queue]->fair;
+  return {s.first, s.priority, {}, s.queue, fair ? fair->turns_of(s) : std::string_view()};
+}
 
 void occupy_limits(shard_state& state, const segment& s) {
   auto task = task_of(state, s);
@@ -119,7 +133,8 @@ bool lacks_permit(const shard_state& state, const segment& s) {
 void hold_back(shard_state& state, segment& s, const limit_refusal& why) {
   leave_lane(state, s, s.first, true);
   count_held(state, s, true);
-  state.limits.keys().hold(task_of(state, s), why);
+  auto task = task_of(state, s);
+  state.limits.keys().hold(task, why, terms_of(state)(s.queue, task.fairness_key));
   state.move_head(s.queue);
 }
 
@@ -152,7 +167,7 @@ std::size_t release_held(shard_state& state) {
   auto next = state.limits.keys().next_release();
   if (!next || *next > state.at)
     return 0;
-  auto released = state.limits.keys().release(state.at);
+  auto released = state.limits.keys().release(state.at, terms_of(state));
   for (auto seq : released) {
     if (is_permit_place(seq))
       state.lent.look_at(seq);
@@ -186,7 +201,11 @@ std::size_t held_before(shard_state& state, const segment& s, const task_limit& 
   if (state.permits.owner_elsewhere(segment_tenant(state, s), use))
     return state.permits.waiting_before(s.first);
   return state.limits.keys().held_before(
-    state.limits.place_of(segment_tenant(state, s), use), task_of(state, s));
+    state.limits.place_of(segment_tenant(state, s), use), task_of(state, s), terms_of(state));
+}
+
+void settle_turns(shard_state& state, const segment& s, std::int64_t difference) {
+  state.limits.keys().settle_turn(task_of(state, s), difference);
 }
 
 const task_limit* find_use(const segment& s, const std::string& name) {

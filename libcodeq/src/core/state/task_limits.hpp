@@ -55,9 +55,17 @@ void close_limit(
 void settle_limits(
   shard_state& state, const segment& s, const std::vector<task_limit>& actual);
 
-/// Number of tasks that the key of the use holds back before this one.
+/// Number of tasks that the key of the use holds back before this one; about as many when fairness
+/// keys take turns.
 [[nodiscard]] std::size_t
 held_before(shard_state& state, const segment& s, const task_limit& use);
+
+/// The attempt of the task ran for so much less than its fairness key was charged, or more when
+/// negative: among the tasks that its limit keys hold back, the key has its turns accordingly.
+void settle_turns(shard_state& state, const segment& s, std::int64_t difference);
+
+/// A task with limits as the limit keys know it, but for its uses.
+[[nodiscard]] limited_task describe_without_uses(const shard_state& state, const segment& s);
 
 /// The task's use of the limit of that name, or the first one when it is empty; null when there is
 /// none. Also for a segment without limits.

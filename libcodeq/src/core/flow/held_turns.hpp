@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+
+#include "core/flow/fair_keys.hpp"
+#include "core/flow/fair_order.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string_view>
+#include <vector>
+
+namespace codeq::core {
+
+/// What counts for the turns of a fairness key.
+struct fair_terms {
+  fair_keys::weights weights{};
+  /// The expected run time of a task, in milliseconds, at least 1.
+  std::int64_t cost = 1;
+};
+
+/// The terms of a fairness key of one queue as they are now.
+using terms_of_key = std::function<fair_terms(std::string_view key)>;
+
+/// The tasks of one queue and priority that a limit key holds back, when some of them have a
+/// fairness key: keys take turns for the slots, as ready tasks do in `fair_lanes`, and within a key
+/// the older task comes first. Keys are known by their names, since their numbers in the queue
+/// change. About 400 bytes per key with held tasks. Costs are logarithmic in the number of tasks.
+class held_turns {
+public:
+  /// Held tasks with their costs, which count against a rate.
+  using costs_of_tasks = std::map<sequence, std::uint32_t>;
+
+  /// A task that gets its turn.
+  struct taken {
+    sequence seq = 0;
+    std::uint32_t cost = 0;
+    /// The run time that its key was charged, in milliseconds.
+    std::int64_t charged = 0;
+  };
+
+  /// Tasks without a fairness key, none of which is here yet.
+  void adopt(costs_of_tasks tasks, const fair_terms& terms);
+
+  /// Returns false when the task is here already. `terms` count from now on if the key is new.
+  bool insert(sequence seq, std::uint32_t cost, std::string_view key, const fair_terms& terms);
+
+  /// Returns false when the task is not here.
+  bool erase(sequence seq, std::string_view key);
+
+  [[nodiscard]] bool contains(sequence seq, std::string_view key) const;
+
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  /// The cost of the task that comes next. @pre not empty
+  [[nodiscard]] std::uint32_t next_cost(const terms_of_key& terms);
+
+  /// The cost of one of the tasks. @pre not empty
+  [[nodiscard]] std::uint32_t some_cost() const;
+
+  /// Removes the task that comes next, and charges its key. New weights of the key count from its
+  /// next turn on. @pre not empty
+  taken take_next(const terms_of_key& terms);
+
+  /// A task ran for so much less than its key was charged, or more when negative. Does nothing when
+  /// the key has no tasks here.
+  void settle(std::string_view key, std::int64_t difference);
+
+  /// About how many tasks come before this one if the weights and costs stay. Linear in the number
+  /// of keys. @pre contains(seq, key)
+  [[nodiscard]] std::size_t
+  before(sequence seq, std::string_view key, const terms_of_key& terms) const;
+
+private:
+  [[nodiscard]] fair_key next(const terms_of_key& terms);
+  void leave(fair_key who);
+
+  /// Numbers the keys with tasks here; its weights and run times are not used.
+  fair_keys keys_;
+  fair_order order_;
+  /// By the number of the key.
+  std::vector<costs_of_tasks> tasks_;
+  std::size_t size_ = 0;
+};
+
+} // namespace codeq::core
