@@ -183,9 +183,9 @@ TEST(HeldTasks, NumberBeforeATaskIsThatOfTheTurnsUntilItsOwn) {
 }
 
 /// Tasks of six keys that come, go and are taken at random.
-class random_use {
+class random_turns {
 public:
-  explicit random_use(std::uint64_t seed) : random_(seed) {}
+  explicit random_turns(std::uint64_t seed) : random_(seed) {}
 
   void step() {
     auto key = std::string(1, static_cast<char>('a' + below(6)));
@@ -240,7 +240,7 @@ TEST(HeldTasks, KeyWaitsForAtMostARound) {
   const auto seed = test::choose_seed();
   for (std::uint64_t round = 0; round < 50; ++round) {
     SCOPED_TRACE("seed " + std::to_string(seed + round));
-    random_use use(seed + round);
+    random_turns use(seed + round);
     for (int step = 0; step < 2000; ++step)
       use.step();
   }
