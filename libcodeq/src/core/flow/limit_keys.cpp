@@ -126,7 +126,7 @@ void limit_keys::discount_held(
     held_of_queues_.erase(at);
 }
 
-void limit_keys::leave(const limit_use& use, const limited_task& task, bool starts) {
+void limit_keys::leave(const limit_use& use, const limited_task& task, bool is_held_again) {
   auto at = keys_.find(use.at);
   if (at == keys_.end())
     return;
@@ -136,7 +136,7 @@ void limit_keys::leave(const limit_use& use, const limited_task& task, bool star
     discount_held(task.queue, use.at.limit, part.held.erase(as_held(task)) ? 1 : 0);
     if (auto found = part.released.find(task.seq); found != part.released.end()) {
       part.released_cost -= found->second.cost;
-      if (!starts)
+      if (is_held_again)
         part.held.settle(task.priority, task.fairness_key, found->second.charged);
       part.released.erase(found);
     }
@@ -149,7 +149,7 @@ void limit_keys::leave(const limit_use& use, const limited_task& task, bool star
 
 void limit_keys::occupy(const limited_task& task) {
   for (const auto& one : task.uses) {
-    leave(one, task, true);
+    leave(one, task);
     auto& key = use(one.at);
     ++key.leased;
     key.was_permitted = false;
@@ -275,7 +275,7 @@ std::vector<limit_keys::mark> limit_keys::marks() const {
 void limit_keys::hold(
   const limited_task& task, const limit_refusal& why, const fair_terms& terms) {
   for (const auto& use : task.uses)
-    leave(use, task);
+    leave(use, task, true);
   const auto& refused = task.uses[why.use];
   auto& held = use(refused.at).parts[task.queue].held;
   bool is_new = held.insert(as_held(task), refused.cost, terms);

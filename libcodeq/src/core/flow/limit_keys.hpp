@@ -262,8 +262,9 @@ private:
   [[nodiscard]] std::optional<timestamp> next_release_of(
     std::uint32_t limit, const key_state& key, queue_part& part, const terms_of_key& terms) const;
   void look_again_at_all(std::uint32_t limit);
-  /// The task is not held by the key, nor released by it, any more. `starts`: it is leased.
-  void leave(const limit_use& use, const limited_task& task, bool starts = false);
+  /// The task is not held by the key, nor released by it, any more. `is_held_again`: if it was
+  /// released, its fairness key gets its turn back.
+  void leave(const limit_use& use, const limited_task& task, bool is_held_again = false);
   /// A limit holds one task of a queue more.
   void count_held(std::uint32_t queue, std::uint32_t limit);
   /// It holds that many less.

@@ -113,12 +113,12 @@ TEST(HeldTasks, KeyWhoseTasksRunTenTimesLongerGetsATenthOfTheStarts) {
 
 TEST(HeldTasks, WeightsHoldFromTheKeysNextTurnOn) {
   held h;
-  h.terms_by_key["a"].weights.key = 3;
+  h.terms_by_key["a"].weights.group = 3;
   h.add_many(1, 40, "a");
   h.add_many(41, 40, "b");
   EXPECT_EQ(h.run(8), "aaabaaab");
 
-  h.terms_by_key["a"].weights.key = 1;
+  h.terms_by_key["a"].weights.group = 1;
   auto order = h.run(20);
 
   EXPECT_NEAR(static_cast<double>(std::count(order.begin(), order.end(), 'a')), 10, 2);
