@@ -51,16 +51,24 @@ class FairnessHeader(cluster.ClusterTest):
         self.add_for("a")
         self.assertEqual([("", 1, 2), ("a", 1, 2)], self.keys()[:2])
 
-    def test_small_customer_is_not_held_up_by_a_flood(self):
+    def check_flood(self, slots):
         flood = [self.add_for("flood") for _ in range(40)]
         small = [self.add_for("small") for _ in range(4)]
-        self.cluster.start_worker("w", "--slots", "1", "--prefetch", "0")
+        self.cluster.start_worker("w", "--slots", slots, "--prefetch", "0")
         self.cluster.ctl("queue", "resume", "sleep")
         for task in flood + small:
             self.cluster.result(task)
 
         started = [line.split()[4] for line in self.path.read_text().splitlines()]
         self.assertLess(max(started.index(task) for task in small), 12)
+
+    def test_small_customer_is_not_held_up_by_a_flood(self):
+        self.check_flood("1")
+
+    def test_small_customer_is_not_held_up_by_a_flood_behind_a_limit(self):
+        self.cluster.ctl("limit", "set", "one", "--concurrency", "1")
+        self.cluster.ctl("queue", "set", "sleep", "--limit", "one")
+        self.check_flood("8")
 
     def test_a_weight_that_an_operator_sets_holds_at_once_and_after_a_crash(self):
         for customer in ("a", "b"):
