@@ -298,6 +298,15 @@ class DepthOfAQueue(LimitTest):
         self.assertEqual(100, found.count(429))
         self.assertEqual(1000, self.live())
 
+    def test_a_full_queue_is_told_from_a_rate_that_is_used_up(self):
+        self.set_depth(1)
+        self.assertEqual(202, self.enqueue(1))
+        refused = self.http.post("/tasks", {"queue": "deep", "payload": 2})
+
+        self.assertEqual((429, "queue_full"), (refused.status, refused.json["code"]))
+        self.assertEqual("1", refused.fields["retry-after"])
+        self.assertNotIn("scope", refused.json)
+
     def test_room_of_ended_tasks_is_used_by_any_shard(self):
         self.set_depth(10)
         first = [self.cluster.enqueue("deep", "x", "--group", "one") for _ in range(10)]

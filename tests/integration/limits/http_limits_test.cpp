@@ -56,6 +56,27 @@ TEST_F(HttpLimits, AreSetShownListedAndDeleted) {
   EXPECT_THAT(get("/admin/limits")["limits"], testing::Not(HasSubstr("stripe")));
 }
 
+TEST_F(HttpLimits, AFullQueueIsToldByItsCode) {
+  call("PUT", "/admin/queues/q/settings", R"({"maxDepth":1})");
+  enqueue("q");
+  const std::string task = R"({"queue":"q","payload":1})";
+
+  auto refused = post("/tasks", task);
+  EXPECT_EQ(429u, refused.status);
+  EXPECT_EQ("queue_full", refused.text("code"));
+  EXPECT_EQ("1", refused.fields["Retry-After"]);
+  EXPECT_THAT(refused.body, HasSubstr(R"({"error":"queue )"));
+
+  auto batch = post("/tasks/batch", R"({"tasks":[)" + task + "]}");
+  EXPECT_EQ(200u, batch.status);
+  EXPECT_THAT(batch.body, HasSubstr(R"("code":"queue_full","httpStatus":429})"));
+}
+
+TEST_F(HttpLimits, ARefusalThatLastsHasNoCode) {
+  EXPECT_EQ("", get("/tasks/nonsense")["code"]);
+  EXPECT_EQ("", post("/tasks", R"({"queue":"q"})")["code"]);
+}
+
 TEST_F(HttpLimits, WhatCannotBeSetIsRefusedInWords) {
   auto why = [&](const char* body) {
     auto refused = put("stripe", body);

@@ -16,7 +16,9 @@ namespace codeq::http {
 /// Makes the body `{"error":"<text>"}`.
 [[nodiscard]] response refusal(unsigned status, std::string_view text);
 
-/// Makes a refusal from an error, with the status that fits its code.
+/// Makes a refusal from an error, with the status that fits its code. If the request may succeed
+/// later (429, 503), the body also has the code's name: `{"error":"<text>","code":"queue_full"}`.
+/// Errors of several causes share these statuses; clients of codeQ know the others by their texts.
 [[nodiscard]] response refusal_of(const error& reason);
 
 /// Writes the members that say why an item of a batch failed: the text, the code as a name, and the
