@@ -289,9 +289,12 @@ void add_limit(command_table& to) {
     .name = "limit delete",
     .help = "Delete a limit; the tasks that it holds back go on without it",
     .grammar = name_grammar,
-    .run = [](context& with, const named_limit& given) {
-      return show_answer(with, with.api.delete_limit(given.name));
-    }});
+    .run =
+      [](context& with, const named_limit& given) {
+        return show_answer(with, with.api.delete_limit(given.name));
+      },
+    .details = "Refused while a queue gives the limit to its tasks (`codeqctl queue set --limit`), "
+               "since new tasks of the queue would be refused; the error names such queues."});
   to.add(command<key_options_of_limit>{
     .name = "limit close",
     .help = "Start nothing of a key for some time; running tasks continue",

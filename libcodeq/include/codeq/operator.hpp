@@ -162,7 +162,7 @@ public:
   [[nodiscard]] result<limit_info> show_limit(const limit_address& limit);
 
   /// Deletes a limit; the tasks that it holds back go on without it. Returns what it was. Errors:
-  /// `unknown_limit`.
+  /// `unknown_limit`; `invalid_argument` names the queues that give the limit to their tasks.
   [[nodiscard]] result<limit_info> delete_limit(const limit_address& limit);
 
   /// The limits of a tenant, by name.

@@ -84,6 +84,21 @@ class LimitedConcurrency(LimitTest):
         self.cluster.ctl("queue", "set", "span", "--no-limits")
         self.assertEqual([], self.json("queue", "show", "span")["limits"])
 
+    def test_a_limit_that_queues_give_is_not_deleted(self):
+        self.cluster.ctl("limit", "set", "one", "--concurrency", "1")
+        for queue in ("mail", "print"):
+            self.cluster.ctl("queue", "set", queue, "--limit", "one")
+
+        self.assertIn('queues give limit "one" to their tasks: "mail", "print"; ',
+                      self.cluster.ctl_error("limit", "delete", "one"))
+        self.assertTrue(self.json("limit", "show", "one")["uniform"])
+        self.cluster.enqueue("mail", "x")
+
+        for queue in ("mail", "print"):
+            self.cluster.ctl("queue", "set", queue, "--no-limits")
+        self.cluster.ctl("limit", "delete", "one")
+        self.assertIn("has no limit", self.cluster.ctl_error("limit", "show", "one"))
+
     def test_a_lowered_limit_revokes_nothing_and_a_deleted_one_lets_go(self):
         self.cluster.ctl("limit", "set", "two", "--concurrency", "2")
         self.cluster.start_worker("w", "--slots", "8", "--prefetch", "0")

@@ -177,6 +177,23 @@ TEST_F(HttpLimits, ADeletedLimitLetsItsTasksGo) {
   EXPECT_EQ(held, claim("q").text("id"));
 }
 
+TEST_F(HttpLimits, ALimitThatAQueueGivesIsNotDeleted) {
+  put("stripe", R"({"concurrency":1})");
+  const std::string settings = "/admin/queues/q/settings";
+  call("PUT", settings, R"({"limits":[{"name":"stripe"}]})");
+
+  auto refused = call("DELETE", "/admin/limits/stripe");
+  EXPECT_EQ(400u, refused.status);
+  EXPECT_THAT(
+    refused.text("error"), HasSubstr(R"(queues give limit "stripe" to their tasks: "q";)"));
+  EXPECT_EQ("true", get("/admin/limits/stripe")["uniform"]);
+  enqueue("q");
+
+  call("PUT", settings, R"({"limits":[]})");
+  EXPECT_EQ(200u, call("DELETE", "/admin/limits/stripe").status);
+  EXPECT_EQ(404u, get("/admin/limits/stripe").status);
+}
+
 TEST_F(HttpLimits, ARefusalClosesTheKeyAndIsNotCharged) {
   put("stripe", R"({"concurrency":5})");
   auto task = enqueue("q", of("a"));

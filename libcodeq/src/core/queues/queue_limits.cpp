@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace codeq::core {
 
@@ -58,6 +59,20 @@ result<void> check_given(const queue_address& queue, const std::vector<task_limi
   return {};
 }
 
+/// Most queues that a refusal names.
+constexpr std::size_t named_queues_max = 10;
+
+std::string some_of(const std::set<std::string>& queues) {
+  std::string text;
+  std::size_t named = 0;
+  for (const auto& queue : queues) {
+    if (named == named_queues_max)
+      return text + " and " + std::to_string(queues.size() - named) + " others";
+    text += (named++ == 0 ? "\"" : ", \"") + queue + "\"";
+  }
+  return text;
+}
+
 } // namespace
 
 std::vector<task_limit>
@@ -107,6 +122,24 @@ result<void> check_queue_limits(
         "limits: tenant \"" + queue.tenant + "\" has no limit \"" + one.name
           + "\"; define it first: codeqctl limit set " + one.name};
   return {};
+}
+
+result<void> check_not_given(const shard_state& state, const limit_address& limit) {
+  std::set<std::string> queues;
+  for (const auto& [arrival, index] : state.queues_by_arrival) {
+    const auto& queue = *state.queues[index];
+    if (
+      queue.address.tenant == limit.tenant && is_named(queue.settings.config.limits, limit.name))
+      queues.insert(queue.address.queue);
+  }
+  if (queues.empty())
+    return {};
+  return error{
+    errc::invalid_argument,
+    "queues give limit \"" + limit.name + "\" to their tasks: " + some_of(queues)
+      + "; without it their new tasks would be refused. First take it from each of them: codeqctl "
+        "queue set "
+      + *queues.begin() + " --no-limits, or --limit for those that it keeps"};
 }
 
 std::string to_text(const std::vector<queue_limit>& given) {

@@ -31,6 +31,10 @@ limits_of(const shard_state& state, const enqueue_run& r, std::size_t task);
 [[nodiscard]] result<void> check_queue_limits(
   const shard_state& state, const queue_address& queue, const std::vector<queue_limit>& given);
 
+/// Checks that no queue gives the limit to its tasks: without it, all new tasks of such a queue
+/// would be refused. The text of the error names the queues. Errors: `invalid_argument`.
+[[nodiscard]] result<void> check_not_given(const shard_state& state, const limit_address& limit);
+
 /// As `codeqctl queue set` takes them, for people: for example "smtp, mail:header=customer".
 [[nodiscard]] std::string to_text(const std::vector<queue_limit>& given);
 

@@ -2,6 +2,7 @@
 #include "codeq/limits.hpp"
 
 #include "core/queues/limit_forecast.hpp"
+#include "core/queues/queue_limits.hpp"
 #include "core/state/apply.hpp"
 #include "core/state/task_limits.hpp"
 #include "core/turn/turn.hpp"
@@ -41,8 +42,11 @@ std::string describe_limit_change(const limit_definition* before, const limit_de
 
 result<void> turn::check(const set_limit& c) const {
   bool is_known = state_.limits.find(c.limit) != nullptr;
+  if (!c.definition && !is_known)
+    return unknown_limit(c.limit);
+  // Shard 0 is asked first and decides for all; another one may have settings that it has not.
   if (!c.definition)
-    return is_known ? result<void>{} : unknown_limit(c.limit);
+    return state_.id == shard_id{} ? check_not_given(state_, c.limit) : result<void>{};
   auto defined = state_.limits.defined_by(c.limit.tenant);
   if (!is_known && defined >= limits::limits_per_tenant_max)
     return error{

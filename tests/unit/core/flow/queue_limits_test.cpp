@@ -124,17 +124,51 @@ TEST_F(QueueLimits, HaveToBeDefined) {
 }
 
 TEST_F(QueueLimits, RemovedLimitRefusesNewTasksUntilTheQueueIsSet) {
-  give({{"api"}, {"db"}});
-  set_limit("api", std::nullopt);
+  const std::vector<queue_limit> both{{"api"}, {"db"}};
+  give(both);
+  decide(core::adopt_settings{
+    .from = shard_id{2},
+    .version = 1,
+    .queues = {{{"default", "q"}, {{.limits = both}, false}}},
+    .limits = {{{"default", "db"}, {.concurrency = 1}}}});
 
   EXPECT_EQ(enqueue("q"), "p: refused unknown_limit");
-  EXPECT_EQ(
-    configure("q", {.max_depth = 9, .limits = {{"api"}, {"db"}}}),
-    "o: q depth 9 leased 0 attempts 5")
+  EXPECT_THAT(
+    configure("q", {.max_depth = 9, .limits = both}),
+    HasSubstr("o: q depth 9 leased 0 attempts 5"))
     << "what it gives already is not checked again";
   give({{"db"}});
   enqueue("q");
   EXPECT_EQ(limits_of(1), (uses{{"db", "", 1}})) << "nothing was added before";
+}
+
+TEST_F(QueueLimits, LimitThatQueuesGiveIsNotDeleted) {
+  give({{"api"}});
+  configure("r", {.limits = {{"api", "", 1, "letter"}, {"db"}}});
+
+  EXPECT_EQ(set_limit("api", std::nullopt), "o: refused invalid_argument");
+  EXPECT_TRUE(events().empty());
+  const auto why = core::check_not_given(state(), {"default", "api"});
+  ASSERT_FALSE(why);
+  EXPECT_THAT(
+    why.error().context,
+    HasSubstr("queues give limit \"api\" to their tasks: \"q\", \"r\"; without it"));
+  EXPECT_THAT(why.error().context, HasSubstr("codeqctl queue set q --no-limits"));
+  EXPECT_TRUE(core::check_not_given(state(), {"other", "api"}));
+
+  give({});
+  configure("r", {.limits = {{"db"}}});
+  set_limit("api", std::nullopt);
+  EXPECT_FALSE(state().limits.is_defined("default", "api"));
+}
+
+TEST_F(QueueLimits, RefusedDeletionNamesSomeOfManyQueues) {
+  for (char name = 'a'; name <= 'm'; ++name)
+    configure(std::string(1, name), {.limits = {{"api"}}});
+
+  const auto why = core::check_not_given(state(), {"default", "api"});
+  ASSERT_FALSE(why);
+  EXPECT_THAT(why.error().context, HasSubstr("\"i\", \"j\" and 3 others; without"));
 }
 
 TEST_F(QueueLimits, TaskWithTooManyIsRefused) {
