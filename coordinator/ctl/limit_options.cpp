@@ -142,6 +142,16 @@ std::string limits_text(const std::vector<queue_limit>& given) {
   return text.empty() ? "none" : text;
 }
 
+std::string start_text(const limit_key_info& key) {
+  if (!key.next_start)
+    return "after a lease";
+  return *key.next_start <= wall_time() ? "now" : to_string(*key.next_start);
+}
+
+std::string closed_text(const limit_key_info& key) {
+  return key.closed_until <= wall_time() ? "-" : to_string(key.closed_until);
+}
+
 result<void> limit_options::check() const {
   if (!concurrency && !rate)
     return error{

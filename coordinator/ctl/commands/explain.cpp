@@ -4,6 +4,7 @@
 #include "ctl/command_options.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/known_queue.hpp"
+#include "ctl/limit_options.hpp"
 #include "ctl/queue_settings.hpp"
 #include "ctl/text.hpp"
 
@@ -35,6 +36,8 @@ std::string to_json(const task_explanation& why) {
     out.field("limit", why.limit)
       .bytes_field("limit_key", why.limit_key)
       .field("held_before", why.limit_before);
+  if (why.limit_closed_until != timestamp{})
+    out.field("closed_until", base::to_rfc3339(why.limit_closed_until));
   if (why.reason == task_reason::fairness)
     out.bytes_field("fairness_key", why.fairness_key)
       .field("turns_before", why.fairness_before)
@@ -154,25 +157,21 @@ const char* meaning_of(task_reason reason) {
   return "";
 }
 
-std::string start_text(const limit_key_info& key) {
-  if (!key.next_start)
-    return "after a lease";
-  return *key.next_start <= wall_time() ? "now" : to_string(*key.next_start);
-}
-
 std::string limits_text(const queue_explanation& why) {
   if (why.limits.empty())
     return {};
-  std::vector<std::vector<std::string>> rows{{"LIMIT", "KEY", "HELD", "LEASED", "NEXT START"}};
+  std::vector<std::vector<std::string>> rows{
+    {"LIMIT", "KEY", "HELD", "LEASED", "NEXT START", "CLOSED UNTIL"}};
   for (const auto& wait : why.limits)
-    rows.push_back({wait.limit, "all", std::to_string(wait.at.held), "-", "-"});
+    rows.push_back({wait.limit, "all", std::to_string(wait.at.held), "-", "-", "-"});
   for (const auto& wait : why.keys)
     rows.push_back(
       {wait.limit,
        wait.at.key.empty() ? "(empty)" : in_one_line(wait.at.key),
        std::to_string(wait.at.held),
        std::to_string(wait.at.leased),
-       start_text(wait.at)});
+       start_text(wait.at),
+       closed_text(wait.at)});
   auto text = "\n" + format_table(rows);
   return why.has_all_keys ? text : text + "other keys, which were not looked at, may hold more\n";
 }

@@ -104,16 +104,6 @@ std::string key_text(const std::string& key) {
   return key.empty() ? "(none)" : in_one_line(key);
 }
 
-std::string start_text(const limit_key_info& info) {
-  if (!info.next_start)
-    return "after a lease";
-  return *info.next_start <= wall_time() ? "now" : to_string(*info.next_start);
-}
-
-std::string closed_text(const limit_key_info& info) {
-  return info.closed_until == timestamp{} ? "-" : to_string(info.closed_until);
-}
-
 std::string forecast_text(const limit_forecast& forecast) {
   using std::to_string;
   return std::string("\nNothing was changed. The limit would hold back ")
@@ -194,6 +184,36 @@ int show_answer(const context& with, const answer<T>& got) {
   return status;
 }
 
+/// The closed keys of a limit, as far as the first page of its keys has them; empty without any.
+std::string closed_keys_text(const limit_keys_page& page) {
+  constexpr std::size_t rows_max = 20;
+  std::vector<std::vector<std::string>> rows{{"CLOSED KEY", "UNTIL"}};
+  bool has_more = page.more;
+  for (const auto& one : page.keys) {
+    if (one.closed_until <= wall_time())
+      continue;
+    if (rows.size() <= rows_max)
+      rows.push_back({key_text(one.key), closed_text(one)});
+    else
+      has_more = true;
+  }
+  if (rows.size() == 1)
+    return {};
+  return "\n" + format_table(rows) + (has_more ? "there may be more: codeqctl limit keys\n" : "");
+}
+
+int show_limit(const context& with, const named_limit& given) {
+  const auto got = with.api.show_limit(given.name);
+  const auto status = show_answer(with, got);
+  const auto* info = got ? std::get_if<limit_info>(&*got) : nullptr;
+  if (!info || info->keys == 0 || with.json)
+    return status;
+  const auto keys = with.api.limit_keys(given.name, {.limit = limits::limits_page_max});
+  if (const auto* page = keys ? std::get_if<limit_keys_page>(&*keys) : nullptr)
+    print(closed_keys_text(*page));
+  return status;
+}
+
 std::vector<option> name_grammar(named_limit& to) {
   return {limit_option(to.name.name), tenant_option(to.name.tenant)};
 }
@@ -244,11 +264,11 @@ std::vector<option> close_grammar(key_options_of_limit& to) {
 void add_views(command_table& to) {
   to.add(command<named_limit>{
     .name = "limit show",
-    .help = "Show a limit, and how many of its tasks run and are held back",
+    .help = "Show a limit, how many of its tasks run and are held back, and its closed keys",
     .grammar = name_grammar,
-    .run = [](context& with, const named_limit& given) {
-      return show_answer(with, with.api.show_limit(given.name));
-    }});
+    .run = [](context& with, const named_limit& given) { return show_limit(with, given); },
+    .details = "With --json, and through a gateway, `codeqctl limit keys` shows which keys are "
+               "closed."});
   to.add(command<named_limit>{
     .name = "limit list",
     .help = "List the limits of a tenant",

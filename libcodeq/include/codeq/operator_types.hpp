@@ -462,6 +462,9 @@ struct task_explanation {
   std::string limit{};
   std::string limit_key{};
   std::uint64_t limit_before = 0;
+  /// With `limited`: nothing of the key starts before, because an operator or a handler closed it;
+  /// 0 when it is open, or when the token may not see the keys of limits.
+  timestamp limit_closed_until{};
   /// With `leased`: see `running_lease::is_waiting`.
   bool waits_at_worker = false;
   /// With `fairness`: the key under which the task takes its turns.

@@ -258,7 +258,10 @@ std::string to_sentence(const task_explanation& why) {
            + (why.limit_key.empty() ? "" : ", key " + quoted(why.limit_key)) + ", behind "
            + std::to_string(why.limit_before) + " others; "
            + (why.until == timestamp{} ? "a lease has to end first"
-                                       : "the next start is possible at " + to_string(why.until));
+                                       : "the next start is possible at " + to_string(why.until))
+           + (why.limit_closed_until == timestamp{}
+                ? ""
+                : "; the key is closed until " + to_string(why.limit_closed_until));
   case task_reason::fairness:
     return turn_of(why);
   }

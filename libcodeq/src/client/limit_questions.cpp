@@ -86,6 +86,18 @@ forecast_of(const limit_definition& definition, const std::vector<limits_part>& 
   return forecast;
 }
 
+/// The last key that comes before `key`. There is one, since keys have a maximum length.
+/// @pre !key.empty()
+std::string key_before(std::string key) {
+  auto last = static_cast<unsigned char>(key.back());
+  key.pop_back();
+  if (last == 0)
+    return key;
+  key.push_back(static_cast<char>(last - 1));
+  key.resize(limits::limit_key_bytes_max, '\xff');
+  return key;
+}
+
 } // namespace
 
 question ask_limit(std::uint16_t shard, const limit_address& limit) {
@@ -127,6 +139,20 @@ question ask_limit_keys(
     to.setLimit(static_cast<std::uint32_t>(page.limit));
     to.setBusy(page.only_busy);
   });
+}
+
+question
+ask_limit_key(std::uint16_t shard, const limit_address& limit, const std::string& key) {
+  limit_keys_request page{.limit = 1};
+  if (!key.empty())
+    page.after = key_before(key);
+  return ask_limit_keys(shard, limit, page);
+}
+
+timestamp closed_until(const limits_part& part, const std::string& key, timestamp now) {
+  bool is_closed = !part.keys.empty() && part.keys.front().key == key
+                   && part.keys.front().closed_until > now;
+  return is_closed ? part.keys.front().closed_until : timestamp{};
 }
 
 std::uint16_t

@@ -36,6 +36,14 @@ ask_delete_limit(std::uint16_t shard, const limit_address& limit, operation whol
 [[nodiscard]] question ask_limit_keys(
   std::uint16_t shard, const limit_address& limit, const limit_keys_request& page);
 
+/// Asks the shard that owns a key for this key only; the answer has it if it is in use.
+[[nodiscard]] question
+ask_limit_key(std::uint16_t shard, const limit_address& limit, const std::string& key);
+
+/// Until when the answer to `ask_limit_key` says that the key is closed; 0: it is open.
+[[nodiscard]] timestamp
+closed_until(const limits_part& part, const std::string& key, timestamp now);
+
 /// The shard that owns a key. @pre shard_count > 0
 [[nodiscard]] std::uint16_t
 shard_of_key(const limit_address& limit, const std::string& key, std::uint16_t shard_count);

@@ -162,6 +162,10 @@ struct operator_client::impl {
   template <class Of>
   result<limit_info> ask_limit(const limit_address& limit, Of of);
 
+  /// Says in an explanation whether the key of the limit is closed, if the shard that owns the key
+  /// answers soon. @pre the reason is `limited`
+  void add_closure(task_explanation& to);
+
   /// Number of shards of the connected store. @pre connected()
   std::uint16_t shard_count() { return watch.shard_count(); }
 

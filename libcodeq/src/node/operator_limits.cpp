@@ -2,6 +2,8 @@
 #include "client/limit_questions.hpp"
 #include "node/operator_impl.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -37,6 +39,20 @@ result<limit_info> operator_client::impl::ask_limit(const limit_address& limit, 
   if (!parts)
     return parts.error();
   return without(std::move(parts->missing), client::merge_limit(limit, parts->parts));
+}
+
+void operator_client::impl::add_closure(task_explanation& to) {
+  // Shards without a primary must not take the time of the answer.
+  constexpr duration wait_max{500};
+  const limit_address limit{to.task.tenant, to.limit};
+  const auto shard = client::shard_of_key(limit, to.limit_key, shard_count());
+  const auto part = ask_for(
+    std::min(options.timeout, wait_max),
+    client::ask_limit_key(shard, limit, to.limit_key),
+    client::read_limits);
+  if (part)
+    to.limit_closed_until = client::closed_until(
+      *part, to.limit_key, to_timestamp(std::chrono::system_clock::now()));
 }
 
 result<limit_info>

@@ -361,6 +361,11 @@ class LimitedRates(LimitTest):
 
 
 class ClosedKeys(LimitTest):
+    def closure_over_http(self, task, until):
+        """The explanation in words, if it says that the key is closed until that time."""
+        why = self.http.get(f"/tasks/{task}/explain").json
+        return why["sentence"] if why.get("closedUntil") == until else None
+
     def test_a_refusal_closes_its_key_only(self):
         self.cluster.ctl("limit", "set", "api", "--concurrency", "5")
         busy = self.cluster.path("starts.busy")
@@ -394,9 +399,33 @@ class ClosedKeys(LimitTest):
 
         self.assertEqual(closed, self.key("api", "a")["closed_until"])
         self.assertEqual("limited", self.reason(task))
+        self.assertEqual(closed, self.json("explain", task)["closed_until"])
         self.cluster.ctl("limit", "open", "api", "a")
 
         self.assertEqual("x", self.cluster.result(task))
+
+    def test_explanations_say_until_when_a_key_is_closed(self):
+        self.cluster.ctl("limit", "set", "api", "--concurrency", "5")
+        closed = self.json("limit", "close", "api", "a", "--for", "1h")["closed_until"]
+        self.cluster.start_worker("w")
+        # Their groups put them on all shards, and one shard owns the key.
+        tasks = [self.cluster.enqueue("echo", "x", "--limit", "api:a", "--group", f"g{number}")
+                 for number in range(8)]
+        for task in tasks:
+            until = wait_until(lambda task=task: self.json("explain", task).get("closed_until"),
+                               10, "it is held back by the closed key")
+            self.assertEqual(closed, until)
+            sentence = wait_until(lambda task=task: self.closure_over_http(task, closed),
+                                  10, "HTTP says the same")
+            self.assertIn("; the key is closed until ", sentence)
+        self.assertIn("CLOSED UNTIL", self.cluster.ctl("explain", "--queue", "echo").decode())
+        self.assertRegex(self.cluster.ctl("limit", "show", "api").decode(),
+                         r"CLOSED KEY +UNTIL\na +\d{4}-\d\d-\d\d ")
+
+        self.cluster.ctl("limit", "open", "api", "a")
+        for task in tasks:
+            self.assertEqual("x", self.cluster.result(task))
+        self.assertNotIn("CLOSED KEY", self.cluster.ctl("limit", "show", "api").decode())
 
     def test_over_http(self):
         self.assertEqual(200, self.http.call("PUT", "/admin/limits/api", {

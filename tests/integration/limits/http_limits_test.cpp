@@ -129,6 +129,7 @@ TEST_F(HttpLimits, HoldBackTasksOfOneKey) {
   EXPECT_EQ("stripe", why.text("limit"));
   EXPECT_EQ("a", why.text("limitKey"));
   EXPECT_EQ("0", why["heldBefore"]);
+  EXPECT_EQ("", why["closedUntil"]);
   auto all = get("/admin/queues/q/explain");
   EXPECT_EQ("1", all["backlog"]);
   EXPECT_EQ(R"({"limited":1})", all["waiting"]);
@@ -208,7 +209,10 @@ TEST_F(HttpLimits, ARefusalClosesTheKeyAndIsNotCharged) {
   EXPECT_EQ("0", get("/tasks/" + task)["attempts"]);
   EXPECT_EQ(204u, try_claim());
   EXPECT_THAT(get("/admin/limits/stripe/keys")["keys"], HasSubstr("closedUntil"));
-  EXPECT_EQ("limited", get("/tasks/" + next + "/explain").text("reason"));
+  auto why = get("/tasks/" + next + "/explain");
+  EXPECT_EQ("limited", why.text("reason"));
+  EXPECT_EQ(why.text("until"), why.text("closedUntil"));
+  EXPECT_THAT(why.text("sentence"), HasSubstr("; the key is closed until "));
 
   advance(30s);
   EXPECT_EQ(task, claim("q").text("id"));

@@ -87,6 +87,22 @@ TEST(Explanation, CountsWorkersInWords) {
   EXPECT_EQ(to_sentence(busy), "no free slots at its workers");
 }
 
+TEST(Explanation, LimitSaysUntilWhenItsKeyIsClosed) {
+  auto held = why(task_reason::limited);
+  held.limit = "stripe";
+  held.limit_key = "acct_42";
+  held.limit_before = 3;
+  const std::string start = "held back by limit stripe, key \"acct_42\", behind 3 others; ";
+  const std::string next = "the next start is possible at 2026-01-31 12:00:00.250 UTC";
+  EXPECT_EQ(to_sentence(held), start + next);
+
+  held.limit_closed_until = held.until;
+  const std::string closed = "; the key is closed until 2026-01-31 12:00:00.250 UTC";
+  EXPECT_EQ(to_sentence(held), start + next + closed);
+  held.until = timestamp{};
+  EXPECT_EQ(to_sentence(held), start + "a lease has to end first" + closed);
+}
+
 TEST(Explanation, FairnessNamesTheKeyTheTurnsBeforeItAndTheBound) {
   auto turn = why(task_reason::fairness);
   turn.fairness_key = "customer-1\n";

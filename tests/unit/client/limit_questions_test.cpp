@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/limit_questions.hpp"
+#include "protocol/shared_data.hpp"
 
 #include <gtest/gtest.h>
 
@@ -175,12 +176,43 @@ TEST(LimitQuestions, ARequestSaysWhatIsAsked) {
   read_request(ask_limit_keys(3, stripe, {}), [](auto from) {
     EXPECT_TRUE(from.getKeys().getFromStart());
   });
+  read_request(ask_limit_key(3, stripe, {}), [](auto from) {
+    EXPECT_TRUE(from.getKeys().getFromStart());
+    EXPECT_EQ(from.getKeys().getLimit(), 1u);
+  });
   read_request(ask_close_key(3, stripe, "k", 30s), [](auto from) {
     ASSERT_TRUE(from.isClose());
     EXPECT_EQ(from.getClose().getForMs(), 30'000u);
   });
   read_request(ask_open_key(3, stripe, "k"), [](auto from) { EXPECT_TRUE(from.isOpen()); });
   read_request(ask_delete_limit(3, stripe), [](auto from) { EXPECT_TRUE(from.isDelete()); });
+}
+
+TEST(LimitQuestions, OneKeyIsTheFirstAfterTheLastOneBeforeIt) {
+  auto after = [](const std::string& key) {
+    std::string found;
+    read_request(ask_limit_key(3, stripe, key), [&](auto from) {
+      EXPECT_FALSE(from.getKeys().getFromStart());
+      EXPECT_EQ(from.getKeys().getLimit(), 1u);
+      found = protocol::string_of(from.getKeys().getAfter());
+    });
+    return found;
+  };
+
+  EXPECT_EQ(after("ab"), "aa" + std::string(254, '\xff'));
+  EXPECT_EQ(after(std::string("a\0", 2)), "a");
+  EXPECT_EQ(after(std::string(256, 'b')), std::string(255, 'b') + "a");
+}
+
+TEST(LimitQuestions, AKeyIsClosedUntilATimeToCome) {
+  const timestamp until{5s};
+  limits_part part;
+  part.keys.push_back({"b", 0, 0, until, until});
+
+  EXPECT_EQ(closed_until(part, "b", timestamp{4s}), until);
+  EXPECT_EQ(closed_until(part, "b", until), timestamp{});
+  EXPECT_EQ(closed_until(part, "a", timestamp{4s}), timestamp{}) << "it is not in use";
+  EXPECT_EQ(closed_until({}, "b", timestamp{4s}), timestamp{});
 }
 
 } // namespace

@@ -246,5 +246,46 @@ TEST(LimitCommands, KeysAreShownWithTheirNextStart) {
     "\n");
 }
 
+TEST(LimitCommands, ClosedKeysAreShownWithTheirLimit) {
+  recorded_api api;
+  api.found_limit = some_limit();
+  limit_keys_page page;
+  page.keys.push_back({"opened", 1, 0, timestamp{}, timestamp{duration{1}}});
+  page.keys.push_back({"acct_42", 0, 5, std::nullopt, timestamp{duration{4'000'000'000'000}}});
+  api.found_keys = page;
+
+  auto text = shown(api, {{"limit", "show", "stripe"}});
+  EXPECT_THAT(text, HasSubstr("\nacct_42     2096-10-02 07:06:40.000 UTC\n"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("opened")));
+  EXPECT_EQ(api.asked, "show_limit /stripe\nlimit_keys /stripe at most 1000\n");
+
+  api.found_keys->keys.pop_back();
+  EXPECT_THAT(
+    shown(api, {{"limit", "show", "stripe"}}), testing::Not(HasSubstr("CLOSED KEY")));
+}
+
+TEST(LimitCommands, ExplainShowsUntilWhenAKeyIsClosed) {
+  const timestamp until{duration{4'000'000'000'000}};
+  recorded_api api;
+  queue_explanation all{{"t", "q"}, true};
+  all.limits.push_back({"stripe", {"", 0, 5}});
+  all.keys.push_back({"stripe", {"acct_42", 1, 5, until, until}});
+  all.keys.push_back({"stripe", {"acct_7", 1, 5}});
+  api.explained = all;
+  auto text = shown(api, {{"explain", "--queue", "q"}});
+  EXPECT_THAT(text, HasSubstr("CLOSED UNTIL"));
+  EXPECT_THAT(text, testing::ContainsRegex("acct_42 .* 2096-10-02 07:06:40.000 UTC\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("acct_7 .* after a lease +-"));
+
+  task_explanation why;
+  why.reason = task_reason::limited;
+  why.limit = "stripe";
+  why.limit_closed_until = until;
+  api.why = why;
+  EXPECT_THAT(
+    shown(api, {{"--json", "explain", "00000000-0000-0001-0000-000000000000"}}),
+    HasSubstr(R"("held_before":0,"closed_until":"2096-10-02T07:06:40.000Z")"));
+}
+
 } // namespace
 } // namespace codeq::ctl

@@ -272,6 +272,8 @@ void write_explanation(base::json_writer& json, const task_explanation& why) {
     json.field("limit", why.limit)
       .field("limitKey", shown_text(why.limit_key))
       .field("heldBefore", why.limit_before);
+  if (why.limit_closed_until != timestamp{})
+    json.field("closedUntil", base::to_rfc3339(why.limit_closed_until));
   if (why.reason == task_reason::fairness)
     json.field("fairnessKey", shown_text(why.fairness_key))
       .field("turnsBefore", why.fairness_before)

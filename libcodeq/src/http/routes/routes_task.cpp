@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "client/limit_questions.hpp"
 #include "http/json/input_refusal.hpp"
 #include "http/routes/route_steps.hpp"
 #include "http/routes/task_list.hpp"
@@ -103,19 +104,44 @@ void show_result(gateway_context& context, const exchange_ptr& call) {
   find_own(context, call, call->arguments[0], false, std::move(show));
 }
 
+void answer_explanation(const exchange_ptr& call, const task_explanation& why) {
+  base::json_writer json;
+  write_explanation(json, why);
+  call->answer(reply(200, json));
+}
+
+/// Answers with the explanation of a task that a limit holds back. Only the shard that owns the key
+/// knows whether it is closed.
+void explain_limited(
+  gateway_context& context, const exchange_ptr& call, const task_explanation& why) {
+  const limit_address limit{why.task.tenant, why.limit};
+  auto shard = client::shard_of_key(limit, why.limit_key, context.desk.shard_count());
+  context.desk.ask<client::limits_part>(
+    shard,
+    client::ask_limit_key(shard, limit, why.limit_key),
+    &client::read_limits,
+    [&context, call, why](const result<client::limits_part>& part) {
+      auto shown = why;
+      if (part)
+        shown.limit_closed_until =
+          client::closed_until(*part, why.limit_key, context.desk.now());
+      answer_explanation(call, shown);
+    });
+}
+
 void explain_task(gateway_context& context, const exchange_ptr& call) {
   auto ask = [&context, call](const result<task_detail>& found) {
     if (!found)
       return call->answer(refusal_of(found.error()));
     auto id = found->status.id;
-    auto show = [call, text = found->status.error_text](result<task_explanation> why) {
+    auto show = [&context, call, text = found->status.error_text](result<task_explanation> why) {
       if (!why)
         return call->answer(refusal_of(why.error()));
+      if (why->reason == task_reason::limited)
+        return explain_limited(context, call, *why);
       if (why->reason == task_reason::dead || why->reason == task_reason::retry_waiting)
         why->error_text = text;
-      base::json_writer json;
-      write_explanation(json, *why);
-      call->answer(reply(200, json));
+      answer_explanation(call, *why);
     };
     context.desk.ask<task_explanation>(
       value(id.shard),
