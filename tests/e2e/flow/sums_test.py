@@ -63,6 +63,22 @@ class ExplainedQueue(cluster.ClusterTest):
         self.cluster.ctl("queue", "pause", "sleep")
         self.settle({"deferred": 5, "gated": 4, "queue_paused": 3})
 
+    def test_tasks_agree_with_the_account_of_their_queue_at_its_maximum(self):
+        self.cluster.ctl("limit", "set", "one", "--concurrency", "1")
+        self.cluster.ctl("queue", "set", "sleep", "--max-leased", "1")
+        self.cluster.start_worker("w", "--slots", "8", "--prefetch", "0")
+        tasks = self.add(4, "--limit", "one:k")
+
+        def reasons():
+            return sorted(self.json("explain", task)["reason"] for task in tasks)
+
+        self.settle({"queue_at_max_leased": 3})
+        self.assertEqual(["leased"] + ["queue_at_max_leased"] * 3, reasons())
+
+        self.cluster.ctl("queue", "set", "sleep", "--max-leased", "0")
+        self.settle({"limited": 3})
+        self.assertEqual(["leased"] + ["limited"] * 3, reasons())
+
     def test_retries_and_busy_workers_are_told_apart(self):
         self.cluster.start_worker("w", "--slots", "1", "--prefetch", "0")
         task = self.cluster.enqueue("fail", "x", "--retry", "fixed", "--retry-base", "1h")

@@ -20,6 +20,15 @@ task_reason reason_to_wait(const segment& s, sequence seq) {
   return waits_for_retry(s, s.view(seq)) ? task_reason::retry_waiting : task_reason::deferred;
 }
 
+/// True when a limit took the ready task out of its lane. @pre it has limits
+bool is_held_back(shard_state& state, const segment& s) {
+  const auto& queue = *state.queues[s.queue];
+  return state.permits.is_waiting(s.first)
+         || (queue.held > 0
+             && state.limits.keys().is_held(state.limits.describe(
+               queue.address.tenant, *s.limits, {s.first, s.priority, {}, s.queue})));
+}
+
 /// Names the limit that does not admit the ready task now, if there is one.
 void explain_limits(shard_state& state, const segment& s, task_explained& e) {
   auto use = refused_use(state, s);
@@ -31,6 +40,15 @@ void explain_limits(shard_state& state, const segment& s, task_explained& e) {
   e.limit_key = use->key;
   e.limit_before = held_before(state, s, *use);
   e.until = refused ? refused->next_start.value_or(timestamp{}) : timestamp{};
+}
+
+/// Whether the limits of the ready task matter beside that reason of its queue. As in the account
+/// of the queue, a task in its lane waits for the maximum of the queue: its limits are checked when
+/// it is its turn.
+bool may_be_limited(shard_state& state, const segment& s, task_reason of_queue) {
+  if (of_queue == task_reason::queue_at_max_leased)
+    return is_held_back(state, s);
+  return of_queue != task_reason::queue_paused;
 }
 
 /// Names the fairness key of the ready task when another one gets the next slot.
@@ -199,7 +217,7 @@ void turn::explain(task_explained& e, const segment& s) {
   }
   case task_state::ready:
     e.reason = reason_of_ready(state_, *state_.queues[s.queue]);
-    if (s.limits && e.reason != task_reason::queue_paused)
+    if (s.limits && may_be_limited(state_, s, e.reason))
       explain_limits(state_, s, e);
     explain_turns(*state_.queues[s.queue], s, e);
     return;

@@ -133,6 +133,25 @@ TEST_F(QueueWaits, HeldTaskOfAKeyWaitsForItsLimit) {
   EXPECT_EQ(core::find_violations(state()), std::vector<std::string>{});
 }
 
+TEST_F(QueueWaits, QueueAtItsMaximumAndItsTasksAgreeOnWhatALimitHolds) {
+  set_limit("api", limit_definition{.concurrency = 1});
+  configure("q", {.max_leased = 1});
+  attach("w", {"q"});
+  claim("w", 4);
+  enqueue("q", 2, {.limits = {{"api", "a", 1}}});
+
+  EXPECT_EQ(why().waiting, (counts{{task_reason::queue_at_max_leased, 1}}));
+  EXPECT_EQ(explain(2), "o: 2 queue at max leased");
+
+  configure("q", {.max_leased = 2});
+  EXPECT_EQ(why().waiting, (counts{{task_reason::limited, 1}}));
+  EXPECT_EQ(explain(2), "o: 2 limited by api:a behind 0");
+
+  configure("q", {.max_leased = 1});
+  EXPECT_EQ(why().waiting, (counts{{task_reason::limited, 1}})) << "it is held already";
+  EXPECT_EQ(explain(2), "o: 2 limited by api:a behind 0");
+}
+
 TEST_F(QueueWaits, WorkerThatTakesNoMoreOfAQueueForNowCountsAsBusyThere) {
   attach("w", {"q", "r"});
   claim("w", 3);
