@@ -291,6 +291,8 @@ class LimitsMet(TenantsTest):
         self.assertEqual(self.enqueue("mallory"), "")
         self.assertIn("queue_full", self.enqueue("mallory"))
         self.assert_met("max_depth")
+        self.assertRegex(self.cluster.coordinator.text(),
+                         "limit is reached limit=max_depth tenant=mallory times=1 queue=q\n")
         self.assertEqual(self.enqueue("acme"), "")
 
     def test_token_rate(self):

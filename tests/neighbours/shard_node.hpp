@@ -107,7 +107,8 @@ public:
   bool drop_timer(fencing_token) override { return true; }
   void close_turn_soon() override;
   void wake_after(duration wait, std::uint64_t number) override;
-  void note_limit(std::string_view, std::uint64_t, std::string_view) override {}
+  void note_limit(
+    std::string_view, std::uint64_t, std::string_view, std::string_view) override {}
   void note_expired(const core::leases_expired&) override {}
   void note_breaker(const core::breaker_tripped&) override {}
   void note_occurrence(const core::occurrence_noted&, timestamp) override {}

@@ -90,7 +90,8 @@ public:
   void close_turn_soon() override;
   void wake_after(duration wait, std::uint64_t number) override;
 
-  void note_limit(std::string_view name, std::uint64_t, std::string_view) override {
+  void note_limit(
+    std::string_view name, std::uint64_t, std::string_view, std::string_view) override {
     noted_limit_ = name;
   }
 

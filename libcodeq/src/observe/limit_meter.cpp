@@ -29,7 +29,15 @@ void limit_meter::note(const met_limit& met) {
     past.next_line = now + line_interval;
     times = std::exchange(past.unlogged, 0);
   }
-  if (met.max == 0)
+  if (!met.queue.empty())
+    CODEQ_LOG_WARN(
+      "limit is reached limit={} {}={} times={} queue={}",
+      met.name,
+      met.kind,
+      met.who,
+      times,
+      met.queue);
+  else if (met.max == 0)
     CODEQ_LOG_WARN("limit is reached limit={} {}={} times={}", met.name, met.kind, met.who, times);
   else
     CODEQ_LOG_WARN(

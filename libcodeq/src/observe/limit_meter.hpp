@@ -59,6 +59,9 @@ struct met_limit {
   /// Who reached it: the kind, `tenant` or `remote`, and the name.
   std::string_view kind;
   std::string_view who;
+  /// The queue that is full, with `max_depth`; `max` is 0 then. A line names only the latest one,
+  /// so that many queues cause no more lines.
+  std::string_view queue{};
 };
 
 /// Counts how often each limit was reached, and logs it: at most one line per second for each pair

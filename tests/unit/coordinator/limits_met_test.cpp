@@ -63,11 +63,13 @@ protected:
 TEST_F(LimitsMetByEnqueues, AreTheDepthOfAQueueAndTheQueuesOfATenant) {
   config_of("q").max_depth = 1;
   EXPECT_EQ(enqueue("q", 2), "max_depth");
+  EXPECT_EQ(port_.full_queue, "q");
   EXPECT_EQ(enqueue("q", 1), "");
 
   for (std::size_t i = 1; i < limits::queues_per_tenant_max; ++i)
     options_.state->intern({"default", "q" + std::to_string(i)});
   EXPECT_EQ(enqueue("another"), "queues_per_tenant_max");
+  EXPECT_EQ(port_.full_queue, "");
   EXPECT_EQ(refused(), 1u);
 }
 

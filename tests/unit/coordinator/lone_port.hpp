@@ -51,7 +51,11 @@ public:
   bool make_timer(sequence, fencing_token) override { return true; }
   void fire_timer(fencing_token) override {}
   bool drop_timer(fencing_token) override { return true; }
-  void note_limit(std::string_view name, std::uint64_t, std::string_view) override { limit = name; }
+  void note_limit(
+    std::string_view name, std::uint64_t, std::string_view, std::string_view queue) override {
+    limit = name;
+    full_queue = queue;
+  }
 
   void note_expired(const core::leases_expired&) override {}
   void note_breaker(const core::breaker_tripped& tripped) override {
@@ -71,6 +75,8 @@ public:
   /// Numbers of the answered requests, with the error of a refused one.
   std::string answers;
   std::string limit;
+  /// The queue that the latest limit named.
+  std::string full_queue;
   /// The breakers that tripped, one a line.
   std::string breakers;
   bool has_replicas = true;

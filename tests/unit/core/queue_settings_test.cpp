@@ -319,6 +319,7 @@ TEST_F(QueueSettings, RunsOfOneRequestCountTogether) {
     checked.error().context,
     "queue \"q\" is full: it has no room for 4 more; max_depth, over all shards, is 3");
   EXPECT_TRUE(core::is_of_max_depth(checked.error()));
+  EXPECT_EQ(core::full_queue(checked.error()), "q");
   EXPECT_FALSE(core::is_too_many_queues(checked.error()));
   EXPECT_TRUE(core::check_queues(state(), {r}));
 }

@@ -127,8 +127,9 @@ observe::line_pace::time_point shard_driver::line_time() {
   return observe::line_pace::time_point(now().steady.time_since_epoch());
 }
 
-void shard_driver::note_limit(std::string_view name, std::uint64_t max, std::string_view owner) {
-  options_.meter->note({name, max, "tenant", owner});
+void shard_driver::note_limit(
+  std::string_view name, std::uint64_t max, std::string_view owner, std::string_view queue) {
+  options_.meter->note({name, max, "tenant", owner, queue});
 }
 
 void shard_driver::note_expired(const core::leases_expired& expired) {

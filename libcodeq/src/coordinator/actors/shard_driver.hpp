@@ -109,7 +109,11 @@ public:
   bool drop_timer(fencing_token token) override;
   void close_turn_soon() override;
   void wake_after(duration wait, std::uint64_t number) override;
-  void note_limit(std::string_view name, std::uint64_t max, std::string_view owner) override;
+  void note_limit(
+    std::string_view name,
+    std::uint64_t max,
+    std::string_view owner,
+    std::string_view queue) override;
   void note_expired(const core::leases_expired& expired) override;
   void note_breaker(const core::breaker_tripped& tripped) override;
   void note_occurrence(const core::occurrence_noted& noted, timestamp now) override;

@@ -122,8 +122,13 @@ public:
   virtual void wake_after(duration wait, std::uint64_t number) = 0;
 
   /// A request of the peer met a limit. `name` is one of `observe::counted_limits`; `max` is 0 when
-  /// it differs between queues. `owner`: the tenant of the peer's token, if it has one.
-  virtual void note_limit(std::string_view name, std::uint64_t max, std::string_view owner) = 0;
+  /// it differs between queues. `owner`: the tenant of the peer's token, if it has one. With
+  /// `max_depth`, `queue` is the full one.
+  virtual void note_limit(
+    std::string_view name,
+    std::uint64_t max,
+    std::string_view owner,
+    std::string_view queue = {}) = 0;
 
   /// Leases of a queue expired.
   virtual void note_expired(const core::leases_expired& expired) = 0;

@@ -51,7 +51,7 @@ void shard::note_refusal(std::string_view owner, const error& reason) {
   else if (core::is_of_limit_keys(reason))
     port_.note_limit("limit_keys_max", limits::limit_keys_max, owner);
   else if (core::is_of_max_depth(reason))
-    port_.note_limit("max_depth", 0, owner);
+    port_.note_limit("max_depth", 0, owner, core::full_queue(reason));
   else if (core::is_too_many_queues(reason))
     port_.note_limit("queues_per_tenant_max", limits::queues_per_tenant_max, owner);
   else if (reason.code == errc::overloaded && !core::is_not_answered(reason))

@@ -27,6 +27,7 @@ using added_tasks =
   std::map<std::reference_wrapper<const queue_address>, std::uint64_t, std::less<queue_address>>;
 
 /// Occurs in the refusals because of the depth of a queue only.
+constexpr std::string_view of_queue = "queue \"";
 constexpr std::string_view of_max_depth = " more; max_depth, over all shards, is ";
 
 /// Begins the refusals of requests that could not wait for room.
@@ -170,7 +171,8 @@ check_queues(const shard_state& state, const std::vector<enqueue_run>& runs) {
 error queue_full(const queue_state& queue, std::uint64_t added, bool is_any_silent) {
   return {
     errc::queue_full,
-    "queue \"" + queue.address.queue + "\" is full: it has no room for " + std::to_string(added)
+    std::string(of_queue) + queue.address.queue + "\" is full: it has no room for "
+      + std::to_string(added)
       + std::string(of_max_depth) + std::to_string(queue.settings.config.max_depth)
       + (is_any_silent ? "; unused room of shards that do not answer counts as used" : "")};
 }
@@ -183,6 +185,12 @@ bool is_of_fairness_keys(const error& reason) {
 bool is_of_max_depth(const error& reason) {
   return reason.code == errc::queue_full
          && reason.context.find(of_max_depth) != std::string::npos;
+}
+
+std::string full_queue(const error& reason) {
+  // A name has no quotes.
+  const auto begin = of_queue.size();
+  return reason.context.substr(begin, reason.context.find('"', begin) - begin);
 }
 
 error not_answered(errc code, const queue_state& queue, const std::string& why) {

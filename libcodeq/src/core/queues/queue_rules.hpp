@@ -46,6 +46,9 @@ check_queues(const shard_state& state, const std::vector<enqueue_run>& runs);
 /// True for an error that `queue_full` made.
 [[nodiscard]] bool is_of_max_depth(const error& reason);
 
+/// The name of the queue that is full. @pre is_of_max_depth(reason)
+[[nodiscard]] std::string full_queue(const error& reason);
+
 /// The refusal of a request that could not wait until it was known whether the queue has room.
 [[nodiscard]] error not_answered(errc code, const queue_state& queue, const std::string& why);
 
