@@ -332,7 +332,7 @@ class Audit(TokenTest):
              for one in self.log("boss")],
             [("boss", "limit delete", "shop", "api: concurrency 2"),
              ("boss", "limit open", "shop", 'api: key "acct_1"'),
-             ("boss", "limit close", "shop", 'api: key "acct_1" for 30000ms'),
+             ("boss", "limit close", "shop", 'api: key "acct_1" for 30s'),
              ("boss", "limit set", "shop", "api: concurrency 2")])
 
     def test_log_level_is_entered_when_it_changes(self):

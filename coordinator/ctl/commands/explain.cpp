@@ -81,7 +81,7 @@ std::string to_text(const task_explanation& why, const std::string& hint) {
     {"max-leased", limit_text(why.queue.max_leased)}};
   for (auto& field : config_fields(why.queue))
     fields.push_back(std::move(field));
-  return printable(to_sentence(why)) + hint + "\n\nsettings of its queue on its shard\n"
+  return printable(to_sentence(why)) + hint + "\n\nsettings of its queue, as its shard has them\n"
          + format_fields(fields);
 }
 
@@ -269,8 +269,8 @@ void add_explain(command_table& to) {
                "rate of the last minute, when the last task that waits for no time starts, but not "
                "before --max-leased and the limits allow it, as far as a shard knows run times and "
                "held tasks, and only if each can start. A shard "
-               "is a part of the store: each task belongs to one, and each has a part of every "
-               "queue and of its limits."});
+               "is a part of the store, to which a task belongs; --max-leased, --max-depth and "
+               "limits count over all shards."});
 }
 
 } // namespace codeq::ctl

@@ -453,7 +453,7 @@ struct task_explanation {
   duration lease_left{0};
   /// Connected workers that serve its queue.
   std::uint32_t workers = 0;
-  /// Configuration on the task's shard; limits are those of this shard.
+  /// Configuration as the task's shard has it; `max_depth` and `max_leased` are of the whole queue.
   queue_config queue;
   /// With `queue_paused`: see `queue_info::pause_reason`.
   std::string pause_reason{};

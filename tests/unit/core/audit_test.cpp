@@ -94,13 +94,45 @@ TEST_F(Audit, EntersWhatWasChangedOfAQueue) {
   configure("q", config);
   EXPECT_EQ(
     written(),
-    "ada queue set default/q 0: lease 10000ms -> 30000ms, max-depth 0 -> 100");
+    "ada queue set default/q 0: lease 10s -> 30s, max-depth 0 -> 100");
   act(2);
   pause("q");
   EXPECT_EQ(written(), "ada queue pause default/q 0");
   act(3);
   unpause("q");
   EXPECT_EQ(written(), "ada queue resume default/q 0");
+}
+
+TEST_F(Audit, EntersTimesAndRatesOfLimitsAsOptionsTakeThem) {
+  act(1);
+  set_limit("api", limit_definition{.rate = start_rate{5, 1min, 2}});
+  EXPECT_EQ(written(), "ada limit set default/ 0: api: rate 5/1m, burst 2");
+  act(2);
+  set_limit("api", limit_definition{.concurrency = 3, .rate = start_rate{5, 1500ms, 2}});
+  EXPECT_EQ(
+    written(),
+    "ada limit set default/ 0: api: rate 5/1m, burst 2 -> concurrency 3, rate 5/1500ms, burst 2");
+  act(3);
+  close_key("api", "k", 1h);
+  EXPECT_EQ(written(), "ada limit close default/ 0: api: key \"k\" for 1h");
+}
+
+TEST_F(Audit, EntersTheOpeningOfAClosedKeyOnly) {
+  set_limit("api", limit_definition{.concurrency = 1});
+  act(1);
+  close_key("api", "k", 0s);
+  EXPECT_EQ(written(), "") << "it is open";
+
+  close_key("api", "k", 1h);
+  act(2);
+  close_key("api", "k", 0s);
+  EXPECT_EQ(written(), "ada limit open default/ 0: api: key \"k\"");
+
+  close_key("api", "k", 10s);
+  advance(10s);
+  act(3);
+  close_key("api", "k", 0s);
+  EXPECT_EQ(written(), "") << "its time is over";
 }
 
 TEST_F(Audit, DoesNotEnterWhatChangesNothing) {

@@ -222,7 +222,7 @@ result<void> check_new_queues(const shard_state& state, const std::vector<follow
 namespace {
 
 std::string text_of(duration value) {
-  return std::to_string(value.count()) + "ms";
+  return base::format_duration(value);
 }
 
 std::string text_of(std::uint64_t value) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "base/duration_text.hpp"
 #include "core/queues/limit_forecast.hpp"
 #include "core/queues/queue_limits.hpp"
 #include "core/state/apply.hpp"
@@ -21,14 +22,14 @@ error unknown_limit(const limit_address& limit) {
     errc::unknown_limit, "tenant \"" + limit.tenant + "\" has no limit \"" + limit.name + "\""};
 }
 
-/// For the audit log.
+/// For the audit log, as `codeqctl limit set` takes it.
 std::string describe(const limit_definition& definition) {
   std::string text;
   if (definition.concurrency)
     text = "concurrency " + std::to_string(*definition.concurrency);
   if (const auto& rate = definition.rate)
-    text += (text.empty() ? "rate " : ", rate ") + std::to_string(rate->count) + " per "
-            + std::to_string(rate->period.count()) + "ms, burst " + std::to_string(rate->burst);
+    text += (text.empty() ? "rate " : ", rate ") + std::to_string(rate->count) + "/"
+            + base::format_duration(rate->period) + ", burst " + std::to_string(rate->burst);
   return text;
 }
 
@@ -115,21 +116,24 @@ void turn::run(const close_limit_key& c) {
                                                : unknown_limit(c.limit);
   if (answer.allowed) {
     bool closes = c.closed_for > duration{0};
+    bool was_closed =
+      state_.limits.describe_key(c.limit, c.limit_key).closed_until > now_.shard;
     // Operators ask the owner of the key.
     state_.limits.keys().close(
       state_.limits.place_of(c.limit.tenant, use),
       closes ? now_.shard + c.closed_for : timestamp{});
     auto detail = c.limit.name + ": key \"" + c.limit_key + "\"";
     if (closes)
-      detail += " for " + std::to_string(c.closed_for.count()) + "ms";
-    audit(
-      {c.origin,
-       closes ? operator_action::limit_close : operator_action::limit_open,
-       c.limit.tenant,
-       {},
-       0,
-       0,
-       std::move(detail)});
+      detail += " for " + base::format_duration(c.closed_for);
+    if (closes || was_closed)
+      audit(
+        {c.origin,
+         closes ? operator_action::limit_close : operator_action::limit_open,
+         c.limit.tenant,
+         {},
+         0,
+         0,
+         std::move(detail)});
     answer.keys.push_back(state_.limits.describe_key(c.limit, c.limit_key));
   }
   effects_.emplace_back(std::move(answer));
