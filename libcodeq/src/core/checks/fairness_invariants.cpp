@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checks/fairness_invariants.hpp"
 
-#include "core/checks/limit_invariants.hpp"
 #include "core/state/queue_fairness.hpp"
+#include "core/state/task_limits.hpp"
 
 #include <array>
 #include <map>

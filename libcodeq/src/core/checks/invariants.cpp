@@ -8,6 +8,7 @@
 #include "core/queues/queue_limits.hpp"
 #include "core/queues/queue_waits.hpp"
 #include "core/state/task_index.hpp"
+#include "core/state/task_limits.hpp"
 #include "core/state/task_outcomes.hpp"
 
 #include <algorithm>

@@ -123,16 +123,6 @@ void check_holding(const shard_state& state, std::vector<std::string>& found) {
 
 } // namespace
 
-bool is_held(const shard_state& state, const segment& s) {
-  if (!s.limits)
-    return false;
-  if (state.permits.is_waiting(s.first))
-    return true;
-  auto task = state.limits.find_task(
-    state.queues[s.queue]->address.tenant, *s.limits, describe_without_uses(state, s));
-  return state.limits.keys().is_held(task);
-}
-
 void find_limit_violations(const shard_state& state, std::vector<std::string>& found) {
   std::map<key_name, std::uint64_t> leased;
   std::map<std::uint32_t, queue_recount> counts;

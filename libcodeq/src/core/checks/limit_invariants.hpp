@@ -13,9 +13,6 @@ namespace codeq::core {
 /// each ready task with limits is in its lane or held by one of its keys.
 void find_limit_violations(const shard_state& state, std::vector<std::string>& found);
 
-/// True when a limit holds the segment's task back.
-[[nodiscard]] bool is_held(const shard_state& state, const segment& s);
-
 /// Writes the durable part of the limits: definitions, and the marks of keys.
 void write_limits(std::ostream& out, const shard_state& state);
 

@@ -43,6 +43,12 @@ permit_task_of(const shard_state& state, const segment& s) {
   return task.shares.empty() ? std::nullopt : std::optional(std::move(task));
 }
 
+/// The task without its uses.
+limited_task describe_without_uses(const shard_state& state, const segment& s) {
+  const auto& fair = state.queues[s.queue]->fair;
+  return {s.first, s.priority, {}, s.queue, fair ? fair->turns_of(s) : std::string_view()};
+}
+
 limited_task describe(shard_state& state, const segment& s, const std::vector<task_limit>& uses) {
   return state.limits.describe(segment_tenant(state, s), uses, describe_without_uses(state, s));
 }
@@ -87,9 +93,14 @@ void return_to_lane(shard_state& state, sequence seq) {
 
 } // namespace
 
-limited_task describe_without_uses(const shard_state& state, const segment& s) {
-  const auto& fair = state.queues[s.queue]->fair;
-  return {s.first, s.priority, {}, s.queue, fair ? fair->turns_of(s) : std::string_view()};
+bool is_held(const shard_state& state, const segment& s) {
+  if (!s.limits)
+    return false;
+  if (state.permits.is_waiting(s.first))
+    return true;
+  auto task = state.limits.find_task(
+    segment_tenant(state, s), *s.limits, describe_without_uses(state, s));
+  return state.limits.keys().is_held(task);
 }
 
 void occupy_limits(shard_state& state, const segment& s) {

@@ -10,7 +10,11 @@
 /// freed with its end, in turns and in recovery alike.
 namespace codeq::core {
 
-// All of them: @pre the segment has limits. They are at the latest shard time that was seen.
+/// The task is ready, and in no lane because one of its limits holds it back, or because it waits for
+/// a permit. Also for a segment without limits.
+[[nodiscard]] bool is_held(const shard_state& state, const segment& s);
+
+// All that follow: @pre the segment has limits. They are at the latest shard time that was seen.
 
 /// A lease of the task began.
 void occupy_limits(shard_state& state, const segment& s);
@@ -63,9 +67,6 @@ held_before(shard_state& state, const segment& s, const task_limit& use);
 /// The attempt of the task ran for so much less than its fairness key was charged, or more when
 /// negative: among the tasks that its limit keys hold back, the key has its turns accordingly.
 void settle_turns(shard_state& state, const segment& s, std::int64_t difference);
-
-/// A task with limits as the limit keys know it, but for its uses.
-[[nodiscard]] limited_task describe_without_uses(const shard_state& state, const segment& s);
 
 /// The task's use of the limit of that name, or the first one when it is empty; null when there is
 /// none. Also for a segment without limits.

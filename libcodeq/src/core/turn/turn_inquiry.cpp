@@ -20,15 +20,6 @@ task_reason reason_to_wait(const segment& s, sequence seq) {
   return waits_for_retry(s, s.view(seq)) ? task_reason::retry_waiting : task_reason::deferred;
 }
 
-/// True when a limit took the ready task out of its lane. @pre it has limits
-bool is_held_back(shard_state& state, const segment& s) {
-  const auto& queue = *state.queues[s.queue];
-  return state.permits.is_waiting(s.first)
-         || (queue.held > 0
-             && state.limits.keys().is_held(state.limits.describe(
-               queue.address.tenant, *s.limits, {s.first, s.priority, {}, s.queue})));
-}
-
 /// Names the limit that does not admit the ready task now, if there is one.
 void explain_limits(shard_state& state, const segment& s, task_explained& e) {
   auto use = refused_use(state, s);
@@ -45,9 +36,9 @@ void explain_limits(shard_state& state, const segment& s, task_explained& e) {
 /// Whether the limits of the ready task matter beside that reason of its queue. As in the account
 /// of the queue, a task in its lane waits for the maximum of the queue: its limits are checked when
 /// it is its turn.
-bool may_be_limited(shard_state& state, const segment& s, task_reason of_queue) {
+bool may_be_limited(const shard_state& state, const segment& s, task_reason of_queue) {
   if (of_queue == task_reason::queue_at_max_leased)
-    return is_held_back(state, s);
+    return is_held(state, s);
   return of_queue != task_reason::queue_paused;
 }
 

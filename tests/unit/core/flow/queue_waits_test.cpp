@@ -138,18 +138,21 @@ TEST_F(QueueWaits, QueueAtItsMaximumAndItsTasksAgreeOnWhatALimitHolds) {
   configure("q", {.max_leased = 1});
   attach("w", {"q"});
   claim("w", 4);
-  enqueue("q", 2, {.limits = {{"api", "a", 1}}});
+  enqueue("q", 1, {.limits = {{"api", "a", 1}}});
+  enqueue("q", 1, {.limits = {{"api", "b", 1}}});
+  enqueue("q", 1, {.limits = {{"api", "a", 1}}});
 
-  EXPECT_EQ(why().waiting, (counts{{task_reason::queue_at_max_leased, 1}}));
+  EXPECT_EQ(why().waiting, (counts{{task_reason::queue_at_max_leased, 2}}));
   EXPECT_EQ(explain(2), "o: 2 queue at max leased");
+  EXPECT_EQ(explain(3), "o: 3 queue at max leased") << "it is not its turn yet";
 
   configure("q", {.max_leased = 2});
   EXPECT_EQ(why().waiting, (counts{{task_reason::limited, 1}}));
-  EXPECT_EQ(explain(2), "o: 2 limited by api:a behind 0");
+  EXPECT_EQ(explain(3), "o: 3 limited by api:a behind 0");
 
   configure("q", {.max_leased = 1});
   EXPECT_EQ(why().waiting, (counts{{task_reason::limited, 1}})) << "it is held already";
-  EXPECT_EQ(explain(2), "o: 2 limited by api:a behind 0");
+  EXPECT_EQ(explain(3), "o: 3 limited by api:a behind 0");
 }
 
 TEST_F(QueueWaits, WorkerThatTakesNoMoreOfAQueueForNowCountsAsBusyThere) {
