@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -76,6 +77,7 @@ public:
   }
 
   void run(handler_number handler, task&& attempt) override {
+    ++starts[value(attempt.token)];
     say("run " + std::to_string(value(attempt.token)) + " by " + std::to_string(handler));
   }
 
@@ -124,6 +126,8 @@ public:
   void say(const std::string& line) { said += line + "\n"; }
 
   std::string said;
+  /// How often a handler got a task, by token.
+  std::map<std::uint64_t, int> starts;
   /// The started handlers, by the names that they are registered for.
   std::string handlers;
   bool wants_flush = false;
@@ -140,12 +144,20 @@ protected:
     options.wake = std::make_shared<wake_signal>([] {});
     dispatcher_.emplace(options, port);
     dispatcher_->take_links(1);
+    go_up();
+    port.said.clear();
+  }
+
+  void go_up() {
     auto ack =
       protocol::hello_ack::build([](schema::HelloAck::Builder root) { root.setShardCount(1); });
     dispatcher_->take_link_up(link, ack, now);
     dispatcher_->take(link, protocol::resume_reply::build([](auto) {}));
     settle();
-    port.said.clear();
+  }
+
+  void go_down() {
+    dispatcher_->take_link_down(link, {errc::disconnected, "lost"}, false);
   }
 
   void grant(
@@ -472,6 +484,58 @@ TEST_F(DispatcherAlone, LeaseIsBeatenWhenItsLookIsDueAndNotBefore) {
   EXPECT_EQ(said(), "");
   dispatcher_->wake(port.last_wake, now + duration{5'000});
   EXPECT_EQ(said(), "beat\n");
+}
+
+TEST_F(DispatcherAlone, TaskThatWaitedWhenItsLeaseEndedStartsOnceWhenItComesAgain) {
+  auto options = one_at_a_time();
+  options.slots = 2;
+  options.prefetch = 2;
+  start(options);
+  grant(1);
+  grant(2);
+  grant(7);
+  go_down();
+  // Without a connection the leases run out: the tasks that run are stopped, the one that waits is
+  // lost.
+  now += duration{10'000};
+  dispatcher_->wake(port.last_wake, now);
+  go_up();
+
+  // The restarted coordinator still has the lease.
+  grant(7, "a", true);
+  complete(1);
+  complete(2);
+
+  EXPECT_EQ(port.starts[7], 1);
+}
+
+TEST_F(DispatcherAlone, TaskWhoseReportWasSentAgainIsNotRunWhenItComesAfterTheAnswer) {
+  start(one_at_a_time());
+  grant(7);
+  complete(1);
+  go_down();
+  go_up();
+
+  // The shard decided the resume before the report, and its reader was slow.
+  answer(7);
+  grant(7, "a", true);
+
+  EXPECT_EQ(port.starts[7], 1);
+}
+
+TEST_F(DispatcherAlone, TaskIsRunAgainWhenAPowerCutUndidItsAnsweredReport) {
+  start(one_at_a_time());
+  grant(7);
+  complete(1);
+  go_down();
+  go_up();
+  answer(7);
+  go_down();
+  go_up();
+
+  grant(7, "a", true);
+
+  EXPECT_EQ(port.starts[7], 2);
 }
 
 } // namespace

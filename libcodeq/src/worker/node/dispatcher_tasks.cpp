@@ -13,6 +13,10 @@ void dispatcher::take(std::size_t link, const protocol::task_batch& batch, monot
   if (!read)
     return port_.break_link(link, read.error());
   claims_.received(link, store_of(link), read->tasks.size(), read->redelivered);
+  // A task whose lease was lost while it waited may come again under the same token; its first copy
+  // would start as well.
+  if (read->redelivered)
+    waiting_.drop_lost();
   for (auto& attempt : read->tasks)
     accept_task(link, std::move(attempt), now);
   start_waiting();
@@ -24,7 +28,7 @@ void dispatcher::accept_task(std::size_t link, task&& attempt, monotonic_time re
   lease_key key{store_of(link), attempt.id.shard, attempt.token};
   // After a resume the coordinator may deliver a lease that this node has: one that was listed too
   // late, or that has just ended.
-  if (book_.find(key) != nullptr || outbox_.contains(key) || is_stale(link, key))
+  if (book_.find(key) != nullptr || outbox_.has_reported(key) || is_stale(link, key))
     return claims_.released(key.store);
   if (step_ != step::running || attempt.tenant != tenant_ || !serves(attempt.queue))
     return refuse_task(key, attempt);

@@ -70,7 +70,10 @@ std::vector<lease_key> outbox::list(Test&& is_meant) const {
 }
 
 void outbox::resend(std::size_t store) {
-  unsent_[store] = list([store](const lease_key& key) { return key.store == store; });
+  auto is_of = [store](const lease_key& key) { return key.store == store; };
+  unsent_[store] = list(is_of);
+  std::erase_if(resent_, is_of);
+  resent_.insert(unsent_[store].begin(), unsent_[store].end());
 }
 
 void outbox::resend(std::size_t store, std::span<const shard_id> shards) {
@@ -81,6 +84,8 @@ void outbox::resend(std::size_t store, std::span<const shard_id> shards) {
   std::erase_if(unsent, is_of);
   auto again = list(is_of);
   unsent.insert(unsent.end(), again.begin(), again.end());
+  std::erase_if(resent_, is_of);
+  resent_.insert(again.begin(), again.end());
 }
 
 bool outbox::answered(const lease_key& key) {
@@ -118,6 +123,7 @@ const report* outbox::refused(const lease_key& key, const std::string& why) {
 
 void outbox::drop(std::size_t store) {
   unsent_[store].clear();
+  std::erase_if(resent_, [&](const lease_key& key) { return key.store == store; });
   std::erase_if(waiting_, [&](const auto& item) {
     if (item.first.store != store)
       return false;

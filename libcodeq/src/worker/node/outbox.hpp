@@ -9,6 +9,7 @@
 #include <functional>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace codeq::worker {
@@ -66,6 +67,13 @@ public:
 
   [[nodiscard]] bool contains(const lease_key& key) const { return waiting_.contains(key); }
 
+  /// True for a report that waits for its answer, or waited at the latest `resend` to its shard. The
+  /// coordinator may have decided the resume before that report; then it delivers the task again,
+  /// perhaps after the answer.
+  [[nodiscard]] bool has_reported(const lease_key& key) const {
+    return waiting_.contains(key) || resent_.contains(key);
+  }
+
   [[nodiscard]] std::size_t size() const noexcept { return waiting_.size(); }
 
   /// True when so many reports are unanswered that no more tasks should be claimed.
@@ -86,6 +94,8 @@ private:
   std::unordered_map<lease_key, entry, lease_key_hash> waiting_;
   std::vector<std::vector<lease_key>> unsent_;
   std::vector<lease_key> postponed_;
+  /// The reports that waited at the latest `resend` to their shards.
+  std::unordered_set<lease_key, lease_key_hash> resent_;
   std::size_t batch_reports_;
   std::uint64_t next_order_ = 0;
   std::size_t bytes_ = 0;

@@ -87,6 +87,12 @@ void waiting_tasks::take_some(
   }
 }
 
+void waiting_tasks::drop_lost() {
+  for (auto* lane : listed_)
+    for (auto& tasks : lane->tasks)
+      lane->size -= tasks.remove_if([&](const auto& one) { return !rules_.is_held(one.key); });
+}
+
 waiting_list waiting_tasks::take_all() {
   waiting_list taken;
   for (auto* lane : listed_) {

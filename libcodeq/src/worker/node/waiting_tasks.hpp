@@ -66,6 +66,9 @@ public:
   /// Empty when nothing may start.
   [[nodiscard]] waiting_list take_next();
 
+  /// Drops the tasks whose lease was lost.
+  void drop_lost();
+
   /// Removes all waiting tasks.
   [[nodiscard]] waiting_list take_all();
 
