@@ -354,8 +354,10 @@ void worker_process::run(worker::handler_number handler, task&& attempt) {
 }
 
 void worker_process::run_batch(worker::handler_number handler, std::vector<task> attempts) {
-  for (const auto& attempt : attempts)
+  for (const auto& attempt : attempts) {
     check_handler(handler, attempt);
+    check_start(attempt);
+  }
   handlers_.run(handler, std::move(attempts));
 }
 
@@ -369,6 +371,15 @@ void worker_process::check_handler(worker::handler_number handler, const task& a
   const auto& group = is_keyed ? attempt.group : std::string();
   if (lives->second.queue != attempt.queue || lives->second.group != group)
     throw std::runtime_error("worker: a task for the handler of another queue or group");
+}
+
+void worker_process::check_start(const task& attempt) {
+  // A power cut may undo a report that was answered; its task is delivered again then.
+  auto cuts = parts_.audit->totals().power_cuts;
+  auto [at, is_first] = starts_.try_emplace({attempt.id.shard, attempt.token}, cuts);
+  if (!is_first && std::exchange(at->second, cuts) == cuts)
+    throw std::runtime_error(
+      "worker: token " + std::to_string(value(attempt.token)) + " is started twice");
 }
 
 void worker_process::flush_soon() {

@@ -119,6 +119,8 @@ private:
   void say_goodbye();
   /// Checks that the handler lives and was started for this task.
   void check_handler(worker::handler_number handler, const task& attempt) const;
+  /// Checks that this process starts a lease once.
+  void check_start(const task& attempt);
   [[nodiscard]] monotonic_time now() const;
   void after(duration wait, timeline::action what);
 
@@ -136,6 +138,8 @@ private:
   };
 
   std::map<worker::handler_number, handler_view> living_;
+  /// The number of power cuts before the latest start of each lease.
+  std::map<std::pair<shard_id, fencing_token>, std::uint64_t> starts_;
   std::vector<worker::served_queue> served_;
   worker::dispatcher dispatcher_;
   /// The connection that the dispatcher knows.

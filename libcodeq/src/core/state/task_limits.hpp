@@ -10,8 +10,8 @@
 /// freed with its end, in turns and in recovery alike.
 namespace codeq::core {
 
-/// The task is ready, and in no lane because one of its limits holds it back, or because it waits for
-/// a permit. Also for a segment without limits.
+/// The task is ready, and in no lane because one of its limits holds it back, or because it waits
+/// for a permit. Also for a segment without limits.
 [[nodiscard]] bool is_held(const shard_state& state, const segment& s);
 
 // All that follow: @pre the segment has limits. They are at the latest shard time that was seen.
