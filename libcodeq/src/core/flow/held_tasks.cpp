@@ -24,18 +24,20 @@ held_tasks::level& held_tasks::level_of(std::uint8_t priority) {
   auto at = std::find_if(
     levels_.begin(), levels_.end(), [&](const level& one) { return one.priority <= priority; });
   bool is_there = at != levels_.end() && at->priority == priority;
-  return is_there ? *at : *levels_.insert(at, level{priority, {}, nullptr});
+  return is_there ? *at : *levels_.insert(at, level{priority, {}, {}, nullptr});
 }
 
 bool held_tasks::insert(const held_task& task, std::uint32_t cost, const fair_terms& terms) {
   auto& of = level_of(task.priority);
-  if (!of.turns && !task.fairness_key.empty()) {
+  if (of.size() == 0)
+    of.only_key = task.fairness_key;
+  if (!of.turns && of.only_key != task.fairness_key) {
     of.turns = std::make_unique<held_turns>();
-    of.turns->adopt(std::exchange(of.plain, {}), {});
+    of.turns->adopt(std::exchange(of.of_only_key, {}), of.only_key);
   }
   if (of.turns)
     return of.turns->insert(task.seq, cost, task.fairness_key, terms);
-  return of.plain.emplace(task.seq, cost).second;
+  return of.of_only_key.emplace(task.seq, cost).second;
 }
 
 bool held_tasks::erase(const held_task& task) {
@@ -43,7 +45,7 @@ bool held_tasks::erase(const held_task& task) {
   if (at == levels_.end())
     return false;
   bool was_held = at->turns ? at->turns->erase(task.seq, task.fairness_key)
-                            : at->plain.erase(task.seq) > 0;
+                            : at->of_only_key.erase(task.seq) > 0;
   if (at->size() == 0)
     levels_.erase(at);
   return was_held;
@@ -54,7 +56,7 @@ bool held_tasks::contains(const held_task& task) const {
   if (at == levels_.end())
     return false;
   return at->turns ? at->turns->contains(task.seq, task.fairness_key)
-                   : at->plain.contains(task.seq);
+                   : at->of_only_key.contains(task.seq);
 }
 
 std::size_t held_tasks::size() const noexcept {
@@ -65,12 +67,12 @@ std::size_t held_tasks::size() const noexcept {
 
 std::uint32_t held_tasks::next_cost(const terms_of_key& terms) {
   auto& first = levels_.front();
-  return first.turns ? first.turns->next_cost(terms) : first.plain.begin()->second;
+  return first.turns ? first.turns->next_cost(terms) : first.of_only_key.begin()->second;
 }
 
 std::uint32_t held_tasks::some_cost() const {
   const auto& first = levels_.front();
-  return first.turns ? first.turns->some_cost() : first.plain.begin()->second;
+  return first.turns ? first.turns->some_cost() : first.of_only_key.begin()->second;
 }
 
 held_turns::taken held_tasks::take_next(const terms_of_key& terms) {
@@ -79,7 +81,7 @@ held_turns::taken held_tasks::take_next(const terms_of_key& terms) {
   if (first.turns) {
     got = first.turns->take_next(terms);
   } else {
-    auto task = first.plain.extract(first.plain.begin());
+    auto task = first.of_only_key.extract(first.of_only_key.begin());
     got = {task.key(), task.mapped(), 0};
   }
   if (first.size() == 0)
@@ -101,7 +103,7 @@ held_tasks::before(const held_task& task, const terms_of_key& terms) const {
       all += one.size();
     else if (one.priority == task.priority && !one.turns)
       all += static_cast<std::size_t>(
-        std::distance(one.plain.begin(), one.plain.lower_bound(task.seq)));
+        std::distance(one.of_only_key.begin(), one.of_only_key.lower_bound(task.seq)));
     else if (one.priority == task.priority && one.turns->contains(task.seq, task.fairness_key))
       all += one.turns->before(task.seq, task.fairness_key, terms);
   }

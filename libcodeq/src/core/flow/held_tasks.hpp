@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,8 +22,8 @@ struct held_task {
 };
 
 /// The tasks of one queue that a limit key holds back, in the order in which they get its slots: a
-/// higher priority first, then fairness keys in turns, then the older one. Without fairness keys it
-/// takes one node per task. Costs are logarithmic in the number of tasks.
+/// higher priority first, then fairness keys in turns, then the older one. Tasks of one fairness
+/// key take a node each, and no turns. Costs are logarithmic in the number of tasks.
 class held_tasks {
 public:
   /// Returns false when the task is held already.
@@ -44,7 +45,7 @@ public:
   /// The cost of a task of the highest priority. @pre not empty
   [[nodiscard]] std::uint32_t some_cost() const;
 
-  /// As `held_turns::take_next`; nothing is charged without fairness keys. @pre not empty
+  /// As `held_turns::take_next`; nothing is charged where all tasks have one key. @pre not empty
   held_turns::taken take_next(const terms_of_key& terms);
 
   /// As `held_turns::settle`.
@@ -55,14 +56,16 @@ public:
   [[nodiscard]] std::size_t before(const held_task& task, const terms_of_key& terms) const;
 
 private:
-  /// The tasks of one priority, without fairness keys or with them.
+  /// The tasks of one priority.
   struct level {
     std::uint8_t priority = 0;
-    held_turns::costs_of_tasks plain{};
-    /// Null until a task of the level has a fairness key; then it has all tasks.
+    /// The fairness key of all tasks, while they have one only.
+    std::string only_key{};
+    held_turns::costs_of_tasks of_only_key{};
+    /// Null until tasks of the level have different keys; then it has all tasks.
     std::unique_ptr<held_turns> turns{};
 
-    [[nodiscard]] std::size_t size() const { return turns ? turns->size() : plain.size(); }
+    [[nodiscard]] std::size_t size() const { return turns ? turns->size() : of_only_key.size(); }
   };
 
   using levels = std::vector<level>;

@@ -21,11 +21,12 @@ double pace_of(const fair_terms& of, std::uint64_t in_group) {
 
 } // namespace
 
-void held_turns::adopt(costs_of_tasks tasks, const fair_terms& terms) {
+void held_turns::adopt(costs_of_tasks tasks, std::string_view key) {
   if (tasks.empty())
     return;
-  auto who = keys_.take({}, tasks.size());
-  order_.add(who, terms.weights.key, terms.weights.group);
+  auto who = keys_.take(key, tasks.size());
+  // Its own weights count from its next turn on.
+  order_.add(who, 1);
   tasks_.resize(std::max<std::size_t>(tasks_.size(), who.key + 1));
   size_ += tasks.size();
   tasks_[who.key] = std::move(tasks);

@@ -42,8 +42,8 @@ public:
     std::int64_t charged = 0;
   };
 
-  /// Tasks without a fairness key, none of which is here yet.
-  void adopt(costs_of_tasks tasks, const fair_terms& terms);
+  /// Takes over all tasks of a key. @pre none of the key is here yet
+  void adopt(costs_of_tasks tasks, std::string_view key);
 
   /// Returns false when the task is here already. `terms` count from now on if the key is new.
   bool insert(sequence seq, std::uint32_t cost, std::string_view key, const fair_terms& terms);

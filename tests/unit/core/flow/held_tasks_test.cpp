@@ -153,6 +153,7 @@ TEST(HeldTasks, TakenTaskSaysWhatItsKeyWasCharged) {
   EXPECT_EQ(h.tasks.take_next(h.terms).charged, 0);
 
   h.add(2, "a");
+  h.add(3, "b");
   EXPECT_EQ(h.tasks.take_next(h.terms).charged, 70);
 }
 
