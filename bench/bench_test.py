@@ -181,10 +181,12 @@ class Measurements(unittest.TestCase):
 
     def test_fairness_protects_small_keys_from_a_flood(self):
         figures = measure("fairness", "--flood-tasks", "50000", "--flood-customers", "1000",
+                          "--limited-tasks", "10000",
                           "--others", "200", "--claimed-tasks", "20000", "--claim-keys", "100",
                           "--waiting-tasks", "20000", "--waiting-keys", "2000")
         self.assertLessEqual(figures["flood_ratio"], 1.5)
         self.assertLessEqual(figures["tenant_flood_ratio"], 2)
+        self.assertLessEqual(figures["limited_flood_ratio"], 1.5)
         for name in ("claims_per_s", "keyed_claims_per_s", "batched_ratio", "rss_mib"):
             self.assertGreater(figures[name], 0, name)
 

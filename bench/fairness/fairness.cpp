@@ -9,6 +9,7 @@
 #include <chrono>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <sstream>
 
@@ -34,6 +35,8 @@ struct fairness_options {
   std::size_t others = 999;
   std::uint32_t tasks_of_other = 10;
   std::uint32_t slots = 64;
+  /// Tasks of the flood that a limit holds back.
+  std::size_t limited_tasks = 100'000;
   /// For the rate of claims.
   std::size_t claimed_tasks = 200'000;
   std::size_t claim_keys = 1000;
@@ -113,13 +116,14 @@ private:
 };
 
 /// The waits of the tasks of small keys beside a flood of `customers` keys of one tenant; 0: there
-/// is no flood.
-percentiles waits_beside(const fairness_options& o, std::size_t customers) {
-  key_shard shard;
-  slot_simulation slots(shard, o.slots);
+/// is no flood. `is_limited`: a limit lets as many tasks run as there are slots otherwise.
+percentiles waits_beside(const fairness_options& o, std::size_t customers, bool is_limited) {
+  key_shard shard(is_limited ? std::optional(o.slots) : std::nullopt);
+  slot_simulation slots(shard, is_limited ? 2 * o.slots : o.slots);
   if (customers > 0) {
-    auto at_once = static_cast<std::uint32_t>(customers == 1 ? request_tasks : 1);
-    fill(shard, o.flood_tasks, customers, "flood/", at_once);
+    auto at_once = static_cast<std::uint32_t>(customers == 1 && !is_limited ? request_tasks : 1);
+    auto tasks = is_limited ? o.limited_tasks : o.flood_tasks;
+    fill(shard, tasks, customers, "flood/", at_once);
   }
   for (auto end = shard.now() + flood_lead; customers > 0 && shard.now() < end;)
     slots.step();
@@ -171,9 +175,11 @@ double waiting_mib(const fairness_options& o) {
 std::string measure(const fairness_options& o) {
   // First, since memory that was freed stays with the process.
   auto waiting = waiting_mib(o);
-  auto alone = waits_beside(o, 0);
-  auto one_key = waits_beside(o, 1);
-  auto tenant = waits_beside(o, o.flood_customers);
+  auto alone = waits_beside(o, 0, false);
+  auto one_key = waits_beside(o, 1, false);
+  auto tenant = waits_beside(o, o.flood_customers, false);
+  auto limited_alone = waits_beside(o, 0, true);
+  auto limited = waits_beside(o, 1, true);
   auto claims = claim_rate(o, 0, batch);
   auto keyed_claims = claim_rate(o, o.claim_keys, batch);
   auto single = claim_rate(o, 0, 1);
@@ -181,9 +187,12 @@ std::string measure(const fairness_options& o) {
   std::ostringstream line;
   line << R"({"bench":"fairness","flood_tasks":)" << o.flood_tasks << R"(,"others":)" << o.others
        << R"(,"slots":)" << o.slots << ',' << to_members(alone, "alone_") << ','
-       << to_members(one_key, "flood_") << ',' << to_members(tenant, "tenant_flood_")
-       << R"(,"flood_ratio":)" << one_key.p99 / alone.p99 << R"(,"tenant_flood_ratio":)"
-       << tenant.p99 / alone.p99 << R"(,"claims_per_s":)" << single << R"(,"keyed_claims_per_s":)"
+       << to_members(one_key, "flood_") << ',' << to_members(tenant, "tenant_flood_") << ','
+       << to_members(limited_alone, "limited_alone_") << ','
+       << to_members(limited, "limited_flood_") << R"(,"flood_ratio":)"
+       << one_key.p99 / alone.p99 << R"(,"tenant_flood_ratio":)" << tenant.p99 / alone.p99
+       << R"(,"limited_flood_ratio":)" << limited.p99 / limited_alone.p99
+       << R"(,"claims_per_s":)" << single << R"(,"keyed_claims_per_s":)"
        << keyed_single << R"(,"claims_ratio":)" << keyed_single / single
        << R"(,"batched_tasks_per_s":)" << claims << R"(,"keyed_batched_tasks_per_s":)"
        << keyed_claims << R"(,"batched_ratio":)" << keyed_claims / claims << R"(,"waiting_keys":)"
@@ -207,6 +216,11 @@ measurement fairness_measurement() {
         "flood-customers",
         "Keys of the flood of one tenant [default: 10000]",
         options->flood_customers,
+        any),
+      count_option(
+        "limited-tasks",
+        "Tasks of the flood that a limit holds back [default: 100000]",
+        options->limited_tasks,
         any),
       count_option("others", "Other keys, with 10 tasks each [default: 999]", options->others, any),
       count_option(

@@ -15,10 +15,18 @@ constexpr core::peer_id producer = 1;
 constexpr core::peer_id worker = 2;
 constexpr std::size_t body_bytes = 64;
 const queue_address queue{.queue = "q"};
+const std::string limit_name = "all";
 
 } // namespace
 
-key_shard::key_shard() {
+key_shard::key_shard(std::optional<std::uint32_t> concurrency)
+  : is_limited_(concurrency.has_value()) {
+  if (concurrency) {
+    core::set_limit c;
+    c.limit = {queue.tenant, limit_name};
+    c.definition = limit_definition{.concurrency = *concurrency};
+    run(c);
+  }
   auto identity = std::make_shared<const worker_identity>(worker_identity{"w", 1});
   run(core::attach_worker{worker, identity, {queue}});
 }
@@ -31,6 +39,8 @@ void key_shard::enqueue(const keyed_tasks& tasks) {
     auto& added = c.runs.emplace_back();
     added.queue = queue;
     added.fairness.key = key;
+    if (is_limited_)
+      added.limits = {{limit_name, {}, 1}};
     // The core does not read bodies.
     added.tasks = {
       bytes(std::string(count * body_bytes, '\0')),

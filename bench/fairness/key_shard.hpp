@@ -6,6 +6,7 @@
 #include "core/state/shard_state.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +17,8 @@ namespace codeq::bench {
 /// call is one turn; snapshots are taken when a coordinator would take them.
 class key_shard {
 public:
-  key_shard();
+  /// `concurrency`: that of a limit that all tasks name; empty: they name none.
+  explicit key_shard(std::optional<std::uint32_t> concurrency = std::nullopt);
 
   /// Tasks of a request: pairs of a fairness key and its number of tasks.
   using keyed_tasks = std::vector<std::pair<std::string, std::uint32_t>>;
@@ -39,6 +41,7 @@ private:
   std::vector<core::effect> run(const core::command& c);
 
   base::manual_clock clock_;
+  bool is_limited_;
   core::shard_state state_{shard_id{}, 1};
   producer_id session_ = make_producer_id(clock_.now().shard, 1, 2);
   std::uint64_t requests_ = 0;
