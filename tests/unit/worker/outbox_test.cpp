@@ -89,8 +89,8 @@ TEST(Outbox, LinksHaveTheirOwnReports) {
   EXPECT_EQ(sent(box, 1), "0: 1; ");
   box.drop(1);
 
-  EXPECT_FALSE(box.contains(key_of(1, 0, 1)));
-  EXPECT_TRUE(box.contains(key_of(1, 0, 0)));
+  EXPECT_FALSE(box.has_reported(key_of(1, 0, 1)));
+  EXPECT_TRUE(box.has_reported(key_of(1, 0, 0)));
   EXPECT_EQ(box.size(), 1u);
 }
 

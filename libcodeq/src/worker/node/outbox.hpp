@@ -65,8 +65,6 @@ public:
 
   [[nodiscard]] std::size_t stores() const noexcept { return unsent_.size(); }
 
-  [[nodiscard]] bool contains(const lease_key& key) const { return waiting_.contains(key); }
-
   /// True for a report that waits for its answer, or waited at the latest `resend` to its shard.
   /// The coordinator may have decided the resume before that report; then it delivers the task
   /// again, perhaps after the answer.
