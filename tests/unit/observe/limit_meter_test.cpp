@@ -11,7 +11,7 @@
 namespace codeq::observe {
 namespace {
 
-/// What the notes log.
+/// The lines that the meter logs.
 template <class Notes>
 std::string lines_of(Notes notes) {
   init_log(log_level::warn);
