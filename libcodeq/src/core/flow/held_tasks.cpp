@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/flow/held_tasks.hpp"
 
-#include "base/assert.hpp"
+#include "base/tuning.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -102,8 +101,7 @@ held_tasks::before(const held_task& task, const terms_of_key& terms) const {
     if (one.priority > task.priority)
       all += one.size();
     else if (one.priority == task.priority && !one.turns)
-      all += static_cast<std::size_t>(
-        std::distance(one.of_only_key.begin(), one.of_only_key.lower_bound(task.seq)));
+      all += count_before(one.of_only_key, task.seq, tuning::turns_counted_max);
     else if (one.priority == task.priority && one.turns->contains(task.seq, task.fairness_key))
       all += one.turns->before(task.seq, task.fairness_key, terms);
   }

@@ -52,7 +52,8 @@ public:
   void settle(std::uint8_t priority, std::string_view key, std::int64_t difference);
 
   /// Number of tasks that come before this one, which need not be held; about as many when
-  /// fairness keys take turns. Linear in the number of tasks.
+  /// fairness keys take turns. Counts at most `tuning::turns_counted_max` of each priority one by
+  /// one.
   [[nodiscard]] std::size_t before(const held_task& task, const terms_of_key& terms) const;
 
 private:

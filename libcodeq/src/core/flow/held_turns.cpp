@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/flow/held_turns.hpp"
 
-#include "base/assert.hpp"
+#include "base/tuning.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <unordered_map>
 #include <utility>
 
@@ -20,6 +19,14 @@ double pace_of(const fair_terms& of, std::uint64_t in_group) {
 }
 
 } // namespace
+
+std::size_t
+count_before(const held_turns::costs_of_tasks& tasks, sequence seq, std::size_t most) {
+  std::size_t count = 0;
+  for (auto at = tasks.begin(); at != tasks.end() && at->first < seq && count < most; ++at)
+    ++count;
+  return count;
+}
 
 void held_turns::adopt(costs_of_tasks tasks, std::string_view key) {
   if (tasks.empty())
@@ -51,6 +58,16 @@ void held_turns::leave(fair_key who) {
     order_.remove(who);
   constexpr std::size_t no_idle_keys = 0;
   keys_.drop(who, no_idle_keys);
+  if (keys_.is_sparse())
+    renumber();
+}
+
+void held_turns::renumber() {
+  held_turns fresh;
+  keys_.for_each_active([&](fair_key who) {
+    fresh.adopt(std::move(tasks_[who.key]), keys_.name_of(who));
+  });
+  *this = std::move(fresh);
 }
 
 bool held_turns::erase(sequence seq, std::string_view key) {
@@ -99,13 +116,15 @@ void held_turns::settle(std::string_view key, std::int64_t difference) {
 
 std::size_t
 held_turns::before(sequence seq, std::string_view key, const terms_of_key& terms) const {
+  constexpr auto most = tuning::turns_counted_max;
+  if (keys_.active() > most)
+    return most;
   std::unordered_map<std::uint32_t, std::uint64_t> in_group;
   keys_.for_each_active([&](fair_key one) {
     in_group[one.group] += terms(keys_.name_of(one)).weights.key;
   });
   auto who = *keys_.find(key);
-  const auto& own = tasks_[who.key];
-  auto earlier = static_cast<std::size_t>(std::distance(own.begin(), own.find(seq)));
+  auto earlier = count_before(tasks_[who.key], seq, most);
   auto pace = pace_of(terms(key), in_group[who.group]);
   auto all = earlier;
   keys_.for_each_active([&](fair_key one) {
@@ -116,7 +135,7 @@ held_turns::before(sequence seq, std::string_view key, const terms_of_key& terms
     all += static_cast<std::size_t>(
       std::min(static_cast<double>(tasks_[one.key].size()), meanwhile));
   });
-  return all;
+  return std::min(all, most);
 }
 
 } // namespace codeq::core

@@ -15,7 +15,7 @@
 
 namespace codeq::core {
 
-/// What counts for the turns of a fairness key.
+/// The weights of a fairness key, and the cost of its tasks.
 struct fair_terms {
   fair_keys::weights weights{};
   /// The expected run time of a task, in milliseconds, at least 1.
@@ -25,10 +25,11 @@ struct fair_terms {
 /// The terms of a fairness key of one queue as they are now.
 using terms_of_key = std::function<fair_terms(std::string_view key)>;
 
-/// The tasks of one queue and priority that a limit key holds back, when some of them have a
-/// fairness key: keys take turns for the slots, as ready tasks do in `fair_lanes`, and within a key
-/// the older task comes first. Keys are known by their names, since their numbers in the queue
-/// change. About 400 bytes per key with held tasks. Costs are logarithmic in the number of tasks.
+/// The tasks of one queue and priority that a limit key holds back, when they have different
+/// fairness keys: keys take turns for the slots, as ready tasks do in `fair_lanes`, and within a
+/// key the older task comes first. Keys are known by their names, since their numbers in the queue
+/// change. About 400 bytes for each key with held tasks; keys of the past take as much as these and
+/// 1,024 others at most. Costs are logarithmic in the number of tasks.
 class held_turns {
 public:
   /// Held tasks with their costs, which count against a rate.
@@ -71,14 +72,17 @@ public:
   /// the key has no tasks here.
   void settle(std::string_view key, std::int64_t difference);
 
-  /// About how many tasks come before this one if the weights and costs stay. Linear in the number
-  /// of keys. @pre contains(seq, key)
+  /// About how many tasks come before this one if the weights and costs stay; at most
+  /// `tuning::turns_counted_max`, which it also is when there are more keys than that.
+  /// @pre contains(seq, key)
   [[nodiscard]] std::size_t
   before(sequence seq, std::string_view key, const terms_of_key& terms) const;
 
 private:
   [[nodiscard]] fair_key next(const terms_of_key& terms);
   void leave(fair_key who);
+  /// Numbers the keys anew, so that what those of the past used is free. They have no credit then.
+  void renumber();
 
   /// Numbers the keys with tasks here; its weights and run times are not used.
   fair_keys keys_;
@@ -87,5 +91,9 @@ private:
   std::vector<costs_of_tasks> tasks_;
   std::size_t size_ = 0;
 };
+
+/// Number of the tasks before that one, at most `most`.
+[[nodiscard]] std::size_t
+count_before(const held_turns::costs_of_tasks& tasks, sequence seq, std::size_t most);
 
 } // namespace codeq::core

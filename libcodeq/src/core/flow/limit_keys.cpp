@@ -373,9 +373,21 @@ std::vector<sequence> limit_keys::release(timestamp now, const fair_terms_of& te
     keys_.at(at).due.reset();
   }
   release_round round{now, terms_of, {}};
-  for (const auto& at : std::exchange(changed_, {}))
-    release_of(at, round);
+  // A key that changes while others are looked at is left to the next call.
+  for (auto left = changed_.size(); left > 0 && round.released.size() < released_max; --left) {
+    looked_at_ = take_changed();
+    release_of(*looked_at_, round);
+  }
+  if (changed_.empty())
+    looked_at_.reset();
   return std::move(round.released);
+}
+
+limit_place limit_keys::take_changed() {
+  auto at = looked_at_ ? changed_.upper_bound(*looked_at_) : changed_.begin();
+  if (at == changed_.end())
+    at = changed_.begin();
+  return changed_.extract(at).value();
 }
 
 void limit_keys::settle_turn(const limited_task& task, std::int64_t difference) {

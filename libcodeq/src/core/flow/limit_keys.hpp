@@ -200,7 +200,7 @@ public:
   }
 
   /// Number of held tasks of the key that come before this one; about as many when fairness keys
-  /// take turns. Linear in the number of held tasks.
+  /// take turns. In each queue at most `tuning::turns_counted_max` of the task's priority.
   [[nodiscard]] std::size_t held_before(
     const limit_place& at, const limited_task& task, const fair_terms_of& terms_of = {}) const;
 
@@ -262,6 +262,8 @@ private:
   [[nodiscard]] std::optional<timestamp> next_release_of(
     std::uint32_t limit, const key_state& key, queue_part& part, const terms_of_key& terms) const;
   void look_again_at_all(std::uint32_t limit);
+  /// Takes the changed key that comes after the last one that was looked at. @pre there are some
+  [[nodiscard]] limit_place take_changed();
   /// The task is not held by the key, nor released by it, any more. `is_held_again`: if it was
   /// released, its fairness key gets its turn back.
   void leave(const limit_use& use, const limited_task& task, bool is_held_again = false);
@@ -290,6 +292,9 @@ private:
   std::set<limit_place> marked_;
   /// Keys whose tasks may have become able to start, or that may not be in use any more.
   std::set<limit_place> changed_;
+  /// The last of them that `release` has looked at before it had released as many tasks as it may;
+  /// empty when it has looked at all.
+  std::optional<limit_place> looked_at_;
   /// Keys that change by time alone.
   std::set<std::pair<timestamp, limit_place>> due_;
 };

@@ -179,7 +179,9 @@ std::int64_t queue_fairness::settle(
     keys_.note(who, *ran);
   auto cost = ran ? std::max<std::int64_t>(ran->count(), 1) : 0;
   // Leases of before a restart were not charged.
-  auto difference = charged == 0 ? 0 : std::int64_t{charged} - cost;
+  if (charged == 0)
+    return 0;
+  auto difference = std::int64_t{charged} - cost;
   if (lanes_[s.priority])
     lanes_[s.priority]->settle(who, difference);
   return difference;

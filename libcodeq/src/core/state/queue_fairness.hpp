@@ -90,7 +90,7 @@ public:
 
   [[nodiscard]] const fair_keys& keys() const noexcept { return keys_; }
 
-  /// What counts now for the turns of a key; it may be no key of a live task.
+  /// The present weights and cost of a key; 1 each when the key is not known.
   [[nodiscard]] fair_terms terms_of(std::string_view key) const;
 
   /// The tasks to grant next: of one segment, at most `limit`. Removes nothing. @pre the priority

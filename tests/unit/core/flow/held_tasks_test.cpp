@@ -183,6 +183,32 @@ TEST(HeldTasks, NumberBeforeATaskIsThatOfTheTurnsUntilItsOwn) {
   EXPECT_EQ(h.before(103), 2u);
 }
 
+TEST(HeldTasks, TurnsGoOnWhenKeysOfThePastAreForgotten) {
+  held h;
+  constexpr sequence past = 5000;
+  for (sequence seq = 1; seq <= past; ++seq)
+    h.add(seq, "past-" + std::to_string(seq));
+  h.add_many(past + 1, 2, "a");
+  h.add_many(past + 3, 2, "b");
+
+  for (sequence seq = 1; seq <= past; ++seq)
+    EXPECT_TRUE(h.tasks.erase({0, seq, h.keys.at(seq)}));
+
+  EXPECT_EQ(h.run(2).size(), 2u);
+  EXPECT_EQ(h.tasks.size(), 2u);
+  EXPECT_NE(h.keys.at(h.take()), h.keys.at(h.take()));
+}
+
+TEST(HeldTasks, NumberBeforeATaskIsCountedUpToALimit) {
+  held h;
+  h.add_many(1, 3000, "a");
+  EXPECT_EQ(h.before(2000), 1000u);
+
+  h.add(3001, "b");
+  EXPECT_EQ(h.before(2000), 1000u);
+  EXPECT_NEAR(static_cast<double>(h.before(3001)), 1, 1);
+}
+
 /// Tasks of six keys that come, go and are taken at random.
 class random_turns {
 public:
