@@ -282,8 +282,9 @@ TEST(LimitCommands, ExplainShowsUntilWhenAKeyIsClosed) {
   why.limit = "stripe";
   why.limit_closed_until = until;
   api.why = why;
+  const auto id = to_string(task_id{shard_id{3}, 77});
   EXPECT_THAT(
-    shown(api, {{"--json", "explain", "00000000-0000-0001-0000-000000000000"}}),
+    shown(api, {{"explain", id.c_str(), "--json"}}),
     HasSubstr(R"("held_before":0,"closed_until":"2096-10-02T07:06:40.000Z")"));
 }
 
