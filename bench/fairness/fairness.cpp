@@ -12,6 +12,7 @@
 #include <optional>
 #include <queue>
 #include <sstream>
+#include <utility>
 
 #include <unistd.h>
 
@@ -73,9 +74,8 @@ public:
 
   /// Grants what the slots allow, then lets time pass until the next task ends.
   void step() {
-    if (free_ > 0)
-      for (const auto& run : shard_.claim(free_))
-        start(run);
+    if (free_ > claimed_)
+      start(shard_.claim(free_ - std::exchange(claimed_, free_)));
     if (running_.empty())
       return;
     auto end = running_.top().end;
@@ -84,7 +84,7 @@ public:
     for (; !running_.empty() && running_.top().end == end; running_.pop())
       ended.push_back(running_.top().lease);
     free_ += static_cast<std::uint32_t>(ended.size());
-    shard_.complete(std::move(ended));
+    start(shard_.complete(std::move(ended)));
   }
 
   [[nodiscard]] const std::vector<std::chrono::nanoseconds>& waits() const { return waits_; }
@@ -97,6 +97,11 @@ private:
     bool operator<(const running_task& other) const { return end > other.end; }
   };
 
+  void start(const key_shard::granted_runs& granted) {
+    for (const auto& run : granted)
+      start(run);
+  }
+
   void start(const core::granted_run& run) {
     bool is_flood = run.first < others_from_;
     for (std::uint32_t i = 0; i < run.count; ++i) {
@@ -106,10 +111,13 @@ private:
         waits_.push_back(shard_.now() - run.enqueued_at);
     }
     free_ -= run.count;
+    claimed_ -= run.count;
   }
 
   key_shard& shard_;
   std::uint32_t free_;
+  /// The free slots that the shard knows of.
+  std::uint32_t claimed_ = 0;
   sequence others_from_ = ~sequence{0};
   std::priority_queue<running_task> running_;
   std::vector<std::chrono::nanoseconds> waits_;

@@ -49,22 +49,26 @@ void key_shard::enqueue(const keyed_tasks& tasks) {
   run(c);
 }
 
-std::vector<core::granted_run> key_shard::claim(std::uint32_t tasks) {
-  std::vector<core::granted_run> granted;
-  for (auto& effect : run(core::claim{worker, tasks, limits::lease_max}))
+key_shard::granted_runs key_shard::claim(std::uint32_t tasks) {
+  return grants_of(core::claim{worker, tasks, limits::lease_max});
+}
+
+key_shard::granted_runs key_shard::grants_of(const core::command& c) {
+  granted_runs granted;
+  for (auto& effect : run(c))
     if (auto* batch = std::get_if<core::tasks_granted>(&effect))
       std::move(batch->runs.begin(), batch->runs.end(), std::back_inserter(granted));
   return granted;
 }
 
-void key_shard::complete(std::vector<core::task_lease> leases) {
+key_shard::granted_runs key_shard::complete(std::vector<core::task_lease> leases) {
   core::report c{worker, {}};
   for (const auto& lease : leases) {
     auto& report = c.reports.emplace_back();
     report.seq = lease.seq;
     report.token = lease.token;
   }
-  run(c);
+  return grants_of(c);
 }
 
 std::vector<core::effect> key_shard::run(const core::command& c) {

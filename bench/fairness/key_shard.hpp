@@ -25,10 +25,14 @@ public:
 
   void enqueue(const keyed_tasks& tasks);
 
-  /// Leases `tasks` tasks, or as many as are ready, and returns them.
-  std::vector<core::granted_run> claim(std::uint32_t tasks);
+  using granted_runs = std::vector<core::granted_run>;
 
-  void complete(std::vector<core::task_lease> leases);
+  /// Gives the worker credits for so many tasks more. Returns the tasks that are leased now;
+  /// further ones follow when tasks are complete.
+  granted_runs claim(std::uint32_t tasks);
+
+  /// Returns the tasks that are leased now.
+  granted_runs complete(std::vector<core::task_lease> leases);
 
   void advance(duration by) { clock_.advance(by); }
 
@@ -39,6 +43,7 @@ public:
 
 private:
   std::vector<core::effect> run(const core::command& c);
+  granted_runs grants_of(const core::command& c);
 
   base::manual_clock clock_;
   bool is_limited_;

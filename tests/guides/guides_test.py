@@ -31,8 +31,9 @@ SMALL = {"cycle": "--tasks 2000", "latency": "--rate 100 --seconds 1", "retries"
          "recover": "--tasks 4 --slots 2 --prefetch 2", "scale-out": "--nodes 2 --seconds 1",
          "http": "--connections 4 --seconds 1",
          "dashboard": "--tasks 3000 --dead 2000 --queues 3 --rounds 2 --rate 1000",
-         "fairness": "--flood-tasks 20000 --flood-customers 500 --others 50 --claimed-tasks 5000 "
-                     "--claim-keys 50 --waiting-tasks 5000 --waiting-keys 500",
+         "fairness": "--flood-tasks 20000 --flood-customers 500 --limited-tasks 5000 --others 50 "
+                     "--claimed-tasks 5000 --claim-keys 50 --waiting-tasks 5000 "
+                     "--waiting-keys 500",
          "limits": "--tasks 2000 --keys 2000 --rounds 1 --rate 200 --seconds 1",
          "schedules": "--schedules 500 --burst 0 --seconds 1 --settle 1",
          "failover": "--kills 1", "handover": "--tasks 2000"}
