@@ -39,6 +39,8 @@ class RollingRestart(coordinators.CoordinatorsTest):
             self.assertNotIn(name, self.cluster.primaries().values(), "it did not hand over")
             self.cluster.start_node(name)
             self.cluster.await_in_sync()
+            # A shard that is handed to the next node while that one stops would stay with it.
+            wait_until(self.cluster.is_balanced, 30, "the shards are spread evenly")
 
     def test_producers_and_workers_see_no_more_than_a_delay(self):
         self.cluster.start_all()
