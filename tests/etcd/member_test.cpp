@@ -18,8 +18,8 @@ using replication::replica_id;
 
 constexpr std::uint16_t shards = 4;
 
-/// The host of one node's driver. Instead of replicas that catch up and elect each other, learners
-/// are added and primaries replaced at once.
+/// The host of one node's driver. Instead of replicas that catch up and elect each other, primaries
+/// serve, add learners and are replaced at once.
 class node {
 public:
   node(test::etcd_cluster& etcd, const std::string& name, std::uint64_t incarnation = 1)
@@ -34,7 +34,7 @@ public:
     events.shard_told = [this](shard_id shard, const shard_record& record, bool) {
       std::lock_guard guard(mutex_);
       records_[shard] = record;
-      add_learner(shard, record);
+      act_as_primary(shard, record);
       news_.push(0);
     };
     events.build_replica = [this](shard_id shard) { build(shard); };
@@ -71,7 +71,7 @@ public:
           return true;
         // A change is not made while another one of the same shard is under way.
         for (const auto& [shard, record] : records_)
-          add_learner(shard, record);
+          act_as_primary(shard, record);
       }
       (void)news_.pop(1s);
     }
@@ -111,12 +111,15 @@ private:
   }
 
   /// @pre the mutex is held
-  void add_learner(shard_id shard, const shard_record& record) {
-    const auto missing = learners(record);
-    if (!driver_ || missing.empty() || node_of(record, record.value.primary) != name_)
+  void act_as_primary(shard_id shard, const shard_record& record) {
+    if (!driver_ || node_of(record, record.value.primary) != name_)
       return;
-    driver_->compare_and_set(
-      shard, record.value, replication::add_member(record.value, missing.front()));
+    // Only then does the member remove copies that are not wanted any more.
+    driver_->serves(shard, record.value.epoch);
+    const auto missing = learners(record);
+    if (!missing.empty())
+      driver_->compare_and_set(
+        shard, record.value, replication::add_member(record.value, missing.front()));
   }
 
   std::string name_;
@@ -190,6 +193,26 @@ TEST_F(MemberWithEtcd, NodesFindEachOtherAndCopiesAreSpread) {
   c.end();
   const auto has_gone = [](const member& self) { return !self.known().nodes().contains("c"); };
   EXPECT_TRUE(a.wait_for(has_gone)) << "its lease was given up";
+}
+
+TEST_F(MemberWithEtcd, CopiesMoveToNodeThatJoinsLater) {
+  node a(etcd_, "a");
+  for (std::uint16_t i = 0; i < shards; ++i)
+    a.driver().holds(shard_id{i}, replica_id{i + 1u});
+  node b(etcd_, "b");
+  ASSERT_TRUE(a.wait_until(has_two_copies_each));
+
+  node c(etcd_, "c");
+  const auto c_has_copies = [](const auto& records, const cluster_map& map) {
+    return has_two_copies_each(records, map)
+           && std::any_of(records.begin(), records.end(), [](const auto& one) {
+                return one.second.wanted.back() == "c";
+              });
+  };
+
+  EXPECT_TRUE(a.wait_until(c_has_copies));
+  EXPECT_TRUE(b.wait_until(c_has_copies));
+  EXPECT_TRUE(c.wait_until(c_has_copies));
 }
 
 TEST_F(MemberWithEtcd, GoOnAfterEtcdWasAway) {
