@@ -101,6 +101,8 @@ TEST(Explanation, LimitSaysUntilWhenItsKeyIsClosed) {
   EXPECT_EQ(to_sentence(held), start + next + closed);
   held.until = timestamp{};
   EXPECT_EQ(to_sentence(held), start + "a lease has to end first" + closed);
+  held.limit_before = 1000;
+  EXPECT_NE(to_sentence(held).find(", behind at least 1000 others; "), std::string::npos);
 }
 
 TEST(Explanation, FairnessNamesTheKeyTheTurnsBeforeItAndTheBound) {

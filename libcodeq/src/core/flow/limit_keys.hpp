@@ -228,6 +228,8 @@ private:
     timestamp closed_until{};
     /// By the number of the queue; none of them is empty.
     std::map<std::uint32_t, queue_part> parts{};
+    /// The queue whose tasks are released first, when there are more than can be looked at.
+    std::uint32_t next_queue = 0;
     /// The key's time in `due_`, if it has one.
     std::optional<timestamp> due{};
     /// Its mark is stored.
@@ -273,6 +275,9 @@ private:
   void discount_held(std::uint32_t queue, std::uint32_t limit, std::uint64_t tasks);
   void schedule(const limit_place& at, key_state& key, const std::optional<timestamp>& when);
   void release_of(const limit_place& at, release_round& round);
+  /// Releases tasks of a key. Returns when the next one can be released.
+  std::optional<timestamp>
+  release_parts(const limit_place& at, key_state& key, release_round& round);
   /// Returns when the next task of the queue can be released.
   std::optional<timestamp> release_part(
     const limit_place& at,

@@ -3,6 +3,7 @@
 
 #include "base/assert.hpp"
 #include "base/queue_maximum.hpp"
+#include "base/tuning.hpp"
 #include "core/commands/routing.hpp"
 
 #include <algorithm>
@@ -136,7 +137,10 @@ std::size_t permit_desk::waiting_before(sequence seq) const {
   const auto& awaited = at->second.awaited();
   const auto& line = owners_.at(awaited.owner).lines.at(line_of(awaited.what));
   auto place = line.queued.find(place_of(awaited.what, seq));
-  return line.asked.size() + static_cast<std::size_t>(std::distance(line.queued.begin(), place));
+  auto before = line.asked.size();
+  for (auto one = line.queued.begin(); one != place && before < tuning::turns_counted_max; ++one)
+    ++before;
+  return before;
 }
 
 void permit_desk::give_back(shard_id owner, permit_return what) {

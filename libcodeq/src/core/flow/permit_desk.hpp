@@ -113,7 +113,8 @@ public:
   /// The keys that the tasks of a queue wait for now.
   [[nodiscard]] const awaited_keys& awaited_of(std::uint32_t queue) const;
 
-  /// Number of tasks that wait for the same key and come before this one.
+  /// Number of tasks that wait for the same key and come before this one; counts at most
+  /// `tuning::turns_counted_max` of them, beside those that were asked for.
   [[nodiscard]] std::size_t waiting_before(sequence seq) const;
 
   /// The task is not ready any more. Returns true when it was waiting. If it has all permits, they

@@ -68,9 +68,9 @@ void unlist_busy(queue_state& queue, std::uint32_t index) {
     claims->busy.erase({queue.served, index});
 }
 
-void note_served(queue_state& queue, std::uint32_t index, std::uint64_t turn) {
+void note_service(queue_state& queue, std::uint32_t index, std::uint64_t turn, service done) {
   unlist_busy(queue, index);
-  queue.served = turn;
+  queue.served = std::max(queue.served, 2 * turn + (done == service::granted ? 1 : 0));
   if (queue.ready > 0)
     list_busy(queue, index);
 }

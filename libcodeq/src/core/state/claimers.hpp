@@ -100,8 +100,11 @@ void link_prefixes(shard_state& state, std::uint32_t queue);
 void list_busy(queue_state& queue, std::uint32_t index);
 void unlist_busy(queue_state& queue, std::uint32_t index);
 
-/// A turn leased tasks of the queue.
-void note_served(queue_state& queue, std::uint32_t index, std::uint64_t turn);
+/// What a turn did for a queue. Of the queues of one turn, those that got nothing, for example
+/// because another one took the slot of their limit, come first in the next.
+enum class service : std::uint8_t { tried, granted };
+
+void note_service(queue_state& queue, std::uint32_t index, std::uint64_t turn, service done);
 
 /// True when tasks of the queue may be leased to the worker because of its prefixes.
 [[nodiscard]] bool takes_by_prefix(const attached_worker& worker, const queue_state& queue);

@@ -135,7 +135,8 @@ struct queue_state {
   std::optional<timestamp> listed_end;
   /// Number of queues that were created before, by this process. Volatile.
   std::uint64_t arrival = 0;
-  /// Number of the turn that leased its tasks last. Volatile.
+  /// Twice the number of the turn that tried to lease its tasks last, and one more when it did: see
+  /// `service`. Volatile.
   std::uint64_t served = 0;
 
   /// Number of live tasks.

@@ -429,7 +429,7 @@ bool turn::grant(
   std::uint32_t queue, peer_id peer, std::uint32_t count, const std::optional<rival_head>& rival) {
   auto& q = *state_.queues[queue];
   const auto& a = state_.attached.at(peer);
-  note_served(q, queue, state_.turns);
+  note_service(q, queue, state_.turns, service::tried);
   for (std::size_t priority = q.lanes.size(); priority-- > 0 && count > 0;) {
     while (count > 0 && a.bytes > 0) {
       auto limit = std::min(count, a.batch_tasks);
@@ -450,6 +450,7 @@ bool turn::grant(
       }
       tasks.count = std::min(tasks.count, tasks_within(a.bytes, *s));
       lease_run(*s, tasks, peer, who ? q.fair->charge(priority, *who, tasks.count) : 0);
+      note_service(q, queue, state_.turns, service::granted);
       count -= tasks.count;
     }
   }

@@ -167,7 +167,7 @@ void turn::wait_for_slot(std::uint32_t index) {
     if (!state_.attached.at(peer).claimed || unkept_credits(peer) == 0)
       continue;
     state_.kept.keep(index, peer, 1, {until, until});
-    return note_served(*state_.queues[index], index, state_.turns);
+    return note_service(*state_.queues[index], index, state_.turns, service::granted);
   }
 }
 
@@ -184,7 +184,7 @@ void turn::ask_for_slots(std::uint32_t index) {
   if (kept == 0)
     return;
   // Other queues of the workers come first at their next claims.
-  note_served(queue, index, state_.turns);
+  note_service(queue, index, state_.turns, service::granted);
   state_.permits.want_slots(index, awaited + kept, queue.first_priority());
 }
 

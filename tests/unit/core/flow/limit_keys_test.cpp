@@ -26,9 +26,17 @@ public:
     lane.insert(seq);
   }
 
+  /// A task of the key `a`.
+  void add_to_queue(std::uint32_t queue, sequence seq) {
+    add(seq, {{{stripe, "a"}}});
+    tasks[seq].queue = queue;
+  }
+
   /// Grants what the limits admit, at most `credits` tasks, and returns their numbers.
   std::vector<sequence> grant(std::size_t credits = 1000) {
-    for (auto seq : limits.release(now))
+    auto released = limits.release(now);
+    most_released = std::max(most_released, released.size());
+    for (auto seq : released)
       EXPECT_TRUE(lane.insert(seq).second) << seq << " was released twice";
     std::vector<sequence> granted;
     while (!lane.empty() && granted.size() < credits) {
@@ -60,6 +68,7 @@ public:
   std::map<sequence, limited_task> tasks;
   std::set<sequence> lane;
   std::set<sequence> leased;
+  std::size_t most_released = 0;
   timestamp now{duration{1'000'000}};
 };
 
@@ -292,6 +301,40 @@ TEST(LimitKeys, KeysThatNothingUsesTakeNoMemory) {
 
   EXPECT_EQ(tasks.limits.size(), 0u);
   EXPECT_FALSE(tasks.limits.next_release());
+}
+
+TEST(LimitKeys, SlotOfManyQueuesReleasesFewTasksAndEachQueueHasItsTurn) {
+  constexpr sequence queues = 300;
+  limited_lane tasks;
+  tasks.limits.set(stripe, {.concurrency = 1});
+  for (sequence i = 1; i <= queues; ++i)
+    tasks.add_to_queue(static_cast<std::uint32_t>(i), i);
+  std::set<sequence> started;
+
+  for (sequence i = 0; i < queues; ++i) {
+    auto granted = tasks.grant();
+    ASSERT_EQ(granted.size(), 1u);
+    EXPECT_TRUE(started.insert(granted.front()).second);
+    tasks.end(granted.front());
+  }
+
+  EXPECT_LE(tasks.most_released, 64u);
+}
+
+TEST(LimitKeys, QueuesWithoutWorkersDoNotKeepASlotFromLaterOnes) {
+  constexpr sequence queues = 300;
+  limited_lane tasks;
+  tasks.limits.set(stripe, {.concurrency = 0});
+  for (sequence i = 1; i <= queues; ++i)
+    tasks.add_to_queue(static_cast<std::uint32_t>(i), i);
+  (void)tasks.grant();
+  tasks.limits.set(stripe, {.concurrency = 1});
+
+  for (int i = 0; i < 10 && tasks.limits.next_release() <= tasks.now; ++i)
+    (void)tasks.grant(0);
+
+  EXPECT_EQ(tasks.lane.size(), queues);
+  EXPECT_LE(tasks.most_released, 64u);
 }
 
 /// Does something random with tasks and limits at each step, and checks that no start exceeds a

@@ -387,6 +387,22 @@ TEST_F(Limit, TaskOfAQueueWithoutWorkersDoesNotKeepTheSlotOfOthers) {
   EXPECT_EQ(running(4).size(), 1u);
 }
 
+TEST_F(Limit, SlotGoesToTheQueueThatWasServedLongestAgo) {
+  add("a", 10);
+  for (int i = 0; i < 10; ++i)
+    enqueue("other", 1, use("a"));
+  attach("v", {"q", "other"});
+  claim("v", 100);
+  std::vector<int> ended;
+
+  for (int i = 0; i < 6; ++i) {
+    ended.push_back(running(20).at(0));
+    complete("v", lease_of(ended.back()));
+  }
+
+  EXPECT_EQ(ended, (std::vector<int>{1, 11, 2, 12, 3, 13}));
+}
+
 TEST_F(Limit, KeysInUseAreListed) {
   add("a", 2);
   add("b");
