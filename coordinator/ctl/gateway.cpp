@@ -9,6 +9,7 @@
 #include "base/text_encoding.hpp"
 #include "config/values.hpp"
 #include "ctl/command_options.hpp"
+#include "ctl/http_answers.hpp"
 #include "http/json/json_reader.hpp"
 #include "security/token_file.hpp"
 
@@ -62,8 +63,10 @@ error refusal_of(const http::outgoing_answer& answer) {
   auto said = body ? body->text("error") : std::string();
   auto text = "HTTP " + std::to_string(answer.status) + (said.empty() ? "" : ": " + said);
   constexpr unsigned not_found = 404;
-  const auto is_missing = answer.status == not_found;
-  return {is_missing ? code_of_missing(said) : code_of(answer.status), std::move(text)};
+  if (answer.status == not_found)
+    return {code_of_missing(said), std::move(text)};
+  const auto by_status = code_of(answer.status);
+  return {body ? code_named(body->text("code"), by_status) : by_status, std::move(text)};
 }
 
 /// Why there is no answer. A gateway with a certificate hangs up when it is sent plain HTTP; the

@@ -301,6 +301,13 @@ error unreadable_answer() {
   return {errc::protocol_error, "the gateway's answer cannot be read"};
 }
 
+errc code_named(std::string_view name, errc otherwise) {
+  for (auto code = std::uint8_t{1}; code <= static_cast<std::uint8_t>(errc::unavailable); ++code)
+    if (to_string(static_cast<errc>(code)) == name)
+      return static_cast<errc>(code);
+  return otherwise;
+}
+
 result<void> take_ids(std::string_view answer, std::vector<enqueued_task>& to) {
   auto object = http::json_object::parse(answer);
   for (auto item : object ? object->elements("results") : std::vector<std::string_view>()) {
@@ -309,7 +316,8 @@ result<void> take_ids(std::string_view answer, std::vector<enqueued_task>& to) {
       return unreadable_answer();
     auto task = result->object("task");
     if (!task)
-      return error{errc::invalid_argument, result->text("error")};
+      return error{
+        code_named(result->text("code"), errc::invalid_argument), result->text("error")};
     auto id = parse_task_id(task->text("id"));
     if (!id)
       return unreadable_answer();

@@ -34,6 +34,9 @@ enum class answer_form : std::uint8_t { tasks, schedules, workers };
 
 [[nodiscard]] error unreadable_answer();
 
+/// The code of that name, as a refusal has it; `otherwise` when there is none.
+[[nodiscard]] errc code_named(std::string_view name, errc otherwise);
+
 /// Adds the tasks in the answer to a batch enqueue to `to`. Errors: the reason why the rest was
 /// refused, after the tasks that were accepted.
 [[nodiscard]] result<void> take_ids(std::string_view answer, std::vector<enqueued_task>& to);

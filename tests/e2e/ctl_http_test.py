@@ -95,6 +95,12 @@ class CtlOverHttp(cluster.ClusterTest):
         self.add("q", "1", "--key", "k", "--on-duplicate", "replace_ended")
         self.assertIn("key_taken", self.ctl("redrive", dead, status=1))
 
+    def test_full_queue_refuses_a_task_by_that_name(self):
+        self.ctl("queue", "set", "small", "--max-depth", "1")
+        self.add("small", "1")
+
+        self.assertIn("queue_full", self.ctl_error("enqueue", "small", "2"))
+
     def test_limits(self):
         set_limit = ("limit", "set", "stripe", "--concurrency", "1", "--rate", "100/1s")
         self.assertEqual(1, json.loads(self.ctl("--json", *set_limit))["concurrency"])

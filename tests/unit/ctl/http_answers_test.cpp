@@ -104,10 +104,11 @@ TEST(CtlHttpAnswers, AnEnqueueTellsIdsAndOutcomes) {
   std::vector<enqueued_task> tasks;
   const auto task = R"({"task":{"id":")" + to_string(id) + R"(","outcome":"existing"}})";
 
-  auto told = take_ids(R"({"results":[)" + task + R"(,{"error":"full"}]})", tasks);
+  auto told = take_ids(
+    R"({"results":[)" + task + R"(,{"error":"full","code":"queue_full"}]})", tasks);
 
   ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().context, "full");
+  EXPECT_EQ(told.error(), (error{errc::queue_full, "full"}));
   EXPECT_EQ(tasks, (std::vector{enqueued_task{id, enqueue_kind::existing}}));
 }
 
