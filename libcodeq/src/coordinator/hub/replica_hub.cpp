@@ -285,6 +285,9 @@ void replica_hub::tick() {
     keep_etcd();
   if (!notes_.empty())
     send_notes();
+  // One may have become a primary since the stop began.
+  if (stopping_)
+    hand_over_all();
   if (stopping_ && (ticks_ >= stops_at_tick_ || has_handed_over()))
     std::exchange(stopping_, std::nullopt)->deliver(true);
   self_->delayed_send(self_, tick_interval, replica_tick{});
@@ -324,12 +327,16 @@ caf::result<bool> replica_hub::stop() {
   auto promise = self_->make_response_promise<bool>();
   stopping_ = promise;
   stops_at_tick_ = ticks_ + stop_ticks;
+  hand_over_all();
+  return promise;
+}
+
+void replica_hub::hand_over_all() {
   for (auto& [shard, replica] : replicas_) {
     const auto to = replica->driver().replica().next_primary();
     if (to != replica->id())
       replica->hand_over(to);
   }
-  return promise;
 }
 
 // Calls of replicas.

@@ -152,6 +152,8 @@ private:
   void look_at_nodes();
   void look_at_disk();
   void keep_etcd();
+  /// Hands over each shard that is served here to a replica that can take it.
+  void hand_over_all();
   [[nodiscard]] bool has_handed_over() const;
   void
   answer(std::uint64_t inquiry, const cluster::change_end& end, result<cluster_status> told);
