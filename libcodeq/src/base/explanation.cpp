@@ -40,7 +40,7 @@ std::string because(const std::string& text) {
   return text.empty() ? "" : " because: " + text;
 }
 
-std::string behind(std::uint64_t others) {
+std::string behind_others(std::uint64_t others) {
   return (others < tuning::turns_counted_max ? "behind " : "behind at least ")
          + std::to_string(others) + (others == 1 ? " other" : " others");
 }
@@ -49,7 +49,7 @@ std::string turn_of(const task_explanation& why) {
   auto text = "waits for the turn of "
               + (why.fairness_key.empty() ? "the empty fairness key"
                                           : "its fairness key " + quoted(why.fairness_key))
-              + ", " + behind(why.fairness_before);
+              + ", " + behind_others(why.fairness_before);
   constexpr duration almost_a_tenth{99};
   if (why.fairness_wait >= duration::max() - almost_a_tenth)
     return text;
@@ -258,7 +258,7 @@ std::string to_sentence(const task_explanation& why) {
   case task_reason::limited:
     return "held back by limit " + why.limit
            + (why.limit_key.empty() ? "" : ", key " + quoted(why.limit_key)) + ", "
-           + behind(why.limit_before) + "; "
+           + behind_others(why.limit_before) + "; "
            + (why.until == timestamp{} ? "a lease has to end first"
                                        : "the next start is possible at " + to_string(why.until))
            + (why.limit_closed_until == timestamp{}
