@@ -47,12 +47,21 @@ result<void> add_limit(std::vector<Limit>& to, Limit limit) {
   return {};
 }
 
-queue_limit limit_of_queue(task_limit use) {
-  queue_limit limit{std::move(use.name), std::move(use.key), use.cost};
-  if (limit.key.starts_with(header_mark)) {
-    limit.header = limit.key.substr(header_mark.size());
-    limit.key.clear();
-  }
+/// Parses `NAME`, `NAME:KEY` or `NAME:header=NAME`, each with a cost if it has a key.
+result<queue_limit> parse_queue_limit(const std::string& text) {
+  auto use = parse_task_limit(text);
+  if (!use)
+    return use.error();
+  queue_limit limit{std::move(use->name), std::move(use->key), use->cost};
+  if (!limit.key.starts_with(header_mark))
+    return limit;
+  limit.header = limit.key.substr(header_mark.size());
+  limit.key.clear();
+  if (limit.header.empty())
+    return error{
+      errc::invalid_argument,
+      quote(text) + " has no name of a header, such as in "
+        + quote(limit.name + ":header=customer")};
   return limit;
 }
 
@@ -96,7 +105,8 @@ option limit_of_task_option(std::vector<task_limit>& uses) {
     .name = "limit",
     .value = "NAME[:KEY[:COST]]",
     .help = "Limit that the task obeys, for KEY by itself if one is given; COST, 1 to 1000, counts "
-            "against its rate; may be repeated, at most 4 [default: none]",
+            "against its rate, and has to follow a KEY that has a colon; may be repeated, at most "
+            "4 [default: none]",
     .take = take,
     .repeatable = true};
 }
@@ -104,14 +114,14 @@ option limit_of_task_option(std::vector<task_limit>& uses) {
 std::vector<option> limits_of_queue_options(std::optional<std::vector<queue_limit>>& given) {
   const error contrary{errc::invalid_argument, "--limit and --no-limits exclude each other"};
   auto take = [&given, contrary](const std::string& text) -> result<void> {
-    auto use = parse_task_limit(text);
+    auto use = parse_queue_limit(text);
     if (!use)
       return use.error();
     if (given && given->empty())
       return contrary;
     if (!given)
       given.emplace();
-    return add_limit(*given, limit_of_queue(std::move(*use)));
+    return add_limit(*given, std::move(*use));
   };
   return {
     {.name = "limit",

@@ -33,7 +33,7 @@ constexpr core::peer_id admin = 3;
 constexpr std::uint32_t slots = 6;
 const std::string tenant = "default";
 
-/// A start is worth so many parts of a bucket, which fills by one part per millisecond.
+/// A start is worth so many parts of a bucket, which fills by one part per millisecond, or by two.
 constexpr std::int64_t parts_per_start = 100;
 constexpr std::uint32_t burst = 3;
 const std::string counted = "slots";
@@ -65,8 +65,7 @@ public:
     : random_(static_cast<std::uint32_t>(seed)), gives_limits_(seed % 3 == 0) {
     state_->read_header = letter_of;
     set_concurrency(2);
-    decide(core::set_limit{
-      admin, 1, {tenant, timed}, limit_definition{.rate = start_rate{10, duration{1000}, burst}}});
+    set_speed(1);
     if (gives_limits_)
       decide(core::configure_queue{
         admin, 1, {tenant, "b"}, {.limits = {{counted, "", 1, "letter"}, {timed, "b", 1}}}});
@@ -98,8 +97,10 @@ private:
       advance(duration{below(150)});
     else if (which < 93)
       close_some_key();
-    else if (which < 96)
+    else if (which < 95)
       set_concurrency(below(4));
+    else if (which < 96)
+      set_speed(1 + below(2));
     else if (which < 98)
       decide(core::take_snapshot{});
     else
@@ -186,8 +187,10 @@ private:
     --leased_;
     for (const auto& use : task.uses)
       --key(use).leased;
-    if (report.how == disposition::limited && !task.uses.empty())
-      key(task.uses.front()).closed_until = clock_.now().shard + *report.delay;
+    if (report.how == disposition::limited && !task.uses.empty()) {
+      auto& until = key(task.uses.front()).closed_until;
+      until = std::max(until, clock_.now().shard + *report.delay);
+    }
     if (!goes_on)
       tasks_.erase(seq);
     decide(core::report{worker, {report}});
@@ -205,6 +208,18 @@ private:
     concurrency_ = concurrency;
     decide(core::set_limit{
       admin, 1, {tenant, counted}, limit_definition{.concurrency = concurrency}});
+  }
+
+  /// The rate is 10 a second, or 20. What has started stays started.
+  void set_speed(std::uint32_t speed) {
+    for (auto& [name, of] : keys_)
+      fill(of);
+    speed_ = speed;
+    decide(core::set_limit{
+      admin,
+      1,
+      {tenant, timed},
+      limit_definition{.rate = start_rate{10 * speed, duration{1000}, burst}}});
   }
 
   void advance(duration by) {
@@ -239,11 +254,15 @@ private:
 
   model_key& key(const task_limit& use) {
     auto& found = keys_[{use.name, use.key}];
+    fill(found);
+    return found;
+  }
+
+  void fill(model_key& of) const {
     auto now = clock_.now().shard;
     auto full = std::int64_t{burst} * parts_per_start;
-    found.parts = std::min(full, found.parts + (now - found.filled_at).count());
-    found.filled_at = now;
-    return found;
+    of.parts = std::min(full, of.parts + speed_ * (now - of.filled_at).count());
+    of.filled_at = now;
   }
 
   bool admits(const task_limit& use) {
@@ -310,6 +329,7 @@ private:
   producer_id session_ = make_producer_id(clock_.now().shard, 1, 2);
   std::uint64_t requests_ = 0;
   std::uint32_t concurrency_ = 0;
+  std::int64_t speed_ = 1;
   std::uint32_t leased_ = 0;
   std::uint32_t credits_ = 0;
   std::map<sequence, model_task> tasks_;

@@ -155,6 +155,15 @@ timestamp closed_until(const limits_part& part, const std::string& key, timestam
   return is_closed ? part.keys.front().closed_until : timestamp{};
 }
 
+void add_owned(limit_key_info& to, const limits_part& part) {
+  if (part.keys.empty() || part.keys.front().key != to.key)
+    return;
+  const auto& owned = part.keys.front();
+  to.leased = owned.leased;
+  to.next_start = owned.next_start;
+  to.closed_until = owned.closed_until;
+}
+
 std::uint16_t
 shard_of_key(const limit_address& limit, const std::string& key, std::uint16_t shard_count) {
   return value(core::shard_of_limit_key(limit.tenant, {limit.name, key, 1}, shard_count));

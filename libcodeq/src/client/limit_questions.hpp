@@ -44,6 +44,10 @@ ask_limit_key(std::uint16_t shard, const limit_address& limit, const std::string
 [[nodiscard]] timestamp
 closed_until(const limits_part& part, const std::string& key, timestamp now);
 
+/// Adds what the answer to `ask_limit_key` knows of the key: its leases, its next start, and until
+/// when it is closed. Other shards, whose tasks wait for its permits, do not know that.
+void add_owned(limit_key_info& to, const limits_part& part);
+
 /// The shard that owns a key. @pre shard_count > 0
 [[nodiscard]] std::uint16_t
 shard_of_key(const limit_address& limit, const std::string& key, std::uint16_t shard_count);

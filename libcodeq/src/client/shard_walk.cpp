@@ -142,6 +142,11 @@ queue_info merge_parts(
   return info;
 }
 
+bool is_known(const std::vector<queue_part>& parts) {
+  return std::any_of(
+    parts.begin(), parts.end(), [](const queue_part& part) { return part.is_known; });
+}
+
 fairness_page
 merge_fairness(queue_address queue, const std::vector<queue_part>& parts, std::size_t limit) {
   std::map<std::string, fairness_share> all;

@@ -24,6 +24,9 @@ namespace codeq::client {
   const std::vector<queue_part>& parts,
   std::vector<shard_id> missing = {});
 
+/// True when a shard has the queue.
+[[nodiscard]] bool is_known(const std::vector<queue_part>& parts);
+
 /// The first `limit` fairness keys of the whole queue, given those of its parts.
 [[nodiscard]] fairness_page
 merge_fairness(queue_address queue, const std::vector<queue_part>& parts, std::size_t limit);

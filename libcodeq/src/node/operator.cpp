@@ -234,6 +234,8 @@ result<fairness_page> operator_client::fairness(
     return parts.error();
   if (!parts->missing.empty())
     return node::no_shard(parts->missing.front(), impl_->options.timeout);
+  if (!client::is_known(parts->parts))
+    return node::unknown_queue(queue);
   return client::merge_fairness(queue, parts->parts, limit);
 }
 
@@ -247,7 +249,10 @@ result<queue_explanation> operator_client::explain_queue(const queue_address& qu
       std::max(end, client::deadline_after(wait_min)),
       client::explain_queue(shard, queue),
       client::read_queue));
-  return client::merge_explanations(queue, parts);
+  auto whole = client::merge_explanations(queue, parts);
+  if (whole)
+    impl_->add_owned(*whole);
+  return whole;
 }
 
 result<queue_info> operator_client::configure_queue(

@@ -166,6 +166,12 @@ struct operator_client::impl {
   /// answers soon. @pre the reason is `limited`
   void add_closure(task_explanation& to);
 
+  /// Adds what the shards that own the keys know of them, if they answer soon.
+  void add_owned(queue_explanation& to);
+
+  /// Asks the shard that owns a key, which has to answer soon.
+  result<client::limits_part> ask_owner(const limit_address& limit, const std::string& key);
+
   /// Number of shards of the connected store. @pre connected()
   std::uint16_t shard_count() { return watch.shard_count(); }
 

@@ -41,18 +41,33 @@ result<limit_info> operator_client::impl::ask_limit(const limit_address& limit, 
   return without(std::move(parts->missing), client::merge_limit(limit, parts->parts));
 }
 
-void operator_client::impl::add_closure(task_explanation& to) {
+result<client::limits_part> operator_client::impl::ask_owner(
+  const limit_address& limit, const std::string& key) {
   // Shards without a primary must not take the time of the answer.
   constexpr duration wait_max{500};
-  const limit_address limit{to.task.tenant, to.limit};
-  const auto shard = client::shard_of_key(limit, to.limit_key, shard_count());
-  const auto part = ask_for(
+  const auto shard = client::shard_of_key(limit, key, shard_count());
+  return ask_for(
     std::min(options.timeout, wait_max),
-    client::ask_limit_key(shard, limit, to.limit_key),
+    client::ask_limit_key(shard, limit, key),
     client::read_limits);
+}
+
+void operator_client::impl::add_closure(task_explanation& to) {
+  const auto part = ask_owner({to.task.tenant, to.limit}, to.limit_key);
   if (part)
     to.limit_closed_until = client::closed_until(
       *part, to.limit_key, to_timestamp(std::chrono::system_clock::now()));
+}
+
+void operator_client::impl::add_owned(queue_explanation& to) {
+  for (auto& wait : to.keys) {
+    const auto part = ask_owner({to.queue.tenant, wait.limit}, wait.at.key);
+    // The next one would take as long.
+    if (!part && part.error().code == errc::timeout)
+      return;
+    if (part)
+      client::add_owned(wait.at, *part);
+  }
 }
 
 result<limit_info>

@@ -90,10 +90,29 @@ class ExplainedQueue(cluster.ClusterTest):
         self.add(3)
         self.settle({"no_free_slots": 3})
 
+    def test_keys_are_told_as_the_shards_that_own_them_know_them(self):
+        self.cluster.ctl("limit", "set", "one", "--concurrency", "1")
+        self.cluster.ctl("queue", "set", "sleep", "--limit", "one:header=customer")
+        self.cluster.start_worker("w", "--slots", "8", "--prefetch", "0")
+        # They are on all shards, and one shard owns the key.
+        self.add(8, "--header", "customer=z")
+        self.settle({"limited": 7})
+        self.cluster.ctl("limit", "close", "one", "z", "--for", "1h")
+
+        would = self.json("limit", "set", "one", "--concurrency", "0", "--dry-run")
+        self.assertEqual({"tasks": 7, "keys": 1, "whole": True}, would["would_hold"])
+        for told, closed in ((self.json("explain", "--queue", "sleep"), "closed_until"),
+                             (self.http.get("/admin/queues/sleep/explain").json, "closedUntil")):
+            key = told["keys"][0]
+            self.assertEqual((1, 7), (key["leased"], key["held"]))
+            self.assertIn(closed, key)
+
     def test_a_queue_that_does_not_exist_is_said_to_be_none(self):
-        self.assertIn("unknown_queue: tenant default has no queue `none`",
-                      self.cluster.ctl_error("explain", "--queue", "none"))
-        self.assertEqual(404, self.http.get("/admin/queues/none/explain").status)
+        for words, path in ((("explain", "--queue"), "explain"),
+                            (("queue", "fairness"), "fairness")):
+            self.assertIn("unknown_queue: tenant default has no queue `none`",
+                          self.cluster.ctl_error(*words, "none"))
+            self.assertEqual(404, self.http.get(f"/admin/queues/none/{path}").status)
 
 
 if __name__ == "__main__":

@@ -75,7 +75,8 @@ TEST_F(LimitsMetByEnqueues, AreTheDepthOfAQueueAndTheQueuesOfATenant) {
 
 TEST_F(LimitsMetByEnqueues, AreNotThoseOfOneTask) {
   options_.state->read_header = too_long;
-  options_.state->limits.define({"default", "api"}, limit_definition{.concurrency = 1});
+  options_.state->limits.define(
+    {"default", "api"}, limit_definition{.concurrency = 1}, timestamp{});
 
   config_of("fair").fairness_header = "customer";
   EXPECT_EQ(enqueue("fair"), "");

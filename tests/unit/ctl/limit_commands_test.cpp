@@ -168,6 +168,9 @@ TEST(LimitCommands, LimitsOfAQueueReplaceThoseThatItHas) {
     refused({{"queue", "set", "q", "--limit", "a", "--limit", "a:k"}}),
     HasSubstr("limit `a` is given twice"));
   EXPECT_EQ(
+    refused({{"queue", "set", "q", "--limit", "a:header=:2"}}),
+    "codeqctl: --limit: `a:header=:2` has no name of a header, such as in `a:header=customer`");
+  EXPECT_EQ(
     limits_text({{"a"}, {"b", "k", 2}, {"c", "", 1, "customer"}}),
     "a, b:k:2, c:header=customer");
 }

@@ -19,6 +19,10 @@ constexpr duration idle_span{1000};
 /// tasks delays nobody; further ones are due at once.
 constexpr std::size_t released_max = tuning::limits_held_per_turn_max;
 
+/// Number of keys that a change of their limit marks in a turn, so that the record of the turn is
+/// small. After a crash the others are as they were before the change.
+constexpr std::size_t marked_per_turn_max = 4096;
+
 /// Number of queues whose tasks a key releases at once, even when it has fewer free slots, since a
 /// queue may have no worker. All but a few of the tasks are held again, so that there are not more:
 /// the others take their turns.
@@ -51,6 +55,7 @@ limit_keys::key_state& limit_keys::use(const limit_place& at) {
 }
 
 void limit_keys::erase(key_map::iterator at) {
+  rescaled_.erase(at->first);
   if (at->second.is_stored)
     marked_.insert(at->first);
   if (auto sums = sums_.find(at->first.limit); --sums->second.keys == 0)
@@ -66,24 +71,44 @@ bool limit_keys::is_used(const key_state& key) {
   return key.leased > 0 || !key.parts.empty();
 }
 
-void limit_keys::set(std::uint32_t limit, const limit_rule& rule) {
+void limit_keys::set(std::uint32_t limit, const limit_rule& rule, timestamp now) {
+  auto known = rules_.find(limit);
+  auto before = known == rules_.end() ? std::nullopt : known->second.rate;
   rules_.insert_or_assign(limit, rule);
-  look_again_at_all(limit);
+  auto at = keys_.lower_bound({limit, {}});
+  for (; at != keys_.end() && at->first.limit == limit; ++at) {
+    changed_.insert(at->first);
+    change_rate(at->first, at->second, before, rule.rate, now);
+  }
 }
 
 void limit_keys::remove(std::uint32_t limit) {
-  rules_.erase(limit);
-  look_again_at_all(limit);
+  auto known = rules_.extract(limit);
+  auto before = known ? known.mapped().rate : std::nullopt;
   auto at = keys_.lower_bound({limit, {}});
-  for (; at != keys_.end() && at->first.limit == limit; ++at)
+  for (; at != keys_.end() && at->first.limit == limit; ++at) {
+    changed_.insert(at->first);
+    change_rate(at->first, at->second, before, std::nullopt, {});
     if (std::exchange(at->second.closed_until, {}) != timestamp{})
-      marked_.insert(at->first);
+      rescaled_.insert(at->first);
+  }
 }
 
-void limit_keys::look_again_at_all(std::uint32_t limit) {
-  auto at = keys_.lower_bound({limit, {}});
-  for (; at != keys_.end() && at->first.limit == limit; ++at)
-    changed_.insert(at->first);
+void limit_keys::change_rate(
+  const limit_place& at,
+  key_state& key,
+  const std::optional<start_rate>& before,
+  const std::optional<start_rate>& after,
+  timestamp now) {
+  if (!before || before == after)
+    return;
+  auto paid_at = key.meter.paid_at();
+  if (after)
+    key.meter.change_rate(*before, *after, now);
+  else
+    key.meter = rate_meter();
+  if (key.meter.paid_at() != paid_at)
+    rescaled_.insert(at);
 }
 
 const limit_rule* limit_keys::find(std::uint32_t limit) const {
@@ -210,6 +235,12 @@ void limit_keys::close(const limit_place& at, timestamp until) {
   marked_.insert(at);
 }
 
+void limit_keys::extend_closure(const limit_place& at, timestamp until) {
+  auto found = keys_.find(at);
+  if (found == keys_.end() || found->second.closed_until < until)
+    close(at, until);
+}
+
 bool limit_keys::was_permitted(const limit_place& at) const {
   auto found = keys_.find(at);
   return found != keys_.end() && found->second.was_permitted;
@@ -239,8 +270,9 @@ void limit_keys::use_up_all(timestamp at) {
 }
 
 void limit_keys::restore(const mark& stored) {
-  // Restoring that bursts are used up may have marked it.
+  // Restoring that bursts are used up, or that a rate changed, may have marked it.
   marked_.erase(stored.at);
+  rescaled_.erase(stored.at);
   if (stored.is_over && !keys_.contains(stored.at))
     return;
   auto& key = use(stored.at);
@@ -272,7 +304,7 @@ std::vector<limit_keys::mark> limit_keys::take_marks() {
 std::vector<limit_keys::mark> limit_keys::marks() const {
   std::vector<mark> all;
   for (const auto& [at, key] : keys_)
-    if (key.is_stored || marked_.contains(at))
+    if (key.is_stored || marked_.contains(at) || rescaled_.contains(at))
       all.push_back(mark_of(at, key));
   return all;
 }
@@ -353,7 +385,8 @@ limit_keys::release_parts(const limit_place& at, key_state& key, release_round& 
       return next;
   }
   const auto* rule = find(at.limit);
-  auto room = rule ? room_by(*rule, key, round.now) : std::numeric_limits<std::uint64_t>::max();
+  auto room = rule ? room_by(*rule, key, key.meter, round.now)
+                   : std::numeric_limits<std::uint64_t>::max();
   auto queues_left = std::max(room, queues_released_min);
   std::optional<timestamp> next;
   auto one = key.parts.lower_bound(std::exchange(key.next_queue, 0));
@@ -395,6 +428,8 @@ void limit_keys::release_of(const limit_place& at, release_round& round) {
 }
 
 std::vector<sequence> limit_keys::release(timestamp now, const fair_terms_of& terms_of) {
+  for (std::size_t i = 0; i < marked_per_turn_max && !rescaled_.empty(); ++i)
+    marked_.insert(rescaled_.extract(rescaled_.begin()));
   for (; !due_.empty() && due_.begin()->first <= now; due_.erase(due_.begin())) {
     const auto& at = due_.begin()->second;
     changed_.insert(at);
@@ -429,28 +464,33 @@ void limit_keys::settle_turn(const limited_task& task, std::int64_t difference) 
 }
 
 std::optional<timestamp> limit_keys::next_release() const {
-  if (!changed_.empty())
+  if (!changed_.empty() || !rescaled_.empty())
     return timestamp{};
   return due_.empty() ? std::nullopt : std::optional(due_.begin()->first);
 }
 
-std::uint64_t
-limit_keys::room_by(const limit_rule& rule, const key_state& key, timestamp now) {
+std::uint64_t limit_keys::room_by(
+  const limit_rule& rule, const key_state& key, const rate_meter& meter, timestamp now) {
   if (key.closed_until > now)
     return 0;
   auto room = std::numeric_limits<std::uint64_t>::max();
   if (rule.concurrency)
     room = *rule.concurrency - std::min<std::uint64_t>(*rule.concurrency, key.leased);
   if (rule.rate)
-    room = std::min<std::uint64_t>(room, key.meter.starts_at(*rule.rate, now));
+    room = std::min<std::uint64_t>(room, meter.starts_at(*rule.rate, now));
   return room;
 }
 
 std::uint64_t
 limit_keys::room_by(const limit_rule& rule, const limit_place& at, timestamp now) const {
   auto found = keys_.find(at);
-  return found == keys_.end() ? room_by(rule, fresh_state(at.limit), now)
-                              : room_by(rule, found->second, now);
+  auto fresh = found == keys_.end() ? fresh_state(at.limit) : key_state();
+  const auto& key = found == keys_.end() ? fresh : found->second;
+  auto meter = key.meter;
+  const auto* known = find(at.limit);
+  if (known && known->rate && rule.rate)
+    meter.change_rate(*known->rate, *rule.rate, now);
+  return room_by(rule, key, meter, now);
 }
 
 limit_keys::key_counts limit_keys::counts_of(const limit_place& at) const {

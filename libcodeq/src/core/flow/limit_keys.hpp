@@ -69,10 +69,12 @@ struct limit_refusal {
 /// keys (`hold`), or is not ready any more (`drop`). Costs are logarithmic in the number of keys.
 class limit_keys {
 public:
-  /// Defines or changes a limit. Nothing is revoked when it becomes lower.
-  void set(std::uint32_t limit, const limit_rule& rule);
+  /// Defines or changes a limit. Nothing is revoked when it becomes lower. Past starts count by the
+  /// new rate; they are forgotten when there is none any more.
+  void set(std::uint32_t limit, const limit_rule& rule, timestamp now);
 
-  /// Removes a limit, which admits everything from then on. Its closed keys are opened.
+  /// Removes a limit, which admits everything from then on. Its closed keys are opened, and past
+  /// starts are forgotten.
   void remove(std::uint32_t limit);
 
   /// Null when the limit is not defined.
@@ -99,6 +101,9 @@ public:
 
   /// Nothing of the key starts before that time. A past time opens the key.
   void close(const limit_place& at, timestamp until);
+
+  /// Nothing of the key starts before that time, nor before the one until which it is closed.
+  void extend_closure(const limit_place& at, timestamp until);
 
   /// The last slot of the key was taken by another shard, so that it is this one's turn.
   [[nodiscard]] bool was_permitted(const limit_place& at) const;
@@ -138,7 +143,8 @@ public:
 
   [[nodiscard]] bool is_held(const limited_task& task) const;
 
-  /// Takes the tasks that return to their lanes, the first ones of each key.
+  /// Takes the tasks that return to their lanes, the first ones of each key. Every turn calls it
+  /// before `take_marks`, when `next_release` is due.
   [[nodiscard]] std::vector<sequence> release(timestamp now, const fair_terms_of& terms_of = {});
 
   /// The task's lease ended, and it ran for so much less than its fairness key was charged, or more
@@ -256,14 +262,20 @@ private:
   [[nodiscard]] static mark mark_of(const limit_place& at, const key_state& key);
   [[nodiscard]] key_counts counts_of(std::uint32_t limit, const key_state& key) const;
   [[nodiscard]] static bool is_used(const key_state& key);
-  [[nodiscard]] static std::uint64_t
-  room_by(const limit_rule& rule, const key_state& key, timestamp now);
+  [[nodiscard]] static std::uint64_t room_by(
+    const limit_rule& rule, const key_state& key, const rate_meter& meter, timestamp now);
   [[nodiscard]] std::optional<timestamp>
   next_start(std::uint32_t limit, const key_state& key, std::uint32_t cost) const;
   /// The same for the first held task of a queue, after the released ones of the queue started.
   [[nodiscard]] std::optional<timestamp> next_release_of(
     std::uint32_t limit, const key_state& key, queue_part& part, const terms_of_key& terms) const;
-  void look_again_at_all(std::uint32_t limit);
+  /// The limit's rate was `before`, if it had one, and is `after` now.
+  void change_rate(
+    const limit_place& at,
+    key_state& key,
+    const std::optional<start_rate>& before,
+    const std::optional<start_rate>& after,
+    timestamp now);
   /// Takes the changed key that comes after the last one that was looked at. @pre there are some
   [[nodiscard]] limit_place take_changed();
   /// The task is not held by the key, nor released by it, any more. `is_held_again`: if it was
@@ -295,6 +307,8 @@ private:
   std::optional<timestamp> used_up_at_;
   /// Keys whose marks have changed.
   std::set<limit_place> marked_;
+  /// Keys that a change of their limit has changed; `release` marks them one after the other.
+  std::set<limit_place> rescaled_;
   /// Keys whose tasks may have become able to start, or that may not be in use any more.
   std::set<limit_place> changed_;
   /// The last of them that `release` has looked at before it had released as many tasks as it may;

@@ -2,6 +2,7 @@
 #include "core/flow/limit_rule.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace codeq::core {
 
@@ -60,6 +61,16 @@ void rate_meter::settle(const start_rate& rate, std::int64_t difference, timesta
 
 void rate_meter::use_up(const start_rate& rate, timestamp now) {
   paid_at_ = std::max(paid_at_, ns_of(now) + span_of(rate, rate.burst));
+}
+
+void rate_meter::change_rate(const start_rate& from, const start_rate& to, timestamp now) {
+  auto unpaid = paid_at_ - ns_of(now);
+  if (unpaid <= 0)
+    return;
+  auto starts = static_cast<double>(unpaid) / static_cast<double>(interval_of(from));
+  auto span = std::ceil(starts * static_cast<double>(interval_of(to)));
+  paid_at_ = ns_of(now)
+             + (span < static_cast<double>(span_max) ? static_cast<std::int64_t>(span) : span_max);
 }
 
 timestamp rate_meter::idle_at() const {

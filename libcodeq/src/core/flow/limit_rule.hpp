@@ -33,6 +33,9 @@ public:
   /// The whole burst counts as used, since it is unknown how many tasks started.
   void use_up(const start_rate& rate, timestamp now);
 
+  /// The rate changes: as many starts as before are unpaid.
+  void change_rate(const start_rate& from, const start_rate& to, timestamp now);
+
   /// When the past starts do not delay any other one; it may be in the past.
   [[nodiscard]] timestamp idle_at() const;
 

@@ -132,13 +132,15 @@ const awaited_keys& permit_desk::awaited_of(std::uint32_t queue) const {
 
 std::size_t permit_desk::waiting_before(sequence seq) const {
   auto at = tasks_.find(seq);
-  if (at == tasks_.end() || at->second.is != stage::queued)
+  if (!is_waiting(seq))
     return 0;
   const auto& awaited = at->second.awaited();
   const auto& line = owners_.at(awaited.owner).lines.at(line_of(awaited.what));
-  auto place = line.queued.find(place_of(awaited.what, seq));
-  auto before = line.asked.size();
-  for (auto one = line.queued.begin(); one != place && before < tuning::turns_counted_max; ++one)
+  auto is_asked = at->second.is == stage::asked;
+  const auto& places = is_asked ? line.asked : line.queued;
+  auto place = places.find(place_of(awaited.what, seq));
+  auto before = is_asked ? 0 : line.asked.size();
+  for (auto one = places.begin(); one != place && before < tuning::turns_counted_max; ++one)
     ++before;
   return before;
 }

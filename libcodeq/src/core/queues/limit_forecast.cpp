@@ -28,14 +28,16 @@ std::uint64_t count_limited(const shard_state& state, const std::string& tenant)
 /// A number of tasks by key.
 using tasks_of_keys = std::map<std::string, std::uint64_t>;
 
-/// Number of ready tasks that the limit holds back, by key; those that wait for permits of other
-/// shards, too. Has the keys in use that hold none. Sets `has_more` when there are further keys.
+/// Number of ready tasks of this shard that the limit holds back, by key; those that wait for
+/// permits of other shards, too, but not those of other shards that wait for permits of this one:
+/// these count there. Has the keys in use that hold none. Sets `has_more` when there are further
+/// keys.
 tasks_of_keys
 count_held(const shard_state& state, const limit_address& limit, bool& has_more) {
   tasks_of_keys held;
   limit_part part{{}, limits::limit_forecast_seen_max, true};
   for (const auto& own : state.limits.list_keys(limit, part, false, has_more))
-    held[own.key] = own.held;
+    held[own.key] = own.held - state.limits.held_of(limit, own.key, permit_queue);
   for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
     if (!state.queues[i] || state.queues[i]->address.tenant != limit.tenant)
       continue;

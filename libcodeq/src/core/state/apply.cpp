@@ -179,7 +179,7 @@ void apply_event(shard_state& state, const schedule_changed& e) {
 }
 
 void apply_event(shard_state& state, const limit_defined& e) {
-  state.limits.define(e.limit, e.definition);
+  state.limits.define(e.limit, e.definition, e.at);
 }
 
 void apply_event(shard_state& state, const limit_keys_changed& e) {

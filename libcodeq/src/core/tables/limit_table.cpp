@@ -40,13 +40,15 @@ std::uint32_t limit_table::number_of(const limit_address& name) {
 }
 
 void limit_table::define(
-  const limit_address& name, const std::optional<limit_definition>& definition) {
+  const limit_address& name,
+  const std::optional<limit_definition>& definition,
+  timestamp now) {
   bool was_defined = find(name) != nullptr;
   if (!definition && !was_defined)
     return;
   auto number = number_of(name);
   if (definition) {
-    keys_.set(number, *definition);
+    keys_.set(number, *definition, now);
     std::erase(undefined_, number);
   } else {
     keys_.remove(number);
@@ -183,6 +185,12 @@ std::uint64_t limit_table::keys_above(
     return true;
   });
   return above;
+}
+
+std::uint64_t limit_table::held_of(
+  const limit_address& name, const std::string& key, std::uint32_t queue) const {
+  auto number = known_number(name);
+  return number ? keys_.held_of({*number, key}, queue) : 0;
 }
 
 std::uint64_t limit_table::room_by(

@@ -22,8 +22,11 @@ namespace codeq::core {
 /// Nothing here takes memory or time for tasks without limits.
 class limit_table {
 public:
-  /// Defines a limit, changes or removes it.
-  void define(const limit_address& name, const std::optional<limit_definition>& definition);
+  /// Defines a limit, changes or removes it. `now` matters for a change of the rate.
+  void define(
+    const limit_address& name,
+    const std::optional<limit_definition>& definition,
+    timestamp now);
 
   /// Null when the limit is not defined.
   [[nodiscard]] const limit_definition* find(const limit_address& name) const;
@@ -80,6 +83,10 @@ public:
   /// Number of keys that have more leases than the definition allows.
   [[nodiscard]] std::uint64_t
   keys_above(const limit_address& name, const limit_definition& definition) const;
+
+  /// As `limit_keys::held_of`.
+  [[nodiscard]] std::uint64_t
+  held_of(const limit_address& name, const std::string& key, std::uint32_t queue) const;
 
   /// As `limit_keys::room_by`. The limit need not be defined.
   [[nodiscard]] std::uint64_t room_by(

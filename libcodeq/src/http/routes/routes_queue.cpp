@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "client/limit_questions.hpp"
 #include "client/shard_walk.hpp"
 #include "http/json/input_refusal.hpp"
 #include "http/json/limit_json.hpp"
@@ -174,10 +175,45 @@ void show_fairness(gateway_context& context, const exchange_ptr& call) {
   ask_parts(context, question_of, [call, queue = *queue, limit](const result<queue_parts>& found) {
     if (!found)
       return call->answer(refusal_of(found.error()));
+    if (!client::is_known(*found))
+      return call->answer(refusal_of(missing_queue(queue)));
     base::json_writer json;
     write_fairness(json, client::merge_fairness(queue, *found, limit));
     call->answer(reply(200, json));
   });
+}
+
+void answer_waits(
+  gateway_context& context, const exchange_ptr& call, const queue_explanation& why) {
+  base::json_writer json;
+  write_explanation(json, why, context.desk.now());
+  call->answer(reply(200, json));
+}
+
+/// Adds what the shards that own the keys know of them, if they answer, and answers.
+void answer_with_owned(
+  gateway_context& context, const exchange_ptr& call, const queue_explanation& why) {
+  using part = std::optional<result<client::limits_part>>;
+  if (why.keys.empty())
+    return answer_waits(context, call, why);
+  auto finish = [&context, call, why](const std::vector<part>& told) {
+    auto whole = why;
+    for (std::size_t i = 0; i < told.size(); ++i)
+      if (*told[i])
+        client::add_owned(whole.keys[i].at, **told[i]);
+    answer_waits(context, call, whole);
+  };
+  auto gathered = std::make_shared<gathering<part>>(why.keys.size(), finish);
+  for (std::size_t i = 0; i < why.keys.size(); ++i) {
+    const auto& [name, at] = why.keys[i];
+    const limit_address limit{why.queue.tenant, name};
+    const auto shard = client::shard_of_key(limit, at.key, context.desk.shard_count());
+    context.desk.ask<client::limits_part>(
+      shard,
+      client::ask_limit_key(shard, limit, at.key),
+      &client::read_limits,
+      [gathered, i](const result<client::limits_part>& told) { gathered->set(i, told); });
+  }
 }
 
 /// Accounts for the waiting tasks; a shard that does not answer is named.
@@ -197,9 +233,7 @@ void explain_queue(gateway_context& context, const exchange_ptr& call) {
     // A shard that did not answer may know the queue.
     if (!whole->exists && whole->missing_shards.empty())
       return call->answer(refusal_of(missing_queue(queue)));
-    base::json_writer json;
-    write_explanation(json, *whole, context.desk.now());
-    call->answer(reply(200, json));
+    answer_with_owned(context, call, *whole);
   };
   gather_each_from_shards<client::queue_part>(context, ask, finish);
 }

@@ -96,6 +96,14 @@ TEST_F(LimitForecast, KeyOfAnotherShardHasTasksButNoRoomHere) {
   EXPECT_TRUE(is_whole_);
 }
 
+TEST_F(LimitForecast, TasksOfOtherShardsThatWaitHereCountThere) {
+  auto& keys_in_use = state().limits.keys();
+  const auto a = state().limits.place_of("default", {"api", "a", 1});
+  keys_in_use.hold({core::first_permit_place, 0, {{a}}, core::permit_queue}, {});
+
+  EXPECT_EQ(look({.concurrency = 0}), (keys{{"a", {0, 0}}}));
+}
+
 TEST_F(LimitForecast, TasksBeyondThoseLookedAtAreSaidToBe) {
   constexpr std::size_t part = 1000;
   for (std::size_t added = 0; added < limits::limit_forecast_seen_max; added += part)

@@ -76,7 +76,7 @@ using numbers = std::vector<sequence>;
 
 TEST(LimitKeys, SlotIsTakenByTheGrantAndFreedByTheEnd) {
   limited_lane tasks;
-  tasks.limits.set(stripe, {.concurrency = 1});
+  tasks.limits.set(stripe, {.concurrency = 1}, tasks.now);
   tasks.add(1, {{{stripe, "a"}}});
   tasks.add(2, {{{stripe, "a"}}});
   tasks.add(3, {{{stripe, "b"}}});
@@ -91,7 +91,7 @@ TEST(LimitKeys, SlotIsTakenByTheGrantAndFreedByTheEnd) {
 
 TEST(LimitKeys, HeldTasksReturnInTheirOrder) {
   limited_lane tasks;
-  tasks.limits.set(stripe, {.concurrency = 1});
+  tasks.limits.set(stripe, {.concurrency = 1}, tasks.now);
   tasks.add(1, {{{stripe, ""}}});
   tasks.grant();
   tasks.add(2, {{{stripe, ""}}}, 0);
@@ -108,8 +108,8 @@ TEST(LimitKeys, HeldTasksReturnInTheirOrder) {
 
 TEST(LimitKeys, TaskNeedsAllItsLimits) {
   limited_lane tasks;
-  tasks.limits.set(stripe, {.concurrency = 1});
-  tasks.limits.set(mail, {.concurrency = 1});
+  tasks.limits.set(stripe, {.concurrency = 1}, tasks.now);
+  tasks.limits.set(mail, {.concurrency = 1}, tasks.now);
   tasks.add(1, {{{stripe, ""}}});
   tasks.add(2, {{{mail, ""}}});
   tasks.grant();
@@ -129,7 +129,7 @@ TEST(LimitKeys, TaskNeedsAllItsLimits) {
 
 TEST(LimitKeys, RateReleasesTasksByTimeAlone) {
   limited_lane tasks;
-  tasks.limits.set(stripe, {.rate = start_rate{10, 1s, 2}});
+  tasks.limits.set(stripe, {.rate = start_rate{10, 1s, 2}}, tasks.now);
   for (sequence seq = 1; seq <= 5; ++seq)
     tasks.add(seq, {{{stripe, ""}}});
 
@@ -144,7 +144,7 @@ TEST(LimitKeys, RateReleasesTasksByTimeAlone) {
 
 TEST(LimitKeys, NoMoreTasksAreReleasedThanTheKeyAdmits) {
   limited_lane tasks;
-  tasks.limits.set(stripe, {.concurrency = 2});
+  tasks.limits.set(stripe, {.concurrency = 2}, tasks.now);
   for (sequence seq = 1; seq <= 10; ++seq)
     tasks.add(seq, {{{stripe, ""}}});
   tasks.grant();
@@ -159,7 +159,7 @@ TEST(LimitKeys, NoMoreTasksAreReleasedThanTheKeyAdmits) {
 
 TEST(LimitKeys, CancelledTaskLeavesItsTurnToTheNextOne) {
   limited_lane tasks;
-  tasks.limits.set(stripe, {.concurrency = 1});
+  tasks.limits.set(stripe, {.concurrency = 1}, tasks.now);
   for (sequence seq = 1; seq <= 4; ++seq)
     tasks.add(seq, {{{stripe, ""}}});
   tasks.grant();
@@ -175,7 +175,7 @@ TEST(LimitKeys, CancelledTaskLeavesItsTurnToTheNextOne) {
 
 TEST(LimitKeys, ClosedKeyStartsNothingUntilItsTime) {
   limited_lane tasks;
-  tasks.limits.set(stripe, {.concurrency = 10});
+  tasks.limits.set(stripe, {.concurrency = 10}, tasks.now);
   tasks.limits.close({stripe, "a"}, tasks.now + 30s);
   tasks.add(1, {{{stripe, "a"}}});
   tasks.add(2, {{{stripe, "b"}}});
@@ -191,7 +191,7 @@ TEST(LimitKeys, ClosedKeyStartsNothingUntilItsTime) {
 
 TEST(LimitKeys, OpenedKeyStartsAtOnce) {
   limited_lane tasks;
-  tasks.limits.set(stripe, {.concurrency = 10});
+  tasks.limits.set(stripe, {.concurrency = 10}, tasks.now);
   tasks.limits.close({stripe, "a"}, tasks.now + 30s);
   tasks.add(1, {{{stripe, "a"}}});
   tasks.grant();
@@ -203,7 +203,7 @@ TEST(LimitKeys, OpenedKeyStartsAtOnce) {
 
 TEST(LimitKeys, KeysOfARemovedLimitAreOpened) {
   limited_lane tasks;
-  tasks.limits.set(stripe, {.concurrency = 10});
+  tasks.limits.set(stripe, {.concurrency = 10}, tasks.now);
   tasks.limits.close({stripe, "a"}, tasks.now + 30s);
   static_cast<void>(tasks.limits.take_marks());
   tasks.limits.remove(stripe);
@@ -211,29 +211,29 @@ TEST(LimitKeys, KeysOfARemovedLimitAreOpened) {
   const auto marks = tasks.limits.take_marks();
   ASSERT_EQ(marks.size(), 1u) << "the closure was stored";
   EXPECT_EQ(marks[0].closed_until, timestamp{});
-  tasks.limits.set(stripe, {.concurrency = 10});
+  tasks.limits.set(stripe, {.concurrency = 10}, tasks.now);
   tasks.add(1, {{{stripe, "a"}}});
   EXPECT_EQ(tasks.grant(), numbers{1});
 }
 
 TEST(LimitKeys, LoweredLimitRevokesNothingAndRaisedOneStartsMore) {
   limited_lane tasks;
-  tasks.limits.set(stripe, {.concurrency = 3});
+  tasks.limits.set(stripe, {.concurrency = 3}, tasks.now);
   for (sequence seq = 1; seq <= 6; ++seq)
     tasks.add(seq, {{{stripe, ""}}});
   tasks.grant();
-  tasks.limits.set(stripe, {.concurrency = 1});
+  tasks.limits.set(stripe, {.concurrency = 1}, tasks.now);
   tasks.end(1);
   tasks.end(2);
   EXPECT_EQ(tasks.grant(), numbers{});
 
-  tasks.limits.set(stripe, {.concurrency = 2});
+  tasks.limits.set(stripe, {.concurrency = 2}, tasks.now);
   EXPECT_EQ(tasks.grant(), numbers{4});
 }
 
 TEST(LimitKeys, ZeroAdmitsNothingAndARemovedLimitEverything) {
   limited_lane tasks;
-  tasks.limits.set(stripe, {.concurrency = 0});
+  tasks.limits.set(stripe, {.concurrency = 0}, tasks.now);
   tasks.add(1, {{{stripe, ""}}});
   tasks.add(2, {{{stripe, ""}}});
   EXPECT_EQ(tasks.grant(), numbers{});
@@ -247,7 +247,7 @@ TEST(LimitKeys, ZeroAdmitsNothingAndARemovedLimitEverything) {
 
 TEST(LimitKeys, ActualCostIsSettled) {
   limited_lane tasks;
-  tasks.limits.set(stripe, {.rate = start_rate{10, 1s, 1}});
+  tasks.limits.set(stripe, {.rate = start_rate{10, 1s, 1}}, tasks.now);
   limit_use use{{stripe, ""}, 1};
   tasks.add(1, {use});
   tasks.add(2, {use});
@@ -262,7 +262,7 @@ TEST(LimitKeys, ActualCostIsSettled) {
 TEST(LimitKeys, WhatIsRestoredIsNotStoredAgain) {
   const limit_place at{mail, "k"};
   limit_keys replayed;
-  replayed.set(mail, {.rate = start_rate{1, 1s, 1}});
+  replayed.set(mail, {.rate = start_rate{1, 1s, 1}}, timestamp{});
   replayed.occupy({1, 0, {{at, 1}}});
   replayed.restore({at, 1, {}, false});
   replayed.use_up_all(timestamp{10s});
@@ -276,7 +276,7 @@ TEST(LimitKeys, WhatIsRestoredIsNotStoredAgain) {
 TEST(LimitKeys, BurstThatCountsAsUsedUpIsStoredForStoredKeysOnly) {
   const limit_place at{mail, "k"};
   limit_keys keys;
-  keys.set(mail, {.rate = start_rate{1, 1s, 1}});
+  keys.set(mail, {.rate = start_rate{1, 1s, 1}}, timestamp{});
   keys.occupy({1, 0, {{at, 1}}});
 
   keys.use_up_all(timestamp{10s});
@@ -287,7 +287,7 @@ TEST(LimitKeys, BurstThatCountsAsUsedUpIsStoredForStoredKeysOnly) {
 
 TEST(LimitKeys, KeysThatNothingUsesTakeNoMemory) {
   limited_lane tasks;
-  tasks.limits.set(stripe, {.concurrency = 1, .rate = start_rate{10, 1s, 1}});
+  tasks.limits.set(stripe, {.concurrency = 1, .rate = start_rate{10, 1s, 1}}, tasks.now);
   for (sequence seq = 1; seq <= 1000; ++seq)
     tasks.add(seq, {{{stripe, std::to_string(seq)}}});
   EXPECT_EQ(tasks.grant().size(), 1000u);
@@ -303,10 +303,30 @@ TEST(LimitKeys, KeysThatNothingUsesTakeNoMemory) {
   EXPECT_FALSE(tasks.limits.next_release());
 }
 
+TEST(LimitKeys, ChangeOfTheRateMarksManyKeysInSeveralTurns) {
+  constexpr sequence count = 10'000;
+  limited_lane tasks;
+  tasks.limits.set(stripe, {.rate = start_rate{1, 1s, 1}}, tasks.now);
+  for (sequence i = 1; i <= count; ++i)
+    tasks.add(i, {{{stripe, std::to_string(i)}}});
+  (void)tasks.grant(count);
+  (void)tasks.limits.take_marks();
+  tasks.limits.set(stripe, {.rate = start_rate{1, 10s, 1}}, tasks.now);
+  std::vector<std::size_t> marked;
+
+  while (tasks.limits.next_release() <= tasks.now && marked.size() < 10) {
+    (void)tasks.grant();
+    if (auto marks = tasks.limits.take_marks(); !marks.empty())
+      marked.push_back(marks.size());
+  }
+
+  EXPECT_EQ(marked, (std::vector<std::size_t>{4096, 4096, 1808}));
+}
+
 TEST(LimitKeys, SlotOfManyQueuesReleasesFewTasksAndEachQueueHasItsTurn) {
   constexpr sequence queues = 300;
   limited_lane tasks;
-  tasks.limits.set(stripe, {.concurrency = 1});
+  tasks.limits.set(stripe, {.concurrency = 1}, tasks.now);
   for (sequence i = 1; i <= queues; ++i)
     tasks.add_to_queue(static_cast<std::uint32_t>(i), i);
   std::set<sequence> started;
@@ -324,11 +344,11 @@ TEST(LimitKeys, SlotOfManyQueuesReleasesFewTasksAndEachQueueHasItsTurn) {
 TEST(LimitKeys, QueuesWithoutWorkersDoNotKeepASlotFromLaterOnes) {
   constexpr sequence queues = 300;
   limited_lane tasks;
-  tasks.limits.set(stripe, {.concurrency = 0});
+  tasks.limits.set(stripe, {.concurrency = 0}, tasks.now);
   for (sequence i = 1; i <= queues; ++i)
     tasks.add_to_queue(static_cast<std::uint32_t>(i), i);
   (void)tasks.grant();
-  tasks.limits.set(stripe, {.concurrency = 1});
+  tasks.limits.set(stripe, {.concurrency = 1}, tasks.now);
 
   for (int i = 0; i < 10 && tasks.limits.next_release() <= tasks.now; ++i)
     (void)tasks.grant(0);
@@ -343,7 +363,7 @@ class random_use {
 public:
   explicit random_use(std::uint64_t seed) : random_(static_cast<std::uint32_t>(seed)) {
     for (std::uint32_t limit : {stripe, mail})
-      tasks_.limits.set(limit, {.concurrency = 1 + below(4)});
+      tasks_.limits.set(limit, {.concurrency = 1 + below(4)}, tasks_.now);
   }
 
   void step() {
@@ -397,7 +417,7 @@ private:
     limit_rule rule{.concurrency = below(5)};
     if (below(2) == 0)
       rule.rate = start_rate{1 + below(20), 1s, 1 + below(3)};
-    tasks_.limits.set(below(2) == 0 ? stripe : mail, rule);
+    tasks_.limits.set(below(2) == 0 ? stripe : mail, rule, tasks_.now);
   }
 
   void check_slots(const std::set<sequence>& before) {

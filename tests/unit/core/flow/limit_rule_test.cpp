@@ -37,6 +37,18 @@ TEST(RateMeter, AllowsTheBurstAtOnceAndThenTheRate) {
   EXPECT_EQ(starts, (std::vector<duration>{0ms, 0ms, 0ms, 100ms, 200ms, 300ms}));
 }
 
+TEST(RateMeter, UnpaidStartsAreTheSameAfterAChangeOfTheRate) {
+  const start_rate slow{60, 1h, 10};
+  const start_rate fast{10, 1s, 10};
+  rate_meter meter;
+  meter.take(slow, 10, t0);
+
+  meter.change_rate(slow, fast, t0);
+  EXPECT_EQ(meter.next_start(fast, 1), t0 + 100ms);
+  meter.change_rate(fast, slow, t0 + 500ms);
+  EXPECT_EQ(meter.starts_at(slow, t0 + 500ms), 5u);
+}
+
 TEST(RateMeter, BurstComesBackWhileNothingStarts) {
   start_rate rate{10, 1s, 3};
   rate_meter meter;

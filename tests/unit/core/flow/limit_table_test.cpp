@@ -17,12 +17,12 @@ const limit_definition one_slot{.concurrency = 1};
 
 TEST(LimitTable, FindsDefinitionsByTenantAndName) {
   limit_table limits;
-  limits.define(api, one_slot);
+  limits.define(api, one_slot, timestamp{});
 
   EXPECT_EQ(*limits.find(api), one_slot);
   EXPECT_EQ(limits.find({"other", "api"}), nullptr);
   EXPECT_EQ(limits.defined_by("t"), 1u);
-  limits.define(api, {});
+  limits.define(api, {}, timestamp{});
   EXPECT_EQ(limits.find(api), nullptr);
   EXPECT_EQ(limits.defined_by("t"), 0u);
 }
@@ -38,8 +38,8 @@ TEST(LimitTable, UnknownNameNamesTheTenantAndWhatToDo) {
 
 TEST(LimitTable, TenantMayUseABoundedNumberOfKeysAndLeavesRoomForOthers) {
   limit_table limits;
-  limits.define(api, one_slot);
-  limits.define({"other", "api"}, one_slot);
+  limits.define(api, one_slot, timestamp{});
+  limits.define({"other", "api"}, one_slot, timestamp{});
   limited_task task;
   for (std::size_t i = 0; i < limits::limit_keys_max; ++i) {
     task.seq = i;
@@ -52,7 +52,7 @@ TEST(LimitTable, TenantMayUseABoundedNumberOfKeysAndLeavesRoomForOthers) {
   EXPECT_EQ(refused.error().code, errc::queue_full);
   EXPECT_TRUE(is_of_limit_keys(refused.error()));
   EXPECT_TRUE(limits.check_new("t", {{"api", "7", 1}})) << "the key is in use already";
-  limits.define({"t", "max_depth"}, one_slot);
+  limits.define({"t", "max_depth"}, one_slot, timestamp{});
   auto with_that_name = limits.check_new("t", {{"max_depth", "further", 1}});
   ASSERT_FALSE(with_that_name);
   EXPECT_TRUE(is_of_limit_keys(with_that_name.error()));
@@ -62,16 +62,16 @@ TEST(LimitTable, TenantMayUseABoundedNumberOfKeysAndLeavesRoomForOthers) {
 
 TEST(LimitTable, RemovedLimitIsForgottenOnceNothingUsesIt) {
   limit_table limits;
-  limits.define(api, one_slot);
+  limits.define(api, one_slot, timestamp{});
   limited_task task{1, 0, {}, 0};
   task.uses = {{limits.place_of("t", {"api", "k", 1}), 1}};
   limits.keys().occupy(task);
-  limits.define(api, {});
+  limits.define(api, {}, timestamp{});
   limits.forget_removed();
-  limits.define(api, one_slot);
+  limits.define(api, one_slot, timestamp{});
   EXPECT_EQ(limits.describe(api).leased, 1u) << "its leases still count when it is defined again";
 
-  limits.define(api, {});
+  limits.define(api, {}, timestamp{});
   limits.keys().free(task.uses, {});
   static_cast<void>(limits.keys().release({}));
   limits.forget_removed();
@@ -83,8 +83,8 @@ TEST(LimitTable, RemovedLimitIsForgottenOnceNothingUsesIt) {
 TEST(LimitTable, ListsPartsInTheOrderOfNames) {
   limit_table limits;
   for (const char* name : {"c", "a", "b"})
-    limits.define({"t", name}, one_slot);
-  limits.define({"u", "a"}, one_slot);
+    limits.define({"t", name}, one_slot, timestamp{});
+  limits.define({"u", "a"}, one_slot, timestamp{});
   bool more = false;
   auto first = limits.list("t", {{}, 2, true}, more);
   ASSERT_EQ(first.size(), 2u);
@@ -98,7 +98,7 @@ TEST(LimitTable, ListsPartsInTheOrderOfNames) {
 
 TEST(LimitTable, MarksOfKeysAreRestored) {
   limit_table limits;
-  limits.define(api, limit_definition{.rate = start_rate{1, duration{1000}, 1}});
+  limits.define(api, limit_definition{.rate = start_rate{1, duration{1000}, 1}}, timestamp{});
   limited_task task{1, 0, {}, 0};
   task.uses = {{limits.place_of("t", {"api", "k", 1}), 1}};
   timestamp now{duration{10'000}};
@@ -107,7 +107,7 @@ TEST(LimitTable, MarksOfKeysAreRestored) {
   ASSERT_EQ(marks.size(), 1u);
 
   limit_table restored;
-  restored.define(api, limit_definition{.rate = start_rate{1, duration{1000}, 1}});
+  restored.define(api, limit_definition{.rate = start_rate{1, duration{1000}, 1}}, timestamp{});
   restored.restore(marks.front());
   auto key = restored.describe_key(api, "k");
   EXPECT_EQ(key.next_start, now + duration{1000});

@@ -209,6 +209,19 @@ TEST_F(Limit, LimitedGivesTheTaskBackUnchargedAndClosesItsKey) {
   EXPECT_EQ(running(2), (numbers{1}));
 }
 
+TEST_F(Limit, LimitedDoesNotShortenAClosure) {
+  set_limit("api", limit_definition{.concurrency = 2});
+  add("a", 3);
+  claim("w", 10);
+  limited(1, 30s);
+  limited(2, 0s);
+  EXPECT_EQ(running(3), numbers{});
+
+  close_key("api", "a", 5s);
+  advance(5s);
+  EXPECT_EQ(running(3).size(), 2u) << "an operator does";
+}
+
 TEST_F(Limit, LimitedWithoutALimitOnlyWaits) {
   enqueue("q");
   claim("w", 2);
@@ -256,6 +269,39 @@ TEST_F(Limit, ChangeTakesEffectAtOnceAndRevokesNothing) {
   EXPECT_EQ(running(5).size(), 1u);
   set_limit("api", limit_definition{.concurrency = 2});
   EXPECT_EQ(running(5).size(), 2u);
+}
+
+TEST_F(Limit, PastStartsCountByTheNewRate) {
+  set_limit("api", limit_definition{.rate = start_rate{60, 1h, 2}});
+  add("a", 4);
+  claim("w", 10);
+  EXPECT_EQ(running(4), (numbers{1, 2}));
+
+  set_limit("api", limit_definition{.rate = start_rate{10, 1s, 2}});
+  EXPECT_EQ(running(4), (numbers{1, 2}));
+  advance(100ms);
+  EXPECT_EQ(running(4), (numbers{1, 2, 3}));
+  set_limit("api", limit_definition{.rate = start_rate{60, 1h, 2}});
+  advance(59s);
+  EXPECT_EQ(running(4), (numbers{1, 2, 3}));
+  EXPECT_EQ(core::durable_text(*recovered(turns())), core::durable_text(state()));
+  advance(1s);
+  EXPECT_EQ(running(4), (numbers{1, 2, 3, 4}));
+}
+
+TEST_F(Limit, PastStartsAreForgottenWithTheRate) {
+  set_limit("api", limit_definition{.rate = start_rate{1, 1h, 1}});
+  add("a", 3);
+  claim("w", 10);
+  const limit_definition slots{.concurrency = 1};
+  const limit_definition slow{.concurrency = 3, .rate = start_rate{1, 1h, 1}};
+
+  set_limit("api", slots);
+  set_limit("api", slow);
+  EXPECT_EQ(running(3), (numbers{1, 2}));
+  set_limit("api", std::nullopt);
+  EXPECT_EQ(running(3), (numbers{1, 2, 3}));
+  EXPECT_EQ(core::durable_text(*recovered(turns())), core::durable_text(state()));
 }
 
 TEST_F(Limit, DeletingALimitLetsItsTasksGo) {

@@ -200,6 +200,7 @@ TEST_F(PermitDesk, FewTasksOfAKeyAskAtATimeAndTheFirstOnesDo) {
   EXPECT_EQ(asked->wanted.size(), permit_desk::asked_per_key_max + 1);
   EXPECT_EQ(asked->wanted.front().priority, 1) << "the highest priority comes first";
   EXPECT_EQ(desk_.waiting_before(16), 16u);
+  EXPECT_EQ(desk_.waiting_before(3), 3u) << "it is asked for, as are 40, 1 and 2";
 }
 
 TEST_F(PermitDesk, TaskOfAHigherPriorityTakesThePlaceOfTheLastOne) {
