@@ -99,7 +99,7 @@ class CtlOverHttp(cluster.ClusterTest):
         self.ctl("queue", "set", "small", "--max-depth", "1")
         self.add("small", "1")
 
-        self.assertIn("queue_full", self.ctl_error("enqueue", "small", "2"))
+        self.assertIn("queue_full", self.refusal("enqueue", "small", "2"))
 
     def test_limits(self):
         set_limit = ("limit", "set", "stripe", "--concurrency", "1", "--rate", "100/1s")

@@ -258,7 +258,7 @@ private:
     return found;
   }
 
-  void fill(model_key& of) const {
+  void fill(model_key& of) {
     auto now = clock_.now().shard;
     auto full = std::int64_t{burst} * parts_per_start;
     of.parts = std::min(full, of.parts + speed_ * (now - of.filled_at).count());

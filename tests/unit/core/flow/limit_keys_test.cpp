@@ -208,6 +208,7 @@ TEST(LimitKeys, KeysOfARemovedLimitAreOpened) {
   static_cast<void>(tasks.limits.take_marks());
   tasks.limits.remove(stripe);
 
+  (void)tasks.grant();
   const auto marks = tasks.limits.take_marks();
   ASSERT_EQ(marks.size(), 1u) << "the closure was stored";
   EXPECT_EQ(marks[0].closed_until, timestamp{});
@@ -314,13 +315,12 @@ TEST(LimitKeys, ChangeOfTheRateMarksManyKeysInSeveralTurns) {
   tasks.limits.set(stripe, {.rate = start_rate{1, 10s, 1}}, tasks.now);
   std::vector<std::size_t> marked;
 
-  while (tasks.limits.next_release() <= tasks.now && marked.size() < 10) {
+  for (int i = 0; i < 4; ++i) {
     (void)tasks.grant();
-    if (auto marks = tasks.limits.take_marks(); !marks.empty())
-      marked.push_back(marks.size());
+    marked.push_back(tasks.limits.take_marks().size());
   }
 
-  EXPECT_EQ(marked, (std::vector<std::size_t>{4096, 4096, 1808}));
+  EXPECT_EQ(marked, (std::vector<std::size_t>{4096, 4096, 1808, 0}));
 }
 
 TEST(LimitKeys, SlotOfManyQueuesReleasesFewTasksAndEachQueueHasItsTurn) {
