@@ -198,11 +198,13 @@ void world::disturb() {
     one.cancel_task();
   if (!is_faulty_)
     return;
-  switch (below(150)) {
+  switch (below(100)) {
   case 0:
     one.kill();
     return bring_back(one);
   case 1:
+  case 2:
+  case 3:
     one.cut_power(below(one.unsynced() + 1));
     return bring_back(one);
   default:
