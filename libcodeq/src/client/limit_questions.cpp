@@ -155,6 +155,11 @@ timestamp closed_until(const limits_part& part, const std::string& key, timestam
   return is_closed ? part.keys.front().closed_until : timestamp{};
 }
 
+bool has_told(const queue_explanation& why, std::uint16_t shard) {
+  const auto& missing = why.missing_shards;
+  return std::find(missing.begin(), missing.end(), shard) == missing.end();
+}
+
 void add_owned(limit_key_info& to, const limits_part& part) {
   if (part.keys.empty() || part.keys.front().key != to.key)
     return;

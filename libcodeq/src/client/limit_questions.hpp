@@ -48,6 +48,10 @@ closed_until(const limits_part& part, const std::string& key, timestamp now);
 /// when it is closed. Other shards, whose tasks wait for its permits, do not know that.
 void add_owned(limit_key_info& to, const limits_part& part);
 
+/// Whether the shard that owns a key has told its part of an explanation. If it has not, it would
+/// take the time of a question once more.
+[[nodiscard]] bool has_told(const queue_explanation& why, std::uint16_t shard);
+
 /// The shard that owns a key. @pre shard_count > 0
 [[nodiscard]] std::uint16_t
 shard_of_key(const limit_address& limit, const std::string& key, std::uint16_t shard_count);

@@ -61,11 +61,10 @@ void operator_client::impl::add_closure(task_explanation& to) {
 
 void operator_client::impl::add_owned(queue_explanation& to) {
   for (auto& wait : to.keys) {
-    const auto part = ask_owner({to.queue.tenant, wait.limit}, wait.at.key);
-    // The next one would take as long.
-    if (!part && part.error().code == errc::timeout)
-      return;
-    if (part)
+    const limit_address limit{to.queue.tenant, wait.limit};
+    if (!client::has_told(to, client::shard_of_key(limit, wait.at.key, shard_count())))
+      continue;
+    if (const auto part = ask_owner(limit, wait.at.key))
       client::add_owned(wait.at, *part);
   }
 }

@@ -69,8 +69,11 @@ void unlist_busy(queue_state& queue, std::uint32_t index) {
 }
 
 void note_service(queue_state& queue, std::uint32_t index, std::uint64_t turn, service done) {
+  const auto served = 2 * turn + (done == service::granted ? 1 : 0);
+  if (served <= queue.served)
+    return;
   unlist_busy(queue, index);
-  queue.served = std::max(queue.served, 2 * turn + (done == service::granted ? 1 : 0));
+  queue.served = served;
   if (queue.ready > 0)
     list_busy(queue, index);
 }

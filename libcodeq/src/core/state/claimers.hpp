@@ -100,8 +100,8 @@ void link_prefixes(shard_state& state, std::uint32_t queue);
 void list_busy(queue_state& queue, std::uint32_t index);
 void unlist_busy(queue_state& queue, std::uint32_t index);
 
-/// What a turn did for a queue. Of the queues of one turn, those that got nothing, for example
-/// because another one took the slot of their limit, come first in the next.
+/// What a turn did for a queue. The next turn serves a queue that was tried in vain, for example
+/// because another queue took the last slot of a limit, before the queues that were granted tasks.
 enum class service : std::uint8_t { tried, granted };
 
 void note_service(queue_state& queue, std::uint32_t index, std::uint64_t turn, service done);

@@ -208,11 +208,12 @@ void answer_with_owned(
     const auto& [name, at] = why.keys[i];
     const limit_address limit{why.queue.tenant, name};
     const auto shard = client::shard_of_key(limit, at.key, context.desk.shard_count());
-    context.desk.ask<client::limits_part>(
-      shard,
-      client::ask_limit_key(shard, limit, at.key),
-      &client::read_limits,
-      [gathered, i](const result<client::limits_part>& told) { gathered->set(i, told); });
+    auto take = [gathered, i](const result<client::limits_part>& told) { gathered->set(i, told); };
+    if (client::has_told(why, shard))
+      context.desk.ask<client::limits_part>(
+        shard, client::ask_limit_key(shard, limit, at.key), &client::read_limits, take);
+    else
+      take(error{errc::unavailable, "the shard has not answered"});
   }
 }
 

@@ -26,10 +26,12 @@ public:
     lane.insert(seq);
   }
 
-  /// A task of the key `a`.
-  void add_to_queue(std::uint32_t queue, sequence seq) {
-    add(seq, {{{stripe, "a"}}});
-    tasks[seq].queue = queue;
+  /// One task of the key `a` for each of so many queues.
+  void add_to_queues(sequence count) {
+    for (sequence seq = 1; seq <= count; ++seq) {
+      add(seq, {{{stripe, "a"}}});
+      tasks[seq].queue = static_cast<std::uint32_t>(seq);
+    }
   }
 
   /// Grants what the limits admit, at most `credits` tasks, and returns their numbers.
@@ -327,8 +329,7 @@ TEST(LimitKeys, SlotOfManyQueuesReleasesFewTasksAndEachQueueHasItsTurn) {
   constexpr sequence queues = 300;
   limited_lane tasks;
   tasks.limits.set(stripe, {.concurrency = 1}, tasks.now);
-  for (sequence i = 1; i <= queues; ++i)
-    tasks.add_to_queue(static_cast<std::uint32_t>(i), i);
+  tasks.add_to_queues(queues);
   std::set<sequence> started;
 
   for (sequence i = 0; i < queues; ++i) {
@@ -345,8 +346,7 @@ TEST(LimitKeys, QueuesWithoutWorkersDoNotKeepASlotFromLaterOnes) {
   constexpr sequence queues = 300;
   limited_lane tasks;
   tasks.limits.set(stripe, {.concurrency = 0}, tasks.now);
-  for (sequence i = 1; i <= queues; ++i)
-    tasks.add_to_queue(static_cast<std::uint32_t>(i), i);
+  tasks.add_to_queues(queues);
   (void)tasks.grant();
   tasks.limits.set(stripe, {.concurrency = 1}, tasks.now);
 
