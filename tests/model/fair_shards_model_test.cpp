@@ -90,13 +90,24 @@ public:
     }
   }
 
-  /// The difference of the run times that the keys got per weight.
-  [[nodiscard]] std::int64_t spread() const {
+  /// The difference of the run times that the keys which begin so got per weight.
+  [[nodiscard]] std::int64_t spread(const std::string& prefix = {}) const {
     std::vector<std::int64_t> each;
     for (const auto& [key, time] : used)
-      each.push_back(time / profiles.at(key).weight);
+      if (key.starts_with(prefix))
+        each.push_back(time / profiles.at(key).weight);
     auto [least, most] = std::minmax_element(each.begin(), each.end());
     return *most - *least;
+  }
+
+  /// The difference of the run times that the first parts of keys got.
+  [[nodiscard]] std::int64_t spread_of_groups() const {
+    std::map<std::string, std::int64_t> groups;
+    for (const auto& [key, time] : used)
+      groups[key.substr(0, key.find('/'))] += time;
+    auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
+    auto [least, most] = std::minmax_element(groups.begin(), groups.end(), less);
+    return most->second - least->second;
   }
 
   void check() {
@@ -242,6 +253,95 @@ TEST(FairShardsModel, TasksWithoutKeysAreOneKeyOfAllShards) {
   shards.run(1500);
 
   EXPECT_LE(shards.spread(), 3000);
+}
+
+TEST(FairShardsModel, CustomersOfATenantOnDifferentShardsTakeTurns) {
+  shards_run shards(4, 2);
+  shards.profiles = {{"a/x", {}}, {"a/y", {}}};
+  shards.add(0, "a/x", 2000);
+  shards.add(3, "a/y", 2000);
+
+  shards.run(1500);
+
+  EXPECT_LE(shards.spread(), 1500);
+  shards.check();
+}
+
+TEST(FairShardsModel, CustomersBesideOtherTenantsTakeTurnsAndTenantsToo) {
+  shards_run shards(4, 4);
+  shards.profiles = {
+    {"a/x", {duration{10}, 1}},
+    {"a/y", {duration{30}, 2}},
+    {"b", {duration{20}}},
+    {"c/z", {duration{10}}}};
+  shards.add(0, "a/x", 4000);
+  shards.add(0, "b", 4000);
+  shards.add(3, "a/y", 4000);
+  shards.add(3, "c/z", 4000);
+
+  shards.run(3000);
+
+  EXPECT_LE(shards.spread("a/"), 2500);
+  EXPECT_LE(shards.spread_of_groups(), 2500);
+  shards.check();
+}
+
+TEST(FairShardsModel, CustomerOnOneShardGetsAsMuchAsAFloodOfAnotherOnAll) {
+  shards_run shards(8, 8);
+  shards.profiles = {{"a/flood", {}}, {"a/small", {}}};
+  shards.add_everywhere("a/flood", 1000);
+  shards.add(5, "a/small", 1000);
+
+  shards.run(1500);
+
+  EXPECT_LE(shards.spread(), 2500);
+  shards.check();
+}
+
+TEST(FairShardsModel, CustomerWhoseTasksEndLeavesTheSlotsToTheOthers) {
+  shards_run shards(4, 4);
+  shards.profiles = {{"a/x", {}}, {"a/y", {}}, {"a/z", {}}};
+  shards.add(0, "a/x", 500);
+  shards.add(1, "a/y", 20);
+  shards.add(2, "a/z", 300);
+
+  shards.run(820);
+
+  EXPECT_EQ(shards.used["a/x"], 5000);
+  EXPECT_EQ(shards.used["a/y"], 200);
+  EXPECT_EQ(shards.used["a/z"], 3000);
+  shards.check();
+}
+
+TEST(FairShardsModel, CustomersOnRandomShardsGetTheSameAndNoSlotIdles) {
+  auto first = test::choose_seed() % 1'000'000;
+  for (auto seed = first; seed < first + 20; ++seed) {
+    SCOPED_TRACE("CODEQ_SEED=" + std::to_string(seed));
+    std::minstd_rand random(static_cast<std::uint32_t>(seed));
+    const std::size_t count = 2 + random() % 7;
+    const std::uint32_t slots = 1 + static_cast<std::uint32_t>(random() % 8);
+    shards_run shards(count, slots);
+    std::int64_t largest = 1;
+    for (const auto* key : {"a/x", "a/y", "a/z", "b", "c/x", "c/y"}) {
+      auto& profile = shards.profiles[key];
+      profile.runs_for = duration{5 + static_cast<int>(random() % 300)};
+      profile.weight = key == std::string("b") ? 1 : static_cast<std::uint16_t>(1 + random() % 3);
+      largest = std::max<std::int64_t>(largest, profile.runs_for.count());
+      shards.used[key] = 0;
+      if (random() % 3 == 0)
+        shards.add_everywhere(key, 2000);
+      else
+        shards.add(random() % count, key, 5000);
+    }
+
+    shards.run(3000);
+
+    ASSERT_FALSE(testing::Test::HasFailure());
+    const auto apart = (4 + slots) * largest + 2 * core::rival_age_margin.count();
+    ASSERT_LE(shards.spread("a/"), apart);
+    ASSERT_LE(shards.spread("c/"), apart);
+    ASSERT_LE(shards.spread_of_groups(), apart);
+  }
 }
 
 TEST(FairShardsModel, KeysOnRandomShardsGetTheSameAndNoSlotIdles) {

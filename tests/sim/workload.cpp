@@ -58,7 +58,8 @@ void workload::add_fairness(task_spec& task) {
   // Some tasks have the empty key.
   if (number == 0)
     return;
-  task.fairness_key = "f" + std::to_string(number);
+  // Two of them are customers of one tenant.
+  task.fairness_key = (number > 2 ? "f/" : "f") + std::to_string(number);
   task.fairness_weight = static_cast<std::uint32_t>(std::min<std::uint64_t>(number, 3));
 }
 

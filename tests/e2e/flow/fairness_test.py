@@ -139,24 +139,32 @@ class FairnessOverShards(cluster.ClusterTest):
         return self.cluster.ctl("enqueue", "sleep", f"{self.path} 50 1", "--fairness-key", key,
                                 "--count", str(count)).decode().split()
 
-    def test_key_on_one_shard_gets_as_much_as_a_flood_on_all(self):
+    def started_before_the_last_of(self, flood, small):
+        """Number of the flood's tasks that start before the last one of 60 small ones."""
         self.path = self.cluster.path("starts")
         self.cluster.start_coordinator("--shards", "8")
         self.cluster.ctl("queue", "set", "sleep", "--max-depth", "0")
         self.cluster.ctl("queue", "pause", "sleep")
         for _ in range(40):
-            self.add("flood", 8)
-        small = self.add("small", 60)
+            self.add(flood, 8)
+        tasks = self.add(small, 60)
         self.cluster.start_worker("w", "--slots", "4", "--prefetch", "0")
         self.cluster.ctl("queue", "resume", "sleep")
-        for task in small:
+        for task in tasks:
             self.cluster.result(task, wait="60s")
-
         started = [line.split()[4] for line in self.path.read_text().splitlines()]
-        before = max(started.index(task) for task in small) + 1 - len(small)
-        # As many as the small key has, and those of a second of run time: 20 of 50 ms. Shards that
-        # gave turns by themselves would have started the whole flood.
-        self.assertLess(before, 120)
+        return max(started.index(task) for task in tasks) + 1 - len(tasks)
+
+    # As many as the small key has, and those of a second of run time: 20 of 50 ms. Shards that gave
+    # turns by themselves would start the whole flood.
+    flood_max = 120
+
+    def test_key_on_one_shard_gets_as_much_as_a_flood_on_all(self):
+        self.assertLess(self.started_before_the_last_of("flood", "small"), self.flood_max)
+
+    def test_customer_on_one_shard_gets_as_much_as_a_flood_of_its_tenant_on_all(self):
+        before = self.started_before_the_last_of("tenant/flood", "tenant/small")
+        self.assertLess(before, self.flood_max)
 
 
 if __name__ == "__main__":

@@ -73,12 +73,12 @@ TEST(SharedBoard, TurnComesLaterByWhatShardsGiveItsKeyMeanwhile) {
   EXPECT_TRUE(first->has_turns());
   const core::ready_head at_100{3, core::time_of_turn(100)};
 
-  second->publish_turn(at_100, credits.group);
+  second->publish_turn({at_100, credits.group});
   EXPECT_EQ(first->best_elsewhere()->head, at_100);
   credits.group->add({50, 1, 50});
   EXPECT_EQ(first->best_elsewhere()->head, (core::ready_head{3, core::time_of_turn(150)}));
 
-  second->publish_turn(at_100, nullptr);
+  second->publish_turn({at_100});
   credits.group->add({90, 1, 50});
   EXPECT_EQ(first->best_elsewhere()->head, at_100);
   second->publish(std::nullopt);
@@ -97,10 +97,32 @@ TEST(SharedBoard, FindsTheShardWhoseTurnComesFirst) {
   auto second = board.join(queues[0], shard_id{1});
   static_cast<void>(first->share_turns(0, "key"));
 
-  first->publish_turn({0, core::time_of_turn(1500)}, nullptr);
-  second->publish_turn({0, core::time_of_turn(400)}, nullptr);
+  first->publish_turn({{0, core::time_of_turn(1500)}});
+  second->publish_turn({{0, core::time_of_turn(400)}});
   EXPECT_EQ(board.first_shard(queues, 0), shard_id{1});
   EXPECT_EQ(board.first_shard(queues, 1), shard_id{1});
+}
+
+TEST(SharedBoard, ShardThatWaitsForAnotherShowsNoTaskWhileItDoes) {
+  shared_board board(2);
+  auto first = board.join({"t", "q"}, shard_id{0});
+  auto second = board.join({"t", "q"}, shard_id{1});
+  auto x = first->share_turns(0, "a/x");
+  auto y = second->share_turns(0, "a/y");
+  const core::ready_head at_900{0, core::time_of_turn(900)};
+  x.key->show(x.here, 0);
+  first->publish_turn({at_900});
+
+  second->publish_turn({at_900, nullptr, {y.key, y.here, 5000}});
+  EXPECT_FALSE(first->best_elsewhere());
+  EXPECT_EQ(board.first_shard(std::vector<queue_address>{{"t", "q"}}, 1), shard_id{0});
+  x.key->show(x.here, 4000);
+  EXPECT_EQ(first->best_elsewhere()->head, at_900);
+
+  x.key->show(x.here, 0);
+  EXPECT_FALSE(first->best_elsewhere());
+  first->publish(std::nullopt);
+  EXPECT_EQ(first->best_elsewhere()->shard, shard_id{1});
 }
 
 TEST(SharedBoard, KeepsQueuesApart) {

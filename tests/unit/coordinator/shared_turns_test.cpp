@@ -104,7 +104,7 @@ private:
     if (at.order.empty())
       return at.place->publish(std::nullopt);
     auto own = head(at);
-    at.place->publish_turn(own, at.order.only_credit(next_of(at).who));
+    at.place->publish_turn({own, at.order.only_credit(next_of(at).who)});
   }
 
   /// True when another shard's turn comes first.

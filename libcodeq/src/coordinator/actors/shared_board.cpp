@@ -34,6 +34,24 @@ core::ready_head unpack(std::uint64_t packed) {
     static_cast<std::uint8_t>((packed >> priority_shift) - 1), timestamp{duration{time}}};
 }
 
+/// Only the shard itself writes, and no other memory depends on it.
+class board_shard final : public core::turn_shard {
+public:
+  explicit board_shard(std::size_t number) : number_(static_cast<shard_id>(number)) {}
+
+  void set_may_grant(bool may) { may_grant_.store(may, std::memory_order_relaxed); }
+
+  [[nodiscard]] shard_id number() const override { return number_; }
+
+  [[nodiscard]] bool may_grant() const override {
+    return may_grant_.load(std::memory_order_relaxed);
+  }
+
+private:
+  shard_id number_;
+  std::atomic<bool> may_grant_{false};
+};
+
 } // namespace
 
 /// The tasks of one queue, by shard. Each is replaced at once, and no other memory depends on it,
@@ -45,11 +63,15 @@ struct shared_board::row {
   [[nodiscard]] std::uint64_t
   head_of(std::size_t shard, const std::unique_lock<std::mutex>& turns) const {
     auto head = heads[shard].load(std::memory_order_relaxed);
-    if (head == 0 || !turns || !turns_shown[shard].credit)
+    if (head == 0 || !turns)
       return head;
-    const auto& turn = turns_shown[shard];
+    const auto& [turn, given] = turns_shown[shard];
+    if (turn.waits.shard_behind())
+      return 0;
+    if (!turn.only)
+      return head;
     auto now = turn.head;
-    now.enqueued_at += duration{std::max<std::int64_t>(turn.credit->read().given - turn.given, 0)};
+    now.enqueued_at += duration{std::max<std::int64_t>(turn.only->read().given - given, 0)};
     return pack(now);
   }
 
@@ -69,24 +91,25 @@ struct shared_board::row {
     return *turns;
   }
 
-  /// A task that has its turn by its fairness key. Whatever the key's group was given since comes
-  /// before that turn.
-  struct shown_turn {
-    core::ready_head head;
-    std::shared_ptr<const core::shared_credit> credit;
+  /// Whatever the only group was given since comes before the turn.
+  struct dated_turn {
+    core::shown_turn turn;
     std::int64_t given = 0;
   };
 
   std::vector<std::atomic<std::uint64_t>> heads;
   std::atomic<bool> has_turns{false};
   std::mutex mutex;
-  std::vector<shown_turn> turns_shown;
+  std::vector<dated_turn> turns_shown;
   std::array<std::unique_ptr<shared_turns>, limits::priority_max + 1> by_priority;
 };
 
 class shared_board::place final : public core::queue_board {
 public:
-  place(std::shared_ptr<row> all, std::size_t own) : row_(std::move(all)), own_(own) {}
+  place(std::shared_ptr<row> all, std::size_t own)
+    : row_(std::move(all)),
+      own_(own),
+      here_(std::make_shared<board_shard>(own)) {}
 
   ~place() override { publish(std::nullopt); }
 
@@ -94,20 +117,21 @@ public:
     auto lock = row_->lock_turns();
     if (lock)
       row_->turns_shown[own_] = {};
-    row_->heads[own_].store(pack(head), std::memory_order_relaxed);
+    store(head);
   }
 
-  void publish_turn(
-    const core::ready_head& head, std::shared_ptr<const core::shared_credit> credit) override {
+  void publish_turn(core::shown_turn turn) override {
     auto lock = row_->lock_turns();
-    auto given = credit ? credit->read().given : 0;
-    row_->turns_shown[own_] = {head, std::move(credit), given};
-    row_->heads[own_].store(pack(head), std::memory_order_relaxed);
+    auto given = turn.only ? turn.only->read().given : 0;
+    store(turn.head);
+    row_->turns_shown[own_] = {std::move(turn), given};
   }
 
   [[nodiscard]] core::key_credits
   share_turns(std::size_t priority, std::string_view key) override {
-    return row_->turns_of(priority).join(key);
+    auto credits = row_->turns_of(priority).join(key);
+    credits.here = here_;
+    return credits;
   }
 
   [[nodiscard]] bool has_turns() const override {
@@ -131,8 +155,14 @@ public:
   }
 
 private:
+  void store(const std::optional<core::ready_head>& head) {
+    row_->heads[own_].store(pack(head), std::memory_order_relaxed);
+    here_->set_may_grant(head.has_value());
+  }
+
   std::shared_ptr<row> row_;
   std::size_t own_;
+  std::shared_ptr<board_shard> here_;
 };
 
 std::unique_ptr<core::queue_board>

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <utility>
+#include <vector>
 
 namespace codeq::coordinator {
 
@@ -26,6 +28,48 @@ constexpr std::int64_t margins_behind_max = 10;
 /// Number of keys that no shard has ready and that are kept beside as many as are ready.
 constexpr std::size_t idle_keys_max = 64;
 
+/// The times of the rings of several keys at different shards, one for each shard at most.
+class shown_rings {
+public:
+  void show(const std::shared_ptr<const core::turn_shard>& at, std::int64_t time) {
+    std::lock_guard lock(mutex_);
+    auto known = std::find_if(
+      all_.begin(), all_.end(), [&](const auto& one) { return one.at->number() == at->number(); });
+    if (known == all_.end())
+      all_.push_back({at, time});
+    else
+      *known = {at, time};
+  }
+
+  void withdraw(const core::turn_shard& at) {
+    std::lock_guard lock(mutex_);
+    std::erase_if(all_, [&](const auto& one) { return one.at.get() == &at; });
+  }
+
+  [[nodiscard]] std::optional<shard_id>
+  behind(const core::turn_shard& at, std::int64_t time) const {
+    std::lock_guard lock(mutex_);
+    auto least = time - core::rival_age_margin.count();
+    std::optional<shard_id> found;
+    for (const auto& one : all_) {
+      if (one.time >= least || one.at->number() == at.number() || !one.at->may_grant())
+        continue;
+      least = one.time;
+      found = one.at->number();
+    }
+    return found;
+  }
+
+private:
+  struct ring {
+    std::shared_ptr<const core::turn_shard> at;
+    std::int64_t time = 0;
+  };
+
+  mutable std::mutex mutex_;
+  std::vector<ring> all_;
+};
+
 } // namespace
 
 /// How far the rings of the shards have come. No other memory depends on the numbers, and each
@@ -38,6 +82,9 @@ struct shared_turns::rounds {
   std::atomic<std::int64_t> length{1};
   /// The length of the longest round of a turn so far.
   std::atomic<std::int64_t> longest{1};
+  /// Number of the members that are remembered. A single one is in the same turn at all shards.
+  std::atomic<std::size_t> members{0};
+  shown_rings rings;
 
   void note_turn(std::int64_t of_length) {
     raise_to(length, of_length);
@@ -66,7 +113,11 @@ struct shared_turns::rounds {
 /// its last task: it is in debt then.
 class shared_turns::cell final : public core::shared_credit {
 public:
-  explicit cell(std::shared_ptr<rounds> of) : rounds_(std::move(of)) {}
+  explicit cell(std::shared_ptr<rounds> of) : rounds_(std::move(of)) { ++rounds_->members; }
+
+  cell(const cell&) = delete;
+  cell& operator=(const cell&) = delete;
+  ~cell() override { --rounds_->members; }
 
   [[nodiscard]] core::fair_credit read() const override {
     std::lock_guard lock(mutex_);
@@ -79,6 +130,7 @@ public:
     of_all.longest = rounds_->length.load(std::memory_order_relaxed);
     std::lock_guard lock(mutex_);
     heaviest_ = std::max(heaviest_, a.weight);
+    waited_ = std::max(waited_, a.waited);
     return credit_ = core::add_allowance(now(), of_all);
   }
 
@@ -91,9 +143,22 @@ public:
     rounds_->note(time, length);
   }
 
+  void show(const std::shared_ptr<const core::turn_shard>& at, std::int64_t time) override {
+    if (has_others())
+      rounds_->rings.show(at, time);
+  }
+
+  void withdraw(const core::turn_shard& at) override { rounds_->rings.withdraw(at); }
+
+  [[nodiscard]] std::optional<shard_id>
+  shard_behind(const core::turn_shard& at, std::int64_t time) const override {
+    return has_others() ? rounds_->rings.behind(at, time) : std::nullopt;
+  }
+
   [[nodiscard]] std::int64_t most() const override {
     std::lock_guard lock(mutex_);
-    return (2 * heaviest_ + 1) * rounds_->longest.load(std::memory_order_relaxed);
+    auto of_rounds = (3 * heaviest_ + 1) * rounds_->longest.load(std::memory_order_relaxed);
+    return of_rounds + 2 * heaviest_ * waited_;
   }
 
   /// The key becomes ready, which no shard had ready.
@@ -104,6 +169,10 @@ public:
   }
 
 private:
+  [[nodiscard]] bool has_others() const {
+    return rounds_->members.load(std::memory_order_relaxed) > 1;
+  }
+
   [[nodiscard]] core::fair_credit now() const {
     return {credit_.credit, std::max(credit_.given, rounds_->least_given())};
   }
@@ -112,6 +181,7 @@ private:
   mutable std::mutex mutex_;
   core::fair_credit credit_;
   std::int64_t heaviest_ = 1;
+  std::int64_t waited_ = 0;
 };
 
 core::key_credits shared_turns::join(std::string_view key) {
@@ -129,7 +199,7 @@ core::key_credits shared_turns::join(std::string_view key) {
   for (const auto* one : {&first.turns, &whole})
     if (one->use_count() == 1)
       (*one)->restart();
-  return {first.turns, whole};
+  return {first.turns, whole, nullptr};
 }
 
 std::size_t shared_turns::keys() {

@@ -16,16 +16,33 @@ void fair_order::add(
   if (ring.empty())
     groups_in_turn_.add(groups_, who.group, group_weight, credits.group);
   ring.add(keys_, who.key, key_weight, credits.key);
+  if (credits.here)
+    here_ = credits.here;
 }
 
 void fair_order::remove(fair_key who) {
   auto& ring = rings_[who.group];
+  auto shared = keys_[who.key].shared;
   ring.remove(keys_, who.key);
   if (!ring.empty())
     return;
+  if (shared)
+    shared->withdraw(*here_);
   groups_in_turn_.remove(groups_, who.group);
   // The next keys with this number of a group are others.
   ring = {};
+}
+
+void fair_order::show_ring(std::uint32_t group) const {
+  const auto& ring = rings_[group];
+  if (const auto& shared = keys_[ring.first()].shared)
+    shared->show(here_, ring.time());
+}
+
+std::optional<shard_id> fair_order::shard_behind(std::uint32_t group) const {
+  const auto& ring = rings_[group];
+  const auto& shared = keys_[ring.first()].shared;
+  return shared ? shared->shard_behind(*here_, ring.time()) : std::nullopt;
 }
 
 void fair_order::set_key_weight(fair_key who, std::uint32_t weight) {

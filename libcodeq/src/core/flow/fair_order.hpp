@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/ids.hpp"
+
 #include "base/tuning.hpp"
 #include "core/flow/fair_ring.hpp"
 
@@ -8,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -54,6 +57,9 @@ public:
     std::uint64_t tasks = 1;
     /// See `fair_ring::time`, of the ring of the groups.
     std::int64_t time = 0;
+    /// Set when the keys of all groups wait for turns on other shards: one of these. No task here
+    /// comes next then, and `who` is one of the keys that wait.
+    std::optional<shard_id> behind{};
   };
 
   /// `cost_of` returns the expected run time of a task of a key, in milliseconds, at least 1.
@@ -62,11 +68,23 @@ public:
   [[nodiscard]] choice next(CostOf cost_of) {
     parts<fair_ring::places, std::vector<fair_ring>> all{
       groups_in_turn_, groups_, rings_, keys_, std::numeric_limits<std::uint64_t>::max()};
-    auto who = choose(all, cost_of);
-    auto cost = cost_of(who);
+    std::optional<shard_id> behind;
+    auto who = choose(all, cost_of, [&](std::uint32_t group) {
+      show_ring(group);
+      behind = shard_behind(group);
+      return behind.has_value();
+    });
+    if (!who)
+      return {first_key(), 1, groups_in_turn_.time(), behind};
+    auto cost = cost_of(*who);
     auto tasks =
-      std::min(groups_in_turn_.share(groups_, cost), rings_[who.group].share(keys_, cost));
-    return {who, tasks, groups_in_turn_.time()};
+      std::min(groups_in_turn_.share(groups_, cost), rings_[who->group].share(keys_, cost));
+    return {*who, tasks, groups_in_turn_.time()};
+  }
+
+  /// The ring of the key's group. @pre the key has tasks
+  [[nodiscard]] waiting_ring ring_of(fair_key who) const {
+    return {keys_[who.key].shared, here_, rings_[who.group].time()};
   }
 
   /// The credit of the only group with tasks, if other shards share it; null when there are several
@@ -75,32 +93,35 @@ public:
     return groups_in_turn_.size() == 1 ? groups_[chosen.group].shared : nullptr;
   }
 
-  /// The key that `next` would choose; empty when `tuning::turns_counted_max` members have to be
-  /// passed over because of their debts, so that it takes a bounded time. Changes nothing. @pre it
-  /// is not empty
+  /// The key that `next` would choose; empty when all keys wait for other shards, and when
+  /// `tuning::turns_counted_max` members have to be passed over because of their debts, so that it
+  /// takes a bounded time. Changes nothing. @pre it is not empty
   template <class CostOf>
   [[nodiscard]] std::optional<fair_key> preview(CostOf cost_of) const {
     copy looked_at(*this);
     auto all = looked_at.all();
-    auto next = choose(all, cost_of);
-    return all.passes > 0 ? std::optional{next} : std::nullopt;
+    auto next = choose(all, cost_of, waits());
+    return all.passes > 0 ? next : std::nullopt;
   }
 
   /// The number of turns before the key's own: those of the groups before its group, and of the
-  /// keys before it in its group. It is 0 for the key that `next` would choose, and for no other.
+  /// keys before it in its group, and one for those on another shard when its group waits for it.
+  /// It is 0 for the key that `next` would choose, and for no other.
   /// At most `tuning::turns_counted_max`, also when `preview` is empty. Changes nothing. @pre the
   /// key has tasks
   template <class CostOf>
   [[nodiscard]] std::size_t turns_before(fair_key who, CostOf cost_of) const {
     copy looked_at(*this);
     auto all = looked_at.all();
-    auto next = choose(all, cost_of);
+    auto next = choose(all, cost_of, waits());
     auto first = choose_in(all, who.group, cost_of);
     constexpr auto most = tuning::turns_counted_max;
     if (all.passes == 0)
       return most;
-    auto groups = fair_ring::distance(groups_, next.group, who.group, most);
-    return groups + fair_ring::distance(keys_, first, who.key, most - groups);
+    auto from = next ? next->group : groups_in_turn_.first();
+    auto groups = fair_ring::distance(groups_, from, who.group, most);
+    auto keys = fair_ring::distance(keys_, first, who.key, most - groups);
+    return std::max<std::size_t>(groups + keys, shard_behind(who.group) ? 1 : 0);
   }
 
   /// The chosen key got tasks whose expected run times have this sum. @pre `next` chose it last
@@ -198,13 +219,32 @@ private:
       in.keys, [&](std::uint32_t key) { return cost_of(fair_key{group, key}); }, in.passes);
   }
 
-  template <class Parts, class CostOf>
-  [[nodiscard]] static fair_key choose(Parts& in, CostOf cost_of) {
+  /// `waits(group)`: the group's keys wait for those on another shard. Empty when all groups do.
+  template <class Parts, class CostOf, class Waits>
+  [[nodiscard]] static std::optional<fair_key> choose(Parts& in, CostOf cost_of, Waits waits) {
     auto cost_of_group = [&](std::uint32_t one) {
       return cost_of(fair_key{one, choose_in(in, one, cost_of)});
     };
-    auto group = in.groups_in_turn.turn(in.groups, cost_of_group, in.passes);
-    return {group, choose_in(in, group, cost_of)};
+    auto group = in.groups_in_turn.turn_unless(in.groups, cost_of_group, waits, in.passes);
+    if (!group)
+      return std::nullopt;
+    return fair_key{*group, choose_in(in, *group, cost_of)};
+  }
+
+  /// The key whose turn it is in the group whose turn it is.
+  [[nodiscard]] fair_key first_key() const {
+    auto group = groups_in_turn_.first();
+    return {group, rings_[group].first()};
+  }
+
+  /// Shows the other shards how far the group's ring has come.
+  void show_ring(std::uint32_t group) const;
+
+  /// See `shared_credit::shard_behind`.
+  [[nodiscard]] std::optional<shard_id> shard_behind(std::uint32_t group) const;
+
+  [[nodiscard]] auto waits() const {
+    return [this](std::uint32_t group) { return shard_behind(group).has_value(); };
   }
 
   fair_ring groups_in_turn_;
@@ -213,6 +253,8 @@ private:
   std::vector<fair_ring> rings_;
   /// The places of all keys.
   fair_ring::places keys_;
+  /// Null while no other shard shares the turns.
+  std::shared_ptr<const turn_shard> here_;
 };
 
 } // namespace codeq::core

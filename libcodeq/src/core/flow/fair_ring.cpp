@@ -20,7 +20,7 @@ void fair_ring::add(
   if (size_ == 0)
     time_ = used_until;
   least_reach_ = std::min(least_reach_, used_until);
-  p = {credit, who, who, weight, lap_ - 1, false, std::move(shared)};
+  p = {credit, who, who, weight, lap_ - 2, false, false, std::move(shared)};
   weights_ += weight;
   heaviest_ = std::max(heaviest_, weight);
   if (size_++ == 0) {
@@ -58,11 +58,14 @@ void fair_ring::begin_turn(place& p, std::int64_t cost) {
   CODEQ_ASSERT(cost > 0);
   if (p.lap == lap_)
     begin_round();
+  bool had_turn = p.lap == lap_ - 1;
   p.lap = lap_;
   seen_ = std::max(seen_, cost);
   largest_ = std::max(largest_, cost);
   largest_ever_ = std::max(largest_ever_, largest_);
-  fair_allowance allowance{time_ + largest_, p.weight, largest_};
+  auto owed = had_turn ? std::clamp<std::int64_t>(time_ - p.own.given, 0, largest_) : 0;
+  auto waited = p.has_waited ? rival_age_margin.count() : 0;
+  fair_allowance allowance{time_ + largest_, p.weight, largest_, owed, waited};
   // The largest cost may have been greater when the cost of its next task ended its last turn with
   // credit left.
   auto left = std::min(p.own.credit, largest_);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace codeq::core {
@@ -28,9 +29,11 @@ public:
     member next = 0;
     member previous = 0;
     std::uint32_t weight = 0;
-    /// The lap of the ring in which it had its last turn.
+    /// The lap of the ring in which it had its last turn; one before the last if it had none.
     std::uint32_t lap = 0;
     bool has_turn = false;
+    /// It was passed over because it waited, and may have credit from then.
+    bool has_waited = false;
     /// Null when no other shard shares the credit.
     std::shared_ptr<shared_credit> shared;
 
@@ -41,7 +44,7 @@ public:
 
     /// A copy whose changes no other shard sees.
     [[nodiscard]] place detached() const {
-      return {credit(), next, previous, weight, lap, has_turn, nullptr};
+      return {credit(), next, previous, weight, lap, has_turn, has_waited, nullptr};
     }
   };
 
@@ -71,9 +74,30 @@ public:
   /// were passed over; once it is 0 the result means nothing. @pre the ring is not empty
   template <class Places, class CostOf>
   [[nodiscard]] member turn(Places& all, CostOf cost_of, std::uint64_t& passes) {
-    for (;;) {
+    return *turn_unless(all, cost_of, [](member) { return false; }, passes);
+  }
+
+  /// As `turn`, but passes over members that wait; empty when all of them do. They get their
+  /// allowances, which other shards may use. `waits` returns true for such a member, and is called
+  /// after `cost_of`.
+  template <class Places, class CostOf, class Waits>
+  [[nodiscard]] std::optional<member>
+  turn_unless(Places& all, CostOf cost_of, Waits waits, std::uint64_t& passes) {
+    std::uint32_t waiting = 0;
+    while (waiting < size_) {
       std::int64_t cost = cost_of(first_);
       auto& first = all[first_];
+      if (passes > 0 && waits(first_)) {
+        --passes;
+        ++waiting;
+        first.has_waited = true;
+        // Rounds begin for members that do not wait.
+        if (first.lap != lap_)
+          begin_turn(first, cost);
+        pass_over(first);
+        continue;
+      }
+      waiting = 0;
       if (!first.has_turn)
         begin_turn(first, cost);
       else
@@ -82,10 +106,13 @@ public:
         return first_;
       --passes;
       least_reach_ = std::min(least_reach_, reach_of(first, cost));
-      first.has_turn = false;
-      first_ = first.next;
+      pass_over(first);
     }
+    return std::nullopt;
   }
+
+  /// The member whose turn it is. @pre the ring is not empty
+  [[nodiscard]] member first() const noexcept { return first_; }
 
   /// Number of members whose turns come before that of `to`, from that of `from` on, at most
   /// `most`. @pre both are in the same ring
@@ -124,7 +151,7 @@ public:
   /// shard that shares it. For checks.
   [[nodiscard]] bool is_bounded(const places& all, member who) const {
     // The weight may have been greater at the beginning of the turn, or since.
-    auto most = (std::int64_t{heaviest_} + 1) * largest_ever_;
+    auto most = (2 * std::int64_t{heaviest_} + 1) * largest_ever_;
     if (all[who].shared)
       most = std::max(most, all[who].shared->most());
     auto credit = all[who].credit().credit;
@@ -147,6 +174,12 @@ private:
   }
 
   void begin_turn(place& p, std::int64_t cost);
+
+  void pass_over(place& first) {
+    first.has_turn = false;
+    first_ = first.next;
+  }
+
   void begin_round();
 
   static constexpr std::int64_t none_reached = std::numeric_limits<std::int64_t>::max();

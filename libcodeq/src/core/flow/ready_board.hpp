@@ -44,10 +44,6 @@ struct rival_head {
   shard_id shard{};
 };
 
-/// By so much a task must be older to come before a task of the same priority on another shard, or
-/// the turn of its fairness key earlier.
-inline constexpr duration rival_age_margin{1000};
-
 /// True when the rival's task comes before a task like `own`.
 [[nodiscard]] constexpr bool is_outranked(const ready_head& own, const ready_head& rival) noexcept {
   if (own.priority != rival.priority)
@@ -58,6 +54,16 @@ inline constexpr duration rival_age_margin{1000};
   return rival.enqueued_at + rival_age_margin < own.enqueued_at;
 }
 
+/// The first ready task of a queue on one shard that has its turn by its fairness key.
+struct shown_turn {
+  ready_head head;
+  /// The credit of the only group at the shard: the turn comes as much later as other shards give
+  /// to the credit meanwhile. Null when there are several groups.
+  std::shared_ptr<const shared_credit> only{};
+  /// Set when the keys of all groups wait for other shards: none comes next while this one waits.
+  waiting_ring waits{};
+};
+
 /// One shard's entry for one queue on the board. The destructor withdraws the shard's task.
 class queue_board {
 public:
@@ -66,10 +72,8 @@ public:
   /// Shows the shard's first ready task to the other shards; empty when none may be granted.
   virtual void publish(const std::optional<ready_head>& head) = 0;
 
-  /// Shows a task that has its turn by its fairness key. With a `credit`, which is that of the only
-  /// key or group here, its turn comes as much later as the shards give to the credit meanwhile.
-  virtual void
-  publish_turn(const ready_head& head, std::shared_ptr<const shared_credit> credit) = 0;
+  /// Shows a task that has its turn by its fairness key.
+  virtual void publish_turn(shown_turn turn) = 0;
 
   /// The credits of a fairness key at that priority, which the shards share. The caller keeps them
   /// for as long as the key has ready tasks here.

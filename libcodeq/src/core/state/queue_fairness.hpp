@@ -111,6 +111,11 @@ public:
     return lanes_[priority]->only_credit(chosen);
   }
 
+  /// As `fair_order::ring_of`. @pre the key has ready tasks of the priority
+  [[nodiscard]] waiting_ring ring_of(std::size_t priority, fair_key who) const {
+    return lanes_[priority]->ring_of(who);
+  }
+
   /// Takes turns together with the other shards that are on the queue's board.
   void share(queue_board& board);
 

@@ -127,7 +127,9 @@ void shard_state::publish_turn(queue_state& queue) {
   auto priority = queue.first_priority();
   auto next = queue.fair->next(priority);
   queue.head = {priority, time_of_turn(next.time)};
-  queue.board->publish_turn(*queue.head, queue.fair->only_credit(priority, next.who));
+  queue.waits = next.behind ? queue.fair->ring_of(priority, next.who) : waiting_ring{};
+  queue.board->publish_turn(
+    {*queue.head, queue.fair->only_credit(priority, next.who), queue.waits});
 }
 
 void shard_state::publish_heads() {
@@ -142,6 +144,7 @@ void shard_state::publish_heads() {
       publish_turn(*queue);
       continue;
     }
+    queue->waits = {};
     auto head = has_task ? std::optional{first_ready(*queue)} : std::nullopt;
     if (std::exchange(queue->head, head) != head)
       queue->board->publish(head);

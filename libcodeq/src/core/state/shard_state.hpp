@@ -131,6 +131,8 @@ struct queue_state {
   /// The queue's entry on the board, and the task that it shows. Null without a board. Volatile.
   std::unique_ptr<queue_board> board;
   std::optional<ready_head> head;
+  /// See `shown_turn::waits`; of the task that it shows.
+  waiting_ring waits;
   /// The queue's time in `shard_state::queue_ends`, if it is in it. Volatile.
   std::optional<timestamp> listed_end;
   /// Number of queues that were created before, by this process. Volatile.
@@ -177,10 +179,12 @@ struct queue_state {
     return settings.paused ? 0 : std::min(ready - held, lease_cap());
   }
 
-  /// The task of another shard that comes before the task that this shard shows, if there is one.
-  [[nodiscard]] std::optional<rival_head> rival() const {
-    auto best = head ? board->best_elsewhere() : std::nullopt;
-    return best && is_outranked(*head, best->head) ? best : std::nullopt;
+  /// True when a task of another shard comes before the task that this shard shows.
+  [[nodiscard]] bool is_head_outranked() const {
+    if (!head)
+      return false;
+    auto best = board->best_elsewhere();
+    return waits.shard_behind() || (best && is_outranked(*head, best->head));
   }
 };
 

@@ -58,7 +58,8 @@ fair_lanes::turn
 fair_lanes::front(segment_table& segments, const fair_keys& keys, std::uint32_t limit) {
   auto choice = next(keys);
   auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(choice.tasks, limit));
-  return {choice.who, lanes_.at(choice.who.key).tasks.front(segments, most), choice.time};
+  auto tasks = lanes_.at(choice.who.key).tasks.front(segments, most);
+  return {choice.who, tasks, choice.time, choice.behind};
 }
 
 void fair_lanes::set_weights(fair_key who, weights of) {

@@ -67,6 +67,7 @@ public:
     seq_run tasks;
     /// See `fair_order::choice`.
     std::int64_t time = 0;
+    std::optional<shard_id> behind{};
   };
 
   /// At most `limit` tasks of one segment. Removes nothing. @pre not empty
@@ -81,6 +82,9 @@ public:
   [[nodiscard]] std::shared_ptr<const shared_credit> only_credit(fair_key chosen) const {
     return order_.only_credit(chosen);
   }
+
+  /// As `fair_order::ring_of`. @pre the key has ready tasks
+  [[nodiscard]] waiting_ring ring_of(fair_key who) const { return order_.ring_of(who); }
 
   /// As `fair_order::preview`. @pre not empty
   [[nodiscard]] std::optional<fair_key> preview(const fair_keys& keys) const {

@@ -35,6 +35,7 @@ struct next_tasks {
   std::optional<fair_key> who{};
   /// See `fair_order::choice`.
   std::int64_t time = 0;
+  std::optional<shard_id> behind{};
 };
 
 /// The tasks of a priority that are to be granted next, at most `limit`; count 0: there are none.
@@ -45,7 +46,7 @@ next_of(queue_state& queue, segment_table& segments, std::size_t priority, std::
   if (!queue.fair)
     return {queue.lanes[priority]->front(segments, limit)};
   auto turn = queue.fair->front(priority, segments, limit);
-  return {turn.tasks, turn.who, turn.time};
+  return {turn.tasks, turn.who, turn.time, turn.behind};
 }
 
 /// True when the limits of the ready task admit it now.
@@ -433,7 +434,7 @@ bool turn::grant(
   for (std::size_t priority = q.lanes.size(); priority-- > 0 && count > 0;) {
     while (count > 0 && a.bytes > 0) {
       auto limit = std::min(count, a.batch_tasks);
-      auto [tasks, who, time] = next_of(q, state_.segments, priority, limit);
+      auto [tasks, who, time, behind] = next_of(q, state_.segments, priority, limit);
       if (tasks.count == 0)
         break;
       auto* s = find_segment(state_.segments, tasks.first);
@@ -444,8 +445,10 @@ bool turn::grant(
       }
       ready_head next{
         static_cast<std::uint8_t>(priority), who ? time_of_turn(time) : s->enqueued_at};
-      if (rival && is_outranked(next, rival->head)) {
-        outranked_.emplace_back(queue, rival_head{next, rival->shard});
+      if (!behind && rival && is_outranked(next, rival->head))
+        behind = rival->shard;
+      if (behind) {
+        outranked_.emplace_back(queue, rival_head{next, *behind});
         return false;
       }
       tasks.count = std::min(tasks.count, tasks_within(a.bytes, *s));
@@ -541,7 +544,7 @@ bool turn::has_news(const attached_worker& a) const {
   if (!a.is_outranked)
     return !a.notified && has_ready(a);
   return has_queue(a, [](const queue_state& queue) {
-    return queue.grantable() > 0 && !queue.rival();
+    return queue.grantable() > 0 && !queue.is_head_outranked();
   });
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/queue_slots.hpp"
+
+#include "core/state/queue_fairness.hpp"
 #include "core/turn/turn.hpp"
 
 #include <algorithm>
@@ -99,10 +101,13 @@ std::uint32_t turn::unkept_credits(peer_id peer) const {
 
 bool turn::is_first_outranked(std::uint32_t index) const {
   auto& queue = *state_.queues[index];
-  auto best = queue.board ? queue.board->best_elsewhere() : std::nullopt;
-  if (!best || queue.ready_by_priority[queue.first_priority()] == 0)
+  auto priority = queue.first_priority();
+  if (!queue.board || queue.ready_by_priority[priority] == 0)
     return false;
-  return is_outranked(state_.first_ready(queue), best->head);
+  if (queue.fair && queue.fair->next(priority).behind)
+    return true;
+  auto best = queue.board->best_elsewhere();
+  return best && is_outranked(state_.first_ready(queue), best->head);
 }
 
 std::vector<peer_id> turn::claimers_at(std::uint32_t index, claimer_need need) const {

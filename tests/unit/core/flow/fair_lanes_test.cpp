@@ -35,7 +35,7 @@ protected:
   std::string grant(std::uint32_t limit) {
     std::string names;
     while (limit > 0 && !lanes_.empty()) {
-      auto [who, tasks, time] = lanes_.front(segments_, keys_, limit);
+      auto [who, tasks, time, behind] = lanes_.front(segments_, keys_, limit);
       lanes_.charge(who, keys_, tasks.count);
       for (std::uint32_t i = 0; i < tasks.count; ++i) {
         auto seq = tasks.first + i;

@@ -59,6 +59,22 @@ TEST(FairOrder, KeysTakeTurns) {
   EXPECT_EQ(order, "123123");
 }
 
+/// A long task makes the round longer; keys that had their turns before get the rest in the next.
+TEST(FairOrder, GroupWithLongAndShortTasksGetsNoMoreThanOthers) {
+  keys_with_tasks tasks;
+  tasks.add({0, 10}, 300);
+  tasks.add({0, 11}, 5);
+  tasks.add({0, 12}, 90, 2);
+  tasks.add(key(1), 10);
+  tasks.add(key(2), 20, 2);
+
+  for (int i = 0; i < 20; ++i) {
+    tasks.grant(5000);
+    ASSERT_NEAR(tasks.used[0], tasks.used[1], 600);
+    ASSERT_NEAR(2 * tasks.used[0], tasks.used[2], 1200);
+  }
+}
+
 TEST(FairOrder, KeyWhoseTasksRunTenTimesLongerGetsATenthOfTheStarts) {
   keys_with_tasks tasks;
   tasks.add(key(1), 10);

@@ -461,7 +461,7 @@ TEST_F(Fairness, WaitOfAKeyInDebtIsARoundLonger) {
   runs_ = {{"a", 100ms}, {"b", 100ms}};
   add("a", 10);
   add("b", 10);
-  run(8);
+  run(9);
   auto list_b = [&] { return fair()->list({.limit = 2}, 1).keys.at(1); };
   EXPECT_EQ(list_b().wait, 2 * list_b().expected_run);
 

@@ -24,7 +24,7 @@ public:
   public:
     void publish(const std::optional<ready_head>&) override {}
 
-    void publish_turn(const ready_head&, std::shared_ptr<const shared_credit>) override {}
+    void publish_turn(shown_turn) override {}
 
     [[nodiscard]] key_credits share_turns(std::size_t, std::string_view) override { return {}; }
 

@@ -24,10 +24,7 @@ public:
 
     void publish(const std::optional<core::ready_head>& head) override { row_.shown = head; }
 
-    void publish_turn(
-      const core::ready_head& head, std::shared_ptr<const core::shared_credit>) override {
-      row_.shown = head;
-    }
+    void publish_turn(core::shown_turn turn) override { row_.shown = turn.head; }
 
     [[nodiscard]] core::key_credits share_turns(std::size_t, std::string_view) override {
       return {};
