@@ -313,6 +313,42 @@ TEST(FairShardsModel, CustomerWhoseTasksEndLeavesTheSlotsToTheOthers) {
   shards.check();
 }
 
+/// A customer whose few short tasks are ready again and again on other shards than those of another
+/// customer with long tasks.
+struct few_short_tasks : shards_run {
+  few_short_tasks(std::size_t shards, std::uint32_t slots, duration long_time)
+    : shards_run(shards, slots), others_(shards - 1) {
+    profiles = {{"a/long", {long_time}}, {"a/short", {duration{10}}}, {"b", {duration{1000}}}};
+    add(0, "a/long", 10'000);
+    add_everywhere("b", 10'000);
+  }
+
+  void run_between(int tasks, int times) {
+    for (int i = 0; i < times; ++i) {
+      add(1 + static_cast<std::size_t>(i) % others_, "a/short", 1);
+      run(tasks);
+    }
+  }
+
+private:
+  std::size_t others_;
+};
+
+TEST(FairShardsModel, FewShortTasksOfACustomerDoNotCostItsTenantItsShare) {
+  few_short_tasks one(3, 1, duration{10'000});
+  one.run_between(4, 500);
+  EXPECT_LE(one.spread_of_groups(), 50'000);
+
+  few_short_tasks two(5, 3, duration{5000});
+  two.run_between(5, 2000);
+  EXPECT_LE(two.spread_of_groups(), 50'000);
+
+  few_short_tasks three(2, 1, duration{1000});
+  three.run_between(2, 1000);
+  EXPECT_LE(three.spread_of_groups(), 20'000);
+  EXPECT_GE(three.used["a/short"], 9000);
+}
+
 TEST(FairShardsModel, CustomersOnRandomShardsGetTheSameAndNoSlotIdles) {
   auto first = test::choose_seed() % 1'000'000;
   for (auto seed = first; seed < first + 20; ++seed) {

@@ -484,6 +484,19 @@ TEST(SharedTurns, ShardWithShortTasksKeepsWhatOneWithLongTasksGaveAndOwes) {
   EXPECT_EQ(key->add({3020, 1, 10}), (core::fair_credit{-2990, 3020}));
 }
 
+TEST(SharedTurns, ShardWithShortTasksLeavesTheRoundsOfALongDebtOut) {
+  two_rings rings(1);
+  rings.add(0, 1);
+  auto credit = rings.turns.join("1").group;
+  credit->add({3'600'000, 1, 3'600'000});
+  credit->change(-7'200'000);
+
+  rings.next(0);
+
+  EXPECT_LE(rings.passed_over, 3u);
+  EXPECT_EQ(rings.credit(0, 1), (core::fair_credit{1, 7'200'001}));
+}
+
 TEST(SharedTurns, GrantsOfAShardMoveTheBeginningOfNewKeys) {
   two_rings rings(10);
   rings.add(0, 1);

@@ -129,7 +129,7 @@ TEST(ShownRings, OtherGroupsGoOnWhileOneWaits) {
   shards.grant_all();
   shards.order.add(shards.b, 1, 1, shards.join(shards.here, "b"));
 
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 10; ++i) {
     auto next = shards.order.next(shards.cost_of);
     ASSERT_EQ(next.who, shards.b);
     ASSERT_EQ(next.behind, std::nullopt);
@@ -137,16 +137,36 @@ TEST(ShownRings, OtherGroupsGoOnWhileOneWaits) {
   }
   EXPECT_EQ(shards.order.preview(shards.cost_of), shards.b);
   EXPECT_GE(shards.order.turns_before(shards.a_x, shards.cost_of), 1u);
+}
 
-  // It does not make up for what its keys got elsewhere meanwhile.
-  shards.y.key->show(shards.there, 100'000);
+TEST(ShownRings, GroupWhoseCreditNoShardUsesWaitsNoMore) {
+  order_beside_a_ring shards;
+  shards.grant_all();
+  shards.order.add(shards.b, 1, 1, shards.join(shards.here, "b"));
+
   int of_b = 0;
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     auto next = shards.order.next(shards.cost_of);
     shards.order.charge(next.who, 100);
     of_b += next.who == shards.b ? 1 : 0;
   }
-  EXPECT_NEAR(of_b, 50, 5);
+
+  // A second and a round of run time ahead.
+  EXPECT_GE(of_b, 505);
+  EXPECT_LE(of_b, 510);
+}
+
+TEST(ShownRings, MemberThatWaitsAtTimesKeepsItsTurn) {
+  order_beside_a_ring shards;
+  shards.grant_all();
+  auto time = shards.order.next(shards.cost_of).time;
+
+  for (int i = 0; i < 100; ++i) {
+    shards.there->grants = i % 2 == 0;
+    static_cast<void>(shards.order.next(shards.cost_of));
+  }
+
+  EXPECT_EQ(shards.order.next(shards.cost_of).time, time);
 }
 
 TEST(ShownRings, LastKeyOfARingWithdrawsIt) {

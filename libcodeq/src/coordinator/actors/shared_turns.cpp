@@ -130,7 +130,7 @@ public:
     of_all.longest = rounds_->length.load(std::memory_order_relaxed);
     std::lock_guard lock(mutex_);
     heaviest_ = std::max(heaviest_, a.weight);
-    waited_ = std::max(waited_, a.waited);
+    extra_ = std::max(extra_, a.owed + 2 * a.waited);
     return credit_ = core::add_allowance(now(), of_all);
   }
 
@@ -157,8 +157,8 @@ public:
 
   [[nodiscard]] std::int64_t most() const override {
     std::lock_guard lock(mutex_);
-    auto of_rounds = (3 * heaviest_ + 1) * rounds_->longest.load(std::memory_order_relaxed);
-    return of_rounds + 2 * heaviest_ * waited_;
+    auto of_rounds = (2 * heaviest_ + 1) * rounds_->longest.load(std::memory_order_relaxed);
+    return of_rounds + heaviest_ * extra_;
   }
 
   /// The key becomes ready, which no shard had ready.
@@ -181,7 +181,8 @@ private:
   mutable std::mutex mutex_;
   core::fair_credit credit_;
   std::int64_t heaviest_ = 1;
-  std::int64_t waited_ = 0;
+  /// The most that turns added beside the allowance of a round, per weight.
+  std::int64_t extra_ = 0;
 };
 
 core::key_credits shared_turns::join(std::string_view key) {

@@ -33,8 +33,8 @@ struct fair_allowance {
   std::int64_t weight = 1;
   /// The largest cost of a task, which is the length of the round.
   std::int64_t largest = 1;
-  /// By so much the last round became longer after the member's turn, which a longer task of
-  /// another member did.
+  /// The time before this round that the member was not given for, since the last round became
+  /// longer after its turn, or since rounds were left out until a debt was paid.
   std::int64_t owed = 0;
   /// The time for which the member may have waited for other shards; see `waiting_ring`.
   std::int64_t waited = 0;

@@ -8,6 +8,14 @@
 
 namespace codeq::core {
 
+namespace {
+
+/// The time for which a member waits: until its credit is that of a margin, on a shard that may be
+/// behind the one which gave it by another one; and one more, so that no credit is lost meanwhile.
+constexpr std::int64_t waited_max = 3 * rival_age_margin.count();
+
+} // namespace
+
 void fair_ring::add(
   places& all, member who, std::uint32_t weight, std::shared_ptr<shared_credit> shared) {
   if (who >= all.size())
@@ -63,8 +71,10 @@ void fair_ring::begin_turn(place& p, std::int64_t cost) {
   seen_ = std::max(seen_, cost);
   largest_ = std::max(largest_, cost);
   largest_ever_ = std::max(largest_ever_, largest_);
-  auto owed = had_turn ? std::clamp<std::int64_t>(time_ - p.own.given, 0, largest_) : 0;
-  auto waited = p.has_waited ? rival_age_margin.count() : 0;
+  // The time may have gone on without a member that waits.
+  auto owed_max = p.has_waited ? largest_ : none_reached;
+  auto owed = had_turn ? std::clamp<std::int64_t>(time_ - p.own.given, 0, owed_max) : 0;
+  auto waited = p.shared ? waited_max : 0;
   fair_allowance allowance{time_ + largest_, p.weight, largest_, owed, waited};
   // The largest cost may have been greater when the cost of its next task ended its last turn with
   // credit left.

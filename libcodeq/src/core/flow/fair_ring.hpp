@@ -77,9 +77,10 @@ public:
     return *turn_unless(all, cost_of, [](member) { return false; }, passes);
   }
 
-  /// As `turn`, but passes over members that wait; empty when all of them do. They get their
-  /// allowances, which other shards may use. `waits` returns true for such a member, and is called
-  /// after `cost_of`.
+  /// As `turn`, but passes over members that wait for other shards; empty when all of them do. They
+  /// get their allowances, which other shards may use; one whose credit nobody uses waits no more,
+  /// so that it does not lose its share. `waits` returns true for a member that waits, and is
+  /// called after `cost_of`.
   template <class Places, class CostOf, class Waits>
   [[nodiscard]] std::optional<member>
   turn_unless(Places& all, CostOf cost_of, Waits waits, std::uint64_t& passes) {
@@ -87,26 +88,26 @@ public:
     while (waiting < size_) {
       std::int64_t cost = cost_of(first_);
       auto& first = all[first_];
-      if (passes > 0 && waits(first_)) {
-        --passes;
-        ++waiting;
-        first.has_waited = true;
-        // Rounds begin for members that do not wait.
-        if (first.lap != lap_)
-          begin_turn(first, cost);
-        pass_over(first);
-        continue;
-      }
-      waiting = 0;
-      if (!first.has_turn)
+      bool has_to_wait = passes > 0 && waits(first_);
+      // Rounds begin for members that do not wait.
+      if (first.lap != lap_ || !(first.has_turn || has_to_wait))
         begin_turn(first, cost);
       else
         first.own = first.credit();
+      if (has_to_wait && usable(first) <= unused_max(first)) {
+        --passes;
+        ++waiting;
+        first.has_waited = true;
+        first_ = first.next;
+        continue;
+      }
+      waiting = 0;
       if (usable(first) >= cost || passes == 0)
         return first_;
       --passes;
       least_reach_ = std::min(least_reach_, reach_of(first, cost));
-      pass_over(first);
+      first.has_turn = false;
+      first_ = first.next;
     }
     return std::nullopt;
   }
@@ -168,17 +169,19 @@ private:
     return p.own.credit - p.weight * later;
   }
 
+  /// The credit up to which a member waits: what it may have left and gets in a round, and the
+  /// allowance of the time that shards may be apart.
+  [[nodiscard]] std::int64_t unused_max(const place& p) const {
+    return (std::int64_t{p.weight} + 1) * largest_ + p.weight * rival_age_margin.count();
+  }
+
   /// The time until which a member has to be given to, so that it may use the cost of a task.
   [[nodiscard]] static std::int64_t reach_of(const place& p, std::int64_t cost) {
-    return p.own.given - std::max<std::int64_t>(p.own.credit - cost, 0) / p.weight;
+    auto left = p.own.credit - cost;
+    return p.own.given - (left < 0 ? (left - p.weight + 1) : left) / p.weight;
   }
 
   void begin_turn(place& p, std::int64_t cost);
-
-  void pass_over(place& first) {
-    first.has_turn = false;
-    first_ = first.next;
-  }
 
   void begin_round();
 
