@@ -34,24 +34,6 @@ core::ready_head unpack(std::uint64_t packed) {
     static_cast<std::uint8_t>((packed >> priority_shift) - 1), timestamp{duration{time}}};
 }
 
-/// Only the shard itself writes, and no other memory depends on it.
-class board_shard final : public core::turn_shard {
-public:
-  explicit board_shard(std::size_t number) : number_(static_cast<shard_id>(number)) {}
-
-  void set_may_grant(bool may) { may_grant_.store(may, std::memory_order_relaxed); }
-
-  [[nodiscard]] shard_id number() const override { return number_; }
-
-  [[nodiscard]] bool may_grant() const override {
-    return may_grant_.load(std::memory_order_relaxed);
-  }
-
-private:
-  shard_id number_;
-  std::atomic<bool> may_grant_{false};
-};
-
 } // namespace
 
 /// The tasks of one queue, by shard. Each is replaced at once, and no other memory depends on it,
@@ -102,6 +84,24 @@ struct shared_board::row {
   std::mutex mutex;
   std::vector<dated_turn> turns_shown;
   std::array<std::unique_ptr<shared_turns>, limits::priority_max + 1> by_priority;
+};
+
+/// Only the shard itself writes, and no other memory depends on it.
+class board_shard final : public core::turn_shard {
+public:
+  explicit board_shard(std::size_t number) : number_(static_cast<shard_id>(number)) {}
+
+  void set_may_grant(bool may) { may_grant_.store(may, std::memory_order_relaxed); }
+
+  [[nodiscard]] shard_id number() const override { return number_; }
+
+  [[nodiscard]] bool may_grant() const override {
+    return may_grant_.load(std::memory_order_relaxed);
+  }
+
+private:
+  shard_id number_;
+  std::atomic<bool> may_grant_{false};
 };
 
 class shared_board::place final : public core::queue_board {

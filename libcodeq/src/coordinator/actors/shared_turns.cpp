@@ -28,6 +28,8 @@ constexpr std::int64_t margins_behind_max = 10;
 /// Number of keys that no shard has ready and that are kept beside as many as are ready.
 constexpr std::size_t idle_keys_max = 64;
 
+} // namespace
+
 /// The times of the rings of several keys at different shards, one for each shard at most.
 class shown_rings {
 public:
@@ -69,8 +71,6 @@ private:
   mutable std::mutex mutex_;
   std::vector<ring> all_;
 };
-
-} // namespace
 
 /// How far the rings of the shards have come. No other memory depends on the numbers, and each
 /// changes by compare-exchange, so that the order of the accesses does not matter and no change of
