@@ -159,6 +159,7 @@ TEST(ShownRings, GroupWhoseCreditNoShardUsesWaitsNoMore) {
 TEST(ShownRings, MemberThatWaitsAtTimesKeepsItsTurn) {
   order_beside_a_ring shards;
   shards.grant_all();
+  shards.there->grants = false;
   auto time = shards.order.next(shards.cost_of).time;
 
   for (int i = 0; i < 100; ++i) {
