@@ -159,6 +159,15 @@ class Measurements(unittest.TestCase):
                      "server_us_per_cycle", "cycles"):
             self.assertGreater(figures[name], 0, name)
 
+    def test_cycle_spreads_tasks_over_fairness_keys(self):
+        figures = measure("cycle", "--tasks", "2000", "--fairness-keys", "100", "--batch", "1")
+        self.assertEqual((figures["fairness_keys"], figures["completed"]), (100, 2000))
+
+    def test_fairness_refuses_a_flood_that_ends_before_the_others_come(self):
+        for option in ("--flood-tasks", "--limited-tasks"):
+            told = refusal("fairness", option, "100", folder="/tmp")
+            self.assertIn(f"{option}: `100` is not a whole number from 704 to", told)
+
     def test_cycle_runs_beside_open_dashboards(self):
         figures = measure("cycle", "--tasks", "2000", "--dashboards", "3")
         self.assertEqual((2000, 3), (figures["completed"], figures["dashboards"]))

@@ -74,6 +74,11 @@ config::command cycle_command(cycle_options& to) {
      count_option(
        "replicas", "Copies of each shard of a cluster [default: 1]", cluster.replicas, {1, 3}),
      count_option(
+       "fairness-keys",
+       "Fairness keys of the tasks, in turn [default: 0, the tasks have none]",
+       to.fairness_keys,
+       {0, 200'000}),
+     count_option(
        "dashboards", "Dashboards that are open meanwhile [default: 0]", to.dashboards, {0, 100}),
      durability_option(cluster.durability)}};
   return entry;

@@ -103,6 +103,8 @@ task_spec make_task(const cycle_options& options, std::size_t number) {
   task.payload = payload_of(number, options.payload);
   if (options.limit_keys > 0)
     task.limits = {{limit_name, std::to_string(number % options.limit_keys), 1}};
+  if (options.fairness_keys > 0)
+    task.fairness_key = std::to_string(number % options.fairness_keys);
   return task;
 }
 
@@ -216,7 +218,8 @@ std::string to_json(const cycle_options& o, const cycle_figures& f) {
        << R"(,"slots":)" << o.cluster.slots << R"(,"prefetch":)" << o.cluster.prefetch
        << R"(,"shards":)" << o.cluster.shards << R"(,"coordinators":)"
        << o.cluster.coordinators << R"(,"replicas":)" << o.cluster.replicas
-       << R"(,"dashboards":)" << o.dashboards << R"(,"dashboard_bytes":)" << f.dashboard_bytes
+       << R"(,"fairness_keys":)" << o.fairness_keys << R"(,"dashboards":)"
+       << o.dashboards << R"(,"dashboard_bytes":)" << f.dashboard_bytes
        << R"(,"tasks_per_s":)" << f.tasks_per_s()
        << R"(,"enqueued_per_s":)" << tasks / f.enqueue_seconds << R"(,"completed":)" << f.completed
        << R"(,"verified":)" << f.verified << R"(,"seconds":)" << f.seconds

@@ -22,6 +22,8 @@ struct cycle_options {
   /// Number of keys of a limit over which the tasks are spread; one task of each may run at a time.
   /// 0: the tasks have no limit.
   std::size_t limit_keys = 0;
+  /// Number of fairness keys over which the tasks are spread. 0: the tasks have none.
+  std::size_t fairness_keys = 0;
   /// Number of dashboards that are open meanwhile.
   std::size_t dashboards = 0;
 };

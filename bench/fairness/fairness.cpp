@@ -46,6 +46,11 @@ struct fairness_options {
   std::size_t waiting_keys = 100'000;
 };
 
+/// The number of tasks that a flood needs to be there still when the others come.
+std::size_t flood_tasks_min(const fairness_options& o) {
+  return o.slots * static_cast<std::size_t>(flood_lead / long_run + 1);
+}
+
 /// Enqueues tasks whose keys take turns.
 void fill(
   key_shard& shard, std::size_t tasks, std::size_t keys, const std::string& prefix,
@@ -214,12 +219,13 @@ std::string measure(const fairness_options& o) {
 measurement fairness_measurement() {
   auto options = std::make_shared<fairness_options>();
   constexpr config::count_range any{1, 10'000'000};
+  const config::count_range flood{flood_tasks_min(*options), 10'000'000};
   return {
     {"fairness",
      "Waits of small fairness keys beside a flood, in virtual time; claims per second and memory "
      "with many keys; one shard, in this process",
      {count_option(
-        "flood-tasks", "Tasks of the flood [default: 1000000]", options->flood_tasks, any),
+        "flood-tasks", "Tasks of the flood [default: 1000000]", options->flood_tasks, flood),
       count_option(
         "flood-customers",
         "Keys of the flood of one tenant [default: 10000]",
@@ -229,7 +235,7 @@ measurement fairness_measurement() {
         "limited-tasks",
         "Tasks of the flood that a limit holds back [default: 100000]",
         options->limited_tasks,
-        any),
+        flood),
       count_option("others", "Other keys, with 10 tasks each [default: 999]", options->others, any),
       count_option(
         "claimed-tasks",

@@ -154,7 +154,7 @@ std::string limits_text(const std::vector<queue_limit>& given) {
 
 std::string start_text(const limit_key_info& key) {
   if (!key.next_start)
-    return "after a lease";
+    return key.leased > 0 ? "after a lease" : "if raised";
   return *key.next_start <= wall_time() ? "now" : to_string(*key.next_start);
 }
 

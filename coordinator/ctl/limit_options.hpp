@@ -57,7 +57,8 @@ struct limit_options {
 /// For example `100/1s, burst 20`; `-` for none.
 [[nodiscard]] std::string rate_text(const std::optional<start_rate>& rate);
 
-/// When the next task of a key of a limit can start, for people.
+/// When the next task of a key of a limit can start, for people; "if raised" when no lease has to
+/// end, so that the concurrency is too low for it.
 [[nodiscard]] std::string start_text(const limit_key_info& key);
 
 /// Until when a key of a limit is closed, for people; "-" when it is open.

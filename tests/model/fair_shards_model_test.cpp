@@ -73,6 +73,8 @@ public:
     settle();
   }
 
+  [[nodiscard]] std::size_t count() const noexcept { return shards_.size(); }
+
   void add_everywhere(const std::string& key, std::size_t tasks) {
     for (std::size_t i = 0; i < shards_.size(); ++i)
       add(i, key, tasks);
@@ -100,11 +102,15 @@ public:
     return *most - *least;
   }
 
-  /// The difference of the run times that the first parts of keys got.
+  /// The difference of the run times that the first parts of keys got per weight, which is that of
+  /// the key without a second part.
   [[nodiscard]] std::int64_t spread_of_groups() const {
     std::map<std::string, std::int64_t> groups;
-    for (const auto& [key, time] : used)
-      groups[key.substr(0, key.find('/'))] += time;
+    for (const auto& [key, time] : used) {
+      auto end = key.find('/');
+      auto weight = end == std::string::npos ? profiles.at(key).weight : 1;
+      groups[key.substr(0, end)] += time / weight;
+    }
     auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
     auto [least, most] = std::minmax_element(groups.begin(), groups.end(), less);
     return most->second - least->second;
@@ -216,6 +222,25 @@ private:
   std::size_t ready_ = 0;
   bool is_started_ = false;
 };
+
+/// Adds 3,000 tasks of each key on one shard or on each of them, with random run times and weights.
+/// Returns the longest run time, in milliseconds.
+std::int64_t add_random_keys(
+  shards_run& shards, std::minstd_rand& random, const std::vector<std::string>& keys) {
+  std::int64_t largest = 1;
+  for (const auto& key : keys) {
+    auto& profile = shards.profiles[key];
+    profile.runs_for = duration{5 + static_cast<int>(random() % 300)};
+    profile.weight = static_cast<std::uint16_t>(1 + random() % 3);
+    largest = std::max<std::int64_t>(largest, profile.runs_for.count());
+    shards.used[key] = 0;
+    if (random() % 2 == 0)
+      shards.add_everywhere(key, 3000);
+    else
+      shards.add(random() % shards.count(), key, 3000);
+  }
+  return largest;
+}
 
 } // namespace
 
@@ -357,18 +382,7 @@ TEST(FairShardsModel, CustomersOnRandomShardsGetTheSameAndNoSlotIdles) {
     const std::size_t count = 2 + random() % 7;
     const std::uint32_t slots = 1 + static_cast<std::uint32_t>(random() % 8);
     shards_run shards(count, slots);
-    std::int64_t largest = 1;
-    for (const auto* key : {"a/x", "a/y", "a/z", "b", "c/x", "c/y"}) {
-      auto& profile = shards.profiles[key];
-      profile.runs_for = duration{5 + static_cast<int>(random() % 300)};
-      profile.weight = key == std::string("b") ? 1 : static_cast<std::uint16_t>(1 + random() % 3);
-      largest = std::max<std::int64_t>(largest, profile.runs_for.count());
-      shards.used[key] = 0;
-      if (random() % 3 == 0)
-        shards.add_everywhere(key, 2000);
-      else
-        shards.add(random() % count, key, 5000);
-    }
+    auto largest = add_random_keys(shards, random, {"a/x", "a/y", "a/z", "b", "c/x", "c/y"});
 
     shards.run(3000);
 
@@ -388,18 +402,7 @@ TEST(FairShardsModel, KeysOnRandomShardsGetTheSameAndNoSlotIdles) {
     const std::size_t count = 2 + random() % 7;
     const std::uint32_t slots = 1 + static_cast<std::uint32_t>(random() % 8);
     shards_run shards(count, slots);
-    std::int64_t largest = 1;
-    for (const auto* key : {"a", "b", "c"}) {
-      auto& profile = shards.profiles[key];
-      profile.runs_for = duration{5 + static_cast<int>(random() % 300)};
-      profile.weight = static_cast<std::uint16_t>(1 + random() % 3);
-      largest = std::max<std::int64_t>(largest, profile.runs_for.count());
-      shards.used[key] = 0;
-      if (random() % 2 == 0)
-        shards.add_everywhere(key, 1000);
-      else
-        shards.add(random() % count, key, 3000);
-    }
+    auto largest = add_random_keys(shards, random, {"a", "b", "c"});
 
     shards.run(600);
 

@@ -234,6 +234,7 @@ TEST(LimitCommands, KeysAreShownWithTheirNextStart) {
   limit_keys_page page;
   page.keys.push_back({"", 1, 0, timestamp{}, timestamp{}});
   page.keys.push_back({"a\nb", 2, 5, std::nullopt, timestamp{duration{4'000'000'000'000}}});
+  page.keys.push_back({"c", 0, 3});
   page.more = true;
   api.found_keys = page;
 
@@ -241,11 +242,13 @@ TEST(LimitCommands, KeysAreShownWithTheirNextStart) {
   EXPECT_THAT(text, HasSubstr("(none)"));
   EXPECT_THAT(text, HasSubstr("now"));
   EXPECT_THAT(text, HasSubstr("after a lease"));
+  EXPECT_THAT(text, testing::ContainsRegex("c +0 +3 +if raised"));
   EXPECT_THAT(text, HasSubstr("more with --after"));
   EXPECT_EQ(
     shown(api, {{"--json", "limit", "keys", "l"}}),
     R"({"keys":[{"key":"","leased":1,"held":0,"next_start":"1970-01-01T00:00:00.000Z"},)"
-    R"({"key":"a\nb","leased":2,"held":5,"closed_until":"2096-10-02T07:06:40.000Z"}],"more":true})"
+    R"({"key":"a\nb","leased":2,"held":5,"closed_until":"2096-10-02T07:06:40.000Z"},)"
+    R"({"key":"c","leased":0,"held":3}],"more":true})"
     "\n");
 }
 

@@ -33,7 +33,9 @@ constexpr std::size_t idle_keys_max = 64;
 /// The times of the rings of several keys at different shards, one for each shard at most.
 class shown_rings {
 public:
-  void show(const std::shared_ptr<const core::turn_shard>& at, std::int64_t time) {
+  /// Returns what `behind` does.
+  std::optional<shard_id>
+  show(const std::shared_ptr<const core::turn_shard>& at, std::int64_t time) {
     std::lock_guard lock(mutex_);
     auto known = std::find_if(
       all_.begin(), all_.end(), [&](const auto& one) { return one.at->number() == at->number(); });
@@ -41,6 +43,7 @@ public:
       all_.push_back({at, time});
     else
       *known = {at, time};
+    return find_behind(*at, time);
   }
 
   void withdraw(const core::turn_shard& at) {
@@ -48,9 +51,22 @@ public:
     std::erase_if(all_, [&](const auto& one) { return one.at.get() == &at; });
   }
 
+  /// See `core::shared_credit::shard_behind`.
   [[nodiscard]] std::optional<shard_id>
   behind(const core::turn_shard& at, std::int64_t time) const {
     std::lock_guard lock(mutex_);
+    return find_behind(at, time);
+  }
+
+private:
+  struct ring {
+    std::shared_ptr<const core::turn_shard> at;
+    std::int64_t time = 0;
+  };
+
+  /// @pre the lock is held
+  [[nodiscard]] std::optional<shard_id>
+  find_behind(const core::turn_shard& at, std::int64_t time) const {
     auto least = time - core::rival_age_margin.count();
     std::optional<shard_id> found;
     for (const auto& one : all_) {
@@ -61,12 +77,6 @@ public:
     }
     return found;
   }
-
-private:
-  struct ring {
-    std::shared_ptr<const core::turn_shard> at;
-    std::int64_t time = 0;
-  };
 
   mutable std::mutex mutex_;
   std::vector<ring> all_;
@@ -143,9 +153,9 @@ public:
     rounds_->note(time, length);
   }
 
-  void show(const std::shared_ptr<const core::turn_shard>& at, std::int64_t time) override {
-    if (has_others())
-      rounds_->rings.show(at, time);
+  std::optional<shard_id>
+  show(const std::shared_ptr<const core::turn_shard>& at, std::int64_t time) override {
+    return has_others() ? rounds_->rings.show(at, time) : std::nullopt;
   }
 
   void withdraw(const core::turn_shard& at) override { rounds_->rings.withdraw(at); }

@@ -86,8 +86,9 @@ public:
   virtual void note_round(std::int64_t time, std::int64_t length) = 0;
 
   /// The ring of the key's group has come to that time at the shard. The other shards see it until
-  /// `withdraw`, or until the shard may not grant.
-  virtual void show(const std::shared_ptr<const turn_shard>& at, std::int64_t time) = 0;
+  /// `withdraw`, or until the shard may not grant. Returns what `shard_behind` does.
+  virtual std::optional<shard_id>
+  show(const std::shared_ptr<const turn_shard>& at, std::int64_t time) = 0;
 
   /// The ring at the shard has no keys any more.
   virtual void withdraw(const turn_shard& at) = 0;

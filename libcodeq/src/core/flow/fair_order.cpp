@@ -33,10 +33,10 @@ void fair_order::remove(fair_key who) {
   ring = {};
 }
 
-void fair_order::show_ring(std::uint32_t group) const {
+std::optional<shard_id> fair_order::show_ring(std::uint32_t group) const {
   const auto& ring = rings_[group];
-  if (const auto& shared = keys_[ring.first()].shared)
-    shared->show(here_, ring.time());
+  const auto& shared = keys_[ring.first()].shared;
+  return shared ? shared->show(here_, ring.time()) : std::nullopt;
 }
 
 std::optional<shard_id> fair_order::shard_behind(std::uint32_t group) const {

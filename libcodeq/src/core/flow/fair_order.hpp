@@ -70,8 +70,7 @@ public:
       groups_in_turn_, groups_, rings_, keys_, std::numeric_limits<std::uint64_t>::max()};
     std::optional<shard_id> behind;
     auto who = choose(all, cost_of, [&](std::uint32_t group) {
-      show_ring(group);
-      behind = shard_behind(group);
+      behind = show_ring(group);
       return behind.has_value();
     });
     if (!who)
@@ -237,8 +236,8 @@ private:
     return {group, rings_[group].first()};
   }
 
-  /// Shows the other shards how far the group's ring has come.
-  void show_ring(std::uint32_t group) const;
+  /// Shows the other shards how far the group's ring has come. Returns what `shard_behind` does.
+  [[nodiscard]] std::optional<shard_id> show_ring(std::uint32_t group) const;
 
   /// See `shared_credit::shard_behind`.
   [[nodiscard]] std::optional<shard_id> shard_behind(std::uint32_t group) const;

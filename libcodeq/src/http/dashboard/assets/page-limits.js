@@ -108,7 +108,7 @@ async function openKey(name, key, done) {
 const isClosed = (row) => Boolean(row.closedUntil) && Date.parse(row.closedUntil) > now();
 
 function startOf(row) {
-  if (!row.nextStart) return faint("after a lease");
+  if (!row.nextStart) return faint(row.leased > 0 ? "after a lease" : "if raised");
   // One that may start at once has the time of the answer, and clocks differ by up to a second.
   return Date.parse(row.nextStart) <= now() + 1000 ? "now" : time(row.nextStart);
 }
