@@ -4,6 +4,7 @@
 #include "core/state/shard_state.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace codeq::core {
 
@@ -64,8 +65,18 @@ std::uint64_t permit_book::count_lent(const queue_address& queue, bool is_return
 }
 
 void permit_book::note_own_lease(const queue_address& queue) {
-  if (auto at = slots_.find(queue); at != slots_.end())
-    at->second.was_lent = false;
+  auto at = slots_.find(queue);
+  if (at == slots_.end())
+    return;
+  at->second.was_lent = false;
+  at->second.kept_until = std::nullopt;
+}
+
+bool permit_book::keep_slot(const queue_address& queue, monotonic_time now) {
+  auto& until = slots_.at(queue).kept_until;
+  if (!until)
+    until = now + own_claim_wait;
+  return now < *until;
 }
 
 void permit_book::note_missed(const queue_address& queue, shard_id asker) {
@@ -88,8 +99,8 @@ void permit_book::note_used(const queue_address& queue, const slot_line& line) {
     unused_.erase(queue);
 }
 
-void permit_book::note_slots_seen() {
-  slots_to_look_at_.clear();
+void permit_book::note_slots_seen(std::set<queue_address> kept) {
+  slots_to_look_at_ = std::move(kept);
   for (const auto& queue : std::exchange(unused_, {}))
     slots_.erase(queue);
 }
@@ -164,9 +175,16 @@ std::vector<shard_id> permit_book::take_questions(monotonic_time now) {
 }
 
 std::optional<monotonic_time> permit_book::next_look() const {
-  bool any = std::any_of(
-    askers_.begin(), askers_.end(), [](const auto& one) { return must_list(one.second); });
-  return any ? std::optional(look_) : std::nullopt;
+  std::optional<monotonic_time> next;
+  auto sooner = [&](monotonic_time at) { next = std::min(next.value_or(at), at); };
+  if (std::any_of(askers_.begin(), askers_.end(), [](const auto& one) {
+        return must_list(one.second);
+      }))
+    sooner(look_);
+  for (const auto& queue : slots_to_look_at_)
+    if (const auto& kept = slots_.at(queue).kept_until)
+      sooner(*kept);
+  return next;
 }
 
 void change_permits(shard_state& state, const permits_changed& e) {

@@ -37,6 +37,8 @@ public:
   /// An asker that was not heard for so long waits no more, so that no permit is booked for a shard
   /// that cannot be reached. It would have asked again each 500 ms.
   static constexpr duration silent_max{1500};
+  /// So long a slot is kept for a task of this shard, which no worker claims yet.
+  static constexpr duration own_claim_wait{50};
 
   struct wanted_permit {
     shard_id asker{};
@@ -76,6 +78,9 @@ public:
     std::set<shard_id> has_missed{};
     /// The last slot was given to another shard, so that it is this one's turn.
     bool was_lent = false;
+    /// Until then a slot is kept for the first task of this shard. When it is past, no worker has
+    /// claimed it, and no slot is kept before this shard has leased a task of the queue.
+    std::optional<monotonic_time> kept_until{};
   };
 
   /// Number of the queue's slots that other shards have.
@@ -90,6 +95,10 @@ public:
   /// The queue leased a task of this shard.
   void note_own_lease(const queue_address& queue);
 
+  /// A slot may be kept for a task of this shard, whose worker is told of it. Returns false when it
+  /// was kept in vain. @pre slots of the queue are wanted
+  [[nodiscard]] bool keep_slot(const queue_address& queue, monotonic_time now);
+
   /// More leases of the queue may be possible: its wanted slots are looked at, if there are any.
   void look_at_slots(const queue_address& queue);
 
@@ -98,9 +107,10 @@ public:
     return {slots_to_look_at_.begin(), slots_to_look_at_.end()};
   }
 
-  /// No more can be lent for now. What was remembered of queues of which nothing is wanted or lent
-  /// is forgotten; not before, since a message that returns a slot may want the next one.
-  void note_slots_seen();
+  /// No more can be lent for now; `kept`: queues to look at in the next turn, too. What was
+  /// remembered of queues of which nothing is wanted or lent is forgotten; not before, since a
+  /// message that returns a slot may want the next one.
+  void note_slots_seen(std::set<queue_address> kept);
 
   /// @pre slots of the queue are wanted, or lent
   [[nodiscard]] const slot_line& slots_of(const queue_address& queue) const {
@@ -139,7 +149,7 @@ public:
   /// The askers that are to be asked for lists now.
   [[nodiscard]] std::vector<shard_id> take_questions(monotonic_time now);
 
-  /// When to ask again; empty: never.
+  /// When to ask again, or to look at a slot that is kept; empty: never.
   [[nodiscard]] std::optional<monotonic_time> next_look() const;
 
 private:

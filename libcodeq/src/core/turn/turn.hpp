@@ -324,6 +324,12 @@ private:
   void book_permits(bool in_turns);
   /// The same for the slots of queues.
   void book_slots(bool in_turns);
+
+  /// Number of the queue's slots that are kept for tasks of this shard: they come before those of
+  /// others by their priority, and a worker that is told of them may claim them soon. @pre slots of
+  /// the queue are wanted
+  [[nodiscard]] std::uint64_t
+  slots_to_keep(const queue_address& name, const permit_book::slot_line& line);
   /// Books what is wanted at that place.
   void give_wanted(sequence place);
   void drop_wanted(sequence place);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -47,23 +48,49 @@ bool is_turn_of_others(const queue_state* queue, const permit_book::slot_line& l
   return !line.was_lent || (-negated > own && !is_repeated);
 }
 
+/// Number of tasks of this shard that may be leased now and have a higher priority than the first
+/// slot that others want. @pre slots of the queue are wanted
+std::uint64_t tasks_before(const queue_state& queue, const permit_book::slot_line& line) {
+  const auto first_of_others = static_cast<std::size_t>(-std::get<0>(*line.waiting.begin()));
+  const auto& ready = queue.ready_by_priority;
+  std::uint64_t before = 0;
+  for (auto priority = first_of_others + 1; priority < ready.size(); ++priority)
+    before += ready[priority];
+  return std::min(before, queue.grantable());
+}
+
 } // namespace
 
 void turn::book_slots(bool in_turns) {
+  std::set<queue_address> kept;
   for (const auto& name : state_.lent.slots_to_look_at()) {
     const auto* queue = state_.find_queue(name);
+    const auto& line = state_.lent.slots_of(name);
     auto room = [&] {
       return queue ? queue->lease_cap() : std::numeric_limits<std::uint64_t>::max();
     };
     auto may_give = [&] {
-      const auto& line = state_.lent.slots_of(name);
-      return !line.waiting.empty() && room() > 0 && (!in_turns || is_turn_of_others(queue, line));
+      if (line.waiting.empty() || room() == 0)
+        return false;
+      return in_turns ? is_turn_of_others(queue, line) : room() > slots_to_keep(name, line);
     };
     while (may_give())
-      give_wanted(std::get<sequence>(*state_.lent.slots_of(name).waiting.begin()));
+      give_wanted(std::get<sequence>(*line.waiting.begin()));
+    if (!line.waiting.empty() && room() > 0)
+      kept.insert(name);
   }
   if (!in_turns)
-    state_.lent.note_slots_seen();
+    state_.lent.note_slots_seen(std::move(kept));
+}
+
+std::uint64_t
+turn::slots_to_keep(const queue_address& name, const permit_book::slot_line& line) {
+  auto index = state_.queue_index.find(name);
+  if (index == state_.queue_index.end())
+    return 0;
+  auto count = tasks_before(*state_.queues[index->second], line);
+  bool may_come = count > 0 && is_served(index->second);
+  return may_come && state_.lent.keep_slot(name, now_.steady) ? count : 0;
 }
 
 template <class Visit>

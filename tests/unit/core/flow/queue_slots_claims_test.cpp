@@ -211,6 +211,41 @@ TEST_F(QueueSlots, NoSlotIsAskedForWhenTheOnlyWorkerLeavesTheQueueOut) {
   EXPECT_EQ(bookings(owner()), 0u);
 }
 
+TEST_F(QueueSlots, OwnerKeepsASlotForItsTaskOfAHigherPriorityUntilAWorkerClaimsIt) {
+  set_maximum(1);
+  decide(owner(), revoke_credits{slot_worker, slot_credits});
+  enqueue_tasks(asker(), 3, slot_queue, 4);
+  pass(100ms);
+  enqueue_tasks(owner(), 1, slot_queue, 9);
+  pass(100ms);
+  complete_one(asker());
+  pass(20ms);
+
+  EXPECT_EQ(leased(), 0u);
+  EXPECT_EQ(notified_, 1);
+  decide(owner(), claim{slot_worker, 1});
+  EXPECT_EQ(leased(owner()), 1u);
+  complete_one(owner());
+  pass(20ms);
+  EXPECT_EQ(leased(asker()), 1u);
+}
+
+TEST_F(QueueSlots, OwnerKeepsNoSlotForLongForATaskThatNoWorkerClaims) {
+  set_maximum(1);
+  decide(owner(), revoke_credits{slot_worker, slot_credits});
+  enqueue_tasks(asker(), 3, slot_queue, 4);
+  enqueue_tasks(owner(), 1, slot_queue, 9);
+  pass(100ms);
+  complete_one(asker());
+  pass(80ms);
+  EXPECT_EQ(leased(asker()), 1u);
+
+  pass(100ms);
+  complete_one(asker());
+  pass(20ms);
+  EXPECT_EQ(leased(asker()), 1u) << "it was kept in vain before";
+}
+
 TEST_F(QueueSlots, SlotIsNotTakenAndReturnedAgainAndAgainForAnOutrankedWorker) {
   set_maximum(2);
   nodes_[asker()].state->join_board(std::make_shared<board_with_a_better_task>());
