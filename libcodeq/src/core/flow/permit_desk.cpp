@@ -26,8 +26,10 @@ permit_desk::owner_elsewhere(std::string_view tenant, const task_limit& use) con
 }
 
 permit_desk::line_name permit_desk::line_of(const permit& what) {
-  const auto& first = what.uses.front();
-  return {{what.tenant, first.name}, first.key};
+  line_name name{what.tenant, {}};
+  for (const auto& use : what.uses)
+    name.second.emplace_back(use.name, use.key);
+  return name;
 }
 
 permit_desk::place permit_desk::place_of(const permit& what, sequence seq) {
@@ -72,7 +74,7 @@ void permit_desk::adopt(const permit_task& task) {
   auto adopted = entry_of(task);
   for (auto& one : adopted.parts) {
     one.what.number = take_number(task.seq);
-    owners_[one.owner].out += is_slot(one.what) ? 0 : 1;
+    owners_[one.owner].count_out(one.what);
   }
   adopted.had = adopted.parts.size();
   adopted.is = stage::spent;
@@ -80,7 +82,51 @@ void permit_desk::adopt(const permit_task& task) {
 }
 
 std::set<permit_desk::line_name>& permit_desk::owner_state::open_of(const line_name& name) {
-  return name.first.second == slot_limit ? open_slots : open_lines;
+  return name.second.front().first == slot_limit ? open_slots : open_lines;
+}
+
+void permit_desk::owner_state::count_out(const permit& what) {
+  if (is_slot(what))
+    return;
+  ++out;
+  ++out_of_tenants[what.tenant];
+}
+
+void permit_desk::owner_state::discount_out(const permit& what) {
+  if (is_slot(what))
+    return;
+  --out;
+  if (auto at = out_of_tenants.find(what.tenant); --at->second == 0)
+    out_of_tenants.erase(at);
+}
+
+bool permit_desk::owner_state::may_ask(const std::string& tenant) const {
+  auto at = out_of_tenants.find(tenant);
+  return at == out_of_tenants.end()
+         || at->second < permits_per_owner_max - std::min(out, permits_per_owner_max);
+}
+
+std::set<permit_desk::line_name>::const_iterator
+permit_desk::owner_state::next_tenant(const std::string& tenant) const {
+  return open_lines.lower_bound({tenant + '\0', {}});
+}
+
+std::optional<permit_desk::line_name> permit_desk::owner_state::next_line() const {
+  auto first_from = [&](auto at) -> std::optional<line_name> {
+    while (at != open_lines.end() && !may_ask(at->first))
+      at = next_tenant(at->first);
+    return at == open_lines.end() ? std::nullopt : std::optional(*at);
+  };
+  auto next = first_from(open_lines.upper_bound(last_line));
+  return next ? next : first_from(open_lines.begin());
+}
+
+std::set<std::string> permit_desk::owner_state::tenants_without_room() const {
+  std::set<std::string> found;
+  for (auto at = open_lines.begin(); at != open_lines.end(); at = next_tenant(at->first))
+    if (!may_ask(at->first))
+      found.insert(at->first);
+  return found;
 }
 
 void permit_desk::note_line(owner_state& owner, const line_name& name, const line& of) {
@@ -155,7 +201,7 @@ void permit_desk::give_back_had(entry& task, bool is_unspent) {
     auto& one = task.parts[i];
     give_back(one.owner, {one.what.number, std::exchange(one.costs, {}), is_unspent});
     numbers_.erase(one.what.number);
-    owners_.at(one.owner).out -= is_slot(one.what) ? 0 : 1;
+    owners_.at(one.owner).discount_out(one.what);
   }
 }
 
@@ -331,7 +377,7 @@ void permit_desk::moved(shard_id owner) {
 void permit_desk::recall(sequence seq) {
   auto& task = tasks_.at(seq);
   leave_line(task, seq);
-  owners_.at(task.awaited().owner).out -= is_slot(task.awaited().what) ? 0 : 1;
+  owners_.at(task.awaited().owner).discount_out(task.awaited().what);
   numbers_.erase(task.awaited().what.number);
   queue(task, seq);
 }
@@ -341,12 +387,24 @@ void permit_desk::forget_asked(const owner_state& owner) {
     recall(numbers_.at(number));
 }
 
-bool permit_desk::owner_state::may_ask_limits() const {
-  return !open_lines.empty() && out < permits_per_owner_max;
+void permit_desk::make_room(shard_id to, owner_state& owner) {
+  const auto waiting = owner.tenants_without_room();
+  if (waiting.empty())
+    return;
+  auto left = message_permits_max / 2;
+  for (auto number : std::set<permit_number>(owner.asked)) {
+    const auto& what = permit_of(number);
+    if (is_slot(what) || !waiting.contains(what.tenant))
+      continue;
+    if (left-- == 0)
+      return;
+    give_back(to, {number, {}, true});
+    recall(numbers_.at(number));
+  }
 }
 
 bool permit_desk::has_news(const owner_state& owner) {
-  bool may_ask = !owner.open_slots.empty() || owner.may_ask_limits();
+  bool may_ask = !owner.open_slots.empty() || owner.next_line();
   return !owner.is_listed || !owner.returns.empty() || !owner.closures.empty() || may_ask;
 }
 
@@ -364,9 +422,11 @@ permit_number permit_desk::ask_first(shard_id to, owner_state& owner, const line
   auto number = take_number(seq);
   task.awaited().what.number = number;
   owner.asked.insert(number);
-  owner.out += is_slot_place(seq) ? 0 : 1;
+  owner.count_out(task.awaited().what);
   if (is_slot_place(seq))
     owner.slots_said.insert(task.queue);
+  else
+    owner.last_line = name;
   line.asked.insert(first);
   note_line(owner, name, line);
   return number;
@@ -378,8 +438,12 @@ std::vector<permit_number> permit_desk::ask_further(shard_id to) {
   // Neither slots nor limits wait for the others when there are many.
   while (!owner.open_slots.empty() && fresh.size() < message_permits_max / 2)
     fresh.push_back(ask_first(to, owner, line_name(*owner.open_slots.begin())));
-  while (owner.may_ask_limits() && fresh.size() < message_permits_max)
-    fresh.push_back(ask_first(to, owner, line_name(*owner.open_lines.begin())));
+  while (fresh.size() < message_permits_max) {
+    auto next = owner.next_line();
+    if (!next)
+      break;
+    fresh.push_back(ask_first(to, owner, *next));
+  }
   return fresh;
 }
 
@@ -402,6 +466,7 @@ const permit& permit_desk::permit_of(permit_number number) const {
 
 void permit_desk::add_again(owner_state& owner, std::set<permit_number>& wanted) {
   auto next = owner.asked.upper_bound(owner.asked_again);
+  // Many are asked for again in parts, so that they cost little and leave room for what is new.
   for (; next != owner.asked.end() && wanted.size() < message_permits_max; ++next) {
     wanted.insert(*next);
     owner.asked_again = *next;
@@ -436,10 +501,11 @@ std::vector<permit_desk::letter> permit_desk::say(monotonic_time now) {
       continue;
     if (!owner.is_listed)
       forget_asked(owner);
+    else if (again)
+      make_room(to, owner);
     auto what = owner.is_listed ? ask_for(to, again) : list_for(to);
-    // Many are asked for again in parts, so that they leave room for what is new.
     if (again)
-      owner.ask_at = now + (owner.asked_again == 0 ? ask_again : ask_again_part);
+      owner.ask_at = now + ask_again;
     owner.returns_said.clear();
     for (const auto& [number, returned] : owner.returns) {
       if (what.returned.size() == message_permits_max)

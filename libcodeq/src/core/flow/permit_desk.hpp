@@ -50,12 +50,12 @@ public:
   static constexpr duration answer_wait_max{1000};
   /// So often permits that are asked for are asked for again.
   static constexpr duration ask_again{500};
-  /// Where they do not fit into one message, the next one has more of them after this time.
-  static constexpr duration ask_again_part{50};
   /// Permits of one limit key that are asked for at a time. Further tasks wait here, but one of a
   /// higher priority takes the place of another.
   static constexpr std::size_t asked_per_key_max = 16;
-  /// Permits from one owner that are asked for, held or spent; slots do not count.
+  /// Permits from one owner that are asked for, held or spent; slots do not count. A tenant has at
+  /// most as many as it leaves to others, and at least one. When its keys want more, those that
+  /// were asked for first are asked for later again: keys without room keep none from others.
   static constexpr std::size_t permits_per_owner_max = 10'000;
   /// Slots of a queue that are asked for at a time.
   static constexpr std::size_t slots_asked_max = 100;
@@ -246,7 +246,7 @@ private:
     [[nodiscard]] part& awaited() { return parts[had]; }
   };
 
-  /// The tasks that wait for a key, which is the first one of their uses; priority first.
+  /// The tasks that wait for the same keys; priority first.
   using place = std::pair<std::uint8_t, sequence>;
 
   struct line {
@@ -280,8 +280,8 @@ private:
     return seq >= first_slot;
   }
 
-  /// Tenant, limit and key.
-  using line_name = std::pair<std::pair<std::string, std::string>, std::string>;
+  /// Tenant; limits and keys.
+  using line_name = std::pair<std::string, std::vector<std::pair<std::string, std::string>>>;
 
   struct owner_state {
     bool is_listed = false;
@@ -301,9 +301,12 @@ private:
     /// Lines with tasks whose permits may be asked for, and those with slots.
     std::set<line_name> open_lines{};
     std::set<line_name> open_slots{};
+    /// The line that was asked for last. The next one follows it, so that all have their turns.
+    line_name last_line{};
     std::set<permit_number> asked{};
-    /// Permits that are asked for, held or spent.
+    /// Permits that are asked for, held or spent, in all and by tenant.
     std::size_t out = 0;
+    std::map<std::string, std::size_t> out_of_tenants{};
     std::map<permit_number, permit_return> returns{};
     std::vector<permit_closure> closures{};
     /// How many of these the last message had.
@@ -317,7 +320,15 @@ private:
     }
 
     [[nodiscard]] std::set<line_name>& open_of(const line_name& name);
-    [[nodiscard]] bool may_ask_limits() const;
+    void count_out(const permit& what);
+    void discount_out(const permit& what);
+    [[nodiscard]] bool may_ask(const std::string& tenant) const;
+    /// The first open line of the tenants behind this one.
+    [[nodiscard]] std::set<line_name>::const_iterator next_tenant(const std::string& tenant) const;
+    /// The next open line of a tenant that may ask; empty when there is none.
+    [[nodiscard]] std::optional<line_name> next_line() const;
+    /// The tenants with open lines that may not ask.
+    [[nodiscard]] std::set<std::string> tenants_without_room() const;
   };
 
   [[nodiscard]] static line_name line_of(const permit& what);
@@ -342,6 +353,8 @@ private:
   bool take(entry& task, sequence seq, monotonic_time now);
   void give_back(shard_id owner, permit_return what);
   void forget_asked(const owner_state& owner);
+  /// When lines wait for room, those that were asked for first make it.
+  void make_room(shard_id to, owner_state& owner);
   void note_heard(shard_id by, std::uint64_t heard, monotonic_time now);
   [[nodiscard]] static bool has_news(const owner_state& owner);
   /// The first queued task of an open line is asked for.

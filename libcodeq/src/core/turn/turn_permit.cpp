@@ -30,6 +30,15 @@ std::uint32_t cost_of(const permit_return& returned, const task_limit& use) {
   return at == returned.costs.end() ? use.cost : at->cost;
 }
 
+/// True unless the tenant uses as many limit keys of this shard as it may, and the permit would use
+/// another one. Its shard asks for it again.
+bool has_room_for_keys(const shard_state& state, const permit& what) {
+  if (is_slot(what))
+    return true;
+  auto allowed = state.limits.check_new(what.tenant, what.uses);
+  return allowed || allowed.error().code != errc::queue_full;
+}
+
 /// As many messages as it takes to say everything of depths.
 std::vector<give_permits> in_parts(give_permits whole) {
   constexpr auto most = static_cast<std::ptrdiff_t>(depth_desk::message_levels_max);
@@ -76,7 +85,7 @@ void turn::run(const ask_permits& c) {
   for (const auto& wanted : c.wanted) {
     if (asker.booked.contains(wanted.number))
       answer.given.push_back(wanted.number);
-    else if (!asker.waiting.contains(wanted.number))
+    else if (!asker.waiting.contains(wanted.number) && has_room_for_keys(state_, wanted))
       state_.lent.want(c.from, wanted);
   }
   for (const auto& level : c.levels)
