@@ -120,7 +120,7 @@ std::optional<timestamp>
 limit_keys::next_start(std::uint32_t limit, const key_state& key, std::uint32_t cost) const {
   const auto* rule = find(limit);
   if (!rule)
-    return key.closed_until;
+    return timestamp{};
   if (rule->concurrency && key.leased >= *rule->concurrency)
     return std::nullopt;
   auto next = key.closed_until;

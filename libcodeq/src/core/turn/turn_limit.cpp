@@ -143,14 +143,17 @@ void turn::end_limited(lease_end e, const lease_report& r) {
   e.charged = false;
   auto& s = *find_segment(state_.segments, e.seq);
   auto until = now_.shard + r.delay.value_or(duration{0});
-  if (!s.limits && until > now_.shard) {
-    // There is no key to close.
+  const auto tenant = state_.queue_of(s).address.tenant;
+  const auto* use = find_use(s, r.limit);
+  bool has_key = use && state_.limits.is_defined(tenant, use->name);
+  if (!has_key && until > now_.shard) {
+    // There is no key to close: the task has no such limit, or the limit was deleted.
     e.next = task_state::scheduled;
     e.due = until;
   }
   append_end(std::move(e));
-  if (const auto* use = find_use(s, r.limit))
-    close_limit(state_, state_.queue_of(s).address.tenant, *use, until);
+  if (has_key)
+    close_limit(state_, tenant, *find_use(s, r.limit), until);
 }
 
 void turn::close_limits() {

@@ -40,20 +40,6 @@ lease_end_kind kind_of(disposition how) {
   return lease_end_kind::failed;
 }
 
-/// Checks that the limits that a report names are the task's.
-result<void> check_limits_of(const lease_report& r, const segment& s) {
-  auto is_of_task = [&](const std::string& name) { return find_use(s, name) != nullptr; };
-  if (!r.limit.empty() && !is_of_task(r.limit))
-    return error{
-      errc::invalid_argument, "limit is \"" + r.limit + "\"; it must be one of the task's limits"};
-  for (const auto& cost : r.costs)
-    if (!is_of_task(cost.name))
-      return error{
-        errc::invalid_argument,
-        "costs: \"" + cost.name + "\" must be one of the task's limits"};
-  return {};
-}
-
 } // namespace
 
 void turn::run(const report& c) {
@@ -254,8 +240,6 @@ void turn::append_end(lease_end e) {
 result<void> turn::check(const lease_report& r) const {
   if (!r.allowed)
     return r.allowed.error();
-  if (auto ok = check_limits_of(r, *find_segment(state_.segments, r.seq)); !ok)
-    return ok;
   if (r.how != disposition::completed)
     return {};
   if (auto ok = check_new_queues(state_, r.follow_ups); !ok)
