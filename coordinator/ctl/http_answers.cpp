@@ -310,20 +310,30 @@ errc code_named(std::string_view name, errc otherwise) {
 
 result<void> take_ids(std::string_view answer, std::vector<enqueued_task>& to) {
   auto object = http::json_object::parse(answer);
-  for (auto item : object ? object->elements("results") : std::vector<std::string_view>()) {
+  auto items = object ? object->elements("results") : std::vector<std::string_view>();
+  std::optional<error> refused;
+  for (auto item : items) {
     auto result = http::json_object::parse(item);
     if (!result)
       return unreadable_answer();
     auto task = result->object("task");
-    if (!task)
-      return error{
-        code_named(result->text("code"), errc::invalid_argument), result->text("error")};
+    if (!task) {
+      if (!refused)
+        refused = error{
+          code_named(result->text("code"), errc::invalid_argument), result->text("error")};
+      continue;
+    }
     auto id = parse_task_id(task->text("id"));
     if (!id)
       return unreadable_answer();
     to.push_back({*id, kind_of(task->text("outcome"))});
   }
-  return {};
+  if (!refused)
+    return {};
+  if (!to.empty())
+    refused->context +=
+      "; " + std::to_string(to.size()) + " of " + std::to_string(items.size()) + " were added";
+  return *refused;
 }
 
 result<task_end> read_end(task_id id, std::string_view json) {

@@ -37,8 +37,8 @@ enum class answer_form : std::uint8_t { tasks, schedules, workers };
 /// The code of that name, as a refusal has it; `otherwise` when there is none.
 [[nodiscard]] errc code_named(std::string_view name, errc otherwise);
 
-/// Adds the tasks in the answer to a batch enqueue to `to`. Errors: the reason why the rest was
-/// refused, after the tasks that were accepted.
+/// Takes the tasks in the answer to a batch enqueue that were accepted. Errors: the reason why the
+/// first of the others was refused, and how many were accepted. @pre to.empty()
 [[nodiscard]] result<void> take_ids(std::string_view answer, std::vector<enqueued_task>& to);
 
 /// How a task ended, from the JSON of its result and of the task itself.

@@ -528,10 +528,9 @@ private:
     auto answer = gateway_->ask("POST", "/tasks/batch", body.take());
     if (!answer)
       return answer.error();
-    added_tasks added;
-    auto taken = take_ids(*answer, added.tasks);
-    added.is_whole = taken.has_value();
-    told(added);
+    std::vector<enqueued_task> accepted;
+    auto taken = take_ids(*answer, accepted);
+    told(accepted);
     return taken;
   }
 

@@ -152,6 +152,12 @@ std::string limits_text(const std::vector<queue_limit>& given) {
   return text.empty() ? "none" : text;
 }
 
+std::optional<timestamp> next_start_of(const limit_key_info& key) {
+  if (!key.next_start)
+    return std::nullopt;
+  return std::max(*key.next_start, wall_time());
+}
+
 std::string start_text(const limit_key_info& key) {
   if (!key.next_start)
     return key.leased > 0 ? "after a lease" : "if raised";

@@ -57,6 +57,9 @@ struct limit_options {
 /// For example `100/1s, burst 20`; `-` for none.
 [[nodiscard]] std::string rate_text(const std::optional<start_rate>& rate);
 
+/// When the next task of a key of a limit can start, not before now; empty as it is there.
+[[nodiscard]] std::optional<timestamp> next_start_of(const limit_key_info& key);
+
 /// When the next task of a key of a limit can start, for people; "if raised" when no lease has to
 /// end, so that the concurrency is too low for it.
 [[nodiscard]] std::string start_text(const limit_key_info& key);

@@ -57,14 +57,14 @@ std::size_t batch_of(const task_spec& task) {
 }
 
 /// Adds copies of a task in one request.
-result<added_tasks>
+result<std::vector<enqueued_task>>
 enqueue_copies(producer& to, const task_spec& task, std::size_t count, duration wait) {
-  added_tasks added;
+  std::vector<enqueued_task> added;
   for (const auto& answer : to.enqueue(std::vector<task_spec>(count, task), wait)) {
     // Copies share key and group, so they are one part, all or none.
     if (!answer)
       return answer.error();
-    added.tasks.push_back(*answer);
+    added.push_back(*answer);
   }
   return added;
 }

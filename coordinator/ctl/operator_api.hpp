@@ -63,13 +63,6 @@ struct enqueue_request {
   std::string webhook{};
 };
 
-/// Outcome of one request of an enqueue.
-struct added_tasks {
-  std::vector<enqueued_task> tasks;
-  /// False when the rest of the request was refused.
-  bool is_whole = true;
-};
-
 /// A worker after a drain, or after it was taken back.
 struct drained_worker {
   std::string name;
@@ -91,7 +84,7 @@ struct task_end {
 class operator_api {
 public:
   using progressed = std::function<void(const task_progress&)>;
-  using added = std::function<void(const added_tasks&)>;
+  using added = std::function<void(const std::vector<enqueued_task>&)>;
 
   virtual ~operator_api() = default;
 

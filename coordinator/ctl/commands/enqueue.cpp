@@ -27,7 +27,9 @@ constexpr auto details =
   "the id of that one, and standard error says what happened to it; `outcomes` of --json has a "
   "word for it. created: the task is new. existing: nothing changed. deferred, promoted: it starts "
   "later, earlier. unchanged: its time stays. running: it runs, so its time cannot change. --wait "
-  "adds a line for each task that has ended, ID STATE; `codeqctl result ID` writes a result.";
+  "adds a line for each task that has ended, ID STATE; `codeqctl result ID` writes a result. When "
+  "not all tasks of --count can be added, none of a request is; over --http those are for which "
+  "there is room. The ids of those that were added are printed in any case.";
 
 struct enqueue_options {
   /// All fields except the payload and `settings`.
@@ -51,7 +53,7 @@ std::vector<option> place_options(enqueue_options& to) {
       "priority", "Priority, 0 to 9; 9 runs first [default: 0]", to.task.priority, {0, 9}),
     count_option(
       "count",
-      "Number of tasks to add with this payload, all or none [default: 1]",
+      "Number of tasks to add with this payload [default: 1]",
       to.count,
       {1, enqueue_count_max}),
     duration_option(
@@ -154,13 +156,12 @@ void tell_duplicates(const std::vector<enqueued_task>& tasks) {
       complain(text);
 }
 
-void print_added(const added_tasks& added, bool json) {
-  if (!json) {
-    print(to_text(added.tasks));
-    tell_duplicates(added.tasks);
-  } else if (added.is_whole) {
-    print(to_json(added.tasks));
-  }
+void print_added(const std::vector<enqueued_task>& added, bool json) {
+  if (added.empty())
+    return;
+  print(json ? to_json(added) : to_text(added));
+  if (!json)
+    tell_duplicates(added);
 }
 
 /// `ID STATE` on one line, with the error of a task that failed.
@@ -214,9 +215,9 @@ int run(context& with, const enqueue_options& given) {
     return fail(payload.error(), with.json);
   request.task.payload = std::move(*payload);
   std::vector<task_id> all;
-  auto told = [&](const added_tasks& added) {
+  auto told = [&](const std::vector<enqueued_task>& added) {
     print_added(added, with.json);
-    for (const auto& one : added.tasks)
+    for (const auto& one : added)
       if (given.wait)
         all.push_back(one.id);
   };

@@ -40,8 +40,9 @@ std::string to_json(const task_explanation& why) {
     out.field("closed_until", base::to_rfc3339(why.limit_closed_until));
   if (why.reason == task_reason::fairness)
     out.bytes_field("fairness_key", why.fairness_key)
-      .field("turns_before", why.fairness_before)
-      .field("wait_ms", why.fairness_wait.count());
+      .field("turns_before", why.fairness_before);
+  if (why.reason == task_reason::fairness && why.fairness_wait != duration::max())
+    out.field("wait_ms", why.fairness_wait.count());
   if (why.reason == task_reason::leased)
     out.field("worker", why.task.worker)
       .field("lease_left_ms", why.lease_left.count())
@@ -95,8 +96,8 @@ std::uint64_t backlog_of(const queue_explanation& why) {
 void write_key(base::json_writer& out, const limit_wait& wait) {
   out.begin_object().field("limit", wait.limit).bytes_field("key", wait.at.key);
   out.field("held", wait.at.held).field("leased", wait.at.leased);
-  if (wait.at.next_start)
-    out.field("next_start", base::to_rfc3339(*wait.at.next_start));
+  if (auto start = next_start_of(wait.at))
+    out.field("next_start", base::to_rfc3339(*start));
   if (wait.at.closed_until != timestamp{})
     out.field("closed_until", base::to_rfc3339(wait.at.closed_until));
   out.end_object();

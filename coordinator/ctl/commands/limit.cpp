@@ -61,8 +61,8 @@ void write_limit(base::json_writer& out, const limit_info& info) {
 void write_key(base::json_writer& out, const limit_key_info& info) {
   out.begin_object().bytes_field("key", info.key);
   out.field("leased", info.leased).field("held", info.held);
-  if (info.next_start)
-    out.field("next_start", base::to_rfc3339(*info.next_start));
+  if (auto start = next_start_of(info))
+    out.field("next_start", base::to_rfc3339(*start));
   if (info.closed_until != timestamp{})
     out.field("closed_until", base::to_rfc3339(info.closed_until));
   out.end_object();
@@ -101,7 +101,7 @@ std::string concurrency_text(const limit_definition& definition) {
 }
 
 std::string key_text(const std::string& key) {
-  return key.empty() ? "(none)" : in_one_line(key);
+  return key.empty() ? "(empty)" : in_one_line(key);
 }
 
 std::string forecast_text(const limit_forecast& forecast) {
@@ -129,6 +129,17 @@ std::string to_text(const limit_info& info) {
   if (!info.is_uniform && info.missing.empty())
     text += "\nThe shards differ, because a change did not reach all of them: make it again.\n";
   return text + missing_text(info.missing);
+}
+
+/// The limit as it was.
+std::string deleted_json(const limit_info& gone) {
+  return to_json(gone);
+}
+
+std::string deleted_text(const limit_info& gone) {
+  return "limit " + gone.limit.tenant + "/" + gone.limit.name + " is deleted; "
+         + std::to_string(gone.held) + " tasks that it held back go on without it\n"
+         + missing_text(gone.missing);
 }
 
 std::string to_text(const limit_key_info& info) {
@@ -311,7 +322,7 @@ void add_limit(command_table& to) {
     .grammar = name_grammar,
     .run =
       [](context& with, const named_limit& given) {
-        return show_answer(with, with.api.delete_limit(given.name));
+        return show(with, with.api.delete_limit(given.name), deleted_json, deleted_text);
       },
     .details = "Refused while a queue gives the limit to its tasks (`codeqctl queue set --limit`), "
                "since new tasks of the queue would be refused; the error names such queues."});

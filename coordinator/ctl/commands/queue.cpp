@@ -186,7 +186,9 @@ std::string fairness_json(const fairness_page& page) {
     out.field("fairness_weight", share.weight).field("ready", share.ready);
     out.field("share_ppm", share.share_ppm);
     out.field("expected_run_ms", share.expected_run.count());
-    out.field("wait_ms", share.wait.count()).end_object();
+    if (share.wait != duration::max())
+      out.field("wait_ms", share.wait.count());
+    out.end_object();
   }
   return out.end_array().field("more", page.more).end_object().take() + "\n";
 }
@@ -196,6 +198,12 @@ std::string percent_of(std::uint32_t ppm) {
   constexpr std::uint32_t per_mille = 1000;
   auto mille = (ppm + per_mille / 2) / per_mille;
   return std::to_string(mille / 10) + "." + std::to_string(mille % 10) + "%";
+}
+
+std::string wait_text(const fairness_share& share) {
+  if (share.ready == 0)
+    return "-";
+  return share.wait == duration::max() ? "unknown" : format_duration(share.wait);
 }
 
 std::string fairness_text(const fairness_page& page) {
@@ -209,7 +217,9 @@ std::string fairness_text(const fairness_page& page) {
        to_string(share.weight),
        percent_of(share.share_ppm),
        format_duration(share.expected_run),
-       share.ready == 0 ? "-" : format_duration(share.wait)});
+       wait_text(share)});
+  if (page.keys.empty() && page.active_keys > 0)
+    return "no key comes after that one\n";
   if (page.keys.empty())
     return "no task of the queue has a fairness key\n";
   auto text = format_table(rows);

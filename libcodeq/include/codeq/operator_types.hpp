@@ -188,8 +188,8 @@ struct fairness_share {
   std::uint32_t share_ppm = 0;
   /// Expected run time of one of its tasks.
   duration expected_run{0};
-  /// Maximum time until a task of the key starts, as long as the number of leases stays the same;
-  /// 0 when it has no ready task, `duration::max()` when it is longer than that.
+  /// Maximum time until a task of the key starts, as long as the number of leases stays the same; 0
+  /// when it has no ready task, `duration::max()` when no worker starts tasks, or it is longer.
   duration wait{0};
 
   friend bool operator==(const fairness_share&, const fairness_share&) = default;
@@ -276,7 +276,7 @@ struct limit_key_info {
   /// Number of ready tasks that it holds back.
   std::uint64_t held = 0;
   /// When the first held task can start, or a task of cost 1 when none is held; a time in the past
-  /// means now. Empty when a lease has to end first.
+  /// means now. Empty when a lease has to end, or the concurrency to be raised, first.
   std::optional<timestamp> next_start{};
   /// Nothing starts before, whatever else admits it; the epoch (0): the key is open.
   timestamp closed_until{};

@@ -259,7 +259,7 @@ std::string to_sentence(const task_explanation& why) {
     return "held back by limit " + why.limit
            + (why.limit_key.empty() ? "" : ", key " + quoted(why.limit_key)) + ", "
            + behind_others(why.limit_before) + "; "
-           + (why.until == timestamp{} ? "a lease has to end first"
+           + (why.until == timestamp{} ? "a lease has to end first, or the concurrency to be raised"
                                        : "the next start is possible at " + to_string(why.until))
            + (why.limit_closed_until == timestamp{}
                 ? ""

@@ -149,10 +149,14 @@ ask_limit_key(std::uint16_t shard, const limit_address& limit, const std::string
   return ask_limit_keys(shard, limit, page);
 }
 
-timestamp closed_until(const limits_part& part, const std::string& key, timestamp now) {
-  bool is_closed = !part.keys.empty() && part.keys.front().key == key
-                   && part.keys.front().closed_until > now;
-  return is_closed ? part.keys.front().closed_until : timestamp{};
+void add_owned(task_explanation& to, const limits_part& part, timestamp now) {
+  if (part.keys.empty() || part.keys.front().key != to.limit_key)
+    return;
+  const auto& owned = part.keys.front();
+  if (owned.closed_until > now)
+    to.limit_closed_until = owned.closed_until;
+  if (to.until == timestamp{} && owned.next_start)
+    to.until = std::max(*owned.next_start, now);
 }
 
 bool has_told(const queue_explanation& why, std::uint16_t shard) {

@@ -40,9 +40,9 @@ ask_delete_limit(std::uint16_t shard, const limit_address& limit, operation whol
 [[nodiscard]] question
 ask_limit_key(std::uint16_t shard, const limit_address& limit, const std::string& key);
 
-/// Until when the answer to `ask_limit_key` says that the key is closed; 0: it is open.
-[[nodiscard]] timestamp
-closed_until(const limits_part& part, const std::string& key, timestamp now);
+/// Adds what the answer to `ask_limit_key` knows of the key that holds the task back: until when it
+/// is closed, and its next start, which another shard does not know.
+void add_owned(task_explanation& to, const limits_part& part, timestamp now);
 
 /// Adds what the answer to `ask_limit_key` knows of the key: its leases, its next start, and until
 /// when it is closed. Other shards, whose tasks wait for its permits, do not know that.

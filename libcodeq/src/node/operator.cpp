@@ -202,7 +202,7 @@ operator_client::force(task_id task, force_kind how, const std::string& text) {
 result<task_explanation> operator_client::explain(task_id task) {
   auto why = impl_->ask(client::ask_explain(task), client::read_explain);
   if (why && why->reason == task_reason::limited)
-    impl_->add_closure(*why);
+    impl_->add_owned(*why);
   bool has_failed =
     why && (why->reason == task_reason::dead || why->reason == task_reason::retry_waiting);
   if (!has_failed)

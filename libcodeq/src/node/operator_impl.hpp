@@ -162,9 +162,9 @@ struct operator_client::impl {
   template <class Of>
   result<limit_info> ask_limit(const limit_address& limit, Of of);
 
-  /// Says in an explanation whether the key of the limit is closed, if the shard that owns the key
+  /// Adds to an explanation what the shard that owns the key of the limit knows of it, if that
   /// answers soon. @pre the reason is `limited`
-  void add_closure(task_explanation& to);
+  void add_owned(task_explanation& to);
 
   /// Adds what the shards that own the keys know of them, if they answer soon.
   void add_owned(queue_explanation& to);

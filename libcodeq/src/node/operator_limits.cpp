@@ -52,11 +52,10 @@ result<client::limits_part> operator_client::impl::ask_owner(
     client::read_limits);
 }
 
-void operator_client::impl::add_closure(task_explanation& to) {
+void operator_client::impl::add_owned(task_explanation& to) {
   const auto part = ask_owner({to.task.tenant, to.limit}, to.limit_key);
   if (part)
-    to.limit_closed_until = client::closed_until(
-      *part, to.limit_key, to_timestamp(std::chrono::system_clock::now()));
+    client::add_owned(to, *part, to_timestamp(std::chrono::system_clock::now()));
 }
 
 void operator_client::impl::add_owned(queue_explanation& to) {

@@ -100,7 +100,9 @@ TEST(Explanation, LimitSaysUntilWhenItsKeyIsClosed) {
   const std::string closed = "; the key is closed until 2026-01-31 12:00:00.250 UTC";
   EXPECT_EQ(to_sentence(held), start + next + closed);
   held.until = timestamp{};
-  EXPECT_EQ(to_sentence(held), start + "a lease has to end first" + closed);
+  EXPECT_EQ(
+    to_sentence(held),
+    start + "a lease has to end first, or the concurrency to be raised" + closed);
   held.limit_before = 1000;
   EXPECT_NE(to_sentence(held).find(", behind at least 1000 others; "), std::string::npos);
 }

@@ -6,6 +6,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 
 namespace codeq::client {
 namespace {
@@ -204,15 +205,22 @@ TEST(LimitQuestions, OneKeyIsTheFirstAfterTheLastOneBeforeIt) {
   EXPECT_EQ(after(std::string(256, 'b')), std::string(255, 'b') + "a");
 }
 
-TEST(LimitQuestions, AKeyIsClosedUntilATimeToCome) {
+TEST(LimitQuestions, ExplanationHasTheNextStartOfTheKeyFromItsOwner) {
   const timestamp until{5s};
   limits_part part;
   part.keys.push_back({"b", 0, 0, until, until});
+  auto explained = [](const limits_part& owner, const std::string& key, timestamp now) {
+    task_explanation why;
+    why.limit_key = key;
+    add_owned(why, owner, now);
+    return std::pair(why.until, why.limit_closed_until);
+  };
 
-  EXPECT_EQ(closed_until(part, "b", timestamp{4s}), until);
-  EXPECT_EQ(closed_until(part, "b", until), timestamp{});
-  EXPECT_EQ(closed_until(part, "a", timestamp{4s}), timestamp{}) << "it is not in use";
-  EXPECT_EQ(closed_until({}, "b", timestamp{4s}), timestamp{});
+  EXPECT_EQ(explained(part, "b", timestamp{4s}), std::pair(until, until));
+  EXPECT_EQ(explained(part, "b", timestamp{6s}), std::pair(timestamp{6s}, timestamp{})) << "now";
+  EXPECT_EQ(explained(part, "a", timestamp{4s}), std::pair(timestamp{}, timestamp{}))
+    << "it is not in use";
+  EXPECT_EQ(explained({}, "b", timestamp{4s}), std::pair(timestamp{}, timestamp{}));
 }
 
 } // namespace

@@ -501,7 +501,7 @@ TEST(CtlCommands, WaitingThatTookTooLongSaysWhatTheTaskWaitsFor) {
 
 TEST(CtlCommands, EnqueuePrintsIdsAndHowTheyEnded) {
   recorded_api api;
-  api.tasks.tasks = {{id, enqueue_kind::existing}};
+  api.tasks = {{id, enqueue_kind::existing}};
   api.end = ended(task_state::dead);
 
   EXPECT_EQ(
@@ -517,7 +517,7 @@ TEST(CtlCommands, EnqueuePrintsIdsAndHowTheyEnded) {
 TEST(CtlCommands, EnqueueOfAKeyThatHasATaskSaysOnStandardErrorWhatHappened) {
   recorded_api api;
   auto said = [&api](enqueue_kind kind) {
-    api.tasks.tasks = {{id, kind}};
+    api.tasks = {{id, kind}};
     return shown(api, {{"enqueue", "q", "x", "--key", "k"}});
   };
   auto text = id_text + "\ncodeqctl: the key has task " + id_text + " already; nothing was added";
@@ -549,14 +549,6 @@ TEST(CtlCommands, PromotionThatTheProducerDidNotAllowFails) {
   auto json = shown(api, {{"promote", word, "--json"}});
   EXPECT_NE(json.find("\"guarded\""), json.npos) << json;
   EXPECT_NE(json.find("= 1"), json.npos) << json;
-}
-
-TEST(CtlCommands, EnqueueOfWhatWasRefusedHalfwayPrintsIdsOnly) {
-  recorded_api api;
-  api.tasks = {.tasks = {{id}}, .is_whole = false};
-
-  EXPECT_EQ(shown(api, {{"enqueue", "q", "x"}}), id_text + "\n= 0");
-  EXPECT_EQ(shown(api, {{"enqueue", "q", "x", "--json"}}), "= 0");
 }
 
 TEST(CtlCommands, ListOfDeadTasksSaysWhenAndWhy) {

@@ -105,10 +105,11 @@ TEST(CtlHttpAnswers, AnEnqueueTellsIdsAndOutcomes) {
   const auto task = R"({"task":{"id":")" + to_string(id) + R"(","outcome":"existing"}})";
 
   auto told = take_ids(
-    R"({"results":[)" + task + R"(,{"error":"full","code":"queue_full"}]})", tasks);
+    R"({"results":[{"error":"full","code":"queue_full"},)" + task + R"(,{"error":"later"}]})",
+    tasks);
 
   ASSERT_FALSE(told);
-  EXPECT_EQ(told.error(), (error{errc::queue_full, "full"}));
+  EXPECT_EQ(told.error(), (error{errc::queue_full, "full; 1 of 3 were added"}));
   EXPECT_EQ(tasks, (std::vector{enqueued_task{id, enqueue_kind::existing}}));
 }
 

@@ -44,7 +44,7 @@ public:
   std::optional<task_status> found;
   std::optional<limit_info> found_limit;
   std::optional<limit_keys_page> found_keys;
-  ctl::added_tasks tasks;
+  std::vector<enqueued_task> tasks;
   ctl::task_end end;
   bool has_webhooks = false;
 

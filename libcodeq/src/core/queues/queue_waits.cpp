@@ -127,9 +127,10 @@ duration max_leased_need_of(const queue_state& queue) {
 duration need_of_key(
   const limit_definition& of, const limit_key_info& key, duration run, timestamp now) {
   const auto time = time_of_key(of, key, run);
-  if (time == duration::max() || !key.next_start)
+  if (time == duration::max())
     return time;
-  return std::max(*key.next_start - now, duration{0}) + time;
+  const auto first = std::max(key.next_start.value_or(timestamp{}), key.closed_until);
+  return std::max(first - now, duration{0}) + time;
 }
 
 /// See `queue_explanation::limits_need`. `keys`: all that were seen.

@@ -243,22 +243,26 @@ std::int64_t queue_fairness::largest_cost() const {
 }
 
 duration queue_fairness::longest_wait(
-  fair_key who, std::int64_t largest_now, std::uint64_t leased) const {
+  fair_key who, std::int64_t largest_now, const slot_use& use) const {
+  if (use.are_none)
+    return duration::max();
   auto standing = standing_of(who);
   auto in_group = standing.other_keys * (standing.is_key_in_debt ? 2 : 1);
   // A round of the group's keys takes as many rounds of the groups.
   auto weight = keys_.weights_of(who).group;
   auto rounds = 1 + (in_group + weight - 1) / weight + (standing.is_group_in_debt ? 1 : 0);
-  auto ahead = standing.other_groups * rounds + in_group;
+  auto slots = std::max<std::uint64_t>(use.leased, 1);
+  // The tasks that have the slots now may have begun just now.
+  auto running = use.are_taken ? slots : 0;
+  auto ahead = standing.other_groups * rounds + in_group + running;
   auto largest = static_cast<std::uint64_t>(std::max(largest_now, standing.largest_cost));
   constexpr auto most = static_cast<std::uint64_t>(duration::max().count());
   if (ahead > most / largest)
     return duration::max();
-  auto slots = std::max<std::uint64_t>(leased, 1);
   return duration{static_cast<duration::rep>(ahead * largest / slots)};
 }
 
-fairness_page queue_fairness::list(const fairness_part& part, std::uint64_t leased) const {
+fairness_page queue_fairness::list(const fairness_part& part, const slot_use& use) const {
   fairness_page page;
   page.active_keys = keys_.active();
   std::vector<fair_key> wanted;
@@ -281,7 +285,7 @@ fairness_page queue_fairness::list(const fairness_part& part, std::uint64_t leas
     auto weights = keys_.weights_of(who);
     share.share_ppm = static_cast<std::uint32_t>(
       millionths * weights.group / sums.groups * weights.key / sums.keys.at(who.group));
-    share.wait = longest_wait(who, largest, leased);
+    share.wait = longest_wait(who, largest, use);
   }
   return page;
 }
@@ -295,7 +299,8 @@ queue_fairness::wait_of(const segment& s, std::uint64_t leased) const {
   auto before = of->turns_before(who, keys_);
   if (before == 0)
     return std::nullopt;
-  return turn_wait{keys_.name_of(who), before, longest_wait(who, largest_cost(), leased)};
+  auto wait = longest_wait(who, largest_cost(), {.leased = leased, .are_taken = true});
+  return turn_wait{keys_.name_of(who), before, wait};
 }
 
 std::uint64_t queue_fairness::out_of_turn() const {

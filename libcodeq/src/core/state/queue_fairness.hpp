@@ -128,8 +128,18 @@ public:
   /// run time was, in milliseconds; negative: how much more.
   std::int64_t settle(const segment& s, std::uint32_t charged, std::optional<duration> ran);
 
-  /// Lists keys. `leased`: the number of the queue's leases.
-  [[nodiscard]] fairness_page list(const fairness_part& part, std::uint64_t leased) const;
+  /// How the slots of the workers are used that claim from the queue.
+  struct slot_use {
+    /// The number of the queue's leases.
+    std::uint64_t leased = 0;
+    /// All of them have leases, so that a lease has to end first.
+    bool are_taken = false;
+    /// No task starts, since no worker claims or the queue is paused.
+    bool are_none = false;
+  };
+
+  /// Lists keys.
+  [[nodiscard]] fairness_page list(const fairness_part& part, const slot_use& use) const;
 
   /// Why a ready task waits while others get the slots: it is the turn of another key.
   struct turn_wait {
@@ -141,7 +151,8 @@ public:
   };
 
   /// Empty when the next task of the segment's priority is one of its key, or when the key has no
-  /// ready task that no limit holds back. Costs one pass over the keys. `leased`: as for `list`.
+  /// ready task that no limit holds back. Costs one pass over the keys. `leased`: the number of the
+  /// queue's leases; no slot is free.
   [[nodiscard]] std::optional<turn_wait> wait_of(const segment& s, std::uint64_t leased) const;
 
   /// Number of the ready tasks that no limit holds back and for which `wait_of` is not empty.
@@ -188,7 +199,7 @@ private:
 
   /// As `fairness_share::wait`. `largest_now`: see `largest_cost`. @pre the key has ready tasks
   [[nodiscard]] duration
-  longest_wait(fair_key who, std::int64_t largest_now, std::uint64_t leased) const;
+  longest_wait(fair_key who, std::int64_t largest_now, const slot_use& use) const;
 
   [[nodiscard]] fairness_share describe(fair_key who) const;
 

@@ -30,6 +30,12 @@ bool is_failure(const lease_end& e) {
          || e.kind == lease_end_kind::timed_out;
 }
 
+queue_fairness::slot_use use_of(const shard_state& state, const queue_state& queue) {
+  auto reason = reason_of_ready(state, queue);
+  bool are_none = reason == task_reason::queue_paused || reason == task_reason::no_worker;
+  return {queue.leased, are_slots_taken(reason), are_none};
+}
+
 } // namespace
 
 void turn::run(const configure_queue& c) {
@@ -112,9 +118,10 @@ void turn::run(const show_queue& c) {
   const auto* known = state_.find_queue(c.queue);
   auto settings = known ? known->settings : queue_settings{};
   queue_answered answer{c.peer, c.number, c.queue, settings, {}, known == nullptr};
+  bool has_keys = c.fairness && known && known->fair;
   if (c.fairness)
     answer.fairness = std::make_shared<const fairness_page>(
-      known && known->fair ? known->fair->list(*c.fairness, known->leased) : fairness_page{});
+      has_keys ? known->fair->list(*c.fairness, use_of(state_, *known)) : fairness_page{});
   if (c.is_explained)
     answer.explanation =
       std::make_shared<const queue_explanation>(explain_queue(state_, c.queue, now_.steady));

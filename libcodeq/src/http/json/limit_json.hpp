@@ -27,7 +27,7 @@ inline constexpr auto task_limit_fields = std::to_array<input_field>({
 inline constexpr auto queue_limit_fields = std::to_array<input_field>({
   {.name = "name", .type = input_type::queue, .is_required = true},
   {.name = "key", .range = at_most(limits::limit_key_bytes_max)},
-  {.name = "header", .range = {1, limits::limit_key_bytes_max}},
+  {.name = "header", .is_never_empty = true, .range = {1, limits::limit_key_bytes_max}},
   {.name = "cost", .type = input_type::integer, .range = {1, limits::limit_cost_max}},
 });
 

@@ -196,15 +196,17 @@ void write_fairness(base::json_writer& json, const fairness_page& page) {
     .field("queue", page.queue.queue)
     .field("activeKeys", page.active_keys)
     .begin_array("keys");
-  for (const auto& share : page.keys)
+  for (const auto& share : page.keys) {
     json.begin_object()
       .field("fairnessKey", shown_text(share.key))
       .field("fairnessWeight", share.weight)
       .field("ready", share.ready)
       .field("sharePpm", share.share_ppm)
-      .field("expectedRunMs", share.expected_run.count())
-      .field("waitMs", share.wait.count())
-      .end_object();
+      .field("expectedRunMs", share.expected_run.count());
+    if (share.wait != duration::max())
+      json.field("waitMs", share.wait.count());
+    json.end_object();
+  }
   json.end_array().field("more", page.more).end_object();
 }
 
@@ -276,8 +278,9 @@ void write_explanation(base::json_writer& json, const task_explanation& why) {
     json.field("closedUntil", base::to_rfc3339(why.limit_closed_until));
   if (why.reason == task_reason::fairness)
     json.field("fairnessKey", shown_text(why.fairness_key))
-      .field("turnsBefore", why.fairness_before)
-      .field("waitMs", why.fairness_wait.count());
+      .field("turnsBefore", why.fairness_before);
+  if (why.reason == task_reason::fairness && why.fairness_wait != duration::max())
+    json.field("waitMs", why.fairness_wait.count());
   if (why.reason == task_reason::leased)
     json.field("workerId", shown.task.worker)
       .field("leaseLeftMs", why.lease_left.count())

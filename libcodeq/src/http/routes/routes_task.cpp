@@ -111,7 +111,7 @@ void answer_explanation(const exchange_ptr& call, const task_explanation& why) {
 }
 
 /// Answers with the explanation of a task that a limit holds back. Only the shard that owns the key
-/// knows whether it is closed.
+/// knows whether it is closed, and when the next start is possible.
 void explain_limited(
   gateway_context& context, const exchange_ptr& call, const task_explanation& why) {
   const limit_address limit{why.task.tenant, why.limit};
@@ -123,8 +123,7 @@ void explain_limited(
     [&context, call, why](const result<client::limits_part>& part) {
       auto shown = why;
       if (part)
-        shown.limit_closed_until =
-          client::closed_until(*part, why.limit_key, context.desk.now());
+        client::add_owned(shown, *part, context.desk.now());
       answer_explanation(call, shown);
     });
 }

@@ -424,7 +424,7 @@ TEST_F(Fairness, ListShowsBacklogShareWeightAndWait) {
   add("t/y", 5);
   run(8);
 
-  auto page = fair()->list({.limit = 10}, 2);
+  auto page = fair()->list({.limit = 10}, {2});
 
   ASSERT_EQ(page.keys.size(), 3u);
   EXPECT_EQ(page.active_keys, 3u);
@@ -436,6 +436,9 @@ TEST_F(Fairness, ListShowsBacklogShareWeightAndWait) {
   EXPECT_EQ(page.keys[0].expected_run, 200ms);
   // The other group has weight 1, and a task is expected to run 200 ms at most, in two slots.
   EXPECT_EQ(page.keys[0].wait, 200ms);
+  // Without a free slot, after what runs now.
+  EXPECT_EQ(fair()->list({.limit = 1}, {2, true}).keys[0].wait, 400ms);
+  EXPECT_EQ(fair()->list({.limit = 1}, {2, false, true}).keys[0].wait, duration::max());
   EXPECT_EQ(page.keys[0].ready + page.keys[1].ready + page.keys[2].ready, 17u);
 }
 
@@ -449,7 +452,7 @@ TEST_F(Fairness, WaitCoversTheRoundOfALongTaskWhoseKeyLeft) {
   add("c", 1);
   ASSERT_EQ(key_of_.at(take()), "a");
 
-  auto wait = fair()->list({.limit = 3}, 1).keys.at(2).wait;
+  auto wait = fair()->list({.limit = 3}, {1}).keys.at(2).wait;
 
   auto of_b = static_cast<int>(run(150).find('c'));
   EXPECT_GE(of_b, 50) << "the round is still one of tasks of 4 s";
@@ -462,7 +465,7 @@ TEST_F(Fairness, WaitOfAKeyInDebtIsARoundLonger) {
   add("a", 10);
   add("b", 10);
   run(9);
-  auto list_b = [&] { return fair()->list({.limit = 2}, 1).keys.at(1); };
+  auto list_b = [&] { return fair()->list({.limit = 2}, {1}).keys.at(1); };
   EXPECT_EQ(list_b().wait, 2 * list_b().expected_run);
 
   ASSERT_EQ(key_of_.at(take()), "b");
@@ -476,8 +479,8 @@ TEST_F(Fairness, ListHasPages) {
   for (const auto* key : {"c", "", "a", "b"})
     add(key, 1);
 
-  auto first = fair()->list({.limit = 2}, 0);
-  auto second = fair()->list({.after = "a", .limit = 2, .from_start = false}, 0);
+  auto first = fair()->list({.limit = 2}, {0});
+  auto second = fair()->list({.after = "a", .limit = 2, .from_start = false}, {0});
 
   EXPECT_TRUE(first.more);
   EXPECT_EQ(first.keys[0].key + "," + first.keys[1].key, ",a");

@@ -92,9 +92,9 @@ TEST_F(QueueWaits, TasksOfOtherKeysThanTheNextOneWaitForTheirTurns) {
   EXPECT_EQ(
     why().waiting, (counts{{task_reason::no_free_slots, 2}, {task_reason::fairness, 4}}));
   EXPECT_EQ(explain(6), "o: 6 no free slots");
-  EXPECT_EQ(explain(7), "o: 7 fairness of 'c' behind 1 for 4");
-  EXPECT_EQ(explain(2), "o: 2 fairness of 'a' behind 2 for 4")
-    << "2 others of weight 1, a task of which runs for 1 ms, in one slot";
+  EXPECT_EQ(explain(7), "o: 7 fairness of 'c' behind 1 for 5");
+  EXPECT_EQ(explain(2), "o: 2 fairness of 'a' behind 2 for 5")
+    << "what runs now, and 2 others of weight 1; a task runs for 1 ms, in one slot";
   configure("q", {.max_leased = 1});
   EXPECT_EQ(
     why().waiting, (counts{{task_reason::queue_at_max_leased, 2}, {task_reason::fairness, 4}}));

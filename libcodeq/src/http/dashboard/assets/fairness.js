@@ -8,6 +8,9 @@ const shown = 20;
 
 const percent = (ppm) => `${(ppm / 10000).toFixed(ppm < 100000 ? 1 : 0)} %`;
 
+/** Nobody knows it while no worker starts tasks of the queue. */
+const waitOf = (row) => (row.waitMs === undefined ? "unknown" : duration(row.waitMs));
+
 export function fairnessOf(queue, changed) {
   if (!may("GET admin/queues/:/fairness")) return {stop: () => {}, card: () => null};
   const page = resource(
@@ -23,7 +26,7 @@ export function fairnessOf(queue, changed) {
     {title: "Weight", class: "right", cell: (row) => exact(row.fairnessWeight)},
     {title: "Share of time", class: "right", cell: (row) => percent(row.sharePpm)},
     {title: "Expected run", class: "right", cell: (row) => duration(row.expectedRunMs)},
-    {title: "Next start within", class: "right", cell: (row) => duration(row.waitMs)},
+    {title: "Next start within", class: "right", cell: waitOf},
   ];
   return {
     stop: () => page.stop(),
