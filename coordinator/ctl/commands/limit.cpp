@@ -182,6 +182,12 @@ std::string to_text(const limit_keys_page& page) {
   return text;
 }
 
+/// True when some shards have not answered.
+bool lacks_shards(const answer<limit_info>& got) {
+  const auto* told = got ? std::get_if<limit_info>(&*got) : nullptr;
+  return told && !told->missing.empty();
+}
+
 template <class T>
 int show_answer(const context& with, const answer<T>& got) {
   const auto status = show(
@@ -190,9 +196,15 @@ int show_answer(const context& with, const answer<T>& got) {
     [](const T& told) { return to_json(told); },
     [](const T& told) { return to_text(told); });
   if constexpr (std::is_same_v<T, limit_info>)
-    if (const auto* told = got ? std::get_if<limit_info>(&*got) : nullptr)
-      return told->missing.empty() ? status : exit_failed;
+    if (lacks_shards(got))
+      return exit_failed;
   return status;
+}
+
+int delete_limit(const context& with, const named_limit& given) {
+  const auto got = with.api.delete_limit(given.name);
+  const auto status = show(with, got, deleted_json, deleted_text);
+  return lacks_shards(got) ? exit_failed : status;
 }
 
 /// The closed keys of a limit, as far as the first page of its keys has them; empty without any.
@@ -320,10 +332,8 @@ void add_limit(command_table& to) {
     .name = "limit delete",
     .help = "Delete a limit; the tasks that it holds back go on without it",
     .grammar = name_grammar,
-    .run =
-      [](context& with, const named_limit& given) {
-        return show(with, with.api.delete_limit(given.name), deleted_json, deleted_text);
-      },
+    .run = [](context& with,
+              const named_limit& given) { return delete_limit(with, given); },
     .details = "Refused while a queue gives the limit to its tasks (`codeqctl queue set --limit`), "
                "since new tasks of the queue would be refused; the error names such queues."});
   to.add(command<key_options_of_limit>{
