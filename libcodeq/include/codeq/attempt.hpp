@@ -150,15 +150,15 @@ public:
   /// Something that the handler uses refuses more work for a while, as with HTTP status 429: gives
   /// the task back uncharged, and starts no task of the same key of its limit before `retry_after`
   /// (0 to 31 d) has passed. `limit` is the name of a limit of the task; empty: its first one. A
-  /// task without limits waits alone. With another time or limit the attempt is `failed`.
+  /// task that has no such limit waits alone. With another time the attempt is `failed`.
   [[nodiscard]] static outcome
   limited(duration retry_after, std::string limit = {}, std::string reason = {});
 
   /// Says what the attempt really cost for a limit of the task, in place of `task_limit::cost`:
   /// 0..`limits::limit_cost_settled_max`. The difference delays the next starts of the limit's key,
-  /// or lets them come earlier. May be added to any outcome; the latest cost of a limit counts. A
-  /// limit that the task does not have makes the attempt `failed`, with the reason. @throws
-  /// std::invalid_argument for `actual`, and for more limits than a task may have
+  /// or lets them come earlier. May be added to any outcome; the latest cost of a limit counts, and
+  /// that of a limit that the task does not have is left out. @throws std::invalid_argument for
+  /// `actual`, and for more limits than a task may have
   outcome& cost(std::string limit, std::uint32_t actual) &;
   [[nodiscard]] outcome&& cost(std::string limit, std::uint32_t actual) &&;
 

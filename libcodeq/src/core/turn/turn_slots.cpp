@@ -76,7 +76,8 @@ void turn::book_slots(bool in_turns) {
     };
     while (may_give())
       give_wanted(std::get<sequence>(*line.waiting.begin()));
-    if (!line.waiting.empty() && room() > 0)
+    // What is left over is kept for tasks of this shard.
+    if (!in_turns && !line.waiting.empty() && room() > 0)
       kept.insert(name);
   }
   if (!in_turns)

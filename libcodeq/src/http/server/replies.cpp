@@ -75,11 +75,13 @@ response refusal(unsigned status, std::string_view text) {
 response refusal_of(const error& reason) {
   // The others are told apart by their status.
   bool has_code = is_retryable(reason.code) || reason.code == errc::unknown_limit;
+  if (!has_code)
+    return refusal(status_of(reason.code), refusal_text(reason));
   base::json_writer json;
-  json.begin_object().field("error", refusal_text(reason));
-  if (has_code)
-    json.field("code", to_string(reason.code));
-  json.end_object();
+  json.begin_object()
+    .field("error", refusal_text(reason))
+    .field("code", to_string(reason.code))
+    .end_object();
   auto answer = reply(status_of(reason.code), json);
   if (is_retryable(reason.code))
     answer.fields.emplace_back("Retry-After", "1");

@@ -123,7 +123,7 @@ TEST_F(PermitDesk, PermitsAreAskedForAgainInPiecesThatAMessageMayHave) {
       (void)hear(said.number);
       now_ += pause;
     }
-    EXPECT_FALSE(say() && pause == duration{0});
+    EXPECT_FALSE(pause == duration{0} && say());
     return asked;
   };
   auto first = ask(duration{0});
