@@ -137,7 +137,7 @@ TEST_F(Recovery, FairnessKeysHaveTheirWeightsWithAndWithoutASnapshot) {
       return {};
     const auto* queue = (*recovered)->find_queue({"default", "q"});
     std::vector<std::uint32_t> found;
-    for (const auto& key : queue->fair->list({.limit = 10}, queue->leased).keys)
+    for (const auto& key : queue->fair->list({.limit = 10}, {.leased = queue->leased}).keys)
       found.push_back(key.weight);
     return found;
   };
