@@ -135,6 +135,18 @@ class Explain(cluster.ClusterTest):
         self.assertEqual((settings["max_attempts"], settings["lease_ms"]), (7, 33000))
         self.assertIn("33s", text)
 
+    def test_ended_task_is_explained_without_settings(self):
+        self.cluster.start_worker("w")
+        self.cluster.ctl("queue", "set", "echo", "--max-attempts", "7")
+        task = self.cluster.enqueue("echo", "x")
+        wait_until(lambda: self.cluster.status(task)["state"] == "completed", 10, "it ends")
+
+        fields, text = self.explain(task)
+
+        self.assertEqual(fields["reason"], "completed")
+        self.assertNotIn("queue_settings", fields)
+        self.assertNotIn("max-attempts", text)
+
     def test_unknown_task(self):
         task = self.cluster.enqueue("echo", "x")
         self.cluster.ctl("queue", "purge", "echo", "--yes")

@@ -20,6 +20,11 @@ namespace codeq::ctl {
 
 namespace {
 
+/// The settings of its queue mean something for the task. They are not known once it has ended.
+bool has_settings(const task_explanation& why) {
+  return why.reason != task_reason::completed && why.reason != task_reason::cancelled;
+}
+
 std::string to_json(const task_explanation& why) {
   base::json_writer out;
   out.begin_object().field("id", to_string(why.task.id));
@@ -47,9 +52,11 @@ std::string to_json(const task_explanation& why) {
     out.field("worker", why.task.worker)
       .field("lease_left_ms", why.lease_left.count())
       .field("waits_at_worker", why.waits_at_worker);
-  out.begin_object("queue_settings");
-  write_config(out, why.queue);
-  out.end_object();
+  if (has_settings(why)) {
+    out.begin_object("queue_settings");
+    write_config(out, why.queue);
+    out.end_object();
+  }
   return out.end_object().take() + "\n";
 }
 
@@ -77,6 +84,8 @@ std::string hint_of(operator_api& api, const task_explanation& why) {
 }
 
 std::string to_text(const task_explanation& why, const std::string& hint) {
+  if (!has_settings(why))
+    return printable(to_sentence(why)) + "\n";
   std::vector<std::pair<std::string, std::string>> fields{
     {"max-depth", limit_text(why.queue.max_depth)},
     {"max-leased", limit_text(why.queue.max_leased)}};

@@ -34,6 +34,24 @@ protected:
     return runner_.arm(clock_.now(), timers);
   }
 
+  /// A limit key of `api` that the shard of this test owns among two.
+  [[nodiscard]] std::string key_of_shard_0() const {
+    for (int i = 0;; ++i)
+      if (!state_.permits.owner_elsewhere("default", {"api", std::to_string(i)}))
+        return std::to_string(i);
+  }
+
+  /// Releases all turns that it can, and returns how many permits they give.
+  std::size_t permits_given() {
+    std::size_t given = 0;
+    while (auto effects = runner_.release())
+      for (const auto& effect : *effects)
+        if (const auto* told = std::get_if<core::shard_told>(&effect))
+          if (const auto* answer = std::get_if<core::give_permits>(&told->what))
+            given += answer->given.size();
+    return given;
+  }
+
   monotonic_time in(duration wait) { return clock_.now().steady + wait; }
 
   base::manual_clock clock_;
@@ -92,6 +110,36 @@ TEST_F(TurnRunner, CountsTheTasksThatAClaimOfAnotherCoordinatorHasNotGot) {
   EXPECT_TRUE(release());
 
   EXPECT_EQ(runner_.granted_to(claim), 0u);
+}
+
+TEST_F(TurnRunner, StartsOfARateDoNotPileUpWhileACommitIsDelayed) {
+  core::open_permits(state_, 2);
+  core::set_limit rule{1, 1, {"default", "api"}};
+  rule.definition = limit_definition{.rate = start_rate{1000, 1s, 5}};
+  runner_.decide(rule, clock_.now());
+  core::ask_permits question{shard_id{1}, 1, 1};
+  question.is_list = true;
+  for (core::permit_number number = 1; number <= 900; ++number)
+    question.wanted.push_back({number, "default", {{"api", key_of_shard_0(), 1}}});
+  runner_.decide(question, clock_.now());
+  close();
+
+  for (int turn = 0; turn < 100; ++turn) {
+    clock_.advance(10ms);
+    runner_.decide(core::tick{}, clock_.now());
+    close();
+  }
+  runner_.committed(runner_.submitted());
+  EXPECT_LE(permits_given(), 5u + 50u + 10u) << "a second would have allowed all";
+
+  clock_.advance(turn_runner::stalled_min);
+  for (int turn = 0; turn < 10; ++turn) {
+    clock_.advance(10ms);
+    runner_.decide(core::tick{}, clock_.now());
+    close();
+    runner_.committed(runner_.submitted());
+  }
+  EXPECT_GE(permits_given(), 90u);
 }
 
 TEST_F(TurnRunner, SharesAreHeldUntilTheCommitOfTheirTurn) {

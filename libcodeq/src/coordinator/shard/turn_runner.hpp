@@ -31,6 +31,9 @@ struct turn_limits {
 /// wake-ups. Used from one thread.
 class turn_runner {
 public:
+  /// While a turn waits longer than this for its commit, no task of a limit with a rate starts.
+  static constexpr duration stalled_min{50};
+
   /// @pre `state` outlives the runner
   turn_runner(core::shard_state& state, monotonic_time now, const turn_limits& limits = {});
 
@@ -101,8 +104,13 @@ private:
   /// since.
   [[nodiscard]] bool is_snapshot_due(monotonic_time now) const;
 
+  /// The oldest turn that is not committed was closed so long ago that its starts, with those of
+  /// further turns, would leave as a burst.
+  [[nodiscard]] bool is_stalled(monotonic_time now) const;
+
   struct held_turn {
     std::uint64_t commit = 0;
+    monotonic_time closed_at;
     std::vector<core::effect> effects;
     std::vector<enqueue_share> shares;
   };

@@ -15,7 +15,8 @@ namespace codeq::coordinator {
 
 namespace {
 
-/// The explanation of a task with a fate record: its segment is closed, so the task has ended.
+/// The explanation of a task with a fate record: its segment is closed, so the task has ended. The
+/// settings of its queue are not known here.
 core::task_explained explain_ended(const core::inquiry& why, const core::task_view& view) {
   core::task_explained e;
   e.peer = why.peer;

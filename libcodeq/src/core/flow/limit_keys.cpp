@@ -124,7 +124,9 @@ limit_keys::next_start(std::uint32_t limit, const key_state& key, std::uint32_t 
   if (rule->concurrency && key.leased >= *rule->concurrency)
     return std::nullopt;
   auto next = key.closed_until;
-  return rule->rate ? std::max(next, key.meter.next_start(*rule->rate, cost)) : next;
+  if (rule->rate)
+    next = std::max({next, put_off_until_, key.meter.next_start(*rule->rate, cost)});
+  return next;
 }
 
 std::optional<limit_refusal>
@@ -428,6 +430,8 @@ void limit_keys::release_of(const limit_place& at, release_round& round) {
 }
 
 std::vector<sequence> limit_keys::release(timestamp now, const fair_terms_of& terms_of) {
+  if (put_off_until_ > now)
+    return {};
   for (std::size_t i = 0; i < marked_per_turn_max && !rescaled_.empty(); ++i)
     marked_.insert(rescaled_.extract(rescaled_.begin()));
   for (; !due_.empty() && due_.begin()->first <= now; due_.erase(due_.begin())) {
@@ -465,8 +469,8 @@ void limit_keys::settle_turn(const limited_task& task, std::int64_t difference) 
 
 std::optional<timestamp> limit_keys::next_release() const {
   if (!changed_.empty() || !rescaled_.empty())
-    return timestamp{};
-  return due_.empty() ? std::nullopt : std::optional(due_.begin()->first);
+    return put_off_until_;
+  return due_.empty() ? std::nullopt : std::optional(std::max(due_.begin()->first, put_off_until_));
 }
 
 std::uint64_t limit_keys::room_by(

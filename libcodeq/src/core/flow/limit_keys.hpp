@@ -108,6 +108,10 @@ public:
   /// The last slot of the key was taken by another shard, so that it is this one's turn.
   [[nodiscard]] bool was_permitted(const limit_place& at) const;
 
+  /// No task of a limit with a rate starts before that time, and `release` returns none; a past time
+  /// ends it. What starts while starts cannot leave would leave at once later.
+  void put_off_starts(timestamp until) noexcept { put_off_until_ = until; }
+
   /// The slot that was just taken is another shard's.
   void note_permitted(const limit_place& at) { use(at).was_permitted = true; }
 
@@ -305,6 +309,7 @@ private:
   /// Number of held tasks by queue and limit; none is 0.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> held_of_queues_;
   std::optional<timestamp> used_up_at_;
+  timestamp put_off_until_{};
   /// Keys whose marks have changed.
   std::set<limit_place> marked_;
   /// Keys that a change of their limit has changed; `release` marks them one after the other.
