@@ -25,6 +25,7 @@ class Receiver:
     def __init__(self, tls=None):
         self.requests = []
         self.statuses = []
+        self.answer = b""
         receiver = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -32,8 +33,12 @@ class Receiver:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 receiver.requests.append((self.path, dict(self.headers), body))
                 self.send_response(receiver.statuses.pop(0) if receiver.statuses else 200)
-                self.send_header("Content-Length", "0")
+                self.send_header("Content-Length", str(len(receiver.answer)))
                 self.end_headers()
+                try:
+                    self.wfile.write(receiver.answer)
+                except OSError:
+                    pass
 
             def log_message(self, *_):  # pylint: disable=arguments-differ
                 pass
@@ -152,6 +157,21 @@ class Webhooks(cluster.ClusterTest):
         self.assertEqual(1, len(lines), lines)
         self.assertRegex(lines[0], f"task={failing} tenant=default host=localhost attempt=1 "
                                    r"retry_ms=\d+ left_out=0 reason=\"HTTP 503\"")
+
+    def test_receiver_may_answer_with_a_long_page(self):
+        self.start("--webhook-allow-private")
+        self.receiver.answer = b"thanks " * 100_000
+        self.add()
+        self.finish({"m": 1})
+        wait_until(lambda: self.receiver.requests, 10, "the delivery")
+
+        self.receiver.statuses = [503]
+        self.add()
+        self.finish({"m": 2})
+        wait_until(lambda: len(self.receiver.requests) >= 3, 10, "the second attempt of another")
+
+        self.assertEqual([{"m": 1}, {"m": 2}, {"m": 2}],
+                         [told["result"] for told in self.bodies()])
 
     def test_wake_ups_survive_a_killed_coordinator(self):
         self.start("--webhook-allow-private", "--webhook-secret-file", self.secret)

@@ -147,7 +147,7 @@ void worker_process::reconfigure() {
   auto prefetch = some_count(random, 0, 6);
   for (auto& queue : served_)
     choose_share(random, slots, queue);
-  box_.send([this, slots, prefetch] { dispatcher_.reconfigure(served_, slots, prefetch); });
+  box_.send([this, slots, prefetch] { dispatcher_.reconfigure(served_, slots, prefetch, now()); });
 }
 
 monotonic_time worker_process::now() const {

@@ -10,6 +10,8 @@ namespace codeq::replication {
 void shard_replica::suspect(monotonic_time now) {
   if (!contains(value_.in_sync, id_) || is_incomplete_ || promising_ != promised_)
     return;
+  if (does_disk_hang(now))
+    return;
   if (gives_way(now))
     return;
   // A process goes on in no epoch that it finds.
@@ -61,6 +63,9 @@ bool shard_replica::gives_way(monotonic_time now) {
 
 void shard_replica::answer_question(
   const envelope& from, const question& what, monotonic_time now) {
+  // It would be chosen, and could not lead.
+  if (does_disk_hang(now))
+    return;
   const auto hears = leads_ || (now < heard_ + timing::suspicion && released_ < value_.epoch);
   port_.send(
     from.from,
@@ -142,13 +147,13 @@ void shard_replica::etcd_answered(
       port_.send(member, elected{current});
 }
 
-void shard_replica::take_over_if_chosen() {
+void shard_replica::take_over_if_chosen(monotonic_time now) {
   if (value_.primary != id_ || value_.epoch <= promising_ || is_incomplete_)
     return;
   // It may have lost power since it was asked; then the next election passes it by.
   if (doubtful_ && value_.condition != shard_condition::loss_accepted)
     return;
-  promise(value_.epoch);
+  promise(value_.epoch, now);
 }
 
 } // namespace codeq::replication

@@ -285,7 +285,7 @@ std::optional<membership> leadership::next_change(monotonic_time now) {
   if (change_ == change_kind::none)
     start_change(now);
   if (change_ == change_kind::counting) {
-    if (views_.at(changed_).heard + timing::unconfirmed < now)
+    if (is_failing(changed_, now))
       change_ = change_kind::none;
     else if (has_confirmed(changed_, counted_after_))
       change_ = change_kind::adding;

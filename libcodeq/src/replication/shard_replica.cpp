@@ -49,11 +49,11 @@ void shard_replica::receive(const envelope& from, monotonic_time now) {
       if (leads_ && what.promised > leads_->epoch())
         step_down();
     },
-    [&](const copy_offer& what) { on_copy_offer(from, what); },
+    [&](const copy_offer& what) { on_copy_offer(from, what, now); },
     [&](const trust& what) { on_trust(what); },
     [&](const collect& what) {
       heard_ = now;
-      on_collect(from, what);
+      on_collect(from, what, now);
     },
     [&](const collected& what) { on_collected(from, what, now); },
     [&](const question& what) { answer_question(from, what, now); },
@@ -73,31 +73,35 @@ void shard_replica::tick(monotonic_time now) {
     suspect(now);
 }
 
-bool shard_replica::enter(epoch_number epoch, replica_id from) {
+bool shard_replica::enter(epoch_number epoch, replica_id from, monotonic_time now) {
   if (epoch < promising_) {
     port_.send(from, reject{promising_});
     return false;
   }
   if (epoch > promising_)
-    promise(epoch);
+    promise(epoch, now);
   return epoch == promised_ && !leads_;
 }
 
-void shard_replica::promise(epoch_number epoch) {
+void shard_replica::promise(epoch_number epoch, monotonic_time now) {
   CODEQ_ASSERT(epoch > promising_);
   if (leads_)
     step_down();
   election_.reset();
   collecting_.reset();
   promising_ = epoch;
+  if (!saving_since_)
+    saving_since_ = now;
   port_.save_promise(epoch);
 }
 
 void shard_replica::promise_saved(epoch_number epoch, monotonic_time now) {
   promised_ = std::max(promised_, epoch);
+  if (promised_ == promising_)
+    saving_since_.reset();
   if (epoch == promising_ && collecting_) {
     const auto asked = *std::exchange(collecting_, std::nullopt);
-    on_collect(asked, std::get<collect>(asked.content));
+    on_collect(asked, std::get<collect>(asked.content), now);
   }
   if (epoch != promising_ || value_.epoch != epoch || value_.primary != id_)
     return;
@@ -111,7 +115,7 @@ void shard_replica::promise_saved(epoch_number epoch, monotonic_time now) {
 }
 
 void shard_replica::on_append(const envelope& from, const append& what, monotonic_time now) {
-  if (!enter(what.epoch, from.from))
+  if (!enter(what.epoch, from.from, now))
     return;
   heard_ = now;
   primaries_.note(now);
@@ -192,8 +196,17 @@ void shard_replica::recovered(epoch_number epoch, monotonic_time now) {
   }
 }
 
-void shard_replica::on_copy_offer(const envelope& from, const copy_offer& what) {
-  if (!enter(what.epoch, from.from))
+void shard_replica::recovery_failed() {
+  is_incomplete_ = true;
+  if (preparation_)
+    drop_preparation();
+  if (leads_)
+    step_down();
+}
+
+void shard_replica::on_copy_offer(
+  const envelope& from, const copy_offer& what, monotonic_time now) {
+  if (!enter(what.epoch, from.from, now))
     return;
   const auto is_same_sender =
     copy_.from == what.id.from && copy_.incarnation == what.id.incarnation;
@@ -239,8 +252,8 @@ void shard_replica::on_trust(const trust& what) {
   port_.clear_doubt();
 }
 
-void shard_replica::on_collect(const envelope& from, const collect& what) {
-  const auto is_promised = enter(what.epoch, from.from);
+void shard_replica::on_collect(const envelope& from, const collect& what, monotonic_time now) {
+  const auto is_promised = enter(what.epoch, from.from, now);
   if (!is_promised && !leads_ && what.epoch == promising_)
     collecting_ = from;
   if (!is_promised || is_incomplete_)
@@ -273,7 +286,7 @@ void shard_replica::learn(const membership& current, monotonic_time now) {
     step_down();
   else if (leads_)
     leads_->note_value(value_);
-  take_over_if_chosen();
+  take_over_if_chosen(now);
   // Something else of the value has changed: the shard is still without a primary.
   if (!leads_ && released_ == value_.epoch)
     suspect(now);
@@ -395,9 +408,15 @@ void shard_replica::commit(monotonic_time now) {
     write(e, now);
 }
 
+bool shard_replica::does_disk_hang(monotonic_time now) const {
+  const auto is_late = [now](const std::optional<monotonic_time>& since) {
+    return since && *since + timing::hung_disk < now;
+  };
+  return is_late(writing_since_) || is_late(saving_since_);
+}
+
 void shard_replica::release_if_disk_hangs(monotonic_time now) {
-  const auto hangs = writing_since_ && *writing_since_ + timing::hung_disk < now;
-  if (!hangs)
+  if (!does_disk_hang(now))
     return;
   if (const auto to = next_primary(); to != id_)
     hand_over(to);

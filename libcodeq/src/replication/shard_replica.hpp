@@ -65,8 +65,8 @@ public:
   virtual void acknowledge(position at) = 0;
 
   /// Recovers the shard from the own store, to serve it in this epoch, with a shard time that is
-  /// not earlier than this one; then `recovered`. Replaces a recovery that is under way or was not
-  /// served, of which no end is reported any more.
+  /// not earlier than this one; then `recovered` or `recovery_failed`. Replaces a recovery that is
+  /// under way or was not served, of which no end is reported any more.
   virtual void recover(epoch_number epoch, timestamp shard_time) = 0;
 
   /// Drops the shard that was recovered, or is being recovered: it will not be served.
@@ -113,6 +113,8 @@ public:
   void tail_read(replica_id to, monotonic_time now);
   /// The shard is recovered.
   void recovered(epoch_number epoch, monotonic_time now);
+  /// The own store is damaged: another replica has to serve the shard, and this one needs a copy.
+  void recovery_failed();
   /// etcd's value after a compare-and-set, whether it was applied or not.
   void etcd_answered(const membership& current, bool applied, monotonic_time now);
 
@@ -186,16 +188,17 @@ private:
   };
 
   // Follower.
-  bool enter(epoch_number epoch, replica_id from);
-  void promise(epoch_number epoch);
+  bool enter(epoch_number epoch, replica_id from, monotonic_time now);
+  void promise(epoch_number epoch, monotonic_time now);
   void on_append(const envelope& from, const append& what, monotonic_time now);
   void take(const entry& what, monotonic_time now);
   void write(const entry& what, monotonic_time now);
+  [[nodiscard]] bool does_disk_hang(monotonic_time now) const;
   void release_if_disk_hangs(monotonic_time now);
   void confirm_to(replica_id primary, std::uint64_t beacon);
-  void on_copy_offer(const envelope& from, const copy_offer& what);
+  void on_copy_offer(const envelope& from, const copy_offer& what, monotonic_time now);
   void on_trust(const trust& what);
-  void on_collect(const envelope& from, const collect& what);
+  void on_collect(const envelope& from, const collect& what, monotonic_time now);
   void learn(const membership& current, monotonic_time now);
 
   // Election.
@@ -210,7 +213,7 @@ private:
   void on_answer(const envelope& from, const answer& what, monotonic_time now);
   void decide_election(monotonic_time now);
   [[nodiscard]] std::optional<membership> choose(monotonic_time now) const;
-  void take_over_if_chosen();
+  void take_over_if_chosen(monotonic_time now);
 
   // Primary.
   void step_down();
@@ -258,6 +261,8 @@ private:
   monotonic_time beat_{};
   /// Since when the disk has not finished a write of the log.
   std::optional<monotonic_time> writing_since_;
+  /// The same for the promise.
+  std::optional<monotonic_time> saving_since_;
   std::uint64_t questions_ = 0;
   std::optional<election> election_;
   std::optional<leadership> leads_;

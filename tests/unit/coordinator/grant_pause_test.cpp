@@ -44,8 +44,10 @@ TEST_F(GrantPause, LastsAsLongAsResultsCouldNotBeStored) {
   port_.is_tight = false;
   EXPECT_FALSE(pauses());
 
-  EXPECT_THAT(port_.pauses, ElementsAre(grant_pause::few_replicas, grant_pause::none))
-    << "it is said when it begins and ends";
+  EXPECT_THAT(
+    port_.pauses,
+    ElementsAre(grant_pause::few_replicas, grant_pause::disk_full, grant_pause::none))
+    << "it is said when it begins, has another reason, and ends";
 }
 
 TEST_F(GrantPause, NamesTheFullDiskFirst) {

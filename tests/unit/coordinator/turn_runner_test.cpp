@@ -3,6 +3,7 @@
 #include "base/clock.hpp"
 #include "base/tuning.hpp"
 #include "coordinator/shard/turn_runner.hpp"
+#include "core/state/task_limits.hpp"
 
 #include <gtest/gtest.h>
 
@@ -23,6 +24,15 @@ protected:
   }
 
   std::size_t close() { return runner_.close(clock_.now()).size(); }
+
+  void committed(std::uint64_t number) { runner_.committed(number, clock_.now().steady); }
+
+  /// Closes an empty turn after 10 ms.
+  void tick() {
+    clock_.advance(10ms);
+    runner_.decide(core::tick{}, clock_.now());
+    close();
+  }
 
   /// Number of effects that the next turn releases; empty when they have to wait.
   std::optional<std::size_t> release() {
@@ -50,6 +60,20 @@ protected:
           if (const auto* answer = std::get_if<core::give_permits>(&told->what))
             given += answer->given.size();
     return given;
+  }
+
+  /// Another shard asks for 900 permits of a key with a rate of 1,000 a second and a burst of 20.
+  void want_permits_of_rate() {
+    core::open_permits(state_, 2);
+    core::set_limit rule{1, 1, {"default", "api"}};
+    rule.definition = limit_definition{.rate = start_rate{1000, 1s, 20}};
+    runner_.decide(rule, clock_.now());
+    core::ask_permits question{shard_id{1}, 1, 1};
+    question.is_list = true;
+    for (core::permit_number number = 1; number <= 900; ++number)
+      question.wanted.push_back({number, "default", {{"api", key_of_shard_0(), 1}}});
+    runner_.decide(question, clock_.now());
+    close();
   }
 
   monotonic_time in(duration wait) { return clock_.now().steady + wait; }
@@ -85,7 +109,7 @@ TEST_F(TurnRunner, EffectsWaitForTheCommitOfTheirTurn) {
   EXPECT_FALSE(release());
   EXPECT_FALSE(runner_.is_settled());
 
-  runner_.committed(runner_.submitted());
+  committed(runner_.submitted());
 
   EXPECT_EQ(release(), 1u);
   EXPECT_TRUE(runner_.is_settled());
@@ -106,40 +130,43 @@ TEST_F(TurnRunner, CountsTheTasksThatAClaimOfAnotherCoordinatorHasNotGot) {
   EXPECT_EQ(runner_.granted_to(claim), 1u);
   EXPECT_EQ(runner_.granted_to(worker), 0u);
 
-  runner_.committed(runner_.submitted());
+  committed(runner_.submitted());
   EXPECT_TRUE(release());
 
   EXPECT_EQ(runner_.granted_to(claim), 0u);
 }
 
 TEST_F(TurnRunner, StartsOfARateDoNotPileUpWhileACommitIsDelayed) {
-  core::open_permits(state_, 2);
-  core::set_limit rule{1, 1, {"default", "api"}};
-  rule.definition = limit_definition{.rate = start_rate{1000, 1s, 5}};
-  runner_.decide(rule, clock_.now());
-  core::ask_permits question{shard_id{1}, 1, 1};
-  question.is_list = true;
-  for (core::permit_number number = 1; number <= 900; ++number)
-    question.wanted.push_back({number, "default", {{"api", key_of_shard_0(), 1}}});
-  runner_.decide(question, clock_.now());
-  close();
+  want_permits_of_rate();
 
-  for (int turn = 0; turn < 100; ++turn) {
-    clock_.advance(10ms);
-    runner_.decide(core::tick{}, clock_.now());
-    close();
-  }
-  runner_.committed(runner_.submitted());
-  EXPECT_LE(permits_given(), 5u + 50u + 10u) << "a second would have allowed all";
+  for (int i = 0; i < 100; ++i)
+    tick();
+  committed(runner_.submitted());
+  EXPECT_LE(permits_given(), 20u + 50u + 10u) << "a second would have allowed all";
 
-  clock_.advance(turn_runner::stalled_min);
-  for (int turn = 0; turn < 10; ++turn) {
-    clock_.advance(10ms);
-    runner_.decide(core::tick{}, clock_.now());
-    close();
-    runner_.committed(runner_.submitted());
+  for (int i = 0; i < 10; ++i) {
+    tick();
+    committed(runner_.submitted());
   }
-  EXPECT_GE(permits_given(), 90u);
+  EXPECT_GE(permits_given(), 100u);
+}
+
+TEST_F(TurnRunner, StartsOfARateGoOnWhileEachCommitTakesLong) {
+  want_permits_of_rate();
+
+  std::size_t given = 0;
+  for (int i = 0; i < 10; ++i) {
+    auto writing = runner_.submitted();
+    for (int j = 0; j < 8; ++j) {
+      enqueue();
+      tick();
+    }
+    committed(writing);
+    given += permits_given();
+  }
+
+  EXPECT_GE(given, 400u);
+  EXPECT_LE(given, 800u + 20u);
 }
 
 TEST_F(TurnRunner, SharesAreHeldUntilTheCommitOfTheirTurn) {
@@ -152,12 +179,12 @@ TEST_F(TurnRunner, SharesAreHeldUntilTheCommitOfTheirTurn) {
   enqueue();
   EXPECT_EQ(first.use_count(), 2);
 
-  runner_.committed(1);
+  committed(1);
   release();
   EXPECT_EQ(first.use_count(), 1);
   close();
   EXPECT_EQ(second.use_count(), 2);
-  runner_.committed(2);
+  committed(2);
   release();
 
   EXPECT_EQ(second.use_count(), 1);
@@ -171,7 +198,7 @@ TEST_F(TurnRunner, EffectsWithoutRecordsWaitForAllTurnsBeforeThem) {
   EXPECT_EQ(runner_.submitted(), 1u);
   EXPECT_FALSE(release());
 
-  runner_.committed(1);
+  committed(1);
 
   EXPECT_EQ(release(), 1u);
   EXPECT_EQ(release(), 1u);
@@ -184,8 +211,8 @@ TEST_F(TurnRunner, ALaterCommitCoversEarlierTurns) {
   enqueue();
   close();
 
-  runner_.committed(2);
-  runner_.committed(1);
+  committed(2);
+  committed(1);
 
   EXPECT_TRUE(release());
   EXPECT_TRUE(release());

@@ -357,6 +357,22 @@ TEST_F(Lease, QueuedLeaseEndsUncharged) {
   EXPECT_EQ(entry_of(1).attempt, 0);
 }
 
+TEST_F(Lease, QueuedLeaseWhoseReturnHasToComeAgainEndsUncharged) {
+  lease_one({.lease = 1s});
+  beat("w", held(1, 1), true);
+  core::lease_report returned;
+  returned.how = disposition::nack;
+  returned.started = false;
+  returned.allowed = error{errc::overloaded, "too few replicas"};
+  report("w", held(1, 1), returned);
+  advance(1s);
+
+  expire(held(1, 1));
+
+  EXPECT_EQ(state_of(1), "ready");
+  EXPECT_EQ(entry_of(1).attempt, 0);
+}
+
 TEST_F(Lease, LeaseThatWasStartedAfterItWasQueuedIsCharged) {
   lease_one({.lease = 1s});
   beat("w", held(1, 1), true);

@@ -118,5 +118,34 @@ TEST_F(HandOver, WithoutAReleaseTheNextPrimaryWaits) {
   EXPECT_TRUE(b().is_serving() || c().is_serving());
 }
 
+TEST_F(HandOver, AnotherMemberServesWhenTheStoreOfTheFirstIsDamaged) {
+  nodes[0]->is_away = true;
+  nodes[1]->is_damaged = true;
+
+  pass(8s);
+
+  EXPECT_FALSE(b().is_serving());
+  EXPECT_TRUE(c().is_serving());
+}
+
+TEST_F(HandOver, HandOverToADamagedMemberEndsAtAnother) {
+  nodes[1]->is_damaged = true;
+
+  a().hand_over(id_b);
+  pass(8s);
+
+  EXPECT_FALSE(b().is_serving());
+  EXPECT_TRUE(a().is_serving() || c().is_serving());
+}
+
+TEST_F(HandOver, MemberWhoseDiskHangsIsNotElectedForLong) {
+  nodes[0]->is_away = true;
+  nodes[1]->hangs = true;
+
+  pass(8s);
+
+  EXPECT_TRUE(c().is_serving());
+}
+
 } // namespace
 } // namespace codeq::replication

@@ -54,7 +54,8 @@ public:
   }
 
   void save_promise(epoch_number epoch) override {
-    world_.steps.emplace_back([this, epoch] { self_.promise_saved(epoch, world_.now); });
+    if (!hangs)
+      world_.steps.emplace_back([this, epoch] { self_.promise_saved(epoch, world_.now); });
   }
 
   void write(const entry& what) override {
@@ -88,7 +89,12 @@ public:
 
   void recover(epoch_number epoch, timestamp) override {
     ++recoveries;
-    world_.steps.emplace_back([this, epoch] { self_.recovered(epoch, world_.now); });
+    world_.steps.emplace_back([this, epoch] {
+      if (is_damaged)
+        self_.recovery_failed();
+      else
+        self_.recovered(epoch, world_.now);
+    });
   }
 
   void drop_recovery() override { ++dropped; }
@@ -103,6 +109,10 @@ public:
 
   std::vector<node*> others;
   bool is_away = false;
+  /// Its store cannot be recovered.
+  bool is_damaged = false;
+  /// Its disk saves no promise.
+  bool hangs = false;
   /// etcd's news come before its answer.
   bool is_told_by_watch = false;
   int recoveries = 0;

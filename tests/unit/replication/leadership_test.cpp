@@ -126,6 +126,27 @@ TEST_F(LeadershipTest, LearnerCountsForNewDeltasUntilItsAdditionIsAskedFor) {
   EXPECT_TRUE(leads_.take_ready().empty());
 }
 
+TEST_F(LeadershipTest, LearnerWhoseDiskHangsWhileItCountsHoldsNothingUpForLong) {
+  confirm_by(b, propose());
+  confirm_by(c, {2, 10});
+  (void)leads_.take_ready();
+  const auto old = propose();
+  EXPECT_FALSE(leads_.next_change(now_)) << "it counts from here on";
+  const auto later = propose();
+  confirm_by(b, later);
+  EXPECT_EQ(leads_.take_ready().size(), 1u) << "up to " << old.number;
+
+  for (auto waited = 0ms; waited <= timing::unconfirmed; waited += timing::beacon) {
+    advance(timing::beacon);
+    beat();
+    confirm_by(b, later);
+    confirm_by(c, {2, 10});
+    EXPECT_FALSE(leads_.next_change(now_));
+  }
+
+  EXPECT_EQ(leads_.take_ready().size(), 1u);
+}
+
 TEST_F(LeadershipTest, LearnerThatIsBeingAddedCountsForAllThatIsNotAcknowledged) {
   const auto start = propose();
   confirm_by(b, start);

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace codeq::worker {
 namespace {
 
@@ -50,6 +52,25 @@ TEST(Outbox, PostponedReportIsSentAgain) {
   box.send_postponed();
   EXPECT_EQ(sent(box), "0: 1; ");
   EXPECT_TRUE(box.answered(key_of(1)));
+}
+
+TEST(Outbox, PostponedReportIsSentOnceAfterAReconnection) {
+  outbox box(1);
+  box.add(make(key_of(1, 0)));
+  box.add(make(key_of(2, 1)));
+  (void)sent(box);
+  box.postpone(key_of(1, 0));
+  box.postpone(key_of(2, 1));
+
+  box.resend(0);
+  box.send_postponed();
+  EXPECT_EQ(sent(box), "0: 1; 1: 2; ");
+
+  box.postpone(key_of(1, 0));
+  const std::array shards{shard_id{0}};
+  box.resend(0, shards);
+  box.send_postponed();
+  EXPECT_EQ(sent(box), "0: 1; ");
 }
 
 TEST(Outbox, ReportsLeaveOnceGroupedByShard) {

@@ -43,10 +43,15 @@ protected:
   }
 
   std::map<std::string, std::size_t> room;
+  /// The queues whose room was asked for.
+  std::set<std::string> asked;
   std::set<std::uint64_t> lost;
   std::set<std::uint64_t> blocked;
   waiting_tasks tasks{waiting_tasks::rules{
-    [this](const std::string& queue) { return room.contains(queue) ? room[queue] : 1; },
+    [this](const std::string& queue) {
+      asked.insert(queue);
+      return room.contains(queue) ? room[queue] : 1;
+    },
     [this](const lease_key& key) { return !lost.contains(value(key.token)); },
     [this](const task& attempt) { return !blocked.contains(value(attempt.token)); }}};
 };
@@ -70,6 +75,19 @@ TEST_F(WaitingTasks, StartTogetherAsFarAsThereIsRoom) {
 
   EXPECT_THAT(take(), ElementsAre(1, 2));
   EXPECT_THAT(take(), ElementsAre(3));
+}
+
+TEST_F(WaitingTasks, QueueIsForgottenWhenItsLastTasksWereDropped) {
+  room["a"] = 0;
+  add("a", 1);
+  add("b", 2);
+  lost = {1};
+  tasks.drop_lost();
+
+  tasks.forget("a");
+
+  EXPECT_EQ(take_queues(1), "b");
+  EXPECT_THAT(asked, testing::Not(testing::Contains("a")));
 }
 
 TEST_F(WaitingTasks, LostOnesAreDropped) {

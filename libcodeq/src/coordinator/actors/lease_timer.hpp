@@ -5,10 +5,11 @@
 
 namespace codeq::coordinator {
 
-/// The actor of one lease; a lease gets it when it is `tuning::lease_youth_max` old. It decides no
-/// time: the shard's `timing_wheel` finds that the deadline has passed, its driver sends
-/// `lease_due`, and the actor answers with `core::expire_lease`. It uses no scheduler time until
-/// then; a lease that ends early drops the actor's handle.
+/// The actor of one lease, which gets it when an eighth of it, or `tuning::lease_youth_max`, is
+/// over, or at once when its run timeout is near. It decides no time: the shard's `timing_wheel`
+/// finds that the deadline has passed, its driver sends `lease_due`, and the actor answers with
+/// `core::expire_lease`. It uses no scheduler time until then; a lease that ends early drops the
+/// actor's handle.
 struct lease_timer_state {
   static constexpr const char* name = "lease_timer";
 };

@@ -91,6 +91,8 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
   auto peer = opening.session.peer;
   opening.session.remote = from.remote;
   auto options = options_for(opening, from);
+  // A connection that has just come is not idle.
+  options.last_message->store(now().time_since_epoch().count(), std::memory_order_relaxed);
   auto session = transport::spawn_beside_sockets(self_->system(), drive_session, options);
   self_->monitor(session);
   // Before the shards and the connection know it, so that no credit of a drained worker gets there.

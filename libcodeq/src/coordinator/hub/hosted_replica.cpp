@@ -193,7 +193,7 @@ void hosted_replica::recover(epoch_number epoch, timestamp shard_time) {
           CODEQ_LOG_ERROR(
             "shard cannot be recovered shard={} epoch={} reason=\"{}\"", value(self.shard_), epoch,
             to_string(recovered.error()));
-          return;
+          return self.driver().recovery_failed(now);
         }
         self.recovered_ = *recovered;
         self.driver().recovered(epoch, now);

@@ -208,16 +208,17 @@ void replica_hub::take(const replica_frame_arrived& m) {
       to_string(messages.error()));
     return;
   }
+  std::optional<error> malformed;
   for (const auto& body : *messages) {
-    auto decoded = decode_shard_message(body);
-    if (!decoded) {
-      CODEQ_LOG_WARN(
-        "coordinator sends a malformed message node={} reason=\"{}\"", m.node,
-        to_string(decoded.error()));
-      return;
-    }
-    receive(m.incarnation, *decoded);
+    if (auto decoded = decode_shard_message(body))
+      receive(m.incarnation, *decoded);
+    else
+      malformed = decoded.error();
   }
+  if (malformed)
+    CODEQ_LOG_WARN(
+      "coordinator sends malformed messages node={} reason=\"{}\"", m.node,
+      to_string(*malformed));
 }
 
 void replica_hub::receive(std::uint64_t incarnation, shard_message& m) {

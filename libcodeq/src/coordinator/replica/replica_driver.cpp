@@ -137,6 +137,11 @@ void replica_driver::recovered(epoch_number epoch, monotonic_time now) {
   replica_.recovered(epoch, now);
 }
 
+void replica_driver::recovery_failed(monotonic_time now) {
+  now_ = now;
+  replica_.recovery_failed();
+}
+
 void replica_driver::note_gone(replica_id replica, monotonic_time now) {
   now_ = now;
   replica_.note_gone(replica, now);

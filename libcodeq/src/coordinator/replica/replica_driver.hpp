@@ -56,7 +56,8 @@ public:
   /// first call for it; answered by `removals_read`.
   virtual void read_removals(const replication::copy_id& id) = 0;
 
-  /// Recovers the shard from the store; answered by `recovered`. Replaces a recovery before it.
+  /// Recovers the shard from the store; answered by `recovered` or `recovery_failed`. Replaces
+  /// a recovery before it.
   virtual void recover(replication::epoch_number epoch, timestamp shard_time) = 0;
   virtual void drop_recovery() = 0;
 
@@ -128,6 +129,7 @@ public:
   /// Without removals none are left.
   void removals_read(const replication::copy_id& id, result<storage::write_set> removals);
   void recovered(replication::epoch_number epoch, monotonic_time now);
+  void recovery_failed(monotonic_time now);
 
   /// See `replication::shard_replica`.
   void note_gone(replication::replica_id replica, monotonic_time now);

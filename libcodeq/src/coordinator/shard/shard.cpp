@@ -203,7 +203,7 @@ void shard::read_survivors() {
 }
 
 void shard::committed(std::uint64_t number, const instant& now) {
-  turns_.committed(number);
+  turns_.committed(number, now.steady);
   find_keys(now);
   read_survivors();
   release(now);
@@ -269,11 +269,11 @@ void shard::look_at_room(const instant& now) {
     why = grant_pause::disk_full;
   else if (!port_.accepts_writes())
     why = grant_pause::few_replicas;
+  if (std::exchange(paused_for_, why) != why)
+    port_.note_grants(why);
   bool is_paused = why != grant_pause::none;
-  if (is_paused == state_->are_grants_paused)
-    return;
-  port_.note_grants(why);
-  pause_grants(is_paused, now);
+  if (is_paused != state_->are_grants_paused)
+    pause_grants(is_paused, now);
 }
 
 void shard::pause_grants(bool paused, const instant& now) {

@@ -285,7 +285,8 @@ private:
   /// Lets a peer ask again for tasks that it awaits.
   void put_off(core::peer_id peer, const std::vector<sequence>& awaited);
 
-  /// Refuses results that the disk has no space for, and extends their leases meanwhile.
+  /// Marks the reports that have to come again: those of results that the disk has no space for,
+  /// of follow-ups that another shard has no room for, and all while too few replicas are in sync.
   void put_off_large(core::report& command, const instant& now);
 
   // Answer requests for data that this peer may not see as if it did not exist.
@@ -472,6 +473,8 @@ private:
   bool wants_epoch_ = false;
   /// The new epoch, while a turn is still open.
   std::optional<std::uint32_t> next_epoch_;
+  /// As the port was told last.
+  grant_pause paused_for_ = grant_pause::none;
   bool is_stopping_ = false;
 };
 

@@ -22,8 +22,7 @@ public:
 
   void add(fencing_token token, monotonic_time deadline);
 
-  /// The timer will not fire. Its token must not be added again. Does nothing when the timer has
-  /// fired.
+  /// The timer will not fire, or has fired. Its token must not be added again.
   void drop(fencing_token token);
 
   /// Removes all timers whose deadline is at or before `now`.

@@ -66,27 +66,28 @@ std::vector<core::event> turn_runner::close(const instant& now) {
     last_snapshot_ = now.steady;
     written_bytes_ = 0;
   }
-  state_.limits.keys().put_off_starts(
-    is_stalled(now.steady) ? std::max(state_.at, now.shard) + stalled_min : timestamp{});
+  if (is_stalled(now.steady))
+    state_.limits.keys().put_off_starts(std::max(state_.at, now.shard) + stalled_look);
   auto sealed = turn_->seal(now);
   turn_.reset();
   must_sync_ = sealed.must_sync;
+  if (submitted_ == committed_)
+    waiting_since_ = now.steady;
   submitted_ += sealed.events.empty() ? 0 : 1;
   for_each_far_grant(sealed.effects, [this](core::peer_id peer, std::uint32_t tasks) {
     granted_[peer] += tasks;
   });
-  held_.push_back(
-    {submitted_, now.steady, std::move(sealed.effects), std::exchange(shares_, {})});
+  held_.push_back({submitted_, std::move(sealed.effects), std::exchange(shares_, {})});
   return std::move(sealed.events);
 }
 
 bool turn_runner::is_stalled(monotonic_time now) const {
-  return !held_.empty() && held_.front().commit > committed_
-         && now - held_.front().closed_at > stalled_min;
+  return submitted_ > committed_ && now - waiting_since_ > stalled_min;
 }
 
-void turn_runner::committed(std::uint64_t number) {
+void turn_runner::committed(std::uint64_t number, monotonic_time now) {
   committed_ = std::max(committed_, number);
+  waiting_since_ = now;
 }
 
 std::optional<std::vector<core::effect>> turn_runner::release() {

@@ -31,8 +31,11 @@ struct turn_limits {
 /// wake-ups. Used from one thread.
 class turn_runner {
 public:
-  /// While a turn waits longer than this for its commit, no task of a limit with a rate starts.
+  /// No task of a limit with a rate starts while turns wait for a commit and the last one is longer
+  /// ago than this: each commit lets go of what started in at most this time.
   static constexpr duration stalled_min{50};
+  /// So often this is looked at meanwhile.
+  static constexpr duration stalled_look{10};
 
   /// @pre `state` outlives the runner
   turn_runner(core::shard_state& state, monotonic_time now, const turn_limits& limits = {});
@@ -67,7 +70,7 @@ public:
   void note_written(std::size_t bytes) noexcept { written_bytes_ += bytes; }
 
   /// The journal has committed everything up to this number.
-  void committed(std::uint64_t number);
+  void committed(std::uint64_t number, monotonic_time now);
 
   [[nodiscard]] std::uint64_t committed() const noexcept { return committed_; }
 
@@ -104,13 +107,10 @@ private:
   /// since.
   [[nodiscard]] bool is_snapshot_due(monotonic_time now) const;
 
-  /// The oldest turn that is not committed was closed so long ago that its starts, with those of
-  /// further turns, would leave as a burst.
   [[nodiscard]] bool is_stalled(monotonic_time now) const;
 
   struct held_turn {
     std::uint64_t commit = 0;
-    monotonic_time closed_at;
     std::vector<core::effect> effects;
     std::vector<enqueue_share> shares;
   };
@@ -123,6 +123,8 @@ private:
   std::uint64_t submitted_ = 0;
   bool must_sync_ = false;
   std::uint64_t committed_ = 0;
+  /// The latest commit, or the close of the first turn that waits for one.
+  monotonic_time waiting_since_{};
   std::deque<held_turn> held_;
   /// See `granted_to`.
   std::unordered_map<core::peer_id, std::uint32_t> granted_;

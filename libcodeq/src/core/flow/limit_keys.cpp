@@ -430,11 +430,10 @@ void limit_keys::release_of(const limit_place& at, release_round& round) {
 }
 
 std::vector<sequence> limit_keys::release(timestamp now, const fair_terms_of& terms_of) {
-  if (put_off_until_ > now)
-    return {};
   for (std::size_t i = 0; i < marked_per_turn_max && !rescaled_.empty(); ++i)
     marked_.insert(rescaled_.extract(rescaled_.begin()));
-  for (; !due_.empty() && due_.begin()->first <= now; due_.erase(due_.begin())) {
+  bool may_look = put_off_until_ <= now;
+  for (; may_look && !due_.empty() && due_.begin()->first <= now; due_.erase(due_.begin())) {
     const auto& at = due_.begin()->second;
     changed_.insert(at);
     keys_.at(at).due.reset();
@@ -469,7 +468,7 @@ void limit_keys::settle_turn(const limited_task& task, std::int64_t difference) 
 
 std::optional<timestamp> limit_keys::next_release() const {
   if (!changed_.empty() || !rescaled_.empty())
-    return put_off_until_;
+    return timestamp{};
   return due_.empty() ? std::nullopt : std::optional(std::max(due_.begin()->first, put_off_until_));
 }
 

@@ -108,8 +108,8 @@ public:
   /// The last slot of the key was taken by another shard, so that it is this one's turn.
   [[nodiscard]] bool was_permitted(const limit_place& at) const;
 
-  /// No task of a limit with a rate starts before that time, and `release` returns none; a past time
-  /// ends it. What starts while starts cannot leave would leave at once later.
+  /// No task of a limit with a rate starts before that time: what starts while starts cannot leave
+  /// would leave at once later. Until then `release` looks at no key that changes by time alone.
   void put_off_starts(timestamp until) noexcept { put_off_until_ = until; }
 
   /// The slot that was just taken is another shard's.

@@ -63,7 +63,7 @@ std::optional<result<void>> turn::answer_to(const lease_report& r, peer_id peer)
       // The worker will resend the report; until then this keeps the lease of the ended handler
       // alive.
       if (ok.error().code == errc::overloaded)
-        extend(*l, {r.seq, r.token});
+        extend(*l, {.seq = r.seq, .token = r.token, .queued = !r.started});
       return ok;
     }
     if (r.checkpoint.mark.number != 0)

@@ -77,7 +77,9 @@ struct frame_arrived {
 };
 
 /// The earliest timer of the gateway is due.
-struct gateway_tick {};
+struct gateway_tick {
+  std::uint64_t number = 0;
+};
 
 /// Asks the gateway to answer every open request and to accept no more.
 struct stop_gateway {};

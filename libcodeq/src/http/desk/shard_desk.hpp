@@ -332,7 +332,7 @@ public:
   /// A shard ended the gateway's session. Begins another one, in which enqueues and watches go on;
   /// other open requests fail.
   void misbehaved(const error& reason);
-  void tick();
+  void run_timers(gateway_tick tick);
 
 private:
   struct question_open {
@@ -483,6 +483,8 @@ private:
   std::vector<shard_follower> followers_;
   std::vector<std::function<void()>> loss_followers_;
   std::optional<monotonic_time> armed_;
+  /// Number of the tick that `armed_` waits for.
+  std::uint64_t last_tick_ = 0;
   bool stopped_ = false;
 };
 

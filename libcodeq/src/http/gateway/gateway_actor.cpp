@@ -192,7 +192,7 @@ gateway(gateway_actor::stateful_pointer<gateway_state> self, const gateway_actor
     [self](const actors::link_up& m) { self->state.desk().take(m); },
     [self](const actors::link_down& m) { self->state.desk().take(m); },
     [self](const actors::from_link<schema::ClusterMap>& m) { self->state.desk().take(m); },
-    [self](gateway_tick) { self->state.desk().tick(); },
+    [self](gateway_tick tick) { self->state.desk().run_timers(tick); },
     [self](stop_gateway) { return self->state.stop(); },
   };
 }

@@ -155,10 +155,13 @@ void show(gateway_context& context, const exchange_ptr& call, open_claim& all) {
   call->answer(std::move(answer));
 }
 
-/// The client went away before it learned of its tasks.
+/// The client went away before it learned of its tasks, or its claim got no turn in time.
 void end_gone(gateway_context& context, const exchange_ptr& call, const open_claim& all) {
   context.desk.give_back(all.leases);
-  call->answer(no_content());
+  if (call->is_gone)
+    return call->answer(no_content());
+  call->answer(refusal_of(
+    {errc::overloaded, "the claim got no turn in time, since many of its tenant wait"}));
 }
 
 void next_step(gateway_context& context, const exchange_ptr& call, const open_claim_ptr& all);

@@ -66,7 +66,6 @@ inline constexpr std::size_t webhook_flights_max = 128;
 inline constexpr std::size_t webhook_flights_per_host_max = 16;
 /// Maximum number of simultaneous look-ups of hosts, shared in the same way.
 inline constexpr std::size_t resolver_threads_max = 32;
-inline constexpr std::size_t webhook_answer_bytes_max = 64u << 10;
 inline constexpr duration webhook_timeout = std::chrono::seconds(10);
 inline constexpr duration webhook_retry_min = std::chrono::seconds(1);
 inline constexpr duration webhook_retry_max = std::chrono::minutes(15);

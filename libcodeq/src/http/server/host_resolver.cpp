@@ -9,8 +9,11 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -73,20 +76,28 @@ struct host_resolver::impl : std::enable_shared_from_this<impl> {
 };
 
 void host_resolver::impl::start_waiting() {
-  std::vector<done_function> too_late;
+  std::vector<std::pair<done_function, error>> refused;
   {
     std::lock_guard guard(mutex);
     while (auto next = queue.start_next()) {
       if (lookups.at(next->number).wanted_until < steady_clock::now()) {
         for (auto& done : end(*next))
-          too_late.push_back(std::move(done));
+          refused.emplace_back(
+            std::move(done), error{errc::timeout, "too many hosts are looked up at once"});
         continue;
       }
-      std::thread([self = shared_from_this(), of = *next] { self->run(of); }).detach();
+      try {
+        std::thread([self = shared_from_this(), of = *next] { self->run(of); }).detach();
+      } catch (const std::system_error& broken) {
+        for (auto& done : end(*next))
+          refused.emplace_back(
+            std::move(done),
+            error{errc::overloaded, "the host cannot be looked up: " + std::string(broken.what())});
+      }
     }
   }
-  for (auto& done : too_late)
-    done(error{errc::timeout, "too many hosts are looked up at once"});
+  for (auto& [done, reason] : refused)
+    done(reason);
 }
 
 void host_resolver::impl::run(const flight& of) {

@@ -241,11 +241,13 @@ void outgoing::read(error_code failure) {
     return fail(errc::disconnected, failure);
   parser_.emplace();
   parser_->header_limit(header_bytes_max);
+  auto taken = [self = shared_from_this()](error_code broken, std::size_t) { self->take(broken); };
+  if (request_.answer_bytes_max == 0) {
+    parser_->body_limit(boost::none);
+    return field::async_read_header(*stream_, buffer_, *parser_, std::move(taken));
+  }
   parser_->body_limit(request_.answer_bytes_max);
-  field::async_read(
-    *stream_, buffer_, *parser_, [self = shared_from_this()](error_code broken, std::size_t) {
-      self->take(broken);
-    });
+  field::async_read(*stream_, buffer_, *parser_, std::move(taken));
 }
 
 void outgoing::take(error_code failure) {

@@ -34,6 +34,7 @@ struct outgoing_request {
   std::shared_ptr<const security::tls_context> tls{};
   /// The time limit for the whole request, including the look-up of the host.
   duration timeout{0};
+  /// 0: the answer's body is not read.
   std::size_t answer_bytes_max = 0;
   /// Finds the addresses of the host, and calls back on the thread that runs `io`. When it is
   /// empty, the system is asked for one host after the other.

@@ -197,7 +197,6 @@ void wakeup_desk::call(const wakeup& w, std::optional<timestamp> oldest) {
   if (!options_.secret.empty())
     request.fields = signature_fields(options_.secret, options_.wall_time(), request.body);
   request.timeout = limits::webhook_timeout;
-  request.answer_bytes_max = limits::webhook_answer_bytes_max;
   request.public_only = !options_.allow_private;
   auto number = ++last_number_;
   calls_.emplace(number, w.to.tenant);

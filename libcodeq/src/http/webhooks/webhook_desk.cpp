@@ -306,7 +306,6 @@ void webhook_desk::send(std::uint64_t number, const task_detail& task, const std
   if (!options_.secret.empty())
     request.fields = signature_fields(options_.secret, options_.wall_time(), request.body);
   request.timeout = limits::webhook_timeout;
-  request.answer_bytes_max = limits::webhook_answer_bytes_max;
   request.public_only = !options_.allow_private;
   const auto& tenant = flights_.at(number).tenant;
   options_.send(tenant, std::move(request), [post = post_, number](result<outgoing_answer> answer) {

@@ -111,7 +111,7 @@ void dispatcher_driver::take_exception(const std::exception_ptr& thrown) {
 }
 
 void dispatcher_driver::reconfigure(actors::reconfigure_worker& wish) {
-  dispatcher_->reconfigure(serve(std::move(wish.handlers)), wish.slots, wish.prefetch);
+  dispatcher_->reconfigure(serve(std::move(wish.handlers)), wish.slots, wish.prefetch, now());
 }
 
 void dispatcher_driver::tell_health(const actors::ask_health& question) const {

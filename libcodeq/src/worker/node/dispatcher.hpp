@@ -140,8 +140,11 @@ public:
   void wake(std::uint64_t number, monotonic_time now);
 
   /// Changes queues and slots; ignored during a drain.
-  void
-  reconfigure(const std::vector<served_queue>& queues, std::size_t slots, std::size_t prefetch);
+  void reconfigure(
+    const std::vector<served_queue>& queues,
+    std::size_t slots,
+    std::size_t prefetch,
+    monotonic_time now);
 
   /// Claims nothing more and ends in order; handlers may run for at most `limit`. A second call
   /// ends the wait.
@@ -284,7 +287,7 @@ private:
   /// The store of the cluster's shards, once one of its coordinators was connected.
   std::optional<std::size_t> cluster_store_;
 
-  /// The latest time that was passed in.
+  /// When attempts begin that are started now.
   monotonic_time now_{};
   step step_ = step::running;
   bool flush_scheduled_ = false;

@@ -80,9 +80,13 @@ void dispatcher::send_queues(std::size_t link) {
 }
 
 void dispatcher::reconfigure(
-  const std::vector<served_queue>& queues, std::size_t slots, std::size_t prefetch) {
+  const std::vector<served_queue>& queues,
+  std::size_t slots,
+  std::size_t prefetch,
+  monotonic_time now) {
   if (step_ != step::running)
     return;
+  now_ = now;
   port_.note_settings(queues.size(), slots, prefetch);
   prefetch_ = prefetch;
   pool_.configure(queues, slots);

@@ -71,6 +71,7 @@ std::vector<lease_key> outbox::list(Test&& is_meant) const {
 
 void outbox::resend(std::size_t store) {
   auto is_of = [store](const lease_key& key) { return key.store == store; };
+  std::erase_if(postponed_, is_of);
   unsent_[store] = list(is_of);
   std::erase_if(resent_, is_of);
   resent_.insert(unsent_[store].begin(), unsent_[store].end());
@@ -82,6 +83,7 @@ void outbox::resend(std::size_t store, std::span<const shard_id> shards) {
   };
   auto& unsent = unsent_[store];
   std::erase_if(unsent, is_of);
+  std::erase_if(postponed_, is_of);
   auto again = list(is_of);
   unsent.insert(unsent.end(), again.begin(), again.end());
   std::erase_if(resent_, is_of);

@@ -40,9 +40,14 @@ void slot_pool::configure(const std::vector<served_queue>& queues, std::size_t s
       served_patterns_.push_back(served);
     }
   }
-  for (auto& [name, queue] : queues_)
-    if (const auto* served = queue.is_handled ? nullptr : find_pattern(name))
+  for (auto& [name, queue] : queues_) {
+    if (queue.is_handled)
+      continue;
+    if (const auto* served = find_pattern(name))
       serve(name, *served, true);
+    else if (std::exchange(queue.is_adopted, false))
+      --adopted_;
+  }
 }
 
 void slot_pool::serve(const std::string& queue, served_queue served, bool is_adopted) {

@@ -35,8 +35,12 @@ void waiting_tasks::add(const lease_key& key, task&& received) {
 
 void waiting_tasks::forget(const std::string& queue) {
   auto found = lanes_.find(queue);
-  if (found != lanes_.end() && found->second.size == 0 && !found->second.is_listed)
-    lanes_.erase(found);
+  if (found == lanes_.end() || found->second.size > 0)
+    return;
+  // It is listed when its last tasks were dropped.
+  if (found->second.is_listed)
+    listed_.erase(&found->second);
+  lanes_.erase(found);
 }
 
 waiting_list waiting_tasks::take_next() {
