@@ -301,7 +301,7 @@ void shard_rig::acknowledge(std::vector<decided_turn> group) {
     ahead_.pop_front();
     if (t.horizon)
       unsynced_horizons_.push_back(std::move(t.horizon));
-    shards_[t.shard].turns->committed(t.number);
+    shards_[t.shard].turns->committed(t.number, clock_.now().steady);
     while (auto effects = shards_[t.shard].turns->release())
       for (const auto& e : *effects)
         hand_out(t.shard, e);
