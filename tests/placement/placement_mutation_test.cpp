@@ -8,7 +8,7 @@
 namespace codeq::cluster::sim {
 
 /// A fault has to be caught within the first `seeds_max` seeds; without a fault all of them pass.
-constexpr std::uint64_t seeds_max = 2000;
+constexpr std::uint64_t seeds_max = 2500;
 
 TEST(MovingCopiesFaults, EachIsCaughtAndNothingElse) {
   ASSERT_GT(mutation::count_hunted(), 0u) << "CODEQ_FAULT is in no name of a fault";
