@@ -261,7 +261,7 @@ private:
   monotonic_time beat_{};
   /// Since when the disk has not finished a write of the log.
   std::optional<monotonic_time> writing_since_;
-  /// The same for the promise.
+  /// Since when it has not saved the promise.
   std::optional<monotonic_time> saving_since_;
   std::uint64_t questions_ = 0;
   std::optional<election> election_;

@@ -76,7 +76,7 @@ void turn::book_slots(bool in_turns) {
     };
     while (may_give())
       give_wanted(std::get<sequence>(*line.waiting.begin()));
-    // What is left over is kept for tasks of this shard.
+    // This shard keeps the other slots for its own tasks.
     if (!in_turns && !line.waiting.empty() && room() > 0)
       kept.insert(name);
   }

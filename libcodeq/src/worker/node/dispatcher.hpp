@@ -287,7 +287,7 @@ private:
   /// The store of the cluster's shards, once one of its coordinators was connected.
   std::optional<std::size_t> cluster_store_;
 
-  /// When attempts begin that are started now.
+  /// The begin of the attempts that are started next.
   monotonic_time now_{};
   step step_ = step::running;
   bool flush_scheduled_ = false;
