@@ -9,6 +9,7 @@
 #include "core/commands/event.hpp"
 #include "core/queues/queue_rules.hpp"
 #include "core/state/shard_state.hpp"
+#include "core/turn/known_rival.hpp"
 
 #include <cstddef>
 #include <map>
@@ -130,8 +131,7 @@ private:
   void add_by_prefix(
     std::uint32_t queue, std::vector<std::pair<std::uint32_t, peer_id>>& waiting) const;
   /// False when the queue's next task comes after the rival's.
-  bool grant(
-    std::uint32_t queue, peer_id peer, std::uint32_t count, const std::optional<rival_head>& rival);
+  bool grant(std::uint32_t queue, peer_id peer, std::uint32_t count, known_rival& rival);
   /// Holds the tasks of a priority back that come next and that their limits do not admit. False
   /// when the turn has to leave further ones to the next turn.
   /// `asks`: tasks that lack a permit are taken out as well, and the permit is asked for.

@@ -6,6 +6,7 @@
 #include "core/state/queue_fairness.hpp"
 #include "core/state/task_limits.hpp"
 #include "core/turn/granted_run.hpp"
+#include "core/turn/known_rival.hpp"
 #include "core/turn/turn.hpp"
 
 #include <algorithm>
@@ -346,7 +347,7 @@ void turn::match_queue(std::uint32_t queue) {
   auto& q = *state_.queues[queue];
   state_.join_turns(q);
   auto waiting = waiting_at(queue);
-  auto rival = q.board ? q.board->best_elsewhere() : std::nullopt;
+  known_rival rival(q.board.get());
   bool may_grant = true;
   // The least loaded first, in equal shares; the rest is distributed again.
   std::stable_sort(
@@ -427,7 +428,7 @@ void turn::add_by_prefix(
 }
 
 bool turn::grant(
-  std::uint32_t queue, peer_id peer, std::uint32_t count, const std::optional<rival_head>& rival) {
+  std::uint32_t queue, peer_id peer, std::uint32_t count, known_rival& rival) {
   auto& q = *state_.queues[queue];
   const auto& a = state_.attached.at(peer);
   note_service(q, queue, state_.turns, service::tried);
@@ -445,8 +446,9 @@ bool turn::grant(
       }
       ready_head next{
         static_cast<std::uint8_t>(priority), who ? time_of_turn(time) : s->enqueued_at};
-      if (!behind && rival && is_outranked(next, rival->head))
-        behind = rival->shard;
+      const auto& first = rival.at(priority);
+      if (!behind && first && is_outranked(next, first->head))
+        behind = first->shard;
       if (behind) {
         outranked_.emplace_back(queue, rival_head{next, *behind});
         return false;

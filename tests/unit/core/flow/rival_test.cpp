@@ -14,6 +14,8 @@ public:
   struct row {
     std::optional<core::ready_head> shown;
     std::optional<core::ready_head> rival;
+    /// Replaces `rival` once that was read.
+    std::optional<core::ready_head> later_rival;
     /// Shard 1 has fairness keys.
     bool has_turns = false;
   };
@@ -33,9 +35,12 @@ public:
     [[nodiscard]] bool has_turns() const override { return row_.has_turns; }
 
     [[nodiscard]] std::optional<core::rival_head> best_elsewhere() const override {
-      if (!row_.rival)
+      auto rival = row_.rival;
+      if (row_.later_rival)
+        row_.rival = row_.later_rival;
+      if (!rival)
         return std::nullopt;
-      return core::rival_head{*row_.rival, shard_id{1}};
+      return core::rival_head{*rival, shard_id{1}};
     }
 
   private:
@@ -93,6 +98,15 @@ TEST_F(Rival, OnlyTasksBelowItsPriorityWait) {
 
   EXPECT_EQ(
     claim("w", 9), "w: outranked 6 by 1 with 3; w: got 1/t1 2/t2 3/t3 and there is more");
+}
+
+TEST_F(Rival, TaskThatWaitedForOneOfThisShardComesBeforeThoseOfALowerPriority) {
+  enqueue("q", 1, {.priority = 5, .fairness = {"a", 1}});
+  enqueue("q", 2, {.priority = 3, .fairness = {"a", 1}});
+  board_->rows["q"].later_rival = core::ready_head{5, core::time_of_turn(0)};
+  attach("w", {"q"});
+
+  EXPECT_EQ(claim("w", 3), "w: outranked 2 by 1 with 3; w: got 1/t1 and there is more");
 }
 
 TEST_F(Rival, TaskOfTheSamePriorityComesFirstOnceItIsOlderByMoreThanASecond) {
