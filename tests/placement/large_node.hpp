@@ -20,6 +20,9 @@ public:
   void save_promise(replication::epoch_number epoch) override;
   void write(const replication::entry& what) override;
   void clear_doubt() override {}
+
+  [[nodiscard]] bool reaches_etcd() const override { return true; }
+
   replication::log_tail
   read_after(replication::replica_id to, replication::position after) override;
   void begin_copy(replication::replica_id to, replication::epoch_number epoch) override;

@@ -147,6 +147,8 @@ public:
 
   timestamp shard_time() override { return {}; }
 
+  [[nodiscard]] bool reaches_etcd() const override { return true; }
+
   void serve(epoch_number epoch) override;
   void stop_serving() override;
 

@@ -33,6 +33,8 @@ inline constexpr std::size_t rings_bytes = 32u << 20;
 /// The same in files: of one file, and of a shard.
 inline constexpr std::size_t spool_file_bytes = 8u << 20;
 inline constexpr std::size_t spool_bytes = 64u << 20;
+/// The same of a shard of which a replica takes a copy: the deltas since the copy began are kept.
+inline constexpr std::size_t spool_bytes_of_copy = 1u << 30;
 /// One part of a copy of a shard's data, unless it is one record.
 inline constexpr std::size_t copy_part_bytes = 256u << 10;
 /// Keys that are removed at once before a copy is taken.

@@ -416,7 +416,7 @@ bool shard_replica::does_disk_hang(monotonic_time now) const {
 }
 
 void shard_replica::release_if_disk_hangs(monotonic_time now) {
-  if (!does_disk_hang(now))
+  if (!does_disk_hang(now) || !port_.reaches_etcd())
     return;
   if (const auto to = next_primary(); to != id_)
     hand_over(to);

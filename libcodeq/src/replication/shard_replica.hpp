@@ -61,6 +61,9 @@ public:
   /// `txn(if value == old then put next else get)`; then `etcd_answered`, or nothing.
   virtual void compare_and_set(const membership& old, const membership& next) = 0;
 
+  /// Whether etcd answers. While it does not, no other replica can take over.
+  [[nodiscard]] virtual bool reaches_etcd() const = 0;
+
   /// All deltas of this epoch up to this one are on all members: their effects may leave.
   virtual void acknowledge(position at) = 0;
 

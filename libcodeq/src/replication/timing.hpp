@@ -26,7 +26,7 @@ inline constexpr duration entitlement = 1500ms;
 inline constexpr duration wait = 2000ms;
 /// A member that confirms nothing for so long is removed from the set.
 inline constexpr duration unconfirmed = 1500ms;
-/// A primary whose disk has not finished a write for so long gives up its epoch.
+/// A primary whose disk has not finished a write for so long gives up its epoch, if etcd answers.
 inline constexpr duration hung_disk = 1000ms;
 /// A copy whose taker is silent for so long is given up.
 inline constexpr duration copy_silence = 5000ms;

@@ -2,6 +2,7 @@
 """Operators see the state of a cluster, and move its shards."""
 
 import json
+import os
 import time
 import unittest
 
@@ -284,16 +285,30 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
         self.cluster.ctl("cluster", "undrain", "c1")
         self.cluster.ctl("cluster", "drain", "c0", "--wait", "50s")
 
+    def assert_empty(self, store):
+        """A store whose coordinator has stopped has no data of any shard."""
+        found = json.loads(self.cluster.ctl("--json", "verify", store))
+        self.assertEqual([], found["findings"])
+        for one in found["shards"]:
+            self.assertEqual({"replica"}, set(one["records"]), one)
+
     def test_drained_node_loses_all_copies_and_no_task(self):
         self.cluster.start_all()
         tasks = [self.cluster.enqueue("q", "x", "--key", f"k{i}") for i in range(20)]
+        copied = [shard for shard, record in self.cluster.records().items()
+                  if "c2" in record["replicas"].values()]
 
         self.cluster.ctl("cluster", "drain", "c2", "--wait", "50s")
 
         nodes = {node for record in self.cluster.records().values()
                  for node in record["replicas"].values()}
         self.assertEqual({"c0", "c1"}, nodes)
+        for shard in copied:
+            said = f"data of a dropped replica are removed shard={shard}"
+            wait_until(lambda s=said: s in self.cluster.nodes["c2"].text(), 10, said)
+        self.assertEqual([], os.listdir(self.cluster.path("store-c2/replicas")))
         self.assertEqual(0, self.cluster.nodes["c2"].terminate(20)[0])
+        self.assert_empty(self.cluster.path("store-c2"))
         for task in tasks:
             self.assertEqual("ready", self.cluster.status(task)["state"])
         self.assertIn("is not one of the cluster",

@@ -242,6 +242,10 @@ void store_node::read_spool(replica_id to, position after) {
   });
 }
 
+void store_node::keep_spool(std::optional<std::uint64_t> from) {
+  process_->spool->keep_from(from);
+}
+
 void store_node::open_copy(const copy_id& id) {
   later(500us, [this, id] {
     auto copy = or_throw(storage::shard_copy::begin(*process_->store, shard_number));

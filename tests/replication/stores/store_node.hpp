@@ -88,6 +88,7 @@ public:
   void compare_and_set(const membership& old, const membership& next) override;
   void spool(const entry& e) override;
   void read_spool(replica_id to, position after) override;
+  void keep_spool(std::optional<std::uint64_t> from) override;
   void open_copy(const copy_id& id) override;
   void read_part(const copy_id& id) override;
   void close_copy(const copy_id& id) override;
@@ -98,6 +99,8 @@ public:
   void stop_serving() override;
   void acknowledged(std::uint64_t number) override;
   timestamp shard_time() override;
+
+  [[nodiscard]] bool reaches_etcd() const override { return true; }
 
   // The port of the journal.
   void begin_write(const coordinator::commit_group& group) override;

@@ -4,6 +4,7 @@
 
 #include "coordinator/replica/replica_wire.hpp"
 #include "core/state/shard_state.hpp"
+#include "replication/timing.hpp"
 #include "storage/keys/keyspace.hpp"
 #include "storage/memory/memory_store.hpp"
 #include "storage/recovery/recovery.hpp"
@@ -15,6 +16,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace codeq::coordinator {
@@ -84,6 +86,7 @@ public:
 
   void spool(const replication::entry&) override {}
   void read_spool(replica_id, replication::position) override {}
+  void keep_spool(std::optional<std::uint64_t> from) override { kept_from = from; }
   void open_copy(const replication::copy_id&) override {}
   void read_part(const replication::copy_id&) override {}
   void close_copy(const replication::copy_id&) override {}
@@ -103,6 +106,8 @@ public:
 
   timestamp shard_time() override { return {}; }
 
+  [[nodiscard]] bool reaches_etcd() const override { return true; }
+
 private:
   driven_world& world_;
   replica_id id_;
@@ -112,6 +117,8 @@ private:
 public:
   replica_driver driver;
   driven_replica* other = nullptr;
+  /// The number from which on its spool keeps deltas.
+  std::optional<std::uint64_t> kept_from;
   /// The turns that the journal was given.
   std::vector<turn_commit> turns;
   /// The shard as it was recovered last.
@@ -155,6 +162,15 @@ protected:
     run();
   }
 
+  /// The first replica opens a copy for the second one, which does not hear of it.
+  void begin_copy_to_second() {
+    first_->driver.tick(world_.now);
+    first_->driver.begin_copy(id_second, world_.value.epoch);
+    const replication::copy_id id{id_first, 1, 1};
+    first_->driver.copy_opened(id, first_->driver.replica().log());
+    world_.steps.clear();
+  }
+
   driven_world world_;
   std::unique_ptr<driven_replica> first_;
   std::unique_ptr<driven_replica> second_;
@@ -183,6 +199,40 @@ TEST_F(DrivenReplicas, ForgetTheHorizonOfDataThatACopyReplaces) {
 
   EXPECT_TRUE(second_->driver.replica().is_incomplete());
   EXPECT_TRUE(second_->turns.back().forgets_horizon);
+}
+
+TEST_F(DrivenReplicas, SpoolKeepsWhatFollowsACopyUntilItsTakerIsSilent) {
+  const auto log = first_->driver.replica().log();
+  begin_copy_to_second();
+  EXPECT_EQ(first_->kept_from, log.last().number + 1);
+
+  world_.now += replication::timing::copy_silence;
+  first_->driver.tick(world_.now);
+  EXPECT_TRUE(first_->kept_from);
+  world_.now += 1ms;
+  first_->driver.tick(world_.now);
+
+  EXPECT_FALSE(first_->kept_from);
+}
+
+TEST_F(DrivenReplicas, SpoolKeepsNothingForAReplicaThatReadsFromMemory) {
+  const auto before = first_->driver.replica().log().last();
+  begin_copy_to_second();
+  propose_snapshot(9);
+  ASSERT_TRUE(first_->kept_from);
+
+  const auto tail = first_->driver.read_after(id_second, before);
+
+  EXPECT_EQ(tail.how, replication::log_tail::state::held);
+  EXPECT_FALSE(first_->kept_from);
+}
+
+TEST_F(DrivenReplicas, SpoolKeepsNothingOnceAnotherReplicaServes) {
+  begin_copy_to_second();
+
+  first_->driver.hand_over(id_second);
+
+  EXPECT_FALSE(first_->kept_from);
 }
 
 TEST_F(DrivenReplicas, GiveLargerTokensAfterEachFailOver) {

@@ -138,6 +138,34 @@ TEST_F(HandOver, HandOverToADamagedMemberEndsAtAnother) {
   EXPECT_TRUE(a().is_serving() || c().is_serving());
 }
 
+TEST_F(HandOver, PrimaryWhoseDiskHangsGivesItsShardUpWhenEtcdAnswers) {
+  world.is_etcd_away = true;
+  nodes[0]->hangs = true;
+  a().propose(std::make_shared<body>(), world.now);
+
+  pass(3s);
+  EXPECT_TRUE(a().is_serving()) << "nobody can take over";
+  world.is_etcd_away = false;
+  pass(3s);
+
+  EXPECT_FALSE(a().is_serving());
+  EXPECT_TRUE(b().is_serving() || c().is_serving());
+}
+
+TEST_F(HandOver, PrimaryWhoseDiskHungGoesOnWhileEtcdIsAway) {
+  world.is_etcd_away = true;
+  nodes[0]->hangs = true;
+  a().propose(std::make_shared<body>(), world.now);
+  pass(3s);
+
+  nodes[0]->recover_disk();
+  pass(1s);
+  world.is_etcd_away = false;
+  pass(3s);
+
+  EXPECT_TRUE(a().is_serving());
+}
+
 TEST_F(HandOver, MemberWhoseDiskHangsIsNotElectedForLong) {
   nodes[0]->is_away = true;
   nodes[1]->hangs = true;

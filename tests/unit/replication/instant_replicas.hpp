@@ -10,6 +10,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace codeq::replication::test {
@@ -25,6 +26,7 @@ public:
 struct outside {
   std::deque<std::function<void()>> steps;
   membership value;
+  bool is_etcd_away = false;
   monotonic_time now{1h};
 
   void run() {
@@ -60,10 +62,20 @@ public:
 
   void write(const entry& what) override {
     log_.push_back(what);
-    world_.steps.emplace_back([this, at = what.at] { self_.written(at, world_.now); });
+    late_.push_back(what.at);
+    if (!hangs)
+      end_writes();
+  }
+
+  /// Its disk goes on.
+  void recover_disk() {
+    hangs = false;
+    end_writes();
   }
 
   void clear_doubt() override {}
+
+  [[nodiscard]] bool reaches_etcd() const override { return !world_.is_etcd_away; }
 
   log_tail read_after(replica_id, position after) override {
     const auto begin = log_.begin() + static_cast<std::ptrdiff_t>(after.number);
@@ -75,6 +87,8 @@ public:
   void take_copy(replica_id, const copy_offer&) override {}
 
   void compare_and_set(const membership& old, const membership& next) override {
+    if (world_.is_etcd_away)
+      return;
     world_.steps.emplace_back([this, old, next] {
       const auto is_applied = world_.value == old;
       if (is_applied)
@@ -111,7 +125,7 @@ public:
   bool is_away = false;
   /// Its store cannot be recovered.
   bool is_damaged = false;
-  /// Its disk saves no promise.
+  /// Its disk ends no write.
   bool hangs = false;
   /// etcd's news come before its answer.
   bool is_told_by_watch = false;
@@ -121,10 +135,17 @@ public:
   std::size_t largest_message = 0;
 
 private:
+  void end_writes() {
+    for (auto at : std::exchange(late_, {}))
+      world_.steps.emplace_back([this, at] { self_.written(at, world_.now); });
+  }
+
   outside& world_;
   replica_id id_;
   /// The delta with the number n at place n - 1.
   std::vector<entry> log_;
+  /// Those whose write has not ended.
+  std::vector<position> late_;
   shard_replica self_;
 };
 

@@ -99,6 +99,33 @@ TEST_F(DeltaSpool, DropsTheOldestDeltasOverItsSize) {
   EXPECT_EQ(numbers_after(spool, 190), run(191, 200));
 }
 
+TEST_F(DeltaSpool, KeepsTheDeltasThatACopyNeeds) {
+  auto limited = options();
+  limited.kept_bytes_max = 10 * limited.bytes_max;
+  delta_spool spool(limited);
+  fill(spool, 1, 20);
+  spool.keep_from(15);
+
+  fill(spool, 21, 200);
+
+  EXPECT_GT(spool.bytes(), limited.bytes_max);
+  EXPECT_EQ(numbers_after(spool, 14), run(15, 200));
+  spool.keep_from(std::nullopt);
+  EXPECT_LE(spool.bytes(), limited.bytes_max);
+}
+
+TEST_F(DeltaSpool, KeepsNoMoreForACopyThanItMay) {
+  auto limited = options();
+  limited.kept_bytes_max = 2 * limited.bytes_max;
+  delta_spool spool(limited);
+  spool.keep_from(1);
+
+  fill(spool, 1, 500);
+
+  EXPECT_LE(spool.bytes(), limited.kept_bytes_max);
+  EXPECT_TRUE(numbers_after(spool, 0).empty());
+}
+
 TEST_F(DeltaSpool, DeltasOfALaterEpochReplaceThoseOfALostOne) {
   {
     delta_spool spool(options());

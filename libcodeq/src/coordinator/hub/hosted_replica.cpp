@@ -125,6 +125,13 @@ void hosted_replica::read_spool(replica_id to, position after) {
   });
 }
 
+void hosted_replica::keep_spool(std::optional<std::uint64_t> from) {
+  hub_.work(hub_.options().spooler, *this, [spool = spool_, from] {
+    spool->keep_from(from);
+    return replica_hub::replica_end{};
+  });
+}
+
 void hosted_replica::open_copy(const copy_id& id) {
   hub_.work(hub_.options().copier, *this, [store = hub_.options().store, shard = shard_, id] {
     auto begun = storage::shard_copy::begin(*store, shard);
@@ -244,6 +251,10 @@ void hosted_replica::acknowledged(std::uint64_t number) {
 
 timestamp hosted_replica::shard_time() {
   return clock_ ? clock_->now().shard : timestamp{};
+}
+
+bool hosted_replica::reaches_etcd() const {
+  return hub_.options().places->etcd_answers();
 }
 
 } // namespace codeq::coordinator

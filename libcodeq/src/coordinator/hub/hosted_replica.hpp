@@ -45,6 +45,9 @@ public:
 
   [[nodiscard]] replica_driver& driver() { return *driver_; }
 
+  /// The directory of its own in that of the spools.
+  [[nodiscard]] std::filesystem::path spool_directory() const;
+
   /// Gives the shard away: takes no more requests, and lets `to` take over when what was taken is
   /// durable and answered, or after `drain_max`.
   void hand_over(replication::replica_id to);
@@ -68,6 +71,7 @@ public:
     const replication::membership& old, const replication::membership& next) override;
   void spool(const replication::entry& e) override;
   void read_spool(replication::replica_id to, replication::position after) override;
+  void keep_spool(std::optional<std::uint64_t> from) override;
   void open_copy(const replication::copy_id& id) override;
   void read_part(const replication::copy_id& id) override;
   void close_copy(const replication::copy_id& id) override;
@@ -77,11 +81,11 @@ public:
   void stop_serving() override;
   void acknowledged(std::uint64_t number) override;
   [[nodiscard]] timestamp shard_time() override;
+  [[nodiscard]] bool reaches_etcd() const override;
 
 private:
   class authority;
 
-  [[nodiscard]] std::filesystem::path spool_directory() const;
   void end_shard();
 
   replica_hub& hub_;

@@ -66,20 +66,30 @@ peer_links::peer_links(
 }
 
 peer_links::~peer_links() {
-  for (auto& [number, link] : links_)
-    caf::anon_send(link.actor, actors::close_link{{errc::going_away, "the coordinator stops"}, {}});
+  for (const auto& [number, link] : links_)
+    end(link, "the coordinator stops");
 }
 
-void peer_links::set_addresses(const std::map<std::string, std::string>& addresses) {
-  for (auto at = links_.begin(); at != links_.end();) {
-    const auto wanted = addresses.find(at->second.node);
-    const auto has_moved = wanted != addresses.end() && wanted->second != at->second.address;
-    if (has_moved)
-      caf::anon_send(
-        at->second.actor,
-        actors::close_link{{errc::going_away, "the coordinator has another address"}, {}});
-    at = has_moved ? links_.erase(at) : std::next(at);
-  }
+void peer_links::end(const link& which, const char* why) {
+  caf::anon_send(which.actor, actors::close_link{{errc::going_away, why}, {}});
+}
+
+void peer_links::set_addresses(
+  const std::map<std::string, std::string>& addresses,
+  const std::set<std::string>& may_come_back) {
+  std::erase_if(links_, [&](const auto& known) {
+    const auto& [number, link] = known;
+    const auto wanted = addresses.find(link.node);
+    const auto is_there = wanted != addresses.end();
+    const auto stays =
+      is_there ? wanted->second == link.address : may_come_back.contains(link.node);
+    if (!stays)
+      end(link, is_there ? "the coordinator has another address" : "the coordinator is gone");
+    return !stays;
+  });
+  std::erase_if(lines_, [&](const auto& line) {
+    return !addresses.contains(line.first) && !may_come_back.contains(line.first);
+  });
   for (const auto& [node, address] : addresses)
     for (auto is_for_copies : {false, true})
       if (node != options_.node && !has_link(node, is_for_copies))

@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,8 +44,11 @@ public:
   peer_links& operator=(const peer_links&) = delete;
   ~peer_links();
 
-  /// The nodes that are there, with their addresses; those that were there before stay.
-  void set_addresses(const std::map<std::string, std::string>& addresses);
+  /// The nodes that are there, with their addresses. Of those that were there before, the ones that
+  /// may come back stay.
+  void set_addresses(
+    const std::map<std::string, std::string>& addresses,
+    const std::set<std::string>& may_come_back);
 
   /// Returns the node whose connection for messages is new; empty when it is another one.
   std::string up(const actors::link_up& m);
@@ -79,6 +83,7 @@ private:
   [[nodiscard]] bool has_link(const std::string& node, bool is_for_copies) const;
   void dial(const std::string& node, const std::string& address, bool is_for_copies);
   static void send(link& to);
+  static void end(const link& which, const char* why);
   /// Logs that a connection for messages is down, once for each reason and node.
   void note_down(const link& lost, const error& reason);
 

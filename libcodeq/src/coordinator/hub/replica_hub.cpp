@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/hub/replica_hub.hpp"
 
-#include "base/random.hpp"
 #include "observe/log.hpp"
 
 #include <caf/actor_cast.hpp>
@@ -55,11 +54,16 @@ void replica_hub::join(
       found.shard,
       cluster::node_of(found.record, found.record.value.primary),
       found.record.value.epoch);
-    // One that was dropped while this coordinator was away.
-    if (!found.record.nodes.contains(found.stored.record.id))
+    // One that was dropped, or that was while this coordinator was away. Data that are whole are
+    // left until the shard gets a replica here again: etcd may have been restored.
+    if (!found.record.nodes.contains(found.stored.record.id)) {
+      if (found.stored.record.is_incomplete)
+        remove_data(found.shard, found.stored.record.id, found.stored.log);
       continue;
+    }
     add(found.shard, std::move(found.stored), found.record.value);
   }
+  remove_spools(old_spools());
   look_at_nodes();
   self_->delayed_send(self_, tick_interval, replica_tick{});
 }
@@ -94,33 +98,6 @@ void replica_hub::shard_told(
   found->second->driver().etcd_answered(record.value, is_applied, now());
 }
 
-void replica_hub::build(shard_id shard) {
-  if (replicas_.contains(shard) || building_.contains(shard))
-    return;
-  storage::stored_replica made{{replica_id{base::random_bits() | 1}, 0, true, false}, {}};
-  auto writes = std::make_shared<storage::write_set>();
-  storage::put_replica(shard, made.record, *writes);
-  building_.emplace(shard, std::move(made));
-  turn_commit turn{shard, 0, std::move(writes)};
-  turn.is_synced = true;
-  write(std::move(turn));
-}
-
-void replica_hub::drop(shard_id shard, replica_id replica) {
-  if (!find(shard, replica))
-    return;
-  CODEQ_LOG_INFO("replica is dropped shard={}", value(shard));
-  replicas_.at(shard)->stop_serving();
-  replicas_.erase(shard);
-  // The next replica of the shard here removes the data before it takes its copy.
-  auto writes = std::make_shared<storage::write_set>();
-  storage::put_replica(shard, {replica, 0, true, false}, *writes);
-  turn_commit turn{shard, 0, std::move(writes)};
-  turn.forgets_horizon = true;
-  turn.is_synced = true;
-  write(std::move(turn));
-}
-
 void replica_hub::hand_over(shard_id shard, replica_id to) {
   if (const auto found = replicas_.find(shard); found != replicas_.end())
     found->second->hand_over(to);
@@ -133,7 +110,15 @@ void replica_hub::map_changed(const cluster::cluster_map& map) {
 }
 
 void replica_hub::nodes_seen(const std::map<std::string, std::string>& addresses) {
-  links_->set_addresses(addresses);
+  links_->set_addresses(addresses, nodes_with_copies());
+}
+
+std::set<std::string> replica_hub::nodes_with_copies() const {
+  std::set<std::string> nodes;
+  for (const auto& [shard, record] : records_)
+    for (const auto& [replica, node] : record.nodes)
+      nodes.insert(node);
+  return nodes;
 }
 
 void replica_hub::look_at_nodes() {
@@ -184,15 +169,8 @@ void replica_hub::raise_epoch(const coordinator::raise_epoch& m) {
 }
 
 void replica_hub::committed(const batch_committed& m) {
-  if (m.number == 0) {
-    auto built = building_.extract(m.shard);
-    if (!built)
-      return;
-    const auto id = built.mapped().record.id;
-    add(m.shard, std::move(built.mapped()), records_[m.shard].value);
-    member_->replica_built(m.shard, id);
-    return;
-  }
+  if (is_own(m))
+    return committed_own(m);
   const auto found = replicas_.find(m.shard);
   if (found == replicas_.end())
     return;
@@ -299,11 +277,7 @@ void replica_hub::keep_etcd() {
   if (known == kept_etcd_)
     return;
   kept_etcd_ = known;
-  std::set<std::string> nodes;
-  for (const auto& [shard, record] : records_)
-    for (const auto& [replica, node] : record.nodes)
-      nodes.insert(node);
-  const auto run = [keep = options_.keep_etcd, known, nodes] {
+  const auto run = [keep = options_.keep_etcd, known, nodes = nodes_with_copies()] {
     keep(known, nodes);
     return replica_step{[](replica_hub&) {}};
   };

@@ -141,14 +141,47 @@ private:
     caf::typed_response_promise<cluster_told> promise;
   };
 
+  /// A replica whose first record is on its way to the disk.
+  struct new_replica {
+    storage::stored_replica stored;
+    /// See `write_own`.
+    std::uint64_t number = 0;
+  };
+
+  /// The data of a dropped replica, which are being removed.
+  struct removal {
+    /// Null until the replica's last write is on the disk. Used by the copier's thread.
+    std::shared_ptr<storage::shard_sweep> sweep{};
+    /// See `write_own`.
+    std::uint64_t number = 0;
+  };
+
   [[nodiscard]] hosted_replica* find(shard_id shard, replication::replica_id id);
   void add(shard_id shard, storage::stored_replica stored, const replication::membership& value);
+  /// Writes for a shard that has no replica here. Returns the number with which the journal says
+  /// that they are committed; no replica uses it.
+  [[nodiscard]] std::uint64_t write_own(turn_commit turn);
+  [[nodiscard]] static bool is_own(const batch_committed& m);
+  void committed_own(const batch_committed& m);
+  /// Removes the history of a dropped replica, then its data in steps, until they are gone or the
+  /// shard gets a replica here again.
+  void remove_data(
+    shard_id shard, replication::replica_id replica, const replication::epoch_index& log);
+  void go_on_removing(shard_id shard);
+  void take_removals(
+    shard_id shard,
+    const std::shared_ptr<storage::shard_sweep>& from,
+    const result<storage::write_set>& removals);
+  void remove_spools(std::vector<std::filesystem::path> directories);
+  /// The directories of spools of replicas that are not here any more.
+  [[nodiscard]] std::vector<std::filesystem::path> old_spools() const;
   void receive(std::uint64_t incarnation, shard_message& m);
   /// Gives the shard, if it is served here, what another one says.
   void pass_on(shard_id to, neighbour_message said);
   void tell_moved(std::vector<shard_id> shards) const;
   /// Adds a message to the next frame for the node; it is lost without a connection.
   void gather(const std::string& node, const shard_message& m, bool is_copy);
+  [[nodiscard]] std::set<std::string> nodes_with_copies() const;
   void look_at_nodes();
   void look_at_disk();
   void keep_etcd();
@@ -177,8 +210,10 @@ private:
   std::map<shard_id, cluster::shard_record> records_;
   neighbour_routes routes_;
   std::map<shard_id, std::unique_ptr<hosted_replica>> replicas_;
-  /// Replicas whose first record is on its way to the disk.
-  std::map<shard_id, storage::stored_replica> building_;
+  /// Counts the hub's own writes.
+  std::uint64_t own_writes_ = 0;
+  std::map<shard_id, new_replica> building_;
+  std::map<shard_id, removal> removals_;
   etcd::header kept_etcd_;
   cluster::node_disk disk_;
   bool is_looking_at_disk_ = false;

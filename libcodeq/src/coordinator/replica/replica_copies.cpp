@@ -3,6 +3,7 @@
 #include "coordinator/replica/replica_driver.hpp"
 
 #include "replication/bounds.hpp"
+#include "replication/timing.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -11,6 +12,7 @@
 namespace codeq::coordinator {
 
 namespace bounds = replication::bounds;
+namespace timing = replication::timing;
 using replication::copy_id;
 using replication::copy_offer;
 using replication::epoch_index;
@@ -46,6 +48,8 @@ void replica_driver::copy_opened(const copy_id& id, result<epoch_index> log) {
     return host_.close_copy(id);
   if (!log)
     return end_copy(copy->first);
+  kept_tails_.insert_or_assign(copy->first, kept_tail{log->last(), now_});
+  keep_tails();
   host_.send(copy->first, copy_offer{copy->second.epoch, id, std::move(*log)});
 }
 
@@ -54,6 +58,7 @@ void replica_driver::on_answer(replica_id from, const copy_answer& what, monoton
   if (copy == outgoing_.end() || copy->second.id != what.id)
     return;
   copy->second.heard = now;
+  note_heard(from);
   copy->second.parts_written = what.parts;
   if (what.is_whole)
     end_copy(from);
@@ -88,6 +93,26 @@ void replica_driver::end_copy(replica_id to) {
   host_.close_copy(outgoing_.at(to).id);
   outgoing_.erase(to);
   replica_.copy_ended(to);
+}
+
+void replica_driver::note_heard(replica_id from) {
+  if (const auto kept = kept_tails_.find(from); kept != kept_tails_.end())
+    kept->second.heard = now_;
+}
+
+void replica_driver::drop_silent_tails() {
+  std::erase_if(kept_tails_, [this](const auto& kept) {
+    return kept.second.heard + timing::copy_silence < now_;
+  });
+  keep_tails();
+}
+
+void replica_driver::keep_tails() {
+  std::optional<std::uint64_t> from;
+  for (const auto& [to, kept] : kept_tails_)
+    from = std::min(from.value_or(kept.after.number + 1), kept.after.number + 1);
+  if (std::exchange(kept_from_, from) != from)
+    host_.keep_spool(from);
 }
 
 void replica_driver::take_copy(replica_id from, const copy_offer& what) {

@@ -69,6 +69,7 @@ std::shared_ptr<const storage::packed_writes> replica_driver::body_of(turn_commi
 
 void replica_driver::receive(const envelope& from, monotonic_time now) {
   now_ = now;
+  note_heard(from.from);
   replica_.receive(from, now);
 }
 
@@ -125,6 +126,7 @@ void replica_driver::tick(monotonic_time now) {
       silent.push_back(to);
   for (auto to : silent)
     end_copy(to);
+  drop_silent_tails();
 }
 
 void replica_driver::etcd_answered(const membership& current, bool applied, monotonic_time now) {
@@ -209,10 +211,16 @@ void replica_driver::acknowledge(position at) {
 
 log_tail replica_driver::read_after(replica_id to, position after) {
   auto entries = ring_.read_after(after, bounds::message_bytes);
-  if (!entries.empty())
+  if (!entries.empty()) {
+    kept_tails_.erase(to);
+    keep_tails();
     return {log_tail::state::held, std::move(entries)};
+  }
   const auto known = tails_.find(to);
   if (known == tails_.end() || known->second.after != after) {
+    if (const auto kept = kept_tails_.find(to); kept != kept_tails_.end())
+      kept->second.after = after;
+    keep_tails();
     tails_.insert_or_assign(to, spooled_tail{after, {}, false});
     host_.read_spool(to, after);
     return {log_tail::state::reading};
@@ -259,6 +267,8 @@ void replica_driver::stop_serving() {
   for (const auto& [to, copy] : outgoing_)
     host_.close_copy(copy.id);
   outgoing_.clear();
+  kept_tails_.clear();
+  keep_tails();
   host_.stop_serving();
 }
 

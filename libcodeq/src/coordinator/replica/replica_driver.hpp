@@ -45,6 +45,9 @@ public:
   /// Reads the spool; answered by `spool_read`.
   virtual void read_spool(replication::replica_id to, replication::position after) = 0;
 
+  /// See `storage::delta_spool::keep_from`.
+  virtual void keep_spool(std::optional<std::uint64_t> from) = 0;
+
   /// Opens a view of the shard's data; answered by `copy_opened`.
   virtual void open_copy(const replication::copy_id& id) = 0;
 
@@ -70,6 +73,9 @@ public:
 
   /// The time of the shard that is served.
   [[nodiscard]] virtual timestamp shard_time() = 0;
+
+  /// See `replication::replica_port`.
+  [[nodiscard]] virtual bool reaches_etcd() const = 0;
 };
 
 struct replica_driver_options {
@@ -158,6 +164,8 @@ public:
   void serve(replication::epoch_number epoch) override;
   void stop_serving() override;
 
+  [[nodiscard]] bool reaches_etcd() const override { return host_.reaches_etcd(); }
+
 private:
   /// Writes that the journal has got.
   struct submitted {
@@ -195,6 +203,13 @@ private:
     std::uint32_t next_part = 1;
   };
 
+  /// The deltas after the state that a replica was sent as a copy: the spool keeps them until the
+  /// replica has them or is silent.
+  struct kept_tail {
+    replication::position after;
+    monotonic_time heard{};
+  };
+
   struct spooled_tail {
     replication::position after;
     std::vector<replication::entry> entries;
@@ -210,6 +225,10 @@ private:
   void on_answer(replication::replica_id from, const copy_answer& what, monotonic_time now);
   void read_parts(outgoing_copy& copy);
   void end_copy(replication::replica_id to);
+  void note_heard(replication::replica_id from);
+  void drop_silent_tails();
+  /// Tells the spool from where on it has to keep deltas, if that has changed.
+  void keep_tails();
   [[nodiscard]] std::map<replication::replica_id, outgoing_copy>::iterator
   find_copy(const replication::copy_id& id);
 
@@ -228,6 +247,8 @@ private:
   std::deque<std::uint64_t> proposed_;
   std::deque<written_turn> written_turns_;
   std::map<replication::replica_id, spooled_tail> tails_;
+  std::map<replication::replica_id, kept_tail> kept_tails_;
+  std::optional<std::uint64_t> kept_from_;
   /// From then on the others are told the next horizon.
   monotonic_time horizon_due_{};
   std::uint64_t copies_ = 0;

@@ -121,8 +121,25 @@ void delta_spool::append(const replication::entry& e) {
   file_.write(head.data(), static_cast<std::streamsize>(head.size()));
   file_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   files_.rbegin()->second += head.size() + bytes.size();
-  while (files_.size() > 1 && this->bytes() > options_.bytes_max)
+  drop_old();
+}
+
+void delta_spool::keep_from(std::optional<std::uint64_t> number) {
+  kept_from_ = number;
+  drop_old();
+}
+
+bool delta_spool::is_oldest_kept() const {
+  return kept_from_ && std::next(files_.begin())->first > *kept_from_;
+}
+
+void delta_spool::drop_old() {
+  while (files_.size() > 1) {
+    const auto most = is_oldest_kept() ? options_.kept_bytes_max : options_.bytes_max;
+    if (bytes() <= most)
+      return;
     drop_oldest();
+  }
 }
 
 std::uint64_t delta_spool::bytes() const {

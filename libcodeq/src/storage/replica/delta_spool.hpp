@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct delta_spool_options {
   std::size_t file_bytes = replication::bounds::spool_file_bytes;
   /// Size of all files; older deltas are dropped.
   std::size_t bytes_max = replication::bounds::spool_bytes;
+  /// The same while older deltas are kept; see `keep_from`.
+  std::size_t kept_bytes_max = replication::bounds::spool_bytes_of_copy;
 };
 
 /// The latest deltas of a shard in files, from which other replicas catch up. A cache: the files
@@ -44,13 +47,19 @@ public:
   [[nodiscard]] std::vector<replication::entry>
   read_after(replication::position after, std::size_t bytes_max);
 
+  /// Keeps the deltas from this number on, up to `kept_bytes_max`; empty: none more than others.
+  void keep_from(std::optional<std::uint64_t> number);
+
   /// Size of all files.
   [[nodiscard]] std::uint64_t bytes() const;
 
 private:
   void find_files();
   void begin_file(std::uint64_t number);
+  void drop_old();
   void drop_oldest();
+  /// Whether the oldest file has deltas that are kept. @pre there are two files
+  [[nodiscard]] bool is_oldest_kept() const;
   [[nodiscard]] std::filesystem::path path_of(std::uint64_t number) const;
 
   delta_spool_options options_;
@@ -58,6 +67,7 @@ private:
   std::map<std::uint64_t, std::uint64_t> files_;
   std::ofstream file_;
   std::uint64_t next_ = 0;
+  std::optional<std::uint64_t> kept_from_;
 };
 
 } // namespace codeq::storage
