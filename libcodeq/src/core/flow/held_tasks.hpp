@@ -39,6 +39,9 @@ public:
   /// Costs one step per priority with held tasks.
   [[nodiscard]] std::size_t size() const noexcept;
 
+  /// The highest priority of a task. @pre not empty
+  [[nodiscard]] std::uint8_t next_priority() const { return levels_.front().priority; }
+
   /// As `held_turns::next_cost`. @pre not empty
   [[nodiscard]] std::uint32_t next_cost(const terms_of_key& terms);
 

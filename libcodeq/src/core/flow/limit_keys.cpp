@@ -19,6 +19,9 @@ constexpr duration idle_span{1000};
 /// tasks delays nobody; further ones are due at once.
 constexpr std::size_t released_max = tuning::limits_held_per_turn_max;
 
+/// Number of keys that `release` looks at; further ones are due at once, too.
+constexpr std::size_t looked_at_max = 4096;
+
 /// Number of keys that a change of their limit marks in a turn, so that the record of the turn is
 /// small. After a crash the others are as they were before the change.
 constexpr std::size_t marked_per_turn_max = 4096;
@@ -68,7 +71,7 @@ limit_keys::mark limit_keys::mark_of(const limit_place& at, const key_state& key
 }
 
 bool limit_keys::is_used(const key_state& key) {
-  return key.leased > 0 || !key.parts.empty();
+  return key.leased > 0 || key.reserved.tasks > 0 || !key.parts.empty();
 }
 
 void limit_keys::set(std::uint32_t limit, const limit_rule& rule, timestamp now) {
@@ -116,29 +119,65 @@ const limit_rule* limit_keys::find(std::uint32_t limit) const {
   return at == rules_.end() ? nullptr : &at->second;
 }
 
-std::optional<timestamp>
-limit_keys::next_start(std::uint32_t limit, const key_state& key, std::uint32_t cost) const {
-  const auto* rule = find(limit);
+std::optional<timestamp> limit_keys::next_start(
+  const limit_rule* rule,
+  const key_state& key,
+  std::uint32_t cost,
+  const task_sum& before) const {
   if (!rule)
     return timestamp{};
-  if (rule->concurrency && key.leased >= *rule->concurrency)
+  if (rule->concurrency && key.leased + before.tasks >= *rule->concurrency)
     return std::nullopt;
   auto next = key.closed_until;
-  if (rule->rate)
-    next = std::max({next, put_off_until_, key.meter.next_start(*rule->rate, cost)});
-  return next;
+  if (!rule->rate)
+    return next;
+  auto whole = cost + before.cost;
+  // Beyond the burst the rate is known only when the others have started.
+  if (before.tasks > 0 && whole > rule->rate->burst)
+    return std::nullopt;
+  auto paid = key.meter.next_start(*rule->rate, static_cast<std::uint32_t>(whole));
+  return std::max({next, put_off_until_, paid});
+}
+
+bool limit_keys::has_to_queue(const key_state& key, const limited_task& task) {
+  const auto part = key.parts.find(task.queue);
+  return part != key.parts.end() && !part->second.held.empty()
+         && part->second.held.next_priority() >= task.priority;
+}
+
+std::optional<timestamp> limit_keys::next_start(
+  const limit_use& use, const limited_task& task, const reservation* own) const {
+  const auto* rule = find(use.at.limit);
+  const auto at = keys_.find(use.at);
+  if (at == keys_.end())
+    return next_start(rule, fresh_state(use.at.limit), use.cost, {});
+  const auto& key = at->second;
+  auto before = key.reserved;
+  const auto is_released = [&](const limit_use& one) {
+    const auto of = keys_.find(one.at);
+    if (of == keys_.end())
+      return false;
+    const auto part = of->second.parts.find(task.queue);
+    return part != of->second.parts.end() && part->second.released.contains(task.seq);
+  };
+  if (own) {
+    --before.tasks;
+    before.cost -= use.cost;
+  } else if (rule && rule->rate && has_to_queue(key, task)) {
+    // Two that were released by one key each would else be held by the other's key for ever.
+    if (std::none_of(task.uses.begin(), task.uses.end(), is_released))
+      return std::nullopt;
+  }
+  return next_start(rule, key, use.cost, before);
 }
 
 std::optional<limit_refusal>
-limit_keys::check(const std::vector<limit_use>& uses, timestamp now) const {
-  for (std::size_t i = 0; i < uses.size(); ++i) {
-    auto at = keys_.find(uses[i].at);
-    auto limit = uses[i].at.limit;
-    auto next = at == keys_.end() ? next_start(limit, fresh_state(limit), uses[i].cost)
-                                  : next_start(limit, at->second, uses[i].cost);
-    if (!next || *next > now)
+limit_keys::check(const limited_task& task, timestamp now) const {
+  const auto kept = reservations_.find(task.seq);
+  const auto* own = kept == reservations_.end() ? nullptr : &kept->second;
+  for (std::size_t i = 0; i < task.uses.size(); ++i)
+    if (auto next = next_start(task.uses[i], task, own); !next || *next > now)
       return limit_refusal{i, next};
-  }
   return std::nullopt;
 }
 
@@ -167,10 +206,9 @@ void limit_keys::leave(const limit_use& use, const limited_task& task, bool is_h
     auto& part = of_queue->second;
     discount_held(task.queue, use.at.limit, part.held.erase(as_held(task)) ? 1 : 0);
     if (auto found = part.released.find(task.seq); found != part.released.end()) {
-      part.released_cost -= found->second.cost;
       if (is_held_again)
         part.held.settle(task.priority, task.fairness_key, found->second.charged);
-      part.released.erase(found);
+      part.remove_released(found);
     }
     if (part.held.empty() && part.released.empty())
       parts.erase(of_queue);
@@ -180,11 +218,13 @@ void limit_keys::leave(const limit_use& use, const limited_task& task, bool is_h
 }
 
 void limit_keys::occupy(const limited_task& task) {
+  drop_reservation(task.seq);
   for (const auto& one : task.uses) {
     leave(one, task);
     auto& key = use(one.at);
     ++key.leased;
     key.was_permitted = false;
+    key.has_reserved_in_vain = false;
     ++sums_.at(one.at.limit).leased;
   }
 }
@@ -313,6 +353,7 @@ std::vector<limit_keys::mark> limit_keys::marks() const {
 
 void limit_keys::hold(
   const limited_task& task, const limit_refusal& why, const fair_terms& terms) {
+  drop_reservation(task.seq);
   for (const auto& use : task.uses)
     leave(use, task, true);
   const auto& refused = task.uses[why.use];
@@ -324,6 +365,7 @@ void limit_keys::hold(
 }
 
 void limit_keys::drop(const limited_task& task) {
+  drop_reservation(task.seq);
   for (const auto& use : task.uses)
     leave(use, task);
 }
@@ -349,14 +391,11 @@ void limit_keys::schedule(
 
 std::optional<timestamp> limit_keys::next_release_of(
   std::uint32_t limit, const key_state& key, queue_part& part, const terms_of_key& terms) const {
-  const auto* rule = find(limit);
-  if (rule && rule->concurrency && key.leased + part.released.size() >= *rule->concurrency)
-    return std::nullopt;
-  auto cost = part.held.next_cost(terms) + part.released_cost;
-  // Beyond the burst the rate is known only when the released tasks have started.
-  if (rule && rule->rate && !part.released.empty() && cost > rule->rate->burst)
-    return std::nullopt;
-  return next_start(limit, key, static_cast<std::uint32_t>(cost));
+  // Released tasks of a lower priority may be behind others for long, and keep no place.
+  auto before = part.released_before(part.held.next_priority());
+  before.tasks += key.reserved.tasks;
+  before.cost += key.reserved.cost;
+  return next_start(find(limit), key, part.held.next_cost(terms), before);
 }
 
 std::optional<timestamp> limit_keys::release_part(
@@ -371,9 +410,9 @@ std::optional<timestamp> limit_keys::release_part(
     auto next = next_release_of(at.limit, key, part, terms);
     if (!next || *next > round.now)
       return next;
+    const auto priority = part.held.next_priority();
     auto first = part.held.take_next(terms);
-    part.released.emplace(first.seq, released_task{first.cost, first.charged});
-    part.released_cost += first.cost;
+    part.add_released(first.seq, {priority, first.cost, first.charged});
     round.released.push_back(first.seq);
   }
   return std::nullopt;
@@ -383,7 +422,7 @@ std::optional<timestamp>
 limit_keys::release_parts(const limit_place& at, key_state& key, release_round& round) {
   // Saves the look at many queues, none of which can start a task earlier.
   if (key.parts.size() > queues_released_min) {
-    if (auto next = next_start(at.limit, key, 1); !next || *next > round.now)
+    if (auto next = next_start(find(at.limit), key, 1, key.reserved); !next || *next > round.now)
       return next;
   }
   const auto* rule = find(at.limit);
@@ -432,6 +471,7 @@ void limit_keys::release_of(const limit_place& at, release_round& round) {
 std::vector<sequence> limit_keys::release(timestamp now, const fair_terms_of& terms_of) {
   for (std::size_t i = 0; i < marked_per_turn_max && !rescaled_.empty(); ++i)
     marked_.insert(rescaled_.extract(rescaled_.begin()));
+  drop_reservations(now);
   bool may_look = put_off_until_ <= now;
   for (; may_look && !due_.empty() && due_.begin()->first <= now; due_.erase(due_.begin())) {
     const auto& at = due_.begin()->second;
@@ -440,7 +480,8 @@ std::vector<sequence> limit_keys::release(timestamp now, const fair_terms_of& te
   }
   release_round round{now, terms_of, {}};
   // A key that changes while others are looked at is left to the next call.
-  for (auto left = changed_.size(); left > 0 && round.released.size() < released_max; --left) {
+  auto left = std::min(changed_.size(), looked_at_max);
+  for (; left > 0 && round.released.size() < released_max; --left) {
     looked_at_ = take_changed();
     release_of(*looked_at_, round);
   }
@@ -469,7 +510,12 @@ void limit_keys::settle_turn(const limited_task& task, std::int64_t difference) 
 std::optional<timestamp> limit_keys::next_release() const {
   if (!changed_.empty() || !rescaled_.empty())
     return timestamp{};
-  return due_.empty() ? std::nullopt : std::optional(std::max(due_.begin()->first, put_off_until_));
+  std::optional<timestamp> next;
+  if (!due_.empty())
+    next = std::max(due_.begin()->first, put_off_until_);
+  if (!reserved_until_.empty())
+    next = std::min(next.value_or(timestamp::max()), reserved_until_.begin()->first);
+  return next;
 }
 
 std::uint64_t limit_keys::room_by(
@@ -511,7 +557,7 @@ limit_keys::counts_of(std::uint32_t limit, const key_state& key) const {
       cost = part.held.some_cost();
     held += part.held.size();
   }
-  return {key.leased, held, key.closed_until, next_start(limit, key, cost)};
+  return {key.leased, held, key.closed_until, next_start(find(limit), key, cost, {})};
 }
 
 std::uint64_t limit_keys::held_of(const limit_place& at, std::uint32_t queue) const {

@@ -66,7 +66,8 @@ struct limit_refusal {
 ///
 /// A ready task is in its lane, or held by one key. `release` moves as many held tasks back to
 /// their lanes as their key admits; each of them then starts (`take`), is held by another of its
-/// keys (`hold`), or is not ready any more (`drop`). Costs are logarithmic in the number of keys.
+/// keys (`hold`), or is not ready any more (`drop`). One that waits for the permit of another shard
+/// has a reservation meanwhile (`reserve`). Costs are logarithmic in the number of keys.
 class limit_keys {
 public:
   /// Defines or changes a limit. Nothing is revoked when it becomes lower. Past starts count by the
@@ -80,9 +81,15 @@ public:
   /// Null when the limit is not defined.
   [[nodiscard]] const limit_rule* find(std::uint32_t limit) const;
 
-  /// The first use that does not admit a start now; empty when all do.
-  [[nodiscard]] std::optional<limit_refusal>
-  check(const std::vector<limit_use>& uses, timestamp now) const;
+  /// The first use that does not admit a start of the task now; empty when all do. Tasks of its
+  /// queue that a key with a rate holds come before one that no key has released, unless their
+  /// priority is lower: starts that cost less would else pass them for ever.
+  [[nodiscard]] std::optional<limit_refusal> check(const limited_task& task, timestamp now) const;
+
+  /// The task could start but for the permit of another shard: its keys keep its place until that
+  /// time, or until it starts, is held or dropped. Does nothing when one of them has kept a place
+  /// in vain since its last start, so that no slot is idle for long. @pre `check` admits it
+  void reserve(const limited_task& task, timestamp until);
 
   /// The task takes a slot of each of its limits. @pre it is not held
   void occupy(const limited_task& task);
@@ -219,21 +226,43 @@ public:
 
 private:
   struct released_task {
+    std::uint8_t priority = 0;
     std::uint32_t cost = 0;
     /// As `held_turns::taken::charged`.
     std::int64_t charged = 0;
   };
 
+  /// Number of tasks, and their costs.
+  struct task_sum {
+    std::uint64_t tasks = 0;
+    std::uint64_t cost = 0;
+  };
+
   /// The tasks of one queue.
   struct queue_part {
     held_tasks held{};
-    /// Tasks that were released and are still in their lanes.
+    /// Tasks that were released and are still in their lanes, and their sums by priority.
     std::map<sequence, released_task> released{};
-    std::uint64_t released_cost = 0;
+    std::vector<std::pair<std::uint8_t, task_sum>> released_sums{};
+
+    void add_released(sequence seq, const released_task& task);
+    void remove_released(std::map<sequence, released_task>::iterator at);
+    /// The released tasks that come before a held one of that priority.
+    [[nodiscard]] task_sum released_before(std::uint8_t priority) const;
+  };
+
+  /// See `reserve`.
+  struct reservation {
+    std::vector<limit_use> uses;
+    timestamp until{};
   };
 
   struct key_state {
     std::uint64_t leased = 0;
+    /// The places that are kept for tasks.
+    task_sum reserved{};
+    /// One was kept in vain since the last start.
+    bool has_reserved_in_vain = false;
     rate_meter meter{};
     timestamp closed_until{};
     /// By the number of the queue; none of them is empty.
@@ -268,8 +297,21 @@ private:
   [[nodiscard]] static bool is_used(const key_state& key);
   [[nodiscard]] static std::uint64_t room_by(
     const limit_rule& rule, const key_state& key, const rate_meter& meter, timestamp now);
+  /// When a task of that cost can start, after those that start `before` it; empty when that is not
+  /// known. The rule may be null.
+  [[nodiscard]] std::optional<timestamp> next_start(
+    const limit_rule* rule,
+    const key_state& key,
+    std::uint32_t cost,
+    const task_sum& before) const;
+  /// The same for a task that is not held; `own`: its reservation, if it has one.
   [[nodiscard]] std::optional<timestamp>
-  next_start(std::uint32_t limit, const key_state& key, std::uint32_t cost) const;
+  next_start(const limit_use& use, const limited_task& task, const reservation* own) const;
+  /// Whether the key holds tasks of its queue that come before the task.
+  [[nodiscard]] static bool has_to_queue(const key_state& key, const limited_task& task);
+  void drop_reservation(sequence seq);
+  /// Those whose time is over.
+  void drop_reservations(timestamp now);
   /// The same for the first held task of a queue, after the released ones of the queue started.
   [[nodiscard]] std::optional<timestamp> next_release_of(
     std::uint32_t limit, const key_state& key, queue_part& part, const terms_of_key& terms) const;
@@ -308,6 +350,9 @@ private:
   std::map<std::uint32_t, key_sums> sums_;
   /// Number of held tasks by queue and limit; none is 0.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> held_of_queues_;
+  std::map<sequence, reservation> reservations_;
+  /// By their ends.
+  std::set<std::pair<timestamp, sequence>> reserved_until_;
   std::optional<timestamp> used_up_at_;
   timestamp put_off_until_{};
   /// Keys whose marks have changed.
@@ -316,8 +361,8 @@ private:
   std::set<limit_place> rescaled_;
   /// Keys whose tasks may have become able to start, or that may not be in use any more.
   std::set<limit_place> changed_;
-  /// The last of them that `release` has looked at before it had released as many tasks as it may;
-  /// empty when it has looked at all.
+  /// The last of them that `release` has looked at, if it had then looked at as many keys, or
+  /// released as many tasks, as it may; empty when it has looked at all.
   std::optional<limit_place> looked_at_;
   /// Keys that change by time alone.
   std::set<std::pair<timestamp, limit_place>> due_;

@@ -44,7 +44,10 @@ bool permit_desk::line::may_ask() const {
 }
 
 permit_number permit_desk::next_number() {
-  return std::uint64_t{session_} << 32 | ++counter_;
+  // Epochs, which are the sessions, have 24 bits.
+  constexpr int counter_bits = 40;
+  CODEQ_ASSERT(counter_ < (std::uint64_t{1} << counter_bits) - 1);
+  return std::uint64_t{session_} << counter_bits | ++counter_;
 }
 
 void permit_desk::open_depth(
@@ -349,10 +352,11 @@ std::vector<sequence> permit_desk::hear(const give_permits& said, monotonic_time
 
 bool permit_desk::take(entry& task, sequence seq, monotonic_time now) {
   leave_line(task, seq);
-  if (task.had == 0) {
-    task.until = now + unspent_max;
-    unspent_.emplace(task.until, seq);
-  }
+  // The time counts from the latest one, since the owners are asked one after the other.
+  if (task.had > 0)
+    unspent_.erase({task.until, seq});
+  task.until = now + unspent_max;
+  unspent_.emplace(task.until, seq);
   ++task.had;
   if (task.had < task.parts.size()) {
     queue(task, seq);

@@ -29,9 +29,9 @@ namespace codeq::core {
 /// is repeated until it is heard; so are permits that are asked for, since the answer may be lost.
 ///
 /// A task whose keys belong to several other shards asks them one after the other. It keeps what it
-/// has got no longer than one permit may be unspent; then it returns that, and begins with the
-/// owner that it waits for. So tasks that need the same permits in different orders do not wait for
-/// each other, and a task that waits for a busy key holds no slot of another.
+/// has got no longer than the latest permit may be unspent; then it returns that, and begins with
+/// the owner that it waits for. So tasks that need the same permits in different orders do not wait
+/// for each other, and a task that waits for a busy key holds no slot of another.
 ///
 /// A queue with a maximum of leases, which another shard owns, has slots in place of tasks: as many
 /// are asked for as tasks could be leased. A lease spends one, whichever it is. When it ends before
@@ -369,7 +369,7 @@ private:
   shard_id own_{};
   std::uint16_t shard_count_ = 0;
   std::uint32_t session_ = 0;
-  std::uint32_t counter_ = 0;
+  std::uint64_t counter_ = 0;
   std::map<sequence, entry> tasks_;
   std::map<permit_number, sequence> numbers_;
   /// The tasks that have permits, by their times.

@@ -13,6 +13,10 @@ namespace codeq::core {
 
 namespace {
 
+/// So long the keys of this shard keep the place of a task that waits for permits of others: less
+/// than a slot may be idle beside a task that could start.
+constexpr duration permit_reservation_max{80};
+
 const std::string& segment_tenant(const shard_state& state, const segment& s) {
   return state.queues[s.queue]->address.tenant;
 }
@@ -122,7 +126,7 @@ void charge_limits(shard_state& state, const segment& s) {
 }
 
 std::optional<limit_refusal> check_limits(shard_state& state, const segment& s) {
-  return state.limits.keys().check(task_of(state, s).uses, state.at);
+  return state.limits.keys().check(task_of(state, s), state.at);
 }
 
 std::optional<task_limit> refused_use(shard_state& state, const segment& s) {
@@ -152,7 +156,9 @@ void hold_back(shard_state& state, segment& s, const limit_refusal& why) {
 void wait_for_permit(shard_state& state, segment& s) {
   leave_lane(state, s, s.first, true);
   count_held(state, s, true);
-  state.limits.keys().drop(task_of(state, s));
+  auto task = task_of(state, s);
+  state.limits.keys().drop(task);
+  state.limits.keys().reserve(task, state.at + permit_reservation_max);
   state.permits.wait(*permit_task_of(state, s));
   state.move_head(s.queue);
 }

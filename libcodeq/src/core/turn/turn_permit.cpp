@@ -181,7 +181,7 @@ void turn::book_permits(bool in_turns) {
     if (!wanted)
       continue;
     auto task = task_at(state_, wanted->what, place);
-    if (auto refused = keys.check(task.uses, now_.shard)) {
+    if (auto refused = keys.check(task, now_.shard)) {
       keys.hold(task, *refused);
       continue;
     }

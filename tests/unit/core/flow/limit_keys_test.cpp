@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/flow/limit_keys.hpp"
 #include "support/seed.hpp"
+#include "unit/core/flow/limited_lane.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,67 +14,6 @@ namespace codeq::core {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr std::uint32_t stripe = 1;
-constexpr std::uint32_t mail = 2;
-
-/// Ready tasks in a lane, in order, and held ones; grants go through the limits as a shard's do.
-class limited_lane {
-public:
-  void add(sequence seq, std::vector<limit_use> uses, std::uint8_t priority = 0) {
-    tasks[seq] = {seq, priority, std::move(uses)};
-    lane.insert(seq);
-  }
-
-  /// One task of the key `a` for each of so many queues.
-  void add_to_queues(sequence count) {
-    for (sequence seq = 1; seq <= count; ++seq) {
-      add(seq, {{{stripe, "a"}}});
-      tasks[seq].queue = static_cast<std::uint32_t>(seq);
-    }
-  }
-
-  /// Grants what the limits admit, at most `credits` tasks, and returns their numbers.
-  std::vector<sequence> grant(std::size_t credits = 1000) {
-    auto released = limits.release(now);
-    most_released = std::max(most_released, released.size());
-    for (auto seq : released)
-      EXPECT_TRUE(lane.insert(seq).second) << seq << " was released twice";
-    std::vector<sequence> granted;
-    while (!lane.empty() && granted.size() < credits) {
-      const auto& task = tasks.at(*lane.begin());
-      lane.erase(lane.begin());
-      if (auto why = limits.check(task.uses, now)) {
-        limits.hold(task, *why);
-        continue;
-      }
-      limits.take(task, now);
-      leased.insert(task.seq);
-      granted.push_back(task.seq);
-    }
-    return granted;
-  }
-
-  void end(sequence seq) {
-    leased.erase(seq);
-    limits.free(tasks.at(seq).uses, now);
-  }
-
-  void cancel(sequence seq) {
-    limits.drop(tasks.at(seq));
-    lane.erase(seq);
-    tasks.erase(seq);
-  }
-
-  limit_keys limits;
-  std::map<sequence, limited_task> tasks;
-  std::set<sequence> lane;
-  std::set<sequence> leased;
-  std::size_t most_released = 0;
-  timestamp now{duration{1'000'000}};
-};
-
-using numbers = std::vector<sequence>;
 
 TEST(LimitKeys, SlotIsTakenByTheGrantAndFreedByTheEnd) {
   limited_lane tasks;
@@ -127,6 +66,43 @@ TEST(LimitKeys, TaskNeedsAllItsLimits) {
   tasks.end(4);
   tasks.end(2);
   EXPECT_EQ(tasks.grant(), numbers{3});
+}
+
+TEST(LimitKeys, CheapTasksDoNotPassADearOneThatIsHeldByARate) {
+  limited_lane tasks;
+  tasks.limits.set(stripe, {.rate = start_rate{10, 1s, 10}}, tasks.now);
+  tasks.add(1, {{{stripe, "a"}}});
+  EXPECT_EQ(tasks.grant(), numbers{1});
+  tasks.add(2, {{{stripe, "a"}, 10}});
+  EXPECT_EQ(tasks.grant(), numbers{});
+  tasks.add(3, {{{stripe, "a"}}});
+  tasks.add(4, {{{stripe, "a"}}}, 5);
+
+  EXPECT_EQ(tasks.grant(), numbers{4}) << "a higher priority comes first";
+  tasks.now += 200ms;
+
+  EXPECT_EQ(tasks.grant(), numbers{2});
+}
+
+TEST(LimitKeys, ChangeOfALimitLooksAtItsKeysInSeveralTurns) {
+  limited_lane tasks;
+  constexpr std::size_t keys = 10'000;
+  tasks.limits.set(stripe, {.rate = start_rate{1, 1s, 1}}, tasks.now);
+  for (sequence i = 1; i <= keys; ++i) {
+    tasks.add(i, {{{stripe, std::to_string(i)}}});
+    tasks.grant();
+    tasks.end(i);
+  }
+  (void)tasks.limits.take_marks();
+
+  tasks.limits.remove(stripe);
+  (void)tasks.limits.release(tasks.now);
+
+  EXPECT_GT(tasks.limits.size(), keys / 2);
+  EXPECT_LT(tasks.limits.take_marks().size(), keys / 2);
+  while (tasks.limits.next_release().value_or(timestamp::max()) <= tasks.now)
+    (void)tasks.limits.release(tasks.now);
+  EXPECT_EQ(tasks.limits.size(), 0u);
 }
 
 TEST(LimitKeys, RateReleasesTasksByTimeAlone) {
@@ -313,7 +289,7 @@ TEST(LimitKeys, BurstThatCountsAsUsedUpIsStoredForStoredKeysOnly) {
   keys.use_up_all(timestamp{10s});
 
   EXPECT_TRUE(keys.marks().empty()) << "each process begins with the time that is stored for all";
-  EXPECT_TRUE(keys.check({{at, 1}}, timestamp{10s}));
+  EXPECT_TRUE(keys.check({2, 0, {{at, 1}}}, timestamp{10s}));
 }
 
 TEST(LimitKeys, KeysThatNothingUsesTakeNoMemory) {
@@ -466,9 +442,20 @@ private:
   void check_held() {
     EXPECT_TRUE(tasks_.lane.empty());
     for (const auto& [seq, task] : tasks_.tasks) {
-      bool may_start = tasks_.limits.is_held(task) && !tasks_.limits.check(task.uses, tasks_.now);
+      auto admits = [this](const limit_use& use) { return has_room(use); };
+      bool may_start = tasks_.limits.is_held(task)
+                       && std::all_of(task.uses.begin(), task.uses.end(), admits);
       EXPECT_TRUE(!may_start || is_behind_another(task)) << "task " << seq;
     }
+  }
+
+  [[nodiscard]] bool has_room(const limit_use& use) const {
+    const auto* rule = tasks_.limits.find(use.at.limit);
+    if (tasks_.limits.room_by({.concurrency = rule->concurrency}, use.at, tasks_.now) == 0)
+      return false;
+    return !rule->rate
+           || tasks_.limits.room_by({.rate = rule->rate}, use.at, tasks_.now)
+                >= std::min(use.cost, rule->rate->burst);
   }
 
   /// True when its key holds another task that comes first, and may need more than this one.

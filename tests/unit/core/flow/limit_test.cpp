@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checks/invariants.hpp"
+#include "core/commands/routing.hpp"
 #include "core/state/apply.hpp"
+#include "core/state/task_limits.hpp"
 #include "support/shard_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -540,6 +542,32 @@ TEST_F(Limit, SnapshotKeepsLimitsOfTasks) {
   claim("w", 1);
   take_snapshot();
   EXPECT_EQ(core::durable_text(*recovered(turns())), core::durable_text(state()));
+}
+
+TEST_F(Limit, TaskThatWaitsForAPermitKeepsItsPlaceAtAKeyOfThisShard) {
+  constexpr std::uint16_t shards = 4;
+  set_limit("gpu", limit_definition{.concurrency = 1});
+  core::open_permits(state(), shards);
+  task_limit own{"gpu", "a", 1};
+  while (core::shard_of_limit_key("default", own, shards) != state().id)
+    own.key += "a";
+  task_limit others{"api", "a", 1};
+  while (core::shard_of_limit_key("default", others, shards) == state().id)
+    others.key += "a";
+  claim("w", 9);
+  enqueue("q", 1, {.limits = {own}});
+  enqueue("q", 1, {.limits = {own, others}});
+  enqueue("q", 1, {.limits = {own}});
+  ASSERT_EQ(running(3), numbers{1});
+
+  complete("w", lease_of(1));
+  EXPECT_EQ(running(3), numbers{}) << "the permit may come";
+  EXPECT_EQ(core::find_violations(state()), std::vector<std::string>{});
+  advance(79ms);
+  EXPECT_EQ(running(3), numbers{});
+  advance(1ms);
+
+  EXPECT_EQ(running(3), numbers{3});
 }
 
 } // namespace
