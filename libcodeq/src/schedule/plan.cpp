@@ -40,8 +40,12 @@ result<misfire_policy> parse_misfire_policy(std::string_view text) {
   return parse_choice<misfire_policy>("misfire", text, base::misfire_names);
 }
 
-planned
-plan(const timetable& times, const nominal_time& mark, const catch_up& how, const serving& when) {
+planned plan(
+  const timetable& times,
+  const nominal_time& mark,
+  const catch_up& how,
+  const serving& when,
+  std::size_t most) {
   planned done;
   done.mark = mark;
   done.next = times.next_after(mark);
@@ -49,7 +53,13 @@ plan(const timetable& times, const nominal_time& mark, const catch_up& how, cons
   auto since = std::min(when.since, when.now);
   if (done.next && done.next->due < since)
     pass_missed(times, how, since, done);
-  while (done.next && done.next->due <= when.now && done.to_fire.size() < occurrences_max) {
+  if (done.to_fire.size() > most) {
+    // The rest is found again: it is what the policy catches up of the occurrences that are left.
+    done.to_fire.resize(most);
+    done.mark = done.to_fire.back().nominal;
+    done.next = times.next_after(done.mark);
+  }
+  while (done.next && done.next->due <= when.now && done.to_fire.size() < most) {
     done.to_fire.push_back(*done.next);
     done.mark = done.next->nominal;
     done.next = times.next_after(done.mark);

@@ -57,10 +57,15 @@ struct planned {
   std::optional<occurrence> next;
 };
 
-/// Decides what fires of the occurrences after `mark` that are due at `now`. Pure, and the same
-/// however calls are split: if `now` goes back, nothing fires until it has passed the next
-/// occurrence again. Bounded work, however long the schedule was not served.
-[[nodiscard]] planned
-plan(const timetable& times, const nominal_time& mark, const catch_up& how, const serving& when);
+/// Decides what fires of the occurrences after `mark` that are due at `now`, at most `most`. Pure,
+/// and the same however calls are split: if `now` goes back, nothing fires until it has passed the
+/// next occurrence again. Bounded work, however long the schedule was not served.
+/// @pre `most` is positive
+[[nodiscard]] planned plan(
+  const timetable& times,
+  const nominal_time& mark,
+  const catch_up& how,
+  const serving& when,
+  std::size_t most = occurrences_max);
 
 } // namespace codeq::schedule

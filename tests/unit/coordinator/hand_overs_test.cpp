@@ -29,7 +29,7 @@ class HandOvers : public testing::Test {
 protected:
   void add(shard_id to, std::uint64_t from, std::uint64_t until, std::size_t bytes = 10) {
     for (auto number = from; number <= until; ++number)
-      records_.add(to, number, bytes);
+      records_.add(to, number, {{"acme", bytes}});
   }
 
   std::vector<parcel> sent() {
@@ -183,16 +183,26 @@ TEST_F(HandOvers, NothingIsToBeDoneWhenAllIsConfirmed) {
   EXPECT_EQ(records_.next_look(), std::nullopt);
 }
 
-TEST_F(HandOvers, ShardIsFullByItsBytes) {
-  add(a, 1, 9, 111);
-  EXPECT_FALSE(records_.is_full(a));
+TEST_F(HandOvers, ShardIsFullForTheTenantWhoseBytesWaitForIt) {
+  add(a, 1, 4, 124);
+  EXPECT_FALSE(records_.is_full(a, "acme"));
 
-  add(a, 10, 10, 1);
+  add(a, 5, 5, 4);
 
-  EXPECT_TRUE(records_.is_full(a));
-  EXPECT_FALSE(records_.is_full(b));
+  EXPECT_TRUE(records_.is_full(a, "acme")) << "half of all bytes are its";
+  EXPECT_FALSE(records_.is_full(a, "other"));
+  EXPECT_FALSE(records_.is_full(b, "acme"));
   confirm(a, 1);
-  EXPECT_FALSE(records_.is_full(a));
+  EXPECT_FALSE(records_.is_full(a, "acme"));
+}
+
+TEST_F(HandOvers, RecordOfSeveralTenantsCountsForEach) {
+  records_.add(a, 1, {{"acme", 400}, {"other", 200}});
+
+  EXPECT_TRUE(records_.is_full(a, "acme"));
+  EXPECT_FALSE(records_.is_full(a, "other"));
+  confirm(a, 1);
+  EXPECT_FALSE(records_.is_full(a, "acme"));
 }
 
 } // namespace

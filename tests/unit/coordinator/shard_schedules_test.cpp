@@ -17,17 +17,21 @@ using namespace std::chrono_literals;
 
 class ShardSchedules : public testing::Test {
 protected:
-  /// Schedules that fire each second and have not been looked at for years.
   ShardSchedules() {
-    schedule_spec spec;
-    spec.rule = "every 1s";
+    options_.state = std::make_shared<core::shard_state>(shard_id{}, 1);
+    define({});
+  }
+
+  /// Schedules that fire each second and have not been looked at for years.
+  void define(schedule_spec spec) {
+    if (spec.rule.empty())
+      spec.rule = "every 1s";
     spec.misfire = misfire_policy::all;
     spec.catch_up = 24h;
     spec.overlap = overlap_policy::allow;
     spec.task.queue = "q";
     auto encoded = protocol::encode_spec(spec).value();
     auto packed = encoded.read([](auto from) { return protocol::pack_spec(from, "default"); });
-    options_.state = std::make_shared<core::shard_state>(shard_id{}, 1);
     for (const auto* name : {"a", "b", "c"})
       options_.state->schedules.put({"default", name}, packed.value(), {});
   }
@@ -47,6 +51,15 @@ protected:
       auto range = request.initBackfill();
       range.setFromMs(1'600'000'000'000);
       range.setUntilMs(1'600'000'010'000);
+    });
+  }
+
+  static protocol::schedule_request resume(std::uint64_t number, const std::string& tenant) {
+    return protocol::schedule_request::build([&](auto request) {
+      request.setNumber(number);
+      request.setTenant(tenant);
+      request.setName("d");
+      request.setResume();
     });
   }
 
@@ -178,6 +191,46 @@ TEST_F(ShardSchedules, FullDiskHoldsThemWithoutALoop) {
   port_.disk = {};
   pass(1s);
   EXPECT_GE(fired(), 1000u);
+}
+
+TEST_F(ShardSchedules, MissingReplicasHoldThemAndRefuseBackfills) {
+  port_.has_replicas = false;
+  start();
+  ask(1, "acme");
+  close();
+
+  EXPECT_EQ(fired(), 0u);
+  EXPECT_EQ(answers(), "1:unavailable ");
+  EXPECT_LE(pass(1s), 5u);
+
+  port_.has_replicas = true;
+  pass(1s);
+  EXPECT_GE(fired(), 1000u);
+}
+
+TEST_F(ShardSchedules, LargeTasksFireInSeveralTurns) {
+  schedule_spec spec;
+  spec.task.payload = std::string(60'000, 'x');
+  define(spec);
+  start();
+
+  EXPECT_EQ(fired(), 12u) << "four of each schedule";
+  EXPECT_LE(wake(), 10ms);
+  EXPECT_EQ(fired(), 24u);
+}
+
+TEST_F(ShardSchedules, ResumeWithoutItsZoneIsRefused) {
+  schedule_spec spec;
+  spec.rule = "every 1s; zone=Europe/Berlin";
+  define(spec);
+  set_paused();
+  start();
+
+  shard_->take({1, resume(7, "acme")}, now_);
+  close();
+
+  EXPECT_EQ(answers(), "7:invalid_argument ");
+  EXPECT_TRUE(options_.state->schedules.find({"acme", "d"})->progress.paused);
 }
 
 } // namespace

@@ -221,6 +221,9 @@ TEST(BulkOperation, PartOfAKilledProcessIsListedAgainAndOnlyItsRestIsChanged) {
   EXPECT_EQ(o.next(), "list 0 after 0 limit 1000 below 8");
   o.list({task(5), task(7, task_state::dead, 99)});
   EXPECT_EQ(o.next(), "change 0: 5") << "3 lives, and 7 died again with another token";
+  EXPECT_EQ(
+    o.run.take_found_changed(), (std::vector{task_id{shard_id{0}, 3}, task_id{shard_id{0}, 7}}));
+  EXPECT_TRUE(o.run.take_found_changed().empty());
   o.run.take_change(1, o.now);
   EXPECT_EQ(o.next(), "list 0 after 7 limit 1000");
   EXPECT_EQ(o.counts(), "3+0");

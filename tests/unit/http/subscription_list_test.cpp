@@ -26,10 +26,15 @@ subscription make(const std::string& id, delivery_mode mode = delivery_mode::fan
   return s;
 }
 
-/// The wake-ups as `id:queue`, separated by spaces.
-std::string due(subscription_list& list, const ready_queues& ready, duration after) {
+/// The wake-ups as `id:queue`, separated by spaces. The subscription `refused` may not be woken.
+std::string due(
+  subscription_list& list,
+  const ready_queues& ready,
+  duration after,
+  const std::string& refused = {}) {
+  const auto may_wake = [&](const subscription& s, const std::string&) { return s.id != refused; };
   std::string text;
-  for (const auto& one : list.take_due(ready, start + after))
+  for (const auto& one : list.take_due(ready, start + after, may_wake))
     text += (text.empty() ? "" : " ") + one.to.id + ":" + one.queue;
   return text;
 }
@@ -101,6 +106,18 @@ TEST(SubscriptionList, AGroupIsWokenAsOneAndItsMembersTakeTurns) {
   EXPECT_EQ("b:q", due(list, ready, 5s));
   list.remove("c");
   EXPECT_EQ("a:q", due(list, ready, 10s));
+}
+
+TEST(SubscriptionList, AMemberThatMayNotBeWokenTakesThePlaceOfNoOther) {
+  ready_queues ready{{"acme", {{"q", 1}}}};
+  for (auto mode : {delivery_mode::group, delivery_mode::hash}) {
+    subscription_list list;
+    for (const char* id : {"a", "b"})
+      list.put(make(id, mode), {});
+
+    EXPECT_EQ("b:q", due(list, ready, 0s, "a"));
+    EXPECT_EQ("a:q", due(list, ready, 5s, "b"));
+  }
 }
 
 TEST(SubscriptionList, AQueueKeepsItsMemberWhenOthersLeave) {

@@ -107,8 +107,7 @@ void backup_runner::run(std::uint64_t number) {
   else
     CODEQ_LOG_WARN("backup fails directory={} reason=\"{}\"", directory, to_string(report.error()));
   failures_ += report ? 0 : 1;
-  if (report)
-    read_list();
+  read_list();
   std::lock_guard lock{mutex_};
   status_.state = report ? backup_state::done : backup_state::failed;
   if (report) {

@@ -32,6 +32,16 @@ error over_rate(duration wait) {
     "over the rate of the token; retry after " + std::to_string(wait.count()) + " ms"};
 }
 
+/// A larger frame would end the connection, with all that others have asked for on it.
+result<void> check_frame(std::size_t bytes) {
+  if (bytes <= tuning::frame_bytes_max)
+    return {};
+  return error{
+    errc::too_large,
+    "the answer is " + std::to_string(bytes) + " bytes; it must be at most "
+      + std::to_string(tuning::frame_bytes_max) + "; ask with the token of one tenant"};
+}
+
 /// True when the wish names the queue, or one of its prefixes matches it.
 bool is_wished(const protocol::claim_wish& wish, const queue_address& queue) {
   auto matches = [&](const queue_address& prefix) {
@@ -436,7 +446,10 @@ void session::ask_for_counts(const protocol::frame<S>& m, bool with_leases) {
 template <class S, class Reply>
 void session::send_counts(std::uint64_t number, const Reply& reply) {
   auto frame = reply.to_wire();
-  if (auto ok = take_answer(frame.body.size()); !ok)
+  auto ok = check_frame(frame.body.size());
+  if (ok)
+    ok = take_answer(frame.body.size());
+  if (!ok)
     frame = protocol::make_refusal<S>(number, ok.error()).to_wire();
   port_.send(frame);
 }

@@ -2,14 +2,20 @@
 #include "coordinator/shard/hand_overs.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace codeq::coordinator {
 
-void hand_overs::add(shard_id to, std::uint64_t number, std::size_t bytes) {
-  auto& target = targets_[to];
-  if (!target.open.emplace(number, bytes).second)
+void hand_overs::add(shard_id to, std::uint64_t number, tenant_bytes bytes) {
+  const auto fresh = target{.open = {}, .open_bytes = base::fair_share(limits_.waiting_bytes)};
+  auto& target = targets_.try_emplace(to, fresh).first->second;
+  auto [added, is_new] = target.open.try_emplace(number, record{std::move(bytes)});
+  if (!is_new)
     return;
-  target.open_bytes += bytes;
+  for (const auto& [tenant, amount] : added->second.by_tenant) {
+    target.open_bytes.force(tenant, amount);
+    added->second.bytes += amount;
+  }
   ++size_;
 }
 
@@ -23,9 +29,10 @@ void hand_overs::confirmed(shard_id by, std::uint64_t number, monotonic_time now
     return;
   if (number <= target.sent) {
     --target.records_sent;
-    target.bytes_sent -= record->second;
+    target.bytes_sent -= record->second.bytes;
   }
-  target.open_bytes -= record->second;
+  for (const auto& [tenant, amount] : record->second.by_tenant)
+    target.open_bytes.give_back(tenant, amount);
   target.open.erase(record);
   --size_;
   target.is_silent = false;
@@ -64,14 +71,15 @@ std::optional<std::uint64_t> hand_overs::next_of(target& to, monotonic_time now)
   const auto record = to.open.upper_bound(to.sent);
   if (record == to.open.end())
     return std::nullopt;
-  const auto fits = to.records_sent == 0 || to.bytes_sent + record->second <= limits_.bytes;
+  const auto bytes = record->second.bytes;
+  const auto fits = to.records_sent == 0 || to.bytes_sent + bytes <= limits_.bytes;
   if (!fits || to.records_sent >= limits_.records)
     return std::nullopt;
   if (to.records_sent == 0)
     to.look = now + limits_.silence;
   to.sent = record->first;
   ++to.records_sent;
-  to.bytes_sent += record->second;
+  to.bytes_sent += bytes;
   return record->first;
 }
 
@@ -97,9 +105,9 @@ std::optional<monotonic_time> hand_overs::next_look() const {
   return first;
 }
 
-bool hand_overs::is_full(shard_id to) const {
+bool hand_overs::is_full(shard_id to, const std::string& tenant) const {
   const auto found = targets_.find(to);
-  return found != targets_.end() && found->second.open_bytes >= limits_.waiting_bytes;
+  return found != targets_.end() && !found->second.open_bytes.has_room(tenant);
 }
 
 } // namespace codeq::coordinator

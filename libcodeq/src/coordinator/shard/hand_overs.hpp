@@ -4,10 +4,13 @@
 #include "codeq/ids.hpp"
 #include "codeq/time.hpp"
 
+#include "base/fair_share.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 
 namespace codeq::coordinator {
 
@@ -17,8 +20,8 @@ struct hand_over_limits {
   /// unless there is only one.
   std::size_t records = 256;
   std::size_t bytes = 4u << 20;
-  /// Bytes of all follow-ups that are not confirmed. Beyond that, completions that add to them have
-  /// to wait.
+  /// Bytes of all follow-ups that are not confirmed, which the tenants share. What would add to
+  /// those of a tenant that has its share has to wait.
   std::size_t waiting_bytes = 64u << 20;
   /// A shard that has not confirmed anything of what is under way for so long counts as silent.
   duration silence{1000};
@@ -52,8 +55,11 @@ public:
 
   [[nodiscard]] const hand_over_limits& limits() const noexcept { return limits_; }
 
+  /// The bytes of a record by tenant.
+  using tenant_bytes = std::map<std::string, std::size_t>;
+
   /// The follow-ups of a record are durable here. @pre numbers of a shard ascend
-  void add(shard_id to, std::uint64_t number, std::size_t bytes);
+  void add(shard_id to, std::uint64_t number, tenant_bytes bytes);
 
   /// The other shard has the record, or need not get it any more.
   void confirmed(shard_id by, std::uint64_t number, monotonic_time now);
@@ -67,17 +73,22 @@ public:
   /// When a shard may count as silent, or is to be asked again; empty: never.
   [[nodiscard]] std::optional<monotonic_time> next_look() const;
 
-  /// The shard has not confirmed as much as is allowed.
-  [[nodiscard]] bool is_full(shard_id to) const;
+  /// The shard has not confirmed as much of the tenant as is allowed; see `base::fair_share`.
+  [[nodiscard]] bool is_full(shard_id to, const std::string& tenant) const;
 
   /// Number of records that are not confirmed.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
 private:
+  struct record {
+    tenant_bytes by_tenant;
+    std::size_t bytes = 0;
+  };
+
   struct target {
-    /// The size of each record that is not confirmed.
-    std::map<std::uint64_t, std::size_t> open;
-    std::size_t open_bytes = 0;
+    /// The records that are not confirmed, by number.
+    std::map<std::uint64_t, record> open;
+    base::fair_share open_bytes;
     /// The records up to this one are under way.
     std::uint64_t sent = 0;
     std::size_t records_sent = 0;

@@ -37,6 +37,20 @@ core::fire_schedule command_for(
   return c;
 }
 
+/// The tasks of a backfill are written in one turn.
+constexpr std::size_t backfill_bytes_max = 8u << 20;
+
+/// The bytes of a schedule's task, at least 1.
+std::size_t task_bytes(const core::enqueue_run& task) {
+  return std::max<std::size_t>(task.tasks.body.size(), 1);
+}
+
+/// The number of occurrences that one turn may fire, at least 1: a long turn delays everybody else.
+std::size_t fired_together_max(const core::enqueue_run& task) {
+  return std::clamp<std::size_t>(
+    tuning::turn_bytes_max / task_bytes(task), 1, schedule::occurrences_max);
+}
+
 /// True when a waiting occurrence is to fire first.
 bool fires_waiting(const core::schedule_entry& entry) {
   const auto& open = entry.progress.open;
@@ -128,8 +142,12 @@ core::fire_schedule schedule_planner::due(
     return c;
   }
   without_zone_.erase(name);
-  auto planned =
-    schedule::plan(found->times, entry.progress.mark, found->content.catch_up, {since_, now});
+  auto planned = schedule::plan(
+    found->times,
+    entry.progress.mark,
+    found->content.catch_up,
+    {since_, now},
+    fired_together_max(found->content.run));
   if (planned.next)
     c.next = planned.next->due;
   if (fires_waiting(entry)) {
@@ -202,6 +220,11 @@ core::fire_schedule schedule_planner::backfill(
       {errc::invalid_argument,
        "the range has " + std::to_string(count) + " occurrences; it must have 1.."
          + std::to_string(limit)});
+  if (auto bytes = count * task_bytes(found->content.run); bytes > backfill_bytes_max)
+    return refuse(
+      {errc::too_large,
+       "the tasks of the range have " + std::to_string(bytes) + " bytes; they must have at most "
+         + std::to_string(backfill_bytes_max) + "; give parts of the range"});
   for (const auto& when : found->times.preview(asked.from, limit, asked.until))
     c.fire.push_back(plan_one(name, *found, when));
   return c;

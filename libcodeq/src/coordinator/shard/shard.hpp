@@ -288,6 +288,8 @@ private:
   /// Marks the reports that have to come again: those of results that the disk has no space for,
   /// of follow-ups that another shard has no room for, and all while too few replicas are in sync.
   void put_off_large(core::report& command, const instant& now);
+  /// Whether new tasks may be added. Errors: `disk_full`, `unavailable`.
+  [[nodiscard]] result<void> check_room(const instant& now);
 
   // Answer requests for data that this peer may not see as if it did not exist.
   void reply_not_there(core::peer_id peer, const std::vector<core::lease_beat>& beats);
@@ -300,11 +302,13 @@ private:
 
   /// Fires what is due, of a bounded number of schedules.
   void fire_due(const instant& now);
-  /// Fires what is due of one schedule, unless the disk is full. Returns the number of occurrences.
+  /// Fires what is due of one schedule, if it can be added. Returns the number of occurrences.
   std::size_t advance(const schedule_address& name, const instant& now);
   [[nodiscard]] std::optional<core::command>
   read(const peer_request& by, const protocol::schedule_question& asked, const instant& now);
-  [[nodiscard]] core::command
+  /// Whether the shards of planned occurrences can take them. Errors: `overloaded`.
+  [[nodiscard]] result<void> check_way(const core::fire_schedule& planned) const;
+  [[nodiscard]] std::optional<core::command>
   read_change(const peer_request& by, const protocol::schedule_question& asked, const instant& now);
 
   /// A backfill that waits for its turn.
@@ -391,6 +395,7 @@ private:
   void note_neighbour(const core::command& command, const instant& now);
   /// Another shard that a follow-up of the report belongs to, and that has too many to take.
   [[nodiscard]] std::optional<shard_id> full_neighbour(const core::lease_report& report) const;
+  [[nodiscard]] error full_way(shard_id to) const;
   /// Tells other shards which of their follow-ups are synced here.
   void confirm_synced();
   /// Sends the other shards the follow-ups that they are to get now.

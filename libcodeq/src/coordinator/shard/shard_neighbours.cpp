@@ -11,10 +11,10 @@ namespace codeq::coordinator {
 
 namespace {
 
-std::size_t byte_size(const std::vector<core::enqueue_run>& runs) {
-  std::size_t bytes = 0;
+hand_overs::tenant_bytes bytes_by_tenant(const std::vector<core::enqueue_run>& runs) {
+  hand_overs::tenant_bytes bytes;
   for (const auto& run : runs)
-    bytes += run.tasks.body.size();
+    bytes[run.queue.tenant] += run.tasks.body.size();
   return bytes;
 }
 
@@ -22,7 +22,7 @@ std::size_t byte_size(const std::vector<core::enqueue_run>& runs) {
 
 void shard::carry_out(core::deliver_follow_ups& e, const instant&) {
   if (hand_overs_)
-    return hand_overs_->add(e.to, e.number, byte_size(e.runs));
+    return hand_overs_->add(e.to, e.number, bytes_by_tenant(e.runs));
   port_.to_shard(
     e.to, core::take_follow_ups{state_->id, e.number, e.answered_below, std::move(e.runs)});
 }
@@ -68,9 +68,19 @@ void shard::note_neighbour(const core::command& command, const instant& now) {
 std::optional<shard_id> shard::full_neighbour(const core::lease_report& report) const {
   if (hand_overs_)
     for (const auto& task : report.follow_ups)
-      if (hand_overs_->is_full(task.shard))
+      if (hand_overs_->is_full(task.shard, task.run.queue.tenant))
         return task.shard;
   return std::nullopt;
+}
+
+error shard::full_way(shard_id to) const {
+  const auto most = std::to_string(hand_overs_->limits().waiting_bytes);
+  return {
+    errc::overloaded,
+    "shard " + std::to_string(value(to))
+      + " cannot take the follow-ups at present, and as many bytes of the tenant wait for it as are"
+        " allowed; they have to wait; all tenants share hand_over_bytes_max="
+      + most};
 }
 
 void shard::hand_over(const instant& now) {

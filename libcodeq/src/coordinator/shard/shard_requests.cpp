@@ -95,6 +95,14 @@ std::optional<Command> shard::accept(core::peer_id peer, result<Command> command
   return std::nullopt;
 }
 
+result<void> shard::check_room(const instant& now) {
+  if (const auto& ok = port_.check_disk(now.steady); !ok)
+    return ok;
+  if (!port_.accepts_writes())
+    return error{errc::unavailable, "too few replicas of the shard are in sync to add tasks"};
+  return {};
+}
+
 std::optional<core::command>
 shard::read(const peer_request& by, const protocol::enqueue_request& m, const instant& now) {
   auto refuse = [&](std::uint64_t number, const error& reason) {
@@ -103,11 +111,7 @@ shard::read(const peer_request& by, const protocol::enqueue_request& m, const in
   };
   auto command = protocol::to_command(m, by.peer, now.shard, place());
   if (command) {
-    if (const auto& ok = port_.check_disk(now.steady); !ok)
-      command->allowed = ok;
-    else if (!port_.accepts_writes())
-      command->allowed =
-        error{errc::unavailable, "too few replicas of the shard are in sync to add tasks"};
+    command->allowed = check_room(now);
     if (auto ok = by.sender ? access::check(*by.sender, *command) : result<void>{}; !ok)
       return refuse(command->request.number, ok.error());
     // The gateway shows its callers the tasks that they have added.
@@ -170,12 +174,7 @@ void shard::put_off_large(core::report& command, const instant& now) {
       ++results_put_off_;
       port_.note_limit(
         "hand_over_bytes_max", hand_overs_->limits().waiting_bytes, owner_of(command.peer));
-      report.allowed = error{
-        errc::overloaded,
-        "shard " + std::to_string(value(*full))
-          + " cannot take the follow-ups at present, and as many bytes wait for it as are allowed; "
-            "the result has to wait; hand_over_bytes_max="
-          + std::to_string(hand_overs_->limits().waiting_bytes)};
+      report.allowed = full_way(*full);
       continue;
     }
     auto bytes = report.text.size();

@@ -16,8 +16,8 @@ using namespace std::chrono_literals;
 /// After so many occurrences the others wait for the next turn, so that a shard with much to catch
 /// up serves its peers in between.
 constexpr std::size_t occurrences_per_wakeup_max = 1000;
-/// While the disk has too little space for new tasks, what is due is looked at again after this.
-constexpr duration disk_wait = 1s;
+/// While new tasks cannot be added, what is due is looked at again after this.
+constexpr duration room_wait = 1s;
 /// Maximum number of backfills of a tenant that wait for their turn.
 constexpr std::size_t backfills_waiting_max = 64;
 
@@ -49,14 +49,25 @@ std::size_t shard::advance(const schedule_address& name, const instant& now) {
   bool is_due = entry && entry->next && *entry->next <= now.shard;
   if (!is_due)
     return 0;
-  if (!port_.check_disk(now.steady)) {
-    state_->schedules.look_at(name, now.shard + disk_wait);
+  if (!check_room(now)) {
+    state_->schedules.look_at(name, now.shard + room_wait);
     return 0;
   }
   auto due = planner_.due(name, *entry, now.shard);
+  if (!check_way(due)) {
+    state_->schedules.look_at(name, now.shard + room_wait);
+    return 0;
+  }
   decide_now(due, now);
   close_if_full(now);
   return due.fire.size();
+}
+
+result<void> shard::check_way(const core::fire_schedule& planned) const {
+  for (const auto& one : planned.fire)
+    if (hand_overs_ && hand_overs_->is_full(one.shard, planned.name.tenant))
+      return full_way(one.shard);
+  return {};
 }
 
 void shard::look_at_zones(const instant& now) {
@@ -108,7 +119,7 @@ shard::read(const peer_request& by, const protocol::schedule_question& asked, co
   case kind::SET:
   case kind::RUN:
   case kind::BACKFILL:
-    if (const auto& ok = port_.check_disk(now.steady); !ok) {
+    if (auto ok = check_room(now); !ok) {
       refuse(by.peer, asked, ok.error());
       return std::nullopt;
     }
@@ -156,6 +167,8 @@ core::command shard::plan(const wanted_backfill& wanted, const instant& now) {
   if (!entry)
     return core::show_schedule{peer, asked.number, asked.name};
   auto c = planner_.backfill(asked.name, *entry, asked, now.shard);
+  if (c.allowed)
+    c.allowed = check_way(c);
   c.peer = peer;
   c.number = asked.number;
   c.origin = origin;
@@ -167,7 +180,7 @@ void shard::backfill_next(const instant& now) {
   is_backfilling_ = next.has_value();
   if (!next)
     return;
-  if (const auto& ok = port_.check_disk(now.steady); !ok)
+  if (auto ok = check_room(now); !ok)
     return refuse(next->peer, next->asked, ok.error());
   decide(plan(*next, now), now);
 }
@@ -185,7 +198,7 @@ void shard::preview(
   reply_to(by.peer, std::move(told));
 }
 
-core::command shard::read_change(
+std::optional<core::command> shard::read_change(
   const peer_request& by, const protocol::schedule_question& asked, const instant& now) {
   using kind = protocol::schedule_question::kind;
   const auto* entry = state_->schedules.find(asked.name);
@@ -202,6 +215,8 @@ core::command shard::read_change(
     if (!entry)
       return core::show_schedule{by.peer, asked.number, asked.name};
     auto c = planner_.run_now(asked.name, *entry, now.shard);
+    if (c.allowed)
+      c.allowed = check_way(c);
     c.peer = by.peer;
     c.number = asked.number;
     c.origin = by.origin;
@@ -212,9 +227,17 @@ core::command shard::read_change(
   c.what = asked.what == kind::PAUSE    ? core::schedule_change::pause
            : asked.what == kind::RESUME ? core::schedule_change::resume
                                         : core::schedule_change::remove;
-  if (entry)
-    if (auto times = planner_.times_of(asked.name, *entry->definition))
-      c.mark = times->mark_at(now.shard);
+  const auto is_resumed =
+    c.what == core::schedule_change::resume && entry && entry->progress.paused;
+  if (!is_resumed)
+    return c;
+  auto times = planner_.times_of(asked.name, *entry->definition);
+  // Without its zone it is not known which occurrences the pause has passed over.
+  if (!times) {
+    refuse(by.peer, asked, times.error());
+    return std::nullopt;
+  }
+  c.mark = times->mark_at(now.shard);
   return c;
 }
 

@@ -146,8 +146,9 @@ void turn::run(const change_schedule& c) {
   }
   auto& progress = state_.schedules.progress_of(c.name);
   progress.paused = is_paused;
+  // What has fired does not fire again, also when the local time was set back since.
   if (!is_paused)
-    progress.mark = c.mark;
+    progress.mark = std::max(progress.mark, c.mark);
   state_.schedules.look_at(c.name, is_paused ? std::nullopt : std::optional{timestamp{}});
   answer(std::move(answered));
 }

@@ -35,7 +35,12 @@ void record_walk::start(shard_desk& desk, std::string tenant, std::string what, 
     state = {state.visit + 1};
     then_.left(shard);
   });
-  desk.follow_losses([this] { walk_later(); });
+  desk.follow_losses([this] {
+    // It may have had older records that were opened anew.
+    for (auto& shard : shards_)
+      shard.seen = 0;
+    walk_later();
+  });
 }
 
 shard_id record_walk::shard_of(const std::string& queue, const std::string& key) const {

@@ -388,8 +388,10 @@ void operation_desk::take(const std::string& id, const operation_run::list& list
     finish(of, [&](operation_run& to) {
       if (!part)
         return to.fail(part.error(), desk_->now());
-      if (to.version() == version)
-        to.take_list(*part, desk_->now());
+      if (to.version() != version)
+        return;
+      to.take_list(*part, desk_->now());
+      renew_webhooks(to.operation().request, to.take_found_changed());
     });
   };
   desk_->list(
@@ -397,6 +399,14 @@ void operation_desk::take(const std::string& id, const operation_run::list& list
     list.at.shard,
     client::list_tasks(list.filter, list.at),
     shard_desk::then<client::list_part>(std::move(done)));
+}
+
+void operation_desk::renew_webhooks(
+  const operation_request& of, const std::vector<task_id>& changed) const {
+  if (of.kind != operation_kind::redrive)
+    return;
+  for (auto task : changed)
+    redriven_(of.tenant, task);
 }
 
 void operation_desk::take(const std::string& id, const operation_run::change& change) {

@@ -130,6 +130,8 @@ private:
   void take(const std::string& id, const operation_run::change& change);
   void take(const std::string& id, const operation_run::look& look);
 
+  /// Those of tasks that a redrive was found to have changed.
+  void renew_webhooks(const operation_request& of, const std::vector<task_id>& changed) const;
   void change_listed(const std::string& id, const operation_run::change& change);
   void change_singly(const std::string& id, const operation_run::change& change);
   void changed(const place& of, const result<std::uint64_t>& tasks);

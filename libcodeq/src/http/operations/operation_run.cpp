@@ -176,12 +176,14 @@ void operation_run::take_again(const client::list_part& part, timestamp now) {
     return;
   is_unsure_ = false;
   o_.done += o_.part.size() - left_.size();
-  if (o_.phase == operation_phase::canary)
-    for (const auto& task : o_.part)
-      if (std::none_of(left_.begin(), left_.end(), [&](const core::dead_task& one) {
-            return one.seq == task.seq;
-          }))
-        o_.canary.push_back({o_.shard, task});
+  for (const auto& task : o_.part) {
+    const auto is_same = [&](const core::dead_task& one) { return one.seq == task.seq; };
+    if (std::any_of(left_.begin(), left_.end(), is_same))
+      continue;
+    found_changed_.push_back({static_cast<shard_id>(o_.shard), task.seq});
+    if (o_.phase == operation_phase::canary)
+      o_.canary.push_back({o_.shard, task});
+  }
   o_.part = std::exchange(left_, {});
   if (o_.part.empty())
     end_part(now);

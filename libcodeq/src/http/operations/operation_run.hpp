@@ -80,6 +80,11 @@ public:
 
   void take_list(const client::list_part& part, timestamp now);
 
+  /// The tasks of parts whose outcomes were unknown that were found changed since the last call.
+  [[nodiscard]] std::vector<task_id> take_found_changed() {
+    return std::exchange(found_changed_, {});
+  }
+
   /// `changed` tasks of the part were changed, the others left alone.
   void take_change(std::uint64_t changed, timestamp now);
 
@@ -137,6 +142,7 @@ private:
   bool is_unsure_ = false;
   std::vector<core::dead_task> left_;
   sequence listed_ = 0;
+  std::vector<task_id> found_changed_;
   /// Place of the count.
   std::uint16_t count_shard_ = 0;
   sequence count_after_ = 0;

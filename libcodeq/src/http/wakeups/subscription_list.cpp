@@ -93,7 +93,9 @@ std::vector<std::string> subscription_list::expired(timestamp now) const {
   return ids;
 }
 
-std::vector<wakeup> subscription_list::take_due(const ready_queues& ready, monotonic_time now) {
+std::vector<wakeup> subscription_list::take_due(
+  const ready_queues& ready, monotonic_time now, const may_wake_function& may_wake) {
+  const look by{now, may_wake};
   std::vector<wakeup> due;
   auto add = [&](std::optional<wakeup> one) {
     if (one)
@@ -102,65 +104,65 @@ std::vector<wakeup> subscription_list::take_due(const ready_queues& ready, monot
   for (auto& [id, e] : all_) {
     auto at = ready.find(e.what.tenant);
     if (at != ready.end() && e.what.mode == delivery_mode::fanout)
-      add(wake_one(e, at->second, now));
+      add(wake_one(e, at->second, by));
   }
-  take_due_of_hash(ready, now, due);
+  take_due_of_hash(ready, by, due);
   for (const auto& [name, members] : groups_) {
     auto at = ready.find(name.first);
     if (at != ready.end())
-      add(wake_group(name, at->second, now));
+      add(wake_group(name, at->second, by));
   }
   return due;
 }
 
 std::optional<wakeup>
-subscription_list::wake_one(entry& e, const queue_counts& ready, monotonic_time now) {
-  if (!is_due(e.last.told, e.what.min_interval, now))
+subscription_list::wake_one(entry& e, const queue_counts& ready, const look& by) {
+  if (!is_due(e.last.told, e.what.min_interval, by.now))
     return std::nullopt;
-  const auto* queue =
-    next_queue(ready, e.last.queue, [&](const std::string& name) { return e.what.wants(name); });
+  const auto* queue = next_queue(
+    ready, e.last.queue, [&](const std::string& name) { return by.wakes(e.what, name); });
   if (!queue)
     return std::nullopt;
-  e.last = {now, queue->first};
+  e.last = {by.now, queue->first};
   return wakeup{e.what, queue->first, queue->second};
 }
 
 std::optional<wakeup> subscription_list::wake_group(
-  const group_name& name, const queue_counts& ready, monotonic_time now) {
+  const group_name& name, const queue_counts& ready, const look& by) {
   auto known = group_turns_.find(name);
   auto last = known == group_turns_.end() ? turn{} : known->second;
   const auto* queue = next_queue(ready, last.queue, [&](const std::string& candidate) {
-    return next_of(name, candidate) != nullptr;
+    return next_of(name, candidate, by) != nullptr;
   });
-  auto* member = queue ? next_of(name, queue->first) : nullptr;
-  if (!member || !is_due(last.told, member->what.min_interval, now))
+  auto* member = queue ? next_of(name, queue->first, by) : nullptr;
+  if (!member || !is_due(last.told, member->what.min_interval, by.now))
     return std::nullopt;
-  member->last.told = now;
-  group_turns_[name] = {now, queue->first};
+  member->last.told = by.now;
+  group_turns_[name] = {by.now, queue->first};
   return wakeup{member->what, queue->first, queue->second};
 }
 
 subscription_list::entry*
-subscription_list::next_of(const group_name& name, const std::string& queue) {
+subscription_list::next_of(const group_name& name, const std::string& queue, const look& by) {
   entry* next = nullptr;
   for (const auto& id : groups_.at(name)) {
     auto& e = all_.at(id);
-    bool may_wake = e.what.mode == delivery_mode::group && e.what.wants(queue);
-    if (may_wake && (!next || e.last.told < next->last.told))
+    bool is_candidate = e.what.mode == delivery_mode::group && by.wakes(e.what, queue);
+    if (is_candidate && (!next || e.last.told < next->last.told))
       next = &e;
   }
   return next;
 }
 
 const std::string* subscription_list::chosen_by_hash(
-  const std::set<std::string>& members, const std::string& queue) const {
+  const std::set<std::string>& members, const std::string& queue, const look& by) const {
   // The member with the highest hash of both names: when members come or go, only their own queues
   // move.
   const std::string* chosen = nullptr;
   std::uint64_t highest = 0;
   for (const auto& id : members) {
     const auto& what = all_.at(id).what;
-    if (what.mode != delivery_mode::hash || !what.wants(queue))
+    if (what.mode != delivery_mode::hash || !by.wakes(what, queue))
       continue;
     auto hash = std::hash<std::string>{}(id + "/" + queue);
     if (!chosen || hash > highest) {
@@ -171,24 +173,24 @@ const std::string* subscription_list::chosen_by_hash(
   return chosen;
 }
 
-subscription_list::owned_queues
-subscription_list::divide(const std::set<std::string>& members, const queue_counts& ready) const {
+subscription_list::owned_queues subscription_list::divide(
+  const std::set<std::string>& members, const queue_counts& ready, const look& by) const {
   owned_queues owned;
   for (const auto& [queue, count] : ready) {
-    if (const auto* chosen = chosen_by_hash(members, queue))
+    if (const auto* chosen = chosen_by_hash(members, queue, by))
       owned[*chosen].emplace(queue, count);
   }
   return owned;
 }
 
 void subscription_list::take_due_of_hash(
-  const ready_queues& ready, monotonic_time now, std::vector<wakeup>& due) {
+  const ready_queues& ready, const look& by, std::vector<wakeup>& due) {
   for (const auto& [name, members] : groups_) {
     auto at = ready.find(name.first);
     if (at == ready.end())
       continue;
-    for (const auto& [id, queues] : divide(members, at->second)) {
-      if (auto one = wake_one(all_.at(id), queues, now))
+    for (const auto& [id, queues] : divide(members, at->second, by)) {
+      if (auto one = wake_one(all_.at(id), queues, by))
         due.push_back(std::move(*one));
     }
   }

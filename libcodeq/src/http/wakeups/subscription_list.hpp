@@ -6,6 +6,7 @@
 #include "http/wakeups/subscription.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -56,9 +57,14 @@ public:
   /// The ids of those that have expired.
   [[nodiscard]] std::vector<std::string> expired(timestamp now) const;
 
+  /// Whether a subscriber may be woken for the queue.
+  using may_wake_function = std::function<bool(const subscription&, const std::string& queue)>;
+
   /// Who is to be woken now, and for which queue. A subscriber, or a group of mode `group`, is
-  /// woken for one of its ready queues at a time, in turn, and at most once per interval.
-  [[nodiscard]] std::vector<wakeup> take_due(const ready_queues& ready, monotonic_time now);
+  /// woken for one of its ready queues at a time, in turn, and at most once per interval. One that
+  /// may not be woken takes the place of no other.
+  [[nodiscard]] std::vector<wakeup>
+  take_due(const ready_queues& ready, monotonic_time now, const may_wake_function& may_wake);
 
 private:
   /// Who is woken together: one subscriber, or a group.
@@ -79,19 +85,30 @@ private:
   /// The ready queues of each subscriber of a hash group, by its id.
   using owned_queues = std::map<std::string, queue_counts>;
 
+  /// One call of `take_due`.
+  struct look {
+    monotonic_time now;
+    const may_wake_function& may_wake;
+
+    [[nodiscard]] bool wakes(const subscription& s, const std::string& queue) const {
+      return s.wants(queue) && may_wake(s, queue);
+    }
+  };
+
   [[nodiscard]] static std::optional<wakeup>
-  wake_one(entry& e, const queue_counts& ready, monotonic_time now);
+  wake_one(entry& e, const queue_counts& ready, const look& by);
   [[nodiscard]] std::optional<wakeup>
-  wake_group(const group_name& name, const queue_counts& ready, monotonic_time now);
-  [[nodiscard]] entry* next_of(const group_name& name, const std::string& queue);
-  [[nodiscard]] const std::string*
-  chosen_by_hash(const std::set<std::string>& members, const std::string& queue) const;
+  wake_group(const group_name& name, const queue_counts& ready, const look& by);
+  [[nodiscard]] entry*
+  next_of(const group_name& name, const std::string& queue, const look& by);
+  [[nodiscard]] const std::string* chosen_by_hash(
+    const std::set<std::string>& members, const std::string& queue, const look& by) const;
 
   /// Divides the ready queues over the members. Linear in the product of both.
-  [[nodiscard]] owned_queues
-  divide(const std::set<std::string>& members, const queue_counts& ready) const;
+  [[nodiscard]] owned_queues divide(
+    const std::set<std::string>& members, const queue_counts& ready, const look& by) const;
 
-  void take_due_of_hash(const ready_queues& ready, monotonic_time now, std::vector<wakeup>& due);
+  void take_due_of_hash(const ready_queues& ready, const look& by, std::vector<wakeup>& due);
 
   /// By id.
   std::map<std::string, entry> all_;

@@ -17,6 +17,15 @@ namespace {
 /// on its way to the shard.
 constexpr duration renewal_max = std::chrono::seconds(10);
 
+using callers = std::vector<std::shared_ptr<const caller>>;
+
+/// True when one of a subscriber's tokens allows to claim from the queue.
+bool may_claim(const callers& all, const std::string& queue) {
+  return std::any_of(all.begin(), all.end(), [&](const auto& by) {
+    return (by->is_worker && by->may_use(queue)) || by->is_admin;
+  });
+}
+
 std::string body_of(const wakeup& w, std::optional<timestamp> oldest, timestamp now) {
   base::json_writer json;
   json.begin_object().field("queue", w.queue).field("ready", w.ready).key("oldestReadyAgeMs");
@@ -124,15 +133,6 @@ void wakeup_desk::drop_revoked() {
         drop(id);
 }
 
-bool wakeup_desk::may_claim(const subscription& s, const std::string& queue) const {
-  if (!callers_of_)
-    return true;
-  auto callers = callers_of_(s.tenant, s.subject);
-  return std::any_of(callers.begin(), callers.end(), [&](const auto& by) {
-    return (by->is_worker && by->may_use(queue)) || by->is_admin;
-  });
-}
-
 void wakeup_desk::close(task_id record) {
   // If this change is lost, the next start finds the record and drops it again.
   desk_->ask<change_outcome>(
@@ -149,9 +149,19 @@ void wakeup_desk::wake(const base::coordinator_counts& stats) {
     if (q.ready > 0 && !q.paused && tenants.contains(q.queue.tenant))
       ready[q.queue.tenant].emplace(q.queue.queue, q.ready);
   std::map<queue_address, std::vector<wakeup>> by_queue;
-  for (auto& due : list_.take_due(ready, desk_->steady_now()))
-    if (due.to.expires_at > desk_->now() && may_claim(due.to, due.queue))
-      by_queue[{due.to.tenant, due.queue}].push_back(std::move(due));
+  std::map<std::pair<std::string, std::string>, callers> known;
+  const auto may_wake = [&](const subscription& s, const std::string& name) {
+    if (s.expires_at <= desk_->now())
+      return false;
+    if (!callers_of_)
+      return true;
+    const auto [at, is_new] = known.try_emplace({s.tenant, s.subject});
+    if (is_new)
+      at->second = callers_of_(s.tenant, s.subject);
+    return may_claim(at->second, name);
+  };
+  for (auto& due : list_.take_due(ready, desk_->steady_now(), may_wake))
+    by_queue[{due.to.tenant, due.queue}].push_back(std::move(due));
   for (auto& [queue, due] : by_queue)
     find_oldest(std::make_shared<const std::vector<wakeup>>(std::move(due)), 0, std::nullopt);
 }

@@ -98,8 +98,6 @@ private:
   /// Drops the subscriptions of subjects whose tokens were revoked.
   void drop_revoked();
 
-  /// True when a token of the subscriber allows to claim from the queue.
-  [[nodiscard]] bool may_claim(const subscription& s, const std::string& queue) const;
   void close(task_id record);
   void wake(const base::coordinator_counts& stats);
 

@@ -65,6 +65,14 @@ rocksdb::Status read_tables(
   return {};
 }
 
+/// Removes a backup that is not whole, so that no restore takes it for the newest one. Returns why
+/// it is not.
+rocksdb::Status
+drop(rocksdb::BackupEngine& engine, rocksdb::BackupID number, const rocksdb::Status& why) {
+  const auto dropped = engine.DeleteBackup(number);
+  return dropped.ok() ? why : dropped;
+}
+
 } // namespace
 
 result<backup_report> add_backup(
@@ -98,6 +106,9 @@ result<backup_report> add_backup(
     status = engine->GetBackupInfo(number, &info, true);
   if (status.ok())
     status = read_tables(directory, info, cancelled);
+  const auto is_whole = status.ok() && !cancelled;
+  if (number != 0 && !is_whole)
+    status = drop(*engine, number, status);
   if (cancelled)
     return error{errc::going_away, "the backup was stopped before it was whole"};
   // Done last, so that there is always one backup that was checked.

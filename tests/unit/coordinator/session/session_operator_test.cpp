@@ -93,6 +93,18 @@ TEST_F(SessionOperator, CountsHaveTheGaugesOfTheProcess) {
   EXPECT_EQ(read->answer->gauges, port_.gauges());
 }
 
+TEST_F(SessionOperator, CountsOfMoreQueuesThanAFrameHoldsAreRefused) {
+  base::coordinator_counts counts;
+  for (int i = 0; i < 150'000; ++i)
+    counts.queues.emplace_back().queue = {"default", "q" + std::to_string(i)};
+
+  session_.tell_stats(5, std::vector{counts});
+
+  auto read = client::read_stats(*protocol::stats_reply::parse(port_.sent.back().body));
+  ASSERT_TRUE(read && !read->answer);
+  EXPECT_EQ(read->answer.error().code, errc::too_large);
+}
+
 TEST_F(SessionOperator, BackupIsStartedAndNoted) {
   take(protocol::backup_request::build(
     [](schema::BackupRequest::Builder root) { root.setStart(true); }));
