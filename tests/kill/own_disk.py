@@ -6,6 +6,7 @@ import os
 import subprocess
 
 MEBIBYTE = 1 << 20
+ATTEMPTS = 20
 
 
 class OwnDisk:
@@ -22,10 +23,15 @@ class OwnDisk:
 
     def fill(self, leave_bytes):
         """Makes the disk so small that so many bytes are free, until `free` is called."""
-        now = os.statvfs(self._path)
-        used = (now.f_blocks - now.f_bfree) * now.f_frsize
         # Something may be written before the disk is smaller, which fails when it has more by then.
-        self._mount("-o", f"remount,size={used + max(leave_bytes, MEBIBYTE)}")
+        for left in reversed(range(ATTEMPTS)):
+            now = os.statvfs(self._path)
+            used = (now.f_blocks - now.f_bfree) * now.f_frsize
+            try:
+                return self._mount("-o", f"remount,size={used + max(leave_bytes, MEBIBYTE)}")
+            except subprocess.CalledProcessError:
+                if left == 0:
+                    raise
 
     def free(self):
         self._mount("-o", f"remount,size={self._size}")

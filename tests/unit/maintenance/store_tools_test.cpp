@@ -41,6 +41,15 @@ protected:
     return made;
   }
 
+  /// Changes a byte of each table that backups share.
+  void damage_backups() {
+    for (const auto& entry : fs::directory_iterator(backups() / "shared_checksum")) {
+      std::fstream file(entry.path(), std::ios::binary | std::ios::in | std::ios::out);
+      file.seekp(100);
+      file.put('\x55');
+    }
+  }
+
   /// Backs up the store as that of a coordinator of a cluster.
   void back_up_part(const std::string& node, std::uint64_t run) {
     auto copy = storage::read_replica(*files_, only_shard);
@@ -306,6 +315,25 @@ TEST_F(StoreTools, BackupThatIsStoppedIsNone) {
   EXPECT_TRUE(next) << to_string(next.error());
 }
 
+TEST_F(StoreTools, BackupThatFailsItsCheckIsNone) {
+  open();
+  complete_some(200);
+  write_files();
+  ASSERT_TRUE(back_up(2));
+  damage_backups();
+  complete_some(1);
+  write_files();
+
+  auto failed = back_up(2);
+
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, errc::corruption);
+  auto found = files_->list_backups(backups());
+  ASSERT_TRUE(found) << to_string(found.error());
+  ASSERT_EQ(found->size(), 1u);
+  EXPECT_EQ(found->front().number, 1u);
+}
+
 TEST_F(StoreTools, RestoreRefusesADirectoryWithFiles) {
   open();
   ASSERT_TRUE(back_up(2));
@@ -323,11 +351,7 @@ TEST_F(StoreTools, RestoreRefusesADamagedBackup) {
   write_files();
   ASSERT_TRUE(back_up(2));
   close();
-  for (const auto& entry : fs::directory_iterator(backups() / "shared_checksum")) {
-    std::fstream file(entry.path(), std::ios::binary | std::ios::in | std::ios::out);
-    file.seekp(100);
-    file.put('\x55');
-  }
+  damage_backups();
 
   auto made = restore_store({.backups = backups(), .directory = restored()});
 
