@@ -227,6 +227,14 @@ TEST_F(DrivenReplicas, SpoolKeepsNothingForAReplicaThatReadsFromMemory) {
   EXPECT_FALSE(first_->kept_from);
 }
 
+TEST_F(DrivenReplicas, SpoolKeepsNothingForAMember) {
+  begin_copy_to_second();
+
+  first_->driver.etcd_answered(world_.value, false, world_.now);
+
+  EXPECT_FALSE(first_->kept_from);
+}
+
 TEST_F(DrivenReplicas, SpoolKeepsNothingOnceAnotherReplicaServes) {
   begin_copy_to_second();
 

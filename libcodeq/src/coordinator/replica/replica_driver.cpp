@@ -131,6 +131,10 @@ void replica_driver::tick(monotonic_time now) {
 
 void replica_driver::etcd_answered(const membership& current, bool applied, monotonic_time now) {
   now_ = now;
+  // A member has all that the spool would be asked for.
+  for (auto member : current.in_sync)
+    kept_tails_.erase(member);
+  keep_tails();
   replica_.etcd_answered(current, applied, now);
 }
 

@@ -352,11 +352,10 @@ std::vector<sequence> permit_desk::hear(const give_permits& said, monotonic_time
 
 bool permit_desk::take(entry& task, sequence seq, monotonic_time now) {
   leave_line(task, seq);
-  // The time counts from the latest one, since the owners are asked one after the other.
-  if (task.had > 0)
-    unspent_.erase({task.until, seq});
-  task.until = now + unspent_max;
-  unspent_.emplace(task.until, seq);
+  if (task.had == 0) {
+    task.until = now + unspent_max;
+    unspent_.emplace(task.until, seq);
+  }
   ++task.had;
   if (task.had < task.parts.size()) {
     queue(task, seq);

@@ -29,7 +29,7 @@ namespace codeq::core {
 /// is repeated until it is heard; so are permits that are asked for, since the answer may be lost.
 ///
 /// A task whose keys belong to several other shards asks them one after the other. It keeps what it
-/// has got no longer than the latest permit may be unspent; then it returns that, and begins with
+/// has got no longer than the first permit may be unspent; then it returns that, and begins with
 /// the owner that it waits for. So tasks that need the same permits in different orders do not wait
 /// for each other, and a task that waits for a busy key holds no slot of another.
 ///

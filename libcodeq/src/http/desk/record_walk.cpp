@@ -36,9 +36,9 @@ void record_walk::start(shard_desk& desk, std::string tenant, std::string what, 
     then_.left(shard);
   });
   desk.follow_losses([this] {
-    // It may have had older records that were opened anew.
+    ++losses_;
     for (auto& shard : shards_)
-      shard.seen = 0;
+      shard.seen = then_.are_reopened ? 0 : shard.seen;
     walk_later();
   });
 }
@@ -71,11 +71,11 @@ void record_walk::walk(shard_id shard) {
   const auto& state = shards_[value(shard)];
   const bool is_first = !state.is_read && state.failures == 0;
   reading_ += is_first ? 1 : 0;
-  auto newest = std::make_shared<sequence>(0);
+  auto of = std::make_shared<progress>(progress{0, losses_});
   auto take_part =
-    [this, shard, is_first, newest, visit = state.visit](const result<client::list_part>& part) {
+    [this, shard, is_first, of, visit = state.visit](const result<client::list_part>& part) {
       const auto is_past = is_over(shard, visit);
-      const auto goes_on = part && !is_past && take(shard, *part, *newest);
+      const auto goes_on = part && !is_past && take(shard, *part, *of);
       reading_ -= is_first && !goes_on ? 1 : 0;
       if (!part && !is_past)
         walk_again(shard, part.error());
@@ -84,7 +84,7 @@ void record_walk::walk(shard_id shard) {
   desk_->walk_ready(tenant_, value(shard), std::move(take_part));
 }
 
-bool record_walk::take(shard_id shard, const client::list_part& part, sequence& newest) {
+bool record_walk::take(shard_id shard, const client::list_part& part, progress& of) {
   auto& state = shards_[value(shard)];
   bool has_all = !part.more;
   for (auto found : part.tasks) {
@@ -93,13 +93,15 @@ bool record_walk::take(shard_id shard, const client::list_part& part, sequence& 
     has_all = has_all || found.id.seq <= state.seen;
     if (found.id.seq <= state.seen)
       break;
-    newest = std::max(newest, found.id.seq);
+    of.newest = std::max(of.newest, found.id.seq);
     then_.found(found);
   }
   if (has_all) {
     state.is_read = true;
     state.failures = 0;
-    state.seen = std::max(state.seen, newest);
+    // After a loss the next walk looks at all that this one has passed.
+    const auto is_whole = !then_.are_reopened || of.losses == losses_;
+    state.seen = is_whole ? std::max(state.seen, of.newest) : state.seen;
   }
   return !has_all;
 }

@@ -28,6 +28,8 @@ public:
     std::function<void(const task_summary&)> found;
     /// The shard left: its records are another coordinator's now.
     std::function<void(shard_id)> left = [](shard_id) {};
+    /// Records are opened anew, also by other coordinators: all are looked at when one is lost.
+    bool are_reopened = false;
   };
 
   /// `tenant`: of the records. `what` names them in the log.
@@ -61,10 +63,17 @@ private:
   };
 
   void came(shard_id shard);
+  /// What a walk of a shard knows.
+  struct progress {
+    sequence newest = 0;
+    /// Those known when it began.
+    std::uint64_t losses = 0;
+  };
+
   void walk(shard_id shard);
   void walk_again(shard_id shard, const error& why);
-  /// Returns false when it has found all records. `newest`: of the walk.
-  bool take(shard_id shard, const client::list_part& part, sequence& newest);
+  /// Returns false when it has found all records.
+  bool take(shard_id shard, const client::list_part& part, progress& of);
   void walk_later();
   void read_text(task_id record, std::uint32_t failures, shard_desk::then<task_detail> done);
   [[nodiscard]] bool is_over(shard_id shard, std::uint64_t visit) const {
@@ -78,6 +87,8 @@ private:
   std::vector<shard_state> shards_;
   /// Number of first attempts that are under way.
   std::size_t reading_ = 0;
+  /// Number of losses of other coordinators.
+  std::uint64_t losses_ = 0;
   bool will_walk_ = false;
   bool stopped_ = false;
 };

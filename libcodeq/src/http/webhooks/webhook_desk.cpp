@@ -82,7 +82,7 @@ void webhook_desk::start(
     take_up(std::move(fresh));
   };
   walk_.start(
-    desk, webhooks_tenant, "webhooks", {found, [this](shard_id shard) { leave(shard); }});
+    desk, webhooks_tenant, "webhooks", {found, [this](shard_id shard) { leave(shard); }, true});
 }
 
 void webhook_desk::leave(shard_id shard) {

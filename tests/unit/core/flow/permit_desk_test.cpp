@@ -351,19 +351,6 @@ TEST_F(TwoOwners, AreAskedOneAfterTheOther) {
   EXPECT_EQ(second->returned.front().costs, (std::vector<task_limit>{{"db", "", 7}}));
 }
 
-TEST_F(TwoOwners, TimeToSpendCountsFromTheLatestPermit) {
-  EXPECT_FALSE(gives(owner));
-  now_ += permit_desk::unspent_max - 1ms;
-  desk_.return_unspent(now_);
-
-  EXPECT_TRUE(gives(other));
-
-  EXPECT_EQ(desk_.next_look(), now_ + permit_desk::unspent_max);
-  now_ += permit_desk::unspent_max - 1ms;
-  desk_.return_unspent(now_);
-  EXPECT_TRUE(desk_.has_permit(8));
-}
-
 TEST_F(TwoOwners, FirstPermitIsReturnedWhenTheSecondDoesNotCome) {
   EXPECT_FALSE(gives(owner));
   (void)said_to(other);
