@@ -144,7 +144,7 @@ private:
   replica_id id_;
   /// The delta with the number n at place n - 1.
   std::vector<entry> log_;
-  /// Those whose write has not ended.
+  /// The deltas whose write has not ended.
   std::vector<position> late_;
   shard_replica self_;
 };

@@ -54,8 +54,8 @@ void replica_hub::join(
       found.shard,
       cluster::node_of(found.record, found.record.value.primary),
       found.record.value.epoch);
-    // One that was dropped, or that was while this coordinator was away. Data that are whole are
-    // left until the shard gets a replica here again: etcd may have been restored.
+    // The replica was dropped, perhaps while this coordinator was away. Whole data stay until the
+    // shard gets a replica here again, since etcd may have been restored from an old state.
     if (!found.record.nodes.contains(found.stored.record.id)) {
       if (found.stored.record.is_incomplete)
         remove_data(found.shard, found.stored.record.id, found.stored.log);

@@ -310,7 +310,7 @@ private:
   /// Whether the key holds tasks of its queue that come before the task.
   [[nodiscard]] static bool has_to_queue(const key_state& key, const limited_task& task);
   void drop_reservation(sequence seq);
-  /// Those whose time is over.
+  /// Drops the reservations whose time is over.
   void drop_reservations(timestamp now);
   /// The same for the first held task of a queue, after the released ones of the queue started.
   [[nodiscard]] std::optional<timestamp> next_release_of(

@@ -146,7 +146,7 @@ void turn::run(const change_schedule& c) {
   }
   auto& progress = state_.schedules.progress_of(c.name);
   progress.paused = is_paused;
-  // What has fired does not fire again, also when the local time was set back since.
+  // The mark never goes back, so that no occurrence fires twice when the local time was set back.
   if (!is_paused)
     progress.mark = std::max(progress.mark, c.mark);
   state_.schedules.look_at(c.name, is_paused ? std::nullopt : std::optional{timestamp{}});

@@ -63,10 +63,10 @@ private:
   };
 
   void came(shard_id shard);
-  /// What a walk of a shard knows.
+  /// The state of one walk through the records of a shard.
   struct progress {
     sequence newest = 0;
-    /// Those known when it began.
+    /// `losses_` when the walk began.
     std::uint64_t losses = 0;
   };
 

@@ -130,7 +130,7 @@ private:
   void take(const std::string& id, const operation_run::change& change);
   void take(const std::string& id, const operation_run::look& look);
 
-  /// Those of tasks that a redrive was found to have changed.
+  /// Renews the webhooks of tasks that a redrive has changed.
   void renew_webhooks(const operation_request& of, const std::vector<task_id>& changed) const;
   void change_listed(const std::string& id, const operation_run::change& change);
   void change_singly(const std::string& id, const operation_run::change& change);
