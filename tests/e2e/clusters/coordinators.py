@@ -93,14 +93,22 @@ class Coordinators(cluster.Cluster):
 
     def read_etcd(self, first, end):
         """The records of the keys from `first` to before `end`."""
+        return {base64.b64decode(entry["key"]).decode():
+                json.loads(base64.b64decode(entry["value"]))
+                for entry in self.ask_etcd(first, end).get("kvs", [])}
+
+    def etcd_revision(self):
+        """The number of etcd's last change."""
+        return int(self.ask_etcd("/", "0")["header"]["revision"])
+
+    def ask_etcd(self, first, end):
+        """What etcd answers when it is asked for the keys from `first` to before `end`."""
         query = {"key": base64.b64encode(first.encode()).decode(),
                  "range_end": base64.b64encode(end.encode()).decode()}
         request = urllib.request.Request(
             self.etcd_url.split(",")[0] + "/v3/kv/range", json.dumps(query).encode(), method="POST")
         with urllib.request.urlopen(request, timeout=5) as answer:
-            found = json.load(answer).get("kvs", [])
-        return {base64.b64decode(entry["key"]).decode():
-                json.loads(base64.b64decode(entry["value"])) for entry in found}
+            return json.load(answer)
 
     def primaries(self):
         """The node of each shard's primary, by the number of the shard."""
