@@ -98,6 +98,25 @@ std::string key_before(std::string key) {
   return key;
 }
 
+/// Joins what several shards say of one key. Its owner knows when the key can start a task, and how
+/// long it is closed; the others only how many tasks they have that wait for it.
+void join_equal(std::vector<limit_key_info>& sorted) {
+  std::vector<limit_key_info> joined;
+  for (auto& one : sorted) {
+    if (joined.empty() || joined.back().key != one.key) {
+      joined.push_back(std::move(one));
+      continue;
+    }
+    auto& whole = joined.back();
+    whole.leased += one.leased;
+    whole.held += one.held;
+    whole.closed_until = std::max(whole.closed_until, one.closed_until);
+    if (one.next_start)
+      whole.next_start = one.next_start;
+  }
+  sorted = std::move(joined);
+}
+
 } // namespace
 
 question ask_limit(std::uint16_t shard, const limit_address& limit) {
@@ -254,6 +273,7 @@ limit_keys_page merge_limit_keys(
   std::sort(page.keys.begin(), page.keys.end(), [](const auto& a, const auto& b) {
     return a.key < b.key;
   });
+  join_equal(page.keys);
   auto is_unsure = [&](const limit_key_info& one) { return end && one.key > *end; };
   std::erase_if(page.keys, is_unsure);
   page.more = end || page.keys.size() > most;

@@ -14,6 +14,7 @@
 
 #include <caf/all.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <future>
 #include <utility>
@@ -23,6 +24,9 @@
 namespace codeq::node {
 
 namespace {
+
+/// The part of the time to stop that is kept to leave etcd.
+constexpr duration etcd_leave_max = tuning::shutdown_max / 8;
 
 using coordinator::replica_hub;
 using coordinator::replica_step;
@@ -111,7 +115,7 @@ http::far_shards_options cluster_seat::far_shards() const {
 }
 
 cluster_seat::~cluster_seat() {
-  leave();
+  leave(std::chrono::steady_clock::now() + tuning::shutdown_max / 2);
 }
 
 cluster::member_events cluster_seat::events() const {
@@ -193,19 +197,20 @@ result<void> cluster_seat::join() {
   return {};
 }
 
-void cluster_seat::leave() {
+void cluster_seat::leave(std::chrono::steady_clock::time_point until) {
   if (!replicas_)
     return;
   {
     caf::scoped_actor self{system_};
-    self->request(replicas_, tuning::shutdown_max / 4, coordinator::stop_replicas{})
+    const auto left = until - etcd_leave_max - std::chrono::steady_clock::now();
+    self->request(replicas_, std::max(left, left.zero()), coordinator::stop_replicas{})
       .receive([](bool) {}, [](const caf::error&) {});
   }
   if (member_) {
     auto ended = std::make_shared<std::promise<void>>();
     auto end = ended->get_future();
     member_->end([ended] { ended->set_value(); });
-    (void)end.wait_for(tuning::shutdown_max / 4);
+    (void)end.wait_until(until);
   }
   caf::anon_send_exit(replicas_, caf::exit_reason::user_shutdown);
   for (const auto& host : hosts_)

@@ -11,6 +11,7 @@
 
 #include <caf/actor_system.hpp>
 
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -55,8 +56,9 @@ public:
   /// Takes part in the cluster from now on. Errors: as `etcd_options`.
   [[nodiscard]] result<void> join();
 
-  /// Hands over the shards that others can serve; then leaves etcd. Takes a bounded time.
-  void leave();
+  /// Hands over the shards that others can serve; then leaves etcd. Ends at `until`, also when
+  /// others do not serve the shards yet.
+  void leave(std::chrono::steady_clock::time_point until);
 
 private:
   cluster_seat(

@@ -484,13 +484,15 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
 void coordinator_node::impl::stop() {
   if (!system || std::exchange(stopped, true))
     return;
+  // The registrar has the rest.
+  const auto until = std::chrono::steady_clock::now() + tuning::shutdown_max * 3 / 4;
   rights.jwt_keys = nullptr;
   if (gateway)
     gateway->stop();
   *cancelled = true;
   backups->stop();
   if (seat)
-    seat->leave();
+    seat->leave(until);
   caf::anon_send_exit(keeper, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(acceptor.actor, caf::exit_reason::user_shutdown);
   {

@@ -134,6 +134,26 @@ TEST(LimitQuestions, KeysOfAllShardsAreInTheOrderOfTheirBytes) {
   EXPECT_FALSE(page.more);
 }
 
+TEST(LimitQuestions, TasksOfAKeyOnAllShardsAreSummed) {
+  auto owner = keys_of({"a", "b"});
+  owner.keys[0].leased = 1;
+  owner.keys[0].held = 2;
+  owner.keys[0].next_start = timestamp{duration{7}};
+  owner.keys[0].closed_until = timestamp{duration{9}};
+  auto other = keys_of({"a"});
+  other.keys[0].held = 3;
+
+  for (const auto& parts : {std::vector{owner, other}, std::vector{other, owner}}) {
+    auto page = merge_limit_keys(stripe, parts, 10);
+
+    EXPECT_EQ(names_of(page), (std::vector<std::string>{"a", "b"}));
+    EXPECT_EQ(page.keys[0].leased, 1u);
+    EXPECT_EQ(page.keys[0].held, 5u);
+    EXPECT_EQ(page.keys[0].next_start, timestamp{duration{7}});
+    EXPECT_EQ(page.keys[0].closed_until, timestamp{duration{9}});
+  }
+}
+
 TEST(LimitQuestions, APageEndsWhereAShardHasMore) {
   auto page = merge_limit_keys(stripe, {keys_of({"a", "c"}, true), keys_of({"b", "d"})}, 10);
   EXPECT_EQ(names_of(page), (std::vector<std::string>{"a", "b", "c"}));

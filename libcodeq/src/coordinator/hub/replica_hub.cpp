@@ -29,8 +29,9 @@ constexpr std::uint64_t disk_look_ticks = 80;
 /// How often the etcd that is known is noted, if it has changed, in ticks.
 constexpr std::uint64_t keep_etcd_ticks = 40;
 
-/// How long a stop waits until others serve what was served here, in ticks.
-constexpr std::uint64_t stop_ticks = 18;
+/// How long a stop waits at most until others serve what was served here, in ticks. Who stops has
+/// less time when other parts have taken theirs.
+constexpr std::uint64_t stop_ticks = 48;
 
 /// How long a shard that is handed over has for what it has taken. What is not done by then its
 /// clients send to the next primary.

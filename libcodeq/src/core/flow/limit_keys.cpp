@@ -153,19 +153,12 @@ std::optional<timestamp> limit_keys::next_start(
     return next_start(rule, fresh_state(use.at.limit), use.cost, {});
   const auto& key = at->second;
   auto before = key.reserved;
-  const auto is_released = [&](const limit_use& one) {
-    const auto of = keys_.find(one.at);
-    if (of == keys_.end())
-      return false;
-    const auto part = of->second.parts.find(task.queue);
-    return part != of->second.parts.end() && part->second.released.contains(task.seq);
-  };
   if (own) {
     --before.tasks;
     before.cost -= use.cost;
   } else if (rule && rule->rate && has_to_queue(key, task)) {
     // Two that were released by one key each would else be held by the other's key for ever.
-    if (std::none_of(task.uses.begin(), task.uses.end(), is_released))
+    if (!is_released(task))
       return std::nullopt;
   }
   return next_start(rule, key, use.cost, before);
@@ -370,13 +363,26 @@ void limit_keys::drop(const limited_task& task) {
     leave(use, task);
 }
 
+const limit_keys::queue_part*
+limit_keys::find_part(const limit_place& at, std::uint32_t queue) const {
+  const auto of = keys_.find(at);
+  if (of == keys_.end())
+    return nullptr;
+  const auto part = of->second.parts.find(queue);
+  return part == of->second.parts.end() ? nullptr : &part->second;
+}
+
 bool limit_keys::is_held(const limited_task& task) const {
   return std::any_of(task.uses.begin(), task.uses.end(), [&](const limit_use& use) {
-    auto at = keys_.find(use.at);
-    if (at == keys_.end())
-      return false;
-    auto part = at->second.parts.find(task.queue);
-    return part != at->second.parts.end() && part->second.held.contains(as_held(task));
+    const auto* part = find_part(use.at, task.queue);
+    return part && part->held.contains(as_held(task));
+  });
+}
+
+bool limit_keys::is_released(const limited_task& task) const {
+  return std::any_of(task.uses.begin(), task.uses.end(), [&](const limit_use& use) {
+    const auto* part = find_part(use.at, task.queue);
+    return part && part->released.contains(task.seq);
   });
 }
 
@@ -561,11 +567,8 @@ limit_keys::counts_of(std::uint32_t limit, const key_state& key) const {
 }
 
 std::uint64_t limit_keys::held_of(const limit_place& at, std::uint32_t queue) const {
-  auto found = keys_.find(at);
-  if (found == keys_.end())
-    return 0;
-  auto part = found->second.parts.find(queue);
-  return part == found->second.parts.end() ? 0 : part->second.held.size();
+  const auto* part = find_part(at, queue);
+  return part ? part->held.size() : 0;
 }
 
 std::size_t limit_keys::held_before(

@@ -324,6 +324,10 @@ private:
     timestamp now);
   /// Takes the changed key that comes after the last one that was looked at. @pre there are some
   [[nodiscard]] limit_place take_changed();
+  /// Null when the key has no tasks of the queue.
+  [[nodiscard]] const queue_part* find_part(const limit_place& at, std::uint32_t queue) const;
+  /// One of its keys has let it go back to its lane.
+  [[nodiscard]] bool is_released(const limited_task& task) const;
   /// The task is not held by the key, nor released by it, any more. `is_held_again`: if it was
   /// released, its fairness key gets its turn back.
   void leave(const limit_use& use, const limited_task& task, bool is_held_again = false);

@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "core/queues/limit_counts.hpp"
 #include "core/state/task_limits.hpp"
 
 #include <algorithm>
@@ -28,24 +29,14 @@ std::uint64_t count_limited(const shard_state& state, const std::string& tenant)
 /// A number of tasks by key.
 using tasks_of_keys = std::map<std::string, std::uint64_t>;
 
-/// Number of ready tasks of this shard that the limit holds back, by key; those that wait for
-/// permits of other shards, too, but not those of other shards that wait for permits of this one:
-/// these count there. Has the keys in use that hold none. Sets `has_more` when there are further
-/// keys.
+/// Number of ready tasks of this shard that the limit holds back, by key. Has the keys in use that
+/// hold none. Sets `has_more` when there are further keys.
 tasks_of_keys
 count_held(const shard_state& state, const limit_address& limit, bool& has_more) {
   tasks_of_keys held;
   limit_part part{{}, limits::limit_forecast_seen_max, true};
-  for (const auto& own : state.limits.list_keys(limit, part, false, has_more))
-    held[own.key] = own.held - state.limits.held_of(limit, own.key, permit_queue);
-  for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
-    if (!state.queues[i] || state.queues[i]->address.tenant != limit.tenant)
-      continue;
-    const auto& awaited = state.permits.awaited_of(i).limits();
-    if (auto of = awaited.find(limit.name); of != awaited.end())
-      for (const auto& [key, tasks] : of->second.keys)
-        held[key] += tasks;
-  }
+  for (const auto& one : count_limit_keys(state, limit, part, false, has_more))
+    held[one.key] = one.held;
   return held;
 }
 

@@ -73,6 +73,11 @@ const queue_state* shard_state::find_queue(const queue_address& address) const {
   return at == queue_index.end() ? nullptr : queues[at->second].get();
 }
 
+queue_state* shard_state::find_queue(const queue_address& address) {
+  auto at = queue_index.find(address);
+  return at == queue_index.end() ? nullptr : queues[at->second].get();
+}
+
 bool shard_state::has_room_for(const queue_address& address) const {
   if (queue_index.contains(address))
     return true;

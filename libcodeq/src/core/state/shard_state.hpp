@@ -122,6 +122,9 @@ struct queue_state {
   /// The ends of attempts for the queue's breaker; null until one is counted, and while the queue
   /// is paused. Volatile.
   std::unique_ptr<failure_window> failures;
+  /// The queue's breaker on this shard has paused it, and it was not heard yet that the shard which
+  /// carries settings knows. Volatile.
+  bool has_untold_pause = false;
   /// True when the queue is in `shard_state::stirred`.
   bool is_stirred = false;
   /// True when the queue is in `shard_state::changed_totals`.
@@ -468,6 +471,7 @@ struct shard_state {
 
   /// The queue, or null when it is unknown.
   [[nodiscard]] const queue_state* find_queue(const queue_address& address) const;
+  [[nodiscard]] queue_state* find_queue(const queue_address& address);
 
   /// True when the queue exists or its tenant may have another one.
   [[nodiscard]] bool has_room_for(const queue_address& address) const;

@@ -306,6 +306,9 @@ private:
 
   /// False when a queue has no room here, so that it keeps its settings.
   bool adopt(const adopt_settings& all);
+  /// When the carrier has missed that the queue's breaker paused it here: the pause goes on, and
+  /// the other shards are told again.
+  void keep_untold_pause(queue_state& known, queue_settings& carried);
   /// After a change that was not carried here: whoever carries settings is to send them again.
   void tell_carrier();
   void write_settings(const queue_address& queue, const queue_settings& settings);

@@ -2,6 +2,7 @@
 #include "codeq/limits.hpp"
 
 #include "base/duration_text.hpp"
+#include "core/queues/limit_counts.hpp"
 #include "core/queues/limit_forecast.hpp"
 #include "core/queues/queue_limits.hpp"
 #include "core/state/apply.hpp"
@@ -66,7 +67,7 @@ void turn::run(const set_limit& c) {
     return;
   }
   if (!c.definition)
-    answer.limits.push_back(state_.limits.describe(c.limit));
+    answer.limits.push_back(count_limit(state_, c.limit));
   auto before = known ? std::optional(*known) : std::nullopt;
   bool changes = !c.is_dry_run && before != c.definition;
   if (changes) {
@@ -80,7 +81,7 @@ void turn::run(const set_limit& c) {
   if (c.definition) {
     bool is_defined = state_.limits.find(c.limit) != nullptr;
     answer.limits.push_back(
-      is_defined ? state_.limits.describe(c.limit) : limit_info{c.limit, *c.definition});
+      is_defined ? count_limit(state_, c.limit) : limit_info{c.limit, *c.definition});
     answer.limits.back().definition = *c.definition;
     answer.limits.back().keys_above = state_.limits.keys_above(c.limit, *c.definition);
     if (c.is_dry_run)
@@ -92,9 +93,9 @@ void turn::run(const set_limit& c) {
 void turn::run(const list_limits& c) {
   limits_answered answer{c.peer, c.number};
   if (c.limit.name.empty())
-    answer.limits = state_.limits.list(c.limit.tenant, c.part, answer.more);
+    answer.limits = count_limits(state_, c.limit.tenant, c.part, answer.more);
   else if (state_.limits.find(c.limit))
-    answer.limits.push_back(state_.limits.describe(c.limit));
+    answer.limits.push_back(count_limit(state_, c.limit));
   else
     answer.allowed = unknown_limit(c.limit);
   effects_.emplace_back(std::move(answer));
@@ -103,7 +104,7 @@ void turn::run(const list_limits& c) {
 void turn::run(const list_limit_keys& c) {
   limits_answered answer{c.peer, c.number};
   if (state_.limits.find(c.limit))
-    answer.keys = state_.limits.list_keys(c.limit, c.part, c.only_busy, answer.more);
+    answer.keys = count_limit_keys(state_, c.limit, c.part, c.only_busy, answer.more);
   else
     answer.allowed = unknown_limit(c.limit);
   effects_.emplace_back(std::move(answer));

@@ -63,12 +63,14 @@ void turn::run(const weigh_keys& c) {
 }
 
 void turn::run(const pause_queue& c) {
-  const auto* known = state_.find_queue(c.queue);
+  auto* known = state_.find_queue(c.queue);
   if (!c.breaker_reason.empty()) {
     if (known && known->settings.config.pause_when_failing.percent != 0)
       pause_by_breaker(*known, c.breaker_reason);
     return;
   }
+  if (known)
+    known->has_untold_pause = false;
   queue_answered answer{c.peer, c.number, c.queue, known ? known->settings : queue_settings{}, {}};
   answer.settings.paused = c.paused;
   answer.settings.pause_reason.clear();
@@ -111,6 +113,7 @@ void turn::count_for_breaker(queue_state& queue, const lease_end& e) {
     command_origin{now_.shard, state_.positions.take(1), "breaker", address.tenant});
   audit({by, operator_action::queue_pause, address.tenant, address.queue, 0, 0, reason});
   effects_.emplace_back(breaker_tripped{address, reason});
+  queue.has_untold_pause = true;
   pause_by_breaker(queue, reason);
 }
 

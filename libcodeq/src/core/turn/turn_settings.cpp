@@ -60,11 +60,13 @@ void turn::run(const adopt_settings& c) {
 bool turn::adopt(const adopt_settings& all) {
   bool is_complete = true;
   for (auto& [queue, settings] : wanted_queues(state_, all)) {
-    const auto* known = state_.find_queue(queue);
+    auto* known = state_.find_queue(queue);
     base::complete_maxima(
       settings.config,
       state_.permits.shard_count(),
       known ? known->settings.config : queue_config{});
+    if (known)
+      keep_untold_pause(*known, settings);
     if ((known ? known->settings : queue_settings{}) == settings)
       continue;
     // A queue that has no room here gets its settings when they are carried again.
@@ -79,6 +81,18 @@ bool turn::adopt(const adopt_settings& all) {
       write_limit(limit, definition);
   }
   return is_complete;
+}
+
+void turn::keep_untold_pause(queue_state& known, queue_settings& carried) {
+  if (!known.has_untold_pause)
+    return;
+  // A breaker that was turned off meanwhile pauses nothing any more.
+  known.has_untold_pause = !carried.paused && carried.config.pause_when_failing.percent != 0;
+  if (!known.has_untold_pause)
+    return;
+  carried.paused = true;
+  carried.pause_reason = known.settings.pause_reason;
+  effects_.emplace_back(breaker_tripped{known.address, carried.pause_reason});
 }
 
 void turn::tell_carrier() {

@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+
 namespace codeq::test {
 namespace {
 
@@ -36,6 +39,18 @@ protected:
     if (!s.paused)
       return "no";
     return s.pause_reason.empty() ? "operator" : s.pause_reason;
+  }
+
+  /// Leases 20 tasks, of which `first` is the first one, and fails them all.
+  void trip(int first = 1) {
+    lease(20);
+    fail_tasks(first, first + 19);
+  }
+
+  /// Takes over what shard 2 carries, with these settings of `q`.
+  std::string carry(core::queue_settings settings) {
+    return decide(core::adopt_settings{
+      .from = shard_id{2}, .version = 7, .queues = {{{"default", "q"}, std::move(settings)}}});
   }
 
   /// Takes the message of another shard whose breaker has paused `q`.
@@ -202,6 +217,35 @@ TEST_F(Breaker, TripOfAnotherShardChangesNoQueueThatIsPausedOrHasNoBreaker) {
   pause("q");
   hear_of_a_trip();
   EXPECT_EQ(paused(), "operator");
+}
+
+TEST_F(Breaker, PauseThatTheCarrierOfSettingsMissedGoesOnAndIsToldAgain) {
+  configure("q", {.pause_when_failing = half});
+  trip();
+  const std::string reason = "breaker, 100 % of 20 attempts failed in 1m";
+
+  EXPECT_EQ(
+    carry({{.pause_when_failing = half}, false}),
+    "q paused: " + reason + "; settings adopted 7 to shard 2");
+
+  EXPECT_EQ(paused(), reason);
+  EXPECT_EQ(
+    carry({{.pause_when_failing = half}, true, reason}), "settings adopted 7 to shard 2")
+    << "it knows";
+  carry({{.pause_when_failing = half}, false});
+  EXPECT_EQ(paused(), "no") << "it was resumed since";
+}
+
+TEST_F(Breaker, PauseThatTheCarrierMissedEndsWhenItIsResumedOrTheBreakerIsTurnedOff) {
+  configure("q", {.pause_when_failing = half});
+  trip();
+  unpause("q");
+  EXPECT_EQ(carry({{.pause_when_failing = half}, false}), "settings adopted 7 to shard 2");
+  EXPECT_EQ(paused(), "no");
+
+  trip(21);
+  carry({{}, false});
+  EXPECT_EQ(paused(), "no");
 }
 
 TEST_F(Breaker, TripIsInTheAuditLog) {

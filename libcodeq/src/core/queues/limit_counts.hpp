@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/commands/limit_command.hpp"
+#include "core/state/shard_state.hpp"
+
+#include <string>
+#include <vector>
+
+/// What a shard tells operators of its limits. A task that waits counts on its own shard, also when
+/// it waits for a permit of the shard that owns its key, and never as the wanted permit there.
+namespace codeq::core {
+
+/// A limit with its counts. @pre it is defined
+[[nodiscard]] limit_info count_limit(const shard_state& state, const limit_address& limit);
+
+/// The limits of a tenant, as `limit_table::list`.
+[[nodiscard]] std::vector<limit_info> count_limits(
+  const shard_state& state, const std::string& tenant, const limit_part& part, bool& more);
+
+/// The keys of a limit, as `limit_table::list_keys`, and those of other shards for whose permits
+/// tasks of this one wait.
+[[nodiscard]] std::vector<limit_key_info> count_limit_keys(
+  const shard_state& state,
+  const limit_address& limit,
+  const limit_part& part,
+  bool only_busy,
+  bool& more);
+
+} // namespace codeq::core
