@@ -69,7 +69,7 @@ permit_desk::entry permit_desk::entry_of(const permit_task& task) {
   made.queue = task.queue;
   made.parts.reserve(task.shares.size());
   for (const auto& one : task.shares)
-    made.parts.push_back({one.owner, {0, task.tenant, one.uses, task.priority}});
+    made.parts.push_back({one.owner, {0, task.tenant, one.uses, task.priority}, one.has_rate});
   return made;
 }
 
@@ -300,6 +300,8 @@ void permit_desk::note_heard(shard_id by, std::uint64_t heard, monotonic_time no
     return;
   if (owner.is_silent(now))
     note_answering(by);
+  const auto took = std::min(now - owner.unanswered_since, kept_max);
+  owner.pace = std::max(took, owner.pace - owner.pace / 8);
   owner.is_awaiting = false;
   depths_.heard(by);
   for (auto queue : std::exchange(owner.slots_said, {})) {
@@ -350,13 +352,23 @@ std::vector<sequence> permit_desk::hear(const give_permits& said, monotonic_time
   return admitted;
 }
 
+duration permit_desk::time_to_keep(const entry& task) const {
+  if (task.parts[task.had - 1].has_rate)
+    return unspent_max;
+  duration needed{0};
+  for (auto i = task.had; i < task.parts.size(); ++i)
+    if (auto at = owners_.find(task.parts[i].owner); at != owners_.end())
+      needed += 2 * at->second.pace;
+  return std::clamp(needed, unspent_max, kept_max);
+}
+
 bool permit_desk::take(entry& task, sequence seq, monotonic_time now) {
   leave_line(task, seq);
-  if (task.had == 0) {
-    task.until = now + unspent_max;
-    unspent_.emplace(task.until, seq);
-  }
-  ++task.had;
+  const auto is_first = task.had++ == 0;
+  const auto until = now + time_to_keep(task);
+  unspent_.erase({task.until, seq});
+  task.until = is_first ? until : std::min(task.until, until);
+  unspent_.emplace(task.until, seq);
   if (task.had < task.parts.size()) {
     queue(task, seq);
     return false;

@@ -29,9 +29,10 @@ namespace codeq::core {
 /// is repeated until it is heard; so are permits that are asked for, since the answer may be lost.
 ///
 /// A task whose keys belong to several other shards asks them one after the other. It keeps what it
-/// has got no longer than the first permit may be unspent; then it returns that, and begins with
-/// the owner that it waits for. So tasks that need the same permits in different orders do not wait
-/// for each other, and a task that waits for a busy key holds no slot of another.
+/// has got no longer than the first permit may be unspent, or than the others take to answer; then
+/// it returns that, and begins with the owner that it waits for. So tasks that need the same
+/// permits in different orders do not wait for each other, and a task that waits for a busy key
+/// holds no slot of another.
 ///
 /// A queue with a maximum of leases, which another shard owns, has slots in place of tasks: as many
 /// are asked for as tasks could be leased. A lease spends one, whichever it is. When it ends before
@@ -43,6 +44,9 @@ class permit_desk {
 public:
   /// A permit that is not spent so long after it came is returned.
   static constexpr duration unspent_max{50};
+  /// The same when the task waits for permits of owners that are slow, and has none of a rate: else
+  /// it would never have them all. A permit of a rate stands for a start at its time.
+  static constexpr duration kept_max{1000};
   /// A message that is not answered is sent again after this time; then after twice the time, up to
   /// the longest. Only the answer to the last one counts, and has to have the time to come even
   /// from an owner that is slow.
@@ -69,6 +73,8 @@ public:
   struct share {
     shard_id owner{};
     std::vector<task_limit> uses;
+    /// One of the limits has a rate.
+    bool has_rate = false;
   };
 
   /// A task of this shard that uses keys of others.
@@ -229,6 +235,7 @@ private:
   struct part {
     shard_id owner{};
     permit what;
+    bool has_rate = false;
     std::vector<task_limit> costs{};
   };
 
@@ -312,6 +319,8 @@ private:
     /// How many of these the last message had.
     std::size_t closures_said = 0;
     std::vector<permit_number> returns_said{};
+    /// How long it takes to answer: the longest time, which fades with each answer.
+    duration pace{0};
     /// The queues whose slots were asked for since the owner answered.
     std::set<std::uint32_t> slots_said{};
 
@@ -349,6 +358,8 @@ private:
   void recall(sequence seq);
   /// The permits that the task has are returned.
   void give_back_had(entry& task, bool is_unspent);
+  /// How long the task may keep a permit that has come. @pre the permit counts as had
+  [[nodiscard]] duration time_to_keep(const entry& task) const;
   /// The owner has a permit for the task. Returns true when it has all now.
   bool take(entry& task, sequence seq, monotonic_time now);
   void give_back(shard_id owner, permit_return what);

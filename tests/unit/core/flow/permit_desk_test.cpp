@@ -327,6 +327,15 @@ protected:
     return !desk_.hear({from, session, said->number, {number}}, now_).empty();
   }
 
+  /// The owner hears a message so long after it was said.
+  void answer_slowly(shard_id from, duration time) {
+    desk_.close(from, {"t", {"api", "k", 1}, {}});
+    auto said = said_to(from);
+    ASSERT_TRUE(said);
+    now_ += time;
+    (void)desk_.hear({from, session, said->number}, now_);
+  }
+
   std::map<shard_id, ask_permits> said_;
 };
 
@@ -365,6 +374,49 @@ TEST_F(TwoOwners, FirstPermitIsReturnedWhenTheSecondDoesNotCome) {
   EXPECT_TRUE(said->wanted.empty()) << "it waits for the other one first";
   EXPECT_TRUE(desk_.is_waiting(8));
   EXPECT_EQ(desk_.awaited_use(8).name, "db");
+}
+
+TEST_F(TwoOwners, FirstPermitIsKeptWhileTheSecondOwnerIsAsSlowAsItWas) {
+  answer_slowly(other, 80ms);
+
+  EXPECT_FALSE(gives(owner));
+  auto asked = said_to(other);
+  ASSERT_TRUE(asked && asked->wanted.size() == 1);
+  EXPECT_EQ(desk_.next_look(), now_ + 2 * 80ms);
+  now_ += 80ms;
+  desk_.return_unspent(now_);
+  (void)desk_.hear({other, session, asked->number, {asked->wanted.front().number}}, now_);
+
+  EXPECT_TRUE(desk_.has_permit(8));
+  EXPECT_EQ(desk_.next_look(), now_ + permit_desk::unspent_max) << "it can be leased now";
+}
+
+TEST_F(TwoOwners, FirstPermitIsNotKeptForEver) {
+  answer_slowly(other, 1h);
+
+  EXPECT_FALSE(gives(owner));
+
+  EXPECT_EQ(desk_.next_look(), now_ + permit_desk::kept_max);
+}
+
+TEST_F(TwoOwners, FirstPermitIsKeptNoLongerOnceTheSecondOwnerIsFastAgain) {
+  answer_slowly(other, 1h);
+  for (int i = 0; i < 100; ++i)
+    answer_slowly(other, 1ms);
+
+  EXPECT_FALSE(gives(owner));
+
+  EXPECT_EQ(desk_.next_look(), now_ + permit_desk::unspent_max);
+}
+
+TEST_F(TwoOwners, PermitOfARateIsNotKeptForASlowOwner) {
+  EXPECT_TRUE(desk_.leave(8));
+  answer_slowly(other, 80ms);
+  desk_.wait({9, 0, 3, "t", {{owner, {{"api", "k", 1}}, true}, {other, {{"db", "k", 1}}}}});
+
+  EXPECT_FALSE(gives(owner));
+
+  EXPECT_EQ(desk_.next_look(), now_ + permit_desk::unspent_max);
 }
 
 TEST_F(TwoOwners, OwnerThatIsServedAnewIsToldWhatAWaitingTaskHas) {
