@@ -49,6 +49,9 @@ namespace codeq {
 
 namespace {
 
+/// So long a stop waits for hand-overs at least, however long the gateway took.
+constexpr duration hand_over_min{700};
+
 /// Ends the process because its store failed: nothing may be answered any more, since memory may be
 /// ahead of the disk.
 [[noreturn]] void die(const error& reason) {
@@ -490,9 +493,9 @@ void coordinator_node::impl::stop() {
   if (gateway)
     gateway->stop();
   *cancelled = true;
-  backups->stop();
   if (seat)
-    seat->leave(until);
+    seat->leave(std::max(until, std::chrono::steady_clock::now() + hand_over_min));
+  backups->stop();
   caf::anon_send_exit(keeper, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(acceptor.actor, caf::exit_reason::user_shutdown);
   {

@@ -69,7 +69,7 @@ permit_desk::entry permit_desk::entry_of(const permit_task& task) {
   made.queue = task.queue;
   made.parts.reserve(task.shares.size());
   for (const auto& one : task.shares)
-    made.parts.push_back({one.owner, {0, task.tenant, one.uses, task.priority}, one.has_rate});
+    made.parts.push_back({one.owner, {0, task.tenant, one.uses, task.priority}});
   return made;
 }
 
@@ -294,10 +294,11 @@ void permit_desk::return_unspent(monotonic_time now) {
   }
 }
 
-void permit_desk::note_heard(shard_id by, std::uint64_t heard, monotonic_time now) {
+std::set<sequence>
+permit_desk::note_heard(shard_id by, std::uint64_t heard, monotonic_time now) {
   auto& owner = owners_.at(by);
   if (!owner.is_awaiting || heard < owner.said)
-    return;
+    return {};
   if (owner.is_silent(now))
     note_answering(by);
   const auto took = std::min(now - owner.unanswered_since, kept_max);
@@ -318,9 +319,11 @@ void permit_desk::note_heard(shard_id by, std::uint64_t heard, monotonic_time no
   closures.erase(
     closures.begin(),
     closures.begin() + static_cast<std::ptrdiff_t>(std::exchange(owner.closures_said, 0)));
+  return std::exchange(owner.keeping_said, {});
 }
 
-std::vector<sequence> permit_desk::hear(const give_permits& said, monotonic_time now) {
+std::vector<sequence> permit_desk::hear(
+  const give_permits& said, monotonic_time now, const rate_question& has_rate) {
   if (!is_open())
     return {};
   owners_.try_emplace(said.by);
@@ -331,7 +334,7 @@ std::vector<sequence> permit_desk::hear(const give_permits& said, monotonic_time
   }
   if (said.counts_slots != std::exchange(owners_.at(said.by).counts_slots, said.counts_slots))
     note_answering(said.by);
-  note_heard(said.by, said.heard, now);
+  const auto keeping = note_heard(said.by, said.heard, now);
   std::vector<sequence> admitted;
   for (auto number : said.given) {
     auto at = numbers_.find(number);
@@ -343,32 +346,64 @@ std::vector<sequence> permit_desk::hear(const give_permits& said, monotonic_time
     auto seq = at->second;
     auto& task = tasks_.at(seq);
     bool is_asked = task.is == stage::asked && task.awaited().what.number == number;
-    bool has_all = is_asked && take(task, seq, now);
+    bool has_all = is_asked && take(task, seq, now + time_to_keep(task, has_rate));
     if (has_all && is_slot_place(seq))
       note_slot(task.queue, seq, true);
     else if (has_all)
       admitted.push_back(seq);
   }
+  note_not_given(said.by, keeping, now);
   return admitted;
 }
 
-duration permit_desk::time_to_keep(const entry& task) const {
-  if (task.parts[task.had - 1].has_rate)
-    return unspent_max;
+duration permit_desk::time_to_keep(const entry& task, const rate_question& has_rate) const {
+  const auto& come = task.awaited().what;
+  for (const auto& use : come.uses)
+    if (has_rate(come.tenant, use))
+      return unspent_max;
   duration needed{0};
-  for (auto i = task.had; i < task.parts.size(); ++i)
+  for (auto i = task.had + 1; i < task.parts.size(); ++i)
     if (auto at = owners_.find(task.parts[i].owner); at != owners_.end())
       needed += 2 * at->second.pace;
   return std::clamp(needed, unspent_max, kept_max);
 }
 
-bool permit_desk::take(entry& task, sequence seq, monotonic_time now) {
-  leave_line(task, seq);
-  const auto is_first = task.had++ == 0;
-  const auto until = now + time_to_keep(task);
+void permit_desk::shorten(entry& task, sequence seq, monotonic_time until) {
+  if (task.until <= until)
+    return;
   unspent_.erase({task.until, seq});
-  task.until = is_first ? until : std::min(task.until, until);
-  unspent_.emplace(task.until, seq);
+  task.until = until;
+  unspent_.emplace(until, seq);
+}
+
+void permit_desk::keep_none_longer(monotonic_time now) {
+  const auto until = now + unspent_max;
+  std::vector<sequence> late;
+  for (auto at = unspent_.upper_bound({until, first_slot}); at != unspent_.end(); ++at)
+    late.push_back(at->second);
+  for (auto seq : late)
+    shorten(tasks_.at(seq), seq, until);
+}
+
+void permit_desk::note_not_given(
+  shard_id by, const std::set<sequence>& tasks, monotonic_time now) {
+  for (auto seq : tasks) {
+    auto at = tasks_.find(seq);
+    if (at == tasks_.end() || at->second.is != stage::asked || at->second.had == 0)
+      continue;
+    // Its key is busy, and others may be waiting for what the task has.
+    if (at->second.awaited().owner == by)
+      shorten(at->second, seq, now + unspent_max);
+  }
+}
+
+bool permit_desk::take(entry& task, sequence seq, monotonic_time until) {
+  leave_line(task, seq);
+  if (task.had++ == 0) {
+    task.until = until;
+    unspent_.emplace(until, seq);
+  }
+  shorten(task, seq, until);
   if (task.had < task.parts.size()) {
     queue(task, seq);
     return false;
@@ -438,6 +473,8 @@ permit_number permit_desk::ask_first(shard_id to, owner_state& owner, const line
   task.awaited().what.number = number;
   owner.asked.insert(number);
   owner.count_out(task.awaited().what);
+  if (task.had > 0)
+    owner.keeping_said.insert(seq);
   if (is_slot_place(seq))
     owner.slots_said.insert(task.queue);
   else

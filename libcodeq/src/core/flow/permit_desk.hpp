@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -44,8 +45,8 @@ class permit_desk {
 public:
   /// A permit that is not spent so long after it came is returned.
   static constexpr duration unspent_max{50};
-  /// The same when the task waits for permits of owners that are slow, and has none of a rate: else
-  /// it would never have them all. A permit of a rate stands for a start at its time.
+  /// The same at most when the task has asked an owner that is slow and has not answered yet: else
+  /// it would never have them all. Not with a permit of a rate: it stands for a start at its time.
   static constexpr duration kept_max{1000};
   /// A message that is not answered is sent again after this time; then after twice the time, up to
   /// the longest. Only the answer to the last one counts, and has to have the time to come even
@@ -73,9 +74,10 @@ public:
   struct share {
     shard_id owner{};
     std::vector<task_limit> uses;
-    /// One of the limits has a rate.
-    bool has_rate = false;
   };
+
+  /// Whether the limit of a tenant's use has a rate.
+  using rate_question = std::function<bool(const std::string& tenant, const task_limit& use)>;
 
   /// A task of this shard that uses keys of others.
   struct permit_task {
@@ -200,7 +202,11 @@ public:
   void close(shard_id owner, permit_closure closure);
 
   /// An owner says something. Returns the tasks that have all permits now.
-  [[nodiscard]] std::vector<sequence> hear(const give_permits& said, monotonic_time now);
+  [[nodiscard]] std::vector<sequence>
+  hear(const give_permits& said, monotonic_time now, const rate_question& has_rate);
+
+  /// A limit has got a rate: what has come is kept no longer than its permits.
+  void keep_none_longer(monotonic_time now);
 
   /// The owner is served anew: what was under way may be lost.
   void moved(shard_id owner);
@@ -235,7 +241,6 @@ private:
   struct part {
     shard_id owner{};
     permit what;
-    bool has_rate = false;
     std::vector<task_limit> costs{};
   };
 
@@ -323,6 +328,8 @@ private:
     duration pace{0};
     /// The queues whose slots were asked for since the owner answered.
     std::set<std::uint32_t> slots_said{};
+    /// The tasks that were asked for since then, and keep permits of others meanwhile.
+    std::set<sequence> keeping_said{};
 
     [[nodiscard]] bool is_silent(monotonic_time now) const {
       return is_awaiting && unanswered_since + answer_wait < now;
@@ -358,15 +365,21 @@ private:
   void recall(sequence seq);
   /// The permits that the task has are returned.
   void give_back_had(entry& task, bool is_unspent);
-  /// How long the task may keep a permit that has come. @pre the permit counts as had
-  [[nodiscard]] duration time_to_keep(const entry& task) const;
-  /// The owner has a permit for the task. Returns true when it has all now.
-  bool take(entry& task, sequence seq, monotonic_time now);
+  /// How long the task may keep the permit that comes while it gets the rest.
+  [[nodiscard]] duration time_to_keep(const entry& task, const rate_question& has_rate) const;
+  /// The task keeps what has come until then, or less long.
+  void shorten(entry& task, sequence seq, monotonic_time until);
+  /// The owner has answered, and has no permit yet for these tasks that it was asked for.
+  void note_not_given(shard_id by, const std::set<sequence>& tasks, monotonic_time now);
+  /// The owner has a permit for the task, which may keep what it has until then. Returns true when
+  /// it has all now.
+  bool take(entry& task, sequence seq, monotonic_time until);
   void give_back(shard_id owner, permit_return what);
   void forget_asked(const owner_state& owner);
   /// When lines wait for room, those that were asked for first make it.
   void make_room(shard_id to, owner_state& owner);
-  void note_heard(shard_id by, std::uint64_t heard, monotonic_time now);
+  /// Returns the owner's `keeping_said` when it has heard all.
+  std::set<sequence> note_heard(shard_id by, std::uint64_t heard, monotonic_time now);
   [[nodiscard]] static bool has_news(const owner_state& owner);
   /// The first queued task of an open line is asked for.
   permit_number ask_first(shard_id to, owner_state& owner, const line_name& name);

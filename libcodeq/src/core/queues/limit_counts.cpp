@@ -80,6 +80,13 @@ std::vector<limit_info> count_limits(
   return all;
 }
 
+limit_key_info
+count_limit_key(const shard_state& state, const limit_address& limit, const std::string& key) {
+  auto one = state.limits.describe_key(limit, key);
+  one.held -= state.limits.held_of(limit, key, permit_queue);
+  return one;
+}
+
 std::vector<limit_key_info> count_limit_keys(
   const shard_state& state,
   const limit_address& limit,

@@ -18,6 +18,10 @@ namespace codeq::core {
 [[nodiscard]] std::vector<limit_info> count_limits(
   const shard_state& state, const std::string& tenant, const limit_part& part, bool& more);
 
+/// A key that this shard owns, as `limit_table::describe_key`.
+[[nodiscard]] limit_key_info
+count_limit_key(const shard_state& state, const limit_address& limit, const std::string& key);
+
 /// The keys of a limit, as `limit_table::list_keys`, and those of other shards for whose permits
 /// tasks of this one wait.
 [[nodiscard]] std::vector<limit_key_info> count_limit_keys(

@@ -34,22 +34,16 @@ permit_desk::share& share_of(permit_desk::permit_task& task, shard_id owner) {
   for (auto& one : task.shares)
     if (one.owner == owner)
       return one;
-  return task.shares.emplace_back(permit_desk::share{owner, {}, false});
+  return task.shares.emplace_back(permit_desk::share{owner, {}});
 }
 
 /// The other uses, by their owners; empty when there are none.
 std::optional<permit_desk::permit_task>
 permit_task_of(const shard_state& state, const segment& s) {
   permit_desk::permit_task task{s.first, s.priority, s.queue, segment_tenant(state, s), {}};
-  for (const auto& use : *s.limits) {
-    const auto owner = state.permits.owner_elsewhere(task.tenant, use);
-    if (!owner)
-      continue;
-    auto& share = share_of(task, *owner);
-    share.uses.push_back(use);
-    const auto* limit = state.limits.find({task.tenant, use.name});
-    share.has_rate = share.has_rate || (limit && limit->rate);
-  }
+  for (const auto& use : *s.limits)
+    if (auto owner = state.permits.owner_elsewhere(task.tenant, use))
+      share_of(task, *owner).uses.push_back(use);
   return task.shares.empty() ? std::nullopt : std::optional(std::move(task));
 }
 

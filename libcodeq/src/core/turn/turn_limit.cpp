@@ -135,7 +135,7 @@ void turn::run(const close_limit_key& c) {
          0,
          0,
          std::move(detail)});
-    answer.keys.push_back(state_.limits.describe_key(c.limit, c.limit_key));
+    answer.keys.push_back(count_limit_key(state_, c.limit, c.limit_key));
   }
   effects_.emplace_back(std::move(answer));
 }

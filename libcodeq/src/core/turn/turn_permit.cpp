@@ -201,7 +201,11 @@ void turn::book_permits(bool in_turns) {
 }
 
 void turn::run(const give_permits& c) {
-  admit(state_, state_.permits.hear(c, now_.steady));
+  const auto has_rate = [this](const std::string& tenant, const task_limit& use) {
+    const auto* limit = state_.limits.find({tenant, use.name});
+    return limit && limit->rate;
+  };
+  admit(state_, state_.permits.hear(c, now_.steady, has_rate));
   hear_depths(c);
   take_changed_slots(state_);
 }

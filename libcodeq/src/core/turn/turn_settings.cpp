@@ -113,6 +113,8 @@ void turn::write_settings(const queue_address& queue, const queue_settings& sett
 void turn::write_limit(
   const limit_address& limit, const std::optional<limit_definition>& definition) {
   state_.limits.define(limit, definition, now_.shard);
+  if (definition && definition->rate)
+    state_.permits.keep_none_longer(now_.steady);
   // A removal leaves no record that would keep the time.
   const auto at = definition ? now_.shard : timestamp{};
   limits_.push_back({state_.positions.take(1), at, limit, definition});

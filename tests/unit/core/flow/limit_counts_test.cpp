@@ -84,6 +84,14 @@ TEST_F(LimitCounts, PermitsThatOtherShardsWantCountThere) {
   EXPECT_EQ(core::count_limits(state(), "default", all, has_more).at(0).held, 2u);
 }
 
+TEST_F(LimitCounts, AnswerAboutAClosedKeyCountsAsTheListDoes) {
+  const auto own = key_of("b", true);
+  add(own, 3);
+  want(own);
+
+  EXPECT_EQ(core::count_limit_key(state(), api, own).held, 2u);
+}
+
 TEST_F(LimitCounts, APageHasTheFirstKeysOfBothKinds) {
   const auto first = key_of("a", false);
   const auto second = key_of("b", true);

@@ -37,7 +37,7 @@ protected:
   }
 
   std::vector<sequence> hear(std::uint64_t heard, std::vector<permit_number> given = {}) {
-    return desk_.hear({owner, session, heard, std::move(given)}, now_);
+    return desk_.hear({owner, session, heard, std::move(given)}, now_, has_rate);
   }
 
   /// Tells the owner that there is nothing, which it hears.
@@ -60,6 +60,8 @@ protected:
     EXPECT_EQ(hear(asked_->number, {number}), std::vector<sequence>{seq});
     return number;
   }
+
+  static bool has_rate(const std::string&, const task_limit& use) { return use.name == "paced"; }
 
   permit_desk desk_;
   monotonic_time now_{1h};
@@ -288,7 +290,7 @@ TEST_F(PermitDesk, OwnerThatIsServedAnewIsToldAllAgain) {
 }
 
 TEST_F(PermitDesk, OwnerThatAsksAnEarlierProcessIsToldWhatThereIs) {
-  EXPECT_TRUE(desk_.hear({owner, session - 1, 90, {77}, true}, now_).empty());
+  EXPECT_TRUE(desk_.hear({owner, session - 1, 90, {77}, true}, now_, has_rate).empty());
 
   auto said = say();
   ASSERT_TRUE(said && said->is_list);
@@ -302,7 +304,7 @@ protected:
     desk_.wait({8, 0, 3, "t", {{owner, {{"api", "k", 1}}}, {other, {{"db", "k", 1}}}}});
     for (auto& letter : desk_.say(now_))
       if (letter.what.is_list)
-        (void)desk_.hear({letter.to, session, letter.what.number}, now_);
+        (void)desk_.hear({letter.to, session, letter.what.number}, now_, has_rate);
   }
 
   /// The message that the desk sends to the owner now; empty when there is none.
@@ -319,12 +321,12 @@ protected:
   bool gives(shard_id from) {
     auto said = said_to(from);
     if (said && said->is_list) {
-      (void)desk_.hear({from, session, said->number}, now_);
+      (void)desk_.hear({from, session, said->number}, now_, has_rate);
       said = said_to(from);
     }
     EXPECT_TRUE(said && said->wanted.size() == 1) << "asked";
     auto number = said->wanted.front().number;
-    return !desk_.hear({from, session, said->number, {number}}, now_).empty();
+    return !desk_.hear({from, session, said->number, {number}}, now_, has_rate).empty();
   }
 
   /// The owner hears a message so long after it was said.
@@ -333,7 +335,7 @@ protected:
     auto said = said_to(from);
     ASSERT_TRUE(said);
     now_ += time;
-    (void)desk_.hear({from, session, said->number}, now_);
+    (void)desk_.hear({from, session, said->number}, now_, has_rate);
   }
 
   std::map<shard_id, ask_permits> said_;
@@ -385,7 +387,7 @@ TEST_F(TwoOwners, FirstPermitIsKeptWhileTheSecondOwnerIsAsSlowAsItWas) {
   EXPECT_EQ(desk_.next_look(), now_ + 2 * 80ms);
   now_ += 80ms;
   desk_.return_unspent(now_);
-  (void)desk_.hear({other, session, asked->number, {asked->wanted.front().number}}, now_);
+  (void)desk_.hear({other, session, asked->number, {asked->wanted.front().number}}, now_, has_rate);
 
   EXPECT_TRUE(desk_.has_permit(8));
   EXPECT_EQ(desk_.next_look(), now_ + permit_desk::unspent_max) << "it can be leased now";
@@ -409,12 +411,33 @@ TEST_F(TwoOwners, FirstPermitIsKeptNoLongerOnceTheSecondOwnerIsFastAgain) {
   EXPECT_EQ(desk_.next_look(), now_ + permit_desk::unspent_max);
 }
 
+TEST_F(TwoOwners, FirstPermitIsKeptNoLongerOnceTheSlowOwnerHasHeardAndHasNoneToGive) {
+  answer_slowly(other, 80ms);
+  EXPECT_FALSE(gives(owner));
+  auto asked = said_to(other);
+  ASSERT_TRUE(asked && asked->wanted.size() == 1);
+  now_ += 10ms;
+
+  (void)desk_.hear({other, session, asked->number}, now_, has_rate);
+
+  EXPECT_EQ(desk_.next_look(), now_ + permit_desk::unspent_max);
+}
+
 TEST_F(TwoOwners, PermitOfARateIsNotKeptForASlowOwner) {
   EXPECT_TRUE(desk_.leave(8));
   answer_slowly(other, 80ms);
-  desk_.wait({9, 0, 3, "t", {{owner, {{"api", "k", 1}}, true}, {other, {{"db", "k", 1}}}}});
+  desk_.wait({9, 0, 3, "t", {{owner, {{"paced", "k", 1}}}, {other, {{"db", "k", 1}}}}});
 
   EXPECT_FALSE(gives(owner));
+
+  EXPECT_EQ(desk_.next_look(), now_ + permit_desk::unspent_max);
+}
+
+TEST_F(TwoOwners, NothingIsKeptForASlowOwnerOnceALimitHasARate) {
+  answer_slowly(other, 80ms);
+  EXPECT_FALSE(gives(owner));
+
+  desk_.keep_none_longer(now_);
 
   EXPECT_EQ(desk_.next_look(), now_ + permit_desk::unspent_max);
 }

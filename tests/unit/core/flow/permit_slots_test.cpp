@@ -43,8 +43,10 @@ protected:
     return letters.empty() ? std::nullopt : std::optional(letters.front().what);
   }
 
+  static bool has_rate(const std::string&, const task_limit&) { return false; }
+
   void hear(std::uint64_t heard, std::vector<permit_number> given = {}) {
-    (void)desk_.hear({slots_owner, desk_session, heard, std::move(given)}, now_);
+    (void)desk_.hear({slots_owner, desk_session, heard, std::move(given)}, now_, has_rate);
   }
 
   /// Opens the queue, and asks for so many slots. Returns the message.
@@ -127,7 +129,7 @@ TEST_F(PermitSlots, OwnerSaysWhetherItCounts) {
   EXPECT_TRUE(desk_.does_owner_count(slots_queue));
   EXPECT_TRUE(desk_.take_changed_slots().contains(slots_queue));
 
-  (void)desk_.hear({slots_owner, desk_session, listed->number, {}, false, false}, now_);
+  (void)desk_.hear({slots_owner, desk_session, listed->number, {}, false, false}, now_, has_rate);
   EXPECT_FALSE(desk_.does_owner_count(slots_queue));
 }
 
