@@ -66,9 +66,9 @@ double cpu_us() {
   return us(used.ru_utime) + us(used.ru_stime);
 }
 
-/// Does the same work each time and returns its CPU. The speed of a machine that other programs
-/// share drifts, and this shows by how much: the work is like that of a shard, which looks up and
-/// changes ordered entries all over its memory.
+/// Does the same work each time and returns its CPU time in microseconds, which shows how fast the
+/// machine is now. As a shard does, the work looks up and changes ordered entries all over its
+/// memory.
 double reference_cpu_us() {
   constexpr int entries = 10'000;
   auto began = cpu_us();

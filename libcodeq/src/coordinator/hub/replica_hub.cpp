@@ -29,8 +29,8 @@ constexpr std::uint64_t disk_look_ticks = 80;
 /// How often the etcd that is known is noted, if it has changed, in ticks.
 constexpr std::uint64_t keep_etcd_ticks = 40;
 
-/// How long a stop waits at most until others serve what was served here, in ticks. Who stops has
-/// less time when other parts have taken theirs.
+/// How long a stop waits at most until others serve what was served here, in ticks. The process
+/// waits for less time when the gateway took long to stop.
 constexpr std::uint64_t stop_ticks = 48;
 
 /// How long a shard that is handed over has for what it has taken. What is not done by then its

@@ -158,8 +158,8 @@ void shard::carry_out(core::leases_expired& e, const instant&) {
 
 void shard::carry_out(core::breaker_tripped& e, const instant&) {
   port_.note_breaker(e);
-  // A shard that cannot be reached goes on until settings are carried to it. All are told again
-  // when the one that carries them is heard not to know.
+  // A shard that cannot be reached goes on until settings are carried to it. When the carried
+  // settings lack the pause, the turn that adopts them emits this effect again.
   for (std::uint16_t other = 0; other < shard_count_; ++other)
     if (shard_id{other} != state_->id)
       port_.to_shard(shard_id{other}, core::pause_queue{0, 0, e.queue, true, nullptr, e.reason});

@@ -45,8 +45,8 @@ class permit_desk {
 public:
   /// A permit that is not spent so long after it came is returned.
   static constexpr duration unspent_max{50};
-  /// The same at most when the task has asked an owner that is slow and has not answered yet: else
-  /// it would never have them all. Not with a permit of a rate: it stands for a start at its time.
+  /// At most so long a task keeps permits without a rate while a slow owner has not answered. With
+  /// `unspent_max` it would never have all of them. A permit of a rate stands for a start now.
   static constexpr duration kept_max{1000};
   /// A message that is not answered is sent again after this time; then after twice the time, up to
   /// the longest. Only the answer to the last one counts, and has to have the time to come even
@@ -205,7 +205,7 @@ public:
   [[nodiscard]] std::vector<sequence>
   hear(const give_permits& said, monotonic_time now, const rate_question& has_rate);
 
-  /// A limit has got a rate: what has come is kept no longer than its permits.
+  /// A limit has got a rate: no task keeps permits for longer than `unspent_max` from now on.
   void keep_none_longer(monotonic_time now);
 
   /// The owner is served anew: what was under way may be lost.
@@ -324,11 +324,11 @@ private:
     /// How many of these the last message had.
     std::size_t closures_said = 0;
     std::vector<permit_number> returns_said{};
-    /// How long it takes to answer: the longest time, which fades with each answer.
+    /// How long the owner takes to answer: the longest time, reduced by an eighth at each answer.
     duration pace{0};
     /// The queues whose slots were asked for since the owner answered.
     std::set<std::uint32_t> slots_said{};
-    /// The tasks that were asked for since then, and keep permits of others meanwhile.
+    /// The tasks that were asked for since the owner answered, and have permits of other owners.
     std::set<sequence> keeping_said{};
 
     [[nodiscard]] bool is_silent(monotonic_time now) const {
@@ -367,12 +367,12 @@ private:
   void give_back_had(entry& task, bool is_unspent);
   /// How long the task may keep the permit that comes while it gets the rest.
   [[nodiscard]] duration time_to_keep(const entry& task, const rate_question& has_rate) const;
-  /// The task keeps what has come until then, or less long.
+  /// The task returns its permits at `until` at the latest.
   void shorten(entry& task, sequence seq, monotonic_time until);
   /// The owner has answered, and has no permit yet for these tasks that it was asked for.
   void note_not_given(shard_id by, const std::set<sequence>& tasks, monotonic_time now);
-  /// The owner has a permit for the task, which may keep what it has until then. Returns true when
-  /// it has all now.
+  /// The owner has given the task a permit. The task returns its permits at `until` at the latest.
+  /// Returns true when the task has all permits.
   bool take(entry& task, sequence seq, monotonic_time until);
   void give_back(shard_id owner, permit_return what);
   void forget_asked(const owner_state& owner);

@@ -12,8 +12,8 @@ namespace {
 
 using tasks_by_name = std::map<std::string, std::uint64_t>;
 
-/// Calls `visit(name, tasks)` for each limit for whose permits of other shards tasks of a queue of
-/// the tenant wait.
+/// Calls `visit(name, tasks)` for each queue of the tenant and each limit whose permits its tasks
+/// wait for. Other shards own the keys of these tasks.
 template <class Visit>
 void for_each_awaited(const shard_state& state, const std::string& tenant, Visit&& visit) {
   for (std::uint32_t i = 0; i < state.queues.size(); ++i)

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-/// What a shard tells operators of its limits. A task that waits counts on its own shard, also when
-/// it waits for a permit of the shard that owns its key, and never as the wanted permit there.
+/// The limits of a shard and their keys, for operators. A waiting task is counted by its own shard.
+/// The shard that owns its limit key does not count it again as a wanted permit.
 namespace codeq::core {
 
 /// A limit with its counts. @pre it is defined

@@ -122,8 +122,8 @@ struct queue_state {
   /// The ends of attempts for the queue's breaker; null until one is counted, and while the queue
   /// is paused. Volatile.
   std::unique_ptr<failure_window> failures;
-  /// The queue's breaker on this shard has paused it, and it was not heard yet that the shard which
-  /// carries settings knows. Volatile.
+  /// The queue's breaker on this shard has paused it, and the shard that carries settings may not
+  /// know. Volatile.
   bool has_untold_pause = false;
   /// True when the queue is in `shard_state::stirred`.
   bool is_stirred = false;

@@ -306,8 +306,8 @@ private:
 
   /// False when a queue has no room here, so that it keeps its settings.
   bool adopt(const adopt_settings& all);
-  /// When the carrier has missed that the queue's breaker paused it here: the pause goes on, and
-  /// the other shards are told again.
+  /// Keeps the pause of the queue's breaker on this shard when the carried settings lack it, and
+  /// tells the other shards again.
   void keep_untold_pause(queue_state& known, queue_settings& carried);
   /// After a change that was not carried here: whoever carries settings is to send them again.
   void tell_carrier();

@@ -16,7 +16,7 @@
 namespace codeq::test {
 namespace {
 
-/// What is told of limit `api`, which one task of a key may use at a time, on one of four shards.
+/// One of four shards. Limit `api` lets one task of each key run at a time.
 class LimitCounts : public shard_fixture {
 protected:
   LimitCounts() {
