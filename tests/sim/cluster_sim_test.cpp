@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::uint64_t seeds_default = 600;
 constexpr std::uint64_t forgetful_seeds = 50;
+constexpr std::uint64_t limited_seeds = 30;
+constexpr std::uint64_t limited_kills_min = 2'000;
 
 run_report run_seed(std::uint64_t seed) {
   return cluster(seed, scenario_of(seed)).run();
@@ -104,6 +106,18 @@ TEST(ClusterSimulation, DroppingByAnUnsyncedSnapshotIsFound) {
     found += cluster(seed, scenario).run().failure;
   }
   EXPECT_NE(found.find("I12"), std::string::npos) << "recovery misses what was dropped";
+}
+
+TEST(ClusterSimulation, LimitsHoldAndNoSlotIdlesOverKills) {
+  auto first = number_of("CODEQ_SEED").value_or(1);
+  run_totals totals;
+  for (auto seed = first; seed < first + limited_seeds; ++seed) {
+    auto report = cluster(seed, limited_scenario(seed)).run();
+    ASSERT_EQ(report.failure, "") << seed;
+    totals += report.totals;
+  }
+  print(limited_seeds, totals);
+  EXPECT_GE(totals.kills + totals.worker_crashes, limited_kills_min);
 }
 
 TEST(ClusterSimulation, SeedsThatOnceFailedStayGood) {

@@ -102,6 +102,23 @@ scenario forgetful_scenario(std::uint64_t seed) {
   return s;
 }
 
+scenario limited_scenario(std::uint64_t seed) {
+  chance random(seed);
+  scenario s;
+  s.name = "limited";
+  s.shards = static_cast<std::uint16_t>(random.between(1, 4));
+  s.workers = 8;
+  s.producers = 3;
+  s.requests_per_producer = 25;
+  s.os_durability = random.hits(500);
+  s.runs_to_completion = random.hits(300);
+  s.has_limits = true;
+  s.has_quick_disk = true;
+  s.worker_crash_every = 100ms;
+  s.coordinator_kill_every = 5s;
+  return s;
+}
+
 scenario scenario_of(std::uint64_t seed) {
   chance random(seed);
   scenario s;
@@ -136,6 +153,8 @@ std::string to_string(const scenario& s) {
     out << ", schedules";
   if (s.has_limits)
     out << ", limits";
+  if (s.has_quick_disk)
+    out << ", quick disk";
   write(out, "cut", s.cut_every);
   write(out, "stall", s.stall_every);
   write(out, "worker crash", s.worker_crash_every);

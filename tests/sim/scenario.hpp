@@ -39,6 +39,9 @@ struct scenario {
   /// Some tasks have limits.
   bool has_limits = false;
 
+  /// No write takes longer than a few milliseconds.
+  bool has_quick_disk = false;
+
   virtual_time cut_every{0};
   virtual_time stall_every{0};
   virtual_time worker_crash_every{0};
@@ -72,6 +75,9 @@ struct scenario {
 
 /// Power cuts with a retention of a few seconds.
 [[nodiscard]] scenario forgetful_scenario(std::uint64_t seed);
+
+/// Tasks with limits on several shards, and kills of workers and of the coordinator.
+[[nodiscard]] scenario limited_scenario(std::uint64_t seed);
 
 /// The scenario that is run with a seed.
 [[nodiscard]] scenario scenario_of(std::uint64_t seed);

@@ -61,7 +61,8 @@ virtual_time sim_journal::write_time() {
 
 virtual_time sim_journal::some_disk_time() {
   auto& random = world_.random.mailboxes;
-  return random.hits(30) ? random.moment(5'000, 60'000) : random.moment(50, 3'000);
+  bool is_slow = random.hits(30) && !world_.options.has_quick_disk;
+  return is_slow ? random.moment(5'000, 60'000) : random.moment(50, 3'000);
 }
 
 void sim_journal::begin_write(const coordinator::commit_group& group) {

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 constexpr virtual_time idle_max = 100ms;
 
 /// With several shards a slot may pass by others, which return it unused after 50 ms. Each message
-/// about it waits for a write, and the simulated disk takes up to 60 ms for one.
+/// about it waits for a write, and a simulated disk that is not quick takes up to 60 ms for one.
 constexpr virtual_time idle_over_shards_max = 1s;
 
 /// After its start a coordinator asks all shards which slots they use, and a key is closed.
@@ -56,7 +56,8 @@ void slot_audit::forget() {
 }
 
 void slot_audit::report(virtual_time now) {
-  auto most = world_.options.shards == 1 ? idle_max : idle_over_shards_max;
+  bool is_near = world_.options.shards == 1 || world_.options.has_quick_disk;
+  auto most = is_near ? idle_max : idle_over_shards_max;
   std::erase_if(idle_, [&](const auto& one) {
     const auto& [task, since] = one;
     if (now - since <= most)
