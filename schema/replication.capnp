@@ -38,6 +38,7 @@ struct ReplicaMessage {
     neighbour @16 :NeighbourMessage;
     # From another shard to the primary of this one; `from` and `to` are 0. Dropped when the shard
     # is not served here; what matters is sent again.
+    copyQuestion @17 :ReplicaCopyQuestion;
   }
   from @14 :UInt64;
   to @15 :UInt64;
@@ -152,11 +153,34 @@ struct ReplicaCopyPart {
   isLast @3 :Bool;
 }
 
+struct ReplicaCopyQuestion {
+  # From the sender of a copy that has heard nothing for a while, behind the parts that it has sent.
+  # Answered by a copyAnswer.
+  id @0 :ReplicaCopyId;
+  parts @1 :UInt32;
+  # So many were sent.
+}
+
+enum ReplicaCopyState {
+  written @0;
+  arrived @1;
+  clearing @2;
+  # The own data are being removed.
+  unknown @3;
+  # There is no such copy.
+  whole @4;
+  # All is written.
+}
+
 struct ReplicaCopyAnswer {
   id @0 :ReplicaCopyId;
   parts @1 :UInt32;
-  # So many parts are written.
+  # So many parts are written, or have arrived.
   isWhole @2 :Bool;
+  # As `state` says; for coordinators that do not know `state`.
+  state @3 :ReplicaCopyState;
+  asked @4 :UInt32;
+  # The parts of the question that it answers.
 }
 
 struct NeighbourMessage {

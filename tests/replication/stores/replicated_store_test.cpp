@@ -320,6 +320,76 @@ TEST_F(LateReplica, IsCopiedAgainWhenACopyIsInterrupted) {
   EXPECT_GE(world_->at(1).copies_taken(), copies_ + 3);
 }
 
+/// A copy to the second replica, whose disk was emptied, is under way.
+class InterruptedCopy : public LateReplica {
+protected:
+  void SetUp() override {
+    LateReplica::SetUp();
+    world_->at(1).wipe();
+    world_->at(1).start();
+    ASSERT_TRUE(world_->run_until([this] { return world_->at(1).copies_taken() > copies_; }));
+    world_->run(3ms);
+    ASSERT_TRUE(is_incomplete(1));
+  }
+
+  void cut(std::size_t from, std::size_t to, sim::span length) {
+    world_->cut(from, to, true);
+    world_->time().after(length, [this, from, to] { world_->cut(from, to, false); });
+  }
+
+  void expect_that_it_goes_on() {
+    ASSERT_TRUE(world_->await_in_sync());
+    EXPECT_EQ(world_->at(1).copies_taken(), copies_ + 1);
+    work(10);
+    world_->at(0).wipe();
+    ASSERT_EQ(world_->await_server(), &world_->at(1));
+    expect_nothing_lost();
+    expect_all_complete();
+    expect_sound_stores();
+  }
+};
+
+TEST_F(InterruptedCopy, GoesOnAfterItsPartsWereLost) {
+  cut(0, 1, 8s);
+
+  expect_that_it_goes_on();
+}
+
+TEST_F(InterruptedCopy, GoesOnAfterItsAnswersWereLost) {
+  cut(1, 0, 8s);
+
+  expect_that_it_goes_on();
+}
+
+TEST_F(InterruptedCopy, GoesOnAfterManyCuts) {
+  for (int i = 0; i < 40; ++i) {
+    cut(0, 1, 7ms);
+    cut(1, 0, 6ms);
+    world_->run(world_->random().moment(8'000, 1'100'000));
+  }
+
+  expect_that_it_goes_on();
+}
+
+TEST_F(InterruptedCopy, BeginsAnewSoonWhenItsTakerIsRestarted) {
+  world_->at(1).kill();
+  world_->at(1).start();
+
+  const auto begins_anew = [this] { return world_->at(1).copies_taken() > copies_ + 1; };
+  EXPECT_TRUE(world_->run_until(begins_anew, 2s));
+  ASSERT_TRUE(world_->await_in_sync());
+}
+
+TEST_F(InterruptedCopy, IsGivenUpWhenItsTakerStaysAway) {
+  world_->at(1).kill();
+  world_->run(61s);
+  world_->at(1).start();
+
+  const auto begins_anew = [this] { return world_->at(1).copies_taken() > copies_ + 1; };
+  EXPECT_TRUE(world_->run_until(begins_anew, 2s));
+  ASSERT_TRUE(world_->await_in_sync());
+}
+
 TEST_F(ReplicatedStore, PrimaryThatComesBackBehindFollows) {
   make({.mode = durability::sync, .nodes = 2});
   ASSERT_EQ(world_->await_server(), &world_->at(0));

@@ -60,7 +60,7 @@ public:
     });
   }
 
-  void send(replica_id, const copy_message&) override {}
+  void send(replica_id, const copy_message& what) override { sent.push_back(what); }
 
   void gather(turn_commit turn) override {
     turns.push_back(turn);
@@ -119,6 +119,8 @@ public:
   driven_replica* other = nullptr;
   /// The number from which on its spool keeps deltas.
   std::optional<std::uint64_t> kept_from;
+  /// The messages about copies that it sent.
+  std::vector<copy_message> sent;
   /// The turns that the journal was given.
   std::vector<turn_commit> turns;
   /// The shard as it was recovered last.
@@ -213,6 +215,32 @@ TEST_F(DrivenReplicas, SpoolKeepsWhatFollowsACopyUntilItsTakerIsSilent) {
   first_->driver.tick(world_.now);
 
   EXPECT_FALSE(first_->kept_from);
+}
+
+TEST_F(DrivenReplicas, SilentTakerOfACopyIsAskedAndSentWhatWasLost) {
+  begin_copy_to_second();
+  auto& sender = *first_;
+  const replication::copy_id id{id_first, 1, 1};
+  sender.driver.receive(id_second, copy_answer{.id = id}, world_.now);
+  sender.driver.part_read(id, std::string("first"));
+  sender.driver.part_read(id, std::string("second"));
+  sender.sent.clear();
+
+  world_.now += replication::timing::copy_unanswered;
+  sender.driver.tick(world_.now);
+  EXPECT_TRUE(sender.sent.empty());
+  world_.now += 1ms;
+  sender.driver.tick(world_.now);
+  sender.driver.tick(world_.now);
+  ASSERT_EQ(sender.sent.size(), 1u) << "it is asked once a second";
+  EXPECT_EQ(std::get<copy_question>(sender.sent[0]).parts, 2u);
+  sender.sent.clear();
+  sender.driver.part_read(id, std::string("third"));
+  sender.driver.receive(id_second, copy_answer{id, copy_state::arrived, 1, 2}, world_.now);
+
+  ASSERT_EQ(sender.sent.size(), 2u);
+  EXPECT_EQ(std::get<copy_part>(sender.sent[0]).number, 3u);
+  EXPECT_EQ(std::get<copy_part>(sender.sent[1]).number, 2u) << "the third may be on its way";
 }
 
 TEST_F(DrivenReplicas, SpoolKeepsNothingForAReplicaThatReadsFromMemory) {

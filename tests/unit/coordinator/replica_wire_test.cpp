@@ -62,7 +62,7 @@ std::vector<shard_message> all_messages() {
     elected{value},
     release{4}};
   // In place, since GCC 12 warns of moved variants of variants.
-  std::vector<shard_message> all(of_replicas.size() + 3);
+  std::vector<shard_message> all(of_replicas.size() + 5);
   for (auto& m : all) {
     m.shard = shard;
     m.from = replica_id{5};
@@ -73,7 +73,10 @@ std::vector<shard_message> all_messages() {
   auto* copies = &all[of_replicas.size()];
   copies[0].content.emplace<copy_message>(some_part());
   copies[1].content.emplace<copy_message>(last);
-  copies[2].content.emplace<copy_message>(copy_answer{{replica_id{5}, 6, 7}, 8, true});
+  const replication::copy_id id{replica_id{5}, 6, 7};
+  copies[2].content.emplace<copy_message>(copy_question{id, 8});
+  copies[3].content.emplace<copy_message>(copy_answer{id, copy_state::arrived, 7, 8});
+  copies[4].content.emplace<copy_message>(copy_answer{id, copy_state::whole, 8, 0});
   return all;
 }
 

@@ -98,7 +98,8 @@ void hosted_replica::send(replica_id to, const replication::message& what) {
 }
 
 void hosted_replica::send(replica_id to, const copy_message& what) {
-  hub_.send({shard_, id_, to, what}, std::holds_alternative<copy_part>(what));
+  // A question comes behind the parts.
+  hub_.send({shard_, id_, to, what}, !std::holds_alternative<copy_answer>(what));
 }
 
 void hosted_replica::gather(turn_commit turn) {

@@ -20,13 +20,38 @@ struct copy_part {
   bool is_last = false;
 };
 
-/// From the replica that takes a copy: it has removed its own data and written so many parts.
-struct copy_answer {
+/// From the sender of a copy that has heard nothing for a while: what has arrived? It comes on the
+/// connection of the parts, behind those that were sent before it, so one that has not arrived by
+/// then is lost.
+struct copy_question {
   replication::copy_id id;
+  /// So many parts were sent.
   std::uint32_t parts = 0;
-  bool is_whole = false;
 };
 
-using copy_message = std::variant<copy_part, copy_answer>;
+/// Numbered as on the wire.
+enum class copy_state : std::uint8_t {
+  /// So many parts are written; without any the own data are removed.
+  written,
+  /// So many parts have arrived.
+  arrived,
+  /// The own data are being removed.
+  clearing,
+  /// There is no such copy, as after a restart.
+  unknown,
+  /// All is written.
+  whole,
+};
+
+/// From the replica that takes a copy. All states but `written` answer questions, too.
+struct copy_answer {
+  replication::copy_id id;
+  copy_state state = copy_state::written;
+  std::uint32_t parts = 0;
+  /// The number of parts of the question that it answers.
+  std::uint32_t asked = 0;
+};
+
+using copy_message = std::variant<copy_part, copy_question, copy_answer>;
 
 } // namespace codeq::coordinator

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace codeq::coordinator {
 
@@ -23,8 +24,10 @@ void replica_driver::receive(replica_id from, const copy_message& what, monotoni
   now_ = now;
   if (const auto* part = std::get_if<copy_part>(&what))
     on_part(*part);
+  else if (const auto* question = std::get_if<copy_question>(&what))
+    on_question(from, *question);
   else
-    on_answer(from, std::get<copy_answer>(what), now);
+    on_answer(from, std::get<copy_answer>(what));
 }
 
 void replica_driver::begin_copy(replica_id to, epoch_number epoch) {
@@ -48,22 +51,41 @@ void replica_driver::copy_opened(const copy_id& id, result<epoch_index> log) {
     return host_.close_copy(id);
   if (!log)
     return end_copy(copy->first);
+  copy->second.is_offered = true;
+  copy->second.heard = now_;
   kept_tails_.insert_or_assign(copy->first, kept_tail{log->last(), now_});
   keep_tails();
   host_.send(copy->first, copy_offer{copy->second.epoch, id, std::move(*log)});
 }
 
-void replica_driver::on_answer(replica_id from, const copy_answer& what, monotonic_time now) {
+void replica_driver::on_answer(replica_id from, const copy_answer& what) {
   const auto copy = outgoing_.find(from);
   if (copy == outgoing_.end() || copy->second.id != what.id)
     return;
-  copy->second.heard = now;
+  copy->second.heard = now_;
   note_heard(from);
-  copy->second.parts_written = what.parts;
-  if (what.is_whole)
-    end_copy(from);
-  else
-    read_parts(copy->second);
+  switch (what.state) {
+  case copy_state::written:
+  case copy_state::arrived:
+    return note_arrived(from, copy->second, what);
+  case copy_state::clearing:
+    return;
+  case copy_state::whole:
+  case copy_state::unknown:
+    return end_copy(from);
+  }
+}
+
+void replica_driver::note_arrived(
+  replica_id at, outgoing_copy& copy, const copy_answer& what) {
+  copy.parts_written = std::max(copy.parts_written, what.parts);
+  while (!copy.missing.empty() && copy.missing.front().number <= what.parts)
+    copy.missing.pop_front();
+  // Those that were sent after the question may be on their way.
+  for (const auto& part : copy.missing)
+    if (part.number <= what.asked)
+      host_.send(at, part);
+  read_parts(copy);
 }
 
 void replica_driver::read_parts(outgoing_copy& copy) {
@@ -86,7 +108,23 @@ void replica_driver::part_read(const copy_id& id, result<std::string> packed) {
     ++sent.parts_sent,
     std::make_shared<const std::string>(std::move(*packed)),
     sent.has_ended};
+  sent.missing.push_back(part);
   host_.send(copy->first, part);
+}
+
+void replica_driver::tend_copies() {
+  std::vector<replica_id> silent;
+  for (auto& [to, copy] : outgoing_) {
+    const auto is_due = std::max(copy.heard, copy.asked) + timing::copy_unanswered < now_;
+    if (copy.heard + timing::copy_silence < now_) {
+      silent.push_back(to);
+    } else if (copy.is_offered && is_due) {
+      copy.asked = now_;
+      host_.send(to, copy_question{copy.id, copy.parts_sent});
+    }
+  }
+  for (auto to : silent)
+    end_copy(to);
 }
 
 void replica_driver::end_copy(replica_id to) {
@@ -131,13 +169,30 @@ void replica_driver::take_copy(replica_id from, const copy_offer& what) {
 void replica_driver::removals_read(const copy_id& id, result<storage::write_set> removals) {
   if (!incoming_ || incoming_->id != id)
     return;
-  // Without an answer the sender gives the copy up, and begins another one.
+  // The sender asks, and begins another one.
   if (!removals)
     return incoming_.reset();
-  if (removals->empty())
-    return host_.send(incoming_->from, copy_answer{id, 0, false});
+  if (removals->empty()) {
+    incoming_->is_cleared = true;
+    return host_.send(incoming_->from, copy_answer{.id = id});
+  }
   auto writes = std::make_shared<const storage::write_set>(std::move(*removals));
   submit({.what = submitted::kind::copy_clear, .copy = id}, {.writes = std::move(writes)});
+}
+
+void replica_driver::on_question(replica_id from, const copy_question& what) {
+  copy_answer answer{.id = what.id, .asked = what.parts};
+  if (whole_copy_ == what.id) {
+    answer.state = copy_state::whole;
+  } else if (!incoming_ || incoming_->id != what.id) {
+    answer.state = copy_state::unknown;
+  } else if (!incoming_->is_cleared) {
+    answer.state = copy_state::clearing;
+  } else {
+    answer.state = copy_state::arrived;
+    answer.parts = incoming_->next_part - 1;
+  }
+  host_.send(from, answer);
 }
 
 void replica_driver::on_part(const copy_part& what) {

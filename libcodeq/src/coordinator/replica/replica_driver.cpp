@@ -104,14 +104,15 @@ void replica_driver::report(const submitted& what, monotonic_time now) {
     break;
   case submitted::kind::copy_part:
     if (is_current)
-      host_.send(incoming_->from, copy_answer{what.copy, what.part, false});
+      host_.send(incoming_->from, copy_answer{.id = what.copy, .parts = what.part});
     break;
   case submitted::kind::copy_end:
     if (!is_current)
       break;
     log_ = incoming_->log;
-    host_.send(incoming_->from, copy_answer{what.copy, what.part, true});
+    host_.send(incoming_->from, copy_answer{what.copy, copy_state::whole, what.part});
     incoming_.reset();
+    whole_copy_ = what.copy;
     replica_.rebuilt(log_);
     break;
   }
@@ -120,12 +121,7 @@ void replica_driver::report(const submitted& what, monotonic_time now) {
 void replica_driver::tick(monotonic_time now) {
   now_ = now;
   replica_.tick(now);
-  std::vector<replica_id> silent;
-  for (const auto& [to, copy] : outgoing_)
-    if (copy.heard + timing::copy_silence < now)
-      silent.push_back(to);
-  for (auto to : silent)
-    end_copy(to);
+  tend_copies();
   drop_silent_tails();
 }
 

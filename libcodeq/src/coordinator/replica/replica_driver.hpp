@@ -192,8 +192,13 @@ private:
     std::uint32_t parts_read = 0;
     std::uint32_t parts_sent = 0;
     std::uint32_t parts_written = 0;
+    /// Those that were sent and have not arrived as far as is known; few.
+    std::deque<copy_part> missing{};
+    bool is_offered = false;
     bool has_ended = false;
     monotonic_time heard{};
+    /// When the latest question was sent.
+    monotonic_time asked{};
   };
 
   struct incoming_copy {
@@ -201,6 +206,8 @@ private:
     replication::replica_id from{};
     replication::epoch_index log;
     std::uint32_t next_part = 1;
+    /// The own data are removed.
+    bool is_cleared = false;
   };
 
   /// The deltas after the state that a replica was sent as a copy: the spool keeps them until the
@@ -222,8 +229,12 @@ private:
   void submit_record(submitted what);
   void report(const submitted& what, monotonic_time now);
   void on_part(const copy_part& what);
-  void on_answer(replication::replica_id from, const copy_answer& what, monotonic_time now);
+  void on_question(replication::replica_id from, const copy_question& what);
+  void on_answer(replication::replica_id from, const copy_answer& what);
+  void note_arrived(replication::replica_id at, outgoing_copy& copy, const copy_answer& what);
   void read_parts(outgoing_copy& copy);
+  /// Asks the takers that are silent, and gives up those that are for too long.
+  void tend_copies();
   void end_copy(replication::replica_id to);
   void note_heard(replication::replica_id from);
   void drop_silent_tails();
@@ -254,6 +265,8 @@ private:
   std::uint64_t copies_ = 0;
   std::map<replication::replica_id, outgoing_copy> outgoing_;
   std::optional<incoming_copy> incoming_;
+  /// The latest one that was taken as a whole.
+  replication::copy_id whole_copy_;
   replication::shard_replica replica_;
 };
 

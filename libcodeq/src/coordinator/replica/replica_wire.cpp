@@ -24,6 +24,9 @@ namespace {
 
 constexpr std::size_t message_words = 128;
 
+static_assert(
+  static_cast<int>(copy_state::whole) == static_cast<int>(schema::ReplicaCopyState::WHOLE));
+
 error refused(const char* what) {
   return {errc::protocol_error, std::string("a message of a replica has ") + what};
 }
@@ -174,11 +177,19 @@ struct message_writer {
     r.setIsLast(m.is_last);
   }
 
+  void operator()(const copy_question& m) {
+    auto r = to.initCopyQuestion();
+    write(r.initId(), m.id);
+    r.setParts(m.parts);
+  }
+
   void operator()(const copy_answer& m) {
     auto r = to.initCopyAnswer();
     write(r.initId(), m.id);
     r.setParts(m.parts);
-    r.setIsWhole(m.is_whole);
+    r.setIsWhole(m.state == copy_state::whole);
+    r.setState(static_cast<schema::ReplicaCopyState>(m.state));
+    r.setAsked(m.asked);
   }
 
   void operator()(const replication::message& m) { std::visit(*this, m); }
@@ -272,6 +283,14 @@ result<void> read(schema::ReplicaCopyPart::Reader from, shard_id shard, content&
     from.getIsLast()});
 }
 
+result<void> read(schema::ReplicaCopyAnswer::Reader r, content& to) {
+  if (r.getState() > schema::ReplicaCopyState::WHOLE)
+    return refused("an unknown state of a copy");
+  const auto state =
+    r.getIsWhole() ? copy_state::whole : static_cast<copy_state>(r.getState());
+  return make(to, copy_answer{read(r.getId()), state, r.getParts(), r.getAsked()});
+}
+
 result<void> read(schema::ReplicaConfirm::Reader r, content& to) {
   return make(to, replication::confirm{
     r.getEpoch(), r.getBeacon(), read(r.getWritten()), r.getDoubtful(), r.getIncomplete()});
@@ -311,10 +330,11 @@ result<void> read(schema::ReplicaMessage::Reader from, shard_id shard, content& 
     return make(to, replication::release{from.getRelease().getEpoch()});
   case kind::COPY_PART:
     return read(from.getCopyPart(), shard, to);
-  case kind::COPY_ANSWER: {
-    auto r = from.getCopyAnswer();
-    return make(to, copy_answer{read(r.getId()), r.getParts(), r.getIsWhole()});
-  }
+  case kind::COPY_QUESTION:
+    return make(to, copy_question{
+      read(from.getCopyQuestion().getId()), from.getCopyQuestion().getParts()});
+  case kind::COPY_ANSWER:
+    return read(from.getCopyAnswer(), to);
   case kind::NEIGHBOUR:
     return read(from.getNeighbour(), shard, to);
   }
