@@ -3,6 +3,7 @@
 
 import concurrent.futures
 import json
+import time
 import unittest
 import urllib.error
 import urllib.request
@@ -44,6 +45,48 @@ class TooFewCopies(coordinators.CoordinatorsTest):
         self.assertEqual((503, "1"), (self.refused[0], self.refused[2]), self.refused)
         self.cluster.start_node("c1")
         wait_until(lambda: self.add()[0] == 202, 30, "a task is added")
+
+    def claim_own(self):
+        """Leases of 6 s on the shards that `c0` serves, which nobody extends: task -> token."""
+        own = {shard for shard, name in self.cluster.primaries().items() if name == "c0"}
+        for i in range(24):
+            self.cluster.http("c0", "POST", TASKS, {"queue": "l", "payload": i, "key": f"k{i}"})
+        code, claimed, _ = self.cluster.http(
+            "c0", "POST", TASKS + "/claim/batch",
+            {"commands": ["l"], "count": 10, "leaseSeconds": 6})
+        self.assertEqual(200, code, claimed)
+        return {one["id"]: one["fencingToken"] for one in claimed["tasks"]
+                if coordinators.shard_of(one["id"]) in own}
+
+    def test_leases_do_not_end_and_nothing_is_changed_while_one_copy_of_three_is_left(self):
+        self.cluster.start_all()
+        leased = self.claim_own()
+        self.assertTrue(leased)
+        over = time.monotonic() + 8
+        for victim in ("c1", "c2"):
+            self.cluster.nodes[victim].kill()
+
+        def cancel():
+            return self.cluster.http("c0", "POST", f"{TASKS}/{next(iter(leased))}/cancel")
+
+        wait_until(
+            lambda: time.monotonic() > over and self.add()[0] == 503, 30, "a task is refused")
+        code, refused, _ = cancel()
+        self.assertEqual(503, code, refused)
+        self.assertIn("too few replicas", refused["error"])
+        self.cluster.start_node("c1")
+        wait_until(lambda: self.add()[0] == 202, 30, "a task is added")
+
+        def complete(task, token):
+            return self.cluster.http("c0", "POST", f"{TASKS}/{task}/result",
+                                     {"fencingToken": token, "status": "COMPLETED"})
+
+        for task, token in leased.items():
+            # Each shard has to wait for its own copy.
+            code, answer, _ = wait_until(
+                lambda t=task, k=token: next((a for a in [complete(t, k)] if a[0] != 503), None),
+                30, "the result is taken")
+            self.assertEqual(200, code, answer)
 
 
 class DiskThatRefusesTasks(coordinators.CoordinatorsTest):

@@ -12,8 +12,8 @@
 
 namespace codeq::coordinator {
 
-/// The port of a shard by itself: keeps the latest wake-up, the answers to schedule requests, and
-/// the notes about grants and breakers.
+/// The port of a shard by itself: keeps the latest wake-up, the answers to schedule requests, the
+/// refusals, and the notes about grants and breakers.
 class lone_port final : public shard_port {
 public:
   void commit(turn_commit turn, const std::vector<core::event>&) override {
@@ -30,10 +30,7 @@ public:
   void reply(core::peer_id, protocol::peer_reply reply) override {
     if (const auto* told = std::get_if<protocol::schedules_told>(&reply))
       answers += std::to_string(told->number) + ' ';
-    using refusal = protocol::request_refused<schema::ScheduleRequest>;
-    if (const auto* refused = std::get_if<refusal>(&reply))
-      answers += std::to_string(refused->number) + ':'
-                 + std::string(to_string(refused->reason.code)) + ' ';
+    std::visit([this](const auto& r) { note(r); }, reply);
   }
 
   void deliver(core::peer_id, task_delivery) override {}
@@ -68,6 +65,15 @@ public:
   [[nodiscard]] bool may_answer() const override { return is_primary; }
   void settled() override {}
   [[nodiscard]] bool is_disk_tight(monotonic_time, std::size_t) override { return is_tight; }
+
+  template <class Reply>
+  void note(const Reply&) {}
+
+  template <class S>
+  void note(const protocol::request_refused<S>& refused) {
+    answers += std::to_string(refused.number) + ':'
+               + std::string(to_string(refused.reason.code)) + ' ';
+  }
 
   std::uint64_t submitted = 0;
   std::optional<std::pair<duration, std::uint64_t>> wakeup;

@@ -101,10 +101,18 @@ void shard::keys_found(
 void shard::decide_now(const core::command& command, const instant& now) {
   if (is_held(command, now))
     return;
+  if (const auto* due = std::get_if<core::expire_lease>(&command); due && !check_replicas())
+    renew_lease(*due, now);
   if (turns_.decide(command, now))
     port_.close_turn_soon();
   if (hand_overs_)
     note_neighbour(command, now);
+}
+
+void shard::renew_lease(const core::expire_lease& due, const instant& now) {
+  const auto* lease = state_->leases.find(due.token);
+  if (lease && lease->seq == due.seq && lease->deadline <= now.steady)
+    decide_now(core::heartbeat{.beats = {{due.seq, due.token, lease->queued, true}}}, now);
 }
 
 void shard::close_if_full(const instant& now) {

@@ -290,6 +290,7 @@ private:
   void put_off_large(core::report& command, const instant& now);
   /// Whether new tasks may be added. Errors: `disk_full`, `unavailable`.
   [[nodiscard]] result<void> check_room(const instant& now);
+  [[nodiscard]] result<void> check_replicas() const;
 
   // Answer requests for data that this peer may not see as if it did not exist.
   void reply_not_there(core::peer_id peer, const std::vector<core::lease_beat>& beats);
@@ -384,6 +385,9 @@ private:
   // shard.cpp: turns.
 
   void decide_now(const core::command& command, const instant& now);
+  /// Gives a lease that would end now another term: nothing expires while too few replicas are in
+  /// sync.
+  void renew_lease(const core::expire_lease& due, const instant& now);
   void close_if_full(const instant& now);
 
   /// True when a closed task may have the key.

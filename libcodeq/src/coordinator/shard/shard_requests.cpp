@@ -63,6 +63,17 @@ result<void> check_access(
   return std::visit([&](const auto& one) { return check_access(who, state, one); }, command);
 }
 
+/// Whether the command is one of those that the audit log names.
+template <class Command>
+bool is_write(const Command&) {
+  return requires(Command c) { c.origin; };
+}
+
+template <class... Commands>
+bool is_write(const std::variant<Commands...>& command) {
+  return std::visit([](const auto& one) { return is_write(one); }, command);
+}
+
 /// Fills in what the message does not say: where a change comes from, and whose part of the audit
 /// log the bearer may see.
 template <class Command>
@@ -98,8 +109,12 @@ std::optional<Command> shard::accept(core::peer_id peer, result<Command> command
 result<void> shard::check_room(const instant& now) {
   if (const auto& ok = port_.check_disk(now.steady); !ok)
     return ok;
+  return check_replicas();
+}
+
+result<void> shard::check_replicas() const {
   if (!port_.accepts_writes())
-    return error{errc::unavailable, "too few replicas of the shard are in sync to add tasks"};
+    return error{errc::unavailable, "too few replicas of the shard are in sync for new writes"};
   return {};
 }
 
@@ -235,6 +250,8 @@ shard::read(const peer_request& by, const protocol::frame<S>& m, const instant&)
     complete(by, *command);
   if (ok && by.sender)
     ok = check_access(*by.sender, *state_, *command);
+  if (ok && is_write(*command))
+    ok = check_replicas();
   if (ok)
     return as_command(std::move(*command));
   reply_to(by.peer, protocol::request_refused<S>{address->number, ok.error()});

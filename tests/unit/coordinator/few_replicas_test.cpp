@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// A shard that has too few replicas in sync for new writes.
+#include "unit/coordinator/lone_port.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+
+namespace codeq::coordinator {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A worker has a lease, and reports nothing.
+class FewReplicas : public testing::Test {
+protected:
+  FewReplicas() {
+    options_.state = std::make_shared<core::shard_state>(shard_id{}, 1);
+    shard_.emplace(options_, port_, now_);
+    shard_->start(now_);
+    peer_attached who{worker};
+    who.worker = std::make_shared<const worker_identity>(worker_identity{"w", 1});
+    who.queues = {{"t", "q"}};
+    shard_->attach(who, now_);
+    shard_->decide(core::claim{worker, 1}, now_);
+    core::enqueue_run run;
+    run.queue = {"t", "q"};
+    run.settings.lease = 10s;
+    run.tasks = {bytes("body"), {4}};
+    const auto session = make_producer_id(now_.shard, 1, 1);
+    shard_->decide(core::enqueue{client, {session, 1, 0}, {run}}, now_);
+    close();
+    port_.has_replicas = false;
+  }
+
+  void SetUp() override {
+    ASSERT_EQ(options_.state->leases.size(), 1u);
+    options_.state->leases.for_each_lease(1, [this](const core::lease& l) { seq_ = l.seq; });
+    token_ = core::find_segment(options_.state->segments, seq_)->view(seq_).token;
+  }
+
+  void close() {
+    shard_->close_turn(now_);
+    shard_->committed(port_.submitted, now_);
+  }
+
+  /// So much time passes, and the lease's timer fires.
+  void pass(duration time) {
+    now_.steady += time;
+    now_.shard += time;
+    shard_->decide(core::expire_lease{seq_, token_}, now_);
+    close();
+  }
+
+  static constexpr core::peer_id worker = 1;
+  static constexpr core::peer_id client = 2;
+
+  lone_port port_;
+  shard_options options_;
+  instant now_{monotonic_time{1h}, timestamp{1'700'000'000s}};
+  std::optional<shard> shard_;
+  sequence seq_ = 0;
+  fencing_token token_{};
+};
+
+TEST_F(FewReplicas, LeasesGetAnotherTermInsteadOfEnding) {
+  for (int i = 0; i < 5; ++i)
+    pass(11s);
+  EXPECT_EQ(options_.state->leases.size(), 1u);
+
+  port_.has_replicas = true;
+  pass(9s);
+  EXPECT_EQ(options_.state->leases.size(), 1u) << "its term is not over";
+  pass(2s);
+
+  EXPECT_EQ(options_.state->leases.size(), 0u);
+}
+
+TEST_F(FewReplicas, ChangesOfOperatorsAreRefused) {
+  const auto cancel = protocol::change_request::build([this](auto r) {
+    r.setNumber(7);
+    r.setChange(schema::TaskChange::CANCEL);
+    r.initTask().setSeq(seq_);
+  });
+
+  shard_->attach({client}, now_);
+
+  shard_->take({client, cancel}, now_);
+  EXPECT_EQ(port_.answers, "7:unavailable ");
+  port_.has_replicas = true;
+  shard_->take({client, cancel}, now_);
+  close();
+
+  EXPECT_EQ(port_.answers, "7:unavailable ") << "the second one was not refused";
+}
+
+} // namespace
+} // namespace codeq::coordinator
