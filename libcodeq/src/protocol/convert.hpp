@@ -16,14 +16,14 @@
 /// bounds (it is then refused, and the context names field, value and limit).
 namespace codeq::protocol {
 
+/// The shard of that number, if there are so many.
+[[nodiscard]] result<shard_id> checked_shard(std::uint64_t number, std::size_t shard_count);
+
 /// The shard that a message is for. @pre S has a field `shard`
 template <class S>
 [[nodiscard]] result<shard_id> shard_of(const frame<S>& message, std::size_t shard_count) {
-  return message.read([&](auto reader) -> result<shard_id> {
-    if (reader.getShard() >= shard_count)
-      return error{errc::protocol_error, "no shard " + std::to_string(reader.getShard())};
-    return static_cast<shard_id>(reader.getShard());
-  });
+  return message.read(
+    [&](auto reader) { return checked_shard(reader.getShard(), shard_count); });
 }
 
 /// The shard that handles a message.
@@ -40,8 +40,16 @@ struct shard_place {
 /// The number of a request, which its refusal needs.
 [[nodiscard]] result<std::uint64_t> number_of(const enqueue_request& message);
 
-/// The producer session of a request.
-[[nodiscard]] result<producer_id> producer_of(const enqueue_request& message);
+/// What is known of a request before its shard has read it.
+struct enqueue_outline {
+  std::uint64_t number = 0;
+  producer_id producer;
+  shard_id shard{};
+  std::uint64_t tasks = 0;
+};
+
+[[nodiscard]] result<enqueue_outline>
+outline_of(const enqueue_request& message, std::size_t shard_count);
 
 /// The producer session that the sender has finished; zero: none.
 [[nodiscard]] result<producer_id> finished_session_of(const goodbye& message);

@@ -74,9 +74,22 @@ result<std::uint64_t> number_of(const enqueue_request& message) {
   return message.read([](auto reader) -> result<std::uint64_t> { return reader.getNumber(); });
 }
 
-result<producer_id> producer_of(const enqueue_request& message) {
-  return message.read([](auto reader) -> result<producer_id> {
-    return encoding::read_producer(reader.getProducer());
+result<shard_id> checked_shard(std::uint64_t number, std::size_t shard_count) {
+  if (number >= shard_count)
+    return error{errc::protocol_error, "no shard " + std::to_string(number)};
+  return static_cast<shard_id>(number);
+}
+
+result<enqueue_outline> outline_of(const enqueue_request& message, std::size_t shard_count) {
+  return message.read([&](auto reader) -> result<enqueue_outline> {
+    const auto shard = checked_shard(reader.getShard(), shard_count);
+    if (!shard)
+      return shard.error();
+    return enqueue_outline{
+      reader.getNumber(),
+      encoding::read_producer(reader.getProducer()),
+      *shard,
+      reader.getTasks().getEnds().size()};
   });
 }
 

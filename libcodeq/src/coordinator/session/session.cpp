@@ -104,13 +104,13 @@ void session::take(const protocol::session_request& request) {
 }
 
 template <class S>
-void session::forward(const protocol::frame<S>& m, enqueue_share share) {
+void session::forward(const protocol::frame<S>& m) {
   auto shard = protocol::shard_of(m, options_.shard_count);
   if (!shard)
     return refuse(shard.error());
   if (!is_here(*shard))
     return tell_places(*shard);
-  port_.ask_shard(*shard, {options_.peer, m, options_.bearer, std::move(share)});
+  port_.ask_shard(*shard, {options_.peer, m, options_.bearer});
 }
 
 template <class S>
@@ -187,16 +187,15 @@ void session::take(const enqueue_without_share& m) {
 }
 
 void session::take(const protocol::enqueue_request& m, enqueue_share share) {
-  auto number = protocol::number_of(m);
-  if (!number)
-    return refuse(number.error());
-  auto to = protocol::shard_of(m, options_.shard_count);
-  if (to && !is_here(*to)) {
-    tell_places(*to);
-    return refuse_enqueue(*number, not_here(*to), duration{0});
+  const auto outline = protocol::outline_of(m, options_.shard_count);
+  if (!outline)
+    return refuse(outline.error());
+  const auto& [number, producer, shard, tasks] = *outline;
+  if (!is_here(shard)) {
+    tell_places(shard);
+    return refuse_enqueue(number, not_here(shard), duration{0});
   }
-  if (auto ok = note_producer(m); !ok)
-    return refuse(ok.error());
+  note_producer(producer, shard);
   auto size = m.body().size();
   if (inflight_bytes_ + size > limits::producer_inflight_bytes_max && inflight_bytes_ > 0) {
     port_.note_limit("producer_inflight_bytes_max", limits::producer_inflight_bytes_max);
@@ -204,34 +203,22 @@ void session::take(const protocol::enqueue_request& m, enqueue_share share) {
       errc::overloaded,
       "over " + std::to_string(limits::producer_inflight_bytes_max)
         + " bytes of requests are not answered yet"};
-    return refuse_enqueue(*number, reason, tuning::overloaded_retry_after);
+    return refuse_enqueue(number, reason, tuning::overloaded_retry_after);
   }
-  auto tasks = m.read([](auto reader) -> result<std::uint64_t> {
-    return std::uint64_t{reader.getTasks().getEnds().size()};
-  });
-  if (!tasks)
-    return refuse(tasks.error());
-  if (auto wait = take_rate(security::rate_scope::producer, *tasks); wait > duration{0}) {
+  if (auto wait = take_rate(security::rate_scope::producer, tasks); wait > duration{0}) {
     note_rate(security::rate_scope::producer);
-    return refuse_enqueue(*number, over_rate(wait), wait);
+    return refuse_enqueue(number, over_rate(wait), wait);
   }
-  if (auto shard = protocol::shard_of(m, options_.shard_count)) {
-    enqueue_bytes_.emplace(*number, waiting_enqueue{*shard, size});
-    inflight_bytes_ += size;
-  }
-  forward(m, std::move(share));
+  enqueue_bytes_.emplace(number, waiting_enqueue{shard, size});
+  inflight_bytes_ += size;
+  port_.ask_shard(shard, {options_.peer, m, options_.bearer, std::move(share)});
 }
 
-result<void> session::note_producer(const protocol::enqueue_request& m) {
-  auto producer = protocol::producer_of(m);
-  auto shard = protocol::shard_of(m, options_.shard_count);
-  if (!producer || !shard)
-    return producer ? shard.error() : producer.error();
-  if (*producer != producer_)
+void session::note_producer(const producer_id& producer, shard_id shard) {
+  if (producer != producer_)
     producer_shards_.clear();
-  producer_ = *producer;
-  producer_shards_.insert(*shard);
-  return {};
+  producer_ = producer;
+  producer_shards_.insert(shard);
 }
 
 void session::end_producer_session(const protocol::goodbye& m) {

@@ -296,7 +296,7 @@ private:
 
   /// Passes a message to the shard that it names.
   template <class S>
-  void forward(const protocol::frame<S>& m, enqueue_share share = nullptr);
+  void forward(const protocol::frame<S>& m);
 
   /// Whether this coordinator serves the shard now.
   [[nodiscard]] bool is_here(shard_id shard) const;
@@ -372,7 +372,7 @@ private:
   /// Takes all credits back, permanently.
   void drain();
   /// Records where the producer's session is used.
-  [[nodiscard]] result<void> note_producer(const protocol::enqueue_request& m);
+  void note_producer(const producer_id& producer, shard_id shard);
   /// Lets the shards forget the producer session that the goodbye names. Does nothing unless it is
   /// the one of this connection and all of its requests have been answered.
   void end_producer_session(const protocol::goodbye& m);
