@@ -3,7 +3,7 @@
 
 #include "cluster/cluster_timing.hpp"
 
-#include <utility>
+#include <algorithm>
 
 namespace codeq::cluster {
 
@@ -12,6 +12,15 @@ void etcd_contact::note(const result<void>& how, monotonic_time now) {
     answered_ = now;
   else
     reason_ = to_string(how.error());
+}
+
+void etcd_contact::note_write(const result<void>& how, monotonic_time now) {
+  if (how) {
+    undecided_since_.reset();
+    return;
+  }
+  undecided_since_ = undecided_since_.value_or(now);
+  write_reason_ = to_string(how.error());
 }
 
 etcd_contact::news etcd_contact::look(monotonic_time now) {
@@ -23,7 +32,12 @@ etcd_contact::news etcd_contact::look(monotonic_time now) {
 }
 
 duration etcd_contact::silent(monotonic_time now) const {
-  return now < answered_ + timing::etcd_silent ? duration{0} : now - answered_;
+  const auto since = std::min(answered_, undecided_since_.value_or(answered_));
+  return now < since + timing::etcd_silent ? duration{0} : now - since;
+}
+
+const std::string& etcd_contact::reason() const {
+  return undecided_since_ && *undecided_since_ < answered_ ? write_reason_ : reason_;
 }
 
 } // namespace codeq::cluster

@@ -5,6 +5,7 @@
 #include "codeq/time.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace codeq::cluster {
@@ -25,18 +26,25 @@ public:
   /// A call has ended. An answer that refuses it counts as none.
   void note(const result<void>& how, monotonic_time now);
 
+  /// A write has ended: it was decided, or it was not. An etcd that decides none counts as away,
+  /// also when it answers questions, as one without space does.
+  void note_write(const result<void>& how, monotonic_time now);
+
   /// Whether etcd was lost or found since the last call. Each change is returned once.
   [[nodiscard]] news look(monotonic_time now);
 
-  /// Time since the last answer; zero unless etcd counts as away.
+  /// Time since the last answer, or since no write is decided; zero unless etcd counts as away.
   [[nodiscard]] duration silent(monotonic_time now) const;
 
   /// Why the last call had no answer.
-  [[nodiscard]] const std::string& reason() const { return reason_; }
+  [[nodiscard]] const std::string& reason() const;
 
 private:
   monotonic_time answered_;
   std::string reason_ = "no call has ended";
+  /// Empty when the last write was decided.
+  std::optional<monotonic_time> undecided_since_;
+  std::string write_reason_;
   bool is_told_lost_ = false;
 };
 

@@ -20,6 +20,12 @@ result<void> end_of(const result<T>& answer) {
   return answer ? result<void>{} : answer.error();
 }
 
+result<void> end_of(const etcd::swap_answer& answer) {
+  const auto is_decided =
+    answer.end == etcd::swap_end::applied || answer.end == etcd::swap_end::not_applied;
+  return is_decided ? result<void>{} : error{errc::unavailable, answer.words};
+}
+
 } // namespace
 
 struct member_driver::impl final : member_port {
@@ -74,7 +80,9 @@ struct member_driver::impl final : member_port {
 
   void decide(std::uint64_t number, const etcd::swap& what) override {
     client.decide(what, [this, number](const etcd::swap_answer& how) {
-      self.decided(number, how, etcd::steady_now());
+      const auto now = etcd::steady_now();
+      contact.note_write(end_of(how), now);
+      self.decided(number, how, now);
     });
   }
 

@@ -43,5 +43,21 @@ TEST(EtcdContact, ShortOutageIsNotTold) {
   EXPECT_EQ(contact.look(start + 9s), news::none);
 }
 
+TEST(EtcdContact, AnswersThatDecideNoWriteForFiveSecondsAreALoss) {
+  const error full{errc::unavailable, "database space exceeded"};
+  etcd_contact contact(start);
+  for (auto at = start + 1s; at < start + 10s; at += 1s) {
+    contact.note({}, at);
+    contact.note_write(full, at);
+    EXPECT_EQ(contact.look(at), at == start + 6s ? news::lost : news::none);
+  }
+  EXPECT_EQ(contact.reason(), "unavailable: database space exceeded");
+  EXPECT_EQ(contact.silent(start + 9s), 8s);
+
+  contact.note_write({}, start + 10s);
+
+  EXPECT_EQ(contact.look(start + 10s), news::found);
+}
+
 } // namespace
 } // namespace codeq::cluster
