@@ -200,6 +200,9 @@ result<void> cluster_seat::join() {
 void cluster_seat::leave(std::chrono::steady_clock::time_point until) {
   if (!replicas_)
     return;
+  // Without etcd nothing is handed over, and its answer would be waited for in vain.
+  if (!places_->etcd_answers())
+    until = std::chrono::steady_clock::now();
   {
     caf::scoped_actor self{system_};
     const auto left = until - etcd_leave_max - std::chrono::steady_clock::now();
