@@ -5,6 +5,7 @@ import json
 import os
 import time
 import unittest
+import urllib.request
 
 import cluster
 import proxy
@@ -135,6 +136,9 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
             "c0", "GET", "/v1/codeq/admin/queues/q/explain", timeout=30)
 
         self.assertEqual(200, code)
+        url = f"http://{self.cluster.hosts['c0']}:{self.cluster.http_ports['c0']}"
+        with urllib.request.urlopen(f"{url}/v1/codeq/admin/queues/q", timeout=30) as counts:
+            self.assertEqual("2", counts.headers["Codeq-Missing-Coordinators"])
         missing = set(part["missingShards"])
         # It may have become the primary of others meanwhile.
         self.assertLessEqual(gone, missing)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/routes/route_steps.hpp"
 
+#include "client/cluster_sums.hpp"
 #include "http/json/input_refusal.hpp"
 #include "http/json/task_fields.hpp"
 #include "http/server/gateway_limits.hpp"
@@ -76,16 +77,30 @@ void put_off_deadline(gateway_context& context, exchange& call, duration wait) {
   call.deadline = context.desk.steady_now() + wait + limits::http_request_time_max;
 }
 
+namespace {
+
+/// Lets the answer say how many coordinators a sum is without.
+void say_missing(exchange& call, std::int64_t coordinators) {
+  call.answer = [answer = std::move(call.answer), coordinators](response r) {
+    r.fields.emplace_back("Codeq-Missing-Coordinators", std::to_string(coordinators));
+    answer(std::move(r));
+  };
+}
+
+} // namespace
+
 void with_stats(
   gateway_context& context,
   const exchange_ptr& call,
   std::function<void(const base::coordinator_counts&)> go_on) {
   context.desk.stats(
     [call, go_on = std::move(go_on)](const result<base::coordinator_counts>& stats) {
-      if (stats)
-        go_on(*stats);
-      else
-        call->answer(refusal_of(stats.error()));
+      if (!stats)
+        return call->answer(refusal_of(stats.error()));
+      const auto missing = stats->gauges.find(client::missing_coordinators_gauge);
+      if (missing != stats->gauges.end())
+        say_missing(*call, missing->second);
+      go_on(*stats);
     });
 }
 
