@@ -276,7 +276,8 @@ class ClusterHarness(harness.Harness):
     def verdict(self):
         wrong = super().verdict()
         events = history.read_logs(self.folder)
-        for what, pauses in pauses_of_shards(events, self.disturbed_from).items():
+        shards = range(self.rig.shard_count)
+        for what, pauses in pauses_of_shards(events, self.disturbed_from, shards).items():
             longest = self.note_longest(what, pauses)
             if self.longest == LONG and longest > SERVED_WITHIN * 1000:
                 wrong += (f"a shard served no {what} for {longest} ms without the time of faults; "
@@ -300,19 +301,22 @@ class ClusterHarness(harness.Harness):
         return longest
 
 
-def pauses_of_shards(events, begin):
+def pauses_of_shards(events, begin, shards):
     """The times, as (begin, end), between two acknowledgements, and two starts, of one shard from
-    `begin` until the last request was sent, in nanoseconds."""
+    `begin` until the last request was sent, in nanoseconds. One that was silent until then, or all
+    the time, counts too."""
     end = max((event.at for event in events if event.what == "send"), default=begin)
-    last = collections.defaultdict(lambda: begin)
-    pauses = {"acknowledgements": [(begin, begin)], "starts": [(begin, begin)]}
     names = {"ack": "acknowledgements", "start": "starts"}
+    last = {(what, shard): begin for what in names for shard in shards}
+    pauses = {name: [] for name in names.values()}
     for event in events:
         if event.what not in names or not begin <= event.at <= end:
             continue
         place = event.what, coordinators.shard_of(event.fields["id"])
         pauses[names[event.what]].append((last[place], event.at))
         last[place] = event.at
+    for (what, _), at in last.items():
+        pauses[names[what]].append((at, end))
     return pauses
 
 
