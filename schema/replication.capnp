@@ -154,11 +154,11 @@ struct ReplicaCopyPart {
 }
 
 struct ReplicaCopyQuestion {
-  # From the sender of a copy that has heard nothing for a while, behind the parts that it has sent.
-  # Answered by a copyAnswer.
+  # From the sender of a copy whose taker has not answered for a while, behind the parts that were
+  # sent. Answered by a copyAnswer.
   id @0 :ReplicaCopyId;
   parts @1 :UInt32;
-  # So many were sent.
+  # Number of parts that were sent.
 }
 
 enum ReplicaCopyState {
@@ -175,12 +175,14 @@ enum ReplicaCopyState {
 struct ReplicaCopyAnswer {
   id @0 :ReplicaCopyId;
   parts @1 :UInt32;
-  # So many parts are written, or have arrived.
+  # Number of parts that are written; with `clearing` of the steps so far.
   isWhole @2 :Bool;
   # As `state` says; for coordinators that do not know `state`.
   state @3 :ReplicaCopyState;
-  asked @4 :UInt32;
-  # The parts of the question that it answers.
+  arrived @4 :UInt32;
+  # With `arrived`: number of parts that have arrived.
+  asked @5 :UInt32;
+  # With `arrived`: `parts` of the question.
 }
 
 struct NeighbourMessage {

@@ -16,10 +16,10 @@ void etcd_contact::note(const result<void>& how, monotonic_time now) {
 
 void etcd_contact::note_write(const result<void>& how, monotonic_time now) {
   if (how) {
-    undecided_since_.reset();
+    undecided_.reset();
     return;
   }
-  undecided_since_ = undecided_since_.value_or(now);
+  undecided_ = {undecided_ ? undecided_->first : now, now};
   write_reason_ = to_string(how.error());
 }
 
@@ -32,12 +32,17 @@ etcd_contact::news etcd_contact::look(monotonic_time now) {
 }
 
 duration etcd_contact::silent(monotonic_time now) const {
-  const auto since = std::min(answered_, undecided_since_.value_or(answered_));
-  return now < since + timing::etcd_silent ? duration{0} : now - since;
+  if (now >= answered_ + timing::etcd_silent)
+    return now - answered_;
+  return decides_nothing() ? now - undecided_->first : duration{0};
+}
+
+bool etcd_contact::decides_nothing() const {
+  return undecided_ && undecided_->last >= undecided_->first + timing::etcd_silent;
 }
 
 const std::string& etcd_contact::reason() const {
-  return undecided_since_ && *undecided_since_ < answered_ ? write_reason_ : reason_;
+  return decides_nothing() ? write_reason_ : reason_;
 }
 
 } // namespace codeq::cluster

@@ -26,14 +26,16 @@ public:
   /// A call has ended. An answer that refuses it counts as none.
   void note(const result<void>& how, monotonic_time now);
 
-  /// A write has ended: it was decided, or it was not. An etcd that decides none counts as away,
-  /// also when it answers questions, as one without space does.
+  /// A write has ended: etcd has decided it, or not. When writes fail for `timing::etcd_silent`, as
+  /// they do when its space is used up, etcd counts as away although it answers. A single one that
+  /// failed may not be repeated, and says nothing.
   void note_write(const result<void>& how, monotonic_time now);
 
   /// Whether etcd was lost or found since the last call. Each change is returned once.
   [[nodiscard]] news look(monotonic_time now);
 
-  /// Time since the last answer, or since no write is decided; zero unless etcd counts as away.
+  /// Time since the last answer, or since the first of the writes that failed; zero unless etcd
+  /// counts as away.
   [[nodiscard]] duration silent(monotonic_time now) const;
 
   /// Why the last call had no answer.
@@ -42,8 +44,15 @@ public:
 private:
   monotonic_time answered_;
   std::string reason_ = "no call has ended";
-  /// Empty when the last write was decided.
-  std::optional<monotonic_time> undecided_since_;
+  /// The writes that failed since the last one that was decided.
+  struct failures {
+    monotonic_time first;
+    monotonic_time last;
+  };
+
+  [[nodiscard]] bool decides_nothing() const;
+
+  std::optional<failures> undecided_;
   std::string write_reason_;
   bool is_told_lost_ = false;
 };

@@ -155,7 +155,8 @@ cluster::member_events cluster_seat::events() const {
   events.etcd_lost = [places = places_](const std::string& reason) {
     places->note_etcd(false);
     CODEQ_LOG_WARN(
-      "etcd has not answered for {}, no shard gets another primary while it is away reason=\"{}\"",
+      "etcd has not answered for {}, or has refused all writes, no shard gets another primary "
+      "meanwhile reason=\"{}\"",
       base::format_duration(cluster::timing::etcd_silent),
       reason);
   };
@@ -200,7 +201,7 @@ result<void> cluster_seat::join() {
 void cluster_seat::leave(std::chrono::steady_clock::time_point until) {
   if (!replicas_)
     return;
-  // Without etcd nothing is handed over, and its answer would be waited for in vain.
+  // Without etcd no shard is handed over, and the lease cannot be ended there.
   if (!places_->etcd_answers())
     until = std::chrono::steady_clock::now();
   {

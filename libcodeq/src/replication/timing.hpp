@@ -28,9 +28,10 @@ inline constexpr duration wait = 2000ms;
 inline constexpr duration unconfirmed = 1500ms;
 /// A primary whose disk has not finished a write for so long gives up its epoch, if etcd answers.
 inline constexpr duration hung_disk = 1000ms;
-/// A copy whose taker is silent for so long is given up; a shorter cut does not make it begin anew.
+/// A copy of which nothing is written for so long is given up; a shorter cut does not make it begin
+/// anew.
 inline constexpr duration copy_silence = 60'000ms;
-/// The taker of a copy that is silent for so long is asked what has arrived.
+/// A taker that has not answered for so long is asked what has arrived.
 inline constexpr duration copy_unanswered = 1000ms;
 /// A compare-and-set that is not answered for so long is sent again.
 inline constexpr duration unanswered = 300ms;

@@ -176,6 +176,10 @@ coordinator::replica_driver& store_node::driver() {
   return *process_->driver;
 }
 
+std::size_t store_node::open_copies() const {
+  return process_->copies.size();
+}
+
 storage::task_store& store_node::store() {
   return *process_->store;
 }

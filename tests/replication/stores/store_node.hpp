@@ -68,6 +68,9 @@ public:
 
   [[nodiscard]] std::size_t copies_taken() const { return copies_taken_; }
 
+  /// Number of copies that it sends. @pre `is_up()`
+  [[nodiscard]] std::size_t open_copies() const;
+
   [[nodiscard]] std::size_t tails_from_spool() const { return tails_from_spool_; }
 
   [[nodiscard]] test::fault_file_system& disk() { return disk_; }

@@ -43,6 +43,14 @@ TEST(EtcdContact, ShortOutageIsNotTold) {
   EXPECT_EQ(contact.look(start + 9s), news::none);
 }
 
+TEST(EtcdContact, SingleWriteThatFailsIsNoLoss) {
+  etcd_contact contact(start);
+  contact.note_write(error{errc::unavailable, "no leader"}, start + 1s);
+  contact.note({}, start + 20s);
+
+  EXPECT_EQ(contact.look(start + 20s), news::none);
+}
+
 TEST(EtcdContact, AnswersThatDecideNoWriteForFiveSecondsAreALoss) {
   const error full{errc::unavailable, "database space exceeded"};
   etcd_contact contact(start);

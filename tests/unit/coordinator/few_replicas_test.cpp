@@ -36,10 +36,12 @@ protected:
   }
 
   void SetUp() override {
-    ASSERT_EQ(options_.state->leases.size(), 1u);
+    ASSERT_EQ(leases(), 1u);
     options_.state->leases.for_each_lease(1, [this](const core::lease& l) { seq_ = l.seq; });
     token_ = core::find_segment(options_.state->segments, seq_)->view(seq_).token;
   }
+
+  [[nodiscard]] std::size_t leases() const { return options_.state->leases.size(); }
 
   void close() {
     shard_->close_turn(now_);
@@ -68,14 +70,46 @@ protected:
 TEST_F(FewReplicas, LeasesGetAnotherTermInsteadOfEnding) {
   for (int i = 0; i < 5; ++i)
     pass(11s);
-  EXPECT_EQ(options_.state->leases.size(), 1u);
+  EXPECT_EQ(leases(), 1u);
 
   port_.has_replicas = true;
   pass(9s);
-  EXPECT_EQ(options_.state->leases.size(), 1u) << "its term is not over";
+  EXPECT_EQ(leases(), 1u) << "its term is not over";
+  pass(20s);
+
+  EXPECT_EQ(leases(), 0u);
+}
+
+TEST_F(FewReplicas, LeaseHasAWholeTermAfterwards) {
+  pass(9s);
+  shard_->look_at_room(now_);
+  port_.has_replicas = true;
+
+  pass(2s);
+  EXPECT_EQ(leases(), 1u) << "its result was refused until a moment ago";
+  pass(9s);
+  EXPECT_EQ(leases(), 1u);
   pass(2s);
 
-  EXPECT_EQ(options_.state->leases.size(), 0u);
+  EXPECT_EQ(leases(), 0u);
+}
+
+TEST_F(FewReplicas, LeaseDoesNotEndWhileTheyDoNotAnswer) {
+  port_.has_replicas = true;
+  port_.is_primary = false;
+
+  pass(11s);
+
+  EXPECT_EQ(leases(), 1u);
+}
+
+TEST_F(FewReplicas, TaskThatIsCancelledKeepsItsLease) {
+  shard_->decide(core::cancel{client, 1, seq_}, now_);
+  close();
+  for (int i = 0; i < 4; ++i)
+    pass(11s);
+
+  EXPECT_EQ(leases(), 1u) << "its result may come";
 }
 
 TEST_F(FewReplicas, ChangesOfOperatorsAreRefused) {

@@ -88,8 +88,8 @@ public:
   void read_spool(replica_id, replication::position) override {}
   void keep_spool(std::optional<std::uint64_t> from) override { kept_from = from; }
   void open_copy(const replication::copy_id&) override {}
-  void read_part(const replication::copy_id&) override {}
-  void close_copy(const replication::copy_id&) override {}
+  void read_part(const replication::copy_id&) override { ++parts_asked; }
+  void close_copy(const replication::copy_id&) override { ++copies_closed; }
   void read_removals(const replication::copy_id&) override {}
 
   void recover(replication::epoch_number epoch, timestamp) override {
@@ -121,6 +121,8 @@ public:
   std::optional<std::uint64_t> kept_from;
   /// The messages about copies that it sent.
   std::vector<copy_message> sent;
+  std::size_t parts_asked = 0;
+  std::size_t copies_closed = 0;
   /// The turns that the journal was given.
   std::vector<turn_commit> turns;
   /// The shard as it was recovered last.
@@ -236,11 +238,35 @@ TEST_F(DrivenReplicas, SilentTakerOfACopyIsAskedAndSentWhatWasLost) {
   EXPECT_EQ(std::get<copy_question>(sender.sent[0]).parts, 2u);
   sender.sent.clear();
   sender.driver.part_read(id, std::string("third"));
-  sender.driver.receive(id_second, copy_answer{id, copy_state::arrived, 1, 2}, world_.now);
+  sender.driver.receive(id_second, copy_answer{id, copy_state::arrived, 0, 1, 2}, world_.now);
 
   ASSERT_EQ(sender.sent.size(), 2u);
   EXPECT_EQ(std::get<copy_part>(sender.sent[0]).number, 3u);
   EXPECT_EQ(std::get<copy_part>(sender.sent[1]).number, 2u) << "the third may be on its way";
+}
+
+TEST_F(DrivenReplicas, TakerThatWritesNothingIsSentNoMoreAndGivenUp) {
+  begin_copy_to_second();
+  auto& sender = *first_;
+  const replication::copy_id id{id_first, 1, 1};
+  sender.driver.receive(id_second, copy_answer{.id = id}, world_.now);
+  ASSERT_EQ(sender.parts_asked, 2u);
+  sender.driver.part_read(id, std::string("first"));
+  sender.driver.part_read(id, std::string("second"));
+  const copy_answer idle{id, copy_state::arrived, 0, 2, 2};
+
+  sender.driver.receive(id_second, idle, world_.now);
+  for (const auto end = world_.now + replication::timing::copy_silence; world_.now < end;) {
+    world_.now += 1s;
+    sender.driver.receive(id_second, idle, world_.now);
+    sender.driver.tick(world_.now);
+  }
+  EXPECT_EQ(sender.parts_asked, 2u);
+  EXPECT_EQ(sender.copies_closed, 0u);
+  world_.now += 1ms;
+  sender.driver.tick(world_.now);
+
+  EXPECT_EQ(sender.copies_closed, 1u);
 }
 
 TEST_F(DrivenReplicas, SpoolKeepsNothingForAReplicaThatReadsFromMemory) {

@@ -75,8 +75,8 @@ std::vector<shard_message> all_messages() {
   copies[1].content.emplace<copy_message>(last);
   const replication::copy_id id{replica_id{5}, 6, 7};
   copies[2].content.emplace<copy_message>(copy_question{id, 8});
-  copies[3].content.emplace<copy_message>(copy_answer{id, copy_state::arrived, 7, 8});
-  copies[4].content.emplace<copy_message>(copy_answer{id, copy_state::whole, 8, 0});
+  copies[3].content.emplace<copy_message>(copy_answer{id, copy_state::arrived, 6, 7, 8});
+  copies[4].content.emplace<copy_message>(copy_answer{id, copy_state::whole, 8});
   return all;
 }
 

@@ -201,6 +201,8 @@ TEST_F(ShardSchedules, MissingReplicasHoldThemAndRefuseBackfills) {
 
   EXPECT_EQ(fired(), 0u);
   EXPECT_EQ(answers(), "1:unavailable ");
+  shard_->take({1, resume(2, "acme")}, now_);
+  EXPECT_EQ(answers(), "2:unavailable ");
   EXPECT_LE(pass(1s), 5u);
 
   port_.has_replicas = true;

@@ -20,9 +20,9 @@ struct copy_part {
   bool is_last = false;
 };
 
-/// From the sender of a copy that has heard nothing for a while: what has arrived? It comes on the
-/// connection of the parts, behind those that were sent before it, so one that has not arrived by
-/// then is lost.
+/// From the sender of a copy, when its taker has not answered for a while: what has arrived? It
+/// comes on the connection of the parts, behind those that were sent before it, so one of them that
+/// has not arrived by then is lost.
 struct copy_question {
   replication::copy_id id;
   /// So many parts were sent.
@@ -31,24 +31,27 @@ struct copy_question {
 
 /// Numbered as on the wire.
 enum class copy_state : std::uint8_t {
-  /// So many parts are written; without any the own data are removed.
+  /// So many parts are written; 0: the own data are removed, and parts may come.
   written,
-  /// So many parts have arrived.
+  /// Answers a question: what is written, and what has arrived.
   arrived,
-  /// The own data are being removed.
+  /// Answers a question: the own data are being removed; `parts` counts the steps.
   clearing,
-  /// There is no such copy, as after a restart.
+  /// Answers a question: there is no such copy, as after a restart.
   unknown,
   /// All is written.
   whole,
 };
 
-/// From the replica that takes a copy. All states but `written` answer questions, too.
+/// From the replica that takes a copy.
 struct copy_answer {
   replication::copy_id id;
   copy_state state = copy_state::written;
+  /// So many are written.
   std::uint32_t parts = 0;
-  /// The number of parts of the question that it answers.
+  /// With `arrived`: so many have arrived.
+  std::uint32_t arrived = 0;
+  /// With `arrived`: so many were sent before the question.
   std::uint32_t asked = 0;
 };
 

@@ -62,8 +62,11 @@ void replica_driver::on_answer(replica_id from, const copy_answer& what) {
   const auto copy = outgoing_.find(from);
   if (copy == outgoing_.end() || copy->second.id != what.id)
     return;
-  copy->second.heard = now_;
   note_heard(from);
+  // A taker whose disk hangs answers, too, and gets on with nothing.
+  const auto progress = std::pair(what.state != copy_state::clearing, what.parts);
+  if (std::exchange(copy->second.progress, progress) != progress)
+    copy->second.heard = now_;
   switch (what.state) {
   case copy_state::written:
   case copy_state::arrived:
@@ -79,7 +82,8 @@ void replica_driver::on_answer(replica_id from, const copy_answer& what) {
 void replica_driver::note_arrived(
   replica_id at, outgoing_copy& copy, const copy_answer& what) {
   copy.parts_written = std::max(copy.parts_written, what.parts);
-  while (!copy.missing.empty() && copy.missing.front().number <= what.parts)
+  const auto arrived = std::max(what.parts, what.arrived);
+  while (!copy.missing.empty() && copy.missing.front().number <= arrived)
     copy.missing.pop_front();
   // Those that were sent after the question may be on their way.
   for (const auto& part : copy.missing)
@@ -172,6 +176,7 @@ void replica_driver::removals_read(const copy_id& id, result<storage::write_set>
   // The sender asks, and begins another one.
   if (!removals)
     return incoming_.reset();
+  ++incoming_->clearing_steps;
   if (removals->empty()) {
     incoming_->is_cleared = true;
     return host_.send(incoming_->from, copy_answer{.id = id});
@@ -188,9 +193,11 @@ void replica_driver::on_question(replica_id from, const copy_question& what) {
     answer.state = copy_state::unknown;
   } else if (!incoming_->is_cleared) {
     answer.state = copy_state::clearing;
+    answer.parts = incoming_->clearing_steps;
   } else {
     answer.state = copy_state::arrived;
-    answer.parts = incoming_->next_part - 1;
+    answer.parts = incoming_->parts_written;
+    answer.arrived = incoming_->next_part - 1;
   }
   host_.send(from, answer);
 }

@@ -103,8 +103,10 @@ void replica_driver::report(const submitted& what, monotonic_time now) {
       host_.read_removals(what.copy);
     break;
   case submitted::kind::copy_part:
-    if (is_current)
-      host_.send(incoming_->from, copy_answer{.id = what.copy, .parts = what.part});
+    if (!is_current)
+      break;
+    incoming_->parts_written = what.part;
+    host_.send(incoming_->from, copy_answer{.id = what.copy, .parts = what.part});
     break;
   case submitted::kind::copy_end:
     if (!is_current)

@@ -192,10 +192,13 @@ private:
     std::uint32_t parts_read = 0;
     std::uint32_t parts_sent = 0;
     std::uint32_t parts_written = 0;
-    /// Those that were sent and have not arrived as far as is known; few.
+    /// Parts that were sent and may be lost; at most `bounds::copy_parts_ahead`.
     std::deque<copy_part> missing{};
     bool is_offered = false;
     bool has_ended = false;
+    /// What the taker has told last: whether its own data are removed, and how much is done.
+    std::pair<bool, std::uint32_t> progress{};
+    /// When that changed.
     monotonic_time heard{};
     /// When the latest question was sent.
     monotonic_time asked{};
@@ -206,6 +209,8 @@ private:
     replication::replica_id from{};
     replication::epoch_index log;
     std::uint32_t next_part = 1;
+    std::uint32_t parts_written = 0;
+    std::uint32_t clearing_steps = 0;
     /// The own data are removed.
     bool is_cleared = false;
   };
@@ -233,7 +238,8 @@ private:
   void on_answer(replication::replica_id from, const copy_answer& what);
   void note_arrived(replication::replica_id at, outgoing_copy& copy, const copy_answer& what);
   void read_parts(outgoing_copy& copy);
-  /// Asks the takers that are silent, and gives up those that are for too long.
+  /// Asks the takers that have not answered for a while, and gives up the copies that get on with
+  /// nothing.
   void tend_copies();
   void end_copy(replication::replica_id to);
   void note_heard(replication::replica_id from);
@@ -265,7 +271,7 @@ private:
   std::uint64_t copies_ = 0;
   std::map<replication::replica_id, outgoing_copy> outgoing_;
   std::optional<incoming_copy> incoming_;
-  /// The latest one that was taken as a whole.
+  /// The latest copy that was taken and is whole.
   replication::copy_id whole_copy_;
   replication::shard_replica replica_;
 };

@@ -189,6 +189,7 @@ struct message_writer {
     r.setParts(m.parts);
     r.setIsWhole(m.state == copy_state::whole);
     r.setState(static_cast<schema::ReplicaCopyState>(m.state));
+    r.setArrived(m.arrived);
     r.setAsked(m.asked);
   }
 
@@ -288,7 +289,8 @@ result<void> read(schema::ReplicaCopyAnswer::Reader r, content& to) {
     return refused("an unknown state of a copy");
   const auto state =
     r.getIsWhole() ? copy_state::whole : static_cast<copy_state>(r.getState());
-  return make(to, copy_answer{read(r.getId()), state, r.getParts(), r.getAsked()});
+  return make(
+    to, copy_answer{read(r.getId()), state, r.getParts(), r.getArrived(), r.getAsked()});
 }
 
 result<void> read(schema::ReplicaConfirm::Reader r, content& to) {

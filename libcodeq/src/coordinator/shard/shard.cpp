@@ -101,7 +101,7 @@ void shard::keys_found(
 void shard::decide_now(const core::command& command, const instant& now) {
   if (is_held(command, now))
     return;
-  if (const auto* due = std::get_if<core::expire_lease>(&command); due && !check_replicas())
+  if (const auto* due = std::get_if<core::expire_lease>(&command); due && holds_leases(*due, now))
     renew_lease(*due, now);
   if (turns_.decide(command, now))
     port_.close_turn_soon();
@@ -109,10 +109,21 @@ void shard::decide_now(const core::command& command, const instant& now) {
     note_neighbour(command, now);
 }
 
-void shard::renew_lease(const core::expire_lease& due, const instant& now) {
+bool shard::holds_leases(const core::expire_lease& due, const instant& now) {
+  if (!check_replicas() || !port_.may_answer())
+    held_until_ = now.steady;
   const auto* lease = state_->leases.find(due.token);
-  if (lease && lease->seq == due.seq && lease->deadline <= now.steady)
-    decide_now(core::heartbeat{.beats = {{due.seq, due.token, lease->queued, true}}}, now);
+  return lease && held_until_
+         && now.steady < *held_until_ + state_->leases.grant_at(lease->grant).lease;
+}
+
+void shard::renew_lease(const core::expire_lease& due, const instant& now) {
+  auto* lease = state_->leases.find(due.token);
+  if (!lease || lease->seq != due.seq || lease->deadline > now.steady)
+    return;
+  const auto term = state_->leases.grant_at(lease->grant).lease;
+  lease->run_deadline = std::max(lease->run_deadline, now.steady + term);
+  decide_now(core::heartbeat{.beats = {{due.seq, due.token, lease->queued, true}}}, now);
 }
 
 void shard::close_if_full(const instant& now) {
@@ -277,6 +288,8 @@ void shard::look_at_room(const instant& now) {
     why = grant_pause::disk_full;
   else if (!port_.accepts_writes())
     why = grant_pause::few_replicas;
+  if (why == grant_pause::few_replicas)
+    held_until_ = now.steady;
   if (std::exchange(paused_for_, why) != why)
     port_.note_grants(why);
   bool is_paused = why != grant_pause::none;

@@ -385,8 +385,10 @@ private:
   // shard.cpp: turns.
 
   void decide_now(const core::command& command, const instant& now);
-  /// Gives a lease that would end now another term: nothing expires while too few replicas are in
-  /// sync.
+  /// Whether the lease must not end now: nothing expires while too few replicas are in sync or
+  /// answer, and each lease has a whole term after that, since its result was refused.
+  [[nodiscard]] bool holds_leases(const core::expire_lease& due, const instant& now);
+  /// Gives a lease that would end now another term, whatever its limits of time.
   void renew_lease(const core::expire_lease& due, const instant& now);
   void close_if_full(const instant& now);
 
@@ -484,6 +486,8 @@ private:
   std::optional<std::uint32_t> next_epoch_;
   /// As the port was told last.
   grant_pause paused_for_ = grant_pause::none;
+  /// When too few replicas were in sync or answered last; empty: never.
+  std::optional<monotonic_time> held_until_;
   bool is_stopping_ = false;
 };
 

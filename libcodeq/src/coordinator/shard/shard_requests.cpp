@@ -63,10 +63,16 @@ result<void> check_access(
   return std::visit([&](const auto& one) { return check_access(who, state, one); }, command);
 }
 
-/// Whether the command is one of those that the audit log names.
+/// Whether the command changes something. Not so `force`, by which the gateway closes its own
+/// records.
 template <class Command>
-bool is_write(const Command&) {
-  return requires(Command c) { c.origin; };
+bool is_write(const Command& command) {
+  if constexpr (requires { command.is_dry_run; })
+    return !command.is_dry_run;
+  else if constexpr (std::is_same_v<Command, core::change_many>)
+    return !core::is_count(command.what);
+  else
+    return !std::is_same_v<Command, core::force> && requires { command.origin; };
 }
 
 template <class... Commands>

@@ -127,6 +127,10 @@ shard::read(const peer_request& by, const protocol::schedule_question& asked, co
   case kind::DELETE:
   case kind::PAUSE:
   case kind::RESUME:
+    if (auto ok = check_replicas(); !ok) {
+      refuse(by.peer, asked, ok.error());
+      return std::nullopt;
+    }
     break;
   }
   // Occurrences that are due come first: a change does not take one away that is a little late.
