@@ -138,7 +138,8 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
         self.assertEqual(200, code)
         url = f"http://{self.cluster.hosts['c0']}:{self.cluster.http_ports['c0']}"
         with urllib.request.urlopen(f"{url}/v1/codeq/admin/queues/q", timeout=30) as counts:
-            self.assertEqual("2", counts.headers["Codeq-Missing-Coordinators"])
+            # One of them may have no shard any more, since c0 has taken those over.
+            self.assertIn(counts.headers["Codeq-Missing-Coordinators"], ("1", "2"))
         missing = set(part["missingShards"])
         # It may have become the primary of others meanwhile.
         self.assertLessEqual(gone, missing)
