@@ -6,7 +6,6 @@ namespace of its own, which are killed, suspended, stopped and cut off at random
 """
 
 import argparse
-import collections
 import contextlib
 import pathlib
 import random

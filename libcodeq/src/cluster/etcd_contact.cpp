@@ -3,8 +3,6 @@
 
 #include "cluster/cluster_timing.hpp"
 
-#include <algorithm>
-
 namespace codeq::cluster {
 
 void etcd_contact::note(const result<void>& how, monotonic_time now) {

@@ -42,9 +42,6 @@ public:
   [[nodiscard]] const std::string& reason() const;
 
 private:
-  monotonic_time answered_;
-  std::string reason_ = "no call has ended";
-  /// The writes that failed since the last one that was decided.
   struct failures {
     monotonic_time first;
     monotonic_time last;
@@ -52,6 +49,9 @@ private:
 
   [[nodiscard]] bool decides_nothing() const;
 
+  monotonic_time answered_;
+  std::string reason_ = "no call has ended";
+  /// The writes that failed since the last one that was decided.
   std::optional<failures> undecided_;
   std::string write_reason_;
   bool is_told_lost_ = false;

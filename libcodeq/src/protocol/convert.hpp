@@ -40,7 +40,7 @@ struct shard_place {
 /// The number of a request, which its refusal needs.
 [[nodiscard]] result<std::uint64_t> number_of(const enqueue_request& message);
 
-/// What is known of a request before its shard has read it.
+/// The fields of an enqueue request that a session needs.
 struct enqueue_outline {
   std::uint64_t number = 0;
   producer_id producer;

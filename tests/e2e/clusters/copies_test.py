@@ -66,12 +66,9 @@ class TooFewCopies(coordinators.CoordinatorsTest):
         for victim in ("c1", "c2"):
             self.cluster.nodes[victim].kill()
 
-        def cancel():
-            return self.cluster.http("c0", "POST", f"{TASKS}/{next(iter(leased))}/cancel")
-
         wait_until(
             lambda: time.monotonic() > over and self.add()[0] == 503, 30, "a task is refused")
-        code, refused, _ = cancel()
+        code, refused, _ = self.cluster.http("c0", "POST", f"{TASKS}/{next(iter(leased))}/cancel")
         self.assertEqual(503, code, refused)
         self.assertIn("too few replicas", refused["error"])
         self.cluster.start_node("c1")

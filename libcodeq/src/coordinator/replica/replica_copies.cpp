@@ -85,7 +85,7 @@ void replica_driver::note_arrived(
   const auto arrived = std::max(what.parts, what.arrived);
   while (!copy.missing.empty() && copy.missing.front().number <= arrived)
     copy.missing.pop_front();
-  // Those that were sent after the question may be on their way.
+  // The answer says nothing of parts that were sent after the question.
   for (const auto& part : copy.missing)
     if (part.number <= what.asked)
       host_.send(at, part);

@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace codeq::coordinator {
@@ -196,9 +197,9 @@ private:
     std::deque<copy_part> missing{};
     bool is_offered = false;
     bool has_ended = false;
-    /// What the taker has told last: whether its own data are removed, and how much is done.
+    /// Whether the taker has removed its own data, and the number of its parts or steps.
     std::pair<bool, std::uint32_t> progress{};
-    /// When that changed.
+    /// The time of the latest progress.
     monotonic_time heard{};
     /// When the latest question was sent.
     monotonic_time asked{};

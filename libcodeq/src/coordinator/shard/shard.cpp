@@ -101,27 +101,24 @@ void shard::keys_found(
 void shard::decide_now(const core::command& command, const instant& now) {
   if (is_held(command, now))
     return;
-  if (const auto* due = std::get_if<core::expire_lease>(&command); due && holds_leases(*due, now))
-    renew_lease(*due, now);
+  if (const auto* due = std::get_if<core::expire_lease>(&command))
+    hold_lease(*due, now);
   if (turns_.decide(command, now))
     port_.close_turn_soon();
   if (hand_overs_)
     note_neighbour(command, now);
 }
 
-bool shard::holds_leases(const core::expire_lease& due, const instant& now) {
+void shard::hold_lease(const core::expire_lease& due, const instant& now) {
   if (!check_replicas() || !port_.may_answer())
     held_until_ = now.steady;
-  const auto* lease = state_->leases.find(due.token);
-  return lease && held_until_
-         && now.steady < *held_until_ + state_->leases.grant_at(lease->grant).lease;
-}
-
-void shard::renew_lease(const core::expire_lease& due, const instant& now) {
   auto* lease = state_->leases.find(due.token);
-  if (!lease || lease->seq != due.seq || lease->deadline > now.steady)
+  const auto is_due = lease && lease->seq == due.seq && lease->deadline <= now.steady;
+  if (!is_due || !held_until_)
     return;
   const auto term = state_->leases.grant_at(lease->grant).lease;
+  if (now.steady >= *held_until_ + term)
+    return;
   lease->run_deadline = std::max(lease->run_deadline, now.steady + term);
   decide_now(core::heartbeat{.beats = {{due.seq, due.token, lease->queued, true}}}, now);
 }

@@ -385,11 +385,9 @@ private:
   // shard.cpp: turns.
 
   void decide_now(const core::command& command, const instant& now);
-  /// Whether the lease must not end now: nothing expires while too few replicas are in sync or
-  /// answer, and each lease has a whole term after that, since its result was refused.
-  [[nodiscard]] bool holds_leases(const core::expire_lease& due, const instant& now);
-  /// Gives a lease that would end now another term, whatever its limits of time.
-  void renew_lease(const core::expire_lease& due, const instant& now);
+  /// Gives a lease that would end now another term, whatever its limits of time, while too few
+  /// replicas are in sync or answer, and for a whole term after that: its result was refused.
+  void hold_lease(const core::expire_lease& due, const instant& now);
   void close_if_full(const instant& now);
 
   /// True when a closed task may have the key.
