@@ -35,8 +35,8 @@ target for 20 seconds.
   --build-only       build, run nothing
   --help             this text
 
-Environment: CODEQ_SEED=N repeats the random tests with one seed, CCACHE_DIR moves the cache of
-compilations, XDG_CACHE_HOME that of CAF and RocksDB for the thread sanitizer.
+Environment: CODEQ_SEED=N gives the random tests another seed than the fixed one, CCACHE_DIR moves
+the cache of compilations, XDG_CACHE_HOME that of CAF and RocksDB for the thread sanitizer.
 Ends with 0 only when at least one test ran and all passed.
 TEXT
 }

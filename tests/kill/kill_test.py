@@ -2,7 +2,6 @@
 """A short run of the harness in each durability mode."""
 
 import os
-import random
 import unittest
 
 import harness
@@ -12,7 +11,7 @@ SECONDS = 20
 
 class Killed(unittest.TestCase):
     def check(self, durability):
-        seed = int(os.environ.get("CODEQ_SEED", random.randrange(1 << 31)))
+        seed = int(os.environ.get("CODEQ_SEED", "1"))
         print(f"CODEQ_SEED={seed}")
         run = harness.Harness(seed, durability)
         self.addCleanup(run.close)

@@ -8,6 +8,7 @@
 #include <kj/string.h>
 
 #include <cstring>
+#include <random>
 
 namespace codeq::protocol {
 

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <functional>
+#include <random>
 #include <string>
 #include <thread>
 

@@ -2,11 +2,13 @@
 #include "core/flow/limit_rule.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace codeq::core {
 
 namespace {
+
+/// Holds the product of two times in nanoseconds.
+__extension__ using wide = __int128;
 
 constexpr std::int64_t ns_per_ms = 1'000'000;
 
@@ -67,10 +69,10 @@ void rate_meter::change_rate(const start_rate& from, const start_rate& to, times
   auto unpaid = paid_at_ - ns_of(now);
   if (unpaid <= 0)
     return;
-  auto starts = static_cast<double>(unpaid) / static_cast<double>(interval_of(from));
-  auto span = std::ceil(starts * static_cast<double>(interval_of(to)));
-  paid_at_ = ns_of(now)
-             + (span < static_cast<double>(span_max) ? static_cast<std::int64_t>(span) : span_max);
+  // Exact, and rounded up once: a time that is too late by 1 ns delays a start by a millisecond.
+  auto before = interval_of(from);
+  auto span = (wide{unpaid} * interval_of(to) + before - 1) / before;
+  paid_at_ = ns_of(now) + static_cast<std::int64_t>(std::min<wide>(span, span_max));
 }
 
 timestamp rate_meter::idle_at() const {

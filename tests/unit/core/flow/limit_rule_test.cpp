@@ -49,6 +49,18 @@ TEST(RateMeter, UnpaidStartsAreTheSameAfterAChangeOfTheRate) {
   EXPECT_EQ(meter.starts_at(slow, t0 + 500ms), 5u);
 }
 
+TEST(RateMeter, ChangeOfTheRateIsExact) {
+  const start_rate slow{10, 1s, 3};
+  const start_rate fast{20, 1s, 3};
+  for (int unpaid = 2; unpaid <= 300; unpaid += 2) {
+    rate_meter meter;
+    meter.take(slow, 3, t0);
+
+    meter.change_rate(slow, fast, t0 + 300ms - unpaid * 1ms);
+    EXPECT_EQ(meter.idle_at(), t0 + 300ms - unpaid * 1ms / 2) << unpaid << " ms were unpaid";
+  }
+}
+
 TEST(RateMeter, BurstComesBackWhileNothingStarts) {
   start_rate rate{10, 1s, 3};
   rate_meter meter;
