@@ -45,6 +45,8 @@ struct ClaimAt {
     # As in ClaimRequest.
     roomBytes @2 :UInt64;
     # Room for this many more bytes of tasks; the last task may exceed it.
+    reachesAll @3 :Bool;
+    # As `ClaimRequest.reach`.
   }
 }
 

@@ -141,6 +141,8 @@ struct HelloAck {
   # alone and serves every shard. In a cluster `shardCount` and `storeId` are the cluster's.
   takesClaims @9 :Bool;
   # I heed `ClaimAt`.
+  takesReach @10 :Bool;
+  # I heed `ClaimRequest.reach`.
 }
 
 struct Refused {
@@ -263,6 +265,17 @@ struct ClaimRequest {
   takeBack @7 :UInt32;
   # In a cluster: return this many of my unused credits, by CreditNews. Such a request with 0
   # credits does not void any.
+  reach @8 :Reach;
+  # Other than `same`: whether I am connected to the coordinators of all shards. Such a request with
+  # 0 credits does not void any.
+
+  enum Reach {
+    same @0;
+    # As I said before; `some` at first.
+    some @1;
+    all @2;
+    # Leave me no task while one that comes first waits at another coordinator.
+  }
 }
 
 struct CreditNews {

@@ -17,6 +17,29 @@ struct ReplicaFrame {
   # Where each message ends within `messages`.
   messages @1 :Data;
   # Each one is a `ReplicaMessage` of its own, of a single segment and without its segment table.
+  heads @2 :ReadyHeads;
+  # Null: no news.
+}
+
+struct ReadyHeads {
+  # The first ready tasks of queues on the shards that the sender serves, so that other coordinators
+  # leave it the workers for those that come first. What a coordinator says is void when it has not
+  # said anything, not even without `heads`, for 400 ms.
+  isWhole @0 :Bool;
+  # What was said before is void.
+  heads @1 :List(ReadyHead);
+  # At most 512. The others are as they were.
+}
+
+struct ReadyHead {
+  queue @0 :Common.QueueAddress;
+  isReady @1 :Bool;
+  # Otherwise there is no such task any more, and the rest means nothing.
+  priority @2 :UInt8;
+  isTurn @3 :Bool;
+  # Fairness keys take turns in the queue; `enqueuedAtMs` means nothing.
+  enqueuedAtMs @4 :Int64;
+  shard @5 :UInt16;
 }
 
 struct ReplicaMessage {

@@ -22,7 +22,8 @@ constexpr std::size_t batch = 1000;
 /// Longer than a task waits for its start, which `rate_options::length` is the most of.
 constexpr duration slack = seconds(60);
 
-/// Enqueues tasks of one limit key.
+/// Enqueues tasks of one limit key. Their groups put them on all shards, so that most of them need
+/// permits of the one that owns the key.
 result<std::vector<task_id>> fill(producer& to, std::size_t tasks) {
   std::vector<task_id> ids;
   while (ids.size() < tasks) {
@@ -30,7 +31,10 @@ result<std::vector<task_id>> fill(producer& to, std::size_t tasks) {
     task.queue = queue;
     task.payload = std::string("0123456789abcdef");
     task.limits = {{limit, "k", 1}};
-    for (auto& added : to.enqueue(std::vector(std::min(batch, tasks - ids.size()), task))) {
+    std::vector<task_spec> specs(std::min(batch, tasks - ids.size()), task);
+    for (std::size_t i = 0; i < specs.size(); ++i)
+      specs[i].group = "g" + std::to_string(ids.size() + i);
+    for (auto& added : to.enqueue(std::move(specs))) {
       if (!added)
         return added.error();
       ids.push_back(added->id);

@@ -105,6 +105,13 @@ std::optional<std::size_t> shard_routes::link_to(const shard_place& place) const
   return found;
 }
 
+bool shard_routes::reaches_all() const {
+  for (std::size_t i = 0; i < link_of_.size(); ++i)
+    if (!link_of(shard_at(i)))
+      return false;
+  return !link_of_.empty();
+}
+
 bool shard_routes::has_moved_on(
   shard_id shard, std::size_t link, replication::epoch_number epoch) const {
   const auto now = link_of(shard);

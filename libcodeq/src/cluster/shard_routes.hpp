@@ -62,6 +62,9 @@ public:
   /// The connected link to the coordinator that serves the shard, if there is one.
   [[nodiscard]] std::optional<std::size_t> link_of(shard_id shard) const;
 
+  /// True when the map is known and there is such a link to every shard. Linear in their number.
+  [[nodiscard]] bool reaches_all() const;
+
   /// True when the link leads to an earlier place of the shard than `link_of`. `epoch`: one in
   /// which the shard was served at the link.
   [[nodiscard]] bool

@@ -91,6 +91,7 @@ result<std::unique_ptr<cluster_seat>> cluster_seat::take(
   };
   hub.look_at_disk = seat->look_at_disk_;
   hub.places = seat->places_;
+  hub.board = std::move(parts.board);
   hub.name_seed = base::random_bits();
   for (auto* worker : {&hub.spooler, &hub.copier, &hub.recoverer}) {
     *worker = system.spawn<caf::detached>(coordinator::replica_worker);

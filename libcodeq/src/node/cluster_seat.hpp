@@ -25,6 +25,7 @@ struct cluster_seat_parts {
   /// See `coordinator::replica_hub_options`.
   decltype(coordinator::replica_hub_options::start_shard) start_shard;
   std::shared_ptr<coordinator::disk_reserve> reserve;
+  std::shared_ptr<coordinator::shared_board> board;
 };
 
 /// A coordinator's place in its cluster: the actors of its replicas, and its member of the cluster,

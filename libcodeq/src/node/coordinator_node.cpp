@@ -221,7 +221,11 @@ result<void> coordinator_node::impl::recover(const coordinator_node_options& opt
     CODEQ_LOG_WARN("disk reserve is not looked after reason=\"{}\"", to_string(usable.error()));
   if (auto ok = identify(options, *shard_count); !ok)
     return ok;
-  return *door ? enter(**door) : recover_alone(options);
+  if (auto ok = *door ? enter(**door) : recover_alone(options); !ok)
+    return ok;
+  if (entry || identity.shard_count > 1)
+    board = std::make_shared<coordinator::shared_board>(identity.shard_count, entry.has_value());
+  return {};
 }
 
 result<void> coordinator_node::impl::identify(
@@ -235,8 +239,6 @@ result<void> coordinator_node::impl::identify(
       "store is new and has no tasks directory={} shards={}",
       options.data.string(),
       identity.shard_count);
-  if (identity.shard_count > 1)
-    board = std::make_shared<coordinator::shared_board>(identity.shard_count);
   return {};
 }
 
@@ -389,7 +391,7 @@ void coordinator_node::impl::spawn_shards(
 }
 
 result<void> coordinator_node::impl::take_seat(const coordinator_node_options& options) {
-  node::cluster_seat_parts parts{store, journal, identity.epoch, {}, reserve};
+  node::cluster_seat_parts parts{store, journal, identity.epoch, {}, reserve, board};
   parts.start_shard = [this, options](coordinator::served_shard served) {
     auto s = shard_options(options, std::move(served.state), std::move(served.clock));
     s.journal = std::move(served.journal);

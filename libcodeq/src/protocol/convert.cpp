@@ -174,6 +174,8 @@ result<claim_wish> read_claim(const claim_request& message) {
     wish.credits = reader.getCredits();
     wish.batch_tasks = reader.getBatchTasks();
     wish.take_back = reader.getTakeBack();
+    if (const auto reach = reader.getReach(); reach != schema::ClaimRequest::Reach::SAME)
+      wish.reaches_all = reach == schema::ClaimRequest::Reach::ALL;
     wish.lease = duration{static_cast<duration::rep>(reader.getLeaseMs())};
     bool is_in_range = wish.lease == duration{0}
                        || (wish.lease >= limits::lease_min && wish.lease <= limits::lease_max);

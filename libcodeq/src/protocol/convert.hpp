@@ -79,6 +79,8 @@ struct claim_wish {
   std::uint32_t batch_tasks = 0;
   /// Unused credits to return.
   std::uint32_t take_back = 0;
+  /// See `core::claim`; empty: no change.
+  std::optional<bool> reaches_all{};
   /// The queues to claim from, from now on; empty: no change.
   std::optional<std::vector<queue_address>> queues{};
   /// With `queues`; see `core::change_queues`.

@@ -216,7 +216,8 @@ void store_node::send(replica_id to, const coordinator::shard_message& what) {
 }
 
 void store_node::receive(replica_id from, std::uint64_t incarnation, const bytes& frame) {
-  for (const auto& body : or_throw(coordinator::decode_frame(frame))) {
+  const auto read = or_throw(coordinator::decode_frame(frame));
+  for (const auto& body : read.messages) {
     auto m = or_throw(coordinator::decode_shard_message(body));
     if (const auto* copy = std::get_if<coordinator::copy_message>(&m.content))
       process_->driver->receive(from, *copy, steady());

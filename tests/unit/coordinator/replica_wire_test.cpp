@@ -16,6 +16,7 @@ namespace codeq::coordinator {
 namespace {
 
 using namespace replication;
+using namespace std::chrono_literals;
 
 constexpr shard_id shard{7};
 
@@ -143,11 +144,45 @@ TEST(ReplicaFrame, KeepsItsMessagesInOrder) {
   const auto read = decode_frame(encode_frame(messages));
 
   ASSERT_TRUE(read);
-  ASSERT_EQ(read->size(), messages.size());
+  EXPECT_FALSE(read->news);
+  ASSERT_EQ(read->messages.size(), messages.size());
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    EXPECT_EQ((*read)[i].view(), messages[i].view());
-    EXPECT_TRUE(decode_shard_message((*read)[i]));
+    EXPECT_EQ(read->messages[i].view(), messages[i].view());
+    EXPECT_TRUE(decode_shard_message(read->messages[i]));
   }
+}
+
+TEST(ReplicaFrame, KeepsNewsOfReadyTasks) {
+  head_news news{true, {}};
+  news.heads.push_back({{"t", "q"}, {{{9, timestamp{1234ms}}, shard_id{5}}}});
+  news.heads.push_back({{"t", "turns"}, {{{0, core::time_of_turn(77)}, shard_id{6}}}});
+  news.heads.push_back({{"t", "gone"}, std::nullopt});
+
+  const auto read = decode_frame(encode_frame(std::vector<bytes>{}, &news));
+
+  ASSERT_TRUE(read && read->news);
+  EXPECT_TRUE(read->messages.empty());
+  EXPECT_TRUE(read->news->is_whole);
+  const auto& heads = read->news->heads;
+  ASSERT_EQ(heads.size(), 3u);
+  EXPECT_EQ(heads[0].queue, (queue_address{"t", "q"}));
+  EXPECT_EQ(heads[0].head, news.heads[0].head);
+  EXPECT_EQ(heads[1].head, (core::rival_head{{0, core::time_of_turn(0)}, shard_id{6}}));
+  EXPECT_EQ(heads[2].head, std::nullopt);
+}
+
+TEST(ReplicaFrame, NewsOutOfBoundsAreRefused) {
+  const auto refused = [](const queue_head& one, std::size_t times = 1) {
+    const head_news news{false, std::vector<queue_head>(times, one)};
+    return !decode_frame(encode_frame(std::vector<bytes>{}, &news));
+  };
+  const queue_head good{{"t", "q"}, {{{9, timestamp{1ms}}, shard_id{5}}}};
+
+  EXPECT_FALSE(refused(good, head_news::queues_max));
+  EXPECT_TRUE(refused(good, head_news::queues_max + 1));
+  EXPECT_TRUE(refused({{"t", "q"}, {{{10, timestamp{1ms}}, shard_id{5}}}}));
+  EXPECT_TRUE(refused({{"t", "q"}, {{{0, timestamp{-1ms}}, shard_id{5}}}}));
+  EXPECT_TRUE(refused({{"t", ""}, {{{0, timestamp{1ms}}, shard_id{5}}}}));
 }
 
 TEST(ReplicaFrame, ThatIsCutIsRefused) {

@@ -10,6 +10,8 @@
 namespace codeq::coordinator {
 namespace {
 
+using namespace std::chrono_literals;
+
 core::ready_head head(std::uint8_t priority, int time) {
   return {priority, timestamp{duration{time}}};
 }
@@ -132,6 +134,56 @@ TEST(SharedBoard, KeepsQueuesApart) {
   of_q->publish(head(1, 0));
 
   EXPECT_FALSE(of_r->best_elsewhere());
+}
+
+TEST(SharedBoard, ShowsTheTaskOfOtherCoordinatorsApartFromThoseHere) {
+  shared_board board(3);
+  const core::rival_head far{{9, timestamp{5'000ms}}, shard_id{2}};
+  board.set_far({"t", "q"}, far);
+  auto first = board.join({"t", "q"}, shard_id{0});
+  auto other = board.join({"t", "r"}, shard_id{0});
+
+  EXPECT_EQ(first->best_far(), far);
+  EXPECT_FALSE(first->best_elsewhere());
+  EXPECT_FALSE(other->best_far());
+  board.set_far({"t", "q"}, {{{3, core::time_of_turn(77)}, shard_id{1}}});
+  EXPECT_EQ(first->best_far(), (core::rival_head{{3, core::time_of_turn(0)}, shard_id{1}}));
+  board.set_far({"t", "q"}, std::nullopt);
+  EXPECT_FALSE(first->best_far());
+}
+
+TEST(SharedBoard, FindsAShardOfAnotherCoordinatorWhenItsTaskComesFirst) {
+  shared_board board(3);
+  const std::vector<queue_address> queues{{"t", "q"}};
+  auto first = board.join(queues[0], shard_id{0});
+  board.set_far(queues[0], {{{3, timestamp{0ms}}, shard_id{2}}});
+
+  EXPECT_EQ(board.first_shard(queues, 0), shard_id{2});
+  first->publish(core::ready_head{3, timestamp{1ms}});
+  EXPECT_EQ(board.first_shard(queues, 0), shard_id{0});
+  first->publish(core::ready_head{2, timestamp{1ms}});
+  EXPECT_EQ(board.first_shard(queues, 0), shard_id{2});
+}
+
+TEST(SharedBoard, ListsEachQueueWhoseTaskHasChangedOnce) {
+  shared_board board(2, true);
+  auto first = board.join({"t", "q"}, shard_id{0});
+  auto second = board.join({"t", "q"}, shard_id{1});
+  first->publish(head(3, 10));
+  second->publish(head(5, 20));
+  first->publish(head(4, 10));
+
+  auto changes = board.take_changes();
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_EQ(changes[0].head, (core::rival_head{head(5, 20), shard_id{1}}));
+  EXPECT_TRUE(board.take_changes().empty());
+
+  second.reset();
+  first.reset();
+  changes = board.take_changes();
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_EQ(changes[0].queue, (queue_address{"t", "q"}));
+  EXPECT_EQ(changes[0].head, std::nullopt);
 }
 
 TEST(SharedBoard, ShardThatLeavesWithdrawsItsTask) {

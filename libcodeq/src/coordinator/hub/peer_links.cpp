@@ -201,12 +201,25 @@ bool peer_links::gather(const std::string& node, bytes message, bool is_copy) {
   return false;
 }
 
-void peer_links::send(link& to) {
+void peer_links::send(link& to, const head_news* news) {
   const auto messages = std::exchange(to.gathered, {});
   to.bytes_gathered = 0;
   caf::anon_send(
     to.connection,
-    protocol::wire_frame{protocol::frame_type<schema::ReplicaFrame>, encode_frame(messages)});
+    protocol::wire_frame{
+      protocol::frame_type<schema::ReplicaFrame>, encode_frame(messages, news)});
+}
+
+void peer_links::tell(const head_news& news) {
+  for (auto& [number, link] : links_)
+    if (link.connection && !link.is_for_copies)
+      send(link, &news);
+}
+
+void peer_links::tell(const std::string& node, const head_news& news) {
+  for (auto& [number, link] : links_)
+    if (link.node == node && link.connection && !link.is_for_copies)
+      send(link, &news);
 }
 
 void peer_links::flush() {

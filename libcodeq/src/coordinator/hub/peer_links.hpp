@@ -4,6 +4,7 @@
 #include "codeq/bytes.hpp"
 
 #include "actors/actors.hpp"
+#include "coordinator/replica/head_news.hpp"
 #include "security/tls_context.hpp"
 
 #include <caf/actor_system.hpp>
@@ -66,6 +67,12 @@ public:
   /// Sends what was gathered.
   void flush();
 
+  /// Sends all coordinators news about ready tasks, together with what was gathered for them.
+  void tell(const head_news& news);
+
+  /// The same to the coordinator with that name only.
+  void tell(const std::string& node, const head_news& news);
+
 private:
   struct link {
     std::string node;
@@ -82,7 +89,7 @@ private:
 
   [[nodiscard]] bool has_link(const std::string& node, bool is_for_copies) const;
   void dial(const std::string& node, const std::string& address, bool is_for_copies);
-  static void send(link& to);
+  static void send(link& to, const head_news* news = nullptr);
   static void end(const link& which, const char* why);
   /// Logs that a connection for messages is down, once for each reason and node.
   void note_down(const link& lost, const error& reason);

@@ -23,6 +23,10 @@ constexpr duration tick_interval = 25ms;
 /// How often the nodes of the cluster are looked up, in ticks.
 constexpr std::uint64_t node_look_ticks = 20;
 
+/// How often the others hear that this coordinator is there while they know of a task here, in
+/// ticks.
+constexpr std::uint64_t head_news_ticks = 4;
+
 /// How often the disk is looked at, in ticks.
 constexpr std::uint64_t disk_look_ticks = 80;
 
@@ -42,6 +46,7 @@ constexpr duration drain_max = 200ms;
 void replica_hub::start(replicas_actor::pointer self, replica_hub_options options) {
   self_ = self;
   options_ = std::move(options);
+  heads_.emplace(options_.hosts.size());
   links_.emplace(
     self_->system(), caf::actor_cast<caf::strong_actor_ptr>(self_), options_.links);
 }
@@ -180,15 +185,16 @@ void replica_hub::committed(const batch_committed& m) {
 }
 
 void replica_hub::take(const replica_frame_arrived& m) {
-  auto messages = decode_frame(m.frame.body());
-  if (!messages) {
+  auto frame = decode_frame(m.frame.body());
+  if (!frame) {
     CODEQ_LOG_WARN(
       "coordinator sends a malformed frame node={} reason=\"{}\"", m.node,
-      to_string(messages.error()));
+      to_string(frame.error()));
     return;
   }
+  heads_->hear(m.node, frame->news ? &*frame->news : nullptr, now());
   std::optional<error> malformed;
-  for (const auto& body : *messages) {
+  for (const auto& body : frame->messages) {
     if (auto decoded = decode_shard_message(body))
       receive(m.incarnation, *decoded);
     else
@@ -240,13 +246,19 @@ void replica_hub::tell_moved(std::vector<shard_id> shards) const {
 }
 
 void replica_hub::take(const actors::link_up& m) {
-  tell_moved(routes_.shards_on(links_->up(m)));
+  const auto node = links_->up(m);
+  if (node.empty())
+    return;
+  for (const auto& part : heads_->all())
+    links_->tell(node, part);
+  tell_moved(routes_.shards_on(node));
 }
 
 void replica_hub::take(const actors::link_down& m) {
   const auto ended = links_->down(m);
   if (ended.empty())
     return;
+  heads_->lose(ended);
   for (auto& [shard, replica] : replicas_)
     for (const auto& [id, node] : records_.at(shard).nodes)
       if (node == ended)
@@ -257,6 +269,7 @@ void replica_hub::tick() {
   ++ticks_;
   for (auto& [shard, replica] : replicas_)
     replica->driver().tick(now());
+  exchange_heads();
   if (ticks_ % node_look_ticks == 0)
     look_at_nodes();
   if (ticks_ % disk_look_ticks == 0)
@@ -271,6 +284,25 @@ void replica_hub::tick() {
   if (stopping_ && (ticks_ >= stops_at_tick_ || has_handed_over()))
     std::exchange(stopping_, std::nullopt)->deliver(true);
   self_->delayed_send(self_, tick_interval, replica_tick{});
+}
+
+void replica_hub::exchange_heads() {
+  for (const auto& changed : options_.board->take_changes())
+    heads_->show(changed);
+  const auto news = heads_->tick();
+  if (!news.heads.empty() || (heads_->has_told() && ticks_ % head_news_ticks == 0))
+    links_->tell(news);
+  heads_->forget_silent(now());
+  show_far_heads();
+}
+
+void replica_hub::show_far_heads() {
+  const auto changes = heads_->take_changes();
+  for (const auto& [queue, head] : changes.heads)
+    options_.board->set_far(queue, head);
+  for (std::size_t i = 0; i < options_.hosts.size() && changes.frees_tasks; ++i)
+    if (options_.places->serves(static_cast<shard_id>(i)))
+      self_->send(options_.hosts[i], shard_command{core::look_at_rivals{}});
 }
 
 void replica_hub::keep_etcd() {

@@ -4,6 +4,8 @@
 #include "base/clock.hpp"
 #include "cluster/member_driver.hpp"
 #include "coordinator/actors/coordinator_actors.hpp"
+#include "coordinator/actors/shared_board.hpp"
+#include "coordinator/hub/head_exchange.hpp"
 #include "coordinator/hub/hosted_replica.hpp"
 #include "coordinator/hub/neighbour_routes.hpp"
 #include "coordinator/hub/peer_links.hpp"
@@ -42,6 +44,8 @@ struct replica_hub_options {
   /// Indexed by shard number.
   std::vector<shard_host_actor> hosts;
   std::shared_ptr<served_shards> places;
+  /// The first ready tasks of the shards that are served here. @pre it tells changes
+  std::shared_ptr<shared_board> board;
   /// Starts the actor of a recovered shard.
   std::function<shard_internal_actor(served_shard)> start_shard;
   std::uint64_t name_seed = 0;
@@ -183,6 +187,9 @@ private:
   void gather(const std::string& node, const shard_message& m, bool is_copy);
   [[nodiscard]] std::set<std::string> nodes_with_copies() const;
   void look_at_nodes();
+  /// Tells the others of the first ready tasks here, and the shards here of theirs.
+  void exchange_heads();
+  void show_far_heads();
   void look_at_disk();
   void keep_etcd();
   /// Hands over each shard that is served here to a replica that can take it.
@@ -209,6 +216,7 @@ private:
   ring_memory memory_;
   std::map<shard_id, cluster::shard_record> records_;
   neighbour_routes routes_;
+  std::optional<head_exchange> heads_;
   std::map<shard_id, std::unique_ptr<hosted_replica>> replicas_;
   /// Counts the hub's own writes.
   std::uint64_t own_writes_ = 0;

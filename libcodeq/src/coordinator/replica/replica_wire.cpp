@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/replica/replica_wire.hpp"
 
+#include "codeq/limits.hpp"
+
 #include "coordinator/replica/neighbour_wire.hpp"
+#include "encoding/shared_structs.hpp"
+#include "protocol/bounds.hpp"
 #include "protocol/frame.hpp"
 #include "protocol/shared_data.hpp"
 #include "replication.capnp.h"
@@ -343,6 +347,55 @@ result<void> read(schema::ReplicaMessage::Reader from, shard_id shard, content& 
   return refused("an unknown kind");
 }
 
+// News about ready tasks.
+
+void write(schema::ReadyHeads::Builder to, const head_news& news) {
+  to.setIsWhole(news.is_whole);
+  auto heads = to.initHeads(static_cast<capnp::uint>(news.heads.size()));
+  for (capnp::uint i = 0; i < news.heads.size(); ++i) {
+    const auto& [queue, head] = news.heads[i];
+    encoding::write_queue(heads[i].initQueue(), queue);
+    if (!head)
+      continue;
+    const auto at = head->head.enqueued_at;
+    heads[i].setIsReady(true);
+    heads[i].setPriority(head->head.priority);
+    heads[i].setIsTurn(core::is_turn(at));
+    heads[i].setEnqueuedAtMs(core::is_turn(at) ? 0 : at.time_since_epoch().count());
+    heads[i].setShard(value(head->shard));
+  }
+}
+
+result<queue_head> read(schema::ReadyHead::Reader from) {
+  queue_head read{encoding::read_queue(from.getQueue())};
+  if (auto ok = protocol::check_queue(read.queue); !ok)
+    return ok.error();
+  if (!from.getIsReady())
+    return read;
+  const auto ms = from.getEnqueuedAtMs();
+  const timestamp at{duration{ms}};
+  if (from.getPriority() > limits::priority_max || ms < 0 || core::is_turn(at))
+    return refused("a ready task out of bounds");
+  read.head = core::rival_head{
+    {from.getPriority(), from.getIsTurn() ? core::time_of_turn(0) : at},
+    shard_id{from.getShard()}};
+  return read;
+}
+
+result<head_news> read(schema::ReadyHeads::Reader from) {
+  if (from.getHeads().size() > head_news::queues_max)
+    return refused("too many ready tasks");
+  head_news news;
+  news.is_whole = from.getIsWhole();
+  for (auto one : from.getHeads()) {
+    auto head = read(one);
+    if (!head)
+      return head.error();
+    news.heads.push_back(std::move(*head));
+  }
+  return news;
+}
+
 } // namespace
 
 bytes encode(const shard_message& m) {
@@ -373,11 +426,13 @@ result<shard_message> decode_shard_message(const bytes& body) {
   });
 }
 
-bytes encode_frame(std::span<const bytes> messages) {
+bytes encode_frame(std::span<const bytes> messages, const head_news* news) {
   std::string all;
   for (const auto& m : messages)
     all += m.view();
-  auto words = 16 + messages.size() + all.size() / sizeof(capnp::word);
+  constexpr std::size_t head_words = 24;
+  auto words = 16 + messages.size() + all.size() / sizeof(capnp::word)
+               + (news ? news->heads.size() * head_words : 0);
   return protocol::frame<schema::ReplicaFrame>::build(
            [&](auto r) {
              auto ends = r.initEnds(static_cast<capnp::uint>(messages.size()));
@@ -385,30 +440,38 @@ bytes encode_frame(std::span<const bytes> messages) {
              for (capnp::uint i = 0; i < messages.size(); ++i)
                ends.set(i, end += static_cast<std::uint32_t>(messages[i].size()));
              r.setMessages(data_of(all));
+             if (news)
+               write(r.initHeads(), *news);
            },
            words)
     .body();
 }
 
-result<std::vector<bytes>> decode_frame(const bytes& body) {
+result<replica_frame> decode_frame(const bytes& body) {
   auto parsed = protocol::frame<schema::ReplicaFrame>::parse(body);
   if (!parsed)
     return parsed.error();
-  return parsed->read([&](auto r) -> result<std::vector<bytes>> {
+  return parsed->read([&](auto r) -> result<replica_frame> {
     const auto all = protocol::share(body, r.getMessages());
     if (r.getEnds().size() > bounds::frame_messages)
       return refused("too many neighbours in its frame");
-    std::vector<bytes> messages;
+    replica_frame frame;
     std::uint32_t begin = 0;
     for (auto end : r.getEnds()) {
       if (end <= begin || end > all.size())
         return refused("an end outside of its frame");
-      messages.push_back(all.slice(begin, end - begin));
+      frame.messages.push_back(all.slice(begin, end - begin));
       begin = end;
     }
     if (begin != all.size())
       return refused("bytes that belong to no message behind it");
-    return messages;
+    if (!r.hasHeads())
+      return frame;
+    auto news = read(r.getHeads());
+    if (!news)
+      return news.error();
+    frame.news = std::move(*news);
+    return frame;
   });
 }
 

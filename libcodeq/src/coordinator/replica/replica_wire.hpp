@@ -6,11 +6,13 @@
 #include "codeq/result.hpp"
 
 #include "coordinator/replica/copy_messages.hpp"
+#include "coordinator/replica/head_news.hpp"
 #include "coordinator/shard/shard_messages.hpp"
 #include "replication/messages.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <variant>
 #include <vector>
@@ -34,11 +36,19 @@ struct shard_message {
 /// Checks every bound, and that deltas and parts of copies write the shard's own data only.
 [[nodiscard]] result<shard_message> decode_shard_message(const bytes& body);
 
-/// A `ReplicaFrame` of encoded messages.
-[[nodiscard]] bytes encode_frame(std::span<const bytes> messages);
+/// The content of a `ReplicaFrame`.
+struct replica_frame {
+  /// Encoded ones, in order.
+  std::vector<bytes> messages;
+  std::optional<head_news> news{};
+};
 
-/// The messages of a frame, in order; they share its memory. Errors: also for more messages than
+/// A `ReplicaFrame` of encoded messages, and of news about ready tasks if there are some.
+[[nodiscard]] bytes
+encode_frame(std::span<const bytes> messages, const head_news* news = nullptr);
+
+/// Its messages share the memory of the frame. Errors: also for more messages than
 /// `bounds::frame_messages`.
-[[nodiscard]] result<std::vector<bytes>> decode_frame(const bytes& body);
+[[nodiscard]] result<replica_frame> decode_frame(const bytes& body);
 
 } // namespace codeq::coordinator

@@ -46,6 +46,7 @@ void claim_proxy::carry_out(core::claim step) {
   kept_.credits += step.credits;
   kept_.bytes = std::min(kept_.bytes + step.bytes, core::unbounded_bytes);
   kept_.lease = step.lease;
+  kept_.reaches_all = step.reaches_all;
   if (is_held_)
     return tell_drained();
   place_kept();

@@ -20,6 +20,7 @@ claim_router::moves claim_router::granted(
   auto& p = places_[value(shard)];
   p.waiting -= std::min(p.waiting, tasks);
   p.spent = false;
+  p.is_behind_away = false;
   p.busy = more.value_or(p.busy);
   drop_rival(shard, p.busy ? priority : 0);
   return rebalance();
@@ -28,6 +29,7 @@ claim_router::moves claim_router::granted(
 claim_router::moves claim_router::drained(shard_id shard) {
   auto& p = places_[value(shard)];
   p.busy = false;
+  p.is_behind_away = false;
   p.rival.reset();
   drop_rival(shard, 0);
   return rebalance();
@@ -36,6 +38,7 @@ claim_router::moves claim_router::drained(shard_id shard) {
 claim_router::moves claim_router::has_work(shard_id shard) {
   auto& p = places_[value(shard)];
   p.busy = true;
+  p.is_behind_away = false;
   p.rival.reset();
   return rebalance();
 }
@@ -62,11 +65,12 @@ claim_router::outranked(shard_id shard, std::uint32_t credits, shard_id by, int 
   p.waiting -= std::min(p.waiting, credits);
   p.busy = true;
   auto& better = places_[value(by)];
-  // The better shard may have left meanwhile.
+  p.is_behind_away = better.is_away;
   if (!better.is_away) {
     p.rival = by;
     p.priority = priority;
     better.busy = true;
+    better.is_behind_away = false;
     better.rival.reset();
   }
   free_ += credits;
@@ -157,7 +161,7 @@ bool claim_router::begin_revoke(place& p) {
 }
 
 bool claim_router::is_passed_over(const place& p, bool only_busy, bool only_first) const {
-  return p.is_away || (only_busy && !p.busy) || (only_first && p.rival);
+  return !p.takes_credits() || (only_busy && !p.busy) || (only_first && p.rival);
 }
 
 void claim_router::spread(moves& out, bool only_busy) {

@@ -54,6 +54,8 @@ public:
   [[nodiscard]] moves returned(shard_id shard, std::uint32_t credits);
 
   /// A shard has returned credits: its first task, of `priority`, comes after one of shard `by`.
+  /// When that one is away, the shard gets no credits until it has work that does not wait for it:
+  /// they are for the other coordinator.
   [[nodiscard]] moves outranked(shard_id shard, std::uint32_t credits, shard_id by, int priority);
 
   /// Stops or resumes placing credits; a stop takes back those that wait at shards.
@@ -95,11 +97,14 @@ private:
     /// The shard has no unused credits: all of `waiting` are on their way with tasks.
     bool spent = false;
     bool is_away = false;
+    /// The shard's first task comes after one on a shard that is away.
+    bool is_behind_away = false;
     /// The shard's first task, of `priority`, comes after one on the shard `rival`.
     std::optional<shard_id> rival;
     int priority = 0;
 
-    [[nodiscard]] bool has_work() const { return busy && !is_away; }
+    [[nodiscard]] bool takes_credits() const { return !is_away && !is_behind_away; }
+    [[nodiscard]] bool has_work() const { return busy && takes_credits(); }
   };
 
   /// The shard's tasks do not come before those of other shards from that priority on.

@@ -60,6 +60,7 @@ void write_step(step_builder to, const core::claim& step) {
   credits.setCount(step.credits);
   credits.setLeaseMs(static_cast<std::uint64_t>(step.lease.count()));
   credits.setRoomBytes(static_cast<std::uint64_t>(std::max(std::int64_t{0}, step.bytes)));
+  credits.setReachesAll(step.reaches_all);
 }
 
 void write_step(step_builder to, const core::revoke_credits& step) {
@@ -124,7 +125,8 @@ result<claim_step> read_credits(schema::ClaimAt::Credits::Reader from) {
   constexpr auto room_most = static_cast<std::uint64_t>(core::unbounded_bytes);
   return claim_step{core::claim{
     0, from.getCount(), duration{static_cast<duration::rep>(from.getLeaseMs())}, 0,
-    static_cast<std::int64_t>(std::min(from.getRoomBytes(), room_most))}};
+    static_cast<std::int64_t>(std::min(from.getRoomBytes(), room_most)),
+    from.getReachesAll()}};
 }
 
 result<claim_step> read_step(schema::ClaimAt::Reader from) {

@@ -238,6 +238,7 @@ protocol::hello_ack registrar::make_ack(const newcomer& who, timestamp now) cons
     r.setNowMs(now.time_since_epoch().count());
     r.setTakesPrefixes(true);
     r.setTakesClaims(options_.places != nullptr);
+    r.setTakesReach(true);
     if (options_.places)
       r.setNode(options_.node);
     if (who.bearer)

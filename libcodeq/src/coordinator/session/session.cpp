@@ -257,12 +257,14 @@ void session::take_request(const protocol::claim_request& m) {
   auto wish = protocol::read_claim(m);
   if (!wish)
     return refuse(wish.error());
+  if (wish->reaches_all)
+    set_reach(*wish->reaches_all);
   if (wish->queues)
     take_from(*wish);
   else if (wish->take_back > 0)
     return take_back(wish->take_back);
   else if (wish->credits == 0)
-    return drain();
+    return wish->reaches_all ? void() : drain();
   constexpr auto credits_max = 2 * limits::slots_max;
   auto unused = router_.credits() + held_credits_;
   if (wish->credits > credits_max || unused + wish->credits > credits_max)
@@ -335,7 +337,17 @@ void session::wake(session_wake what) {
 void session::claim_at(shard_id shard, std::uint32_t credits) {
   port_.command_shard(
     shard,
-    core::claim{options_.peer, credits, lease_wish_, batch_tasks_, window_.take_room(shard)});
+    core::claim{
+      options_.peer, credits, lease_wish_, batch_tasks_, window_.take_room(shard), reaches_all_});
+}
+
+void session::set_reach(bool reaches_all) {
+  if (std::exchange(reaches_all_, reaches_all) == reaches_all)
+    return;
+  for_each_shard([this](shard_id shard) {
+    if (is_here(shard))
+      claim_at(shard, 0);
+  });
 }
 
 void session::return_room() {

@@ -324,6 +324,9 @@ private:
   /// Gives credits to a shard, and the room for bytes that it is owed.
   void claim_at(shard_id shard, std::uint32_t credits);
 
+  /// Whether the worker is connected to the coordinators of all shards.
+  void set_reach(bool reaches_all);
+
   /// Places credits that were held back, as far as the token's rate allows.
   void place_held_credits();
 
@@ -401,6 +404,7 @@ private:
   /// Wake-ups that were requested and are not due yet.
   std::set<session_wake> wakes_;
   duration lease_wish_{0};
+  bool reaches_all_ = false;
   std::uint32_t batch_tasks_ = 0;
   /// The worker takes no more tasks.
   bool draining_ = false;

@@ -117,6 +117,9 @@ struct claim {
   std::uint32_t batch_tasks = 0;
   /// Additional bytes of bodies for which the worker's connection has room.
   std::int64_t bytes = unbounded_bytes;
+  /// The worker can have the tasks of all coordinators of the cluster, so that those of others that
+  /// come first are left to be granted to it there.
+  bool reaches_all = false;
 };
 
 /// Takes unused credits back. Effect: `credits_revoked`.
@@ -227,6 +230,10 @@ struct stop_awaiting {
 /// Handles only the passing of time: due tasks, leases that need a timer.
 struct tick {};
 
+/// The first ready tasks of other coordinators have changed: workers whose credits were given back
+/// because of them may be granted tasks here again. Effects: `work_available`.
+struct look_at_rivals {};
+
 /// The producer will repeat no request of its session, all of which were answered; the next
 /// snapshot forgets the session. No effects.
 struct end_session {
@@ -288,6 +295,7 @@ using command = std::variant<
   ask_permits,
   give_permits,
   tick,
+  look_at_rivals,
   take_snapshot>;
 
 } // namespace codeq::core

@@ -15,6 +15,10 @@ namespace codeq::core {
 /// the turn of its fairness key earlier.
 inline constexpr duration rival_age_margin{1000};
 
+/// The same for a task at another coordinator, which tells of its tasks a little later, by its own
+/// clock: half of the 10 s within which the contract promises the order of ages.
+inline constexpr duration far_rival_age_margin{5000};
+
 /// The credit of a member of a ring.
 struct fair_credit {
   /// The run time that the member may still use, in milliseconds. Negative: a debt.

@@ -123,7 +123,8 @@ std::optional<timestamp> limit_keys::next_start(
   const limit_rule* rule,
   const key_state& key,
   std::uint32_t cost,
-  const task_sum& before) const {
+  const task_sum& before,
+  bool is_late) const {
   if (!rule)
     return timestamp{};
   if (rule->concurrency && key.leased + before.tasks >= *rule->concurrency)
@@ -131,11 +132,12 @@ std::optional<timestamp> limit_keys::next_start(
   auto next = key.closed_until;
   if (!rule->rate)
     return next;
-  auto whole = cost + before.cost;
+  const rate_use use{
+    cost, before.cost, is_late || key.is_shared ? permit_late_max : duration{0}};
   // Beyond the burst the rate is known only when the others have started.
-  if (before.tasks > 0 && whole > rule->rate->burst)
+  if (before.tasks > 0 && !rate_meter::fits(*rule->rate, use))
     return std::nullopt;
-  auto paid = key.meter.next_start(*rule->rate, static_cast<std::uint32_t>(whole));
+  auto paid = key.meter.next_start(*rule->rate, use);
   return std::max({next, put_off_until_, paid});
 }
 
@@ -150,7 +152,7 @@ std::optional<timestamp> limit_keys::next_start(
   const auto* rule = find(use.at.limit);
   const auto at = keys_.find(use.at);
   if (at == keys_.end())
-    return next_start(rule, fresh_state(use.at.limit), use.cost, {});
+    return next_start(rule, fresh_state(use.at.limit), use.cost, {}, is_permit(task));
   const auto& key = at->second;
   auto before = key.reserved;
   if (own) {
@@ -161,7 +163,7 @@ std::optional<timestamp> limit_keys::next_start(
     if (!is_released(task))
       return std::nullopt;
   }
-  return next_start(rule, key, use.cost, before);
+  return next_start(rule, key, use.cost, before, is_permit(task));
 }
 
 std::optional<limit_refusal>
@@ -227,7 +229,10 @@ void limit_keys::charge(const limited_task& task, timestamp now) {
     const auto* rule = find(one.at.limit);
     if (!rule || !rule->rate)
       continue;
-    use(one.at).meter.take(*rule->rate, one.cost, now);
+    auto& key = use(one.at);
+    const bool is_late = is_permit(task);
+    key.is_shared = key.is_shared || is_late;
+    key.meter.take(*rule->rate, {one.cost, 0, is_late ? permit_late_max : duration{0}}, now);
     marked_.insert(one.at);
     changed_.insert(one.at);
   }
@@ -350,7 +355,9 @@ void limit_keys::hold(
   for (const auto& use : task.uses)
     leave(use, task, true);
   const auto& refused = task.uses[why.use];
-  auto& held = use(refused.at).parts[task.queue].held;
+  auto& part = use(refused.at).parts[task.queue];
+  part.is_of_permits = is_permit(task);
+  auto& held = part.held;
   bool is_new = held.insert(as_held(task), refused.cost, terms);
   if (is_new)
     count_held(task.queue, refused.at.limit);
@@ -401,7 +408,7 @@ std::optional<timestamp> limit_keys::next_release_of(
   auto before = part.released_before(part.held.next_priority());
   before.tasks += key.reserved.tasks;
   before.cost += key.reserved.cost;
-  return next_start(find(limit), key, part.held.next_cost(terms), before);
+  return next_start(find(limit), key, part.held.next_cost(terms), before, part.is_of_permits);
 }
 
 std::optional<timestamp> limit_keys::release_part(
@@ -428,7 +435,9 @@ std::optional<timestamp>
 limit_keys::release_parts(const limit_place& at, key_state& key, release_round& round) {
   // Saves the look at many queues, none of which can start a task earlier.
   if (key.parts.size() > queues_released_min) {
-    if (auto next = next_start(find(at.limit), key, 1, key.reserved); !next || *next > round.now)
+    const bool has_permits = key.parts.contains(permit_queue);
+    auto next = next_start(find(at.limit), key, 1, key.reserved, has_permits);
+    if (!next || *next > round.now)
       return next;
   }
   const auto* rule = find(at.limit);
@@ -563,7 +572,7 @@ limit_keys::counts_of(std::uint32_t limit, const key_state& key) const {
       cost = part.held.some_cost();
     held += part.held.size();
   }
-  return {key.leased, held, key.closed_until, next_start(find(limit), key, cost, {})};
+  return {key.leased, held, key.closed_until, next_start(find(limit), key, cost, {}, false)};
 }
 
 std::uint64_t limit_keys::held_of(const limit_place& at, std::uint32_t queue) const {

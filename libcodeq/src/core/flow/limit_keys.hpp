@@ -4,6 +4,7 @@
 #include "codeq/ids.hpp"
 #include "codeq/time.hpp"
 
+#include "core/commands/permit_command.hpp"
 #include "core/flow/held_tasks.hpp"
 #include "core/flow/limit_rule.hpp"
 
@@ -51,6 +52,10 @@ struct limited_task {
 
 /// The terms of a fairness key of a queue as they are now. An empty function: all keys are alike.
 using fair_terms_of = std::function<fair_terms(std::uint32_t queue, std::string_view key)>;
+
+[[nodiscard]] inline bool is_permit(const limited_task& task) noexcept {
+  return task.queue == permit_queue;
+}
 
 /// Why a task is held back.
 struct limit_refusal {
@@ -241,6 +246,8 @@ private:
   /// The tasks of one queue.
   struct queue_part {
     held_tasks held{};
+    /// They are permits that other shards want.
+    bool is_of_permits = false;
     /// Tasks that were released and are still in their lanes, and their sums by priority.
     std::map<sequence, released_task> released{};
     std::vector<std::pair<std::uint8_t, task_sum>> released_sums{};
@@ -264,6 +271,9 @@ private:
     /// One was kept in vain since the last start.
     bool has_reserved_in_vain = false;
     rate_meter meter{};
+    /// It gave permits of its rate: starts here have their allowance, too, since they would else
+    /// get nothing of a small burst. Volatile.
+    bool is_shared = false;
     timestamp closed_until{};
     /// By the number of the queue; none of them is empty.
     std::map<std::uint32_t, queue_part> parts{};
@@ -298,12 +308,13 @@ private:
   [[nodiscard]] static std::uint64_t room_by(
     const limit_rule& rule, const key_state& key, const rate_meter& meter, timestamp now);
   /// When a task of that cost can start, after those that start `before` it; empty when that is not
-  /// known. The rule may be null.
+  /// known. The rule may be null. `is_late`: it is a permit, whose task starts later.
   [[nodiscard]] std::optional<timestamp> next_start(
     const limit_rule* rule,
     const key_state& key,
     std::uint32_t cost,
-    const task_sum& before) const;
+    const task_sum& before,
+    bool is_late) const;
   /// The same for a task that is not held; `own`: its reservation, if it has one.
   [[nodiscard]] std::optional<timestamp>
   next_start(const limit_use& use, const limited_task& task, const reservation* own) const;

@@ -30,6 +30,18 @@ std::int64_t span_of(const start_rate& rate, std::int64_t starts) {
   return starts > span_max / interval ? span_max : starts * interval;
 }
 
+/// The time that the task and those before it take to be paid for.
+std::int64_t whole_of(const start_rate& rate, const rate_use& use) {
+  auto starts = static_cast<std::int64_t>(std::min<std::uint64_t>(use.cost + use.before, span_max));
+  return span_of(rate, starts);
+}
+
+/// The unpaid time that the task and those before it may reach.
+std::int64_t allowance_of(const start_rate& rate, const rate_use& use) {
+  auto late = use.late == duration{0} ? 0 : use.late.count() * ns_per_ms + span_of(rate, use.cost);
+  return std::max(span_of(rate, std::max(rate.burst, use.cost)), late);
+}
+
 /// @pre `span` is at most `span_max`
 std::int64_t after(std::int64_t paid_at, timestamp now, std::int64_t span) {
   return std::min(std::max(paid_at, ns_of(now)), paid_max - span) + span;
@@ -37,9 +49,13 @@ std::int64_t after(std::int64_t paid_at, timestamp now, std::int64_t span) {
 
 } // namespace
 
-timestamp rate_meter::next_start(const start_rate& rate, std::uint32_t cost) const {
-  auto spare = std::max(rate.burst, cost) - cost;
-  auto at = paid_at_ - std::min(paid_at_, span_of(rate, spare));
+bool rate_meter::fits(const start_rate& rate, const rate_use& use) {
+  return whole_of(rate, use) <= allowance_of(rate, use);
+}
+
+timestamp rate_meter::next_start(const start_rate& rate, const rate_use& use) const {
+  auto spare = std::max<std::int64_t>(allowance_of(rate, use) - whole_of(rate, use), 0);
+  auto at = paid_at_ - std::min(paid_at_, spare);
   return timestamp{duration{(at + ns_per_ms - 1) / ns_per_ms}};
 }
 
@@ -50,8 +66,9 @@ std::uint32_t rate_meter::starts_at(const start_rate& rate, timestamp now) const
   return rate.burst - static_cast<std::uint32_t>(std::min<std::int64_t>(used, rate.burst));
 }
 
-void rate_meter::take(const start_rate& rate, std::uint32_t cost, timestamp now) {
-  paid_at_ = after(paid_at_, now, span_of(rate, cost));
+void rate_meter::take(const start_rate& rate, const rate_use& use, timestamp now) {
+  // What comes back until the start comes is not spent before it.
+  paid_at_ = after(paid_at_, now + use.late, span_of(rate, use.cost));
 }
 
 void rate_meter::settle(const start_rate& rate, std::int64_t difference, timestamp now) {

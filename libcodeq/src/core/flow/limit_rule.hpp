@@ -10,6 +10,16 @@ namespace codeq::core {
 
 using limit_rule = limit_definition;
 
+/// What is asked of a rate.
+struct rate_use {
+  std::uint32_t cost = 1;
+  /// The costs of those that start before.
+  std::uint64_t before = 0;
+  /// The start may come so much later than it is charged, at another shard. Two of them may come
+  /// together then, so that such starts leave nothing of what comes back meanwhile unused.
+  duration late{0};
+};
+
 /// The starts of one limit key, by the generic cell rate algorithm: the whole state is the time at
 /// which the starts so far are paid for. A rule may change between any two calls.
 class rate_meter {
@@ -17,15 +27,19 @@ public:
   /// `paid_at`: in nanoseconds of shard time; 0 for a key that never started a task.
   explicit rate_meter(std::int64_t paid_at = 0) : paid_at_(paid_at) {}
 
-  /// The earliest time at which a task of that cost may start; it may be in the past. A task whose
-  /// cost exceeds the burst may start when nothing is unpaid.
-  [[nodiscard]] timestamp next_start(const start_rate& rate, std::uint32_t cost) const;
+  /// The earliest time at which it may start; it may be in the past. A task whose cost exceeds the
+  /// burst may start when nothing is unpaid. Starts in a window w are at most rate x w + the burst,
+  /// or + rate x the longest `late` when that is more. @pre `fits`, or nothing starts before
+  [[nodiscard]] timestamp next_start(const start_rate& rate, const rate_use& use) const;
+
+  /// False when it may start only after some of those before it are paid for.
+  [[nodiscard]] static bool fits(const start_rate& rate, const rate_use& use);
 
   /// Number of tasks of cost 1 that may start at once.
   [[nodiscard]] std::uint32_t starts_at(const start_rate& rate, timestamp now) const;
 
-  /// A task of that cost starts.
-  void take(const start_rate& rate, std::uint32_t cost, timestamp now);
+  /// It starts, or is charged for a late start.
+  void take(const start_rate& rate, const rate_use& use, timestamp now);
 
   /// A task cost so much more than it was charged at its start, or less when negative.
   void settle(const start_rate& rate, std::int64_t difference, timestamp now);

@@ -14,8 +14,9 @@
 #include <string_view>
 
 /// How the shards of one process compare the first ready tasks of their parts of a queue, so that
-/// priority, age and the turns of fairness keys hold over all of them. A shard with no board grants
-/// in its own order.
+/// priority, age and the turns of fairness keys hold over all of them. In a cluster priority and
+/// age also hold over the coordinators, approximately. A shard with no board grants in its own
+/// order.
 namespace codeq::core {
 
 /// The first ready task of a queue on one shard.
@@ -42,6 +43,8 @@ struct ready_head {
 struct rival_head {
   ready_head head;
   shard_id shard{};
+
+  bool operator==(const rival_head&) const = default;
 };
 
 /// True when the rival's task comes before a task like `own`.
@@ -52,6 +55,17 @@ struct rival_head {
   if (is_turn(own.enqueued_at) != is_turn(rival.enqueued_at))
     return false;
   return rival.enqueued_at + rival_age_margin < own.enqueued_at;
+}
+
+/// The same for a rival at another coordinator, whose clock may differ and whose fairness keys take
+/// turns of their own.
+[[nodiscard]] constexpr bool
+is_outranked_from_afar(const ready_head& own, const ready_head& rival) noexcept {
+  if (own.priority != rival.priority)
+    return own.priority < rival.priority;
+  if (is_turn(own.enqueued_at) || is_turn(rival.enqueued_at))
+    return false;
+  return rival.enqueued_at + far_rival_age_margin < own.enqueued_at;
 }
 
 /// The first ready task of a queue on one shard that has its turn by its fairness key.
@@ -83,8 +97,12 @@ public:
   /// True once a shard has shared turns of the queue.
   [[nodiscard]] virtual bool has_turns() const = 0;
 
-  /// The task of another shard that comes before all others; empty when there is none.
+  /// The task of another shard of the process that comes before all others; empty when there is
+  /// none.
   [[nodiscard]] virtual std::optional<rival_head> best_elsewhere() const = 0;
+
+  /// The same of the shards that other coordinators serve, as they told last.
+  [[nodiscard]] virtual std::optional<rival_head> best_far() const = 0;
 };
 
 /// The first ready tasks of all queues on all shards of the process.

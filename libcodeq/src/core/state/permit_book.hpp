@@ -18,9 +18,8 @@ namespace codeq::core {
 
 struct shard_state;
 
-/// A permit that another shard wants has a place among the tasks that a limit key holds back, in a
-/// queue of its own, and with a number that no task has.
-inline constexpr std::uint32_t permit_queue = 0xffff'ffff;
+/// A permit that another shard wants has a place among the tasks that a limit key holds back, with
+/// a number that no task has.
 inline constexpr sequence first_permit_place = sequence{1} << 63;
 
 [[nodiscard]] constexpr bool is_permit_place(sequence seq) noexcept {

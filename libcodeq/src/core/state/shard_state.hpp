@@ -182,12 +182,21 @@ struct queue_state {
     return settings.paused ? 0 : std::min(ready - held, lease_cap());
   }
 
-  /// True when a task of another shard comes before the task that this shard shows.
-  [[nodiscard]] bool is_head_outranked() const {
+  /// True when a task of another shard comes before the task that this shard shows; for a worker
+  /// that reaches all coordinators also when it is a task of another coordinator.
+  [[nodiscard]] bool is_head_outranked(bool reaches_all) const {
     if (!head)
       return false;
     auto best = board->best_elsewhere();
-    return waits.shard_behind() || (best && is_outranked(*head, best->head));
+    if (waits.shard_behind() || (best && is_outranked(*head, best->head)))
+      return true;
+    return reaches_all && is_head_outranked_from_afar();
+  }
+
+  /// The same for tasks of other coordinators only.
+  [[nodiscard]] bool is_head_outranked_from_afar() const {
+    auto far = head ? board->best_far() : std::nullopt;
+    return far && is_outranked_from_afar(*head, far->head);
   }
 };
 
@@ -224,6 +233,8 @@ struct attached_worker {
   /// Its credits were given back because of tasks on other shards, and it was not notified of other
   /// tasks since.
   bool is_outranked = false;
+  /// See `claim`.
+  bool reaches_all = false;
   /// The worker claimed in this turn.
   bool claimed = false;
   /// The worker's position in the order in which all workers arrived at their queues.

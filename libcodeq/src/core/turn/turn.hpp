@@ -58,6 +58,25 @@ private:
     std::uint32_t tasks = 0;
   };
 
+  /// A queue whose next task, of `priority`, comes after one of the shard `by`.
+  struct outranked_queue {
+    std::uint32_t queue = 0;
+    std::uint8_t priority = 0;
+    shard_id by{};
+    /// Another coordinator serves that shard: only workers that reach all wait for its tasks.
+    bool is_far = false;
+  };
+
+  /// Why no more tasks of a queue are granted to a worker.
+  enum class grant_end : std::uint8_t {
+    /// It has as many as it may have, or there are no more.
+    done,
+    /// The queue's next task is for no worker now.
+    queue_waits,
+    /// It is not for this one.
+    claimer_waits
+  };
+
   void advance(const instant& now);
 
   /// Makes tasks ready whose time has come: each at once, but once there are many, all those of a
@@ -130,8 +149,7 @@ private:
   /// Adds the workers with credits that claim from the queue by a prefix only.
   void add_by_prefix(
     std::uint32_t queue, std::vector<std::pair<std::uint32_t, peer_id>>& waiting) const;
-  /// False when the queue's next task comes after the rival's.
-  bool grant(std::uint32_t queue, peer_id peer, std::uint32_t count, known_rival& rival);
+  grant_end grant(std::uint32_t queue, peer_id peer, std::uint32_t count, known_rival& rival);
   /// Holds the tasks of a priority back that come next and that their limits do not admit. False
   /// when the turn has to leave further ones to the next turn.
   /// `asks`: tasks that lack a permit are taken out as well, and the permit is asked for.
@@ -400,7 +418,7 @@ private:
   [[nodiscard]] std::uint32_t credits_for(std::uint32_t queue, peer_id peer) const;
   [[nodiscard]] std::uint32_t unkept_credits(peer_id peer) const;
   /// The queue's next task, if there were slots, comes after one of another shard.
-  [[nodiscard]] bool is_first_outranked(std::uint32_t queue) const;
+  [[nodiscard]] bool is_first_outranked(std::uint32_t queue, bool reaches_all) const;
   /// The claimers with that need that would lease tasks of the queue if there were slots.
   [[nodiscard]] std::vector<peer_id> claimers_at(std::uint32_t queue, claimer_need need) const;
   /// There is such a claimer.
@@ -479,6 +497,7 @@ private:
   void run(const end_session& c);
 
   void run(const tick&) {}
+  void run(const look_at_rivals& c);
 
   void run(const copy_survivors& c);
 
@@ -531,8 +550,7 @@ private:
   std::vector<commands_audited> closed_audits_;
   bool snapshot_wanted_ = false;
   std::vector<open_grant> granted_;
-  /// Queues whose next task, which the pair contains, comes after one of that shard.
-  std::vector<std::pair<std::uint32_t, rival_head>> outranked_;
+  std::vector<outranked_queue> outranked_;
   /// Number of tasks that the turn may still hold back.
   std::size_t holds_left_ = tuning::limits_held_per_turn_max;
   /// Index of the queue of the lease that was ended last.

@@ -219,6 +219,7 @@ void turn::run(const claim& c) {
   at->second.notified = false;
   at->second.is_outranked = false;
   at->second.claimed = true;
+  at->second.reaches_all = c.reaches_all;
   state_.promised.forget(c.peer);
   state_.list_need(c.peer);
   touched_.insert(c.peer);
@@ -358,8 +359,9 @@ void turn::match_queue(std::uint32_t queue) {
       auto share = (q.grantable() + sharers - 1) / sharers;
       auto& [credits, peer] = waiting[i];
       auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(share, credits));
-      may_grant = grant(queue, peer, count, rival);
-      credits = credits_for(queue, peer);
+      auto end = grant(queue, peer, count, rival);
+      may_grant = end != grant_end::queue_waits;
+      credits = end == grant_end::claimer_waits ? 0 : credits_for(queue, peer);
     }
     std::erase_if(waiting, [](const auto& one) { return one.first == 0; });
   }
@@ -397,20 +399,6 @@ void turn::settle_first(queue_state& q) {
   }
 }
 
-void turn::give_back_outranked() {
-  // After all queues were matched, so that tasks of other queues could use the credits.
-  for (const auto& [queue, next] : outranked_) {
-    for (auto [credits, peer] : waiting_at(queue)) {
-      auto& a = state_.attached.at(peer);
-      a.credits -= credits;
-      a.notified = true;
-      a.is_outranked = true;
-      state_.list_need(peer);
-      effects_.emplace_back(claim_outranked{peer, credits, next.shard, next.head.priority});
-    }
-  }
-}
-
 void turn::add_by_prefix(
   std::uint32_t index, std::vector<std::pair<std::uint32_t, peer_id>>& waiting) const {
   const auto& queue = *state_.queues[index];
@@ -427,7 +415,7 @@ void turn::add_by_prefix(
   }
 }
 
-bool turn::grant(
+turn::grant_end turn::grant(
   std::uint32_t queue, peer_id peer, std::uint32_t count, known_rival& rival) {
   auto& q = *state_.queues[queue];
   const auto& a = state_.attached.at(peer);
@@ -441,17 +429,21 @@ bool turn::grant(
       auto* s = find_segment(state_.segments, tasks.first);
       if (s->limits && !may_start(state_, *s)) {
         if (!hold_refused(q, priority, true))
-          return false;
+          return grant_end::queue_waits;
         continue;
       }
       ready_head next{
         static_cast<std::uint8_t>(priority), who ? time_of_turn(time) : s->enqueued_at};
-      const auto& first = rival.at(priority);
-      if (!behind && first && is_outranked(next, first->head))
-        behind = first->shard;
+      // First, so that a worker which is sent to another shard here gets that one's task.
+      if (auto far = a.reaches_all ? rival.far_before(next) : std::nullopt) {
+        outranked_.push_back({queue, next.priority, *far, true});
+        return grant_end::claimer_waits;
+      }
+      if (!behind)
+        behind = rival.before(next);
       if (behind) {
-        outranked_.emplace_back(queue, rival_head{next, *behind});
-        return false;
+        outranked_.push_back({queue, next.priority, *behind, false});
+        return grant_end::queue_waits;
       }
       tasks.count = std::min(tasks.count, tasks_within(a.bytes, *s));
       lease_run(*s, tasks, peer, who ? q.fair->charge(priority, *who, tasks.count) : 0);
@@ -459,7 +451,7 @@ bool turn::grant(
       count -= tasks.count;
     }
   }
-  return true;
+  return grant_end::done;
 }
 
 void turn::lease_run(segment& s, const seq_run& tasks, peer_id peer, std::uint32_t charged) {
@@ -517,82 +509,6 @@ fencing_token turn::extend_grant(
   else
     runs.push_back(tasks);
   return static_cast<fencing_token>(state_.tokens.take(tasks.count));
-}
-
-template <class Condition>
-bool turn::has_queue(const attached_worker& a, Condition meets) const {
-  auto meets_at = [&](std::uint32_t queue) { return meets(*state_.queues[queue]); };
-  if (std::any_of(a.queues.begin(), a.queues.end(), meets_at))
-    return true;
-  return std::any_of(a.prefixes.begin(), a.prefixes.end(), [&](const claimed_prefix& prefix) {
-    const auto& busy = prefix.claims->busy;
-    return std::any_of(busy.begin(), busy.end(), [&](const auto& one) {
-      return meets_at(one.second) && takes_by_prefix(a, *state_.queues[one.second]);
-    });
-  });
-}
-
-bool turn::has_ready(const attached_worker& a) const {
-  return has_queue(a, [](const queue_state& queue) { return queue.grantable() > 0; });
-}
-
-bool turn::may_get_slots(const attached_worker& a) const {
-  return state_.permits.has_slot_queues() && has_queue(a, [](const queue_state& queue) {
-    return queue.has_slots() && queue.grantable() == 0 && queue.claimable() > 0;
-  });
-}
-
-bool turn::has_news(const attached_worker& a) const {
-  if (!a.is_outranked)
-    return !a.notified && has_ready(a);
-  return has_queue(a, [](const queue_state& queue) {
-    return queue.grantable() > 0 && !queue.is_head_outranked();
-  });
-}
-
-void turn::settle_granted() {
-  for (auto& g : granted_) {
-    auto& a = state_.attached.at(g.batch.peer);
-    g.batch.more = has_ready(a);
-    a.notified = g.batch.more;
-    state_.list_need(g.batch.peer);
-    // It is to be notified of tasks that get slots, and may be the only claimer.
-    if (a.need() == claimer_need::news)
-      note_slot_queues(a);
-  }
-}
-
-void turn::tell_claimers(const std::vector<std::uint32_t>& with_work) {
-  // No other claimer needs a notification: those that still have credits found no task in the last
-  // turn.
-  for (auto queue : with_work) {
-    const auto& q = *state_.queues[queue];
-    for (const auto& [arrival, peer] : q.claimers.waiting_for(claimer_need::news))
-      touched_.insert(peer);
-    for (const auto* claims : q.prefixes)
-      for (const auto& [arrival, peer] : claims->claimers.waiting_for(claimer_need::news))
-        touched_.insert(peer);
-  }
-  for (auto peer : touched_) {
-    auto at = state_.attached.find(peer);
-    if (at == state_.attached.end())
-      continue;
-    auto& a = at->second;
-    // Tasks that wait for room can be granted as soon as the worker's connection has sent the rest.
-    bool is_full = a.open_credits() == 0;
-    // Otherwise the credits would be moved to other shards.
-    if (!is_full && a.claimed && unkept_credits(peer) == 0)
-      continue;
-    if (!is_full && a.claimed) {
-      effects_.emplace_back(claim_parked{peer});
-    } else if (is_full && has_news(a)) {
-      a.notified = true;
-      a.is_outranked = false;
-      state_.list_need(peer);
-      effects_.emplace_back(work_available{peer});
-    }
-    a.claimed = false;
-  }
 }
 
 } // namespace codeq::core

@@ -127,17 +127,6 @@ std::uint32_t turn::unkept_credits(peer_id peer) const {
   return credits_for(no_queue, peer);
 }
 
-bool turn::is_first_outranked(std::uint32_t index) const {
-  auto& queue = *state_.queues[index];
-  auto priority = queue.first_priority();
-  if (!queue.board || queue.ready_by_priority[priority] == 0)
-    return false;
-  if (queue.fair && queue.fair->next(priority).behind)
-    return true;
-  auto best = queue.board->best_elsewhere();
-  return best && is_outranked(state_.first_ready(queue), best->head);
-}
-
 std::vector<peer_id> turn::claimers_at(std::uint32_t index, claimer_need need) const {
   const auto& queue = *state_.queues[index];
   std::vector<peer_id> found;
@@ -145,7 +134,8 @@ std::vector<peer_id> turn::claimers_at(std::uint32_t index, claimer_need need) c
     for (const auto& [arrival, peer] : claimers.waiting_for(need)) {
       const auto& a = state_.attached.at(peer);
       bool is_left_out = by_prefix && !takes_by_prefix(a, queue);
-      if (!is_left_out && !(a.is_outranked && is_first_outranked(index)))
+      bool must_wait = a.is_outranked && is_first_outranked(index, a.reaches_all);
+      if (!is_left_out && !must_wait)
         found.push_back(peer);
     }
   };

@@ -50,6 +50,7 @@ void claim_run::start() {
     if (ways_.to(shard) == way::none)
       carry_out(router_.set_here(shard, false));
   }
+  reaches_all_ = ways_.reach_all();
   carry_out(router_.add_credits(options_.count));
   // A host tells when its shard comes.
   if (router_.waiting() == 0)
@@ -102,7 +103,7 @@ void claim_run::carry_out(const coordinator::claim_router::moves& moves) {
   for (const auto& move : moves) {
     if (move.what == kind::claim) {
       auto room = std::exchange(untold_room_[value(move.shard)], 0);
-      const core::claim wanted{0, move.credits, options_.lease, 0, room};
+      const core::claim wanted{0, move.credits, options_.lease, 0, room, reaches_all_};
       if (!attach(move.shard, wanted))
         command(move.shard, wanted);
     } else {

@@ -229,6 +229,9 @@ private:
 
   void add(shard_id shard, arrival granted);
 
+  /// Tells the shards that it is attached to when the claim reaches all shards, or not any more.
+  void tell_reach();
+
   /// Keeps the tasks that the claim still wants, and gives the others back.
   void keep(std::vector<task> tasks);
 
@@ -292,6 +295,8 @@ private:
   /// The gateway knows that there was no work.
   bool has_told_ = false;
   bool finished_ = false;
+  /// See `core::claim`.
+  bool reaches_all_ = false;
   /// A shard has left, and may have granted tasks before.
   bool may_get_late_tasks_ = false;
   bool will_look_again_ = false;

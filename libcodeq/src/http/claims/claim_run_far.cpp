@@ -55,10 +55,20 @@ void claim_run::follow(shard_id shard, const claim_ways::change& change) {
     quiet_rounds_ = 0;
     carry_out(router_.set_here(shard, true));
   }
+  tell_reach();
   // A shard that left does not answer, and one that came may have work.
   if (round_ > 0 && !std::exchange(will_look_again_, true))
     port_.look_again_soon();
   finish_if_settled();
+}
+
+void claim_run::tell_reach() {
+  const auto reaches_all = ways_.reach_all();
+  if (std::exchange(reaches_all_, reaches_all) == reaches_all)
+    return;
+  for (std::uint16_t i = 0; i < shard_count(); ++i)
+    if (const shard_id shard{i}; ways_.is_attached(shard))
+      command(shard, core::claim{0, 0, options_.lease, 0, 0, reaches_all});
 }
 
 void claim_run::look_again() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/claims/claim_ways.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace codeq::http {
@@ -13,6 +14,11 @@ claim_ways::way claim_ways::place::now() const {
 
 claim_ways::way claim_ways::to(shard_id shard) const {
   return places_[value(shard)].now();
+}
+
+bool claim_ways::reach_all() const {
+  return std::all_of(
+    places_.begin(), places_.end(), [](const place& at) { return at.now() != way::none; });
 }
 
 claim_ways::change claim_ways::follow(place& at, const place& next, bool is_renewed) {

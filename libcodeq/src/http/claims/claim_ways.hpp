@@ -32,6 +32,9 @@ public:
 
   [[nodiscard]] way to(shard_id shard) const;
 
+  /// There is a way to each shard.
+  [[nodiscard]] bool reach_all() const;
+
   /// The gateway finds the shard here, or not. A claim that is attached here is told by the shard
   /// itself, in the order of its other messages, so that this is ignored then.
   [[nodiscard]] change find_here(shard_id shard, bool is_here);
@@ -49,6 +52,11 @@ public:
 
   [[nodiscard]] bool is_attached_here(shard_id shard) const {
     return places_[value(shard)].is_attached_here;
+  }
+
+  /// The claim is attached on its way to the shard.
+  [[nodiscard]] bool is_attached(shard_id shard) const {
+    return to(shard) == way::far ? attachment(shard) != 0 : is_attached_here(shard);
   }
 
   /// The attachment over a connection; 0: none. Each one has another number.

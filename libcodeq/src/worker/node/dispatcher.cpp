@@ -42,6 +42,7 @@ void dispatcher::flush() {
     // Before the reports: tasks of a queue that they give back must not be granted to this node
     // again.
     send_queues(link);
+    tell_reach(link);
   }
   send_reports();
   for (std::size_t link = 0; link < links_.size(); ++link) {

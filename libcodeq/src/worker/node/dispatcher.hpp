@@ -172,6 +172,9 @@ private:
     bool refused = false;
     /// Its coordinator is one of a cluster.
     bool is_of_cluster = false;
+    /// It heeds whether this node reaches all coordinators, and what it knows of that.
+    bool takes_reach = false;
+    bool knows_reach = false;
     /// Shards that have not answered the resume.
     std::set<shard_id> resuming;
     /// Version of the open queues that the coordinator knows; 0: those of the hello.
@@ -225,6 +228,9 @@ private:
 
   void send_reports();
   void retry_places(monotonic_time now);
+  /// Finds out whether there is a link to the coordinator of every shard.
+  void find_reach();
+  void tell_reach(std::size_t link);
   /// Sends the news of these leases' handlers again.
   void resend_news(const lease_book::lease_test& is_meant);
   void forget_link(std::size_t link);
@@ -284,6 +290,7 @@ private:
   std::uint64_t queues_version_ = 0;
   std::vector<link_state> links_;
   cluster::shard_routes routes_;
+  bool reaches_all_ = false;
   /// The store of the cluster's shards, once one of its coordinators was connected.
   std::optional<std::size_t> cluster_store_;
 

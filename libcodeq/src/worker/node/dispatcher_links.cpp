@@ -30,17 +30,19 @@ std::optional<std::size_t> dispatcher::link_of(std::size_t store, shard_id shard
 
 void dispatcher::take_link_up(
   std::size_t link, const protocol::hello_ack& ack, monotonic_time now) {
+  auto& at = links_[link];
   bool takes_patterns = false;
   std::string node;
   auto shards = ack.read([&](schema::HelloAck::Reader read) -> result<std::size_t> {
     takes_patterns = read.getTakesPrefixes();
+    at.takes_reach = read.getTakesReach();
     node.assign(read.getNode().cStr(), read.getNode().size());
     return read.getShardCount();
   });
   if (!shards || *shards == 0 || *shards > limits::shards_max)
     return port_.break_link(link, {errc::protocol_error, "hello ack without a usable shard count"});
-  auto& at = links_[link];
   at.open = true;
+  at.knows_reach = false;
   port_.note_connected(link, *shards);
   if (!takes_patterns && !pool_.patterns().empty())
     port_.note_no_patterns(link);
@@ -85,10 +87,25 @@ void dispatcher::follow(const cluster::shard_routes::changes& changes, monotonic
     if (at.is_there)
       port_.close_link(link, {errc::going_away, "another link leads to the coordinator"});
   }
+  find_reach();
   if (!changes.resend.empty())
     resume_shards(changes.resend, now);
   if (changes.retries && !std::exchange(retries_places_, true))
     places_wake_ = wake_after(tuning::not_here_pause);
+}
+
+void dispatcher::tell_reach(std::size_t link) {
+  auto& at = links_[link];
+  if (!at.is_of_cluster || !at.takes_reach || at.knows_reach == reaches_all_)
+    return;
+  at.knows_reach = reaches_all_;
+  send_to(link, make_reach(reaches_all_).to_wire());
+}
+
+void dispatcher::find_reach() {
+  const auto now = routes_.reaches_all();
+  if (std::exchange(reaches_all_, now) != now)
+    schedule_flush();
 }
 
 void dispatcher::retry_places(monotonic_time now) {
@@ -179,6 +196,7 @@ void dispatcher::take_link_down(std::size_t link, const error& reason, bool fina
   at.resuming.clear();
   claims_.close(link);
   routes_.take_down(link);
+  find_reach();
   if (!final)
     return;
   at.refused = true;

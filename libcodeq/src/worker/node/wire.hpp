@@ -95,6 +95,9 @@ make_resume(shard_id shard, const std::vector<const beat*>& held);
 /// Asks a coordinator of a cluster for unused credits.
 [[nodiscard]] protocol::claim_request make_take_back(std::size_t credits);
 
+/// Whether this node is connected to the coordinators of all shards.
+[[nodiscard]] protocol::claim_request make_reach(bool reaches_all);
+
 /// Restricts claims to these queues and patterns of the tenant from now on, without those in
 /// `without`, which they name or match: these are served, but take no tasks for now. Contains no
 /// credits.

@@ -223,6 +223,15 @@ protocol::claim_request make_take_back(std::size_t credits) {
     8);
 }
 
+protocol::claim_request make_reach(bool reaches_all) {
+  using reach = schema::ClaimRequest::Reach;
+  return protocol::claim_request::build(
+    [&](schema::ClaimRequest::Builder root) {
+      root.setReach(reaches_all ? reach::ALL : reach::SOME);
+    },
+    8);
+}
+
 protocol::claim_request
 make_queue_change(
   const std::string& tenant,

@@ -177,6 +177,45 @@ TEST(ClaimRouter, BetterTasksOfAShardThatLeftHoldNothingUp) {
   EXPECT_EQ(say(router.outranked(shard(0), 1, shard(1), 3)), "claim0x1");
 }
 
+TEST(ClaimRouter, KeepsCreditsFromAShardThatComesAfterOneOfAnotherCoordinator) {
+  claim_router router(3);
+  static_cast<void>(router.set_here(shard(2), false));
+  static_cast<void>(router.has_work(shard(0)));
+  static_cast<void>(router.has_work(shard(1)));
+  EXPECT_EQ(say(router.add_credits(2)), "claim0x1 claim1x1");
+
+  EXPECT_EQ(say(router.outranked(shard(0), 1, shard(2), 3)), "claim1x1");
+  EXPECT_EQ(say(router.outranked(shard(1), 2, shard(2), 3)), "");
+  EXPECT_EQ(router.credits(), 2u);
+  EXPECT_EQ(router.waiting(), 0u);
+  EXPECT_FALSE(router.is_starving(true)) << "the tasks here come later";
+
+  EXPECT_EQ(say(router.has_work(shard(0))), "claim0x2");
+}
+
+TEST(ClaimRouter, ShardWhoseTaskComesFirstHereDoesNotWaitForAnotherCoordinatorAnyMore) {
+  claim_router router(3);
+  static_cast<void>(router.set_here(shard(2), false));
+  static_cast<void>(router.has_work(shard(0)));
+  EXPECT_EQ(say(router.add_credits(1)), "claim0x1");
+  EXPECT_EQ(say(router.outranked(shard(0), 1, shard(2), 3)), "claim1x1");
+
+  EXPECT_EQ(say(router.outranked(shard(1), 1, shard(0), 2)), "claim0x1");
+}
+
+TEST(ClaimRouter, GivesTheWorkerCreditsThatWaitForAnotherCoordinator) {
+  claim_router router(2);
+  static_cast<void>(router.set_here(shard(1), false));
+  static_cast<void>(router.has_work(shard(0)));
+  EXPECT_EQ(say(router.add_credits(2)), "claim0x2");
+  EXPECT_EQ(say(router.outranked(shard(0), 2, shard(1), 3)), "");
+
+  EXPECT_EQ(say(router.take_back(2)), "");
+  EXPECT_FALSE(router.is_taking_back());
+  EXPECT_EQ(router.take_returned(), 2u);
+  EXPECT_EQ(router.credits(), 0u);
+}
+
 /// A router among shards that behave like the core: work comes and goes at random; messages in both
 /// directions are queued and arrive late, in order.
 class routed_shards {

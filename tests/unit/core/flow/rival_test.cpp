@@ -16,6 +16,8 @@ public:
     std::optional<core::ready_head> rival;
     /// Replaces `rival` once that was read.
     std::optional<core::ready_head> later_rival;
+    /// Of shard 2, which another coordinator serves.
+    std::optional<core::ready_head> far{};
     /// Shard 1 has fairness keys.
     bool has_turns = false;
   };
@@ -43,6 +45,12 @@ public:
       return core::rival_head{*rival, shard_id{1}};
     }
 
+    [[nodiscard]] std::optional<core::rival_head> best_far() const override {
+      if (!row_.far)
+        return std::nullopt;
+      return core::rival_head{*row_.far, shard_id{2}};
+    }
+
   private:
     row& row_;
   };
@@ -62,6 +70,17 @@ protected:
 
   void set_rival(const std::string& queue, std::uint8_t priority, duration age = duration{0}) {
     board_->rows[queue].rival = core::ready_head{priority, now() - age};
+  }
+
+  void set_far(const std::string& queue, std::uint8_t priority, duration age = duration{0}) {
+    board_->rows[queue].far = core::ready_head{priority, now() - age};
+  }
+
+  /// A claim of a worker that can have the tasks of all coordinators.
+  std::string claim_reaching_all(const std::string& worker, std::uint32_t credits) {
+    core::claim wanted{peer_of(worker), credits};
+    wanted.reaches_all = true;
+    return decide(wanted);
   }
 
   void set_rival_turn(const std::string& queue, std::int64_t time) {
@@ -87,6 +106,71 @@ TEST_F(Rival, TaskOfAHigherPriorityOnAnotherShardComesFirst) {
 
   board_->rows["q"].rival.reset();
   EXPECT_EQ(claim("w", 2), "w: parked; w: got 1/t1");
+}
+
+TEST_F(Rival, TaskOfAnotherCoordinatorComesFirstForAWorkerThatReachesIt) {
+  enqueue("q", 1, {.priority = 7});
+  enqueue("q", 2, {.priority = 3});
+  set_far("q", 5);
+  attach("v", {"q"});
+  attach("w", {"q"});
+
+  EXPECT_EQ(
+    claim_reaching_all("w", 3), "w: outranked 2 by 2 with 3; w: got 1/t1 and there is more");
+  EXPECT_EQ(claim("v", 1), "v: got 2/t2 and there is more");
+}
+
+TEST_F(Rival, OneWorkerThatReachesItDoesNotKeepTasksFromOthers) {
+  attach("v", {"q"});
+  attach("w", {"q"});
+  set_far("q", 5);
+  claim_reaching_all("w", 2);
+  claim("v", 1);
+
+  EXPECT_EQ(enqueue("q", 2, {.priority = 3}), "w: outranked 2 by 2 with 3; v: got 1/t1");
+}
+
+TEST_F(Rival, WorkerHearsWhenItNeedsNotWaitForAnotherCoordinatorAnyMore) {
+  enqueue("q", 1, {.priority = 3});
+  set_far("q", 5);
+  attach("w", {"q"});
+  EXPECT_EQ(claim_reaching_all("w", 1), "w: outranked 1 by 2 with 3");
+
+  EXPECT_EQ(decide(core::look_at_rivals{}), "");
+  set_far("q", 3);
+  EXPECT_EQ(decide(core::look_at_rivals{}), "w: work available");
+  EXPECT_EQ(decide(core::look_at_rivals{}), "");
+  EXPECT_EQ(claim_reaching_all("w", 1), "w: got 1/t1");
+}
+
+TEST_F(Rival, WorkerThatWaitedForAnotherCoordinatorLearnsOfARivalHereByItsClaim) {
+  enqueue("q", 1, {.priority = 3});
+  set_far("q", 5);
+  attach("w", {"q"});
+  claim_reaching_all("w", 1);
+  board_->rows["q"].far.reset();
+  set_rival("q", 4);
+
+  EXPECT_EQ(decide(core::look_at_rivals{}), "w: work available");
+  EXPECT_EQ(claim_reaching_all("w", 1), "w: outranked 1 by 1 with 3");
+}
+
+TEST_F(Rival, OlderTaskOfAnotherCoordinatorComesFirstFromFiveSecondsOn) {
+  enqueue("q");
+  attach("w", {"q"});
+
+  set_far("q", 0, 5001ms);
+  EXPECT_EQ(claim_reaching_all("w", 1), "w: outranked 1 by 2 with 0");
+  set_far("q", 0, 5000ms);
+  EXPECT_EQ(claim_reaching_all("w", 1), "w: got 1/t1");
+}
+
+TEST_F(Rival, TurnsOfFairnessKeysAreNotComparedWithOtherCoordinators) {
+  enqueue("q", 1, {.fairness = {"a", 1}});
+  board_->rows["q"].far = core::ready_head{0, core::time_of_turn(0)};
+  attach("w", {"q"});
+
+  EXPECT_EQ(claim_reaching_all("w", 1), "w: got 1/t1");
 }
 
 TEST_F(Rival, OnlyTasksBelowItsPriorityWait) {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+#include "codeq/time.hpp"
+
+#include "base/fair_share.hpp"
+#include "coordinator/replica/head_news.hpp"
+
+#include <array>
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace codeq::coordinator {
+
+/// What the coordinators of a cluster tell each other about their first ready tasks, so that
+/// priority and age hold over all of them, approximately. A coordinator tells of a queue the task
+/// that has come first for `steady_looks` ticks: what is granted at once elsewhere is not worth
+/// that others wait for it, and while they wait for tasks that are gone, nobody is served. The
+/// tasks that others told of are void when they have said nothing for `silence_max`. Pure; used by
+/// one thread. A tick takes time for the queues that have changed only.
+class head_exchange {
+public:
+  /// Ticks are 25 ms apart, so that others know of a task within 100 ms.
+  static constexpr std::size_t steady_looks = 3;
+
+  /// Ages are told when they have changed by as much.
+  static constexpr duration age_step{1000};
+
+  static constexpr duration silence_max{400};
+
+  /// Number of queues of which a coordinator tells, shared by tenants. Of others only its own
+  /// shards know.
+  static constexpr std::size_t queues_max = 4096;
+
+  /// Shards have numbers below `shards`.
+  explicit head_exchange(std::size_t shards) : shards_(shards) {}
+
+  // Of this coordinator.
+
+  /// The first task on the shards here has changed.
+  void show(const queue_head& now);
+
+  /// Looks at what has changed. Returns what to tell all other coordinators; it may be nothing.
+  [[nodiscard]] head_news tick();
+
+  /// What to tell a coordinator to which there is a new connection, in parts.
+  [[nodiscard]] std::vector<head_news> all() const;
+
+  /// True while others know of a task here, so that they have to hear that this coordinator is
+  /// still there.
+  [[nodiscard]] bool has_told() const { return told_.used() > 0; }
+
+  // Of the others.
+
+  /// A coordinator is there, and has told something unless `news` is null.
+  void hear(const std::string& node, const head_news* news, monotonic_time now);
+
+  /// The connection to the coordinator is lost.
+  void lose(const std::string& node);
+
+  /// Forgets what coordinators told that have been silent since.
+  void forget_silent(monotonic_time now);
+
+  struct far_changes {
+    /// The queues whose first task at the other coordinators has changed.
+    std::vector<queue_head> heads{};
+    /// Some of these tasks do not come before as many others as the ones before.
+    bool frees_tasks = false;
+  };
+
+  /// The changes since the last call.
+  [[nodiscard]] far_changes take_changes();
+
+private:
+  using head = std::optional<core::rival_head>;
+
+  /// A queue with tasks here, or with some that were told.
+  struct own_queue {
+    head now{};
+    /// Those of the last ticks, the latest first.
+    std::array<head, steady_looks - 1> before{};
+    head told{};
+    bool is_due = false;
+  };
+
+  struct other_node {
+    monotonic_time heard_at{};
+    std::map<queue_address, core::rival_head> heads{};
+  };
+
+  void look_at(const queue_address& queue, head_news& news);
+  void look_later(const queue_address& queue, own_queue& at);
+  /// False when the tenant has told of as many queues as it may.
+  [[nodiscard]] bool take_place(const queue_address& queue, const own_queue& at, const head& next);
+  void set_far(other_node& node, const queue_head& told);
+  void forget(other_node& node);
+  [[nodiscard]] head best_of(const queue_address& queue) const;
+
+  std::size_t shards_;
+  std::map<queue_address, own_queue> own_;
+  /// The queues to look at in the next ticks.
+  std::deque<queue_address> due_;
+  base::fair_share told_{queues_max};
+  std::map<std::string, other_node> others_;
+  /// The queues whose tasks at other coordinators have changed, with the first one before.
+  std::map<queue_address, head> changed_;
+};
+
+} // namespace codeq::coordinator

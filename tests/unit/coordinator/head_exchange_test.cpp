@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/hub/head_exchange.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+namespace codeq::coordinator {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t shards = 8;
+const queue_address q{"t", "q"};
+
+std::optional<core::rival_head>
+head(std::uint8_t priority, duration age = 0ms, std::uint16_t shard = 1) {
+  return core::rival_head{{priority, timestamp{1'000'000ms} - age}, shard_id{shard}};
+}
+
+std::string say(const std::optional<core::rival_head>& told) {
+  if (!told)
+    return "none";
+  auto age = timestamp{1'000'000ms} - told->head.enqueued_at;
+  auto text = "p" + std::to_string(told->head.priority);
+  text += core::is_turn(told->head.enqueued_at) ? " by turn" : " " + std::to_string(age.count());
+  return text + " at " + std::to_string(value(told->shard));
+}
+
+std::string say(const std::vector<queue_head>& heads) {
+  std::string text;
+  for (const auto& one : heads)
+    text += (text.empty() ? "" : "; ") + one.queue.queue + ": " + say(one.head);
+  return text;
+}
+
+/// What a tick tells the others.
+std::string tick(head_exchange& exchange) {
+  return say(exchange.tick().heads);
+}
+
+head_news news(const std::optional<core::rival_head>& of_q, bool is_whole = false) {
+  return {is_whole, {{q, of_q}}};
+}
+
+monotonic_time at(duration since_start) {
+  return monotonic_time{} + since_start;
+}
+
+TEST(HeadExchange, TellsOfATaskThatHasWaitedForThreeTicks) {
+  head_exchange exchange(shards);
+  exchange.show({q, head(5)});
+
+  EXPECT_EQ(tick(exchange), "");
+  EXPECT_EQ(tick(exchange), "");
+  EXPECT_FALSE(exchange.has_told());
+  EXPECT_EQ(tick(exchange), "q: p5 0 at 1");
+  EXPECT_TRUE(exchange.has_told());
+  EXPECT_EQ(tick(exchange), "");
+}
+
+TEST(HeadExchange, TaskThatIsGrantedSoonIsNotToldOf) {
+  head_exchange exchange(shards);
+  for (int i = 0; i < 5; ++i) {
+    exchange.show({q, head(9)});
+    EXPECT_EQ(tick(exchange), "");
+    exchange.show({q, std::nullopt});
+    EXPECT_EQ(tick(exchange), "");
+  }
+}
+
+TEST(HeadExchange, BeneathShortVisitsOfBetterTasksTheOneThatStaysIsTold) {
+  head_exchange exchange(shards);
+  exchange.show({q, head(3)});
+  for (int i = 0; i < 3; ++i)
+    (void)exchange.tick();
+
+  exchange.show({q, head(9)});
+  EXPECT_EQ(tick(exchange), "");
+  exchange.show({q, head(3)});
+  EXPECT_EQ(tick(exchange), "");
+  exchange.show({q, head(9)});
+  EXPECT_EQ(tick(exchange) + tick(exchange), "");
+  EXPECT_EQ(tick(exchange), "q: p9 0 at 1");
+}
+
+TEST(HeadExchange, TaskThatIsGoneIsWithdrawnAtOnce) {
+  head_exchange exchange(shards);
+  exchange.show({q, head(5)});
+  for (int i = 0; i < 3; ++i)
+    (void)exchange.tick();
+
+  exchange.show({q, head(2)});
+  EXPECT_EQ(tick(exchange), "q: p2 0 at 1");
+  exchange.show({q, std::nullopt});
+  EXPECT_EQ(tick(exchange), "q: none");
+  EXPECT_FALSE(exchange.has_told());
+}
+
+TEST(HeadExchange, AgesAreToldInSteps) {
+  head_exchange exchange(shards);
+  exchange.show({q, head(0, 60s)});
+  for (int i = 0; i < 3; ++i)
+    (void)exchange.tick();
+
+  exchange.show({q, head(0, 59'001ms)});
+  EXPECT_EQ(tick(exchange), "");
+  exchange.show({q, head(0, 59s)});
+  EXPECT_EQ(tick(exchange), "q: p0 59000 at 1");
+}
+
+TEST(HeadExchange, ShardWithTheTaskIsToldAtOnce) {
+  head_exchange exchange(shards);
+  exchange.show({q, head(5)});
+  for (int i = 0; i < 3; ++i)
+    (void)exchange.tick();
+
+  exchange.show({q, head(5, 0ms, 2)});
+  EXPECT_EQ(tick(exchange), "q: p5 0 at 2");
+}
+
+TEST(HeadExchange, NewConnectionIsToldOfEverything) {
+  head_exchange exchange(shards);
+  for (std::size_t i = 0; i < head_news::queues_max + 1; ++i)
+    exchange.show({{"t", "q" + std::to_string(i)}, head(1)});
+  for (int i = 0; i < 6; ++i)
+    (void)exchange.tick();
+
+  auto parts = exchange.all();
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_TRUE(parts[0].is_whole);
+  EXPECT_EQ(parts[0].heads.size(), head_news::queues_max);
+  EXPECT_FALSE(parts[1].is_whole);
+  EXPECT_EQ(parts[1].heads.size(), 1u);
+}
+
+TEST(HeadExchange, OneTenantTellsOfHalfOfTheQueuesAtMost) {
+  head_exchange exchange(shards);
+  for (std::size_t i = 0; i < head_exchange::queues_max; ++i)
+    exchange.show({{"many", "q" + std::to_string(i)}, head(1)});
+  for (int i = 0; i < 40; ++i)
+    (void)exchange.tick();
+  exchange.show({{"few", "q"}, head(1)});
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(tick(exchange), "");
+
+  EXPECT_EQ(tick(exchange), "q: p1 0 at 1");
+  std::size_t told = 0;
+  for (const auto& part : exchange.all())
+    told += part.heads.size();
+  EXPECT_EQ(told, head_exchange::queues_max / 2 + 1);
+}
+
+TEST(HeadExchange, FirstTaskOfAllOthersCounts) {
+  head_exchange exchange(shards);
+  auto of_a = news(head(5, 0ms, 2));
+  auto of_b = news(head(7, 0ms, 3));
+  exchange.hear("a", &of_a, at(0ms));
+  exchange.hear("b", &of_b, at(0ms));
+
+  auto changes = exchange.take_changes();
+  EXPECT_EQ(say(changes.heads), "q: p7 0 at 3");
+  EXPECT_FALSE(changes.frees_tasks);
+  of_b = news(std::nullopt);
+  exchange.hear("b", &of_b, at(0ms));
+  changes = exchange.take_changes();
+  EXPECT_EQ(say(changes.heads), "q: p5 0 at 2");
+  EXPECT_TRUE(changes.frees_tasks);
+}
+
+TEST(HeadExchange, CoordinatorThatIsSilentOrLostIsForgotten) {
+  head_exchange exchange(shards);
+  auto told = news(head(5));
+  exchange.hear("a", &told, at(0ms));
+  (void)exchange.take_changes();
+
+  exchange.hear("a", nullptr, at(100ms));
+  exchange.forget_silent(at(100ms + head_exchange::silence_max));
+  EXPECT_EQ(say(exchange.take_changes().heads), "");
+  exchange.forget_silent(at(101ms + head_exchange::silence_max));
+  EXPECT_EQ(say(exchange.take_changes().heads), "q: none");
+
+  exchange.hear("a", &told, at(1s));
+  (void)exchange.take_changes();
+  exchange.lose("a");
+  EXPECT_EQ(say(exchange.take_changes().heads), "q: none");
+}
+
+TEST(HeadExchange, WholeNewsReplaceWhatWasTold) {
+  head_exchange exchange(shards);
+  auto told = news(head(5));
+  exchange.hear("a", &told, at(0ms));
+  (void)exchange.take_changes();
+
+  head_news whole{true, {{{"t", "r"}, head(2)}}};
+  exchange.hear("a", &whole, at(0ms));
+  EXPECT_EQ(say(exchange.take_changes().heads), "q: none; r: p2 0 at 1");
+}
+
+TEST(HeadExchange, TaskOfAShardThatIsNoneIsIgnored) {
+  head_exchange exchange(shards);
+  auto told = news(head(5, 0ms, shards));
+  exchange.hear("a", &told, at(0ms));
+
+  EXPECT_EQ(say(exchange.take_changes().heads), "");
+}
+
+} // namespace
+} // namespace codeq::coordinator
