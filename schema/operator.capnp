@@ -76,6 +76,10 @@ struct StatsReply {
   code @3 :Common.ErrorCode;
   context @4 :Text;
   # When `code` is set: why there are no counts; ignore the other fields.
+  tellsShards @5 :Bool;
+  shards @6 :UInt16;
+  # With `tellsShards`: number of the shards that I serve, whose counts these are. Older versions do
+  # not say it.
 
   struct QueueStats {
     queue @0 :Common.QueueAddress;
@@ -101,6 +105,13 @@ struct StatsReply {
     # Older versions say the sum of their shards' parts of the first one.
     held @14 :UInt64;
     # Number of ready tasks that a limit holds back.
+    readyByPriority @15 :List(PriorityCount);
+    # `ready`, split by priority: those of which there are any. Older versions leave it empty.
+  }
+
+  struct PriorityCount {
+    priority @0 :UInt8;
+    tasks @1 :UInt64;
   }
 
   struct Gauge {

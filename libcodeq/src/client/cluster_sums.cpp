@@ -29,6 +29,8 @@ void add_part(queue_stats& to, const queue_stats& part) {
   // An older coordinator says what its shards have of it.
   to.max_depth = std::max(to.max_depth, part.max_depth);
   to.max_leased = std::max(to.max_leased, part.max_leased);
+  for (std::size_t i = 0; i < to.ready_by_priority.size(); ++i)
+    to.ready_by_priority[i] += part.ready_by_priority[i];
 }
 
 void add_part(worker_info& to, worker_info part) {
@@ -72,10 +74,24 @@ void merge(std::vector<T>& to, std::vector<T> part, Name name_of) {
 
 } // namespace
 
+void set_missing(
+  std::map<std::string, std::int64_t>& gauges,
+  std::size_t coordinators,
+  std::optional<std::uint32_t> shards,
+  std::uint32_t all_shards) {
+  if (coordinators > 0)
+    gauges[missing_coordinators_gauge] = static_cast<std::int64_t>(coordinators);
+  // A shard that moves between two answers may be counted twice.
+  if (shards && *shards < all_shards)
+    gauges[missing_shards_gauge] = all_shards - *shards;
+}
+
 void add(coordinator_stats& to, coordinator_stats part) {
   merge(to.queues, std::move(part.queues), [](const queue_stats& q) { return q.queue; });
   for (const auto& [name, value] : part.gauges)
     to.gauges[name] += value;
+  to.shards += part.shards;
+  to.are_shards_known = to.are_shards_known && part.are_shards_known;
 }
 
 void add(std::vector<worker_info>& to, std::vector<worker_info> part) {

@@ -5,8 +5,12 @@
 #include "codeq/result.hpp"
 
 #include "base/coordinator_counts.hpp"
+#include "client/operator_replies.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +19,17 @@ namespace codeq::client {
 
 /// Gauge of a sum: the number of coordinators whose part is missing. Absent when none is.
 inline constexpr const char* missing_coordinators_gauge = "codeq_coordinators_missing";
+
+/// Gauge of a sum: the number of shards whose counts are missing: those of the coordinators that
+/// are missing, and those that no coordinator serves at present. Absent when none is.
+inline constexpr const char* missing_shards_gauge = "codeq_shards_missing";
+
+/// Sets the two gauges. `shards`: number of shards whose counts are there; empty: not known.
+void set_missing(
+  std::map<std::string, std::int64_t>& gauges,
+  std::size_t coordinators,
+  std::optional<std::uint32_t> shards,
+  std::uint32_t all_shards);
 
 /// Adds the counts of another coordinator; queues are merged by name, gauges by theirs.
 void add(coordinator_stats& to, coordinator_stats part);

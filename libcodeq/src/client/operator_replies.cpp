@@ -296,6 +296,9 @@ queue_stats read_counts(schema::StatsReply::QueueStats::Reader from) {
   stats.max_depth = from.getMaxDepth();
   stats.max_leased = from.getMaxLeased();
   stats.held = from.getHeld();
+  for (auto one : from.getReadyByPriority())
+    if (one.getPriority() < stats.ready_by_priority.size())
+      stats.ready_by_priority[one.getPriority()] = one.getTasks();
   return stats;
 }
 
@@ -504,6 +507,8 @@ result<answered<coordinator_stats>> read_stats(const protocol::stats_reply& repl
       to.queues.push_back(read_counts(queue));
     for (auto gauge : from.getGauges())
       to.gauges[read_text(gauge.getName())] = gauge.getValue();
+    to.shards = from.getShards();
+    to.are_shards_known = from.getTellsShards();
     return {};
   });
 }

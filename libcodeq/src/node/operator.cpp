@@ -365,8 +365,10 @@ result<std::uint64_t> operator_client::purge_tenant(const std::string& tenant) {
 result<coordinator_stats> operator_client::stats() {
   std::size_t missing = 0;
   auto sum = impl_->ask_all(client::ask_stats(), client::read_stats, missing);
-  if (sum && missing > 0)
-    sum->gauges[client::missing_coordinators_gauge] = static_cast<std::int64_t>(missing);
+  if (sum) {
+    const auto shards = sum->are_shards_known ? std::optional{sum->shards} : std::nullopt;
+    client::set_missing(sum->gauges, missing, shards, impl_->shard_count());
+  }
   return sum;
 }
 

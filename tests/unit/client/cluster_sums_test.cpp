@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace codeq::client {
@@ -26,6 +30,50 @@ TEST(ClusterSums, QueuesOfSeveralCoordinatorsAreOne) {
   EXPECT_EQ(sum.queues[1].oldest_ready, duration{9});
   EXPECT_EQ(sum.queues[2].queue.queue, "c");
   EXPECT_EQ(sum.gauges.at("gauge"), 7);
+}
+
+TEST(ClusterSums, ReadyTasksOfSeveralCoordinatorsAreAddedByPriority) {
+  auto here = queue("a", 3, duration{5});
+  here.ready_by_priority = {1, 2};
+  auto there = queue("a", 5, duration{1});
+  there.ready_by_priority[1] = 4;
+  there.ready_by_priority[9] = 1;
+  coordinator_stats sum;
+  add(sum, {{here}, {}});
+  add(sum, {{there}, {}});
+  // An own coordinator has counts of its own.
+  std::vector<base::queue_counts> own{{here}};
+  add(own, std::vector{there});
+
+  constexpr std::array<std::uint64_t, 10> both{1, 6, 0, 0, 0, 0, 0, 0, 0, 1};
+  EXPECT_EQ(sum.queues.at(0).ready_by_priority, both);
+  EXPECT_EQ(own.at(0).ready_by_priority, both);
+}
+
+TEST(ClusterSums, AShardThatNobodyCountsIsMissing) {
+  coordinator_stats sum;
+  add(sum, {{}, {}, 2});
+  add(sum, {{}, {}, 3});
+  EXPECT_EQ(sum.shards, 5u);
+  EXPECT_TRUE(sum.are_shards_known);
+  std::map<std::string, std::int64_t> gauges;
+  set_missing(gauges, 0, sum.shards, 5);
+  EXPECT_TRUE(gauges.empty());
+  set_missing(gauges, 0, sum.shards, 6);
+  EXPECT_EQ(gauges, (std::map<std::string, std::int64_t>{{missing_shards_gauge, 1}}));
+  set_missing(gauges, 2, sum.shards, 8);
+  EXPECT_EQ(gauges.at(missing_shards_gauge), 3);
+  EXPECT_EQ(gauges.at(missing_coordinators_gauge), 2);
+}
+
+TEST(ClusterSums, ACoordinatorOfAnOlderVersionDoesNotSayHowManyShardsItCounts) {
+  coordinator_stats sum;
+  add(sum, {{}, {}, 2});
+  add(sum, {{}, {}, 0, false});
+  EXPECT_FALSE(sum.are_shards_known);
+  std::map<std::string, std::int64_t> gauges;
+  set_missing(gauges, 0, std::nullopt, 6);
+  EXPECT_TRUE(gauges.empty());
 }
 
 TEST(ClusterSums, WorkerOfSeveralCoordinatorsIsOne) {

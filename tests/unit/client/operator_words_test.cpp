@@ -509,6 +509,9 @@ TEST(OperatorReplies, EveryCountIsReadAsItWasWritten) {
   queue.oldest_ready = 11ms;
   queue.max_depth = 12;
   queue.max_leased = 13;
+  queue.held = 14;
+  queue.ready_by_priority = {2, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  counts.shards = 15;
   counts.queues = {queue};
   counts.gauges = {{"codeq_lease_timers", 8}};
 
@@ -524,7 +527,21 @@ TEST(OperatorReplies, EveryCountIsReadAsItWasWritten) {
   EXPECT_EQ(
     std::tie(q.cancelled, q.dead_now, q.paused, q.oldest_ready, q.max_depth, q.max_leased),
     std::tuple(9u, 10u, true, 11ms, 12u, 13u));
+  EXPECT_EQ(q.held, 14u);
+  EXPECT_EQ(q.ready_by_priority, queue.ready_by_priority);
   EXPECT_EQ(told->answer->gauges, counts.gauges);
+  EXPECT_EQ(told->answer->shards, 15u);
+  EXPECT_TRUE(told->answer->are_shards_known);
+}
+
+TEST(OperatorReplies, AnOlderVersionSaysNeitherPrioritiesNorShards) {
+  auto reply = protocol::stats_reply::build([](auto r) { r.initQueues(1)[0].setReady(3); });
+
+  auto told = read_stats(reply);
+
+  ASSERT_TRUE(told && told->answer);
+  EXPECT_EQ(told->answer->queues.at(0).ready_by_priority, queue_stats{}.ready_by_priority);
+  EXPECT_FALSE(told->answer->are_shards_known);
 }
 
 TEST(OperatorReplies, EventsAreReadAsTheyWereWritten) {

@@ -213,11 +213,18 @@ public:
 
   using stats_result = result<base::coordinator_counts>;
   using parts_result = result<std::vector<base::coordinator_counts>>;
-  using workers_result = result<std::vector<base::worker_counts>>;
+
+  /// Workers of all coordinators that have answered.
+  struct worker_sum {
+    std::vector<base::worker_counts> workers{};
+    /// Number of coordinators that have not.
+    std::size_t missing = 0;
+  };
+
+  using workers_result = result<worker_sum>;
 
   /// Adds up the statistics of all shards. In a cluster those of other coordinators are only counts
-  /// of queues; `client::missing_coordinators_gauge` counts those that did not answer. Errors:
-  /// `timeout`.
+  /// of queues; the gauges of `client::set_missing` say what is missing. Errors: `timeout`.
   void stats(std::function<void(const stats_result&)> done) { stats_.ask(std::move(done)); }
 
   /// The same for the shards that are here.
@@ -397,8 +404,7 @@ private:
   /// Gives back the tasks of news of a claim that has ended.
   void give_back_late(const protocol::claim_news& news);
   void add_others(base::coordinator_counts sum, std::function<void(const stats_result&)> done);
-  void add_others(
-    std::vector<base::worker_counts> sum, std::function<void(const workers_result&)> done);
+  void add_others(worker_sum sum, std::function<void(const workers_result&)> done);
   /// Asks the other coordinators a question; calls `take` with each answer and then `done` with the
   /// number of those that did not answer. `origin`: as for `ask`.
   template <class T, class S>

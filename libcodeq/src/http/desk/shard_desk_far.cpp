@@ -352,22 +352,26 @@ void shard_desk::add_others(
   if (!far_)
     return done(std::move(sum));
   auto all = std::make_shared<base::coordinator_counts>(std::move(sum));
-  auto take = [all](coordinator_stats part) { client::add(all->queues, part.queues); };
+  auto are_shards_known = std::make_shared<bool>(true);
+  auto take = [all, are_shards_known](const coordinator_stats& part) {
+    client::add(all->queues, part.queues);
+    all->shards += part.shards;
+    *are_shards_known = *are_shards_known && part.are_shards_known;
+  };
   ask_others<coordinator_stats>(
     client::ask_stats(), &client::read_stats, std::function<void(coordinator_stats)>(take),
-    [all, done = std::move(done)](std::size_t missing) {
-      if (missing > 0)
-        all->gauges[client::missing_coordinators_gauge] = static_cast<std::int64_t>(missing);
+    [this, all, are_shards_known, done = std::move(done)](std::size_t missing) {
+      const auto shards = *are_shards_known ? std::optional{all->shards} : std::nullopt;
+      client::set_missing(all->gauges, missing, shards, shard_count());
       done(std::move(*all));
     });
 }
 
-void shard_desk::add_others(
-  std::vector<base::worker_counts> sum, std::function<void(const workers_result&)> done) {
+void shard_desk::add_others(worker_sum sum, std::function<void(const workers_result&)> done) {
   if (!far_)
     return done(std::move(sum));
-  auto all = std::make_shared<std::vector<base::worker_counts>>(std::move(sum));
-  auto take = [all](std::vector<worker_info> part) { client::add(*all, part); };
+  auto all = std::make_shared<worker_sum>(std::move(sum));
+  auto take = [all](const std::vector<worker_info>& part) { client::add(all->workers, part); };
   ask_others<std::vector<worker_info>>(
     client::ask_workers(), &client::read_workers,
     std::function<void(std::vector<worker_info>)>(take),
