@@ -618,6 +618,8 @@ struct audit_page {
   std::vector<audited_command> commands;
   /// Where the next page begins; empty when there is none.
   std::optional<audit_place> after{};
+  /// In a cluster: the shards that have not answered, ascending. Their commands are left out.
+  std::vector<shard_id> missing{};
 };
 
 /// State of a backup. On the wire, never renumber.

@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -72,6 +73,20 @@ void merge(std::vector<T>& to, std::vector<T> part, Name name_of) {
   }
 }
 
+audit_place audit_place_of(const audited_command& command) {
+  return {command.at, command.operation};
+}
+
+/// Adds what the same command changed on another shard, or what is known of it from a store that
+/// has some of the same shards.
+void add_part(audited_command& to, const audited_command& part, bool is_of_shard) {
+  to.changed = is_of_shard ? to.changed + part.changed : std::max(to.changed, part.changed);
+  if (to.task != part.task)
+    to.task.reset();
+  if (to.queue != part.queue)
+    to.queue.clear();
+}
+
 } // namespace
 
 void set_missing(
@@ -96,6 +111,29 @@ void add(coordinator_stats& to, coordinator_stats part) {
 
 void add(std::vector<worker_info>& to, std::vector<worker_info> part) {
   merge(to, std::move(part), [](const worker_info& w) { return w.name; });
+}
+
+void add(audit_page& to, audit_part part, std::size_t limit) {
+  std::map<audit_place, audited_command, std::greater<>> merged;
+  for (auto& command : to.commands)
+    merged.emplace(audit_place_of(command), std::move(command));
+  for (auto& command : part.commands) {
+    const auto [at, is_new] = merged.try_emplace(audit_place_of(command), command);
+    if (!is_new)
+      add_part(at->second, command, part.is_of_shard);
+  }
+  to.commands.clear();
+  // The other one may have earlier commands than the end of a page.
+  to.after = std::max(to.after, part.after);
+  for (auto& [place, command] : merged) {
+    if (to.after && place < *to.after)
+      break;
+    if (to.commands.size() == limit) {
+      to.after = audit_place_of(to.commands.back());
+      break;
+    }
+    to.commands.push_back(std::move(command));
+  }
 }
 
 void add(std::vector<base::queue_counts>& to, const std::vector<queue_stats>& part) {

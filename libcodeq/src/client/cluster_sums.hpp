@@ -38,6 +38,11 @@ void add(coordinator_stats& to, coordinator_stats part);
 /// the coordinator that has its credit, so that free slots add up.
 void add(std::vector<worker_info>& to, std::vector<worker_info> part);
 
+/// Adds a page of another shard's part of the audit log, read with the same filter: commands that
+/// both have are one. Keeps at most `limit` commands, and only those as far back as both pages
+/// reach.
+void add(audit_page& to, audit_part part, std::size_t limit);
+
 // The same, to the counts of an own coordinator.
 
 void add(std::vector<base::queue_counts>& to, const std::vector<queue_stats>& part);

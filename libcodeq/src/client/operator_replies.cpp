@@ -468,13 +468,14 @@ result<answered<std::string>> read_log_level(const protocol::log_level_reply& re
   });
 }
 
-result<answered<audit_page>> read_audit(const protocol::audit_reply& reply) {
-  return read_reply<audit_page>(reply, [](auto from, audit_page& to) -> result<void> {
+result<answered<audit_part>> read_audit(const protocol::audit_reply& reply) {
+  return read_reply<audit_part>(reply, [](auto from, audit_part& to) -> result<void> {
     for (auto command : from.getCommands())
       if (auto ok = fill_command(command, to.commands.emplace_back()); !ok)
         return ok;
     if (from.getMore())
       to.after = audit_place{timestamp{duration{from.getAfterMs()}}, from.getAfterOperation()};
+    to.is_of_shard = from.getOfShard();
     return {};
   });
 }

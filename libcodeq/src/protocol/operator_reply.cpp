@@ -314,7 +314,7 @@ events_reply make_events_reply(std::uint64_t number, const task_timeline& timeli
   });
 }
 
-audit_reply make_audit_reply(std::uint64_t number, const audit_page& page) {
+audit_reply make_audit_reply(std::uint64_t number, const audit_page& page, bool is_of_shard) {
   constexpr std::size_t command_words = 64;
   return audit_reply::build(
     [&](auto r) {
@@ -323,6 +323,7 @@ audit_reply make_audit_reply(std::uint64_t number, const audit_page& page) {
       for (capnp::uint i = 0; i < list.size(); ++i)
         write_command(list[i], page.commands[i]);
       r.setMore(page.after.has_value());
+      r.setOfShard(is_of_shard);
       if (!page.after)
         return;
       r.setAfterMs(ms_of(page.after->at));

@@ -163,7 +163,7 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
 
     def test_sums_say_which_part_of_the_cluster_they_are_without(self):
         self.cluster.start_all()
-        sums = ("queues", "queues/q", "workers")
+        sums = ("queues", "queues/q", "workers", "audit")
         self.cluster.enqueue("q", "x")
         for path in sums:
             self.assertEqual((None, None), self.cluster.missing("c0", path), path)
@@ -182,6 +182,25 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
                 self.assertGreaterEqual(int(shards), len(lost), path)
         gauges = json.loads(self.cluster.ctl("--json", "stats"))["gauges"]
         self.assertGreaterEqual(gauges["codeq_shards_missing"], len(lost))
+
+    def test_audit_log_has_the_commands_of_all_shards(self):
+        self.cluster.start_all()
+        tasks = [self.cluster.enqueue("q", "x", "--key", f"k{i}") for i in range(24)]
+        for task in tasks:
+            self.cluster.ctl("cancel", task)
+
+        for name in self.cluster.hosts:
+            code, page, _ = self.cluster.http(name, "GET", "/v1/codeq/admin/audit?limit=100")
+            self.assertEqual(200, code)
+            self.assertEqual(sorted(tasks), sorted(one["taskId"] for one in page["commands"]))
+            first = self.cluster.http(name, "GET", "/v1/codeq/admin/audit?limit=10")[1]
+            self.assertEqual(page["commands"][:10], first["commands"])
+            rest = self.cluster.http(
+                name, "GET", f"/v1/codeq/admin/audit?limit=100&after={first['after']}")[1]
+            self.assertEqual(page["commands"][10:], rest["commands"])
+        log = json.loads(self.cluster.ctl("--json", "audit"))
+        self.assertEqual([one["taskId"] for one in page["commands"]],
+                         [one["id"] for one in log["commands"]])
 
     def test_coordinator_that_is_alone_has_no_cluster(self):
         alone = cluster.Cluster()

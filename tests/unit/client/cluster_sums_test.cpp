@@ -76,6 +76,67 @@ TEST(ClusterSums, ACoordinatorOfAnOlderVersionDoesNotSayHowManyShardsItCounts) {
   EXPECT_TRUE(gauges.empty());
 }
 
+audited_command command(std::uint64_t operation, std::uint64_t changed) {
+  audited_command made;
+  made.at = timestamp{duration{100}};
+  made.operation = operation;
+  made.queue = "q";
+  made.changed = changed;
+  return made;
+}
+
+audit_part part_of_shard(std::vector<audited_command> commands) {
+  audit_part part;
+  part.commands = std::move(commands);
+  part.is_of_shard = true;
+  return part;
+}
+
+/// Operation and count of each command, and the operation of the place where the page ends.
+std::string words_of(const audit_page& page) {
+  std::string words;
+  for (const auto& c : page.commands)
+    words += std::to_string(c.operation) + ":" + std::to_string(c.changed) + " ";
+  return words + (page.after ? "after " + std::to_string(page.after->operation) : "");
+}
+
+TEST(ClusterSums, CommandOfSeveralShardsIsOneInTheAuditLog) {
+  audit_page sum;
+  auto alone = command(5, 1);
+  alone.task = task_id{shard_id{1}, 7};
+  add(sum, part_of_shard({command(9, 2), alone}), 10);
+  auto other = command(9, 3);
+  other.queue = "r";
+  add(sum, part_of_shard({other, command(7, 4)}), 10);
+
+  EXPECT_EQ(words_of(sum), "9:5 7:4 5:1 ");
+  EXPECT_EQ(sum.commands[0].queue, "");
+  EXPECT_EQ(sum.commands[2].task, alone.task);
+}
+
+TEST(ClusterSums, PageOfTheAuditLogEndsWhereAShardHasSaidNoMore) {
+  auto cut = part_of_shard({command(9, 1), command(6, 1)});
+  cut.after = audit_place{timestamp{duration{100}}, 6};
+  audit_page sum;
+  add(sum, part_of_shard({command(8, 1), command(5, 1)}), 10);
+  add(sum, cut, 10);
+  EXPECT_EQ(words_of(sum), "9:1 8:1 6:1 after 6");
+
+  audit_page small;
+  add(small, part_of_shard({command(8, 1), command(5, 1)}), 2);
+  add(small, part_of_shard({command(9, 1)}), 2);
+  EXPECT_EQ(words_of(small), "9:1 8:1 after 8");
+}
+
+TEST(ClusterSums, ACommandThatAnOlderVersionTellsTwiceCountsOnce) {
+  audit_part whole;
+  whole.commands = {command(9, 5)};
+  audit_page sum;
+  add(sum, whole, 10);
+  add(sum, whole, 10);
+  EXPECT_EQ(words_of(sum), "9:5 ");
+}
+
 TEST(ClusterSums, WorkerOfSeveralCoordinatorsIsOne) {
   worker_info here{"w", true, 2, 3, {{"default", "a"}}, 1, {}};
   worker_info there{"w", true, 1, 4, {{"default", "a"}, {"default", "b"}}, 2, {}};

@@ -376,7 +376,9 @@ TEST(OperatorQuestions, AnAuditFilterReachesTheCoreWhole) {
   EXPECT_EQ(asked.filter.since, filter.since);
   EXPECT_EQ(asked.filter.after, filter.after);
   EXPECT_EQ(asked.filter.limit, 11u);
+  EXPECT_FALSE(asked.is_of_shard);
   EXPECT_FALSE(command_of<schema::AuditRequest>(ask_audit({})).filter.after);
+  EXPECT_TRUE(command_of<schema::AuditRequest>(ask_audit({}, 3)).is_of_shard);
   auto refused = [](const audit_filter& bad) {
     auto frame = ask_audit(bad)(number);
     return protocol::to_command(*protocol::audit_request::parse(frame.body), {1, {}}).error().code;
@@ -408,6 +410,8 @@ TEST(OperatorReplies, TheAuditLogIsReadAsItWasWritten) {
   ASSERT_TRUE(told && told->answer);
   EXPECT_EQ(told->answer->commands, page.commands);
   EXPECT_EQ(told->answer->after, page.after);
+  EXPECT_FALSE(told->answer->is_of_shard);
+  EXPECT_TRUE(read_audit(protocol::make_audit_reply(number, page, true))->answer->is_of_shard);
   EXPECT_FALSE(read_audit(protocol::make_audit_reply(number, {}))->answer->after);
 }
 

@@ -164,6 +164,10 @@ public:
     return far_ ? far_->place_of(shard) : std::string();
   }
 
+  /// In a cluster: the number of coordinators that serve the shards, as far as it is known; shards
+  /// whose coordinator is not known count as those of one.
+  [[nodiscard]] std::size_t nodes_of(const std::vector<shard_id>& shards) const;
+
   /// In a cluster: why a shard cannot be reached at present; empty when it can.
   [[nodiscard]] std::string why_unreached(std::uint16_t shard) const;
 
@@ -235,6 +239,10 @@ public:
 
   /// The workers of all shards, with their queues and leases. Errors: `timeout`.
   void workers(std::function<void(const workers_result&)> done) { workers_.ask(std::move(done)); }
+
+  /// A page of the audit log of all shards that answer. Errors: those of a shard that refuses, or
+  /// of the first one when none answers.
+  void audit(const audit_filter& filter, then<audit_page> done);
 
   /// Drains a worker, named as in `workers`, or takes it back, at every coordinator, and enters it
   /// in the audit log. Errors: see `operator_client::drain_worker`.
