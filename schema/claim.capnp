@@ -101,6 +101,8 @@ struct ClaimNews {
     # The number of the `question` that is answered.
     awaitsSlots @1 :Bool;
     # The shard has tasks, and has asked another one for leases of their queue.
+    lacksCopies @2 :Bool;
+    # Too few copies of the shard are in sync, so that it grants no leases.
   }
 
   struct Left {

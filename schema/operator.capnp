@@ -76,6 +76,10 @@ struct StatsReply {
   code @3 :Common.ErrorCode;
   context @4 :Text;
   # When `code` is set: why there are no counts; ignore the other fields.
+  tellsShards @5 :Bool;
+  shards @6 :UInt16;
+  # With `tellsShards`: number of the shards that I serve, whose counts these are. Older versions do
+  # not say it.
 
   struct QueueStats {
     queue @0 :Common.QueueAddress;
@@ -101,6 +105,13 @@ struct StatsReply {
     # Older versions say the sum of their shards' parts of the first one.
     held @14 :UInt64;
     # Number of ready tasks that a limit holds back.
+    readyByPriority @15 :List(PriorityCount);
+    # `ready`, split by priority: those of which there are any. Older versions leave it empty.
+  }
+
+  struct PriorityCount {
+    priority @0 :UInt8;
+    tasks @1 :UInt64;
   }
 
   struct Gauge {
@@ -647,7 +658,7 @@ struct AuditRequest {
   # commands that changed something of this tenant. Reply: AuditReply with the same number.
   number @0 :UInt64;
   shard @1 :UInt16;
-  # Any shard; the reply covers all of them.
+  # Any shard; the reply covers all that the store of its coordinator has.
   sinceMs @2 :Int64;
   # Only commands from this shard time on; 0: no bound.
   afterMs @3 :Int64;
@@ -657,6 +668,9 @@ struct AuditRequest {
   # Maximum number of commands, 1..1000.
   tenant @6 :Text;
   # Only commands that changed something of this tenant; empty: all that my token may see.
+  ofShard @7 :Bool;
+  # Only what `shard` has of them, so that the replies of all shards, of whatever coordinators, add
+  # up.
 }
 
 enum OperatorAction @0xb9d4c6e7f8a90b1d {
@@ -703,6 +717,9 @@ struct AuditReply {
   afterMs @5 :Int64;
   afterOperation @6 :UInt64;
   # Where the next request continues.
+  ofShard @7 :Bool;
+  # The reply has the commands of the shard that was asked, as requested. Older versions do not know
+  # that request, and reply with those of all shards in their store.
 
   struct Command {
     atMs @0 :Int64;

@@ -75,6 +75,7 @@ std::string to_json(const audit_page& page) {
   out.end_array();
   if (page.after)
     out.field("after", to_string(*page.after));
+  write_shards(out, "missing", page.missing);
   return out.end_object().take() + "\n";
 }
 
@@ -101,6 +102,8 @@ std::string to_table(const audit_page& page) {
   auto text = format_table(rows);
   if (page.after)
     text += "\nThere is more: --after " + to_string(*page.after) + "\n";
+  if (!page.missing.empty())
+    text += "\nNo answer from " + shards_text(page.missing) + ": their commands are left out.\n";
   return text;
 }
 

@@ -36,7 +36,12 @@ void write_queue(base::json_writer& out, const queue_stats& queue) {
   out.field("oldest_ready_ms", queue.oldest_ready.count());
   out.field("max_depth", queue.max_depth).field("max_leased", queue.max_leased);
   out.field("completed", queue.completed).field("cancelled", queue.cancelled);
-  out.field("died", queue.dead).field("lost", queue.lost).end_object();
+  out.field("died", queue.dead).field("lost", queue.lost);
+  out.begin_object("ready_by_priority");
+  for (std::size_t priority = 0; priority < queue.ready_by_priority.size(); ++priority)
+    if (queue.ready_by_priority[priority] > 0)
+      out.field(std::to_string(priority), queue.ready_by_priority[priority]);
+  out.end_object().end_object();
 }
 
 std::string to_json(const coordinator_stats& stats) {

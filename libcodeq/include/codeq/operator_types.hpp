@@ -6,6 +6,7 @@
 #include "codeq/task.hpp"
 #include "codeq/time.hpp"
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -40,12 +41,19 @@ struct queue_stats {
   std::uint64_t max_depth = 0;
   std::uint64_t max_leased = 0;
   std::uint64_t held = 0; ///< Ready tasks that a limit holds back.
+  /// `ready`, split by priority. A coordinator of an older version does not say it: its tasks are
+  /// counted by `ready` only.
+  std::array<std::uint64_t, limits::priority_max + 1> ready_by_priority{};
 };
 
 struct coordinator_stats {
   std::vector<queue_stats> queues;
   /// Keyed by metric name, for example `codeq_lease_timers`.
   std::map<std::string, std::int64_t> gauges;
+  /// Number of shards whose counts these are.
+  std::uint32_t shards = 0;
+  /// False: a coordinator of an older version did not say how many shards it counts.
+  bool are_shards_known = true;
 };
 
 /// A lease that a worker holds.
@@ -610,6 +618,8 @@ struct audit_page {
   std::vector<audited_command> commands;
   /// Where the next page begins; empty when there is none.
   std::optional<audit_place> after{};
+  /// In a cluster: the shards that have not answered, ascending. Their commands are left out.
+  std::vector<shard_id> missing{};
 };
 
 /// State of a backup. On the wire, never renumber.

@@ -33,9 +33,6 @@ struct time_counts {
 
 /// Counts of one queue.
 struct queue_counts : queue_stats {
-  /// `ready`, split by priority.
-  std::array<std::uint64_t, limits::priority_max + 1> ready_by_priority{};
-
   // Since the start of the process.
   std::uint64_t enqueued = 0;
   std::uint64_t granted = 0;
@@ -74,6 +71,8 @@ struct coordinator_counts {
   time_counts dispatch{};
   /// Time from a grant to the report that ended the lease.
   time_counts run{};
+  /// Number of shards whose counts these are.
+  std::uint32_t shards = 0;
   /// In a cluster, for the metrics alone: its shards as this coordinator knows them, by number.
   std::vector<cluster_shard_counts> cluster_shards{};
 };

@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -29,6 +30,8 @@ void add_part(queue_stats& to, const queue_stats& part) {
   // An older coordinator says what its shards have of it.
   to.max_depth = std::max(to.max_depth, part.max_depth);
   to.max_leased = std::max(to.max_leased, part.max_leased);
+  for (std::size_t i = 0; i < to.ready_by_priority.size(); ++i)
+    to.ready_by_priority[i] += part.ready_by_priority[i];
 }
 
 void add_part(worker_info& to, worker_info part) {
@@ -70,16 +73,67 @@ void merge(std::vector<T>& to, std::vector<T> part, Name name_of) {
   }
 }
 
+audit_place audit_place_of(const audited_command& command) {
+  return {command.at, command.operation};
+}
+
+/// Adds what the same command changed on another shard, or what is known of it from a store that
+/// has some of the same shards.
+void add_part(audited_command& to, const audited_command& part, bool is_of_shard) {
+  to.changed = is_of_shard ? to.changed + part.changed : std::max(to.changed, part.changed);
+  if (to.task != part.task)
+    to.task.reset();
+  if (to.queue != part.queue)
+    to.queue.clear();
+}
+
 } // namespace
+
+void set_missing(
+  std::map<std::string, std::int64_t>& gauges,
+  std::size_t coordinators,
+  std::optional<std::uint32_t> shards,
+  std::uint32_t all_shards) {
+  if (coordinators > 0)
+    gauges[missing_coordinators_gauge] = static_cast<std::int64_t>(coordinators);
+  // A shard that moves between two answers may be counted twice.
+  if (shards && *shards < all_shards)
+    gauges[missing_shards_gauge] = all_shards - *shards;
+}
 
 void add(coordinator_stats& to, coordinator_stats part) {
   merge(to.queues, std::move(part.queues), [](const queue_stats& q) { return q.queue; });
   for (const auto& [name, value] : part.gauges)
     to.gauges[name] += value;
+  to.shards += part.shards;
+  to.are_shards_known = to.are_shards_known && part.are_shards_known;
 }
 
 void add(std::vector<worker_info>& to, std::vector<worker_info> part) {
   merge(to, std::move(part), [](const worker_info& w) { return w.name; });
+}
+
+void add(audit_page& to, audit_part part, std::size_t limit) {
+  std::map<audit_place, audited_command, std::greater<>> merged;
+  for (auto& command : to.commands)
+    merged.emplace(audit_place_of(command), std::move(command));
+  for (auto& command : part.commands) {
+    const auto [at, is_new] = merged.try_emplace(audit_place_of(command), command);
+    if (!is_new)
+      add_part(at->second, command, part.is_of_shard);
+  }
+  to.commands.clear();
+  // The other one may have earlier commands than the end of a page.
+  to.after = std::max(to.after, part.after);
+  for (auto& [place, command] : merged) {
+    if (to.after && place < *to.after)
+      break;
+    if (to.commands.size() == limit) {
+      to.after = audit_place_of(to.commands.back());
+      break;
+    }
+    to.commands.push_back(std::move(command));
+  }
 }
 
 void add(std::vector<base::queue_counts>& to, const std::vector<queue_stats>& part) {

@@ -5,8 +5,12 @@
 #include "codeq/result.hpp"
 
 #include "base/coordinator_counts.hpp"
+#include "client/operator_replies.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,12 +20,28 @@ namespace codeq::client {
 /// Gauge of a sum: the number of coordinators whose part is missing. Absent when none is.
 inline constexpr const char* missing_coordinators_gauge = "codeq_coordinators_missing";
 
+/// Gauge of a sum: the number of shards whose counts are missing: those of the coordinators that
+/// are missing, and those that no coordinator serves at present. Absent when none is.
+inline constexpr const char* missing_shards_gauge = "codeq_shards_missing";
+
+/// Sets the two gauges. `shards`: number of shards whose counts are there; empty: not known.
+void set_missing(
+  std::map<std::string, std::int64_t>& gauges,
+  std::size_t coordinators,
+  std::optional<std::uint32_t> shards,
+  std::uint32_t all_shards);
+
 /// Adds the counts of another coordinator; queues are merged by name, gauges by theirs.
 void add(coordinator_stats& to, coordinator_stats part);
 
 /// Adds the workers of another coordinator; those with the same name are merged. A slot is free at
 /// the coordinator that has its credit, so that free slots add up.
 void add(std::vector<worker_info>& to, std::vector<worker_info> part);
+
+/// Adds a page of another shard's part of the audit log, read with the same filter: commands that
+/// both have are one. Keeps at most `limit` commands, and only those as far back as both pages
+/// reach.
+void add(audit_page& to, audit_part part, std::size_t limit);
 
 // The same, to the counts of an own coordinator.
 

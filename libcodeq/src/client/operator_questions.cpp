@@ -140,8 +140,10 @@ question ask_stats() {
   return ask<schema::StatsRequest>([](auto) {});
 }
 
-question ask_audit(const audit_filter& filter) {
-  return ask<schema::AuditRequest>([filter](auto request) {
+question ask_audit(const audit_filter& filter, std::optional<std::uint16_t> of_shard) {
+  return ask<schema::AuditRequest>([filter, of_shard](auto request) {
+    request.setShard(of_shard.value_or(0));
+    request.setOfShard(of_shard.has_value());
     request.setSinceMs(filter.since.time_since_epoch().count());
     if (filter.after) {
       request.setAfterMs(filter.after->at.time_since_epoch().count());

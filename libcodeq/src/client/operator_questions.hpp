@@ -52,7 +52,10 @@ struct walk_position {
 
 /// The answer lists only that worker, or none when the coordinator does not know it.
 [[nodiscard]] question ask_drain(const std::string& worker, bool is_drained);
-[[nodiscard]] question ask_audit(const audit_filter& filter);
+
+/// `of_shard`: for what this shard has, instead of all that the store of shard 0 has.
+[[nodiscard]] question
+ask_audit(const audit_filter& filter, std::optional<std::uint16_t> of_shard = {});
 [[nodiscard]] question ask_backup(const backup_wish& wish);
 [[nodiscard]] question ask_backups();
 

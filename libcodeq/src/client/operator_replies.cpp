@@ -296,6 +296,9 @@ queue_stats read_counts(schema::StatsReply::QueueStats::Reader from) {
   stats.max_depth = from.getMaxDepth();
   stats.max_leased = from.getMaxLeased();
   stats.held = from.getHeld();
+  for (auto one : from.getReadyByPriority())
+    if (one.getPriority() < stats.ready_by_priority.size())
+      stats.ready_by_priority[one.getPriority()] = one.getTasks();
   return stats;
 }
 
@@ -465,13 +468,14 @@ result<answered<std::string>> read_log_level(const protocol::log_level_reply& re
   });
 }
 
-result<answered<audit_page>> read_audit(const protocol::audit_reply& reply) {
-  return read_reply<audit_page>(reply, [](auto from, audit_page& to) -> result<void> {
+result<answered<audit_part>> read_audit(const protocol::audit_reply& reply) {
+  return read_reply<audit_part>(reply, [](auto from, audit_part& to) -> result<void> {
     for (auto command : from.getCommands())
       if (auto ok = fill_command(command, to.commands.emplace_back()); !ok)
         return ok;
     if (from.getMore())
       to.after = audit_place{timestamp{duration{from.getAfterMs()}}, from.getAfterOperation()};
+    to.is_of_shard = from.getOfShard();
     return {};
   });
 }
@@ -504,6 +508,8 @@ result<answered<coordinator_stats>> read_stats(const protocol::stats_reply& repl
       to.queues.push_back(read_counts(queue));
     for (auto gauge : from.getGauges())
       to.gauges[read_text(gauge.getName())] = gauge.getValue();
+    to.shards = from.getShards();
+    to.are_shards_known = from.getTellsShards();
     return {};
   });
 }

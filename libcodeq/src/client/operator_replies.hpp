@@ -50,6 +50,12 @@ struct list_part {
   bool knows_all_filters = false;
 };
 
+/// A page of the audit log, as one coordinator tells it.
+struct audit_part : audit_page {
+  /// It has the commands of the shard that was asked. False for those of all shards of a store.
+  bool is_of_shard = false;
+};
+
 [[nodiscard]] result<answered<task_status>> read_status(const protocol::status_reply& reply);
 [[nodiscard]] result<answered<change_outcome>> read_change(const protocol::change_reply& reply);
 [[nodiscard]] result<answered<queue_part>> read_queue(const protocol::queue_reply& reply);
@@ -60,7 +66,7 @@ struct list_part {
 [[nodiscard]] result<answered<coordinator_stats>> read_stats(const protocol::stats_reply& reply);
 [[nodiscard]] result<answered<std::vector<worker_info>>>
 read_workers(const protocol::workers_reply& reply);
-[[nodiscard]] result<answered<audit_page>> read_audit(const protocol::audit_reply& reply);
+[[nodiscard]] result<answered<audit_part>> read_audit(const protocol::audit_reply& reply);
 
 /// An answer to a request for schedules.
 struct schedules_part {

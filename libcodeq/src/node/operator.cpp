@@ -365,8 +365,10 @@ result<std::uint64_t> operator_client::purge_tenant(const std::string& tenant) {
 result<coordinator_stats> operator_client::stats() {
   std::size_t missing = 0;
   auto sum = impl_->ask_all(client::ask_stats(), client::read_stats, missing);
-  if (sum && missing > 0)
-    sum->gauges[client::missing_coordinators_gauge] = static_cast<std::int64_t>(missing);
+  if (sum) {
+    const auto shards = sum->are_shards_known ? std::optional{sum->shards} : std::nullopt;
+    client::set_missing(sum->gauges, missing, shards, impl_->shard_count());
+  }
   return sum;
 }
 
@@ -389,7 +391,16 @@ result<void> operator_client::drain_worker(const std::string& name, bool is_drai
 result<audit_page> operator_client::audit(const audit_filter& filter) {
   if (filter.limit < 1 || filter.limit > limits::audited_max)
     return node::out_of_range("limit", filter.limit, 1, limits::audited_max);
-  return impl_->ask(client::ask_audit(filter), client::read_audit);
+  auto parts = impl_->ask_shards<client::audit_part>([&](std::uint16_t shard, duration most) {
+    return impl_->ask_for(most, client::ask_audit(filter, shard), client::read_audit);
+  });
+  if (!parts)
+    return parts.error();
+  audit_page page;
+  for (auto& part : parts->parts)
+    client::add(page, std::move(part), filter.limit);
+  page.missing = std::move(parts->missing);
+  return page;
 }
 
 result<std::vector<backup_info>> operator_client::backups() {

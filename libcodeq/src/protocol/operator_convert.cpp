@@ -405,7 +405,7 @@ result<core::tell_audit> to_command(const audit_request& message, asked_at by) {
   return message.read([&](auto from) -> result<core::tell_audit> {
     if (auto ok = check_count("limit", from.getLimit(), 1, limits::audited_max); !ok)
       return ok.error();
-    core::tell_audit c{by.peer, from.getNumber(), {}};
+    core::tell_audit c{by.peer, from.getNumber(), {}, from.getOfShard()};
     c.filter.since = timestamp{duration{from.getSinceMs()}};
     c.filter.limit = from.getLimit();
     c.filter.tenant = encoding::read_text(from.getTenant());

@@ -7,6 +7,7 @@
 #include "protocol/error_code.hpp"
 #include "protocol/shared_data.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace codeq::protocol {
@@ -105,6 +106,19 @@ void write_waits(schema::QueueReply::Waits::Builder to, const queue_explanation&
   to.setMaxLeasedNeedMs(static_cast<std::uint64_t>(why.max_leased_need.count()));
 }
 
+void write_priorities(schema::StatsReply::QueueStats::Builder to, const queue_stats& q) {
+  const auto& ready = q.ready_by_priority;
+  const auto used = ready.size() - static_cast<std::size_t>(std::ranges::count(ready, 0u));
+  auto priorities = to.initReadyByPriority(count_of(used));
+  capnp::uint next = 0;
+  for (std::size_t i = 0; i < ready.size(); ++i) {
+    if (ready[i] == 0)
+      continue;
+    priorities[next].setPriority(static_cast<std::uint8_t>(i));
+    priorities[next++].setTasks(ready[i]);
+  }
+}
+
 void write_counts(schema::StatsReply::QueueStats::Builder to, const queue_stats& q) {
   encoding::write_queue(to.initQueue(), q.queue);
   to.setScheduled(q.scheduled);
@@ -121,6 +135,7 @@ void write_counts(schema::StatsReply::QueueStats::Builder to, const queue_stats&
   to.setMaxDepth(q.max_depth);
   to.setMaxLeased(q.max_leased);
   to.setHeld(q.held);
+  write_priorities(to, q);
 }
 
 void write_worker(schema::WorkersReply::Worker::Builder to, const worker_info& worker) {
@@ -299,7 +314,7 @@ events_reply make_events_reply(std::uint64_t number, const task_timeline& timeli
   });
 }
 
-audit_reply make_audit_reply(std::uint64_t number, const audit_page& page) {
+audit_reply make_audit_reply(std::uint64_t number, const audit_page& page, bool is_of_shard) {
   constexpr std::size_t command_words = 64;
   return audit_reply::build(
     [&](auto r) {
@@ -308,6 +323,7 @@ audit_reply make_audit_reply(std::uint64_t number, const audit_page& page) {
       for (capnp::uint i = 0; i < list.size(); ++i)
         write_command(list[i], page.commands[i]);
       r.setMore(page.after.has_value());
+      r.setOfShard(is_of_shard);
       if (!page.after)
         return;
       r.setAfterMs(ms_of(page.after->at));
@@ -387,6 +403,8 @@ stats_reply make_stats_reply(std::uint64_t number, const base::coordinator_count
       gauges[i].setName(text_of(name));
       gauges[i++].setValue(value);
     }
+    r.setTellsShards(true);
+    r.setShards(static_cast<std::uint16_t>(stats.shards));
   });
 }
 

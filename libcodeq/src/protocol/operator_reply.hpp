@@ -38,7 +38,9 @@ struct task_texts {
 
 [[nodiscard]] events_reply make_events_reply(std::uint64_t number, const task_timeline& timeline);
 
-[[nodiscard]] audit_reply make_audit_reply(std::uint64_t number, const audit_page& page);
+/// `is_of_shard`: the page has the commands of the shard that was asked.
+[[nodiscard]] audit_reply
+make_audit_reply(std::uint64_t number, const audit_page& page, bool is_of_shard = false);
 
 [[nodiscard]] stats_reply
 make_stats_reply(std::uint64_t number, const base::coordinator_counts& stats);

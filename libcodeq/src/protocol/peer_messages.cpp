@@ -124,7 +124,7 @@ struct reply_writer {
   void operator()(const core::limits_answered& r) const { write(make_limit_reply(r).to_wire()); }
 
   void operator()(const audit_answered& r) const {
-    write(make_audit_reply(r.number, r.page).to_wire());
+    write(make_audit_reply(r.number, r.page, r.is_of_shard).to_wire());
   }
 
   void operator()(const history_answered& r) const {

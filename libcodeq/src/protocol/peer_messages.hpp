@@ -85,6 +85,8 @@ struct history_answered {
 struct audit_answered {
   std::uint64_t number = 0;
   audit_page page;
+  /// See `core::tell_audit`.
+  bool is_of_shard = false;
 };
 
 /// The request `S` was refused for `reason`.

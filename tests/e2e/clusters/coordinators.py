@@ -156,6 +156,13 @@ class Coordinators(cluster.Cluster):
         took = time.monotonic() - began
         return status, json.loads(text) if text else None, took
 
+    def missing(self, name, path):
+        """What a node's answer says to be missing in it: (coordinators, shards), as texts."""
+        url = f"http://{self.hosts[name]}:{self.http_ports[name]}/v1/codeq/admin/{path}"
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            return (answer.headers["Codeq-Missing-Coordinators"],
+                    answer.headers["Codeq-Missing-Shards"])
+
     def metrics(self, name):
         """What a node tells Prometheus."""
         url = f"http://{self.hosts[name]}:{self.http_ports[name]}/metrics"

@@ -22,13 +22,17 @@ class TooFewCopies(coordinators.CoordinatorsTest):
         self.addCleanup(self.cluster.close)
 
     def add(self):
-        """Adds a task at `c0`; returns the status, the answer and its Retry-After."""
+        """Adds a task at `c0`."""
+        return self.ask("", {"queue": "q", "payload": 1})
+
+    def ask(self, path, body):
+        """POSTs to `c0`; returns the status, the answer and its Retry-After."""
         request = urllib.request.Request(
-            f"http://{self.cluster.hosts['c0']}:{self.cluster.http_ports['c0']}{TASKS}",
-            json.dumps({"queue": "q", "payload": 1}).encode())
+            f"http://{self.cluster.hosts['c0']}:{self.cluster.http_ports['c0']}{TASKS}{path}",
+            json.dumps(body).encode())
         try:
             with urllib.request.urlopen(request, timeout=20) as answer:
-                return answer.status, json.load(answer), None
+                return answer.status, json.loads(answer.read() or "{}"), None
         except urllib.error.HTTPError as refused:
             return refused.code, json.load(refused), refused.headers["Retry-After"]
 
@@ -43,8 +47,16 @@ class TooFewCopies(coordinators.CoordinatorsTest):
 
         wait_until(is_refused, 30, "a task is refused")
         self.assertEqual((503, "1"), (self.refused[0], self.refused[2]), self.refused)
+        for path, fields in (("/claim", {}), ("/claim", {"waitSeconds": 1}),
+                             ("/claim/batch", {"count": 10})):
+            code, refused, retry_after = self.ask(path, {"commands": ["none"], **fields})
+            self.assertEqual((503, "unavailable", "1"),
+                             (code, refused.get("code"), retry_after), refused)
+            self.assertRegex(refused["error"], "^too few replicas of shard [0-5] are in sync")
         self.cluster.start_node("c1")
         wait_until(lambda: self.add()[0] == 202, 30, "a task is added")
+        wait_until(lambda: self.ask("/claim", {"commands": ["none"]})[0] == 204, 30,
+                   "all shards have enough copies")
 
     def claim_own(self):
         """Leases of 6 s on the shards that `c0` serves, which nobody extends: task -> token."""

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace codeq::client {
@@ -26,6 +30,111 @@ TEST(ClusterSums, QueuesOfSeveralCoordinatorsAreOne) {
   EXPECT_EQ(sum.queues[1].oldest_ready, duration{9});
   EXPECT_EQ(sum.queues[2].queue.queue, "c");
   EXPECT_EQ(sum.gauges.at("gauge"), 7);
+}
+
+TEST(ClusterSums, ReadyTasksOfSeveralCoordinatorsAreAddedByPriority) {
+  auto here = queue("a", 3, duration{5});
+  here.ready_by_priority = {1, 2};
+  auto there = queue("a", 5, duration{1});
+  there.ready_by_priority[1] = 4;
+  there.ready_by_priority[9] = 1;
+  coordinator_stats sum;
+  add(sum, {{here}, {}});
+  add(sum, {{there}, {}});
+  // An own coordinator has counts of its own.
+  std::vector<base::queue_counts> own{{here}};
+  add(own, std::vector{there});
+
+  constexpr std::array<std::uint64_t, 10> both{1, 6, 0, 0, 0, 0, 0, 0, 0, 1};
+  EXPECT_EQ(sum.queues.at(0).ready_by_priority, both);
+  EXPECT_EQ(own.at(0).ready_by_priority, both);
+}
+
+TEST(ClusterSums, AShardThatNobodyCountsIsMissing) {
+  coordinator_stats sum;
+  add(sum, {{}, {}, 2});
+  add(sum, {{}, {}, 3});
+  EXPECT_EQ(sum.shards, 5u);
+  EXPECT_TRUE(sum.are_shards_known);
+  std::map<std::string, std::int64_t> gauges;
+  set_missing(gauges, 0, sum.shards, 5);
+  EXPECT_TRUE(gauges.empty());
+  set_missing(gauges, 0, sum.shards, 6);
+  EXPECT_EQ(gauges, (std::map<std::string, std::int64_t>{{missing_shards_gauge, 1}}));
+  set_missing(gauges, 2, sum.shards, 8);
+  EXPECT_EQ(gauges.at(missing_shards_gauge), 3);
+  EXPECT_EQ(gauges.at(missing_coordinators_gauge), 2);
+}
+
+TEST(ClusterSums, ACoordinatorOfAnOlderVersionDoesNotSayHowManyShardsItCounts) {
+  coordinator_stats sum;
+  add(sum, {{}, {}, 2});
+  add(sum, {{}, {}, 0, false});
+  EXPECT_FALSE(sum.are_shards_known);
+  std::map<std::string, std::int64_t> gauges;
+  set_missing(gauges, 0, std::nullopt, 6);
+  EXPECT_TRUE(gauges.empty());
+}
+
+audited_command command(std::uint64_t operation, std::uint64_t changed) {
+  audited_command made;
+  made.at = timestamp{duration{100}};
+  made.operation = operation;
+  made.queue = "q";
+  made.changed = changed;
+  return made;
+}
+
+audit_part part_of_shard(std::vector<audited_command> commands) {
+  audit_part part;
+  part.commands = std::move(commands);
+  part.is_of_shard = true;
+  return part;
+}
+
+/// Operation and count of each command, and the operation of the place where the page ends.
+std::string words_of(const audit_page& page) {
+  std::string words;
+  for (const auto& c : page.commands)
+    words += std::to_string(c.operation) + ":" + std::to_string(c.changed) + " ";
+  return words + (page.after ? "after " + std::to_string(page.after->operation) : "");
+}
+
+TEST(ClusterSums, CommandOfSeveralShardsIsOneInTheAuditLog) {
+  audit_page sum;
+  auto alone = command(5, 1);
+  alone.task = task_id{shard_id{1}, 7};
+  add(sum, part_of_shard({command(9, 2), alone}), 10);
+  auto other = command(9, 3);
+  other.queue = "r";
+  add(sum, part_of_shard({other, command(7, 4)}), 10);
+
+  EXPECT_EQ(words_of(sum), "9:5 7:4 5:1 ");
+  EXPECT_EQ(sum.commands[0].queue, "");
+  EXPECT_EQ(sum.commands[2].task, alone.task);
+}
+
+TEST(ClusterSums, PageOfTheAuditLogEndsWhereAShardHasSaidNoMore) {
+  auto cut = part_of_shard({command(9, 1), command(6, 1)});
+  cut.after = audit_place{timestamp{duration{100}}, 6};
+  audit_page sum;
+  add(sum, part_of_shard({command(8, 1), command(5, 1)}), 10);
+  add(sum, cut, 10);
+  EXPECT_EQ(words_of(sum), "9:1 8:1 6:1 after 6");
+
+  audit_page small;
+  add(small, part_of_shard({command(8, 1), command(5, 1)}), 2);
+  add(small, part_of_shard({command(9, 1)}), 2);
+  EXPECT_EQ(words_of(small), "9:1 8:1 after 8");
+}
+
+TEST(ClusterSums, ACommandThatAnOlderVersionTellsTwiceCountsOnce) {
+  audit_part whole;
+  whole.commands = {command(9, 5)};
+  audit_page sum;
+  add(sum, whole, 10);
+  add(sum, whole, 10);
+  EXPECT_EQ(words_of(sum), "9:5 ");
 }
 
 TEST(ClusterSums, WorkerOfSeveralCoordinatorsIsOne) {

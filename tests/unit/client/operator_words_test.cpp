@@ -376,7 +376,9 @@ TEST(OperatorQuestions, AnAuditFilterReachesTheCoreWhole) {
   EXPECT_EQ(asked.filter.since, filter.since);
   EXPECT_EQ(asked.filter.after, filter.after);
   EXPECT_EQ(asked.filter.limit, 11u);
+  EXPECT_FALSE(asked.is_of_shard);
   EXPECT_FALSE(command_of<schema::AuditRequest>(ask_audit({})).filter.after);
+  EXPECT_TRUE(command_of<schema::AuditRequest>(ask_audit({}, 3)).is_of_shard);
   auto refused = [](const audit_filter& bad) {
     auto frame = ask_audit(bad)(number);
     return protocol::to_command(*protocol::audit_request::parse(frame.body), {1, {}}).error().code;
@@ -408,6 +410,8 @@ TEST(OperatorReplies, TheAuditLogIsReadAsItWasWritten) {
   ASSERT_TRUE(told && told->answer);
   EXPECT_EQ(told->answer->commands, page.commands);
   EXPECT_EQ(told->answer->after, page.after);
+  EXPECT_FALSE(told->answer->is_of_shard);
+  EXPECT_TRUE(read_audit(protocol::make_audit_reply(number, page, true))->answer->is_of_shard);
   EXPECT_FALSE(read_audit(protocol::make_audit_reply(number, {}))->answer->after);
 }
 
@@ -509,6 +513,9 @@ TEST(OperatorReplies, EveryCountIsReadAsItWasWritten) {
   queue.oldest_ready = 11ms;
   queue.max_depth = 12;
   queue.max_leased = 13;
+  queue.held = 14;
+  queue.ready_by_priority = {2, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  counts.shards = 15;
   counts.queues = {queue};
   counts.gauges = {{"codeq_lease_timers", 8}};
 
@@ -524,7 +531,21 @@ TEST(OperatorReplies, EveryCountIsReadAsItWasWritten) {
   EXPECT_EQ(
     std::tie(q.cancelled, q.dead_now, q.paused, q.oldest_ready, q.max_depth, q.max_leased),
     std::tuple(9u, 10u, true, 11ms, 12u, 13u));
+  EXPECT_EQ(q.held, 14u);
+  EXPECT_EQ(q.ready_by_priority, queue.ready_by_priority);
   EXPECT_EQ(told->answer->gauges, counts.gauges);
+  EXPECT_EQ(told->answer->shards, 15u);
+  EXPECT_TRUE(told->answer->are_shards_known);
+}
+
+TEST(OperatorReplies, AnOlderVersionSaysNeitherPrioritiesNorShards) {
+  auto reply = protocol::stats_reply::build([](auto r) { r.initQueues(1)[0].setReady(3); });
+
+  auto told = read_stats(reply);
+
+  ASSERT_TRUE(told && told->answer);
+  EXPECT_EQ(told->answer->queues.at(0).ready_by_priority, queue_stats{}.ready_by_priority);
+  EXPECT_FALSE(told->answer->are_shards_known);
 }
 
 TEST(OperatorReplies, EventsAreReadAsTheyWereWritten) {

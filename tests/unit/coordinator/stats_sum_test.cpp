@@ -44,6 +44,7 @@ TEST(GatherStats, PartsOfAQueueAndOfAWorkerAreAdded) {
   part.workers[0].is_connected = true;
   part.workers[0].free_slots = 5;
   part.gauges = {{"g", 6}};
+  part.shards = 1;
   auto other = part;
   other.queues[0].paused = true;
   other.queues[0].oldest_ready = 9s;
@@ -70,6 +71,7 @@ TEST(GatherStats, PartsOfAQueueAndOfAWorkerAreAdded) {
   EXPECT_EQ(sum.workers[0].free_slots, 10u);
   EXPECT_EQ(sum.workers[0].tenants, (std::set<std::string>{"t", "u"}));
   EXPECT_EQ(sum.gauges["g"], 12);
+  EXPECT_EQ(sum.shards, 2u);
 }
 
 TEST(GatherStats, QueuesAndLeasesOfAWorkerAreThoseOfAllShards) {

@@ -132,6 +132,8 @@ TEST(CtlCommands, StatsTellNowAndEverApart) {
   queue.oldest_ready = std::chrono::milliseconds(61'500);
   queue.max_depth = 10;
   queue.held = 2;
+  queue.ready_by_priority[0] = 1;
+  queue.ready_by_priority[9] = 2;
   api.counts = coordinator_stats{{queue}, {{"codeq_leases", 4}}};
 
   EXPECT_EQ(
@@ -146,7 +148,8 @@ TEST(CtlCommands, StatsTellNowAndEverApart) {
     shown(api, {{"stats", "--json"}}),
     R"({"queues":[{"tenant":"t","queue":"q","paused":true,"scheduled":1,"gated":2,"ready":3,)"
     R"("held":2,"leased":4,"dead":9,"oldest_ready_ms":61500,"max_depth":10,"max_leased":0,)"
-    R"("completed":5,"cancelled":8,"died":6,"lost":7}],"gauges":{"codeq_leases":4}})"
+    R"("completed":5,"cancelled":8,"died":6,"lost":7,"ready_by_priority":{"0":1,"9":2}}],)"
+    R"("gauges":{"codeq_leases":4}})"
     "\n= 0");
 }
 

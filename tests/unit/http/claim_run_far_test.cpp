@@ -133,6 +133,19 @@ TEST_F(ClaimRun, LooksNotAgainWhileItEnds) {
   EXPECT_EQ(take(), lines{});
 }
 
+TEST_F(ClaimRun, IsRefusedWithoutATaskWhenAShardElsewhereHasTooFewCopies) {
+  options_.only_now = true;
+  started_far();
+  tell_far(1, credit_news{second, kind::drained});
+  for (std::uint64_t round = 1; round <= 2; ++round) {
+    answer(first, round);
+    tell_far(1, claim_answer{round, false, true});
+  }
+  tell_far(1, credit_news{second, kind::returned, 1});
+
+  EXPECT_EQ(take().end()[-2], "ended with 0 refused unavailable");
+}
+
 TEST_F(ClaimRun, RequestsItsLaterEndOnce) {
   options_.only_now = true;
   started_far();

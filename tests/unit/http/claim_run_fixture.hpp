@@ -74,7 +74,7 @@ public:
   void ended(claimed_tasks how) override {
     lines_.push_back(
       "ended with " + std::to_string(how.tasks.size()) + (how.is_cut ? " cut" : "")
-      + (how.refusal ? " refused" : ""));
+      + (how.refusal ? " refused " + std::string(to_string(how.refusal->code)) : ""));
   }
 
   void give_back(const std::vector<task>& tasks) override {
@@ -170,6 +170,14 @@ protected:
     core::queue_answered answered;
     answered.number = question;
     answered.awaits_slots = awaits_slots;
+    run_->take(coordinator::shard_reply{shard, answered});
+  }
+
+  /// The shard answers that it has too few copies in sync.
+  void answer_without_copies(shard_id shard, std::uint64_t question) {
+    core::queue_answered answered;
+    answered.number = question;
+    answered.lacks_copies = true;
     run_->take(coordinator::shard_reply{shard, answered});
   }
 

@@ -86,6 +86,47 @@ TEST_F(ClaimRun, ThatMayNotWaitEndsAfterTwoRoundsWithoutNews) {
   EXPECT_EQ(take(), (lines{"0 detach", "1 detach", "ended with 0", "close"}));
 }
 
+TEST_F(ClaimRun, IsRefusedWithoutATaskWhenAShardHasTooFewCopies) {
+  options_.only_now = true;
+  started_here();
+  tell(first, kind::drained);
+  for (std::uint64_t round = 1; round <= 2; ++round) {
+    answer(first, round);
+    answer_without_copies(second, round);
+  }
+  tell(first, kind::returned, 1);
+
+  EXPECT_EQ(take().end()[-2], "ended with 0 refused unavailable");
+}
+
+TEST_F(ClaimRun, OfAShardThatHasEnoughCopiesAgainIsNotRefused) {
+  options_.only_now = true;
+  started_here();
+  tell(first, kind::drained);
+  answer_without_copies(first, 1);
+  answer(second, 1);
+  answer(first, 2);
+  answer(second, 2);
+  tell(first, kind::returned, 1);
+
+  EXPECT_EQ(take().end()[-2], "ended with 0");
+}
+
+TEST_F(ClaimRun, WithATaskIsNotRefusedForAShardWithTooFewCopies) {
+  options_.only_now = true;
+  options_.count = 2;
+  start();
+  grant(first, 1);
+  std::ignore = take();
+  for (std::uint64_t round = 1; round <= 3; ++round) {
+    answer(first, round);
+    answer_without_copies(second, round);
+  }
+  tell(first, kind::returned, 1);
+
+  EXPECT_EQ(take().end()[-2], "ended with 1");
+}
+
 TEST_F(ClaimRun, CountsTheQuietRoundsAnewAfterNews) {
   options_.only_now = true;
   started_here();
@@ -315,7 +356,7 @@ TEST_F(ClaimRun, TellsWhyAnotherCoordinatorRefusesIt) {
   EXPECT_EQ(
     take(),
     (lines{"refused by the coordinator of shard 1", "1/1 revoke 1", "1/1 detach",
-           "ended with 0 refused", "close after 300"}));
+           "ended with 0 refused overloaded", "close after 300"}));
 }
 
 } // namespace

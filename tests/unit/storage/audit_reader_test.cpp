@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <string>
 
@@ -50,7 +51,8 @@ protected:
   }
 
   audit_page read(const audit_filter& filter = {}, timestamp now = start + 1h) {
-    auto page = read_audit(store_, shards, filter, now);
+    constexpr std::array<shard_id, shards> all{shard_id{0}, shard_id{1}, shard_id{2}};
+    auto page = read_audit(store_, all, filter, now);
     EXPECT_TRUE(page) << to_string(page.error());
     return page ? *page : audit_page{};
   }
@@ -125,6 +127,20 @@ TEST_F(AuditReader, PagesFollowEachOther) {
   }
 
   EXPECT_EQ(all, "76,54,32,1");
+}
+
+TEST_F(AuditReader, TheLogOfOneShardHasItsPartOfACommand) {
+  add({.shard = 0, .operation = 1, .changed = 2});
+  add({.shard = 2, .operation = 1, .changed = 3, .task = 7});
+  add({.shard = 1, .operation = 4});
+
+  constexpr std::array<shard_id, 1> one{shard_id{2}};
+  auto page = read_audit(store_, one, {}, start + 1h);
+
+  ASSERT_TRUE(page);
+  ASSERT_EQ(page->commands.size(), 1u);
+  EXPECT_EQ(page->commands[0].changed, 3u);
+  EXPECT_EQ(page->commands[0].task, (task_id{shard_id{2}, 7}));
 }
 
 TEST_F(AuditReader, ATenantSeesItsOwn) {

@@ -196,7 +196,7 @@ void claim_proxy::take(const shard_reply& m) {
   if (phase_ != phase::open)
     return;
   if (const auto* answered = std::get_if<core::queue_answered>(&m.reply))
-    tell(claim_answer{answered->number, answered->awaits_slots});
+    tell(claim_answer{answered->number, answered->awaits_slots, answered->lacks_copies});
   else if (
     const auto* refused = std::get_if<protocol::request_refused<schema::QueueRequest>>(&m.reply))
     tell(claim_answer{refused->number});

@@ -172,6 +172,7 @@ void write_event(news_builder to, const claim_answer& answer) {
   auto written = to.initAnswer();
   written.setNumber(answer.number);
   written.setAwaitsSlots(answer.awaits_slots);
+  written.setLacksCopies(answer.lacks_copies);
 }
 
 void write_event(news_builder to, const claim_left& left) {
@@ -205,7 +206,8 @@ result<claim_event> read_event(const bytes& body, schema::ClaimNews::Reader from
   }
   case schema::ClaimNews::ANSWER: {
     auto answer = from.getAnswer();
-    return claim_event{claim_answer{answer.getNumber(), answer.getAwaitsSlots()}};
+    return claim_event{
+      claim_answer{answer.getNumber(), answer.getAwaitsSlots(), answer.getLacksCopies()}};
   }
   case schema::ClaimNews::LEFT: {
     auto left = from.getLeft();

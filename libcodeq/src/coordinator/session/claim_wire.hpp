@@ -79,6 +79,8 @@ struct claim_answer {
   std::uint64_t number = 0;
   /// The shard has tasks, and has asked another one for leases of their queue.
   bool awaits_slots = false;
+  /// Too few copies of the shard are in sync, so that it grants no leases.
+  bool lacks_copies = false;
 };
 
 /// The attachment has ended.

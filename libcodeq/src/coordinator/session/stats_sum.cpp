@@ -82,6 +82,7 @@ base::coordinator_counts sum_of(const std::vector<base::coordinator_counts>& par
       sum.gauges[name] += value;
     for (const auto& [reason, count] : part.refused)
       sum.refused[reason] += count;
+    sum.shards += part.shards;
     sum.dispatch.add(part.dispatch);
     sum.run.add(part.run);
   }

@@ -74,6 +74,7 @@ void shard::carry_out(core::queue_answered& e, const instant&) {
   auto peer = e.peer;
   if (!e.allowed)
     note_refusal(owner_of(peer), e.allowed.error());
+  e.lacks_copies = !check_replicas();
   reply_to(peer, std::move(e));
 }
 
@@ -195,7 +196,7 @@ void shard::carry_out(core::tasks_listed& e, const instant& now) {
 void shard::carry_out(core::audit_wanted& e, const instant& now) {
   stored_inquiry inquiry{state_->id, e.why};
   inquiry.audit = std::move(e.filter);
-  inquiry.shard_count = shard_count_;
+  inquiry.shard_count = e.is_of_shard ? std::uint16_t{0} : shard_count_;
   inquire(e.why, std::move(inquiry), now);
 }
 

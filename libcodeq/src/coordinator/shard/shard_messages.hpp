@@ -141,7 +141,8 @@ struct stored_inquiry {
   /// The peer is a connection, whose waiting look-ups are bounded. The gateway is not: its callers
   /// have bounds of their own.
   bool is_bounded = false;
-  /// Set for a query for the audit log of this number of shards, and for nothing else.
+  /// Set for a query for the audit log of this number of shards, and for nothing else. 0: of
+  /// `shard` only.
   std::optional<audit_filter> audit{};
   std::uint16_t shard_count = 0;
   /// Set for a query for the history of a schedule: the answer without it.

@@ -99,6 +99,7 @@ counts_of(core::shard_state& state, const core::queue_state& queue, timestamp no
 
 base::coordinator_counts shard::stats(const instant& now) const {
   base::coordinator_counts s;
+  s.shards = 1;
   std::size_t fairness_keys = 0;
   std::uint64_t held = 0;
   for (const auto& [arrival, index] : state_->queues_by_arrival) {

@@ -280,9 +280,12 @@ void reader::tell_history(const stored_inquiry& asked, const core::task_view& vi
 }
 
 void reader::tell_audit(const stored_inquiry& asked) {
-  auto page =
-    or_fail(storage::read_audit(*options_.store, asked.shard_count, *asked.audit, asked.now));
-  reply_to(asked, protocol::audit_answered{asked.why.number, std::move(page)});
+  const auto is_of_shard = asked.shard_count == 0;
+  std::vector<shard_id> shards(is_of_shard ? 1 : asked.shard_count, asked.shard);
+  for (std::uint16_t i = 0; i < asked.shard_count; ++i)
+    shards[i] = shard_id{i};
+  auto page = or_fail(storage::read_audit(*options_.store, shards, *asked.audit, asked.now));
+  reply_to(asked, protocol::audit_answered{asked.why.number, std::move(page), is_of_shard});
 }
 
 void reader::tell_schedule(const stored_inquiry& asked) {

@@ -243,10 +243,11 @@ struct task_not_here {
   std::shared_ptr<const purge_marks> purged{};
 };
 
-/// The answer is in the store: commands that operators gave to any shard.
+/// The answer is in the store: commands that operators gave to any shard, or to this one.
 struct audit_wanted {
   inquiry why;
   audit_filter filter;
+  bool is_of_shard = false;
 };
 
 using effect = std::variant<

@@ -243,6 +243,8 @@ struct tell_audit {
   peer_id peer = 0;
   std::uint64_t number = 0;
   audit_filter filter;
+  /// Only what this shard has, instead of all shards of the store.
+  bool is_of_shard = false;
 };
 
 } // namespace codeq::core

@@ -42,6 +42,8 @@ struct queue_answered {
   /// With `show_queue`, of a claimer: tasks of its queues are ready, and their shard may get slots
   /// for them soon.
   bool awaits_slots = false;
+  /// Too few copies of the shard are in sync, so that it grants no leases. Set by the shard's host.
+  bool lacks_copies = false;
 };
 
 /// Answers one part of a bulk change.

@@ -36,7 +36,7 @@ void turn::run(const note_command& c) {
 
 void turn::run(const tell_audit& c) {
   effects_.emplace_back(
-    audit_wanted{{inquiry::kind::audit, c.peer, c.number, {}, {}}, c.filter});
+    audit_wanted{{inquiry::kind::audit, c.peer, c.number, {}, {}}, c.filter, c.is_of_shard});
 }
 
 void turn::audit(

@@ -29,6 +29,13 @@ static_assert(late_tasks_wait < tuning::http_shutdown_max);
 /// of a queue's leases allows one more.
 constexpr duration slot_wait_max{100};
 
+error too_few_copies(shard_id shard) {
+  return {
+    errc::unavailable,
+    "too few replicas of shard " + std::to_string(value(shard))
+      + " are in sync for new leases, and the other shards have no task for this claim"};
+}
+
 } // namespace
 
 claim_run::claim_run(claim_run_options options, claim_run_port& port)
@@ -121,6 +128,7 @@ void claim_run::ask_all() {
   // The answers would tell nothing new.
   if (has_told_)
     return;
+  lacking_.reset();
   for (std::uint16_t i = 0; i < shard_count(); ++i)
     ask(shard_id{i});
   if (unanswered_ == 0)
@@ -144,15 +152,17 @@ void claim_run::ask(shard_id shard) {
 
 void claim_run::take(const coordinator::shard_reply& m) {
   if (const auto* answered = std::get_if<core::queue_answered>(&m.reply))
-    take_answer(answered->number, answered->awaits_slots);
+    take_answer(m.shard, {answered->number, answered->awaits_slots, answered->lacks_copies});
   else if (
     const auto* refused = std::get_if<protocol::request_refused<schema::QueueRequest>>(&m.reply))
-    take_answer(refused->number, false);
+    take_answer(m.shard, {refused->number});
 }
 
-void claim_run::take_answer(std::uint64_t number, bool awaits_slots) {
-  awaits_slots_ = awaits_slots_ || awaits_slots;
-  if (number != round_ || --unanswered_ > 0 || ending_)
+void claim_run::take_answer(shard_id shard, const coordinator::claim_answer& answer) {
+  awaits_slots_ = awaits_slots_ || answer.awaits_slots;
+  if (answer.number == round_ && answer.lacks_copies)
+    lacking_ = shard;
+  if (answer.number != round_ || --unanswered_ > 0 || ending_)
     return;
   quiet_rounds_ = any_news_ ? 0 : quiet_rounds_ + 1;
   if (being_read_ > 0)
@@ -304,6 +314,8 @@ void claim_run::finish_if_settled() {
     if (const auto attachment = ways_.attachment(shard); attachment != 0)
       tell(shard, attachment, coordinator::claim_detached{});
   }
+  if (tasks_.empty() && !refusal_ && lacking_)
+    refusal_ = too_few_copies(*lacking_);
   port_.ended({std::move(tasks_), is_cut_, refusal_});
   if (may_get_late_tasks_)
     port_.close_after(late_tasks_wait);

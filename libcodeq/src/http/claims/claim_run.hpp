@@ -57,7 +57,8 @@ struct claimed_tasks {
   std::vector<task> tasks{};
   /// There may be more tasks, for which there was no room.
   bool is_cut = false;
-  /// Why another coordinator has refused the claim.
+  /// Why another coordinator has refused the claim; or, without tasks, that a shard could not grant
+  /// any: `unavailable`.
   std::optional<error> refusal{};
 };
 
@@ -220,9 +221,8 @@ private:
   void ask_all();
   void ask(shard_id shard);
 
-  /// A shard has answered the question with that number. `awaits_slots`: it has asked another shard
-  /// for leases.
-  void take_answer(std::uint64_t number, bool awaits_slots);
+  /// A shard has answered a question.
+  void take_answer(shard_id shard, const coordinator::claim_answer& answer);
 
   /// Handles news of a shard on the way by which the claim reaches it.
   void use(const coordinator::credit_news& m);
@@ -292,6 +292,8 @@ private:
   /// A shard has tasks for which it may get slots soon, and so the claim ends a little later.
   bool awaits_slots_ = false;
   bool is_ending_later_ = false;
+  /// A shard without enough copies in sync, by the answers to the latest questions.
+  std::optional<shard_id> lacking_;
   /// The gateway knows that there was no work.
   bool has_told_ = false;
   bool finished_ = false;

@@ -131,8 +131,8 @@ void claim_run::take_far(shard_id shard, const coordinator::claim_tasks& tasks) 
   add(shard, {std::move(*read), count, tasks.room, tasks.more, tasks.was_read, priority});
 }
 
-void claim_run::take_far(shard_id, const coordinator::claim_answer& answer) {
-  take_answer(answer.number, answer.awaits_slots);
+void claim_run::take_far(shard_id shard, const coordinator::claim_answer& answer) {
+  take_answer(shard, answer);
 }
 
 void claim_run::take_far(shard_id shard, const coordinator::claim_left& left) {

@@ -206,7 +206,7 @@ void dashboard_desk::ask_workers(const base::coordinator_counts& stats) {
   desk_->workers([this, stats](const shard_desk::workers_result& workers) {
     is_asking_ = false;
     if (!stopped_ && workers)
-      publish(stats, *workers);
+      publish(stats, workers->workers);
   });
 }
 

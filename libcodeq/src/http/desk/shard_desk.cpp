@@ -287,8 +287,8 @@ void shard_desk::connect_stats() {
     auto gathered = [this, done = std::move(done)](const parts_result& parts) {
       if (!parts)
         return done(parts.error());
-      auto own = coordinator::sum_of(*parts).workers;
-      options_.drained->mark(own);
+      worker_sum own{coordinator::sum_of(*parts).workers};
+      options_.drained->mark(own.workers);
       add_others(std::move(own), done);
     };
     coordinator::gather_stats(self_, options_.shards, std::move(gathered), {.with_leases = true});

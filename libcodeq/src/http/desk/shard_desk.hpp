@@ -164,6 +164,10 @@ public:
     return far_ ? far_->place_of(shard) : std::string();
   }
 
+  /// In a cluster: the number of coordinators that serve the shards, as far as it is known; shards
+  /// whose coordinator is not known count as those of one.
+  [[nodiscard]] std::size_t nodes_of(const std::vector<shard_id>& shards) const;
+
   /// In a cluster: why a shard cannot be reached at present; empty when it can.
   [[nodiscard]] std::string why_unreached(std::uint16_t shard) const;
 
@@ -213,11 +217,18 @@ public:
 
   using stats_result = result<base::coordinator_counts>;
   using parts_result = result<std::vector<base::coordinator_counts>>;
-  using workers_result = result<std::vector<base::worker_counts>>;
+
+  /// Workers of all coordinators that have answered.
+  struct worker_sum {
+    std::vector<base::worker_counts> workers{};
+    /// Number of coordinators that have not.
+    std::size_t missing = 0;
+  };
+
+  using workers_result = result<worker_sum>;
 
   /// Adds up the statistics of all shards. In a cluster those of other coordinators are only counts
-  /// of queues; `client::missing_coordinators_gauge` counts those that did not answer. Errors:
-  /// `timeout`.
+  /// of queues; the gauges of `client::set_missing` say what is missing. Errors: `timeout`.
   void stats(std::function<void(const stats_result&)> done) { stats_.ask(std::move(done)); }
 
   /// The same for the shards that are here.
@@ -228,6 +239,10 @@ public:
 
   /// The workers of all shards, with their queues and leases. Errors: `timeout`.
   void workers(std::function<void(const workers_result&)> done) { workers_.ask(std::move(done)); }
+
+  /// A page of the audit log of all shards that answer. Errors: those of a shard that refuses, or
+  /// of the first one when none answers.
+  void audit(const audit_filter& filter, then<audit_page> done);
 
   /// Drains a worker, named as in `workers`, or takes it back, at every coordinator, and enters it
   /// in the audit log. Errors: see `operator_client::drain_worker`.
@@ -397,8 +412,7 @@ private:
   /// Gives back the tasks of news of a claim that has ended.
   void give_back_late(const protocol::claim_news& news);
   void add_others(base::coordinator_counts sum, std::function<void(const stats_result&)> done);
-  void add_others(
-    std::vector<base::worker_counts> sum, std::function<void(const workers_result&)> done);
+  void add_others(worker_sum sum, std::function<void(const workers_result&)> done);
   /// Asks the other coordinators a question; calls `take` with each answer and then `done` with the
   /// number of those that did not answer. `origin`: as for `ask`.
   template <class T, class S>

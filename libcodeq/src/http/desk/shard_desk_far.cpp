@@ -352,26 +352,83 @@ void shard_desk::add_others(
   if (!far_)
     return done(std::move(sum));
   auto all = std::make_shared<base::coordinator_counts>(std::move(sum));
-  auto take = [all](coordinator_stats part) { client::add(all->queues, part.queues); };
+  auto are_shards_known = std::make_shared<bool>(true);
+  auto take = [all, are_shards_known](const coordinator_stats& part) {
+    client::add(all->queues, part.queues);
+    all->shards += part.shards;
+    *are_shards_known = *are_shards_known && part.are_shards_known;
+  };
   ask_others<coordinator_stats>(
     client::ask_stats(), &client::read_stats, std::function<void(coordinator_stats)>(take),
-    [all, done = std::move(done)](std::size_t missing) {
-      if (missing > 0)
-        all->gauges[client::missing_coordinators_gauge] = static_cast<std::int64_t>(missing);
+    [this, all, are_shards_known, done = std::move(done)](std::size_t missing) {
+      const auto shards = *are_shards_known ? std::optional{all->shards} : std::nullopt;
+      client::set_missing(all->gauges, missing, shards, shard_count());
       done(std::move(*all));
     });
 }
 
-void shard_desk::add_others(
-  std::vector<base::worker_counts> sum, std::function<void(const workers_result&)> done) {
+void shard_desk::add_others(worker_sum sum, std::function<void(const workers_result&)> done) {
   if (!far_)
     return done(std::move(sum));
-  auto all = std::make_shared<std::vector<base::worker_counts>>(std::move(sum));
-  auto take = [all](std::vector<worker_info> part) { client::add(*all, part); };
+  auto all = std::make_shared<worker_sum>(std::move(sum));
+  auto take = [all](const std::vector<worker_info>& part) { client::add(all->workers, part); };
   ask_others<std::vector<worker_info>>(
     client::ask_workers(), &client::read_workers,
     std::function<void(std::vector<worker_info>)>(take),
-    [all, done = std::move(done)](std::size_t) { done(std::move(*all)); });
+    [all, done = std::move(done)](std::size_t missing) {
+      all->missing = missing;
+      done(std::move(*all));
+    });
+}
+
+void shard_desk::audit(const audit_filter& filter, then<audit_page> done) {
+  if (!far_)
+    return ask<client::audit_part>(
+      0, client::ask_audit(filter), &client::read_audit,
+      [done = std::move(done)](result<client::audit_part> part) {
+        done(part ? result<audit_page>(std::move(*part)) : part.error());
+      });
+  struct reading {
+    audit_page page{};
+    std::size_t open = 0;
+    std::optional<error> refusal{};
+    then<audit_page> done;
+  };
+  auto all = std::make_shared<reading>();
+  all->open = shard_count();
+  all->done = std::move(done);
+  auto take = [all, limit = filter.limit, shards = shard_count()](
+                shard_id shard, result<client::audit_part> part) {
+    if (part) {
+      client::add(all->page, std::move(*part), limit);
+    } else {
+      all->page.missing.push_back(shard);
+      const auto is_first = !all->refusal || !is_retryable(part.error().code);
+      all->refusal = is_first ? part.error() : all->refusal;
+    }
+    if (--all->open > 0)
+      return;
+    auto& missing = all->page.missing;
+    std::sort(missing.begin(), missing.end());
+    const auto is_refused =
+      all->refusal && (missing.size() == shards || !is_retryable(all->refusal->code));
+    all->done(is_refused ? result<audit_page>(*all->refusal) : std::move(all->page));
+  };
+  for (std::uint16_t i = 0; i < shard_count(); ++i) {
+    ask<client::audit_part>(
+      i, client::ask_audit(filter, i), &client::read_audit,
+      [take, i](result<client::audit_part> part) { take(shard_id{i}, std::move(part)); });
+    after(others_wait, [this, number = last_number_] {
+      fail_question(number, {errc::timeout, "a coordinator does not answer"});
+    });
+  }
+}
+
+std::size_t shard_desk::nodes_of(const std::vector<shard_id>& shards) const {
+  std::set<std::string> nodes;
+  for (auto shard : shards)
+    nodes.insert(node_of(value(shard)));
+  return nodes.size();
 }
 
 void shard_desk::drain_worker(

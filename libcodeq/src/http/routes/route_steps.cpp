@@ -77,14 +77,21 @@ void put_off_deadline(gateway_context& context, exchange& call, duration wait) {
   call.deadline = context.desk.steady_now() + wait + limits::http_request_time_max;
 }
 
-namespace {
-
-/// Lets the answer say how many coordinators a sum is without.
-void say_missing(exchange& call, std::int64_t coordinators) {
-  call.answer = [answer = std::move(call.answer), coordinators](response r) {
-    r.fields.emplace_back("Codeq-Missing-Coordinators", std::to_string(coordinators));
+void say_missing(exchange& call, const missing_parts& missing) {
+  call.answer = [answer = std::move(call.answer), missing](response r) {
+    if (missing.coordinators > 0)
+      r.fields.emplace_back("Codeq-Missing-Coordinators", std::to_string(missing.coordinators));
+    if (missing.shards > 0)
+      r.fields.emplace_back("Codeq-Missing-Shards", std::to_string(missing.shards));
     answer(std::move(r));
   };
+}
+
+namespace {
+
+std::size_t gauge_of(const base::coordinator_counts& stats, const char* name) {
+  const auto at = stats.gauges.find(name);
+  return at == stats.gauges.end() ? 0 : static_cast<std::size_t>(at->second);
 }
 
 } // namespace
@@ -97,9 +104,10 @@ void with_stats(
     [call, go_on = std::move(go_on)](const result<base::coordinator_counts>& stats) {
       if (!stats)
         return call->answer(refusal_of(stats.error()));
-      const auto missing = stats->gauges.find(client::missing_coordinators_gauge);
-      if (missing != stats->gauges.end())
-        say_missing(*call, missing->second);
+      say_missing(
+        *call,
+        {gauge_of(*stats, client::missing_coordinators_gauge),
+         gauge_of(*stats, client::missing_shards_gauge)});
       go_on(*stats);
     });
 }

@@ -48,6 +48,16 @@ void find_own(
 /// Puts the request's deadline off: it is given up when it is not answered soon after `wait`.
 void put_off_deadline(gateway_context& context, exchange& call, duration wait);
 
+/// The parts that a sum over the cluster is without.
+struct missing_parts {
+  std::size_t coordinators = 0;
+  /// Those of the coordinators, and those that no coordinator serves at present.
+  std::size_t shards = 0;
+};
+
+/// Lets the answer say in its header what is missing, if anything is.
+void say_missing(exchange& call, const missing_parts& missing);
+
 /// Goes on with what all shards count; answers why that is unknown when it is.
 void with_stats(
   gateway_context& context,

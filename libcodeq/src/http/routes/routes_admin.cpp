@@ -67,12 +67,13 @@ void force(gateway_context& context, const exchange_ptr& call) {
 }
 
 void show_workers(gateway_context& context, const exchange_ptr& call) {
-  context.desk.workers([call](const result<std::vector<base::worker_counts>>& all) {
+  context.desk.workers([call](const shard_desk::workers_result& all) {
     if (!all)
       return call->answer(refusal_of(all.error()));
+    say_missing(*call, {all->missing});
     base::json_writer json;
     json.begin_object();
-    write_workers(json, *all, *call->by);
+    write_workers(json, all->workers, *call->by);
     json.end_object();
     call->answer(reply(200, json));
   });

@@ -30,9 +30,11 @@ void write_command(base::json_writer& json, const audited_command& command) {
     .end_object();
 }
 
-void answer_page(const exchange_ptr& call, const result<audit_page>& page) {
+void answer_page(
+  gateway_context& context, const exchange_ptr& call, const result<audit_page>& page) {
   if (!page)
     return call->answer(refusal_of(page.error()));
+  say_missing(*call, {context.desk.nodes_of(page->missing), page->missing.size()});
   base::json_writer json;
   json.begin_object().begin_array("commands");
   for (const auto& command : page->commands)
@@ -58,12 +60,9 @@ void show_audit(gateway_context& context, const exchange_ptr& call) {
       return call->answer(refusal_of(refuse_input(
         {}, describe_value("'after'", quote(query.text("after")), "what an earlier page said"))));
   }
-  context.desk.ask<audit_page>(
-    0,
-    client::ask_audit(filter),
-    &client::read_audit,
-    shard_desk::then<audit_page>(
-      [call](const result<audit_page>& page) { answer_page(call, page); }));
+  context.desk.audit(filter, [&context, call](const result<audit_page>& page) {
+    answer_page(context, call, page);
+  });
 }
 
 constexpr auto audit_parameters = std::to_array<input_field>({

@@ -27,6 +27,15 @@ void each_own_queue(const base::coordinator_counts& stats, const caller& by, Vis
   }
 }
 
+/// The ready tasks by priority, without the priorities that have none.
+void write_priorities(base::json_writer& json, const queue_stats& queue) {
+  json.begin_object("readyByPriority");
+  for (std::size_t p = 0; p < queue.ready_by_priority.size(); ++p)
+    if (queue.ready_by_priority[p] > 0)
+      json.field(std::to_string(p), queue.ready_by_priority[p]);
+  json.end_object();
+}
+
 /// In codeQ's form: one member for each count.
 std::string counters_of_queues(const base::coordinator_counts& stats, const caller& by) {
   base::json_writer json;
@@ -64,8 +73,9 @@ std::string list_of_queues(const base::coordinator_counts& stats, const caller& 
       .field("completed", q.completed)
       .field("cancelled", q.cancelled)
       .field("died", q.dead)
-      .field("lost", q.lost)
-      .end_object();
+      .field("lost", q.lost);
+    write_priorities(json, q);
+    json.end_object();
   });
   json.end_array().field("tenantId", by.tenant).end_object();
   return json.take();
@@ -138,8 +148,9 @@ void show_one(gateway_context& context, const exchange_ptr& call) {
       .field("paused", counts.paused)
       .field("maxDepth", counts.max_depth)
       .field("maxLeased", counts.max_leased)
-      .field("oldestReadyAgeMs", counts.oldest_ready.count())
-      .end_object();
+      .field("oldestReadyAgeMs", counts.oldest_ready.count());
+    write_priorities(json, counts);
+    json.end_object();
     call->answer(reply(200, json));
   });
 }

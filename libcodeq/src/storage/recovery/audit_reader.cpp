@@ -34,7 +34,7 @@ public:
     shard_id shard,
     std::uint64_t since_ms,
     const std::optional<audit_place>& before)
-    : store_(store), range_(audits_of(shard, since_ms)) {
+    : store_(store), shard_(shard), range_(audits_of(shard, since_ms)) {
     if (before)
       range_.end = audit_key{shard, audit_ms_of(before->at), before->operation, 0}.encode();
   }
@@ -64,10 +64,13 @@ public:
   /// Empty at the end.
   [[nodiscard]] const std::optional<core::audit_entry>& found() const noexcept { return found_; }
 
+  [[nodiscard]] shard_id shard() const noexcept { return shard_; }
+
   [[nodiscard]] audit_place place() const { return {found_->by->at, found_->by->operation}; }
 
 private:
   const task_store& store_;
+  shard_id shard_;
   key_range range_;
   std::optional<core::audit_entry> found_;
 };
@@ -97,7 +100,7 @@ void merge(audited_command& to, const core::audit_entry& more) {
     to.queue.clear();
 }
 
-/// Merges the walks of all shards.
+/// Merges the walks of the shards.
 class audit_reader {
 public:
   audit_reader(const audit_filter& filter, std::vector<audit_walk> walks)
@@ -133,15 +136,14 @@ private:
   /// Takes all entries of the command at that place.
   result<void> take(const audit_place& place) {
     std::optional<audited_command> command;
-    for (std::size_t i = 0; i < walks_.size(); ++i) {
-      auto& walk = walks_[i];
+    for (auto& walk : walks_) {
       while (walk.found() && walk.place() == place) {
         const auto& entry = *walk.found();
         bool is_visible = filter_.tenant.empty() || entry.tenant == filter_.tenant;
         if (is_visible && command)
           merge(*command, entry);
         else if (is_visible)
-          command = to_command(static_cast<shard_id>(i), entry);
+          command = to_command(walk.shard(), entry);
         ++looked_at_;
         if (auto ok = walk.next(); !ok)
           return ok;
@@ -164,14 +166,14 @@ private:
 
 result<audit_page> read_audit(
   const task_store& store,
-  std::uint16_t shard_count,
+  std::span<const shard_id> shards,
   const audit_filter& filter,
   timestamp now) {
   auto since = audit_ms_of(std::max(filter.since, now - limits::audit_retention));
   std::vector<audit_walk> walks;
-  walks.reserve(shard_count);
-  for (std::uint16_t i = 0; i < shard_count; ++i)
-    walks.emplace_back(store, static_cast<shard_id>(i), since, filter.after);
+  walks.reserve(shards.size());
+  for (auto shard : shards)
+    walks.emplace_back(store, shard, since, filter.after);
   return audit_reader(filter, std::move(walks)).read();
 }
 

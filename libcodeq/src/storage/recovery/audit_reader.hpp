@@ -6,17 +6,17 @@
 
 #include "storage/task_store.hpp"
 
-#include <cstdint>
+#include <span>
 
 namespace codeq::storage {
 
-/// A page of the audit log of all shards, latest command first; the entries of one command on
+/// A page of the audit log of the shards, latest command first; the entries of one command on
 /// several shards are one. Reads a bounded number of entries, so a page may have fewer commands
 /// than its limit although there are more. Commands older than their retention are left out.
 /// `now`: shard time. Errors: of the store; `corruption`.
 [[nodiscard]] result<audit_page> read_audit(
   const task_store& store,
-  std::uint16_t shard_count,
+  std::span<const shard_id> shards,
   const audit_filter& filter,
   timestamp now);
 

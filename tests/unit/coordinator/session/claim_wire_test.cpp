@@ -68,6 +68,8 @@ TEST(ClaimWire, NewsArriveAsTheyWereSent) {
   const auto answer = pass_news(claim_answer{9, true});
   EXPECT_EQ(answer.number, 9u);
   EXPECT_TRUE(answer.awaits_slots);
+  EXPECT_FALSE(answer.lacks_copies);
+  EXPECT_TRUE(pass_news(claim_answer{9, false, true}).lacks_copies);
   EXPECT_EQ(
     pass_news(claim_left{{errc::not_owner, "elsewhere"}}).reason,
     (error{errc::not_owner, "elsewhere"}));
