@@ -3,6 +3,7 @@
 
 #include "base/errors.hpp"
 #include "coordinator/hub/damage_mark.hpp"
+#include "coordinator/hub/etcd_history.hpp"
 #include "node/cluster_entry.hpp"
 #include "observe/log.hpp"
 #include "storage/rocksdb/rocksdb_lock.hpp"
@@ -59,6 +60,14 @@ error cannot_set_aside(const fs::path& data, const fs::path& to, const std::erro
     "the damaged store in " + data.string() + " cannot be renamed to " + to.string() + ": "
       + failure.message() + "; move everything in " + data.string()
       + " elsewhere, and start again: the cluster does not need it"};
+}
+
+/// False for a store of a coordinator that is alone, also when it is to found a cluster: no other
+/// coordinator has copies of it.
+bool was_open_in_cluster(const store_owner& owner) {
+  std::error_code ignored;
+  return !owner.cluster.empty()
+         && fs::exists(coordinator::etcd_history_file(owner.data), ignored);
 }
 
 /// Checks that the mark is of this coordinator, and that its disk may be used again.
@@ -136,7 +145,7 @@ error advise_on_damage(error why, const store_owner& owner) {
 }
 
 error note_damage(error why, const store_owner& owner) {
-  if (why.code != errc::corruption || owner.cluster.empty())
+  if (why.code != errc::corruption || !was_open_in_cluster(owner))
     return advise_on_damage(std::move(why), owner);
   auto marked = write_damage_mark(owner.data, {owner.cluster, owner.node, to_string(why)});
   if (!marked) {

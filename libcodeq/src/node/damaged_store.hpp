@@ -33,9 +33,9 @@ struct store_owner {
 /// Adds to an error of a damaged store what an operator can do; others stay as they are.
 [[nodiscard]] error advise_on_damage(error why, const store_owner& owner);
 
-/// Marks a store of a cluster for the next start when the error says that it is damaged. Returns
-/// the error with what follows from it: `unavailable` when the store is marked, since a restart
-/// helps; else as `advise_on_damage`.
+/// Marks a store that was open in a cluster for the next start when the error says that it is
+/// damaged. Returns the error and what follows from it: `unavailable` when the store is marked,
+/// since a restart helps; else as `advise_on_damage`.
 [[nodiscard]] error note_damage(error why, const store_owner& owner);
 
 /// A function that ends the process because its store failed: nothing may be answered any more,

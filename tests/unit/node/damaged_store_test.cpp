@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/hub/damage_mark.hpp"
+#include "coordinator/hub/etcd_history.hpp"
 #include "node/damaged_store.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -26,6 +27,9 @@ protected:
 
   [[nodiscard]] fs::path data() const { return directory_.path() / "store"; }
 
+  /// As a coordinator leaves it that has entered its cluster.
+  void enter_cluster() { std::ofstream(coordinator::etcd_history_file(data())) << "known"; }
+
   [[nodiscard]] std::optional<damage_mark> mark() const {
     return read_damage_mark(data()).value();
   }
@@ -35,6 +39,8 @@ protected:
 };
 
 TEST_F(DamagedStore, OfAClusterIsMarkedAndARestartHelps) {
+  enter_cluster();
+
   const auto told = note_damage(damage_, {data(), "main", "c1"});
 
   EXPECT_EQ(told.code, errc::unavailable);
@@ -50,7 +56,16 @@ TEST_F(DamagedStore, OfACoordinatorThatIsAloneIsNotMarked) {
   EXPECT_EQ(mark(), std::nullopt);
 }
 
+TEST_F(DamagedStore, ThatWasNeverOpenInTheClusterIsNotMarked) {
+  const auto told = note_damage(damage_, {data(), "main", "c1"});
+
+  EXPECT_EQ(told.code, errc::corruption);
+  EXPECT_EQ(mark(), std::nullopt);
+}
+
 TEST_F(DamagedStore, IsNotNotedForOtherErrors) {
+  enter_cluster();
+
   const auto told = note_damage({errc::io_error, "no disk"}, {data(), "main", "c1"});
 
   EXPECT_EQ(told.code, errc::io_error);
