@@ -12,6 +12,7 @@
 #include "cluster/store_format.hpp"
 #include "config/values.hpp"
 #include "coordinator/hub/etcd_history.hpp"
+#include "coordinator/hub/store_need.hpp"
 #include "observe/log.hpp"
 #include "security/tls_context.hpp"
 #include "storage/keys/keyspace.hpp"
@@ -34,6 +35,10 @@ using namespace std::chrono_literals;
 /// Pause before etcd is asked again, and the interval of lines about it.
 constexpr auto retry_pause = 200ms;
 constexpr auto line_pause = 30s;
+
+/// So long the other coordinators have to serve the shards of a damaged store. A fail-over takes
+/// about 3 s; the rest is for coordinators that start at the same time.
+constexpr auto takeover_max = 15s;
 
 /// Copies that have to be in sync for new writes: 2 of 3, else 1.
 std::uint32_t least_in_sync(std::uint32_t copies) {
@@ -64,6 +69,18 @@ public:
 private:
   std::optional<std::chrono::steady_clock::time_point> next_;
 };
+
+/// Why a damaged store is kept.
+error refusal(const coordinator::store_need& need) {
+  if (!need.last_copies.empty())
+    return {
+      errc::corruption,
+      "no other coordinator has a copy in sync of these shards: "
+        + coordinator::text_of(need.last_copies)};
+  return {
+    errc::unavailable,
+    "no other coordinator serves these shards yet: " + coordinator::text_of(need.awaited)};
+}
 
 } // namespace
 
@@ -482,6 +499,70 @@ cluster_door::enter(storage::task_store& store, const storage::store_record& ide
     entry.record.copies,
     entry.replicas.size());
   return entry;
+}
+
+result<void> cluster_door::read_shards_surely() {
+  const cluster::catalogue_keys keys(options_.cluster.name);
+  for (std::uint32_t i = 0; i < known_.record->shards; ++i) {
+    const auto shard = static_cast<shard_id>(i);
+    const auto found = known_.shards.find(shard);
+    std::optional<std::string> bytes;
+    if (found != known_.shards.end())
+      bytes = encode(found->second);
+    const auto sure = decide({keys.shard(shard), bytes, bytes, 0});
+    if (const auto how = client_.replaced_because(); !how.empty())
+      return forgetful(how);
+    if (!sure.current) {
+      known_.shards.erase(shard);
+      continue;
+    }
+    auto record = cluster::decode<cluster::shard_record>(*sure.current);
+    if (!record)
+      return record.error();
+    known_.shards.insert_or_assign(shard, std::move(*record));
+  }
+  return {};
+}
+
+result<coordinator::store_need> cluster_door::look_at_need() const {
+  if (!known_.record)
+    return error{
+      errc::incompatible_store,
+      "etcd has no cluster " + options_.cluster.name + ", and the damaged store in "
+        + options_.data.string() + " is of one: is --cluster right, and --etcd?"};
+  return coordinator::need_of(
+    name_in_cluster(options_), known_.record->shards, known_.shards, known_.nodes);
+}
+
+result<void> cluster_door::await_unneeded_store() {
+  if (auto ok = check_identity(); !ok)
+    return ok;
+  const auto end = std::chrono::steady_clock::now() + takeover_max;
+  for (bool is_told = false;;) {
+    auto need = look_at_need();
+    if (!need)
+      return need.error();
+    const auto is_late = std::chrono::steady_clock::now() > end;
+    if (is_late || need->awaited.empty() || !need->last_copies.empty()) {
+      // What was read may be old; a decision is not.
+      if (auto ok = read_shards_surely(); !ok)
+        return ok;
+      need = look_at_need();
+      if (*need == coordinator::store_need{})
+        return {};
+      if (is_late || !need->last_copies.empty())
+        return refusal(*need);
+    }
+    if (!std::exchange(is_told, true))
+      CODEQ_LOG_INFO(
+        "coordinator waits until others serve the shards of its damaged store shards=\"{}\"",
+        coordinator::text_of(need->awaited));
+    std::this_thread::sleep_for(retry_pause);
+    auto known = look();
+    if (!known)
+      return known.error();
+    known_ = std::move(*known);
+  }
 }
 
 result<void> check_alone(const storage::task_store& store) {

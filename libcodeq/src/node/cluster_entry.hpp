@@ -5,6 +5,7 @@
 #include "codeq/result.hpp"
 
 #include "cluster/records.hpp"
+#include "coordinator/hub/store_need.hpp"
 #include "etcd/client.hpp"
 #include "storage/records/record_codec.hpp"
 #include "storage/replica/replica_store.hpp"
@@ -67,6 +68,12 @@ public:
   [[nodiscard]] result<cluster_entry>
   enter(storage::task_store& store, const storage::store_record& identity);
 
+  /// Waits until the cluster does not need what this coordinator has stored, as etcd has decided;
+  /// see `coordinator::store_need`. Errors: `corruption` names the shards whose last copy in sync
+  /// is here, `unavailable` those that others do not serve in time; `incompatible_store` when etcd
+  /// has no such cluster, or has forgotten what it decided. @pre the store is not open
+  [[nodiscard]] result<void> await_unneeded_store();
+
 private:
   cluster_door(const coordinator_node_options& options, etcd::client::options etcd);
 
@@ -74,6 +81,10 @@ private:
   /// Empty unless etcd was restored or replaced.
   [[nodiscard]] std::string find_out_how_it_forgot();
   [[nodiscard]] etcd::swap_answer decide(const etcd::swap& what);
+  /// What the cluster needs of this coordinator, as far as is known. Errors: `incompatible_store`.
+  [[nodiscard]] result<coordinator::store_need> look_at_need() const;
+  /// Reads the record of each shard by a decision of etcd.
+  [[nodiscard]] result<void> read_shards_surely();
   [[nodiscard]] result<void> check_founder(const storage::task_store& store) const;
   [[nodiscard]] result<void> create(const storage::store_record& identity);
   [[nodiscard]] result<void> check_history(const storage::task_store& store);

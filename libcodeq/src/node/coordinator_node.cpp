@@ -20,8 +20,8 @@
 #include "node/coordinator_access.hpp"
 #include "node/coordinator_counts.hpp"
 #include "node/coordinator_options.hpp"
+#include "node/damaged_store.hpp"
 #include "node/http_access.hpp"
-#include "node/open_files.hpp"
 #include "node/shard_recovery.hpp"
 #include "node/start_disk.hpp"
 #include "node/webhook_access.hpp"
@@ -38,12 +38,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <optional>
 #include <string_view>
 #include <vector>
-
-#include <unistd.h>
 
 namespace codeq {
 
@@ -51,17 +48,6 @@ namespace {
 
 /// So long a stop waits for hand-overs at least, however long the gateway took.
 constexpr duration hand_over_min{700};
-
-/// Ends the process because its store failed: nothing may be answered any more, since memory may be
-/// ahead of the disk.
-[[noreturn]] void die(const error& reason) {
-  CODEQ_LOG_ERROR(
-    "coordinator stops at once reason=\"{}\" advice=\"check the disk, then start again: everything "
-    "acknowledged is recovered\"",
-    to_string(reason));
-  observe::flush_log();
-  ::_exit(EXIT_FAILURE);
-}
 
 void log_zone(const schedule::zone_store::change& change) {
   if (change.zone && change.was_known)
@@ -82,7 +68,10 @@ storage::rocksdb_store_options store_options(
   s.directory = options.data;
   s.mode = options.sync ? storage::durability::sync : storage::durability::os;
   s.horizons = horizons;
-  s.on_background_error = [](const error& reason) { die(reason); };
+  s.on_background_error = node::end_on_failure(options);
+  // A coordinator that is alone goes on where the damage concerns no request.
+  if (!options.cluster.name.empty())
+    s.on_damage = node::end_on_failure(options);
   s.on_recovery = [](std::string_view text) {
     CODEQ_LOG_WARN("store recovers after a crash loss=\"{}\"", text);
   };
@@ -110,6 +99,7 @@ struct coordinator_node::impl {
   /// Recovers the store, unless the shards of a cluster are to be recovered later. Errors: of the
   /// store, and of the cluster.
   result<void> recover(const coordinator_node_options& options);
+  result<void> open_store(const coordinator_node_options& options, std::size_t shard_count);
   result<void> identify(const coordinator_node_options& options, std::size_t shard_count);
   result<void> enter(node::cluster_door& door);
   result<void> recover_alone(const coordinator_node_options& options);
@@ -198,6 +188,9 @@ result<void> coordinator_node::impl::reload() {
 result<void> coordinator_node::impl::recover(const coordinator_node_options& options) {
   if (auto ok = prepare_directories(options); !ok)
     return ok;
+  if (!options.cluster.name.empty())
+    if (auto ok = node::replace_damaged_store(options); !ok)
+      return ok;
   // Comes before the store, because a start writes the entries of the log that it replays, which
   // takes space.
   reserve = std::make_shared<coordinator::disk_reserve>(options.data);
@@ -213,19 +206,22 @@ result<void> coordinator_node::impl::recover(const coordinator_node_options& opt
   auto shard_count = *door ? (*door)->shard_count() : result<std::size_t>(options.shards);
   if (!shard_count)
     return shard_count.error();
+  if (!usable)
+    CODEQ_LOG_WARN("disk reserve is not looked after reason=\"{}\"", to_string(usable.error()));
+  const auto owner = node::owner_of(options);
+  if (auto ok = open_store(options, *shard_count); !ok)
+    return node::note_damage(ok.error(), owner);
+  auto recovered = *door ? enter(**door) : recover_alone(options);
+  return recovered ? recovered : node::advise_on_damage(recovered.error(), owner);
+}
+
+result<void> coordinator_node::impl::open_store(
+  const coordinator_node_options& options, std::size_t shard_count) {
   auto opened = storage::open_rocksdb_store(store_options(options, horizons));
   if (!opened)
     return opened.error();
   store = std::move(*opened);
-  if (!usable)
-    CODEQ_LOG_WARN("disk reserve is not looked after reason=\"{}\"", to_string(usable.error()));
-  if (auto ok = identify(options, *shard_count); !ok)
-    return ok;
-  if (auto ok = *door ? enter(**door) : recover_alone(options); !ok)
-    return ok;
-  if (entry || identity.shard_count > 1)
-    board = std::make_shared<coordinator::shared_board>(identity.shard_count, entry.has_value());
-  return {};
+  return identify(options, shard_count);
 }
 
 result<void> coordinator_node::impl::identify(
@@ -239,6 +235,8 @@ result<void> coordinator_node::impl::identify(
       "store is new and has no tasks directory={} shards={}",
       options.data.string(),
       identity.shard_count);
+  if (const bool is_member = !options.cluster.name.empty(); is_member || identity.shard_count > 1)
+    board = std::make_shared<coordinator::shared_board>(identity.shard_count, is_member);
   return {};
 }
 
@@ -272,7 +270,8 @@ void coordinator_node::impl::spawn_journal(
   if (!options.sync)
     syncer = system->spawn<caf::detached>(coordinator::log_syncer, store);
   coordinator::journal_driver_options writes{
-    store, {mode, identity}, die, horizons, journal_meter, syncer, reserve};
+    store, {mode, identity}, {}, horizons, journal_meter, syncer, reserve};
+  writes.on_failure = node::end_on_failure(options);
   // Waiting for a disk needs a thread of its own. A write to the page cache is done before another
   // thread would have woken up.
   if (!options.sync)
@@ -290,7 +289,7 @@ result<void> coordinator_node::impl::spawn_actors(const coordinator_node_options
   spawn_journal(options, loop);
   coordinator::reader_driver_options reads{
     {store, tuning::segment_cache_bytes_default / 4 / identity.shard_count},
-    die,
+    node::end_on_failure(options),
     lookups,
     {},
     limit_meter};
@@ -300,7 +299,7 @@ result<void> coordinator_node::impl::spawn_actors(const coordinator_node_options
     coordinator::keeper_options{
       {store, horizons, options.retention_bytes},
       cancelled,
-      die,
+      node::end_on_failure(options),
       limit_meter,
       reserve,
       options.free_bytes_least});
@@ -561,7 +560,7 @@ coordinator_node::start(coordinator_node_options options) {
   if (auto ok = state->rights.open(options); !ok)
     return error{errc::invalid_argument, ok.error().context};
   if (auto ok = state->recover(options); !ok)
-    return node::advise_on_damage(ok.error(), options.data, !options.cluster.name.empty());
+    return ok.error();
   if (auto ok = state->spawn_actors(options); !ok)
     return ok.error();
   auto* pending = state.get();

@@ -19,4 +19,8 @@ namespace codeq::node {
 /// TLS files of the gateway; empty without TLS.
 [[nodiscard]] security::tls_files http_files(const coordinator_node_options& options);
 
+/// Raises the process's limit of open files so that all connections and the store's files fit.
+/// Where the system does not allow that, lowers the limits of connections and logs it.
+void fit_connections(coordinator_node_options& options);
+
 } // namespace codeq::node

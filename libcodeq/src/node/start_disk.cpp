@@ -67,18 +67,6 @@ result<void> prepare_directory(const std::string& option, const fs::path& direct
   return {};
 }
 
-error advise_on_damage(error why, const fs::path& directory, bool is_of_cluster) {
-  if (why.code != errc::corruption)
-    return why;
-  why.context += "; the store is damaged: `codeqctl verify " + directory.string()
-                 + "` tells more. Keep the directory, and ";
-  why.context += is_of_cluster
-                   ? "start with an empty --data and the same --node if the other coordinators "
-                     "have copies of its shards; else see CLUSTERS.md, Repair"
-                   : "restore the newest backup into another one for --data";
-  return why;
-}
-
 result<void> check_start_space(const fs::path& directory) {
   std::error_code unknown;
   auto available = fs::space(directory, unknown).available;

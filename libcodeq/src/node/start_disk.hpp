@@ -16,10 +16,6 @@ namespace codeq::node {
 [[nodiscard]] result<void>
 prepare_directory(const std::string& option, const std::filesystem::path& directory);
 
-/// Adds to an error of a damaged store what an operator can do; others stay as they are.
-[[nodiscard]] error
-advise_on_damage(error why, const std::filesystem::path& directory, bool is_of_cluster);
-
 /// Checks that the disk of a store has space for a start, which writes tables with the entries of
 /// the logs that it replays. A start that ran out of space would end in the middle of that. Errors:
 /// `disk_full`, with what to do. @pre the directory exists

@@ -35,7 +35,7 @@ std::string say(const std::vector<queue_head>& heads) {
   return text;
 }
 
-/// What a tick tells the others.
+/// The news of a tick for the others.
 std::string tick(head_exchange& exchange) {
   return say(exchange.tick().heads);
 }

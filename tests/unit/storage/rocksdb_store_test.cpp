@@ -13,6 +13,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -155,6 +156,42 @@ TEST_F(RocksdbStore, ReclaimsTheFilesOfDeletedPairsAsFarAsThereIsRoom) {
   EXPECT_LT(*store->approximate_bytes("0", "9"), value_bytes * 2);
   EXPECT_FALSE(*store->read("3"));
   EXPECT_TRUE(*store->read("7"));
+}
+
+/// Flips a bit near the begin of each table.
+void damage_tables(const std::filesystem::path& directory) {
+  constexpr std::streamoff damaged_at = 4000;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    if (entry.path().extension() != ".sst")
+      continue;
+    std::fstream table(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    table.seekg(damaged_at);
+    const auto byte = static_cast<char>(table.get() ^ 1);
+    table.seekp(damaged_at);
+    table.put(byte);
+  }
+}
+
+TEST_F(RocksdbStore, TellsOfDamageThatAnyReadFinds) {
+  std::mt19937 random(1);
+  std::string value(100'000, '\0');
+  std::generate(value.begin(), value.end(), [&] { return static_cast<char>(random()); });
+  ASSERT_TRUE((*open())->commit(write_group{puts({{"a", value}, {"b", value}})}, durability::sync));
+  ASSERT_TRUE(open());
+  damage_tables(path());
+  std::vector<errc> told;
+  rocksdb_store_options options;
+  options.directory = path();
+  options.on_damage = [&](const error& damage) { told.push_back(damage.code); };
+  auto store = open_rocksdb_store(options);
+  ASSERT_TRUE(store) << store.error().context;
+  const auto visit = [](auto, auto) { return true; };
+
+  EXPECT_FALSE((*store)->read("a"));
+  EXPECT_FALSE((*store)->scan("", "z", visit));
+  EXPECT_FALSE((*store)->view()->scan("", "z", visit));
+  EXPECT_TRUE(*(*store)->read("b"));
+  EXPECT_EQ(told, (std::vector{errc::corruption, errc::corruption, errc::corruption}));
 }
 
 TEST_F(RocksdbStore, RefusesADirectoryThatThisProcessHolds) {

@@ -17,12 +17,12 @@
 
 namespace codeq::coordinator {
 
-/// What the coordinators of a cluster tell each other about their first ready tasks, so that
-/// priority and age hold over all of them, approximately. A coordinator tells of a queue the task
-/// that has come first for `steady_looks` ticks: what is granted at once elsewhere is not worth
-/// that others wait for it, and while they wait for tasks that are gone, nobody is served. The
-/// tasks that others told of are void when they have said nothing for `silence_max`. Pure; used by
-/// one thread. A tick takes time for the queues that have changed only.
+/// The coordinators of a cluster tell each other about their first ready tasks, so that priority
+/// and age hold over all of them, approximately. A coordinator tells of a queue the task that has
+/// come first for `steady_looks` ticks: what is granted at once elsewhere is not worth that others
+/// wait for it, and while they wait for tasks that are gone, nobody is served. The tasks that others
+/// told of are void when they have said nothing for `silence_max`. Pure; used by one thread. A tick
+/// takes time for the queues that have changed only.
 class head_exchange {
 public:
   /// Ticks are 25 ms apart, so that others know of a task within 100 ms.
@@ -40,7 +40,7 @@ public:
   /// Shards have numbers below `shards`.
   explicit head_exchange(std::size_t shards) : shards_(shards) {}
 
-  // Of this coordinator.
+  // The tasks of this coordinator.
 
   /// The first task on the shards here has changed.
   void show(const queue_head& now);
@@ -48,14 +48,14 @@ public:
   /// Looks at what has changed. Returns what to tell all other coordinators; it may be nothing.
   [[nodiscard]] head_news tick();
 
-  /// What to tell a coordinator to which there is a new connection, in parts.
+  /// The news for a coordinator to which there is a new connection, in parts.
   [[nodiscard]] std::vector<head_news> all() const;
 
   /// True while others know of a task here, so that they have to hear that this coordinator is
   /// still there.
   [[nodiscard]] bool has_told() const { return told_.used() > 0; }
 
-  // Of the others.
+  // Those of the others.
 
   /// A coordinator is there, and has told something unless `news` is null.
   void hear(const std::string& node, const head_news* news, monotonic_time now);

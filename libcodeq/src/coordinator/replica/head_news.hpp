@@ -17,12 +17,12 @@ struct queue_head {
   std::optional<core::rival_head> head{};
 };
 
-/// What a coordinator tells another one about its first ready tasks.
+/// A coordinator's news for another one about its first ready tasks.
 struct head_news {
   /// Number of queues in one message.
   static constexpr std::size_t queues_max = 512;
 
-  /// What it told before is void.
+  /// Earlier news are void.
   bool is_whole = false;
   /// The queues whose first task has changed.
   std::vector<queue_head> heads;

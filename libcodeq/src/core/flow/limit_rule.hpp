@@ -10,7 +10,7 @@ namespace codeq::core {
 
 using limit_rule = limit_definition;
 
-/// What is asked of a rate.
+/// A start that is asked for.
 struct rate_use {
   std::uint32_t cost = 1;
   /// The costs of those that start before.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What workers hear of ready tasks: of those that they may claim, and of those of other shards that
-// come before them.
+// The news for workers about ready tasks: about those that they may claim, and about those of other
+// shards that come before them.
 #include "core/state/queue_fairness.hpp"
 #include "core/turn/known_rival.hpp"
 #include "core/turn/turn.hpp"

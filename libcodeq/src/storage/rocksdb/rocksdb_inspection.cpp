@@ -3,6 +3,7 @@
 
 #include "storage/rocksdb/log_check.hpp"
 #include "storage/rocksdb/position_hint.hpp"
+#include "storage/rocksdb/rocksdb_lock.hpp"
 #include "storage/rocksdb/rocksdb_options.hpp"
 #include "storage/rocksdb/rocksdb_reader.hpp"
 #include "storage/rocksdb/rocksdb_replay.hpp"
@@ -22,28 +23,6 @@ public:
   using rocksdb::Logger::Logv;
 
   void Logv(const char*, va_list) override {}
-};
-
-/// The lock that a coordinator takes.
-class directory_lock {
-public:
-  static result<std::unique_ptr<directory_lock>> take(const std::filesystem::path& directory) {
-    rocksdb::FileLock* lock = nullptr;
-    auto status = rocksdb::Env::Default()->LockFile((directory / "LOCK").string(), &lock);
-    if (!status.ok())
-      return to_open_error(status, directory);
-    return std::unique_ptr<directory_lock>{new directory_lock{lock}};
-  }
-
-  directory_lock(const directory_lock&) = delete;
-  directory_lock& operator=(const directory_lock&) = delete;
-
-  ~directory_lock() { rocksdb::Env::Default()->UnlockFile(lock_).PermitUncheckedError(); }
-
-private:
-  explicit directory_lock(rocksdb::FileLock* lock) : lock_(lock) {}
-
-  rocksdb::FileLock* lock_;
 };
 
 error refuse_change() {

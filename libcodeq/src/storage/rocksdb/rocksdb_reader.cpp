@@ -18,11 +18,19 @@ namespace {
 /// RocksDB looks up this many keys at once; see `MultiGetContext::MAX_BATCH_SIZE`.
 constexpr std::size_t keys_per_read = 32;
 
+error to_read_error(const rocksdb::Status& status, const damage_listener& on_damage) {
+  auto failure = to_error(status);
+  if (failure.code == errc::corruption && on_damage)
+    on_damage(failure);
+  return failure;
+}
+
 /// One iterator: compactions drop records that a snapshot would still see, but not those in the
 /// files that an iterator keeps.
 class rocksdb_view final : public store_view {
 public:
-  explicit rocksdb_view(std::unique_ptr<rocksdb::Iterator> at) : at_(std::move(at)) {}
+  rocksdb_view(std::unique_ptr<rocksdb::Iterator> at, damage_listener on_damage)
+    : at_(std::move(at)), on_damage_(std::move(on_damage)) {}
 
   result<void>
   scan(std::string_view begin, std::string_view end, const pair_visitor& visit) override {
@@ -32,12 +40,13 @@ public:
         return {};
     }
     if (!at_->status().ok())
-      return to_error(at_->status());
+      return to_read_error(at_->status(), on_damage_);
     return {};
   }
 
 private:
   std::unique_ptr<rocksdb::Iterator> at_;
+  damage_listener on_damage_;
 };
 
 } // namespace
@@ -48,7 +57,7 @@ result<std::optional<std::string>> rocksdb_reader::read(std::string_view key) co
   if (status.IsNotFound())
     return std::optional<std::string>{};
   if (!status.ok())
-    return to_error(status);
+    return to_read_error(status, on_damage_);
   return std::optional{std::move(value)};
 }
 
@@ -73,7 +82,7 @@ rocksdb_reader::read_many(std::span<const std::string> keys, const value_visitor
       if (found[i].IsNotFound())
         continue;
       if (!found[i].ok())
-        return to_error(found[i]);
+        return to_read_error(found[i], on_damage_);
       if (!visit(begin + i, values[i].ToStringView()))
         return {};
     }
@@ -91,7 +100,7 @@ result<void> rocksdb_reader::scan(
     if (!visit(at->key().ToStringView(), at->value().ToStringView()))
       return {};
   if (!at->status().ok())
-    return to_error(at->status());
+    return to_read_error(at->status(), on_damage_);
   return {};
 }
 
@@ -99,7 +108,8 @@ std::unique_ptr<store_view> rocksdb_reader::view() const {
   rocksdb::ReadOptions how;
   // A copy of a shard must not take the place of what is in use.
   how.fill_cache = false;
-  return std::make_unique<rocksdb_view>(std::unique_ptr<rocksdb::Iterator>(db_.NewIterator(how)));
+  return std::make_unique<rocksdb_view>(
+    std::unique_ptr<rocksdb::Iterator>(db_.NewIterator(how)), on_damage_);
 }
 
 result<std::optional<std::pair<std::string, std::string>>>
@@ -112,7 +122,7 @@ rocksdb_reader::read_last(std::string_view begin, std::string_view end) const {
   std::unique_ptr<rocksdb::Iterator> at{db_.NewIterator(how)};
   at->SeekToLast();
   if (!at->status().ok())
-    return to_error(at->status());
+    return to_read_error(at->status(), on_damage_);
   std::optional<std::pair<std::string, std::string>> found;
   if (at->Valid())
     found.emplace(at->key().ToString(), at->value().ToString());
@@ -127,7 +137,7 @@ rocksdb_reader::approximate_bytes(std::string_view begin, std::string_view end) 
   std::uint64_t size = 0;
   auto status = db_.GetApproximateSizes(what, db_.DefaultColumnFamily(), &range, 1, &size);
   if (!status.ok())
-    return to_error(status);
+    return to_read_error(status, on_damage_);
   return size;
 }
 

@@ -6,6 +6,7 @@
 #include "storage/task_store.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,11 +19,16 @@ class DB;
 
 namespace codeq::storage {
 
+/// Called with damage that a read has found, on the thread that reads. Empty: the read only
+/// returns it.
+using damage_listener = std::function<void(const error&)>;
+
 /// Reads from an open RocksDB; the common base of the stores that use it. Thread-safe.
 class rocksdb_reader : public task_store {
 public:
   /// @pre nothing is read after `db` was destroyed
-  explicit rocksdb_reader(rocksdb::DB& db) : db_(db) {}
+  explicit rocksdb_reader(rocksdb::DB& db, damage_listener on_damage = {})
+    : db_(db), on_damage_(std::move(on_damage)) {}
 
   [[nodiscard]] result<std::optional<std::string>> read(std::string_view key) const final;
   [[nodiscard]] bool may_have(std::string_view key) const final;
@@ -38,6 +44,7 @@ public:
 
 private:
   rocksdb::DB& db_;
+  damage_listener on_damage_;
 };
 
 } // namespace codeq::storage

@@ -55,8 +55,8 @@ struct opened_store {
 
 class rocksdb_store final : public rocksdb_reader {
 public:
-  rocksdb_store(opened_store opened, store_access& access)
-    : rocksdb_reader(*opened.db), opened_(std::move(opened)) {
+  rocksdb_store(opened_store opened, store_access& access, damage_listener on_damage)
+    : rocksdb_reader(*opened.db, std::move(on_damage)), opened_(std::move(opened)) {
     access = this;
   }
 
@@ -245,7 +245,8 @@ result<std::unique_ptr<task_store>> open_rocksdb_store(const rocksdb_store_optio
     std::move(target.statistics),
     *std::move(hint),
     log_mark(options.directory)};
-  return std::unique_ptr<task_store>{std::make_unique<rocksdb_store>(std::move(parts), *access)};
+  return std::unique_ptr<task_store>{
+    std::make_unique<rocksdb_store>(std::move(parts), *access, options.on_damage)};
 }
 
 } // namespace codeq::storage

@@ -32,6 +32,9 @@ struct rocksdb_store_options {
   rocksdb::Env* environment = nullptr;
   /// Called with background errors, on RocksDB's threads; the caller must stop the process.
   std::function<void(const error&)> on_background_error;
+  /// Called with damage that a read finds, on the thread that reads, before the read returns it.
+  /// Empty: it is only returned.
+  std::function<void(const error&)> on_damage{};
   /// Called before `open_rocksdb_store` returns, with a description of what an `os` store may have
   /// lost; not called after an orderly end.
   std::function<void(std::string_view)> on_recovery;
