@@ -23,8 +23,8 @@ struct ReplicaFrame {
 
 struct ReadyHeads {
   # The first ready tasks of queues on the shards that the sender serves, so that other coordinators
-  # leave it the workers for those that come first. What a coordinator says is void when it has not
-  # said anything, not even without `heads`, for 400 ms.
+  # leave it the workers for those that come first. They do not count while the coordinator has sent
+  # no such news, not even without `heads`, for 400 ms.
   isWhole @0 :Bool;
   # What was said before is void.
   heads @1 :List(ReadyHead);

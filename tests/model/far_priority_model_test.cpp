@@ -37,7 +37,7 @@ using namespace std::chrono_literals;
 const queue_address far_queue{.queue = "q"};
 constexpr core::peer_id far_producer = 1;
 constexpr duration on_its_way = 1ms;
-constexpr duration tick_every = 25ms;
+constexpr duration tick_every = coordinator::head_exchange::interval;
 /// Within which the contract promises the order of priorities, and within which no slot idles.
 constexpr duration priority_slack = 100ms;
 constexpr duration age_slack = 10s;
@@ -62,7 +62,7 @@ public:
     for (std::size_t i = 0; i < shape.workers; ++i)
       connect(i);
     for (std::size_t i = 0; i < shape.sites; ++i)
-      after(tick_every + 7ms * static_cast<int>(i), [this, i] { tick(i); });
+      after(tick_every + 3ms * static_cast<int>(i), [this, i] { tick(i); });
   }
 
   void add(std::size_t shard, std::uint8_t priority, std::size_t tasks, duration runs_for) {
@@ -118,7 +118,6 @@ private:
     coordinator::head_exchange heads;
     /// By worker.
     std::vector<session> sessions;
-    std::uint64_t ticks = 0;
   };
 
   struct far_worker {
@@ -176,17 +175,17 @@ private:
     for (const auto& changed : here.board->take_changes())
       here.heads.show(changed);
     const auto news = here.heads.tick();
-    if (!news.heads.empty() || (here.heads.has_told() && ++here.ticks % 4 == 0))
-      for (std::size_t to = 0; to < shape_.sites; ++to)
-        if (to != number)
-          after(on_its_way, [this, number, to, news] { hear(to, number, news); });
-    here.heads.forget_silent(clock_.now().steady);
+    for (std::size_t to = 0; news && to < shape_.sites; ++to)
+      if (to != number)
+        after(on_its_way, [this, number, to, news] { hear(to, number, *news); });
+    here.heads.pass_over_silent(clock_.now().steady);
     show_far(number);
     after(tick_every, [this, number] { tick(number); });
   }
 
   void hear(std::size_t number, std::size_t from, const coordinator::head_news& news) {
-    sites_[number]->heads.hear("c" + std::to_string(from), &news, clock_.now().steady);
+    sites_[number]->heads.hear("c" + std::to_string(from), news, clock_.now().steady);
+    show_far(number);
   }
 
   void show_far(std::size_t number) {

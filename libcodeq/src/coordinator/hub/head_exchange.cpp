@@ -42,13 +42,17 @@ void head_exchange::look_later(const queue_address& queue, own_queue& at) {
     due_.push_back(queue);
 }
 
-head_news head_exchange::tick() {
+std::optional<head_news> head_exchange::tick() {
   head_news news;
   for (auto left = due_.size(); left > 0 && news.heads.size() < head_news::queues_max; --left) {
     const auto queue = std::move(due_.front());
     due_.pop_front();
     look_at(queue, news);
   }
+  const bool is_due = told_.used() > 0 && ++silent_ticks_ >= silent_ticks_max;
+  if (news.heads.empty() && !is_due)
+    return std::nullopt;
+  silent_ticks_ = 0;
   return news;
 }
 
@@ -73,16 +77,24 @@ void head_exchange::look_at(const queue_address& queue, head_news& news) {
   }
   if (!is_settled)
     look_later(queue, at);
-  else if (!at.now && !at.told)
+  else if (!at.now && !at.told && !at.is_due)
     own_.erase(found);
 }
 
-bool head_exchange::take_place(
-  const queue_address& queue, const own_queue& at, const head& next) {
-  if (!at.told)
-    return told_.take(queue.tenant);
-  if (!next)
-    told_.give_back(queue.tenant);
+bool head_exchange::take_place(const queue_address& queue, own_queue& at, const head& next) {
+  if (!at.told) {
+    const bool has_place = told_.take(queue.tenant);
+    if (!has_place && !std::exchange(at.is_due, true))
+      refused_.push_back(queue);
+    return has_place;
+  }
+  if (next)
+    return true;
+  told_.give_back(queue.tenant);
+  if (!refused_.empty()) {
+    due_.push_back(std::move(refused_.front()));
+    refused_.pop_front();
+  }
   return true;
 }
 
@@ -99,15 +111,28 @@ std::vector<head_news> head_exchange::all() const {
 }
 
 void head_exchange::hear(
-  const std::string& node, const head_news* news, monotonic_time now) {
+  const std::string& node, const head_news& news, monotonic_time now) {
   auto& from = others_[node];
   from.heard_at = now;
-  if (!news)
-    return;
-  if (news->is_whole)
-    forget(from);
-  for (const auto& told : news->heads)
+  count(from, true);
+  if (news.is_whole) {
+    note_change(from);
+    from.heads.clear();
+  }
+  for (const auto& told : news.heads)
     set_far(from, told);
+}
+
+void head_exchange::count(other_node& node, bool is_heard) {
+  if (node.is_heard == is_heard)
+    return;
+  note_change(node);
+  node.is_heard = is_heard;
+}
+
+void head_exchange::note_change(const other_node& node) {
+  for (const auto& [queue, told] : node.heads)
+    changed_.try_emplace(queue, best_of(queue));
 }
 
 void head_exchange::set_far(other_node& node, const queue_head& told) {
@@ -123,30 +148,22 @@ void head_exchange::set_far(other_node& node, const queue_head& told) {
     node.heads.erase(told.queue);
 }
 
-void head_exchange::forget(other_node& node) {
-  for (const auto& [queue, told] : node.heads)
-    changed_.try_emplace(queue, best_of(queue));
-  node.heads.clear();
-}
-
 void head_exchange::lose(const std::string& node) {
-  if (const auto found = others_.find(node); found != others_.end()) {
-    forget(found->second);
-    others_.erase(found);
-  }
+  if (const auto found = others_.find(node); found != others_.end())
+    count(found->second, false);
 }
 
-void head_exchange::forget_silent(monotonic_time now) {
+void head_exchange::pass_over_silent(monotonic_time now) {
   for (auto& [name, node] : others_)
     if (node.heard_at + silence_max < now)
-      forget(node);
+      count(node, false);
 }
 
 head_exchange::head head_exchange::best_of(const queue_address& queue) const {
   head best;
   for (const auto& [name, node] : others_) {
     const auto found = node.heads.find(queue);
-    if (found == node.heads.end())
+    if (!node.is_heard || found == node.heads.end())
       continue;
     if (!best || comes_first(found->second.head, best->head))
       best = found->second;

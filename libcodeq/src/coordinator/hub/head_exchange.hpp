@@ -20,18 +20,25 @@ namespace codeq::coordinator {
 /// The coordinators of a cluster tell each other about their first ready tasks, so that priority
 /// and age hold over all of them, approximately. A coordinator tells of a queue the task that has
 /// come first for `steady_looks` ticks: what is granted at once elsewhere is not worth that others
-/// wait for it, and while they wait for tasks that are gone, nobody is served. The tasks that others
-/// told of are void when they have said nothing for `silence_max`. Pure; used by one thread. A tick
-/// takes time for the queues that have changed only.
+/// wait for it, and while they wait for tasks that are gone, nobody is served. The tasks that
+/// others told of are void when they have said nothing for `silence_max`. Pure; used by one thread.
+/// A tick takes time for the queues that have changed only.
 class head_exchange {
 public:
-  /// Ticks are 25 ms apart, so that others know of a task within 100 ms.
-  static constexpr std::size_t steady_looks = 3;
+  /// The time between ticks. A coordinator whose tasks come later waits for as long after those
+  /// that come first have been granted, once for each priority.
+  static constexpr duration interval{10};
+
+  /// Others know of a task within 80 ms.
+  static constexpr std::size_t steady_looks = 7;
 
   /// Ages are told when they have changed by as much.
   static constexpr duration age_step{1000};
 
   static constexpr duration silence_max{400};
+
+  /// A coordinator that has told of a task is not silent for longer than so many ticks.
+  static constexpr std::size_t silent_ticks_max = 10;
 
   /// Number of queues of which a coordinator tells, shared by tenants. Of others only its own
   /// shards know.
@@ -45,26 +52,22 @@ public:
   /// The first task on the shards here has changed.
   void show(const queue_head& now);
 
-  /// Looks at what has changed. Returns what to tell all other coordinators; it may be nothing.
-  [[nodiscard]] head_news tick();
+  /// Looks at what has changed. Returns what to tell all other coordinators; empty: nothing.
+  [[nodiscard]] std::optional<head_news> tick();
 
   /// The news for a coordinator to which there is a new connection, in parts.
   [[nodiscard]] std::vector<head_news> all() const;
 
-  /// True while others know of a task here, so that they have to hear that this coordinator is
-  /// still there.
-  [[nodiscard]] bool has_told() const { return told_.used() > 0; }
-
   // Those of the others.
 
-  /// A coordinator is there, and has told something unless `news` is null.
-  void hear(const std::string& node, const head_news* news, monotonic_time now);
+  /// The coordinator has told something.
+  void hear(const std::string& node, const head_news& news, monotonic_time now);
 
-  /// The connection to the coordinator is lost.
+  /// The connection to the coordinator is lost: its tasks do not count until it tells again.
   void lose(const std::string& node);
 
-  /// Forgets what coordinators told that have been silent since.
-  void forget_silent(monotonic_time now);
+  /// The tasks of coordinators that have been silent do not count until they tell again.
+  void pass_over_silent(monotonic_time now);
 
   struct far_changes {
     /// The queues whose first task at the other coordinators has changed.
@@ -90,22 +93,30 @@ private:
 
   struct other_node {
     monotonic_time heard_at{};
+    /// Otherwise its tasks do not count. They are kept, since it tells changes only.
+    bool is_heard = false;
     std::map<queue_address, core::rival_head> heads{};
   };
 
   void look_at(const queue_address& queue, head_news& news);
   void look_later(const queue_address& queue, own_queue& at);
   /// False when the tenant has told of as many queues as it may.
-  [[nodiscard]] bool take_place(const queue_address& queue, const own_queue& at, const head& next);
+  [[nodiscard]] bool take_place(const queue_address& queue, own_queue& at, const head& next);
   void set_far(other_node& node, const queue_head& told);
-  void forget(other_node& node);
+  /// Notes what is told of each queue of the node before that changes.
+  void note_change(const other_node& node);
+  void count(other_node& node, bool is_heard);
   [[nodiscard]] head best_of(const queue_address& queue) const;
 
   std::size_t shards_;
   std::map<queue_address, own_queue> own_;
   /// The queues to look at in the next ticks.
   std::deque<queue_address> due_;
+  /// Those for which their tenant had no place; they are looked at when one is given back.
+  std::deque<queue_address> refused_;
   base::fair_share told_{queues_max};
+  /// Ticks since the others heard something.
+  std::size_t silent_ticks_ = 0;
   std::map<std::string, other_node> others_;
   /// The queues whose tasks at other coordinators have changed, with the first one before.
   std::map<queue_address, head> changed_;

@@ -23,9 +23,8 @@ constexpr duration tick_interval = 25ms;
 /// How often the nodes of the cluster are looked up, in ticks.
 constexpr std::uint64_t node_look_ticks = 20;
 
-/// How often the others hear that this coordinator is there while they know of a task here, in
-/// ticks.
-constexpr std::uint64_t head_news_ticks = 4;
+/// How often everything is told about ready tasks that was told before, in looks at them.
+constexpr std::uint64_t whole_news_looks = 500;
 
 /// How often the disk is looked at, in ticks.
 constexpr std::uint64_t disk_look_ticks = 80;
@@ -72,6 +71,7 @@ void replica_hub::join(
   remove_spools(old_spools());
   look_at_nodes();
   self_->delayed_send(self_, tick_interval, replica_tick{});
+  exchange_heads();
 }
 
 void replica_hub::add(
@@ -192,7 +192,10 @@ void replica_hub::take(const replica_frame_arrived& m) {
       to_string(frame.error()));
     return;
   }
-  heads_->hear(m.node, frame->news ? &*frame->news : nullptr, now());
+  if (frame->news) {
+    heads_->hear(m.node, *frame->news, now());
+    show_far_heads();
+  }
   std::optional<error> malformed;
   for (const auto& body : frame->messages) {
     if (auto decoded = decode_shard_message(body))
@@ -269,7 +272,6 @@ void replica_hub::tick() {
   ++ticks_;
   for (auto& [shard, replica] : replicas_)
     replica->driver().tick(now());
-  exchange_heads();
   if (ticks_ % node_look_ticks == 0)
     look_at_nodes();
   if (ticks_ % disk_look_ticks == 0)
@@ -289,11 +291,17 @@ void replica_hub::tick() {
 void replica_hub::exchange_heads() {
   for (const auto& changed : options_.board->take_changes())
     heads_->show(changed);
-  const auto news = heads_->tick();
-  if (!news.heads.empty() || (heads_->has_told() && ticks_ % head_news_ticks == 0))
-    links_->tell(news);
-  heads_->forget_silent(now());
+  if (const auto news = heads_->tick())
+    links_->tell(*news);
+  // In case that late frames of an earlier connection were heard.
+  if (++head_looks_ % whole_news_looks == 0)
+    for (const auto& part : heads_->all())
+      links_->tell(part);
+  heads_->pass_over_silent(now());
   show_far_heads();
+  self_->delayed_send(
+    self_, head_exchange::interval,
+    replica_step{[](replica_hub& hub) { hub.exchange_heads(); }});
 }
 
 void replica_hub::show_far_heads() {

@@ -227,6 +227,7 @@ private:
   bool is_looking_at_disk_ = false;
   bool is_flush_due_ = false;
   std::uint64_t ticks_ = 0;
+  std::uint64_t head_looks_ = 0;
   std::uint64_t last_inquiry_ = 0;
   std::map<std::uint64_t, inquiry> inquiries_;
   /// For the audit log, as soon as a shard is served here.

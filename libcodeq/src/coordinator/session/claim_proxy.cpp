@@ -46,9 +46,12 @@ void claim_proxy::carry_out(core::claim step) {
   kept_.credits += step.credits;
   kept_.bytes = std::min(kept_.bytes + step.bytes, core::unbounded_bytes);
   kept_.lease = step.lease;
-  kept_.reaches_all = step.reaches_all;
+  const bool reached_all = std::exchange(kept_.reaches_all, step.reaches_all);
   if (is_held_)
     return tell_drained();
+  // The shard looks again which of its tasks are for the claim.
+  if (kept_.credits == 0 && reached_all != step.reaches_all)
+    port_.command(core::claim{peer_, 0, kept_.lease, 0, 0, kept_.reaches_all});
   place_kept();
 }
 

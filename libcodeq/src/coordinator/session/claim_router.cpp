@@ -20,7 +20,7 @@ claim_router::moves claim_router::granted(
   auto& p = places_[value(shard)];
   p.waiting -= std::min(p.waiting, tasks);
   p.spent = false;
-  p.is_behind_away = false;
+  p.is_behind_away = p.is_behind_away && !more;
   p.busy = more.value_or(p.busy);
   drop_rival(shard, p.busy ? priority : 0);
   return rebalance();

@@ -29,7 +29,8 @@ public:
 
   /// The earliest time at which it may start; it may be in the past. A task whose cost exceeds the
   /// burst may start when nothing is unpaid. Starts in a window w are at most rate x w + the burst,
-  /// or + rate x the longest `late` when that is more. @pre `fits`, or nothing starts before
+  /// or + rate x the longest `late` + one start when that is more: late starts would else not have
+  /// the whole rate. @pre `fits`, or nothing starts before
   [[nodiscard]] timestamp next_start(const start_rate& rate, const rate_use& use) const;
 
   /// False when it may start only after some of those before it are paid for.

@@ -315,7 +315,8 @@ std::size_t turn::stir_prefixes_of(const attached_worker& a, std::size_t limit) 
       if (stirred == limit)
         return stirred;
       const auto& q = *state_.queues[queue];
-      if (q.claimable() == 0 || !takes_by_prefix(a, q))
+      bool must_wait = a.reaches_all && q.is_head_outranked_from_afar();
+      if (q.claimable() == 0 || must_wait || !takes_by_prefix(a, q))
         continue;
       bool may_ask = may_ask_for_slots(queue) && state_.permits.awaited_slots(queue) == 0;
       if (q.grantable() == 0 && !may_ask) {

@@ -24,6 +24,9 @@ bool turn::has_queue(const attached_worker& a, Condition meets) const {
 
 void turn::run(const look_at_rivals&) {
   for (auto& [peer, a] : state_.attached) {
+    // Queues that it passed over may have tasks for it now.
+    if (a.reaches_all && a.credits > 0 && !a.prefixes.empty())
+      state_.prefix_claimers.insert(peer);
     bool waits = a.is_outranked && a.reaches_all;
     bool has_turn = waits && has_queue(a, [](const queue_state& queue) {
       return queue.grantable() > 0 && !queue.is_head_outranked_from_afar();

@@ -252,6 +252,8 @@ void claim_run::use(const coordinator::credit_news& m) {
   being_read_ = std::max(std::int64_t{0}, being_read_ + m.being_read);
   switch (m.what) {
   case coordinator::credit_news::kind::drained:
+    if (named_ == m.shard && ++vain_ == vain_max)
+      tell_reach();
     carry_out(router_.drained(m.shard));
     return look_everywhere();
   case coordinator::credit_news::kind::has_work:
@@ -261,6 +263,8 @@ void claim_run::use(const coordinator::credit_news& m) {
     finish_if_settled();
     return ask_if_read();
   case coordinator::credit_news::kind::outranked:
+    if (ways_.to(m.by) != ways_.to(m.shard))
+      named_ = m.by;
     carry_out(router_.outranked(m.shard, m.credits, m.by, m.priority));
     // The better tasks do not fit in this claim's answer, so that it can get no others.
     if (room_[value(m.by)] <= 0)

@@ -299,6 +299,12 @@ private:
   bool finished_ = false;
   /// See `core::claim`.
   bool reaches_all_ = false;
+  /// The shard of another coordinator whose task came before one of another shard.
+  std::optional<shard_id> named_;
+  /// So often such a shard had no task for the claim. News are old then, or it keeps its tasks from
+  /// the claim, which does not wait for it any more from the maximum on.
+  std::uint32_t vain_ = 0;
+  static constexpr std::uint32_t vain_max = 3;
   /// A shard has left, and may have granted tasks before.
   bool may_get_late_tasks_ = false;
   bool will_look_again_ = false;

@@ -43,6 +43,7 @@ void claim_run::change_way(shard_id shard, const claim_ways::change& change) {
 void claim_run::follow(shard_id shard, const claim_ways::change& change) {
   if (finished_ || change == claim_ways::change{})
     return;
+  tell_reach();
   if (change.has_left) {
     may_get_late_tasks_ = true;
     // The shard forgets which room for tasks it was given.
@@ -55,7 +56,6 @@ void claim_run::follow(shard_id shard, const claim_ways::change& change) {
     quiet_rounds_ = 0;
     carry_out(router_.set_here(shard, true));
   }
-  tell_reach();
   // A shard that left does not answer, and one that came may have work.
   if (round_ > 0 && !std::exchange(will_look_again_, true))
     port_.look_again_soon();
@@ -63,7 +63,7 @@ void claim_run::follow(shard_id shard, const claim_ways::change& change) {
 }
 
 void claim_run::tell_reach() {
-  const auto reaches_all = ways_.reach_all();
+  const auto reaches_all = ways_.reach_all() && vain_ < vain_max;
   if (std::exchange(reaches_all_, reaches_all) == reaches_all)
     return;
   for (std::uint16_t i = 0; i < shard_count(); ++i)
