@@ -70,6 +70,21 @@ TEST_F(ClaimRun, UsesCreditsElsewhereThatAnotherCoordinatorReturns) {
   EXPECT_EQ(take(), (lines{"0 attach 5", "0 claim 1"}));
 }
 
+TEST_F(ClaimRun, DoesNotWaitForTasksThatAnotherCoordinatorKeepsFromIt) {
+  options_.away = {second};
+  options_.reached = {second};
+  start();
+  for (int i = 1; i <= 3; ++i) {
+    std::ignore = take();
+    run_->take(credit_news{first, kind::outranked, 1, 0, second, 3});
+    tell_far(1, credit_news{second, kind::drained});
+
+    const auto said = take();
+    EXPECT_EQ(std::count(said.begin(), said.end(), "0 claim 0") > 0, i == 3);
+    tell_far(1, credit_news{second, kind::returned, 1});
+  }
+}
+
 TEST_F(ClaimRun, PlacesItsCreditsAnewWhenAConnectionIsLost) {
   started_far();
 

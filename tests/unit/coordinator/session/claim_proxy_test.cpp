@@ -439,5 +439,16 @@ TEST_F(ClaimProxy, HeldClaimWithoutCreditsAtTheShardEndsAtOnce) {
   EXPECT_EQ(port_.take(), (lines{"detach", "ended"}));
 }
 
+TEST_F(ClaimProxy, TellsTheShardWhenTheClaimReachesAllShardsOrNotAnyMore) {
+  claim(1);
+
+  proxy_.take(core::claim{0, 0, {}, 0, 0, true});
+  EXPECT_EQ(port_.take(), (lines{"claim 0 of 9"}));
+  proxy_.take(core::claim{0, 0, {}, 0, 0, true});
+  EXPECT_EQ(port_.take(), lines{});
+  proxy_.take(core::claim{0, 0, {}, 0, 0, false});
+  EXPECT_EQ(port_.take(), (lines{"claim 0 of 9"}));
+}
+
 } // namespace
 } // namespace codeq::coordinator
