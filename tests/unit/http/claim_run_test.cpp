@@ -118,11 +118,12 @@ TEST_F(ClaimRun, WithATaskIsNotRefusedForAShardWithTooFewCopies) {
   start();
   grant(first, 1);
   std::ignore = take();
-  for (std::uint64_t round = 1; round <= 3; ++round) {
+  for (std::uint64_t round = 1; round <= 2; ++round) {
     answer(first, round);
     answer_without_copies(second, round);
   }
-  tell(first, kind::returned, 1);
+  EXPECT_EQ(take().back(), "1 revoke 1");
+  tell(second, kind::returned, 1);
 
   EXPECT_EQ(take().end()[-2], "ended with 1");
 }
