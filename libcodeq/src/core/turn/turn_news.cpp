@@ -9,6 +9,17 @@
 
 namespace codeq::core {
 
+namespace {
+
+/// True when the worker's credits were given back because of a task of another coordinator. It was
+/// not notified of tasks here then: it hears of the next one that need not wait for others, also
+/// when that comes after one of another shard here, which it learns from its claim.
+bool waits_for_others(const attached_worker& a) {
+  return a.is_outranked && !a.notified;
+}
+
+} // namespace
+
 template <class Condition>
 bool turn::has_queue(const attached_worker& a, Condition meets) const {
   auto meets_at = [&](std::uint32_t queue) { return meets(*state_.queues[queue]); };
@@ -27,16 +38,8 @@ void turn::run(const look_at_rivals&) {
     // Queues that it passed over may have tasks for it now.
     if (a.reaches_all && a.credits > 0 && !a.prefixes.empty())
       state_.prefix_claimers.insert(peer);
-    bool waits = a.is_outranked && a.reaches_all;
-    bool has_turn = waits && has_queue(a, [](const queue_state& queue) {
-      return queue.grantable() > 0 && !queue.is_head_outranked_from_afar();
-    });
-    if (!has_turn)
-      continue;
-    // When its task comes after one of another shard here, the worker learns that from its claim.
-    a.is_outranked = false;
-    a.notified = false;
-    touched_.insert(peer);
+    if (waits_for_others(a))
+      touched_.insert(peer);
   }
 }
 
@@ -53,8 +56,11 @@ bool turn::may_get_slots(const attached_worker& a) const {
 bool turn::has_news(const attached_worker& a) const {
   if (!a.is_outranked)
     return !a.notified && has_ready(a);
-  return has_queue(a, [&a](const queue_state& queue) {
-    return queue.grantable() > 0 && !queue.is_head_outranked(a.reaches_all);
+  bool only_far = waits_for_others(a);
+  return has_queue(a, [&](const queue_state& queue) {
+    bool is_behind = only_far ? queue.is_head_outranked_from_afar()
+                              : queue.is_head_outranked(a.reaches_all);
+    return queue.grantable() > 0 && !is_behind;
   });
 }
 
@@ -62,7 +68,7 @@ void turn::settle_granted() {
   for (auto& g : granted_) {
     auto& a = state_.attached.at(g.batch.peer);
     g.batch.more = has_ready(a);
-    a.notified = g.batch.more;
+    a.notified = g.batch.more && !waits_for_others(a);
     state_.list_need(g.batch.peer);
     // It is to be notified of tasks that get slots, and may be the only claimer.
     if (a.need() == claimer_need::news)
@@ -111,7 +117,7 @@ void turn::give_back_outranked() {
       if (is_far && !a.reaches_all)
         continue;
       a.credits -= credits;
-      a.notified = true;
+      a.notified = !is_far;
       a.is_outranked = true;
       state_.list_need(peer);
       effects_.emplace_back(claim_outranked{peer, credits, by, priority});
