@@ -132,10 +132,10 @@ TEST(RateMeter, UsedUpBurstCountsAsStarted) {
 
 TEST(RateMeter, ChangedRuleHoldsForWhatIsPaid) {
   rate_meter meter;
-  meter.take({1, 10s, 1}, 1, t0);
+  meter.take({1, 10s, 1}, {1}, t0);
 
-  EXPECT_EQ(meter.next_start({100, 1s, 1}, 1), t0 + 10s);
-  EXPECT_LE(meter.next_start({100, 1s, 2000}, 1), t0);
+  EXPECT_EQ(meter.next_start({100, 1s, 1}, {1}), t0 + 10s);
+  EXPECT_LE(meter.next_start({100, 1s, 2000}, {1}), t0);
 }
 
 TEST(RateMeter, RestoredOneContinues) {

@@ -33,6 +33,8 @@ public:
     [[nodiscard]] std::optional<rival_head> best_elsewhere() const override {
       return rival_head{{limits::priority_max, timestamp{}}, shard_id{0}};
     }
+
+    [[nodiscard]] std::optional<rival_head> best_far() const override { return std::nullopt; }
   };
 
   [[nodiscard]] std::unique_ptr<queue_board> join(const queue_address&, shard_id) override {

@@ -78,8 +78,11 @@ protected:
 
   /// A claim of a worker that can have the tasks of all coordinators.
   std::string claim_reaching_all(const std::string& worker, std::uint32_t credits) {
-    core::claim wanted{peer_of(worker), credits};
+    core::claim wanted{0, credits};
     wanted.reaches_all = true;
+    for (const auto& [peer, attached] : state().attached)
+      if (attached.worker->name == worker)
+        wanted.peer = peer;
     return decide(wanted);
   }
 
