@@ -326,6 +326,7 @@ private:
   [[nodiscard]] bool is_idle(const producer_id& id, const reference_producer& producer) const;
 
   void run(const core::tick&) {}
+  void run(const core::look_at_rivals&) {}
 
   void run(const core::take_snapshot&) { snapshot_wanted_ = snapshotted_ = true; }
 
