@@ -167,7 +167,7 @@ TEST_F(ClaimDriver, SaysItsLastStepOnTheConnectionThatIsReplaced) {
 
   send(http::far_shards_found{{{shard_id{1}, connection("new")}}});
 
-  EXPECT_EQ(take(), (lines{"far 1 detach", "new 2 attach", "new 2 claim 1"}));
+  EXPECT_EQ(take(), (lines{"far 1 claim 0", "far 1 detach", "new 2 attach", "new 2 claim 1"}));
 }
 
 TEST_F(ClaimDriver, LeavesAnotherCoordinatorThatDoesNotAnswer) {

@@ -38,8 +38,12 @@ std::int64_t whole_of(const start_rate& rate, const rate_use& use) {
 
 /// The unpaid time that the task and those before it may reach.
 std::int64_t allowance_of(const start_rate& rate, const rate_use& use) {
-  auto late = use.late == duration{0} ? 0 : use.late.count() * ns_per_ms + span_of(rate, use.cost);
-  return std::max(span_of(rate, std::max(rate.burst, use.cost)), late);
+  // Twice the time, so that late starts have the whole rate although it is looked at from time to
+  // time only.
+  const auto late = 2 * use.late.count() * ns_per_ms;
+  return std::max(
+    span_of(rate, std::max(rate.burst, use.cost)),
+    late == 0 ? 0 : late + span_of(rate, use.cost));
 }
 
 /// @pre `span` is at most `span_max`

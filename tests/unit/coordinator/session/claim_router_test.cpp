@@ -173,8 +173,6 @@ TEST(ClaimRouter, BetterTasksOfAShardThatLeftHoldNothingUp) {
 
   EXPECT_EQ(say(router.set_here(shard(1), false)), "claim2x1");
   EXPECT_EQ(say(router.add_credits(1)), "claim0x1");
-
-  EXPECT_EQ(say(router.outranked(shard(0), 1, shard(1), 3)), "claim0x1");
 }
 
 TEST(ClaimRouter, KeepsCreditsFromAShardThatComesAfterOneOfAnotherCoordinator) {

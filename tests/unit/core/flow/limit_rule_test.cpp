@@ -175,8 +175,8 @@ TEST(RateMeter, LateStartsHaveTheWholeRateWhateverTheBurst) {
     rate_meter meter;
     auto now = t0;
     for (int i = 0; i < 2000; ++i) {
-      now = std::max(now, meter.next_start(rate, {1, 0, 49ms}));
-      meter.take(rate, {1, 0, 49ms}, now);
+      now = std::max(now, meter.next_start(rate, {1, 0, 24ms}));
+      meter.take(rate, {1, 0, 24ms}, now);
     }
     EXPECT_LE(now - t0, 2000ms) << "burst " << burst;
   }
@@ -193,9 +193,9 @@ TEST(RateMeter, LateStartsAndOthersKeepTheRateInEveryWindow) {
       if (random() % 50 == 0)
         now += duration{static_cast<duration::rep>(random() % 100)};
       const bool is_late = random() % 2 == 0;
-      const duration late{is_late ? static_cast<duration::rep>(random() % 50) : 0};
-      now = std::max(now, meter.next_start(rate, {1, 0, 49ms}));
-      meter.take(rate, {1, 0, is_late ? duration{49ms} : duration{0}}, now);
+      const duration late{is_late ? static_cast<duration::rep>(random() % 25) : 0};
+      now = std::max(now, meter.next_start(rate, {1, 0, 24ms}));
+      meter.take(rate, {1, 0, is_late ? duration{24ms} : duration{0}}, now);
       starts.push_back(now + late);
     }
     std::sort(starts.begin(), starts.end());
