@@ -130,7 +130,9 @@ TEST_F(Rival, OneWorkerThatReachesItDoesNotKeepTasksFromOthers) {
   claim_reaching_all("w", 2);
   claim("v", 1);
 
-  EXPECT_EQ(enqueue("q", 2, {.priority = 3}), "w: outranked 2 by 2 with 3; v: got 1/t1");
+  EXPECT_EQ(
+    enqueue("q", 2, {.priority = 3}),
+    "p: enqueued 1 2; w: outranked 2 by 2 with 3; v: got 1/t1 and there is more");
 }
 
 TEST_F(Rival, WorkerHearsWhenItNeedsNotWaitForAnotherCoordinatorAnyMore) {
