@@ -26,7 +26,7 @@ struct ReadyHeads {
   # leave it the workers for those that come first. They do not count while the coordinator has sent
   # no such news, not even without `heads`, for 400 ms.
   isWhole @0 :Bool;
-  # What was said before is void.
+  # Earlier news are void.
   heads @1 :List(ReadyHead);
   # At most 512. The others are as they were.
 }

@@ -544,7 +544,7 @@ result<void> cluster_door::await_unneeded_store() {
       return need.error();
     const auto is_late = std::chrono::steady_clock::now() > end;
     if (is_late || need->awaited.empty() || !need->last_copies.empty()) {
-      // What was read may be old; a decision is not.
+      // The reads may be old; the answer to a decision is not.
       if (auto ok = read_shards_surely(); !ok)
         return ok;
       need = look_at_need();

@@ -81,7 +81,8 @@ private:
   /// Empty unless etcd was restored or replaced.
   [[nodiscard]] std::string find_out_how_it_forgot();
   [[nodiscard]] etcd::swap_answer decide(const etcd::swap& what);
-  /// What the cluster needs of this coordinator, as far as is known. Errors: `incompatible_store`.
+  /// The shards for which the cluster needs this coordinator, as it was read last. Errors:
+  /// `incompatible_store`.
   [[nodiscard]] result<coordinator::store_need> look_at_need() const;
   /// Reads the record of each shard by a decision of etcd.
   [[nodiscard]] result<void> read_shards_surely();

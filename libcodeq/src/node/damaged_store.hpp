@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-/// What a coordinator does about a store whose disk has damaged it. It never goes on with such a
-/// store. A coordinator of a cluster marks the store and ends; its next start replaces the store by
-/// an empty one, which is given copies again, unless the cluster needs what the store has.
+/// A coordinator whose store is damaged ends. In a cluster it marks the store first, and its next
+/// start replaces the store by an empty one, which gets copies again, unless the cluster needs the
+/// data of the store.
 namespace codeq::node {
 
 /// As many damaged stores are kept beside the store; with more of them, the disk has to be looked

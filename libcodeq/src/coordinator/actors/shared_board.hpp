@@ -65,7 +65,7 @@ private:
   std::shared_ptr<changed_queues> changed_;
   std::mutex mutex_;
   std::unordered_map<queue_address, std::weak_ptr<row>> rows_;
-  /// Those with a task at another coordinator.
+  /// The rows with a task at another coordinator.
   std::unordered_map<queue_address, std::shared_ptr<row>> far_rows_;
   /// Number of rows at which the next sweep is worth its time.
   std::size_t sweep_at_ = 64;

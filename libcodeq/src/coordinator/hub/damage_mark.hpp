@@ -9,8 +9,8 @@
 
 namespace codeq::coordinator {
 
-/// What a file in the data directory says of a store that was found to be damaged. A store with
-/// this file is not opened by a coordinator of a cluster.
+/// The content of a file in the data directory of a damaged store. A coordinator of a cluster does
+/// not open a store with this file.
 struct damage_mark {
   std::string cluster;
   /// The name in the cluster of the coordinator whose store it is.

@@ -19,14 +19,13 @@ namespace codeq::coordinator {
 
 /// The coordinators of a cluster tell each other about their first ready tasks, so that priority
 /// and age hold over all of them, approximately. A coordinator tells of a queue the task that has
-/// come first for `steady_looks` ticks: what is granted at once elsewhere is not worth that others
-/// wait for it, and while they wait for tasks that are gone, nobody is served. The tasks that
-/// others told of are void when they have said nothing for `silence_max`. Pure; used by one thread.
-/// A tick takes time for the queues that have changed only.
+/// come first for `steady_looks` ticks: no other coordinator has to wait for a task that is granted
+/// soon. The tasks of a coordinator do not count once it has been silent for `silence_max`. Pure;
+/// used by one thread. A tick takes time for the queues that have changed only.
 class head_exchange {
 public:
-  /// The time between ticks. A coordinator whose tasks come later waits for as long after those
-  /// that come first have been granted, once for each priority.
+  /// The time between ticks. So long other coordinators wait for the tasks of a priority after they
+  /// have been granted.
   static constexpr duration interval{10};
 
   /// Others know of a task within 80 ms.
@@ -58,7 +57,7 @@ public:
   /// The news for a coordinator to which there is a new connection, in parts.
   [[nodiscard]] std::vector<head_news> all() const;
 
-  // Those of the others.
+  // The tasks of other coordinators.
 
   /// The coordinator has told something.
   void hear(const std::string& node, const head_news& news, monotonic_time now);
@@ -85,7 +84,7 @@ private:
   /// A queue with tasks here, or with some that were told.
   struct own_queue {
     head now{};
-    /// Those of the last ticks, the latest first.
+    /// The first tasks at the last ticks, the latest first.
     std::array<head, steady_looks - 1> before{};
     head told{};
     bool is_due = false;
@@ -93,7 +92,7 @@ private:
 
   struct other_node {
     monotonic_time heard_at{};
-    /// Otherwise its tasks do not count. They are kept, since it tells changes only.
+    /// Its tasks count. Otherwise they are kept, since the coordinator tells changes only.
     bool is_heard = false;
     std::map<queue_address, core::rival_head> heads{};
   };
@@ -112,7 +111,7 @@ private:
   std::map<queue_address, own_queue> own_;
   /// The queues to look at in the next ticks.
   std::deque<queue_address> due_;
-  /// Those for which their tenant had no place; they are looked at when one is given back.
+  /// Queues whose tenant had no place. The first one is looked at when a place is given back.
   std::deque<queue_address> refused_;
   base::fair_share told_{queues_max};
   /// Ticks since the others heard something.

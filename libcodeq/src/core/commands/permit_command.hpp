@@ -50,12 +50,9 @@ namespace codeq::core {
 /// Session of the asking shard, and a counter within it; never used again.
 using permit_number = std::uint64_t;
 
-/// A permit that is not spent so long after it came is returned.
-inline constexpr duration permit_unspent_max{45};
-
-/// So much later than its owner books it a start may come: within the 50 ms of the contract, and
-/// with the time that the permit is on its way.
-inline constexpr duration permit_late_max{49};
+/// A permit of a rate may be spent so long after its owner booked the start. The owner lets starts
+/// add up for twice as long, which is within the 50 ms of the contract.
+inline constexpr duration permit_late_max{24};
 
 /// Permits that other shards want wait for their limit keys in a queue of their own.
 inline constexpr std::uint32_t permit_queue = 0xffff'ffff;

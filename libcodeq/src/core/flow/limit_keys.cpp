@@ -12,9 +12,6 @@ namespace codeq::core {
 
 namespace {
 
-/// A permit's start is charged as so late; its shard keeps it for a little less.
-constexpr duration late_max = permit_late_max / 2;
-
 /// Keys that are not in use any more go together at the ends of such spans.
 constexpr duration idle_span{1000};
 
@@ -135,8 +132,8 @@ std::optional<timestamp> limit_keys::next_start(
   auto next = key.closed_until;
   if (!rule->rate)
     return next;
-  const rate_use use{
-    cost, before.cost, is_late || key.is_shared ? late_max : duration{0}};
+  const bool has_allowance = is_late || key.is_shared;
+  const rate_use use{cost, before.cost, has_allowance ? permit_late_max : duration{0}};
   // Beyond the burst the rate is known only when the others have started.
   if (before.tasks > 0 && !rate_meter::fits(*rule->rate, use))
     return std::nullopt;
@@ -235,7 +232,7 @@ void limit_keys::charge(const limited_task& task, timestamp now) {
     auto& key = use(one.at);
     const bool is_late = is_permit(task);
     key.is_shared = key.is_shared || is_late;
-    key.meter.take(*rule->rate, {one.cost, 0, is_late ? late_max : duration{0}}, now);
+    key.meter.take(*rule->rate, {one.cost, 0, is_late ? permit_late_max : duration{0}}, now);
     marked_.insert(one.at);
     changed_.insert(one.at);
   }

@@ -38,8 +38,8 @@ std::int64_t whole_of(const start_rate& rate, const rate_use& use) {
 
 /// The unpaid time that the task and those before it may reach.
 std::int64_t allowance_of(const start_rate& rate, const rate_use& use) {
-  // Twice the time, so that late starts have the whole rate although it is looked at from time to
-  // time only.
+  // Twice the time: half of it is charged with the first start, and the other half has the starts
+  // that come back between two looks at the rate.
   const auto late = 2 * use.late.count() * ns_per_ms;
   return std::max(
     span_of(rate, std::max(rate.burst, use.cost)),
@@ -71,7 +71,7 @@ std::uint32_t rate_meter::starts_at(const start_rate& rate, timestamp now) const
 }
 
 void rate_meter::take(const start_rate& rate, const rate_use& use, timestamp now) {
-  // What comes back until the start comes is not spent before it.
+  // Nothing that the rate gives back before the start is spent by others.
   paid_at_ = after(paid_at_, now + use.late, span_of(rate, use.cost));
 }
 

@@ -15,8 +15,8 @@ struct rate_use {
   std::uint32_t cost = 1;
   /// The costs of those that start before.
   std::uint64_t before = 0;
-  /// The start may come so much later than it is charged, at another shard. Two of them may come
-  /// together then, so that such starts leave nothing of what comes back meanwhile unused.
+  /// The start comes at most so much later than it is charged. The burst counts as at least what
+  /// the rate allows in twice that time, and one start.
   duration late{0};
 };
 
@@ -29,8 +29,7 @@ public:
 
   /// The earliest time at which it may start; it may be in the past. A task whose cost exceeds the
   /// burst may start when nothing is unpaid. Starts in a window w are at most rate x w + the burst,
-  /// or + rate x the longest `late` + one start when that is more: late starts would else not have
-  /// the whole rate. @pre `fits`, or nothing starts before
+  /// as `rate_use::late` says. @pre `fits`, or nothing starts before
   [[nodiscard]] timestamp next_start(const start_rate& rate, const rate_use& use) const;
 
   /// False when it may start only after some of those before it are paid for.

@@ -359,9 +359,8 @@ std::vector<sequence> permit_desk::hear(
 duration permit_desk::time_to_keep(const entry& task, const rate_question& has_rate) const {
   const auto& come = task.awaited().what;
   for (const auto& use : come.uses)
-    // The owner charges the start as that late, and allows as much again.
     if (has_rate(come.tenant, use))
-      return unspent_max / 2;
+      return rate_unspent_max;
   duration needed{0};
   for (auto i = task.had + 1; i < task.parts.size(); ++i)
     if (auto at = owners_.find(task.parts[i].owner); at != owners_.end())

@@ -44,7 +44,10 @@ namespace codeq::core {
 class permit_desk {
 public:
   /// A permit that is not spent so long after it came is returned.
-  static constexpr duration unspent_max = permit_unspent_max;
+  static constexpr duration unspent_max{45};
+  /// The same for a permit of a rate: shorter than `permit_late_max` by the time that it takes to
+  /// arrive.
+  static constexpr duration rate_unspent_max{22};
   /// At most so long a task keeps permits without a rate while a slow owner has not answered. With
   /// `unspent_max` it would never have all of them. A permit of a rate stands for a start now.
   static constexpr duration kept_max{1000};

@@ -231,7 +231,7 @@ struct attached_worker {
   /// The worker was notified that tasks are ready, and has not claimed since.
   bool notified = false;
   /// Its credits were given back because of tasks on other shards, and it was not notified of other
-  /// tasks since.
+  /// tasks since. `notified` is false then if those tasks are at other coordinators.
   bool is_outranked = false;
   /// See `claim`.
   bool reaches_all = false;

@@ -51,7 +51,7 @@ void put_off_deadline(gateway_context& context, exchange& call, duration wait);
 /// The parts that a sum over the cluster is without.
 struct missing_parts {
   std::size_t coordinators = 0;
-  /// Those of the coordinators, and those that no coordinator serves at present.
+  /// The shards of these coordinators, and the shards that no coordinator serves at present.
   std::size_t shards = 0;
 };
 

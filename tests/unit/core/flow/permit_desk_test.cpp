@@ -430,7 +430,7 @@ TEST_F(TwoOwners, PermitOfARateIsNotKeptForASlowOwner) {
 
   EXPECT_FALSE(gives(owner));
 
-  EXPECT_EQ(desk_.next_look(), now_ + permit_desk::unspent_max / 2);
+  EXPECT_EQ(desk_.next_look(), now_ + permit_desk::rate_unspent_max);
 }
 
 TEST_F(TwoOwners, NothingIsKeptForASlowOwnerOnceALimitHasARate) {

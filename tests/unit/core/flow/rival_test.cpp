@@ -16,7 +16,7 @@ public:
     std::optional<core::ready_head> rival;
     /// Replaces `rival` once that was read.
     std::optional<core::ready_head> later_rival;
-    /// Of shard 2, which another coordinator serves.
+    /// The task of shard 2, which another coordinator serves.
     std::optional<core::ready_head> far{};
     /// Shard 1 has fairness keys.
     bool has_turns = false;
