@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace codeq::mutation {
@@ -17,5 +18,8 @@ inline std::size_t active_fault = 0;
 /// Names of the faults by number, in the order of `faults.toml`; the first one is "no fault".
 /// Defined in the file that `generate.py` writes.
 extern const std::span<const char* const> fault_names;
+
+/// By the number of the fault, the seed that is tried before all others; 0: none.
+extern const std::span<const std::uint64_t> first_seeds;
 
 } // namespace codeq::mutation

@@ -57,17 +57,24 @@ def _change(number, fault, fields):
     return Change(number, fault, **fields)
 
 
+def _seed(fault, seed):
+    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        raise FaultError(f"fault \"{fault}\": seed is a whole number from 0 on, not {seed!r}")
+    return seed
+
+
 def read_changes(table):
-    """Returns the names by number, and the changes of all faults."""
+    """Returns the names and the first seeds by number, and the changes of all faults."""
     if table.keys() != {"fault"} or not isinstance(table["fault"], list):
         raise FaultError("the table has [[fault]] entries and nothing else")
-    names, changes = ["no fault"], []
+    names, seeds, changes = ["no fault"], [0], []
     for fields in table["fault"]:
         name = fields.get("name")
         if not isinstance(name, str) or name in names:
             raise FaultError(f"fault {name!r}: each fault has a name of its own")
         names.append(name)
-        rest = {key: value for key, value in fields.items() if key != "name"}
+        seeds.append(_seed(name, fields.get("seed", 0)))
+        rest = {key: value for key, value in fields.items() if key not in ("name", "seed")}
         # A fault has several places, or one that is written without [[fault.change]].
         places = rest["change"] if rest.keys() == {"change"} else [rest]
         try:
@@ -76,7 +83,7 @@ def read_changes(table):
             changes += [_change(len(names) - 1, name, place) for place in places]
         except FaultError as error:
             raise FaultError(f"fault \"{name}\": {error}") from None
-    return names, changes
+    return names, seeds, changes
 
 
 def _only_match(what, text, source, begin, end):
@@ -135,11 +142,13 @@ def mutate(file, source, changes):
     return f'#include "mutation/active_fault.hpp"\n#line 1 "{file}"\n' + code + source[at:]
 
 
-def _names_source(names):
+def _names_source(names, seeds):
     entries = "".join(f"  {json.dumps(name)},\n" for name in names)
     return ('#include "mutation/active_fault.hpp"\n\nnamespace codeq::mutation {\n\n'
             f"static constexpr const char* names[] = {{\n{entries}}};\n\n"
-            "const std::span<const char* const> fault_names = names;\n\n"
+            f"static constexpr std::uint64_t seeds[] = {{{', '.join(map(str, seeds))}}};\n\n"
+            "const std::span<const char* const> fault_names = names;\n"
+            "const std::span<const std::uint64_t> first_seeds = seeds;\n\n"
             "} // namespace codeq::mutation\n")
 
 
@@ -154,7 +163,7 @@ def _write(path, text):
         file.write(text)
 
 
-def generate(names, changes, root, folder):
+def generate(names, seeds, changes, root, folder):
     """Writes the copies and the names; reports all errors in the table."""
     errors, copies = [], {}
     for path in sorted({change.file for change in changes}):
@@ -170,7 +179,7 @@ def generate(names, changes, root, folder):
         raise FaultError("\n".join(errors))
     for path, text in copies.items():
         _write(os.path.join(folder, path), text)
-    _write(os.path.join(folder, "fault_names.cpp"), _names_source(names))
+    _write(os.path.join(folder, "fault_names.cpp"), _names_source(names, seeds))
 
 
 def main(arguments):
@@ -179,12 +188,12 @@ def main(arguments):
     with open(faults, "rb") as file:
         table = tomllib.load(file)
     try:
-        names, changes = read_changes(table)
+        names, seeds, changes = read_changes(table)
         if listed:
             files = sorted({change.file for change in changes})
             print(*(path for path in files if os.path.exists(os.path.join(root, path))), sep=";")
         else:
-            generate(names, changes, root, arguments[2])
+            generate(names, seeds, changes, root, arguments[2])
     except FaultError as error:
         sys.exit("\n".join(f"{faults}: {line}" for line in str(error).split("\n")))
 

@@ -23,8 +23,7 @@ def _fault(text, replacement, **fields):
 
 def _mutated(*faults, source=_SOURCE):
     """The copy without its first two lines."""
-    names, changes = generate.read_changes({"fault": list(faults)})
-    del names
+    changes = generate.read_changes({"fault": list(faults)})[2]
     return generate.mutate("a.cpp", source, changes).split("\n", 2)[2]
 
 
@@ -58,8 +57,9 @@ class Copy(unittest.TestCase):
         self.assertEqual(_mutated({"name": "wrong", "change": places}).count("is_active(1)"), 2)
 
     def test_says_which_lines_it_is_of(self):
-        names, changes = generate.read_changes({"fault": [_fault("x / 2", "x")]})
+        names, seeds, changes = generate.read_changes({"fault": [_fault("x / 2", "x", seed=7)]})
         self.assertEqual(names, ["no fault", "wrong"])
+        self.assertEqual(seeds, [0, 7])
         self.assertEqual(generate.mutate("a.cpp", _SOURCE, changes).split("\n")[1],
                          '#line 1 "a.cpp"')
 
@@ -106,11 +106,16 @@ class Refused(unittest.TestCase):
         with self.assertRaisesRegex(generate.FaultError, "'wrong'"):
             _mutated(_fault("x / 2", "x"), _fault("x / 2", "1"))
 
+    def test_seed_that_is_none(self):
+        for seed in ("7", -1, True, 1.5):
+            with self.assertRaisesRegex(generate.FaultError, 'fault "wrong": seed is a whole'):
+                _mutated(_fault("x / 2", "1", seed=seed))
+
     def test_file_that_is_not_there(self):
-        names, changes = generate.read_changes({"fault": [_fault("x", "y")]})
+        names, seeds, changes = generate.read_changes({"fault": [_fault("x", "y")]})
         with tempfile.TemporaryDirectory() as folder:
             with self.assertRaisesRegex(generate.FaultError, 'fault "wrong": a.cpp: no such file'):
-                generate.generate(names, changes, folder, os.path.join(folder, "out"))
+                generate.generate(names, seeds, changes, folder, os.path.join(folder, "out"))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ namespace codeq::mutation {
 struct verdict {
   bool caught = false;
   std::string words = "nothing";
-  std::uint64_t seeds = 0;
+  /// The seed that caught it, else how many were tried.
+  std::uint64_t seed = 0;
   double seconds = 0;
 };
 

@@ -8,7 +8,7 @@
 namespace codeq::mutation {
 namespace {
 
-/// A fault has to be caught within the first `seeds_max` seeds; without a fault all of them pass.
+/// A fault has to be caught by its own seed or within the first `seeds_max` seeds.
 constexpr std::uint64_t seeds_max = 600;
 
 TEST(MutationList, EveryDeliberateFaultIsCaughtAndNothingElse) {

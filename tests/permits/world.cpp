@@ -205,11 +205,15 @@ void world::disturb() {
   case 1:
   case 2:
   case 3:
-    one.cut_power(below(one.unsynced() + 1));
-    return bring_back(one);
+    return lose(one, below(one.unsynced() + 1));
   default:
     return;
   }
+}
+
+void world::lose(node& one, std::uint64_t kept) {
+  one.cut_power(kept);
+  bring_back(one);
 }
 
 void world::bring_back(node& one) {
@@ -281,8 +285,11 @@ void world::disturb_depth() {
     one.flip_depth();
   if (below(3) == 0)
     one.enqueue_deep(static_cast<std::uint32_t>(1 + below(8)), below(20) == 0);
-  if (below(6) == 0)
-    one.cancel_deep(below(max_depth_ + 1));
+  if (below(6) != 0)
+    return;
+  one.cancel_deep(below(max_depth_ + 1));
+  if (is_faulty_ && below(8) == 0)
+    after(duration{10 + below(30)}, [this, &one] { lose(one, 0); });
 }
 
 void world::pass(duration time) {

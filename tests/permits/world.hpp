@@ -128,6 +128,8 @@ public:
 
 private:
   void disturb();
+  /// Cuts a shard's power: of what is not synced, `kept` events stay.
+  void lose(node& one, std::uint64_t kept);
   void bring_back(node& one);
   void add_task();
   void add_bounded();

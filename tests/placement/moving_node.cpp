@@ -161,7 +161,7 @@ void moving_node::set_tight(bool is_tight) {
 
 void moving_node::stop(const std::function<void()>& stopped) {
   run(0us, [this] {
-    member_->leave();
+    member_->leave(now());
     for (const auto& [shard, replica] : running_)
       if (const auto to = replica->process().next_primary(); to != replica->id())
         replica->process().hand_over(to);

@@ -7,7 +7,7 @@
 
 namespace codeq::cluster::sim {
 
-/// A fault has to be caught within the first `seeds_max` seeds; without a fault all of them pass.
+/// A fault has to be caught by its own seed or within the first `seeds_max` seeds.
 constexpr std::uint64_t seeds_max = 2500;
 
 TEST(MovingCopiesFaults, EachIsCaughtAndNothingElse) {

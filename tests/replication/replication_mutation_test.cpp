@@ -7,7 +7,7 @@
 
 namespace codeq::replication::sim {
 
-/// A fault has to be caught within the first `seeds_max` seeds; without a fault all of them pass.
+/// A fault has to be caught by its own seed or within the first `seeds_max` seeds.
 constexpr std::uint64_t seeds_max = 8000;
 
 TEST(ReplicationFaults, EachIsCaughtAndNothingElse) {

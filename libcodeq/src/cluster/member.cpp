@@ -131,6 +131,11 @@ void member::register_node(monotonic_time now) {
     load_told_ = now;
 }
 
+void member::leave(monotonic_time now) {
+  self_.is_leaving = true;
+  register_node(now);
+}
+
 void member::end() {
   is_over_ = true;
   if (lease_ != 0)
@@ -213,9 +218,12 @@ void member::note_change(const catalogue_keys::parsed& key) {
   const auto& record = found->second.record;
   if (map_.move_node(node->name, record.address, record.http_address))
     port_.map_changed();
-  // A shard may have moved to this node before its address was known.
-  for (const auto& [shard, known] : known_.shards())
+  // A shard may have moved to this node before its address was known, or waits to be handed to it.
+  for (const auto& [shard, known] : known_.shards()) {
     update_map(shard);
+    if (known.record.preferred == node->name)
+      settle(shard);
+  }
 }
 
 void member::note_shard(shard_id shard, bool is_applied) {
@@ -370,7 +378,9 @@ void member::settle_primary(shard_id shard, const shard_record& record) {
   const auto* preferred = replica_on(record, record.preferred);
   const auto is_in_sync =
     preferred && replication::contains(record.value.in_sync, *preferred);
-  if (is_in_sync && record.preferred != options_.node)
+  const auto node = known_.nodes().find(record.preferred);
+  const auto stays = node != known_.nodes().end() && !node->second.record.is_leaving;
+  if (is_in_sync && stays && record.preferred != options_.node)
     return port_.hand_over(shard, *preferred);
   // A process that finds itself the primary may have lost what others have.
   const auto served = served_.find(shard);

@@ -120,8 +120,8 @@ public:
     const std::optional<own_copy>& own,
     change_told told,
     monotonic_time now);
-  /// The coordinator will stop: its shards and copies are wanted elsewhere.
-  void leave() { self_.is_leaving = true; }
+  /// The coordinator will stop: etcd is told at once, so that no shard is handed to it any more.
+  void leave(monotonic_time now);
   /// The coordinator stops now: its lease is given up, so that others need not wait for its end.
   void end();
 

@@ -183,7 +183,7 @@ void member_driver::set_disk(const node_disk& disk) {
 }
 
 void member_driver::leave() {
-  impl_->run([](member& self) { self.leave(); });
+  impl_->run([](member& self) { self.leave(etcd::steady_now()); });
 }
 
 void member_driver::end(std::function<void()> done) {

@@ -17,8 +17,10 @@ node_watch::look(const catalogue& known, monotonic_time now) {
   };
   for (const auto& [name, node] : known.nodes()) {
     auto state = node_state::serving;
-    if (is_drained(name) || node.record.is_leaving)
+    if (is_drained(name))
       state = node_state::leaving;
+    else if (node.record.is_leaving)
+      state = node_state::missing;
     else if (node.record.refuses_tasks || node.record.free_bytes < timing::free_bytes_min)
       state = node_state::full;
     nodes[name] = {node.record.zone, state, node.record.refuses_tasks};

@@ -18,9 +18,9 @@ enum class node_state : std::uint8_t {
   serving,
   /// Takes no further copies: its disk is nearly full.
   full,
-  /// Not heard of, for a short time: it keeps its copies.
+  /// It stops, or is not heard of for a short time: it keeps its copies, and gets no shard.
   missing,
-  /// Drained, or it leaves: it gives its copies away.
+  /// Drained: it gives its copies away.
   leaving,
   /// Not heard of for long: its copies are replaced.
   gone,

@@ -47,6 +47,9 @@ shard_record with_value(const shard_record& old, membership next) {
   auto record = old;
   if (next.epoch != old.value.epoch)
     record.is_forced = false;
+  // A wish was for a primary that is none any more.
+  if (next.primary != old.value.primary)
+    record.preferred.clear();
   record.value = std::move(next);
   return record;
 }

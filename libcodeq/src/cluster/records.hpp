@@ -56,7 +56,7 @@ struct node_record {
   std::uint64_t tasks = 0;
   /// The newest format of records that it reads.
   std::uint32_t store_format_max = 1;
-  /// It hands over its shards, and gets no copies.
+  /// It stops: it hands over its shards, gets none, and keeps its copies.
   bool is_leaving = false;
   /// Its disk has too little space for new tasks; others lead its shards where they can. Written
   /// only then.
@@ -93,7 +93,8 @@ struct shard_record {
   /// The nodes that are to hold a copy, sorted: one without a replica creates it, a replica
   /// elsewhere leaves. Set by the controller.
   std::vector<std::string> wanted;
-  /// The node that is to be the primary; empty: any. Set by the controller.
+  /// The node that is to be the next primary; empty: none. Set by the controller, and cleared when
+  /// the primary changes.
   std::string preferred;
   /// The node that an operator wants as the primary; empty: none.
   std::string pinned;

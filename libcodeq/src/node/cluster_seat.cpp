@@ -205,6 +205,9 @@ void cluster_seat::leave(std::chrono::steady_clock::time_point until) {
   // Without etcd no shard is handed over, and the lease cannot be ended there.
   if (!places_->etcd_answers())
     until = std::chrono::steady_clock::now();
+  // Before the shards go, so that none of them is handed back.
+  if (member_)
+    member_->leave();
   {
     caf::scoped_actor self{system_};
     const auto left = until - etcd_leave_max - std::chrono::steady_clock::now();

@@ -251,15 +251,50 @@ TEST_F(MemberTest, KeepsAReplicaThatOnlyAnOldStateDoesNotName) {
   EXPECT_EQ(member_.known().shards().at(s0).record, shard_of(3));
 }
 
-TEST_F(MemberTest, PrimaryHandsOverWhereTheControllerWantsIt) {
+/// `a` is the primary of the shard, and the controller wants it to be `b`.
+class MoveOfAPrimary : public MemberTest {
+protected:
+  MoveOfAPrimary() {
+    b_.incarnation = 3;
+    b_.address = "b:1";
+  }
+
+  void tell(const std::string& key, const std::string& value) {
+    put(key, value);
+    advance(1s);
+    answer_poll();
+  }
+
+  void tell_of_b() { tell(keys_.node("b"), encode(b_)); }
+
+  void want_b() {
+    auto shard = shard_of(2);
+    shard.preferred = "b";
+    tell(keys_.shard(s0), encode(shard));
+  }
+
+  node_record b_;
+};
+
+TEST_F(MoveOfAPrimary, HandsTheShardOver) {
   join();
-  auto shard = shard_of(2);
-  shard.preferred = "b";
-  put(keys_.shard(s0), encode(shard));
-  advance(1s);
-  answer_poll();
-  ASSERT_FALSE(port_.handed_to.empty());
-  EXPECT_EQ(port_.handed_to[0], replica_id{2});
+  tell_of_b();
+  want_b();
+  EXPECT_EQ(port_.handed_to, std::vector{replica_id{2}});
+}
+
+TEST_F(MoveOfAPrimary, WaitsForANodeThatIsThereAndStays) {
+  join();
+  want_b();
+  EXPECT_TRUE(port_.handed_to.empty()) << "not there";
+
+  b_.is_leaving = true;
+  tell_of_b();
+  EXPECT_TRUE(port_.handed_to.empty()) << "it stops";
+
+  b_.is_leaving = false;
+  tell_of_b();
+  EXPECT_EQ(port_.handed_to, std::vector{replica_id{2}});
 }
 
 TEST_F(MemberTest, PrimaryRemovesAReplicaThatIsNotWantedInTwoSteps) {
@@ -376,8 +411,7 @@ TEST_F(MemberTest, LeavesTheControllerToOthers) {
 
 TEST_F(MemberTest, TellsThatItLeaves) {
   join();
-  member_.leave();
-  advance(50ms);
+  member_.leave(now_);
   ASSERT_EQ(port_.decisions.size(), 1u);
   EXPECT_TRUE(decode<node_record>(*port_.decisions[0].what.next)->is_leaving);
 }

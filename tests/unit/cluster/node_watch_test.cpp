@@ -40,9 +40,12 @@ TEST(NodeWatch, NodeThatRefusesTasksIsFullHoweverMuchIsFree) {
   node.refuses_tasks = true;
   EXPECT_EQ(look_at(node).state, node_state::full);
   EXPECT_TRUE(look_at(node).refuses_tasks);
+}
+
+TEST(NodeWatch, NodeThatStopsKeepsItsCopiesAndGetsNoShard) {
+  auto node = node_with(timing::free_bytes_min);
   node.is_leaving = true;
-  EXPECT_EQ(look_at(node).state, node_state::leaving);
-  EXPECT_TRUE(look_at(node).refuses_tasks);
+  EXPECT_EQ(look_at(node).state, node_state::missing);
 }
 
 } // namespace

@@ -194,6 +194,15 @@ TEST(ClusterRecords, ForceEndsWithTheNextElection) {
   EXPECT_FALSE(with_value(shard, next).is_forced);
 }
 
+TEST(ClusterRecords, WishForAPrimaryEndsWhenThePrimaryChanges) {
+  const auto shard = golden_shard();
+  ASSERT_FALSE(shard.preferred.empty());
+  const auto fewer = remove_member(shard.value, replica_id{2});
+  EXPECT_EQ(with_value(shard, fewer).preferred, shard.preferred);
+  const auto next = elect(shard.value, replica_id{2}, {replica_id{2}}, 6);
+  EXPECT_EQ(with_value(shard, next).preferred, "");
+}
+
 TEST(CatalogueKeys, NameTheirSubjects) {
   const catalogue_keys keys("prod");
   using parsed = catalogue_keys::parsed;

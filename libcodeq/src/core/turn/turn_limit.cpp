@@ -6,14 +6,18 @@
 #include "core/queues/limit_forecast.hpp"
 #include "core/queues/queue_limits.hpp"
 #include "core/state/apply.hpp"
+#include "core/state/queue_slots.hpp"
 #include "core/state/task_limits.hpp"
 #include "core/turn/turn.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 
-/// Definitions of limits, their keys, and attempts that met a foreign limit.
+/// Definitions of limits, their keys, and attempts that met a foreign limit; permits: what other
+/// shards want of limit keys of this shard, and what this shard's tasks have of keys of others.
 namespace codeq::core {
 
 namespace {
@@ -38,6 +42,49 @@ std::string describe_limit_change(const limit_definition* before, const limit_de
   if (!before)
     return describe(*after);
   return after ? describe(*before) + " -> " + describe(*after) : describe(*before);
+}
+
+limited_task task_at(shard_state& state, const permit& what, sequence place) {
+  return state.limits.describe(
+    what.tenant, what.uses, {place, what.priority, {}, permit_queue});
+}
+
+/// The cost of the use in the end; its own cost when that is not told.
+std::uint32_t cost_of(const permit_return& returned, const task_limit& use) {
+  if (returned.is_unspent)
+    return 0;
+  auto at = std::find_if(
+    returned.costs.begin(), returned.costs.end(), [&](const task_limit& actual) {
+      return actual.name == use.name;
+    });
+  return at == returned.costs.end() ? use.cost : at->cost;
+}
+
+/// True unless the tenant uses as many limit keys of this shard as it may, and the permit would use
+/// another one. Its shard asks for it again.
+bool has_room_for_keys(const shard_state& state, const permit& what) {
+  if (is_slot(what))
+    return true;
+  auto allowed = state.limits.check_new(what.tenant, what.uses);
+  return allowed || allowed.error().code != errc::queue_full;
+}
+
+/// As many messages as it takes to say everything of depths.
+std::vector<give_permits> in_parts(give_permits whole) {
+  constexpr auto most = static_cast<std::ptrdiff_t>(depth_desk::message_levels_max);
+  std::vector<give_permits> parts;
+  auto depths = std::exchange(whole.depths, {});
+  parts.push_back(std::move(whole));
+  for (auto from = depths.begin(); from != depths.end();) {
+    auto end = depths.end() - from > most ? from + most : depths.end();
+    parts.back().depths.assign(from, end);
+    from = end;
+    if (from == depths.end())
+      break;
+    parts.push_back(parts.back());
+    parts.back().given.clear();
+  }
+  return parts;
 }
 
 } // namespace
@@ -167,6 +214,179 @@ void turn::close_limits() {
   if (!marks.empty() || used_up != timestamp{})
     limit_keys_.push_back({state_.positions.take(1), now_.shard, std::move(marks), used_up});
   state_.limits.forget_removed();
+}
+
+void turn::run(const ask_permits& c) {
+  auto& asker = state_.lent.of(c.from);
+  asker.heard_at = now_.steady;
+  bool is_past =
+    std::pair(c.session, c.number) <= std::pair(asker.session, asker.heard);
+  if (is_past)
+    return;
+  auto& answer = permits_given_[c.from];
+  answer.session = c.session;
+  if (!c.is_list && (c.session != asker.session || asker.is_doubtful)) {
+    answer.wants_list = true;
+    return;
+  }
+  asker.session = c.session;
+  asker.heard = c.number;
+  answer.heard = c.number;
+  answer.wants_list = false;
+  for (const auto& closed : c.closed)
+    close_limit(state_, closed.tenant, closed.use, now_.shard + closed.lasting);
+  for (const auto& returned : c.returned)
+    take_back(c, returned);
+  if (c.is_list)
+    take_list(c);
+  for (const auto& wanted : c.wanted) {
+    if (asker.booked.contains(wanted.number))
+      answer.given.push_back(wanted.number);
+    else if (!asker.waiting.contains(wanted.number) && has_room_for_keys(state_, wanted))
+      state_.lent.want(c.from, wanted);
+  }
+  for (const auto& level : c.levels)
+    take_level(c.from, level);
+}
+
+void turn::take_back(const ask_permits& c, const permit_return& what) {
+  auto& asker = state_.lent.of(c.from);
+  if (auto waiting = asker.waiting.find(what.number); waiting != asker.waiting.end())
+    drop_wanted(waiting->second);
+  auto booked = asker.booked.find(what.number);
+  if (booked == asker.booked.end())
+    return;
+  if (is_slot(booked->second)) {
+    if (what.is_unspent)
+      state_.lent.note_missed(queue_of_slot(booked->second), c.from);
+  } else {
+    for (const auto& use : booked->second.uses)
+      state_.limits.keys().settle(
+        {state_.limits.place_of(booked->second.tenant, use), use.cost}, cost_of(what, use),
+        now_.shard);
+  }
+  permits_changed change;
+  change.freed.push_back(what.number);
+  change_permit(c.from, std::move(change));
+}
+
+void turn::drop_wanted(sequence place) {
+  const auto& what = state_.lent.find(place)->what;
+  if (!is_slot(what))
+    state_.limits.keys().drop(task_at(state_, what, place));
+  state_.lent.forget(place);
+}
+
+void turn::take_list(const ask_permits& c) {
+  auto& asker = state_.lent.of(c.from);
+  asker.is_doubtful = false;
+  for (const auto& [number, place] : std::map<permit_number, sequence>(asker.waiting))
+    drop_wanted(place);
+  permits_changed change;
+  std::set<permit_number> held;
+  for (const auto& has : c.held) {
+    held.insert(has.number);
+    if (!asker.booked.contains(has.number))
+      change.booked.push_back(has);
+  }
+  for (const auto& [number, booked] : asker.booked)
+    if (!held.contains(number))
+      change.freed.push_back(number);
+  if (!change.booked.empty() || !change.freed.empty())
+    change_permit(c.from, std::move(change));
+}
+
+void turn::change_permit(shard_id shard, permits_changed change) {
+  const auto& asker = state_.lent.of(shard);
+  auto [at, is_first] = permits_.try_emplace(shard);
+  auto& record = at->second;
+  if (is_first) {
+    record.position = state_.positions.take(1);
+    record.asker = shard;
+  }
+  record.at = now_.shard;
+  record.session = asker.session;
+  record.heard = asker.heard;
+  change.asker = shard;
+  change.session = asker.session;
+  change.heard = asker.heard;
+  change_permits(state_, change);
+  // A booking that is made again in the same turn stays.
+  for (const auto& booked : change.booked)
+    std::erase(record.freed, booked.number);
+  std::move(change.booked.begin(), change.booked.end(), std::back_inserter(record.booked));
+  record.freed.insert(record.freed.end(), change.freed.begin(), change.freed.end());
+}
+
+void turn::give_wanted(sequence place) {
+  const auto* wanted = state_.lent.find(place);
+  auto asker = wanted->asker;
+  permits_changed change;
+  change.booked.push_back(wanted->what);
+  permits_given_[asker].given.push_back(wanted->what.number);
+  state_.lent.forget(place);
+  change_permit(asker, std::move(change));
+}
+
+void turn::book_permits(bool in_turns) {
+  for (auto place : state_.lent.wanted_in_vain(now_.steady))
+    drop_wanted(place);
+  book_slots(in_turns);
+  auto& keys = state_.limits.keys();
+  for (auto place : state_.lent.take_to_look_at()) {
+    const auto* wanted = state_.lent.find(place);
+    if (!wanted)
+      continue;
+    auto task = task_at(state_, wanted->what, place);
+    if (auto refused = keys.check(task, now_.shard)) {
+      keys.hold(task, *refused);
+      continue;
+    }
+    bool is_next = std::none_of(task.uses.begin(), task.uses.end(), [&](const limit_use& use) {
+      return keys.was_permitted(use.at);
+    });
+    if (in_turns && !is_next) {
+      state_.lent.look_at(place);
+      continue;
+    }
+    keys.drop(task);
+    keys.charge(task, now_.shard);
+    give_wanted(place);
+    for (const auto& use : task.uses)
+      keys.note_permitted(use.at);
+  }
+}
+
+void turn::run(const give_permits& c) {
+  const auto has_rate = [this](const std::string& tenant, const task_limit& use) {
+    const auto* limit = state_.limits.find({tenant, use.name});
+    return limit && limit->rate;
+  };
+  admit(state_, state_.permits.hear(c, now_.steady, has_rate));
+  hear_depths(c);
+  take_changed_slots(state_);
+}
+
+void turn::say_permits() {
+  for (auto shard : state_.lent.take_questions(now_.steady))
+    permits_given_[shard].wants_list = true;
+  for (auto& [shard, said] : depths_given_) {
+    auto& depths = permits_given_[shard].depths;
+    depths.reserve(said.size());
+    for (auto& [queue, one] : said)
+      depths.push_back(std::move(one));
+  }
+  for (auto& [shard, answer] : permits_given_) {
+    const auto& asker = state_.lent.of(shard);
+    answer.by = state_.id;
+    // An answer to an older process than the one that asks is its question for a list.
+    answer.session = std::max(answer.session, asker.session);
+    answer.heard = std::max(answer.heard, asker.heard);
+    for (auto& part : in_parts(std::move(answer)))
+      effects_.emplace_back(shard_told{shard, std::move(part)});
+  }
+  for (auto& letter : state_.permits.say(now_.steady))
+    effects_.emplace_back(shard_told{letter.to, std::move(letter.what)});
 }
 
 } // namespace codeq::core

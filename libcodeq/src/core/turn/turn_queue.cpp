@@ -9,13 +9,19 @@
 #include "core/queues/queue_waits.hpp"
 #include "core/state/apply.hpp"
 #include "core/state/queue_fairness.hpp"
+#include "core/tables/history.hpp"
 #include "core/turn/turn.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+/// Settings of queues, also those that another shard carries here, and what follows from them; the
+/// audit log: one entry per command of an operator, however many parts the command has.
 namespace codeq::core {
 
 namespace {
@@ -34,6 +40,42 @@ queue_fairness::slot_use use_of(const shard_state& state, const queue_state& que
   auto reason = reason_of_ready(state, queue);
   bool are_none = reason == task_reason::queue_paused || reason == task_reason::no_worker;
   return {queue.leased, are_slots_taken(reason), are_none};
+}
+
+std::map<queue_address, queue_settings>
+wanted_queues(const shard_state& state, const adopt_settings& c) {
+  std::map<queue_address, queue_settings> wanted;
+  for (const auto& [arrival, index] : state.queues_by_arrival)
+    if (state.queues[index]->settings != queue_settings{})
+      wanted[state.queues[index]->address] = {};
+  for (const auto& one : c.queues)
+    wanted[one.queue] = one.settings;
+  return wanted;
+}
+
+std::map<limit_address, std::optional<limit_definition>>
+wanted_limits(const shard_state& state, const adopt_settings& c) {
+  std::map<limit_address, std::optional<limit_definition>> wanted;
+  state.limits.for_each(
+    [&](const limit_address& limit, const limit_definition&) { wanted[limit] = std::nullopt; });
+  for (const auto& one : c.limits)
+    wanted[one.limit] = one.definition;
+  return wanted;
+}
+
+/// True when both belong to the same command.
+bool is_same(const audit_entry& a, const audit_entry& b) {
+  return a.by->at == b.by->at && a.by->operation == b.by->operation;
+}
+
+/// Adds a further change of the same command.
+void merge(audit_entry& to, const audit_entry& more) {
+  to.changed += more.changed;
+  to.task = 0;
+  if (to.queue != more.queue)
+    to.queue.clear();
+  if (to.detail.empty())
+    to.detail = more.detail;
 }
 
 } // namespace
@@ -208,6 +250,139 @@ bool turn::mark_purged(const task_part& part) {
   auto& record = open_changes();
   record.purges.insert(record.purges.end(), purges.begin(), purges.end());
   return true;
+}
+
+void turn::run(const adopt_settings& c) {
+  auto& carried = state_.carried;
+  // Words of an earlier connection may come after those of a later one.
+  if (c.version < carried.version)
+    return;
+  if (c.part == 0)
+    carried = {c.from, c.version};
+  else if (c.version != carried.version || c.part != carried.part + 1)
+    return;
+  carried.part = c.part;
+  carried.queues.insert(carried.queues.end(), c.queues.begin(), c.queues.end());
+  carried.limits.insert(carried.limits.end(), c.limits.begin(), c.limits.end());
+  if (!c.is_last)
+    return;
+  const auto is_complete = adopt(carried);
+  std::vector<carried_queue>().swap(carried.queues);
+  std::vector<carried_limit>().swap(carried.limits);
+  if (is_complete)
+    effects_.emplace_back(shard_told{c.from, settings_adopted{state_.id, c.version}});
+}
+
+bool turn::adopt(const adopt_settings& all) {
+  bool is_complete = true;
+  for (auto& [queue, settings] : wanted_queues(state_, all)) {
+    auto* known = state_.find_queue(queue);
+    base::complete_maxima(
+      settings.config,
+      state_.permits.shard_count(),
+      known ? known->settings.config : queue_config{});
+    if (known)
+      keep_untold_pause(*known, settings);
+    if ((known ? known->settings : queue_settings{}) == settings)
+      continue;
+    // A queue that has no room here gets its settings when they are carried again.
+    const auto has_room = state_.has_room_for(queue);
+    is_complete = is_complete && has_room;
+    if (has_room)
+      write_settings(queue, settings);
+  }
+  for (const auto& [limit, definition] : wanted_limits(state_, all)) {
+    const auto* known = state_.limits.find(limit);
+    if ((known ? std::optional(*known) : std::nullopt) != definition)
+      write_limit(limit, definition);
+  }
+  return is_complete;
+}
+
+void turn::keep_untold_pause(queue_state& known, queue_settings& carried) {
+  if (!known.has_untold_pause)
+    return;
+  // A breaker that was turned off meanwhile pauses nothing any more.
+  known.has_untold_pause = !carried.paused && carried.config.pause_when_failing.percent != 0;
+  if (!known.has_untold_pause)
+    return;
+  carried.paused = true;
+  carried.pause_reason = known.settings.pause_reason;
+  effects_.emplace_back(breaker_tripped{known.address, carried.pause_reason});
+}
+
+void turn::tell_carrier() {
+  if (state_.carried.version != 0)
+    effects_.emplace_back(shard_told{state_.carried.from, settings_adopted{state_.id, 0}});
+}
+
+void turn::write_settings(const queue_address& queue, const queue_settings& settings) {
+  const auto* known = state_.find_queue(queue);
+  const auto before = known ? known->settings.config.max_depth : 0;
+  set_queue(state_, queue, settings);
+  if (settings.config.max_depth != before)
+    state_.depths.drop(queue);
+  configured_.push_back({state_.positions.take(1), now_.shard, queue, settings});
+  ++state_.settings_version;
+}
+
+void turn::write_limit(
+  const limit_address& limit, const std::optional<limit_definition>& definition) {
+  state_.limits.define(limit, definition, now_.shard);
+  if (definition && definition->rate)
+    state_.permits.keep_none_longer(now_.steady);
+  // A removal leaves no record that would keep the time.
+  const auto at = definition ? now_.shard : timestamp{};
+  limits_.push_back({state_.positions.take(1), at, limit, definition});
+  ++state_.settings_version;
+}
+
+void turn::run(const note_command& c) {
+  audit({c.origin, c.action, c.tenant, {}, 0, 0, c.detail});
+}
+
+void turn::run(const tell_audit& c) {
+  effects_.emplace_back(
+    audit_wanted{{inquiry::kind::audit, c.peer, c.number, {}, {}}, c.filter, c.is_of_shard});
+}
+
+void turn::audit(
+  operator_action action, const queue_address& of, sequence task, std::uint64_t changed) {
+  audit({origin_, action, of.tenant, of.queue, task, changed, {}});
+}
+
+void turn::audit(audit_entry entry) {
+  if (!entry.by || !entry.by->is_audited)
+    return;
+  entry.detail = cut_text(entry.detail, limits::audit_detail_bytes_max);
+  auto& open = state_.open_audits;
+  auto known = std::find_if(
+    open.begin(), open.end(), [&](const audit_entry& one) { return is_same(one, entry); });
+  if (known != open.end()) {
+    auto whole = std::move(*known);
+    open.erase(known);
+    merge(whole, entry);
+    entry = std::move(whole);
+  } else {
+    entry.position = state_.positions.take(1);
+    if (open.size() >= tuning::open_audits_max)
+      open.erase(open.begin());
+  }
+  open.push_back(entry);
+  auto noted = std::find_if(audited_.begin(), audited_.end(), [&](const audit_entry& one) {
+    return one.position == entry.position;
+  });
+  if (noted != audited_.end())
+    *noted = std::move(entry);
+  else
+    audited_.push_back(std::move(entry));
+}
+
+void turn::close_audits() {
+  if (audited_.empty())
+    return;
+  closed_audits_.push_back({state_.positions.take(1), now_.shard, std::move(audited_)});
+  audited_.clear();
 }
 
 } // namespace codeq::core
