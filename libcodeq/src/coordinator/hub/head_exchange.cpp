@@ -49,6 +49,7 @@ std::optional<head_news> head_exchange::tick() {
     due_.pop_front();
     look_at(queue, news);
   }
+  offer_places();
   const bool is_due = told_.used() > 0 && ++silent_ticks_ >= silent_ticks_max;
   if (news.heads.empty() && !is_due)
     return std::nullopt;
@@ -91,11 +92,16 @@ bool head_exchange::take_place(const queue_address& queue, own_queue& at, const 
   if (next)
     return true;
   told_.give_back(queue.tenant);
-  if (!refused_.empty()) {
-    due_.push_back(std::move(refused_.front()));
-    refused_.pop_front();
-  }
   return true;
+}
+
+void head_exchange::offer_places() {
+  for (auto left = std::min(refused_.size(), head_news::queues_max); left > 0; --left) {
+    auto queue = std::move(refused_.front());
+    refused_.pop_front();
+    auto& to = told_.has_room(queue.tenant) ? due_ : refused_;
+    to.push_back(std::move(queue));
+  }
 }
 
 std::vector<head_news> head_exchange::all() const {

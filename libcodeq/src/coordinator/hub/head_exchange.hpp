@@ -99,6 +99,8 @@ private:
 
   void look_at(const queue_address& queue, head_news& news);
   void look_later(const queue_address& queue, own_queue& at);
+  /// Queues are looked at again whose tenant has a place now.
+  void offer_places();
   /// False when the tenant has told of as many queues as it may.
   [[nodiscard]] bool take_place(const queue_address& queue, own_queue& at, const head& next);
   void set_far(other_node& node, const queue_head& told);
@@ -111,7 +113,7 @@ private:
   std::map<queue_address, own_queue> own_;
   /// The queues to look at in the next ticks.
   std::deque<queue_address> due_;
-  /// Queues whose tenant had no place. The first one is looked at when a place is given back.
+  /// Queues whose tenant had no place.
   std::deque<queue_address> refused_;
   base::fair_share told_{queues_max};
   /// Ticks since the others heard something.
