@@ -163,7 +163,7 @@ void moving_node::stop(const std::function<void()>& stopped) {
   run(0us, [this] {
     member_->leave(now());
     for (const auto& [shard, replica] : running_)
-      if (const auto to = replica->process().next_primary(); to != replica->id())
+      if (const auto to = replica->process().next_primary(now()); to != replica->id())
         replica->process().hand_over(to);
   });
   run(500ms, [this, stopped] {

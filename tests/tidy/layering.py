@@ -67,6 +67,7 @@ ROOMS = {
     "storage": ("keys", "records", "retention", "memory", "rocksdb", "recovery", "replica"),
     "cluster": ("backup",),
     "client": ("inquiry",),
+    "node": ("clients",),
     "coordinator": ("shard", "store", "replica", "session", "actors", "hub"),
     "worker": ("handlers", "node", "process", "host"),
     "http": ("server", "json", "claims", "desk", "webhooks", "wakeups", "operations", "dashboard",

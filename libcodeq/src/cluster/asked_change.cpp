@@ -110,6 +110,10 @@ next_result next_drained(const catalogue& known, const cluster_change& what) {
     return std::optional<etcd::swap>();
   if (is_drained && !is_named(known, what.node))
     return refused("node `" + what.node + "` is not one of the cluster");
+  if (is_drained && next.drained.size() >= drained_max)
+    return refused(
+      "node `" + what.node + "` would be one more than the " + std::to_string(drained_max)
+      + " that may be drained; `cluster undrain` those that are gone for good");
   if (is_drained)
     next.drained.insert(at, what.node);
   else

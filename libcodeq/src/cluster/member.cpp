@@ -281,6 +281,9 @@ void member::decided(std::uint64_t number, const etcd::swap_answer& how, monoton
   busy_keys_.erase(one.what.key);
   if (how.end != etcd::swap_end::unknown && how.end != etcd::swap_end::not_sent)
     take_decision(one, how, now);
+  else if (one.what.key == known_.keys().node(options_.node))
+    // etcd may decide again before the next report is due, and nothing else would show it.
+    load_told_ = now - timing::load + timing::poll;
   if (one.asked)
     end_step(one, how, now);
   go_on_with_changes(now);

@@ -19,7 +19,6 @@ using replication::replica_id;
 using replication::shard_condition;
 
 constexpr std::size_t record_depth_max = 16;
-constexpr std::size_t drained_max = 100;
 constexpr std::size_t wanted_max = 9;
 
 /// Written in etcd, never rename.

@@ -45,11 +45,11 @@ const replica_id* replica_on(const shard_record& shard, const std::string& node)
 shard_record with_value(const shard_record& old, membership next) {
   CODEQ_ASSERT(next.version == old.value.version + 1 && next.replicas == old.value.replicas);
   auto record = old;
-  if (next.epoch != old.value.epoch)
+  if (next.epoch != old.value.epoch) {
     record.is_forced = false;
-  // A wish was for a primary that is none any more.
-  if (next.primary != old.value.primary)
+    // What was wished has been done, or has failed.
     record.preferred.clear();
+  }
   record.value = std::move(next);
   return record;
 }

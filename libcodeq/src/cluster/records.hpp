@@ -15,6 +15,8 @@ namespace codeq::cluster {
 
 /// Bytes of the address of a coordinator.
 inline constexpr std::size_t address_bytes_max = 255;
+/// Number of nodes that are drained at a time.
+inline constexpr std::size_t drained_max = 100;
 
 /// Copies of a shard, its primary among them.
 inline constexpr std::uint32_t copies_max = 3;
@@ -93,8 +95,8 @@ struct shard_record {
   /// The nodes that are to hold a copy, sorted: one without a replica creates it, a replica
   /// elsewhere leaves. Set by the controller.
   std::vector<std::string> wanted;
-  /// The node that is to be the next primary; empty: none. Set by the controller, and cleared when
-  /// the primary changes.
+  /// The node that is to be the next primary; empty: none. Set by the controller, and cleared by
+  /// the next election.
   std::string preferred;
   /// The node that an operator wants as the primary; empty: none.
   std::string pinned;

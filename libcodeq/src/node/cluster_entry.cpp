@@ -13,6 +13,7 @@
 #include "config/values.hpp"
 #include "coordinator/hub/etcd_history.hpp"
 #include "coordinator/hub/store_need.hpp"
+#include "node/cluster_options.hpp"
 #include "observe/log.hpp"
 #include "security/tls_context.hpp"
 #include "storage/keys/keyspace.hpp"
@@ -70,6 +71,10 @@ private:
   std::optional<std::chrono::steady_clock::time_point> next_;
 };
 
+error unreadable(const std::string& key, const error& why) {
+  return {why.code, "etcd key " + key + ": " + why.context};
+}
+
 /// Why a damaged store is kept.
 error refusal(const coordinator::store_need& need) {
   if (!need.last_copies.empty())
@@ -83,44 +88,6 @@ error refusal(const coordinator::store_need& need) {
 }
 
 } // namespace
-
-std::string address_in_cluster(const coordinator_node_options& options) {
-  return options.cluster.advertise.empty() ? options.listen : options.cluster.advertise;
-}
-
-std::string name_in_cluster(const coordinator_node_options& options) {
-  if (!options.cluster.node.empty())
-    return options.cluster.node;
-  auto name = address_in_cluster(options);
-  const auto is_foreign = [](char c) { return c == ':' || c == '[' || c == ']'; };
-  std::replace_if(name.begin(), name.end(), is_foreign, '-');
-  return name;
-}
-
-result<void> check_cluster(const coordinator_node_options& options) {
-  const auto& wanted = options.cluster;
-  if (wanted.name.empty())
-    return {};
-  if (!is_valid_name(wanted.name))
-    return wrong("cluster is " + wanted.name + "; it must have 1..128 of A-Z a-z 0-9 . _ -");
-  if (auto urls = etcd::parse_member_urls(wanted.etcd); !urls)
-    return wrong("etcd: " + urls.error().context);
-  if (wanted.replicas < 1 || wanted.replicas > 3)
-    return wrong("replicas is " + std::to_string(wanted.replicas) + "; it must be 1..3");
-  if (wanted.etcd_certificate.empty() != wanted.etcd_key.empty())
-    return wrong("the certificate for etcd and its key need each other");
-  auto address = transport::parse_endpoint(address_in_cluster(options));
-  if (!address)
-    return wrong("advertise: " + address.error().context);
-  if (address->port == 0)
-    return wrong("advertise is " + address_in_cluster(options) + "; its port must not be 0");
-  if (!is_valid_name(name_in_cluster(options)))
-    return wrong(
-      "node is " + name_in_cluster(options) + "; it must have 1..128 of A-Z a-z 0-9 . _ -");
-  if (!options.development && wanted.token_file.empty())
-    return wrong("a cluster with tokens needs the file of the token for other coordinators");
-  return {};
-}
 
 result<etcd::client::options> etcd_options(const coordinator_node_options& node) {
   const auto& options = node.cluster;
@@ -190,18 +157,22 @@ result<known_cluster> cluster_door::look() {
       if (std::holds_alternative<cluster::catalogue_keys::cluster_key>(key)) {
         auto record = cluster::decode<cluster::cluster_record>(one.value.value_or(""));
         if (!record)
-          return record.error();
+          return unreadable(one.key, record.error());
         known.record = std::move(*record);
       } else if (const auto* shard = std::get_if<cluster::catalogue_keys::shard_key>(&key)) {
         auto record = cluster::decode<cluster::shard_record>(one.value.value_or(""));
         if (!record)
-          return record.error();
+          return unreadable(one.key, record.error());
         known.shards.emplace(shard->number, std::move(*record));
       } else if (const auto* node = std::get_if<cluster::catalogue_keys::node_key>(&key)) {
         auto record = cluster::decode<cluster::node_record>(one.value.value_or(""));
-        if (!record)
-          return record.error();
-        known.nodes.emplace(node->name, std::move(*record));
+        // Another coordinator's mistake keeps nobody out: it is as if that one was away.
+        if (record)
+          known.nodes.emplace(node->name, std::move(*record));
+        else
+          CODEQ_LOG_WARN(
+            "coordinator cannot read the record of another one reason=\"{}\"",
+            unreadable(one.key, record.error()).context);
       }
     }
     return known;

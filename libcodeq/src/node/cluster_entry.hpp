@@ -20,13 +20,6 @@
 
 namespace codeq::node {
 
-/// Checks the options of a cluster. Errors: `invalid_argument`.
-[[nodiscard]] result<void> check_cluster(const coordinator_node_options& options);
-
-/// The address and the name of a coordinator in its cluster.
-[[nodiscard]] std::string address_in_cluster(const coordinator_node_options& options);
-[[nodiscard]] std::string name_in_cluster(const coordinator_node_options& options);
-
 /// With the etcd that is known from the last start, if there is a data directory. Errors: of the
 /// files, `invalid_argument`.
 [[nodiscard]] result<etcd::client::options> etcd_options(const coordinator_node_options& options);

@@ -8,7 +8,9 @@
 #include "coordinator/hub/etcd_history.hpp"
 #include "coordinator/hub/replica_worker.hpp"
 #include "coordinator/hub/shard_host.hpp"
+#include "node/cluster_options.hpp"
 #include "node/coordinator_options.hpp"
+#include "node/damaged_store.hpp"
 #include "observe/log.hpp"
 #include "transport/spawn_beside_sockets.hpp"
 
@@ -77,6 +79,7 @@ result<std::unique_ptr<cluster_seat>> cluster_seat::take(
   hub.journal = std::move(parts.journal);
   hub.start_shard = std::move(parts.start_shard);
   hub.spools = options.data / "replicas";
+  hub.end_on_failure = end_on_failure(options);
   hub.keep_etcd = [file = coordinator::etcd_history_file(options.data),
                    record = seat->entry_.record](
                     const etcd::header& known, const std::set<std::string>& nodes) {

@@ -4,7 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "config/values.hpp"
-#include "node/cluster_entry.hpp"
+#include "node/cluster_options.hpp"
 #include "observe/log.hpp"
 #include "transport/socket.hpp"
 

@@ -35,9 +35,14 @@ std::vector<replica_id> leadership::others() const {
   return set;
 }
 
-void leadership::note_collected(replica_id member) {
-  if (const auto view = views_.find(member); view != views_.end())
-    view->second.has_promised = true;
+void leadership::note_collected(replica_id member, monotonic_time now) {
+  const auto found = views_.find(member);
+  if (found == views_.end())
+    return;
+  auto& view = found->second;
+  view.has_promised = true;
+  // It has no delta yet that it could be late with.
+  view.heard = view.progressed = now;
 }
 
 bool leadership::has_collected() const {
@@ -238,6 +243,12 @@ bool leadership::is_entitled(monotonic_time now) const {
             });
 }
 
+bool leadership::is_heard(replica_id member, monotonic_time now) const {
+  const auto found = views_.find(member);
+  return found != views_.end() && !found->second.is_gone
+         && found->second.heard + timing::beacon * 2 >= now;
+}
+
 bool leadership::is_failing(replica_id member, monotonic_time now) const {
   const auto& view = views_.at(member);
   if (view.is_lost || view.is_gone || view.heard + timing::unconfirmed < now)
@@ -265,7 +276,7 @@ void leadership::start_change(monotonic_time now) {
   if (phase_ != phase::serving)
     return;
   for (const auto& [replica, view] : views_) {
-    const auto is_live = view.heard + timing::beacon * 2 >= now && view.written;
+    const auto is_live = is_heard(replica, now) && view.written;
     const auto follows = is_live && view.written->epoch == epoch() && is_close(view, now);
     if (!contains(value_.in_sync, replica) && follows) {
       change_ = change_kind::counting;

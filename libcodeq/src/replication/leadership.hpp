@@ -46,7 +46,10 @@ public:
   [[nodiscard]] std::vector<replica_id> others() const;
 
   /// Notes that a member has promised the epoch and that its history is a part of this one.
-  void note_collected(replica_id member);
+  void note_collected(replica_id member, monotonic_time now);
+
+  /// Whether the member was heard lately.
+  [[nodiscard]] bool is_heard(replica_id member, monotonic_time now) const;
 
   /// Whether all members have promised.
   [[nodiscard]] bool has_collected() const;

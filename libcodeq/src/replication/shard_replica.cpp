@@ -320,7 +320,7 @@ void shard_replica::on_collected(const envelope& from, const collected& what, mo
   // what it has more is not acknowledged, since the winner, which is in the set, has not got it.
   const auto cannot_join = what.gone || what.last < log_.last();
   if (log_.contains(what.last) || cannot_join)
-    leads_->note_collected(from.from);
+    leads_->note_collected(from.from, now);
   else if (log_.last() != before)
     port_.send(from.from, collect{leads_->epoch(), log_.last()});
   begin_epoch(now);
@@ -418,7 +418,7 @@ bool shard_replica::does_disk_hang(monotonic_time now) const {
 void shard_replica::release_if_disk_hangs(monotonic_time now) {
   if (!does_disk_hang(now) || !port_.reaches_etcd())
     return;
-  if (const auto to = next_primary(); to != id_)
+  if (const auto to = next_primary(now); to != id_)
     hand_over(to);
 }
 
@@ -476,11 +476,17 @@ bool shard_replica::may_hand_over(replica_id to) const {
   return is_serving() && (to == id_ || leads_->may_take_over(to));
 }
 
-replica_id shard_replica::next_primary() const {
-  for (auto member : value_.in_sync)
-    if (member != id_ && may_hand_over(member))
+replica_id shard_replica::next_primary(
+  monotonic_time now, const std::set<replica_id>& avoided) const {
+  std::optional<replica_id> other;
+  for (auto member : value_.in_sync) {
+    if (member == id_ || !may_hand_over(member))
+      continue;
+    if (leads_->is_heard(member, now) && !avoided.contains(member))
       return member;
-  return id_;
+    other = other.value_or(member);
+  }
+  return other.value_or(id_);
 }
 
 void shard_replica::hand_over(replica_id to) {

@@ -10,6 +10,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 
 namespace codeq::replication {
 
@@ -133,8 +134,10 @@ public:
   [[nodiscard]] bool may_answer(monotonic_time now) const;
   /// Whether it serves, and a hand-over to this replica can succeed: a doubtful one is not elected.
   [[nodiscard]] bool may_hand_over(replica_id to) const;
-  /// The first other member of the set to which it may hand over; itself when there is none.
-  [[nodiscard]] replica_id next_primary() const;
+  /// The first other member of the set to which it may hand over; one that was heard lately and is
+  /// not avoided where there is one, itself when there is none at all.
+  [[nodiscard]] replica_id
+  next_primary(monotonic_time now, const std::set<replica_id>& avoided = {}) const;
   /// Gives up the epoch for good; `to` is asked to take over first.
   void hand_over(replica_id to);
 

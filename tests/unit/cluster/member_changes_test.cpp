@@ -14,11 +14,14 @@ const cluster_change move_to_b{kind::move, s0, "b", 71};
 
 TEST_F(MemberTest, OperatorsMoveIsToldWhenEtcdHasStoredItAndThePrimaryCarriesItOut) {
   join();
+  put(keys_.node("b"), encode(node_record{1, 9, "b:1", "b:2", "", 0, 0, 1, false, false, {}}));
+  advance(timing::poll);
+  answer_poll();
 
   const auto told = ask(move_to_b);
   EXPECT_FALSE(told->has_value()) << "etcd has not decided";
   EXPECT_TRUE(port_.handed_to.empty());
-  decide();
+  decide_shard();
 
   ASSERT_TRUE(told->has_value());
   EXPECT_TRUE((*told)->how);
@@ -26,7 +29,7 @@ TEST_F(MemberTest, OperatorsMoveIsToldWhenEtcdHasStoredItAndThePrimaryCarriesItO
   EXPECT_EQ(port_.handed_to, std::vector{replica_id{2}});
   EXPECT_EQ(stored_shard().pinned, "b");
   const auto balanced = ask({kind::balance, {}, {}});
-  decide();
+  decide_shard();
   EXPECT_TRUE((*balanced)->how);
   EXPECT_EQ(stored_shard().pinned, "");
 }
@@ -191,6 +194,25 @@ TEST_F(MemberTest, DrainedNodesAreKeptInTheClusterSorted) {
   ask({kind::undrain, {}, "b"});
   decide();
   EXPECT_EQ(drained(), std::vector<std::string>{"a"});
+}
+
+TEST_F(MemberTest, NoMoreNodesAreDrainedThanTheRecordMayHave) {
+  auto full = cluster_record{1, 5, 1, 2, 1, 1, 1, {}, {}};
+  for (std::size_t i = 0; i < drained_max; ++i)
+    full.drained.push_back("gone-" + std::to_string(1000 + i));
+  join();
+  full.version = 2;
+  put(keys_.cluster(), encode(full));
+  advance(timing::poll);
+  answer_poll();
+
+  const auto told = ask({kind::drain, {}, "b"});
+
+  ASSERT_TRUE(told->has_value());
+  EXPECT_FALSE((*told)->how);
+  EXPECT_NE((*told)->how.error().context.find("the 100 that may be drained"), std::string::npos);
+  for (const auto& one : port_.decisions)
+    EXPECT_NE(one.what.key, keys_.cluster());
 }
 
 TEST_F(MemberTest, PrimaryIsForcedByItsOwnNodeOnly) {

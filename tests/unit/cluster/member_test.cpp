@@ -416,6 +416,21 @@ TEST_F(MemberTest, TellsThatItLeaves) {
   EXPECT_TRUE(decode<node_record>(*port_.decisions[0].what.next)->is_leaving);
 }
 
+TEST_F(MemberTest, ReportThatEtcdDidNotDecideIsRepeatedSoon) {
+  join();
+  advance(1s);
+  while (!port_.decisions.empty())
+    decide();
+  advance(timing::load);
+  ASSERT_EQ(port_.decisions.size(), 1u);
+  leave_open(etcd::swap_end::unknown);
+
+  advance(timing::poll + 50ms);
+
+  ASSERT_EQ(port_.decisions.size(), 1u);
+  EXPECT_EQ(port_.decisions[0].what.key, keys_.node("a"));
+}
+
 TEST_F(MemberTest, TellsAtOnceThatItsDiskRefusesTasksAndSeldomHowMuchIsFree) {
   join();
   const auto told = [this] {

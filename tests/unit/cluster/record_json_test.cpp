@@ -194,7 +194,7 @@ TEST(ClusterRecords, ForceEndsWithTheNextElection) {
   EXPECT_FALSE(with_value(shard, next).is_forced);
 }
 
-TEST(ClusterRecords, WishForAPrimaryEndsWhenThePrimaryChanges) {
+TEST(ClusterRecords, WishForAPrimaryEndsWithTheNextElection) {
   const auto shard = golden_shard();
   ASSERT_FALSE(shard.preferred.empty());
   const auto fewer = remove_member(shard.value, replica_id{2});

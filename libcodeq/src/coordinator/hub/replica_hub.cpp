@@ -115,8 +115,10 @@ void replica_hub::map_changed(const cluster::cluster_map& map) {
   self_->send(options_.hosts.front(), places_changed{});
 }
 
-void replica_hub::nodes_seen(const std::map<std::string, std::string>& addresses) {
+void replica_hub::nodes_seen(
+  const std::map<std::string, std::string>& addresses, std::set<std::string> staying) {
   links_->set_addresses(addresses, nodes_with_copies());
+  staying_ = std::move(staying);
 }
 
 std::set<std::string> replica_hub::nodes_with_copies() const {
@@ -130,9 +132,15 @@ std::set<std::string> replica_hub::nodes_with_copies() const {
 void replica_hub::look_at_nodes() {
   member_->look([to = caf::actor_cast<replicas_actor>(self_)](const cluster::member& member) {
     std::map<std::string, std::string> addresses;
-    for (const auto& [node, known] : member.known().nodes())
+    std::set<std::string> staying;
+    for (const auto& [node, known] : member.known().nodes()) {
       addresses.emplace(node, known.record.address);
-    caf::anon_send(to, replica_step{[addresses](replica_hub& hub) { hub.nodes_seen(addresses); }});
+      if (!known.record.is_leaving)
+        staying.insert(node);
+    }
+    caf::anon_send(to, replica_step{[addresses, staying](replica_hub& hub) {
+      hub.nodes_seen(addresses, staying);
+    }});
   });
 }
 
@@ -171,7 +179,7 @@ void replica_hub::raise_epoch(const coordinator::raise_epoch& m) {
     return;
   CODEQ_LOG_INFO("shard needs another epoch, whose numbers run out shard={}", value(m.id));
   auto& replica = *found->second;
-  replica.hand_over(replica.driver().replica().next_primary());
+  replica.hand_over(next_primary(m.id, replica));
 }
 
 void replica_hub::committed(const batch_committed& m) {
@@ -349,10 +357,19 @@ caf::result<bool> replica_hub::stop() {
 
 void replica_hub::hand_over_all() {
   for (auto& [shard, replica] : replicas_) {
-    const auto to = replica->driver().replica().next_primary();
+    const auto to = next_primary(shard, *replica);
     if (to != replica->id())
       replica->hand_over(to);
   }
+}
+
+/// The replica that the shard is best given to: one whose coordinator is there and stays.
+replica_id replica_hub::next_primary(shard_id shard, hosted_replica& replica) {
+  std::set<replica_id> avoided;
+  for (const auto& [other, node] : records_[shard].nodes)
+    if (!staying_.contains(node))
+      avoided.insert(other);
+  return replica.driver().replica().next_primary(now(), avoided);
 }
 
 // Calls of replicas.

@@ -34,6 +34,8 @@ struct replica_hub_options {
   /// Notes on the disk, synced, which etcd is known, and the nodes that have copies; called by the
   /// spooler.
   std::function<void(const etcd::header&, const std::set<std::string>&)> keep_etcd;
+  /// Ends the process, since it cannot go on. May be called on any thread.
+  std::function<void(const error&)> end_on_failure;
   /// Looks at the disk, which was in the given state before, and returns its state now. Called on
   /// the spooler's thread, since it may wait for the disk.
   std::function<cluster::node_disk(const cluster::node_disk&)> look_at_disk;
@@ -86,7 +88,8 @@ public:
   void drop(shard_id shard, replication::replica_id replica);
   void hand_over(shard_id shard, replication::replica_id to);
   void map_changed(const cluster::cluster_map& map);
-  void nodes_seen(const std::map<std::string, std::string>& addresses);
+  void nodes_seen(
+    const std::map<std::string, std::string>& addresses, std::set<std::string> staying);
   void disk_seen(const cluster::node_disk& disk);
 
   // Messages.
@@ -194,6 +197,7 @@ private:
   void keep_etcd();
   /// Hands over each shard that is served here to a replica that can take it.
   void hand_over_all();
+  [[nodiscard]] replication::replica_id next_primary(shard_id shard, hosted_replica& replica);
   [[nodiscard]] bool has_handed_over() const;
   void
   answer(std::uint64_t inquiry, const cluster::change_end& end, result<cluster_status> told);
@@ -215,6 +219,8 @@ private:
   std::optional<peer_links> links_;
   ring_memory memory_;
   std::map<shard_id, cluster::shard_record> records_;
+  /// The coordinators that are there and do not stop.
+  std::set<std::string> staying_;
   neighbour_routes routes_;
   std::optional<head_exchange> heads_;
   std::map<shard_id, std::unique_ptr<hosted_replica>> replicas_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/random.hpp"
 #include "cluster/backup/backup_json.hpp"
-#include "node/operator_impl.hpp"
+#include "node/clients/operator_impl.hpp"
 #include "security/private_file.hpp"
 
 #include <fstream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/operator_errors.hpp"
+#include "node/clients/operator_errors.hpp"
 
 namespace codeq::node {
 

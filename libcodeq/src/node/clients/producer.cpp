@@ -6,7 +6,7 @@
 #include "client/answer_slot.hpp"
 #include "client/producer_actor.hpp"
 #include "client/room.hpp"
-#include "node/connection_watch.hpp"
+#include "node/clients/connection_watch.hpp"
 #include "node/link_security.hpp"
 #include "observe/log.hpp"
 #include "transport/configure.hpp"

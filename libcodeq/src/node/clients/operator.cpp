@@ -9,7 +9,7 @@
 #include "client/dead_kinds.hpp"
 #include "client/dead_walk.hpp"
 #include "client/task_pages.hpp"
-#include "node/operator_impl.hpp"
+#include "node/clients/operator_impl.hpp"
 #include "security/principal.hpp"
 
 #include <algorithm>

@@ -10,9 +10,9 @@
 #include "client/operator_replies.hpp"
 #include "client/shard_walk.hpp"
 #include "cluster/backup/backup_run.hpp"
-#include "node/connection_watch.hpp"
+#include "node/clients/connection_watch.hpp"
 #include "node/link_security.hpp"
-#include "node/operator_errors.hpp"
+#include "node/clients/operator_errors.hpp"
 #include "transport/configure.hpp"
 
 #include <caf/actor_system.hpp>

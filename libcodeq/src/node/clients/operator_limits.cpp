@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/limit_questions.hpp"
-#include "node/operator_impl.hpp"
+#include "node/clients/operator_impl.hpp"
 
 #include <algorithm>
 #include <chrono>
