@@ -303,6 +303,15 @@ struct NeighbourMessage {
       further @4 :List(UInt64);
       # Numbers of further slots of the same queue. Older versions ignore them, and do not count
       # slots.
+      queue @5 :Text;
+      # With `wanted`: permits for tasks of different queues take turns. Older versions give all in
+      # the order in which they came.
+      fairnessKey @6 :Data;
+      # Permits of different keys take turns, as the weights and the expected run time of a task
+      # say.
+      keyWeight @7 :UInt32 = 1;
+      groupWeight @8 :UInt32 = 1;
+      costMs @9 :UInt32 = 1;
     }
 
     struct Return {

@@ -241,9 +241,11 @@ void world::add_task() {
   std::rotate(uses.begin(), uses.begin() + first, uses.end());
   shard_id at{static_cast<std::uint16_t>(below(shard_count))};
   auto group = below(3) == 0 ? "g" + std::to_string(below(5)) : std::string();
+  auto customer = below(2) == 0 ? "c" + std::to_string(below(3)) : std::string();
   if (nodes_[value(at)]->is_up())
     nodes_[value(at)]->enqueue_task(
-      std::move(group), std::move(uses), static_cast<std::uint8_t>(below(3)));
+      std::move(group), std::move(customer), std::move(uses),
+      static_cast<std::uint8_t>(below(3)));
 }
 
 void world::add_bounded() {
@@ -473,10 +475,11 @@ void node::cancel_task() {
 }
 
 void node::enqueue_task(
-  std::string group, std::vector<task_limit> uses, std::uint8_t priority) {
+  std::string group, std::string customer, std::vector<task_limit> uses, std::uint8_t priority) {
   enqueue_run run;
   run.queue = {"default", "q"};
   run.group = std::move(group);
+  run.fairness.key = std::move(customer);
   run.limits = std::move(uses);
   enqueue_run_of(std::move(run), 1, priority);
 }

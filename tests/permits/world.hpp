@@ -33,7 +33,12 @@ public:
   void decide(const core::command& c);
   /// An operator cancels a task that has not ended.
   void cancel_task();
-  void enqueue_task(std::string group, std::vector<task_limit> uses, std::uint8_t priority);
+  /// `customer`: its fairness key.
+  void enqueue_task(
+    std::string group,
+    std::string customer,
+    std::vector<task_limit> uses,
+    std::uint8_t priority);
   /// Adds tasks to the queue that has a maximum of leases.
   void enqueue_bounded(
     std::uint32_t count, std::vector<task_limit> uses, std::uint8_t priority);

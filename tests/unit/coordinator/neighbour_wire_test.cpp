@@ -55,6 +55,7 @@ core::ask_permits some_asked_permits() {
   core::ask_permits asked{sender, 5, 9, true};
   asked.held = {{1, "t", {{"api", "k", 2}}, 3}};
   asked.wanted = {{2, "t", {{"api", "k", 2}, {"db", "", 1}}, 0}};
+  asked.wanted.front().turn = {"mail", "gold/ann", 3, 5, 700};
   asked.returned = {{3, {{"api", "", 7}}, true}};
   asked.closed = {{"t", {"api", "k", 1}, duration{30}}};
   asked.levels = {{{"t", "q"}, 4, 100, 30, 20, 10, 7, 8}};

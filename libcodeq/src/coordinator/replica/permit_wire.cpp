@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "encoding/limit_structs.hpp"
+#include "protocol/shared_data.hpp"
 
 #include <cstdint>
 #include <map>
@@ -58,6 +59,11 @@ void write(capnp::List<ask::Permit>::Builder out, const std::vector<same_permits
     out[i].setTenant(one.tenant);
     encoding::write_limits(out[i].initUses(count_of(one.uses)), one.uses);
     out[i].setPriority(one.priority);
+    out[i].setQueue(one.turn.queue);
+    out[i].setFairnessKey(protocol::data_of(one.turn.fairness_key));
+    out[i].setKeyWeight(one.turn.key_weight);
+    out[i].setGroupWeight(one.turn.group_weight);
+    out[i].setCostMs(one.turn.cost);
     const auto& numbers = permits[i].further;
     auto further = out[i].initFurther(count_of(numbers));
     for (capnp::uint k = 0; k < numbers.size(); ++k)
@@ -80,6 +86,14 @@ bool is_valid(const std::vector<task_limit>& uses) {
   return true;
 }
 
+bool is_valid(const core::permit_turn& turn) {
+  const auto is_weight = [](std::uint32_t weight) {
+    return weight >= 1 && weight <= limits::fairness_weight_max;
+  };
+  return turn.fairness_key.size() <= limits::fairness_key_bytes_max
+         && is_weight(turn.key_weight) && is_weight(turn.group_weight) && turn.cost >= 1;
+}
+
 result<std::vector<core::permit>> read(capnp::List<ask::Permit>::Reader in) {
   std::vector<core::permit> permits;
   permits.reserve(in.size());
@@ -87,8 +101,13 @@ result<std::vector<core::permit>> read(capnp::List<ask::Permit>::Reader in) {
     permits.push_back(
       {one.getNumber(), one.getTenant().cStr(), encoding::read_limits(one.getUses()),
        one.getPriority()});
+    permits.back().turn = {
+      one.getQueue().cStr(), protocol::string_of(one.getFairnessKey()), one.getKeyWeight(),
+      one.getGroupWeight(), one.getCostMs()};
     if (!is_valid(permits.back().uses) || permits.back().number == 0)
       return wrong_limits();
+    if (!is_valid(permits.back().turn))
+      return error{errc::protocol_error, "a permit has a fairness key that no task can have"};
     const auto first = permits.back();
     for (auto number : one.getFurther()) {
       if (number == 0 || !core::is_slot(first))
@@ -204,7 +223,8 @@ std::size_t permit_words(const core::ask_permits& c) {
   std::size_t words = entry_words;
   for (const auto* permits : {&c.held, &c.wanted})
     for (const auto& one : gather_same(*permits))
-      words += entry_words + encoding::limit_words(one.first->uses) + one.further.size();
+      words += entry_words + encoding::limit_words(one.first->uses) + one.further.size()
+               + one.first->turn.fairness_key.size() / sizeof(std::uint64_t) + 1;
   for (const auto& one : c.returned)
     words += entry_words + encoding::limit_words(one.costs);
   for (const auto& one : c.closed)

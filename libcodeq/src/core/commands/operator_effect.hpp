@@ -40,7 +40,7 @@ struct queue_answered {
   /// With `show_queue::is_explained`; else null.
   std::shared_ptr<const queue_explanation> explanation{};
   /// With `show_queue`, of a claimer: tasks of its queues are ready, and their shard may get slots
-  /// for them soon.
+  /// or permits for them soon.
   bool awaits_slots = false;
   /// Too few copies of the shard are in sync, so that it grants no leases. Set by the shard's host.
   bool lacks_copies = false;

@@ -15,7 +15,8 @@
 ///
 /// - A ready task that a worker would get, and that its own shard's limits admit, is taken out of
 ///   its lane, and its shard asks the owner (`permit_desk`). There it waits among the tasks of its
-///   keys; slots go in turns to the owner's own tasks and to other shards. The owner books the slot
+///   keys, where fairness keys take turns; slots go in turns to the owner's own tasks and to other
+///   shards. The owner books the slot
 ///   and the start, in a turn that is synced, and only then gives the permit.
 /// - The task returns to its lane, and the grant spends the permit. One that is not spent in time
 ///   is returned. The end of the lease is synced before the return is told.
@@ -54,8 +55,22 @@ using permit_number = std::uint64_t;
 /// add up for twice as long, which is within the 50 ms of the contract.
 inline constexpr duration permit_late_max{24};
 
-/// Permits that other shards want wait for their limit keys in a queue of their own.
-inline constexpr std::uint32_t permit_queue = 0xffff'ffff;
+/// Permits that other shards want wait for their limit keys in queues of their own, one for each
+/// queue of their tasks, with numbers from this one on.
+inline constexpr std::uint32_t first_permit_queue = 0x8000'0000;
+
+/// Where a permit that is wanted has its turn among those of its priority for the same keys.
+struct permit_turn {
+  /// The name of the task's queue; empty from older versions.
+  std::string queue{};
+  std::string fairness_key{};
+  std::uint32_t key_weight = 1;
+  std::uint32_t group_weight = 1;
+  /// The expected run time of a task of the fairness key, in milliseconds, at least 1.
+  std::uint32_t cost = 1;
+
+  bool operator==(const permit_turn&) const = default;
+};
 
 struct permit {
   permit_number number = 0;
@@ -68,6 +83,8 @@ struct permit {
   /// the shard may have, and the sum of what it was granted.
   std::uint64_t booked = 0;
   std::uint64_t granted = 0;
+  /// While it is wanted; not stored.
+  permit_turn turn{};
 
   bool operator==(const permit&) const = default;
 };

@@ -36,6 +36,12 @@ public:
 
   [[nodiscard]] bool empty() const noexcept { return levels_.empty(); }
 
+  /// Number of fairness keys of the tasks with the highest priority. @pre not empty
+  [[nodiscard]] std::size_t next_keys() const noexcept {
+    const auto& first = levels_.front();
+    return first.turns ? first.turns->keys() : 1;
+  }
+
   /// Costs one step per priority with held tasks.
   [[nodiscard]] std::size_t size() const noexcept;
 

@@ -20,6 +20,12 @@ double pace_of(const fair_terms& of, std::uint64_t in_group) {
 
 } // namespace
 
+terms_of_key terms_in(const fair_terms_of& terms_of, std::uint32_t queue) {
+  if (!terms_of)
+    return [](std::string_view) { return fair_terms{}; };
+  return [&terms_of, queue](std::string_view key) { return terms_of(queue, key); };
+}
+
 std::size_t
 count_before(const held_turns::costs_of_tasks& tasks, sequence seq, std::size_t most) {
   std::size_t count = 0;

@@ -25,6 +25,12 @@ struct fair_terms {
 /// The terms of a fairness key of one queue as they are now.
 using terms_of_key = std::function<fair_terms(std::string_view key)>;
 
+/// The terms of a fairness key of a queue as they are now. An empty function: all keys are alike.
+using fair_terms_of = std::function<fair_terms(std::uint32_t queue, std::string_view key)>;
+
+/// The terms of the keys of one queue. @pre `terms_of` outlives what is returned
+[[nodiscard]] terms_of_key terms_in(const fair_terms_of& terms_of, std::uint32_t queue);
+
 /// The tasks of one queue and priority that a limit key holds back, when they have different
 /// fairness keys: keys take turns for the slots, as ready tasks do in `fair_lanes`, and within a
 /// key the older task comes first. Keys are known by their names, since their numbers in the queue
@@ -57,6 +63,9 @@ public:
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  /// Number of keys with tasks.
+  [[nodiscard]] std::size_t keys() const noexcept { return keys_.active(); }
 
   /// The cost of the task that comes next. @pre not empty
   [[nodiscard]] std::uint32_t next_cost(const terms_of_key& terms);

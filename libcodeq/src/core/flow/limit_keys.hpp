@@ -50,11 +50,8 @@ struct limited_task {
   std::string_view fairness_key{};
 };
 
-/// The terms of a fairness key of a queue as they are now. An empty function: all keys are alike.
-using fair_terms_of = std::function<fair_terms(std::uint32_t queue, std::string_view key)>;
-
 [[nodiscard]] inline bool is_permit(const limited_task& task) noexcept {
-  return task.queue == permit_queue;
+  return task.queue >= first_permit_queue;
 }
 
 /// Why a task is held back.
@@ -124,8 +121,12 @@ public:
   /// would leave at once later. Until then `release` looks at no key that changes by time alone.
   void put_off_starts(timestamp until) noexcept { put_off_until_ = until; }
 
-  /// The slot that was just taken is another shard's.
-  void note_permitted(const limit_place& at) { use(at).was_permitted = true; }
+  /// The slot that was just taken is another shard's, for a task of that queue of permits.
+  void note_permitted(const limit_place& at, std::uint32_t queue) {
+    auto& key = use(at);
+    key.was_permitted = true;
+    key.next_permits = queue + 1;
+  }
 
   /// The burst of the key counts as used.
   void use_up(const limit_place& at, timestamp now);
@@ -213,11 +214,22 @@ public:
   /// Number of the queue's tasks that the key holds.
   [[nodiscard]] std::uint64_t held_of(const limit_place& at, std::uint32_t queue) const;
 
+  /// Number of permits that the key holds.
+  [[nodiscard]] std::uint64_t held_permits_of(const limit_place& at) const;
+
   /// Calls `visit(limit, held)` for each limit that holds tasks of the queue.
   template <class Visit>
   void for_each_holding(std::uint32_t queue, Visit&& visit) const {
     auto at = held_of_queues_.lower_bound({queue, 0});
     for (; at != held_of_queues_.end() && at->first.first == queue; ++at)
+      visit(at->first.second, at->second);
+  }
+
+  /// Calls `visit(limit, held)` for each queue of permits and each limit that holds some of it.
+  template <class Visit>
+  void for_each_holding_permits(Visit&& visit) const {
+    auto at = held_of_queues_.lower_bound({first_permit_queue, 0});
+    for (; at != held_of_queues_.end(); ++at)
       visit(at->first.second, at->second);
   }
 
@@ -279,6 +291,8 @@ private:
     std::map<std::uint32_t, queue_part> parts{};
     /// The queue whose tasks are released first, when there are more than can be looked at.
     std::uint32_t next_queue = 0;
+    /// The queue of permits that has its turn, if it is of this number or the next one.
+    std::uint32_t next_permits = 0;
     /// The key's time in `due_`, if it has one.
     std::optional<timestamp> due{};
     /// Its mark is stored.

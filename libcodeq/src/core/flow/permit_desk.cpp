@@ -3,10 +3,10 @@
 
 #include "base/assert.hpp"
 #include "base/queue_maximum.hpp"
-#include "base/tuning.hpp"
 #include "core/commands/routing.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 namespace codeq::core {
@@ -32,15 +32,20 @@ permit_desk::line_name permit_desk::line_of(const permit& what) {
   return name;
 }
 
-permit_desk::place permit_desk::place_of(const permit& what, sequence seq) {
+permit_desk::place permit_desk::place_of(std::uint8_t priority, sequence seq) {
   return {
-    static_cast<std::uint8_t>(std::numeric_limits<std::uint8_t>::max() - what.priority), seq};
+    static_cast<std::uint8_t>(std::numeric_limits<std::uint8_t>::max() - priority), seq};
+}
+
+held_task permit_desk::as_waiting(const entry& task, sequence seq) {
+  return {task.awaited().what.priority, seq, task.turn.fairness_key};
 }
 
 bool permit_desk::line::may_ask() const {
   if (queued.empty())
     return false;
-  return asked.size() < asked_max || queued.begin()->first < asked.rbegin()->first;
+  return asked.size() < asked_max
+         || place_of(queued.next_priority(), 0).first < asked.rbegin()->first;
 }
 
 permit_number permit_desk::next_number() {
@@ -67,6 +72,7 @@ permit_number permit_desk::take_number(sequence seq) {
 permit_desk::entry permit_desk::entry_of(const permit_task& task) {
   entry made;
   made.queue = task.queue;
+  made.turn = task.turn;
   made.parts.reserve(task.shares.size());
   for (const auto& one : task.shares)
     made.parts.push_back({one.owner, {0, task.tenant, one.uses, task.priority}});
@@ -137,6 +143,10 @@ void permit_desk::note_line(owner_state& owner, const line_name& name, const lin
     owner.open_of(name).insert(name);
   else
     owner.open_of(name).erase(name);
+  if (of.has_full_turns())
+    owner.full_turns.insert(name);
+  else
+    owner.full_turns.erase(name);
 }
 
 void permit_desk::queue(entry& task, sequence seq) {
@@ -146,7 +156,7 @@ void permit_desk::queue(entry& task, sequence seq) {
   auto name = line_of(what);
   auto& line = owner.lines[name];
   line.asked_max = is_slot(what) ? slots_asked_max : asked_per_key_max;
-  line.queued.insert(place_of(what, seq));
+  line.queued.insert(task.queue, as_waiting(task, seq));
   note_line(owner, name, line);
   // An explanation names the queue's maximum by itself.
   if (!is_slot(what))
@@ -179,19 +189,16 @@ const awaited_keys& permit_desk::awaited_of(std::uint32_t queue) const {
   return at == awaited_.end() ? none : at->second;
 }
 
-std::size_t permit_desk::waiting_before(sequence seq) const {
-  auto at = tasks_.find(seq);
+std::size_t permit_desk::waiting_before(sequence seq, const fair_terms_of& terms_of) const {
   if (!is_waiting(seq))
     return 0;
-  const auto& awaited = at->second.awaited();
+  const auto& task = tasks_.at(seq);
+  const auto& awaited = task.awaited();
   const auto& line = owners_.at(awaited.owner).lines.at(line_of(awaited.what));
-  auto is_asked = at->second.is == stage::asked;
-  const auto& places = is_asked ? line.asked : line.queued;
-  auto place = places.find(place_of(awaited.what, seq));
-  auto before = is_asked ? 0 : line.asked.size();
-  for (auto one = places.begin(); one != place && before < tuning::turns_counted_max; ++one)
-    ++before;
-  return before;
+  if (task.is == stage::queued)
+    return line.asked.size() + line.queued.before(task.queue, as_waiting(task, seq), terms_of);
+  auto place = line.asked.find(place_of(awaited.what.priority, seq));
+  return static_cast<std::size_t>(std::distance(line.asked.begin(), place));
 }
 
 void permit_desk::give_back(shard_id owner, permit_return what) {
@@ -216,9 +223,9 @@ void permit_desk::leave_line(const entry& task, sequence seq) {
   auto& line = at->second;
   if (task.is == stage::asked) {
     owner.asked.erase(what.number);
-    line.asked.erase(place_of(what, seq));
+    line.asked.erase(place_of(what.priority, seq));
   } else {
-    line.queued.erase(place_of(what, seq));
+    line.queued.erase(task.queue, as_waiting(task, seq));
   }
   note_line(owner, name, line);
   if (line.queued.empty() && line.asked.empty())
@@ -363,9 +370,19 @@ duration permit_desk::time_to_keep(const entry& task, const rate_question& has_r
       return rate_unspent_max;
   duration needed{0};
   for (auto i = task.had + 1; i < task.parts.size(); ++i)
-    if (auto at = owners_.find(task.parts[i].owner); at != owners_.end())
-      needed += 2 * at->second.pace;
+    needed += 2 * pace_of(task.parts[i].owner);
+  // A queue's slot and the permit of its task wait for each other.
+  if (is_slot(come) && awaited_.contains(task.queue))
+    for (const auto& [shard, owner] : owners_)
+      needed = std::max(needed, 2 * owner.pace);
+  if (auto pool = pools_.find(task.queue); !is_slot(come) && pool != pools_.end())
+    needed += 2 * pace_of(pool->second.owner);
   return std::clamp(needed, unspent_max, kept_max);
+}
+
+duration permit_desk::pace_of(shard_id owner) const {
+  const auto at = owners_.find(owner);
+  return at == owners_.end() ? duration{0} : at->second.pace;
 }
 
 void permit_desk::shorten(entry& task, sequence seq, monotonic_time until) {
@@ -427,172 +444,17 @@ void permit_desk::moved(shard_id owner) {
 void permit_desk::recall(sequence seq) {
   auto& task = tasks_.at(seq);
   leave_line(task, seq);
-  owners_.at(task.awaited().owner).discount_out(task.awaited().what);
+  auto& owner = owners_.at(task.awaited().owner);
+  owner.discount_out(task.awaited().what);
   numbers_.erase(task.awaited().what.number);
   queue(task, seq);
+  owner.lines.at(line_of(task.awaited().what))
+    .queued.give_turn_back(task.queue, as_waiting(task, seq), std::exchange(task.charged, 0));
 }
 
 void permit_desk::forget_asked(const owner_state& owner) {
   for (auto number : std::set<permit_number>(owner.asked))
     recall(numbers_.at(number));
-}
-
-void permit_desk::make_room(shard_id to, owner_state& owner) {
-  const auto waiting = owner.tenants_without_room();
-  if (waiting.empty())
-    return;
-  auto left = message_permits_max / 2;
-  for (auto number : std::set<permit_number>(owner.asked)) {
-    const auto& what = permit_of(number);
-    if (is_slot(what) || !waiting.contains(what.tenant))
-      continue;
-    if (left-- == 0)
-      return;
-    give_back(to, {number, {}, true});
-    recall(numbers_.at(number));
-  }
-}
-
-bool permit_desk::has_news(const owner_state& owner) {
-  bool may_ask = !owner.open_slots.empty() || owner.next_line();
-  return !owner.is_listed || !owner.returns.empty() || !owner.closures.empty() || may_ask;
-}
-
-permit_number permit_desk::ask_first(shard_id to, owner_state& owner, const line_name& name) {
-  auto& line = owner.lines.at(name);
-  if (line.asked.size() >= line.asked_max) {
-    auto last = line.asked.rbegin()->second;
-    give_back(to, {tasks_.at(last).awaited().what.number, {}, true});
-    recall(last);
-  }
-  auto first = line.queued.extract(line.queued.begin()).value();
-  auto seq = first.second;
-  auto& task = tasks_.at(seq);
-  task.is = stage::asked;
-  auto number = take_number(seq);
-  task.awaited().what.number = number;
-  owner.asked.insert(number);
-  owner.count_out(task.awaited().what);
-  if (task.had > 0)
-    owner.keeping_said.insert(seq);
-  if (is_slot_place(seq))
-    owner.slots_said.insert(task.queue);
-  else
-    owner.last_line = name;
-  line.asked.insert(first);
-  note_line(owner, name, line);
-  return number;
-}
-
-std::vector<permit_number> permit_desk::ask_further(shard_id to) {
-  auto& owner = owners_.at(to);
-  std::vector<permit_number> fresh;
-  // Neither slots nor limits wait for the others when there are many.
-  while (!owner.open_slots.empty() && fresh.size() < message_permits_max / 2)
-    fresh.push_back(ask_first(to, owner, line_name(*owner.open_slots.begin())));
-  while (fresh.size() < message_permits_max) {
-    auto next = owner.next_line();
-    if (!next)
-      break;
-    fresh.push_back(ask_first(to, owner, *next));
-  }
-  return fresh;
-}
-
-ask_permits permit_desk::list_for(shard_id to) const {
-  ask_permits list;
-  list.is_list = true;
-  for (const auto& [seq, task] : tasks_)
-    for (std::size_t i = 0; i < task.had; ++i)
-      if (task.parts[i].owner == to)
-        list.held.push_back(task.parts[i].what);
-  return list;
-}
-
-const permit& permit_desk::permit_of(permit_number number) const {
-  const auto& parts = tasks_.at(numbers_.at(number)).parts;
-  return std::find_if(
-           parts.begin(), parts.end(), [&](const part& one) { return one.what.number == number; })
-    ->what;
-}
-
-void permit_desk::add_again(owner_state& owner, std::set<permit_number>& wanted) {
-  auto next = owner.asked.upper_bound(owner.asked_again);
-  // Many are asked for again in parts, so that they cost little and leave room for what is new.
-  for (; next != owner.asked.end() && wanted.size() < message_permits_max; ++next) {
-    wanted.insert(*next);
-    owner.asked_again = *next;
-  }
-  if (next == owner.asked.end())
-    owner.asked_again = 0;
-}
-
-ask_permits permit_desk::ask_for(shard_id to, bool again) {
-  ask_permits asked;
-  auto fresh = ask_further(to);
-  std::set<permit_number> wanted(fresh.begin(), fresh.end());
-  if (again)
-    add_again(owners_.at(to), wanted);
-  for (auto number : wanted)
-    asked.wanted.push_back(permit_of(number));
-  return asked;
-}
-
-std::vector<permit_desk::letter> permit_desk::say(monotonic_time now) {
-  std::vector<letter> letters;
-  for (auto to : depths_.owners_to_tell(now))
-    owners_.try_emplace(to);
-  for (auto& [to, owner] : owners_) {
-    bool is_late = owner.look <= now;
-    if (owner.is_awaiting && !is_late)
-      continue;
-    if (owner.asked.empty())
-      owner.ask_at = now + ask_again;
-    bool again = owner.is_awaiting || owner.ask_at <= now;
-    if (!owner.is_awaiting && !again && !has_news(owner) && !depths_.has_news(to))
-      continue;
-    if (!owner.is_listed)
-      forget_asked(owner);
-    else if (again)
-      make_room(to, owner);
-    auto what = owner.is_listed ? ask_for(to, again) : list_for(to);
-    if (again)
-      owner.ask_at = now + ask_again;
-    owner.returns_said.clear();
-    for (const auto& [number, returned] : owner.returns) {
-      if (what.returned.size() == message_permits_max)
-        break;
-      owner.returns_said.push_back(number);
-      what.returned.push_back(returned);
-    }
-    what.closed = owner.closures;
-    owner.closures_said = owner.closures.size();
-    what.levels = depths_.say(to, now);
-    what.from = own_;
-    what.session = session_;
-    what.number = ++owner.said;
-    owner.was_list = what.is_list;
-    bool is_repeated = std::exchange(owner.is_awaiting, true);
-    if (!is_repeated)
-      owner.unanswered_since = now;
-    owner.wait = is_repeated ? std::min(2 * owner.wait, answer_wait_max) : answer_wait;
-    owner.look = now + owner.wait;
-    letters.push_back({to, std::move(what)});
-  }
-  return letters;
-}
-
-std::optional<monotonic_time> permit_desk::next_look() const {
-  auto next = depths_.next_look();
-  if (!unspent_.empty())
-    next = next ? std::min(*next, unspent_.begin()->first) : unspent_.begin()->first;
-  for (const auto& [to, owner] : owners_) {
-    if (!owner.is_awaiting && owner.asked.empty())
-      continue;
-    auto look = owner.is_awaiting ? owner.look : owner.ask_at;
-    next = next ? std::min(*next, look) : look;
-  }
-  return next;
 }
 
 } // namespace codeq::core

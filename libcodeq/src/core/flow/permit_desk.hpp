@@ -8,6 +8,7 @@
 #include "core/commands/permit_command.hpp"
 #include "core/flow/awaited_keys.hpp"
 #include "core/flow/depth_desk.hpp"
+#include "core/flow/permit_line.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -39,6 +40,10 @@ namespace codeq::core {
 /// are asked for as tasks could be leased. A lease spends one, whichever it is. When it ends before
 /// the time in which the slot had to be spent is over, another lease may spend it again; else it is
 /// returned, so that slots go round among the shards.
+///
+/// Where tasks of different fairness keys wait for the same keys, one that has asked for more than
+/// its part gives places to others each `ask_again`, so that a flood that came first does not keep
+/// them away.
 ///
 /// Costs are logarithmic in the number of tasks.
 class permit_desk {
@@ -91,6 +96,8 @@ public:
     std::string tenant;
     /// One for each owner; at least one.
     std::vector<share> shares;
+    /// The names of its queue, and of its fairness key, which is empty in queues without such keys.
+    permit_turn turn{};
   };
 
   /// The shard begins to use permits; until then all limit keys count as its own. `session`:
@@ -124,9 +131,11 @@ public:
   /// The keys that the tasks of a queue wait for now.
   [[nodiscard]] const awaited_keys& awaited_of(std::uint32_t queue) const;
 
-  /// Number of tasks that wait for the same key and come before this one; counts at most
-  /// `tuning::turns_counted_max` of them, beside those that were asked for.
-  [[nodiscard]] std::size_t waiting_before(sequence seq) const;
+  /// Number of tasks that wait for the same key and come before this one, about as many when
+  /// fairness keys take turns; counts at most `tuning::turns_counted_max` of each priority, beside
+  /// those that were asked for.
+  [[nodiscard]] std::size_t
+  waiting_before(sequence seq, const fair_terms_of& terms_of = {}) const;
 
   /// The task is not ready any more. Returns true when it was waiting. If it has all permits, they
   /// are returned when their time is over.
@@ -223,7 +232,8 @@ public:
   };
 
   /// The messages to send now.
-  [[nodiscard]] std::vector<letter> say(monotonic_time now);
+  [[nodiscard]] std::vector<letter>
+  say(monotonic_time now, const fair_terms_of& terms_of = {});
 
   /// When to call `return_unspent` and `say` if nothing else happens.
   [[nodiscard]] std::optional<monotonic_time> next_look() const;
@@ -249,6 +259,7 @@ private:
 
   struct entry {
     std::uint32_t queue = 0;
+    permit_turn turn{};
     /// In the order in which the owners are asked.
     std::vector<part> parts;
     /// The number of permits that the task has; `is` is about the next one, or about all.
@@ -256,6 +267,8 @@ private:
     stage is = stage::queued;
     /// When those that it has are returned, if they are not spent.
     monotonic_time until{};
+    /// What its fairness key was charged when it was asked for.
+    std::int64_t charged = 0;
 
     [[nodiscard]] const part& awaited() const { return parts[had]; }
     [[nodiscard]] part& awaited() { return parts[had]; }
@@ -266,11 +279,16 @@ private:
 
   struct line {
     std::size_t asked_max = asked_per_key_max;
-    std::set<place> queued{};
+    permit_line queued{};
     std::set<place> asked{};
 
     /// The first queued task may be asked for now, if necessary in place of another one.
     [[nodiscard]] bool may_ask() const;
+
+    /// Tasks of several fairness keys wait here, and no further one may be asked for.
+    [[nodiscard]] bool has_full_turns() const {
+      return queued.has_turns() && asked.size() >= asked_max;
+    }
   };
 
   /// The slots of a queue; each is in one of the sets.
@@ -316,6 +334,9 @@ private:
     /// Lines with tasks whose permits may be asked for, and those with slots.
     std::set<line_name> open_lines{};
     std::set<line_name> open_slots{};
+    /// Those of which `has_full_turns` is true, and the one that gave places last.
+    std::set<line_name> full_turns{};
+    line_name last_turns{};
     /// The line that was asked for last. The next one follows it, so that all have their turns.
     line_name last_line{};
     std::set<permit_number> asked{};
@@ -351,7 +372,9 @@ private:
   };
 
   [[nodiscard]] static line_name line_of(const permit& what);
-  [[nodiscard]] static place place_of(const permit& what, sequence seq);
+  [[nodiscard]] static place place_of(std::uint8_t priority, sequence seq);
+  /// Valid as long as the task.
+  [[nodiscard]] static held_task as_waiting(const entry& task, sequence seq);
   [[nodiscard]] static entry entry_of(const permit_task& task);
   [[nodiscard]] permit_task slot_task(std::uint32_t queue, const slot_pool& pool);
   void drop_waiting(slot_pool& pool, std::size_t left);
@@ -370,6 +393,8 @@ private:
   void give_back_had(entry& task, bool is_unspent);
   /// How long the task may keep the permit that comes while it gets the rest.
   [[nodiscard]] duration time_to_keep(const entry& task, const rate_question& has_rate) const;
+  /// How long the owner takes to answer, as far as that is known.
+  [[nodiscard]] duration pace_of(shard_id owner) const;
   /// The task returns its permits at `until` at the latest.
   void shorten(entry& task, sequence seq, monotonic_time until);
   /// The owner has answered, and has no permit yet for these tasks that it was asked for.
@@ -381,17 +406,23 @@ private:
   void forget_asked(const owner_state& owner);
   /// When lines wait for room, those that were asked for first make it.
   void make_room(shard_id to, owner_state& owner);
+  /// Tasks that were asked for wait here again where other fairness keys have their turns.
+  void make_turns(shard_id to, owner_state& owner);
+  /// The tasks of a line that are asked for beyond the part of their fairness key, the latest ones.
+  [[nodiscard]] std::vector<sequence> beyond_part(const line& of) const;
   /// Returns the owner's `keeping_said` when it has heard all.
   std::set<sequence> note_heard(shard_id by, std::uint64_t heard, monotonic_time now);
   [[nodiscard]] static bool has_news(const owner_state& owner);
   /// The first queued task of an open line is asked for.
-  permit_number ask_first(shard_id to, owner_state& owner, const line_name& name);
-  [[nodiscard]] std::vector<permit_number> ask_further(shard_id to);
+  permit_number ask_first(
+    shard_id to, owner_state& owner, const line_name& name, const fair_terms_of& terms_of);
+  [[nodiscard]] std::vector<permit_number>
+  ask_further(shard_id to, const fair_terms_of& terms_of);
   [[nodiscard]] ask_permits list_for(shard_id to) const;
   [[nodiscard]] const permit& permit_of(permit_number number) const;
   /// Adds some that were asked for before, as many as the message may have.
   static void add_again(owner_state& owner, std::set<permit_number>& wanted);
-  [[nodiscard]] ask_permits ask_for(shard_id to, bool again);
+  [[nodiscard]] ask_permits ask_for(shard_id to, bool again, const fair_terms_of& terms_of);
 
   shard_id own_{};
   std::uint16_t shard_count_ = 0;

@@ -49,7 +49,7 @@ tasks_by_name count_awaited_keys(
 tasks_by_name count_wanted(const shard_state& state, const std::string& tenant) {
   tasks_by_name counted;
   const auto& limits = state.limits;
-  limits.keys().for_each_holding(permit_queue, [&](std::uint32_t limit, std::uint64_t wanted) {
+  limits.keys().for_each_holding_permits([&](std::uint32_t limit, std::uint64_t wanted) {
     if (const auto& name = limits.name_of(limit); name.tenant == tenant)
       counted[name.name] += wanted;
   });
@@ -83,7 +83,7 @@ std::vector<limit_info> count_limits(
 limit_key_info
 count_limit_key(const shard_state& state, const limit_address& limit, const std::string& key) {
   auto one = state.limits.describe_key(limit, key);
-  one.held -= state.limits.held_of(limit, key, permit_queue);
+  one.held -= state.limits.held_permits_of(limit, key);
   return one;
 }
 
@@ -95,7 +95,7 @@ std::vector<limit_key_info> count_limit_keys(
   bool& more) {
   auto keys = state.limits.list_keys(limit, part, only_busy, more);
   for (auto& one : keys)
-    one.held -= state.limits.held_of(limit, one.key, permit_queue);
+    one.held -= state.limits.held_permits_of(limit, one.key);
   // One more than the part may have tells that there are more.
   auto awaited = count_awaited_keys(state, limit, part, part.limit + std::size_t{1});
   if (awaited.empty())

@@ -30,7 +30,7 @@ void book(shard_state& state, const permit& booked) {
     return note_lent(state, queue, state.lent.count_lent(queue, false));
   }
   state.limits.keys().occupy(state.limits.describe(
-    booked.tenant, booked.uses, {first_permit_place, booked.priority, {}, permit_queue}));
+    booked.tenant, booked.uses, {first_permit_place, booked.priority, {}, first_permit_queue}));
 }
 
 /// It has returned it.
@@ -109,8 +109,10 @@ void permit_book::want(shard_id asker, const permit& what) {
   auto place = next_place_++;
   askers_[asker].waiting.emplace(what.number, place);
   auto& wanted = wanted_.emplace(place, wanted_permit{asker, what}).first->second;
-  if (!is_slot(what))
-    return look_at(place);
+  if (!is_slot(what)) {
+    count_wanted(what);
+    return fresh_.push_back(place);
+  }
   auto queue = queue_of_slot(what);
   auto& line = slots_[queue];
   wanted.is_repeated = line.has_missed.erase(asker) > 0;
@@ -130,13 +132,56 @@ void permit_book::forget(sequence place) {
     return;
   const auto& what = at->second.what;
   askers_.at(at->second.asker).waiting.erase(what.number);
-  if (is_slot(what)) {
+  if (!is_slot(what)) {
+    discount_wanted(what);
+  } else {
     auto queue = queue_of_slot(what);
     auto& line = slots_.at(queue);
     line.waiting.erase(place_of(at->second, place));
     note_used(queue, line);
   }
   wanted_.erase(at);
+}
+
+void permit_book::count_wanted(const permit& what) {
+  const auto [at, is_new] = queues_.try_emplace({what.tenant, what.turn.queue});
+  while (is_new && (at->second < first_permit_queue || terms_.contains(at->second)))
+    at->second = last_queue_ = std::max(last_queue_ + 1, first_permit_queue);
+  auto& known = terms_[at->second][what.turn.fairness_key];
+  ++known.wanted;
+  known.now = {{what.turn.key_weight, what.turn.group_weight}, what.turn.cost};
+}
+
+void permit_book::discount_wanted(const permit& what) {
+  const auto queue = queues_.find({what.tenant, what.turn.queue});
+  const auto of = terms_.find(queue->second);
+  const auto known = of->second.find(what.turn.fairness_key);
+  if (--known->second.wanted > 0)
+    return;
+  of->second.erase(known);
+  if (!of->second.empty())
+    return;
+  terms_.erase(of);
+  queues_.erase(queue);
+}
+
+std::uint32_t permit_book::queue_of(const permit& what) const {
+  return queues_.at({what.tenant, what.turn.queue});
+}
+
+fair_terms permit_book::terms_of(std::uint32_t queue, std::string_view key) const {
+  const auto of = terms_.find(queue);
+  if (of == terms_.end())
+    return {};
+  const auto known = of->second.find(key);
+  return known == of->second.end() ? fair_terms{} : known->second.now;
+}
+
+std::vector<sequence> permit_book::take_to_look_at() {
+  auto all = std::exchange(to_look_at_, {});
+  all.insert(all.end(), fresh_.begin(), fresh_.end());
+  fresh_.clear();
+  return all;
 }
 
 std::vector<sequence> permit_book::wanted_in_vain(monotonic_time now) const {

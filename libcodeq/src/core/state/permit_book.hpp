@@ -5,6 +5,7 @@
 #include "codeq/time.hpp"
 
 #include "core/commands/permit_command.hpp"
+#include "core/flow/held_turns.hpp"
 
 #include <cstdint>
 #include <map>
@@ -132,6 +133,13 @@ public:
   /// It is booked, or not wanted any more.
   void forget(sequence place);
 
+  /// The number of the queue in which the permit waits. @pre it is wanted, and is no slot
+  [[nodiscard]] std::uint32_t queue_of(const permit& what) const;
+
+  /// The terms of a fairness key of permits that are wanted in that queue, as the latest of them
+  /// says.
+  [[nodiscard]] fair_terms terms_of(std::uint32_t queue, std::string_view key) const;
+
   /// The places of permits that are wanted by shards which were not heard lately, or were served
   /// anew.
   [[nodiscard]] std::vector<sequence> wanted_in_vain(monotonic_time now) const;
@@ -139,7 +147,8 @@ public:
   /// Its key may admit it now.
   void look_at(sequence place) { to_look_at_.push_back(place); }
 
-  [[nodiscard]] std::vector<sequence> take_to_look_at() { return std::exchange(to_look_at_, {}); }
+  /// Those that waited come before those that are wanted since the last call.
+  [[nodiscard]] std::vector<sequence> take_to_look_at();
 
   /// All askers that have permits are to list them.
   void doubt_all();
@@ -161,8 +170,23 @@ private:
   std::set<queue_address> unused_;
   std::set<queue_address> slots_to_look_at_;
   std::map<sequence, wanted_permit> wanted_;
+  struct known_terms {
+    std::size_t wanted = 0;
+    fair_terms now{};
+  };
+  /// A queue of permits that are wanted: the terms of its fairness keys.
+  using queue_terms = std::map<std::string, known_terms, std::less<>>;
+
+  void count_wanted(const permit& what);
+  void discount_wanted(const permit& what);
+
+  /// Their numbers, by tenant and queue of the tasks.
+  std::map<queue_address, std::uint32_t> queues_;
+  std::map<std::uint32_t, queue_terms> terms_;
+  std::uint32_t last_queue_ = first_permit_queue;
   sequence next_place_ = first_permit_place + 1;
   std::vector<sequence> to_look_at_;
+  std::vector<sequence> fresh_;
   monotonic_time look_{};
 };
 

@@ -40,10 +40,13 @@ permit_desk::share& share_of(permit_desk::permit_task& task, shard_id owner) {
 /// The other uses, by their owners; empty when there are none.
 std::optional<permit_desk::permit_task>
 permit_task_of(const shard_state& state, const segment& s) {
-  permit_desk::permit_task task{s.first, s.priority, s.queue, segment_tenant(state, s), {}};
+  const auto& queue = *state.queues[s.queue];
+  permit_desk::permit_task task{s.first, s.priority, s.queue, queue.address.tenant, {}};
   for (const auto& use : *s.limits)
     if (auto owner = state.permits.owner_elsewhere(task.tenant, use))
       share_of(task, *owner).uses.push_back(use);
+  task.turn.queue = queue.address.queue;
+  task.turn.fairness_key = queue.fair ? queue.fair->turns_of(s) : std::string_view();
   return task.shares.empty() ? std::nullopt : std::optional(std::move(task));
 }
 
@@ -74,14 +77,6 @@ bool uses_others(const segment& s, const limited_task& own) {
   return own.uses.size() < s.limits->size();
 }
 
-/// The terms of the fairness keys of all queues.
-fair_terms_of terms_of(const shard_state& state) {
-  return [&state](std::uint32_t queue, std::string_view key) {
-    bool is_fair = queue != permit_queue && state.queues[queue]->fair;
-    return is_fair ? state.queues[queue]->fair->terms_of(key) : fair_terms{};
-  };
-}
-
 void count_held(shard_state& state, const segment& s, bool is_held) {
   auto& queue = state.queue_of(s);
   queue.held += is_held ? 1 : -1;
@@ -96,6 +91,15 @@ void return_to_lane(shard_state& state, sequence seq) {
 }
 
 } // namespace
+
+fair_terms_of fairness_terms(const shard_state& state) {
+  return [&state](std::uint32_t queue, std::string_view key) {
+    if (queue >= first_permit_queue)
+      return state.lent.terms_of(queue, key);
+    const auto& fair = state.queues[queue]->fair;
+    return fair ? fair->terms_of(key) : fair_terms{};
+  };
+}
 
 bool is_held(const shard_state& state, const segment& s) {
   if (!s.limits)
@@ -149,8 +153,14 @@ void hold_back(shard_state& state, segment& s, const limit_refusal& why) {
   leave_lane(state, s, s.first, true);
   count_held(state, s, true);
   auto task = task_of(state, s);
-  state.limits.keys().hold(task, why, terms_of(state)(s.queue, task.fairness_key));
+  state.limits.keys().hold(task, why, fairness_terms(state)(s.queue, task.fairness_key));
   state.move_head(s.queue);
+}
+
+bool awaits_permits(const shard_state& state, const queue_state& queue) {
+  const auto at = state.queue_index.find(queue.address);
+  return at != state.queue_index.end()
+         && !state.permits.awaited_of(at->second).limits().empty();
 }
 
 void wait_for_permit(shard_state& state, segment& s) {
@@ -184,7 +194,7 @@ std::size_t release_held(shard_state& state) {
   auto next = state.limits.keys().next_release();
   if (!next || *next > state.at)
     return 0;
-  auto released = state.limits.keys().release(state.at, terms_of(state));
+  auto released = state.limits.keys().release(state.at, fairness_terms(state));
   for (auto seq : released) {
     if (is_permit_place(seq))
       state.lent.look_at(seq);
@@ -218,9 +228,9 @@ void settle_limits(
 
 std::size_t held_before(shard_state& state, const segment& s, const task_limit& use) {
   if (state.permits.owner_elsewhere(segment_tenant(state, s), use))
-    return state.permits.waiting_before(s.first);
+    return state.permits.waiting_before(s.first, fairness_terms(state));
   return state.limits.keys().held_before(
-    state.limits.place_of(segment_tenant(state, s), use), task_of(state, s), terms_of(state));
+    state.limits.place_of(segment_tenant(state, s), use), task_of(state, s), fairness_terms(state));
 }
 
 void settle_turns(shard_state& state, const segment& s, std::int64_t difference) {

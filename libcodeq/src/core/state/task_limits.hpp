@@ -14,6 +14,13 @@ namespace codeq::core {
 /// for a permit. Also for a segment without limits.
 [[nodiscard]] bool is_held(const shard_state& state, const segment& s);
 
+/// The terms of the fairness keys of all queues, and of the permits that are wanted. Valid as long
+/// as the state.
+[[nodiscard]] fair_terms_of fairness_terms(const shard_state& state);
+
+/// Tasks of the queue wait for permits of other shards.
+[[nodiscard]] bool awaits_permits(const shard_state& state, const queue_state& queue);
+
 // All that follow: @pre the segment has limits. They are at the latest shard time that was seen.
 
 /// A lease of the task began.

@@ -187,10 +187,10 @@ std::uint64_t limit_table::keys_above(
   return above;
 }
 
-std::uint64_t limit_table::held_of(
-  const limit_address& name, const std::string& key, std::uint32_t queue) const {
+std::uint64_t
+limit_table::held_permits_of(const limit_address& name, const std::string& key) const {
   auto number = known_number(name);
-  return number ? keys_.held_of({*number, key}, queue) : 0;
+  return number ? keys_.held_permits_of({*number, key}) : 0;
 }
 
 std::uint64_t limit_table::room_by(

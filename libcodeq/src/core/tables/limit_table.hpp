@@ -84,9 +84,9 @@ public:
   [[nodiscard]] std::uint64_t
   keys_above(const limit_address& name, const limit_definition& definition) const;
 
-  /// As `limit_keys::held_of`.
+  /// As `limit_keys::held_permits_of`.
   [[nodiscard]] std::uint64_t
-  held_of(const limit_address& name, const std::string& key, std::uint32_t queue) const;
+  held_permits_of(const limit_address& name, const std::string& key) const;
 
   /// As `limit_keys::room_by`. The limit need not be defined.
   [[nodiscard]] std::uint64_t room_by(

@@ -46,7 +46,8 @@ std::string describe_limit_change(const limit_definition* before, const limit_de
 
 limited_task task_at(shard_state& state, const permit& what, sequence place) {
   return state.limits.describe(
-    what.tenant, what.uses, {place, what.priority, {}, permit_queue});
+    what.tenant, what.uses,
+    {place, what.priority, {}, state.lent.queue_of(what), what.turn.fairness_key});
 }
 
 /// The cost of the use in the end; its own cost when that is not told.
@@ -323,6 +324,7 @@ void turn::give_wanted(sequence place) {
   auto asker = wanted->asker;
   permits_changed change;
   change.booked.push_back(wanted->what);
+  change.booked.back().turn = {};
   permits_given_[asker].given.push_back(wanted->what.number);
   state_.lent.forget(place);
   change_permit(asker, std::move(change));
@@ -339,7 +341,7 @@ void turn::book_permits(bool in_turns) {
       continue;
     auto task = task_at(state_, wanted->what, place);
     if (auto refused = keys.check(task, now_.shard)) {
-      keys.hold(task, *refused);
+      keys.hold(task, *refused, state_.lent.terms_of(task.queue, task.fairness_key));
       continue;
     }
     bool is_next = std::none_of(task.uses.begin(), task.uses.end(), [&](const limit_use& use) {
@@ -353,7 +355,7 @@ void turn::book_permits(bool in_turns) {
     keys.charge(task, now_.shard);
     give_wanted(place);
     for (const auto& use : task.uses)
-      keys.note_permitted(use.at);
+      keys.note_permitted(use.at, task.queue);
   }
 }
 
@@ -385,7 +387,7 @@ void turn::say_permits() {
     for (auto& part : in_parts(std::move(answer)))
       effects_.emplace_back(shard_told{shard, std::move(part)});
   }
-  for (auto& letter : state_.permits.say(now_.steady))
+  for (auto& letter : state_.permits.say(now_.steady, fairness_terms(state_)))
     effects_.emplace_back(shard_told{letter.to, std::move(letter.what)});
 }
 

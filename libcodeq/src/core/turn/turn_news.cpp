@@ -2,6 +2,7 @@
 // The news for workers about ready tasks: about those that they may claim, and about those of other
 // shards that come before them.
 #include "core/state/queue_fairness.hpp"
+#include "core/state/task_limits.hpp"
 #include "core/turn/known_rival.hpp"
 #include "core/turn/turn.hpp"
 
@@ -48,8 +49,10 @@ bool turn::has_ready(const attached_worker& a) const {
 }
 
 bool turn::may_get_slots(const attached_worker& a) const {
-  return state_.permits.has_slot_queues() && has_queue(a, [](const queue_state& queue) {
-    return queue.has_slots() && queue.grantable() == 0 && queue.claimable() > 0;
+  return state_.permits.is_open() && has_queue(a, [this](const queue_state& queue) {
+    const auto lacks_slots =
+      queue.has_slots() && queue.grantable() == 0 && queue.claimable() > 0;
+    return lacks_slots || (queue.held > 0 && awaits_permits(state_, queue));
   });
 }
 

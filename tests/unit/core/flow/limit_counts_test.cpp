@@ -40,7 +40,7 @@ protected:
   /// Holds a permit back that another shard wants for a task of its own.
   void want(const std::string& key) {
     const auto at = state().limits.place_of("default", {"api", key, 1});
-    state().limits.keys().hold({core::first_permit_place, 0, {{at}}, core::permit_queue}, {});
+    state().limits.keys().hold({core::first_permit_place, 0, {{at}}, core::first_permit_queue}, {});
   }
 
   /// A key, and the number of tasks that it holds back.

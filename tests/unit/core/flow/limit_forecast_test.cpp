@@ -99,7 +99,7 @@ TEST_F(LimitForecast, KeyOfAnotherShardHasTasksButNoRoomHere) {
 TEST_F(LimitForecast, TasksOfOtherShardsThatWaitHereCountThere) {
   auto& keys_in_use = state().limits.keys();
   const auto a = state().limits.place_of("default", {"api", "a", 1});
-  keys_in_use.hold({core::first_permit_place, 0, {{a}}, core::permit_queue}, {});
+  keys_in_use.hold({core::first_permit_place, 0, {{a}}, core::first_permit_queue}, {});
 
   EXPECT_EQ(look({.concurrency = 0}), (keys{{"a", {0, 0}}}));
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -250,6 +251,53 @@ TEST_F(PermitDesk, FewTasksOfAKeyAskAtATimeAndTheFirstOnesDo) {
   EXPECT_EQ(asked->wanted.front().priority, 1) << "the highest priority comes first";
   EXPECT_EQ(desk_.waiting_before(16), 16u);
   EXPECT_EQ(desk_.waiting_before(3), 3u) << "it is asked for, as are 40, 1 and 2";
+}
+
+TEST_F(PermitDesk, FairnessKeysTakeTurnsAndTheOwnerIsToldThem) {
+  const fair_terms_of terms = [](std::uint32_t queue, std::string_view key) {
+    return fair_terms{{key == "small" ? 3u : 1u, 2}, queue};
+  };
+  for (sequence seq = 1; seq <= 41; ++seq)
+    desk_.wait(
+      {seq, 0, 7, "t", {{owner, {{"api", "k", 1}}}}, {"q", seq <= 40 ? "flood" : "small"}});
+  list();
+
+  auto letters = desk_.say(now_, terms);
+
+  ASSERT_EQ(letters.size(), 1u);
+  std::map<std::string, permit_turn> turns;
+  for (const auto& one : letters.front().what.wanted)
+    turns[one.turn.fairness_key] = one.turn;
+  EXPECT_EQ(turns["small"], (permit_turn{"q", "small", 3, 2, 7}));
+  EXPECT_EQ(turns["flood"], (permit_turn{"q", "flood", 1, 2, 7}));
+  (void)hear(letters.front().what.number, {letters.front().what.wanted.front().number});
+  EXPECT_EQ(desk_.waiting_before(40, terms), 15u + 24u);
+}
+
+TEST_F(PermitDesk, FloodThatAskedFirstMakesRoomForOtherFairnessKeys) {
+  auto add = [this](sequence seq, const char* key) {
+    desk_.wait({seq, 0, 0, "t", {{owner, {{"api", "k", 1}}}}, {"q", key}});
+  };
+  for (sequence seq = 1; seq <= 40; ++seq)
+    add(seq, "flood");
+  list();
+  auto first = say();
+  ASSERT_TRUE(first);
+  (void)hear(first->number);
+  add(41, "small");
+  EXPECT_FALSE(say()) << "as many as may ask do";
+
+  now_ += permit_desk::ask_again;
+  auto again = say();
+
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->returned.size(), permit_desk::asked_per_key_max / 2) << "two keys wait";
+  EXPECT_EQ(again->wanted.size(), permit_desk::asked_per_key_max);
+  EXPECT_EQ(
+    std::count_if(
+      again->wanted.begin(), again->wanted.end(),
+      [](const permit& one) { return one.turn.fairness_key == "small"; }),
+    1);
 }
 
 TEST_F(PermitDesk, TaskOfAHigherPriorityTakesThePlaceOfTheLastOne) {
