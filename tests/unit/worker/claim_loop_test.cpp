@@ -237,5 +237,23 @@ TEST_F(SharedCredits, OfALostConnectionGoToTheOthers) {
   EXPECT_EQ(take_all(), (counts{2, 1, 0}));
 }
 
+TEST(ClaimLoop, CoordinatorThatLeadsNoShardsKeepsNoCredits) {
+  claim_loop loop(1, 2);
+  loop.open(0, true);
+  loop.open(1, true);
+  loop.told(1, 0, true);
+  EXPECT_EQ(loop.take(0), 0u);
+  EXPECT_EQ(loop.take(1), 1u);
+
+  EXPECT_EQ(loop.set_leading(1, false), 1u);
+  EXPECT_EQ(loop.take(1), 0u);
+  EXPECT_EQ(loop.take(0), 1u);
+
+  EXPECT_EQ(loop.set_leading(1, true), 0u);
+  loop.told(0, 1, false);
+  loop.told(1, 0, true);
+  EXPECT_EQ(loop.take(1), 1u) << "it leads shards again";
+}
+
 } // namespace
 } // namespace codeq::worker

@@ -2,6 +2,7 @@
 #include "worker/node/claim_loop.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace codeq::worker {
 
@@ -38,6 +39,15 @@ void claim_loop::released(std::size_t store) {
   at.held -= std::min<std::size_t>(at.held, 1);
 }
 
+std::size_t claim_loop::set_leading(std::size_t link, bool is_leading) {
+  auto& at = links_[link];
+  at.is_leading = is_leading;
+  if (is_leading)
+    return 0;
+  at.wants = at.is_asked = false;
+  return std::exchange(at.credits, 0);
+}
+
 void claim_loop::told(std::size_t link, std::size_t returned, bool wants) {
   auto& at = links_[link];
   at.credits -= std::min(at.credits, returned);
@@ -64,7 +74,7 @@ std::size_t claim_loop::take_of_pool(std::size_t link) {
   auto& at = links_[link];
   const auto any_wants =
     std::any_of(links_.begin(), links_.end(), [](const per_link& l) { return l.open && l.wants; });
-  if (at.is_asked || (any_wants && !at.wants))
+  if (at.is_asked || !at.is_leading || (any_wants && !at.wants))
     return 0;
   const auto target = pool_target(link, any_wants);
   const auto room = std::min(free(), target - std::min(target, at.credits));
@@ -83,7 +93,7 @@ std::size_t claim_loop::pool_target(std::size_t link, bool only_wanting) const {
   for (std::size_t k = 0; k < links_.size(); ++k) {
     const auto i = (turn_ + k) % links_.size();
     const auto& at = links_[i];
-    if (!at.open || !at.is_shared || (only_wanting && !at.wants))
+    if (!at.open || !at.is_shared || !at.is_leading || (only_wanting && !at.wants))
       continue;
     if (i == link)
       rank = count;

@@ -34,6 +34,10 @@ public:
   /// A task of a store is no longer held: its handler has ended, or it was never started.
   void released(std::size_t store);
 
+  /// Whether the coordinator of a shared link leads shards at present. One that leads none gets no
+  /// credits, and those that it has are void, since it may hang: returns how many to ask it for.
+  [[nodiscard]] std::size_t set_leading(std::size_t link, bool is_leading);
+
   /// The coordinator of a shared link has returned credits; `wants`: tasks wait there for some.
   void told(std::size_t link, std::size_t returned, bool wants);
 
@@ -58,6 +62,7 @@ private:
   struct per_link {
     bool open = false;
     bool is_shared = false;
+    bool is_leading = true;
     /// Tasks wait there, for which the coordinator had no credits.
     bool wants = false;
     /// It was asked for credits and has not answered.

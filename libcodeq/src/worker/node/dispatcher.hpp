@@ -231,6 +231,8 @@ private:
   /// Finds out whether there is a link to the coordinator of every shard.
   void find_reach();
   void tell_reach(std::size_t link);
+  /// Finds out which links lead to coordinators that lead shards.
+  void find_leading();
   /// Sends the news of these leases' handlers again.
   void resend_news(const lease_book::lease_test& is_meant);
   void forget_link(std::size_t link);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -69,6 +70,7 @@ void dispatcher::take(
   // Behind what is sent again, as after any reconnect.
   if (!claims_.is_open(link))
     claims_.open(link, true);
+  find_leading();
   schedule_flush();
 }
 
@@ -108,9 +110,23 @@ void dispatcher::find_reach() {
     schedule_flush();
 }
 
+void dispatcher::find_leading() {
+  std::set<std::size_t> leading;
+  for (std::size_t shard = 0; shard < routes_.map().shards(); ++shard)
+    if (const auto link = routes_.link_of(static_cast<shard_id>(shard)))
+      leading.insert(*link);
+  for (std::size_t link = 0; link < links_.size(); ++link) {
+    if (!links_[link].is_of_cluster || !claims_.is_open(link))
+      continue;
+    if (const auto idle = claims_.set_leading(link, leading.contains(link)); idle > 0)
+      send_to(link, make_take_back(idle).to_wire());
+  }
+}
+
 void dispatcher::retry_places(monotonic_time now) {
   retries_places_ = false;
   follow(routes_.retry(), now);
+  find_leading();
 }
 
 void dispatcher::resume_shards(std::span<const shard_id> shards, monotonic_time now) {
@@ -197,6 +213,9 @@ void dispatcher::take_link_down(std::size_t link, const error& reason, bool fina
   claims_.close(link);
   routes_.take_down(link);
   find_reach();
+  // Its credits are free for others.
+  if (at.is_of_cluster)
+    schedule_flush();
   if (!final)
     return;
   at.refused = true;
