@@ -46,6 +46,8 @@ std::size_t hunt_with_tests() {
 /// Hunts before any test has run, since the tests run in the processes of the hunt.
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  // One failed test is enough.
+  GTEST_FLAG_SET(fail_fast, true);
   auto& listeners = testing::UnitTest::GetInstance()->listeners();
   delete listeners.Release(listeners.default_result_printer());
   if (codeq::mutation::count_hunted() == 0) {
