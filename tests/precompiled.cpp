@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds the precompiled headers of the tests with actors.
+// Holds the precompiled headers of tests.
