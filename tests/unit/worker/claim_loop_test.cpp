@@ -246,13 +246,30 @@ TEST(ClaimLoop, CoordinatorThatLeadsNoShardsKeepsNoCredits) {
   EXPECT_EQ(loop.take(1), 1u);
 
   EXPECT_EQ(loop.set_leading(1, false), 1u);
+  loop.told(1, 0, true);
   EXPECT_EQ(loop.take(1), 0u);
-  EXPECT_EQ(loop.take(0), 1u);
+  EXPECT_EQ(loop.take(0), 1u) << "whatever the other one has told late";
 
+  EXPECT_EQ(loop.set_leading(1, false), 0u) << "the same place, told by another one";
   EXPECT_EQ(loop.set_leading(1, true), 0u);
   loop.told(0, 1, false);
-  loop.told(1, 0, true);
-  EXPECT_EQ(loop.take(1), 1u) << "it leads shards again";
+  EXPECT_EQ(loop.take(0), 0u);
+  EXPECT_EQ(loop.take(1), 1u) << "it leads shards again, and has told that it wants some";
+}
+
+TEST(ClaimLoop, WhoLeadsNothingIsAskedOnceAndGetsNoneBeforeItAnswers) {
+  claim_loop loop(2, 2);
+  loop.open(0, true);
+  loop.open(1, true);
+  EXPECT_EQ(loop.take(0), 1u);
+  EXPECT_EQ(loop.take(1), 1u);
+
+  EXPECT_EQ(loop.set_leading(1, false), 1u);
+  EXPECT_EQ(loop.set_leading(1, false), 0u);
+  EXPECT_EQ(loop.set_leading(1, true), 0u);
+  EXPECT_EQ(loop.take(1), 0u) << "the answer would count them as returned";
+  loop.told(1, 1, false);
+  EXPECT_EQ(loop.take(1), 1u);
 }
 
 } // namespace

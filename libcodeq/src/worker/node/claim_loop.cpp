@@ -44,8 +44,12 @@ std::size_t claim_loop::set_leading(std::size_t link, bool is_leading) {
   at.is_leading = is_leading;
   if (is_leading)
     return 0;
-  at.wants = at.is_asked = false;
-  return std::exchange(at.credits, 0);
+  const auto idle = std::exchange(at.credits, 0);
+  // Whoever is asked already answers for all of them.
+  if (at.is_asked)
+    return 0;
+  at.is_asked = idle > 0;
+  return idle;
 }
 
 void claim_loop::told(std::size_t link, std::size_t returned, bool wants) {
@@ -72,8 +76,8 @@ std::size_t claim_loop::take(std::size_t link) {
 
 std::size_t claim_loop::take_of_pool(std::size_t link) {
   auto& at = links_[link];
-  const auto any_wants =
-    std::any_of(links_.begin(), links_.end(), [](const per_link& l) { return l.open && l.wants; });
+  const auto any_wants = std::any_of(
+    links_.begin(), links_.end(), [](const per_link& l) { return l.may_use_more(); });
   if (at.is_asked || !at.is_leading || (any_wants && !at.wants))
     return 0;
   const auto target = pool_target(link, any_wants);
@@ -109,7 +113,7 @@ std::size_t claim_loop::take_back(std::size_t link) {
   if (stopped_ || !is_idle || free() > 0)
     return 0;
   const auto is_wanted = std::any_of(links_.begin(), links_.end(), [](const per_link& l) {
-    return l.open && l.wants && l.credits == 0;
+    return l.may_use_more() && l.credits == 0;
   });
   if (!is_wanted)
     return 0;

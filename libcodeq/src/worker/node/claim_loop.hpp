@@ -70,6 +70,8 @@ private:
     std::size_t credits = 0;
     /// Tasks of the store with this number.
     std::size_t held = 0;
+
+    [[nodiscard]] bool may_use_more() const { return open && is_leading && wants; }
   };
 
   [[nodiscard]] std::size_t take_of_pool(std::size_t link);
