@@ -13,7 +13,7 @@
 #include "config/values.hpp"
 #include "coordinator/hub/etcd_history.hpp"
 #include "coordinator/hub/store_need.hpp"
-#include "node/cluster_options.hpp"
+#include "node/coordinator_options.hpp"
 #include "observe/log.hpp"
 #include "security/tls_context.hpp"
 #include "storage/keys/keyspace.hpp"

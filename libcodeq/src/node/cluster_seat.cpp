@@ -8,7 +8,6 @@
 #include "coordinator/hub/etcd_history.hpp"
 #include "coordinator/hub/replica_worker.hpp"
 #include "coordinator/hub/shard_host.hpp"
-#include "node/cluster_options.hpp"
 #include "node/coordinator_options.hpp"
 #include "node/damaged_store.hpp"
 #include "observe/log.hpp"

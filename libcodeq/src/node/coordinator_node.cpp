@@ -15,7 +15,6 @@
 #include "coordinator/actors/shard_driver.hpp"
 #include "coordinator/actors/shared_board.hpp"
 #include "http/gateway/gateway.hpp"
-#include "node/cluster_options.hpp"
 #include "node/cluster_seat.hpp"
 #include "node/coordinator_access.hpp"
 #include "node/coordinator_counts.hpp"

@@ -6,6 +6,8 @@
 
 #include "security/tls_context.hpp"
 
+#include <string>
+
 namespace codeq::node {
 
 /// Checks the bounds of single options. Errors: `invalid_argument`.
@@ -13,6 +15,10 @@ namespace codeq::node {
 
 /// Checks that the options allow no unauthenticated access. Errors: `invalid_argument`.
 [[nodiscard]] result<void> check_access(const coordinator_node_options& options);
+
+/// The address and the name of a coordinator in its cluster.
+[[nodiscard]] std::string address_in_cluster(const coordinator_node_options& options);
+[[nodiscard]] std::string name_in_cluster(const coordinator_node_options& options);
 
 [[nodiscard]] bool has_tls(const coordinator_node_options& options);
 

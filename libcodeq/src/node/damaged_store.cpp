@@ -5,7 +5,7 @@
 #include "coordinator/hub/damage_mark.hpp"
 #include "coordinator/hub/etcd_history.hpp"
 #include "node/cluster_entry.hpp"
-#include "node/cluster_options.hpp"
+#include "node/coordinator_options.hpp"
 #include "observe/log.hpp"
 #include "storage/rocksdb/rocksdb_lock.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/cluster_options.hpp"
+#include "node/coordinator_options.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +10,7 @@ namespace {
 
 coordinator_node_options some_options() {
   coordinator_node_options options;
+  options.data = "data";
   options.development = true;
   options.listen = "127.0.0.1:4711";
   options.cluster.name = "prod";
@@ -18,19 +19,19 @@ coordinator_node_options some_options() {
   return options;
 }
 
-TEST(ClusterOptions, WhatOthersCannotReadInEtcdIsRefused) {
-  EXPECT_TRUE(check_cluster(some_options()));
+TEST(CoordinatorOptions, WhatOthersCannotReadInEtcdIsRefused) {
+  EXPECT_TRUE(check(some_options()));
 
   auto options = some_options();
   options.cluster.zone = "rack 1";
-  auto refused = check_cluster(options);
+  auto refused = check(options);
   ASSERT_FALSE(refused);
   EXPECT_EQ(
     refused.error().context, "zone is rack 1; it must have 1..128 of A-Z a-z 0-9 . _ -");
 
   options = some_options();
   options.cluster.advertise = std::string(260, 'a') + ":4711";
-  refused = check_cluster(options);
+  refused = check(options);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().context.find("at most 255 printable"), std::string::npos)
     << refused.error().context;
