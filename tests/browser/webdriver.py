@@ -122,29 +122,38 @@ class Browser:
             f"return !document.body.innerText.includes({quoted})", f"end of {text!r}", seconds)
 
     def click(self, text, selector="button, a, summary", within=""):
-        """Clicks the first visible control with that text or label."""
+        """Clicks the first visible control with that text or label, until it hears of it."""
         script = """
           const [text, selector, within] = arguments;
           const roots = within ? [...document.querySelectorAll(within)] : [document];
           const dialog = document.querySelector('dialog[open]');
           const all = roots.flatMap((root) => [...root.querySelectorAll(selector)]);
-          return all.find((one) => (!dialog || dialog.contains(one)) && one.offsetParent !== null
-            && !one.disabled
-            && (one.innerText.trim() === text || one.getAttribute('aria-label') === text))
-            ?? null"""
+          const found = all.find((one) => (!dialog || dialog.contains(one))
+            && one.offsetParent !== null && !one.disabled
+            && (one.innerText.trim() === text || one.getAttribute('aria-label') === text));
+          if (!found) return null;
+          window.isClickMissed = true;
+          const hear = () => { window.isClickMissed = false; };
+          found.addEventListener('click', hear, {capture: true, once: true});
+          return found"""
         end = time.monotonic() + 15
         while True:
             found = self.run(script, text, selector, within)
-            if found:
-                try:
-                    self.call("POST", f"/element/{found[_ELEMENT]}/click")
-                    return
-                except BrowserError as error:
-                    if "stale" not in str(error) and "intercepted" not in str(error):
-                        raise
+            if found and self._has_clicked(found):
+                return
             if time.monotonic() > end:
                 raise BrowserError(f"nothing to click with text {text!r}:\n{self.text()}")
             time.sleep(0.05)
+
+    def _has_clicked(self, element):
+        """False when the page has moved the control, or drawn it anew, under the pointer."""
+        try:
+            self.call("POST", f"/element/{element[_ELEMENT]}/click")
+        except BrowserError as error:
+            if "stale" not in str(error) and "intercepted" not in str(error):
+                raise
+            return False
+        return not self.run("return window.isClickMissed === true")
 
     def type(self, selector, text, enter=False):
         """Replaces the text of a field and leaves it."""
