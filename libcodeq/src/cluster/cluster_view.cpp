@@ -18,7 +18,6 @@ std::map<std::string, cluster_node> nodes_of(const catalogue& known) {
     to.http_address = node.record.http_address;
     to.zone = node.record.zone;
     to.is_present = true;
-    to.is_draining = node.record.is_leaving;
     to.free_bytes = node.record.free_bytes;
     to.refuses_tasks = node.record.refuses_tasks;
   }

@@ -18,7 +18,7 @@ node_watch::look(const catalogue& known, monotonic_time now) {
   for (const auto& [name, node] : known.nodes()) {
     auto state = node_state::serving;
     if (is_drained(name))
-      state = node_state::leaving;
+      state = node_state::drained;
     else if (node.record.is_leaving)
       state = node_state::missing;
     else if (node.record.refuses_tasks || node.record.free_bytes < timing::free_bytes_min)

@@ -50,7 +50,7 @@ private:
 
   [[nodiscard]] bool stays(const std::string& node) const {
     const auto state = state_of(node);
-    return state != node_state::leaving && state != node_state::gone;
+    return state != node_state::drained && state != node_state::gone;
   }
 
   [[nodiscard]] bool refuses_tasks(const std::string& node) const {
@@ -202,7 +202,7 @@ std::string planner::most_dispensable(const shard_record& shard) const {
   for (const auto& node : shard.wanted) {
     const auto state = state_of(node);
     const auto urgency = state == node_state::gone      ? 3
-                         : state == node_state::leaving ? 2
+                         : state == node_state::drained ? 2
                          : is_cramped(shard, node)      ? 1
                                                         : 0;
     auto others = shard.wanted;

@@ -20,8 +20,8 @@ enum class node_state : std::uint8_t {
   full,
   /// It stops, or is not heard of for a short time: it keeps its copies, and gets no shard.
   missing,
-  /// Drained: it gives its copies away.
-  leaving,
+  /// An operator drains it: it gives its copies away.
+  drained,
   /// Not heard of for long: its copies are replaced.
   gone,
 };

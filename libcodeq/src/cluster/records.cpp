@@ -47,7 +47,7 @@ shard_record with_value(const shard_record& old, membership next) {
   auto record = old;
   if (next.epoch != old.value.epoch) {
     record.is_forced = false;
-    // What was wished has been done, or has failed.
+    // The election has carried the wish out, or the hand-over has failed.
     record.preferred.clear();
   }
   record.value = std::move(next);

@@ -153,6 +153,22 @@ TEST_F(ClusterView, NodeThatRefusesTasksIsShown) {
   EXPECT_TRUE(status.nodes[1].refuses_tasks);
 }
 
+TEST_F(ClusterView, NodeThatStopsIsNotDrained) {
+  look();
+  node_record stops;
+  stops.version = 2;
+  stops.incarnation = 1;
+  stops.address = "b:1";
+  stops.is_leaving = true;
+  put(known_.keys().node("b"), encode(stops));
+
+  const auto status = view_of(known_, "c", "a");
+
+  ASSERT_EQ(status.nodes.size(), 2u);
+  EXPECT_TRUE(status.nodes[1].is_present);
+  EXPECT_FALSE(status.nodes[1].is_draining);
+}
+
 TEST_F(ClusterView, DrainedNodeIsShownAlsoWhenItIsGone) {
   cluster_.drained = {"z"};
 

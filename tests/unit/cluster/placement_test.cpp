@@ -272,7 +272,7 @@ TEST_F(PlacementTest, DrainedNodeGivesEverythingAwayAndNoCopyIsEverMissing) {
   add_nodes(1, 4);
   add_shards(40, "r0n0");
   settle();
-  view_.nodes["r0n2"].state = node_state::leaving;
+  view_.nodes["r0n2"].state = node_state::drained;
   for (int i = 0; i < 500 && !step().empty(); ++i) {
     carry_out();
     for (const auto& [id, shard] : view_.shards)
@@ -340,7 +340,7 @@ TEST_F(PlacementTest, LastNodesCanBeDrainedToFewerCopies) {
   add_nodes(1, 2);
   add_shards(4, "r0n0");
   settle();
-  view_.nodes["r0n0"].state = node_state::leaving;
+  view_.nodes["r0n0"].state = node_state::drained;
 
   settle();
 
@@ -406,7 +406,7 @@ TEST_F(PlacementTest, HandoverToANodeThatNowRefusesTasksIsCalledOff) {
 
 TEST_F(PlacementTest, DrainedNodeHandsOverToOneThatRefusesTasksRatherThanToNone) {
   add_two_copies(4);
-  view_.nodes["r0n0"].state = node_state::leaving;
+  view_.nodes["r0n0"].state = node_state::drained;
   refuse_tasks("r0n1");
 
   settle();
@@ -488,7 +488,7 @@ TEST_F(PlacementTest, ShardThatAnOperatorHasMovedStaysThere) {
   settle();
 
   EXPECT_EQ(node_of(moved, moved.value.primary), moved.pinned);
-  view_.nodes.at(moved.pinned).state = node_state::leaving;
+  view_.nodes.at(moved.pinned).state = node_state::drained;
   settle();
   EXPECT_NE(node_of(moved, moved.value.primary), moved.pinned) << "the node is drained";
 }
