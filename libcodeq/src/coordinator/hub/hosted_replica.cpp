@@ -201,8 +201,8 @@ void hosted_replica::recover(epoch_number epoch, timestamp shard_time) {
           CODEQ_LOG_ERROR(
             "shard cannot be recovered shard={} epoch={} reason=\"{}\"", value(self.shard_), epoch,
             to_string(recovered.error()));
-          // Nobody else could lead the shard, and the next process may read what this one cannot.
-          // A record that means nothing will not be read then either, and has other shards down.
+          // No other replica can lead the shard. The next process may succeed in reading the store,
+          // but not a malformed record: its end would only stop the other shards.
           const auto is_only_copy = self.driver().replica().value().in_sync.size() < 2;
           if (is_only_copy && recovered.error().code != errc::corruption)
             self.hub_.options().end_on_failure(recovered.error());

@@ -90,7 +90,8 @@ bool is_valid(const core::permit_turn& turn) {
   const auto is_weight = [](std::uint32_t weight) {
     return weight >= 1 && weight <= limits::fairness_weight_max;
   };
-  return turn.fairness_key.size() <= limits::fairness_key_bytes_max
+  return turn.queue.size() <= limits::name_bytes_max
+         && turn.fairness_key.size() <= limits::fairness_key_bytes_max
          && is_weight(turn.key_weight) && is_weight(turn.group_weight) && turn.cost >= 1;
 }
 
@@ -107,7 +108,7 @@ result<std::vector<core::permit>> read(capnp::List<ask::Permit>::Reader in) {
     if (!is_valid(permits.back().uses) || permits.back().number == 0)
       return wrong_limits();
     if (!is_valid(permits.back().turn))
-      return error{errc::protocol_error, "a permit has a fairness key that no task can have"};
+      return error{errc::protocol_error, "a permit has a turn that no task can have"};
     const auto first = permits.back();
     for (auto number : one.getFurther()) {
       if (number == 0 || !core::is_slot(first))
@@ -224,7 +225,9 @@ std::size_t permit_words(const core::ask_permits& c) {
   for (const auto* permits : {&c.held, &c.wanted})
     for (const auto& one : gather_same(*permits))
       words += entry_words + encoding::limit_words(one.first->uses) + one.further.size()
-               + one.first->turn.fairness_key.size() / sizeof(std::uint64_t) + 1;
+               + (one.first->turn.queue.size() + one.first->turn.fairness_key.size())
+                   / sizeof(std::uint64_t)
+               + 2;
   for (const auto& one : c.returned)
     words += entry_words + encoding::limit_words(one.costs);
   for (const auto& one : c.closed)

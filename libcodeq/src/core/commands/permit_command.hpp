@@ -16,8 +16,8 @@
 /// - A ready task that a worker would get, and that its own shard's limits admit, is taken out of
 ///   its lane, and its shard asks the owner (`permit_desk`). There it waits among the tasks of its
 ///   keys, where fairness keys take turns; slots go in turns to the owner's own tasks and to other
-///   shards. The owner books the slot
-///   and the start, in a turn that is synced, and only then gives the permit.
+///   shards. The owner books the slot and the start, in a turn that is synced, and only then gives
+///   the permit.
 /// - The task returns to its lane, and the grant spends the permit. One that is not spent in time
 ///   is returned. The end of the lease is synced before the return is told.
 /// - The lease is the only durable record of a spent permit at the asking shard. Its next process

@@ -267,7 +267,7 @@ private:
     stage is = stage::queued;
     /// When those that it has are returned, if they are not spent.
     monotonic_time until{};
-    /// What its fairness key was charged when it was asked for.
+    /// Milliseconds that its fairness key was charged when the permit was asked for.
     std::int64_t charged = 0;
 
     [[nodiscard]] const part& awaited() const { return parts[had]; }
@@ -334,7 +334,7 @@ private:
     /// Lines with tasks whose permits may be asked for, and those with slots.
     std::set<line_name> open_lines{};
     std::set<line_name> open_slots{};
-    /// Those of which `has_full_turns` is true, and the one that gave places last.
+    /// The lines with `has_full_turns`, and the last one in which places were given to other keys.
     std::set<line_name> full_turns{};
     line_name last_turns{};
     /// The line that was asked for last. The next one follows it, so that all have their turns.

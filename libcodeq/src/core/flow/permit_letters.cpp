@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-/// What the desk tells owners, and asks them for.
+/// The messages of the desk to the owners of limit keys.
 namespace codeq::core {
 
 namespace {
@@ -41,13 +41,13 @@ void permit_desk::make_room(shard_id to, owner_state& owner) {
 std::vector<sequence> permit_desk::beyond_part(const line& of) const {
   const auto keys = of.queued.keys();
   const auto part = (of.asked_max + keys - 1) / keys;
-  const auto priority = place_of(of.queued.next_priority(), 0).first;
+  const auto next_priority = place_of(of.queued.next_priority(), 0).first;
   std::map<std::string_view, std::size_t> asked;
   for (const auto& [priority, seq] : of.asked)
     ++asked[tasks_.at(seq).turn.fairness_key];
   std::vector<sequence> beyond;
-  // Those of a higher priority than all that wait would only be asked for again.
-  for (auto one = of.asked.rbegin(); one != of.asked.rend() && one->first >= priority; ++one)
+  // A permit of a higher priority than that of each waiting task would be asked for again at once.
+  for (auto one = of.asked.rbegin(); one != of.asked.rend() && one->first >= next_priority; ++one)
     if (auto& count = asked[tasks_.at(one->second).turn.fairness_key]; count > part) {
       --count;
       beyond.push_back(one->second);

@@ -147,7 +147,7 @@ public:
   /// Its key may admit it now.
   void look_at(sequence place) { to_look_at_.push_back(place); }
 
-  /// Those that waited come before those that are wanted since the last call.
+  /// First the permits that waited already, then those that are wanted since the last call.
   [[nodiscard]] std::vector<sequence> take_to_look_at();
 
   /// All askers that have permits are to list them.
