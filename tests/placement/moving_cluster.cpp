@@ -284,7 +284,11 @@ void moving_cluster::check_record(
   check_wanted(before, after);
   const auto is_loss = after.value.condition == replication::shard_condition::loss_accepted
                        && after.value.epoch != before.value.epoch;
-  if (is_loss && !after.is_forced)
+  // The winner of an epoch in which nobody served is not doubtful any more, but has lost the same.
+  const auto is_same_loss =
+    before.value.condition == replication::shard_condition::loss_accepted
+    && !before.is_forced && !shard.audit.was_served(before.value.epoch);
+  if (is_loss && !after.is_forced && !is_same_loss)
     check_loss(shard, before, after);
   if (is_loss)
     shard.audit.accept_loss(after.value.epoch);

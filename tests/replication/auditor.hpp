@@ -42,6 +42,8 @@ public:
 
   [[nodiscard]] std::size_t epochs_served() const { return served_.size(); }
 
+  [[nodiscard]] bool was_served(epoch_number epoch) const { return served_.contains(epoch); }
+
 private:
   void check_before(epoch_number epoch, const std::vector<entry>& log);
   [[nodiscard]] bool has(const std::vector<entry>& log, position at) const;
