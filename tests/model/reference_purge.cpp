@@ -48,7 +48,6 @@ void reference_shard::force_end(
     for (const auto& [peer, worker] : workers)
       if (worker.identity == task.holder)
         expected.push_back(say_lost(peer, {task.seq, task.token}));
-    task.lost = 0;
     return end(task, what, next, charged);
   }
   task.state = next;

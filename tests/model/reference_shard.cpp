@@ -236,7 +236,6 @@ void reference_shard::report_one(core::peer_id peer, const core::lease_report& r
 
 void reference_shard::end_as_reported(reference_task& task, const core::lease_report& r) {
   task.reported = r.how;
-  task.lost = 0;
   task.text = r.text.view();
   using kind = task_event::kind;
   switch (r.how) {
@@ -289,13 +288,11 @@ void reference_shard::fail(
 void reference_shard::lose(reference_task& task) {
   task.reported = std::nullopt;
   if (task.cancelling && now_.steady >= task.run_deadline) {
-    task.lost = 0;
     task.text = "cancelled";
     return end(task, task_event::kind::revoked, task_state::cancelled, !task.queued);
   }
   bool ran_too_long = now_.steady >= task.run_deadline;
   if (ran_too_long || now_.steady >= task.progress_deadline) {
-    task.lost = 0;
     task.text = ran_too_long ? "run_timeout" : "progress_timeout";
     return task.queued ? end(task, task_event::kind::timed_out, task_state::ready, false)
                        : fail(task, task_event::kind::timed_out, std::nullopt);
@@ -330,6 +327,8 @@ void reference_shard::end(
   auto ran = say_run_of(task);
   task.attempt -= charged ? 0 : 1;
   task.refunds = charged ? 0 : task.refunds + 1;
+  if (charged && what != task_event::kind::lost)
+    task.lost = 0;
   task.ended_at = now_.shard;
   ended_.push_back(task.seq);
   using kind = task_event::kind;
@@ -411,7 +410,6 @@ void reference_shard::run(const core::release_worker& c) {
   for (auto seq : held_by(*c.worker)) {
     auto& task = tasks.at(seq);
     task.reported = disposition::abandon;
-    task.lost = 0;
     task.text.clear();
     end(task, task_event::kind::abandoned, task_state::ready, false);
   }

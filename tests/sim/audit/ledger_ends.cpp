@@ -89,7 +89,8 @@ void ledger::end(const core::leases_ended& record, const core::lease_end& e) {
   if (book_->leases.erase(t.token) > 0) {
     t.attempt -= e.charged ? 0 : 1;
     t.refunds = e.charged ? 0 : t.refunds + 1;
-    t.lost = was_lost ? t.lost + (e.charged ? 1 : 0) : 0;
+    if (e.charged)
+      t.lost = was_lost ? t.lost + 1 : 0;
   }
   t.state = e.next;
   t.retry_at = e.due;

@@ -264,6 +264,21 @@ TEST_F(Lease, OtherEndBetweenTwoLossesPreventsTheQuarantine) {
   EXPECT_EQ(state_of(1), "ready");
 }
 
+TEST_F(Lease, AttemptThatIsGivenBackDoesNotEndARowOfLosses) {
+  configure("q", {.quarantine_after = 2});
+  lease_one({.lease = 1s});
+  advance(1s);
+  expire(held(1, 1));
+  claim("w", 1);
+  abandon("w", held(1, 2));
+  claim("w", 1);
+  advance(1s);
+
+  expire(held(1, 3));
+
+  EXPECT_EQ(state_of(1), "dead");
+}
+
 TEST_F(Lease, LossBeforeTheStartDoesNotQuarantine) {
   configure("q", {.quarantine_after = 1});
   lease_one({.lease = 1s});

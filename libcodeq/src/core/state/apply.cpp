@@ -73,10 +73,11 @@ void end_entry(task_entry& entry, const lease_end& e, log_position outcome, std:
   } else {
     entry.refunds = 0;
   }
-  if (e.kind == lease_end_kind::expired && e.charged)
-    entry.lost = static_cast<std::uint8_t>(std::min(entry.lost + 1, 255));
-  else if (e.kind != lease_end_kind::expired)
-    entry.lost = 0;
+  // An attempt that is given back neither belongs to a row of lost ones nor ends it.
+  if (e.charged)
+    entry.lost = e.kind == lease_end_kind::expired
+                   ? static_cast<std::uint8_t>(std::min(entry.lost + 1, 255))
+                   : std::uint8_t{0};
 }
 
 /// The state of an unleased live task if it is not gated.
