@@ -78,7 +78,7 @@ TEST_F(TransportTest, TheLargestFrameArrivesWholeAndAligned) {
   EXPECT_EQ(*size, tuning::frame_bytes_max - 512);
 }
 
-TEST_F(TransportTest, AnUnauthorizedLinkIsDownForGood) {
+TEST_F(TransportTest, AnUnauthorizedLinkIsDownUntilTheCoordinatorKnowsItsToken) {
   listen();
   auto link = connect();
   refuse(expect_hello(), errc::unauthorized);
@@ -86,6 +86,16 @@ TEST_F(TransportTest, AnUnauthorizedLinkIsDownForGood) {
   auto down = expect<actors::link_down>(link_events);
   EXPECT_EQ(down.reason, (error{errc::unauthorized, "said the test"}));
   EXPECT_TRUE(down.final);
+  accept(expect_hello());
+  expect<actors::link_up>(link_events);
+}
+
+TEST_F(TransportTest, ALinkIsDownForGoodOnceANewerProcessHasItsName) {
+  listen();
+  auto link = connect();
+  refuse(expect_hello(), errc::superseded);
+
+  EXPECT_TRUE(expect<actors::link_down>(link_events).final);
   wait_until_gone(caf::actor_cast<caf::strong_actor_ptr>(link));
 }
 

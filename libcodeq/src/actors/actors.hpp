@@ -117,11 +117,11 @@ struct link_up {
   protocol::hello_ack ack;
 };
 
-/// A link lost its connection or could not connect; it dials again by itself unless `final`.
+/// A link lost its connection or could not connect; it dials again by itself, see `spawn_link`.
 struct link_down {
   std::size_t link = 0;
   error reason;
-  /// The coordinator refused this node for good (unauthorized, superseded, ...).
+  /// The coordinator refused this node (unauthorized, superseded, ...).
   bool final = false;
 };
 

@@ -114,7 +114,7 @@ result<peers::arrival> peers::take_up(const actors::link_up& up) {
   at.up = peer{
     up.link, up.connection, *store, text_of(up.ack, &schema::HelloAck::Reader::getTenant),
     takes_claims(up.ack)};
-  at.unreachable = false;
+  at.unreachable = at.final = false;
   auto came =
     carry_out(routes_->take_up(up.link, text_of(up.ack, &schema::HelloAck::Reader::getNode)));
   if (!in_use_) {
@@ -208,7 +208,7 @@ actors::connection_actor peers::connection_on(std::size_t link) const {
 peers::loss peers::take_down(const actors::link_down& down) {
   auto& lost = states_[down.link];
   lost.up.reset();
-  lost.final = lost.final || down.final;
+  lost.final = down.final;
   lost.unreachable = is_unreachable(down.reason.code);
   routes_->take_down(down.link);
   loss what;

@@ -30,9 +30,13 @@ shard_routes::changes shard_routes::take_up(std::size_t link, const std::string&
   is_cluster_ = true;
   // An address that the user named may be another one of a coordinator that has a link already. The
   // new connection stays, because the coordinator has ended a worker's older one for it.
-  for (std::size_t other = 0; other < links_.size(); ++other)
-    if (other != link && links_[other].node == node && !links_[other].has_ended)
+  // One that is down goes on dialling what the user named: that may be the only address that stays.
+  for (std::size_t other = 0; other < links_.size(); ++other) {
+    const auto& known = links_[other];
+    const auto is_kept = known.has_ended || (known.is_given && !known.is_up);
+    if (other != link && known.node == node && !is_kept)
       end(other, out);
+  }
   // A new connection: whatever was sent on an earlier one may be lost.
   find_links(out);
   return out;
@@ -118,6 +122,12 @@ bool shard_routes::has_moved_on(
   return now && now != link && epoch < epochs_[value(shard)];
 }
 
+bool shard_routes::is_taken(const std::string& address) const {
+  return std::any_of(links_.begin(), links_.end(), [&](const shard_routes::link& at) {
+    return at.is_up && at.address == address;
+  });
+}
+
 void shard_routes::end(std::size_t link, changes& out) {
   take_end(link);
   out.close.push_back(link);
@@ -126,7 +136,7 @@ void shard_routes::end(std::size_t link, changes& out) {
 void shard_routes::dial_missing(changes& out) {
   for (std::size_t i = 0; i < map_.shards(); ++i) {
     const auto* place = map_.of(shard_at(i));
-    if (!place || link_to(*place))
+    if (!place || link_to(*place) || is_taken(place->address))
       continue;
     links_.push_back({.address = place->address});
     out.dial.push_back(place->address);

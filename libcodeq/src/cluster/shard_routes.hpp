@@ -90,6 +90,8 @@ private:
 
   /// The link to a place: connected to its node, or to be connected to it.
   [[nodiscard]] std::optional<std::size_t> link_to(const shard_place& place) const;
+  /// A coordinator is connected at the address: another one that is said to be there is gone.
+  [[nodiscard]] bool is_taken(const std::string& address) const;
   void end(std::size_t link, changes& out);
   void dial_missing(changes& out);
   void close_left(changes& out);

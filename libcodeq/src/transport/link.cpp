@@ -36,8 +36,7 @@ using link_internal_actor = actors::link_actor::extend<
 class link_state;
 using link_self = link_internal_actor::stateful_pointer<link_state>;
 
-/// True for refusals that a new attempt cannot change: mistakes of this node, and a name that was
-/// taken over.
+/// True for refusals that are no matter of time, as far as the coordinator knows.
 bool is_final(errc code) {
   return (code >= errc::invalid_argument && code < errc::stale_lease) || code == errc::superseded;
 }
@@ -57,7 +56,7 @@ private:
   void adopt(socket_owner socket);
   void report_down(const error& reason, bool final);
   void give_up(const error& reason);
-  void retry(const error& reason);
+  void retry(const error& reason, bool is_refused = false);
   [[nodiscard]] observe::log_level log_level() const;
 
   link_self self_ = nullptr;
@@ -145,9 +144,10 @@ void link_state::lose(const dialled_lost& lost) {
   // A peer that reports a malformed frame on an established connection may have received a
   // corrupted one, so dial again.
   bool broken_later = lost.was_up && lost.reason.code == errc::protocol_error;
-  if (lost.refused && !broken_later && is_final(lost.reason.code))
+  const auto is_refused = lost.refused && !broken_later && is_final(lost.reason.code);
+  if (is_refused && lost.reason.code == errc::superseded)
     return give_up(lost.reason);
-  retry(lost.reason);
+  retry(lost.reason, is_refused);
 }
 
 void link_state::give_up(const error& reason) {
@@ -160,7 +160,7 @@ void link_state::give_up(const error& reason) {
   self_->quit();
 }
 
-void link_state::retry(const error& reason) {
+void link_state::retry(const error& reason, bool is_refused) {
   auto chance = std::uniform_real_distribution<double>(0, 1)(random_);
   auto pause = pauses_.next(chance);
   // Logs one line for a coordinator that is away for hours, not one per attempt.
@@ -173,7 +173,7 @@ void link_state::retry(const error& reason) {
       pause.count(),
       text);
   last_reason_ = std::move(text);
-  report_down(reason, false);
+  report_down(reason, is_refused);
   self_->become(waiting(self_, pause));
 }
 

@@ -188,6 +188,33 @@ TEST_F(ShardRoutes, LinkOfAnAddressThatTheUserNamedStays) {
   EXPECT_TRUE(told->close.empty());
 }
 
+TEST_F(ShardRoutes, AddressThatTheUserNamedIsDialledOnBesideAnotherOneOfItsCoordinator) {
+  connect_b();
+  routes.take_down(0);
+  auto moved = place_on("a", 2);
+  moved.address = "10.0.0.1:1";
+  auto told = routes.take_places(1, news_of({{s0, moved}, {s1, moved}}), {});
+  ASSERT_EQ(told->dial, strings{"10.0.0.1:1"});
+
+  EXPECT_EQ(routes.take_up(2, "a").close, links{});
+
+  EXPECT_EQ(routes.take_up(0, "a").close, links{2});
+}
+
+TEST_F(ShardRoutes, AddressThatAnotherCoordinatorHasTakenIsNotDialled) {
+  connect_b();
+  auto gone = place_on("c", 2);
+  gone.address = "b:1";
+
+  EXPECT_EQ(routes.take_places(0, news_of({{s0, gone}}), {})->dial, strings{});
+
+  EXPECT_EQ(routes.link_of(s0), std::nullopt);
+  routes.take_down(1);
+  EXPECT_EQ(routes.take_places(0, news_of({}), {})->dial, strings{});
+  EXPECT_EQ(routes.take_up(1, "c").close, links{});
+  EXPECT_EQ(routes.take_places(1, news_of({}), {})->resend, shards{s0});
+}
+
 TEST_F(ShardRoutes, MapOfAnotherClusterIsRefused) {
   auto told = routes.take_places(0, {4, {}}, {});
   EXPECT_EQ(

@@ -138,6 +138,16 @@ TEST_F(HandOvers, ConfirmationPutsSilenceOff) {
   EXPECT_THAT(sent(), IsEmpty());
 }
 
+TEST_F(HandOvers, OneThatWasLostAmongOthersIsSentAgain) {
+  add(a, 1, 2);
+  sent();
+  pass(600ms);
+  confirm(a, 2);
+  pass(400ms);
+
+  EXPECT_THAT(sent(), ElementsAre(parcel{a, 1}));
+}
+
 TEST_F(HandOvers, ShardThatMovedIsAskedAtOnce) {
   add(a, 1, 3);
   sent();

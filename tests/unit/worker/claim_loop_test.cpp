@@ -227,6 +227,7 @@ TEST_F(SharedCredits, AnswerWithoutCreditsMayBeAskedAgain) {
   EXPECT_EQ(claims.take_back(0), 3u);
 
   claims.told(0, 0, false);
+  claims.ask_again();
 
   EXPECT_EQ(claims.take_back(0), 3u);
 }
@@ -255,6 +256,21 @@ TEST(ClaimLoop, CoordinatorThatLeadsNoShardsKeepsNoCredits) {
   loop.told(0, 1, false);
   EXPECT_EQ(loop.take(0), 0u);
   EXPECT_EQ(loop.take(1), 1u) << "it leads shards again, and has told that it wants some";
+}
+
+TEST(ClaimLoop, WhoKeepsItsCreditsIsAskedAgainOnlyLater) {
+  claim_loop loop(1, 2);
+  loop.open(0, true);
+  loop.open(1, true);
+  EXPECT_EQ(loop.take(0), 1u);
+  EXPECT_TRUE(loop.told(1, 0, true));
+  EXPECT_EQ(loop.take_back(0), 1u);
+
+  EXPECT_FALSE(loop.told(0, 0, false));
+  EXPECT_EQ(loop.take_back(0), 0u);
+  loop.ask_again();
+  EXPECT_EQ(loop.take_back(0), 1u);
+  EXPECT_TRUE(loop.told(0, 1, false));
 }
 
 TEST(ClaimLoop, WhoLeadsNothingIsAskedOnceAndGetsNoneBeforeItAnswers) {

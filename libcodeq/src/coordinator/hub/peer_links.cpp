@@ -146,9 +146,11 @@ std::string peer_links::down(const actors::link_down& m) {
   at->second.bytes_gathered = 0;
   if (!at->second.is_for_copies)
     note_down(at->second, m.reason);
-  // The other side may be mended: it is dialled anew with the next look at the nodes.
-  if (m.final)
+  // It is dialled anew with the next look at the nodes, which may tell another address.
+  if (m.final) {
+    caf::anon_send(at->second.actor, actors::close_link{m.reason});
     links_.erase(at);
+  }
   return ended;
 }
 

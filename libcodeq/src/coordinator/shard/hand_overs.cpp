@@ -33,10 +33,13 @@ void hand_overs::confirmed(shard_id by, std::uint64_t number, monotonic_time now
   }
   for (const auto& [tenant, amount] : record->second.by_tenant)
     target.open_bytes.give_back(tenant, amount);
+  const auto is_first = record == target.open.begin();
   target.open.erase(record);
   --size_;
+  // One that was lost among others that were not has to be sent again, too.
+  if (is_first || target.is_silent)
+    target.look = now + limits_.silence;
   target.is_silent = false;
-  target.look = now + limits_.silence;
   if (target.open.empty())
     targets_.erase(found);
 }

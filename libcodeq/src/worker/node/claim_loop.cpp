@@ -52,11 +52,17 @@ std::size_t claim_loop::set_leading(std::size_t link, bool is_leading) {
   return idle;
 }
 
-void claim_loop::told(std::size_t link, std::size_t returned, bool wants) {
+bool claim_loop::told(std::size_t link, std::size_t returned, bool wants) {
   auto& at = links_[link];
   at.credits -= std::min(at.credits, returned);
   at.wants = wants;
-  at.is_asked = false;
+  at.keeps = std::exchange(at.is_asked, false) && returned == 0;
+  return !at.keeps;
+}
+
+void claim_loop::ask_again() {
+  for (auto& at : links_)
+    at.keeps = false;
 }
 
 std::size_t claim_loop::take(std::size_t link) {
@@ -109,7 +115,8 @@ std::size_t claim_loop::pool_target(std::size_t link, bool only_wanting) const {
 
 std::size_t claim_loop::take_back(std::size_t link) {
   auto& at = links_[link];
-  const auto is_idle = at.open && at.is_shared && !at.wants && !at.is_asked && at.credits > 0;
+  const auto is_busy = at.wants || at.is_asked || at.keeps;
+  const auto is_idle = at.open && at.is_shared && !is_busy && at.credits > 0;
   if (stopped_ || !is_idle || free() > 0)
     return 0;
   const auto is_wanted = std::any_of(links_.begin(), links_.end(), [](const per_link& l) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/time.hpp"
+
 #include <cstddef>
 #include <vector>
 
@@ -39,7 +41,14 @@ public:
   [[nodiscard]] std::size_t set_leading(std::size_t link, bool is_leading);
 
   /// The coordinator of a shared link has returned credits; `wants`: tasks wait there for some.
-  void told(std::size_t link, std::size_t returned, bool wants);
+  /// False when it was asked for some and returned none: it is not asked again before `ask_again`.
+  bool told(std::size_t link, std::size_t returned, bool wants);
+
+  /// When `ask_again` is due after an answer that returned none.
+  static constexpr duration ask_again_pause{20};
+
+  /// Shared links that kept all their credits may be asked for some again.
+  void ask_again();
 
   /// Changes the capacity; credits that were sent stay valid.
   void resize(std::size_t capacity);
@@ -67,6 +76,8 @@ private:
     bool wants = false;
     /// It was asked for credits and has not answered.
     bool is_asked = false;
+    /// It was asked, and tasks wait at its shards for all of its credits.
+    bool keeps = false;
     std::size_t credits = 0;
     /// Tasks of the store with this number.
     std::size_t held = 0;

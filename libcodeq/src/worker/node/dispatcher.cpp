@@ -102,6 +102,8 @@ void dispatcher::wake(std::uint64_t number, monotonic_time now) {
     send_postponed();
   else if (number == places_wake_)
     retry_places(now);
+  else if (number == ask_wake_)
+    ask_for_credits_again();
 }
 
 void dispatcher::look_at_leases(monotonic_time now) {

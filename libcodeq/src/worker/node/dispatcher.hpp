@@ -128,7 +128,8 @@ public:
 
   void take_link_up(std::size_t link, const protocol::hello_ack& ack, monotonic_time now);
 
-  /// `final`: the coordinator refused this node for good, and the link does not dial again.
+  /// `final`: the coordinator refused this node. The node ends when all have, and when a newer
+  /// process has its name in the cluster.
   void take_link_down(std::size_t link, const error& reason, bool final);
 
   /// The link has ended for good.
@@ -168,7 +169,7 @@ private:
     bool is_there = false;
     /// Connected; frames may be sent.
     bool open = false;
-    /// The coordinator refused this node for good, or another link leads to it.
+    /// The coordinator refused this node at last, or another link leads to it.
     bool refused = false;
     /// Its coordinator is one of a cluster.
     bool is_of_cluster = false;
@@ -228,6 +229,8 @@ private:
 
   void send_reports();
   void retry_places(monotonic_time now);
+  /// Asks coordinators again that returned none of their credits.
+  void ask_for_credits_again();
   /// Finds out whether there is a link to the coordinator of every shard.
   void find_reach();
   void tell_reach(std::size_t link);
@@ -310,6 +313,8 @@ private:
   std::uint64_t step_wake_ = 0;
   std::uint64_t retry_wake_ = 0;
   std::uint64_t places_wake_ = 0;
+  /// 0: it is not due.
+  std::uint64_t ask_wake_ = 0;
   bool retries_places_ = false;
   bool has_postponed_ = false;
 };

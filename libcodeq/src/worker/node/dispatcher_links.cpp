@@ -42,7 +42,12 @@ void dispatcher::take_link_up(
   });
   if (!shards || *shards == 0 || *shards > limits::shards_max)
     return port_.break_link(link, {errc::protocol_error, "hello ack without a usable shard count"});
+  // Only addresses that the user named may be those of coordinators that are alone.
+  if (node.empty() && (at.is_of_cluster || link >= outbox_.stores()))
+    return port_.break_link(
+      link, {errc::protocol_error, "the coordinator is alone, and not of the cluster any more"});
   at.open = true;
+  at.refused = false;
   at.knows_reach = false;
   port_.note_connected(link, *shards);
   if (!takes_patterns && !pool_.patterns().empty())
@@ -162,7 +167,14 @@ void dispatcher::take(std::size_t link, const protocol::credit_news& news) {
   });
   if (!read)
     return port_.break_link(link, read.error());
-  claims_.told(link, read->first, read->second);
+  if (!claims_.told(link, read->first, read->second) && ask_wake_ == 0)
+    ask_wake_ = wake_after(claim_loop::ask_again_pause);
+  schedule_flush();
+}
+
+void dispatcher::ask_for_credits_again() {
+  ask_wake_ = 0;
+  claims_.ask_again();
   schedule_flush();
 }
 
@@ -219,6 +231,10 @@ void dispatcher::take_link_down(std::size_t link, const error& reason, bool fina
   if (!final)
     return;
   at.refused = true;
+  // The others of the cluster may not know the newer process yet, which cannot have their tasks
+  // while this one lives.
+  if (at.is_of_cluster && reason.code == errc::superseded)
+    return end(reason);
   if (!at.is_of_cluster)
     forget_link(link);
   bool all_refused =
