@@ -97,9 +97,10 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
   self_->monitor(session);
   // Before the shards and the connection know it, so that no credit of a drained worker gets there.
   follow_drain(opening.session, session);
-  attach(
-    {{peer, opening.session.worker, node.queues, opening.session.bearer, false, node.prefixes},
-     session});
+  peer_attached newcomer{
+    peer, opening.session.worker, node.queues, opening.session.bearer, false, node.prefixes};
+  newcomer.is_gateway = opening.session.is_gateway;
+  attach({std::move(newcomer), session});
   sessions_.emplace(
     peer,
     connected{

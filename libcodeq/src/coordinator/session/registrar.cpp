@@ -250,6 +250,7 @@ void registrar::accept(std::uint64_t hello, const newcomer& who, timestamp now) 
   const auto& node = who.node;
   session_options session{++last_peer_, nullptr, who.bearer, options_.shard_count};
   session.places = options_.places;
+  session.is_gateway = node.role == schema::Role::GATEWAY;
   connected c{{}, who.bearer};
   if (node.role == schema::Role::WORKER) {
     session.worker = std::make_shared<const worker_identity>(node.identity);

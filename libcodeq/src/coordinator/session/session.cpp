@@ -125,8 +125,10 @@ void session::take_request(const protocol::frame<S>& m) {
     tell_places(static_cast<shard_id>(to->shard));
     ok = not_here(static_cast<shard_id>(to->shard));
   }
-  if (!ok)
+  if (!ok) {
+    acting_for_.reset();
     return port_.send(protocol::make_refusal<S>(to->number, ok.error()).to_wire());
+  }
   peer_request request{options_.peer, m, options_.bearer};
   if constexpr (is_change<S>)
     request.origin = origin_of(protocol::operation_of(m));
@@ -152,7 +154,7 @@ core::origin_ptr session::origin_of(std::uint64_t operation) {
   } else if (const auto& bearer = options_.bearer) {
     origin.subject = bearer->subject;
     origin.tenant = bearer->tenant;
-    origin.is_audited = bearer->may_operate();
+    origin.is_audited = bearer->may_operate() && !options_.is_gateway;
   }
   auto shared = std::make_shared<const core::command_origin>(std::move(origin));
   if (operation == 0)

@@ -47,6 +47,9 @@ struct session_options {
   std::shared_ptr<const map_source> places{};
   /// `changes()` of the map that the peer was told with its acknowledgement.
   std::uint64_t map_changes = 0;
+  /// The peer is the gateway of another coordinator, which says for whom it acts. What it does by
+  /// itself is not audited.
+  bool is_gateway = false;
 };
 
 /// Why a session requested a wake-up.

@@ -129,7 +129,7 @@ void shard::close_if_full(const instant& now) {
 }
 
 void shard::attach(const peer_attached& m, const instant& now) {
-  peers_.insert_or_assign(m.peer, peer{m.worker, m.bearer});
+  peers_.insert_or_assign(m.peer, peer{m.worker, m.bearer, m.is_gateway});
   if (m.worker)
     decide(core::attach_worker{m.peer, m.worker, m.queues, m.prefixes, m.without}, now);
   if (m.watches_queues) {

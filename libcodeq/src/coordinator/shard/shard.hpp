@@ -242,6 +242,8 @@ private:
   struct peer {
     std::shared_ptr<const worker_identity> worker;
     std::shared_ptr<const security::principal> bearer;
+    /// See `peer_attached::is_gateway`.
+    bool is_gateway = false;
   };
 
   // shard_requests.cpp: parsing of peers' requests.
@@ -264,9 +266,12 @@ private:
   [[nodiscard]] std::optional<core::command>
   read(const peer_request& by, const protocol::frame<S>& m, const instant& now);
 
-  /// True for the HTTP gateway: its session carries the requests of all tenants, so that a request
-  /// does not end it as long as it can be answered.
-  [[nodiscard]] bool is_shared(core::peer_id peer) const { return queue_watchers_.contains(peer); }
+  /// True for an HTTP gateway: its session carries the requests of all tenants, so that a request
+  /// does not end it as long as it can be answered, and its tenants have no common bound.
+  [[nodiscard]] bool is_shared(core::peer_id peer) const {
+    const auto at = peers_.find(peer);
+    return at != peers_.end() && at->second.is_gateway;
+  }
 
   /// True when a request that cannot be converted has to end the session of its peer. `number`: the
   /// number by which the request can be refused was read.

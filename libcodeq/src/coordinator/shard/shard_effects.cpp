@@ -190,7 +190,7 @@ void shard::carry_out(core::tasks_listed& e, const instant& now) {
     return reply_to(peer, std::move(e));
   if (peers_.contains(peer))
     port_.list_stored(
-      peer, {state_->id, std::move(e), now.shard, !queue_watchers_.contains(peer)});
+      peer, {state_->id, std::move(e), now.shard, !is_shared(peer)});
 }
 
 void shard::carry_out(core::audit_wanted& e, const instant& now) {
@@ -206,7 +206,7 @@ void shard::inquire(const core::inquiry& why, stored_inquiry inquiry, const inst
     return;
   inquiry.now = now.shard;
   inquiry.asker = at->second.bearer;
-  inquiry.is_bounded = !queue_watchers_.contains(why.peer);
+  inquiry.is_bounded = !is_shared(why.peer);
   port_.answer_inquiry(why.peer, std::move(inquiry));
 }
 

@@ -66,6 +66,8 @@ struct peer_attached {
   /// See `core::attach_worker`.
   std::vector<queue_address> prefixes{};
   std::vector<queue_address> without{};
+  /// An HTTP gateway: its session carries the requests of all tenants.
+  bool is_gateway = false;
 };
 
 /// A shard's reply or notification to a peer.

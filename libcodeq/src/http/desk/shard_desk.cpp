@@ -23,6 +23,8 @@ namespace {
 
 /// Time from the end of a session until enqueues are sent again in the next one.
 constexpr duration resume_pause{100};
+/// For a list or a body of one shard, whose place is then free for others.
+constexpr duration read_wait{5000};
 
 const error& going_away() {
   static const error reason{errc::going_away, "the coordinator is stopping"};
@@ -132,7 +134,7 @@ void shard_desk::connect_watches() {
 
 void shard_desk::attach() {
   coordinator::peer_attached me{peer_};
-  me.watches_queues = true;
+  me.watches_queues = me.is_gateway = true;
   for (const auto& shard : options_.shards)
     self_->send(shard, coordinator::attach_peer{me, gateway_actor(self_)});
 }
@@ -221,10 +223,19 @@ void shard_desk::describe_with_body(
       done(std::move(found));
       bodies_.ended();
     };
+    const auto number = last_number_ + 1;
     ask<task_detail>(
       value(task.task.shard), client::ask_status(task, true), &read_detail, std::move(finish));
+    end_read(number, value(task.task.shard));
   };
   add_read(bodies_, {value(task.task.shard), owner, std::move(start), done}, steady_now());
+}
+
+void shard_desk::end_read(std::uint64_t number, std::uint16_t shard) {
+  after(read_wait, [this, number, shard] {
+    fail_question(
+      number, {errc::timeout, "shard " + std::to_string(shard) + " has not answered for 5 s"});
+  });
 }
 
 void shard_desk::list(
@@ -247,8 +258,10 @@ void shard_desk::list(
       done(std::move(part));
       lists_.ended();
     };
+    const auto number = last_number_ + 1;
     ask<client::list_part>(
       shard, question, &client::read_list, then<client::list_part>(std::move(finish)));
+    end_read(number, shard);
   };
   add_read(lists_, {shard, owner, std::move(start), done}, steady_now());
 }

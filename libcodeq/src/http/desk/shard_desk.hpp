@@ -394,6 +394,8 @@ private:
 
   /// Adds a read, once its shard is reached: one that waits for it must not use up a place.
   void add_read(bounded_reads& reads, shard_read read, monotonic_time began);
+  /// Ends the read of that question when its shard does not answer for long.
+  void end_read(std::uint64_t number, std::uint16_t shard);
   void ask_number(std::uint64_t number);
   void wait_for_shard(std::uint64_t number);
   void fail_question(std::uint64_t number, const error& reason);

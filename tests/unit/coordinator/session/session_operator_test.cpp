@@ -61,6 +61,31 @@ TEST_F(SessionOperator, ChangeOfTheClusterIsPassedOnWithItsOrigin) {
   EXPECT_EQ(by->at, port_.now());
 }
 
+TEST(SessionOfAGateway, OnlyWhatItDoesForOthersIsAudited) {
+  security::principal admin;
+  admin.tenant = security::everything;
+  admin.role = security::role::admin;
+  session_options options{1};
+  options.places = std::make_shared<one_shard>();
+  options.bearer = std::make_shared<const security::principal>(std::move(admin));
+  options.is_gateway = true;
+  keeping_port port;
+  session gateway(options, port);
+  const auto drain = protocol::make_cluster_request(7, {cluster_change::kind::drain, {}, "c2"});
+  core::command_origin user;
+  user.is_audited = true;
+  user.subject = "ann";
+
+  gateway.take(protocol::session_request{protocol::make_acting_for(user)});
+  gateway.take(protocol::session_request{drain});
+  gateway.take(protocol::session_request{drain});
+
+  ASSERT_EQ(port.asked.size(), 2u);
+  EXPECT_TRUE(port.asked[0].by->is_audited);
+  EXPECT_EQ(port.asked[0].by->subject, "ann");
+  EXPECT_FALSE(port.asked[1].by->is_audited);
+}
+
 TEST_F(SessionOperator, WorkerIsDrainedAndTakenBack) {
   take(protocol::workers_request::build(
     [](schema::WorkersRequest::Builder root) { root.setDrain("w1"); }));
