@@ -408,9 +408,9 @@ void permit_desk::note_not_given(
     auto at = tasks_.find(seq);
     if (at == tasks_.end() || at->second.is != stage::asked || at->second.had == 0)
       continue;
-    // Its key is busy, and others may be waiting for what the task has.
+    // Its key is busy: what waits for one limit holds no slot of another.
     if (at->second.awaited().owner == by)
-      shorten(at->second, seq, now + unspent_max);
+      shorten(at->second, seq, now);
   }
 }
 
