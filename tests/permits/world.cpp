@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "permits/world.hpp"
 
-#include "core/checks/invariants.hpp"
-#include "core/state/apply.hpp"
 #include "core/state/task_limits.hpp"
-#include "support/task_builder.hpp"
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <utility>
-#include <variant>
 
 namespace codeq::permits {
 
@@ -19,19 +14,11 @@ namespace {
 using namespace codeq::core;
 using namespace std::chrono_literals;
 
-constexpr peer_id worker_peer = 1;
-constexpr peer_id producer_peer = 2;
 constexpr duration disturbed_for = 20s;
 constexpr duration healed_for = 120s;
-
-const queue_address bounded_queue{"default", "bounded"};
-const queue_address deep_queue{"default", "deep"};
-
-/// Tasks that are added whatever the depth have this priority, and no others.
-constexpr std::uint8_t exempt_priority = 9;
-
-/// The limits of the simulation, with their concurrency.
-const std::map<std::string, std::uint32_t> concurrencies{{"one", 1}, {"two", 2}, {"any", 5}};
+/// The promise is 100 ms. A permit that some task could not use comes back by three messages, three
+/// turns and three writes, and may do so twice before another task has it.
+constexpr duration idle_max = 300ms;
 
 } // namespace
 
@@ -62,7 +49,7 @@ void world::send(shard_id to, const core::command& c) {
   auto times = is_disturbed_ && below(10) == 0 ? 2 : 1;
   for (int i = 0; i < times; ++i) {
     auto is_late = is_disturbed_ && below(8) == 0;
-    after(duration{1 + below(is_late ? 3000 : 4)}, [this, to, c] {
+    after(duration{is_quick ? below(2) : 1 + below(is_late ? 3000 : 4)}, [this, to, c] {
       auto& there = *nodes_[value(to)];
       if (there.is_up())
         there.decide(c);
@@ -88,6 +75,7 @@ std::string world::run() {
   pass(4s);
   is_maximum_checked_ = true;
   fill_depth();
+  load_quickly();
   pass(healed_for);
   return wrong_.empty() ? check_end() : wrong_;
 }
@@ -117,6 +105,54 @@ void world::audit() {
     look("the bounded queue has " + std::to_string(bounded) + " leases; its maximum is "
          + std::to_string(maximum_));
   audit_depth();
+  if (is_quick)
+    audit_idle(leased);
+}
+
+void world::note_closed(const task_limit& use, duration wait) {
+  auto& until = closed_[{use.name, use.key}];
+  until = std::max(until, now_ + wait);
+}
+
+void world::audit_idle(
+  const std::map<std::pair<std::string, std::string>, std::uint32_t>& leased) {
+  const auto admits = [&](const task_limit& use) {
+    const auto busy = leased.find({use.name, use.key});
+    const auto closed = closed_.find({use.name, use.key});
+    return (busy == leased.end() || busy->second < concurrencies.at(use.name))
+           && (closed == closed_.end() || closed->second < now_);
+  };
+  std::map<std::pair<shard_id, sequence>, monotonic_time> startable;
+  for (const auto& one : nodes_) {
+    auto& state = one->state();
+    const auto worker = state.attached.find(worker_peer);
+    if (worker == state.attached.end() || worker->second.credits == 0)
+      continue;
+    state.segments.for_each([&](const segment& s) {
+      // Tasks of the bounded queue may also wait for its slots.
+      if (s.limits && s.view(s.first).state == task_state::ready
+          && state.queue_of(s).address != bounded_queue
+          && std::all_of(s.limits->begin(), s.limits->end(), admits))
+        startable.emplace(std::pair{one->id(), s.first}, now_);
+    });
+  }
+  for (auto& [task, since] : startable) {
+    if (const auto before = startable_.find(task); before != startable_.end())
+      since = before->second;
+    if (now_ - since > idle_max)
+      look("task " + std::to_string(task.second) + " of shard "
+           + std::to_string(value(task.first)) + " waits beside free slots");
+  }
+  startable_ = std::move(startable);
+}
+
+void world::load_quickly() {
+  is_quick = true;
+  for (int i = 0; i < 200 && wrong_.empty(); ++i) {
+    add_task();
+    pass(duration{below(40)});
+  }
+  is_quick = false;
 }
 
 std::uint64_t world::deep_tasks() const {
@@ -324,227 +360,6 @@ std::string world::check_end() {
         return name + " has lent slots that nobody has: " + std::to_string(has.booked.size());
   }
   return {};
-}
-
-void node::rebuild() {
-  state_ = std::make_unique<shard_state>(id_, epoch_ + 1);
-  state_->steady = around_.now().steady;
-  for (const auto& e : log_)
-    apply(*state_, e);
-}
-
-void node::later(duration wait, std::function<void()> what) {
-  around_.after(wait, [this, process = process_, what = std::move(what)] {
-    if (process == process_)
-      what();
-  });
-}
-
-void node::serve() {
-  if (is_up_)
-    return;
-  rebuild();
-  ++epoch_;
-  // The epoch's record is synced.
-  synced_ = log_.size();
-  is_up_ = true;
-  if (std::exchange(has_lost_, false))
-    state_->limits.use_up_all(around_.now().shard);
-  open_permits(*state_, shard_count);
-  for (const auto& [name, concurrency] : concurrencies)
-    decide(set_limit{
-      producer_peer, 1, {"default", name}, limit_definition{.concurrency = concurrency}});
-  auto worker = std::make_shared<const worker_identity>(worker_identity{"w", 1});
-  set_maximum(around_.maximum());
-  set_depth(around_.max_depth());
-  decide(attach_worker{worker_peer, worker, {{"default", "q"}, bounded_queue}});
-  decide(resume{worker_peer, worker, {}});
-  decide(claim{worker_peer, around_.credits});
-}
-
-void node::kill() {
-  if (!is_up_)
-    return;
-  ++process_;
-  deep_.clear();
-  is_up_ = false;
-  is_closing_ = false;
-  turn_.reset();
-  rebuild();
-}
-
-void node::cut_power(std::uint64_t kept) {
-  kill();
-  has_lost_ = true;
-  log_.resize(synced_ + std::min<std::uint64_t>(kept, unsynced()));
-  rebuild();
-}
-
-void node::decide(const command& c) {
-  if (!turn_)
-    turn_ = std::make_unique<turn>(*state_);
-  turn_->decide(c, around_.now());
-  if (!std::exchange(is_closing_, true))
-    later(duration{around_.below(3)}, [this] { close_turn(); });
-}
-
-void node::close_turn() {
-  is_closing_ = false;
-  auto sealed = turn_->seal(around_.now());
-  turn_.reset();
-  around_.audit();
-  if (sealed.must_sync && sealed.events.empty())
-    around_.look("a turn without events has to be synced");
-  for (const auto& violation : find_violations(*state_))
-    around_.look(violation);
-  written_until_ = std::max(written_until_, around_.now().steady + duration{around_.below(4)});
-  auto wait = written_until_ - around_.now().steady;
-  auto must_sync = sealed.must_sync || !around_.is_os_mode;
-  auto done = std::make_shared<sealed_turn>(std::move(sealed));
-  later(wait, [this, done, must_sync] {
-    write(done->events, must_sync);
-    for (const auto& e : done->effects)
-      carry_out(e);
-  });
-  if (auto next = next_wakeup(*state_, around_.now()))
-    later(std::max(duration{1}, *next), [this] {
-      if (!is_closing_)
-        decide(tick{});
-    });
-}
-
-void node::write(const std::vector<event>& events, bool is_synced) {
-  log_.insert(log_.end(), events.begin(), events.end());
-  if (is_synced)
-    synced_ = log_.size();
-}
-
-void node::carry_out(const effect& e) {
-  if (const auto* told = std::get_if<shard_told>(&e))
-    std::visit([&](const auto& what) { around_.send(told->to, what); }, told->what);
-  if (const auto* granted = std::get_if<tasks_granted>(&e))
-    complete(*granted);
-  if (std::holds_alternative<work_available>(e))
-    decide(claim{worker_peer, around_.credits});
-  if (const auto* answered = std::get_if<enqueue_answered>(&e))
-    if (auto asked = deep_.extract(answered->number); !asked.empty())
-      around_.note_deep(
-        asked.mapped(), answered->allowed ? errc::none : answered->allowed.error().code);
-}
-
-void node::complete(const tasks_granted& granted) {
-  for (const auto& run : granted.runs)
-    for (std::uint32_t i = 0; i < run.count; ++i) {
-      lease_report done;
-      done.seq = run.first + i;
-      done.token = fencing_token{value(run.first_token) + i};
-      const auto* s = find_segment(state_->segments, done.seq);
-      if (s && s->limits && lacks_permit(*state_, *s))
-        ++around_.through_permits;
-      if (s && state_->queue_of(*s).has_slots())
-        ++around_.through_slots;
-      switch (around_.below(8)) {
-      case 0:
-        done.how = disposition::limited;
-        done.delay = duration{around_.below(300)};
-        break;
-      case 1:
-        done.how = disposition::abandon;
-        break;
-      default:
-        break;
-      }
-      later(duration{around_.below(around_.run_max)}, [this, done, again = !granted.redelivered] {
-        decide(report{worker_peer, {done}});
-        ++around_.completed;
-        if (again)
-          decide(claim{worker_peer, 1});
-      });
-    }
-}
-
-void node::cancel_task() {
-  std::vector<sequence> live;
-  state_->segments.for_each([&](const segment& s) {
-    for (std::uint32_t i = 0; i < s.count; ++i)
-      if (!is_terminal(s.view(s.first + i).state))
-        live.push_back(s.first + i);
-  });
-  if (!live.empty())
-    decide(cancel{producer_peer, ++requests_, live[around_.below(live.size())]});
-}
-
-void node::enqueue_task(
-  std::string group, std::string customer, std::vector<task_limit> uses, std::uint8_t priority) {
-  enqueue_run run;
-  run.queue = {"default", "q"};
-  run.group = std::move(group);
-  run.fairness.key = std::move(customer);
-  run.limits = std::move(uses);
-  enqueue_run_of(std::move(run), 1, priority);
-}
-
-void node::enqueue_bounded(
-  std::uint32_t count, std::vector<task_limit> uses, std::uint8_t priority) {
-  enqueue_run run;
-  run.queue = bounded_queue;
-  run.limits = std::move(uses);
-  enqueue_run_of(std::move(run), count, priority);
-}
-
-void node::enqueue_run_of(enqueue_run run, std::uint32_t count, std::uint8_t priority) {
-  run.settings.lease = 1h;
-  run.settings.max_attempts = 1000;
-  run.priority = priority;
-  run.tasks = test::encode_bodies(count, 8);
-  auto session = make_producer_id(around_.now().shard, 0, epoch_);
-  decide(enqueue{producer_peer, {session, ++requests_, 0}, {std::move(run)}});
-}
-
-void node::enqueue_deep(std::uint32_t count, bool is_exempt) {
-  enqueue_run run;
-  run.queue = deep_queue;
-  run.settings.lease = 1h;
-  if (!is_exempt) {
-    deep_.emplace(requests_ + 1, count);
-    return enqueue_run_of(std::move(run), count, 0);
-  }
-  run.priority = exempt_priority;
-  run.tasks = test::encode_bodies(count, 8);
-  // No shard of the simulation has that number; its follow-ups are numbered by the time.
-  auto number = static_cast<std::uint64_t>(around_.now().shard.time_since_epoch().count());
-  decide(take_follow_ups{shard_id{shard_count}, number, number, {std::move(run)}});
-}
-
-void node::cancel_deep(std::uint64_t most) {
-  std::vector<sequence> live;
-  state_->segments.for_each([&](const segment& s) {
-    if (state_->queues[s.queue]->address != deep_queue)
-      return;
-    for (std::uint32_t i = 0; i < s.count; ++i)
-      if (!is_terminal(s.view(s.first + i).state))
-        live.push_back(s.first + i);
-  });
-  live.resize(std::min<std::uint64_t>(live.size(), most));
-  for (auto seq : live)
-    decide(cancel{producer_peer, ++requests_, seq});
-}
-
-void node::set_depth(std::uint64_t max_depth) {
-  queue_config config;
-  config.max_depth = max_depth;
-  decide(configure_queue{producer_peer, ++requests_, deep_queue, config});
-}
-
-void node::flip_depth() {
-  set_depth(0);
-  set_depth(around_.max_depth());
-}
-
-void node::set_maximum(std::uint64_t max_leased) {
-  queue_config config;
-  config.max_leased = max_leased;
-  decide(configure_queue{producer_peer, ++requests_, bounded_queue, config});
 }
 
 } // namespace codeq::permits

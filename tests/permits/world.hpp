@@ -20,6 +20,18 @@ namespace codeq::permits {
 
 inline constexpr std::uint16_t shard_count = 4;
 
+inline constexpr core::peer_id worker_peer = 1;
+inline constexpr core::peer_id producer_peer = 2;
+
+inline const queue_address bounded_queue{"default", "bounded"};
+inline const queue_address deep_queue{"default", "deep"};
+
+/// Tasks that are added whatever the depth have this priority, and no others.
+inline constexpr std::uint8_t exempt_priority = 9;
+
+/// The limits of the simulation, with their concurrency.
+inline const std::map<std::string, std::uint32_t> concurrencies{{"one", 1}, {"two", 2}, {"any", 5}};
+
 class world;
 
 /// A shard with its log. The log is what is written; the part up to `synced_` outlives a power cut.
@@ -67,6 +79,7 @@ private:
   void write(const std::vector<core::event>& events, bool is_synced);
   void carry_out(const core::effect& e);
   void complete(const core::tasks_granted& granted);
+  void note_limited(const core::lease_report& done);
   void enqueue_run_of(core::enqueue_run run, std::uint32_t count, std::uint8_t priority);
 
   world& around_;
@@ -108,6 +121,9 @@ public:
   /// queue has no more than its maximum.
   void audit();
 
+  /// A task has met a foreign limit, which closes the key.
+  void note_closed(const task_limit& use, duration wait);
+
   /// The maxima that the shards are told when they start.
   [[nodiscard]] std::uint64_t maximum() const { return maximum_; }
   [[nodiscard]] std::uint64_t max_depth() const { return max_depth_; }
@@ -116,6 +132,8 @@ public:
   void note_deep(std::uint32_t tasks, errc answer);
 
   bool is_os_mode = false;
+  /// Messages, turns and writes take at most a millisecond each.
+  bool is_quick = false;
   /// Number of credits that each worker has.
   std::uint32_t credits = 6;
   /// The longest time that a task runs, in milliseconds.
@@ -148,6 +166,11 @@ private:
   /// Number of its live tasks that needed no room.
   [[nodiscard]] std::uint64_t exempt_tasks() const;
   void audit_depth();
+  /// On a quick network and without faults no task waits for `idle_max` while its worker has a
+  /// credit, and each of its keys a slot.
+  void audit_idle(const std::map<std::pair<std::string, std::string>, std::uint32_t>& leased);
+  /// Tasks come for a while, on a quick network and without faults.
+  void load_quickly();
   void pass(duration time);
   [[nodiscard]] std::string check_end();
 
@@ -165,6 +188,10 @@ private:
   /// There are no faults, and all shards know the same maximum.
   bool is_filling_ = false;
   bool is_disturbed_ = true;
+  /// Limit keys that were closed, with the ends of that.
+  std::map<std::pair<std::string, std::string>, monotonic_time> closed_;
+  /// The tasks that could start, and since when.
+  std::map<std::pair<shard_id, sequence>, monotonic_time> startable_;
   std::string wrong_;
   std::vector<std::unique_ptr<node>> nodes_;
 };
