@@ -67,11 +67,15 @@ class PriorityOfACluster(coordinators.CoordinatorsTest):
         time.sleep(KNOWN)
 
         claimed = []
-        for number in range(LOW + HIGH):
+        number = 0
+        while len(claimed) < LOW + HIGH:
             node = f"c{number % 3}"
             code, task, _ = self.cluster.http(node, "POST", TASKS + "/claim", {"queues": ["q"]})
-            self.assertEqual(200, code, (node, task))
-            claimed.append(task["priority"])
+            if code == 200:
+                claimed.append(task["priority"])
+            number += 1
+            # A claim that does not wait may end while news of tasks elsewhere are under way.
+            self.assertLessEqual(number - len(claimed), 1, (node, code, claimed))
         self.assertEqual([9] * HIGH + [0] * LOW, claimed)
 
     def test_tasks_do_not_wait_for_a_coordinator_that_hangs(self):
