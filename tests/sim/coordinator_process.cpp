@@ -140,6 +140,7 @@ void coordinator_process::open_session(std::uint64_t hello, coordinator::session
   auto at = sessions_.emplace(peer, std::make_unique<sim_session>(world_, process_, made)).first;
   auto* session = at->second.get();
   coordinator::peer_attached who{peer, opening.session.worker, opening.node.queues};
+  // An operator of the simulation stands for a gateway, too.
   who.watches_queues = who.is_gateway = opening.node.role == schema::Role::OPERATOR;
   for (auto& shard : shards_)
     shard->box().send([to = shard.get(), who, session] { to->attach(who, *session); });

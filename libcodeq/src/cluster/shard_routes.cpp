@@ -30,7 +30,8 @@ shard_routes::changes shard_routes::take_up(std::size_t link, const std::string&
   is_cluster_ = true;
   // An address that the user named may be another one of a coordinator that has a link already. The
   // new connection stays, because the coordinator has ended a worker's older one for it.
-  // One that is down goes on dialling what the user named: that may be the only address that stays.
+  // A link to an address that the user named stays while it is down: all addresses that were told
+  // may change.
   for (std::size_t other = 0; other < links_.size(); ++other) {
     const auto& known = links_[other];
     const auto is_kept = known.has_ended || (known.is_given && !known.is_up);

@@ -128,7 +128,6 @@ class HttpOfACluster(coordinators.CoordinatorsTest):
         self.assertEqual(503, code, refused)
         self.assertLess(took, 6)
 
-
     def test_reads_of_a_shard_that_is_not_served_hold_up_no_others(self):
         self.cluster.start_all()
         ids = self.add("c0")
@@ -153,6 +152,31 @@ class HttpOfACluster(coordinators.CoordinatorsTest):
             self.assertFalse(all(one.done() for one in held))
         print(f"slowest read of another shard: {1000 * slowest:.0f} ms")
         self.assertLess(slowest, 1)
+
+    def test_reads_of_coordinators_that_hang_leave_their_places_to_others(self):
+        self.cluster.start_all()
+        ids = self.add("c0")
+        records = self.cluster.records()
+        lost = {number for number, one in records.items() if "c0" not in one["replicas"].values()}
+        hanging = next(one for one in ids if coordinators.shard_of(one) in lost)
+        there = next(one for one in ids if coordinators.shard_of(one) not in lost)
+        for name in ("c1", "c2"):
+            self.cluster.nodes[name].suspend()
+        wait_until(lambda: self.cluster.http("c0", "GET", f"{TASKS}/{there}")[0] == 200, 20,
+                   "a fail-over of the other shards")
+
+        # More than there are places.
+        with concurrent.futures.ThreadPoolExecutor(12) as pool:
+            held = [pool.submit(self.cluster.http, "c0", "GET", f"{TASKS}/{hanging}", None, 40)
+                    for _ in range(12)]
+            time.sleep(0.5)
+            code, answer, took = self.cluster.http("c0", "GET", f"{TASKS}/{there}", None, 40)
+            self.assertLessEqual({one.result()[0] for one in held}, {503, 504})
+        print(f"read of another shard: {1000 * took:.0f} ms")
+        self.assertEqual((200, "ready"), (code, answer.get("state")), answer)
+        self.assertLess(took, 15)
+        for name in ("c1", "c2"):
+            self.cluster.nodes[name].go_on()
 
 
 class HandOver(coordinators.CoordinatorsTest):

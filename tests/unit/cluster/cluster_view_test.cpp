@@ -51,6 +51,19 @@ protected:
 
   std::string wait() { return look().shards.front().waits_for; }
 
+  /// The status once the record of node b has changed.
+  template <class Change>
+  cluster_status look_at_b(Change change) {
+    look();
+    node_record b;
+    b.version = 2;
+    b.incarnation = 1;
+    b.address = "b:1";
+    change(b);
+    put(known_.keys().node("b"), encode(b));
+    return view_of(known_, "c", "a");
+  }
+
   catalogue known_{catalogue_keys("c")};
   std::uint64_t revision_ = 0;
   cluster_record cluster_;
@@ -138,15 +151,7 @@ TEST_F(ClusterView, NodeWithAConnectionIsNotUnreached) {
 }
 
 TEST_F(ClusterView, NodeThatRefusesTasksIsShown) {
-  look();
-  node_record full;
-  full.version = 2;
-  full.incarnation = 1;
-  full.address = "b:1";
-  full.refuses_tasks = true;
-  put(known_.keys().node("b"), encode(full));
-
-  const auto status = view_of(known_, "c", "a");
+  const auto status = look_at_b([](node_record& b) { b.refuses_tasks = true; });
 
   ASSERT_EQ(status.nodes.size(), 2u);
   EXPECT_FALSE(status.nodes[0].refuses_tasks);
@@ -154,15 +159,7 @@ TEST_F(ClusterView, NodeThatRefusesTasksIsShown) {
 }
 
 TEST_F(ClusterView, NodeThatStopsIsNotDrained) {
-  look();
-  node_record stops;
-  stops.version = 2;
-  stops.incarnation = 1;
-  stops.address = "b:1";
-  stops.is_leaving = true;
-  put(known_.keys().node("b"), encode(stops));
-
-  const auto status = view_of(known_, "c", "a");
+  const auto status = look_at_b([](node_record& b) { b.is_leaving = true; });
 
   ASSERT_EQ(status.nodes.size(), 2u);
   EXPECT_TRUE(status.nodes[1].is_present);

@@ -36,7 +36,7 @@ void hand_overs::confirmed(shard_id by, std::uint64_t number, monotonic_time now
   const auto is_first = record == target.open.begin();
   target.open.erase(record);
   --size_;
-  // One that was lost among others that were not has to be sent again, too.
+  // The first record may be lost while later ones are confirmed: it must not wait for ever.
   if (is_first || target.is_silent)
     target.look = now + limits_.silence;
   target.is_silent = false;

@@ -213,29 +213,37 @@ void shard_desk::describe_added(const task_id& task, then<task_detail> done) {
   describe({task, {}}, std::move(done));
 }
 
+template <class T, class S>
+void shard_desk::ask_in_time(
+  bounded_reads& reads,
+  std::uint16_t shard,
+  const client::question& question,
+  result<client::answered<T>> (*read)(const protocol::frame<S>&),
+  const then<T>& done) {
+  auto timer = std::make_shared<timer_list::id>(0);
+  auto finish = [this, &reads, timer, done](result<T>&& found) {
+    cancel(*timer);
+    done(std::move(found));
+    // The next read begins behind the answer to this one.
+    reads.ended();
+  };
+  const auto number = ask<T>(shard, question, read, then<T>(std::move(finish)));
+  *timer = after(read_wait, [this, number, shard] {
+    fail_question(
+      number, {errc::timeout, "shard " + std::to_string(shard) + " has not answered for "
+                                + std::to_string(read_wait.count()) + " ms"});
+  });
+}
+
 void shard_desk::describe_with_body(
   const std::string& owner, const client::task_address& task, then<task_detail> done) {
   if (value(task.task.shard) >= shard_count())
     return done(no_such_shard());
   auto start = [this, task, done] {
-    // The next read begins behind the answer to this one.
-    auto finish = [this, done](result<task_detail>&& found) {
-      done(std::move(found));
-      bodies_.ended();
-    };
-    const auto number = last_number_ + 1;
-    ask<task_detail>(
-      value(task.task.shard), client::ask_status(task, true), &read_detail, std::move(finish));
-    end_read(number, value(task.task.shard));
+    ask_in_time<task_detail>(
+      bodies_, value(task.task.shard), client::ask_status(task, true), &read_detail, done);
   };
   add_read(bodies_, {value(task.task.shard), owner, std::move(start), done}, steady_now());
-}
-
-void shard_desk::end_read(std::uint64_t number, std::uint16_t shard) {
-  after(read_wait, [this, number, shard] {
-    fail_question(
-      number, {errc::timeout, "shard " + std::to_string(shard) + " has not answered for 5 s"});
-  });
 }
 
 void shard_desk::list(
@@ -253,15 +261,7 @@ void shard_desk::list(
         + std::to_string(limits::lists_waiting_max)});
   }
   auto start = [this, shard, question, done] {
-    // The next list begins behind the answer to this one.
-    auto finish = [this, done](result<client::list_part>&& part) {
-      done(std::move(part));
-      lists_.ended();
-    };
-    const auto number = last_number_ + 1;
-    ask<client::list_part>(
-      shard, question, &client::read_list, then<client::list_part>(std::move(finish)));
-    end_read(number, shard);
+    ask_in_time<client::list_part>(lists_, shard, question, &client::read_list, done);
   };
   add_read(lists_, {shard, owner, std::move(start), done}, steady_now());
 }

@@ -259,9 +259,9 @@ public:
   void gather_cluster(cluster_status own, std::function<void(const cluster_status&)> done);
 
   /// Asks a shard a question whose reply is `S`. `origin`: where the question comes from when it is
-  /// an operator's change.
+  /// an operator's change. Returns the question's number; 0 when the desk has stopped.
   template <class T, class S>
-  void ask(
+  std::uint64_t ask(
     std::uint16_t shard,
     const client::question& question,
     result<client::answered<T>> (*read)(const protocol::frame<S>&),
@@ -394,8 +394,15 @@ private:
 
   /// Adds a read, once its shard is reached: one that waits for it must not use up a place.
   void add_read(bounded_reads& reads, shard_read read, monotonic_time began);
-  /// Ends the read of that question when its shard does not answer for long.
-  void end_read(std::uint64_t number, std::uint16_t shard);
+  /// Asks the question of a read that has a place. The place is free for others once the answer has
+  /// come, or has not come in time: `timeout`.
+  template <class T, class S>
+  void ask_in_time(
+    bounded_reads& reads,
+    std::uint16_t shard,
+    const client::question& question,
+    result<client::answered<T>> (*read)(const protocol::frame<S>&),
+    const then<T>& done);
   void ask_number(std::uint64_t number);
   void wait_for_shard(std::uint64_t number);
   void fail_question(std::uint64_t number, const error& reason);
@@ -505,14 +512,16 @@ private:
 };
 
 template <class T, class S>
-void shard_desk::ask(
+std::uint64_t shard_desk::ask(
   std::uint16_t shard,
   const client::question& question,
   result<client::answered<T>> (*read)(const protocol::frame<S>&),
   then<T> done,
   const core::origin_ptr& origin) {
-  if (stopped_)
-    return done(error{errc::going_away, "the coordinator is stopping"});
+  if (stopped_) {
+    done(error{errc::going_away, "the coordinator is stopping"});
+    return 0;
+  }
   auto number = ++last_number_;
   auto answered = [read, done](const protocol::wire_frame& wire) {
     auto frame = protocol::frame<S>::parse(wire.body);
@@ -527,6 +536,7 @@ void shard_desk::ask(
   questions_.emplace(
     number, question_open{std::move(answered), done, shard, question(number), origin});
   ask_number(number);
+  return number;
 }
 
 /// The error for a request that may have been executed where its shard was before.

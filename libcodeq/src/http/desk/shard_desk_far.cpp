@@ -382,12 +382,14 @@ void shard_desk::add_others(worker_sum sum, std::function<void(const workers_res
 }
 
 void shard_desk::audit(const audit_filter& filter, then<audit_page> done) {
-  if (!far_)
-    return ask<client::audit_part>(
+  if (!far_) {
+    ask<client::audit_part>(
       0, client::ask_audit(filter), &client::read_audit,
       [done = std::move(done)](result<client::audit_part> part) {
         done(part ? result<audit_page>(std::move(*part)) : part.error());
       });
+    return;
+  }
   struct reading {
     audit_page page{};
     std::size_t open = 0;
@@ -415,10 +417,10 @@ void shard_desk::audit(const audit_filter& filter, then<audit_page> done) {
     all->done(is_refused ? result<audit_page>(*all->refusal) : std::move(all->page));
   };
   for (std::uint16_t i = 0; i < shard_count(); ++i) {
-    ask<client::audit_part>(
+    const auto number = ask<client::audit_part>(
       i, client::ask_audit(filter, i), &client::read_audit,
       [take, i](result<client::audit_part> part) { take(shard_id{i}, std::move(part)); });
-    after(others_wait, [this, number = last_number_] {
+    after(others_wait, [this, number] {
       fail_question(number, {errc::timeout, "a coordinator does not answer"});
     });
   }

@@ -45,7 +45,7 @@ std::size_t claim_loop::set_leading(std::size_t link, bool is_leading) {
   if (is_leading)
     return 0;
   const auto idle = std::exchange(at.credits, 0);
-  // Whoever is asked already answers for all of them.
+  // The answer to an earlier request counts these credits, too.
   if (at.is_asked)
     return 0;
   at.is_asked = idle > 0;
