@@ -44,7 +44,10 @@ public:
   void find_keys(keys_wanted) override {}
   void read_survivors(survivors_wanted) override {}
   [[nodiscard]] bool may_hold_key(const task_key&) override { return false; }
-  void to_shard(shard_id, core::command) override {}
+  void to_shard(shard_id, core::command command) override {
+    if (auto* follow_ups = std::get_if<core::take_follow_ups>(&command))
+      handed_over.push_back(std::move(*follow_ups));
+  }
   bool make_timer(sequence, fencing_token) override { return true; }
   void fire_timer(fencing_token) override {}
   bool drop_timer(fencing_token) override { return true; }
@@ -90,6 +93,7 @@ public:
   bool is_primary = true;
   bool is_tight = false;
   std::vector<grant_pause> pauses;
+  std::vector<core::take_follow_ups> handed_over;
 };
 
 } // namespace codeq::coordinator

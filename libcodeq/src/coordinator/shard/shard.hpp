@@ -317,6 +317,13 @@ private:
   [[nodiscard]] std::optional<core::command>
   read_change(const peer_request& by, const protocol::schedule_question& asked, const instant& now);
 
+  /// A confirmation of follow-ups that a turn of this number, or none, will write.
+  struct unwritten_confirmation {
+    std::uint64_t turn = 0;
+    shard_id by{};
+    std::uint64_t number = 0;
+  };
+
   /// A backfill that waits for its turn.
   struct wanted_backfill {
     core::peer_id peer = 0;
@@ -409,6 +416,10 @@ private:
   void confirm_synced();
   /// Sends the other shards the follow-ups that they are to get now.
   void hand_over(const instant& now);
+  /// Below this number that shard may forget its answers: this one has written what they say. An
+  /// answer names the tasks of a schedule's occurrences, so a process that comes after this one may
+  /// need it again.
+  [[nodiscard]] std::uint64_t answered_below(shard_id to) const;
   /// Sends the settings of queues and limits to the shards that are to get them now.
   void carry_settings(const instant& now);
   [[nodiscard]] std::uint64_t settings_version() const;
@@ -455,6 +466,8 @@ private:
   key_lookups lookups_;
   /// Empty when this coordinator is alone.
   std::optional<hand_overs> hand_overs_;
+  /// Confirmations of follow-ups whose turns are not committed.
+  std::vector<unwritten_confirmation> unwritten_;
   std::shared_ptr<const hand_over_hold> hold_;
   /// Only of shard 0 of a cluster.
   std::optional<settings_carrier> settings_;

@@ -3,6 +3,7 @@
 
 #include "core/state/task_limits.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -61,8 +62,18 @@ void shard::note_neighbour(const core::command& command, const instant& now) {
     confirmations_->note_taken();
   if (const auto* adopted = std::get_if<core::settings_adopted>(&command); adopted && settings_)
     settings_->confirmed(adopted->by, adopted->version);
-  if (const auto* confirmed = std::get_if<core::confirm_follow_ups>(&command))
+  if (const auto* confirmed = std::get_if<core::confirm_follow_ups>(&command)) {
     hand_overs_->confirmed(confirmed->by, confirmed->number, now.steady);
+    unwritten_.push_back({turns_.submitted() + 1, confirmed->by, confirmed->number});
+  }
+}
+
+std::uint64_t shard::answered_below(shard_id to) const {
+  auto lowest = state_->outgoing.at(to).begin()->first;
+  for (const auto& confirmed : unwritten_)
+    if (confirmed.by == to)
+      lowest = std::min(lowest, confirmed.number);
+  return lowest;
 }
 
 std::optional<shard_id> shard::full_neighbour(const core::lease_report& report) const {
@@ -84,6 +95,10 @@ error shard::full_way(shard_id to) const {
 }
 
 void shard::hand_over(const instant& now) {
+  const auto all_written = !turns_.has_turn() && turns_.committed() == turns_.submitted();
+  std::erase_if(unwritten_, [&](const unwritten_confirmation& confirmed) {
+    return all_written || confirmed.turn <= turns_.committed();
+  });
   while (auto next = hand_overs_ ? hand_overs_->next(now.steady) : std::nullopt) {
     const auto records = state_->outgoing.find(next->to);
     const auto is_open =
@@ -98,7 +113,7 @@ void shard::hand_over(const instant& now) {
       core::take_follow_ups{
         state_->id,
         next->number,
-        records->second.begin()->first,
+        answered_below(next->to),
         records->second.at(next->number)});
   }
 }
