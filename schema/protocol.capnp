@@ -82,6 +82,7 @@ struct Message {
     limitReply @54 :Limit.LimitReply;
     claimAt @55 :Claim.ClaimAt;
     claimNews @56 :Claim.ClaimNews;
+    heartbeatReply @57 :HeartbeatReply;
   }
 }
 
@@ -143,6 +144,8 @@ struct HelloAck {
   # I heed `ClaimAt`.
   takesReach @10 :Bool;
   # I heed `ClaimRequest.reach`.
+  answersHeartbeats @11 :Bool;
+  # I heed `HeartbeatRequest.number`.
 }
 
 struct Refused {
@@ -329,8 +332,8 @@ enum LeasePhase @0x8a7b6c5d4e3f2011 {
 }
 
 struct HeartbeatRequest {
-  # Extend these leases; their handlers are alive. Reply: LeasesLost for the leases that cannot be
-  # extended; nothing for the others.
+  # Extend these leases; their handlers are alive. Replies: LeasesLost for the leases that cannot be
+  # extended; for the others HeartbeatReply if there is a number, else nothing.
   shard @0 :UInt16;
   leases @1 :List(Beat);
 
@@ -359,6 +362,17 @@ struct HeartbeatRequest {
   checkpoints @3 :List(Checkpoint.LeaseCheckpoint);
   # Checkpoints that handlers saved. Replies: CheckpointsSaved when they are durable; LeasesLost for
   # leases that have ended. At most 8 MiB of checkpoints in one request.
+  number @4 :UInt64;
+  # Chosen by the worker, which may count its leases from the time when it sent this. 0: no reply.
+}
+
+struct HeartbeatReply {
+  # I have extended these leases by the request with this number. It is only sent while no other
+  # coordinator may serve the shard: a worker that gets none ends its attempts when their leases
+  # end, since others may have the tasks by then.
+  shard @0 :UInt16;
+  number @1 :UInt64;
+  leases @2 :List(TaskLease);
 }
 
 struct LeasesLost {

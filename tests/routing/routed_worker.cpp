@@ -161,7 +161,10 @@ private:
   }
 
   void ask(shard_id to, const protocol::heartbeat_request& m) {
-    decide(to, protocol::to_command(m, peer_));
+    auto command = protocol::to_command(m, peer_);
+    if (const auto number = protocol::number_of(m); command && number != 0)
+      session_.take(coordinator::shard_reply{to, all_.extended(value(to), number, command->beats)});
+    decide(to, std::move(command));
   }
 
   void ask(shard_id to, const protocol::resume_request& m) {
@@ -285,6 +288,15 @@ void routed_worker::decide(std::uint16_t shard, const core::command& command) {
     carry_out(shard, effect);
 }
 
+protocol::leases_extended routed_worker::extended(
+  std::uint16_t shard, std::uint64_t number, const std::vector<core::lease_beat>& beats) {
+  protocol::leases_extended told{number, {}};
+  for (const auto& beat : beats)
+    if (shards_[shard].state.leases.find(beat.token) != nullptr)
+      told.leases.push_back({beat.seq, beat.token});
+  return told;
+}
+
 void routed_worker::carry_out(std::uint16_t shard, core::effect& effect) {
   std::visit(
     [&](auto& e) {
@@ -400,6 +412,7 @@ void routed_worker::accept(std::size_t link) {
     root.setTakesPrefixes(true);
     if (is_cluster)
       root.setNode(name_of(links_[link].node));
+    root.setAnswersHeartbeats(is_cluster);
   });
   at.session = std::make_unique<peer_session>(*this, link, std::move(made));
   dispatcher_->take_link_up(link, ack, now().steady);

@@ -148,6 +148,9 @@ private:
   void lose(std::size_t link);
   void decide(std::uint16_t shard, const core::command& command);
   void carry_out(std::uint16_t shard, core::effect& effect);
+  /// The answer to a heartbeat.
+  [[nodiscard]] protocol::leases_extended extended(
+    std::uint16_t shard, std::uint64_t number, const std::vector<core::lease_beat>& beats);
   void grant(std::uint16_t shard, core::tasks_granted& granted, peer_session& to);
   void attach(std::uint16_t shard, peer_session& peer);
   void learn(std::size_t node, std::uint16_t shard);

@@ -184,8 +184,9 @@ void worker_process::receive(const protocol::wire_frame& frame) {
     if constexpr (std::is_same_v<S, schema::TaskBatch>) {
       if (see(m))
         box_.send([this, m] { dispatcher_.take(only_link, m, now()); });
-    } else if constexpr (std::is_same_v<S, schema::CreditNews>) {
-      throw std::runtime_error("a coordinator that is alone tells about credits");
+    } else if constexpr (
+      std::is_same_v<S, schema::CreditNews> || std::is_same_v<S, schema::HeartbeatReply>) {
+      throw std::runtime_error("a coordinator that is alone sends what only those of clusters do");
     } else if constexpr (requires { dispatcher_.take(only_link, m); }) {
       if (see(m))
         box_.send([this, m] { dispatcher_.take(only_link, m); });

@@ -221,6 +221,8 @@ using dispatcher_actor = caf::typed_actor<
   caf::reacts_to<from_link<schema::ClusterMap>>,
   // Moves credits to where tasks wait.
   caf::reacts_to<from_link<schema::CreditNews>>,
+  // Counts leases from their heartbeats that are answered.
+  caf::reacts_to<from_link<schema::HeartbeatReply>>,
   // Resends reports and sends the held leases to every shard.
   caf::reacts_to<link_up>,
   // Handlers go on running; their leases stay valid until they expire.

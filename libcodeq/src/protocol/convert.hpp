@@ -40,6 +40,9 @@ struct shard_place {
 /// The number of a request, which its refusal needs.
 [[nodiscard]] result<std::uint64_t> number_of(const enqueue_request& message);
 
+/// 0: the heartbeat wants no reply, or cannot be read.
+[[nodiscard]] std::uint64_t number_of(const heartbeat_request& message);
+
 /// The fields of an enqueue request that a session needs.
 struct enqueue_outline {
   std::uint64_t number = 0;

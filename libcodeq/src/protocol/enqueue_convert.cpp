@@ -74,6 +74,12 @@ result<std::uint64_t> number_of(const enqueue_request& message) {
   return message.read([](auto reader) -> result<std::uint64_t> { return reader.getNumber(); });
 }
 
+std::uint64_t number_of(const heartbeat_request& message) {
+  const auto number =
+    message.read([](auto reader) -> result<std::uint64_t> { return reader.getNumber(); });
+  return number ? *number : 0;
+}
+
 result<shard_id> checked_shard(std::uint64_t number, std::size_t shard_count) {
   if (number >= shard_count)
     return error{errc::protocol_error, "no shard " + std::to_string(number)};

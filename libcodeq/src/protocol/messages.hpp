@@ -69,6 +69,7 @@ using limit_request = frame<schema::LimitRequest>;
 using limit_reply = frame<schema::LimitReply>;
 using claim_at = frame<schema::ClaimAt>;
 using claim_news = frame<schema::ClaimNews>;
+using heartbeat_reply = frame<schema::HeartbeatReply>;
 
 /// A list of schema types.
 template <class... Bodies>
@@ -174,7 +175,8 @@ using all_bodies = body_list<
   schema::LimitRequest,
   schema::LimitReply,
   schema::ClaimAt,
-  schema::ClaimNews>;
+  schema::ClaimNews,
+  schema::HeartbeatReply>;
 
 /// Number of bodies before `S` in the list; the size of the list when it does not contain `S`.
 template <class S, class... Bodies>

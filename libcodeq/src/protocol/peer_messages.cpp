@@ -93,6 +93,10 @@ struct reply_writer {
     write(make_leases_lost(shard, r.leases).to_wire());
   }
 
+  void operator()(const leases_extended& r) const {
+    write(make_heartbeat_reply(shard, r.number, r.leases).to_wire());
+  }
+
   void operator()(const core::resumed&) const { write(make_resume_reply(shard).to_wire()); }
 
   void operator()(const core::cancel_wanted& r) const {

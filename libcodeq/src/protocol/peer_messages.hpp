@@ -68,6 +68,12 @@ struct tasks_told {
   std::vector<awaited_task> tasks;
 };
 
+/// The leases of a `HeartbeatRequest` that are extended.
+struct leases_extended {
+  std::uint64_t number = 0;
+  std::vector<core::task_lease> leases;
+};
+
 /// Answers a `StatusRequest`.
 struct status_answered {
   std::uint64_t number = 0;
@@ -102,6 +108,7 @@ using peer_reply = std::variant<
   core::reports_answered,
   core::checkpoints_saved,
   core::leases_lost,
+  leases_extended,
   core::resumed,
   core::cancel_wanted,
   core::change_answered,

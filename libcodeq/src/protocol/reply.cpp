@@ -38,6 +38,14 @@ void write_run(schema::TaskRun::Builder to, const core::granted_run& run) {
   }
 }
 
+void write_leases(
+  capnp::List<schema::TaskLease>::Builder to, std::span<const core::task_lease> leases) {
+  for (capnp::uint i = 0; i < leases.size(); ++i) {
+    to[i].setSeq(leases[i].seq);
+    to[i].setToken(value(leases[i].token));
+  }
+}
+
 std::size_t checkpoint_bytes(const core::granted_run& run) {
   std::size_t total = 0;
   for (const auto& checkpoint : run.checkpoints)
@@ -122,12 +130,19 @@ make_checkpoints_saved(shard_id shard, std::span<const core::saved_checkpoint> c
 leases_lost make_leases_lost(shard_id shard, std::span<const core::task_lease> leases) {
   return leases_lost::build([&](auto r) {
     r.setShard(value(shard));
-    auto list = r.initLeases(count_of(leases.size()));
-    for (capnp::uint i = 0; i < leases.size(); ++i) {
-      list[i].setSeq(leases[i].seq);
-      list[i].setToken(value(leases[i].token));
-    }
+    write_leases(r.initLeases(count_of(leases.size())), leases);
   });
+}
+
+heartbeat_reply make_heartbeat_reply(
+  shard_id shard, std::uint64_t number, std::span<const core::task_lease> leases) {
+  return heartbeat_reply::build(
+    [&](auto r) {
+      r.setShard(value(shard));
+      r.setNumber(number);
+      write_leases(r.initLeases(count_of(leases.size())), leases);
+    },
+    leases.size() * 2 + 16);
 }
 
 resume_reply make_resume_reply(shard_id shard) {

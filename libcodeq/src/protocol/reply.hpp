@@ -28,6 +28,9 @@ make_checkpoints_saved(shard_id shard, std::span<const core::saved_checkpoint> c
 [[nodiscard]] leases_lost
 make_leases_lost(shard_id shard, std::span<const core::task_lease> leases);
 
+[[nodiscard]] heartbeat_reply make_heartbeat_reply(
+  shard_id shard, std::uint64_t number, std::span<const core::task_lease> leases);
+
 [[nodiscard]] resume_reply make_resume_reply(shard_id shard);
 
 /// One task of an await request.

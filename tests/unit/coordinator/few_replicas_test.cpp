@@ -48,6 +48,19 @@ protected:
     shard_->committed(port_.submitted, now_);
   }
 
+  /// Heartbeats of the lease, and of one that is not there.
+  void beat(std::uint64_t number) {
+    const auto request = protocol::heartbeat_request::build([&](auto r) {
+      r.setNumber(number);
+      auto lines = r.initLeases(2);
+      lines[0].setSeq(seq_);
+      lines[0].setToken(value(token_));
+      lines[1].setSeq(seq_);
+      lines[1].setToken(value(token_) + 1);
+    });
+    shard_->take({worker, request}, now_);
+  }
+
   /// So much time passes, and the lease's timer fires.
   void pass(duration time) {
     now_.steady += time;
@@ -101,6 +114,26 @@ TEST_F(FewReplicas, LeaseDoesNotEndWhileTheyDoNotAnswer) {
   pass(11s);
 
   EXPECT_EQ(leases(), 1u);
+}
+
+TEST_F(FewReplicas, HeartbeatsAreAnsweredAtOnce) {
+  beat(7);
+
+  EXPECT_EQ(port_.answers, "extended 1 of 7 ") << "before any commit";
+}
+
+TEST_F(FewReplicas, HeartbeatsWithoutANumberAreNotAnswered) {
+  beat(0);
+
+  EXPECT_EQ(port_.answers, "");
+}
+
+TEST_F(FewReplicas, NoHeartbeatIsAnsweredWhileAnotherCoordinatorMayServe) {
+  port_.is_primary = false;
+
+  beat(7);
+
+  EXPECT_EQ(port_.answers, "");
 }
 
 TEST_F(FewReplicas, TaskThatIsCancelledKeepsItsLease) {

@@ -72,6 +72,11 @@ public:
   template <class Reply>
   void note(const Reply&) {}
 
+  void note(const protocol::leases_extended& extended) {
+    answers += "extended " + std::to_string(extended.leases.size()) + " of "
+               + std::to_string(extended.number) + ' ';
+  }
+
   template <class S>
   void note(const protocol::request_refused<S>& refused) {
     answers += std::to_string(refused.number) + ':'

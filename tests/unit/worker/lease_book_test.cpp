@@ -23,8 +23,15 @@ protected:
   }
 
   lease_book::look_result look(bool connected = true) {
-    return book.look(now, [connected](const lease_key&) { return connected; });
+    auto seen = book.look(now, [connected](const lease_key&) { return connected; });
+    if (!answered)
+      for (const auto& sent : seen.beats)
+        book.find(sent.key)->count_from(now);
+    return seen;
   }
+
+  /// The coordinator answers heartbeats.
+  bool answered = false;
 
   lease_book book;
   monotonic_time now{1'000'000ms};
@@ -123,6 +130,82 @@ TEST_F(LeaseBook, LookAfterTheLastLeaseNeedsNoOther) {
   EXPECT_TRUE(look().beats.empty());
 
   EXPECT_FALSE(book.next_look());
+}
+
+TEST_F(LeaseBook, LeaseCountsFromTheLastHeartbeatThatIsAnswered) {
+  answered = true;
+  auto key = hold(1, 10s);
+  now += 4s;
+  const auto sent = now;
+  EXPECT_EQ(look().beats.size(), 1u);
+  now += 1s;
+  book.find(key)->count_from(sent);
+
+  EXPECT_EQ(book.find(key)->valid_until(), sent + 10s);
+}
+
+TEST_F(LeaseBook, LeaseWhoseHeartbeatsAreNotAnsweredEnds) {
+  answered = true;
+  auto key = hold(1, 10s);
+  const auto until = now + 10s;
+  std::size_t beats = 0;
+  while (now < until) {
+    now = *book.next_look();
+    auto seen = look();
+    beats += seen.beats.size();
+    EXPECT_EQ(seen.over.size(), now == until ? 1u : 0u);
+  }
+
+  EXPECT_EQ(now, until) << "the look is due when the lease ends";
+  EXPECT_EQ(beats, 3u);
+  book.find(key)->stop = stop_cause::own;
+  EXPECT_TRUE(look().over.empty());
+}
+
+TEST_F(LeaseBook, LateLookEndsNoLeaseBeforeItsHeartbeatCanBeAnswered) {
+  answered = true;
+  auto key = hold(1, 10s);
+  now += 11s;
+  const auto sent = now;
+
+  auto seen = look();
+
+  EXPECT_EQ(seen.beats.size(), 1u);
+  EXPECT_TRUE(seen.over.empty());
+  now += 100ms;
+  EXPECT_TRUE(look().over.empty());
+  book.find(key)->count_from(sent);
+  now += 5s;
+  EXPECT_TRUE(look().over.empty());
+}
+
+TEST_F(LeaseBook, HeartbeatsOfAnEarlierConnectionAwaitNoAnswer) {
+  answered = true;
+  hold(1, 10s);
+  now += 4s;
+  EXPECT_EQ(look().beats.size(), 1u);
+  now += 7s;
+
+  EXPECT_EQ(book.beat_all(now, [](const lease_key&) { return true; }).size(), 1u);
+
+  EXPECT_TRUE(look().over.empty()) << "the new one may be answered";
+}
+
+TEST_F(LeaseBook, RequestOfTheHandlerCountsWhenItIsAnswered) {
+  auto key = hold(1, 10s);
+  auto& lease = *book.find(key);
+  now += 1s;
+  const auto asked = now;
+  lease.beat(now, 60s);
+  EXPECT_EQ(lease.valid_until(), asked + 9s);
+
+  now += 1s;
+  lease.beat(now);
+  lease.count_from(now);
+  EXPECT_EQ(lease.valid_until(), now + 10s);
+  lease.count_from(asked);
+
+  EXPECT_EQ(lease.valid_until(), asked + 60s);
 }
 
 TEST_F(LeaseBook, SameTaskUnderTwoTokensIsTwoLeases) {

@@ -239,6 +239,8 @@ protocol::hello_ack registrar::make_ack(const newcomer& who, timestamp now) cons
     r.setTakesPrefixes(true);
     r.setTakesClaims(options_.places != nullptr);
     r.setTakesReach(true);
+    // Alone, no other coordinator can give a lease to another worker.
+    r.setAnswersHeartbeats(options_.places != nullptr);
     if (options_.places)
       r.setNode(options_.node);
     if (who.bearer)

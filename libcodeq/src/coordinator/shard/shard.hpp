@@ -299,6 +299,10 @@ private:
 
   // Answer requests for data that this peer may not see as if it did not exist.
   void reply_not_there(core::peer_id peer, const std::vector<core::lease_beat>& beats);
+  /// Does not wait for a commit: an extension is not stored, and a shard that waits for others
+  /// extends leases all the same.
+  void reply_extended(
+    core::peer_id peer, std::uint64_t number, const std::vector<core::lease_beat>& beats);
   void reply_not_there(core::peer_id peer, const std::vector<core::lease_report>& reports);
   void reply_not_there(core::peer_id peer, const std::vector<sequence>& awaited);
 

@@ -153,6 +153,8 @@ shard::read(const peer_request& by, const protocol::heartbeat_request& m, const 
     return std::nullopt;
   if (command && by.sender)
     reply_not_there(by.peer, access::take_foreign(*by.sender, *state_, *command));
+  if (command)
+    reply_extended(by.peer, protocol::number_of(m), command->beats);
   return command;
 }
 
@@ -270,6 +272,18 @@ void shard::reply_not_there(core::peer_id peer, const std::vector<core::lease_be
     lost.leases.push_back({beat.seq, beat.token});
   if (!lost.leases.empty())
     reply_to(peer, std::move(lost));
+}
+
+void shard::reply_extended(
+  core::peer_id peer, std::uint64_t number, const std::vector<core::lease_beat>& beats) {
+  if (number == 0)
+    return;
+  protocol::leases_extended told{number, {}};
+  for (const auto& beat : beats)
+    if (const auto* lease = state_->leases.find(beat.token); lease && lease->seq == beat.seq)
+      told.leases.push_back({beat.seq, beat.token});
+  if (!told.leases.empty())
+    reply_to(peer, std::move(told));
 }
 
 void shard::reply_not_there(core::peer_id peer, const std::vector<core::lease_report>& reports) {

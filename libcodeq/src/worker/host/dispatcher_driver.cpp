@@ -209,6 +209,9 @@ actors::dispatcher_actor::behavior_type drive_dispatcher(
       self->state.hosted().take(m.link, m.message, self->state.now());
     },
     [take](const from_link<schema::CreditNews>& m) { take(m); },
+    [self](const from_link<schema::HeartbeatReply>& m) {
+      self->state.hosted().take(m.link, m.message, self->state.now());
+    },
     [self](const actors::link_up& up) { self->state.take_link_up(up); },
     [self](const actors::link_down& down) { self->state.take_link_down(down); },
     [self](const actors::links_spawned& spawned) { self->state.take_links(spawned.links); },

@@ -70,7 +70,7 @@ void dispatcher_driver::note_refused(const report_answer& answer) {
 
 void dispatcher_driver::note_over(const task_id& task, fencing_token token) {
   CODEQ_LOG_WARN(
-    "worker stops a task task={} token={} reason=\"no connection for the time of its lease\"",
+    "worker stops a task task={} token={} reason=\"no coordinator has extended its lease in time\"",
     to_string(task),
     value(token));
 }

@@ -33,7 +33,8 @@ actors::frame_sink dispatcher_sink(actors::dispatcher_actor dispatcher, std::siz
       || offer(std::type_identity<schema::ResumeReply>{})
       || offer(std::type_identity<schema::CheckpointsSaved>{})
       || offer(std::type_identity<schema::ClusterMap>{})
-      || offer(std::type_identity<schema::CreditNews>{}));
+      || offer(std::type_identity<schema::CreditNews>{})
+      || offer(std::type_identity<schema::HeartbeatReply>{}));
     return taken;
   };
 }

@@ -109,7 +109,7 @@ void dispatcher::wake(std::uint64_t number, monotonic_time now) {
 void dispatcher::look_at_leases(monotonic_time now) {
   look_armed_.reset();
   auto seen = book_.look(now, [this](const lease_key& key) { return link_of(key).has_value(); });
-  send_beats(std::move(seen.beats));
+  send_beats(std::move(seen.beats), now);
   for (const auto& key : seen.over) {
     auto& lease = *book_.find(key);
     port_.note_over({key.shard, lease.seq}, key.token);
@@ -121,14 +121,35 @@ void dispatcher::look_at_leases(monotonic_time now) {
   arm_look(now);
 }
 
-void dispatcher::send_beats(std::vector<beat> beats) {
+void dispatcher::send_beats(std::vector<beat> beats, monotonic_time now) {
   std::vector<std::vector<beat>> by_link(links_.size());
   for (auto& line : beats)
-    if (auto link = link_of(line.key))
+    if (auto link = link_of(line.key)) {
       by_link[*link].push_back(line);
-  for (std::size_t link = 0; link < by_link.size(); ++link)
-    for (const auto& request : make_heartbeats(std::move(by_link[link])))
+      if (!links_[*link].answers_heartbeats)
+        book_.find(line.key)->count_from(now);
+    }
+  for (std::size_t link = 0; link < by_link.size(); ++link) {
+    const auto number = heartbeat_number(link, now);
+    for (const auto& request : make_heartbeats(std::move(by_link[link]), number))
       send_to(link, request.to_wire());
+  }
+}
+
+std::uint64_t dispatcher::heartbeat_number(std::size_t link, monotonic_time now) const {
+  const auto since = static_cast<std::uint64_t>(now.time_since_epoch().count());
+  return links_[link].answers_heartbeats ? since : 0;
+}
+
+void dispatcher::take(
+  std::size_t link, const protocol::heartbeat_reply& reply, monotonic_time now) {
+  auto read = read_heartbeat_reply(store_of(link), reply);
+  if (!read)
+    return port_.break_link(link, read.error());
+  const monotonic_time sent{duration{static_cast<duration::rep>(read->number)}};
+  for (const auto& key : read->leases)
+    if (auto* lease = book_.find(key))
+      lease->count_from(std::min(sent, now));
 }
 
 void dispatcher::arm_look(monotonic_time now) {
@@ -154,17 +175,19 @@ void dispatcher::pass_news_on(monotonic_time now) {
     auto said = lease.line->take();
     if (!said.progressed && !said.checkpoint)
       return;
-    if (said.extend > duration{0})
-      lease.extended_until = now + said.extend;
-    lease.count_from(now);
+    lease.beat(now, said.extend);
+    if (!links_[*link].answers_heartbeats)
+      lease.count_from(now);
     by_link[*link].push_back(
       {{key, lease.seq, lease.phase, true, said.extend},
        std::move(said.line),
        std::move(said.checkpoint)});
   });
-  for (std::size_t link = 0; link < by_link.size(); ++link)
-    for (const auto& request : make_progress(std::move(by_link[link])))
+  for (std::size_t link = 0; link < by_link.size(); ++link) {
+    const auto number = heartbeat_number(link, now);
+    for (const auto& request : make_progress(std::move(by_link[link]), number))
       send_to(link, request.to_wire());
+  }
 }
 
 base::worker_node_counts dispatcher::counts() const {

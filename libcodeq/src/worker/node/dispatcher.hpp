@@ -109,6 +109,7 @@ public:
   void take(std::size_t link, const protocol::checkpoints_saved& saved);
   void take(std::size_t link, const protocol::cluster_map_news& told, monotonic_time now);
   void take(std::size_t link, const protocol::credit_news& news);
+  void take(std::size_t link, const protocol::heartbeat_reply& reply, monotonic_time now);
 
   // Handlers.
 
@@ -176,6 +177,7 @@ private:
     /// It heeds whether this node reaches all coordinators, and what it knows of that.
     bool takes_reach = false;
     bool knows_reach = false;
+    bool answers_heartbeats = false;
     /// Shards that have not answered the resume.
     std::set<shard_id> resuming;
     /// Version of the open queues that the coordinator knows; 0: those of the hello.
@@ -240,7 +242,10 @@ private:
   void resend_news(const lease_book::lease_test& is_meant);
   void forget_link(std::size_t link);
   void look_at_leases(monotonic_time now);
-  void send_beats(std::vector<beat> beats);
+  void send_beats(std::vector<beat> beats, monotonic_time now);
+  /// The number of a heartbeat that is sent now: the time, so that the answer tells from when the
+  /// leases count. 0 when the coordinator answers none.
+  [[nodiscard]] std::uint64_t heartbeat_number(std::size_t link, monotonic_time now) const;
   void arm_look(monotonic_time now);
   void schedule_flush();
   [[nodiscard]] std::uint64_t wake_at(monotonic_time due, monotonic_time now);

@@ -37,6 +37,7 @@ void dispatcher::take_link_up(
   auto shards = ack.read([&](schema::HelloAck::Reader read) -> result<std::size_t> {
     takes_patterns = read.getTakesPrefixes();
     at.takes_reach = read.getTakesReach();
+    at.answers_heartbeats = read.getAnswersHeartbeats();
     node.assign(read.getNode().cStr(), read.getNode().size());
     return read.getShardCount();
   });
@@ -153,7 +154,7 @@ void dispatcher::resume_shards(std::span<const shard_id> shards, monotonic_time 
       // The shard may not know which queues this node wants at present.
       links_[*link].queues_version = 0;
     }
-  send_beats(std::move(held));
+  send_beats(std::move(held), now);
   resend_news(is_meant);
   schedule_flush();
 }
@@ -193,7 +194,7 @@ void dispatcher::resume(std::size_t link, std::size_t shards, monotonic_time now
   for (const auto& request : make_resumes(held, shards))
     send_to(link, request.to_wire());
   // A lease that the coordinator still knows may be about to expire: send a heartbeat right away.
-  send_beats(std::move(held));
+  send_beats(std::move(held), now);
   resend_news(is_of_link);
 }
 

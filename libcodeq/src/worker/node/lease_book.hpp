@@ -37,13 +37,18 @@ struct held_lease {
   stop_cause stop = stop_cause::none;
   /// Time that it is valid after each heartbeat.
   duration lease{0};
-  /// When the task was received or the latest heartbeat was sent, whichever is later.
+  /// When the task was received or the latest heartbeat that counts was sent, whichever is later.
   monotonic_time counted_from;
+  /// When the first heartbeat that does not count yet was sent, if later than `counted_from`.
+  monotonic_time beaten_at{};
   std::shared_ptr<cancellation> cancel;
   /// Connects to the handler once it runs.
   std::shared_ptr<attempt_line> line{};
   /// When the handler got the task.
   monotonic_time started_at{};
+  /// When the handler's latest request of validity was sent, and for how long.
+  monotonic_time asked_at{};
+  duration asked{0};
   /// End of the validity that the handler requested, independent of heartbeats.
   monotonic_time extended_until{};
 
@@ -52,9 +57,23 @@ struct held_lease {
     return std::max(counted_from + lease, extended_until);
   }
 
-  /// A heartbeat was sent at `now`.
-  void count_from(monotonic_time now) {
-    counted_from = now;
+  [[nodiscard]] bool awaits_answer() const noexcept { return beaten_at > counted_from; }
+
+  /// A heartbeat was sent at `now`; `extend` is what the handler requested by it, or zero.
+  void beat(monotonic_time now, duration extend = {}) {
+    if (!awaits_answer())
+      beaten_at = now;
+    if (extend > duration{0}) {
+      asked_at = now;
+      asked = extend;
+    }
+  }
+
+  /// The heartbeat that was sent at `sent` counts: it is answered, or its coordinator answers none.
+  void count_from(monotonic_time sent) {
+    counted_from = std::max(counted_from, sent);
+    if (sent == asked_at)
+      extended_until = std::max(extended_until, asked_at + asked);
     if (line)
       line->set_valid_until(valid_until());
   }
@@ -76,15 +95,18 @@ struct beat {
 /// The leases of this node and the times of their heartbeats. Pure: gets the time as a parameter,
 /// sends nothing. A look is due a quarter of the shortest lease after the previous one; it lists
 /// the leases that have less than three quarters of their time left. So each lease gets a heartbeat
-/// before half of it has passed, and tasks that end quickly need none.
+/// before half of it has passed, and tasks that end quickly need none. A coordinator of a cluster
+/// answers heartbeats while no other one may serve the shard; a lease whose heartbeats it does not
+/// answer ends here as if it was not connected.
 class lease_book {
 public:
   using lease_test = std::function<bool(const lease_key& key)>;
 
   struct look_result {
-    /// Heartbeats to send now; they count as sent.
+    /// Heartbeats to send now; they are noted as sent.
     std::vector<beat> beats;
-    /// Leases that have expired while their coordinator is not connected; each is listed once.
+    /// Leases that have expired while their coordinator is not connected or does not answer; each
+    /// is listed until its attempt is stopped.
     std::vector<lease_key> over;
   };
 
@@ -103,7 +125,7 @@ public:
   [[nodiscard]] look_result look(monotonic_time now, const lease_test& is_reached);
 
   /// Every lease that `is_meant`, in ascending order, for a resume or for heartbeats after a
-  /// reconnect; heartbeats count as sent at `now`.
+  /// reconnect; heartbeats are noted as sent at `now`, and those of before await no answer.
   [[nodiscard]] std::vector<beat> beat_all(monotonic_time now, const lease_test& is_meant);
 
   /// When the next look is due; empty when no lease is held.

@@ -66,8 +66,18 @@ read_checkpoints_saved(std::size_t store, const protocol::checkpoints_saved& sav
 
 [[nodiscard]] result<shard_id> read_resume_reply(const protocol::resume_reply& reply);
 
-/// One heartbeat per shard of `beats`. @pre all belong to one store
-[[nodiscard]] std::vector<protocol::heartbeat_request> make_heartbeats(std::vector<beat> beats);
+/// The leases that a coordinator extended, and the number of the request.
+struct extended_leases {
+  std::uint64_t number = 0;
+  std::vector<lease_key> leases;
+};
+
+[[nodiscard]] result<extended_leases>
+read_heartbeat_reply(std::size_t store, const protocol::heartbeat_reply& reply);
+
+/// One heartbeat per shard of `beats`, each with that number. @pre all belong to one store
+[[nodiscard]] std::vector<protocol::heartbeat_request>
+make_heartbeats(std::vector<beat> beats, std::uint64_t number = 0);
 
 /// News of a lease's handler.
 struct progress_of {
@@ -77,7 +87,8 @@ struct progress_of {
 };
 
 /// As `make_heartbeats`, with the handlers' news. @pre all belong to one store
-[[nodiscard]] std::vector<protocol::heartbeat_request> make_progress(std::vector<progress_of> said);
+[[nodiscard]] std::vector<protocol::heartbeat_request>
+make_progress(std::vector<progress_of> said, std::uint64_t number = 0);
 
 /// One resume request for each shard 0 .. `shards` - 1, including shards without held leases.
 [[nodiscard]] std::vector<protocol::resume_request>

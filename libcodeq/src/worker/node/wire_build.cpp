@@ -25,10 +25,11 @@ void fill_beat(schema::HeartbeatRequest::Beat::Builder line, const beat& from) {
   line.setExtendMs(static_cast<std::uint64_t>(from.extend.count()));
 }
 
-protocol::heartbeat_request make_heartbeat(std::span<const beat> beats) {
+protocol::heartbeat_request make_heartbeat(std::span<const beat> beats, std::uint64_t number) {
   return protocol::heartbeat_request::build(
     [&](schema::HeartbeatRequest::Builder root) {
       root.setShard(value(beats.front().key.shard));
+      root.setNumber(number);
       auto lines = root.initLeases(static_cast<unsigned>(beats.size()));
       for (unsigned i = 0; i < lines.size(); ++i)
         fill_beat(lines[i], beats[i]);
@@ -54,13 +55,15 @@ std::size_t checkpoint_bytes(const progress_of& said) {
   return said.checkpoint ? said.checkpoint->data.size() : 0;
 }
 
-protocol::heartbeat_request make_progress_of_shard(std::span<const progress_of> said) {
+protocol::heartbeat_request
+make_progress_of_shard(std::span<const progress_of> said, std::uint64_t number) {
   auto has_line = [](const progress_of& each) { return each.line.has_value(); };
   auto count = std::count_if(said.begin(), said.end(), has_line);
   auto has_checkpoint = [](const progress_of& each) { return each.checkpoint.has_value(); };
   auto checkpoint_count = std::count_if(said.begin(), said.end(), has_checkpoint);
   return protocol::heartbeat_request::build([&](schema::HeartbeatRequest::Builder root) {
     root.setShard(value(said.front().lease.key.shard));
+    root.setNumber(number);
     auto beats = root.initLeases(static_cast<unsigned>(said.size()));
     auto lines = root.initProgress(static_cast<unsigned>(count));
     auto checkpoints = root.initCheckpoints(static_cast<unsigned>(checkpoint_count));
@@ -134,7 +137,8 @@ void fill_patterns(
 
 } // namespace
 
-std::vector<protocol::heartbeat_request> make_heartbeats(std::vector<beat> beats) {
+std::vector<protocol::heartbeat_request>
+make_heartbeats(std::vector<beat> beats, std::uint64_t number) {
   auto by_shard = [](const beat& a, const beat& b) { return a.key < b.key; };
   std::sort(beats.begin(), beats.end(), by_shard);
   std::vector<protocol::heartbeat_request> made;
@@ -143,13 +147,14 @@ std::vector<protocol::heartbeat_request> make_heartbeats(std::vector<beat> beats
     while (end < beats.size() && beats[end].key.shard == beats[begin].key.shard
            && end - begin < tuning::beats_per_request_max)
       ++end;
-    made.push_back(make_heartbeat(std::span(beats).subspan(begin, end - begin)));
+    made.push_back(make_heartbeat(std::span(beats).subspan(begin, end - begin), number));
     begin = end;
   }
   return made;
 }
 
-std::vector<protocol::heartbeat_request> make_progress(std::vector<progress_of> said) {
+std::vector<protocol::heartbeat_request>
+make_progress(std::vector<progress_of> said, std::uint64_t number) {
   auto by_shard = [](const auto& a, const auto& b) { return a.lease.key < b.lease.key; };
   std::sort(said.begin(), said.end(), by_shard);
   std::vector<protocol::heartbeat_request> made;
@@ -159,7 +164,7 @@ std::vector<protocol::heartbeat_request> make_progress(std::vector<progress_of> 
     while (end < said.size() && said[end].lease.key.shard == said[begin].lease.key.shard
            && bytes + checkpoint_bytes(said[end]) <= tuning::checkpoint_bytes_per_request_max)
       bytes += checkpoint_bytes(said[end++]);
-    made.push_back(make_progress_of_shard(std::span(said).subspan(begin, end - begin)));
+    made.push_back(make_progress_of_shard(std::span(said).subspan(begin, end - begin), number));
     begin = end;
   }
   return made;

@@ -183,6 +183,16 @@ read_leases_lost(std::size_t store, const protocol::leases_lost& lost) {
   });
 }
 
+result<extended_leases>
+read_heartbeat_reply(std::size_t store, const protocol::heartbeat_reply& reply) {
+  return reply.read([&](schema::HeartbeatReply::Reader reader) -> result<extended_leases> {
+    extended_leases extended{reader.getNumber(), {}};
+    for (auto lease : reader.getLeases())
+      extended.leases.push_back(ref_of(store, reader.getShard(), lease).key);
+    return extended;
+  });
+}
+
 result<lease_ref> read_cancel_notice(std::size_t store, const protocol::cancel_notice& notice) {
   return notice.read([&](schema::CancelNotice::Reader reader) -> result<lease_ref> {
     return ref_of(store, reader.getShard(), reader.getLease());
