@@ -274,7 +274,7 @@ struct QueueRequest {
     pause @5 :Void;
     resume @6 :Void;
     fairness @8 :FairnessPart;
-    # As `show`; the reply also lists fairness keys.
+    # As `show`; the reply also lists fairness keys, and accounts for the waiting tasks.
     explain @9 :Void;
     # As `show`; the reply also accounts for the waiting tasks.
     weigh @11 :Void;
@@ -309,7 +309,8 @@ struct QueueReply {
   fairness @5 :Fairness;
   # With `fairness`. Coordinators that do not know it refuse the request.
   waits @6 :Waits;
-  # With `explain`. Coordinators that do not know it refuse the request.
+  # With `explain`, which coordinators that do not know it refuse, and with `fairness`, where older
+  # ones leave it out.
 
   struct Waits {
     reasons @0 :List(Reason);

@@ -249,7 +249,9 @@ struct NeighbourMessage {
     name @1 :Text;
     # Name of the queue or the limit.
     record @2 :Data;
-    # A `QueueRecord` or `LimitRecord`, as the store contains it; its time means nothing.
+    # A `QueueRecord` or `LimitRecord`, as the store contains it. The time of a queue is that of the
+    # latest resume by an operator, by the sender's clock, since its start; 0: none. What its
+    # breaker counted before is void. The time of a limit means nothing.
   }
 
   struct Pause {

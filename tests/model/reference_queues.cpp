@@ -159,7 +159,7 @@ void reference_shard::count_for_breaker(
 
 void reference_shard::run(const core::pause_queue& c) {
   auto& settings = queues[c.queue];
-  if (settings.paused != c.paused)
+  if (settings.paused != c.paused || !c.paused)
     attempts.erase(c.queue);
   settings.paused = c.paused;
   settings.pause_reason.clear();

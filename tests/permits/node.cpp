@@ -42,12 +42,33 @@ void node::serve() {
   for (const auto& [name, concurrency] : concurrencies)
     decide(set_limit{
       producer_peer, 1, {"default", name}, limit_definition{.concurrency = concurrency}});
-  auto worker = std::make_shared<const worker_identity>(worker_identity{"w", 1});
   set_maximum(around_.maximum());
   set_depth(around_.max_depth());
+  connect_worker();
+}
+
+void node::connect_worker() {
+  const auto is_new = !std::exchange(has_worker_, true);
+  auto worker =
+    std::make_shared<const worker_identity>(worker_identity{"w", worker_process_});
+  if (is_new)
+    decide(replace_worker{worker});
   decide(attach_worker{worker_peer, worker, {{"default", "q"}, bounded_queue}});
   decide(resume{worker_peer, worker, {}});
   decide(claim{worker_peer, around_.credits});
+}
+
+bool node::kill_worker() {
+  if (!is_up_ || !std::exchange(has_worker_, false))
+    return false;
+  ++worker_process_;
+  decide(detach_peer{worker_peer});
+  return true;
+}
+
+void node::start_worker() {
+  if (is_up_ && !has_worker_)
+    connect_worker();
 }
 
 void node::kill() {
@@ -122,6 +143,8 @@ void node::carry_out(const effect& e) {
 }
 
 void node::complete(const tasks_granted& granted) {
+  if (!has_worker_)
+    return;
   for (const auto& run : granted.runs)
     for (std::uint32_t i = 0; i < run.count; ++i) {
       lease_report done;
@@ -143,13 +166,16 @@ void node::complete(const tasks_granted& granted) {
       default:
         break;
       }
-      later(duration{around_.below(around_.run_max)}, [this, done, again = !granted.redelivered] {
+      const auto end = [this, done, again = !granted.redelivered, by = worker_process_] {
+        if (by != worker_process_)
+          return;
         note_limited(done);
         decide(report{worker_peer, {done}});
         ++around_.completed;
         if (again)
           decide(claim{worker_peer, 1});
-      });
+      };
+      later(duration{around_.below(around_.run_max)}, end);
     }
 }
 
@@ -191,6 +217,8 @@ void node::enqueue_bounded(
 void node::enqueue_run_of(enqueue_run run, std::uint32_t count, std::uint8_t priority) {
   run.settings.lease = 1h;
   run.settings.max_attempts = 1000;
+  // After attempts that were lost with their worker.
+  run.settings.retry = {retry_kind::fixed, 100ms, 100ms};
   run.priority = priority;
   run.tasks = test::encode_bodies(count, 8);
   auto session = make_producer_id(around_.now().shard, 0, epoch_);

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstdlib>
+#include <iostream>
 
 namespace codeq::permits {
 
@@ -23,6 +25,9 @@ TEST(PermitSimulation, LimitsHoldOverShardsAndNoSlotIsLost) {
   std::uint64_t through_slots = 0;
   std::uint64_t deep_taken = 0;
   std::uint64_t deep_full = 0;
+  std::uint64_t killed_workers = 0;
+  std::uint64_t killed_shards = 0;
+  std::uint64_t power_cuts = 0;
 
   for (auto seed = first; seed < first + seeds; ++seed) {
     world run(seed);
@@ -32,12 +37,23 @@ TEST(PermitSimulation, LimitsHoldOverShardsAndNoSlotIsLost) {
     through_slots += run.through_slots;
     deep_taken += run.deep_taken;
     deep_full += run.deep_full;
+    killed_workers += run.killed_workers;
+    killed_shards += run.killed_shards;
+    power_cuts += run.power_cuts;
   }
+  std::cout << "kills: " << killed_workers << " of workers, " << killed_shards
+            << " of coordinators, " << power_cuts << " of these by power cuts, in " << seeds
+            << " seeds\n";
 
   EXPECT_GT(through_permits, seeds * 50);
   EXPECT_GT(through_slots, seeds * 50);
   EXPECT_GT(deep_taken, seeds * 100);
   EXPECT_GT(deep_full, seeds * 50);
+  // A seed may be one without faults.
+  if (seeds >= 100) {
+    EXPECT_GT(killed_workers, seeds);
+    EXPECT_GT(killed_shards, seeds * 10);
+  }
 }
 
 } // namespace codeq::permits

@@ -22,7 +22,8 @@ constexpr duration idle_max = 300ms;
 
 } // namespace
 
-world::world(std::uint64_t seed) : random_(seed) {
+world::world(std::uint64_t seed)
+  : random_(seed), kills_workers_(seed % 2 == 1), worker_random_(seed) {
   is_os_mode = below(2) == 0;
   is_faulty_ = below(8) != 0;
   maximum_ = 1 + below(4);
@@ -234,8 +235,10 @@ void world::disturb() {
     one.cancel_task();
   if (!is_faulty_)
     return;
+  disturb_workers();
   switch (below(100)) {
   case 0:
+    killed_shards += one.is_up() ? 1 : 0;
     one.kill();
     return bring_back(one);
   case 1:
@@ -247,7 +250,19 @@ void world::disturb() {
   }
 }
 
+void world::disturb_workers() {
+  if (!kills_workers_ || worker_random_() % 50 != 0)
+    return;
+  auto& one = *nodes_[worker_random_() % shard_count];
+  if (!one.kill_worker())
+    return;
+  ++killed_workers;
+  after(duration{100 + worker_random_() % 1500}, [&one] { one.start_worker(); });
+}
+
 void world::lose(node& one, std::uint64_t kept) {
+  killed_shards += one.is_up() ? 1 : 0;
+  power_cuts += one.is_up() ? 1 : 0;
   one.cut_power(kept);
   bring_back(one);
 }

@@ -42,6 +42,11 @@ public:
   void serve();
   void kill();
   void cut_power(std::uint64_t kept);
+  /// The worker's process dies: it reports nothing any more. Returns false when there is none.
+  bool kill_worker();
+  /// A new process of the worker, if there is none, takes over the name: the leases of the old one
+  /// are lost.
+  void start_worker();
   void decide(const core::command& c);
   /// An operator cancels a task that has not ended.
   void cancel_task();
@@ -74,6 +79,7 @@ public:
 
 private:
   void rebuild();
+  void connect_worker();
   void later(duration wait, std::function<void()> what);
   void close_turn();
   void write(const std::vector<core::event>& events, bool is_synced);
@@ -93,6 +99,9 @@ private:
   bool is_closing_ = false;
   bool has_lost_ = false;
   std::uint64_t process_ = 0;
+  /// The worker's process runs, and its number.
+  bool has_worker_ = true;
+  std::uint64_t worker_process_ = 1;
   std::uint64_t requests_ = 0;
   /// The requests that are not answered yet, and the number of tasks of each.
   std::map<std::uint64_t, std::uint32_t> deep_;
@@ -148,9 +157,14 @@ public:
   std::uint64_t deep_taken = 0;
   std::uint64_t deep_full = 0;
   std::uint64_t deep_put_off = 0;
+  /// Processes that died: of workers, and of shards, of which some lost what was not synced.
+  std::uint64_t killed_workers = 0;
+  std::uint64_t killed_shards = 0;
+  std::uint64_t power_cuts = 0;
 
 private:
   void disturb();
+  void disturb_workers();
   /// Cuts a shard's power: of what is not synced, `kept` events stay.
   void lose(node& one, std::uint64_t kept);
   void bring_back(node& one);
@@ -175,6 +189,9 @@ private:
   [[nodiscard]] std::string check_end();
 
   std::mt19937_64 random_;
+  /// In every other seed workers die, too. Their numbers leave the other seeds as they are.
+  bool kills_workers_;
+  std::mt19937_64 worker_random_;
   monotonic_time now_{std::chrono::hours{1}};
   std::uint64_t order_ = 0;
   std::map<std::pair<monotonic_time, std::uint64_t>, std::function<void()>> due_;

@@ -7,25 +7,13 @@
 #include "base/tuning.hpp"
 
 #include <algorithm>
-#include <map>
 #include <optional>
-#include <string>
 #include <tuple>
 #include <utility>
 
 namespace codeq::client {
 
 namespace {
-
-/// Adds what another shard says of a key.
-void add_share(fairness_share& to, const fairness_share& from) {
-  to.key = from.key;
-  to.weight = std::max(to.weight, from.weight);
-  to.ready += from.ready;
-  to.share_ppm += from.share_ppm;
-  to.expected_run = std::max(to.expected_run, from.expected_run);
-  to.wait = std::max(to.wait, from.wait);
-}
 
 /// Adds what another shard knows of the same limit or key. The owner of a key knows its leases.
 void add_wait(limit_key_info& to, const limit_key_info& part) {
@@ -145,35 +133,6 @@ queue_info merge_parts(
 bool is_known(const std::vector<queue_part>& parts) {
   return std::any_of(
     parts.begin(), parts.end(), [](const queue_part& part) { return part.is_known; });
-}
-
-fairness_page
-merge_fairness(queue_address queue, const std::vector<queue_part>& parts, std::size_t limit) {
-  std::map<std::string, fairness_share> all;
-  // A shard that has more keys says nothing of those after its last one.
-  std::optional<std::string> end;
-  fairness_page page;
-  page.queue = std::move(queue);
-  std::uint32_t sharers = 0;
-  for (const auto& part : parts) {
-    const auto& keys = part.fairness.keys;
-    page.active_keys += part.fairness.active_keys;
-    sharers += part.fairness.active_keys > 0 ? 1 : 0;
-    if (part.fairness.more && !keys.empty() && (!end || keys.back().key < *end))
-      end = keys.back().key;
-    for (const auto& share : keys)
-      add_share(all[share.key], share);
-  }
-  page.more = end.has_value();
-  for (auto& [key, share] : all) {
-    if (page.keys.size() == limit || (end && key > *end)) {
-      page.more = true;
-      break;
-    }
-    share.share_ppm /= std::max(sharers, 1u);
-    page.keys.push_back(std::move(share));
-  }
-  return page;
 }
 
 result<queue_explanation> merge_explanations(

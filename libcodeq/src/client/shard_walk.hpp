@@ -27,10 +27,6 @@ namespace codeq::client {
 /// True when a shard has the queue.
 [[nodiscard]] bool is_known(const std::vector<queue_part>& parts);
 
-/// The first `limit` fairness keys of the whole queue, given those of its parts.
-[[nodiscard]] fairness_page
-merge_fairness(queue_address queue, const std::vector<queue_part>& parts, std::size_t limit);
-
 /// The explanation of the whole queue, given the answers of all shards. Those that did not answer
 /// are in `missing_shards`. Error: that of the first shard, when none answered.
 [[nodiscard]] result<queue_explanation>

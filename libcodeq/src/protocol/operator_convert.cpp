@@ -205,7 +205,8 @@ result<queue_command> read_queue_request(schema::QueueRequest::Reader from, aske
     auto part = read_fairness_part(from.getFairness());
     if (!part)
       return part.error();
-    return queue_command{core::show_queue{by.peer, number, queue, std::move(*part)}};
+    // How its slots are used says how long keys wait.
+    return queue_command{core::show_queue{by.peer, number, queue, std::move(*part), true}};
   }
   case schema::QueueRequest::EXPLAIN:
     return queue_command{core::show_queue{by.peer, number, queue, {}, true}};

@@ -157,6 +157,19 @@ class FairnessOverShards(cluster.ClusterTest):
         started = [line.split()[4] for line in self.path.read_text().splitlines()]
         return max(started.index(task) for task in tasks) + 1 - len(tasks)
 
+    def test_shares_are_those_among_the_keys_of_all_shards(self):
+        self.path = self.cluster.path("starts")
+        self.cluster.start_coordinator("--shards", "8")
+        self.cluster.ctl("queue", "set", "sleep", "--max-depth", "0")
+        self.cluster.ctl("queue", "pause", "sleep")
+        for _ in range(8):
+            self.add("many", 2)
+        self.add("one", 1)
+        self.cluster.ctl("queue", "fairness", "sleep", "--key", "one", "--weight", "3")
+        told = json.loads(self.cluster.ctl("--json", "queue", "fairness", "sleep"))["keys"]
+        self.assertEqual([("many", 16, 250_000), ("one", 1, 750_000)], [
+            (key["fairness_key"], key["ready"], key["share_ppm"]) for key in told])
+
     # As many as the small key has, and those of a second of run time: 20 of 50 ms. Shards that gave
     # turns by themselves would start the whole flood.
     flood_max = 120

@@ -216,6 +216,7 @@ TEST(OperatorConvert, QueueRequestsBecomeTheirCommands) {
   EXPECT_EQ(listed.fairness->after, "k");
   EXPECT_EQ(listed.fairness->limit, 3u);
   EXPECT_FALSE(listed.fairness->from_start);
+  EXPECT_TRUE(listed.is_explained) << "how slots are used says how long keys wait";
   EXPECT_TRUE(std::get<core::pause_queue>(of([](auto r) { r.setPause(); })).paused);
   EXPECT_FALSE(std::get<core::pause_queue>(of([](auto r) { r.setResume(); })).paused);
   auto configure = std::get<core::configure_queue>(of([](auto r) {

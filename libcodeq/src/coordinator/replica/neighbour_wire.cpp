@@ -25,7 +25,7 @@ constexpr std::size_t run_words = 128;
 constexpr std::size_t setting_words = 16;
 
 std::string record_of(const core::carried_queue& one) {
-  return storage::encode(core::queue_configured{0, {}, one.queue, one.settings});
+  return storage::encode(core::queue_configured{0, one.resumed_at, one.queue, one.settings});
 }
 
 std::string record_of(const core::carried_limit& one) {
@@ -182,7 +182,7 @@ result<core::command> read(schema::NeighbourMessage::Settings::Reader in, shard_
     auto record = storage::decode_queue(protocol::string_of(one.getRecord()), queue);
     if (!record)
       return record.error();
-    all.queues.push_back({queue, record->settings});
+    all.queues.push_back({queue, record->settings, record->at});
   }
   for (auto one : in.getLimits()) {
     const limit_address limit{

@@ -146,7 +146,7 @@ std::vector<core::adopt_settings> shard::all_settings() const {
   };
   for (const auto& [arrival, index] : state_->queues_by_arrival)
     if (const auto& queue = *state_->queues[index]; queue.settings != core::queue_settings{})
-      open_part().queues.push_back({queue.address, queue.settings});
+      open_part().queues.push_back({queue.address, queue.settings, queue.resumed_at});
   state_->limits.for_each([&](const limit_address& limit, const limit_definition& definition) {
     open_part().limits.push_back({limit, definition});
   });

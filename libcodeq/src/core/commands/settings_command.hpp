@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/operator_types.hpp"
+#include "codeq/time.hpp"
 
 #include "core/commands/task_settings.hpp"
 
@@ -16,6 +17,8 @@ struct carried_queue {
   queue_address queue;
   /// As on each shard.
   queue_settings settings;
+  /// See `queue_state::resumed_at`.
+  timestamp resumed_at{};
 };
 
 struct carried_limit {

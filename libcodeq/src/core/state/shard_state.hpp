@@ -122,9 +122,12 @@ struct queue_state {
   /// The ends of attempts for the queue's breaker; null until one is counted, and while the queue
   /// is paused. Volatile.
   std::unique_ptr<failure_window> failures;
-  /// The queue's breaker on this shard has paused it, and the shard that carries settings may not
+  /// When the queue's breaker on this shard paused it, if the shard that carries settings may not
   /// know. Volatile.
-  bool has_untold_pause = false;
+  std::optional<timestamp> untold_trip;
+  /// The latest resume by an operator that this shard knows of, while the queue has a breaker: what
+  /// failed before does not count. By the clock of the shard that said it. Volatile.
+  timestamp resumed_at{};
   /// True when the queue is in `shard_state::stirred`.
   bool is_stirred = false;
   /// True when the queue is in `shard_state::changed_totals`.

@@ -256,6 +256,9 @@ private:
   void count_for_breaker(queue_state& queue, const lease_end& e);
   /// Pauses the queue unless it is paused.
   void pause_by_breaker(const queue_state& queue, const std::string& reason);
+  /// An operator resumes the queue: its breaker begins a new window, here and on the shards that
+  /// the settings are carried to, whether or not they are paused.
+  void note_resume(queue_state& queue);
 
   // Purge, force and bulk changes.
   void run(const purge& c);
@@ -324,6 +327,8 @@ private:
 
   /// False when a queue has no room here, so that it keeps its settings.
   bool adopt(const adopt_settings& all);
+  /// The queue was resumed elsewhere, which may not have reached this shard.
+  void hear_of_resume(const carried_queue& resumed);
   /// Keeps the pause of the queue's breaker on this shard when the carried settings lack it, and
   /// tells the other shards again.
   void keep_untold_pause(queue_state& known, queue_settings& carried);

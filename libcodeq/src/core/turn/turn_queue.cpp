@@ -112,12 +112,23 @@ void turn::run(const pause_queue& c) {
     return;
   }
   if (known)
-    known->has_untold_pause = false;
+    known->untold_trip.reset();
+  if (known && !c.paused)
+    note_resume(*known);
   queue_answered answer{c.peer, c.number, c.queue, known ? known->settings : queue_settings{}, {}};
   answer.settings.paused = c.paused;
   answer.settings.pause_reason.clear();
   change_queue(
     std::move(answer), c.paused ? operator_action::queue_pause : operator_action::queue_resume);
+}
+
+void turn::note_resume(queue_state& queue) {
+  if (queue.settings.config.pause_when_failing.percent == 0)
+    return;
+  queue.failures.reset();
+  queue.resumed_at = now_.shard;
+  // The settings of a queue that is not paused here do not change. They are carried all the same.
+  ++state_.settings_version;
 }
 
 void turn::pause_by_breaker(const queue_state& queue, const std::string& reason) {
@@ -155,7 +166,7 @@ void turn::count_for_breaker(queue_state& queue, const lease_end& e) {
     command_origin{now_.shard, state_.positions.take(1), "breaker", address.tenant});
   audit({by, operator_action::queue_pause, address.tenant, address.queue, 0, 0, reason});
   effects_.emplace_back(breaker_tripped{address, reason});
-  queue.has_untold_pause = true;
+  queue.untold_trip = now_.shard;
   pause_by_breaker(queue, reason);
 }
 
@@ -275,6 +286,8 @@ void turn::run(const adopt_settings& c) {
 
 bool turn::adopt(const adopt_settings& all) {
   bool is_complete = true;
+  for (const auto& carried : all.queues)
+    hear_of_resume(carried);
   for (auto& [queue, settings] : wanted_queues(state_, all)) {
     auto* known = state_.find_queue(queue);
     base::complete_maxima(
@@ -299,13 +312,24 @@ bool turn::adopt(const adopt_settings& all) {
   return is_complete;
 }
 
+void turn::hear_of_resume(const carried_queue& resumed) {
+  auto* known = state_.find_queue(resumed.queue);
+  if (!known || resumed.resumed_at <= known->resumed_at)
+    return;
+  known->resumed_at = resumed.resumed_at;
+  known->failures.reset();
+  if (known->untold_trip && *known->untold_trip <= resumed.resumed_at)
+    known->untold_trip.reset();
+}
+
 void turn::keep_untold_pause(queue_state& known, queue_settings& carried) {
-  if (!known.has_untold_pause)
+  if (!known.untold_trip)
     return;
   // A breaker that was turned off meanwhile pauses nothing any more.
-  known.has_untold_pause = !carried.paused && carried.config.pause_when_failing.percent != 0;
-  if (!known.has_untold_pause)
+  if (carried.paused || carried.config.pause_when_failing.percent == 0) {
+    known.untold_trip.reset();
     return;
+  }
   carried.paused = true;
   carried.pause_reason = known.settings.pause_reason;
   effects_.emplace_back(breaker_tripped{known.address, carried.pause_reason});

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "client/fairness_sums.hpp"
 #include "client/limit_questions.hpp"
 #include "client/shard_walk.hpp"
 #include "http/json/input_refusal.hpp"
@@ -12,6 +13,8 @@
 #include "http/server/gateway_limits.hpp"
 
 #include <array>
+#include <functional>
+#include <utility>
 
 /// Queues, for admins.
 namespace codeq::http {
@@ -172,6 +175,33 @@ void answer_queue(
   call->answer(reply(200, json));
 }
 
+/// Goes on with what each shard says of these fairness keys, if all of them answer and one has the
+/// queue.
+void ask_fairness(
+  gateway_context& context,
+  const exchange_ptr& call,
+  const queue_address& queue,
+  const core::fairness_part& part,
+  std::function<void(const queue_parts&)> go_on) {
+  auto question_of = [queue, part](std::uint16_t shard) {
+    return client::show_fairness(shard, queue, part);
+  };
+  auto take = [call, queue, go_on = std::move(go_on)](const result<queue_parts>& found) {
+    if (!found)
+      return call->answer(refusal_of(found.error()));
+    if (!client::is_known(*found))
+      return call->answer(refusal_of(missing_queue(queue)));
+    go_on(*found);
+  };
+  ask_parts(context, question_of, std::move(take));
+}
+
+void answer_fairness(const exchange_ptr& call, const fairness_page& page) {
+  base::json_writer json;
+  write_fairness(json, page);
+  call->answer(reply(200, json));
+}
+
 void show_fairness(gateway_context& context, const exchange_ptr& call) {
   auto queue = queue_meant(call);
   if (!queue)
@@ -180,18 +210,15 @@ void show_fairness(gateway_context& context, const exchange_ptr& call) {
   auto limit = static_cast<std::uint32_t>(
     query.integer("limit").value_or(limits::fairness_page_default));
   core::fairness_part wanted{query.text("after"), limit, !query.has("after")};
-  auto question_of = [queue = *queue, wanted](std::uint16_t shard) {
-    return client::show_fairness(shard, queue, wanted);
+  auto take = [&context, call, queue = *queue, wanted](const queue_parts& all) {
+    if (client::has_all_keys(all))
+      return answer_fairness(call, client::merge_fairness(queue, all, wanted));
+    auto answer = [call, queue, wanted](const queue_parts& pages) {
+      answer_fairness(call, client::merge_fairness_pages(queue, pages, wanted.limit));
+    };
+    ask_fairness(context, call, queue, wanted, std::move(answer));
   };
-  ask_parts(context, question_of, [call, queue = *queue, limit](const result<queue_parts>& found) {
-    if (!found)
-      return call->answer(refusal_of(found.error()));
-    if (!client::is_known(*found))
-      return call->answer(refusal_of(missing_queue(queue)));
-    base::json_writer json;
-    write_fairness(json, client::merge_fairness(queue, *found, limit));
-    call->answer(reply(200, json));
-  });
+  ask_fairness(context, call, *queue, client::all_fairness_keys(), std::move(take));
 }
 
 void answer_waits(

@@ -8,6 +8,7 @@
 #include "client/cluster_sums.hpp"
 #include "client/dead_kinds.hpp"
 #include "client/dead_walk.hpp"
+#include "client/fairness_sums.hpp"
 #include "client/task_pages.hpp"
 #include "node/clients/operator_impl.hpp"
 #include "security/principal.hpp"
@@ -92,6 +93,17 @@ operator_client::impl::ask_parts(Of of) {
   return ask_shards<client::queue_part>([&](std::uint16_t shard, duration most) {
     return ask_for(most, of(shard), client::read_queue);
   });
+}
+
+result<std::vector<client::queue_part>> operator_client::impl::ask_fairness(
+  const queue_address& queue, const core::fairness_part& part) {
+  auto told =
+    ask_parts([&](std::uint16_t shard) { return client::show_fairness(shard, queue, part); });
+  if (!told)
+    return told.error();
+  if (!told->missing.empty())
+    return node::no_shard(told->missing.front(), options.timeout);
+  return std::move(told->parts);
 }
 
 result<void> operator_client::impl::check_exists(const queue_address& queue) {
@@ -228,15 +240,17 @@ result<fairness_page> operator_client::fairness(
     return node::out_of_range("limit", limit, 1, limits::fairness_page_max);
   core::fairness_part wanted{
     after.value_or(std::string()), static_cast<std::uint32_t>(limit), !after.has_value()};
-  auto parts = impl_->ask_parts(
-    [&](std::uint16_t shard) { return client::show_fairness(shard, queue, wanted); });
-  if (!parts)
-    return parts.error();
-  if (!parts->missing.empty())
-    return node::no_shard(parts->missing.front(), impl_->options.timeout);
-  if (!client::is_known(parts->parts))
+  auto whole = impl_->ask_fairness(queue, client::all_fairness_keys());
+  if (!whole)
+    return whole.error();
+  if (!client::is_known(*whole))
     return node::unknown_queue(queue);
-  return client::merge_fairness(queue, parts->parts, limit);
+  if (client::has_all_keys(*whole))
+    return client::merge_fairness(queue, *whole, wanted);
+  auto pages = impl_->ask_fairness(queue, wanted);
+  if (!pages)
+    return pages.error();
+  return client::merge_fairness_pages(queue, *pages, limit);
 }
 
 result<queue_explanation> operator_client::explain_queue(const queue_address& queue) {

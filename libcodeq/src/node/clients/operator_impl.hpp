@@ -139,6 +139,10 @@ struct operator_client::impl {
   template <class Of>
   result<told_parts<client::queue_part>> ask_parts(Of of);
 
+  /// What each shard says of these fairness keys. Error: a shard does not answer.
+  result<std::vector<client::queue_part>>
+  ask_fairness(const queue_address& queue, const core::fairness_part& part);
+
   /// Errors: `unknown_queue`.
   result<void> check_exists(const queue_address& queue);
 

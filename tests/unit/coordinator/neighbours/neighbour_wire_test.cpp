@@ -47,7 +47,8 @@ core::adopt_settings some_settings() {
   return {
     sender,
     9,
-    {{{"acme", "q"}, {config, true}}, {{"other", "r"}, {queue_config{}, true}}},
+    {{{"acme", "q"}, {config, true}, timestamp{duration{77}}},
+     {{"other", "r"}, {queue_config{}, true}}},
     {{{"acme", "api"}, {.concurrency = 4}}}};
 }
 
@@ -183,6 +184,8 @@ TEST(NeighbourWire, SettingsKeepTheirNamesAndValues) {
   ASSERT_EQ(all.queues.size(), 2u);
   EXPECT_EQ(all.queues[0].queue, (queue_address{"acme", "q"}));
   EXPECT_EQ(all.queues[0].settings, some_settings().queues[0].settings);
+  EXPECT_EQ(all.queues[0].resumed_at, timestamp{duration{77}});
+  EXPECT_EQ(all.queues[1].resumed_at, timestamp{});
   ASSERT_EQ(all.limits.size(), 1u);
   EXPECT_EQ(all.limits[0].limit, (limit_address{"acme", "api"}));
   EXPECT_EQ(all.limits[0].definition, some_settings().limits[0].definition);

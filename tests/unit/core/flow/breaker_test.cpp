@@ -47,10 +47,12 @@ protected:
     fail_tasks(first, first + 19);
   }
 
-  /// Takes over what shard 2 carries, with these settings of `q`.
-  std::string carry(core::queue_settings settings) {
+  /// Takes over what shard 2 carries, with these settings of `q`, and when it was resumed there.
+  std::string carry(core::queue_settings settings, timestamp resumed_at = {}) {
     return decide(core::adopt_settings{
-      .from = shard_id{2}, .version = 7, .queues = {{{"default", "q"}, std::move(settings)}}});
+      .from = shard_id{2},
+      .version = 7,
+      .queues = {{{"default", "q"}, std::move(settings), resumed_at}}});
   }
 
   /// Takes the message of another shard whose breaker has paused `q`.
@@ -246,6 +248,59 @@ TEST_F(Breaker, PauseThatTheCarrierMissedEndsWhenItIsResumedOrTheBreakerIsTurned
   trip(21);
   carry({{}, false});
   EXPECT_EQ(paused(), "no");
+}
+
+TEST_F(Breaker, ResumeBeginsANewWindowOnAShardThatMissedThePause) {
+  configure("q", {.pause_when_failing = half});
+  lease(40);
+  fail_tasks(1, 19);
+  const auto version = state().settings_version;
+
+  unpause("q");
+  EXPECT_GT(state().settings_version, version) << "the other shards hear of it";
+  fail_tasks(20, 38);
+
+  EXPECT_EQ(paused(), "no");
+  fail_tasks(39, 39);
+  EXPECT_EQ(paused(), "breaker, 100 % of 20 attempts failed in 1m");
+}
+
+TEST_F(Breaker, ResumeThatIsCarriedEndsThePauseThatItsShardMissed) {
+  configure("q", {.pause_when_failing = half});
+  trip();
+  advance(1s);
+
+  EXPECT_EQ(
+    carry({{.pause_when_failing = half}, false}, state().at + 1ms),
+    "settings adopted 7 to shard 2");
+
+  EXPECT_EQ(paused(), "no") << "the pause is not told again";
+}
+
+TEST_F(Breaker, ResumeFromBeforeATripDoesNotEndItsPause) {
+  configure("q", {.pause_when_failing = half});
+  const auto resumed_at = state().at;
+  advance(1s);
+  trip();
+
+  carry({{.pause_when_failing = half}, false}, resumed_at);
+
+  EXPECT_EQ(paused(), "breaker, 100 % of 20 attempts failed in 1m");
+}
+
+TEST_F(Breaker, ResumeThatIsCarriedBeginsANewWindowOnce) {
+  configure("q", {.pause_when_failing = half});
+  lease(40);
+  fail_tasks(1, 19);
+  const auto resumed_at = state().at + 1ms;
+  carry({{.pause_when_failing = half}, false}, resumed_at);
+  fail_tasks(20, 38);
+  EXPECT_EQ(paused(), "no");
+
+  carry({{.pause_when_failing = half}, false}, resumed_at);
+  fail_tasks(39, 39);
+
+  EXPECT_EQ(paused(), "breaker, 100 % of 20 attempts failed in 1m");
 }
 
 TEST_F(Breaker, TripIsInTheAuditLog) {
