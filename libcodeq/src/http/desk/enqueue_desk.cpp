@@ -4,7 +4,9 @@
 #include "codeq/limits.hpp"
 
 #include "base/tuning.hpp"
+#include "core/commands/routing.hpp"
 #include "http/server/gateway_limits.hpp"
+#include "protocol/task_validation.hpp"
 
 #include <utility>
 
@@ -28,7 +30,28 @@ error no_place_left(const std::string& tenant) {
       + std::to_string(limits::http_enqueues_open_max)};
 }
 
+error no_place_left(const std::string& tenant, shard_id shard, std::size_t own, std::size_t all) {
+  return {
+    errc::overloaded,
+    "shard " + std::to_string(value(shard)) + " has " + std::to_string(own) + " of "
+      + std::to_string(all) + " enqueues of tenant " + tenant
+      + " at the gateway that are not answered yet; the shards share http_enqueues_open_max="
+      + std::to_string(limits::http_enqueues_open_max)};
+}
+
 } // namespace
+
+void enqueue_desk::lane::enter(std::optional<shard_id> shard) {
+  ++open;
+  if (shard)
+    ++open_at[*shard];
+}
+
+void enqueue_desk::lane::leave(std::optional<shard_id> shard) {
+  --open;
+  if (shard && --open_at[*shard] == 0)
+    open_at.erase(*shard);
+}
 
 std::size_t enqueue_desk::lane_of(const std::string& tenant) {
   auto [at, is_new] = by_tenant_.try_emplace(tenant, lanes_.size());
@@ -65,14 +88,33 @@ void enqueue_desk::resend(std::span<const shard_id> shards) {
     lane->outbox.resend(shards);
 }
 
+std::optional<shard_id> enqueue_desk::owner_of(const task_spec& task) const {
+  if (!options_.reaches)
+    return std::nullopt;
+  const queue_address queue{protocol::tenant_of(task), task.queue};
+  const auto& name = task.group.empty() ? task.key : task.group;
+  return core::shard_of_task(queue, name, task.limits, options_.store.shard_count);
+}
+
+result<void> enqueue_desk::check_place(
+  const lane& at, const std::string& tenant, std::optional<shard_id> shard) const {
+  const auto found = shard ? at.open_at.find(*shard) : at.open_at.end();
+  const auto own = found == at.open_at.end() ? 0 : found->second;
+  const auto is_first = shard && own == 0;
+  if (is_first || at.open + own < limits::http_enqueues_open_max)
+    return {};
+  options_.meter->note(
+    {"http_enqueues_open_max", limits::http_enqueues_open_max, "tenant", tenant});
+  return shard ? no_place_left(tenant, *shard, own, at.open) : no_place_left(tenant);
+}
+
 enqueue_ticket
 enqueue_desk::submit(const std::string& tenant, const task_spec& task, done_function done) {
   auto number = lane_of(tenant);
   auto& to = *lanes_[number];
-  if (to.open >= limits::http_enqueues_open_max) {
-    options_.meter->note(
-      {"http_enqueues_open_max", limits::http_enqueues_open_max, "tenant", tenant});
-    done(no_place_left(tenant));
+  const auto shard = owner_of(task);
+  if (auto ok = check_place(to, tenant, shard); !ok) {
+    done(ok.error());
     return {};
   }
   auto encoded = protocol::encoded_tasks::encode({&task, 1});
@@ -87,15 +129,15 @@ enqueue_desk::submit(const std::string& tenant, const task_spec& task, done_func
     return {};
   }
   auto tasks = std::make_shared<const protocol::encoded_tasks>(std::move(*encoded));
-  ++to.open;
-  auto end =
-    [&to, done = std::move(done), held = std::move(*share)](result<enqueue_answers> answers) {
-      --to.open;
-      if (answers)
-        done(std::move(answers->front()));
-      else
-        done(answers.error());
-    };
+  to.enter(shard);
+  auto end = [&to, shard, done = std::move(done), held = std::move(*share)](
+               result<enqueue_answers> answers) {
+    to.leave(shard);
+    if (answers)
+      done(std::move(answers->front()));
+    else
+      done(answers.error());
+  };
   return {number, to.outbox.submit(std::move(tasks), std::move(end))};
 }
 
