@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tenant's enqueues at the gateway of a cluster, of which one shard does not answer.
+#include "codeq/limits.hpp"
+
 #include "core/commands/routing.hpp"
 #include "http/desk/enqueue_desk.hpp"
 #include "http/server/gateway_limits.hpp"
@@ -7,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -29,7 +32,7 @@ std::string group_of(shard_id shard) {
 
 class EnqueueDesk : public testing::Test {
 protected:
-  void start(bool is_in_cluster) {
+  void start(bool is_in_cluster, std::uint64_t bytes_max = limits::enqueue_bytes_default) {
     enqueue_desk::options options;
     options.new_session = [] { return producer_id{7, 0}; };
     options.send = [this](
@@ -37,7 +40,7 @@ protected:
                      const coordinator::enqueue_share&) { ++sent_[shard]; };
     options.store = the_store;
     options.meter = meter_;
-    options.shares = std::make_shared<coordinator::enqueue_shares>();
+    options.shares = std::make_shared<coordinator::enqueue_shares>(bytes_max, meter_);
     if (is_in_cluster)
       options.reaches = [](shard_id) { return true; };
     desk_.start(std::move(options));
@@ -49,6 +52,7 @@ protected:
     task.tenant = "acme";
     task.queue = "q";
     task.group = group_of(to);
+    task.payload = payload_;
     return desk_.submit("acme", task, [this](const result<enqueued_task>& answer) {
       refusals_.push_back(to_string(answer.error()));
     });
@@ -63,6 +67,7 @@ protected:
   }
 
   std::shared_ptr<observe::limit_meter> meter_ = std::make_shared<observe::limit_meter>();
+  std::string payload_;
   std::map<shard_id, std::size_t> sent_;
   std::vector<std::string> refusals_;
   enqueue_desk desk_;
@@ -81,6 +86,18 @@ TEST_F(EnqueueDesk, ShardThatDoesNotAnswerLeavesPlacesForOthers) {
 
   EXPECT_NE(enqueue(s1).submission, 0u);
   EXPECT_EQ(sent_[s1], 1u) << "it does not wait behind those of the other shard";
+}
+
+TEST_F(EnqueueDesk, ShardThatDoesNotAnswerLeavesBytesForOthers) {
+  start(true, limits::enqueue_bytes_min);
+  payload_ = std::string(limits::payload_bytes_max, 'x');
+
+  // Of 64 MiB the tenant leaves as much free as it has, and the shard as much again.
+  EXPECT_EQ(fill(s0), 21u);
+  EXPECT_NE(refusals_.back().find("; shard 0 has "), std::string::npos) << refusals_.back();
+  EXPECT_EQ(meter_->counts()["enqueue_bytes_max"], 1u);
+
+  EXPECT_GT(fill(s1), 5u);
 }
 
 TEST_F(EnqueueDesk, PlaceOfAShardIsFreeAgainOnceAnEnqueueHasEnded) {

@@ -39,18 +39,38 @@ error no_place_left(const std::string& tenant, shard_id shard, std::size_t own, 
       + std::to_string(limits::http_enqueues_open_max)};
 }
 
-} // namespace
-
-void enqueue_desk::lane::enter(std::optional<shard_id> shard) {
-  ++open;
-  if (shard)
-    ++open_at[*shard];
+/// Why there are no bytes left, with those that the shard has.
+error with_shard(error why, std::optional<shard_id> shard, std::uint64_t own) {
+  if (shard && own > 0)
+    why.context +=
+      "; shard " + std::to_string(value(*shard)) + " has " + std::to_string(own) + " of them";
+  return why;
 }
 
-void enqueue_desk::lane::leave(std::optional<shard_id> shard) {
+} // namespace
+
+void enqueue_desk::lane::enter(std::optional<shard_id> shard, std::uint64_t bytes) {
+  ++open;
+  if (!shard)
+    return;
+  auto& own = open_at[*shard];
+  ++own.count;
+  own.bytes += bytes;
+}
+
+void enqueue_desk::lane::leave(std::optional<shard_id> shard, std::uint64_t bytes) {
   --open;
-  if (shard && --open_at[*shard] == 0)
+  if (!shard)
+    return;
+  auto& own = open_at[*shard];
+  own.bytes -= bytes;
+  if (--own.count == 0)
     open_at.erase(*shard);
+}
+
+enqueue_desk::lane::part enqueue_desk::lane::part_of(std::optional<shard_id> shard) const {
+  const auto found = shard ? open_at.find(*shard) : open_at.end();
+  return found == open_at.end() ? part{} : found->second;
 }
 
 std::size_t enqueue_desk::lane_of(const std::string& tenant) {
@@ -98,8 +118,7 @@ std::optional<shard_id> enqueue_desk::owner_of(const task_spec& task) const {
 
 result<void> enqueue_desk::check_place(
   const lane& at, const std::string& tenant, std::optional<shard_id> shard) const {
-  const auto found = shard ? at.open_at.find(*shard) : at.open_at.end();
-  const auto own = found == at.open_at.end() ? 0 : found->second;
+  const auto own = at.part_of(shard).count;
   const auto is_first = shard && own == 0;
   if (is_first || at.open + own < limits::http_enqueues_open_max)
     return {};
@@ -122,17 +141,18 @@ enqueue_desk::submit(const std::string& tenant, const task_spec& task, done_func
     done(encoded.error());
     return {};
   }
-  auto share =
-    options_.shares->take(tenant, encoded->request_bytes() + tuning::enqueue_overhead_bytes);
+  const auto bytes = encoded->request_bytes() + tuning::enqueue_overhead_bytes;
+  const auto own = to.part_of(shard).bytes;
+  auto share = options_.shares->take(tenant, bytes, own);
   if (!share) {
-    done(share.error());
+    done(with_shard(share.error(), shard, own));
     return {};
   }
   auto tasks = std::make_shared<const protocol::encoded_tasks>(std::move(*encoded));
-  to.enter(shard);
-  auto end = [&to, shard, done = std::move(done), held = std::move(*share)](
+  to.enter(shard, bytes);
+  auto end = [&to, shard, bytes, done = std::move(done), held = std::move(*share)](
                result<enqueue_answers> answers) {
-    to.leave(shard);
+    to.leave(shard, bytes);
     if (answers)
       done(std::move(answers->front()));
     else

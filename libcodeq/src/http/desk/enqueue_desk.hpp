@@ -53,8 +53,8 @@ public:
 
   /// Enqueues a task in the window of `tenant`, which need not be the task's own tenant. Errors:
   /// `invalid_argument`; `overloaded` at once when the tenant has no place or no bytes left, or the
-  /// task's shard has too many of its places: the shards of a cluster share them as
-  /// `base::fair_share` says, and each may have one in any case.
+  /// task's shard has too many of them: the shards of a cluster share both as `base::fair_share`
+  /// says, and each may have one place in any case.
   enqueue_ticket submit(const std::string& tenant, const task_spec& task, done_function done);
 
   /// Ends an enqueue with `reason` and frees its place; does nothing when the enqueue has ended. A
@@ -82,14 +82,20 @@ private:
   struct lane {
     explicit lane(client::enqueue_outbox::options opts) : outbox(std::move(opts)) {}
 
-    void enter(std::optional<shard_id> shard);
-    void leave(std::optional<shard_id> shard);
+    struct part {
+      std::size_t count = 0;
+      std::uint64_t bytes = 0;
+    };
+
+    void enter(std::optional<shard_id> shard, std::uint64_t bytes);
+    void leave(std::optional<shard_id> shard, std::uint64_t bytes);
+    [[nodiscard]] part part_of(std::optional<shard_id> shard) const;
 
     client::enqueue_outbox outbox;
     /// The enqueues that have not ended.
     std::size_t open = 0;
     /// In a cluster, those of them that only one shard may have.
-    std::map<shard_id, std::size_t> open_at{};
+    std::map<shard_id, part> open_at{};
   };
 
   [[nodiscard]] std::size_t lane_of(const std::string& tenant);
