@@ -21,7 +21,8 @@ struct producer_options {
   /// Shown in the coordinator's log; `[A-Za-z0-9._-]{1,128}`.
   std::string name = "producer";
   /// Maximum number of unanswered requests, 1..`limits::producer_requests_max`; `enqueue` blocks
-  /// while the window is full.
+  /// while the window is full. In a cluster a shard gets what leaves as much free as it has, and
+  /// one request in any case, so that one that does not answer holds up no others.
   std::size_t window_requests = limits::producer_window_requests_default;
   /// How to authenticate to coordinators.
   credentials access{};

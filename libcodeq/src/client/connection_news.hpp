@@ -25,6 +25,8 @@ struct connection_news {
   bool unreachable = false;
   /// When up: see `HelloAck.tenant`.
   std::string tenant{};
+  /// When up: the coordinator belongs to a cluster.
+  bool is_of_cluster = false;
 };
 
 /// Called on the client's thread whenever a connection was made, was lost or could not be made.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -19,8 +20,8 @@ namespace {
 constexpr duration pause_min{10};
 constexpr duration pause_max = std::chrono::minutes(1);
 
-/// A request that any shard may have goes to the one of so many that has the fewest unanswered
-/// ones: a coordinator that is far away, or slow, then gets fewer.
+/// A request that any shard may have goes to the one of so many with room that has the fewest
+/// unanswered ones: a coordinator that is far away, or slow, then gets fewer.
 constexpr std::size_t choices = 3;
 
 error store_changed() {
@@ -64,15 +65,17 @@ void enqueue_outbox::connect(send_function send, store_identity store) {
 }
 
 void enqueue_outbox::connect(way to, store_identity store) {
-  open_at_.assign(store.shard_count, 0);
-  window_.for_each([this](std::uint64_t, const request& one) {
+  open_at_.assign(store.shard_count, {});
+  window_.for_each([this](std::uint64_t number, const request& one) {
     if (value(one.shard) < open_at_.size())
-      ++open_at_[value(one.shard)];
+      open_at_[value(one.shard)].insert(number);
   });
   connect_store(std::move(to), store);
 }
 
 void enqueue_outbox::connect_store(way to, store_identity store) {
+  // Callbacks may submit more, which is not for the earlier store.
+  way_ = {};
   if (store_ && *store_ != store)
     expire_sent();
   else if (!store_)
@@ -114,11 +117,23 @@ void enqueue_outbox::send_again(request& one) {
 }
 
 void enqueue_outbox::send_parked() {
-  waiting_.insert(
-    waiting_.begin(),
-    std::make_move_iterator(parked_.begin()),
-    std::make_move_iterator(parked_.end()));
-  parked_.clear();
+  std::deque<request> all;
+  for (auto& [shard, line] : std::exchange(parked_, {}))
+    std::move(line.begin(), line.end(), std::back_inserter(all));
+  std::move(waiting_.begin(), waiting_.end(), std::back_inserter(all));
+  waiting_ = std::move(all);
+  send_waiting();
+}
+
+void enqueue_outbox::send_next() {
+  for (auto at = parked_.begin(); way_ && at != parked_.end();) {
+    auto& [shard, line] = *at;
+    while (!line.empty() && way_.reaches(shard) && has_room_for(shard)) {
+      open(std::move(line.front()));
+      line.pop_front();
+    }
+    at = line.empty() ? parked_.erase(at) : std::next(at);
+  }
   send_waiting();
 }
 
@@ -144,7 +159,9 @@ void enqueue_outbox::give_up(std::uint64_t submission_name, const error& reason)
     return true;
   };
   std::erase_if(waiting_, is_part);
-  std::erase_if(parked_, is_part);
+  for (auto& [shard, line] : parked_)
+    std::erase_if(line, is_part);
+  std::erase_if(parked_, [](const auto& of_shard) { return of_shard.second.empty(); });
   std::vector<std::uint64_t> sent;
   window_.for_each([&](std::uint64_t number, const request& one) {
     if (is_part(one))
@@ -156,15 +173,19 @@ void enqueue_outbox::give_up(std::uint64_t submission_name, const error& reason)
   if (!found)
     return;
   found->done(reason);
-  send_waiting();
+  send_next();
 }
 
 bool enqueue_outbox::withdraw(const tasks_ptr& tasks, const error& reason) {
   std::shared_ptr<submission> found;
-  for (const auto* list : {&waiting_, &parked_})
-    for (const auto& one : *list)
+  auto look_in = [&](const std::deque<request>& line) {
+    for (const auto& one : line)
       if (one.of->tasks == tasks)
         found = one.of;
+  };
+  look_in(waiting_);
+  for (const auto& [shard, line] : parked_)
+    look_in(line);
   if (!found || found->is_sent)
     return false;
   give_up(found->name, reason);
@@ -172,45 +193,77 @@ bool enqueue_outbox::withdraw(const tasks_ptr& tasks, const error& reason) {
 }
 
 void enqueue_outbox::send_waiting() {
-  while (way_ && !waiting_.empty() && window_.has_room()) {
+  while (way_ && !waiting_.empty() && (is_in_cluster() || window_.has_room())) {
     auto next = std::move(waiting_.front());
     waiting_.pop_front();
     auto part = take_part(std::move(next));
-    // It takes no place in the window, so that requests for other shards go on.
-    if (way_.reaches(part.shard))
+    // What is parked takes no place in the window, so that requests for other shards go on.
+    if (!is_in_cluster() || takes_at_once(part.shard))
       open(std::move(part));
     else
-      parked_.push_back(std::move(part));
+      parked_[part.shard].push_back(std::move(part));
   }
+}
+
+bool enqueue_outbox::has_room_for(shard_id shard) const {
+  const auto& open = open_at_[value(shard)];
+  if (open.empty())
+    return true;
+  // Only the shard's own answers count: other shards do not remember them.
+  return window_.size() + open.size() < options_.in_flight_max
+         && window_.next_number() - *open.begin() < limits::producer_requests_max;
+}
+
+bool enqueue_outbox::takes_at_once(shard_id shard) const {
+  return way_.reaches(shard) && !parked_.contains(shard) && has_room_for(shard);
+}
+
+std::size_t enqueue_outbox::load_of(shard_id shard) const {
+  const auto line = parked_.find(shard);
+  return open_at_[value(shard)].size() + (line == parked_.end() ? 0 : line->second.size());
+}
+
+std::uint64_t enqueue_outbox::answered_below(shard_id shard) const {
+  if (!is_in_cluster())
+    return window_.answered_below();
+  const auto& open = open_at_[value(shard)];
+  return open.empty() ? window_.next_number() : *open.begin();
 }
 
 shard_id enqueue_outbox::choose_shard() const {
   auto first = core::shard_of_request(session_, window_.next_number(), store_->shard_count);
+  auto best = first;
+  // Whether it has to wait, and behind how many.
+  std::pair<bool, std::size_t> least{true, std::numeric_limits<std::size_t>::max()};
+  std::size_t found = 0;
   // Empty without a cluster.
-  std::optional<shard_id> best;
-  std::size_t reached = 0;
-  for (std::size_t i = 0; i < open_at_.size() && reached < choices; ++i) {
+  for (std::size_t i = 0; i < open_at_.size() && found < choices; ++i) {
     auto at = static_cast<shard_id>((value(first) + i) % open_at_.size());
     if (!way_.reaches(at))
       continue;
-    ++reached;
-    if (!best || open_at_[value(at)] < open_at_[value(*best)])
-      best = at;
+    std::pair<bool, std::size_t> wait{!takes_at_once(at), load_of(at)};
+    found += wait.first ? 0 : 1;
+    if (wait >= least)
+      continue;
+    least = wait;
+    best = at;
   }
-  return best.value_or(first);
+  return best;
 }
 
 std::optional<enqueue_outbox::request> enqueue_outbox::close(std::uint64_t number) {
   auto closed = window_.close(number);
   if (closed && value(closed->shard) < open_at_.size())
-    --open_at_[value(closed->shard)];
+    open_at_[value(closed->shard)].erase(number);
   return closed;
 }
 
 enqueue_outbox::request enqueue_outbox::take_part(request whole) {
   // The split is repeated for each part, since the next connection may be to a store with another
   // number of shards.
-  auto parts = whole.of->tasks->split(whole.runs, store_->shard_count, choose_shard());
+  const auto& tasks = *whole.of->tasks;
+  const auto anywhere = tasks.is_addressed() ? shard_id{} : choose_shard();
+  auto parts = tasks.split(whole.runs, store_->shard_count, anywhere);
   for (auto rest = parts.rbegin(); rest + 1 != parts.rend(); ++rest) {
     auto later = whole;
     later.runs = std::move(rest->runs);
@@ -224,12 +277,12 @@ enqueue_outbox::request enqueue_outbox::take_part(request whole) {
 void enqueue_outbox::open(request fresh) {
   auto number = window_.next_number();
   fresh.frame = fresh.of->tasks->to_request(
-    {session_, number, window_.answered_below(), fresh.shard}, fresh.runs);
+    {session_, number, answered_below(fresh.shard), fresh.shard}, fresh.runs);
   fresh.session = session_;
   fresh.of->is_sent = true;
   is_session_used_ = true;
   if (value(fresh.shard) < open_at_.size())
-    ++open_at_[value(fresh.shard)];
+    open_at_[value(fresh.shard)].insert(number);
   send(fresh);
   window_.open(std::move(fresh));
 }
@@ -294,7 +347,7 @@ result<std::optional<enqueue_outbox::retry>> enqueue_outbox::settle(request& ope
     else
       fail(closed, error{from.code, std::move(from.context)});
   }
-  send_waiting();
+  send_next();
   return std::optional<retry>{};
 }
 
@@ -369,18 +422,21 @@ producer_id enqueue_outbox::finished_session() const {
 
 void enqueue_outbox::expire_sent() {
   begin_session();
-  open_at_.assign(open_at_.size(), 0);
+  open_at_.assign(open_at_.size(), {});
   for (auto& one : window_.close_all())
     fail(one, store_changed());
 }
 
 void enqueue_outbox::fail_all(const error& reason) {
+  // Callbacks may submit more.
+  open_at_.assign(open_at_.size(), {});
   for (auto& one : window_.close_all())
     fail(one, ended_by(reason, true));
-  open_at_.assign(open_at_.size(), 0);
-  for (auto* list : {&parked_, &waiting_})
-    for (auto& one : std::exchange(*list, {}))
+  for (auto& [shard, line] : std::exchange(parked_, {}))
+    for (auto& one : line)
       fail(one, ended_by(reason, false));
+  for (auto& one : std::exchange(waiting_, {}))
+    fail(one, ended_by(reason, false));
 }
 
 } // namespace codeq::client

@@ -12,8 +12,10 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -24,6 +26,10 @@ namespace codeq::client {
 /// submission becomes one request; or, if keys or groups determine the shards of its tasks, one
 /// request per shard, and it is answered when all of them are. Owned by the producer actor and used
 /// from its thread; uses neither clock nor network.
+///
+/// The shards of a cluster share the window as `base::fair_share` says, and each may have one
+/// request in any case: a shard that does not answer, because it waits for its other copies, holds
+/// up the requests for itself and no others.
 class enqueue_outbox {
 public:
   using tasks_ptr = std::shared_ptr<const protocol::encoded_tasks>;
@@ -50,7 +56,8 @@ public:
   void connect(send_function send, store_identity store);
 
   /// The same for the coordinators of a cluster. A request whose shard is not reached waits for
-  /// `resend`; one without keys and groups goes to a shard that is reached, which is chosen once.
+  /// `resend`; one without keys and groups goes to a shard that is reached and has room in the
+  /// window, which is chosen once.
   void connect(way to, store_identity store);
 
   /// The shards have another coordinator, or a new connection to it: resends their unanswered
@@ -135,8 +142,20 @@ private:
   void connect_store(way to, store_identity store);
   void send(const request& one);
   void send_again(request& one);
+  /// Sends parked requests for which there is room now, then those that wait.
+  void send_next();
+  /// The same for parked requests whose shards may be reached now.
   void send_parked();
   void send_waiting();
+  [[nodiscard]] bool is_in_cluster() const { return !open_at_.empty(); }
+  /// In a cluster, whether the window has room for one more request for the shard.
+  [[nodiscard]] bool has_room_for(shard_id shard) const;
+  /// In a cluster, whether the next request for the shard can be sent at once.
+  [[nodiscard]] bool takes_at_once(shard_id shard) const;
+  /// In a cluster, the number of requests that are before the next one for the shard.
+  [[nodiscard]] std::size_t load_of(shard_id shard) const;
+  /// All requests with smaller numbers that went to the shard have been answered.
+  [[nodiscard]] std::uint64_t answered_below(shard_id shard) const;
   /// The shard of the next request without keys and groups.
   [[nodiscard]] shard_id choose_shard() const;
   [[nodiscard]] request take_part(request whole);
@@ -155,10 +174,10 @@ private:
   bool has_late_copies_ = false;
   request_window<request> window_;
   std::deque<request> waiting_;
-  /// Those of them whose shard was not reached.
-  std::deque<request> parked_;
-  /// In a cluster, the number of unanswered requests of each shard.
-  std::vector<std::uint32_t> open_at_;
+  /// In a cluster, those whose shard is not reached or has no room in the window. No line is empty.
+  std::map<shard_id, std::deque<request>> parked_;
+  /// By shard: the numbers of its unanswered requests. Empty without a cluster.
+  std::vector<std::set<std::uint64_t>> open_at_;
   std::uint64_t last_submission_ = 0;
   way way_;
   std::optional<store_identity> store_;

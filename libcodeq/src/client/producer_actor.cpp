@@ -152,7 +152,8 @@ void producer_state::follow(const peers::arrival& came) {
        .shard_count = came.use->store.shard_count,
        .final = false,
        .reason = {},
-       .tenant = came.use->tenant});
+       .tenant = came.use->tenant,
+       .is_of_cluster = peers_.is_cluster()});
     use(*came.use);
   }
   if (!came.resend.empty()) {

@@ -29,7 +29,8 @@ public:
            && next_ - answered_below() < limits::producer_requests_max;
   }
 
-  /// Gives a request the next number. @pre has_room()
+  /// Gives a request the next number. @pre has_room(), unless the caller bounds the requests and
+  /// numbers of each shard
   std::uint64_t open(Request request) {
     open_.emplace_hint(open_.end(), next_, std::move(request));
     return next_++;

@@ -3,35 +3,47 @@
 
 namespace codeq::client {
 
-bool room::has_room(std::size_t bytes) const {
-  if (open_for_ever_ || requests_ == 0)
+bool room::has_room(std::size_t bytes, owner of) const {
+  const auto own = parts_.find(of);
+  if (open_for_ever_ || own == parts_.end())
     return true;
-  return requests_ < requests_max_ && bytes_ + bytes <= limits::producer_inflight_bytes_max;
+  const auto kept_free = of ? own->second : part{};
+  return all_.requests + kept_free.requests < requests_max_
+         && all_.bytes + kept_free.bytes + bytes <= limits::producer_inflight_bytes_max;
 }
 
-bool room::take(std::size_t bytes, deadline until) {
+void room::enter(std::size_t bytes, owner of) {
+  for (auto* to : {&all_, &parts_[of]}) {
+    ++to->requests;
+    to->bytes += bytes;
+  }
+}
+
+bool room::take(std::size_t bytes, deadline until, owner of) {
   std::unique_lock lock(mutex_);
-  auto free = [&] { return has_room(bytes); };
+  auto free = [&] { return has_room(bytes, of); };
   if (!until)
     changed_.wait(lock, free);
   else if (!changed_.wait_until(lock, *until, free))
     return false;
-  ++requests_;
-  bytes_ += bytes;
+  enter(bytes, of);
   return true;
 }
 
-void room::take_over(std::size_t bytes) {
+void room::take_over(std::size_t bytes, owner of) {
   std::lock_guard lock(mutex_);
-  ++requests_;
-  bytes_ += bytes;
+  enter(bytes, of);
 }
 
-void room::give_back(std::size_t bytes) {
+void room::give_back(std::size_t bytes, owner of) {
   {
     std::lock_guard lock(mutex_);
-    --requests_;
-    bytes_ -= bytes;
+    for (auto* from : {&all_, &parts_[of]}) {
+      --from->requests;
+      from->bytes -= bytes;
+    }
+    if (parts_[of].requests == 0)
+      parts_.erase(of);
   }
   // Waiting threads need different numbers of bytes, so any of them may be the one that fits now.
   changed_.notify_all();

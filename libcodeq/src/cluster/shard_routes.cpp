@@ -59,7 +59,7 @@ result<shard_routes::changes> shard_routes::take_places(
   links_[link].is_told = true;
   link_of_.resize(map_.shards());
   epochs_.resize(map_.shards());
-  is_nowhere_.resize(map_.shards());
+  absences_.resize(map_.shards());
   changes out;
   dial_missing(out);
   close_left(out);
@@ -72,18 +72,33 @@ result<shard_routes::changes> shard_routes::take_places(
       continue;
     if (std::binary_search(out.resend.begin(), out.resend.end(), shard))
       continue;
-    is_nowhere_[number] = true;
+    note_nowhere(number);
     out.retries = true;
   }
   return out;
 }
 
+void shard_routes::note_nowhere(std::size_t shard) {
+  auto& absent = absences_[shard];
+  // Each unanswered message is refused, and only the first refusal counts.
+  if (std::exchange(absent.is_nowhere, true))
+    return;
+  absent.pauses_left = absent.pauses_next;
+  absent.pauses_next = std::min(2 * absent.pauses_next, pauses_max);
+}
+
 shard_routes::changes shard_routes::retry() {
   changes out;
-  for (std::size_t i = 0; i < is_nowhere_.size(); ++i)
-    if (is_nowhere_[i] && link_of(shard_at(i)))
+  for (std::size_t i = 0; i < absences_.size(); ++i) {
+    auto& absent = absences_[i];
+    if (!absent.is_nowhere)
+      continue;
+    absent.is_nowhere = --absent.pauses_left > 0;
+    if (absent.is_nowhere)
+      out.retries = true;
+    else if (link_of(shard_at(i)))
       out.resend.push_back(shard_at(i));
-  is_nowhere_.assign(is_nowhere_.size(), false);
+  }
   return out;
 }
 
@@ -163,12 +178,12 @@ void shard_routes::find_arrivals(
   std::size_t link, const map_news& news, std::span<const shard_id> not_here, changes& out) {
   for (const auto& [shard, place] : news.items) {
     const auto number = value(shard);
-    const auto is_arrival = is_nowhere_[number] && link_of_[number] == link
+    const auto is_arrival = absences_[number].is_nowhere && link_of_[number] == link
                             && place.epoch == epochs_[number]
                             && std::find(not_here.begin(), not_here.end(), shard) == not_here.end();
     if (!is_arrival)
       continue;
-    is_nowhere_[number] = false;
+    absences_[number] = {};
     out.resend.insert(std::upper_bound(out.resend.begin(), out.resend.end(), shard), shard);
   }
 }
@@ -186,7 +201,7 @@ void shard_routes::find_links(changes& out) {
     epochs_[i] = place ? place->epoch : 0;
     if (is_same)
       continue;
-    is_nowhere_[i] = false;
+    absences_[i] = {};
     if (link)
       out.resend.push_back(shard_at(i));
   }

@@ -36,6 +36,10 @@ public:
     bool operator==(const changes&) const = default;
   };
 
+  /// A shard whose only copy cannot be read is nowhere for as long as it takes to repair that. With
+  /// `tuning::not_here_pause` its unanswered messages are then sent again once a second.
+  static constexpr unsigned pauses_max = 20;
+
   /// Links 0 .. n - 1 lead to `addresses`.
   explicit shard_routes(std::vector<std::string> addresses);
 
@@ -53,7 +57,8 @@ public:
   [[nodiscard]] result<changes>
   take_places(std::size_t link, const map_news& news, std::span<const shard_id> not_here);
 
-  /// The pause is over: shards that were nowhere are asked for again.
+  /// A pause is over: shards that were nowhere are asked for again. While one stays nowhere, the
+  /// number of pauses before it is asked for doubles up to `pauses_max`.
   [[nodiscard]] changes retry();
 
   /// True once a coordinator of a cluster was connected.
@@ -88,6 +93,15 @@ private:
     bool is_given = false;
   };
 
+  /// A shard of which its place may say that it is not there.
+  struct absence {
+    bool is_nowhere = false;
+    /// The number of calls of `retry` until it is asked for again; at least 1 while it is nowhere.
+    unsigned pauses_left = 0;
+    /// The number of them the next time.
+    unsigned pauses_next = 1;
+  };
+
   /// The link to a place: connected to its node, or to be connected to it.
   [[nodiscard]] std::optional<std::size_t> link_to(const shard_place& place) const;
   /// A coordinator is connected at the address: another one that is said to be there is gone.
@@ -99,6 +113,8 @@ private:
   /// that they are not yet.
   void find_arrivals(
     std::size_t link, const map_news& news, std::span<const shard_id> not_here, changes& out);
+  /// The place of the shard says that it is not there.
+  void note_nowhere(std::size_t shard);
   /// Finds the link of each shard again, and lists the shards that have another one.
   void find_links(changes& out);
 
@@ -108,8 +124,8 @@ private:
   std::vector<std::optional<std::size_t>> link_of_;
   /// By shard; the epoch of which `link_of_` is.
   std::vector<replication::epoch_number> epochs_;
-  /// By shard: its place said that it is not there.
-  std::vector<bool> is_nowhere_;
+  /// By shard.
+  std::vector<absence> absences_;
   bool is_cluster_ = false;
 };
 

@@ -536,7 +536,7 @@ TEST_F(EnqueueOutbox, RequestWithoutKeysPrefersTheShardWithFewestUnansweredOnes)
 }
 
 TEST_F(EnqueueOutbox, PartOfAShardThatIsNotReachedWaitsAndTakesNoPlace) {
-  auto box = make(2);
+  auto box = make(3);
   connect_cluster(box);
   submit_keys(box, 8);
   EXPECT_TRUE(sent.empty());

@@ -41,6 +41,18 @@ protected:
     return *routes.take_places(1, news_of({}), {});
   }
 
+  /// Shard 0 is said to be nowhere; returns the number of pauses until it is asked for again.
+  unsigned pauses_of_s0() {
+    EXPECT_TRUE(routes.take_places(0, news_of({}), shards{s0})->retries);
+    for (unsigned pauses = 1; pauses <= 2 * shard_routes::pauses_max; ++pauses) {
+      const auto again = routes.retry();
+      EXPECT_EQ(again.retries, again.resend.empty());
+      if (!again.resend.empty())
+        return pauses;
+    }
+    return 0;
+  }
+
   shard_routes routes;
   shard_routes::changes first;
 };
@@ -125,6 +137,39 @@ TEST_F(ShardRoutes, ShardThatIsNowhereIsTriedAgainUntilItsPlaceIsKnown) {
   connect_b();
   EXPECT_EQ(routes.take_places(1, news_of({{s0, place_on("b", 2)}}), {})->resend, shards{s0});
   EXPECT_TRUE(routes.retry().resend.empty());
+}
+
+TEST_F(ShardRoutes, ShardThatStaysNowhereIsTriedAgainMoreAndMoreRarely) {
+  for (unsigned pauses : {1u, 2u, 4u, 8u, 16u, 20u, 20u})
+    EXPECT_EQ(pauses_of_s0(), pauses);
+
+  static_cast<void>(routes.take_places(0, news_of({{s0, place_on("a", 2)}}), {}));
+  EXPECT_EQ(pauses_of_s0(), 1u) << "after a new epoch";
+  EXPECT_EQ(pauses_of_s0(), 2u);
+
+  routes.take_down(0);
+  static_cast<void>(routes.take_up(0, "a"));
+  static_cast<void>(routes.take_places(0, news_of({}), {}));
+  EXPECT_EQ(pauses_of_s0(), 1u) << "after a new connection";
+}
+
+TEST_F(ShardRoutes, RefusalsOfSeveralMessagesAreOneReasonToPause) {
+  for (int i = 0; i < 5; ++i)
+    EXPECT_TRUE(routes.take_places(0, news_of({}), shards{s0})->retries);
+
+  EXPECT_EQ(routes.retry().resend, shards{s0});
+  EXPECT_EQ(pauses_of_s0(), 2u);
+}
+
+TEST_F(ShardRoutes, ShardThatIsNowhereForTheFirstTimeIsNotHeldUpByOneThatStaysSo) {
+  EXPECT_EQ(pauses_of_s0(), 1u);
+  EXPECT_TRUE(routes.take_places(0, news_of({}), shards{s0, s1})->retries);
+
+  const auto again = routes.retry();
+
+  EXPECT_EQ(again.resend, shards{s1});
+  EXPECT_TRUE(again.retries);
+  EXPECT_EQ(routes.retry().resend, shards{s0});
 }
 
 TEST_F(ShardRoutes, ShardThatArrivesWhereItIsAwaitedIsSentAgainAtOnce) {

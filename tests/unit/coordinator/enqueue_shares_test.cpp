@@ -33,6 +33,16 @@ TEST_F(EnqueueShares, OneTenantLeavesHalfOfTheBytesToOthers) {
   EXPECT_EQ(shares_->used(), 80u);
 }
 
+TEST_F(EnqueueShares, AreTakenOnlyIfMoreBytesRemainForTheirTenant) {
+  EXPECT_FALSE(shares_->take("acme", 10, 91));
+  EXPECT_EQ(shares_->used(), 0u);
+
+  auto share = shares_->take("acme", 10, 90);
+
+  EXPECT_TRUE(share);
+  EXPECT_EQ(shares_->used(), 10u);
+}
+
 TEST_F(EnqueueShares, AreGivenBackWithTheLastCopy) {
   take_all("mallory");
   auto copy = held_.front();

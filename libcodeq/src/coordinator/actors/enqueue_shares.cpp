@@ -23,13 +23,16 @@ enqueue_shares::enqueue_shares(std::uint64_t bytes_max, std::shared_ptr<observe:
   : meter_(std::move(meter)), shares_(bytes_max) {
 }
 
-result<enqueue_share> enqueue_shares::take(const std::string& tenant, std::uint64_t bytes) {
+result<enqueue_share>
+enqueue_shares::take(const std::string& tenant, std::uint64_t bytes, std::uint64_t kept_free) {
   std::uint64_t held = 0;
   std::uint64_t used = 0;
   {
     std::lock_guard guard(mutex_);
-    if (shares_.take(tenant, bytes))
+    if (shares_.has_room(tenant, bytes + kept_free)) {
+      shares_.force(tenant, bytes);
       return make_part(tenant, bytes);
+    }
     held = shares_.used_by(tenant);
     used = shares_.used();
   }

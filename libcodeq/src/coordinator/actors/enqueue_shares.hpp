@@ -24,8 +24,10 @@ public:
     std::uint64_t bytes_max = limits::enqueue_bytes_default,
     std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>());
 
-  /// Takes `bytes` for the tenant. Errors: `overloaded` when its share is used up.
-  [[nodiscard]] result<enqueue_share> take(const std::string& tenant, std::uint64_t bytes);
+  /// Takes `bytes` for the tenant if it could have `kept_free` more. Errors: `overloaded` when its
+  /// share is used up.
+  [[nodiscard]] result<enqueue_share>
+  take(const std::string& tenant, std::uint64_t bytes, std::uint64_t kept_free = 0);
 
   /// The same for bytes that cannot be refused.
   [[nodiscard]] enqueue_share force(const std::string& tenant, std::uint64_t bytes);

@@ -199,13 +199,9 @@ void session::take(const protocol::enqueue_request& m, enqueue_share share) {
   }
   note_producer(producer, shard);
   auto size = m.body().size();
-  if (inflight_bytes_ + size > limits::producer_inflight_bytes_max && inflight_bytes_ > 0) {
+  if (auto ok = check_inflight(shard, size); !ok) {
     port_.note_limit("producer_inflight_bytes_max", limits::producer_inflight_bytes_max);
-    error reason{
-      errc::overloaded,
-      "over " + std::to_string(limits::producer_inflight_bytes_max)
-        + " bytes of requests are not answered yet"};
-    return refuse_enqueue(number, reason, tuning::overloaded_retry_after);
+    return refuse_enqueue(number, ok.error(), tuning::overloaded_retry_after);
   }
   if (auto wait = take_rate(security::rate_scope::producer, tasks); wait > duration{0}) {
     note_rate(security::rate_scope::producer);
@@ -213,6 +209,7 @@ void session::take(const protocol::enqueue_request& m, enqueue_share share) {
   }
   enqueue_bytes_.emplace(number, waiting_enqueue{shard, size});
   inflight_bytes_ += size;
+  inflight_bytes_at_[shard] += size;
   port_.ask_shard(shard, {options_.peer, m, options_.bearer, std::move(share)});
 }
 
@@ -385,6 +382,7 @@ void session::take(const shard_reply& m) {
   if (const auto* answered = std::get_if<core::enqueue_answered>(&m.reply)) {
     if (auto at = enqueue_bytes_.find(answered->number); at != enqueue_bytes_.end()) {
       inflight_bytes_ -= at->second.bytes;
+      inflight_bytes_at_[at->second.shard] -= at->second.bytes;
       enqueue_bytes_.erase(at);
     }
   }

@@ -382,6 +382,12 @@ private:
   /// Lets the shards forget the producer session that the goodbye names. Does nothing unless it is
   /// the one of this connection and all of its requests have been answered.
   void end_producer_session(const protocol::goodbye& m);
+
+  /// Whether a request of that size may go to the shard. The shards of a cluster share the bytes of
+  /// unanswered requests as `base::fair_share` says, so that one that waits for its other copies
+  /// leaves as many free as it has; each may have one request in any case. Errors: `overloaded`.
+  [[nodiscard]] result<void> check_inflight(shard_id shard, std::size_t bytes) const;
+
   void refuse_enqueue(std::uint64_t number, const error& reason, duration retry_after);
 
   /// How long the bearer has to wait before it may use `cost`; zero: not at all.
@@ -450,6 +456,7 @@ private:
 
   std::unordered_multimap<std::uint64_t, waiting_enqueue> enqueue_bytes_;
   std::size_t inflight_bytes_ = 0;
+  std::map<shard_id, std::size_t> inflight_bytes_at_;
   /// The session of the latest request, and the shards that it was used at.
   producer_id producer_{};
   std::set<shard_id> producer_shards_;

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of `session` that follows shards which come to this coordinator and leave it.
+// The part of `session` that follows shards which come to this coordinator and leave it, and shares
+// a connection's bytes over them.
+#include "codeq/limits.hpp"
+
 #include "coordinator/session/session.hpp"
+
+#include <string>
 
 namespace codeq::coordinator {
 
@@ -35,8 +40,29 @@ void session::shard_left(shard_id shard) {
     inflight_bytes_ -= is_there ? waiting.second.bytes : 0;
     return is_there;
   });
+  inflight_bytes_at_.erase(shard);
   carry_out(router_.set_here(shard, false));
   tell_places(shard);
+}
+
+result<void> session::check_inflight(shard_id shard, std::size_t bytes) const {
+  constexpr auto most = limits::producer_inflight_bytes_max;
+  const auto at = inflight_bytes_at_.find(shard);
+  const auto own = at == inflight_bytes_at_.end() ? 0 : at->second;
+  // The shards of a coordinator that is alone wait for no copies: one may have all.
+  const auto is_alone = !options_.places;
+  const auto kept_free = is_alone ? 0 : own;
+  const auto is_first = (is_alone ? inflight_bytes_ : own) == 0;
+  if (is_first || inflight_bytes_ + kept_free + bytes <= most)
+    return {};
+  const auto max = std::to_string(most);
+  if (is_alone)
+    return error{errc::overloaded, "over " + max + " bytes of requests are not answered yet"};
+  return error{
+    errc::overloaded,
+    "shard " + std::to_string(value(shard)) + " has " + std::to_string(own) + " of "
+      + std::to_string(inflight_bytes_) + " bytes of requests that are not answered yet; the "
+      + "shards of a connection share " + max};
 }
 
 } // namespace codeq::coordinator

@@ -4,7 +4,9 @@
 #include "codeq/limits.hpp"
 
 #include "base/tuning.hpp"
+#include "core/commands/routing.hpp"
 #include "http/server/gateway_limits.hpp"
+#include "protocol/task_validation.hpp"
 
 #include <utility>
 
@@ -28,7 +30,48 @@ error no_place_left(const std::string& tenant) {
       + std::to_string(limits::http_enqueues_open_max)};
 }
 
+error no_place_left(const std::string& tenant, shard_id shard, std::size_t own, std::size_t all) {
+  return {
+    errc::overloaded,
+    "shard " + std::to_string(value(shard)) + " has " + std::to_string(own) + " of "
+      + std::to_string(all) + " enqueues of tenant " + tenant
+      + " at the gateway that are not answered yet; the shards share http_enqueues_open_max="
+      + std::to_string(limits::http_enqueues_open_max)};
+}
+
+/// Why there are no bytes left, with those that the shard has.
+error with_shard(error why, std::optional<shard_id> shard, std::uint64_t own) {
+  if (shard && own > 0)
+    why.context +=
+      "; shard " + std::to_string(value(*shard)) + " has " + std::to_string(own) + " of them";
+  return why;
+}
+
 } // namespace
+
+void enqueue_desk::lane::enter(std::optional<shard_id> shard, std::uint64_t bytes) {
+  ++open;
+  if (!shard)
+    return;
+  auto& own = open_at[*shard];
+  ++own.count;
+  own.bytes += bytes;
+}
+
+void enqueue_desk::lane::leave(std::optional<shard_id> shard, std::uint64_t bytes) {
+  --open;
+  if (!shard)
+    return;
+  auto& own = open_at[*shard];
+  own.bytes -= bytes;
+  if (--own.count == 0)
+    open_at.erase(*shard);
+}
+
+enqueue_desk::lane::part enqueue_desk::lane::part_of(std::optional<shard_id> shard) const {
+  const auto found = shard ? open_at.find(*shard) : open_at.end();
+  return found == open_at.end() ? part{} : found->second;
+}
 
 std::size_t enqueue_desk::lane_of(const std::string& tenant) {
   auto [at, is_new] = by_tenant_.try_emplace(tenant, lanes_.size());
@@ -65,14 +108,32 @@ void enqueue_desk::resend(std::span<const shard_id> shards) {
     lane->outbox.resend(shards);
 }
 
+std::optional<shard_id> enqueue_desk::owner_of(const task_spec& task) const {
+  if (!options_.reaches)
+    return std::nullopt;
+  const queue_address queue{protocol::tenant_of(task), task.queue};
+  const auto& name = task.group.empty() ? task.key : task.group;
+  return core::shard_of_task(queue, name, task.limits, options_.store.shard_count);
+}
+
+result<void> enqueue_desk::check_place(
+  const lane& at, const std::string& tenant, std::optional<shard_id> shard) const {
+  const auto own = at.part_of(shard).count;
+  const auto is_first = shard && own == 0;
+  if (is_first || at.open + own < limits::http_enqueues_open_max)
+    return {};
+  options_.meter->note(
+    {"http_enqueues_open_max", limits::http_enqueues_open_max, "tenant", tenant});
+  return shard ? no_place_left(tenant, *shard, own, at.open) : no_place_left(tenant);
+}
+
 enqueue_ticket
 enqueue_desk::submit(const std::string& tenant, const task_spec& task, done_function done) {
   auto number = lane_of(tenant);
   auto& to = *lanes_[number];
-  if (to.open >= limits::http_enqueues_open_max) {
-    options_.meter->note(
-      {"http_enqueues_open_max", limits::http_enqueues_open_max, "tenant", tenant});
-    done(no_place_left(tenant));
+  const auto shard = owner_of(task);
+  if (auto ok = check_place(to, tenant, shard); !ok) {
+    done(ok.error());
     return {};
   }
   auto encoded = protocol::encoded_tasks::encode({&task, 1});
@@ -80,22 +141,23 @@ enqueue_desk::submit(const std::string& tenant, const task_spec& task, done_func
     done(encoded.error());
     return {};
   }
-  auto share =
-    options_.shares->take(tenant, encoded->request_bytes() + tuning::enqueue_overhead_bytes);
+  const auto bytes = encoded->request_bytes() + tuning::enqueue_overhead_bytes;
+  const auto own = to.part_of(shard).bytes;
+  auto share = options_.shares->take(tenant, bytes, own);
   if (!share) {
-    done(share.error());
+    done(with_shard(share.error(), shard, own));
     return {};
   }
   auto tasks = std::make_shared<const protocol::encoded_tasks>(std::move(*encoded));
-  ++to.open;
-  auto end =
-    [&to, done = std::move(done), held = std::move(*share)](result<enqueue_answers> answers) {
-      --to.open;
-      if (answers)
-        done(std::move(answers->front()));
-      else
-        done(answers.error());
-    };
+  to.enter(shard, bytes);
+  auto end = [&to, shard, bytes, done = std::move(done), held = std::move(*share)](
+               result<enqueue_answers> answers) {
+    to.leave(shard, bytes);
+    if (answers)
+      done(std::move(answers->front()));
+    else
+      done(answers.error());
+  };
   return {number, to.outbox.submit(std::move(tasks), std::move(end))};
 }
 

@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,7 +52,9 @@ public:
   void start(options opts) { options_ = std::move(opts); }
 
   /// Enqueues a task in the window of `tenant`, which need not be the task's own tenant. Errors:
-  /// `invalid_argument`; `overloaded` at once when the tenant has no place or no bytes left.
+  /// `invalid_argument`; `overloaded` at once when the tenant has no place or no bytes left, or the
+  /// task's shard has too many of them: the shards of a cluster share both as `base::fair_share`
+  /// says, and each may have one place in any case.
   enqueue_ticket submit(const std::string& tenant, const task_spec& task, done_function done);
 
   /// Ends an enqueue with `reason` and frees its place; does nothing when the enqueue has ended. A
@@ -79,13 +82,29 @@ private:
   struct lane {
     explicit lane(client::enqueue_outbox::options opts) : outbox(std::move(opts)) {}
 
+    struct part {
+      std::size_t count = 0;
+      std::uint64_t bytes = 0;
+    };
+
+    void enter(std::optional<shard_id> shard, std::uint64_t bytes);
+    void leave(std::optional<shard_id> shard, std::uint64_t bytes);
+    [[nodiscard]] part part_of(std::optional<shard_id> shard) const;
+
     client::enqueue_outbox outbox;
     /// The enqueues that have not ended.
     std::size_t open = 0;
+    /// In a cluster, those of them that only one shard may have.
+    std::map<shard_id, part> open_at{};
   };
 
   [[nodiscard]] std::size_t lane_of(const std::string& tenant);
   void connect(lane& to, const std::string& tenant);
+  /// The shard of a task that no other may have; empty without a cluster.
+  [[nodiscard]] std::optional<shard_id> owner_of(const task_spec& task) const;
+  /// Whether a lane has a place for a task of the shard. Errors: `overloaded`.
+  [[nodiscard]] result<void>
+  check_place(const lane& at, const std::string& tenant, std::optional<shard_id> shard) const;
 
   options options_;
   std::map<std::string, std::size_t> by_tenant_;

@@ -80,12 +80,21 @@ void far_shards::take(const actors::from_link<schema::ClusterMap>& m) {
 void far_shards::follow(const client::peers::arrival& came) {
   if (!came.resend.empty())
     then_.moved(came.resend);
-  if (!came.retries || std::exchange(will_retry_, true))
+  if (came.retries)
+    retry_later();
+}
+
+void far_shards::retry_later() {
+  if (std::exchange(will_retry_, true))
     return;
   then_.after(tuning::not_here_pause, [this] {
     will_retry_ = false;
-    if (const auto again = peers_.retry(); !again.resend.empty())
+    const auto again = peers_.retry();
+    if (!again.resend.empty())
       then_.retried(again.resend);
+    // Others stay nowhere for a longer pause.
+    if (again.retries)
+      retry_later();
   });
 }
 

@@ -74,6 +74,7 @@ public:
 
 private:
   void follow(const client::peers::arrival& came);
+  void retry_later();
 
   gateway_actor::pointer self_ = nullptr;
   far_shards_options options_;

@@ -22,6 +22,7 @@ public:
       if (news.up) {
         shard_count_ = news.shard_count;
         tenant_ = news.tenant;
+        is_of_cluster_ = news.is_of_cluster;
       }
     }
     changed_.notify_all();
@@ -49,6 +50,12 @@ public:
     return shard_count_;
   }
 
+  /// The same for the store of a cluster; 0 when the coordinator was alone.
+  std::uint16_t cluster_shard_count() {
+    std::lock_guard lock(mutex_);
+    return is_of_cluster_ ? shard_count_ : std::uint16_t{0};
+  }
+
   /// The tenant of the token, as the coordinator that was connected last told it.
   std::string tenant() {
     std::lock_guard lock(mutex_);
@@ -61,6 +68,7 @@ private:
   client::connection_news news_;
   std::uint16_t shard_count_ = 0;
   std::string tenant_;
+  bool is_of_cluster_ = false;
 };
 
 } // namespace codeq::node

@@ -86,6 +86,14 @@ result<void> check_count(std::size_t count) {
       + std::to_string(limits::enqueue_tasks_max)};
 }
 
+error window_is_full(client::room::owner of) {
+  return {
+    errc::overloaded,
+    of ? "the producer's window has no room for shard " + std::to_string(value(*of))
+           + ", which has not answered earlier requests"
+       : "the producer's window is full"};
+}
+
 /// Atomic enqueues are restricted to tasks that any shard may own.
 result<void> check_unaddressed(const std::vector<task_spec>& tasks) {
   for (std::size_t i = 0; i < tasks.size(); ++i) {
@@ -215,6 +223,9 @@ struct producer::impl {
   result<enqueue_answers>
   give_up(const tasks_ptr& tasks, const answers_slot& slot, duration wait);
 
+  /// The shard of a cluster that all of the tasks belong to, if it is one.
+  client::room::owner owner_of(const protocol::encoded_tasks& tasks);
+
   /// The request was not sent; `cause` applies while there is a connection.
   error not_sent(const std::string& cause, duration wait);
   error not_answered(duration wait);
@@ -231,6 +242,14 @@ struct producer::impl {
   std::atomic<std::uint64_t> watches{0};
 };
 
+client::room::owner producer::impl::owner_of(const protocol::encoded_tasks& tasks) {
+  const auto shards = connection.cluster_shard_count();
+  if (shards == 0 || !tasks.is_addressed())
+    return std::nullopt;
+  const auto parts = tasks.split(tasks.all_runs(), shards, shard_id{});
+  return parts.size() == 1 ? client::room::owner(parts.front().shard) : std::nullopt;
+}
+
 result<producer::impl::tasks_ptr> producer::impl::submit(
   const std::vector<task_spec>& tasks, answered done, client::room::deadline until) {
   if (auto ok = check_count(tasks.size()); !ok)
@@ -240,15 +259,16 @@ result<producer::impl::tasks_ptr> producer::impl::submit(
     return encoded.error();
   auto shared = std::make_shared<const protocol::encoded_tasks>(std::move(*encoded));
   auto bytes = shared->request_bytes();
+  const auto owner = owner_of(*shared);
   if (calling_back == this)
-    room.take_over(bytes);
-  else if (!room.take(bytes, until))
-    return error{errc::overloaded, "the producer's window is full"};
+    room.take_over(bytes, owner);
+  else if (!room.take(bytes, until, owner))
+    return window_is_full(owner);
   auto is_unset = [](const task_spec& task) { return task.tenant.empty(); };
   bool is_advised = std::any_of(tasks.begin(), tasks.end(), is_unset);
-  auto answered = [this, bytes, is_advised, done = std::move(done)](
+  auto answered = [this, bytes, owner, is_advised, done = std::move(done)](
                     result<enqueue_answers> answer) {
-    room.give_back(bytes);
+    room.give_back(bytes, owner);
     if (is_advised)
       answer = with_tenant_advice(std::move(answer));
     call_back(this, [&] { done(std::move(answer)); });
