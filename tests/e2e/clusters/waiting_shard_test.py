@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A shard that waits for a copy which nobody can take out of its set holds up no other shard."""
+
+import asyncio
+import json
+import unittest
+
+from clusters import coordinators
+
+# Two thirds of them belong to shards that wait: more than one tenant's requests that a gateway has
+# under way at a time.
+REQUESTS = 1800
+SECONDS = 10
+
+
+async def add_task(host, port, number):
+    """The shard of a new task of a group of its own; None when it is not acknowledged in time."""
+    body = json.dumps({"queue": "q", "payload": "", "group": f"g{number}"})
+    writer = None
+    try:
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write((f"POST /v1/codeq/tasks HTTP/1.1\r\nHost: {host}\r\n"
+                      "Content-Type: application/json\r\n"
+                      f"Content-Length: {len(body)}\r\n\r\n{body}").encode())
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), SECONDS)
+        length = int(head.lower().partition(b"content-length:")[2].split()[0])
+        answer = json.loads(await asyncio.wait_for(reader.readexactly(length), SECONDS))
+        return coordinators.shard_of(answer["id"]) if b" 202 " in head else None
+    except asyncio.TimeoutError:
+        return None
+    finally:
+        if writer:
+            writer.close()
+
+
+async def add_tasks(host, port):
+    return await asyncio.gather(*(add_task(host, port, i) for i in range(REQUESTS)))
+
+
+class WaitingShard(coordinators.CoordinatorsTest):
+    def test_tasks_for_other_shards_are_taken(self):
+        self.cluster.start_all()
+        served = {shard for shard, record in self.cluster.records().items()
+                  if "c2" not in record["replicas"].values()}
+        self.assertEqual(2, len(served))
+        # Without etcd nobody may leave the set of a shard.
+        self.cluster.etcd.terminate(20)
+        self.cluster.nodes["c2"].kill()
+
+        shards = asyncio.run(add_tasks(self.cluster.hosts["c0"], self.cluster.http_ports["c0"]))
+
+        taken = [shard for shard in shards if shard is not None]
+        self.assertEqual(served, set(taken))
+        # A third of them, give or take what chance may.
+        self.assertGreater(len(taken), REQUESTS / 3 - 120)
+
+
+if __name__ == "__main__":
+    unittest.main()
