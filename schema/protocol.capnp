@@ -179,7 +179,8 @@ struct EnqueueRequest {
   number @1 :UInt64;
   # Number of the request; starts at 1 and increases within the producer session.
   answeredBelow @2 :UInt64;
-  # I have received the answers to all requests with smaller numbers; you may forget them.
+  # I have received the answers to all requests to this shard with smaller numbers; you may forget
+  # them.
   shard @3 :UInt16;
   runs @4 :List(EnqueueRun);
   tasks @5 :Common.Packed;
