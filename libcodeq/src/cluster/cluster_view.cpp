@@ -64,9 +64,22 @@ bool is_draining(const cluster_status& status, const std::string& name) {
   });
 }
 
+/// What a shard waits for of which the primary is missing: only a copy in sync can replace it.
+std::string primary_wait(const cluster_shard& shard, const cluster_status& status) {
+  std::string missing;
+  for (const auto& copy : shard.copies) {
+    if (!copy.is_in_sync)
+      continue;
+    if (is_present(status, copy.node))
+      return "another primary, since " + shard.primary + " is missing";
+    missing += (missing.empty() ? "" : " or ") + copy.node;
+  }
+  return missing + ", since no other node has a copy in sync";
+}
+
 std::string wait_of(const cluster_shard& shard, const cluster_status& status) {
   if (!is_present(status, shard.primary))
-    return "another primary, since " + shard.primary + " is missing";
+    return primary_wait(shard, status);
   if (shard.primary == status.node && !shard.is_served)
     return "its primary, which takes over";
   // Only the primary knows what its shard waits for. Its answer replaces this one.

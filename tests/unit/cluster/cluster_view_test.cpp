@@ -93,6 +93,19 @@ TEST_F(ClusterView, ShardWithoutItsPrimaryWaitsForAnother) {
   EXPECT_EQ(wait(), "another primary, since b is missing");
 }
 
+TEST_F(ClusterView, ShardWithoutAnyCopyInSyncWaitsForTheNodesThatHaveOne) {
+  shard_.value.primary = replica_id{2};
+  shard_.value.in_sync = {replica_id{2}};
+  missing_ = "b";
+  EXPECT_EQ(wait(), "b, since no other node has a copy in sync");
+
+  shard_.value.version = 2;
+  shard_.value.in_sync = {replica_id{2}, replica_id{3}};
+  shard_.value.replicas.push_back(replica_id{3});
+  shard_.nodes.emplace(replica_id{3}, "z");
+  EXPECT_EQ(wait(), "b or z, since no other node has a copy in sync");
+}
+
 TEST_F(ClusterView, PrimaryThatDoesNotServeYetIsWaitedFor) {
   EXPECT_EQ(look(false).shards.front().waits_for, "its primary, which takes over");
 }
