@@ -355,11 +355,10 @@ void shard_replica::stream_to(replica_id other, monotonic_time now) {
   if (other == id_ || leads_->at() == leadership::phase::collecting)
     return;
   for (auto entries = next_entries(other); !entries.empty(); entries = next_entries(other)) {
+    const auto beacon = leads_->next_beacon(now);
     leads_->note_sent(other, entries);
     port_.send(
-      other,
-      append{
-        leads_->epoch(), leads_->next_beacon(now), std::move(entries), port_.shard_time()});
+      other, append{leads_->epoch(), beacon, std::move(entries), port_.shard_time()});
   }
 }
 
