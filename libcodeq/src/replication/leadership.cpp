@@ -302,6 +302,12 @@ membership leadership::changed_value() const {
 }
 
 std::optional<membership> leadership::next_change(monotonic_time now) {
+  // The member confirms again. It counts in any case until etcd has removed it, which may still
+  // happen when etcd was asked.
+  if (change_ == change_kind::removing && !is_failing(changed_, now)) {
+    change_ = change_kind::none;
+    asked_.reset();
+  }
   if (change_ == change_kind::none)
     start_change(now);
   if (change_ == change_kind::counting) {

@@ -123,7 +123,8 @@ public:
   [[nodiscard]] bool is_entitled(monotonic_time now) const;
 
   /// The compare-and-set to send now: a member that is silent is removed, a learner that has caught
-  /// up is added. One without an answer is sent again, with the same old value.
+  /// up is added. One without an answer is sent again, with the same old value, but no removal of a
+  /// member that confirms again.
   [[nodiscard]] std::optional<membership> next_change(monotonic_time now);
 
   /// etcd's value, from an answer to a compare-and-set. @pre its epoch is this one

@@ -118,6 +118,10 @@ void shard_replica::on_append(const envelope& from, const append& what, monotoni
   if (!enter(what.epoch, from.from, now))
     return;
   heard_ = now;
+  // Its primary is back, so etcd is not asked for another one any more. What it was asked before
+  // counts if it is decided.
+  if (value_.epoch == what.epoch && released_ < what.epoch)
+    election_.reset();
   primaries_.note(now);
   shard_time_ = std::max(shard_time_, what.shard_time);
   if (follows_.epoch != what.epoch)

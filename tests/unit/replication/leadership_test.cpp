@@ -111,6 +111,23 @@ TEST_F(LeadershipTest, ChangeWithoutAnAnswerIsAskedForAgain) {
   EXPECT_EQ(leads_.next_change(now_), next);
 }
 
+TEST_F(LeadershipTest, MemberThatConfirmsAgainIsNotRemovedAndCountsUntilEtcdSaysOtherwise) {
+  const auto first = propose();
+  advance(timing::unconfirmed + 1ms);
+  const auto removal = leads_.next_change(now_);
+  ASSERT_TRUE(removal);
+  advance(timing::unanswered);
+
+  confirm_by(b, first);
+  EXPECT_FALSE(leads_.next_change(now_));
+  EXPECT_EQ(leads_.take_ready().size(), 1u);
+  propose();
+  EXPECT_TRUE(leads_.take_ready().empty());
+  // etcd had got what it was asked for.
+  leads_.note_value(*removal);
+  EXPECT_EQ(leads_.take_ready().size(), 1u);
+}
+
 TEST_F(LeadershipTest, LearnerCountsForNewDeltasUntilItsAdditionIsAskedFor) {
   const auto start = propose();
   confirm_by(b, start);
