@@ -44,7 +44,10 @@ error superseded(const cluster_change& what, const shard_record& shard) {
 }
 
 next_result next_move(
-  const known_record<shard_record>& known, const asked_change& asked, const std::string& key) {
+  const catalogue& all,
+  const known_record<shard_record>& known,
+  const asked_change& asked,
+  const std::string& key) {
   const auto& record = known.record;
   const auto& node = asked.what.node;
   const auto* replica = replica_on(record, node);
@@ -57,6 +60,13 @@ next_result next_move(
     return refused(
       "node `" + node + "` has no copy of shard " + std::to_string(value(asked.what.shard))
       + " that is in sync; the nodes that have one: " + in_sync_list(record));
+  const auto& drained = all.cluster()->record.drained;
+  if (std::binary_search(drained.begin(), drained.end(), node))
+    return refused(
+      "node `" + node + "` is drained, so the shard would not stay there; `cluster undrain "
+      + node + "` first");
+  if (!all.nodes().contains(node))
+    return refused("node `" + node + "` is missing; start it first");
   auto next = record;
   ++next.value.version;
   next.pinned = node;
@@ -178,7 +188,7 @@ next_swap(const catalogue& known, const asked_change& asked, const std::string& 
     return next_drained(known, asked.what);
   if (asked.what.what == cluster_change::kind::force_primary)
     return next_forced(known, *shard, asked, key);
-  return asked.what.what == cluster_change::kind::move ? next_move(*shard, asked, key)
+  return asked.what.what == cluster_change::kind::move ? next_move(known, *shard, asked, key)
                                                        : next_unpinned(*shard, asked, key);
 }
 

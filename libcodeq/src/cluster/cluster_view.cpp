@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/cluster_view.hpp"
 
+#include "cluster/cluster_timing.hpp"
+
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -64,9 +66,52 @@ bool is_draining(const cluster_status& status, const std::string& name) {
   });
 }
 
+bool has_copy(const cluster_shard& shard, const std::string& node) {
+  return std::any_of(shard.copies.begin(), shard.copies.end(), [&](const cluster_copy& copy) {
+    return copy.node == node;
+  });
+}
+
+/// Whether a node is free to take another copy of the shard, as the controller sees it.
+bool can_be_copied(const cluster_shard& shard, const cluster_status& status) {
+  return std::any_of(status.nodes.begin(), status.nodes.end(), [&](const cluster_node& node) {
+    const auto has_room = !node.refuses_tasks && node.free_bytes >= timing::free_bytes_min;
+    return node.is_present && !node.is_draining && has_room && !has_copy(shard, node.name);
+  });
+}
+
+/// What a shard waits for of which all copies are in sync; empty: nothing.
+std::string move_wait(const cluster_shard& shard, const cluster_status& status) {
+  const auto is_turn = can_be_copied(shard, status);
+  for (const auto& copy : shard.copies) {
+    if (!is_draining(status, copy.node))
+      continue;
+    if (shard.copies.size() > status.copies)
+      return "the removal of the copy on " + copy.node;
+    return is_turn ? "its turn to be copied away from " + copy.node
+                   : "a node that can take the copy of " + copy.node;
+  }
+  if (shard.copies.size() >= status.copies)
+    return {};
+  return is_turn ? "its turn to get another copy" : "a node that can take another copy";
+}
+
+/// What a shard waits for of which the primary is missing: only a copy in sync can replace it.
+std::string primary_wait(const cluster_shard& shard, const cluster_status& status) {
+  std::string missing;
+  for (const auto& copy : shard.copies) {
+    if (!copy.is_in_sync)
+      continue;
+    if (is_present(status, copy.node))
+      return "another primary, since " + shard.primary + " is missing";
+    missing += (missing.empty() ? "" : " or ") + copy.node;
+  }
+  return missing + ", since no other node has a copy in sync";
+}
+
 std::string wait_of(const cluster_shard& shard, const cluster_status& status) {
   if (!is_present(status, shard.primary))
-    return "another primary, since " + shard.primary + " is missing";
+    return primary_wait(shard, status);
   if (shard.primary == status.node && !shard.is_served)
     return "its primary, which takes over";
   // Only the primary knows what its shard waits for. Its answer replaces this one.
@@ -81,12 +126,7 @@ std::string wait_of(const cluster_shard& shard, const cluster_status& status) {
     if (!copy.is_in_sync)
       return is_present(status, copy.node) ? "the copy on " + copy.node
                                            : copy.node + ", which is missing";
-  for (const auto& copy : shard.copies)
-    if (is_draining(status, copy.node))
-      return "a node that can take the copy of " + copy.node;
-  if (shard.copies.size() < status.copies)
-    return "a node that can take another copy";
-  return {};
+  return move_wait(shard, status);
 }
 
 } // namespace

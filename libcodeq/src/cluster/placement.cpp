@@ -58,6 +58,18 @@ private:
     return found != view_.nodes.end() && found->second.refuses_tasks;
   }
 
+  [[nodiscard]] bool is_away(const std::string& node) const {
+    const auto state = state_of(node);
+    return state == node_state::missing || state == node_state::gone;
+  }
+
+  /// Whether a copy can be made: a node with one that is in sync is there.
+  [[nodiscard]] bool has_source(const shard_record& shard) const {
+    const auto held = in_sync_nodes(shard);
+    return !std::all_of(
+      held.begin(), held.end(), [this](const auto& node) { return is_away(node); });
+  }
+
   /// Its copy is replaced where another node has room for it. A move of an operator's goes first.
   [[nodiscard]] bool is_cramped(const shard_record& shard, const std::string& node) const {
     return refuses_tasks(node) && node != shard.pinned;
@@ -117,10 +129,12 @@ planner::planner(const placement_view& view, const placement_bounds& bounds)
   targets_ = std::min<std::size_t>(view.copies, possible);
   for (const auto& [id, shard] : shards_) {
     const auto held = in_sync_nodes(shard);
+    // A copy that cannot arrive holds up no other one.
+    const auto can_build = has_source(shard);
     bool is_building = false;
     for (const auto& node : shard.wanted) {
       ++copies_[node];
-      if (has(held, node) || state_of(node) == node_state::missing)
+      if (!can_build || has(held, node) || is_away(node))
         continue;
       ++arriving_[node];
       is_building = true;
@@ -184,6 +198,8 @@ void planner::start_move(shard_id id, const std::string& to) {
 /// Adds copies while there are too few that stay, not counting those on disks that refuse tasks.
 void planner::fill(shard_id id) {
   const auto& shard = shards_.at(id);
+  if (!has_source(shard))
+    return;
   auto stay = staying(shard.wanted);
   std::erase_if(stay, [&](const auto& node) { return is_cramped(shard, node); });
   while (stay.size() < targets_ && moves_ < bounds_.moves_max) {
@@ -238,7 +254,9 @@ void planner::remove_surplus(shard_id id) {
 /// Starts to move a copy to a zone that the shard does not use yet.
 void planner::separate_zones(shard_id id) {
   const auto& shard = shards_.at(id);
-  if (moves_ >= bounds_.moves_max || is_moving(shard) || zone_doubles(shard.wanted) == 0)
+  if (moves_ >= bounds_.moves_max || is_moving(shard) || !has_source(shard))
+    return;
+  if (zone_doubles(shard.wanted) == 0)
     return;
   const auto node = best_new(id, shard.wanted);
   if (!node)
@@ -363,8 +381,7 @@ void planner::balance_primaries() {
       return;
     // Only a primary that is there can hand over; others are replaced by an election.
     const auto current = node_of(shard, shard.value.primary);
-    const auto state = state_of(current);
-    if (!shard.preferred.empty() || state == node_state::missing || state == node_state::gone)
+    if (!shard.preferred.empty() || is_away(current))
       continue;
     prefer(id, primaries);
     if (shard.preferred.empty())

@@ -25,7 +25,8 @@ inline constexpr std::size_t horizon_bytes_per_second = 64u << 10;
 /// coordinator of an earlier version.
 inline constexpr std::size_t delta_bytes_with_horizon = 8u << 20;
 /// A replica that confirms nothing is sent its deltas again with the next beacon, and one beacon
-/// later for each so many bytes of them that are under way.
+/// later for each so many bytes of them that are under way. So at most two copies of them wait for
+/// a slow connection, as no third one is sent before the second one has begun to arrive.
 inline constexpr std::size_t beacon_bytes = 4u << 20;
 /// The latest deltas that a primary or follower keeps in memory, of a shard and of all together.
 inline constexpr std::size_t ring_bytes = 4u << 20;

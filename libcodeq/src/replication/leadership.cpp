@@ -16,6 +16,17 @@ void leadership::member_view::forget_written() {
   in_flight_bytes = 0;
 }
 
+void leadership::member_view::resend_if_stuck() {
+  const auto is_late = stuck_beacons > in_flight_bytes / bounds::beacon_bytes;
+  const auto has_arrived = in_flight.empty() || in_flight.front().beacon < confirmed_beacon;
+  if (!is_late || !has_arrived)
+    return;
+  stuck_beacons = 0;
+  sent = written;
+  in_flight.clear();
+  in_flight_bytes = 0;
+}
+
 leadership::leadership(replica_id self, membership value, position last, monotonic_time now)
   : self_(self),
     value_(std::move(value)),
@@ -92,7 +103,7 @@ void leadership::note_sent(replica_id replica, const std::vector<entry>& entries
   for (const auto& e : entries)
     bytes += e.byte_size() + bounds::entry_bytes;
   view.sent = entries.back().at;
-  view.in_flight.emplace_back(*view.sent, bytes);
+  view.in_flight.push_back({*view.sent, bytes, beacon_});
   view.in_flight_bytes += bytes;
 }
 
@@ -101,12 +112,7 @@ void leadership::resend_if_stuck(replica_id replica) {
   const auto is_stuck = view.written == view.written_before && view.sent != view.written;
   view.written_before = view.written;
   view.stuck_beacons = is_stuck ? view.stuck_beacons + 1 : 0;
-  if (view.stuck_beacons <= view.in_flight_bytes / bounds::beacon_bytes)
-    return;
-  view.stuck_beacons = 0;
-  view.sent = view.written;
-  view.in_flight.clear();
-  view.in_flight_bytes = 0;
+  view.resend_if_stuck();
 }
 
 void leadership::note_lost(replica_id replica) {
@@ -203,6 +209,7 @@ void leadership::note_confirm(const envelope& from, const confirm& what, monoton
   view.is_gone = false;
   if (const auto sent = beacons_.find(what.beacon); sent != beacons_.end())
     view.entitled_until = std::max(view.entitled_until, sent->second + timing::entitlement);
+  view.confirmed_beacon = std::max(view.confirmed_beacon, what.beacon);
   view.is_doubtful = what.doubtful;
   view.needs_copy = what.incomplete;
   if (what.incomplete || view.is_copying)
@@ -210,13 +217,15 @@ void leadership::note_confirm(const envelope& from, const confirm& what, monoton
   if (!view.written || what.written > *view.written) {
     view.written = what.written;
     view.progressed = now;
+    view.stuck_beacons = 0;
   }
   if (!view.sent || *view.sent < *view.written)
     view.sent = view.written;
-  while (!view.in_flight.empty() && view.in_flight.front().first <= *view.written) {
-    view.in_flight_bytes -= view.in_flight.front().second;
+  while (!view.in_flight.empty() && view.in_flight.front().last <= *view.written) {
+    view.in_flight_bytes -= view.in_flight.front().byte_size;
     view.in_flight.pop_front();
   }
+  view.resend_if_stuck();
 }
 
 bool leadership::may_take_over(replica_id member) const {
@@ -293,6 +302,12 @@ membership leadership::changed_value() const {
 }
 
 std::optional<membership> leadership::next_change(monotonic_time now) {
+  // The member confirms again. It counts in any case until etcd has removed it, which may still
+  // happen when etcd was asked.
+  if (change_ == change_kind::removing && !is_failing(changed_, now)) {
+    change_ = change_kind::none;
+    asked_.reset();
+  }
   if (change_ == change_kind::none)
     start_change(now);
   if (change_ == change_kind::counting) {

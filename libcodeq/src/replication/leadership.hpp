@@ -76,10 +76,12 @@ public:
   /// is copied, or when it has to confirm first.
   [[nodiscard]] std::optional<position> next_for(replica_id replica) const;
 
+  /// The message has the number of the latest beacon.
   void note_sent(replica_id replica, const std::vector<entry>& entries);
 
   /// To be called with each beacon: what was sent and brought no confirmation for so long is sent
-  /// again.
+  /// again, as soon as a beacon that was sent after it is confirmed. Until then it may wait for a
+  /// slow connection, where further copies would only add to it.
   void resend_if_stuck(replica_id replica);
 
   /// The replica cannot be sent what it lacks. As a member it is removed, since it could not be
@@ -121,13 +123,22 @@ public:
   [[nodiscard]] bool is_entitled(monotonic_time now) const;
 
   /// The compare-and-set to send now: a member that is silent is removed, a learner that has caught
-  /// up is added. One without an answer is sent again, with the same old value.
+  /// up is added. One without an answer is sent again, with the same old value, but no removal of a
+  /// member that confirms again.
   [[nodiscard]] std::optional<membership> next_change(monotonic_time now);
 
   /// etcd's value, from an answer to a compare-and-set. @pre its epoch is this one
   void note_value(const membership& current);
 
 private:
+  /// A message that is not confirmed.
+  struct sent_message {
+    /// Its last delta.
+    position last;
+    std::size_t byte_size = 0;
+    std::uint64_t beacon = 0;
+  };
+
   struct member_view {
     std::uint64_t incarnation = 0;
     std::optional<position> written;
@@ -137,9 +148,10 @@ private:
     std::optional<position> written_before;
     /// Beacons without a confirmation of what was sent.
     std::size_t stuck_beacons = 0;
-    /// The last delta and the size of each message that is not confirmed.
-    std::deque<std::pair<position, std::size_t>> in_flight;
+    std::deque<sent_message> in_flight;
     std::size_t in_flight_bytes = 0;
+    /// The latest beacon that it confirmed.
+    std::uint64_t confirmed_beacon = 0;
     monotonic_time heard{};
     /// When it last confirmed another delta, or had none to confirm.
     monotonic_time progressed{};
@@ -153,6 +165,7 @@ private:
 
     /// What it has is not known any more.
     void forget_written();
+    void resend_if_stuck();
   };
 
   enum class change_kind : std::uint8_t { none, removing, counting, adding };

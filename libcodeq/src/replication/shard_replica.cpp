@@ -118,6 +118,10 @@ void shard_replica::on_append(const envelope& from, const append& what, monotoni
   if (!enter(what.epoch, from.from, now))
     return;
   heard_ = now;
+  // Its primary is back, so etcd is not asked for another one any more. What it was asked before
+  // counts if it is decided.
+  if (value_.epoch == what.epoch && released_ < what.epoch)
+    election_.reset();
   primaries_.note(now);
   shard_time_ = std::max(shard_time_, what.shard_time);
   if (follows_.epoch != what.epoch)
@@ -355,11 +359,10 @@ void shard_replica::stream_to(replica_id other, monotonic_time now) {
   if (other == id_ || leads_->at() == leadership::phase::collecting)
     return;
   for (auto entries = next_entries(other); !entries.empty(); entries = next_entries(other)) {
+    const auto beacon = leads_->next_beacon(now);
     leads_->note_sent(other, entries);
     port_.send(
-      other,
-      append{
-        leads_->epoch(), leads_->next_beacon(now), std::move(entries), port_.shard_time()});
+      other, append{leads_->epoch(), beacon, std::move(entries), port_.shard_time()});
   }
 }
 

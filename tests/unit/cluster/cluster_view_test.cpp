@@ -51,6 +51,17 @@ protected:
 
   std::string wait() { return look().shards.front().waits_for; }
 
+  /// Another node is there, which has no copy.
+  void add_node_c(std::uint64_t free_bytes, bool refuses_tasks) {
+    node_record c;
+    c.version = ++version_of_c_;
+    c.incarnation = 1;
+    c.address = "c:1";
+    c.free_bytes = free_bytes;
+    c.refuses_tasks = refuses_tasks;
+    put(known_.keys().node("c"), encode(c));
+  }
+
   /// The status once the record of node b has changed.
   template <class Change>
   cluster_status look_at_b(Change change) {
@@ -66,6 +77,7 @@ protected:
 
   catalogue known_{catalogue_keys("c")};
   std::uint64_t revision_ = 0;
+  std::uint64_t version_of_c_ = 0;
   cluster_record cluster_;
   shard_record shard_;
   std::string missing_;
@@ -91,6 +103,19 @@ TEST_F(ClusterView, ShardWithoutItsPrimaryWaitsForAnother) {
   missing_ = "b";
 
   EXPECT_EQ(wait(), "another primary, since b is missing");
+}
+
+TEST_F(ClusterView, ShardWithoutAnyCopyInSyncWaitsForTheNodesThatHaveOne) {
+  shard_.value.primary = replica_id{2};
+  shard_.value.in_sync = {replica_id{2}};
+  missing_ = "b";
+  EXPECT_EQ(wait(), "b, since no other node has a copy in sync");
+
+  shard_.value.version = 2;
+  shard_.value.in_sync = {replica_id{2}, replica_id{3}};
+  shard_.value.replicas.push_back(replica_id{3});
+  shard_.nodes.emplace(replica_id{3}, "z");
+  EXPECT_EQ(wait(), "b or z, since no other node has a copy in sync");
 }
 
 TEST_F(ClusterView, PrimaryThatDoesNotServeYetIsWaitedFor) {
@@ -128,6 +153,35 @@ TEST_F(ClusterView, CopyOfADrainedNodeWaitsForAnotherNode) {
   cluster_.drained = {"b"};
 
   EXPECT_EQ(wait(), "a node that can take the copy of b");
+}
+
+TEST_F(ClusterView, ShardWaitsForItsTurnWhenAnotherNodeCanTakeACopy) {
+  constexpr std::uint64_t enough = 1ull << 40;
+  cluster_.copies = 3;
+  add_node_c(enough, true);
+  EXPECT_EQ(wait(), "a node that can take another copy") << "c refuses tasks";
+  add_node_c(1u << 20, false);
+  EXPECT_EQ(wait(), "a node that can take another copy") << "the disk of c is nearly full";
+  add_node_c(enough, false);
+  EXPECT_EQ(wait(), "its turn to get another copy");
+
+  cluster_.version = 2;
+  cluster_.copies = 2;
+  cluster_.drained = {"b"};
+  EXPECT_EQ(wait(), "its turn to be copied away from b");
+  cluster_.version = 3;
+  cluster_.drained = {"b", "c"};
+  EXPECT_EQ(wait(), "a node that can take the copy of b");
+}
+
+TEST_F(ClusterView, CopyOfADrainedNodeThatIsReplacedIsRemoved) {
+  cluster_.drained = {"b"};
+  shard_.value.in_sync = {replica_id{1}, replica_id{2}, replica_id{3}};
+  shard_.value.replicas = shard_.value.in_sync;
+  shard_.nodes.emplace(replica_id{3}, "c");
+  shard_.wanted = {"a", "c"};
+
+  EXPECT_EQ(wait(), "the removal of the copy on b");
 }
 
 TEST_F(ClusterView, OnlyOtherNodesThatArePresentAreUnreached) {

@@ -13,10 +13,7 @@ using kind = cluster_change::kind;
 const cluster_change move_to_b{kind::move, s0, "b", 71};
 
 TEST_F(MemberTest, OperatorsMoveIsToldWhenEtcdHasStoredItAndThePrimaryCarriesItOut) {
-  join();
-  put(keys_.node("b"), encode(node_record{1, 9, "b:1", "b:2", "", 0, 0, 1, false, false, {}}));
-  advance(timing::poll);
-  answer_poll();
+  join_with_b();
 
   const auto told = ask(move_to_b);
   EXPECT_FALSE(told->has_value()) << "etcd has not decided";
@@ -35,7 +32,7 @@ TEST_F(MemberTest, OperatorsMoveIsToldWhenEtcdHasStoredItAndThePrimaryCarriesItO
 }
 
 TEST_F(MemberTest, ChangeThatIsAskedForAgainHasTheEndOfTheFirst) {
-  join();
+  join_with_b();
 
   const auto first = ask(move_to_b);
   const auto during = ask(move_to_b);
@@ -52,7 +49,7 @@ TEST_F(MemberTest, ChangeThatIsAskedForAgainHasTheEndOfTheFirst) {
 }
 
 TEST_F(MemberTest, FailureIsToldAgainToo) {
-  join();
+  join_with_b();
   const auto first = ask(move_to_b);
   leave_open(etcd::swap_end::not_sent);
 
@@ -67,7 +64,7 @@ TEST_F(MemberTest, FailureIsToldAgainToo) {
 }
 
 TEST_F(MemberTest, ChangeThatLosesTheRaceAgainstAReplicaIsMadeAnew) {
-  join();
+  join_with_b();
   const auto told = ask(move_to_b);
   interfere([](shard_record& shard) { shard.wanted = {"a", "b", "c"}; });
   decide();
@@ -80,7 +77,7 @@ TEST_F(MemberTest, ChangeThatLosesTheRaceAgainstAReplicaIsMadeAnew) {
 }
 
 TEST_F(MemberTest, ChangeThatLosesTheRaceAgainstAnotherOperatorIsAnError) {
-  join();
+  join_with_b();
   const auto told = ask(move_to_b);
   interfere([](shard_record& shard) { shard.pinned = "c"; });
   decide();
@@ -96,7 +93,7 @@ TEST_F(MemberTest, ChangeThatLosesTheRaceAgainstAnotherOperatorIsAnError) {
 }
 
 TEST_F(MemberTest, ChangeIsJudgedAnewWhenItLosesTheRace) {
-  join();
+  join_with_b();
   const auto told = ask(move_to_b);
   interfere([](shard_record& shard) { shard.value.in_sync = {replica_id{1}}; });
   decide();
@@ -174,6 +171,19 @@ TEST_F(MemberTest, MoveThatIsNotPossibleNamesWhatIs) {
   EXPECT_EQ(why({kind::move, shard_id{3}, "a"}).context, "shard is 3; it must be 0..0");
   EXPECT_EQ(why({kind::drain, {}, "x"}).context, "node `x` is not one of the cluster");
   EXPECT_TRUE(port_.decisions.empty());
+}
+
+TEST_F(MemberTest, NothingIsMovedToANodeThatIsMissingOrDrained) {
+  join();
+
+  EXPECT_EQ((*ask(move_to_b))->how.error().context, "node `b` is missing; start it first");
+  ask({kind::drain, {}, "b"});
+  decide();
+  EXPECT_EQ(
+    (*ask({kind::move, s0, "b", 72}))->how.error().context,
+    "node `b` is drained, so the shard would not stay there; `cluster undrain b` first");
+  EXPECT_TRUE(port_.decisions.empty());
+  EXPECT_EQ(stored_shard().pinned, "");
 }
 
 TEST_F(MemberTest, DrainedNodesAreKeptInTheClusterSorted) {

@@ -190,6 +190,13 @@ protected:
     port_.decisions.clear();
   }
 
+  /// The same with node `b`, which is there, too.
+  void join_with_b() {
+    put(
+      keys_.node("b"), encode(node_record{1, 9, "b:1", "b:2", "", 0, 0, 1, false, false, {}}));
+    join();
+  }
+
   recorded_port port_;
   monotonic_time now_{duration{1'000'000}};
   member member_;

@@ -74,7 +74,7 @@ protected:
     for (auto& [id, shard] : view_.shards) {
       const auto wanted = shard.wanted;
       for (const auto& node : wanted)
-        if (is_there(node) && !replica_on(shard, node))
+        if (is_there(node) && has_source(shard) && !replica_on(shard, node))
           build(shard, node);
       if (!shard.preferred.empty() && replica_on(shard, shard.preferred))
         shard.value.primary = *replica_on(shard, shard.preferred);
@@ -102,6 +102,14 @@ protected:
   bool is_there(const std::string& node) const {
     const auto state = view_.nodes.at(node).state;
     return state != node_state::missing && state != node_state::gone;
+  }
+
+  /// Whether there is a copy in sync from which others can be built.
+  bool has_source(const shard_record& shard) const {
+    return std::any_of(
+      shard.value.in_sync.begin(), shard.value.in_sync.end(), [&](replica_id replica) {
+        return is_there(node_of(shard, replica));
+      });
   }
 
   /// Places and carries out until nothing changes. Returns the number of steps.
@@ -310,6 +318,46 @@ TEST_F(PlacementTest, NodeThatIsGoneIsReplaced) {
     EXPECT_EQ(replica_on(shard, "r1n0"), nullptr);
   EXPECT_EQ(look().odd, 0u);
   EXPECT_EQ(look().shared_zones, 0u);
+}
+
+TEST_F(PlacementTest, MoreCopiesOfANodeThatIsGoneThanMayMoveAtOnceAreReplaced) {
+  view_.copies = 2;
+  add_nodes(1, 4);
+  add_shards(80, "r0n0");
+  settle();
+  fail("r0n1", node_state::gone);
+
+  settle();
+
+  for (const auto& [id, shard] : view_.shards)
+    EXPECT_EQ(replica_on(shard, "r0n1"), nullptr);
+  EXPECT_EQ(look().odd, 0u);
+}
+
+TEST_F(PlacementTest, ShardsThatNobodyCanCopyHoldUpNoOther) {
+  view_.copies = 2;
+  add_nodes(1, 4);
+  add_shards(24, "r0n0");
+  const auto can_be_copied = [](shard_id id) { return value(id) >= 20; };
+  for (auto& [id, shard] : view_.shards) {
+    const std::string other = can_be_copied(id) ? "r0n2" : "r0n1";
+    build(shard, other);
+    shard.wanted = {"r0n0", other};
+  }
+  const auto before = view_.shards;
+  fail("r0n0", node_state::gone);
+  fail("r0n1", node_state::gone);
+
+  settle();
+
+  for (const auto& [id, shard] : view_.shards) {
+    if (can_be_copied(id)) {
+      EXPECT_NE(replica_on(shard, "r0n3"), nullptr);
+      EXPECT_EQ(shard.wanted, (std::vector<std::string>{"r0n2", "r0n3"}));
+    } else {
+      EXPECT_EQ(shard.wanted, before.at(id).wanted);
+    }
+  }
 }
 
 TEST_F(PlacementTest, OnlyCopyOfANodeThatIsGoneIsKept) {

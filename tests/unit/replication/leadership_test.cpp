@@ -111,6 +111,23 @@ TEST_F(LeadershipTest, ChangeWithoutAnAnswerIsAskedForAgain) {
   EXPECT_EQ(leads_.next_change(now_), next);
 }
 
+TEST_F(LeadershipTest, MemberThatConfirmsAgainIsNotRemovedAndCountsUntilEtcdSaysOtherwise) {
+  const auto first = propose();
+  advance(timing::unconfirmed + 1ms);
+  const auto removal = leads_.next_change(now_);
+  ASSERT_TRUE(removal);
+  advance(timing::unanswered);
+
+  confirm_by(b, first);
+  EXPECT_FALSE(leads_.next_change(now_));
+  EXPECT_EQ(leads_.take_ready().size(), 1u);
+  propose();
+  EXPECT_TRUE(leads_.take_ready().empty());
+  // etcd had got what it was asked for.
+  leads_.note_value(*removal);
+  EXPECT_EQ(leads_.take_ready().size(), 1u);
+}
+
 TEST_F(LeadershipTest, LearnerCountsForNewDeltasUntilItsAdditionIsAskedFor) {
   const auto start = propose();
   confirm_by(b, start);
@@ -255,12 +272,34 @@ TEST_F(LeadershipTest, ReplicaIsSentEachDeltaOnceUntilItIsStuck) {
   EXPECT_TRUE(leads_.window_after(*leads_.next_for(b)).empty());
 
   leads_.resend_if_stuck(b);
+  beat();
   confirm_by(b, first);
   leads_.resend_if_stuck(b);
   EXPECT_TRUE(leads_.window_after(*leads_.next_for(b)).empty());
   leads_.resend_if_stuck(b);
 
   EXPECT_EQ(leads_.next_for(b), first);
+}
+
+TEST_F(LeadershipTest, NothingIsSentAgainWhileItMayWaitForTheConnection) {
+  confirm_by(b, {1, 9});
+  propose();
+  beat();
+  leads_.note_sent(b, leads_.window_after({1, 9}));
+  const auto sent = leads_.next_for(b);
+
+  for (int beacons = 0; beacons < 10; ++beacons) {
+    leads_.resend_if_stuck(b);
+    EXPECT_EQ(leads_.next_for(b), sent) << beacons;
+  }
+  // An earlier message may have had the number of this one.
+  confirm_by(b, {1, 9});
+  EXPECT_EQ(leads_.next_for(b), sent);
+  advance(timing::beacon);
+  beat();
+  confirm_by(b, {1, 9});
+
+  EXPECT_EQ(leads_.next_for(b), (position{1, 9}));
 }
 
 TEST_F(LeadershipTest, ReplicaThatConfirmsNothingIsSentABoundedSize) {
@@ -286,6 +325,8 @@ TEST_F(LeadershipTest, LargeDeltaHasMoreTimeBeforeItIsSentAgain) {
   leads_.resend_if_stuck(b);
   leads_.propose(std::make_shared<large_body>(4 * bounds::beacon_bytes), now_);
   leads_.note_sent(b, leads_.window_after({1, 9}));
+  beat();
+  confirm_by(b, {1, 9});
 
   for (int beacons = 0; beacons < 4; ++beacons) {
     leads_.resend_if_stuck(b);

@@ -90,6 +90,15 @@ TEST_F(DeltaSpool, OutlivesItsProcess) {
   EXPECT_EQ(numbers_after(spool, 0), run(1, 12));
 }
 
+TEST_F(DeltaSpool, TouchesNoFileBeforeItsFirstUse) {
+  const auto is_there = [this] { return std::filesystem::exists(options().directory); };
+  delta_spool spool(options());
+  EXPECT_FALSE(is_there());
+
+  fill(spool, 1, 1);
+  EXPECT_TRUE(is_there());
+}
+
 TEST_F(DeltaSpool, DropsTheOldestDeltasOverItsSize) {
   delta_spool spool(options());
   fill(spool, 1, 200);

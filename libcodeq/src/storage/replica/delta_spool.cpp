@@ -61,6 +61,11 @@ std::optional<spooled> read_next(std::ifstream& file, std::uint64_t from, std::s
 } // namespace
 
 delta_spool::delta_spool(delta_spool_options options) : options_(std::move(options)) {
+}
+
+void delta_spool::open() {
+  if (std::exchange(is_open_, true))
+    return;
   std::error_code ignored;
   std::filesystem::create_directories(options_.directory, ignored);
   find_files();
@@ -108,6 +113,7 @@ void delta_spool::drop_oldest() {
 }
 
 void delta_spool::append(const replication::entry& e) {
+  open();
   const auto is_full = !files_.empty() && files_.rbegin()->second >= options_.file_bytes;
   if (!file_.is_open() || !file_ || is_full || e.at.number != next_)
     begin_file(e.at.number);
@@ -125,6 +131,7 @@ void delta_spool::append(const replication::entry& e) {
 }
 
 void delta_spool::keep_from(std::optional<std::uint64_t> number) {
+  open();
   kept_from_ = number;
   drop_old();
 }
@@ -151,6 +158,7 @@ std::uint64_t delta_spool::bytes() const {
 
 std::vector<replication::entry>
 delta_spool::read_after(replication::position after, std::size_t bytes_max) {
+  open();
   std::vector<replication::entry> entries;
   auto wanted = after.number + 1;
   const auto next_file = files_.upper_bound(wanted);

@@ -18,7 +18,7 @@
 namespace codeq::storage {
 
 struct delta_spool_options {
-  /// A directory of the shard's own; created when missing.
+  /// A directory of the shard's own; created when missing, at the first use.
   std::filesystem::path directory;
   shard_id shard{};
   /// Size from which on another file is begun.
@@ -37,6 +37,7 @@ struct delta_spool_options {
 /// its `DeltaRecord`, little-endian.
 class delta_spool {
 public:
+  /// Touches no file, as the disk may hang: only the functions below do.
   explicit delta_spool(delta_spool_options options);
 
   /// Adds the next delta. It replaces what earlier processes left behind from its number on.
@@ -50,10 +51,11 @@ public:
   /// Keeps the deltas from this number on, up to `kept_bytes_max`; empty: none more than others.
   void keep_from(std::optional<std::uint64_t> number);
 
-  /// Size of all files.
+  /// Size of all files; 0 before the first use.
   [[nodiscard]] std::uint64_t bytes() const;
 
 private:
+  void open();
   void find_files();
   void begin_file(std::uint64_t number);
   void drop_old();
@@ -63,6 +65,7 @@ private:
   [[nodiscard]] std::filesystem::path path_of(std::uint64_t number) const;
 
   delta_spool_options options_;
+  bool is_open_ = false;
   /// Number of the first delta -> size.
   std::map<std::uint64_t, std::uint64_t> files_;
   std::ofstream file_;
