@@ -13,28 +13,43 @@ REQUESTS = 1800
 SECONDS = 10
 
 
-async def add_task(host, port, number):
+async def ask(connection, host, method, path, body=""):
+    """Sends a request; returns the status line and what is answered as JSON."""
+    reader, writer = connection
+    writer.write((f"{method} {path} HTTP/1.1\r\nHost: {host}\r\n"
+                  "Content-Type: application/json\r\n"
+                  f"Content-Length: {len(body)}\r\n\r\n{body}").encode())
+    head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), SECONDS)
+    length = int(head.lower().partition(b"content-length:")[2].split()[0])
+    answer = await asyncio.wait_for(reader.readexactly(length), SECONDS)
+    return head.partition(b"\r\n")[0], answer
+
+
+async def connect(host, port, places):
+    """A connection on which the gateway has read a request: it bounds others more strictly."""
+    async with places:
+        connection = await asyncio.open_connection(host, port)
+        await ask(connection, host, "GET", "/livez")
+    return connection
+
+
+async def add_task(connection, host, number):
     """The shard of a new task of a group of its own; None when it is not acknowledged in time."""
     body = json.dumps({"queue": "q", "payload": "", "group": f"g{number}"})
-    writer = None
     try:
-        reader, writer = await asyncio.open_connection(host, port)
-        writer.write((f"POST /v1/codeq/tasks HTTP/1.1\r\nHost: {host}\r\n"
-                      "Content-Type: application/json\r\n"
-                      f"Content-Length: {len(body)}\r\n\r\n{body}").encode())
-        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), SECONDS)
-        length = int(head.lower().partition(b"content-length:")[2].split()[0])
-        answer = json.loads(await asyncio.wait_for(reader.readexactly(length), SECONDS))
-        return coordinators.shard_of(answer["id"]) if b" 202 " in head else None
+        status, answer = await ask(connection, host, "POST", "/v1/codeq/tasks", body)
+        return coordinators.shard_of(json.loads(answer)["id"]) if b" 202 " in status else None
     except asyncio.TimeoutError:
         return None
     finally:
-        if writer:
-            writer.close()
+        connection[1].close()
 
 
 async def add_tasks(host, port):
-    return await asyncio.gather(*(add_task(host, port, i) for i in range(REQUESTS)))
+    places = asyncio.Semaphore(100)
+    connections = await asyncio.gather(*(connect(host, port, places) for _ in range(REQUESTS)))
+    return await asyncio.gather(*(
+        add_task(connection, host, i) for i, connection in enumerate(connections)))
 
 
 class WaitingShard(coordinators.CoordinatorsTest):
