@@ -193,9 +193,16 @@ result<void> check_queue_limits(const std::vector<queue_limit>& given) {
 result<void> check_costs(const std::vector<task_limit>& costs) {
   if (auto ok = check_count("the number of costs", costs.size(), 0, limits::task_limits_max); !ok)
     return ok;
-  for (const auto& cost : costs)
-    if (auto ok = check_count("cost", cost.cost, 0, limits::limit_cost_settled_max); !ok)
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    const auto& name = costs[i].name;
+    if (auto ok = check_count("cost", costs[i].cost, 0, limits::limit_cost_settled_max); !ok)
       return ok;
+    // Each of them would be settled.
+    for (std::size_t before = 0; before < i; ++before)
+      if (costs[before].name == name)
+        return error{
+          errc::invalid_argument, "the cost of \"" + name + "\" is named twice; name it once"};
+  }
   return {};
 }
 

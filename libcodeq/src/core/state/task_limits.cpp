@@ -217,7 +217,8 @@ void settle_limits(
   shard_state& state, const segment& s, const std::vector<task_limit>& actual) {
   const auto& tenant = segment_tenant(state, s);
   for (const auto& one : actual) {
-    const auto* use = find_use(s, one.name);
+    // Without a name it would be another cost of the first limit.
+    const auto* use = one.name.empty() ? nullptr : find_use(s, one.name);
     if (use && state.permits.owner_elsewhere(tenant, *use))
       state.permits.settle(s.first, one);
     else if (use)
