@@ -105,8 +105,10 @@ public:
   /// The task's lease ended: frees its slots. @pre they were taken
   void free(const std::vector<limit_use>& uses, timestamp now);
 
-  /// A task that was charged `use` cost `actual` instead.
-  void settle(const limit_use& use, std::uint32_t actual, timestamp now);
+  /// A task that started at that time cost `actual` instead of what `use` says. If the limit had no
+  /// rate then, nothing was charged, and so no surplus comes back.
+  void settle(
+    const limit_use& use, std::uint32_t actual, timestamp started_at, timestamp now);
 
   /// Nothing of the key starts before that time. A past time opens the key.
   void close(const limit_place& at, timestamp until);
@@ -242,6 +244,12 @@ public:
   [[nodiscard]] std::size_t size() const noexcept { return keys_.size(); }
 
 private:
+  struct known_rule {
+    limit_rule rule{};
+    /// Valid when it has a rate. After a restart it is the time of the latest change.
+    timestamp has_rate_since{};
+  };
+
   struct released_task {
     std::uint8_t priority = 0;
     std::uint32_t cost = 0;
@@ -373,7 +381,7 @@ private:
     const terms_of_key& terms,
     release_round& round);
 
-  std::map<std::uint32_t, limit_rule> rules_;
+  std::map<std::uint32_t, known_rule> rules_;
   key_map keys_;
   /// The sums of each limit that has keys.
   std::map<std::uint32_t, key_sums> sums_;

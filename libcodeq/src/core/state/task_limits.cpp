@@ -214,7 +214,11 @@ void close_limit(
 }
 
 void settle_limits(
-  shard_state& state, const segment& s, const std::vector<task_limit>& actual) {
+  shard_state& state,
+  const segment& s,
+  fencing_token token,
+  const std::vector<task_limit>& actual) {
+  const auto granted_at = state.leases.grant_at(state.leases.find(token)->grant).at;
   const auto& tenant = segment_tenant(state, s);
   for (const auto& one : actual) {
     // Without a name it would be another cost of the first limit.
@@ -223,7 +227,7 @@ void settle_limits(
       state.permits.settle(s.first, one);
     else if (use)
       state.limits.keys().settle(
-        {state.limits.place_of(tenant, *use), use->cost}, one.cost, state.at);
+        {state.limits.place_of(tenant, *use), use->cost}, one.cost, granted_at, state.at);
   }
 }
 

@@ -260,7 +260,7 @@ TEST(LimitKeys, ActualCostIsSettled) {
   tasks.add(2, {use});
   tasks.grant();
 
-  tasks.limits.settle(use, 11, tasks.now);
+  tasks.limits.settle(use, 11, tasks.now, tasks.now);
   tasks.grant();
 
   EXPECT_EQ(tasks.limits.next_release(), tasks.now + 1100ms);
