@@ -107,8 +107,7 @@ public:
 
   /// A task that started at that time cost `actual` instead of what `use` says. If the limit had no
   /// rate then, nothing was charged, and so no surplus comes back.
-  void settle(
-    const limit_use& use, std::uint32_t actual, timestamp started_at, timestamp now);
+  void settle(const limit_use& use, std::uint32_t actual, timestamp started_at, timestamp now);
 
   /// Nothing of the key starts before that time. A past time opens the key.
   void close(const limit_place& at, timestamp until);
