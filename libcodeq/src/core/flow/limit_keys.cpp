@@ -50,7 +50,7 @@ void limit_keys::set(std::uint32_t limit, const limit_rule& rule, timestamp now)
     known.has_rate_since = now;
   auto at = keys_.lower_bound({limit, {}});
   for (; at != keys_.end() && at->first.limit == limit; ++at) {
-    changed_.insert(at->first);
+    swept_.insert(at->first);
     change_rate(at->first, at->second, before, rule.rate, now);
   }
 }
@@ -60,7 +60,7 @@ void limit_keys::remove(std::uint32_t limit) {
   auto before = known ? known.mapped().rule.rate : std::nullopt;
   auto at = keys_.lower_bound({limit, {}});
   for (; at != keys_.end() && at->first.limit == limit; ++at) {
-    changed_.insert(at->first);
+    swept_.insert(at->first);
     change_rate(at->first, at->second, before, std::nullopt, {});
     if (std::exchange(at->second.closed_until, {}) != timestamp{})
       rescaled_.insert(at->first);
@@ -230,7 +230,7 @@ void limit_keys::use_up_all(timestamp at) {
     if (!rule || !rule->rate)
       continue;
     key.meter.use_up(*rule->rate, at);
-    changed_.insert(place);
+    swept_.insert(place);
     // A key that is not stored begins with this time in each process (`fresh_state`).
     if (key.is_stored)
       marked_.insert(place);
@@ -341,7 +341,7 @@ void limit_keys::settle_turn(const limited_task& task, std::int64_t difference) 
 }
 
 std::optional<timestamp> limit_keys::next_release() const {
-  if (!changed_.empty() || !rescaled_.empty())
+  if (!changed_.empty() || !swept_.empty() || !rescaled_.empty())
     return timestamp{};
   std::optional<timestamp> next;
   if (!due_.empty())

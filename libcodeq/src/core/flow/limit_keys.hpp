@@ -354,8 +354,13 @@ private:
     const std::optional<start_rate>& before,
     const std::optional<start_rate>& after,
     timestamp now);
-  /// Takes the changed key that comes after the last one that was looked at. @pre there are some
-  [[nodiscard]] limit_place take_changed();
+  /// Takes at most `most` keys out of `keys`, first those after `last`, and releases tasks of them.
+  /// Returns their number.
+  std::size_t look_at(
+    std::set<limit_place>& keys,
+    std::optional<limit_place>& last,
+    std::size_t most,
+    release_round& round);
   /// Null when the key has no tasks of the queue.
   [[nodiscard]] const queue_part* find_part(const limit_place& at, std::uint32_t queue) const;
   /// One of its keys has let it go back to its lane.
@@ -397,9 +402,13 @@ private:
   std::set<limit_place> rescaled_;
   /// Keys whose tasks may have become able to start, or that may not be in use any more.
   std::set<limit_place> changed_;
-  /// The last of them that `release` has looked at, if it had then looked at as many keys, or
+  /// The same for keys that changed with all of their limit, or of the shard. They may be many, so
+  /// the others come first.
+  std::set<limit_place> swept_;
+  /// The last ones of both that `release` has looked at, if it had then looked at as many keys, or
   /// released as many tasks, as it may; empty when it has looked at all.
   std::optional<limit_place> looked_at_;
+  std::optional<limit_place> swept_at_;
   /// Keys that change by time alone.
   std::set<std::pair<timestamp, limit_place>> due_;
 };
