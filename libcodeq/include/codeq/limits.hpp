@@ -88,6 +88,9 @@ inline constexpr std::size_t explained_keys_seen_max = 1000;
 inline constexpr duration limit_rate_period_min = 1ms;
 /// Maximum period of a limit's rate. A longer one is most likely a wrong unit.
 inline constexpr duration limit_rate_period_max = 31 * 24h;
+/// Maximum time in which the whole burst of a limit's rate comes back. Spans that are much longer
+/// are not told apart, so that the rest of such a burst could never be used.
+inline constexpr duration limit_burst_time_max = 10'000 * 24h;
 /// Maximum time for which a limit key is closed, by an operator or by a handler. A longer one is
 /// most likely a wrong unit.
 inline constexpr duration limit_closed_max = 31 * 24h;

@@ -223,7 +223,8 @@ struct limit_address {
 
 /// How fast tasks may start: on average `count` in a `period`, and `burst` at once after a pause.
 struct start_rate {
-  /// 1..`limits::limit_rate_count_max`; so is `burst`.
+  /// 1..`limits::limit_rate_count_max`; so is `burst`, which the rate has to give back within
+  /// `limits::limit_burst_time_max`.
   std::uint32_t count = 1;
   /// In milliseconds, `limits::limit_rate_period_min` to `limits::limit_rate_period_max`.
   duration period{1000};

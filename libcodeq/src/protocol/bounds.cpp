@@ -193,9 +193,16 @@ result<void> check_queue_limits(const std::vector<queue_limit>& given) {
 result<void> check_costs(const std::vector<task_limit>& costs) {
   if (auto ok = check_count("the number of costs", costs.size(), 0, limits::task_limits_max); !ok)
     return ok;
-  for (const auto& cost : costs)
-    if (auto ok = check_count("cost", cost.cost, 0, limits::limit_cost_settled_max); !ok)
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    const auto& name = costs[i].name;
+    if (auto ok = check_count("cost", costs[i].cost, 0, limits::limit_cost_settled_max); !ok)
       return ok;
+    // Each of them would be settled.
+    for (std::size_t before = 0; before < i; ++before)
+      if (costs[before].name == name)
+        return error{
+          errc::invalid_argument, "the cost of \"" + name + "\" is named twice; name it once"};
+  }
   return {};
 }
 
@@ -213,8 +220,19 @@ result<void> check_definition(const limit_definition& definition) {
     return ok;
   if (auto ok = check_count("the rate's burst", burst, 1, limits::limit_rate_count_max); !ok)
     return ok;
-  return check_duration(
-    "the rate's period", period, limits::limit_rate_period_min, limits::limit_rate_period_max);
+  constexpr auto period_min = limits::limit_rate_period_min;
+  constexpr auto period_max = limits::limit_rate_period_max;
+  if (auto ok = check_duration("the rate's period", period, period_min, period_max); !ok)
+    return ok;
+  constexpr auto time_max = limits::limit_burst_time_max;
+  const auto burst_max = time_max.count() * count / period.count();
+  if (burst <= burst_max)
+    return {};
+  return out_of_range(
+    "the rate's burst",
+    to_string(burst),
+    "1.." + to_string(burst_max) + ", since it has to come back within "
+      + in_milliseconds(time_max));
 }
 
 result<void> check_follow_up_count(std::size_t found) {

@@ -56,7 +56,8 @@ check_key(std::string_view group, std::string_view key, on_duplicate duplicate, 
 /// The same for the limits that a queue gives to its tasks, with their headers.
 [[nodiscard]] result<void> check_queue_limits(const std::vector<queue_limit>& given);
 
-/// Checks the actual costs that an ended attempt names.
+/// Checks the actual costs that an ended attempt names: their number and values, and that no limit
+/// is named twice.
 [[nodiscard]] result<void> check_costs(const std::vector<task_limit>& costs);
 
 /// Checks the definition of a limit.

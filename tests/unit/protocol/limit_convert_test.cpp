@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -59,6 +60,20 @@ TEST(LimitConvert, DefinitionsAreReadAndBounded) {
     refusal([](auto root) {
       encoding::write_rule(root.initDryRun(), {.rate = start_rate{1, 0ms, 1}});
     }).find("period"),
+    std::string::npos);
+}
+
+TEST(LimitConvert, BurstThatComesBackTooLateIsRefused) {
+  const auto with_burst = [](std::uint32_t burst) {
+    return refusal([burst](auto root) {
+      encoding::write_rule(
+        root.initSet(), {.rate = start_rate{1, limits::limit_rate_period_max, burst}});
+    });
+  };
+  EXPECT_EQ(with_burst(322), "fine");
+  EXPECT_NE(
+    with_burst(323).find("the rate's burst is 323; it must be 1..322, since it has to come back "
+                         "within 864000000000 ms"),
     std::string::npos);
 }
 

@@ -142,6 +142,25 @@ TEST(ReportConvert, ResultOverItsLimitIsRefusedAlone) {
   EXPECT_EQ(second_of(message).allowed.error().code, errc::too_large);
 }
 
+TEST(ReportConvert, CostOfALimitThatIsNamedTwiceIsRefused) {
+  const auto report_with = [](const char* other) {
+    return second_of(completions({task_for("a")}, [&](auto second) {
+      auto costs = second.initCosts(2);
+      costs[0].setName("x");
+      costs[0].setCost(0);
+      costs[1].setName(other);
+      costs[1].setCost(0);
+    }));
+  };
+  EXPECT_TRUE(report_with("y").allowed);
+
+  auto report = report_with("x");
+
+  ASSERT_FALSE(report.allowed);
+  EXPECT_EQ(report.allowed.error().code, errc::invalid_argument);
+  EXPECT_EQ(report.allowed.error().context, "the cost of \"x\" is named twice; name it once");
+}
+
 TEST(ReportConvert, ProducersMayNotPassForShards) {
   auto task = task_for("a");
   auto request = encoded_tasks::encode({&task, 1})->to_request({{0, 2}, 1, 1, shard_id{}});

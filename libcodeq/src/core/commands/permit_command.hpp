@@ -85,6 +85,9 @@ struct permit {
   std::uint64_t granted = 0;
   /// While it is wanted; not stored.
   permit_turn turn{};
+  /// When the owner booked the start. Not stored: no surplus comes back of a permit that was booked
+  /// by an earlier process, or that the owner knows from a list only.
+  timestamp charged_at{};
 
   bool operator==(const permit&) const = default;
 };

@@ -20,9 +20,12 @@ fair_key fair_keys::take(std::string_view name, std::uint64_t tasks) {
   auto known = number_of(name);
   auto key = known ? *known : add(name);
   auto& e = keys_[key];
-  if (known && e.live == 0)
+  const bool was_live = e.live > 0;
+  if (known && !was_live)
     --idle_size_;
   e.live += tasks;
+  if (!was_live)
+    count_cost(e);
   return {e.group, key};
 }
 
@@ -75,6 +78,8 @@ std::uint32_t fair_keys::add(std::string_view name) {
 void fair_keys::drop(fair_key who, std::size_t idle_max) {
   auto& e = keys_[who.key];
   CODEQ_ASSERT(e.live > 0);
+  if (e.live == 1)
+    discount_cost(e);
   if (--e.live > 0)
     return;
   idle_.push_back({who.key, ++e.idle_count});
@@ -96,6 +101,7 @@ fair_key fair_keys::adopt(const fair_keys& from, fair_key who) {
   keys_[now.key].weight = old.weight;
   group_weights_[now.group] = from.group_weights_[who.group];
   all_ = from.all_;
+  count_cost(keys_[now.key]);
   return now;
 }
 
@@ -159,13 +165,31 @@ std::uint32_t fair_keys::own_weight(fair_key who) const {
 
 void fair_keys::note(fair_key who, duration ran) {
   auto ms = std::max<std::int64_t>(ran.count(), 0);
-  keys_[who.key].ran.add(ms);
+  auto& e = keys_[who.key];
+  discount_cost(e);
+  e.ran.add(ms);
+  count_cost(e);
   all_.add(ms);
 }
 
 std::int64_t fair_keys::cost_of(fair_key who) const {
   const auto& own = keys_[who.key].ran;
-  return std::max<std::int64_t>(own.is_known() ? own.ms() : all_.ms(), 1);
+  return own.is_known() ? own.cost() : all_.cost();
+}
+
+std::int64_t fair_keys::largest_cost() const {
+  const bool has_unknown = costs_.size() < active();
+  return std::max(costs_.largest(), has_unknown ? all_.cost() : 1);
+}
+
+void fair_keys::count_cost(const entry& e) {
+  if (e.live > 0 && e.ran.is_known())
+    costs_.add(e.ran.cost());
+}
+
+void fair_keys::discount_cost(const entry& e) {
+  if (e.live > 0 && e.ran.is_known())
+    costs_.remove(e.ran.cost());
 }
 
 } // namespace codeq::core

@@ -3,6 +3,7 @@
 
 #include "codeq/time.hpp"
 
+#include "core/flow/cost_counts.hpp"
 #include "core/flow/fair_order.hpp"
 
 #include <cstddef>
@@ -91,6 +92,10 @@ public:
   /// the key, else that of the queue.
   [[nodiscard]] std::int64_t cost_of(fair_key who) const;
 
+  /// At least the greatest `cost_of` of the keys with live tasks, and at most an eighth more. Takes
+  /// constant time.
+  [[nodiscard]] std::int64_t largest_cost() const;
+
   /// Calls `visit(key)` for each key with live tasks, in no particular order.
   template <class Visit>
   void for_each_active(Visit visit) const {
@@ -108,6 +113,8 @@ private:
     [[nodiscard]] bool is_known() const noexcept { return eighths_ >= 0; }
 
     [[nodiscard]] std::int64_t ms() const noexcept { return eighths_ / 8; }
+
+    [[nodiscard]] std::int64_t cost() const noexcept { return ms() > 1 ? ms() : 1; }
 
   private:
     /// In eighths of a millisecond; negative: unknown.
@@ -151,6 +158,9 @@ private:
   /// The key's number; empty when it is not kept.
   [[nodiscard]] std::optional<std::uint32_t> number_of(std::string_view name) const;
   std::uint32_t add(std::string_view name);
+  /// Adds the measured run time of a key with live tasks to `costs_`.
+  void count_cost(const entry& e);
+  void discount_cost(const entry& e);
   void forget(std::uint32_t key);
   [[nodiscard]] static std::string_view group_of(std::string_view name);
   /// The weight of the group is not fixed any more. Tasks under its own key may give another one;
@@ -169,6 +179,8 @@ private:
   std::deque<idle_key> idle_;
   std::size_t idle_size_ = 0;
   average all_;
+  /// The moving averages of the keys with live tasks that have one.
+  cost_counts costs_;
   std::map<std::string, std::uint32_t> fixed_;
   /// The number that was looked up last: a change of a task looks its key up several times.
   mutable std::uint32_t latest_ = 0;

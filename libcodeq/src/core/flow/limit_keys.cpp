@@ -44,22 +44,23 @@ bool limit_keys::is_used(const key_state& key) {
 }
 
 void limit_keys::set(std::uint32_t limit, const limit_rule& rule, timestamp now) {
-  auto known = rules_.find(limit);
-  auto before = known == rules_.end() ? std::nullopt : known->second.rate;
-  rules_.insert_or_assign(limit, rule);
+  auto& known = rules_[limit];
+  auto before = std::exchange(known.rule, rule).rate;
+  if (!before)
+    known.has_rate_since = now;
   auto at = keys_.lower_bound({limit, {}});
   for (; at != keys_.end() && at->first.limit == limit; ++at) {
-    changed_.insert(at->first);
+    swept_.insert(at->first);
     change_rate(at->first, at->second, before, rule.rate, now);
   }
 }
 
 void limit_keys::remove(std::uint32_t limit) {
   auto known = rules_.extract(limit);
-  auto before = known ? known.mapped().rate : std::nullopt;
+  auto before = known ? known.mapped().rule.rate : std::nullopt;
   auto at = keys_.lower_bound({limit, {}});
   for (; at != keys_.end() && at->first.limit == limit; ++at) {
-    changed_.insert(at->first);
+    swept_.insert(at->first);
     change_rate(at->first, at->second, before, std::nullopt, {});
     if (std::exchange(at->second.closed_until, {}) != timestamp{})
       rescaled_.insert(at->first);
@@ -85,7 +86,7 @@ void limit_keys::change_rate(
 
 const limit_rule* limit_keys::find(std::uint32_t limit) const {
   auto at = rules_.find(limit);
-  return at == rules_.end() ? nullptr : &at->second;
+  return at == rules_.end() ? nullptr : &at->second.rule;
 }
 
 std::optional<limit_refusal>
@@ -181,12 +182,17 @@ void limit_keys::free(const std::vector<limit_use>& uses, timestamp now) {
   }
 }
 
-void limit_keys::settle(const limit_use& use, std::uint32_t actual, timestamp now) {
-  const auto* rule = find(use.at.limit);
-  if (!rule || !rule->rate || actual == use.cost)
+void limit_keys::settle(
+  const limit_use& use, std::uint32_t actual, timestamp started_at, timestamp now) {
+  auto known = rules_.find(use.at.limit);
+  if (known == rules_.end() || !known->second.rule.rate || actual == use.cost)
+    return;
+  const auto& [rule, has_rate_since] = known->second;
+  // In the millisecond in which the rate came, the start may have been before it.
+  if (actual < use.cost && started_at <= has_rate_since)
     return;
   auto difference = static_cast<std::int64_t>(actual) - static_cast<std::int64_t>(use.cost);
-  this->use(use.at).meter.settle(*rule->rate, difference, now);
+  this->use(use.at).meter.settle(*rule.rate, difference, now);
   changed_.insert(use.at);
   marked_.insert(use.at);
 }
@@ -224,7 +230,7 @@ void limit_keys::use_up_all(timestamp at) {
     if (!rule || !rule->rate)
       continue;
     key.meter.use_up(*rule->rate, at);
-    changed_.insert(place);
+    swept_.insert(place);
     // A key that is not stored begins with this time in each process (`fresh_state`).
     if (key.is_stored)
       marked_.insert(place);
@@ -335,7 +341,7 @@ void limit_keys::settle_turn(const limited_task& task, std::int64_t difference) 
 }
 
 std::optional<timestamp> limit_keys::next_release() const {
-  if (!changed_.empty() || !rescaled_.empty())
+  if (!changed_.empty() || !swept_.empty() || !rescaled_.empty())
     return timestamp{};
   std::optional<timestamp> next;
   if (!due_.empty())

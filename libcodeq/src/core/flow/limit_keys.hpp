@@ -105,8 +105,9 @@ public:
   /// The task's lease ended: frees its slots. @pre they were taken
   void free(const std::vector<limit_use>& uses, timestamp now);
 
-  /// A task that was charged `use` cost `actual` instead.
-  void settle(const limit_use& use, std::uint32_t actual, timestamp now);
+  /// A task that started at that time cost `actual` instead of what `use` says. If the limit had no
+  /// rate then, nothing was charged, and so no surplus comes back.
+  void settle(const limit_use& use, std::uint32_t actual, timestamp started_at, timestamp now);
 
   /// Nothing of the key starts before that time. A past time opens the key.
   void close(const limit_place& at, timestamp until);
@@ -242,6 +243,12 @@ public:
   [[nodiscard]] std::size_t size() const noexcept { return keys_.size(); }
 
 private:
+  struct known_rule {
+    limit_rule rule{};
+    /// Valid when it has a rate. After a restart it is the time of the latest change.
+    timestamp has_rate_since{};
+  };
+
   struct released_task {
     std::uint8_t priority = 0;
     std::uint32_t cost = 0;
@@ -347,8 +354,13 @@ private:
     const std::optional<start_rate>& before,
     const std::optional<start_rate>& after,
     timestamp now);
-  /// Takes the changed key that comes after the last one that was looked at. @pre there are some
-  [[nodiscard]] limit_place take_changed();
+  /// Takes at most `most` keys out of `keys`, first those after `last`, and releases tasks of them.
+  /// Returns their number.
+  std::size_t look_at(
+    std::set<limit_place>& keys,
+    std::optional<limit_place>& last,
+    std::size_t most,
+    release_round& round);
   /// Null when the key has no tasks of the queue.
   [[nodiscard]] const queue_part* find_part(const limit_place& at, std::uint32_t queue) const;
   /// One of its keys has let it go back to its lane.
@@ -373,7 +385,7 @@ private:
     const terms_of_key& terms,
     release_round& round);
 
-  std::map<std::uint32_t, limit_rule> rules_;
+  std::map<std::uint32_t, known_rule> rules_;
   key_map keys_;
   /// The sums of each limit that has keys.
   std::map<std::uint32_t, key_sums> sums_;
@@ -390,9 +402,13 @@ private:
   std::set<limit_place> rescaled_;
   /// Keys whose tasks may have become able to start, or that may not be in use any more.
   std::set<limit_place> changed_;
-  /// The last of them that `release` has looked at, if it had then looked at as many keys, or
+  /// The same for keys that changed with all of their limit, or of the shard. They may be many, so
+  /// the others come first.
+  std::set<limit_place> swept_;
+  /// The last ones of both that `release` has looked at, if it had then looked at as many keys, or
   /// released as many tasks, as it may; empty when it has looked at all.
   std::optional<limit_place> looked_at_;
+  std::optional<limit_place> swept_at_;
   /// Keys that change by time alone.
   std::set<std::pair<timestamp, limit_place>> due_;
 };

@@ -22,6 +22,10 @@ constexpr std::size_t released_max = tuning::limits_held_per_turn_max;
 /// Number of keys that `release` looks at; further ones are due at once, too.
 constexpr std::size_t looked_at_max = 4096;
 
+/// Of the keys that changed with all of their limit `release` looks at as many in any case, so that
+/// the others never keep them waiting for ever.
+constexpr std::size_t swept_min = 256;
+
 /// Number of keys that a change of their limit marks in a turn, so that the record of the turn is
 /// small. After a crash the others are as they were before the change.
 constexpr std::size_t marked_per_turn_max = 4096;
@@ -193,22 +197,29 @@ std::vector<sequence> limit_keys::release(timestamp now, const fair_terms_of& te
     keys_.at(at).due.reset();
   }
   release_round round{now, terms_of, {}};
-  // A key that changes while others are looked at is left to the next call.
-  auto left = std::min(changed_.size(), looked_at_max);
-  for (; left > 0 && round.released.size() < released_max; --left) {
-    looked_at_ = take_changed();
-    release_of(*looked_at_, round);
-  }
-  if (changed_.empty())
-    looked_at_.reset();
+  const auto left = looked_at_max - look_at(changed_, looked_at_, looked_at_max, round);
+  look_at(swept_, swept_at_, std::max(left, swept_min), round);
   return std::move(round.released);
 }
 
-limit_place limit_keys::take_changed() {
-  auto at = looked_at_ ? changed_.upper_bound(*looked_at_) : changed_.begin();
-  if (at == changed_.end())
-    at = changed_.begin();
-  return changed_.extract(at).value();
+std::size_t limit_keys::look_at(
+  std::set<limit_place>& keys,
+  std::optional<limit_place>& last,
+  std::size_t most,
+  release_round& round) {
+  // A key that changes while others are looked at is left to the next call.
+  const auto count = std::min(keys.size(), most);
+  std::size_t seen = 0;
+  for (; seen < count && round.released.size() < released_max; ++seen) {
+    auto at = last ? keys.upper_bound(*last) : keys.begin();
+    if (at == keys.end())
+      at = keys.begin();
+    last = keys.extract(at).value();
+    release_of(*last, round);
+  }
+  if (keys.empty())
+    last.reset();
+  return seen;
 }
 
 } // namespace codeq::core

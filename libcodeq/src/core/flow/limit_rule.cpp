@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/flow/limit_rule.hpp"
 
+#include "codeq/limits.hpp"
+
 #include <algorithm>
 
 namespace codeq::core {
@@ -15,6 +17,7 @@ constexpr std::int64_t ns_per_ms = 1'000'000;
 /// Times that are further away are not told apart, so that sums cannot overflow.
 constexpr std::int64_t span_max = std::int64_t{1} << 60;
 constexpr std::int64_t paid_max = std::int64_t{1} << 62;
+static_assert(limits::limit_burst_time_max.count() < span_max / ns_per_ms);
 
 std::int64_t ns_of(timestamp at) {
   return at.time_since_epoch().count() * ns_per_ms;

@@ -299,7 +299,7 @@ queue_fairness::wait_of(const segment& s, std::uint64_t leased) const {
   auto before = of->turns_before(who, keys_);
   if (before == 0)
     return std::nullopt;
-  auto wait = longest_wait(who, largest_cost(), {.leased = leased, .are_taken = true});
+  auto wait = longest_wait(who, keys_.largest_cost(), {.leased = leased, .are_taken = true});
   return turn_wait{keys_.name_of(who), before, wait};
 }
 

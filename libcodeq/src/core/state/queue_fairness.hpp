@@ -138,7 +138,7 @@ public:
     bool are_none = false;
   };
 
-  /// Lists keys.
+  /// Lists keys. Costs a few passes over the keys.
   [[nodiscard]] fairness_page list(const fairness_part& part, const slot_use& use) const;
 
   /// Why a ready task waits while others get the slots: it is the turn of another key.
@@ -151,8 +151,8 @@ public:
   };
 
   /// Empty when the next task of the segment's priority is one of its key, or when the key has no
-  /// ready task that no limit holds back. Costs one pass over the keys. `leased`: the number of the
-  /// queue's leases; no slot is free.
+  /// ready task that no limit holds back. Takes a bounded time, however many keys there are.
+  /// `leased`: the number of the queue's leases; no slot is free.
   [[nodiscard]] std::optional<turn_wait> wait_of(const segment& s, std::uint64_t leased) const;
 
   /// Number of the ready tasks that no limit holds back and for which `wait_of` is not empty.
@@ -194,10 +194,11 @@ private:
   /// That of the key over all priorities.
   [[nodiscard]] fair_order::standing standing_of(fair_key who) const;
 
-  /// The largest expected run time of the keys with ready tasks, in milliseconds; at least 1.
+  /// The largest expected run time of the keys with ready tasks, in milliseconds; at least 1. Costs
+  /// one pass over the keys.
   [[nodiscard]] std::int64_t largest_cost() const;
 
-  /// As `fairness_share::wait`. `largest_now`: see `largest_cost`. @pre the key has ready tasks
+  /// As `fairness_share::wait`. `largest_now`: `largest_cost` or more. @pre the key has ready tasks
   [[nodiscard]] duration
   longest_wait(fair_key who, std::int64_t largest_now, const slot_use& use) const;
 

@@ -214,15 +214,20 @@ void close_limit(
 }
 
 void settle_limits(
-  shard_state& state, const segment& s, const std::vector<task_limit>& actual) {
+  shard_state& state,
+  const segment& s,
+  fencing_token token,
+  const std::vector<task_limit>& actual) {
+  const auto granted_at = state.leases.grant_at(state.leases.find(token)->grant).at;
   const auto& tenant = segment_tenant(state, s);
   for (const auto& one : actual) {
-    const auto* use = find_use(s, one.name);
+    // Without a name it would be another cost of the first limit.
+    const auto* use = one.name.empty() ? nullptr : find_use(s, one.name);
     if (use && state.permits.owner_elsewhere(tenant, *use))
       state.permits.settle(s.first, one);
     else if (use)
       state.limits.keys().settle(
-        {state.limits.place_of(tenant, *use), use->cost}, one.cost, state.at);
+        {state.limits.place_of(tenant, *use), use->cost}, one.cost, granted_at, state.at);
   }
 }
 

@@ -62,9 +62,13 @@ std::size_t release_held(shard_state& state);
 void close_limit(
   shard_state& state, const std::string& tenant, const task_limit& use, timestamp until);
 
-/// The ended attempt cost something else than the task says, for limits of the task by name.
+/// The attempt that is about to end cost something else than the task says, for limits of the task
+/// by name. @pre the token's lease is in the table
 void settle_limits(
-  shard_state& state, const segment& s, const std::vector<task_limit>& actual);
+  shard_state& state,
+  const segment& s,
+  fencing_token token,
+  const std::vector<task_limit>& actual);
 
 /// Number of tasks that the key of the use holds back before this one; about as many when fairness
 /// keys take turns.

@@ -264,7 +264,7 @@ void turn::take_back(const ask_permits& c, const permit_return& what) {
     for (const auto& use : booked->second.uses)
       state_.limits.keys().settle(
         {state_.limits.place_of(booked->second.tenant, use), use.cost}, cost_of(what, use),
-        now_.shard);
+        booked->second.charged_at, now_.shard);
   }
   permits_changed change;
   change.freed.push_back(what.number);
@@ -325,6 +325,7 @@ void turn::give_wanted(sequence place) {
   permits_changed change;
   change.booked.push_back(wanted->what);
   change.booked.back().turn = {};
+  change.booked.back().charged_at = now_.shard;
   permits_given_[asker].given.push_back(wanted->what.number);
   state_.lent.forget(place);
   change_permit(asker, std::move(change));

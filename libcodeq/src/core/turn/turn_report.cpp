@@ -86,7 +86,7 @@ std::optional<result<void>> turn::answer_to(const lease_report& r, peer_id peer)
 void turn::end_reported(const lease_report& r) {
   lease_end e{r.seq, r.token, kind_of(r.how), r.started, task_state::ready, {}, r.text};
   if (!r.costs.empty())
-    settle_limits(state_, *find_segment(state_.segments, r.seq), r.costs);
+    settle_limits(state_, *find_segment(state_.segments, r.seq), r.token, r.costs);
   switch (r.how) {
   case disposition::completed:
     e.next = task_state::completed;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 
 namespace codeq::core {
@@ -55,6 +56,39 @@ TEST(FairKeys, NewKeyIsExpectedToRunAsLongAsTheQueueDoes) {
   keys.note(keys.take("a"), 80ms);
 
   EXPECT_EQ(keys.cost_of(keys.take("b")), 80);
+}
+
+TEST(FairKeys, LargestCostIsThatOfTheKeysWithLiveTasks) {
+  fair_keys keys;
+  auto fast = keys.take("fast");
+  auto slow = keys.take("slow", 2);
+  EXPECT_EQ(keys.largest_cost(), 1);
+  keys.note(fast, 8ms);
+  EXPECT_EQ(keys.largest_cost(), 8) << "which is expected of the other one, too";
+  keys.note(slow, 1000ms);
+  keys.drop(slow);
+  EXPECT_GE(keys.largest_cost(), 1000);
+  fair_keys renumbered;
+  (void)renumbered.adopt(keys, slow);
+  EXPECT_GE(renumbered.largest_cost(), 1000);
+
+  keys.drop(slow);
+  EXPECT_EQ(keys.largest_cost(), 8);
+  (void)keys.take("slow");
+  EXPECT_GE(keys.largest_cost(), 1000);
+  for (int i = 0; i < 100; ++i)
+    keys.note(slow, 0ms);
+  EXPECT_EQ(keys.largest_cost(), 8);
+}
+
+TEST(FairKeys, LargestCostIsAnEighthTooLargeAtMost) {
+  for (int ms : {1, 7, 15, 16, 17, 31, 32, 1000, 3'600'000, 2'000'000'000}) {
+    fair_keys keys;
+    keys.note(keys.take("a"), duration{ms});
+
+    EXPECT_GE(keys.largest_cost(), ms);
+    EXPECT_LE(keys.largest_cost(), std::int64_t{ms} + ms / 8);
+  }
 }
 
 TEST(FairKeys, IdleKeyIsRememberedUntilThereAreTooMany) {

@@ -475,6 +475,27 @@ TEST_F(Fairness, WaitOfAKeyInDebtIsARoundLonger) {
   EXPECT_EQ(list_b().wait, 4 * list_b().expected_run);
 }
 
+TEST_F(Fairness, ExplainedWaitIsTheListedOneOrLittleMore) {
+  runs_ = {{"a", 200ms}, {"b", 100ms}};
+  add("a", 10);
+  add("b", 10);
+  run(8);
+  std::map<std::string, duration> listed;
+  for (const auto& share : fair()->list({.limit = 2}, {1, true}).keys)
+    listed[share.key] = share.wait;
+
+  int waiting = 0;
+  state().segments.for_each([&](const core::segment& s) {
+    auto turn = fair()->wait_of(s, 1);
+    if (!turn)
+      return;
+    ++waiting;
+    EXPECT_GE(turn->wait, listed.at(turn->key));
+    EXPECT_LE(turn->wait, listed.at(turn->key) * 9 / 8);
+  });
+  EXPECT_GT(waiting, 0) << "one of the keys is not next";
+}
+
 TEST_F(Fairness, ListHasPages) {
   for (const auto* key : {"c", "", "a", "b"})
     add(key, 1);

@@ -105,6 +105,26 @@ TEST(LimitKeys, ChangeOfALimitLooksAtItsKeysInSeveralTurns) {
   EXPECT_EQ(tasks.limits.size(), 0u);
 }
 
+TEST(LimitKeys, FreedSlotDoesNotWaitForTheKeysOfAChangedLimit) {
+  limited_lane tasks;
+  constexpr sequence keys = 10'000;
+  tasks.limits.set(stripe, {.concurrency = 1}, tasks.now);
+  tasks.limits.set(mail, {.concurrency = 1}, tasks.now);
+  for (sequence i = 1; i <= keys; ++i)
+    tasks.add(i, {{{stripe, std::to_string(i)}}});
+  tasks.grant(keys);
+  tasks.add(keys + 1, {{{mail, ""}}});
+  tasks.add(keys + 2, {{{mail, ""}}});
+  EXPECT_EQ(tasks.grant(), numbers{keys + 1});
+  while (tasks.limits.next_release().value_or(timestamp::max()) <= tasks.now)
+    (void)tasks.limits.release(tasks.now);
+
+  tasks.limits.set(stripe, {.concurrency = 2}, tasks.now);
+  tasks.end(keys + 1);
+
+  EXPECT_EQ(tasks.grant(), numbers{keys + 2});
+}
+
 TEST(LimitKeys, RateReleasesTasksByTimeAlone) {
   limited_lane tasks;
   tasks.limits.set(stripe, {.rate = start_rate{10, 1s, 2}}, tasks.now);
@@ -260,7 +280,7 @@ TEST(LimitKeys, ActualCostIsSettled) {
   tasks.add(2, {use});
   tasks.grant();
 
-  tasks.limits.settle(use, 11, tasks.now);
+  tasks.limits.settle(use, 11, tasks.now, tasks.now);
   tasks.grant();
 
   EXPECT_EQ(tasks.limits.next_release(), tasks.now + 1100ms);

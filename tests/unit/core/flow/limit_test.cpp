@@ -196,6 +196,19 @@ TEST_F(Limit, CostOfALimitThatTheTaskDoesNotHaveIsLeftOut) {
   EXPECT_EQ(state_of(1), "completed") << "what was done must not be repeated";
 }
 
+TEST_F(Limit, CostWithoutANameIsLeftOut) {
+  limit_rate(1);
+  add("a", 2);
+  claim("w", 10);
+  core::lease_report unnamed;
+  unnamed.how = disposition::completed;
+  unnamed.costs = {{"", {}, 5}};
+  report("w", lease_of(1), unnamed);
+
+  advance(100ms);
+  EXPECT_EQ(running(2), (numbers{2}));
+}
+
 TEST_F(Limit, LimitedByALimitThatTheTaskDoesNotHaveWaitsAlone) {
   add("a", 2);
   claim("w", 1);
