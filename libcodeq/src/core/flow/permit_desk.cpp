@@ -42,7 +42,7 @@ held_task permit_desk::as_waiting(const entry& task, sequence seq) {
 }
 
 bool permit_desk::line::may_ask() const {
-  if (queued.empty())
+  if (!queued.has_next())
     return false;
   return asked.size() < asked_max
          || place_of(queued.next_priority(), 0).first < asked.rbegin()->first;
@@ -157,10 +157,13 @@ void permit_desk::queue(entry& task, sequence seq) {
   auto& line = owner.lines[name];
   line.asked_max = is_slot(what) ? slots_asked_max : asked_per_key_max;
   line.queued.insert(task.queue, as_waiting(task, seq));
-  note_line(owner, name, line);
   // An explanation names the queue's maximum by itself.
-  if (!is_slot(what))
+  if (!is_slot(what)) {
+    if (idle_.contains(task.queue))
+      line.queued.set_idle(task.queue, true);
     awaited_[task.queue].add(what.uses.front().name, what.uses.front().key);
+  }
+  note_line(owner, name, line);
 }
 
 void permit_desk::wait(const permit_task& task) {
@@ -187,6 +190,55 @@ const awaited_keys& permit_desk::awaited_of(std::uint32_t queue) const {
   static const awaited_keys none;
   auto at = awaited_.find(queue);
   return at == awaited_.end() ? none : at->second;
+}
+
+std::vector<std::pair<shard_id, permit_desk::lines_of_owner::iterator>>
+permit_desk::lines_of(std::uint32_t queue, const std::string& tenant) {
+  std::vector<std::pair<shard_id, lines_of_owner::iterator>> found;
+  for (const auto& [limit, of] : awaited_of(queue).limits())
+    for (const auto& [key, tasks] : of.keys) {
+      const auto owner = owner_elsewhere(tenant, {limit, key, 1});
+      CODEQ_ASSERT(owner);
+      line_name first{tenant, {}};
+      first.second.emplace_back(limit, key);
+      auto& lines = owners_.at(*owner).lines;
+      // Tasks that need further keys of this owner have lines of their own behind it.
+      for (auto at = lines.lower_bound(first); at != lines.end(); ++at) {
+        const auto& [of_tenant, uses] = at->first;
+        if (of_tenant != tenant || uses.front() != first.second.front())
+          break;
+        found.emplace_back(*owner, at);
+      }
+    }
+  return found;
+}
+
+void permit_desk::recall_asked(std::uint32_t queue, const std::string& tenant) {
+  std::vector<sequence> asked;
+  for (const auto& [owner, at] : lines_of(queue, tenant))
+    for (const auto& [priority, seq] : at->second.asked)
+      if (tasks_.at(seq).queue == queue)
+        asked.push_back(seq);
+  for (auto seq : asked) {
+    const auto& awaited = tasks_.at(seq).awaited();
+    give_back(awaited.owner, {awaited.what.number, {}, true});
+    recall(seq);
+  }
+}
+
+void permit_desk::set_idle(std::uint32_t queue, const std::string& tenant, bool is_idle) {
+  if (!awaited_.contains(queue) || idle_.contains(queue) == is_idle)
+    return;
+  if (is_idle) {
+    recall_asked(queue, tenant);
+    idle_.insert(queue);
+  } else {
+    idle_.erase(queue);
+  }
+  for (const auto& [owner, at] : lines_of(queue, tenant)) {
+    at->second.queued.set_idle(queue, is_idle);
+    note_line(owners_.at(owner), at->first, at->second);
+  }
 }
 
 std::size_t permit_desk::waiting_before(sequence seq, const fair_terms_of& terms_of) const {
@@ -234,8 +286,10 @@ void permit_desk::leave_line(const entry& task, sequence seq) {
     return;
   auto awaited = awaited_.find(task.queue);
   awaited->second.remove(what.uses.front().name, what.uses.front().key);
-  if (awaited->second.limits().empty())
-    awaited_.erase(awaited);
+  if (!awaited->second.limits().empty())
+    return;
+  idle_.erase(task.queue);
+  awaited_.erase(awaited);
 }
 
 bool permit_desk::leave(sequence seq) {

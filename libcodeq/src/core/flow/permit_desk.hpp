@@ -45,6 +45,9 @@ namespace codeq::core {
 /// its part gives places to others each `ask_again`, so that a flood that came first does not keep
 /// them away.
 ///
+/// Nothing is asked for while a queue is idle, since each permit that comes would take a slot from
+/// others until its time is over.
+///
 /// Costs are logarithmic in the number of tasks.
 class permit_desk {
 public:
@@ -130,6 +133,15 @@ public:
 
   /// The keys that the tasks of a queue wait for now.
   [[nodiscard]] const awaited_keys& awaited_of(std::uint32_t queue) const;
+
+  /// The queues with such tasks.
+  [[nodiscard]] const std::map<std::uint32_t, awaited_keys>& awaiting() const noexcept {
+    return awaited_;
+  }
+
+  /// Nothing of the queue can be leased now: what is asked for by its tasks is recalled, and no
+  /// more is asked for until it is not idle any more. Lasts no longer than tasks of it wait.
+  void set_idle(std::uint32_t queue, const std::string& tenant, bool is_idle);
 
   /// Number of tasks that wait for the same key and come before this one, about as many when
   /// fairness keys take turns; counts at most `tuning::turns_counted_max` of each priority, beside
@@ -316,6 +328,8 @@ private:
   /// Tenant; limits and keys.
   using line_name = std::pair<std::string, std::vector<std::pair<std::string, std::string>>>;
 
+  using lines_of_owner = std::map<line_name, line>;
+
   struct owner_state {
     bool is_listed = false;
     /// The last message is not answered.
@@ -330,7 +344,7 @@ private:
     /// When to ask again for what is asked for, and the last one of these that was; 0: all were.
     monotonic_time ask_at{};
     permit_number asked_again = 0;
-    std::map<line_name, line> lines{};
+    lines_of_owner lines{};
     /// Lines with tasks whose permits may be asked for, and those with slots.
     std::set<line_name> open_lines{};
     std::set<line_name> open_slots{};
@@ -387,6 +401,11 @@ private:
   static void note_line(owner_state& owner, const line_name& name, const line& of);
   void leave_line(const entry& task, sequence seq);
   void queue(entry& task, sequence seq);
+  /// The lines of the keys that tasks of the queue wait for. Valid until a task leaves a line.
+  [[nodiscard]] std::vector<std::pair<shard_id, lines_of_owner::iterator>>
+  lines_of(std::uint32_t queue, const std::string& tenant);
+  /// The tasks of the queue that are asked for wait here again.
+  void recall_asked(std::uint32_t queue, const std::string& tenant);
   /// A task that was asked for waits here again.
   void recall(sequence seq);
   /// The permits that the task has are returned.
@@ -434,6 +453,8 @@ private:
   std::set<std::pair<monotonic_time, sequence>> unspent_;
   /// By queue.
   std::map<std::uint32_t, awaited_keys> awaited_;
+  /// Those of them that are idle.
+  std::set<std::uint32_t> idle_;
   std::map<std::uint32_t, slot_pool> pools_;
   std::set<std::uint32_t> changed_slots_;
   sequence next_slot_ = first_slot;

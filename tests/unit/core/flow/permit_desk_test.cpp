@@ -300,6 +300,34 @@ TEST_F(PermitDesk, FloodThatAskedFirstMakesRoomForOtherFairnessKeys) {
     1);
 }
 
+TEST_F(PermitDesk, TasksOfAnIdleQueueAskForNothingUntilItIsServed) {
+  std::string key = "k";
+  while (shard_of_limit_key("t", {"api", key, 1}, 3) != owner)
+    key += "k";
+  for (sequence seq = 1; seq <= 20; ++seq)
+    wait(seq, 0, key);
+  desk_.wait({30, 0, 1, "t", {{owner, {{"api", key, 1}}}}});
+  list();
+  auto first = say();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->wanted.size(), permit_desk::asked_per_key_max);
+  (void)hear(first->number);
+
+  desk_.set_idle(0, "t", true);
+  auto idle = say();
+  ASSERT_TRUE(idle);
+  EXPECT_EQ(idle->returned.size(), permit_desk::asked_per_key_max - 1) << "one is another queue's";
+  EXPECT_TRUE(idle->wanted.empty());
+  (void)hear(idle->number);
+  EXPECT_FALSE(say());
+  EXPECT_TRUE(desk_.leave(20)) << "it is cancelled";
+
+  desk_.set_idle(0, "t", false);
+  auto again = say();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->wanted.size(), permit_desk::asked_per_key_max - 1);
+}
+
 TEST_F(PermitDesk, TaskOfAHigherPriorityTakesThePlaceOfTheLastOne) {
   for (sequence seq = 1; seq <= 20; ++seq)
     wait(seq);
