@@ -351,8 +351,10 @@ private:
     /// The lines with `has_full_turns`, and the last one in which places were given to other keys.
     std::set<line_name> full_turns{};
     line_name last_turns{};
-    /// The line that was asked for last. The next one follows it, so that all have their turns.
+    /// The line that was asked for last, and the queue whose slot was. The next one follows it, so
+    /// that all have their turns.
     line_name last_line{};
+    line_name last_slots{};
     std::set<permit_number> asked{};
     /// Permits that are asked for, held or spent, in all and by tenant.
     std::size_t out = 0;

@@ -103,10 +103,12 @@ permit_number permit_desk::ask_first(
   owner.count_out(what);
   if (task.had > 0)
     owner.keeping_said.insert(seq);
-  if (is_slot_place(seq))
+  if (is_slot_place(seq)) {
     owner.slots_said.insert(task.queue);
-  else
+    owner.last_slots = name;
+  } else {
     owner.last_line = name;
+  }
   line.asked.insert(place_of(what.priority, seq));
   note_line(owner, name, line);
   return number;
@@ -116,8 +118,12 @@ std::vector<permit_number> permit_desk::ask_further(shard_id to, const fair_term
   auto& owner = owners_.at(to);
   std::vector<permit_number> fresh;
   // Neither slots nor limits wait for the others when there are many.
-  while (!owner.open_slots.empty() && fresh.size() < message_permits_max / 2)
-    fresh.push_back(ask_first(to, owner, line_name(*owner.open_slots.begin()), terms_of));
+  while (!owner.open_slots.empty() && fresh.size() < message_permits_max / 2) {
+    auto next = owner.open_slots.upper_bound(owner.last_slots);
+    if (next == owner.open_slots.end())
+      next = owner.open_slots.begin();
+    fresh.push_back(ask_first(to, owner, line_name(*next), terms_of));
+  }
   while (fresh.size() < message_permits_max) {
     auto next = owner.next_line();
     if (!next)
