@@ -87,6 +87,7 @@ void permit_desk::adopt(const permit_task& task) {
   }
   adopted.had = adopted.parts.size();
   adopted.is = stage::spent;
+  having_.insert(task.seq);
   tasks_.emplace(task.seq, std::move(adopted));
 }
 
@@ -258,7 +259,8 @@ void permit_desk::give_back(shard_id owner, permit_return what) {
   owners_[owner].returns.insert_or_assign(number, std::move(what));
 }
 
-void permit_desk::give_back_had(entry& task, bool is_unspent) {
+void permit_desk::give_back_had(entry& task, sequence seq, bool is_unspent) {
+  having_.erase(seq);
   for (std::size_t i = 0; i < task.had; ++i) {
     auto& one = task.parts[i];
     give_back(one.owner, {one.what.number, std::exchange(one.costs, {}), is_unspent});
@@ -301,7 +303,7 @@ bool permit_desk::leave(sequence seq) {
   // A permit that is asked for may have been booked already.
   task.had += task.is == stage::asked ? 1 : 0;
   unspent_.erase({task.until, seq});
-  give_back_had(task, true);
+  give_back_had(task, seq, true);
   tasks_.erase(at);
   return true;
 }
@@ -316,7 +318,7 @@ void permit_desk::spend(sequence seq) {
 void permit_desk::end(sequence seq) {
   auto at = tasks_.find(seq);
   CODEQ_ASSERT(at != tasks_.end() && at->second.is == stage::spent);
-  give_back_had(at->second, false);
+  give_back_had(at->second, seq, false);
   tasks_.erase(at);
   must_sync_ = true;
 }
@@ -341,7 +343,7 @@ void permit_desk::return_unspent(monotonic_time now) {
     auto at = tasks_.find(unspent_.begin()->second);
     auto& task = at->second;
     unspent_.erase(unspent_.begin());
-    give_back_had(task, true);
+    give_back_had(task, at->first, true);
     if (task.is == stage::held) {
       if (is_slot_place(at->first))
         note_slot(task.queue, at->first, false);
@@ -471,6 +473,7 @@ void permit_desk::note_not_given(
 bool permit_desk::take(entry& task, sequence seq, monotonic_time until) {
   leave_line(task, seq);
   if (task.had++ == 0) {
+    having_.insert(seq);
     task.until = until;
     unspent_.emplace(until, seq);
   }

@@ -411,7 +411,7 @@ private:
   /// A task that was asked for waits here again.
   void recall(sequence seq);
   /// The permits that the task has are returned.
-  void give_back_had(entry& task, bool is_unspent);
+  void give_back_had(entry& task, sequence seq, bool is_unspent);
   /// How long the task may keep the permit that comes while it gets the rest.
   [[nodiscard]] duration time_to_keep(const entry& task, const rate_question& has_rate) const;
   /// How long the owner takes to answer, as far as that is known.
@@ -451,7 +451,9 @@ private:
   std::uint64_t counter_ = 0;
   std::map<sequence, entry> tasks_;
   std::map<permit_number, sequence> numbers_;
-  /// The tasks that have permits, by their times.
+  /// The tasks that have permits; far fewer than wait.
+  std::set<sequence> having_;
+  /// Those of them that have not spent them, by their times.
   std::set<std::pair<monotonic_time, sequence>> unspent_;
   /// By queue.
   std::map<std::uint32_t, awaited_keys> awaited_;

@@ -136,10 +136,12 @@ std::vector<permit_number> permit_desk::ask_further(shard_id to, const fair_term
 ask_permits permit_desk::list_for(shard_id to) const {
   ask_permits list;
   list.is_list = true;
-  for (const auto& [seq, task] : tasks_)
+  for (auto seq : having_) {
+    const auto& task = tasks_.at(seq);
     for (std::size_t i = 0; i < task.had; ++i)
       if (task.parts[i].owner == to)
         list.held.push_back(task.parts[i].what);
+  }
   for (auto& one : list.held)
     one.turn = {};
   return list;

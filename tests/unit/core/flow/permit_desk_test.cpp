@@ -527,6 +527,22 @@ TEST_F(TwoOwners, OwnerThatIsServedAnewIsToldWhatAWaitingTaskHas) {
   EXPECT_EQ(said->held.size(), 1u);
 }
 
+TEST_F(TwoOwners, OwnerThatIsServedAnewIsNotToldWhatWasReturned) {
+  EXPECT_FALSE(gives(owner));
+  (void)said_to(other);
+  now_ += permit_desk::unspent_max;
+  desk_.return_unspent(now_);
+  desk_.adopt({9, 0, 3, "t", {{owner, {{"api", "k", 1}}}}});
+  desk_.end(9);
+  desk_.moved(owner);
+
+  auto said = said_to(owner);
+  ASSERT_TRUE(said && said->is_list);
+  EXPECT_TRUE(said->held.empty());
+  EXPECT_EQ(said->returned.size(), 2u);
+  EXPECT_TRUE(desk_.is_waiting(8));
+}
+
 TEST_F(TwoOwners, TaskThatIsNotReadyAnyMoreReturnsWhatItHasAndAsksFor) {
   EXPECT_FALSE(gives(owner));
   (void)said_to(other);
