@@ -334,8 +334,9 @@ void permit_desk::settle(sequence seq, const task_limit& cost) {
       one.costs.push_back(cost);
 }
 
-void permit_desk::close(shard_id owner, permit_closure closure) {
-  owners_[owner].closures.push_back(std::move(closure));
+void permit_desk::close(shard_id owner, permit_closure closure, monotonic_time now) {
+  const auto until = now + closure.lasting;
+  owners_[owner].closures.push_back({std::move(closure), until});
 }
 
 void permit_desk::return_unspent(monotonic_time now) {

@@ -222,8 +222,8 @@ public:
   [[nodiscard]] depth_desk& depths() noexcept { return depths_; }
   [[nodiscard]] const depth_desk& depths() const noexcept { return depths_; }
 
-  /// A key of the owner is closed for so long.
-  void close(shard_id owner, permit_closure closure);
+  /// A key of the owner is closed for so long from now on.
+  void close(shard_id owner, permit_closure closure, monotonic_time now);
 
   /// An owner says something. Returns the tasks that have all permits now.
   [[nodiscard]] std::vector<sequence>
@@ -328,6 +328,12 @@ private:
   /// Tenant; limits and keys.
   using line_name = std::pair<std::string, std::vector<std::pair<std::string, std::string>>>;
 
+  /// A key to be closed until that time, however often and late the owner is told.
+  struct closing {
+    permit_closure what;
+    monotonic_time until{};
+  };
+
   using lines_of_owner = std::map<line_name, line>;
 
   struct owner_state {
@@ -360,7 +366,7 @@ private:
     std::size_t out = 0;
     std::map<std::string, std::size_t> out_of_tenants{};
     std::map<permit_number, permit_return> returns{};
-    std::vector<permit_closure> closures{};
+    std::vector<closing> closures{};
     /// How many of these the last message had.
     std::size_t closures_said = 0;
     std::vector<permit_number> returns_said{};
@@ -441,6 +447,9 @@ private:
   ask_further(shard_id to, const fair_terms_of& terms_of);
   [[nodiscard]] ask_permits list_for(shard_id to) const;
   [[nodiscard]] const permit& permit_of(permit_number number) const;
+  /// The keys that are still to be closed, and for how long.
+  [[nodiscard]] static std::vector<permit_closure>
+  say_closures(owner_state& owner, monotonic_time now);
   /// Adds some that were asked for before, as many as the message may have.
   static void add_again(owner_state& owner, std::set<permit_number>& wanted);
   [[nodiscard]] ask_permits ask_for(shard_id to, bool again, const fair_terms_of& terms_of);
@@ -451,7 +460,7 @@ private:
   std::uint64_t counter_ = 0;
   std::map<sequence, entry> tasks_;
   std::map<permit_number, sequence> numbers_;
-  /// The tasks that have permits; far fewer than wait.
+  /// The tasks that have permits, which are few beside those that wait.
   std::set<sequence> having_;
   /// Those of them that have not spent them, by their times.
   std::set<std::pair<monotonic_time, sequence>> unspent_;

@@ -154,6 +154,18 @@ const permit& permit_desk::permit_of(permit_number number) const {
     ->what;
 }
 
+std::vector<permit_closure>
+permit_desk::say_closures(owner_state& owner, monotonic_time now) {
+  std::erase_if(owner.closures, [&](const closing& one) { return one.until <= now; });
+  owner.closures_said = owner.closures.size();
+  std::vector<permit_closure> said;
+  for (const auto& one : owner.closures) {
+    said.push_back(one.what);
+    said.back().lasting = one.until - now;
+  }
+  return said;
+}
+
 void permit_desk::add_again(owner_state& owner, std::set<permit_number>& wanted) {
   auto next = owner.asked.upper_bound(owner.asked_again);
   // Many are asked for again in parts, so that they cost little and leave room for what is new.
@@ -206,8 +218,7 @@ permit_desk::say(monotonic_time now, const fair_terms_of& terms_of) {
       owner.returns_said.push_back(number);
       what.returned.push_back(returned);
     }
-    what.closed = owner.closures;
-    owner.closures_said = owner.closures.size();
+    what.closed = say_closures(owner, now);
     what.levels = depths_.say(to, now);
     what.from = own_;
     what.session = session_;

@@ -365,6 +365,25 @@ TEST_F(PermitDesk, OwnerThatIsServedAnewIsToldAllAgain) {
   EXPECT_NE(again->wanted.front().number, asked->wanted.front().number);
 }
 
+TEST_F(PermitDesk, KeyIsClosedNoLongerThanSaidHoweverLateTheOwnerHears) {
+  desk_.close(owner, {"t", {"api", "k", 1}, 400ms}, now_);
+  auto first = say();
+  ASSERT_TRUE(first && first->closed.size() == 1);
+  EXPECT_EQ(first->closed.front().lasting, 400ms);
+
+  now_ += permit_desk::answer_wait;
+  auto again = say();
+  ASSERT_TRUE(again && again->closed.size() == 1);
+  EXPECT_EQ(again->closed.front().lasting, 400ms - permit_desk::answer_wait);
+
+  now_ += 2 * permit_desk::answer_wait;
+  auto late = say();
+  ASSERT_TRUE(late);
+  EXPECT_TRUE(late->closed.empty());
+  (void)hear(late->number);
+  EXPECT_FALSE(say());
+}
+
 TEST_F(PermitDesk, OwnerThatAsksAnEarlierProcessIsToldWhatThereIs) {
   EXPECT_TRUE(desk_.hear({owner, session - 1, 90, {77}, true}, now_, has_rate).empty());
 
@@ -407,7 +426,7 @@ protected:
 
   /// The owner hears a message so long after it was said.
   void answer_slowly(shard_id from, duration time) {
-    desk_.close(from, {"t", {"api", "k", 1}, {}});
+    desk_.close(from, {"t", {"api", "k", 1}, {}}, now_);
     auto said = said_to(from);
     ASSERT_TRUE(said);
     now_ += time;
