@@ -62,12 +62,15 @@ std::uint32_t cost_of(const permit_return& returned, const task_limit& use) {
 }
 
 /// True unless the tenant uses as many limit keys of this shard as it may, and the permit would use
-/// another one. Its shard asks for it again.
+/// another one of a limit with a rate: it would stay in use after the permit has ended, whereas
+/// other keys are in use by tasks that wait already. Its shard asks for it again.
 bool has_room_for_keys(const shard_state& state, const permit& what) {
   if (is_slot(what))
     return true;
-  auto allowed = state.limits.check_new(what.tenant, what.uses);
-  return allowed || allowed.error().code != errc::queue_full;
+  return std::all_of(what.uses.begin(), what.uses.end(), [&](const task_limit& use) {
+    const auto* limit = state.limits.find({what.tenant, use.name});
+    return !limit || !limit->rate || state.limits.check_new(what.tenant, {use});
+  });
 }
 
 /// As many messages as it takes to say everything of depths.
