@@ -227,11 +227,13 @@ void permit_desk::recall_asked(std::uint32_t queue, const std::string& tenant) {
   }
 }
 
-void permit_desk::set_idle(std::uint32_t queue, const std::string& tenant, bool is_idle) {
+void permit_desk::set_idle(
+  std::uint32_t queue, const std::string& tenant, bool is_idle, monotonic_time now) {
   if (!awaited_.contains(queue) || idle_.contains(queue) == is_idle)
     return;
   if (is_idle) {
     recall_asked(queue, tenant);
+    keep_none_of(queue, now);
     idle_.insert(queue);
   } else {
     idle_.erase(queue);
@@ -457,6 +459,15 @@ void permit_desk::keep_none_longer(monotonic_time now) {
     late.push_back(at->second);
   for (auto seq : late)
     shorten(tasks_.at(seq), seq, until);
+}
+
+void permit_desk::keep_none_of(std::uint32_t queue, monotonic_time now) {
+  std::vector<sequence> unspent;
+  for (const auto& [until, seq] : unspent_)
+    if (!is_slot_place(seq) && tasks_.at(seq).queue == queue)
+      unspent.push_back(seq);
+  for (auto seq : unspent)
+    shorten(tasks_.at(seq), seq, now);
 }
 
 void permit_desk::note_not_given(

@@ -139,9 +139,11 @@ public:
     return awaited_;
   }
 
-  /// Nothing of the queue can be leased now: what is asked for by its tasks is recalled, and no
-  /// more is asked for until it is not idle any more. Lasts no longer than tasks of it wait.
-  void set_idle(std::uint32_t queue, const std::string& tenant, bool is_idle);
+  /// Nothing of the queue can be leased now: what its tasks ask for is recalled, what they have is
+  /// due to be returned, and no more is asked for until it is not idle any more. Lasts no longer
+  /// than tasks of it wait.
+  void
+  set_idle(std::uint32_t queue, const std::string& tenant, bool is_idle, monotonic_time now);
 
   /// Number of tasks that wait for the same key and come before this one, about as many when
   /// fairness keys take turns; counts at most `tuning::turns_counted_max` of each priority, beside
@@ -422,6 +424,8 @@ private:
   [[nodiscard]] duration time_to_keep(const entry& task, const rate_question& has_rate) const;
   /// How long the owner takes to answer, as far as that is known.
   [[nodiscard]] duration pace_of(shard_id owner) const;
+  /// The tasks of the queue keep the permits that they have no longer.
+  void keep_none_of(std::uint32_t queue, monotonic_time now);
   /// The task returns its permits at `until` at the latest.
   void shorten(entry& task, sequence seq, monotonic_time until);
   /// The owner has answered, and has no permit yet for these tasks that it was asked for.

@@ -395,7 +395,7 @@ void turn::settle_served() {
     // would serve other queues for ever.
     const auto may_lease =
       !state_.are_grants_paused && !queue.settings.paused && has_claimer(state_, queue);
-    state_.permits.set_idle(index, queue.address.tenant, !may_lease);
+    state_.permits.set_idle(index, queue.address.tenant, !may_lease, now_.steady);
   }
 }
 

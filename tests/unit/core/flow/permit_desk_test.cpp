@@ -313,7 +313,7 @@ TEST_F(PermitDesk, TasksOfAnIdleQueueAskForNothingUntilItIsServed) {
   EXPECT_EQ(first->wanted.size(), permit_desk::asked_per_key_max);
   (void)hear(first->number);
 
-  desk_.set_idle(0, "t", true);
+  desk_.set_idle(0, "t", true, now_);
   auto idle = say();
   ASSERT_TRUE(idle);
   EXPECT_EQ(idle->returned.size(), permit_desk::asked_per_key_max - 1) << "one is another queue's";
@@ -322,7 +322,7 @@ TEST_F(PermitDesk, TasksOfAnIdleQueueAskForNothingUntilItIsServed) {
   EXPECT_FALSE(say());
   EXPECT_TRUE(desk_.leave(20)) << "it is cancelled";
 
-  desk_.set_idle(0, "t", false);
+  desk_.set_idle(0, "t", false, now_);
   auto again = say();
   ASSERT_TRUE(again);
   EXPECT_EQ(again->wanted.size(), permit_desk::asked_per_key_max - 1);
