@@ -185,6 +185,10 @@ void node::note_limited(const lease_report& done) {
     around_.note_closed(s->limits->front(), *done.delay);
 }
 
+void node::pause(bool is_paused) {
+  decide(pause_queue{producer_peer, ++requests_, {"default", "q"}, is_paused});
+}
+
 void node::cancel_task() {
   std::vector<sequence> live;
   state_->segments.for_each([&](const segment& s) {

@@ -127,7 +127,9 @@ void world::audit_idle(
   for (const auto& one : nodes_) {
     auto& state = one->state();
     const auto worker = state.attached.find(worker_peer);
-    if (worker == state.attached.end() || worker->second.credits == 0)
+    const auto* queue = state.find_queue({"default", "q"});
+    const auto is_paused = queue && queue->settings.paused;
+    if (worker == state.attached.end() || worker->second.credits == 0 || is_paused)
       continue;
     state.segments.for_each([&](const segment& s) {
       // Tasks of the bounded queue may also wait for its slots.
@@ -150,6 +152,8 @@ void world::audit_idle(
 void world::load_quickly() {
   is_quick = true;
   for (int i = 0; i < 200 && wrong_.empty(); ++i) {
+    if (kills_workers_ && i % 50 == 25)
+      stop_queue();
     add_task();
     pass(duration{below(40)});
   }
@@ -258,6 +262,18 @@ void world::disturb_workers() {
     return;
   ++killed_workers;
   after(duration{100 + worker_random_() % 1500}, [&one] { one.start_worker(); });
+}
+
+void world::stop_queue() {
+  auto& one = *nodes_[worker_random_() % shard_count];
+  const auto time = 500ms + duration{worker_random_() % 500};
+  if (worker_random_() % 2 == 0) {
+    one.pause(true);
+    after(time, [&one] { one.pause(false); });
+  } else if (one.kill_worker()) {
+    ++killed_workers;
+    after(time, [&one] { one.start_worker(); });
+  }
 }
 
 void world::lose(node& one, std::uint64_t kept) {

@@ -50,6 +50,8 @@ public:
   void decide(const core::command& c);
   /// An operator cancels a task that has not ended.
   void cancel_task();
+  /// An operator pauses or resumes the queue of tasks with limits on this shard.
+  void pause(bool is_paused);
   /// `customer`: its fairness key.
   void enqueue_task(
     std::string group,
@@ -165,6 +167,8 @@ public:
 private:
   void disturb();
   void disturb_workers();
+  /// For a while the queue of a shard is paused, or has no worker.
+  void stop_queue();
   /// Cuts a shard's power: of what is not synced, `kept` events stay.
   void lose(node& one, std::uint64_t kept);
   void bring_back(node& one);

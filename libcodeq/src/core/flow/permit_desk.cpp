@@ -42,7 +42,7 @@ held_task permit_desk::as_waiting(const entry& task, sequence seq) {
 }
 
 bool permit_desk::line::may_ask() const {
-  if (queued.empty())
+  if (!queued.has_next())
     return false;
   return asked.size() < asked_max
          || place_of(queued.next_priority(), 0).first < asked.rbegin()->first;
@@ -87,6 +87,7 @@ void permit_desk::adopt(const permit_task& task) {
   }
   adopted.had = adopted.parts.size();
   adopted.is = stage::spent;
+  having_.insert(task.seq);
   tasks_.emplace(task.seq, std::move(adopted));
 }
 
@@ -157,10 +158,13 @@ void permit_desk::queue(entry& task, sequence seq) {
   auto& line = owner.lines[name];
   line.asked_max = is_slot(what) ? slots_asked_max : asked_per_key_max;
   line.queued.insert(task.queue, as_waiting(task, seq));
-  note_line(owner, name, line);
   // An explanation names the queue's maximum by itself.
-  if (!is_slot(what))
+  if (!is_slot(what)) {
+    if (idle_.contains(task.queue))
+      line.queued.set_idle(task.queue, true);
     awaited_[task.queue].add(what.uses.front().name, what.uses.front().key);
+  }
+  note_line(owner, name, line);
 }
 
 void permit_desk::wait(const permit_task& task) {
@@ -189,6 +193,57 @@ const awaited_keys& permit_desk::awaited_of(std::uint32_t queue) const {
   return at == awaited_.end() ? none : at->second;
 }
 
+std::vector<std::pair<shard_id, permit_desk::lines_of_owner::iterator>>
+permit_desk::lines_of(std::uint32_t queue, const std::string& tenant) {
+  std::vector<std::pair<shard_id, lines_of_owner::iterator>> found;
+  for (const auto& [limit, of] : awaited_of(queue).limits())
+    for (const auto& [key, tasks] : of.keys) {
+      const auto owner = owner_elsewhere(tenant, {limit, key, 1});
+      CODEQ_ASSERT(owner);
+      line_name first{tenant, {}};
+      first.second.emplace_back(limit, key);
+      auto& lines = owners_.at(*owner).lines;
+      // Tasks that need further keys of this owner have lines of their own behind it.
+      for (auto at = lines.lower_bound(first); at != lines.end(); ++at) {
+        const auto& [of_tenant, uses] = at->first;
+        if (of_tenant != tenant || uses.front() != first.second.front())
+          break;
+        found.emplace_back(*owner, at);
+      }
+    }
+  return found;
+}
+
+void permit_desk::recall_asked(std::uint32_t queue, const std::string& tenant) {
+  std::vector<sequence> asked;
+  for (const auto& [owner, at] : lines_of(queue, tenant))
+    for (const auto& [priority, seq] : at->second.asked)
+      if (tasks_.at(seq).queue == queue)
+        asked.push_back(seq);
+  for (auto seq : asked) {
+    const auto& awaited = tasks_.at(seq).awaited();
+    give_back(awaited.owner, {awaited.what.number, {}, true});
+    recall(seq);
+  }
+}
+
+void permit_desk::set_idle(
+  std::uint32_t queue, const std::string& tenant, bool is_idle, monotonic_time now) {
+  if (!awaited_.contains(queue) || idle_.contains(queue) == is_idle)
+    return;
+  if (is_idle) {
+    recall_asked(queue, tenant);
+    keep_none_of(queue, now);
+    idle_.insert(queue);
+  } else {
+    idle_.erase(queue);
+  }
+  for (const auto& [owner, at] : lines_of(queue, tenant)) {
+    at->second.queued.set_idle(queue, is_idle);
+    note_line(owners_.at(owner), at->first, at->second);
+  }
+}
+
 std::size_t permit_desk::waiting_before(sequence seq, const fair_terms_of& terms_of) const {
   if (!is_waiting(seq))
     return 0;
@@ -206,7 +261,8 @@ void permit_desk::give_back(shard_id owner, permit_return what) {
   owners_[owner].returns.insert_or_assign(number, std::move(what));
 }
 
-void permit_desk::give_back_had(entry& task, bool is_unspent) {
+void permit_desk::give_back_had(entry& task, sequence seq, bool is_unspent) {
+  having_.erase(seq);
   for (std::size_t i = 0; i < task.had; ++i) {
     auto& one = task.parts[i];
     give_back(one.owner, {one.what.number, std::exchange(one.costs, {}), is_unspent});
@@ -234,8 +290,10 @@ void permit_desk::leave_line(const entry& task, sequence seq) {
     return;
   auto awaited = awaited_.find(task.queue);
   awaited->second.remove(what.uses.front().name, what.uses.front().key);
-  if (awaited->second.limits().empty())
-    awaited_.erase(awaited);
+  if (!awaited->second.limits().empty())
+    return;
+  idle_.erase(task.queue);
+  awaited_.erase(awaited);
 }
 
 bool permit_desk::leave(sequence seq) {
@@ -247,7 +305,7 @@ bool permit_desk::leave(sequence seq) {
   // A permit that is asked for may have been booked already.
   task.had += task.is == stage::asked ? 1 : 0;
   unspent_.erase({task.until, seq});
-  give_back_had(task, true);
+  give_back_had(task, seq, true);
   tasks_.erase(at);
   return true;
 }
@@ -262,7 +320,7 @@ void permit_desk::spend(sequence seq) {
 void permit_desk::end(sequence seq) {
   auto at = tasks_.find(seq);
   CODEQ_ASSERT(at != tasks_.end() && at->second.is == stage::spent);
-  give_back_had(at->second, false);
+  give_back_had(at->second, seq, false);
   tasks_.erase(at);
   must_sync_ = true;
 }
@@ -278,8 +336,9 @@ void permit_desk::settle(sequence seq, const task_limit& cost) {
       one.costs.push_back(cost);
 }
 
-void permit_desk::close(shard_id owner, permit_closure closure) {
-  owners_[owner].closures.push_back(std::move(closure));
+void permit_desk::close(shard_id owner, permit_closure closure, monotonic_time now) {
+  const auto until = now + closure.lasting;
+  owners_[owner].closures.push_back({std::move(closure), until});
 }
 
 void permit_desk::return_unspent(monotonic_time now) {
@@ -287,7 +346,7 @@ void permit_desk::return_unspent(monotonic_time now) {
     auto at = tasks_.find(unspent_.begin()->second);
     auto& task = at->second;
     unspent_.erase(unspent_.begin());
-    give_back_had(task, true);
+    give_back_had(task, at->first, true);
     if (task.is == stage::held) {
       if (is_slot_place(at->first))
         note_slot(task.queue, at->first, false);
@@ -402,6 +461,15 @@ void permit_desk::keep_none_longer(monotonic_time now) {
     shorten(tasks_.at(seq), seq, until);
 }
 
+void permit_desk::keep_none_of(std::uint32_t queue, monotonic_time now) {
+  std::vector<sequence> unspent;
+  for (const auto& [until, seq] : unspent_)
+    if (!is_slot_place(seq) && tasks_.at(seq).queue == queue)
+      unspent.push_back(seq);
+  for (auto seq : unspent)
+    shorten(tasks_.at(seq), seq, now);
+}
+
 void permit_desk::note_not_given(
   shard_id by, const std::set<sequence>& tasks, monotonic_time now) {
   for (auto seq : tasks) {
@@ -417,6 +485,7 @@ void permit_desk::note_not_given(
 bool permit_desk::take(entry& task, sequence seq, monotonic_time until) {
   leave_line(task, seq);
   if (task.had++ == 0) {
+    having_.insert(seq);
     task.until = until;
     unspent_.emplace(until, seq);
   }

@@ -45,6 +45,9 @@ namespace codeq::core {
 /// its part gives places to others each `ask_again`, so that a flood that came first does not keep
 /// them away.
 ///
+/// Nothing is asked for while a queue is idle, since each permit that comes would take a slot from
+/// others until its time is over.
+///
 /// Costs are logarithmic in the number of tasks.
 class permit_desk {
 public:
@@ -131,6 +134,17 @@ public:
   /// The keys that the tasks of a queue wait for now.
   [[nodiscard]] const awaited_keys& awaited_of(std::uint32_t queue) const;
 
+  /// The queues with such tasks.
+  [[nodiscard]] const std::map<std::uint32_t, awaited_keys>& awaiting() const noexcept {
+    return awaited_;
+  }
+
+  /// Nothing of the queue can be leased now: what its tasks ask for is recalled, what they have is
+  /// due to be returned, and no more is asked for until it is not idle any more. Lasts no longer
+  /// than tasks of it wait.
+  void
+  set_idle(std::uint32_t queue, const std::string& tenant, bool is_idle, monotonic_time now);
+
   /// Number of tasks that wait for the same key and come before this one, about as many when
   /// fairness keys take turns; counts at most `tuning::turns_counted_max` of each priority, beside
   /// those that were asked for.
@@ -210,8 +224,8 @@ public:
   [[nodiscard]] depth_desk& depths() noexcept { return depths_; }
   [[nodiscard]] const depth_desk& depths() const noexcept { return depths_; }
 
-  /// A key of the owner is closed for so long.
-  void close(shard_id owner, permit_closure closure);
+  /// A key of the owner is closed for so long from now on.
+  void close(shard_id owner, permit_closure closure, monotonic_time now);
 
   /// An owner says something. Returns the tasks that have all permits now.
   [[nodiscard]] std::vector<sequence>
@@ -316,6 +330,14 @@ private:
   /// Tenant; limits and keys.
   using line_name = std::pair<std::string, std::vector<std::pair<std::string, std::string>>>;
 
+  /// A key to be closed until that time, however often and late the owner is told.
+  struct closing {
+    permit_closure what;
+    monotonic_time until{};
+  };
+
+  using lines_of_owner = std::map<line_name, line>;
+
   struct owner_state {
     bool is_listed = false;
     /// The last message is not answered.
@@ -330,21 +352,23 @@ private:
     /// When to ask again for what is asked for, and the last one of these that was; 0: all were.
     monotonic_time ask_at{};
     permit_number asked_again = 0;
-    std::map<line_name, line> lines{};
+    lines_of_owner lines{};
     /// Lines with tasks whose permits may be asked for, and those with slots.
     std::set<line_name> open_lines{};
     std::set<line_name> open_slots{};
     /// The lines with `has_full_turns`, and the last one in which places were given to other keys.
     std::set<line_name> full_turns{};
     line_name last_turns{};
-    /// The line that was asked for last. The next one follows it, so that all have their turns.
+    /// The line that was asked for last, and the queue whose slot was. The next one follows it, so
+    /// that all have their turns.
     line_name last_line{};
+    line_name last_slots{};
     std::set<permit_number> asked{};
     /// Permits that are asked for, held or spent, in all and by tenant.
     std::size_t out = 0;
     std::map<std::string, std::size_t> out_of_tenants{};
     std::map<permit_number, permit_return> returns{};
-    std::vector<permit_closure> closures{};
+    std::vector<closing> closures{};
     /// How many of these the last message had.
     std::size_t closures_said = 0;
     std::vector<permit_number> returns_said{};
@@ -387,14 +411,21 @@ private:
   static void note_line(owner_state& owner, const line_name& name, const line& of);
   void leave_line(const entry& task, sequence seq);
   void queue(entry& task, sequence seq);
+  /// The lines of the keys that tasks of the queue wait for. Valid until a task leaves a line.
+  [[nodiscard]] std::vector<std::pair<shard_id, lines_of_owner::iterator>>
+  lines_of(std::uint32_t queue, const std::string& tenant);
+  /// The tasks of the queue that are asked for wait here again.
+  void recall_asked(std::uint32_t queue, const std::string& tenant);
   /// A task that was asked for waits here again.
   void recall(sequence seq);
   /// The permits that the task has are returned.
-  void give_back_had(entry& task, bool is_unspent);
+  void give_back_had(entry& task, sequence seq, bool is_unspent);
   /// How long the task may keep the permit that comes while it gets the rest.
   [[nodiscard]] duration time_to_keep(const entry& task, const rate_question& has_rate) const;
   /// How long the owner takes to answer, as far as that is known.
   [[nodiscard]] duration pace_of(shard_id owner) const;
+  /// The tasks of the queue keep the permits that they have no longer.
+  void keep_none_of(std::uint32_t queue, monotonic_time now);
   /// The task returns its permits at `until` at the latest.
   void shorten(entry& task, sequence seq, monotonic_time until);
   /// The owner has answered, and has no permit yet for these tasks that it was asked for.
@@ -420,6 +451,9 @@ private:
   ask_further(shard_id to, const fair_terms_of& terms_of);
   [[nodiscard]] ask_permits list_for(shard_id to) const;
   [[nodiscard]] const permit& permit_of(permit_number number) const;
+  /// The keys that are still to be closed, and for how long.
+  [[nodiscard]] static std::vector<permit_closure>
+  say_closures(owner_state& owner, monotonic_time now);
   /// Adds some that were asked for before, as many as the message may have.
   static void add_again(owner_state& owner, std::set<permit_number>& wanted);
   [[nodiscard]] ask_permits ask_for(shard_id to, bool again, const fair_terms_of& terms_of);
@@ -430,10 +464,14 @@ private:
   std::uint64_t counter_ = 0;
   std::map<sequence, entry> tasks_;
   std::map<permit_number, sequence> numbers_;
-  /// The tasks that have permits, by their times.
+  /// The tasks that have permits, which are few beside those that wait.
+  std::set<sequence> having_;
+  /// Those of them that have not spent them, by their times.
   std::set<std::pair<monotonic_time, sequence>> unspent_;
   /// By queue.
   std::map<std::uint32_t, awaited_keys> awaited_;
+  /// Those of them that are idle.
+  std::set<std::uint32_t> idle_;
   std::map<std::uint32_t, slot_pool> pools_;
   std::set<std::uint32_t> changed_slots_;
   sequence next_slot_ = first_slot;

@@ -103,10 +103,12 @@ permit_number permit_desk::ask_first(
   owner.count_out(what);
   if (task.had > 0)
     owner.keeping_said.insert(seq);
-  if (is_slot_place(seq))
+  if (is_slot_place(seq)) {
     owner.slots_said.insert(task.queue);
-  else
+    owner.last_slots = name;
+  } else {
     owner.last_line = name;
+  }
   line.asked.insert(place_of(what.priority, seq));
   note_line(owner, name, line);
   return number;
@@ -116,8 +118,12 @@ std::vector<permit_number> permit_desk::ask_further(shard_id to, const fair_term
   auto& owner = owners_.at(to);
   std::vector<permit_number> fresh;
   // Neither slots nor limits wait for the others when there are many.
-  while (!owner.open_slots.empty() && fresh.size() < message_permits_max / 2)
-    fresh.push_back(ask_first(to, owner, line_name(*owner.open_slots.begin()), terms_of));
+  while (!owner.open_slots.empty() && fresh.size() < message_permits_max / 2) {
+    auto next = owner.open_slots.upper_bound(owner.last_slots);
+    if (next == owner.open_slots.end())
+      next = owner.open_slots.begin();
+    fresh.push_back(ask_first(to, owner, line_name(*next), terms_of));
+  }
   while (fresh.size() < message_permits_max) {
     auto next = owner.next_line();
     if (!next)
@@ -130,10 +136,12 @@ std::vector<permit_number> permit_desk::ask_further(shard_id to, const fair_term
 ask_permits permit_desk::list_for(shard_id to) const {
   ask_permits list;
   list.is_list = true;
-  for (const auto& [seq, task] : tasks_)
+  for (auto seq : having_) {
+    const auto& task = tasks_.at(seq);
     for (std::size_t i = 0; i < task.had; ++i)
       if (task.parts[i].owner == to)
         list.held.push_back(task.parts[i].what);
+  }
   for (auto& one : list.held)
     one.turn = {};
   return list;
@@ -144,6 +152,18 @@ const permit& permit_desk::permit_of(permit_number number) const {
   return std::find_if(
            parts.begin(), parts.end(), [&](const part& one) { return one.what.number == number; })
     ->what;
+}
+
+std::vector<permit_closure>
+permit_desk::say_closures(owner_state& owner, monotonic_time now) {
+  std::erase_if(owner.closures, [&](const closing& one) { return one.until <= now; });
+  owner.closures_said = owner.closures.size();
+  std::vector<permit_closure> said;
+  for (const auto& one : owner.closures) {
+    said.push_back(one.what);
+    said.back().lasting = one.until - now;
+  }
+  return said;
 }
 
 void permit_desk::add_again(owner_state& owner, std::set<permit_number>& wanted) {
@@ -198,8 +218,7 @@ permit_desk::say(monotonic_time now, const fair_terms_of& terms_of) {
       owner.returns_said.push_back(number);
       what.returned.push_back(returned);
     }
-    what.closed = owner.closures;
-    owner.closures_said = owner.closures.size();
+    what.closed = say_closures(owner, now);
     what.levels = depths_.say(to, now);
     what.from = own_;
     what.session = session_;

@@ -13,8 +13,9 @@ void permit_line::note(std::uint32_t queue, part& of) {
     return;
   }
   of.priority = of.tasks.next_priority();
-  of.keys = of.tasks.next_keys();
-  order_.emplace(-int{of.priority}, queue);
+  of.keys = of.is_idle ? 0 : of.tasks.next_keys();
+  if (!of.is_idle)
+    order_.emplace(-int{of.priority}, queue);
   keys_ += of.keys;
 }
 
@@ -32,6 +33,14 @@ void permit_line::erase(std::uint32_t queue, const held_task& task) {
   const auto was_there = of.tasks.erase(task);
   CODEQ_ASSERT(was_there);
   note(queue, of);
+}
+
+void permit_line::set_idle(std::uint32_t queue, bool is_idle) {
+  auto at = queues_.find(queue);
+  if (at == queues_.end())
+    return;
+  at->second.is_idle = is_idle;
+  note(queue, at->second);
 }
 
 std::uint8_t permit_line::next_priority() const {
@@ -63,7 +72,7 @@ std::size_t permit_line::before(
   auto all = own == queues_.end() ? std::size_t{0}
                                   : own->second.tasks.before(task, terms_in(terms_of, queue));
   for (const auto& [other, of] : queues_)
-    if (other != queue)
+    if (other != queue && !of.is_idle)
       all += of.tasks.before(task, terms_in(terms_of, other));
   return all;
 }

@@ -47,7 +47,7 @@ void permit_desk::close_slots(std::uint32_t queue) {
   std::vector<sequence> had(pool.held.begin(), pool.held.end());
   had.insert(had.end(), pool.spent.begin(), pool.spent.end());
   for (auto seq : had) {
-    give_back_had(tasks_.at(seq), false);
+    give_back_had(tasks_.at(seq), seq, false);
     tasks_.erase(seq);
   }
   changed_slots_.erase(queue);
@@ -134,7 +134,7 @@ void permit_desk::return_slots(std::uint32_t queue, std::size_t left) {
     held.erase(held.begin());
     auto& task = tasks_.at(seq);
     unspent_.erase({task.until, seq});
-    give_back_had(task, true);
+    give_back_had(task, seq, true);
     tasks_.erase(seq);
     changed_slots_.insert(queue);
   }

@@ -436,6 +436,8 @@ struct shard_state {
   std::vector<std::uint32_t> moved_heads;
   /// No task is granted while the disk has no space for results.
   bool are_grants_paused = false;
+  /// The same at the end of the last turn.
+  bool were_grants_paused = false;
   due_window released;
   /// Number of sealed turns.
   std::uint64_t turns = 0;

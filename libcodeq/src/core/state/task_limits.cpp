@@ -207,7 +207,8 @@ std::size_t release_held(shard_state& state) {
 void close_limit(
   shard_state& state, const std::string& tenant, const task_limit& use, timestamp until) {
   if (auto owner = state.permits.owner_elsewhere(tenant, use))
-    return state.permits.close(*owner, {tenant, use, std::max(duration{0}, until - state.at)});
+    return state.permits.close(
+      *owner, {tenant, use, std::max(duration{0}, until - state.at)}, state.steady);
   if (!state.limits.is_defined(tenant, use.name))
     return;
   state.limits.keys().extend_closure(state.limits.place_of(tenant, use), until);

@@ -62,12 +62,15 @@ std::uint32_t cost_of(const permit_return& returned, const task_limit& use) {
 }
 
 /// True unless the tenant uses as many limit keys of this shard as it may, and the permit would use
-/// another one. Its shard asks for it again.
+/// another one of a limit with a rate: it would stay in use after the permit has ended, whereas
+/// other keys are in use by tasks that wait already. Its shard asks for it again.
 bool has_room_for_keys(const shard_state& state, const permit& what) {
   if (is_slot(what))
     return true;
-  auto allowed = state.limits.check_new(what.tenant, what.uses);
-  return allowed || allowed.error().code != errc::queue_full;
+  return std::all_of(what.uses.begin(), what.uses.end(), [&](const task_limit& use) {
+    const auto* limit = state.limits.find({what.tenant, use.name});
+    return !limit || !limit->rate || state.limits.check_new(what.tenant, {use});
+  });
 }
 
 /// As many messages as it takes to say everything of depths.
@@ -368,6 +371,33 @@ void turn::run(const give_permits& c) {
   admit(state_, state_.permits.hear(c, now_.steady, has_rate));
   hear_depths(c);
   take_changed_slots(state_);
+}
+
+void turn::note_served(const attached_worker& a) {
+  if (state_.permits.awaiting().empty())
+    return;
+  served_.insert(a.queues.begin(), a.queues.end());
+  for (const auto& prefix : a.prefixes)
+    for (const auto& [served, queue] : prefix.claims->busy)
+      served_.insert(queue);
+}
+
+void turn::settle_served() {
+  const auto& awaiting = state_.permits.awaiting();
+  const auto were_paused = std::exchange(state_.were_grants_paused, state_.are_grants_paused);
+  if (were_paused != state_.are_grants_paused)
+    for (const auto& [index, keys] : awaiting)
+      served_.insert(index);
+  for (auto index : served_) {
+    if (!awaiting.contains(index))
+      continue;
+    const auto& queue = *state_.queues[index];
+    // Workers that are busy may have a credit when the permit comes. Without it in the lane they
+    // would serve other queues for ever.
+    const auto may_lease =
+      !state_.are_grants_paused && !queue.settings.paused && has_claimer(state_, queue);
+    state_.permits.set_idle(index, queue.address.tenant, !may_lease, now_.steady);
+  }
 }
 
 void turn::say_permits() {

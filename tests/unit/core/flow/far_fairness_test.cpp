@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/queue_slots.hpp"
 
+#include <functional>
 #include <map>
+#include <memory>
+#include <string>
 
 namespace codeq::core {
 namespace {
@@ -69,6 +72,21 @@ protected:
     return ended;
   }
 
+  /// Between `stop` and `go` the first shard, on which tasks wait, gets no permits; then at once.
+  void expect_none_between(const std::function<void()>& stop, const std::function<void()>& go) {
+    add(first_, "", 40);
+    (void)run(2);
+    stop();
+    pass(200ms);
+    EXPECT_EQ(leased(), 0u);
+    const auto booked = bookings(owner_);
+    pass(1s);
+    EXPECT_EQ(bookings(owner_), booked) << "others could have the slots";
+    go();
+    pass(50ms);
+    EXPECT_EQ(leased(first_), at_once);
+  }
+
   const limit_address limit_{"default", "api"};
   const task_limit use_{"api", "", 1};
   const std::size_t owner_ = value(shard_of_limit_key("default", use_, slot_shards));
@@ -124,6 +142,33 @@ TEST_F(FarFairness, TaskThatCostsMuchIsNotPassedForEverByCheapOnes) {
   enqueue_limited((owner + 2) % slot_shards, free_queue, {"dear", 1}, {}, {"paced", "", 10});
 
   EXPECT_EQ(run(100)["dear"], 1) << "in 5 s";
+}
+
+TEST_F(FarFairness, PausedQueueTakesNoSlots) {
+  expect_none_between(
+    [&] { decide(first_, pause_queue{2, ++requests_, slot_queue, true}); },
+    [&] { decide(first_, pause_queue{2, ++requests_, slot_queue, false}); });
+}
+
+TEST_F(FarFairness, QueueWithoutWorkersTakesNoSlots) {
+  expect_none_between(
+    [&] { decide(first_, detach_peer{slot_worker}); },
+    [&] {
+      auto worker = std::make_shared<const worker_identity>(worker_identity{"w", 1});
+      decide(first_, attach_worker{slot_worker, worker, {}, {queue_address{"default", ""}}});
+      decide(first_, claim{slot_worker, slot_credits});
+    });
+}
+
+TEST_F(FarFairness, QueueWhoseWorkersTurnToOthersTakesNoSlots) {
+  expect_none_between(
+    [&] { decide(first_, change_queues{slot_worker, {free_queue}}); },
+    [&] { decide(first_, change_queues{slot_worker, {slot_queue}}); });
+}
+
+TEST_F(FarFairness, ShardThatGrantsNothingTakesNoSlots) {
+  auto& is_paused = nodes_[first_].state->are_grants_paused;
+  expect_none_between([&] { is_paused = true; }, [&] { is_paused = false; });
 }
 
 TEST_F(FarFairness, WeightsCountOverShards) {

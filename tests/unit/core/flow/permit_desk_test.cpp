@@ -300,6 +300,34 @@ TEST_F(PermitDesk, FloodThatAskedFirstMakesRoomForOtherFairnessKeys) {
     1);
 }
 
+TEST_F(PermitDesk, TasksOfAnIdleQueueAskForNothingUntilItIsServed) {
+  std::string key = "k";
+  while (shard_of_limit_key("t", {"api", key, 1}, 3) != owner)
+    key += "k";
+  for (sequence seq = 1; seq <= 20; ++seq)
+    wait(seq, 0, key);
+  desk_.wait({30, 0, 1, "t", {{owner, {{"api", key, 1}}}}});
+  list();
+  auto first = say();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->wanted.size(), permit_desk::asked_per_key_max);
+  (void)hear(first->number);
+
+  desk_.set_idle(0, "t", true, now_);
+  auto idle = say();
+  ASSERT_TRUE(idle);
+  EXPECT_EQ(idle->returned.size(), permit_desk::asked_per_key_max - 1) << "one is another queue's";
+  EXPECT_TRUE(idle->wanted.empty());
+  (void)hear(idle->number);
+  EXPECT_FALSE(say());
+  EXPECT_TRUE(desk_.leave(20)) << "it is cancelled";
+
+  desk_.set_idle(0, "t", false, now_);
+  auto again = say();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->wanted.size(), permit_desk::asked_per_key_max - 1);
+}
+
 TEST_F(PermitDesk, TaskOfAHigherPriorityTakesThePlaceOfTheLastOne) {
   for (sequence seq = 1; seq <= 20; ++seq)
     wait(seq);
@@ -335,6 +363,25 @@ TEST_F(PermitDesk, OwnerThatIsServedAnewIsToldAllAgain) {
   auto again = say();
   ASSERT_TRUE(again);
   EXPECT_NE(again->wanted.front().number, asked->wanted.front().number);
+}
+
+TEST_F(PermitDesk, KeyIsClosedNoLongerThanSaidHoweverLateTheOwnerHears) {
+  desk_.close(owner, {"t", {"api", "k", 1}, 400ms}, now_);
+  auto first = say();
+  ASSERT_TRUE(first && first->closed.size() == 1);
+  EXPECT_EQ(first->closed.front().lasting, 400ms);
+
+  now_ += permit_desk::answer_wait;
+  auto again = say();
+  ASSERT_TRUE(again && again->closed.size() == 1);
+  EXPECT_EQ(again->closed.front().lasting, 400ms - permit_desk::answer_wait);
+
+  now_ += 2 * permit_desk::answer_wait;
+  auto late = say();
+  ASSERT_TRUE(late);
+  EXPECT_TRUE(late->closed.empty());
+  (void)hear(late->number);
+  EXPECT_FALSE(say());
 }
 
 TEST_F(PermitDesk, OwnerThatAsksAnEarlierProcessIsToldWhatThereIs) {
@@ -379,7 +426,7 @@ protected:
 
   /// The owner hears a message so long after it was said.
   void answer_slowly(shard_id from, duration time) {
-    desk_.close(from, {"t", {"api", "k", 1}, {}});
+    desk_.close(from, {"t", {"api", "k", 1}, {}}, now_);
     auto said = said_to(from);
     ASSERT_TRUE(said);
     now_ += time;
@@ -497,6 +544,22 @@ TEST_F(TwoOwners, OwnerThatIsServedAnewIsToldWhatAWaitingTaskHas) {
   auto said = said_to(owner);
   ASSERT_TRUE(said && said->is_list);
   EXPECT_EQ(said->held.size(), 1u);
+}
+
+TEST_F(TwoOwners, OwnerThatIsServedAnewIsNotToldWhatWasReturned) {
+  EXPECT_FALSE(gives(owner));
+  (void)said_to(other);
+  now_ += permit_desk::unspent_max;
+  desk_.return_unspent(now_);
+  desk_.adopt({9, 0, 3, "t", {{owner, {{"api", "k", 1}}}}});
+  desk_.end(9);
+  desk_.moved(owner);
+
+  auto said = said_to(owner);
+  ASSERT_TRUE(said && said->is_list);
+  EXPECT_TRUE(said->held.empty());
+  EXPECT_EQ(said->returned.size(), 2u);
+  EXPECT_TRUE(desk_.is_waiting(8));
 }
 
 TEST_F(TwoOwners, TaskThatIsNotReadyAnyMoreReturnsWhatItHasAndAsksFor) {

@@ -87,6 +87,23 @@ TEST_F(PermitLine, TaskThatWaitsAgainGetsItsTurnBack) {
   EXPECT_EQ(next, (std::vector<sequence>{1, 2})) << "each key once";
 }
 
+TEST_F(PermitLine, TasksOfAnIdleQueueKeepTheirPlacesAndDoNotComeNext) {
+  add(1, 7, 9, "a");
+  add(2, 7, 9, "b");
+  add(3, 8, 0);
+  line_.set_idle(7, true);
+  add(4, 7, 9, "a");
+
+  EXPECT_EQ(line_.next_priority(), 0);
+  EXPECT_FALSE(line_.has_turns());
+  EXPECT_EQ(line_.before(8, {0, 3, ""}, {}), 0u);
+  EXPECT_EQ(line_.take_next({}).seq, 3u);
+  EXPECT_FALSE(line_.has_next());
+  EXPECT_FALSE(line_.empty());
+  line_.set_idle(7, false);
+  EXPECT_EQ(take_all(), (std::vector<sequence>{1, 2, 4}));
+}
+
 TEST_F(PermitLine, TaskLeaves) {
   add(1, 0, 0, "a");
   add(2, 1, 3);

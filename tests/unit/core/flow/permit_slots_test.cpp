@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -22,13 +23,13 @@ constexpr std::uint16_t desk_shards = 3;
 constexpr std::uint32_t desk_session = 5;
 constexpr std::uint32_t slots_queue = 7;
 
-/// The name of a queue whose slots that owner counts.
-queue_address owned_queue() {
+/// The name of a queue whose slots that owner counts; another one for each place.
+queue_address owned_queue(std::size_t place = 0) {
   queue_address name{"t", "q"};
   for (int i = 0;; ++i) {
     name.queue = "q" + std::to_string(i);
     task_limit use{std::string(slot_limit), name.queue, 1};
-    if (shard_of_limit_key("t", use, desk_shards) == slots_owner)
+    if (shard_of_limit_key("t", use, desk_shards) == slots_owner && place-- == 0)
       return name;
   }
 }
@@ -149,6 +150,26 @@ TEST_F(PermitSlots, ListHasNoMoreOfAQueueThanFitIntoAMessage) {
   auto said = say();
   ASSERT_TRUE(said);
   EXPECT_EQ(said->returned.size(), 1u);
+}
+
+TEST_F(PermitSlots, QueuesAskInTurnsWhenAMessageCannotHaveAll) {
+  constexpr std::size_t queues = permit_desk::message_permits_max / permit_desk::slots_asked_max;
+  for (std::size_t i = 0; i < queues; ++i) {
+    const auto queue = static_cast<std::uint32_t>(i);
+    desk_.open_slots(queue, owned_queue(i), 0);
+    desk_.want_slots(queue, permit_desk::slots_asked_max, 0);
+  }
+  hear(say()->number);
+
+  std::map<std::string, std::size_t> asked;
+  const auto said = say();
+  ASSERT_TRUE(said);
+  for (const auto& one : said->wanted)
+    ++asked[queue_of_slot(one).queue];
+  EXPECT_EQ(said->wanted.size(), permit_desk::message_permits_max / 2);
+  EXPECT_EQ(asked.size(), queues);
+  for (const auto& [queue, slots] : asked)
+    EXPECT_EQ(slots, permit_desk::slots_asked_max / 2) << queue;
 }
 
 TEST_F(PermitSlots, LeasesOfAQueueThatGetsAMaximumAreToldAlsoWhileAListIsUnderWay) {

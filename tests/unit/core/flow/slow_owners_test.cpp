@@ -64,6 +64,14 @@ TEST_F(SlowOwners, PermitWithoutARateIsKeptMeanwhile) {
   EXPECT_TRUE(returns(advance(1s)));
 }
 
+TEST_F(SlowOwners, PermitIsReturnedAtOnceWhenItsQueueIsPaused) {
+  set_limit("api", limit_definition{.concurrency = 1});
+  hold_one();
+  pause("q");
+
+  EXPECT_TRUE(returns(advance(1ms)));
+}
+
 TEST_F(SlowOwners, PermitOfARateIsReturnedInTime) {
   set_limit("api", limit_definition{.rate = start_rate{10, 1s, 1}});
   hold_one();
