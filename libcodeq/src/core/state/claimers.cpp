@@ -82,21 +82,6 @@ bool takes_by_prefix(const attached_worker& worker, const queue_state& queue) {
   return !worker.without.contains(queue.address);
 }
 
-bool has_claimer(const shard_state& state, const queue_state& queue) {
-  if (queue.claimers.size() > 0)
-    return true;
-  auto takes = [&](const claimer& who) {
-    return takes_by_prefix(state.attached.at(who.second), queue);
-  };
-  auto has_one = [&](const prefix_claims* claims) {
-    return std::any_of(all_needs.begin(), all_needs.end(), [&](claimer_need need) {
-      const auto& all = claims->claimers.waiting_for(need);
-      return std::any_of(all.begin(), all.end(), takes);
-    });
-  };
-  return std::any_of(queue.prefixes.begin(), queue.prefixes.end(), has_one);
-}
-
 claimer_counts count_claimers(const shard_state& state, const queue_state& queue) {
   claimer_counts counts{
     queue.claimers.size(), queue.claimers.waiting_for(claimer_need::tasks).size()};

@@ -109,9 +109,6 @@ void note_service(queue_state& queue, std::uint32_t index, std::uint64_t turn, s
 /// True when tasks of the queue may be leased to the worker because of its prefixes.
 [[nodiscard]] bool takes_by_prefix(const attached_worker& worker, const queue_state& queue);
 
-/// A worker takes tasks of the queue, by its name or by a prefix, though it may be busy now.
-[[nodiscard]] bool has_claimer(const shard_state& state, const queue_state& queue);
-
 struct claimer_counts {
   std::size_t all = 0;
   /// With open credits, and room for tasks of the queue.

@@ -115,7 +115,7 @@ sealed_turn turn::seal(const instant& now) {
   say_follow_ups();
   close_schedules();
   close_limits();
-  settle_served();
+  settle_paused();
   say_permits();
   sealed_turn sealed;
   sealed.must_sync = state_.permits.take_must_sync() || has_given_room_;

@@ -360,11 +360,8 @@ private:
   void give_wanted(sequence place);
   void drop_wanted(sequence place);
   void change_permit(shard_id asker, permits_changed change);
-  /// The worker begins or ceases to serve its queues, whose tasks may wait for permits. Called
-  /// while it claims from them.
-  void note_served(const attached_worker& a);
-  /// Queues that are paused, and those that no worker serves, ask for no permits.
-  void settle_served();
+  /// Queues that are paused ask for no permits.
+  void settle_paused();
   void say_permits();
 
   // Depths of queues.
@@ -546,8 +543,8 @@ private:
   std::optional<std::uint32_t> synced_queue_;
   /// Queues whose slots another shard owns, and of which something has changed.
   std::set<std::uint32_t> slot_queues_;
-  /// Queues that were or are served by workers which came or went, or whose settings changed.
-  std::set<std::uint32_t> served_;
+  /// Queues whose settings were written.
+  std::set<std::uint32_t> changed_queues_;
   /// Queues for which this turn ended the keeping of credits.
   std::set<std::uint32_t> waited_;
   /// The records in `scheduled_` of schedules that are not removed.

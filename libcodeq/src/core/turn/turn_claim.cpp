@@ -81,7 +81,6 @@ void turn::run(const attach_worker& c) {
   take_prefixes(a, c.peer, c.prefixes);
   leave_out(a, c.peer, c.without);
   state_.peers_by_worker.emplace(*c.worker, c.peer);
-  note_served(a);
   stir_slot_queues(a);
   state_.attached.insert_or_assign(c.peer, std::move(a));
   touched_.insert(c.peer);
@@ -93,7 +92,6 @@ void turn::run(const change_queues& c) {
     return;
   if (c.keeps_others)
     return add_queues(at->second, c.peer, c.queues);
-  note_served(at->second);
   leave_queues(at->second, c.peer);
   forget_kept_credits(c.peer);
   auto left = std::exchange(at->second.prefixes, {});
@@ -109,7 +107,6 @@ void turn::run(const change_queues& c) {
   for (const auto& prefix : left)
     leave_prefix(state_, prefix, before, need);
   touched_.insert(c.peer);
-  note_served(at->second);
   stir_slot_queues(at->second);
   if (at->second.credits > 0)
     stir_for(at->second, c.peer);
@@ -175,7 +172,6 @@ void turn::add_queues(attached_worker& a, peer_id peer, const std::vector<queue_
     }
   }
   touched_.insert(peer);
-  note_served(a);
   stir_slot_queues(a);
 }
 
@@ -198,8 +194,7 @@ void turn::leave_queues(const attached_worker& a, peer_id peer) {
 
 void turn::run(const detach_peer& c) {
   if (auto at = state_.attached.find(c.peer); at != state_.attached.end()) {
-    note_served(at->second);
-    leave_queues(at->second, c.peer);
+      leave_queues(at->second, c.peer);
     for (const auto& prefix : at->second.prefixes)
       leave_prefix(state_, prefix, {at->second.arrival, c.peer}, at->second.listed_need);
     state_.peers_by_worker.erase({*at->second.worker, c.peer});

@@ -373,30 +373,20 @@ void turn::run(const give_permits& c) {
   take_changed_slots(state_);
 }
 
-void turn::note_served(const attached_worker& a) {
-  if (state_.permits.awaiting().empty())
-    return;
-  served_.insert(a.queues.begin(), a.queues.end());
-  for (const auto& prefix : a.prefixes)
-    for (const auto& [served, queue] : prefix.claims->busy)
-      served_.insert(queue);
-}
-
-void turn::settle_served() {
+void turn::settle_paused() {
   const auto& awaiting = state_.permits.awaiting();
   const auto were_paused = std::exchange(state_.were_grants_paused, state_.are_grants_paused);
   if (were_paused != state_.are_grants_paused)
     for (const auto& [index, keys] : awaiting)
-      served_.insert(index);
-  for (auto index : served_) {
+      changed_queues_.insert(index);
+  for (auto index : changed_queues_) {
     if (!awaiting.contains(index))
       continue;
     const auto& queue = *state_.queues[index];
-    // Workers that are busy may have a credit when the permit comes. Without it in the lane they
-    // would serve other queues for ever.
-    const auto may_lease =
-      !state_.are_grants_paused && !queue.settings.paused && has_claimer(state_, queue);
-    state_.permits.set_idle(index, queue.address.tenant, !may_lease, now_.steady);
+    // A queue whose workers are busy, or claim only now and then, goes on: they may have a credit
+    // when the permit comes.
+    const auto is_idle = state_.are_grants_paused || queue.settings.paused;
+    state_.permits.set_idle(index, queue.address.tenant, is_idle, now_.steady);
   }
 }
 

@@ -344,7 +344,7 @@ void turn::write_settings(const queue_address& queue, const queue_settings& sett
   const auto* known = state_.find_queue(queue);
   const auto before = known ? known->settings.config.max_depth : 0;
   set_queue(state_, queue, settings);
-  served_.insert(state_.queue_index.at(queue));
+  changed_queues_.insert(state_.queue_index.at(queue));
   if (settings.config.max_depth != before)
     state_.depths.drop(queue);
   configured_.push_back({state_.positions.take(1), now_.shard, queue, settings});

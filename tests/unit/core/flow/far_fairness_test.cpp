@@ -150,22 +150,6 @@ TEST_F(FarFairness, PausedQueueTakesNoSlots) {
     [&] { decide(first_, pause_queue{2, ++requests_, slot_queue, false}); });
 }
 
-TEST_F(FarFairness, QueueWithoutWorkersTakesNoSlots) {
-  expect_none_between(
-    [&] { decide(first_, detach_peer{slot_worker}); },
-    [&] {
-      auto worker = std::make_shared<const worker_identity>(worker_identity{"w", 1});
-      decide(first_, attach_worker{slot_worker, worker, {}, {queue_address{"default", ""}}});
-      decide(first_, claim{slot_worker, slot_credits});
-    });
-}
-
-TEST_F(FarFairness, QueueWhoseWorkersTurnToOthersTakesNoSlots) {
-  expect_none_between(
-    [&] { decide(first_, change_queues{slot_worker, {free_queue}}); },
-    [&] { decide(first_, change_queues{slot_worker, {slot_queue}}); });
-}
-
 TEST_F(FarFairness, ShardThatGrantsNothingTakesNoSlots) {
   auto& is_paused = nodes_[first_].state->are_grants_paused;
   expect_none_between([&] { is_paused = true; }, [&] { is_paused = false; });
