@@ -215,6 +215,9 @@ std::size_t limit_keys::look_at(
     if (at == keys.end())
       at = keys.begin();
     last = keys.extract(at).value();
+    // In both sets it is looked at once.
+    changed_.erase(*last);
+    swept_.erase(*last);
     release_of(*last, round);
   }
   if (keys.empty())
