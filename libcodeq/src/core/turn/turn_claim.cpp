@@ -194,7 +194,7 @@ void turn::leave_queues(const attached_worker& a, peer_id peer) {
 
 void turn::run(const detach_peer& c) {
   if (auto at = state_.attached.find(c.peer); at != state_.attached.end()) {
-      leave_queues(at->second, c.peer);
+    leave_queues(at->second, c.peer);
     for (const auto& prefix : at->second.prefixes)
       leave_prefix(state_, prefix, {at->second.arrival, c.peer}, at->second.listed_need);
     state_.peers_by_worker.erase({*at->second.worker, c.peer});
