@@ -197,7 +197,7 @@ void enqueue_outbox::send_waiting() {
     auto next = std::move(waiting_.front());
     waiting_.pop_front();
     auto part = take_part(std::move(next));
-    // What is parked takes no place in the window, so that requests for other shards go on.
+    // A parked request takes no place in the window, so that requests for other shards go on.
     if (!is_in_cluster() || takes_at_once(part.shard))
       open(std::move(part));
     else

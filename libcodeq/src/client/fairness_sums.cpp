@@ -49,7 +49,7 @@ fairness_share tasks_without_keys(const queue_part& part) {
   return share;
 }
 
-/// What the shards say of each key; empty when no task has one.
+/// The answers of all shards, added by key; empty when no task has a key.
 key_shares add_shares(const std::vector<queue_part>& parts) {
   key_shares all;
   for (const auto& part : parts)

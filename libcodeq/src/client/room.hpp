@@ -51,7 +51,7 @@ private:
 
   std::size_t requests_max_;
   part all_;
-  /// Those of each owner that has some.
+  /// The requests and bytes of each owner that has some in flight.
   std::map<owner, part> parts_;
   bool open_for_ever_ = false;
   std::mutex mutex_;

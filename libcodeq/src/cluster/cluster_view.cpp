@@ -80,7 +80,7 @@ bool can_be_copied(const cluster_shard& shard, const cluster_status& status) {
   });
 }
 
-/// What a shard waits for of which all copies are in sync; empty: nothing.
+/// The next step of a shard whose copies are all in sync; empty: none.
 std::string move_wait(const cluster_shard& shard, const cluster_status& status) {
   const auto is_turn = can_be_copied(shard, status);
   for (const auto& copy : shard.copies) {
@@ -96,7 +96,7 @@ std::string move_wait(const cluster_shard& shard, const cluster_status& status) 
   return is_turn ? "its turn to get another copy" : "a node that can take another copy";
 }
 
-/// What a shard waits for of which the primary is missing: only a copy in sync can replace it.
+/// The next step of a shard whose primary is missing: only a copy in sync can replace it.
 std::string primary_wait(const cluster_shard& shard, const cluster_status& status) {
   std::string missing;
   for (const auto& copy : shard.copies) {

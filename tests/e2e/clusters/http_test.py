@@ -2,6 +2,7 @@
 """HTTP on any coordinator of a cluster serves the tasks of all shards."""
 
 import concurrent.futures
+import re
 import time
 import unittest
 
@@ -16,6 +17,12 @@ class HttpOfACluster(coordinators.CoordinatorsTest):
         code, answer, _ = self.cluster.http(node, method, path, body, timeout)
         self.assertEqual(status, code, (node, method, path, answer))
         return answer
+
+    def await_connections(self, node, count):
+        """Waits until a gateway has so many connections beside the one that asks for them."""
+        gauge = re.compile(r"^codeq_http_connections (\d+)", re.MULTILINE)
+        wait_until(lambda: int(gauge.search(self.cluster.metrics(node))[1]) > count, 10,
+                   f"{node} has {count} connections")
 
     def add(self, node, count=24, **fields):
         """Adds tasks, whose keys spread them over all shards, in one request; returns the ids."""
@@ -84,7 +91,7 @@ class HttpOfACluster(coordinators.CoordinatorsTest):
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             poll = pool.submit(self.cluster.http, other, "GET",
                                f"{TASKS}/{task}/result?waitSeconds=30", None, 40)
-            time.sleep(0.5)
+            self.await_connections(other, 1)
             self.assertFalse(poll.done())
             self.ask(node, "POST", f"{TASKS}/{task}/result",
                      {"fencingToken": token, "status": "COMPLETED", "result": 7})
@@ -143,7 +150,7 @@ class HttpOfACluster(coordinators.CoordinatorsTest):
         with concurrent.futures.ThreadPoolExecutor(24) as pool:
             held = [pool.submit(self.cluster.http, "c0", "GET", f"{TASKS}/{gone}")
                     for _ in range(48)]
-            time.sleep(0.5)
+            self.await_connections("c0", 24)
             slowest = 0
             for _ in range(5):
                 code, answer, took = self.cluster.http("c0", "GET", f"{TASKS}/{there}")
@@ -169,7 +176,7 @@ class HttpOfACluster(coordinators.CoordinatorsTest):
         with concurrent.futures.ThreadPoolExecutor(12) as pool:
             held = [pool.submit(self.cluster.http, "c0", "GET", f"{TASKS}/{hanging}", None, 40)
                     for _ in range(12)]
-            time.sleep(0.5)
+            self.await_connections("c0", 12)
             code, answer, took = self.cluster.http("c0", "GET", f"{TASKS}/{there}", None, 40)
             self.assertLessEqual({one.result()[0] for one in held}, {503, 504})
         print(f"read of another shard: {1000 * took:.0f} ms")

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What a shard says of a key by itself.
+/// The answer of a shard about a key that has the whole share of that shard.
 fairness_share
 share_of(std::string key, std::uint32_t weight, std::uint64_t ready, duration run = 100ms) {
   return {std::move(key), weight, ready, ready == 0 ? 0u : 1'000'000u, run, run};

@@ -92,7 +92,7 @@ TEST_F(EnqueueDesk, ShardThatDoesNotAnswerLeavesBytesForOthers) {
   start(true, limits::enqueue_bytes_min);
   payload_ = std::string(limits::payload_bytes_max, 'x');
 
-  // Of 64 MiB the tenant leaves as much free as it has, and the shard as much again.
+  // The tenant may have half of the 64 MiB, and the shard a third: each leaves free what it has.
   EXPECT_EQ(fill(s0), 21u);
   EXPECT_NE(refusals_.back().find("; shard 0 has "), std::string::npos) << refusals_.back();
   EXPECT_EQ(meter_->counts()["enqueue_bytes_max"], 1u);

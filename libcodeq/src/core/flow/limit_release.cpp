@@ -22,8 +22,8 @@ constexpr std::size_t released_max = tuning::limits_held_per_turn_max;
 /// Number of keys that `release` looks at; further ones are due at once, too.
 constexpr std::size_t looked_at_max = 4096;
 
-/// Of the keys that changed with all of their limit `release` looks at as many in any case, so that
-/// the others never keep them waiting for ever.
+/// A `release` looks at this number of keys of `swept_` in any case, so that keys which change all
+/// the time do not keep them waiting for ever.
 constexpr std::size_t swept_min = 256;
 
 /// Number of keys that a change of their limit marks in a turn, so that the record of the turn is

@@ -466,11 +466,11 @@ private:
   std::map<permit_number, sequence> numbers_;
   /// The tasks that have permits, which are few beside those that wait.
   std::set<sequence> having_;
-  /// Those of them that have not spent them, by their times.
+  /// The tasks of `having_` with unspent permits, by the times when they return them.
   std::set<std::pair<monotonic_time, sequence>> unspent_;
   /// By queue.
   std::map<std::uint32_t, awaited_keys> awaited_;
-  /// Those of them that are idle.
+  /// The queues of `awaited_` that are idle.
   std::set<std::uint32_t> idle_;
   std::map<std::uint32_t, slot_pool> pools_;
   std::set<std::uint32_t> changed_slots_;

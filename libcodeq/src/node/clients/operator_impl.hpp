@@ -139,7 +139,7 @@ struct operator_client::impl {
   template <class Of>
   result<told_parts<client::queue_part>> ask_parts(Of of);
 
-  /// What each shard says of these fairness keys. Error: a shard does not answer.
+  /// Asks each shard for these fairness keys. Error: a shard does not answer.
   result<std::vector<client::queue_part>>
   ask_fairness(const queue_address& queue, const core::fairness_part& part);
 

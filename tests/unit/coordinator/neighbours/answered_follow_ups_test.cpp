@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a shard of a cluster lets others forget of its follow-ups.
+// Which answers about its follow-ups a shard of a cluster lets the other shards forget.
 #include "support/task_builder.hpp"
 #include "unit/coordinator/lone_port.hpp"
 
