@@ -288,8 +288,9 @@ void add_cluster(command_table& to) {
     .help = "Move all shards and copies away from a node; it stays empty until `cluster undrain`",
     .grammar = drain_grammar,
     .run = run_change,
-    .details = "Copies move only as far as there are other nodes for them. Afterwards the node can "
-               "be stopped."});
+    .details = "A copy goes only when its shard has all its copies in sync on other nodes; while "
+               "too few nodes are left for that, the node stays `draining`. It can be stopped when "
+               "`cluster status` says so."});
   to.add(command<change_options>{
     .name = "cluster undrain",
     .help = "Give shards and copies to a node again",

@@ -89,7 +89,7 @@ std::string move_wait(const cluster_shard& shard, const cluster_status& status) 
     if (shard.copies.size() > status.copies)
       return "the removal of the copy on " + copy.node;
     return is_turn ? "its turn to be copied away from " + copy.node
-                   : "a node that can take the copy of " + copy.node;
+                   : "a node that can take the copy of " + copy.node + "; add or undrain one";
   }
   if (shard.copies.size() >= status.copies)
     return {};

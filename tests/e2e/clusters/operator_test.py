@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import time
 import unittest
 
@@ -15,6 +16,9 @@ from cluster import free_port, wait_until
 class OperatorsOfACluster(coordinators.CoordinatorsTest):
     def status(self):
         return json.loads(self.cluster.ctl("--json", "cluster", "status"))
+
+    def text(self):
+        return self.cluster.ctl("cluster", "status").decode()
 
     def node(self, name):
         return next(node for node in self.status()["nodes"] if node["name"] == name)
@@ -332,18 +336,25 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
         found = json.loads(self.cluster.ctl("--json", "workers"))["workers"]
         return found if found[0]["free_slots"] == 0 else None
 
-    def test_drain_of_the_last_node_says_what_it_waits_for(self):
-        for name in ("c0", "c1"):
-            self.cluster.start_node(name)
-        self.cluster.await_in_sync(nodes=("c0", "c1"))
-        self.cluster.ctl("cluster", "drain", "c1", "--wait", "50s")
+    def test_second_drained_node_keeps_its_copies_until_another_one_takes_them(self):
+        self.cluster.start_all()
+        self.cluster.ctl("cluster", "drain", "c2", "--wait", "50s")
 
-        said = self.cluster.ctl_error("cluster", "drain", "c0", "--wait", "2s")
+        said = self.cluster.ctl_error("cluster", "drain", "c1", "--wait", "8s")
 
         self.assertRegex(
-            said, "not done yet: shard [0-5] waits for a node that can take the copy of c0")
-        self.cluster.ctl("cluster", "undrain", "c1")
-        self.cluster.ctl("cluster", "drain", "c0", "--wait", "50s")
+            said, "not done yet: shard [0-5] waits for a node that can take the copy of c1; "
+                  "add or undrain one")
+        wait_until(lambda: set(self.cluster.primaries().values()) == {"c0"}, 20,
+                   "c1 serves nothing any more")
+        self.assertEqual({("c0", "c1")}, {
+            tuple(sorted(record["replicas"][one] for one in record["in_sync"]))
+            for record in self.cluster.records().values()})
+        wait_until(lambda: re.search(r"c1 +draining +0 +6 ", self.text()), 10, "it is draining")
+        self.assertRegex(self.text(), r"c2 +drained: may be stopped +0 +0 ")
+
+        self.cluster.ctl("cluster", "undrain", "c2")
+        self.cluster.ctl("cluster", "drain", "c1", "--wait", "50s")
 
     def assert_empty(self, store):
         """A store whose coordinator has stopped has no data of any shard."""

@@ -152,7 +152,7 @@ TEST_F(ClusterView, TooFewNodesAreWaitedFor) {
 TEST_F(ClusterView, CopyOfADrainedNodeWaitsForAnotherNode) {
   cluster_.drained = {"b"};
 
-  EXPECT_EQ(wait(), "a node that can take the copy of b");
+  EXPECT_EQ(wait(), "a node that can take the copy of b; add or undrain one");
 }
 
 TEST_F(ClusterView, ShardWaitsForItsTurnWhenAnotherNodeCanTakeACopy) {
@@ -171,7 +171,7 @@ TEST_F(ClusterView, ShardWaitsForItsTurnWhenAnotherNodeCanTakeACopy) {
   EXPECT_EQ(wait(), "its turn to be copied away from b");
   cluster_.version = 3;
   cluster_.drained = {"b", "c"};
-  EXPECT_EQ(wait(), "a node that can take the copy of b");
+  EXPECT_EQ(wait(), "a node that can take the copy of b; add or undrain one");
 }
 
 TEST_F(ClusterView, CopyOfADrainedNodeThatIsReplacedIsRemoved) {
