@@ -50,7 +50,7 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
                 self.assertGreater(copy["position"], 0, one)
         text = self.cluster.ctl("cluster", "status").decode()
         self.assertIn("cluster test: 2 copies of each shard", text)
-        self.assertRegex(text, r"0 +c\d +yes +\d+ +c\d@\d+/\d+ c\d@\d+/\d+ +-")
+        self.assertRegex(text, r"0 +c\d +yes +\d+ +- +c\d@\d+/\d+ c\d@\d+/\d+ +-")
 
     def test_status_names_a_node_that_is_gone_and_who_waits_for_it(self):
         self.cluster.start_all()
@@ -229,9 +229,11 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
         time.sleep(3)
         self.assertEqual(target, self.cluster.primaries()[shard], "the balance leaves it there")
         self.assertEqual(target, self.cluster.records()[shard]["pinned"])
+        self.assertEqual([(shard, target)], self.pinned())
         self.cluster.ctl("cluster", "balance")
         self.assertNotIn("pinned", self.cluster.records()[shard])
         self.cluster.await_in_sync()
+        wait_until(lambda: self.pinned() == [], 10, "all coordinators know that it is not moved")
 
     def test_gateway_moves_shards(self):
         self.cluster.start_all()
@@ -250,6 +252,7 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
         code, shown, _ = self.change(f"shards/{shard}/move", {"to": target})
         self.assertEqual((200, 6), (code, len(shown["shards"])))
         self.assertEqual(target, self.cluster.records()[shard]["pinned"], "etcd has stored it")
+        self.assertIn(target, [one["pinned"] for one in shown["shards"]])
         wait_until(lambda: self.cluster.primaries()[shard] == target, 20, "the move")
         self.assertEqual(200, self.change("balance")[0])
         self.assertNotIn("pinned", self.cluster.records()[shard])
@@ -288,6 +291,10 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
 
     def change(self, what, body=None):
         return self.cluster.http("c1", "POST", f"/v1/codeq/admin/cluster/{what}", body or {})
+
+    def pinned(self):
+        """The shards that an operator has moved, and where to, as the status marks them."""
+        return [(one["shard"], one["pinned"]) for one in self.status()["shards"] if one["pinned"]]
 
     def copy_elsewhere(self):
         """A shard and the node of its copy that does not serve it."""
