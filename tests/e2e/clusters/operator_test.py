@@ -310,6 +310,8 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
         self.cluster.nodes["c0"].kill()
         for name in ("c1", "c2"):
             self.cluster.nodes[name].terminate(20)
+            self.assertIn("coordinator stopped",
+                          self.cluster.nodes[name].text().splitlines()[-1])
 
         self.cluster.port = None
         for name in self.cluster.hosts:
