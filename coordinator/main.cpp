@@ -129,7 +129,8 @@ int run(const config::coordinator_config& config) {
     return fail(written.error().context, status_of(written.error()));
   auto signal = wait_for_stop(signals, **node);
   CODEQ_LOG_INFO("coordinator stops signal={}", signal);
-  (*node)->stop();
+  // Its parts log until they are destroyed.
+  node->reset();
   CODEQ_LOG_INFO("coordinator stopped");
   observe::flush_log();
   return 0;

@@ -91,6 +91,8 @@ struct ClusterReply {
     # By node; also those that are to be made.
     waitsFor @5 :Text;
     # Empty: nothing.
+    pinned @6 :Text;
+    # The node to which an operator has moved the shard, until the next `balance`; empty: none.
   }
 
   struct Copy {
@@ -102,7 +104,7 @@ struct ClusterReply {
     position @4 :UInt64;
     # The last change of the shard that the copy has.
     lag @5 :UInt64;
-    # Number of changes of the primary that the copy has not confirmed.
+    # Number of changes of the primary that the copy has not confirmed; 0 for the primary's own.
   }
 }
 

@@ -75,6 +75,7 @@ class ClusterPage(dashboard.DashboardTest):
         self.browser.wait_text(f"Shard {shard} moves to {target}")
         wait_until(lambda: self.many.primaries()[shard] == target, 20, "the move")
         self.browser.wait_text("handed over")
+        self.browser.wait_text("pinned")
         self.shoot("cluster-moved")
         self.browser.click("Balance")
         self.browser.wait_text("All moves are forgotten")

@@ -155,6 +155,8 @@ class OneName(cluster.ClusterTest):
         wait_until(lambda: "name_in_use" in second.text(), 10, "the second one is refused")
 
         self.assertTrue(first.is_running())
+        self.assertIn(f"worker connected to coordinator address={self.cluster.address} ",
+                      first.text())
         self.assertEqual(self.cluster.result(self.cluster.enqueue("echo", "still")), "still")
         self.assertNotIn("connected to coordinator", second.text())
 

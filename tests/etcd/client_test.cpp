@@ -163,6 +163,21 @@ TEST_F(EtcdClient, ReadsManyKeysByPages) {
   EXPECT_EQ(news->count, count);
 }
 
+TEST_F(EtcdClient, ReadsNoMoreKeysThanAreAskedFor) {
+  waiting_client client(etcd_->urls());
+  for (const char* key : {"few/1", "few/2", "few/3"})
+    client.decide({key, std::nullopt, "x"});
+  auto first = range_of_prefix("few/");
+  first.keys_max = 2;
+
+  const auto read = client.read(first);
+
+  ASSERT_TRUE(read) << to_string(read.error());
+  ASSERT_EQ(read->found.size(), 2u);
+  EXPECT_EQ(read->found.back().key, "few/2");
+  EXPECT_EQ(read->count, 3u);
+}
+
 TEST_F(EtcdClient, LeaseThatEndsTakesItsKeyAlong) {
   waiting_client client(etcd_->urls());
   test::channel<entry> changes;

@@ -23,8 +23,6 @@ constexpr span settles = 60s;
 constexpr span settles_without_node = 150s;
 /// A cluster that has settled stays as it is for so long; nothing that is left to be done waits.
 constexpr span stays = 5s;
-/// Nodes that may leave, or that the controller does not know, at the same time.
-constexpr std::size_t leaving_most = 3;
 /// A decision that etcd was asked for has come to it within this time, or is lost.
 constexpr span decided_within = 4s;
 /// A change of an operator ends within this time.
@@ -253,11 +251,8 @@ void moving_cluster::acknowledged(
 void moving_cluster::note_record(const etcd::entry& changed) {
   const auto key = keys_.parse(changed.key);
   if (std::holds_alternative<catalogue_keys::cluster_key>(key))
-    if (const auto cluster = decode<cluster_record>(changed.value.value_or(""))) {
-      if (cluster->drained.size() < drained_.size())
-        undrained_at_ = time_.now();
+    if (const auto cluster = decode<cluster_record>(changed.value.value_or("")))
       drained_ = {cluster->drained.begin(), cluster->drained.end()};
-    }
   const auto* shard = std::get_if<catalogue_keys::shard_key>(&key);
   if (!shard)
     return note("etcd: " + changed.key + " = " + changed.value.value_or("none"));
@@ -298,8 +293,8 @@ void moving_cluster::check_record(
   check_members(shard, after);
 }
 
-/// A copy that is in sync is given up only once as many others are as there should be, or as there
-/// are nodes that stay.
+/// A copy that is in sync is given up only once as many others are as there should be, also when
+/// its node is drained.
 void moving_cluster::check_wanted(const shard_record& before, const shard_record& after) {
   const auto is_in_sync = [](const shard_record& record, const std::string& node) {
     const auto* replica = replica_on(record, node);
@@ -309,15 +304,13 @@ void moving_cluster::check_wanted(const shard_record& before, const shard_record
     return !is_in_sync(before, node)
            || std::binary_search(after.wanted.begin(), after.wanted.end(), node);
   };
-  const auto is_unsure = undrained_at_ && time_.now() < *undrained_at_ + decided_within;
-  if (is_unsure || std::all_of(before.wanted.begin(), before.wanted.end(), is_kept))
+  if (std::all_of(before.wanted.begin(), before.wanted.end(), is_kept))
     return;
   const auto in_sync = static_cast<std::size_t>(
     std::count_if(after.wanted.begin(), after.wanted.end(), [&](const std::string& node) {
       return is_in_sync(after, node);
     }));
-  const auto others = nodes_.size() - std::min(nodes_.size(), drained_.size() + leaving_most);
-  if (in_sync < std::min<std::size_t>(scenario_.copies, others))
+  if (in_sync < scenario_.copies)
     fail("a copy is given up before others are in sync: " + text_of(after));
 }
 
@@ -394,8 +387,14 @@ std::string moving_cluster::unserved() const {
 std::string moving_cluster::unsettled(shard_id shard) const {
   const auto& now = record(shard);
   std::size_t staying = 0;
-  for (const auto& node : nodes_)
-    staying += node->index() != lost_node_ && !drained_.contains(node->name()) ? 1 : 0;
+  std::size_t wanted_there = 0;
+  for (const auto& node : nodes_) {
+    const auto stays_there = node->index() != lost_node_ && !drained_.contains(node->name());
+    const auto is_wanted =
+      std::binary_search(now.wanted.begin(), now.wanted.end(), node->name());
+    staying += stays_there ? 1 : 0;
+    wanted_there += stays_there && is_wanted ? 1 : 0;
+  }
   std::vector<std::string> in_sync;
   for (auto member : now.value.in_sync)
     in_sync.push_back(node_of(now, member));
@@ -403,13 +402,12 @@ std::string moving_cluster::unsettled(shard_id shard) const {
   const auto is_led = std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& node) {
     return node->name() == now.pinned && !drained_.contains(node->name());
   });
-  // While nothing else has its place, a copy of a node that is gone stays wanted.
-  if (now.wanted.size() < std::min<std::size_t>(scenario_.copies, staying)
-      || now.wanted.size() > scenario_.copies)
+  // While nothing else has its place, a copy of a node that is drained or gone stays wanted.
+  const auto is_enough = staying >= scenario_.copies;
+  if (now.wanted.size() != scenario_.copies
+      || wanted_there < std::min<std::size_t>(scenario_.copies, staying))
     return "has not its number of copies";
-  // A drain of so many nodes that too few are left for new writes does not end.
-  const auto ends = !lost_node_ && staying >= now.value.min_in_sync;
-  if (!ends && staying < scenario_.copies)
+  if (!is_enough && lost_node_)
     return in_sync.size() < staying ? "has not its number of copies" : "";
   if (now.wanted != in_sync || now.value.replicas != now.value.in_sync)
     return "has other copies than it should have";
@@ -422,7 +420,7 @@ std::string moving_cluster::unsettled(shard_id shard) const {
     const auto kept = node->running().find(shard);
     if (kept != node->running().end() && !now.nodes.contains(kept->second->id()))
       return "has a copy too many on " + node->name();
-    if (drained_.contains(node->name()) && replica_on(now, node->name()))
+    if (is_enough && drained_.contains(node->name()) && replica_on(now, node->name()))
       return "has a copy on a drained node";
   }
   return {};

@@ -187,7 +187,6 @@ private:
   std::vector<shard_state> shards_;
   std::map<replication::replica_id, home> homes_;
   std::set<std::string> drained_;
-  std::optional<span> undrained_at_;
   /// Whether messages from one node reach another.
   std::vector<std::vector<bool>> is_cut_;
   /// Not started again before the healing; and if it is lost for ever.

@@ -86,7 +86,8 @@ std::string to_json(const cluster_status& status) {
   out.end_array().begin_array("shards");
   for (const auto& shard : status.shards) {
     out.begin_object().field("shard", value(shard.shard)).field("primary", shard.primary);
-    out.field("served", shard.is_served).field("epoch", shard.epoch).begin_array("copies");
+    out.field("served", shard.is_served).field("epoch", shard.epoch);
+    out.field("pinned", shard.pinned).begin_array("copies");
     for (const auto& copy : shard.copies)
       write_copy(out, copy);
     out.end_array().field("waits_for", shard.waits_for).end_object();
@@ -107,6 +108,13 @@ std::string copies_of(const cluster_shard& shard) {
       text += "(not in sync)";
   }
   return text;
+}
+
+/// For example "3 copies of each shard, of which 2 have to be in sync".
+std::string copies_wanted(const cluster_status& status) {
+  return std::to_string(status.copies) + (status.copies == 1 ? " copy" : " copies")
+         + " of each shard, of which " + std::to_string(status.min_in_sync)
+         + (status.min_in_sync == 1 ? " has" : " have") + " to be in sync";
 }
 
 /// A line that says which coordinators etcd does not answer; empty when there are none.
@@ -145,18 +153,18 @@ std::string to_text(const cluster_status& status) {
        node.zone});
   }
   std::vector<std::vector<std::string>> shards{
-    {"SHARD", "PRIMARY", "SERVED", "EPOCH", "COPIES", "WAITS FOR"}};
+    {"SHARD", "PRIMARY", "SERVED", "EPOCH", "PINNED TO", "COPIES", "WAITS FOR"}};
   for (const auto& shard : status.shards)
     shards.push_back(
       {std::to_string(value(shard.shard)),
        shard.primary,
        shard.is_served ? "yes" : "no",
        std::to_string(shard.epoch),
+       shard.pinned.empty() ? "-" : shard.pinned,
        copies_of(shard),
        shard.waits_for.empty() ? "-" : shard.waits_for});
-  return lost_etcd_of(status) + "cluster " + status.name + ": " + std::to_string(status.copies)
-         + " copies of each shard, of which " + std::to_string(status.min_in_sync)
-         + " have to be in sync\n\n" + format_table(nodes) + "\n" + format_table(shards);
+  return lost_etcd_of(status) + "cluster " + status.name + ": " + copies_wanted(status) + "\n\n"
+         + format_table(nodes) + "\n" + format_table(shards);
 }
 
 int show_status(context& with, const answer<cluster_status>& got) {
@@ -273,9 +281,10 @@ void add_cluster(command_table& to) {
     .details =
       "A node is a coordinator of the cluster; a shard is a part of the store, which one node, its "
       "primary, serves. `unreached` beside the state of a node names the nodes to which it has no "
-      "connection. COPIES: the nodes that hold a copy, each with the epoch and the number of "
-      "its last change, and by how many changes it is behind. A shard that is not served has a "
-      "primary that is missing, does not answer or takes over."});
+      "connection. PINNED TO: the node to which `cluster move` has moved the shard, where it stays "
+      "until `cluster balance`. COPIES: the nodes that hold a copy, each with the epoch and the "
+      "number of its last change, and by how many changes it is behind. A shard that is not served "
+      "has a primary that is missing, does not answer or takes over."});
   to.add(command<change_options>{
     .name = "cluster move",
     .help = "Have a node serve a shard of which it has a copy in sync",
@@ -288,8 +297,9 @@ void add_cluster(command_table& to) {
     .help = "Move all shards and copies away from a node; it stays empty until `cluster undrain`",
     .grammar = drain_grammar,
     .run = run_change,
-    .details = "Copies move only as far as there are other nodes for them. Afterwards the node can "
-               "be stopped."});
+    .details = "A copy goes only when its shard has all its copies in sync on other nodes; while "
+               "too few nodes are left for that, the node stays `draining`. It can be stopped when "
+               "`cluster status` says so."});
   to.add(command<change_options>{
     .name = "cluster undrain",
     .help = "Give shards and copies to a node again",

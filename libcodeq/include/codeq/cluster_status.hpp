@@ -20,7 +20,7 @@ struct cluster_copy {
   /// The last change of the shard that the copy has.
   std::uint32_t epoch = 0;
   std::uint64_t position = 0;
-  /// Number of changes of the primary that the copy has not confirmed.
+  /// Number of changes of the primary that the copy has not confirmed; 0 for the primary's own.
   std::uint64_t lag = 0;
 };
 
@@ -35,6 +35,8 @@ struct cluster_shard {
   std::vector<cluster_copy> copies;
   /// The next step until the shard is as it should be; empty: none is needed.
   std::string waits_for;
+  /// The node to which an operator has moved the shard, until the next `balance`; empty: none.
+  std::string pinned{};
 };
 
 struct cluster_node {

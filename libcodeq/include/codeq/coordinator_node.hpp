@@ -55,7 +55,8 @@ struct cluster_options {
   std::string zone{};
   /// Address at which clients and other coordinators reach this one: `host:port`. Empty: `listen`.
   std::string advertise{};
-  /// Name of this coordinator, the same at each start with its store. Empty: its address.
+  /// Name of this coordinator, the same at each start with its store. Empty: its address with `-`
+  /// in place of `:`, `[` and `]`.
   std::string node{};
   /// File with the token that is shown to the other coordinators: an admin's of all tenants. Not
   /// used with `development`.

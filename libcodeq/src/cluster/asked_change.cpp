@@ -43,6 +43,46 @@ error superseded(const cluster_change& what, const shard_record& shard) {
       + " by another command meanwhile; look at `cluster status` and ask again"};
 }
 
+bool is_drained(const catalogue& known, const std::string& node) {
+  const auto& drained = known.cluster()->record.drained;
+  return std::binary_search(drained.begin(), drained.end(), node);
+}
+
+/// Whether the node is one that `view_of` shows.
+bool is_named(const catalogue& known, const std::string& node) {
+  return known.nodes().contains(node) || is_drained(known, node)
+         || std::any_of(known.shards().begin(), known.shards().end(), [&](const auto& shard) {
+              const auto& record = shard.second.record;
+              return replica_on(record, node) != nullptr
+                     || std::binary_search(record.wanted.begin(), record.wanted.end(), node);
+            });
+}
+
+error unknown_node(const std::string& node) {
+  return refused(
+    "node `" + node + "` is not one of the cluster, and not drained; `cluster status` shows all");
+}
+
+/// The first reason why an operator cannot make the node the primary of the shard.
+result<void>
+check_move(const catalogue& all, const shard_record& record, const cluster_change& move) {
+  const auto& node = move.node;
+  if (!is_named(all, node))
+    return unknown_node(node);
+  if (is_drained(all, node))
+    return refused(
+      "node `" + node + "` is drained, so the shard would not stay there; `cluster undrain "
+      + node + "` first");
+  if (!all.nodes().contains(node))
+    return refused("node `" + node + "` is missing; start it first");
+  const auto* replica = replica_on(record, node);
+  if (!replica || !replication::contains(record.value.in_sync, *replica))
+    return refused(
+      "node `" + node + "` has no copy of shard " + std::to_string(value(move.shard))
+      + " that is in sync; the nodes that have one: " + in_sync_list(record));
+  return {};
+}
+
 next_result next_move(
   const catalogue& all,
   const known_record<shard_record>& known,
@@ -56,17 +96,8 @@ next_result next_move(
     return std::optional<etcd::swap>();
   if (record.pinned != asked.steps.at(key).pinned && record.pinned != node)
     return superseded(asked.what, record);
-  if (!replica || !replication::contains(record.value.in_sync, *replica))
-    return refused(
-      "node `" + node + "` has no copy of shard " + std::to_string(value(asked.what.shard))
-      + " that is in sync; the nodes that have one: " + in_sync_list(record));
-  const auto& drained = all.cluster()->record.drained;
-  if (std::binary_search(drained.begin(), drained.end(), node))
-    return refused(
-      "node `" + node + "` is drained, so the shard would not stay there; `cluster undrain "
-      + node + "` first");
-  if (!all.nodes().contains(node))
-    return refused("node `" + node + "` is missing; start it first");
+  if (const auto ok = check_move(all, record, asked.what); !ok)
+    return ok.error();
   auto next = record;
   ++next.value.version;
   next.pinned = node;
@@ -104,27 +135,17 @@ next_result next_forced(
   return std::optional(swap_to(key, known.bytes, encode(*next)));
 }
 
-bool is_named(const catalogue& known, const std::string& node) {
-  return known.nodes().contains(node)
-         || std::any_of(known.shards().begin(), known.shards().end(), [&](const auto& shard) {
-              return replica_on(shard.second.record, node) != nullptr;
-            });
-}
-
 next_result next_drained(const catalogue& known, const cluster_change& what) {
-  const auto is_drained = what.what == cluster_change::kind::drain;
+  const auto is_drain = what.what == cluster_change::kind::drain;
+  if (is_drained(known, what.node) == is_drain)
+    return std::optional<etcd::swap>();
   auto next = known.cluster()->record;
   const auto at = std::lower_bound(next.drained.begin(), next.drained.end(), what.node);
-  const auto was_drained = at != next.drained.end() && *at == what.node;
-  if (was_drained == is_drained)
-    return std::optional<etcd::swap>();
-  if (is_drained && !is_named(known, what.node))
-    return refused("node `" + what.node + "` is not one of the cluster");
-  if (is_drained && next.drained.size() >= drained_max)
+  if (is_drain && next.drained.size() >= drained_max)
     return refused(
       "node `" + what.node + "` would be one more than the " + std::to_string(drained_max)
       + " that may be drained; `cluster undrain` those that are gone for good");
-  if (is_drained)
+  if (is_drain)
     next.drained.insert(at, what.node);
   else
     next.drained.erase(at);
@@ -161,7 +182,11 @@ result<asked_change> begin_change(
   const auto add_shard = [&](shard_id shard) {
     asked.steps[known.keys().shard(shard)].pinned = known.shards().at(shard).record.pinned;
   };
-  if (what.what == kind::drain || what.what == kind::undrain)
+  const auto is_of_node = what.what == kind::drain || what.what == kind::undrain;
+  // Only now: an undrain that is stored takes a node that is gone out of the cluster.
+  if (is_of_node && !is_named(known, what.node))
+    return unknown_node(what.node);
+  if (is_of_node)
     asked.steps[known.keys().cluster()] = {};
   if (is_of_shard && !known.shards().contains(what.shard))
     return refused(

@@ -17,7 +17,7 @@ constexpr std::string_view shards = "shards/";
 } // namespace
 
 catalogue_keys::catalogue_keys(std::string_view cluster)
-  : prefix_("/codeq/" + std::string(cluster) + "/") {
+  : prefix_(std::string(catalogue_root) + std::string(cluster) + "/") {
   CODEQ_ASSERT(is_valid_name(cluster));
 }
 

@@ -9,6 +9,9 @@
 
 namespace codeq::cluster {
 
+/// The keys of all clusters begin with it.
+inline constexpr std::string_view catalogue_root = "/codeq/";
+
 /// The keys of one cluster in etcd.
 ///
 ///   /codeq/CLUSTER/cluster      := cluster_record

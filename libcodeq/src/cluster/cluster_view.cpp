@@ -42,6 +42,7 @@ cluster_shard shard_of(shard_id id, const shard_record& record) {
   shard.shard = id;
   shard.primary = node_of(record, record.value.primary);
   shard.epoch = record.value.epoch;
+  shard.pinned = record.pinned;
   std::map<std::string, cluster_copy> copies;
   for (const auto& [replica, node] : record.nodes)
     copies[node].is_in_sync = replication::contains(record.value.in_sync, replica);
@@ -89,7 +90,7 @@ std::string move_wait(const cluster_shard& shard, const cluster_status& status) 
     if (shard.copies.size() > status.copies)
       return "the removal of the copy on " + copy.node;
     return is_turn ? "its turn to be copied away from " + copy.node
-                   : "a node that can take the copy of " + copy.node;
+                   : "a node that can take the copy of " + copy.node + "; add or undrain one";
   }
   if (shard.copies.size() >= status.copies)
     return {};
@@ -120,8 +121,8 @@ std::string wait_of(const cluster_shard& shard, const cluster_status& status) {
   const auto in_sync = std::count_if(
     shard.copies.begin(), shard.copies.end(), [](const auto& copy) { return copy.is_in_sync; });
   if (in_sync < static_cast<std::ptrdiff_t>(status.min_in_sync))
-    return std::to_string(status.min_in_sync) + " copies in sync before it takes tasks; there are "
-           + std::to_string(in_sync);
+    return std::to_string(status.min_in_sync) + " copies in sync before it takes tasks; there "
+           + (in_sync == 1 ? "is " : "are ") + std::to_string(in_sync);
   for (const auto& copy : shard.copies)
     if (!copy.is_in_sync)
       return is_present(status, copy.node) ? "the copy on " + copy.node
@@ -145,6 +146,12 @@ view_of(const catalogue& known, const std::string& cluster, const std::string& n
   for (const auto& [id, shard] : known.shards())
     status.shards.push_back(shard_of(id, shard.record));
   return status;
+}
+
+std::uint64_t
+lag_of(const cluster_shard& shard, const cluster_copy& copy, replication::position latest) {
+  return copy.node == shard.primary ? 0
+                                    : latest.number - std::min(latest.number, copy.position);
 }
 
 void note_waits(cluster_status& status) {

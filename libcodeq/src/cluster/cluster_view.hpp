@@ -4,7 +4,9 @@
 #include "codeq/cluster_status.hpp"
 
 #include "cluster/catalogue.hpp"
+#include "replication/membership.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -14,6 +16,11 @@ namespace codeq::cluster {
 /// shard counts as served. Pure. `node`: the coordinator that answers.
 [[nodiscard]] cluster_status
 view_of(const catalogue& known, const std::string& cluster, const std::string& node);
+
+/// The number of changes that a copy has not confirmed. `latest`: the primary's last change. The
+/// primary writes each change after the others have it, so its own copy does not count as behind.
+[[nodiscard]] std::uint64_t
+lag_of(const cluster_shard& shard, const cluster_copy& copy, replication::position latest);
 
 /// Fills in what each shard waits for. @pre `is_served` is set where `status.node` serves the shard
 void note_waits(cluster_status& status);

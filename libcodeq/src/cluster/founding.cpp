@@ -6,6 +6,25 @@
 
 namespace codeq::cluster {
 
+std::string cluster_of(std::string_view key) {
+  if (!key.starts_with(catalogue_root))
+    return {};
+  key.remove_prefix(catalogue_root.size());
+  const auto name = key.substr(0, key.find('/'));
+  const auto is_of_cluster = name.size() < key.size() && is_valid_name(name);
+  return is_of_cluster ? std::string(name) : std::string();
+}
+
+etcd::key_range next_cluster(const std::string& key) {
+  auto range = etcd::range_of_prefix(std::string(catalogue_root));
+  range.keys_max = 1;
+  if (const auto name = cluster_of(key); !name.empty())
+    range.first = etcd::range_of_prefix(catalogue_keys(name).prefix()).end;
+  else if (!key.empty())
+    range.first = key + '\0';
+  return range;
+}
+
 etcd::swap founding_swap(const catalogue_keys& keys, const cluster_record& cluster) {
   return {keys.cluster(), std::nullopt, encode(cluster), 0};
 }

@@ -9,8 +9,16 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace codeq::cluster {
+
+/// The name of the cluster that a key of etcd is of; empty: of none.
+[[nodiscard]] std::string cluster_of(std::string_view key);
+
+/// Asks for one key, to find another cluster: the first key behind all those of the cluster that
+/// `key` is of. An empty `key`: the first of all.
+[[nodiscard]] etcd::key_range next_cluster(const std::string& key);
 
 /// The decision that creates a cluster. One coordinator wins it, and the others join.
 [[nodiscard]] etcd::swap

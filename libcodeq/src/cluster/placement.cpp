@@ -229,22 +229,19 @@ std::string planner::most_dispensable(const shard_record& shard) const {
   return std::get<3>(worst);
 }
 
-/// Gives up copies once enough others are in sync.
+/// Gives up copies once as many others as there should be are in sync, also those of nodes that do
+/// not stay: while no other node takes its place, a copy is better than none.
 void planner::remove_surplus(shard_id id) {
   auto& shard = shards_.at(id);
   const auto held = in_sync_nodes(shard);
-  while (shard.wanted.size() > targets_) {
+  while (shard.wanted.size() > view_.copies) {
     auto kept = shard.wanted;
     const auto gone = most_dispensable(shard);
     std::erase(kept, gone);
     const auto in_sync = static_cast<std::size_t>(
       std::count_if(kept.begin(), kept.end(), [&](const auto& node) { return has(held, node); }));
-    const auto is_gone = state_of(gone) == node_state::gone;
-    // It may come back, and nothing else has its place.
-    if (is_gone && kept.size() < view_.copies)
-      return;
-    const auto is_lost = is_gone && !has(held, gone);
-    if (in_sync < targets_ && !is_lost)
+    const auto is_lost = state_of(gone) == node_state::gone && !has(held, gone);
+    if (in_sync < view_.copies && !is_lost)
       return;
     shard.wanted = std::move(kept);
     --copies_[gone];

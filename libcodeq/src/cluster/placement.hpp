@@ -20,7 +20,7 @@ enum class node_state : std::uint8_t {
   full,
   /// It stops, or is not heard of for a short time: it keeps its copies, and gets no shard.
   missing,
-  /// An operator drains it: it gives its copies away.
+  /// An operator drains it: it gives its copies away to nodes that take them.
   drained,
   /// Not heard of for long: its copies are replaced.
   gone,
@@ -53,10 +53,11 @@ struct placement_bounds {
 /// Where the copies and the primaries of shards should be: on as many nodes as there are copies, in
 /// different zones first, then evenly; primaries evenly over the nodes that have copies and take
 /// tasks, but for those that an operator has placed. A shard that cannot be copied, since no node
-/// with a copy in sync is there, gets none and holds up no other. Returns the next records of the
-/// shards whose `wanted` or `preferred` changes; a new copy is added before an old one goes. Pure
-/// and without memory: it begins anew from what is in etcd, so that a new controller goes on where
-/// the old one was. What it decides is a wish; no promise depends on it.
+/// with a copy in sync is there, gets none and holds up no other. A new copy is added before an old
+/// one goes: that of a node that is drained or gone stays wanted while fewer others than `copies`
+/// are kept. Returns the next records of the shards whose `wanted` or `preferred` changes. Pure and
+/// without memory: it begins anew from what is in etcd, so that a new controller goes on where the
+/// old one was. What it decides is a wish; no promise depends on it.
 [[nodiscard]] std::map<shard_id, shard_record>
 place(const placement_view& view, const placement_bounds& bounds);
 

@@ -330,7 +330,8 @@ void add_cluster_options(option_set& options, cluster_options& cluster) {
     cluster.advertise));
   options.add(name_option(
     "node",
-    "Name of this coordinator in its cluster, the same at each start [default: its address]",
+    "Name of this coordinator in its cluster, the same at each start [default: its address with - "
+    "for :, such as 10.0.0.1-7400]",
     cluster.node));
   options.add(file_option(
     "cluster-token-file",

@@ -145,7 +145,8 @@ void client::impl::read_page(
       so_far->at = page->at;
     so_far->count = page->count;
     so_far->found.insert(so_far->found.end(), page->found.begin(), page->found.end());
-    if (!page->has_more || page->found.empty()) {
+    const auto is_enough = what.keys_max > 0 && so_far->found.size() >= what.keys_max;
+    if (!page->has_more || page->found.empty() || is_enough) {
       so_far->count = std::max<std::uint64_t>(so_far->count, so_far->found.size());
       return done(std::move(*so_far));
     }

@@ -263,7 +263,8 @@ gateway_request to_request(const key_range& what, std::string_view first) {
     body.field("range_end", base::to_base64(what.end));
   if (what.modified_since > 0)
     body.field("min_mod_revision", as_text(what.modified_since));
-  body.field("limit", as_text(limits::page_keys)).end_object();
+  const auto is_short = what.keys_max > 0 && what.keys_max < limits::page_keys;
+  body.field("limit", as_text(is_short ? what.keys_max : limits::page_keys)).end_object();
   return {"/v3/kv/range", body.take()};
 }
 

@@ -3,6 +3,7 @@
 
 #include "codeq/time.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -77,6 +78,8 @@ struct key_range {
   std::string end;
   /// Keys that were changed later than before this revision; 0: all.
   std::uint64_t modified_since = 0;
+  /// The first so many keys; 0: all. A watch tells all.
+  std::size_t keys_max = 0;
 };
 
 struct range_answer {

@@ -3,8 +3,9 @@
 
 #include "codeq/limits.hpp"
 
-#include "base/random.hpp"
+#include "base/duration_text.hpp"
 #include "base/errors.hpp"
+#include "base/random.hpp"
 #include "cluster/catalogue_keys.hpp"
 #include "cluster/cluster_timing.hpp"
 #include "cluster/founding.hpp"
@@ -14,6 +15,8 @@
 #include "coordinator/hub/etcd_history.hpp"
 #include "coordinator/hub/store_need.hpp"
 #include "node/coordinator_options.hpp"
+#include "node/other_clusters.hpp"
+#include "node/store_name.hpp"
 #include "observe/log.hpp"
 #include "security/tls_context.hpp"
 #include "storage/keys/keyspace.hpp"
@@ -249,7 +252,25 @@ result<void> cluster_door::create(const storage::store_record& identity) {
   known_ = std::move(*known);
   if (!known_.record)
     return error{errc::unavailable, "etcd has lost the record of the cluster that was created"};
+  if (known_.record->identity == identity.store_id)
+    warn_of_other_clusters();
   return {};
+}
+
+/// A coordinator whose --cluster is mistyped creates another cluster instead of joining one.
+void cluster_door::warn_of_other_clusters() {
+  const auto others = other_clusters(client_, options_.cluster.name);
+  if (!others)
+    CODEQ_LOG_WARN(
+      "coordinator cannot see which other clusters etcd has reason=\"{}\"",
+      to_string(others.error()));
+  else if (!others->empty())
+    CODEQ_LOG_WARN(
+      "coordinator has created a cluster, though etcd has others cluster={} others=\"{}\" "
+      "advice=\"if it was to join one of them, stop it, correct --cluster and give an empty "
+      "--data\"",
+      options_.cluster.name,
+      *others);
 }
 
 result<void> cluster_door::found_shards(
@@ -393,23 +414,29 @@ result<void> cluster_door::check_name(const storage::task_store& store) {
       continue;
     const auto found = record.nodes.find((*stored)->record.id);
     if (found != record.nodes.end() && found->second != name)
-      return error{
-        errc::incompatible_store,
-        "the store in " + options_.data.string() + " is that of node " + found->second
-          + ", and --node is " + name + "; give --node " + found->second
-          + ", or an empty --data"};
+      return other_store_name(options_.data, found->second, name);
     is_own = is_own || found != record.nodes.end();
   }
-  return is_own ? result<void>() : await_name();
+  if (is_own)
+    return {};
+  if (auto ok = check_store_name(options_.data, name); !ok)
+    return ok;
+  return await_name();
 }
 
 /// A coordinator that ended just now, for instance since its disk was lost, is still registered.
 result<void> cluster_door::await_name() {
   const auto name = name_in_cluster(options_);
-  if (known_.nodes.contains(name))
-    CODEQ_LOG_INFO("coordinator waits until its name is free node={}", name);
   // A new leader of etcd lets leases last longer.
-  const auto end = std::chrono::steady_clock::now() + 3 * cluster::timing::lease;
+  constexpr auto most = 3 * cluster::timing::lease;
+  if (const auto held = known_.nodes.find(name); held != known_.nodes.end())
+    CODEQ_LOG_WARN(
+      "coordinator waits until its name is free node={} address={} wait_max={} reason=\"another "
+      "coordinator with that name runs at that address, or has just ended\"",
+      name,
+      held->second.address,
+      base::format_duration(most));
+  const auto end = std::chrono::steady_clock::now() + most;
   while (known_.nodes.contains(name)) {
     if (std::chrono::steady_clock::now() > end)
       return wrong(
@@ -452,6 +479,8 @@ cluster_door::enter(storage::task_store& store, const storage::store_record& ide
       history.nodes.insert(node);
   const auto file = coordinator::etcd_history_file(options_.data);
   if (auto kept = coordinator::write_etcd_history(file, history); !kept)
+    return kept.error();
+  if (auto kept = keep_store_name(options_.data, name_in_cluster(options_)); !kept)
     return kept.error();
   cluster_entry entry{*known_.record, known_.shards, {}, *may_have_lost};
   for (const auto& [shard, record] : known_.shards) {

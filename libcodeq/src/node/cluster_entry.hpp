@@ -81,6 +81,7 @@ private:
   [[nodiscard]] result<void> read_shards_surely();
   [[nodiscard]] result<void> check_founder(const storage::task_store& store) const;
   [[nodiscard]] result<void> create(const storage::store_record& identity);
+  void warn_of_other_clusters();
   [[nodiscard]] result<void> check_history(const storage::task_store& store);
   [[nodiscard]] result<void>
   check_promise(shard_id shard, replication::epoch_number promised);

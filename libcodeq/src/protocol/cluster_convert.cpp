@@ -73,6 +73,7 @@ void write_shard(schema::ClusterReply::Shard::Builder to, const cluster_shard& s
   to.setServed(shard.is_served);
   to.setEpoch(shard.epoch);
   to.setWaitsFor(text_of(shard.waits_for));
+  to.setPinned(text_of(shard.pinned));
   auto copies = to.initCopies(length_of(shard.copies));
   for (capnp::uint i = 0; i < copies.size(); ++i)
     write_copy(copies[i], shard.copies[i]);
@@ -85,6 +86,7 @@ cluster_shard read_shard(schema::ClusterReply::Shard::Reader from) {
   shard.is_served = from.getServed();
   shard.epoch = from.getEpoch();
   shard.waits_for = read_text(from.getWaitsFor());
+  shard.pinned = read_text(from.getPinned());
   for (auto copy : from.getCopies())
     shard.copies.push_back(read_copy(copy));
   return shard;

@@ -44,6 +44,9 @@ class Names(coordinators.CoordinatorsTest):
             "--listen", self.cluster.address_of("c1"), "--cluster", "other",
             "--etcd", self.cluster.etcd_url, "--node", "o", "--replicas", "1", "--shards", "6"])
         wait_until(lambda: "coordinator started" in other.text(), 20, "the other cluster")
+        self.assertIn("coordinator has created a cluster, though etcd has others cluster=other "
+                      f'others="{coordinators.NAME}"', other.text())
+        self.assertNotIn("etcd has others", self.cluster.nodes["c0"].text())
         self.cluster.nodes["c0"].terminate(20)
 
         said = self.start_by_mistake(
@@ -51,12 +54,27 @@ class Names(coordinators.CoordinatorsTest):
 
         self.assertIn("belongs to another cluster than other; correct --cluster", said)
 
+    def test_store_without_copies_is_refused_under_another_name(self):
+        self.cluster.start_all()
+        self.cluster.ctl("cluster", "drain", "c2", "--wait", "50s")
+        self.cluster.nodes["c2"].terminate(20)
+
+        said = self.start_by_mistake(
+            self.cluster.path("store-c2"), self.cluster.address_of("c2"), "c3")
+
+        self.assertIn("is that of node c2, and --node is c3; give --node c2", said)
+        self.cluster.ctl("cluster", "undrain", "c2")
+        self.cluster.start_node("c2")
+        self.cluster.await_in_sync()
+
     def test_name_of_a_coordinator_that_runs_is_refused(self):
         self.cluster.start_all()
 
         said = self.start_by_mistake(
             self.cluster.path("empty"), f"127.0.0.9:{self.cluster.ports['c1']}", "c1")
 
+        self.assertIn("coordinator waits until its name is free node=c1 address="
+                      + self.cluster.address_of("c1"), said)
         self.assertIn("another coordinator with that name runs at "
                       + self.cluster.address_of("c1"), said)
         self.assertTrue(self.cluster.nodes["c1"].is_running())

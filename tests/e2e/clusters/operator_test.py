@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import time
 import unittest
 
@@ -15,6 +16,9 @@ from cluster import free_port, wait_until
 class OperatorsOfACluster(coordinators.CoordinatorsTest):
     def status(self):
         return json.loads(self.cluster.ctl("--json", "cluster", "status"))
+
+    def text(self):
+        return self.cluster.ctl("cluster", "status").decode()
 
     def node(self, name):
         return next(node for node in self.status()["nodes"] if node["name"] == name)
@@ -46,7 +50,7 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
                 self.assertGreater(copy["position"], 0, one)
         text = self.cluster.ctl("cluster", "status").decode()
         self.assertIn("cluster test: 2 copies of each shard", text)
-        self.assertRegex(text, r"0 +c\d +yes +\d+ +c\d@\d+/\d+ c\d@\d+/\d+ +-")
+        self.assertRegex(text, r"0 +c\d +yes +\d+ +- +c\d@\d+/\d+ c\d@\d+/\d+ +-")
 
     def test_status_names_a_node_that_is_gone_and_who_waits_for_it(self):
         self.cluster.start_all()
@@ -225,9 +229,11 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
         time.sleep(3)
         self.assertEqual(target, self.cluster.primaries()[shard], "the balance leaves it there")
         self.assertEqual(target, self.cluster.records()[shard]["pinned"])
+        self.assertEqual([(shard, target)], self.pinned())
         self.cluster.ctl("cluster", "balance")
         self.assertNotIn("pinned", self.cluster.records()[shard])
         self.cluster.await_in_sync()
+        wait_until(lambda: self.pinned() == [], 10, "all coordinators know that it is not moved")
 
     def test_gateway_moves_shards(self):
         self.cluster.start_all()
@@ -246,6 +252,7 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
         code, shown, _ = self.change(f"shards/{shard}/move", {"to": target})
         self.assertEqual((200, 6), (code, len(shown["shards"])))
         self.assertEqual(target, self.cluster.records()[shard]["pinned"], "etcd has stored it")
+        self.assertIn(target, [one["pinned"] for one in shown["shards"]])
         wait_until(lambda: self.cluster.primaries()[shard] == target, 20, "the move")
         self.assertEqual(200, self.change("balance")[0])
         self.assertNotIn("pinned", self.cluster.records()[shard])
@@ -285,6 +292,10 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
     def change(self, what, body=None):
         return self.cluster.http("c1", "POST", f"/v1/codeq/admin/cluster/{what}", body or {})
 
+    def pinned(self):
+        """The shards that an operator has moved, and where to, as the status marks them."""
+        return [(one["shard"], one["pinned"]) for one in self.status()["shards"] if one["pinned"]]
+
     def copy_elsewhere(self):
         """A shard and the node of its copy that does not serve it."""
         shard, record = next(iter(sorted(self.cluster.records().items())))
@@ -299,6 +310,8 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
         self.cluster.nodes["c0"].kill()
         for name in ("c1", "c2"):
             self.cluster.nodes[name].terminate(20)
+            self.assertIn("coordinator stopped",
+                          self.cluster.nodes[name].text().splitlines()[-1])
 
         self.cluster.port = None
         for name in self.cluster.hosts:
@@ -332,18 +345,25 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
         found = json.loads(self.cluster.ctl("--json", "workers"))["workers"]
         return found if found[0]["free_slots"] == 0 else None
 
-    def test_drain_of_the_last_node_says_what_it_waits_for(self):
-        for name in ("c0", "c1"):
-            self.cluster.start_node(name)
-        self.cluster.await_in_sync(nodes=("c0", "c1"))
-        self.cluster.ctl("cluster", "drain", "c1", "--wait", "50s")
+    def test_second_drained_node_keeps_its_copies_until_another_one_takes_them(self):
+        self.cluster.start_all()
+        self.cluster.ctl("cluster", "drain", "c2", "--wait", "50s")
 
-        said = self.cluster.ctl_error("cluster", "drain", "c0", "--wait", "2s")
+        said = self.cluster.ctl_error("cluster", "drain", "c1", "--wait", "8s")
 
         self.assertRegex(
-            said, "not done yet: shard [0-5] waits for a node that can take the copy of c0")
-        self.cluster.ctl("cluster", "undrain", "c1")
-        self.cluster.ctl("cluster", "drain", "c0", "--wait", "50s")
+            said, "not done yet: shard [0-5] waits for a node that can take the copy of c1; "
+                  "add or undrain one")
+        wait_until(lambda: set(self.cluster.primaries().values()) == {"c0"}, 20,
+                   "c1 serves nothing any more")
+        self.assertEqual({("c0", "c1")}, {
+            tuple(sorted(record["replicas"][one] for one in record["in_sync"]))
+            for record in self.cluster.records().values()})
+        wait_until(lambda: re.search(r"c1 +draining +0 +6 ", self.text()), 10, "it is draining")
+        self.assertRegex(self.text(), r"c2 +drained: may be stopped +0 +0 ")
+
+        self.cluster.ctl("cluster", "undrain", "c2")
+        self.cluster.ctl("cluster", "drain", "c1", "--wait", "50s")
 
     def assert_empty(self, store):
         """A store whose coordinator has stopped has no data of any shard."""

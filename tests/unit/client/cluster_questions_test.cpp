@@ -31,6 +31,7 @@ cluster_status told_by(const std::string& node, std::uint32_t epoch = 1) {
     shard.epoch = epoch;
     shard.copies = {{"a", true, shard.is_served, epoch, 9, 1}, {"b", false, false, 0, 0, 0}};
     shard.waits_for = "said by " + node;
+    shard.pinned = "moved to " + node;
     status.shards.push_back(shard);
   }
   return status;
@@ -52,6 +53,7 @@ TEST(ClusterQuestions, ShardIsAsItsPrimaryTellsIt) {
     EXPECT_EQ(sum.shards[0].copies[0].position, 9u);
     EXPECT_EQ(sum.shards[0].copies[0].lag, 1u);
     EXPECT_EQ(sum.shards[1].waits_for, "said by b");
+    EXPECT_EQ(sum.shards[1].pinned, "moved to b");
     EXPECT_TRUE(sum.nodes[0].has_answered && sum.nodes[1].has_answered);
   }
 }

@@ -98,6 +98,24 @@ TEST_F(ClusterView, ShowsNodesAndCopiesByName) {
   EXPECT_EQ(status.shards[0].waits_for, "");
 }
 
+TEST_F(ClusterView, ShardIsMarkedThatAnOperatorHasMoved) {
+  EXPECT_EQ(look().shards.front().pinned, "");
+
+  shard_.value.version = 2;
+  shard_.pinned = "b";
+  EXPECT_EQ(look().shards.front().pinned, "b");
+}
+
+TEST_F(ClusterView, OnlyOtherCopiesThanThatOfThePrimaryAreBehind) {
+  auto shard = look().shards.front();
+  for (auto& copy : shard.copies)
+    copy.position = 7;
+
+  EXPECT_EQ(lag_of(shard, shard.copies.at(0), {4, 9}), 0u) << "the primary writes last";
+  EXPECT_EQ(lag_of(shard, shard.copies.at(1), {4, 9}), 2u);
+  EXPECT_EQ(lag_of(shard, shard.copies.at(1), {4, 6}), 0u);
+}
+
 TEST_F(ClusterView, ShardWithoutItsPrimaryWaitsForAnother) {
   shard_.value.primary = replica_id{2};
   missing_ = "b";
@@ -132,7 +150,7 @@ TEST_F(ClusterView, TooFewCopiesInSyncStopTasks) {
   shard_.value.in_sync = {replica_id{1}};
   cluster_.min_in_sync = 2;
 
-  EXPECT_EQ(wait(), "2 copies in sync before it takes tasks; there are 1");
+  EXPECT_EQ(wait(), "2 copies in sync before it takes tasks; there is 1");
 }
 
 TEST_F(ClusterView, CopiesThatAreNotInSyncAreNamed) {
@@ -152,7 +170,7 @@ TEST_F(ClusterView, TooFewNodesAreWaitedFor) {
 TEST_F(ClusterView, CopyOfADrainedNodeWaitsForAnotherNode) {
   cluster_.drained = {"b"};
 
-  EXPECT_EQ(wait(), "a node that can take the copy of b");
+  EXPECT_EQ(wait(), "a node that can take the copy of b; add or undrain one");
 }
 
 TEST_F(ClusterView, ShardWaitsForItsTurnWhenAnotherNodeCanTakeACopy) {
@@ -171,7 +189,7 @@ TEST_F(ClusterView, ShardWaitsForItsTurnWhenAnotherNodeCanTakeACopy) {
   EXPECT_EQ(wait(), "its turn to be copied away from b");
   cluster_.version = 3;
   cluster_.drained = {"b", "c"};
-  EXPECT_EQ(wait(), "a node that can take the copy of b");
+  EXPECT_EQ(wait(), "a node that can take the copy of b; add or undrain one");
 }
 
 TEST_F(ClusterView, CopyOfADrainedNodeThatIsReplacedIsRemoved) {

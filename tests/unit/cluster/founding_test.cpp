@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
 namespace codeq::cluster {
 namespace {
@@ -43,6 +46,36 @@ TEST(Founding, RecordsAreCreatedOnlyWhereThereAreNone) {
   EXPECT_EQ(second.key, founded_keys.shard(shard_id{1}));
   EXPECT_EQ(second.expected, std::nullopt);
   EXPECT_EQ(decode<shard_record>(second.next.value()).value(), shard);
+}
+
+TEST(Founding, KeyTellsItsCluster) {
+  EXPECT_EQ(cluster_of(founded_keys.cluster()), "c");
+  EXPECT_EQ(cluster_of(catalogue_keys("jobs-2.x").shard(shard_id{3})), "jobs-2.x");
+  for (const char* key : {"", "/codeq/", "/codeq/c", "/codeq//c", "/codeq/a b/c", "/other/c/d"})
+    EXPECT_EQ(cluster_of(key), "") << key;
+}
+
+/// The clusters of these keys in the order in which they are found, one by one.
+std::vector<std::string> found_in(const std::set<std::string>& keys) {
+  std::vector<std::string> names;
+  for (std::string last;;) {
+    const auto range = next_cluster(last);
+    EXPECT_EQ(range.keys_max, 1u);
+    const auto at = keys.lower_bound(range.first);
+    if (at == keys.end() || *at >= range.end || names.size() > keys.size())
+      return names;
+    last = *at;
+    names.push_back(cluster_of(last));
+  }
+}
+
+TEST(Founding, EachClusterOfEtcdIsFoundOnce) {
+  const std::set<std::string> keys{
+    "/a",           "/codeq/c-2/x", "/codeq/c.1/x", "/codeq/c/cluster", "/codeq/c/nodes/a",
+    "/codeq/c/z/z", "/codeq/c0/x",  "/codeq/cc/x",  "/codeq/foreign",   "/codeq0"};
+
+  EXPECT_EQ(found_in(keys), (std::vector<std::string>{"c-2", "c.1", "c", "c0", "cc", ""}));
+  EXPECT_TRUE(found_in({}).empty());
 }
 
 } // namespace

@@ -41,17 +41,21 @@ TEST(ClusterCommands, ClusterIsShownWithItsNodesAndShards) {
   shard.epoch = 3;
   shard.copies = {{"c1", true, true, 3, 20, 0}, {"c2", false, true, 3, 17, 3}};
   shard.waits_for = "c2, which is missing";
-  api.found_cluster = {"jobs", "c1", 2, 1, {node, gone}, {shard}};
+  cluster_shard moved;
+  moved.primary = moved.pinned = "c3";
+  api.found_cluster = {"jobs", "c1", 2, 1, {node, gone}, {shard, moved}};
 
   auto text = shown(api, {{"cluster", "status"}});
   for (const char* part :
-       {"cluster jobs: 2 copies of each shard, of which 1 have to be in sync\n", "present",
-        "10.0.0.1:7400", "missing", "c1@3/20 c2@3/17(-3)(not in sync)", "c2, which is missing\n"})
+       {"cluster jobs: 2 copies of each shard, of which 1 has to be in sync\n", "present",
+        "10.0.0.1:7400", "missing", " -  c1@3/20 c2@3/17(-3)(not in sync)",
+        "c2, which is missing\n", "         c3  "})
     EXPECT_NE(text.find(part), text.npos) << part << "\n" << text;
   auto json = shown(api, {{"cluster", "status", "--json"}});
   for (const char* part :
        {"\"copies\":[{\"node\":\"c1\",\"in_sync\":true,\"epoch\":3,\"position\":20,\"lag\":0}",
-        "\"waits_for\":\"c2, which is missing\"", "\"present\":false"})
+        "\"waits_for\":\"c2, which is missing\"", "\"present\":false",
+        "\"epoch\":3,\"pinned\":\"\",", "\"pinned\":\"c3\","})
     EXPECT_NE(json.find(part), json.npos) << part << "\n" << json;
 }
 

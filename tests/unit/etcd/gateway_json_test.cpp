@@ -62,6 +62,9 @@ TEST(EtcdRequest, OthersAreSpelledAsTheGatewayWants) {
   EXPECT_EQ(
     to_request({"a/", "", 7}, "a/").body,
     R"({"key":"YS8=","min_mod_revision":"7","limit":"256"})");
+  EXPECT_EQ(
+    to_request({"a/", "a0", 0, 3}, "a/").body,
+    R"({"key":"YS8=","range_end":"YTA=","limit":"3"})");
   EXPECT_EQ(grant_request(4500ms).body, R"({"TTL":"5"})");
   EXPECT_EQ(keep_alive_request(3).body, R"({"ID":"3"})");
   EXPECT_EQ(revoke_request(3).target, "/v3/lease/revoke");

@@ -133,7 +133,7 @@ void replica_hub::add_positions(cluster_shard& shard) const {
     copy.is_known = true;
     copy.epoch = at->epoch;
     copy.position = at->number;
-    copy.lag = is_primary ? changes_between(*at, replica.latest()) : 0;
+    copy.lag = is_primary ? cluster::lag_of(shard, copy, replica.latest()) : 0;
   }
 }
 

@@ -29,7 +29,8 @@ void write_node(base::json_writer& json, const cluster_node& node) {
 
 void write_shard(base::json_writer& json, const cluster_shard& shard) {
   json.begin_object().field("shard", value(shard.shard)).field("primary", shard.primary);
-  json.field("served", shard.is_served).field("epoch", shard.epoch).begin_array("copies");
+  json.field("served", shard.is_served).field("epoch", shard.epoch);
+  json.field("pinned", shard.pinned).begin_array("copies");
   for (const auto& copy : shard.copies) {
     json.begin_object().field("node", copy.node).field("inSync", copy.is_in_sync);
     if (copy.is_known)

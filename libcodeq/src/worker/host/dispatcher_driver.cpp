@@ -38,7 +38,8 @@ void dispatcher_driver::start(
   self_ = self;
   on_end_ = std::move(options.on_end);
   start_link_ = std::move(options.start_link);
-  links_.resize(options.dispatcher.coordinators.size());
+  for (const auto& address : options.dispatcher.coordinators)
+    links_.emplace_back().address = address;
   options.dispatcher.queues = serve(std::move(options.handlers));
   options.dispatcher.wake = make_wake_signal();
   dispatcher_.emplace(options.dispatcher, *this);
@@ -125,13 +126,18 @@ void dispatcher_driver::to_link(std::size_t link, const protocol::wire_frame& fr
 }
 
 void dispatcher_driver::break_link(std::size_t link, const error& reason) {
-  CODEQ_LOG_ERROR("worker closes link={} reason=\"{}\"", link, to_string(reason));
+  CODEQ_LOG_ERROR(
+    "worker closes link={} address={} reason=\"{}\"",
+    link,
+    links_[link].address,
+    to_string(reason));
   if (links_[link].connection)
     self_->send(links_[link].connection, actors::close_connection{reason});
 }
 
 void dispatcher_driver::open_link(std::size_t link, const std::string& coordinator) {
   links_.resize(std::max(links_.size(), link + 1));
+  links_[link].address = coordinator;
   links_[link].link = start_link_(self_, link, coordinator);
   self_->monitor(links_[link].link);
 }

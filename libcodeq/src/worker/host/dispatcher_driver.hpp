@@ -88,6 +88,8 @@ private:
     actors::link_actor link;
     /// Null without a connection.
     actors::connection_actor connection;
+    /// Where it leads to, for the log.
+    std::string address;
   };
 
   [[nodiscard]] std::vector<served_queue> serve(std::vector<handler_registry::entry> handlers);

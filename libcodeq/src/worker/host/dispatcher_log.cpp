@@ -8,13 +8,18 @@
 namespace codeq::worker {
 
 void dispatcher_driver::note_connected(std::size_t link, std::size_t shards) {
-  CODEQ_LOG_INFO("worker connected to coordinator link={} shards={}", link, shards);
+  CODEQ_LOG_INFO(
+    "worker connected to coordinator address={} link={} shards={}",
+    links_[link].address,
+    link,
+    shards);
 }
 
 void dispatcher_driver::note_no_patterns(std::size_t link) {
   CODEQ_LOG_WARN(
-    "coordinator does not know patterns of queues link={} advice=\"upgrade it, or name queues\"",
-    link);
+    "coordinator does not know patterns of queues address={} advice=\"upgrade it, or name "
+    "queues\"",
+    links_[link].address);
 }
 
 void dispatcher_driver::note_settings(std::size_t queues, std::size_t slots, std::size_t prefetch) {

@@ -271,6 +271,8 @@ function shardTable(rows, nodes, load) {
         cell: (shard) => [
           h("a", {href: `#/cluster?node=${part(shard.primary)}`}, shard.primary || "none"),
           !shard.served && h("span", {class: "chip is-dead"}, "not served"),
+          shard.pinned && h("span", {class: "chip is-scheduled", title: "An operator has moved " +
+            `it to ${shard.pinned}, where it stays until the cluster is balanced`}, "pinned"),
         ]
       },
       {title: "Epoch", class: "right", cell: (shard) => count(shard.epoch)},
@@ -357,6 +359,7 @@ function tiles({nodes, shards, copies}) {
 /** For an export: one row for each copy. */
 const flat = (shards) => shards.flatMap((shard) => shard.copies.map((copy) => ({
   shard: shard.shard, primary: shard.primary, served: shard.served, epoch: shard.epoch,
+  pinned: shard.pinned ?? "",
   node: copy.node, inSync: copy.inSync, position: copy.position ?? null, lag: copy.lag ?? null,
   waitsFor: shard.waitsFor
 })));

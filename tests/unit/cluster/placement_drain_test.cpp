@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes that are drained.
+#include "unit/cluster/placement_fixture.hpp"
+
+namespace codeq::cluster {
+namespace {
+
+TEST_F(PlacementTest, DrainedNodeGivesEverythingAwayAndNoCopyIsEverMissing) {
+  view_.copies = 2;
+  add_nodes(1, 4);
+  add_shards(40, "r0n0");
+  settle();
+  view_.nodes["r0n2"].state = node_state::drained;
+
+  settle_in_sync(2);
+
+  EXPECT_EQ(copies_on("r0n2"), 0u);
+  EXPECT_EQ(look().odd, 0u);
+}
+
+TEST_F(PlacementTest, DrainedNodeKeepsItsCopiesUntilAnotherNodeTakesThem) {
+  add_two_copies(4);
+  view_.nodes["r0n0"].state = node_state::drained;
+
+  settle();
+
+  for (const auto& [id, shard] : view_.shards)
+    EXPECT_EQ(shard.wanted, (std::vector<std::string>{"r0n0", "r0n1"}));
+  EXPECT_EQ(primaries_on("r0n0"), 0u) << "it leads nothing any more";
+  EXPECT_TRUE(step().empty());
+
+  view_.nodes["r0n2"] = {"r0", node_state::serving};
+  settle_in_sync(2);
+  for (const auto& [id, shard] : view_.shards)
+    EXPECT_EQ(shard.wanted, (std::vector<std::string>{"r0n1", "r0n2"}));
+}
+
+TEST_F(PlacementTest, SecondDrainedNodeKeepsTheCopiesThatOthersLack) {
+  view_.copies = 2;
+  add_nodes(1, 3);
+  add_shards(12, "r0n0");
+  settle();
+  view_.nodes["r0n1"].state = node_state::drained;
+  settle_in_sync(2);
+  ASSERT_EQ(copies_on("r0n1"), 0u) << "two nodes are left";
+  view_.nodes["r0n2"].state = node_state::drained;
+
+  settle_in_sync(2);
+
+  for (const auto& [id, shard] : view_.shards)
+    EXPECT_EQ(shard.wanted, (std::vector<std::string>{"r0n0", "r0n2"}));
+  EXPECT_EQ(primaries_on("r0n0"), 12u);
+
+  view_.nodes["r0n1"].state = node_state::serving;
+  settle_in_sync(2);
+  EXPECT_EQ(copies_on("r0n2"), 0u) << "one node was undrained";
+}
+
+TEST_F(PlacementTest, ShardsOfDrainedNodesOnlyGetACopyOnTheLastOneThatStays) {
+  view_.copies = 2;
+  add_nodes(1, 3);
+  add_shards(12, "r0n0");
+  settle();
+  view_.nodes["r0n0"].state = node_state::drained;
+  view_.nodes["r0n1"].state = node_state::drained;
+
+  settle_in_sync(2);
+
+  EXPECT_EQ(copies_on("r0n2"), 12u);
+  EXPECT_EQ(primaries_on("r0n2"), 12u);
+  EXPECT_EQ(look().odd, 0u);
+}
+
+TEST_F(PlacementTest, DrainedNodeKeepsItsCopiesWhileTheOtherNodeIsGone) {
+  view_.copies = 2;
+  add_nodes(1, 3);
+  add_shards(12, "r0n0");
+  settle();
+  const auto before = copies_on("r0n1");
+  ASSERT_GT(before, 0u);
+  view_.nodes["r0n1"].state = node_state::drained;
+  fail("r0n2", node_state::gone);
+
+  settle();
+
+  EXPECT_EQ(copies_on("r0n1"), before);
+  for (const auto& [id, shard] : view_.shards) {
+    if (!replica_on(shard, "r0n1"))
+      continue;
+    EXPECT_EQ(shard.wanted, (std::vector<std::string>{"r0n0", "r0n1"}));
+    EXPECT_EQ(shard.value.in_sync.size(), 2u);
+  }
+  EXPECT_EQ(primaries_on("r0n0"), 12u);
+}
+
+TEST_F(PlacementTest, CopyOfADrainedNodeThatIsGoneStaysWantedWithoutAReplacement) {
+  add_two_copies(4);
+  // A node that is drained and not there counts as gone at once.
+  fail("r0n0", node_state::gone);
+  settle();
+  for (const auto& [id, shard] : view_.shards)
+    EXPECT_EQ(shard.wanted.size(), 2u);
+
+  view_.nodes["r0n2"] = {"r0", node_state::serving};
+  settle();
+  for (const auto& [id, shard] : view_.shards)
+    EXPECT_EQ(shard.wanted, (std::vector<std::string>{"r0n1", "r0n2"}));
+}
+
+TEST_F(PlacementTest, DrainedNodeHandsOverToOneThatRefusesTasksRatherThanToNone) {
+  add_two_copies(4);
+  view_.nodes["r0n0"].state = node_state::drained;
+  refuse_tasks("r0n1");
+
+  settle();
+
+  EXPECT_EQ(primaries_on("r0n1"), 4u);
+}
+
+} // namespace
+} // namespace codeq::cluster
