@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/ids.hpp"
 #include "codeq/producer.hpp"
 #include "codeq/result.hpp"
 
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace codeq::protocol {
@@ -32,12 +34,20 @@ struct submit_tasks {
 };
 
 /// Takes back a request whose caller has waited long enough. If it was not sent, its tasks are not
-/// added, and `done` of the request gets `unsent`; otherwise it goes on, and `was_sent` is called
-/// on the producer's thread.
+/// added, and `done` of the request gets the error that `unsent` makes; otherwise it goes on, and
+/// `was_sent` is called. Both are called on the producer's thread, with the reason why a shard that
+/// the request waits for is not reached; empty: there is none.
 struct withdraw_tasks {
   std::shared_ptr<const protocol::encoded_tasks> tasks;
-  error unsent;
-  std::function<void()> was_sent;
+  std::function<error(const std::optional<error>& unreached)> unsent;
+  std::function<void(const std::optional<error>& unreached)> was_sent;
+};
+
+/// Asks why a shard of a cluster is not reached; without `shard`, any that requests wait for.
+/// `told` is called on the producer's thread; with nothing when the shard is reached.
+struct ask_unreached {
+  std::optional<shard_id> shard;
+  std::function<void(const std::optional<error>& unreached)> told;
 };
 
 /// Awaits the end of each task; `ended` is called on the producer's thread and must not block.
@@ -80,6 +90,8 @@ using producer_actor = caf::typed_actor<
   caf::reacts_to<submit_tasks>,
   // Takes back a request that was not sent.
   caf::reacts_to<withdraw_tasks>,
+  // Tells why a shard is not reached.
+  caf::reacts_to<ask_unreached>,
   // Awaits the end of tasks.
   caf::reacts_to<watch_tasks>,
   // Cancels a request to await tasks.
@@ -157,3 +169,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_client)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_overdue)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_coordinator)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::coordinators_due)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_unreached)

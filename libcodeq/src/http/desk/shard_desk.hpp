@@ -172,6 +172,9 @@ public:
   [[nodiscard]] std::string why_unreached(std::uint16_t shard) const;
 
   /// The shards' time.
+  /// The same for the shard of an enqueue, if it is the only one that may have the task.
+  [[nodiscard]] std::string why_unreached(const enqueue_ticket& ticket) const;
+
   [[nodiscard]] timestamp now() { return options_.clock->now().shard; }
 
   /// Counts the requests that meet a limit.
@@ -193,6 +196,10 @@ public:
   void give_up(const enqueue_ticket& ticket);
   void describe(const client::task_address& task, then<task_detail> done);
 
+
+  /// Ends an enqueue with `disconnected` if its shard is not reached for as long as a question
+  /// waits for one, and did not get it.
+  void await_shard(const enqueue_ticket& ticket);
   /// The same for a task that was created just now, in the call of `enqueue`'s `done`: as it was
   /// then. Calls `done` at once if the answer to the enqueue shows the task, and asks its shard
   /// otherwise.
@@ -384,6 +391,8 @@ private:
   void connect_far();
   /// Sends a frame of a lease to its shard. Errors: `disconnected` when that is not reached.
   [[nodiscard]] result<void> send_lease(shard_id shard, const protocol::wire_frame& frame);
+  /// Ends an enqueue whose shard is not reached and did not get it; false for any other.
+  bool withdraw_unreached(const enqueue_ticket& ticket);
   /// A bounded read of a shard: `start` begins it, or `fail` ends it.
   struct shard_read {
     std::uint16_t shard = 0;

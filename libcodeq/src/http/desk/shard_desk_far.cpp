@@ -95,6 +95,25 @@ std::string shard_desk::why_unreached(std::uint16_t shard) const {
   return is_reached ? std::string() : far_->unreached(shard_id{shard}).context;
 }
 
+std::string shard_desk::why_unreached(const enqueue_ticket& ticket) const {
+  return ticket.shard ? why_unreached(value(*ticket.shard)) : std::string();
+}
+
+bool shard_desk::withdraw_unreached(const enqueue_ticket& ticket) {
+  const auto away = why_unreached(ticket);
+  return !away.empty()
+         && enqueues_.withdraw(ticket, {errc::disconnected, away + "; the task was not added"});
+}
+
+void shard_desk::await_shard(const enqueue_ticket& ticket) {
+  if (why_unreached(ticket).empty())
+    return;
+  after(shard_wait, [this, ticket] {
+    if (!stopped_)
+      withdraw_unreached(ticket);
+  });
+}
+
 void shard_desk::take(const frame_arrived& m) {
   if (m.frame.type == protocol::frame_type<schema::ClaimNews>)
     take_claim_news(m.frame);
