@@ -117,6 +117,14 @@ using producer_actor = caf::typed_actor<
   // Ends without waiting for the links.
   caf::reacts_to<stop_overdue>>;
 
+/// Ends the open question, whose caller has waited `waited` long. `told` is called on the inquiry's
+/// thread with the reason why a question for a shard of a cluster has no answer; empty for another
+/// question, and when none is open.
+struct give_up_question {
+  duration waited{0};
+  std::function<void(const std::optional<error>& why)> told;
+};
+
 /// The wait for links to all coordinators of a cluster is over, for the question with that number.
 struct coordinators_due {
   std::uint64_t number = 0;
@@ -132,6 +140,8 @@ struct inquiry_interface<protocol::body_list<Replies...>> {
   using type = caf::typed_actor<
     // Sends a request.
     caf::reacts_to<ask_coordinator>,
+    // Ends the request that is open.
+    caf::reacts_to<give_up_question>,
     // Handles the reply.
     caf::reacts_to<protocol::frame<Replies>>...,
     // Sends the open request.
@@ -160,6 +170,7 @@ using inquiry_actor = detail::inquiry_interface<protocol::operator_replies>::typ
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::submit_tasks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::withdraw_tasks)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_unreached)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::watch_tasks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::unwatch_tasks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::resend_due)
@@ -168,5 +179,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::shards_due)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_client)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_overdue)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_coordinator)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::give_up_question)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::coordinators_due)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_unreached)
