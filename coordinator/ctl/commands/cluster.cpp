@@ -275,7 +275,8 @@ void add_cluster(command_table& to) {
       "primary, serves. `unreached` beside the state of a node names the nodes to which it has no "
       "connection. COPIES: the nodes that hold a copy, each with the epoch and the number of "
       "its last change, and by how many changes it is behind. A shard that is not served has a "
-      "primary that is missing, does not answer or takes over."});
+      "primary that is missing, does not answer or takes over. WAITS FOR: the next step until a "
+      "shard is as it should be; - is none."});
   to.add(command<change_options>{
     .name = "cluster move",
     .help = "Have a node serve a shard of which it has a copy in sync",
