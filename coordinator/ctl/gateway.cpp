@@ -190,7 +190,7 @@ result<std::string> gateway::send(
   constexpr unsigned first_refusal = 300;
   if (answer->status >= first_refusal)
     return refusal_of(*answer);
-  return std::move(answer->body);
+  return with_missing(std::move(answer->body), answer->fields);
 }
 
 result<std::string> to_gateway_json(const task_spec& task, const std::string& webhook) {

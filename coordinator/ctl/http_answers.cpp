@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace codeq::ctl {
@@ -241,6 +243,31 @@ void write_members(base::json_writer& out, http::json_object& from, answer_form 
     write_member(out, member, rule_of(member.name, form), form);
 }
 
+/// The header fields that say what the sum of a cluster is without, and the members for them.
+constexpr std::pair<std::string_view, std::string_view> missing_members[]{
+  {"Codeq-Missing-Coordinators", "missingCoordinators"},
+  {"Codeq-Missing-Shards", "missingShards"},
+};
+
+bool is_missing_member(std::string_view name) {
+  return std::any_of(std::begin(missing_members), std::end(missing_members), [&](const auto& one) {
+    return one.second == name;
+  });
+}
+
+/// Names of header fields do not depend on the case.
+bool is_same_field(std::string_view a, std::string_view b) {
+  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) {
+    return lower(x) == lower(y);
+  });
+}
+
+bool is_count(std::string_view text) {
+  return !text.empty()
+         && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
 enqueue_kind kind_of(const std::string& outcome) {
   for (auto kind : {enqueue_kind::existing, enqueue_kind::deferred, enqueue_kind::promoted,
                     enqueue_kind::unchanged, enqueue_kind::running, enqueue_kind::duplicate})
@@ -275,9 +302,32 @@ std::string counts_as_printed(std::string_view json) {
         out.end_object();
       }
   } else if (object->raw("exists") != "false") {
-    write_value(out, json, answer_form::tasks);
+    out.begin_object();
+    for (const auto& member : object->members())
+      if (!is_missing_member(member.name))
+        write_member(out, member, rule_of(member.name, answer_form::tasks), answer_form::tasks);
+    out.end_object();
   }
-  return out.end_array().end_object().take();
+  out.end_array();
+  for (const auto& [field, member] : missing_members)
+    if (object->has(member))
+      out.key(our_spelling(member)).raw(object->raw(member));
+  return out.end_object().take();
+}
+
+std::string with_missing(
+  std::string json, const std::vector<std::pair<std::string, std::string>>& fields) {
+  std::string members;
+  for (const auto& [name, member] : missing_members)
+    for (const auto& [field, value] : fields)
+      if (is_same_field(field, name) && is_count(value))
+        members += ",\"" + std::string(member) + "\":" + value;
+  const auto object = members.empty() ? std::nullopt : http::json_object::parse(json);
+  if (!object)
+    return json;
+  const auto is_bare = json.find_first_not_of(" \t\r\n{}") == std::string::npos;
+  json.insert(json.find_last_of('}'), is_bare ? members.substr(1) : members);
+  return json;
 }
 
 std::string outcome_as_printed(std::string_view json) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 /// The answers of a gateway with the names, units and shapes that commands print for those of a
@@ -29,6 +30,11 @@ enum class answer_form : std::uint8_t { tasks, schedules, workers };
 
 /// The history of that task.
 [[nodiscard]] std::string events_as_printed(std::string_view json, task_id task);
+
+/// An answer with members that say what its header says to be missing in the sum of a cluster:
+/// `missingCoordinators` and `missingShards`, both numbers, in the gateway's spelling.
+[[nodiscard]] std::string with_missing(
+  std::string json, const std::vector<std::pair<std::string, std::string>>& fields);
 
 // For commands that read an answer.
 

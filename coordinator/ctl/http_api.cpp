@@ -34,7 +34,7 @@ std::string printed(const std::string& json) {
     || std::is_same_v<T, std::vector<schedule_time>>
     || std::is_same_v<T, std::vector<schedule_occurrence>>;
   constexpr auto is_of_workers =
-    std::is_same_v<T, std::vector<worker_info>> || std::is_same_v<T, drained_worker>;
+    std::is_same_v<T, worker_list> || std::is_same_v<T, drained_worker>;
   if constexpr (std::is_same_v<T, coordinator_stats>)
     return counts_as_printed(json);
   else if constexpr (std::is_same_v<T, change_outcome>)
@@ -312,7 +312,7 @@ public:
     return stats();
   }
 
-  answer<std::vector<worker_info>> workers() override { return ask("GET", "/admin/workers"); }
+  answer<worker_list> workers() override { return ask("GET", "/admin/workers"); }
 
   answer<drained_worker> drain_worker(const std::string& name, bool is_drained) override {
     return ask(

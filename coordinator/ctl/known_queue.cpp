@@ -46,10 +46,12 @@ bool has_worker(operator_api& api, const queue_address& queue) {
   const auto got = api.workers();
   if (!got)
     return true;
-  if (const auto* workers = std::get_if<std::vector<worker_info>>(&*got))
-    return std::any_of(workers->begin(), workers->end(), [&](const worker_info& one) {
+  if (const auto* list = std::get_if<worker_list>(&*got)) {
+    const auto& all = list->workers;
+    return std::any_of(all.begin(), all.end(), [&](const worker_info& one) {
       return may_serve(one, queue);
     });
+  }
   auto all = http::json_object::parse(std::get<document>(*got).json);
   const auto workers = all ? all->elements("workers") : std::vector<std::string_view>();
   return std::any_of(workers.begin(), workers.end(), [&](std::string_view one) {

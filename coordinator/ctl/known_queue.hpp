@@ -32,7 +32,9 @@ namespace codeq::ctl {
   return page.tasks.empty() && page.after.empty();
 }
 [[nodiscard]] inline bool is_empty(const dead_summary& summary) { return summary.tasks == 0; }
-[[nodiscard]] inline bool is_empty(const coordinator_stats& stats) { return stats.queues.empty(); }
+[[nodiscard]] inline bool is_empty(const coordinator_stats& stats) {
+  return stats.queues.empty() && stats.missing.empty() && stats.missing_unnamed == 0;
+}
 [[nodiscard]] inline bool is_empty(const queue_info& info) {
   return !info.exists && info.missing.empty();
 }

@@ -324,7 +324,7 @@ public:
     });
   }
 
-  answer<std::vector<worker_info>> workers() override {
+  answer<worker_list> workers() override {
     return ask([&](operator_client& client) { return client.workers(); });
   }
 

@@ -165,7 +165,7 @@ public:
   /// Counts of one queue, or of all queues of the tenant when the name is empty.
   virtual answer<coordinator_stats> stats_of(const queue_address& queue) = 0;
 
-  virtual answer<std::vector<worker_info>> workers() = 0;
+  virtual answer<worker_list> workers() = 0;
 
   /// Drains a worker, or takes it back; see `operator_client::drain_worker`.
   virtual answer<drained_worker> drain_worker(const std::string& name, bool is_drained) = 0;

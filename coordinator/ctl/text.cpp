@@ -4,6 +4,7 @@
 #include "base/duration_text.hpp"
 
 #include <algorithm>
+#include <string>
 
 namespace codeq::ctl {
 
@@ -68,6 +69,17 @@ std::string missing_text(const std::vector<shard_id>& missing) {
   return "\nNo answer from " + shards_text(missing)
          + ": whether a change is in force there is not known. In a cluster shard 0 passes it on "
            "when they are served again; otherwise make it again.\n";
+}
+
+std::string left_out_text(
+  const std::vector<shard_id>& missing, std::uint32_t unnamed, std::string_view things) {
+  if (missing.empty() && unnamed == 0)
+    return {};
+  const auto number = std::to_string(unnamed);
+  auto text = number + (unnamed == 1 ? " shard" : " shards");
+  if (!missing.empty())
+    text = shards_text(missing) + (unnamed > 0 ? " and " + number + " more" : "");
+  return "\nNo answer from " + text + ": their " + std::string(things) + " are left out.\n";
 }
 
 void

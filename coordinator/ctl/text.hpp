@@ -6,6 +6,7 @@
 
 #include "base/json_writer.hpp"
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,8 +34,13 @@ format_fields(const std::vector<std::pair<std::string, std::string>>& fields);
 /// "shard 3" or "shards 3, 7".
 [[nodiscard]] std::string shards_text(const std::vector<shard_id>& shards);
 
-/// Says that these shards have not answered; empty when there are none.
+/// Says that these shards have not answered a change; empty when there are none.
 [[nodiscard]] std::string missing_text(const std::vector<shard_id>& missing);
+
+/// Says that a sum is without the `things` of these shards, and of so many that have no name here;
+/// empty when there are none.
+[[nodiscard]] std::string left_out_text(
+  const std::vector<shard_id>& missing, std::uint32_t unnamed, std::string_view things);
 
 /// Adds the numbers as a list to the open JSON object, unless there are none.
 void

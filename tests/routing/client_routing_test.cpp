@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <future>
 #include <map>
 #include <memory>
@@ -66,16 +67,65 @@ protected:
     accept_both();
   }
 
-  /// Adds a task with a key of the shard.
-  void enqueue_at(std::uint16_t shard) {
+  void connect_operator(duration timeout) {
+    auto waiting = std::async(std::launch::async, [&] {
+      return operator_client::connect({{a.address()}, timeout});
+    });
+    accept_both();
+    auto made = waiting.get();
+    ASSERT_TRUE(made) << to_string(made.error());
+    ctl = std::move(*made);
+  }
+
+  /// Ends the connection to b for good, and waits until the client has noticed.
+  void lose_b() {
+    b.cut();
+    // The client connects again only then.
+    b.ignore_hello();
+  }
+
+  /// What clients say of a shard of b after that.
+  [[nodiscard]] std::string unreached(std::uint16_t shard) const {
+    return "shard " + std::to_string(shard) + " is served by coordinator b at " + b.address()
+           + ", which cannot be reached from here at present";
+  }
+
+  /// A task with a key of the shard.
+  static task_spec task_of(std::uint16_t shard) {
     task_spec task;
     task.queue = "q";
     for (int i = 0; task.key.empty(); ++i)
       if (auto key = "k" + std::to_string(i);
           core::shard_of_name({"default", "q"}, key, shard_count) == shard_id{shard})
         task.key = key;
-    client->enqueue(
-      {task}, [this](enqueue_answers told) { answers.push(std::move(told.front())); });
+    return task;
+  }
+
+  /// Adds a task with a key of the shard.
+  void enqueue_at(std::uint16_t shard) {
+    client->enqueue({task_of(shard)}, [this](enqueue_answers told) {
+      answers.push(std::move(told.front()));
+    });
+  }
+
+  /// Waits for the outcome of another one.
+  std::string enqueue_and_wait(std::uint16_t shard, duration wait = 200ms) {
+    const auto added = client->enqueue(task_of(shard), wait);
+    return added ? "added" : to_string(added.error());
+  }
+
+  /// Answers for shards 0 and 1 whether they know the queue.
+  void tell_whether_it_exists(bool exists) {
+    for (int i = 0; i < 2; ++i) {
+      const auto question = a.expect<protocol::queue_request>();
+      a.say(protocol::queue_reply::build([&](auto root) {
+              auto number = question.read(
+                [](auto reader) -> result<std::uint64_t> { return reader.getNumber(); });
+              root.setNumber(*number);
+              root.initSettings().initDefaults();
+              root.setIsUnknown(!exists);
+            }).to_wire());
+    }
   }
 
   [[nodiscard]] std::string next_answer() {
@@ -95,6 +145,7 @@ protected:
   fake_coordinator b;
   channel<result<enqueued_task>> answers;
   std::unique_ptr<producer> client;
+  std::unique_ptr<operator_client> ctl;
 
 private:
   std::map<std::uint16_t, cluster::shard_place> places_;
@@ -160,9 +211,7 @@ TEST_F(ClientOfACluster, OtherShardsAreServedWhileOneCoordinatorIsAway) {
 
 TEST_F(ClientOfACluster, TaskWithoutAKeyGoesToAShardThatIsReached) {
   connect_producer();
-  b.cut();
-  // The client connects again only after it has noticed that the link is down.
-  b.ignore_hello();
+  lose_b();
   for (int i = 0; i < 4; ++i) {
     task_spec task;
     task.queue = "q";
@@ -173,6 +222,51 @@ TEST_F(ClientOfACluster, TaskWithoutAKeyGoesToAShardThatIsReached) {
     a.say(durable(word, 1));
     EXPECT_NE(next_answer(), "none came");
   }
+}
+
+TEST_F(ClientOfACluster, EnqueueNamesTheShardThatIsNotReached) {
+  connect_producer();
+  lose_b();
+
+  EXPECT_EQ(
+    enqueue_and_wait(2),
+    "disconnected: not sent within 200 ms: " + unreached(2) + "; nothing was enqueued");
+}
+
+TEST_F(ClientOfACluster, FullWindowNamesTheShardThatIsNotReached) {
+  connect_producer();
+  lose_b();
+  // Half of the window.
+  for (int i = 0; i < 4; ++i)
+    enqueue_at(2);
+
+  EXPECT_EQ(
+    enqueue_and_wait(2),
+    "disconnected: not sent within 200 ms: " + unreached(2) + "; nothing was enqueued");
+}
+
+TEST_F(ClientOfACluster, FullWindowIsOverloadedWhenItsShardIsReached) {
+  connect_producer();
+  for (int i = 0; i < 4; ++i)
+    enqueue_at(2);
+  static_cast<void>(next_enqueue(b));
+
+  EXPECT_EQ(
+    enqueue_and_wait(2),
+    "overloaded: not sent within 200 ms: the producer's window has no room for shard 2, which has "
+    "not answered earlier requests; nothing was enqueued");
+}
+
+TEST_F(ClientOfACluster, OutcomeOfAnEnqueueWhoseShardWasLostIsUnknown) {
+  connect_producer();
+  auto waiting = std::async(std::launch::async, [this] { return enqueue_and_wait(2, 1000ms); });
+  static_cast<void>(next_enqueue(b));
+  lose_b();
+
+  EXPECT_EQ(
+    waiting.get(),
+    "timeout: no answer within 1000 ms; the request was sent and goes on, whether its tasks were "
+    "added is unknown; " + unreached(2));
 }
 
 TEST_F(ClientOfACluster, EndOfATaskIsAwaitedWhereItsShardIs) {
@@ -192,13 +286,8 @@ TEST_F(ClientOfACluster, EndOfATaskIsAwaitedWhereItsShardIs) {
 }
 
 TEST_F(ClientOfACluster, OperatorAsksTheCoordinatorOfATask) {
-  auto waiting = std::async(std::launch::async, [this] {
-    return operator_client::connect({{a.address()}, 10s});
-  });
-  accept_both();
-  auto made = waiting.get();
-  ASSERT_TRUE(made) << to_string(made.error());
-  auto status = std::async(std::launch::async, [&] { return (*made)->status({shard_id{2}, 5}); });
+  connect_operator(10s);
+  auto status = std::async(std::launch::async, [this] { return ctl->status({shard_id{2}, 5}); });
 
   auto question = b.expect<protocol::status_request>();
   b.say(protocol::status_reply::build([&](auto root) {
@@ -211,6 +300,67 @@ TEST_F(ClientOfACluster, OperatorAsksTheCoordinatorOfATask) {
   auto answer = status.get();
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code, errc::unknown_task);
+}
+
+TEST_F(ClientOfACluster, OperatorNamesAShardThatIsNotReached) {
+  connect_operator(2s);
+  lose_b();
+
+  const auto status = ctl->status({shard_id{2}, 5});
+
+  ASSERT_FALSE(status);
+  EXPECT_EQ(to_string(status.error()), "disconnected: " + unreached(2));
+}
+
+TEST_F(ClientOfACluster, OperatorWaitsOnceForShardsThatAreNotReached) {
+  connect_operator(2s);
+  lose_b();
+  const auto began = std::chrono::steady_clock::now();
+  auto shown =
+    std::async(std::launch::async, [this] { return ctl->show_queue({"default", "q"}); });
+  tell_whether_it_exists(true);
+
+  const auto info = shown.get();
+
+  ASSERT_TRUE(info) << to_string(info.error());
+  EXPECT_EQ(info->missing, (std::vector{shard_id{2}, shard_id{3}}));
+  const auto status = ctl->status({shard_id{3}, 5});
+  ASSERT_FALSE(status);
+  EXPECT_EQ(to_string(status.error()), "disconnected: " + unreached(3));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 4s) << "2 s are for the first of them";
+}
+
+TEST_F(ClientOfACluster, QueueThatAMissingShardMayKnowIsNotSaidToBeUnknown) {
+  connect_operator(2s);
+  lose_b();
+  auto paused =
+    std::async(std::launch::async, [this] { return ctl->pause_queue({"default", "q"}, true); });
+  tell_whether_it_exists(false);
+
+  const auto info = paused.get();
+
+  ASSERT_FALSE(info);
+  EXPECT_EQ(to_string(info.error()), "disconnected: " + unreached(2));
+}
+
+TEST_F(ClientOfACluster, SumsNameTheShardsOfACoordinatorThatIsNotReached) {
+  connect_operator(10s);
+  lose_b();
+  auto stats = std::async(std::launch::async, [this] { return ctl->stats(); });
+  const auto question = a.expect<protocol::stats_request>();
+  a.say(protocol::stats_reply::build([&](auto root) {
+          auto number =
+            question.read([](auto reader) -> result<std::uint64_t> { return reader.getNumber(); });
+          root.setNumber(*number);
+          root.setTellsShards(true);
+          root.setShards(1);
+        }).to_wire());
+
+  const auto sum = stats.get();
+
+  ASSERT_TRUE(sum) << to_string(sum.error());
+  EXPECT_EQ(sum->missing, (std::vector{shard_id{2}, shard_id{3}}));
+  EXPECT_EQ(sum->missing_unnamed, 1u);
 }
 
 TEST_F(ClientOfACluster, QuestionToAllIsAskedOnTheConnectionThatReplacesAnother) {

@@ -79,10 +79,10 @@ std::string to_json(const audit_page& page) {
   return out.end_object().take() + "\n";
 }
 
-/// The object of the command: a task, a queue, a tenant, or the coordinator.
+/// The object of the command: a task, a queue, a tenant, the cluster or the coordinator.
 std::string object_of(const audited_command& command) {
   if (command.tenant.empty())
-    return "coordinator";
+    return command.action == operator_action::cluster_change ? "cluster" : "coordinator";
   auto place = command.queue.empty() ? command.tenant : command.tenant + "/" + command.queue;
   return printable(command.task ? place + " " + to_string(*command.task) : place);
 }
@@ -97,14 +97,12 @@ std::string to_table(const audit_page& page) {
        command.remote.empty() ? "-" : printable(command.remote),
        std::string(to_string(command.action)),
        object_of(command),
-       std::to_string(command.changed),
+       command.tenant.empty() ? "-" : std::to_string(command.changed),
        in_one_line(command.detail)});
   auto text = format_table(rows);
   if (page.after)
     text += "\nThere is more: --after " + to_string(*page.after) + "\n";
-  if (!page.missing.empty())
-    text += "\nNo answer from " + shards_text(page.missing) + ": their commands are left out.\n";
-  return text;
+  return text + left_out_text(page.missing, 0, "commands");
 }
 
 } // namespace
@@ -120,8 +118,9 @@ void add_audit(command_table& to) {
       },
     .details =
       "WHO is the holder of the token, - without tokens. TASKS is the number of tasks that the "
-      "command changed. Refused commands, and those that changed nothing, are not in the log, nor "
-      "are cancels and promotes by producers' tokens; `events` shows those."});
+      "command changed, - of one that is not about tasks but about the cluster or a coordinator. "
+      "Refused commands, and those that changed nothing, are not in the log, nor are cancels and "
+      "promotes by producers' tokens; `events` shows those."});
 }
 
 } // namespace codeq::ctl

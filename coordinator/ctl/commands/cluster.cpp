@@ -284,7 +284,8 @@ void add_cluster(command_table& to) {
       "connection. PINNED TO: the node to which `cluster move` has moved the shard, where it stays "
       "until `cluster balance`. COPIES: the nodes that hold a copy, each with the epoch and the "
       "number of its last change, and by how many changes it is behind. A shard that is not served "
-      "has a primary that is missing, does not answer or takes over."});
+      "has a primary that is missing, does not answer or takes over. WAITS FOR: the next step "
+      "until a shard is as it should be; - is none."});
   to.add(command<change_options>{
     .name = "cluster move",
     .help = "Have a node serve a shard of which it has a copy in sync",

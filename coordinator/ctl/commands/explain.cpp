@@ -64,10 +64,10 @@ std::string to_json(const task_explanation& why) {
 /// nothing. Empty when there are none, and when the token may not see the workers.
 std::string drained_of(operator_api& api, const queue_address& queue) {
   const auto got = api.workers();
-  const auto* workers = got ? std::get_if<std::vector<worker_info>>(&*got) : nullptr;
+  const auto* list = got ? std::get_if<worker_list>(&*got) : nullptr;
   std::string text;
-  if (workers)
-    for (const auto& worker : *workers)
+  if (list)
+    for (const auto& worker : list->workers)
       if (worker.is_draining && serves(worker, queue))
         text += "; " + printable(worker.name) + " is drained, `codeqctl worker resume "
                 + printable(worker.name) + "` takes it back";

@@ -52,7 +52,11 @@ std::string to_json(const coordinator_stats& stats) {
   out.end_array().begin_object("gauges");
   for (const auto& [name, value] : stats.gauges)
     out.field(name, value);
-  return out.end_object().end_object().take() + "\n";
+  out.end_object();
+  write_shards(out, "missing", stats.missing);
+  if (stats.missing_unnamed > 0)
+    out.field("missing_unnamed", stats.missing_unnamed);
+  return out.end_object().take() + "\n";
 }
 
 std::string limit_of(std::uint64_t limit) {
@@ -106,7 +110,8 @@ std::string to_text(const coordinator_stats& stats) {
   std::vector<std::pair<std::string, std::string>> gauges;
   for (const auto& [name, value] : stats.gauges)
     gauges.emplace_back(name, std::to_string(value));
-  return format_table(rows) + (gauges.empty() ? "" : "\n") + format_fields(gauges);
+  return format_table(rows) + (gauges.empty() ? "" : "\n") + format_fields(gauges)
+         + left_out_text(stats.missing, stats.missing_unnamed, "tasks");
 }
 
 } // namespace
@@ -122,7 +127,7 @@ void add_stats(command_table& to) {
     .run =
       [](context& with, const queue_address& queue) {
         auto text = [&queue](const coordinator_stats& stats) {
-          return stats.queues.empty() && !queue.queue.empty() ? no_queue : to_text(stats);
+          return is_empty(stats) && !queue.queue.empty() ? no_queue : to_text(stats);
         };
         return show_of(with, queue, with.api.stats_of(queue), to_json, text);
       },

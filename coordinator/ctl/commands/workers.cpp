@@ -38,12 +38,14 @@ void write_worker(base::json_writer& out, const worker_info& worker) {
   out.end_array().end_object();
 }
 
-std::string to_json(const std::vector<worker_info>& workers) {
+std::string to_json(const worker_list& list) {
   base::json_writer out;
   out.begin_object().begin_array("workers");
-  for (const auto& worker : workers)
+  for (const auto& worker : list.workers)
     write_worker(out, worker);
-  return out.end_array().end_object().take() + "\n";
+  out.end_array();
+  write_shards(out, "missing", list.missing);
+  return out.end_object().take() + "\n";
 }
 
 /// The names of the queues on one line, for example "default/mail default/print and 5 more".
@@ -60,12 +62,12 @@ std::string state_of(const worker_info& worker) {
   return std::string(worker.is_connected ? "yes" : "no") + (worker.is_draining ? ", drained" : "");
 }
 
-std::string to_text(const std::vector<worker_info>& workers) {
+std::string to_text(const worker_list& list) {
   using std::to_string;
   std::vector<std::vector<std::string>> rows{{"WORKER", "CONNECTED", "FREE", "LEASES", "QUEUES"}};
   std::vector<std::vector<std::string>> running{
     {"WORKER", "HOLDS", "QUEUE", "SINCE", "LEASE ENDS IN", "STATE"}};
-  for (const auto& worker : workers) {
+  for (const auto& worker : list.workers) {
     auto name = printable(worker.name);
     rows.push_back(
       {name,
@@ -82,7 +84,8 @@ std::string to_text(const std::vector<worker_info>& workers) {
          format_duration(lease.left),
          lease.is_waiting ? "waits" : "runs"});
   }
-  return format_table(rows) + (running.size() > 1 ? "\n" + format_table(running) : "");
+  return format_table(rows) + (running.size() > 1 ? "\n" + format_table(running) : "")
+         + left_out_text(list.missing, 0, "leases");
 }
 
 struct worker_options {

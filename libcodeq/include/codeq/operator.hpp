@@ -32,7 +32,10 @@ struct operator_options {
 
 /// The requests that an operator's tool can send to a coordinator. Calls block; use from one thread
 /// at a time. A request for a queue or a tenant is sent to one shard after the other. When it fails
-/// half way, the error says what has been done, and repeating the request does the rest.
+/// half way, the error says what has been done, and repeating the request does the rest. A request
+/// for a shard of a cluster that cannot be reached fails with `disconnected`, which names the shard
+/// and its coordinator: after the time for answers, or at once when an earlier request has waited
+/// for that shard, too.
 /// Addresses and filters that name no tenant mean `default`, also with a token of another one.
 class operator_client {
 public:
@@ -109,7 +112,7 @@ public:
     std::size_t limit = limits::fairness_page_default);
 
   /// Accounts for every waiting task of a queue, from counters. Shards that did not answer are
-  /// named in it, and their tasks are not counted. Errors: the first shard's, when none answered.
+  /// named in it, and their tasks are not counted. Errors: a shard's, when none answered.
   [[nodiscard]] result<queue_explanation> explain_queue(const queue_address& queue);
 
   // Schedules.
@@ -209,11 +212,11 @@ public:
   /// The same for all queues of a tenant; 0 when it has none.
   [[nodiscard]] result<std::uint64_t> purge_tenant(const std::string& tenant);
 
-  /// Counts per queue and the coordinator's gauges.
+  /// Counts per queue and the coordinator's gauges, without those of shards that it names.
   [[nodiscard]] result<coordinator_stats> stats();
 
-  /// The workers that are connected or have leases, by name.
-  [[nodiscard]] result<std::vector<worker_info>> workers();
+  /// The workers that are connected or have leases.
+  [[nodiscard]] result<worker_list> workers();
 
   /// Gives a worker, named as in `workers`, no further tasks; those that it has it finishes. With
   /// false takes it back. Nothing of it is stored: a restart of the worker's process, or of a

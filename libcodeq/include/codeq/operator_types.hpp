@@ -54,6 +54,11 @@ struct coordinator_stats {
   std::uint32_t shards = 0;
   /// False: a coordinator of an older version did not say how many shards it counts.
   bool are_shards_known = true;
+  /// Of a cluster: the shards whose counts are missing, since their coordinators did not answer;
+  /// ascending.
+  std::vector<shard_id> missing{};
+  /// Number of further shards whose counts are missing, which no coordinator serves at present.
+  std::uint32_t missing_unnamed = 0;
 };
 
 /// A lease that a worker holds.
@@ -85,6 +90,15 @@ struct worker_info {
   std::vector<running_lease> running{};
   /// An operator has drained it: it gets no further tasks.
   bool is_draining = false;
+};
+
+/// The workers of all coordinators that have answered.
+struct worker_list {
+  /// By name.
+  std::vector<worker_info> workers{};
+  /// Of a cluster: the shards whose coordinators did not answer, ascending. Their leases, and the
+  /// slots that are free for them, are not counted.
+  std::vector<shard_id> missing{};
 };
 
 /// When a queue pauses itself because its attempts fail.

@@ -80,10 +80,11 @@ public:
   producer& operator=(const producer&) = delete;
 
   /// Adds a task and waits until it is durable. Errors: those of `enqueue_answers`; when nothing
-  /// was sent in time, and so nothing enqueued, `disconnected` (no connection; the text has the
-  /// addresses and the latest cause), `unauthorized` or `protocol_error` (the coordinator does not
-  /// accept this client) or `overloaded` (too many unanswered requests). `timeout`: it was sent,
-  /// the outcome is unknown, and the producer goes on trying.
+  /// was sent in time, and so nothing enqueued, `disconnected` (no connection, and the text has the
+  /// addresses and the latest cause; or in a cluster none to the coordinator of the task's shard,
+  /// and the text names both), `unauthorized` or `protocol_error` (the coordinator does not accept
+  /// this client) or `overloaded` (too many unanswered requests). `timeout`: it was sent, the
+  /// outcome is unknown, and the producer goes on trying.
   [[nodiscard]] result<enqueued_task>
   enqueue(task_spec task, duration wait = std::chrono::seconds(30));
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/ids.hpp"
 #include "codeq/result.hpp"
 
 #include "protocol/frame.hpp"
@@ -8,12 +9,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace codeq::actors {
 
+/// What the answers of all coordinators of a cluster are without.
+struct missing_answers {
+  /// Number of coordinators that could not be asked or were lost.
+  std::size_t coordinators = 0;
+  /// The shards whose coordinators these are, or are not known; ascending.
+  std::vector<shard_id> shards{};
+};
+
 /// Sends a request to a coordinator. After a reconnect it is sent again, unless `repeatable` is
-/// false; then `failed` is called when the connection is lost before the answer. All functions are
-/// called on the inquiry's thread.
+/// false; then `failed` is called when the connection is lost before the answer. It is also called
+/// at once for a shard that was not reached when an earlier request for it was given up, nor since.
+/// All functions are called on the inquiry's thread.
 struct ask_coordinator {
   /// Builds the request with this number.
   std::function<protocol::wire_frame(std::uint64_t number)> question;
@@ -23,8 +34,8 @@ struct ask_coordinator {
   std::function<void(const error& reason)> failed;
   bool repeatable = true;
   /// If set, every coordinator of a cluster is asked, and `answered` handles each reply; then this
-  /// is called with the number of coordinators that could not be asked or were lost.
-  std::function<void(std::size_t missing)> completed{};
+  /// is called.
+  std::function<void(const missing_answers& missing)> completed{};
 };
 
 } // namespace codeq::actors

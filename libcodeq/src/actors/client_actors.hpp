@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/ids.hpp"
 #include "codeq/producer.hpp"
 #include "codeq/result.hpp"
 
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace codeq::protocol {
@@ -32,12 +34,20 @@ struct submit_tasks {
 };
 
 /// Takes back a request whose caller has waited long enough. If it was not sent, its tasks are not
-/// added, and `done` of the request gets `unsent`; otherwise it goes on, and `was_sent` is called
-/// on the producer's thread.
+/// added, and `done` of the request gets the error that `unsent` makes; otherwise it goes on, and
+/// `was_sent` is called. Both are called on the producer's thread, with the reason why a shard that
+/// the request waits for is not reached; empty: there is none.
 struct withdraw_tasks {
   std::shared_ptr<const protocol::encoded_tasks> tasks;
-  error unsent;
-  std::function<void()> was_sent;
+  std::function<error(const std::optional<error>& unreached)> unsent;
+  std::function<void(const std::optional<error>& unreached)> was_sent;
+};
+
+/// Asks why a shard of a cluster is not reached; without `shard`, any that requests wait for.
+/// `told` is called on the producer's thread; with nothing when the shard is reached.
+struct ask_unreached {
+  std::optional<shard_id> shard;
+  std::function<void(const std::optional<error>& unreached)> told;
 };
 
 /// Awaits the end of each task; `ended` is called on the producer's thread and must not block.
@@ -80,6 +90,8 @@ using producer_actor = caf::typed_actor<
   caf::reacts_to<submit_tasks>,
   // Takes back a request that was not sent.
   caf::reacts_to<withdraw_tasks>,
+  // Tells why a shard is not reached.
+  caf::reacts_to<ask_unreached>,
   // Awaits the end of tasks.
   caf::reacts_to<watch_tasks>,
   // Cancels a request to await tasks.
@@ -105,6 +117,14 @@ using producer_actor = caf::typed_actor<
   // Ends without waiting for the links.
   caf::reacts_to<stop_overdue>>;
 
+/// Ends the open question, whose caller has waited `waited` long. `told` is called on the inquiry's
+/// thread with the reason why a question for a shard of a cluster has no answer; empty for another
+/// question, and when none is open.
+struct give_up_question {
+  duration waited{0};
+  std::function<void(const std::optional<error>& why)> told;
+};
+
 /// The wait for links to all coordinators of a cluster is over, for the question with that number.
 struct coordinators_due {
   std::uint64_t number = 0;
@@ -120,6 +140,8 @@ struct inquiry_interface<protocol::body_list<Replies...>> {
   using type = caf::typed_actor<
     // Sends a request.
     caf::reacts_to<ask_coordinator>,
+    // Ends the request that is open.
+    caf::reacts_to<give_up_question>,
     // Handles the reply.
     caf::reacts_to<protocol::frame<Replies>>...,
     // Sends the open request.
@@ -148,6 +170,7 @@ using inquiry_actor = detail::inquiry_interface<protocol::operator_replies>::typ
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::submit_tasks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::withdraw_tasks)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_unreached)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::watch_tasks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::unwatch_tasks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::resend_due)
@@ -156,4 +179,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::shards_due)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_client)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_overdue)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_coordinator)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::give_up_question)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::coordinators_due)

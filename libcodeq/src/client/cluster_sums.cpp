@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -99,6 +100,19 @@ void set_missing(
   // A shard that moves between two answers may be counted twice.
   if (shards && *shards < all_shards)
     gauges[missing_shards_gauge] = all_shards - *shards;
+}
+
+void set_missing(
+  coordinator_stats& sum, actors::missing_answers missing, std::uint32_t all_shards) {
+  const auto counted = sum.are_shards_known ? std::optional{sum.shards} : std::nullopt;
+  set_missing(sum.gauges, missing.coordinators, counted, all_shards);
+  // One that has moved meanwhile may have been counted at its new place.
+  if (counted && *counted >= all_shards)
+    missing.shards.clear();
+  sum.missing = std::move(missing.shards);
+  const auto named = static_cast<std::uint32_t>(sum.missing.size());
+  const auto all = counted && *counted < all_shards ? all_shards - *counted : named;
+  sum.missing_unnamed = all - std::min(all, named);
 }
 
 void add(coordinator_stats& to, coordinator_stats part) {

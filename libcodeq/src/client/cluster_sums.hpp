@@ -4,6 +4,7 @@
 #include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 
+#include "actors/ask_coordinator.hpp"
 #include "base/coordinator_counts.hpp"
 #include "client/operator_replies.hpp"
 
@@ -30,6 +31,10 @@ void set_missing(
   std::size_t coordinators,
   std::optional<std::uint32_t> shards,
   std::uint32_t all_shards);
+
+/// The same for a sum of what the coordinators that answered count, whose missing shards it names.
+void set_missing(
+  coordinator_stats& sum, actors::missing_answers missing, std::uint32_t all_shards);
 
 /// Adds the counts of another coordinator; queues are merged by name, gauges by theirs.
 void add(coordinator_stats& to, coordinator_stats part);

@@ -177,10 +177,18 @@ void enqueue_outbox::give_up(std::uint64_t submission_name, const error& reason)
 }
 
 bool enqueue_outbox::withdraw(const tasks_ptr& tasks, const error& reason) {
+  return withdraw_if([&](const submission& of) { return of.tasks == tasks; }, reason);
+}
+
+bool enqueue_outbox::withdraw(std::uint64_t submission_name, const error& reason) {
+  return withdraw_if([&](const submission& of) { return of.name == submission_name; }, reason);
+}
+
+bool enqueue_outbox::withdraw_if(const is_meant_function& is_meant, const error& reason) {
   std::shared_ptr<submission> found;
   auto look_in = [&](const std::deque<request>& line) {
     for (const auto& one : line)
-      if (one.of->tasks == tasks)
+      if (is_meant(*one.of))
         found = one.of;
   };
   look_in(waiting_);
@@ -190,6 +198,21 @@ bool enqueue_outbox::withdraw(const tasks_ptr& tasks, const error& reason) {
     return false;
   give_up(found->name, reason);
   return true;
+}
+
+std::optional<shard_id> enqueue_outbox::unreached_shard(const tasks_ptr& tasks) const {
+  std::optional<shard_id> first;
+  if (!way_ || !is_in_cluster())
+    return first;
+  const auto note = [&](const request& one) {
+    const auto is_meant = !tasks || one.of->tasks == tasks;
+    if (is_meant && (!first || one.shard < *first) && !way_.reaches(one.shard))
+      first = one.shard;
+  };
+  for (const auto& [shard, line] : parked_)
+    std::for_each(line.begin(), line.end(), note);
+  window_.for_each([&](std::uint64_t, const request& one) { note(one); });
+  return first;
 }
 
 void enqueue_outbox::send_waiting() {

@@ -79,6 +79,13 @@ public:
   /// will be added. Returns false when a request was sent, or when the submission has ended.
   bool withdraw(const tasks_ptr& tasks, const error& reason);
 
+  /// The same by the id for `give_up`.
+  bool withdraw(std::uint64_t submission, const error& reason);
+
+  /// In a cluster: the first shard that is not reached and that a request with some of these tasks
+  /// waits for; null: any request. None: all of them are reached.
+  [[nodiscard]] std::optional<shard_id> unreached_shard(const tasks_ptr& tasks = nullptr) const;
+
   /// A request to be resent after a pause, by `retry_due`.
   struct retry {
     std::uint64_t number = 0;
@@ -131,6 +138,11 @@ private:
   };
 
   struct answer;
+
+  using is_meant_function = std::function<bool(const submission&)>;
+
+  /// Ends the submission that is meant, unless a request of it was sent.
+  bool withdraw_if(const is_meant_function& is_meant, const error& reason);
 
   [[nodiscard]] static result<answer> read(const protocol::enqueue_reply& reply);
   static void finish(const request& one, const answer& from);

@@ -192,6 +192,8 @@ peers::members peers::all_members(const std::string& without) const {
     if (place && place->node == without)
       continue;
     const auto* connection = connection_of(shard);
+    if (!connection)
+      all.unreached.push_back(shard);
     if (place && !connection)
       missing.insert(place->node);
     else if (place && reached.insert(place->node).second)
@@ -199,6 +201,20 @@ peers::members peers::all_members(const std::string& without) const {
   }
   all.missing = map.shards() == 0 ? 1 : missing.size();
   return all;
+}
+
+std::string peers::place_of(shard_id shard) const {
+  const auto name = "shard " + std::to_string(value(shard));
+  const auto* place = map().of(shard);
+  return place ? name + " is served by coordinator " + place->node + " at " + place->address
+               : name + " is served by no coordinator that is known here yet";
+}
+
+error peers::unreached(shard_id shard) const {
+  const auto* known = map().of(shard);
+  return {
+    errc::disconnected,
+    place_of(shard) + (known ? ", which cannot be reached from here at present" : "")};
 }
 
 actors::connection_actor peers::connection_on(std::size_t link) const {

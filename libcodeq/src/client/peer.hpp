@@ -121,6 +121,8 @@ public:
     std::vector<actors::connection_actor> connections;
     /// Number of those that serve shards and are not connected; 1 before the first map.
     std::size_t missing = 0;
+    /// The shards whose coordinator is not connected or not known, ascending.
+    std::vector<shard_id> unreached{};
   };
 
   /// `without`: name of a coordinator that is left out; may be empty.
@@ -128,6 +130,12 @@ public:
 
   /// Where shards are, as far as it is known.
   [[nodiscard]] const cluster::cluster_map& map() const { return routes_->map(); }
+
+  /// Which coordinator serves a shard, for people.
+  [[nodiscard]] std::string place_of(shard_id shard) const;
+
+  /// Why a shard cannot be reached: `disconnected`. @pre connection_of(shard) is null
+  [[nodiscard]] error unreached(shard_id shard) const;
 
   /// The connection of a link; null when it is not up.
   [[nodiscard]] actors::connection_actor connection_on(std::size_t link) const;

@@ -54,8 +54,19 @@ void producer_state::submit(actors::submit_tasks& wish) {
 }
 
 void producer_state::withdraw(const actors::withdraw_tasks& wish) {
-  if (!outbox_->withdraw(wish.tasks, wish.unsent))
-    wish.was_sent();
+  const auto unreached = why_unreached(outbox_->unreached_shard(wish.tasks));
+  if (!outbox_->withdraw(wish.tasks, wish.unsent(unreached)))
+    wish.was_sent(unreached);
+}
+
+void producer_state::tell_unreached(const actors::ask_unreached& wish) const {
+  wish.told(why_unreached(wish.shard ? wish.shard : outbox_->unreached_shard()));
+}
+
+std::optional<error> producer_state::why_unreached(std::optional<shard_id> shard) const {
+  if (!shard || !peers_.is_cluster() || peers_.connection_of(*shard))
+    return std::nullopt;
+  return peers_.unreached(*shard);
 }
 
 void producer_state::watch(actors::watch_tasks& wish) {
@@ -211,6 +222,7 @@ actors::producer_actor::behavior_type producer(
   return {
     [self](actors::submit_tasks& wish) { self->state.submit(wish); },
     [self](const actors::withdraw_tasks& wish) { self->state.withdraw(wish); },
+    [self](const actors::ask_unreached& wish) { self->state.tell_unreached(wish); },
     [self](actors::watch_tasks& wish) { self->state.watch(wish); },
     [self](const actors::unwatch_tasks& wish) { self->state.unwatch(wish); },
     [self](const protocol::enqueue_reply& reply) { self->state.accept(reply); },

@@ -38,6 +38,7 @@ public:
   void start(producer_settings settings);
   void submit(actors::submit_tasks& wish);
   void withdraw(const actors::withdraw_tasks& wish);
+  void tell_unreached(const actors::ask_unreached& wish) const;
   void watch(actors::watch_tasks& wish);
   void unwatch(const actors::unwatch_tasks& wish);
   void accept(const protocol::enqueue_reply& reply);
@@ -58,6 +59,8 @@ private:
   void note_loss(const peers::loss& loss, const error& told);
   void fail_all(const error& reason);
   [[nodiscard]] producer_id new_session();
+  /// Why the shard is not reached; empty: it is, or there is none.
+  [[nodiscard]] std::optional<error> why_unreached(std::optional<shard_id> shard) const;
 
   actors::producer_actor::pointer self_;
   producer_settings settings_;

@@ -78,6 +78,12 @@ public:
       visit(number, request);
   }
 
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const auto& [number, request] : open_)
+      visit(number, request);
+  }
+
 private:
   std::size_t in_flight_max_;
   std::uint64_t next_;

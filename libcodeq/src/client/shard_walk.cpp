@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -91,6 +92,19 @@ std::optional<duration> last_start_of(const queue_explanation& why) {
   return std::max(duration{static_cast<duration::rep>(ms)}, why.limits_need);
 }
 
+/// The error that says most of why no shard has answered: a refusal, else that of the first one.
+error why_none(const std::vector<result<queue_part>>& parts) {
+  const auto refusal = std::find_if(parts.begin(), parts.end(), [](const auto& part) {
+    return !is_retryable(part.error().code);
+  });
+  if (refusal != parts.end())
+    return refusal->error();
+  auto why = parts.front().error();
+  if (parts.size() > 1)
+    why.context += "; none of the " + std::to_string(parts.size()) + " shards has answered";
+  return why;
+}
+
 } // namespace
 
 queue_config part_of(const queue_config& whole, std::uint32_t shards) {
@@ -146,7 +160,7 @@ result<queue_explanation> merge_explanations(
       whole.missing_shards.push_back(static_cast<std::uint16_t>(i));
   }
   if (!parts.empty() && whole.missing_shards.size() == parts.size())
-    return parts.front().error();
+    return why_none(parts);
   keep_most(whole.limits);
   keep_most(whole.keys);
   whole.last_start = last_start_of(whole);

@@ -28,7 +28,7 @@ namespace codeq::client {
 [[nodiscard]] bool is_known(const std::vector<queue_part>& parts);
 
 /// The explanation of the whole queue, given the answers of all shards. Those that did not answer
-/// are in `missing_shards`. Error: that of the first shard, when none answered.
+/// are in `missing_shards`. Error, when none answered: a shard's refusal, else that of the first.
 [[nodiscard]] result<queue_explanation>
 merge_explanations(const queue_address& queue, const std::vector<result<queue_part>>& parts);
 

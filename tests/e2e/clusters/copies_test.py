@@ -82,7 +82,7 @@ class TooFewCopies(coordinators.CoordinatorsTest):
             lambda: time.monotonic() > over and self.add()[0] == 503, 30, "a task is refused")
         code, refused, _ = self.cluster.http("c0", "POST", f"{TASKS}/{next(iter(leased))}/cancel")
         self.assertEqual(503, code, refused)
-        self.assertIn("too few replicas", refused["error"])
+        self.assertRegex(refused["error"], "^too few replicas of shard [0-5] are in sync for new w")
         self.cluster.start_node("c1")
         wait_until(lambda: self.add()[0] == 202, 30, "a task is added")
 

@@ -29,8 +29,12 @@ class DamagedStores(coordinators.CoordinatorsTest):
         for _ in range(count):
             payload = random.randbytes(PAYLOAD_BYTES // 2).hex()
             key = f"k{len(self.payloads)}"
-            status, task, _ = self.cluster.http(
-                name, "POST", TASKS, {"queue": "q", "payload": payload, "key": key}, 20)
+            # A shard may wait for a fail-over.
+            status, task, _ = wait_until(
+                lambda body={"queue": "q", "payload": payload, "key": key}: next(
+                    (a for a in [self.cluster.http(name, "POST", TASKS, body, 20)] if a[0] != 503),
+                    None),
+                20, "the shard is served")
             self.assertEqual(202, status, task)
             self.payloads[task["id"]] = payload
 

@@ -134,6 +134,18 @@ class HttpOfACluster(coordinators.CoordinatorsTest):
             "c0", "POST", f"{TASKS}/{task}/heartbeat", {"fencingToken": "1"})
         self.assertEqual(503, code, refused)
         self.assertLess(took, 6)
+        code, refused, took = self.cluster.http(
+            "c0", "POST", TASKS, {"queue": "q", "payload": 1, "key": f"k{ids.index(task)}"})
+        self.assertEqual((503, "disconnected"), (code, refused.get("code")), refused)
+        self.assertRegex(
+            refused["error"],
+            rf"^shard {lost} is served by coordinator c[12] at .*; the task was not added$")
+        self.assertLess(took, 6)
+        self.assertRegex(
+            self.cluster.ctl_error(
+                "--timeout", "2s", "enqueue", "q", "1", "--key", f"k{ids.index(task)}"),
+            rf"disconnected: not sent within 2000 ms: shard {lost} is served by coordinator c[12] "
+            "at .*; nothing was enqueued")
 
     def test_reads_of_a_shard_that_is_not_served_hold_up_no_others(self):
         self.cluster.start_all()

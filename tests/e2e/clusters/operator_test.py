@@ -180,12 +180,16 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
         said = {path: self.cluster.missing("c0", path) for path in sums}
         for path, (coordinators_missing, shards) in said.items():
             self.assertIn(coordinators_missing, ("1", "2"), path)
-            if path == "workers":
-                self.assertIsNone(shards)
-            else:
-                self.assertGreaterEqual(int(shards), len(lost), path)
-        gauges = json.loads(self.cluster.ctl("--json", "stats"))["gauges"]
-        self.assertGreaterEqual(gauges["codeq_shards_missing"], len(lost))
+            self.assertGreaterEqual(int(shards), len(lost), path)
+        stats = json.loads(self.cluster.ctl("--json", "stats"))
+        self.assertGreaterEqual(stats["gauges"]["codeq_shards_missing"], len(lost))
+        for command in (("stats",), ("queue", "stats", "q"), ("workers",)):
+            shown = json.loads(self.cluster.ctl("--json", *command))
+            self.assertLessEqual(set(lost), set(shown["missing"]), command)
+            self.assertIn("No answer from shard", self.cluster.ctl(*command).decode())
+            url = f"http://{self.cluster.hosts['c0']}:{self.cluster.http_ports['c0']}"
+            shown = json.loads(self.cluster.ctl("--json", "--http", url, *command))
+            self.assertGreaterEqual(shown["missing_shards"], len(lost), command)
 
     def test_audit_log_has_the_commands_of_all_shards(self):
         self.cluster.start_all()

@@ -70,8 +70,14 @@ class SettingsOfACluster(coordinators.CoordinatorsTest):
                     if name not in self.cluster.records()[0]["replicas"].values())
         self.keep_only(kept)
 
-        self.assertIn("timeout", self.cluster.ctl_error(
-            "--timeout", "5s", "queue", "set", "q", "--max-attempts", "9"))
+        for command in (("queue", "set", "q", "--max-attempts", "9"), ("queue", "pause", "q"),
+                        ("queue", "show", "q"), ("list", "--queue", "q"), ("dead", "summary"),
+                        ("queue", "purge", "q", "--yes")):
+            self.assertRegex(
+                self.cluster.ctl_error("--timeout", "3s", *command),
+                r"disconnected: shard 0 is served by coordinator c\d at 127\.0\.0\.\d:\d+, which "
+                "cannot be reached from here at present")
+        self.assertIn(0, self.show("--timeout", "3s", "audit")[0]["missing"])
 
         for name in set(self.cluster.hosts) - {kept}:
             self.cluster.start_node(name)

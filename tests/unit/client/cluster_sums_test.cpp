@@ -76,6 +76,41 @@ TEST(ClusterSums, ACoordinatorOfAnOlderVersionDoesNotSayHowManyShardsItCounts) {
   EXPECT_TRUE(gauges.empty());
 }
 
+TEST(ClusterSums, MissingShardsAreNamedAndTheRestIsCounted) {
+  coordinator_stats sum;
+  add(sum, {{}, {}, 3});
+  const actors::missing_answers silent{1, {shard_id{4}, shard_id{7}}};
+
+  set_missing(sum, silent, 6);
+  EXPECT_EQ(sum.missing, silent.shards);
+  EXPECT_EQ(sum.missing_unnamed, 1u);
+  EXPECT_EQ(sum.gauges.at(missing_shards_gauge), 3);
+  EXPECT_EQ(sum.gauges.at(missing_coordinators_gauge), 1);
+
+  set_missing(sum, silent, 5);
+  EXPECT_EQ(sum.missing_unnamed, 0u);
+}
+
+TEST(ClusterSums, NoShardIsMissingWhenAllAreCounted) {
+  coordinator_stats sum;
+  add(sum, {{}, {}, 6});
+
+  set_missing(sum, {1, {shard_id{4}}}, 6);
+
+  EXPECT_TRUE(sum.missing.empty());
+  EXPECT_EQ(sum.missing_unnamed, 0u);
+}
+
+TEST(ClusterSums, ShardsOfSilentCoordinatorsAreNamedAlsoWhenAnOlderOneCountsNone) {
+  coordinator_stats sum;
+  add(sum, {{}, {}, 0, false});
+
+  set_missing(sum, {1, {shard_id{4}}}, 6);
+
+  EXPECT_EQ(sum.missing, std::vector{shard_id{4}});
+  EXPECT_EQ(sum.missing_unnamed, 0u);
+}
+
 audited_command command(std::uint64_t operation, std::uint64_t changed) {
   audited_command made;
   made.at = timestamp{duration{100}};

@@ -45,6 +45,14 @@ public:
 
   [[nodiscard]] connection_number connection_of(shard_id) const override { return of_shard; }
 
+  [[nodiscard]] std::string place_of(shard_id shard) const override {
+    return "shard " + std::to_string(value(shard)) + " is served by c1";
+  }
+
+  [[nodiscard]] error unreached(shard_id shard) const override {
+    return {errc::disconnected, place_of(shard) + ", which is away"};
+  }
+
   [[nodiscard]] reached_members all_members() const override { return members; }
 
   lines told;
@@ -71,9 +79,18 @@ protected:
        .answered = [this](const protocol::wire_frame&) { return note_answer(); },
        .failed = [this](const error& reason) { port_.told.push_back("failed: " + reason.context); },
        .completed =
-         [this](std::size_t missing) {
-           port_.told.push_back("completed without " + std::to_string(missing));
+         [this](const actors::missing_answers& missing) {
+           auto text = "completed without " + std::to_string(missing.coordinators);
+           for (auto shard : missing.shards)
+             text += " s" + std::to_string(value(shard));
+           port_.told.push_back(text);
          }});
+  }
+
+  /// Why the open question has no answer after 5 s.
+  std::string give_up() {
+    const auto why = question_.give_up(duration{5000});
+    return why ? to_string(*why) : "unknown";
   }
 
   void reply(std::uint64_t number, errc code = errc::none) { question_.take({number, code}, {}); }
@@ -143,7 +160,9 @@ TEST_F(OpenQuestion, FailsWhenItMayNotBeAskedAgain) {
   std::ignore = take();
 
   question_.lose(near, lost_link);
-  EXPECT_EQ(take(), lines{"failed: the link is down"});
+  EXPECT_EQ(
+    take(),
+    lines{"failed: lost before the answer; whether it was done is unknown: the link is down"});
   question_.use(far);
 
   EXPECT_EQ(take(), lines{});
@@ -228,7 +247,88 @@ TEST_F(OpenQuestion, FailsWhenAnotherConnectionReplacesItsOwn) {
 
   question_.replace(near, far);
 
-  EXPECT_EQ(take(), lines{"failed: there is another connection to the coordinator"});
+  EXPECT_EQ(
+    take(),
+    lines{"failed: lost before the answer; whether it was done is unknown: there is another "
+          "connection to the coordinator"});
+}
+
+// Given up.
+
+TEST_F(OpenQuestion, NamesItsShardWhenThatIsNotReached) {
+  port_.in_cluster = true;
+  question_.use(near);
+  ask();
+
+  EXPECT_EQ(give_up(), "disconnected: shard 3 is served by c1, which is away");
+
+  port_.of_shard = far;
+  question_.send_moved();
+  EXPECT_EQ(take(), lines{}) << "what its caller has given up is not asked later";
+}
+
+TEST_F(OpenQuestion, SaysThatItMayBeDoneWhenItsShardWasLostAfterIt) {
+  port_.in_cluster = true;
+  port_.of_shard = far;
+  question_.use(near);
+  ask();
+  port_.of_shard = 0;
+  question_.lose(far, lost_link);
+
+  EXPECT_EQ(
+    give_up(),
+    "disconnected: shard 3 is served by c1, which is away; the request had been sent, and whether "
+    "it was done is unknown");
+}
+
+TEST_F(OpenQuestion, NamesAShardThatDoesNotAnswer) {
+  port_.in_cluster = true;
+  port_.of_shard = far;
+  question_.use(near);
+  ask();
+
+  EXPECT_EQ(give_up(), "timeout: shard 3 is served by c1, which did not answer within 5000 ms");
+}
+
+TEST_F(OpenQuestion, NamesAShardThatIsNotServedWhereItShouldBe) {
+  port_.in_cluster = true;
+  port_.of_shard = far;
+  question_.use(near);
+  ask();
+  reply(1, errc::not_owner);
+
+  EXPECT_EQ(
+    give_up(),
+    "disconnected: shard 3 is served by c1, which answers that it does not serve it at present");
+}
+
+TEST_F(OpenQuestion, NamesNoShardOfACoordinatorThatIsAlone) {
+  question_.use(near);
+  ask();
+  EXPECT_EQ(give_up(), "unknown");
+  EXPECT_EQ(give_up(), "unknown") << "none is open";
+  std::ignore = take();
+
+  reply(1);
+
+  EXPECT_EQ(take(), lines{});
+}
+
+TEST_F(OpenQuestion, FailsAtOnceWhileItsShardIsStillNotReached) {
+  port_.in_cluster = true;
+  port_.members = {{near}, 1, {shard_id{3}}};
+  question_.use(near);
+  ask();
+  std::ignore = give_up();
+  ask();
+  EXPECT_EQ(take(), lines{"failed: shard 3 is served by c1, which is away"});
+
+  port_.of_shard = far;
+  question_.send_moved();
+  port_.of_shard = 0;
+  ask();
+
+  EXPECT_EQ(take(), lines{}) << "it was reached meanwhile, and may be again soon";
 }
 
 // To every coordinator.
@@ -302,14 +402,14 @@ TEST_F(OpenQuestion, WaitsOnceForCoordinatorsThatAreNotConnected) {
 
 TEST_F(OpenQuestion, IsCompletedWithoutAnyCoordinator) {
   port_.in_cluster = true;
-  port_.members = {{}, 3};
+  port_.members = {{}, 3, {shard_id{0}, shard_id{3}}};
   question_.use(near);
   ask_all();
   std::ignore = take();
 
   question_.ask_members(1);
 
-  EXPECT_EQ(take(), lines{"completed without 3"});
+  EXPECT_EQ(take(), lines{"completed without 3 s0 s3"});
 }
 
 TEST_F(OpenQuestion, IgnoresTheEndOfTheWaitOfAnEarlierOne) {
@@ -333,9 +433,10 @@ TEST_F(OpenQuestion, CountsACoordinatorThatIsLostBeforeItAnswers) {
   reply(2);
   std::ignore = take();
 
+  port_.members = {{near}, 1, {shard_id{5}}};
   question_.lose(far, lost_link);
 
-  EXPECT_EQ(take(), lines{"completed without 1"});
+  EXPECT_EQ(take(), lines{"completed without 1 s5"});
 }
 
 TEST_F(OpenQuestion, AsksACoordinatorAgainUnderTheSameNumberOnItsOtherConnection) {

@@ -203,7 +203,18 @@ TEST(ShardWalk, ShardsThatDoNotExplainAQueueAreNamed) {
   EXPECT_EQ(whole->missing_shards, (std::vector<std::uint16_t>{0, 2}));
   EXPECT_EQ(whole->waiting.at(task_reason::no_worker), 1u);
   EXPECT_FALSE(whole->last_start) << "it starts when there is a worker";
-  EXPECT_EQ(merge_explanations({}, {late, late}).error().code, errc::timeout);
+}
+
+TEST(ShardWalk, ExplanationThatNoShardGivesSaysSo) {
+  const error late{errc::timeout, "no answer of shard 0"};
+  const error later{errc::timeout, "no answer of shard 1"};
+  const error refused{errc::unauthorized, "not yours"};
+
+  EXPECT_EQ(
+    to_string(merge_explanations({}, {late, later}).error()),
+    "timeout: no answer of shard 0; none of the 2 shards has answered");
+  EXPECT_EQ(merge_explanations({}, {late, refused}).error(), refused);
+  EXPECT_EQ(merge_explanations({}, {late}).error(), late);
 }
 
 TEST(BulkPace, WithoutBoundsPartsAreAsLargeAsTheyMayBe) {

@@ -10,8 +10,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,7 +44,7 @@ protected:
         [this](shard_id, const protocol::enqueue_request& frame) {
           sent_.push_back(read_sent(frame));
         },
-        [](shard_id) { return true; }},
+        [this](shard_id shard) { return !away_.contains(shard); }},
       the_store);
   }
 
@@ -55,7 +57,7 @@ protected:
     auto encoded = protocol::encoded_tasks::encode(tasks);
     ASSERT_TRUE(encoded);
     last_tasks_ = std::make_shared<const protocol::encoded_tasks>(std::move(*encoded));
-    box_.submit(last_tasks_, [this](const result<enqueue_answers>& answer) {
+    last_ = box_.submit(last_tasks_, [this](const result<enqueue_answers>& answer) {
       const auto is_added = answer && answer->front();
       ++(is_added ? added_ : failed_);
     });
@@ -85,7 +87,11 @@ protected:
 
   enqueue_outbox box_;
   std::vector<sent_request> sent_;
+  /// The shards that are not reached.
+  std::set<shard_id> away_;
   enqueue_outbox::tasks_ptr last_tasks_;
+  /// Number of the latest call of `submit`.
+  std::uint64_t last_ = 0;
   int added_ = 0;
   int failed_ = 0;
 };
@@ -183,6 +189,44 @@ TEST_F(SharedWindow, ShardIsToldOfItsOwnAnswersOnly) {
   submit(s0);
 
   EXPECT_EQ(sent_[3].answered_below, 1u);
+}
+
+TEST_F(SharedWindow, ShardThatIsNotReachedIsNamedForWhatWaitsForIt) {
+  away_ = {s1, s2};
+  submit(s0);
+  EXPECT_EQ(box_.unreached_shard(last_tasks_), std::optional<shard_id>());
+  EXPECT_EQ(box_.unreached_shard(), std::optional<shard_id>());
+
+  submit(s2);
+  EXPECT_EQ(box_.unreached_shard(last_tasks_), std::optional(s2));
+  EXPECT_EQ(box_.unreached_shard(), std::optional(s2));
+
+  submit(s1);
+  EXPECT_EQ(box_.unreached_shard(last_tasks_), std::optional(s1));
+  EXPECT_EQ(box_.unreached_shard(), std::optional(s1));
+}
+
+TEST_F(SharedWindow, ShardThatWasLostIsNamedForWhatItWasSent) {
+  submit(s0);
+
+  away_ = {s0};
+
+  EXPECT_EQ(box_.unreached_shard(last_tasks_), std::optional(s0));
+  EXPECT_FALSE(box_.withdraw(last_, {errc::disconnected, {}})) << "it was sent";
+}
+
+TEST_F(SharedWindow, WhatWasNotSentIsWithdrawnByItsNumber) {
+  away_ = {s1};
+  submit(s1);
+
+  EXPECT_TRUE(box_.withdraw(last_, {errc::disconnected, {}}));
+  EXPECT_FALSE(box_.withdraw(last_, {errc::disconnected, {}})) << "it has ended";
+
+  EXPECT_EQ(failed_, 1);
+  away_.clear();
+  const std::vector<shard_id> shards{s1};
+  box_.resend(shards);
+  EXPECT_TRUE(sent_.empty());
 }
 
 TEST_F(SharedWindow, WhatWaitsForItsShardEndsWithTheRest) {

@@ -393,7 +393,7 @@ TEST(CtlCommands, TheAuditLogTellsWhoDidWhat) {
       + "      1  bro ken\n"
         "1970-01-01 00:00:00.000 UTC    -            -       backup  "
       + std::string(task.size() - 11, ' ')
-      + "coordinator      0         \n\nThere is more: --after 70-9\n= 0");
+      + "coordinator      -         \n\nThere is more: --after 70-9\n= 0");
   EXPECT_EQ(
     shown(api, {{"audit", "--json", "--limit", "3", "--after", "80-2", "--tenant", "shop"}}),
     R"({"commands":[{"at_ms":0,"action":"queue purge","subject":"ops","remote":"192.0.2.1:5",)"

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace codeq::ctl {
@@ -92,6 +93,29 @@ TEST(CtlHttpAnswers, ASchedulesTimesStayAndItsPayloadIsAText) {
       answer_form::schedules),
     R"({"name":"s","tenant":"t","catch_up_ms":5,"queue":"q","payload":"{\"a\":1}",)"
     R"("next":[{"nominal":"x","at":"1970-01-01T00:00:01Z"}]})");
+}
+
+TEST(CtlHttpAnswers, SumsSayWhatTheirHeaderSaysToBeMissing) {
+  using header = std::vector<std::pair<std::string, std::string>>;
+  const header silent{
+    {"Date", "7"}, {"Codeq-Missing-Coordinators", "1"}, {"codeq-missing-shards", "4"}};
+  const auto list = with_missing(R"({"queues":[{"queue":"q"}],"tenantId":"t"})", silent);
+
+  EXPECT_EQ(
+    list,
+    R"({"queues":[{"queue":"q"}],"tenantId":"t","missingCoordinators":1,"missingShards":4})");
+  EXPECT_EQ(
+    counts_as_printed(list),
+    R"({"queues":[{"tenant":"t","queue":"q"}],"missing_coordinators":1,"missing_shards":4})");
+  EXPECT_EQ(
+    counts_as_printed(with_missing(R"({"queue":"q","exists":true})", silent)),
+    R"({"queues":[{"queue":"q","exists":true}],"missing_coordinators":1,"missing_shards":4})");
+  EXPECT_EQ(
+    as_printed(with_missing(R"({"workers":[]})", silent), answer_form::workers),
+    R"({"workers":[],"missing_coordinators":1,"missing_shards":4})");
+  EXPECT_EQ(with_missing("{}", {silent[2]}), R"({"missingShards":4})");
+  EXPECT_EQ(with_missing("down", silent), "down");
+  EXPECT_EQ(with_missing("{}", {{"Codeq-Missing-Shards", "x"}}), "{}");
 }
 
 TEST(CtlHttpAnswers, WhatIsNoJsonStays) {

@@ -35,6 +35,8 @@ public:
   std::optional<std::uint64_t> changed_dead;
   std::optional<audit_page> audited;
   std::optional<std::vector<worker_info>> found_workers;
+  /// The shards whose workers are missing in that list.
+  std::vector<shard_id> silent;
   std::optional<ctl::drained_worker> drained;
   std::optional<cluster_status> found_cluster;
   std::optional<std::vector<schedule_info>> found_schedules;
@@ -262,11 +264,9 @@ public:
       + (change.confirm.empty() ? "" : " ") + change.confirm);
   }
 
-  ctl::answer<std::vector<worker_info>> workers() override {
-    auto got = said<std::vector<worker_info>>("workers");
-    if (found_workers)
-      return {*found_workers};
-    return got;
+  ctl::answer<worker_list> workers() override {
+    auto got = said<worker_list>("workers");
+    return found_workers ? ctl::answer<worker_list>{worker_list{*found_workers, silent}} : got;
   }
 
   ctl::answer<ctl::drained_worker>

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,7 +44,7 @@ protected:
     options.meter = meter_;
     options.shares = std::make_shared<coordinator::enqueue_shares>(bytes_max, meter_);
     if (is_in_cluster)
-      options.reaches = [](shard_id) { return true; };
+      options.reaches = [this](shard_id shard) { return !away_.contains(shard); };
     desk_.start(std::move(options));
   }
 
@@ -69,6 +71,8 @@ protected:
   std::shared_ptr<observe::limit_meter> meter_ = std::make_shared<observe::limit_meter>();
   std::string payload_;
   std::map<shard_id, std::size_t> sent_;
+  /// The shards that are not reached.
+  std::set<shard_id> away_;
   std::vector<std::string> refusals_;
   enqueue_desk desk_;
 };
@@ -110,10 +114,28 @@ TEST_F(EnqueueDesk, PlaceOfAShardIsFreeAgainOnceAnEnqueueHasEnded) {
   EXPECT_EQ(fill(s0), 1u);
 }
 
+TEST_F(EnqueueDesk, EnqueueThatWaitsForItsShardIsWithdrawn) {
+  start(true);
+  away_ = {s1};
+  const auto sent = enqueue(s0);
+  const auto waiting = enqueue(s1);
+  EXPECT_EQ(waiting.shard, std::optional(s1));
+
+  EXPECT_FALSE(desk_.withdraw(sent, {errc::disconnected, "away"}));
+  EXPECT_TRUE(desk_.withdraw(waiting, {errc::disconnected, "away"}));
+  EXPECT_FALSE(desk_.withdraw({}, {errc::disconnected, "away"}));
+
+  EXPECT_EQ(refusals_, std::vector<std::string>{"disconnected: away"});
+  EXPECT_EQ(sent_[s1], 0u);
+}
+
 TEST_F(EnqueueDesk, CoordinatorThatIsAloneGivesOneShardAllPlaces) {
   start(false);
 
-  EXPECT_EQ(fill(s0), limits::http_enqueues_open_max);
+  const auto first = enqueue(s0);
+
+  EXPECT_EQ(first.shard, std::optional<shard_id>());
+  EXPECT_EQ(fill(s0), limits::http_enqueues_open_max - 1);
 }
 
 } // namespace

@@ -8,6 +8,7 @@
 #include <caf/actor_cast.hpp>
 
 #include <cstddef>
+#include <string>
 #include <utility>
 
 namespace codeq::client {
@@ -41,6 +42,9 @@ actors::inquiry_actor::behavior_type behavior_of(
   protocol::body_list<Replies...>) {
   return {
     [self](actors::ask_coordinator& question) { self->state.hosted().ask(std::move(question)); },
+    [self](const actors::give_up_question& wish) {
+      wish.told(self->state.hosted().give_up(wish.waited));
+    },
     [self](const protocol::frame<Replies>& reply) { self->state.accept(reply); }...,
     [self](const actors::link_up& up) { self->state.take_up(up); },
     [self](const actors::link_down& down) { self->state.take_down(down); },
@@ -159,10 +163,19 @@ connection_number inquiry_state::connection_of(shard_id shard) const {
 
 reached_members inquiry_state::all_members() const {
   const auto all = peers_.all_members();
-  reached_members reached{.connections = {}, .missing = all.missing};
+  reached_members reached{
+    .connections = {}, .missing = all.missing, .unreached = all.unreached};
   for (const auto& connection : all.connections)
     reached.connections.push_back(number_of(connection));
   return reached;
+}
+
+std::string inquiry_state::place_of(shard_id shard) const {
+  return peers_.place_of(shard);
+}
+
+error inquiry_state::unreached(shard_id shard) const {
+  return peers_.unreached(shard);
 }
 
 actors::inquiry_actor::behavior_type

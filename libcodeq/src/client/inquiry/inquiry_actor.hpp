@@ -50,6 +50,8 @@ public:
   [[nodiscard]] bool is_cluster() const override;
   [[nodiscard]] connection_number connection_of(shard_id shard) const override;
   [[nodiscard]] reached_members all_members() const override;
+  [[nodiscard]] std::string place_of(shard_id shard) const override;
+  [[nodiscard]] error unreached(shard_id shard) const override;
 
 private:
   void follow(const peers::arrival& came);

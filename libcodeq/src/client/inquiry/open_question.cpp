@@ -4,6 +4,7 @@
 #include "protocol/operator_convert.hpp"
 
 #include <chrono>
+#include <string>
 #include <utility>
 
 namespace codeq::client {
@@ -32,8 +33,39 @@ void open_question::ask(actors::ask_coordinator question) {
   said_to_ = 0;
   asked_.clear();
   missing_ = 0;
+  missing_shards_.clear();
   waits_for_members_ = false;
+  const auto shard = open_shard();
+  if (shard && away_.contains(*shard) && port_.connection_of(*shard) == 0)
+    return fail(port_.unreached(*shard));
   send_open();
+}
+
+std::optional<error> open_question::give_up(duration waited) {
+  if (!open_)
+    return std::nullopt;
+  const auto shard = open_shard();
+  open_.reset();
+  asked_.clear();
+  if (!shard)
+    return std::nullopt;
+  if (port_.connection_of(*shard) != 0)
+    return unanswered(*shard, waited);
+  const auto unreached = port_.all_members().unreached;
+  away_.insert(unreached.begin(), unreached.end());
+  auto why = port_.unreached(*shard);
+  if (said_to_ != 0)
+    why.context += "; the request had been sent, and whether it was done is unknown";
+  return why;
+}
+
+error open_question::unanswered(shard_id shard, duration waited) const {
+  const auto place = port_.place_of(shard);
+  if (said_to_ == 0)
+    return {errc::disconnected, place + ", which answers that it does not serve it at present"};
+  return {
+    errc::timeout,
+    place + ", which did not answer within " + std::to_string(waited.count()) + " ms"};
 }
 
 void open_question::ask_members(std::uint64_t number) {
@@ -51,6 +83,7 @@ void open_question::send_to_all(bool waits) {
     return;
   }
   missing_ = all.missing;
+  missing_shards_.insert(all.unreached.begin(), all.unreached.end());
   for (auto connection : all.connections) {
     asked_.emplace(++number_, connection);
     port_.send(connection, open_->question(number_));
@@ -66,7 +99,17 @@ void open_question::note_end(std::uint64_t number) {
   auto asked = std::move(*open_);
   open_.reset();
   if (asked.completed)
-    asked.completed(missing_);
+    asked.completed({missing_, {missing_shards_.begin(), missing_shards_.end()}});
+}
+
+std::optional<shard_id> open_question::open_shard() const {
+  if (open_->completed || !port_.is_cluster())
+    return std::nullopt;
+  return shard_of_question(open_->question(number_));
+}
+
+void open_question::note_reached() {
+  std::erase_if(away_, [this](shard_id shard) { return port_.connection_of(shard) != 0; });
 }
 
 connection_number open_question::way_of(const protocol::wire_frame& request) const {
@@ -102,6 +145,7 @@ void open_question::take(const reply_head& head, const protocol::wire_frame& rep
 
 void open_question::use(connection_number connection) {
   in_use_ = connection;
+  note_reached();
   send_open();
 }
 
@@ -124,22 +168,30 @@ void open_question::lose(connection_number lost, const error& reason) {
   const auto is_lost = [lost](const auto& one) { return one.second == lost; };
   if (const auto gone = std::erase_if(asked_, is_lost); gone > 0) {
     missing_ += gone;
+    const auto unreached = port_.all_members().unreached;
+    missing_shards_.insert(unreached.begin(), unreached.end());
     note_end(0);
   }
   note_lost(lost, reason);
 }
 
 void open_question::note_lost(connection_number lost, const error& reason) {
-  if (said_to_ != lost)
+  // One that may be sent again waits for another connection.
+  if (!open_ || open_->repeatable || said_to_ != lost)
     return;
-  said_to_ = 0;
-  if (!open_ || open_->repeatable)
-    return;
-  open_->failed(reason);
+  fail(
+    {errc::disconnected,
+     "lost before the answer; whether it was done is unknown: " + reason.context});
+}
+
+void open_question::fail(const error& reason) {
+  const auto failed = std::move(open_->failed);
   open_.reset();
+  failed(reason);
 }
 
 void open_question::send_moved() {
+  note_reached();
   // A request that may have been executed is sent again only if it may be.
   if (open_ && (said_to_ == 0 || open_->repeatable))
     send_open();

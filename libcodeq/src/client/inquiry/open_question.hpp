@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 namespace codeq::client {
@@ -31,6 +33,8 @@ struct reached_members {
   std::vector<connection_number> connections;
   /// Number of those that serve shards and are not connected; 1 before the first map.
   std::size_t missing = 0;
+  /// The shards whose coordinator is not connected or not known, ascending.
+  std::vector<shard_id> unreached{};
 };
 
 /// The question's interface to its driver. Calls return before they call the question back.
@@ -53,6 +57,12 @@ public:
   [[nodiscard]] virtual connection_number connection_of(shard_id shard) const = 0;
 
   [[nodiscard]] virtual reached_members all_members() const = 0;
+
+  /// In a cluster: which coordinator serves the shard, for people.
+  [[nodiscard]] virtual std::string place_of(shard_id shard) const = 0;
+
+  /// In a cluster: why the shard is not reached. @pre connection_of(shard) == 0
+  [[nodiscard]] virtual error unreached(shard_id shard) const = 0;
 };
 
 /// At most one open request of an operator's tool: which connection it is sent on, when it is sent
@@ -65,6 +75,11 @@ public:
   explicit open_question(open_question_port& port) : port_(port) {}
 
   void ask(actors::ask_coordinator question);
+
+  /// Ends the open request, since its caller has waited long enough. Returns why a request for a
+  /// shard of a cluster has no answer: `disconnected` when the shard is not reached or not served,
+  /// `timeout` when it has not answered. Empty for another request, and when none is open.
+  [[nodiscard]] std::optional<error> give_up(duration waited);
 
   /// The wait for links to all coordinators is over, for the request with that number.
   void ask_members(std::uint64_t number);
@@ -95,20 +110,35 @@ private:
   /// The connection for a request: in a cluster that of its shard, if it has one; 0: none is up.
   [[nodiscard]] connection_number way_of(const protocol::wire_frame& request) const;
 
+  /// In a cluster, the shard that the open request is for, if it is for one. @pre one is open
+  [[nodiscard]] std::optional<shard_id> open_shard() const;
+
+  /// Why a shard that is reached has not answered.
+  [[nodiscard]] error unanswered(shard_id shard, duration waited) const;
+
+  /// Forgets that shards were away that are reached again.
+  void note_reached();
+
   void note_lost(connection_number lost, const error& reason);
+  /// @pre a request is open
+  void fail(const error& reason);
   void note_end(std::uint64_t number);
 
   open_question_port& port_;
   connection_number in_use_ = 0;
   std::uint64_t number_ = 0;
   std::optional<actors::ask_coordinator> open_;
-  /// The connection that the open request was sent on, so that it may have been executed there; 0
-  /// when it was not sent, or refused without effect.
+  /// The connection that the open request was sent on last, which may be lost, so that it may have
+  /// been executed there; 0 when it was not sent, or refused without effect.
   connection_number said_to_ = 0;
   /// The requests to all coordinators that are not answered, by their numbers.
   std::map<std::uint64_t, connection_number> asked_;
-  /// Coordinators whose answer will not come.
+  /// Coordinators whose answer will not come, and their shards.
   std::size_t missing_ = 0;
+  std::set<shard_id> missing_shards_;
+  /// The shards that were not reached when a request for one of them was given up, nor since. A
+  /// request for one of them fails at once, so that a command for all shards waits for one only.
+  std::set<shard_id> away_;
   /// A call of `ask_members` was requested.
   bool waits_for_members_ = false;
 };

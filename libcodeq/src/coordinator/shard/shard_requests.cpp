@@ -120,7 +120,10 @@ result<void> shard::check_room(const instant& now) {
 
 result<void> shard::check_replicas() const {
   if (!port_.accepts_writes())
-    return error{errc::unavailable, "too few replicas of the shard are in sync for new writes"};
+    return error{
+      errc::unavailable,
+      "too few replicas of shard " + std::to_string(value(state_->id))
+        + " are in sync for new writes"};
   return {};
 }
 

@@ -158,12 +158,17 @@ enqueue_desk::submit(const std::string& tenant, const task_spec& task, done_func
     else
       done(answers.error());
   };
-  return {number, to.outbox.submit(std::move(tasks), std::move(end))};
+  return {number, to.outbox.submit(std::move(tasks), std::move(end)), shard};
 }
 
 void enqueue_desk::give_up(const enqueue_ticket& ticket, const error& reason) {
   if (ticket.submission != 0)
     lanes_[ticket.lane]->outbox.give_up(ticket.submission, reason);
+}
+
+bool enqueue_desk::withdraw(const enqueue_ticket& ticket, const error& reason) {
+  return ticket.submission != 0
+         && lanes_[ticket.lane]->outbox.withdraw(ticket.submission, reason);
 }
 
 result<std::optional<client::enqueue_outbox::retry>>

@@ -24,6 +24,8 @@ namespace codeq::http {
 struct enqueue_ticket {
   std::size_t lane = 0;
   std::uint64_t submission = 0;
+  /// In a cluster: the shard of its task, if no other may have it.
+  std::optional<shard_id> shard{};
 };
 
 /// The enqueues of all tenants. Each tenant has its own producer session, window and bounded number
@@ -60,6 +62,10 @@ public:
   /// Ends an enqueue with `reason` and frees its place; does nothing when the enqueue has ended. A
   /// shard that already received the request may still add the task.
   void give_up(const enqueue_ticket& ticket, const error& reason);
+
+  /// The same unless the enqueue was sent to a shard; then no shard adds the task. Returns false
+  /// when it was sent, or has ended.
+  bool withdraw(const enqueue_ticket& ticket, const error& reason);
 
   /// Handles a reply, and returns a retry when the shard asked for one. Errors: `protocol_error`.
   [[nodiscard]] result<std::optional<client::enqueue_outbox::retry>>

@@ -38,20 +38,6 @@ actors::connection_actor far_shards::claims_connection_of(shard_id shard) const 
   return to && node_of(shard) != options_.node ? *to : actors::connection_actor{};
 }
 
-std::string far_shards::place_of(shard_id shard) const {
-  const auto name = "shard " + std::to_string(value(shard));
-  const auto* place = peers_.map().of(shard);
-  return place ? name + " is served by coordinator " + place->node + " at " + place->address
-               : name + " is served by no coordinator that is known here yet";
-}
-
-error far_shards::unreached(shard_id shard) const {
-  const auto* known = peers_.map().of(shard);
-  return {
-    errc::disconnected,
-    place_of(shard) + (known ? ", which cannot be reached from here at present" : "")};
-}
-
 client::peers::members far_shards::others() const {
   return peers_.all_members(options_.node);
 }

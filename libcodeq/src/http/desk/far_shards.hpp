@@ -55,13 +55,13 @@ public:
   [[nodiscard]] actors::connection_actor claims_connection_of(shard_id shard) const;
 
   /// Which coordinator serves a shard, for people.
-  [[nodiscard]] std::string place_of(shard_id shard) const;
+  [[nodiscard]] std::string place_of(shard_id shard) const { return peers_.place_of(shard); }
 
   /// The name of the coordinator that serves the shard; empty when it is not known.
   [[nodiscard]] std::string node_of(shard_id shard) const;
 
   /// Why a shard cannot be reached.
-  [[nodiscard]] error unreached(shard_id shard) const;
+  [[nodiscard]] error unreached(shard_id shard) const { return peers_.unreached(shard); }
 
   /// The other coordinators that serve shards.
   [[nodiscard]] client::peers::members others() const;

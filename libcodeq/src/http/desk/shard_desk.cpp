@@ -190,10 +190,14 @@ shard_desk::enqueue(const std::string& tenant, const task_spec& task, then<enque
 }
 
 void shard_desk::give_up(const enqueue_ticket& ticket) {
+  if (withdraw_unreached(ticket))
+    return;
+  const auto away = why_unreached(ticket);
   enqueues_.give_up(
     ticket,
     {errc::timeout,
-     "the shard did not answer the enqueue in time; whether the task was added is unknown"});
+     "the shard did not answer the enqueue in time; whether the task was added is unknown"
+       + (away.empty() ? "" : "; " + away)});
 }
 
 void shard_desk::describe(const client::task_address& task, then<task_detail> done) {

@@ -5,6 +5,7 @@
 #include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 
+#include "actors/ask_coordinator.hpp"
 #include "base/clock.hpp"
 #include "base/coordinator_counts.hpp"
 #include "client/operator_questions.hpp"
@@ -171,6 +172,9 @@ public:
   /// In a cluster: why a shard cannot be reached at present; empty when it can.
   [[nodiscard]] std::string why_unreached(std::uint16_t shard) const;
 
+  /// The same for the shard of an enqueue, if it is the only one that may have the task.
+  [[nodiscard]] std::string why_unreached(const enqueue_ticket& ticket) const;
+
   /// The shards' time.
   [[nodiscard]] timestamp now() { return options_.clock->now().shard; }
 
@@ -189,8 +193,13 @@ public:
   enqueue_ticket
   enqueue(const std::string& tenant, const task_spec& task, then<enqueued_task> done);
 
-  /// Ends an enqueue with `timeout` and frees its place; does nothing when the enqueue has ended.
+  /// Ends an enqueue with `timeout`, or with `disconnected` when its shard is not reached and did
+  /// not get it, and frees its place; does nothing when the enqueue has ended.
   void give_up(const enqueue_ticket& ticket);
+
+  /// Ends an enqueue with `disconnected` if its shard is not reached for as long as a question
+  /// waits for one, and did not get it.
+  void await_shard(const enqueue_ticket& ticket);
   void describe(const client::task_address& task, then<task_detail> done);
 
   /// The same for a task that was created just now, in the call of `enqueue`'s `done`: as it was
@@ -221,8 +230,8 @@ public:
   /// Workers of all coordinators that have answered.
   struct worker_sum {
     std::vector<base::worker_counts> workers{};
-    /// Number of coordinators that have not.
-    std::size_t missing = 0;
+    /// Those that have not, and the shards that no coordinator has told of.
+    actors::missing_answers missing{};
   };
 
   using workers_result = result<worker_sum>;
@@ -382,6 +391,8 @@ private:
   // In a cluster.
 
   void connect_far();
+  /// Ends an enqueue whose shard is not reached and did not get it; false for any other.
+  bool withdraw_unreached(const enqueue_ticket& ticket);
   /// Sends a frame of a lease to its shard. Errors: `disconnected` when that is not reached.
   [[nodiscard]] result<void> send_lease(shard_id shard, const protocol::wire_frame& frame);
   /// A bounded read of a shard: `start` begins it, or `fail` ends it.
@@ -422,15 +433,20 @@ private:
   void give_back_late(const protocol::claim_news& news);
   void add_others(base::coordinator_counts sum, std::function<void(const stats_result&)> done);
   void add_others(worker_sum sum, std::function<void(const workers_result&)> done);
-  /// Asks the other coordinators a question; calls `take` with each answer and then `done` with the
-  /// number of those that did not answer. `origin`: as for `ask`.
+  /// Asks the other coordinators a question; calls `take` with each answer and then `done` with
+  /// those that did not answer. `origin`: as for `ask`.
   template <class T, class S>
   void ask_others(
     const client::question& question,
     result<client::answered<T>> (*read)(const protocol::frame<S>&),
     std::function<void(T)> take,
-    std::function<void(std::size_t)> done,
+    std::function<void(const actors::missing_answers&)> done,
     const core::origin_ptr& origin = {});
+
+  /// The shards that are neither here nor at another coordinator that is connected and none of the
+  /// `silent` ones.
+  [[nodiscard]] std::vector<shard_id>
+  shards_without(const std::vector<actors::connection_actor>& silent) const;
 
   void start_claim(std::uint64_t name, claim_wish wish, claim_events events);
 

@@ -95,6 +95,25 @@ std::string shard_desk::why_unreached(std::uint16_t shard) const {
   return is_reached ? std::string() : far_->unreached(shard_id{shard}).context;
 }
 
+std::string shard_desk::why_unreached(const enqueue_ticket& ticket) const {
+  return ticket.shard ? why_unreached(value(*ticket.shard)) : std::string();
+}
+
+bool shard_desk::withdraw_unreached(const enqueue_ticket& ticket) {
+  const auto away = why_unreached(ticket);
+  return !away.empty()
+         && enqueues_.withdraw(ticket, {errc::disconnected, away + "; the task was not added"});
+}
+
+void shard_desk::await_shard(const enqueue_ticket& ticket) {
+  if (why_unreached(ticket).empty())
+    return;
+  after(shard_wait, [this, ticket] {
+    if (!stopped_)
+      withdraw_unreached(ticket);
+  });
+}
+
 void shard_desk::take(const frame_arrived& m) {
   if (m.frame.type == protocol::frame_type<schema::ClaimNews>)
     take_claim_news(m.frame);
@@ -306,25 +325,30 @@ void shard_desk::ask_others(
   const client::question& question,
   result<client::answered<T>> (*read)(const protocol::frame<S>&),
   std::function<void(T)> take,
-  std::function<void(std::size_t)> done,
+  std::function<void(const actors::missing_answers&)> done,
   const core::origin_ptr& origin) {
   auto others = far_->others();
   struct round {
     std::size_t open = 0;
     std::size_t missing = 0;
-    std::function<void(std::size_t)> done;
+    std::function<void(const actors::missing_answers&)> done;
+    std::vector<actors::connection_actor> silent{};
   };
   auto asked = std::make_shared<round>(
     round{others.connections.size(), others.missing, std::move(done)});
+  auto finish = [this, asked] { asked->done({asked->missing, shards_without(asked->silent)}); };
   if (asked->open == 0)
-    return asked->done(asked->missing);
-  auto end_one = [asked](bool is_missing) {
-    asked->missing += is_missing ? 1 : 0;
-    if (--asked->open == 0)
-      asked->done(asked->missing);
-  };
+    return finish();
   for (const auto& connection : others.connections) {
     const auto number = ++last_number_;
+    auto end_one = [asked, finish, connection](bool is_missing) {
+      if (is_missing) {
+        ++asked->missing;
+        asked->silent.push_back(connection);
+      }
+      if (--asked->open == 0)
+        finish();
+    };
     auto answered = [read, take, end_one](const protocol::wire_frame& wire) {
       auto frame = protocol::frame<S>::parse(wire.body);
       auto told = frame ? read(*frame) : result<client::answered<T>>(frame.error());
@@ -347,6 +371,19 @@ void shard_desk::ask_others(
   }
 }
 
+std::vector<shard_id>
+shard_desk::shards_without(const std::vector<actors::connection_actor>& silent) const {
+  std::vector<shard_id> missing;
+  for (std::uint16_t i = 0; i < shard_count(); ++i) {
+    const auto* to = far_->connection_of(shard_id{i});
+    const auto is_told = to && far_->node_of(shard_id{i}) != options_.cluster->node
+                         && std::find(silent.begin(), silent.end(), *to) == silent.end();
+    if (!is_here(i) && !is_told)
+      missing.push_back(shard_id{i});
+  }
+  return missing;
+}
+
 void shard_desk::add_others(
   base::coordinator_counts sum, std::function<void(const stats_result&)> done) {
   if (!far_)
@@ -360,9 +397,9 @@ void shard_desk::add_others(
   };
   ask_others<coordinator_stats>(
     client::ask_stats(), &client::read_stats, std::function<void(coordinator_stats)>(take),
-    [this, all, are_shards_known, done = std::move(done)](std::size_t missing) {
+    [this, all, are_shards_known, done = std::move(done)](const actors::missing_answers& missing) {
       const auto shards = *are_shards_known ? std::optional{all->shards} : std::nullopt;
-      client::set_missing(all->gauges, missing, shards, shard_count());
+      client::set_missing(all->gauges, missing.coordinators, shards, shard_count());
       done(std::move(*all));
     });
 }
@@ -375,7 +412,7 @@ void shard_desk::add_others(worker_sum sum, std::function<void(const workers_res
   ask_others<std::vector<worker_info>>(
     client::ask_workers(), &client::read_workers,
     std::function<void(std::vector<worker_info>)>(take),
-    [all, done = std::move(done)](std::size_t missing) {
+    [all, done = std::move(done)](const actors::missing_answers& missing) {
       all->missing = missing;
       done(std::move(*all));
     });
@@ -460,7 +497,10 @@ void shard_desk::drain_worker(
   elsewhere.is_audited = false;
   ask_others<std::vector<worker_info>>(
     client::ask_drain(name, is_drained), &client::read_workers,
-    std::function<void(std::vector<worker_info>)>(take), std::move(finish),
+    std::function<void(std::vector<worker_info>)>(take),
+    [finish = std::move(finish)](const actors::missing_answers& missing) {
+      finish(missing.coordinators);
+    },
     std::make_shared<const core::command_origin>(std::move(elsewhere)));
 }
 
@@ -472,7 +512,7 @@ void shard_desk::gather_cluster(
   auto take = [all](cluster_status part) { client::add(*all, std::move(part)); };
   ask_others<cluster_status>(
     client::ask_cluster({}), &client::read_cluster, std::function<void(cluster_status)>(take),
-    [all, done = std::move(done)](std::size_t) { done(*all); });
+    [all, done = std::move(done)](const actors::missing_answers&) { done(*all); });
 }
 
 } // namespace codeq::http

@@ -70,7 +70,7 @@ void show_workers(gateway_context& context, const exchange_ptr& call) {
   context.desk.workers([call](const shard_desk::workers_result& all) {
     if (!all)
       return call->answer(refusal_of(all.error()));
-    say_missing(*call, {all->missing});
+    say_missing(*call, {all->missing.coordinators, all->missing.shards.size()});
     base::json_writer json;
     json.begin_object();
     write_workers(json, all->workers, *call->by);

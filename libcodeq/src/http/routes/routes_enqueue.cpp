@@ -134,7 +134,9 @@ void enqueue_one(
     };
     open->push_back(context.webhooks.add(added->id, task->tenant, webhook, std::move(remembered)));
   };
-  item.open->push_back(context.desk.enqueue(task->tenant, *task, std::move(shown)));
+  const auto ticket = context.desk.enqueue(task->tenant, *task, std::move(shown));
+  context.desk.await_shard(ticket);
+  item.open->push_back(ticket);
 }
 
 void enqueue(gateway_context& context, const exchange_ptr& call) {

@@ -261,7 +261,14 @@ void outgoing::take(error_code failure) {
   if (failure)
     return fail(is_malformed ? errc::protocol_error : errc::disconnected, failure);
   auto& message = parser_->get();
-  finish(outgoing_answer{message.result_int(), std::move(message.body())});
+  outgoing_answer answer{message.result_int(), std::move(message.body())};
+  for (const auto& one : message) {
+    const auto name = one.name_string();
+    const auto value = one.value();
+    answer.fields.emplace_back(
+      std::string(name.data(), name.size()), std::string(value.data(), value.size()));
+  }
+  finish(std::move(answer));
 }
 
 void outgoing::finish(result<outgoing_answer> answer) {

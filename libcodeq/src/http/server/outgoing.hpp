@@ -46,7 +46,9 @@ struct outgoing_request {
 
 struct outgoing_answer {
   unsigned status = 0;
-  std::string body;
+  std::string body{};
+  /// Names and values of the header's fields.
+  std::vector<std::pair<std::string, std::string>> fields{};
 };
 
 /// How the words of an error begin when no connection came about.

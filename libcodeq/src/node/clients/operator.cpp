@@ -43,8 +43,8 @@ template <class T, class S>
 result<T> operator_client::impl::ask_all(
   client::question question,
   result<client::answered<T>> (*read)(const protocol::frame<S>&),
-  std::size_t& missing) {
-  using whole = std::pair<T, std::size_t>;
+  actors::missing_answers& missing) {
+  using whole = std::pair<T, actors::missing_answers>;
   auto slot = std::make_shared<client::answer_slot<whole>>();
   auto sum = std::make_shared<result<T>>(T{});
   actors::ask_coordinator wish;
@@ -63,7 +63,7 @@ result<T> operator_client::impl::ask_all(
     return {};
   };
   wish.failed = [slot](const error& reason) { slot->put(reason); };
-  wish.completed = [slot, sum](std::size_t gone) {
+  wish.completed = [slot, sum](const actors::missing_answers& gone) {
     if (*sum)
       slot->put(whole{std::move(**sum), gone});
     else
@@ -75,7 +75,7 @@ result<T> operator_client::impl::ask_all(
     return node::no_answer(options.timeout);
   if (!*answer)
     return answer->error();
-  missing = (*answer)->second;
+  missing = std::move((*answer)->second);
   return std::move((*answer)->first);
 }
 
@@ -102,21 +102,22 @@ result<std::vector<client::queue_part>> operator_client::impl::ask_fairness(
   if (!told)
     return told.error();
   if (!told->missing.empty())
-    return node::no_shard(told->missing.front(), options.timeout);
+    return told->silence;
   return std::move(told->parts);
 }
 
 result<void> operator_client::impl::check_exists(const queue_address& queue) {
   auto found =
-    ask_each_shard(queue, [&](std::uint16_t shard) { return client::show_queue(shard, queue); });
+    ask_parts([&](std::uint16_t shard) { return client::show_queue(shard, queue); });
   // The refusal of the change itself tells whose token it takes, instead of who may look.
   if (!found && found.error().code == errc::unauthorized)
     return {};
   if (!found)
     return found.error();
-  if (found->exists)
+  if (client::is_known(found->parts))
     return {};
-  return node::unknown_queue(queue);
+  // A shard that did not answer may know the queue.
+  return found->missing.empty() ? node::unknown_queue(queue) : found->silence;
 }
 
 result<std::uint64_t> operator_client::impl::change_many(
@@ -377,37 +378,40 @@ result<std::uint64_t> operator_client::purge_tenant(const std::string& tenant) {
 }
 
 result<coordinator_stats> operator_client::stats() {
-  std::size_t missing = 0;
+  actors::missing_answers missing;
   auto sum = impl_->ask_all(client::ask_stats(), client::read_stats, missing);
-  if (sum) {
-    const auto shards = sum->are_shards_known ? std::optional{sum->shards} : std::nullopt;
-    client::set_missing(sum->gauges, missing, shards, impl_->shard_count());
-  }
+  if (sum)
+    client::set_missing(*sum, std::move(missing), impl_->shard_count());
   return sum;
 }
 
-result<std::vector<worker_info>> operator_client::workers() {
-  std::size_t missing = 0;
-  return impl_->ask_all(client::ask_workers(), client::read_workers, missing);
+result<worker_list> operator_client::workers() {
+  actors::missing_answers missing;
+  auto sum = impl_->ask_all(client::ask_workers(), client::read_workers, missing);
+  if (!sum)
+    return sum.error();
+  return worker_list{std::move(*sum), std::move(missing.shards)};
 }
 
 result<void> operator_client::drain_worker(const std::string& name, bool is_drained) {
   // Without a name the request would ask for the list of all workers.
   if (name.empty())
     return client::check_drained(name, is_drained, {}, 0);
-  std::size_t missing = 0;
+  actors::missing_answers missing;
   auto told = impl_->ask_all(client::ask_drain(name, is_drained), client::read_workers, missing);
   if (!told)
     return told.error();
-  return client::check_drained(name, is_drained, *told, missing);
+  return client::check_drained(name, is_drained, *told, missing.coordinators);
 }
 
 result<audit_page> operator_client::audit(const audit_filter& filter) {
   if (filter.limit < 1 || filter.limit > limits::audited_max)
     return node::out_of_range("limit", filter.limit, 1, limits::audited_max);
-  auto parts = impl_->ask_shards<client::audit_part>([&](std::uint16_t shard, duration most) {
+  constexpr bool needs_first = false;
+  auto ask_one = [&](std::uint16_t shard, duration most) {
     return impl_->ask_for(most, client::ask_audit(filter, shard), client::read_audit);
-  });
+  };
+  auto parts = impl_->ask_shards<client::audit_part>(ask_one, needs_first);
   if (!parts)
     return parts.error();
   audit_page page;
@@ -431,11 +435,12 @@ result<backup_status> operator_client::backup() {
 }
 
 result<cluster::told_backups> operator_client::impl::backups_of_all(const backup_wish& wish) {
-  std::size_t missing = 0;
+  actors::missing_answers missing;
   auto all = ask_all(client::ask_backup(wish), client::read_backup_of_one, missing);
-  if (all && missing > 0)
+  if (all && missing.coordinators > 0)
     return error{
-      errc::unavailable, std::to_string(missing) + " coordinators of the cluster do not answer"};
+      errc::unavailable,
+      std::to_string(missing.coordinators) + " coordinators of the cluster do not answer"};
   return all;
 }
 
@@ -444,7 +449,7 @@ result<std::string> operator_client::log_level(const std::string& level) {
 }
 
 result<cluster_status> operator_client::impl::whole_cluster() {
-  std::size_t missing = 0;
+  actors::missing_answers missing;
   return ask_all(client::ask_cluster({}), client::read_cluster, missing);
 }
 

@@ -20,13 +20,6 @@ error after_shards(const error& reason, std::uint16_t done, std::uint16_t all) {
       + " shards, ask again for the rest"};
 }
 
-error no_shard(shard_id shard, duration waited) {
-  return {
-    errc::timeout,
-    "shard " + std::to_string(value(shard)) + " did not answer within "
-      + std::to_string(waited.count()) + " ms"};
-}
-
 bool is_silence(const error& reason) {
   return reason.code == errc::timeout || reason.code == errc::disconnected;
 }

@@ -18,11 +18,11 @@ namespace codeq::node {
 /// A request that `done` of `all` shards have carried out.
 [[nodiscard]] error after_shards(const error& reason, std::uint16_t done, std::uint16_t all);
 
-/// The same of one shard.
-[[nodiscard]] error no_shard(shard_id shard, duration waited);
-
 /// The shard has said nothing, or not as far as is known.
 [[nodiscard]] bool is_silence(const error& reason);
+
+/// How long the actor of a client has to say why a request has no answer.
+inline constexpr duration give_up_wait{1000};
 
 /// How long the shards after a silent one have for their answers.
 inline constexpr duration next_silence{1000};

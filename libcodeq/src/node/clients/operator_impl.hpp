@@ -24,6 +24,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -97,26 +98,34 @@ struct operator_client::impl {
     result<client::answered<T>> (*read)(const protocol::frame<S>&),
     bool repeatable = true);
 
+  /// The end of a wait for the answer to the request that is open: why there is none, if it has not
+  /// come by then.
+  template <class T>
+  result<T> give_up(const std::shared_ptr<client::answer_slot<T>>& slot, duration waited);
+
   /// The answers of the shards, in their order.
   template <class T>
   struct told_parts {
-    std::vector<T> parts;
+    std::vector<T> parts{};
     /// Those that have not answered, ascending.
-    std::vector<shard_id> missing;
+    std::vector<shard_id> missing{};
+    /// Why the first of them has not.
+    error silence{};
   };
 
-  /// Asks shard 0 and then the others; `of` creates the request, `ask_one` waits for its answer. A
-  /// shard that does not answer is left out, but for shard 0, without which nothing is changed.
+  /// Asks shard 0 and then the others; `ask_one` sends the request and waits for its answer. One
+  /// that does not answer is left out, but for shard 0 if `needs_first`: without it nothing is
+  /// changed. Error: that of the first shard when none answers.
   template <class T, class Ask>
-  result<told_parts<T>> ask_shards(Ask ask_one);
+  result<told_parts<T>> ask_shards(Ask ask_one, bool needs_first = true);
 
-  /// Sends a request to every coordinator and sums the replies; `missing`: the number of
-  /// coordinators whose part is not in the sum.
+  /// Sends a request to every coordinator and sums the replies; `missing`: those whose part is not
+  /// in the sum.
   template <class T, class S>
   result<T> ask_all(
     client::question question,
     result<client::answered<T>> (*read)(const protocol::frame<S>&),
-    std::size_t& missing);
+    actors::missing_answers& missing);
 
   /// The state of the cluster, of which each coordinator tells its part.
   result<cluster_status> whole_cluster();
@@ -187,7 +196,8 @@ struct operator_client::impl {
 };
 
 template <class T, class Ask>
-result<operator_client::impl::told_parts<T>> operator_client::impl::ask_shards(Ask ask_one) {
+result<operator_client::impl::told_parts<T>>
+operator_client::impl::ask_shards(Ask ask_one, bool needs_first) {
   told_parts<T> told;
   const auto shards = shard_count();
   auto most = options.timeout;
@@ -195,7 +205,9 @@ result<operator_client::impl::told_parts<T>> operator_client::impl::ask_shards(A
     auto part = ask_one(shard, most);
     if (part) {
       told.parts.push_back(std::move(*part));
-    } else if (shard > 0 && node::is_silence(part.error())) {
+    } else if ((shard > 0 || !needs_first) && node::is_silence(part.error())) {
+      if (told.missing.empty())
+        told.silence = part.error();
       told.missing.push_back(shard_id{shard});
       // One that is away is seldom alone.
       most = std::min(most, node::next_silence);
@@ -204,6 +216,8 @@ result<operator_client::impl::told_parts<T>> operator_client::impl::ask_shards(A
       return done > 0 ? node::after_shards(part.error(), done, shards) : part.error();
     }
   }
+  if (told.parts.empty() && !told.missing.empty())
+    return told.silence;
   return told;
 }
 
@@ -229,16 +243,24 @@ result<T> operator_client::impl::ask_until(
     slot->put(std::move(told->answer));
     return {};
   };
-  wish.failed = [slot](const error& reason) {
-    slot->put(error{
-      errc::disconnected,
-      "lost before the answer; whether it was done is unknown: " + reason.context});
-  };
+  wish.failed = [slot](const error& reason) { slot->put(reason); };
   wish.repeatable = repeatable;
   caf::anon_send(actor, std::move(wish));
   if (auto answer = slot->wait(end))
     return std::move(*answer);
-  return node::no_answer(most);
+  return give_up(slot, most);
+}
+
+template <class T>
+result<T> operator_client::impl::give_up(
+  const std::shared_ptr<client::answer_slot<T>>& slot, duration waited) {
+  auto told = [slot, waited](const std::optional<error>& why) {
+    slot->put(why.value_or(node::no_answer(waited)));
+  };
+  caf::anon_send(actor, actors::give_up_question{waited, std::move(told)});
+  if (auto answer = slot->wait(client::deadline_after(node::give_up_wait)))
+    return std::move(*answer);
+  return node::no_answer(waited);
 }
 
 } // namespace codeq

@@ -103,7 +103,7 @@ result<std::vector<limit_info>> operator_client::list_limits(const std::string& 
   if (!parts)
     return parts.error();
   if (!parts->missing.empty())
-    return node::no_shard(parts->missing.front(), impl_->options.timeout);
+    return parts->silence;
   return client::merge_limits(tenant, parts->parts);
 }
 
@@ -119,7 +119,7 @@ operator_client::limit_keys(const limit_address& limit, const limit_keys_request
   if (!parts)
     return parts.error();
   if (!parts->missing.empty())
-    return node::no_shard(parts->missing.front(), impl_->options.timeout);
+    return parts->silence;
   return client::merge_limit_keys(limit, std::move(parts->parts), page.limit);
 }
 

@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -208,8 +209,8 @@ struct producer::impl {
   using tasks_ptr = std::shared_ptr<const protocol::encoded_tasks>;
   using answers_slot = std::shared_ptr<client::answer_slot<enqueue_answers>>;
 
-  /// Encodes the tasks, takes room and passes the tasks to the actor. Errors: those of a task, and
-  /// `overloaded` without room until `until`.
+  /// Encodes the tasks, takes room and passes the tasks to the actor. Errors: those of a task;
+  /// without room until `until` those of `no_room`, which are the only retryable ones.
   result<tasks_ptr>
   submit(const std::vector<task_spec>& tasks, answered done, client::room::deadline until);
 
@@ -226,9 +227,15 @@ struct producer::impl {
   /// The shard of a cluster that all of the tasks belong to, if it is one.
   client::room::owner owner_of(const protocol::encoded_tasks& tasks);
 
+  /// Why the window has no room for a request. Errors: `overloaded`; `disconnected` when it is for
+  /// a shard that is not reached.
+  error no_room(client::room::owner of);
+
   /// The request was not sent; `cause` applies while there is a connection.
-  error not_sent(const std::string& cause, duration wait);
-  error not_answered(duration wait);
+  error not_sent(const error& cause, duration wait);
+
+  /// `unreached`: why a shard that the request waits for is not reached.
+  error not_answered(duration wait, const std::optional<error>& unreached);
   error not_ended(task_id task, duration wait);
 
   std::vector<std::string> coordinators;
@@ -263,7 +270,7 @@ result<producer::impl::tasks_ptr> producer::impl::submit(
   if (calling_back == this)
     room.take_over(bytes, owner);
   else if (!room.take(bytes, until, owner))
-    return window_is_full(owner);
+    return no_room(owner);
   auto is_unset = [](const task_spec& task) { return task.tenant.empty(); };
   bool is_advised = std::any_of(tasks.begin(), tasks.end(), is_unset);
   auto answered = [this, bytes, owner, is_advised, done = std::move(done)](
@@ -292,8 +299,8 @@ producer::impl::enqueue(const std::vector<task_spec>& tasks, duration wait) {
   auto slot = std::make_shared<client::answer_slot<enqueue_answers>>();
   auto put = [slot](result<enqueue_answers> answer) { slot->put(std::move(answer)); };
   auto submitted = submit(tasks, put, until);
-  if (!submitted && submitted.error().code == errc::overloaded)
-    return not_sent(submitted.error().context, wait);
+  if (!submitted && is_retryable(submitted.error().code))
+    return not_sent(submitted.error(), wait);
   if (!submitted)
     return submitted.error();
   if (auto answer = slot->wait(until))
@@ -303,31 +310,51 @@ producer::impl::enqueue(const std::vector<task_spec>& tasks, duration wait) {
 
 result<enqueue_answers>
 producer::impl::give_up(const tasks_ptr& tasks, const answers_slot& slot, duration wait) {
-  auto open = not_answered(wait);
-  auto unsent = not_sent(
-    "earlier requests are not answered, or the coordinator of its shard is not connected", wait);
-  caf::anon_send(
-    actor, actors::withdraw_tasks{tasks, std::move(unsent), [slot, open] { slot->put(open); }});
+  auto unsent = [this, wait](const std::optional<error>& unreached) {
+    const error full{errc::overloaded, "earlier requests are not answered"};
+    return not_sent(unreached.value_or(full), wait);
+  };
+  auto was_sent = [this, slot, wait](const std::optional<error>& unreached) {
+    slot->put(not_answered(wait, unreached));
+  };
+  caf::anon_send(actor, actors::withdraw_tasks{tasks, std::move(unsent), std::move(was_sent)});
   if (auto answer = slot->wait(client::deadline_after(withdraw_wait)))
     return std::move(*answer);
-  return open;
+  return not_answered(wait, std::nullopt);
 }
 
-error producer::impl::not_sent(const std::string& cause, duration wait) {
+error producer::impl::no_room(client::room::owner of) {
+  auto slot = std::make_shared<client::answer_slot<std::optional<error>>>();
+  auto put = [slot](const std::optional<error>& unreached) { slot->put(unreached); };
+  caf::anon_send(actor, actors::ask_unreached{of, std::move(put)});
+  const auto told = slot->wait(client::deadline_after(withdraw_wait));
+  const auto unreached = told ? told->value_or(std::nullopt) : std::nullopt;
+  if (of && unreached)
+    return *unreached;
+  auto why = window_is_full(of);
+  if (unreached)
+    why.context += "; " + unreached->context;
+  return why;
+}
+
+error producer::impl::not_sent(const error& cause, duration wait) {
   auto news = connection.latest();
-  auto why = news.up ? error{errc::overloaded, "not sent" + within(wait) + ": " + cause}
+  auto why = news.up ? error{cause.code, "not sent" + within(wait) + ": " + cause.context}
                      : no_connection(coordinators, news.reason, wait);
   why.context += "; nothing was enqueued";
   return why;
 }
 
-error producer::impl::not_answered(duration wait) {
+error
+producer::impl::not_answered(duration wait, const std::optional<error>& unreached) {
   error why{
     errc::timeout,
     "no answer" + within(wait)
       + "; the request was sent and goes on, whether its tasks were added is unknown"};
   if (auto news = connection.latest(); !news.up)
     why.context += "; " + client::no_connection(coordinators, news.reason, std::nullopt).context;
+  else if (unreached)
+    why.context += "; " + unreached->context;
   return why;
 }
 
