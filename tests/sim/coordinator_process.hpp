@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "coordinator/actors/shared_board.hpp"
 #include "coordinator/session/registrar.hpp"
+#include "coordinator/shared/shared_board.hpp"
 #include "sim/audit/auditor.hpp"
 #include "sim/network.hpp"
 #include "sim/sim_disk.hpp"

@@ -68,7 +68,7 @@ ROOMS = {
     "cluster": ("backup",),
     "client": ("inquiry",),
     "node": ("clients",),
-    "coordinator": ("shard", "store", "replica", "session", "actors", "hub"),
+    "coordinator": ("shard", "store", "replica", "session", "shared", "actors", "hub"),
     "worker": ("handlers", "node", "process", "host"),
     "http": ("server", "json", "claims", "desk", "webhooks", "wakeups", "operations", "dashboard",
              "routes", "gateway"),

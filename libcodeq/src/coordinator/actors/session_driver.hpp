@@ -3,11 +3,11 @@
 
 #include "base/clock.hpp"
 #include "coordinator/actors/coordinator_actors.hpp"
-#include "coordinator/actors/drained_workers.hpp"
-#include "coordinator/actors/enqueue_shares.hpp"
 #include "coordinator/actors/turn_loop.hpp"
-#include "coordinator/actors/unread_shares.hpp"
 #include "coordinator/session/session.hpp"
+#include "coordinator/shared/drained_workers.hpp"
+#include "coordinator/shared/enqueue_shares.hpp"
+#include "coordinator/shared/unread_shares.hpp"
 #include "observe/limit_meter.hpp"
 #include "security/rate_limiter.hpp"
 

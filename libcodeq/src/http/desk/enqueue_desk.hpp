@@ -6,7 +6,7 @@
 #include "codeq/task.hpp"
 
 #include "client/enqueue_outbox.hpp"
-#include "coordinator/actors/enqueue_shares.hpp"
+#include "coordinator/shared/enqueue_shares.hpp"
 #include "observe/limit_meter.hpp"
 
 #include <cstdint>
