@@ -8,33 +8,9 @@
 
 #include <caf/send.hpp>
 
-#include <algorithm>
-#include <array>
 #include <utility>
-#include <variant>
 
 namespace codeq::coordinator {
-
-namespace {
-
-bool is_purge(const core::audit_entry& entry) {
-  constexpr std::array purges{
-    operator_action::purge,
-    operator_action::dead_purge,
-    operator_action::queue_purge,
-    operator_action::tenant_purge};
-  return std::find(purges.begin(), purges.end(), entry.action) != purges.end();
-}
-
-/// True when an operator's command removed tasks. It is audited with every part of its changes.
-bool has_purged(const std::vector<core::event>& events) {
-  return std::any_of(events.begin(), events.end(), [](const core::event& event) {
-    const auto* audited = std::get_if<core::commands_audited>(&event);
-    return audited && std::any_of(audited->entries.begin(), audited->entries.end(), is_purge);
-  });
-}
-
-} // namespace
 
 shard_driver::~shard_driver() {
   if (shard_ && options_.loop)
@@ -213,9 +189,12 @@ void shard_driver::settled() {
     std::exchange(stopping_, std::nullopt)->deliver(true);
 }
 
-void shard_driver::commit(turn_commit turn, const std::vector<core::event>& events) {
-  if (options_.reserve && has_purged(events))
+void shard_driver::note_purge() {
+  if (options_.reserve)
     options_.reserve->note_purge();
+}
+
+void shard_driver::commit(turn_commit turn, const std::vector<core::event>&) {
   if (options_.loop && options_.loop->has_journal())
     options_.loop->commit(me(), std::move(turn));
   else

@@ -90,7 +90,8 @@ public:
   void settle_later();
   [[nodiscard]] caf::result<bool> stop();
 
-  void commit(turn_commit turn, const std::vector<core::event>& events) override;
+  void note_purge() override;
+  void commit(turn_commit turn, const std::vector<core::event>&) override;
   void raise_epoch() override;
   void reply(core::peer_id peer, protocol::peer_reply reply) override;
   void deliver(core::peer_id peer, task_delivery tasks) override;

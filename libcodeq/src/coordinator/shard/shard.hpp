@@ -70,6 +70,9 @@ public:
   /// the one after them.
   virtual void commit(turn_commit turn, const std::vector<core::event>& events) = 0;
 
+  /// In the turn that is committed next, an operator's command removes tasks.
+  virtual void note_purge() {}
+
   /// Requests another epoch of the store; answered by `begin_epoch`.
   virtual void raise_epoch() = 0;
 
