@@ -2,10 +2,11 @@
 #pragma once
 
 #include "base/clock.hpp"
+#include "coordinator/actors/node_log.hpp"
 #include "coordinator/actors/session_driver.hpp"
 #include "coordinator/session/registrar.hpp"
+#include "coordinator/shared/enqueue_shares.hpp"
 #include "observe/limit_meter.hpp"
-#include "observe/line_pace.hpp"
 #include "security/authenticator.hpp"
 
 #include <chrono>
@@ -83,9 +84,6 @@ public:
   void end_expired();
 
 private:
-  /// Log lines about the refused nodes of one address.
-  static constexpr std::uint32_t refusal_lines_per_second = 10;
-
   /// How often sessions are checked for expired tokens, while there are any that expire.
   static constexpr duration expiry_interval = std::chrono::seconds(1);
 
@@ -109,13 +107,21 @@ private:
 
   void attach(const attach_peer& who);
 
+  /// Reaches each shard: by `call` where the loop has it, and otherwise by the message.
+  template <class Call, class Message>
+  void tell_shards(Call call, const Message& message) {
+    for (std::size_t i = 0; i < options_.shards.size(); ++i)
+      if (!options_.loop || !call(*options_.loop, static_cast<shard_id>(i)))
+        self_->send(options_.shards[i], message);
+  }
+
   /// Tells the session of a worker whether an operator has drained it, now and at every change.
   void follow_drain(const session_options& options, const session_actor& session);
 
   registrar_internal_actor::pointer self_ = nullptr;
   registrar_driver_options options_;
   std::optional<registrar> registrar_;
-  observe::line_pace refusal_lines_{refusal_lines_per_second};
+  node_log log_;
   /// A call of `end_expired` is arranged.
   bool watches_expiry_ = false;
   std::uint64_t last_hello_ = 0;
