@@ -74,6 +74,9 @@ public:
 
   [[nodiscard]] result<void> review(const security::principal&) const override { return {}; }
 
+  /// The simulated nodes have no tokens.
+  void review_after(duration) override {}
+
 private:
   /// A connection whose hello was not answered yet.
   struct open_hello {

@@ -70,11 +70,8 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
   peers_.emplace(session.address(), peer);
   log_.connected(opening, from.remote);
   enqueue_payer payer{.shares = options_.enqueues};
-  if (const auto& bearer = opening.session.bearer) {
+  if (const auto& bearer = opening.session.bearer)
     payer.tenant = bearer->tenant;
-    if (bearer->expires)
-      watch_expiry();
-  }
   self_->send(from.connection, opening.ack.to_wire());
   if (opening.places)
     self_->send(from.connection, opening.places->to_wire());
@@ -166,17 +163,8 @@ result<void> registrar_driver::review(const security::principal& bearer) const {
   return options_.access->review(bearer);
 }
 
-void registrar_driver::watch_expiry() {
-  if (std::exchange(watches_expiry_, true))
-    return;
-  self_->delayed_send(self_, expiry_interval, expiry_tick{});
-}
-
-void registrar_driver::end_expired() {
-  watches_expiry_ = false;
-  registrar_->review_sessions();
-  if (registrar_->has_expiring_sessions())
-    watch_expiry();
+void registrar_driver::review_after(duration wait) {
+  self_->delayed_send(self_, wait, expiry_tick{});
 }
 
 void registrar_driver::forget(const caf::actor_addr& session) {
@@ -202,7 +190,7 @@ registrar_internal_actor::behavior_type drive_registrar(
   return {
     [self](const actors::peer_hello& m) { self->state.welcome(m); },
     [self](tokens_replaced) { self->state.hosted().review_sessions(); },
-    [self](expiry_tick) { self->state.end_expired(); },
+    [self](expiry_tick) { self->state.hosted().review_due(); },
     [self](stop_registrar) {
       self->state.hosted().stop();
       return true;

@@ -9,7 +9,6 @@
 #include "observe/limit_meter.hpp"
 #include "security/authenticator.hpp"
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -78,15 +77,9 @@ public:
   [[nodiscard]] std::shared_ptr<const security::principal>
   authenticate(const std::string& token) const override;
   [[nodiscard]] result<void> review(const security::principal& bearer) const override;
-
-  /// Ends the sessions whose tokens have expired, and arranges the next call while a session has a
-  /// token that expires.
-  void end_expired();
+  void review_after(duration wait) override;
 
 private:
-  /// How often sessions are checked for expired tokens, while there are any that expire.
-  static constexpr duration expiry_interval = std::chrono::seconds(1);
-
   struct connected {
     session_actor session;
     actors::connection_actor connection;
@@ -97,8 +90,6 @@ private:
     /// Null for other nodes than workers.
     std::shared_ptr<const worker_identity> worker{};
   };
-
-  void watch_expiry();
 
   [[nodiscard]] timestamp now() { return options_.clock->now().shard; }
 
@@ -122,8 +113,6 @@ private:
   registrar_driver_options options_;
   std::optional<registrar> registrar_;
   node_log log_;
-  /// A call of `end_expired` is arranged.
-  bool watches_expiry_ = false;
   std::uint64_t last_hello_ = 0;
   /// Hellos that are not decided yet.
   std::unordered_map<std::uint64_t, actors::peer_hello> hellos_;
