@@ -92,8 +92,8 @@ public:
     bool in_use = false;
     /// The connection to use from now on.
     std::optional<peer> instead;
-    /// Every coordinator has refused this client for good.
-    bool final = false;
+    /// Every coordinator refuses this client; see `actors::link_down::is_refused`.
+    bool all_refuse = false;
     /// The latest attempt to reach each coordinator has failed: no connection was accepted, or the
     /// peer spoke another protocol or has a certificate that is not accepted.
     bool unreachable = false;
@@ -137,7 +137,7 @@ public:
 private:
   struct state {
     std::optional<peer> up;
-    bool final = false;
+    bool is_refused = false;
     bool unreachable = false;
     /// Another link leads to its coordinator.
     bool is_closed = false;

@@ -81,7 +81,7 @@ void inquiry_state::use(const peer& connected) {
   settings_.tell(
     {.up = true,
      .shard_count = connected.store.shard_count,
-     .final = false,
+     .all_refuse = false,
      .reason = {},
      .tenant = connected.tenant});
   question_.use(number_of(connected.connection));
@@ -91,7 +91,7 @@ void inquiry_state::take_up(const actors::link_up& up) {
   auto came = peers_.take_up(up);
   if (!came)
     return settings_.tell(
-      {.up = false, .shard_count = 0, .final = false, .reason = came.error()});
+      {.up = false, .shard_count = 0, .all_refuse = false, .reason = came.error()});
   for (const auto& ended : came->replaced)
     question_.replace(number_of(ended), number_of(up.connection));
   follow(*came);
@@ -125,7 +125,7 @@ void inquiry_state::take_down(const actors::link_down& down) {
     settings_.tell(
       {.up = false,
        .shard_count = 0,
-       .final = loss.final,
+       .all_refuse = loss.all_refuse,
        .reason = down.reason,
        .unreachable = loss.unreachable});
 }

@@ -47,7 +47,7 @@ void dispatcher_driver::take_link_up(const actors::link_up& up) {
 
 void dispatcher_driver::take_link_down(const actors::link_down& down) {
   links_[down.link].connection = nullptr;
-  dispatcher_->take_link_down(down.link, down.reason, down.final);
+  dispatcher_->take_link_down(down.link, down.reason, down.is_refused);
 }
 
 void dispatcher_driver::take_links(std::vector<actors::link_actor> links) {
