@@ -6,8 +6,8 @@ import posixpath
 import re
 
 # The headers of include/codeq that are vocabulary; the others are facades.
-VOCABULARY = {"bytes", "cluster_status", "fwd", "ids", "limits", "operator_types", "result",
-              "schedule", "task", "time"}
+VOCABULARY = {"bytes", "cluster_status", "fwd", "ids", "limits", "operator_types", "queue",
+              "result", "schedule", "task", "task_limits", "time"}
 
 # Folder of libcodeq/src -> folders below it that it may include, besides itself and vocabulary.
 BELOW = {

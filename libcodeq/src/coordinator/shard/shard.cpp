@@ -2,6 +2,7 @@
 #include "coordinator/shard/shard.hpp"
 
 #include "codeq/limits.hpp"
+#include "codeq/operator_types.hpp"
 
 #include "core/state/epoch.hpp"
 #include "core/state/survivors.hpp"
