@@ -139,6 +139,7 @@ peers::arrival peers::take_places(const actors::from_link<schema::ClusterMap>& t
 }
 
 peers::arrival peers::retry() {
+  will_retry_ = false;
   return carry_out(routes_->retry());
 }
 
@@ -159,7 +160,7 @@ peers::arrival peers::carry_out(cluster::shard_routes::changes changes) {
       came.use = states_[*in_use_].up;
   }
   came.resend = std::move(changes.resend);
-  came.retries = changes.retries;
+  came.retries = changes.retries && !std::exchange(will_retry_, true);
   return came;
 }
 

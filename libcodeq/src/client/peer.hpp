@@ -73,7 +73,7 @@ public:
     std::vector<actors::connection_actor> replaced{};
     /// In a cluster: the shards whose unanswered requests are to be sent again, ascending.
     std::vector<shard_id> resend;
-    /// Call `retry` after `tuning::not_here_pause`.
+    /// Call `retry` after `tuning::not_here_pause`; said once until then.
     bool retries = false;
   };
 
@@ -153,6 +153,8 @@ private:
   std::vector<state> states_;
   std::optional<cluster::shard_routes> routes_;
   std::optional<std::size_t> in_use_;
+  /// A call of `retry` was asked for.
+  bool will_retry_ = false;
 };
 
 } // namespace codeq::client

@@ -141,7 +141,6 @@ void producer_state::take_places(const actors::from_link<schema::ClusterMap>& to
 }
 
 void producer_state::retry_shards() {
-  will_retry_shards_ = false;
   follow(peers_.retry());
 }
 
@@ -160,7 +159,7 @@ void producer_state::follow(const peers::arrival& came) {
     outbox_->resend(came.resend);
     watches_.resend(came.resend);
   }
-  if (came.retries && !std::exchange(will_retry_shards_, true))
+  if (came.retries)
     self_->delayed_send(self_, tuning::not_here_pause, actors::shards_due{});
 }
 

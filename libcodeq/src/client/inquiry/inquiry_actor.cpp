@@ -102,7 +102,6 @@ void inquiry_state::take_places(const actors::from_link<schema::ClusterMap>& tol
 }
 
 void inquiry_state::retry_shards() {
-  will_retry_shards_ = false;
   follow(peers_.retry());
 }
 
@@ -111,7 +110,7 @@ void inquiry_state::follow(const peers::arrival& came) {
     use(*came.use);
   else if (!came.resend.empty())
     question_.send_moved();
-  if (came.retries && !std::exchange(will_retry_shards_, true))
+  if (came.retries)
     self_->delayed_send(self_, tuning::not_here_pause, actors::shards_due{});
 }
 
