@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/operator_types.hpp"
+#include "codeq/queue.hpp"
 #include "codeq/task.hpp"
+#include "codeq/task_limits.hpp"
 
 #include "config/option_set.hpp"
 

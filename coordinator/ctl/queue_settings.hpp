@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/operator_types.hpp"
+#include "codeq/queue.hpp"
 
 #include "base/json_writer.hpp"
 #include "config/option_set.hpp"

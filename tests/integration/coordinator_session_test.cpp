@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "base/tuning.hpp"
+#include "coordinator/actors/frame_sinks.hpp"
 #include "coordinator/actors/session_driver.hpp"
 #include "protocol/error_code.hpp"
 #include "protocol/reply.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "integration/http_fixture.hpp"
 
-#include "coordinator/actors/shared_board.hpp"
+#include "coordinator/shared/shared_board.hpp"
 #include "http/server/target.hpp"
 #include "storage/recovery/recovery.hpp"
 

@@ -85,7 +85,7 @@ TEST_F(TransportTest, AnUnauthorizedLinkIsDownUntilTheCoordinatorKnowsItsToken) 
 
   auto down = expect<actors::link_down>(link_events);
   EXPECT_EQ(down.reason, (error{errc::unauthorized, "said the test"}));
-  EXPECT_TRUE(down.final);
+  EXPECT_TRUE(down.is_refused);
   accept(expect_hello());
   expect<actors::link_up>(link_events);
 }
@@ -95,7 +95,7 @@ TEST_F(TransportTest, ALinkIsDownForGoodOnceANewerProcessHasItsName) {
   auto link = connect();
   refuse(expect_hello(), errc::superseded);
 
-  EXPECT_TRUE(expect<actors::link_down>(link_events).final);
+  EXPECT_TRUE(expect<actors::link_down>(link_events).is_refused);
   wait_until_gone(caf::actor_cast<caf::strong_actor_ptr>(link));
 }
 
@@ -106,7 +106,7 @@ TEST_F(TransportTest, ALinkWhoseNameIsInUseTriesAgain) {
 
   auto down = expect<actors::link_down>(link_events);
   EXPECT_EQ(down.reason.code, errc::name_in_use);
-  EXPECT_FALSE(down.final);
+  EXPECT_FALSE(down.is_refused);
   accept(expect_hello());
   expect<actors::link_up>(link_events);
 }
@@ -125,8 +125,8 @@ TEST_F(TransportTest, ALinkReconnectsWhenTheCoordinatorComesBack) {
   caf::anon_send(hello.connection, actors::close_connection{{errc::going_away, "stopping"}});
 
   expect<protocol::goodbye>(link_events);
-  EXPECT_FALSE(expect<actors::link_down>(link_events).final);
-  EXPECT_FALSE(expect<actors::link_down>(link_events).final); // Nobody listens.
+  EXPECT_FALSE(expect<actors::link_down>(link_events).is_refused);
+  EXPECT_FALSE(expect<actors::link_down>(link_events).is_refused); // Nobody listens.
   listen(port);
   accept(expect_hello());
   wait_for<actors::link_up>(link_events);

@@ -112,8 +112,8 @@ void worker_fixture::connect(bool answer_resume) {
     send_resumed();
 }
 
-void worker_fixture::disconnect(bool final, error reason) {
-  caf::anon_send(dispatcher, actors::link_down{0, std::move(reason), final});
+void worker_fixture::disconnect(bool is_refused, error reason) {
+  caf::anon_send(dispatcher, actors::link_down{0, std::move(reason), is_refused});
 }
 
 void worker_fixture::send_grant(const grant& task) {

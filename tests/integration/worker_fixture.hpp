@@ -50,7 +50,7 @@ protected:
 
   /// Connects the link, and answers the resume request of its one shard unless told otherwise.
   void connect(bool answer_resume = true);
-  void disconnect(bool final = false, error reason = {errc::disconnected, "cut"});
+  void disconnect(bool is_refused = false, error reason = {errc::disconnected, "cut"});
 
   void send_grant(const grant& task);
   /// Grants all tasks in one message.

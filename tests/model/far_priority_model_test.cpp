@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/clock.hpp"
-#include "coordinator/actors/shared_board.hpp"
 #include "coordinator/hub/head_exchange.hpp"
 #include "coordinator/session/claim_router.hpp"
+#include "coordinator/shared/shared_board.hpp"
 #include "core/checks/invariants.hpp"
 #include "core/commands/effect.hpp"
 #include "core/state/shard_state.hpp"

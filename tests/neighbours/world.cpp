@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "neighbours/world.hpp"
 
-#include "coordinator/actors/shared_hold.hpp"
 #include "coordinator/replica/replica_wire.hpp"
+#include "coordinator/shared/shared_hold.hpp"
 
 #include <algorithm>
 

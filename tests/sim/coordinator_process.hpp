@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "coordinator/actors/shared_board.hpp"
 #include "coordinator/session/registrar.hpp"
+#include "coordinator/shared/shared_board.hpp"
 #include "sim/audit/auditor.hpp"
 #include "sim/network.hpp"
 #include "sim/sim_disk.hpp"
@@ -73,6 +73,9 @@ public:
   }
 
   [[nodiscard]] result<void> review(const security::principal&) const override { return {}; }
+
+  /// The simulated nodes have no tokens.
+  void review_after(duration) override {}
 
 private:
   /// A connection whose hello was not answered yet.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/operator_types.hpp"
 #include "codeq/task.hpp"
+#include "codeq/task_limits.hpp"
 
 #include "sim/world.hpp"
 

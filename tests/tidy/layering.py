@@ -6,8 +6,8 @@ import posixpath
 import re
 
 # The headers of include/codeq that are vocabulary; the others are facades.
-VOCABULARY = {"bytes", "cluster_status", "fwd", "ids", "limits", "operator_types", "result",
-              "schedule", "task", "time"}
+VOCABULARY = {"bytes", "cluster_status", "fwd", "ids", "limits", "operator_types", "queue",
+              "result", "schedule", "task", "task_limits", "time"}
 
 # Folder of libcodeq/src -> folders below it that it may include, besides itself and vocabulary.
 BELOW = {
@@ -68,7 +68,7 @@ ROOMS = {
     "cluster": ("backup",),
     "client": ("inquiry",),
     "node": ("clients",),
-    "coordinator": ("shard", "store", "replica", "session", "actors", "hub"),
+    "coordinator": ("shard", "store", "replica", "session", "shared", "actors", "hub"),
     "worker": ("handlers", "node", "process", "host"),
     "http": ("server", "json", "claims", "desk", "webhooks", "wakeups", "operations", "dashboard",
              "routes", "gateway"),

@@ -24,9 +24,9 @@ def rules(check, path, text):
 
 class PublicHeaders(unittest.TestCase):
     def test_they_are_few(self):
-        headers = [Source(f"{public_headers.FOLDER}h{number}.hpp", "") for number in range(21)]
+        headers = [Source(f"{public_headers.FOLDER}h{number}.hpp", "") for number in range(23)]
 
-        self.assertEqual(list(public_headers.check_count(headers[:20])), [])
+        self.assertEqual(list(public_headers.check_count(headers[:22])), [])
         self.assertEqual([f.rule for f in public_headers.check_count(headers)], ["public-headers"])
 
     def test_each_limit_has_a_reason(self):

@@ -5,9 +5,11 @@
 #include "codeq/credentials.hpp"
 #include "codeq/ids.hpp"
 #include "codeq/operator_types.hpp"
+#include "codeq/queue.hpp"
 #include "codeq/result.hpp"
 #include "codeq/schedule.hpp"
 #include "codeq/task.hpp"
+#include "codeq/task_limits.hpp"
 
 #include <cstdint>
 #include <filesystem>

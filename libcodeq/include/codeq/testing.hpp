@@ -3,9 +3,11 @@
 
 #include "codeq/handler.hpp"
 #include "codeq/operator_types.hpp"
+#include "codeq/queue.hpp"
 #include "codeq/result.hpp"
 #include "codeq/schedule.hpp"
 #include "codeq/task.hpp"
+#include "codeq/task_limits.hpp"
 
 #include <cstdint>
 #include <iosfwd>

@@ -121,8 +121,9 @@ struct link_up {
 struct link_down {
   std::size_t link = 0;
   error reason;
-  /// The coordinator refused this node (unauthorized, superseded, ...).
-  bool final = false;
+  /// The coordinator refuses this node (unauthorized, superseded, ...), or its own address is
+  /// malformed: waiting does not help. False for a name in use, which may become free.
+  bool is_refused = false;
 };
 
 /// Ends a link: sends `goodbye` when connected, closes, and does not dial again.

@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 #include "codeq/operator_types.hpp"
+#include "codeq/queue.hpp"
 #include "codeq/time.hpp"
 
 #include "base/cluster_shard_counts.hpp"

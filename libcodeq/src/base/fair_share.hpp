@@ -11,15 +11,28 @@
 
 namespace codeq::base {
 
-/// A number of places that several owners share. An owner may take more places as long as it has no
-/// more than are free afterwards. So one owner gets at most half of all places, n greedy owners get
-/// one (n+1)-th each, and as many remain free for another one. Pure; used from one thread.
+/// A number of places that several owners share, as one of them sees it. The owner may take more
+/// places as long as it has no more than are free afterwards. So one owner gets at most half of all
+/// places, n greedy owners get one (n+1)-th each, and as many remain free for another one.
+struct shared_places {
+  std::uint64_t total = 0;
+  /// Those that all owners have taken.
+  std::uint64_t used = 0;
+  /// Those that this one has taken; 0 for one that may take all.
+  std::uint64_t own = 0;
+
+  [[nodiscard]] constexpr bool has_room(std::uint64_t amount = 1) const noexcept {
+    return used <= total && own + amount <= total - used;
+  }
+};
+
+/// Counts places that several owners share as `shared_places` says. Pure; used from one thread.
 class fair_share {
 public:
   explicit fair_share(std::uint64_t total) : total_(total) {}
 
   [[nodiscard]] bool has_room(const std::string& owner, std::uint64_t amount = 1) const {
-    return used_ <= total_ && used_by(owner) + amount <= total_ - used_;
+    return shared_places{total_, used_, used_by(owner)}.has_room(amount);
   }
 
   /// Takes places if the owner may have them; false otherwise.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/operator_types.hpp"
+#include "codeq/queue.hpp"
 
 #include <cstdint>
 #include <limits>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/operator_types.hpp"
+#include "codeq/queue.hpp"
 #include "codeq/result.hpp"
 
 #include "actors/ask_coordinator.hpp"

@@ -17,8 +17,8 @@ struct connection_news {
   bool up = false;
   /// Number of shards of the connected store; 0 when not up.
   std::uint16_t shard_count = 0;
-  /// All coordinators refused this client; no further attempt is made.
-  bool final = false;
+  /// All coordinators refuse this client; no further attempt is made.
+  bool all_refuse = false;
   /// The reason when the connection is not up.
   error reason;
   /// No coordinator accepts connections at present.

@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/fair_share.hpp"
 #include "core/commands/routing.hpp"
 #include "protocol/error_code.hpp"
 
@@ -233,8 +234,9 @@ bool enqueue_outbox::has_room_for(shard_id shard) const {
   if (open.empty())
     return true;
   // Only the shard's own answers count: other shards do not remember them.
-  return window_.size() + open.size() < options_.in_flight_max
-         && window_.next_number() - *open.begin() < limits::producer_requests_max;
+  const base::shared_places places{
+    .total = options_.in_flight_max, .used = window_.size(), .own = open.size()};
+  return places.has_room() && window_.next_number() - *open.begin() < limits::producer_requests_max;
 }
 
 bool enqueue_outbox::takes_at_once(shard_id shard) const {

@@ -27,7 +27,7 @@ namespace codeq::client {
 /// request per shard, and it is answered when all of them are. Owned by the producer actor and used
 /// from its thread; uses neither clock nor network.
 ///
-/// The shards of a cluster share the window as `base::fair_share` says, and each may have one
+/// The shards of a cluster share the window as `base::shared_places` says, and each may have one
 /// request in any case: a shard that does not answer, because it waits for its other copies, holds
 /// up the requests for itself and no others.
 class enqueue_outbox {

@@ -3,6 +3,7 @@
 
 #include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
+#include "codeq/task_limits.hpp"
 
 #include "client/operator_questions.hpp"
 #include "client/operator_replies.hpp"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/operator_types.hpp"
+#include "codeq/queue.hpp"
 #include "codeq/task.hpp"
 
 #include "core/commands/operator_command.hpp"

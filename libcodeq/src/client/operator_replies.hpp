@@ -2,9 +2,11 @@
 #pragma once
 
 #include "codeq/operator_types.hpp"
+#include "codeq/queue.hpp"
 #include "codeq/result.hpp"
 #include "codeq/schedule.hpp"
 #include "codeq/task.hpp"
+#include "codeq/task_limits.hpp"
 
 #include "core/commands/limit_command.hpp"
 #include "core/commands/task_settings.hpp"

@@ -114,7 +114,7 @@ result<peers::arrival> peers::take_up(const actors::link_up& up) {
   at.up = peer{
     up.link, up.connection, *store, text_of(up.ack, &schema::HelloAck::Reader::getTenant),
     takes_claims(up.ack)};
-  at.unreachable = at.final = false;
+  at.unreachable = at.is_refused = false;
   auto came =
     carry_out(routes_->take_up(up.link, text_of(up.ack, &schema::HelloAck::Reader::getNode)));
   if (!in_use_) {
@@ -139,6 +139,7 @@ peers::arrival peers::take_places(const actors::from_link<schema::ClusterMap>& t
 }
 
 peers::arrival peers::retry() {
+  will_retry_ = false;
   return carry_out(routes_->retry());
 }
 
@@ -159,7 +160,7 @@ peers::arrival peers::carry_out(cluster::shard_routes::changes changes) {
       came.use = states_[*in_use_].up;
   }
   came.resend = std::move(changes.resend);
-  came.retries = changes.retries;
+  came.retries = changes.retries && !std::exchange(will_retry_, true);
   return came;
 }
 
@@ -224,14 +225,14 @@ actors::connection_actor peers::connection_on(std::size_t link) const {
 peers::loss peers::take_down(const actors::link_down& down) {
   auto& lost = states_[down.link];
   lost.up.reset();
-  lost.final = down.final;
+  lost.is_refused = down.is_refused;
   lost.unreachable = is_unreachable(down.reason.code);
   routes_->take_down(down.link);
   loss what;
   what.unreachable = std::all_of(
     states_.begin(), states_.end(), [](const state& s) { return s.is_closed || s.unreachable; });
-  what.final = std::all_of(
-    states_.begin(), states_.end(), [](const state& s) { return s.is_closed || s.final; });
+  what.all_refuse = std::all_of(
+    states_.begin(), states_.end(), [](const state& s) { return s.is_closed || s.is_refused; });
   what.in_use = in_use_ == down.link;
   if (!what.in_use)
     return what;

@@ -73,7 +73,7 @@ public:
     std::vector<actors::connection_actor> replaced{};
     /// In a cluster: the shards whose unanswered requests are to be sent again, ascending.
     std::vector<shard_id> resend;
-    /// Call `retry` after `tuning::not_here_pause`.
+    /// Call `retry` after `tuning::not_here_pause`; said once until then.
     bool retries = false;
   };
 
@@ -92,8 +92,8 @@ public:
     bool in_use = false;
     /// The connection to use from now on.
     std::optional<peer> instead;
-    /// Every coordinator has refused this client for good.
-    bool final = false;
+    /// Every coordinator refuses this client; see `actors::link_down::is_refused`.
+    bool all_refuse = false;
     /// The latest attempt to reach each coordinator has failed: no connection was accepted, or the
     /// peer spoke another protocol or has a certificate that is not accepted.
     bool unreachable = false;
@@ -145,7 +145,7 @@ public:
 private:
   struct state {
     std::optional<peer> up;
-    bool final = false;
+    bool is_refused = false;
     bool unreachable = false;
     /// Another link leads to its coordinator.
     bool is_closed = false;
@@ -161,6 +161,8 @@ private:
   std::vector<state> states_;
   std::optional<cluster::shard_routes> routes_;
   std::optional<std::size_t> in_use_;
+  /// A call of `retry` was asked for.
+  bool will_retry_ = false;
 };
 
 } // namespace codeq::client

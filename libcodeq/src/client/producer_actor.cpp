@@ -152,7 +152,6 @@ void producer_state::take_places(const actors::from_link<schema::ClusterMap>& to
 }
 
 void producer_state::retry_shards() {
-  will_retry_shards_ = false;
   follow(peers_.retry());
 }
 
@@ -161,7 +160,7 @@ void producer_state::follow(const peers::arrival& came) {
     settings_.tell(
       {.up = true,
        .shard_count = came.use->store.shard_count,
-       .final = false,
+       .all_refuse = false,
        .reason = {},
        .tenant = came.use->tenant,
        .is_of_cluster = peers_.is_cluster()});
@@ -171,13 +170,16 @@ void producer_state::follow(const peers::arrival& came) {
     outbox_->resend(came.resend);
     watches_.resend(came.resend);
   }
-  if (came.retries && !std::exchange(will_retry_shards_, true))
+  if (came.retries)
     self_->delayed_send(self_, tuning::not_here_pause, actors::shards_due{});
 }
 
 void producer_state::take_down(const actors::link_down& down) {
   CODEQ_LOG_DEBUG(
-    "producer lost link={} final={} reason=\"{}\"", down.link, down.final, to_string(down.reason));
+    "producer lost link={} refused={} reason=\"{}\"",
+    down.link,
+    down.is_refused,
+    to_string(down.reason));
   auto loss = peers_.take_down(down);
   // In a cluster the other coordinators are used all the time.
   if (loss.in_use && !peers_.is_cluster()) {
@@ -195,10 +197,10 @@ void producer_state::note_loss(const peers::loss& loss, const error& told) {
     settings_.tell(
       {.up = false,
        .shard_count = 0,
-       .final = loss.final,
+       .all_refuse = loss.all_refuse,
        .reason = reason,
        .unreachable = loss.unreachable});
-  if (loss.final)
+  if (loss.all_refuse)
     fail_all(no_connection(settings_.coordinators, reason, std::nullopt));
 }
 

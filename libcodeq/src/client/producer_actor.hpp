@@ -73,8 +73,6 @@ private:
   std::optional<store_identity> cluster_store_;
   /// `ask_again_due` is on its way.
   bool will_ask_again_ = false;
-  /// `shards_due` is on its way.
-  bool will_retry_shards_ = false;
   /// Set when the producer cannot do anything any more, with the reason.
   std::optional<error> ended_;
 };

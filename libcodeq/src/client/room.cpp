@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/room.hpp"
 
+#include "base/fair_share.hpp"
+
 namespace codeq::client {
 
 bool room::has_room(std::size_t bytes, owner of) const {
   const auto own = parts_.find(of);
   if (open_for_ever_ || own == parts_.end())
     return true;
-  const auto kept_free = of ? own->second : part{};
-  return all_.requests + kept_free.requests < requests_max_
-         && all_.bytes + kept_free.bytes + bytes <= limits::producer_inflight_bytes_max;
+  // What belongs to no shard may take all.
+  const auto [own_requests, own_bytes] = of ? own->second : part{};
+  const base::shared_places requests{
+    .total = requests_max_, .used = all_.requests, .own = own_requests};
+  const base::shared_places in_flight{
+    .total = limits::producer_inflight_bytes_max, .used = all_.bytes, .own = own_bytes};
+  return requests.has_room() && in_flight.has_room(bytes);
 }
 
 void room::enter(std::size_t bytes, owner of) {

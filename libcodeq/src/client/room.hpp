@@ -14,7 +14,7 @@
 namespace codeq::client {
 
 /// Bounds the requests and bytes that a producer has in flight. Enqueueing threads wait here;
-/// thread-safe. The shards of a cluster share them as `base::fair_share` says, so that one that
+/// thread-safe. The shards of a cluster share them as `base::shared_places` says, so that one that
 /// does not answer leaves as much free as it has.
 class room {
 public:

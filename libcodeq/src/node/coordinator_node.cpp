@@ -13,7 +13,7 @@
 #include "coordinator/actors/reader_driver.hpp"
 #include "coordinator/actors/registrar_driver.hpp"
 #include "coordinator/actors/shard_driver.hpp"
-#include "coordinator/actors/shared_board.hpp"
+#include "coordinator/shared/shared_board.hpp"
 #include "http/gateway/gateway.hpp"
 #include "node/cluster_seat.hpp"
 #include "node/coordinator_access.hpp"

@@ -2,8 +2,9 @@
 #pragma once
 
 #include "codeq/ids.hpp"
-#include "codeq/operator_types.hpp"
+#include "codeq/queue.hpp"
 #include "codeq/result.hpp"
+#include "codeq/task_limits.hpp"
 #include "codeq/time.hpp"
 
 #include "core/commands/task_settings.hpp"

@@ -36,8 +36,8 @@ using link_internal_actor = actors::link_actor::extend<
 class link_state;
 using link_self = link_internal_actor::stateful_pointer<link_state>;
 
-/// True for refusals that are no matter of time, as far as the coordinator knows.
-bool is_final(errc code) {
+/// True for the reasons of refusals that are no matter of time, as far as the coordinator knows.
+bool is_lasting(errc code) {
   return (code >= errc::invalid_argument && code < errc::stale_lease) || code == errc::superseded;
 }
 
@@ -54,7 +54,7 @@ public:
 
 private:
   void adopt(socket_owner socket);
-  void report_down(const error& reason, bool final);
+  void report_down(const error& reason, bool is_refused);
   void give_up(const error& reason);
   void retry(const error& reason, bool is_refused = false);
   [[nodiscard]] observe::log_level log_level() const;
@@ -144,7 +144,7 @@ void link_state::lose(const dialled_lost& lost) {
   // A peer that reports a malformed frame on an established connection may have received a
   // corrupted one, so dial again.
   bool broken_later = lost.was_up && lost.reason.code == errc::protocol_error;
-  const auto is_refused = lost.refused && !broken_later && is_final(lost.reason.code);
+  const auto is_refused = lost.refused && !broken_later && is_lasting(lost.reason.code);
   if (is_refused && lost.reason.code == errc::superseded)
     return give_up(lost.reason);
   retry(lost.reason, is_refused);
@@ -177,9 +177,10 @@ void link_state::retry(const error& reason, bool is_refused) {
   self_->become(waiting(self_, pause));
 }
 
-void link_state::report_down(const error& reason, bool final) {
+void link_state::report_down(const error& reason, bool is_refused) {
   caf::anon_send(
-    caf::actor_cast<caf::actor>(options_.owner), actors::link_down{options_.index, reason, final});
+    caf::actor_cast<caf::actor>(options_.owner),
+    actors::link_down{options_.index, reason, is_refused});
 }
 
 observe::log_level link_state::log_level() const {

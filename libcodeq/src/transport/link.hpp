@@ -42,11 +42,11 @@ struct link_options {
 
 /// Keeps a connection to one coordinator: dials at once, and again with growing, jittered pauses
 /// whenever the connection is lost or refused, until `close_link` or the owner's end. A refusal is
-/// told as final, but may end: a coordinator that has just started may not know a token yet that
-/// the others know. It is for the owner to end the link. Only a newer process with the name of this
-/// one, and a malformed `coordinator` (`invalid_argument`), end it at once. Detached, because
-/// dialling blocks. After `close_link` the owner gets no more messages; the link's own end, which
-/// can be monitored, shows that the goodbye was sent.
+/// told by `link_down::is_refused`, but may end: a coordinator that has just started may not know a
+/// token yet that the others know. It is for the owner to end the link. Only a newer process with
+/// the name of this one, and a malformed `coordinator` (`invalid_argument`), end it at once.
+/// Detached, because dialling blocks. After `close_link` the owner gets no more messages; the
+/// link's own end, which can be monitored, shows that the goodbye was sent.
 [[nodiscard]] actors::link_actor spawn_link(caf::actor_system& system, link_options options);
 
 } // namespace codeq::transport

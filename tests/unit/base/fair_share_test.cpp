@@ -13,6 +13,23 @@ std::uint64_t take_all(fair_share& share, const std::string& owner) {
   return share.used_by(owner);
 }
 
+TEST(SharedPlaces, AnOwnerLeavesAsManyFreeAsItHas) {
+  const shared_places owner{.total = 10, .used = 4, .own = 3};
+  EXPECT_TRUE(owner.has_room(3));
+  EXPECT_FALSE(owner.has_room(4));
+}
+
+TEST(SharedPlaces, AnOwnerWithoutPlacesOfItsOwnMayTakeAll) {
+  const shared_places owner{.total = 10, .used = 4};
+  EXPECT_TRUE(owner.has_room(6));
+  EXPECT_FALSE(owner.has_room(7));
+}
+
+TEST(SharedPlaces, WhatIsTakenBeyondAllLeavesNoRoom) {
+  const shared_places owner{.total = 10, .used = 11};
+  EXPECT_FALSE(owner.has_room());
+}
+
 TEST(FairShare, OneOwnerGetsHalf) {
   fair_share share(100);
   EXPECT_EQ(50u, take_all(share, "a"));

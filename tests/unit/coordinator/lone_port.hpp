@@ -13,12 +13,14 @@
 namespace codeq::coordinator {
 
 /// The port of a shard by itself: keeps the latest wake-up, the answers to schedule requests, the
-/// refusals, and the notes about grants and breakers.
+/// refusals, and the notes about grants, breakers and purges.
 class lone_port final : public shard_port {
 public:
   void commit(turn_commit turn, const std::vector<core::event>&) override {
     submitted = turn.number;
   }
+
+  void note_purge() override { ++purges; }
 
   void wake_after(duration wait, std::uint64_t number) override { wakeup = {wait, number}; }
 
@@ -84,6 +86,8 @@ public:
   }
 
   std::uint64_t submitted = 0;
+  /// Number of turns in which an operator purged tasks.
+  std::uint64_t purges = 0;
   std::optional<std::pair<duration, std::uint64_t>> wakeup;
   result<void> disk;
   /// Numbers of the answered requests, with the error of a refused one.

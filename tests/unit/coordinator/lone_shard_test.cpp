@@ -86,6 +86,25 @@ TEST_F(LoneShard, NotesTheBreakerThatPausedAQueue) {
   EXPECT_EQ(port_.breakers, "q: breaker, 100 % of 20 attempts failed in 1m\n");
 }
 
+TEST_F(LoneShard, NotesTheTurnInWhichAnOperatorPurgesATask) {
+  const auto by = std::make_shared<const core::command_origin>(
+    core::command_origin{.at = now_.shard, .operation = 1});
+  auto reports = lease(2);
+  ASSERT_EQ(reports.size(), 2u);
+  for (auto& report : reports)
+    report.how = disposition::failed_permanently;
+  shard_->decide(core::report{1, reports}, now_);
+  close();
+  shard_->decide(core::redrive{1, 1, reports[0].seq, by}, now_);
+  close();
+  EXPECT_EQ(port_.purges, 0u);
+
+  shard_->decide(core::purge{1, 2, reports[1].seq, by}, now_);
+  close();
+
+  EXPECT_EQ(port_.purges, 1u);
+}
+
 TEST_F(LoneShard, LargeResultWaitsWhileTheDiskHasLittleSpace) {
   EXPECT_EQ(take_result(tuning::small_result_bytes_max + 1), errc::none);
 

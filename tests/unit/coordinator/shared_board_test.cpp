@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/actors/shared_board.hpp"
+#include "coordinator/shared/shared_board.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/actors/shared_board.hpp"
-#include "coordinator/actors/shared_turns.hpp"
+#include "coordinator/shared/shared_board.hpp"
+#include "coordinator/shared/shared_turns.hpp"
 #include "core/flow/fair_order.hpp"
 #include "support/seed.hpp"
 

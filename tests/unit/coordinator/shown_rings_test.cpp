@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/actors/shared_turns.hpp"
+#include "coordinator/shared/shared_turns.hpp"
 #include "core/flow/fair_order.hpp"
 
 #include <gtest/gtest.h>

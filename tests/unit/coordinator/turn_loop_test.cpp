@@ -4,6 +4,7 @@
 #include "codeq/producer.hpp"
 
 #include "base/clock.hpp"
+#include "coordinator/actors/frame_sinks.hpp"
 #include "coordinator/actors/journal_driver.hpp"
 #include "coordinator/actors/reader_driver.hpp"
 #include "coordinator/actors/session_driver.hpp"

@@ -85,7 +85,7 @@ void inquiry_state::use(const peer& connected) {
   settings_.tell(
     {.up = true,
      .shard_count = connected.store.shard_count,
-     .final = false,
+     .all_refuse = false,
      .reason = {},
      .tenant = connected.tenant});
   question_.use(number_of(connected.connection));
@@ -95,7 +95,7 @@ void inquiry_state::take_up(const actors::link_up& up) {
   auto came = peers_.take_up(up);
   if (!came)
     return settings_.tell(
-      {.up = false, .shard_count = 0, .final = false, .reason = came.error()});
+      {.up = false, .shard_count = 0, .all_refuse = false, .reason = came.error()});
   for (const auto& ended : came->replaced)
     question_.replace(number_of(ended), number_of(up.connection));
   follow(*came);
@@ -106,7 +106,6 @@ void inquiry_state::take_places(const actors::from_link<schema::ClusterMap>& tol
 }
 
 void inquiry_state::retry_shards() {
-  will_retry_shards_ = false;
   follow(peers_.retry());
 }
 
@@ -115,7 +114,7 @@ void inquiry_state::follow(const peers::arrival& came) {
     use(*came.use);
   else if (!came.resend.empty())
     question_.send_moved();
-  if (came.retries && !std::exchange(will_retry_shards_, true))
+  if (came.retries)
     self_->delayed_send(self_, tuning::not_here_pause, actors::shards_due{});
 }
 
@@ -129,7 +128,7 @@ void inquiry_state::take_down(const actors::link_down& down) {
     settings_.tell(
       {.up = false,
        .shard_count = 0,
-       .final = loss.final,
+       .all_refuse = loss.all_refuse,
        .reason = down.reason,
        .unreachable = loss.unreachable});
 }

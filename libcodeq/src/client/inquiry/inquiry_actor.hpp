@@ -62,8 +62,6 @@ private:
   peers peers_;
   farewell<actors::inquiry_actor::pointer> farewell_;
   open_question question_;
-  /// `shards_due` is on its way.
-  bool will_retry_shards_ = false;
 };
 
 /// The behavior of an inquiry actor; starts its links at once.

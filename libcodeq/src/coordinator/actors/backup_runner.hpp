@@ -4,7 +4,7 @@
 #include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 
-#include "coordinator/actors/shared_hold.hpp"
+#include "coordinator/shared/shared_hold.hpp"
 #include "storage/task_store.hpp"
 
 #include <atomic>

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/ids.hpp"
+
 #include "coordinator/actors/coordinator_actors.hpp"
+
+#include <unordered_map>
 
 namespace codeq::coordinator {
 
@@ -18,5 +22,21 @@ struct lease_timer_state {
   lease_timer_actor::stateful_pointer<lease_timer_state> self,
   const shard_internal_actor& shard,
   const core::task_lease& lease);
+
+/// The timers of a shard's leases, by token. Used by the actor of the shard.
+class lease_timers {
+public:
+  /// Creates the lease's timer unless it exists. Returns true if it was created.
+  bool make(shard_internal_actor::pointer self, const core::task_lease& lease);
+
+  /// Has the timer send `core::expire_lease`, unless it was dropped.
+  void fire(shard_internal_actor::pointer self, fencing_token token);
+
+  /// Returns true if the timer existed.
+  bool drop(fencing_token token) { return timers_.erase(token) > 0; }
+
+private:
+  std::unordered_map<fencing_token, lease_timer_actor> timers_;
+};
 
 } // namespace codeq::coordinator

@@ -1,53 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/actors/registrar_driver.hpp"
 
-#include "base/remote_block.hpp"
 #include "base/tuning.hpp"
-#include "observe/log.hpp"
+#include "coordinator/actors/frame_sinks.hpp"
 #include "protocol/reply.hpp"
 #include "transport/spawn_beside_sockets.hpp"
 
 #include <utility>
 
 namespace codeq::coordinator {
-
-namespace {
-
-std::string_view role_name(schema::Role role) {
-  switch (role) {
-  case schema::Role::WORKER:
-    return "worker";
-  case schema::Role::PRODUCER:
-    return "producer";
-  case schema::Role::OPERATOR:
-    return "operator";
-  case schema::Role::COORDINATOR:
-    return "coordinator";
-  case schema::Role::GATEWAY:
-    return "gateway";
-  }
-  return "unknown";
-}
-
-/// Tools and short-lived producers come and go all the time.
-observe::log_level level_for(schema::Role role) {
-  return role == schema::Role::WORKER ? observe::log_level::info : observe::log_level::debug;
-}
-
-void log_session(const session_opening& opening, const std::string& remote) {
-  const auto& node = opening.node;
-  CODEQ_LOG_AT(
-    level_for(node.role),
-    "{} connects name={} subject={} remote={} queues={} patterns={}",
-    role_name(node.role),
-    node.identity.name,
-    opening.session.bearer ? opening.session.bearer->subject : "-",
-    remote,
-    node.queues.size(),
-    node.prefixes.size());
-}
-
-} // namespace
 
 void registrar_driver::start(
   registrar_internal_actor::pointer self, const registrar_driver_options& options) {
@@ -107,13 +68,10 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
       session, from.connection, node.identity.name, node.role, options.last_message,
       opening.session.worker});
   peers_.emplace(session.address(), peer);
-  log_session(opening, from.remote);
+  log_.connected(opening, from.remote);
   enqueue_payer payer{.shares = options_.enqueues};
-  if (const auto& bearer = opening.session.bearer) {
+  if (const auto& bearer = opening.session.bearer)
     payer.tenant = bearer->tenant;
-    if (bearer->expires)
-      watch_expiry();
-  }
   self_->send(from.connection, opening.ack.to_wire());
   if (opening.places)
     self_->send(from.connection, opening.places->to_wire());
@@ -137,27 +95,12 @@ void registrar_driver::follow_drain(const session_options& options, const sessio
 void registrar_driver::open_stream(
   std::uint64_t hello, const protocol::node_introduction& node, const protocol::hello_ack& ack) {
   auto from = std::move(hellos_.extract(hello).mapped());
-  CODEQ_LOG_INFO(
-    "coordinator connects name={} remote={} copies={}",
-    node.identity.name,
-    from.remote,
-    node.carries_copies);
-  auto pass_on = [to = options_.replicas,
-                  name = node.identity.name,
-                  incarnation = node.identity.incarnation](
-                   const protocol::wire_frame& frame) -> result<void> {
-    auto messages = read_stream_frame(frame);
-    if (!messages)
-      return messages.error();
-    if (*messages)
-      caf::anon_send(to, replica_frame_arrived{name, incarnation, std::move(**messages)});
-    return {};
-  };
+  log_.connected(node, from.remote);
   self_->send(from.connection, ack.to_wire());
   self_->send(
     from.connection,
     actors::connection_accepted{
-      std::move(pass_on),
+      stream_sink(options_.replicas, node),
       caf::actor_cast<caf::strong_actor_ptr>(options_.replicas),
       std::make_shared<actors::outgoing_progress>(),
       {},
@@ -166,9 +109,7 @@ void registrar_driver::open_stream(
 
 void registrar_driver::attach(const attach_peer& who) {
   // Sent by this actor, like the end of a session, so that a shard gets both in this order.
-  for (std::size_t i = 0; i < options_.shards.size(); ++i)
-    if (!options_.loop || !options_.loop->attach(static_cast<shard_id>(i), who))
-      self_->send(options_.shards[i], who);
+  tell_shards([&who](turn_loop& loop, shard_id to) { return loop.attach(to, who); }, who);
 }
 
 void registrar_driver::note_full(const std::string& tenant) {
@@ -177,13 +118,7 @@ void registrar_driver::note_full(const std::string& tenant) {
 
 void registrar_driver::refuse(std::uint64_t hello, const error& reason) {
   auto from = std::move(hellos_.extract(hello).mapped());
-  auto host = base::remote_block_of(from.remote.substr(0, from.remote.rfind(':')));
-  if (auto left_out = refusal_lines_.take(host, self_->clock().now()))
-    CODEQ_LOG_WARN(
-      "registrar refuses node remote={} left_out={} reason=\"{}\"",
-      from.remote,
-      *left_out,
-      to_string(reason));
+  log_.refused(from.remote, reason, self_->clock().now());
   self_->send(from.connection, protocol::make_refused(reason).to_wire());
   self_->send(from.connection, actors::close_connection{reason});
 }
@@ -208,15 +143,15 @@ std::int64_t registrar_driver::last_message(core::peer_id peer) const {
 }
 
 void registrar_driver::detach(core::peer_id peer) {
-  for (std::size_t i = 0; i < options_.shards.size(); ++i)
-    if (!options_.loop || !options_.loop->detach(static_cast<shard_id>(i), peer))
-      self_->send(options_.shards[i], detach_peer{peer});
+  tell_shards(
+    [peer](turn_loop& loop, shard_id from) { return loop.detach(from, peer); },
+    detach_peer{peer});
 }
 
 void registrar_driver::to_shards(core::command command) {
-  for (std::size_t i = 0; i < options_.shards.size(); ++i)
-    if (!options_.loop || !options_.loop->command(static_cast<shard_id>(i), command))
-      self_->send(options_.shards[i], shard_command{command});
+  const shard_command message{std::move(command)};
+  tell_shards(
+    [&message](turn_loop& loop, shard_id to) { return loop.command(to, message.what); }, message);
 }
 
 std::shared_ptr<const security::principal>
@@ -228,17 +163,8 @@ result<void> registrar_driver::review(const security::principal& bearer) const {
   return options_.access->review(bearer);
 }
 
-void registrar_driver::watch_expiry() {
-  if (std::exchange(watches_expiry_, true))
-    return;
-  self_->delayed_send(self_, expiry_interval, expiry_tick{});
-}
-
-void registrar_driver::end_expired() {
-  watches_expiry_ = false;
-  registrar_->review_sessions();
-  if (registrar_->has_expiring_sessions())
-    watch_expiry();
+void registrar_driver::review_after(duration wait) {
+  self_->delayed_send(self_, wait, expiry_tick{});
 }
 
 void registrar_driver::forget(const caf::actor_addr& session) {
@@ -247,7 +173,7 @@ void registrar_driver::forget(const caf::actor_addr& session) {
     return;
   auto peer = at->second;
   const auto& gone = sessions_.at(peer);
-  CODEQ_LOG_AT(level_for(gone.role), "node disconnects name={}", gone.node_name);
+  log_.disconnected(gone.role, gone.node_name);
   if (gone.worker)
     options_.drained->leave(gone.worker->name, peer);
   peers_.erase(at);
@@ -264,7 +190,7 @@ registrar_internal_actor::behavior_type drive_registrar(
   return {
     [self](const actors::peer_hello& m) { self->state.welcome(m); },
     [self](tokens_replaced) { self->state.hosted().review_sessions(); },
-    [self](expiry_tick) { self->state.end_expired(); },
+    [self](expiry_tick) { self->state.hosted().review_due(); },
     [self](stop_registrar) {
       self->state.hosted().stop();
       return true;

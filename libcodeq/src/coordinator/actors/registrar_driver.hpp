@@ -2,13 +2,13 @@
 #pragma once
 
 #include "base/clock.hpp"
+#include "coordinator/actors/node_log.hpp"
 #include "coordinator/actors/session_driver.hpp"
 #include "coordinator/session/registrar.hpp"
+#include "coordinator/shared/enqueue_shares.hpp"
 #include "observe/limit_meter.hpp"
-#include "observe/line_pace.hpp"
 #include "security/authenticator.hpp"
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -77,18 +77,9 @@ public:
   [[nodiscard]] std::shared_ptr<const security::principal>
   authenticate(const std::string& token) const override;
   [[nodiscard]] result<void> review(const security::principal& bearer) const override;
-
-  /// Ends the sessions whose tokens have expired, and arranges the next call while a session has a
-  /// token that expires.
-  void end_expired();
+  void review_after(duration wait) override;
 
 private:
-  /// Log lines about the refused nodes of one address.
-  static constexpr std::uint32_t refusal_lines_per_second = 10;
-
-  /// How often sessions are checked for expired tokens, while there are any that expire.
-  static constexpr duration expiry_interval = std::chrono::seconds(1);
-
   struct connected {
     session_actor session;
     actors::connection_actor connection;
@@ -100,8 +91,6 @@ private:
     std::shared_ptr<const worker_identity> worker{};
   };
 
-  void watch_expiry();
-
   [[nodiscard]] timestamp now() { return options_.clock->now().shard; }
 
   [[nodiscard]] session_driver_options
@@ -109,15 +98,21 @@ private:
 
   void attach(const attach_peer& who);
 
+  /// Reaches each shard: by `call` where the loop has it, and otherwise by the message.
+  template <class Call, class Message>
+  void tell_shards(Call call, const Message& message) {
+    for (std::size_t i = 0; i < options_.shards.size(); ++i)
+      if (!options_.loop || !call(*options_.loop, static_cast<shard_id>(i)))
+        self_->send(options_.shards[i], message);
+  }
+
   /// Tells the session of a worker whether an operator has drained it, now and at every change.
   void follow_drain(const session_options& options, const session_actor& session);
 
   registrar_internal_actor::pointer self_ = nullptr;
   registrar_driver_options options_;
   std::optional<registrar> registrar_;
-  observe::line_pace refusal_lines_{refusal_lines_per_second};
-  /// A call of `end_expired` is arranged.
-  bool watches_expiry_ = false;
+  node_log log_;
   std::uint64_t last_hello_ = 0;
   /// Hellos that are not decided yet.
   std::unordered_map<std::uint64_t, actors::peer_hello> hellos_;

@@ -1,60 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/actors/session_driver.hpp"
 
-#include "base/tuning.hpp"
 #include "coordinator/actors/ask_cluster.hpp"
 #include "coordinator/actors/claim_proxy_driver.hpp"
 #include "coordinator/actors/gather_stats.hpp"
+#include "coordinator/actors/node_log.hpp"
 #include "observe/log.hpp"
-#include "protocol/convert.hpp"
 #include "transport/spawn_beside_sockets.hpp"
 
 #include <chrono>
 #include <utility>
-#include <variant>
 
 namespace codeq::coordinator {
-
-namespace {
-
-void take(session& to, const protocol::session_request& m) {
-  to.take(m);
-}
-
-void take(session& to, const peer_enqueue& m) {
-  to.take(m.request, m.share);
-}
-
-void take(session& to, const enqueue_without_share& m) {
-  to.take(m);
-}
-
-/// Passes a message of the peer to its session: by a plain call when it runs on this thread.
-template <class Message>
-void pass_on(const session_place& to, Message message) {
-  auto* here = to.loop ? to.loop->session(to.peer) : nullptr;
-  if (here == nullptr)
-    return caf::anon_send(to.session, std::move(message));
-  to.loop->begin_read();
-  take(here->used(), message);
-}
-
-/// Passes on an enqueue with its share, or the refusal of one for which there is no share.
-result<void> pass_on_enqueue(
-  const session_place& to, const protocol::enqueue_request& m, const enqueue_payer& payer) {
-  auto share = payer.shares->take(payer.tenant, m.body().size() + tuning::enqueue_overhead_bytes);
-  if (share) {
-    pass_on(to, peer_enqueue{m, std::move(*share)});
-    return {};
-  }
-  auto number = protocol::number_of(m);
-  if (!number)
-    return number.error();
-  pass_on(to, enqueue_without_share{*number, share.error()});
-  return {};
-}
-
-} // namespace
 
 session_driver::~session_driver() {
   if (options_.loop)
@@ -199,10 +156,11 @@ void session_driver::note_limit(std::string_view name, std::uint64_t max) {
 }
 
 void session_driver::note_goodbye() {
-  // Tools and short-lived producers come and go all the time.
-  auto level = options_.session.worker ? observe::log_level::info : observe::log_level::debug;
   CODEQ_LOG_AT(
-    level, "node says goodbye name={} remote={}", options_.node_name, options_.remote);
+    node_line_level(options_.session.worker != nullptr),
+    "node says goodbye name={} remote={}",
+    options_.node_name,
+    options_.remote);
 }
 
 void session_driver::note_refused(const error& reason) {
@@ -226,9 +184,9 @@ session_actor::behavior_type drive_session(
     [self](const peer_misbehaved& m) { self->state.take(m); },
     [self](const shard_moved& m) { self->state.take(m); },
     [self](places_changed) { self->state.hosted().map_changed(); },
-    [self](const protocol::session_request& m) { take(self->state.used(), m); },
-    [self](const peer_enqueue& m) { take(self->state.used(), m); },
-    [self](const enqueue_without_share& m) { take(self->state.used(), m); },
+    [self](const protocol::session_request& m) { self->state.take(m); },
+    [self](const peer_enqueue& m) { self->state.take(m); },
+    [self](const enqueue_without_share& m) { self->state.take(m); },
     [self](const wake_session& m) { self->state.hosted().wake(m.what); },
     [self](const actors::outgoing_pressure& m) { self->state.hosted().set_pressure(m.high); },
     [self](const drain_session& m) { self->state.hosted().set_drained(m.is_drained); },
@@ -236,19 +194,6 @@ session_actor::behavior_type drive_session(
     [self](const claim_proxy_ended& m) { self->state.take(m); },
     [self](const actors::connection_lost&) { self->quit(); },
     [self](const end_session& m) { self->state.hosted().end(m.reason); },
-  };
-}
-
-actors::frame_sink session_sink(schema::Role role, session_place to, enqueue_payer payer) {
-  return [role, to = std::move(to), payer = std::move(payer)](
-           const protocol::wire_frame& frame) -> result<void> {
-    auto request = protocol::read_request(role, frame);
-    if (!request)
-      return request.error();
-    if (const auto* enqueue = std::get_if<protocol::enqueue_request>(&*request))
-      return pass_on_enqueue(to, *enqueue, payer);
-    pass_on(to, std::move(*request));
-    return {};
   };
 }
 

@@ -3,11 +3,10 @@
 
 #include "base/clock.hpp"
 #include "coordinator/actors/coordinator_actors.hpp"
-#include "coordinator/actors/drained_workers.hpp"
-#include "coordinator/actors/enqueue_shares.hpp"
 #include "coordinator/actors/turn_loop.hpp"
-#include "coordinator/actors/unread_shares.hpp"
 #include "coordinator/session/session.hpp"
+#include "coordinator/shared/drained_workers.hpp"
+#include "coordinator/shared/unread_shares.hpp"
 #include "observe/limit_meter.hpp"
 #include "security/rate_limiter.hpp"
 
@@ -77,8 +76,13 @@ public:
 
   [[nodiscard]] session& hosted() { return *session_; }
 
-  /// The session, which handles a message of the peer next.
-  [[nodiscard]] session& used();
+  // Messages of the peer.
+
+  void take(const protocol::session_request& m) { used().take(m); }
+
+  void take(const peer_enqueue& m) { used().take(m.request, m.share); }
+
+  void take(const enqueue_without_share& m) { used().take(m); }
 
   // Messages of shards.
 
@@ -130,6 +134,9 @@ public:
   void note_refused(const error& reason) override;
 
 private:
+  /// The session, which handles a message of the peer next.
+  [[nodiscard]] session& used();
+
   session_actor::pointer self_ = nullptr;
   session_driver_options options_;
   std::optional<session> session_;
@@ -144,25 +151,5 @@ private:
 
 [[nodiscard]] session_actor::behavior_type drive_session(
   session_actor::stateful_pointer<session_driver> self, const session_driver_options& options);
-
-/// The tenant whose share of the bytes a connection's enqueues take.
-struct enqueue_payer {
-  /// The tenant of the connection's token. Without tokens all connections are of one tenant.
-  std::string tenant = "default";
-  std::shared_ptr<enqueue_shares> shares = std::make_shared<enqueue_shares>();
-};
-
-/// A session, and where it runs.
-struct session_place {
-  session_actor session;
-  core::peer_id peer = 0;
-  /// See `session_driver_options`.
-  std::shared_ptr<turn_loop> loop{};
-};
-
-/// The sink for frames of a node with that role; refuses those that the role must not send. An
-/// enqueue takes its share here, before it is queued anywhere, or is dropped.
-[[nodiscard]] actors::frame_sink
-session_sink(schema::Role role, session_place to, enqueue_payer payer);
 
 } // namespace codeq::coordinator

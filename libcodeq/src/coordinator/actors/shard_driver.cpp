@@ -2,39 +2,13 @@
 #include "coordinator/actors/shard_driver.hpp"
 
 #include "base/tuning.hpp"
-#include "coordinator/actors/lease_timer.hpp"
-#include "observe/log.hpp"
 #include "storage/keys/keyspace.hpp"
 
 #include <caf/send.hpp>
 
-#include <algorithm>
-#include <array>
 #include <utility>
-#include <variant>
 
 namespace codeq::coordinator {
-
-namespace {
-
-bool is_purge(const core::audit_entry& entry) {
-  constexpr std::array purges{
-    operator_action::purge,
-    operator_action::dead_purge,
-    operator_action::queue_purge,
-    operator_action::tenant_purge};
-  return std::find(purges.begin(), purges.end(), entry.action) != purges.end();
-}
-
-/// True when an operator's command removed tasks. It is audited with every part of its changes.
-bool has_purged(const std::vector<core::event>& events) {
-  return std::any_of(events.begin(), events.end(), [](const core::event& event) {
-    const auto* audited = std::get_if<core::commands_audited>(&event);
-    return audited && std::any_of(audited->entries.begin(), audited->entries.end(), is_purge);
-  });
-}
-
-} // namespace
 
 shard_driver::~shard_driver() {
   if (shard_ && options_.loop)
@@ -44,6 +18,7 @@ shard_driver::~shard_driver() {
 void shard_driver::start(shard_internal_actor::pointer self, const shard_driver_options& options) {
   self_ = self;
   options_ = options;
+  log_.emplace(options_.shard.state->id);
   shard_.emplace(options_.shard, *this, now());
   if (options_.loop)
     options_.loop->add(shard_->state().id, *this);
@@ -54,23 +29,9 @@ void shard_driver::start(shard_internal_actor::pointer self, const shard_driver_
 
 void shard_driver::look_around() {
   shard_->look_at_room(now());
-  note_disk();
+  log_->note_disk(options_.space->check(now().steady));
   shard_->look_at_zones(now());
   self_->delayed_send(self_, tuning::free_space_look_interval, coordinator::look_around{});
-}
-
-void shard_driver::note_disk() {
-  // All shards see the same disk, so one of them is enough.
-  if (value(shard_->state().id) != 0)
-    return;
-  const auto& has_room = options_.space->check(now().steady);
-  if (!has_room == std::exchange(is_disk_low_, !has_room))
-    return;
-  if (!has_room)
-    CODEQ_LOG_WARN(
-      "disk is low on space, new tasks are refused reason=\"{}\"", has_room.error().context);
-  else
-    CODEQ_LOG_INFO("disk has space again, new tasks are accepted");
 }
 
 void shard_driver::close_turn() {
@@ -123,89 +84,25 @@ caf::result<bool> shard_driver::stop() {
   return promise;
 }
 
-observe::line_pace::time_point shard_driver::line_time() {
-  return observe::line_pace::time_point(now().steady.time_since_epoch());
-}
-
 void shard_driver::note_limit(
   std::string_view name, std::uint64_t max, std::string_view owner, std::string_view queue) {
   options_.meter->note({name, max, "tenant", owner, queue});
 }
 
 void shard_driver::note_expired(const core::leases_expired& expired) {
-  auto owner = expired.queue.tenant + "/" + expired.queue.queue;
-  if (expired.quarantined > 0)
-    note_quarantined(expired, owner);
-  auto left_out = expiry_lines_.take(owner, line_time());
-  if (!left_out)
-    return;
-  CODEQ_LOG_WARN(
-    "leases expire tenant={} queue={} count={} task={} attempt={} worker={} left_out={} "
-    "reason=\"{}\"",
-    expired.queue.tenant,
-    expired.queue.queue,
-    expired.count,
-    to_string(task_id{shard_->state().id, expired.seq}),
-    expired.attempt,
-    expired.worker,
-    *left_out,
-    expired.reason);
-}
-
-void shard_driver::note_quarantined(
-  const core::leases_expired& expired, const std::string& owner) {
-  auto left_out = quarantine_lines_.take(owner, line_time());
-  if (!left_out)
-    return;
-  CODEQ_LOG_WARN(
-    "tasks are quarantined tenant={} queue={} count={} task={} attempt={} worker={} left_out={} "
-    "reason=\"{}\"",
-    expired.queue.tenant,
-    expired.queue.queue,
-    expired.quarantined,
-    to_string(task_id{shard_->state().id, expired.seq}),
-    expired.attempt,
-    expired.worker,
-    *left_out,
-    expired.reason);
+  log_->note_expired(expired, now().steady);
 }
 
 void shard_driver::note_breaker(const core::breaker_tripped& tripped) {
-  CODEQ_LOG_WARN(
-    "queue is paused tenant={} queue={} shard={} reason=\"{}\"",
-    tripped.queue.tenant,
-    tripped.queue.queue,
-    value(shard_->state().id),
-    tripped.reason);
+  log_->note_breaker(tripped);
 }
 
-void shard_driver::note_occurrence(const core::occurrence_noted& noted, timestamp now) {
-  auto owner = noted.name.tenant + "/" + noted.name.name;
-  auto left_out = occurrence_lines_.take(owner, line_time());
-  if (!left_out)
-    return;
-  const auto& entry = noted.entry;
-  bool is_late = entry.state == occurrence_state::running;
-  CODEQ_LOG_WARN(
-    "occurrence of a schedule {} tenant={} schedule={} nominal=\"{}\" late_ms={} count={} "
-    "left_out={}",
-    is_late ? std::string("is late") : "is left out reason=" + std::string(to_string(entry.state)),
-    noted.name.tenant,
-    noted.name.name,
-    schedule::to_string(entry.nominal),
-    (now - entry.at).count(),
-    entry.count,
-    *left_out);
+void shard_driver::note_occurrence(const core::occurrence_noted& noted, timestamp shard_now) {
+  log_->note_occurrence(noted, {now().steady, shard_now});
 }
 
 void shard_driver::note_grants(grant_pause why) {
-  auto shard = value(shard_->state().id);
-  if (why == grant_pause::none)
-    CODEQ_LOG_INFO("shard hands tasks out again shard={}", shard);
-  else
-    CODEQ_LOG_WARN(
-      "shard hands no tasks out shard={} reason=\"{}\"", shard,
-      why == grant_pause::disk_full ? "the disk is full" : "too few replicas are in sync");
+  log_->note_grants(why);
 }
 
 void shard_driver::settled() {
@@ -213,9 +110,12 @@ void shard_driver::settled() {
     std::exchange(stopping_, std::nullopt)->deliver(true);
 }
 
-void shard_driver::commit(turn_commit turn, const std::vector<core::event>& events) {
-  if (options_.reserve && has_purged(events))
+void shard_driver::note_purge() {
+  if (options_.reserve)
     options_.reserve->note_purge();
+}
+
+void shard_driver::commit(turn_commit turn, const std::vector<core::event>&) {
   if (options_.loop && options_.loop->has_journal())
     options_.loop->commit(me(), std::move(turn));
   else
@@ -247,18 +147,15 @@ void shard_driver::end_peer(core::peer_id peer, const error& reason) {
 }
 
 void shard_driver::fetch_bodies(core::peer_id peer, bodies_wanted wanted) {
-  if (auto at = peers_.find(peer); at != peers_.end())
-    self_->send(options_.reader, coordinator::fetch_bodies{at->second, std::move(wanted)});
+  read_for<coordinator::fetch_bodies>(peer, std::move(wanted));
 }
 
 void shard_driver::answer_inquiry(core::peer_id peer, stored_inquiry inquiry) {
-  if (auto at = peers_.find(peer); at != peers_.end())
-    self_->send(options_.reader, coordinator::answer_inquiry{at->second, std::move(inquiry)});
+  read_for<coordinator::answer_inquiry>(peer, std::move(inquiry));
 }
 
 void shard_driver::list_stored(core::peer_id peer, stored_list list) {
-  if (auto at = peers_.find(peer); at != peers_.end())
-    self_->send(options_.reader, coordinator::list_stored{at->second, std::move(list)});
+  read_for<coordinator::list_stored>(peer, std::move(list));
 }
 
 void shard_driver::find_keys(keys_wanted wanted) {
@@ -285,23 +182,15 @@ void shard_driver::to_shard(shard_id to, core::command command) {
 }
 
 bool shard_driver::make_timer(sequence seq, fencing_token token) {
-  auto& timer = timers_[token];
-  if (timer)
-    return false;
-  // Lazily initialised and hidden: the actor is not scheduled before its first message, and a lease
-  // that ends early costs no more than its memory.
-  timer = self_->system().spawn<caf::lazy_init + caf::hidden>(
-    lease_timer, me(), core::task_lease{seq, token});
-  return true;
+  return timers_.make(self_, {seq, token});
 }
 
 void shard_driver::fire_timer(fencing_token token) {
-  if (auto timer = timers_.find(token); timer != timers_.end())
-    self_->send(timer->second, lease_due{});
+  timers_.fire(self_, token);
 }
 
 bool shard_driver::drop_timer(fencing_token token) {
-  return timers_.erase(token) > 0;
+  return timers_.drop(token);
 }
 
 void shard_driver::close_turn_soon() {

@@ -5,10 +5,11 @@
 #include "coordinator/actors/coordinator_actors.hpp"
 #include "coordinator/actors/disk_reserve.hpp"
 #include "coordinator/actors/free_space.hpp"
+#include "coordinator/actors/lease_timer.hpp"
+#include "coordinator/actors/shard_log.hpp"
 #include "coordinator/actors/turn_loop.hpp"
 #include "coordinator/shard/shard.hpp"
 #include "observe/limit_meter.hpp"
-#include "observe/line_pace.hpp"
 #include "storage/task_store.hpp"
 
 #include <memory>
@@ -51,9 +52,6 @@ struct shard_driver_options {
   std::uint32_t epoch = 0;
 };
 
-/// Maximum number of log lines about expired leases of a queue at a shard.
-inline constexpr std::uint32_t expiry_lines_per_second = 1;
-
 /// The actor of one shard: passes it the time, and its messages to other actors.
 class shard_driver : public shard_port {
 public:
@@ -80,9 +78,6 @@ public:
   /// neither.
   void look_around();
 
-  /// Logs when the disk begins and ends to have too little space for new tasks.
-  void note_disk();
-
   /// Closes the turn, and with a loop does everything else that there is to do.
   void close_turn();
 
@@ -90,7 +85,8 @@ public:
   void settle_later();
   [[nodiscard]] caf::result<bool> stop();
 
-  void commit(turn_commit turn, const std::vector<core::event>& events) override;
+  void note_purge() override;
+  void commit(turn_commit turn, const std::vector<core::event>&) override;
   void raise_epoch() override;
   void reply(core::peer_id peer, protocol::peer_reply reply) override;
   void deliver(core::peer_id peer, task_delivery tasks) override;
@@ -116,7 +112,7 @@ public:
     std::string_view queue) override;
   void note_expired(const core::leases_expired& expired) override;
   void note_breaker(const core::breaker_tripped& tripped) override;
-  void note_occurrence(const core::occurrence_noted& noted, timestamp now) override;
+  void note_occurrence(const core::occurrence_noted& noted, timestamp shard_now) override;
   void note_grants(grant_pause why) override;
   [[nodiscard]] bool accepts_writes() const override {
     return !options_.authority || options_.authority->accepts_writes();
@@ -131,12 +127,7 @@ public:
   [[nodiscard]] bool is_disk_tight(monotonic_time now, std::size_t bytes) override;
 
 private:
-  /// The time by which log lines are paced.
-  [[nodiscard]] observe::line_pace::time_point line_time();
-
   [[nodiscard]] shard_internal_actor me() const;
-  /// Logs that tasks of the queue `owner` are dead by its `quarantine_after`.
-  void note_quarantined(const core::leases_expired& expired, const std::string& owner);
 
   template <class Message>
   void send_to(core::peer_id peer, Message&& message) {
@@ -146,20 +137,22 @@ private:
       self_->send(at->second, std::forward<Message>(message));
   }
 
+  /// Asks the reader, which answers the peer.
+  template <class Message, class Wanted>
+  void read_for(core::peer_id peer, Wanted wanted) {
+    if (auto at = peers_.find(peer); at != peers_.end())
+      self_->send(options_.reader, Message{at->second, std::move(wanted)});
+  }
+
   shard_internal_actor::pointer self_ = nullptr;
   shard_driver_options options_;
   std::optional<shard> shard_;
-  bool is_disk_low_ = false;
-  /// Bounds the lines about expired leases of each queue.
-  observe::line_pace expiry_lines_{expiry_lines_per_second};
-  observe::line_pace quarantine_lines_{expiry_lines_per_second};
-  /// The same for lines about occurrences of each schedule.
-  observe::line_pace occurrence_lines_{expiry_lines_per_second};
+  std::optional<shard_log> log_;
   std::unordered_map<core::peer_id, shard_peer_actor> peers_;
   std::vector<shard_actor> shards_;
   /// Commands for the other shards, until their handles are known.
   std::vector<std::pair<shard_id, core::command>> undelivered_;
-  std::unordered_map<fencing_token, lease_timer_actor> timers_;
+  lease_timers timers_;
   std::optional<caf::typed_response_promise<bool>> stopping_;
 };
 

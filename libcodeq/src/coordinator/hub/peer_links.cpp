@@ -147,7 +147,7 @@ std::string peer_links::down(const actors::link_down& m) {
   if (!at->second.is_for_copies)
     note_down(at->second, m.reason);
   // It is dialled anew with the next look at the nodes, which may tell another address.
-  if (m.final) {
+  if (m.is_refused) {
     caf::anon_send(at->second.actor, actors::close_link{m.reason});
     links_.erase(at);
   }

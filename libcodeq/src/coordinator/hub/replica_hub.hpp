@@ -4,13 +4,13 @@
 #include "base/clock.hpp"
 #include "cluster/member_driver.hpp"
 #include "coordinator/actors/coordinator_actors.hpp"
-#include "coordinator/actors/shared_board.hpp"
 #include "coordinator/hub/head_exchange.hpp"
 #include "coordinator/hub/hosted_replica.hpp"
 #include "coordinator/hub/neighbour_routes.hpp"
 #include "coordinator/hub/peer_links.hpp"
 #include "coordinator/hub/served_shards.hpp"
 #include "coordinator/replica/replica_wire.hpp"
+#include "coordinator/shared/shared_board.hpp"
 
 #include <cstdint>
 #include <deque>

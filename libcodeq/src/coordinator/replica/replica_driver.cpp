@@ -3,7 +3,6 @@
 
 #include "base/assert.hpp"
 #include "replication/bounds.hpp"
-#include "replication/timing.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -13,7 +12,6 @@
 namespace codeq::coordinator {
 
 namespace bounds = replication::bounds;
-namespace timing = replication::timing;
 using replication::entry;
 using replication::envelope;
 using replication::epoch_number;
@@ -38,11 +36,15 @@ replica_driver::replica_driver(
   replica_driver_options options, replica_host& host, ring_memory& memory, monotonic_time now)
   : shard_(options.shard),
     host_(host),
-    incarnation_(options.incarnation),
     record_(options.stored.record),
     log_(options.stored.log),
     ring_(memory),
     now_(now),
+    kept_(host),
+    copies_(
+      {record_.id, options.incarnation, [this](replica_id to) { replica_.copy_ended(to); }},
+      host,
+      kept_),
     replica_(start_of(options), *this, now) {
 }
 
@@ -69,7 +71,7 @@ std::shared_ptr<const storage::packed_writes> replica_driver::body_of(turn_commi
 
 void replica_driver::receive(const envelope& from, monotonic_time now) {
   now_ = now;
-  note_heard(from.from);
+  kept_.note_heard(from.from, now);
   replica_.receive(from, now);
 }
 
@@ -123,16 +125,14 @@ void replica_driver::report(const submitted& what, monotonic_time now) {
 void replica_driver::tick(monotonic_time now) {
   now_ = now;
   replica_.tick(now);
-  tend_copies();
-  drop_silent_tails();
+  copies_.tend(now);
+  kept_.drop_silent(now);
 }
 
 void replica_driver::etcd_answered(const membership& current, bool applied, monotonic_time now) {
   now_ = now;
   // A member has all that the spool would be asked for.
-  for (auto member : current.in_sync)
-    kept_tails_.erase(member);
-  keep_tails();
+  kept_.release(current.in_sync);
   replica_.etcd_answered(current, applied, now);
 }
 
@@ -214,15 +214,12 @@ void replica_driver::acknowledge(position at) {
 log_tail replica_driver::read_after(replica_id to, position after) {
   auto entries = ring_.read_after(after, bounds::message_bytes);
   if (!entries.empty()) {
-    kept_tails_.erase(to);
-    keep_tails();
+    kept_.release({&to, 1});
     return {log_tail::state::held, std::move(entries)};
   }
   const auto known = tails_.find(to);
   if (known == tails_.end() || known->second.after != after) {
-    if (const auto kept = kept_tails_.find(to); kept != kept_tails_.end())
-      kept->second.after = after;
-    keep_tails();
+    kept_.advance(to, after);
     tails_.insert_or_assign(to, spooled_tail{after, {}, false});
     host_.read_spool(to, after);
     return {log_tail::state::reading};
@@ -266,11 +263,8 @@ void replica_driver::stop_serving() {
   proposed_.clear();
   written_turns_.clear();
   tails_.clear();
-  for (const auto& [to, copy] : outgoing_)
-    host_.close_copy(copy.id);
-  outgoing_.clear();
-  kept_tails_.clear();
-  keep_tails();
+  copies_.clear();
+  kept_.clear();
   host_.stop_serving();
 }
 

@@ -6,7 +6,10 @@
 #include "codeq/time.hpp"
 
 #include "coordinator/replica/copy_messages.hpp"
+#include "coordinator/replica/copy_sender.hpp"
 #include "coordinator/replica/delta_ring.hpp"
+#include "coordinator/replica/replica_host.hpp"
+#include "coordinator/replica/spool_keeper.hpp"
 #include "coordinator/shard/shard_messages.hpp"
 #include "replication/shard_replica.hpp"
 #include "storage/replica/packed_writes.hpp"
@@ -22,62 +25,6 @@
 #include <vector>
 
 namespace codeq::coordinator {
-
-/// The outside of a `replica_driver`. Calls return before they call the driver back.
-class replica_host {
-public:
-  virtual ~replica_host() = default;
-
-  /// To another replica of the shard; a message may be lost with its connection.
-  virtual void send(replication::replica_id to, const replication::message& what) = 0;
-  virtual void send(replication::replica_id to, const copy_message& what) = 0;
-
-  /// Adds writes to the journal, in order; answered by `committed` with the number of the turn, and
-  /// `settle`.
-  virtual void gather(turn_commit turn) = 0;
-
-  /// See `replication::replica_port`; answered by `etcd_answered`, or not at all.
-  virtual void
-  compare_and_set(const replication::membership& old, const replication::membership& next) = 0;
-
-  /// Adds the delta to the spool.
-  virtual void spool(const replication::entry& e) = 0;
-
-  /// Reads the spool; answered by `spool_read`.
-  virtual void read_spool(replication::replica_id to, replication::position after) = 0;
-
-  /// See `storage::delta_spool::keep_from`.
-  virtual void keep_spool(std::optional<std::uint64_t> from) = 0;
-
-  /// Opens a view of the shard's data; answered by `copy_opened`.
-  virtual void open_copy(const replication::copy_id& id) = 0;
-
-  /// Reads the next part of an open copy; answered by `part_read`.
-  virtual void read_part(const replication::copy_id& id) = 0;
-  virtual void close_copy(const replication::copy_id& id) = 0;
-
-  /// Reads the next removals of the shard's own data, which this copy replaces, as they were at the
-  /// first call for it; answered by `removals_read`.
-  virtual void read_removals(const replication::copy_id& id) = 0;
-
-  /// Recovers the shard from the store; answered by `recovered` or `recovery_failed`. Replaces
-  /// a recovery before it.
-  virtual void recover(replication::epoch_number epoch, timestamp shard_time) = 0;
-  virtual void drop_recovery() = 0;
-
-  /// The recovered shard is served from now on, or is dropped with all that it has not committed.
-  virtual void serve(replication::epoch_number epoch) = 0;
-  virtual void stop_serving() = 0;
-
-  /// All commits of the shard that is served, up to this number, are durable on all members.
-  virtual void acknowledged(std::uint64_t number) = 0;
-
-  /// The time of the shard that is served.
-  [[nodiscard]] virtual timestamp shard_time() = 0;
-
-  /// See `replication::replica_port`.
-  [[nodiscard]] virtual bool reaches_etcd() const = 0;
-};
 
 struct replica_driver_options {
   shard_id shard{};
@@ -187,24 +134,6 @@ private:
     std::uint64_t number = 0;
   };
 
-  struct outgoing_copy {
-    replication::copy_id id;
-    replication::epoch_number epoch = 0;
-    std::uint32_t parts_read = 0;
-    std::uint32_t parts_sent = 0;
-    std::uint32_t parts_written = 0;
-    /// Parts that were sent and may be lost; at most `bounds::copy_parts_ahead`.
-    std::deque<copy_part> missing{};
-    bool is_offered = false;
-    bool has_ended = false;
-    /// Whether the taker has removed its own data, and the number of its parts or steps.
-    std::pair<bool, std::uint32_t> progress{};
-    /// The time of the latest progress.
-    monotonic_time heard{};
-    /// When the latest question was sent.
-    monotonic_time asked{};
-  };
-
   struct incoming_copy {
     replication::copy_id id;
     replication::replica_id from{};
@@ -214,13 +143,6 @@ private:
     std::uint32_t clearing_steps = 0;
     /// The own data are removed.
     bool is_cleared = false;
-  };
-
-  /// The deltas after the state that a replica was sent as a copy: the spool keeps them until the
-  /// replica has them or is silent.
-  struct kept_tail {
-    replication::position after;
-    monotonic_time heard{};
   };
 
   struct spooled_tail {
@@ -236,23 +158,9 @@ private:
   void report(const submitted& what, monotonic_time now);
   void on_part(const copy_part& what);
   void on_question(replication::replica_id from, const copy_question& what);
-  void on_answer(replication::replica_id from, const copy_answer& what);
-  void note_arrived(replication::replica_id at, outgoing_copy& copy, const copy_answer& what);
-  void read_parts(outgoing_copy& copy);
-  /// Asks the takers that have not answered for a while, and gives up the copies that get on with
-  /// nothing.
-  void tend_copies();
-  void end_copy(replication::replica_id to);
-  void note_heard(replication::replica_id from);
-  void drop_silent_tails();
-  /// Tells the spool from where on it has to keep deltas, if that has changed.
-  void keep_tails();
-  [[nodiscard]] std::map<replication::replica_id, outgoing_copy>::iterator
-  find_copy(const replication::copy_id& id);
 
   shard_id shard_;
   replica_host& host_;
-  std::uint64_t incarnation_;
   storage::replica_record record_;
   /// The history as far as it was submitted to the journal.
   replication::epoch_index log_;
@@ -265,12 +173,10 @@ private:
   std::deque<std::uint64_t> proposed_;
   std::deque<written_turn> written_turns_;
   std::map<replication::replica_id, spooled_tail> tails_;
-  std::map<replication::replica_id, kept_tail> kept_tails_;
-  std::optional<std::uint64_t> kept_from_;
+  spool_keeper kept_;
   /// From then on the others are told the next horizon.
   monotonic_time horizon_due_{};
-  std::uint64_t copies_ = 0;
-  std::map<replication::replica_id, outgoing_copy> outgoing_;
+  copy_sender copies_;
   std::optional<incoming_copy> incoming_;
   /// The latest copy that was taken and is whole.
   replication::copy_id whole_copy_;

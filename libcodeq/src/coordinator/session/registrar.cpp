@@ -8,6 +8,7 @@
 #include "protocol/version.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace codeq::coordinator {
@@ -19,6 +20,9 @@ constexpr std::size_t superseded_max = 16;
 
 /// Above this number of names, those that are not connected are dropped.
 constexpr std::size_t worker_names_max = 65536;
+
+/// How often sessions are checked for expired tokens, while there are any that expire.
+constexpr duration expiry_interval = std::chrono::seconds(1);
 
 error name_taken_over(const std::string& name) {
   return {errc::superseded, "a newer process has the name " + name};
@@ -268,6 +272,8 @@ void registrar::accept(std::uint64_t hello, const newcomer& who, timestamp now) 
     opening.session.map_changes = places->map().changes();
   }
   port_.open_session(hello, std::move(opening));
+  if (who.bearer && who.bearer->expires)
+    review_later();
 }
 
 void registrar::drop(core::peer_id peer) {
@@ -297,6 +303,18 @@ void registrar::review_sessions() {
     if (auto ok = port_.review(*c.bearer); !ok)
       port_.end_session(peer, ok.error());
   }
+}
+
+void registrar::review_later() {
+  if (!std::exchange(will_review_, true))
+    port_.review_after(expiry_interval);
+}
+
+void registrar::review_due() {
+  will_review_ = false;
+  review_sessions();
+  if (has_expiring_sessions())
+    review_later();
 }
 
 bool registrar::has_expiring_sessions() const {

@@ -88,6 +88,9 @@ public:
   /// Checks whether the rights of a session's bearer still hold. Errors: `unauthorized`,
   /// `going_away`.
   [[nodiscard]] virtual result<void> review(const security::principal& bearer) const = 0;
+
+  /// Requests a call of `review_due` after `wait`.
+  virtual void review_after(duration wait) = 0;
 };
 
 /// The messages for replicas in a frame of another coordinator; empty for its goodbye. Errors:
@@ -114,8 +117,9 @@ public:
   /// Ends the sessions whose tokens were removed or changed, or have expired.
   void review_sessions();
 
-  /// True when a session has a token that expires.
-  [[nodiscard]] bool has_expiring_sessions() const;
+  /// The wait of `review_after` is over: does the same, again and again while a session has a token
+  /// that expires.
+  void review_due();
 
   /// Ends every session and accepts no more nodes.
   void stop();
@@ -162,6 +166,9 @@ private:
   [[nodiscard]] protocol::hello_ack make_ack(const newcomer& who, timestamp now) const;
   void end_session_of(const worker_name& name, const error& reason);
   void drop(core::peer_id peer);
+  /// True when a session has a token that expires.
+  [[nodiscard]] bool has_expiring_sessions() const;
+  void review_later();
 
   registrar_options options_;
   registrar_port& port_;
@@ -173,6 +180,8 @@ private:
   /// Hellos that wait for a probe, by number.
   std::unordered_map<std::uint64_t, protocol::hello> probing_;
   bool stopping_ = false;
+  /// A call of `review_due` is arranged.
+  bool will_review_ = false;
 };
 
 } // namespace codeq::coordinator

@@ -384,7 +384,7 @@ private:
   void end_producer_session(const protocol::goodbye& m);
 
   /// Whether a request of that size may go to the shard. The shards of a cluster share the bytes of
-  /// unanswered requests as `base::fair_share` says, so that one that waits for its other copies
+  /// unanswered requests as `base::shared_places` says, so that one that waits for its other copies
   /// leaves as many free as it has; each may have one request in any case. Errors: `overloaded`.
   [[nodiscard]] result<void> check_inflight(shard_id shard, std::size_t bytes) const;
 

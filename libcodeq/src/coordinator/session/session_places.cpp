@@ -3,6 +3,7 @@
 // a connection's bytes over them.
 #include "codeq/limits.hpp"
 
+#include "base/fair_share.hpp"
 #include "coordinator/session/session.hpp"
 
 #include <string>
@@ -51,9 +52,10 @@ result<void> session::check_inflight(shard_id shard, std::size_t bytes) const {
   const auto own = at == inflight_bytes_at_.end() ? 0 : at->second;
   // The shards of a coordinator that is alone wait for no copies: one may have all.
   const auto is_alone = !options_.places;
-  const auto kept_free = is_alone ? 0 : own;
+  const base::shared_places shared{
+    .total = most, .used = inflight_bytes_, .own = is_alone ? 0 : own};
   const auto is_first = (is_alone ? inflight_bytes_ : own) == 0;
-  if (is_first || inflight_bytes_ + kept_free + bytes <= most)
+  if (is_first || shared.has_room(bytes))
     return {};
   const auto max = std::to_string(most);
   if (is_alone)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/operator_types.hpp"
-
 #include "base/coordinator_counts.hpp"
 
 #include <string>

@@ -2,6 +2,7 @@
 #include "coordinator/shard/shard.hpp"
 
 #include "codeq/limits.hpp"
+#include "codeq/operator_types.hpp"
 
 #include "core/state/epoch.hpp"
 #include "core/state/survivors.hpp"
@@ -11,9 +12,32 @@
 #include "storage/records/projection.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
+#include <variant>
 
 namespace codeq::coordinator {
+
+namespace {
+
+bool is_purge(const core::audit_entry& entry) {
+  constexpr std::array purges{
+    operator_action::purge,
+    operator_action::dead_purge,
+    operator_action::queue_purge,
+    operator_action::tenant_purge};
+  return std::find(purges.begin(), purges.end(), entry.action) != purges.end();
+}
+
+/// True when an operator's command removed tasks. It is audited with every part of its changes.
+bool has_purged(const std::vector<core::event>& events) {
+  return std::any_of(events.begin(), events.end(), [](const core::event& event) {
+    const auto* audited = std::get_if<core::commands_audited>(&event);
+    return audited && std::any_of(audited->entries.begin(), audited->entries.end(), is_purge);
+  });
+}
+
+} // namespace
 
 shard::shard(const shard_options& options, shard_port& port, const instant& now)
   : port_(port),
@@ -182,6 +206,8 @@ void shard::commit(std::vector<core::event> events, const instant& now) {
   if (!turn.horizon)
     turns_.note_written(writes->byte_size());
   turn.writes = std::move(writes);
+  if (has_purged(events))
+    port_.note_purge();
   port_.commit(std::move(turn), events);
   for (auto& e : events)
     cache_.take(e);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/operator_types.hpp"
-
 #include "base/coordinator_counts.hpp"
 #include "base/tuning.hpp"
 #include "base/turn_queue.hpp"
@@ -69,6 +67,9 @@ public:
   /// Writes a turn; answered by `committed`. `writes` was made from `events`; the shard's state is
   /// the one after them.
   virtual void commit(turn_commit turn, const std::vector<core::event>& events) = 0;
+
+  /// In the turn that is committed next, an operator's command removes tasks.
+  virtual void note_purge() {}
 
   /// Requests another epoch of the store; answered by `begin_epoch`.
   virtual void raise_epoch() = 0;

@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/fair_share.hpp"
 #include "base/tuning.hpp"
 #include "core/commands/routing.hpp"
 #include "http/server/gateway_limits.hpp"
@@ -120,7 +121,9 @@ result<void> enqueue_desk::check_place(
   const lane& at, const std::string& tenant, std::optional<shard_id> shard) const {
   const auto own = at.part_of(shard).count;
   const auto is_first = shard && own == 0;
-  if (is_first || at.open + own < limits::http_enqueues_open_max)
+  const base::shared_places places{
+    .total = limits::http_enqueues_open_max, .used = at.open, .own = own};
+  if (is_first || places.has_room())
     return {};
   options_.meter->note(
     {"http_enqueues_open_max", limits::http_enqueues_open_max, "tenant", tenant});

@@ -6,7 +6,7 @@
 #include "codeq/task.hpp"
 
 #include "client/enqueue_outbox.hpp"
-#include "coordinator/actors/enqueue_shares.hpp"
+#include "coordinator/shared/enqueue_shares.hpp"
 #include "observe/limit_meter.hpp"
 
 #include <cstdint>
@@ -55,7 +55,7 @@ public:
 
   /// Enqueues a task in the window of `tenant`, which need not be the task's own tenant. Errors:
   /// `invalid_argument`; `overloaded` at once when the tenant has no place or no bytes left, or the
-  /// task's shard has too many of them: the shards of a cluster share both as `base::fair_share`
+  /// task's shard has too many of them: the shards of a cluster share both as `base::shared_places`
   /// says, and each may have one place in any case.
   enqueue_ticket submit(const std::string& tenant, const task_spec& task, done_function done);
 

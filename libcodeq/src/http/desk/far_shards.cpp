@@ -71,10 +71,7 @@ void far_shards::follow(const client::peers::arrival& came) {
 }
 
 void far_shards::retry_later() {
-  if (std::exchange(will_retry_, true))
-    return;
   then_.after(tuning::not_here_pause, [this] {
-    will_retry_ = false;
     const auto again = peers_.retry();
     if (!again.resend.empty())
       then_.retried(again.resend);

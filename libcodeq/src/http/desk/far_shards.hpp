@@ -80,7 +80,6 @@ private:
   far_shards_options options_;
   events then_;
   client::peers peers_;
-  bool will_retry_ = false;
 };
 
 } // namespace codeq::http

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 #include "codeq/time.hpp"
 

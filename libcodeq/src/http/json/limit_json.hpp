@@ -2,8 +2,10 @@
 #pragma once
 
 #include "codeq/operator_types.hpp"
+#include "codeq/queue.hpp"
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
+#include "codeq/task_limits.hpp"
 
 #include "base/json_writer.hpp"
 #include "http/json/input.hpp"

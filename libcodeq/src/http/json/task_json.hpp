@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/operator_types.hpp"
+#include "codeq/queue.hpp"
 #include "codeq/task.hpp"
 
 #include "base/json_writer.hpp"

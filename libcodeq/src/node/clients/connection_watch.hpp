@@ -28,12 +28,12 @@ public:
     changed_.notify_all();
   }
 
-  /// Waits until a connection is up or finally refused, or until `until`; returns the latest state.
+  /// Waits until a connection is up, all coordinators refuse, or `until`; returns the latest state.
   /// While no coordinator accepts connections it waits until `soon` only.
   client::connection_news wait(
     std::chrono::steady_clock::time_point soon, std::chrono::steady_clock::time_point until) {
     std::unique_lock lock(mutex_);
-    auto is_decided = [this] { return news_.up || news_.final; };
+    auto is_decided = [this] { return news_.up || news_.all_refuse; };
     changed_.wait_until(lock, std::min(soon, until), is_decided);
     changed_.wait_until(lock, until, [&] { return is_decided() || news_.unreachable; });
     return news_;

@@ -34,7 +34,7 @@ result<void> operator_client::impl::connected() {
     client::deadline_after(unreachable_wait), client::deadline_after(options.timeout));
   if (news.up)
     return {};
-  bool is_decided = news.final || news.unreachable;
+  bool is_decided = news.all_refuse || news.unreachable;
   return client::no_connection(
     options.coordinators, news.reason, is_decided ? std::nullopt : std::optional{options.timeout});
 }

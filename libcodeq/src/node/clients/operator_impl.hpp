@@ -68,7 +68,7 @@ struct operator_client::impl {
   impl(const impl&) = delete;
   impl& operator=(const impl&) = delete;
 
-  /// Waits for a connection. Errors: `disconnected`, or the reason of a final refusal.
+  /// Waits for a connection. Errors: `disconnected`, or the reason why all coordinators refuse.
   result<void> connected();
 
   /// Sends a request and waits for the reply, which `read` parses.

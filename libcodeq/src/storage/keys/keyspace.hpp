@@ -3,9 +3,9 @@
 
 #include "codeq/ids.hpp"
 #include "codeq/limits.hpp"
-#include "codeq/operator_types.hpp"
 #include "codeq/schedule.hpp"
 #include "codeq/task.hpp"
+#include "codeq/task_limits.hpp"
 
 #include <cstdint>
 #include <optional>

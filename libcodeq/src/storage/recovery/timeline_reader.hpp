@@ -2,7 +2,6 @@
 #pragma once
 
 #include "codeq/ids.hpp"
-#include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 
 #include "core/commands/operator_effect.hpp"

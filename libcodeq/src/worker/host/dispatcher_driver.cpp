@@ -8,30 +8,13 @@
 #include "worker/handlers/call_handler.hpp"
 
 #include <caf/actor_cast.hpp>
-#include <caf/actor_system.hpp>
 #include <caf/send.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <utility>
-#include <variant>
 
 namespace codeq::worker {
-
-namespace {
-
-caf::actor spawn_handler(
-  caf::actor_system& system, const handler_registry::entry& entry, const std::string& group) {
-  if (const auto* function = std::get_if<handler_function>(&entry.handler))
-    return caf::actor_cast<caf::actor>(spawn_function_handler(system, *function));
-  if (const auto* batch = std::get_if<handler_registry::batch>(&entry.handler))
-    return caf::actor_cast<caf::actor>(spawn_batch_handler(system, batch->function));
-  const auto& actors = std::get<handler_registry::actors>(entry.handler);
-  bool own_thread = entry.options.run_in == isolation::thread;
-  return caf::actor_cast<caf::actor>(actors.factory->start(system, {group, own_thread}));
-}
-
-} // namespace
 
 void dispatcher_driver::start(
   actors::dispatcher_actor::pointer self, dispatcher_driver_options options) {
@@ -40,7 +23,7 @@ void dispatcher_driver::start(
   start_link_ = std::move(options.start_link);
   for (const auto& address : options.dispatcher.coordinators)
     links_.emplace_back().address = address;
-  options.dispatcher.queues = serve(std::move(options.handlers));
+  options.dispatcher.queues = handlers_.serve(std::move(options.handlers));
   options.dispatcher.wake = make_wake_signal();
   dispatcher_.emplace(options.dispatcher, *this);
 }
@@ -48,15 +31,6 @@ void dispatcher_driver::start(
 monotonic_time dispatcher_driver::now() const {
   auto since = self_->clock().now().time_since_epoch();
   return monotonic_time{std::chrono::duration_cast<duration>(since)};
-}
-
-std::vector<served_queue> dispatcher_driver::serve(std::vector<handler_registry::entry> handlers) {
-  std::vector<served_queue> served;
-  for (auto& each : handlers) {
-    served.push_back(served_by(each));
-    entries_.insert_or_assign(served.back().queue, std::move(each));
-  }
-  return served;
 }
 
 std::shared_ptr<wake_signal> dispatcher_driver::make_wake_signal() {
@@ -74,7 +48,7 @@ void dispatcher_driver::take_link_up(const actors::link_up& up) {
 
 void dispatcher_driver::take_link_down(const actors::link_down& down) {
   links_[down.link].connection = nullptr;
-  dispatcher_->take_link_down(down.link, down.reason, down.final);
+  dispatcher_->take_link_down(down.link, down.reason, down.is_refused);
 }
 
 void dispatcher_driver::take_links(std::vector<actors::link_actor> links) {
@@ -96,7 +70,7 @@ void dispatcher_driver::take_down(const caf::down_msg& down) {
       links_[i].link = nullptr;
       return dispatcher_->take_link_end(i);
     }
-  handlers_.erase(down.source.id());
+  handlers_.forget(down.source.id());
   dispatcher_->take_handler_end(down.source.id(), ended_with(self_->system(), down.reason), now());
 }
 
@@ -112,7 +86,8 @@ void dispatcher_driver::take_exception(const std::exception_ptr& thrown) {
 }
 
 void dispatcher_driver::reconfigure(actors::reconfigure_worker& wish) {
-  dispatcher_->reconfigure(serve(std::move(wish.handlers)), wish.slots, wish.prefetch, now());
+  dispatcher_->reconfigure(
+    handlers_.serve(std::move(wish.handlers)), wish.slots, wish.prefetch, now());
 }
 
 void dispatcher_driver::tell_health(const actors::ask_health& question) const {
@@ -148,9 +123,9 @@ void dispatcher_driver::close_link(std::size_t link, const error& reason) {
 
 handler_number
 dispatcher_driver::start_handler(const std::string& queue, const std::string& group) {
-  auto handler = spawn_handler(self_->system(), entries_.at(queue), group);
+  auto handler = handlers_.start(self_->system(), queue, group);
   self_->monitor(handler);
-  return handlers_.emplace(handler.id(), handler).first->first;
+  return handler.id();
 }
 
 void dispatcher_driver::run(handler_number handler, task&& attempt) {
@@ -164,8 +139,7 @@ void dispatcher_driver::run_batch(handler_number handler, std::vector<task> atte
 }
 
 void dispatcher_driver::stop_handler(handler_number handler) {
-  if (auto ended = handlers_.extract(handler))
-    caf::anon_send_exit(ended.mapped(), caf::exit_reason::user_shutdown);
+  handlers_.stop(handler);
 }
 
 void dispatcher_driver::flush_soon() {

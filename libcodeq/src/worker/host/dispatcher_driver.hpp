@@ -6,13 +6,13 @@
 
 #include "actors/actors.hpp"
 #include "observe/line_pace.hpp"
+#include "worker/host/handler_actors.hpp"
 #include "worker/node/dispatcher.hpp"
 
 #include <exception>
 #include <functional>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace codeq::worker {
@@ -92,7 +92,6 @@ private:
     std::string address;
   };
 
-  [[nodiscard]] std::vector<served_queue> serve(std::vector<handler_registry::entry> handlers);
   [[nodiscard]] std::shared_ptr<wake_signal> make_wake_signal();
 
   actors::dispatcher_actor::pointer self_ = nullptr;
@@ -100,9 +99,7 @@ private:
   decltype(dispatcher_driver_options::start_link) start_link_;
   std::optional<dispatcher> dispatcher_;
   std::vector<link_handles> links_;
-  /// The handler entry of each name and pattern, including those that are no longer served.
-  std::unordered_map<std::string, handler_registry::entry> entries_;
-  std::unordered_map<handler_number, caf::actor> handlers_;
+  handler_actors handlers_;
   /// Bounds the lines about failed attempts of each queue.
   observe::line_pace failure_lines_{failure_lines_per_second};
 };

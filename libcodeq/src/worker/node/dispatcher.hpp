@@ -129,9 +129,9 @@ public:
 
   void take_link_up(std::size_t link, const protocol::hello_ack& ack, monotonic_time now);
 
-  /// `final`: the coordinator refused this node. The node ends when all have, and when a newer
-  /// process has its name in the cluster.
-  void take_link_down(std::size_t link, const error& reason, bool final);
+  /// `is_refused`: see `actors::link_down`. The node ends when all coordinators refuse it, and when
+  /// a newer process has its name in the cluster.
+  void take_link_down(std::size_t link, const error& reason, bool is_refused);
 
   /// The link has ended for good.
   void take_link_end(std::size_t link);

@@ -219,7 +219,7 @@ void dispatcher::take(std::size_t link, const protocol::resume_reply& reply) {
   schedule_flush();
 }
 
-void dispatcher::take_link_down(std::size_t link, const error& reason, bool final) {
+void dispatcher::take_link_down(std::size_t link, const error& reason, bool is_refused) {
   auto& at = links_[link];
   at.open = false;
   at.resuming.clear();
@@ -229,7 +229,7 @@ void dispatcher::take_link_down(std::size_t link, const error& reason, bool fina
   // Its credits are free for others.
   if (at.is_of_cluster)
     schedule_flush();
-  if (!final)
+  if (!is_refused)
     return;
   at.refused = true;
   // The others of the cluster may not know the newer process yet, which cannot have their tasks

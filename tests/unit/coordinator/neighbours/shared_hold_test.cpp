@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/actors/shared_hold.hpp"
+#include "coordinator/shared/shared_hold.hpp"
 
 #include <gtest/gtest.h>
 

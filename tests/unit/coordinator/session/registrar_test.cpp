@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -49,11 +50,15 @@ public:
 
   [[nodiscard]] result<void> review(const security::principal&) const override { return {}; }
 
+  void review_after(duration wait) override { reviews.push_back(wait); }
+
   [[nodiscard]] std::vector<std::string> take() { return std::exchange(lines_, {}); }
 
   /// Shows "secret".
   std::shared_ptr<const security::principal> bearer;
   std::string last_refusal;
+  /// The waits until the next review of tokens.
+  std::vector<duration> reviews;
 
 private:
   void note(const std::string& what, std::uint64_t hello) {
@@ -124,6 +129,35 @@ TEST(Registrar, NodesShowATokenThatIsKnownWhereTokensAreTaken) {
 
   EXPECT_EQ(
     port.take(), (std::vector<std::string>{"1 unauthorized", "2 unauthorized", "3 session"}));
+}
+
+TEST(Registrar, ReviewsItsSessionsEachSecondAsLongAsOneHasATokenThatExpires) {
+  hello_port port;
+  auto ada = std::make_shared<security::principal>();
+  ada->tenant = "acme";
+  ada->role = security::role::producer;
+  auto bob = std::make_shared<security::principal>(*ada);
+  bob->expires = timestamp{std::chrono::hours(1)};
+  registrar_options options;
+  options.takes_tokens = true;
+  registrar door{options, port};
+  const std::vector<duration> once{std::chrono::seconds(1)};
+
+  port.bearer = ada;
+  door.welcome(1, producer_hello("secret"), {});
+  EXPECT_TRUE(port.reviews.empty()) << "the token of ada never expires";
+  port.bearer = bob;
+  door.welcome(2, producer_hello("secret"), {});
+  door.welcome(3, producer_hello("secret"), {});
+  EXPECT_EQ(std::exchange(port.reviews, {}), once);
+  door.review_due();
+  EXPECT_EQ(std::exchange(port.reviews, {}), once);
+
+  door.forget(2);
+  door.forget(3);
+  door.review_due();
+
+  EXPECT_TRUE(port.reviews.empty());
 }
 
 TEST(Registrar, SingleUserSetupLooksAtNoToken) {

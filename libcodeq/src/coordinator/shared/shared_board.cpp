@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/actors/shared_board.hpp"
+#include "coordinator/shared/shared_board.hpp"
 
 #include "codeq/limits.hpp"
 
 #include "base/assert.hpp"
-#include "coordinator/actors/shared_turns.hpp"
+#include "coordinator/shared/shared_turns.hpp"
 
 #include <algorithm>
 #include <array>

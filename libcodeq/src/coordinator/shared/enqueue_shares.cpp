@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/actors/enqueue_shares.hpp"
+#include "coordinator/shared/enqueue_shares.hpp"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/actors/drained_workers.hpp"
+#include "coordinator/shared/drained_workers.hpp"
 
 #include <algorithm>
 #include <utility>
