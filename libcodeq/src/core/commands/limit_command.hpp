@@ -60,7 +60,8 @@ struct list_limit_keys {
   bool only_busy = false;
 };
 
-/// Closes a limit key: nothing of it starts for so long; zero opens it. Effect: `limits_answered`.
+/// Closes a limit key: nothing of it starts for so long; zero opens it. Effect: `limits_answered`,
+/// when no shard has permits of the key any more that it may spend (`permit_recalls`).
 struct close_limit_key {
   peer_id peer = 0;
   std::uint64_t number = 0;

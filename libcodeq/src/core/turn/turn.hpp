@@ -338,6 +338,8 @@ private:
   void
   write_limit(const limit_address& limit, const std::optional<limit_definition>& definition);
   void end_limited(lease_end e, const lease_report& r);
+  /// An operator's close has been followed everywhere.
+  void answer_close(const permit_recalls::close& made);
   void close_limits();
 
   // Permits.
@@ -362,6 +364,7 @@ private:
   void change_permit(shard_id asker, permits_changed change);
   /// Queues that are paused ask for no permits.
   void settle_paused();
+  void say_recalls();
   void say_permits();
 
   // Depths of queues.
