@@ -102,6 +102,20 @@ protected:
   }
 };
 
+TEST_F(LimitsMetByPermits, AreTheKeysOfATenantWhenAnotherShardWantsOneMore) {
+  auto& table = options_.state->limits;
+  table.define({"default", "slots"}, limit_definition{.concurrency = 1}, timestamp{});
+  table.define(
+    {"default", "paced"}, limit_definition{.rate = start_rate{10, 1s, 1}}, timestamp{});
+  for (std::size_t i = 0; i < limits::limit_keys_max; ++i)
+    table.keys().close(
+      table.place_of("default", {"slots", std::to_string(i), 1}), now_.shard + 1h);
+  auto said = list_of_another();
+  said.wanted.push_back({7, "default", {{"paced", "further", 1}}});
+
+  EXPECT_EQ(decide(said), "limit_keys_max");
+}
+
 TEST_F(LimitsMetByPermits, AreTheClosesThatWaitForAnotherShard) {
   options_.state->limits.define(
     {"default", "slots"}, limit_definition{.concurrency = 1}, timestamp{});

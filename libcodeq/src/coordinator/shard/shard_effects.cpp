@@ -89,6 +89,10 @@ void shard::carry_out(core::limits_answered& e, const instant&) {
   reply_to(peer, std::move(e));
 }
 
+void shard::carry_out(core::limit_keys_met& e, const instant&) {
+  port_.note_limit("limit_keys_max", limits::limit_keys_max, e.tenant);
+}
+
 void shard::carry_out(core::tasks_granted& e, const instant& now) {
   if (!peers_.contains(e.peer))
     return;

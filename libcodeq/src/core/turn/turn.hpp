@@ -347,6 +347,8 @@ private:
   void run(const give_permits& c);
   void take_list(const ask_permits& c);
   void take_back(const ask_permits& c, const permit_return& what);
+  /// The permit waits, unless its tenant uses as many limit keys as it may.
+  void want(shard_id asker, const permit& what);
   /// Books the permits that their keys admit. `in_turns`: not where the last slot of the key was
   /// another shard's, so that the tasks of this shard come first.
   void book_permits(bool in_turns);
@@ -536,6 +538,8 @@ private:
   /// By the shard that has the permits.
   std::map<shard_id, permits_changed> permits_;
   std::map<shard_id, give_permits> permits_given_;
+  /// Tenants for which this turn refused permits of further limit keys.
+  std::set<std::string> tenants_out_of_keys_;
   /// The grants and recalls of this turn, and their number.
   std::map<shard_id, std::map<queue_address, depth_grant>> depths_given_;
   std::size_t depth_words_ = 0;

@@ -164,10 +164,12 @@ void turn::run(const list_limits& c) {
 
 void turn::run(const list_limit_keys& c) {
   limits_answered answer{c.peer, c.number};
-  if (state_.limits.find(c.limit))
+  if (const auto* limit = state_.limits.find(c.limit)) {
     answer.keys = count_limit_keys(state_, c.limit, c.part, c.only_busy, answer.more);
-  else
+    answer.is_out_of_keys = limit->rate && state_.limits.is_out_of_keys(c.limit.tenant);
+  } else {
     answer.allowed = unknown_limit(c.limit);
+  }
   effects_.emplace_back(std::move(answer));
 }
 
@@ -269,11 +271,18 @@ void turn::run(const ask_permits& c) {
   for (const auto& wanted : c.wanted) {
     if (asker.booked.contains(wanted.number))
       answer.given.push_back(wanted.number);
-    else if (!asker.waiting.contains(wanted.number) && has_room_for_keys(state_, wanted))
-      state_.lent.want(c.from, wanted);
+    else if (!asker.waiting.contains(wanted.number))
+      want(c.from, wanted);
   }
   for (const auto& level : c.levels)
     take_level(c.from, level);
+}
+
+void turn::want(shard_id asker, const permit& what) {
+  if (has_room_for_keys(state_, what))
+    return state_.lent.want(asker, what);
+  if (tenants_out_of_keys_.insert(what.tenant).second)
+    effects_.emplace_back(limit_keys_met{what.tenant});
 }
 
 void turn::take_back(const ask_permits& c, const permit_return& what) {
