@@ -70,6 +70,9 @@ struct LimitReply {
   # With `dryRun`: keys that ready tasks of this shard name, and keys of this shard in use.
   allWaiting @7 :Bool;
   # With `dryRun`: there are no others.
+  outOfKeys @8 :Bool;
+  # With `keys`: the limit has a rate, and its tenant uses as many limit keys as it may on this
+  # shard, so that tasks of other shards get no permits of a further one.
 
   struct Limit {
     name @0 :Text;

@@ -295,6 +295,9 @@ struct NeighbourMessage {
     closed @6 :List(Closure);
     levels @7 :List(DepthLevel);
     # My levels in queues whose tasks the shard counts, at most 1,000. Others are as they were.
+    recall @8 :UInt64;
+    # I have followed the shard's recalls of permits up to this number; 0: none. Older versions
+    # follow none.
 
     struct Permit {
       number @0 :UInt64;
@@ -344,6 +347,17 @@ struct NeighbourMessage {
     depths @5 :List(DepthGrant);
     countsDepths @6 :Bool;
     # I count the live tasks of queues. With older versions each shard has a part of `maxDepth`.
+    recalled @7 :List(Recall);
+    # Return the permits of these limit keys that are not spent, and take none under the numbers
+    # that you have asked for.
+    recall @8 :UInt64;
+    # Say this number with `askPermits` when you have followed, or a greater one. 0: you need not.
+
+    struct Recall {
+      tenant @0 :Text;
+      limit @1 :Text;
+      key @2 :Data;
+    }
   }
 
   struct DepthLevel {

@@ -80,6 +80,7 @@ private:
   void see(const core::schedule_answered&) {}
   void see(const core::schedules_listed&) {}
   void see(const core::limits_answered&) {}
+  void see(const core::limit_keys_met&) {}
   void see(const core::shard_told&) {}
   void see(const core::occurrence_noted&) {}
   void see(const core::progress_told& e);

@@ -76,6 +76,8 @@ void node::kill() {
     return;
   ++process_;
   deep_.clear();
+  closes_.clear();
+  reported_.clear();
   is_up_ = false;
   is_closing_ = false;
   turn_.reset();
@@ -102,6 +104,9 @@ void node::close_turn() {
   auto sealed = turn_->seal(around_.now());
   turn_.reset();
   around_.audit();
+  for (const auto& e : sealed.events)
+    if (const auto* grant = std::get_if<batch_granted>(&e))
+      check_starts(*grant);
   if (sealed.must_sync && sealed.events.empty())
     around_.look("a turn without events has to be synced");
   for (const auto& violation : find_violations(*state_))
@@ -132,14 +137,19 @@ void node::write(const std::vector<event>& events, bool is_synced) {
 void node::carry_out(const effect& e) {
   if (const auto* told = std::get_if<shard_told>(&e))
     std::visit([&](const auto& what) { around_.send(told->to, what); }, told->what);
-  if (const auto* granted = std::get_if<tasks_granted>(&e))
+  if (const auto* granted = std::get_if<tasks_granted>(&e)) {
+    note_starts(*granted);
     complete(*granted);
+  }
   if (std::holds_alternative<work_available>(e))
     decide(claim{worker_peer, around_.credits});
   if (const auto* answered = std::get_if<enqueue_answered>(&e))
     if (auto asked = deep_.extract(answered->number); !asked.empty())
       around_.note_deep(
         asked.mapped(), answered->allowed ? errc::none : answered->allowed.error().code);
+  if (const auto* answered = std::get_if<limits_answered>(&e))
+    if (auto closed = closes_.extract(answered->number); !closed.empty() && answered->allowed)
+      around_.note_answered(closed.mapped());
 }
 
 void node::complete(const tasks_granted& granted) {
@@ -181,8 +191,44 @@ void node::complete(const tasks_granted& granted) {
 
 void node::note_limited(const lease_report& done) {
   const auto* s = find_segment(state_->segments, done.seq);
-  if (done.how == disposition::limited && s && s->limits)
-    around_.note_closed(s->limits->front(), *done.delay);
+  if (done.how != disposition::limited || !s || !s->limits)
+    return;
+  const auto& use = s->limits->front();
+  around_.note_closed(use, *done.delay);
+  const auto* accepted = state_->leases.find(done.token);
+  if (!accepted || accepted->seq != done.seq)
+    return;
+  const limit_key key{use.name, use.key};
+  auto& until = reported_[key];
+  until = std::max(until, around_.now().steady + *done.delay);
+  around_.note_reported(key, *done.delay);
+}
+
+void node::check_starts(const batch_granted& grant) {
+  for (const auto& run : grant.runs)
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      const auto* s = find_segment(state_->segments, run.first + i);
+      if (!s || !s->limits)
+        continue;
+      for (const auto& use : *s->limits) {
+        const limit_key key{use.name, use.key};
+        const auto reported = reported_.find(key);
+        if (reported != reported_.end() && around_.now().steady < reported->second)
+          around_.look("a task of key " + use.key + " of " + use.name
+                       + " was leased where a report had closed it");
+        around_.note_leased(key);
+      }
+    }
+}
+
+void node::note_starts(const tasks_granted& granted) {
+  if (granted.redelivered)
+    return;
+  for (const auto& run : granted.runs)
+    for (std::uint32_t i = 0; i < run.count; ++i)
+      if (const auto* s = find_segment(state_->segments, run.first + i); s && s->limits)
+        for (const auto& use : *s->limits)
+          around_.note_started({use.name, use.key});
 }
 
 void node::pause(bool is_paused) {
@@ -267,6 +313,13 @@ void node::set_depth(std::uint64_t max_depth) {
 void node::flip_depth() {
   set_depth(0);
   set_depth(around_.max_depth());
+}
+
+void node::close_key(const key_close& order) {
+  closes_.emplace(++requests_, order);
+  decide(close_limit_key{
+    producer_peer, requests_, {"default", order.key.first}, order.key.second,
+    order.until - order.asked});
 }
 
 void node::set_maximum(std::uint64_t max_leased) {

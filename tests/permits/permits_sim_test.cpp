@@ -25,6 +25,7 @@ TEST(PermitSimulation, LimitsHoldOverShardsAndNoSlotIsLost) {
   std::uint64_t through_slots = 0;
   std::uint64_t deep_taken = 0;
   std::uint64_t deep_full = 0;
+  std::uint64_t closes_confirmed = 0;
   std::uint64_t killed_workers = 0;
   std::uint64_t killed_shards = 0;
   std::uint64_t power_cuts = 0;
@@ -37,6 +38,7 @@ TEST(PermitSimulation, LimitsHoldOverShardsAndNoSlotIsLost) {
     through_slots += run.through_slots;
     deep_taken += run.deep_taken;
     deep_full += run.deep_full;
+    closes_confirmed += run.closes_confirmed;
     killed_workers += run.killed_workers;
     killed_shards += run.killed_shards;
     power_cuts += run.power_cuts;
@@ -49,6 +51,7 @@ TEST(PermitSimulation, LimitsHoldOverShardsAndNoSlotIsLost) {
   EXPECT_GT(through_slots, seeds * 50);
   EXPECT_GT(deep_taken, seeds * 100);
   EXPECT_GT(deep_full, seeds * 50);
+  EXPECT_GT(closes_confirmed, seeds * 5);
   // A seed may be one without faults.
   if (seeds >= 100) {
     EXPECT_GT(killed_workers, seeds);

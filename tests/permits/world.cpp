@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "permits/world.hpp"
 
+#include "core/commands/routing.hpp"
+#include "core/flow/permit_recalls.hpp"
 #include "core/state/task_limits.hpp"
 
 #include <algorithm>
@@ -19,11 +21,21 @@ constexpr duration healed_for = 120s;
 /// The promise is 100 ms. A permit that some task could not use comes back by three messages, three
 /// turns and three writes, and may do so twice before another task has it.
 constexpr duration idle_max = 300ms;
+/// After a report has closed a key, tasks of other shards may start for so long.
+constexpr duration closed_late_max = 60ms;
+
+/// The shard that owns the key.
+shard_id owner_of(const limit_key& key) {
+  return shard_of_limit_key("default", {key.first, key.second, 1}, shard_count);
+}
 
 } // namespace
 
 world::world(std::uint64_t seed)
-  : random_(seed), kills_workers_(seed % 2 == 1), worker_random_(seed) {
+  : random_(seed),
+    kills_workers_(seed % 2 == 1),
+    worker_random_(seed),
+    operator_random_(seed) {
   is_os_mode = below(2) == 0;
   is_faulty_ = below(8) != 0;
   maximum_ = 1 + below(4);
@@ -87,7 +99,7 @@ void world::look(const std::string& wrong) {
 }
 
 void world::audit() {
-  std::map<std::pair<std::string, std::string>, std::uint32_t> leased;
+  std::map<limit_key, std::uint32_t> leased;
   for (const auto& one : nodes_)
     one->state().segments.for_each([&](const segment& s) {
       if (s.limits && s.view(s.first).state == task_state::leased)
@@ -115,8 +127,56 @@ void world::note_closed(const task_limit& use, duration wait) {
   until = std::max(until, now_ + wait);
 }
 
-void world::audit_idle(
-  const std::map<std::pair<std::string, std::string>, std::uint32_t>& leased) {
+void world::note_reported(const limit_key& key, duration wait) {
+  if (is_quick)
+    reported_[key].push_back({now_, now_ + wait});
+}
+
+void world::note_leased(const limit_key& key) {
+  for (const auto& [at, until] : reported_[key])
+    if (at + closed_late_max < now_ && now_ < until)
+      look("a task of key " + key.second + " of " + key.first + " was leased "
+           + std::to_string((now_ - at).count()) + " ms after a report had closed it");
+}
+
+void world::order_close() {
+  static const std::array<std::string, 3> names{"one", "two", "any"};
+  const limit_key key{
+    names[operator_random_() % names.size()], "k" + std::to_string(operator_random_() % 3)};
+  const duration wait{operator_random_() % 4 == 0 ? 0 : 200 + operator_random_() % 800};
+  auto& owner = *nodes_[value(owner_of(key))];
+  if (!owner.is_up())
+    return;
+  forget_closed(key);
+  note_closed({key.first, key.second, 1}, wait);
+  owner.close_key({key, now_, now_ + wait, ++orders_[key]});
+}
+
+void world::forget_closed(const limit_key& key) {
+  shut_.erase(key);
+  reported_.erase(key);
+  for (auto& one : nodes_)
+    one->forget_reported(key);
+}
+
+void world::note_answered(const key_close& order) {
+  // The answer comes as late when a shard has not confirmed.
+  const auto is_confirmed = now_ - order.asked < permit_recalls::wait_max;
+  if (!is_confirmed || order.until == order.asked)
+    return;
+  ++closes_confirmed;
+  if (orders_.at(order.key) == order.order)
+    shut_[order.key] = order.until;
+}
+
+void world::note_started(const limit_key& key) {
+  const auto shut = shut_.find(key);
+  if (shut != shut_.end() && now_ < shut->second)
+    look("a task of key " + key.second + " of " + key.first
+         + " started after an operator had closed it");
+}
+
+void world::audit_idle(const std::map<limit_key, std::uint32_t>& leased) {
   const auto admits = [&](const task_limit& use) {
     const auto busy = leased.find({use.name, use.key});
     const auto closed = closed_.find({use.name, use.key});
@@ -154,6 +214,8 @@ void world::load_quickly() {
   for (int i = 0; i < 200 && wrong_.empty(); ++i) {
     if (kills_workers_ && i % 50 == 25)
       stop_queue();
+    if (operator_random_() % 8 == 0)
+      order_close();
     add_task();
     pass(duration{below(40)});
   }
@@ -234,6 +296,8 @@ void world::disturb() {
   if (is_maximum_changed_ && below(100) == 0)
     change_maximum();
   disturb_depth();
+  if (operator_random_() % 20 == 0)
+    order_close();
   auto& one = *nodes_[below(shard_count)];
   if (below(30) == 0 && one.is_up())
     one.cancel_task();
@@ -280,6 +344,13 @@ void world::lose(node& one, std::uint64_t kept) {
   killed_shards += one.is_up() ? 1 : 0;
   power_cuts += one.is_up() ? 1 : 0;
   one.cut_power(kept);
+  // What was not synced may be what closed its keys.
+  for (const auto& [name, concurrency] : concurrencies)
+    for (int i = 0; i < 3; ++i) {
+      const limit_key key{name, "k" + std::to_string(i)};
+      if (is_os_mode && owner_of(key) == one.id())
+        forget_closed(key);
+    }
   bring_back(one);
 }
 

@@ -32,6 +32,18 @@ inline constexpr std::uint8_t exempt_priority = 9;
 /// The limits of the simulation, with their concurrency.
 inline const std::map<std::string, std::uint32_t> concurrencies{{"one", 1}, {"two", 2}, {"any", 5}};
 
+/// A limit by its name, and one of its keys.
+using limit_key = std::pair<std::string, std::string>;
+
+/// An operator's close of a key.
+struct key_close {
+  limit_key key;
+  monotonic_time asked{};
+  monotonic_time until{};
+  /// Number of the operator's requests about the key so far.
+  std::uint64_t order = 0;
+};
+
 class world;
 
 /// A shard with its log. The log is what is written; the part up to `synced_` outlives a power cut.
@@ -72,6 +84,10 @@ public:
   void set_depth(std::uint64_t max_depth);
   /// Turns that maximum off and on again in one turn; the other shards do not learn it.
   void flip_depth();
+  /// An operator closes a key of this shard until that time, or opens it when that is now.
+  void close_key(const key_close& order);
+  /// What a handler's report closed may be open again.
+  void forget_reported(const limit_key& key) { reported_.erase(key); }
 
   [[nodiscard]] std::uint64_t unsynced() const { return log_.size() - synced_; }
   [[nodiscard]] bool is_up() const { return is_up_; }
@@ -88,6 +104,9 @@ private:
   void carry_out(const core::effect& e);
   void complete(const core::tasks_granted& granted);
   void note_limited(const core::lease_report& done);
+  /// No task of a key starts in the turn in which a report here closes it, nor before its end.
+  void check_starts(const core::batch_granted& grant);
+  void note_starts(const core::tasks_granted& granted);
   void enqueue_run_of(core::enqueue_run run, std::uint32_t count, std::uint8_t priority);
 
   world& around_;
@@ -107,6 +126,10 @@ private:
   std::uint64_t requests_ = 0;
   /// The requests that are not answered yet, and the number of tasks of each.
   std::map<std::uint64_t, std::uint32_t> deep_;
+  /// The operator's closes that are not answered yet, by request.
+  std::map<std::uint64_t, key_close> closes_;
+  /// The keys that reports to this process have closed, with the ends of that.
+  std::map<limit_key, monotonic_time> reported_;
   monotonic_time written_until_{};
 };
 
@@ -134,6 +157,14 @@ public:
 
   /// A task has met a foreign limit, which closes the key.
   void note_closed(const task_limit& use, duration wait);
+  /// The same; its shard has accepted the report.
+  void note_reported(const limit_key& key, duration wait);
+  /// A task of the key was leased.
+  void note_leased(const limit_key& key);
+  /// An operator's close was answered: from now on no task of the key starts before its end.
+  void note_answered(const key_close& order);
+  /// The worker was given a task of the key.
+  void note_started(const limit_key& key);
 
   /// The maxima that the shards are told when they start.
   [[nodiscard]] std::uint64_t maximum() const { return maximum_; }
@@ -159,6 +190,8 @@ public:
   std::uint64_t deep_taken = 0;
   std::uint64_t deep_full = 0;
   std::uint64_t deep_put_off = 0;
+  /// Operators' closes of keys that all shards with permits have confirmed.
+  std::uint64_t closes_confirmed = 0;
   /// Processes that died: of workers, and of shards, of which some lost what was not synced.
   std::uint64_t killed_workers = 0;
   std::uint64_t killed_shards = 0;
@@ -169,6 +202,10 @@ private:
   void disturb_workers();
   /// For a while the queue of a shard is paused, or has no worker.
   void stop_queue();
+  /// An operator closes a key, or opens it.
+  void order_close();
+  /// The key may be open.
+  void forget_closed(const limit_key& key);
   /// Cuts a shard's power: of what is not synced, `kept` events stay.
   void lose(node& one, std::uint64_t kept);
   void bring_back(node& one);
@@ -186,7 +223,7 @@ private:
   void audit_depth();
   /// On a quick network and without faults no task waits for `idle_max` while its worker has a
   /// credit, and each of its keys a slot.
-  void audit_idle(const std::map<std::pair<std::string, std::string>, std::uint32_t>& leased);
+  void audit_idle(const std::map<limit_key, std::uint32_t>& leased);
   /// Tasks come for a while, on a quick network and without faults.
   void load_quickly();
   void pass(duration time);
@@ -196,6 +233,7 @@ private:
   /// In every other seed workers die, too. Their numbers leave the other seeds as they are.
   bool kills_workers_;
   std::mt19937_64 worker_random_;
+  std::mt19937_64 operator_random_;
   monotonic_time now_{std::chrono::hours{1}};
   std::uint64_t order_ = 0;
   std::map<std::pair<monotonic_time, std::uint64_t>, std::function<void()>> due_;
@@ -210,7 +248,17 @@ private:
   bool is_filling_ = false;
   bool is_disturbed_ = true;
   /// Limit keys that were closed, with the ends of that.
-  std::map<std::pair<std::string, std::string>, monotonic_time> closed_;
+  std::map<limit_key, monotonic_time> closed_;
+  struct report_close {
+    monotonic_time at{};
+    monotonic_time until{};
+  };
+  /// The keys that reports have closed on a quick network.
+  std::map<limit_key, std::vector<report_close>> reported_;
+  /// The keys whose closes by an operator were answered, with the ends of that.
+  std::map<limit_key, monotonic_time> shut_;
+  /// Number of the operator's requests about each key.
+  std::map<limit_key, std::uint64_t> orders_;
   /// The tasks that could start, and since when.
   std::map<std::pair<shard_id, sequence>, monotonic_time> startable_;
   std::string wrong_;

@@ -107,6 +107,8 @@ protected:
         }
     if (const auto* answered = std::get_if<enqueue_answered>(&e))
       answers_.push_back(*answered);
+    if (const auto* answered = std::get_if<limits_answered>(&e))
+      limit_answers_.push_back(*answered);
     notified_ += std::holds_alternative<work_available>(e) ? 1 : 0;
   }
 
@@ -244,6 +246,8 @@ protected:
   bool must_sync_ = false;
   /// The answers to enqueues, in order.
   std::vector<enqueue_answered> answers_;
+  /// The answers to requests about limits, in order.
+  std::vector<limits_answered> limit_answers_;
   /// Number of workers that were told of tasks.
   int notified_ = 0;
 };

@@ -216,6 +216,10 @@ void transcript::say(const core::queue_answered& e) {
       + (e.settings.paused ? " paused" : ""));
 }
 
+void transcript::say(const core::limit_keys_met& e) {
+  line("tenant " + e.tenant + " is out of limit keys");
+}
+
 void transcript::say(const core::limits_answered& e) {
   if (!e.allowed)
     return line(e.peer, "refused " + std::string(to_string(e.allowed.error().code)));

@@ -55,6 +55,7 @@ private:
   void say(const core::task_explained& e);
   void say(const core::queue_answered& e);
   void say(const core::limits_answered& e);
+  void say(const core::limit_keys_met& e);
   void say(const core::tasks_listed& e);
   void say(const core::audit_wanted& e);
   void say(const core::task_not_here& e);

@@ -41,6 +41,8 @@ std::string to_json(const task_explanation& why) {
     out.field("limit", why.limit)
       .bytes_field("limit_key", why.limit_key)
       .field("held_before", why.limit_before);
+  if (why.is_out_of_limit_keys)
+    out.field("out_of_limit_keys", true);
   if (why.limit_closed_until != timestamp{})
     out.field("closed_until", base::to_rfc3339(why.limit_closed_until));
   if (why.reason == task_reason::fairness)

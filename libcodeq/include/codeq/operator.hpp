@@ -177,8 +177,9 @@ public:
   [[nodiscard]] result<limit_keys_page>
   limit_keys(const limit_address& limit, const limit_keys_request& page = {});
 
-  /// Starts nothing of a key for that long (up to `limits::limit_closed_max`); leases go on.
-  /// Errors: `unknown_limit`, `invalid_argument`.
+  /// Starts nothing of a key for that long (up to `limits::limit_closed_max`); leases go on. When
+  /// it returns, no shard starts any more; it waits at most 1.5 s for shards that do not answer.
+  /// Errors: `unknown_limit`, `invalid_argument`, `overloaded`.
   [[nodiscard]] result<limit_key_info>
   close_limit_key(const limit_address& limit, const std::string& key, duration how_long);
 

@@ -237,6 +237,9 @@ struct task_explanation {
   /// With `limited`: nothing of the key starts before, because an operator or a handler closed it;
   /// 0 when it is open, or when the token may not see the keys of limits.
   timestamp limit_closed_until{};
+  /// With `limited`: the tenant uses as many limit keys as it may on the shard that owns this one.
+  /// The limit has a rate, so that another key has to become unused first.
+  bool is_out_of_limit_keys = false;
   /// With `leased`: see `running_lease::is_waiting`.
   bool waits_at_worker = false;
   /// With `fairness`: the key under which the task takes its turns.

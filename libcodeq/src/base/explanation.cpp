@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/cluster_status.hpp"
+#include "codeq/limits.hpp"
 #include "codeq/operator_types.hpp"
 
 #include "base/enum_names.hpp"
@@ -43,6 +44,17 @@ std::string because(const std::string& text) {
 std::string behind_others(std::uint64_t others) {
   return (others < tuning::turns_counted_max ? "behind " : "behind at least ")
          + std::to_string(others) + (others == 1 ? " other" : " others");
+}
+
+/// What has to happen before the limit's key starts the next task.
+std::string next_start_of(const task_explanation& why) {
+  if (why.is_out_of_limit_keys)
+    return "tenant " + why.task.tenant + " uses as many limit keys as it may on the shard of this "
+           + "one (limit_keys_max is " + std::to_string(limits::limit_keys_max)
+           + "), so that another one has to become unused first";
+  if (why.until == timestamp{})
+    return "a lease has to end first, or the concurrency to be raised";
+  return "the next start is possible at " + to_string(why.until);
 }
 
 std::string turn_of(const task_explanation& why) {
@@ -258,9 +270,7 @@ std::string to_sentence(const task_explanation& why) {
   case task_reason::limited:
     return "held back by limit " + why.limit
            + (why.limit_key.empty() ? "" : ", key " + quoted(why.limit_key)) + ", "
-           + behind_others(why.limit_before) + "; "
-           + (why.until == timestamp{} ? "a lease has to end first, or the concurrency to be raised"
-                                       : "the next start is possible at " + to_string(why.until))
+           + behind_others(why.limit_before) + "; " + next_start_of(why)
            + (why.limit_closed_until == timestamp{}
                 ? ""
                 : "; the key is closed until " + to_string(why.limit_closed_until));

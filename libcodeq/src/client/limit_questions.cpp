@@ -169,8 +169,10 @@ ask_limit_key(std::uint16_t shard, const limit_address& limit, const std::string
 }
 
 void add_owned(task_explanation& to, const limits_part& part, timestamp now) {
-  if (part.keys.empty() || part.keys.front().key != to.limit_key)
+  if (part.keys.empty() || part.keys.front().key != to.limit_key) {
+    to.is_out_of_limit_keys = part.is_out_of_keys;
     return;
+  }
   const auto& owned = part.keys.front();
   if (owned.closed_until > now)
     to.limit_closed_until = owned.closed_until;

@@ -42,7 +42,8 @@ ask_delete_limit(std::uint16_t shard, const limit_address& limit, operation whol
 ask_limit_key(std::uint16_t shard, const limit_address& limit, const std::string& key);
 
 /// Adds what the answer to `ask_limit_key` knows of the key that holds the task back: until when it
-/// is closed, and its next start, which another shard does not know.
+/// is closed, its next start, and that the tenant has no room for it, which another shard does not
+/// know.
 void add_owned(task_explanation& to, const limits_part& part, timestamp now);
 
 /// Adds what the answer to `ask_limit_key` knows of the key: its leases, its next start, and until

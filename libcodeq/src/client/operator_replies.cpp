@@ -427,6 +427,7 @@ result<answered<limits_part>> read_limits(const protocol::limit_reply& reply) {
         read.room = one.getRoom();
     }
     to.has_all_waiting = from.getAllWaiting();
+    to.is_out_of_keys = from.getOutOfKeys();
     return {};
   });
 }

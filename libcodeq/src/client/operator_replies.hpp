@@ -93,6 +93,8 @@ struct limits_part {
   std::vector<core::limit_key_forecast> waiting{};
   /// `waiting` has all keys.
   bool has_all_waiting = false;
+  /// With keys: see `task_explanation::is_out_of_limit_keys`.
+  bool is_out_of_keys = false;
 };
 
 [[nodiscard]] result<answered<limits_part>> read_limits(const protocol::limit_reply& reply);

@@ -16,6 +16,7 @@ namespace codeq::observe {
 inline constexpr std::string_view counted_limits[] = {
   "awaited_tasks_max",
   "backfills_waiting_max",
+  "closes_waiting_max",
   "cluster_claims_max",
   "connections_max",
   "enqueue_bytes_max",

@@ -171,6 +171,7 @@ limit_reply make_limit_reply(const core::limits_answered& answer) {
       for (capnp::uint i = 0; i < waiting.size(); ++i)
         write_waiting(waiting[i], answer.waiting[i]);
       r.setAllWaiting(answer.has_all_waiting);
+      r.setOutOfKeys(answer.is_out_of_keys);
     },
     words);
 }

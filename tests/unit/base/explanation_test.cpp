@@ -107,6 +107,20 @@ TEST(Explanation, LimitSaysUntilWhenItsKeyIsClosed) {
   EXPECT_NE(to_sentence(held).find(", behind at least 1000 others; "), std::string::npos);
 }
 
+TEST(Explanation, LimitSaysThatItsTenantUsesTooManyKeys) {
+  auto held = why(task_reason::limited);
+  held.limit = "stripe";
+  held.limit_key = "acct_42";
+  held.until = timestamp{};
+  held.is_out_of_limit_keys = true;
+
+  EXPECT_EQ(
+    to_sentence(held),
+    "held back by limit stripe, key \"acct_42\", behind 0 others; tenant " + held.task.tenant
+      + " uses as many limit keys as it may on the shard of this one (limit_keys_max is 200000), "
+        "so that another one has to become unused first");
+}
+
 TEST(Explanation, FairnessNamesTheKeyTheTurnsBeforeItAndTheBound) {
   auto turn = why(task_reason::fairness);
   turn.fairness_key = "customer-1\n";

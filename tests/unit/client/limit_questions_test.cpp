@@ -243,5 +243,20 @@ TEST(LimitQuestions, ExplanationHasTheNextStartOfTheKeyFromItsOwner) {
   EXPECT_EQ(explained({}, "b", timestamp{4s}), std::pair(timestamp{}, timestamp{}));
 }
 
+TEST(LimitQuestions, ExplanationSaysWhenTheOwnerHasNoRoomForTheKey) {
+  limits_part part;
+  part.keys.push_back({"b", 1, 0});
+  part.is_out_of_keys = true;
+  auto explained = [&](const std::string& key) {
+    task_explanation why;
+    why.limit_key = key;
+    add_owned(why, part, timestamp{4s});
+    return why.is_out_of_limit_keys;
+  };
+
+  EXPECT_TRUE(explained("a"));
+  EXPECT_FALSE(explained("b")) << "it is in use";
+}
+
 } // namespace
 } // namespace codeq::client

@@ -45,6 +45,11 @@ protected:
     core::enqueue c;
     c.request.number = next_request_++;
     c.runs.push_back(std::move(r));
+    return decide(c);
+  }
+
+  /// The same of any command.
+  std::string decide(const core::command& c) {
     shard_->decide(c, now_);
     shard_->close_turn(now_);
     shard_->committed(port_.submitted, now_);
@@ -84,6 +89,47 @@ TEST_F(LimitsMetByEnqueues, AreNotThoseOfOneTask) {
   config_of("limited").limits = {{"api", "", 1, "customer"}};
   EXPECT_EQ(enqueue("limited"), "");
   EXPECT_EQ(refused(), 2u) << "the header is too long for a key of the limit";
+}
+
+/// The same because of permits of limit keys.
+class LimitsMetByPermits : public LimitsMetByEnqueues {
+protected:
+  /// What another shard says first.
+  static core::ask_permits list_of_another() {
+    core::ask_permits said{shard_id{1}, 1, 1};
+    said.is_list = true;
+    return said;
+  }
+};
+
+TEST_F(LimitsMetByPermits, AreTheKeysOfATenantWhenAnotherShardWantsOneMore) {
+  auto& table = options_.state->limits;
+  table.define({"default", "slots"}, limit_definition{.concurrency = 1}, timestamp{});
+  table.define(
+    {"default", "paced"}, limit_definition{.rate = start_rate{10, 1s, 1}}, timestamp{});
+  for (std::size_t i = 0; i < limits::limit_keys_max; ++i)
+    table.keys().close(
+      table.place_of("default", {"slots", std::to_string(i), 1}), now_.shard + 1h);
+  auto said = list_of_another();
+  said.wanted.push_back({7, "default", {{"paced", "further", 1}}});
+
+  EXPECT_EQ(decide(said), "limit_keys_max");
+}
+
+TEST_F(LimitsMetByPermits, AreTheClosesThatWaitForAnotherShard) {
+  options_.state->limits.define(
+    {"default", "slots"}, limit_definition{.concurrency = 1}, timestamp{});
+  auto said = list_of_another();
+  said.held.push_back({7, "default", {{"slots", "k", 1}}});
+  EXPECT_EQ(decide(said), "");
+  const auto close = [this] {
+    return decide(core::close_limit_key{1, next_request_++, {"default", "slots"}, "k", 1h});
+  };
+
+  for (std::size_t i = 0; i < core::permit_recalls::waiting_max; ++i)
+    EXPECT_EQ(close(), "");
+
+  EXPECT_EQ(close(), "closes_waiting_max");
 }
 
 } // namespace

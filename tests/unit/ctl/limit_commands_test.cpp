@@ -304,6 +304,11 @@ TEST(LimitCommands, ExplainShowsUntilWhenAKeyIsClosed) {
   EXPECT_THAT(
     shown(api, {{"explain", id.c_str(), "--json"}}),
     HasSubstr(R"("held_before":0,"closed_until":"2096-10-02T07:06:40.000Z")"));
+  why.is_out_of_limit_keys = true;
+  api.why = why;
+  EXPECT_THAT(
+    shown(api, {{"explain", id.c_str(), "--json"}}),
+    HasSubstr(R"("held_before":0,"out_of_limit_keys":true,)"));
 }
 
 } // namespace

@@ -115,6 +115,7 @@ TEST(LimitConvert, RepliesSayWhatTheShardHas) {
   core::limits_answered answer{1, 3};
   answer.limits.push_back({{"t", "api"}, {.concurrency = 2}, 1, 5, 3, 1});
   answer.keys.push_back({"k", 1, 4, timestamp{5s}, timestamp{6s}});
+  answer.is_out_of_keys = true;
   auto read = make_limit_reply(answer).read([](auto root) -> result<std::string> {
     auto limit = root.getLimits()[0];
     auto key = root.getKeys()[0];
@@ -122,9 +123,9 @@ TEST(LimitConvert, RepliesSayWhatTheShardHas) {
            + std::to_string(limit.getLeased()) + ' ' + std::to_string(limit.getHeld()) + ' '
            + std::to_string(limit.getKeys()) + ' ' + std::to_string(limit.getKeysAbove()) + ' '
            + std::to_string(key.getHeld()) + ' ' + std::to_string(key.getNextStartMs()) + ' '
-           + std::to_string(key.getClosedUntilMs());
+           + std::to_string(key.getClosedUntilMs()) + (root.getOutOfKeys() ? " full" : "");
   });
-  EXPECT_EQ(*read, "3 api 1 5 3 1 4 5000 6000");
+  EXPECT_EQ(*read, "3 api 1 5 3 1 4 5000 6000 full");
 }
 
 TEST(LimitConvert, LimitsOfATaskAreBounded) {

@@ -179,6 +179,30 @@ void write(
   }
 }
 
+/// Words of a recall beside its key.
+constexpr std::size_t recall_words =
+  6 + 2 * (limits::name_bytes_max / sizeof(std::uint64_t) + 2);
+
+void write(
+  capnp::List<give::Recall>::Builder out, const std::vector<core::permit_recall>& recalled) {
+  for (capnp::uint i = 0; i < recalled.size(); ++i) {
+    out[i].setTenant(recalled[i].tenant);
+    out[i].setLimit(recalled[i].limit);
+    out[i].setKey(protocol::data_of(recalled[i].key));
+  }
+}
+
+result<std::vector<core::permit_recall>> read(capnp::List<give::Recall>::Reader in) {
+  std::vector<core::permit_recall> recalled;
+  for (auto one : in) {
+    recalled.push_back(
+      {one.getTenant().cStr(), one.getLimit().cStr(), protocol::string_of(one.getKey())});
+    if (recalled.back().limit.empty() || recalled.back().key.size() > limits::limit_key_bytes_max)
+      return wrong_limits();
+  }
+  return recalled;
+}
+
 /// Words of a level or a grant with the names of its queue.
 constexpr std::size_t depth_words = 8 + 2 * (limits::name_bytes_max / sizeof(std::uint64_t) + 2);
 
@@ -206,6 +230,7 @@ void write_permits(ask::Builder out, const core::ask_permits& c) {
     closed[i].setForMs(c.closed[i].lasting.count());
   }
   write(out.initLevels(count_of(c.levels)), c.levels);
+  out.setRecall(c.recall);
 }
 
 void write_permits(give::Builder out, const core::give_permits& c) {
@@ -218,6 +243,8 @@ void write_permits(give::Builder out, const core::give_permits& c) {
   out.setCountsSlots(c.counts_slots);
   write(out.initDepths(count_of(c.depths)), c.depths);
   out.setCountsDepths(c.counts_depths);
+  write(out.initRecalled(count_of(c.recalled)), c.recalled);
+  out.setRecall(c.recall);
 }
 
 std::size_t permit_words(const core::ask_permits& c) {
@@ -236,7 +263,10 @@ std::size_t permit_words(const core::ask_permits& c) {
 }
 
 std::size_t permit_words(const core::give_permits& c) {
-  return c.given.size() + c.depths.size() * depth_words;
+  auto words = c.given.size() + c.depths.size() * depth_words;
+  for (const auto& one : c.recalled)
+    words += recall_words + one.key.size() / sizeof(std::uint64_t) + 2;
+  return words;
 }
 
 result<core::command> read_permits(ask::Reader in, shard_id from) {
@@ -263,6 +293,7 @@ result<core::command> read_permits(ask::Reader in, shard_id from) {
       {{one.getTenant().cStr(), one.getQueue().cStr()}, one.getLife(), one.getMaximum(),
        one.getLevel(), one.getGranted(), one.getWants(), one.getAsk(), one.getRecall()});
   }
+  c.recall = in.getRecall();
   return core::command(std::move(c));
 }
 
@@ -278,6 +309,11 @@ result<core::command> read_permits(give::Reader in, shard_id from) {
        one.getRecall(), from_schema(one.getAnswer()), one.getAsk(), one.getLeft(),
        one.getIsAnySilent()});
   c.counts_depths = in.getCountsDepths();
+  auto recalled = read(in.getRecalled());
+  if (!recalled)
+    return recalled.error();
+  c.recalled = std::move(*recalled);
+  c.recall = in.getRecall();
   return core::command(std::move(c));
 }
 

@@ -363,6 +363,7 @@ private:
   void carry_out(core::enqueue_answered& e, const instant& now);
   void carry_out(core::queue_answered& e, const instant& now);
   void carry_out(core::limits_answered& e, const instant& now);
+  void carry_out(core::limit_keys_met& e, const instant& now);
   void carry_out(core::reports_answered& e, const instant& now);
   void carry_out(core::deliver_follow_ups& e, const instant& now);
   void carry_out(core::follow_ups_taken& e, const instant& now);

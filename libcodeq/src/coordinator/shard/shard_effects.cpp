@@ -82,9 +82,15 @@ void shard::carry_out(core::limits_answered& e, const instant&) {
   auto peer = e.peer;
   if (!e.allowed && e.allowed.error().code == errc::too_large)
     port_.note_limit("limits_per_tenant_max", limits::limits_per_tenant_max, owner_of(peer));
+  else if (!e.allowed && e.allowed.error().code == errc::overloaded)
+    port_.note_limit("closes_waiting_max", core::permit_recalls::waiting_max, owner_of(peer));
   else if (!e.allowed)
     note_refusal(owner_of(peer), e.allowed.error());
   reply_to(peer, std::move(e));
+}
+
+void shard::carry_out(core::limit_keys_met& e, const instant&) {
+  port_.note_limit("limit_keys_max", limits::limit_keys_max, e.tenant);
 }
 
 void shard::carry_out(core::tasks_granted& e, const instant& now) {

@@ -278,6 +278,7 @@ using effect = std::variant<
   schedule_answered,
   schedules_listed,
   limits_answered,
+  limit_keys_met,
   shard_told,
   occurrence_noted,
   progress_told,

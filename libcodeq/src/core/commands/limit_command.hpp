@@ -60,7 +60,8 @@ struct list_limit_keys {
   bool only_busy = false;
 };
 
-/// Closes a limit key: nothing of it starts for so long; zero opens it. Effect: `limits_answered`.
+/// Closes a limit key: nothing of it starts for so long; zero opens it. Effect: `limits_answered`,
+/// when no shard has permits of the key any more that it may spend (`permit_recalls`).
 struct close_limit_key {
   peer_id peer = 0;
   std::uint64_t number = 0;
@@ -123,6 +124,14 @@ struct limits_answered {
   std::vector<limit_key_forecast> waiting{};
   /// `waiting` has all of them.
   bool has_all_waiting = false;
+  /// With keys: the limit has a rate, and its tenant uses as many keys as it may on this shard.
+  /// Tasks of other shards get no permits of a further key.
+  bool is_out_of_keys = false;
+};
+
+/// A permit that another shard wants was refused because of that. For log and metrics.
+struct limit_keys_met {
+  std::string tenant;
 };
 
 } // namespace codeq::core

@@ -5,6 +5,7 @@
 #include "codeq/task.hpp"
 #include "codeq/time.hpp"
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -26,6 +27,11 @@
 ///   the list when one of the two is served anew.
 /// - Numbers of messages ascend, and the owner stores the last one heard with each change. So
 ///   messages of the past change nothing.
+/// - When a key is closed, the owner recalls its permits. A shard that hears it returns those that
+///   are not spent, also if they are only asked for, and asks for others under new numbers, which
+///   wait until the key is open. So a permit that was given before is not spent afterwards, however
+///   late it comes. An operator's close is answered when the shards have confirmed that
+///   (`permit_recalls`).
 ///
 /// A task whose keys belong to several other shards needs a permit from each of them.
 ///
@@ -133,6 +139,15 @@ struct permit_closure {
   bool operator==(const permit_closure&) const = default;
 };
 
+/// A limit key whose permits are recalled, because its owner has closed it.
+struct permit_recall {
+  std::string tenant;
+  std::string limit;
+  std::string key;
+
+  auto operator<=>(const permit_recall&) const = default;
+};
+
 /// The level of a shard in a queue with `max_depth`.
 struct depth_level {
   queue_address queue;
@@ -197,6 +212,8 @@ struct ask_permits {
   std::vector<permit_return> returned{};
   std::vector<permit_closure> closed{};
   std::vector<depth_level> levels{};
+  /// `give_permits::recall` of the latest recall that the shard has followed; 0: of none.
+  std::uint64_t recall = 0;
 };
 
 /// The answer, and permits that became possible later. They are booked durably, and synced.
@@ -215,6 +232,12 @@ struct give_permits {
   std::vector<depth_grant> depths{};
   /// The owner counts the depths of queues; older versions do not.
   bool counts_depths = true;
+  /// The keys whose permits are recalled.
+  std::vector<permit_recall> recalled{};
+  /// Number of the recall, which the shard has to confirm; ascending, also over processes of the
+  /// owner. The message has the keys of all earlier ones that the shard has not confirmed. 0: it
+  /// need not be confirmed.
+  std::uint64_t recall = 0;
 };
 
 /// Changes in a turn of the permits that a shard has from this one.

@@ -209,6 +209,11 @@ void limit_keys::extend_closure(const limit_place& at, timestamp until) {
     close(at, until);
 }
 
+bool limit_keys::is_closed(const limit_place& at, timestamp now) const {
+  const auto found = keys_.find(at);
+  return found != keys_.end() && found->second.closed_until > now;
+}
+
 bool limit_keys::was_permitted(const limit_place& at) const {
   auto found = keys_.find(at);
   return found != keys_.end() && found->second.was_permitted;

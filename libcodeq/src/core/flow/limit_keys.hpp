@@ -115,6 +115,9 @@ public:
   /// Nothing of the key starts before that time, nor before the one until which it is closed.
   void extend_closure(const limit_place& at, timestamp until);
 
+  /// Nothing of the key starts now, because it was closed.
+  [[nodiscard]] bool is_closed(const limit_place& at, timestamp now) const;
+
   /// The last slot of the key was taken by another shard, so that it is this one's turn.
   [[nodiscard]] bool was_permitted(const limit_place& at) const;
 

@@ -337,11 +337,50 @@ void permit_desk::settle(sequence seq, const task_limit& cost) {
 }
 
 void permit_desk::close(shard_id owner, permit_closure closure, monotonic_time now) {
+  if (closure.lasting > duration{0})
+    closed_.insert(permit_recall{closure.tenant, closure.use.name, closure.use.key});
   const auto until = now + closure.lasting;
   owners_[owner].closures.push_back({std::move(closure), until});
 }
 
+void permit_desk::follow(const give_permits& said) {
+  closed_.insert(said.recalled.begin(), said.recalled.end());
+  auto& latest = owners_.at(said.by).recall;
+  latest = std::max(latest, said.recall);
+}
+
+void permit_desk::drop_closed(monotonic_time now) {
+  if (closed_.empty())
+    return;
+  const auto closed = std::exchange(closed_, {});
+  const auto is_closed = [&](const permit& what) {
+    return std::any_of(what.uses.begin(), what.uses.end(), [&](const task_limit& use) {
+      return closed.contains(permit_recall{what.tenant, use.name, use.key});
+    });
+  };
+  std::vector<sequence> unspent;
+  for (const auto& [until, seq] : unspent_) {
+    const auto& task = tasks_.at(seq);
+    for (std::size_t i = 0; i < task.had; ++i)
+      if (is_closed(task.parts[i].what))
+        unspent.push_back(seq);
+  }
+  for (auto seq : unspent)
+    shorten(tasks_.at(seq), seq, now);
+  for (const auto& [shard, owner] : owners_) {
+    std::vector<permit_number> asked;
+    for (auto number : owner.asked)
+      if (is_closed(permit_of(number)))
+        asked.push_back(number);
+    for (auto number : asked) {
+      give_back(shard, {number, {}, true});
+      recall(numbers_.at(number));
+    }
+  }
+}
+
 void permit_desk::return_unspent(monotonic_time now) {
+  drop_closed(now);
   while (!unspent_.empty() && unspent_.begin()->first <= now) {
     auto at = tasks_.find(unspent_.begin()->second);
     auto& task = at->second;
@@ -393,6 +432,7 @@ std::vector<sequence> permit_desk::hear(
   if (!is_open())
     return {};
   owners_.try_emplace(said.by);
+  follow(said);
   if (said.session != session_ || said.wants_list) {
     // An owner that asks an earlier process does not know what this one has.
     moved(said.by);

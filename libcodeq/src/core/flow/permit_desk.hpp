@@ -48,6 +48,9 @@ namespace codeq::core {
 /// Nothing is asked for while a queue is idle, since each permit that comes would take a slot from
 /// others until its time is over.
 ///
+/// Permits of a key that is closed, by a report here or by the owner, are returned in the same turn
+/// when they are not spent, and those that were asked for are asked for anew.
+///
 /// Costs are logarithmic in the number of tasks.
 class permit_desk {
 public:
@@ -224,7 +227,8 @@ public:
   [[nodiscard]] depth_desk& depths() noexcept { return depths_; }
   [[nodiscard]] const depth_desk& depths() const noexcept { return depths_; }
 
-  /// A key of the owner is closed for so long from now on.
+  /// A key of the owner is closed for so long from now on. Its permits that are not spent go with
+  /// the next `return_unspent`, as those that an owner recalls.
   void close(shard_id owner, permit_closure closure, monotonic_time now);
 
   /// An owner says something. Returns the tasks that have all permits now.
@@ -237,7 +241,8 @@ public:
   /// The owner is served anew: what was under way may be lost.
   void moved(shard_id owner);
 
-  /// Returns the permits that were not spent in time.
+  /// Returns the permits that were not spent in time, and those of closed keys. Every turn calls it
+  /// before it leases tasks.
   void return_unspent(monotonic_time now);
 
   struct letter {
@@ -371,6 +376,9 @@ private:
     std::vector<closing> closures{};
     /// How many of these the last message had.
     std::size_t closures_said = 0;
+    /// The latest recall of the owner that was followed, and the one that the last message had.
+    std::uint64_t recall = 0;
+    std::uint64_t recall_said = 0;
     std::vector<permit_number> returns_said{};
     /// How long the owner takes to answer: the longest time, reduced by an eighth at each answer.
     duration pace{0};
@@ -434,6 +442,11 @@ private:
   /// Returns true when the task has all permits.
   bool take(entry& task, sequence seq, monotonic_time until);
   void give_back(shard_id owner, permit_return what);
+  /// What the owner recalls is to be dropped in this turn.
+  void follow(const give_permits& said);
+  /// Permits of closed keys are due to be returned; those that were asked for are asked for anew,
+  /// so that one which was given before is not taken any more.
+  void drop_closed(monotonic_time now);
   void forget_asked(const owner_state& owner);
   /// When lines wait for room, those that were asked for first make it.
   void make_room(shard_id to, owner_state& owner);
@@ -476,6 +489,8 @@ private:
   std::set<std::uint32_t> changed_slots_;
   sequence next_slot_ = first_slot;
   std::map<shard_id, owner_state> owners_;
+  /// Keys that were closed in this turn.
+  std::set<permit_recall> closed_;
   depth_desk depths_;
   bool must_sync_ = false;
 };

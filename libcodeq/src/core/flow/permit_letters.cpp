@@ -80,7 +80,9 @@ void permit_desk::make_turns(shard_id to, owner_state& owner) {
 
 bool permit_desk::has_news(const owner_state& owner) {
   bool may_ask = !owner.open_slots.empty() || owner.next_line();
-  return !owner.is_listed || !owner.returns.empty() || !owner.closures.empty() || may_ask;
+  bool must_confirm = owner.recall != owner.recall_said;
+  return !owner.is_listed || !owner.returns.empty() || !owner.closures.empty() || must_confirm
+         || may_ask;
 }
 
 permit_number permit_desk::ask_first(
@@ -219,6 +221,7 @@ permit_desk::say(monotonic_time now, const fair_terms_of& terms_of) {
       what.returned.push_back(returned);
     }
     what.closed = say_closures(owner, now);
+    what.recall = owner.recall_said = owner.recall;
     what.levels = depths_.say(to, now);
     what.from = own_;
     what.session = session_;

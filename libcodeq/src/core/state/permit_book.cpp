@@ -49,6 +49,29 @@ permit_book::slot_place permit_book::place_of(const wanted_permit& wanted, seque
   return {-int{wanted.what.priority}, wanted.is_repeated ? 0 : 1, place};
 }
 
+std::set<shard_id> permit_book::having() const {
+  std::set<shard_id> found;
+  for (const auto& [shard, asker] : askers_)
+    if (!asker.booked.empty())
+      found.insert(shard);
+  return found;
+}
+
+permit_recalls::holders permit_book::holders_of(const permit_recall& key) const {
+  const auto is_of_key = [&](const auto& one) {
+    const permit& what = one.second;
+    return what.tenant == key.tenant
+           && std::any_of(what.uses.begin(), what.uses.end(), [&](const task_limit& use) {
+                return use.name == key.limit && use.key == key.key;
+              });
+  };
+  permit_recalls::holders found;
+  for (const auto& [shard, asker] : askers_)
+    if (std::any_of(asker.booked.begin(), asker.booked.end(), is_of_key))
+      found.emplace(shard, asker.session);
+  return found;
+}
+
 std::uint64_t permit_book::lent_of(const queue_address& queue) const {
   auto at = slots_.find(queue);
   return at == slots_.end() ? 0 : at->second.lent;

@@ -6,6 +6,7 @@
 
 #include "core/commands/permit_command.hpp"
 #include "core/flow/held_turns.hpp"
+#include "core/flow/permit_recalls.hpp"
 
 #include <cstdint>
 #include <map>
@@ -63,6 +64,12 @@ public:
 
   /// Also those without permits.
   [[nodiscard]] const std::map<shard_id, asker_state>& askers() const noexcept { return askers_; }
+
+  /// The shards that have permits or slots.
+  [[nodiscard]] std::set<shard_id> having() const;
+
+  /// The shards that have permits of the key, spent or not. Looks at all permits.
+  [[nodiscard]] permit_recalls::holders holders_of(const permit_recall& key) const;
 
   /// The priority, which is negated; then 0 for those that are repeated, else 1; then in order.
   using slot_place = std::tuple<int, int, sequence>;

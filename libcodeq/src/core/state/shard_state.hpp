@@ -14,6 +14,7 @@
 #include "core/flow/failure_window.hpp"
 #include "core/flow/kept_credits.hpp"
 #include "core/flow/permit_desk.hpp"
+#include "core/flow/permit_recalls.hpp"
 #include "core/flow/ready_board.hpp"
 #include "core/flow/start_meter.hpp"
 #include "core/state/claimers.hpp"
@@ -360,6 +361,8 @@ struct shard_state {
   header_reader read_header = nullptr;
   /// Permits of this shard for limit keys that others own.
   permit_desk permits;
+  /// Recalls of permits that other shards have of closed keys.
+  permit_recalls recalls;
   /// Enqueues that wait for room in their queues.
   parked_enqueues parked;
   /// Credits for slots that were asked for: no other queue may use them meanwhile.

@@ -205,13 +205,21 @@ std::size_t release_held(shard_state& state) {
 }
 
 void close_limit(
-  shard_state& state, const std::string& tenant, const task_limit& use, timestamp until) {
+  shard_state& state,
+  const std::string& tenant,
+  const task_limit& use,
+  timestamp until,
+  shard_id by) {
   if (auto owner = state.permits.owner_elsewhere(tenant, use))
     return state.permits.close(
       *owner, {tenant, use, std::max(duration{0}, until - state.at)}, state.steady);
   if (!state.limits.is_defined(tenant, use.name))
     return;
-  state.limits.keys().extend_closure(state.limits.place_of(tenant, use), until);
+  const auto place = state.limits.place_of(tenant, use);
+  // A key that is closed already gave no permits since it was.
+  if (until > state.at && !state.limits.keys().is_closed(place, state.at))
+    state.recalls.note_closed({tenant, use.name, use.key}, by);
+  state.limits.keys().extend_closure(place, until);
 }
 
 void settle_limits(

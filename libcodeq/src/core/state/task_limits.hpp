@@ -57,10 +57,15 @@ void hold_back(shard_state& state, segment& s, const limit_refusal& why);
 /// Puts the held tasks back into their lanes that their keys admit. Returns their number.
 std::size_t release_held(shard_state& state);
 
-/// Closes the key of a use until that time; a past one opens it. The shard that owns the key is
-/// told if it is another one.
+/// Closes the key of a use until that time, because of a report at the shard `by`. The shard that
+/// owns the key is told if it is another one. Permits of the key that are not spent are returned,
+/// in this turn and then by other shards.
 void close_limit(
-  shard_state& state, const std::string& tenant, const task_limit& use, timestamp until);
+  shard_state& state,
+  const std::string& tenant,
+  const task_limit& use,
+  timestamp until,
+  shard_id by);
 
 /// The attempt that is about to end cost something else than the task says, for limits of the task
 /// by name. @pre the token's lease is in the table

@@ -84,6 +84,11 @@ std::size_t limit_table::keys_of(const std::string& tenant) const {
   return keys;
 }
 
+bool limit_table::is_out_of_keys(const std::string& tenant) const {
+  // The sum of all tenants is a bound of one tenant's.
+  return keys_.size() >= limits::limit_keys_max && keys_of(tenant) >= limits::limit_keys_max;
+}
+
 result<void> limit_table::check_new(
   const std::string& tenant, const std::vector<task_limit>& uses) const {
   for (const auto& use : uses) {

@@ -41,6 +41,9 @@ public:
   [[nodiscard]] result<void>
   check_new(const std::string& tenant, const std::vector<task_limit>& uses) const;
 
+  /// The tenant may use no further keys.
+  [[nodiscard]] bool is_out_of_keys(const std::string& tenant) const;
+
   /// A ready task as the keys know it.
   [[nodiscard]] limited_task
   describe(const std::string& tenant, const std::vector<task_limit>& uses, limited_task task);

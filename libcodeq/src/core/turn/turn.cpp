@@ -195,6 +195,7 @@ std::optional<duration> next_wakeup(shard_state& state, const instant& now) {
     sooner(duration{0});
   for (auto look :
        {state.permits.next_look(),
+        state.recalls.next_look(),
         state.lent.next_look(),
         state.depths.next_look(),
         state.parked.next_look(),

@@ -338,6 +338,8 @@ private:
   void
   write_limit(const limit_address& limit, const std::optional<limit_definition>& definition);
   void end_limited(lease_end e, const lease_report& r);
+  /// An operator's close has been followed everywhere.
+  void answer_close(const permit_recalls::close& made);
   void close_limits();
 
   // Permits.
@@ -345,6 +347,8 @@ private:
   void run(const give_permits& c);
   void take_list(const ask_permits& c);
   void take_back(const ask_permits& c, const permit_return& what);
+  /// The permit waits, unless its tenant uses as many limit keys as it may.
+  void want(shard_id asker, const permit& what);
   /// Books the permits that their keys admit. `in_turns`: not where the last slot of the key was
   /// another shard's, so that the tasks of this shard come first.
   void book_permits(bool in_turns);
@@ -362,6 +366,7 @@ private:
   void change_permit(shard_id asker, permits_changed change);
   /// Queues that are paused ask for no permits.
   void settle_paused();
+  void say_recalls();
   void say_permits();
 
   // Depths of queues.
@@ -533,6 +538,8 @@ private:
   /// By the shard that has the permits.
   std::map<shard_id, permits_changed> permits_;
   std::map<shard_id, give_permits> permits_given_;
+  /// Tenants for which this turn refused permits of further limit keys.
+  std::set<std::string> tenants_out_of_keys_;
   /// The grants and recalls of this turn, and their number.
   std::map<shard_id, std::map<queue_address, depth_grant>> depths_given_;
   std::size_t depth_words_ = 0;

@@ -73,6 +73,14 @@ bool has_room_for_keys(const shard_state& state, const permit& what) {
   });
 }
 
+error too_many_closes(const limit_address& limit) {
+  return {
+    errc::overloaded,
+    "limit \"" + limit.name + "\": " + std::to_string(permit_recalls::waiting_max)
+      + " closes of keys of tenant \"" + limit.tenant
+      + "\" wait on this shard, the most that it may have"};
+}
+
 /// As many messages as it takes to say everything of depths.
 std::vector<give_permits> in_parts(give_permits whole) {
   constexpr auto most = static_cast<std::ptrdiff_t>(depth_desk::message_levels_max);
@@ -87,6 +95,8 @@ std::vector<give_permits> in_parts(give_permits whole) {
       break;
     parts.push_back(parts.back());
     parts.back().given.clear();
+    parts.back().recalled.clear();
+    parts.back().recall = 0;
   }
   return parts;
 }
@@ -154,40 +164,54 @@ void turn::run(const list_limits& c) {
 
 void turn::run(const list_limit_keys& c) {
   limits_answered answer{c.peer, c.number};
-  if (state_.limits.find(c.limit))
+  if (const auto* limit = state_.limits.find(c.limit)) {
     answer.keys = count_limit_keys(state_, c.limit, c.part, c.only_busy, answer.more);
-  else
+    answer.is_out_of_keys = limit->rate && state_.limits.is_out_of_keys(c.limit.tenant);
+  } else {
     answer.allowed = unknown_limit(c.limit);
+  }
   effects_.emplace_back(std::move(answer));
 }
 
 void turn::run(const close_limit_key& c) {
+  const bool closes = c.closed_for > duration{0};
+  const task_limit use{c.limit.name, c.limit_key, 1};
   limits_answered answer{c.peer, c.number};
-  task_limit use{c.limit.name, c.limit_key, 1};
   answer.allowed = state_.limits.find(c.limit) ? state_.limits.check_new(c.limit.tenant, {use})
                                                : unknown_limit(c.limit);
-  if (answer.allowed) {
-    bool closes = c.closed_for > duration{0};
-    bool was_closed =
-      state_.limits.describe_key(c.limit, c.limit_key).closed_until > now_.shard;
-    // Operators ask the owner of the key.
-    state_.limits.keys().close(
-      state_.limits.place_of(c.limit.tenant, use),
-      closes ? now_.shard + c.closed_for : timestamp{});
-    auto detail = c.limit.name + ": key \"" + c.limit_key + "\"";
-    if (closes)
-      detail += " for " + base::format_duration(c.closed_for);
-    if (closes || was_closed)
-      audit(
-        {c.origin,
-         closes ? operator_action::limit_close : operator_action::limit_open,
-         c.limit.tenant,
-         {},
-         0,
-         0,
-         std::move(detail)});
-    answer.keys.push_back(count_limit_key(state_, c.limit, c.limit_key));
+  if (answer.allowed && closes && !state_.recalls.has_room(c.limit.tenant))
+    answer.allowed = too_many_closes(c.limit);
+  if (!answer.allowed) {
+    effects_.emplace_back(std::move(answer));
+    return;
   }
+  const bool was_closed =
+    state_.limits.describe_key(c.limit, c.limit_key).closed_until > now_.shard;
+  // Operators ask the owner of the key.
+  state_.limits.keys().close(
+    state_.limits.place_of(c.limit.tenant, use), closes ? now_.shard + c.closed_for : timestamp{});
+  auto detail = c.limit.name + ": key \"" + c.limit_key + "\"";
+  if (closes)
+    detail += " for " + base::format_duration(c.closed_for);
+  if (closes || was_closed)
+    audit(
+      {c.origin,
+       closes ? operator_action::limit_close : operator_action::limit_open,
+       c.limit.tenant,
+       {},
+       0,
+       0,
+       std::move(detail)});
+  const permit_recalls::close made{c.limit, c.limit_key, c.peer, c.number};
+  auto holders = state_.lent.holders_of({c.limit.tenant, c.limit.name, c.limit_key});
+  if (!closes || holders.empty())
+    return answer_close(made);
+  state_.recalls.wait(made, std::move(holders), state_.epoch, now_.steady);
+}
+
+void turn::answer_close(const permit_recalls::close& made) {
+  limits_answered answer{made.peer, made.number};
+  answer.keys.push_back(count_limit_key(state_, made.limit, made.key));
   effects_.emplace_back(std::move(answer));
 }
 
@@ -205,7 +229,7 @@ void turn::end_limited(lease_end e, const lease_report& r) {
   }
   append_end(std::move(e));
   if (has_key)
-    close_limit(state_, tenant, *find_use(s, r.limit), until);
+    close_limit(state_, tenant, *find_use(s, r.limit), until, state_.id);
 }
 
 void turn::close_limits() {
@@ -227,6 +251,7 @@ void turn::run(const ask_permits& c) {
     std::pair(c.session, c.number) <= std::pair(asker.session, asker.heard);
   if (is_past)
     return;
+  state_.recalls.confirm(c.from, c.session, c.recall);
   auto& answer = permits_given_[c.from];
   answer.session = c.session;
   if (!c.is_list && (c.session != asker.session || asker.is_doubtful)) {
@@ -238,7 +263,7 @@ void turn::run(const ask_permits& c) {
   answer.heard = c.number;
   answer.wants_list = false;
   for (const auto& closed : c.closed)
-    close_limit(state_, closed.tenant, closed.use, now_.shard + closed.lasting);
+    close_limit(state_, closed.tenant, closed.use, now_.shard + closed.lasting, c.from);
   for (const auto& returned : c.returned)
     take_back(c, returned);
   if (c.is_list)
@@ -246,11 +271,18 @@ void turn::run(const ask_permits& c) {
   for (const auto& wanted : c.wanted) {
     if (asker.booked.contains(wanted.number))
       answer.given.push_back(wanted.number);
-    else if (!asker.waiting.contains(wanted.number) && has_room_for_keys(state_, wanted))
-      state_.lent.want(c.from, wanted);
+    else if (!asker.waiting.contains(wanted.number))
+      want(c.from, wanted);
   }
   for (const auto& level : c.levels)
     take_level(c.from, level);
+}
+
+void turn::want(shard_id asker, const permit& what) {
+  if (has_room_for_keys(state_, what))
+    return state_.lent.want(asker, what);
+  if (tenants_out_of_keys_.insert(what.tenant).second)
+    effects_.emplace_back(limit_keys_met{what.tenant});
 }
 
 void turn::take_back(const ask_permits& c, const permit_return& what) {
@@ -390,7 +422,20 @@ void turn::settle_paused() {
   }
 }
 
+void turn::say_recalls() {
+  if (state_.recalls.empty())
+    return;
+  for (const auto& made : state_.recalls.take_ended(now_.steady))
+    answer_close(made);
+  for (auto& letter : state_.recalls.say(now_.steady, state_.lent.having())) {
+    auto& said = permits_given_[letter.to];
+    said.recalled = std::move(letter.keys);
+    said.recall = letter.recall;
+  }
+}
+
 void turn::say_permits() {
+  say_recalls();
   for (auto shard : state_.lent.take_questions(now_.steady))
     permits_given_[shard].wants_list = true;
   for (auto& [shard, said] : depths_given_) {

@@ -274,6 +274,8 @@ void write_explanation(base::json_writer& json, const task_explanation& why) {
     json.field("limit", why.limit)
       .field("limitKey", shown_text(why.limit_key))
       .field("heldBefore", why.limit_before);
+  if (why.is_out_of_limit_keys)
+    json.field("outOfLimitKeys", true);
   if (why.limit_closed_until != timestamp{})
     json.field("closedUntil", base::to_rfc3339(why.limit_closed_until));
   if (why.reason == task_reason::fairness)

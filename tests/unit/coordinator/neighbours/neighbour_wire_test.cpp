@@ -60,6 +60,7 @@ core::ask_permits some_asked_permits() {
   asked.returned = {{3, {{"api", "", 7}}, true}};
   asked.closed = {{"t", {"api", "k", 1}, duration{30}}};
   asked.levels = {{{"t", "q"}, 4, 100, 30, 20, 10, 7, 8}};
+  asked.recall = 6;
   return asked;
 }
 
@@ -73,6 +74,7 @@ TEST(NeighbourWire, PermitsKeepTheirParts) {
   EXPECT_EQ(what.returned, asked.returned);
   EXPECT_EQ(what.closed, asked.closed);
   EXPECT_EQ(what.levels, asked.levels);
+  EXPECT_EQ(what.recall, asked.recall);
   EXPECT_TRUE(what.is_list);
 }
 
@@ -89,6 +91,32 @@ TEST(NeighbourWire, GrantsOfRoomKeepTheirParts) {
   const auto& what = std::get<core::give_permits>(std::get<neighbour_message>(read->content).what);
   EXPECT_EQ(what.depths, given.depths);
   EXPECT_TRUE(what.counts_depths);
+}
+
+core::give_permits some_recall() {
+  core::give_permits said{sender, 5, 9};
+  said.recalled = {{"t", "api", "k"}, {"t", "db", std::string("\0\xff", 2)}};
+  said.recall = 77;
+  return said;
+}
+
+TEST(NeighbourWire, RecallsOfPermitsKeepTheirParts) {
+  const auto said = some_recall();
+
+  const auto read = decode_shard_message(encode(message_of(said)));
+
+  ASSERT_TRUE(read);
+  const auto& what = std::get<core::give_permits>(std::get<neighbour_message>(read->content).what);
+  EXPECT_EQ(what.recalled, said.recalled);
+  EXPECT_EQ(what.recall, said.recall);
+}
+
+TEST(NeighbourWire, RecallOfAKeyThatNoTaskCanHaveIsRefused) {
+  auto said = some_recall();
+  said.recalled.front().key = std::string(257, 'k');
+  EXPECT_FALSE(decode_shard_message(encode(message_of(said))));
+  said.recalled.front() = {"t", "", "k"};
+  EXPECT_FALSE(decode_shard_message(encode(message_of(said))));
 }
 
 TEST(NeighbourWire, SlotsOfAQueueNeedANumberEach) {
@@ -124,6 +152,7 @@ TEST(NeighbourWire, EveryMessageIsReadBack) {
     core::pause_queue{0, 0, {"t", "q"}, true, nullptr, "breaker, 60 % of 20 attempts failed"},
     core::give_permits{sender, 5, 9, {1, 2}, true},
     core::give_permits{sender, 5, 9, {}, false, false},
+    some_recall(),
     some_asked_permits()};
   for (const auto& what : all) {
     const auto body = encode(message_of(what));

@@ -39,17 +39,29 @@ protected:
     (void)decide(list);
   }
 
-  /// The permits that the shard gives in the turn.
+  /// The permits that the shard gives in the turn. Remembers the tenants that it refused, and its
+  /// answer about limits.
   std::vector<permit_number> decide(const command& c) {
     turn t(state_);
     t.decide(c, now_);
     const auto sealed = t.seal(now_);
     std::vector<permit_number> given;
-    for (const auto& e : sealed.effects)
+    for (const auto& e : sealed.effects) {
       if (const auto* told = std::get_if<shard_told>(&e))
         if (const auto* said = std::get_if<give_permits>(&told->what))
           given.insert(given.end(), said->given.begin(), said->given.end());
+      if (const auto* met = std::get_if<limit_keys_met>(&e))
+        met_.push_back(met->tenant);
+      if (const auto* answered = std::get_if<limits_answered>(&e))
+        answer_ = *answered;
+    }
     return given;
+  }
+
+  /// What the shard says of the keys of a limit.
+  limits_answered list_keys(const std::string& limit) {
+    (void)decide(list_limit_keys{1, 3, {"t", limit}, {{}, 1, true}});
+    return answer_;
   }
 
   std::vector<permit_number> want(std::vector<permit> wanted) {
@@ -63,6 +75,8 @@ protected:
 
   shard_state state_{shard_id{0}, 1};
   instant now_{monotonic_time{1h}, timestamp{1h}};
+  std::vector<std::string> met_;
+  limits_answered answer_;
 };
 
 TEST_F(FullLimitKeys, TaskOfAnotherShardGetsAFurtherKeyWhileItRuns) {
@@ -75,6 +89,31 @@ TEST_F(FullLimitKeys, FurtherKeyWhoseStartsRemainIsNotGiven) {
   const permit one{7, "t", {{"slots", "further", 1}, {"paced", "further", 1}}};
 
   EXPECT_TRUE(want({one}).empty());
+  EXPECT_EQ(met_, std::vector<std::string>{"t"}) << "for log and metrics";
+}
+
+TEST_F(FullLimitKeys, ManyRefusedPermitsOfATurnAreNotedOnce) {
+  const permit one{7, "t", {{"paced", "further", 1}}};
+  const permit another{8, "t", {{"paced", "other", 1}}};
+
+  EXPECT_TRUE(want({one, another}).empty());
+
+  EXPECT_EQ(met_.size(), 1u);
+}
+
+TEST_F(FullLimitKeys, OwnerSaysThatALimitWithARateHasNoRoomForKeys) {
+  EXPECT_TRUE(list_keys("paced").is_out_of_keys);
+  EXPECT_FALSE(list_keys("slots").is_out_of_keys) << "its keys come into use beyond the maximum";
+}
+
+TEST_F(FullLimitKeys, OtherTenantsHaveRoom) {
+  (void)decide(set_limit{1, 4, {"u", "paced"}, limit_definition{.rate = start_rate{10, 1s, 1}}});
+  const permit one{7, "u", {{"paced", "k", 1}}};
+
+  (void)decide(list_limit_keys{1, 5, {"u", "paced"}, {{}, 1, true}});
+  EXPECT_TRUE(answer_.allowed);
+  EXPECT_FALSE(answer_.is_out_of_keys);
+  EXPECT_EQ(want({one}), std::vector<permit_number>{7});
 }
 
 } // namespace

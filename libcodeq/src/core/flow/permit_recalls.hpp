@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+#include "codeq/operator_types.hpp"
+#include "codeq/time.hpp"
+
+#include "core/commands/operator_command.hpp"
+#include "core/commands/permit_command.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace codeq::core {
+
+/// The recalls of permits whose limit keys this shard owns and has closed. Volatile: an operator's
+/// close that was not answered is asked for again.
+///
+/// An operator's close waits until each shard that has permits of the key has confirmed the recall,
+/// or is served anew: then nothing of the key starts before the close ends. Nothing waits for the
+/// recall after a handler's report, which is said once; where it is lost, unspent permits end by
+/// their time.
+class permit_recalls {
+public:
+  /// An operator's close waits no longer than this. A permit that came within half a second is not
+  /// unspent any more then, also at a shard that does not answer (`permit_desk::kept_max`).
+  static constexpr duration wait_max{1500};
+  /// So often a recall that has to be confirmed is said again, since either message may be lost.
+  static constexpr duration say_again{200};
+  /// An operator's closes that wait, of one tenant.
+  static constexpr std::size_t waiting_max = 100;
+  /// Keys that one message recalls because of reports, at most.
+  static constexpr std::size_t message_keys_max = 1000;
+
+  /// An operator's close of a key, and who asked for it.
+  struct close {
+    limit_address limit;
+    std::string key;
+    peer_id peer = 0;
+    std::uint64_t number = 0;
+  };
+
+  /// The shards that have permits of a key, with the sessions of the last messages that were heard
+  /// of them.
+  using holders = std::map<shard_id, std::uint32_t>;
+
+  [[nodiscard]] bool empty() const noexcept { return waiting_.empty() && closed_.empty(); }
+
+  /// Another close of the tenant may wait.
+  [[nodiscard]] bool has_room(const std::string& tenant) const;
+
+  /// The close is answered when all these shards have confirmed the recall. `epoch`: greater for
+  /// each process of this shard. @pre has_room, and `by` is not empty
+  void wait(close what, holders by, std::uint32_t epoch, monotonic_time now);
+
+  /// A handler's report closed the key, at the shard `by`, which has returned its permits itself.
+  void note_closed(permit_recall key, shard_id by);
+
+  /// A shard has followed the recalls up to that number, if it is the session that was recalled. A
+  /// later session has no permits from before that are not spent.
+  void confirm(shard_id by, std::uint32_t session, std::uint64_t recall);
+
+  /// Takes the closes that are to be answered.
+  [[nodiscard]] std::vector<close> take_ended(monotonic_time now);
+
+  struct letter {
+    shard_id to{};
+    std::vector<permit_recall> keys{};
+    std::uint64_t recall = 0;
+  };
+
+  /// What to say now. `askers`: the shards that have permits.
+  [[nodiscard]] std::vector<letter> say(monotonic_time now, const std::set<shard_id>& askers);
+
+  /// When to call `take_ended` and `say` if nothing else happens; empty: never.
+  [[nodiscard]] std::optional<monotonic_time> next_look() const;
+
+private:
+  struct waiting_close {
+    close what;
+    std::uint64_t recall = 0;
+    monotonic_time until{};
+    holders unconfirmed{};
+  };
+
+  void say_closed(std::map<shard_id, letter>& letters, const std::set<shard_id>& askers);
+  void say_waiting(std::map<shard_id, letter>& letters) const;
+
+  /// In the order of their numbers.
+  std::vector<waiting_close> waiting_;
+  std::uint64_t counter_ = 0;
+  monotonic_time say_at_{};
+  /// Keys that reports have closed, and where.
+  std::map<permit_recall, shard_id> closed_;
+};
+
+} // namespace codeq::core
