@@ -84,7 +84,7 @@ protected:
     b.ignore_hello();
   }
 
-  /// What clients say of a shard of b after that.
+  /// The words of clients about a shard of b after that.
   [[nodiscard]] std::string unreached(std::uint16_t shard) const {
     return "shard " + std::to_string(shard) + " is served by coordinator b at " + b.address()
            + ", which cannot be reached from here at present";

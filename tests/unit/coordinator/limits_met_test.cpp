@@ -94,7 +94,7 @@ TEST_F(LimitsMetByEnqueues, AreNotThoseOfOneTask) {
 /// The same because of permits of limit keys.
 class LimitsMetByPermits : public LimitsMetByEnqueues {
 protected:
-  /// What another shard says first.
+  /// The first message of another shard.
   static core::ask_permits list_of_another() {
     core::ask_permits said{shard_id{1}, 1, 1};
     said.is_list = true;

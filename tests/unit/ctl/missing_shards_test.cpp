@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What commands print about a cluster of which some shards have not answered.
+// The output of commands about a cluster of which some shards have not answered.
 #include "ctl/command_line.hpp"
 #include "unit/config/program_input.hpp"
 #include "unit/ctl/recorded_api.hpp"

@@ -58,7 +58,7 @@ protected:
     return given;
   }
 
-  /// What the shard says of the keys of a limit.
+  /// The keys of a limit, as the shard tells them.
   limits_answered list_keys(const std::string& limit) {
     (void)decide(list_limit_keys{1, 3, {"t", limit}, {{}, 1, true}});
     return answer_;
