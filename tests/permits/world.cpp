@@ -160,9 +160,7 @@ void world::forget_closed(const limit_key& key) {
 }
 
 void world::note_answered(const key_close& order) {
-  // The answer comes as late when a shard has not confirmed.
-  const auto is_confirmed = now_ - order.asked < permit_recalls::wait_max;
-  if (!is_confirmed || order.until == order.asked)
+  if (order.until == order.asked)
     return;
   ++closes_confirmed;
   if (orders_.at(order.key) == order.order)

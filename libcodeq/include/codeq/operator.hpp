@@ -36,8 +36,8 @@ struct operator_options {
 /// at a time. A request for a queue or a tenant is sent to one shard after the other. When it fails
 /// half way, the error says what has been done, and repeating the request does the rest. A request
 /// for a shard of a cluster that cannot be reached fails with `disconnected`, which names the shard
-/// and its coordinator: after the time for answers, or at once when an earlier request has waited
-/// for that shard, too.
+/// and its coordinator: after the time for answers, or at once while a shard is away for which an
+/// earlier request has waited, for a second or more.
 /// Addresses and filters that name no tenant mean `default`, also with a token of another one.
 class operator_client {
 public:
@@ -178,8 +178,9 @@ public:
   limit_keys(const limit_address& limit, const limit_keys_request& page = {});
 
   /// Starts nothing of a key for that long (up to `limits::limit_closed_max`); leases go on. When
-  /// it returns, no shard starts any more; it waits at most 1.5 s for shards that do not answer.
-  /// Errors: `unknown_limit`, `invalid_argument`, `overloaded`.
+  /// it returns, no shard starts any more. Errors: `timeout` after 1.5 s when shards have not
+  /// confirmed it: the key is closed, and what they had admitted may still start; `unknown_limit`,
+  /// `invalid_argument`, `overloaded`.
   [[nodiscard]] result<limit_key_info>
   close_limit_key(const limit_address& limit, const std::string& key, duration how_long);
 

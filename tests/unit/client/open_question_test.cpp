@@ -87,9 +87,9 @@ protected:
          }});
   }
 
-  /// Why the open question has no answer after 5 s.
-  std::string give_up() {
-    const auto why = question_.give_up(duration{5000});
+  /// Why the open question has no answer after that time.
+  std::string give_up(duration waited = duration{5000}) {
+    const auto why = question_.give_up(waited);
     return why ? to_string(*why) : "unknown";
   }
 
@@ -239,6 +239,20 @@ TEST_F(OpenQuestion, IsNotAskedAgainElsewhereWhenItMayHaveBeenExecuted) {
   EXPECT_EQ(take(), lines{"ask 1 on 22"});
 }
 
+TEST_F(OpenQuestion, IsNotAskedTwiceWhenAConnectionOfOtherShardsIsReplaced) {
+  constexpr bool is_repeatable = false;
+  port_.in_cluster = true;
+  port_.of_shard = far;
+  question_.use(near);
+  ask(is_repeatable);
+  EXPECT_EQ(take(), lines{"ask 1 on 22"});
+
+  question_.lose(near, lost_link);
+  question_.use(far);
+
+  EXPECT_EQ(take(), lines{});
+}
+
 TEST_F(OpenQuestion, FailsWhenAnotherConnectionReplacesItsOwn) {
   constexpr bool is_repeatable = false;
   question_.use(near);
@@ -329,6 +343,18 @@ TEST_F(OpenQuestion, FailsAtOnceWhileItsShardIsStillNotReached) {
   ask();
 
   EXPECT_EQ(take(), lines{}) << "it was reached meanwhile, and may be again soon";
+}
+
+TEST_F(OpenQuestion, WaitsForAShardThatWasGivenUpSoon) {
+  port_.in_cluster = true;
+  port_.members = {{near}, 1, {shard_id{3}}};
+  question_.use(near);
+  ask();
+  std::ignore = give_up(duration{500});
+
+  ask();
+
+  EXPECT_EQ(take(), lines{}) << "it may be taken over just now";
 }
 
 // To every coordinator.

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -87,19 +88,21 @@ TEST_F(LoneShard, NotesTheBreakerThatPausedAQueue) {
 }
 
 TEST_F(LoneShard, NotesTheTurnInWhichAnOperatorPurgesATask) {
-  const auto by = std::make_shared<const core::command_origin>(
-    core::command_origin{.at = now_.shard, .operation = 1});
+  const auto operation = [this](std::uint64_t number) {
+    return std::make_shared<const core::command_origin>(
+      core::command_origin{.at = now_.shard, .operation = number});
+  };
   auto reports = lease(2);
   ASSERT_EQ(reports.size(), 2u);
   for (auto& report : reports)
     report.how = disposition::failed_permanently;
   shard_->decide(core::report{1, reports}, now_);
   close();
-  shard_->decide(core::redrive{1, 1, reports[0].seq, by}, now_);
+  shard_->decide(core::redrive{1, 1, reports[0].seq, operation(1)}, now_);
   close();
   EXPECT_EQ(port_.purges, 0u);
 
-  shard_->decide(core::purge{1, 2, reports[1].seq, by}, now_);
+  shard_->decide(core::purge{1, 2, reports[1].seq, operation(2)}, now_);
   close();
 
   EXPECT_EQ(port_.purges, 1u);

@@ -14,6 +14,10 @@ namespace {
 /// How long a question to all coordinators waits for those that are not connected.
 constexpr duration links_wait = std::chrono::seconds(1);
 
+/// A shard that a request waited for so long is away; one that was waited for less may be on its
+/// way to another coordinator.
+constexpr duration away_after = std::chrono::seconds(1);
+
 /// The shard that an operator's request names, or that of its task; none: any coordinator answers.
 std::optional<shard_id> shard_of_question(const protocol::wire_frame& question) {
   std::optional<shard_id> shard;
@@ -51,8 +55,10 @@ std::optional<error> open_question::give_up(duration waited) {
     return std::nullopt;
   if (port_.connection_of(*shard) != 0)
     return unanswered(*shard, waited);
-  const auto unreached = port_.all_members().unreached;
-  away_.insert(unreached.begin(), unreached.end());
+  if (waited >= away_after) {
+    const auto unreached = port_.all_members().unreached;
+    away_.insert(unreached.begin(), unreached.end());
+  }
   auto why = port_.unreached(*shard);
   if (said_to_ != 0)
     why.context += "; the request had been sent, and whether it was done is unknown";
@@ -145,8 +151,7 @@ void open_question::take(const reply_head& head, const protocol::wire_frame& rep
 
 void open_question::use(connection_number connection) {
   in_use_ = connection;
-  note_reached();
-  send_open();
+  send_moved();
 }
 
 void open_question::replace(connection_number ended, connection_number by) {

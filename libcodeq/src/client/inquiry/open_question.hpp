@@ -136,8 +136,9 @@ private:
   /// Coordinators whose answer will not come, and their shards.
   std::size_t missing_ = 0;
   std::set<shard_id> missing_shards_;
-  /// The shards that were not reached when a request for one of them was given up, nor since. A
-  /// request for one of them fails at once, so that a command for all shards waits for one only.
+  /// The shards that were not reached when a request for one of them was given up after a second or
+  /// more, nor since. A request for one of them fails at once, so that a command for all shards
+  /// waits for one only.
   std::set<shard_id> away_;
   /// A call of `ask_members` was requested.
   bool waits_for_members_ = false;

@@ -8,6 +8,10 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
 
 namespace codeq::core {
 
@@ -353,29 +357,48 @@ void permit_desk::drop_closed(monotonic_time now) {
   if (closed_.empty())
     return;
   const auto closed = std::exchange(closed_, {});
-  const auto is_closed = [&](const permit& what) {
-    return std::any_of(what.uses.begin(), what.uses.end(), [&](const task_limit& use) {
-      return closed.contains(permit_recall{what.tenant, use.name, use.key});
+  using key_view = std::tuple<std::string_view, std::string_view, std::string_view>;
+  std::set<key_view> keys;
+  for (const auto& key : closed)
+    keys.emplace(key.tenant, key.limit, key.key);
+  const auto is_closed = [&](const part& of) {
+    return std::any_of(of.what.uses.begin(), of.what.uses.end(), [&](const task_limit& use) {
+      return keys.contains(key_view(of.what.tenant, use.name, use.key));
     });
   };
   std::vector<sequence> unspent;
   for (const auto& [until, seq] : unspent_) {
     const auto& task = tasks_.at(seq);
-    for (std::size_t i = 0; i < task.had; ++i)
-      if (is_closed(task.parts[i].what))
-        unspent.push_back(seq);
+    const auto had = task.parts.begin() + static_cast<std::ptrdiff_t>(task.had);
+    if (std::any_of(task.parts.begin(), had, is_closed))
+      unspent.push_back(seq);
   }
   for (auto seq : unspent)
     shorten(tasks_.at(seq), seq, now);
-  for (const auto& [shard, owner] : owners_) {
-    std::vector<permit_number> asked;
-    for (auto number : owner.asked)
-      if (is_closed(permit_of(number)))
-        asked.push_back(number);
-    for (auto number : asked) {
-      give_back(shard, {number, {}, true});
-      recall(numbers_.at(number));
-    }
+  for (const auto& key : closed)
+    recall_asked(key);
+}
+
+void permit_desk::recall_asked(const permit_recall& key) {
+  const auto shard = owner_elsewhere(key.tenant, {key.limit, key.key, 1});
+  const auto owner = shard ? owners_.find(*shard) : owners_.end();
+  if (owner == owners_.end())
+    return;
+  const auto& lines = owner->second.lines;
+  std::vector<sequence> asked;
+  for (auto line = lines.lower_bound({key.tenant, {}});
+       line != lines.end() && line->first.first == key.tenant; ++line) {
+    const auto& uses = line->first.second;
+    const auto has_key = std::any_of(uses.begin(), uses.end(), [&](const auto& use) {
+      return use.first == key.limit && use.second == key.key;
+    });
+    if (has_key)
+      for (const auto& [priority, seq] : line->second.asked)
+        asked.push_back(seq);
+  }
+  for (auto seq : asked) {
+    give_back(*shard, {tasks_.at(seq).awaited().what.number, {}, true});
+    recall(seq);
   }
 }
 

@@ -51,7 +51,7 @@ namespace codeq::core {
 /// Permits of a key that is closed, by a report here or by the owner, are returned in the same turn
 /// when they are not spent, and those that were asked for are asked for anew.
 ///
-/// Costs are logarithmic in the number of tasks.
+/// Costs are logarithmic in the number of tasks, but for what is said of closed keys.
 class permit_desk {
 public:
   /// A permit that is not spent so long after it came is returned.
@@ -447,6 +447,9 @@ private:
   /// Permits of closed keys are due to be returned; those that were asked for are asked for anew,
   /// so that one which was given before is not taken any more.
   void drop_closed(monotonic_time now);
+  /// The tasks that are asked for with that key wait here again. Linear in the number of lines that
+  /// the key's tenant has at its owner.
+  void recall_asked(const permit_recall& key);
   void forget_asked(const owner_state& owner);
   /// When lines wait for room, those that were asked for first make it.
   void make_room(shard_id to, owner_state& owner);

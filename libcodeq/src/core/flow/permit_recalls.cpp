@@ -37,16 +37,20 @@ void permit_recalls::confirm(shard_id by, std::uint32_t session, std::uint64_t r
   }
 }
 
-std::vector<permit_recalls::close> permit_recalls::take_ended(monotonic_time now) {
+std::vector<permit_recalls::ended> permit_recalls::take_ended(monotonic_time now) {
   const auto is_over = [&](const waiting_close& one) {
     return one.unconfirmed.empty() || one.until <= now;
   };
-  std::vector<close> ended;
-  for (const auto& one : waiting_)
-    if (is_over(one))
-      ended.push_back(one.what);
+  std::vector<ended> all;
+  for (const auto& one : waiting_) {
+    if (!is_over(one))
+      continue;
+    all.push_back({one.what, {}});
+    for (const auto& [by, session] : one.unconfirmed)
+      all.back().unconfirmed.push_back(by);
+  }
   std::erase_if(waiting_, is_over);
-  return ended;
+  return all;
 }
 
 void permit_recalls::say_closed(

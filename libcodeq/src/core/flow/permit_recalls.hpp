@@ -27,8 +27,7 @@ namespace codeq::core {
 /// their time.
 class permit_recalls {
 public:
-  /// An operator's close waits no longer than this. A permit that came within half a second is not
-  /// unspent any more then, also at a shard that does not answer (`permit_desk::kept_max`).
+  /// An operator's close waits no longer than this, and names the shards that have not confirmed.
   static constexpr duration wait_max{1500};
   /// So often a recall that has to be confirmed is said again, since either message may be lost.
   static constexpr duration say_again{200};
@@ -65,8 +64,14 @@ public:
   /// later session has no permits from before that are not spent.
   void confirm(shard_id by, std::uint32_t session, std::uint64_t recall);
 
+  struct ended {
+    close what;
+    /// The shards that have not confirmed in time: what they have permits for may still start.
+    std::vector<shard_id> unconfirmed{};
+  };
+
   /// Takes the closes that are to be answered.
-  [[nodiscard]] std::vector<close> take_ended(monotonic_time now);
+  [[nodiscard]] std::vector<ended> take_ended(monotonic_time now);
 
   struct letter {
     shard_id to{};

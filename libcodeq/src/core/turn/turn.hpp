@@ -338,8 +338,7 @@ private:
   void
   write_limit(const limit_address& limit, const std::optional<limit_definition>& definition);
   void end_limited(lease_end e, const lease_report& r);
-  /// An operator's close has been followed everywhere.
-  void answer_close(const permit_recalls::close& made);
+  void answer_close(const permit_recalls::ended& made);
   void close_limits();
 
   // Permits.

@@ -81,6 +81,18 @@ error too_many_closes(const limit_address& limit) {
       + "\" wait on this shard, the most that it may have"};
 }
 
+error not_confirmed(const permit_recalls::ended& made) {
+  std::string shards;
+  for (auto shard : made.unconfirmed)
+    shards += (shards.empty() ? "" : ", ") + std::to_string(value(shard));
+  return {
+    errc::timeout,
+    "limit \"" + made.what.limit.name + "\": key \"" + made.what.key
+      + "\" is closed, but what had been admitted may still start on shards that have not "
+        "confirmed it: "
+      + shards};
+}
+
 /// As many messages as it takes to say everything of depths.
 std::vector<give_permits> in_parts(give_permits whole) {
   constexpr auto most = static_cast<std::ptrdiff_t>(depth_desk::message_levels_max);
@@ -205,13 +217,17 @@ void turn::run(const close_limit_key& c) {
   const permit_recalls::close made{c.limit, c.limit_key, c.peer, c.number};
   auto holders = state_.lent.holders_of({c.limit.tenant, c.limit.name, c.limit_key});
   if (!closes || holders.empty())
-    return answer_close(made);
+    return answer_close({made, {}});
   state_.recalls.wait(made, std::move(holders), state_.epoch, now_.steady);
 }
 
-void turn::answer_close(const permit_recalls::close& made) {
-  limits_answered answer{made.peer, made.number};
-  answer.keys.push_back(count_limit_key(state_, made.limit, made.key));
+void turn::answer_close(const permit_recalls::ended& made) {
+  const auto& what = made.what;
+  limits_answered answer{what.peer, what.number};
+  if (made.unconfirmed.empty())
+    answer.keys.push_back(count_limit_key(state_, what.limit, what.key));
+  else
+    answer.allowed = not_confirmed(made);
   effects_.emplace_back(std::move(answer));
 }
 

@@ -150,7 +150,8 @@ TEST_F(ClosedLimitKeys, OperatorDoesNotWaitForeverForAShardThatIsSilent) {
   EXPECT_TRUE(limit_answers_.empty());
   pass(20ms);
 
-  EXPECT_EQ(limit_answers_.size(), 1u);
+  ASSERT_EQ(limit_answers_.size(), 1u);
+  EXPECT_EQ(limit_answers_[0].allowed.error().code, errc::timeout);
   EXPECT_EQ(free_worker(), (two_counts{0, 0})) << "its permit has ended";
 }
 

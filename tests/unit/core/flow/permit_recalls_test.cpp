@@ -37,8 +37,11 @@ protected:
   /// The numbers of the requests that are answered now.
   std::vector<std::uint64_t> answered() {
     std::vector<std::uint64_t> numbers;
-    for (const auto& one : recalls_.take_ended(now_))
-      numbers.push_back(one.number);
+    unconfirmed_.clear();
+    for (const auto& one : recalls_.take_ended(now_)) {
+      numbers.push_back(one.what.number);
+      unconfirmed_.insert(one.unconfirmed.begin(), one.unconfirmed.end());
+    }
     return numbers;
   }
 
@@ -51,6 +54,8 @@ protected:
   permit_recalls recalls_;
   monotonic_time now_{1h};
   std::uint64_t requests_ = 0;
+  /// The shards that had not confirmed what was answered last.
+  std::set<shard_id> unconfirmed_;
 };
 
 TEST_F(PermitRecalls, CloseIsAnsweredWhenAllShardsHaveConfirmed) {
@@ -66,6 +71,7 @@ TEST_F(PermitRecalls, CloseIsAnsweredWhenAllShardsHaveConfirmed) {
   recalls_.confirm(second, session, said.recall);
 
   EXPECT_EQ(answered(), numbers{1});
+  EXPECT_TRUE(unconfirmed_.empty());
   EXPECT_TRUE(recalls_.empty());
   EXPECT_FALSE(recalls_.next_look());
 }
@@ -107,6 +113,7 @@ TEST_F(PermitRecalls, CloseDoesNotWaitForeverForAShardThatIsSilent) {
   now_ += 1ms;
 
   EXPECT_EQ(answered(), numbers{1});
+  EXPECT_EQ(unconfirmed_, std::set{first});
 }
 
 TEST_F(PermitRecalls, ReportIsSaidOnceToAllButItsOwnShard) {
