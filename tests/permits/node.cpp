@@ -48,11 +48,11 @@ void node::serve() {
 }
 
 void node::connect_worker() {
-  const auto is_new = !std::exchange(has_worker_, true);
+  has_worker_ = true;
   auto worker =
     std::make_shared<const worker_identity>(worker_identity{"w", worker_process_});
-  if (is_new)
-    decide(replace_worker{worker});
+  // As a coordinator does: an earlier process may have leases that were recovered.
+  decide(replace_worker{worker});
   decide(attach_worker{worker_peer, worker, {{"default", "q"}, bounded_queue}});
   decide(resume{worker_peer, worker, {}});
   decide(claim{worker_peer, around_.credits});
