@@ -19,8 +19,9 @@ using namespace std::chrono_literals;
 constexpr duration disturbed_for = 20s;
 constexpr duration healed_for = 120s;
 /// The promise is 100 ms. A permit that some task could not use comes back by three messages, three
-/// turns and three writes, and may do so twice before another task has it.
-constexpr duration idle_max = 300ms;
+/// turns and three writes, and may do so three times before another task has it: many tasks want
+/// the same keys when a close of these ends.
+constexpr duration idle_max = 450ms;
 /// After a report has closed a key, tasks of other shards may start for so long.
 constexpr duration closed_late_max = 60ms;
 
