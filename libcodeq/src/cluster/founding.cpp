@@ -35,9 +35,14 @@ founding_swap(const catalogue_keys& keys, shard_id number, const shard_record& s
   return {keys.shard(number), std::nullopt, encode(shard), 0};
 }
 
+std::uint64_t first_version(std::uint32_t epoch) {
+  constexpr int changes_bits = 32;
+  return std::uint64_t{epoch} << changes_bits | 1;
+}
+
 shard_record first_record(const cluster_record& cluster, const founding_replica& replica) {
   shard_record shard;
-  shard.value.version = 1;
+  shard.value.version = first_version(replica.epoch);
   shard.value.epoch = replica.epoch;
   shard.value.primary = replica.id;
   shard.value.replicas = shard.value.in_sync = {replica.id};

@@ -38,6 +38,11 @@ struct founding_replica {
   std::uint32_t epoch = 1;
 };
 
+/// The version of the first record of a shard in a new catalogue. It begins with the epoch, which a
+/// restore or a repair makes greater than any before: a client that outlives the old catalogue
+/// keeps the place with the highest version.
+[[nodiscard]] std::uint64_t first_version(std::uint32_t epoch);
+
 /// The first record of a shard of the cluster, whose data are on one node.
 [[nodiscard]] shard_record
 first_record(const cluster_record& cluster, const founding_replica& replica);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/repair.hpp"
 
+#include "cluster/founding.hpp"
 #include "cluster/refusal.hpp"
 
 #include <algorithm>
@@ -130,8 +131,8 @@ plan_shard(const repair_input& from, shard_id shard, std::uint32_t min_in_sync) 
   const auto* known = found == from.shards.end() ? nullptr : &found->second;
   const auto copies = copies_of(from, shard);
   shard_record next;
-  next.value.version = known ? known->value.version + 1 : 1;
   next.value.epoch = epoch_beyond(copies, known ? known->value.epoch : 0);
+  next.value.version = known ? known->value.version + 1 : first_version(next.value.epoch);
   next.value.min_in_sync = min_in_sync;
   add_copies(next, copies);
   const auto name = "shard " + std::to_string(value(shard));

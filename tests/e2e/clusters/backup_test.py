@@ -98,6 +98,11 @@ class BackupOfACluster(coordinators.CoordinatorsTest):
         self.assertEqual((7, True), (shown["max_attempts"], shown["uniform"]))
         for number, record in self.cluster.records().items():
             self.assertGreater(record["epoch"], before[number] + EPOCHS)
+        # The worker has outlived it all, and reports to the new primaries.
+        fresh = [self.cluster.enqueue("upper", "x", "--key", f"f{i}") for i in range(TASKS)]
+        for task in fresh:
+            self.cluster.result(task)
+            self.assertEqual(1, self.cluster.status(task)["attempt"])
         # A key is still that of its task.
         again = self.cluster.enqueue("later", "y", "--key", "k0", "--delay", "1h")
         self.assertEqual(waiting[0], again)

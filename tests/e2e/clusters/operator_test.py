@@ -256,7 +256,7 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
         code, shown, _ = self.change(f"shards/{shard}/move", {"to": target})
         self.assertEqual((200, 6), (code, len(shown["shards"])))
         self.assertEqual(target, self.cluster.records()[shard]["pinned"], "etcd has stored it")
-        self.assertIn(target, [one["pinned"] for one in shown["shards"]])
+        wait_until(lambda: self.pinned() == [(shard, target)], 10, "the shard's mark")
         wait_until(lambda: self.cluster.primaries()[shard] == target, 20, "the move")
         self.assertEqual(200, self.change("balance")[0])
         self.assertNotIn("pinned", self.cluster.records()[shard])

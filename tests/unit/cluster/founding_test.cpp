@@ -31,6 +31,16 @@ TEST(Founding, ShardBeginsOnOneNodeWithTheMinimumOfTheCluster) {
   EXPECT_EQ(node_of(shard, replica_id{7}), "a");
 }
 
+TEST(Founding, RestoredShardHasAGreaterVersionThanBefore) {
+  constexpr std::uint64_t changes = 1'000'000;
+  auto before = first_record({}, {replica_id{7}, "a", 4});
+  before.value.version += changes;
+
+  const auto restored = first_record({}, {replica_id{8}, "b", 5});
+
+  EXPECT_GT(restored.value.version, before.value.version);
+}
+
 TEST(Founding, RecordsAreCreatedOnlyWhereThereAreNone) {
   cluster_record cluster;
   cluster.version = 1;
