@@ -134,8 +134,9 @@ bool shard_routes::reaches_all() const {
 
 bool shard_routes::has_moved_on(
   shard_id shard, std::size_t link, replication::epoch_number epoch) const {
-  const auto now = link_of(shard);
-  return now && now != link && epoch < epochs_[value(shard)];
+  // Also while its place is not connected.
+  const auto* place = map_.of(shard);
+  return place && epoch < place->epoch && links_[link].node != place->node;
 }
 
 bool shard_routes::is_taken(const std::string& address) const {

@@ -70,8 +70,8 @@ public:
   /// True when the map is known and there is such a link to every shard. Linear in their number.
   [[nodiscard]] bool reaches_all() const;
 
-  /// True when the link leads to an earlier place of the shard than `link_of`. `epoch`: one in
-  /// which the shard was served at the link.
+  /// True when the link leads to an earlier place of the shard than the one that is known, which
+  /// need not be connected. `epoch`: one in which the shard was served at the link.
   [[nodiscard]] bool
   has_moved_on(shard_id shard, std::size_t link, replication::epoch_number epoch) const;
 
