@@ -15,7 +15,7 @@
 #include "coordinator/hub/etcd_history.hpp"
 #include "coordinator/hub/store_need.hpp"
 #include "node/coordinator_options.hpp"
-#include "node/other_clusters.hpp"
+#include "node/etcd_reads.hpp"
 #include "node/store_name.hpp"
 #include "observe/log.hpp"
 #include "security/tls_context.hpp"
@@ -142,11 +142,7 @@ result<std::unique_ptr<cluster_door>> cluster_door::open(const coordinator_node_
 result<known_cluster> cluster_door::look() {
   const cluster::catalogue_keys keys(options_.cluster.name);
   for (wait_lines lines;;) {
-    std::promise<result<etcd::range_answer>> promise;
-    client_.read(etcd::range_of_prefix(prefix_), [&](const result<etcd::range_answer>& found) {
-      promise.set_value(found);
-    });
-    auto found = promise.get_future().get();
+    auto found = read_range(client_, etcd::range_of_prefix(prefix_));
     if (!found) {
       if (const auto how = find_out_how_it_forgot(); !how.empty())
         return forgetful(how);

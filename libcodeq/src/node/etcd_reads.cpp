@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/other_clusters.hpp"
+#include "node/etcd_reads.hpp"
 
 #include "cluster/founding.hpp"
 
@@ -12,7 +12,9 @@ namespace {
 /// One for each cluster, and some for keys that are of none.
 constexpr std::size_t reads_max = 4 * clusters_named_max;
 
-result<etcd::range_answer> read(etcd::client& etcd, const etcd::key_range& what) {
+} // namespace
+
+result<etcd::range_answer> read_range(etcd::client& etcd, const etcd::key_range& what) {
   std::promise<result<etcd::range_answer>> promise;
   etcd.read(what, [&promise](const result<etcd::range_answer>& found) {
     promise.set_value(found);
@@ -20,14 +22,12 @@ result<etcd::range_answer> read(etcd::client& etcd, const etcd::key_range& what)
   return promise.get_future().get();
 }
 
-} // namespace
-
 result<std::string> other_clusters(etcd::client& etcd, const std::string& but) {
   std::string names;
   std::string last;
   std::size_t named = 0;
   for (std::size_t reads = 0; reads < reads_max; ++reads) {
-    const auto found = read(etcd, cluster::next_cluster(last));
+    const auto found = read_range(etcd, cluster::next_cluster(last));
     if (!found)
       return found.error();
     if (found->found.empty())
