@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-/// What the requests of operators take and answer.
+/// The types of the requests and answers of operators.
 namespace codeq {
 
 struct coordinator_stats {
@@ -27,7 +27,7 @@ struct coordinator_stats {
   std::uint32_t shards = 0;
   /// False: a coordinator of an older version did not say how many shards it counts.
   bool are_shards_known = true;
-  /// Of a cluster: the shards whose counts are missing, since their coordinators did not answer;
+  /// In a cluster, the shards that the counts leave out, since their coordinators did not answer;
   /// ascending.
   std::vector<shard_id> missing{};
   /// Number of further shards whose counts are missing, which no coordinator serves at present.
@@ -69,7 +69,7 @@ struct worker_info {
 struct worker_list {
   /// By name.
   std::vector<worker_info> workers{};
-  /// Of a cluster: the shards whose coordinators did not answer, ascending. Their leases, and the
+  /// In a cluster, the shards whose coordinators did not answer, ascending. Their leases, and the
   /// slots that are free for them, are not counted.
   std::vector<shard_id> missing{};
 };

@@ -13,7 +13,7 @@
 
 namespace codeq::actors {
 
-/// What the answers of all coordinators of a cluster are without.
+/// The coordinators of a cluster that a sum of their answers lacks.
 struct missing_answers {
   /// Number of coordinators that could not be asked or were lost.
   std::size_t coordinators = 0;

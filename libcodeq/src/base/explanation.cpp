@@ -46,7 +46,7 @@ std::string behind_others(std::uint64_t others) {
          + std::to_string(others) + (others == 1 ? " other" : " others");
 }
 
-/// What has to happen before the limit's key starts the next task.
+/// The condition under which the limit's key starts the next task.
 std::string next_start_of(const task_explanation& why) {
   if (why.is_out_of_limit_keys)
     return "tenant " + why.task.tenant + " uses as many limit keys as it may on the shard of this "

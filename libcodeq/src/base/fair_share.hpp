@@ -16,9 +16,9 @@ namespace codeq::base {
 /// places, n greedy owners get one (n+1)-th each, and as many remain free for another one.
 struct shared_places {
   std::uint64_t total = 0;
-  /// Those that all owners have taken.
+  /// The places that all owners have taken.
   std::uint64_t used = 0;
-  /// Those that this one has taken; 0 for one that may take all.
+  /// The places that this owner has taken; 0 for an owner that may take all.
   std::uint64_t own = 0;
 
   [[nodiscard]] constexpr bool has_room(std::uint64_t amount = 1) const noexcept {

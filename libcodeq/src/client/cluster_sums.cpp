@@ -106,7 +106,7 @@ void set_missing(
   coordinator_stats& sum, actors::missing_answers missing, std::uint32_t all_shards) {
   const auto counted = sum.are_shards_known ? std::optional{sum.shards} : std::nullopt;
   set_missing(sum.gauges, missing.coordinators, counted, all_shards);
-  // One that has moved meanwhile may have been counted at its new place.
+  // A shard that has moved meanwhile may have been counted at its new place.
   if (counted && *counted >= all_shards)
     missing.shards.clear();
   sum.missing = std::move(missing.shards);

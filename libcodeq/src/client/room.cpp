@@ -9,7 +9,7 @@ bool room::has_room(std::size_t bytes, owner of) const {
   const auto own = parts_.find(of);
   if (open_for_ever_ || own == parts_.end())
     return true;
-  // What belongs to no shard may take all.
+  // A request that belongs to no shard may take all.
   const auto [own_requests, own_bytes] = of ? own->second : part{};
   const base::shared_places requests{
     .total = requests_max_, .used = all_.requests, .own = own_requests};

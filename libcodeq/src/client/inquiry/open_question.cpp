@@ -181,7 +181,7 @@ void open_question::lose(connection_number lost, const error& reason) {
 }
 
 void open_question::note_lost(connection_number lost, const error& reason) {
-  // One that may be sent again waits for another connection.
+  // A request that may be sent again waits for another connection.
   if (!open_ || open_->repeatable || said_to_ != lost)
     return;
   fail(

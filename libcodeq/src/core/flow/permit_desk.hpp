@@ -442,7 +442,7 @@ private:
   /// Returns true when the task has all permits.
   bool take(entry& task, sequence seq, monotonic_time until);
   void give_back(shard_id owner, permit_return what);
-  /// What the owner recalls is to be dropped in this turn.
+  /// Notes the keys that the owner recalls; `drop_closed` returns their permits.
   void follow(const give_permits& said);
   /// Permits of closed keys are due to be returned; those that were asked for are asked for anew,
   /// so that one which was given before is not taken any more.

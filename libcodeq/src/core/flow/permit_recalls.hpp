@@ -79,7 +79,7 @@ public:
     std::uint64_t recall = 0;
   };
 
-  /// What to say now. `askers`: the shards that have permits.
+  /// Takes the messages to send now. `askers`: the shards that have permits.
   [[nodiscard]] std::vector<letter> say(monotonic_time now, const std::set<shard_id>& askers);
 
   /// When to call `take_ended` and `say` if nothing else happens; empty: never.

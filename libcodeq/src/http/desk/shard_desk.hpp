@@ -230,7 +230,7 @@ public:
   /// Workers of all coordinators that have answered.
   struct worker_sum {
     std::vector<base::worker_counts> workers{};
-    /// Those that have not, and the shards that no coordinator has told of.
+    /// The coordinators that have not, and the shards of which no coordinator has told.
     actors::missing_answers missing{};
   };
 
