@@ -35,13 +35,15 @@ struct cluster_shard {
   std::vector<cluster_copy> copies;
   /// The next step until the shard is as it should be; empty: none is needed.
   std::string waits_for;
-  /// The node to which an operator has moved the shard, until the next `balance`; empty: none.
+  /// The node to which an operator has moved the shard, until the next `balance`, or until that
+  /// node is drained; empty: none.
   std::string pinned{};
 };
 
 struct cluster_node {
   std::string name;
-  /// Address, HTTP address and zone are unknown of a node that is missing.
+  /// Address, HTTP address and zone of a node that is missing are those that it told last; they are
+  /// empty when no coordinator that answers has learnt them.
   std::string address;
   std::string http_address;
   std::string zone;
@@ -113,7 +115,8 @@ struct cluster_backup {
 struct cluster_change {
   enum class kind : std::uint8_t {
     none,
-    /// `node` is to serve `shard`, of which it has a copy in sync, until the next `balance`.
+    /// `node` is to serve `shard`, of which it has a copy in sync, until the next `balance`, or
+    /// until it is drained.
     move,
     /// `node` gives away its shards and copies, for good.
     drain,

@@ -58,9 +58,23 @@ bool is_named(const catalogue& known, const std::string& node) {
             });
 }
 
-error unknown_node(const std::string& node) {
+/// An undrain that is given again after it took a node out of the cluster ends like this, too, so
+/// the words say what is so.
+error unknown_node(const cluster_change& what) {
+  using kind = cluster_change::kind;
+  const auto so = what.what == kind::undrain ? ", so there is nothing to undrain"
+                  : what.what == kind::drain ? ", so there is nothing to drain"
+                                             : "";
   return refused(
-    "node `" + node + "` is not one of the cluster, and not drained; `cluster status` shows all");
+    "node `" + what.node + "` is not one of the cluster, and not drained" + so
+    + "; `cluster status` shows all");
+}
+
+/// The controller has ended an operator's move to a node, since that is drained or has lost its
+/// copy.
+bool has_lapsed(const catalogue& all, const shard_record& record, const std::string& pinned) {
+  const auto is_wanted = std::binary_search(record.wanted.begin(), record.wanted.end(), pinned);
+  return record.pinned.empty() && (is_drained(all, pinned) || !is_wanted);
 }
 
 /// The first reason why an operator cannot make the node the primary of the shard.
@@ -68,7 +82,7 @@ result<void>
 check_move(const catalogue& all, const shard_record& record, const cluster_change& move) {
   const auto& node = move.node;
   if (!is_named(all, node))
-    return unknown_node(node);
+    return unknown_node(move);
   if (is_drained(all, node))
     return refused(
       "node `" + node + "` is drained, so the shard would not stay there; `cluster undrain "
@@ -94,7 +108,9 @@ next_result next_move(
   const auto is_primary = replica && record.value.primary == *replica;
   if (record.pinned == node && (is_primary || record.preferred == node))
     return std::optional<etcd::swap>();
-  if (record.pinned != asked.steps.at(key).pinned && record.pinned != node)
+  const auto& before = asked.steps.at(key).pinned;
+  const auto is_other = record.pinned != before && record.pinned != node;
+  if (is_other && !has_lapsed(all, record, before))
     return superseded(asked.what, record);
   if (const auto ok = check_move(all, record, asked.what); !ok)
     return ok.error();
@@ -185,7 +201,7 @@ result<asked_change> begin_change(
   const auto is_of_node = what.what == kind::drain || what.what == kind::undrain;
   // Only now: an undrain that is stored takes a node that is gone out of the cluster.
   if (is_of_node && !is_named(known, what.node))
-    return unknown_node(what.node);
+    return unknown_node(what);
   if (is_of_node)
     asked.steps[known.keys().cluster()] = {};
   if (is_of_shard && !known.shards().contains(what.shard))

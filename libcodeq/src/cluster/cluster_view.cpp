@@ -81,7 +81,8 @@ bool can_be_copied(const cluster_shard& shard, const cluster_status& status) {
   });
 }
 
-/// The next step of a shard whose copies are all in sync; empty: none.
+/// The next step of a shard whose copies are all in sync, but for those of nodes that are missing
+/// and drained; empty: none.
 std::string move_wait(const cluster_shard& shard, const cluster_status& status) {
   const auto is_turn = can_be_copied(shard, status);
   for (const auto& copy : shard.copies) {
@@ -123,10 +124,12 @@ std::string wait_of(const cluster_shard& shard, const cluster_status& status) {
   if (in_sync < static_cast<std::ptrdiff_t>(status.min_in_sync))
     return std::to_string(status.min_in_sync) + " copies in sync before it takes tasks; there "
            + (in_sync == 1 ? "is " : "are ") + std::to_string(in_sync);
-  for (const auto& copy : shard.copies)
-    if (!copy.is_in_sync)
-      return is_present(status, copy.node) ? "the copy on " + copy.node
-                                           : copy.node + ", which is missing";
+  for (const auto& copy : shard.copies) {
+    const auto is_there = is_present(status, copy.node);
+    // The copy of a node that is missing and drained is replaced, so nothing waits for that node.
+    if (!copy.is_in_sync && (is_there || !is_draining(status, copy.node)))
+      return is_there ? "the copy on " + copy.node : copy.node + ", which is missing";
+  }
   return move_wait(shard, status);
 }
 

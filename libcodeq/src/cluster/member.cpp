@@ -170,6 +170,7 @@ void member::polled(const result<etcd::range_answer>& found, monotonic_time now)
     polled_fully_ = now;
     is_complete_ = true;
     note_changes(known_.note_all(*found));
+    forget_nodes();
   } else {
     std::vector<catalogue_keys::parsed> changed;
     for (const auto& one : found->found)
@@ -216,6 +217,7 @@ void member::note_change(const catalogue_keys::parsed& key) {
   if (found == known_.nodes().end())
     return;
   const auto& record = found->second.record;
+  last_told_[node->name] = record;
   if (map_.move_node(node->name, record.address, record.http_address))
     port_.map_changed();
   // A shard may have moved to this node before its address was known, or waits to be handed to it.

@@ -129,7 +129,8 @@ public:
 
   [[nodiscard]] const cluster_map& map() const { return map_; }
 
-  /// See `view_of`.
+  /// See `view_of`. A node that is missing has the addresses and the zone that it told last, if
+  /// this process has learnt them.
   [[nodiscard]] cluster_status view() const;
 
   /// The lease is kept, and the node is registered.
@@ -156,6 +157,7 @@ private:
   bool change_shard(shard_id shard, const shard_record& next);
   void take_decision(
     const pending& decided, const etcd::swap_answer& how, monotonic_time now);
+  void forget_nodes();
   [[nodiscard]] result<void> check_asked(const cluster_change& wanted) const;
   [[nodiscard]] std::shared_ptr<asked_change> find_change(const cluster_change& wanted) const;
   void go_on_with_changes(monotonic_time now);
@@ -179,6 +181,8 @@ private:
   cluster_map map_;
   node_record self_;
   node_watch nodes_;
+  /// The last record of each node that was there and that the cluster still names.
+  std::map<std::string, node_record> last_told_;
   std::map<shard_id, replication::replica_id> held_;
   /// The latest epoch in which a replica of this process has served.
   std::map<shard_id, replication::epoch_number> served_;

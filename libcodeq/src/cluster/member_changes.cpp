@@ -10,7 +10,26 @@
 namespace codeq::cluster {
 
 cluster_status member::view() const {
-  return view_of(known_, options_.cluster, options_.node);
+  auto status = view_of(known_, options_.cluster, options_.node);
+  for (auto& node : status.nodes) {
+    const auto last = last_told_.find(node.name);
+    if (node.is_present || last == last_told_.end())
+      continue;
+    node.address = last->second.address;
+    node.http_address = last->second.http_address;
+    node.zone = last->second.zone;
+  }
+  return status;
+}
+
+/// Nodes may have new names again and again, so those that no status shows are not kept.
+void member::forget_nodes() {
+  const auto shown = view_of(known_, options_.cluster, options_.node).nodes;
+  std::erase_if(last_told_, [&](const auto& one) {
+    return std::none_of(shown.begin(), shown.end(), [&](const cluster_node& node) {
+      return node.name == one.first;
+    });
+  });
 }
 
 std::shared_ptr<asked_change> member::find_change(const cluster_change& wanted) const {

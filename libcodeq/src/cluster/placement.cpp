@@ -103,6 +103,7 @@ private:
   bool move_from(const std::string& crowded);
   [[nodiscard]] std::optional<std::string>
   lighter_place(shard_id id, const std::string& crowded) const;
+  void drop_pin(shard_record& shard) const;
   void balance_primaries();
   void prefer(shard_id id, const std::map<std::string, std::size_t>& primaries);
 
@@ -360,6 +361,15 @@ bool planner::is_move_of_use(const shard_record& shard) const {
   return !refuses_tasks(next) || next == shard.pinned || has_to_go(shard);
 }
 
+/// A node that is drained, or whose copy was replaced while it was gone, may come back much later;
+/// an operator's move to it would then take the shard from where it is by now.
+void planner::drop_pin(shard_record& shard) const {
+  if (shard.pinned.empty() || stays(shard.pinned))
+    return;
+  if (state_of(shard.pinned) == node_state::drained || !has(shard.wanted, shard.pinned))
+    shard.pinned.clear();
+}
+
 void planner::balance_primaries() {
   // A primary counts for the node that it is asked to move to.
   std::map<std::string, std::size_t> primaries;
@@ -402,11 +412,15 @@ std::map<shard_id, shard_record> planner::plan() {
   for (const auto& [count, id] : order)
     separate_zones(id);
   balance_copies();
+  for (auto& [id, shard] : shards_)
+    drop_pin(shard);
   balance_primaries();
   std::map<shard_id, shard_record> changed;
   for (auto& [id, shard] : shards_) {
     const auto& old = view_.shards.at(id);
-    if (shard.wanted == old.wanted && shard.preferred == old.preferred)
+    const auto is_same = shard.wanted == old.wanted && shard.preferred == old.preferred
+                         && shard.pinned == old.pinned;
+    if (is_same)
       continue;
     ++shard.value.version;
     changed.emplace(id, std::move(shard));

@@ -55,9 +55,11 @@ struct placement_bounds {
 /// tasks, but for those that an operator has placed. A shard that cannot be copied, since no node
 /// with a copy in sync is there, gets none and holds up no other. A new copy is added before an old
 /// one goes: that of a node that is drained or gone stays wanted while fewer others than `copies`
-/// are kept. Returns the next records of the shards whose `wanted` or `preferred` changes. Pure and
-/// without memory: it begins anew from what is in etcd, so that a new controller goes on where the
-/// old one was. What it decides is a wish; no promise depends on it.
+/// are kept. A shard that an operator has placed on a node that is drained, or that is gone and
+/// whose copy was replaced, is placed as others are from then on. Returns the next records of the
+/// shards whose `wanted`, `preferred` or `pinned` changes. Pure and without memory: it begins anew
+/// from what is in etcd, so that a new controller goes on where the old one was. What it decides is
+/// a wish; no promise depends on it.
 [[nodiscard]] std::map<shard_id, shard_record>
 place(const placement_view& view, const placement_bounds& bounds);
 

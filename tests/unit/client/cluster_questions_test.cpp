@@ -123,6 +123,21 @@ TEST(ClusterQuestions, NodeThatOthersMissTellsWhichOnesItDoesNotReach) {
   EXPECT_EQ(sum.nodes[1].unreached, std::vector<std::string>{"a"});
 }
 
+TEST(ClusterQuestions, AddressOfANodeThatIsMissingIsThatWhichAnyCoordinatorKnows) {
+  auto knows = told_by("a");
+  knows.nodes[1].is_present = false;
+  knows.nodes[1].address = "b:1";
+  auto has_started_since = told_by("c");
+  has_started_since.nodes[1].is_present = false;
+  for (const auto is_first : {true, false}) {
+    cluster_status sum;
+    add(sum, received(is_first ? knows : has_started_since));
+    add(sum, received(is_first ? has_started_since : knows));
+
+    EXPECT_EQ(sum.nodes[1].address, "b:1");
+  }
+}
+
 TEST(ClusterQuestions, ChangesArriveAsTheyWereAsked) {
   using kind = cluster_change::kind;
   for (const auto& change : std::vector<cluster_change>{

@@ -202,6 +202,33 @@ TEST_F(ClusterView, CopyOfADrainedNodeThatIsReplacedIsRemoved) {
   EXPECT_EQ(wait(), "the removal of the copy on b");
 }
 
+TEST_F(ClusterView, CopyOfANodeThatIsMissingAndDrainedWaitsForItsReplacement) {
+  missing_ = "b";
+  cluster_.drained = {"b"};
+  shard_.value.in_sync = {replica_id{1}};
+  EXPECT_EQ(wait(), "a node that can take the copy of b; add or undrain one");
+
+  add_node_c(1ull << 40, false);
+  EXPECT_EQ(wait(), "its turn to be copied away from b");
+  shard_.value.version = 2;
+  shard_.value.replicas.push_back(replica_id{3});
+  shard_.nodes.emplace(replica_id{3}, "c");
+  shard_.wanted = {"a", "b", "c"};
+  EXPECT_EQ(wait(), "the copy on c");
+  shard_.value.version = 3;
+  shard_.value.in_sync = {replica_id{1}, replica_id{3}};
+  EXPECT_EQ(wait(), "the removal of the copy on b");
+}
+
+TEST_F(ClusterView, LastCopyInSyncIsWaitedForAlsoOnADrainedNode) {
+  missing_ = "b";
+  cluster_.drained = {"b"};
+  shard_.value.primary = replica_id{2};
+  shard_.value.in_sync = {replica_id{2}};
+
+  EXPECT_EQ(wait(), "b, since no other node has a copy in sync");
+}
+
 TEST_F(ClusterView, OnlyOtherNodesThatArePresentAreUnreached) {
   cluster_.drained = {"z"};
   auto status = look();

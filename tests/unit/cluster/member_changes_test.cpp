@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 namespace codeq::cluster {
 namespace {
 
@@ -179,13 +182,18 @@ TEST_F(MemberTest, MoveThatIsNotPossibleNamesWhatIs) {
 TEST_F(MemberTest, NodeThatTheClusterDoesNotHaveIsRefused) {
   join();
 
-  for (const auto what : {kind::move, kind::drain, kind::undrain}) {
+  const std::map<kind, std::string> ends{
+    {kind::move, ""},
+    {kind::drain, ", so there is nothing to drain"},
+    {kind::undrain, ", so there is nothing to undrain"}};
+  for (const auto& [what, end] : ends) {
     const auto told = ask({what, s0, "x"});
     ASSERT_TRUE(told->has_value());
     EXPECT_EQ((*told)->how.error().code, errc::invalid_argument);
     EXPECT_EQ(
       (*told)->how.error().context,
-      "node `x` is not one of the cluster, and not drained; `cluster status` shows all");
+      "node `x` is not one of the cluster, and not drained" + end
+        + "; `cluster status` shows all");
   }
   EXPECT_TRUE(port_.decisions.empty());
 }
@@ -223,6 +231,58 @@ TEST_F(MemberTest, NothingIsMovedToANodeThatIsMissingOrDrained) {
     "node `b` is drained, so the shard would not stay there; `cluster undrain b` first");
   EXPECT_TRUE(port_.decisions.empty());
   EXPECT_EQ(stored_shard().pinned, "");
+}
+
+TEST_F(MemberTest, MoveThatIsAskedForWhileTheDrainEndsAnEarlierOneIsMade) {
+  join_with_b();
+  ask(move_to_b);
+  decide_shard();
+  ask({kind::drain, {}, "b"});
+  decide();
+  ASSERT_TRUE(port_.decisions.empty());
+
+  const auto told = ask({kind::move, s0, "a", 73});
+  interfere([](shard_record& shard) { shard.pinned.clear(); });
+  decide();
+  EXPECT_FALSE(told->has_value());
+  decide();
+
+  ASSERT_TRUE(told->has_value());
+  EXPECT_TRUE((*told)->how);
+  EXPECT_EQ(stored_shard().pinned, "a");
+}
+
+TEST_F(MemberTest, DrainOfANodeThatIsMissingIsStored) {
+  join();
+  ASSERT_FALSE(member_.known().nodes().contains("b"));
+
+  const auto told = ask({kind::drain, {}, "b"});
+  decide();
+
+  ASSERT_TRUE(told->has_value());
+  EXPECT_TRUE((*told)->how);
+  const auto status = member_.view();
+  ASSERT_EQ(status.nodes.size(), 2u);
+  EXPECT_TRUE(status.nodes[1].is_draining);
+  EXPECT_FALSE(status.nodes[1].is_present);
+}
+
+TEST_F(MemberTest, NodeThatIsMissingIsShownWithWhatItToldLast) {
+  join_with_b();
+  etcd_.erase(keys_.node("b"));
+  ++revision_;
+
+  // The first poll only counts the keys; the next one reads all.
+  for (int i = 0; i < 2; ++i) {
+    advance(timing::poll);
+    answer_poll();
+  }
+
+  const auto status = member_.view();
+  ASSERT_EQ(status.nodes.size(), 2u);
+  EXPECT_FALSE(status.nodes[1].is_present);
+  EXPECT_EQ(status.nodes[1].address, "b:1");
+  EXPECT_EQ(status.nodes[1].http_address, "b:2");
 }
 
 TEST_F(MemberTest, DrainedNodesAreKeptInTheClusterSorted) {

@@ -117,5 +117,54 @@ TEST_F(PlacementTest, DrainedNodeHandsOverToOneThatRefusesTasksRatherThanToNone)
   EXPECT_EQ(primaries_on("r0n1"), 4u);
 }
 
+TEST_F(PlacementTest, ShardThatAnOperatorHasMovedToADrainedNodeIsPlacedAsOthersFromThenOn) {
+  view_.copies = 2;
+  add_nodes(1, 3);
+  add_shards(12, "r0n0");
+  settle();
+  auto& moved = view_.shards.at(shard_id{0});
+  const auto pinned = node_of(moved, moved.value.primary);
+  moved.pinned = pinned;
+  settle();
+  ASSERT_EQ(moved.pinned, pinned);
+  view_.nodes.at(pinned).state = node_state::drained;
+
+  settle_in_sync(2);
+
+  EXPECT_NE(node_of(moved, moved.value.primary), pinned);
+  EXPECT_EQ(moved.pinned, "");
+  view_.nodes.at(pinned).state = node_state::serving;
+  settle();
+  EXPECT_EQ(moved.pinned, "");
+}
+
+TEST_F(PlacementTest, MoveToANodeThatIsGoneEndsWhenItsCopyIsReplaced) {
+  add_two_copies(4);
+  for (auto& [id, shard] : view_.shards)
+    shard.pinned = "r0n0";
+  fail("r0n0", node_state::gone);
+  settle();
+  for (const auto& [id, shard] : view_.shards)
+    EXPECT_EQ(shard.pinned, "r0n0") << "nothing has its place yet";
+
+  view_.nodes["r0n2"] = {"r0", node_state::serving};
+  settle();
+
+  for (const auto& [id, shard] : view_.shards)
+    EXPECT_EQ(shard.pinned, "");
+}
+
+TEST_F(PlacementTest, MoveToANodeThatIsMissingForAShortTimeHolds) {
+  add_two_copies(4);
+  for (auto& [id, shard] : view_.shards)
+    shard.pinned = "r0n0";
+  fail("r0n0", node_state::missing);
+
+  settle();
+
+  for (const auto& [id, shard] : view_.shards)
+    EXPECT_EQ(shard.pinned, "r0n0");
+}
+
 } // namespace
 } // namespace codeq::cluster
