@@ -49,8 +49,10 @@ struct cluster_options {
   std::filesystem::path etcd_authority{};
   std::filesystem::path etcd_certificate{};
   std::filesystem::path etcd_key{};
-  /// Copies of each shard, 1 to 3; decided by the coordinator that creates the cluster.
-  std::uint32_t replicas = 2;
+  /// Copies of each shard, 1 to 3; decided by the coordinator that creates the cluster. 0: those of
+  /// the cluster, or 2 in a new one. A coordinator that joins a cluster with another number is
+  /// refused; one that has joined it before goes on, with a warning.
+  std::uint32_t replicas = 0;
   /// Copies of a shard are in different zones, as far as there are several.
   std::string zone{};
   /// Address at which clients and other coordinators reach this one: `host:port`. Empty: `listen`.

@@ -314,8 +314,8 @@ void add_cluster_options(option_set& options, cluster_options& cluster) {
     "etcd-key", "PEM file with the key of that certificate [default: none]", cluster.etcd_key));
   options.add(count_option(
     "replicas",
-    "Copies of each shard, 1 to 3; decided by the coordinator that creates the cluster [default: "
-    "2]",
+    "Copies of each shard, 1 to 3; decided by the coordinator that creates the cluster, another "
+    "number is refused when one joins it [default: the cluster's; 2 for a new cluster]",
     cluster.replicas,
     {1, 3}));
   options.add(plain_option(

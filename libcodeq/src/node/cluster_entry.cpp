@@ -14,17 +14,21 @@
 #include "config/values.hpp"
 #include "coordinator/hub/etcd_history.hpp"
 #include "coordinator/hub/store_need.hpp"
+#include "node/cluster_fit.hpp"
 #include "node/coordinator_options.hpp"
 #include "node/etcd_reads.hpp"
 #include "node/store_name.hpp"
 #include "observe/log.hpp"
 #include "security/tls_context.hpp"
 #include "storage/keys/keyspace.hpp"
+#include "storage/recovery/recovery.hpp"
 #include "transport/socket.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <future>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -136,7 +140,23 @@ result<std::unique_ptr<cluster_door>> cluster_door::open(const coordinator_node_
     if (auto ok = cluster::check_format(*known->record, storage::format_version); !ok)
       return ok.error();
   door->known_ = std::move(*known);
+  if (auto ok = door->check_replicas(); !ok)
+    return ok.error();
   return door;
+}
+
+/// The number of copies is the cluster's. A coordinator that was in it before goes on in spite of
+/// its options, since a restart must not cost a copy.
+result<void> cluster_door::check_replicas() const {
+  const auto words =
+    known_.record ? other_replicas(options_.cluster, *known_.record) : std::string();
+  if (words.empty())
+    return {};
+  std::error_code ignored;
+  if (!has_history_ && !std::filesystem::exists(store_name_file(options_.data), ignored))
+    return error{errc::incompatible_store, words};
+  CODEQ_LOG_WARN("coordinator ignores an option reason=\"{}\"", words);
+  return {};
 }
 
 result<known_cluster> cluster_door::look() {
@@ -211,10 +231,24 @@ result<std::size_t> cluster_door::shard_count() {
   if (options_.shards != 0 && options_.shards != count)
     return error{
       errc::incompatible_store,
-      "cluster " + options_.cluster.name + " has " + std::to_string(count)
-        + " shards, which cannot be changed; " + std::to_string(options_.shards)
-        + " were asked for"};
+      "shards is " + std::to_string(options_.shards) + ", but cluster " + options_.cluster.name
+        + " has " + std::to_string(count)
+        + ", which cannot be changed; leave --shards out, or correct --cluster"};
   return count;
+}
+
+result<void> cluster_door::check_store(const storage::task_store& store) const {
+  if (!known_.record)
+    return {};
+  auto found = store.read(storage::store_key{}.encode());
+  if (!found)
+    return found.error();
+  if (!*found)
+    return {};
+  auto identity = storage::read_identity(store);
+  if (!identity)
+    return identity.error();
+  return check_shards(options_, identity->shard_count, *known_.record);
 }
 
 /// A store that has some shards of another cluster would make the others empty, with epochs that
@@ -237,7 +271,7 @@ result<void> cluster_door::create(const storage::store_record& identity) {
   record.version = 1;
   record.identity = identity.store_id;
   record.shards = identity.shard_count;
-  record.copies = options_.cluster.replicas;
+  record.copies = options_.cluster.replicas == 0 ? copies_default : options_.cluster.replicas;
   record.store_format = storage::format_version;
   record.min_in_sync = least_in_sync(record.copies);
   const cluster::catalogue_keys keys(options_.cluster.name);
@@ -250,7 +284,8 @@ result<void> cluster_door::create(const storage::store_record& identity) {
     return error{errc::unavailable, "etcd has lost the record of the cluster that was created"};
   if (known_.record->identity == identity.store_id)
     warn_of_other_clusters();
-  return {};
+  // Another coordinator may have created it first, with its own number of copies.
+  return check_replicas();
 }
 
 /// A coordinator whose --cluster is mistyped creates another cluster instead of joining one.
@@ -300,11 +335,8 @@ result<void> cluster_door::found_shards(
 
 result<void> cluster_door::check_joiner(
   const storage::task_store& store, const storage::store_record& identity) const {
-  if (identity.shard_count != known_.record->shards)
-    return error{
-      errc::incompatible_store,
-      "the store has " + std::to_string(identity.shard_count) + " shards, cluster "
-        + options_.cluster.name + " has " + std::to_string(known_.record->shards)};
+  if (auto ok = check_shards(options_, identity.shard_count, *known_.record); !ok)
+    return ok;
   for (std::uint16_t i = 0; i < identity.shard_count; ++i) {
     const shard_id shard{i};
     auto stored = storage::read_replica(store, shard);
@@ -559,17 +591,6 @@ result<void> cluster_door::await_unneeded_store() {
       return known.error();
     known_ = std::move(*known);
   }
-}
-
-result<void> check_alone(const storage::task_store& store) {
-  auto found = storage::has_replicas(store);
-  if (!found)
-    return found.error();
-  if (*found)
-    return error{
-      errc::incompatible_store,
-      "the store belongs to a cluster; start it with the options of that cluster"};
-  return {};
 }
 
 } // namespace codeq::node

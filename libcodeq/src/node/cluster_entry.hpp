@@ -46,13 +46,18 @@ struct cluster_entry {
 /// Finds the cluster or creates it, before a coordinator serves. Waits until etcd answers.
 class cluster_door {
 public:
-  /// @pre `check_cluster` was passed
+  /// Errors: `incompatible_store` when a coordinator that was in no cluster before asks for another
+  /// number of copies than the cluster has. @pre `check_cluster` was passed
   [[nodiscard]] static result<std::unique_ptr<cluster_door>>
   open(const coordinator_node_options& options);
 
   /// The number of shards that the store has to have: the cluster's, else the wished one. Errors:
   /// `incompatible_store` when another one is asked for.
   [[nodiscard]] result<std::size_t> shard_count();
+
+  /// Checks that the store, which may be new, can be one of the cluster, if that exists. Errors:
+  /// `incompatible_store`; of the store.
+  [[nodiscard]] result<void> check_store(const storage::task_store& store) const;
 
   /// Creates the cluster with the store's data, or joins it. The store's replicas are those of
   /// this boot afterwards, and the etcd is known on the disk. Errors: of the store and the file;
@@ -79,6 +84,7 @@ private:
   [[nodiscard]] result<coordinator::store_need> look_at_need() const;
   /// Reads the record of each shard by a decision of etcd.
   [[nodiscard]] result<void> read_shards_surely();
+  [[nodiscard]] result<void> check_replicas() const;
   [[nodiscard]] result<void> check_founder(const storage::task_store& store) const;
   [[nodiscard]] result<void> create(const storage::store_record& identity);
   void warn_of_other_clusters();
@@ -100,9 +106,5 @@ private:
   etcd::client client_;
   known_cluster known_;
 };
-
-/// Checks that the store of a coordinator that is alone belongs to no cluster. Errors:
-/// `incompatible_store`; of the store.
-[[nodiscard]] result<void> check_alone(const storage::task_store& store);
 
 } // namespace codeq::node

@@ -15,6 +15,7 @@
 #include "coordinator/actors/shard_driver.hpp"
 #include "coordinator/shared/shared_board.hpp"
 #include "http/gateway/gateway.hpp"
+#include "node/cluster_fit.hpp"
 #include "node/cluster_seat.hpp"
 #include "node/coordinator_access.hpp"
 #include "node/coordinator_counts.hpp"
@@ -98,7 +99,7 @@ struct coordinator_node::impl {
   /// Recovers the store, unless the shards of a cluster are to be recovered later. Errors: of the
   /// store, and of the cluster.
   result<void> recover(const coordinator_node_options& options);
-  result<void> open_store(const coordinator_node_options& options, std::size_t shard_count);
+  result<void> open_store(const coordinator_node_options& options, node::cluster_door* door);
   result<void> identify(const coordinator_node_options& options, std::size_t shard_count);
   result<void> enter(node::cluster_door& door);
   result<void> recover_alone(const coordinator_node_options& options);
@@ -202,25 +203,27 @@ result<void> coordinator_node::impl::recover(const coordinator_node_options& opt
   auto door = open_door(options);
   if (!door)
     return door.error();
-  auto shard_count = *door ? (*door)->shard_count() : result<std::size_t>(options.shards);
-  if (!shard_count)
-    return shard_count.error();
   if (!usable)
     CODEQ_LOG_WARN("disk reserve is not looked after reason=\"{}\"", to_string(usable.error()));
   const auto owner = node::owner_of(options);
-  if (auto ok = open_store(options, *shard_count); !ok)
+  if (auto ok = open_store(options, door->get()); !ok)
     return node::note_damage(ok.error(), owner);
   auto recovered = *door ? enter(**door) : recover_alone(options);
   return recovered ? recovered : node::advise_on_damage(recovered.error(), owner);
 }
 
 result<void> coordinator_node::impl::open_store(
-  const coordinator_node_options& options, std::size_t shard_count) {
+  const coordinator_node_options& options, node::cluster_door* door) {
+  auto shard_count = door ? door->shard_count() : result<std::size_t>(options.shards);
+  if (!shard_count)
+    return shard_count.error();
   auto opened = storage::open_rocksdb_store(store_options(options, horizons));
   if (!opened)
     return opened.error();
   store = std::move(*opened);
-  return identify(options, shard_count);
+  if (auto ok = door ? door->check_store(*store) : result<void>(); !ok)
+    return ok;
+  return identify(options, *shard_count);
 }
 
 result<void> coordinator_node::impl::identify(

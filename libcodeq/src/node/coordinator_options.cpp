@@ -43,8 +43,10 @@ result<void> check_cluster(const coordinator_node_options& options) {
     return wrong("cluster is " + wanted.name + "; it must have 1..128 of A-Z a-z 0-9 . _ -");
   if (auto urls = etcd::parse_member_urls(wanted.etcd); !urls)
     return wrong("etcd: " + urls.error().context);
-  if (wanted.replicas < 1 || wanted.replicas > 3)
-    return wrong("replicas is " + std::to_string(wanted.replicas) + "; it must be 1..3");
+  if (wanted.replicas > cluster::copies_max)
+    return wrong(
+      "replicas is " + std::to_string(wanted.replicas) + "; it must be 1.."
+      + std::to_string(cluster::copies_max));
   if (wanted.etcd_certificate.empty() != wanted.etcd_key.empty())
     return wrong("the certificate for etcd and its key need each other");
   auto address = transport::parse_endpoint(address_in_cluster(options));

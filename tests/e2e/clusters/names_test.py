@@ -10,12 +10,12 @@ from clusters import coordinators
 
 
 class Names(coordinators.CoordinatorsTest):
-    def start_by_mistake(self, data, address, node, name=coordinators.NAME):
+    def start_by_mistake(self, data, address, node, name=coordinators.NAME, replicas=2):
         """Starts a coordinator that has to be refused, and returns what it says."""
         mistaken = self.cluster.start(f"mistake-{node}-{name}", [
             cluster.BIN / "codeq-coordinator", "--dev", "--data", data, "--listen", address,
             "--cluster", name, "--etcd", self.cluster.etcd_url, "--node", node,
-            "--replicas", "2"])
+            "--replicas", str(replicas)])
         self.assertEqual(2, mistaken.wait(40), mistaken.text())
         return mistaken.text()
 
@@ -53,6 +53,29 @@ class Names(coordinators.CoordinatorsTest):
             self.cluster.path("store-c0"), self.cluster.address_of("c0"), "c0", "other")
 
         self.assertIn("belongs to another cluster than other; correct --cluster", said)
+
+    def test_coordinator_that_does_not_fit_the_cluster_is_told_why(self):
+        founder = self.cluster.start_node("c0")
+        wait_until(lambda: "coordinator started" in founder.text(), 20, "the cluster")
+        address = self.cluster.address_of("c1")
+        alone = self.cluster.start("alone", [
+            cluster.BIN / "codeq-coordinator", "--dev", "--data", self.cluster.path("alone"),
+            "--listen", address, "--shards", "12"])
+        wait_until(lambda: "coordinator started" in alone.text(), 20, "it is alone")
+        alone.terminate(20)
+
+        said = self.start_by_mistake(self.cluster.path("new"), address, "c1", replicas=3)
+        self.assertIn("replicas is 3, but cluster test has 2, which the coordinator that created "
+                      "it decided; give --replicas 2, or leave it out", said)
+        said = self.start_by_mistake(self.cluster.path("alone"), address, "c2")
+        self.assertIn("has 12 shards, but cluster test, which exists already in etcd, has 6", said)
+
+        # One that is in the cluster already starts in spite of the option.
+        founder.terminate(20)
+        self.cluster.replicas = 3
+        again = self.cluster.start_node("c0")
+        wait_until(lambda: "replicas is 3, but cluster test has 2" in again.text()
+                   and again.text().count("coordinator started") == 2, 20, "the start")
 
     def test_store_without_copies_is_refused_under_another_name(self):
         self.cluster.start_all()

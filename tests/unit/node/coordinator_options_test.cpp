@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 
 namespace codeq::node {
@@ -35,6 +36,19 @@ TEST(CoordinatorOptions, WhatOthersCannotReadInEtcdIsRefused) {
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().context.find("at most 255 printable"), std::string::npos)
     << refused.error().context;
+}
+
+TEST(CoordinatorOptions, NumberOfCopiesIsOneThatAClusterMayHaveOrNone) {
+  auto options = some_options();
+  for (const std::uint32_t replicas : {0u, 1u, 3u}) {
+    options.cluster.replicas = replicas;
+    EXPECT_TRUE(check(options)) << replicas;
+  }
+
+  options.cluster.replicas = 4;
+  const auto refused = check(options);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().context, "replicas is 4; it must be 1..3");
 }
 
 } // namespace
