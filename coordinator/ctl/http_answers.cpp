@@ -276,6 +276,62 @@ enqueue_kind kind_of(const std::string& outcome) {
   return enqueue_kind::created;
 }
 
+/// 0 for a member that is missing.
+template <class Number>
+Number count_of(http::json_object& from, std::string_view name) {
+  return static_cast<Number>(std::max(from.integer(name).value_or(0), std::int64_t{0}));
+}
+
+/// Reads each object of an array; false when it is not an array of objects that `read` accepts.
+template <class T>
+bool read_each(
+  http::json_object& from,
+  std::string_view name,
+  std::vector<T>& to,
+  bool (*read)(http::json_object&, T&)) {
+  for (auto element : from.elements(name)) {
+    auto object = http::json_object::parse(element);
+    if (!object || !read(*object, to.emplace_back()))
+      return false;
+  }
+  return from.ok();
+}
+
+bool read_node(http::json_object& from, cluster_node& to) {
+  to.name = from.text("name");
+  to.address = from.text("address");
+  to.http_address = from.text("http_address");
+  to.zone = from.text("zone");
+  to.is_present = from.flag("present").value_or(false);
+  to.has_answered = from.flag("answers").value_or(false);
+  to.is_draining = from.flag("draining").value_or(false);
+  to.free_bytes = count_of<std::uint64_t>(from, "free_bytes");
+  to.refuses_tasks = from.flag("refuses_tasks").value_or(false);
+  to.etcd_silent = duration{count_of<std::int64_t>(from, "etcd_silent_ms")};
+  to.unreached = from.texts("unreached");
+  return from.ok() && !to.name.empty();
+}
+
+bool read_copy(http::json_object& from, cluster_copy& to) {
+  to.node = from.text("node");
+  to.is_in_sync = from.flag("in_sync").value_or(false);
+  to.is_known = from.has("epoch");
+  to.epoch = count_of<std::uint32_t>(from, "epoch");
+  to.position = count_of<std::uint64_t>(from, "position");
+  to.lag = count_of<std::uint64_t>(from, "lag");
+  return from.ok() && !to.node.empty();
+}
+
+bool read_shard(http::json_object& from, cluster_shard& to) {
+  to.shard = shard_id{count_of<std::uint16_t>(from, "shard")};
+  to.primary = from.text("primary");
+  to.is_served = from.flag("served").value_or(false);
+  to.epoch = count_of<std::uint32_t>(from, "epoch");
+  to.pinned = from.text("pinned");
+  to.waits_for = from.text("waits_for");
+  return from.has("shard") && read_each(from, "copies", to.copies, &read_copy);
+}
+
 } // namespace
 
 std::string as_printed(std::string_view json, answer_form form) {
@@ -384,6 +440,20 @@ result<void> take_ids(std::string_view answer, std::vector<enqueued_task>& to) {
     refused->context +=
       "; " + std::to_string(to.size()) + " of " + std::to_string(items.size()) + " were added";
   return *refused;
+}
+
+std::optional<cluster_status> read_cluster_status(std::string_view json) {
+  auto from = http::json_object::parse(json);
+  if (!from)
+    return std::nullopt;
+  cluster_status status;
+  status.name = from->text("cluster");
+  status.node = from->text("node");
+  status.copies = count_of<std::uint32_t>(*from, "copies");
+  status.min_in_sync = count_of<std::uint32_t>(*from, "min_in_sync");
+  const auto is_read = read_each(*from, "nodes", status.nodes, &read_node)
+                       && read_each(*from, "shards", status.shards, &read_shard);
+  return is_read && !status.name.empty() ? std::optional(std::move(status)) : std::nullopt;
 }
 
 result<task_end> read_end(task_id id, std::string_view json) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/cluster_status.hpp"
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
 
 #include "ctl/operator_api.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,6 +48,9 @@ enum class answer_form : std::uint8_t { tasks, schedules, workers };
 /// Takes the tasks in the answer to a batch enqueue that were accepted. Errors: the reason why the
 /// first of the others was refused, and how many were accepted. @pre to.empty()
 [[nodiscard]] result<void> take_ids(std::string_view answer, std::vector<enqueued_task>& to);
+
+/// The state of a cluster, from an answer with our names; none when it is not one.
+[[nodiscard]] std::optional<cluster_status> read_cluster_status(std::string_view json);
 
 /// How a task ended, from the JSON of its result and of the task itself.
 [[nodiscard]] result<task_end> read_end(task_id id, std::string_view json);

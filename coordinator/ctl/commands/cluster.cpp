@@ -3,12 +3,16 @@
 #include "config/value_options.hpp"
 #include "ctl/command_options.hpp"
 #include "ctl/commands.hpp"
+#include "ctl/http_answers.hpp"
 #include "ctl/text.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
+#include <variant>
 #include <vector>
 
 namespace codeq::ctl {
@@ -167,8 +171,23 @@ std::string to_text(const cluster_status& status) {
          + format_table(nodes) + "\n" + format_table(shards);
 }
 
+/// What the answer of a node port or of a gateway tells; none when it is an error, or has another
+/// form.
+std::optional<cluster_status> status_in(const answer<cluster_status>& got) {
+  if (!got)
+    return std::nullopt;
+  if (const auto* status = std::get_if<cluster_status>(&*got))
+    return *status;
+  return read_cluster_status(std::get<document>(*got).json);
+}
+
+/// People get the same tables from a gateway as from a node port.
 int show_status(context& with, const answer<cluster_status>& got) {
-  return show(with, got, to_json, to_text);
+  const auto status = with.json ? std::nullopt : status_in(got);
+  if (!status)
+    return show(with, got, to_json, to_text);
+  print(to_text(*status));
+  return exit_done;
 }
 
 struct change_options {
@@ -242,23 +261,42 @@ error not_done(const cluster_shard& left) {
   return {errc::timeout, "it is stored, but not done yet" + reason};
 }
 
-const cluster_status* status_in(const answer<cluster_status>& got) {
-  return got ? std::get_if<cluster_status>(&*got) : nullptr;
+/// Says which shards lose the place that an operator gave them, when the node that gave the answer
+/// to the drain knows any; empty otherwise.
+std::string lost_places(const cluster_change& change, const answer<cluster_status>& drained) {
+  const auto status = status_in(drained);
+  if (!status || change.what != cluster_change::kind::drain)
+    return {};
+  std::vector<shard_id> lost;
+  for (const auto& shard : status->shards)
+    if (shard.pinned == change.node)
+      lost.push_back(shard.shard);
+  if (lost.empty())
+    return {};
+  return shards_text(lost) + (lost.size() == 1 ? " is" : " are") + " no longer pinned to "
+         + change.node + ", since that is drained";
 }
 
-/// Makes the change; then asks all coordinators, since one does not know what the others serve.
+/// The answer to a change; that of a node port is what one coordinator knows, so all are asked.
+answer<cluster_status> look(context& with, answer<cluster_status> changed) {
+  const auto is_of_one = changed && std::holds_alternative<cluster_status>(*changed);
+  return is_of_one ? with.api.cluster() : std::move(changed);
+}
+
 answer<cluster_status> change_and_look(context& with, const cluster_change& change) {
-  auto got = with.api.change_cluster(change);
-  return status_in(got) ? with.api.cluster() : got;
+  return look(with, with.api.change_cluster(change));
 }
 
 /// Makes the change, waits until it is done, and shows the state of the cluster.
 int run_change(context& with, const change_options& wish) {
   const auto end = std::chrono::steady_clock::now() + wish.wait;
-  auto got = change_and_look(with, wish.change);
+  auto got = with.api.change_cluster(wish.change);
+  if (const auto words = lost_places(wish.change, got); !words.empty())
+    complain(words);
+  got = look(with, std::move(got));
   while (wish.wait > duration{0}) {
-    const auto* status = status_in(got);
-    const auto* left = status == nullptr ? nullptr : first_left(wish.change, *status);
+    const auto status = status_in(got);
+    const auto* left = status ? first_left(wish.change, *status) : nullptr;
     if (left == nullptr)
       break;
     if (std::chrono::steady_clock::now() >= end)
@@ -282,17 +320,17 @@ void add_cluster(command_table& to) {
       "A node is a coordinator of the cluster; a shard is a part of the store, which one node, its "
       "primary, serves. `unreached` beside the state of a node names the nodes to which it has no "
       "connection. PINNED TO: the node to which `cluster move` has moved the shard, where it stays "
-      "until `cluster balance`. COPIES: the nodes that hold a copy, each with the epoch and the "
-      "number of its last change, and by how many changes it is behind. A shard that is not served "
-      "has a primary that is missing, does not answer or takes over. WAITS FOR: the next step "
-      "until a shard is as it should be; - is none."});
+      "until `cluster balance`, or until that node is drained. COPIES: the nodes that hold a copy, "
+      "each with the epoch and the number of its last change, and by how many changes it is "
+      "behind. A shard that is not served has a primary that is missing, does not answer or takes "
+      "over. WAITS FOR: the next step until a shard is as it should be; - is none."});
   to.add(command<change_options>{
     .name = "cluster move",
     .help = "Have a node serve a shard of which it has a copy in sync",
     .grammar = move_grammar,
     .run = run_change,
-    .details = "The shard stays there, as long as the node has its copy, until it is moved again "
-               "or `cluster balance` is given."});
+    .details = "The shard stays there, as long as the node has its copy, until it is moved again, "
+               "the node is drained, or `cluster balance` is given."});
   to.add(command<change_options>{
     .name = "cluster drain",
     .help = "Move all shards and copies away from a node; it stays empty until `cluster undrain`",
@@ -300,7 +338,9 @@ void add_cluster(command_table& to) {
     .run = run_change,
     .details = "A copy goes only when its shard has all its copies in sync on other nodes; while "
                "too few nodes are left for that, the node stays `draining`. It can be stopped when "
-               "`cluster status` says so."});
+               "`cluster status` says so. The copies of a node that is missing are replaced, too. "
+               "Shards that `cluster move` has placed there are placed as others are from then "
+               "on."});
   to.add(command<change_options>{
     .name = "cluster undrain",
     .help = "Give shards and copies to a node again",

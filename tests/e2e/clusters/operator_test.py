@@ -62,7 +62,11 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
             lambda: {one["waits_for"] for one in self.status()["shards"]
                      if "c1" in [copy["node"] for copy in one["copies"]]}
             == {"c1, which is missing"}, 20, "its shards wait for it")
-        self.assertIn("missing", self.cluster.ctl("cluster", "status").decode())
+        gateway = f"http://{self.cluster.hosts['c0']}:{self.cluster.http_ports['c0']}"
+        for way in ((), ("--http", gateway)):
+            self.assertRegex(
+                self.cluster.ctl(*way, "cluster", "status").decode(),
+                r"c1 +missing +0 +\d+ +" + re.escape(self.cluster.address_of("c1")))
 
     def test_status_tells_which_coordinators_do_not_reach_which_others(self):
         target = self.cluster.ports["c0"]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/command_line.hpp"
+#include "ctl/http_answers.hpp"
 #include "unit/config/program_input.hpp"
 #include "unit/ctl/recorded_api.hpp"
 
@@ -137,6 +138,76 @@ TEST(ClusterCommands, NodeThatServesNothingIsNotCalledSilent) {
   EXPECT_NE(line_of("follows").find("  present  "), text.npos) << text;
   EXPECT_NE(line_of("leaves").find("  draining  "), text.npos) << text;
   EXPECT_NE(line_of("serves").find("  does not answer  "), text.npos) << text;
+}
+
+/// What a gateway says of a cluster whose node c2 is missing, as `http_api` passes it on.
+std::string answer_of_a_gateway() {
+  return as_printed(
+    R"({"cluster":"jobs","node":"c1","copies":2,"minInSync":1,"nodes":[)"
+    R"({"name":"c1","address":"10.0.0.1:7400","httpAddress":"","zone":"","present":true,)"
+    R"("answers":true,"draining":false,"freeBytes":7,"refusesTasks":false,"etcdSilentMs":0,)"
+    R"("unreached":["c3"]},)"
+    R"({"name":"c2","address":"10.0.0.2:7400","httpAddress":"","zone":"","present":false,)"
+    R"("answers":false,"draining":false,"freeBytes":0,"refusesTasks":false,"etcdSilentMs":0,)"
+    R"("unreached":[]}],"shards":[)"
+    R"({"shard":4,"primary":"c1","served":true,"epoch":3,"pinned":"c2","copies":[)"
+    R"({"node":"c1","inSync":true,"epoch":3,"position":20,"lag":0},)"
+    R"({"node":"c2","inSync":false}],"waitsFor":"c2, which is missing"}]})",
+    answer_form::tasks);
+}
+
+TEST(ClusterCommands, PeopleSeeTheSameTablesOverHttp) {
+  cluster_node node;
+  node.name = "c1";
+  node.address = "10.0.0.1:7400";
+  node.is_present = node.has_answered = true;
+  node.unreached = {"c3"};
+  cluster_node missing;
+  missing.name = "c2";
+  missing.address = "10.0.0.2:7400";
+  cluster_shard shard;
+  shard.shard = shard_id{4};
+  shard.primary = "c1";
+  shard.is_served = true;
+  shard.epoch = 3;
+  shard.pinned = "c2";
+  shard.copies = {{"c1", true, true, 3, 20, 0}, {"c2", false, false, 0, 0, 0}};
+  shard.waits_for = "c2, which is missing";
+  recorded_api node_port;
+  node_port.found_cluster = {"jobs", "c1", 2, 1, {node, missing}, {shard}};
+  recorded_api gateway;
+  gateway.cluster_json = answer_of_a_gateway();
+
+  const auto text = shown(gateway, {{"cluster", "status"}});
+
+  EXPECT_EQ(text, shown(node_port, {{"cluster", "status"}}));
+  EXPECT_NE(text.find("10.0.0.2:7400"), text.npos) << text;
+  EXPECT_EQ(
+    shown(gateway, {{"cluster", "status", "--json"}}), answer_of_a_gateway() + "\n= 0");
+}
+
+TEST(ClusterCommands, AnswerOfAGatewayThatIsNoStateIsShownAsItIs) {
+  recorded_api api;
+  api.cluster_json = R"({"cluster":"jobs","nodes":7})";
+
+  const auto text = shown(api, {{"cluster", "status"}});
+
+  EXPECT_NE(text.find("jobs"), text.npos) << text;
+  EXPECT_EQ(text.find("STATE"), text.npos) << text;
+}
+
+TEST(ClusterCommands, ChangeIsAwaitedOverHttpToo) {
+  recorded_api api;
+  api.cluster_json = answer_of_a_gateway();
+
+  testing::internal::CaptureStderr();
+  const auto text = shown(api, {{"cluster", "drain", "c2", "--wait", "1ms"}});
+  const auto said = testing::internal::GetCapturedStderr();
+
+  EXPECT_EQ(text, "= 1");
+  EXPECT_NE(said.find("shard 4 is no longer pinned to c2, since that is drained\n"), said.npos)
+    << said;
+  EXPECT_NE(said.find("shard 4 waits for c2, which is missing"), said.npos) << said;
 }
 
 TEST(ClusterCommands, ClusterIsChanged) {
