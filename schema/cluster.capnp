@@ -66,7 +66,7 @@ struct ClusterReply {
     address @1 :Text;
     httpAddress @2 :Text;
     zone @3 :Text;
-    # The last three are empty for a node that is missing.
+    # The last three of a node that is missing are those that I have learnt before; empty: none.
     present @4 :Bool;
     # It keeps its lease in etcd.
     draining @5 :Bool;
@@ -92,7 +92,8 @@ struct ClusterReply {
     waitsFor @5 :Text;
     # Empty: nothing.
     pinned @6 :Text;
-    # The node to which an operator has moved the shard, until the next `balance`; empty: none.
+    # The node to which an operator has moved the shard, until the next `balance`, or until that
+    # node is drained; empty: none.
   }
 
   struct Copy {
