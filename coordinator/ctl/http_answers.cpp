@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/http_answers.hpp"
 
+#include "codeq/limits.hpp"
+
 #include "base/json_writer.hpp"
 #include "base/rfc3339.hpp"
 #include "ctl/command_options.hpp"
@@ -323,13 +325,16 @@ bool read_copy(http::json_object& from, cluster_copy& to) {
 }
 
 bool read_shard(http::json_object& from, cluster_shard& to) {
-  to.shard = shard_id{count_of<std::uint16_t>(from, "shard")};
+  const auto number = from.integer("shard").value_or(-1);
+  if (number < 0 || number >= static_cast<std::int64_t>(limits::shards_max))
+    return false;
+  to.shard = shard_id{static_cast<std::uint16_t>(number)};
   to.primary = from.text("primary");
   to.is_served = from.flag("served").value_or(false);
   to.epoch = count_of<std::uint32_t>(from, "epoch");
   to.pinned = from.text("pinned");
   to.waits_for = from.text("waits_for");
-  return from.has("shard") && read_each(from, "copies", to.copies, &read_copy);
+  return read_each(from, "copies", to.copies, &read_copy);
 }
 
 } // namespace
