@@ -37,7 +37,8 @@ ask_delete_limit(std::uint16_t shard, const limit_address& limit, operation whol
 [[nodiscard]] question ask_limit_keys(
   std::uint16_t shard, const limit_address& limit, const limit_keys_request& page);
 
-/// Asks the shard that owns a key for this key only; the answer has it if it is in use.
+/// Asks a shard for the first key from this one on. Only the key itself matters; the answer has it
+/// if it is in use there: at its owner, or since tasks of the shard wait for its permits.
 [[nodiscard]] question
 ask_limit_key(std::uint16_t shard, const limit_address& limit, const std::string& key);
 
