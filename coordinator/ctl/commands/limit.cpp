@@ -65,6 +65,7 @@ void write_key(base::json_writer& out, const limit_key_info& info) {
     out.field("next_start", base::to_rfc3339(*start));
   if (info.closed_until != timestamp{})
     out.field("closed_until", base::to_rfc3339(info.closed_until));
+  write_shards(out, "missing", info.missing);
   out.end_object();
 }
 
@@ -144,11 +145,12 @@ std::string deleted_text(const limit_info& gone) {
 
 std::string to_text(const limit_key_info& info) {
   return format_fields(
-    {{"key", key_text(info.key)},
-     {"leased", std::to_string(info.leased)},
-     {"held back", std::to_string(info.held)},
-     {"next start", start_text(info)},
-     {"closed until", closed_text(info)}});
+           {{"key", key_text(info.key)},
+            {"leased", std::to_string(info.leased)},
+            {"held back", std::to_string(info.held)},
+            {"next start", start_text(info)},
+            {"closed until", closed_text(info)}})
+         + left_out_text(info.missing, 0, "waiting tasks");
 }
 
 std::string to_text(const std::vector<limit_info>& all) {

@@ -180,7 +180,7 @@ public:
   /// Starts nothing of a key for that long (up to `limits::limit_closed_max`); leases go on. When
   /// it returns, no shard starts any more. Errors: `timeout` after 1.5 s when shards have not
   /// confirmed it: the key is closed, and what they had admitted may still start; `unknown_limit`,
-  /// `invalid_argument`, `overloaded`.
+  /// `invalid_argument`, `overloaded`. The answer counts the key's tasks on all shards.
   [[nodiscard]] result<limit_key_info>
   close_limit_key(const limit_address& limit, const std::string& key, duration how_long);
 

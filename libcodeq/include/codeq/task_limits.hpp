@@ -90,6 +90,9 @@ struct limit_key_info {
   std::optional<timestamp> next_start{};
   /// Nothing starts before, whatever else admits it; the epoch (0): the key is open.
   timestamp closed_until{};
+  /// Shards that did not answer in time, whose waiting tasks `held` lacks. Only the answer to a
+  /// close or an open may have some.
+  std::vector<shard_id> missing{};
 
   friend bool operator==(const limit_key_info&, const limit_key_info&) = default;
 };

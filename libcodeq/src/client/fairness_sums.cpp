@@ -3,6 +3,8 @@
 
 #include "codeq/limits.hpp"
 
+#include "core/flow/fair_wait.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -65,9 +67,7 @@ key_shares add_shares(const std::vector<queue_part>& parts) {
 
 /// How the slots of the workers are used that claim from the queue.
 struct slot_use {
-  std::uint64_t leased = 0;
-  /// All of them have leases, so that a lease has to end first.
-  bool are_taken = false;
+  core::fair_slots slots;
   /// Each shard said it, and more than one has live tasks.
   bool is_known = true;
 };
@@ -77,10 +77,10 @@ slot_use use_of(const std::vector<queue_part>& parts) {
   for (const auto& part : parts) {
     const auto& why = part.explanation;
     use.is_known = use.is_known && (why.exists || !part.is_known);
-    use.leased += why.leased;
+    use.slots.leased += why.leased;
     for (auto reason :
          {task_reason::no_free_slots, task_reason::queue_at_max_leased, task_reason::fairness})
-      use.are_taken = use.are_taken || why.waiting.contains(reason);
+      use.slots.are_taken = use.slots.are_taken || why.waiting.contains(reason);
   }
   use.is_known =
     use.is_known && std::count_if(parts.begin(), parts.end(), has_live_tasks) > 1;
@@ -103,7 +103,7 @@ public:
       }
       group.key_weights += weight_in_group(share);
       ++group.keys;
-      largest_ = std::max(largest_, static_cast<std::uint64_t>(share.expected_run.count()));
+      largest_ = std::max(largest_, std::int64_t{share.expected_run.count()});
     }
   }
 
@@ -115,19 +115,13 @@ public:
   }
 
   /// As a shard works it out, for a key without debts. @pre the key has ready tasks
-  [[nodiscard]] duration wait(const fairness_share& of, const slot_use& use) const {
+  [[nodiscard]] duration wait(const fairness_share& of, const core::fair_slots& slots) const {
     const auto& group = groups_.at(group_of(of.key));
-    const auto in_group = group.key_weights + group.keys - (weight_in_group(of) + 1);
-    const auto other_groups = group_weights_ + groups_.size() - (group.weight + 1);
-    // A round of the group's keys takes as many rounds of the groups.
-    const auto rounds = 1 + (in_group + group.weight - 1) / group.weight;
-    const auto slots = std::max<std::uint64_t>(use.leased, 1);
-    // The tasks that have the slots now may have begun just now.
-    const auto ahead = other_groups * rounds + in_group + (use.are_taken ? slots : 0);
-    constexpr auto most = static_cast<std::uint64_t>(duration::max().count());
-    if (ahead > most / largest_)
-      return duration::max();
-    return duration{static_cast<duration::rep>(ahead * largest_ / slots)};
+    core::fair_order::standing at;
+    at.largest_cost = largest_;
+    at.other_groups = group_weights_ + groups_.size() - (group.weight + 1);
+    at.other_keys = group.key_weights + group.keys - (weight_in_group(of) + 1);
+    return core::longest_fair_wait(at, group.weight, slots);
   }
 
 private:
@@ -159,7 +153,7 @@ private:
   std::map<std::string, key_group> groups_;
   std::uint64_t group_weights_ = 0;
   /// The longest expected run time, in milliseconds.
-  std::uint64_t largest_ = 1;
+  std::int64_t largest_ = 1;
 };
 
 } // namespace
@@ -194,7 +188,7 @@ fairness_page merge_fairness(
     share.share_ppm = turns.share_ppm(share);
     // A shard that starts nothing now says the longest one.
     if (use.is_known && share.wait != duration::max())
-      share.wait = turns.wait(share, use);
+      share.wait = turns.wait(share, use.slots);
   }
   page.more = next != all.end();
   return page;

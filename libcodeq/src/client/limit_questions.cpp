@@ -194,6 +194,18 @@ void add_owned(limit_key_info& to, const limits_part& part) {
   to.closed_until = owned.closed_until;
 }
 
+void add_waiting(limit_key_info& to, const limits_part& part) {
+  if (!part.keys.empty() && part.keys.front().key == to.key)
+    to.held += part.keys.front().held;
+}
+
+void count_before(limit_info& deleted, const limit_info& before) {
+  // A shard that had not answered before may have answered to the change.
+  deleted.leased = std::max(deleted.leased, before.leased);
+  deleted.held = std::max(deleted.held, before.held);
+  deleted.keys = std::max(deleted.keys, before.keys);
+}
+
 std::uint16_t
 shard_of_key(const limit_address& limit, const std::string& key, std::uint16_t shard_count) {
   return value(core::shard_of_limit_key(limit.tenant, {limit.name, key, 1}, shard_count));

@@ -37,7 +37,8 @@ ask_delete_limit(std::uint16_t shard, const limit_address& limit, operation whol
 [[nodiscard]] question ask_limit_keys(
   std::uint16_t shard, const limit_address& limit, const limit_keys_request& page);
 
-/// Asks the shard that owns a key for this key only; the answer has it if it is in use.
+/// Asks a shard for the first key from this one on. Only the key itself matters; the answer has it
+/// if it is in use there: at its owner, or since tasks of the shard wait for its permits.
 [[nodiscard]] question
 ask_limit_key(std::uint16_t shard, const limit_address& limit, const std::string& key);
 
@@ -53,6 +54,14 @@ void add_owned(limit_key_info& to, const limits_part& part);
 /// Whether the shard that owns a key has told its part of an explanation. If it has not, it would
 /// take the time of a question once more.
 [[nodiscard]] bool has_told(const queue_explanation& why, std::uint16_t shard);
+
+/// Adds the tasks that wait for the key, of another shard's answer to `ask_limit_key`, to what the
+/// shard that owns the key has answered. The leases of other shards count at the owner.
+void add_waiting(limit_key_info& to, const limits_part& part);
+
+/// Lets the answer to `ask_delete_limit` of all shards count what the limit held `before`. A shard
+/// that hears of the change later counts less then, because those before it have let its tasks go.
+void count_before(limit_info& deleted, const limit_info& before);
 
 /// The shard that owns a key. @pre shard_count > 0
 [[nodiscard]] std::uint16_t

@@ -107,6 +107,22 @@ class ExplainedQueue(cluster.ClusterTest):
             self.assertEqual((1, 7), (key["leased"], key["held"]))
             self.assertIn(closed, key)
 
+    def test_answers_to_changes_of_limits_count_the_tasks_of_all_shards(self):
+        self.cluster.start_worker("w", "--slots", "20", "--prefetch", "0")
+        for name in ("one", "two"):
+            self.cluster.ctl("limit", "set", name, "--concurrency", "1")
+            # Their groups put them on all shards, and one shard owns the key.
+            for number in range(8):
+                self.add(1, "--limit", f"{name}:k", "--group", f"{name}{number}")
+        self.settle({"limited": 14})
+
+        for told in (self.json("limit", "close", "one", "k", "--for", "1h"),
+                     self.http.post("/admin/limits/two/keys/k/close", {"for": "1h"}).json):
+            self.assertEqual((1, 7), (told["leased"], told["held"]), told)
+        for told in (self.json("limit", "delete", "one"),
+                     self.http.call("DELETE", "/admin/limits/two").json):
+            self.assertEqual((1, 7), (told["leased"], told["held"]), told)
+
     def test_a_queue_that_does_not_exist_is_said_to_be_none(self):
         for words, path in ((("explain", "--queue"), "explain"),
                             (("queue", "fairness"), "fairness")):

@@ -154,6 +154,37 @@ TEST(LimitQuestions, TasksOfAKeyOnAllShardsAreSummed) {
   }
 }
 
+TEST(LimitQuestions, TasksOfOtherShardsCountInTheAnswerToAClose) {
+  auto owned = keys_of({"a"}).keys.front();
+  owned.leased = 1;
+  owned.held = 2;
+  auto other = keys_of({"a"});
+  other.keys[0].held = 3;
+  auto without = keys_of({"b"});
+  without.keys[0].held = 4;
+
+  add_waiting(owned, other);
+  add_waiting(owned, without);
+  add_waiting(owned, {});
+
+  EXPECT_EQ(owned.leased, 1u);
+  EXPECT_EQ(owned.held, 5u);
+}
+
+TEST(LimitQuestions, ADeletionCountsTheTasksOfBefore) {
+  auto deleted = part_with(5, 1).limits.front();
+  const auto before = part_with(5, 3).limits.front();
+  auto late = part_with(5, 4).limits.front();
+
+  count_before(deleted, before);
+  count_before(late, before);
+
+  EXPECT_EQ(deleted.leased, 3u);
+  EXPECT_EQ(deleted.held, 30u);
+  EXPECT_EQ(deleted.keys, 3u);
+  EXPECT_EQ(late.held, 40u) << "of a shard that did not answer before";
+}
+
 TEST(LimitQuestions, APageEndsWhereAShardHasMore) {
   auto page = merge_limit_keys(stripe, {keys_of({"a", "c"}, true), keys_of({"b", "d"})}, 10);
   EXPECT_EQ(names_of(page), (std::vector<std::string>{"a", "b", "c"}));

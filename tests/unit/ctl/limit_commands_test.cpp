@@ -264,6 +264,22 @@ TEST(LimitCommands, DeletedLimitSaysHowManyTasksGoOn) {
     HasSubstr("is deleted; 4 tasks that it held back go on without it\n"));
 }
 
+TEST(LimitCommands, AClosedKeyNamesTheShardsWhoseTasksAreNotCounted) {
+  recorded_api api;
+  api.closed_key = limit_key_info{"a", 1, 7};
+  const program_input as_text{{"limit", "close", "l", "a", "--for", "1h"}};
+  const program_input as_json{{"--json", "limit", "close", "l", "a", "--for", "1h"}};
+  EXPECT_THAT(shown(api, as_text), testing::Not(HasSubstr("No answer")));
+  EXPECT_EQ(shown(api, as_json).find("missing"), std::string::npos);
+
+  api.closed_key->missing = {shard_id{2}};
+
+  EXPECT_THAT(
+    shown(api, as_text), HasSubstr("No answer from shard 2: their waiting tasks are left out.\n"));
+  EXPECT_THAT(shown(api, as_json), HasSubstr(R"("held":7)"));
+  EXPECT_THAT(shown(api, as_json), HasSubstr(R"("missing":[2])"));
+}
+
 TEST(LimitCommands, ClosedKeysAreShownWithTheirLimit) {
   recorded_api api;
   api.found_limit = some_limit();

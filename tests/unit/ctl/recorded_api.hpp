@@ -48,6 +48,7 @@ public:
   std::optional<task_status> found;
   std::optional<limit_info> found_limit;
   std::optional<limit_keys_page> found_keys;
+  std::optional<limit_key_info> closed_key;
   std::vector<enqueued_task> tasks;
   ctl::task_end end;
   bool has_webhooks = false;
@@ -233,8 +234,9 @@ public:
 
   ctl::answer<limit_key_info> close_limit_key(
     const limit_address& name, const std::string& key, duration how_long) override {
-    return said<limit_key_info>(
+    auto got = said<limit_key_info>(
       "close " + text(name) + " '" + key + "' " + std::to_string(how_long.count()) + " ms");
+    return closed_key ? ctl::answer<limit_key_info>{*closed_key} : got;
   }
 
   ctl::answer<limit_key_info>

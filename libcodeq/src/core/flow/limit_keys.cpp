@@ -43,6 +43,9 @@ bool limit_keys::is_used(const key_state& key) {
   return key.leased > 0 || key.reserved.tasks > 0 || !key.parts.empty();
 }
 
+// A change looks at all keys of its limit, in their order, and at no others. There may be 200,000,
+// so that they are inserted with hints, which are right unless other limits change, too.
+
 void limit_keys::set(std::uint32_t limit, const limit_rule& rule, timestamp now) {
   auto& known = rules_[limit];
   auto before = std::exchange(known.rule, rule).rate;
@@ -50,7 +53,7 @@ void limit_keys::set(std::uint32_t limit, const limit_rule& rule, timestamp now)
     known.has_rate_since = now;
   auto at = keys_.lower_bound({limit, {}});
   for (; at != keys_.end() && at->first.limit == limit; ++at) {
-    swept_.insert(at->first);
+    swept_.insert(swept_.end(), at->first);
     change_rate(at->first, at->second, before, rule.rate, now);
   }
 }
@@ -60,10 +63,10 @@ void limit_keys::remove(std::uint32_t limit) {
   auto before = known ? known.mapped().rule.rate : std::nullopt;
   auto at = keys_.lower_bound({limit, {}});
   for (; at != keys_.end() && at->first.limit == limit; ++at) {
-    swept_.insert(at->first);
+    swept_.insert(swept_.end(), at->first);
     change_rate(at->first, at->second, before, std::nullopt, {});
     if (std::exchange(at->second.closed_until, {}) != timestamp{})
-      rescaled_.insert(at->first);
+      rescaled_.insert(rescaled_.end(), at->first);
   }
 }
 
@@ -81,7 +84,7 @@ void limit_keys::change_rate(
   else
     key.meter = rate_meter();
   if (key.meter.paid_at() != paid_at)
-    rescaled_.insert(at);
+    rescaled_.insert(rescaled_.end(), at);
 }
 
 const limit_rule* limit_keys::find(std::uint32_t limit) const {

@@ -357,13 +357,16 @@ void permit_desk::drop_closed(monotonic_time now) {
   if (closed_.empty())
     return;
   const auto closed = std::exchange(closed_, {});
-  using key_view = std::tuple<std::string_view, std::string_view, std::string_view>;
-  std::set<key_view> keys;
-  for (const auto& key : closed)
+  closed_keys keys;
+  std::set<std::pair<shard_id, std::string>> tenants;
+  for (const auto& key : closed) {
     keys.emplace(key.tenant, key.limit, key.key);
+    if (const auto owner = owner_elsewhere(key.tenant, {key.limit, key.key, 1}))
+      tenants.emplace(*owner, key.tenant);
+  }
   const auto is_closed = [&](const part& of) {
     return std::any_of(of.what.uses.begin(), of.what.uses.end(), [&](const task_limit& use) {
-      return keys.contains(key_view(of.what.tenant, use.name, use.key));
+      return keys.contains({of.what.tenant, use.name, use.key});
     });
   };
   std::vector<sequence> unspent;
@@ -375,29 +378,29 @@ void permit_desk::drop_closed(monotonic_time now) {
   }
   for (auto seq : unspent)
     shorten(tasks_.at(seq), seq, now);
-  for (const auto& key : closed)
-    recall_asked(key);
+  for (const auto& [owner, tenant] : tenants)
+    recall_closed(owner, tenant, keys);
 }
 
-void permit_desk::recall_asked(const permit_recall& key) {
-  const auto shard = owner_elsewhere(key.tenant, {key.limit, key.key, 1});
-  const auto owner = shard ? owners_.find(*shard) : owners_.end();
-  if (owner == owners_.end())
+void permit_desk::recall_closed(
+  shard_id owner, const std::string& tenant, const closed_keys& keys) {
+  const auto at = owners_.find(owner);
+  if (at == owners_.end())
     return;
-  const auto& lines = owner->second.lines;
+  const auto& lines = at->second.lines;
   std::vector<sequence> asked;
-  for (auto line = lines.lower_bound({key.tenant, {}});
-       line != lines.end() && line->first.first == key.tenant; ++line) {
+  for (auto line = lines.lower_bound({tenant, {}});
+       line != lines.end() && line->first.first == tenant; ++line) {
     const auto& uses = line->first.second;
-    const auto has_key = std::any_of(uses.begin(), uses.end(), [&](const auto& use) {
-      return use.first == key.limit && use.second == key.key;
+    const auto is_closed = std::any_of(uses.begin(), uses.end(), [&](const auto& use) {
+      return keys.contains({tenant, use.first, use.second});
     });
-    if (has_key)
+    if (is_closed)
       for (const auto& [priority, seq] : line->second.asked)
         asked.push_back(seq);
   }
   for (auto seq : asked) {
-    give_back(*shard, {tasks_.at(seq).awaited().what.number, {}, true});
+    give_back(owner, {tasks_.at(seq).awaited().what.number, {}, true});
     recall(seq);
   }
 }

@@ -18,6 +18,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -447,9 +448,11 @@ private:
   /// Permits of closed keys are due to be returned; those that were asked for are asked for anew,
   /// so that one which was given before is not taken any more.
   void drop_closed(monotonic_time now);
-  /// The tasks that are asked for with that key wait here again. Linear in the number of lines that
-  /// the key's tenant has at its owner.
-  void recall_asked(const permit_recall& key);
+  /// Tenant, limit and key; valid as long as what they are of.
+  using closed_keys = std::set<std::tuple<std::string_view, std::string_view, std::string_view>>;
+  /// The tasks of the tenant that are asked for with closed keys of the owner wait here again.
+  /// Linear in the number of lines that the tenant has there, however many keys there are.
+  void recall_closed(shard_id owner, const std::string& tenant, const closed_keys& keys);
   void forget_asked(const owner_state& owner);
   /// When lines wait for room, those that were asked for first make it.
   void make_room(shard_id to, owner_state& owner);

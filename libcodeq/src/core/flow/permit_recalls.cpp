@@ -2,17 +2,24 @@
 #include "core/flow/permit_recalls.hpp"
 
 #include "base/assert.hpp"
+#include "base/fair_share.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace codeq::core {
 
-bool permit_recalls::has_room(const std::string& tenant) const {
+std::size_t permit_recalls::waiting_of(const std::string& tenant) const {
   const auto count = std::count_if(waiting_.begin(), waiting_.end(), [&](const auto& one) {
     return one.what.limit.tenant == tenant;
   });
-  return static_cast<std::size_t>(count) < waiting_max;
+  return static_cast<std::size_t>(count);
+}
+
+bool permit_recalls::has_room(const std::string& tenant) const {
+  const auto own = waiting_of(tenant);
+  return own < waiting_max
+         && base::shared_places{waiting_of_all_max, waiting_.size(), own}.has_room();
 }
 
 void permit_recalls::wait(
@@ -26,7 +33,9 @@ void permit_recalls::wait(
 }
 
 void permit_recalls::note_closed(permit_recall key, shard_id by) {
-  closed_.insert_or_assign(std::move(key), by);
+  auto& of_tenant = closed_[key.tenant];
+  if (of_tenant.size() < closed_max || of_tenant.contains(key))
+    of_tenant.insert_or_assign(std::move(key), by);
 }
 
 void permit_recalls::confirm(shard_id by, std::uint32_t session, std::uint64_t recall) {
@@ -55,9 +64,14 @@ std::vector<permit_recalls::ended> permit_recalls::take_ended(monotonic_time now
 
 void permit_recalls::say_closed(
   std::map<shard_id, letter>& letters, const std::set<shard_id>& askers) {
-  std::size_t said = 0;
-  for (; !closed_.empty() && said < message_keys_max; ++said) {
-    const auto closed = closed_.extract(closed_.begin());
+  for (std::size_t said = 0; !closed_.empty() && said < message_keys_max; ++said) {
+    auto of_tenant = closed_.upper_bound(said_tenant_);
+    if (of_tenant == closed_.end())
+      of_tenant = closed_.begin();
+    said_tenant_ = of_tenant->first;
+    const auto closed = of_tenant->second.extract(of_tenant->second.begin());
+    if (of_tenant->second.empty())
+      closed_.erase(of_tenant);
     for (auto to : askers)
       if (to != closed.mapped())
         letters[to].keys.push_back(closed.key());

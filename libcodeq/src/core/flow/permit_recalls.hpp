@@ -31,8 +31,13 @@ public:
   static constexpr duration wait_max{1500};
   /// So often a recall that has to be confirmed is said again, since either message may be lost.
   static constexpr duration say_again{200};
-  /// An operator's closes that wait, of one tenant.
+  /// An operator's closes that wait, of one tenant, and of all tenants, which share them: each
+  /// message names all that a shard has not confirmed.
   static constexpr std::size_t waiting_max = 100;
+  static constexpr std::size_t waiting_of_all_max = 1000;
+  /// Keys of one tenant that reports have closed and that are not said yet. Further ones are not
+  /// said, as if the message was lost.
+  static constexpr std::size_t closed_max = 10'000;
   /// Keys that one message recalls because of reports, at most.
   static constexpr std::size_t message_keys_max = 1000;
 
@@ -50,8 +55,13 @@ public:
 
   [[nodiscard]] bool empty() const noexcept { return waiting_.empty() && closed_.empty(); }
 
-  /// Another close of the tenant may wait.
+  /// Another close of the tenant may wait: it has less than `waiting_max`, and leaves as many of
+  /// `waiting_of_all_max` to others as it has.
   [[nodiscard]] bool has_room(const std::string& tenant) const;
+
+  /// Number of the tenant's closes that wait, and of all.
+  [[nodiscard]] std::size_t waiting_of(const std::string& tenant) const;
+  [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
 
   /// The close is answered when all these shards have confirmed the recall. `epoch`: greater for
   /// each process of this shard. @pre has_room, and `by` is not empty
@@ -100,8 +110,10 @@ private:
   std::vector<waiting_close> waiting_;
   std::uint64_t counter_ = 0;
   monotonic_time say_at_{};
-  /// Keys that reports have closed, and where.
-  std::map<permit_recall, shard_id> closed_;
+  /// Keys that reports have closed, and where, by tenant; none is empty.
+  std::map<std::string, std::map<permit_recall, shard_id>> closed_;
+  /// The tenant whose key was said last. The next one follows it, so that all have their turns.
+  std::string said_tenant_;
 };
 
 } // namespace codeq::core

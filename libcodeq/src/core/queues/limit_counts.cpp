@@ -16,9 +16,9 @@ using tasks_by_name = std::map<std::string, std::uint64_t>;
 /// wait for. Other shards own the keys of these tasks.
 template <class Visit>
 void for_each_awaited(const shard_state& state, const std::string& tenant, Visit&& visit) {
-  for (std::uint32_t i = 0; i < state.queues.size(); ++i)
-    if (state.queues[i] && state.queues[i]->address.tenant == tenant)
-      for (const auto& [name, of] : state.permits.awaited_of(i).limits())
+  for (const auto& [queue, keys] : state.permits.awaiting())
+    if (state.queues[queue]->address.tenant == tenant)
+      for (const auto& [name, of] : keys.limits())
         visit(name, of);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/queue_fairness.hpp"
 
+#include "core/flow/fair_wait.hpp"
 #include "core/state/shard_state.hpp"
 #include "core/state/task_limits.hpp"
 
@@ -247,19 +248,9 @@ duration queue_fairness::longest_wait(
   if (use.are_none)
     return duration::max();
   auto standing = standing_of(who);
-  auto in_group = standing.other_keys * (standing.is_key_in_debt ? 2 : 1);
-  // A round of the group's keys takes as many rounds of the groups.
-  auto weight = keys_.weights_of(who).group;
-  auto rounds = 1 + (in_group + weight - 1) / weight + (standing.is_group_in_debt ? 1 : 0);
-  auto slots = std::max<std::uint64_t>(use.leased, 1);
-  // The tasks that have the slots now may have begun just now.
-  auto running = use.are_taken ? slots : 0;
-  auto ahead = standing.other_groups * rounds + in_group + running;
-  auto largest = static_cast<std::uint64_t>(std::max(largest_now, standing.largest_cost));
-  constexpr auto most = static_cast<std::uint64_t>(duration::max().count());
-  if (ahead > most / largest)
-    return duration::max();
-  return duration{static_cast<duration::rep>(ahead * largest / slots)};
+  standing.largest_cost = std::max(standing.largest_cost, largest_now);
+  return longest_fair_wait(
+    standing, keys_.weights_of(who).group, {use.leased, use.are_taken});
 }
 
 fairness_page queue_fairness::list(const fairness_part& part, const slot_use& use) const {

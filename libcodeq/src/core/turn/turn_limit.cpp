@@ -73,12 +73,14 @@ bool has_room_for_keys(const shard_state& state, const permit& what) {
   });
 }
 
-error too_many_closes(const limit_address& limit) {
+error too_many_closes(const permit_recalls& recalls, const limit_address& limit) {
   return {
     errc::overloaded,
-    "limit \"" + limit.name + "\": " + std::to_string(permit_recalls::waiting_max)
-      + " closes of keys of tenant \"" + limit.tenant
-      + "\" wait on this shard, the most that it may have"};
+    "limit \"" + limit.name + "\": " + std::to_string(recalls.waiting_of(limit.tenant))
+      + " closes of keys of tenant \"" + limit.tenant + "\" wait on this shard, and "
+      + std::to_string(recalls.waiting()) + " of all tenants; a tenant may have "
+      + std::to_string(permit_recalls::waiting_max) + ", and half of those that others leave of "
+      + std::to_string(permit_recalls::waiting_of_all_max)};
 }
 
 error not_confirmed(const permit_recalls::ended& made) {
@@ -192,7 +194,7 @@ void turn::run(const close_limit_key& c) {
   answer.allowed = state_.limits.find(c.limit) ? state_.limits.check_new(c.limit.tenant, {use})
                                                : unknown_limit(c.limit);
   if (answer.allowed && closes && !state_.recalls.has_room(c.limit.tenant))
-    answer.allowed = too_many_closes(c.limit);
+    answer.allowed = too_many_closes(state_.recalls, c.limit);
   if (!answer.allowed) {
     effects_.emplace_back(std::move(answer));
     return;

@@ -29,6 +29,15 @@ void write_rate(base::json_writer& json, const start_rate& rate) {
   json.field("burst", rate.burst).end_object();
 }
 
+/// The member `missingShards`.
+template <class Shards>
+void write_missing(base::json_writer& json, const Shards& missing) {
+  json.begin_array("missingShards");
+  for (auto shard : missing)
+    json.number(static_cast<std::uint64_t>(shard));
+  json.end_array();
+}
+
 void write_key_members(base::json_writer& json, const limit_key_info& info, timestamp now) {
   write_key(json, info.key);
   json.field("leased", info.leased).field("held", info.held);
@@ -36,6 +45,8 @@ void write_key_members(base::json_writer& json, const limit_key_info& info, time
     json.field("nextStart", base::to_rfc3339(std::max(*info.next_start, now)));
   if (info.closed_until != timestamp{})
     json.field("closedUntil", base::to_rfc3339(info.closed_until));
+  if (!info.missing.empty())
+    write_missing(json, info.missing);
 }
 
 /// The limits that hold tasks of a queue, and their keys.
@@ -233,10 +244,8 @@ void write_explanation(base::json_writer& json, const queue_explanation& why, ti
   json.field("startsPerMinute", why.starts_per_minute);
   if (why.last_start)
     json.field("lastStartMs", why.last_start->count());
-  json.begin_array("missingShards");
-  for (auto shard : why.missing_shards)
-    json.number(std::uint64_t{shard});
-  json.end_array().end_object();
+  write_missing(json, why.missing_shards);
+  json.end_object();
 }
 
 } // namespace codeq::http

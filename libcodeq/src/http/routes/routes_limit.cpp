@@ -126,10 +126,25 @@ void remove_limit(gateway_context& context, const exchange_ptr& call) {
   auto limit = limit_meant(call);
   if (!limit)
     return;
-  auto question_of = [limit = *limit](std::uint16_t shard) {
+  auto limit_of = [limit = *limit](std::uint16_t shard) { return client::ask_limit(shard, limit); };
+  auto deletion_of = [limit = *limit](std::uint16_t shard) {
     return client::ask_delete_limit(shard, limit);
   };
-  ask_limit_parts(context, question_of, answer_limit(call, *limit), origin_of(context, *call));
+  auto delete_counted = [&context, call, limit = *limit, deletion_of](
+                          const result<limit_parts>& parts) {
+    auto before = parts ? client::merge_limit(limit, *parts) : parts.error();
+    if (!before && before.error().code == errc::unknown_limit)
+      return refuse_limit(call, before.error());
+    // A shard that is away refuses the count; the others are told of the change all the same.
+    auto merge = [limit, before](const limit_parts& deleted) {
+      auto whole = client::merge_limit(limit, deleted);
+      if (whole && before)
+        client::count_before(*whole, *before);
+      return whole;
+    };
+    ask_limit_parts(context, deletion_of, answer_merged(call, merge), origin_of(context, *call));
+  };
+  ask_limit_parts(context, limit_of, delete_counted);
 }
 
 void list_limits(gateway_context& context, const exchange_ptr& call) {
@@ -186,23 +201,54 @@ void list_keys(gateway_context& context, const exchange_ptr& call) {
     });
 }
 
+/// Adds the tasks of the other shards that wait for the key to what its owner, `owner`, has
+/// answered, and answers with the key. A shard that does not answer is named.
+void answer_with_waiting(
+  gateway_context& context,
+  const exchange_ptr& call,
+  const limit_address& limit,
+  std::uint16_t owner,
+  const limit_key_info& owned) {
+  using told = shard_desk::then<client::limits_part>;
+  auto ask = [&context, limit, owner, key = owned.key](std::uint16_t shard, const told& take) {
+    if (shard == owner)
+      return take(client::limits_part{});
+    context.desk.ask<client::limits_part>(
+      shard,
+      client::ask_limit_key(shard, limit, key),
+      &client::read_limits,
+      [take](result<client::limits_part> part) { take(client::or_absent(std::move(part))); });
+  };
+  auto finish = [&context, call, owned](const std::vector<result<client::limits_part>>& parts) {
+    auto whole = owned;
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      if (parts[i])
+        client::add_waiting(whole, *parts[i]);
+      else
+        whole.missing.push_back(shard_id{static_cast<std::uint16_t>(i)});
+    base::json_writer json;
+    write_limit_key(json, whole, context.desk.now());
+    call->answer(reply(200, json));
+  };
+  gather_each_from_shards<client::limits_part>(context, ask, finish);
+}
+
 /// Asks the shard of a key for a change, and answers with the key.
 void change_key(
   gateway_context& context,
   const exchange_ptr& call,
+  const limit_address& limit,
   std::uint16_t shard,
   const client::question& question) {
   context.desk.ask<client::limits_part>(
     shard,
     question,
     &client::read_limits,
-    [&context, call](result<client::limits_part> part) {
+    [&context, call, limit, shard](result<client::limits_part> part) {
       auto key = client::only_key(std::move(part));
       if (!key)
         return refuse_limit(call, key.error());
-      base::json_writer json;
-      write_limit_key(json, *key, context.desk.now());
-      call->answer(reply(200, json));
+      answer_with_waiting(context, call, limit, shard, *key);
     },
     origin_of(context, *call));
 }
@@ -214,7 +260,8 @@ void close_key(gateway_context& context, const exchange_ptr& call) {
     return;
   auto shard = client::shard_of_key(*limit, *key, context.desk.shard_count());
   auto how_long = *call->fields->body.period("seconds");
-  change_key(context, call, shard, client::ask_close_key(shard, *limit, *key, how_long));
+  auto question = client::ask_close_key(shard, *limit, *key, how_long);
+  change_key(context, call, *limit, shard, question);
 }
 
 void open_key(gateway_context& context, const exchange_ptr& call) {
@@ -223,7 +270,7 @@ void open_key(gateway_context& context, const exchange_ptr& call) {
   if (!key)
     return;
   auto shard = client::shard_of_key(*limit, *key, context.desk.shard_count());
-  change_key(context, call, shard, client::ask_open_key(shard, *limit, *key));
+  change_key(context, call, *limit, shard, client::ask_open_key(shard, *limit, *key));
 }
 
 constexpr auto set_limit_parameters =

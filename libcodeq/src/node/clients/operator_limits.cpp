@@ -52,6 +52,29 @@ result<client::limits_part> operator_client::impl::ask_owner(
     client::read_limits);
 }
 
+result<limit_key_info> operator_client::impl::with_waiting(
+  const limit_address& limit, result<limit_key_info> owned) {
+  if (!owned)
+    return owned;
+  // The change is made: shards without a primary must not take the time of its answer.
+  constexpr duration wait_max{500};
+  const auto owner = client::shard_of_key(limit, owned->key, shard_count());
+  for (std::uint16_t shard = 0; shard < shard_count(); ++shard) {
+    if (shard == owner)
+      continue;
+    const auto most = owned->missing.empty() ? wait_max : wait_max / 10;
+    const auto part = client::or_absent(ask_for(
+      std::min(options.timeout, most),
+      client::ask_limit_key(shard, limit, owned->key),
+      client::read_limits));
+    if (part)
+      client::add_waiting(*owned, *part);
+    else
+      owned->missing.push_back(shard_id{shard});
+  }
+  return owned;
+}
+
 void operator_client::impl::add_owned(task_explanation& to) {
   const auto part = ask_owner({to.task.tenant, to.limit}, to.limit_key);
   if (part)
@@ -92,9 +115,15 @@ result<limit_info> operator_client::show_limit(const limit_address& limit) {
 }
 
 result<limit_info> operator_client::delete_limit(const limit_address& limit) {
+  const auto before = show_limit(limit);
+  if (!before)
+    return before.error();
   auto whole = node::new_operation();
-  return impl_->ask_limit(
+  auto deleted = impl_->ask_limit(
     limit, [&](std::uint16_t shard) { return client::ask_delete_limit(shard, limit, whole); });
+  if (deleted)
+    client::count_before(*deleted, *before);
+  return deleted;
 }
 
 result<std::vector<limit_info>> operator_client::list_limits(const std::string& tenant) {
@@ -126,14 +155,19 @@ operator_client::limit_keys(const limit_address& limit, const limit_keys_request
 result<limit_key_info> operator_client::close_limit_key(
   const limit_address& limit, const std::string& key, duration how_long) {
   auto shard = client::shard_of_key(limit, key, impl_->shard_count());
-  return client::only_key(
-    impl_->ask(client::ask_close_key(shard, limit, key, how_long), client::read_limits));
+  return impl_->with_waiting(
+    limit,
+    client::only_key(
+      impl_->ask(client::ask_close_key(shard, limit, key, how_long), client::read_limits)));
 }
 
 result<limit_key_info>
 operator_client::open_limit_key(const limit_address& limit, const std::string& key) {
   auto shard = client::shard_of_key(limit, key, impl_->shard_count());
-  return client::only_key(impl_->ask(client::ask_open_key(shard, limit, key), client::read_limits));
+  return impl_->with_waiting(
+    limit,
+    client::only_key(
+      impl_->ask(client::ask_open_key(shard, limit, key), client::read_limits)));
 }
 
 } // namespace codeq

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/flow/fair_order.hpp"
+#include "core/flow/fair_wait.hpp"
 #include "support/seed.hpp"
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <random>
 #include <string>
@@ -11,6 +15,8 @@
 
 namespace codeq::core {
 namespace {
+
+using namespace std::chrono_literals;
 
 /// Tasks of some keys that are ready all the time, and the cost of each key's tasks.
 class keys_with_tasks {
@@ -335,6 +341,54 @@ TEST(FairOrder, KeyWaitsForAtMostARound) {
         ASSERT_LE(time, (weights_of_all + 20 * (weight_max + 1)) * cost_max);
     }
   }
+}
+
+/// Two other groups of weight 1, and three other keys of weight 1 in the key's group; a task takes
+/// 10 ms.
+fair_order::standing some_standing() {
+  fair_order::standing at;
+  at.largest_cost = 10;
+  at.other_groups = 4;
+  at.other_keys = 6;
+  return at;
+}
+
+TEST(FairWait, AKeyAloneStartsAtOnce) {
+  EXPECT_EQ(longest_fair_wait({}, 1, {}), 0ms);
+  EXPECT_EQ(longest_fair_wait({}, 1, {3, false}), 0ms);
+}
+
+TEST(FairWait, RunningTasksEndFirstWhenAllSlotsAreTaken) {
+  fair_order::standing alone;
+  alone.largest_cost = 10;
+
+  EXPECT_EQ(longest_fair_wait(alone, 1, {3, true}), 10ms);
+  EXPECT_EQ(longest_fair_wait(alone, 1, {0, true}), 10ms);
+}
+
+TEST(FairWait, ARoundOfTheGroupTakesRoundsOfTheGroups) {
+  // 1 + 6 rounds of 4 turns of the other groups, and 6 of the other keys.
+  EXPECT_EQ(longest_fair_wait(some_standing(), 1, {}), 340ms);
+  // With weight 4 the group has 4 turns in a round: 1 + 2 rounds.
+  EXPECT_EQ(longest_fair_wait(some_standing(), 4, {}), 180ms);
+  EXPECT_EQ(longest_fair_wait(some_standing(), 4, {2, false}), 90ms);
+}
+
+TEST(FairWait, ADebtMissesARound) {
+  auto key = some_standing();
+  key.is_key_in_debt = true;
+  auto group = some_standing();
+  group.is_group_in_debt = true;
+
+  EXPECT_EQ(longest_fair_wait(key, 4, {}), 280ms);
+  EXPECT_EQ(longest_fair_wait(group, 4, {}), 220ms);
+}
+
+TEST(FairWait, ATimeThatIsTooLongIsTheLongest) {
+  auto at = some_standing();
+  at.largest_cost = std::numeric_limits<std::int64_t>::max();
+
+  EXPECT_EQ(longest_fair_wait(at, 1, {}), duration::max());
 }
 
 } // namespace

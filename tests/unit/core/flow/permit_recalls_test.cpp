@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -19,11 +20,25 @@ using namespace std::chrono_literals;
 /// The recalls of a shard. Two others have permits, and their sessions are 7.
 class PermitRecalls : public testing::Test {
 protected:
-  void close(const std::string& key, const std::set<shard_id>& holders) {
+  void close(
+    const std::string& key, const std::set<shard_id>& holders, const std::string& tenant = "t") {
     permit_recalls::holders by;
     for (auto shard : holders)
       by.emplace(shard, session);
-    recalls_.wait({{"t", "api"}, key, 1, ++requests_}, std::move(by), 3, now_);
+    recalls_.wait({{tenant, "api"}, key, 1, ++requests_}, std::move(by), 3, now_);
+  }
+
+  void note_closed(const std::string& tenant, std::size_t keys) {
+    for (std::size_t i = 0; i < keys; ++i)
+      recalls_.note_closed({tenant, "api", std::to_string(i)}, first);
+  }
+
+  /// Number of keys that the second shard is told of until nothing more is to be said.
+  std::size_t keys_said() {
+    std::size_t said = 0;
+    while (const auto count = said_to(second).keys.size())
+      said += count;
+    return said;
   }
 
   /// What is said to a shard now; without keys: nothing.
@@ -135,6 +150,37 @@ TEST_F(PermitRecalls, ManyReportsAreSaidInParts) {
   EXPECT_EQ(said_to(second).keys.size(), permit_recalls::message_keys_max);
   EXPECT_EQ(recalls_.next_look(), monotonic_time{}) << "at once";
   EXPECT_EQ(said_to(second).keys.size(), 1u);
+}
+
+TEST_F(PermitRecalls, ReportsOfManyKeysDoNotDelayThoseOfOtherTenants) {
+  note_closed("t", 2 * permit_recalls::message_keys_max);
+  note_closed("z", 1);
+
+  const auto said = said_to(second).keys;
+
+  EXPECT_EQ(std::count(said.begin(), said.end(), permit_recall{"z", "api", "0"}), 1);
+  EXPECT_EQ(keys_said() + said.size(), 2 * permit_recalls::message_keys_max + 1);
+}
+
+TEST_F(PermitRecalls, ReportsOfATenantAreBounded) {
+  note_closed("t", permit_recalls::closed_max + 5);
+  recalls_.note_closed({"t", "api", "0"}, first);
+  note_closed("z", 3);
+
+  EXPECT_EQ(keys_said(), permit_recalls::closed_max + 3);
+  EXPECT_TRUE(recalls_.empty());
+}
+
+TEST_F(PermitRecalls, ClosesThatWaitAreSharedByTenants) {
+  std::size_t tenants = 0;
+  for (; recalls_.has_room("t" + std::to_string(tenants)) && tenants < 100; ++tenants)
+    while (recalls_.has_room("t" + std::to_string(tenants)))
+      close("k", {first}, "t" + std::to_string(tenants));
+
+  EXPECT_LE(recalls_.waiting(), permit_recalls::waiting_of_all_max);
+  EXPECT_EQ(recalls_.waiting_of("t0"), permit_recalls::waiting_max);
+  EXPECT_GT(tenants, permit_recalls::waiting_of_all_max / permit_recalls::waiting_max);
+  EXPECT_LT(tenants, 100u);
 }
 
 TEST_F(PermitRecalls, TenantMayHaveSoManyClosesThatWait) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/flow/permit_desk.hpp"
 
+#include "core/commands/routing.hpp"
+
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -92,6 +94,25 @@ TEST_F(RecalledPermits, OneThatComesLateIsNotTaken) {
   EXPECT_FALSE(desk_.has_permit(9));
   const auto again = say();
   EXPECT_EQ(numbers_of(again.returned), std::vector<permit_number>{asked_});
+}
+
+TEST_F(RecalledPermits, OfSeveralKeysAreReturnedTogether) {
+  std::string further = "l";
+  while (shard_of_limit_key("t", {"api", further, 1}, 2) != owner)
+    further += "l";
+  wait(10, further);
+  const auto asked = say();
+  ASSERT_EQ(asked.wanted.size(), 1u);
+  hear(asked.number);
+
+  give_permits said{owner, session};
+  said.recalled = {{"t", "api", "k"}, {"t", "api", further}, {"other", "api", "k"}};
+  EXPECT_TRUE(desk_.hear(said, now_, has_rate).empty());
+  desk_.return_unspent(now_);
+
+  EXPECT_EQ(
+    numbers_of(say().returned),
+    (std::vector<permit_number>{held_, asked_, asked.wanted.front().number}));
 }
 
 TEST_F(RecalledPermits, OthersStay) {
