@@ -128,6 +128,18 @@ protected:
     }
   }
 
+  /// Answers for shards 0 and 1 that they have no tasks.
+  void tell_no_tasks() {
+    for (int i = 0; i < 2; ++i) {
+      const auto question = a.expect<protocol::list_request>();
+      a.say(protocol::list_reply::build([&](auto root) {
+              auto number = question.read(
+                [](auto reader) -> result<std::uint64_t> { return reader.getNumber(); });
+              root.setNumber(*number);
+            }).to_wire());
+    }
+  }
+
   [[nodiscard]] std::string next_answer() {
     auto answer = answers.pop();
     if (!answer)
@@ -340,7 +352,45 @@ TEST_F(ClientOfACluster, QueueThatAMissingShardMayKnowIsNotSaidToBeUnknown) {
   const auto info = paused.get();
 
   ASSERT_FALSE(info);
-  EXPECT_EQ(to_string(info.error()), "disconnected: " + unreached(2));
+  EXPECT_EQ(to_string(info.error()), "disconnected: " + unreached(2) + "; nothing was changed");
+}
+
+TEST_F(ClientOfACluster, ListNamesTheShardsThatAreNotReached) {
+  connect_operator(2s);
+  lose_b();
+  auto listed = std::async(std::launch::async, [this] {
+    return ctl->list({.queue = "q"}, page_request{});
+  });
+  tell_no_tasks();
+
+  const auto page = listed.get();
+
+  ASSERT_TRUE(page) << to_string(page.error());
+  EXPECT_EQ(page->missing, (std::vector{shard_id{2}, shard_id{3}}));
+}
+
+TEST_F(ClientOfACluster, ListThatHasToBeWholeFailsWithoutAShard) {
+  connect_operator(2s);
+  lose_b();
+  auto listed =
+    std::async(std::launch::async, [this] { return ctl->list({.queue = "q"}, 10); });
+  tell_no_tasks();
+
+  const auto tasks = listed.get();
+
+  ASSERT_FALSE(tasks);
+  EXPECT_EQ(to_string(tasks.error()), "disconnected: " + unreached(2));
+}
+
+TEST_F(ClientOfACluster, ChangeWithoutShard0SaysThatNothingWasChanged) {
+  place(0, "b");
+  connect_operator(2s);
+  lose_b();
+
+  const auto changed = ctl->configure_queue({"default", "q"}, {});
+
+  ASSERT_FALSE(changed);
+  EXPECT_EQ(to_string(changed.error()), "disconnected: " + unreached(0) + "; nothing was changed");
 }
 
 TEST_F(ClientOfACluster, SumsNameTheShardsOfACoordinatorThatIsNotReached) {

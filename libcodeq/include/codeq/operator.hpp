@@ -170,8 +170,8 @@ public:
   /// `unknown_limit`; `invalid_argument` names the queues that give the limit to their tasks.
   [[nodiscard]] result<limit_info> delete_limit(const limit_address& limit);
 
-  /// The limits of a tenant, by name.
-  [[nodiscard]] result<std::vector<limit_info>> list_limits(const std::string& tenant);
+  /// The limits of a tenant.
+  [[nodiscard]] result<limit_list> list_limits(const std::string& tenant);
 
   /// A page of the keys of a limit that are in use. Errors: `unknown_limit`, `invalid_argument`.
   [[nodiscard]] result<limit_keys_page>
@@ -191,7 +191,7 @@ public:
   // Many tasks.
 
   /// Returns the oldest tasks that match the filter; at most `limit`
-  /// (1..`limits::listed_tasks_max`) of them.
+  /// (1..`limits::listed_tasks_max`) of them. Fails when a shard does not answer.
   [[nodiscard]] result<std::vector<task_summary>>
   list(const task_filter& filter, std::size_t limit = limits::listed_tasks_default);
 
