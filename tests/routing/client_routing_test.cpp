@@ -69,7 +69,9 @@ protected:
 
   void connect_operator(duration timeout) {
     auto waiting = std::async(std::launch::async, [&] {
-      return operator_client::connect({{a.address()}, timeout});
+      operator_options options{{a.address()}, timeout};
+      options.waits = [this](const error& why) { waits.push_back(why.context); };
+      return operator_client::connect(std::move(options));
     });
     accept_both();
     auto made = waiting.get();
@@ -158,6 +160,8 @@ protected:
   channel<result<enqueued_task>> answers;
   std::unique_ptr<producer> client;
   std::unique_ptr<operator_client> ctl;
+  /// What `ctl` has waited for.
+  std::vector<std::string> waits;
 
 private:
   std::map<std::uint16_t, cluster::shard_place> places_;
@@ -322,6 +326,16 @@ TEST_F(ClientOfACluster, OperatorNamesAShardThatIsNotReached) {
 
   ASSERT_FALSE(status);
   EXPECT_EQ(to_string(status.error()), "disconnected: " + unreached(2));
+}
+
+TEST_F(ClientOfACluster, OperatorTellsOnceWhatItWaitsFor) {
+  connect_operator(2500ms);
+  lose_b();
+
+  EXPECT_FALSE(ctl->status({shard_id{2}, 5}));
+  EXPECT_EQ(waits, std::vector{unreached(2)});
+  EXPECT_FALSE(ctl->status({shard_id{3}, 5}));
+  EXPECT_EQ(waits.size(), 1u);
 }
 
 TEST_F(ClientOfACluster, OperatorWaitsOnceForShardsThatAreNotReached) {

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,6 +31,9 @@ struct operator_options {
   duration timeout = std::chrono::seconds(10);
   /// How to authenticate to coordinators.
   credentials access{};
+  /// Called at most once, on the thread that waits, when a request has waited for two seconds since
+  /// its shard of a cluster is not reached; the error names the shard. Null: not called.
+  std::function<void(const error& why)> waits{};
 };
 
 /// The requests that an operator's tool can send to a coordinator. Calls block; use from one thread

@@ -61,8 +61,12 @@ class SettingsOfACluster(coordinators.CoordinatorsTest):
         limited, status = self.show_without_some("limit", "set", "api", "--concurrency", "4")
         self.assertEqual((away, 1), (limited["missing"], status))
         self.assertEqual(1, self.show_without_some("limit", "delete", "gone")[1])
-        text = self.cluster.try_ctl("--timeout", "5s", "queue", "show", "q").stdout.decode()
-        self.assertIn("No answer from shard", text)
+        told = self.cluster.try_ctl("--timeout", "5s", "queue", "show", "q")
+        self.assertIn("No answer from shard", told.stdout.decode())
+        self.assertRegex(told.stderr.decode(),
+                         rf"^codeqctl: waiting for up to 5s: shard {away[0]} is served by "
+                         r"coordinator c\d at .*, which cannot be reached from here at present
+$")
 
         for name in set(self.cluster.hosts) - {kept}:
             self.cluster.start_node(name)

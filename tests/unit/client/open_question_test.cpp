@@ -316,6 +316,24 @@ TEST_F(OpenQuestion, NamesAShardThatIsNotServedWhereItShouldBe) {
     "disconnected: shard 3 is served by c1, which answers that it does not serve it at present");
 }
 
+TEST_F(OpenQuestion, TellsWhyItWaits) {
+  port_.in_cluster = true;
+  question_.use(near);
+  EXPECT_FALSE(question_.obstacle()) << "none is open";
+  ask();
+  EXPECT_EQ(
+    to_string(*question_.obstacle()), "disconnected: shard 3 is served by c1, which is away");
+
+  port_.of_shard = far;
+  question_.send_moved();
+  EXPECT_FALSE(question_.obstacle()) << "it is at its shard";
+  reply(1, errc::not_owner);
+
+  EXPECT_EQ(
+    to_string(*question_.obstacle()),
+    "disconnected: shard 3 is served by c1, which answers that it does not serve it at present");
+}
+
 TEST_F(OpenQuestion, RefusalAfterALossDoesNotSayThatItWasNotDone) {
   port_.in_cluster = true;
   port_.of_shard = far;

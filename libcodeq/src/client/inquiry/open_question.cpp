@@ -68,6 +68,15 @@ std::optional<error> open_question::give_up(duration waited) {
   return why;
 }
 
+std::optional<error> open_question::obstacle() const {
+  const auto shard = open_ ? open_shard() : std::nullopt;
+  if (!shard)
+    return std::nullopt;
+  if (port_.connection_of(*shard) == 0)
+    return port_.unreached(*shard);
+  return unrefused_ == 0 ? std::optional(unanswered(*shard, duration{0})) : std::nullopt;
+}
+
 error open_question::unanswered(shard_id shard, duration waited) const {
   const auto place = port_.place_of(shard);
   if (unrefused_ == 0)

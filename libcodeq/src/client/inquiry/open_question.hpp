@@ -81,6 +81,9 @@ public:
   /// `timeout` when it has not answered. Empty for another request, and when none is open.
   [[nodiscard]] std::optional<error> give_up(duration waited);
 
+  /// Why the open request waits, if it does because its shard is not reached or not served.
+  [[nodiscard]] std::optional<error> obstacle() const;
+
   /// The wait for links to all coordinators is over, for the request with that number.
   void ask_members(std::uint64_t number);
 

@@ -39,6 +39,20 @@ result<void> operator_client::impl::connected() {
     options.coordinators, news.reason, is_decided ? std::nullopt : std::optional{options.timeout});
 }
 
+void operator_client::impl::tell_wait() {
+  if (!options.waits || has_told_wait)
+    return;
+  auto slot = std::make_shared<client::answer_slot<std::optional<error>>>();
+  auto put = [slot](const std::optional<error>& why) { slot->put(why); };
+  caf::anon_send(actor, actors::ask_unreached{std::nullopt, std::move(put)});
+  const auto told = slot->wait(client::deadline_after(node::give_up_wait));
+  const auto why = told ? told->value_or(std::nullopt) : std::nullopt;
+  if (!why)
+    return;
+  has_told_wait = true;
+  options.waits(*why);
+}
+
 template <class T, class S>
 result<T> operator_client::impl::ask_all(
   client::question question,

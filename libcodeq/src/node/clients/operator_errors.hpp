@@ -25,6 +25,9 @@ namespace codeq::node {
 /// How long the actor of a client has to say why a request has no answer.
 inline constexpr duration give_up_wait{1000};
 
+/// How long a request waits until `operator_options::waits` is told.
+inline constexpr duration quiet_wait{2000};
+
 /// How long the shards after a silent one have for their answers.
 inline constexpr duration next_silence{1000};
 

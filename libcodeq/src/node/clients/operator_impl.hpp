@@ -103,6 +103,9 @@ struct operator_client::impl {
   template <class T>
   result<T> give_up(const std::shared_ptr<client::answer_slot<T>>& slot, duration waited);
 
+  /// Calls `options.waits` if the open request waits for a shard that is not reached.
+  void tell_wait();
+
   /// A request that every shard gets.
   enum class shard_request : std::uint8_t {
     read,          ///< A shard that does not answer is left out.
@@ -193,6 +196,7 @@ struct operator_client::impl {
   node::connection_watch watch;
   caf::actor_system system;
   actors::inquiry_actor actor;
+  bool has_told_wait = false;
 };
 
 template <class T, class Ask>
@@ -251,6 +255,10 @@ result<T> operator_client::impl::ask_until(
   wish.failed = [slot](const error& reason) { slot->put(reason); };
   wish.repeatable = repeatable;
   caf::anon_send(actor, std::move(wish));
+  if (auto answer = slot->wait(std::min(end, client::deadline_after(node::quiet_wait))))
+    return std::move(*answer);
+  if (std::chrono::steady_clock::now() < end)
+    tell_wait();
   if (auto answer = slot->wait(end))
     return std::move(*answer);
   return give_up(slot, most);
