@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace codeq::ctl {
@@ -80,7 +81,8 @@ private:
   std::map<std::string, std::function<result<chosen_command>()>> chosen_;
 };
 
-/// Prints an answer, formatted by the command or as the gateway sent it. Returns the exit status.
+/// Prints an answer, formatted by the command or as the gateway sent it. Returns the exit status:
+/// `exit_partial` when the answer lacks shards.
 template <class T, class ToJson, class ToText>
 [[nodiscard]] int
 show(const context& with, const answer<T>& got, const ToJson& to_json, const ToText& to_text) {
@@ -90,7 +92,17 @@ show(const context& with, const answer<T>& got, const ToJson& to_json, const ToT
     print(*said, with.json);
   else
     print(with.json ? to_json(std::get<T>(*got)) : to_text(std::get<T>(*got)));
-  return exit_done;
+  const auto is_partial =
+    std::visit([](const auto& told) { return lacks_shards(told); }, *got);
+  return is_partial ? exit_partial : exit_done;
+}
+
+/// As `show`, for the outcome of a change: it fails when shards have not answered.
+template <class T, class ToJson, class ToText>
+[[nodiscard]] int show_change(
+  const context& with, const answer<T>& got, const ToJson& to_json, const ToText& to_text) {
+  const auto status = show(with, got, to_json, to_text);
+  return status == exit_partial ? exit_failed : status;
 }
 
 } // namespace codeq::ctl

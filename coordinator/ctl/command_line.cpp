@@ -14,9 +14,9 @@ namespace {
 constexpr auto footer =
   "Durations have a unit: 500ms, 30s, 5m, 1h, 7d. Exit status: 0 done; 1 failed; 2 wrong usage "
   "(invalid_argument), or a destructive command that was not confirmed; 3 the task has not ended; "
-  "4 the task is dead or cancelled. Exit status of verify: 0 sound; 1 findings; 2 cannot be "
-  "opened. The options of `codeqctl --help` may stand before or after the subcommand, in the "
-  "environment (--coordinator "
+  "4 the task is dead or cancelled; 5 the answer lacks shards of the cluster that did not answer, "
+  "and names them. Exit status of verify: 0 sound; 1 findings; 2 cannot be opened. The options of "
+  "`codeqctl --help` may stand before or after the subcommand, in the environment (--coordinator "
   "is CODEQ_COORDINATOR) or in the TOML file of --config; a flag takes precedence over the "
   "environment, the environment over the file. A subcommand's --tenant may stand in the "
   "environment as CODEQ_TENANT; without both, the tenant of the token is meant.";

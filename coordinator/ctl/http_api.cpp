@@ -281,7 +281,7 @@ public:
     return ask_of(name, "DELETE", path_of(name));
   }
 
-  answer<std::vector<limit_info>> list_limits(const std::string& tenant) override {
+  answer<limit_list> list_limits(const std::string& tenant) override {
     return ask_of(limit_address{tenant, {}}, "GET", "/admin/limits");
   }
 

@@ -29,7 +29,7 @@ namespace codeq::ctl {
 [[nodiscard]] bool is_empty(const document& said);
 [[nodiscard]] inline bool is_empty(std::uint64_t changed) { return changed == 0; }
 [[nodiscard]] inline bool is_empty(const task_page& page) {
-  return page.tasks.empty() && page.after.empty();
+  return page.tasks.empty() && page.after.empty() && page.missing.empty();
 }
 [[nodiscard]] inline bool is_empty(const dead_summary& summary) { return summary.tasks == 0; }
 [[nodiscard]] inline bool is_empty(const coordinator_stats& stats) {

@@ -7,6 +7,7 @@
 #include "ctl/text.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 namespace codeq::ctl {
@@ -47,8 +48,44 @@ result<void> add_limit(std::vector<Limit>& to, Limit limit) {
   return {};
 }
 
+constexpr auto header_word = header_mark.substr(0, header_mark.size() - 1);
+
+/// The key in `NAME:KEY`; empty in other texts, also in `NAME:KEY:COST`.
+std::string_view key_without_cost(std::string_view text) {
+  const auto colon = text.find(':');
+  const auto is_alone = colon != std::string_view::npos && text.rfind(':') == colon;
+  return is_alone ? text.substr(colon + 1) : std::string_view();
+}
+
+/// Refuses what looks like the key of a queue's limit: a task does not take its key from a header.
+/// With a cost it is the key that it seems to be.
+result<void> check_task_key(const std::string& text) {
+  const auto key = key_without_cost(text);
+  if (key != header_word && !key.starts_with(header_mark))
+    return {};
+  return error{
+    errc::invalid_argument,
+    quote(text) + " is not NAME[:KEY[:COST]] with the key of the task, such as "
+      + quote(text.substr(0, text.find(':')) + ":customer-7")
+      + "; keys from headers are set by `codeqctl queue set --limit`; for the key "
+      + quote(std::string(key)) + " give a cost: " + quote(text + ":1")};
+}
+
+/// Refuses a key that looks like a header without a name.
+result<void> check_queue_key(const std::string& text) {
+  if (key_without_cost(text) != header_word)
+    return {};
+  return error{
+    errc::invalid_argument,
+    quote(text) + " has no name of a header, such as in " + quote(text + "=customer")
+      + "; for the key " + quote(std::string(header_word)) + " give a cost: "
+      + quote(text + ":1")};
+}
+
 /// Parses `NAME`, `NAME:KEY` or `NAME:header=NAME`, each with a cost if it has a key.
 result<queue_limit> parse_queue_limit(const std::string& text) {
+  if (auto ok = check_queue_key(text); !ok)
+    return ok.error();
   auto use = parse_task_limit(text);
   if (!use)
     return use.error();
@@ -96,6 +133,8 @@ result<task_limit> parse_task_limit(const std::string& text) {
 
 option limit_of_task_option(std::vector<task_limit>& uses) {
   auto take = [&uses](const std::string& text) -> result<void> {
+    if (auto ok = check_task_key(text); !ok)
+      return ok;
     auto use = parse_task_limit(text);
     if (!use)
       return use.error();

@@ -3,6 +3,7 @@
 #include "ctl/command_line.hpp"
 #include "ctl/operator_api.hpp"
 #include "ctl/output.hpp"
+#include "ctl/text.hpp"
 #include "observe/standard_streams.hpp"
 
 #include <cstdio>
@@ -17,8 +18,12 @@ namespace codeq::ctl {
 namespace {
 
 int run(const invocation& given) {
-  auto api = given.http.empty() ? make_node_api(given.node, given.tenant)
-                                : make_http_api(given.http, given.node, given.tenant);
+  auto node = given.node;
+  node.waits = [limit = node.timeout](const error& why) {
+    complain("waiting for up to " + format_duration(limit) + ": " + why.context);
+  };
+  auto api = given.http.empty() ? make_node_api(std::move(node), given.tenant)
+                                : make_http_api(given.http, std::move(node), given.tenant);
   for (const auto& [name, meant] : config::unknown_variables())
     if (!meant.empty())
       std::fprintf(

@@ -12,6 +12,7 @@
 #include <thread>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace codeq::ctl {
 
@@ -106,6 +107,14 @@ list_at(operator_client& client, const task_filter& filter, const page_request& 
       return found;
     std::move(found->tasks.begin(), found->tasks.end(), std::back_inserter(all.tasks));
     all.after = std::move(found->after);
+    std::vector<shard_id> missing;
+    std::set_union(
+      all.missing.begin(),
+      all.missing.end(),
+      found->missing.begin(),
+      found->missing.end(),
+      std::back_inserter(missing));
+    all.missing = std::move(missing);
   } while (!all.after.empty() && all.tasks.size() < wanted.limit);
   return all;
 }
@@ -114,6 +123,8 @@ list_at(operator_client& client, const task_filter& filter, const page_request& 
 error refused_change(error reason) {
   if (base::is_refused_with(reason, base::inspectors_only_words))
     reason.context = "this takes an admin's token";
+  if (is_retryable(reason.code))
+    reason.context += "; nothing was changed";
   return reason;
 }
 
@@ -282,7 +293,7 @@ public:
     return ask([&](operator_client& client) { return client.delete_limit(whole(name)); });
   }
 
-  answer<std::vector<limit_info>> list_limits(const std::string& tenant) override {
+  answer<limit_list> list_limits(const std::string& tenant) override {
     return ask([&](operator_client& client) {
       return client.list_limits(whole(limit_address{tenant, {}}).tenant);
     });

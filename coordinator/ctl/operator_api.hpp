@@ -150,7 +150,7 @@ public:
   set_limit(const limit_address& name, const limit_definition& definition, bool is_dry_run) = 0;
   virtual answer<limit_info> show_limit(const limit_address& name) = 0;
   virtual answer<limit_info> delete_limit(const limit_address& name) = 0;
-  virtual answer<std::vector<limit_info>> list_limits(const std::string& tenant) = 0;
+  virtual answer<limit_list> list_limits(const std::string& tenant) = 0;
   virtual answer<limit_keys_page>
   limit_keys(const limit_address& name, const limit_keys_request& page) = 0;
   virtual answer<limit_key_info>

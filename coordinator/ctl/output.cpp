@@ -4,6 +4,7 @@
 #include "base/json_writer.hpp"
 #include "ctl/document_text.hpp"
 #include "ctl/text.hpp"
+#include "http/json/json_reader.hpp"
 
 #include <cstdio>
 #include <string>
@@ -14,6 +15,16 @@ void print(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   // Ids written to a pipe must be available before a long wait.
   std::fflush(stdout);
+}
+
+bool lacks_shards(const document& said) {
+  auto object = http::json_object::parse(said.json);
+  auto has = [&object](const char* name) {
+    // A number, or the list of an explanation.
+    const auto raw = object->raw(name);
+    return !raw.empty() && raw != "0" && raw != "[]";
+  };
+  return object && (has("missing_shards") || has("missing_coordinators"));
 }
 
 void print(const document& said, bool json) {

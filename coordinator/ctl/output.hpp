@@ -19,9 +19,27 @@ inline constexpr int exit_usage = 2;
 inline constexpr int exit_not_opened = 2;
 inline constexpr int exit_not_ended = 3;
 inline constexpr int exit_not_completed = 4;
+/// The answer to a question lacks a part of the cluster, which did not answer.
+inline constexpr int exit_partial = 5;
 
 /// Writes bytes to stdout unchanged, and flushes.
 void print(std::string_view text);
+
+/// True when a gateway's answer says that it lacks shards or coordinators.
+[[nodiscard]] bool lacks_shards(const document& said);
+
+/// True when an answer says that it lacks shards.
+template <class T>
+[[nodiscard]] bool lacks_shards([[maybe_unused]] const T& told) {
+  if constexpr (requires { told.missing_unnamed; })
+    return !told.missing.empty() || told.missing_unnamed > 0;
+  else if constexpr (requires { told.missing; })
+    return !told.missing.empty();
+  else if constexpr (requires { told.missing_shards; })
+    return !told.missing_shards.empty();
+  else
+    return false;
+}
 
 /// Prints a gateway's answer: unchanged when `json`, otherwise as lines for people.
 void print(const document& said, bool json);

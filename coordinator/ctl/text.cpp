@@ -56,13 +56,6 @@ std::string format_table(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
-std::string shards_text(const std::vector<shard_id>& shards) {
-  std::string text = shards.size() == 1 ? "shard " : "shards ";
-  for (std::size_t i = 0; i < shards.size(); ++i)
-    text += (i == 0 ? "" : ", ") + std::to_string(value(shards[i]));
-  return text;
-}
-
 std::string missing_text(const std::vector<shard_id>& missing) {
   if (missing.empty())
     return {};

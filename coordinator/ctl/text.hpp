@@ -4,6 +4,7 @@
 #include "codeq/ids.hpp"
 #include "codeq/time.hpp"
 
+#include "base/errors.hpp"
 #include "base/json_writer.hpp"
 
 #include <cstdint>
@@ -31,8 +32,7 @@ format_fields(const std::vector<std::pair<std::string, std::string>>& fields);
 /// right-aligned.
 [[nodiscard]] std::string format_table(const std::vector<std::vector<std::string>>& rows);
 
-/// "shard 3" or "shards 3, 7".
-[[nodiscard]] std::string shards_text(const std::vector<shard_id>& shards);
+using base::shards_text;
 
 /// Says that these shards have not answered a change; empty when there are none.
 [[nodiscard]] std::string missing_text(const std::vector<shard_id>& missing);

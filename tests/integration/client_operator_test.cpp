@@ -220,7 +220,9 @@ TEST_F(ClientOperator, AWalkThatFailsSaysHowFarItCame) {
   auto info = waiting.get();
   ASSERT_FALSE(info);
   EXPECT_EQ(
-    to_string(info.error()), "disk_full: no space; done on 1 of 4 shards, ask again for the rest");
+    to_string(info.error()),
+    "disk_full: no space; the change is made on shard 0, not on shards 1, 2, 3; make it again for "
+    "the rest");
 }
 
 TEST_F(ClientOperator, APurgeWalksAllPartsOfAllShards) {

@@ -69,7 +69,9 @@ protected:
 
   void connect_operator(duration timeout) {
     auto waiting = std::async(std::launch::async, [&] {
-      return operator_client::connect({{a.address()}, timeout});
+      operator_options options{{a.address()}, timeout};
+      options.waits = [this](const error& why) { waits.push_back(why.context); };
+      return operator_client::connect(std::move(options));
     });
     accept_both();
     auto made = waiting.get();
@@ -128,6 +130,18 @@ protected:
     }
   }
 
+  /// Answers for shards 0 and 1 that they have no tasks.
+  void tell_no_tasks() {
+    for (int i = 0; i < 2; ++i) {
+      const auto question = a.expect<protocol::list_request>();
+      a.say(protocol::list_reply::build([&](auto root) {
+              auto number = question.read(
+                [](auto reader) -> result<std::uint64_t> { return reader.getNumber(); });
+              root.setNumber(*number);
+            }).to_wire());
+    }
+  }
+
   [[nodiscard]] std::string next_answer() {
     auto answer = answers.pop();
     if (!answer)
@@ -146,6 +160,8 @@ protected:
   channel<result<enqueued_task>> answers;
   std::unique_ptr<producer> client;
   std::unique_ptr<operator_client> ctl;
+  /// What `ctl` has waited for.
+  std::vector<std::string> waits;
 
 private:
   std::map<std::uint16_t, cluster::shard_place> places_;
@@ -312,6 +328,16 @@ TEST_F(ClientOfACluster, OperatorNamesAShardThatIsNotReached) {
   EXPECT_EQ(to_string(status.error()), "disconnected: " + unreached(2));
 }
 
+TEST_F(ClientOfACluster, OperatorTellsOnceWhatItWaitsFor) {
+  connect_operator(2500ms);
+  lose_b();
+
+  EXPECT_FALSE(ctl->status({shard_id{2}, 5}));
+  EXPECT_EQ(waits, std::vector{unreached(2)});
+  EXPECT_FALSE(ctl->status({shard_id{3}, 5}));
+  EXPECT_EQ(waits.size(), 1u);
+}
+
 TEST_F(ClientOfACluster, OperatorWaitsOnceForShardsThatAreNotReached) {
   connect_operator(2s);
   lose_b();
@@ -340,7 +366,45 @@ TEST_F(ClientOfACluster, QueueThatAMissingShardMayKnowIsNotSaidToBeUnknown) {
   const auto info = paused.get();
 
   ASSERT_FALSE(info);
-  EXPECT_EQ(to_string(info.error()), "disconnected: " + unreached(2));
+  EXPECT_EQ(to_string(info.error()), "disconnected: " + unreached(2) + "; nothing was changed");
+}
+
+TEST_F(ClientOfACluster, ListNamesTheShardsThatAreNotReached) {
+  connect_operator(2s);
+  lose_b();
+  auto listed = std::async(std::launch::async, [this] {
+    return ctl->list({.queue = "q"}, page_request{});
+  });
+  tell_no_tasks();
+
+  const auto page = listed.get();
+
+  ASSERT_TRUE(page) << to_string(page.error());
+  EXPECT_EQ(page->missing, (std::vector{shard_id{2}, shard_id{3}}));
+}
+
+TEST_F(ClientOfACluster, ListThatHasToBeWholeFailsWithoutAShard) {
+  connect_operator(2s);
+  lose_b();
+  auto listed =
+    std::async(std::launch::async, [this] { return ctl->list({.queue = "q"}, 10); });
+  tell_no_tasks();
+
+  const auto tasks = listed.get();
+
+  ASSERT_FALSE(tasks);
+  EXPECT_EQ(to_string(tasks.error()), "disconnected: " + unreached(2));
+}
+
+TEST_F(ClientOfACluster, ChangeWithoutShard0SaysThatNothingWasChanged) {
+  place(0, "b");
+  connect_operator(2s);
+  lose_b();
+
+  const auto changed = ctl->configure_queue({"default", "q"}, {});
+
+  ASSERT_FALSE(changed);
+  EXPECT_EQ(to_string(changed.error()), "disconnected: " + unreached(0) + "; nothing was changed");
 }
 
 TEST_F(ClientOfACluster, SumsNameTheShardsOfACoordinatorThatIsNotReached) {

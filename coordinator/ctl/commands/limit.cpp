@@ -9,7 +9,6 @@
 #include "ctl/text.hpp"
 
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -81,12 +80,14 @@ std::string to_json(const limit_key_info& info) {
   return out.take() + "\n";
 }
 
-std::string to_json(const std::vector<limit_info>& all) {
+std::string to_json(const limit_list& all) {
   base::json_writer out;
   out.begin_object().begin_array("limits");
-  for (const auto& one : all)
+  for (const auto& one : all.limits)
     write_limit(out, one);
-  return out.end_array().end_object().take() + "\n";
+  out.end_array();
+  write_shards(out, "missing", all.missing);
+  return out.end_object().take() + "\n";
 }
 
 std::string to_json(const limit_keys_page& page) {
@@ -94,7 +95,9 @@ std::string to_json(const limit_keys_page& page) {
   out.begin_object().begin_array("keys");
   for (const auto& one : page.keys)
     write_key(out, one);
-  return out.end_array().field("more", page.more).end_object().take() + "\n";
+  out.end_array().field("more", page.more);
+  write_shards(out, "missing", page.missing);
+  return out.end_object().take() + "\n";
 }
 
 std::string concurrency_text(const limit_definition& definition) {
@@ -153,11 +156,11 @@ std::string to_text(const limit_key_info& info) {
          + left_out_text(info.missing, 0, "waiting tasks");
 }
 
-std::string to_text(const std::vector<limit_info>& all) {
+std::string to_text(const limit_list& all) {
   using std::to_string;
   std::vector<std::vector<std::string>> rows{
     {"LIMIT", "CONCURRENCY", "RATE", "LEASED", "HELD BACK", "KEYS IN USE"}};
-  for (const auto& one : all)
+  for (const auto& one : all.limits)
     rows.push_back(
       {one.limit.name,
        concurrency_text(one.definition),
@@ -165,7 +168,7 @@ std::string to_text(const std::vector<limit_info>& all) {
        to_string(one.leased),
        to_string(one.held),
        to_string(one.keys)});
-  return format_table(rows);
+  return format_table(rows) + left_out_text(all.missing, 0, "tasks");
 }
 
 std::string to_text(const limit_keys_page& page) {
@@ -181,32 +184,26 @@ std::string to_text(const limit_keys_page& page) {
   auto text = format_table(rows);
   if (page.more)
     text += "more with --after '" + in_one_line(page.keys.back().key) + "'\n";
-  return text;
-}
-
-/// True when some shards have not answered.
-bool lacks_shards(const answer<limit_info>& got) {
-  const auto* told = got ? std::get_if<limit_info>(&*got) : nullptr;
-  return told && !told->missing.empty();
+  return text + left_out_text(page.missing, 0, "keys");
 }
 
 template <class T>
 int show_answer(const context& with, const answer<T>& got) {
-  const auto status = show(
+  return show(
     with,
     got,
     [](const T& told) { return to_json(told); },
     [](const T& told) { return to_text(told); });
-  if constexpr (std::is_same_v<T, limit_info>)
-    if (lacks_shards(got))
-      return exit_failed;
-  return status;
+}
+
+int set_limit(const context& with, const limit_options& given) {
+  const auto got = with.api.set_limit(given.name, given.definition(), given.is_dry_run);
+  const auto status = show_answer(with, got);
+  return status == exit_partial && !given.is_dry_run ? exit_failed : status;
 }
 
 int delete_limit(const context& with, const named_limit& given) {
-  const auto got = with.api.delete_limit(given.name);
-  const auto status = show(with, got, deleted_json, deleted_text);
-  return lacks_shards(got) ? exit_failed : status;
+  return show_change(with, with.api.delete_limit(given.name), deleted_json, deleted_text);
 }
 
 /// The closed keys of a limit, as far as the first page of its keys has them; empty without any.
@@ -322,11 +319,7 @@ void add_limit(command_table& to) {
     .name = "limit set",
     .help = "Define a limit, or change it as a whole; running tasks continue",
     .grammar = limit_grammar,
-    .run =
-      [](context& with, const limit_options& given) {
-        return show_answer(
-          with, with.api.set_limit(given.name, given.definition(), given.is_dry_run));
-      },
+    .run = [](context& with, const limit_options& given) { return set_limit(with, given); },
     .check = [](const limit_options& given) { return given.check(); },
     .details = "Tasks name it with `codeqctl enqueue --limit NAME[:KEY[:COST]]`."});
   add_views(to);

@@ -75,12 +75,15 @@ std::string to_json(const task_page& page) {
   out.end_array();
   if (!page.after.empty())
     out.field("after", page.after);
+  write_shards(out, "missing", page.missing);
   return out.end_object().take() + "\n";
 }
 
-/// How to get the next page.
+/// How to get the next page, and which shards the page lacks.
 std::string hint_of(const task_page& page) {
-  return page.after.empty() ? std::string() : "more with --after " + page.after + "\n";
+  const auto more =
+    page.after.empty() ? std::string() : "more with --after " + page.after + "\n";
+  return more + left_out_text(page.missing, 0, "tasks");
 }
 
 std::string time_or_nothing(const std::optional<timestamp>& at) {

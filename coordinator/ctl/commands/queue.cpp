@@ -12,7 +12,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace codeq::ctl {
@@ -190,7 +189,9 @@ std::string fairness_json(const fairness_page& page) {
       out.field("wait_ms", share.wait.count());
     out.end_object();
   }
-  return out.end_array().field("more", page.more).end_object().take() + "\n";
+  out.end_array().field("more", page.more);
+  write_shards(out, "missing", page.missing);
+  return out.end_object().take() + "\n";
 }
 
 /// A part in millionths as per cent, for example "12.5%".
@@ -206,7 +207,7 @@ std::string wait_text(const fairness_share& share) {
   return share.wait == duration::max() ? "unknown" : format_duration(share.wait);
 }
 
-std::string fairness_text(const fairness_page& page) {
+std::string shares_text(const fairness_page& page) {
   using std::to_string;
   std::vector<std::vector<std::string>> rows{
     {"FAIRNESS KEY", "READY", "WEIGHT", "SHARE", "EXPECTED RUN", "WAIT AT MOST"}};
@@ -228,27 +229,24 @@ std::string fairness_text(const fairness_page& page) {
   return text;
 }
 
+std::string fairness_text(const fairness_page& page) {
+  return shares_text(page) + left_out_text(page.missing, 0, "tasks");
+}
+
 using runner = int (*)(context&, const queue_options&);
 
 void add(command_table& to, const char* name, const char* help, runner run) {
   to.add(command<queue_options>{.name = name, .help = help, .grammar = grammar, .run = run});
 }
 
-/// `queue`: has to exist; without a name no matter which.
-int show_found(const context& with, const queue_address& queue, const answer<queue_info>& got) {
-  const auto status = show_of(with, queue, got, to_json, to_text);
-  const auto* told = got ? std::get_if<queue_info>(&*got) : nullptr;
-  return told && !told->missing.empty() ? exit_failed : status;
-}
-
-int show_info(const context& with, const answer<queue_info>& got) {
-  return show_found(with, {}, got);
+int show_changed(const context& with, const answer<queue_info>& got) {
+  return show_change(with, got, to_json, to_text);
 }
 
 int set_weight(context& with, const fairness_options& given) {
   queue_changes changes;
   changes.fairness_weights[*given.key] = given.weight;
-  return show_info(with, with.api.configure_queue(given.queue, changes));
+  return show_changed(with, with.api.configure_queue(given.queue, changes));
 }
 
 } // namespace
@@ -260,7 +258,7 @@ void add_queue(command_table& to) {
     "queue show",
     "Show the settings of a queue",
     [](context& with, const queue_options& given) {
-      return show_found(with, given.queue, with.api.show_queue(given.queue));
+      return show_of(with, given.queue, with.api.show_queue(given.queue), to_json, to_text);
     });
   to.add(command<queue_options>{
     .name = "queue set",
@@ -268,7 +266,7 @@ void add_queue(command_table& to) {
             "from now on; settings that are not named stay",
     .grammar = set_grammar,
     .run = [](context& with, const queue_options& given) {
-      return show_info(with, with.api.configure_queue(given.queue, given.changes));
+      return show_changed(with, with.api.configure_queue(given.queue, given.changes));
     },
     .check = check_changes});
   add(
@@ -276,14 +274,14 @@ void add_queue(command_table& to) {
     "queue pause",
     "Hand out no more tasks of a queue; running tasks continue",
     [](context& with, const queue_options& given) {
-      return show_info(with, with.api.pause_queue(given.queue, true));
+      return show_changed(with, with.api.pause_queue(given.queue, true));
     });
   add(
     to,
     "queue resume",
     "Hand out tasks of a queue again",
     [](context& with, const queue_options& given) {
-      return show_info(with, with.api.pause_queue(given.queue, false));
+      return show_changed(with, with.api.pause_queue(given.queue, false));
     });
   to.add(command<fairness_options>{
     .name = "queue fairness",

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,6 +31,9 @@ struct operator_options {
   duration timeout = std::chrono::seconds(10);
   /// How to authenticate to coordinators.
   credentials access{};
+  /// Called at most once, on the thread that waits, when a request has waited for two seconds since
+  /// its shard of a cluster is not reached; the error names the shard. Null: not called.
+  std::function<void(const error& why)> waits{};
 };
 
 /// The requests that an operator's tool can send to a coordinator. Calls block; use from one thread
@@ -170,8 +174,8 @@ public:
   /// `unknown_limit`; `invalid_argument` names the queues that give the limit to their tasks.
   [[nodiscard]] result<limit_info> delete_limit(const limit_address& limit);
 
-  /// The limits of a tenant, by name.
-  [[nodiscard]] result<std::vector<limit_info>> list_limits(const std::string& tenant);
+  /// The limits of a tenant.
+  [[nodiscard]] result<limit_list> list_limits(const std::string& tenant);
 
   /// A page of the keys of a limit that are in use. Errors: `unknown_limit`, `invalid_argument`.
   [[nodiscard]] result<limit_keys_page>
@@ -191,7 +195,7 @@ public:
   // Many tasks.
 
   /// Returns the oldest tasks that match the filter; at most `limit`
-  /// (1..`limits::listed_tasks_max`) of them.
+  /// (1..`limits::listed_tasks_max`) of them. Fails when a shard does not answer.
   [[nodiscard]] result<std::vector<task_summary>>
   list(const task_filter& filter, std::size_t limit = limits::listed_tasks_default);
 

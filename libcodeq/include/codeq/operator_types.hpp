@@ -135,7 +135,8 @@ struct page_request {
 };
 
 /// A page of a list. Each shard's tasks are in order over all pages; tasks of different shards are
-/// in order of their enqueue times within a page, and also over pages as long as none is partial.
+/// in order of their enqueue times within a page, and also over pages as long as none is partial or
+/// lacks shards.
 struct task_page {
   std::vector<task_summary> tasks;
   /// Where the next page begins; empty on the last page.
@@ -143,6 +144,9 @@ struct task_page {
   /// The page has fewer tasks than requested, because a shard examined as many records as it may
   /// for one page. The next page goes on from there.
   bool is_partial = false;
+  /// In a cluster: the shards that have not answered, ascending. Their tasks are left out; the next
+  /// page has those that belong there when they answer again.
+  std::vector<shard_id> missing{};
 };
 
 /// Which dead tasks to redrive or purge, and how fast.

@@ -170,6 +170,8 @@ struct fairness_page {
   std::uint64_t active_keys = 0;
   /// Further keys follow the last one.
   bool more = false;
+  /// The shards that have not answered, ascending. Their tasks are not counted.
+  std::vector<shard_id> missing{};
 };
 
 } // namespace codeq

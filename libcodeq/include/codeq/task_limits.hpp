@@ -107,12 +107,22 @@ struct limit_keys_request {
   bool only_busy = false;
 };
 
+/// The limits of a tenant.
+struct limit_list {
+  /// By name.
+  std::vector<limit_info> limits{};
+  /// The shards that have not answered, ascending. Their tasks are not counted.
+  std::vector<shard_id> missing{};
+};
+
 /// A part of the keys of a limit that are in use, in the order of their bytes.
 struct limit_keys_page {
   limit_address limit;
   std::vector<limit_key_info> keys;
   /// Further keys follow the last one.
   bool more = false;
+  /// The shards that have not answered, ascending. Keys that only they know are left out.
+  std::vector<shard_id> missing{};
 };
 
 } // namespace codeq

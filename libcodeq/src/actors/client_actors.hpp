@@ -44,7 +44,7 @@ struct withdraw_tasks {
 };
 
 /// Asks why a shard of a cluster is not reached; without `shard`, any that requests wait for.
-/// `told` is called on the producer's thread; with nothing when the shard is reached.
+/// `told` is called on the actor's thread; with nothing when the shard is reached.
 struct ask_unreached {
   std::optional<shard_id> shard;
   std::function<void(const std::optional<error>& unreached)> told;
@@ -142,6 +142,8 @@ struct inquiry_interface<protocol::body_list<Replies...>> {
     caf::reacts_to<ask_coordinator>,
     // Ends the request that is open.
     caf::reacts_to<give_up_question>,
+    // Tells why the request that is open waits.
+    caf::reacts_to<ask_unreached>,
     // Handles the reply.
     caf::reacts_to<protocol::frame<Replies>>...,
     // Sends the open request.

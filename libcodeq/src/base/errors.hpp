@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/ids.hpp"
 #include "codeq/result.hpp"
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace codeq::base {
 
@@ -26,6 +29,14 @@ namespace codeq::base {
 /// An error of `unauthorized`; `why` says of a token what is wrong.
 [[nodiscard]] inline error refused(std::string why) {
   return {errc::unauthorized, std::move(why)};
+}
+
+/// "shard 3" or "shards 3, 7".
+[[nodiscard]] inline std::string shards_text(const std::vector<shard_id>& shards) {
+  std::string text = shards.size() == 1 ? "shard " : "shards ";
+  for (std::size_t i = 0; i < shards.size(); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(value(shards[i]));
+  return text;
 }
 
 // Words by which clients recognize a refusal, to add which option or field helps. Nodes of other

@@ -258,28 +258,45 @@ merge_preview(const limit_change& change, const std::vector<limits_part>& parts)
   return whole;
 }
 
-std::vector<limit_info>
-merge_limits(const std::string& tenant, const std::vector<limits_part>& parts) {
+result<limit_info> without(const std::vector<shard_id>& missing, result<limit_info> whole) {
+  if (!whole || missing.empty())
+    return whole;
+  whole->is_uniform = false;
+  if (whole->forecast)
+    whole->forecast->is_whole = false;
+  whole->missing = missing;
+  return whole;
+}
+
+limit_list merge_limits(const std::string& tenant, const told_parts<limits_part>& told) {
   std::map<std::string, std::vector<limits_part>> by_name;
-  for (const auto& part : parts)
+  for (const auto& part : told.parts)
     for (const auto& one : part.limits)
       by_name[one.limit.name].push_back({{one}, {}, false});
-  std::vector<limit_info> all;
+  limit_list all;
+  all.missing = told.missing;
   for (auto& [name, found] : by_name) {
     // A shard that lacks the limit makes it not uniform.
-    found.resize(parts.size());
-    if (auto whole = merge_limit({tenant, name}, found))
-      all.push_back(std::move(*whole));
+    found.resize(told.parts.size());
+    if (auto whole = without(told.missing, merge_limit({tenant, name}, found)))
+      all.limits.push_back(std::move(*whole));
   }
   return all;
 }
 
+result<void> check_exists(const limit_address& limit, const told_parts<limits_part>& told) {
+  auto has = [](const limits_part& part) { return !part.limits.empty(); };
+  if (!told.missing.empty() || std::any_of(told.parts.begin(), told.parts.end(), has))
+    return {};
+  return unknown_limit(limit);
+}
+
 limit_keys_page merge_limit_keys(
-  const limit_address& limit, std::vector<limits_part> parts, std::size_t most) {
-  limit_keys_page page{limit, {}, false};
+  const limit_address& limit, told_parts<limits_part> told, std::size_t most) {
+  limit_keys_page page{limit, {}, false, std::move(told.missing)};
   // A shard that has more keys says nothing of those after its last one.
   std::optional<std::string> end;
-  for (auto& part : parts) {
+  for (auto& part : told.parts) {
     if (part.more && !part.keys.empty() && (!end || part.keys.back().key < *end))
       end = part.keys.back().key;
     std::move(part.keys.begin(), part.keys.end(), std::back_inserter(page.keys));

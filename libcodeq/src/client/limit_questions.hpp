@@ -7,7 +7,9 @@
 
 #include "client/operator_questions.hpp"
 #include "client/operator_replies.hpp"
+#include "client/shard_walk.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -83,13 +85,23 @@ merge_limit(const limit_address& limit, const std::vector<limits_part>& parts);
 [[nodiscard]] result<limit_info>
 merge_preview(const limit_change& change, const std::vector<limits_part>& parts);
 
-/// The limits of a tenant over all shards, by name.
-[[nodiscard]] std::vector<limit_info>
-merge_limits(const std::string& tenant, const std::vector<limits_part>& parts);
+/// A merged limit without the part of the shards that did not answer, which may have what the
+/// others do not.
+[[nodiscard]] result<limit_info>
+without(const std::vector<shard_id>& missing, result<limit_info> whole);
 
-/// The first `limit` keys over all shards.
+/// The limits of a tenant over all shards, by name.
+[[nodiscard]] limit_list
+merge_limits(const std::string& tenant, const told_parts<limits_part>& told);
+
+/// Whether the limit may exist, given the answers to `ask_limit`: a shard that did not answer may
+/// have it. Errors: `unknown_limit`.
+[[nodiscard]] result<void>
+check_exists(const limit_address& limit, const told_parts<limits_part>& told);
+
+/// The first `most` keys over all shards.
 [[nodiscard]] limit_keys_page merge_limit_keys(
-  const limit_address& limit, std::vector<limits_part> parts, std::size_t most);
+  const limit_address& limit, told_parts<limits_part> told, std::size_t most);
 
 /// The only key of an answer to `ask_close_key` or `ask_open_key`. Errors: `protocol_error`.
 [[nodiscard]] result<limit_key_info> only_key(result<limits_part> part);

@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/errors.hpp"
 #include "base/queue_maximum.hpp"
 #include "base/tuning.hpp"
 
@@ -142,6 +143,32 @@ queue_info merge_parts(
   info.is_uniform = info.differing.empty() && missing.empty();
   info.missing = std::move(missing);
   return info;
+}
+
+bool is_silence(const error& reason) {
+  return reason.code == errc::timeout || reason.code == errc::disconnected;
+}
+
+bool is_outcome_known(const error& reason) {
+  return reason.code != errc::timeout && reason.context.find(unknown_outcome) == std::string::npos;
+}
+
+error before_change(error reason) {
+  if (is_retryable(reason.code))
+    reason.context += "; nothing was changed";
+  return reason;
+}
+
+error after_change(error reason, const change_places& places) {
+  if (places.done.empty())
+    return places.silent.empty() ? before_change(std::move(reason)) : reason;
+  reason.context += "; the change is made on " + base::shards_text(places.done);
+  if (!places.undone.empty())
+    reason.context += ", not on " + base::shards_text(places.undone);
+  if (!places.silent.empty())
+    reason.context += ", and it is not known whether on " + base::shards_text(places.silent);
+  reason.context += "; make it again for the rest";
+  return reason;
 }
 
 bool is_known(const std::vector<queue_part>& parts) {

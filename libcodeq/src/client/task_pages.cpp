@@ -45,6 +45,17 @@ read_place(std::string_view text, std::size_t shards, bool is_down) {
   return place;
 }
 
+/// The numbers of the shards that are not missing, ascending.
+std::vector<std::size_t>
+shards_without(const std::vector<shard_id>& missing, std::size_t shards) {
+  std::vector<std::size_t> told;
+  for (std::size_t i = 0; i < shards; ++i)
+    if (!std::binary_search(
+          missing.begin(), missing.end(), shard_id{static_cast<std::uint16_t>(i)}))
+      told.push_back(i);
+  return told;
+}
+
 /// True when the filter has a field that older coordinators ignore.
 bool is_new(const task_filter& filter) {
   return !filter.group.empty() || !filter.key.empty() || !filter.workers.empty()
@@ -71,21 +82,25 @@ question page_merge::question_for(std::uint16_t shard) const {
   return list_tasks(filter_, at);
 }
 
-result<task_page> page_merge::merge(std::vector<list_part> parts) const {
+result<task_page>
+page_merge::merge(std::vector<list_part> parts, std::vector<shard_id> missing) const {
   task_page merged;
+  const auto told = shards_without(missing, place_.size());
+  merged.missing = std::move(missing);
+  // A missing shard goes on where this page would have begun there.
   auto place = place_;
   bool any_more = false;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (is_new(filter_) && !parts[i].knows_all_filters)
+    auto& part = parts[i];
+    if (is_new(filter_) && !part.knows_all_filters)
       return error{
         errc::unsupported, "the coordinator is of an older version and does not know the filter"};
-    any_more = any_more || parts[i].more;
-    merged.is_partial =
-      merged.is_partial || (parts[i].more && parts[i].tasks.size() < page_.limit);
+    any_more = any_more || part.more;
+    merged.is_partial = merged.is_partial || (part.more && part.tasks.size() < page_.limit);
     // A sequence below which there is nothing.
-    place[i] = parts[i].more || !is_down() ? parts[i].after : 1;
-    for (auto& task : parts[i].tasks) {
-      task.id.shard = static_cast<shard_id>(i);
+    place[told[i]] = part.more || !is_down() ? part.after : 1;
+    for (auto& task : part.tasks) {
+      task.id.shard = static_cast<shard_id>(told[i]);
       merged.tasks.push_back(std::move(task));
     }
   }
@@ -96,7 +111,7 @@ result<task_page> page_merge::merge(std::vector<list_part> parts) const {
   auto shown = std::min(merged.tasks.size(), page_.limit);
   any_more = any_more || shown < merged.tasks.size();
   // A shard goes on behind the last of its tasks that is shown, if some are not.
-  std::vector<bool> is_cut(parts.size(), false);
+  std::vector<bool> is_cut(place.size(), false);
   for (auto i = shown; i < merged.tasks.size(); ++i) {
     auto shard = value(merged.tasks[i].id.shard);
     is_cut[shard] = true;

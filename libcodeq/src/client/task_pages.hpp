@@ -26,9 +26,10 @@ public:
 
   [[nodiscard]] question question_for(std::uint16_t shard) const;
 
-  /// Merges one part per shard. Errors: `unsupported` from an older coordinator, which ignored a
-  /// part of the filter.
-  [[nodiscard]] result<task_page> merge(std::vector<list_part> parts) const;
+  /// Merges one part per shard, in their order without the shards that are `missing`, ascending.
+  /// Errors: `unsupported` from an older coordinator, which ignored a part of the filter.
+  [[nodiscard]] result<task_page>
+  merge(std::vector<list_part> parts, std::vector<shard_id> missing = {}) const;
 
 private:
   page_merge(const task_filter& filter, const page_request& page, std::vector<sequence> place)

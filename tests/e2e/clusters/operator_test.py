@@ -185,14 +185,14 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
         for path, (coordinators_missing, shards) in said.items():
             self.assertIn(coordinators_missing, ("1", "2"), path)
             self.assertGreaterEqual(int(shards), len(lost), path)
-        stats = json.loads(self.cluster.ctl("--json", "stats"))
+        stats = json.loads(self.cluster.ctl("--json", "stats", status=5))
         self.assertGreaterEqual(stats["gauges"]["codeq_shards_missing"], len(lost))
         for command in (("stats",), ("queue", "stats", "q"), ("workers",)):
-            shown = json.loads(self.cluster.ctl("--json", *command))
+            shown = json.loads(self.cluster.ctl("--json", *command, status=5))
             self.assertLessEqual(set(lost), set(shown["missing"]), command)
-            self.assertIn("No answer from shard", self.cluster.ctl(*command).decode())
+            self.assertIn("No answer from shard", self.cluster.ctl(*command, status=5).decode())
             url = f"http://{self.cluster.hosts['c0']}:{self.cluster.http_ports['c0']}"
-            shown = json.loads(self.cluster.ctl("--json", "--http", url, *command))
+            shown = json.loads(self.cluster.ctl("--json", "--http", url, *command, status=5))
             self.assertGreaterEqual(shown["missing_shards"], len(lost), command)
 
     def test_audit_log_has_the_commands_of_all_shards(self):

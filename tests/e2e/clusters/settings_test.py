@@ -30,6 +30,16 @@ class SettingsOfACluster(coordinators.CoordinatorsTest):
                                if shard not in away), 20, "the other shards are served")
         return away
 
+    def check_gateway(self, node, away):
+        """Reads are answered and say how many shards they lack; a change says where it is made."""
+        for path in ("dead", "queues/q/settings", "queues/q/fairness", "limits"):
+            self.assertEqual(str(len(away)), self.cluster.missing(node, path)[1], path)
+        code, refused, _ = self.cluster.http(
+            node, "PUT", "/v1/codeq/admin/limits/other", {"concurrency": 4}, timeout=30)
+        self.assertEqual(503, code)
+        self.assertRegex(refused["error"], f"the change is made on shards? .*, not on shards? "
+                                           f"{', '.join(map(str, away))}; make it again")
+
     def test_settings_reach_shards_that_were_away(self):
         self.cluster.start_all()
         self.assertEqual(0, self.show("queue", "set", "q", "--max-attempts", "7",
@@ -42,12 +52,21 @@ class SettingsOfACluster(coordinators.CoordinatorsTest):
 
         self.assertEqual((away, 1), (changed["missing"], status))
         self.assertEqual(60, changed["max_depth"])
-        self.assertEqual(away, self.show_without_some("queue", "show", "q")[0]["missing"])
+        shown, status = self.show_without_some("queue", "show", "q")
+        self.assertEqual((away, 5), (shown["missing"], status))
+        for command in (("list", "--queue", "q"), ("queue", "fairness", "q"), ("limit", "list")):
+            shown, status = self.show_without_some(*command)
+            self.assertEqual((away, 5), (shown["missing"], status), command)
+        self.check_gateway(kept, away)
         limited, status = self.show_without_some("limit", "set", "api", "--concurrency", "4")
         self.assertEqual((away, 1), (limited["missing"], status))
         self.assertEqual(1, self.show_without_some("limit", "delete", "gone")[1])
-        text = self.cluster.try_ctl("--timeout", "5s", "queue", "show", "q").stdout.decode()
-        self.assertIn("No answer from shard", text)
+        told = self.cluster.try_ctl("--timeout", "5s", "queue", "show", "q")
+        self.assertIn("No answer from shard", told.stdout.decode())
+        self.assertRegex(told.stderr.decode(),
+                         rf"^codeqctl: waiting for up to 5s: shard {away[0]} is served by "
+                         r"coordinator c\d at .*, which cannot be reached from here at present
+$")
 
         for name in set(self.cluster.hosts) - {kept}:
             self.cluster.start_node(name)
@@ -71,13 +90,24 @@ class SettingsOfACluster(coordinators.CoordinatorsTest):
         self.keep_only(kept)
 
         for command in (("queue", "set", "q", "--max-attempts", "9"), ("queue", "pause", "q"),
-                        ("queue", "show", "q"), ("list", "--queue", "q"), ("dead", "summary"),
+                        ("queue", "show", "q"), ("dead", "summary"),
                         ("queue", "purge", "q", "--yes")):
             self.assertRegex(
                 self.cluster.ctl_error("--timeout", "3s", *command),
                 r"disconnected: shard 0 is served by coordinator c\d at 127\.0\.0\.\d:\d+, which "
                 "cannot be reached from here at present")
-        self.assertIn(0, self.show("--timeout", "3s", "audit")[0]["missing"])
+        for command in (("queue", "set", "q", "--max-attempts", "9"), ("queue", "pause", "q"),
+                        ("limit", "set", "api", "--concurrency", "4")):
+            self.assertIn("; nothing was changed",
+                          self.cluster.ctl_error("--timeout", "3s", *command))
+        code, refused, _ = self.cluster.http(
+            kept, "POST", "/v1/codeq/admin/queues/q/pause", timeout=30)
+        self.assertEqual(503, code)
+        self.assertRegex(refused["error"], "shard 0 is served by .*; nothing was changed")
+        for command in (("audit",), ("list", "--queue", "q"), ("limit", "list")):
+            shown, status = self.show("--timeout", "3s", *command)
+            self.assertIn(0, shown["missing"], command)
+            self.assertEqual(5, status, command)
 
         for name in set(self.cluster.hosts) - {kept}:
             self.cluster.start_node(name)

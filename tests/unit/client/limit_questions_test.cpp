@@ -15,6 +15,11 @@ using namespace std::chrono_literals;
 
 const limit_address stripe{"t", "stripe"};
 
+told_parts<limits_part>
+told(std::vector<limits_part> parts, std::vector<shard_id> missing = {}) {
+  return {std::move(parts), std::move(missing), {}};
+}
+
 limits_part part_with(std::uint32_t concurrency, std::uint64_t leased) {
   limit_info info;
   info.limit.name = stripe.name;
@@ -118,17 +123,38 @@ TEST(LimitQuestions, ListsAreMergedByName) {
   auto both = part_with(5, 2);
   both.limits.push_back(other.limits.front());
 
-  auto all = merge_limits("t", {both, part_with(5, 3)});
+  const auto list = merge_limits("t", told({both, part_with(5, 3)}));
+  const auto& all = list.limits;
 
   ASSERT_EQ(all.size(), 2u);
+  EXPECT_TRUE(list.missing.empty());
   EXPECT_EQ(all[0].limit, (limit_address{"t", "smtp"}));
   EXPECT_FALSE(all[0].is_uniform);
   EXPECT_EQ(all[1].leased, 5u);
   EXPECT_TRUE(all[1].is_uniform);
 }
 
+TEST(LimitQuestions, ListsNameTheShardsThatHaveNotAnswered) {
+  const auto list = merge_limits("t", told({part_with(5, 2)}, {shard_id{1}}));
+
+  EXPECT_EQ(list.missing, std::vector{shard_id{1}});
+  ASSERT_EQ(list.limits.size(), 1u);
+  EXPECT_EQ(list.limits[0].missing, std::vector{shard_id{1}});
+  EXPECT_FALSE(list.limits[0].is_uniform);
+  EXPECT_EQ(
+    merge_limit_keys(stripe, told({keys_of({"a"})}, {shard_id{1}}), 10).missing,
+    std::vector{shard_id{1}});
+}
+
+TEST(LimitQuestions, AShardThatHasNotAnsweredMayHaveTheLimit) {
+  EXPECT_TRUE(check_exists(stripe, told({part_with(5, 2), limits_part{}})));
+  EXPECT_TRUE(check_exists(stripe, told(std::vector<limits_part>(1), {shard_id{1}})));
+  EXPECT_EQ(
+    check_exists(stripe, told(std::vector<limits_part>(2))).error().code, errc::unknown_limit);
+}
+
 TEST(LimitQuestions, KeysOfAllShardsAreInTheOrderOfTheirBytes) {
-  auto page = merge_limit_keys(stripe, {keys_of({"b", "\xff"}), keys_of({"", "a"})}, 10);
+  auto page = merge_limit_keys(stripe, told({keys_of({"b", "\xff"}), keys_of({"", "a"})}), 10);
 
   EXPECT_EQ(names_of(page), (std::vector<std::string>{"", "a", "b", "\xff"}));
   EXPECT_FALSE(page.more);
@@ -144,7 +170,7 @@ TEST(LimitQuestions, TasksOfAKeyOnAllShardsAreSummed) {
   other.keys[0].held = 3;
 
   for (const auto& parts : {std::vector{owner, other}, std::vector{other, owner}}) {
-    auto page = merge_limit_keys(stripe, parts, 10);
+    auto page = merge_limit_keys(stripe, told(parts), 10);
 
     EXPECT_EQ(names_of(page), (std::vector<std::string>{"a", "b"}));
     EXPECT_EQ(page.keys[0].leased, 1u);
@@ -186,11 +212,11 @@ TEST(LimitQuestions, ADeletionCountsTheTasksOfBefore) {
 }
 
 TEST(LimitQuestions, APageEndsWhereAShardHasMore) {
-  auto page = merge_limit_keys(stripe, {keys_of({"a", "c"}, true), keys_of({"b", "d"})}, 10);
+  auto page = merge_limit_keys(stripe, told({keys_of({"a", "c"}, true), keys_of({"b", "d"})}), 10);
   EXPECT_EQ(names_of(page), (std::vector<std::string>{"a", "b", "c"}));
   EXPECT_TRUE(page.more);
 
-  page = merge_limit_keys(stripe, {keys_of({"a", "c"}), keys_of({"b", "d"})}, 2);
+  page = merge_limit_keys(stripe, told({keys_of({"a", "c"}), keys_of({"b", "d"})}), 2);
   EXPECT_EQ(names_of(page), (std::vector<std::string>{"a", "b"}));
   EXPECT_TRUE(page.more);
 }

@@ -162,7 +162,7 @@ TEST_F(OpenQuestion, FailsWhenItMayNotBeAskedAgain) {
   question_.lose(near, lost_link);
   EXPECT_EQ(
     take(),
-    lines{"failed: lost before the answer; whether it was done is unknown: the link is down"});
+    lines{"failed: lost before the answer; whether it took effect is unknown: the link is down"});
   question_.use(far);
 
   EXPECT_EQ(take(), lines{});
@@ -263,7 +263,7 @@ TEST_F(OpenQuestion, FailsWhenAnotherConnectionReplacesItsOwn) {
 
   EXPECT_EQ(
     take(),
-    lines{"failed: lost before the answer; whether it was done is unknown: there is another "
+    lines{"failed: lost before the answer; whether it took effect is unknown: there is another "
           "connection to the coordinator"});
 }
 
@@ -292,7 +292,7 @@ TEST_F(OpenQuestion, SaysThatItMayBeDoneWhenItsShardWasLostAfterIt) {
   EXPECT_EQ(
     give_up(),
     "disconnected: shard 3 is served by c1, which is away; the request had been sent, and whether "
-    "it was done is unknown");
+    "it took effect is unknown");
 }
 
 TEST_F(OpenQuestion, NamesAShardThatDoesNotAnswer) {
@@ -314,6 +314,41 @@ TEST_F(OpenQuestion, NamesAShardThatIsNotServedWhereItShouldBe) {
   EXPECT_EQ(
     give_up(),
     "disconnected: shard 3 is served by c1, which answers that it does not serve it at present");
+}
+
+TEST_F(OpenQuestion, TellsWhyItWaits) {
+  port_.in_cluster = true;
+  question_.use(near);
+  EXPECT_FALSE(question_.obstacle()) << "none is open";
+  ask();
+  EXPECT_EQ(
+    to_string(*question_.obstacle()), "disconnected: shard 3 is served by c1, which is away");
+
+  port_.of_shard = far;
+  question_.send_moved();
+  EXPECT_FALSE(question_.obstacle()) << "it is at its shard";
+  reply(1, errc::not_owner);
+
+  EXPECT_EQ(
+    to_string(*question_.obstacle()),
+    "disconnected: shard 3 is served by c1, which answers that it does not serve it at present");
+}
+
+TEST_F(OpenQuestion, RefusalAfterALossDoesNotSayThatItWasNotDone) {
+  port_.in_cluster = true;
+  port_.of_shard = far;
+  question_.use(near);
+  ask();
+  question_.lose(far, lost_link);
+  port_.of_shard = near;
+  question_.send_moved();
+  reply(1, errc::not_owner);
+  port_.of_shard = 0;
+
+  EXPECT_EQ(
+    give_up(),
+    "disconnected: shard 3 is served by c1, which is away; the request had been sent, and whether "
+    "it took effect is unknown");
 }
 
 TEST_F(OpenQuestion, NamesNoShardOfACoordinatorThatIsAlone) {

@@ -129,6 +129,51 @@ TEST(QueueParts, MissingShardsChangeNoMaximum) {
   EXPECT_TRUE(info.differing.empty());
 }
 
+TEST(ShardWalk, ReadIsAnsweredWithoutTheShardsThatAreSilent) {
+  const error away{errc::disconnected, "shard 1 is away"};
+  const error late{errc::timeout, "shard 3 is late"};
+
+  const auto told = without_silent(std::vector<result<int>>{5, away, 6, late});
+
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->parts, (std::vector{5, 6}));
+  EXPECT_EQ(told->missing, (std::vector{shard_id{1}, shard_id{3}}));
+  EXPECT_EQ(told->silence, away);
+}
+
+TEST(ShardWalk, ReadFailsWithARefusalAndWhenNoShardAnswers) {
+  const error away{errc::disconnected, "away"};
+  const error late{errc::timeout, "late"};
+  const error refused{errc::unauthorized, "not yours"};
+
+  EXPECT_EQ(without_silent(std::vector<result<int>>{5, away, refused}).error(), refused);
+  EXPECT_EQ(without_silent(std::vector<result<int>>{away, late}).error(), away);
+  EXPECT_EQ(
+    without_silent(std::vector<result<int>>{away, 5}, first_shard::required).error(), away);
+  EXPECT_TRUE(without_silent(std::vector<result<int>>{away, 5}));
+}
+
+TEST(ShardWalk, ChangeThatFailsSaysWhereItIsMade) {
+  const error full{errc::disk_full, "no space"};
+
+  EXPECT_EQ(to_string(after_change(full, {})), "disk_full: no space; nothing was changed");
+  EXPECT_EQ(
+    to_string(after_change(full, {{shard_id{0}, shard_id{2}}, {shard_id{3}}, {shard_id{1}}})),
+    "disk_full: no space; the change is made on shards 0, 2, not on shard 3, and it is not known "
+    "whether on shard 1; make it again for the rest");
+  EXPECT_EQ(
+    to_string(after_change({errc::timeout, "late"}, {{}, {}, {shard_id{0}}})), "timeout: late");
+  EXPECT_EQ(
+    to_string(before_change({errc::unauthorized, "not yours"})), "unauthorized: not yours");
+}
+
+TEST(ShardWalk, OutcomeOfARequestThatWasSentIsUnknown) {
+  EXPECT_TRUE(is_outcome_known({errc::disconnected, "shard 1 is away"}));
+  EXPECT_FALSE(is_outcome_known({errc::timeout, "late"}));
+  EXPECT_FALSE(
+    is_outcome_known({errc::disconnected, "away; sent, and whether it took effect is unknown"}));
+}
+
 TEST(ShardWalk, ExplanationOfAQueueIsTheSumOfItsShards) {
   queue_part first;
   first.explanation.exists = true;

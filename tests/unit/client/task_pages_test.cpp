@@ -109,6 +109,21 @@ TEST(TaskPages, PageThatLookedAtTooMuchSaysSoAndGoesOnFromThere) {
     << "a full page is whole";
 }
 
+TEST(TaskPages, MissingShardGoesOnWhereThePageBegan) {
+  auto pages = page_merge::begin({}, {2, newest, "20.30.40"}, 3);
+  ASSERT_TRUE(pages);
+
+  const auto page =
+    pages->merge({part_of({task(9, 90)}, 9, true), part_of({task(7, 50)}, 7, true)}, {shard_id{1}});
+
+  ASSERT_TRUE(page);
+  ASSERT_EQ(page->tasks.size(), 2u);
+  EXPECT_EQ(page->tasks[0].id, (task_id{shard_id{0}, 9}));
+  EXPECT_EQ(page->tasks[1].id, (task_id{shard_id{2}, 7}));
+  EXPECT_EQ(page->after, "9.30.7");
+  EXPECT_EQ(page->missing, std::vector{shard_id{1}});
+}
+
 TEST(TaskPages, EachShardGoesOnAtItsPlace) {
   EXPECT_EQ(asked({5, newest}, 0), "0..0 down");
   EXPECT_EQ(asked({5, newest, "20.30"}, 1), "0..30 down");

@@ -35,7 +35,7 @@ public:
   std::optional<std::uint64_t> changed_dead;
   std::optional<audit_page> audited;
   std::optional<std::vector<worker_info>> found_workers;
-  /// The shards whose workers are missing in that list.
+  /// The shards that are missing in that list, and in that of limits.
   std::vector<shard_id> silent;
   std::optional<ctl::drained_worker> drained;
   std::optional<cluster_status> found_cluster;
@@ -49,6 +49,7 @@ public:
   std::optional<limit_info> found_limit;
   std::optional<limit_keys_page> found_keys;
   std::optional<limit_key_info> closed_key;
+  std::optional<fairness_page> found_fairness;
   std::vector<enqueued_task> tasks;
   ctl::task_end end;
   bool has_webhooks = false;
@@ -94,16 +95,18 @@ public:
   ctl::answer<queue_info>
   configure_queue(const queue_address& queue, const ctl::queue_changes& what) override {
     changes = what;
-    return said<queue_info>("configure_queue " + text(queue));
+    auto got = said<queue_info>("configure_queue " + text(queue));
+    return found_queue ? ctl::answer<queue_info>{*found_queue} : got;
   }
 
   ctl::answer<fairness_page> fairness(
     const queue_address& queue,
     const std::optional<std::string>& after,
     std::size_t limit) override {
-    return said<fairness_page>(
+    auto got = said<fairness_page>(
       "fairness " + text(queue) + (after ? " after '" + *after + "'" : std::string()) + " at most "
       + std::to_string(limit));
+    return found_fairness ? ctl::answer<fairness_page>{*found_fairness} : got;
   }
 
   ctl::answer<queue_info> pause_queue(const queue_address& queue, bool paused) override {
@@ -219,9 +222,9 @@ public:
     return told_limit("delete_limit " + text(name));
   }
 
-  ctl::answer<std::vector<limit_info>> list_limits(const std::string& tenant) override {
-    auto got = said<std::vector<limit_info>>("list_limits " + tenant);
-    return found_limit ? ctl::answer<std::vector<limit_info>>{std::vector{*found_limit}} : got;
+  ctl::answer<limit_list> list_limits(const std::string& tenant) override {
+    auto got = said<limit_list>("list_limits " + tenant);
+    return found_limit ? ctl::answer<limit_list>{limit_list{{*found_limit}, silent}} : got;
   }
 
   ctl::answer<limit_keys_page>

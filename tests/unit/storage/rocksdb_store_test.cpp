@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/rocksdb/position_hint.hpp"
+#include "storage/rocksdb/rocksdb_inspection.hpp"
 #include "storage/rocksdb/rocksdb_store.hpp"
 #include "support/temporary_directory.hpp"
 #include "support/write_sets.hpp"
@@ -284,6 +285,19 @@ TEST_F(RocksdbStore, SaysThatItWasNotClosedInOsMode) {
   ASSERT_TRUE(open(durability::os));
 
   EXPECT_NE(said_.find("not closed in order"), std::string::npos) << said_;
+}
+
+TEST_F(RocksdbStore, WhatACrashLeavesIsSaidToBeNormal) {
+  ASSERT_TRUE(open());
+  (*position_hint::open(path()))->write({0, false});
+
+  const auto seen = inspect_rocksdb_store(path(), durability::sync);
+
+  ASSERT_TRUE(seen) << to_string(seen.error());
+  EXPECT_TRUE(seen->findings.empty());
+  ASSERT_EQ(seen->notes.size(), 1u);
+  EXPECT_TRUE(seen->notes[0].starts_with("normal after a crash: the store was not closed"))
+    << seen->notes[0];
 }
 
 TEST_F(RocksdbStore, SaysThatItNeverSyncedInOsMode) {

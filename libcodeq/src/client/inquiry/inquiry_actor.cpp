@@ -45,6 +45,7 @@ actors::inquiry_actor::behavior_type behavior_of(
     [self](const actors::give_up_question& wish) {
       wish.told(self->state.hosted().give_up(wish.waited));
     },
+    [self](const actors::ask_unreached& wish) { wish.told(self->state.hosted().obstacle()); },
     [self](const protocol::frame<Replies>& reply) { self->state.accept(reply); }...,
     [self](const actors::link_up& up) { self->state.take_up(up); },
     [self](const actors::link_down& down) { self->state.take_down(down); },

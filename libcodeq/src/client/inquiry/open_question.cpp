@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/inquiry/open_question.hpp"
 
+#include "client/shard_walk.hpp"
 #include "protocol/operator_convert.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -35,6 +37,7 @@ void open_question::ask(actors::ask_coordinator question) {
   open_ = std::move(question);
   ++number_;
   said_to_ = 0;
+  unrefused_ = 0;
   asked_.clear();
   missing_ = 0;
   missing_shards_.clear();
@@ -60,14 +63,23 @@ std::optional<error> open_question::give_up(duration waited) {
     away_.insert(unreached.begin(), unreached.end());
   }
   auto why = port_.unreached(*shard);
-  if (said_to_ != 0)
-    why.context += "; the request had been sent, and whether it was done is unknown";
+  if (unrefused_ > 0)
+    why.context += "; the request had been sent, and whether it " + std::string(unknown_outcome);
   return why;
+}
+
+std::optional<error> open_question::obstacle() const {
+  const auto shard = open_ ? open_shard() : std::nullopt;
+  if (!shard)
+    return std::nullopt;
+  if (port_.connection_of(*shard) == 0)
+    return port_.unreached(*shard);
+  return unrefused_ == 0 ? std::optional(unanswered(*shard, duration{0})) : std::nullopt;
 }
 
 error open_question::unanswered(shard_id shard, duration waited) const {
   const auto place = port_.place_of(shard);
-  if (said_to_ == 0)
+  if (unrefused_ == 0)
     return {errc::disconnected, place + ", which answers that it does not serve it at present"};
   return {
     errc::timeout,
@@ -133,6 +145,7 @@ void open_question::send_open() {
   if (to == 0)
     return;
   said_to_ = to;
+  ++unrefused_;
   port_.send(to, std::move(request));
 }
 
@@ -142,6 +155,7 @@ void open_question::take(const reply_head& head, const protocol::wire_frame& rep
   // The places that came before it lead to another attempt.
   if (head.code == errc::not_owner) {
     said_to_ = 0;
+    unrefused_ -= std::min<std::size_t>(unrefused_, 1);
     return;
   }
   if (auto taken = open_->answered(reply); !taken)
@@ -186,7 +200,8 @@ void open_question::note_lost(connection_number lost, const error& reason) {
     return;
   fail(
     {errc::disconnected,
-     "lost before the answer; whether it was done is unknown: " + reason.context});
+     "lost before the answer; whether it " + std::string(unknown_outcome) + ": "
+       + reason.context});
 }
 
 void open_question::fail(const error& reason) {

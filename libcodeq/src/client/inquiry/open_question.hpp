@@ -81,6 +81,9 @@ public:
   /// `timeout` when it has not answered. Empty for another request, and when none is open.
   [[nodiscard]] std::optional<error> give_up(duration waited);
 
+  /// Why the open request waits, if it does because its shard is not reached or not served.
+  [[nodiscard]] std::optional<error> obstacle() const;
+
   /// The wait for links to all coordinators is over, for the request with that number.
   void ask_members(std::uint64_t number);
 
@@ -131,6 +134,8 @@ private:
   /// The connection that the open request was sent on last, which may be lost, so that it may have
   /// been executed there; 0 when it was not sent, or refused without effect.
   connection_number said_to_ = 0;
+  /// How often the open request was sent to a coordinator that did not refuse it without effect.
+  std::size_t unrefused_ = 0;
   /// The requests to all coordinators that are not answered, by their numbers.
   std::map<std::uint64_t, connection_number> asked_;
   /// Coordinators whose answer will not come, and their shards.

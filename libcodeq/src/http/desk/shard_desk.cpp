@@ -375,8 +375,11 @@ void shard_desk::take_reply(const protocol::wire_frame& frame) {
       number = found ? *found : 0;
     }
   });
-  if (far_ && code == errc::not_owner)
+  if (far_ && code == errc::not_owner) {
+    if (const auto refused = questions_.find(number); refused != questions_.end())
+      refused->second.unrefused -= std::min(refused->second.unrefused, 1u);
     return wait_for_shard(number);
+  }
   auto open = read ? questions_.extract(number) : decltype(questions_)::node_type{};
   if (!open.empty())
     open.mapped().answered(frame);

@@ -369,6 +369,8 @@ private:
     actors::connection_actor sent_to{};
     /// It is for the coordinator at the connection, and for no shard.
     bool is_for_node = false;
+    /// How often it was sent to a coordinator that did not answer that another one has the shard.
+    std::uint32_t unrefused = 0;
   };
 
   struct open_claim {

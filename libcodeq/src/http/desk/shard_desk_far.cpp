@@ -2,6 +2,7 @@
 // The desk's functions for the shards of a cluster, which it reaches over connections.
 #include "client/cluster_questions.hpp"
 #include "client/cluster_sums.hpp"
+#include "client/shard_walk.hpp"
 #include "http/desk/shard_desk.hpp"
 #include "observe/log.hpp"
 #include "protocol/cluster_convert.hpp"
@@ -44,7 +45,8 @@ bool is_repeatable(const protocol::wire_frame& frame) {
 error moved_away() {
   return {
     errc::disconnected,
-    "the shard has moved to another coordinator; whether the request took effect is unknown"};
+    "the shard has moved to another coordinator; whether the request "
+      + std::string(client::unknown_outcome)};
 }
 
 void shard_desk::take(const coordinator::shard_moved& m) {
@@ -195,6 +197,7 @@ void shard_desk::ask_number(std::uint64_t number) {
   if (!to)
     return wait_for_shard(number);
   open.sent_to = *to;
+  ++open.unrefused;
   if (open.origin)
     self_->send(*to, protocol::make_acting_for(*open.origin).to_wire());
   self_->send(*to, open.frame);
@@ -212,8 +215,13 @@ void shard_desk::wait_for_shard(std::uint64_t number) {
     return ask_number(number);
   after(shard_wait, [this, number] {
     const auto waiting = questions_.find(number);
-    if (waiting != questions_.end() && !waiting->second.sent_to)
-      fail_question(number, far_->unreached(shard_id{waiting->second.shard}));
+    if (waiting == questions_.end() || waiting->second.sent_to)
+      return;
+    auto why = far_->unreached(shard_id{waiting->second.shard});
+    if (waiting->second.origin && waiting->second.unrefused > 0)
+      why.context += "; the request had been sent, and whether it "
+                     + std::string(client::unknown_outcome);
+    fail_question(number, why);
   });
 }
 

@@ -23,6 +23,20 @@ void show_parts(
   ask_parts(context, question_of, std::move(done));
 }
 
+void read_queue_parts(
+  gateway_context& context,
+  const exchange_ptr& call,
+  const std::function<client::question(std::uint16_t shard)>& question_of,
+  shard_desk::then<client::told_parts<client::queue_part>> done,
+  client::first_shard first) {
+  using told = shard_desk::then<client::queue_part>;
+  auto ask = [&context, question_of](std::uint16_t shard, told take) {
+    context.desk.ask<client::queue_part>(
+      shard, question_of(shard), &client::read_queue, std::move(take));
+  };
+  read_from_shards<client::queue_part>(context, call, ask, std::move(done), first);
+}
+
 error missing_queue(const queue_address& queue) {
   return {
     errc::unknown_queue,
@@ -38,7 +52,7 @@ void with_existing(
   std::function<void()> go_on) {
   auto decide = [call, queue, go_on = std::move(go_on)](const result<queue_parts>& found) {
     if (!found)
-      return call->answer(refusal_of(found.error()));
+      return call->answer(refusal_of(client::before_change(found.error())));
     if (!client::merge_parts(queue, *found).exists)
       return call->answer(refusal_of(missing_queue(queue)));
     go_on();

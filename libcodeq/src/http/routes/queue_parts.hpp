@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "client/shard_walk.hpp"
 #include "http/routes/router.hpp"
 
 /// The settings of a queue, which every shard has a part of.
@@ -17,9 +18,18 @@ void ask_parts(
   shard_desk::then<queue_parts> done,
   const core::origin_ptr& origin = {});
 
-/// The settings as they are.
+/// The settings as they are. Error: a shard does not answer.
 void show_parts(
   gateway_context& context, const queue_address& queue, shard_desk::then<queue_parts> done);
+
+/// Asks every shard a question about a queue that changes nothing; a header of the response says
+/// how many shards have not answered.
+void read_queue_parts(
+  gateway_context& context,
+  const exchange_ptr& call,
+  const std::function<client::question(std::uint16_t shard)>& question_of,
+  shard_desk::then<client::told_parts<client::queue_part>> done,
+  client::first_shard first = client::first_shard::optional);
 
 /// The refusal of a queue that does not exist, which says how to make it.
 [[nodiscard]] error missing_queue(const queue_address& queue);

@@ -6,6 +6,8 @@
 #include "http/json/task_fields.hpp"
 #include "http/server/gateway_limits.hpp"
 
+#include <algorithm>
+
 namespace codeq::http {
 
 std::string missing_task(std::string_view beginning, const caller& by, std::string_view id) {
@@ -77,14 +79,28 @@ void put_off_deadline(gateway_context& context, exchange& call, duration wait) {
   call.deadline = context.desk.steady_now() + wait + limits::http_request_time_max;
 }
 
+namespace {
+
+/// Adds the field, unless the number is 0 or a later read of the same request has added it.
+void add_count(response& to, const std::string& name, std::size_t count) {
+  const auto is_same = [&name](const auto& field) { return field.first == name; };
+  if (count > 0 && std::none_of(to.fields.begin(), to.fields.end(), is_same))
+    to.fields.emplace_back(name, std::to_string(count));
+}
+
+} // namespace
+
 void say_missing(exchange& call, const missing_parts& missing) {
   call.answer = [answer = std::move(call.answer), missing](response r) {
-    if (missing.coordinators > 0)
-      r.fields.emplace_back("Codeq-Missing-Coordinators", std::to_string(missing.coordinators));
-    if (missing.shards > 0)
-      r.fields.emplace_back("Codeq-Missing-Shards", std::to_string(missing.shards));
+    add_count(r, "Codeq-Missing-Coordinators", missing.coordinators);
+    add_count(r, "Codeq-Missing-Shards", missing.shards);
     answer(std::move(r));
   };
+}
+
+void say_missing(
+  gateway_context& context, exchange& call, const std::vector<shard_id>& shards) {
+  say_missing(call, {context.desk.nodes_of(shards), shards.size()});
 }
 
 namespace {

@@ -2,9 +2,13 @@
 #pragma once
 
 #include "base/coordinator_counts.hpp"
+#include "client/shard_walk.hpp"
 #include "http/routes/router.hpp"
 #include "http/server/replies.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -57,6 +61,10 @@ struct missing_parts {
 
 /// Lets the answer say in its header what is missing, if anything is.
 void say_missing(exchange& call, const missing_parts& missing);
+
+/// The same for shards that did not answer.
+void say_missing(
+  gateway_context& context, exchange& call, const std::vector<shard_id>& shards);
 
 /// Goes on with what all shards count; answers why that is unknown when it is.
 void with_stats(
@@ -125,6 +133,40 @@ void gather_each_from_shards(
       }));
 }
 
+/// The error of a change for all shards, given what each of them told: the first one, and which
+/// shards have made the change. @pre not all of them made it; shard 0 was asked first
+template <class T>
+[[nodiscard]] error error_of_change(const std::vector<result<T>>& parts) {
+  client::change_places places;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    auto& as_told = parts[i]                                             ? places.done
+                    : client::is_outcome_known(parts[i].error()) ? places.undone
+                                                                         : places.silent;
+    as_told.push_back(shard_id{static_cast<std::uint16_t>(i)});
+  }
+  const auto failed =
+    std::find_if(parts.begin(), parts.end(), [](const auto& one) { return !one; });
+  return client::after_change(failed->error(), places);
+}
+
+/// Calls `ask` for every shard and gathers what those told that answered; a header of the response
+/// says how many did not. Errors: as `client::without_silent`.
+template <class T>
+void read_from_shards(
+  gateway_context& context,
+  const exchange_ptr& call,
+  const std::function<void(std::uint16_t shard, shard_desk::then<T>)>& ask,
+  shard_desk::then<client::told_parts<T>> done,
+  client::first_shard first = client::first_shard::optional) {
+  auto finish = [&context, call, first, done = std::move(done)](std::vector<result<T>> parts) {
+    auto told = client::without_silent(std::move(parts), first);
+    if (told)
+      say_missing(context, *call, told->missing);
+    done(std::move(told));
+  };
+  gather_each_from_shards<T>(context, ask, std::move(finish));
+}
+
 /// Calls `ask` for every shard and gathers what they told, or the first error.
 template <class T>
 void gather_from_shards(
@@ -132,13 +174,14 @@ void gather_from_shards(
   const std::function<void(std::uint16_t shard, shard_desk::then<T>)>& ask,
   shard_desk::then<std::vector<T>> done,
   asking how = asking::all) {
-  auto finish = [done = std::move(done)](std::vector<result<T>> parts) {
+  auto finish = [done = std::move(done), how](std::vector<result<T>> parts) {
+    const auto failed =
+      std::find_if(parts.begin(), parts.end(), [](const auto& one) { return !one; });
+    if (failed != parts.end())
+      return done(how == asking::zero_first ? error_of_change(parts) : failed->error());
     std::vector<T> whole;
-    for (auto& one : parts) {
-      if (!one)
-        return done(one.error());
+    for (auto& one : parts)
       whole.push_back(std::move(*one));
-    }
     done(std::move(whole));
   };
   gather_each_from_shards<T>(context, ask, std::move(finish), how);

@@ -34,7 +34,7 @@ void answer_page(
   gateway_context& context, const exchange_ptr& call, const result<audit_page>& page) {
   if (!page)
     return call->answer(refusal_of(page.error()));
-  say_missing(*call, {context.desk.nodes_of(page->missing), page->missing.size()});
+  say_missing(context, *call, page->missing);
   base::json_writer json;
   json.begin_object().begin_array("commands");
   for (const auto& command : page->commands)

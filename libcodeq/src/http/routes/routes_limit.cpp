@@ -55,14 +55,14 @@ std::optional<std::string> key_meant(const exchange_ptr& call) {
   return std::nullopt;
 }
 
-/// Asks every shard. The part of one that does not have the limit is empty.
-void ask_limit_parts(
-  gateway_context& context,
-  const std::function<client::question(std::uint16_t shard)>& question_of,
-  shard_desk::then<limit_parts> done,
-  const core::origin_ptr& origin = {}) {
+using told_limits = client::told_parts<client::limits_part>;
+using question_of_shard = std::function<client::question(std::uint16_t shard)>;
+
+/// Asks one shard. The part of one that does not have the limit is empty.
+auto ask_with(
+  gateway_context& context, const question_of_shard& question_of, const core::origin_ptr& origin) {
   using told = shard_desk::then<client::limits_part>;
-  auto ask = [&context, question_of, origin](std::uint16_t shard, const told& take) {
+  return [&context, question_of, origin](std::uint16_t shard, const told& take) {
     context.desk.ask<client::limits_part>(
       shard,
       question_of(shard),
@@ -70,29 +70,44 @@ void ask_limit_parts(
       [take](result<client::limits_part> part) { take(client::or_absent(std::move(part))); },
       origin);
   };
+}
+
+/// Asks every shard for a change.
+void change_limit_parts(
+  gateway_context& context,
+  const question_of_shard& question_of,
+  shard_desk::then<limit_parts> done,
+  const core::origin_ptr& origin) {
   gather_from_shards<client::limits_part>(
-    context, ask, std::move(done), origin ? asking::zero_first : asking::all);
+    context, ask_with(context, question_of, origin), std::move(done), asking::zero_first);
+}
+
+/// Asks every shard; a header of the response says how many have not answered.
+void read_limit_parts(
+  gateway_context& context,
+  const exchange_ptr& call,
+  const question_of_shard& question_of,
+  shard_desk::then<told_limits> done,
+  client::first_shard first = client::first_shard::optional) {
+  read_from_shards<client::limits_part>(
+    context, call, ask_with(context, question_of, {}), std::move(done), first);
+}
+
+/// Answers with a limit, or why there is none.
+void answer_limit(const exchange_ptr& call, const result<limit_info>& whole) {
+  if (!whole)
+    return refuse_limit(call, whole.error());
+  base::json_writer json;
+  write_limit(json, *whole);
+  call->answer(reply(200, json));
 }
 
 /// Answers with what `merge` makes of the shards' parts.
 shard_desk::then<limit_parts> answer_merged(
   const exchange_ptr& call, const std::function<result<limit_info>(const limit_parts&)>& merge) {
   return [call, merge](const result<limit_parts>& parts) {
-    if (!parts)
-      return refuse_limit(call, parts.error());
-    auto whole = merge(*parts);
-    if (!whole)
-      return refuse_limit(call, whole.error());
-    base::json_writer json;
-    write_limit(json, *whole);
-    call->answer(reply(200, json));
+    answer_limit(call, parts ? merge(*parts) : result<limit_info>(parts.error()));
   };
-}
-
-/// Answers with the limit that the shards told of.
-shard_desk::then<limit_parts> answer_limit(const exchange_ptr& call, const limit_address& limit) {
-  return answer_merged(
-    call, [limit](const limit_parts& parts) { return client::merge_limit(limit, parts); });
 }
 
 void show_limit(gateway_context& context, const exchange_ptr& call) {
@@ -102,7 +117,12 @@ void show_limit(gateway_context& context, const exchange_ptr& call) {
   auto question_of = [limit = *limit](std::uint16_t shard) {
     return client::ask_limit(shard, limit);
   };
-  ask_limit_parts(context, question_of, answer_limit(call, *limit));
+  auto answer = [call, limit = *limit](const result<told_limits>& told) {
+    auto whole = told ? client::merge_limit(limit, told->parts) : told.error();
+    answer_limit(
+      call, told ? client::without(told->missing, std::move(whole)) : std::move(whole));
+  };
+  read_limit_parts(context, call, question_of, answer, client::first_shard::required);
 }
 
 void set_limit(gateway_context& context, const exchange_ptr& call) {
@@ -119,7 +139,7 @@ void set_limit(gateway_context& context, const exchange_ptr& call) {
     return change.is_dry_run ? client::merge_preview(change, parts)
                              : client::merge_limit(change.limit, parts);
   };
-  ask_limit_parts(context, question_of, answer_merged(call, merge), origin_of(context, *call));
+  change_limit_parts(context, question_of, answer_merged(call, merge), origin_of(context, *call));
 }
 
 void remove_limit(gateway_context& context, const exchange_ptr& call) {
@@ -142,20 +162,22 @@ void remove_limit(gateway_context& context, const exchange_ptr& call) {
         client::count_before(*whole, *before);
       return whole;
     };
-    ask_limit_parts(context, deletion_of, answer_merged(call, merge), origin_of(context, *call));
+    change_limit_parts(
+      context, deletion_of, answer_merged(call, merge), origin_of(context, *call));
   };
-  ask_limit_parts(context, limit_of, delete_counted);
+  gather_from_shards<client::limits_part>(
+    context, ask_with(context, limit_of, {}), delete_counted, asking::all);
 }
 
 void list_limits(gateway_context& context, const exchange_ptr& call) {
   auto tenant = call->by->tenant;
   auto question_of = [tenant](std::uint16_t shard) { return client::ask_limits(shard, tenant); };
-  ask_limit_parts(context, question_of, [call, tenant](const result<limit_parts>& parts) {
-    if (!parts)
-      return refuse_limit(call, parts.error());
+  read_limit_parts(context, call, question_of, [call, tenant](const result<told_limits>& told) {
+    if (!told)
+      return refuse_limit(call, told.error());
     base::json_writer json;
     json.begin_object().begin_array("limits");
-    for (const auto& one : client::merge_limits(tenant, *parts))
+    for (const auto& one : client::merge_limits(tenant, *told).limits)
       write_limit(json, one);
     json.end_array().end_object();
     call->answer(reply(200, json));
@@ -177,11 +199,11 @@ void list_keys(gateway_context& context, const exchange_ptr& call) {
   if (!limit)
     return;
   auto page = page_meant(call->fields->query);
-  auto show_keys = [&context, call, limit = *limit, most = page.limit](result<limit_parts> parts) {
-    if (!parts)
-      return refuse_limit(call, parts.error());
+  auto show_keys = [&context, call, limit = *limit, most = page.limit](result<told_limits> told) {
+    if (!told)
+      return refuse_limit(call, told.error());
     base::json_writer json;
-    auto keys = client::merge_limit_keys(limit, std::move(*parts), most);
+    auto keys = client::merge_limit_keys(limit, std::move(*told), most);
     write_limit_keys(json, keys, context.desk.now());
     call->answer(reply(200, json));
   };
@@ -190,14 +212,16 @@ void list_keys(gateway_context& context, const exchange_ptr& call) {
   };
   auto limit_of = [limit = *limit](std::uint16_t shard) { return client::ask_limit(shard, limit); };
   // A limit without keys in use differs from one that does not exist.
-  ask_limit_parts(
+  gather_each_from_shards<client::limits_part>(
     context,
-    limit_of,
-    [&context, call, limit = *limit, keys_of, show_keys](const result<limit_parts>& parts) {
-      auto known = parts ? client::merge_limit(limit, *parts) : parts.error();
-      if (!known)
-        return refuse_limit(call, known.error());
-      ask_limit_parts(context, keys_of, show_keys);
+    ask_with(context, limit_of, {}),
+    [&context, call, limit = *limit, keys_of, show_keys](
+      std::vector<result<client::limits_part>> all) {
+      auto told = client::without_silent(std::move(all));
+      auto exists = told ? client::check_exists(limit, *told) : result<void>(told.error());
+      if (!exists)
+        return refuse_limit(call, exists.error());
+      read_limit_parts(context, call, keys_of, show_keys);
     });
 }
 

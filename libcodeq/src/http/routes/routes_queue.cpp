@@ -158,11 +158,8 @@ void show_one(gateway_context& context, const exchange_ptr& call) {
   });
 }
 
-void answer_queue(
-  const exchange_ptr& call, const queue_address& queue, const result<queue_parts>& found) {
-  if (!found)
-    return call->answer(refusal_of(found.error()));
-  auto info = client::merge_parts(queue, *found);
+void answer_info(const exchange_ptr& call, const queue_info& info) {
+  const auto& queue = info.queue;
   base::json_writer json;
   json.begin_object()
     .field("command", queue.queue)
@@ -175,25 +172,33 @@ void answer_queue(
   call->answer(reply(200, json));
 }
 
-/// Goes on with what each shard says of these fairness keys, if all of them answer and one has the
-/// queue.
+void answer_queue(
+  const exchange_ptr& call, const queue_address& queue, const result<queue_parts>& found) {
+  if (!found)
+    return call->answer(refusal_of(found.error()));
+  answer_info(call, client::merge_parts(queue, *found));
+}
+
+/// Goes on with what the shards say of these fairness keys, if one of them has the queue, or one
+/// that does not answer may have it.
 void ask_fairness(
   gateway_context& context,
   const exchange_ptr& call,
   const queue_address& queue,
   const core::fairness_part& part,
   std::function<void(const queue_parts&)> go_on) {
+  using told_parts = client::told_parts<client::queue_part>;
   auto question_of = [queue, part](std::uint16_t shard) {
     return client::show_fairness(shard, queue, part);
   };
-  auto take = [call, queue, go_on = std::move(go_on)](const result<queue_parts>& found) {
+  auto take = [call, queue, go_on = std::move(go_on)](const result<told_parts>& found) {
     if (!found)
       return call->answer(refusal_of(found.error()));
-    if (!client::is_known(*found))
+    if (!client::is_known(found->parts) && found->missing.empty())
       return call->answer(refusal_of(missing_queue(queue)));
-    go_on(*found);
+    go_on(found->parts);
   };
-  ask_parts(context, question_of, std::move(take));
+  read_queue_parts(context, call, question_of, std::move(take));
 }
 
 void answer_fairness(const exchange_ptr& call, const fairness_page& page) {
@@ -304,9 +309,16 @@ void show_settings(gateway_context& context, const exchange_ptr& call) {
   auto queue = queue_meant(call);
   if (!queue)
     return;
-  show_parts(context, *queue, [call, queue = *queue](const result<queue_parts>& found) {
-    answer_queue(call, queue, found);
-  });
+  auto question_of = [queue = *queue](std::uint16_t shard) {
+    return client::show_queue(shard, queue);
+  };
+  auto answer = [call, queue = *queue](
+                  const result<client::told_parts<client::queue_part>>& found) {
+    if (!found)
+      return call->answer(refusal_of(found.error()));
+    answer_info(call, client::merge_parts(queue, found->parts, found->missing));
+  };
+  read_queue_parts(context, call, question_of, answer, client::first_shard::required);
 }
 
 /// Reads the settings and writes them changed; `taken` is held until then.
@@ -317,7 +329,7 @@ void change_locked(
   const queue_locks::lock& taken) {
   auto change = [&context, call, queue, taken](const result<queue_parts>& found) {
     if (!found)
-      return call->answer(refusal_of(found.error()));
+      return call->answer(refusal_of(client::before_change(found.error())));
     auto wanted = settings_after(client::merge_parts(queue, *found), call->fields->body);
     if (auto ok = check_retry(wanted.config.defaults.retry); !ok)
       return call->answer(refusal_of(ok.error()));

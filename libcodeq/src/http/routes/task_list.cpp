@@ -64,14 +64,18 @@ void list_page(gateway_context& context, const exchange_ptr& call, task_filter f
   auto ask = [&](std::uint16_t shard, shard_desk::then<client::list_part> told) {
     context.desk.list(filter.tenant, shard, pages->question_for(shard), std::move(told));
   };
-  auto finish = [call, pages = *pages](result<std::vector<client::list_part>> parts) {
-    auto merged = parts ? pages.merge(std::move(*parts)) : result<task_page>(parts.error());
+  auto finish = [call, pages = *pages](result<client::told_parts<client::list_part>> told) {
+    auto merged = told ? pages.merge(std::move(told->parts), std::move(told->missing))
+                       : result<task_page>(told.error());
     if (!merged)
       return call->answer(refusal_of(merged.error()));
     answer_page(call, *merged);
   };
-  gather_from_shards<client::list_part>(
-    context, ask, shard_desk::then<std::vector<client::list_part>>(std::move(finish)));
+  read_from_shards<client::list_part>(
+    context,
+    call,
+    ask,
+    shard_desk::then<client::told_parts<client::list_part>>(std::move(finish)));
 }
 
 result<void> check_whole(const input& body, bool has_filter, bool is_loss) {

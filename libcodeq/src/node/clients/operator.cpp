@@ -39,6 +39,20 @@ result<void> operator_client::impl::connected() {
     options.coordinators, news.reason, is_decided ? std::nullopt : std::optional{options.timeout});
 }
 
+void operator_client::impl::tell_wait() {
+  if (!options.waits || has_told_wait)
+    return;
+  auto slot = std::make_shared<client::answer_slot<std::optional<error>>>();
+  auto put = [slot](const std::optional<error>& why) { slot->put(why); };
+  caf::anon_send(actor, actors::ask_unreached{std::nullopt, std::move(put)});
+  const auto told = slot->wait(client::deadline_after(node::give_up_wait));
+  const auto why = told ? told->value_or(std::nullopt) : std::nullopt;
+  if (!why)
+    return;
+  has_told_wait = true;
+  options.waits(*why);
+}
+
 template <class T, class S>
 result<T> operator_client::impl::ask_all(
   client::question question,
@@ -80,44 +94,60 @@ result<T> operator_client::impl::ask_all(
 }
 
 template <class Of>
-result<queue_info> operator_client::impl::ask_each_shard(const queue_address& queue, Of of) {
-  auto parts = ask_parts(of);
+result<queue_info> operator_client::impl::ask_each_shard(
+  shard_request what, const queue_address& queue, Of of) {
+  auto parts = ask_parts(what, of);
   if (!parts)
     return parts.error();
   return client::merge_parts(queue, parts->parts, std::move(parts->missing));
 }
 
 template <class Of>
-result<operator_client::impl::told_parts<client::queue_part>>
-operator_client::impl::ask_parts(Of of) {
-  return ask_shards<client::queue_part>([&](std::uint16_t shard, duration most) {
+result<client::told_parts<client::queue_part>>
+operator_client::impl::ask_parts(shard_request what, Of of) {
+  return ask_shards<client::queue_part>(what, [&](std::uint16_t shard, duration most) {
     return ask_for(most, of(shard), client::read_queue);
   });
 }
 
-result<std::vector<client::queue_part>> operator_client::impl::ask_fairness(
+result<client::told_parts<client::queue_part>> operator_client::impl::ask_fairness(
   const queue_address& queue, const core::fairness_part& part) {
-  auto told =
-    ask_parts([&](std::uint16_t shard) { return client::show_fairness(shard, queue, part); });
-  if (!told)
-    return told.error();
-  if (!told->missing.empty())
-    return told->silence;
-  return std::move(told->parts);
+  return ask_parts(shard_request::read, [&](std::uint16_t shard) {
+    return client::show_fairness(shard, queue, part);
+  });
 }
 
 result<void> operator_client::impl::check_exists(const queue_address& queue) {
-  auto found =
-    ask_parts([&](std::uint16_t shard) { return client::show_queue(shard, queue); });
+  auto found = ask_parts(shard_request::read_settings, [&](std::uint16_t shard) {
+    return client::show_queue(shard, queue);
+  });
   // The refusal of the change itself tells whose token it takes, instead of who may look.
   if (!found && found.error().code == errc::unauthorized)
     return {};
   if (!found)
-    return found.error();
+    return client::before_change(found.error());
   if (client::is_known(found->parts))
     return {};
   // A shard that did not answer may know the queue.
-  return found->missing.empty() ? node::unknown_queue(queue) : found->silence;
+  return found->missing.empty() ? node::unknown_queue(queue)
+                                : client::before_change(found->silence);
+}
+
+result<task_page> operator_client::impl::list_page(
+  const task_filter& filter, const page_request& page, error& silence) {
+  auto pages = client::page_merge::begin(filter, page, shard_count());
+  if (!pages)
+    return error{
+      errc::invalid_argument,
+      "after is `" + page.after + "`; it must be what an earlier page of the same list said"};
+  auto told = ask_shards<client::list_part>(
+    shard_request::read, [&](std::uint16_t shard, duration most) {
+      return ask_for(most, pages->question_for(shard), client::read_list);
+    });
+  if (!told)
+    return told.error();
+  silence = std::move(told->silence);
+  return pages->merge(std::move(told->parts), std::move(told->missing));
 }
 
 result<std::uint64_t> operator_client::impl::change_many(
@@ -232,7 +262,9 @@ result<task_timeline> operator_client::events(task_id task) {
 
 result<queue_info> operator_client::show_queue(const queue_address& queue) {
   return impl_->ask_each_shard(
-    queue, [&](std::uint16_t shard) { return client::show_queue(shard, queue); });
+    impl::shard_request::read_settings, queue, [&](std::uint16_t shard) {
+      return client::show_queue(shard, queue);
+    });
 }
 
 result<fairness_page> operator_client::fairness(
@@ -244,14 +276,18 @@ result<fairness_page> operator_client::fairness(
   auto whole = impl_->ask_fairness(queue, client::all_fairness_keys());
   if (!whole)
     return whole.error();
-  if (!client::is_known(*whole))
+  // A shard that did not answer may know the queue.
+  if (!client::is_known(whole->parts) && whole->missing.empty())
     return node::unknown_queue(queue);
-  if (client::has_all_keys(*whole))
-    return client::merge_fairness(queue, *whole, wanted);
-  auto pages = impl_->ask_fairness(queue, wanted);
-  if (!pages)
-    return pages.error();
-  return client::merge_fairness_pages(queue, *pages, limit);
+  const auto has_all_keys = client::has_all_keys(whole->parts);
+  if (!has_all_keys)
+    whole = impl_->ask_fairness(queue, wanted);
+  if (!whole)
+    return whole.error();
+  auto page = has_all_keys ? client::merge_fairness(queue, whole->parts, wanted)
+                           : client::merge_fairness_pages(queue, whole->parts, limit);
+  page.missing = std::move(whole->missing);
+  return page;
 }
 
 result<queue_explanation> operator_client::explain_queue(const queue_address& queue) {
@@ -276,7 +312,7 @@ result<queue_info> operator_client::configure_queue(
   const std::optional<weight_changes>& weights) {
   auto part = client::part_of(config, impl_->shard_count());
   auto whole = node::new_operation();
-  return impl_->ask_each_shard(queue, [&](std::uint16_t shard) {
+  return impl_->ask_each_shard(impl::shard_request::change, queue, [&](std::uint16_t shard) {
     return client::set_queue(shard, queue, part, whole, weights);
   });
 }
@@ -284,36 +320,26 @@ result<queue_info> operator_client::configure_queue(
 result<queue_info>
 operator_client::change_weights(const queue_address& queue, const weight_changes& weights) {
   auto whole = node::new_operation();
-  return impl_->ask_each_shard(
-    queue, [&](std::uint16_t shard) { return client::weigh_keys(shard, queue, weights, whole); });
+  return impl_->ask_each_shard(impl::shard_request::change, queue, [&](std::uint16_t shard) {
+    return client::weigh_keys(shard, queue, weights, whole);
+  });
 }
 
 result<queue_info> operator_client::pause_queue(const queue_address& queue, bool paused) {
   if (auto ok = impl_->check_exists(queue); !ok)
     return ok.error();
   auto whole = node::new_operation();
-  return impl_->ask_each_shard(
-    queue, [&](std::uint16_t shard) { return client::pause_queue(shard, queue, paused, whole); });
+  return impl_->ask_each_shard(impl::shard_request::change, queue, [&](std::uint16_t shard) {
+    return client::pause_queue(shard, queue, paused, whole);
+  });
 }
 
 result<task_page>
 operator_client::list(const task_filter& filter, const page_request& page) {
   if (page.limit < 1 || page.limit > limits::listed_page_max)
     return node::out_of_range("limit", page.limit, 1, limits::listed_page_max);
-  auto shards = impl_->shard_count();
-  auto pages = client::page_merge::begin(filter, page, shards);
-  if (!pages)
-    return error{
-      errc::invalid_argument,
-      "after is `" + page.after + "`; it must be what an earlier page of the same list said"};
-  std::vector<client::list_part> parts;
-  for (std::uint16_t shard = 0; shard < shards; ++shard) {
-    auto part = impl_->ask(pages->question_for(shard), client::read_list);
-    if (!part)
-      return part.error();
-    parts.push_back(std::move(*part));
-  }
-  return pages->merge(std::move(parts));
+  error silence{};
+  return impl_->list_page(filter, page, silence);
 }
 
 result<std::vector<task_summary>>
@@ -324,9 +350,12 @@ operator_client::list(const task_filter& filter, std::size_t limit) {
   page_request page;
   do {
     page.limit = std::min(limit - tasks.size(), limits::listed_page_max);
-    auto found = list(filter, page);
+    error silence{};
+    auto found = impl_->list_page(filter, page, silence);
     if (!found)
       return found.error();
+    if (!found->missing.empty())
+      return silence;
     std::move(found->tasks.begin(), found->tasks.end(), std::back_inserter(tasks));
     page.after = std::move(found->after);
   } while (!page.after.empty() && tasks.size() < limit);
@@ -407,11 +436,10 @@ result<void> operator_client::drain_worker(const std::string& name, bool is_drai
 result<audit_page> operator_client::audit(const audit_filter& filter) {
   if (filter.limit < 1 || filter.limit > limits::audited_max)
     return node::out_of_range("limit", filter.limit, 1, limits::audited_max);
-  constexpr bool needs_first = false;
   auto ask_one = [&](std::uint16_t shard, duration most) {
     return impl_->ask_for(most, client::ask_audit(filter, shard), client::read_audit);
   };
-  auto parts = impl_->ask_shards<client::audit_part>(ask_one, needs_first);
+  auto parts = impl_->ask_shards<client::audit_part>(impl::shard_request::read, ask_one);
   if (!parts)
     return parts.error();
   audit_page page;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/clients/operator_errors.hpp"
 
+#include <utility>
+
 namespace codeq::node {
 
 error no_answer(duration waited) {
@@ -13,15 +15,13 @@ error unknown_queue(const queue_address& queue) {
   return {errc::unknown_queue, "tenant " + queue.tenant + " has no queue `" + queue.queue + "`"};
 }
 
-error after_shards(const error& reason, std::uint16_t done, std::uint16_t all) {
-  return {
-    reason.code,
-    reason.context + "; done on " + std::to_string(done) + " of " + std::to_string(all)
-      + " shards, ask again for the rest"};
-}
-
-bool is_silence(const error& reason) {
-  return reason.code == errc::timeout || reason.code == errc::disconnected;
+error not_changed(
+  const error& reason, client::change_places earlier, std::uint16_t at, std::uint16_t shards) {
+  auto& own = client::is_outcome_known(reason) ? earlier.undone : earlier.silent;
+  own.push_back(shard_id{at});
+  for (auto shard = at; ++shard < shards;)
+    earlier.undone.push_back(shard_id{shard});
+  return client::after_change(reason, earlier);
 }
 
 error after_tasks(const error& reason, std::uint64_t changed) {

@@ -5,6 +5,8 @@
 #include "codeq/result.hpp"
 #include "codeq/time.hpp"
 
+#include "client/shard_walk.hpp"
+
 #include <cstdint>
 
 /// Errors of an operator's requests.
@@ -15,14 +17,16 @@ namespace codeq::node {
 
 [[nodiscard]] error unknown_queue(const queue_address& queue);
 
-/// A request that `done` of `all` shards have carried out.
-[[nodiscard]] error after_shards(const error& reason, std::uint16_t done, std::uint16_t all);
-
-/// The shard has said nothing, or not as far as is known.
-[[nodiscard]] bool is_silence(const error& reason);
+/// The error of a change that shard `at` of `shards` has not made; `earlier` tells of the shards
+/// before it.
+[[nodiscard]] error not_changed(
+  const error& reason, client::change_places earlier, std::uint16_t at, std::uint16_t shards);
 
 /// How long the actor of a client has to say why a request has no answer.
 inline constexpr duration give_up_wait{1000};
+
+/// How long a request waits until `operator_options::waits` is told.
+inline constexpr duration quiet_wait{2000};
 
 /// How long the shards after a silent one have for their answers.
 inline constexpr duration next_silence{1000};

@@ -103,21 +103,20 @@ struct operator_client::impl {
   template <class T>
   result<T> give_up(const std::shared_ptr<client::answer_slot<T>>& slot, duration waited);
 
-  /// The answers of the shards, in their order.
-  template <class T>
-  struct told_parts {
-    std::vector<T> parts{};
-    /// Those that have not answered, ascending.
-    std::vector<shard_id> missing{};
-    /// Why the first of them has not.
-    error silence{};
+  /// Calls `options.waits` if the open request waits for a shard that is not reached.
+  void tell_wait();
+
+  /// A request that every shard gets.
+  enum class shard_request : std::uint8_t {
+    read,          ///< A shard that does not answer is left out.
+    read_settings, ///< The same, but shard 0 has to answer, whose settings are the cluster's.
+    change,        ///< As `read_settings`; an error says which shards have made the change.
   };
 
-  /// Asks shard 0 and then the others; `ask_one` sends the request and waits for its answer. One
-  /// that does not answer is left out, but for shard 0 if `needs_first`: without it nothing is
-  /// changed. Error: that of the first shard when none answers.
+  /// Asks shard 0 and then the others; `ask_one` sends the request and waits for its answer. Error:
+  /// that of the first shard when none answers, and of a shard that refuses or may not be missing.
   template <class T, class Ask>
-  result<told_parts<T>> ask_shards(Ask ask_one, bool needs_first = true);
+  result<client::told_parts<T>> ask_shards(shard_request what, Ask ask_one);
 
   /// Sends a request to every coordinator and sums the replies; `missing`: those whose part is not
   /// in the sum.
@@ -143,14 +142,18 @@ struct operator_client::impl {
 
   /// Sends a request for a queue to every shard; `of` creates the request.
   template <class Of>
-  result<queue_info> ask_each_shard(const queue_address& queue, Of of);
+  result<queue_info> ask_each_shard(shard_request what, const queue_address& queue, Of of);
 
   template <class Of>
-  result<told_parts<client::queue_part>> ask_parts(Of of);
+  result<client::told_parts<client::queue_part>> ask_parts(shard_request what, Of of);
 
-  /// Asks each shard for these fairness keys. Error: a shard does not answer.
-  result<std::vector<client::queue_part>>
+  /// Asks each shard for these fairness keys.
+  result<client::told_parts<client::queue_part>>
   ask_fairness(const queue_address& queue, const core::fairness_part& part);
+
+  /// A page of a list; `silence` says why the first of the shards that it lacks did not answer.
+  result<task_page>
+  list_page(const task_filter& filter, const page_request& page, error& silence);
 
   /// Errors: `unknown_queue`.
   result<void> check_exists(const queue_address& queue);
@@ -174,11 +177,11 @@ struct operator_client::impl {
 
   /// The parts of all shards; that of a shard that does not have the limit is empty.
   template <class Of>
-  result<told_parts<client::limits_part>> ask_limit_parts(Of of);
+  result<client::told_parts<client::limits_part>> ask_limit_parts(shard_request what, Of of);
 
   /// The same for one limit, added up. Errors: `unknown_limit`.
   template <class Of>
-  result<limit_info> ask_limit(const limit_address& limit, Of of);
+  result<limit_info> ask_limit(shard_request what, const limit_address& limit, Of of);
 
   /// Adds to an explanation what the shard that owns the key of the limit knows of it, if that
   /// answers soon. @pre the reason is `limited`
@@ -198,27 +201,33 @@ struct operator_client::impl {
   node::connection_watch watch;
   caf::actor_system system;
   actors::inquiry_actor actor;
+  bool has_told_wait = false;
 };
 
 template <class T, class Ask>
-result<operator_client::impl::told_parts<T>>
-operator_client::impl::ask_shards(Ask ask_one, bool needs_first) {
-  told_parts<T> told;
+result<client::told_parts<T>>
+operator_client::impl::ask_shards(shard_request what, Ask ask_one) {
+  client::told_parts<T> told;
+  std::vector<shard_id> done;
   const auto shards = shard_count();
   auto most = options.timeout;
   for (std::uint16_t shard = 0; shard < shards; ++shard) {
     auto part = ask_one(shard, most);
+    const auto may_be_missing = shard > 0 || what == shard_request::read;
     if (part) {
       told.parts.push_back(std::move(*part));
-    } else if ((shard > 0 || !needs_first) && node::is_silence(part.error())) {
+      done.push_back(shard_id{shard});
+    } else if (may_be_missing && client::is_silence(part.error())) {
       if (told.missing.empty())
         told.silence = part.error();
       told.missing.push_back(shard_id{shard});
       // One that is away is seldom alone.
       most = std::min(most, node::next_silence);
+    } else if (what == shard_request::change) {
+      return node::not_changed(
+        part.error(), {std::move(done), {}, std::move(told.missing)}, shard, shards);
     } else {
-      const auto done = static_cast<std::uint16_t>(told.parts.size());
-      return done > 0 ? node::after_shards(part.error(), done, shards) : part.error();
+      return part.error();
     }
   }
   if (told.parts.empty() && !told.missing.empty())
@@ -251,6 +260,10 @@ result<T> operator_client::impl::ask_until(
   wish.failed = [slot](const error& reason) { slot->put(reason); };
   wish.repeatable = repeatable;
   caf::anon_send(actor, std::move(wish));
+  if (auto answer = slot->wait(std::min(end, client::deadline_after(node::quiet_wait))))
+    return std::move(*answer);
+  if (std::chrono::steady_clock::now() < end)
+    tell_wait();
   if (auto answer = slot->wait(end))
     return std::move(*answer);
   return give_up(slot, most);

@@ -11,34 +11,20 @@
 namespace codeq {
 
 template <class Of>
-result<operator_client::impl::told_parts<client::limits_part>>
-operator_client::impl::ask_limit_parts(Of of) {
-  return ask_shards<client::limits_part>([&](std::uint16_t shard, duration most) {
+result<client::told_parts<client::limits_part>>
+operator_client::impl::ask_limit_parts(shard_request what, Of of) {
+  return ask_shards<client::limits_part>(what, [&](std::uint16_t shard, duration most) {
     return client::or_absent(ask_for(most, of(shard), client::read_limits));
   });
 }
 
-namespace {
-
-/// Shards that did not answer may have what the others do not.
-result<limit_info> without(std::vector<shard_id> missing, result<limit_info> whole) {
-  if (!whole || missing.empty())
-    return whole;
-  whole->is_uniform = false;
-  if (whole->forecast)
-    whole->forecast->is_whole = false;
-  whole->missing = std::move(missing);
-  return whole;
-}
-
-} // namespace
-
 template <class Of>
-result<limit_info> operator_client::impl::ask_limit(const limit_address& limit, Of of) {
-  auto parts = ask_limit_parts(of);
+result<limit_info>
+operator_client::impl::ask_limit(shard_request what, const limit_address& limit, Of of) {
+  auto parts = ask_limit_parts(what, of);
   if (!parts)
     return parts.error();
-  return without(std::move(parts->missing), client::merge_limit(limit, parts->parts));
+  return client::without(parts->missing, client::merge_limit(limit, parts->parts));
 }
 
 result<client::limits_part> operator_client::impl::ask_owner(
@@ -94,7 +80,7 @@ void operator_client::impl::add_owned(queue_explanation& to) {
 result<limit_info>
 operator_client::set_limit(const limit_address& limit, const limit_definition& definition) {
   auto whole = node::new_operation();
-  return impl_->ask_limit(limit, [&](std::uint16_t shard) {
+  return impl_->ask_limit(impl::shard_request::change, limit, [&](std::uint16_t shard) {
     return client::ask_set_limit(shard, {limit, definition, false}, whole);
   });
 }
@@ -102,16 +88,19 @@ operator_client::set_limit(const limit_address& limit, const limit_definition& d
 result<limit_info>
 operator_client::preview_limit(const limit_address& limit, const limit_definition& definition) {
   client::limit_change change{limit, definition, true};
-  auto parts = impl_->ask_limit_parts(
-    [&](std::uint16_t shard) { return client::ask_set_limit(shard, change); });
+  auto parts =
+    impl_->ask_limit_parts(impl::shard_request::read_settings, [&](std::uint16_t shard) {
+      return client::ask_set_limit(shard, change);
+    });
   if (!parts)
     return parts.error();
-  return without(std::move(parts->missing), client::merge_preview(change, parts->parts));
+  return client::without(parts->missing, client::merge_preview(change, parts->parts));
 }
 
 result<limit_info> operator_client::show_limit(const limit_address& limit) {
-  return impl_->ask_limit(
-    limit, [&](std::uint16_t shard) { return client::ask_limit(shard, limit); });
+  return impl_->ask_limit(impl::shard_request::read_settings, limit, [&](std::uint16_t shard) {
+    return client::ask_limit(shard, limit);
+  });
 }
 
 result<limit_info> operator_client::delete_limit(const limit_address& limit) {
@@ -119,21 +108,22 @@ result<limit_info> operator_client::delete_limit(const limit_address& limit) {
   if (!before)
     return before.error();
   auto whole = node::new_operation();
-  auto deleted = impl_->ask_limit(
-    limit, [&](std::uint16_t shard) { return client::ask_delete_limit(shard, limit, whole); });
+  auto deleted =
+    impl_->ask_limit(impl::shard_request::change, limit, [&](std::uint16_t shard) {
+      return client::ask_delete_limit(shard, limit, whole);
+    });
   if (deleted)
     client::count_before(*deleted, *before);
   return deleted;
 }
 
-result<std::vector<limit_info>> operator_client::list_limits(const std::string& tenant) {
-  auto parts = impl_->ask_limit_parts(
-    [&](std::uint16_t shard) { return client::ask_limits(shard, tenant); });
+result<limit_list> operator_client::list_limits(const std::string& tenant) {
+  auto parts = impl_->ask_limit_parts(impl::shard_request::read, [&](std::uint16_t shard) {
+    return client::ask_limits(shard, tenant);
+  });
   if (!parts)
     return parts.error();
-  if (!parts->missing.empty())
-    return parts->silence;
-  return client::merge_limits(tenant, parts->parts);
+  return client::merge_limits(tenant, *parts);
 }
 
 result<limit_keys_page>
@@ -141,15 +131,18 @@ operator_client::limit_keys(const limit_address& limit, const limit_keys_request
   if (page.limit < 1 || page.limit > limits::limits_page_max)
     return node::out_of_range("limit", page.limit, 1, limits::limits_page_max);
   // A shard without the limit has no keys, and a limit that no shard has is an error.
-  if (auto known = show_limit(limit); !known)
-    return known.error();
-  auto parts = impl_->ask_limit_parts(
-    [&](std::uint16_t shard) { return client::ask_limit_keys(shard, limit, page); });
+  auto known = impl_->ask_limit_parts(impl::shard_request::read, [&](std::uint16_t shard) {
+    return client::ask_limit(shard, limit);
+  });
+  auto exists = known ? client::check_exists(limit, *known) : result<void>(known.error());
+  if (!exists)
+    return exists.error();
+  auto parts = impl_->ask_limit_parts(impl::shard_request::read, [&](std::uint16_t shard) {
+    return client::ask_limit_keys(shard, limit, page);
+  });
   if (!parts)
     return parts.error();
-  if (!parts->missing.empty())
-    return parts->silence;
-  return client::merge_limit_keys(limit, std::move(parts->parts), page.limit);
+  return client::merge_limit_keys(limit, std::move(*parts), page.limit);
 }
 
 result<limit_key_info> operator_client::close_limit_key(

@@ -11,11 +11,15 @@
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
 
+#include <string>
 #include <utility>
 
 namespace codeq::storage {
 
 namespace {
+
+/// Begins a note about what every kill or power cut leaves behind.
+constexpr auto after_crash = "normal after a crash: ";
 
 /// Suppresses RocksDB's info log, which would be a file in the directory.
 class silent_logger final : public rocksdb::Logger {
@@ -72,15 +76,18 @@ look_at_ends(const std::filesystem::path& directory, durability mode, store_insp
   if (end == log_end::damaged && mode == durability::sync)
     seen.findings.push_back("the newest log is damaged before its end");
   else if (end != log_end::intact)
-    seen.notes.push_back("the newest log ends in a write that was not finished");
+    seen.notes.push_back(
+      std::string(after_crash) + "the newest log ends in a write that was not finished");
   return {};
 }
 
 void compare_positions(
   const std::filesystem::path& directory, std::uint64_t recovered, store_inspection& seen) {
   auto loss = describe_loss(position_hint::look(directory), recovered);
-  if (!loss.text.empty())
-    (loss.is_certain ? seen.findings : seen.notes).push_back(loss.text);
+  if (loss.is_certain)
+    seen.findings.push_back(loss.text);
+  else if (!loss.text.empty())
+    seen.notes.push_back(after_crash + loss.text);
 }
 
 rocksdb::Options reading_options(const std::filesystem::path& directory, replay_filter* filter) {
