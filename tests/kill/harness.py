@@ -213,13 +213,17 @@ class Harness:
         self.random.shuffle(waiting)
         over = time.monotonic() + seconds
         while time.monotonic() < over:
-            self.pause(0.1, 1)
+            self.rest()
             fault = waiting.pop() if waiting else self.random.choices(faults, weights)[0]
             name, begin = fault.__name__.replace("_", " "), time.monotonic_ns()
             self.count(name)
             fault(self)
             self.restart_crashed()
             self.faults.append((name, begin, time.monotonic_ns()))
+
+    def rest(self):
+        """The time between two faults."""
+        self.pause(0.1, 1)
 
     def restart_crashed(self):
         """Restarts workers that were killed by a task. The coordinator is only killed by this
