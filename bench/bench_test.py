@@ -65,7 +65,9 @@ class Measurements(unittest.TestCase):
         figures = measure("cycle", "--coordinators", "2", "--replicas", "2", "--tasks", "3000")
         self.assertEqual(figures["completed"], 3000)
         self.assertEqual((figures["coordinators"], figures["replicas"]), (2, 2))
-        self.assertGreater(figures["cpu_us_per_task"], 0)
+        parts = (figures["coordinator_us_per_task"], figures["worker_us_per_task"])
+        self.assertGreater(min(parts), 0)
+        self.assertLess(sum(parts), figures["cpu_us_per_task"])
 
     def test_failover_serves_all_shards_again(self):
         figures = measure("failover", "--kills", "2", "--rate", "500", "--shards", "4")

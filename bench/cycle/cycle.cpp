@@ -169,18 +169,31 @@ nanoseconds own_cpu() {
   return of(used.ru_utime) + of(used.ru_stime);
 }
 
-/// CPU time of every process, including this one with the producers.
-result<nanoseconds> total_cpu(cluster& running) {
+/// CPU time of every process; that of this one is the producers'.
+struct used_cpu {
+  nanoseconds coordinators{0};
+  nanoseconds workers{0};
+  nanoseconds producers = own_cpu();
+
+  [[nodiscard]] nanoseconds total() const { return coordinators + workers + producers; }
+};
+
+result<used_cpu> read_cpu(const cycle_options& options, cluster& running) {
   if (auto fine = running.check_running(); !fine)
     return fine.error();
-  auto sum = own_cpu();
-  for (const auto& process : running.processes()) {
-    auto used = process.cpu_time();
+  used_cpu sum;
+  const auto& processes = running.processes();
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    auto used = processes[i].cpu_time();
     if (!used)
       return used.error();
-    sum += *used;
+    (i < options.cluster.coordinators ? sum.coordinators : sum.workers) += *used;
   }
   return sum;
+}
+
+double seconds_of(nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
 }
 
 /// Memory of all coordinators, in bytes.
@@ -223,8 +236,11 @@ std::string to_json(const cycle_options& o, const cycle_figures& f) {
        << R"(,"tasks_per_s":)" << f.tasks_per_s()
        << R"(,"enqueued_per_s":)" << tasks / f.enqueue_seconds << R"(,"completed":)" << f.completed
        << R"(,"verified":)" << f.verified << R"(,"seconds":)" << f.seconds
-       << R"(,"cpu_us_per_task":)" << f.cpu_seconds * 1e6 / tasks << R"(,"record_ops_per_task":)"
-       << static_cast<double>(f.record_ops) / tasks << R"(,"log_bytes_per_task":)"
+       << R"(,"cpu_us_per_task":)" << f.cpu_seconds * 1e6 / tasks
+       << R"(,"coordinator_us_per_task":)" << f.coordinator_cpu_seconds * 1e6 / tasks
+       << R"(,"worker_us_per_task":)" << f.worker_cpu_seconds * 1e6 / tasks
+       << R"(,"record_ops_per_task":)" << static_cast<double>(f.record_ops) / tasks
+       << R"(,"log_bytes_per_task":)"
        << static_cast<double>(f.log_bytes) / tasks << R"(,"table_bytes_per_task":)"
        << static_cast<double>(f.table_bytes) / tasks << R"(,"rss_coordinator_mib":)"
        << (f.resident_bytes >> 20) << '}';
@@ -254,7 +270,7 @@ result<cycle_figures> run_measured(
   const producers& to,
   operator_client& client,
   progress& told) {
-  auto cpu_before = total_cpu(running);
+  auto cpu_before = read_cpu(options, running);
   auto start = steady::now();
   std::vector<std::thread> threads;
   auto share = (options.tasks + to.size() - 1) / to.size();
@@ -274,10 +290,12 @@ result<cycle_figures> run_measured(
   f.tasks = options.tasks;
   f.seconds = std::chrono::duration<double>(steady::now() - start).count();
   f.enqueue_seconds = std::chrono::duration<double>(told.last_accepted() - start).count();
-  auto cpu_after = total_cpu(running);
+  auto cpu_after = read_cpu(options, running);
   if (!cpu_before || !cpu_after)
     return cpu_before ? cpu_after.error() : cpu_before.error();
-  f.cpu_seconds = std::chrono::duration<double>(*cpu_after - *cpu_before).count();
+  f.cpu_seconds = seconds_of(cpu_after->total() - cpu_before->total());
+  f.coordinator_cpu_seconds = seconds_of(cpu_after->coordinators - cpu_before->coordinators);
+  f.worker_cpu_seconds = seconds_of(cpu_after->workers - cpu_before->workers);
   return f;
 }
 

@@ -38,6 +38,9 @@ struct cycle_figures {
   double enqueue_seconds = 0;
   /// CPU time of all processes, including the producers'.
   double cpu_seconds = 0;
+  /// Of these, those of the coordinators and of the workers.
+  double coordinator_cpu_seconds = 0;
+  double worker_cpu_seconds = 0;
   /// Number of keys that the store wrote; bytes of its log and of its tables.
   std::int64_t record_ops = 0;
   std::int64_t log_bytes = 0;
