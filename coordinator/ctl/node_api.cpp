@@ -124,7 +124,7 @@ error refused_change(error reason) {
   if (base::is_refused_with(reason, base::inspectors_only_words))
     reason.context = "this takes an admin's token";
   if (is_retryable(reason.code))
-    reason.context += "; nothing was changed";
+    reason.context += base::nothing_changed;
   return reason;
 }
 

@@ -113,6 +113,20 @@ class ClusterPage(dashboard.DashboardTest):
         self.many.start_node("c1")
         self.many.await_in_sync()
 
+    def test_page_says_how_many_shards_did_not_answer(self):
+        said = "that did not answer"
+        self.show("tasks")
+        self.assertNotIn(said, self.browser.text())
+        self.may_lose_connection = True
+        for name in ("c1", "c2"):
+            self.many.nodes[name].kill()
+        self.browser.wait_text(said, 30)
+        self.shoot("cluster-shards-missing")
+        for name in ("c1", "c2"):
+            self.many.start_node(name)
+        self.many.await_in_sync()
+        self.browser.wait_gone(said)
+
     def test_operation_says_who_runs_it_and_that_it_covers_all(self):
         for number in range(12):
             self.enqueue("bills", key=f"k{number}", delaySeconds=3600, allowPromotion=True)

@@ -39,6 +39,9 @@ namespace codeq::base {
   return text;
 }
 
+/// Ends the error of a change that failed before it had any effect.
+inline constexpr std::string_view nothing_changed = "; nothing was changed";
+
 // Words by which clients recognize a refusal, to add which option or field helps. Nodes of other
 // versions write and read them, so they never change.
 

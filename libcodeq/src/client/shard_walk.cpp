@@ -153,15 +153,24 @@ bool is_outcome_known(const error& reason) {
   return reason.code != errc::timeout && reason.context.find(unknown_outcome) == std::string::npos;
 }
 
-error before_change(error reason) {
+namespace {
+
+error unchanged(error reason) {
   if (is_retryable(reason.code))
-    reason.context += "; nothing was changed";
+    reason.context += base::nothing_changed;
   return reason;
+}
+
+} // namespace
+
+error before_change(error reason) {
+  reason.context.resize(std::min(reason.context.find(sent_unanswered), reason.context.size()));
+  return unchanged(std::move(reason));
 }
 
 error after_change(error reason, const change_places& places) {
   if (places.done.empty())
-    return places.silent.empty() ? before_change(std::move(reason)) : reason;
+    return places.silent.empty() ? unchanged(std::move(reason)) : reason;
   reason.context += "; the change is made on " + base::shards_text(places.done);
   if (!places.undone.empty())
     reason.context += ", not on " + base::shards_text(places.undone);

@@ -71,11 +71,14 @@ without_silent(std::vector<result<T>> all, first_shard first = first_shard::opti
 /// In the error of a request that may have been executed.
 inline constexpr std::string_view unknown_outcome = "took effect is unknown";
 
+/// Begins the part of an error which says so of a request that was sent and not answered.
+inline constexpr std::string_view sent_unanswered = "; the request had been sent, and whether it ";
+
 /// True unless a request may have been executed although it failed.
 [[nodiscard]] bool is_outcome_known(const error& reason);
 
-/// The error of a request that precedes a change: when it is worth a retry, it says that nothing
-/// was changed.
+/// The error of a request that precedes a change, and has no effect itself: when it is worth a
+/// retry, it says that nothing was changed.
 [[nodiscard]] error before_change(error reason);
 
 /// Where a change of settings has been made.

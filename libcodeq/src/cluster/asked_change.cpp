@@ -58,8 +58,8 @@ bool is_named(const catalogue& known, const std::string& node) {
             });
 }
 
-/// An undrain that is given again after it took a node out of the cluster ends like this, too, so
-/// the words say what is so.
+/// An undrain that takes a node out of the cluster ends here when it is given again, so the text
+/// says that there is nothing to undrain.
 error unknown_node(const cluster_change& what) {
   using kind = cluster_change::kind;
   const auto so = what.what == kind::undrain ? ", so there is nothing to undrain"

@@ -65,8 +65,7 @@ class SettingsOfACluster(coordinators.CoordinatorsTest):
         self.assertIn("No answer from shard", told.stdout.decode())
         self.assertRegex(told.stderr.decode(),
                          rf"^codeqctl: waiting for up to 5s: shard {away[0]} is served by "
-                         r"coordinator c\d at .*, which cannot be reached from here at present
-$")
+                         r"coordinator c\d at .*, which cannot be reached from here at present\n$")
 
         for name in set(self.cluster.hosts) - {kept}:
             self.cluster.start_node(name)

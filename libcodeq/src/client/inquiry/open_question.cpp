@@ -64,7 +64,7 @@ std::optional<error> open_question::give_up(duration waited) {
   }
   auto why = port_.unreached(*shard);
   if (unrefused_ > 0)
-    why.context += "; the request had been sent, and whether it " + std::string(unknown_outcome);
+    why.context += std::string(sent_unanswered) + std::string(unknown_outcome);
   return why;
 }
 

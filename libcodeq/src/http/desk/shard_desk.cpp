@@ -5,6 +5,7 @@
 
 #include "base/random.hpp"
 #include "base/tuning.hpp"
+#include "client/shard_walk.hpp"
 #include "coordinator/actors/gather_stats.hpp"
 #include "coordinator/session/stats_sum.hpp"
 #include "encoding/shared_structs.hpp"
@@ -15,6 +16,7 @@
 #include "protocol/shared_data.hpp"
 
 #include <algorithm>
+#include <string>
 #include <type_traits>
 
 namespace codeq::http {
@@ -430,8 +432,13 @@ void shard_desk::misbehaved(const error& reason) {
 }
 
 void shard_desk::fail_questions(const error& reason) {
-  for (auto& [number, open] : std::exchange(questions_, {}))
-    open.failed(reason);
+  for (auto& [number, open] : std::exchange(questions_, {})) {
+    auto why = reason;
+    // Without other coordinators a question is sent as soon as it is asked.
+    if (open.origin && (!far_ || open.unrefused > 0))
+      why.context += "; whether the request " + std::string(client::unknown_outcome);
+    open.failed(why);
+  }
   leases_.fail_all(reason);
 }
 

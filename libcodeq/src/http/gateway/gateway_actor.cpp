@@ -2,6 +2,7 @@
 #include "http/gateway/gateway_actor.hpp"
 
 #include "base/wall_clock.hpp"
+#include "client/shard_walk.hpp"
 #include "coordinator/actors/ask_cluster.hpp"
 #include "http/server/gateway_limits.hpp"
 #include "http/server/replies.hpp"
@@ -9,6 +10,7 @@
 #include <caf/actor_cast.hpp>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace codeq::http {
@@ -133,7 +135,9 @@ void gateway_state::check_deadline(const exchange_ptr& call) {
       give_up();
   if (!call->is_answered)
     call->answer(refusal_of(
-      {errc::timeout, "the request was not answered in time; whether it took effect is unknown"}));
+      {errc::timeout,
+       "the request was not answered in time; whether it "
+         + std::string(client::unknown_outcome)}));
 }
 
 void gateway_state::end_expired(const exchange_ptr& call) {

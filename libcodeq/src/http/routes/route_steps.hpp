@@ -139,10 +139,10 @@ template <class T>
 [[nodiscard]] error error_of_change(const std::vector<result<T>>& parts) {
   client::change_places places;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    auto& as_told = parts[i]                                             ? places.done
-                    : client::is_outcome_known(parts[i].error()) ? places.undone
-                                                                         : places.silent;
-    as_told.push_back(shard_id{static_cast<std::uint16_t>(i)});
+    auto& place = parts[i]                                     ? places.done
+                  : client::is_outcome_known(parts[i].error()) ? places.undone
+                                                               : places.silent;
+    place.push_back(shard_id{static_cast<std::uint16_t>(i)});
   }
   const auto failed =
     std::find_if(parts.begin(), parts.end(), [](const auto& one) { return !one; });

@@ -5,6 +5,7 @@
 #include "http/routes/route_steps.hpp"
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -125,6 +126,20 @@ void show_limit(gateway_context& context, const exchange_ptr& call) {
   read_limit_parts(context, call, question_of, answer, client::first_shard::required);
 }
 
+/// Answers with what the change would do; nothing is changed.
+void preview_limit(
+  gateway_context& context, const exchange_ptr& call, const client::limit_change& change) {
+  auto question_of = [change](std::uint16_t shard) { return client::ask_set_limit(shard, change); };
+  auto answer = [call, change](const result<told_limits>& told) {
+    auto whole = told ? client::merge_preview(change, told->parts) : told.error();
+    answer_limit(
+      call, told ? client::without(told->missing, std::move(whole)) : std::move(whole));
+  };
+  read_from_shards<client::limits_part>(
+    context, call, ask_with(context, question_of, origin_of(context, *call)), answer,
+    client::first_shard::required);
+}
+
 void set_limit(gateway_context& context, const exchange_ptr& call) {
   auto limit = limit_meant(call);
   if (!limit)
@@ -134,10 +149,11 @@ void set_limit(gateway_context& context, const exchange_ptr& call) {
     return refuse_limit(call, definition.error());
   bool is_dry = call->fields->query.flag("dryRun").value_or(false);
   client::limit_change change{*limit, *definition, is_dry};
+  if (is_dry)
+    return preview_limit(context, call, change);
   auto question_of = [change](std::uint16_t shard) { return client::ask_set_limit(shard, change); };
   auto merge = [change](const limit_parts& parts) {
-    return change.is_dry_run ? client::merge_preview(change, parts)
-                             : client::merge_limit(change.limit, parts);
+    return client::merge_limit(change.limit, parts);
   };
   change_limit_parts(context, question_of, answer_merged(call, merge), origin_of(context, *call));
 }
@@ -225,8 +241,21 @@ void list_keys(gateway_context& context, const exchange_ptr& call) {
     });
 }
 
+/// Passes on what a shard tells, or `timeout` when it has told nothing for `most`.
+shard_desk::then<client::limits_part> within(
+  gateway_context& context, duration most, const shard_desk::then<client::limits_part>& take) {
+  auto is_over = std::make_shared<bool>(false);
+  auto once = [is_over, take](result<client::limits_part> part) {
+    if (!std::exchange(*is_over, true))
+      take(std::move(part));
+  };
+  context.desk.after(most, [once] { once(error{errc::timeout, "the shard has told nothing"}); });
+  return once;
+}
+
 /// Adds the tasks of the other shards that wait for the key to what its owner, `owner`, has
-/// answered, and answers with the key. A shard that does not answer is named.
+/// answered, and answers with the key. A shard that does not answer soon is named: the change is
+/// made, so that it must not take the time of its answer.
 void answer_with_waiting(
   gateway_context& context,
   const exchange_ptr& call,
@@ -234,14 +263,16 @@ void answer_with_waiting(
   std::uint16_t owner,
   const limit_key_info& owned) {
   using told = shard_desk::then<client::limits_part>;
+  constexpr duration wait_max{500};
   auto ask = [&context, limit, owner, key = owned.key](std::uint16_t shard, const told& take) {
     if (shard == owner)
       return take(client::limits_part{});
+    auto once = within(context, wait_max, take);
     context.desk.ask<client::limits_part>(
       shard,
       client::ask_limit_key(shard, limit, key),
       &client::read_limits,
-      [take](result<client::limits_part> part) { take(client::or_absent(std::move(part))); });
+      [once](result<client::limits_part> part) { once(client::or_absent(std::move(part))); });
   };
   auto finish = [&context, call, owned](const std::vector<result<client::limits_part>>& parts) {
     auto whole = owned;

@@ -208,7 +208,7 @@ template <class T, class Ask>
 result<client::told_parts<T>>
 operator_client::impl::ask_shards(shard_request what, Ask ask_one) {
   client::told_parts<T> told;
-  std::vector<shard_id> done;
+  client::change_places places;
   const auto shards = shard_count();
   auto most = options.timeout;
   for (std::uint16_t shard = 0; shard < shards; ++shard) {
@@ -216,16 +216,17 @@ operator_client::impl::ask_shards(shard_request what, Ask ask_one) {
     const auto may_be_missing = shard > 0 || what == shard_request::read;
     if (part) {
       told.parts.push_back(std::move(*part));
-      done.push_back(shard_id{shard});
+      places.done.push_back(shard_id{shard});
     } else if (may_be_missing && client::is_silence(part.error())) {
       if (told.missing.empty())
         told.silence = part.error();
       told.missing.push_back(shard_id{shard});
+      auto& place = client::is_outcome_known(part.error()) ? places.undone : places.silent;
+      place.push_back(shard_id{shard});
       // One that is away is seldom alone.
       most = std::min(most, node::next_silence);
     } else if (what == shard_request::change) {
-      return node::not_changed(
-        part.error(), {std::move(done), {}, std::move(told.missing)}, shard, shards);
+      return node::not_changed(part.error(), std::move(places), shard, shards);
     } else {
       return part.error();
     }

@@ -66,8 +66,17 @@ async function send(method, path, {query, body, signal} = {}) {
   return answer;
 }
 
+/** The number of shards whose part the last answer of a path lacked. */
+const lacking = new Map();
+
+/** The number of shards that did not answer all requests since `forgetMissing`. */
+export const missingShards = () => Math.max(0, ...lacking.values());
+export const forgetMissing = () => lacking.clear();
+
 export async function get(path, query, signal) {
-  return (await send("GET", path, {query, signal})).json();
+  const answer = await send("GET", path, {query, signal});
+  lacking.set(path, Number(answer.headers.get("Codeq-Missing-Shards") ?? 0));
+  return answer.json();
 }
 
 export async function getText(path) { return (await send("GET", path)).text(); }

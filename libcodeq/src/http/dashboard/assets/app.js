@@ -1,7 +1,9 @@
 // The shell: who calls, which page is open, and how it is drawn again.
-import {me, may, signIn, signOut, token, whenSignedOut} from "./api.js";
+import {
+  forgetMissing, may, me, missingShards, signIn, signOut, token, whenSignedOut
+} from "./api.js";
 import {h, morph} from "./dom.js";
-import {duration, relative} from "./format.js";
+import {duration, plural, relative} from "./format.js";
 import {live, setTopics, startLive, stopLive, whenChanged} from "./live.js";
 import {button, failure, icon} from "./parts.js";
 import {auditPage} from "./page-audit.js";
@@ -113,6 +115,7 @@ function openPage() {
   }
   current?.view?.close?.();
   isMenuOpen = false;
+  forgetMissing();
   current = {page, subject: address.subject, view: null};
   if (page) {
     const open = address.subject !== null && page.one ? page.one : page.open;
@@ -137,12 +140,18 @@ function toMain(event) {
   document.getElementById("main").focus();
 }
 
+function lackingNotice() {
+  const shards = missingShards();
+  return shards > 0 && h("p", {class: "notice is-warn"},
+    `Without what ${plural(shards, "shard")} would tell that did not answer.`);
+}
+
 function content() {
   if (!current?.page)
     return failure(new Error("This address leads to no page that your token may see."));
   try {
     return h("div", {class: "page", "data-key": `${current.page.name} ${current.subject ?? ""}`},
-      current.view.render());
+      lackingNotice(), current.view.render());
   } catch (error) {
     console.error(error);
     return failure(error);
