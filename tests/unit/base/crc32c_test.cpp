@@ -22,5 +22,13 @@ TEST(Crc32c, OfPartsIsThatOfTheWhole) {
     EXPECT_EQ(crc32c(text.substr(i), crc32c(text.substr(0, i))), crc32c(text)) << i;
 }
 
+TEST(Crc32c, OfTheInstructionIsThatOfTheTables) {
+  std::string bytes;
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(crc32c(bytes, 7), crc32c_by_tables(bytes, 7)) << bytes.size();
+    bytes.push_back(static_cast<char>(31 * i));
+  }
+}
+
 } // namespace
 } // namespace codeq::base

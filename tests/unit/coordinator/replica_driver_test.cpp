@@ -84,7 +84,7 @@ public:
     });
   }
 
-  void spool(const replication::entry&) override {}
+  void spool(const replication::entry&) override { ++spooled; }
   void read_spool(replica_id, replication::position) override {}
   void keep_spool(std::optional<std::uint64_t> from) override { kept_from = from; }
   void open_copy(const replication::copy_id&) override {}
@@ -117,6 +117,8 @@ private:
 public:
   replica_driver driver;
   driven_replica* other = nullptr;
+  /// Number of deltas that its spool was given.
+  std::size_t spooled = 0;
   /// The number from which on its spool keeps deltas.
   std::optional<std::uint64_t> kept_from;
   /// The messages about copies that it sent.
@@ -279,6 +281,25 @@ TEST_F(DrivenReplicas, SpoolKeepsNothingForAReplicaThatReadsFromMemory) {
 
   EXPECT_EQ(tail.how, replication::log_tail::state::held);
   EXPECT_FALSE(first_->kept_from);
+}
+
+TEST_F(DrivenReplicas, SpoolIsGivenNothingWhileNoOtherReplicaIsThere) {
+  driven_world world;
+  world.value = {1, 1, id_first, {id_first}, {id_first}};
+  driven_replica lone(world, id_first);
+  for (const auto end = world.now + 4s; world.now < end; world.now += 25ms) {
+    lone.driver.tick(world.now);
+    for (; !world.steps.empty(); world.steps.pop_front())
+      world.steps.front()();
+  }
+
+  ASSERT_TRUE(lone.driver.replica().is_serving());
+  EXPECT_FALSE(lone.turns.empty());
+  EXPECT_EQ(lone.spooled, 0u);
+
+  propose_snapshot(9);
+  EXPECT_GT(first_->spooled, 0u);
+  EXPECT_GT(second_->spooled, 0u);
 }
 
 TEST_F(DrivenReplicas, SpoolKeepsNothingForAMember) {

@@ -198,7 +198,9 @@ void replica_driver::write(const entry& what) {
     written_turns_.push_back({what.at, proposed_.front()});
     proposed_.pop_front();
   }
-  host_.spool(kept);
+  // A new replica begins with a copy, so that none needs what was written before it was there.
+  if (replica_.value().replicas.size() > 1)
+    host_.spool(kept);
   ring_.push(std::move(kept));
   submit({.what = submitted::kind::delta, .at = what.at}, std::move(turn));
 }
