@@ -295,7 +295,7 @@ class Named(unittest.TestCase):
                     lines += block.text.replace("\\\n", " ").splitlines()
             spans += [line for line in lines if re.search(r"codeq-?[a-z]+ ", line)]
             for span in spans:
-                if re.match(r"(cmake|curl|ninja|openssl|python3|systemctl|bench/)", span):
+                if re.match(r"(cmake|curl|etcdctl|ninja|openssl|python3|systemctl|bench/)", span):
                     continue
                 for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", span):
                     self.assertIn(option, known, f"{guide}: {span}")
