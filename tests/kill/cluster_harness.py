@@ -349,7 +349,8 @@ def main():
     parser.add_argument("--seed", type=int, default=None, help="of the faults")
     parser.add_argument("--copies", type=int, choices=(2, 3), default=None,
                         help="of each shard [default: by the seed]")
-    parser.add_argument("--keep", metavar="DIR", help="copy all logs there")
+    parser.add_argument(
+        "--keep", metavar="DIR", help="copy all logs there, and write the times of the faults")
     options = parser.parse_args()
     links = network.enter([*NODES, *MEMBERS])
     seed = options.seed if options.seed is not None else random.randrange(1 << 31)
@@ -360,7 +361,10 @@ def main():
         wrong = run.run(options.seconds or options.minutes * 60)
     finally:
         if options.keep:
-            shutil.copytree(run.folder, pathlib.Path(options.keep) / "history")
+            kept = pathlib.Path(options.keep)
+            shutil.copytree(run.folder, kept / "history")
+            (kept / "faults.txt").write_text(
+                "".join(f"{begin} {end} {name}\n" for name, begin, end in run.faults))
             for log in run.rig.directory.glob("*.log"):
                 shutil.copy(log, options.keep)
         run.close()
