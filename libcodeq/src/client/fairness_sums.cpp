@@ -3,7 +3,7 @@
 
 #include "codeq/limits.hpp"
 
-#include "core/flow/fair_wait.hpp"
+#include "core/flow/fair_order.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/queue_fairness.hpp"
 
-#include "core/flow/fair_wait.hpp"
 #include "core/state/shard_state.hpp"
 #include "core/state/task_limits.hpp"
 

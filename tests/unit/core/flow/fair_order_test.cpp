@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/flow/fair_order.hpp"
-#include "core/flow/fair_wait.hpp"
 #include "support/seed.hpp"
 
 #include <gtest/gtest.h>
