@@ -198,8 +198,13 @@ int show_answer(const context& with, const answer<T>& got) {
 
 int set_limit(const context& with, const limit_options& given) {
   const auto got = with.api.set_limit(given.name, given.definition(), given.is_dry_run);
-  const auto status = show_answer(with, got);
-  return status == exit_partial && !given.is_dry_run ? exit_failed : status;
+  if (given.is_dry_run)
+    return show_answer(with, got);
+  return show_change(
+    with,
+    got,
+    [](const limit_info& told) { return to_json(told); },
+    [](const limit_info& told) { return to_text(told); });
 }
 
 int delete_limit(const context& with, const named_limit& given) {

@@ -219,8 +219,7 @@ void shard_desk::wait_for_shard(std::uint64_t number) {
       return;
     auto why = far_->unreached(shard_id{waiting->second.shard});
     if (waiting->second.origin && waiting->second.unrefused > 0)
-      why.context += "; the request had been sent, and whether it "
-                     + std::string(client::unknown_outcome);
+      why.context += std::string(client::sent_unanswered) + std::string(client::unknown_outcome);
     fail_question(number, why);
   });
 }

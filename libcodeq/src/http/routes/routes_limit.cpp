@@ -111,6 +111,16 @@ shard_desk::then<limit_parts> answer_merged(
   };
 }
 
+/// The same for the shards that answered; the limit names the others.
+shard_desk::then<told_limits> answer_told(
+  const exchange_ptr& call, const std::function<result<limit_info>(const limit_parts&)>& merge) {
+  return [call, merge](const result<told_limits>& told) {
+    answer_limit(
+      call,
+      told ? client::without(told->missing, merge(told->parts)) : result<limit_info>(told.error()));
+  };
+}
+
 void show_limit(gateway_context& context, const exchange_ptr& call) {
   auto limit = limit_meant(call);
   if (!limit)
@@ -118,25 +128,23 @@ void show_limit(gateway_context& context, const exchange_ptr& call) {
   auto question_of = [limit = *limit](std::uint16_t shard) {
     return client::ask_limit(shard, limit);
   };
-  auto answer = [call, limit = *limit](const result<told_limits>& told) {
-    auto whole = told ? client::merge_limit(limit, told->parts) : told.error();
-    answer_limit(
-      call, told ? client::without(told->missing, std::move(whole)) : std::move(whole));
+  auto merge = [limit = *limit](const limit_parts& parts) {
+    return client::merge_limit(limit, parts);
   };
-  read_limit_parts(context, call, question_of, answer, client::first_shard::required);
+  read_limit_parts(
+    context, call, question_of, answer_told(call, merge), client::first_shard::required);
 }
 
 /// Answers with what the change would do; nothing is changed.
 void preview_limit(
   gateway_context& context, const exchange_ptr& call, const client::limit_change& change) {
   auto question_of = [change](std::uint16_t shard) { return client::ask_set_limit(shard, change); };
-  auto answer = [call, change](const result<told_limits>& told) {
-    auto whole = told ? client::merge_preview(change, told->parts) : told.error();
-    answer_limit(
-      call, told ? client::without(told->missing, std::move(whole)) : std::move(whole));
-  };
+  auto merge = [change](const limit_parts& parts) { return client::merge_preview(change, parts); };
   read_from_shards<client::limits_part>(
-    context, call, ask_with(context, question_of, origin_of(context, *call)), answer,
+    context,
+    call,
+    ask_with(context, question_of, origin_of(context, *call)),
+    answer_told(call, merge),
     client::first_shard::required);
 }
 

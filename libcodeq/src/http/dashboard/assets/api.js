@@ -69,7 +69,7 @@ async function send(method, path, {query, body, signal} = {}) {
 /** The number of shards whose part the last answer of a path lacked. */
 const lacking = new Map();
 
-/** The number of shards that did not answer all requests since `forgetMissing`. */
+/** The most shards that the last answer of a path lacked, since `forgetMissing`. */
 export const missingShards = () => Math.max(0, ...lacking.values());
 export const forgetMissing = () => lacking.clear();
 

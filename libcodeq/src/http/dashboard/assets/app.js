@@ -143,7 +143,7 @@ function toMain(event) {
 function lackingNotice() {
   const shards = missingShards();
   return shards > 0 && h("p", {class: "notice is-warn"},
-    `Without what ${plural(shards, "shard")} would tell that did not answer.`);
+    `${plural(shards, "shard")} did not answer, so what they know is not shown.`);
 }
 
 function content() {
