@@ -38,7 +38,7 @@ struct cycle_figures {
   double enqueue_seconds = 0;
   /// CPU time of all processes, including the producers'.
   double cpu_seconds = 0;
-  /// Of these, those of the coordinators and of the workers.
+  /// The part of it that coordinators used, and the part that workers used.
   double coordinator_cpu_seconds = 0;
   double worker_cpu_seconds = 0;
   /// Number of keys that the store wrote; bytes of its log and of its tables.

@@ -160,7 +160,7 @@ protected:
   channel<result<enqueued_task>> answers;
   std::unique_ptr<producer> client;
   std::unique_ptr<operator_client> ctl;
-  /// What `ctl` has waited for.
+  /// The reasons for which `ctl` has waited.
   std::vector<std::string> waits;
 
 private:

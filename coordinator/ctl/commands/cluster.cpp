@@ -171,8 +171,8 @@ std::string to_text(const cluster_status& status) {
          + format_table(nodes) + "\n" + format_table(shards);
 }
 
-/// What the answer of a node port or of a gateway tells; none when it is an error, or has another
-/// form.
+/// The state of the cluster in an answer of a node port or of a gateway; none when the answer is an
+/// error, or has another form.
 std::optional<cluster_status> status_in(const answer<cluster_status>& got) {
   if (!got)
     return std::nullopt;

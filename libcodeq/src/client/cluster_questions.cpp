@@ -67,7 +67,7 @@ void add(cluster_status& to, cluster_status part) {
       // Coordinators of older versions do not tell it.
       const auto refuses_tasks = known.refuses_tasks || told.refuses_tasks;
       auto unreached = std::move(known.has_answered ? known.unreached : told.unreached);
-      // Of a node that is missing, only some coordinators may have learnt the address.
+      // Only some coordinators may know the address of a node that is missing.
       if (!known.is_present && (told.is_present || known.address.empty()))
         known = std::move(told);
       known.has_answered = has_answered;

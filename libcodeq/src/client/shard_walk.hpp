@@ -29,7 +29,7 @@ namespace codeq::client {
   const std::vector<queue_part>& parts,
   std::vector<shard_id> missing = {});
 
-/// What the shards answered, in their order.
+/// The answers of the shards, in their order.
 template <class T>
 struct told_parts {
   std::vector<T> parts{};

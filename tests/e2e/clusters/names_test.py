@@ -70,7 +70,7 @@ class Names(coordinators.CoordinatorsTest):
         said = self.start_by_mistake(self.cluster.path("alone"), address, "c2")
         self.assertIn("has 12 shards, but cluster test, which exists already in etcd, has 6", said)
 
-        # One that is in the cluster already starts in spite of the option.
+        # A coordinator that has joined before starts in spite of the option.
         founder.terminate(20)
         self.cluster.replicas = 3
         again = self.cluster.start_node("c0")

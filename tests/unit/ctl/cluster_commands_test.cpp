@@ -140,7 +140,7 @@ TEST(ClusterCommands, NodeThatServesNothingIsNotCalledSilent) {
   EXPECT_NE(line_of("serves").find("  does not answer  "), text.npos) << text;
 }
 
-/// What a gateway says of a cluster whose node c2 is missing, as `http_api` passes it on.
+/// A gateway's answer about a cluster whose node c2 is missing, as `http_api` passes it on.
 std::string answer_of_a_gateway() {
   return as_printed(
     R"({"cluster":"jobs","node":"c1","copies":2,"minInSync":1,"nodes":[)"

@@ -39,7 +39,7 @@ public:
   std::vector<shard_id> silent;
   std::optional<ctl::drained_worker> drained;
   std::optional<cluster_status> found_cluster;
-  /// What a gateway answers about the cluster.
+  /// A gateway's answer about the cluster.
   std::string cluster_json = "{}";
   std::optional<std::vector<schedule_info>> found_schedules;
   schedule_spec schedule;

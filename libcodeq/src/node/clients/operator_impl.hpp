@@ -167,8 +167,7 @@ struct operator_client::impl {
   result<void> list_shard(
     std::uint16_t shard, const task_filter& filter, std::uint64_t limit, const Take& take);
 
-  /// What the owner of a key has answered to a change of it, with the tasks of the other shards
-  /// that wait for the key.
+  /// Adds the tasks of the other shards that wait for a key to the answer of its owner.
   result<limit_key_info>
   with_waiting(const limit_address& limit, result<limit_key_info> owned);
 
