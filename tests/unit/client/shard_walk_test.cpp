@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace codeq::client {
 
 namespace {
@@ -165,6 +167,14 @@ TEST(ShardWalk, ChangeThatFailsSaysWhereItIsMade) {
     to_string(after_change({errc::timeout, "late"}, {{}, {}, {shard_id{0}}})), "timeout: late");
   EXPECT_EQ(
     to_string(before_change({errc::unauthorized, "not yours"})), "unauthorized: not yours");
+}
+
+TEST(ShardWalk, ReadThatPrecedesAChangeHasNoEffectAlsoWhenItWasSent) {
+  const auto sent = "away" + std::string(sent_unanswered) + std::string(unknown_outcome);
+
+  EXPECT_EQ(
+    to_string(before_change({errc::disconnected, sent})),
+    "disconnected: away; nothing was changed");
 }
 
 TEST(ShardWalk, OutcomeOfARequestThatWasSentIsUnknown) {
