@@ -10,6 +10,13 @@
 
 namespace codeq::coordinator {
 
+namespace {
+
+/// How often a shard that hands no tasks out, since too few replicas are in sync, looks again.
+constexpr duration few_replicas_look_interval{50};
+
+} // namespace
+
 shard_driver::~shard_driver() {
   if (shard_ && options_.loop)
     options_.loop->remove(shard_->state().id);
@@ -31,7 +38,11 @@ void shard_driver::look_around() {
   shard_->look_at_room(now());
   log_->note_disk(options_.space->check(now().steady));
   shard_->look_at_zones(now());
-  self_->delayed_send(self_, tuning::free_space_look_interval, coordinator::look_around{});
+  const auto waits_for_replicas = grants_ == grant_pause::few_replicas;
+  self_->delayed_send(
+    self_,
+    waits_for_replicas ? few_replicas_look_interval : tuning::free_space_look_interval,
+    coordinator::look_around{});
 }
 
 void shard_driver::close_turn() {
@@ -102,6 +113,7 @@ void shard_driver::note_occurrence(const core::occurrence_noted& noted, timestam
 }
 
 void shard_driver::note_grants(grant_pause why) {
+  grants_ = why;
   log_->note_grants(why);
 }
 

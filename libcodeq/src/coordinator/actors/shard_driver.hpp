@@ -153,6 +153,8 @@ private:
   /// Commands for the other shards, until their handles are known.
   std::vector<std::pair<shard_id, core::command>> undelivered_;
   lease_timers timers_;
+  /// Why the shard hands no tasks out.
+  grant_pause grants_ = grant_pause::none;
   std::optional<caf::typed_response_promise<bool>> stopping_;
 };
 
