@@ -66,8 +66,8 @@ public:
   /// The etcd that is known by now, to be kept on a disk.
   [[nodiscard]] header known() const;
 
-  /// For an operator, once etcd was found to be restored or replaced; else empty. From then on
-  /// every call fails.
+  /// For an operator, while etcd is found to be restored or replaced; else empty. Every call fails
+  /// then. See `history::replaced_because`.
   [[nodiscard]] std::string replaced_because() const;
 
   [[nodiscard]] client_counts counts() const;

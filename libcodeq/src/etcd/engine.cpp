@@ -105,13 +105,15 @@ private:
     }
     const auto& at = std::get<std::optional<header>>(reading);
     const auto verdict =
-      at ? owner_.history_.note(*at, what_.is_decision, one.revision_at_sending)
+      at ? owner_.history_.note(member, *at, what_.is_decision, one.revision_at_sending)
          : history::verdict::fits;
     if (verdict == history::verdict::replaced)
       return finish(error{
         errc::incompatible_store,
         named(member) + ": " + owner_.history_.replaced_because()
           + "; it was restored or replaced: CLUSTERS.md, Repair, tells what to do"});
+    if (verdict == history::verdict::foreign)
+      return skip(copy, owner_.history_.foreign_words(member));
     if (verdict == history::verdict::stale)
       return skip(
         copy, "an answer older than revision " + std::to_string(one.revision_at_sending));
@@ -179,7 +181,7 @@ engine::engine(asio::io_context& io, members members, header known)
   : io_(io),
     members_(std::move(members)),
     order_(members_.urls.size()),
-    history_(known),
+    history_(known, members_.urls.size()),
     idle_(members_.urls.size()) {}
 
 engine::~engine() {

@@ -55,7 +55,10 @@ struct watcher::impl : std::enable_shared_from_this<impl> {
     if (!line)
       return cut(line.error().context);
     // A watch may be of a member that lags, but never of another etcd.
-    if (owner.history().note(line->at, false, 0) == history::verdict::replaced)
+    const auto verdict = owner.history().note(member, line->at, false, 0);
+    if (verdict == history::verdict::foreign)
+      return cut(owner.history().foreign_words(member));
+    if (verdict == history::verdict::replaced)
       return cut(owner.history().replaced_because());
     const auto is_missing = plan.note_line(*line);
     if (!line->changes.empty())
