@@ -66,10 +66,12 @@ void shard_replica::answer_question(
   // It would be chosen, and could not lead.
   if (does_disk_hang(now))
     return;
+  // What an incomplete one has cannot be recovered, so it is the last to be chosen.
+  const auto last = is_incomplete_ ? position{} : log_.last();
   const auto hears = leads_ || (now < heard_ + timing::suspicion && released_ < value_.epoch);
   port_.send(
     from.from,
-    answer{what.number, promising_, log_.last(), doubtful_ || is_incomplete_, hears});
+    answer{what.number, promising_, last, doubtful_ || is_incomplete_, hears});
 }
 
 void shard_replica::on_answer(const envelope& from, const answer& what, monotonic_time now) {

@@ -34,7 +34,7 @@ leadership::leadership(replica_id self, membership value, position last, monoton
   CODEQ_ASSERT(value_.primary == self_);
   for (auto replica : value_.replicas)
     if (replica != self_)
-      views_[replica].heard = views_[replica].progressed = now;
+      views_[replica].heard = views_[replica].progressed = views_[replica].in_time = now;
 }
 
 std::vector<replica_id> leadership::others() const {
@@ -53,7 +53,7 @@ void leadership::note_collected(replica_id member, monotonic_time now) {
   auto& view = found->second;
   view.has_promised = true;
   // It has no delta yet that it could be late with.
-  view.heard = view.progressed = now;
+  view.heard = view.progressed = view.in_time = now;
 }
 
 bool leadership::has_collected() const {
@@ -207,8 +207,10 @@ void leadership::note_confirm(const envelope& from, const confirm& what, monoton
   }
   view.heard = now;
   view.is_gone = false;
-  if (const auto sent = beacons_.find(what.beacon); sent != beacons_.end())
+  if (const auto sent = beacons_.find(what.beacon); sent != beacons_.end()) {
     view.entitled_until = std::max(view.entitled_until, sent->second + timing::entitlement);
+    view.in_time = std::max(view.in_time, sent->second);
+  }
   view.confirmed_beacon = std::max(view.confirmed_beacon, what.beacon);
   view.is_doubtful = what.doubtful;
   view.needs_copy = what.incomplete;
@@ -264,7 +266,16 @@ bool leadership::is_failing(replica_id member, monotonic_time now) const {
     return true;
   // Its beacons come, but its disk may hang.
   const auto is_behind = !window_.empty() && !has_confirmed(member, window_.front().at);
-  return is_behind && view.progressed + timing::unconfirmed < now;
+  if (is_behind && view.progressed + timing::unconfirmed < now)
+    return true;
+  const auto is_spare =
+    value_.in_sync.size() > value_.min_in_sync || !contains(value_.in_sync, member);
+  return is_spare && is_late(view, now);
+}
+
+bool leadership::is_late(const member_view& view, monotonic_time now) const {
+  const auto lacks_old = view.written && begun_.lag(*view.written, now) > timing::late;
+  return phase_ == phase::serving && (lacks_old || view.in_time + timing::late < now);
 }
 
 bool leadership::is_close(const member_view& view, monotonic_time now) const {
@@ -285,7 +296,7 @@ void leadership::start_change(monotonic_time now) {
   if (phase_ != phase::serving)
     return;
   for (const auto& [replica, view] : views_) {
-    const auto is_live = is_heard(replica, now) && view.written;
+    const auto is_live = is_heard(replica, now) && view.written && !is_late(view, now);
     const auto follows = is_live && view.written->epoch == epoch() && is_close(view, now);
     if (!contains(value_.in_sync, replica) && follows) {
       change_ = change_kind::counting;

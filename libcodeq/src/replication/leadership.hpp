@@ -122,7 +122,8 @@ public:
   /// Whether requests that are not commits may be answered.
   [[nodiscard]] bool is_entitled(monotonic_time now) const;
 
-  /// The compare-and-set to send now: a member that is silent is removed, a learner that has caught
+  /// The compare-and-set to send now: a member that is silent is removed, one that is late too when
+  /// enough others are in sync, a learner that has caught
   /// up is added. One without an answer is sent again, with the same old value, but no removal of a
   /// member that confirms again.
   [[nodiscard]] std::optional<membership> next_change(monotonic_time now);
@@ -156,6 +157,8 @@ private:
     /// When it last confirmed another delta, or had none to confirm.
     monotonic_time progressed{};
     monotonic_time entitled_until{};
+    /// When the last beacon was sent that it confirmed in time to entitle its sender.
+    monotonic_time in_time{};
     bool has_promised = false;
     bool is_doubtful = false;
     bool is_lost = false;
@@ -173,6 +176,8 @@ private:
   [[nodiscard]] bool is_needed(replica_id replica, position at) const;
   [[nodiscard]] bool has_confirmed(replica_id replica, position at) const;
   [[nodiscard]] bool is_failing(replica_id member, monotonic_time now) const;
+  /// Whether it confirms, but seconds late: its connection or disk is slower than the others'.
+  [[nodiscard]] bool is_late(const member_view& view, monotonic_time now) const;
   /// Whether a learner is so little behind that others can wait for it.
   [[nodiscard]] bool is_close(const member_view& view, monotonic_time now) const;
   void start_change(monotonic_time now);

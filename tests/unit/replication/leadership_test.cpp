@@ -46,6 +46,20 @@ protected:
 
   void beat() { beacon_ = leads_.next_beacon(now_); }
 
+  /// For so long `b` confirms each delta and beacon, but each beacon too late to entitle. Returns
+  /// the change that is asked for in the end.
+  std::optional<membership> confirm_late_until(duration end) {
+    std::optional<membership> change;
+    for (auto waited = 0ms; waited < end; waited += timing::beacon) {
+      advance(timing::beacon);
+      beat();
+      beacon_ = 0;
+      confirm_by(b, leads_.sent());
+      change = leads_.next_change(now_);
+    }
+    return change;
+  }
+
   monotonic_time now_{1'000'000ms};
   std::uint64_t beacon_ = 0;
   membership value_{
@@ -206,15 +220,68 @@ TEST_F(LeadershipTest, MemberWhoseBeaconsComeButNotItsConfirmationsIsRemoved) {
 }
 
 TEST_F(LeadershipTest, MemberThatConfirmsStepByStepStays) {
+  auto due = propose();
+
+  for (int i = 0; i < 10; ++i) {
+    const auto next = propose();
+    beat();
+    advance(timing::unconfirmed - 1ms);
+    confirm_by(b, due);
+    EXPECT_FALSE(leads_.next_change(now_));
+    due = next;
+  }
+}
+
+TEST_F(LeadershipTest, MemberWhoseBeaconsComeLateIsRemoved) {
+  const auto late = confirm_late_until(timing::late);
+  EXPECT_FALSE(late);
+
+  const auto next = confirm_late_until(timing::beacon);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->in_sync, (std::vector{a}));
+}
+
+TEST_F(LeadershipTest, MemberThatIsLateStaysWhileTooFewOthersAreInSync) {
+  value_.min_in_sync = 2;
+  ++value_.version;
+  leads_.note_value(value_);
+
+  EXPECT_FALSE(confirm_late_until(2 * timing::late));
+}
+
+TEST_F(LeadershipTest, MemberThatLacksOldDeltasIsRemovedThoughItProgresses) {
   std::vector<position> made;
   for (int i = 0; i < 10; ++i)
     made.push_back(propose());
 
-  for (const auto at : made) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    beat();
     advance(timing::unconfirmed - 1ms);
-    confirm_by(b, at);
+    confirm_by(b, made[i]);
     EXPECT_FALSE(leads_.next_change(now_));
   }
+  beat();
+  advance(timing::unconfirmed - 1ms);
+  confirm_by(b, made[2]);
+
+  const auto next = leads_.next_change(now_);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->in_sync, (std::vector{a}));
+}
+
+TEST_F(LeadershipTest, LearnerThatIsLateIsNotAdded) {
+  const auto last = propose();
+  confirm_by(b, last);
+  for (auto waited = 0ms; waited <= timing::late; waited += timing::beacon) {
+    advance(timing::beacon);
+    beat();
+    confirm_by(b, last);
+  }
+  // A confirmation of a beacon that was sent long ago.
+  beacon_ = 0;
+  confirm_by(c, last);
+
+  EXPECT_FALSE(leads_.next_change(now_));
 }
 
 TEST_F(LeadershipTest, MemberThatCannotBeSentWhatItLacksIsRemovedAndThenCopied) {
