@@ -7,6 +7,7 @@
 #include "coordinator/hub/etcd_history.hpp"
 #include "etcd/client.hpp"
 #include "node/cluster_entry.hpp"
+#include "node/store_name.hpp"
 #include "storage/replica/replica_store.hpp"
 #include "storage/rocksdb/rocksdb_inspection.hpp"
 
@@ -157,6 +158,8 @@ repaired_cluster describe(const cluster::repair_plan& plan) {
 } // namespace
 
 result<std::string> tell_copies(const fs::path& directory, const std::string& node) {
+  if (auto named = codeq::node::check_store_name(directory, node); !named)
+    return named.error();
   auto history = coordinator::read_etcd_history(coordinator::etcd_history_file(directory));
   if (!history)
     return history.error();

@@ -44,7 +44,7 @@ error other_store_name(
   return {
     errc::incompatible_store,
     "the store in " + data.string() + " is that of node " + own + ", and --node is " + given
-      + "; give --node " + own + ", or an empty --data"};
+      + "; give --node " + own + ", or another directory"};
 }
 
 result<void> check_store_name(const fs::path& data, const std::string& given) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/store_name.hpp"
 
+#include "codeq/operator.hpp"
 #include "support/temporary_directory.hpp"
 
 #include <gtest/gtest.h>
@@ -32,7 +33,15 @@ TEST_F(StoreName, StoreIsRefusedUnderAnotherName) {
   EXPECT_EQ(
     refused.error().context,
     "the store in " + data().string()
-      + " is that of node c1, and --node is c2; give --node c1, or an empty --data");
+      + " is that of node c1, and --node is c2; give --node c1, or another directory");
+}
+
+TEST_F(StoreName, CopiesOfAnotherNameAreNotTold) {
+  ASSERT_TRUE(keep_store_name(data(), "c1"));
+
+  const auto told = tell_copies(data(), "c2");
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code, errc::incompatible_store);
 }
 
 TEST_F(StoreName, LastNameThatWasKeptCounts) {

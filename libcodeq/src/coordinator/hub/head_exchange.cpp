@@ -163,6 +163,9 @@ void head_exchange::pass_over_silent(monotonic_time now) {
   for (auto& [name, node] : others_)
     if (node.heard_at + silence_max < now)
       count(node, false);
+  std::erase_if(others_, [now](const auto& other) {
+    return other.second.heard_at + forgotten_after < now;
+  });
 }
 
 head_exchange::head head_exchange::best_of(const queue_address& queue) const {
