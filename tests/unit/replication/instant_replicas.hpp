@@ -10,6 +10,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,8 @@ public:
   void send(replica_id to, const message& what) override {
     if (const auto* deltas = std::get_if<append>(&what))
       largest_message = std::max(largest_message, deltas->entries.size());
+    if (const auto* said = std::get_if<answer>(&what))
+      answered = *said;
     if (is_away)
       return;
     world_.steps.emplace_back([this, to, what] {
@@ -129,6 +132,8 @@ public:
   bool hangs = false;
   /// etcd's news come before its answer.
   bool is_told_by_watch = false;
+  /// Its last answer to a question.
+  std::optional<answer> answered;
   int recoveries = 0;
   int dropped = 0;
   /// Deltas of the largest message.
