@@ -109,6 +109,8 @@ result<etcd::client::options> etcd_options(const coordinator_node_options& node)
     made.known = known->known;
   }
   made.members = std::move(*urls);
+  if (made.members.front().is_secured && options.etcd_authority.empty())
+    return wrong("etcd has https URLs, for which --etcd-ca names the authorities to trust");
   const auto has_files = !options.etcd_authority.empty() || !options.etcd_certificate.empty();
   if (!made.members.front().is_secured && !has_files)
     return made;
