@@ -66,7 +66,7 @@ void shard_replica::answer_question(
   // It would be chosen, and could not lead.
   if (does_disk_hang(now))
     return;
-  // What an incomplete one has cannot be recovered, so it is the last to be chosen.
+  // An incomplete replica cannot be recovered from its log. Without a position it is chosen last.
   const auto last = is_incomplete_ ? position{} : log_.last();
   const auto hears = leads_ || (now < heard_ + timing::suspicion && released_ < value_.epoch);
   port_.send(

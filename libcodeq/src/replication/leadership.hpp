@@ -122,10 +122,9 @@ public:
   /// Whether requests that are not commits may be answered.
   [[nodiscard]] bool is_entitled(monotonic_time now) const;
 
-  /// The compare-and-set to send now: a member that is silent is removed, one that is late too when
-  /// enough others are in sync, a learner that has caught
-  /// up is added. One without an answer is sent again, with the same old value, but no removal of a
-  /// member that confirms again.
+  /// The compare-and-set to send now. A member that is silent is removed, and one that is late if
+  /// enough others are in sync; a learner that has caught up is added. A compare-and-set without an
+  /// answer is sent again, with the same old value, but no removal of a member that confirms again.
   [[nodiscard]] std::optional<membership> next_change(monotonic_time now);
 
   /// etcd's value, from an answer to a compare-and-set. @pre its epoch is this one

@@ -26,9 +26,8 @@ inline constexpr duration entitlement = 1500ms;
 inline constexpr duration wait = 2000ms;
 /// A member that confirms nothing for so long is removed from the set.
 inline constexpr duration unconfirmed = 1500ms;
-/// A member that confirms, but so late, is removed from the set as well, if enough others are in
-/// sync: all wait for what it confirms. Longer than `unconfirmed`, since it may be the load of a
-/// moment.
+/// A member whose confirmations are so late is removed if enough others are in sync, since all
+/// deltas wait for them. Longer than `unconfirmed`, so that a short load removes nobody.
 inline constexpr duration late = 3000ms;
 /// A primary whose disk has not finished a write for so long gives up its epoch, if etcd answers.
 inline constexpr duration hung_disk = 1000ms;

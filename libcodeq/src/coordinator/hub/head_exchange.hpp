@@ -35,8 +35,8 @@ public:
   static constexpr duration age_step{1000};
 
   static constexpr duration silence_max{400};
-  /// What a coordinator told is forgotten after so much silence. It tells all of it anew when it
-  /// connects, and one that is connected and has told of tasks is not silent for so long.
+  /// The tasks of a coordinator that was silent for so long are forgotten. It cannot be connected
+  /// any more if it has told of tasks, and tells all of them again when it connects.
   static constexpr duration forgotten_after{3'600'000};
 
   /// A coordinator that has told of a task is not silent for longer than so many ticks.
