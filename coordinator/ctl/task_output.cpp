@@ -78,9 +78,9 @@ std::string last_error_text(operator_api& api, task_id task) {
 
 /// Says why a task has not ended yet. Over HTTP it only points to `explain`, since the document
 /// that a gateway answers is not interpreted.
-std::string unfinished_text(operator_api& api, task_id task) {
-  auto answer = api.explain(task);
-  const auto* why = answer ? std::get_if<task_explanation>(&*answer) : nullptr;
+std::string
+unfinished_text(operator_api& api, task_id task, const answer<task_explanation>& explained) {
+  const auto* why = explained ? std::get_if<task_explanation>(&*explained) : nullptr;
   if (!why)
     return {};
   return ": " + to_sentence(*why) + last_error_text(api, task);
@@ -92,8 +92,12 @@ int fail_waiting(const context& with, task_id task, const error& late) {
   auto cause = with.api.cause_of(late);
   if (cause.code != errc::timeout)
     return fail(cause, with.json);
-  cause.context += unfinished_text(with.api, task) + "; see `codeqctl explain " + to_string(task)
-                   + "`";
+  const auto explained = with.api.explain(task);
+  // The task may have ended at a shard that does not answer.
+  if (!explained && is_retryable(explained.error().code))
+    return fail(explained.error(), with.json);
+  cause.context += unfinished_text(with.api, task, explained) + "; see `codeqctl explain "
+                   + to_string(task) + "`";
   static_cast<void>(fail(cause, with.json));
   return exit_not_ended;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A shard that waits for a copy which nobody can take out of its set holds up no other shard."""
+"""A shard that cannot be served, since etcd is away: it holds up no other shard, and is named."""
 
 import asyncio
 import json
@@ -68,6 +68,22 @@ class WaitingShard(coordinators.CoordinatorsTest):
         self.assertEqual(served, set(taken))
         # A third of them, give or take what chance may.
         self.assertGreater(len(taken), REQUESTS / 3 - 120)
+
+    def test_a_wait_says_when_the_shard_does_not_answer(self):
+        self.cluster.start_all()
+        primaries = self.cluster.primaries()
+        tasks = (self.cluster.enqueue("q", "", "--group", f"g{i}") for i in range(REQUESTS))
+        task = next(one for one in tasks
+                    if primaries[coordinators.shard_of(one)] == "c2")
+        # Without etcd no other coordinator may take the shard over.
+        self.cluster.etcd.terminate(20)
+        self.cluster.nodes["c2"].kill()
+
+        done = self.cluster.try_ctl("--timeout", "2s", "result", task, "--wait", "1s")
+
+        said = done.stderr.decode()
+        self.assertEqual(1, done.returncode, said)
+        self.assertNotIn("has not ended", said)
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ void hosted_replica::hand_over(replica_id to) {
     return driver_->hand_over(to);
   if (std::exchange(is_draining_, true))
     return;
-  CODEQ_LOG_INFO("shard is handed over shard={}", value(shard_));
+  CODEQ_LOG_INFO("hand-over of the shard begins shard={}", value(shard_));
   hub_.host(shard_, shard_actor{});
   hub_.drain(*this, served_, to);
 }

@@ -45,13 +45,14 @@ struct claim_waits {
 struct granted_lease {
   task_id task;
   fencing_token token{};
+  std::string tenant;
 };
 
 [[nodiscard]] inline std::vector<granted_lease> leases_of(const std::vector<task>& tasks) {
   std::vector<granted_lease> leases;
   leases.reserve(tasks.size());
   for (const auto& one : tasks)
-    leases.push_back({one.id, one.token});
+    leases.push_back({one.id, one.token, one.tenant});
   return leases;
 }
 

@@ -8,6 +8,7 @@
 #include "actors/ask_coordinator.hpp"
 #include "base/clock.hpp"
 #include "base/coordinator_counts.hpp"
+#include "base/fair_share.hpp"
 #include "client/operator_questions.hpp"
 #include "client/operator_replies.hpp"
 #include "client/watch_list.hpp"
@@ -479,6 +480,9 @@ private:
   void fail_all(const error& reason);
   void arm();
 
+  /// Leases that wait to be given back again; tenants share them. The others run out.
+  static constexpr std::uint64_t give_backs_waiting_max = 10'000;
+
   gateway_actor::pointer self_ = nullptr;
   desk_options options_;
   core::peer_id peer_ = 0;
@@ -490,8 +494,8 @@ private:
   std::span<const core::task_view> shown_;
   shard_id shown_at_{};
   lease_requests leases_;
-  /// The number of leases that are given back again a little later.
-  std::size_t repeats_ = 0;
+  /// The leases that are given back again a little later, by tenant.
+  base::fair_share give_backs_{give_backs_waiting_max};
   std::unordered_map<std::uint64_t, open_claim> claims_;
   /// The claims from every queue, by tenant.
   std::map<std::string, std::set<std::uint64_t>> claims_of_all_;

@@ -27,9 +27,6 @@ constexpr duration far_claim_wait{1000};
 constexpr duration give_back_pause{100};
 constexpr duration give_back_max{10'000};
 
-/// The largest number of leases that wait for this, of all tenants. The others run out.
-constexpr std::size_t give_backs_waiting_max = 10'000;
-
 protocol::result_request make_report(const attempt_end& end) {
   constexpr std::size_t other_words = 64;
   return protocol::result_request::build(
@@ -143,16 +140,15 @@ void shard_desk::give_back(const granted_lease& lease, monotonic_time until) {
 
 void shard_desk::give_back_later(
   const granted_lease& lease, monotonic_time until, const error& why) {
-  const auto may_wait = steady_now() < until && repeats_ < give_backs_waiting_max;
-  if (!may_wait || stopped_) {
+  const auto may_wait = !stopped_ && steady_now() < until;
+  if (!may_wait || !give_backs_.take(lease.tenant)) {
     CODEQ_LOG_WARN(
       "lease is not given back and runs out shard={} seq={} reason=\"{}\"",
       value(lease.task.shard), lease.task.seq, to_string(why));
     return;
   }
-  ++repeats_;
   after(give_back_pause, [this, lease, until] {
-    --repeats_;
+    give_backs_.give_back(lease.tenant);
     give_back(lease, until);
   });
 }

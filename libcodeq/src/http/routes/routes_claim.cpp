@@ -131,12 +131,12 @@ void add_tasks(
       write_task(json, detail_of(one, worker, view.now), view);
     auto text = json.take();
     if (all.refusal || !make_room(all, all.json.size() + text.size() + frame_bytes)) {
-      unfit.push_back({one.id, one.token});
+      unfit.push_back({one.id, one.token, one.tenant});
       continue;
     }
     all.json += all.json.empty() ? "" : ",";
     all.json += text;
-    all.leases.push_back({one.id, one.token});
+    all.leases.push_back({one.id, one.token, one.tenant});
     context.leases.note({one.id, one.token, one.queue, call->by});
   }
   context.desk.give_back(unfit);

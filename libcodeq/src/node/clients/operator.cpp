@@ -468,7 +468,8 @@ result<cluster::told_backups> operator_client::impl::backups_of_all(const backup
   if (all && missing.coordinators > 0)
     return error{
       errc::unavailable,
-      std::to_string(missing.coordinators) + " coordinators of the cluster do not answer"};
+      std::to_string(missing.coordinators)
+        + " coordinators of the cluster do not answer; `codeqctl cluster status` names them"};
   return all;
 }
 
