@@ -95,6 +95,22 @@ class WorkerGone(cluster.ClusterTest):
             self.assertEqual(self.cluster.result(task), "1")
         self.assertEqual(len(self.starts()), TASKS)
 
+    def test_stopped_worker_keeps_its_result_until_the_coordinator_is_back(self):
+        worker = self.cluster.start_worker("w", "--slots", "1", "--prefetch", "0")
+        task = self.cluster.enqueue("sleep", f"{self.path} 2000 1")
+        wait_until(self.starts, 10, "the handler runs")
+        self.cluster.coordinator.kill()
+
+        worker.popen.terminate()
+        # Longer than the handler runs, and than reports wait after a drain that is over.
+        time.sleep(5)
+        self.assertTrue(worker.is_running())
+        self.cluster.start_coordinator()
+
+        self.assertEqual(worker.wait(20), 0)
+        self.assertEqual(self.cluster.result(task), "1")
+        self.assertEqual(len(self.starts()), 1)
+
     def test_task_that_kills_its_workers_ends_dead(self):
         task = self.cluster.enqueue("crash", "", "--lease", "1s", "--max-attempts", "2",
                                     "--retry", "fixed", "--retry-base", "10ms")

@@ -29,7 +29,7 @@ struct worker_node_options {
   /// Maximum number of tasks in one message, for claims and for reports. Small batches cost more
   /// per task.
   std::size_t batch = limits::reports_per_request_max;
-  /// Time that a drain gives running handlers to finish.
+  /// Time that a drain gives running handlers to finish, and coordinators to answer their results.
   duration drain = limits::drain_default;
   /// Paths of handler libraries to load.
   std::vector<std::string> libraries{};

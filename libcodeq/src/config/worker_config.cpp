@@ -155,8 +155,8 @@ void add_capacity_options(
     {1, limits::reports_per_request_max}));
   options.add(duration_option(
     "drain",
-    "How long handlers may run on after SIGTERM, 0 to 12h, with its unit, such as 500ms or 30s "
-    "[default: 30s]",
+    "How long handlers may run on after SIGTERM, and unanswered results are sent again, 0 to 12h, "
+    "with its unit, such as 500ms or 30s [default: 30s]",
     config.drain,
     {duration{0}, limits::lease_max}));
 }

@@ -62,6 +62,9 @@ inline std::string describe(const protocol::wire_frame& frame, std::uint64_t& nu
 /// Records the requests of a dispatcher.
 class recorded_port : public dispatcher_port {
 public:
+  /// @pre `clock` outlives the port
+  explicit recorded_port(const monotonic_time& clock) : clock_(clock) {}
+
   void to_link(std::size_t, const protocol::wire_frame& frame) override {
     say(describe(frame, heartbeat));
   }
@@ -93,7 +96,10 @@ public:
 
   void flush_soon() override { wants_flush = true; }
 
-  void wake_after(duration, std::uint64_t number) override { last_wake = number; }
+  void wake_after(duration wait, std::uint64_t number) override {
+    last_wake = number;
+    wakes.emplace(clock_ + wait, number);
+  }
 
   void ended(result<void> how) override { say(how ? "ended" : "failed " + how.error().context); }
 
@@ -135,10 +141,13 @@ public:
   std::string handlers;
   bool wants_flush = false;
   std::uint64_t last_wake = 0;
+  /// The requested wake-ups that `DispatcherAlone::pass` has not called.
+  std::multimap<monotonic_time, std::uint64_t> wakes;
   /// The number of the latest heartbeat.
   std::uint64_t heartbeat = 0;
 
 private:
+  const monotonic_time& clock_;
   handler_number last_handler_ = 0;
 };
 
@@ -213,6 +222,19 @@ protected:
       now);
   }
 
+  /// Lets time pass, and calls the wake-ups that are due.
+  void pass(duration by) {
+    const auto end = now + by;
+    while (!port.wakes.empty() && port.wakes.begin()->first <= end) {
+      const auto [due, number] = *port.wakes.begin();
+      port.wakes.erase(port.wakes.begin());
+      now = std::max(now, due);
+      dispatcher_->wake(number, now);
+      settle();
+    }
+    now = end;
+  }
+
   /// The next look at the leases is due.
   void look_after(duration wait) {
     now += wait;
@@ -257,9 +279,9 @@ protected:
   /// The requests recorded since the last call.
   std::string said() { return std::exchange(port.said, {}); }
 
-  recorded_port port;
-  std::string tenant = "default";
   monotonic_time now{duration{1'000'000}};
+  recorded_port port{now};
+  std::string tenant = "default";
   std::optional<dispatcher> dispatcher_;
 };
 

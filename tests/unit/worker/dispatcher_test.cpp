@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "unit/worker/dispatcher_fixture.hpp"
 
 #include <string>
@@ -222,6 +223,81 @@ TEST_F(DispatcherAlone, DrainGivesBackWhatItsHandlersDoNotStop) {
   settle();
 
   EXPECT_EQ(said(), "abandoned\nresults 1\n");
+}
+
+TEST_F(DispatcherAlone, DrainSendsReportsAgainToACoordinatorThatComesBackBeforeTheLimit) {
+  start(one_at_a_time());
+  grant(1);
+  go_down();
+  dispatcher_->drain(duration{30'000});
+  pass(duration{500});
+  complete(1);
+  said();
+
+  pass(duration{25'000});
+  EXPECT_EQ(said(), "");
+  go_up();
+  EXPECT_EQ(said(), "results 1\nresume\n");
+  answer(1);
+
+  EXPECT_EQ(said(), "close\n");
+}
+
+TEST_F(DispatcherAlone, DrainEndsWithUnansweredReportsAtItsLimit) {
+  start(one_at_a_time());
+  grant(1);
+  dispatcher_->drain(duration{30'000});
+  pass(duration{500});
+  complete(1);
+  said();
+
+  pass(duration{29'499});
+  EXPECT_EQ(said(), "");
+  pass(duration{1});
+
+  EXPECT_EQ(said(), "close\n");
+}
+
+TEST_F(DispatcherAlone, ReportsOfHandlersThatUseTheWholeDrainStillHaveTimeToBeAnswered) {
+  start(one_at_a_time());
+  grant(1);
+  dispatcher_->drain(duration{2'000});
+  pass(duration{1'900});
+  complete(1);
+  said();
+
+  pass(tuning::shutdown_max - duration{1});
+  EXPECT_EQ(said(), "");
+  pass(duration{1});
+
+  EXPECT_EQ(said(), "close\n");
+}
+
+TEST_F(DispatcherAlone, SecondDrainEndsTheWaitForAnswersAsWell) {
+  start(one_at_a_time());
+  grant(1);
+  dispatcher_->drain(duration{30'000});
+  complete(1);
+  said();
+  pass(duration{5'000});
+  EXPECT_EQ(said(), "");
+
+  dispatcher_->drain(duration{30'000});
+
+  EXPECT_EQ(said(), "close\n");
+}
+
+TEST_F(DispatcherAlone, ReportsThatFollowASecondDrainDoNotWaitForItsLimit) {
+  start(one_at_a_time());
+  grant(1);
+  dispatcher_->drain(duration{30'000});
+  dispatcher_->drain(duration{30'000});
+  complete(1);
+  said();
+
+  pass(tuning::shutdown_max);
+
+  EXPECT_EQ(said(), "close\n");
 }
 
 TEST_F(DispatcherAlone, LeaseIsBeatenWhenItsLookIsDueAndNotBefore) {

@@ -98,6 +98,8 @@ void dispatcher::wake(std::uint64_t number, monotonic_time now) {
     end_idle(now);
   else if (number == step_wake_)
     end_step();
+  else if (number == limit_wake_)
+    limit_wake_ = 0;
   else if (number == retry_wake_)
     send_postponed();
   else if (number == places_wake_)

@@ -148,8 +148,9 @@ public:
     std::size_t prefetch,
     monotonic_time now);
 
-  /// Claims nothing more and ends in order; handlers may run for at most `limit`. A second call
-  /// ends the wait.
+  /// Claims nothing more and ends in order. Handlers may run for at most `limit`; so long, and for
+  /// at least `tuning::shutdown_max` after the last attempt, reports wait for their answers. A
+  /// second call ends the wait.
   void drain(duration limit);
 
   /// Number of known queues that patterns match.
@@ -316,6 +317,8 @@ private:
   std::uint64_t idle_wake_ = 0;
   std::uint64_t news_wake_ = 0;
   std::uint64_t step_wake_ = 0;
+  /// The end of the drain's limit. 0: it has passed, or a second call has ended the wait.
+  std::uint64_t limit_wake_ = 0;
   std::uint64_t retry_wake_ = 0;
   std::uint64_t places_wake_ = 0;
   /// 0: it is not due.

@@ -12,8 +12,8 @@ void dispatcher::drain(duration limit) {
   if (step_ == step::draining)
     return stop_all_attempts();
   if (step_ == step::reporting) {
-    close_links();
-    return advance_drain();
+    limit_wake_ = 0;
+    return end_step();
   }
   if (step_ != step::running)
     return;
@@ -22,6 +22,7 @@ void dispatcher::drain(duration limit) {
   void_credits();
   abandon_waiting();
   enter(step::draining, limit);
+  limit_wake_ = step_wake_;
   advance_drain();
 }
 
@@ -41,6 +42,7 @@ void dispatcher::abandon_waiting() {
 }
 
 void dispatcher::stop_all_attempts() {
+  limit_wake_ = 0;
   enter(step::cancelling, tuning::drain_cancel_grace);
   for (const auto& key : book_.keys()) {
     auto& lease = *book_.find(key);
@@ -69,6 +71,11 @@ void dispatcher::end_step() {
     abandon_running();
     break;
   case step::reporting:
+    // A coordinator that does not answer may come back before the limit has passed.
+    if (limit_wake_ != 0) {
+      step_wake_ = std::exchange(limit_wake_, 0);
+      break;
+    }
     port_.note_unanswered(outbox_.size());
     close_links();
     break;
