@@ -105,6 +105,16 @@ TEST_F(ChildHandler, ChildThatDiedIdleIsReplaced) {
   EXPECT_NE(second.text(), first);
 }
 
+TEST_F(ChildHandler, ChildRunsNoAttemptOfAnotherThread) {
+  serve("name_process");
+  auto first = run().text();
+
+  auto of_other = std::async(std::launch::async, [this] { return run().text(); }).get();
+
+  EXPECT_NE(of_other, first) << "it would die with this thread";
+  EXPECT_EQ(run().text(), first);
+}
+
 TEST_F(ChildHandler, LeaseIsToldAsOftenAsTimePasses) {
   serve("talk");
   auto start = std::chrono::steady_clock::now();

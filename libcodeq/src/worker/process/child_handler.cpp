@@ -7,6 +7,8 @@
 
 #include <memory>
 #include <mutex>
+#include <thread>
+#include <unordered_map>
 #include <utility>
 
 #include <unistd.h>
@@ -15,7 +17,8 @@ namespace codeq::worker {
 
 namespace {
 
-/// The idle children of one queue.
+/// The idle children of one queue. A child dies with the thread that started it, so it runs the
+/// attempts of that thread only.
 class child_pool {
 public:
   child_pool(child_command command, duration kill_grace)
@@ -30,30 +33,26 @@ public:
     if (!answer)
       return outcome::failed((*taken)->how_it_ended());
     std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(*taken));
+    idle_[std::this_thread::get_id()] = std::move(*taken);
     return std::move(*answer);
   }
 
 private:
   result<std::unique_ptr<child>> take() {
     // A child that died while idle does not fail an attempt.
-    for (auto kept = take_idle(); kept; kept = take_idle())
-      if (kept->is_alive())
-        return kept;
+    if (auto kept = take_idle(); kept && kept->is_alive())
+      return kept;
     auto started = spawn_child(make_request());
     if (!started)
       return started.error();
     return std::make_unique<child>(std::move(*started));
   }
 
-  /// Null when there is none.
+  /// Null when this thread has none.
   std::unique_ptr<child> take_idle() {
     std::lock_guard lock(mutex_);
-    if (idle_.empty())
-      return nullptr;
-    auto kept = std::move(idle_.back());
-    idle_.pop_back();
-    return kept;
+    auto kept = idle_.extract(std::this_thread::get_id());
+    return kept ? std::move(kept.mapped()) : nullptr;
   }
 
   [[nodiscard]] process_request make_request() const {
@@ -71,7 +70,7 @@ private:
   const child_command command_;
   const duration kill_grace_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<child>> idle_;
+  std::unordered_map<std::thread::id, std::unique_ptr<child>> idle_;
 };
 
 } // namespace

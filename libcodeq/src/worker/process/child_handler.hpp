@@ -17,10 +17,10 @@ struct child_command {
 };
 
 /// A handler that passes each attempt to a child process, which runs the function of that queue. A
-/// child runs one attempt at a time and is kept for the next one. A child that dies fails its
-/// attempt with the signal or exit status and the end of its output; one that died while idle is
-/// replaced. A cancellation is passed on; a child that does not answer within `kill_grace` is
-/// killed.
+/// child is kept for the next attempt on the same thread, and dies with that thread. A child that
+/// dies fails its attempt with the signal or exit status and the end of its output; one that died
+/// while idle is replaced. A cancellation is passed on; a child that does not answer within
+/// `kill_grace` is killed.
 [[nodiscard]] handler_function
 make_child_handler(child_command command, duration kill_grace = limits::exec_kill_grace_default);
 
