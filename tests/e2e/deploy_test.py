@@ -109,6 +109,31 @@ class Deploy(cluster.ClusterTest):
         self.cluster.result(self.cluster.enqueue("burn", "1"))
         self.assertEqual(self.cluster.status(unserved)["state"], "ready")
 
+    def test_isolation_that_is_read_again_replaces_the_handlers(self):
+        config = self.cluster.path("worker.toml")
+        config.write_text('slots = 1\nqueue = ["apart=isolation:shared"]\n')
+        worker = self.cluster.start("w1", [
+            cluster.BIN / "codeq-worker", "--coordinator", self.cluster.address, "--name", "w1",
+            "--handlers", WEIGHTS, "--config", config])
+
+        def process_of_handler():
+            return int(self.cluster.result(self.cluster.enqueue("apart", "live")))
+
+        def change_isolation(where, times):
+            config.write_text(f'slots = 1\nqueue = ["apart=isolation:{where}"]\n')
+            worker.hang_up()
+            wait_until(lambda: worker.text().count("takes new settings") == times, 10,
+                       "it was read")
+
+        self.assertEqual(process_of_handler(), worker.pid)
+        change_isolation("process", 1)
+        child = process_of_handler()
+        self.assertNotEqual(child, worker.pid)
+        change_isolation("shared", 2)
+        self.assertEqual(process_of_handler(), worker.pid)
+        wait_until(lambda: not cluster.pathlib.Path(f"/proc/{child}").exists(), 10,
+                   "the child ends with its handler")
+
     def test_bad_settings_that_are_read_again_change_nothing(self):
         config = self.cluster.path("worker.toml")
         config.write_text("slots = 2\n")

@@ -101,7 +101,8 @@ public:
   [[nodiscard]] result<void> reload();
 
   /// Applies `slots`, `prefetch`, `queues` and `only` while the node runs; running tasks are not
-  /// disturbed. Errors: `invalid_argument`; nothing is changed then.
+  /// disturbed. Handlers that were started for another isolation end when they are idle. Errors:
+  /// `invalid_argument`; nothing is changed then.
   [[nodiscard]] result<void> reconfigure(const worker_node_options& options);
 
   /// The port of `metrics`; 0 when that is empty.

@@ -189,6 +189,38 @@ TEST_F(DispatcherAlone, QueuesOfPatternsAreForgottenBeyondTheirLimit) {
   EXPECT_EQ(port.handlers, "*\n");
 }
 
+TEST_F(DispatcherAlone, IdleHandlerIsStoppedWhenTheIsolationOfItsQueueChanges) {
+  auto options = one_at_a_time();
+  start(options);
+  grant(1);
+  complete(1);
+  said();
+
+  options.queues[0].run_in = isolation::process;
+  dispatcher_->reconfigure(options.queues, 1, 0, now);
+  settle();
+  EXPECT_EQ(said(), "stop 1\nqueues a\n");
+  grant(2);
+
+  EXPECT_EQ(said(), "run 2 by 2\n");
+}
+
+TEST_F(DispatcherAlone, HandlerThatRunsWhenTheIsolationChangesGetsNoFurtherTask) {
+  auto options = one_at_a_time();
+  options.prefetch = 1;
+  start(options);
+  grant(1);
+  grant(2);
+  options.queues[0].run_in = isolation::process;
+  dispatcher_->reconfigure(options.queues, 1, 1, now);
+  settle();
+  said();
+
+  complete(1);
+
+  EXPECT_EQ(said(), "stop 1\nrun 2 by 2\nresults 1\nclaim 1\n");
+}
+
 TEST_F(DispatcherAlone, DrainEndsOnceAllReportsAreAnsweredAndTheLinkIsClosed) {
   auto options = one_at_a_time();
   options.prefetch = 1;

@@ -264,6 +264,8 @@ private:
   void set_quotas();
   void look_at_quotas();
   void send_queues(std::size_t link);
+  /// Ends an idle handler whose queue has another isolation since new settings.
+  void retire(handler_number handler);
   void give_back_unhandled();
   void give_back(const waiting_task& waiting);
 

@@ -90,6 +90,8 @@ void dispatcher::reconfigure(
   port_.note_settings(queues.size(), slots, prefetch);
   prefetch_ = prefetch;
   pool_.configure(queues, slots);
+  for (auto handler : pool_.handlers())
+    retire(handler);
   set_weights();
   claims_.resize(slots + prefetch);
   closed_.clear();
@@ -98,6 +100,11 @@ void dispatcher::reconfigure(
   give_back_unhandled();
   start_waiting();
   schedule_flush();
+}
+
+void dispatcher::retire(handler_number handler) {
+  if (pool_.retire(handler))
+    port_.stop_handler(handler);
 }
 
 void dispatcher::give_back_unhandled() {

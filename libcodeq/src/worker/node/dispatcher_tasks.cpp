@@ -96,6 +96,7 @@ void dispatcher::take_outcomes(
   auto ended = pool_.finish(handler, now);
   for (std::size_t i = 0; i < ended.size() && i < answers.size(); ++i)
     end_attempt(ended[i], std::move(answers[i]));
+  retire(handler);
   arm_idle_look(pool_.passivated_at(handler, now), now);
   go_on();
 }

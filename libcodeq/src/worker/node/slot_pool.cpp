@@ -10,6 +10,7 @@ namespace codeq::worker {
 served_queue served_by(const handler_registry::entry& handler) {
   served_queue served{handler.queue, handler.options.slots, handler.options.weight};
   served.handler = handler.queue;
+  served.run_in = handler.options.run_in;
   if (const auto* batch = std::get_if<handler_registry::batch>(&handler.handler)) {
     served.takes_batches = true;
     served.batch_max = batch->tasks_max;
@@ -59,6 +60,7 @@ void slot_pool::serve(const std::string& queue, served_queue served, bool is_ado
   of_queue.served = std::move(served);
   of_queue.served.queue = queue;
   of_queue.kind = &kinds_[of_queue.served.handler];
+  of_queue.kind->run_in = of_queue.served.run_in;
   of_queue.is_handled = true;
   of_queue.is_adopted = is_adopted;
 }
@@ -173,7 +175,8 @@ handler_number slot_pool::find_or_start(queue_slots& of_queue, const std::string
   if (is_keyed)
     of_queue.keyed.emplace(group, handler);
   slots_by_number_.emplace(
-    handler, slot{of_queue.kind, &of_queue, std::move(lives_for), false, {}, {}});
+    handler,
+    slot{of_queue.kind, &of_queue, std::move(lives_for), of_queue.kind->run_in, false, {}, {}});
   return handler;
 }
 
@@ -213,6 +216,19 @@ void slot_pool::let_go(handler_number handler) {
   else
     found->second.queue->keyed.erase(found->second.group);
   slots_by_number_.erase(found);
+}
+
+bool slot_pool::retire(handler_number handler) {
+  auto found = slots_by_number_.find(handler);
+  if (found == slots_by_number_.end() || found->second.is_running)
+    return false;
+  const auto& idle = found->second;
+  // The queue of a group's handler may have got options of its own, beside those of its pattern.
+  const auto& kind = idle.group.empty() ? *idle.kind : *idle.queue->kind;
+  if (idle.run_in == kind.run_in)
+    return false;
+  let_go(handler);
+  return true;
 }
 
 monotonic_time slot_pool::passivated_at(handler_number handler, monotonic_time now) const {

@@ -36,6 +36,8 @@ struct served_queue {
   /// The argument of `start_function`: the name or pattern that the handler is registered for;
   /// empty: `queue`.
   std::string handler{};
+  /// Where its handlers run. When it changes, those that were started before are retired.
+  isolation run_in = isolation::shared;
 };
 
 /// How the queue of a registered handler is served.
@@ -57,7 +59,7 @@ public:
     const std::vector<served_queue>& queues, std::size_t slots, start_function start_handler);
 
   /// Changes queues and slots. Queues that are no longer served start nothing more; handlers of the
-  /// remaining queues are kept.
+  /// remaining queues are kept until `retire` is called for them.
   void configure(const std::vector<served_queue>& queues, std::size_t slots);
 
   [[nodiscard]] bool handles(const std::string& queue) const;
@@ -119,6 +121,11 @@ public:
   /// The handler has ended; another is started when needed. Returns the leases that it ran.
   [[nodiscard]] std::vector<lease_key> remove(handler_number handler);
 
+  /// Removes the handler if it is idle and was started for another isolation than its queue has
+  /// now; true: end it. To be called for all handlers after `configure`, and for one after
+  /// `finish`.
+  [[nodiscard]] bool retire(handler_number handler);
+
   /// When the handler ends if it stays idle from `now` on: at once if its queue has too many
   /// handlers; never (the maximum time) if it is not keyed.
   [[nodiscard]] monotonic_time passivated_at(handler_number handler, monotonic_time now) const;
@@ -140,6 +147,7 @@ public:
 private:
   /// The handlers of a name or pattern that were registered, without those of keyed queues.
   struct handler_kind {
+    isolation run_in = isolation::shared;
     std::vector<handler_number> idle;
   };
 
@@ -158,6 +166,8 @@ private:
     /// The queue of the current or latest run. Valid while the slot runs or has a group.
     queue_slots* queue = nullptr;
     std::string group;
+    /// Where the handler was started.
+    isolation run_in = isolation::shared;
     bool is_running = false;
     /// Leases of the current or latest run.
     std::vector<lease_key> leases;
