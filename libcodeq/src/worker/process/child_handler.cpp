@@ -42,6 +42,7 @@ private:
     // A child that died while idle does not fail an attempt.
     if (auto kept = take_idle(); kept && kept->is_alive())
       return kept;
+    drop_dead();
     auto started = spawn_child(make_request());
     if (!started)
       return started.error();
@@ -53,6 +54,12 @@ private:
     std::lock_guard lock(mutex_);
     auto kept = idle_.extract(std::this_thread::get_id());
     return kept ? std::move(kept.mapped()) : nullptr;
+  }
+
+  /// Reaps the children of threads that have ended.
+  void drop_dead() {
+    std::lock_guard lock(mutex_);
+    std::erase_if(idle_, [](const auto& kept) { return !kept.second->is_alive(); });
   }
 
   [[nodiscard]] process_request make_request() const {
