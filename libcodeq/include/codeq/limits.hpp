@@ -287,7 +287,8 @@ inline constexpr duration exec_kill_grace_default = 5s;
 
 // A coordinator.
 
-/// Maximum number of shards of a store. Each costs memory, and a share of every limit of a queue.
+/// Maximum number of shards of a store. Each costs memory, and messages between shards for queues
+/// and tasks with limits.
 inline constexpr std::size_t shards_max = 1024;
 /// Maximum number of connections of workers, producers and operators, by default. Each takes a
 /// descriptor, and memory for what it sends.

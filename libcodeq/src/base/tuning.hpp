@@ -128,9 +128,9 @@ inline constexpr std::size_t ended_claims_max = 1024;
 inline constexpr std::size_t results_asked_again_max = 8;
 /// As many unread bytes of each connection do not count, so that every connection makes progress.
 inline constexpr std::size_t unread_bytes_free = 64u << 10;
-/// Beyond this number of unread bytes of a connection its questions are refused.
 /// A connection with more unread bytes is closed when its tenant's share is used up.
 inline constexpr std::size_t unread_bytes_over_share_max = 1u << 20;
+/// A connection with more unread bytes gets refusals in place of answers.
 inline constexpr std::size_t unread_bytes_per_connection_max = 8u << 20;
 /// Memory that an enqueue request occupies in addition to its body.
 inline constexpr std::size_t enqueue_overhead_bytes = 1024;

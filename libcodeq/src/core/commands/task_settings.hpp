@@ -27,7 +27,8 @@ inline constexpr std::uint16_t setting_bits_all =
 
 /// The settings of a queue on a shard.
 struct queue_settings {
-  /// Limits apply to this shard alone.
+  /// `max_depth` and `max_leased` are those of the queue over all shards; the `_part` fields beside
+  /// them are for older versions, which know only those.
   queue_config config{};
   /// The queue grants no leases; all other requests are served.
   bool paused = false;

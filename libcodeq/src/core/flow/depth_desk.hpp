@@ -29,7 +29,7 @@ namespace codeq::core {
 /// owners are parts of the messages of `permit_desk`, which repeats them until they are heard.
 class depth_desk {
 public:
-  /// So often room that was asked for is asked for again, since the answer may be lost.
+  /// Interval at which room that has not come is asked for again, since the answer may be lost.
   static constexpr duration ask_again{150};
   /// After the owner has said that the queue is full, larger enqueues are refused for so long
   /// without asking it.

@@ -60,15 +60,16 @@ public:
   /// The same for a permit of a rate: shorter than `permit_late_max` by the time that it takes to
   /// arrive.
   static constexpr duration rate_unspent_max{22};
-  /// At most so long a task keeps permits without a rate while a slow owner has not answered. With
-  /// `unspent_max` it would never have all of them. A permit of a rate stands for a start now.
+  /// Maximum time for which a task keeps permits without a rate while a slow owner has not
+  /// answered. With `unspent_max` it would never have all of them. A permit of a rate stands for a
+  /// start now.
   static constexpr duration kept_max{1000};
   /// A message that is not answered is sent again after this time; then after twice the time, up to
   /// the longest. Only the answer to the last one counts, and has to have the time to come even
   /// from an owner that is slow.
   static constexpr duration answer_wait{250};
   static constexpr duration answer_wait_max{1000};
-  /// So often permits that are asked for are asked for again.
+  /// Interval after which permits that have not come are asked for again.
   static constexpr duration ask_again{500};
   /// Permits of one limit key that are asked for at a time. Further tasks wait here, but one of a
   /// higher priority takes the place of another.

@@ -29,7 +29,7 @@ class permit_recalls {
 public:
   /// An operator's close waits no longer than this, and names the shards that have not confirmed.
   static constexpr duration wait_max{1500};
-  /// So often a recall that has to be confirmed is said again, since either message may be lost.
+  /// Interval at which an unconfirmed recall is said again, since either message may be lost.
   static constexpr duration say_again{200};
   /// An operator's closes that wait, of one tenant, and of all tenants, which share them: each
   /// message names all that a shard has not confirmed.

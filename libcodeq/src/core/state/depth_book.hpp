@@ -23,7 +23,7 @@ public:
   static constexpr duration recall_wait{300};
   /// The same when only shards are left that did not answer the last one either.
   static constexpr duration silent_wait{100};
-  /// So often they are asked again meanwhile.
+  /// Interval at which shards that have not answered a recall are asked again.
   static constexpr duration recall_again{100};
   /// Between the end of a recall and the next one of the queue.
   static constexpr duration recall_pause{100};

@@ -33,12 +33,12 @@ inline constexpr sequence first_permit_place = sequence{1} << 63;
 /// of queues are counted here, and wait here.
 class permit_book {
 public:
-  /// Shards whose permits may have ended without notice are asked so often.
+  /// Interval at which shards whose permits may have ended without notice are asked.
   static constexpr duration ask_again{500};
   /// An asker that was not heard for so long waits no more, so that no permit is booked for a shard
   /// that cannot be reached. It would have asked again each 500 ms.
   static constexpr duration silent_max{1500};
-  /// So long a slot is kept for a task of this shard, which no worker claims yet.
+  /// Time for which a slot is kept for a task of this shard that no worker claims yet.
   static constexpr duration own_claim_wait{50};
 
   struct wanted_permit {

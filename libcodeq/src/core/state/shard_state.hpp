@@ -298,8 +298,10 @@ struct id_counter {
   return timestamp{duration{static_cast<duration::rep>(place.first)}};
 }
 
-/// The whole state of one shard. Changed only by a `turn` and by `apply`. Durable members are a
-/// function of the records on disk; volatile ones are lost with the process.
+/// The whole state of one shard. Durable members are a function of the records on disk, and after
+/// the start are changed only by a `turn`, by `apply` and, between two turns, by `begin_epoch`.
+/// Volatile ones are lost with the process; `coordinator::shard` sets some of them without a turn,
+/// such as `are_grants_paused`, `lease::run_deadline` and when a schedule is looked at.
 struct shard_state {
   /// `name_seed`: see `name_hasher`; random where clients choose the names.
   explicit shard_state(shard_id id, std::uint32_t epoch, std::uint64_t name_seed = 0);

@@ -13,8 +13,8 @@ namespace codeq::core {
 
 namespace {
 
-/// So long the keys of this shard keep the place of a task that waits for permits of others: less
-/// than a slot may be idle beside a task that could start.
+/// Maximum time for which the keys of this shard keep the place of a task that waits for permits of
+/// others. It is shorter than a slot may be idle beside a task that could start.
 constexpr duration permit_reservation_max{80};
 
 const std::string& segment_tenant(const shard_state& state, const segment& s) {

@@ -21,7 +21,8 @@ namespace codeq::core {
 /// Tasks of the queue wait for permits of other shards.
 [[nodiscard]] bool awaits_permits(const shard_state& state, const queue_state& queue);
 
-// All that follow: @pre the segment has limits. They are at the latest shard time that was seen.
+// Functions below that take a segment: @pre it has limits, unless stated otherwise. The time that
+// they use is the latest shard time that was seen.
 
 /// A lease of the task began.
 void occupy_limits(shard_state& state, const segment& s);

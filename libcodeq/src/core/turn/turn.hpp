@@ -38,8 +38,8 @@ public:
   turn(const turn&) = delete;
   turn& operator=(const turn&) = delete;
 
-  /// Decides one command. A refusal leaves the state unchanged and is answered by an effect. @pre
-  /// neither clock of `now` is before that of the last call (it is clamped)
+  /// Decides one command. A refusal leaves the state unchanged and is answered by an effect. Time
+  /// never goes back: a `now` with an earlier clock counts as the latest one that was seen.
   void decide(const command& c, const instant& now);
 
   /// Closes the turn. Nothing may be decided afterwards.
@@ -150,11 +150,11 @@ private:
   void add_by_prefix(
     std::uint32_t queue, std::vector<std::pair<std::uint32_t, peer_id>>& waiting) const;
   grant_end grant(std::uint32_t queue, peer_id peer, std::uint32_t count, known_rival& rival);
-  /// Holds the tasks of a priority back that come next and that their limits do not admit. False
-  /// when the turn has to leave further ones to the next turn.
-  /// `asks`: tasks that lack a permit are taken out as well, and the permit is asked for.
+  /// Takes tasks that come next in this priority out of their lane while their limits refuse them.
+  /// False when this turn may hold back no more.
+  /// `asks`: also those that only lack a permit of another shard, which is then requested.
   bool hold_refused(queue_state& q, std::size_t priority, bool asks);
-  /// The same for the queue's first task of all, which others are told of.
+  /// `hold_refused` for the queue's first task of any priority, which other shards are shown.
   void settle_first(queue_state& q);
   /// Gives back the credits that wait at queues whose tasks come after those of other shards.
   void give_back_outranked();
