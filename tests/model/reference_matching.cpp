@@ -144,7 +144,7 @@ void reference_shard::start_clocks(reference_task& task) {
   task.run_deadline = end_of(task.settings.run_timeout);
   task.progress_deadline = end_of(task.settings.progress_timeout);
   task.deadline = std::min({end_of(task.lease), task.run_deadline, task.progress_deadline});
-  task.began_short = task.deadline - now < tuning::lease_youth_max;
+  task.began_short = task.deadline - now < tuning::lease_timer_delay_max;
 }
 
 bool reference_shard::has_work(const reference_worker& worker) const {
@@ -183,15 +183,17 @@ void reference_shard::start_timers(
     auto name = say_timer({t.seq, t.token}, t.deadline);
     if (!task)
       return require(false, name + " for a lease that is over");
-    auto youth = task->began_short ? duration{0}
-                                   : std::min<duration>(tuning::lease_youth_max, task->lease / 8);
+    auto delay = task->began_short
+                   ? duration{0}
+                   : std::min<duration>(tuning::lease_timer_delay_max, task->lease / 8);
     require(!task->timed, name + " for the second time");
     require(task->deadline == t.deadline, name + ": another deadline");
-    require(now.steady - task->granted_at >= youth, name + " for a young lease");
+    require(now.steady - task->granted_at >= delay, name + " for a young lease");
     task->timed = true;
   }
   for (const auto& [seq, task] : tasks) {
-    bool is_old = task.began_short || now.steady - task.granted_at >= tuning::lease_youth_max;
+    bool is_old =
+      task.began_short || now.steady - task.granted_at >= tuning::lease_timer_delay_max;
     bool needs = task.state == task_state::leased && is_old && !task.timed;
     require(!needs, say_task(seq, task.token) + " has no timer");
   }

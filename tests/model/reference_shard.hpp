@@ -72,8 +72,8 @@ struct reference_task {
   worker_identity holder;
   duration lease{0};
   monotonic_time granted_at;
-  /// The first deadline was closer than `tuning::lease_youth_max`. The lease gets its timer at
-  /// once, even when a heartbeat of the same turn moves its end.
+  /// The first deadline was closer than `tuning::lease_timer_delay_max`. The lease gets its timer
+  /// at once, even when a heartbeat of the same turn moves its end.
   bool began_short = false;
   monotonic_time deadline;
   monotonic_time run_deadline;
@@ -206,7 +206,7 @@ public:
   /// Makes due tasks ready.
   void release_due(timestamp now);
 
-  /// Checks and records timers that were started because their leases are no longer young.
+  /// Checks and records timers that were started because their leases are old enough.
   void start_timers(const std::vector<core::timer_wanted>& timers, const instant& now);
 
   /// Drops volatile state and gives every lease a fresh duration, as a restart does. `token_floor`:

@@ -182,10 +182,6 @@ std::string shard_fixture::progress(const std::string& worker, core::task_lease 
   return run(core::heartbeat{peer_of(worker), {{lease.seq, lease.token, false, true}}});
 }
 
-std::string shard_fixture::extend(const std::string& worker, core::task_lease lease, duration by) {
-  return run(core::heartbeat{peer_of(worker), {{lease.seq, lease.token, false, false, by}}});
-}
-
 std::string
 shard_fixture::save(const std::string& worker, core::task_lease lease, std::uint32_t number) {
   auto data = bytes("state " + std::to_string(number));

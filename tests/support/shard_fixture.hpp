@@ -76,8 +76,6 @@ protected:
   std::string beat_all(const std::string& worker, const std::vector<core::task_lease>& leases);
   /// A heartbeat that says that the handler has made progress.
   std::string progress(const std::string& worker, core::task_lease lease);
-  /// The same as `beat_for`.
-  std::string extend(const std::string& worker, core::task_lease lease, duration by);
   /// Reports a handler's progress.
   std::string tell_progress(
     const std::string& worker, core::task_lease lease, std::uint8_t percent, std::string note);
@@ -192,8 +190,6 @@ private:
   core::enqueue_run
   run_of(const std::string& queue, std::size_t count, const enqueue_options& options);
   std::string run(const core::command& c);
-
-private:
   std::string seal();
   core::peer_id peer_of(const std::string& name);
   std::shared_ptr<const worker_identity> identity_of(const std::string& worker);

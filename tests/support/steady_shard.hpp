@@ -5,7 +5,7 @@
 
 #include "base/clock.hpp"
 #include "core/commands/effect.hpp"
-#include "core/commands/task_settings.hpp"
+#include "core/commands/queue_settings.hpp"
 #include "core/state/shard_state.hpp"
 #include "core/turn/turn.hpp"
 #include "storage/retention/retention_filter.hpp"

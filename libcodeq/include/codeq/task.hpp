@@ -179,6 +179,22 @@ struct task_spec {
   std::vector<task_limit> limits{};
 };
 
+//    (1) enqueue                 (2) due, gate opens
+//    ─────────► scheduled | gated ─────────────────► ready
+//                          ▲                           │ (3) claim: token, attempt + 1
+//        (6) fail, nack,   │                           ▼
+//            expiry with   └──────────────────────── leased ──(4) heartbeat──┐
+//            attempts left                             │  ▲                  │
+//                          (7) abandon: ready again,   │  └──────────────────┘
+//                              attempt given back      │
+//        (5) complete ──► completed                    │ (8) attempts used up or failed for good
+//        (9) cancel   ──► cancelled                    └──► dead
+//        (10) redrive: dead ──► scheduled | gated | ready, with all attempts left
+//
+// 1, 4..10 are triggered by requests, 2 by shard time, 3 by the match of ready tasks and credits at
+// the end of a turn, 6 and 8 also by a lease's deadline. A task without delay and gate is ready at
+// once after 1 and 6. A task that waits is cancelled, too.
+
 /// A task's place in its life. Stored on disk, never renumber.
 enum class task_state : std::uint8_t {
   scheduled = 0, ///< It waits for a time: its own, or that of its next attempt.

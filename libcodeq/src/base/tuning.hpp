@@ -65,7 +65,8 @@ inline constexpr std::size_t copied_segments_max = 1024;
 inline constexpr std::uint64_t copied_bytes_max = 4ull << 20;
 inline constexpr std::size_t snapshot_log_bytes = 4u << 20;
 inline constexpr duration snapshot_interval_min = 250ms;
-inline constexpr duration lease_youth_max = 1s;
+/// Maximum age of a lease without a timer.
+inline constexpr duration lease_timer_delay_max = 1s;
 inline constexpr std::uint64_t token_counter_max = (1ull << 39) - 1;
 inline constexpr std::uint64_t epoch_max = (1ull << 24) - 1;
 

@@ -9,7 +9,7 @@
 #include "codeq/task_limits.hpp"
 
 #include "core/commands/limit_command.hpp"
-#include "core/commands/task_settings.hpp"
+#include "core/commands/queue_settings.hpp"
 #include "protocol/messages.hpp"
 
 #include <cstdint>

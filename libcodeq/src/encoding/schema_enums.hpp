@@ -4,7 +4,7 @@
 #include "codeq/task.hpp"
 
 #include "core/commands/change_event.hpp"
-#include "core/commands/task_state.hpp"
+#include "core/commands/lease_end_kind.hpp"
 #include "protocol.capnp.h"
 #include "record.capnp.h"
 #include "task.capnp.h"

@@ -6,7 +6,7 @@
 #include "common.capnp.h"
 #include "core/commands/encoded_tasks.hpp"
 #include "core/commands/event.hpp"
-#include "core/commands/task_settings.hpp"
+#include "core/commands/queue_settings.hpp"
 #include "encoding/limit_structs.hpp"
 #include "task.capnp.h"
 

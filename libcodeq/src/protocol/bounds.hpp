@@ -7,7 +7,7 @@
 #include "codeq/task_limits.hpp"
 #include "codeq/time.hpp"
 
-#include "core/commands/task_settings.hpp"
+#include "core/commands/queue_settings.hpp"
 
 #include <cstdint>
 #include <string>

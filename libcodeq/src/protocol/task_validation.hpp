@@ -4,7 +4,7 @@
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
 
-#include "core/commands/task_settings.hpp"
+#include "core/commands/queue_settings.hpp"
 
 #include <cstdint>
 #include <string>

@@ -61,8 +61,7 @@ bool shard_replica::gives_way(monotonic_time now) {
   return now < *gives_way_since_ + timing::suspicion;
 }
 
-void shard_replica::answer_question(
-  const envelope& from, const question& what, monotonic_time now) {
+void shard_replica::answer_question(const envelope& in, const question& what, monotonic_time now) {
   // It would be chosen, and could not lead.
   if (does_disk_hang(now))
     return;
@@ -70,14 +69,14 @@ void shard_replica::answer_question(
   const auto last = is_incomplete_ ? position{} : log_.last();
   const auto hears = leads_ || (now < heard_ + timing::suspicion && released_ < value_.epoch);
   port_.send(
-    from.from,
+    in.sender,
     answer{what.number, promising_, last, doubtful_ || is_incomplete_, hears});
 }
 
-void shard_replica::on_answer(const envelope& from, const answer& what, monotonic_time now) {
+void shard_replica::on_answer(const envelope& in, const answer& what, monotonic_time now) {
   if (!election_ || election_->number != what.number)
     return;
-  election_->answers[from.from] = what;
+  election_->answers[in.sender] = what;
   if (!election_->proposed)
     decide_election(now);
 }

@@ -196,13 +196,13 @@ std::uint64_t leadership::next_beacon(monotonic_time now) {
   return beacon_;
 }
 
-void leadership::note_confirm(const envelope& from, const confirm& what, monotonic_time now) {
-  const auto found = views_.find(from.from);
-  if (found == views_.end() || from.incarnation < found->second.incarnation)
+void leadership::note_confirm(const envelope& in, const confirm& what, monotonic_time now) {
+  const auto found = views_.find(in.sender);
+  if (found == views_.end() || in.incarnation < found->second.incarnation)
     return;
   auto& view = found->second;
-  if (from.incarnation > view.incarnation) {
-    view.incarnation = from.incarnation;
+  if (in.incarnation > view.incarnation) {
+    view.incarnation = in.incarnation;
     view.forget_written();
   }
   view.heard = now;

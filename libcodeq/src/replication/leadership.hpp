@@ -107,7 +107,7 @@ public:
   std::uint64_t next_beacon(monotonic_time now);
 
   /// A replica confirmed. What it confirmed on an earlier connection is void.
-  void note_confirm(const envelope& from, const confirm& what, monotonic_time now);
+  void note_confirm(const envelope& in, const confirm& what, monotonic_time now);
 
   /// Whether a member confirms what it is sent, and would be elected with it.
   [[nodiscard]] bool may_take_over(replica_id member) const;

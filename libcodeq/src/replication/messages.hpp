@@ -139,7 +139,7 @@ using message = std::variant<
 /// A message and its sender. `incarnation` counts the starts of the sender's process; what was said
 /// by an earlier one is void.
 struct envelope {
-  replica_id from{};
+  replica_id sender{};
   std::uint64_t incarnation = 0;
   message content;
 };

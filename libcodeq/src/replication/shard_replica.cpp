@@ -41,27 +41,27 @@ bool shard_replica::may_answer(monotonic_time now) const {
   return leads_ && leads_->is_entitled(now);
 }
 
-void shard_replica::receive(const envelope& from, monotonic_time now) {
+void shard_replica::receive(const envelope& in, monotonic_time now) {
   const auto handle = overloaded{
-    [&](const append& what) { on_append(from, what, now); },
-    [&](const confirm& what) { on_confirm(from, what, now); },
+    [&](const append& what) { on_append(in, what, now); },
+    [&](const confirm& what) { on_confirm(in, what, now); },
     [&](const reject& what) {
       if (leads_ && what.promised > leads_->epoch())
         step_down();
     },
-    [&](const copy_offer& what) { on_copy_offer(from, what, now); },
+    [&](const copy_offer& what) { on_copy_offer(in, what, now); },
     [&](const trust& what) { on_trust(what); },
     [&](const collect& what) {
       heard_ = now;
-      on_collect(from, what, now);
+      on_collect(in, what, now);
     },
-    [&](const collected& what) { on_collected(from, what, now); },
-    [&](const question& what) { answer_question(from, what, now); },
-    [&](const answer& what) { on_answer(from, what, now); },
+    [&](const collected& what) { on_collected(in, what, now); },
+    [&](const question& what) { answer_question(in, what, now); },
+    [&](const answer& what) { on_answer(in, what, now); },
     [&](const elected& what) { learn(what.value, now); },
     [&](const release& what) { on_release(what, now); },
   };
-  std::visit(handle, from.content);
+  std::visit(handle, in.content);
 }
 
 void shard_replica::tick(monotonic_time now) {
@@ -114,8 +114,8 @@ void shard_replica::promise_saved(epoch_number epoch, monotonic_time now) {
   lead(now);
 }
 
-void shard_replica::on_append(const envelope& from, const append& what, monotonic_time now) {
-  if (!enter(what.epoch, from.from, now))
+void shard_replica::on_append(const envelope& in, const append& what, monotonic_time now) {
+  if (!enter(what.epoch, in.sender, now))
     return;
   heard_ = now;
   // Its primary is back, so etcd is not asked for another one any more. What it was asked before
@@ -125,7 +125,7 @@ void shard_replica::on_append(const envelope& from, const append& what, monotoni
   primaries_.note(now);
   shard_time_ = std::max(shard_time_, what.shard_time);
   if (follows_.epoch != what.epoch)
-    follows_ = {from.from, what.epoch, 0};
+    follows_ = {in.sender, what.epoch, 0};
   const auto before = log_.last();
   for (const auto& e : what.entries)
     take(e, now);
@@ -134,7 +134,7 @@ void shard_replica::on_append(const envelope& from, const append& what, monotoni
   if (what.beacon <= follows_.beacon && log_.last() != before)
     return;
   follows_.beacon = std::max(follows_.beacon, what.beacon);
-  confirm_to(from.from, what.beacon);
+  confirm_to(in.sender, what.beacon);
 }
 
 void shard_replica::confirm_to(replica_id primary, std::uint64_t beacon) {
@@ -208,9 +208,8 @@ void shard_replica::recovery_failed() {
     step_down();
 }
 
-void shard_replica::on_copy_offer(
-  const envelope& from, const copy_offer& what, monotonic_time now) {
-  if (!enter(what.epoch, from.from, now))
+void shard_replica::on_copy_offer(const envelope& in, const copy_offer& what, monotonic_time now) {
+  if (!enter(what.epoch, in.sender, now))
     return;
   const auto is_same_sender =
     copy_.from == what.id.from && copy_.incarnation == what.id.incarnation;
@@ -225,7 +224,7 @@ void shard_replica::on_copy_offer(
     drop_preparation();
   copy_ = what.id;
   writing_since_.reset();
-  port_.take_copy(from.from, what);
+  port_.take_copy(in.sender, what);
 }
 
 void shard_replica::rebuilt(const epoch_index& log) {
@@ -256,16 +255,16 @@ void shard_replica::on_trust(const trust& what) {
   port_.clear_doubt();
 }
 
-void shard_replica::on_collect(const envelope& from, const collect& what, monotonic_time now) {
-  const auto is_promised = enter(what.epoch, from.from, now);
+void shard_replica::on_collect(const envelope& in, const collect& what, monotonic_time now) {
+  const auto is_promised = enter(what.epoch, in.sender, now);
   if (!is_promised && !leads_ && what.epoch == promising_)
-    collecting_ = from;
+    collecting_ = in;
   if (!is_promised || is_incomplete_)
     return;
   collected reply{what.epoch, log_.last(), {}};
   const auto is_ahead = log_.last() > what.last;
   if (is_ahead && log_.contains(what.last)) {
-    auto tail = read_own(from.from, what.last);
+    auto tail = read_own(in.sender, what.last);
     // The winner will ask again.
     if (tail.how == log_tail::state::reading)
       return;
@@ -274,7 +273,7 @@ void shard_replica::on_collect(const envelope& from, const collect& what, monoto
   } else if (is_ahead) {
     reply.gone = true;
   }
-  port_.send(from.from, std::move(reply));
+  port_.send(in.sender, std::move(reply));
 }
 
 void shard_replica::learn(const membership& current, monotonic_time now) {
@@ -301,19 +300,19 @@ void shard_replica::step_down() {
   port_.stop_serving();
 }
 
-void shard_replica::on_confirm(const envelope& from, const confirm& what, monotonic_time now) {
-  if (!leads_ || what.epoch != leads_->epoch() || !contains(value_.replicas, from.from))
+void shard_replica::on_confirm(const envelope& in, const confirm& what, monotonic_time now) {
+  if (!leads_ || what.epoch != leads_->epoch() || !contains(value_.replicas, in.sender))
     return;
-  leads_->note_confirm(from, what, now);
+  leads_->note_confirm(in, what, now);
   const auto has_started = leads_->at() >= leadership::phase::waiting;
   if (what.doubtful && has_started && what.written >= log_.last())
-    port_.send(from.from, trust{what.epoch, log_.last()});
+    port_.send(in.sender, trust{what.epoch, log_.last()});
   commit(now);
   if (leads_)
-    stream_to(from.from, now);
+    stream_to(in.sender, now);
 }
 
-void shard_replica::on_collected(const envelope& from, const collected& what, monotonic_time now) {
+void shard_replica::on_collected(const envelope& in, const collected& what, monotonic_time now) {
   if (!leads_ || what.epoch != leads_->epoch() || leads_->at() != leadership::phase::collecting)
     return;
   const auto before = log_.last();
@@ -324,9 +323,9 @@ void shard_replica::on_collected(const envelope& from, const collected& what, mo
   // what it has more is not acknowledged, since the winner, which is in the set, has not got it.
   const auto cannot_join = what.gone || what.last < log_.last();
   if (log_.contains(what.last) || cannot_join)
-    leads_->note_collected(from.from, now);
+    leads_->note_collected(in.sender, now);
   else if (log_.last() != before)
-    port_.send(from.from, collect{leads_->epoch(), log_.last()});
+    port_.send(in.sender, collect{leads_->epoch(), log_.last()});
   begin_epoch(now);
 }
 

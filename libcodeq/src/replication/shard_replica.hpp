@@ -104,7 +104,7 @@ class shard_replica {
 public:
   shard_replica(replica_start start, replica_port& port, monotonic_time now);
 
-  void receive(const envelope& from, monotonic_time now);
+  void receive(const envelope& in, monotonic_time now);
   /// Called at least every 50 ms.
   void tick(monotonic_time now);
   void promise_saved(epoch_number epoch, monotonic_time now);
@@ -196,15 +196,15 @@ private:
   // Follower.
   bool enter(epoch_number epoch, replica_id from, monotonic_time now);
   void promise(epoch_number epoch, monotonic_time now);
-  void on_append(const envelope& from, const append& what, monotonic_time now);
+  void on_append(const envelope& in, const append& what, monotonic_time now);
   void take(const entry& what, monotonic_time now);
   void write(const entry& what, monotonic_time now);
   [[nodiscard]] bool does_disk_hang(monotonic_time now) const;
   void release_if_disk_hangs(monotonic_time now);
   void confirm_to(replica_id primary, std::uint64_t beacon);
-  void on_copy_offer(const envelope& from, const copy_offer& what, monotonic_time now);
+  void on_copy_offer(const envelope& in, const copy_offer& what, monotonic_time now);
   void on_trust(const trust& what);
-  void on_collect(const envelope& from, const collect& what, monotonic_time now);
+  void on_collect(const envelope& in, const collect& what, monotonic_time now);
   void learn(const membership& current, monotonic_time now);
 
   // Election.
@@ -215,16 +215,16 @@ private:
   /// Recovers the shard while the election goes on. @pre the epoch was released
   void prepare();
   void drop_preparation();
-  void answer_question(const envelope& from, const question& what, monotonic_time now);
-  void on_answer(const envelope& from, const answer& what, monotonic_time now);
+  void answer_question(const envelope& in, const question& what, monotonic_time now);
+  void on_answer(const envelope& in, const answer& what, monotonic_time now);
   void decide_election(monotonic_time now);
   [[nodiscard]] std::optional<membership> choose(monotonic_time now) const;
   void take_over_if_chosen(monotonic_time now);
 
   // Primary.
   void step_down();
-  void on_confirm(const envelope& from, const confirm& what, monotonic_time now);
-  void on_collected(const envelope& from, const collected& what, monotonic_time now);
+  void on_confirm(const envelope& in, const confirm& what, monotonic_time now);
+  void on_collected(const envelope& in, const collected& what, monotonic_time now);
   void begin_epoch(monotonic_time now);
   /// The start of the epoch is on all members.
   void recover_started();

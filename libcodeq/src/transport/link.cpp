@@ -36,8 +36,9 @@ using link_internal_actor = actors::link_actor::extend<
 class link_state;
 using link_self = link_internal_actor::stateful_pointer<link_state>;
 
-/// True for the reasons of refusals that are no matter of time, as far as the coordinator knows.
-bool is_lasting(errc code) {
+/// True for reasons of a refusal that a later attempt meets again until a person changes something.
+/// The link dials again nevertheless, except after `superseded`.
+bool is_lasting_refusal(errc code) {
   return (code >= errc::invalid_argument && code < errc::stale_lease) || code == errc::superseded;
 }
 
@@ -144,7 +145,7 @@ void link_state::lose(const dialled_lost& lost) {
   // A peer that reports a malformed frame on an established connection may have received a
   // corrupted one, so dial again.
   bool broken_later = lost.was_up && lost.reason.code == errc::protocol_error;
-  const auto is_refused = lost.refused && !broken_later && is_lasting(lost.reason.code);
+  const auto is_refused = lost.refused && !broken_later && is_lasting_refusal(lost.reason.code);
   if (is_refused && lost.reason.code == errc::superseded)
     return give_up(lost.reason);
   retry(lost.reason, is_refused);

@@ -34,7 +34,7 @@ TEST_F(Lease, HeartbeatExtendsIt) {
 TEST_F(Lease, IsExtendedForAsLongAsItsHandlerAsks) {
   lease_one({.lease = 10s});
 
-  extend("w", held(1, 1), 60s);
+  beat_for("w", held(1, 1), 60s);
   advance(59s);
   EXPECT_EQ(state_of(1), "leased");
   EXPECT_THAT(expire(held(1, 1)), testing::HasSubstr("timer"));
@@ -47,7 +47,7 @@ TEST_F(Lease, IsExtendedForAsLongAsItsHandlerAsks) {
 TEST_F(Lease, ExtensionDoesNotOutliveTheRunTimeout) {
   lease_one({.lease = 10s, .run_timeout = 20s});
 
-  extend("w", held(1, 1), 60s);
+  beat_for("w", held(1, 1), 60s);
   advance(20s);
   expire(held(1, 1));
 

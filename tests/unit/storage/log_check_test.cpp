@@ -286,7 +286,7 @@ protected:
 };
 
 TEST_F(TornManifest, IsCutWhereTheLogsContainWhatTheTablesLack) {
-  EXPECT_EQ(mend_manifest(directory_.path()), log_end::intact);
+  EXPECT_EQ(cut_torn_manifest(directory_.path()), log_end::intact);
 
   EXPECT_EQ(std::filesystem::file_size(manifest_), whole_bytes_);
   rocksdb_store_options options;
@@ -299,7 +299,7 @@ TEST_F(TornManifest, IsCutWhereTheLogsContainWhatTheTablesLack) {
 TEST_F(TornManifest, IsDamagedWithoutTheLogs) {
   remove_logs();
 
-  EXPECT_EQ(mend_manifest(directory_.path()), log_end::damaged);
+  EXPECT_EQ(cut_torn_manifest(directory_.path()), log_end::damaged);
   EXPECT_GT(std::filesystem::file_size(manifest_), whole_bytes_);
 }
 

@@ -258,7 +258,7 @@ using shard_internal_actor = shard_actor::extend<
 /// The shard's timing wheel found that the deadline of the lease has passed.
 struct lease_due {};
 
-/// The LEASE TIMER actor interface: one actor per lease that is not young any more.
+/// The LEASE TIMER actor interface: one actor per lease that is old enough for a timer.
 using lease_timer_actor = caf::typed_actor<
   // Sends the shard `core::expire_lease`.
   caf::reacts_to<lease_due>>;

@@ -9,8 +9,8 @@
 
 namespace codeq::coordinator {
 
-/// The actor of one lease, which gets it when an eighth of it, or `tuning::lease_youth_max`, is
-/// over, or at once when its run timeout is near. It decides no time: the shard's `timing_wheel`
+/// The actor of one lease, which gets it when an eighth of it, or `tuning::lease_timer_delay_max`,
+/// is over, or at once when its run timeout is near. It decides no time: the shard's `timing_wheel`
 /// finds that the deadline has passed, its driver sends `lease_due`, and the actor answers with
 /// `core::expire_lease`. It uses no scheduler time until then; a lease that ends early drops the
 /// actor's handle.

@@ -69,10 +69,10 @@ std::shared_ptr<const storage::packed_writes> replica_driver::body_of(turn_commi
   return body;
 }
 
-void replica_driver::receive(const envelope& from, monotonic_time now) {
+void replica_driver::receive(const envelope& in, monotonic_time now) {
   now_ = now;
-  kept_.note_heard(from.from, now);
-  replica_.receive(from, now);
+  kept_.note_heard(in.sender, now);
+  replica_.receive(in, now);
 }
 
 void replica_driver::settle(monotonic_time now) {

@@ -61,7 +61,7 @@ public:
 
   // From the host.
 
-  void receive(const replication::envelope& from, monotonic_time now);
+  void receive(const replication::envelope& in, monotonic_time now);
   void receive(replication::replica_id from, const copy_message& what, monotonic_time now);
 
   /// The journal has committed everything up to this number. Several calls may come before one of

@@ -3,7 +3,7 @@
 
 #include "core/blocks/packed_numbers.hpp"
 #include "core/commands/event.hpp"
-#include "core/commands/task_settings.hpp"
+#include "core/commands/queue_settings.hpp"
 
 #include <cstdint>
 #include <string>

@@ -12,12 +12,12 @@
 #include "core/commands/limit_command.hpp"
 #include "core/commands/operator_command.hpp"
 #include "core/commands/permit_command.hpp"
+#include "core/commands/queue_settings.hpp"
 #include "core/commands/retained_key.hpp"
 #include "core/commands/schedule_command.hpp"
 #include "core/commands/settings_command.hpp"
 #include "core/commands/survivors.hpp"
 #include "core/commands/task_checkpoint.hpp"
-#include "core/commands/task_settings.hpp"
 
 #include <cstdint>
 #include <memory>

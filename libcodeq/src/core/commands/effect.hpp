@@ -131,6 +131,13 @@ struct follow_ups_taken {
   std::vector<sequence> tasks{};
 };
 
+/// A command for another shard; sent at most once. What is told of permits comes after a sync
+/// (`sealed_turn::must_sync`).
+struct shard_told {
+  shard_id to{};
+  std::variant<watch_ends, note_ends, cancel, settings_adopted, ask_permits, give_permits> what;
+};
+
 /// A checkpoint is durable.
 struct saved_checkpoint {
   sequence seq = 0;

@@ -3,6 +3,7 @@
 
 #include "codeq/bytes.hpp"
 #include "codeq/ids.hpp"
+#include "codeq/task.hpp"
 #include "codeq/time.hpp"
 
 #include "core/commands/audit_entry.hpp"
@@ -10,7 +11,9 @@
 #include "core/commands/command.hpp"
 #include "core/commands/encoded_tasks.hpp"
 #include "core/commands/fairness_mark.hpp"
+#include "core/commands/lease_end_kind.hpp"
 #include "core/commands/permit_command.hpp"
+#include "core/commands/queue_settings.hpp"
 #include "core/commands/queue_totals.hpp"
 #include "core/commands/request_answer.hpp"
 #include "core/commands/retained_key.hpp"
@@ -18,8 +21,6 @@
 #include "core/commands/seq_run.hpp"
 #include "core/commands/task_checkpoint.hpp"
 #include "core/commands/task_note.hpp"
-#include "core/commands/task_settings.hpp"
-#include "core/commands/task_state.hpp"
 
 #include <cstdint>
 #include <memory>

@@ -7,7 +7,7 @@
 #include "codeq/time.hpp"
 
 #include "core/commands/audit_entry.hpp"
-#include "core/commands/task_settings.hpp"
+#include "core/commands/queue_settings.hpp"
 
 #include <cstdint>
 #include <memory>

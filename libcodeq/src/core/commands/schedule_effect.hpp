@@ -5,20 +5,14 @@
 #include "codeq/schedule.hpp"
 
 #include "core/commands/operator_command.hpp"
-#include "core/commands/permit_command.hpp"
 #include "core/commands/schedule_command.hpp"
 #include "core/commands/schedule_event.hpp"
-#include "core/commands/settings_command.hpp"
 
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <variant>
 #include <vector>
 
-/// Answers to requests for schedules, and what a schedule asks of other shards. As with all
-/// effects, none may be carried out before the turn's events, and those of all earlier turns, are
-/// durable.
+/// Answers to requests for schedules, and notes about occurrences. As with all effects, none may be
+/// carried out before the turn's events, and those of all earlier turns, are durable.
 namespace codeq::core {
 
 /// A schedule as a command left it.
@@ -49,13 +43,6 @@ struct schedules_listed {
   std::vector<schedule_view> schedules;
   /// There are schedules after the last one.
   bool more = false;
-};
-
-/// A command for another shard; sent at most once. What is told of permits comes after a sync
-/// (`sealed_turn::must_sync`).
-struct shard_told {
-  shard_id to{};
-  std::variant<watch_ends, note_ends, cancel, settings_adopted, ask_permits, give_permits> what;
 };
 
 /// Occurrences were skipped or late; for log and metrics.

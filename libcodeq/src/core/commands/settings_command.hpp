@@ -4,7 +4,7 @@
 #include "codeq/operator_types.hpp"
 #include "codeq/time.hpp"
 
-#include "core/commands/task_settings.hpp"
+#include "core/commands/queue_settings.hpp"
 
 #include <cstddef>
 #include <cstdint>

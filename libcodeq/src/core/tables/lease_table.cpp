@@ -12,8 +12,8 @@ namespace {
 
 /// Age at which a lease gets a timer: an eighth of its duration, at most 1 s. Never longer than the
 /// shortest lease, so no lease expires without a timer, whatever is before it in the queue.
-duration youth_of(duration lease) {
-  return std::min(tuning::lease_youth_max, lease / 8);
+duration timer_delay_of(duration lease) {
+  return std::min(tuning::lease_timer_delay_max, lease / 8);
 }
 
 } // namespace
@@ -32,10 +32,10 @@ void lease_table::insert(fencing_token token, const lease& l, monotonic_time now
   bool is_new = leases_.emplace(token, l).second;
   CODEQ_ASSERT(is_new);
   // A run timeout may be shorter than any lease: such an attempt gets its timer first.
-  if (l.deadline - now < tuning::lease_youth_max)
+  if (l.deadline - now < tuning::lease_timer_delay_max)
     untimed_.push_front({token, now});
   else
-    untimed_.push_back({token, now + youth_of(grant.lease)});
+    untimed_.push_back({token, now + timer_delay_of(grant.lease)});
 }
 
 lease* lease_table::find(fencing_token token) {

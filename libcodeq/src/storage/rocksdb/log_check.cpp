@@ -114,7 +114,7 @@ log_inspection inspect_current_manifest(const fs::path& directory) {
 }
 
 /// Truncates a file whose last record is unfinished.
-log_end mend(const std::optional<fs::path>& path, const log_inspection& found) {
+log_end cut_torn(const std::optional<fs::path>& path, const log_inspection& found) {
   if (found.end == log_end::torn && truncate_and_sync(*path, found.whole_bytes))
     return log_end::intact;
   return found.end;
@@ -160,12 +160,12 @@ log_end look_at_manifest(const fs::path& directory) {
   return inspect_current_manifest(directory).end;
 }
 
-log_end mend_log(const fs::path& directory) {
-  return mend(newest_log(directory), inspect_newest_log(directory));
+log_end cut_torn_log(const fs::path& directory) {
+  return cut_torn(newest_log(directory), inspect_newest_log(directory));
 }
 
-log_end mend_manifest(const fs::path& directory) {
-  return mend(current_manifest(directory), inspect_current_manifest(directory));
+log_end cut_torn_manifest(const fs::path& directory) {
+  return cut_torn(current_manifest(directory), inspect_current_manifest(directory));
 }
 
 error damaged_manifest(const fs::path& directory) {

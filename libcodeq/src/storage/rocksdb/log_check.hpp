@@ -78,13 +78,13 @@ struct log_inspection {
 /// Inspects the newest log of a directory and cuts off an unfinished last record: RocksDB tolerates
 /// one only when the file ends within it. A file that cannot be read or cut is left to RocksDB.
 /// @pre no other process uses the directory; each commit was synced
-[[nodiscard]] log_end mend_log(const std::filesystem::path& directory);
+[[nodiscard]] log_end cut_torn_log(const std::filesystem::path& directory);
 
 /// The same for the current manifest. RocksDB may write several records before it syncs them, so a
 /// record that was never written may have complete ones after it. They are cut off, too, if the
 /// logs contain everything that the tables then lack: RocksDB removes a log only after the sync of
 /// the record that replaces it.
-[[nodiscard]] log_end mend_manifest(const std::filesystem::path& directory);
+[[nodiscard]] log_end cut_torn_manifest(const std::filesystem::path& directory);
 
 /// The error for a store with a damaged manifest. RocksDB would take a last record with a wrong
 /// length for an unfinished one, and open the store without the files that the record lists.

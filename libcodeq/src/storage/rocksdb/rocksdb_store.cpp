@@ -191,8 +191,8 @@ result<void> check_logs(const rocksdb_store_options& options, rocksdb::Env* envi
   auto status = environment->LockFile((options.directory / "LOCK").string(), &lock);
   if (!status.ok())
     return to_open_error(status, options.directory);
-  auto manifest = mend_manifest(options.directory);
-  auto end = options.mode == durability::sync ? mend_log(options.directory) : log_end::intact;
+  auto manifest = cut_torn_manifest(options.directory);
+  auto end = options.mode == durability::sync ? cut_torn_log(options.directory) : log_end::intact;
   environment->UnlockFile(lock).PermitUncheckedError();
   if (manifest == log_end::damaged)
     return damaged_manifest(options.directory);
