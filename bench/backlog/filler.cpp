@@ -13,7 +13,7 @@ constexpr std::size_t answers_per_sample = 499;
 constexpr std::size_t tasks_of_group = 10;
 constexpr auto silence_max = std::chrono::seconds(60);
 
-/// So long that no deferred task becomes due during a measurement.
+/// Delay of deferred tasks, none of which becomes due during a measurement.
 constexpr duration deferral = std::chrono::hours(30 * 24);
 constexpr duration retry_delay = std::chrono::hours(24);
 

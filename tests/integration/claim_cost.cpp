@@ -21,7 +21,7 @@ constexpr std::uint32_t backlog = 6'400;
 /// Number of claims that are counted at the beginning and at the end.
 constexpr int counted_turns = 50;
 constexpr int turns_per_snapshot = 100;
-/// So long that results and fates pass their retention during the run.
+/// Length of a turn. Results and fates pass their retention during the run.
 constexpr auto turn = 1s;
 
 class claims {

@@ -44,8 +44,8 @@ using namespace std::chrono_literals;
 constexpr auto retry_pause = 200ms;
 constexpr auto line_pause = 30s;
 
-/// So long the other coordinators have to serve the shards of a damaged store. A fail-over takes
-/// about 3 s; the rest is for coordinators that start at the same time.
+/// Maximum time that a start waits until the other coordinators serve the shards of a damaged
+/// store. A fail-over takes about 3 s; the rest is for coordinators that start at the same time.
 constexpr auto takeover_max = 15s;
 
 /// Copies that have to be in sync for new writes: 2 of 3, else 1.

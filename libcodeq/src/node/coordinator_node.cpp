@@ -46,7 +46,7 @@ namespace codeq {
 
 namespace {
 
-/// So long a stop waits for hand-overs at least, however long the gateway took.
+/// Minimum time that a stop leaves for hand-overs, however long the gateway took to stop.
 constexpr duration hand_over_min{700};
 
 void log_zone(const schedule::zone_store::change& change) {

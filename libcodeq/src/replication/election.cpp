@@ -14,7 +14,8 @@ void shard_replica::suspect(monotonic_time now) {
     return;
   if (gives_way(now))
     return;
-  // A process goes on in no epoch that it finds.
+  // A restarted primary does not continue its own epoch: it calls an election at once, as after a
+  // release.
   const auto is_own = value_.primary == id_;
   const auto is_released = released_ >= value_.epoch;
   if (!is_own && !is_released && now < heard_ + timing::suspicion)
@@ -92,7 +93,7 @@ std::optional<membership> shard_replica::choose(monotonic_time now) const {
   const auto is_asked = released_ == value_.epoch && handed_over_ != value_.epoch;
   for (const auto& [member, said] : answers) {
     highest = std::max(highest, said.promised);
-    // Its primary has released the epoch, which it need not know.
+    // A member may still hear a primary that has released the epoch; that does not count.
     const auto is_over = released_ >= value_.epoch;
     if (said.hears_primary && !is_over && now < heard_ + timing::postponement)
       return std::nullopt;

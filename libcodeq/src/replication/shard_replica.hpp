@@ -99,7 +99,7 @@ struct replica_start {
 
 /// One replica of one shard: follows a primary, takes part in elections, and is the primary. It is
 /// told the time and what happens, and acts through its port. One per shard and process; a restart
-/// makes a new one, which goes on in no epoch that it finds.
+/// makes a new one, which does not continue the epoch that it finds.
 class shard_replica {
 public:
   shard_replica(replica_start start, replica_port& port, monotonic_time now);

@@ -25,7 +25,7 @@ struct hand_over_limits {
   std::size_t waiting_bytes = 64u << 20;
   /// A shard that has not confirmed anything of what is under way for so long counts as silent.
   duration silence{1000};
-  /// So often a silent shard is sent one record.
+  /// Interval at which a silent shard is sent one record.
   duration question{250};
   /// How often the shard itself syncs follow-ups of others before it confirms them; 0 when every
   /// turn is synced.

@@ -164,8 +164,9 @@ public:
 
 /// One shard of the store, the single writer of its keys: parses peers' requests, lets the core
 /// decide them in turns, and turns the results into writes and messages. No effect of a turn leaves
-/// before the journal has committed that turn and all earlier ones. Uses no actor, clock, disk or
-/// thread: its driver calls it from one thread and passes the time.
+/// before the journal has committed that turn and all earlier ones. Uses no actor, clock or thread:
+/// its driver calls it from one thread and passes the time. Of the disk it reads only zone files,
+/// through `shard_options::zones`.
 class shard {
 public:
   /// @pre `port` outlives the shard

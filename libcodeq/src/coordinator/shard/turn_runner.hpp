@@ -34,7 +34,7 @@ public:
   /// No task of a limit with a rate starts while turns wait for a commit and the last one is longer
   /// ago than this: each commit lets go of what started in at most this time.
   static constexpr duration stalled_min{50};
-  /// So often this is looked at meanwhile.
+  /// Interval at which starts that were put off for that reason are looked at again.
   static constexpr duration stalled_look{10};
 
   /// @pre `state` outlives the runner

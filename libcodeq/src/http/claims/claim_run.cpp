@@ -25,8 +25,8 @@ constexpr std::uint64_t quiet_rounds_wanted = 2;
 constexpr duration late_tasks_wait{300};
 static_assert(late_tasks_wait < tuning::http_shutdown_max);
 
-/// So long a claim that may not wait does wait for what shards ask each other: whether the maximum
-/// of a queue's leases allows one more.
+/// Maximum time that a claim without a wait of its own waits for slots: until shards have asked
+/// each other whether the maximum of a queue's leases allows one more.
 constexpr duration slot_wait_max{100};
 
 error too_few_copies(shard_id shard) {

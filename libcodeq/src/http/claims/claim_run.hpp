@@ -301,8 +301,9 @@ private:
   bool reaches_all_ = false;
   /// The shard of another coordinator whose task came before one of another shard.
   std::optional<shard_id> named_;
-  /// So often such a shard had no task for the claim. News are old then, or it keeps its tasks from
-  /// the claim, which does not wait for it any more from the maximum on.
+  /// Number of times that the named shard had no task for the claim: the news of it was old, or it
+  /// keeps its tasks from the claim. From `vain_max` on the claim waits no longer for better tasks
+  /// of other coordinators.
   std::uint32_t vain_ = 0;
   static constexpr std::uint32_t vain_max = 3;
   /// A shard has left, and may have granted tasks before.

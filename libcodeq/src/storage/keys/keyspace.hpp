@@ -15,8 +15,9 @@
 #include <vector>
 
 /// The keys of the store. All numbers are big-endian and of fixed width, so that the order of the
-/// bytes is the order of the fields. Stored on disk, never renumber; see README.md for a change. A
-/// record that is removed "by compaction" is dropped by the `retention_filter`.
+/// bytes is the order of the fields. Stored on disk, never renumber; see "Changing the format" in
+/// storage/README.md. A record that is removed "by compaction" is dropped by the
+/// `retention_filter`.
 ///
 ///   key                           value                      written            removed
 ///   'M' "store"                   StoreRecord                overwritten        never

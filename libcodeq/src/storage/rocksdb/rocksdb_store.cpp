@@ -77,7 +77,7 @@ public:
     auto built = fill_batch(sets);
     if (built.ok() && batch_.Count() == 0)
       return {};
-    // Its counters, of each thread, cost as much as the comparisons that they count.
+    // RocksDB's per-thread perf counters cost as much as the key comparisons that they count.
     rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);
     rocksdb::WriteOptions how;
     how.sync = mode == durability::sync;

@@ -171,12 +171,13 @@ private:
     bool is_there = false;
     /// Connected; frames may be sent.
     bool open = false;
-    /// The coordinator refused this node at last, or another link leads to it.
+    /// The coordinator refuses this node for a lasting reason, or another link leads to it.
     bool refused = false;
     /// Its coordinator is one of a cluster.
     bool is_of_cluster = false;
-    /// It heeds whether this node reaches all coordinators, and what it knows of that.
+    /// It understands `reach` of claims: whether this node reaches all coordinators.
     bool takes_reach = false;
+    /// The value of it that was sent last on this connection.
     bool knows_reach = false;
     bool answers_heartbeats = false;
     /// Shards that have not answered the resume.
@@ -307,7 +308,7 @@ private:
   /// The store of the cluster's shards, once one of its coordinators was connected.
   std::optional<std::size_t> cluster_store_;
 
-  /// The begin of the attempts that are started next.
+  /// The time of the current call, at which attempts begin and end.
   monotonic_time now_{};
   step step_ = step::running;
   bool flush_scheduled_ = false;
