@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
-#include <mutex>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -20,27 +19,6 @@ namespace {
 
 /// Enough time to reach a running coordinator.
 constexpr duration reach_timeout{500};
-
-/// Passes progress on until it is closed; the producer's threads may deliver some later.
-class progress_gate {
-public:
-  explicit progress_gate(operator_api::progressed told) : told_(std::move(told)) {}
-
-  void pass(const task_progress& progress) {
-    std::lock_guard lock(mutex_);
-    if (told_)
-      told_(progress);
-  }
-
-  void close() {
-    std::lock_guard lock(mutex_);
-    told_ = nullptr;
-  }
-
-private:
-  std::mutex mutex_;
-  operator_api::progressed told_;
-};
 
 /// Why there is no connection, with the option that helps.
 error no_connection(const error& why) {
@@ -429,12 +407,7 @@ public:
   result<task_end> watch(task_id task, duration wait, progressed told) override {
     if (auto ready = prepare_enqueue(); !ready)
       return ready.error();
-    // Progress is requested only when it is shown.
-    bool is_shown = told != nullptr;
-    auto gate = std::make_shared<progress_gate>(std::move(told));
-    auto pass = [gate](const task_progress& progress) { gate->pass(progress); };
-    auto ended = producer_->watch(task, is_shown ? pass : producer::progressed(), wait);
-    gate->close();
+    auto ended = producer_->watch(task, std::move(told), wait);
     if (ended)
       return task_end{std::move(*ended)};
     if (ended.error().code == errc::timeout || ended.error().code == errc::disconnected)

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <future>
 #include <stdexcept>
 #include <string>
@@ -427,6 +428,59 @@ TEST_F(ClientProducer, AwaitWithoutAConnectionSaysSoLikeEnqueue) {
     "disconnected: no connection to " + coordinator.address()
       + " within 10 ms; whether task " + to_string(task_id{shard_id{0}, 1})
       + " has ended is unknown");
+}
+
+TEST_F(ClientProducer, WatchReturnsAfterItsCallbackAndDoesNotCallItAgain) {
+  connect();
+  coordinator.accept();
+  const task_id task{shard_id{2}, 5};
+  channel<int> running;
+  std::promise<void> leave;
+  std::atomic<int> calls{0};
+  auto told = [&, may_leave = leave.get_future().share()](const task_progress&) {
+    running.push(++calls);
+    may_leave.wait();
+  };
+  int calls_at_return = 0;
+  auto watching = std::async(std::launch::async, [&] {
+    auto end = client->watch(task, told, 500ms);
+    calls_at_return = calls;
+    return end;
+  });
+  coordinator.expect<protocol::await_request>();
+  for (int i = 0; i < 3; ++i)
+    coordinator.say(ended(task, task_state::leased, "half"));
+  ASSERT_TRUE(running.pop());
+
+  EXPECT_EQ(watching.wait_for(1s), std::future_status::timeout) << "the callback is running";
+  leave.set_value();
+  EXPECT_EQ(watching.get().error().code, errc::timeout);
+
+  // Progress that was sent before this answer has reached the producer before it.
+  coordinator.expect<protocol::await_request>();
+  enqueue_async({spec()});
+  coordinator.say(durable(next_enqueue(), 1));
+  EXPECT_NE(next_answer(), "none came");
+  EXPECT_EQ(calls.load(), calls_at_return);
+}
+
+TEST_F(ClientProducer, CallbackOfWatchMayUseTheProducer) {
+  connect();
+  coordinator.accept();
+  const task_id task{shard_id{2}, 5};
+  auto told = [&](const task_progress&) {
+    enqueue_async({spec()});
+    EXPECT_FALSE(client->watch(task, [](const task_progress&) {}, 0ms));
+  };
+  auto watching = std::async(std::launch::async, [&] { return client->watch(task, told, 10s); });
+  coordinator.expect<protocol::await_request>();
+
+  coordinator.say(ended(task, task_state::leased, "half"));
+
+  coordinator.say(durable(next_enqueue(), 1));
+  EXPECT_NE(next_answer(), "none came");
+  coordinator.say(ended(task, task_state::completed, "r"));
+  EXPECT_TRUE(watching.get());
 }
 
 TEST_F(ClientProducer, CallbackOfOneTaskGetsItsAnswer) {

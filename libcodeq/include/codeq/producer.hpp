@@ -130,7 +130,8 @@ public:
   void await(std::vector<task_id> tasks, ended done);
 
   /// As `await`, and calls `told` for each progress report. Progress is not stored: reports made
-  /// before the call are not delivered.
+  /// before the call are not delivered. With a `wait` the call returns only after a `told` that is
+  /// running, and `told` is not called after the return.
   [[nodiscard]] result<ended_task> watch(task_id task, progressed told, duration wait);
   void watch(std::vector<task_id> tasks, progressed told, ended done);
 

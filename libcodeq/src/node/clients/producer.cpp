@@ -20,6 +20,8 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -61,6 +63,33 @@ producer::progressed guarded(const void* owner, producer::progressed told) {
     call_back(owner, [&] { told(progress); });
   };
 }
+
+/// Passes progress on until it is closed. The producer's actor may still have progress to deliver
+/// after the watching thread has given up, which then may have destroyed what the callback uses.
+class progress_gate {
+public:
+  explicit progress_gate(producer::progressed told) : told_(std::move(told)) {}
+
+  void pass(const task_progress& progress) {
+    std::lock_guard lock(mutex_);
+    if (!is_closed_)
+      told_(progress);
+  }
+
+  /// Waits for a callback that is running; none is called afterwards.
+  void close() {
+    // Not under the lock, which the actor's thread could take for one waiting report after the
+    // other.
+    is_closed_ = true;
+    std::lock_guard lock(mutex_);
+    told_ = nullptr;
+  }
+
+private:
+  std::atomic<bool> is_closed_{false};
+  std::mutex mutex_;
+  producer::progressed told_;
+};
 
 result<void> check_producer(const producer_options& options) {
   if (auto ok = node::check_coordinators(options.coordinators); !ok)
@@ -432,11 +461,19 @@ result<ended_task> producer::watch(task_id task, progressed told, duration wait)
   auto slot = std::make_shared<client::answer_slot<ended_task>>();
   auto watch = ++impl_->watches;
   auto put = [slot](result<ended_task> how) { slot->put(std::move(how)); };
-  caf::anon_send(
-    impl_->actor, actors::watch_tasks{watch, {task}, put, guarded(impl_.get(), std::move(told))});
-  if (auto how = slot->wait(client::deadline_after(wait)))
+  // Progress is requested only when it is wanted.
+  const bool is_wanted = told != nullptr;
+  auto gate = std::make_shared<progress_gate>(guarded(impl_.get(), std::move(told)));
+  progressed pass;
+  if (is_wanted)
+    pass = [gate](const task_progress& progress) { gate->pass(progress); };
+  caf::anon_send(impl_->actor, actors::watch_tasks{watch, {task}, put, std::move(pass)});
+  auto how = slot->wait(client::deadline_after(wait));
+  if (!how)
+    caf::anon_send(impl_->actor, actors::unwatch_tasks{watch, {task}});
+  gate->close();
+  if (how)
     return std::move(*how);
-  caf::anon_send(impl_->actor, actors::unwatch_tasks{watch, {task}});
   return impl_->not_ended(task, wait);
 }
 
