@@ -47,6 +47,13 @@ result<address_list> resolve(const std::string& host, std::uint16_t port, int fl
   return address_list(found);
 }
 
+std::int64_t address_count(const addrinfo* first) {
+  std::int64_t addresses = 0;
+  for (; first != nullptr; first = first->ai_next)
+    ++addresses;
+  return addresses;
+}
+
 socket_owner open_socket(const addrinfo& address) {
   return socket_owner(::socket(
     address.ai_family, address.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, address.ai_protocol));
@@ -64,9 +71,16 @@ result<std::uint16_t> bound_port(int fd) {
   return static_cast<std::uint16_t>(std::stoul(port));
 }
 
-/// Waits until a connect in progress has succeeded or failed; returns the result as an errno.
-int finish_connect(
-  int fd, steady_clock::time_point deadline, const std::function<bool()>& cancelled) {
+/// Connects the socket to the address; returns the result as an errno.
+int connect_by(
+  int fd,
+  const addrinfo& address,
+  steady_clock::time_point deadline,
+  const std::function<bool()>& cancelled) {
+  if (::connect(fd, address.ai_addr, address.ai_addrlen) == 0)
+    return 0;
+  if (errno != EINPROGRESS)
+    return errno;
   for (;;) {
     auto left = std::chrono::duration_cast<duration>(deadline - steady_clock::now());
     if (left <= duration::zero())
@@ -162,31 +176,32 @@ result<listening_socket> listen_on(const std::string& address, std::uint16_t por
 
 result<socket_owner>
 dial(const endpoint& peer, duration timeout, const std::function<bool()>& cancelled) {
-  auto deadline = steady_clock::now() + timeout;
   auto found = resolve(peer.host, peer.port, 0);
   if (!found)
     return found.error();
-  int status = ECANCELED;
+  const auto deadline = steady_clock::now() + timeout;
+  auto untried = address_count(found->get());
+  // Of the first address, which is the one that the system prefers.
+  int reason = 0;
   for (const addrinfo* target = found->get(); target != nullptr; target = target->ai_next) {
+    // An address that drops packets must leave time for the others.
+    const auto now = steady_clock::now();
+    const auto until = now + (deadline - now) / untried--;
     auto socket = open_socket(*target);
-    if (socket.get() < 0) {
-      status = errno;
-      continue;
-    }
-    int connected = ::connect(socket.get(), target->ai_addr, target->ai_addrlen);
-    status = connected == 0         ? 0
-             : errno == EINPROGRESS ? finish_connect(socket.get(), deadline, cancelled)
-                                    : errno;
+    const int status =
+      socket.get() < 0 ? errno : connect_by(socket.get(), *target, until, cancelled);
     if (status == 0)
       return socket;
-    if (status == ECANCELED || status == ETIMEDOUT)
+    if (reason == 0)
+      reason = status;
+    if (status == ECANCELED)
       break;
   }
-  auto code = status == ETIMEDOUT ? errc::timeout : errc::disconnected;
-  auto hint = status == ECONNREFUSED ? " (is a coordinator running there?)" : "";
+  auto code = reason == ETIMEDOUT ? errc::timeout : errc::disconnected;
+  auto hint = reason == ECONNREFUSED ? " (is a coordinator running there?)" : "";
   return error{
     code,
-    "cannot connect to " + describe(peer.host, peer.port) + ": " + system_message(status) + hint};
+    "cannot connect to " + describe(peer.host, peer.port) + ": " + system_message(reason) + hint};
 }
 
 } // namespace codeq::transport

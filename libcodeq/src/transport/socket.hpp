@@ -52,9 +52,10 @@ struct listening_socket {
 /// `invalid_argument` without the right to that port; `unavailable`.
 [[nodiscard]] result<listening_socket> listen_on(const std::string& address, std::uint16_t port);
 
-/// Connects; tries every address of a name. Blocks for at most `timeout`, plus the time of the name
-/// look-up. Returns early once `cancelled` returns true; that is checked every 50 ms. The socket is
-/// non-blocking. Errors: `disconnected`, `timeout`.
+/// Connects; tries every address of a name, each for an equal share of the time that is left.
+/// Blocks for at most `timeout`, plus the time of the name look-up. Returns early once `cancelled`
+/// returns true; that is checked every 50 ms. The socket is non-blocking. Errors: `disconnected`,
+/// `timeout`.
 [[nodiscard]] result<socket_owner>
 dial(const endpoint& peer, duration timeout, const std::function<bool()>& cancelled);
 

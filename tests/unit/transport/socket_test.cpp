@@ -3,6 +3,26 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
+
+#include <dlfcn.h>
+#include <netdb.h>
+#include <sys/socket.h>
+
+/// The system's, but `two.test` has the addresses 127.0.0.1 and 127.0.0.2, in that order.
+extern "C" int
+getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** found) {
+  using function = int (*)(const char*, const char*, const addrinfo*, addrinfo**);
+  static auto real = reinterpret_cast<function>(::dlsym(RTLD_NEXT, "getaddrinfo"));
+  const std::string_view name = node ? node : "";
+  const bool is_numeric = hints && (hints->ai_flags & AI_NUMERICHOST) != 0;
+  if (is_numeric || name != "two.test")
+    return real(node, service, hints, found);
+  const int status = real("127.0.0.1", service, hints, found);
+  return status == 0 ? real("127.0.0.2", service, hints, &(*found)->ai_next) : status;
+}
+
 namespace codeq::transport {
 
 namespace {
@@ -10,6 +30,22 @@ namespace {
 bool never() {
   return false;
 }
+
+/// A port where the system drops the packets of new connections, since no more may wait.
+class silent_port {
+public:
+  explicit silent_port(const std::string& address, std::uint16_t port = 0)
+    : listening_(listen_on(address, port)) {
+    EXPECT_TRUE(listening_);
+    EXPECT_EQ(::listen(listening_->socket.get(), 0), 0);
+    EXPECT_TRUE(dial({address, number()}, duration(5000), never)) << "it is the one that may wait";
+  }
+
+  [[nodiscard]] std::uint16_t number() const { return listening_->port; }
+
+private:
+  result<listening_socket> listening_;
+};
 
 TEST(Endpoint, NamesAddressesAndBracketsAreRead) {
   auto name = parse_endpoint("node-1.example:7400");
@@ -57,6 +93,24 @@ TEST(Socket, ADialToAClosedPortNamesAddressAndPort) {
   ASSERT_FALSE(dialled);
   EXPECT_EQ(dialled.error().code, errc::disconnected);
   EXPECT_NE(dialled.error().context.find(std::to_string(port)), std::string::npos);
+}
+
+TEST(Socket, ADialReachesTheSecondAddressWhenTheFirstOneIsSilent) {
+  const silent_port silent("127.0.0.1");
+  auto hearing = listen_on("127.0.0.2", silent.number());
+  ASSERT_TRUE(hearing) << to_string(hearing.error());
+
+  EXPECT_TRUE(dial({"two.test", silent.number()}, duration(1000), never));
+}
+
+TEST(Socket, ADialToSilentAddressesTimesOut) {
+  const silent_port first("127.0.0.1");
+  const silent_port second("127.0.0.2", first.number());
+
+  auto dialled = dial({"two.test", first.number()}, duration(200), never);
+
+  ASSERT_FALSE(dialled);
+  EXPECT_EQ(dialled.error().code, errc::timeout);
 }
 
 TEST(Socket, AnAddressThatIsNotOursIsUnavailable) {
