@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/socket.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
 
 #include <netdb.h>
 #include <poll.h>
@@ -45,6 +51,41 @@ result<address_list> resolve(const std::string& host, std::uint16_t port, int fl
     return error{
       errc::disconnected, "cannot resolve " + describe(host, port) + ": " + ::gai_strerror(status)};
   return address_list(found);
+}
+
+/// A look-up of a name, shared by its thread and the one that waits for it.
+struct name_lookup {
+  std::mutex mutex;
+  std::condition_variable ended;
+  std::optional<result<address_list>> found;
+};
+
+/// As `resolve`, but returns early once `cancelled` returns true. A look-up blocks while no name
+/// server answers and cannot be interrupted, so it has a thread of its own, which then goes on.
+result<address_list> look_up(const endpoint& peer, const std::function<bool()>& cancelled) {
+  if (auto numeric = resolve(peer.host, peer.port, AI_NUMERICHOST))
+    return numeric;
+  auto lookup = std::make_shared<name_lookup>();
+  try {
+    std::thread([lookup, peer] {
+      auto found = resolve(peer.host, peer.port, 0);
+      std::lock_guard guard(lookup->mutex);
+      lookup->found.emplace(std::move(found));
+      lookup->ended.notify_one();
+    }).detach();
+  } catch (const std::system_error& broken) {
+    return error{
+      errc::disconnected,
+      "cannot resolve " + describe(peer.host, peer.port) + ": " + broken.what()};
+  }
+  std::unique_lock guard(lookup->mutex);
+  while (!lookup->ended.wait_for(guard, cancel_poll, [&] { return lookup->found.has_value(); })) {
+    if (cancelled())
+      return error{
+        errc::disconnected,
+        "cannot resolve " + describe(peer.host, peer.port) + ": " + system_message(ECANCELED)};
+  }
+  return std::move(*lookup->found);
 }
 
 std::int64_t address_count(const addrinfo* first) {
@@ -176,7 +217,7 @@ result<listening_socket> listen_on(const std::string& address, std::uint16_t por
 
 result<socket_owner>
 dial(const endpoint& peer, duration timeout, const std::function<bool()>& cancelled) {
-  auto found = resolve(peer.host, peer.port, 0);
+  auto found = look_up(peer, cancelled);
   if (!found)
     return found.error();
   const auto deadline = steady_clock::now() + timeout;

@@ -54,8 +54,8 @@ struct listening_socket {
 
 /// Connects; tries every address of a name, each for an equal share of the time that is left.
 /// Blocks for at most `timeout`, plus the time of the name look-up. Returns early once `cancelled`
-/// returns true; that is checked every 50 ms. The socket is non-blocking. Errors: `disconnected`,
-/// `timeout`.
+/// returns true; that is checked every 50 ms, also during the look-up. The socket is non-blocking.
+/// Errors: `disconnected`, `timeout`.
 [[nodiscard]] result<socket_owner>
 dial(const endpoint& peer, duration timeout, const std::function<bool()>& cancelled);
 

@@ -3,20 +3,32 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+#include <chrono>
+#include <semaphore>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include <dlfcn.h>
 #include <netdb.h>
 #include <sys/socket.h>
 
-/// The system's, but `two.test` has the addresses 127.0.0.1 and 127.0.0.2, in that order.
+/// Ends the look-ups of `slow.test`.
+static std::binary_semaphore slow_lookup_ends{0};
+
+/// The system's, but `two.test` has the addresses 127.0.0.1 and 127.0.0.2, in that order, and the
+/// look-up of `slow.test` takes until it is ended, or 10 s.
 extern "C" int
 getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** found) {
   using function = int (*)(const char*, const char*, const addrinfo*, addrinfo**);
   static auto real = reinterpret_cast<function>(::dlsym(RTLD_NEXT, "getaddrinfo"));
   const std::string_view name = node ? node : "";
   const bool is_numeric = hints && (hints->ai_flags & AI_NUMERICHOST) != 0;
+  if (!is_numeric && name == "slow.test") {
+    static_cast<void>(slow_lookup_ends.try_acquire_for(std::chrono::seconds(10)));
+    return EAI_NONAME;
+  }
   if (is_numeric || name != "two.test")
     return real(node, service, hints, found);
   const int status = real("127.0.0.1", service, hints, found);
@@ -111,6 +123,16 @@ TEST(Socket, ADialToSilentAddressesTimesOut) {
 
   ASSERT_FALSE(dialled);
   EXPECT_EQ(dialled.error().code, errc::timeout);
+}
+
+TEST(Socket, ADialIsCancelledWhileItsNameIsLookedUp) {
+  auto dialled = dial({"slow.test", 1}, duration(5000), [] { return true; });
+  slow_lookup_ends.release();
+
+  ASSERT_FALSE(dialled);
+  EXPECT_EQ(
+    dialled.error().context,
+    "cannot resolve address=slow.test port=1: " + std::generic_category().message(ECANCELED));
 }
 
 TEST(Socket, AnAddressThatIsNotOursIsUnavailable) {
