@@ -106,14 +106,14 @@ void add_http_options(option_set& options, coordinator_config& config) {
   options.add(
     {.name = "metrics",
      .value = "ADDR:PORT",
-     .help = "Loopback address that serves /metrics without a token; needs --http [default: none; "
-             "--http serves it to admins of all tenants]",
+     .help = "Loopback address that serves /metrics without a token [default: none; --http "
+             "serves it to admins of all tenants]",
      .take = put_into(config.node.metrics, parse_loopback)});
   options.add(
     {.name = "cors-origin",
      .value = "ORIGIN",
      .help = "Origin of web pages that may call the gateway, such as https://app.example:8443, or "
-             "* for all; may be repeated; needs --http [default: none]",
+             "* for all; may be repeated [default: none]",
      .take = add_to(config.node.http_cors_origins, parse_origin),
      .repeatable = true});
   options.add(switch_option(
@@ -295,7 +295,7 @@ void add_cluster_options(option_set& options, cluster_options& cluster) {
   options.add(name_option(
     "cluster",
     "Name of the cluster that this coordinator takes part in: the first one creates it, others "
-    "join it; needs --etcd [default: none, it is alone]",
+    "join it [default: none, it is alone]",
     cluster.name));
   options.add(plain_option(
     "etcd",
@@ -340,14 +340,41 @@ void add_cluster_options(option_set& options, cluster_options& cluster) {
     cluster.token_file));
 }
 
+/// Options that would be ignored are refused: with --replicas, but without --cluster, a coordinator
+/// would be alone and keep one copy.
+void set_needs(option_set& options) {
+  options.set_needs("etcd", {"cluster", "etcd-ca", "etcd-cert", "etcd-key"});
+  options.set_needs(
+    "cluster", {"etcd", "replicas", "zone", "advertise", "node", "cluster-token-file"});
+  options.set_needs(
+    "http",
+    {"http-cert",
+     "http-key",
+     "http-port-file",
+     "http-connections",
+     "metrics",
+     "cors-origin",
+     "require-fencing-token",
+     "webhook-secret-file",
+     "webhook-ca",
+     "webhook-allow-private"});
+  options.set_needs(
+    "jwks",
+    {"jwks-ca",
+     "jwks-refresh",
+     "jwks-stale",
+     "jwt-issuer",
+     "jwt-audience",
+     "jwt-claim",
+     "jwt-role",
+     "jwt-tenant"});
+  options.set_needs("backup-dir", {"backups-kept"});
+}
+
 /// Describes what the options of a cluster lack; empty when nothing.
 std::string weakness_of(const cluster_options& cluster, bool is_dev) {
-  if (cluster.name.empty() && !cluster.etcd.empty())
-    return "--etcd needs --cluster";
   if (cluster.name.empty())
     return {};
-  if (cluster.etcd.empty())
-    return "--cluster needs --etcd";
   if (cluster.etcd_certificate.empty() != cluster.etcd_key.empty())
     return "--etcd-cert and --etcd-key need each other";
   if (!is_dev && cluster.token_file.empty())
@@ -418,17 +445,6 @@ std::string weakness_of(const coordinator_node_options& node) {
   return {};
 }
 
-/// Names an option that says how the gateway works when there is none; empty otherwise.
-std::string missing_gateway(const coordinator_node_options& node) {
-  if (!node.http.empty())
-    return {};
-  if (!node.http_cors_origins.empty())
-    return "--cors-origin needs --http, since there is no gateway that pages could call";
-  if (!node.metrics.empty())
-    return "--metrics needs --http, since there is no gateway that could serve them";
-  return {};
-}
-
 } // namespace
 
 parsed<coordinator_config> parse_coordinator(const command_line& line) {
@@ -443,11 +459,10 @@ parsed<coordinator_config> parse_coordinator(const command_line& line) {
   add_cluster_options(options, config.node.cluster);
   options.add(log_level_option(config.log_level));
   options.add(log_format_option(config.log_format));
+  set_needs(options);
   if (auto end = options.parse(line))
     return *end;
   if (auto why = weakness_of(config.node); !why.empty())
-    return options.refuse(why);
-  if (auto why = missing_gateway(config.node); !why.empty())
     return options.refuse(why);
   if (auto why = weakness_of(config.node.cluster, config.node.development); !why.empty())
     return options.refuse(why);

@@ -33,7 +33,14 @@ struct sink {
 
 /// A positional argument shows by its place that it is required.
 std::string help_of(const option& entry) {
-  return entry.required && !entry.positional ? entry.help + ". Required" : entry.help;
+  auto help = entry.needs.empty() ? entry.help : entry.help + ". Needs --" + entry.needs;
+  return entry.required && !entry.positional ? help + ". Required" : help;
+}
+
+/// False for values that are those of an option that is not given.
+bool is_said(const option& entry, const std::string& text) {
+  const bool is_switch = entry.value.empty();
+  return !text.empty() && !(is_switch && text == "false");
 }
 
 void declare(CLI::App& app, const option& entry, std::deque<sink>& sinks) {
@@ -41,7 +48,7 @@ void declare(CLI::App& app, const option& entry, std::deque<sink>& sinks) {
   auto flag = (entry.positional ? "" : "--") + entry.name;
   if (target.is_switch) {
     app.add_flag_callback(
-      flag, [&target] { target.set = true; }, entry.help);
+      flag, [&target] { target.set = true; }, help_of(entry));
     return;
   }
   auto* declared = app.add_option(flag, target.texts, help_of(entry));
@@ -254,6 +261,13 @@ void option_set::add_group(std::string name, std::string help) {
   groups_.emplace(std::move(name), std::move(help));
 }
 
+void option_set::set_needs(const std::string& other, const std::vector<std::string>& names) {
+  for (auto& entry : options_) {
+    if (std::find(names.begin(), names.end(), entry.name) != names.end())
+      entry.needs = other;
+  }
+}
+
 exit_request option_set::refuse(const std::string& text) const {
   return {exit_usage, program_ + ": " + text};
 }
@@ -282,6 +296,8 @@ std::optional<exit_request> option_set::parse(const command_line& line) {
     if (auto end = apply(entry, line))
       return end;
   }
+  if (auto end = refuse_useless())
+    return end;
   for (const auto& entry : commands_) {
     if (entry.name == chosen_)
       return apply_flags(entry.options);
@@ -371,18 +387,36 @@ std::optional<exit_request> option_set::read_file(const command_line& line) {
 std::optional<exit_request> option_set::apply(const option& entry, const command_line& line) {
   auto flag = "--" + entry.name;
   if (auto given = flags_.find(entry.name); given != flags_.end())
-    return take_all(entry, flag, given->second);
+    return take_given(entry, flag, given->second);
   auto variable = environment_name(entry.name);
   if (auto text = line.env(variable); text && !text->empty()) {
     auto given = entry.repeatable ? lines_of(*text) : std::vector{*text};
-    return take_all(entry, variable + " (environment)", given);
+    return take_given(entry, variable + " (environment)", given);
   }
   if (auto given = file_.find(entry.name); given != file_.end())
-    return take_all(entry, entry.name + " in " + file_name_, given->second);
+    return take_given(entry, entry.name + " in " + file_name_, given->second);
   if (entry.required)
     return refuse(
       flag + " is required (or " + variable + " in the environment, or " + entry.name
       + " in the file of --config)");
+  return std::nullopt;
+}
+
+std::optional<exit_request> option_set::take_given(
+  const option& entry, const std::string& source, const std::vector<std::string>& given) {
+  for (const auto& text : given) {
+    if (is_said(entry, text))
+      sources_[entry.name] = source;
+  }
+  return take_all(entry, source, given);
+}
+
+std::optional<exit_request> option_set::refuse_useless() const {
+  for (const auto& entry : options_) {
+    auto source = sources_.find(entry.name);
+    if (source != sources_.end() && !entry.needs.empty() && !sources_.contains(entry.needs))
+      return refuse(source->second + " needs --" + entry.needs);
+  }
   return std::nullopt;
 }
 

@@ -57,6 +57,8 @@ struct option {
   bool repeatable = false;
   /// A positional argument after the command's name. Only for options of a command.
   bool positional = false;
+  /// Name of the option that this one is refused without; see `option_set::set_needs`.
+  std::string needs{};
 };
 
 /// A command of a program that has several; its own options can be given as flags only.
@@ -81,6 +83,10 @@ public:
   /// Adds a group of commands. Call before the first command of the group is added.
   void add_group(std::string name, std::string help);
 
+  /// Refuses these options where the option `other` is not given, without which they do nothing. An
+  /// empty value, and a switch that is `false`, count as not given. Call after they were added.
+  void set_needs(const std::string& other, const std::vector<std::string>& names);
+
   /// Passes every given value to its option's `take`. Empty on success. If there are commands, one
   /// of them is required.
   [[nodiscard]] std::optional<exit_request> parse(const command_line& line);
@@ -104,8 +110,12 @@ private:
   std::optional<exit_request> read_file(const command_line& line);
   std::optional<exit_request> apply(const option& entry, const command_line& line);
   std::optional<exit_request> apply_flags(const std::vector<option>& options);
+  std::optional<exit_request> take_given(
+    const option& entry, const std::string& source, const std::vector<std::string>& given);
   std::optional<exit_request> take_all(
     const option& entry, const std::string& source, const std::vector<std::string>& given) const;
+  /// Refuses an option that was given without the one that it needs.
+  [[nodiscard]] std::optional<exit_request> refuse_useless() const;
 
   std::string program_;
   std::string description_;
@@ -116,6 +126,8 @@ private:
   std::string chosen_;
   values flags_;
   values file_;
+  /// Where the options were given, by their names.
+  std::map<std::string, std::string> sources_;
   std::string file_name_;
 };
 

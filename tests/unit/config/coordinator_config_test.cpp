@@ -7,7 +7,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
+#include <vector>
 
 namespace codeq::config {
 
@@ -164,7 +166,7 @@ TEST(CoordinatorConfig, AGatewayBeyondLoopbackTakesTokensAndTls) {
     "codeq-coordinator: --http: `[::]:80` is not a loopback address; without --tls-cert and "
     "--tls-key only 127.0.0.0/8, [::1] and localhost are allowed");
   EXPECT_EQ(
-    refused({{"--data", "d", "--tokens", "t", "--http-key", "k"}}),
+    refused({{"--data", "d", "--tokens", "t", "--http", "127.0.0.1:0", "--http-key", "k"}}),
     "codeq-coordinator: --http-cert and --http-key need each other");
 
   auto config = accepted(
@@ -384,14 +386,54 @@ TEST(CoordinatorConfig, OriginsOfPagesAddUp) {
       origin);
 }
 
-TEST(CoordinatorConfig, OptionsOfTheGatewayNeedOne) {
+TEST(CoordinatorConfig, OptionsThatWouldBeIgnoredAreRefused) {
+  const std::map<std::string, std::vector<const char*>> useless{
+    {"--http",
+     {"--http-cert=c", "--http-key=k", "--http-port-file=p", "--http-connections=9",
+      "--metrics=127.0.0.1:0", "--cors-origin=*", "--require-fencing-token",
+      "--webhook-secret-file=s", "--webhook-ca=c", "--webhook-allow-private"}},
+    {"--etcd", {"--cluster=c", "--etcd-ca=c", "--etcd-cert=c", "--etcd-key=k"}},
+    {"--cluster",
+     {"--etcd=http://127.0.0.1:2379", "--replicas=3", "--zone=z", "--advertise=h:1", "--node=n",
+      "--cluster-token-file=t"}},
+    {"--jwks",
+     {"--jwks-ca=c", "--jwks-refresh=1m", "--jwks-stale=1h", "--jwt-issuer=i", "--jwt-audience=a",
+      "--jwt-claim=role=r", "--jwt-role=ops=admin", "--jwt-tenant=t"}},
+    {"--backup-dir", {"--backups-kept=3"}}};
+
+  for (const auto& [needed, flags] : useless) {
+    for (std::string flag : flags)
+      EXPECT_EQ(
+        refused({{"--data=d", "--dev", flag.c_str()}}),
+        "codeq-coordinator: " + flag.substr(0, flag.find('=')) + " needs " + needed);
+  }
+}
+
+TEST_F(CoordinatorFile, AnOptionThatWouldBeIgnoredIsNamedAsItWasGiven) {
   EXPECT_EQ(
-    refused({{"--data=d", "--dev", "--cors-origin=*"}}),
-    "codeq-coordinator: --cors-origin needs --http, since there is no gateway that pages could "
-    "call");
+    refused({{"--data=d", "--dev"}, {{"CODEQ_REPLICAS", "3"}}}),
+    "codeq-coordinator: CODEQ_REPLICAS (environment) needs --cluster");
+  auto file = write("data = \"d\"\nzone = \"a\"\n");
   EXPECT_EQ(
-    refused({{"--data=d", "--dev", "--metrics=127.0.0.1:0"}}),
-    "codeq-coordinator: --metrics needs --http, since there is no gateway that could serve them");
+    refused({{"--dev", "--config", file.c_str()}}),
+    "codeq-coordinator: zone in " + file + " needs --cluster");
+}
+
+TEST_F(CoordinatorFile, ValuesOfOptionsThatAreNotGivenNeedNoOthers) {
+  auto file = write("data = \"d\"\ndev = true\nzone = \"\"\nwebhook-allow-private = false\n");
+
+  auto config = accepted({{"--config", file.c_str()}, {{"CODEQ_REQUIRE_FENCING_TOKEN", "false"}}});
+
+  EXPECT_FALSE(config.node.webhook_allow_private);
+}
+
+TEST(CoordinatorConfig, WhatAnOptionNeedsMayBeGivenElsewhere) {
+  auto config = accepted(
+    {{"--data=d", "--dev", "--replicas=3"},
+     {{"CODEQ_CLUSTER", "c"}, {"CODEQ_ETCD", "http://127.0.0.1:2379"}}});
+
+  EXPECT_EQ(config.node.cluster.name, "c");
+  EXPECT_EQ(config.node.cluster.replicas, 3u);
 }
 
 TEST(CoordinatorConfig, WhatIsNoOriginIsRefused) {
