@@ -2,8 +2,11 @@
 #include "base/tuning.hpp"
 #include "integration/transport_fixture.hpp"
 #include "support/seed.hpp"
+#include "transport/admission.hpp"
+#include "transport/connection.hpp"
 
 #include <caf/all.hpp>
+#include <caf/io/all.hpp>
 
 #include <fstream>
 #include <random>
@@ -107,6 +110,26 @@ INSTANTIATE_TEST_SUITE_P(
 
 class TransportLimitTest : public transport_fixture {};
 
+/// An acceptor that ends after it has admitted a connection and before the connection's first step.
+caf::behavior ending_acceptor(
+  caf::io::broker* self,
+  int fd,
+  const actors::registrar_actor& registrar,
+  const transport::connection_settings& settings) {
+  self->add_doorman(fd);
+  return {[self, registrar, settings](const caf::io::new_connection_msg& fresh) {
+    auto places = std::make_shared<transport::admission>(8, 8);
+    auto place = places->admit("127.0.0.1");
+    EXPECT_TRUE(place);
+    EXPECT_TRUE(places->stop().empty());
+    self->fork(
+      transport::accepted_connection,
+      fresh.handle,
+      transport::accepted_options{registrar, settings, std::move(place->ticket), nullptr});
+    self->quit();
+  }};
+}
+
 TEST_F(TransportLimitTest, NothingIsReadBeforeTheRegistrarHasDecided) {
   settings.probe_timeout = milliseconds(50);
   listen();
@@ -189,6 +212,18 @@ TEST_F(TransportLimitTest, AnAcceptorThatEndsClosesThoseThatWait) {
 
   EXPECT_TRUE(waiting.is_closed());
   EXPECT_TRUE(said_hello.is_closed());
+}
+
+TEST_F(TransportLimitTest, AnAcceptorThatEndsBeforeAConnectionBeginsHasItClosed) {
+  settings.hello_timeout = std::chrono::hours(1);
+  auto listening = transport::listen_on("127.0.0.1", 0);
+  ASSERT_TRUE(listening) << to_string(listening.error());
+  system->middleman().spawn_broker(
+    ending_acceptor, listening->socket.release(), registrar, settings);
+
+  raw_peer silent(listening->port);
+
+  EXPECT_TRUE(silent.is_closed());
 }
 
 } // namespace

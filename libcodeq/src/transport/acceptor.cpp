@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -71,7 +72,7 @@ struct acceptor_state {
   void evict(const caf::strong_actor_ptr& stranger, const std::string& remote);
   void turn_away(caf::io::connection_handle handle, std::string_view reason);
   void pause();
-  void sweep(admission::time_point now);
+  void close_late(const std::vector<caf::strong_actor_ptr>& connections);
   void stop();
 
   /// Sends itself a message without a sender: see the pitfalls in README.md.
@@ -153,8 +154,8 @@ void acceptor_state::pause() {
   send_later(tuning::accept_pause, resume_accepting{});
 }
 
-void acceptor_state::sweep(admission::time_point now) {
-  for (auto& connection : places->take_overdue(now))
+void acceptor_state::close_late(const std::vector<caf::strong_actor_ptr>& connections) {
+  for (const auto& connection : connections)
     caf::anon_send(
       caf::actor_cast<actors::connection_actor>(connection),
       actors::close_connection{{errc::timeout, "the handshake took too long"}});
@@ -162,7 +163,7 @@ void acceptor_state::sweep(admission::time_point now) {
 
 void acceptor_state::stop() {
   // There will be no more sweeps, so connections that wait are closed now.
-  sweep(admission::time_point::max());
+  close_late(places->stop());
   self->quit();
 }
 
@@ -174,7 +175,7 @@ caf::behavior acceptor(acceptor_self self, int fd, const acceptor_options& optio
     [self](const caf::io::new_connection_msg& fresh) { self->state.welcome(fresh.handle); },
     [self](const caf::io::acceptor_closed_msg&) { self->state.stop(); },
     [self](sweep_handshakes) {
-      self->state.sweep(self->clock().now());
+      self->state.close_late(self->state.places->take_overdue(self->clock().now()));
       self->state.send_later(self->state.interval(), sweep_handshakes{});
     },
     [self](resume_accepting) { self->trigger(self->state.port); }};

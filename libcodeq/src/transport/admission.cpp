@@ -50,8 +50,18 @@ caf::strong_actor_ptr admission::evict() {
 }
 
 std::vector<caf::strong_actor_ptr> admission::take_overdue(time_point now) {
-  std::vector<caf::strong_actor_ptr> overdue;
   std::lock_guard guard(mutex_);
+  return find_overdue(now);
+}
+
+std::vector<caf::strong_actor_ptr> admission::stop() {
+  std::lock_guard guard(mutex_);
+  is_stopped_ = true;
+  return find_overdue(time_point::max());
+}
+
+std::vector<caf::strong_actor_ptr> admission::find_overdue(time_point now) {
+  std::vector<caf::strong_actor_ptr> overdue;
   for (auto& [id, one] : strangers_) {
     if (one.deadline > now || !one.connection)
       continue;
@@ -68,13 +78,14 @@ admission_ticket::~admission_ticket() {
   owner_->shares_.give_back(remote_);
 }
 
-void admission_ticket::wait_until(caf::actor_addr connection, admission::time_point deadline) {
+bool admission_ticket::wait_until(caf::actor_addr connection, admission::time_point deadline) {
   std::lock_guard guard(owner_->mutex_);
   auto at = owner_->strangers_.find(id_);
-  if (at == owner_->strangers_.end())
-    return;
-  at->second.connection = std::move(connection);
-  at->second.deadline = deadline;
+  if (at != owner_->strangers_.end()) {
+    at->second.connection = std::move(connection);
+    at->second.deadline = deadline;
+  }
+  return !owner_->is_stopped_;
 }
 
 void admission_ticket::authenticated() {

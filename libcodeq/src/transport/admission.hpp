@@ -47,6 +47,10 @@ public:
   /// Connections whose deadline has passed at `now`; each is returned once.
   [[nodiscard]] std::vector<caf::strong_actor_ptr> take_overdue(time_point now);
 
+  /// The acceptor ends and checks no more deadlines: returns the connections that wait. One that
+  /// begins to wait later closes by itself; see `admission_ticket::wait_until`.
+  [[nodiscard]] std::vector<caf::strong_actor_ptr> stop();
+
 private:
   friend class admission_ticket;
 
@@ -61,6 +65,9 @@ private:
     time_point deadline = time_point::max();
   };
 
+  /// As `take_overdue`. @pre `mutex_` is locked
+  [[nodiscard]] std::vector<caf::strong_actor_ptr> find_overdue(time_point now);
+
   /// Frees the place of the unauthenticated connection to be replaced and returns the connection;
   /// null when none can be.
   [[nodiscard]] caf::strong_actor_ptr evict();
@@ -72,6 +79,7 @@ private:
   std::uint64_t last_id_ = 0;
   /// Keyed by ticket id, the oldest first.
   std::map<std::uint64_t, stranger> strangers_;
+  bool is_stopped_ = false;
 };
 
 /// The place of one connection; the destructor gives it back.
@@ -84,8 +92,9 @@ public:
   admission_ticket(const admission_ticket&) = delete;
   admission_ticket& operator=(const admission_ticket&) = delete;
 
-  /// The connection must make progress by `deadline`.
-  void wait_until(caf::actor_addr connection, admission::time_point deadline);
+  /// The connection must make progress by `deadline`. False when the acceptor has ended, so that
+  /// nobody checks the deadline; then the connection has to close.
+  [[nodiscard]] bool wait_until(caf::actor_addr connection, admission::time_point deadline);
 
   /// The connection was accepted; it has no deadline any more.
   void authenticated();

@@ -53,7 +53,14 @@ void connection_state::await_hello(
   actors::registrar_actor registrar, std::shared_ptr<admission_ticket> ticket) {
   registrar_ = std::move(registrar);
   ticket_ = std::move(ticket);
-  ticket_->wait_until(self_->address(), self_->clock().now() + settings_.hello_timeout);
+  static_cast<void>(await_progress());
+}
+
+bool connection_state::await_progress() {
+  if (ticket_->wait_until(self_->address(), self_->clock().now() + settings_.hello_timeout))
+    return true;
+  close({errc::going_away, "the coordinator stops"});
+  return false;
 }
 
 void connection_state::start_dialled(
@@ -179,7 +186,8 @@ void connection_state::take_hello(const protocol::wire_frame& frame) {
   if (!hello)
     return refuse(hello.error());
   phase_ = phase::awaiting_registrar;
-  ticket_->wait_until(self_->address(), self_->clock().now() + settings_.hello_timeout);
+  if (!await_progress())
+    return;
   caf::anon_send(
     registrar_, actors::peer_hello{std::move(*hello), actors::connection_actor{self_}, remote_});
 }

@@ -93,7 +93,7 @@ public:
     const std::shared_ptr<const security::tls_context>& tls);
 
   /// Sets the registrar, which decides on the hello, and the place that the connection holds until
-  /// it ends.
+  /// it ends. Closes the connection when the acceptor has ended meanwhile.
   void await_hello(actors::registrar_actor registrar, std::shared_ptr<admission_ticket> ticket);
 
   /// Starts with a connection that a link dialled and sends the hello.
@@ -164,6 +164,9 @@ private:
   /// Handles a header or a body, whichever is due.
   void take_part(std::vector<char> part);
   void take(const protocol::wire_frame& frame);
+  /// Sets the deadline of an accepted connection that is not authenticated. False when the acceptor
+  /// has ended: then the connection is closed.
+  [[nodiscard]] bool await_progress();
   void take_hello(const protocol::wire_frame& frame);
   void take_answer(const protocol::wire_frame& frame);
   void take_open(const protocol::wire_frame& frame);
