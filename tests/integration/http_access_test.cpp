@@ -164,6 +164,43 @@ TEST_F(HttpAccess, TokensOfSomeQueuesOpenNoOthers) {
   EXPECT_EQ(200u, post("/tasks/claim", "{}").status);
 }
 
+TEST_F(HttpAccess, FollowUpsOfATokenThatEnqueuesStayInItsQueues) {
+  auto id = enqueue("mine");
+  use_token("acme:s:pw:::mine");
+  claim("mine");
+  auto result_with = [](const std::string& queue) {
+    return R"("status":"COMPLETED","followUps":[{"queue":"mine","payload":1},{"queue":")" + queue
+           + R"(","payload":1}])";
+  };
+  const std::string why =
+    R"(follow-up 1: command not allowed: the token does not name queue "other")";
+
+  auto refused = post("/tasks/" + id + "/result", "{" + result_with("other") + "}");
+  auto batch = post(
+    "/tasks/batch/results",
+    R"({"results":[{"taskId":")" + id + "\"," + result_with("other") + "}]}");
+
+  EXPECT_EQ(403u, refused.status);
+  EXPECT_EQ(why, refused.text("error"));
+  EXPECT_THAT(batch.body, HasSubstr(R"("httpStatus":403)"));
+  EXPECT_EQ("IN_PROGRESS", get("/tasks/" + id).text("status"));
+  EXPECT_EQ(200u, post("/tasks/" + id + "/result", "{" + result_with("mine") + "}").status);
+}
+
+TEST_F(HttpAccess, FollowUpsOfAWorkerMayBeInAnyQueueOfItsTenant) {
+  auto id = enqueue("mine");
+  use_token("acme:s:w:::mine");
+  claim("mine");
+
+  auto done = post(
+    "/tasks/" + id + "/result",
+    R"({"status":"COMPLETED","followUps":[{"queue":"other","payload":1}]})");
+
+  EXPECT_EQ(200u, done.status) << done.body;
+  use_token("acme:root:pwa");
+  claim("other");
+}
+
 TEST_F(HttpAccess, TheProcessTellsEverybodyThatItLives) {
   use_token("");
 

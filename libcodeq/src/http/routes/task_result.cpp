@@ -29,20 +29,30 @@ result<void> check_artifact(const input& artifact) {
   return {};
 }
 
+/// The follow-ups of a worker are a part of its completion. A token that enqueues by itself is held
+/// to its queues in both, as with native workers.
+result<void> check_follow_up(const task_spec& task, const caller& by, timestamp now) {
+  if (auto ok = check_task(task, now); !ok)
+    return ok;
+  if (by.is_producer && !by.may_use(task.queue))
+    return refuse_command(task.queue);
+  return {};
+}
+
 /// The tasks that a completion adds.
 result<std::shared_ptr<const protocol::encoded_tasks>>
-read_follow_ups(const input& body, const std::string& tenant, timestamp now) {
+read_follow_ups(const input& body, const caller& by, timestamp now) {
   std::vector<task_spec> tasks;
   for (const auto& fields : body.objects("followUps")) {
-    tasks.push_back(make_task(fields, tenant));
-    if (auto ok = check_task(tasks.back(), now); !ok)
+    tasks.push_back(make_task(fields, by.tenant));
+    if (auto ok = check_follow_up(tasks.back(), by, now); !ok)
       return error{
         ok.error().code,
         "follow-up " + std::to_string(tasks.size() - 1) + ": " + ok.error().context};
   }
   if (tasks.empty())
     return std::shared_ptr<const protocol::encoded_tasks>();
-  return worker::encode_follow_ups(tasks, tenant);
+  return worker::encode_follow_ups(tasks, by.tenant);
 }
 
 /// The end of the attempt as the body gives it, without task, token and follow-ups.
@@ -231,7 +241,7 @@ void submit_result(
   auto end = read_end(body);
   if (!end)
     return done(end.error());
-  auto follow_ups = read_follow_ups(body, call->by->tenant, context.desk.now());
+  auto follow_ups = read_follow_ups(body, *call->by, context.desk.now());
   if (!follow_ups)
     return done(follow_ups.error());
   end->follow_ups = std::move(*follow_ups);
