@@ -147,6 +147,30 @@ class HttpOfACluster(coordinators.CoordinatorsTest):
             rf"disconnected: not sent within 2000 ms: shard {lost} is served by coordinator c[12] "
             "at .*; nothing was enqueued")
 
+    def test_task_whose_webhook_is_of_a_shard_that_is_not_served_is_answered_as_added(self):
+        self.cluster.start_all()
+        ids = self.add("c0")
+        records = self.cluster.records()
+        lost = {number for number, one in records.items() if "c0" not in one["replicas"].values()}
+        there = next(one for one in ids if coordinators.shard_of(one) not in lost)
+        for name in ("c1", "c2"):
+            self.cluster.nodes[name].kill()
+        wait_until(lambda: self.cluster.http("c0", "GET", f"{TASKS}/{there}")[0] == 200, 20,
+                   "a fail-over of the other shards")
+
+        def add_without_webhook():
+            """Without a key the task goes to a shard that is served. Its webhook has one."""
+            code, added, took = self.cluster.http("c0", "POST", TASKS, {
+                "queue": "q", "payload": 1, "webhook": "https://hooks.example/"}, 40)
+            return (added, took) if code == 202 and "webhookError" in added else None
+
+        added, took = wait_until(add_without_webhook, 60, "a webhook of a lost shard")
+        self.assertEqual(
+            "its shard cannot be reached at present; the webhook was not stored",
+            added["webhookError"])
+        self.assertLess(took, 10)
+        self.assertEqual("ready", self.ask("c0", "GET", f"{TASKS}/{added['id']}")["state"])
+
     def test_reads_of_a_shard_that_is_not_served_hold_up_no_others(self):
         self.cluster.start_all()
         ids = self.add("c0")

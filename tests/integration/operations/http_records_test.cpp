@@ -70,6 +70,38 @@ TEST_F(HttpRecords, OfWebhooksAreReadAgain) {
   EXPECT_EQ(std::vector<std::string>{"hooks.example"}, sent_);
 }
 
+TEST_F(HttpRecords, ATaskWhoseWebhookIsNotStoredIsAnsweredAsAdded) {
+  const std::string task =
+    R"({"queue":"mail","payload":1,"webhook":"https://hooks.example/","key":"k"})";
+  const std::string why =
+    "its shard did not answer in time; whether the webhook was stored is unknown";
+  *unanswered_tenant_ = "codeq.webhooks";
+  auto one = begin("POST", "/tasks", task);
+  auto batch = begin("POST", "/tasks/batch", R"({"tasks":[)" + task + "]}");
+  advance(30s - 1ms);
+  ASSERT_FALSE(one.is_answered());
+
+  advance(1ms);
+
+  ASSERT_TRUE(one.is_answered() && batch.is_answered());
+  auto added = **one.answered;
+  EXPECT_EQ(202u, added.status);
+  EXPECT_EQ(why, added.text("webhookError"));
+  EXPECT_EQ("created", added.text("outcome"));
+  EXPECT_FALSE(added.fields.contains("Retry-After"));
+  EXPECT_EQ(200u, (*batch.answered)->status);
+  EXPECT_THAT((*batch.answered)->body, HasSubstr(added.text("id")));
+  EXPECT_THAT((*batch.answered)->body, HasSubstr(why));
+
+  unanswered_tenant_->clear();
+  auto again = post("/tasks", task);
+  EXPECT_EQ(added.text("id"), again.text("id"));
+  EXPECT_EQ("", again.text("webhookError"));
+  post("/tasks/" + again.text("id") + "/cancel");
+  run();
+  EXPECT_EQ(std::vector<std::string>{"hooks.example"}, sent_);
+}
+
 TEST_F(HttpRecords, OfSubscriptionsAreReadAgain) {
   auto id = post(
               "/workers/subscriptions",

@@ -88,6 +88,14 @@ void write_place(base::json_writer& json, const task_summary& task) {
   json.field("id", to_string(task.id)).field("command", task.queue).field("queue", task.queue);
 }
 
+/// Writes what an enqueue came to, if the task answers one.
+void write_outcome(base::json_writer& json, const task_detail& task) {
+  if (task.outcome)
+    json.field("outcome", to_string(*task.outcome));
+  if (!task.webhook_error.empty())
+    json.field("webhookError", shown_text(task.webhook_error));
+}
+
 /// Writes the members that all views of a task have, except its names.
 void write_common(base::json_writer& json, const task_summary& task) {
   json.field("priority", task.priority)
@@ -149,8 +157,7 @@ void write_task(base::json_writer& json, const task_detail& task, const task_vie
   write_place(json.begin_object(), status);
   if (!task.is_known) {
     json.field("tenantId", status.tenant);
-    if (task.outcome)
-      json.field("outcome", to_string(*task.outcome));
+    write_outcome(json, task);
     json.end_object();
     return;
   }
@@ -162,8 +169,7 @@ void write_task(base::json_writer& json, const task_detail& task, const task_vie
     write_lease(json, task, view.now);
   if (status.state == task_state::completed)
     json.field("resultKey", "codeq:results");
-  if (task.outcome)
-    json.field("outcome", to_string(*task.outcome));
+  write_outcome(json, task);
   write_error(json, status.error_text);
   json.end_object();
 }

@@ -30,6 +30,8 @@ struct task_detail {
   std::optional<timestamp> updated_at{};
   /// The outcome of the enqueue that this answers; not set for other requests.
   std::optional<enqueue_kind> outcome{};
+  /// Why the webhook of an enqueue was not stored with its task; empty when it was.
+  std::string webhook_error{};
   /// False: it was stored, and nothing but its names and the outcome is known.
   bool is_known = true;
 };

@@ -55,17 +55,23 @@ struct stored_task {
   bool is_new_answer = true;
 };
 
+/// What is known of a stored task without asking its shard.
+task_detail names_of(const enqueued_task& added, const task_spec& task) {
+  task_detail stored;
+  stored.status.id = added.id;
+  stored.status.tenant = task.tenant;
+  stored.status.queue = task.queue;
+  stored.outcome = added.kind;
+  stored.is_known = false;
+  return stored;
+}
+
 /// Shows a task that was just added: its payload is the one at hand.
 void show_added(
   gateway_context& context, const exchange_ptr& call, const stored_task& what, enqueued done) {
   const auto& added = what.added;
   const auto& task = what.task;
-  task_detail stored;
-  stored.status.id = added.id;
-  stored.status.tenant = task->tenant;
-  stored.status.queue = task->queue;
-  stored.outcome = added.kind;
-  stored.is_known = false;
+  auto stored = names_of(added, *task);
   bool is_new = added.kind == enqueue_kind::created;
   auto show = [stored = std::move(stored), call, is_new, task, done = std::move(done)](
                 result<task_detail> found) {
@@ -128,11 +134,18 @@ void enqueue_one(
     if (webhook.empty())
       return show_added(context, call, {*added, task}, done);
     auto remembered = [&context, call, added = *added, task, done](const result<void>& ok) {
-      if (!ok)
-        return done(ok.error());
-      show_added(context, call, {added, task, false}, done);
+      if (ok)
+        return show_added(context, call, {added, task, false}, done);
+      // An error would have the client add the task once more. The request may be at its deadline,
+      // so the shard is not asked.
+      auto stored = names_of(added, *task);
+      stored.webhook_error = ok.error().context;
+      done(std::move(stored));
     };
-    open->push_back(context.webhooks.add(added->id, task->tenant, webhook, std::move(remembered)));
+    const auto record =
+      context.webhooks.add(added->id, task->tenant, webhook, std::move(remembered));
+    context.desk.await_shard(record);
+    open->push_back(record);
   };
   const auto ticket = context.desk.enqueue(task->tenant, *task, std::move(shown));
   context.desk.await_shard(ticket);

@@ -52,6 +52,20 @@ bool is_delivered(const result<task_detail>& record) {
   return record && is_terminal(record->status.state);
 }
 
+/// Why a webhook was not stored. The error of its record's enqueue speaks of a task, which readers
+/// would take for the webhook's.
+error unstored(const error& why) {
+  const std::string unknown = "; whether the webhook was stored is unknown";
+  if (why.code == errc::timeout)
+    return {why.code, "its shard did not answer in time" + unknown};
+  if (why.code == errc::going_away)
+    return {why.code, "the coordinator is stopping" + unknown};
+  const std::string missing = "; the webhook was not stored";
+  if (why.code == errc::disconnected)
+    return {why.code, "its shard cannot be reached at present" + missing};
+  return {why.code, to_string(why) + missing};
+}
+
 /// Doubles the pause up to a bound; a random part keeps retries from happening in step.
 duration pause_before_next(std::uint32_t attempts) {
   auto doublings = std::min<std::uint32_t>(attempts - 1, 20);
@@ -126,7 +140,7 @@ enqueue_ticket webhook_desk::add(
   auto taken = [this, task, tenant, host = std::move(host), done = std::move(done)](
                  const result<enqueued_task>& added) {
     if (!added)
-      return done(added.error());
+      return done(unstored(added.error()));
     // A record that existed before is known already, or was delivered.
     if (added->kind == enqueue_kind::created)
       take_up({added->id, task, tenant, host});

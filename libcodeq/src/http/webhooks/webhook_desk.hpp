@@ -41,7 +41,8 @@ public:
   [[nodiscard]] result<void> check(const std::string& tenant, const std::string& url) const;
 
   /// Stores the webhook of a task that was added, and calls `done` when it is durable. Errors: the
-  /// errors of the enqueue, which the returned ticket names.
+  /// errors of the enqueue, which the returned ticket names; the text says whether the webhook was
+  /// stored.
   enqueue_ticket add(
     task_id task,
     const std::string& tenant,
