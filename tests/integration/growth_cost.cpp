@@ -83,6 +83,13 @@ public:
     run(core::change_queues{worker, names});
   }
 
+  /// A worker that claims from all queues of the tenant comes and goes.
+  void visit(const std::string& tenant) {
+    auto identity = std::make_shared<const worker_identity>(worker_identity{"visitor", 1});
+    run(core::attach_worker{first_other, identity, {}, {{tenant, {}}}});
+    run(core::detach_peer{first_other});
+  }
+
   void take_snapshot() {
     auto events = run(core::take_snapshot{});
     horizon_ = storage::horizon_of(state_, std::get<core::snapshot_taken>(events.back()));
@@ -200,6 +207,13 @@ round name_queues(busy_shard& shard, unsigned size) {
   return [&shard, names] { shard.name_queues(names); };
 }
 
+/// Claims from all queues of a tenant while another tenant has many.
+round visit_beside_queues(busy_shard& shard, unsigned size) {
+  for (unsigned i = 0; i < size; ++i)
+    shard.enqueue("q" + std::to_string(i));
+  return [&shard] { shard.visit("visited"); };
+}
+
 /// Takes a snapshot of one changed queue while the others are unchanged.
 round take_snapshot_of_one_queue(busy_shard& shard, unsigned size) {
   for (unsigned i = 0; i < size; ++i)
@@ -233,6 +247,7 @@ const std::map<std::string, round (*)(busy_shard&, unsigned)> subjects = {
   {"resume", connect_beside_leases},
   {"snapshot_of_one_queue", take_snapshot_of_one_queue},
   {"snapshot_of_retries", take_snapshot_of_retries},
+  {"tenant_of_a_claim", visit_beside_queues},
 };
 
 } // namespace

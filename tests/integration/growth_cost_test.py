@@ -16,7 +16,7 @@ SIZES = (100, 10_000)
 # many names.
 SUBJECTS = {"claimers_without_credits": 1.5, "claimers_who_know": 1.5, "names_of_a_claim": 200,
             "owner_of_key": 3, "peers": 3, "resume": 1.5, "snapshot_of_one_queue": 1.5,
-            "snapshot_of_retries": 1.5}
+            "snapshot_of_retries": 1.5, "tenant_of_a_claim": 1.5}
 
 
 def instructions(subject, size):

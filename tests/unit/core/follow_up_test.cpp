@@ -23,7 +23,7 @@ protected:
 
   /// Adds queues until the tenant has `count`.
   void add_queues(std::size_t count) {
-    for (auto i = state().tenant_queues["default"]; i < count; ++i)
+    for (auto i = state().tenant_queues["default"].size(); i < count; ++i)
       state().intern({"default", "other" + std::to_string(i)});
   }
 

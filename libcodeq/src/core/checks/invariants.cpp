@@ -276,7 +276,7 @@ void check_purges(const shard_state& state, std::vector<std::string>& found) {
 
 /// Checks the lists of queues, and that every queue that is to go will go.
 void check_queue_counts(const shard_state& state, std::vector<std::string>& found) {
-  std::map<std::string, std::size_t> of_tenant;
+  std::unordered_map<std::string, std::set<std::uint32_t>> of_tenant;
   std::set<std::uint32_t> indexes(state.free_queues.begin(), state.free_queues.end());
   for (const auto& [arrival, index] : state.queues_by_arrival) {
     const auto& queue = *state.queues[index];
@@ -291,15 +291,15 @@ void check_queue_counts(const shard_state& state, std::vector<std::string>& foun
     bool is_listed = queue.listed_end || queue.has_changed_totals || !state.dirty.empty();
     if (is_idle && may_end && !is_listed)
       found.push_back("I8: queue " + queue.address.queue + " would never be removed");
-    ++of_tenant[queue.address.tenant];
+    of_tenant[queue.address.tenant].insert(index);
     indexes.insert(index);
   }
   bool is_whole = indexes.size() == state.queues.size()
                   && indexes.size() == state.queue_index.size() + state.free_queues.size();
   if (!is_whole)
     found.push_back("I8: an index of queues is used twice or lost");
-  if (of_tenant != decltype(of_tenant)(state.tenant_queues.begin(), state.tenant_queues.end()))
-    found.push_back("I9: the queues of a tenant are counted wrongly");
+  if (of_tenant != state.tenant_queues)
+    found.push_back("I9: the queues of a tenant are listed wrongly");
   for (const auto& [end, queue] : state.queue_ends) {
     auto removed = state.removed_marks.find(queue.tenant);
     bool is_mark = removed != state.removed_marks.end() && removed->second.contains(queue.queue);

@@ -95,7 +95,7 @@ result<void> check_new(const shard_state& state, const added_tasks& added) {
     if (state.find_queue(address))
       continue;
     auto known = state.tenant_queues.find(address.tenant);
-    auto has = known == state.tenant_queues.end() ? 0 : known->second;
+    auto has = known == state.tenant_queues.end() ? 0 : known->second.size();
     if (has + ++new_queues[address.tenant] > limits::queues_per_tenant_max)
       return too_many_queues(address);
   }

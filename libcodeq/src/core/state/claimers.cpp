@@ -11,8 +11,14 @@ namespace codeq::core {
 
 namespace {
 
-bool is_of(const queue_state& queue, const queue_address& prefix) {
-  return queue.address.tenant == prefix.tenant && queue.address.queue.starts_with(prefix.queue);
+/// Calls `visit(queue, index)` for each queue of the tenant.
+template <class F>
+void for_each_queue(shard_state& state, const std::string& tenant, F visit) {
+  const auto own = state.tenant_queues.find(tenant);
+  if (own == state.tenant_queues.end())
+    return;
+  for (auto index : own->second)
+    visit(*state.queues[index], index);
 }
 
 void link(queue_state& queue, std::uint32_t index, prefix_claims& claims) {
@@ -26,14 +32,16 @@ void link(queue_state& queue, std::uint32_t index, prefix_claims& claims) {
 prefix_claims* join_prefix(
   shard_state& state, const queue_address& prefix, const claimer& who, claimer_need need) {
   auto [at, is_new] = state.prefixes.try_emplace(prefix);
+  auto& claims = at->second;
   if (is_new) {
-    at->second = std::make_unique<prefix_claims>();
-    for (const auto& [arrival, index] : state.queues_by_arrival)
-      if (auto& queue = *state.queues[index]; is_of(queue, prefix))
-        link(queue, index, *at->second);
+    claims = std::make_unique<prefix_claims>();
+    for_each_queue(state, prefix.tenant, [&](queue_state& queue, std::uint32_t index) {
+      if (queue.address.queue.starts_with(prefix.queue))
+        link(queue, index, *claims);
+    });
   }
-  at->second->claimers.add(who, need);
-  return at->second.get();
+  claims->claimers.add(who, need);
+  return claims.get();
 }
 
 void leave_prefix(
@@ -41,8 +49,9 @@ void leave_prefix(
   prefix.claims->claimers.remove(who, need);
   if (prefix.claims->claimers.size() > 0)
     return;
-  for (const auto& [arrival, index] : state.queues_by_arrival)
-    std::erase(state.queues[index]->prefixes, prefix.claims);
+  for_each_queue(state, prefix.name.tenant, [&](queue_state& queue, std::uint32_t) {
+    std::erase(queue.prefixes, prefix.claims);
+  });
   state.prefixes.erase(prefix.name);
 }
 

@@ -85,7 +85,7 @@ struct claimed_prefix {
 };
 
 /// Adds the worker to the claims of a prefix. The first worker links them to the queues that exist,
-/// in time linear in the number of the shard's queues.
+/// in time linear in the number of the tenant's queues; the last one that leaves takes as long.
 [[nodiscard]] prefix_claims* join_prefix(
   shard_state& state, const queue_address& prefix, const claimer& who, claimer_need need);
 

@@ -92,7 +92,8 @@ void remove_queue(shard_state& state, const removed_queue& removed) {
   if (queue.listed_end)
     state.queue_ends.erase({*queue.listed_end, queue.address});
   auto tenant = state.tenant_queues.find(removed.queue.tenant);
-  if (--tenant->second == 0) {
+  tenant->second.erase(index);
+  if (tenant->second.empty()) {
     state.tenant_queues.erase(tenant);
     state.tenant_fairness.erase(removed.queue.tenant);
   }

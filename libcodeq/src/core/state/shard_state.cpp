@@ -34,7 +34,7 @@ std::uint32_t shard_state::intern(const queue_address& address) {
     take_mark(*this, queue);
     // The name must be stored even when the queue has no other records.
     change_totals(at->second).queue = address;
-    ++tenant_queues[address.tenant];
+    tenant_queues[address.tenant].insert(at->second);
     join_slots(*this, at->second);
     if (board)
       queue.board = board->join(address, id);
@@ -82,7 +82,7 @@ bool shard_state::has_room_for(const queue_address& address) const {
   if (queue_index.contains(address))
     return true;
   auto tenant = tenant_queues.find(address.tenant);
-  return tenant == tenant_queues.end() || tenant->second < limits::queues_per_tenant_max;
+  return tenant == tenant_queues.end() || tenant->second.size() < limits::queues_per_tenant_max;
 }
 
 queue_totals& shard_state::change_totals(std::uint32_t queue) {

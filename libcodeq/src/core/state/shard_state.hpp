@@ -317,8 +317,8 @@ struct shard_state {
   /// volatile.
   std::vector<std::unique_ptr<queue_state>> queues;
   std::unordered_map<queue_address, std::uint32_t> queue_index;
-  /// Number of queues of each tenant.
-  std::unordered_map<std::string, std::size_t> tenant_queues;
+  /// The indexes of each tenant's queues.
+  std::unordered_map<std::string, std::set<std::uint32_t>> tenant_queues;
   /// The purge marks of removed queues, by tenant and name.
   std::map<std::string, std::map<std::string, purge_mark>> removed_marks;
   /// Tasks that wait for a time, by `place_of`.
