@@ -188,6 +188,21 @@ TEST_F(HttpWaits, AClaimOfAllQueuesLeavesRemovedOnesOut) {
   EXPECT_EQ(id, post("/tasks/claim", "{}").text("id"));
 }
 
+TEST_F(HttpWaits, AClaimOfAllQueuesFindsATaskBehindAnyNumberOfThem) {
+  // They stay, since their tasks cannot be claimed yet.
+  for (std::size_t i = 0; i < limits::http_claim_queues_max; ++i)
+    enqueue("a" + std::to_string(i), R"(,"delaySeconds":3600)");
+  auto id = enqueue("z");
+
+  EXPECT_EQ(id, post("/tasks/claim", "{}").text("id"));
+
+  auto waiting = begin("POST", "/tasks/claim", R"({"waitSeconds":10})");
+  ASSERT_FALSE(waiting.is_answered());
+  auto later = enqueue("zz");
+  ASSERT_TRUE(waiting.is_answered());
+  EXPECT_EQ(later, (*waiting.answered)->text("id"));
+}
+
 TEST_F(HttpWaits, AClientThatWentAwayGetsNoTask) {
   auto waiting = begin_claim("q", 30);
 

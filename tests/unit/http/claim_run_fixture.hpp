@@ -49,8 +49,6 @@ public:
     }
     if (const auto* revoke = std::get_if<core::revoke_credits>(&command))
       note(to, test::text_of(*revoke));
-    if (const auto* change = std::get_if<core::change_queues>(&command))
-      note(to, change->keeps_others ? "queues added" : "queues replaced");
   }
 
   void ask(shard_id to, protocol::queue_request question) override {

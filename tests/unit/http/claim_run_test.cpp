@@ -246,26 +246,6 @@ TEST_F(ClaimRun, ThatMayWaitTellsOnceThatThereIsNoWork) {
   EXPECT_EQ(take().back(), "close");
 }
 
-TEST_F(ClaimRun, WithoutAQueueTellsAtOnceThatItWaits) {
-  options_.queues.clear();
-  start();
-  EXPECT_EQ(take(), (lines{"0 attach 5", "0 claim 1", "waits"}));
-
-  run_->add({{"t", "new"}});
-
-  EXPECT_EQ(take(), (lines{"0 queues added", "1 attach 5"}));
-}
-
-TEST_F(ClaimRun, TakesNoFurtherQueuesWhileItEnds) {
-  started_here();
-  run_->end();
-  std::ignore = take();
-
-  run_->add({{"t", "new"}});
-
-  EXPECT_EQ(take(), lines{});
-}
-
 TEST_F(ClaimRun, ThatMayNotWaitEndsWhenNoShardIsReached) {
   options_.away = {first, second};
   options_.only_now = true;

@@ -59,11 +59,11 @@ void claim_run::start() {
   }
   reaches_all_ = ways_.reach_all();
   carry_out(router_.add_credits(options_.count));
+  if (router_.waiting() > 0)
+    return;
   // A host tells when its shard comes.
-  if (router_.waiting() == 0)
-    attach_to_all();
-  if (names_nothing() || router_.waiting() == 0)
-    found_no_work();
+  attach_to_all();
+  found_no_work();
 }
 
 void claim_run::attach_to_all() {
@@ -91,7 +91,7 @@ bool claim_run::attach(shard_id shard, std::optional<core::claim> first_claim) {
 }
 
 void claim_run::look_everywhere() {
-  if (round_ > 0 || names_nothing() || ending_)
+  if (round_ > 0 || ending_)
     return;
   attach_to_all();
   ask_all();
@@ -270,19 +270,6 @@ void claim_run::use(const coordinator::credit_news& m) {
     if (room_[value(m.by)] <= 0)
       end();
     return finish_if_settled();
-  }
-}
-
-void claim_run::add(const std::vector<queue_address>& queues) {
-  if (ending_ || finished_)
-    return;
-  options_.queues.insert(options_.queues.end(), queues.begin(), queues.end());
-  constexpr bool keeps_others = true;
-  for (std::uint16_t i = 0; i < shard_count(); ++i) {
-    const shard_id shard{i};
-    if (ways_.is_attached_here(shard))
-      port_.command(shard, core::change_queues{options_.peer, queues, keeps_others});
-    attach(shard);
   }
 }
 

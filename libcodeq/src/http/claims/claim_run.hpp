@@ -37,10 +37,9 @@ struct claim_run_options {
   /// The shards of other coordinators to which there are connections.
   std::set<shard_id> reached{};
   std::shared_ptr<const worker_identity> worker;
-  /// A claim with `only_now` names at least one, or a prefix.
+  /// A claim names at least one queue or prefix.
   std::vector<queue_address> queues;
-  /// See `core::attach_worker`. In a cluster a claim from every queue has one, since queues of
-  /// other coordinators are not known here.
+  /// See `core::attach_worker`. A claim from every queue has one.
   std::vector<queue_address> prefixes{};
   /// The largest number of tasks that the claim returns.
   std::uint32_t count = 1;
@@ -153,9 +152,6 @@ public:
 
   // Messages of the gateway.
 
-  /// Claims from further queues.
-  void add(const std::vector<queue_address>& queues);
-
   /// The gateway finds the shard here, or not here any more.
   void find(shard_id shard, bool is_here);
 
@@ -210,11 +206,6 @@ private:
 
   /// A shard has less work than credits: all shards tell of theirs from now on.
   void look_everywhere();
-
-  /// The claim names no queue, not even by a prefix.
-  [[nodiscard]] bool names_nothing() const {
-    return options_.queues.empty() && options_.prefixes.empty();
-  }
 
   /// Asks every shard that is reached one question. The shard's answer arrives after everything
   /// that it sent before.

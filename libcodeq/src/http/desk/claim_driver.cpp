@@ -136,7 +136,6 @@ claim_actor::behavior_type drive_claim(
       self->state.hosted().take_move(m.shard, m.is_here);
     },
     [](coordinator::places_changed) {},
-    [self](const add_queues& m) { self->state.hosted().add(m.queues); },
     [self](const end_claim& m) { self->state.hosted().end(m.at_once); },
     [self](http::look_again) { self->state.hosted().look_again(); },
     [self](late_tasks_over) { self->state.close(); },

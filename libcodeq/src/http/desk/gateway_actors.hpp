@@ -116,11 +116,6 @@ using gateway_actor = coordinator::shard_peer_actor::extend<
   // Replies when every request was answered.
   caf::replies_to<stop_gateway>::with<bool>>;
 
-/// Asks a claim to take tasks of these queues as well.
-struct add_queues {
-  std::vector<queue_address> queues;
-};
-
 /// Asks a claim to take its credits back and then to end: the gateway when the claim has waited
 /// long enough, the claim itself when shards have had their time to ask each other.
 struct end_claim {
@@ -158,8 +153,6 @@ struct claim_news_arrived {
 
 /// The CLAIM actor interface: one claim of one HTTP worker, from its first credit to its end.
 using claim_actor = coordinator::shard_peer_actor::extend<
-  // Claims from further queues.
-  caf::reacts_to<add_queues>,
   // Revokes the claim's credits, then ends.
   caf::reacts_to<end_claim>,
   // Attaches to all shards and asks them again.
@@ -188,7 +181,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::wakeup_answered)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::frame_arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::gateway_tick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::stop_gateway)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::add_queues)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::end_claim)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::look_again)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::late_tasks_over)

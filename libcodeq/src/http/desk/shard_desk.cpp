@@ -451,8 +451,6 @@ void shard_desk::fail_all(const error& reason) {
 void shard_desk::stop() {
   stopped_ = true;
   fail_all(going_away());
-  for (auto& [claim, start] : std::exchange(early_claims_, {}))
-    start();
   for (auto& [claim, open] : claims_)
     self_->send(open.actor, end_claim{.at_once = true});
   // Every timer runs now, because the requests that wait for one have to be answered.

@@ -378,9 +378,6 @@ private:
     claim_actor actor;
     timer_list::id timer = 0;
     claim_events events;
-    /// Set for a claim from every queue of a tenant; else empty.
-    std::string tenant;
-    std::size_t queues = 0;
   };
 
   struct open_watch {
@@ -451,14 +448,13 @@ private:
   [[nodiscard]] std::vector<shard_id>
   shards_without(const std::vector<actors::connection_actor>& silent) const;
 
-  void start_claim(std::uint64_t name, claim_wish wish, claim_events events);
+  /// The first queues of the tenant, by name, at most so many.
+  [[nodiscard]] std::vector<queue_address>
+  some_queues_of(const std::string& tenant, std::size_t most) const;
 
-  /// Number of the shard where a claim from these queues begins.
-  [[nodiscard]] std::size_t
-  first_shard_of(std::span<const queue_address> queues, std::uint64_t claim) const;
+  /// Number of the shard where the claim begins.
+  [[nodiscard]] std::size_t first_shard_of(const claim_wish& wish, std::uint64_t claim) const;
 
-  /// Lets the waiting claims from every queue of the tenant serve new queues, too.
-  void serve_also(const std::string& tenant, const std::vector<queue_address>& queues);
   [[nodiscard]] core::peer_id next_peer();
   void send_frame(
     std::uint16_t shard,
@@ -497,15 +493,10 @@ private:
   /// The leases that are given back again a little later, by tenant.
   base::fair_share give_backs_{give_backs_waiting_max};
   std::unordered_map<std::uint64_t, open_claim> claims_;
-  /// The claims from every queue, by tenant.
-  std::map<std::string, std::set<std::uint64_t>> claims_of_all_;
   bounded_reads bodies_{limits::http_bodies_read_max};
   bounded_reads lists_{limits::http_lists_read_max};
   /// For each tenant, the names of its queues, each with the shards that have it.
   std::map<std::string, std::map<std::string, std::set<shard_id>>> queues_;
-  /// The shards that have sent their queues, and the claims that wait until all have.
-  std::set<shard_id> known_shards_;
-  std::map<std::uint64_t, std::function<void()>> early_claims_;
   std::unordered_map<std::uint64_t, open_watch> watches_;
   shared_question<parts_result> parts_;
   shared_question<stats_result> stats_;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/limits.hpp"
-
 #include "encoding/limit_structs.hpp"
 #include "encoding/schema_enums.hpp"
 #include "http/desk/claim_driver.hpp"
@@ -155,28 +153,10 @@ void shard_desk::give_back_later(
 
 std::uint64_t shard_desk::claim(claim_wish wish, claim_events events) {
   auto name = ++last_number_;
-  bool is_early =
-    !far_ && wish.queues.empty() && known_shards_.size() < shard_count() && !stopped_;
-  auto start = [this, name, wish = std::move(wish), events = std::move(events)]() mutable {
-    start_claim(name, std::move(wish), std::move(events));
-  };
-  if (is_early)
-    early_claims_.emplace(name, std::move(start));
-  else
-    start();
-  return name;
-}
-
-void shard_desk::start_claim(std::uint64_t name, claim_wish wish, claim_events events) {
-  bool is_of_all = wish.queues.empty();
-  auto known = is_of_all && !far_ ? queues_.find(wish.tenant) : queues_.end();
-  if (known != queues_.end())
-    for (const auto& [queue, shards] : known->second)
-      if (wish.queues.size() < limits::http_claim_queues_max)
-        wish.queues.push_back({wish.tenant, queue});
-  bool is_over = !far_ && wish.queues.empty() && wish.wait == duration{0};
-  if (is_over || stopped_)
-    return events.ended({});
+  if (stopped_) {
+    events.ended({});
+    return name;
+  }
   claim_driver_options options;
   options.gateway = self_;
   options.shards = options_.shards;
@@ -187,12 +167,11 @@ void shard_desk::start_claim(std::uint64_t name, claim_wish wish, claim_events e
   run.claim = name;
   run.peer = next_peer();
   run.worker = std::move(wish.worker);
-  run.first_shard = first_shard_of(wish.queues, name);
+  run.first_shard = first_shard_of(wish, name);
   run.away = away_;
-  run.queues = std::move(wish.queues);
-  if (is_of_all && far_)
+  if (wish.queues.empty())
     run.prefixes = {{wish.tenant, {}}};
-  auto queues = run.queues.size();
+  run.queues = std::move(wish.queues);
   run.count = wish.count;
   run.lease = wish.lease;
   run.room = wish.room / shard_count();
@@ -206,16 +185,29 @@ void shard_desk::start_claim(std::uint64_t name, claim_wish wish, claim_events e
     timer = timers_.add(options_.clock->now().steady + wait, [this, name] { end_claim_of(name); });
     arm();
   }
-  auto tenant = is_of_all ? std::move(wish.tenant) : std::string();
-  // One of a cluster has a prefix.
-  if (is_of_all && !far_)
-    claims_of_all_[tenant].insert(name);
-  claims_.emplace(name, open_claim{actor, timer, std::move(events), std::move(tenant), queues});
+  claims_.emplace(name, open_claim{actor, timer, std::move(events)});
+  return name;
 }
 
-std::size_t
-shard_desk::first_shard_of(std::span<const queue_address> queues, std::uint64_t claim) const {
+std::vector<queue_address>
+shard_desk::some_queues_of(const std::string& tenant, std::size_t most) const {
+  std::vector<queue_address> some;
+  const auto known = queues_.find(tenant);
+  if (known == queues_.end())
+    return some;
+  for (const auto& [queue, shards] : known->second) {
+    if (some.size() == most)
+      break;
+    some.push_back({tenant, queue});
+  }
+  return some;
+}
+
+std::size_t shard_desk::first_shard_of(const claim_wish& wish, std::uint64_t claim) const {
   constexpr std::size_t looked_at_max = 16;
+  const auto known = wish.queues.empty() ? some_queues_of(wish.tenant, looked_at_max)
+                                         : std::vector<queue_address>();
+  const std::span<const queue_address> queues = wish.queues.empty() ? known : wish.queues;
   auto shown = options_.board
                  ? options_.board->first_shard(
                      queues.first(std::min(queues.size(), looked_at_max)), claim)
@@ -239,39 +231,11 @@ void shard_desk::remove_queue(shard_id shard, const queue_address& queue) {
     queues_.erase(tenant);
 }
 
-void shard_desk::serve_also(
-  const std::string& tenant, const std::vector<queue_address>& queues) {
-  auto waiting = claims_of_all_.find(tenant);
-  if (waiting == claims_of_all_.end())
-    return;
-  for (auto name : waiting->second) {
-    auto& open = claims_.at(name);
-    auto room =
-      limits::http_claim_queues_max - std::min(limits::http_claim_queues_max, open.queues);
-    auto added = queues;
-    added.resize(std::min(added.size(), room));
-    open.queues += added.size();
-    if (!added.empty())
-      self_->send(open.actor, add_queues{std::move(added)});
-  }
-}
-
 void shard_desk::take(const coordinator::queues_added& m) {
   for (const auto& queue : m.removed)
     remove_queue(m.shard, queue);
-  std::map<std::string, std::vector<queue_address>> fresh;
-  for (const auto& queue : m.queues) {
-    auto [at, is_new] = queues_[queue.tenant].try_emplace(queue.queue);
-    at->second.insert(m.shard);
-    if (is_new)
-      fresh[queue.tenant].push_back(queue);
-  }
-  for (const auto& [tenant, queues] : fresh)
-    serve_also(tenant, queues);
-  known_shards_.insert(m.shard);
-  if (known_shards_.size() == shard_count())
-    for (auto& [name, start] : std::exchange(early_claims_, {}))
-      start();
+  for (const auto& queue : m.queues)
+    queues_[queue.tenant][queue.queue].insert(m.shard);
 }
 
 std::set<shard_id> shard_desk::own_shards_of(const std::string& tenant) const {
@@ -286,8 +250,6 @@ std::set<shard_id> shard_desk::own_shards_of(const std::string& tenant) const {
 }
 
 void shard_desk::end_claim_of(std::uint64_t claim) {
-  if (auto early = early_claims_.extract(claim); !early.empty())
-    early.mapped()();
   auto at = claims_.find(claim);
   if (at == claims_.end())
     return;
@@ -304,11 +266,6 @@ void shard_desk::take(claim_ended& m) {
   auto open = claims_.extract(m.claim);
   if (open.empty())
     return;
-  if (auto own = claims_of_all_.find(open.mapped().tenant); own != claims_of_all_.end()) {
-    own->second.erase(m.claim);
-    if (own->second.empty())
-      claims_of_all_.erase(own);
-  }
   timers_.remove(open.mapped().timer);
   open.mapped().events.ended(std::move(m.how));
 }
