@@ -9,8 +9,6 @@ void reference_shard::run(const core::change_queues& c) {
   auto at = workers.find(c.peer);
   if (at == workers.end())
     return;
-  if (c.keeps_others)
-    return at->second.queues.insert(c.queues.begin(), c.queues.end());
   at->second.queues = {c.queues.begin(), c.queues.end()};
   at->second.prefixes = c.prefixes;
   at->second.without = {c.without.begin(), c.without.end()};

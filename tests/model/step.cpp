@@ -216,8 +216,8 @@ duration step_maker::advance_of(const step& s) {
 }
 
 std::vector<core::command> step_maker::change_queues(const named_worker& w, dice& d) {
-  return {core::change_queues{
-    w.peer, random_queues(d), d.one_in(2), random_prefixes(d), random_queues(d)}};
+  return {
+    core::change_queues{w.peer, random_queues(d), random_prefixes(d), random_queues(d)}};
 }
 
 std::vector<core::command>

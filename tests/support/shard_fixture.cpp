@@ -203,14 +203,6 @@ std::string shard_fixture::tell_progress(
     core::heartbeat{peer_of(worker), {}, {{lease.seq, lease.token, percent, std::move(note)}}});
 }
 
-std::string
-shard_fixture::add_queues(const std::string& worker, const std::vector<std::string>& queues) {
-  core::change_queues c{peer_of(worker), {}, true};
-  for (const auto& queue : queues)
-    c.queues.push_back({"default", queue});
-  return run(c);
-}
-
 std::string shard_fixture::change_queues(
   const std::string& worker,
   const std::vector<std::string>& queues,

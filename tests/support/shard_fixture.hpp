@@ -89,7 +89,6 @@ protected:
     const std::string& worker,
     const std::vector<std::string>& queues,
     const std::vector<std::string>& without = {});
-  std::string add_queues(const std::string& worker, const std::vector<std::string>& queues);
   std::string
   report(const std::string& worker, core::task_lease lease, const core::lease_report& how);
   std::string

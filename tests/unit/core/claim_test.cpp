@@ -66,20 +66,6 @@ TEST_F(Claim, CreatesNoQueue) {
   EXPECT_EQ(state().queues.size(), 1u);
 }
 
-TEST_F(Claim, AddedQueuesAreServedBesideTheOthers) {
-  enqueue("r");
-  attach("w", {"q"});
-  claim("w", 4);
-
-  EXPECT_EQ(add_queues("w", {"r", "s", "q", "s"}), "w: got 1/t1");
-  EXPECT_EQ(enqueue("s"), "p: enqueued 2; w: got 2/t2");
-  EXPECT_EQ(enqueue("q"), "p: enqueued 3; w: got 3/t3");
-  EXPECT_EQ(enqueue("r"), "p: enqueued 4; w: got 4/t4");
-  detach("w");
-  EXPECT_EQ(enqueue("r"), "p: enqueued 5");
-  EXPECT_TRUE(state().wanted_queues.empty());
-}
-
 TEST_F(Claim, WorkerThatLeftWaitsForNoQueue) {
   attach("w", {"q", "r"});
   change_queues("w", {"r"});

@@ -39,10 +39,6 @@ void shard_host_state::note_queues(const shard_command& m) {
     return;
   // A shard that comes later attaches the worker with the queues that it claims from now.
   auto& who = peer->second.who;
-  if (change->keeps_others) {
-    who.queues.insert(who.queues.end(), change->queues.begin(), change->queues.end());
-    return;
-  }
   who.queues = change->queues;
   who.prefixes = change->prefixes;
   who.without = change->without;

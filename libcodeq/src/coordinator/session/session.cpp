@@ -294,7 +294,7 @@ void session::take_from(protocol::claim_wish wish) {
   });
   for_each_shard([&](shard_id shard) {
     port_.command_shard(
-      shard, core::change_queues{options_.peer, queues, false, wish.prefixes, wish.without});
+      shard, core::change_queues{options_.peer, queues, wish.prefixes, wish.without});
   });
 }
 

@@ -88,8 +88,6 @@ struct attach_worker {
 struct change_queues {
   peer_id peer = 0;
   std::vector<queue_address> queues;
-  /// It claims from these queues beside the earlier ones, which cost nothing then.
-  bool keeps_others = false;
   /// As in `attach_worker`.
   std::vector<queue_address> prefixes{};
   /// Queues that it serves and takes no tasks of for now, since it holds as many as it may. The

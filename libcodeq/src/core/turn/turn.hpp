@@ -121,7 +121,6 @@ private:
   // Claim.
   void run(const attach_worker& c);
   void run(const change_queues& c);
-  void add_queues(attached_worker& a, peer_id peer, const std::vector<queue_address>& queues);
   void take_queues(attached_worker& a, peer_id peer, const std::vector<queue_address>& queues);
   void take_prefixes(attached_worker& a, peer_id peer, const std::vector<queue_address>& prefixes);
   void leave_out(attached_worker& a, peer_id peer, const std::vector<queue_address>& queues);

@@ -90,8 +90,6 @@ void turn::run(const change_queues& c) {
   auto at = state_.attached.find(c.peer);
   if (at == state_.attached.end())
     return;
-  if (c.keeps_others)
-    return add_queues(at->second, c.peer, c.queues);
   leave_queues(at->second, c.peer);
   forget_kept_credits(c.peer);
   auto left = std::exchange(at->second.prefixes, {});
@@ -154,25 +152,6 @@ void turn::leave_out(
   a.without = {queues.begin(), queues.end()};
   for (const auto& address : a.without)
     state_.left_out_by[address].insert(peer);
-}
-
-void turn::add_queues(attached_worker& a, peer_id peer, const std::vector<queue_address>& queues) {
-  for (const auto& address : queues) {
-    auto at = state_.queue_index.find(address);
-    if (at == state_.queue_index.end()) {
-      if (std::find(a.wanted.begin(), a.wanted.end(), address) != a.wanted.end())
-        continue;
-      a.wanted.push_back(address);
-      state_.wanted_queues[address].push_back(peer);
-    } else if (std::find(a.queues.begin(), a.queues.end(), at->second) == a.queues.end()) {
-      a.queues.push_back(at->second);
-      state_.queues[at->second]->claimers.add({a.arrival, peer}, a.listed_need);
-      if (a.credits > 0)
-        state_.stir(at->second);
-    }
-  }
-  touched_.insert(peer);
-  stir_slot_queues(a);
 }
 
 void turn::leave_queues(const attached_worker& a, peer_id peer) {
