@@ -153,6 +153,24 @@ TEST_F(HttpWaits, AnEnqueueThatWasStoredIsNotAnsweredAsAnError) {
   }
 }
 
+TEST_F(HttpWaits, AStopWhileAResultIsReadDoesNotSayThatItsTaskIsUnknown) {
+  auto id = enqueue("q");
+  claim("q");
+  post("/tasks/" + id + "/result", R"({"status":"COMPLETED"})");
+  std::set<unsigned> statuses;
+  for (int steps = 0; steps < 100; ++steps) {
+    auto call = send_along("GET", "/tasks/" + id + "/result", {});
+    for (int i = 0; i < steps; ++i)
+      step();
+    stop_gateway();
+    run();
+    ASSERT_TRUE(call.is_answered()) << steps;
+    statuses.insert((*call.answered)->status);
+    restart();
+  }
+  EXPECT_EQ((std::set<unsigned>{200, 503}), statuses);
+}
+
 TEST_F(HttpWaits, AClaimFindsTheOnlyTaskWhereverItIs) {
   // Consecutive enqueues are spread over the shards.
   for (int i = 0; i < 8; ++i) {

@@ -49,6 +49,13 @@ void refuse_task(const exchange_ptr& call) {
   call->answer(refusal(404, missing_task("task not found", *call->by, call->arguments[0])));
 }
 
+/// Answers why the task cannot be read.
+void refuse_read(const exchange_ptr& call, const error& why) {
+  if (why.code == errc::unknown_task)
+    return refuse_task(call);
+  call->answer(refusal_of(why));
+}
+
 void refuse_result(const exchange_ptr& call) {
   auto path = "/v1/codeq/tasks/" + call->arguments[0];
   call->answer(refusal(
@@ -61,7 +68,7 @@ void refuse_result(const exchange_ptr& call) {
 void show_ended(gateway_context& context, const exchange_ptr& call) {
   auto show = [&context, call](const result<task_detail>& found) {
     if (!found)
-      return refuse_task(call);
+      return refuse_read(call, found.error());
     add_last_change(context.desk, *found, [&context, call](const task_detail& task) {
       write_ended(context, call, task);
     });
@@ -91,10 +98,8 @@ void await_end(gateway_context& context, const exchange_ptr& call, task_id id, d
 void show_result(gateway_context& context, const exchange_ptr& call) {
   auto wait = call->fields->query.period("waitSeconds").value_or(duration{0});
   auto show = [&context, call, wait](const result<task_detail>& found) {
-    if (!found && found.error().code == errc::unknown_task)
-      return refuse_task(call);
     if (!found)
-      return call->answer(refusal_of(found.error()));
+      return refuse_read(call, found.error());
     if (is_terminal(found->status.state))
       return show_ended(context, call);
     if (wait == duration{0})
