@@ -6,6 +6,7 @@
 #include "base/duration_text.hpp"
 #include "base/rfc3339.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -14,12 +15,16 @@ namespace codeq::ctl {
 
 namespace {
 
-/// Parses a time in RFC 3339, or an age.
+/// Parses a time in RFC 3339 after the epoch, which is no bound to a filter, or an age.
 result<timestamp> parse_time(const std::string& text) {
-  if (auto at = base::parse_rfc3339(text))
+  constexpr timestamp first{duration{1}};
+  const auto at = base::parse_rfc3339(text);
+  if (at && *at < first)
+    return error{errc::invalid_argument, quote(text) + " is not after 1970"};
+  if (at)
     return *at;
   if (auto age = base::parse_duration(text))
-    return wall_time() - *age;
+    return std::max(wall_time() - *age, first);
   return error{
     errc::invalid_argument,
     quote(text)

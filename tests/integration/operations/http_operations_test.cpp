@@ -358,6 +358,9 @@ TEST_F(HttpOperations, FieldThatTheKindDoesNotHaveIsRefused) {
       refused(of_kind + R"(,"queue":null,"error":"x")"));
   }
   EXPECT_THAT(refused(R"("kind":"purge","state":"dead")"), HasSubstr("no filter is given"));
+  EXPECT_THAT(
+    refused(R"("kind":"cancel","until":"1970-01-01T00:00:00Z")"),
+    HasSubstr(R"('until' is "1970-01-01T00:00:00Z"; it must be after 1970)"));
   std::string headers = R"("a0":"")";
   for (int i = 1; i < 17; ++i)
     headers += ",\"a" + std::to_string(i) + "\":\"\"";

@@ -321,10 +321,9 @@ TEST(CtlCommandLine, ListAndDeadTakeFilters) {
 
 TEST(CtlCommandLine, ListTakesEveryFilter) {
   auto api = run(
-    {{"list",     "--group",   "g",        "--key",  "k",       "--worker",
-      "w",        "--header",  "a=1",      "--header", "b=x=y", "--error",
-      "refused",  "--since",   "2026-05-20T10:00:00Z", "--until", "2026-05-20T11:00:00Z",
-      "--order",  "oldest",    "--after",  "o1.2"}});
+    {{"list", "--group", "g", "--key", "k", "--worker", "w", "--header", "a=1", "--header", "b=x=y",
+      "--error", "refused", "--since", "2026-05-20T10:00:00Z", "--until", "2026-05-20T11:00:00Z",
+      "--order", "oldest", "--after", "o1.2"}});
   const auto& filter = api.asked_for;
 
   EXPECT_EQ(api.asked, "list / any limit 100 oldest after o1.2\n");
@@ -337,6 +336,9 @@ TEST(CtlCommandLine, ListTakesEveryFilter) {
     refused({{"list", "--since", "today"}}),
     "codeqctl: --since: `today` is neither a time such as 2026-05-20T10:00:00Z nor a duration "
     "before now such as 2h");
+  EXPECT_EQ(
+    refused({{"list", "--until", "1970-01-01T00:00:00Z"}}),
+    "codeqctl: --until: `1970-01-01T00:00:00Z` is not after 1970");
   EXPECT_EQ(
     refused({{"list", "--order", "random"}}),
     "codeqctl: --order: `random` is not oldest or newest");

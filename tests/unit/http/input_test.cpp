@@ -283,10 +283,18 @@ TEST(Input, AgesAreBeforeTheTimeOfTheRequest) {
   EXPECT_EQ(now - 1h, read(R"({"since":"1h"})")->past("since", now));
   EXPECT_EQ(now, read(R"({"since":"2026-01-31T12:00:00Z"})")->past("since", now));
   EXPECT_EQ(std::nullopt, read("{}")->past("since", now));
+  EXPECT_EQ(timestamp{1ms}, read(R"({"since":"36500d"})")->past("since", now));
   EXPECT_EQ(
     "'since' is \"soon\"; it must be a time such as \"2026-05-20T10:00:00Z\" or an age such as "
     "\"1h\"",
     why(R"({"since":"soon"})"));
+}
+
+TEST(Input, ATimeOfAFilterIsAfterTheEpochWhichIsNoBound) {
+  for (std::string time : {"1970-01-01T00:00:00Z", "1969-12-31T23:59:59Z"})
+    EXPECT_EQ(
+      "'since' is \"" + time + "\"; it must be after 1970", why("{\"since\":\"" + time + "\"}"));
+  EXPECT_EQ("taken", why(R"({"since":"1970-01-01T00:00:01Z"})"));
 }
 
 TEST(Input, AnOnlyChoiceIsNamedAlone) {

@@ -64,7 +64,9 @@ std::optional<timestamp> input::past(std::string_view name, timestamp now) const
   if (!given)
     return std::nullopt;
   auto age = base::parse_duration(given->text);
-  return age ? std::optional(now - *age) : time(name);
+  // To a filter the epoch is no bound.
+  constexpr timestamp first{duration{1}};
+  return age ? std::optional(std::max(now - *age, first)) : time(name);
 }
 
 std::optional<bool> input::flag(std::string_view name) const {

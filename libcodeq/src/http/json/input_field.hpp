@@ -30,7 +30,7 @@ enum class input_type : std::uint8_t {
   period,
   /// A time in RFC 3339.
   time,
-  /// A time in RFC 3339, or how long ago that is, such as `1h`.
+  /// A time in RFC 3339 after 1970, or how long ago that is, such as `1h`.
   past,
   /// `true` or `false`.
   flag,

@@ -322,6 +322,9 @@ result<void> input_reader::check_time(const input_field& field, input::value& to
       std::string("a time such as \"2026-05-20T10:00:00Z\"")
         + (is_past ? " or an age such as \"1h\"" : "")
         + (is_plus_lost ? "; write + as %2B in a URL" : ""));
+  // To a filter the epoch is no bound.
+  if (is_past && *time <= timestamp{})
+    return out_of_range(field, quote(to.text), "after 1970");
   to.number = time->time_since_epoch().count();
   return {};
 }
