@@ -286,6 +286,17 @@ TEST_F(HttpWorkers, ACompletionAddsItsFollowUps) {
   EXPECT_EQ("2", claim("later").text("payload"));
 }
 
+TEST_F(HttpWorkers, AResultThatLooksLikeOneWithArtifactsComesBackAsItWas) {
+  const std::string result = R"({"codeq:artifacts":[],"result":1})";
+  auto id = enqueue("q");
+  claim("q");
+
+  auto done = post("/tasks/" + id + "/result", R"({"status":"COMPLETED","result":)" + result + "}");
+
+  EXPECT_EQ(result, done["result"]);
+  EXPECT_THAT(get("/tasks/" + id + "/result")["result"], HasSubstr("\"result\":" + result + ","));
+}
+
 TEST_F(HttpWorkers, ARepeatedOrLateCompletionAddsNothing) {
   auto id = enqueue("q", R"(,"leaseSeconds":2)");
   auto first = claim("q").text("fencingToken");

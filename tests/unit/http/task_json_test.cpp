@@ -21,6 +21,39 @@ TEST(TaskJson, BytesOfAnyKindMakeValidJson) {
   EXPECT_EQ(R"({"base64":"/w=="})", value_of("\xff"));
 }
 
+/// The members that show a stored result.
+std::string shown(std::string_view stored) {
+  base::json_writer json;
+  json.begin_object();
+  write_stored_result(json, stored, false);
+  json.end_object();
+  return json.take();
+}
+
+TEST(TaskJson, AResultComesBackAsItWasGivenWhateverItLooksLike) {
+  const std::string given[] = {
+    R"({"n": 1})",
+    R"({"codeq:artifacts":1})",
+    R"({"codeq:artifacts":[]})",
+    R"({"codeq:artifacts":[],"result":2,"more":3})",
+    R"({"codeq:artifacts":[1],"result":2})",
+    R"({"codeq:artifacts":[1],"\u0072esult": 2})",
+    R"({"codeq:artifacts":null,"result":{"codeq:artifacts":null,"result":2}})"};
+
+  for (const auto& result : given) {
+    EXPECT_EQ("{\"result\":" + result + "}", shown(stored_result(result)));
+    EXPECT_EQ(
+      "{\"result\":" + result + ",\"artifacts\":[3]}", shown(stored_result(result, "[3]")));
+  }
+}
+
+TEST(TaskJson, AStoredResultWithArtifactsHasExactlyTheTwo) {
+  EXPECT_EQ(
+    R"({"result":2,"artifacts":[1]})", shown(R"({"codeq:artifacts":[1],"result":2})"));
+  for (std::string other : {R"({"codeq:artifacts":1})", R"({"codeq:artifacts":[1],"n":2})"})
+    EXPECT_EQ("{\"result\":" + other + "}", shown(other));
+}
+
 TEST(TaskJson, APayloadThatIsNoTextOrIsGoneSaysSo) {
   task_detail task;
   task.status.queue = "q";

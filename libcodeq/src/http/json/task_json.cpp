@@ -13,8 +13,9 @@ namespace {
 /// No node may have a name with a colon or a slash in it.
 constexpr std::string_view worker_prefix = "http:";
 
-/// The first member of a stored result that has artifacts.
+/// The members of a stored result with artifacts, in their order.
 constexpr std::string_view artifacts_name = "codeq:artifacts";
+constexpr std::string_view result_name = "result";
 
 std::string_view location_name(task_state state) noexcept {
   switch (state) {
@@ -77,6 +78,20 @@ void write_names(base::json_writer& json, const task_summary& task) {
   if (task.fairness_weight != 1)
     json.field("fairnessWeight", task.fairness_weight);
   write_task_limits(json, task.limits);
+}
+
+/// The stored result as the object that `stored_result` writes; empty for any other.
+std::optional<json_object> with_artifacts(std::string_view stored) {
+  if (!stored.starts_with("{\"codeq:artifacts\":"))
+    return std::nullopt;
+  auto object = json_object::parse(stored);
+  if (!object || object->members().size() != 2)
+    return std::nullopt;
+  const auto& artifacts = object->members().front();
+  bool is_written_so = artifacts.name == artifacts_name
+                       && object->members().back().name == result_name
+                       && (artifacts.raw.starts_with('[') || artifacts.raw == "null");
+  return is_written_so ? std::move(object) : std::nullopt;
 }
 
 void write_error(base::json_writer& json, std::string_view text) {
@@ -246,16 +261,14 @@ void write_result(base::json_writer& json, const result_record& record) {
 }
 
 void write_stored_result(base::json_writer& json, std::string_view stored, bool always) {
-  auto object = stored.starts_with("{\"codeq:artifacts\":") ? json_object::parse(stored)
-                                                            : std::optional<json_object>{};
-  if (object) {
-    json.key("result").raw(object->raw("result"));
-    json.key("artifacts").raw(object->raw(artifacts_name));
-    return;
-  }
-  write_value(json.key("result"), stored);
-  if (always)
-    json.key("artifacts").null();
+  auto object = with_artifacts(stored);
+  if (object)
+    json.key("result").raw(object->raw(result_name));
+  else
+    write_value(json.key("result"), stored);
+  auto artifacts = object ? object->raw(artifacts_name) : std::string_view("null");
+  if (always || artifacts != "null")
+    json.key("artifacts").raw(artifacts);
 }
 
 void write_explanation(base::json_writer& json, const task_explanation& why) {
@@ -326,9 +339,12 @@ void write_timeline(base::json_writer& json, const task_timeline& timeline) {
 }
 
 std::string stored_result(std::string_view result, std::string_view artifacts) {
+  // A result that looks like one with artifacts is written like one without any.
+  if (artifacts.empty() && !with_artifacts(result))
+    return std::string(result);
   base::json_writer json;
-  json.begin_object().key(artifacts_name).raw(artifacts);
-  json.key("result").raw(result.empty() ? "null" : result).end_object();
+  json.begin_object().key(artifacts_name).raw(artifacts.empty() ? "null" : artifacts);
+  json.key(result_name).raw(result.empty() ? "null" : result).end_object();
   return json.take();
 }
 

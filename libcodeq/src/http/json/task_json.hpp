@@ -100,7 +100,8 @@ void write_stored_result(base::json_writer& json, std::string_view stored, bool 
 void write_explanation(base::json_writer& json, const task_explanation& why);
 void write_timeline(base::json_writer& json, const task_timeline& timeline);
 
-/// The text under which a result with artifacts is stored; both are JSON already.
-[[nodiscard]] std::string stored_result(std::string_view result, std::string_view artifacts);
+/// The text under which a result is stored; both are JSON already, and empty for none.
+[[nodiscard]] std::string
+stored_result(std::string_view result, std::string_view artifacts = {});
 
 } // namespace codeq::http

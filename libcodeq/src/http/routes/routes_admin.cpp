@@ -43,7 +43,7 @@ struct force_wish {
 force_wish read_force(const input& body) {
   force_wish wish{static_cast<force_kind>(*body.choice("how")), {}};
   if (wish.how == force_kind::complete && body.raw("result") != "null")
-    wish.text = std::string(body.raw("result"));
+    wish.text = stored_result(body.raw("result"));
   if (wish.how == force_kind::fail)
     wish.text = body.text("error");
   return wish;

@@ -65,9 +65,10 @@ result<attempt_end> read_end(const input& body) {
     if (body.has("error"))
       return refuse_input({}, "'error' is given with status=COMPLETED; only a failure has one");
     end.how = disposition::completed;
-    end.text = text_of(body.raw("result"));
-    if (!body.objects("artifacts").empty())
-      end.text = stored_result(end.text, body.raw("artifacts"));
+    bool has_artifacts = !body.objects("artifacts").empty();
+    end.text = stored_result(
+      text_of(body.raw("result")),
+      has_artifacts ? body.raw("artifacts") : std::string_view());
     return end;
   }
   end.text = body.text("error");
