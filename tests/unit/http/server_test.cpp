@@ -115,5 +115,72 @@ TEST_F(HttpServer, ReportsAResponseThatItsClientCannotHaveRead) {
   EXPECT_EQ(std::future_status::ready, known);
 }
 
+/// A server that answers each request at once.
+class AnsweringServer : public testing::Test {
+protected:
+  void SetUp() override {
+    server_options options;
+    options.address = "127.0.0.1";
+    options.serve = [](const exchange_ptr& call) { call->answer({}); };
+    options.gone = [](const exchange_ptr&) {};
+    options.meter = std::make_shared<server_meter>();
+    auto started = server::start(std::move(options));
+    ASSERT_TRUE(started) << started.error().context;
+    server_ = std::move(*started);
+  }
+
+  /// What the server says to a client that sends the text and nothing more.
+  std::string answers_to(const std::string& text) {
+    asio::io_context io;
+    tcp::socket client(io);
+    client.connect({asio::ip::make_address("127.0.0.1"), server_->port()});
+    asio::write(client, asio::buffer(text));
+    client.shutdown(tcp::socket::shutdown_send);
+    std::string answers;
+    boost::system::error_code end;
+    asio::read(client, asio::dynamic_buffer(answers), end);
+    return answers;
+  }
+
+  std::unique_ptr<server> server_;
+};
+
+/// The number of responses in the text.
+std::size_t count_answers(const std::string& text) {
+  std::size_t count = 0;
+  for (auto at = text.find("HTTP/1.1 "); at != text.npos; at = text.find("HTTP/1.1 ", at + 1))
+    ++count;
+  return count;
+}
+
+TEST_F(AnsweringServer, RefusesARequestWhoseEndAProxyMayFindElsewhere) {
+  const std::string next = "0\r\n\r\nGET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  for (std::string fields :
+       {"Transfer-Encoding: gzip\r\n",
+        "Transfer-Encoding: chunked, gzip\r\n",
+        "Transfer-Encoding: gzip, chunked\r\n",
+        "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked;a=b\r\n",
+        "Transfer-Encoding: gzip\r\nContent-Length: 5\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+        "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"}) {
+    auto said = answers_to("POST / HTTP/1.1\r\nHost: localhost\r\n" + fields + "\r\n" + next);
+    EXPECT_TRUE(said.starts_with("HTTP/1.1 400")) << fields << said;
+    EXPECT_NE(said.npos, said.find("Connection: close")) << fields << said;
+    EXPECT_EQ(1u, count_answers(said)) << fields << said;
+  }
+  auto older = answers_to("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n" + next);
+  EXPECT_TRUE(older.starts_with("HTTP/1.1 400")) << older;
+}
+
+TEST_F(AnsweringServer, TakesChunks) {
+  auto said = answers_to(
+    "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: Chunked\r\n\r\n"
+    "2\r\n{}\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+
+  EXPECT_TRUE(said.starts_with("HTTP/1.1 200")) << said;
+  EXPECT_EQ(2u, count_answers(said)) << said;
+}
+
 } // namespace
 } // namespace codeq::http

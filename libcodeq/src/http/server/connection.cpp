@@ -145,6 +145,9 @@ void connection::on_header(error_code failure) {
   request_id_ = hall_->ids.id_for(view_of(head["X-Request-Id"]));
   origin_ = std::string(view_of(head[field::field::origin]));
   is_head_ = head.method() == field::verb::head;
+  if (!is_length_certain())
+    return refuse(
+      400, "malformed request: 'Transfer-Encoding' may only be chunked, and only in HTTP/1.1");
   if (!identify())
     return refuse(
       429,
@@ -158,6 +161,17 @@ void connection::on_header(error_code failure) {
   if (!reserve_body())
     return refuse(over_share());
   read_body();
+}
+
+bool connection::is_length_certain() const {
+  constexpr unsigned first_version_with_chunks = 11;
+  const auto& head = parser_->get();
+  if (head.count(field::field::transfer_encoding) == 0)
+    return true;
+  // Beast ignores codings that are not followed by `chunked`. It refuses a length beside chunks.
+  bool is_chunked =
+    parser_->chunked() && beast::iequals(head[field::field::transfer_encoding], "chunked");
+  return is_chunked && head.version() >= first_version_with_chunks;
 }
 
 bool connection::identify() {

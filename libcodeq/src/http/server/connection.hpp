@@ -53,6 +53,10 @@ private:
   void on_header(error_code failure);
   void read_body();
 
+  /// False when a proxy may find the end of the request elsewhere, and so take a part of its body
+  /// for another request, or the other way round.
+  [[nodiscard]] bool is_length_certain() const;
+
   /// Looks up the caller of the token and takes a place of its tenant; false when the tenant has
   /// none left.
   [[nodiscard]] bool identify();
