@@ -173,6 +173,14 @@ TEST_F(AnsweringServer, RefusesARequestWhoseEndAProxyMayFindElsewhere) {
   EXPECT_TRUE(older.starts_with("HTTP/1.1 400")) << older;
 }
 
+TEST_F(AnsweringServer, ClosesTheConnectionOfAnOlderClientThatAsksToKeepIt) {
+  const std::string keep = "Host: localhost\r\nConnection: keep-alive\r\n\r\n";
+
+  EXPECT_NE(
+    std::string::npos, answers_to("GET / HTTP/1.0\r\n" + keep).find("Connection: close\r\n"));
+  EXPECT_EQ(std::string::npos, answers_to("GET / HTTP/1.1\r\n" + keep).find("Connection: "));
+}
+
 TEST_F(AnsweringServer, TakesChunks) {
   auto said = answers_to(
     "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: Chunked\r\n\r\n"

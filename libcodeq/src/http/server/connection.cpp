@@ -35,6 +35,8 @@ constexpr std::size_t drain_chunk_bytes = 64u << 10;
 constexpr std::size_t watched_bytes = limits::http_header_bytes_max;
 /// Maximum size of a body that is copied behind its header; a record of TLS holds as much.
 constexpr std::size_t copied_body_bytes = 16u << 10;
+/// HTTP/1.1, as Beast counts versions.
+constexpr unsigned current_version = 11;
 
 std::string_view view_of(beast::string_view text) {
   return {text.data(), text.size()};
@@ -164,14 +166,13 @@ void connection::on_header(error_code failure) {
 }
 
 bool connection::is_length_certain() const {
-  constexpr unsigned first_version_with_chunks = 11;
   const auto& head = parser_->get();
   if (head.count(field::field::transfer_encoding) == 0)
     return true;
   // Beast ignores codings that are not followed by `chunked`. It refuses a length beside chunks.
   bool is_chunked =
     parser_->chunked() && beast::iequals(head[field::field::transfer_encoding], "chunked");
-  return is_chunked && head.version() >= first_version_with_chunks;
+  return is_chunked && head.version() >= current_version;
 }
 
 bool connection::identify() {
@@ -243,7 +244,8 @@ void connection::on_request(error_code failure) {
 void connection::serve() {
   expire_never();
   auto& head = parser_->get();
-  keep_alive_ = head.keep_alive();
+  // An older client reads up to the end of the connection, unless the answer says that it is kept.
+  keep_alive_ = head.keep_alive() && head.version() >= current_version;
   open_ = std::make_shared<exchange>();
   open_->by = caller_;
   auto& in = open_->in;
