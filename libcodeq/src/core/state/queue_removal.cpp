@@ -195,7 +195,9 @@ void note_queue_ends(shard_state& state, snapshot_taken& c) {
     }
     auto& queue = *state.queues[index->second];
     auto mark = mark_of(queue.totals, c.at);
-    bool is_over = is_idle(queue) && queue.totals.records_until <= c.at;
+    // Requests that wait for room refer to the queue by its index.
+    bool is_over = is_idle(queue) && queue.totals.records_until <= c.at
+                   && !state.parked.is_waiting(index->second);
     bool has_room =
       mark.below == 0 || has_room_for_mark(state, address.tenant, new_marks[address.tenant]);
     if (!is_over || !has_room) {

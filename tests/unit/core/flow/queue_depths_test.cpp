@@ -309,6 +309,29 @@ TEST_F(QueueDepths, NothingIsBookedOfAQueueThatWasRemoved) {
   EXPECT_EQ(nodes_[counter()].state->depths.find(slot_queue), nullptr);
 }
 
+TEST_F(QueueDepths, QueueStaysWhileARequestWaitsForIt) {
+  set_depth(10);
+  nodes_[counter()].is_reachable = false;
+  enqueue_tasks(first(), 1);
+  ASSERT_TRUE(answers_.empty());
+  enqueue_run big;
+  big.queue = free_queue;
+  big.tasks = test::encode_bodies(1, 300 << 10);
+  {
+    turn t(*nodes_[first()].state);
+    t.decide(configure_queue{2, ++requests_, slot_queue, {}}, now_);
+    t.decide(enqueue{2, {make_producer_id(now_.shard, 0, 1), ++requests_, 0}, {big}}, now_);
+    t.decide(take_snapshot{}, now_);
+    static_cast<void>(t.seal(now_));
+  }
+  ASSERT_NE(nodes_[first()].state->find_queue(slot_queue), nullptr);
+
+  decide(first(), tick{});
+
+  EXPECT_EQ(depth(first()), 1u);
+  EXPECT_EQ(answers_.size(), 1u);
+}
+
 TEST_F(QueueDepths, TasksOfAShardThatHadNoMaximumForAWhileCount) {
   set_depth(60);
   for (std::size_t i = 0; i < slot_shards; ++i)
